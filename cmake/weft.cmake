@@ -1,0 +1,82 @@
+# How Weft is compiled: one static library a module, linked as weft/layers.txt says.
+
+add_library(weft_flags INTERFACE)
+target_include_directories(weft_flags INTERFACE ${CMAKE_SOURCE_DIR})
+# The vectorised loops are marked with "omp simd"; no OpenMP runtime is used.
+target_compile_options(weft_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror -Werror=switch
+  -fopenmp-simd -fno-math-errno -fno-trapping-math)
+if(WEFT_NATIVE)
+  target_compile_options(weft_flags INTERFACE -march=native)
+endif()
+if(WEFT_SANITIZE)
+  target_compile_options(weft_flags INTERFACE
+    -fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(weft_flags INTERFACE -fsanitize=${WEFT_SANITIZE})
+  # g++ 12 reports false maybe-uninitialized and tsan-fence warnings under the sanitizers.
+  target_compile_options(weft_flags INTERFACE -Wno-maybe-uninitialized -Wno-tsan)
+endif()
+
+# Every module sees the same few heavy headers, compiled once.
+file(WRITE ${CMAKE_BINARY_DIR}/pch.cpp "")
+add_library(weft_pch STATIC ${CMAKE_BINARY_DIR}/pch.cpp)
+target_link_libraries(weft_pch PUBLIC weft_flags fmt::fmt nlohmann_json::nlohmann_json Threads::Threads)
+target_precompile_headers(weft_pch PUBLIC
+  <algorithm> <array> <atomic> <cmath> <condition_variable> <cstdint> <filesystem> <functional> <map>
+  <memory> <mutex> <optional> <span> <string> <string_view> <thread> <variant> <vector>
+  <fmt/format.h> <fmt/ranges.h> <nlohmann/json.hpp>)
+
+function(weft_target_name out module)
+  string(REPLACE "/" "_" flat ${module})
+  set(${out} weft_${flat} PARENT_SCOPE)
+endfunction()
+
+# Third-party libraries, by the one module that wraps each.
+function(weft_libraries target module)
+  if(module STREQUAL base)
+    target_link_libraries(${target} PUBLIC spdlog::spdlog)
+  elseif(module STREQUAL config)
+    target_link_libraries(${target} PUBLIC yaml-cpp)
+  elseif(module STREQUAL kernels)
+    target_link_libraries(${target} PRIVATE PkgConfig::OPENBLAS)
+  elseif(module STREQUAL comm AND MPI_CXX_FOUND)
+    target_link_libraries(${target} PRIVATE MPI::MPI_CXX)
+  elseif(module STREQUAL cli)
+    target_link_libraries(${target} PUBLIC CLI11::CLI11)
+  endif()
+endfunction()
+
+function(weft_module module)
+  weft_target_name(target ${module})
+  set(folder ${CMAKE_SOURCE_DIR}/weft/${module})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
+  # A backend is a folder; where it is absent, the file no_<backend>.cpp stands in for it.
+  if(MPI_CXX_FOUND)
+    list(FILTER sources EXCLUDE REGEX "/no_mpi\\.cpp$")
+  else()
+    list(FILTER sources EXCLUDE REGEX "/mpi/[^/]*\\.cpp$")
+  endif()
+  if(NOT sources)
+    set(sources ${CMAKE_BINARY_DIR}/pch.cpp)
+  endif()
+  add_library(${target} STATIC ${sources})
+  target_precompile_headers(${target} REUSE_FROM weft_pch)
+  target_link_libraries(${target} PUBLIC weft_pch)
+  foreach(dependency ${ARGN})
+    weft_target_name(dependency_target ${dependency})
+    target_link_libraries(${target} PUBLIC ${dependency_target})
+  endforeach()
+  weft_libraries(${target} ${module})
+endfunction()
+
+function(weft_modules layers)
+  file(STRINGS ${layers} lines REGEX "^[a-z/]+:")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${layers})
+  foreach(line ${lines})
+    string(REGEX MATCH "^[a-z/]+" module ${line})
+    string(REGEX REPLACE "^[a-z/]+: *" "" dependencies "${line}")
+    separate_arguments(dependencies)
+    weft_module(${module} ${dependencies})
+  endforeach()
+endfunction()

@@ -1,0 +1,26 @@
+// Counter-based random numbers (Philox 4x32-10): a value is a pure function of (key, counter), so
+// that what is drawn depends on what it is drawn for, never on which rank or thread asks first.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace weft::base {
+
+std::array<std::uint32_t, 4> philox(std::uint64_t key,
+                                    std::uint64_t counter_low,
+                                    std::uint64_t counter_high);
+
+// A stable 64-bit hash (FNV-1a) to turn a name into a key.
+std::uint64_t hash(std::string_view text);
+std::uint64_t combine(std::uint64_t a, std::uint64_t b);
+
+// Draws of one stream `key`; element i is independent of every other element.
+double uniform(std::uint64_t key, std::uint64_t i);  // in [0, 1)
+double normal(std::uint64_t key, std::uint64_t i);   // mean 0, deviation 1
+
+// A permutation of [0, size) by index: where element i goes under `key`. size >= 1, i < size.
+std::uint64_t permute(std::uint64_t key, std::uint64_t i, std::uint64_t size);
+
+}  // namespace weft::base

@@ -1,0 +1,82 @@
+#include "weft/base/text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+
+namespace weft::base {
+namespace {
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substitute = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({substitute, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+template <typename Number>
+std::optional<Number> parse_whole(std::string_view word) {
+  Number value{};
+  const auto [end, status] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (status != std::errc{} || end != word.data() + word.size() || word.empty())
+    return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
+  std::optional<std::string> best;
+  std::size_t best_distance = std::max<std::size_t>(3, word.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = edit_distance(word, candidate);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::vector<std::string> split(std::string_view line, char separator) {
+  std::vector<std::string> parts;
+  while (true) {
+    const std::size_t at = line.find(separator);
+    parts.emplace_back(line.substr(0, at));
+    if (at == std::string_view::npos) return parts;
+    line.remove_prefix(at + 1);
+  }
+}
+
+std::string_view trim(std::string_view line) {
+  const std::string_view blanks = " \t\r\n";
+  const std::size_t first = line.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return {};
+  return line.substr(first, line.find_last_not_of(blanks) - first + 1);
+}
+
+std::optional<long long> parse_integer(std::string_view word) {
+  return parse_whole<long long>(word);
+}
+
+std::optional<double> parse_number(std::string_view word) { return parse_whole<double>(word); }
+
+std::string human_bytes(double bytes) {
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  int unit = 0;
+  while (bytes >= 1024 && unit < 4) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? text("{:.0f} B", bytes) : text("{:.1f} {}", bytes, kUnits[unit]);
+}
+
+}  // namespace weft::base

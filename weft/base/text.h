@@ -1,0 +1,34 @@
+// Text: fmt wrapped once (g++ 12 has no std::format), and the few string helpers the project needs.
+#pragma once
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft::base {
+
+template <typename... Args>
+std::string text(fmt::format_string<Args...> format, Args&&... args) {
+  return fmt::format(format, std::forward<Args>(args)...);
+}
+
+// The candidate with the smallest edit distance to `word`, if it is close enough to be a likely
+// slip.
+std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
+
+std::vector<std::string> split(std::string_view line, char separator);
+std::string_view trim(std::string_view line);
+
+// Whole-string conversions: nullopt when anything is left over or out of range.
+std::optional<long long> parse_integer(std::string_view word);
+std::optional<double> parse_number(std::string_view word);
+
+// 1536 -> "1.5 KiB".
+std::string human_bytes(double bytes);
+
+}  // namespace weft::base
