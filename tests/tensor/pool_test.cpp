@@ -1,0 +1,115 @@
+#include "weft/tensor/pool.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "weft/base/error.h"
+#include "weft/tensor/tensor.h"
+
+namespace weft::tensor {
+namespace {
+
+TEST(Pool, PeaksCountRequestedBytesByTag) {
+  Pool pool;
+  {
+    Tensor a(pool, DType::F32, {10}, Tag::Activations);
+    { Tensor b(pool, DType::F32, {5}, Tag::Activations); }
+    Tensor w(pool, DType::BF16, {3}, Tag::Weights);
+    EXPECT_EQ(pool.use(Tag::Activations).bytes, 40u);
+    EXPECT_EQ(pool.use(Tag::Activations).peak, 60u);
+    EXPECT_EQ(pool.use(Tag::Weights).bytes, 6u);
+    EXPECT_EQ(pool.total().peak, 60u);
+  }
+  EXPECT_EQ(pool.total().bytes, 0u);
+  pool.reset_peaks();
+  EXPECT_EQ(pool.total().peak, 0u);
+}
+
+TEST(Pool, EqualRequestsGetEqualAddressesEveryStep) {
+  Pool pool;
+  std::vector<std::vector<float*>> steps;
+  for (int step = 0; step < 3; ++step) {
+    std::vector<Tensor> live;
+    std::vector<float*> addresses;
+    for (const int n : {100, 7, 5000, 64, 1}) {
+      live.emplace_back(pool, DType::F32, Shape{n}, Tag::Activations);
+      addresses.push_back(live.back().host<float>());
+      if (n == 7) live.erase(live.begin());
+    }
+    steps.push_back(addresses);
+  }
+  EXPECT_EQ(steps[0], steps[1]);
+  EXPECT_EQ(steps[1], steps[2]);
+}
+
+TEST(Pool, TheNextOwnersStreamWaitsForTheLastUse) {
+  const auto a = make_cpu_stream("a", 1, StreamMode::Threaded);
+  const auto b = make_cpu_stream("b", 1, StreamMode::Threaded);
+  Pool pool;
+  float seen = 0;
+  float* address = nullptr;
+  {
+    Tensor first(pool, DType::F32, {4}, Tag::Activations);
+    address = first.data<float>(*a);
+    a->enqueue("slow", WorkClass::Memory, [&seen, p = address](Workers&) {
+      p[0] = 1;
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      seen = p[0];
+    });
+  }
+  Tensor second(pool, DType::F32, {4}, Tag::Activations);
+  float* p = second.data<float>(*b);
+  ASSERT_EQ(p, address);
+  b->enqueue("overwrite", WorkClass::Memory, [p](Workers&) { p[0] = 2; });
+  b->synchronize();
+  a->synchronize();
+  EXPECT_EQ(seen, 1);
+}
+
+TEST(Pool, ManyRandomBlocksNeverOverlap) {
+  Pool pool;
+  std::vector<Tensor> live;
+  std::uint64_t state = 1;
+  for (int i = 0; i < 2000; ++i) {
+    state = state * 6364136223846793005ull + 1442695040888963407ull;
+    if (live.size() > 20 && (state >> 60) % 2 == 0) {
+      live.erase(live.begin() + static_cast<std::ptrdiff_t>((state >> 33) % live.size()));
+      continue;
+    }
+    const auto n = static_cast<std::int64_t>((state >> 40) % 3000);
+    Tensor t(pool, DType::I32, {n}, Tag::Workspace);
+    for (std::int64_t j = 0; j < n; ++j) t.host<std::int32_t>()[j] = i;
+    live.push_back(t);
+    for (const Tensor& other : live) {
+      for (std::int64_t j = 1; j < other.elements(); ++j) {
+        ASSERT_EQ(other.host<std::int32_t>()[j], other.host<std::int32_t>()[0]);
+      }
+    }
+  }
+}
+
+TEST(Tensor, ColumnsAreStridedViews) {
+  Pool pool;
+  Tensor t(pool, DType::F32, {2, 6}, Tag::Activations);
+  for (int i = 0; i < 12; ++i) t.host<float>()[i] = static_cast<float>(i);
+  const Tensor c = t.columns(2, 3);
+  EXPECT_EQ(c.shape(), (Shape{2, 3}));
+  EXPECT_EQ(c.row_stride(), 6);
+  EXPECT_FALSE(c.contiguous());
+  EXPECT_EQ(c.host<float>()[c.row_stride()], 8);
+  EXPECT_EQ(t.rows(1, 1).host<float>()[0], 6);
+  EXPECT_THROW(c.view({6}), base::InternalError);
+  EXPECT_THROW(t.rows(1, 2), base::InternalError);
+}
+
+TEST(Tensor, BFloat16RoundsToNearestEven) {
+  EXPECT_EQ(static_cast<float>(BFloat16(1.0f)), 1.0f);
+  EXPECT_EQ(static_cast<float>(BFloat16(1.00390625f)), 1.0f);       // halfway, even below
+  EXPECT_EQ(static_cast<float>(BFloat16(1.01171875f)), 1.015625f);  // halfway, even above
+  EXPECT_TRUE(std::isnan(static_cast<float>(BFloat16(std::nanf("")))));
+}
+
+}  // namespace
+}  // namespace weft::tensor

@@ -1,0 +1,92 @@
+// HOW DO RANKS TALK? A communicator is one rank's handle on one group of ranks.
+//
+// Operations are asynchronous: they enqueue on the stream and return; all members of a group call
+// the same operations in the same order. Reductions are an exchange and a local sum in rank order,
+// so that results depend neither on timing nor on the backend. Every byte that leaves a rank is
+// counted. A member that fails poisons its groups: peers stop with an error that names it, within
+// the timeout.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "weft/tensor/stream.h"
+#include "weft/tensor/tensor.h"
+
+namespace weft::comm {
+
+using tensor::Stream;
+using tensor::Tensor;
+
+enum class Operation {
+  AllToAll,
+  AllGather,
+  ReduceScatter,
+  AllReduce,
+  Broadcast,
+  Send,
+  Receive,
+  Barrier
+};
+std::string_view name_of(Operation operation);
+
+struct Traffic {
+  std::int64_t calls = 0;
+  std::int64_t bytes_sent = 0;  // to other ranks; what a rank keeps for itself does not count
+};
+
+enum class Reduce { Sum, Max };
+
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+
+  virtual const std::string& name() const = 0;          // of the group, for messages: "ep"
+  virtual int rank() const = 0;                         // of this member in the group
+  virtual const std::vector<int>& members() const = 0;  // world ranks
+  int size() const { return static_cast<int>(members().size()); }
+
+  // Rows (dim 0) to and from every member, in member order; counts known to the host.
+  virtual void all_to_all(Stream&,
+                          Tensor receive,
+                          Tensor send,
+                          std::span<const std::int64_t> receive_rows,
+                          std::span<const std::int64_t> send_rows) = 0;
+  // The same with counts in device memory (int64, one a member) read when the operation runs;
+  // `receive` has room for a fixed number of rows. Rows beyond it are an error naming both numbers.
+  virtual void all_to_all_counted(Stream&,
+                                  Tensor receive,
+                                  Tensor receive_rows,
+                                  Tensor send,
+                                  Tensor send_rows) = 0;
+  // receive has size() times the rows of send.
+  virtual void all_gather(Stream&, Tensor receive, Tensor send) = 0;
+  // send has size() times the rows of receive. fp32 or fp64, summed in rank order.
+  virtual void reduce_scatter(Stream&, Tensor receive, Tensor send) = 0;
+  virtual void all_reduce(Stream&, Tensor data, Reduce reduce) = 0;
+  virtual void broadcast(Stream&, Tensor data, int root) = 0;
+  virtual void send(Stream&, Tensor data, int peer) = 0;
+  virtual void receive(Stream&, Tensor data, int peer) = 0;
+  virtual void barrier(Stream&) = 0;
+
+  // Since the start; read after synchronizing the streams used.
+  virtual std::map<Operation, Traffic> traffic() const = 0;
+};
+
+// A rank's place in the world: makes its communicators.
+class Endpoint {
+ public:
+  virtual ~Endpoint() = default;
+  virtual int rank() const = 0;
+  virtual int world() const = 0;
+  // All members call this with the same arguments in the same order.
+  virtual std::unique_ptr<Communicator> group(std::string name, std::vector<int> members) = 0;
+  // Tells every rank that this one failed, with the reason.
+  virtual void fail(const std::string& reason) = 0;
+};
+
+}  // namespace weft::comm

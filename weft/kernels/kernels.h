@@ -1,0 +1,205 @@
+// Every operation a decoder needs, each once. forward and dgrad assign, wgrad accumulates; a sum of
+// two gradients is its own operation.
+//
+// All functions enqueue on the stream and return. Shapes are in the suffixes: T tokens (rows), D,
+// N, K widths, V vocabulary, E experts, k experts a token, R rows of tokens on their way to
+// experts. Activations and weights are fp32 or bf16 (one dtype a call unless said otherwise),
+// arithmetic is fp32, weight gradients are fp32. Matrices may have strided rows unless said
+// otherwise; everything else is contiguous. Results depend on the shapes and values only, never on
+// the number of threads.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "weft/tensor/stream.h"
+#include "weft/tensor/tensor.h"
+
+namespace weft::kernels {
+
+using tensor::Pool;
+using tensor::Stream;
+using tensor::Tensor;
+
+// Sets the BLAS to one thread; call once before ranks start. Ranks split work with their own
+// threads.
+void prepare_process();
+
+// linear: y = x w^T. The router's y is fp32 whatever x and w are; so may be dy.
+void linear_forward(Stream&, Tensor y_TN, Tensor x_TK, Tensor w_NK);
+void linear_dgrad(Stream&, Tensor dx_TK, Tensor dy_TN, Tensor w_NK);
+void linear_wgrad(Stream&, Tensor dw_NK, Tensor dy_TN, Tensor x_TK);
+
+// grouped linear: rows of x are sorted by expert, rows_E[e] of them for expert e (zero allowed),
+// and their sum is R. Matrices are contiguous.
+void grouped_linear_forward(Stream&,
+                            Tensor y_RN,
+                            Tensor x_RK,
+                            Tensor w_ENK,
+                            std::span<const std::int64_t> rows_E);
+void grouped_linear_dgrad(Stream&,
+                          Tensor dx_RK,
+                          Tensor dy_RN,
+                          Tensor w_ENK,
+                          std::span<const std::int64_t> rows_E);
+void grouped_linear_wgrad(Stream&,
+                          Tensor dw_ENK,
+                          Tensor dy_RN,
+                          Tensor x_RK,
+                          std::span<const std::int64_t> rows_E);
+
+// RMSNorm over each group of N columns, with C a multiple of N: N = C is the usual norm, N = head
+// width the per-head norm of queries and keys. rstd_TG keeps 1 / sqrt(mean square + epsilon), fp32,
+// G = C / N.
+void rms_norm_forward(Stream&, Tensor y_TC, Tensor rstd_TG, Tensor x_TC, Tensor w_N, float epsilon);
+void rms_norm_dgrad(Stream&, Tensor dx_TC, Tensor dy_TC, Tensor x_TC, Tensor w_N, Tensor rstd_TG);
+void rms_norm_wgrad(Stream&, Tensor dw_N, Tensor dy_TC, Tensor x_TC, Tensor rstd_TG);
+
+// Rotary embedding, halves convention: in each head of width d, element i < d/2 pairs with i + d/2.
+// Row t has position t mod S. table_S2 holds (S, d): cosines then sines of d/2 angles. y may be x.
+void rotary_table(Stream&, Tensor table_SD, double base);
+void rotary_forward(Stream&, Tensor y_TC, Tensor x_TC, Tensor table_SD);
+void rotary_dgrad(Stream&, Tensor dx_TC, Tensor dy_TC, Tensor table_SD);
+
+// Causal grouped-query attention over sequences of S rows; T = batch * S. The masked half is not
+// computed.
+struct AttentionShape {
+  std::int64_t sequence = 0;    // S
+  std::int64_t heads = 0;       // query heads
+  std::int64_t groups = 0;      // key/value heads; divides heads
+  std::int64_t head_width = 0;  // d
+  float scale = 1;              // of the scores, usually 1 / sqrt(d)
+};
+// lse_HT: logarithm of the sum of exponentials of each query's scores, fp32, (heads, T).
+void attention_forward(Stream&,
+                       Pool& workspace,
+                       Tensor o_TQ,
+                       Tensor lse_HT,
+                       Tensor q_TQ,
+                       Tensor k_TK,
+                       Tensor v_TK,
+                       const AttentionShape&);
+void attention_dgrad(Stream&,
+                     Pool& workspace,
+                     Tensor dq_TQ,
+                     Tensor dk_TK,
+                     Tensor dv_TK,
+                     Tensor do_TQ,
+                     Tensor o_TQ,
+                     Tensor lse_HT,
+                     Tensor q_TQ,
+                     Tensor k_TK,
+                     Tensor v_TK,
+                     const AttentionShape&);
+
+// SwiGLU on h = (gate | up): y = silu(gate) * up.
+void swiglu_forward(Stream&, Tensor y_TF, Tensor h_T2F);
+void swiglu_dgrad(Stream&, Tensor dh_T2F, Tensor dy_TF, Tensor h_T2F);
+// The same times a weight a row (fp32): the router's probability, applied between activation and
+// FC2.
+void weighted_swiglu_forward(Stream&, Tensor y_RF, Tensor h_R2F, Tensor p_R);
+void weighted_swiglu_dgrad(Stream&,
+                           Tensor dh_R2F,
+                           Tensor dp_R,
+                           Tensor dy_RF,
+                           Tensor h_R2F,
+                           Tensor p_R);
+
+void embedding_forward(Stream&, Tensor x_TD, Tensor table_VD, Tensor ids_T);
+void embedding_wgrad(Stream&, Tensor dtable_VD, Tensor dx_TD, Tensor ids_T);
+
+// Cross entropy of each row with its label (int32; negative: ignored, loss 0, no gradient). fp32
+// logits. dgrad: dlogits = scale * (softmax - one hot); dlogits may be logits, and may be bf16.
+void cross_entropy_forward(Stream&, Tensor loss_T, Tensor lse_T, Tensor logits_TV, Tensor labels_T);
+void cross_entropy_dgrad(Stream&,
+                         Tensor dlogits_TV,
+                         Tensor logits_TV,
+                         Tensor lse_T,
+                         Tensor labels_T,
+                         float scale);
+
+// Router: the k best experts of each token, emitted in ascending order of expert, with
+// probabilities. Equal logits prefer the lower expert. All fp32; experts int32.
+struct TopK {
+  enum class Softmax { BeforeSelection, AfterSelection };
+  enum class Renormalise { No, Yes };  // to sum 1; after-selection probabilities already do
+  Softmax softmax = Softmax::AfterSelection;
+  Renormalise renormalise = Renormalise::No;
+};
+void top_k_forward(Stream&, Tensor p_Tk, Tensor experts_Tk, Tensor logits_TE, const TopK&);
+void top_k_dgrad(Stream&,
+                 Tensor dlogits_TE,
+                 Tensor dp_Tk,
+                 Tensor p_Tk,
+                 Tensor experts_Tk,
+                 Tensor logits_TE,
+                 const TopK&);
+
+// Load-balancing loss E / (k T^2) * sum_e (sum_t s_te) c_e with s the softmax over all experts and
+// c the rows of each expert (counts_E, int64). loss_1 is fp32, without coefficient. dgrad assigns
+// scale * d.
+void balance_loss_forward(Stream&,
+                          Tensor loss_1,
+                          Tensor logits_TE,
+                          Tensor counts_E,
+                          std::int64_t k);
+void balance_loss_dgrad(Stream&,
+                        Tensor dlogits_TE,
+                        Tensor logits_TE,
+                        Tensor counts_E,
+                        std::int64_t k,
+                        float scale);
+// z-loss: mean over tokens of (log sum exp of the logits)^2, without coefficient.
+void z_loss_forward(Stream&, Tensor loss_1, Tensor logits_TE);
+void z_loss_dgrad(Stream&, Tensor dlogits_TE, Tensor logits_TE, float scale);
+
+// Rows of tokens. `sort_by_expert`: rows in wire order, stable in token order inside an expert:
+// token_R[r] is the token of row r, slot_R[r] its flat index (token * k + j), row_Tk[t, j] the row
+// of slot j; counts_E rows an expert. int32, counts int64.
+void sort_by_expert(Stream&,
+                    Tensor row_Tk,
+                    Tensor slot_R,
+                    Tensor token_R,
+                    Tensor counts_E,
+                    Tensor experts_Tk);
+// y[r] = x[index[r]] for matrices (any dtype) and for vectors.
+void gather_rows(Stream&, Tensor y_RD, Tensor x_TD, Tensor index_R);
+// y[t] = sum over j of x[index[t, j]], j ascending, in fp32.
+void sum_rows(Stream&, Tensor y_TD, Tensor x_RD, Tensor index_Tk);
+// Copies blocks of whole rows; `to` blocks do not overlap. Works for vectors (a row is one element)
+// too.
+struct RowBlock {
+  std::int64_t from = 0, to = 0, rows = 0;
+};
+void copy_rows(Stream&, Tensor y, Tensor x, std::span<const RowBlock> blocks);
+
+// Elementwise, contiguous. y may be a or b.
+void add(Stream&, Tensor y, Tensor a, Tensor b);
+void accumulate(Stream&, Tensor y, Tensor a);  // y += a, fp32
+void scale(Stream&, Tensor y, float factor);   // fp32
+void zero(Stream&, Tensor y);
+void copy(Stream&, Tensor y, Tensor x);  // converts between fp32 and bf16
+
+// sum of squares of a fp32 vector, fp64, in fixed blocks; sum_1 is fp64.
+void squared_norm(Stream&, Tensor sum_1, Tensor x_N);
+// sum_1 (fp64) = sum of a fp32 vector in fixed blocks.
+void sum(Stream&, Tensor sum_1, Tensor x_N);
+
+// AdamW with decoupled decay on contiguous fp32 ranges; `gradient_scale` multiplies the gradient
+// first, and the gradient is zero afterwards (the next step's wgrads accumulate into it). weights:
+// fp32 (and then master is the same tensor) or bf16 rounded from master.
+struct AdamW {
+  float learning_rate = 0, beta1 = 0, beta2 = 0, epsilon = 0, weight_decay = 0;
+  float gradient_scale = 1;
+  std::int64_t step = 1;  // for the bias correction, from 1
+};
+void adamw(Stream&,
+           Tensor weights_N,
+           Tensor master_N,
+           Tensor moment1_N,
+           Tensor moment2_N,
+           Tensor gradient_N,
+           const AdamW&);
+
+}  // namespace weft::kernels

@@ -1,0 +1,210 @@
+#include "weft/tensor/stream.h"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "weft/base/check.h"
+#include "weft/tensor/workers.h"
+
+namespace weft::tensor {
+
+std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+namespace {
+
+// The same kind of error with the node's name in front.
+std::exception_ptr with_label(std::string_view label, std::string_view name) {
+  const std::string where = label.empty() ? std::string(name) : base::text("{} ({})", label, name);
+  try {
+    throw;
+  } catch (const base::ConfigError& error) {
+    return std::make_exception_ptr(base::ConfigError(base::text("{}: {}", where, error.what())));
+  } catch (const base::SystemError& error) {
+    return std::make_exception_ptr(base::SystemError(base::text("{}: {}", where, error.what())));
+  } catch (const std::exception& error) {
+    return std::make_exception_ptr(base::InternalError(base::text("{}: {}", where, error.what())));
+  }
+}
+
+class CpuStream final : public Stream {
+ public:
+  CpuStream(std::string name, int threads, StreamMode mode)
+      : name_(std::move(name)), workers_(threads) {
+    if (mode == StreamMode::Threaded) thread_ = std::thread([this] { serve(); });
+  }
+
+  ~CpuStream() override {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    changed_.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  void enqueue(std::string_view name, WorkClass kind, Task task) override {
+    push({.label = label_,
+          .name = name,
+          .kind = kind,
+          .task = std::move(task),
+          .awaited = std::exchange(awaited_, {})});
+  }
+
+  Event record() override {
+    // Waits belong to the next work; where there is none yet, an empty one carries them.
+    if (!awaited_.empty())
+      push({.label = label_, .name = "wait", .awaited = std::exchange(awaited_, {})});
+    return {this, next_ticket_ - 1};
+  }
+
+  void wait(const Event& event) override {
+    if (event.stream == nullptr || event.stream == this) return;
+    if (event.stream->reached(event.ticket) && !failed_elsewhere(event)) return;
+    if (thread_.joinable()) {
+      awaited_.push_back(event);
+    } else {
+      event.stream->host_wait(event);
+    }
+  }
+
+  void host_wait(const Event& event) override {
+    CHECK(event.stream == this, "an event of another stream than '{}'", name_);
+    const std::exception_ptr error = wait_for(event.ticket);
+    if (error) std::rethrow_exception(error);
+  }
+
+  std::uint64_t next_ticket() const override { return next_ticket_; }
+
+  bool reached(std::uint64_t ticket) const override {
+    return completed_.load(std::memory_order_acquire) >= ticket;
+  }
+
+  void set_label(std::string_view label) override { label_ = label; }
+
+  void start_recording() override {
+    synchronize();
+    spans_.clear();
+    recording_.store(true);
+  }
+
+  std::vector<WorkSpan> take_recording() override {
+    recording_.store(false);
+    return std::exchange(spans_, {});
+  }
+
+  const std::string& name() const override { return name_; }
+
+  // Returns the stream's error once `ticket` is over.
+  std::exception_ptr wait_for(std::uint64_t ticket) {
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [&] { return completed_.load(std::memory_order_relaxed) >= ticket; });
+    return error_;
+  }
+
+ private:
+  struct Item {
+    std::string_view label;
+    std::string_view name;
+    WorkClass kind = WorkClass::Memory;
+    Task task = {};                   // empty: only waits
+    std::vector<Event> awaited = {};  // what must be over first
+  };
+
+  static bool failed_elsewhere(const Event& event) {
+    auto* other = static_cast<CpuStream*>(event.stream);
+    const std::lock_guard lock(other->mutex_);
+    return other->error_ != nullptr;
+  }
+
+  void push(Item item) {
+    ++next_ticket_;
+    if (!thread_.joinable()) {
+      run(item);
+      completed_.store(next_ticket_ - 1, std::memory_order_release);
+      if (error_) std::rethrow_exception(error_);
+      return;
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      queue_.push_back(std::move(item));
+    }
+    changed_.notify_one();
+  }
+
+  void serve() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+      if (queue_.empty()) return;
+      const Item item = std::move(queue_.front());
+      queue_.pop_front();
+      const bool skip = error_ != nullptr;
+      lock.unlock();
+      if (!skip) run(item);
+      lock.lock();
+      completed_.fetch_add(1, std::memory_order_release);
+      done_.notify_all();
+    }
+  }
+
+  // Runs on the serving thread (or inline); only this thread writes error_ and spans_.
+  void run(const Item& item) {
+    try {
+      for (const Event& event : item.awaited) {
+        const std::exception_ptr error =
+            static_cast<CpuStream*>(event.stream)->wait_for(event.ticket);
+        if (error) return fail(error);
+      }
+      if (!item.task) return;
+      const bool record = recording_.load(std::memory_order_relaxed);
+      const std::int64_t begin = record ? now_ns() : 0;
+      item.task(workers_);
+      if (record) {
+        spans_.push_back({.label = item.label,
+                          .name = item.name,
+                          .kind = item.kind,
+                          .begin_ns = begin,
+                          .end_ns = now_ns()});
+      }
+    } catch (...) {
+      fail(with_label(item.label, item.name));
+    }
+  }
+
+  void fail(std::exception_ptr error) {
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = std::move(error);
+  }
+
+  const std::string name_;
+  Workers workers_;
+  std::string_view label_;  // host thread only, like the next two
+  std::uint64_t next_ticket_ = 1;
+  std::vector<Event> awaited_;  // waits for the next work
+  std::mutex mutex_;
+  std::condition_variable changed_, done_;
+  std::deque<Item> queue_;
+  std::atomic<std::uint64_t> completed_{0};  // the last ticket that is over
+  std::exception_ptr error_;
+  bool stopping_ = false;
+  std::atomic<bool> recording_{false};
+  std::vector<WorkSpan> spans_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+std::unique_ptr<Stream> make_cpu_stream(std::string name, int threads, StreamMode mode) {
+  return std::make_unique<CpuStream>(std::move(name), threads, mode);
+}
+
+}  // namespace weft::tensor

@@ -1,0 +1,188 @@
+#include "weft/tensor/pool.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "weft/base/check.h"
+
+namespace weft::tensor {
+namespace {
+
+constexpr std::size_t kAlignment = 256;  // wide enough for any vector unit and for cache lines
+constexpr std::size_t kSlabBytes = 32u << 20;  // memory is taken from the system in such pieces
+
+std::size_t round_up(std::size_t bytes, std::size_t multiple) {
+  return (bytes + multiple - 1) / multiple * multiple;
+}
+
+// Keeps the latest position for each stream and drops what is over.
+void note_use(std::vector<Event>& uses, const Event& use) {
+  for (Event& known : uses) {
+    if (known.stream == use.stream) {
+      known.ticket = std::max(known.ticket, use.ticket);
+      return;
+    }
+  }
+  uses.push_back(use);
+}
+
+}  // namespace
+
+std::string_view name_of(Tag tag) {
+  switch (tag) {
+    case Tag::Weights:
+      return "weights";
+    case Tag::Gradients:
+      return "gradients";
+    case Tag::Optimizer:
+      return "optimizer";
+    case Tag::Activations:
+      return "activations";
+    case Tag::Communication:
+      return "communication";
+    case Tag::Workspace:
+      return "workspace";
+  }
+  CHECK(false, "tag {}", static_cast<int>(tag));
+}
+
+Block::~Block() {
+  for (const Event& event : pending_) note_use(uses_, event);
+  pool_->release(tag_, data_, bytes_, std::move(uses_));
+}
+
+std::byte* Block::on(Stream& stream) {
+  for (const Event& event : pending_) {
+    if (event.stream != &stream && !event.stream->reached(event.ticket)) stream.wait(event);
+  }
+  pending_.clear();
+  note_use(uses_, {&stream, stream.next_ticket()});
+  return data_;
+}
+
+std::byte* Block::on_host() {
+  for (const Event& event : pending_) event.stream->host_wait(event);
+  pending_.clear();
+  return data_;
+}
+
+// Best fit with splitting and merging over slabs of system memory; deterministic in its requests.
+class Pool::Arena {
+ public:
+  ~Arena() {
+    for (const auto& [data, bytes] : slabs_) ::munmap(data, bytes);
+  }
+
+  std::pair<std::byte*, std::vector<Event>> take(std::size_t bytes) {
+    bytes = round_up(bytes, kAlignment);
+    auto best = by_size_.lower_bound({bytes, nullptr});
+    if (best == by_size_.end()) {
+      grow(bytes);
+      best = by_size_.lower_bound({bytes, nullptr});
+    }
+    std::byte* data = best->second;
+    Free found = std::move(free_.at(data));
+    erase(data, found.bytes);
+    if (found.bytes > bytes) insert(data + bytes, {found.bytes - bytes, found.uses, found.slab});
+    return {data, std::move(found.uses)};
+  }
+
+  void give(std::byte* data, std::size_t bytes, std::vector<Event> uses) {
+    std::erase_if(uses, [](const Event& use) { return use.stream->reached(use.ticket); });
+    Free piece{round_up(bytes, kAlignment), std::move(uses), slab_of(data)};
+    auto next = free_.upper_bound(data);
+    if (next != free_.end() && next->first == data + piece.bytes &&
+        next->second.slab == piece.slab) {
+      absorb(piece, next->second);
+      erase(next->first, next->second.bytes);
+    }
+    auto before = free_.lower_bound(data);
+    if (before != free_.begin()) {
+      --before;
+      if (before->first + before->second.bytes == data && before->second.slab == piece.slab) {
+        data = before->first;
+        absorb(piece, before->second);
+        erase(data, before->second.bytes);
+      }
+    }
+    insert(data, std::move(piece));
+  }
+
+ private:
+  struct Free {
+    std::size_t bytes;
+    std::vector<Event> uses;
+    std::size_t slab;
+  };
+
+  static void absorb(Free& piece, const Free& other) {
+    piece.bytes += other.bytes;
+    for (const Event& use : other.uses) note_use(piece.uses, use);
+  }
+
+  void grow(std::size_t bytes) {
+    const std::size_t size = round_up(std::max(bytes, kSlabBytes), kSlabBytes);
+    void* at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) {
+      base::throw_errno(base::text("cannot allocate {}", base::human_bytes(double(size))));
+    }
+    ::madvise(at, size, MADV_HUGEPAGE);  // a hint; its failure changes nothing
+    slabs_.emplace_back(static_cast<std::byte*>(at), size);
+    insert(static_cast<std::byte*>(at), {size, {}, slabs_.size() - 1});
+  }
+
+  std::size_t slab_of(const std::byte* data) const {
+    for (std::size_t i = 0; i < slabs_.size(); ++i) {
+      if (data >= slabs_[i].first && data < slabs_[i].first + slabs_[i].second) return i;
+    }
+    CHECK(false, "memory that is not of this pool");
+  }
+
+  void insert(std::byte* data, Free piece) {
+    by_size_.emplace(piece.bytes, data);
+    free_.emplace(data, std::move(piece));
+  }
+
+  void erase(std::byte* data, std::size_t bytes) {
+    by_size_.erase({bytes, data});
+    free_.erase(data);
+  }
+
+  std::vector<std::pair<std::byte*, std::size_t>> slabs_;
+  std::map<std::byte*, Free> free_;
+  std::set<std::pair<std::size_t, std::byte*>> by_size_;
+};
+
+Pool::Pool() {
+  for (auto& arena : arenas_) arena = std::make_unique<Arena>();
+}
+
+Pool::~Pool() = default;
+
+std::shared_ptr<Block> Pool::allocate(std::size_t bytes, Tag tag) {
+  if (bytes == 0) return std::make_shared<Block>(this, tag, nullptr, 0, std::vector<Event>{});
+  auto [data, pending] = arenas_[static_cast<std::size_t>(tag)]->take(bytes);
+  for (PoolUse* use : {&use_[static_cast<std::size_t>(tag)], &total_}) {
+    use->bytes += bytes;
+    use->peak = std::max(use->peak, use->bytes);
+  }
+  return std::make_shared<Block>(this, tag, data, bytes, std::move(pending));
+}
+
+void Pool::release(Tag tag, std::byte* data, std::size_t bytes, std::vector<Event> uses) {
+  if (bytes == 0) return;
+  use_[static_cast<std::size_t>(tag)].bytes -= bytes;
+  total_.bytes -= bytes;
+  arenas_[static_cast<std::size_t>(tag)]->give(data, bytes, std::move(uses));
+}
+
+void Pool::reset_peaks() {
+  for (PoolUse& use : use_) use.peak = use.bytes;
+  total_.peak = total_.bytes;
+}
+
+}  // namespace weft::tensor

@@ -1,0 +1,102 @@
+#include "weft/tensor/tensor.h"
+
+#include <algorithm>
+
+namespace weft::tensor {
+
+Shape::Shape(std::initializer_list<std::int64_t> dims)
+    : Shape(std::span<const std::int64_t>(dims.begin(), dims.size())) {}
+
+Shape::Shape(std::span<const std::int64_t> dims) : rank_(static_cast<int>(dims.size())) {
+  CHECK(dims.size() <= kMaxRank, "{} dims; at most {}", dims.size(), kMaxRank);
+  for (const std::int64_t dim : dims) CHECK(dim >= 0, "a negative dim {}", dim);
+  std::copy(dims.begin(), dims.end(), dims_.begin());
+}
+
+std::int64_t Shape::elements() const {
+  std::int64_t product = 1;
+  for (const std::int64_t dim : dims()) product *= dim;
+  return product;
+}
+
+std::string Shape::print() const { return base::text("({})", fmt::join(dims(), ", ")); }
+
+Tensor::Tensor(Pool& pool, DType dtype, Shape shape, Tag tag)
+    : block_(pool.allocate(static_cast<std::size_t>(shape.elements() * size_of(dtype)), tag)),
+      dtype_(dtype),
+      shape_(shape),
+      row_stride_(shape.rank() > 0 && shape[0] > 0 ? shape.elements() / shape[0] : 0) {}
+
+bool Tensor::contiguous() const {
+  return shape_.rank() == 0 || shape_[0] <= 1 || row_stride_ * shape_[0] == elements();
+}
+
+Tensor Tensor::view(Shape shape) const {
+  CHECK(shape.elements() == elements(), "view {} of {}", shape.print(), shape_.print());
+  return range(0, shape);
+}
+
+Tensor Tensor::rows(std::int64_t begin, std::int64_t count) const {
+  CHECK(shape_.rank() >= 1 && begin >= 0 && count >= 0 && begin + count <= shape_[0],
+        "rows [{}, +{}) of {}",
+        begin,
+        count,
+        shape_.print());
+  std::array<std::int64_t, kMaxRank> dims{};
+  std::copy(shape_.dims().begin(), shape_.dims().end(), dims.begin());
+  dims[0] = count;
+  Tensor part = *this;
+  part.shape_ = Shape(std::span<const std::int64_t>(dims.data(), shape_.dims().size()));
+  part.offset_bytes_ += begin * row_stride_ * size_of(dtype_);
+  return part;
+}
+
+Tensor Tensor::columns(std::int64_t begin, std::int64_t count) const {
+  CHECK(shape_.rank() == 2 && begin >= 0 && count >= 0 && begin + count <= shape_[1],
+        "columns [{}, +{}) of {}",
+        begin,
+        count,
+        shape_.print());
+  Tensor part = *this;
+  part.shape_ = Shape{shape_[0], count};
+  part.offset_bytes_ += begin * size_of(dtype_);
+  return part;
+}
+
+Tensor Tensor::range(std::int64_t begin, Shape shape) const {
+  CHECK(contiguous(), "a range of a strided tensor {}", shape_.print());
+  CHECK(begin >= 0 && begin + shape.elements() <= elements(),
+        "elements [{}, +{}) of {}",
+        begin,
+        shape.elements(),
+        shape_.print());
+  Tensor part = *this;
+  part.shape_ = shape;
+  part.row_stride_ = shape.rank() > 0 && shape[0] > 0 ? shape.elements() / shape[0] : 0;
+  part.offset_bytes_ += begin * size_of(dtype_);
+  return part;
+}
+
+std::byte* Tensor::on_stream(Stream& stream, DType wanted) const {
+  CHECK(defined(), "an undefined tensor");
+  CHECK(wanted == dtype_, "a {} tensor read as {}", name_of(dtype_), name_of(wanted));
+  return block_->on(stream) + offset_bytes_;
+}
+
+std::byte* Tensor::on_host(DType wanted) const {
+  CHECK(defined(), "an undefined tensor");
+  CHECK(wanted == dtype_, "a {} tensor read as {}", name_of(dtype_), name_of(wanted));
+  return block_->on_host() + offset_bytes_;
+}
+
+std::byte* Tensor::raw(Stream& stream) const {
+  CHECK(contiguous(), "raw bytes of a strided tensor {}", shape_.print());
+  return on_stream(stream, dtype_);
+}
+
+std::byte* Tensor::host_raw() const {
+  CHECK(contiguous(), "raw bytes of a strided tensor {}", shape_.print());
+  return on_host(dtype_);
+}
+
+}  // namespace weft::tensor

@@ -1,0 +1,88 @@
+// A tensor: a shared handle on pool memory, with a shape. Rows may be strided (a block of columns).
+//
+// Memory is reached through data<T>(stream) by whoever is about to enqueue work that uses it, and
+// through host<T>() by the host, after waiting for the writers. Dropping the last handle returns
+// the memory to the pool at that moment of the issue order, even though the work may still be to
+// run.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "weft/base/check.h"
+#include "weft/tensor/dtype.h"
+#include "weft/tensor/pool.h"
+
+namespace weft::tensor {
+
+inline constexpr int kMaxRank = 4;
+
+class Shape {
+ public:
+  Shape() = default;
+  Shape(std::initializer_list<std::int64_t> dims);
+  explicit Shape(std::span<const std::int64_t> dims);
+
+  int rank() const { return rank_; }
+  std::int64_t operator[](int i) const { return dims_[static_cast<std::size_t>(i)]; }
+  std::int64_t elements() const;
+  std::span<const std::int64_t> dims() const { return {dims_.data(), std::size_t(rank_)}; }
+  std::string print() const;  // "(4, 16)"
+  bool operator==(const Shape& other) const = default;
+
+ private:
+  std::array<std::int64_t, kMaxRank> dims_{};
+  int rank_ = 0;
+};
+
+class Tensor {
+ public:
+  Tensor() = default;
+  Tensor(Pool& pool, DType dtype, Shape shape, Tag tag);
+
+  bool defined() const { return block_ != nullptr; }
+  void reset() { *this = Tensor(); }
+
+  DType dtype() const { return dtype_; }
+  const Shape& shape() const { return shape_; }
+  std::int64_t dim(int i) const { return shape_[i]; }
+  std::int64_t elements() const { return shape_.elements(); }
+  std::int64_t bytes() const { return elements() * size_of(dtype_); }
+  // Elements from the start of one row (index of dim 0) to the next.
+  std::int64_t row_stride() const { return row_stride_; }
+  bool contiguous() const;
+
+  // Views share the memory. All but columns() need a contiguous tensor.
+  Tensor view(Shape shape) const;                                // the same elements, another shape
+  Tensor rows(std::int64_t begin, std::int64_t count) const;     // of dim 0
+  Tensor columns(std::int64_t begin, std::int64_t count) const;  // of a matrix; strided
+  Tensor range(std::int64_t begin, Shape shape) const;           // elements from begin on
+
+  template <typename T>
+  T* data(Stream& stream) const {
+    return reinterpret_cast<T*>(on_stream(stream, DTypeOf<std::remove_const_t<T>>::value));
+  }
+  template <typename T>
+  T* host() const {
+    return reinterpret_cast<T*>(on_host(DTypeOf<std::remove_const_t<T>>::value));
+  }
+  // The bytes, whatever the dtype; contiguous tensors only.
+  std::byte* raw(Stream& stream) const;
+  std::byte* host_raw() const;
+
+ private:
+  std::byte* on_stream(Stream& stream, DType wanted) const;
+  std::byte* on_host(DType wanted) const;
+
+  std::shared_ptr<Block> block_;
+  DType dtype_ = DType::F32;
+  Shape shape_;
+  std::int64_t row_stride_ = 0;
+  std::int64_t offset_bytes_ = 0;
+};
+
+}  // namespace weft::tensor

@@ -1,0 +1,46 @@
+// A stream's compute threads: one parallel loop at a time, split the same way every time.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace weft::tensor {
+
+class Workers {
+ public:
+  // `threads` includes the caller's own: 1 starts no thread.
+  explicit Workers(int threads);
+  ~Workers();
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  int threads() const { return static_cast<int>(helpers_.size()) + 1; }
+
+  // Calls body(i) for every i in [0, tasks) and returns when all are done. Which thread runs a task
+  // is not fixed, so a body must write only what its own i owns: results then depend on how the
+  // caller cut the work, which must be a function of the shapes alone, and never on the number of
+  // threads. The first exception of a body is thrown here.
+  void parallel(std::int64_t tasks, const std::function<void(std::int64_t)>& body);
+
+ private:
+  void serve();
+  void take_tasks();
+
+  std::vector<std::thread> helpers_;
+  std::mutex mutex_;
+  std::condition_variable wake_, done_;
+  std::uint64_t round_ = 0;
+  int busy_ = 0;
+  bool stopping_ = false;
+  std::exception_ptr error_;
+  const std::function<void(std::int64_t)>* body_ = nullptr;
+  std::int64_t tasks_ = 0;
+  std::atomic<std::int64_t> next_{0};
+};
+
+}  // namespace weft::tensor
