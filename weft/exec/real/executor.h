@@ -1,0 +1,46 @@
+// The doing: issues a graph's nodes in order on the streams of their lanes: wait, call, record,
+// span.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weft/exec/real/lanes.h"
+#include "weft/schedule/graph.h"
+#include "weft/trace/span.h"
+
+namespace weft::exec {
+
+// What a node does: enqueues its work on the stream and returns. Host nodes get the compute stream,
+// and what they wait for is over when they are called.
+using Body = std::function<void(const schedule::Node&, tensor::Stream&)>;
+
+enum class Tracing { Off, On };
+
+class Executor {
+ public:
+  // Both must outlive the executor and everything it enqueues.
+  Executor(const schedule::Graph& graph, const Lanes& lanes);
+
+  // Runs one step and waits for its end; throws the first error with the node's name.
+  void run(const Body& body, Tracing tracing);
+
+  // Spans of the runs with tracing on, by lane: each node, and the operations inside it.
+  std::vector<trace::Span> take_spans() { return std::exchange(spans_, {}); }
+
+ private:
+  void issue(std::size_t entry, const Body& body);
+  void collect_spans();
+
+  const schedule::Graph& graph_;
+  const Lanes& lanes_;
+  std::vector<std::string> names_;     // of each entry; labels on the streams point here
+  std::vector<bool> awaited_;          // by another lane
+  std::vector<tensor::Event> events_;  // the end of each entry, of this run
+  std::vector<trace::Span> host_spans_;
+  std::vector<trace::Span> spans_;
+};
+
+}  // namespace weft::exec

@@ -1,0 +1,40 @@
+#include "weft/exec/real/lanes.h"
+
+#include "weft/base/check.h"
+
+namespace weft::exec {
+
+using schedule::Lane;
+using tensor::StreamMode;
+
+Lanes::Lanes(const schedule::Graph& graph, int threads) {
+  std::array<bool, schedule::kLanes> used{};
+  for (const schedule::Entry& entry : graph.entries)
+    used[static_cast<std::size_t>(entry.lane)] = true;
+  used[static_cast<std::size_t>(Lane::Compute)] = true;
+  used[static_cast<std::size_t>(Lane::Host)] = false;
+  int count = 0;
+  for (const bool lane : used) count += lane ? 1 : 0;
+  const StreamMode mode = count == 1 ? StreamMode::Inline : StreamMode::Threaded;
+  for (int i = 0; i < schedule::kLanes; ++i) {
+    const auto lane = static_cast<Lane>(i);
+    if (!used[static_cast<std::size_t>(i)]) continue;
+    streams_[static_cast<std::size_t>(i)] =
+        tensor::make_cpu_stream(std::string(schedule::word(lane)),
+                                lane == Lane::Compute ? threads : 1,
+                                mode);
+  }
+}
+
+tensor::Stream& Lanes::operator[](Lane lane) const {
+  CHECK(has(lane), "no stream for lane {}", schedule::word(lane));
+  return *streams_[static_cast<std::size_t>(lane)];
+}
+
+void Lanes::synchronize() const {
+  for (const auto& stream : streams_) {
+    if (stream) stream->synchronize();
+  }
+}
+
+}  // namespace weft::exec

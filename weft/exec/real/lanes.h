@@ -1,0 +1,28 @@
+// The streams of one rank, one for each lane its graph uses.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "weft/schedule/graph.h"
+#include "weft/tensor/stream.h"
+
+namespace weft::exec {
+
+class Lanes {
+ public:
+  // Streams for the lanes of `graph`; `threads` compute threads on the compute lane. Where compute
+  // is the only lane besides the host, it runs inline: there is nothing to overlap with.
+  Lanes(const schedule::Graph& graph, int threads);
+
+  tensor::Stream& operator[](schedule::Lane lane) const;
+  bool has(schedule::Lane lane) const {
+    return streams_[static_cast<std::size_t>(lane)] != nullptr;
+  }
+  void synchronize() const;
+
+ private:
+  std::array<std::unique_ptr<tensor::Stream>, schedule::kLanes> streams_;
+};
+
+}  // namespace weft::exec

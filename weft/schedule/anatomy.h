@@ -1,0 +1,74 @@
+// The anatomy of a model: which pieces a layer has, their lanes and dependencies, which directions
+// they run in, what each keeps for the backward and how many bytes it sends. A function of the
+// config.
+//
+// A step ends with `reduce.dense` and `reduce.expert` (gradients summed over ranks), `norm` (this
+// rank's sums of squares), `totals` (ranks exchange them), `clip` (the host learns the norm and
+// judges it) and `optimizer`.
+//
+// From it follow the dependencies every order must respect (`required`), whatever the builder or
+// pass.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "weft/config/model_config.h"
+#include "weft/schedule/graph.h"
+
+namespace weft::schedule {
+
+// A number of bytes that is linear in the tokens of a micro-batch and in the rows its experts
+// receive.
+struct Bytes {
+  std::int64_t fixed = 0;
+  std::int64_t per_token = 0;
+  std::int64_t per_row = 0;
+
+  std::int64_t of(std::int64_t tokens, std::int64_t rows) const {
+    return fixed + per_token * tokens + per_row * rows;
+  }
+};
+
+struct PieceAnatomy {
+  Piece piece = Piece::Attention;
+  Lane lane = Lane::Compute;
+  std::vector<Piece>
+      after;  // pieces of the same layer whose forward this one needs; empty: the layer's input
+  bool has_input_gradient = true;
+  bool has_weight_gradient = false;
+  Bytes kept;  // allocated by the forward and held until the backward is done with it
+};
+
+struct Anatomy {
+  std::vector<std::vector<PieceAnatomy>>
+      layers;  // pieces in forward order; the last is the layer's output
+  PieceAnatomy embed;
+  PieceAnatomy head;
+  bool has_dense_reduction = false;   // dense gradients are summed over more than one rank
+  bool has_expert_reduction = false;  // expert gradients are
+  bool has_totals = false;            // there is more than one rank to sum the gradient norm over
+};
+
+enum class Sums { None, OverRanks };
+
+struct ReductionScope {
+  Sums dense = Sums::None;
+  Sums expert = Sums::None;
+  Sums totals = Sums::None;
+};
+
+Anatomy describe(const config::ModelConfig& model, ReductionScope reductions);
+
+// The nodes that must be over before `node` starts, derived from the anatomy alone. Some of them
+// follow from others; `micro_batches` is the number in a step.
+std::vector<Node> required(const Anatomy& anatomy, const Node& node, int micro_batches);
+
+// Every node of one training step (or one forward pass), in no particular order of directions.
+enum class Pass { Training, ForwardOnly };
+std::vector<Node> all_nodes(const Anatomy& anatomy, int micro_batches, Pass pass);
+
+// The lane of a node.
+Lane lane_of(const Anatomy& anatomy, const Node& node);
+
+}  // namespace weft::schedule

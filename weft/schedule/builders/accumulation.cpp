@@ -1,0 +1,79 @@
+#include "weft/schedule/builders/accumulation.h"
+
+#include <ranges>
+
+#include "weft/schedule/builders/writer.h"
+
+namespace weft::schedule {
+namespace {
+
+void add_forward(GraphWriter& writer, const Anatomy& anatomy, int micro_batch) {
+  const auto add = [&](int layer, Piece piece) {
+    writer.add(
+        {.layer = layer, .direction = Direction::F, .micro_batch = micro_batch, .piece = piece});
+  };
+  add(kNone, Piece::Embed);
+  for (std::size_t layer = 0; layer < anatomy.layers.size(); ++layer) {
+    for (const PieceAnatomy& piece : anatomy.layers[layer])
+      add(static_cast<int>(layer), piece.piece);
+  }
+  add(kNone, Piece::Head);
+}
+
+// A D and its W are one unit here; a pass may split them.
+void add_backward_piece(GraphWriter& writer,
+                        const PieceAnatomy& piece,
+                        int layer,
+                        int micro_batch) {
+  Node node{.layer = layer, .micro_batch = micro_batch, .piece = piece.piece};
+  if (piece.has_input_gradient) {
+    node.direction = Direction::D;
+    writer.add(node);
+  }
+  if (piece.has_weight_gradient) {
+    node.direction = Direction::W;
+    writer.add(node);
+  }
+}
+
+void add_backward(GraphWriter& writer, const Anatomy& anatomy, int micro_batch) {
+  add_backward_piece(writer, anatomy.head, kNone, micro_batch);
+  for (std::size_t layer = anatomy.layers.size(); layer-- > 0;) {
+    for (const PieceAnatomy& piece : anatomy.layers[layer] | std::views::reverse) {
+      add_backward_piece(writer, piece, static_cast<int>(layer), micro_batch);
+    }
+  }
+  add_backward_piece(writer, anatomy.embed, kNone, micro_batch);
+}
+
+void add_step_end(GraphWriter& writer, const Anatomy& anatomy) {
+  const auto add = [&](Piece piece, Part part) { writer.add({.piece = piece, .part = part}); };
+  if (anatomy.has_expert_reduction) add(Piece::Reduce, Part::Expert);
+  if (anatomy.has_dense_reduction) add(Piece::Reduce, Part::Dense);
+  add(Piece::Norm, Part::None);
+  if (anatomy.has_totals) add(Piece::Totals, Part::None);
+  add(Piece::Clip, Part::None);
+  add(Piece::Optimizer, Part::None);
+}
+
+}  // namespace
+
+Graph build_accumulation(const Anatomy& anatomy, int micro_batches) {
+  GraphWriter writer(anatomy, micro_batches);
+  for (int micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
+    add_forward(writer, anatomy, micro_batch);
+    add_backward(writer, anatomy, micro_batch);
+  }
+  add_step_end(writer, anatomy);
+  return writer.take();
+}
+
+Graph build_forward(const Anatomy& anatomy, int micro_batches) {
+  GraphWriter writer(anatomy, micro_batches);
+  for (int micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
+    add_forward(writer, anatomy, micro_batch);
+  }
+  return writer.take();
+}
+
+}  // namespace weft::schedule

@@ -1,0 +1,15 @@
+// The plain order of one pipeline stage: for each micro-batch its forward, then its backward;
+// gradients accumulate; then reductions, norm and optimizer.
+#pragma once
+
+#include "weft/schedule/anatomy.h"
+#include "weft/schedule/graph.h"
+
+namespace weft::schedule {
+
+Graph build_accumulation(const Anatomy& anatomy, int micro_batches);
+
+// Evaluation: forwards only.
+Graph build_forward(const Anatomy& anatomy, int micro_batches);
+
+}  // namespace weft::schedule

@@ -1,0 +1,29 @@
+// Writes a graph node by node: the lane comes from the anatomy, and so do the waits; a wait that
+// lanes or other waits already imply is left out.
+#pragma once
+
+#include <map>
+
+#include "weft/schedule/anatomy.h"
+#include "weft/schedule/graph.h"
+
+namespace weft::schedule {
+
+class GraphWriter {
+ public:
+  GraphWriter(const Anatomy& anatomy, int micro_batches)
+      : anatomy_(anatomy), micro_batches_(micro_batches) {}
+
+  // Every node that `node` requires must have been added before.
+  void add(const Node& node);
+  Graph take() { return std::move(graph_); }
+
+ private:
+  const Anatomy& anatomy_;
+  int micro_batches_;
+  Graph graph_;
+  Order order_;
+  std::map<Node, int> index_;
+};
+
+}  // namespace weft::schedule

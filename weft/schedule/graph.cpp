@@ -1,0 +1,100 @@
+#include "weft/schedule/graph.h"
+
+#include <algorithm>
+
+#include "weft/base/check.h"
+
+namespace weft::schedule {
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+std::size_t at(Lane lane) { return static_cast<std::size_t>(lane); }
+
+}  // namespace
+
+std::string_view word(Lane lane) {
+  switch (lane) {
+    case Lane::Compute:
+      return "compute";
+    case Lane::Ep:
+      return "ep";
+    case Lane::Dp:
+      return "dp";
+    case Lane::Tp:
+      return "tp";
+    case Lane::Cp:
+      return "cp";
+    case Lane::PpSendNext:
+      return "pp_send_next";
+    case Lane::PpSendPrevious:
+      return "pp_send_previous";
+    case Lane::PpReceiveNext:
+      return "pp_receive_next";
+    case Lane::PpReceivePrevious:
+      return "pp_receive_previous";
+    case Lane::Copy:
+      return "copy";
+    case Lane::Host:
+      return "host";
+  }
+  return "";
+}
+
+bool is_collective(Lane lane) {
+  switch (lane) {
+    case Lane::Ep:
+    case Lane::Dp:
+    case Lane::Tp:
+    case Lane::Cp:
+      return true;
+    case Lane::Compute:
+    case Lane::PpSendNext:
+    case Lane::PpSendPrevious:
+    case Lane::PpReceiveNext:
+    case Lane::PpReceivePrevious:
+    case Lane::Copy:
+    case Lane::Host:
+      return false;
+  }
+  return false;
+}
+
+Order::Order(const Graph& graph) {
+  for (const Entry& entry : graph.entries) append(entry);
+}
+
+void Order::append(const Entry& entry) {
+  const int index = static_cast<int>(ends_.size());
+  const std::size_t lane = at(entry.lane);
+  Clock clock = start_of(entry.lane, entry.waits);
+  starts_.push_back(clock);
+  clock[lane] = length_[lane];
+  ends_.push_back(clock);
+  position_.push_back(length_[lane]++);
+  lane_.push_back(entry.lane);
+  last_[lane] = index;
+}
+
+Order::Clock Order::start_of(Lane lane, const std::vector<int>& waits) const {
+  Clock clock = filled(-1);
+  const auto join = [&](int entry) {
+    if (entry < 0) return;
+    CHECK(at(entry) < ends_.size(), "a wait for entry {} of {}", entry, ends_.size());
+    for (std::size_t i = 0; i < clock.size(); ++i)
+      clock[i] = std::max(clock[i], ends_[at(entry)][i]);
+  };
+  join(last_[at(lane)]);
+  join(last_[at(Lane::Host)]);
+  for (const int wait : waits) join(wait);
+  return clock;
+}
+
+bool Order::before(int first, int second) const {
+  return starts_[at(second)][at(lane_[at(first)])] >= position_[at(first)];
+}
+
+bool Order::before_next(int first, Lane lane, const std::vector<int>& waits) const {
+  return start_of(lane, waits)[at(lane_[at(first)])] >= position_[at(first)];
+}
+
+}  // namespace weft::schedule

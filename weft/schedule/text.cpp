@@ -1,0 +1,72 @@
+#include "weft/schedule/text.h"
+
+#include <map>
+#include <optional>
+
+#include "weft/base/error.h"
+#include "weft/base/text.h"
+
+namespace weft::schedule {
+namespace {
+
+std::optional<Lane> parse_lane(std::string_view name) {
+  for (int i = 0; i < kLanes; ++i) {
+    if (word(static_cast<Lane>(i)) == name) return static_cast<Lane>(i);
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> words_of(std::string_view line) {
+  std::vector<std::string> words;
+  for (std::string& part : base::split(line, ' ')) {
+    if (!part.empty()) words.push_back(std::move(part));
+  }
+  return words;
+}
+
+}  // namespace
+
+std::string print(const Graph& graph) {
+  std::string text;
+  for (const Entry& entry : graph.entries) {
+    text += base::text("{:<8} {}", word(entry.lane), print(entry.node));
+    if (!entry.waits.empty()) text += " <";
+    for (const int wait : entry.waits) {
+      (text += ' ') += print(graph.entries[static_cast<std::size_t>(wait)].node);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+Graph parse_graph(std::string_view text) {
+  Graph graph;
+  std::map<Node, int> index;
+  int number = 0;
+  for (const std::string& line : base::split(text, '\n')) {
+    ++number;
+    const std::vector<std::string> words = words_of(base::trim(line));
+    if (words.empty() || words[0].starts_with('#')) continue;
+    const auto fail = [&](const std::string& what) {
+      throw base::ConfigError(base::text("schedule line {}: {}: '{}'", number, what, line));
+    };
+    const std::optional<Lane> lane = parse_lane(words[0]);
+    if (!lane) fail(base::text("'{}' is not a lane", words[0]));
+    if (words.size() < 2) fail("a lane without a node");
+    if (words.size() > 2 && words[2] != "<") fail("expected '<' and the nodes waited for");
+    Entry entry{.node = parse_node(words[1]), .lane = *lane, .waits = {}};
+    for (std::size_t i = 3; i < words.size(); ++i) {
+      const auto found = index.find(parse_node(words[i]));
+      if (found == index.end())
+        fail(base::text("waits for '{}', which no earlier line issues", words[i]));
+      entry.waits.push_back(found->second);
+    }
+    if (!index.emplace(entry.node, static_cast<int>(graph.entries.size())).second) {
+      fail(base::text("{} is issued twice", print(entry.node)));
+    }
+    graph.entries.push_back(std::move(entry));
+  }
+  return graph;
+}
+
+}  // namespace weft::schedule

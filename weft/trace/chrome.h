@@ -1,0 +1,14 @@
+// Chrome/Perfetto JSON of timelines: a process a rank, a track a lane. ui.perfetto.dev opens it.
+#pragma once
+
+#include <span>
+
+#include "weft/base/file.h"
+#include "weft/trace/span.h"
+
+namespace weft::trace {
+
+// Appends the whole JSON text; times start at the earliest span.
+void write_chrome(std::span<const Timeline> timelines, const base::Append& append);
+
+}  // namespace weft::trace
