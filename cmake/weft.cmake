@@ -5,6 +5,8 @@ target_include_directories(weft_flags INTERFACE ${CMAKE_SOURCE_DIR})
 # The vectorised loops are marked with "omp simd"; no OpenMP runtime is used.
 target_compile_options(weft_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror -Werror=switch
+  # Designated initialisers leave out what keeps its default.
+  -Wno-missing-field-initializers
   -fopenmp-simd -fno-math-errno -fno-trapping-math)
 if(WEFT_NATIVE)
   target_compile_options(weft_flags INTERFACE -march=native)

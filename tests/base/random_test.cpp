@@ -22,6 +22,15 @@ TEST(Random, PermuteIsABijection) {
   }
 }
 
+TEST(Random, NormalsDependOnTheElementNotOnTheCut) {
+  std::vector<float> whole(103), parts(103);
+  normals(5, 0, whole);
+  normals(5, 0, std::span(parts).first(10));
+  normals(5, 10, std::span(parts).subspan(10, 1));
+  normals(5, 11, std::span(parts).subspan(11));
+  EXPECT_EQ(whole, parts);
+}
+
 TEST(Random, NormalHasItsMoments) {
   double sum = 0, squares = 0;
   constexpr int kDraws = 100000;

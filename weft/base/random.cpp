@@ -68,6 +68,26 @@ double normal(std::uint64_t key, std::uint64_t i) {
   return std::sqrt(-2 * std::log(1 - u)) * std::cos(2 * std::numbers::pi * v);
 }
 
+void normals(std::uint64_t key, std::uint64_t first, std::span<float> out) {
+  std::uint64_t block = first / 4;
+  std::size_t skip = first % 4;
+  for (std::size_t done = 0; done < out.size(); ++block) {
+    const auto x = philox(key, block, 1);
+    std::array<float, 4> drawn{};
+    for (std::size_t pair = 0; pair < 4; pair += 2) {
+      // Box-Muller on (0, 1] and [0, 1).
+      const float u = (static_cast<float>(x[pair] >> 8) + 1) * 0x1p-24f;
+      const float angle =
+          static_cast<float>(x[pair + 1] >> 8) * 0x1p-24f * 2 * std::numbers::pi_v<float>;
+      const float radius = std::sqrt(-2 * std::log(u));
+      drawn[pair] = radius * std::cos(angle);
+      drawn[pair + 1] = radius * std::sin(angle);
+    }
+    for (std::size_t i = skip; i < 4 && done < out.size(); ++i) out[done++] = drawn[i];
+    skip = 0;
+  }
+}
+
 std::uint64_t permute(std::uint64_t key, std::uint64_t i, std::uint64_t size) {
   CHECK(size >= 1 && i < size, "permute: index {} of {}", i, size);
   // A four-round Feistel network over the next even power of two, walked until it lands inside.

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace weft::base {
@@ -19,6 +20,9 @@ std::uint64_t combine(std::uint64_t a, std::uint64_t b);
 // Draws of one stream `key`; element i is independent of every other element.
 double uniform(std::uint64_t key, std::uint64_t i);  // in [0, 1)
 double normal(std::uint64_t key, std::uint64_t i);   // mean 0, deviation 1
+// Elements [first, first + out.size()) of a long row of fp32 normals; four come from one draw. Not
+// the same values as normal().
+void normals(std::uint64_t key, std::uint64_t first, std::span<float> out);
 
 // A permutation of [0, size) by index: where element i goes under `key`. size >= 1, i < size.
 std::uint64_t permute(std::uint64_t key, std::uint64_t i, std::uint64_t size);

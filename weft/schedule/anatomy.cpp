@@ -9,7 +9,8 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-std::vector<PieceAnatomy> moe_layer() {
+// Without expert parallelism nothing travels, and these pieces are local.
+std::vector<PieceAnatomy> moe_layer(Lane ep) {
   using enum Piece;
   return {
       {.piece = Attention,
@@ -22,24 +23,20 @@ std::vector<PieceAnatomy> moe_layer() {
        .after = {Attention},
        .has_weight_gradient = true,
        .kept = {}},
-      {.piece = Counts,
-       .lane = Lane::Ep,
-       .after = {Route},
-       .has_input_gradient = false,
-       .kept = {}},
+      {.piece = Counts, .lane = ep, .after = {Route}, .has_input_gradient = false, .kept = {}},
       {.piece = Sizes,
        .lane = Lane::Host,
        .after = {Counts},
        .has_input_gradient = false,
        .kept = {}},
       {.piece = Permute, .lane = Lane::Compute, .after = {Route}, .kept = {}},
-      {.piece = Dispatch, .lane = Lane::Ep, .after = {Permute, Sizes}, .kept = {}},
+      {.piece = Dispatch, .lane = ep, .after = {Permute, Sizes}, .kept = {}},
       {.piece = Experts,
        .lane = Lane::Compute,
        .after = {Dispatch},
        .has_weight_gradient = true,
        .kept = {}},
-      {.piece = Combine, .lane = Lane::Ep, .after = {Experts}, .kept = {}},
+      {.piece = Combine, .lane = ep, .after = {Experts}, .kept = {}},
       {.piece = Merge, .lane = Lane::Compute, .after = {Combine}, .kept = {}},
   };
 }
@@ -161,11 +158,18 @@ void last_weight_gradients(const Anatomy& anatomy,
     }
   }
   if (part == Part::Expert) return;
-  needs.push_back(layer_node(kNone, Direction::W, last, Piece::Embed));
-  needs.push_back(layer_node(kNone, Direction::W, last, Piece::Head));
+  if (anatomy.has_tie) {
+    needs.push_back(step_node(Piece::Tie, Part::None));
+  } else {
+    needs.push_back(layer_node(kNone, Direction::W, last, Piece::Embed));
+    needs.push_back(layer_node(kNone, Direction::W, last, Piece::Head));
+  }
 }
 
-std::vector<Node> step_needs(const Anatomy& anatomy, const Node& node, int micro_batches) {
+std::vector<Node> step_needs(const Anatomy& anatomy,
+                             const Node& node,
+                             int micro_batches,
+                             Pass pass) {
   std::vector<Node> needs;
   switch (node.piece) {
     case Piece::Reduce:
@@ -182,8 +186,15 @@ std::vector<Node> step_needs(const Anatomy& anatomy, const Node& node, int micro
         }
       }
       return needs;
+    case Piece::Tie:
+      return {layer_node(kNone, Direction::W, micro_batches - 1, Piece::Embed),
+              layer_node(kNone, Direction::W, micro_batches - 1, Piece::Head)};
     case Piece::Totals:
-      return {step_node(Piece::Norm, Part::None)};
+      if (pass == Pass::Training) return {step_node(Piece::Norm, Part::None)};
+      for (int i = 0; i < micro_batches; ++i) {
+        needs.push_back(layer_node(kNone, Direction::F, i, Piece::Head));
+      }
+      return needs;
     case Piece::Clip:
       return {step_node(anatomy.has_totals ? Piece::Totals : Piece::Norm, Part::None)};
     case Piece::Optimizer:
@@ -197,8 +208,9 @@ std::vector<Node> step_needs(const Anatomy& anatomy, const Node& node, int micro
 
 Anatomy describe(const config::ModelConfig& model, ReductionScope reductions) {
   Anatomy anatomy;
+  const Lane ep = model.expert_model_parallel_size > 1 ? Lane::Ep : Lane::Compute;
   for (std::int64_t layer = 0; layer < model.num_layers; ++layer) {
-    anatomy.layers.push_back(model.is_moe_layer(layer) ? moe_layer() : dense_layer());
+    anatomy.layers.push_back(model.is_moe_layer(layer) ? moe_layer(ep) : dense_layer());
   }
   anatomy.embed = {.piece = Piece::Embed,
                    .lane = Lane::Compute,
@@ -212,13 +224,14 @@ Anatomy describe(const config::ModelConfig& model, ReductionScope reductions) {
                   .has_input_gradient = true,
                   .has_weight_gradient = true,
                   .kept = {}};
+  anatomy.has_tie = model.share_embeddings_and_output_weights;
   anatomy.has_dense_reduction = reductions.dense == Sums::OverRanks;
   anatomy.has_expert_reduction = reductions.expert == Sums::OverRanks;
   anatomy.has_totals = reductions.totals == Sums::OverRanks;
   return anatomy;
 }
 
-std::vector<Node> required(const Anatomy& anatomy, const Node& node, int micro_batches) {
+std::vector<Node> required(const Anatomy& anatomy, const Node& node, int micro_batches, Pass pass) {
   switch (node.direction) {
     case Direction::F:
       return forward_needs(anatomy, node);
@@ -229,7 +242,7 @@ std::vector<Node> required(const Anatomy& anatomy, const Node& node, int micro_b
     case Direction::R:
       CHECK(false, "recomputation has no rule yet: {}", print(node));
     case Direction::None:
-      return step_needs(anatomy, node, micro_batches);
+      return step_needs(anatomy, node, micro_batches, pass);
   }
   CHECK(false, "direction of {}", print(node));
 }
@@ -255,7 +268,11 @@ std::vector<Node> all_nodes(const Anatomy& anatomy, int micro_batches, Pass pass
     }
     add_piece(kNone, anatomy.head, micro_batch);
   }
-  if (pass == Pass::ForwardOnly) return nodes;
+  if (pass == Pass::ForwardOnly) {
+    if (anatomy.has_totals) nodes.push_back(step_node(Piece::Totals, Part::None));
+    return nodes;
+  }
+  if (anatomy.has_tie) nodes.push_back(step_node(Piece::Tie, Part::None));
   if (anatomy.has_dense_reduction) nodes.push_back(step_node(Piece::Reduce, Part::Dense));
   if (anatomy.has_expert_reduction) nodes.push_back(step_node(Piece::Reduce, Part::Expert));
   nodes.push_back(step_node(Piece::Norm, Part::None));
@@ -271,6 +288,7 @@ Lane lane_of(const Anatomy& anatomy, const Node& node) {
     case Piece::Reduce:
     case Piece::Totals:
       return Lane::Dp;
+    case Piece::Tie:
     case Piece::Norm:
     case Piece::Optimizer:
       return Lane::Compute;

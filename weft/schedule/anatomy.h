@@ -2,9 +2,9 @@
 // they run in, what each keeps for the backward and how many bytes it sends. A function of the
 // config.
 //
-// A step ends with `reduce.dense` and `reduce.expert` (gradients summed over ranks), `norm` (this
-// rank's sums of squares), `totals` (ranks exchange them), `clip` (the host learns the norm and
-// judges it) and `optimizer`.
+// A step ends with `tie` (tied embeddings: the two gradients are added), `reduce.dense` and
+// `reduce.expert` (gradients summed over ranks), `norm` (this rank's sums of squares), `totals`
+// (ranks exchange them), `clip` (the host learns the norm and judges it) and `optimizer`.
 //
 // From it follow the dependencies every order must respect (`required`), whatever the builder or
 // pass.
@@ -45,6 +45,7 @@ struct Anatomy {
       layers;  // pieces in forward order; the last is the layer's output
   PieceAnatomy embed;
   PieceAnatomy head;
+  bool has_tie = false;  // tied embeddings: the head's gradient is added to the embedding's
   bool has_dense_reduction = false;   // dense gradients are summed over more than one rank
   bool has_expert_reduction = false;  // expert gradients are
   bool has_totals = false;            // there is more than one rank to sum the gradient norm over
@@ -60,12 +61,14 @@ struct ReductionScope {
 
 Anatomy describe(const config::ModelConfig& model, ReductionScope reductions);
 
+enum class Pass { Training, ForwardOnly };
+
 // The nodes that must be over before `node` starts, derived from the anatomy alone. Some of them
 // follow from others; `micro_batches` is the number in a step.
-std::vector<Node> required(const Anatomy& anatomy, const Node& node, int micro_batches);
+std::vector<Node> required(const Anatomy& anatomy, const Node& node, int micro_batches, Pass pass);
 
-// Every node of one training step (or one forward pass), in no particular order of directions.
-enum class Pass { Training, ForwardOnly };
+// Every node of one training step, or of one forward pass (which ends with `totals`), in no
+// particular order.
 std::vector<Node> all_nodes(const Anatomy& anatomy, int micro_batches, Pass pass);
 
 // The lane of a node.

@@ -147,6 +147,8 @@ std::string_view word(Piece piece) {
       return "reduce";
     case Piece::Gather:
       return "gather";
+    case Piece::Tie:
+      return "tie";
     case Piece::Norm:
       return "norm";
     case Piece::Totals:

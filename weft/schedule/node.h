@@ -35,6 +35,7 @@ enum class Piece {
   Receive,
   Reduce,
   Gather,
+  Tie,
   Norm,
   Totals,
   Clip,

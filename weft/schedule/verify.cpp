@@ -53,12 +53,13 @@ std::map<Node, int> index_nodes(const Graph& graph,
 void check_dependencies(const Graph& graph,
                         const Anatomy& anatomy,
                         int micro_batches,
+                        Pass pass,
                         const std::map<Node, int>& index,
                         std::vector<std::string>& complaints) {
   const Order order(graph);
   for (std::size_t i = 0; i < graph.entries.size(); ++i) {
     const Node& node = graph.entries[i].node;
-    for (const Node& need : required(anatomy, node, micro_batches)) {
+    for (const Node& need : required(anatomy, node, micro_batches, pass)) {
       const auto found = index.find(need);
       if (found == index.end()) continue;  // already reported as missing
       const bool ordered =
@@ -200,7 +201,7 @@ std::vector<std::string> verify(const Graph& graph,
   const std::map<Node, int> index =
       index_nodes(graph, all_nodes(anatomy, micro_batches, pass), complaints);
   if (!complaints.empty()) return complaints;
-  check_dependencies(graph, anatomy, micro_batches, index, complaints);
+  check_dependencies(graph, anatomy, micro_batches, pass, index, complaints);
   return complaints;
 }
 

@@ -29,7 +29,7 @@ struct Event {
 
 // One executed piece of work, recorded while tracing. Times are of std::chrono::steady_clock.
 struct WorkSpan {
-  std::string_view label;  // of the node that enqueued it; lives as long as the graph
+  std::string_view label;  // of the node that enqueued it; lives as long as the stream
   std::string_view name;   // of the operation
   WorkClass kind = WorkClass::Memory;
   std::int64_t begin_ns = 0;
@@ -57,7 +57,7 @@ class Stream {
   virtual std::uint64_t next_ticket() const = 0;
   virtual bool reached(std::uint64_t ticket) const = 0;
 
-  // The node all following work belongs to. The text must outlive that work.
+  // The node all following work belongs to.
   virtual void set_label(std::string_view label) = 0;
 
   virtual void start_recording() = 0;

@@ -36,7 +36,7 @@ class Executor {
 
   const schedule::Graph& graph_;
   const Lanes& lanes_;
-  std::vector<std::string> names_;     // of each entry; labels on the streams point here
+  std::vector<std::string> names_;     // of each entry
   std::vector<bool> awaited_;          // by another lane
   std::vector<tensor::Event> events_;  // the end of each entry, of this run
   std::vector<trace::Span> host_spans_;

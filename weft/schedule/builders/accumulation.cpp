@@ -48,6 +48,7 @@ void add_backward(GraphWriter& writer, const Anatomy& anatomy, int micro_batch) 
 
 void add_step_end(GraphWriter& writer, const Anatomy& anatomy) {
   const auto add = [&](Piece piece, Part part) { writer.add({.piece = piece, .part = part}); };
+  if (anatomy.has_tie) add(Piece::Tie, Part::None);
   if (anatomy.has_expert_reduction) add(Piece::Reduce, Part::Expert);
   if (anatomy.has_dense_reduction) add(Piece::Reduce, Part::Dense);
   add(Piece::Norm, Part::None);
@@ -59,7 +60,7 @@ void add_step_end(GraphWriter& writer, const Anatomy& anatomy) {
 }  // namespace
 
 Graph build_accumulation(const Anatomy& anatomy, int micro_batches) {
-  GraphWriter writer(anatomy, micro_batches);
+  GraphWriter writer(anatomy, micro_batches, Pass::Training);
   for (int micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
     add_forward(writer, anatomy, micro_batch);
     add_backward(writer, anatomy, micro_batch);
@@ -69,10 +70,11 @@ Graph build_accumulation(const Anatomy& anatomy, int micro_batches) {
 }
 
 Graph build_forward(const Anatomy& anatomy, int micro_batches) {
-  GraphWriter writer(anatomy, micro_batches);
+  GraphWriter writer(anatomy, micro_batches, Pass::ForwardOnly);
   for (int micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
     add_forward(writer, anatomy, micro_batch);
   }
+  if (anatomy.has_totals) writer.add({.piece = Piece::Totals});
   return writer.take();
 }
 

@@ -9,7 +9,7 @@ namespace weft::schedule {
 void GraphWriter::add(const Node& node) {
   Entry entry{.node = node, .lane = lane_of(anatomy_, node), .waits = {}};
   std::vector<int> needs;
-  for (const Node& need : required(anatomy_, node, micro_batches_)) {
+  for (const Node& need : required(anatomy_, node, micro_batches_, pass_)) {
     const auto found = index_.find(need);
     CHECK(found != index_.end(), "{} is issued before {}", print(node), print(need));
     needs.push_back(found->second);

@@ -11,8 +11,8 @@ namespace weft::schedule {
 
 class GraphWriter {
  public:
-  GraphWriter(const Anatomy& anatomy, int micro_batches)
-      : anatomy_(anatomy), micro_batches_(micro_batches) {}
+  GraphWriter(const Anatomy& anatomy, int micro_batches, Pass pass)
+      : anatomy_(anatomy), micro_batches_(micro_batches), pass_(pass) {}
 
   // Every node that `node` requires must have been added before.
   void add(const Node& node);
@@ -21,6 +21,7 @@ class GraphWriter {
  private:
   const Anatomy& anatomy_;
   int micro_batches_;
+  Pass pass_;
   Graph graph_;
   Order order_;
   std::map<Node, int> index_;

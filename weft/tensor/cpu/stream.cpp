@@ -6,6 +6,7 @@
 #include <deque>
 #include <mutex>
 #include <thread>
+#include <unordered_set>
 #include <utility>
 
 #include "weft/base/check.h"
@@ -88,7 +89,10 @@ class CpuStream final : public Stream {
     return completed_.load(std::memory_order_acquire) >= ticket;
   }
 
-  void set_label(std::string_view label) override { label_ = label; }
+  void set_label(std::string_view label) override {
+    // Kept for the stream's life: errors and spans refer to it after the caller's text is gone.
+    label_ = *labels_.emplace(label).first;
+  }
 
   void start_recording() override {
     synchronize();
@@ -187,7 +191,8 @@ class CpuStream final : public Stream {
 
   const std::string name_;
   Workers workers_;
-  std::string_view label_;  // host thread only, like the next two
+  std::string_view label_;  // host thread only, like the next three
+  std::unordered_set<std::string> labels_;
   std::uint64_t next_ticket_ = 1;
   std::vector<Event> awaited_;  // waits for the next work
   std::mutex mutex_;

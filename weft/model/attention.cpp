@@ -1,0 +1,163 @@
+#include "weft/model/attention.h"
+
+#include <cmath>
+
+namespace weft::model {
+namespace {
+
+struct Heads {
+  Tensor q_TQ, k_TK, v_TK;
+};
+
+// Query, key and value columns of a (T, C) tensor; of a (T, P) one, without values.
+Heads split(const config::ModelConfig& config, const Tensor& columns) {
+  const std::int64_t q = config.query_width(), k = config.key_width();
+  Heads heads{.q_TQ = columns.columns(0, q), .k_TK = columns.columns(q, k), .v_TK = {}};
+  if (columns.dim(1) == q + 2 * k) heads.v_TK = columns.columns(q + k, k);
+  return heads;
+}
+
+// The queries and keys that meet in attention, with the values.
+Heads attended(const config::ModelConfig& config, const AttentionState& state) {
+  Heads heads = split(config, state.qkv_TC);
+  if (state.rotated_TP.defined()) {
+    const Heads rotated = split(config, state.rotated_TP);
+    heads.q_TQ = rotated.q_TQ;
+    heads.k_TK = rotated.k_TK;
+  }
+  return heads;
+}
+
+kernels::AttentionShape shape_of(const Context& context) {
+  const config::ModelConfig& config = context.config;
+  return {.sequence = context.sequence,
+          .heads = config.num_attention_heads,
+          .groups = config.query_groups(),
+          .head_width = config.head_dim(),
+          .scale = 1.0f / std::sqrt(static_cast<float>(config.head_dim()))};
+}
+
+void norm_heads(const Context& context, AttentionState& state, const AttentionWeights& weights) {
+  const config::ModelConfig& config = context.config;
+  const std::int64_t tokens = state.qkv_TC.dim(0), q = config.query_width(), k = config.key_width();
+  const auto epsilon = static_cast<float>(config.layernorm_epsilon);
+  state.rotated_TP = context.activation({tokens, q + k});
+  state.q_rstd = context.activation_fp32({tokens, q / weights.q_norm.dim(0)});
+  state.k_rstd = context.activation_fp32({tokens, k / weights.k_norm.dim(0)});
+  const Heads from = split(config, state.qkv_TC), to = split(config, state.rotated_TP);
+  kernels::rms_norm_forward(context.stream,
+                            to.q_TQ,
+                            state.q_rstd,
+                            from.q_TQ,
+                            weights.q_norm,
+                            epsilon);
+  kernels::rms_norm_forward(context.stream,
+                            to.k_TK,
+                            state.k_rstd,
+                            from.k_TK,
+                            weights.k_norm,
+                            epsilon);
+}
+
+}  // namespace
+
+Tensor attention_forward(const Context& context,
+                         AttentionState& state,
+                         const AttentionWeights& weights,
+                         const Tensor& x_TD) {
+  const config::ModelConfig& config = context.config;
+  const std::int64_t tokens = x_TD.dim(0), q = config.query_width(), k = config.key_width();
+  Stream& stream = context.stream;
+  norm_forward(context, state.norm, x_TD, weights.norm_D);
+  state.qkv_TC = context.activation({tokens, q + 2 * k});
+  kernels::linear_forward(stream, state.qkv_TC, state.norm.y_TD, weights.qkv_CD);
+  if (weights.q_norm.defined()) norm_heads(context, state, weights);
+  // Queries and keys lie side by side, so one rotation turns both.
+  const Tensor turned_TP =
+      state.rotated_TP.defined() ? state.rotated_TP : state.qkv_TC.columns(0, q + k);
+  kernels::rotary_forward(stream, turned_TP, turned_TP, context.rotary_SD);
+  const Heads heads = attended(config, state);
+  state.o_TQ = context.activation({tokens, q});
+  state.lse_HT = context.activation_fp32({config.num_attention_heads, tokens});
+  kernels::attention_forward(stream,
+                             context.pool,
+                             state.o_TQ,
+                             state.lse_HT,
+                             heads.q_TQ,
+                             heads.k_TK,
+                             heads.v_TK,
+                             shape_of(context));
+  Tensor h_TD = context.activation(x_TD.shape());
+  kernels::linear_forward(stream, h_TD, state.o_TQ, weights.proj_DQ);
+  kernels::add(stream, h_TD, h_TD, x_TD);
+  return h_TD;
+}
+
+Tensor attention_dgrad(const Context& context,
+                       AttentionState& state,
+                       const AttentionWeights& weights,
+                       const Tensor& x_TD,
+                       const Tensor& dh_TD) {
+  const config::ModelConfig& config = context.config;
+  const std::int64_t tokens = x_TD.dim(0), q = config.query_width(), k = config.key_width();
+  Stream& stream = context.stream;
+  Tensor do_TQ = context.activation({tokens, q});
+  kernels::linear_dgrad(stream, do_TQ, dh_TD, weights.proj_DQ);
+  state.dqkv_TC = context.activation({tokens, q + 2 * k});
+  Heads gradient = split(config, state.dqkv_TC);
+  if (state.rotated_TP.defined()) {
+    state.dnormed_TP = context.activation({tokens, q + k});
+    const Heads normed = split(config, state.dnormed_TP);
+    gradient.q_TQ = normed.q_TQ;
+    gradient.k_TK = normed.k_TK;
+  }
+  const Heads heads = attended(config, state);
+  kernels::attention_dgrad(stream,
+                           context.pool,
+                           gradient.q_TQ,
+                           gradient.k_TK,
+                           gradient.v_TK,
+                           do_TQ,
+                           state.o_TQ,
+                           state.lse_HT,
+                           heads.q_TQ,
+                           heads.k_TK,
+                           heads.v_TK,
+                           shape_of(context));
+  const Tensor turned_TP =
+      state.dnormed_TP.defined() ? state.dnormed_TP : state.dqkv_TC.columns(0, q + k);
+  kernels::rotary_dgrad(stream, turned_TP, turned_TP, context.rotary_SD);
+  if (state.rotated_TP.defined()) {
+    const Heads from = split(config, state.dnormed_TP), to = split(config, state.dqkv_TC);
+    const Heads plain = split(config, state.qkv_TC);
+    kernels::rms_norm_dgrad(stream, to.q_TQ, from.q_TQ, plain.q_TQ, weights.q_norm, state.q_rstd);
+    kernels::rms_norm_dgrad(stream, to.k_TK, from.k_TK, plain.k_TK, weights.k_norm, state.k_rstd);
+    state.rotated_TP.reset();
+  } else {
+    state.qkv_TC.reset();
+  }
+  state.lse_HT.reset();
+  state.norm.dy_TD = context.activation(x_TD.shape());
+  kernels::linear_dgrad(stream, state.norm.dy_TD, state.dqkv_TC, weights.qkv_CD);
+  return norm_dgrad(context, state.norm, x_TD, weights.norm_D, dh_TD);
+}
+
+void attention_wgrad(const Context& context,
+                     AttentionState& state,
+                     const AttentionWeights& gradients,
+                     const Tensor& x_TD,
+                     const Tensor& dh_TD) {
+  Stream& stream = context.stream;
+  kernels::linear_wgrad(stream, gradients.qkv_CD, state.dqkv_TC, state.norm.y_TD);
+  if (state.dnormed_TP.defined()) {
+    const Heads normed = split(context.config, state.dnormed_TP);
+    const Heads plain = split(context.config, state.qkv_TC);
+    kernels::rms_norm_wgrad(stream, gradients.q_norm, normed.q_TQ, plain.q_TQ, state.q_rstd);
+    kernels::rms_norm_wgrad(stream, gradients.k_norm, normed.k_TK, plain.k_TK, state.k_rstd);
+  }
+  kernels::linear_wgrad(stream, gradients.proj_DQ, dh_TD, state.o_TQ);
+  norm_wgrad(context, state.norm, x_TD, gradients.norm_D);
+  state = {};
+}
+
+}  // namespace weft::model

@@ -1,0 +1,35 @@
+// What every piece function gets besides its state: where to enqueue, where to allocate, what the
+// model is.
+#pragma once
+
+#include "weft/config/model_config.h"
+#include "weft/kernels/kernels.h"
+#include "weft/model/parameters.h"
+#include "weft/tensor/stream.h"
+#include "weft/tensor/tensor.h"
+
+namespace weft::model {
+
+using tensor::DType;
+using tensor::Stream;
+using tensor::Tag;
+
+struct Context {
+  Stream& stream;
+  Pool& pool;
+  const config::ModelConfig& config;
+  std::int64_t sequence = 0;  // tokens a sequence in this run
+  Tensor rotary_SD;           // cosines and sines by position
+  // What a gradient of a micro-batch's mean loss is multiplied with, so that sums over
+  // micro-batches and data-parallel ranks give the mean: 1 / (micro-batches * dp * cp).
+  float loss_scale = 1;
+
+  DType dtype() const { return dtype_of(config.params_dtype); }
+  Tensor activation(Shape shape) const { return {pool, dtype(), shape, Tag::Activations}; }
+  Tensor activation_fp32(Shape shape) const { return {pool, DType::F32, shape, Tag::Activations}; }
+  Tensor integers(Shape shape) const { return {pool, DType::I32, shape, Tag::Activations}; }
+  Tensor wire(Shape shape) const { return {pool, dtype(), shape, Tag::Communication}; }
+  Tensor wire_fp32(Shape shape) const { return {pool, DType::F32, shape, Tag::Communication}; }
+};
+
+}  // namespace weft::model

@@ -1,0 +1,58 @@
+// WHAT IS COMPUTED? The weights by layer, and the state a micro-batch keeps. There is no function
+// that runs a layer: pieces are called one by one, in the order a graph gives.
+#pragma once
+
+#include <variant>
+#include <vector>
+
+#include "weft/model/attention.h"
+#include "weft/model/head.h"
+#include "weft/model/mlp.h"
+#include "weft/model/moe/experts.h"
+#include "weft/model/moe/route.h"
+
+namespace weft::model {
+
+// One layer's weights, or one layer's gradients: the same shape of thing.
+struct LayerWeights {
+  AttentionWeights attention;
+  RouteWeights route;      // MoE layers
+  ExpertsWeights experts;  // MoE layers
+  MlpWeights mlp;          // dense layers
+};
+
+struct Weights {
+  Tensor embedding_VD;
+  std::vector<LayerWeights> layers;
+  HeadWeights head;
+};
+
+Weights weights_of(const Parameters& parameters, const config::ModelConfig& config);
+Weights gradients_of(const Parameters& parameters, const config::ModelConfig& config);
+
+// What one layer keeps of one micro-batch, from its forward to its last weight gradient.
+struct LayerState {
+  Tensor x_TD;   // the layer's input
+  Tensor h_TD;   // after attention
+  Tensor dy_TD;  // gradient of the layer's output
+  Tensor dh_TD;
+  AttentionState attention;
+  MlpState mlp;
+  RouteState route;
+  DispatchState dispatch;
+  ExpertsState experts;
+  std::vector<std::int64_t>
+      expert_rows;  // for the experts' weight gradient, which outlives the dispatch
+};
+
+// One micro-batch on its way through the model.
+struct MicroBatchState {
+  Tensor ids_T, labels_T;     // int32; label -1: none
+  std::int64_t labelled = 0;  // tokens with a label
+  std::vector<LayerState> layers;
+  Tensor x_TD;   // the head's input
+  Tensor dx_TD;  // gradient of the embedding's output
+  HeadState head;
+};
+
+}  // namespace weft::model

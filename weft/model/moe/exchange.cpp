@@ -1,0 +1,87 @@
+#include "weft/model/moe/exchange.h"
+
+#include <numeric>
+
+#include "weft/base/check.h"
+
+namespace weft::model {
+namespace {
+
+void check_counts(std::span<const std::int64_t> counts_E,
+                  std::int64_t source,
+                  std::int64_t expected) {
+  std::int64_t sum = 0;
+  for (const std::int64_t count : counts_E) {
+    if (count < 0 || count > expected) {
+      throw base::SystemError(
+          base::text("member {} announces {} rows for one expert; it has {} in all",
+                     source,
+                     count,
+                     expected));
+    }
+    sum += count;
+  }
+  if (sum != expected) {
+    throw base::SystemError(base::text("member {} announces {} rows over all experts; it has {}",
+                                       source,
+                                       sum,
+                                       expected));
+  }
+}
+
+}  // namespace
+
+Exchange plan_exchange(std::span<const std::int64_t> counts_GE,
+                       std::int64_t ranks,
+                       std::int64_t rank,
+                       std::int64_t experts,
+                       std::int64_t rows_per_rank) {
+  CHECK(std::ssize(counts_GE) == ranks * experts,
+        "{} counts for {} x {}",
+        counts_GE.size(),
+        ranks,
+        experts);
+  const std::int64_t local = experts / ranks;
+  const auto counts_of = [&](std::int64_t source) {
+    return counts_GE.subspan(static_cast<std::size_t>(source * experts),
+                             static_cast<std::size_t>(experts));
+  };
+  // Rows of `source` for the experts of `owner`.
+  const auto slice = [&](std::int64_t source, std::int64_t owner) {
+    return counts_of(source).subspan(static_cast<std::size_t>(owner * local),
+                                     static_cast<std::size_t>(local));
+  };
+  const auto total = [](std::span<const std::int64_t> counts) {
+    return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  };
+  Exchange plan;
+  plan.expert_rows.assign(static_cast<std::size_t>(local), 0);
+  for (std::int64_t source = 0; source < ranks; ++source) {
+    check_counts(counts_of(source), source, rows_per_rank);
+    plan.send_rows.push_back(total(slice(rank, source)));
+    plan.receive_rows.push_back(total(slice(source, rank)));
+    plan.received += plan.receive_rows.back();
+    for (std::size_t e = 0; e < plan.expert_rows.size(); ++e)
+      plan.expert_rows[e] += slice(source, rank)[e];
+  }
+  if (ranks == 1 || local == 1) return plan;
+  std::vector<std::int64_t> expert_end(plan.expert_rows.size(), 0);
+  std::exclusive_scan(plan.expert_rows.begin(),
+                      plan.expert_rows.end(),
+                      expert_end.begin(),
+                      std::int64_t{0});
+  std::int64_t wire = 0;
+  for (std::int64_t source = 0; source < ranks; ++source) {
+    for (std::size_t e = 0; e < expert_end.size(); ++e) {
+      const std::int64_t rows = slice(source, rank)[e];
+      if (rows == 0) continue;
+      plan.to_expert_order.push_back({.from = wire, .to = expert_end[e], .rows = rows});
+      plan.to_wire_order.push_back({.from = expert_end[e], .to = wire, .rows = rows});
+      wire += rows;
+      expert_end[e] += rows;
+    }
+  }
+  return plan;
+}
+
+}  // namespace weft::model

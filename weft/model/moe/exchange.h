@@ -1,0 +1,31 @@
+// How many rows go where: what the host learns from the counts all ranks exchanged.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "weft/kernels/kernels.h"
+
+namespace weft::model {
+
+struct Exchange {
+  std::vector<std::int64_t> send_rows;     // to each rank of the group
+  std::vector<std::int64_t> receive_rows;  // from each rank
+  std::vector<std::int64_t> expert_rows;   // for each local expert
+  std::int64_t received = 0;
+  // Rows arrive by source rank, then expert; experts want them by expert, then source rank. Empty
+  // where the two orders are the same.
+  std::vector<kernels::RowBlock> to_expert_order, to_wire_order;
+};
+
+// counts_GE: rows for every expert (global) from each of G ranks, row by row. Counts come from
+// other ranks, so they are checked: not negative, and `rows_per_rank` in all from each rank
+// (SystemError naming the member).
+Exchange plan_exchange(std::span<const std::int64_t> counts_GE,
+                       std::int64_t ranks,
+                       std::int64_t rank,
+                       std::int64_t experts,
+                       std::int64_t rows_per_rank);
+
+}  // namespace weft::model

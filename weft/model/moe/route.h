@@ -1,0 +1,45 @@
+// Routing: norm, router logits in fp32, the k best experts of each token with their probabilities,
+// the auxiliary losses, and the order in which rows will travel.
+//
+// Suffixes: T tokens, D hidden, E experts, k experts a token, R = T k rows in wire order (by
+// expert, then by token).
+#pragma once
+
+#include "weft/model/norm.h"
+
+namespace weft::model {
+
+struct RouteWeights {
+  Tensor norm_D, router_ED;
+};
+
+struct RouteState {
+  NormState norm;  // its output is what travels to the experts
+  Tensor logits_TE, p_Tk, experts_Tk;
+  Tensor row_Tk, slot_R, token_R;  // wire order: slot -> row, row -> slot, row -> token
+  Tensor counts_E;                 // rows for each expert, int64
+  Tensor dp_Tk;
+  Tensor dlogits_TE;
+};
+
+// Sums of auxiliary losses over layers and micro-batches, fp32, without coefficients.
+struct RouterLosses {
+  Tensor balance_1, z_1;
+};
+
+void route_forward(const Context&,
+                   RouteState&,
+                   const RouteWeights&,
+                   const Tensor& h_TD,
+                   const RouterLosses& losses);
+// Expects the gradients that permute left in state: of the norm's output (without the router's
+// part) and of the probabilities. Returns dh = the norm's gradient + dy, the gradient of the
+// residual.
+Tensor route_dgrad(const Context&,
+                   RouteState&,
+                   const RouteWeights&,
+                   const Tensor& h_TD,
+                   const Tensor& dy_TD);
+void route_wgrad(const Context&, RouteState&, const RouteWeights& gradients, const Tensor& h_TD);
+
+}  // namespace weft::model

@@ -1,0 +1,26 @@
+// A norm in front of a sub-layer: keeps what its backward needs.
+#pragma once
+
+#include "weft/model/context.h"
+
+namespace weft::model {
+
+struct NormState {
+  Tensor y_TD;     // the output; also the input of the products that follow
+  Tensor rstd_T1;  // fp32
+  Tensor dy_TD;    // gradient of the output
+};
+
+void norm_forward(const Context& context, NormState& state, const Tensor& x_TD, const Tensor& w_D);
+// dx = norm's dgrad + residual: the two gradients of the residual stream at this point.
+Tensor norm_dgrad(const Context& context,
+                  const NormState& state,
+                  const Tensor& x_TD,
+                  const Tensor& w_D,
+                  const Tensor& residual_TD);
+void norm_wgrad(const Context& context,
+                const NormState& state,
+                const Tensor& x_TD,
+                const Tensor& dw_D);
+
+}  // namespace weft::model

@@ -1,0 +1,178 @@
+#include "weft/model/parameters.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <ranges>
+
+#include "weft/base/random.h"
+
+namespace weft::model {
+namespace {
+
+using tensor::BFloat16;
+using tensor::DType;
+using tensor::Tag;
+
+constexpr std::int64_t kStartMultiple = 64;  // elements; where a parameter may start in its buffer
+
+class SpecList {
+ public:
+  SpecList(const config::ModelConfig& config, int ep_rank) : config_(config), ep_rank_(ep_rank) {}
+
+  void norm(std::string name, std::int64_t width, int layer) {
+    specs.push_back({.name = std::move(name),
+                     .global_shape = {width},
+                     .shape = {width},
+                     .layer = layer,
+                     .init_deviation = 0});
+  }
+
+  void matrix(std::string name, Shape shape, int layer, double deviation) {
+    specs.push_back({.name = std::move(name),
+                     .global_shape = shape,
+                     .shape = shape,
+                     .layer = layer,
+                     .init_deviation = deviation});
+  }
+
+  void experts(std::string name, std::int64_t n, std::int64_t k, int layer, double deviation) {
+    const std::int64_t local = config_.local_experts();
+    specs.push_back({.name = std::move(name),
+                     .global_shape = {config_.num_moe_experts, n, k},
+                     .shape = {local, n, k},
+                     .begin = ep_rank_ * local * n * k,
+                     .home = Home::Expert,
+                     .layer = layer,
+                     .init_deviation = deviation});
+  }
+
+  std::vector<ParameterSpec> specs;
+
+ private:
+  const config::ModelConfig& config_;
+  int ep_rank_;
+};
+
+void list_layer(SpecList& list, const config::ModelConfig& config, int layer) {
+  const double in = config.init_method_std;
+  const double out = in / std::sqrt(2.0 * static_cast<double>(config.num_layers));
+  const std::int64_t d = config.hidden_size, q = config.query_width(), k = config.key_width();
+  const std::string prefix = base::text("layers.{}.", layer);
+  list.norm(prefix + "attention.norm.weight", d, layer);
+  list.matrix(prefix + "attention.qkv.weight", {q + 2 * k, d}, layer, in);
+  if (config.qk_layernorm != config::QkNorm::None) {
+    const bool per_head = config.qk_layernorm == config::QkNorm::Head;
+    list.norm(prefix + "attention.q_norm.weight", per_head ? config.head_dim() : q, layer);
+    list.norm(prefix + "attention.k_norm.weight", per_head ? config.head_dim() : k, layer);
+  }
+  list.matrix(prefix + "attention.proj.weight", {d, q}, layer, out);
+  if (config.is_moe_layer(layer)) {
+    const std::int64_t f = config.moe_ffn_hidden_size;
+    list.norm(prefix + "route.norm.weight", d, layer);
+    list.matrix(prefix + "route.router.weight", {config.num_moe_experts, d}, layer, in);
+    list.experts(prefix + "experts.fc1.weight", 2 * f, d, layer, in);
+    list.experts(prefix + "experts.fc2.weight", d, f, layer, out);
+  } else {
+    const std::int64_t f = config.ffn_hidden_size;
+    list.norm(prefix + "mlp.norm.weight", d, layer);
+    list.matrix(prefix + "mlp.fc1.weight", {2 * f, d}, layer, in);
+    list.matrix(prefix + "mlp.fc2.weight", {d, f}, layer, out);
+  }
+}
+
+std::int64_t padded(std::int64_t elements) {
+  return (elements + kStartMultiple - 1) / kStartMultiple * kStartMultiple;
+}
+
+// Zeroes what the host may touch before any stream does.
+void clear(const Tensor& t) {
+  if (t.bytes() > 0) std::memset(t.host_raw(), 0, static_cast<std::size_t>(t.bytes()));
+}
+
+void fill(const Parameter& parameter, std::uint64_t seed) {
+  const std::int64_t count = parameter.weight.elements();
+  std::vector<float> values(static_cast<std::size_t>(std::min<std::int64_t>(count, 1 << 16)));
+  const std::uint64_t key = base::combine(seed, base::hash(parameter.spec.name));
+  const auto deviation = static_cast<float>(parameter.spec.init_deviation);
+  for (std::int64_t begin = 0; begin < count; begin += std::ssize(values)) {
+    const auto n =
+        static_cast<std::size_t>(std::min<std::int64_t>(std::ssize(values), count - begin));
+    const std::span<float> part = std::span(values).first(n);
+    if (parameter.spec.is_matrix()) {
+      base::normals(key, static_cast<std::uint64_t>(parameter.spec.begin + begin), part);
+      for (float& value : part) value *= deviation;
+    } else {
+      std::ranges::fill(part, 1.0f);
+    }
+    if (parameter.weight.dtype() == DType::F32) {
+      std::ranges::copy(part, parameter.weight.host<float>() + begin);
+    } else {
+      std::ranges::transform(part, parameter.weight.host<BFloat16>() + begin, [](float value) {
+        return BFloat16(value);
+      });
+    }
+  }
+}
+
+}  // namespace
+
+tensor::DType dtype_of(config::Precision precision) {
+  return precision == config::Precision::Fp32 ? DType::F32 : DType::BF16;
+}
+
+std::vector<ParameterSpec> list_parameters(const config::ModelConfig& config, int ep_rank) {
+  SpecList list(config, ep_rank);
+  const Shape table{config.vocab_size, config.hidden_size};
+  list.matrix("embedding.weight", table, -1, config.init_method_std);
+  for (int layer = 0; layer < config.num_layers; ++layer) list_layer(list, config, layer);
+  list.norm("head.norm.weight", config.hidden_size, -1);
+  if (!config.share_embeddings_and_output_weights) {
+    list.matrix("head.weight", table, -1, config.init_method_std);
+  }
+  return list.specs;
+}
+
+Parameters::Parameters(Pool& pool, const config::ModelConfig& config, int ep_rank) {
+  std::int64_t dense = 0, expert = 0;
+  for (ParameterSpec& spec : list_parameters(config, ep_rank))
+    all_.push_back({.spec = std::move(spec)});
+  for (Parameter& parameter : all_ | std::views::reverse) {
+    std::int64_t& end = parameter.spec.home == Home::Dense ? dense : expert;
+    parameter.offset = end;
+    end += padded(parameter.spec.shape.elements());
+  }
+  const DType dtype = dtype_of(config.params_dtype);
+  const auto make = [&](std::int64_t elements) {
+    ParameterBuffer buffer{.weights = Tensor(pool, dtype, {elements}, Tag::Weights),
+                           .gradients = Tensor(pool, DType::F32, {elements}, Tag::Gradients)};
+    clear(buffer.weights);
+    clear(buffer.gradients);
+    return buffer;
+  };
+  dense_ = make(dense);
+  expert_ = make(expert);
+  for (Parameter& parameter : all_) {
+    const ParameterBuffer& home = buffer(parameter.spec.home);
+    parameter.weight = home.weights.range(parameter.offset, parameter.spec.shape);
+    parameter.gradient = home.gradients.range(parameter.offset, parameter.spec.shape);
+  }
+  if (config.share_embeddings_and_output_weights) {
+    tied_head_gradient_ =
+        Tensor(pool, DType::F32, find("embedding.weight").spec.shape, Tag::Gradients);
+    clear(tied_head_gradient_);
+  }
+}
+
+const Parameter& Parameters::find(std::string_view name) const {
+  const auto found =
+      std::ranges::find_if(all_, [&](const Parameter& p) { return p.spec.name == name; });
+  CHECK(found != all_.end(), "no parameter '{}'", name);
+  return *found;
+}
+
+void Parameters::initialise(std::uint64_t seed) {
+  for (const Parameter& parameter : all_) fill(parameter, seed);
+}
+
+}  // namespace weft::model

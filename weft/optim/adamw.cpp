@@ -1,0 +1,74 @@
+#include "weft/optim/adamw.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace weft::optim {
+
+using tensor::BFloat16;
+using tensor::DType;
+using tensor::Tag;
+
+std::vector<Segment> join_segments(std::vector<Segment> segments, std::int64_t end) {
+  std::vector<Segment> joined;
+  for (const Segment& segment : segments) {
+    if (!joined.empty()) joined.back().count = segment.begin - joined.back().begin;
+    if (joined.empty() || joined.back().decay != segment.decay) joined.push_back(segment);
+  }
+  if (!joined.empty()) joined.back().count = end - joined.back().begin;
+  return joined;
+}
+
+AdamW::AdamW(Pool& pool, Tensor weights_N, Tensor gradients_N, std::vector<Segment> segments)
+    : weights_N_(std::move(weights_N)),
+      gradients_N_(std::move(gradients_N)),
+      moment1_N_(pool, DType::F32, weights_N_.shape(), Tag::Optimizer),
+      moment2_N_(pool, DType::F32, weights_N_.shape(), Tag::Optimizer),
+      segments_(join_segments(std::move(segments), weights_N_.elements())) {
+  for (const Tensor& moment : {moment1_N_, moment2_N_}) {
+    if (moment.bytes() > 0) {
+      std::memset(moment.host_raw(), 0, static_cast<std::size_t>(moment.bytes()));
+    }
+  }
+  const bool needs_master = weights_N_.dtype() != DType::F32;
+  master_N_ =
+      needs_master ? Tensor(pool, DType::F32, weights_N_.shape(), Tag::Optimizer) : weights_N_;
+  refresh_master();
+}
+
+void AdamW::refresh_master() {
+  if (weights_N_.dtype() == DType::F32) return;
+  std::transform(weights_N_.host<BFloat16>(),
+                 weights_N_.host<BFloat16>() + weights_N_.elements(),
+                 master_N_.host<float>(),
+                 [](BFloat16 weight) { return static_cast<float>(weight); });
+}
+
+void AdamW::apply(Stream& stream,
+                  const config::OptimizerConfig& config,
+                  double learning_rate,
+                  double gradient_scale,
+                  std::int64_t step) const {
+  for (const Segment& segment : segments_) {
+    const auto part = [&](const Tensor& whole) {
+      return whole.range(segment.begin, {segment.count});
+    };
+    const bool decays =
+        segment.decay == Decay::Yes || config.weight_decay_scope == config::DecayScope::All;
+    kernels::adamw(stream,
+                   part(weights_N_),
+                   part(master_N_),
+                   part(moment1_N_),
+                   part(moment2_N_),
+                   part(gradients_N_),
+                   {.learning_rate = static_cast<float>(learning_rate),
+                    .beta1 = static_cast<float>(config.adam_beta1),
+                    .beta2 = static_cast<float>(config.adam_beta2),
+                    .epsilon = static_cast<float>(config.adam_eps),
+                    .weight_decay = decays ? static_cast<float>(config.weight_decay) : 0.0f,
+                    .gradient_scale = static_cast<float>(gradient_scale),
+                    .step = step});
+  }
+}
+
+}  // namespace weft::optim

@@ -1,0 +1,52 @@
+// WHAT CHANGES? AdamW over a contiguous buffer of parameters: fp32 moments, and fp32 master weights
+// where the weights themselves are not fp32.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "weft/config/config.h"
+#include "weft/kernels/kernels.h"
+#include "weft/tensor/tensor.h"
+
+namespace weft::optim {
+
+using tensor::Pool;
+using tensor::Stream;
+using tensor::Tensor;
+
+enum class Decay { Yes, No };
+
+// A run of neighbouring parameters that decay alike.
+struct Segment {
+  std::int64_t begin = 0, count = 0;
+  Decay decay = Decay::Yes;
+};
+
+// Joins neighbours that decay alike; `segments` are in order of begin, gaps (padding) join what
+// precedes.
+std::vector<Segment> join_segments(std::vector<Segment> segments, std::int64_t end);
+
+class AdamW {
+ public:
+  // Master weights start as the weights are now.
+  AdamW(Pool& pool, Tensor weights_N, Tensor gradients_N, std::vector<Segment> segments);
+
+  // Applies the gradients times `gradient_scale` and leaves them zero. `step` counts from 1.
+  void apply(Stream& stream,
+             const config::OptimizerConfig& config,
+             double learning_rate,
+             double gradient_scale,
+             std::int64_t step) const;
+
+  const Tensor& moment1() const { return moment1_N_; }
+  const Tensor& moment2() const { return moment2_N_; }
+  const Tensor& master() const { return master_N_; }  // the weights themselves where they are fp32
+  void refresh_master();                              // after the weights were set from outside
+
+ private:
+  Tensor weights_N_, gradients_N_, master_N_, moment1_N_, moment2_N_;
+  std::vector<Segment> segments_;
+};
+
+}  // namespace weft::optim
