@@ -1,0 +1,35 @@
+// What a step reads: for each micro-batch of this rank its tokens and their labels.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace weft::train {
+
+struct MicroBatch {
+  std::vector<std::int32_t> ids;     // (sequences x sequence length), row by row
+  std::vector<std::int32_t> labels;  // the same shape; -1: no label
+};
+
+using Batch = std::vector<MicroBatch>;
+
+// Which of the step's sequences a rank takes: micro-batch m of data-parallel rank r is global
+// micro-batch m * dp + r, so that every layout cuts the same sequences into the same micro-batches.
+struct Share {
+  std::int64_t micro_batch_size = 1;
+  std::int64_t micro_batches = 1;  // of one rank
+  std::int64_t dp = 1;
+  std::int64_t dp_rank = 0;
+
+  std::int64_t first_sequence(std::int64_t micro_batch) const {
+    return (micro_batch * dp + dp_rank) * micro_batch_size;
+  }
+};
+
+// read(sequence, tokens) fills sequence + 1 tokens: inputs and, one further, labels.
+using ReadSequence = std::function<void(std::int64_t sequence, std::span<std::int32_t> tokens)>;
+Batch read_batch(const Share& share, std::int64_t sequence_length, const ReadSequence& read);
+
+}  // namespace weft::train

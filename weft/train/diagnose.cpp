@@ -1,0 +1,111 @@
+#include "weft/train/diagnose.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "weft/base/text.h"
+
+namespace weft::train {
+namespace {
+
+using tensor::BFloat16;
+using tensor::DType;
+using tensor::Tag;
+using tensor::Tensor;
+
+constexpr std::int64_t kTextBytes = 256;  // of one rank's finding, exchanged as int64 words
+
+bool all_finite(const Tensor& t) {
+  const std::int64_t n = t.elements();
+  if (t.dtype() == DType::F32) {
+    const float* values = t.host<float>();
+    return std::all_of(values, values + n, [](float x) { return std::isfinite(x); });
+  }
+  const BFloat16* values = t.host<BFloat16>();
+  return std::all_of(values, values + n, [](BFloat16 x) { return std::isfinite(float(x)); });
+}
+
+std::string place_of(const schedule::Node& node) {
+  const std::string name = schedule::print(node);
+  return node.layer == schedule::kNone ? name : base::text("{} (layer {})", name, node.layer);
+}
+
+// The first forward node of this rank whose output is not finite; empty: none.
+std::string look_at_forward(Engine& engine, const Batch& batch) {
+  std::string found;
+  Program& program = engine.program();
+  program.begin({.batch = batch});
+  engine.forward().run(
+      [&](const schedule::Node& node, tensor::Stream& stream) {
+        program.run(node, stream);
+        if (!found.empty() || node.direction != schedule::Direction::F) return;
+        const Tensor output = program.output_of(node);
+        if (!output.defined() || output.elements() == 0) return;
+        stream.synchronize();
+        if (!all_finite(output)) found = "the output of " + place_of(node);
+      },
+      exec::Tracing::Off);
+  program.drop_states();
+  return found;
+}
+
+std::string look_at_gradients(const Engine& engine) {
+  for (const model::Parameter& parameter : engine.parameters().all()) {
+    if (!all_finite(parameter.gradient)) return "the gradient of " + parameter.spec.name;
+  }
+  return {};
+}
+
+std::string look_at_weights(const Engine& engine) {
+  for (const model::Parameter& parameter : engine.parameters().all()) {
+    if (!all_finite(parameter.weight)) return "the weights of " + parameter.spec.name;
+  }
+  return {};
+}
+
+// Every rank's text, in rank order.
+std::vector<std::string> exchange(Engine& engine, const std::string& text) {
+  comm::Communicator& world = *engine.groups().world;
+  Tensor own(engine.pool(), DType::I64, {kTextBytes / 8}, Tag::Communication);
+  Tensor all(engine.pool(), DType::I64, {world.size() * kTextBytes / 8}, Tag::Communication);
+  std::memset(own.host_raw(), 0, kTextBytes);
+  std::memcpy(own.host_raw(), text.data(), std::min<std::size_t>(text.size(), kTextBytes - 1));
+  tensor::Stream& stream = engine.lanes()[schedule::Lane::Compute];
+  world.all_gather(stream, all, own);
+  stream.synchronize();
+  std::vector<std::string> texts;
+  for (int rank = 0; rank < world.size(); ++rank) {
+    const auto* at = reinterpret_cast<const char*>(all.host_raw()) + rank * kTextBytes;
+    texts.emplace_back(at, ::strnlen(at, kTextBytes));
+  }
+  return texts;
+}
+
+}  // namespace
+
+bool is_finite(const StepTotals& totals) {
+  return std::isfinite(totals.loss) && std::isfinite(totals.gradient_norm);
+}
+
+std::string find_not_finite(Engine& engine, const Batch& batch, const StepTotals& totals) {
+  std::string own = look_at_weights(engine);
+  const std::string forward = look_at_forward(engine, batch);
+  if (own.empty()) own = forward;
+  if (own.empty()) own = look_at_gradients(engine);
+  const std::vector<std::string> all = exchange(engine, own);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (!all[rank].empty()) {
+      return base::text("loss {}, gradient norm {}: on rank {} {} is not finite",
+                        totals.loss,
+                        totals.gradient_norm,
+                        rank,
+                        all[rank]);
+    }
+  }
+  return base::text("loss {}, gradient norm {}: no single value is not finite; their sums overflow",
+                    totals.loss,
+                    totals.gradient_norm);
+}
+
+}  // namespace weft::train

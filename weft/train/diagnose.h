@@ -1,0 +1,17 @@
+// Where a step stopped being finite. Runs after the step, never inside it.
+#pragma once
+
+#include <string>
+
+#include "weft/train/engine.h"
+
+namespace weft::train {
+
+bool is_finite(const StepTotals& totals);
+
+// Names the first rank, node or parameter, and layer whose values are not finite. Every rank calls
+// it, with the step's batch and totals, and gets the same text. Runs the forward again, looking at
+// every node.
+std::string find_not_finite(Engine& engine, const Batch& batch, const StepTotals& totals);
+
+}  // namespace weft::train

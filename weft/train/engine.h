@@ -1,0 +1,62 @@
+// One rank's engine: its memory, streams, groups, parameters and optimizer, and the graphs it runs.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "weft/comm/communicator.h"
+#include "weft/config/config.h"
+#include "weft/exec/real/executor.h"
+#include "weft/exec/real/lanes.h"
+#include "weft/model/parameters.h"
+#include "weft/optim/adamw.h"
+#include "weft/schedule/anatomy.h"
+#include "weft/train/batch.h"
+#include "weft/train/groups.h"
+#include "weft/train/program.h"
+
+namespace weft::train {
+
+class Engine {
+ public:
+  // Weights start from config.rng.seed. The config has been validated; every rank of the world
+  // makes its engine at the same time. Graphs are verified before anything runs.
+  Engine(const config::Config& config, comm::Endpoint& endpoint);
+
+  const config::Config& config() const { return config_; }
+  const Groups& groups() const { return groups_; }
+  int rank() const { return rank_; }
+  Share share() const;
+
+  tensor::Pool& pool() { return pool_; }
+  const model::Parameters& parameters() const { return parameters_; }
+  std::vector<optim::AdamW>& optimizers() { return optimizers_; }
+  const exec::Lanes& lanes() const { return lanes_; }
+  Program& program() { return program_; }
+  exec::Executor& training() { return training_; }
+  exec::Executor& forward() { return forward_; }
+  Groups& groups() { return groups_; }
+
+  std::string label() const;  // "[PP00-DP01-EP02]"
+
+ private:
+  const config::Config config_;
+  const int rank_;
+  tensor::Pool pool_;
+  Groups groups_;
+  schedule::Graph training_graph_, forward_graph_;
+  exec::Lanes lanes_;
+  model::Parameters parameters_;
+  std::vector<optim::AdamW> optimizers_;
+  Program program_;
+  exec::Executor training_, forward_;
+};
+
+// The anatomy and the plain graphs of a config: what engine and tools share.
+struct Plan {
+  schedule::Anatomy anatomy;
+  int micro_batches = 0;
+};
+Plan plan_of(const config::Config& config, const grid::Grid& grid);
+
+}  // namespace weft::train

@@ -1,0 +1,336 @@
+#include "weft/train/program.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "weft/base/check.h"
+#include "weft/config/derived.h"
+#include "weft/model/embedding.h"
+#include "weft/optim/gradient_norm.h"
+
+namespace weft::train {
+namespace {
+
+using schedule::Direction;
+using schedule::Part;
+using schedule::Piece;
+using tensor::DType;
+using tensor::Stream;
+using tensor::Tag;
+using tensor::Tensor;
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+std::int64_t moe_layers(const config::ModelConfig& model) {
+  std::int64_t count = 0;
+  for (std::int64_t layer = 0; layer < model.num_layers; ++layer)
+    count += model.is_moe_layer(layer);
+  return count;
+}
+
+}  // namespace
+
+Program::Program(const config::Config& config,
+                 tensor::Pool& pool,
+                 Stream& setup,
+                 Groups& groups,
+                 const model::Parameters& parameters,
+                 std::vector<optim::AdamW>& optimizers)
+    : config_(config),
+      pool_(pool),
+      groups_(groups),
+      parameters_(parameters),
+      optimizers_(optimizers),
+      weights_(model::weights_of(parameters, config.model)),
+      gradients_(model::gradients_of(parameters, config.model)),
+      rotary_SD_(pool,
+                 DType::F32,
+                 {config.model.seq_length, config.model.head_dim()},
+                 Tag::Workspace),
+      micro_batches_(at(config::micro_batches(config.train, groups.grid.dp()))),
+      totals_(pool, groups.grid.world(), std::ssize(micro_batches_), moe_layers(config.model)) {
+  kernels::rotary_table(setup, rotary_SD_, config.model.rotary_base);
+  setup.synchronize();
+}
+
+void Program::begin(const StepInput& input) {
+  CHECK(input.batch.size() == micro_batches_.size(),
+        "{} micro-batches for {}",
+        input.batch.size(),
+        micro_batches_.size());
+  step_ = input.step;
+  learning_rate_ = input.learning_rate;
+  std::vector<std::int64_t> labelled;
+  for (std::size_t i = 0; i < input.batch.size(); ++i) {
+    load(i, input.batch[i]);
+    labelled.push_back(micro_batches_[i].labelled);
+  }
+  totals_.begin(labelled, input.stop_requested);
+}
+
+void Program::load(std::size_t index, const MicroBatch& part) {
+  model::MicroBatchState& state = micro_batches_[index];
+  state = {};
+  state.layers.resize(at(config_.model.num_layers));
+  state.labelled =
+      std::ranges::count_if(part.labels, [](std::int32_t label) { return label >= 0; });
+  const auto copy = [&](const std::vector<std::int32_t>& values) {
+    Tensor t(pool_, DType::I32, {std::ssize(values)}, Tag::Activations);
+    std::ranges::copy(values, t.host<std::int32_t>());
+    return t;
+  };
+  state.ids_T = copy(part.ids);
+  state.labels_T = copy(part.labels);
+}
+
+model::Context Program::context(Stream& stream) const {
+  const auto parts =
+      static_cast<float>(std::ssize(micro_batches_) * groups_.grid.dp() * groups_.grid.cp());
+  return {.stream = stream,
+          .pool = pool_,
+          .config = config_.model,
+          .sequence = config_.model.seq_length,
+          .rotary_SD = rotary_SD_,
+          .loss_scale = 1.0f / parts};
+}
+
+void Program::run(const Node& node, Stream& stream) {
+  switch (node.direction) {
+    case Direction::F:
+      return forward(node, context(stream));
+    case Direction::D:
+      return input_gradient(node, context(stream));
+    case Direction::W:
+      return weight_gradient(node, context(stream));
+    case Direction::None:
+      return step_end(node, stream);
+    case Direction::R:
+      break;
+  }
+  CHECK(false, "no body for {}", schedule::print(node));
+}
+
+void Program::forward(const Node& node, const model::Context& context) {
+  model::MicroBatchState& batch = micro_batch(node);
+  if (node.piece == Piece::Embed) {
+    batch.layers.front().x_TD =
+        model::embedding_forward(context, weights_.embedding_VD, batch.ids_T);
+    return;
+  }
+  if (node.piece == Piece::Head) {
+    return model::head_forward(context,
+                               batch.head,
+                               weights_.head,
+                               batch.x_TD,
+                               batch.labels_T,
+                               totals_.loss_sum(node.micro_batch));
+  }
+  model::LayerState& state = layer(node);
+  const model::LayerWeights& weights = weights_.layers[at(node.layer)];
+  switch (node.piece) {
+    case Piece::Attention:
+      state.h_TD =
+          model::attention_forward(context, state.attention, weights.attention, state.x_TD);
+      return;
+    case Piece::Mlp:
+      return hand_on(node, model::mlp_forward(context, state.mlp, weights.mlp, state.h_TD));
+    case Piece::Route:
+      return model::route_forward(context,
+                                  state.route,
+                                  weights.route,
+                                  state.h_TD,
+                                  {.balance_1 = totals_.balance_loss(), .z_1 = totals_.z_loss()});
+    case Piece::Counts:
+      return model::counts_forward(context, state.dispatch, state.route, *groups_.ep);
+    case Piece::Sizes:
+      return model::sizes_forward(state.dispatch, state.route, *groups_.ep);
+    case Piece::Permute:
+      return model::permute_forward(context, state.dispatch, state.route);
+    case Piece::Dispatch:
+      return model::dispatch_forward(context, state.dispatch, *groups_.ep);
+    case Piece::Experts:
+      return model::experts_forward(context, state.experts, weights.experts, state.dispatch);
+    case Piece::Combine:
+      return model::combine_forward(context, state.dispatch, *groups_.ep);
+    case Piece::Merge:
+      return hand_on(node, model::merge_forward(context, state.dispatch, state.route, state.h_TD));
+    default:
+      CHECK(false, "no body for {}", schedule::print(node));
+  }
+}
+
+void Program::input_gradient(const Node& node, const model::Context& context) {
+  model::MicroBatchState& batch = micro_batch(node);
+  if (node.piece == Piece::Head) {
+    batch.layers.back().dy_TD = model::head_dgrad(context,
+                                                  batch.head,
+                                                  weights_.head,
+                                                  batch.x_TD,
+                                                  batch.labels_T,
+                                                  std::max<std::int64_t>(1, batch.labelled));
+    return;
+  }
+  model::LayerState& state = layer(node);
+  const model::LayerWeights& weights = weights_.layers[at(node.layer)];
+  switch (node.piece) {
+    case Piece::Attention:
+      return hand_back(node,
+                       model::attention_dgrad(context,
+                                              state.attention,
+                                              weights.attention,
+                                              state.x_TD,
+                                              state.dh_TD));
+    case Piece::Mlp:
+      state.dh_TD = model::mlp_dgrad(context, state.mlp, weights.mlp, state.h_TD, state.dy_TD);
+      return;
+    case Piece::Route:
+      state.dh_TD =
+          model::route_dgrad(context, state.route, weights.route, state.h_TD, state.dy_TD);
+      state.dy_TD.reset();
+      return;
+    case Piece::Permute:
+      return model::permute_dgrad(context, state.dispatch, state.route);
+    case Piece::Dispatch:
+      return model::dispatch_dgrad(context, state.dispatch, *groups_.ep);
+    case Piece::Experts:
+      return model::experts_dgrad(context, state.experts, weights.experts, state.dispatch);
+    case Piece::Combine:
+      return model::combine_dgrad(context, state.dispatch, *groups_.ep);
+    case Piece::Merge:
+      return model::merge_dgrad(context, state.dispatch, state.route, state.dy_TD);
+    default:
+      CHECK(false, "no body for {}", schedule::print(node));
+  }
+}
+
+void Program::weight_gradient(const Node& node, const model::Context& context) {
+  model::MicroBatchState& batch = micro_batch(node);
+  if (node.piece == Piece::Embed) {
+    model::embedding_wgrad(context, gradients_.embedding_VD, batch.dx_TD, batch.ids_T);
+    batch.dx_TD.reset();
+    batch.ids_T.reset();
+    return;
+  }
+  if (node.piece == Piece::Head) {
+    model::head_wgrad(context, batch.head, gradients_.head, batch.x_TD);
+    batch.x_TD.reset();
+    batch.labels_T.reset();
+    return;
+  }
+  model::LayerState& state = layer(node);
+  const model::LayerWeights& gradients = gradients_.layers[at(node.layer)];
+  switch (node.piece) {
+    case Piece::Attention:
+      model::attention_wgrad(context,
+                             state.attention,
+                             gradients.attention,
+                             state.x_TD,
+                             state.dh_TD);
+      state.x_TD.reset();
+      state.dh_TD.reset();
+      return;
+    case Piece::Mlp:
+      model::mlp_wgrad(context, state.mlp, gradients.mlp, state.h_TD, state.dy_TD);
+      state.h_TD.reset();
+      state.dy_TD.reset();
+      return;
+    case Piece::Route:
+      model::route_wgrad(context, state.route, gradients.route, state.h_TD);
+      state.h_TD.reset();
+      return;
+    case Piece::Experts:
+      return model::experts_wgrad(context, state.experts, gradients.experts);
+    default:
+      CHECK(false, "no body for {}", schedule::print(node));
+  }
+}
+
+void Program::step_end(const Node& node, Stream& stream) {
+  const model::ParameterBuffer& dense = parameters_.buffer(model::Home::Dense);
+  const model::ParameterBuffer& expert = parameters_.buffer(model::Home::Expert);
+  switch (node.piece) {
+    case Piece::Tie:
+      kernels::accumulate(stream, gradients_.embedding_VD, parameters_.tied_head_gradient());
+      return kernels::zero(stream, parameters_.tied_head_gradient());
+    case Piece::Reduce:
+      if (node.part == Part::Dense) {
+        return groups_.dense_reduction->all_reduce(stream, dense.gradients, comm::Reduce::Sum);
+      }
+      return groups_.expert_reduction->all_reduce(stream, expert.gradients, comm::Reduce::Sum);
+    case Piece::Norm:
+      kernels::squared_norm(stream, totals_.dense_square_norm(), dense.gradients);
+      return kernels::squared_norm(stream, totals_.expert_square_norm(), expert.gradients);
+    case Piece::Totals:
+      return totals_.gather(stream, *groups_.world);
+    case Piece::Clip:
+      read_totals();
+      return;
+    case Piece::Optimizer: {
+      // A step that is not finite changes nothing; the trainer sees the totals and stops.
+      if (!std::isfinite(totals_read_.gradient_norm)) return;
+      const double scale =
+          optim::clip_scale(totals_read_.gradient_norm, config_.optimizer.clip_grad);
+      for (const optim::AdamW& optimizer : optimizers_) {
+        optimizer.apply(stream, config_.optimizer, learning_rate_, scale, step_ + 1);
+      }
+      return;
+    }
+    default:
+      CHECK(false, "no body for {}", schedule::print(node));
+  }
+}
+
+const StepTotals& Program::read_totals() {
+  totals_read_ = totals_.read(groups_.grid);
+  return totals_read_;
+}
+
+const Tensor& Program::logits(int micro_batch) const {
+  return micro_batches_[at(micro_batch)].head.logits_TV;
+}
+
+Tensor Program::output_of(const Node& node) const {
+  const model::MicroBatchState& batch = micro_batches_[at(node.micro_batch)];
+  if (node.piece == Piece::Embed) return batch.layers.front().x_TD;
+  if (node.piece == Piece::Head) return batch.head.logits_TV;
+  const model::LayerState& state = batch.layers[at(node.layer)];
+  const bool last = at(node.layer) + 1 == batch.layers.size();
+  switch (node.piece) {
+    case Piece::Attention:
+      return state.h_TD;
+    case Piece::Route:
+      return state.route.logits_TE;
+    case Piece::Experts:
+      return state.dispatch.output_XD;
+    case Piece::Mlp:
+    case Piece::Merge:
+      return last ? batch.x_TD : batch.layers[at(node.layer) + 1].x_TD;
+    default:
+      return {};
+  }
+}
+
+void Program::drop_states() {
+  for (model::MicroBatchState& state : micro_batches_) state = {};
+}
+
+model::MicroBatchState& Program::micro_batch(const Node& node) {
+  return micro_batches_[at(node.micro_batch)];
+}
+
+model::LayerState& Program::layer(const Node& node) {
+  return micro_batch(node).layers[at(node.layer)];
+}
+
+void Program::hand_on(const Node& node, Tensor y_TD) {
+  model::MicroBatchState& batch = micro_batch(node);
+  const bool last = at(node.layer) + 1 == batch.layers.size();
+  (last ? batch.x_TD : batch.layers[at(node.layer) + 1].x_TD) = std::move(y_TD);
+}
+
+void Program::hand_back(const Node& node, Tensor dx_TD) {
+  model::MicroBatchState& batch = micro_batch(node);
+  (node.layer == 0 ? batch.dx_TD : batch.layers[at(node.layer) - 1].dy_TD) = std::move(dx_TD);
+}
+
+}  // namespace weft::train

@@ -1,0 +1,79 @@
+// The join: the only file that names both a schedule node and a model piece. A program is what the
+// nodes of one rank's graph do; the graph decides when.
+#pragma once
+
+#include <vector>
+
+#include "weft/config/config.h"
+#include "weft/model/model.h"
+#include "weft/optim/adamw.h"
+#include "weft/schedule/node.h"
+#include "weft/train/batch.h"
+#include "weft/train/groups.h"
+#include "weft/train/totals.h"
+
+namespace weft::train {
+
+struct StepInput {
+  const Batch& batch;
+  std::int64_t step = 0;  // from 0
+  double learning_rate = 0;
+  bool stop_requested = false;
+};
+
+class Program {
+ public:
+  Program(const config::Config& config,
+          tensor::Pool& pool,
+          tensor::Stream& setup,
+          Groups& groups,
+          const model::Parameters& parameters,
+          std::vector<optim::AdamW>& optimizers);
+
+  // Takes a step's micro-batches; all streams are idle.
+  void begin(const StepInput& input);
+  // A node's body: enqueues its work and returns.
+  void run(const schedule::Node& node, tensor::Stream& stream);
+
+  // What the ranks know after a training step (or after totals(), a forward pass).
+  const StepTotals& totals() const { return totals_read_; }
+  const StepTotals& read_totals();
+
+  // The forward state of a micro-batch after a forward-only pass: its logits.
+  const tensor::Tensor& logits(int micro_batch) const;
+
+  // The tensor that forward node `node` just produced; for looking for what is not finite.
+  tensor::Tensor output_of(const schedule::Node& node) const;
+  void drop_states();
+
+ private:
+  using Node = schedule::Node;
+
+  model::Context context(tensor::Stream& stream) const;
+  void forward(const Node& node, const model::Context& context);
+  void input_gradient(const Node& node, const model::Context& context);
+  void weight_gradient(const Node& node, const model::Context& context);
+  void step_end(const Node& node, tensor::Stream& stream);
+
+  model::MicroBatchState& micro_batch(const Node& node);
+  model::LayerState& layer(const Node& node);
+  void hand_on(const Node& node, tensor::Tensor y_TD);  // forward, to the next layer or the head
+  void hand_back(const Node& node,
+                 tensor::Tensor dx_TD);  // backward, to the previous one or the embedding
+  void load(std::size_t index, const MicroBatch& part);
+
+  const config::Config& config_;
+  tensor::Pool& pool_;
+  Groups& groups_;
+  const model::Parameters& parameters_;
+  std::vector<optim::AdamW>& optimizers_;
+  model::Weights weights_, gradients_;
+  tensor::Tensor rotary_SD_;
+  std::vector<model::MicroBatchState> micro_batches_;
+  Totals totals_;
+  StepTotals totals_read_;
+  std::int64_t step_ = 0;
+  double learning_rate_ = 0;
+};
+
+}  // namespace weft::train

@@ -1,0 +1,16 @@
+// THE STEP: one training step of one rank.
+#pragma once
+
+#include "weft/train/engine.h"
+
+namespace weft::train {
+
+// Runs the training graph on a batch: forward, backward, reductions, clipping, optimizer, in the
+// order the graph gives. Returns what all ranks know afterwards. A step whose gradient norm is not
+// finite changes no weight; the caller decides what that means.
+StepTotals train_step(Engine& engine, const StepInput& input, exec::Tracing tracing);
+
+// The mean loss of a batch, without gradients.
+StepTotals forward_pass(Engine& engine, const Batch& batch);
+
+}  // namespace weft::train
