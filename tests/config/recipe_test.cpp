@@ -70,7 +70,8 @@ TEST_F(RecipeFile, MalformedYamlNamesFileAndLine) {
   EXPECT_TRUE(any_names(complaints("model: {num_layers: {a: 1}}\n"), {"not a map"}));
   EXPECT_TRUE(any_names(complaints("model: {moe_layer_freq: [[1]]}\n"), {"single values"}));
   EXPECT_TRUE(any_names(complaints("model: {[1]: 1}\n"), {"a key is one word"}));
-  EXPECT_TRUE(any_names(complaints("---\nrng: {}\n---\nrng: {}\n"), {"2 YAML documents"}));
+  EXPECT_TRUE(any_names(complaints("---\nrng: {}\n---\nrng: {}\n"),
+                        {"some.yaml:3", "remove what follows"}));
 }
 
 TEST_F(RecipeFile, DuplicateKeysAreRefused) {
@@ -86,6 +87,8 @@ TEST_F(RecipeFile, HostileFilesAreErrors) {
   EXPECT_FALSE(complaints(std::string(300 << 10, '#')).empty());
   EXPECT_FALSE(complaints("model: &a {num_layers: *a}\n").empty());
   EXPECT_FALSE(complaints(std::string("model: {num_layers: \0}\n", 23)).empty());
+  EXPECT_FALSE(complaints("model: {num_layers: 2}\n]\n").empty());
+  EXPECT_FALSE(complaints("rng: [1]]\n").empty());
   const fs::path pipe = folder_ / "pipe.yaml";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_FALSE(complaints_of([&] { load_recipe(pipe); }).empty());

@@ -22,6 +22,17 @@ int fail(ExitCode code, const std::string& what) {
   return code;
 }
 
+int fail_all(const std::vector<std::string>& complaints) {
+  constexpr std::size_t kMostLines = 100;
+  for (std::size_t i = 0; i < std::min(complaints.size(), kMostLines); ++i) {
+    fail(kWrongInput, complaints[i]);
+  }
+  if (complaints.size() > kMostLines) {
+    fail(kWrongInput, base::text("and {} more", complaints.size() - kMostLines));
+  }
+  return kWrongInput;
+}
+
 int act(const Action& chosen) {
   try {
     const int code = chosen();
@@ -29,8 +40,7 @@ int act(const Action& chosen) {
     if (!std::cout) return fail(kFailed, "cannot write to standard output");
     return code;
   } catch (const base::ConfigError& error) {
-    for (const std::string& complaint : error.complaints()) fail(kWrongInput, complaint);
-    return kWrongInput;
+    return fail_all(error.complaints());
   } catch (const base::InternalError& error) {
     return fail(kFailed, std::string("a bug in weft: ") + error.what());
   } catch (const std::exception& error) {

@@ -1,9 +1,11 @@
 #include "weft/config/recipe.h"
 
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 
 #include "weft/base/error.h"
 #include "weft/base/file.h"
@@ -128,17 +130,52 @@ std::string read_file(const fs::path& file) {
   return base::read_text(file, kLargestRecipe);
 }
 
+// Remembers where the last document began and drops everything else.
+class DocumentStarts : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& mark) override { line_ = mark.line + 1; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&,
+                const std::string&,
+                YAML::anchor_t,
+                const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&,
+                       const std::string&,
+                       YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&,
+                  const std::string&,
+                  YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+  int line() const { return line_; }
+
+ private:
+  int line_ = 0;
+};
+
+// YAML::Load stops after the first document, and YAML::LoadAll never ends on a stray ']': so ask
+// for a second document once.
+void refuse_second_document(const fs::path& file, const std::string& content) {
+  std::istringstream stream(content);
+  YAML::Parser parser(stream);
+  DocumentStarts starts;
+  if (!parser.HandleNextDocument(starts) || !parser.HandleNextDocument(starts)) return;
+  throw base::ConfigError(
+      text("{}:{}: the recipe has ended: remove what follows", file.string(), starts.line()));
+}
+
 }  // namespace
 
 Recipe load_recipe(const fs::path& file) {
   const std::string content = read_file(file);
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(content);
-    if (documents.size() > 1) {
-      throw base::ConfigError(
-          text("{}: {} YAML documents: a recipe is one", file.string(), documents.size()));
-    }
-    return Reader(file).read(documents.empty() ? YAML::Node() : documents.front());
+    const YAML::Node root = YAML::Load(content);
+    refuse_second_document(file, content);
+    return Reader(file).read(root);
   } catch (const YAML::Exception& error) {
     throw base::ConfigError(text("{}:{}:{}: not YAML: {}",
                                  file.string(),
