@@ -45,6 +45,8 @@ function(weft_libraries target module)
     target_link_libraries(${target} PRIVATE MPI::MPI_CXX)
   elseif(module STREQUAL cli)
     target_link_libraries(${target} PUBLIC CLI11::CLI11)
+    target_compile_definitions(${target} PRIVATE
+      WEFT_VERSION="${PROJECT_VERSION}" WEFT_RECIPES_FOLDER="${CMAKE_SOURCE_DIR}/recipes")
   endif()
 endfunction()
 

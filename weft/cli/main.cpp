@@ -1,1 +1,3 @@
-int main() { return 0; }
+#include "weft/cli/app.h"
+
+int main(int argc, char** argv) { return weft::cli::run(argc, argv); }

@@ -1,0 +1,17 @@
+// Runs the built program as a user would.
+#pragma once
+
+#include <string>
+
+namespace weft::cli {
+
+struct Outcome {
+  int code = -1;  // exit code; -1: it did not exit by itself
+  std::string out;
+  std::string err;
+};
+
+// `weft <arguments>` through the shell; `environment` is a prefix such as "A=b".
+Outcome weft(const std::string& arguments, const std::string& environment = "");
+
+}  // namespace weft::cli

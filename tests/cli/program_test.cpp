@@ -1,0 +1,124 @@
+#include <gtest/gtest.h>
+
+#include "tests/cli/program_support.h"
+#include "weft/base/file.h"
+#include "weft/base/json.h"
+#include "weft/base/text.h"
+#include "weft/grid/group_kind.h"
+
+namespace weft::cli {
+namespace {
+
+using base::Json;
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Program, HelpShowsAnExampleEverywhere) {
+  for (const char* command : {"", "grid ", "recipes ", "config "}) {
+    const Outcome help = weft(std::string(command) + "--help");
+    EXPECT_EQ(help.code, 0) << command;
+    EXPECT_TRUE(contains(help.out, "Example: weft")) << help.out;
+    EXPECT_EQ(help.err, "");
+  }
+  EXPECT_TRUE(contains(weft("grid --help").out, "weft config"));
+}
+
+TEST(Program, WrongUseExitsWithTwo) {
+  for (const char* arguments : {"", "gird", "--no", "grid --jsn", "config extra", "recipes x=1"}) {
+    const Outcome wrong = weft(arguments);
+    EXPECT_EQ(wrong.code, 2) << arguments;
+    EXPECT_EQ(wrong.out, "") << arguments;
+    EXPECT_TRUE(wrong.err.starts_with("error: ")) << wrong.err;
+  }
+  EXPECT_TRUE(contains(weft("gird").err, "did you mean 'weft grid'?"));
+}
+
+TEST(Program, AFullDiskIsAFailure) {
+  const Outcome full = weft("config >/dev/full");
+  EXPECT_EQ(full.code, 1);
+  EXPECT_TRUE(contains(full.err, "standard output"));
+}
+
+TEST(GridCommand, JsonHoldsEveryGroup) {
+  const Outcome grid = weft(
+      "grid world=16 model.tensor_model_parallel_size=2 model.context_parallel_size=2 "
+      "model.pipeline_model_parallel_size=2 model.expert_model_parallel_size=4 "
+      "model.expert_tensor_parallel_size=1 --json");
+  ASSERT_EQ(grid.code, 0) << grid.err;
+  const Json json = Json::parse(grid.out);
+  EXPECT_EQ(json["world"], 16);
+  EXPECT_EQ(json["groups"].size(), grid::kGroupKinds.size());
+  EXPECT_EQ(json["groups"]["ep"][1], (std::vector<int>{4, 5, 6, 7}));
+  EXPECT_EQ(json["groups"]["tp_ep_pp"][0], (std::vector<int>{0, 1, 2, 3, 8, 9, 10, 11}));
+}
+
+TEST(GridCommand, TextHasOneLineAGroup) {
+  const Outcome grid = weft("grid tiny world=4");
+  ASSERT_EQ(grid.code, 0) << grid.err;
+  EXPECT_TRUE(contains(grid.out, "\nep                  {0,1} {2,3}\n")) << grid.out;
+  EXPECT_TRUE(contains(grid.out, "\nworld               {0-3}\n")) << grid.out;
+}
+
+TEST(GridCommand, EveryComplaintIsALine) {
+  const Outcome wrong =
+      weft("grid model.hiden_size=3 train.train_iters=soon 'model.num_layers=1 2'");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_EQ(wrong.out, "");
+  const auto lines = base::split(wrong.err, '\n');
+  ASSERT_EQ(lines.size(), 4u) << wrong.err;
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(lines[i].starts_with("error: ")) << lines[i];
+  EXPECT_TRUE(contains(lines[0], "did you mean 'model.hidden_size'?"));
+  EXPECT_TRUE(contains(lines[1], "train.train_iters=10"));
+  EXPECT_TRUE(contains(lines[2], "'1 2'"));
+}
+
+TEST(GridCommand, IllegalLayoutsSayWhy) {
+  const Outcome wrong = weft("grid world=7 model.expert_model_parallel_size=2 --json");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_EQ(wrong.out, "");
+  EXPECT_TRUE(contains(wrong.err, "world = 7"));
+  for (const char* world : {"0", "-4", "1048577", "9223372036854775807", "99999999999999999999"}) {
+    EXPECT_EQ(weft(base::text("grid world={}", world)).code, 2) << world;
+  }
+}
+
+TEST(GridCommand, TakesListsAndOneRecipe) {
+  EXPECT_EQ(weft("grid tiny 'model.moe_layer_freq=[1,0,1,0]'").code, 0);
+  const Outcome two = weft("grid tiny cpu_small");
+  EXPECT_EQ(two.code, 2);
+  EXPECT_TRUE(contains(two.err, "two recipes"));
+  EXPECT_TRUE(contains(weft("grid tinny").err, "did you mean 'tiny'?"));
+  EXPECT_EQ(weft("grid " WEFT_SOURCE_DIR "/recipes/tiny.yaml").code, 0);
+}
+
+TEST(RecipesCommand, ListsWhatIsThere) {
+  const Outcome recipes = weft("recipes --json");
+  ASSERT_EQ(recipes.code, 0) << recipes.err;
+  const Json json = Json::parse(recipes.out);
+  bool found = false;
+  for (const Json& recipe : json["recipes"]) {
+    EXPECT_FALSE(recipe["summary"].get<std::string>().empty());
+    found = found || (recipe["name"] == "tiny" && recipe["gpus"] == 2);
+  }
+  EXPECT_TRUE(found) << recipes.out;
+  EXPECT_TRUE(contains(weft("recipes").out, "cpu_small"));
+}
+
+TEST(RecipesCommand, TheFolderMayBeChosen) {
+  const Outcome absent = weft("recipes", "WEFT_RECIPES=/no/such/folder");
+  EXPECT_EQ(absent.code, 2);
+  EXPECT_TRUE(contains(absent.err, "/no/such/folder"));
+}
+
+TEST(ConfigCommand, ListsEveryKey) {
+  EXPECT_TRUE(contains(weft("config").out, "model.num_layers=2"));
+  const Json json = Json::parse(weft("config --json").out);
+  EXPECT_EQ(json["keys"][0]["key"], "model.num_layers");
+  EXPECT_EQ(json["keys"][0]["default"], 2);
+  EXPECT_EQ(weft("config --markdown").out, base::read_text(WEFT_SOURCE_DIR "/docs/config.md"));
+}
+
+}  // namespace
+}  // namespace weft::cli

@@ -1,0 +1,162 @@
+#include "weft/config/validate.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/config/complaints_support.h"
+#include "weft/config/field.h"
+#include "weft/config/ranges.h"
+#include "weft/config/recipe.h"
+
+namespace weft::config {
+namespace {
+
+std::vector<std::string> complaints(std::vector<std::string> overrides) {
+  return complaints_of([&] { validate(resolve(std::nullopt, overrides)); });
+}
+
+TEST(Validate, DefaultsAreLegal) { EXPECT_EQ(complaints({}), std::vector<std::string>{}); }
+
+TEST(Validate, EveryNumberIsHeldToBothEndsOfItsRange) {
+  for (const Range& range : ranges()) {
+    const std::string key(range.key);
+    const bool list = find_field(key)->shape == Shape::List;
+    const bool whole = find_field(key)->type.find("integer") != std::string::npos;
+    const std::string above = whole
+                                  ? (key == "rng.seed" ? "" : base::text("{:.0f}", range.high + 1))
+                                  : base::text("{}", range.high * 2 + 1);
+    for (const std::string& value : {base::text("{:.0f}", range.low - 1), above}) {
+      if (value.empty()) continue;
+      const std::string typed = key + "=" + (list ? "[" + value + "]" : value);
+      EXPECT_TRUE(any_names(complaints({typed}), {key, value, "use a number"})) << typed;
+    }
+  }
+}
+
+TEST(Validate, OpenEndsAreOutside) {
+  EXPECT_TRUE(any_names(complaints({"optimizer.adam_beta1=1"}), {"below 1"}));
+  EXPECT_TRUE(any_names(complaints({"optimizer.adam_eps=0"}), {"above 0"}));
+  EXPECT_TRUE(any_names(complaints({"dataset.eval_fraction=1"}), {"below 1"}));
+  EXPECT_TRUE(any_names(complaints({"runtime.timeout_seconds=0"}), {"above 0 to 86400"}));
+  EXPECT_TRUE(complaints({"optimizer.adam_beta1=0", "runtime.timeout_seconds=86400"}).empty());
+}
+
+TEST(Validate, NumbersThatAreNotFiniteAreErrors) {
+  Config config;
+  config.optimizer.lr = std::numeric_limits<double>::quiet_NaN();
+  config.model.rotary_base = std::numeric_limits<double>::infinity();
+  const auto all = rule_complaints(config);
+  EXPECT_TRUE(any_names(all, {"optimizer.lr", "not finite"}));
+  EXPECT_TRUE(any_names(all, {"model.rotary_base", "not finite"}));
+}
+
+TEST(Validate, AllRulesSpeakAtOnce) {
+  const auto all = complaints({"model.num_attention_heads=6",
+                               "model.num_query_groups=4",
+                               "model.kv_channels=7",
+                               "model.num_moe_experts=4",
+                               "model.moe_router_topk=5",
+                               "optimizer.lr=-1",
+                               "train.global_batch_size=3",
+                               "train.micro_batch_size=2",
+                               "dataset.kind=text"});
+  EXPECT_EQ(all.size(), 6u);
+  EXPECT_TRUE(any_names(all, {"num_attention_heads = 6", "num_query_groups = 4"}));
+  EXPECT_TRUE(any_names(all, {"7", "even", "kv_channels"}));
+  EXPECT_TRUE(any_names(all, {"moe_router_topk = 5", "num_moe_experts = 4", "at most 4"}));
+  EXPECT_TRUE(any_names(all, {"optimizer.lr = -1"}));
+  EXPECT_TRUE(any_names(all, {"global_batch_size = 3", "2*1 = 2"}));
+  EXPECT_TRUE(any_names(all, {"dataset.path"}));
+}
+
+TEST(Validate, HeadsMustDivideTheWidthUnlessTheirsIsGiven) {
+  EXPECT_TRUE(any_names(complaints({"model.num_attention_heads=3"}), {"hidden_size = 64", "3"}));
+  EXPECT_TRUE(complaints({"model.num_attention_heads=3", "model.kv_channels=32"}).empty());
+  EXPECT_TRUE(any_names(complaints({"model.num_attention_heads=128", "model.hidden_size=128"}),
+                        {"width of one head is 1"}));
+}
+
+TEST(Validate, OneExpertPerTokenNeedsPreSoftmax) {
+  const std::vector<std::string> one{"model.num_moe_experts=4", "model.moe_router_topk=1"};
+  EXPECT_TRUE(any_names(complaints(one), {"moe_router_pre_softmax=true"}));
+  auto pre = one;
+  pre.push_back("model.moe_router_pre_softmax=true");
+  EXPECT_TRUE(complaints(pre).empty());
+  pre.push_back("model.moe_router_norm_topk_prob=true");
+  EXPECT_TRUE(any_names(complaints(pre), {"moe_router_norm_topk_prob=false"}));
+}
+
+TEST(Validate, LayerListMatchesTheLayers) {
+  EXPECT_TRUE(complaints({"model.num_layers=3", "model.moe_layer_freq=[0,1,1]"}).empty());
+  EXPECT_TRUE(complaints({"model.num_layers=1", "model.moe_layer_freq=[0]"}).empty());
+  EXPECT_TRUE(any_names(complaints({"model.moe_layer_freq=[0,1,1]"}), {"3 entries", "= 2"}));
+  EXPECT_TRUE(any_names(complaints({"model.moe_layer_freq=[0,2]"}), {"lists 2 for layer 1"}));
+  EXPECT_TRUE(any_names(complaints({"model.moe_layer_freq=0"}), {"1 entries (0)"}));
+  EXPECT_TRUE(any_names(complaints({"model.moe_layer_freq=[]"}), {"0 entries"}));
+}
+
+TEST(Validate, ExpertRanksShareTheExperts) {
+  EXPECT_TRUE(
+      any_names(complaints({"model.num_moe_experts=6", "model.expert_model_parallel_size=4"}),
+                {"6 experts", "ep = 4"}));
+  EXPECT_TRUE(any_names(complaints({"model.expert_model_parallel_size=2"}), {"without experts"}));
+  EXPECT_TRUE(any_names(
+      complaints({"model.num_moe_experts=8", "model.expert_model_parallel_size=4", "world=6"}),
+      {"world = 6", "multiple of 4"}));
+}
+
+TEST(Validate, GlobalBatchIsSharedByDataParallelRanks) {
+  EXPECT_TRUE(any_names(complaints({"world=4", "train.global_batch_size=6"}),
+                        {"global_batch_size = 6", "1*4 = 4"}));
+  EXPECT_TRUE(complaints({"world=4", "train.global_batch_size=8"}).empty());
+}
+
+TEST(Validate, AbsurdProductsAreErrors) {
+  EXPECT_TRUE(any_names(complaints({"model.num_layers=10000",
+                                    "model.hidden_size=1048576",
+                                    "model.ffn_hidden_size=16777216",
+                                    "model.num_moe_experts=65536",
+                                    "model.moe_ffn_hidden_size=16777216"}),
+                        {"parameters"}));
+  EXPECT_TRUE(any_names(complaints({"model.seq_length=16777216", "train.micro_batch_size=1048576"}),
+                        {"tokens"}));
+  EXPECT_TRUE(any_names(complaints({"model.num_attention_heads=65536", "model.kv_channels=65536"}),
+                        {"channels"}));
+  EXPECT_FALSE(complaints({"model.tensor_model_parallel_size=1048576",
+                           "model.pipeline_model_parallel_size=1048576"})
+                   .empty());
+}
+
+TEST(Validate, PartsNotBuiltAreNamedTogether) {
+  const auto all = complaints({"model.tensor_model_parallel_size=2",
+                               "model.context_parallel_size=2",
+                               "model.pipeline_model_parallel_size=2",
+                               "model.expert_tensor_parallel_size=2"});
+  EXPECT_EQ(all.size(), 4u);
+  EXPECT_TRUE(any_names(all, {"tensor parallelism is not built yet", "set model.tensor_model"}));
+  EXPECT_TRUE(any_names(all, {"context parallelism is not built yet"}));
+  EXPECT_TRUE(any_names(all, {"pipeline parallelism is not built yet"}));
+  EXPECT_TRUE(any_names(all, {"expert tensor parallelism is not built yet"}));
+}
+
+TEST(Validate, LearningRateScheduleFitsTheRun) {
+  EXPECT_TRUE(any_names(complaints({"optimizer.min_lr=1"}), {"min_lr = 1", "lr = 0.001"}));
+  EXPECT_TRUE(any_names(complaints({"scheduler.lr_warmup_iters=11"}), {"11", "train_iters = 10"}));
+  EXPECT_TRUE(any_names(complaints({"scheduler.lr_warmup_iters=6", "scheduler.lr_decay_iters=5"}),
+                        {"lr_decay_iters = 5"}));
+}
+
+TEST(Validate, TextNeedsAByteOfVocabulary) {
+  EXPECT_TRUE(
+      any_names(complaints({"dataset.kind=text", "dataset.path=docs", "model.vocab_size=100"}),
+                {"vocab_size = 100", "at least 256"}));
+  EXPECT_TRUE(any_names(complaints({"dataset.kind=indexed",
+                                    "dataset.path=x",
+                                    "train.eval_interval=5",
+                                    "dataset.eval_fraction=0"}),
+                        {"eval_fraction"}));
+}
+
+}  // namespace
+}  // namespace weft::config

@@ -1,0 +1,53 @@
+#include "weft/cli/arguments.h"
+
+#include <cstdlib>
+#include <optional>
+
+#include "weft/base/error.h"
+#include "weft/base/text.h"
+#include "weft/config/recipe.h"
+
+namespace weft::cli {
+
+void add_format(CLI::App& command, Format& format) {
+  command.add_flag_callback(
+      "--json",
+      [&format] { format = Format::Json; },
+      "print one JSON object and nothing else on standard output");
+}
+
+void add_run_arguments(CLI::App& command, RunArguments& arguments, const std::string& example) {
+  command.add_option("RECIPE", arguments.words, "a recipe (a name or a path) and overrides a.b=c")
+      ->type_name("[a.b=c ...]");
+  add_format(command, arguments.format);
+  command.footer(base::text(
+      "Example: {}\nEvery key, its default and meaning: weft config\nRecipes: weft recipes",
+      example));
+}
+
+Run resolve(const RunArguments& arguments) {
+  std::optional<std::string> recipe;
+  std::vector<std::string> overrides;
+  for (const std::string& word : arguments.words) {
+    if (word.find('=') != std::string::npos) {
+      overrides.push_back(word);
+    } else if (recipe) {
+      throw base::ConfigError(
+          base::text("two recipes, '{}' and '{}': give one; an override is written a.b=c",
+                     *recipe,
+                     word));
+    } else {
+      recipe = word;
+    }
+  }
+  if (!recipe) return {.recipe = {}, .config = config::resolve(std::nullopt, overrides)};
+  const std::filesystem::path file = config::find_recipe(recipes_folder(), *recipe);
+  return {.recipe = file.stem().string(), .config = config::resolve(file, overrides)};
+}
+
+std::filesystem::path recipes_folder() {
+  const char* chosen = std::getenv("WEFT_RECIPES");
+  return chosen != nullptr && *chosen != '\0' ? chosen : WEFT_RECIPES_FOLDER;
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,66 @@
+// weft config: every key a recipe or an override may set.
+#include "weft/cli/arguments.h"
+#include "weft/cli/command.h"
+#include "weft/cli/output.h"
+#include "weft/config/field.h"
+#include "weft/config/reference.h"
+
+namespace weft::cli {
+namespace {
+
+enum class Page { Text, Json, Markdown };
+
+struct ConfigOptions {
+  Page page = Page::Text;
+};
+
+base::Json json_reference() {
+  base::Json keys = base::Json::array();
+  const config::Config defaults;
+  for (const config::Field& field : config::fields()) {
+    keys.push_back({{"key", field.key},
+                    {"default", field.get(defaults)},
+                    {"type", field.type},
+                    {"meaning", field.meaning},
+                    {"unit", field.unit}});
+  }
+  return {{"keys", std::move(keys)}};
+}
+
+int run_config(const ConfigOptions& options) {
+  switch (options.page) {
+    case Page::Text:
+      print_text(config::text_reference());
+      break;
+    case Page::Json:
+      print_json(json_reference());
+      break;
+    case Page::Markdown:
+      print_text(config::markdown_reference());
+      break;
+  }
+  return kGood;
+}
+
+}  // namespace
+
+void add_config(CLI::App& program, Action& chosen) {
+  CLI::App* command =
+      program.add_subcommand("config", "list every config key, its default and its meaning");
+  auto options = std::make_shared<ConfigOptions>();
+  ConfigOptions* page = options.get();
+  CLI::Option* json = command->add_flag_callback(
+      "--json",
+      [page] { page->page = Page::Json; },
+      "print one JSON object");
+  command
+      ->add_flag_callback(
+          "--markdown",
+          [page] { page->page = Page::Markdown; },
+          "print docs/config.md")
+      ->excludes(json);
+  command->footer("Example: weft config\nA key is set in a recipe or as a.b=c on a command line.");
+  on_chosen(*command, chosen, std::move(options), run_config);
+}
+
+}  // namespace weft::cli

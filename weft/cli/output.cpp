@@ -1,0 +1,14 @@
+#include "weft/cli/output.h"
+
+#include <iostream>
+
+namespace weft::cli {
+
+void print_text(std::string_view text) { std::cout << text; }
+
+// File names need not be UTF-8; JSON must be.
+void print_json(const base::Json& json) {
+  std::cout << json.dump(-1, ' ', false, base::Json::error_handler_t::replace) << '\n';
+}
+
+}  // namespace weft::cli

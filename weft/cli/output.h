@@ -1,0 +1,13 @@
+// Results on standard output.
+#pragma once
+
+#include <string_view>
+
+#include "weft/base/json.h"
+
+namespace weft::cli {
+
+void print_text(std::string_view text);
+void print_json(const base::Json& json);
+
+}  // namespace weft::cli

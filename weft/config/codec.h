@@ -1,0 +1,144 @@
+// How one type of config value is read from words, written as JSON and named to the user.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "weft/base/json.h"
+#include "weft/base/text.h"
+#include "weft/config/enums.h"
+
+namespace weft::config {
+
+// What the user wrote for a key, before its type is considered: null, one word, or a list.
+using Written = std::variant<std::monostate, std::string, std::vector<std::string>>;
+
+// Longer texts and lists are refused, so that nothing absurd travels on.
+inline constexpr std::size_t kLongestText = 4096;
+inline constexpr std::size_t kLongestList = 65536;
+
+enum class Shape { Scalar, Optional, List };
+
+// One word to one value: `parse` gives nullopt when the word is not of the type.
+template <typename T>
+struct WordCodec {
+  static_assert(std::is_enum_v<T>, "config fields hold numbers, switches, texts or enums");
+  static std::optional<T> parse(const std::string& word) {
+    const auto& words = EnumWords<T>::words;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      if (words[i] == word) return static_cast<T>(i);
+    }
+    return std::nullopt;
+  }
+  static base::Json json(T value) { return std::string(word(value)); }
+  static std::string one() { return base::text("one of {}", fmt::join(EnumWords<T>::words, ", ")); }
+  static std::string many() { return "words, each " + one(); }
+  static std::string example() { return std::string(EnumWords<T>::words[0]); }
+};
+
+template <>
+struct WordCodec<std::int64_t> {
+  static std::optional<std::int64_t> parse(const std::string& word) {
+    return base::parse_integer(word);
+  }
+  static base::Json json(std::int64_t value) { return value; }
+  static std::string one() { return "integer"; }
+  static std::string many() { return "integers"; }
+  static std::string example() { return "8"; }
+};
+
+template <>
+struct WordCodec<double> {
+  static std::optional<double> parse(const std::string& word) {
+    const std::optional<double> value = base::parse_number(word);
+    return value && std::isfinite(*value) ? value : std::nullopt;
+  }
+  static base::Json json(double value) { return value; }
+  static std::string one() { return "finite number"; }
+  static std::string many() { return "finite numbers"; }
+  static std::string example() { return "0.1"; }
+};
+
+template <>
+struct WordCodec<bool> {
+  static std::optional<bool> parse(const std::string& word) {
+    if (word == "true" || word == "True") return true;
+    if (word == "false" || word == "False") return false;
+    return std::nullopt;
+  }
+  static base::Json json(bool value) { return value; }
+  static std::string one() { return "true or false"; }
+  static std::string many() { return "switches"; }
+  static std::string example() { return "true"; }
+};
+
+template <>
+struct WordCodec<std::string> {
+  static std::optional<std::string> parse(const std::string& word);
+  static base::Json json(const std::string& value) { return value; }
+  static std::string one() { return "text"; }
+  static std::string many() { return "texts"; }
+  static std::string example() { return "words"; }
+};
+
+// A whole field: one value, a value or null, or a list (for which one word is a list of one).
+template <typename T>
+struct FieldCodec {
+  static constexpr Shape shape = Shape::Scalar;
+  static std::optional<T> parse(const Written& written) {
+    const auto* word = std::get_if<std::string>(&written);
+    return word != nullptr ? WordCodec<T>::parse(*word) : std::nullopt;
+  }
+  static base::Json json(const T& value) { return WordCodec<T>::json(value); }
+  static std::string type() { return WordCodec<T>::one(); }
+  static std::string example() { return WordCodec<T>::example(); }
+};
+
+template <typename T>
+struct FieldCodec<std::optional<T>> {
+  static constexpr Shape shape = Shape::Optional;
+  static std::optional<std::optional<T>> parse(const Written& written) {
+    if (std::holds_alternative<std::monostate>(written)) return std::optional<T>();
+    const std::optional<T> value = FieldCodec<T>::parse(written);
+    if (!value) return std::nullopt;
+    return std::optional<std::optional<T>>(std::in_place, value);
+  }
+  static base::Json json(const std::optional<T>& value) {
+    return value ? WordCodec<T>::json(*value) : base::Json(nullptr);
+  }
+  static std::string type() { return WordCodec<T>::one() + " or null"; }
+  static std::string example() { return WordCodec<T>::example(); }
+};
+
+template <typename T>
+struct FieldCodec<std::vector<T>> {
+  static constexpr Shape shape = Shape::List;
+  static std::optional<std::vector<T>> parse(const Written& written) {
+    if (const auto* word = std::get_if<std::string>(&written)) {
+      return parse(Written(std::vector<std::string>{*word}));
+    }
+    const auto* words = std::get_if<std::vector<std::string>>(&written);
+    if (words == nullptr || words->size() > kLongestList) return std::nullopt;
+    std::vector<T> values;
+    for (const std::string& word : *words) {
+      const std::optional<T> value = word.empty() ? std::nullopt : WordCodec<T>::parse(word);
+      if (!value) return std::nullopt;
+      values.push_back(*value);
+    }
+    return values;
+  }
+  static base::Json json(const std::vector<T>& values) {
+    base::Json list = base::Json::array();
+    for (const T& value : values) list.push_back(WordCodec<T>::json(value));
+    return list;
+  }
+  static std::string type() { return "list of " + WordCodec<T>::many(); }
+  static std::string example() { return base::text("[{0},{0}]", WordCodec<T>::example()); }
+};
+
+}  // namespace weft::config

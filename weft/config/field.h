@@ -1,0 +1,49 @@
+// The table of every config key, made from the same lists in fields/ that declare the structs.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "weft/base/json.h"
+#include "weft/config/codec.h"
+#include "weft/config/config.h"
+
+namespace weft::config {
+
+struct Field {
+  std::string section;  // "model"
+  std::string name;     // "hidden_size"
+  std::string key;      // "model.hidden_size"
+  std::string type;     // "integer", "one of fp32, bf16"
+  std::string initial;  // the default, as it is written in YAML
+  std::string example;  // a value to show when the user's is not of the type
+  std::string meaning;
+  std::string unit;
+  Shape shape;
+  std::function<base::Json(const Config&)> get;
+  // False, and the config unchanged, when what is written is not of the field's type.
+  std::function<bool(Config&, const Written&)> set;
+};
+
+// Every field, in the order of the sections of Config and of the lists.
+std::span<const Field> fields();
+
+// The field of a key, or null.
+const Field* find_field(std::string_view key);
+
+// "did you mean 'model.hidden_size'?" for an unknown key, or where keys are listed.
+std::string key_hint(std::string_view key);
+
+// The value of a field as YAML (and JSON) writes it.
+std::string value_text(const Field& field, const Config& config);
+
+// `[1,0,1]`, `null` or a plain word as the user typed it for this field.
+Written written_from_text(const Field& field, std::string_view typed);
+
+// A user's text shortened for an error message.
+std::string shown(std::string_view typed);
+
+}  // namespace weft::config

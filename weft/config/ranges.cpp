@@ -1,0 +1,118 @@
+#include "weft/config/ranges.h"
+
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "weft/base/check.h"
+#include "weft/config/field.h"
+#include "weft/grid/layout.h"
+
+namespace weft::config {
+namespace {
+
+constexpr double kRanks = grid::kMaxWorld;
+constexpr double kWidest = 1 << 24;
+constexpr double kMostSteps = 1e9;
+// The largest whole number below 2^63 that a double holds.
+constexpr double kLargestSeed = 9223372036854774784.0;
+
+constexpr std::array kRanges{
+    Range{"model.num_layers", 1, 10000},
+    Range{"model.hidden_size", 1, 1 << 20},
+    Range{"model.ffn_hidden_size", 1, kWidest},
+    Range{"model.num_attention_heads", 1, 1 << 16},
+    Range{"model.num_query_groups", 1, 1 << 16},
+    Range{"model.kv_channels", 2, 1 << 16},
+    Range{"model.layernorm_epsilon", 0, 1, Ends::High},
+    Range{"model.rotary_base", 1, 1e12, Ends::High},
+    Range{"model.seq_length", 1, kWidest},
+    Range{"model.vocab_size", 2, kWidest},
+    Range{"model.init_method_std", 0, 100},
+    Range{"model.num_moe_experts", 0, 1 << 16},
+    Range{"model.moe_ffn_hidden_size", 1, kWidest},
+    Range{"model.moe_layer_freq", 0, 10000},
+    Range{"model.moe_router_topk", 1, 1 << 16},
+    Range{"model.moe_aux_loss_coeff", 0, 1000},
+    Range{"model.moe_z_loss_coeff", 0, 1000},
+    Range{"model.tensor_model_parallel_size", 1, kRanks},
+    Range{"model.pipeline_model_parallel_size", 1, kRanks},
+    Range{"model.context_parallel_size", 1, kRanks},
+    Range{"model.expert_model_parallel_size", 1, kRanks},
+    Range{"model.expert_tensor_parallel_size", 1, kRanks},
+    Range{"train.micro_batch_size", 1, 1 << 20},
+    Range{"train.global_batch_size", 1, kWidest},
+    Range{"train.train_iters", 1, kMostSteps},
+    Range{"train.eval_interval", 0, kMostSteps},
+    Range{"train.eval_iters", 1, kMostSteps},
+    Range{"optimizer.lr", 0, 1000},
+    Range{"optimizer.min_lr", 0, 1000},
+    Range{"optimizer.adam_beta1", 0, 1, Ends::Low},
+    Range{"optimizer.adam_beta2", 0, 1, Ends::Low},
+    Range{"optimizer.adam_eps", 0, 1, Ends::High},
+    Range{"optimizer.weight_decay", 0, 1000},
+    Range{"optimizer.clip_grad", 0, 1e9},
+    Range{"scheduler.lr_warmup_iters", 0, kMostSteps},
+    Range{"scheduler.lr_decay_iters", 1, kMostSteps},
+    Range{"dataset.eval_fraction", 0, 1, Ends::Low},
+    Range{"rng.seed", 0, kLargestSeed},
+    Range{"logger.log_interval", 1, kMostSteps},
+    Range{"runtime.world_size", 1, kRanks},
+    Range{"runtime.threads_per_rank", 1, 256},
+    Range{"runtime.timeout_seconds", 0, 86400, Ends::High},
+    Range{"runtime.trace_steps", 1, 10000},
+};
+
+bool inside(const Range& range, double value) {
+  if (!std::isfinite(value)) return false;
+  const bool low = range.ends == Ends::High ? value > range.low : value >= range.low;
+  const bool high = range.ends == Ends::Low ? value < range.high : value <= range.high;
+  return low && high;
+}
+
+std::string words(const Range& range) {
+  const char* low = range.ends == Ends::High ? "above" : "from";
+  const char* high = range.ends == Ends::Low ? "below" : "to";
+  const auto number = [](double value) {
+    const bool whole = std::floor(value) == value && std::abs(value) < 1e15;
+    return whole ? base::text("{:.0f}", value) : base::text("{}", value);
+  };
+  return base::text("{} {} {} {}", low, number(range.low), high, number(range.high));
+}
+
+// The first number of a field's value that its range does not hold.
+std::optional<base::Json> first_outside(const Range& range, const base::Json& value) {
+  if (value.is_number()) {
+    return inside(range, value.get<double>()) ? std::nullopt : std::optional(value);
+  }
+  if (value.is_array()) {
+    for (const base::Json& item : value) {
+      if (auto outside = first_outside(range, item)) return outside;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::span<const Range> ranges() { return kRanges; }
+
+std::vector<OutOfRange> numbers_out_of_range(const Config& config) {
+  std::vector<OutOfRange> all;
+  for (const Range& range : kRanges) {
+    const Field* field = find_field(range.key);
+    CHECK(field != nullptr, "a range for the unknown key '{}'", range.key);
+    const base::Json value = field->get(config);
+    const auto outside = first_outside(range, value);
+    if (!outside) continue;
+    const bool finite = std::isfinite(outside->get<double>());
+    all.push_back({field->key,
+                   base::text("{} = {}: use a number {}",
+                              field->key,
+                              finite ? outside->dump() : "not finite",
+                              words(range))});
+  }
+  return all;
+}
+
+}  // namespace weft::config

@@ -1,0 +1,21 @@
+// Does the run make sense? Every rule is checked and every complaint names keys, numbers and the
+// fix.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "weft/config/config.h"
+
+namespace weft::config {
+
+// What no build could run: numbers out of range, or keys that contradict each other.
+std::vector<std::string> rule_complaints(const Config& config);
+
+// What is legal but not built yet.
+std::vector<std::string> missing_parts(const Config& config);
+
+// ConfigError with all of both, where there are any.
+void validate(const Config& config);
+
+}  // namespace weft::config
