@@ -4,6 +4,7 @@
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
+#include "weft/comm/failure.h"
 
 namespace weft::comm {
 namespace {
@@ -12,6 +13,15 @@ constexpr int kMaxWorld = 1 << 20;
 constexpr double kMaxTimeout = 1e7;  // seconds; four months, and far from overflowing a clock
 
 }  // namespace
+
+void poison_on_error(Endpoint& endpoint, const std::function<void()>& body) {
+  try {
+    body();
+  } catch (...) {
+    endpoint.fail(reason_of(std::current_exception()));
+    throw;
+  }
+}
 
 void check_options(const LaunchOptions& options, int smallest_world) {
   std::vector<std::string> complaints;

@@ -22,6 +22,11 @@ struct LaunchOptions {
 
 using RankFunction = std::function<void(Endpoint&)>;
 
+// Runs `body`; if it throws, tells all ranks before anything else is unwound. A rank does its work
+// through this, inside the scope of its streams: the end of a stream waits for its queue, and a
+// queued operation waits for peers that would only learn of the failure afterwards.
+void poison_on_error(Endpoint& endpoint, const std::function<void()>& body);
+
 // Ranks as threads of this process; returns when all have ended.
 void run_threads(const LaunchOptions& options, const RankFunction& function);
 
