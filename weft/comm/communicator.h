@@ -1,10 +1,15 @@
 // HOW DO RANKS TALK? A communicator is one rank's handle on one group of ranks.
 //
 // Operations are asynchronous: they enqueue on the stream and return; all members of a group call
-// the same operations in the same order. Reductions are an exchange and a local sum in rank order,
-// so that results depend neither on timing nor on the backend. Every byte that leaves a rank is
-// counted. A member that fails poisons its groups: peers stop with an error that names it, within
-// the timeout.
+// the same operations in the same order. Operations of one group may be enqueued on several
+// streams: order is the order of the calls. Tensors are contiguous. An operation ends when its
+// bytes have arrived and been taken, a send too: two ranks that each send first on their only
+// stream wait for each other until the timeout. Members that disagree on an operation or on a size
+// get an error naming both ranks and both numbers.
+//
+// Reductions are an exchange and a local sum in member order, so that results depend neither on
+// timing nor on the backend. Every byte that leaves a rank is counted. A member that fails poisons
+// the world: peers stop with an error that names it, within the timeout.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +17,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weft/tensor/stream.h"
@@ -41,6 +47,7 @@ struct Traffic {
 
 enum class Reduce { Sum, Max };
 
+// Must outlive the work enqueued through it.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -50,7 +57,8 @@ class Communicator {
   virtual const std::vector<int>& members() const = 0;  // world ranks
   int size() const { return static_cast<int>(members().size()); }
 
-  // Rows (dim 0) to and from every member, in member order; counts known to the host.
+  // Rows (dim 0) to and from every member, in member order, one member after the other from row 0
+  // on; counts known to the host. `receive` and `send` may have more rows than are used.
   virtual void all_to_all(Stream&,
                           Tensor receive,
                           Tensor send,
@@ -65,8 +73,10 @@ class Communicator {
                                   Tensor send_rows) = 0;
   // receive has size() times the rows of send.
   virtual void all_gather(Stream&, Tensor receive, Tensor send) = 0;
-  // send has size() times the rows of receive. fp32 or fp64, summed in rank order.
+  // The other direction: send has size() times the rows of receive. Summed in member order.
+  // Both may work in place: the smaller tensor is then this member's rows of the larger one.
   virtual void reduce_scatter(Stream&, Tensor receive, Tensor send) = 0;
+  // Reductions take fp32, fp64 and int64. A NaN anywhere makes the maximum NaN.
   virtual void all_reduce(Stream&, Tensor data, Reduce reduce) = 0;
   virtual void broadcast(Stream&, Tensor data, int root) = 0;
   virtual void send(Stream&, Tensor data, int peer) = 0;
@@ -83,9 +93,10 @@ class Endpoint {
   virtual ~Endpoint() = default;
   virtual int rank() const = 0;
   virtual int world() const = 0;
-  // All members call this with the same arguments in the same order.
+  // All members call this with the same arguments, and any two ranks make the groups they share in
+  // the same order. Does not communicate. Must outlive its groups.
   virtual std::unique_ptr<Communicator> group(std::string name, std::vector<int> members) = 0;
-  // Tells every rank that this one failed, with the reason.
+  // Tells every rank that this one failed, with the reason. The first failure of a world counts.
   virtual void fail(const std::string& reason) = 0;
 };
 

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Runs a program as MPI ranks on this machine, also as root and with more ranks than cores:
+#
+#   tools/mpirun.sh -n 2 build/release/bin/weft train ...
+#
+# Everything is handed to mpirun. The settings below are Open MPI's environment variables, so an
+# explicit option (--mca btl_tcp_if_include eth0) or a variable set by the caller wins over them.
+set -euo pipefail
+
+if ! command -v mpirun >/dev/null; then
+  echo "tools/mpirun.sh: no mpirun in PATH; install Open MPI (Debian: openmpi-bin libopenmpi-dev)" >&2
+  exit 127
+fi
+
+default() { [ -n "${!1-}" ] || export "$1=$2"; }
+
+# As root, in a container: allowed, and said twice because Open MPI asks twice.
+default OMPI_ALLOW_RUN_AS_ROOT 1
+default OMPI_ALLOW_RUN_AS_ROOT_CONFIRM 1
+default PRTE_ALLOW_RUN_AS_ROOT 1
+default PRTE_ALLOW_RUN_AS_ROOT_CONFIRM 1
+
+# Few cores: ranks share them, are not pinned, and give way while they wait.
+default OMPI_MCA_rmaps_base_oversubscribe 1
+default OMPI_MCA_hwloc_base_binding_policy none
+default OMPI_MCA_mpi_yield_when_idle 1
+default PRTE_MCA_rmaps_default_mapping_policy :oversubscribe
+default PRTE_MCA_hwloc_default_binding_policy none
+
+# Shared memory, and TCP that does not leave this machine; nothing that looks for other hardware.
+# Containers refuse to let one process read another's memory, so copies go through shared memory.
+default OMPI_MCA_pml ob1
+default OMPI_MCA_btl self,vader,tcp
+default OMPI_MCA_btl_vader_single_copy_mechanism none
+default OMPI_MCA_btl_tcp_if_include lo
+default OMPI_MCA_oob_tcp_if_include lo
+default OMPI_MCA_opal_cuda_support 0
+
+# Quiet: no advice on hardware this machine lacks, no complaint about /tmp or the shared-memory store.
+default OMPI_MCA_btl_base_warn_component_unused 0
+default OMPI_MCA_btl_openib_warn_no_device_params_found 0
+default OMPI_MCA_hwloc_base_mem_bind_failure_action silent
+default OMPI_MCA_shmem_mmap_enable_nfs_warning 0
+default PMIX_MCA_gds hash
+
+# Open MPI looks for ssh even when every rank is local, and gives up without it.
+command -v ssh >/dev/null || default OMPI_MCA_plm_rsh_agent /bin/false
+
+exec mpirun "$@"

@@ -1,0 +1,267 @@
+#include "weft/comm/collectives.h"
+
+#include <cstring>
+#include <utility>
+
+#include "weft/base/check.h"
+#include "weft/comm/reduce.h"
+#include "weft/comm/row_exchange.h"
+
+namespace weft::comm {
+namespace {
+
+// Reductions hold one segment of every peer at a time: size() times this much memory while they
+// run, outside the rank's pool, and a segment is still in the cache when it is summed.
+constexpr std::int64_t kSegmentBytes = 1 << 20;
+
+// The moved counts live in the body; the pointers stay good because the tensors noted their use.
+std::vector<std::int64_t> copy_of(std::span<const std::int64_t> counts) {
+  return {counts.begin(), counts.end()};
+}
+
+}  // namespace
+
+Collectives::Collectives(Membership group, std::unique_ptr<Transport> transport)
+    : group_(std::move(group)),
+      transport_(std::move(transport)),
+      next_send_(group_.members.size()),
+      next_receive_(group_.members.size()) {}
+
+void Collectives::issue(Stream& stream, Operation operation, std::function<std::int64_t()> body) {
+  stream.enqueue(name_of(operation),
+                 tensor::WorkClass::Communication,
+                 [this, operation, body = std::move(body)](tensor::Workers&) {
+                   try {
+                     const std::int64_t bytes = body();
+                     Counter& counter = counters_[static_cast<std::size_t>(operation)];
+                     counter.calls.fetch_add(1, std::memory_order_relaxed);
+                     counter.bytes_sent.fetch_add(bytes, std::memory_order_relaxed);
+                   } catch (const std::exception& error) {
+                     transport_->fail(error.what());
+                     throw;
+                   }
+                 });
+}
+
+std::map<Operation, Traffic> Collectives::traffic() const {
+  std::map<Operation, Traffic> all;
+  for (std::size_t i = 0; i < counters_.size(); ++i) {
+    const Traffic traffic{.calls = counters_[i].calls.load(),
+                          .bytes_sent = counters_[i].bytes_sent.load()};
+    if (traffic.calls > 0) all[static_cast<Operation>(i)] = traffic;
+  }
+  return all;
+}
+
+Call Collectives::next_call(Operation operation, std::int64_t extent) {
+  return {.operation = operation, .sequence = next_collective_++, .step = 0, .extent = extent};
+}
+
+void Collectives::check_peer(int peer) const {
+  CHECK(peer >= 0 && peer < size() && peer != rank(),
+        "member {} of group '{}' and its peer {}; the group has {} members",
+        rank(),
+        name(),
+        peer,
+        size());
+}
+
+std::int64_t Collectives::meet(const Call& call, std::span<const Part> parts) {
+  std::int64_t bytes = 0;
+  for (const Part& part : parts) {
+    if (part.member != group_.self) {
+      bytes += part.out_bytes;
+    } else if (part.in != part.out && part.in_bytes > 0) {
+      CHECK(part.in_bytes == part.out_bytes,
+            "{} bytes to itself, {} expected",
+            part.out_bytes,
+            part.in_bytes);
+      std::memmove(part.in, part.out, static_cast<std::size_t>(part.in_bytes));
+    }
+  }
+  if (size() > 1) transport_->meet(call, parts);
+  return bytes;
+}
+
+void Collectives::all_to_all(Stream& stream,
+                             Tensor receive,
+                             Tensor send,
+                             std::span<const std::int64_t> receive_rows,
+                             std::span<const std::int64_t> send_rows) {
+  RowExchange rows(group_, receive, send, stream);
+  const Call call = next_call(Operation::AllToAll, rows.row_bytes());
+  issue(stream,
+        Operation::AllToAll,
+        [=, this, in = copy_of(receive_rows), out = copy_of(send_rows)] {
+          return meet(call, rows.parts(in, out));
+        });
+}
+
+void Collectives::all_to_all_counted(Stream& stream,
+                                     Tensor receive,
+                                     Tensor receive_rows,
+                                     Tensor send,
+                                     Tensor send_rows) {
+  CHECK(receive_rows.elements() == size() && send_rows.elements() == size(),
+        "counts {} and {} for a group of {}",
+        receive_rows.shape().print(),
+        send_rows.shape().print(),
+        size());
+  CHECK(receive_rows.contiguous() && send_rows.contiguous(), "strided counts");
+  RowExchange rows(group_, receive, send, stream);
+  const Call call = next_call(Operation::AllToAll, rows.row_bytes());
+  const std::int64_t* in = receive_rows.data<const std::int64_t>(stream);
+  const std::int64_t* out = send_rows.data<const std::int64_t>(stream);
+  issue(stream, Operation::AllToAll, [=, this, n = static_cast<std::size_t>(size())] {
+    return meet(call, rows.parts({in, n}, {out, n}));
+  });
+}
+
+void Collectives::all_gather(Stream& stream, Tensor receive, Tensor send) {
+  CHECK(receive.dtype() == send.dtype() && receive.elements() == size() * send.elements(),
+        "all_gather of {} {} from {} members into {} {}",
+        tensor::name_of(send.dtype()),
+        send.shape().print(),
+        size(),
+        tensor::name_of(receive.dtype()),
+        receive.shape().print());
+  const std::int64_t bytes = send.bytes();
+  const Call call = next_call(Operation::AllGather, bytes);
+  std::byte* in = receive.raw(stream);
+  const std::byte* out = send.raw(stream);
+  issue(stream, Operation::AllGather, [=, this] {
+    std::vector<Part> parts;
+    for (int i = 0; i < size(); ++i) parts.push_back({i, out, bytes, in + i * bytes, bytes});
+    return meet(call, parts);
+  });
+}
+
+void Collectives::reduce_scatter(Stream& stream, Tensor receive, Tensor send) {
+  CHECK(receive.dtype() == send.dtype() && send.elements() == size() * receive.elements(),
+        "reduce_scatter of {} {} over {} members into {} {}",
+        tensor::name_of(send.dtype()),
+        send.shape().print(),
+        size(),
+        tensor::name_of(receive.dtype()),
+        receive.shape().print());
+  check_reducible(send.dtype());
+  Call next = next_call(Operation::ReduceScatter, send.bytes());
+  const Chunks chunks{.elements = send.elements(), .members = size()};
+  const tensor::DType dtype = send.dtype();
+  std::byte* out = receive.raw(stream);
+  const std::byte* data = send.raw(stream);
+  issue(stream, Operation::ReduceScatter, [=, this] {
+    Call call = next;
+    return reduce_chunks(call, chunks, dtype, Reduce::Sum, data, out);
+  });
+}
+
+void Collectives::all_reduce(Stream& stream, Tensor data, Reduce reduce) {
+  check_reducible(data.dtype());
+  const Call next = next_call(Operation::AllReduce, data.bytes());
+  const Chunks chunks{.elements = data.elements(), .members = size()};
+  const tensor::DType dtype = data.dtype();
+  std::byte* all = data.raw(stream);
+  issue(stream, Operation::AllReduce, [=, this] {
+    Call call = next;
+    std::byte* mine = all + chunks.begin(rank()) * tensor::size_of(dtype);
+    const std::int64_t reduced = reduce_chunks(call, chunks, dtype, reduce, all, mine);
+    return reduced + gather_chunks(call, chunks, tensor::size_of(dtype), all);
+  });
+}
+
+void Collectives::broadcast(Stream& stream, Tensor data, int root) {
+  CHECK(root >= 0 && root < size(), "root {} of a group of {}", root, size());
+  const std::int64_t bytes = data.bytes();
+  const Call call = next_call(Operation::Broadcast, bytes);
+  std::byte* all = data.raw(stream);
+  issue(stream, Operation::Broadcast, [=, this] {
+    std::vector<Part> parts;
+    for (int i = 0; i < size(); ++i) {
+      Part part{.member = i};
+      if (rank() == root && i != root) part = {.member = i, .out = all, .out_bytes = bytes};
+      if (rank() != root && i == root) part = {.member = i, .in = all, .in_bytes = bytes};
+      parts.push_back(part);
+    }
+    return meet(call, parts);
+  });
+}
+
+void Collectives::send(Stream& stream, Tensor data, int peer) {
+  check_peer(peer);
+  const Call call{.operation = Operation::Send,
+                  .sequence = next_send_[static_cast<std::size_t>(peer)]++};
+  const Part part{.member = peer, .out = data.raw(stream), .out_bytes = data.bytes()};
+  issue(stream, Operation::Send, [=, this] { return meet(call, {&part, 1}); });
+}
+
+void Collectives::receive(Stream& stream, Tensor data, int peer) {
+  check_peer(peer);
+  const Call call{.operation = Operation::Receive,
+                  .sequence = next_receive_[static_cast<std::size_t>(peer)]++};
+  const Part part{.member = peer, .in = data.raw(stream), .in_bytes = data.bytes()};
+  issue(stream, Operation::Receive, [=, this] { return meet(call, {&part, 1}); });
+}
+
+void Collectives::barrier(Stream& stream) {
+  const Call call = next_call(Operation::Barrier, 0);
+  issue(stream, Operation::Barrier, [=, this] {
+    std::vector<Part> parts;
+    for (int i = 0; i < size(); ++i) parts.push_back({.member = i});
+    return meet(call, parts);
+  });
+}
+
+std::int64_t Collectives::gather_chunks(const Call& call,
+                                        const Chunks& chunks,
+                                        std::int64_t element_bytes,
+                                        std::byte* data) {
+  std::vector<Part> parts;
+  const std::byte* mine = data + chunks.begin(rank()) * element_bytes;
+  const std::int64_t bytes = chunks.count(rank()) * element_bytes;
+  for (int i = 0; i < size(); ++i) {
+    std::byte* theirs = data + chunks.begin(i) * element_bytes;
+    parts.push_back({i, mine, bytes, theirs, chunks.count(i) * element_bytes});
+  }
+  return meet(call, parts);
+}
+
+std::int64_t Collectives::reduce_chunks(Call& call,
+                                        const Chunks& chunks,
+                                        tensor::DType dtype,
+                                        Reduce reduce,
+                                        const std::byte* data,
+                                        std::byte* out) {
+  const std::int64_t width = tensor::size_of(dtype);
+  const std::int64_t longest = chunks.count(0);
+  const std::int64_t segment = std::min(longest, kSegmentBytes / width);
+  const auto scratch = std::make_unique_for_overwrite<std::byte[]>(
+      static_cast<std::size_t>(size() * segment * width));
+  std::int64_t sent = 0;
+  std::int64_t offset = 0;  // of the segment in every chunk
+  do {
+    const auto length = [&](int i) {
+      return std::clamp(chunks.count(i) - offset, std::int64_t{0}, segment);
+    };
+    std::vector<Part> parts;
+    std::vector<const std::byte*> sources;
+    for (int i = 0; i < size(); ++i) {
+      const std::byte* outgoing = data + (chunks.begin(i) + offset) * width;
+      std::byte* incoming = scratch.get() + i * segment * width;
+      const bool own = i == rank();
+      sources.push_back(own ? outgoing : incoming);
+      parts.push_back({.member = i,
+                       .out = outgoing,
+                       .out_bytes = length(i) * width,
+                       .in = own ? nullptr : incoming,
+                       .in_bytes = own ? 0 : length(rank()) * width});
+    }
+    sent += meet(call, parts);
+    ++call.step;
+    reduce_in_order(dtype, reduce, out + offset * width, sources, length(rank()));
+    offset += segment;
+  } while (offset < longest);
+  return sent;
+}
+
+}  // namespace weft::comm

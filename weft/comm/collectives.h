@@ -1,0 +1,91 @@
+// The communicator of every backend: operations as meetings of a transport and local sums.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "weft/comm/communicator.h"
+#include "weft/comm/transport.h"
+
+namespace weft::comm {
+
+// How a tensor is cut into one chunk a member: in order, the first ones an element longer where the
+// size does not divide.
+struct Chunks {
+  std::int64_t elements = 0;
+  std::int64_t members = 1;
+
+  std::int64_t begin(std::int64_t member) const {
+    return elements / members * member + std::min(member, elements % members);
+  }
+  std::int64_t count(std::int64_t member) const { return begin(member + 1) - begin(member); }
+};
+
+class Collectives : public Communicator {
+ public:
+  Collectives(Membership group, std::unique_ptr<Transport> transport);
+
+  const std::string& name() const override { return group_.name; }
+  int rank() const override { return group_.self; }
+  const std::vector<int>& members() const override { return group_.members; }
+
+  void all_to_all(Stream& stream,
+                  Tensor receive,
+                  Tensor send,
+                  std::span<const std::int64_t> receive_rows,
+                  std::span<const std::int64_t> send_rows) override;
+  void all_to_all_counted(Stream& stream,
+                          Tensor receive,
+                          Tensor receive_rows,
+                          Tensor send,
+                          Tensor send_rows) override;
+  void all_gather(Stream& stream, Tensor receive, Tensor send) override;
+  void reduce_scatter(Stream& stream, Tensor receive, Tensor send) override;
+  void all_reduce(Stream& stream, Tensor data, Reduce reduce) override;
+  void broadcast(Stream& stream, Tensor data, int root) override;
+  void send(Stream& stream, Tensor data, int peer) override;
+  void receive(Stream& stream, Tensor data, int peer) override;
+  void barrier(Stream& stream) override;
+
+  std::map<Operation, Traffic> traffic() const override;
+
+ protected:
+  // Enqueues `body`, which returns the bytes it sent to other ranks; counts them when it has run,
+  // and ends the world when it throws.
+  void issue(Stream& stream, Operation operation, std::function<std::int64_t()> body);
+
+ private:
+  struct Counter {
+    std::atomic<std::int64_t> calls{0};
+    std::atomic<std::int64_t> bytes_sent{0};
+  };
+
+  Call next_call(Operation operation, std::int64_t extent);
+  void check_peer(int peer) const;
+  // Copies this member's own part, meets the others, and returns the bytes sent to them.
+  std::int64_t meet(const Call& call, std::span<const Part> parts);
+  std::int64_t gather_chunks(const Call& call,
+                             const Chunks& chunks,
+                             std::int64_t element_bytes,
+                             std::byte* data);
+  // out = this member's chunk of everyone's `data`, reduced. Leaves call.step at the next step.
+  std::int64_t reduce_chunks(Call& call,
+                             const Chunks& chunks,
+                             tensor::DType dtype,
+                             Reduce reduce,
+                             const std::byte* data,
+                             std::byte* out);
+
+  const Membership group_;
+  const std::unique_ptr<Transport> transport_;
+  // The host thread's: the order of calls is the order of operations, whatever stream runs them.
+  std::uint64_t next_collective_ = 0;
+  std::vector<std::uint64_t> next_send_, next_receive_;  // by member
+  std::array<Counter, 8> counters_;                      // by operation
+};
+
+}  // namespace weft::comm

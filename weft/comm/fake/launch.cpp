@@ -1,0 +1,108 @@
+#include "weft/comm/launch.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "weft/base/error.h"
+#include "weft/base/text.h"
+#include "weft/comm/collectives.h"
+#include "weft/comm/failure.h"
+#include "weft/comm/reduce.h"
+
+namespace weft::comm {
+namespace {
+
+// `bytes` over and over until `in` is full; zeros where there are none.
+void repeat(const std::byte* out, std::int64_t out_bytes, std::byte* in, std::int64_t in_bytes) {
+  if (out_bytes == 0) {
+    if (in_bytes > 0) std::memset(in, 0, static_cast<std::size_t>(in_bytes));
+    return;
+  }
+  for (std::int64_t at = 0; at < in_bytes; at += out_bytes) {
+    std::memcpy(in + at, out, static_cast<std::size_t>(std::min(out_bytes, in_bytes - at)));
+  }
+}
+
+class FakeTransport final : public Transport {
+ public:
+  explicit FakeTransport(int self) : self_(self) {}
+
+  void meet(const Call& call, std::span<const Part> parts) override {
+    if (call.operation == Operation::Broadcast) return;
+    const bool alone = parts.size() == 1;  // a Send or Receive: nothing goes to oneself
+    const Part own = alone ? Part{} : parts[static_cast<std::size_t>(self_)];
+    for (const Part& part : parts) {
+      if (part.member != self_) repeat(own.out, own.out_bytes, part.in, part.in_bytes);
+    }
+  }
+
+  void fail(const std::string&) override {}  // no peer to tell; the stream keeps the error
+
+ private:
+  const int self_;
+};
+
+class FakeCommunicator final : public Collectives {
+ public:
+  using Collectives::Collectives;
+
+  // Peers hold what this rank holds, all of it and not only its own chunk.
+  void all_reduce(Stream& stream, Tensor data, Reduce reduce) override {
+    check_reducible(data.dtype());
+    const Chunks chunks{.elements = data.elements(), .members = size()};
+    const tensor::DType dtype = data.dtype();
+    std::byte* all = data.raw(stream);
+    issue(stream, Operation::AllReduce, [=, this] {
+      const std::vector<const std::byte*> sources(static_cast<std::size_t>(size()), all);
+      reduce_in_order(dtype, reduce, all, sources, chunks.elements);
+      const std::int64_t mine = chunks.count(rank());
+      // Everyone's chunks out, then this rank's own to everyone.
+      return (chunks.elements - mine + (size() - 1) * mine) * tensor::size_of(dtype);
+    });
+  }
+};
+
+class FakeEndpoint final : public Endpoint {
+ public:
+  explicit FakeEndpoint(const LaunchOptions& options)
+      : rank_(options.rank), world_(options.world) {}
+
+  int rank() const override { return rank_; }
+  int world() const override { return world_; }
+
+  std::unique_ptr<Communicator> group(std::string name, std::vector<int> members) override {
+    Membership group = make_membership(std::move(name), std::move(members), rank_, world_);
+    auto transport = std::make_unique<FakeTransport>(group.self);
+    return std::make_unique<FakeCommunicator>(std::move(group), std::move(transport));
+  }
+
+  void fail(const std::string& reason) override {
+    if (!failure_) failure_ = reason;
+  }
+
+  const std::optional<std::string>& failure() const { return failure_; }
+
+ private:
+  const int rank_;
+  const int world_;
+  std::optional<std::string> failure_;
+};
+
+}  // namespace
+
+void run_fake(const LaunchOptions& options, const RankFunction& function) {
+  check_options(options, 1);
+  FakeEndpoint endpoint(options);
+  try {
+    function(endpoint);
+  } catch (...) {
+    throw_from_rank(options.rank, std::current_exception());
+  }
+  if (endpoint.failure()) {
+    throw base::SystemError(base::text("rank {}: {}", options.rank, *endpoint.failure()));
+  }
+}
+
+}  // namespace weft::comm

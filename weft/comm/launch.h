@@ -1,0 +1,53 @@
+// Starts the ranks of a world and gives each its endpoint.
+//
+// However many ranks fail, the caller gets one error, of the kind that was thrown first, with the
+// rank in front: "rank 3: 3F7.dispatch (all_to_all): ...". A rank that fails ends the others: they
+// throw at their next operation, or out of the one they wait in.
+//
+// Whether to use threads or MPI is decided in cli/: a process started by Open MPI finds the number
+// of ranks in OMPI_COMM_WORLD_SIZE and its own in OMPI_COMM_WORLD_RANK.
+#pragma once
+
+#include <functional>
+
+#include "weft/comm/communicator.h"
+
+namespace weft::comm {
+
+struct LaunchOptions {
+  int world = 0;                // ranks; MPI: 0 accepts the launcher's number
+  int rank = 0;                 // which rank to pretend to be (fake only)
+  double timeout_seconds = 60;  // longest wait for a peer
+};
+
+using RankFunction = std::function<void(Endpoint&)>;
+
+// Runs `body`; if it throws, tells all ranks before anything else is unwound. A rank does its work
+// through this, inside the scope of its streams: the end of a stream waits for its queue, and a
+// queued operation waits for peers that would only learn of the failure afterwards.
+void poison_on_error(Endpoint& endpoint, const std::function<void()>& body);
+
+// Ranks as threads of this process; returns when all have ended.
+void run_threads(const LaunchOptions& options, const RankFunction& function);
+
+// This process is one rank of those the launcher started; once a process. When a rank fails, every
+// rank throws: that rank its own error, the others one that names it. They return together, so that
+// each can report before the launcher ends them all. A rank that cannot be reached any more (it
+// computes without end) is left to the launcher, which ends it when this process exits; a rank
+// killed by a signal is the launcher's to report.
+void run_mpi(const LaunchOptions& options, const RankFunction& function);
+// Whether this build has the MPI backend; run_mpi is a ConfigError where it has not.
+bool has_mpi();
+
+// One rank of a pretended world, alone: operations end at once and bytes are counted as if the
+// world were real. Every peer is taken to hold what this rank holds and to send this rank what it
+// sends to itself: all_gather repeats its own rows, a sum is size() times its own, all_to_all
+// receives from each peer the rows this rank sends to itself (over again, or cut, to the expected
+// count). A broadcast leaves the data as it is; what is received from a peer is zeros.
+void run_fake(const LaunchOptions& options, const RankFunction& function);
+
+// ConfigError for a world, rank or timeout out of range; `smallest_world` is 1 where it must be
+// given.
+void check_options(const LaunchOptions& options, int smallest_world);
+
+}  // namespace weft::comm

@@ -1,0 +1,95 @@
+#include "weft/comm/reduce.h"
+
+#include <algorithm>
+#include <array>
+
+#include "weft/base/check.h"
+
+namespace weft::comm {
+namespace {
+
+using tensor::DType;
+
+constexpr std::int64_t kBlock = 512;  // elements summed at a time, in the first-level cache
+
+struct Add {
+  template <typename T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+    } else {
+      return a + b;
+    }
+  }
+};
+
+struct Largest {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return b > a || b != b ? b : a;
+  }
+};
+
+// The whole block is read before any of it is written, so that `out` may be a source.
+template <typename T, typename Combine>
+void reduce_typed(Combine combine,
+                  std::byte* out_bytes,
+                  std::span<const std::byte* const> sources,
+                  std::int64_t elements) {
+  std::array<T, kBlock> sum;
+  for (std::int64_t begin = 0; begin < elements; begin += kBlock) {
+    const std::int64_t count = std::min(kBlock, elements - begin);
+    const T* first = reinterpret_cast<const T*>(sources[0]) + begin;
+    std::copy_n(first, count, sum.begin());
+    for (const std::byte* source : sources.subspan(1)) {
+      const T* more = reinterpret_cast<const T*>(source) + begin;
+      T* into = sum.data();
+#pragma omp simd
+      for (std::int64_t i = 0; i < count; ++i) into[i] = combine(into[i], more[i]);
+    }
+    std::copy_n(sum.begin(), count, reinterpret_cast<T*>(out_bytes) + begin);
+  }
+}
+
+template <typename Combine>
+void reduce_with(Combine combine,
+                 DType dtype,
+                 std::byte* out,
+                 std::span<const std::byte* const> sources,
+                 std::int64_t elements) {
+  switch (dtype) {
+    case DType::F32:
+      return reduce_typed<float>(combine, out, sources, elements);
+    case DType::F64:
+      return reduce_typed<double>(combine, out, sources, elements);
+    case DType::I64:
+      return reduce_typed<std::int64_t>(combine, out, sources, elements);
+    case DType::BF16:
+    case DType::I32:
+      break;
+  }
+  check_reducible(dtype);
+}
+
+}  // namespace
+
+void check_reducible(DType dtype) {
+  CHECK(dtype == DType::F32 || dtype == DType::F64 || dtype == DType::I64,
+        "reductions take fp32, fp64 and int64, not {}",
+        tensor::name_of(dtype));
+}
+
+void reduce_in_order(DType dtype,
+                     Reduce reduce,
+                     std::byte* out,
+                     std::span<const std::byte* const> sources,
+                     std::int64_t elements) {
+  switch (reduce) {
+    case Reduce::Sum:
+      return reduce_with(Add{}, dtype, out, sources, elements);
+    case Reduce::Max:
+      return reduce_with(Largest{}, dtype, out, sources, elements);
+  }
+}
+
+}  // namespace weft::comm

@@ -1,0 +1,81 @@
+#include "weft/comm/row_exchange.h"
+
+#include "weft/base/check.h"
+
+namespace weft::comm {
+namespace {
+
+std::int64_t row_elements(const Tensor& tensor) {
+  std::int64_t elements = 1;
+  for (const std::int64_t dim : tensor.shape().dims().subspan(1)) elements *= dim;
+  return elements;
+}
+
+}  // namespace
+
+RowExchange::RowExchange(const Membership& group,
+                         const Tensor& receive,
+                         const Tensor& send,
+                         Stream& stream)
+    : self_(group.self), world_rank_(group.world_rank()), members_(group.size()) {
+  CHECK(receive.shape().rank() >= 1 && send.shape().rank() >= 1 &&
+            receive.dtype() == send.dtype() && row_elements(receive) == row_elements(send),
+        "all_to_all from {} {} to {} {}",
+        tensor::name_of(send.dtype()),
+        send.shape().print(),
+        tensor::name_of(receive.dtype()),
+        receive.shape().print());
+  row_bytes_ = row_elements(send) * tensor::size_of(send.dtype());
+  receive_room_ = receive.dim(0);
+  send_room_ = send.dim(0);
+  receive_ = receive.raw(stream);
+  send_ = send.raw(stream);
+}
+
+void RowExchange::check_rows(std::string_view what,
+                             std::span<const std::int64_t> counts,
+                             std::int64_t room) const {
+  CHECK(counts.size() == static_cast<std::size_t>(members_),
+        "{} counts for a group of {}",
+        counts.size(),
+        members_);
+  std::int64_t left = room;
+  for (const std::int64_t count : counts) {
+    if (count < 0 || count > left) {
+      throw base::SystemError(base::text("rank {} {} [{}] rows; the tensor has {}",
+                                         world_rank_,
+                                         what,
+                                         fmt::join(counts, " "),
+                                         room));
+    }
+    left -= count;
+  }
+}
+
+std::vector<Part> RowExchange::parts(std::span<const std::int64_t> receive_rows,
+                                     std::span<const std::int64_t> send_rows) const {
+  check_rows("receives", receive_rows, receive_room_);
+  check_rows("sends", send_rows, send_room_);
+  const auto own = static_cast<std::size_t>(self_);
+  if (receive_rows[own] != send_rows[own]) {
+    throw base::SystemError(base::text("rank {} expects {} rows from itself and sends {}",
+                                       world_rank_,
+                                       receive_rows[own],
+                                       send_rows[own]));
+  }
+  std::vector<Part> parts;
+  std::int64_t in = 0, out = 0;  // bytes
+  for (int i = 0; i < members_; ++i) {
+    const auto member = static_cast<std::size_t>(i);
+    parts.push_back({.member = i,
+                     .out = send_ + out,
+                     .out_bytes = send_rows[member] * row_bytes_,
+                     .in = receive_ + in,
+                     .in_bytes = receive_rows[member] * row_bytes_});
+    in += parts.back().in_bytes;
+    out += parts.back().out_bytes;
+  }
+  return parts;
+}
+
+}  // namespace weft::comm

@@ -1,0 +1,41 @@
+// Which rows of two tensors go to and come from which member.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "weft/comm/transport.h"
+
+namespace weft::comm {
+
+// The tensors of an all_to_all. A value with plain pointers, made where the operation is enqueued
+// and used where it runs.
+class RowExchange {
+ public:
+  // CHECKs that both have the same dtype and rows of the same shape.
+  RowExchange(const Membership& group, const Tensor& receive, const Tensor& send, Stream& stream);
+
+  std::int64_t row_bytes() const { return row_bytes_; }
+
+  // SystemError where the counts do not fit the tensors, naming both numbers.
+  std::vector<Part> parts(std::span<const std::int64_t> receive_rows,
+                          std::span<const std::int64_t> send_rows) const;
+
+ private:
+  void check_rows(std::string_view what,
+                  std::span<const std::int64_t> counts,
+                  std::int64_t room) const;
+
+  int self_;
+  int world_rank_;
+  int members_;
+  std::int64_t row_bytes_;
+  std::byte* receive_;
+  std::int64_t receive_room_;  // rows
+  const std::byte* send_;
+  std::int64_t send_room_;
+};
+
+}  // namespace weft::comm

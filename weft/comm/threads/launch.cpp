@@ -1,0 +1,55 @@
+#include "weft/comm/launch.h"
+
+#include <system_error>
+#include <thread>
+
+#include "weft/base/error.h"
+#include "weft/base/text.h"
+#include "weft/comm/threads/world.h"
+
+namespace weft::comm {
+namespace {
+
+using threads::World;
+
+void run_rank(World& world, int rank, const RankFunction& function, std::exception_ptr& error) {
+  try {
+    const auto endpoint = threads::make_endpoint(world, rank);
+    function(*endpoint);
+  } catch (...) {
+    error = std::current_exception();
+    world.fail(rank, reason_of(error));
+  }
+}
+
+}  // namespace
+
+void run_threads(const LaunchOptions& options, const RankFunction& function) {
+  check_options(options, 1);
+  World world(options.world, options.timeout_seconds);
+  std::vector<std::exception_ptr> errors(static_cast<std::size_t>(options.world));
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < options.world; ++rank) {
+    std::exception_ptr& error = errors[static_cast<std::size_t>(rank)];
+    try {
+      ranks.emplace_back(
+          [&world, &function, &error, rank] { run_rank(world, rank, function, error); });
+    } catch (const std::system_error& refused) {
+      const auto what = base::text("cannot start its thread: {}", refused.what());
+      error = std::make_exception_ptr(base::SystemError(what));
+      world.fail(rank, what);
+      break;
+    }
+  }
+  for (std::thread& rank : ranks) rank.join();
+
+  const auto failure = world.failure();
+  if (!failure) return;
+  // The rank's own error has the node's name in it; its reason alone stands in where the rank
+  // ended well after all.
+  const std::exception_ptr& error = errors[static_cast<std::size_t>(failure->rank)];
+  if (error) throw_from_rank(failure->rank, error);
+  throw base::SystemError(base::text("rank {}: {}", failure->rank, failure->reason));
+}
+
+}  // namespace weft::comm

@@ -1,0 +1,128 @@
+#include "weft/comm/threads/meeting_place.h"
+
+#include <chrono>
+#include <cstring>
+
+#include "weft/base/check.h"
+#include "weft/comm/agreement.h"
+
+namespace weft::comm::threads {
+namespace {
+
+bool is_point_to_point(const Call& call) {
+  return call.operation == Operation::Send || call.operation == Operation::Receive;
+}
+
+// The part of an offer that is for `member`. A Send or Receive has only one.
+const Part& part_for(int member, std::span<const Part> parts) {
+  return parts.size() == 1 ? parts[0] : parts[static_cast<std::size_t>(member)];
+}
+
+// The one place where bytes pass from a rank to another.
+void deliver(const Part& mine, const Part& theirs) {
+  if (mine.in_bytes > 0) std::memcpy(mine.in, theirs.out, static_cast<std::size_t>(mine.in_bytes));
+}
+
+}  // namespace
+
+MeetingPlace::Key MeetingPlace::key_of(const Membership& group,
+                                       const Call& call,
+                                       std::span<const Part> parts) {
+  int from = -1, to = -1;
+  if (is_point_to_point(call)) {
+    const bool sending = call.operation == Operation::Send;
+    from = sending ? group.self : parts[0].member;
+    to = sending ? parts[0].member : group.self;
+  }
+  return {from, to, call.sequence, call.step};
+}
+
+void MeetingPlace::meet(const Membership& group, const Call& call, std::span<const Part> parts) {
+  Lock lock(mutex_);
+  const auto found = meetings_.try_emplace(key_of(group, call, parts)).first;
+  Meeting& meeting = found->second;
+  meeting.offers.resize(group.members.size());
+  meeting.expected = is_point_to_point(call) ? 2 : group.size();
+  Offer& own = meeting.offers[static_cast<std::size_t>(group.self)];
+  CHECK(!own.present, "{}: rank {} is here twice", describe(group, call), group.world_rank());
+  own = {.present = true, .call = call, .parts = parts};
+  ++meeting.arrived;
+  wait_for_all(lock, group, meeting, own);
+
+  ++meeting.copying;
+  lock.unlock();
+  std::exception_ptr error;
+  try {
+    copy_from_others(group, meeting, own);
+  } catch (const std::exception&) {
+    error = std::current_exception();
+  }
+  lock.lock();
+  --meeting.copying;
+  ++meeting.copied;
+  if (error) break_up(group, reason_of(error));
+  changed_.notify_all();
+  wait_for_copies(lock, meeting);
+  if (error) std::rethrow_exception(error);
+  if (meeting.copied < meeting.expected) throw_peer_failed(*failure_);
+  if (++meeting.gone == meeting.expected) meetings_.erase(found);
+}
+
+void MeetingPlace::wait_for_all(Lock& lock,
+                                const Membership& group,
+                                Meeting& meeting,
+                                const Offer& own) {
+  const auto complete = [&] { return failure_ || meeting.arrived == meeting.expected; };
+  if (complete()) changed_.notify_all();
+  if (!changed_.wait_for(lock, std::chrono::duration<double>(timeout_seconds_), complete)) {
+    std::vector<int> late;
+    for (const Part& part : own.parts) {
+      if (!meeting.offers[static_cast<std::size_t>(part.member)].present)
+        late.push_back(part.member);
+    }
+    break_up(group, describe_late(group, own.call, late, timeout_seconds_));
+    throw base::SystemError(failure_->reason);
+  }
+  if (failure_) {
+    wait_for_copies(lock, meeting);
+    throw_peer_failed(*failure_);
+  }
+}
+
+// Runs unlocked: all offers are in place and stay until wait_for_copies.
+void MeetingPlace::copy_from_others(const Membership& group,
+                                    const Meeting& meeting,
+                                    const Offer& own) {
+  const auto offer_of = [&](const Part& part) -> const Offer& {
+    return meeting.offers[static_cast<std::size_t>(part.member)];
+  };
+  for (const Part& part : own.parts) {
+    if (part.member == group.self) continue;
+    const Offer& offer = offer_of(part);
+    const Terms theirs = terms_of(offer.call, part_for(group.self, offer.parts));
+    check_agreement(group, terms_of(own.call, part), part.member, theirs);
+  }
+  for (const Part& part : own.parts) {
+    if (part.member != group.self) deliver(part, part_for(group.self, offer_of(part).parts));
+  }
+}
+
+void MeetingPlace::wait_for_copies(Lock& lock, Meeting& meeting) {
+  // Without a limit: copies end, and leaving earlier would free memory that is being read.
+  changed_.wait(lock, [&] {
+    return meeting.copying == 0 && (failure_ || meeting.copied == meeting.expected);
+  });
+}
+
+void MeetingPlace::break_up(const Membership& group, const std::string& reason) {
+  if (!failure_) failure_ = Failure{.rank = group.world_rank(), .reason = reason};
+  changed_.notify_all();
+}
+
+void MeetingPlace::poison(const Failure& failure) {
+  const std::lock_guard lock(mutex_);
+  if (!failure_) failure_ = failure;
+  changed_.notify_all();
+}
+
+}  // namespace weft::comm::threads

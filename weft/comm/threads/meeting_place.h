@@ -1,0 +1,61 @@
+// Where the threads of one group meet: each lays out its buffers, all check and copy what is theirs
+// from the others, and nobody takes its buffers back before the last copy is done.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "weft/comm/failure.h"
+#include "weft/comm/transport.h"
+
+namespace weft::comm::threads {
+
+class MeetingPlace {
+ public:
+  explicit MeetingPlace(double timeout_seconds) : timeout_seconds_(timeout_seconds) {}
+
+  // Transport::meet for one member of the group.
+  void meet(const Membership& group, const Call& call, std::span<const Part> parts);
+
+  // Ends all meetings, those to come too.
+  void poison(const Failure& failure);
+
+ private:
+  // What one member has laid out. The parts belong to its waiting thread.
+  struct Offer {
+    bool present = false;
+    Call call;
+    std::span<const Part> parts;
+  };
+  struct Meeting {
+    std::vector<Offer> offers;  // by member
+    int expected = 0;
+    int arrived = 0;
+    int copying = 0;  // members that may be reading others' buffers
+    int copied = 0;
+    int gone = 0;
+  };
+  // Sender, receiver (-1 for collectives), sequence, step.
+  using Key = std::tuple<int, int, std::uint64_t, std::int32_t>;
+  using Lock = std::unique_lock<std::mutex>;
+
+  static Key key_of(const Membership& group, const Call& call, std::span<const Part> parts);
+  static void copy_from_others(const Membership& group, const Meeting& meeting, const Offer& own);
+  void wait_for_all(Lock& lock, const Membership& group, Meeting& meeting, const Offer& own);
+  void wait_for_copies(Lock& lock, Meeting& meeting);
+  // Called with the lock held: no copy starts from now on.
+  void break_up(const Membership& group, const std::string& reason);
+
+  const double timeout_seconds_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<Key, Meeting> meetings_;
+  std::optional<Failure> failure_;
+};
+
+}  // namespace weft::comm::threads

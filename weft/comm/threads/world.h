@@ -1,0 +1,43 @@
+// What the rank threads of one process share.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "weft/comm/failure.h"
+#include "weft/comm/threads/meeting_place.h"
+
+namespace weft::comm::threads {
+
+class World {
+ public:
+  World(int ranks, double timeout_seconds) : ranks_(ranks), timeout_seconds_(timeout_seconds) {}
+
+  int ranks() const { return ranks_; }
+
+  // The meeting place of the `occurrence`-th group that a rank made of this name and these members.
+  MeetingPlace& place(const std::string& name, const std::vector<int>& members, int occurrence);
+
+  // The first failure counts; all meeting places are poisoned with it.
+  void fail(int rank, const std::string& reason);
+  std::optional<Failure> failure() const;
+
+ private:
+  using Key = std::tuple<std::string, std::vector<int>, int>;
+
+  const int ranks_;
+  const double timeout_seconds_;
+  mutable std::mutex mutex_;
+  std::map<Key, std::unique_ptr<MeetingPlace>> places_;
+  std::optional<Failure> failure_;
+};
+
+// One rank thread's place in the world.
+std::unique_ptr<Endpoint> make_endpoint(World& world, int rank);
+
+}  // namespace weft::comm::threads

@@ -1,0 +1,63 @@
+// What a backend provides: one meeting of members in which bytes change hands. The collectives are
+// written once above it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "weft/comm/communicator.h"
+
+namespace weft::comm {
+
+// A group as one member sees it.
+struct Membership {
+  std::string name;
+  std::vector<int> members;  // world ranks
+  int self = 0;              // index in members
+
+  int size() const { return static_cast<int>(members.size()); }
+  int rank_of(int member) const { return members[static_cast<std::size_t>(member)]; }
+  int world_rank() const { return rank_of(self); }
+};
+
+// CHECKs that the ranks are distinct and of the world, and that this rank is one of them.
+Membership make_membership(std::string name, std::vector<int> members, int rank, int world);
+
+// One meeting, as all who meet must see it. A Send of one member meets the Receive of another;
+// everything else is a meeting of the whole group.
+struct Call {
+  Operation operation = Operation::Barrier;
+  std::uint64_t sequence =
+      0;                    // of collectives in the group; of a Send or Receive, in its direction
+  std::int32_t step = 0;    // of an operation that takes several meetings
+  std::int64_t extent = 0;  // bytes of a row (AllToAll) or of the tensor
+};
+
+// What passes between this member and another.
+struct Part {
+  int member = 0;
+  const std::byte* out = nullptr;
+  std::int64_t out_bytes = 0;
+  std::byte* in = nullptr;
+  std::int64_t in_bytes = 0;
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  // Blocks the stream's thread that calls it: returns when this member's bytes have been taken and
+  // the others' have arrived; throws SystemError when a peer fails, disagrees or does not come. A
+  // collective has a part for every member in order; its own is already copied and is there to be
+  // read. A Send or a Receive has one part, the peer's. Meetings of one group may run on several
+  // threads at once.
+  virtual void meet(const Call& call, std::span<const Part> parts) = 0;
+
+  // This rank failed: ends all ranks of the world.
+  virtual void fail(const std::string& reason) = 0;
+};
+
+}  // namespace weft::comm
