@@ -1,0 +1,89 @@
+// AdamW in one pass over memory.
+#include <cmath>
+
+#include "weft/kernels/cpu/arguments.h"
+#include "weft/kernels/cpu/work_cut.h"
+#include "weft/kernels/kernels.h"
+
+namespace weft::kernels {
+
+using namespace cpu;
+
+namespace {
+
+// The options as the loop needs them, worked out once in fp64.
+struct Factors {
+  float gradient_scale, beta1, beta2, rest1, rest2;
+  float keep;  // of the weight: 1 - learning rate * decay
+  float rate;  // learning rate / (1 - beta1^step)
+  float root;  // 1 / sqrt(1 - beta2^step)
+  float epsilon;
+};
+
+Factors factors_of(const AdamW& options) {
+  CHECK(options.step >= 1, "step {}", options.step);
+  const double beta1 = options.beta1, beta2 = options.beta2, lr = options.learning_rate;
+  const auto step = static_cast<double>(options.step);
+  return {.gradient_scale = options.gradient_scale,
+          .beta1 = options.beta1,
+          .beta2 = options.beta2,
+          .rest1 = static_cast<float>(1 - beta1),
+          .rest2 = static_cast<float>(1 - beta2),
+          .keep = static_cast<float>(1 - lr * static_cast<double>(options.weight_decay)),
+          .rate = static_cast<float>(lr / (1 - std::pow(beta1, step))),
+          .root = static_cast<float>(1 / std::sqrt(1 - std::pow(beta2, step))),
+          .epsilon = options.epsilon};
+}
+
+// m, v, g and w do not overlap, so the loop may be vectorised.
+void update(float* w, float* m, float* v, float* g, std::int64_t n, const Factors& f) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float gradient = g[i] * f.gradient_scale;
+    const float m1 = f.beta1 * m[i] + f.rest1 * gradient;
+    const float m2 = f.beta2 * v[i] + f.rest2 * gradient * gradient;
+    w[i] = f.keep * w[i] - f.rate * m1 / (std::sqrt(m2) * f.root + f.epsilon);
+    m[i] = m1;
+    v[i] = m2;
+    g[i] = 0;
+  }
+}
+
+}  // namespace
+
+void adamw(Stream& stream,
+           Tensor weights,
+           Tensor master,
+           Tensor moment1,
+           Tensor moment2,
+           Tensor gradient,
+           const AdamW& options) {
+  const std::int64_t n = vector_length("weights", weights);
+  check_vector("master", master, n);
+  check_vector("moment1", moment1, n);
+  check_vector("moment2", moment2, n);
+  check_vector("gradient", gradient, n);
+  check_float("weights", weights);
+  float* w = master.data<float>(stream);
+  float* m = moment1.data<float>(stream);
+  float* v = moment2.data<float>(stream);
+  float* g = gradient.data<float>(stream);
+  BFloat16* rounded = nullptr;
+  if (weights.dtype() == DType::BF16) {
+    rounded = weights.data<BFloat16>(stream);
+  } else {
+    CHECK(weights.data<float>(stream) == w, "fp32 weights are their own master");
+  }
+  const Factors factors = factors_of(options);
+  stream.enqueue("adamw", WorkClass::Memory, [=](Workers& workers) {
+    parallel(workers, cut_elements(n), [&](Range range) {
+      const std::int64_t at = range.begin;
+      update(w + at, m + at, v + at, g + at, range.size(), factors);
+      if (rounded == nullptr) return;
+#pragma omp simd
+      for (std::int64_t i = range.begin; i < range.end; ++i) rounded[i] = BFloat16(w[i]);
+    });
+  });
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,135 @@
+// Forward attention with a running softmax: each chunk of keys rescales what earlier chunks left.
+#include <cmath>
+
+#include "weft/kernels/cpu/attention_blocks.h"
+#include "weft/kernels/cpu/vector_math.h"
+
+namespace weft::kernels {
+
+using namespace cpu;
+
+namespace {
+
+template <typename T>
+struct Forward {
+  AttentionSizes sizes;
+  Matrix<T> o, q, k, v;
+  Matrix<float> lse;
+  float* workspace;
+
+  static std::int64_t slot_elements(const AttentionSizes& s) {
+    return kQueries * s.key_chunk() + 2 * kQueries * s.width + 2 * s.key_chunk() * s.width;
+  }
+
+  void run_block(std::int64_t sequence, std::int64_t head, Range queries, float* memory) const;
+};
+
+// The softmax of one query so far.
+struct Running {
+  float shift = -std::numeric_limits<float>::infinity();
+  float sum = 0;
+};
+
+// Turns scores into exponentials, zero past the visible ones; rescales the output so far.
+void add_chunk(Running& run,
+               float* scores,
+               std::int64_t seen,
+               std::int64_t n,
+               float* o,
+               std::int64_t d) {
+  const float shift = std::max(run.shift, largest(scores, seen));
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < seen; ++i) {
+    scores[i] = exp_f32(scores[i] - shift);
+    sum += scores[i];
+  }
+  std::fill(scores + seen, scores + n, 0.0f);
+  if (run.sum > 0 && shift > run.shift) {
+    const float factor = exp_f32(run.shift - shift);
+    run.sum *= factor;
+    for (std::int64_t c = 0; c < d; ++c) o[c] *= factor;
+  }
+  run.sum += sum;
+  run.shift = shift;
+}
+
+template <typename T>
+void Forward<T>::run_block(std::int64_t b, std::int64_t head, Range queries, float* memory) const {
+  const std::int64_t d = sizes.width, first = b * sizes.sequence;
+  const std::int64_t column = head * d, group_column = head / sizes.heads_per_group() * d;
+  const std::int64_t m = queries.size();
+  SlotMemory slot(memory);
+  float* scores = slot.take(kQueries * sizes.key_chunk());
+  float* sums = slot.take(kQueries * d);
+  float* q_scratch = slot.take(kQueries * d);
+  float* k_scratch = slot.take(sizes.key_chunk() * d);
+  float* v_scratch = slot.take(sizes.key_chunk() * d);
+
+  const std::int64_t row = first + queries.begin;
+  const Factor qs = fp32_rows(q.row(row) + column, q.stride, m, d, q_scratch);
+  Running running[kQueries];
+  const Cut chunks{queries.end, kKeys};
+  for (std::int64_t i = 0; i < chunks.count(); ++i) {
+    const Range keys = chunks[i];
+    const std::int64_t n = keys.size(), key_row = first + keys.begin;
+    const Factor ks = fp32_rows(k.row(key_row) + group_column, k.stride, n, d, k_scratch);
+    const Factor vs = fp32_rows(v.row(key_row) + group_column, v.stride, n, d, v_scratch);
+    sgemm(m, n, d, sizes.scale, qs, transposed(ks), {scores, n, 0});
+    for (std::int64_t t = 0; t < m; ++t) {
+      const std::int64_t seen = visible(queries.begin + t, keys);
+      add_chunk(running[t], scores + t * n, seen, n, sums + t * d, d);
+    }
+    sgemm(m, d, n, 1, {scores, n}, vs, {sums, d, i == 0 ? 0.0f : 1.0f});
+  }
+  for (std::int64_t t = 0; t < m; ++t) {
+    const float inverse = 1.0f / running[t].sum;
+    T* to = o.row(row + t) + column;
+#pragma omp simd
+    for (std::int64_t c = 0; c < d; ++c) store(to[c], sums[t * d + c] * inverse);
+    lse.row(head)[row + t] = running[t].shift + std::log(running[t].sum);
+  }
+}
+
+}  // namespace
+
+void attention_forward(Stream& stream,
+                       Pool& workspace,
+                       Tensor o,
+                       Tensor lse,
+                       Tensor q,
+                       Tensor k,
+                       Tensor v,
+                       const AttentionShape& shape) {
+  const AttentionSizes sizes = attention_sizes(o, lse, q, k, v, shape);
+  with_float(q.dtype(), [&]<typename T>(As<T>) {
+    const std::int64_t lines = sizes.batch * sizes.heads;
+    const std::int64_t blocks = lines * sizes.query_blocks();
+    const std::int64_t slots = std::min(blocks, kSlots);
+    const std::int64_t slot_elements = Forward<T>::slot_elements(sizes);
+    const Tensor memory(workspace, DType::F32, {slots * slot_elements}, tensor::Tag::Workspace);
+    const Forward<T> job{.sizes = sizes,
+                         .o = matrix<T>(stream, o),
+                         .q = matrix<T>(stream, q),
+                         .k = matrix<T>(stream, k),
+                         .v = matrix<T>(stream, v),
+                         .lse = matrix<float>(stream, lse),
+                         .workspace = memory.data<float>(stream)};
+    stream.enqueue("attention_forward", WorkClass::Attention, [=](Workers& workers) {
+      const Cut query_cut{sizes.sequence, kQueries};
+      workers.parallel(slots, [&](std::int64_t slot) {
+        // The longest blocks, those late in the sequence, come first.
+        for (std::int64_t i = slot; i < blocks; i += slots) {
+          const std::int64_t line = i % lines;
+          const Range queries = query_cut[query_cut.count() - 1 - i / lines];
+          job.run_block(line / sizes.heads,
+                        line % sizes.heads,
+                        queries,
+                        job.workspace + slot * slot_elements);
+        }
+      });
+    });
+  });
+}
+
+}  // namespace weft::kernels

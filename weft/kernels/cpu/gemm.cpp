@@ -1,0 +1,126 @@
+#include "weft/kernels/cpu/gemm.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "weft/kernels/cpu/work_cut.h"
+
+namespace weft::kernels::cpu {
+namespace {
+
+// Tiles of this size run near the speed of a large product (packing is a few percent), and the
+// products of a model make enough of them for several threads.
+constexpr std::int64_t kTileRows = 128;
+constexpr std::int64_t kTileColumns = 512;
+constexpr std::int64_t kTileWork = 1 << 20;  // multiply-adds worth a task
+
+struct Tile {
+  std::size_t gemm = 0;
+  Range rows, columns;
+};
+
+// Equal cuts of about `size`, multiples of 16 so that tiles fill the vector registers.
+Cut even_cut(std::int64_t total, std::int64_t size) {
+  const std::int64_t count = std::max<std::int64_t>(1, (total + size - 1) / size);
+  const std::int64_t even = (total + count - 1) / count;
+  return {total, std::max<std::int64_t>(16, (even + 15) / 16 * 16)};
+}
+
+void cut_tiles(std::vector<Tile>& tiles, std::size_t index, const Gemm& gemm) {
+  if (gemm.m == 0 || gemm.n == 0) return;
+  const std::int64_t k = std::max<std::int64_t>(1, gemm.k);
+  std::int64_t rows = std::min(gemm.m, kTileRows);
+  std::int64_t columns = std::min(gemm.n, kTileColumns);
+  columns = std::max(columns, kTileWork / (k * rows));
+  rows = std::max(rows, kTileWork / (k * std::min(columns, gemm.n)));
+  const Cut row_cut = even_cut(gemm.m, rows), column_cut = even_cut(gemm.n, columns);
+  for (std::int64_t i = 0; i < row_cut.count(); ++i) {
+    for (std::int64_t j = 0; j < column_cut.count(); ++j) {
+      tiles.push_back({index, row_cut[i], column_cut[j]});
+    }
+  }
+}
+
+// fp32 memory of a task that must convert bf16.
+class Scratch {
+ public:
+  float* take(std::int64_t elements) {
+    parts_.push_back(std::make_unique_for_overwrite<float[]>(static_cast<std::size_t>(elements)));
+    return parts_.back().get();
+  }
+
+ private:
+  std::vector<std::unique_ptr<float[]>> parts_;
+};
+
+// The block of rows x columns of the factor (after transposing), as fp32.
+Factor fp32_block(const Operand& x, Range rows, Range columns, Scratch& scratch) {
+  if (x.transpose == Transpose::Yes) std::swap(rows, columns);
+  const std::int64_t offset = rows.begin * x.stride + columns.begin;
+  if (x.dtype == DType::F32) {
+    return {reinterpret_cast<const float*>(x.data) + offset, x.stride, x.transpose};
+  }
+  const auto* from = reinterpret_cast<const BFloat16*>(x.data) + offset;
+  float* to = scratch.take(rows.size() * columns.size());
+  for (std::int64_t r = 0; r < rows.size(); ++r) {
+#pragma omp simd
+    for (std::int64_t c = 0; c < columns.size(); ++c) {
+      to[r * columns.size() + c] = load(from[r * x.stride + c]);
+    }
+  }
+  return {to, columns.size(), x.transpose};
+}
+
+void run_tile(const Gemm& gemm, const Range& rows, const Range& columns) {
+  Scratch scratch;
+  const Factor a = fp32_block(gemm.a, rows, {0, gemm.k}, scratch);
+  const Factor b = fp32_block(gemm.b, {0, gemm.k}, columns, scratch);
+  const std::int64_t offset = rows.begin * gemm.c_stride + columns.begin;
+  const std::int64_t m = rows.size(), n = columns.size();
+  if (gemm.c_dtype == DType::F32) {
+    float* c = reinterpret_cast<float*>(gemm.c) + offset;
+    const float beta = gemm.write == Write::Accumulate ? 1.0f : 0.0f;
+    sgemm(m, n, gemm.k, 1, a, b, {c, gemm.c_stride, beta});
+    return;
+  }
+  float* wide = scratch.take(m * n);
+  sgemm(m, n, gemm.k, 1, a, b, {wide, n, 0});
+  auto* c = reinterpret_cast<BFloat16*>(gemm.c) + offset;
+  for (std::int64_t i = 0; i < m; ++i) {
+#pragma omp simd
+    for (std::int64_t j = 0; j < n; ++j) c[i * gemm.c_stride + j] = BFloat16(wide[i * n + j]);
+  }
+}
+
+}  // namespace
+
+Operand Operand::rows_from(std::int64_t row) const {
+  Operand part = *this;
+  part.data += row * stride * tensor::size_of(dtype);
+  return part;
+}
+
+Operand operand(Stream& stream, const Tensor& matrix, Transpose transpose) {
+  return {bytes_of(stream, matrix), matrix.dtype(), matrix.row_stride(), transpose};
+}
+
+void enqueue_gemms(Stream& stream, std::string_view name, std::vector<Gemm> gemms) {
+  std::vector<Tile> tiles;
+  for (std::size_t i = 0; i < gemms.size(); ++i) {
+    CHECK(gemms[i].c_dtype == DType::F32 || gemms[i].write == Write::Assign,
+          "accumulation into {}",
+          tensor::name_of(gemms[i].c_dtype));
+    cut_tiles(tiles, i, gemms[i]);
+  }
+  stream.enqueue(name,
+                 WorkClass::Gemm,
+                 [gemms = std::move(gemms), tiles = std::move(tiles)](Workers& workers) {
+                   workers.parallel(static_cast<std::int64_t>(tiles.size()), [&](std::int64_t i) {
+                     const Tile& tile = tiles[static_cast<std::size_t>(i)];
+                     run_tile(gemms[tile.gemm], tile.rows, tile.columns);
+                   });
+                 });
+}
+
+}  // namespace weft::kernels::cpu

@@ -1,0 +1,51 @@
+// Sums over long vectors, fp64, in blocks of a fixed size added in their order.
+#include "weft/kernels/cpu/arguments.h"
+#include "weft/kernels/cpu/work_cut.h"
+#include "weft/kernels/kernels.h"
+
+namespace weft::kernels {
+
+using namespace cpu;
+
+namespace {
+
+template <typename BlockSum>
+void enqueue_sum(Stream& stream,
+                 std::string_view name,
+                 const Tensor& result,
+                 const Tensor& x,
+                 BlockSum block_sum) {
+  check_vector("sum", result, 1);
+  const std::int64_t elements = vector_length("x", x);
+  const float* xs = x.data<float>(stream);
+  double* total = result.data<double>(stream);
+  stream.enqueue(name, WorkClass::Memory, [=](Workers& workers) {
+    *total = parallel_sum(workers, cut_elements(elements), [&](Range range) {
+      return block_sum(xs + range.begin, range.size());
+    });
+  });
+}
+
+}  // namespace
+
+void squared_norm(Stream& stream, Tensor sum_1, Tensor x_N) {
+  enqueue_sum(stream, "squared_norm", sum_1, x_N, [](const float* x, std::int64_t n) {
+    double total = 0;
+#pragma omp simd reduction(+ : total)
+    for (std::int64_t i = 0; i < n; ++i) {
+      total += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+    }
+    return total;
+  });
+}
+
+void sum(Stream& stream, Tensor sum_1, Tensor x_N) {
+  enqueue_sum(stream, "sum", sum_1, x_N, [](const float* x, std::int64_t n) {
+    double total = 0;
+#pragma omp simd reduction(+ : total)
+    for (std::int64_t i = 0; i < n; ++i) total += static_cast<double>(x[i]);
+    return total;
+  });
+}
+
+}  // namespace weft::kernels

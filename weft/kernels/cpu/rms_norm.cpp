@@ -1,0 +1,140 @@
+// RMSNorm over groups of N columns: y = x * rstd * w.
+#include <cmath>
+
+#include "weft/kernels/cpu/arguments.h"
+#include "weft/kernels/cpu/work_cut.h"
+#include "weft/kernels/kernels.h"
+
+namespace weft::kernels {
+
+using namespace cpu;
+
+namespace {
+
+// Rows of one partial sum of the weight gradient at least, and partial sums at most.
+constexpr std::int64_t kRowsPerPart = 64;
+constexpr std::int64_t kParts = 16;
+
+// Returns the width N of a group.
+std::int64_t check_norm(const Tensor& x, const Tensor& w, const Tensor& rstd) {
+  const auto [rows, columns] = matrix_shape("x", x);
+  const std::int64_t width = vector_length("w", w);
+  CHECK(width > 0 && columns % width == 0, "groups of {} columns of {}", width, columns);
+  check_matrix("rstd", rstd, rows, columns / width);
+  check_dtype("rstd", rstd, DType::F32);
+  check_contiguous("rstd", rstd);
+  return width;
+}
+
+void check_like(std::string_view name, const Tensor& y, const Tensor& x) {
+  check_matrix(name, y, x.dim(0), x.dim(1));
+  check_dtype(name, y, x.dtype());
+}
+
+template <typename T>
+float reciprocal_rms(const T* x, std::int64_t n, float epsilon) {
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < n; ++i) sum += load(x[i]) * load(x[i]);
+  return 1.0f / std::sqrt(sum / static_cast<float>(n) + epsilon);
+}
+
+template <typename T>
+void forward_group(T* y, const T* x, const T* w, std::int64_t n, float rstd) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) store(y[i], load(x[i]) * rstd * load(w[i]));
+}
+
+// dx = rstd * (w dy - x rstd^2 mean(w dy x)).
+template <typename T>
+void dgrad_group(T* dx, const T* dy, const T* x, const T* w, std::int64_t n, float rstd) {
+  float dot = 0;
+#pragma omp simd reduction(+ : dot)
+  for (std::int64_t i = 0; i < n; ++i) dot += load(w[i]) * load(dy[i]) * load(x[i]);
+  const float pull = dot / static_cast<float>(n) * rstd * rstd;
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) {
+    store(dx[i], rstd * (load(w[i]) * load(dy[i]) - load(x[i]) * pull));
+  }
+}
+
+template <typename T>
+void wgrad_group(float* dw, const T* dy, const T* x, std::int64_t n, float rstd) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) dw[i] += load(dy[i]) * load(x[i]) * rstd;
+}
+
+}  // namespace
+
+void rms_norm_forward(Stream& stream, Tensor y, Tensor rstd, Tensor x, Tensor w, float epsilon) {
+  const std::int64_t n = check_norm(x, w, rstd);
+  check_like("y", y, x);
+  with_float(x.dtype(), [&]<typename T>(As<T>) {
+    const Matrix<T> xs = matrix<T>(stream, x), ys = matrix<T>(stream, y);
+    const Matrix<float> rstds = matrix<float>(stream, rstd);
+    const T* ws = w.data<T>(stream);
+    stream.enqueue("rms_norm_forward", WorkClass::Memory, [=](Workers& workers) {
+      parallel(workers, cut_rows(xs.rows, xs.columns), [&](Range rows) {
+        for (std::int64_t t = rows.begin; t < rows.end; ++t) {
+          for (std::int64_t g = 0; g < rstds.columns; ++g) {
+            const float r = reciprocal_rms(xs.row(t) + g * n, n, epsilon);
+            rstds.row(t)[g] = r;
+            forward_group(ys.row(t) + g * n, xs.row(t) + g * n, ws, n, r);
+          }
+        }
+      });
+    });
+  });
+}
+
+void rms_norm_dgrad(Stream& stream, Tensor dx, Tensor dy, Tensor x, Tensor w, Tensor rstd) {
+  const std::int64_t n = check_norm(x, w, rstd);
+  check_like("dx", dx, x);
+  check_like("dy", dy, x);
+  with_float(x.dtype(), [&]<typename T>(As<T>) {
+    const Matrix<T> xs = matrix<T>(stream, x), dys = matrix<T>(stream, dy);
+    const Matrix<T> dxs = matrix<T>(stream, dx);
+    const Matrix<float> rstds = matrix<float>(stream, rstd);
+    const T* ws = w.data<T>(stream);
+    stream.enqueue("rms_norm_dgrad", WorkClass::Memory, [=](Workers& workers) {
+      parallel(workers, cut_rows(xs.rows, xs.columns), [&](Range rows) {
+        for (std::int64_t t = rows.begin; t < rows.end; ++t) {
+          for (std::int64_t g = 0; g < rstds.columns; ++g) {
+            const std::int64_t at = g * n;
+            const float r = rstds.row(t)[g];
+            dgrad_group(dxs.row(t) + at, dys.row(t) + at, xs.row(t) + at, ws, n, r);
+          }
+        }
+      });
+    });
+  });
+}
+
+// Each part of the rows is summed on its own; the parts are added in order.
+void rms_norm_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Tensor rstd) {
+  const std::int64_t n = check_norm(x, dw, rstd);
+  check_dtype("dw", dw, DType::F32);
+  check_like("dy", dy, x);
+  with_float(x.dtype(), [&]<typename T>(As<T>) {
+    const Matrix<T> xs = matrix<T>(stream, x), dys = matrix<T>(stream, dy);
+    const Matrix<float> rstds = matrix<float>(stream, rstd);
+    float* dws = dw.data<float>(stream);
+    const Cut cut{xs.rows, std::max(kRowsPerPart, (xs.rows + kParts - 1) / kParts)};
+    stream.enqueue("rms_norm_wgrad", WorkClass::Memory, [=](Workers& workers) {
+      std::vector<float> parts(static_cast<std::size_t>(cut.count() * n));
+      workers.parallel(cut.count(), [&](std::int64_t i) {
+        for (std::int64_t t = cut[i].begin; t < cut[i].end; ++t) {
+          for (std::int64_t g = 0; g < rstds.columns; ++g) {
+            const float r = rstds.row(t)[g];
+            wgrad_group(parts.data() + i * n, dys.row(t) + g * n, xs.row(t) + g * n, n, r);
+          }
+        }
+      });
+      for (std::int64_t i = 0; i < cut.count(); ++i) {
+        for (std::int64_t c = 0; c < n; ++c) dws[c] += parts[static_cast<std::size_t>(i * n + c)];
+      }
+    });
+  });
+}
+
+}  // namespace weft::kernels
