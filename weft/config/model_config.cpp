@@ -1,0 +1,15 @@
+#include "weft/config/model_config.h"
+
+namespace weft::config {
+
+bool ModelConfig::is_moe_layer(std::int64_t layer) const {
+  if (num_moe_experts == 0) return false;
+  if (moe_layer_freq.size() == 1) {
+    // One number is a period, except 0, which only a model of one layer may list.
+    const std::int64_t period = moe_layer_freq.front();
+    return period > 0 && layer % period == 0;
+  }
+  return moe_layer_freq.at(static_cast<std::size_t>(layer)) == 1;
+}
+
+}  // namespace weft::config
