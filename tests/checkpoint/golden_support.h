@@ -1,0 +1,47 @@
+// Folders of the checkpoint tests: the golden models, and one that goes when the test ends.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "weft/base/error.h"
+
+namespace weft::checkpoint {
+
+inline std::filesystem::path golden(const std::string& name) {
+  return std::filesystem::path(WEFT_SOURCE_DIR) / "tests/golden" / name;
+}
+
+// What a ConfigError says; empty where there is none.
+inline std::string complaint(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const base::ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+inline ::testing::AssertionResult says(const std::string& text, const std::string& part) {
+  if (text.find(part) != std::string::npos) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << "'" << part << "' is not in: " << text;
+}
+
+class CheckpointFolder : public ::testing::Test {
+ protected:
+  CheckpointFolder() {
+    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
+    dir_ = std::filesystem::path(::testing::TempDir()) /
+           (std::string("weft_checkpoint_") + info->test_suite_name() + "_" + info->name());
+    std::filesystem::remove_all(dir_);
+    std::filesystem::create_directories(dir_);
+  }
+  ~CheckpointFolder() override { std::filesystem::remove_all(dir_); }
+
+  std::filesystem::path dir_;
+};
+
+}  // namespace weft::checkpoint

@@ -1,0 +1,124 @@
+#include "weft/data/text_files.h"
+
+#include <set>
+
+#include "tests/data/temporary_folder_support.h"
+#include "weft/base/error.h"
+
+namespace weft::data {
+namespace {
+
+namespace fs = std::filesystem;
+using config::DataKind;
+
+class TextFiles : public TemporaryFolder {
+ protected:
+  void put(const std::string& name, const std::string& content) {
+    fs::create_directories((dir_ / name).parent_path());
+    base::write_whole(dir_ / name, content);
+  }
+  std::unique_ptr<Dataset> open(std::vector<std::string> extensions = {}) {
+    return open_dataset({.kind = DataKind::Text,
+                         .path = dir_.string(),
+                         .extensions = std::move(extensions),
+                         .eval_fraction = 0},
+                        4,
+                        256,
+                        1);
+  }
+  // The samples of one epoch, put back in file order.
+  static std::string all_text(const Dataset& dataset) {
+    std::vector<std::string> samples;
+    for (std::uint64_t i = 0; i < dataset.samples(Split::Train); ++i) {
+      std::vector<std::int32_t> tokens(5);
+      dataset.read(Split::Train, i, tokens);
+      samples.emplace_back(tokens.begin(), tokens.end() - 1);
+    }
+    std::sort(samples.begin(), samples.end());
+    std::string all;
+    for (const std::string& sample : samples) all += sample;
+    return all;
+  }
+};
+
+TEST_F(TextFiles, FolderIsItsFilesInPathOrder) {
+  put("b.txt", "ghijkl");
+  put("a/z.txt", "abcd");
+  put("a/y.md", "");
+  put("a.txt", "ef");
+  put("c.txt", "m");
+  // "a.txt" sorts before "a/z.txt": paths are compared byte by byte.
+  const auto files = list_text_files(dir_, {".txt"});
+  ASSERT_EQ(files.size(), 4u);
+  EXPECT_EQ(files[0].filename(), "a.txt");
+  EXPECT_EQ(files[1].filename(), "z.txt");
+  const auto dataset = open({".txt"});
+  EXPECT_EQ(dataset->samples(Split::Train), 3u);
+  std::vector<std::int32_t> tokens(5);
+  std::set<std::string> samples;
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    dataset->read(Split::Train, i, tokens);
+    samples.emplace(tokens.begin(), tokens.end());
+  }
+  EXPECT_EQ(samples, (std::set<std::string>{"efabc", "cdghi", "ijklm"}));
+}
+
+TEST_F(TextFiles, SamplesRunAcrossFiles) {
+  put("1", "ab");
+  put("2", "cdefg");
+  put("3", "hi");
+  EXPECT_EQ(all_text(*open()), "abcdefgh");
+}
+
+TEST_F(TextFiles, LabelsRunOneTokenFurther) {
+  put("1", "abcde");
+  std::vector<std::int32_t> tokens(5);
+  open()->read(Split::Train, 0, tokens);
+  EXPECT_EQ(tokens, (std::vector<std::int32_t>{'a', 'b', 'c', 'd', 'e'}));
+}
+
+TEST_F(TextFiles, BytesAboveAsciiAreTokensBelow256) {
+  put("1", "\xff\xfe\x80\x01\xff");
+  std::vector<std::int32_t> tokens(5);
+  open()->read(Split::Train, 0, tokens);
+  EXPECT_EQ(tokens, (std::vector<std::int32_t>{255, 254, 128, 1, 255}));
+}
+
+TEST_F(TextFiles, SymbolicLinksAreNotFollowed) {
+  put("inside/real.txt", "abcde");
+  fs::create_directories(dir_ / "top");
+  fs::create_symlink(dir_ / "inside/real.txt", dir_ / "top/link.txt");
+  fs::create_directory_symlink(dir_ / "inside", dir_ / "top/folder");
+  fs::create_directory_symlink(dir_, dir_ / "top/loop");
+  EXPECT_TRUE(list_text_files(dir_ / "top", {}).empty());
+}
+
+TEST_F(TextFiles, ExtensionsChooseFiles) {
+  put("a.cpp", "abcdefgh");
+  put("b.txt", "xxxxxxxx");
+  EXPECT_EQ(list_text_files(dir_, {".cpp"}).size(), 1u);
+  EXPECT_EQ(list_text_files(dir_, {".cpp", ".txt"}).size(), 2u);
+  EXPECT_THROW(open({".rs"}), base::ConfigError);
+}
+
+TEST_F(TextFiles, TooLittleTextIsRejected) {
+  put("a", "abcd");
+  EXPECT_THROW(open(), base::ConfigError);
+}
+
+TEST_F(TextFiles, VocabularyOfLessThanAByteIsRejected) {
+  put("a", "abcdefgh");
+  const config::DatasetConfig config{.kind = DataKind::Text, .path = dir_.string()};
+  EXPECT_THROW(open_dataset(config, 4, 255, 1), base::ConfigError);
+}
+
+TEST_F(TextFiles, MissingOrEmptyPathIsRejected) {
+  EXPECT_THROW(open_dataset({.kind = DataKind::Text}, 4, 256, 1), base::ConfigError);
+  EXPECT_THROW(open_dataset({.kind = DataKind::Text, .path = (dir_ / "none").string()}, 4, 256, 1),
+               base::ConfigError);
+  EXPECT_THROW(open_dataset({.kind = DataKind::Text, .path = "/dev/null"}, 4, 256, 1),
+               base::ConfigError);
+}
+
+}  // namespace
+}  // namespace weft::data

@@ -1,0 +1,80 @@
+#include "weft/checkpoint/huggingface.h"
+
+#include <algorithm>
+
+#include "weft/base/error.h"
+#include "weft/base/text.h"
+
+namespace weft::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+using base::text;
+
+constexpr std::size_t kLargestConfig = 1u << 20;
+constexpr std::int64_t kFetchElements = 1 << 18;
+
+TensorSource source_of(const SafetensorsFolder& weights) {
+  return {.name = weights.name(),
+          .prefix = "",
+          .tensor_names = weights.tensor_names(),
+          .find = [&weights](std::string_view tensor) { return weights.find(tensor); }};
+}
+
+void append_elements(std::span<const float> values, FileDtype dtype, const base::Append& append) {
+  const auto bytes = [](const auto& numbers) {
+    return std::string_view(reinterpret_cast<const char*>(numbers.data()),
+                            numbers.size() * sizeof numbers[0]);
+  };
+  if (dtype == FileDtype::F32) return append(bytes(values));
+  std::vector<std::uint16_t> rounded(values.size());
+  std::transform(values.begin(), values.end(), rounded.begin(), to_bf16);
+  append(bytes(rounded));
+}
+
+}  // namespace
+
+HuggingFaceConfig read_huggingface_config(const fs::path& folder) {
+  const fs::path file = folder / "config.json";
+  return parse_huggingface_config(base::read_text(file, kLargestConfig), file.string());
+}
+
+HuggingFaceModel::HuggingFaceModel(const fs::path& folder)
+    : config_(read_huggingface_config(folder)),
+      weights_(folder),
+      source_(config_, source_of(weights_)) {}
+
+void write_huggingface(const fs::path& folder,
+                       const HuggingFaceConfig& config,
+                       const Fetch& fetch) {
+  const std::string config_text = huggingface_config_text(config);
+  const FileDtype dtype =
+      config.model.params_dtype == config::Precision::Fp32 ? FileDtype::F32 : FileDtype::BF16;
+  const std::vector<HuggingFaceTensor> rows =
+      huggingface_tensors(config.model, config.family, ExpertNames::Separate);
+  std::vector<NewTensor> tensors;
+  for (const HuggingFaceTensor& row : rows) tensors.push_back({row.name, dtype, row.shape});
+
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) {
+    throw base::SystemError(text("cannot make folder '{}': {}", folder.string(), error.message()));
+  }
+  std::vector<float> values;
+  auto row = rows.begin();
+  write_safetensors(
+      folder / "model.safetensors",
+      tensors,
+      [&](const NewTensor&, const base::Append& append) {
+        const std::int64_t elements = row->elements();
+        for (std::int64_t at = 0; at < elements; at += kFetchElements) {
+          values.resize(static_cast<std::size_t>(std::min(kFetchElements, elements - at)));
+          fetch(row->parameter, row->begin + at, values);
+          append_elements(values, dtype, append);
+        }
+        ++row;
+      });
+  base::write_whole(folder / "config.json", config_text);
+}
+
+}  // namespace weft::checkpoint

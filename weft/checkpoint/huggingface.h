@@ -1,0 +1,53 @@
+// A Hugging Face folder: config.json and safetensors, in and out.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/checkpoint/huggingface_config.h"
+#include "weft/checkpoint/parameter_source.h"
+#include "weft/checkpoint/safetensors.h"
+
+namespace weft::checkpoint {
+
+// config.json of a folder.
+HuggingFaceConfig read_huggingface_config(const std::filesystem::path& folder);
+
+// An opened folder. Weights are mapped; only what is read is loaded.
+class HuggingFaceModel {
+ public:
+  explicit HuggingFaceModel(const std::filesystem::path& folder);
+
+  Family family() const { return config_.family; }
+  const config::ModelConfig& config() const { return config_.model; }
+  const HuggingFaceConfig& huggingface_config() const { return config_; }
+  const std::vector<Parameter>& parameters() const { return source_.parameters(); }
+
+  // Elements [begin, begin + out.size()) of a parameter named as in huggingface_tensors.h.
+  void read(std::string_view parameter, std::int64_t begin, std::span<float> out) const {
+    source_.read(parameter, begin, out);
+  }
+
+ private:
+  HuggingFaceConfig config_;
+  SafetensorsFolder weights_;
+  ParameterSource source_;
+};
+
+// Gives the elements [begin, begin + out.size()) of a parameter.
+using Fetch =
+    std::function<void(const std::string& parameter, std::int64_t begin, std::span<float> out)>;
+
+// Writes model.safetensors (in params_dtype) and then config.json, each whole or not at all, and
+// makes the folder where there is none. `fetch` is called in the order of the tensors, for pieces
+// of bounded size.
+void write_huggingface(const std::filesystem::path& folder,
+                       const HuggingFaceConfig& config,
+                       const Fetch& fetch);
+
+}  // namespace weft::checkpoint

@@ -1,0 +1,39 @@
+// A Hugging Face config.json as a model config, and back. Spellings of old and new Transformers are
+// read; a key that changes the computation in a way Weft does not implement is an error, never
+// ignored.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "weft/config/model_config.h"
+
+namespace weft::checkpoint {
+
+// Model families: what a config.json names as model_type.
+enum class Family { Qwen3Moe, Mixtral, Olmoe };
+
+// "qwen3_moe", "mixtral", "olmoe", and back.
+std::string_view word(Family family);
+std::optional<Family> family_of(std::string_view model_type);
+
+struct HuggingFaceConfig {
+  Family family = Family::Qwen3Moe;
+  // seq_length is the caller's: reading leaves it at its default.
+  config::ModelConfig model;
+  // The longest sequence the model is meant for; null: model.seq_length.
+  std::optional<std::int64_t> max_position_embeddings;
+};
+
+// `text` is the content of `file`. A missing key takes the family's default in Transformers.
+// ConfigError names the file, the key, what was expected and what was found. Sizes are bounded, so
+// that no product of them overflows; whether they fit each other is for the config's rules to say.
+HuggingFaceConfig parse_huggingface_config(std::string_view text, const std::string& file);
+
+// The content of a config.json that Transformers 4.51 and later open. ConfigError, with every
+// reason, where the family cannot say what the model computes.
+std::string huggingface_config_text(const HuggingFaceConfig& config);
+
+}  // namespace weft::checkpoint

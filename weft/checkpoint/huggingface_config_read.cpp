@@ -1,0 +1,252 @@
+#include <algorithm>
+
+#include "weft/base/error.h"
+#include "weft/base/text.h"
+#include "weft/checkpoint/huggingface_config.h"
+#include "weft/checkpoint/huggingface_defaults.h"
+#include "weft/checkpoint/huggingface_keys.h"
+#include "weft/checkpoint/strict_json.h"
+
+namespace weft::checkpoint {
+namespace {
+
+using base::text;
+
+// With these no product of sizes of one parameter overflows 64 bits, and the table of tensors stays
+// small whatever a file claims.
+constexpr std::int64_t kMostLayers = 4096;
+constexpr std::int64_t kMostExperts = 1 << 16;
+constexpr std::int64_t kMostLayersTimesExperts = 1 << 18;
+constexpr std::int64_t kMostHeads = 1 << 16;
+constexpr std::int64_t kLargestWidth = 1 << 20;
+constexpr std::int64_t kLargestHead = 1 << 16;
+constexpr std::int64_t kLargestVocabulary = 1 << 24;
+constexpr std::int64_t kLongestSequence = std::int64_t{1} << 31;
+
+// Typed access to the keys of one file.
+class Keys {
+ public:
+  Keys(const StrictJson& config, const std::string& file) : config_(config), file_(file) {}
+
+  const StrictJson* find(const char* key) const {
+    const auto found = config_.find(key);
+    return found == config_.end() ? nullptr : &*found;
+  }
+  // Null counts as absent.
+  const StrictJson* find_value(const char* key) const {
+    const StrictJson* value = find(key);
+    return value == nullptr || value->is_null() ? nullptr : value;
+  }
+  std::int64_t size(const char* key, std::int64_t absent, std::int64_t most) const {
+    const StrictJson* value = find(key);
+    return value == nullptr ? absent : as_integer(*value, key, file_, 1, most);
+  }
+  double number(const char* key, double absent, Range range) const {
+    const StrictJson* value = find(key);
+    return value == nullptr ? absent : as_number(*value, key, file_, range);
+  }
+  bool flag(const char* key) const {
+    const StrictJson* value = find(key);
+    return value != nullptr && as_flag(*value, key, file_);
+  }
+  const std::string& file() const { return file_; }
+
+ private:
+  const StrictJson& config_;
+  const std::string& file_;
+};
+
+// rope_parameters (new) and rope_scaling (old) are one object under two names.
+std::optional<double> theta_inside(const Keys& keys, const char* key) {
+  const StrictJson* rope = keys.find_value(key);
+  if (rope == nullptr) return std::nullopt;
+  if (!rope->is_object()) throw_wrong_value(*rope, key, keys.file(), "an object or null");
+  std::optional<double> theta;
+  for (const auto& [name, value] : rope->items()) {
+    const std::string full = text("{}.{}", key, name);
+    if (name == "rope_theta") {
+      theta = as_number(value, full, keys.file(), {1, 1e15});
+    } else if (name == "rope_type" || name == "type") {
+      if (value != "default") {
+        throw_wrong_value(value, full, keys.file(), "\"default\" (no other is implemented)");
+      }
+    } else if (name == "partial_rotary_factor" ? value != 1 : !value.is_null()) {
+      throw_wrong_value(value, full, keys.file(), "null (this key is not implemented)");
+    }
+  }
+  return theta;
+}
+
+double rope_theta(const Keys& keys, double absent) {
+  std::optional<double> theta;
+  const auto take = [&](std::optional<double> found) {
+    if (found && theta && *found != *theta) {
+      throw base::ConfigError(
+          text("'{}': rope_theta is given as {} and as {}", keys.file(), *theta, *found));
+    }
+    if (found) theta = found;
+  };
+  if (const StrictJson* top = keys.find_value("rope_theta")) {
+    take(as_number(*top, "rope_theta", keys.file(), {1, 1e15}));
+  }
+  take(theta_inside(keys, "rope_parameters"));
+  take(theta_inside(keys, "rope_scaling"));
+  return theta.value_or(absent);
+}
+
+std::int64_t expert_count(const Keys& keys, std::int64_t absent) {
+  std::optional<std::int64_t> count;
+  for (const char* key : {"num_experts", "num_local_experts"}) {
+    const StrictJson* value = keys.find(key);
+    if (value == nullptr) continue;
+    const std::int64_t found = as_integer(*value, key, keys.file(), 0, kMostExperts);
+    if (count && *count != found) {
+      throw base::ConfigError(
+          text("'{}': num_experts is {} but num_local_experts is {}", keys.file(), *count, found));
+    }
+    count = found;
+  }
+  return count.value_or(absent);
+}
+
+config::Precision precision(const Keys& keys) {
+  std::optional<config::Precision> found;
+  for (const char* key : {"dtype", "torch_dtype"}) {
+    const StrictJson* value = keys.find_value(key);
+    if (value == nullptr) continue;
+    const bool is_fp32 = *value == "float32";
+    if (!is_fp32 && *value != "bfloat16") {
+      throw_wrong_value(*value, key, keys.file(), "\"float32\" or \"bfloat16\"");
+    }
+    const auto dtype = is_fp32 ? config::Precision::Fp32 : config::Precision::Bf16;
+    if (found && *found != dtype) {
+      throw base::ConfigError(text("'{}': dtype and torch_dtype differ", keys.file()));
+    }
+    found = dtype;
+  }
+  return found.value_or(config::Precision::Fp32);
+}
+
+void read_attention(const Keys& keys, const FamilyDefaults& defaults, config::ModelConfig& model) {
+  const std::int64_t heads =
+      keys.size("num_attention_heads", defaults.num_attention_heads, kMostHeads);
+  model.num_attention_heads = heads;
+  const StrictJson* groups = keys.find("num_key_value_heads");
+  model.num_query_groups = groups == nullptr   ? defaults.num_key_value_heads.value_or(heads)
+                           : groups->is_null() ? heads
+                                               : keys.size("num_key_value_heads", 0, kMostHeads);
+  if (keys.find_value("head_dim") != nullptr) {
+    model.kv_channels = keys.size("head_dim", 0, kLargestHead);
+    return;
+  }
+  if (model.hidden_size % heads != 0) {
+    throw base::ConfigError(
+        text("'{}': hidden_size {} is not a multiple of num_attention_heads {}; give head_dim",
+             keys.file(),
+             model.hidden_size,
+             heads));
+  }
+  model.kv_channels = model.hidden_size / heads;
+}
+
+// One number for each layer: 1 where it is MoE. Transformers counts decoder_sparse_step from 1.
+std::vector<std::int64_t> qwen3_moe_layers(const Keys& keys, std::int64_t layers) {
+  const std::int64_t step = keys.size("decoder_sparse_step", 1, kMostLayers);
+  std::vector<std::int64_t> moe(static_cast<std::size_t>(layers));
+  for (std::int64_t i = 0; i < layers; ++i) {
+    moe[static_cast<std::size_t>(i)] = (i + 1) % step == 0 ? 1 : 0;
+  }
+  const StrictJson* dense = keys.find_value("mlp_only_layers");
+  if (dense == nullptr) return moe;
+  if (!dense->is_array()) throw_wrong_value(*dense, "mlp_only_layers", keys.file(), "a list");
+  for (const StrictJson& layer : *dense) {
+    const std::int64_t i = as_integer(layer, "mlp_only_layers", keys.file(), 0, layers - 1);
+    moe[static_cast<std::size_t>(i)] = 0;
+  }
+  return moe;
+}
+
+void read_experts(const Keys& keys,
+                  Family family,
+                  const FamilyDefaults& defaults,
+                  config::ModelConfig& model) {
+  model.num_moe_experts = expert_count(keys, defaults.num_experts);
+  if (model.num_moe_experts * model.num_layers > kMostLayersTimesExperts) {
+    throw base::ConfigError(
+        text("'{}': {} layers of {} experts; at most {} experts in all are read",
+             keys.file(),
+             model.num_layers,
+             model.num_moe_experts,
+             kMostLayersTimesExperts));
+  }
+  model.moe_router_topk =
+      keys.size("num_experts_per_tok", defaults.num_experts_per_tok, kMostExperts);
+  model.moe_router_pre_softmax = true;
+  model.moe_router_norm_topk_prob = family == Family::Mixtral || keys.flag("norm_topk_prob");
+  model.moe_layer_freq = {1};
+  model.moe_ffn_hidden_size = model.ffn_hidden_size;
+  if (family == Family::Qwen3Moe) {
+    model.moe_ffn_hidden_size =
+        keys.size("moe_intermediate_size", defaults.moe_intermediate_size, kLargestWidth);
+    std::vector<std::int64_t> moe = qwen3_moe_layers(keys, model.num_layers);
+    const auto count = std::count(moe.begin(), moe.end(), 1);
+    if (count == 0) model.num_moe_experts = 0;
+    if (count != 0 && count != model.num_layers) model.moe_layer_freq = std::move(moe);
+  } else if (model.num_moe_experts == 0) {
+    throw base::ConfigError(
+        text("'{}': a {} model has experts in every layer; the number of experts is 0",
+             keys.file(),
+             word(family)));
+  }
+}
+
+config::QkNorm qk_norm(Family family) {
+  switch (family) {
+    case Family::Qwen3Moe:
+      return config::QkNorm::Head;
+    case Family::Mixtral:
+      return config::QkNorm::None;
+    case Family::Olmoe:
+      return config::QkNorm::Projection;
+  }
+  return config::QkNorm::None;
+}
+
+Family read_family(const StrictJson& config, const std::string& file) {
+  const StrictJson& value = member(config, "model_type", file);
+  const auto family = family_of(as_word(value, "model_type", file));
+  if (!family) throw_wrong_value(value, "model_type", file, "qwen3_moe, mixtral or olmoe");
+  return *family;
+}
+
+}  // namespace
+
+HuggingFaceConfig parse_huggingface_config(std::string_view content, const std::string& file) {
+  const StrictJson config = parse_object(content, file);
+  const Family family = read_family(config, file);
+  std::vector<std::string> complaints = key_complaints(config, family, file);
+  if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
+
+  const Keys keys(config, file);
+  const FamilyDefaults defaults = defaults_of(family);
+  HuggingFaceConfig read{.family = family, .model = {}, .max_position_embeddings = {}};
+  config::ModelConfig& model = read.model;
+  model.num_layers = keys.size("num_hidden_layers", defaults.num_hidden_layers, kMostLayers);
+  model.hidden_size = keys.size("hidden_size", defaults.hidden_size, kLargestWidth);
+  model.ffn_hidden_size = keys.size("intermediate_size", defaults.intermediate_size, kLargestWidth);
+  model.vocab_size = keys.size("vocab_size", defaults.vocab_size, kLargestVocabulary);
+  model.qk_layernorm = qk_norm(family);
+  model.layernorm_epsilon = keys.number("rms_norm_eps", defaults.rms_norm_eps, {0, 1});
+  model.rotary_base = rope_theta(keys, defaults.rope_theta);
+  model.share_embeddings_and_output_weights = keys.flag("tie_word_embeddings");
+  model.init_method_std = keys.number("initializer_range", 0.02, {0, 100});
+  model.params_dtype = precision(keys);
+  read_attention(keys, defaults, model);
+  read_experts(keys, family, defaults, model);
+  keys.number("router_aux_loss_coef", 0, {0, 1e6});
+  read.max_position_embeddings =
+      keys.size("max_position_embeddings", defaults.max_position_embeddings, kLongestSequence);
+  return read;
+}
+
+}  // namespace weft::checkpoint

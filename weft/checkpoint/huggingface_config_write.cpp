@@ -1,0 +1,126 @@
+#include <array>
+
+#include "weft/base/error.h"
+#include "weft/base/json.h"
+#include "weft/base/text.h"
+#include "weft/checkpoint/huggingface_config.h"
+
+namespace weft::checkpoint {
+namespace {
+
+using base::text;
+using config::QkNorm;
+
+constexpr std::array<std::string_view, 3> kClasses{"Qwen3MoeForCausalLM",
+                                                   "MixtralForCausalLM",
+                                                   "OlmoeForCausalLM"};
+constexpr std::array<QkNorm, 3> kQkNorms{QkNorm::Head, QkNorm::None, QkNorm::Projection};
+
+std::size_t row(Family family) { return static_cast<std::size_t>(family); }
+
+// Softmax over the selected logits is softmax over all of them, renormalised.
+bool renormalises(const config::ModelConfig& model) {
+  return model.moe_router_norm_topk_prob || !model.moe_router_pre_softmax;
+}
+
+std::vector<std::int64_t> dense_layers(const config::ModelConfig& model) {
+  std::vector<std::int64_t> dense;
+  for (std::int64_t i = 0; i < model.num_layers; ++i) {
+    if (!model.is_moe_layer(i)) dense.push_back(i);
+  }
+  return dense;
+}
+
+void check_expressible(const config::ModelConfig& model, Family family) {
+  std::vector<std::string> complaints;
+  const auto complain = [&](std::string_view key, const auto& value, std::string_view needed) {
+    complaints.push_back(text("model.{}={}: a Hugging Face {} model has {}; save as another family",
+                              key,
+                              value,
+                              word(family),
+                              needed));
+  };
+  if (model.qk_layernorm != kQkNorms[row(family)]) {
+    complain("qk_layernorm", config::word(model.qk_layernorm), config::word(kQkNorms[row(family)]));
+  }
+  const std::vector<std::int64_t> dense = dense_layers(model);
+  if (family != Family::Qwen3Moe && !dense.empty()) {
+    complain("moe_layer_freq", model.moe_layer_freq, "experts in every layer");
+  }
+  if (family == Family::Mixtral && !renormalises(model)) {
+    complain("moe_router_norm_topk_prob", false, "renormalised probabilities");
+  }
+  if (family == Family::Olmoe && model.query_width() != model.hidden_size) {
+    complain("kv_channels", model.head_dim(), "heads of hidden_size / num_attention_heads");
+  }
+  if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
+}
+
+void add_family_keys(base::Json& json, const config::ModelConfig& model, Family family) {
+  switch (family) {
+    case Family::Qwen3Moe:
+      json["head_dim"] = model.head_dim();
+      json["intermediate_size"] = model.ffn_hidden_size;
+      json["moe_intermediate_size"] = model.moe_ffn_hidden_size;
+      json["num_experts"] = model.num_moe_experts;
+      json["norm_topk_prob"] = renormalises(model);
+      json["decoder_sparse_step"] = 1;
+      // Without experts every layer is dense already.
+      json["mlp_only_layers"] =
+          model.num_moe_experts == 0 ? std::vector<std::int64_t>{} : dense_layers(model);
+      json["attention_bias"] = false;
+      json["use_sliding_window"] = false;
+      json["sliding_window"] = nullptr;
+      return;
+    case Family::Mixtral:
+      json["head_dim"] = model.head_dim();
+      json["intermediate_size"] = model.moe_ffn_hidden_size;
+      json["num_local_experts"] = model.num_moe_experts;
+      json["router_jitter_noise"] = 0.0;
+      json["sliding_window"] = nullptr;
+      return;
+    case Family::Olmoe:
+      json["intermediate_size"] = model.moe_ffn_hidden_size;
+      json["num_experts"] = model.num_moe_experts;
+      json["norm_topk_prob"] = renormalises(model);
+      json["attention_bias"] = false;
+      json["clip_qkv"] = nullptr;
+      return;
+  }
+}
+
+}  // namespace
+
+// Spellings of Transformers 4, which 5 still reads.
+std::string huggingface_config_text(const HuggingFaceConfig& config) {
+  const config::ModelConfig& model = config.model;
+  check_expressible(model, config.family);
+  base::Json json;
+  json["architectures"] = std::vector<std::string_view>{kClasses[row(config.family)]};
+  json["model_type"] = word(config.family);
+  json["torch_dtype"] = model.params_dtype == config::Precision::Fp32 ? "float32" : "bfloat16";
+  json["vocab_size"] = model.vocab_size;
+  json["hidden_size"] = model.hidden_size;
+  json["num_hidden_layers"] = model.num_layers;
+  json["num_attention_heads"] = model.num_attention_heads;
+  json["num_key_value_heads"] = model.query_groups();
+  json["num_experts_per_tok"] = model.moe_router_topk;
+  add_family_keys(json, model, config.family);
+  json["hidden_act"] = "silu";
+  json["max_position_embeddings"] = config.max_position_embeddings.value_or(model.seq_length);
+  json["rms_norm_eps"] = model.layernorm_epsilon;
+  json["rope_theta"] = model.rotary_base;
+  json["rope_scaling"] = nullptr;
+  json["attention_dropout"] = 0.0;
+  json["initializer_range"] = model.init_method_std;
+  json["output_router_logits"] = false;
+  json["router_aux_loss_coef"] = model.moe_aux_loss_coeff;
+  json["tie_word_embeddings"] = model.share_embeddings_and_output_weights;
+  json["bos_token_id"] = nullptr;
+  json["eos_token_id"] = nullptr;
+  json["pad_token_id"] = nullptr;
+  json["use_cache"] = true;
+  return json.dump(2) + "\n";
+}
+
+}  // namespace weft::checkpoint

@@ -1,0 +1,209 @@
+#include "weft/checkpoint/huggingface_keys.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "weft/base/text.h"
+
+namespace weft::checkpoint {
+namespace {
+
+using base::text;
+
+// Read by parse_huggingface_config, for every family.
+constexpr std::array<std::string_view, 21> kUsed{"dtype",
+                                                 "head_dim",
+                                                 "hidden_size",
+                                                 "initializer_range",
+                                                 "intermediate_size",
+                                                 "max_position_embeddings",
+                                                 "model_type",
+                                                 "num_attention_heads",
+                                                 "num_experts",
+                                                 "num_experts_per_tok",
+                                                 "num_hidden_layers",
+                                                 "num_key_value_heads",
+                                                 "num_local_experts",
+                                                 "rms_norm_eps",
+                                                 "rope_parameters",
+                                                 "rope_scaling",
+                                                 "rope_theta",
+                                                 "router_aux_loss_coef",
+                                                 "tie_word_embeddings",
+                                                 "torch_dtype",
+                                                 "vocab_size"};
+
+constexpr std::array<std::string_view, 4> kUsedByQwen3Moe{"decoder_sparse_step",
+                                                          "mlp_only_layers",
+                                                          "moe_intermediate_size",
+                                                          "norm_topk_prob"};
+constexpr std::array<std::string_view, 1> kUsedByOlmoe{"norm_topk_prob"};
+
+// Token ids, text generation, and what Transformers writes about itself.
+constexpr std::array kHarmless = std::to_array<std::string_view>({
+    "_attn_implementation",
+    "_attn_implementation_autoset",
+    "_experts_implementation",
+    "_name_or_path",
+    "architectures",
+    "attn_implementation",
+    "bad_words_ids",
+    "begin_suppress_tokens",
+    "bos_token_id",
+    "decoder_start_token_id",
+    "diversity_penalty",
+    "do_sample",
+    "early_stopping",
+    "encoder_no_repeat_ngram_size",
+    "eos_token_id",
+    "exponential_decay_length_penalty",
+    "finetuning_task",
+    "forced_bos_token_id",
+    "forced_eos_token_id",
+    "id2label",
+    "label2id",
+    "length_penalty",
+    "max_length",
+    "max_window_layers",
+    "min_length",
+    "name_or_path",
+    "no_repeat_ngram_size",
+    "num_beam_groups",
+    "num_beams",
+    "num_labels",
+    "num_return_sequences",
+    "output_attentions",
+    "output_hidden_states",
+    "output_scores",
+    "pad_token_id",
+    "prefix",
+    "pretraining_tp",
+    "problem_type",
+    "remove_invalid_values",
+    "repetition_penalty",
+    "return_dict",
+    "return_dict_in_generate",
+    "sep_token_id",
+    "suppress_tokens",
+    "task_specific_params",
+    "temperature",
+    "tf_legacy_loss",
+    "tokenizer_class",
+    "top_k",
+    "top_p",
+    "torchscript",
+    "transformers_version",
+    "typical_p",
+    "use_bfloat16",
+    "use_cache",
+});
+
+bool is_null(const StrictJson& value, const StrictJson&, Family) { return value.is_null(); }
+bool is_off(const StrictJson& value, const StrictJson&, Family) {
+  return value.is_null() || value == false;
+}
+bool is_zero(const StrictJson& value, const StrictJson&, Family) {
+  return value.is_null() || value == 0;
+}
+bool is_one(const StrictJson& value, const StrictJson&, Family) {
+  return value.is_null() || value == 1;
+}
+bool is_silu(const StrictJson& value, const StrictJson&, Family) { return value == "silu"; }
+
+bool is_full_attention(const StrictJson& value, const StrictJson&, Family) {
+  return value.is_null() ||
+         (value.is_array() && std::all_of(value.begin(), value.end(), [](const StrictJson& type) {
+            return type == "full_attention";
+          }));
+}
+
+// Transformers adds the auxiliary loss to the loss only where it returns the router's logits.
+bool leaves_loss_alone(const StrictJson& value, const StrictJson& config, Family) {
+  return value == false ||
+         (value == true && config.value("router_aux_loss_coef", StrictJson()) == 0);
+}
+
+// Qwen's key has no effect without use_sliding_window, which is held to false by its own row.
+bool is_inactive_window(const StrictJson& value, const StrictJson&, Family family) {
+  return value.is_null() || (family == Family::Qwen3Moe && value.is_number_unsigned());
+}
+
+struct Constraint {
+  std::string_view key;
+  bool (*holds)(const StrictJson& value, const StrictJson& config, Family family);
+  std::string_view allowed;
+};
+
+constexpr std::array kConstraints = std::to_array<Constraint>({
+    {"attention_bias", is_off, "false: projections with biases are not implemented"},
+    {"attention_dropout", is_zero, "0: dropout is not implemented"},
+    {"clip_qkv", is_null, "null: clipping of queries, keys and values is not implemented"},
+    {"hidden_act", is_silu, "\"silu\": no other activation is implemented"},
+    {"layer_types", is_full_attention, "\"full_attention\" for every layer"},
+    {"num_nextn_predict_layers", is_zero, "0: multi-token prediction is not implemented"},
+    {"output_router_logits",
+     leaves_loss_alone,
+     "false (or router_aux_loss_coef 0): Transformers' auxiliary loss is not implemented"},
+    {"partial_rotary_factor", is_one, "1: partial rotary embeddings are not implemented"},
+    {"quantization_config", is_null, "null: quantized weights are not implemented"},
+    {"router_jitter_noise", is_zero, "0: router noise is not implemented"},
+    {"sliding_window", is_inactive_window, "null: sliding-window attention is not implemented"},
+    {"use_sliding_window", is_off, "false: sliding-window attention is not implemented"},
+});
+
+bool contains(std::span<const std::string_view> keys, std::string_view key) {
+  return std::find(keys.begin(), keys.end(), key) != keys.end();
+}
+
+bool is_used(std::string_view key, Family family) {
+  if (contains(kUsed, key)) return true;
+  switch (family) {
+    case Family::Qwen3Moe:
+      return contains(kUsedByQwen3Moe, key);
+    case Family::Mixtral:
+      return false;
+    case Family::Olmoe:
+      return contains(kUsedByOlmoe, key);
+  }
+  return false;
+}
+
+bool says_nothing(const StrictJson& value) {
+  return value.is_null() || value == false || value == 0 || value == "" ||
+         (value.is_structured() && value.empty());
+}
+
+}  // namespace
+
+std::vector<std::string> key_complaints(const StrictJson& config,
+                                        Family family,
+                                        const std::string& file) {
+  std::vector<std::string> complaints;
+  for (const auto& [key, value] : config.items()) {
+    if (is_used(key, family) || contains(kHarmless, key)) continue;
+    const std::string shown_key = shown(key);
+    const auto constraint = std::find_if(kConstraints.begin(),
+                                         kConstraints.end(),
+                                         [&](const Constraint& row) { return row.key == key; });
+    if (constraint == kConstraints.end()) {
+      if (says_nothing(value)) continue;
+      complaints.push_back(
+          text("'{}': {} is {}; Weft does not know this key of a {} model and will not ignore it: "
+               "remove it if it does not change what the model computes",
+               file,
+               shown_key,
+               shown(value),
+               word(family)));
+    } else if (!constraint->holds(value, config, family)) {
+      complaints.push_back(text("'{}': {} is {}; it must be {}",
+                                file,
+                                shown_key,
+                                shown(value),
+                                constraint->allowed));
+    }
+  }
+  return complaints;
+}
+
+}  // namespace weft::checkpoint

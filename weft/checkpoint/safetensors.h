@@ -1,0 +1,81 @@
+// safetensors: u64 header length, a JSON header {name: {dtype, shape, data_offsets}}, then the
+// tensors' bytes back to back. Nothing in a file is trusted: ConfigError names the file, the tensor
+// and the numbers.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "weft/base/file.h"
+#include "weft/checkpoint/file_tensor.h"
+
+namespace weft::checkpoint {
+
+struct StoredTensor {
+  FileDtype dtype;
+  Shape shape;
+  std::size_t begin;  // bytes of the whole file
+  std::size_t end;
+};
+
+using StoredTensors = std::map<std::string, StoredTensor, std::less<>>;
+
+// The tensors of a whole file's bytes. Known dtypes, sizes that follow from the shapes, and data
+// that fills the file exactly, without overlap or holes, as the format demands.
+StoredTensors parse_header(std::span<const std::byte> file, const std::string& name);
+
+// One mapped file.
+class SafetensorsFile {
+ public:
+  explicit SafetensorsFile(const std::filesystem::path& path);
+
+  const std::string& name() const { return name_; }
+  const StoredTensors& tensors() const { return tensors_; }
+  std::optional<TensorView> find(std::string_view tensor) const;
+  // ConfigError where it is missing.
+  TensorView get(std::string_view tensor) const;
+
+ private:
+  std::string name_;
+  base::Mapping mapping_;
+  StoredTensors tensors_;
+};
+
+// The weights of a folder: model.safetensors, or where there is none the files
+// model.safetensors.index.json lists. Mapped, so that only what is read is loaded.
+class SafetensorsFolder {
+ public:
+  explicit SafetensorsFolder(const std::filesystem::path& folder);
+
+  const std::string& name() const { return name_; }
+  std::vector<std::string> tensor_names() const;
+  std::optional<TensorView> find(std::string_view tensor) const;
+
+ private:
+  void open_listed(const std::filesystem::path& folder, const std::filesystem::path& index);
+
+  std::string name_;
+  std::vector<SafetensorsFile> files_;
+  std::map<std::string, std::size_t, std::less<>> file_of_;
+};
+
+struct NewTensor {
+  std::string name;
+  FileDtype dtype;
+  Shape shape;
+};
+
+// Writes a file, whole or not at all. `write` is called for each tensor in turn and appends exactly
+// its bytes.
+void write_safetensors(
+    const std::filesystem::path& path,
+    std::span<const NewTensor> tensors,
+    const std::function<void(const NewTensor& tensor, const base::Append& append)>& write);
+
+}  // namespace weft::checkpoint

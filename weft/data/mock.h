@@ -1,0 +1,23 @@
+// Mock tokens: a noisy arithmetic walk. A sample draws a start and a stride and adds the stride
+// again and again, modulo the vocabulary; one token in ten is drawn at random instead. Easy to
+// learn, never finished: there is no epoch.
+#pragma once
+
+#include "weft/data/dataset.h"
+
+namespace weft::data {
+
+class MockDataset : public Dataset {
+ public:
+  MockDataset(std::int64_t seq_length, std::int64_t vocab_size, std::uint64_t seed);
+
+  std::uint64_t samples(Split split) const override;
+  void read(Split split, std::uint64_t sample, std::span<std::int32_t> tokens) const override;
+
+ private:
+  std::uint64_t seq_length_;
+  std::uint32_t vocab_size_;
+  std::uint64_t seed_;
+};
+
+}  // namespace weft::data
