@@ -180,9 +180,11 @@ std::vector<std::string> key_complaints(const StrictJson& config,
                                         Family family,
                                         const std::string& file) {
   std::vector<std::string> complaints;
-  for (const auto& [key, value] : config.items()) {
+  for (const auto& entry : config.items()) {
+    const std::string_view key = entry.key();
+    const StrictJson& value = entry.value();
     if (is_used(key, family) || contains(kHarmless, key)) continue;
-    const std::string shown_key = shown(key);
+    const std::string shown_key = shown(entry.key());
     const auto constraint = std::find_if(kConstraints.begin(),
                                          kConstraints.end(),
                                          [&](const Constraint& row) { return row.key == key; });

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Builds each fuzzer and runs it from its kept seeds.
+# usage: tests/fuzz/run.sh [SECONDS_EACH=5] [BUILD_FOLDER=build/fuzz]; exit 77: skipped.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+seconds_each=${1:-5}
+build=${2:-build/fuzz}
+compiler=${CLANGXX:-clang++}
+sanitizers=-fsanitize=fuzzer,address
+flags=(-std=c++20 -O1 -gline-tables-only -I. -DFMT_SHARED "$sanitizers")
+
+checkpoint=weft/checkpoint
+base="weft/base/check.cpp weft/base/error.cpp weft/base/text.cpp"
+declare -A sources=(
+  [indexed]="weft/data/indexed_index.cpp"
+  [safetensors]="$checkpoint/strict_json.cpp $checkpoint/file_tensor.cpp
+    $checkpoint/safetensors_header.cpp"
+  [huggingface_config]="weft/config/model_config.cpp $checkpoint/strict_json.cpp
+    $checkpoint/huggingface_config_read.cpp $checkpoint/huggingface_config_write.cpp
+    $checkpoint/huggingface_defaults.cpp $checkpoint/huggingface_family.cpp
+    $checkpoint/huggingface_keys.cpp"
+)
+
+have_libfuzzer() {
+  mkdir -p "$build"
+  echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }' \
+    >"$build/probe.cpp"
+  "$compiler" -std=c++20 "$sanitizers" "$build/probe.cpp" -o "$build/probe" 2>/dev/null
+}
+
+object_of() { echo "$build/${1//\//_}.o"; }
+
+# Compiles one source unless its object is newer than it and than every header.
+compile() {
+  local object
+  object=$(object_of "$1")
+  if [[ ! -e $object || $1 -nt $object ||
+    -n $(find weft \( -name "*.h" -o -name "*.def" \) -newer "$object" -print -quit) ]]; then
+    "$compiler" "${flags[@]}" -c "$1" -o "$object"
+  fi
+}
+
+fuzz() {
+  local name=$1 objects=() source
+  for source in "tests/fuzz/${name}_fuzz.cpp" ${sources[$name]} $base; do
+    compile "$source"
+    objects+=("$(object_of "$source")")
+  done
+  "$compiler" "$sanitizers" "${objects[@]}" -lfmt -o "$build/${name}_fuzz"
+  mkdir -p "$build/corpus/$name"
+  if ! "$build/${name}_fuzz" -max_total_time="$seconds_each" -max_len=65536 -timeout=10 \
+    -rss_limit_mb=2048 -artifact_prefix="$build/$name-" \
+    "$build/corpus/$name" "tests/fuzz/seeds/$name" >"$build/$name.log" 2>&1; then
+    echo "$name: a finding; the input is kept beside $build/$name.log"
+    tail -40 "$build/$name.log"
+    exit 1
+  fi
+  echo "$name: $(tail -1 "$build/$name.log")"
+}
+
+if ! have_libfuzzer; then
+  echo "skipped: no clang++ with libFuzzer"
+  exit 77
+fi
+for name in indexed safetensors huggingface_config; do fuzz "$name"; done
