@@ -58,7 +58,7 @@ void reduces_everywhere(Bench& bench) {
 
 // Chunks longer than the segment that is exchanged at a time, of uneven length.
 void reduces_large(Bench& bench) {
-  const std::int64_t elements = 600'011 * bench.world + 1;
+  const std::int64_t elements = 262'200 * bench.world + 1;
   const Tensor data = bench.tensor(DType::F32, {elements});
   fill(data, bench.rank, 2);
   bench.all->all_reduce(*bench.stream, data, Reduce::Sum);
@@ -87,7 +87,7 @@ void finds_largest(Bench& bench) {
 
 void scatters_sums(Bench& bench) {
   for (const DType dtype : kReducible) {
-    for (const std::int64_t rows : {0, 1, 7, 300'001}) {
+    for (const std::int64_t rows : {0, 1, 7, 262'150}) {
       if (rows > 1000 && dtype != DType::F32) continue;
       const Tensor send = bench.tensor(dtype, {rows * bench.world});
       const Tensor receive = bench.tensor(dtype, {rows});
