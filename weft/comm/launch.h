@@ -18,6 +18,10 @@ struct LaunchOptions {
   int world = 0;                // ranks; MPI: 0 accepts the launcher's number
   int rank = 0;                 // which rank to pretend to be (fake only)
   double timeout_seconds = 60;  // longest wait for a peer
+  // MPI only: called with the text of the error that run_mpi is about to throw, on every rank and
+  // before any rank leaves. The place to print it: a launcher ends all ranks as soon as one exits
+  // with an error, so whoever prints after run_mpi may not get to it.
+  std::function<void(const std::string& error)> report = {};
 };
 
 using RankFunction = std::function<void(Endpoint&)>;
@@ -31,10 +35,9 @@ void poison_on_error(Endpoint& endpoint, const std::function<void()>& body);
 void run_threads(const LaunchOptions& options, const RankFunction& function);
 
 // This process is one rank of those the launcher started; once a process. When a rank fails, every
-// rank throws: that rank its own error, the others one that names it. They return together, so that
-// each can report before the launcher ends them all. A rank that cannot be reached any more (it
-// computes without end) is left to the launcher, which ends it when this process exits; a rank
-// killed by a signal is the launcher's to report.
+// rank throws: that rank its own error, the others one that names it. A rank that cannot be reached
+// any more (it computes without end) is left to the launcher, which ends it when this process
+// exits; a rank killed by a signal is the launcher's to report.
 void run_mpi(const LaunchOptions& options, const RankFunction& function);
 // Whether this build has the MPI backend; run_mpi is a ConfigError where it has not.
 bool has_mpi();

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "weft/base/text.h"
+#include "weft/train/gather_texts.h"
 
 namespace weft::train {
 namespace {
@@ -13,8 +13,6 @@ using tensor::BFloat16;
 using tensor::DType;
 using tensor::Tag;
 using tensor::Tensor;
-
-constexpr std::int64_t kTextBytes = 256;  // of one rank's finding, exchanged as int64 words
 
 bool all_finite(const Tensor& t) {
   const std::int64_t n = t.elements();
@@ -64,24 +62,6 @@ std::string look_at_weights(const Engine& engine) {
   return {};
 }
 
-// Every rank's text, in rank order.
-std::vector<std::string> exchange(Engine& engine, const std::string& text) {
-  comm::Communicator& world = *engine.groups().world;
-  Tensor own(engine.pool(), DType::I64, {kTextBytes / 8}, Tag::Communication);
-  Tensor all(engine.pool(), DType::I64, {world.size() * kTextBytes / 8}, Tag::Communication);
-  std::memset(own.host_raw(), 0, kTextBytes);
-  std::memcpy(own.host_raw(), text.data(), std::min<std::size_t>(text.size(), kTextBytes - 1));
-  tensor::Stream& stream = engine.lanes()[schedule::Lane::Compute];
-  world.all_gather(stream, all, own);
-  stream.synchronize();
-  std::vector<std::string> texts;
-  for (int rank = 0; rank < world.size(); ++rank) {
-    const auto* at = reinterpret_cast<const char*>(all.host_raw()) + rank * kTextBytes;
-    texts.emplace_back(at, ::strnlen(at, kTextBytes));
-  }
-  return texts;
-}
-
 }  // namespace
 
 bool is_finite(const StepTotals& totals) {
@@ -93,7 +73,7 @@ std::string find_not_finite(Engine& engine, const Batch& batch, const StepTotals
   const std::string forward = look_at_forward(engine, batch);
   if (own.empty()) own = forward;
   if (own.empty()) own = look_at_gradients(engine);
-  const std::vector<std::string> all = exchange(engine, own);
+  const std::vector<std::string> all = gather_texts(engine, own);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (!all[rank].empty()) {
       return base::text("loss {}, gradient norm {}: on rank {} {} is not finite",

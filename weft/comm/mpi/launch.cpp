@@ -44,6 +44,21 @@ void check_world(int wanted, const mpi::World& world) {
                  wanted));
 }
 
+// What this rank has to say at the end: its own error, or that another one failed.
+std::exception_ptr final_error(const mpi::World& world, const std::exception_ptr& own) {
+  try {
+    if (own) throw_from_rank(world.rank(), own);
+    const auto failure = world.failure();
+    if (!failure) return nullptr;
+    throw base::SystemError(base::text("rank {}: ended well, but rank {} failed: {}",
+                                       world.rank(),
+                                       failure->rank,
+                                       failure->reason));
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
 }  // namespace
 
 void run_mpi(const LaunchOptions& options, const RankFunction& function) {
@@ -59,17 +74,14 @@ void run_mpi(const LaunchOptions& options, const RankFunction& function) {
     world.fail(reason_of(error));
   }
   try {
-    world.finish();
+    world.gather_ends();
   } catch (...) {
     if (!error) error = std::current_exception();
   }
-  if (error) throw_from_rank(world.rank(), error);
-  const auto failure = world.failure();
-  if (!failure) return;
-  throw base::SystemError(base::text("rank {}: ended well, but rank {} failed: {}",
-                                     world.rank(),
-                                     failure->rank,
-                                     failure->reason));
+  error = final_error(world, error);
+  if (error && options.report) options.report(reason_of(error));
+  world.leave();
+  if (error) std::rethrow_exception(error);
 }
 
 bool has_mpi() { return true; }

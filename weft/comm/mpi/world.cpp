@@ -14,7 +14,8 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
 constexpr int kNoticeTag = 1;
-constexpr double kGraceSeconds = 5;  // for ranks to end after one failed
+// For all ranks to end after one failed. Longer than a rank waits for bytes that may still come.
+constexpr double kGraceSeconds = 3;
 
 Clock::time_point after(double seconds) {
   return Clock::now() +
@@ -87,10 +88,6 @@ World::World(double timeout_seconds) : timeout_seconds_(timeout_seconds) {
   largest_tag_ = found != 0 ? *largest : 32767;  // what the standard promises
 }
 
-World::~World() {
-  if (all_here_) MPI_Finalize();
-}
-
 void World::post(Requests& requests, const std::function<void(MPI_Comm)>& start) {
   const std::lock_guard lock(mutex_);
   try {
@@ -132,7 +129,7 @@ void World::poll_until_over(Requests& requests, double patience, const LateText&
     const auto now = Clock::now();
     if (count > 0) deadline = after(timeout_seconds_);
     if (failure_ && !heed) heed = after(patience);
-    if (heed && now >= *heed) throw_peer_failed(*failure_);
+    if (heed && now >= std::min(*heed, deadline)) throw_peer_failed(*failure_);
     if (now >= deadline) throw base::SystemError(late(requests.late()));
     lock.unlock();
     pause.take();
@@ -199,7 +196,7 @@ std::optional<Failure> World::failure() const {
   return failure_;
 }
 
-void World::finish() {
+void World::gather_ends() {
   {
     const std::lock_guard lock(mutex_);
     tell_all(Notice::Kind::Ended, "");
@@ -211,11 +208,15 @@ void World::finish() {
       const std::lock_guard lock(mutex_);
       listen();
       all_here_ = static_cast<int>(ended_.size()) == ranks_ - 1;
-      if (failure_ && !give_up) give_up = after(std::min(kGraceSeconds, timeout_seconds_));
+      if (failure_ && !give_up) give_up = after(kGraceSeconds);
     }
     if (all_here_ || (give_up && Clock::now() >= *give_up)) return;
     pause.take();
   }
+}
+
+void World::leave() {
+  if (all_here_) check_mpi(MPI_Finalize(), "MPI_Finalize");
 }
 
 }  // namespace weft::comm::mpi

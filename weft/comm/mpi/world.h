@@ -41,8 +41,6 @@ struct Requests {
 class World {
  public:
   explicit World(double timeout_seconds);
-  // Leaves MPI only where finish() said that all ranks are here to do so.
-  ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
@@ -68,7 +66,10 @@ class World {
 
   // Says that this rank is done and waits for the others: for as long as they take where all is
   // well, as MPI_Finalize does; for a short grace where one failed.
-  void finish();
+  void gather_ends();
+  // Leaves MPI, together with the others if they all came to the end. Otherwise MPI is not
+  // finalized, and the launcher ends the rest when this process exits. The last call here.
+  void leave();
 
  private:
   using LateText = std::function<std::string(const std::vector<int>&)>;

@@ -1,0 +1,107 @@
+#include "tests/comm/bench_support.h"
+
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+namespace weft::comm {
+namespace {
+
+std::uint64_t scramble(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+double real(std::uint64_t bits) {
+  const double fraction = static_cast<double>(bits >> 11) * 0x1p-53 - 0.5;
+  return std::ldexp(fraction, static_cast<int>(bits % 24));
+}
+
+template <typename T>
+void put(std::byte* at, T value) {
+  std::memcpy(at, &value, sizeof value);
+}
+
+}  // namespace
+
+Bench::Bench(Endpoint& at, Peers kind, StreamMode mode)
+    : endpoint(at),
+      peers(kind),
+      stream_mode(mode),
+      rank(at.rank()),
+      world(at.world()),
+      all(at.group("all", first_ranks(at.world()))),
+      stream(tensor::make_cpu_stream("one", 1, mode)),
+      other(tensor::make_cpu_stream("two", 1, mode)) {}
+
+std::unique_ptr<Communicator> Bench::everyone(const std::string& name) {
+  return endpoint.group(name, first_ranks(world));
+}
+
+std::vector<std::byte> filled(DType dtype, std::int64_t elements, int rank, int round) {
+  const std::int64_t width = tensor::size_of(dtype);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(elements * width));
+  for (std::int64_t i = 0; i < elements; ++i) {
+    std::byte* at = bytes.data() + i * width;
+    const auto salt = static_cast<std::uint64_t>(rank * 1000 + round + 1);
+    const std::uint64_t bits = scramble(static_cast<std::uint64_t>(i) + (salt << 32));
+    switch (dtype) {
+      case DType::F32:
+        put(at, static_cast<float>(real(bits)));
+        break;
+      case DType::F64:
+        put(at, real(bits));
+        break;
+      case DType::BF16:
+        put(at, static_cast<std::uint16_t>(bits));
+        break;
+      case DType::I32:
+        put(at, static_cast<std::uint32_t>(bits));
+        break;
+      case DType::I64:
+        put(at, bits);
+        break;
+    }
+  }
+  return bytes;
+}
+
+void fill(const Tensor& tensor, int rank, int round) {
+  const auto bytes = filled(tensor.dtype(), tensor.elements(), rank, round);
+  if (!bytes.empty()) std::memcpy(tensor.host_raw(), bytes.data(), bytes.size());
+}
+
+std::vector<std::byte> bytes_of(const Tensor& tensor) {
+  const std::byte* data = tensor.host_raw();
+  return {data, data + tensor.bytes()};
+}
+
+void expect_bytes(const Bench& bench,
+                  const Tensor& tensor,
+                  const std::vector<std::byte>& expected,
+                  const std::string& what) {
+  const auto found = bytes_of(tensor);
+  CHECK(found.size() == expected.size(),
+        "{}: {} bytes on rank {}, {} expected",
+        what,
+        found.size(),
+        bench.rank,
+        expected.size());
+  const auto differs = std::mismatch(found.begin(), found.end(), expected.begin());
+  CHECK(differs.first == found.end(),
+        "{}: byte {} of {} differs on rank {} of {}",
+        what,
+        differs.first - found.begin(),
+        found.size(),
+        bench.rank,
+        bench.world);
+}
+
+std::vector<int> first_ranks(int count) {
+  std::vector<int> ranks(static_cast<std::size_t>(count));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
+}  // namespace weft::comm

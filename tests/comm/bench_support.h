@@ -1,0 +1,59 @@
+// What a rank of a communicator test works with.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "weft/base/check.h"
+#include "weft/comm/launch.h"
+#include "weft/tensor/pool.h"
+#include "weft/tensor/stream.h"
+#include "weft/tensor/tensor.h"
+
+namespace weft::comm {
+
+using tensor::DType;
+using tensor::Pool;
+using tensor::Shape;
+using tensor::StreamMode;
+using tensor::Tag;
+
+// Pretended: peers hold and send what this rank does (the fake backend).
+enum class Peers { Real, Pretended };
+
+// Streams are joined before the pool and the communicators go.
+struct Bench {
+  Bench(Endpoint& at, Peers kind, StreamMode mode);
+  // All ranks of the world, in order.
+  std::unique_ptr<Communicator> everyone(const std::string& name);
+  Tensor tensor(DType dtype, Shape shape) { return {pool, dtype, shape, Tag::Communication}; }
+  // The rank whose data arrives where that of `peer` is expected.
+  int stands_for(int peer) const { return peers == Peers::Real ? peer : rank; }
+
+  Endpoint& endpoint;
+  const Peers peers;
+  const StreamMode stream_mode;
+  const int rank, world;
+  std::unique_ptr<Communicator> all;
+  Pool pool;
+  std::unique_ptr<Stream> stream, other;
+};
+
+// Element `index` of what `rank` holds in round `round`: any bits for bf16 and the integers; for
+// fp32 and fp64, magnitudes so apart that a sum depends on its order.
+void fill(const Tensor& tensor, int rank, int round);
+// The bytes fill would write, for `elements`.
+std::vector<std::byte> filled(DType dtype, std::int64_t elements, int rank, int round);
+
+std::vector<std::byte> bytes_of(const Tensor& tensor);
+// InternalError naming the rank and the first byte that differs.
+void expect_bytes(const Bench& bench,
+                  const Tensor& tensor,
+                  const std::vector<std::byte>& expected,
+                  const std::string& what);
+
+std::vector<int> first_ranks(int count);
+
+}  // namespace weft::comm

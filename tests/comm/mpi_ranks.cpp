@@ -1,0 +1,66 @@
+// One rank of the MPI tests, started several times by tools/mpirun.sh:
+//
+//   comm_mpi_ranks conformance | killed | stuck | <a failure scenario>
+//
+// Says what went wrong on standard error, as cli/ would, and exits with 1.
+#include <csignal>
+#include <cstdio>
+#include <thread>
+
+#include "tests/comm/conformance_support.h"
+#include "tests/comm/failure_support.h"
+
+namespace weft::comm {
+namespace {
+
+void run_conformance_table(Endpoint& endpoint) {
+  int held = 0;
+  for (const StreamMode mode : {StreamMode::Threaded, StreamMode::Inline}) {
+    for (const ConformanceCase& test : conformance_cases()) {
+      if (!suits(test, Peers::Real, mode)) continue;
+      run_conformance(test, endpoint, Peers::Real, mode);
+      ++held;
+    }
+  }
+  std::printf("rank %d: %d cases hold\n", endpoint.rank(), held);
+}
+
+// Rank 1 ends without a word, or not at all, while the others wait for it.
+void lose_rank_1(Endpoint& endpoint, std::string_view how) {
+  Bench bench(endpoint, Peers::Real, StreamMode::Threaded);
+  if (endpoint.rank() == 1 && how == "killed") std::raise(SIGKILL);
+  while (endpoint.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(1));
+  poison_on_error(endpoint, [&] {
+    bench.all->barrier(*bench.stream);
+    bench.stream->synchronize();
+  });
+}
+
+void run_named(Endpoint& endpoint, std::string_view name) {
+  if (name == "conformance") return run_conformance_table(endpoint);
+  if (name == "killed" || name == "stuck") return lose_rank_1(endpoint, name);
+  for (const FailureScenario& scenario : failure_scenarios()) {
+    if (scenario.name == name) return run_failure(scenario, endpoint);
+  }
+  throw base::ConfigError(base::text("no scenario '{}'", name));
+}
+
+}  // namespace
+}  // namespace weft::comm
+
+int main(int count, char** words) {
+  const std::string_view name = count > 1 ? words[1] : "conformance";
+  const double timeout =
+      name == "conformance" || name == "killed" ? 20 : weft::comm::kFailureTimeout;
+  const auto report = [](const std::string& error) {
+    std::fprintf(stderr, "%s\n", error.c_str());
+    std::fflush(stderr);
+  };
+  try {
+    weft::comm::run_mpi({.timeout_seconds = timeout, .report = report},
+                        [&](weft::comm::Endpoint& at) { weft::comm::run_named(at, name); });
+  } catch (const std::exception&) {
+    return 1;
+  }
+  return 0;
+}

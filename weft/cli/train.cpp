@@ -1,0 +1,138 @@
+// weft train: trains, and leaves a run folder.
+#include "weft/base/text.h"
+#include "weft/checkpoint/huggingface.h"
+#include "weft/cli/arguments.h"
+#include "weft/cli/command.h"
+#include "weft/cli/interrupt.h"
+#include "weft/cli/launcher.h"
+#include "weft/cli/output.h"
+#include "weft/cli/progress.h"
+#include "weft/config/derived.h"
+#include "weft/config/validate.h"
+#include "weft/train/trainer.h"
+#include "weft/train/weights.h"
+
+namespace weft::cli {
+namespace {
+
+constexpr const char* kDefaultRecipe = "tiny";
+
+std::string progress_text(const train::StepRecord& record) {
+  const double share =
+      static_cast<double>(record.iteration) / static_cast<double>(record.iterations);
+  const double left =
+      static_cast<double>(record.iterations - record.iteration) * record.elapsed_ms / 1e3;
+  return base::text("{} step {}/{}  loss {:.4f}  {:.0f} tokens/s  {:.0f} s left",
+                    bar(share, 24),
+                    record.iteration,
+                    record.iterations,
+                    record.loss,
+                    record.tokens_per_second,
+                    left);
+}
+
+std::string opening(const config::Config& config, const std::string& recipe) {
+  const grid::Layout layout = config::layout_of(config);
+  const config::ParameterCount parameters = config::parameters_of(config.model);
+  return base::text(
+      "weft: {}: {} ranks ({}), ep {}, {} layers, {} experts, {:.1f} M parameters ({:.1f} M "
+      "active)",
+      recipe.empty() ? "defaults" : recipe,
+      layout.world,
+      config::word(config.runtime.backend),
+      config.model.expert_model_parallel_size,
+      config.model.num_layers,
+      config.model.num_moe_experts,
+      static_cast<double>(parameters.total) / 1e6,
+      static_cast<double>(parameters.active) / 1e6);
+}
+
+std::string summary(const train::TrainResult& result) {
+  std::string text = base::text("{} {} steps: loss {:.4f} -> {:.4f}",
+                                result.interrupted ? "stopped after" : "trained",
+                                result.steps,
+                                result.first_loss,
+                                result.final_loss);
+  if (result.eval_loss) text += base::text(", held-out {:.4f}", *result.eval_loss);
+  text += base::text("\nspeed     {:.0f} tokens/s\nmemory   ", result.tokens_per_second);
+  for (int tag = 0; tag < tensor::kTags; ++tag) {
+    const std::size_t bytes = result.peak_bytes[static_cast<std::size_t>(tag)];
+    if (bytes == 0) continue;
+    text += base::text(" {} {}",
+                       tensor::name_of(static_cast<tensor::Tag>(tag)),
+                       base::human_bytes(static_cast<double>(bytes)));
+  }
+  text += base::text("  (peak, rank 0)\nrun       {}\nmetrics   {}\n",
+                     result.run_dir.string(),
+                     (result.run_dir / "metrics.jsonl").string());
+  if (result.trace) {
+    text += base::text("trace     {}  (open in ui.perfetto.dev)\n", result.trace->string());
+  }
+  return text;
+}
+
+base::Json result_json(const train::TrainResult& result) {
+  base::Json json{{"steps", result.steps},
+                  {"final_loss", result.final_loss},
+                  {"tokens_per_second", result.tokens_per_second},
+                  {"run_dir", result.run_dir.string()},
+                  {"interrupted", result.interrupted}};
+  if (result.eval_loss) json["eval_loss"] = *result.eval_loss;
+  if (result.trace) json["trace"] = result.trace->string();
+  return json;
+}
+
+int run_train(const RunArguments& arguments) {
+  RunArguments words = arguments;
+  const auto is_recipe = [](const std::string& word) {
+    return word.find('=') == std::string::npos;
+  };
+  if (std::ranges::none_of(words.words, is_recipe))
+    words.words.insert(words.words.begin(), kDefaultRecipe);
+  auto [recipe, config] = resolve(words);
+  follow_launcher(config);
+  if (!config.checkpoint.pretrained_checkpoint.empty()) {
+    config =
+        train::with_model_of(config,
+                             checkpoint::HuggingFaceModel(config.checkpoint.pretrained_checkpoint));
+  }
+  config::validate(config);
+  ProgressLine line;
+  bool opened = false;
+  const auto say = [&](const std::string& text) {
+    if (!opened) line.log(opening(config, recipe));
+    opened = true;
+    line.log(text);
+  };
+  const train::TrainResult result = train::train(
+      {.config = config,
+       .name = recipe,
+       .stop = &catch_interrupts(),
+       .log = say,
+       .progress = [&](const train::StepRecord& record) { line.show(progress_text(record)); }});
+  line.clear();
+  if (!result.is_rank_zero) return kGood;
+  switch (arguments.format) {
+    case Format::Text:
+      print_text(summary(result));
+      break;
+    case Format::Json:
+      print_json(result_json(result));
+      break;
+  }
+  return result.interrupted ? kInterrupted : kGood;
+}
+
+}  // namespace
+
+void add_train(CLI::App& program, Action& chosen) {
+  CLI::App* command =
+      program.add_subcommand("train", "train a model; without a recipe, the demo's");
+  auto arguments = std::make_shared<RunArguments>();
+  add_run_arguments(*command,
+                    *arguments,
+                    "weft train tiny world=2 train.train_iters=50 runtime.trace=true");
+  on_chosen(*command, chosen, std::move(arguments), run_train);
+}
+
+}  // namespace weft::cli

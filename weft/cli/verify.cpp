@@ -1,0 +1,92 @@
+// weft verify: holds the engine, under any layout, against a reference run.
+#include "weft/base/text.h"
+#include "weft/cli/arguments.h"
+#include "weft/cli/command.h"
+#include "weft/cli/launcher.h"
+#include "weft/cli/output.h"
+#include "weft/config/derived.h"
+#include "weft/config/recipe.h"
+#include "weft/config/validate.h"
+#include "weft/train/reference_check.h"
+
+namespace weft::cli {
+namespace {
+
+struct VerifyOptions {
+  std::string folder;
+  std::vector<std::string> overrides;
+  Format format = Format::Text;
+};
+
+void show_text(const std::vector<train::Check>& checks, const config::Config& config, bool pass) {
+  print_text(base::text("{:<52} {:>10} {:>10}\n", "check", "error", "tolerance"));
+  for (const train::Check& check : checks) {
+    print_text(base::text("{:<52} {:>10.2e} {:>10.0e}  {}\n",
+                          check.name,
+                          check.error,
+                          check.tolerance,
+                          check.pass() ? "ok" : "FAILED"));
+  }
+  print_text(base::text("{}: {} checks on {} ranks ({}), ep {}, micro-batch {}\n",
+                        pass ? "PASS" : "FAIL",
+                        checks.size(),
+                        config::layout_of(config).world,
+                        config::word(config.runtime.backend),
+                        config.model.expert_model_parallel_size,
+                        config.train.micro_batch_size));
+}
+
+void show_json(const std::vector<train::Check>& checks, bool pass) {
+  base::Json rows = base::Json::array();
+  for (const train::Check& check : checks) {
+    rows.push_back({{"name", check.name},
+                    {"error", check.error},
+                    {"tolerance", check.tolerance},
+                    {"pass", check.pass()}});
+  }
+  print_json({{"pass", pass}, {"checks", std::move(rows)}});
+}
+
+int run_verify(const VerifyOptions& options) {
+  config::Config wanted = config::resolve(std::nullopt, options.overrides);
+  follow_launcher(wanted);
+  const checkpoint::HuggingFaceModel model(options.folder);
+  const checkpoint::ReferenceRun reference(options.folder, model.huggingface_config());
+  const config::Config config = train::reference_config(wanted, model, reference);
+  config::validate(config);
+  const std::vector<train::Check> checks = train::check_reference(config, model, reference);
+  if (checks.empty()) return kGood;  // this process holds no rank that reports
+  const bool pass = std::ranges::all_of(checks, &train::Check::pass);
+  switch (options.format) {
+    case Format::Text:
+      show_text(checks, config, pass);
+      break;
+    case Format::Json:
+      show_json(checks, pass);
+      break;
+  }
+  return pass ? kGood : kFailed;
+}
+
+}  // namespace
+
+void add_verify(CLI::App& program, Action& chosen) {
+  CLI::App* command =
+      program.add_subcommand("verify",
+                             "hold the engine, under any layout, against a reference run");
+  auto options = std::make_shared<VerifyOptions>();
+  command
+      ->add_option("DIR",
+                   options->folder,
+                   "folder with config.json, model.safetensors, about.json, expected.safetensors")
+      ->required();
+  command->add_option("OVERRIDES", options->overrides, "overrides a.b=c, as in world=4")
+      ->type_name("[a.b=c ...]");
+  add_format(*command, options->format);
+  command->footer(
+      "Example: weft verify tests/golden/qwen3_moe_tiny world=4 "
+      "model.expert_model_parallel_size=2");
+  on_chosen(*command, chosen, std::move(options), run_verify);
+}
+
+}  // namespace weft::cli

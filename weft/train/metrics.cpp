@@ -1,0 +1,64 @@
+#include "weft/train/metrics.h"
+
+#include <fmt/chrono.h>
+
+#include <chrono>
+
+#include "weft/base/error.h"
+#include "weft/base/text.h"
+
+namespace weft::train {
+
+using base::text;
+
+std::string log_line(const StepRecord& record, std::chrono::system_clock::time_point now) {
+  const auto since = now.time_since_epoch();
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(since);
+  const auto micros =
+      std::chrono::duration_cast<std::chrono::microseconds>(since - seconds).count();
+  std::string line = text(" [{:%Y-%m-%d %H:%M:%S}.{:06d}]",
+                          fmt::localtime(static_cast<std::time_t>(seconds.count())),
+                          micros);
+  line += text(" iteration {:8d}/{:8d} |", record.iteration, record.iterations);
+  line += text(" consumed samples: {:12d} |", record.consumed_samples);
+  line += text(" elapsed time per iteration (ms): {:.1f} |", record.elapsed_ms);
+  line += text(" throughput per GPU (TFLOP/s/GPU): {:.1f} |", record.tflops_per_rank);
+  line += text(" learning rate: {:.6E} |", record.learning_rate);
+  line += text(" global batch size: {:5d} |", record.global_batch_size);
+  line += text(" lm loss: {:.6E} |", record.loss);
+  if (record.balance_loss) line += text(" load_balancing_loss: {:.6E} |", *record.balance_loss);
+  if (record.z_loss) line += text(" z_loss: {:.6E} |", *record.z_loss);
+  line += text(" loss scale: {:.1f} |", 1.0);
+  line += text(" grad norm: {:.3f} |", record.gradient_norm);
+  line += text(" number of skipped iterations: {:3d} |", 0);
+  line += text(" number of nan iterations: {:3d} |", 0);
+  return line;
+}
+
+base::Json metrics_json(const StepRecord& record) {
+  base::Json json{{"iteration", record.iteration},
+                  {"consumed_samples", record.consumed_samples},
+                  {"iteration_time_ms", record.elapsed_ms},
+                  {"tokens_per_second", record.tokens_per_second},
+                  {"throughput_tflops_per_rank", record.tflops_per_rank},
+                  {"learning_rate", record.learning_rate},
+                  {"lm_loss", record.loss},
+                  {"grad_norm", record.gradient_norm}};
+  if (record.balance_loss) json["load_balancing_loss"] = *record.balance_loss;
+  if (record.z_loss) json["z_loss"] = *record.z_loss;
+  if (record.eval_loss) json["eval_loss"] = *record.eval_loss;
+  return json;
+}
+
+MetricsFile::MetricsFile(const std::filesystem::path& path)
+    : path_(path), file_(path, std::ios::binary | std::ios::trunc) {
+  if (!file_) base::throw_errno(text("cannot write '{}'", path.string()));
+}
+
+void MetricsFile::append(const base::Json& record) {
+  file_ << record.dump() + '\n';
+  file_.flush();
+  if (!file_) throw base::SystemError(text("cannot write '{}': is the disk full?", path_.string()));
+}
+
+}  // namespace weft::train

@@ -1,0 +1,45 @@
+// What a run tells about its steps: the log line people parse, and a line of JSON a step.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+
+#include "weft/base/json.h"
+
+namespace weft::train {
+
+struct StepRecord {
+  std::int64_t iteration = 0;  // from 1
+  std::int64_t iterations = 0;
+  std::int64_t consumed_samples = 0;
+  std::int64_t global_batch_size = 0;
+  double elapsed_ms = 0;
+  double tokens_per_second = 0;
+  double tflops_per_rank = 0;
+  double learning_rate = 0;
+  double loss = 0;
+  double gradient_norm = 0;
+  std::optional<double> balance_loss, z_loss;  // where the model has them
+  std::optional<double> eval_loss;             // where this step evaluated
+};
+
+// Megatron's line, byte for byte, so that its users' parsers work.
+std::string log_line(const StepRecord& record, std::chrono::system_clock::time_point now);
+
+base::Json metrics_json(const StepRecord& record);
+
+// metrics.jsonl: a whole line at a time, so that a reader never sees half a record.
+class MetricsFile {
+ public:
+  explicit MetricsFile(const std::filesystem::path& path);
+  void append(const base::Json& record);
+
+ private:
+  std::filesystem::path path_;
+  std::ofstream file_;
+};
+
+}  // namespace weft::train

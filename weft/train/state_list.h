@@ -1,0 +1,30 @@
+// The state of a training run as one list: weights, moments, master weights, step, data position,
+// seed.
+#pragma once
+
+#include <vector>
+
+#include "weft/checkpoint/state.h"
+#include "weft/train/engine.h"
+
+namespace weft::train {
+
+// Where a run stands, kept in tensors so that it is part of the list. Random numbers are functions
+// of (seed, what they are drawn for): the seed is all the random state there is.
+class Progress {
+ public:
+  Progress(tensor::Pool& pool, std::int64_t seed);
+
+  std::int64_t step() const { return *step_.host<std::int64_t>(); }        // steps done
+  std::int64_t samples() const { return *samples_.host<std::int64_t>(); }  // sequences consumed
+  void advance(std::int64_t samples);
+
+  std::vector<checkpoint::StateEntry> entries() const;
+
+ private:
+  tensor::Tensor step_, samples_, seed_;  // int64 (1)
+};
+
+std::vector<checkpoint::StateEntry> state_list(Engine& engine, const Progress& progress);
+
+}  // namespace weft::train

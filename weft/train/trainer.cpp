@@ -1,0 +1,225 @@
+#include "weft/train/trainer.h"
+
+#include <chrono>
+#include <mutex>
+
+#include "weft/base/file.h"
+#include "weft/config/derived.h"
+#include "weft/data/dataset.h"
+#include "weft/optim/learning_rate.h"
+#include "weft/trace/chrome.h"
+#include "weft/train/diagnose.h"
+#include "weft/train/gather_texts.h"
+#include "weft/train/launch.h"
+#include "weft/train/run_folder.h"
+#include "weft/train/state_list.h"
+#include "weft/train/step.h"
+#include "weft/train/weights.h"
+
+namespace weft::train {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// What the ranks of this process leave behind.
+struct Shared {
+  std::mutex mutex;
+  TrainResult result;
+  std::vector<trace::Timeline> timelines;
+  fs::path run_dir;
+};
+
+// One rank's run.
+class RankRun {
+ public:
+  RankRun(const TrainRequest& request, Engine& engine, const data::Dataset& dataset, Shared& shared)
+      : request_(request),
+        config_(request.config),
+        engine_(engine),
+        dataset_(dataset),
+        shared_(shared),
+        progress_(engine.pool(), config_.rng.seed) {}
+
+  void run() {
+    open_run_folder();
+    while (progress_.step() < config_.train.train_iters && !stopped_) step();
+    if (!config_.checkpoint.save_hf.empty()) {
+      save_weights(engine_, config_.checkpoint.save_hf, huggingface_config_for(config_.model));
+    }
+    leave_results();
+  }
+
+ private:
+  bool is_rank_zero() const { return engine_.rank() == 0; }
+
+  void open_run_folder() {
+    const std::string own =
+        is_rank_zero() ? make_run_folder(config_, request_.name).string() : std::string();
+    run_dir_ = gather_texts(engine_, own).front();
+    if (is_rank_zero()) metrics_.emplace(run_dir_ / "metrics.jsonl");
+  }
+
+  Batch read(data::Split split, std::int64_t step) const {
+    const std::int64_t first = step * config_.train.global_batch_size;
+    return read_batch(engine_.share(),
+                      config_.model.seq_length,
+                      [&](std::int64_t sequence, std::span<std::int32_t> tokens) {
+                        dataset_.read(split, static_cast<std::uint64_t>(first + sequence), tokens);
+                      });
+  }
+
+  void step() {
+    const Clock::time_point start = Clock::now();
+    const std::int64_t step = progress_.step();
+    const Batch batch = read(data::Split::Train, step);
+    const bool traced =
+        config_.runtime.trace && step >= config_.train.train_iters - config_.runtime.trace_steps;
+    const double rate = optim::learning_rate(config_, step);
+    const StepTotals totals = train_step(engine_,
+                                         {.batch = batch,
+                                          .step = step,
+                                          .learning_rate = rate,
+                                          .stop_requested = request_.stop->load()},
+                                         traced ? exec::Tracing::On : exec::Tracing::Off);
+    if (config_.train.check_for_nan_in_loss && !is_finite(totals)) {
+      throw base::SystemError(
+          base::text("training step {}: {}", step + 1, find_not_finite(engine_, batch, totals)));
+    }
+    progress_.advance(config_.train.global_batch_size);
+    stopped_ = totals.stop_requested;
+    const double seconds = seconds_since(start);
+    if (step > 0) warm_seconds_ += seconds;
+    tell(record_of(totals, rate, seconds));
+  }
+
+  // The losses on held-out data, where this step is one that evaluates.
+  std::optional<double> evaluate() {
+    const std::int64_t interval = config_.train.eval_interval;
+    const bool last = progress_.step() == config_.train.train_iters;
+    if (interval <= 0 || (progress_.step() % interval != 0 && !last)) return std::nullopt;
+    double sum = 0;
+    for (std::int64_t i = 0; i < config_.train.eval_iters; ++i) {
+      sum += forward_pass(engine_, read(data::Split::Eval, i)).loss;
+      engine_.program().drop_states();
+    }
+    return sum / static_cast<double>(config_.train.eval_iters);
+  }
+
+  StepRecord record_of(const StepTotals& totals, double rate, double seconds) {
+    const auto tokens = static_cast<double>(config::tokens_per_step(config_));
+    StepRecord record{.iteration = progress_.step(),
+                      .iterations = config_.train.train_iters,
+                      .consumed_samples = progress_.samples(),
+                      .global_batch_size = config_.train.global_batch_size,
+                      .elapsed_ms = seconds * 1e3,
+                      .tokens_per_second = tokens / seconds,
+                      .tflops_per_rank = config::flops_per_token(config_.model) * tokens / seconds /
+                                         engine_.groups().grid.world() / 1e12,
+                      .learning_rate = rate,
+                      .loss = totals.loss,
+                      .gradient_norm = totals.gradient_norm};
+    if (config_.model.moe_aux_loss_coeff != 0) record.balance_loss = totals.balance_loss;
+    if (config_.model.moe_z_loss_coeff != 0) record.z_loss = totals.z_loss;
+    record.eval_loss = evaluate();
+    if (record.eval_loss) eval_loss_ = record.eval_loss;
+    if (record.iteration == 1) first_loss_ = record.loss;
+    last_loss_ = record.loss;
+    return record;
+  }
+
+  void tell(const StepRecord& record) {
+    if (!is_rank_zero()) return;
+    metrics_->append(metrics_json(record));
+    const bool logs =
+        config_.logger.log_interval > 0 && record.iteration % config_.logger.log_interval == 0;
+    if (logs) request_.log(log_line(record, std::chrono::system_clock::now()));
+    if (record.eval_loss) {
+      request_.log(base::text(" validation loss at iteration {} | lm loss value: {:.6E} |",
+                              record.iteration,
+                              *record.eval_loss));
+    }
+    request_.progress(record);
+  }
+
+  void leave_results() {
+    const std::lock_guard lock(shared_.mutex);
+    shared_.run_dir = run_dir_;
+    if (config_.runtime.trace) {
+      shared_.timelines.push_back({.rank = engine_.rank(),
+                                   .label = engine_.label(),
+                                   .spans = engine_.training().take_spans()});
+    }
+    if (!is_rank_zero()) return;
+    const auto steps = static_cast<double>(progress_.step());
+    const auto tokens = static_cast<double>(config::tokens_per_step(config_));
+    shared_.result = {.steps = progress_.step(),
+                      .first_loss = first_loss_,
+                      .final_loss = last_loss_,
+                      .eval_loss = eval_loss_,
+                      .tokens_per_second = steps > 1 ? tokens * (steps - 1) / warm_seconds_ : 0,
+                      .run_dir = run_dir_,
+                      .interrupted = stopped_,
+                      .is_rank_zero = true};
+    for (int tag = 0; tag < tensor::kTags; ++tag) {
+      shared_.result.peak_bytes[static_cast<std::size_t>(tag)] =
+          engine_.pool().use(static_cast<tensor::Tag>(tag)).peak;
+    }
+  }
+
+  const TrainRequest& request_;
+  const config::Config& config_;
+  Engine& engine_;
+  const data::Dataset& dataset_;
+  Shared& shared_;
+  Progress progress_;
+  fs::path run_dir_;
+  std::optional<MetricsFile> metrics_;
+  bool stopped_ = false;
+  double warm_seconds_ = 0, first_loss_ = 0, last_loss_ = 0;
+  std::optional<double> eval_loss_;
+};
+
+// One file a process: all ranks where they are threads, this rank's alone under a launcher.
+fs::path write_trace(Shared& shared, config::CommBackend backend) {
+  std::ranges::sort(shared.timelines, {}, &trace::Timeline::rank);
+  const std::string name = backend == config::CommBackend::Mpi
+                               ? base::text("trace.rank{}.json", shared.timelines.front().rank)
+                               : std::string("trace.json");
+  base::write_whole(shared.run_dir / name, [&](const base::Append& append) {
+    trace::write_chrome(shared.timelines, append);
+  });
+  return shared.run_dir / name;
+}
+
+}  // namespace
+
+TrainResult train(const TrainRequest& request) {
+  const config::Config& config = request.config;
+  const std::unique_ptr<data::Dataset> dataset =
+      data::open_dataset(config.dataset,
+                         config.model.seq_length,
+                         config.model.vocab_size,
+                         static_cast<std::uint64_t>(config.rng.seed));
+  std::optional<checkpoint::HuggingFaceModel> start;
+  if (!config.checkpoint.pretrained_checkpoint.empty()) {
+    start.emplace(config.checkpoint.pretrained_checkpoint);
+  }
+  if (!config.checkpoint.save_hf.empty()) huggingface_config_for(config.model);
+  Shared shared;
+  launch(config, [&](comm::Endpoint& endpoint) {
+    Engine engine(config, endpoint);
+    comm::poison_on_error(endpoint, [&] {
+      if (start) load_weights(engine, *start);
+      RankRun(request, engine, *dataset, shared).run();
+    });
+  });
+  if (!shared.timelines.empty()) shared.result.trace = write_trace(shared, config.runtime.backend);
+  return shared.result;
+}
+
+}  // namespace weft::train
