@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "weft/base/text.h"
+
 namespace weft::cli {
 
 ProgressLine::ProgressLine() : terminal_(::isatty(STDERR_FILENO) == 1) {}
@@ -29,9 +31,8 @@ void ProgressLine::clear() {
 }
 
 std::string bar(double share, int width) {
-  const int full = static_cast<int>(std::clamp(share, 0.0, 1.0) * width);
-  return "[" + std::string(static_cast<std::size_t>(full), '#') +
-         std::string(static_cast<std::size_t>(width - full), ' ') + "]";
+  const auto full = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * width);
+  return base::text("[{:<{}}]", std::string(full, '#'), width);
 }
 
 }  // namespace weft::cli

@@ -163,7 +163,8 @@ void save_weights(Engine& engine,
 
 checkpoint::HuggingFaceConfig huggingface_config_for(const config::ModelConfig& model) {
   using checkpoint::Family;
-  std::vector<std::string> reasons;
+  std::vector<std::string> reasons{
+      "checkpoint.save_hf: no Hugging Face family computes this model"};
   for (const Family family : {Family::Qwen3Moe, Family::Olmoe, Family::Mixtral}) {
     checkpoint::HuggingFaceConfig candidate{.family = family, .model = model};
     try {
@@ -173,7 +174,6 @@ checkpoint::HuggingFaceConfig huggingface_config_for(const config::ModelConfig& 
       reasons.push_back(base::text("{}: {}", checkpoint::word(family), error.what()));
     }
   }
-  reasons.insert(reasons.begin(), "checkpoint.save_hf: no Hugging Face family computes this model");
   throw base::ConfigError(reasons);
 }
 
