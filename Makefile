@@ -1,0 +1,53 @@
+# make demo   install what is missing, build, train the demo recipe
+# make test   build and run every test (release)
+# make asan, make tsan   the same tests under the sanitizers
+# make bench  speed: one step against the machine's ceiling and against PyTorch
+# make soak   long runs: fuzzers, races
+# make format, make clean
+
+SHELL := /bin/bash
+weft := build/release/bin/weft
+# One rank a core, as far as the demo's eight experts divide.
+ranks := $(shell n=$$(nproc); if [ $$n -ge 8 ]; then echo 8; elif [ $$n -ge 4 ]; then echo 4; else echo $$n; fi | sed 's/^3$$/2/')
+
+.PHONY: demo test asan tsan debug bench soak setup format clean
+.DEFAULT_GOAL := demo
+
+setup:
+	@tools/setup.sh
+
+# $(1): preset. Configures once; ninja configures again when it must.
+define build
+@test -f build/$(1)/build.ninja || cmake --preset $(1) > build-$(1).log 2>&1 || { cat build-$(1).log; exit 1; }
+@rm -f build-$(1).log
+@cmake --build --preset $(1)
+endef
+
+demo: setup
+	$(call build,release)
+	@$(weft) train tiny world=$(ranks) model.expert_model_parallel_size=$(ranks) runtime.trace=true
+
+test: setup
+	$(call build,release)
+	@ctest --preset release
+
+asan tsan debug: setup
+	$(call build,$@)
+	@ctest --preset $@
+
+bench: setup
+	@tools/setup.sh peers
+	$(call build,release)
+	@$(weft) bench step cpu_small --peer
+	@build/release/bin/kernels_bench
+
+soak: setup
+	$(call build,release)
+	@tests/fuzz/run.sh 120
+	@ctest --preset release --repeat until-fail:20 -R '^(tensor|comm|exec|train)$$'
+
+format:
+	@git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' | xargs clang-format -i
+
+clean:
+	@rm -rf build

@@ -1,0 +1,148 @@
+// weft bench: speed against the ceiling of the machine and against peers, in one run.
+#include <filesystem>
+
+#include "weft/base/error.h"
+#include "weft/base/text.h"
+#include "weft/cli/arguments.h"
+#include "weft/cli/command.h"
+#include "weft/cli/output.h"
+#include "weft/cli/peer.h"
+#include "weft/cli/progress.h"
+#include "weft/config/derived.h"
+#include "weft/config/validate.h"
+#include "weft/train/step_bench.h"
+
+namespace weft::cli {
+namespace {
+
+constexpr const char* kDefaultRecipe = "cpu_small";
+
+struct StepOptions {
+  RunArguments run;
+  bool peer = false;
+  int steps = 6;
+};
+
+base::Json peak_json(const train::StepBench& bench) {
+  base::Json peaks = base::Json::object();
+  for (int tag = 0; tag < tensor::kTags; ++tag) {
+    peaks[std::string(tensor::name_of(static_cast<tensor::Tag>(tag)))] =
+        bench.peak_bytes[static_cast<std::size_t>(tag)];
+  }
+  return peaks;
+}
+
+void show_json(const train::StepBench& bench, const std::optional<PeerResult>& peer) {
+  base::Json json{{"step_ms", bench.step_seconds * 1e3},
+                  {"tokens_per_second", bench.tokens_per_second},
+                  {"flops_per_second", bench.flops_per_second},
+                  {"sgemm_peak", bench.sgemm_peak},
+                  {"share_of_peak", bench.share_of_peak()},
+                  {"peak_bytes", peak_json(bench)}};
+  if (peer) {
+    json["peer"] = {{"name", peer->name},
+                    {"step_ms", peer->step_seconds * 1e3},
+                    {"tokens_per_second", peer->tokens_per_second},
+                    {"ratio", bench.tokens_per_second / peer->tokens_per_second},
+                    {"loss_difference", peer->loss_difference}};
+  }
+  print_json(json);
+}
+
+void show_text(const train::StepBench& bench,
+               const config::Config& config,
+               const std::optional<PeerResult>& peer) {
+  print_text(base::text("one rank, {} threads, {} tokens a step\n",
+                        config.runtime.threads_per_rank,
+                        config::tokens_per_step(config)));
+  print_text(base::text("step            {:10.1f} ms\n", bench.step_seconds * 1e3));
+  print_text(base::text("tokens/s        {:10.0f}\n", bench.tokens_per_second));
+  print_text(base::text("FLOP/s          {:10.2f} G  (model, {:.2f} MFLOP a token)\n",
+                        bench.flops_per_second / 1e9,
+                        config::flops_per_token(config.model) / 1e6));
+  print_text(base::text("sgemm peak      {:10.2f} G  (2048^3, same threads, same run)\n",
+                        bench.sgemm_peak / 1e9));
+  print_text(base::text("share of peak   {:10.1f} %\n", bench.share_of_peak() * 100));
+  if (peer) {
+    print_text(
+        base::text("{:<15} {:10.0f} tokens/s, {:.2f} times slower; first losses differ by {:.1e}\n",
+                   peer->name,
+                   peer->tokens_per_second,
+                   bench.tokens_per_second / peer->tokens_per_second,
+                   peer->loss_difference));
+  }
+  print_text("peak memory    ");
+  for (int tag = 0; tag < tensor::kTags; ++tag) {
+    print_text(base::text(
+        " {} {}",
+        tensor::name_of(static_cast<tensor::Tag>(tag)),
+        base::human_bytes(static_cast<double>(bench.peak_bytes[static_cast<std::size_t>(tag)]))));
+  }
+  print_text("\n");
+}
+
+int run_step(const StepOptions& options) {
+  RunArguments words = options.run;
+  const auto is_recipe = [](const std::string& word) {
+    return word.find('=') == std::string::npos;
+  };
+  if (std::ranges::none_of(words.words, is_recipe))
+    words.words.insert(words.words.begin(), kDefaultRecipe);
+  const config::Config config = resolve(words).config;
+  config::validate(config);
+  if (config::layout_of(config).world != 1) {
+    throw base::ConfigError("bench step times one rank: set world=1 and every parallel size to 1");
+  }
+  ProgressLine line;
+  std::optional<Peer> peer;
+  std::optional<PeerResult> peer_result;
+  train::StepBenchRequest request{
+      .config = config,
+      .steps = options.steps,
+      .between = {},
+      .leave_in = {},
+      .progress = [&](int done, int of) {
+        line.show(base::text("{} step {}/{}", bar(double(done) / of, 24), done, of));
+      }};
+  if (options.peer) {
+    peer.emplace(config);
+    request.leave_in = peer->folder();
+    request.between = [&] {
+      line.show("the same model in PyTorch");
+      peer->run();
+    };
+  }
+  const train::StepBench bench = train::bench_step(request);
+  line.clear();
+  if (peer) peer_result = peer->compare(bench.losses);
+  switch (options.run.format) {
+    case Format::Text:
+      show_text(bench, config, peer_result);
+      break;
+    case Format::Json:
+      show_json(bench, peer_result);
+      break;
+  }
+  return kGood;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& program, Action& chosen) {
+  CLI::App* bench =
+      program.add_subcommand("bench", "speed against the machine's ceiling and against peers");
+  bench->require_subcommand(1);
+  CLI::App* step =
+      bench->add_subcommand("step", "one training step of one rank; without a recipe, cpu_small");
+  auto options = std::make_shared<StepOptions>();
+  add_run_arguments(*step, options->run, "weft bench step cpu_small --peer");
+  step->add_flag("--peer",
+                 options->peer,
+                 "time the same model in PyTorch, in the same run (python3-torch)");
+  step->add_option("--steps", options->steps, "timed steps")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  on_chosen(*step, chosen, std::move(options), run_step);
+}
+
+}  // namespace weft::cli

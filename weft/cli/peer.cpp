@@ -1,0 +1,97 @@
+#include "weft/cli/peer.h"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "weft/base/error.h"
+#include "weft/base/file.h"
+#include "weft/base/json.h"
+#include "weft/base/text.h"
+#include "weft/cli/arguments.h"
+#include "weft/config/derived.h"
+
+namespace weft::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using base::text;
+
+// The losses of a fp32 run agree to rounding; training amplifies it a little step by step.
+constexpr double kLossTolerance = 1e-4;
+
+std::string output_of(const std::string& command) {
+  std::FILE* pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) base::throw_errno("cannot start the peer");
+  std::string all;
+  std::array<char, 4096> part{};
+  while (const std::size_t got = std::fread(part.data(), 1, part.size(), pipe))
+    all.append(part.data(), got);
+  const int status = ::pclose(pipe);
+  if (status != 0) {
+    throw base::SystemError(
+        text("the peer failed (status {}): '{}'; tools/setup.sh peers installs it",
+             status,
+             command));
+  }
+  return all;
+}
+
+fs::path make_temporary_folder() {
+  std::string pattern = (fs::temp_directory_path() / "weft-peer-XXXXXX").string();
+  if (::mkdtemp(pattern.data()) == nullptr) base::throw_errno("cannot make a temporary folder");
+  return pattern;
+}
+
+}  // namespace
+
+Peer::Peer(const config::Config& config) : config_(config), folder_(make_temporary_folder()) {
+  output_of("/usr/bin/python3 -c 'import torch'");
+}
+
+Peer::~Peer() {
+  std::error_code ignored;
+  fs::remove_all(folder_, ignored);
+}
+
+void Peer::run() {
+  const config::OptimizerConfig& optimizer = config_.optimizer;
+  const base::Json settings{{"threads", config_.runtime.threads_per_rank},
+                            {"batch", config_.train.global_batch_size},
+                            {"sequence", config_.model.seq_length},
+                            {"lr", optimizer.lr},
+                            {"betas", {optimizer.adam_beta1, optimizer.adam_beta2}},
+                            {"eps", optimizer.adam_eps},
+                            {"weight_decay", optimizer.weight_decay},
+                            {"clip_grad", optimizer.clip_grad},
+                            {"aux_loss_coeff", config_.model.moe_aux_loss_coeff}};
+  base::write_whole(folder_ / "settings.json", settings.dump());
+  const fs::path script = recipes_folder().parent_path() / "bench" / "peers" / "torch_step.py";
+  output_ = output_of(text("/usr/bin/python3 '{}' '{}'", script.string(), folder_.string()));
+}
+
+PeerResult Peer::compare(const std::vector<double>& losses) const {
+  const base::Json json = base::Json::parse(output_, nullptr, false);
+  if (json.is_discarded() || !json.contains("losses") || !json.contains("step_seconds")) {
+    throw base::SystemError(text("the peer printed no result: '{}'", output_.substr(0, 200)));
+  }
+  PeerResult result{.name = "PyTorch " + json.at("version").get<std::string>(),
+                    .step_seconds = json.at("step_seconds").get<double>()};
+  result.tokens_per_second =
+      static_cast<double>(config::tokens_per_step(config_)) / result.step_seconds;
+  const auto theirs = json.at("losses").get<std::vector<double>>();
+  for (std::size_t i = 0; i < std::min(theirs.size(), losses.size()); ++i) {
+    result.loss_difference =
+        std::max(result.loss_difference, std::abs(theirs[i] - losses[i]) / std::abs(losses[i]));
+  }
+  if (!(result.loss_difference <= kLossTolerance) || theirs.empty()) {
+    throw base::SystemError(
+        text("the peer computes another model: losses differ by {:.2e} (at most {:.0e})",
+             result.loss_difference,
+             kLossTolerance));
+  }
+  return result;
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,38 @@
+// The same model in PyTorch, run as a child process by bench/peers/torch_step.py.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "weft/config/config.h"
+
+namespace weft::cli {
+
+struct PeerResult {
+  std::string name;  // "PyTorch 1.13.1"
+  double step_seconds = 0;
+  double tokens_per_second = 0;
+  double loss_difference = 0;  // largest relative difference of the steps' losses
+};
+
+class Peer {
+ public:
+  // Makes a temporary folder for the peer's inputs. SystemError where python3 or torch is missing.
+  explicit Peer(const config::Config& config);
+  ~Peer();
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+
+  const std::filesystem::path& folder() const { return folder_; }
+  void run();
+  // SystemError where the losses differ: a bench verifies, then times.
+  PeerResult compare(const std::vector<double>& losses) const;
+
+ private:
+  const config::Config& config_;
+  std::filesystem::path folder_;
+  std::string output_;
+};
+
+}  // namespace weft::cli
