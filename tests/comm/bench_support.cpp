@@ -1,5 +1,6 @@
 #include "tests/comm/bench_support.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numeric>

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cstring>
+#include <map>
 #include <numeric>
 
 #include "tests/comm/conformance_support.h"

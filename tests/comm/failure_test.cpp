@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cmath>
+#include <map>
 #include <mutex>
 
 #include "tests/comm/failure_support.h"

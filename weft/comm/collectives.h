@@ -1,10 +1,13 @@
 // The communicator of every backend: operations as meetings of a transport and local sums.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
