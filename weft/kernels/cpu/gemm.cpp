@@ -29,6 +29,7 @@ Cut even_cut(std::int64_t total, std::int64_t size) {
 
 void cut_tiles(std::vector<Tile>& tiles, std::size_t index, const Gemm& gemm) {
   if (gemm.m == 0 || gemm.n == 0) return;
+  if (gemm.k == 0 && gemm.write == Write::Accumulate) return;  // nothing to add
   const std::int64_t k = std::max<std::int64_t>(1, gemm.k);
   std::int64_t rows = std::min(gemm.m, kTileRows);
   std::int64_t columns = std::min(gemm.n, kTileColumns);
