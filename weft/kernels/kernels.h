@@ -26,7 +26,8 @@ using tensor::Tensor;
 // threads.
 void prepare_process();
 
-// linear: y = x w^T. The router's y is fp32 whatever x and w are; so may be dy.
+// linear: y = x w^T. Each matrix is fp32 or bf16 on its own (a router's logits are fp32 whatever x
+// is).
 void linear_forward(Stream&, Tensor y_TN, Tensor x_TK, Tensor w_NK);
 void linear_dgrad(Stream&, Tensor dx_TK, Tensor dy_TN, Tensor w_NK);
 void linear_wgrad(Stream&, Tensor dw_NK, Tensor dy_TN, Tensor x_TK);
@@ -57,13 +58,14 @@ void rms_norm_dgrad(Stream&, Tensor dx_TC, Tensor dy_TC, Tensor x_TC, Tensor w_N
 void rms_norm_wgrad(Stream&, Tensor dw_N, Tensor dy_TC, Tensor x_TC, Tensor rstd_TG);
 
 // Rotary embedding, halves convention: in each head of width d, element i < d/2 pairs with i + d/2.
-// Row t has position t mod S. table_S2 holds (S, d): cosines then sines of d/2 angles. y may be x.
+// Row t has position t mod S. table_SD holds (S, d), fp32: a row is the cosines, then the sines, of
+// d/2 angles. y may be x, dx may be dy.
 void rotary_table(Stream&, Tensor table_SD, double base);
 void rotary_forward(Stream&, Tensor y_TC, Tensor x_TC, Tensor table_SD);
 void rotary_dgrad(Stream&, Tensor dx_TC, Tensor dy_TC, Tensor table_SD);
 
 // Causal grouped-query attention over sequences of S rows; T = batch * S. The masked half is not
-// computed.
+// computed. The workspace is bounded by the shapes, whatever the number of threads.
 struct AttentionShape {
   std::int64_t sequence = 0;    // S
   std::int64_t heads = 0;       // query heads
@@ -138,7 +140,7 @@ void top_k_dgrad(Stream&,
 
 // Load-balancing loss E / (k T^2) * sum_e (sum_t s_te) c_e with s the softmax over all experts and
 // c the rows of each expert (counts_E, int64). loss_1 is fp32, without coefficient. dgrad assigns
-// scale * d.
+// scale * d, the counts being constants. Without tokens these losses are 0.
 void balance_loss_forward(Stream&,
                           Tensor loss_1,
                           Tensor logits_TE,

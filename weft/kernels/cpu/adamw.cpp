@@ -81,7 +81,7 @@ void adamw(Stream& stream,
       update(w + at, m + at, v + at, g + at, range.size(), factors);
       if (rounded == nullptr) return;
 #pragma omp simd
-      for (std::int64_t i = range.begin; i < range.end; ++i) rounded[i] = BFloat16(w[i]);
+      for (std::int64_t i = range.begin; i < range.end; ++i) store(rounded[i], w[i]);
     });
   });
 }

@@ -24,6 +24,15 @@ std::int64_t check_label(std::int32_t label, std::int64_t vocabulary) {
   return label;
 }
 
+// scale * (softmax - one hot); dx may be x.
+template <typename T>
+void dgrad_row(T* dx, const float* x, std::int64_t n, std::int64_t label, float lse, float scale) {
+  const float at_label = scale * (exp_f32(x[label] - lse) - 1.0f);
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) store(dx[i], scale * exp_f32(x[i] - lse));
+  store(dx[label], at_label);
+}
+
 }  // namespace
 
 void cross_entropy_forward(Stream& stream, Tensor loss, Tensor lse, Tensor logits, Tensor labels) {
@@ -61,19 +70,11 @@ void cross_entropy_dgrad(Stream& stream,
       parallel(workers, cut_rows(from.rows, from.columns), [&](Range rows) {
         for (std::int64_t t = rows.begin; t < rows.end; ++t) {
           const std::int64_t label = check_label(label_of[t], from.columns);
-          const float* x = from.row(t);
-          T* dx = to.row(t);
           if (label < 0) {
-            std::fill_n(dx, to.columns, T(0.0f));
-            continue;
+            std::fill_n(to.row(t), to.columns, T(0.0f));
+          } else {
+            dgrad_row(to.row(t), from.row(t), to.columns, label, lses[t], scale);
           }
-          const float shift = lses[t];
-          const float at_label = scale * (exp_f32(x[label] - shift) - 1.0f);
-#pragma omp simd
-          for (std::int64_t v = 0; v < to.columns; ++v) {
-            store(dx[v], scale * exp_f32(x[v] - shift));
-          }
-          store(dx[label], at_label);
         }
       });
     });

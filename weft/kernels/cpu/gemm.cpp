@@ -29,6 +29,7 @@ Cut even_cut(std::int64_t total, std::int64_t size) {
 
 void cut_tiles(std::vector<Tile>& tiles, std::size_t index, const Gemm& gemm) {
   if (gemm.m == 0 || gemm.n == 0) return;
+  if (gemm.k == 0 && gemm.write == Write::Accumulate) return;  // nothing to add
   const std::int64_t k = std::max<std::int64_t>(1, gemm.k);
   std::int64_t rows = std::min(gemm.m, kTileRows);
   std::int64_t columns = std::min(gemm.n, kTileColumns);
@@ -72,6 +73,11 @@ Factor fp32_block(const Operand& x, Range rows, Range columns, Scratch& scratch)
   return {to, columns.size(), x.transpose};
 }
 
+void round_row(BFloat16* to, const float* from, std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) store(to[i], from[i]);
+}
+
 void run_tile(const Gemm& gemm, const Range& rows, const Range& columns) {
   Scratch scratch;
   const Factor a = fp32_block(gemm.a, rows, {0, gemm.k}, scratch);
@@ -87,10 +93,7 @@ void run_tile(const Gemm& gemm, const Range& rows, const Range& columns) {
   float* wide = scratch.take(m * n);
   sgemm(m, n, gemm.k, 1, a, b, {wide, n, 0});
   auto* c = reinterpret_cast<BFloat16*>(gemm.c) + offset;
-  for (std::int64_t i = 0; i < m; ++i) {
-#pragma omp simd
-    for (std::int64_t j = 0; j < n; ++j) c[i * gemm.c_stride + j] = BFloat16(wide[i * n + j]);
-  }
+  for (std::int64_t i = 0; i < m; ++i) round_row(c + i * gemm.c_stride, wide + i * n, n);
 }
 
 }  // namespace

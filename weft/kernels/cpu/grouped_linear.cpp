@@ -98,17 +98,14 @@ void grouped_linear_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Rows r
   std::vector<Gemm> gemms;
   std::int64_t row = 0, expert = 0;
   for (const std::int64_t m : rows_E) {
-    // An expert without rows has nothing to add.
-    if (m > 0) {
-      gemms.push_back({.m = n,
-                       .n = k,
-                       .k = m,
-                       .a = a.rows_from(row),
-                       .b = b.rows_from(row),
-                       .c = c + expert * n * k * tensor::size_of(DType::F32),
-                       .c_stride = k,
-                       .write = Write::Accumulate});
-    }
+    gemms.push_back({.m = n,
+                     .n = k,
+                     .k = m,
+                     .a = a.rows_from(row),
+                     .b = b.rows_from(row),
+                     .c = c + expert * n * k * tensor::size_of(DType::F32),
+                     .c_stride = k,
+                     .write = Write::Accumulate});
     row += m;
     ++expert;
   }

@@ -50,6 +50,12 @@ void add_row(float* sum, const T* x, std::int64_t n) {
   for (std::int64_t c = 0; c < n; ++c) sum[c] += load(x[c]);
 }
 
+template <typename T>
+void store_row(T* y, const float* sum, std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t c = 0; c < n; ++c) store(y[c], sum[c]);
+}
+
 // The sum of the rows of x named by `index`, in short runs of columns that stay in registers and
 // the first cache.
 template <typename T>
@@ -62,8 +68,7 @@ void sum_named_rows(T* y, const Matrix<T>& x, const std::int32_t* index, std::in
     for (std::int64_t j = 0; j < k; ++j) {
       add_row(sum, x.row(check_index(index[j], x.rows)) + begin, n);
     }
-#pragma omp simd
-    for (std::int64_t c = 0; c < n; ++c) store(y[begin + c], sum[c]);
+    store_row(y + begin, sum, n);
   }
 }
 

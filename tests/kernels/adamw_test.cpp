@@ -1,0 +1,96 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "weft/base/random.h"
+#include "weft/kernels/kernels.h"
+
+namespace weft::kernels {
+namespace {
+
+using tensor::BFloat16;
+using tensor::DType;
+using tensor::Tag;
+
+constexpr std::int64_t kSize = 40001;
+
+const AdamW kOptions{.learning_rate = 0.01f,
+                     .beta1 = 0.9f,
+                     .beta2 = 0.95f,
+                     .epsilon = 1e-8f,
+                     .weight_decay = 0.1f,
+                     .gradient_scale = 0.5f,
+                     .step = 1};
+
+float gradient(int step, std::int64_t i) {
+  return static_cast<float>(base::normal(static_cast<std::uint64_t>(step), std::uint64_t(i)));
+}
+
+// State of one run of three steps.
+struct Steps {
+  explicit Steps(int threads)
+      : stream(tensor::make_cpu_stream("s", threads, tensor::StreamMode::Inline)) {}
+
+  void steps(const Tensor& weights, const AdamW& options) {
+    for (std::int64_t i = 0; i < kSize; ++i) {
+      w.host<float>()[i] = gradient(0, i);
+      m.host<float>()[i] = v.host<float>()[i] = 0;
+    }
+    for (int step = 1; step <= 3; ++step) {
+      for (std::int64_t i = 0; i < kSize; ++i) g.host<float>()[i] = gradient(step, i);
+      AdamW now = options;
+      now.step = step;
+      adamw(*stream, weights, w, m, v, g, now);
+    }
+  }
+
+  std::unique_ptr<Stream> stream;
+  Pool pool;
+  Tensor w{pool, DType::F32, {kSize}, Tag::Weights}, m{pool, DType::F32, {kSize}, Tag::Optimizer};
+  Tensor v{pool, DType::F32, {kSize}, Tag::Optimizer}, g{pool, DType::F32, {kSize}, Tag::Gradients};
+};
+
+TEST(AdamW, ThreeStepsMatchDoublePrecision) {
+  Steps run(2);
+  run.steps(run.w, kOptions);
+  for (std::int64_t i = 0; i < kSize; i += 97) {
+    double w = double(gradient(0, i)), m = 0, v = 0;
+    for (int step = 1; step <= 3; ++step) {
+      const double g = 0.5 * double(gradient(step, i)), b1 = double(0.9f), b2 = double(0.95f);
+      m = b1 * m + (1 - b1) * g;
+      v = b2 * v + (1 - b2) * g * g;
+      const double mean = m / (1 - std::pow(b1, step)), square = v / (1 - std::pow(b2, step));
+      w -= double(0.01f) * (mean / (std::sqrt(square) + double(1e-8f)) + double(0.1f) * w);
+    }
+    ASSERT_NEAR(double(run.w.host<float>()[i]), w, 1e-6);
+    ASSERT_NEAR(double(run.m.host<float>()[i]), m, 1e-6);
+    ASSERT_NEAR(double(run.v.host<float>()[i]), v, 1e-6);
+  }
+}
+
+TEST(AdamW, LeavesAZeroGradient) {
+  Steps run(1);
+  run.steps(run.w, kOptions);
+  for (std::int64_t i = 0; i < kSize; ++i) ASSERT_EQ(run.g.host<float>()[i], 0);
+}
+
+TEST(AdamW, Bf16WeightsAreTheRoundedMaster) {
+  Steps run(2);
+  const Tensor weights(run.pool, DType::BF16, {kSize}, Tag::Weights);
+  run.steps(weights, kOptions);
+  for (std::int64_t i = 0; i < kSize; ++i) {
+    ASSERT_EQ(weights.host<BFloat16>()[i].bits, BFloat16(run.w.host<float>()[i]).bits);
+  }
+}
+
+TEST(AdamW, TheThreadCountChangesNoBit) {
+  Steps one(1), three(3);
+  one.steps(one.w, kOptions);
+  three.steps(three.w, kOptions);
+  for (std::int64_t i = 0; i < kSize; ++i) {
+    ASSERT_EQ(one.w.host<float>()[i], three.w.host<float>()[i]);
+  }
+}
+
+}  // namespace
+}  // namespace weft::kernels

@@ -1,0 +1,97 @@
+// The conformance table: every operation is held against double precision on every shape that
+// could hurt it. An operation's file names its cases with INSTANTIATE_TEST_SUITE_P(Operation,
+// Conformance, ...); what is checked of each is in conformance_test.cpp.
+//
+// Gradients are never derived twice: what a dgrad or wgrad should be is a finite difference of the
+// double-precision forward.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "weft/kernels/kernels.h"
+#include "weft/tensor/tensor.h"
+
+namespace weft::kernels {
+
+using tensor::DType;
+using tensor::Shape;
+
+using Values = std::vector<double>;
+
+enum class Role { Input, Output, Sum };  // Sum: the operation accumulates into it
+enum class Rows { Contiguous, MayBeStrided };
+
+struct Argument {
+  std::string name;
+  DType dtype = DType::F32;
+  Shape shape;
+  Role role = Role::Input;
+  Values values;  // as the dtype holds them
+  Rows rows = Rows::Contiguous;
+};
+
+// What an argument should be afterwards (for a Sum: what one call adds to it).
+struct Expected {
+  std::size_t argument = 0;
+  std::vector<std::size_t> elements;
+  Values values;
+  double tolerance = 0;  // of the largest magnitude
+};
+
+struct Case {
+  std::string name;  // letters, digits and underscores
+  std::vector<Argument> arguments;
+  std::function<void(Stream&, Pool&, const std::vector<Tensor>&)> run;
+  std::function<std::vector<Expected>(const std::vector<Argument>&)> expect;
+};
+
+void PrintTo(const Case& test, std::ostream* out);  // its name, for googletest
+
+class Conformance : public testing::TestWithParam<Case> {};
+std::string case_name(const testing::TestParamInfo<Case>& info);
+
+// Normal draws, the same for the same seed.
+Values draw(std::uint64_t seed, const Shape& shape, double deviation = 1);
+Values rounded(Values values, DType dtype);
+
+Argument input(std::string name, DType dtype, Shape shape, Values values);
+Argument output(std::string name, DType dtype, Shape shape);
+Argument sum_into(std::string name, Shape shape);
+// The same argument, a block of columns in one of the runs.
+Argument strided(Argument argument);
+
+Expected whole(std::size_t argument, Values values, double tolerance);
+// The gradient of `loss` at `at`, expected in `argument`: central differences on at most `samples`
+// of its elements.
+Expected finite_difference(std::size_t argument,
+                           const Values& at,
+                           const std::function<double(const Values&)>& loss,
+                           double tolerance,
+                           std::size_t samples = 24);
+
+double dot(const Values& a, const Values& b);
+double tolerance_of(DType dtype);  // of a result that is stored so
+std::string name_of_case(const std::string& prefix, DType dtype, const Shape& shape);
+
+// Tensors of a case, in memory of their own.
+class Arena {
+ public:
+  Arena(const Case& test, int threads, Rows rows);
+  void run();
+  const std::vector<Tensor>& tensors() const { return tensors_; }
+  Values read(std::size_t argument) const;
+  std::vector<std::byte> bytes(std::size_t argument) const;  // of its rows
+  bool surroundings_untouched() const;                       // of strided arguments
+
+ private:
+  const Case& test_;
+  Pool pool_;
+  std::unique_ptr<Stream> stream_;
+  std::vector<Tensor> tensors_, wide_;
+};
+
+}  // namespace weft::kernels

@@ -1,0 +1,92 @@
+#include "tests/kernels/conformance_support.h"
+#include "weft/base/text.h"
+
+namespace weft::kernels {
+namespace {
+
+struct Sizes {
+  std::string name;
+  std::vector<std::int64_t> rows;
+  std::int64_t n, k;
+
+  std::int64_t total() const {
+    std::int64_t sum = 0;
+    for (const std::int64_t r : rows) sum += r;
+    return sum;
+  }
+  std::int64_t experts() const { return static_cast<std::int64_t>(rows.size()); }
+};
+
+Values reference(const Sizes& s, const Values& x, const Values& w) {
+  Values y;
+  std::int64_t row = 0;
+  for (std::int64_t e = 0; e < s.experts(); ++e) {
+    for (std::int64_t r = 0; r < s.rows[std::size_t(e)]; ++r, ++row) {
+      for (std::int64_t n = 0; n < s.n; ++n) {
+        double sum = 0;
+        for (std::int64_t k = 0; k < s.k; ++k) {
+          sum += x[std::size_t(row * s.k + k)] * w[std::size_t((e * s.n + n) * s.k + k)];
+        }
+        y.push_back(sum);
+      }
+    }
+  }
+  return y;
+}
+
+void add_cases(std::vector<Case>& cases, const Sizes& s, DType dtype) {
+  const Shape ys{s.total(), s.n}, xs{s.total(), s.k}, ws{s.experts(), s.n, s.k};
+  const auto name = [&](const char* op) {
+    return base::text("{}_{}_{}", op, s.name, tensor::name_of(dtype));
+  };
+  const Argument x = input("x", dtype, xs, draw(1, xs)), w = input("w", dtype, ws, draw(2, ws));
+  const Argument dy = input("dy", dtype, ys, draw(3, ys));
+  cases.push_back({name("forward"),
+                   {output("y", dtype, ys), x, w},
+                   [=](Stream& stream, Pool&, const std::vector<Tensor>& a) {
+                     grouped_linear_forward(stream, a[0], a[1], a[2], s.rows);
+                   },
+                   [=](const std::vector<Argument>&) {
+                     return std::vector{
+                         whole(0, reference(s, x.values, w.values), tolerance_of(dtype))};
+                   }});
+  cases.push_back({name("dgrad"),
+                   {output("dx", dtype, xs), dy, w},
+                   [=](Stream& stream, Pool&, const std::vector<Tensor>& a) {
+                     grouped_linear_dgrad(stream, a[0], a[1], a[2], s.rows);
+                   },
+                   [=](const std::vector<Argument>&) {
+                     const auto loss = [&](const Values& at) {
+                       return dot(dy.values, reference(s, at, w.values));
+                     };
+                     return std::vector{finite_difference(0, x.values, loss, tolerance_of(dtype))};
+                   }});
+  cases.push_back({name("wgrad"),
+                   {sum_into("dw", ws), dy, x},
+                   [=](Stream& stream, Pool&, const std::vector<Tensor>& a) {
+                     grouped_linear_wgrad(stream, a[0], a[1], a[2], s.rows);
+                   },
+                   [=](const std::vector<Argument>&) {
+                     const auto loss = [&](const Values& at) {
+                       return dot(dy.values, reference(s, x.values, at));
+                     };
+                     return std::vector{
+                         finite_difference(0, w.values, loss, tolerance_of(DType::F32))};
+                   }});
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const DType dtype : {DType::F32, DType::BF16}) {
+    add_cases(all, {"uneven", {3, 0, 7, 1}, 5, 6}, dtype);
+    add_cases(all, {"all_to_one", {0, 0, 300, 0}, 33, 17}, dtype);
+    add_cases(all, {"no_rows", {0, 0}, 4, 3}, dtype);
+    add_cases(all, {"one_row", {0, 1}, 1, 1}, dtype);
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(GroupedLinear, Conformance, testing::ValuesIn(cases()), case_name);
+
+}  // namespace
+}  // namespace weft::kernels

@@ -1,0 +1,153 @@
+#include "tests/kernels/conformance_support.h"
+#include "weft/base/error.h"
+#include "weft/base/text.h"
+
+namespace weft::kernels {
+namespace {
+
+Values indices(std::int64_t count, std::int64_t below) {
+  Values index;
+  for (std::int64_t i = 0; i < count; ++i) index.push_back(double(i * 31 % below));
+  return index;
+}
+
+void add_gather(std::vector<Case>& cases,
+                std::int64_t r,
+                std::int64_t t,
+                std::int64_t d,
+                DType dtype) {
+  const Shape ys{r, d}, xs{t, d};
+  const Argument x = strided(input("x", dtype, xs, draw(1, xs, 50)));
+  const Argument index = input("index", DType::I32, {r}, indices(r, t));
+  cases.push_back({name_of_case("gather_rows", dtype, {r, t, d}),
+                   {strided(output("y", dtype, ys)), x, index},
+                   [](Stream& stream, Pool&, const std::vector<Tensor>& a) {
+                     gather_rows(stream, a[0], a[1], a[2]);
+                   },
+                   [=](const std::vector<Argument>&) {
+                     Values want;
+                     for (const double i : index.values) {
+                       for (std::int64_t c = 0; c < d; ++c) {
+                         want.push_back(x.values[std::size_t(std::int64_t(i) * d + c)]);
+                       }
+                     }
+                     return std::vector{whole(0, want, 0)};
+                   }});
+}
+
+void add_sum(std::vector<Case>& cases,
+             std::int64_t t,
+             std::int64_t k,
+             std::int64_t r,
+             std::int64_t d,
+             DType dtype) {
+  const Shape ys{t, d}, xs{r, d};
+  const Argument x = strided(input("x", dtype, xs, draw(1, xs)));
+  const Argument index = strided(input("index", DType::I32, {t, k}, indices(t * k, r)));
+  cases.push_back({name_of_case("sum_rows", dtype, {t, k, r, d}),
+                   {strided(output("y", dtype, ys)), x, index},
+                   [](Stream& stream, Pool&, const std::vector<Tensor>& a) {
+                     sum_rows(stream, a[0], a[1], a[2]);
+                   },
+                   [=](const std::vector<Argument>&) {
+                     Values want(std::size_t(t * d));
+                     for (std::size_t i = 0; i < index.values.size(); ++i) {
+                       for (std::size_t c = 0; c < std::size_t(d); ++c) {
+                         want[i / std::size_t(k) * std::size_t(d) + c] +=
+                             x.values[std::size_t(index.values[i]) * std::size_t(d) + c];
+                       }
+                     }
+                     return std::vector{whole(0, want, tolerance_of(dtype))};
+                   }});
+}
+
+void add_sort(std::vector<Case>& cases,
+              const char* name,
+              std::int64_t t,
+              std::int64_t k,
+              std::int64_t e,
+              const Values& experts) {
+  const std::int64_t r = t * k;
+  cases.push_back({base::text("sort_by_expert_{}", name),
+                   {output("row", DType::I32, {t, k}),
+                    output("slot", DType::I32, {r}),
+                    output("token", DType::I32, {r}),
+                    output("counts", DType::I64, {e}),
+                    input("experts", DType::I32, {t, k}, experts)},
+                   [](Stream& stream, Pool&, const std::vector<Tensor>& a) {
+                     sort_by_expert(stream, a[0], a[1], a[2], a[3], a[4]);
+                   },
+                   [=](const std::vector<Argument>&) {
+                     Values row(std::size_t(r), 0.0), slot, token, counts(std::size_t(e), 0.0);
+                     for (std::int64_t expert = 0; expert < e; ++expert) {
+                       for (std::size_t s = 0; s < std::size_t(r); ++s) {
+                         if (experts[s] != double(expert)) continue;
+                         row[s] = double(slot.size());
+                         slot.push_back(double(s));
+                         token.push_back(double(s / std::size_t(k)));
+                         counts[std::size_t(expert)] += 1;
+                       }
+                     }
+                     return std::vector{whole(0, row, 0),
+                                        whole(1, slot, 0),
+                                        whole(2, token, 0),
+                                        whole(3, counts, 0)};
+                   }});
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const DType dtype : {DType::F32, DType::BF16, DType::I32}) {
+    add_gather(all, 0, 3, 4, dtype);
+    add_gather(all, 5, 3, 7, dtype);
+    add_gather(all, 300, 40, 300, dtype);
+  }
+  for (const DType dtype : {DType::F32, DType::BF16}) {
+    add_sum(all, 0, 2, 4, 5, dtype);
+    add_sum(all, 1, 1, 1, 1, dtype);
+    add_sum(all, 6, 3, 9, 7, dtype);
+    add_sum(all, 60, 4, 100, 300, dtype);
+  }
+  add_sort(all, "uneven", 4, 2, 5, {0, 3, 1, 3, 0, 3, 0, 1});
+  add_sort(all, "all_to_one", 3, 1, 4, {2, 2, 2});
+  add_sort(all, "no_tokens", 0, 2, 3, {});
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, Conformance, testing::ValuesIn(cases()), case_name);
+
+TEST(Rows, BlocksOfRowsAreCopied) {
+  Pool pool;
+  const auto stream = tensor::make_cpu_stream("s", 2, tensor::StreamMode::Inline);
+  const Tensor x(pool, DType::F32, {6, 2}, tensor::Tag::Activations);
+  const Tensor wide(pool, DType::F32, {6, 4}, tensor::Tag::Activations);
+  const Tensor y = wide.columns(1, 2);
+  for (int i = 0; i < 12; ++i) x.host<float>()[i] = float(i);
+  for (int i = 0; i < 24; ++i) wide.host<float>()[i] = -1;
+  copy_rows(*stream, y, x, std::vector<RowBlock>{{4, 0, 2}, {0, 3, 1}, {2, 2, 0}});
+  const float* got = wide.host<float>();
+  EXPECT_EQ((Values(got, got + 8)), (Values{-1, 8, 9, -1, -1, 10, 11, -1}));
+  EXPECT_EQ((Values(got + 8, got + 16)), (Values{-1, -1, -1, -1, -1, 0, 1, -1}));
+  EXPECT_THROW(copy_rows(*stream, y, x, std::vector<RowBlock>{{5, 0, 2}}), base::InternalError);
+}
+
+TEST(Rows, VectorsHaveRowsOfOneElement) {
+  Pool pool;
+  const auto stream = tensor::make_cpu_stream("s", 1, tensor::StreamMode::Inline);
+  const Tensor x(pool, DType::I64, {4}, tensor::Tag::Activations);
+  const Tensor y(pool, DType::I64, {4}, tensor::Tag::Activations);
+  const Tensor index(pool, DType::I32, {4}, tensor::Tag::Activations);
+  for (int i = 0; i < 4; ++i) {
+    x.host<std::int64_t>()[i] = 10 * i;
+    index.host<std::int32_t>()[i] = 3 - i;
+  }
+  gather_rows(*stream, y, x, index);
+  EXPECT_EQ(y.host<std::int64_t>()[0], 30);
+  copy_rows(*stream, y, x, std::vector<RowBlock>{{1, 0, 3}});
+  EXPECT_EQ(y.host<std::int64_t>()[0], 10);
+  index.host<std::int32_t>()[0] = 4;
+  EXPECT_THROW(gather_rows(*stream, y, x, index), base::InternalError);
+}
+
+}  // namespace
+}  // namespace weft::kernels
