@@ -6,6 +6,8 @@
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/cli/command.h"
+#include "weft/cli/output.h"
+#include "weft/train/launch.h"
 
 namespace weft::cli {
 namespace {
@@ -18,7 +20,7 @@ void add_commands(CLI::App& program, Action& chosen) {
 
 int fail(ExitCode code, const std::string& what) {
   std::cout.flush();
-  std::cerr << "error: " << what << '\n';
+  print_error(what);
   return code;
 }
 
@@ -41,6 +43,8 @@ int act(const Action& chosen) {
     return code;
   } catch (const base::ConfigError& error) {
     return fail_all(error.complaints());
+  } catch (const train::ReportedError& error) {
+    return error.cause() == train::ReportedError::Cause::Input ? kWrongInput : kFailed;
   } catch (const base::InternalError& error) {
     return fail(kFailed, std::string("a bug in weft: ") + error.what());
   } catch (const std::exception& error) {

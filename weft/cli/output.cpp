@@ -11,4 +11,6 @@ void print_json(const base::Json& json) {
   std::cout << json.dump(-1, ' ', false, base::Json::error_handler_t::replace) << '\n';
 }
 
+void print_error(const std::string& what) { std::cerr << "error: " << what << '\n'; }
+
 }  // namespace weft::cli

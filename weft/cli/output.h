@@ -9,5 +9,7 @@ namespace weft::cli {
 
 void print_text(std::string_view text);
 void print_json(const base::Json& json);
+// "error: ..." on standard error.
+void print_error(const std::string& what);
 
 }  // namespace weft::cli

@@ -109,7 +109,8 @@ int run_train(const RunArguments& arguments) {
        .name = recipe,
        .stop = &catch_interrupts(),
        .log = say,
-       .progress = [&](const train::StepRecord& record) { line.show(progress_text(record)); }});
+       .progress = [&](const train::StepRecord& record) { line.show(progress_text(record)); },
+       .report = print_error});
   line.clear();
   if (!result.is_rank_zero) return kGood;
   switch (arguments.format) {

@@ -54,7 +54,8 @@ int run_verify(const VerifyOptions& options) {
   const checkpoint::ReferenceRun reference(options.folder, model.huggingface_config());
   const config::Config config = train::reference_config(wanted, model, reference);
   config::validate(config);
-  const std::vector<train::Check> checks = train::check_reference(config, model, reference);
+  const std::vector<train::Check> checks =
+      train::check_reference(config, model, reference, print_error);
   if (checks.empty()) return kGood;  // this process holds no rank that reports
   const bool pass = std::ranges::all_of(checks, &train::Check::pass);
   switch (options.format) {

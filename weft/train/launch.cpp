@@ -4,16 +4,33 @@
 #include "weft/kernels/kernels.h"
 
 namespace weft::train {
+namespace {
 
-void launch(const config::Config& config, const comm::RankFunction& function) {
+void run_reporting(const comm::LaunchOptions& options, const comm::RankFunction& function) {
+  try {
+    comm::run_mpi(options, function);
+  } catch (const base::ConfigError&) {
+    throw ReportedError(ReportedError::Cause::Input);
+  } catch (const std::exception&) {
+    throw ReportedError(ReportedError::Cause::Run);
+  }
+}
+
+}  // namespace
+
+void launch(const config::Config& config,
+            const Report& report,
+            const comm::RankFunction& function) {
   kernels::prepare_process();
-  const comm::LaunchOptions options{.world = static_cast<int>(config::layout_of(config).world),
-                                    .timeout_seconds = config.runtime.timeout_seconds};
+  comm::LaunchOptions options{.world = static_cast<int>(config::layout_of(config).world),
+                              .timeout_seconds = config.runtime.timeout_seconds};
   switch (config.runtime.backend) {
     case config::CommBackend::Threads:
       return comm::run_threads(options, function);
     case config::CommBackend::Mpi:
-      return comm::run_mpi(options, function);
+      if (!comm::has_mpi()) return comm::run_mpi(options, function);  // throws that there is none
+      options.report = report;
+      return run_reporting(options, function);
     case config::CommBackend::Fake:
       return comm::run_fake(options, function);
   }

@@ -1,13 +1,33 @@
 // Starts the ranks of a run on the backend its config names.
 #pragma once
 
+#include <exception>
+#include <functional>
+#include <string>
+
 #include "weft/comm/launch.h"
 #include "weft/config/config.h"
 
 namespace weft::train {
 
+using Report = std::function<void(const std::string& error)>;
+
+// Thrown in place of an error that `report` has been called with already.
+class ReportedError : public std::exception {
+ public:
+  enum class Cause { Input, Run };
+  explicit ReportedError(Cause cause) : cause_(cause) {}
+  Cause cause() const { return cause_; }
+  const char* what() const noexcept override { return "an error that has been reported"; }
+
+ private:
+  Cause cause_;
+};
+
 // Sets the process up (BLAS on one thread) and runs `function` on every rank; see comm/launch.h for
-// how failures come back.
-void launch(const config::Config& config, const comm::RankFunction& function);
+// how failures come back. Under MPI a rank that fails calls `report` before any rank leaves (the
+// launcher may end a rank that waits with it) and throws ReportedError; otherwise the error itself
+// is thrown.
+void launch(const config::Config& config, const Report& report, const comm::RankFunction& function);
 
 }  // namespace weft::train

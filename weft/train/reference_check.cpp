@@ -170,9 +170,10 @@ config::Config reference_config(const config::Config& base,
 
 std::vector<Check> check_reference(const config::Config& config,
                                    const checkpoint::HuggingFaceModel& model,
-                                   const checkpoint::ReferenceRun& reference) {
+                                   const checkpoint::ReferenceRun& reference,
+                                   const Report& report) {
   std::vector<Check> result;
-  launch(config, [&](comm::Endpoint& endpoint) {
+  launch(config, report, [&](comm::Endpoint& endpoint) {
     Engine engine(config, endpoint);
     comm::poison_on_error(endpoint, [&] {
       load_weights(engine, model);

@@ -9,6 +9,7 @@
 #include "weft/checkpoint/huggingface.h"
 #include "weft/checkpoint/reference_run.h"
 #include "weft/config/config.h"
+#include "weft/train/launch.h"
 
 namespace weft::train {
 
@@ -28,6 +29,7 @@ config::Config reference_config(const config::Config& base,
 // Runs on the ranks of config.runtime. Empty in a process that does not hold rank 0.
 std::vector<Check> check_reference(const config::Config& config,
                                    const checkpoint::HuggingFaceModel& model,
-                                   const checkpoint::ReferenceRun& reference);
+                                   const checkpoint::ReferenceRun& reference,
+                                   const Report& report);
 
 }  // namespace weft::train

@@ -140,7 +140,7 @@ class Bench {
 
 StepBench bench_step(const StepBenchRequest& request) {
   StepBench result;
-  launch(request.config, [&](comm::Endpoint& endpoint) {
+  launch(request.config, {}, [&](comm::Endpoint& endpoint) {
     Engine engine(request.config, endpoint);
     comm::poison_on_error(endpoint, [&] { result = Bench(request, engine).run(); });
   });

@@ -211,7 +211,7 @@ TrainResult train(const TrainRequest& request) {
   }
   if (!config.checkpoint.save_hf.empty()) huggingface_config_for(config.model);
   Shared shared;
-  launch(config, [&](comm::Endpoint& endpoint) {
+  launch(config, request.report, [&](comm::Endpoint& endpoint) {
     Engine engine(config, endpoint);
     comm::poison_on_error(endpoint, [&] {
       if (start) load_weights(engine, *start);

@@ -21,6 +21,7 @@ struct TrainRequest {
   // What rank 0 has to say while the run goes on; called on its thread.
   std::function<void(const std::string& line)> log;
   std::function<void(const StepRecord& record)> progress;
+  std::function<void(const std::string& error)> report;  // see launch.h
 };
 
 struct TrainResult {
