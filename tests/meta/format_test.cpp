@@ -1,0 +1,66 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "tests/meta/repository_support.h"
+#include "tests/meta/shell_support.h"
+#include "weft/base/file.h"
+#include "weft/base/text.h"
+
+namespace weft::meta {
+namespace {
+
+// The clang-format whose opinion counts (others break lines differently). Empty: there is none.
+std::string find_formatter() {
+  for (const char* name : {"clang-format-14", "clang-format"}) {
+    const Ran version = shell(std::string(name) + " --version");
+    if (version.code == 0 && version.said.find("version 14.") != std::string::npos) return name;
+  }
+  return {};
+}
+
+constexpr const char* kSkipped =
+    "SKIPPED: no clang-format 14 in PATH, so formatting was NOT checked (Debian: clang-format-14)";
+
+// What the formatter would change in these files; empty: nothing.
+std::string format_complaints(const std::string& formatter, const std::string& paths) {
+  const Ran ran =
+      shell("cd '" WEFT_SOURCE_DIR "' && " + formatter +
+            " --style=file:'" WEFT_SOURCE_DIR "/.clang-format' --dry-run -Werror " + paths);
+  return ran.code == 0 ? std::string() : ran.said;
+}
+
+std::string complaints_about_text(const std::string& formatter, const std::string& text) {
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / base::text("weft_format_{}.cpp", ::getpid());
+  base::write_whole(file, text);
+  const std::string complaints = format_complaints(formatter, base::text("'{}'", file.string()));
+  std::filesystem::remove(file);
+  return complaints;
+}
+
+TEST(Format, ABadlyFormattedTextIsRejected) {
+  const std::string formatter = find_formatter();
+  if (formatter.empty()) GTEST_SKIP() << kSkipped;
+  EXPECT_EQ(complaints_about_text(formatter, "int f(int a) { return a; }\n"), "");
+  EXPECT_NE(complaints_about_text(formatter, "int f( int a ){return a;}\n"), "");
+}
+
+TEST(Format, EverySourceIsFormatted) {
+  const std::string formatter = find_formatter();
+  if (formatter.empty()) GTEST_SKIP() << kSkipped;
+  std::string paths;
+  std::size_t count = 0;
+  for (const char* folder : {"weft", "tests", "bench"}) {
+    for (const TextFile& file : files_below(folder, {".h", ".cpp", ".cu", ".cuh"})) {
+      paths += " '" + file.path + "'";
+      ++count;
+    }
+  }
+  ASSERT_GT(count, 200u);
+  EXPECT_EQ(format_complaints(formatter, paths), "") << "make format";
+}
+
+}  // namespace
+}  // namespace weft::meta

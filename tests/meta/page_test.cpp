@@ -1,0 +1,136 @@
+#include <gtest/gtest.h>
+
+#include "tests/meta/page_support.h"
+#include "tests/meta/shell_support.h"
+#include "weft/base/error.h"
+#include "weft/base/file.h"
+#include "weft/config/derived.h"
+#include "weft/config/recipe.h"
+#include "weft/config/validate.h"
+#include "weft/grid/grid.h"
+
+namespace weft::meta {
+namespace {
+
+std::vector<Page> pages() {
+  std::vector<Page> all;
+  for (const TextFile& file : files_below("docs", {".md"})) all.push_back(parse_page(file));
+  all.push_back(
+      parse_page({.path = "README.md", .text = base::read_text(WEFT_SOURCE_DIR "/README.md")}));
+  return all;
+}
+
+Page page_of(const std::string& text) { return parse_page({.path = "docs/a.md", .text = text}); }
+
+bool one_file(std::string_view path) { return path == "weft/base/text.h" || path == "docs/b.md"; }
+
+// A command that runs a config needs one that validates; the others need keys and values that
+// exist.
+std::string judge_run(const std::string& command, const std::vector<std::string>& words) {
+  std::optional<std::filesystem::path> recipe;
+  std::vector<std::string> overrides;
+  try {
+    for (const std::string& word : words) {
+      if (word.find('=') != std::string::npos) {
+        overrides.push_back(word);
+      } else {
+        recipe = config::find_recipe(WEFT_SOURCE_DIR "/recipes", word);
+      }
+    }
+    const config::Config config = config::resolve(recipe, overrides);
+    if (command == "train" || command == "bench") config::validate(config);
+    if (command == "grid") grid::Grid(config::layout_of(config));
+  } catch (const base::ConfigError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+std::set<std::string> program_commands() {
+  return listed_commands(shell("'" WEFT_BINARY "' --help").said);
+}
+
+TEST(Page, FencesSpansAndLinksAreToldApart) {
+  const Page page = page_of("see `a b` and [c](d.md)\n```sh\nmake x  # `no`\n```\n");
+  EXPECT_EQ(page.spans, std::vector<std::string>{"a b"});
+  EXPECT_EQ(page.links, std::vector<std::string>{"d.md"});
+  ASSERT_EQ(page.fences.size(), 1u);
+  EXPECT_EQ(page.fences[0].kind, "sh");
+  EXPECT_EQ(page.commands(), (std::vector<std::string>{"a b", "make x"}));
+}
+
+TEST(Page, AMissingPathIsNamed) {
+  for (const char* text : {"`weft/base/gone.h`",
+                           "`gone.h`",
+                           "[b](gone.md)",
+                           "`tools/`",
+                           "```sh\ntools/gone.sh -n 2\n```"}) {
+    EXPECT_EQ(path_complaints(page_of(text), one_file).size(), 1u) << text;
+  }
+}
+
+TEST(Page, PathsFromTheRootTheEngineAndThePageAreFound) {
+  for (const char* text : {"`weft/base/text.h`",
+                           "`base/text.h`",
+                           "`b.md`",
+                           "[b](b.md#part)",
+                           "[b](https://example.org/a.md)",
+                           "`build/release/bin/weft`",
+                           "`train.train_iters`",
+                           "`3F7.dispatch`",
+                           "`a.b=c/d`"}) {
+    EXPECT_EQ(path_complaints(page_of(text), one_file), Complaints{}) << text;
+  }
+}
+
+TEST(Page, AMissingMakeTargetIsNamed) {
+  const std::set<std::string> targets =
+      make_targets("weft := a\nall: b\n\tmake no\na b: c\n.X: d\n");
+  EXPECT_EQ(targets, (std::set<std::string>{"a", "all", "b"}));
+  EXPECT_EQ(make_complaints(page_of("`make a`\n```sh\nmake b\n```\nmake sure"), targets),
+            Complaints{});
+  EXPECT_EQ(make_complaints(page_of("`make c`"), targets).size(), 1u);
+  EXPECT_EQ(make_complaints(page_of("```sh\nmake a c\n```"), targets).size(), 1u);
+}
+
+TEST(Page, AnUnknownCommandRecipeOrKeyIsNamed) {
+  const std::set<std::string> commands = program_commands();
+  ASSERT_TRUE(commands.contains("train"));
+  const auto wrong = [&](const char* text) {
+    return weft_complaints(page_of(text), commands, judge_run).size();
+  };
+  EXPECT_EQ(wrong("`weft grid tiny world=4`"), 0u);
+  EXPECT_EQ(wrong("```sh\nbuild/release/bin/weft verify a/b world=2 \\\n  --json\n```"), 0u);
+  EXPECT_EQ(wrong("`weft train [RECIPE]` and `weft --help`"), 0u);
+  EXPECT_EQ(wrong("`weft tarin`"), 1u);
+  EXPECT_EQ(wrong("`weft train tinny`"), 1u);
+  EXPECT_EQ(wrong("```sh\nweft train tiny \\\n  model.hiden_size=3\n```"), 1u);
+  EXPECT_EQ(wrong("`weft train train.train_iters=soon`"), 1u);
+  EXPECT_EQ(wrong("`weft train tiny train.train_iters=3`"), 1u);  // shorter than its warm-up
+  EXPECT_EQ(wrong("`weft grid world=7 model.expert_model_parallel_size=2`"), 1u);
+}
+
+TEST(Documents, EveryPathExists) {
+  Complaints complaints;
+  for (const Page& page : pages()) append(complaints, path_complaints(page, exists));
+  EXPECT_TRUE(complaints.empty()) << listed(complaints);
+}
+
+TEST(Documents, EveryMakeTargetExists) {
+  const std::set<std::string> targets = make_targets(base::read_text(WEFT_SOURCE_DIR "/Makefile"));
+  Complaints complaints;
+  for (const Page& page : pages()) append(complaints, make_complaints(page, targets));
+  EXPECT_TRUE(complaints.empty()) << listed(complaints);
+}
+
+TEST(Documents, EveryCommandIsOneTheProgramTakes) {
+  const std::set<std::string> commands = program_commands();
+  Complaints complaints;
+  for (const Page& page : pages()) {
+    append(complaints, weft_complaints(page, commands, judge_run));
+  }
+  EXPECT_TRUE(complaints.empty()) << listed(complaints);
+}
+
+}  // namespace
+}  // namespace weft::meta
