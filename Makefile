@@ -7,8 +7,8 @@
 
 SHELL := /bin/bash
 weft := build/release/bin/weft
-# One rank a core, as far as the demo's eight experts divide.
-ranks := $(shell n=$$(nproc); if [ $$n -ge 8 ]; then echo 8; elif [ $$n -ge 4 ]; then echo 4; else echo $$n; fi | sed 's/^3$$/2/')
+# One rank a core, as far as the demo's batch divides.
+ranks := $(shell n=$$(nproc); if [ $$n -ge 4 ]; then echo 4; elif [ $$n -ge 2 ]; then echo 2; else echo 1; fi)
 
 .PHONY: demo test asan tsan debug bench soak setup format clean
 .DEFAULT_GOAL := demo

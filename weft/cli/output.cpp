@@ -2,6 +2,8 @@
 
 #include <iostream>
 
+#include "weft/base/text.h"
+
 namespace weft::cli {
 
 void print_text(std::string_view text) { std::cout << text; }
@@ -11,6 +13,9 @@ void print_json(const base::Json& json) {
   std::cout << json.dump(-1, ' ', false, base::Json::error_handler_t::replace) << '\n';
 }
 
-void print_error(const std::string& what) { std::cerr << "error: " << what << '\n'; }
+void print_error(const std::string& what) {
+  // One write, so that the lines of several ranks do not mix.
+  std::cerr << base::text("error: {}\n", what);
+}
 
 }  // namespace weft::cli

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "weft/base/check.h"
+#include "weft/schedule/anatomy_bytes.h"
 
 namespace weft::schedule {
 namespace {
@@ -13,47 +14,23 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 std::vector<PieceAnatomy> moe_layer(Lane ep) {
   using enum Piece;
   return {
-      {.piece = Attention,
-       .lane = Lane::Compute,
-       .after = {},
-       .has_weight_gradient = true,
-       .kept = {}},
-      {.piece = Route,
-       .lane = Lane::Compute,
-       .after = {Attention},
-       .has_weight_gradient = true,
-       .kept = {}},
-      {.piece = Counts, .lane = ep, .after = {Route}, .has_input_gradient = false, .kept = {}},
-      {.piece = Sizes,
-       .lane = Lane::Host,
-       .after = {Counts},
-       .has_input_gradient = false,
-       .kept = {}},
-      {.piece = Permute, .lane = Lane::Compute, .after = {Route}, .kept = {}},
-      {.piece = Dispatch, .lane = ep, .after = {Permute, Sizes}, .kept = {}},
-      {.piece = Experts,
-       .lane = Lane::Compute,
-       .after = {Dispatch},
-       .has_weight_gradient = true,
-       .kept = {}},
-      {.piece = Combine, .lane = ep, .after = {Experts}, .kept = {}},
-      {.piece = Merge, .lane = Lane::Compute, .after = {Combine}, .kept = {}},
+      {.piece = Attention, .lane = Lane::Compute, .after = {}, .has_weight_gradient = true},
+      {.piece = Route, .lane = Lane::Compute, .after = {Attention}, .has_weight_gradient = true},
+      {.piece = Counts, .lane = ep, .after = {Route}, .has_input_gradient = false},
+      {.piece = Sizes, .lane = Lane::Host, .after = {Counts}, .has_input_gradient = false},
+      {.piece = Permute, .lane = Lane::Compute, .after = {Route}},
+      {.piece = Dispatch, .lane = ep, .after = {Permute, Sizes}},
+      {.piece = Experts, .lane = Lane::Compute, .after = {Dispatch}, .has_weight_gradient = true},
+      {.piece = Combine, .lane = ep, .after = {Experts}},
+      {.piece = Merge, .lane = Lane::Compute, .after = {Combine}},
   };
 }
 
 std::vector<PieceAnatomy> dense_layer() {
   using enum Piece;
   return {
-      {.piece = Attention,
-       .lane = Lane::Compute,
-       .after = {},
-       .has_weight_gradient = true,
-       .kept = {}},
-      {.piece = Mlp,
-       .lane = Lane::Compute,
-       .after = {Attention},
-       .has_weight_gradient = true,
-       .kept = {}},
+      {.piece = Attention, .lane = Lane::Compute, .after = {}, .has_weight_gradient = true},
+      {.piece = Mlp, .lane = Lane::Compute, .after = {Attention}, .has_weight_gradient = true},
   };
 }
 
@@ -204,6 +181,12 @@ std::vector<Node> step_needs(const Anatomy& anatomy,
   }
 }
 
+void declare_bytes(const config::ModelConfig& model, PieceAnatomy& piece) {
+  piece.kept = kept_bytes(model, piece.piece);
+  piece.sent_forward = sent_bytes(model, piece.piece, Direction::F);
+  if (piece.has_input_gradient) piece.sent_backward = sent_bytes(model, piece.piece, Direction::D);
+}
+
 }  // namespace
 
 Anatomy describe(const config::ModelConfig& model, ReductionScope reductions) {
@@ -216,14 +199,17 @@ Anatomy describe(const config::ModelConfig& model, ReductionScope reductions) {
                    .lane = Lane::Compute,
                    .after = {},
                    .has_input_gradient = false,
-                   .has_weight_gradient = true,
-                   .kept = {}};
+                   .has_weight_gradient = true};
   anatomy.head = {.piece = Piece::Head,
                   .lane = Lane::Compute,
                   .after = {},
                   .has_input_gradient = true,
-                  .has_weight_gradient = true,
-                  .kept = {}};
+                  .has_weight_gradient = true};
+  for (std::vector<PieceAnatomy>& layer : anatomy.layers) {
+    for (PieceAnatomy& piece : layer) declare_bytes(model, piece);
+  }
+  declare_bytes(model, anatomy.embed);
+  declare_bytes(model, anatomy.head);
   anatomy.has_tie = model.share_embeddings_and_output_weights;
   anatomy.has_dense_reduction = reductions.dense == Sums::OverRanks;
   anatomy.has_expert_reduction = reductions.expert == Sums::OverRanks;

@@ -37,7 +37,9 @@ struct PieceAnatomy {
       after;  // pieces of the same layer whose forward this one needs; empty: the layer's input
   bool has_input_gradient = true;
   bool has_weight_gradient = false;
-  Bytes kept;  // allocated by the forward and held until the backward is done with it
+  Bytes kept = {};          // by its forward, for the backward
+  Bytes sent_forward = {};  // to other ranks, a row that leaves this one
+  Bytes sent_backward = {};
 };
 
 struct Anatomy {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "weft/base/text.h"
 #include "weft/train/gather_texts.h"
@@ -29,35 +30,48 @@ std::string place_of(const schedule::Node& node) {
   return node.layer == schedule::kNone ? name : base::text("{} (layer {})", name, node.layer);
 }
 
-// The first forward node of this rank whose output is not finite; empty: none.
-std::string look_at_forward(Engine& engine, const Batch& batch) {
-  std::string found;
+// What one rank found, and how early it is on the way from weights to gradients: what is not finite
+// spreads to other ranks, and the earliest finding is nearest to the cause.
+struct Finding {
+  std::int64_t order = std::numeric_limits<std::int64_t>::max();
+  std::string what;  // empty: nothing
+};
+
+Finding look_at_weights(const Engine& engine) {
+  for (const model::Parameter& parameter : engine.parameters().all()) {
+    if (!all_finite(parameter.weight))
+      return {.order = 0, .what = "the weights of " + parameter.spec.name};
+  }
+  return {};
+}
+
+// The first forward node of this rank whose output is not finite. All ranks take part.
+Finding look_at_forward(Engine& engine, const Batch& batch) {
+  Finding found;
+  std::int64_t order = 0;
   Program& program = engine.program();
   program.begin({.batch = batch});
   engine.forward().run(
       [&](const schedule::Node& node, tensor::Stream& stream) {
         program.run(node, stream);
-        if (!found.empty() || node.direction != schedule::Direction::F) return;
+        ++order;
+        if (!found.what.empty() || node.direction != schedule::Direction::F) return;
         const Tensor output = program.output_of(node);
         if (!output.defined() || output.elements() == 0) return;
         stream.synchronize();
-        if (!all_finite(output)) found = "the output of " + place_of(node);
+        if (!all_finite(output))
+          found = {.order = order, .what = "the output of " + place_of(node)};
       },
       exec::Tracing::Off);
   program.drop_states();
   return found;
 }
 
-std::string look_at_gradients(const Engine& engine) {
+Finding look_at_gradients(const Engine& engine) {
   for (const model::Parameter& parameter : engine.parameters().all()) {
-    if (!all_finite(parameter.gradient)) return "the gradient of " + parameter.spec.name;
-  }
-  return {};
-}
-
-std::string look_at_weights(const Engine& engine) {
-  for (const model::Parameter& parameter : engine.parameters().all()) {
-    if (!all_finite(parameter.weight)) return "the weights of " + parameter.spec.name;
+    if (all_finite(parameter.gradient)) continue;
+    return {.order = std::numeric_limits<std::int64_t>::max() - 1,
+            .what = "the gradient of " + parameter.spec.name};
   }
   return {};
 }
@@ -69,23 +83,26 @@ bool is_finite(const StepTotals& totals) {
 }
 
 std::string find_not_finite(Engine& engine, const Batch& batch, const StepTotals& totals) {
-  std::string own = look_at_weights(engine);
-  const std::string forward = look_at_forward(engine, batch);
-  if (own.empty()) own = forward;
-  if (own.empty()) own = look_at_gradients(engine);
-  const std::vector<std::string> all = gather_texts(engine, own);
+  Finding own = look_at_weights(engine);
+  const Finding forward = look_at_forward(engine, batch);
+  if (own.what.empty()) own = forward;
+  if (own.what.empty()) own = look_at_gradients(engine);
+  Finding earliest;
+  std::size_t where = 0;
+  const std::vector<std::string> all =
+      gather_texts(engine, base::text("{} {}", own.order, own.what));
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    if (!all[rank].empty()) {
-      return base::text("loss {}, gradient norm {}: on rank {} {} is not finite",
-                        totals.loss,
-                        totals.gradient_norm,
-                        rank,
-                        all[rank]);
-    }
+    const std::size_t space = all[rank].find(' ');
+    const std::int64_t order =
+        base::parse_integer(all[rank].substr(0, space)).value_or(earliest.order);
+    if (order >= earliest.order) continue;
+    earliest = {.order = order, .what = all[rank].substr(space + 1)};
+    where = rank;
   }
-  return base::text("loss {}, gradient norm {}: no single value is not finite; their sums overflow",
-                    totals.loss,
-                    totals.gradient_norm);
+  const std::string numbers =
+      base::text("loss {}, gradient norm {}", totals.loss, totals.gradient_norm);
+  if (earliest.what.empty()) return numbers + ": every value is finite, but their sums overflow";
+  return base::text("{}: on rank {} {} is not finite", numbers, where, earliest.what);
 }
 
 }  // namespace weft::train

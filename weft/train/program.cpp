@@ -285,8 +285,8 @@ const StepTotals& Program::read_totals() {
   return totals_read_;
 }
 
-const Tensor& Program::logits(int micro_batch) const {
-  return micro_batches_[at(micro_batch)].head.logits_TV;
+const model::MicroBatchState& Program::state(int micro_batch) const {
+  return micro_batches_[at(micro_batch)];
 }
 
 Tensor Program::output_of(const Node& node) const {

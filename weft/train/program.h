@@ -39,8 +39,8 @@ class Program {
   const StepTotals& totals() const { return totals_read_; }
   const StepTotals& read_totals();
 
-  // The forward state of a micro-batch after a forward-only pass: its logits.
-  const tensor::Tensor& logits(int micro_batch) const;
+  // What a micro-batch keeps; after a forward-only pass, with its logits.
+  const model::MicroBatchState& state(int micro_batch) const;
 
   // The tensor that forward node `node` just produced; for looking for what is not finite.
   tensor::Tensor output_of(const schedule::Node& node) const;

@@ -80,7 +80,8 @@ class RankCheck {
                        sequence = reference_.seq_length();
     std::vector<float> expected(static_cast<std::size_t>(sequence * vocab));
     for (std::int64_t m = 0; m < share.micro_batches; ++m) {
-      const float* logits = engine_.program().logits(static_cast<int>(m)).host<float>();
+      const float* logits =
+          engine_.program().state(static_cast<int>(m)).head.logits_TV.host<float>();
       for (std::int64_t i = 0; i < share.micro_batch_size; ++i) {
         const std::int64_t size = std::ssize(expected);
         reference_.read_logits((share.first_sequence(m) + i) * size, expected);

@@ -1,0 +1,251 @@
+// weft train, verify and bench as a user runs them, on threads and MPI.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "program_support.h"
+#include "weft/base/file.h"
+#include "weft/base/json.h"
+#include "weft/base/text.h"
+#include "weft/comm/launch.h"
+
+namespace weft::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Json;
+
+const std::string kSource = WEFT_SOURCE_DIR;
+const std::string kGolden = kSource + "/tests/golden/";
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+class Train : public ::testing::Test {
+ protected:
+  Train() : folder_(fs::path(::testing::TempDir()) / base::text("weft_train_{}", ::getpid())) {
+    fs::create_directories(folder_);
+  }
+  ~Train() override { fs::remove_all(folder_); }
+
+  // A short run of the demo recipe on the sources of this test.
+  std::string arguments(const std::string& run) const {
+    return base::text(
+        "train tiny dataset.path={}/docs train.train_iters=3 train.eval_interval=2 "
+        "model.num_layers=2 model.seq_length=32 logger.log_interval=1 runtime.run_dir={}",
+        kSource,
+        (folder_ / run).string());
+  }
+
+  std::vector<Json> metrics(const std::string& run) const {
+    std::vector<Json> records;
+    for (const std::string& line :
+         base::split(base::read_text(folder_ / run / "metrics.jsonl"), '\n')) {
+      if (!line.empty()) records.push_back(Json::parse(line));
+    }
+    return records;
+  }
+
+  std::vector<double> losses(const std::string& run) const {
+    std::vector<double> values;
+    for (const Json& record : metrics(run)) values.push_back(record.at("lm_loss").get<double>());
+    return values;
+  }
+
+  fs::path folder_;
+};
+
+Outcome under_mpi(int ranks, const std::string& arguments) {
+  const fs::path out = fs::path(::testing::TempDir()) / base::text("weft_mpi_{}", ::getpid());
+  const std::string command = base::text("'{}/tools/mpirun.sh' -n {} '{}' {} > '{}' 2> '{}.err'",
+                                         kSource,
+                                         ranks,
+                                         WEFT_BINARY,
+                                         arguments,
+                                         out.string(),
+                                         out.string());
+  const int status = std::system(command.c_str());
+  Outcome outcome{.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+                  .out = base::read_text(out),
+                  .err = base::read_text(out.string() + ".err")};
+  fs::remove(out);
+  fs::remove(out.string() + ".err");
+  return outcome;
+}
+
+#define NEEDS_MPI()                                                       \
+  if (!comm::has_mpi()) GTEST_SKIP() << "skipped: this build has no MPI"; \
+  if (kSanitized) GTEST_SKIP() << "skipped: Open MPI does not run under the sanitizers"
+
+TEST_F(Train, LeavesConfigMetricsAndTrace) {
+  const Outcome outcome = weft(arguments("a") + " runtime.trace=true --json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  EXPECT_EQ(json.at("steps"), 3);
+  EXPECT_GT(json.at("tokens_per_second").get<double>(), 0);
+  EXPECT_EQ(json.at("run_dir"), (folder_ / "a").string());
+  const std::vector<Json> records = metrics("a");
+  ASSERT_EQ(records.size(), 3u);
+  EXPECT_EQ(records.back().at("lm_loss"), json.at("final_loss"));
+  EXPECT_TRUE(records[1].contains("eval_loss"));
+  const Json trace = Json::parse(base::read_text(folder_ / "a" / "trace.json"));
+  const std::string text = trace.dump();
+  EXPECT_NE(text.find("1F0.dispatch"), std::string::npos);
+  EXPECT_NE(text.find("[PP00-DP01-EP01] rank 1"), std::string::npos);
+  // The resolved config runs again, to the same bits.
+  const Outcome again = weft(base::text("train {} runtime.run_dir={} --json",
+                                        (folder_ / "a" / "config.yaml").string(),
+                                        (folder_ / "b").string()));
+  ASSERT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(losses("a"), losses("b"));
+}
+
+TEST_F(Train, TheLogLineIsMegatrons) {
+  const Outcome outcome = weft(arguments("a"));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find(
+                "] iteration        3/       3 | consumed samples:           24 | elapsed time per "
+                "iteration (ms): "),
+            std::string::npos)
+      << outcome.err;
+  EXPECT_NE(outcome.err.find(" | loss scale: 1.0 | grad norm: "), std::string::npos);
+  EXPECT_EQ(outcome.out.find("iteration"), std::string::npos)
+      << "logs do not belong on standard output";
+}
+
+TEST_F(Train, CtrlCStopsAtAStepsEnd) {
+  const fs::path run = folder_ / "a";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::freopen((folder_ / "out").c_str(), "w", stdout);
+    std::freopen((folder_ / "err").c_str(), "w", stderr);
+    const std::string command =
+        base::text("exec '{}' {} train.train_iters=100000 --json", WEFT_BINARY, arguments("a"));
+    ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    ::_exit(127);
+  }
+  for (int i = 0;
+       i < 600 && (!fs::exists(run / "metrics.jsonl") || fs::file_size(run / "metrics.jsonl") == 0);
+       ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  ::kill(child, SIGINT);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 130) << base::read_text(folder_ / "err");
+  const Json json = Json::parse(base::read_text(folder_ / "out"));
+  EXPECT_TRUE(json.at("interrupted").get<bool>());
+  EXPECT_EQ(metrics("a").size(), json.at("steps").get<std::size_t>());
+}
+
+TEST_F(Train, MpiGivesTheSameBitsAsThreads) {
+  NEEDS_MPI();
+  const std::string save = " checkpoint.save_hf=" + (folder_ / "hf_").string();
+  const std::string model =
+      " model.moe_router_pre_softmax=true model.moe_router_norm_topk_prob=true";
+  const Outcome threads = weft(arguments("threads") + model + save + "threads");
+  ASSERT_EQ(threads.code, 0) << threads.err;
+  const Outcome mpi = under_mpi(2, arguments("mpi") + model + save + "mpi");
+  ASSERT_EQ(mpi.code, 0) << mpi.err;
+  EXPECT_EQ(losses("threads"), losses("mpi"));
+  EXPECT_EQ(base::read_text(folder_ / "hf_threads" / "model.safetensors"),
+            base::read_text(folder_ / "hf_mpi" / "model.safetensors"));
+}
+
+TEST_F(Train, StartsFromAHuggingFaceFolder) {
+  const Outcome outcome = weft(base::text(
+      "train checkpoint.pretrained_checkpoint={}mixtral_tiny dataset.kind=mock train.train_iters=2 "
+      "runtime.run_dir={} checkpoint.save_hf={} --json",
+      kGolden,
+      (folder_ / "a").string(),
+      (folder_ / "out").string()));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json config = Json::parse(base::read_text(folder_ / "out" / "config.json"));
+  EXPECT_EQ(config.at("hidden_size"), 64);
+}
+
+TEST_F(Train, WrongInputIsExplained) {
+  const auto fails = [](const std::string& words, int code, const std::string& expected) {
+    const Outcome outcome = weft(words);
+    EXPECT_EQ(outcome.code, code) << words;
+    EXPECT_NE(outcome.err.find(expected), std::string::npos) << words << ": " << outcome.err;
+    EXPECT_TRUE(outcome.out.empty()) << outcome.out;
+  };
+  fails("train nosuchrecipe", 2, "nosuchrecipe");
+  fails("train tiny model.hiden_size=3", 2, "model.hidden_size");
+  fails("train tiny world=3", 2, "3");
+  fails("train tiny train.global_batch_size=7", 2, "train.global_batch_size");
+  fails("train tiny dataset.path=/nonexistent/folder", 1, "/nonexistent/folder");
+  fails("train tiny model.tensor_model_parallel_size=2 world=2", 2, "tensor");
+  fails("verify /nonexistent", 1, "/nonexistent");
+  fails("verify " + kGolden + "mixtral_tiny model.expert_model_parallel_size=3", 2, "3");
+}
+
+TEST(Verify, PassesOnThreadsAndSaysSo) {
+  const Outcome outcome =
+      weft("verify " + kGolden + "mixtral_tiny world=2 model.expert_model_parallel_size=2 --json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  EXPECT_TRUE(json.at("pass").get<bool>());
+  for (const Json& check : json.at("checks")) {
+    EXPECT_LE(check.at("error").get<double>(), check.at("tolerance").get<double>());
+  }
+}
+
+TEST(Verify, PassesUnderMpi) {
+  NEEDS_MPI();
+  for (const auto& [ranks, ep] : {std::pair{1, 1}, {2, 2}, {4, 2}, {4, 4}}) {
+    const Outcome outcome = under_mpi(
+        ranks,
+        base::text("verify {}qwen3_moe_tiny model.expert_model_parallel_size={}", kGolden, ep));
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find(base::text("on {} ranks (mpi)", ranks)), std::string::npos)
+        << outcome.out;
+    EXPECT_EQ(outcome.out.find("PASS"), outcome.out.rfind("PASS")) << "more than one rank reports";
+  }
+}
+
+TEST(Verify, ATruncatedModelIsAnErrorThatNamesTheFile) {
+  const fs::path folder =
+      fs::path(::testing::TempDir()) / base::text("weft_truncated_{}", ::getpid());
+  fs::copy(kGolden + "mixtral_tiny", folder, fs::copy_options::recursive);
+  fs::permissions(folder / "model.safetensors", fs::perms::owner_all);
+  fs::resize_file(folder / "model.safetensors", 5000);
+  const Outcome outcome = weft("verify " + folder.string());
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_NE(outcome.err.find("model.safetensors"), std::string::npos) << outcome.err;
+  fs::remove_all(folder);
+}
+
+TEST(Mpi, ADifferentNumberOfRanksThanAskedForIsExplained) {
+  NEEDS_MPI();
+  const Outcome outcome = under_mpi(2, "verify " + kGolden + "mixtral_tiny world=3");
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_NE(outcome.err.find("the launcher started 2 ranks"), std::string::npos) << outcome.err;
+}
+
+TEST(Bench, StepReportsShareOfPeak) {
+  const Outcome outcome = weft(
+      "bench step cpu_small --steps 1 --json model.hidden_size=64 model.vocab_size=256 "
+      "model.seq_length=32 "
+      "model.num_layers=1 model.kv_channels=8 runtime.threads_per_rank=1");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  for (const char* key : {"tokens_per_second", "flops_per_second", "sgemm_peak", "share_of_peak"}) {
+    EXPECT_GT(json.at(key).get<double>(), 0) << key;
+  }
+  EXPECT_GT(json.at("peak_bytes").at("optimizer").get<double>(), 0);
+}
+
+}  // namespace
+}  // namespace weft::cli

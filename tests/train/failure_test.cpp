@@ -1,0 +1,88 @@
+// Runs that go wrong say where.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "train_support.h"
+#include "weft/base/error.h"
+#include "weft/train/diagnose.h"
+
+namespace weft::train {
+namespace {
+
+std::string finding(const config::Config& config, const std::function<void(Engine&)>& spoil) {
+  std::string text;
+  on_ranks(config, [&](Engine& engine) {
+    const Batch batch = batch_of(engine, 0);
+    spoil(engine);
+    const StepTotals totals =
+        train_step(engine, {.batch = batch, .learning_rate = 1}, exec::Tracing::Off);
+    EXPECT_FALSE(is_finite(totals));
+    const std::string found = find_not_finite(engine, batch, totals);
+    if (engine.rank() == 0) text = found;
+  });
+  return text;
+}
+
+TEST(NotFinite, AWeightIsNamedWithItsRankAndLayer) {
+  const std::string text =
+      finding(with_layout(small_config(), {.world = 2, .ep = 2}), [](Engine& engine) {
+        if (engine.rank() != 1) return;
+        engine.parameters().find("layers.2.experts.fc1.weight").weight.host<float>()[5] =
+            std::numeric_limits<float>::quiet_NaN();
+      });
+  EXPECT_NE(text.find("on rank 1 the weights of layers.2.experts.fc1.weight"), std::string::npos)
+      << text;
+}
+
+TEST(NotFinite, TheFirstNodeThatOverflowsIsNamed) {
+  const std::string text = finding(small_config(), [](Engine& engine) {
+    const tensor::Tensor& weight = engine.parameters().find("layers.1.mlp.fc2.weight").weight;
+    std::fill_n(weight.host<float>(), weight.elements(), std::numeric_limits<float>::max());
+  });
+  EXPECT_NE(text.find("on rank 0 the output of 1F0.mlp (layer 1)"), std::string::npos) << text;
+}
+
+TEST(NotFinite, AStepThatIsNotFiniteChangesNoWeight) {
+  on_ranks(small_config(), [](Engine& engine) {
+    const Batch batch = batch_of(engine, 0);
+    const std::vector<float> before = floats_of(engine.parameters().find("head.weight").weight);
+    engine.parameters().find("layers.0.attention.norm.weight").weight.host<float>()[0] =
+        std::numeric_limits<float>::infinity();
+    train_step(engine, {.batch = batch, .learning_rate = 1}, exec::Tracing::Off);
+    EXPECT_EQ(before, floats_of(engine.parameters().find("head.weight").weight));
+  });
+}
+
+TEST(Failure, ARankThatThrowsInAStepEndsTheRunWithItsName) {
+  const config::Config config = with_layout(small_config(), {.world = 4, .ep = 4});
+  const auto run = [&] {
+    on_ranks(config, [&](Engine& engine) {
+      const Batch batch = batch_of(engine, 0);
+      Program& program = engine.program();
+      program.begin({.batch = batch});
+      engine.training().run(
+          [&](const schedule::Node& node, tensor::Stream& stream) {
+            if (engine.rank() == 2 && schedule::print(node) == "2F1.experts") {
+              stream.enqueue("experts", tensor::WorkClass::Gemm, [](tensor::Workers&) {
+                throw base::SystemError("out of luck");
+              });
+            }
+            program.run(node, stream);
+          },
+          exec::Tracing::Off);
+    });
+  };
+  try {
+    run();
+    FAIL() << "the run did not end with an error";
+  } catch (const base::SystemError& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("rank 2"), std::string::npos) << text;
+    EXPECT_NE(text.find("2F1.experts"), std::string::npos) << text;
+    EXPECT_NE(text.find("out of luck"), std::string::npos) << text;
+  }
+}
+
+}  // namespace
+}  // namespace weft::train

@@ -1,0 +1,77 @@
+// The whole model's gradient against finite differences of its loss, auxiliary losses included.
+#include <gtest/gtest.h>
+
+#include "train_support.h"
+
+namespace weft::train {
+namespace {
+
+// What the gradient is of: the mean loss and the coefficients' share of the routers' losses.
+double objective(Engine& engine, const Batch& batch) {
+  const StepTotals totals = forward_pass(engine, batch);
+  engine.program().drop_states();
+  const config::ModelConfig& model = engine.config().model;
+  const double moe_layers = 2;
+  return totals.loss + moe_layers * (model.moe_aux_loss_coeff * totals.balance_loss +
+                                     model.moe_z_loss_coeff * totals.z_loss);
+}
+
+std::map<std::string, std::vector<float>> gradients_of(Engine& engine, const Batch& batch) {
+  std::map<std::string, std::vector<float>> gradients;
+  Program& program = engine.program();
+  program.begin({.batch = batch});
+  engine.training().run(
+      [&](const schedule::Node& node, tensor::Stream& stream) {
+        if (node.piece != schedule::Piece::Optimizer) return program.run(node, stream);
+        stream.synchronize();
+        for (const model::Parameter& parameter : engine.parameters().all()) {
+          gradients[parameter.spec.name] = floats_of(parameter.gradient);
+          std::fill_n(parameter.gradient.host<float>(), parameter.gradient.elements(), 0.0f);
+        }
+      },
+      exec::Tracing::Off);
+  return gradients;
+}
+
+void check_differences(const config::Config& config) {
+  on_ranks(config, [&](Engine& engine) {
+    const Batch batch = batch_of(engine, 0);
+    const auto gradients = gradients_of(engine, batch);
+    for (const model::Parameter& parameter : engine.parameters().all()) {
+      const std::vector<float>& gradient = gradients.at(parameter.spec.name);
+      // The element with the largest gradient: the clearest difference.
+      const auto largest =
+          std::ranges::max_element(gradient, {}, [](float value) { return std::abs(value); });
+      const auto i = largest - gradient.begin();
+      float& weight = parameter.weight.host<float>()[i];
+      const float before = weight, delta = 4e-4f;
+      weight = before + delta;
+      const double above = objective(engine, batch);
+      weight = before - delta;
+      const double below = objective(engine, batch);
+      weight = before;
+      const double difference = (above - below) / (2.0 * delta);
+      EXPECT_NEAR(*largest, difference, 0.02 * std::abs(difference) + 5e-4) << parameter.spec.name;
+    }
+  });
+}
+
+TEST(Gradient, EqualsFiniteDifferences) { check_differences(small_config()); }
+
+TEST(Gradient, EqualsFiniteDifferencesWithAuxiliaryLosses) {
+  config::Config config = small_config();
+  config.model.moe_aux_loss_coeff = 0.5;
+  config.model.moe_z_loss_coeff = 0.05;
+  check_differences(config);
+}
+
+TEST(Gradient, EqualsFiniteDifferencesForTiedEmbeddingsAndProjectionNorm) {
+  config::Config config = small_config();
+  config.model.share_embeddings_and_output_weights = true;
+  config.model.qk_layernorm = config::QkNorm::Projection;
+  config.model.moe_router_pre_softmax = true;
+  check_differences(config);
+}
+
+}  // namespace
+}  // namespace weft::train

@@ -1,0 +1,78 @@
+// The golden models, computed by Transformers, under every layout.
+#include <gtest/gtest.h>
+
+#include "train_support.h"
+#include "weft/train/reference_check.h"
+
+namespace weft::train {
+namespace {
+
+struct ReferenceCase {
+  std::string model;
+  LayoutCase layout;
+  int micro_batch = 1;
+};
+
+std::vector<Check> checks_of(const ReferenceCase& reference_case) {
+  const std::string folder = std::string(WEFT_SOURCE_DIR) + "/tests/golden/" + reference_case.model;
+  const checkpoint::HuggingFaceModel model(folder);
+  const checkpoint::ReferenceRun reference(folder, model.huggingface_config());
+  config::Config wanted = with_layout(config::Config(), reference_case.layout);
+  wanted.train.micro_batch_size = reference_case.micro_batch;
+  return check_reference(reference_config(wanted, model, reference), model, reference, {});
+}
+
+class Reference : public ::testing::TestWithParam<ReferenceCase> {};
+
+TEST_P(Reference, LogitsLossGradientsAndTrainingAgree) {
+  const std::vector<Check> checks = checks_of(GetParam());
+  EXPECT_GT(checks.size(), 20u);
+  for (const Check& check : checks) {
+    EXPECT_TRUE(check.pass()) << check.name << ": " << check.error << " > " << check.tolerance;
+  }
+}
+
+std::vector<ReferenceCase> all_cases() {
+  std::vector<ReferenceCase> cases;
+  for (const char* model : {"qwen3_moe_tiny", "qwen3_moe_deep", "mixtral_tiny"}) {
+    cases.push_back({model, {.world = 1, .ep = 1}, 1});
+    cases.push_back({model, {.world = 1, .ep = 1}, 8});
+    cases.push_back({model, {.world = 2, .ep = 2}, 2});
+    cases.push_back({model, {.world = 4, .ep = 4}, 1});
+    cases.push_back({model, {.world = 4, .ep = 2}, 2});
+    cases.push_back({model, {.world = 2, .ep = 1}, 1});
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden,
+                         Reference,
+                         ::testing::ValuesIn(all_cases()),
+                         [](const auto& param_info) {
+                           return fmt::format("{}World{}Ep{}Micro{}",
+                                              param_info.param.model,
+                                              param_info.param.layout.world,
+                                              param_info.param.layout.ep,
+                                              param_info.param.micro_batch);
+                         });
+
+TEST(ReferenceTolerance, AWrongEpsilonOrForgottenDecayFails) {
+  const std::string folder = std::string(WEFT_SOURCE_DIR) + "/tests/golden/qwen3_moe_tiny";
+  const checkpoint::HuggingFaceModel model(folder);
+  const checkpoint::ReferenceRun reference(folder, model.huggingface_config());
+  const auto fails = [&](const std::function<void(config::Config&)>& spoil) {
+    config::Config config = reference_config(config::Config(), model, reference);
+    spoil(config);
+    return !std::ranges::all_of(check_reference(config, model, reference, {}), &Check::pass);
+  };
+  EXPECT_TRUE(fails([](config::Config& config) { config.optimizer.weight_decay = 0; }));
+  EXPECT_TRUE(fails([](config::Config& config) { config.optimizer.adam_beta2 = 0.999; }));
+  EXPECT_TRUE(fails([](config::Config& config) { config.model.layernorm_epsilon = 1e-5; }));
+  EXPECT_TRUE(fails([](config::Config& config) {
+    config.optimizer.weight_decay_scope = config::DecayScope::Matrices;
+  }));
+  EXPECT_FALSE(fails([](config::Config&) {}));
+}
+
+}  // namespace
+}  // namespace weft::train

@@ -1,0 +1,125 @@
+// The state list is all a resumed run needs.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <mutex>
+
+#include "train_support.h"
+#include "weft/checkpoint/huggingface.h"
+#include "weft/train/state_list.h"
+#include "weft/train/weights.h"
+
+namespace weft::train {
+namespace {
+
+using Snapshot = std::map<std::string, std::vector<std::byte>>;
+
+Snapshot take(const std::vector<checkpoint::StateEntry>& list) {
+  Snapshot snapshot;
+  for (const checkpoint::StateEntry& entry : list) {
+    const std::byte* data = entry.tensor.host_raw();
+    snapshot[entry.name] = {data, data + entry.tensor.bytes()};
+  }
+  return snapshot;
+}
+
+void restore(const std::vector<checkpoint::StateEntry>& list, const Snapshot& snapshot) {
+  for (const checkpoint::StateEntry& entry : list) {
+    const std::vector<std::byte>& bytes = snapshot.at(entry.name);
+    std::memcpy(entry.tensor.host_raw(), bytes.data(), bytes.size());
+  }
+}
+
+void advance(Engine& engine, Progress& progress, std::int64_t until) {
+  while (progress.step() < until) {
+    const Batch batch = batch_of(engine, progress.step());
+    train_step(engine,
+               {.batch = batch, .step = progress.step(), .learning_rate = 1e-2},
+               exec::Tracing::Off);
+    progress.advance(engine.config().train.global_batch_size);
+  }
+}
+
+class State : public ::testing::TestWithParam<config::Precision> {};
+
+TEST_P(State, ARestoredRunContinuesWithTheSameBits) {
+  config::Config config = with_layout(small_config(), {.world = 2, .ep = 2});
+  config.model.params_dtype = GetParam();
+  std::vector<Snapshot> half(2), whole(2);
+  on_ranks(config, [&](Engine& engine) {
+    Progress progress(engine.pool(), config.rng.seed);
+    const auto rank = static_cast<std::size_t>(engine.rank());
+    advance(engine, progress, 3);
+    half[rank] = take(state_list(engine, progress));
+    advance(engine, progress, 6);
+    whole[rank] = take(state_list(engine, progress));
+  });
+  on_ranks(config, [&](Engine& engine) {
+    Progress progress(engine.pool(), 0);
+    const auto rank = static_cast<std::size_t>(engine.rank());
+    advance(engine, progress, 1);  // a state that is wrong in every tensor
+    restore(state_list(engine, progress), half[rank]);
+    EXPECT_EQ(progress.step(), 3);
+    EXPECT_EQ(progress.samples(), 24);
+    advance(engine, progress, 6);
+    EXPECT_EQ(take(state_list(engine, progress)), whole[rank]);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Precisions,
+                         State,
+                         ::testing::Values(config::Precision::Fp32, config::Precision::Bf16),
+                         [](const auto& param_info) {
+                           return std::string(config::word(param_info.param));
+                         });
+
+TEST(StateList, PartsOfExpertsTileTheGlobalTensor) {
+  const config::Config config = with_layout(small_config(), {.world = 4, .ep = 4});
+  std::mutex mutex;
+  std::vector<std::int64_t> offsets;
+  on_ranks(config, [&](Engine& engine) {
+    Progress progress(engine.pool(), 1);
+    for (const checkpoint::StateEntry& entry : state_list(engine, progress)) {
+      if (entry.name != "optimizer.moment2/layers.0.experts.fc1.weight") continue;
+      EXPECT_EQ(entry.global_shape, (std::vector<std::int64_t>{8, 48, 32}));
+      EXPECT_EQ(entry.tensor.shape(), (tensor::Shape{2, 48, 32}));
+      const std::lock_guard lock(mutex);
+      offsets.push_back(entry.offset[0]);
+    }
+  });
+  std::ranges::sort(offsets);
+  EXPECT_EQ(offsets, (std::vector<std::int64_t>{0, 2, 4, 6}));
+}
+
+TEST(HuggingFaceOut, EveryLayoutWritesTheSameFile) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(::testing::TempDir()) / "weft_hf_out";
+  config::Config config = small_config();
+  config.model.moe_router_pre_softmax = true;
+  config.model.moe_router_norm_topk_prob = true;
+  std::vector<std::string> files;
+  for (const LayoutCase layout :
+       {LayoutCase{}, LayoutCase{.world = 2, .ep = 2}, LayoutCase{.world = 4, .ep = 2}}) {
+    fs::remove_all(folder);
+    on_ranks(with_layout(config, layout), [&](Engine& engine) {
+      save_weights(engine, folder, huggingface_config_for(engine.config().model));
+    });
+    files.push_back(base::read_text(folder / "model.safetensors"));
+  }
+  EXPECT_EQ(files[0], files[1]);
+  EXPECT_EQ(files[0], files[2]);
+  const checkpoint::HuggingFaceModel model(folder);
+  on_ranks(with_layout(config, {.world = 2, .ep = 2}), [&](Engine& engine) {
+    const std::vector<float> before =
+        floats_of(engine.parameters().buffer(model::Home::Expert).weights);
+    std::fill_n(engine.parameters().buffer(model::Home::Expert).weights.host<float>(),
+                before.size(),
+                0.0f);
+    load_weights(engine, model);
+    EXPECT_EQ(before, floats_of(engine.parameters().buffer(model::Home::Expert).weights));
+  });
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace weft::train

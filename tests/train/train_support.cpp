@@ -1,0 +1,97 @@
+#include "train_support.h"
+
+#include <mutex>
+
+#include "weft/data/dataset.h"
+#include "weft/train/launch.h"
+
+namespace weft::train {
+
+config::Config small_config() {
+  config::Config config;
+  config.model.num_layers = 3;
+  config.model.moe_layer_freq = {1, 0, 1};
+  config.model.hidden_size = 32;
+  config.model.ffn_hidden_size = 48;
+  config.model.num_attention_heads = 4;
+  config.model.num_query_groups = 2;
+  config.model.qk_layernorm = config::QkNorm::Head;
+  config.model.seq_length = 16;
+  config.model.vocab_size = 64;
+  config.model.num_moe_experts = 8;
+  config.model.moe_ffn_hidden_size = 24;
+  config.model.moe_router_topk = 2;
+  config.model.init_method_std = 0.1;
+  config.train.micro_batch_size = 1;
+  config.train.global_batch_size = 8;
+  config.optimizer.lr = 1e-2;
+  config.runtime.timeout_seconds = 20;
+  return config;
+}
+
+config::Config with_layout(config::Config config, LayoutCase layout) {
+  config.runtime.world_size = layout.world;
+  config.model.expert_model_parallel_size = layout.ep;
+  return config;
+}
+
+void on_ranks(const config::Config& config, const std::function<void(Engine&)>& body) {
+  launch(config, {}, [&](comm::Endpoint& endpoint) {
+    Engine engine(config, endpoint);
+    comm::poison_on_error(endpoint, [&] { body(engine); });
+  });
+}
+
+Batch batch_of(Engine& engine, std::int64_t step) {
+  const config::Config& config = engine.config();
+  const auto dataset = data::open_dataset(config.dataset,
+                                          config.model.seq_length,
+                                          config.model.vocab_size,
+                                          static_cast<std::uint64_t>(config.rng.seed));
+  return read_batch(engine.share(),
+                    config.model.seq_length,
+                    [&](std::int64_t sequence, std::span<std::int32_t> tokens) {
+                      const std::int64_t sample = step * config.train.global_batch_size + sequence;
+                      dataset->read(data::Split::Train, static_cast<std::uint64_t>(sample), tokens);
+                    });
+}
+
+std::vector<float> floats_of(const tensor::Tensor& tensor) {
+  std::vector<float> values(static_cast<std::size_t>(tensor.elements()));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = tensor.dtype() == tensor::DType::F32 ? tensor.host<float>()[i]
+                                                     : float(tensor.host<tensor::BFloat16>()[i]);
+  }
+  return values;
+}
+
+Outcome train_some(const config::Config& config, std::int64_t steps) {
+  Outcome outcome;
+  std::mutex mutex;
+  on_ranks(config, [&](Engine& engine) {
+    std::vector<double> losses, norms;
+    for (std::int64_t step = 0; step < steps; ++step) {
+      const Batch batch = batch_of(engine, step);
+      const StepTotals totals =
+          train_step(engine,
+                     {.batch = batch, .step = step, .learning_rate = config.optimizer.lr},
+                     exec::Tracing::Off);
+      losses.push_back(totals.loss);
+      norms.push_back(totals.gradient_norm);
+    }
+    const std::lock_guard lock(mutex);
+    if (engine.rank() == 0) {
+      outcome.losses = losses;
+      outcome.gradient_norms = norms;
+    }
+    for (const model::Parameter& parameter : engine.parameters().all()) {
+      std::vector<float>& whole = outcome.weights[parameter.spec.name];
+      whole.resize(static_cast<std::size_t>(parameter.spec.global_shape.elements()));
+      const std::vector<float> part = floats_of(parameter.weight);
+      std::ranges::copy(part, whole.begin() + parameter.spec.begin);
+    }
+  });
+  return outcome;
+}
+
+}  // namespace weft::train

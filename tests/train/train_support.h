@@ -1,0 +1,40 @@
+// Small configs and ranks as threads for the training tests.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "weft/config/config.h"
+#include "weft/train/engine.h"
+#include "weft/train/step.h"
+
+namespace weft::train {
+
+// Three layers (the middle one dense), eight experts, sixteen tokens a sequence, eight sequences a
+// step.
+config::Config small_config();
+
+struct LayoutCase {
+  int world = 1, ep = 1;
+};
+config::Config with_layout(config::Config config, LayoutCase layout);
+
+// Runs `body` on every rank, as threads.
+void on_ranks(const config::Config& config, const std::function<void(Engine&)>& body);
+
+// The batch of a step: tokens of the mock dataset.
+Batch batch_of(Engine& engine, std::int64_t step);
+
+struct Outcome {
+  std::vector<double> losses, gradient_norms;
+  // By parameter name, global elements: assembled from all ranks.
+  std::map<std::string, std::vector<float>> weights;
+};
+
+// Trains some steps from the config's seed.
+Outcome train_some(const config::Config& config, std::int64_t steps);
+
+std::vector<float> floats_of(const tensor::Tensor& tensor);
+
+}  // namespace weft::train

@@ -1,0 +1,92 @@
+// What each piece keeps and sends. Tests hold these formulas against the engine's pool and
+// communicators, to the byte.
+#include "weft/schedule/anatomy_bytes.h"
+
+#include "weft/base/check.h"
+
+namespace weft::schedule {
+namespace {
+
+constexpr std::int64_t kFp32 = 4, kInt32 = 4, kInt64 = 8;
+
+std::int64_t element_bytes(const config::ModelConfig& model) {
+  return model.params_dtype == config::Precision::Fp32 ? 4 : 2;
+}
+
+// A norm keeps its output and one reciprocal deviation a token.
+std::int64_t norm_bytes(const config::ModelConfig& model) {
+  return model.hidden_size * element_bytes(model) + kFp32;
+}
+
+std::int64_t attention_bytes(const config::ModelConfig& model) {
+  const std::int64_t b = element_bytes(model), q = model.query_width(), k = model.key_width();
+  std::int64_t bytes = norm_bytes(model) + (q + 2 * k) * b;  // qkv
+  switch (model.qk_layernorm) {
+    case config::QkNorm::None:
+      break;
+    case config::QkNorm::Head:
+      bytes += (q + k) * b + (model.num_attention_heads + model.query_groups()) * kFp32;
+      break;
+    case config::QkNorm::Projection:
+      bytes += (q + k) * b + 2 * kFp32;
+      break;
+  }
+  bytes += q * b + model.num_attention_heads * kFp32;  // output, log of the sum of exponentials
+  return bytes + model.hidden_size * b;                // the residual stream after attention
+}
+
+std::int64_t mlp_bytes(const config::ModelConfig& model) {
+  const std::int64_t b = element_bytes(model);
+  return norm_bytes(model) + 3 * model.ffn_hidden_size * b + model.hidden_size * b;
+}
+
+Bytes route_bytes(const config::ModelConfig& model) {
+  const std::int64_t experts = model.num_moe_experts, k = model.moe_router_topk;
+  return {.fixed = experts * kInt64,  // rows for each expert
+          .per_token = norm_bytes(model) + experts * kFp32 + k * (kFp32 + 4 * kInt32)};
+}
+
+std::int64_t experts_row_bytes(const config::ModelConfig& model) {
+  const std::int64_t b = element_bytes(model);
+  return (model.hidden_size + 3 * model.moe_ffn_hidden_size) * b + kFp32;
+}
+
+}  // namespace
+
+Bytes kept_bytes(const config::ModelConfig& model, Piece piece) {
+  const std::int64_t stream = model.hidden_size * element_bytes(model);
+  switch (piece) {
+    case Piece::Embed:
+    case Piece::Merge:
+      return {.per_token = stream};
+    case Piece::Attention:
+      return {.per_token = attention_bytes(model)};
+    case Piece::Mlp:
+      return {.per_token = mlp_bytes(model)};
+    case Piece::Route:
+      return route_bytes(model);
+    case Piece::Experts:
+      return {.per_row = experts_row_bytes(model)};
+    case Piece::Head:
+      return {.per_token = norm_bytes(model) + (model.vocab_size + 1) * kFp32};
+    default:
+      return {};
+  }
+}
+
+Bytes sent_bytes(const config::ModelConfig& model, Piece piece, Direction direction) {
+  const std::int64_t row = model.hidden_size * element_bytes(model);
+  const std::int64_t peers = model.expert_model_parallel_size - 1;
+  switch (piece) {
+    case Piece::Counts:
+      return {.fixed = direction == Direction::F ? peers * model.num_moe_experts * kInt64 : 0};
+    case Piece::Dispatch:
+      return {.per_row = row + kFp32};  // with the router's probability, or its gradient
+    case Piece::Combine:
+      return {.per_row = row};
+    default:
+      return {};
+  }
+}
+
+}  // namespace weft::schedule

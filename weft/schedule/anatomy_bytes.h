@@ -1,0 +1,16 @@
+// Memory and wire bytes of a piece, as linear functions of tokens and rows.
+#pragma once
+
+#include "weft/config/model_config.h"
+#include "weft/schedule/anatomy.h"
+
+namespace weft::schedule {
+
+// Allocated by the piece's forward and held until the backward is done with it. Rows: those the
+// rank's experts receive.
+Bytes kept_bytes(const config::ModelConfig& model, Piece piece);
+
+// Sent to other ranks by one node. Rows: those that leave the rank.
+Bytes sent_bytes(const config::ModelConfig& model, Piece piece, Direction direction);
+
+}  // namespace weft::schedule
