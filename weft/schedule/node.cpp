@@ -4,6 +4,7 @@
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
+#include "weft/schedule/quote.h"
 
 namespace weft::schedule {
 namespace {
@@ -21,7 +22,7 @@ struct Cursor {
 
   [[noreturn]] void fail(std::string_view wanted) const {
     throw base::ConfigError(base::text("node '{}': at position {} expected {}, as in 3F7.dispatch",
-                                       all,
+                                       quote(all),
                                        all.size() - rest.size(),
                                        wanted));
   }

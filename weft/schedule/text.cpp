@@ -5,6 +5,7 @@
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
+#include "weft/schedule/quote.h"
 
 namespace weft::schedule {
 namespace {
@@ -22,6 +23,26 @@ std::vector<std::string> words_of(std::string_view line) {
     if (!part.empty()) words.push_back(std::move(part));
   }
   return words;
+}
+
+// `index`: where each node of the earlier lines is.
+Entry parse_entry(const std::vector<std::string>& words, const std::map<Node, int>& index) {
+  const auto require = [](bool holds, const std::string& what) {
+    if (!holds) throw base::ConfigError(what);
+  };
+  const std::optional<Lane> lane = parse_lane(words[0]);
+  require(lane.has_value(), base::text("'{}' is not a lane", quote(words[0])));
+  require(words.size() > 1, "a lane without a node");
+  require(words.size() == 2 || (words[2] == "<" && words.size() > 3),
+          "expected '<' and the nodes waited for");
+  Entry entry{.node = parse_node(words[1]), .lane = *lane, .waits = {}};
+  for (std::size_t i = 3; i < words.size(); ++i) {
+    const auto found = index.find(parse_node(words[i]));
+    require(found != index.end(),
+            base::text("waits for '{}', which no earlier line issues", words[i]));
+    entry.waits.push_back(found->second);
+  }
+  return entry;
 }
 
 }  // namespace
@@ -47,24 +68,16 @@ Graph parse_graph(std::string_view text) {
     ++number;
     const std::vector<std::string> words = words_of(base::trim(line));
     if (words.empty() || words[0].starts_with('#')) continue;
-    const auto fail = [&](const std::string& what) {
-      throw base::ConfigError(base::text("schedule line {}: {}: '{}'", number, what, line));
-    };
-    const std::optional<Lane> lane = parse_lane(words[0]);
-    if (!lane) fail(base::text("'{}' is not a lane", words[0]));
-    if (words.size() < 2) fail("a lane without a node");
-    if (words.size() > 2 && words[2] != "<") fail("expected '<' and the nodes waited for");
-    Entry entry{.node = parse_node(words[1]), .lane = *lane, .waits = {}};
-    for (std::size_t i = 3; i < words.size(); ++i) {
-      const auto found = index.find(parse_node(words[i]));
-      if (found == index.end())
-        fail(base::text("waits for '{}', which no earlier line issues", words[i]));
-      entry.waits.push_back(found->second);
+    try {
+      Entry entry = parse_entry(words, index);
+      if (!index.emplace(entry.node, static_cast<int>(graph.entries.size())).second) {
+        throw base::ConfigError(base::text("{} is issued twice", print(entry.node)));
+      }
+      graph.entries.push_back(std::move(entry));
+    } catch (const base::ConfigError& error) {
+      throw base::ConfigError(
+          base::text("schedule line {}: {}: '{}'", number, error.what(), quote(line)));
     }
-    if (!index.emplace(entry.node, static_cast<int>(graph.entries.size())).second) {
-      fail(base::text("{} is issued twice", print(entry.node)));
-    }
-    graph.entries.push_back(std::move(entry));
   }
   return graph;
 }

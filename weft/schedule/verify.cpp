@@ -50,6 +50,17 @@ std::map<Node, int> index_nodes(const Graph& graph,
   return index;
 }
 
+void check_lanes(const Graph& graph, const Anatomy& anatomy, std::vector<std::string>& complaints) {
+  for (const Entry& entry : graph.entries) {
+    const Lane lane = lane_of(anatomy, entry.node);
+    if (entry.lane == lane) continue;
+    complaints.push_back(base::text("{} is on lane {}, but its lane is {}",
+                                    print(entry.node),
+                                    word(entry.lane),
+                                    word(lane)));
+  }
+}
+
 void check_dependencies(const Graph& graph,
                         const Anatomy& anatomy,
                         int micro_batches,
@@ -85,14 +96,14 @@ class Union {
           group[at(lane)] = members(static_cast<int>(rank), static_cast<Lane>(lane));
         }
       }
-      for (const Entry& entry : entries) vertex_[rank].push_back(vertex_for(entry, group));
+      for (const Entry& entry : entries) vertex_[rank].push_back(vertex_for(rank, entry, group));
     }
     edges_.resize(names_.size());
     incoming_.resize(names_.size());
     for (std::size_t rank = 0; rank < graphs.size(); ++rank) connect(rank);
   }
 
-  // A vertex that can never start, or nothing.
+  // The circle in which vertices wait for each other, or nothing.
   std::vector<std::string> find_cycle() {
     std::queue<int> ready;
     for (std::size_t v = 0; v < names_.size(); ++v) {
@@ -108,19 +119,16 @@ class Union {
       }
     }
     if (done == names_.size()) return {};
-    std::string stuck;
-    int listed = 0;
-    for (std::size_t v = 0; v < names_.size() && listed < 6; ++v) {
-      if (incoming_[v] == 0) continue;
-      stuck += (listed++ == 0 ? "" : ", ") + names_[v];
-    }
-    return {base::text("the ranks wait for each other in a circle through {}", stuck)};
+    return {base::text("the ranks wait for each other in a circle: {}",
+                       fmt::join(name_circle(), " waits for "))};
   }
 
  private:
-  int vertex_for(const Entry& entry, const std::array<std::vector<int>, kLanes>& group) {
+  int vertex_for(std::size_t rank,
+                 const Entry& entry,
+                 const std::array<std::vector<int>, kLanes>& group) {
     if (!is_collective(entry.lane)) {
-      names_.push_back(print(entry.node));
+      names_.push_back(base::text("{} on rank {}", print(entry.node), rank));
       return static_cast<int>(names_.size()) - 1;
     }
     const auto [found, is_new] =
@@ -128,6 +136,26 @@ class Union {
                                  static_cast<int>(names_.size()));
     if (is_new) names_.push_back(print(entry.node));
     return found->second;
+  }
+
+  // What never becomes ready waits for something else that never does, so that going back from one
+  // to the next ends in a circle.
+  std::vector<std::string> name_circle() const {
+    std::vector<int> blocked_by(names_.size(), -1);
+    int v = -1;
+    for (std::size_t from = 0; from < names_.size(); ++from) {
+      if (incoming_[from] == 0) continue;
+      for (const int to : edges_[from]) blocked_by[at(to)] = static_cast<int>(from);
+      v = static_cast<int>(from);
+    }
+    for (std::size_t steps = 0; steps < names_.size(); ++steps) v = blocked_by[at(v)];
+    const int first = v;
+    std::vector<std::string> names{names_[at(first)]};
+    do {
+      v = blocked_by[at(v)];
+      names.push_back(names_[at(v)]);
+    } while (v != first);
+    return names;
   }
 
   void connect(std::size_t rank) {
@@ -201,6 +229,7 @@ std::vector<std::string> verify(const Graph& graph,
   const std::map<Node, int> index =
       index_nodes(graph, all_nodes(anatomy, micro_batches, pass), complaints);
   if (!complaints.empty()) return complaints;
+  check_lanes(graph, anatomy, complaints);
   check_dependencies(graph, anatomy, micro_batches, pass, index, complaints);
   return complaints;
 }

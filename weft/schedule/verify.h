@@ -11,8 +11,8 @@
 namespace weft::schedule {
 
 // One rank's graph: waits name earlier entries; every node the anatomy asks for is there exactly
-// once and no other; every required dependency follows from lanes and waits. Returns what is wrong,
-// naming nodes.
+// once and no other, on its lane; every required dependency follows from lanes and waits. Returns
+// what is wrong, naming nodes.
 std::vector<std::string> verify(const Graph& graph,
                                 const Anatomy& anatomy,
                                 int micro_batches,

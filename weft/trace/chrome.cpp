@@ -28,7 +28,7 @@ void write_chrome(std::span<const Timeline> timelines, const base::Append& appen
   bool first = true;
   const auto event = [&](const Json& json) {
     append(first ? "" : ",\n");
-    append(json.dump());
+    append(json.dump(-1, ' ', false, Json::error_handler_t::replace));
     first = false;
   };
   for (const Timeline& timeline : timelines) {

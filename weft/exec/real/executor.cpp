@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "weft/base/check.h"
+#include "weft/base/error_context.h"
 
 namespace weft::exec {
 namespace {
@@ -40,15 +41,38 @@ Executor::Executor(const schedule::Graph& graph, const Lanes& lanes)
 
 void Executor::run(const Body& body, Tracing tracing) {
   events_.assign(graph_.entries.size(), {});
-  if (tracing == Tracing::On) {
-    for (int i = 0; i < schedule::kLanes; ++i) {
-      if (lanes_.has(static_cast<Lane>(i))) lanes_[static_cast<Lane>(i)].start_recording();
-    }
-  }
   host_spans_.clear();
-  for (std::size_t i = 0; i < graph_.entries.size(); ++i) issue(i, body);
+  if (tracing == Tracing::On) start_recording();
+  issue_all(body);
   lanes_.synchronize();
   if (tracing == Tracing::On) collect_spans();
+}
+
+void Executor::start_recording() const {
+  for (int i = 0; i < schedule::kLanes; ++i) {
+    if (lanes_.has(static_cast<Lane>(i))) lanes_[static_cast<Lane>(i)].start_recording();
+  }
+}
+
+void Executor::issue_all(const Body& body) {
+  for (std::size_t i = 0; i < graph_.entries.size(); ++i) {
+    try {
+      issue(i, body);
+    } catch (...) {
+      fail(names_[i]);
+    }
+  }
+}
+
+// Called while an exception is handled. What a stream threw carries the name of its node already.
+void Executor::fail(const std::string& name) const {
+  const std::exception_ptr error = std::current_exception();
+  const std::vector<std::exception_ptr> kept = lanes_.drain();
+  for (int i = 0; i < schedule::kLanes; ++i) {
+    if (lanes_.has(static_cast<Lane>(i))) lanes_[static_cast<Lane>(i)].take_recording();
+  }
+  if (std::ranges::find(kept, error) != kept.end()) std::rethrow_exception(error);
+  base::throw_at(name, error);
 }
 
 void Executor::issue(std::size_t i, const Body& body) {
@@ -59,7 +83,9 @@ void Executor::issue(std::size_t i, const Body& body) {
       const tensor::Event& event = events_[static_cast<std::size_t>(wait)];
       if (event.stream != nullptr) event.stream->host_wait(event);
     }
-    body(entry.node, lanes_[Lane::Compute]);
+    tensor::Stream& compute = lanes_[Lane::Compute];
+    compute.set_label(names_[i]);
+    body(entry.node, compute);
     host_spans_.push_back({.name = names_[i],
                            .node = names_[i],
                            .lane = std::string(schedule::word(Lane::Host)),

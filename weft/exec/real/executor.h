@@ -24,14 +24,18 @@ class Executor {
   // Both must outlive the executor and everything it enqueues.
   Executor(const schedule::Graph& graph, const Lanes& lanes);
 
-  // Runs one step and waits for its end; throws the first error with the node's name.
+  // Runs one step and waits for its end; throws the first error with the node's name. Either way no
+  // work is under way when it returns, so that what the bodies refer to may go.
   void run(const Body& body, Tracing tracing);
 
   // Spans of the runs with tracing on, by lane: each node, and the operations inside it.
   std::vector<trace::Span> take_spans() { return std::exchange(spans_, {}); }
 
  private:
+  void issue_all(const Body& body);
   void issue(std::size_t entry, const Body& body);
+  void start_recording() const;
+  [[noreturn]] void fail(const std::string& name) const;
   void collect_spans();
 
   const schedule::Graph& graph_;

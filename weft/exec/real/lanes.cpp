@@ -32,9 +32,21 @@ tensor::Stream& Lanes::operator[](Lane lane) const {
 }
 
 void Lanes::synchronize() const {
+  const std::vector<std::exception_ptr> errors = drain();
+  if (!errors.empty()) std::rethrow_exception(errors.front());
+}
+
+std::vector<std::exception_ptr> Lanes::drain() const {
+  std::vector<std::exception_ptr> errors;
   for (const auto& stream : streams_) {
-    if (stream) stream->synchronize();
+    if (!stream) continue;
+    try {
+      stream->synchronize();
+    } catch (...) {
+      errors.push_back(std::current_exception());
+    }
   }
+  return errors;
 }
 
 }  // namespace weft::exec

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <exception>
 #include <memory>
+#include <vector>
 
 #include "weft/schedule/graph.h"
 #include "weft/tensor/stream.h"
@@ -19,7 +21,10 @@ class Lanes {
   bool has(schedule::Lane lane) const {
     return streams_[static_cast<std::size_t>(lane)] != nullptr;
   }
+  // Waits until every stream is idle, then throws the error of the first lane that has one.
   void synchronize() const;
+  // The same without throwing: the errors that the streams keep.
+  std::vector<std::exception_ptr> drain() const;
 
  private:
   std::array<std::unique_ptr<tensor::Stream>, schedule::kLanes> streams_;

@@ -20,19 +20,22 @@ void add_forward(GraphWriter& writer, const Anatomy& anatomy, int micro_batch) {
   add(kNone, Piece::Head);
 }
 
-// A D and its W are one unit here; a pass may split them.
 void add_backward_piece(GraphWriter& writer,
                         const PieceAnatomy& piece,
                         int layer,
                         int micro_batch) {
-  Node node{.layer = layer, .micro_batch = micro_batch, .piece = piece.piece};
-  if (piece.has_input_gradient) {
-    node.direction = Direction::D;
-    writer.add(node);
-  }
-  if (piece.has_weight_gradient) {
-    node.direction = Direction::W;
-    writer.add(node);
+  const Node input{.layer = layer,
+                   .direction = Direction::D,
+                   .micro_batch = micro_batch,
+                   .piece = piece.piece};
+  Node weight = input;
+  weight.direction = Direction::W;
+  if (piece.has_input_gradient && piece.has_weight_gradient) {
+    writer.add_unit(input, weight);
+  } else if (piece.has_input_gradient) {
+    writer.add(input);
+  } else if (piece.has_weight_gradient) {
+    writer.add(weight);
   }
 }
 

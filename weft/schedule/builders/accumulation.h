@@ -1,5 +1,6 @@
 // The plain order of one pipeline stage: for each micro-batch its forward, then its backward;
-// gradients accumulate; then reductions, norm and optimizer.
+// gradients accumulate; then reductions, norm and optimizer. A D and its W are one unit: whatever
+// waits for the D waits for the W too.
 #pragma once
 
 #include "weft/schedule/anatomy.h"

@@ -25,4 +25,10 @@ void GraphWriter::add(const Node& node) {
   graph_.entries.push_back(std::move(entry));
 }
 
+void GraphWriter::add_unit(const Node& input_gradient, const Node& weight_gradient) {
+  add(input_gradient);
+  add(weight_gradient);
+  index_.at(input_gradient) = index_.at(weight_gradient);
+}
+
 }  // namespace weft::schedule

@@ -16,6 +16,8 @@ class GraphWriter {
 
   // Every node that `node` requires must have been added before.
   void add(const Node& node);
+  // A D and its W as one unit: whatever needs the D from now on waits for the W too.
+  void add_unit(const Node& input_gradient, const Node& weight_gradient);
   Graph take() { return std::move(graph_); }
 
  private:
@@ -24,7 +26,7 @@ class GraphWriter {
   Pass pass_;
   Graph graph_;
   Order order_;
-  std::map<Node, int> index_;
+  std::map<Node, int> index_;  // the entry that ends a node or its unit
 };
 
 }  // namespace weft::schedule

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "weft/base/check.h"
+#include "weft/base/error_context.h"
 #include "weft/tensor/workers.h"
 
 namespace weft::tensor {
@@ -22,17 +23,13 @@ std::int64_t now_ns() {
 
 namespace {
 
-// The same kind of error with the node's name in front.
+// The error being handled, named for the work that failed.
 std::exception_ptr with_label(std::string_view label, std::string_view name) {
-  const std::string where = label.empty() ? std::string(name) : base::text("{} ({})", label, name);
   try {
-    throw;
-  } catch (const base::ConfigError& error) {
-    return std::make_exception_ptr(base::ConfigError(base::text("{}: {}", where, error.what())));
-  } catch (const base::SystemError& error) {
-    return std::make_exception_ptr(base::SystemError(base::text("{}: {}", where, error.what())));
-  } catch (const std::exception& error) {
-    return std::make_exception_ptr(base::InternalError(base::text("{}: {}", where, error.what())));
+    base::throw_at(label.empty() ? std::string(name) : base::text("{} ({})", label, name),
+                   std::current_exception());
+  } catch (...) {
+    return std::current_exception();
   }
 }
 
@@ -132,7 +129,7 @@ class CpuStream final : public Stream {
   void push(Item item) {
     ++next_ticket_;
     if (!thread_.joinable()) {
-      run(item);
+      if (!error_) run(item);
       completed_.store(next_ticket_ - 1, std::memory_order_release);
       if (error_) std::rethrow_exception(error_);
       return;

@@ -1,0 +1,49 @@
+// Toy steps for the executor's tests: graphs from text, bodies that are small lambdas.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "weft/exec/real/executor.h"
+#include "weft/schedule/text.h"
+#include "weft/tensor/workers.h"
+
+namespace weft::exec {
+
+// A graph with its streams and executor.
+class Toy {
+ public:
+  explicit Toy(schedule::Graph graph)
+      : graph_(std::move(graph)), lanes_(graph_, 1), executor_(graph_, lanes_) {}
+  explicit Toy(const std::string& text) : Toy(schedule::parse_graph(text)) {}
+
+  const schedule::Graph& graph() const { return graph_; }
+  const Lanes& lanes() const { return lanes_; }
+  Executor& executor() { return executor_; }
+
+  // The body gets the node's text.
+  using TextBody = std::function<void(const std::string&, tensor::Stream&)>;
+  void run(const TextBody& body, Tracing tracing = Tracing::Off) {
+    executor_.run([&](const schedule::Node& node,
+                      tensor::Stream& stream) { body(schedule::print(node), stream); },
+                  tracing);
+  }
+
+ private:
+  schedule::Graph graph_;
+  Lanes lanes_;
+  Executor executor_;
+};
+
+inline void enqueue(tensor::Stream& stream, std::function<void()> work) {
+  stream.enqueue("toy", tensor::WorkClass::Memory, [work = std::move(work)](tensor::Workers&) {
+    work();
+  });
+}
+
+inline void sleep_us(int us) { std::this_thread::sleep_for(std::chrono::microseconds(us)); }
+
+}  // namespace weft::exec

@@ -1,0 +1,143 @@
+#include "weft/schedule/anatomy.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/schedule/models_support.h"
+#include "weft/base/text.h"
+
+namespace weft::schedule {
+namespace {
+
+struct Need {
+  std::string node;
+  std::vector<std::string> needs;
+};
+
+void expect_needs(const Anatomy& anatomy, Pass pass, const std::vector<Need>& facts) {
+  for (const Need& fact : facts) {
+    std::set<std::string> found;
+    for (const Node& need : required(anatomy, parse_node(fact.node), 2, pass)) {
+      found.insert(print(need));
+    }
+    EXPECT_EQ(found, std::set(fact.needs.begin(), fact.needs.end())) << fact.node;
+  }
+}
+
+TEST(Anatomy, ForwardNeedsFollowTheBlock) {
+  expect_needs(describe(model_of("dm", 2), kAlone),
+               Pass::Training,
+               {{"F1.embed", {}},
+                {"0F1.attention", {"F1.embed"}},
+                {"0F1.mlp", {"0F1.attention"}},
+                {"1F1.attention", {"0F1.mlp"}},
+                {"1F1.route", {"1F1.attention"}},
+                {"1F1.counts", {"1F1.route"}},
+                {"1F1.sizes", {"1F1.counts"}},
+                {"1F1.permute", {"1F1.route"}},
+                {"1F1.dispatch", {"1F1.permute", "1F1.sizes"}},
+                {"1F1.experts", {"1F1.dispatch"}},
+                {"1F1.combine", {"1F1.experts"}},
+                {"1F1.merge", {"1F1.combine"}},
+                {"F1.head", {"1F1.merge"}}});
+}
+
+TEST(Anatomy, InputGradientsNeedTheirForwardAndWhatFollowedIt) {
+  expect_needs(describe(model_of("dm", 2), kAlone),
+               Pass::Training,
+               {{"D1.head", {"F1.head"}},
+                {"1D1.merge", {"1F1.merge", "D1.head"}},
+                {"1D1.combine", {"1F1.combine", "1D1.merge"}},
+                {"1D1.experts", {"1F1.experts", "1D1.combine"}},
+                {"1D1.dispatch", {"1F1.dispatch", "1D1.experts"}},
+                {"1D1.permute", {"1F1.permute", "1D1.dispatch"}},
+                {"1D1.route", {"1F1.route", "1D1.permute"}},
+                {"1D1.attention", {"1F1.attention", "1D1.route"}},
+                {"0D1.mlp", {"0F1.mlp", "1D1.attention"}},
+                {"0D1.attention", {"0F1.attention", "0D1.mlp"}}});
+}
+
+TEST(Anatomy, WeightGradientsNeedTheirInputGradientAndTheEarlierMicroBatch) {
+  expect_needs(describe(model_of("dm", 2), kAlone),
+               Pass::Training,
+               {{"W0.head", {"D0.head"}},
+                {"W1.head", {"D1.head", "W0.head"}},
+                {"1W0.experts", {"1D0.experts"}},
+                {"1W1.experts", {"1D1.experts", "1W0.experts"}},
+                {"0W1.attention", {"0D1.attention", "0W0.attention"}},
+                {"W1.embed", {"0D1.attention", "W0.embed"}}});
+}
+
+const std::vector<std::string> kDenseGradients{"0W1.attention",
+                                               "0W1.mlp",
+                                               "1W1.attention",
+                                               "1W1.route",
+                                               "W1.embed",
+                                               "W1.head"};
+
+TEST(Anatomy, TheStepEndsBehindTheLastGradientOfEveryWeight) {
+  expect_needs(describe(model_of("dm", 2), kEverySum),
+               Pass::Training,
+               {{"reduce.dense", kDenseGradients},
+                {"reduce.expert", {"1W1.experts"}},
+                {"norm", {"reduce.dense", "reduce.expert"}},
+                {"totals", {"norm"}},
+                {"clip", {"totals"}},
+                {"optimizer", {"clip"}}});
+  std::vector<std::string> all = kDenseGradients;
+  all.push_back("1W1.experts");
+  expect_needs(describe(model_of("dm", 1), kAlone),
+               Pass::Training,
+               {{"norm", all}, {"clip", {"norm"}}});
+}
+
+TEST(Anatomy, TiedGradientsAreAddedBeforeTheyAreUsed) {
+  const std::vector<std::string> rest(kDenseGradients.begin(), kDenseGradients.end() - 2);
+  std::vector<std::string> tied = rest;
+  tied.push_back("tie");
+  expect_needs(describe(tied_model_of("dm", 2), kEverySum),
+               Pass::Training,
+               {{"tie", {"W1.embed", "W1.head"}}, {"reduce.dense", tied}});
+}
+
+TEST(Anatomy, AForwardPassEndsBehindEveryHead) {
+  expect_needs(describe(model_of("dm", 2), kEverySum),
+               Pass::ForwardOnly,
+               {{"totals", {"F0.head", "F1.head"}}});
+}
+
+TEST(Anatomy, OnlyWhatTravelsBetweenRanksLeavesTheComputeLane) {
+  const Anatomy one = describe(model_of("m", 1), kEverySum);
+  const Anatomy two = describe(model_of("m", 2), kEverySum);
+  for (const std::string piece : {"counts", "dispatch", "combine"}) {
+    EXPECT_EQ(lane_of(one, parse_node("0F0." + piece)), Lane::Compute);
+    EXPECT_EQ(lane_of(two, parse_node("0F0." + piece)), Lane::Ep);
+  }
+  EXPECT_EQ(lane_of(two, parse_node("0D0.dispatch")), Lane::Ep);
+  EXPECT_EQ(lane_of(two, parse_node("0F0.sizes")), Lane::Host);
+  EXPECT_EQ(lane_of(two, parse_node("0W0.experts")), Lane::Compute);
+  EXPECT_EQ(lane_of(two, parse_node("reduce.dense")), Lane::Dp);
+  EXPECT_EQ(lane_of(two, parse_node("clip")), Lane::Host);
+}
+
+TEST(Anatomy, EveryNeedIsANodeOfTheSameStep) {
+  for (const std::string layers : {"d", "m", "dm", "mmd"}) {
+    for (const ReductionScope sums : {kAlone, kEverySum}) {
+      for (const Pass pass : {Pass::Training, Pass::ForwardOnly}) {
+        const Anatomy anatomy = describe(tied_model_of(layers, 2), sums);
+        const std::vector<Node> nodes = all_nodes(anatomy, 3, pass);
+        const std::set<Node> known(nodes.begin(), nodes.end());
+        EXPECT_EQ(known.size(), nodes.size());
+        for (const Node& node : nodes) {
+          for (const Node& need : required(anatomy, node, 3, pass)) {
+            EXPECT_TRUE(known.contains(need)) << print(node) << " needs " << print(need);
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft::schedule

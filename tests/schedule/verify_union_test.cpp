@@ -1,0 +1,143 @@
+#include <gtest/gtest.h>
+
+#include "tests/schedule/models_support.h"
+#include "weft/base/text.h"
+#include "weft/schedule/builders/accumulation.h"
+#include "weft/schedule/text.h"
+#include "weft/schedule/verify.h"
+
+namespace weft::schedule {
+namespace {
+
+std::vector<std::string> check(const std::vector<Graph>& graphs, const MembersOf& members) {
+  std::vector<const Graph*> pointers;
+  for (const Graph& graph : graphs) pointers.push_back(&graph);
+  return verify_union(pointers, members);
+}
+
+// Four ranks: ep pairs {0, 1} and {2, 3}; the other lanes have all four.
+std::vector<int> pairs_of_four(int rank, Lane lane) {
+  if (lane != Lane::Ep) return {0, 1, 2, 3};
+  return rank < 2 ? std::vector{0, 1} : std::vector{2, 3};
+}
+
+std::vector<int> both(int, Lane) { return {0, 1}; }
+
+class VerifyUnion : public ::testing::Test {
+ protected:
+  // Entries of one lane change places in the order of rank `rank`.
+  std::vector<std::string> check_with_swap(std::size_t rank,
+                                           const std::string& first,
+                                           const std::string& second) const {
+    std::vector<Graph> graphs(4, graph_);
+    std::vector<Entry>& entries = graphs[rank].entries;
+    std::swap(entries[find(graph_, first)].node, entries[find(graph_, second)].node);
+    return check(graphs, pairs_of_four);
+  }
+
+  const Graph graph_ = build_accumulation(describe(tied_model_of("dm", 2), kEverySum), 2);
+};
+
+TEST_F(VerifyUnion, EqualGraphsCannotDeadlock) {
+  EXPECT_EQ(check(std::vector<Graph>(4, graph_), pairs_of_four), std::vector<std::string>{});
+}
+
+TEST_F(VerifyUnion, AnotherOrderOnALaneNamesRanksAndNodes) {
+  EXPECT_EQ(check_with_swap(3, "1F0.counts", "1F0.dispatch"),
+            std::vector<std::string>{
+                "lane ep: operation 0 is 1F0.counts on rank 2 and 1F0.dispatch on rank 3"});
+  EXPECT_EQ(check_with_swap(1, "reduce.expert", "reduce.dense"),
+            std::vector<std::string>{
+                "lane dp: operation 0 is reduce.expert on rank 0 and reduce.dense on rank 1"});
+}
+
+TEST_F(VerifyUnion, AnyTwoNeighboursOfALaneSwappedOnOneRankAreReported) {
+  for (const Lane lane : {Lane::Ep, Lane::Dp}) {
+    std::string last;
+    for (const Entry& entry : graph_.entries) {
+      if (entry.lane != lane) continue;
+      const std::string node = print(entry.node);
+      if (!last.empty()) {
+        const std::vector<std::string> found = check_with_swap(2, last, node);
+        EXPECT_FALSE(found.empty()) << last << " and " << node;
+        EXPECT_TRUE(contains(found, base::text("{} on rank 2", node))) << found.front();
+      }
+      last = node;
+    }
+  }
+}
+
+TEST_F(VerifyUnion, AMissingOperationIsReported) {
+  std::vector<Graph> graphs(4, graph_);
+  graphs[1] = without_entry(graph_, find(graph_, "totals"));
+  EXPECT_EQ(
+      check(graphs, pairs_of_four),
+      std::vector<std::string>{"lane dp: operation 2 is totals on rank 0 and nothing on rank 1"});
+  graphs[1] = graph_;
+  graphs[0] = without_entry(graph_, find(graph_, "1D1.dispatch"));
+  EXPECT_EQ(check(graphs, pairs_of_four),
+            std::vector<std::string>{
+                "lane ep: operation 9 is nothing on rank 0 and 1D1.dispatch on rank 1"});
+}
+
+TEST_F(VerifyUnion, GroupsApartMayDiffer) {
+  std::vector<Graph> graphs(4, graph_);
+  for (const std::size_t rank : {2u, 3u}) {
+    std::vector<Entry>& entries = graphs[rank].entries;
+    std::swap(entries[find(graph_, "1F0.counts")].node, entries[find(graph_, "1F1.counts")].node);
+  }
+  EXPECT_EQ(check(graphs, pairs_of_four), std::vector<std::string>{});
+}
+
+TEST(VerifyUnionCycle, TwoLanesCrossedBetweenRanks) {
+  const std::vector<Graph> graphs{
+      parse_graph("dp reduce.dense\nep 0F0.dispatch < reduce.dense\n"),
+      parse_graph("ep 0F0.dispatch\ndp reduce.dense < 0F0.dispatch\n"),
+  };
+  const std::vector<std::string> found = check(graphs, both);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_TRUE(contains(found, "0F0.dispatch waits for reduce.dense")) << found.front();
+  EXPECT_TRUE(contains(found, "reduce.dense waits for 0F0.dispatch")) << found.front();
+}
+
+TEST(VerifyUnionCycle, GoesThroughLocalNodesAndNamesTheirRank) {
+  const std::vector<Graph> graphs{
+      parse_graph("dp totals\ncompute 0F0.experts < totals\nep 0F0.combine < 0F0.experts\n"),
+      parse_graph("ep 0F0.combine\nhost 0F0.sizes < 0F0.combine\ndp totals\n"),
+  };
+  const std::vector<std::string> found = check(graphs, both);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_TRUE(contains(found, "0F0.experts on rank 0 waits for totals")) << found.front();
+  EXPECT_TRUE(contains(found, "0F0.sizes on rank 1 waits for 0F0.combine")) << found.front();
+}
+
+// Rank 0 only suffers; the message is about the ranks that made the circle.
+TEST(VerifyUnionCycle, TellsTheCircleFromWhatIsStuckBehindIt) {
+  const std::vector<Graph> graphs{
+      parse_graph("dp norm\ncompute F0.embed < norm\nep 0F0.dispatch < norm\n"),
+      parse_graph("dp norm\nep 0F0.dispatch < norm\n"),
+      parse_graph("ep 0F0.counts\ncp 0F0.merge < 0F0.counts\ndp norm < 0F0.merge\n"),
+      parse_graph("cp 0F0.merge\nep 0F0.counts < 0F0.merge\ndp norm < 0F0.counts\n"),
+  };
+  const std::vector<std::string> found = check(graphs, [](int rank, Lane lane) {
+    return lane == Lane::Cp && rank < 2 ? std::vector{0, 1}
+           : lane == Lane::Cp           ? std::vector{2, 3}
+                                        : pairs_of_four(rank, lane);
+  });
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_TRUE(contains(found, "0F0.counts")) << found.front();
+  EXPECT_TRUE(contains(found, "0F0.merge")) << found.front();
+  EXPECT_FALSE(contains(found, "norm")) << found.front();
+  EXPECT_FALSE(contains(found, "F0.embed")) << found.front();
+}
+
+TEST(VerifyUnionCycle, CrossedIssueWithoutWaitsIsFine) {
+  const std::vector<Graph> graphs{
+      parse_graph("dp reduce.dense\nep 0F0.dispatch\n"),
+      parse_graph("ep 0F0.dispatch\ndp reduce.dense\n"),
+  };
+  EXPECT_EQ(check(graphs, both), std::vector<std::string>{});
+}
+
+}  // namespace
+}  // namespace weft::schedule

@@ -1,0 +1,37 @@
+#include "weft/base/error_context.h"
+
+#include <new>
+
+#include "weft/base/error.h"
+#include "weft/base/text.h"
+
+namespace weft::base {
+
+std::string reason_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::bad_alloc&) {
+    return "out of memory";
+  } catch (const std::exception& known) {
+    return known.what();
+  } catch (...) {
+    return "an exception of unknown type";
+  }
+}
+
+void throw_at(std::string_view where, const std::exception_ptr& error) {
+  const std::string what = text("{}: {}", where, reason_of(error));
+  try {
+    std::rethrow_exception(error);
+  } catch (const ConfigError&) {
+    throw ConfigError(what);
+  } catch (const SystemError&) {
+    throw SystemError(what);
+  } catch (const std::bad_alloc&) {
+    throw SystemError(what);
+  } catch (...) {
+    throw InternalError(what);
+  }
+}
+
+}  // namespace weft::base

@@ -1,0 +1,12 @@
+// Wrong texts in error messages: the input may be long or not even text, the message is neither.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace weft::schedule {
+
+// The start of `text`, with '?' for control characters.
+std::string quote(std::string_view text);
+
+}  // namespace weft::schedule
