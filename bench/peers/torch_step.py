@@ -101,13 +101,15 @@ class Model:
         counts = torch.bincount(chosen.flatten(), minlength=self.experts)
         aux.append(self.experts / (self.top_k * flat.shape[0] ** 2) * (scores.sum(0) * counts).sum())
         out = torch.zeros_like(flat)
+        # unbind: its gradient is one stack, where indexing would add a full tensor an expert.
+        fc1, fc2 = self.w[f"{i}.fc1"].unbind(0), self.w[f"{i}.fc2"].unbind(0)
         for e in range(self.experts):
             token, slot = (chosen == e).nonzero(as_tuple=True)
             if token.numel() == 0:
                 continue
-            gate_h, up = F.linear(flat[token], self.w[f"{i}.fc1"][e]).chunk(2, dim=-1)
+            gate_h, up = F.linear(flat[token], fc1[e]).chunk(2, dim=-1)
             h = F.silu(gate_h) * up * probabilities[token, slot, None]
-            out = out.index_add(0, token, F.linear(h, self.w[f"{i}.fc2"][e]))
+            out = out.index_add(0, token, F.linear(h, fc2[e]))
         return out.view_as(x)
 
     def loss(self, tokens, aux_coefficient):

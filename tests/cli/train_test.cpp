@@ -41,7 +41,8 @@ class Train : public ::testing::Test {
   std::string arguments(const std::string& run) const {
     return base::text(
         "train tiny dataset.path={}/docs train.train_iters=3 train.eval_interval=2 "
-        "model.num_layers=2 model.seq_length=32 logger.log_interval=1 runtime.run_dir={}",
+        "scheduler.lr_warmup_iters=1 model.num_layers=2 model.seq_length=32 logger.log_interval=1 "
+        "runtime.run_dir={}",
         kSource,
         (folder_ / run).string());
   }
@@ -126,10 +127,12 @@ TEST_F(Train, CtrlCStopsAtAStepsEnd) {
   const fs::path run = folder_ / "a";
   const pid_t child = ::fork();
   if (child == 0) {
-    std::freopen((folder_ / "out").c_str(), "w", stdout);
-    std::freopen((folder_ / "err").c_str(), "w", stderr);
     const std::string command =
-        base::text("exec '{}' {} train.train_iters=100000 --json", WEFT_BINARY, arguments("a"));
+        base::text("exec '{}' {} train.train_iters=100000 --json > '{}' 2> '{}'",
+                   WEFT_BINARY,
+                   arguments("a"),
+                   (folder_ / "out").string(),
+                   (folder_ / "err").string());
     ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
     ::_exit(127);
   }
@@ -163,12 +166,13 @@ TEST_F(Train, MpiGivesTheSameBitsAsThreads) {
 }
 
 TEST_F(Train, StartsFromAHuggingFaceFolder) {
-  const Outcome outcome = weft(base::text(
-      "train checkpoint.pretrained_checkpoint={}mixtral_tiny dataset.kind=mock train.train_iters=2 "
-      "runtime.run_dir={} checkpoint.save_hf={} --json",
-      kGolden,
-      (folder_ / "a").string(),
-      (folder_ / "out").string()));
+  const Outcome outcome =
+      weft(base::text("train checkpoint.pretrained_checkpoint={}mixtral_tiny dataset.kind=mock "
+                      "train.train_iters=2 scheduler.lr_warmup_iters=0 "
+                      "runtime.run_dir={} checkpoint.save_hf={} --json",
+                      kGolden,
+                      (folder_ / "a").string(),
+                      (folder_ / "out").string()));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const Json config = Json::parse(base::read_text(folder_ / "out" / "config.json"));
   EXPECT_EQ(config.at("hidden_size"), 64);
@@ -185,7 +189,7 @@ TEST_F(Train, WrongInputIsExplained) {
   fails("train tiny model.hiden_size=3", 2, "model.hidden_size");
   fails("train tiny world=3", 2, "3");
   fails("train tiny train.global_batch_size=7", 2, "train.global_batch_size");
-  fails("train tiny dataset.path=/nonexistent/folder", 1, "/nonexistent/folder");
+  fails("train tiny dataset.path=/nonexistent/folder", 2, "/nonexistent/folder");
   fails("train tiny model.tensor_model_parallel_size=2 world=2", 2, "tensor");
   fails("verify /nonexistent", 1, "/nonexistent");
   fails("verify " + kGolden + "mixtral_tiny model.expert_model_parallel_size=3", 2, "3");

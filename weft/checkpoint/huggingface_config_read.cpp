@@ -219,6 +219,17 @@ Family read_family(const StrictJson& config, const std::string& file) {
   return *family;
 }
 
+// Transformers gives the embedding's padding row no gradient; a negative id counts from the end.
+std::optional<std::int64_t> pad_token(const Keys& keys, Family family, std::int64_t vocabulary) {
+  const StrictJson* value = keys.find("pad_token_id");
+  if (value == nullptr)
+    return family == Family::Olmoe ? std::optional<std::int64_t>(1) : std::nullopt;
+  if (value->is_null()) return std::nullopt;
+  const std::int64_t id =
+      as_integer(*value, "pad_token_id", keys.file(), -vocabulary, vocabulary - 1);
+  return id < 0 ? id + vocabulary : id;
+}
+
 }  // namespace
 
 HuggingFaceConfig parse_huggingface_config(std::string_view content, const std::string& file) {
@@ -235,6 +246,7 @@ HuggingFaceConfig parse_huggingface_config(std::string_view content, const std::
   model.hidden_size = keys.size("hidden_size", defaults.hidden_size, kLargestWidth);
   model.ffn_hidden_size = keys.size("intermediate_size", defaults.intermediate_size, kLargestWidth);
   model.vocab_size = keys.size("vocab_size", defaults.vocab_size, kLargestVocabulary);
+  model.pad_token_id = pad_token(keys, family, model.vocab_size);
   model.qk_layernorm = qk_norm(family);
   model.layernorm_epsilon = keys.number("rms_norm_eps", defaults.rms_norm_eps, {0, 1});
   model.rotary_base = rope_theta(keys, defaults.rope_theta);

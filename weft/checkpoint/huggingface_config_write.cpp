@@ -119,6 +119,7 @@ std::string huggingface_config_text(const HuggingFaceConfig& config) {
   json["bos_token_id"] = nullptr;
   json["eos_token_id"] = nullptr;
   json["pad_token_id"] = nullptr;
+  if (model.pad_token_id) json["pad_token_id"] = *model.pad_token_id;
   json["use_cache"] = true;
   return json.dump(2) + "\n";
 }

@@ -12,7 +12,7 @@ namespace {
 using base::text;
 
 // Read by parse_huggingface_config, for every family.
-constexpr std::array<std::string_view, 21> kUsed{"dtype",
+constexpr std::array<std::string_view, 22> kUsed{"dtype",
                                                  "head_dim",
                                                  "hidden_size",
                                                  "initializer_range",
@@ -25,6 +25,7 @@ constexpr std::array<std::string_view, 21> kUsed{"dtype",
                                                  "num_hidden_layers",
                                                  "num_key_value_heads",
                                                  "num_local_experts",
+                                                 "pad_token_id",
                                                  "rms_norm_eps",
                                                  "rope_parameters",
                                                  "rope_scaling",
@@ -76,7 +77,6 @@ constexpr std::array kHarmless = std::to_array<std::string_view>({
     "output_attentions",
     "output_hidden_states",
     "output_scores",
-    "pad_token_id",
     "prefix",
     "pretraining_tp",
     "problem_type",

@@ -86,15 +86,10 @@ void check_router(const ModelConfig& model, Findings& findings) {
                       model.num_moe_experts,
                       model.num_moe_experts);
   }
-  if (model.moe_router_topk != 1) return;
-  if (!model.moe_router_pre_softmax) {
+  if (model.moe_router_topk == 1 && !model.moe_router_pre_softmax) {
     findings.complain(
         "model.moe_router_topk = 1 with softmax after the selection gives every token the weight "
         "1, so the router would not learn: set model.moe_router_pre_softmax=true");
-  } else if (model.moe_router_norm_topk_prob) {
-    findings.complain(
-        "model.moe_router_topk = 1 with renormalised probabilities gives every token the weight 1, "
-        "so the router would not learn: set model.moe_router_norm_topk_prob=false");
   }
 }
 

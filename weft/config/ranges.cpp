@@ -28,6 +28,7 @@ constexpr std::array kRanges{
     Range{"model.rotary_base", 1, 1e12, Ends::High},
     Range{"model.seq_length", 1, kWidest},
     Range{"model.vocab_size", 2, kWidest},
+    Range{"model.pad_token_id", 0, kWidest},
     Range{"model.init_method_std", 0, 100},
     Range{"model.num_moe_experts", 0, 1 << 16},
     Range{"model.moe_ffn_hidden_size", 1, kWidest},

@@ -108,6 +108,7 @@ void weighted_swiglu_dgrad(Stream&,
                            Tensor h_R2F,
                            Tensor p_R);
 
+// wgrad skips negative ids.
 void embedding_forward(Stream&, Tensor x_TD, Tensor table_VD, Tensor ids_T);
 void embedding_wgrad(Stream&, Tensor dtable_VD, Tensor dx_TD, Tensor ids_T);
 

@@ -48,6 +48,7 @@ struct LayerState {
 // One micro-batch on its way through the model.
 struct MicroBatchState {
   Tensor ids_T, labels_T;     // int32; label -1: none
+  Tensor learning_ids_T;      // ids, -1 where the embedding learns nothing (padding)
   std::int64_t labelled = 0;  // tokens with a label
   std::vector<LayerState> layers;
   Tensor x_TD;   // the head's input

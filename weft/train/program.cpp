@@ -80,6 +80,12 @@ void Program::load(std::size_t index, const MicroBatch& part) {
     return t;
   };
   state.ids_T = copy(part.ids);
+  state.learning_ids_T = state.ids_T;
+  if (const std::optional<std::int64_t> padding = config_.model.pad_token_id) {
+    std::vector<std::int32_t> learning = part.ids;
+    std::ranges::replace(learning, static_cast<std::int32_t>(*padding), -1);
+    state.learning_ids_T = copy(learning);
+  }
   state.labels_T = copy(part.labels);
 }
 
@@ -206,9 +212,10 @@ void Program::input_gradient(const Node& node, const model::Context& context) {
 void Program::weight_gradient(const Node& node, const model::Context& context) {
   model::MicroBatchState& batch = micro_batch(node);
   if (node.piece == Piece::Embed) {
-    model::embedding_wgrad(context, gradients_.embedding_VD, batch.dx_TD, batch.ids_T);
+    model::embedding_wgrad(context, gradients_.embedding_VD, batch.dx_TD, batch.learning_ids_T);
     batch.dx_TD.reset();
     batch.ids_T.reset();
+    batch.learning_ids_T.reset();
     return;
   }
   if (node.piece == Piece::Head) {

@@ -43,12 +43,17 @@ class Ceiling {
     }
   }
 
+  // The best of three: a ceiling is what the machine can do, not what it did on average.
   double flops_per_second() {
-    const double seconds = seconds_of([&] {
-      kernels::linear_forward(stream_, y_, x_, w_);
-      stream_.synchronize();
-    });
-    return 2.0 * kSize * kSize * kSize / seconds;
+    double best = 0;
+    for (int i = 0; i < 3; ++i) {
+      const double seconds = seconds_of([&] {
+        kernels::linear_forward(stream_, y_, x_, w_);
+        stream_.synchronize();
+      });
+      best = std::max(best, 2.0 * kSize * kSize * kSize / seconds);
+    }
+    return best;
   }
 
  private:

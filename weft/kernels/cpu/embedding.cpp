@@ -59,6 +59,7 @@ void embedding_wgrad(Stream& stream, Tensor dtable, Tensor dx, Tensor ids) {
     stream.enqueue("embedding_wgrad", WorkClass::Memory, [=](Workers& workers) {
       parallel(workers, Cut{sums.columns, kColumnsPerTask}, [&](Range columns) {
         for (std::int64_t t = 0; t < dxs.rows; ++t) {
+          if (tokens[t] < 0) continue;
           float* to = sums.row(check_id(tokens[t], sums.rows));
           const T* from = dxs.row(t);
 #pragma omp simd
