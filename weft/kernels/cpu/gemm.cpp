@@ -11,7 +11,7 @@ namespace {
 
 // Tiles of this size run near the speed of a large product (packing is a few percent), and the
 // products of a model make enough of them for several threads.
-constexpr std::int64_t kTileRows = 128;
+constexpr std::int64_t kTileRows = 256;
 constexpr std::int64_t kTileColumns = 512;
 constexpr std::int64_t kTileWork = 1 << 20;  // multiply-adds worth a task
 
