@@ -8,7 +8,7 @@ target_compile_options(weft_flags INTERFACE
   # Designated initialisers leave out what keeps its default.
   -Wno-missing-field-initializers
   # g++ 12 and 13 report these falsely inside std::string at -O3.
-  -Wno-array-bounds -Wno-stringop-overflow -Wno-restrict
+  -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread -Wno-restrict
   -fopenmp-simd -fno-math-errno -fno-trapping-math)
 if(WEFT_NATIVE)
   target_compile_options(weft_flags INTERFACE -march=native)

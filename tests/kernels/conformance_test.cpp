@@ -6,6 +6,13 @@
 namespace weft::kernels {
 namespace {
 
+// As a run does: one BLAS thread, so that only the kernels' own threads split work.
+class OneBlasThread : public ::testing::Environment {
+ public:
+  void SetUp() override { prepare_process(); }
+};
+const auto* const one_blas_thread = ::testing::AddGlobalTestEnvironment(new OneBlasThread);
+
 void compare(const Values& got, const Expected& expected, const Argument& argument) {
   Values want = expected.values;
   double largest = 1e-30;
