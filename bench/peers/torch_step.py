@@ -1,6 +1,9 @@
 """The model of `weft bench step` in plain PyTorch: the same weights, the same tokens, the same optimizer.
 
-usage: torch_step.py FOLDER   (config.json, model.safetensors, tokens.i32, settings.json; written by weft)
+usage: torch_step.py FOLDER STYLE   (config.json, model.safetensors, tokens.i32, settings.json; written by weft)
+STYLE: modules, the way model code is commonly written (a module an expert with three projections, a mask of
+one-hot choices, router weights on the expert outputs, attention with repeated keys and a separate softmax in
+fp32), or tuned, with gate and up in one product, stacked experts and router weights on the activation.
 Prints one JSON object: the losses of the steps and the median time of a step after two that warm up.
 """
 import json
@@ -39,7 +42,7 @@ def rotate(x, cos, sin):
     return x * cos + turned * sin
 
 
-class Model:
+class TunedModel:
     def __init__(self, config, tensors, sequence):
         self.c = config
         self.layers = config["num_hidden_layers"]
@@ -84,11 +87,14 @@ class Model:
                 k = rms_norm(k.flatten(2), weight_k, self.eps).view_as(k)
         q, k, v = (t.transpose(1, 2) for t in (q, k, v))
         q, k = rotate(q, self.cos, self.sin), rotate(k, self.cos, self.sin)
+        out = self.attend(q, k, v).transpose(1, 2).reshape(batch, sequence, -1)
+        return F.linear(out, self.w[f"{prefix}.o_proj.weight"])
+
+    def attend(self, q, k, v):
         k = k.repeat_interleave(self.heads // self.groups, dim=1)
         v = v.repeat_interleave(self.heads // self.groups, dim=1)
         scores = q @ k.transpose(-1, -2) * self.width**-0.5 + self.mask
-        out = (scores.softmax(-1) @ v).transpose(1, 2).reshape(batch, sequence, -1)
-        return F.linear(out, self.w[f"{prefix}.o_proj.weight"])
+        return scores.softmax(-1) @ v
 
     def moe(self, x, i, aux):
         flat = x.view(-1, x.shape[-1])
@@ -126,12 +132,51 @@ class Model:
         return loss, loss + aux_coefficient * sum(aux)
 
 
-def main(folder):
+class ModulesModel(TunedModel):
+    """Every projection of every expert on its own."""
+
+    def stack_experts(self, tensors):
+        return dict(tensors)
+
+    def moe(self, x, i, aux):
+        flat = x.view(-1, x.shape[-1])
+        prefix = f"model.layers.{i}."
+        mixtral = prefix + "block_sparse_moe.gate.weight" in self.w
+        prefix += "block_sparse_moe." if mixtral else "mlp."
+        names = ("w1", "w3", "w2") if mixtral else ("gate_proj", "up_proj", "down_proj")
+        scores = F.softmax(F.linear(flat, self.w[prefix + "gate.weight"]), dim=-1, dtype=torch.float)
+        probabilities, chosen = torch.topk(scores, self.top_k, dim=-1)
+        if self.c.get("norm_topk_prob", mixtral):
+            probabilities = probabilities / probabilities.sum(-1, keepdim=True)
+        counts = torch.bincount(chosen.flatten(), minlength=self.experts)
+        aux.append(self.experts / (self.top_k * flat.shape[0] ** 2) * (scores.sum(0) * counts).sum())
+        mask = F.one_hot(chosen, self.experts).permute(2, 1, 0)
+        out = torch.zeros_like(flat)
+        for e in range(self.experts):
+            slot, token = torch.where(mask[e])
+            rows = flat[token]
+            gate, up, down = (self.w[f"{prefix}experts.{e}.{name}.weight"] for name in names)
+            y = F.linear(F.silu(F.linear(rows, gate)) * F.linear(rows, up), down)
+            out.index_add_(0, token, y * probabilities[token, slot, None])
+        return out.view_as(x)
+
+    def attend(self, q, k, v):
+        k = k[:, :, None].expand(-1, -1, self.heads // self.groups, -1, -1).reshape(q.shape)
+        v = v[:, :, None].expand(-1, -1, self.heads // self.groups, -1, -1).reshape(q.shape)
+        scores = torch.matmul(q, k.transpose(2, 3)) * self.width**-0.5
+        weights = F.softmax(scores + self.mask, dim=-1, dtype=torch.float32).to(q.dtype)
+        return torch.matmul(weights, v)
+
+
+STYLES = {"modules": ModulesModel, "tuned": TunedModel}
+
+
+def main(folder, style):
     settings = json.load(open(f"{folder}/settings.json"))
     torch.set_num_threads(settings["threads"])
     config = json.load(open(f"{folder}/config.json"))
     batch, sequence = settings["batch"], settings["sequence"]
-    model = Model(config, read_safetensors(f"{folder}/model.safetensors"), sequence)
+    model = STYLES[style](config, read_safetensors(f"{folder}/model.safetensors"), sequence)
     tokens = numpy.fromfile(f"{folder}/tokens.i32", dtype=numpy.int32).reshape(-1, batch, sequence + 1)
     tokens = torch.from_numpy(tokens.astype(numpy.int64))
     matrices = [w for w in model.w.values() if w.dim() > 1]
@@ -154,4 +199,4 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], sys.argv[2])

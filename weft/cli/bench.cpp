@@ -32,26 +32,26 @@ base::Json peak_json(const train::StepBench& bench) {
   return peaks;
 }
 
-void show_json(const train::StepBench& bench, const std::optional<PeerResult>& peer) {
+void show_json(const train::StepBench& bench, const std::vector<PeerResult>& peers) {
   base::Json json{{"step_ms", bench.step_seconds * 1e3},
                   {"tokens_per_second", bench.tokens_per_second},
                   {"flops_per_second", bench.flops_per_second},
                   {"sgemm_peak", bench.sgemm_peak},
                   {"share_of_peak", bench.share_of_peak()},
                   {"peak_bytes", peak_json(bench)}};
-  if (peer) {
-    json["peer"] = {{"name", peer->name},
-                    {"step_ms", peer->step_seconds * 1e3},
-                    {"tokens_per_second", peer->tokens_per_second},
-                    {"ratio", bench.tokens_per_second / peer->tokens_per_second},
-                    {"loss_difference", peer->loss_difference}};
+  for (const PeerResult& peer : peers) {
+    json["peers"].push_back({{"name", peer.name},
+                             {"step_ms", peer.step_seconds * 1e3},
+                             {"tokens_per_second", peer.tokens_per_second},
+                             {"ratio", bench.tokens_per_second / peer.tokens_per_second},
+                             {"loss_difference", peer.loss_difference}});
   }
   print_json(json);
 }
 
 void show_text(const train::StepBench& bench,
                const config::Config& config,
-               const std::optional<PeerResult>& peer) {
+               const std::vector<PeerResult>& peers) {
   print_text(base::text("one rank, {} threads, {} tokens a step\n",
                         config.runtime.threads_per_rank,
                         config::tokens_per_step(config)));
@@ -63,13 +63,13 @@ void show_text(const train::StepBench& bench,
   print_text(base::text("sgemm peak      {:10.2f} G  (2048^3, same threads, same run)\n",
                         bench.sgemm_peak / 1e9));
   print_text(base::text("share of peak   {:10.1f} %\n", bench.share_of_peak() * 100));
-  if (peer) {
+  for (const PeerResult& peer : peers) {
     print_text(
-        base::text("{:<15} {:10.0f} tokens/s, {:.2f} times slower; first losses differ by {:.1e}\n",
-                   peer->name,
-                   peer->tokens_per_second,
-                   bench.tokens_per_second / peer->tokens_per_second,
-                   peer->loss_difference));
+        base::text("ratio           {:10.2f}    to {}: {:.0f} tokens/s, losses equal to {:.0e}\n",
+                   bench.tokens_per_second / peer.tokens_per_second,
+                   peer.name,
+                   peer.tokens_per_second,
+                   peer.loss_difference));
   }
   print_text("peak memory    ");
   for (int tag = 0; tag < tensor::kTags; ++tag) {
@@ -95,7 +95,7 @@ int run_step(const StepOptions& options) {
   }
   ProgressLine line;
   std::optional<Peer> peer;
-  std::optional<PeerResult> peer_result;
+  std::vector<PeerResult> peer_results;
   train::StepBenchRequest request{
       .config = config,
       .steps = options.steps,
@@ -114,13 +114,13 @@ int run_step(const StepOptions& options) {
   }
   const train::StepBench bench = train::bench_step(request);
   line.clear();
-  if (peer) peer_result = peer->compare(bench.losses);
+  if (peer) peer_results = peer->compare(bench.losses);
   switch (options.run.format) {
     case Format::Text:
-      show_text(bench, config, peer_result);
+      show_text(bench, config, peer_results);
       break;
     case Format::Json:
-      show_json(bench, peer_result);
+      show_json(bench, peer_results);
       break;
   }
   return kGood;

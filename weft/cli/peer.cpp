@@ -44,6 +44,21 @@ fs::path make_temporary_folder() {
   return pattern;
 }
 
+// Relative; SystemError where it is too large.
+double largest_difference(const std::vector<double>& theirs, const std::vector<double>& ours) {
+  double largest = theirs.empty() ? std::nan("") : 0;
+  for (std::size_t i = 0; i < std::min(theirs.size(), ours.size()); ++i) {
+    largest = std::max(largest, std::abs(theirs[i] - ours[i]) / std::abs(ours[i]));
+  }
+  if (!(largest <= kLossTolerance)) {
+    throw base::SystemError(
+        text("the peer computes another model: losses differ by {:.2e} (at most {:.0e})",
+             largest,
+             kLossTolerance));
+  }
+  return largest;
+}
+
 }  // namespace
 
 Peer::Peer(const config::Config& config) : config_(config), folder_(make_temporary_folder()) {
@@ -68,30 +83,29 @@ void Peer::run() {
                             {"aux_loss_coeff", config_.model.moe_aux_loss_coeff}};
   base::write_whole(folder_ / "settings.json", settings.dump());
   const fs::path script = recipes_folder().parent_path() / "bench" / "peers" / "torch_step.py";
-  output_ = output_of(text("/usr/bin/python3 '{}' '{}'", script.string(), folder_.string()));
+  for (const char* style : {"modules", "tuned"}) {
+    outputs_.emplace_back(
+        style,
+        output_of(text("/usr/bin/python3 '{}' '{}' {}", script.string(), folder_.string(), style)));
+  }
 }
 
-PeerResult Peer::compare(const std::vector<double>& losses) const {
-  const base::Json json = base::Json::parse(output_, nullptr, false);
-  if (json.is_discarded() || !json.contains("losses") || !json.contains("step_seconds")) {
-    throw base::SystemError(text("the peer printed no result: '{}'", output_.substr(0, 200)));
-  }
-  PeerResult result{.name = "PyTorch " + json.at("version").get<std::string>(),
-                    .step_seconds = json.at("step_seconds").get<double>()};
-  result.tokens_per_second =
-      static_cast<double>(config::tokens_per_step(config_)) / result.step_seconds;
-  const auto theirs = json.at("losses").get<std::vector<double>>();
-  for (std::size_t i = 0; i < std::min(theirs.size(), losses.size()); ++i) {
+std::vector<PeerResult> Peer::compare(const std::vector<double>& losses) const {
+  std::vector<PeerResult> results;
+  for (const auto& [style, output] : outputs_) {
+    const base::Json json = base::Json::parse(output, nullptr, false);
+    if (json.is_discarded() || !json.contains("losses") || !json.contains("step_seconds")) {
+      throw base::SystemError(text("the peer printed no result: '{}'", output.substr(0, 200)));
+    }
+    PeerResult result{.name = text("PyTorch {}, {}", json.at("version").get<std::string>(), style),
+                      .step_seconds = json.at("step_seconds").get<double>()};
+    result.tokens_per_second =
+        static_cast<double>(config::tokens_per_step(config_)) / result.step_seconds;
     result.loss_difference =
-        std::max(result.loss_difference, std::abs(theirs[i] - losses[i]) / std::abs(losses[i]));
+        largest_difference(json.at("losses").get<std::vector<double>>(), losses);
+    results.push_back(std::move(result));
   }
-  if (!(result.loss_difference <= kLossTolerance) || theirs.empty()) {
-    throw base::SystemError(
-        text("the peer computes another model: losses differ by {:.2e} (at most {:.0e})",
-             result.loss_difference,
-             kLossTolerance));
-  }
-  return result;
+  return results;
 }
 
 }  // namespace weft::cli

@@ -1,8 +1,10 @@
-// The same model in PyTorch, run as a child process by bench/peers/torch_step.py.
+// The same model in PyTorch, run as a child process by bench/peers/torch_step.py, in two styles: as
+// model code is commonly written, and tuned by hand.
 #pragma once
 
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weft/config/config.h"
@@ -10,7 +12,7 @@
 namespace weft::cli {
 
 struct PeerResult {
-  std::string name;  // "PyTorch 1.13.1"
+  std::string name;  // "PyTorch 1.13.1, tuned"
   double step_seconds = 0;
   double tokens_per_second = 0;
   double loss_difference = 0;  // largest relative difference of the steps' losses
@@ -27,12 +29,12 @@ class Peer {
   const std::filesystem::path& folder() const { return folder_; }
   void run();
   // SystemError where the losses differ: a bench verifies, then times.
-  PeerResult compare(const std::vector<double>& losses) const;
+  std::vector<PeerResult> compare(const std::vector<double>& losses) const;
 
  private:
   const config::Config& config_;
   std::filesystem::path folder_;
-  std::string output_;
+  std::vector<std::pair<std::string, std::string>> outputs_;  // by style
 };
 
 }  // namespace weft::cli
