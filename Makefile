@@ -16,15 +16,15 @@ ranks := $(shell n=$$(nproc); if [ $$n -ge 4 ]; then echo 4; elif [ $$n -ge 2 ];
 setup:
 	@tools/setup.sh
 
-# $(1): preset. Configures once; ninja configures again when it must.
+# $(1): preset, $(2): more for the build. Configures once; ninja configures again when it must.
 define build
 @test -f build/$(1)/build.ninja || cmake --preset $(1) > build-$(1).log 2>&1 || { cat build-$(1).log; exit 1; }
 @rm -f build-$(1).log
-@cmake --build --preset $(1)
+@cmake --build --preset $(1) $(2)
 endef
 
 demo: setup
-	$(call build,release)
+	$(call build,release,--target weft)
 	@$(weft) train tiny world=$(ranks) model.expert_model_parallel_size=$(ranks) runtime.trace=true
 
 test: setup

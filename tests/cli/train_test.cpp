@@ -192,6 +192,12 @@ TEST_F(Train, WrongInputIsExplained) {
   fails("train tiny dataset.path=/nonexistent/folder", 2, "/nonexistent/folder");
   fails("train tiny model.tensor_model_parallel_size=2 world=2", 2, "tensor");
   fails("verify /nonexistent", 1, "/nonexistent");
+  fails("verify " + kGolden + "mixtral_tiny model.num_layers=9", 2, "model.num_layers=9");
+  fails("verify " + kGolden + "mixtral_tiny optimizer.lr=1", 2, "optimizer.lr=1");
+  fails("train checkpoint.pretrained_checkpoint=" + kGolden + "mixtral_tiny model.num_layers=7",
+        2,
+        "num_layers=7");
+  fails("train tiny checkpoint.save_hf=/proc/x model.moe_router_pre_softmax=true", 1, "/proc/x");
   fails("verify " + kGolden + "mixtral_tiny model.expert_model_parallel_size=3", 2, "3");
 }
 
@@ -213,7 +219,8 @@ TEST(Verify, PassesUnderMpi) {
         ranks,
         base::text("verify {}qwen3_moe_tiny model.expert_model_parallel_size={}", kGolden, ep));
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_NE(outcome.out.find(base::text("on {} ranks (mpi)", ranks)), std::string::npos)
+    EXPECT_NE(outcome.out.find(base::text("on {} {} (mpi)", ranks, ranks == 1 ? "rank" : "ranks")),
+              std::string::npos)
         << outcome.out;
     EXPECT_EQ(outcome.out.find("PASS"), outcome.out.rfind("PASS")) << "more than one rank reports";
   }

@@ -18,8 +18,8 @@ std::string finding(const config::Config& config, const std::function<void(Engin
     const StepTotals totals =
         train_step(engine, {.batch = batch, .learning_rate = 1}, exec::Tracing::Off);
     EXPECT_FALSE(is_finite(totals));
-    const std::string found = find_not_finite(engine, batch, totals);
-    if (engine.rank() == 0) text = found;
+    const NotFinite found = find_not_finite(engine, batch, totals);
+    if (engine.rank() == 0) text = fmt::format("on rank {} {}", found.rank, found.what);
   });
   return text;
 }
@@ -31,8 +31,10 @@ TEST(NotFinite, AWeightIsNamedWithItsRankAndLayer) {
         engine.parameters().find("layers.2.experts.fc1.weight").weight.host<float>()[5] =
             std::numeric_limits<float>::quiet_NaN();
       });
-  EXPECT_NE(text.find("on rank 1 the weights of layers.2.experts.fc1.weight"), std::string::npos)
+  EXPECT_NE(text.find(": the weights of layers.2.experts.fc1.weight is not finite"),
+            std::string::npos)
       << text;
+  EXPECT_TRUE(text.starts_with("on rank 1 ")) << text;
 }
 
 TEST(NotFinite, TheFirstNodeThatOverflowsIsNamed) {
@@ -40,7 +42,8 @@ TEST(NotFinite, TheFirstNodeThatOverflowsIsNamed) {
     const tensor::Tensor& weight = engine.parameters().find("layers.1.mlp.fc2.weight").weight;
     std::fill_n(weight.host<float>(), weight.elements(), std::numeric_limits<float>::max());
   });
-  EXPECT_NE(text.find("on rank 0 the output of 1F0.mlp (layer 1)"), std::string::npos) << text;
+  EXPECT_NE(text.find(": the output of 1F0.mlp (layer 1) is not finite"), std::string::npos)
+      << text;
 }
 
 TEST(NotFinite, AStepThatIsNotFiniteChangesNoWeight) {
@@ -51,6 +54,23 @@ TEST(NotFinite, AStepThatIsNotFiniteChangesNoWeight) {
         std::numeric_limits<float>::infinity();
     train_step(engine, {.batch = batch, .learning_rate = 1}, exec::Tracing::Off);
     EXPECT_EQ(before, floats_of(engine.parameters().find("head.weight").weight));
+  });
+}
+
+TEST(NotFinite, WhereTheRunGoesOnTheNextStepIsFinite) {
+  config::Config config = with_layout(small_config(), {.world = 2, .ep = 2});
+  config.train.check_for_nan_in_loss = false;
+  on_ranks(config, [](Engine& engine) {
+    const Batch batch = batch_of(engine, 0);
+    float& weight =
+        engine.parameters().find("layers.0.attention.norm.weight").weight.host<float>()[0];
+    const float before = weight;
+    weight = std::numeric_limits<float>::infinity();
+    EXPECT_FALSE(
+        is_finite(train_step(engine, {.batch = batch, .learning_rate = 0.1}, exec::Tracing::Off)));
+    weight = before;
+    EXPECT_TRUE(is_finite(
+        train_step(engine, {.batch = batch, .step = 1, .learning_rate = 0.1}, exec::Tracing::Off)));
   });
 }
 

@@ -1,7 +1,11 @@
 // The golden models, computed by Transformers, under every layout.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstring>
+
 #include "train_support.h"
+#include "weft/base/file.h"
 #include "weft/train/reference_check.h"
 
 namespace weft::train {
@@ -72,6 +76,50 @@ TEST(ReferenceTolerance, AWrongEpsilonOrForgottenDecayFails) {
     config.optimizer.weight_decay_scope = config::DecayScope::Matrices;
   }));
   EXPECT_FALSE(fails([](config::Config&) {}));
+}
+
+// A copy of a golden folder whose reference has `value` as the first element of a tensor.
+class SpoiledReference {
+ public:
+  SpoiledReference(const std::string& tensor, float value)
+      : folder_(std::filesystem::path(::testing::TempDir()) / "weft_spoiled") {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::copy(std::string(WEFT_SOURCE_DIR) + "/tests/golden/mixtral_tiny", folder_);
+    std::string bytes = base::read_text(folder_ / "expected.safetensors");
+    std::uint64_t header = 0;
+    std::memcpy(&header, bytes.data(), 8);
+    const auto json = nlohmann::json::parse(bytes.substr(8, header));
+    const auto at = 8 + header + json.at(tensor).at("data_offsets").at(0).get<std::uint64_t>();
+    std::memcpy(bytes.data() + at, &value, 4);
+    base::write_whole(folder_ / "expected.safetensors", bytes);
+  }
+  ~SpoiledReference() { std::filesystem::remove_all(folder_); }
+
+  std::vector<std::string> failed() const {
+    const checkpoint::HuggingFaceModel model(folder_);
+    const checkpoint::ReferenceRun reference(folder_, model.huggingface_config());
+    std::vector<std::string> names;
+    for (const Check& check : check_reference(reference_config(config::Config(), model, reference),
+                                              model,
+                                              reference,
+                                              {})) {
+      if (!check.pass()) names.push_back(check.name);
+    }
+    return names;
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+TEST(ReferenceTolerance, OneWrongElementFailsItsOwnCheckAlone) {
+  for (const char* tensor :
+       {"logits", "grad.model.layers.1.self_attn.q_proj.weight", "grad.model.norm.weight"}) {
+    for (const float value : {std::nanf(""), 1e3f}) {
+      EXPECT_EQ(SpoiledReference(tensor, value).failed(), std::vector<std::string>{tensor})
+          << value;
+    }
+  }
 }
 
 }  // namespace

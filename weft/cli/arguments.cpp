@@ -1,5 +1,6 @@
 #include "weft/cli/arguments.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <optional>
 
@@ -43,6 +44,28 @@ Run resolve(const RunArguments& arguments) {
   if (!recipe) return {.recipe = {}, .config = config::resolve(std::nullopt, overrides)};
   const std::filesystem::path file = config::find_recipe(recipes_folder(), *recipe);
   return {.recipe = file.stem().string(), .config = config::resolve(file, overrides)};
+}
+
+Run resolve_or(RunArguments arguments, const std::string& default_recipe) {
+  const auto is_recipe = [](const std::string& word) {
+    return word.find('=') == std::string::npos;
+  };
+  if (std::ranges::none_of(arguments.words, is_recipe)) {
+    arguments.words.insert(arguments.words.begin(), default_recipe);
+  }
+  return resolve(arguments);
+}
+
+void allow_only(const std::vector<std::string>& words,
+                std::span<const std::string_view> allowed,
+                const std::string& reason) {
+  std::vector<std::string> complaints;
+  for (const std::string& word : words) {
+    const std::string key = word.substr(0, word.find('='));
+    if (key == word || std::ranges::find(allowed, key) != allowed.end()) continue;
+    complaints.push_back(base::text("{}: {}: leave it out", word, reason));
+  }
+  if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
 }
 
 std::filesystem::path recipes_folder() {

@@ -3,7 +3,9 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weft/config/config.h"
@@ -30,6 +32,14 @@ struct Run {
 
 // The config the words ask for, not validated. ConfigError when they are wrong.
 Run resolve(const RunArguments& arguments);
+// The same with a recipe for those who name none.
+Run resolve_or(RunArguments arguments, const std::string& default_recipe);
+
+// ConfigError for every override whose key is not among `allowed`: something else decides it, as
+// `reason` says, and nothing the user types is ignored.
+void allow_only(const std::vector<std::string>& words,
+                std::span<const std::string_view> allowed,
+                const std::string& reason);
 
 // WEFT_RECIPES where set, else the folder of the source tree the program was built from.
 std::filesystem::path recipes_folder();

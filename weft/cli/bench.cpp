@@ -5,6 +5,7 @@
 #include "weft/base/text.h"
 #include "weft/cli/arguments.h"
 #include "weft/cli/command.h"
+#include "weft/cli/launcher.h"
 #include "weft/cli/output.h"
 #include "weft/cli/peer.h"
 #include "weft/cli/progress.h"
@@ -82,13 +83,9 @@ void show_text(const train::StepBench& bench,
 }
 
 int run_step(const StepOptions& options) {
-  RunArguments words = options.run;
-  const auto is_recipe = [](const std::string& word) {
-    return word.find('=') == std::string::npos;
-  };
-  if (std::ranges::none_of(words.words, is_recipe))
-    words.words.insert(words.words.begin(), kDefaultRecipe);
-  const config::Config config = resolve(words).config;
+  if (under_launcher())
+    throw base::ConfigError("bench step times one process: run it without mpirun");
+  const config::Config config = resolve_or(options.run, kDefaultRecipe).config;
   config::validate(config);
   if (config::layout_of(config).world != 1) {
     throw base::ConfigError("bench step times one rank: set world=1 and every parallel size to 1");
@@ -132,6 +129,7 @@ void add_bench(CLI::App& program, Action& chosen) {
   CLI::App* bench =
       program.add_subcommand("bench", "speed against the machine's ceiling and against peers");
   bench->require_subcommand(1);
+  bench->footer("Example: weft bench step cpu_small --peer");
   CLI::App* step =
       bench->add_subcommand("step", "one training step of one rank; without a recipe, cpu_small");
   auto options = std::make_shared<StepOptions>();

@@ -7,6 +7,13 @@
 
 namespace weft::cli {
 
+bool under_launcher() { return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr; }
+
+int launcher_rank() {
+  const char* text = std::getenv("OMPI_COMM_WORLD_RANK");
+  return text == nullptr ? 0 : static_cast<int>(base::parse_integer(text).value_or(0));
+}
+
 void follow_launcher(config::Config& config) {
   const char* text = std::getenv("OMPI_COMM_WORLD_SIZE");
   if (text == nullptr) return;

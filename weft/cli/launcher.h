@@ -5,8 +5,12 @@
 
 namespace weft::cli {
 
-// Where Open MPI started this process: MPI backend, and its number of ranks. ConfigError where the
-// config asks for another number or backend.
+// Where Open MPI started this process: the MPI backend, whatever runtime.backend says, and the
+// launcher's number of ranks. ConfigError where the config asks for another number.
 void follow_launcher(config::Config& config);
+
+bool under_launcher();
+// The rank of this process; 0 without a launcher.
+int launcher_rank();
 
 }  // namespace weft::cli

@@ -35,10 +35,11 @@ std::string opening(const config::Config& config, const std::string& recipe) {
   const grid::Layout layout = config::layout_of(config);
   const config::ParameterCount parameters = config::parameters_of(config.model);
   return base::text(
-      "weft: {}: {} ranks ({}), ep {}, {} layers, {} experts, {:.1f} M parameters ({:.1f} M "
+      "weft: {}: {} {} ({}), ep {}, {} layers, {} experts, {:.1f} M parameters ({:.1f} M "
       "active)",
       recipe.empty() ? "defaults" : recipe,
       layout.world,
+      layout.world == 1 ? "rank" : "ranks",
       config::word(config.runtime.backend),
       config.model.expert_model_parallel_size,
       config.model.num_layers,
@@ -48,9 +49,10 @@ std::string opening(const config::Config& config, const std::string& recipe) {
 }
 
 std::string summary(const train::TrainResult& result) {
-  std::string text = base::text("{} {} steps: loss {:.4f} -> {:.4f}",
+  std::string text = base::text("{} {} step{}: loss {:.4f} -> {:.4f}",
                                 result.interrupted ? "stopped after" : "trained",
                                 result.steps,
+                                result.steps == 1 ? "" : "s",
                                 result.first_loss,
                                 result.final_loss);
   if (result.eval_loss) text += base::text(", held-out {:.4f}", *result.eval_loss);
@@ -73,6 +75,7 @@ std::string summary(const train::TrainResult& result) {
 
 base::Json result_json(const train::TrainResult& result) {
   base::Json json{{"steps", result.steps},
+                  {"first_loss", result.first_loss},
                   {"final_loss", result.final_loss},
                   {"tokens_per_second", result.tokens_per_second},
                   {"run_dir", result.run_dir.string()},
@@ -82,33 +85,32 @@ base::Json result_json(const train::TrainResult& result) {
   return json;
 }
 
+std::vector<std::string> model_overrides(const std::vector<std::string>& words) {
+  std::vector<std::string> found;
+  for (const std::string& word : words) {
+    if (word.starts_with("model.")) found.push_back(word);
+  }
+  return found;
+}
+
 int run_train(const RunArguments& arguments) {
-  RunArguments words = arguments;
-  const auto is_recipe = [](const std::string& word) {
-    return word.find('=') == std::string::npos;
-  };
-  if (std::ranges::none_of(words.words, is_recipe))
-    words.words.insert(words.words.begin(), kDefaultRecipe);
-  auto [recipe, config] = resolve(words);
+  auto [recipe, config] = resolve_or(arguments, kDefaultRecipe);
   follow_launcher(config);
-  if (!config.checkpoint.pretrained_checkpoint.empty()) {
-    config =
-        train::with_model_of(config,
-                             checkpoint::HuggingFaceModel(config.checkpoint.pretrained_checkpoint));
+  const std::string& start = config.checkpoint.pretrained_checkpoint;
+  if (!start.empty()) {
+    allow_only(model_overrides(arguments.words),
+               train::kKeptModelKeys,
+               base::text("the model comes from checkpoint.pretrained_checkpoint='{}'", start));
+    config = train::with_model_of(config, checkpoint::HuggingFaceModel(start));
   }
   config::validate(config);
   ProgressLine line;
-  bool opened = false;
-  const auto say = [&](const std::string& text) {
-    if (!opened) line.log(opening(config, recipe));
-    opened = true;
-    line.log(text);
-  };
+  if (launcher_rank() == 0) line.log(opening(config, recipe));
   const train::TrainResult result = train::train(
       {.config = config,
        .name = recipe,
        .stop = &catch_interrupts(),
-       .log = say,
+       .log = [&](const std::string& text) { line.log(text); },
        .progress = [&](const train::StepRecord& record) { line.show(progress_text(record)); },
        .report = print_error});
   line.clear();

@@ -1,4 +1,7 @@
 // weft verify: holds the engine, under any layout, against a reference run.
+#include <array>
+
+#include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/cli/arguments.h"
 #include "weft/cli/command.h"
@@ -27,10 +30,15 @@ void show_text(const std::vector<train::Check>& checks, const config::Config& co
                           check.tolerance,
                           check.pass() ? "ok" : "FAILED"));
   }
-  print_text(base::text("{}: {} checks on {} ranks ({}), ep {}, micro-batch {}\n",
+  const std::int64_t world = config::layout_of(config).world;
+  const auto failed =
+      std::ranges::count_if(checks, [](const train::Check& check) { return !check.pass(); });
+  print_text(base::text("{}: {} of {} checks hold on {} {} ({}), ep {}, micro-batch {}\n",
                         pass ? "PASS" : "FAIL",
+                        std::ssize(checks) - failed,
                         checks.size(),
-                        config::layout_of(config).world,
+                        world,
+                        world == 1 ? "rank" : "ranks",
                         config::word(config.runtime.backend),
                         config.model.expert_model_parallel_size,
                         config.train.micro_batch_size));
@@ -47,9 +55,27 @@ void show_json(const std::vector<train::Check>& checks, bool pass) {
   print_json({{"pass", pass}, {"checks", std::move(rows)}});
 }
 
+// What a user may choose; the folder decides the model, the data and the optimizer, in fp32.
+constexpr std::array<std::string_view, 12> kChoices{"world",
+                                                    "runtime.world_size",
+                                                    "runtime.backend",
+                                                    "runtime.threads_per_rank",
+                                                    "runtime.timeout_seconds",
+                                                    "train.micro_batch_size",
+                                                    "model.moe_token_dispatcher_type",
+                                                    "model.tensor_model_parallel_size",
+                                                    "model.pipeline_model_parallel_size",
+                                                    "model.context_parallel_size",
+                                                    "model.expert_model_parallel_size",
+                                                    "model.expert_tensor_parallel_size"};
+
 int run_verify(const VerifyOptions& options) {
   config::Config wanted = config::resolve(std::nullopt, options.overrides);
+  allow_only(options.overrides, kChoices, "the reference run's folder decides it");
   follow_launcher(wanted);
+  if (wanted.runtime.backend == config::CommBackend::Fake) {
+    throw base::ConfigError("runtime.backend=fake: a pretended world computes nothing to verify");
+  }
   const checkpoint::HuggingFaceModel model(options.folder);
   const checkpoint::ReferenceRun reference(options.folder, model.huggingface_config());
   const config::Config config = train::reference_config(wanted, model, reference);

@@ -10,14 +10,6 @@ namespace {
 // A gated feed-forward has three matrices: gate, up and down.
 constexpr std::int64_t kGatedMatrices = 3;
 
-std::int64_t moe_layers(const ModelConfig& model) {
-  std::int64_t count = 0;
-  for (std::int64_t layer = 0; layer < model.num_layers; ++layer) {
-    if (model.is_moe_layer(layer)) ++count;
-  }
-  return count;
-}
-
 std::int64_t attention_parameters(const ModelConfig& model) {
   const std::int64_t q = model.query_width(), kv = model.key_width();
   const std::int64_t matrices = model.hidden_size * (q + 2 * kv) + q * model.hidden_size;
@@ -49,7 +41,7 @@ grid::Layout layout_of(const Config& config) {
 
 ParameterCount parameters_of(const ModelConfig& model) {
   const std::int64_t h = model.hidden_size;
-  const std::int64_t moe = moe_layers(model), dense = model.num_layers - moe;
+  const std::int64_t moe = model.moe_layers(), dense = model.num_layers - moe;
   const std::int64_t expert = kGatedMatrices * h * model.moe_ffn_hidden_size;
   const std::int64_t tables = model.share_embeddings_and_output_weights ? 1 : 2;
   const std::int64_t common =
@@ -76,7 +68,7 @@ double flops_per_token(const ModelConfig& model) {
   const auto number = [](std::int64_t value) { return static_cast<double>(value); };
   const double h = number(model.hidden_size);
   const double q = number(model.query_width()), kv = number(model.key_width());
-  const double moe = number(moe_layers(model)), dense = number(model.num_layers) - moe;
+  const double moe = number(model.moe_layers()), dense = number(model.num_layers) - moe;
   // Scores and values over half the sequence each: 2 * q * S / 2.
   const double attention = h * (q + 2 * kv) + q * h + q * number(model.seq_length);
   const double routed = number(model.moe_ffn_hidden_size) * number(model.moe_router_topk);

@@ -12,4 +12,10 @@ bool ModelConfig::is_moe_layer(std::int64_t layer) const {
   return moe_layer_freq.at(static_cast<std::size_t>(layer)) == 1;
 }
 
+std::int64_t ModelConfig::moe_layers() const {
+  std::int64_t count = 0;
+  for (std::int64_t layer = 0; layer < num_layers; ++layer) count += is_moe_layer(layer) ? 1 : 0;
+  return count;
+}
+
 }  // namespace weft::config

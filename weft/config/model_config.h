@@ -21,6 +21,7 @@ struct ModelConfig {
   std::int64_t key_width() const { return query_groups() * head_dim(); }
   std::int64_t local_experts() const { return num_moe_experts / expert_model_parallel_size; }
   bool is_moe_layer(std::int64_t layer) const;
+  std::int64_t moe_layers() const;
 };
 
 }  // namespace weft::config

@@ -49,7 +49,7 @@ void write_chrome(std::span<const Timeline> timelines, const base::Append& appen
              {"tid", track->second},
              {"ts", microseconds(span.begin_ns - start)},
              {"dur", microseconds(span.end_ns - span.begin_ns)},
-             {"args", {{"node", span.node}}}});
+             {"args", {{"node", span.node}, {"run", span.run}}}});
     }
   }
   append("\n]}\n");

@@ -15,6 +15,7 @@ struct Span {
   std::string node;  // the node it belongs to
   std::string lane;
   SpanKind kind = SpanKind::Node;
+  int run = 0;  // which traced execution of the graph, from 0
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
 };

@@ -82,7 +82,7 @@ bool is_finite(const StepTotals& totals) {
   return std::isfinite(totals.loss) && std::isfinite(totals.gradient_norm);
 }
 
-std::string find_not_finite(Engine& engine, const Batch& batch, const StepTotals& totals) {
+NotFinite find_not_finite(Engine& engine, const Batch& batch, const StepTotals& totals) {
   Finding own = look_at_weights(engine);
   const Finding forward = look_at_forward(engine, batch);
   if (own.what.empty()) own = forward;
@@ -99,10 +99,17 @@ std::string find_not_finite(Engine& engine, const Batch& batch, const StepTotals
     earliest = {.order = order, .what = all[rank].substr(space + 1)};
     where = rank;
   }
+  const auto shown = [](double x) {
+    return std::isnan(x) ? std::string("nan") : base::text("{}", x);
+  };
   const std::string numbers =
-      base::text("loss {}, gradient norm {}", totals.loss, totals.gradient_norm);
-  if (earliest.what.empty()) return numbers + ": every value is finite, but their sums overflow";
-  return base::text("{}: on rank {} {} is not finite", numbers, where, earliest.what);
+      base::text("loss {}, gradient norm {}", shown(totals.loss), shown(totals.gradient_norm));
+  if (earliest.what.empty()) {
+    return {.rank = 0,
+            .what = base::text("{}: every value is finite, but their sums overflow", numbers)};
+  }
+  return {.rank = static_cast<int>(where),
+          .what = base::text("{}: {} is not finite", numbers, earliest.what)};
 }
 
 }  // namespace weft::train

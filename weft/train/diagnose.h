@@ -9,9 +9,14 @@ namespace weft::train {
 
 bool is_finite(const StepTotals& totals);
 
+struct NotFinite {
+  int rank = 0;      // where it is seen earliest
+  std::string what;  // node or parameter, with its layer, and the step's numbers
+};
+
 // Names the first rank, node or parameter, and layer whose values are not finite. Every rank calls
-// it, with the step's batch and totals, and gets the same text. Runs the forward again, looking at
-// every node.
-std::string find_not_finite(Engine& engine, const Batch& batch, const StepTotals& totals);
+// it, with the step's batch and totals, and gets the same finding. Runs the forward again, looking
+// at every node.
+NotFinite find_not_finite(Engine& engine, const Batch& batch, const StepTotals& totals);
 
 }  // namespace weft::train

@@ -30,9 +30,30 @@ std::string log_line(const StepRecord& record, std::chrono::system_clock::time_p
   if (record.z_loss) line += text(" z_loss: {:.6E} |", *record.z_loss);
   line += text(" loss scale: {:.1f} |", 1.0);
   line += text(" grad norm: {:.3f} |", record.gradient_norm);
-  line += text(" number of skipped iterations: {:3d} |", 0);
-  line += text(" number of nan iterations: {:3d} |", 0);
+  line += text(" number of skipped iterations: {:3d} |", record.not_finite);
+  line += text(" number of nan iterations: {:3d} |", record.not_finite);
   return line;
+}
+
+void LogInterval::add(const StepRecord& record) {
+  ++steps_;
+  loss_ += record.loss;
+  balance_loss_ += record.balance_loss.value_or(0);
+  z_loss_ += record.z_loss.value_or(0);
+  elapsed_ms_ += record.elapsed_ms;
+}
+
+StepRecord LogInterval::mean(const StepRecord& last) const {
+  const auto steps = static_cast<double>(steps_);
+  StepRecord record = last;
+  record.loss = loss_ / steps;
+  if (record.balance_loss) record.balance_loss = balance_loss_ / steps;
+  if (record.z_loss) record.z_loss = z_loss_ / steps;
+  record.elapsed_ms = elapsed_ms_ / steps;
+  const double faster = last.elapsed_ms / record.elapsed_ms;
+  record.tokens_per_second *= faster;
+  record.tflops_per_rank *= faster;
+  return record;
 }
 
 base::Json metrics_json(const StepRecord& record) {

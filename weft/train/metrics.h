@@ -24,6 +24,19 @@ struct StepRecord {
   double gradient_norm = 0;
   std::optional<double> balance_loss, z_loss;  // where the model has them
   std::optional<double> eval_loss;             // where this step evaluated
+  std::int64_t not_finite = 0;                 // steps so far that changed nothing
+};
+
+// The steps since the last log line: Megatron's line gives the mean loss and the mean time of a
+// step.
+class LogInterval {
+ public:
+  void add(const StepRecord& record);
+  StepRecord mean(const StepRecord& last) const;
+
+ private:
+  std::int64_t steps_ = 0;
+  double loss_ = 0, balance_loss_ = 0, z_loss_ = 0, elapsed_ms_ = 0;
 };
 
 // Megatron's line, byte for byte, so that its users' parsers work.

@@ -21,13 +21,6 @@ using tensor::Tensor;
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-std::int64_t moe_layers(const config::ModelConfig& model) {
-  std::int64_t count = 0;
-  for (std::int64_t layer = 0; layer < model.num_layers; ++layer)
-    count += model.is_moe_layer(layer);
-  return count;
-}
-
 }  // namespace
 
 Program::Program(const config::Config& config,
@@ -48,7 +41,7 @@ Program::Program(const config::Config& config,
                  {config.model.seq_length, config.model.head_dim()},
                  Tag::Workspace),
       micro_batches_(at(config::micro_batches(config.train, groups.grid.dp()))),
-      totals_(pool, groups.grid.world(), std::ssize(micro_batches_), moe_layers(config.model)) {
+      totals_(pool, groups.grid.world(), std::ssize(micro_batches_), config.model.moe_layers()) {
   kernels::rotary_table(setup, rotary_SD_, config.model.rotary_base);
   setup.synchronize();
 }
@@ -65,7 +58,8 @@ void Program::begin(const StepInput& input) {
     load(i, input.batch[i]);
     labelled.push_back(micro_batches_[i].labelled);
   }
-  totals_.begin(labelled, input.stop_requested);
+  stop_ = input.stop;
+  totals_.begin(labelled);
 }
 
 void Program::load(std::size_t index, const MicroBatch& part) {
@@ -265,6 +259,7 @@ void Program::step_end(const Node& node, Stream& stream) {
       }
       return groups_.expert_reduction->all_reduce(stream, expert.gradients, comm::Reduce::Sum);
     case Piece::Norm:
+      if (stop_ != nullptr && stop_->load()) totals_.request_stop();
       kernels::squared_norm(stream, totals_.dense_square_norm(), dense.gradients);
       return kernels::squared_norm(stream, totals_.expert_square_norm(), expert.gradients);
     case Piece::Totals:
@@ -273,8 +268,13 @@ void Program::step_end(const Node& node, Stream& stream) {
       read_totals();
       return;
     case Piece::Optimizer: {
-      // A step that is not finite changes nothing; the trainer sees the totals and stops.
-      if (!std::isfinite(totals_read_.gradient_norm)) return;
+      // A step that is not finite changes nothing. Where the run stops at it, the gradients stay,
+      // so that it can be said which is to blame; where it goes on, the next step starts from zero.
+      if (!std::isfinite(totals_read_.gradient_norm)) {
+        if (config_.train.check_for_nan_in_loss) return;
+        kernels::zero(stream, dense.gradients);
+        return kernels::zero(stream, expert.gradients);
+      }
       const double scale =
           optim::clip_scale(totals_read_.gradient_norm, config_.optimizer.clip_grad);
       for (const optim::AdamW& optimizer : optimizers_) {

@@ -2,6 +2,7 @@
 // nodes of one rank's graph do; the graph decides when.
 #pragma once
 
+#include <atomic>
 #include <vector>
 
 #include "weft/config/config.h"
@@ -18,7 +19,7 @@ struct StepInput {
   const Batch& batch;
   std::int64_t step = 0;  // from 0
   double learning_rate = 0;
-  bool stop_requested = false;
+  const std::atomic<bool>* stop = nullptr;  // looked at near the end of the step
 };
 
 class Program {
@@ -73,6 +74,7 @@ class Program {
   Totals totals_;
   StepTotals totals_read_;
   std::int64_t step_ = 0;
+  const std::atomic<bool>* stop_ = nullptr;
   double learning_rate_ = 0;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "weft/checkpoint/huggingface_tensors.h"
 #include "weft/train/launch.h"
 #include "weft/train/step.h"
 #include "weft/train/weights.h"
@@ -17,13 +18,14 @@ using tensor::Tensor;
 // Relative to the reference's largest magnitude, for fp32; a correct run is ten times better.
 constexpr double kLogits = 5e-6, kGradient = 1e-5, kFirstLoss = 1e-6, kTrainedLoss = 5e-6;
 
-// Largest difference and largest reference value seen; NaN stays.
+// Largest difference and largest reference value seen; a NaN on either side stays a NaN.
 struct Difference {
   double error = 0, magnitude = 0;
 
   void add(double value, double expected) {
     const double difference = std::abs(value - expected);
-    if (!(difference <= error)) error = difference;
+    if (std::isnan(difference) || difference > error)
+      error = std::isnan(error) ? error : difference;
     magnitude = std::max(magnitude, std::abs(expected));
   }
 };
@@ -38,8 +40,10 @@ Batch cut(const std::vector<std::int32_t>& tokens, const Share& share, std::int6
 
 class RankCheck {
  public:
-  RankCheck(Engine& engine, const checkpoint::ReferenceRun& reference)
-      : engine_(engine), reference_(reference) {}
+  RankCheck(Engine& engine,
+            const checkpoint::HuggingFaceModel& model,
+            const checkpoint::ReferenceRun& reference)
+      : engine_(engine), model_(model), reference_(reference) {}
 
   std::vector<Check> run() {
     compare_first_batch();
@@ -93,19 +97,35 @@ class RankCheck {
     note("logits", difference, kLogits);
   }
 
+  // One check for each tensor of the reference, relative to its own largest magnitude.
   void compare_gradients() {
-    std::vector<float> expected;
-    for (const model::Parameter& parameter : engine_.parameters().all()) {
-      Difference difference;
-      expected.resize(static_cast<std::size_t>(parameter.gradient.elements()));
-      reference_.read_gradient(parameter.spec.name, parameter.spec.begin, expected);
-      float* gradient = parameter.gradient.host<float>();
-      for (std::size_t i = 0; i < expected.size(); ++i) {
-        difference.add(gradient[i], expected[i]);
-        gradient[i] = 0;  // as the optimizer would leave it
-      }
-      note("gradient of " + parameter.spec.name, difference, kGradient);
+    for (const checkpoint::HuggingFaceTensor& tensor :
+         checkpoint::huggingface_tensors(model_.config(),
+                                         model_.family(),
+                                         checkpoint::ExpertNames::Stacked)) {
+      note("grad." + tensor.name, gradient_difference(tensor), kGradient);
     }
+    for (const model::Home home : {model::Home::Dense, model::Home::Expert}) {
+      const Tensor& gradients = engine_.parameters().buffer(home).gradients;
+      std::fill_n(gradients.host<float>(),
+                  gradients.elements(),
+                  0.0f);  // as the optimizer leaves them
+    }
+  }
+
+  // Over the elements of the tensor that this rank owns.
+  Difference gradient_difference(const checkpoint::HuggingFaceTensor& tensor) const {
+    const model::Parameter& parameter = engine_.parameters().find(tensor.parameter);
+    const std::int64_t own = parameter.spec.begin;
+    const std::int64_t begin = std::max(tensor.begin, own);
+    const std::int64_t end =
+        std::min(tensor.begin + tensor.elements(), own + parameter.gradient.elements());
+    Difference difference;
+    std::vector<float> expected(static_cast<std::size_t>(std::max<std::int64_t>(0, end - begin)));
+    reference_.read_gradient(tensor.parameter, begin, expected);
+    const float* gradient = parameter.gradient.host<float>() + (begin - own);
+    for (std::size_t i = 0; i < expected.size(); ++i) difference.add(gradient[i], expected[i]);
+    return difference;
   }
 
   void compare_training() {
@@ -143,6 +163,7 @@ class RankCheck {
   }
 
   Engine& engine_;
+  const checkpoint::HuggingFaceModel& model_;
   const checkpoint::ReferenceRun& reference_;
   std::vector<Check> checks_;
   std::vector<Difference> differences_;
@@ -178,7 +199,7 @@ std::vector<Check> check_reference(const config::Config& config,
     Engine engine(config, endpoint);
     comm::poison_on_error(endpoint, [&] {
       load_weights(engine, model);
-      std::vector<Check> checks = RankCheck(engine, reference).run();
+      std::vector<Check> checks = RankCheck(engine, model, reference).run();
       if (endpoint.rank() == 0) result = std::move(checks);
     });
   });

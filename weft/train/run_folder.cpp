@@ -1,6 +1,7 @@
 #include "weft/train/run_folder.h"
 
 #include <fmt/chrono.h>
+#include <unistd.h>
 
 #include <ctime>
 
@@ -14,25 +15,53 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path fresh_folder(const std::string& name) {
+// Makes a folder that was not there: two runs that start in one second do not share one.
+fs::path make_fresh_folder(const std::string& name) {
   const std::string stem = base::text("{}-{:%Y%m%d-%H%M%S}",
                                       name.empty() ? "run" : name,
                                       fmt::localtime(std::time(nullptr)));
-  fs::path folder = fs::path("runs") / stem;
-  for (int i = 2; fs::exists(folder); ++i) folder = fs::path("runs") / base::text("{}-{}", stem, i);
-  return folder;
+  make_writable_folder("runs", "the folder of runs");
+  for (int i = 1; i < 1000; ++i) {
+    const fs::path folder = fs::path("runs") / (i == 1 ? stem : base::text("{}-{}", stem, i));
+    std::error_code error;
+    if (fs::create_directory(folder, error)) return folder;
+    if (error)
+      throw base::SystemError(base::text("cannot make '{}': {}", folder.string(), error.message()));
+  }
+  throw base::SystemError(base::text("too many runs named '{}' in this second", stem));
+}
+
+// What an earlier run left in a folder that is used again.
+void remove_old_files(const fs::path& folder) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    const bool old =
+        name == "metrics.jsonl" || (name.starts_with("trace.") && name.ends_with(".json"));
+    if (old) fs::remove(entry.path());
+  }
 }
 
 }  // namespace
 
-fs::path make_run_folder(const config::Config& config, const std::string& name) {
-  const fs::path folder =
-      config.runtime.run_dir.empty() ? fresh_folder(name) : fs::path(config.runtime.run_dir);
+void make_writable_folder(const fs::path& folder, const std::string& what) {
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) {
+  if (error || !fs::is_directory(folder)) {
     throw base::SystemError(
-        base::text("cannot make the run folder '{}': {}", folder.string(), error.message()));
+        base::text("{}: cannot make '{}': {}", what, folder.string(), error.message()));
+  }
+  if (::access(folder.c_str(), W_OK) != 0) {
+    base::throw_errno(base::text("{}: cannot write into '{}'", what, folder.string()));
+  }
+}
+
+fs::path make_run_folder(const config::Config& config, const std::string& name) {
+  fs::path folder = config.runtime.run_dir;
+  if (folder.empty()) {
+    folder = make_fresh_folder(name);
+  } else {
+    make_writable_folder(folder, "runtime.run_dir");
+    remove_old_files(folder);
   }
   base::write_whole(folder / "config.yaml", config::to_yaml(config));
   return folder;

@@ -8,6 +8,9 @@
 
 namespace weft::train {
 
+// SystemError, naming `what` it is for, where the folder cannot be made or written into.
+void make_writable_folder(const std::filesystem::path& folder, const std::string& what);
+
 // Makes config.runtime.run_dir, or runs/<name>-<time>, with config.yaml in it. A given folder may
 // exist: its files are replaced.
 std::filesystem::path make_run_folder(const config::Config& config, const std::string& name);

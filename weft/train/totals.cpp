@@ -30,13 +30,14 @@ Totals::Totals(tensor::Pool& pool, int world, std::int64_t micro_batches, std::i
   }
 }
 
-void Totals::begin(std::span<const std::int64_t> labelled, bool stop_requested) {
+void Totals::begin(std::span<const std::int64_t> labelled) {
   double* own = own_.host<double>();
   std::fill_n(own, own_.elements(), 0.0);
-  own[kStop] = stop_requested ? 1 : 0;
   std::ranges::copy(labelled, own + kFirstLoss + micro_batches_);
   std::fill_n(own_router_.host<float>(), 2, 0.0f);
 }
+
+void Totals::request_stop() { own_.host<double>()[kStop] = 1; }
 
 Tensor Totals::loss_sum(std::int64_t micro_batch) const {
   return own_.range(kFirstLoss + micro_batch, Shape{1});

@@ -29,7 +29,9 @@ class Totals {
   Totals(tensor::Pool& pool, int world, std::int64_t micro_batches, std::int64_t moe_layers);
 
   // Before a step, with all streams idle.
-  void begin(std::span<const std::int64_t> labelled, bool stop_requested);
+  void begin(std::span<const std::int64_t> labelled);
+  // Any time before the gather is issued.
+  void request_stop();
 
   tensor::Tensor loss_sum(std::int64_t micro_batch) const;  // fp64 (1)
   tensor::Tensor dense_square_norm() const;                 // fp64 (1)

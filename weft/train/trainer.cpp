@@ -80,21 +80,30 @@ class RankRun {
     const bool traced =
         config_.runtime.trace && step >= config_.train.train_iters - config_.runtime.trace_steps;
     const double rate = optim::learning_rate(config_, step);
-    const StepTotals totals = train_step(engine_,
-                                         {.batch = batch,
-                                          .step = step,
-                                          .learning_rate = rate,
-                                          .stop_requested = request_.stop->load()},
-                                         traced ? exec::Tracing::On : exec::Tracing::Off);
-    if (config_.train.check_for_nan_in_loss && !is_finite(totals)) {
-      throw base::SystemError(
-          base::text("training step {}: {}", step + 1, find_not_finite(engine_, batch, totals)));
+    const StepTotals totals =
+        train_step(engine_,
+                   {.batch = batch, .step = step, .learning_rate = rate, .stop = request_.stop},
+                   traced ? exec::Tracing::On : exec::Tracing::Off);
+    if (!is_finite(totals)) {
+      ++not_finite_;
+      if (config_.train.check_for_nan_in_loss) end_not_finite(step, batch, totals);
     }
     progress_.advance(config_.train.global_batch_size);
     stopped_ = totals.stop_requested;
     const double seconds = seconds_since(start);
-    if (step > 0) warm_seconds_ += seconds;
+    (step == 0 ? first_seconds_ : warm_seconds_) += seconds;
     tell(record_of(totals, rate, seconds));
+  }
+
+  // The rank nearest to the cause throws; the others wait to be told.
+  void end_not_finite(std::int64_t step, const Batch& batch, const StepTotals& totals) {
+    const NotFinite finding = find_not_finite(engine_, batch, totals);
+    if (finding.rank == engine_.rank()) {
+      throw base::SystemError(base::text("training step {}: {}", step + 1, finding.what));
+    }
+    tensor::Stream& stream = engine_.lanes()[schedule::Lane::Compute];
+    engine_.groups().world->barrier(stream);
+    stream.synchronize();
   }
 
   // The losses on held-out data, where this step is one that evaluates.
@@ -122,7 +131,8 @@ class RankRun {
                                          engine_.groups().grid.world() / 1e12,
                       .learning_rate = rate,
                       .loss = totals.loss,
-                      .gradient_norm = totals.gradient_norm};
+                      .gradient_norm = totals.gradient_norm,
+                      .not_finite = not_finite_};
     if (config_.model.moe_aux_loss_coeff != 0) record.balance_loss = totals.balance_loss;
     if (config_.model.moe_z_loss_coeff != 0) record.z_loss = totals.z_loss;
     record.eval_loss = evaluate();
@@ -135,9 +145,12 @@ class RankRun {
   void tell(const StepRecord& record) {
     if (!is_rank_zero()) return;
     metrics_->append(metrics_json(record));
-    const bool logs =
-        config_.logger.log_interval > 0 && record.iteration % config_.logger.log_interval == 0;
-    if (logs) request_.log(log_line(record, std::chrono::system_clock::now()));
+    interval_.add(record);
+    if (record.iteration % config_.logger.log_interval == 0 ||
+        record.iteration == record.iterations) {
+      request_.log(log_line(interval_.mean(record), std::chrono::system_clock::now()));
+      interval_ = {};
+    }
     if (record.eval_loss) {
       request_.log(base::text(" validation loss at iteration {} | lm loss value: {:.6E} |",
                               record.iteration,
@@ -161,7 +174,8 @@ class RankRun {
                       .first_loss = first_loss_,
                       .final_loss = last_loss_,
                       .eval_loss = eval_loss_,
-                      .tokens_per_second = steps > 1 ? tokens * (steps - 1) / warm_seconds_ : 0,
+                      .tokens_per_second = steps > 1 ? tokens * (steps - 1) / warm_seconds_
+                                                     : tokens / first_seconds_,
                       .run_dir = run_dir_,
                       .interrupted = stopped_,
                       .is_rank_zero = true};
@@ -180,7 +194,9 @@ class RankRun {
   fs::path run_dir_;
   std::optional<MetricsFile> metrics_;
   bool stopped_ = false;
-  double warm_seconds_ = 0, first_loss_ = 0, last_loss_ = 0;
+  std::int64_t not_finite_ = 0;
+  LogInterval interval_;
+  double first_seconds_ = 0, warm_seconds_ = 0, first_loss_ = 0, last_loss_ = 0;
   std::optional<double> eval_loss_;
 };
 
@@ -209,7 +225,10 @@ TrainResult train(const TrainRequest& request) {
   if (!config.checkpoint.pretrained_checkpoint.empty()) {
     start.emplace(config.checkpoint.pretrained_checkpoint);
   }
-  if (!config.checkpoint.save_hf.empty()) huggingface_config_for(config.model);
+  if (!config.checkpoint.save_hf.empty()) {
+    huggingface_config_for(config.model);
+    make_writable_folder(config.checkpoint.save_hf, "checkpoint.save_hf");
+  }
   Shared shared;
   launch(config, request.report, [&](comm::Endpoint& endpoint) {
     Engine engine(config, endpoint);

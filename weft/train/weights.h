@@ -1,7 +1,9 @@
 // Weights from and to Hugging Face folders, under any layout.
 #pragma once
 
+#include <array>
 #include <filesystem>
+#include <string_view>
 
 #include "weft/checkpoint/huggingface.h"
 #include "weft/train/engine.h"
@@ -12,6 +14,21 @@ namespace weft::train {
 // folder; layout, sequence length, dtype, dispatcher and auxiliary losses stay.
 config::Config with_model_of(const config::Config& config,
                              const checkpoint::HuggingFaceModel& model);
+
+// The model keys that with_model_of keeps.
+inline constexpr std::array<std::string_view, 12> kKeptModelKeys{
+    "model.seq_length",
+    "model.params_dtype",
+    "model.init_method_std",
+    "model.moe_router_load_balancing_type",
+    "model.moe_aux_loss_coeff",
+    "model.moe_z_loss_coeff",
+    "model.moe_token_dispatcher_type",
+    "model.tensor_model_parallel_size",
+    "model.pipeline_model_parallel_size",
+    "model.context_parallel_size",
+    "model.expert_model_parallel_size",
+    "model.expert_tensor_parallel_size"};
 
 // Each rank reads what it owns.
 void load_weights(Engine& engine, const checkpoint::HuggingFaceModel& model);

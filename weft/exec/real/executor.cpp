@@ -90,6 +90,7 @@ void Executor::issue(std::size_t i, const Body& body) {
                            .node = names_[i],
                            .lane = std::string(schedule::word(Lane::Host)),
                            .kind = SpanKind::Host,
+                           .run = traced_runs_,
                            .begin_ns = begin,
                            .end_ns = tensor::now_ns()});
     return;
@@ -117,6 +118,7 @@ void Executor::collect_spans() {
                           .node = open_node,
                           .lane = lane_name,
                           .kind = SpanKind::Node,
+                          .run = traced_runs_,
                           .begin_ns = work.begin_ns,
                           .end_ns = work.end_ns});
       }
@@ -125,10 +127,12 @@ void Executor::collect_spans() {
                         .node = open_node,
                         .lane = lane_name,
                         .kind = kind_of(work.kind),
+                        .run = traced_runs_,
                         .begin_ns = work.begin_ns,
                         .end_ns = work.end_ns});
     }
   }
+  ++traced_runs_;
 }
 
 }  // namespace weft::exec

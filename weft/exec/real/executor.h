@@ -45,6 +45,7 @@ class Executor {
   std::vector<tensor::Event> events_;  // the end of each entry, of this run
   std::vector<trace::Span> host_spans_;
   std::vector<trace::Span> spans_;
+  int traced_runs_ = 0;
 };
 
 }  // namespace weft::exec
