@@ -1,6 +1,7 @@
 #include "weft/base/file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "weft/base/error.h"
 
@@ -38,6 +39,12 @@ TEST_F(File, ReadsAreBounded) {
   EXPECT_THROW(read_text(dir_ / "a", 4), SystemError);
   EXPECT_THROW(read_text(dir_ / "missing"), SystemError);
   EXPECT_THROW(read_text(dir_), SystemError);
+}
+
+TEST_F(File, APipeIsRefusedWithoutWaitingForItsWriter) {
+  ASSERT_EQ(::mkfifo((dir_ / "pipe").c_str(), 0600), 0);
+  EXPECT_THROW(read_text(dir_ / "pipe"), SystemError);
+  EXPECT_THROW(Mapping(dir_ / "pipe"), SystemError);
 }
 
 TEST_F(File, MappingOfAnEmptyFileIsEmpty) {

@@ -75,6 +75,23 @@ TEST(ReferenceRun, TokensOutsideTheVocabularyAreRejected) {
   EXPECT_NE(complaint([&] { ReferenceRun(golden("mixtral_tiny"), config); }), "");
 }
 
+class DamagedRun : public CheckpointFolder {};
+
+TEST_F(DamagedRun, LossesThatAreNotFiniteAreRejected) {
+  const HuggingFaceConfig config = read_huggingface_config(golden("mixtral_tiny"));
+  std::filesystem::copy_file(golden("mixtral_tiny") / "about.json", dir_ / "about.json");
+  const SafetensorsFile whole(golden("mixtral_tiny") / "expected.safetensors");
+  for (const char* tensor : {"loss", "train.losses"}) {
+    std::string bytes = base::read_text(golden("mixtral_tiny") / "expected.safetensors");
+    const StoredTensor& stored = whole.tensors().find(tensor)->second;
+    bytes.replace(stored.begin, stored.end - stored.begin, stored.end - stored.begin, '\xff');
+    base::write_whole(dir_ / "expected.safetensors", bytes);
+    const std::string what = complaint([&] { ReferenceRun(dir_, config); });
+    EXPECT_TRUE(says(what, std::string("tensor '") + tensor + "'"));
+    EXPECT_TRUE(says(what, "nan"));
+  }
+}
+
 TEST(ReferenceRun, OptimizersThatAreNotImplementedAreRejected) {
   using Json = nlohmann::json;
   const Json good = {{"name", "AdamW"},
@@ -92,6 +109,7 @@ TEST(ReferenceRun, OptimizersThatAreNotImplementedAreRejected) {
     });
   };
   EXPECT_EQ(rejection("lr", 0.1), "");
+  EXPECT_TRUE(says(rejection("amsgrad", true), "\"amsgrad\" is not known"));
   EXPECT_TRUE(says(rejection("name", "SGD"), "\"AdamW\" expected"));
   EXPECT_TRUE(says(rejection("lr", "fast"), "optimizer.lr"));
   EXPECT_TRUE(says(rejection("lr", -1), "optimizer.lr"));

@@ -26,7 +26,8 @@ TEST(Program, HelpShowsAnExampleEverywhere) {
 }
 
 TEST(Program, WrongUseExitsWithTwo) {
-  for (const char* arguments : {"", "gird", "--no", "grid --jsn", "config extra", "recipes x=1"}) {
+  for (const char* arguments :
+       {"", "gird", "gird --help", "--no", "grid --jsn", "config extra", "recipes x=1"}) {
     const Outcome wrong = weft(arguments);
     EXPECT_EQ(wrong.code, 2) << arguments;
     EXPECT_EQ(wrong.out, "") << arguments;

@@ -120,12 +120,31 @@ TEST_F(RecipeFile, DumpLoadsBackToTheSameConfig) {
   EXPECT_EQ(back.rng.seed, config.rng.seed);
 }
 
+TEST_F(RecipeFile, ARelativeDataPathIsAlsoLookedForBesideTheRecipesFolder) {
+  fs::create_directories(folder_ / "recipes");
+  fs::create_directories(folder_ / "weft_texts");
+  base::write_whole(folder_ / "weft_tokens.idx", "");
+  const fs::path file = folder_ / "recipes/some.yaml";
+  const auto path = [&](const std::string& written, std::vector<std::string> overrides = {}) {
+    base::write_whole(file, "dataset: {path: " + written + "}\n");
+    return resolve(file, overrides).dataset.path;
+  };
+  EXPECT_EQ(path("weft_texts"), (folder_ / "weft_texts").string());
+  EXPECT_EQ(path("weft_tokens"), (folder_ / "weft_tokens").string());
+  EXPECT_EQ(path("weft_absent"), "weft_absent");
+  EXPECT_EQ(path("."), ".") << "the current folder comes first";
+  EXPECT_EQ(path("weft_texts", {"dataset.path=weft_tokens"}), "weft_tokens");
+}
+
 TEST_F(RecipeFile, AnAbsentNameSuggestsTheNearest) {
   const fs::path recipes = WEFT_SOURCE_DIR "/recipes";
   EXPECT_EQ(find_recipe(recipes, "tiny"), recipes / "tiny.yaml");
   EXPECT_EQ(find_recipe(folder_, write("").string()), folder_ / "some.yaml");
   EXPECT_TRUE(any_names(complaints_of([&] { find_recipe(recipes, "tinny"); }), {"'tiny'"}));
-  EXPECT_TRUE(any_names(complaints_of([&] { find_recipe(recipes, "no/such"); }), {"no/such"}));
+  EXPECT_TRUE(any_names(complaints_of([&] { find_recipe(recipes, "no/such"); }),
+                        {"no/such", "WEFT_RECIPES"}));
+  EXPECT_TRUE(any_names(complaints_of([&] { find_recipe(recipes, "qqqqqqqqqqqq"); }),
+                        {"qqqqqqqqqqqq", "WEFT_RECIPES"}));
   EXPECT_FALSE(complaints_of([&] { find_recipe(folder_ / "absent", "tiny"); }).empty());
 }
 

@@ -128,6 +128,38 @@ TEST(Validate, AbsurdProductsAreErrors) {
                    .empty());
 }
 
+TEST(Validate, RanksAsThreadsAreBounded) {
+  EXPECT_TRUE(complaints({"world=1024", "train.global_batch_size=1024"}).empty());
+  const std::vector<std::string> many{"world=2048", "train.global_batch_size=2048"};
+  EXPECT_TRUE(any_names(complaints(many), {"2048 ranks", "at most 1024", "runtime.backend=mpi"}));
+  auto apart = many;
+  apart.push_back("runtime.backend=mpi");
+  EXPECT_TRUE(complaints(apart).empty());
+}
+
+TEST(Validate, SchedulesOfAbsurdLengthAreErrors) {
+  EXPECT_TRUE(complaints({"train.global_batch_size=80000"}).empty());
+  EXPECT_TRUE(any_names(complaints({"train.global_batch_size=80001"}),
+                        {"80001 micro-batches", "num_layers = 2", "train.micro_batch_size"}));
+}
+
+TEST(Validate, StateThatNoMachineHoldsIsAnError) {
+  const std::vector<std::string> large{"model.hidden_size=65536",
+                                       "model.num_moe_experts=128",
+                                       "model.moe_ffn_hidden_size=4096"};
+  EXPECT_TRUE(any_names(complaints(large), {"parameters a rank on 1 ranks", "TiB"}));
+  auto shared = large;
+  shared.insert(
+      shared.end(),
+      {"model.expert_model_parallel_size=32", "train.global_batch_size=32", "runtime.backend=mpi"});
+  EXPECT_EQ(complaints(shared), std::vector<std::string>{});
+}
+
+TEST(Validate, LogitsThatNoMachineHoldsAreAnError) {
+  EXPECT_TRUE(any_names(complaints({"model.seq_length=1048576", "model.vocab_size=1048576"}),
+                        {"logits", "seq_length = 1048576", "lower train.micro_batch_size"}));
+}
+
 TEST(Validate, PartsNotBuiltAreNamedTogether) {
   const auto all = complaints({"model.tensor_model_parallel_size=2",
                                "model.context_parallel_size=2",
@@ -142,7 +174,7 @@ TEST(Validate, PartsNotBuiltAreNamedTogether) {
 
 TEST(Validate, LearningRateScheduleFitsTheRun) {
   EXPECT_TRUE(any_names(complaints({"optimizer.min_lr=1"}), {"min_lr = 1", "lr = 0.001"}));
-  EXPECT_TRUE(any_names(complaints({"scheduler.lr_warmup_iters=11"}), {"11", "train_iters = 10"}));
+  EXPECT_TRUE(complaints({"scheduler.lr_warmup_iters=11", "train.train_iters=4"}).empty());
   EXPECT_TRUE(any_names(complaints({"scheduler.lr_warmup_iters=6", "scheduler.lr_decay_iters=5"}),
                         {"lr_decay_iters = 5"}));
 }

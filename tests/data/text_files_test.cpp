@@ -98,7 +98,19 @@ TEST_F(TextFiles, ExtensionsChooseFiles) {
   put("b.txt", "xxxxxxxx");
   EXPECT_EQ(list_text_files(dir_, {".cpp"}).size(), 1u);
   EXPECT_EQ(list_text_files(dir_, {".cpp", ".txt"}).size(), 2u);
-  EXPECT_THROW(open({".rs"}), base::ConfigError);
+}
+
+TEST_F(TextFiles, ExtensionsThatMatchNothingAreNamedWithTheFix) {
+  put("a.cpp", "abcdefgh");
+  try {
+    open({".rs", ".go"});
+    FAIL() << "no file was refused";
+  } catch (const base::ConfigError& error) {
+    const std::string what = error.what();
+    EXPECT_NE(what.find("1 files"), std::string::npos) << what;
+    EXPECT_NE(what.find("dataset.extensions=[.rs,.go]"), std::string::npos) << what;
+    EXPECT_NE(what.find("dataset.extensions=[] to"), std::string::npos) << what;
+  }
 }
 
 TEST_F(TextFiles, TooLittleTextIsRejected) {

@@ -20,14 +20,24 @@ class Descriptor {
       : fd_(::open(path.c_str(), flags | O_CLOEXEC, mode)) {
     if (fd_ < 0) throw_errno(text("cannot open '{}'", path.string()));
   }
-  ~Descriptor() { ::close(fd_); }
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   int get() const { return fd_; }
 
+  // Some file systems report a failed write no earlier than here.
+  void close(const std::filesystem::path& path) {
+    if (::close(std::exchange(fd_, -1)) != 0) throw_errno(text("cannot close '{}'", path.string()));
+  }
+
  private:
   int fd_;
 };
+
+// Without O_NONBLOCK, opening a pipe would wait for its writer; regular files ignore the flag.
+constexpr int kReadFlags = O_RDONLY | O_NONBLOCK;
 
 std::size_t regular_size(const Descriptor& file, const std::filesystem::path& path) {
   struct stat info {};
@@ -41,7 +51,7 @@ std::size_t regular_size(const Descriptor& file, const std::filesystem::path& pa
 }  // namespace
 
 std::string read_text(const std::filesystem::path& path, std::size_t limit_bytes) {
-  const Descriptor file(path, O_RDONLY);
+  const Descriptor file(path, kReadFlags);
   const std::size_t size = regular_size(file, path);
   if (size > limit_bytes) {
     throw SystemError(
@@ -68,7 +78,7 @@ void write_whole(const std::filesystem::path& path,
   std::filesystem::path temporary = path;
   temporary += text(".{}.partial", ::getpid());
   try {
-    const Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC, 0644);
     write([&](std::string_view bytes) {
       while (!bytes.empty()) {
         const ssize_t put = ::write(file.get(), bytes.data(), bytes.size());
@@ -76,6 +86,8 @@ void write_whole(const std::filesystem::path& path,
         bytes.remove_prefix(static_cast<std::size_t>(put));
       }
     });
+    if (::fsync(file.get()) != 0) throw_errno(text("cannot sync '{}'", temporary.string()));
+    file.close(temporary);
     if (std::rename(temporary.c_str(), path.c_str()) != 0) {
       throw_errno(text("cannot rename '{}' to '{}'", temporary.string(), path.string()));
     }
@@ -86,7 +98,7 @@ void write_whole(const std::filesystem::path& path,
 }
 
 Mapping::Mapping(const std::filesystem::path& path) {
-  const Descriptor file(path, O_RDONLY);
+  const Descriptor file(path, kReadFlags);
   size_ = regular_size(file, path);
   if (size_ == 0) return;
   void* at = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);

@@ -1,5 +1,9 @@
 #include "weft/checkpoint/reference_run.h"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+
 #include "weft/base/check.h"
 #include "weft/checkpoint/strict_json.h"
 
@@ -25,6 +29,30 @@ void expect_shape(const TensorView& tensor, const Shape& shape) {
   throw base::ConfigError(text("{} has shape {}; {} expected", tensor.where, tensor.shape, shape));
 }
 
+void expect_finite(const TensorView& tensor, std::span<const double> values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::isfinite(values[i])) continue;
+    throw base::ConfigError(
+        text("{}: element {} is {}, and nothing can be held against it: make the reference again",
+             tensor.where,
+             i,
+             values[i]));
+  }
+}
+
+// An option this reader does not know could change every update.
+void refuse_unknown_options(const StrictJson& optimizer, const std::string& file) {
+  constexpr std::array<std::string_view, 7>
+      kKnown{"name", "lr", "betas", "eps", "weight_decay", "applied_to", "grad_clip"};
+  for (const auto& [key, value] : optimizer.items()) {
+    if (std::find(kKnown.begin(), kKnown.end(), key) != kKnown.end()) continue;
+    throw base::ConfigError(text("'{}': optimizer key {} is not known; there are {}",
+                                 file,
+                                 shown(key),
+                                 fmt::join(kKnown, ", ")));
+  }
+}
+
 std::string read_about(const fs::path& folder) {
   return base::read_text(folder / "about.json", kLargestAbout);
 }
@@ -35,6 +63,7 @@ ReferenceOptimizer parse_reference_optimizer(std::string_view content, const std
   const StrictJson about = parse_object(content, file);
   const StrictJson& optimizer = member(about, "optimizer", file);
   if (!optimizer.is_object()) throw_wrong_value(optimizer, "optimizer", file, "an object");
+  refuse_unknown_options(optimizer, file);
   const auto number = [&](const char* key, Range range) {
     return as_number(member(optimizer, key, file), text("optimizer.{}", key), file, range);
   };
@@ -68,6 +97,7 @@ ReferenceRun::ReferenceRun(const fs::path& folder, const HuggingFaceConfig& conf
   input_ids_ = read_tokens(expected_.get("input_ids"), 0, batch_size_ * seq_length_);
   std::vector<double> loss(1);
   read_elements(expected_.get("loss"), 0, loss);
+  expect_finite(expected_.get("loss"), loss);
   loss_ = loss[0];
   for (std::int64_t step = 0; step < train_steps(); ++step) train_batch(step);
 }
@@ -90,6 +120,7 @@ void ReferenceRun::check_shapes(std::int64_t vocab_size) {
   expect_shape(expected_.get("train.batches"), {losses.shape[0], batch_size_, seq_length_});
   train_losses_.resize(static_cast<std::size_t>(losses.elements()));
   read_elements(losses, 0, train_losses_);
+  expect_finite(losses, train_losses_);
   read_elements(expected_.get("logits"), 0, std::span<float>{});
 }
 

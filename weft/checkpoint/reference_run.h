@@ -35,7 +35,8 @@ ReferenceOptimizer parse_reference_optimizer(std::string_view content, const std
 
 class ReferenceRun {
  public:
-  // `config` is the model's, as read from the same folder. Shapes and token ids are checked.
+  // `config` is the model's, as read from the same folder. Shapes, token ids and losses are
+  // checked.
   ReferenceRun(const std::filesystem::path& folder, const HuggingFaceConfig& config);
 
   const ReferenceOptimizer& optimizer() const { return optimizer_; }

@@ -26,12 +26,17 @@ constexpr std::size_t kMostDims = 8;
 
 std::string_view header_text(std::span<const std::byte> file, const std::string& name) {
   if (file.size() < kPrefixBytes) {
-    reject(name, text("it has {} bytes; {} of header length expected", file.size(), kPrefixBytes));
+    reject(name,
+           text("it has {} bytes; {} of header length expected: it is truncated",
+                file.size(),
+                kPrefixBytes));
   }
   std::uint64_t length = 0;
   std::memcpy(&length, file.data(), sizeof length);
   if (length > file.size() - kPrefixBytes) {
-    reject(name, text("its header claims {} bytes, the file has {}", length, file.size()));
+    reject(
+        name,
+        text("its header claims {} bytes, the file has {}: it is truncated", length, file.size()));
   }
   return {reinterpret_cast<const char*>(file.data()) + kPrefixBytes, length};
 }
@@ -48,6 +53,20 @@ std::uint64_t bounded(const StrictJson& value,
            text("{} {}; a whole number of at most {} expected", what, shown(value), limit));
   }
   return value.get<std::uint64_t>();
+}
+
+std::uint64_t data_offset(const StrictJson& value,
+                          std::uint64_t data_bytes,
+                          const std::string& file,
+                          const std::string& tensor) {
+  if (value.is_number_unsigned() && value.get<std::uint64_t>() > data_bytes) {
+    reject(file,
+           tensor,
+           text("data offset {}, the file has at most {} bytes of data: it is truncated",
+                shown(value),
+                data_bytes));
+  }
+  return bounded(value, data_bytes, file, tensor, "data offset");
 }
 
 const StrictJson& field(const StrictJson& entry,
@@ -115,8 +134,8 @@ StoredTensor parse_entry(const StrictJson& entry,
   if (!offsets.is_array() || offsets.size() != 2) {
     reject(file, tensor, text("data_offsets {}; [begin, end] expected", shown(offsets)));
   }
-  const std::uint64_t begin = bounded(offsets[0], data_bytes, file, tensor, "data offset");
-  const std::uint64_t end = bounded(offsets[1], data_bytes, file, tensor, "data offset");
+  const std::uint64_t begin = data_offset(offsets[0], data_bytes, file, tensor);
+  const std::uint64_t end = data_offset(offsets[1], data_bytes, file, tensor);
   const std::uint64_t size = shape_bytes(shape, dtype, data_bytes, file, tensor);
   if (end < begin || end - begin != size) {
     reject(file,

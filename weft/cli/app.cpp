@@ -52,17 +52,31 @@ int act(const Action& chosen) {
   }
 }
 
-// What CLI11 found wrong; a word that is no command deserves its nearest one.
-std::string explain(const CLI::App& program, const CLI::Error& error, const std::string& first) {
+std::vector<std::string> command_names(const CLI::App& program) {
   std::vector<std::string> names;
   for (const CLI::App* command : program.get_subcommands({})) names.push_back(command->get_name());
-  const bool known = std::find(names.begin(), names.end(), first) != names.end();
-  if (known) return base::text("{} (weft {} --help)", error.what(), first);
-  if (first.empty() || first.front() == '-') return base::text("{} (weft --help)", error.what());
-  const auto best = first.size() <= 128 ? base::nearest(first, names) : std::nullopt;
+  return names;
+}
+
+// Whether the first word is meant as a command, and there is none of that name.
+bool is_unknown_command(const CLI::App& program, const std::string& first) {
+  const std::vector<std::string> names = command_names(program);
+  return !first.empty() && first.front() != '-' &&
+         std::find(names.begin(), names.end(), first) == names.end();
+}
+
+std::string unknown_command(const CLI::App& program, const std::string& first) {
+  const auto best =
+      first.size() <= 128 ? base::nearest(first, command_names(program)) : std::nullopt;
   return base::text("no command '{}': {}",
                     first.substr(0, 128),
                     best ? base::text("did you mean 'weft {}'?", *best) : "weft --help lists them");
+}
+
+// What CLI11 found wrong, and where help is.
+std::string explain(const CLI::Error& error, const std::string& first) {
+  if (first.empty() || first.front() == '-') return base::text("{} (weft --help)", error.what());
+  return base::text("{} (weft {} --help)", error.what(), first);
 }
 
 }  // namespace
@@ -74,12 +88,15 @@ int run(int argc, char** argv) {
   program.require_subcommand(1);
   Action chosen;
   add_commands(program, chosen);
+  const std::string first = argc > 1 ? argv[1] : "";
+  // Before parsing: CLI11 would answer `weft nosuch --help` with the help of weft.
+  if (is_unknown_command(program, first)) return fail(kWrongInput, unknown_command(program, first));
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& request) {
     return program.exit(request);
   } catch (const CLI::Error& error) {
-    return fail(kWrongInput, explain(program, error, argc > 1 ? argv[1] : ""));
+    return fail(kWrongInput, explain(error, first));
   }
   return act(chosen);
 }

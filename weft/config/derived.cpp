@@ -48,7 +48,8 @@ ParameterCount parameters_of(const ModelConfig& model) {
       tables * model.vocab_size * h + h + model.num_layers * (2 * h + attention_parameters(model)) +
       dense * kGatedMatrices * h * model.ffn_hidden_size + moe * model.num_moe_experts * h;
   return {.total = common + moe * model.num_moe_experts * expert,
-          .active = common + moe * model.moe_router_topk * expert};
+          .active = common + moe * model.moe_router_topk * expert,
+          .experts = moe * model.num_moe_experts * expert};
 }
 
 double most_parameters(const ModelConfig& model) {

@@ -14,7 +14,8 @@ grid::Layout layout_of(const Config& config);
 
 struct ParameterCount {
   std::int64_t total = 0;
-  std::int64_t active = 0;  // without the experts a token does not visit
+  std::int64_t active = 0;   // without the experts a token does not visit
+  std::int64_t experts = 0;  // those of all routed experts
 };
 ParameterCount parameters_of(const ModelConfig& model);
 

@@ -22,6 +22,9 @@ class Findings {
   // The same for every key that starts with `section`.
   bool sound_section(std::string_view section) const;
 
+  // Whether nothing is wrong so far.
+  bool empty() const { return all_.empty(); }
+
   template <typename... Args>
   void complain(fmt::format_string<Args...> format, Args&&... args) {
     all_.push_back(base::text(format, std::forward<Args>(args)...));
@@ -34,8 +37,9 @@ class Findings {
   std::vector<std::string> all_;
 };
 
-// The rules within the model, and those of the run around it.
+// The rules within the model, those of the run around it, and whether one process could hold it.
 void check_model(const Config& config, Findings& findings);
 void check_run(const Config& config, Findings& findings);
+void check_size(const Config& config, Findings& findings);
 
 }  // namespace weft::config

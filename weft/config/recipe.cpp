@@ -190,7 +190,13 @@ fs::path find_recipe(const fs::path& folder, std::string_view word) {
   std::error_code ignored;
   const fs::path file = is_path ? fs::path(word) : folder / (std::string(word) + ".yaml");
   if (word.size() <= kLongestText && fs::is_regular_file(file, ignored)) return file;
-  if (is_path) throw base::ConfigError(text("recipe '{}' is not a file", shown(word)));
+  if (is_path) {
+    throw base::ConfigError(
+        text("recipe '{}' is not a file: give the path of one, or a name from '{}' (WEFT_RECIPES "
+             "sets that folder)",
+             shown(word),
+             folder.string()));
+  }
   std::vector<std::string> names;
   for (const fs::path& known : recipe_files(folder)) names.push_back(known.stem().string());
   const auto best = word.size() <= 128 ? base::nearest(word, names) : std::nullopt;
@@ -198,7 +204,8 @@ fs::path find_recipe(const fs::path& folder, std::string_view word) {
                                shown(word),
                                folder.string(),
                                best ? text("did you mean '{}'?", *best)
-                                    : "`weft recipes` lists them; a path ends in .yaml"));
+                                    : "`weft recipes` lists them, WEFT_RECIPES sets the folder, "
+                                      "a path ends in .yaml"));
 }
 
 std::vector<fs::path> recipe_files(const fs::path& folder) {
@@ -215,11 +222,30 @@ std::vector<fs::path> recipe_files(const fs::path& folder) {
   return files;
 }
 
+namespace {
+
+// Whether `path` leads to data: a file, a folder, or the two files of an indexed dataset.
+bool leads_to_data(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored) || fs::exists(path.string() + ".idx", ignored);
+}
+
+// A recipe's relative path means the current folder and, where nothing is there, the folder that
+// holds the recipe's own: so a shipped recipe finds the source tree from anywhere.
+std::string located(const std::string& path, const fs::path& recipe) {
+  if (path.empty() || fs::path(path).is_absolute() || leads_to_data(path)) return path;
+  const fs::path beside = fs::absolute(recipe).lexically_normal().parent_path().parent_path();
+  return leads_to_data(beside / path) ? (beside / path).string() : path;
+}
+
+}  // namespace
+
 Config resolve(const std::optional<fs::path>& recipe, std::span<const std::string> overrides) {
   Config config;
   std::vector<std::string> complaints;
   if (recipe) {
     for (const Setting& setting : load_recipe(*recipe).settings) apply(setting, config, complaints);
+    config.dataset.path = located(config.dataset.path, *recipe);
   }
   apply_overrides(overrides, config, complaints);
   if (!complaints.empty()) throw base::ConfigError(std::move(complaints));

@@ -30,7 +30,8 @@ std::filesystem::path find_recipe(const std::filesystem::path& folder, std::stri
 std::vector<std::filesystem::path> recipe_files(const std::filesystem::path& folder);
 
 // Defaults, then the recipe, then the overrides; ConfigError with every complaint of both. Whether
-// the numbers make sense together is validate.h's question.
+// the numbers make sense together is validate.h's question. A relative dataset.path of the recipe,
+// not of an override, is also looked for beside the folder of the recipe.
 Config resolve(const std::optional<std::filesystem::path>& recipe,
                std::span<const std::string> overrides);
 

@@ -72,17 +72,14 @@ void check_learning_rate(const Config& config, Findings& findings) {
                       config.optimizer.min_lr,
                       config.optimizer.lr);
   }
-  if (!findings.sound(
-          {"scheduler.lr_warmup_iters", "scheduler.lr_decay_iters", "train.train_iters"})) {
-    return;
-  }
-  const std::int64_t end = config.scheduler.lr_decay_iters.value_or(config.train.train_iters);
-  if (config.scheduler.lr_warmup_iters > end) {
+  // A warm-up longer than the run is legal: the run ends inside it.
+  const std::optional<std::int64_t> end = config.scheduler.lr_decay_iters;
+  if (findings.sound({"scheduler.lr_warmup_iters", "scheduler.lr_decay_iters"}) && end &&
+      config.scheduler.lr_warmup_iters > *end) {
     findings.complain(
-        "scheduler.lr_warmup_iters = {} is above {} = {}: use at most that",
+        "scheduler.lr_warmup_iters = {} is above scheduler.lr_decay_iters = {}: use at most that",
         config.scheduler.lr_warmup_iters,
-        config.scheduler.lr_decay_iters ? "scheduler.lr_decay_iters" : "train.train_iters",
-        end);
+        *end);
   }
 }
 

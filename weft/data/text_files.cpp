@@ -64,6 +64,15 @@ std::vector<fs::path> list_text_files(const fs::path& path,
 
 std::vector<TextDataset::Piece> TextDataset::map_pieces(const config::DatasetConfig& config) {
   const std::vector<fs::path> files = list_text_files(config.path, config.extensions);
+  if (files.empty() && !config.extensions.empty()) {
+    throw base::ConfigError(
+        text("dataset.path='{}' holds {} files, none with a name that ends in one of "
+             "dataset.extensions=[{}]; give endings that are there, or dataset.extensions=[] to "
+             "read every file",
+             config.path,
+             list_text_files(config.path, {}).size(),
+             fmt::join(config.extensions, ",")));
+  }
   if (files.size() > kMostFiles) {
     throw base::ConfigError(
         text("dataset.path='{}' holds {} files; at most {} are read: narrow dataset.extensions or "
