@@ -197,7 +197,11 @@ TEST_F(Train, WrongInputIsExplained) {
   fails("train checkpoint.pretrained_checkpoint=" + kGolden + "mixtral_tiny model.num_layers=7",
         2,
         "num_layers=7");
-  fails("train tiny checkpoint.save_hf=/proc/x model.moe_router_pre_softmax=true", 1, "/proc/x");
+  fails(
+      "train tiny checkpoint.save_hf=/proc/x model.moe_router_pre_softmax=true "
+      "model.moe_router_norm_topk_prob=true",
+      1,
+      "/proc/x");
   fails("verify " + kGolden + "mixtral_tiny model.expert_model_parallel_size=3", 2, "3");
 }
 

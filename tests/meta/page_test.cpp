@@ -106,7 +106,7 @@ TEST(Page, AnUnknownCommandRecipeOrKeyIsNamed) {
   EXPECT_EQ(wrong("`weft train tinny`"), 1u);
   EXPECT_EQ(wrong("```sh\nweft train tiny \\\n  model.hiden_size=3\n```"), 1u);
   EXPECT_EQ(wrong("`weft train train.train_iters=soon`"), 1u);
-  EXPECT_EQ(wrong("`weft train tiny train.train_iters=3`"), 1u);  // shorter than its warm-up
+  EXPECT_EQ(wrong("`weft train tiny train.global_batch_size=3`"), 1u);  // does not divide
   EXPECT_EQ(wrong("`weft grid world=7 model.expert_model_parallel_size=2`"), 1u);
 }
 
