@@ -18,8 +18,9 @@ namespace {
 namespace fs = std::filesystem;
 using base::text;
 
-// The losses of a fp32 run agree to rounding; training amplifies it a little step by step.
-constexpr double kLossTolerance = 1e-4;
+// The losses of the first steps agree to rounding; later ones drift, as training amplifies it.
+constexpr double kLossTolerance = 1e-5;
+constexpr std::size_t kStepsCompared = 3;
 
 std::string output_of(const std::string& command) {
   std::FILE* pipe = ::popen(command.c_str(), "r");
@@ -47,7 +48,7 @@ fs::path make_temporary_folder() {
 // Relative; SystemError where it is too large.
 double largest_difference(const std::vector<double>& theirs, const std::vector<double>& ours) {
   double largest = theirs.empty() ? std::nan("") : 0;
-  for (std::size_t i = 0; i < std::min(theirs.size(), ours.size()); ++i) {
+  for (std::size_t i = 0; i < std::min({theirs.size(), ours.size(), kStepsCompared}); ++i) {
     largest = std::max(largest, std::abs(theirs[i] - ours[i]) / std::abs(ours[i]));
   }
   if (!(largest <= kLossTolerance)) {

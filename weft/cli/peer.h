@@ -15,7 +15,7 @@ struct PeerResult {
   std::string name;  // "PyTorch 1.13.1, tuned"
   double step_seconds = 0;
   double tokens_per_second = 0;
-  double loss_difference = 0;  // largest relative difference of the steps' losses
+  double loss_difference = 0;  // largest relative difference of the first steps' losses
 };
 
 class Peer {
