@@ -1,0 +1,64 @@
+#include "weft/model/parameters.h"
+
+#include <gtest/gtest.h>
+
+namespace weft::model {
+namespace {
+
+config::ModelConfig small() {
+  config::ModelConfig config;
+  config.num_layers = 2;
+  config.moe_layer_freq = {0, 1};
+  config.hidden_size = 8;
+  config.num_attention_heads = 2;
+  config.ffn_hidden_size = 12;
+  config.num_moe_experts = 4;
+  config.moe_ffn_hidden_size = 6;
+  config.vocab_size = 16;
+  return config;
+}
+
+TEST(Parameters, LieInReverseOrderOfUseWithoutOverlap) {
+  tensor::Pool pool;
+  const Parameters parameters(pool, small(), 0);
+  std::map<Home, std::int64_t> end{{Home::Dense, 1 << 30}, {Home::Expert, 1 << 30}};
+  for (const Parameter& parameter : parameters.all()) {
+    EXPECT_EQ(parameter.offset % 64, 0) << parameter.spec.name;
+    EXPECT_LE(parameter.offset + parameter.weight.elements(), end[parameter.spec.home])
+        << parameter.spec.name;
+    end[parameter.spec.home] = parameter.offset;
+  }
+  EXPECT_EQ(end[Home::Dense], 0) << "the head comes first";
+  const Parameter& embedding = parameters.find("embedding.weight");
+  EXPECT_EQ(embedding.offset + embedding.weight.elements(),
+            parameters.buffer(Home::Dense).weights.elements());
+}
+
+TEST(Parameters, ExpertsStartAsTheirGlobalElementsSay) {
+  config::ModelConfig config = small();
+  tensor::Pool pool;
+  Parameters whole(pool, config, 0);
+  whole.initialise(7);
+  config.expert_model_parallel_size = 2;
+  Parameters second(pool, config, 1);
+  second.initialise(7);
+  const Parameter& all = whole.find("layers.1.experts.fc1.weight");
+  const Parameter& half = second.find("layers.1.experts.fc1.weight");
+  ASSERT_EQ(half.spec.begin, half.weight.elements());
+  for (std::int64_t i = 0; i < half.weight.elements(); ++i) {
+    EXPECT_EQ(half.weight.host<float>()[i], all.weight.host<float>()[half.spec.begin + i]);
+  }
+  EXPECT_EQ(whole.find("layers.0.mlp.norm.weight").weight.host<float>()[3], 1.0f);
+}
+
+TEST(Parameters, TiedHeadsHaveAGradientButNoWeight) {
+  config::ModelConfig config = small();
+  config.share_embeddings_and_output_weights = true;
+  tensor::Pool pool;
+  const Parameters parameters(pool, config, 0);
+  EXPECT_THROW(parameters.find("head.weight"), base::InternalError);
+  EXPECT_EQ(parameters.tied_head_gradient().shape(), (Shape{16, 8}));
+}
+
+}  // namespace
+}  // namespace weft::model
