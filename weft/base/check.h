@@ -20,3 +20,7 @@ namespace weft::base {
       ::weft::base::check_failed(__FILE__, __LINE__, #condition, ::weft::base::text(__VA_ARGS__)); \
     }                                                                                              \
   } while (false)
+
+// Where no path leads unless we have a bug; the compiler knows that nothing follows it.
+#define UNREACHABLE(...) \
+  ::weft::base::check_failed(__FILE__, __LINE__, "unreachable", ::weft::base::text(__VA_ARGS__))

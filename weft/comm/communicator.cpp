@@ -23,7 +23,7 @@ std::string_view name_of(Operation operation) {
     case Operation::Barrier:
       return "barrier";
   }
-  CHECK(false, "operation {}", static_cast<int>(operation));
+  UNREACHABLE("operation {}", static_cast<int>(operation));
 }
 
 }  // namespace weft::comm

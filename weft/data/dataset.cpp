@@ -51,7 +51,7 @@ std::unique_ptr<Dataset> open_dataset(const config::DatasetConfig& config,
       check_path(config);
       return std::make_unique<IndexedDataset>(config, seq_length, vocab_size, seed);
   }
-  CHECK(false, "dataset kind {}", static_cast<int>(config.kind));
+  UNREACHABLE("dataset kind {}", static_cast<int>(config.kind));
 }
 
 }  // namespace weft::data

@@ -44,7 +44,7 @@ std::int64_t IndexedDataset::token(std::uint64_t position) const {
     case TokenType::U16:
       return load<std::uint16_t>(bin_.bytes(), position);
   }
-  CHECK(false, "token type {}", static_cast<int>(index_.type()));
+  UNREACHABLE("token type {}", static_cast<int>(index_.type()));
 }
 
 void IndexedDataset::read(Split split, std::uint64_t sample, std::span<std::int32_t> tokens) const {

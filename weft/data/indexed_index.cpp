@@ -96,7 +96,7 @@ std::size_t token_bytes(TokenType type) {
     case TokenType::I64:
       return 8;
   }
-  CHECK(false, "token type {}", static_cast<int>(type));
+  UNREACHABLE("token type {}", static_cast<int>(type));
 }
 
 std::int32_t IndexedIndex::length(std::uint64_t sequence) const {

@@ -41,7 +41,7 @@ const PieceAnatomy& piece_of(const Anatomy& anatomy, const Node& node) {
   for (const PieceAnatomy& piece : anatomy.layers[at(node.layer)]) {
     if (piece.piece == node.piece) return piece;
   }
-  CHECK(false, "layer {} has no piece for {}", node.layer, print(node));
+  UNREACHABLE("layer {} has no piece for {}", node.layer, print(node));
 }
 
 Node beside(const Node& node, Piece piece) {
@@ -177,7 +177,7 @@ std::vector<Node> step_needs(const Anatomy& anatomy,
     case Piece::Optimizer:
       return {step_node(Piece::Clip, Part::None)};
     default:
-      CHECK(false, "no rule for {}", print(node));
+      UNREACHABLE("no rule for {}", print(node));
   }
 }
 
@@ -226,11 +226,11 @@ std::vector<Node> required(const Anatomy& anatomy, const Node& node, int micro_b
     case Direction::W:
       return weight_gradient_needs(anatomy, node);
     case Direction::R:
-      CHECK(false, "recomputation has no rule yet: {}", print(node));
+      UNREACHABLE("recomputation has no rule yet: {}", print(node));
     case Direction::None:
       return step_needs(anatomy, node, micro_batches, pass);
   }
-  CHECK(false, "direction of {}", print(node));
+  UNREACHABLE("direction of {}", print(node));
 }
 
 std::vector<Node> all_nodes(const Anatomy& anatomy, int micro_batches, Pass pass) {
@@ -281,7 +281,7 @@ Lane lane_of(const Anatomy& anatomy, const Node& node) {
     case Piece::Clip:
       return Lane::Host;
     default:
-      CHECK(false, "no lane for {}", print(node));
+      UNREACHABLE("no lane for {}", print(node));
   }
 }
 

@@ -15,7 +15,7 @@ std::int64_t size_of(DType dtype) {
     case DType::I64:
       return 8;
   }
-  CHECK(false, "dtype {}", static_cast<int>(dtype));
+  UNREACHABLE("dtype {}", static_cast<int>(dtype));
 }
 
 std::string_view name_of(DType dtype) {
@@ -31,7 +31,7 @@ std::string_view name_of(DType dtype) {
     case DType::I64:
       return "int64";
   }
-  CHECK(false, "dtype {}", static_cast<int>(dtype));
+  UNREACHABLE("dtype {}", static_cast<int>(dtype));
 }
 
 }  // namespace weft::tensor

@@ -47,7 +47,7 @@ std::string_view name_of(Tag tag) {
     case Tag::Workspace:
       return "workspace";
   }
-  CHECK(false, "tag {}", static_cast<int>(tag));
+  UNREACHABLE("tag {}", static_cast<int>(tag));
 }
 
 Block::~Block() {
@@ -139,7 +139,7 @@ class Pool::Arena {
     for (std::size_t i = 0; i < slabs_.size(); ++i) {
       if (data >= slabs_[i].first && data < slabs_[i].first + slabs_[i].second) return i;
     }
-    CHECK(false, "memory that is not of this pool");
+    UNREACHABLE("memory that is not of this pool");
   }
 
   void insert(std::byte* data, Free piece) {

@@ -107,7 +107,7 @@ void Program::run(const Node& node, Stream& stream) {
     case Direction::R:
       break;
   }
-  CHECK(false, "no body for {}", schedule::print(node));
+  UNREACHABLE("no body for {}", schedule::print(node));
 }
 
 void Program::forward(const Node& node, const model::Context& context) {
@@ -155,7 +155,7 @@ void Program::forward(const Node& node, const model::Context& context) {
     case Piece::Merge:
       return hand_on(node, model::merge_forward(context, state.dispatch, state.route, state.h_TD));
     default:
-      CHECK(false, "no body for {}", schedule::print(node));
+      UNREACHABLE("no body for {}", schedule::print(node));
   }
 }
 
@@ -199,7 +199,7 @@ void Program::input_gradient(const Node& node, const model::Context& context) {
     case Piece::Merge:
       return model::merge_dgrad(context, state.dispatch, state.route, state.dy_TD);
     default:
-      CHECK(false, "no body for {}", schedule::print(node));
+      UNREACHABLE("no body for {}", schedule::print(node));
   }
 }
 
@@ -242,7 +242,7 @@ void Program::weight_gradient(const Node& node, const model::Context& context) {
     case Piece::Experts:
       return model::experts_wgrad(context, state.experts, gradients.experts);
     default:
-      CHECK(false, "no body for {}", schedule::print(node));
+      UNREACHABLE("no body for {}", schedule::print(node));
   }
 }
 
@@ -283,7 +283,7 @@ void Program::step_end(const Node& node, Stream& stream) {
       return;
     }
     default:
-      CHECK(false, "no body for {}", schedule::print(node));
+      UNREACHABLE("no body for {}", schedule::print(node));
   }
 }
 

@@ -26,7 +26,7 @@ SpanKind kind_of(tensor::WorkClass kind) {
     case tensor::WorkClass::Communication:
       return SpanKind::Communication;
   }
-  CHECK(false, "work class {}", static_cast<int>(kind));
+  UNREACHABLE("work class {}", static_cast<int>(kind));
 }
 
 }  // namespace

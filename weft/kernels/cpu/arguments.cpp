@@ -62,7 +62,7 @@ std::byte* bytes_of(Stream& stream, const Tensor& x) {
     case DType::I64:
       return reinterpret_cast<std::byte*>(x.data<std::int64_t>(stream));
   }
-  CHECK(false, "dtype {}", static_cast<int>(x.dtype()));
+  UNREACHABLE("dtype {}", static_cast<int>(x.dtype()));
 }
 
 }  // namespace weft::kernels::cpu
