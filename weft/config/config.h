@@ -6,6 +6,9 @@
 namespace weft::config {
 
 #define WEFT_FIELD(type, name, initial, meaning, unit) type name = initial;
+struct CommOverlapConfig {
+#include "weft/config/fields/comm_overlap.def"
+};
 struct TrainConfig {
 #include "weft/config/fields/train.def"
 };
@@ -34,6 +37,7 @@ struct RuntimeConfig {
 
 struct Config {
   ModelConfig model;
+  CommOverlapConfig comm_overlap;
   TrainConfig train;
   OptimizerConfig optimizer;
   SchedulerConfig scheduler;

@@ -51,6 +51,10 @@ std::vector<Field> make_fields() {
 #include "weft/config/fields/model.def"
   }
   {
+    const SectionOf section{"comm_overlap", &Config::comm_overlap};
+#include "weft/config/fields/comm_overlap.def"
+  }
+  {
     const SectionOf section{"train", &Config::train};
 #include "weft/config/fields/train.def"
   }

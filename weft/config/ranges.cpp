@@ -38,6 +38,8 @@ constexpr std::array kRanges{
     Range{"model.moe_z_loss_coeff", 0, 1000},
     Range{"model.tensor_model_parallel_size", 1, kRanks},
     Range{"model.pipeline_model_parallel_size", 1, kRanks},
+    Range{"model.virtual_pipeline_model_parallel_size", 1, 10000},
+    Range{"model.microbatch_group_size_per_vp_stage", 1, kWidest},
     Range{"model.context_parallel_size", 1, kRanks},
     Range{"model.expert_model_parallel_size", 1, kRanks},
     Range{"model.expert_tensor_parallel_size", 1, kRanks},

@@ -10,6 +10,7 @@ std::vector<std::string> rule_complaints(const Config& config) {
   Findings findings(config);
   check_model(config, findings);
   check_run(config, findings);
+  check_overlap(config, findings);
   check_size(config, findings);
   return findings.take();
 }
@@ -24,7 +25,6 @@ std::vector<std::string> missing_parts(const Config& config) {
   const Part parts[] = {
       {"tensor", "model.tensor_model_parallel_size", model.tensor_model_parallel_size},
       {"context", "model.context_parallel_size", model.context_parallel_size},
-      {"pipeline", "model.pipeline_model_parallel_size", model.pipeline_model_parallel_size},
       {"expert tensor",
        "model.expert_tensor_parallel_size",
        model.expert_tensor_parallel_size.value_or(1)}};

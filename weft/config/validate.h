@@ -18,4 +18,7 @@ std::vector<std::string> missing_parts(const Config& config);
 // ConfigError with all of both, where there are any.
 void validate(const Config& config);
 
+// What is legal and runs, but not as the user may think. The config has been validated.
+std::vector<std::string> warnings_of(const Config& config);
+
 }  // namespace weft::config

@@ -1,0 +1,41 @@
+// The stages of a pipeline: which layers each holds, and where embedding and loss are.
+//
+// A stage is a chunk of layers; a pipeline rank holds vpp of them. Stage s belongs to pipeline rank
+// s % pp and is its chunk s / pp, so that a micro-batch visits the stages, and thus the layers, in
+// ascending order.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "weft/config/config.h"
+
+namespace weft::config {
+
+struct Stage {
+  int first_layer = 0;
+  int layers = 0;  // may be none
+  bool embedding = false;
+  bool loss = false;
+
+  bool operator==(const Stage&) const = default;
+};
+
+struct Stages {
+  std::vector<Stage> all;               // pp * vpp; empty where there are complaints
+  std::vector<std::string> complaints;  // about the layout text or the counts
+};
+
+// From model.pipeline_model_parallel_layout, or else equal stages.
+Stages stages_of(const ModelConfig& model);
+
+std::int64_t virtual_stages(const ModelConfig& model);
+// Micro-batches a chunk takes in a row, in an interleaved pipeline.
+std::int64_t micro_batch_group(const ModelConfig& model);
+
+// Whether sends and receives between stages run under compute: what the user says, else where
+// chunks interleave.
+bool overlaps_p2p(const Config& config);
+
+}  // namespace weft::config
