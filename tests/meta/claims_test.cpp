@@ -3,7 +3,7 @@
 
 #include "tests/meta/page_support.h"
 #include "weft/base/file.h"
-#include "weft/schedule/builders/accumulation.h"
+#include "weft/schedule/builders/pipeline.h"
 #include "weft/schedule/text.h"
 #include "weft/train/metrics.h"
 
@@ -24,7 +24,7 @@ std::string story_schedule() {
                                                        {.dense = schedule::Sums::OverRanks,
                                                         .expert = schedule::Sums::None,
                                                         .totals = schedule::Sums::OverRanks});
-  return schedule::print(schedule::build_accumulation(anatomy, 1));
+  return schedule::print(schedule::build_training(anatomy, {.micro_batches = 1}));
 }
 
 // Lines that the printed schedule does not have in this order, one after the other.

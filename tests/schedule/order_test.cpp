@@ -4,7 +4,7 @@
 
 #include "tests/schedule/models_support.h"
 #include "weft/base/error.h"
-#include "weft/schedule/builders/accumulation.h"
+#include "weft/schedule/builders/pipeline.h"
 #include "weft/schedule/text.h"
 
 namespace weft::schedule {
@@ -47,7 +47,8 @@ TEST(Order, BeforeIsReachabilityOnRandomGraphs) {
 }
 
 TEST(Order, BeforeIsReachabilityOnTheBuildersGraph) {
-  const Graph graph = build_accumulation(describe(tied_model_of("dm", 2), kEverySum), 2);
+  const Graph graph =
+      build_training(describe(tied_model_of("dm", 2), kEverySum), {.micro_batches = 2});
   expect_equal(Order(graph), graph);
 }
 

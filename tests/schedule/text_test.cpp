@@ -6,7 +6,7 @@
 
 #include "tests/schedule/models_support.h"
 #include "weft/base/error.h"
-#include "weft/schedule/builders/accumulation.h"
+#include "weft/schedule/builders/pipeline.h"
 
 namespace weft::schedule {
 namespace {
@@ -21,7 +21,8 @@ TEST(GraphText, BuilderGraphsParseBack) {
   for (const std::string layers : {"d", "m", "dm", "mdm"}) {
     for (const std::int64_t ep : {1, 4}) {
       const Anatomy anatomy = describe(tied_model_of(layers, ep), kEverySum);
-      for (const Graph& graph : {build_accumulation(anatomy, 3), build_forward(anatomy, 2)}) {
+      for (const Graph& graph : {build_training(anatomy, {.micro_batches = 3}),
+                                 build_forward(anatomy, {.micro_batches = 2})}) {
         const Graph parsed = parse_graph(print(graph));
         EXPECT_TRUE(same(parsed, graph));
         EXPECT_EQ(print(parsed), print(graph));

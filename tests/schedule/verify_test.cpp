@@ -6,7 +6,7 @@
 
 #include "tests/schedule/models_support.h"
 #include "weft/base/text.h"
-#include "weft/schedule/builders/accumulation.h"
+#include "weft/schedule/builders/pipeline.h"
 #include "weft/schedule/text.h"
 
 namespace weft::schedule {
@@ -22,7 +22,7 @@ class Verify : public ::testing::Test {
   }
 
   const Anatomy anatomy_ = describe(tied_model_of("dm", 2), kEverySum);
-  const Graph graph_ = build_accumulation(anatomy_, kMicroBatches);
+  const Graph graph_ = build_training(anatomy_, {.micro_batches = kMicroBatches});
 };
 
 TEST_F(Verify, EachRemovedNodeIsMissing) {

@@ -2,7 +2,7 @@
 
 #include "tests/schedule/models_support.h"
 #include "weft/base/text.h"
-#include "weft/schedule/builders/accumulation.h"
+#include "weft/schedule/builders/pipeline.h"
 #include "weft/schedule/text.h"
 #include "weft/schedule/verify.h"
 
@@ -16,12 +16,12 @@ std::vector<std::string> check(const std::vector<Graph>& graphs, const MembersOf
 }
 
 // Four ranks: ep pairs {0, 1} and {2, 3}; the other lanes have all four.
-std::vector<int> pairs_of_four(int rank, Lane lane) {
-  if (lane != Lane::Ep) return {0, 1, 2, 3};
+std::vector<int> pairs_of_four(int rank, const Entry& entry) {
+  if (entry.lane != Lane::Ep) return {0, 1, 2, 3};
   return rank < 2 ? std::vector{0, 1} : std::vector{2, 3};
 }
 
-std::vector<int> both(int, Lane) { return {0, 1}; }
+std::vector<int> both(int, const Entry&) { return {0, 1}; }
 
 class VerifyUnion : public ::testing::Test {
  protected:
@@ -35,7 +35,8 @@ class VerifyUnion : public ::testing::Test {
     return check(graphs, pairs_of_four);
   }
 
-  const Graph graph_ = build_accumulation(describe(tied_model_of("dm", 2), kEverySum), 2);
+  const Graph graph_ =
+      build_training(describe(tied_model_of("dm", 2), kEverySum), {.micro_batches = 2});
 };
 
 TEST_F(VerifyUnion, EqualGraphsCannotDeadlock) {
@@ -119,10 +120,10 @@ TEST(VerifyUnionCycle, TellsTheCircleFromWhatIsStuckBehindIt) {
       parse_graph("ep 0F0.counts\ncp 0F0.merge < 0F0.counts\ndp norm < 0F0.merge\n"),
       parse_graph("cp 0F0.merge\nep 0F0.counts < 0F0.merge\ndp norm < 0F0.counts\n"),
   };
-  const std::vector<std::string> found = check(graphs, [](int rank, Lane lane) {
-    return lane == Lane::Cp && rank < 2 ? std::vector{0, 1}
-           : lane == Lane::Cp           ? std::vector{2, 3}
-                                        : pairs_of_four(rank, lane);
+  const std::vector<std::string> found = check(graphs, [](int rank, const Entry& entry) {
+    return entry.lane == Lane::Cp && rank < 2 ? std::vector{0, 1}
+           : entry.lane == Lane::Cp           ? std::vector{2, 3}
+                                              : pairs_of_four(rank, entry);
   });
   ASSERT_EQ(found.size(), 1u);
   EXPECT_TRUE(contains(found, "0F0.counts")) << found.front();

@@ -30,14 +30,14 @@ Counted count(const config::Config& config) {
   std::mutex mutex;
   on_ranks(config, [&](Engine& engine) {
     const Batch batch = batch_of(engine, 0);
-    const Plan plan = plan_of(config, engine.groups().grid);
+    const schedule::RankPlan& plan = engine.plan();
     Counted own;
     own.kept = -live_bytes(engine);
     own.sent = -ep_bytes(engine);
     forward_pass(engine, batch);
     own.kept += live_bytes(engine);
     own.sent += ep_bytes(engine);
-    for (int m = 0; m < plan.micro_batches; ++m) {
+    for (int m = 0; m < plan.shape.micro_batches; ++m) {
       const model::MicroBatchState& state = engine.program().state(m);
       const std::int64_t tokens = state.ids_T.dim(0);
       own.declared_kept += 2 * tokens * 4;  // ids and labels, the step's own input

@@ -2,6 +2,11 @@
 // they run in, what each keeps for the backward and how many bytes it sends. A function of the
 // config.
 //
+// A pipeline rank holds chunks of layers, one for each of its stages. A chunk that is not the first
+// gets its input by `receive`, and one that is not the last hands its output on by `send`;
+// gradients go the other way. The `chunk` of these nodes is the stage's number in the whole
+// pipeline: what `c1F3.send` sends is what `c2F3.receive` receives.
+//
 // A step ends with `tie` (tied embeddings: the two gradients are added), `reduce.dense` and
 // `reduce.expert` (gradients summed over ranks), `norm` (this rank's sums of squares), `totals`
 // (ranks exchange them), `clip` (the host learns the norm and judges it) and `optimizer`.
@@ -42,12 +47,33 @@ struct PieceAnatomy {
   Bytes sent_backward = {};
 };
 
+// One pipeline stage of a rank.
+struct Chunk {
+  int stage = 0;  // number in the whole pipeline
+  int first_layer = 0;
+  int layers = 0;  // may be none
+  bool has_embed = false;
+  bool has_head = false;
+
+  int end_layer() const { return first_layer + layers; }
+  // Embedding and head are the ends of the pipeline.
+  bool receives() const { return !has_embed; }
+  bool sends() const { return !has_head; }
+};
+
+// Tied embeddings: the head's gradient is added to the embedding's, on one rank or between two.
+enum class Tie { None, Local, BetweenStages };
+
+// Of one pipeline rank. Layers are those of the whole model, so that a layer's number is its index.
 struct Anatomy {
   std::vector<std::vector<PieceAnatomy>>
       layers;  // pieces in forward order; the last is the layer's output
   PieceAnatomy embed;
   PieceAnatomy head;
-  bool has_tie = false;  // tied embeddings: the head's gradient is added to the embedding's
+  PieceAnatomy receive;       // what a chunk gets keeps until its first layer is done with it
+  std::vector<Chunk> chunks;  // of this rank, ascending
+  int pp = 1, pp_rank = 0;
+  Tie tie = Tie::None;
   bool has_dense_reduction = false;   // dense gradients are summed over more than one rank
   bool has_expert_reduction = false;  // expert gradients are
   bool has_totals = false;            // there is more than one rank to sum the gradient norm over
@@ -61,7 +87,13 @@ struct ReductionScope {
   Sums totals = Sums::None;
 };
 
-Anatomy describe(const config::ModelConfig& model, ReductionScope reductions);
+Anatomy describe(const config::ModelConfig& model, ReductionScope reductions, int pp_rank = 0);
+
+// The chunk of this rank that holds a layer, and the one that is a stage.
+const Chunk& chunk_of_layer(const Anatomy& anatomy, int layer);
+const Chunk& chunk_of_stage(const Anatomy& anatomy, int stage);
+// The chunk a node of a micro-batch belongs to.
+const Chunk& chunk_of(const Anatomy& anatomy, const Node& node);
 
 enum class Pass { Training, ForwardOnly };
 

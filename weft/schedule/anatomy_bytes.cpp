@@ -58,6 +58,7 @@ Bytes kept_bytes(const config::ModelConfig& model, Piece piece) {
   switch (piece) {
     case Piece::Embed:
     case Piece::Merge:
+    case Piece::Receive:
       return {.per_token = stream};
     case Piece::Attention:
       return {.per_token = attention_bytes(model)};
@@ -84,6 +85,8 @@ Bytes sent_bytes(const config::ModelConfig& model, Piece piece, Direction direct
       return {.per_row = row + kFp32};  // with the router's probability, or its gradient
     case Piece::Combine:
       return {.per_row = row};
+    case Piece::Send:
+      return {.per_token = row};
     default:
       return {};
   }

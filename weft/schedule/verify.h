@@ -18,10 +18,14 @@ std::vector<std::string> verify(const Graph& graph,
                                 int micro_batches,
                                 Pass pass);
 
-// All ranks together: members of a group issue the same collectives in the same order, and the
-// union of the graphs, each collective merged into one node, has no cycle: it cannot deadlock.
-// members(rank, lane) gives the group that a collective of that rank and lane runs in.
-using MembersOf = std::function<std::vector<int>(int rank, Lane lane)>;
+// All ranks together: those of a group issue the same operations in the same order, a send's in the
+// order of the receives it meets, and the union of the graphs, each operation merged into one node,
+// has no cycle: it cannot deadlock.
+//
+// members(rank, entry) gives the ranks that take part in an entry's operation, itself among them;
+// of a send or a receive first the sender, then the receiver. "Ranks" may be kinds of ranks that
+// have one graph (the stages of a pipeline): a circle among ranks is a circle among their kinds.
+using MembersOf = std::function<std::vector<int>(int rank, const Entry& entry)>;
 std::vector<std::string> verify_union(const std::vector<const Graph*>& graphs,
                                       const MembersOf& members);
 

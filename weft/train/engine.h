@@ -10,7 +10,7 @@
 #include "weft/exec/real/lanes.h"
 #include "weft/model/parameters.h"
 #include "weft/optim/adamw.h"
-#include "weft/schedule/anatomy.h"
+#include "weft/schedule/plan.h"
 #include "weft/train/batch.h"
 #include "weft/train/groups.h"
 #include "weft/train/program.h"
@@ -25,6 +25,7 @@ class Engine {
 
   const config::Config& config() const { return config_; }
   const Groups& groups() const { return groups_; }
+  const schedule::RankPlan& plan() const { return plan_; }
   int rank() const { return rank_; }
   Share share() const;
 
@@ -44,19 +45,12 @@ class Engine {
   const int rank_;
   tensor::Pool pool_;
   Groups groups_;
-  schedule::Graph training_graph_, forward_graph_;
+  const schedule::RankPlan plan_;
   exec::Lanes lanes_;
   model::Parameters parameters_;
   std::vector<optim::AdamW> optimizers_;
   Program program_;
   exec::Executor training_, forward_;
 };
-
-// The anatomy and the plain graphs of a config: what engine and tools share.
-struct Plan {
-  schedule::Anatomy anatomy;
-  int micro_batches = 0;
-};
-Plan plan_of(const config::Config& config, const grid::Grid& grid);
 
 }  // namespace weft::train

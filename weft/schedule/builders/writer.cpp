@@ -6,18 +6,20 @@
 
 namespace weft::schedule {
 
-void GraphWriter::add(const Node& node) {
+void GraphWriter::add(const Node& node, const std::vector<Node>& waits) {
   Entry entry{.node = node, .lane = lane_of(anatomy_, node), .waits = {}};
   std::vector<int> needs;
-  for (const Node& need : required(anatomy_, node, micro_batches_, pass_)) {
-    const auto found = index_.find(need);
-    CHECK(found != index_.end(), "{} is issued before {}", print(node), print(need));
+  const auto need = [&](const Node& before) {
+    const auto found = index_.find(before);
+    CHECK(found != index_.end(), "{} is issued before {}", print(node), print(before));
     needs.push_back(found->second);
-  }
+  };
+  for (const Node& before : required(anatomy_, node, micro_batches_, pass_)) need(before);
+  for (const Node& before : waits) need(before);
   // Latest first: a late node implies most of the earlier ones.
   std::ranges::sort(needs, std::greater<>());
-  for (const int need : needs) {
-    if (!order_.before_next(need, entry.lane, entry.waits)) entry.waits.push_back(need);
+  for (const int before : needs) {
+    if (!order_.before_next(before, entry.lane, entry.waits)) entry.waits.push_back(before);
   }
   std::ranges::sort(entry.waits);
   order_.append(entry);

@@ -14,8 +14,8 @@ class GraphWriter {
   GraphWriter(const Anatomy& anatomy, int micro_batches, Pass pass)
       : anatomy_(anatomy), micro_batches_(micro_batches), pass_(pass) {}
 
-  // Every node that `node` requires must have been added before.
-  void add(const Node& node);
+  // Every node that `node` requires, and those it is told to wait for, must have been added before.
+  void add(const Node& node, const std::vector<Node>& waits = {});
   // A D and its W as one unit: whatever needs the D from now on waits for the W too.
   void add_unit(const Node& input_gradient, const Node& weight_gradient);
   Graph take() { return std::move(graph_); }

@@ -1,4 +1,4 @@
-#include "weft/schedule/builders/accumulation.h"
+#include "weft/schedule/builders/pipeline.h"
 
 #include <gtest/gtest.h>
 
@@ -13,28 +13,33 @@ namespace {
 
 TEST(Accumulation, OneRankIsAsInTheGoldenFile) {
   const Anatomy anatomy = describe(model_of("dm", 1), kAlone);
-  EXPECT_TRUE(matches_golden("accumulation_one_rank.txt", print(build_accumulation(anatomy, 2))));
+  EXPECT_TRUE(matches_golden("accumulation_one_rank.txt",
+                             print(build_training(anatomy, {.micro_batches = 2}))));
 }
 
 TEST(Accumulation, ExpertParallelIsAsInTheGoldenFile) {
   const Anatomy anatomy =
       describe(model_of("dm", 2), {.dense = Sums::OverRanks, .totals = Sums::OverRanks});
-  EXPECT_TRUE(matches_golden("accumulation_ep.txt", print(build_accumulation(anatomy, 2))));
+  EXPECT_TRUE(
+      matches_golden("accumulation_ep.txt", print(build_training(anatomy, {.micro_batches = 2}))));
 }
 
 TEST(Accumulation, DataParallelIsAsInTheGoldenFile) {
   const Anatomy anatomy = describe(model_of("dm", 1), kEverySum);
-  EXPECT_TRUE(matches_golden("accumulation_dp.txt", print(build_accumulation(anatomy, 2))));
+  EXPECT_TRUE(
+      matches_golden("accumulation_dp.txt", print(build_training(anatomy, {.micro_batches = 2}))));
 }
 
 TEST(Accumulation, TiedExpertAndDataParallelIsAsInTheGoldenFile) {
   const Anatomy anatomy = describe(tied_model_of("dm", 2), kEverySum);
-  EXPECT_TRUE(matches_golden("accumulation_ep_dp_tied.txt", print(build_accumulation(anatomy, 2))));
+  EXPECT_TRUE(matches_golden("accumulation_ep_dp_tied.txt",
+                             print(build_training(anatomy, {.micro_batches = 2}))));
 }
 
 TEST(Accumulation, ForwardOnlyIsAsInTheGoldenFile) {
   const Anatomy anatomy = describe(model_of("dm", 2), kEverySum);
-  EXPECT_TRUE(matches_golden("forward_ep_dp.txt", print(build_forward(anatomy, 2))));
+  EXPECT_TRUE(
+      matches_golden("forward_ep_dp.txt", print(build_forward(anatomy, {.micro_batches = 2}))));
 }
 
 TEST(Accumulation, EveryGraphVerifies) {
@@ -49,18 +54,21 @@ TEST(Accumulation, EveryGraphVerifies) {
       const Anatomy anatomy =
           describe(model, {.dense = sums(0), .expert = sums(1), .totals = sums(2)});
       for (const int micro_batches : {1, 2, 5}) {
-        EXPECT_EQ(fmt::format("{}",
-                              fmt::join(verify(build_accumulation(anatomy, micro_batches),
-                                               anatomy,
-                                               micro_batches,
-                                               Pass::Training),
-                                        "; ")),
-                  "")
-            << layers << " " << choice << " " << micro_batches;
         EXPECT_EQ(
-            verify(build_forward(anatomy, micro_batches), anatomy, micro_batches, Pass::ForwardOnly)
-                .size(),
-            0u)
+            fmt::format("{}",
+                        fmt::join(verify(build_training(anatomy, {.micro_batches = micro_batches}),
+                                         anatomy,
+                                         micro_batches,
+                                         Pass::Training),
+                                  "; ")),
+            "")
+            << layers << " " << choice << " " << micro_batches;
+        EXPECT_EQ(verify(build_forward(anatomy, {.micro_batches = micro_batches}),
+                         anatomy,
+                         micro_batches,
+                         Pass::ForwardOnly)
+                      .size(),
+                  0u)
             << layers << " " << choice << " " << micro_batches;
       }
     }
@@ -68,7 +76,8 @@ TEST(Accumulation, EveryGraphVerifies) {
 }
 
 TEST(Accumulation, WhateverFollowsADFollowsItsW) {
-  const Graph graph = build_accumulation(describe(tied_model_of("dmm", 2), kEverySum), 2);
+  const Graph graph =
+      build_training(describe(tied_model_of("dmm", 2), kEverySum), {.micro_batches = 2});
   const Reach reach(graph);
   int units = 0;
   for (std::size_t w = 0; w < graph.entries.size(); ++w) {
@@ -86,7 +95,7 @@ TEST(Accumulation, WhateverFollowsADFollowsItsW) {
 }
 
 TEST(Accumulation, OneLaneNeedsNoWaitsButTheHosts) {
-  const Graph graph = build_accumulation(describe(model_of("dm", 1), kAlone), 3);
+  const Graph graph = build_training(describe(model_of("dm", 1), kAlone), {.micro_batches = 3});
   for (const Entry& entry : graph.entries) {
     if (entry.lane != Lane::Host) {
       EXPECT_TRUE(entry.waits.empty()) << print(entry.node);

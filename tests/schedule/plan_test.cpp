@@ -1,0 +1,152 @@
+#include "weft/schedule/plan.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/schedule/golden_support.h"
+#include "tests/schedule/models_support.h"
+#include "tests/schedule/plans_support.h"
+#include "weft/base/text.h"
+#include "weft/config/validate.h"
+#include "weft/schedule/memory.h"
+#include "weft/schedule/summary.h"
+#include "weft/schedule/text.h"
+
+namespace weft::schedule {
+namespace {
+
+std::string joined(const std::vector<std::string>& lines) {
+  return fmt::format("{}", fmt::join(lines, "\n"));
+}
+
+// One line a pipeline rank.
+std::string summaries(const PlanCase& c) {
+  std::string text;
+  for (const RankPlan& plan : plans_of(c)) {
+    text += base::text("rank {}: {}\n", plan.anatomy.pp_rank, summary(plan.training, plan.anatomy));
+  }
+  return text;
+}
+
+TEST(Plan, EveryKnobAndShapeIsLegalAndVerifies) {
+  for (const PlanCase& c : many_cases()) {
+    ASSERT_EQ(joined(config::rule_complaints(config_of(c))), "") << name(c);
+    EXPECT_EQ(joined(verify_plan(plans_of(c))), "") << name(c);
+  }
+}
+
+TEST(Plan, TextsParseBack) {
+  for (const PlanCase& c : many_cases()) {
+    for (const RankPlan& plan : plans_of(c)) {
+      const std::string text = print(plan.training);
+      EXPECT_EQ(print(parse_graph(text)), text) << name(c);
+    }
+  }
+}
+
+TEST(Plan, MergedOrderIsAsInTheGoldenFile) {
+  const PlanCase c{.layers = "mm", .dp = 2, .micro_batches = 2, .overlap = true};
+  EXPECT_TRUE(matches_golden("merged_ep.txt", print(plans_of(c)[0].training)));
+}
+
+TEST(Plan, DelayedWeightGradientsAreAsInTheGoldenFile) {
+  const PlanCase c{.layers = "mm", .dp = 2, .micro_batches = 2, .overlap = true, .delay = true};
+  EXPECT_TRUE(matches_golden("merged_delayed_ep.txt", print(plans_of(c)[0].training)));
+}
+
+TEST(Plan, EarlyReleaseIsAsInTheGoldenFile) {
+  const PlanCase c{.layers = "mm", .dp = 2, .micro_batches = 2, .overlap = true, .early = true};
+  EXPECT_TRUE(matches_golden("merged_early_ep.txt", print(plans_of(c)[0].training)));
+}
+
+TEST(Plan, ExpertGradientsUnderDispatchAreAsInTheGoldenFile) {
+  const PlanCase c{.layers = "m", .dp = 2, .micro_batches = 1, .experts_wgrad = true};
+  EXPECT_TRUE(matches_golden("experts_wgrad_ep.txt", print(plans_of(c)[0].training)));
+}
+
+TEST(Plan, PipelinesAreAsInTheGoldenFiles) {
+  PlanCase c{.layers = "mm", .pp = 2, .micro_batches = 2, .tied = true};
+  for (const RankPlan& plan : plans_of(c)) {
+    EXPECT_TRUE(matches_golden(base::text("one_f_one_b_rank{}.txt", plan.anatomy.pp_rank),
+                               print(plan.training)));
+  }
+  c = {.layers = "mm",
+       .pp = 2,
+       .micro_batches = 3,
+       .overlap = true,
+       .delay = true,
+       .overlap_p2p = true};
+  for (const RankPlan& plan : plans_of(c)) {
+    EXPECT_TRUE(matches_golden(base::text("merged_pipeline_rank{}.txt", plan.anatomy.pp_rank),
+                               print(plan.training)));
+  }
+}
+
+TEST(Plan, WorkedExamplesOfTwoRanksAndTwoChunks) {
+  PlanCase c{.layers = "mmmm", .pp = 2, .vpp = 2, .micro_batches = 4, .overlap_p2p = true};
+  EXPECT_TRUE(matches_golden("turns_pp2_vpp2_m4_plain.txt", summaries(c)));
+  c.overlap = true;
+  EXPECT_TRUE(matches_golden("turns_pp2_vpp2_m4_overlap.txt", summaries(c)));
+  c.delay = true;
+  EXPECT_TRUE(matches_golden("turns_pp2_vpp2_m4_overlap.txt", summaries(c)));
+}
+
+TEST(Plan, WorkedExamplesOfFourRanksAndTwoChunks) {
+  PlanCase c{.layers = "mmmmmmmm", .pp = 4, .vpp = 2, .micro_batches = 8, .overlap_p2p = true};
+  EXPECT_TRUE(matches_golden("turns_pp4_vpp2_m8_plain.txt", summaries(c)));
+  c.overlap = true;
+  EXPECT_TRUE(matches_golden("turns_pp4_vpp2_m8_overlap.txt", summaries(c)));
+}
+
+TEST(Plan, MergedTurnsAreAllThatTheWarmUpLeaves) {
+  for (const PlanCase& c : many_cases()) {
+    if (!c.overlap) continue;
+    for (const RankPlan& plan : plans_of(c)) {
+      const std::string text = summary(plan.training, plan.anatomy);
+      const auto pairs = std::ranges::count(text, '|');
+      // A chunk without layers has nothing to run beside.
+      if (!c.layout.empty()) continue;
+      EXPECT_EQ(pairs, c.micro_batches * c.vpp - warm_up(plan.shape)) << name(c) << "\n" << text;
+    }
+  }
+}
+
+TEST(Plan, EarlyReleaseKeepsNoMoreThanTheLateOne) {
+  PlanCase c{.layers = "mmmm", .micro_batches = 4, .overlap = true};
+  const auto mark = [&] {
+    const RankPlan plan = plans_of(c)[0];
+    return activation_mark(plan.training, plan.anatomy, 64, 128);
+  };
+  const std::int64_t late = mark();
+  c.early = true;
+  EXPECT_LE(mark(), late);
+  c.early = c.overlap = false;
+  EXPECT_LT(mark(), late);
+}
+
+// In a merged step one micro-batch grows while the other shrinks: never two whole ones.
+TEST(Plan, MergedStepKeepsLittleMoreThanOneMicroBatch) {
+  PlanCase c{.layers = "mmmmmmmm", .micro_batches = 4};
+  const RankPlan plain = plans_of(c)[0];
+  c.overlap = true;
+  const RankPlan merged = plans_of(c)[0];
+  const double ratio =
+      static_cast<double>(activation_mark(merged.training, merged.anatomy, 64, 128)) /
+      static_cast<double>(activation_mark(plain.training, plain.anatomy, 64, 128));
+  EXPECT_GT(ratio, 1.0);
+  EXPECT_LT(ratio, 1.35);
+}
+
+TEST(Plan, PipelineRanksKeepAsManyMicroBatchesAsAreBehindThem) {
+  const PlanCase c{.layers = "mmmm", .pp = 4, .micro_batches = 8};
+  const std::vector<RankPlan> plans = plans_of(c);
+  const auto mark = [&](std::size_t rank) {
+    return activation_mark(plans[rank].training, plans[rank].anatomy, 64, 128);
+  };
+  const std::int64_t one = mark(2) / 2;
+  EXPECT_EQ(mark(2), 2 * one);
+  EXPECT_EQ(mark(1), 3 * one);
+  EXPECT_EQ(mark(0), 4 * one);
+}
+
+}  // namespace
+}  // namespace weft::schedule

@@ -1,0 +1,86 @@
+#include "tests/schedule/plans_support.h"
+
+#include "tests/schedule/models_support.h"
+#include "weft/base/text.h"
+#include "weft/config/derived.h"
+
+namespace weft::schedule {
+
+std::string name(const PlanCase& c) {
+  return base::text("{}{} ep{} dp{} pp{} vpp{} m{} group{}{}{}{}{}{}{}",
+                    c.layers,
+                    c.layout,
+                    c.ep,
+                    c.dp,
+                    c.pp,
+                    c.vpp,
+                    c.micro_batches,
+                    c.group,
+                    c.tied ? " tied" : "",
+                    c.overlap ? " overlap" : "",
+                    c.delay ? " delay" : "",
+                    c.early ? " early" : "",
+                    c.experts_wgrad ? " experts_wgrad" : "",
+                    c.overlap_p2p ? " overlap_p2p" : "");
+}
+
+config::Config config_of(const PlanCase& c) {
+  config::Config config;
+  config.model = c.tied ? tied_model_of(c.layers, c.ep) : model_of(c.layers, c.ep);
+  config.model.pipeline_model_parallel_size = c.pp;
+  config.model.virtual_pipeline_model_parallel_size = c.vpp;
+  config.model.pipeline_model_parallel_layout = c.layout;
+  if (c.group > 0) config.model.microbatch_group_size_per_vp_stage = c.group;
+  config.model.ep_overlap_early_attn_memory_release = c.early;
+  config.model.overlap_dispatch_backward_with_experts_wgrad = c.experts_wgrad;
+  config.comm_overlap.overlap_moe_expert_parallel_comm = c.overlap;
+  config.comm_overlap.delay_wgrad_compute = c.delay;
+  config.comm_overlap.overlap_p2p_comm = c.overlap_p2p;
+  config.train.global_batch_size = std::int64_t{c.micro_batches} * c.dp;
+  config.runtime.world_size = std::int64_t{c.dp} * c.pp;
+  return config;
+}
+
+std::vector<RankPlan> plans_of(const PlanCase& c) {
+  const config::Config config = config_of(c);
+  return plan_step(config, grid::Grid(config::layout_of(config)));
+}
+
+std::vector<PlanCase> many_cases() {
+  std::vector<PlanCase> shapes{
+      {.layers = "m", .micro_batches = 1},
+      {.layers = "dm", .micro_batches = 2, .tied = true},
+      {.layers = "mdmm", .micro_batches = 5},
+      {.layers = "mm", .pp = 2, .micro_batches = 1},
+      {.layers = "mdmm", .pp = 2, .micro_batches = 4, .tied = true},
+      {.layers = "mmmm", .ep = 4, .dp = 4, .pp = 4, .micro_batches = 8},
+      {.layers = "mmmm", .pp = 4, .micro_batches = 2},
+      {.layers = "mmmm", .pp = 2, .vpp = 2, .micro_batches = 2},
+      {.layers = "dmmm", .pp = 2, .vpp = 2, .micro_batches = 4, .tied = true},
+      {.layers = "mmmmmmmm", .pp = 2, .vpp = 2, .micro_batches = 8, .group = 4},
+      {.layers = "mmmmmmmm", .pp = 4, .vpp = 2, .micro_batches = 8},
+      {.layers = "mmmmmmmm", .pp = 4, .vpp = 2, .micro_batches = 4, .tied = true},
+      {.layers = "mmmmmmmm", .pp = 2, .vpp = 4, .micro_batches = 7, .group = 4},
+      {.layers = "mmmmm", .pp = 3, .micro_batches = 5, .layout = "Et|tttt|L"},
+      {.layers = "dmmmm", .pp = 2, .vpp = 2, .micro_batches = 4, .layout = "E|ttt||ttL"},
+      {.layers = "mmmmm", .pp = 2, .vpp = 2, .micro_batches = 6, .layout = "Ett|t|t|tL"},
+  };
+  std::vector<PlanCase> all;
+  for (const PlanCase& shape : shapes) {
+    for (int knobs = 0; knobs < 32; ++knobs) {
+      PlanCase c = shape;
+      c.overlap = (knobs & 1) != 0;
+      c.delay = (knobs & 2) != 0;
+      c.early = (knobs & 4) != 0;
+      c.experts_wgrad = (knobs & 8) != 0;
+      c.overlap_p2p = (knobs & 16) != 0;
+      const bool merged_only = c.delay || c.early;
+      if ((merged_only && !c.overlap) || (c.experts_wgrad && c.overlap)) continue;
+      if (c.overlap_p2p && c.pp == 1) continue;
+      all.push_back(c);
+    }
+  }
+  return all;
+}
+
+}  // namespace weft::schedule

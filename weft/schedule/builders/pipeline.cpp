@@ -1,0 +1,120 @@
+#include "weft/schedule/builders/pipeline.h"
+
+#include <ranges>
+
+#include "weft/base/check.h"
+#include "weft/schedule/builders/writer.h"
+
+namespace weft::schedule {
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+// Writes one turn of one chunk.
+class TurnWriter {
+ public:
+  TurnWriter(GraphWriter& writer, const Anatomy& anatomy, const Turn& turn)
+      : writer_(writer),
+        anatomy_(anatomy),
+        chunk_(anatomy.chunks[at(turn.chunk)]),
+        micro_batch_(turn.micro_batch) {}
+
+  void forward() {
+    if (chunk_.receives()) exchange(Direction::F, Piece::Receive);
+    if (chunk_.has_embed) writer_.add(node(kNone, Direction::F, Piece::Embed));
+    for (int layer = chunk_.first_layer; layer < chunk_.end_layer(); ++layer) {
+      for (const PieceAnatomy& piece : anatomy_.layers[at(layer)]) {
+        writer_.add(node(layer, Direction::F, piece.piece));
+      }
+    }
+    if (chunk_.has_head) writer_.add(node(kNone, Direction::F, Piece::Head));
+    if (chunk_.sends()) exchange(Direction::F, Piece::Send);
+  }
+
+  void backward() {
+    if (chunk_.sends()) exchange(Direction::D, Piece::Receive);
+    if (chunk_.has_head) gradients(kNone, anatomy_.head);
+    for (int layer = chunk_.end_layer(); layer-- > chunk_.first_layer;) {
+      for (const PieceAnatomy& piece : anatomy_.layers[at(layer)] | std::views::reverse) {
+        gradients(layer, piece);
+      }
+    }
+    if (chunk_.receives()) exchange(Direction::D, Piece::Send);
+    if (chunk_.has_embed) gradients(kNone, anatomy_.embed);
+  }
+
+ private:
+  Node node(int layer, Direction direction, Piece piece) const {
+    return {.layer = layer, .direction = direction, .micro_batch = micro_batch_, .piece = piece};
+  }
+
+  void exchange(Direction direction, Piece piece) {
+    writer_.add({.chunk = chunk_.stage,
+                 .direction = direction,
+                 .micro_batch = micro_batch_,
+                 .piece = piece});
+  }
+
+  void gradients(int layer, const PieceAnatomy& piece) {
+    const Node input = node(layer, Direction::D, piece.piece);
+    const Node weight = node(layer, Direction::W, piece.piece);
+    if (piece.has_input_gradient && piece.has_weight_gradient) {
+      writer_.add_unit(input, weight);
+    } else if (piece.has_input_gradient) {
+      writer_.add(input);
+    } else if (piece.has_weight_gradient) {
+      writer_.add(weight);
+    }
+  }
+
+  GraphWriter& writer_;
+  const Anatomy& anatomy_;
+  const Chunk& chunk_;
+  const int micro_batch_;
+};
+
+void add_step_end(GraphWriter& writer, const Anatomy& anatomy) {
+  const auto add = [&](Piece piece, Part part) { writer.add({.piece = piece, .part = part}); };
+  if (anatomy.tie != Tie::None) add(Piece::Tie, Part::None);
+  if (anatomy.has_expert_reduction) add(Piece::Reduce, Part::Expert);
+  if (anatomy.has_dense_reduction) add(Piece::Reduce, Part::Dense);
+  add(Piece::Norm, Part::None);
+  if (anatomy.has_totals) add(Piece::Totals, Part::None);
+  add(Piece::Clip, Part::None);
+  add(Piece::Optimizer, Part::None);
+}
+
+void check_shape(const Anatomy& anatomy, const PipelineShape& shape) {
+  CHECK(anatomy.pp == shape.pp && anatomy.pp_rank == shape.pp_rank &&
+            anatomy.chunks.size() == at(shape.vpp),
+        "the anatomy of pipeline rank {} of {} with {} chunks, and a shape of {} of {} with {}",
+        anatomy.pp_rank,
+        anatomy.pp,
+        anatomy.chunks.size(),
+        shape.pp_rank,
+        shape.pp,
+        shape.vpp);
+}
+
+}  // namespace
+
+Graph build_training(const Anatomy& anatomy, const PipelineShape& shape) {
+  check_shape(anatomy, shape);
+  GraphWriter writer(anatomy, shape.micro_batches, Pass::Training);
+  for (const Turn& turn : training_turns(shape)) {
+    TurnWriter turn_writer(writer, anatomy, turn);
+    turn.direction == Direction::F ? turn_writer.forward() : turn_writer.backward();
+  }
+  add_step_end(writer, anatomy);
+  return writer.take();
+}
+
+Graph build_forward(const Anatomy& anatomy, const PipelineShape& shape) {
+  check_shape(anatomy, shape);
+  GraphWriter writer(anatomy, shape.micro_batches, Pass::ForwardOnly);
+  for (const Turn& turn : forward_turns(shape)) TurnWriter(writer, anatomy, turn).forward();
+  if (anatomy.has_totals) writer.add({.piece = Piece::Totals});
+  return writer.take();
+}
+
+}  // namespace weft::schedule

@@ -1,0 +1,66 @@
+#include "weft/schedule/builders/turns.h"
+
+#include <algorithm>
+
+#include "weft/base/check.h"
+
+namespace weft::schedule {
+namespace {
+
+// The virtual order: for each group of micro-batches, for each chunk, each micro-batch of the
+// group. The backward takes the chunks the other way round.
+std::vector<Turn> table(const PipelineShape& shape, Direction direction) {
+  const int group = shape.vpp == 1 ? shape.micro_batches : shape.group;
+  CHECK(group >= 1, "groups of {} micro-batches", group);
+  std::vector<Turn> turns;
+  for (int first = 0; first < shape.micro_batches; first += group) {
+    const int end = std::min(first + group, shape.micro_batches);
+    for (int chunk = 0; chunk < shape.vpp; ++chunk) {
+      for (int i = first; i < end; ++i) {
+        turns.push_back({.direction = direction,
+                         .chunk = direction == Direction::F ? chunk : shape.vpp - 1 - chunk,
+                         .micro_batch = i});
+      }
+    }
+  }
+  return turns;
+}
+
+}  // namespace
+
+int warm_up(const PipelineShape& shape) {
+  const int after = shape.pp - shape.pp_rank - 1;  // ranks behind this one
+  const int forwards = shape.vpp == 1 ? after : 2 * after + (shape.vpp - 1) * shape.group;
+  return std::min(forwards + shape.extra_warm_up, shape.micro_batches * shape.vpp);
+}
+
+std::vector<std::vector<Turn>> training_rounds(const PipelineShape& shape) {
+  const std::vector<Turn> forwards = table(shape, Direction::F);
+  const std::vector<Turn> backwards = table(shape, Direction::D);
+  const auto ahead = static_cast<std::size_t>(warm_up(shape));
+  const bool together = shape.vpp > 1 || shape.extra_warm_up > 0;
+  std::vector<std::vector<Turn>> rounds;
+  for (std::size_t i = 0; i < forwards.size() + ahead; ++i) {
+    const bool has_forward = i < forwards.size(), has_backward = i >= ahead;
+    if (has_forward) rounds.push_back({forwards[i]});
+    if (!has_backward) continue;
+    if (has_forward && together) {
+      rounds.back().push_back(backwards[i - ahead]);
+    } else {
+      rounds.push_back({backwards[i - ahead]});
+    }
+  }
+  return rounds;
+}
+
+std::vector<Turn> training_turns(const PipelineShape& shape) {
+  std::vector<Turn> turns;
+  for (const std::vector<Turn>& round : training_rounds(shape)) {
+    turns.insert(turns.end(), round.begin(), round.end());
+  }
+  return turns;
+}
+
+std::vector<Turn> forward_turns(const PipelineShape& shape) { return table(shape, Direction::F); }
+
+}  // namespace weft::schedule

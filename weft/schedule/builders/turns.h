@@ -1,0 +1,44 @@
+// The order of a pipeline rank's work, micro-batch by micro-batch: warm-up forwards, then one
+// forward and one backward in turn, then the backwards that are left.
+//
+// One rank without pipelining is the shortest of them: no warm-up, each micro-batch forward and
+// back. One chunk a rank is 1F1B; more interleave. The merged order wants one forward more in the
+// warm-up, so that the forward and the backward of a turn are of different micro-batches.
+#pragma once
+
+#include <vector>
+
+#include "weft/schedule/graph.h"
+
+namespace weft::schedule {
+
+struct PipelineShape {
+  int pp = 1, pp_rank = 0;
+  int vpp = 1;
+  int micro_batches = 1;
+  int group = 1;          // micro-batches a chunk takes in a row (vpp > 1); pp at least
+  int extra_warm_up = 0;  // 1 for the merged order
+};
+
+// The forward or the backward of one chunk of the rank for one micro-batch.
+struct Turn {
+  Direction direction = Direction::F;  // F, or D for the backward with its weight gradients
+  int chunk = 0;                       // of the rank, from 0
+  int micro_batch = 0;
+
+  bool operator==(const Turn&) const = default;
+};
+
+// Forwards before the first backward.
+int warm_up(const PipelineShape& shape);
+
+std::vector<Turn> training_turns(const PipelineShape& shape);
+
+// The same by rounds, between which batched neighbours exchange: a warm-up forward, a forward and a
+// backward where chunks interleave or turns are merged (else each alone), a backward of the end.
+std::vector<std::vector<Turn>> training_rounds(const PipelineShape& shape);
+
+// Evaluation: forwards only.
+std::vector<Turn> forward_turns(const PipelineShape& shape);
+
+}  // namespace weft::schedule

@@ -1,0 +1,184 @@
+#include "weft/schedule/passes/merge.h"
+
+#include <array>
+#include <utility>
+
+#include "weft/base/check.h"
+#include "weft/schedule/passes/rewrite.h"
+
+namespace weft::schedule {
+namespace {
+
+using Steps = std::vector<Step>;
+
+// Where in a layer a piece is, seen from the communication: before it, in it, between, after.
+enum class Place { Before, Dispatch, Between, Combine, After };
+constexpr int kPlaces = 5;
+
+Place place_of(Piece piece) {
+  switch (piece) {
+    case Piece::Sizes:
+    case Piece::Dispatch:
+      return Place::Dispatch;
+    case Piece::Experts:
+    case Piece::Mlp:
+      return Place::Between;
+    case Piece::Combine:
+      return Place::Combine;
+    case Piece::Merge:
+      return Place::After;
+    case Piece::Attention:
+    case Piece::Route:
+    case Piece::Counts:
+    case Piece::Permute:
+    case Piece::Shared:
+      return Place::Before;
+    default:
+      UNREACHABLE("{} is no piece of a layer", word(piece));
+  }
+}
+
+struct Layer {
+  int index = kNone;
+  std::array<Steps, kPlaces> places;
+};
+
+// One turn of one chunk, as the plain order has it.
+struct TurnSteps {
+  bool is_forward = false;
+  int micro_batch = kNone;
+  int stage = kNone;
+  Steps before;               // the input or the gradient arrives: receive, embed, head
+  std::vector<Layer> layers;  // in the order they run
+  Steps after;                // send, head, embed
+
+  bool is_of(const Node& node, int node_stage) const {
+    return is_forward == (node.direction == Direction::F) && micro_batch == node.micro_batch &&
+           stage == node_stage;
+  }
+
+  void add(Step step) {
+    if (step.node.layer == kNone) {
+      (layers.empty() ? before : after).push_back(std::move(step));
+      return;
+    }
+    if (layers.empty() || layers.back().index != step.node.layer) {
+      layers.push_back({.index = step.node.layer, .places = {}});
+    }
+    const auto place = static_cast<std::size_t>(place_of(step.node.piece));
+    layers.back().places[place].push_back(std::move(step));
+  }
+};
+
+// Writes turns, two side by side or one alone.
+class Weaver {
+ public:
+  explicit Weaver(AttentionRelease release) : release_(release) {}
+
+  void weave(TurnSteps* forward, TurnSteps* backward) {
+    if (forward != nullptr) add(forward->before);
+    if (backward != nullptr) {
+      add(backward->before);
+      start_combine(*backward, 0);
+    }
+    const std::size_t f_layers = forward == nullptr ? 0 : forward->layers.size();
+    const std::size_t b_layers = backward == nullptr ? 0 : backward->layers.size();
+    for (std::size_t i = 0; i < std::max(f_layers, b_layers); ++i) {
+      Layer* f = i < f_layers ? &forward->layers[i] : nullptr;
+      Layer* b = i < b_layers ? &backward->layers[i] : nullptr;
+      weave_layers(f, b, [&] { start_combine(*backward, i + 1); });
+    }
+    if (forward != nullptr) add(forward->after);
+    if (backward != nullptr) add(backward->after);
+  }
+
+  void add(Steps& steps) {
+    for (Step& step : steps) all_.push_back(std::move(step));
+    steps.clear();
+  }
+
+  Steps take() { return std::move(all_); }
+
+ private:
+  void add(Layer* layer, Place place) {
+    if (layer != nullptr) add(layer->places[static_cast<std::size_t>(place)]);
+  }
+
+  // What stands between one backward layer and the next: the next one's combine sets out, or the
+  // gradient goes to the stage before.
+  void start_combine(TurnSteps& backward, std::size_t layer) {
+    if (layer < backward.layers.size()) {
+      add(&backward.layers[layer], Place::After);
+      add(&backward.layers[layer], Place::Combine);
+    } else if (layer > 0) {
+      add(backward.after);
+    }
+  }
+
+  template <typename Next>
+  void weave_layers(Layer* f, Layer* b, const Next& next_backward) {
+    add(f, Place::Before);
+    add(b, Place::Between);
+    add(f, Place::Dispatch);
+    add(b, Place::Dispatch);
+    if (release_ == AttentionRelease::Early) add(b, Place::Before);
+    add(f, Place::Between);
+    add(f, Place::Combine);
+    add(b, Place::Before);
+    if (b != nullptr) next_backward();
+    add(f, Place::After);
+  }
+
+  const AttentionRelease release_;
+  Steps all_;
+};
+
+// The turns in order; what belongs to none ends the step.
+std::vector<TurnSteps> cut(Steps steps, const Anatomy& anatomy, Steps& step_end) {
+  std::vector<TurnSteps> turns;
+  for (Step& step : steps) {
+    if (step.node.direction == Direction::None) {
+      step_end.push_back(std::move(step));
+      continue;
+    }
+    CHECK(step_end.empty(), "{} after the end of the step", print(step.node));
+    const int stage = chunk_of(anatomy, step.node).stage;
+    if (turns.empty() || !turns.back().is_of(step.node, stage)) {
+      turns.push_back({.is_forward = step.node.direction == Direction::F,
+                       .micro_batch = step.node.micro_batch,
+                       .stage = stage,
+                       .before = {},
+                       .layers = {},
+                       .after = {}});
+    }
+    turns.back().add(std::move(step));
+  }
+  return turns;
+}
+
+}  // namespace
+
+Graph merge_turns(const Graph& graph,
+                  const Anatomy& anatomy,
+                  const PipelineShape& shape,
+                  AttentionRelease release) {
+  Steps step_end;
+  std::vector<TurnSteps> turns = cut(steps_of(graph), anatomy, step_end);
+  Weaver weaver(release);
+  int to_warm_up = warm_up(shape);
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    if (!turns[i].is_forward) {
+      weaver.weave(nullptr, &turns[i]);
+    } else if (to_warm_up-- > 0) {
+      weaver.weave(&turns[i], nullptr);
+    } else {
+      CHECK(i + 1 < turns.size() && !turns[i + 1].is_forward, "a forward without a backward");
+      weaver.weave(&turns[i], &turns[i + 1]);
+      ++i;
+    }
+  }
+  weaver.add(step_end);
+  return write(weaver.take(), anatomy, shape.micro_batches);
+}
+
+}  // namespace weft::schedule

@@ -1,0 +1,33 @@
+// The merged order (comm_overlap.overlap_moe_expert_parallel_comm): a forward turn and the backward
+// turn after it, of another micro-batch, become one, layer by layer, so that dispatch and combine
+// of the one travel under the compute of the other.
+//
+//   ep       b.combine.D | f.counts f.dispatch.F  b.dispatch.D        | f.combine.F
+//   compute  f.attention f.route f.permute | b.experts.D b.experts.W  f.experts | b.attention.D ...
+//   host                              (f.sizes: after b.experts is queued, before f.dispatch)
+//
+// The first layer of the forward meets the last of the backward, and so on; what is left of the
+// longer turn runs alone. The gradient of the next layer's merge is issued before the forward's
+// merge, so that its combine follows on the wire without a gap.
+#pragma once
+
+#include "weft/schedule/anatomy.h"
+#include "weft/schedule/builders/turns.h"
+#include "weft/schedule/graph.h"
+
+namespace weft::schedule {
+
+// Late: b.attention covers f.combine. Early (ep_overlap_early_attn_memory_release): it runs before
+// f.experts, which frees its activations before the experts' are needed, and f.combine has no
+// cover.
+enum class AttentionRelease { Late, Early };
+
+// Over the plain order of a shape whose warm-up is one longer (see turns.h). Warm-up and what is
+// left at the end stay as they are: a forward of the warm-up beside a backward could wait for a
+// stage that waits for it.
+Graph merge_turns(const Graph& graph,
+                  const Anatomy& anatomy,
+                  const PipelineShape& shape,
+                  AttentionRelease release);
+
+}  // namespace weft::schedule

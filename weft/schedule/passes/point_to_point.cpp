@@ -1,0 +1,142 @@
+#include "weft/schedule/passes/point_to_point.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+
+#include "weft/schedule/meeting.h"
+#include "weft/schedule/passes/rewrite.h"
+
+namespace weft::schedule {
+namespace {
+
+// The step that takes up what each receive brings: the first that requires it.
+std::map<Node, std::size_t> takers(const std::vector<Step>& steps,
+                                   const Anatomy& anatomy,
+                                   int micro_batches) {
+  std::map<Node, std::size_t> takers;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    for (const Node& need : required(anatomy, steps[i].node, micro_batches, Pass::Training)) {
+      if (need.piece == Piece::Receive) takers.emplace(need, i);
+    }
+  }
+  return takers;
+}
+
+// What stands between two exchanges.
+struct Round {
+  std::vector<Step> receives, work, sends;
+};
+
+// The round of every turn of one pipeline rank.
+class RoundOf {
+ public:
+  RoundOf(PipelineShape shape, int pp_rank) {
+    shape.pp_rank = pp_rank;
+    const std::vector<std::vector<Turn>> rounds = training_rounds(shape);
+    count_ = static_cast<int>(rounds.size());
+    for (int i = 0; i < count_; ++i) {
+      for (const Turn& turn : rounds[static_cast<std::size_t>(i)]) {
+        of_turn_[{turn.direction == Direction::F, turn.chunk, turn.micro_batch}] = i;
+      }
+    }
+  }
+
+  int count() const { return count_; }
+  int operator()(const Node& node, int chunk) const {
+    return of_turn_.at({node.direction == Direction::F, chunk, node.micro_batch});
+  }
+
+ private:
+  int count_ = 0;
+  std::map<std::tuple<bool, int, int>, int> of_turn_;
+};
+
+// The round before which a receive is posted. Round i of rank r happens at time i + r, and what is
+// sent after a round is received at the same time; it may be needed only rounds later.
+class PostingRound {
+ public:
+  PostingRound(const PipelineShape& shape, const RoundOf& own) : shape_(shape), own_(own) {
+    for (int rank = 0; rank < shape.pp; ++rank) senders_.emplace_back(shape, rank);
+  }
+
+  int operator()(const Node& receive) const {
+    const int needed = own_(receive, receive.chunk / shape_.pp);
+    if (shape_.vpp == 1) return needed;
+    const int stage = meeting_of(receive).chunk, sender = stage % shape_.pp;
+    const int sent = senders_[static_cast<std::size_t>(sender)](receive, stage / shape_.pp);
+    return std::clamp(sent + sender - shape_.pp_rank + 1, 0, needed);
+  }
+
+ private:
+  const PipelineShape& shape_;
+  const RoundOf& own_;
+  std::vector<RoundOf> senders_;
+};
+
+}  // namespace
+
+Graph prefetch_receives(const Graph& graph, const Anatomy& anatomy, int micro_batches) {
+  const std::vector<Step> steps = steps_of(graph);
+  const std::map<Node, std::size_t> taken_by = takers(steps, anatomy, micro_batches);
+  std::vector<Step> first;                              // posted at once
+  std::vector<std::vector<Step>> posted(steps.size());  // behind each step
+  std::array<std::ptrdiff_t, kLanes> last_taker;        // of the receives of each lane
+  last_taker.fill(-1);
+  for (const Step& step : steps) {
+    if (step.node.piece != Piece::Receive) continue;
+    std::ptrdiff_t& last = last_taker[static_cast<std::size_t>(lane_of(anatomy, step.node))];
+    (last < 0 ? first : posted[static_cast<std::size_t>(last)]).push_back(step);
+    last = static_cast<std::ptrdiff_t>(taken_by.at(step.node));
+  }
+  std::vector<Step> order = std::move(first);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (steps[i].node.piece != Piece::Receive) order.push_back(steps[i]);
+    for (Step& step : posted[i]) order.push_back(std::move(step));
+  }
+  return write(order, anatomy, micro_batches);
+}
+
+Graph batch_exchanges(const Graph& graph, const Anatomy& anatomy, const PipelineShape& shape) {
+  const RoundOf round_of(shape, shape.pp_rank);
+  const PostingRound posted_before(shape, round_of);
+  std::vector<Round> rounds(static_cast<std::size_t>(round_of.count()));
+  std::vector<Step> step_end;
+  for (Step& step : steps_of(graph)) {
+    const Node& node = step.node;
+    if (node.direction == Direction::None) {
+      step_end.push_back(std::move(step));
+    } else if (node.piece == Piece::Receive) {
+      rounds[static_cast<std::size_t>(posted_before(node))].receives.push_back(std::move(step));
+    } else {
+      const int chunk = chunk_of(anatomy, node).stage / shape.pp;
+      Round& round = rounds[static_cast<std::size_t>(round_of(node, chunk))];
+      (node.piece == Piece::Send ? round.sends : round.work).push_back(std::move(step));
+    }
+  }
+  std::vector<Step> order;
+  std::vector<Node> exchange;
+  const auto add = [&](std::vector<Step>& steps) {
+    for (Step& step : steps) {
+      exchange.push_back(step.node);
+      order.push_back(std::move(step));
+    }
+  };
+  for (std::size_t i = 0; i < rounds.size(); ++i) {
+    if (i > 0) add(rounds[i - 1].sends);
+    add(rounds[i].receives);
+    for (Step& step : rounds[i].work) {
+      if (lane_of(anatomy, step.node) == Lane::Compute) {
+        step.waits.insert(step.waits.end(), exchange.begin(), exchange.end());
+        exchange.clear();
+      }
+      order.push_back(std::move(step));
+    }
+  }
+  add(rounds.back().sends);
+  for (Step& step : step_end) order.push_back(std::move(step));
+  return write(order, anatomy, shape.micro_batches);
+}
+
+}  // namespace weft::schedule

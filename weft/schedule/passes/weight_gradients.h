@@ -1,0 +1,19 @@
+// Splits weight gradients from the backward: what waited for a D and its W waits for the D alone,
+// and the W runs while something travels.
+#pragma once
+
+#include "weft/schedule/anatomy.h"
+#include "weft/schedule/graph.h"
+
+namespace weft::schedule {
+
+// comm_overlap.delay_wgrad_compute, over the merged order: experts, attention and feed-forward; the
+// router's, norms', embedding's and head's stay. Attention's runs behind the combine (or the send)
+// that its D sets off.
+Graph delay_weight_gradients(const Graph& graph, const Anatomy& anatomy, int micro_batches);
+
+// model.overlap_dispatch_backward_with_experts_wgrad, over the plain order: the experts' weight
+// gradients run while their dispatch travels back.
+Graph delay_expert_gradients(const Graph& graph, const Anatomy& anatomy, int micro_batches);
+
+}  // namespace weft::schedule

@@ -1,0 +1,145 @@
+#include "weft/schedule/plan.h"
+
+#include <numeric>
+
+#include "weft/base/check.h"
+#include "weft/config/derived.h"
+#include "weft/config/pipeline.h"
+#include "weft/schedule/builders/pipeline.h"
+#include "weft/schedule/passes/merge.h"
+#include "weft/schedule/passes/point_to_point.h"
+#include "weft/schedule/passes/weight_gradients.h"
+
+namespace weft::schedule {
+namespace {
+
+Sums sums_over(int ranks) { return ranks > 1 ? Sums::OverRanks : Sums::None; }
+
+PipelineShape shape_of(const config::Config& config, const grid::Grid& grid, int pp_rank) {
+  return {.pp = grid.pp(),
+          .pp_rank = pp_rank,
+          .vpp = static_cast<int>(config::virtual_stages(config.model)),
+          .micro_batches = static_cast<int>(config::micro_batches(config.train, grid.dp())),
+          .group = static_cast<int>(config::micro_batch_group(config.model)),
+          .extra_warm_up = config.comm_overlap.overlap_moe_expert_parallel_comm ? 1 : 0};
+}
+
+Graph training_graph(const config::Config& config,
+                     const Anatomy& anatomy,
+                     const PipelineShape& shape) {
+  const int micro_batches = shape.micro_batches;
+  Graph graph = build_training(anatomy, shape);
+  if (config.comm_overlap.overlap_moe_expert_parallel_comm) {
+    graph = merge_turns(graph,
+                        anatomy,
+                        shape,
+                        config.model.ep_overlap_early_attn_memory_release ? AttentionRelease::Early
+                                                                          : AttentionRelease::Late);
+  }
+  if (config.comm_overlap.delay_wgrad_compute) {
+    graph = delay_weight_gradients(graph, anatomy, micro_batches);
+  }
+  if (config.model.overlap_dispatch_backward_with_experts_wgrad) {
+    graph = delay_expert_gradients(graph, anatomy, micro_batches);
+  }
+  if (anatomy.pp == 1) return graph;
+  return config::overlaps_p2p(config) ? prefetch_receives(graph, anatomy, micro_batches)
+                                      : batch_exchanges(graph, anatomy, shape);
+}
+
+// From the sender to the receiver, around the ring.
+int peer_of(int pp, int pp_rank, const Node& node) {
+  const bool sending = node.piece == Piece::Send, forward = node.direction == Direction::F;
+  return (pp_rank + (sending == forward ? 1 : pp - 1)) % pp;
+}
+
+}  // namespace
+
+std::vector<RankPlan> plan_step(const config::Config& config, const grid::Grid& grid) {
+  const ReductionScope sums{.dense = sums_over(grid.dp() * grid.cp()),
+                            .expert = sums_over(grid.edp()),
+                            .totals = sums_over(grid.world())};
+  std::vector<RankPlan> plans;
+  for (int pp_rank = 0; pp_rank < grid.pp(); ++pp_rank) {
+    RankPlan plan{.anatomy = describe(config.model, sums, pp_rank),
+                  .shape = shape_of(config, grid, pp_rank),
+                  .training = {},
+                  .forward = {}};
+    plan.training = training_graph(config, plan.anatomy, plan.shape);
+    plan.forward = build_forward(plan.anatomy, plan.shape);
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+std::vector<std::string> verify_plan(const std::vector<RankPlan>& plans) {
+  std::vector<std::string> complaints;
+  const int pp = static_cast<int>(plans.size());
+  std::vector<const Graph*> training, forward;
+  for (const RankPlan& plan : plans) {
+    for (const Pass pass : {Pass::Training, Pass::ForwardOnly}) {
+      const Graph& graph = pass == Pass::Training ? plan.training : plan.forward;
+      for (const std::string& complaint :
+           verify(graph, plan.anatomy, plan.shape.micro_batches, pass)) {
+        complaints.push_back(
+            pp == 1 ? complaint
+                    : base::text("pipeline rank {}: {}", plan.anatomy.pp_rank, complaint));
+      }
+    }
+    training.push_back(&plan.training);
+    forward.push_back(&plan.forward);
+  }
+  if (!complaints.empty()) return complaints;
+  const MembersOf members = [pp](int rank, const Entry& entry) {
+    return stages_of_entry(pp, rank, entry);
+  };
+  complaints = verify_union(training, members);
+  for (std::string& complaint : verify_union(forward, members)) {
+    complaints.push_back(std::move(complaint));
+  }
+  return complaints;
+}
+
+std::vector<int> stages_of_entry(int pp, int pp_rank, const Entry& entry) {
+  const Node& node = entry.node;
+  switch (node.piece) {
+    case Piece::Send:
+      return {pp_rank, peer_of(pp, pp_rank, node)};
+    case Piece::Receive:
+      return {peer_of(pp, pp_rank, node), pp_rank};
+    case Piece::Totals: {
+      std::vector<int> all(static_cast<std::size_t>(pp));
+      std::iota(all.begin(), all.end(), 0);
+      return all;
+    }
+    case Piece::Tie:
+      return pp == 1 ? std::vector{0} : std::vector{0, pp - 1};
+    default:
+      return {pp_rank};
+  }
+}
+
+std::vector<int> ranks_of_entry(const grid::Grid& grid, int rank, const Entry& entry) {
+  using grid::GroupKind;
+  const Node& node = entry.node;
+  switch (node.piece) {
+    case Piece::Send:
+    case Piece::Receive: {
+      const std::vector<int> pipeline = grid.group_of(GroupKind::Pp, rank);
+      const int own = grid.coordinate(rank).pp;
+      const int peer = pipeline[static_cast<std::size_t>(peer_of(grid.pp(), own, node))];
+      return node.piece == Piece::Send ? std::vector{rank, peer} : std::vector{peer, rank};
+    }
+    case Piece::Totals:
+      return grid.group_of(GroupKind::World, rank);
+    case Piece::Tie:
+      return entry.lane == Lane::Compute ? std::vector{rank}
+                                         : grid.group_of(GroupKind::Embedding, rank);
+    case Piece::Reduce:
+      return grid.group_of(node.part == Part::Dense ? GroupKind::DpCp : GroupKind::ExpertDp, rank);
+    default:
+      return entry.lane == Lane::Ep ? grid.group_of(GroupKind::Ep, rank) : std::vector{rank};
+  }
+}
+
+}  // namespace weft::schedule

@@ -1,0 +1,35 @@
+// The graphs a config asks for: the plain order, and the passes its knobs name.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "weft/config/config.h"
+#include "weft/grid/grid.h"
+#include "weft/schedule/anatomy.h"
+#include "weft/schedule/builders/turns.h"
+#include "weft/schedule/graph.h"
+#include "weft/schedule/verify.h"
+
+namespace weft::schedule {
+
+// What every rank of one pipeline stage does.
+struct RankPlan {
+  Anatomy anatomy;
+  PipelineShape shape;
+  Graph training, forward;
+};
+
+// One plan for each pipeline rank; the config has been validated.
+std::vector<RankPlan> plan_step(const config::Config& config, const grid::Grid& grid);
+
+// Every plan alone and all together; what is wrong, naming nodes.
+std::vector<std::string> verify_plan(const std::vector<RankPlan>& plans);
+
+// Who takes part in an entry's operation, by pipeline rank: one rank stands for all of its stage.
+std::vector<int> stages_of_entry(int pp, int pp_rank, const Entry& entry);
+
+// The same by world rank.
+std::vector<int> ranks_of_entry(const grid::Grid& grid, int rank, const Entry& entry);
+
+}  // namespace weft::schedule
