@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "weft/schedule/meeting.h"
@@ -80,17 +81,15 @@ class PostingRound {
 Graph prefetch_receives(const Graph& graph, const Anatomy& anatomy, int micro_batches) {
   const std::vector<Step> steps = steps_of(graph);
   const std::map<Node, std::size_t> taken_by = takers(steps, anatomy, micro_batches);
-  std::vector<Step> first;                              // posted at once
-  std::vector<std::vector<Step>> posted(steps.size());  // behind each step
-  std::array<std::ptrdiff_t, kLanes> last_taker;        // of the receives of each lane
-  last_taker.fill(-1);
-  for (const Step& step : steps) {
-    if (step.node.piece != Piece::Receive) continue;
-    std::ptrdiff_t& last = last_taker[static_cast<std::size_t>(lane_of(anatomy, step.node))];
-    (last < 0 ? first : posted[static_cast<std::size_t>(last)]).push_back(step);
-    last = static_cast<std::ptrdiff_t>(taken_by.at(step.node));
+  std::vector<std::vector<Step>> posted(steps.size());  // in the place of, or behind, each step
+  std::array<std::optional<std::size_t>, kLanes> last_taker;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (steps[i].node.piece != Piece::Receive) continue;
+    auto& last = last_taker[static_cast<std::size_t>(lane_of(anatomy, steps[i].node))];
+    posted[last.value_or(i)].push_back(steps[i]);
+    last = taken_by.at(steps[i].node);
   }
-  std::vector<Step> order = std::move(first);
+  std::vector<Step> order;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].node.piece != Piece::Receive) order.push_back(steps[i]);
     for (Step& step : posted[i]) order.push_back(std::move(step));
