@@ -52,6 +52,7 @@ void Program::begin(const StepInput& input) {
         input.batch.size(),
         micro_batches_.size());
   step_ = input.step;
+  exchange_mode_ = input.exchanges;
   learning_rate_ = input.learning_rate;
   std::vector<std::int64_t> labelled;
   for (std::size_t i = 0; i < input.batch.size(); ++i) {
@@ -143,7 +144,7 @@ void Program::forward(const Node& node, const model::Context& context) {
     case Piece::Counts:
       return model::counts_forward(context, state.dispatch, state.route, *groups_.ep);
     case Piece::Sizes:
-      return model::sizes_forward(state.dispatch, state.route, *groups_.ep);
+      return sizes(node);
     case Piece::Permute:
       return model::permute_forward(context, state.dispatch, state.route);
     case Piece::Dispatch:
@@ -327,6 +328,18 @@ model::MicroBatchState& Program::micro_batch(const Node& node) {
 
 model::LayerState& Program::layer(const Node& node) {
   return micro_batch(node).layers[at(node.layer)];
+}
+
+void Program::sizes(const Node& node) {
+  model::LayerState& state = layer(node);
+  const std::pair<int, int> key{node.layer, node.micro_batch};
+  if (exchange_mode_ == Exchanges::Repeated) {
+    state.dispatch.plan = exchanges_.at(key);
+    state.dispatch.counts_GE.reset();
+    return;
+  }
+  model::sizes_forward(state.dispatch, state.route, *groups_.ep);
+  if (exchange_mode_ == Exchanges::Kept) exchanges_[key] = state.dispatch.plan;
 }
 
 void Program::hand_on(const Node& node, Tensor y_TD) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <atomic>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "weft/config/config.h"
@@ -15,11 +17,19 @@
 
 namespace weft::train {
 
+// How a step comes to know how many rows go where.
+enum class Exchanges {
+  Counted,   // ranks tell each other
+  Kept,      // the same, and remembers it
+  Repeated,  // as in the last step that kept them: for a step without compute
+};
+
 struct StepInput {
   const Batch& batch;
   std::int64_t step = 0;  // from 0
   double learning_rate = 0;
   const std::atomic<bool>* stop = nullptr;  // looked at near the end of the step
+  Exchanges exchanges = Exchanges::Counted;
 };
 
 class Program {
@@ -58,6 +68,7 @@ class Program {
 
   model::MicroBatchState& micro_batch(const Node& node);
   model::LayerState& layer(const Node& node);
+  void sizes(const Node& node);
   void hand_on(const Node& node, tensor::Tensor y_TD);  // forward, to the next layer or the head
   void hand_back(const Node& node,
                  tensor::Tensor dx_TD);  // backward, to the previous one or the embedding
@@ -71,6 +82,8 @@ class Program {
   model::Weights weights_, gradients_;
   tensor::Tensor rotary_SD_;
   std::vector<model::MicroBatchState> micro_batches_;
+  std::map<std::pair<int, int>, model::Exchange> exchanges_;  // by layer and micro-batch
+  Exchanges exchange_mode_ = Exchanges::Counted;
   Totals totals_;
   StepTotals totals_read_;
   std::int64_t step_ = 0;

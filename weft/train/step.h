@@ -10,6 +10,19 @@ namespace weft::train {
 // finite changes no weight; the caller decides what that means.
 StepTotals train_step(Engine& engine, const StepInput& input, exec::Tracing tracing);
 
+// The same by another graph of the same lanes: orders of one layout give the same bits.
+StepTotals train_step(Engine& engine,
+                      exec::Executor& executor,
+                      const StepInput& input,
+                      exec::Tracing tracing);
+
+// The communication of such a step alone: compute keeps its place, but is not done. Rows go where
+// they went in the last step that kept its exchanges; weights and gradients stay as they are.
+void communication_step(Engine& engine,
+                        exec::Executor& executor,
+                        const StepInput& input,
+                        exec::Tracing tracing);
+
 // The mean loss of a batch, without gradients.
 StepTotals forward_pass(Engine& engine, const Batch& batch);
 

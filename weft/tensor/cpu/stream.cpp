@@ -53,7 +53,7 @@ class CpuStream final : public Stream {
     push({.label = label_,
           .name = name,
           .kind = kind,
-          .task = std::move(task),
+          .task = leave_out_ ? Task() : std::move(task),
           .awaited = std::exchange(awaited_, {})});
   }
 
@@ -90,6 +90,8 @@ class CpuStream final : public Stream {
     // Kept for the stream's life: errors and spans refer to it after the caller's text is gone.
     label_ = *labels_.emplace(label).first;
   }
+
+  void leave_out_work(bool leave_out) override { leave_out_ = leave_out; }
 
   void start_recording() override {
     synchronize();
@@ -188,7 +190,8 @@ class CpuStream final : public Stream {
 
   const std::string name_;
   Workers workers_;
-  std::string_view label_;  // host thread only, like the next three
+  std::string_view label_;  // host thread only, like the next four
+  bool leave_out_ = false;
   std::unordered_set<std::string> labels_;
   std::uint64_t next_ticket_ = 1;
   std::vector<Event> awaited_;  // waits for the next work
