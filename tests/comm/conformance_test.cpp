@@ -5,7 +5,32 @@
 namespace weft::comm {
 namespace {
 
-enum class Backend { Threads, Fake };
+// SlowFabric and Jitter are threads over emulated links.
+enum class Backend { Threads, SlowFabric, Jitter, Fake };
+
+std::string name_of_backend(Backend backend) {
+  switch (backend) {
+    case Backend::Threads:
+      return "Threads";
+    case Backend::SlowFabric:
+      return "SlowFabric";
+    case Backend::Jitter:
+      return "Jitter";
+    case Backend::Fake:
+      return "Fake";
+  }
+  UNREACHABLE("a backend");
+}
+
+grid::Fabric fabric_of(Backend backend) {
+  if (backend == Backend::SlowFabric) {
+    return {.ranks_per_node = 2,
+            .intra = {.bytes_per_second = 1e9, .latency_seconds = 50e-6},
+            .inter = {.bytes_per_second = 0.3e9, .latency_seconds = 400e-6}};
+  }
+  if (backend == Backend::Jitter) return {.jitter_seconds = 1e-3, .seed = 3};
+  return {};
+}
 
 struct Arrangement {
   Backend backend;
@@ -17,7 +42,8 @@ struct Arrangement {
 std::vector<Arrangement> arrangements() {
   std::vector<Arrangement> all;
   for (const auto& test : conformance_cases()) {
-    for (const Backend backend : {Backend::Threads, Backend::Fake}) {
+    for (const Backend backend :
+         {Backend::Threads, Backend::SlowFabric, Backend::Jitter, Backend::Fake}) {
       const Peers peers = backend == Backend::Fake ? Peers::Pretended : Peers::Real;
       for (const int world : {1, 2, 3, 4}) {
         for (const StreamMode mode : {StreamMode::Threaded, StreamMode::Inline}) {
@@ -33,7 +59,7 @@ std::string name_of_arrangement(const testing::TestParamInfo<Arrangement>& info)
   const Arrangement& at = info.param;
   return base::text("{}_{}_{}Ranks_{}",
                     at.test->name,
-                    at.backend == Backend::Threads ? "Threads" : "Fake",
+                    name_of_backend(at.backend),
                     at.world,
                     at.mode == StreamMode::Threaded ? "Threaded" : "Inline");
 }
@@ -42,10 +68,10 @@ class Conformance : public testing::TestWithParam<Arrangement> {};
 
 TEST_P(Conformance, Holds) {
   const Arrangement& at = GetParam();
-  if (at.backend == Backend::Threads) {
-    run_threads({.world = at.world, .timeout_seconds = 20}, [&](Endpoint& endpoint) {
-      run_conformance(*at.test, endpoint, Peers::Real, at.mode);
-    });
+  if (at.backend != Backend::Fake) {
+    run_threads(
+        {.world = at.world, .timeout_seconds = 20, .fabric = fabric_of(at.backend)},
+        [&](Endpoint& endpoint) { run_conformance(*at.test, endpoint, Peers::Real, at.mode); });
     return;
   }
   for (int rank = 0; rank < at.world; ++rank) {

@@ -23,9 +23,9 @@ TEST(Validate, EveryNumberIsHeldToBothEndsOfItsRange) {
     const std::string key(range.key);
     const bool list = find_field(key)->shape == Shape::List;
     const bool whole = find_field(key)->type.find("integer") != std::string::npos;
-    const std::string above = whole
-                                  ? (key == "rng.seed" ? "" : base::text("{:.0f}", range.high + 1))
-                                  : base::text("{}", range.high * 2 + 1);
+    const std::string above =
+        whole ? (key.ends_with(".seed") ? "" : base::text("{:.0f}", range.high + 1))
+              : base::text("{}", range.high * 2 + 1);
     for (const std::string& value : {base::text("{:.0f}", range.low - 1), above}) {
       if (value.empty()) continue;
       const std::string typed = key + "=" + (list ? "[" + value + "]" : value);

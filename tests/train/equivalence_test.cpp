@@ -41,6 +41,17 @@ TEST(Training, BitsDoNotDependOnTheNumberOfThreads) {
   }
 }
 
+TEST(Training, BitsDependNeitherOnTheFabricNorOnTheCores) {
+  config::Config config = with_layout(small_config(), {.world = 2, .ep = 2});
+  const Outcome free = train_some(config, 2);
+  config.runtime.pin_ranks = true;
+  config.runtime.ranks_per_node = 1;
+  config.fabric.inter_node_gb_per_second = 0.05;
+  config.fabric.inter_node_latency_us = 50;
+  config.fabric.jitter_us = 500;
+  expect_same_bits(free, train_some(config, 2));
+}
+
 class Layouts : public ::testing::TestWithParam<LayoutCase> {};
 
 TEST_P(Layouts, InitialWeightsAreTheSameUnderEveryLayout) {

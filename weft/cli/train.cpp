@@ -105,7 +105,11 @@ int run_train(const RunArguments& arguments) {
   }
   config::validate(config);
   ProgressLine line;
-  if (launcher_rank() == 0) line.log(opening(config, recipe));
+  if (launcher_rank() == 0) {
+    line.log(opening(config, recipe));
+    const grid::Fabric fabric = config::fabric_of(config);
+    if (!fabric.is_free()) line.log("weft: " + grid::describe(fabric));
+  }
   const train::TrainResult result = train::train(
       {.config = config,
        .name = recipe,

@@ -93,6 +93,8 @@ class Endpoint {
   virtual ~Endpoint() = default;
   virtual int rank() const = 0;
   virtual int world() const = 0;
+  // This rank's number among those on the same machine.
+  virtual int local_rank() const = 0;
   // All members call this with the same arguments, and any two ranks make the groups they share in
   // the same order. Does not communicate. Must outlive its groups.
   virtual std::unique_ptr<Communicator> group(std::string name, std::vector<int> members) = 0;

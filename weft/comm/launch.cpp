@@ -42,4 +42,11 @@ void check_options(const LaunchOptions& options, int smallest_world) {
   if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
 }
 
+void refuse_fabric(const LaunchOptions& options) {
+  if (options.fabric.is_free()) return;
+  throw base::ConfigError(
+      "links are emulated between threads only: use the threads backend, or leave the fabric free; "
+      "real networks are measured with MPI");
+}
+
 }  // namespace weft::comm

@@ -11,6 +11,7 @@
 #include <functional>
 
 #include "weft/comm/communicator.h"
+#include "weft/grid/fabric.h"
 
 namespace weft::comm {
 
@@ -18,6 +19,8 @@ struct LaunchOptions {
   int world = 0;                // ranks; MPI: 0 accepts the launcher's number
   int rank = 0;                 // which rank to pretend to be (fake only)
   double timeout_seconds = 60;  // longest wait for a peer
+  // Threads only: the emulated links, over which meetings end late. Free by default.
+  grid::Fabric fabric = {};
   // MPI only: called with the text of the error that run_mpi is about to throw, on every rank and
   // before any rank leaves. The place to print it: a launcher ends all ranks as soon as one exits
   // with an error, so whoever prints after run_mpi may not get to it.
@@ -52,5 +55,7 @@ void run_fake(const LaunchOptions& options, const RankFunction& function);
 // ConfigError for a world, rank or timeout out of range; `smallest_world` is 1 where it must be
 // given.
 void check_options(const LaunchOptions& options, int smallest_world);
+// ConfigError for an emulated fabric where the ranks are not threads.
+void refuse_fabric(const LaunchOptions& options);
 
 }  // namespace weft::comm

@@ -33,6 +33,9 @@ struct LoggerConfig {
 struct RuntimeConfig {
 #include "weft/config/fields/runtime.def"
 };
+struct FabricConfig {
+#include "weft/config/fields/fabric.def"
+};
 #undef WEFT_FIELD
 
 struct Config {
@@ -46,6 +49,7 @@ struct Config {
   CheckpointConfig checkpoint;
   LoggerConfig logger;
   RuntimeConfig runtime;
+  FabricConfig fabric;
 };
 
 }  // namespace weft::config

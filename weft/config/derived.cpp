@@ -39,6 +39,19 @@ grid::Layout layout_of(const Config& config) {
   return layout;
 }
 
+grid::Fabric fabric_of(const Config& config) {
+  const FabricConfig& fabric = config.fabric;
+  const auto link = [](double gb_per_second, double latency_us) {
+    return grid::Link{.bytes_per_second = gb_per_second * 1e9,
+                      .latency_seconds = latency_us * 1e-6};
+  };
+  return {.ranks_per_node = static_cast<int>(config.runtime.ranks_per_node.value_or(0)),
+          .intra = link(fabric.intra_node_gb_per_second, fabric.intra_node_latency_us),
+          .inter = link(fabric.inter_node_gb_per_second, fabric.inter_node_latency_us),
+          .jitter_seconds = fabric.jitter_us * 1e-6,
+          .seed = static_cast<std::uint64_t>(fabric.seed)};
+}
+
 ParameterCount parameters_of(const ModelConfig& model) {
   const std::int64_t h = model.hidden_size;
   const std::int64_t moe = model.moe_layers(), dense = model.num_layers - moe;

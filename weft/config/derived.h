@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "weft/config/config.h"
+#include "weft/grid/fabric.h"
 #include "weft/grid/layout.h"
 
 namespace weft::config {
@@ -11,6 +12,9 @@ namespace weft::config {
 // The layout the config asks for; its world is runtime.world_size or the fewest ranks that serve
 // the sizes. The layout may be illegal: Grid and validate() say so.
 grid::Layout layout_of(const Config& config);
+
+// The links between the ranks: emulated where they are not free.
+grid::Fabric fabric_of(const Config& config);
 
 struct ParameterCount {
   std::int64_t total = 0;

@@ -86,6 +86,10 @@ std::vector<Field> make_fields() {
     const SectionOf section{"runtime", &Config::runtime};
 #include "weft/config/fields/runtime.def"
   }
+  {
+    const SectionOf section{"fabric", &Config::fabric};
+#include "weft/config/fields/fabric.def"
+  }
 #undef WEFT_FIELD
   return all;
 }

@@ -37,10 +37,11 @@ class Findings {
   std::vector<std::string> all_;
 };
 
-// The rules within the model, those of the run around it, of pipelines and overlap, and whether one
-// process could hold it.
+// The rules within the model, those of the run around it, of nodes and links, of pipelines and
+// overlap, and whether one process could hold it.
 void check_model(const Config& config, Findings& findings);
 void check_run(const Config& config, Findings& findings);
+void check_fabric(const Config& config, Findings& findings);
 void check_overlap(const Config& config, Findings& findings);
 void check_size(const Config& config, Findings& findings);
 

@@ -14,6 +14,8 @@ namespace {
 constexpr double kRanks = grid::kMaxWorld;
 constexpr double kWidest = 1 << 24;
 constexpr double kMostSteps = 1e9;
+constexpr double kMostGigabytes = 1e6;     // a second
+constexpr double kMostMicroseconds = 1e7;  // of delay
 // The largest whole number below 2^63 that a double holds.
 constexpr double kLargestSeed = 9223372036854774784.0;
 
@@ -61,9 +63,16 @@ constexpr std::array kRanges{
     Range{"rng.seed", 0, kLargestSeed},
     Range{"logger.log_interval", 1, kMostSteps},
     Range{"runtime.world_size", 1, kRanks},
+    Range{"runtime.ranks_per_node", 1, kRanks},
     Range{"runtime.threads_per_rank", 1, 256},
     Range{"runtime.timeout_seconds", 0, 86400, Ends::High},
     Range{"runtime.trace_steps", 1, 10000},
+    Range{"fabric.intra_node_gb_per_second", 0, kMostGigabytes},
+    Range{"fabric.inter_node_gb_per_second", 0, kMostGigabytes},
+    Range{"fabric.intra_node_latency_us", 0, kMostMicroseconds},
+    Range{"fabric.inter_node_latency_us", 0, kMostMicroseconds},
+    Range{"fabric.jitter_us", 0, kMostMicroseconds},
+    Range{"fabric.seed", 0, kLargestSeed},
 };
 
 bool inside(const Range& range, double value) {

@@ -10,6 +10,7 @@ std::vector<std::string> rule_complaints(const Config& config) {
   Findings findings(config);
   check_model(config, findings);
   check_run(config, findings);
+  check_fabric(config, findings);
   check_overlap(config, findings);
   check_size(config, findings);
   return findings.take();

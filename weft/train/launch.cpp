@@ -1,10 +1,20 @@
 #include "weft/train/launch.h"
 
+#include "weft/base/cores.h"
 #include "weft/config/derived.h"
 #include "weft/kernels/kernels.h"
 
 namespace weft::train {
 namespace {
+
+// Each rank on one core, before it starts its streams: their threads inherit it.
+comm::RankFunction on_one_core(const comm::RankFunction& function) {
+  return [function, cores = base::usable_cores()](comm::Endpoint& endpoint) {
+    const auto rank = static_cast<std::size_t>(endpoint.local_rank());
+    const base::StayOnCore stay(cores[rank % cores.size()]);
+    function(endpoint);
+  };
+}
 
 void run_reporting(const comm::LaunchOptions& options, const comm::RankFunction& function) {
   try {
@@ -18,12 +28,12 @@ void run_reporting(const comm::LaunchOptions& options, const comm::RankFunction&
 
 }  // namespace
 
-void launch(const config::Config& config,
-            const Report& report,
-            const comm::RankFunction& function) {
+void launch(const config::Config& config, const Report& report, const comm::RankFunction& body) {
   kernels::prepare_process();
   comm::LaunchOptions options{.world = static_cast<int>(config::layout_of(config).world),
-                              .timeout_seconds = config.runtime.timeout_seconds};
+                              .timeout_seconds = config.runtime.timeout_seconds,
+                              .fabric = config::fabric_of(config)};
+  const comm::RankFunction function = config.runtime.pin_ranks ? on_one_core(body) : body;
   switch (config.runtime.backend) {
     case config::CommBackend::Threads:
       return comm::run_threads(options, function);

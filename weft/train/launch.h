@@ -24,10 +24,10 @@ class ReportedError : public std::exception {
   Cause cause_;
 };
 
-// Sets the process up (BLAS on one thread) and runs `function` on every rank; see comm/launch.h for
-// how failures come back. Under MPI a rank that fails calls `report` before any rank leaves (the
-// launcher may end a rank that waits with it) and throws ReportedError; otherwise the error itself
-// is thrown.
-void launch(const config::Config& config, const Report& report, const comm::RankFunction& function);
+// Sets the process up (BLAS on one thread) and runs `body` on every rank, over the emulated fabric
+// and on the cores that the config asks for; see comm/launch.h for how failures come back. Under
+// MPI a rank that fails calls `report` before any rank leaves (the launcher may end a rank that
+// waits with it) and throws ReportedError; otherwise the error itself is thrown.
+void launch(const config::Config& config, const Report& report, const comm::RankFunction& body);
 
 }  // namespace weft::train

@@ -64,6 +64,20 @@ std::vector<int> Requests::late() const {
   return {late.begin(), late.end()};
 }
 
+namespace {
+
+int rank_on_machine() {
+  MPI_Comm machine = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine),
+            "MPI_Comm_split_type");
+  int rank = 0;
+  check_mpi(MPI_Comm_rank(machine, &rank), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_free(&machine), "MPI_Comm_free");
+  return rank;
+}
+
+}  // namespace
+
 World::World(double timeout_seconds) : timeout_seconds_(timeout_seconds) {
   int started = 0;
   check_mpi(MPI_Initialized(&started), "MPI_Initialized");
@@ -79,6 +93,7 @@ World::World(double timeout_seconds) : timeout_seconds_(timeout_seconds) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &ranks_), "MPI_Comm_size");
+  local_rank_ = rank_on_machine();
   // Copies inherit the error handler.
   check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &data_), "MPI_Comm_dup");
   check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &notices_), "MPI_Comm_dup");

@@ -46,6 +46,7 @@ class World {
 
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
+  int local_rank() const { return local_rank_; }  // among those on this machine
   double timeout_seconds() const { return timeout_seconds_; }
   int largest_tag() const { return largest_tag_; }
 
@@ -83,6 +84,7 @@ class World {
   const double timeout_seconds_;
   int rank_ = 0;
   int ranks_ = 1;
+  int local_rank_ = 0;
   int largest_tag_ = 0;
   MPI_Comm data_ = MPI_COMM_NULL;
   MPI_Comm notices_ = MPI_COMM_NULL;

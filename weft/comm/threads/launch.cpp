@@ -14,6 +14,7 @@ using threads::World;
 
 void run_rank(World& world, int rank, const RankFunction& function, std::exception_ptr& error) {
   try {
+    if (world.has_wire()) threads::sleep_precisely();
     const auto endpoint = threads::make_endpoint(world, rank);
     function(*endpoint);
   } catch (...) {
@@ -26,7 +27,7 @@ void run_rank(World& world, int rank, const RankFunction& function, std::excepti
 
 void run_threads(const LaunchOptions& options, const RankFunction& function) {
   check_options(options, 1);
-  World world(options.world, options.timeout_seconds);
+  World world(options.world, options.timeout_seconds, options.fabric);
   std::vector<std::exception_ptr> errors(static_cast<std::size_t>(options.world));
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < options.world; ++rank) {

@@ -1,7 +1,9 @@
 #include "weft/comm/threads/meeting_place.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "weft/base/check.h"
 #include "weft/comm/agreement.h"
@@ -46,6 +48,8 @@ void MeetingPlace::meet(const Membership& group, const Call& call, std::span<con
   Offer& own = meeting.offers[static_cast<std::size_t>(group.self)];
   CHECK(!own.present, "{}: rank {} is here twice", describe(group, call), group.world_rank());
   own = {.present = true, .call = call, .parts = parts};
+  const bool last = meeting.arrived + 1 == meeting.expected;
+  if (last && wire_ != nullptr) reserve_wire(group, meeting);  // may throw: nobody copies yet
   ++meeting.arrived;
   wait_for_all(lock, group, meeting, own);
 
@@ -65,7 +69,9 @@ void MeetingPlace::meet(const Membership& group, const Call& call, std::span<con
   wait_for_copies(lock, meeting);
   if (error) std::rethrow_exception(error);
   if (meeting.copied < meeting.expected) throw_peer_failed(*failure_);
+  const std::int64_t end_ns = own.end_ns;
   if (++meeting.gone == meeting.expected) meetings_.erase(found);
+  if (wire_ != nullptr) wait_for_wire(lock, end_ns);
 }
 
 void MeetingPlace::wait_for_all(Lock& lock,
@@ -114,15 +120,47 @@ void MeetingPlace::wait_for_copies(Lock& lock, Meeting& meeting) {
   });
 }
 
+void MeetingPlace::reserve_wire(const Membership& group, Meeting& meeting) {
+  std::vector<grid::Transfer> transfers;
+  std::vector<std::pair<Offer*, Offer*>> ends;  // sender, receiver
+  for (int from = 0; from < group.size(); ++from) {
+    Offer& sender = meeting.offers[static_cast<std::size_t>(from)];
+    if (!sender.present || sender.call.operation == Operation::Receive) continue;
+    for (const Part& part : sender.parts) {
+      if (part.member == from) continue;
+      transfers.push_back({group.rank_of(from), group.rank_of(part.member), part.out_bytes});
+      ends.emplace_back(&sender, &meeting.offers[static_cast<std::size_t>(part.member)]);
+    }
+  }
+  std::vector<std::int64_t> end_ns(transfers.size());
+  wire_->reserve(transfers, end_ns);
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    for (Offer* offer : {ends[i].first, ends[i].second}) {
+      offer->end_ns = std::max(offer->end_ns, end_ns[i]);
+    }
+  }
+}
+
+// Sleeps: meanwhile other threads of the rank compute, on the same core perhaps. A failure ends it,
+// since a lost rank must not wait out a slow link.
+void MeetingPlace::wait_for_wire(Lock& lock, std::int64_t end_ns) {
+  const std::chrono::steady_clock::time_point end{std::chrono::nanoseconds(end_ns)};
+  if (failed_.wait_until(lock, end, [&] { return failure_.has_value(); })) {
+    throw_peer_failed(*failure_);
+  }
+}
+
 void MeetingPlace::break_up(const Membership& group, const std::string& reason) {
   if (!failure_) failure_ = Failure{.rank = group.world_rank(), .reason = reason};
   changed_.notify_all();
+  failed_.notify_all();
 }
 
 void MeetingPlace::poison(const Failure& failure) {
   const std::lock_guard lock(mutex_);
   if (!failure_) failure_ = failure;
   changed_.notify_all();
+  failed_.notify_all();
 }
 
 }  // namespace weft::comm::threads

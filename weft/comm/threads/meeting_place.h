@@ -1,5 +1,6 @@
 // Where the threads of one group meet: each lays out its buffers, all check and copy what is theirs
-// from the others, and nobody takes its buffers back before the last copy is done.
+// from the others, and nobody takes its buffers back before the last copy is done. With a wire,
+// each then stays until the last of its bytes would have passed the emulated links.
 #pragma once
 
 #include <condition_variable>
@@ -12,13 +13,16 @@
 #include <vector>
 
 #include "weft/comm/failure.h"
+#include "weft/comm/threads/wire.h"
 #include "weft/comm/transport.h"
 
 namespace weft::comm::threads {
 
 class MeetingPlace {
  public:
-  explicit MeetingPlace(double timeout_seconds) : timeout_seconds_(timeout_seconds) {}
+  // Without a wire, links are free.
+  MeetingPlace(double timeout_seconds, Wire* wire)
+      : timeout_seconds_(timeout_seconds), wire_(wire) {}
 
   // Transport::meet for one member of the group.
   void meet(const Membership& group, const Call& call, std::span<const Part> parts);
@@ -32,6 +36,7 @@ class MeetingPlace {
     bool present = false;
     Call call;
     std::span<const Part> parts;
+    std::int64_t end_ns = 0;  // when its bytes, in and out, have passed the wire
   };
   struct Meeting {
     std::vector<Offer> offers;  // by member
@@ -49,12 +54,17 @@ class MeetingPlace {
   static void copy_from_others(const Membership& group, const Meeting& meeting, const Offer& own);
   void wait_for_all(Lock& lock, const Membership& group, Meeting& meeting, const Offer& own);
   void wait_for_copies(Lock& lock, Meeting& meeting);
+  // Called by the last to arrive.
+  void reserve_wire(const Membership& group, Meeting& meeting);
+  void wait_for_wire(Lock& lock, std::int64_t end_ns);
   // Called with the lock held: no copy starts from now on.
   void break_up(const Membership& group, const std::string& reason);
 
   const double timeout_seconds_;
+  Wire* const wire_;
   std::mutex mutex_;
   std::condition_variable changed_;
+  std::condition_variable failed_;  // its own, so that other meetings do not wake who sleeps
   std::map<Key, Meeting> meetings_;
   std::optional<Failure> failure_;
 };

@@ -29,6 +29,7 @@ class ThreadEndpoint final : public Endpoint {
 
   int rank() const override { return rank_; }
   int world() const override { return world_.ranks(); }
+  int local_rank() const override { return rank_; }
 
   std::unique_ptr<Communicator> group(std::string name, std::vector<int> members) override {
     Membership group = make_membership(std::move(name), std::move(members), rank_, world());
@@ -48,13 +49,18 @@ class ThreadEndpoint final : public Endpoint {
 
 }  // namespace
 
+World::World(int ranks, double timeout_seconds, const grid::Fabric& fabric)
+    : ranks_(ranks), timeout_seconds_(timeout_seconds) {
+  if (!fabric.is_free()) wire_.emplace(fabric, ranks);
+}
+
 MeetingPlace& World::place(const std::string& name,
                            const std::vector<int>& members,
                            int occurrence) {
   const std::lock_guard lock(mutex_);
   std::unique_ptr<MeetingPlace>& place = places_[{name, members, occurrence}];
   if (!place) {
-    place = std::make_unique<MeetingPlace>(timeout_seconds_);
+    place = std::make_unique<MeetingPlace>(timeout_seconds_, wire_ ? &*wire_ : nullptr);
     if (failure_) place->poison(*failure_);
   }
   return *place;

@@ -1,0 +1,146 @@
+// Meetings over emulated links: never earlier than the model says, contending for ports, and ended
+// by a failure. How much later they end is for a bench to tell.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "tests/comm/bench_support.h"
+
+namespace weft::comm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kLatency = 2e-3;
+constexpr double kBytesPerSecond = 20e6;
+constexpr std::int64_t kFloats = 50000;  // 200 kB: 10 ms on the wire
+constexpr double kPart = 4.0 * kFloats / kBytesPerSecond;
+constexpr grid::Link kLink{.bytes_per_second = kBytesPerSecond, .latency_seconds = kLatency};
+
+// Runs `body` on three ranks over `fabric` and holds that it takes every rank `seconds` or more.
+void expect_at_least(double seconds,
+                     const grid::Fabric& fabric,
+                     const std::function<void(Bench&)>& body) {
+  run_threads({.world = 3, .timeout_seconds = 20, .fabric = fabric}, [&](Endpoint& endpoint) {
+    Bench bench(endpoint, Peers::Real, StreamMode::Threaded);
+    poison_on_error(endpoint, [&] {
+      const auto begin = Clock::now();
+      body(bench);
+      bench.stream->synchronize();
+      bench.other->synchronize();
+      const double took = std::chrono::duration<double>(Clock::now() - begin).count();
+      // Clocks are read in nanoseconds, and so rounded.
+      EXPECT_GE(took, seconds - 1e-8) << "on rank " << bench.rank;
+    });
+  });
+}
+
+void all_to_all(Bench& bench, Communicator& group, Stream& stream) {
+  const Tensor send = bench.tensor(DType::F32, {3 * kFloats});
+  const Tensor receive = bench.tensor(DType::F32, {3 * kFloats});
+  fill(send, bench.rank, 0);
+  const std::vector<std::int64_t> rows(3, kFloats);
+  group.all_to_all(stream, receive, send, rows, rows);
+}
+
+TEST(EmulatedFabric, BarriersTakeTheLatency) {
+  expect_at_least(2 * kLatency, {.intra = kLink}, [](Bench& bench) {
+    for (int i = 0; i < 2; ++i) bench.all->barrier(*bench.stream);
+  });
+}
+
+TEST(EmulatedFabric, AllToAllTakesItsPartsOneAfterTheOther) {
+  expect_at_least(2 * kPart + kLatency, {.intra = kLink}, [](Bench& bench) {
+    all_to_all(bench, *bench.all, *bench.stream);
+  });
+}
+
+TEST(EmulatedFabric, AllReduceTakesBothItsHalves) {
+  expect_at_least(4 * kPart + 2 * kLatency, {.intra = kLink}, [](Bench& bench) {
+    const Tensor data = bench.tensor(DType::F32, {3 * kFloats});
+    fill(data, bench.rank, 0);
+    bench.all->all_reduce(*bench.stream, data, Reduce::Sum);
+  });
+}
+
+TEST(EmulatedFabric, SenderAndReceiverBothStayUntilTheBytesHavePassed) {
+  expect_at_least(kPart + kLatency, {.intra = kLink}, [](Bench& bench) {
+    const Tensor data = bench.tensor(DType::F32, {kFloats});
+    fill(data, bench.rank, 0);
+    if (bench.rank == 0) bench.all->send(*bench.stream, data, 1);
+    if (bench.rank == 1) bench.all->receive(*bench.stream, data, 0);
+    // Rank 2 has no part in it.
+    if (bench.rank == 2) std::this_thread::sleep_for(std::chrono::duration<double>(2 * kPart));
+  });
+}
+
+TEST(EmulatedFabric, GroupsContendForTheSamePorts) {
+  expect_at_least(4 * kPart + kLatency, {.intra = kLink}, [](Bench& bench) {
+    const auto second = bench.everyone("second");
+    all_to_all(bench, *bench.all, *bench.stream);
+    all_to_all(bench, *second, *bench.other);
+    bench.stream->synchronize();
+    bench.other->synchronize();
+  });
+}
+
+TEST(EmulatedFabric, NodesAreJoinedByTheOtherLink) {
+  const grid::Link slow{.bytes_per_second = kBytesPerSecond / 2, .latency_seconds = 5 * kLatency};
+  // Rank 2 is alone in its node and takes in two parts.
+  expect_at_least(2 * kPart + 5 * kLatency,
+                  {.ranks_per_node = 2, .intra = kLink, .inter = slow},
+                  [](Bench& bench) { all_to_all(bench, *bench.all, *bench.stream); });
+}
+
+// A transfer of hours between ranks 0 and 1, which rank 2 ends; in time, because otherwise the test
+// would run for hours.
+TEST(EmulatedFabric, AFailureEndsASlowTransfer) {
+  const grid::Fabric fabric{.intra = {.bytes_per_second = 1}};
+  std::string error;
+  try {
+    run_threads({.world = 3, .timeout_seconds = 20, .fabric = fabric}, [](Endpoint& endpoint) {
+      Bench bench(endpoint, Peers::Real, StreamMode::Threaded);
+      poison_on_error(endpoint, [&] {
+        if (bench.rank == 2) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(50));
+          throw base::SystemError("the disk is full");
+        }
+        const Tensor data = bench.tensor(DType::F32, {kFloats});
+        fill(data, bench.rank, 0);
+        if (bench.rank == 0) bench.all->send(*bench.stream, data, 1);
+        if (bench.rank == 1) bench.all->receive(*bench.stream, data, 0);
+        try {
+          bench.stream->synchronize();
+        } catch (const base::SystemError& peer) {
+          EXPECT_NE(std::string(peer.what()).find("rank 2 failed: the disk is full"),
+                    std::string::npos)
+              << peer.what();
+          throw;
+        }
+        ADD_FAILURE() << "rank " << bench.rank << " did not learn of the failure";
+      });
+    });
+  } catch (const base::SystemError& caught) {
+    error = caught.what();
+  }
+  EXPECT_EQ(error, "rank 2: the disk is full");
+}
+
+TEST(EmulatedFabric, IsForThreadsOnly) {
+  const auto refusal = [](const auto& run) -> std::string {
+    try {
+      run(LaunchOptions{.world = 1, .fabric = {.intra = kLink}}, [](Endpoint&) {});
+    } catch (const base::ConfigError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_NE(refusal(run_fake).find("real networks are measured with MPI"), std::string::npos);
+  if (has_mpi()) {
+    EXPECT_NE(refusal(run_mpi).find("real networks are measured with MPI"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace weft::comm

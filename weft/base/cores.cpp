@@ -1,0 +1,57 @@
+#include "weft/base/cores.h"
+
+#include <sched.h>
+
+#include <memory>
+
+#include "weft/base/error.h"
+#include "weft/base/text.h"
+
+namespace weft::base {
+namespace {
+
+// The kernel refuses to report into a set smaller than its own, and may know of more cores than a
+// cpu_set_t holds.
+constexpr int kMostCores = 1 << 16;
+
+struct FreeSet {
+  void operator()(cpu_set_t* set) const { CPU_FREE(set); }
+};
+using CoreSet = std::unique_ptr<cpu_set_t, FreeSet>;
+const std::size_t kSetBytes = CPU_ALLOC_SIZE(kMostCores);
+
+CoreSet empty_set() {
+  CoreSet set(CPU_ALLOC(kMostCores));
+  if (set) CPU_ZERO_S(kSetBytes, set.get());
+  return set;
+}
+
+// False, with errno, where the system refuses.
+bool allow(const std::vector<int>& cores) {
+  const CoreSet set = empty_set();
+  if (!set) return false;
+  for (const int core : cores) CPU_SET_S(static_cast<std::size_t>(core), kSetBytes, set.get());
+  return sched_setaffinity(0, kSetBytes, set.get()) == 0;
+}
+
+}  // namespace
+
+std::vector<int> usable_cores() {
+  const CoreSet set = empty_set();
+  if (!set || sched_getaffinity(0, kSetBytes, set.get()) != 0) throw_errno("sched_getaffinity");
+  std::vector<int> cores;
+  for (int core = 0; core < kMostCores; ++core) {
+    if (CPU_ISSET_S(static_cast<std::size_t>(core), kSetBytes, set.get())) cores.push_back(core);
+  }
+  if (cores.empty()) throw SystemError("sched_getaffinity: no core is allowed");
+  return cores;
+}
+
+StayOnCore::StayOnCore(int core) : before_(usable_cores()) {
+  if (!allow({core})) throw_errno(text("sched_setaffinity to core {}", core));
+}
+
+// A refusal leaves the thread where it is, which is no reason to end the run.
+StayOnCore::~StayOnCore() { allow(before_); }
+
+}  // namespace weft::base
