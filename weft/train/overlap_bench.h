@@ -1,6 +1,6 @@
 // The overlap experiment: one model, the same steps in three orders (plain; overlap; overlap and
-// delayed weight gradients), on several fabrics, all in one process and in turn, so that noise falls
-// on all alike. Equal bits allow it: whichever order runs, the weights go the same way.
+// delayed weight gradients), on several fabrics, all in one process and in turn, so that noise
+// falls on all alike. Equal bits allow it: whichever order runs, the weights go the same way.
 #pragma once
 
 #include <atomic>

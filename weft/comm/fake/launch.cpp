@@ -72,6 +72,7 @@ class FakeEndpoint final : public Endpoint {
   int rank() const override { return rank_; }
   int world() const override { return world_; }
   int local_rank() const override { return 0; }  // alone on its machine
+  void set_fabric(const grid::Fabric& fabric) override { refuse_fabric(fabric); }
 
   std::unique_ptr<Communicator> group(std::string name, std::vector<int> members) override {
     Membership group = make_membership(std::move(name), std::move(members), rank_, world_);
@@ -95,7 +96,7 @@ class FakeEndpoint final : public Endpoint {
 
 void run_fake(const LaunchOptions& options, const RankFunction& function) {
   check_options(options, 1);
-  refuse_fabric(options);
+  refuse_fabric(options.fabric);
   FakeEndpoint endpoint(options);
   try {
     function(endpoint);
