@@ -72,7 +72,7 @@ TEST(Order, BeforeNextIsBeforeOnceAppended) {
 TEST(Order, RunsBesideIsNeitherBeforeNorAfter) {
   std::mt19937 random(7);
   int beside = 0, alone = 0;
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < 120; ++round) {
     const Graph graph = random_graph(random, 2 + round % 4, 3 + random() % 60);
     const Order order(graph);
     const int n = static_cast<int>(graph.entries.size());

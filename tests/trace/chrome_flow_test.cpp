@@ -16,8 +16,9 @@ using base::Json;
 std::vector<Json> events_of(std::span<const Timeline> timelines, const std::string& phase) {
   std::string text;
   write_chrome(timelines, [&](std::string_view bytes) { text += bytes; });
+  const Json trace = Json::parse(text);
   std::vector<Json> events;
-  for (const Json& event : Json::parse(text).at("traceEvents")) {
+  for (const Json& event : trace.at("traceEvents")) {
     if (event.at("ph") == phase) events.push_back(event);
   }
   return events;

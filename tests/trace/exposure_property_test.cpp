@@ -105,7 +105,9 @@ bool is_host(const Timeline& timeline, std::int64_t t) {
   const Span* next = nullptr;
   for (const Span& span : timeline.spans) {
     if (span.lane != "compute" || !is_node(span) || span.end_ns <= t) continue;
-    if (next == nullptr || span.begin_ns < next->begin_ns) next = &span;
+    // Lane order; of two that begin at once the empty one was first.
+    const auto order = [](const Span& one) { return std::pair(one.begin_ns, one.end_ns); };
+    if (next == nullptr || order(span) < order(*next)) next = &span;
   }
   if (next == nullptr) return false;
   if (next->begin_ns <= t) return true;

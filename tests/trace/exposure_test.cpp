@@ -224,7 +224,7 @@ TEST(Exposure, JsonAndTableSayWhatTheNumbersAre) {
   EXPECT_EQ(json.at("ranks").at(0).at("rank"), 3);
   EXPECT_EQ(json.at("ranks").at(0).at("label"), "[R3]");
   const std::string table = to_table(exposure);
-  EXPECT_NE(table.find("\nep          4.000        50.0%"), std::string::npos) << table;
+  EXPECT_NE(table.find("\nep          4.000       50.0%"), std::string::npos) << table;
   EXPECT_NE(table.find("\ntotal       4.000"), std::string::npos) << table;
   EXPECT_NE(to_line(exposure).find("exposed 2.00 ms"), std::string::npos) << to_line(exposure);
 }
