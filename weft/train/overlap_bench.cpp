@@ -29,6 +29,7 @@ double median(std::vector<double> values) {
 struct Measured {
   std::vector<double> seconds;
   std::vector<trace::Timeline> timelines;
+  int traced = 0;
   std::int64_t peak_bytes = 0;
 };
 
@@ -101,14 +102,14 @@ class RankBench {
                         .label = engine_.label(),
                         .spans = executors_[order]->take_spans()};
     // Each traced step is a run of its own.
-    const int run = static_cast<int>(measured.timelines.size()) / world();
+    const int run = measured.traced++;
     for (trace::Span& span : own.spans) span.run = run;
-    for (trace::Timeline& timeline : gather_timelines(engine_, own)) {
+    GatheredTimelines gathered = gather_timelines(engine_, own);
+    clocks_ = gathered.clocks;
+    for (trace::Timeline& timeline : gathered.timelines) {
       measured.timelines.push_back(std::move(timeline));
     }
   }
-
-  int world() const { return engine_.groups().grid.world(); }
 
   StepInput input(const Batch& batch) const {
     return {.batch = batch,
@@ -225,6 +226,7 @@ class RankBench {
   OverlapBench results() {
     OverlapBench bench{.compute_seconds = 0,
                        .fabrics = {},
+                       .clocks = clocks_,
                        .is_rank_zero = engine_.rank() == 0,
                        .interrupted = stopped_};
     if (stopped_ || !bench.is_rank_zero) return bench;
@@ -260,6 +262,7 @@ class RankBench {
   std::int64_t last_peak_ = 0;
   int done_ = 0, total_ = 0;
   bool stopped_ = false;
+  trace::Clocks clocks_ = trace::Clocks::Shared;
 };
 
 }  // namespace

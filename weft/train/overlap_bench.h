@@ -11,7 +11,7 @@
 #include "weft/config/config.h"
 #include "weft/grid/fabric.h"
 #include "weft/schedule/plan.h"
-#include "weft/trace/span.h"
+#include "weft/trace/exposure.h"
 #include "weft/train/launch.h"
 
 namespace weft::train {
@@ -57,6 +57,7 @@ struct FabricRuns {
 struct OverlapBench {
   double compute_seconds = 0;  // the plain order without a fabric; median
   std::vector<FabricRuns> fabrics;
+  trace::Clocks clocks = trace::Clocks::Shared;  // of the timelines
   bool is_rank_zero = false;  // this process holds the results
   bool interrupted = false;
 };
