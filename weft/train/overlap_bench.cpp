@@ -33,6 +33,16 @@ struct Measured {
   std::int64_t peak_bytes = 0;
 };
 
+// Puts another run of a rank to those before it.
+void add_run(std::vector<trace::Timeline>& timelines, trace::Timeline run) {
+  const auto found = std::ranges::find(timelines, run.rank, &trace::Timeline::rank);
+  if (found == timelines.end()) {
+    timelines.push_back(std::move(run));
+  } else {
+    std::ranges::move(run.spans, std::back_inserter(found->spans));
+  }
+}
+
 // One rank's part in the experiment. All ranks take the same decisions, from rank 0's clock.
 class RankBench {
  public:
@@ -107,7 +117,7 @@ class RankBench {
     GatheredTimelines gathered = gather_timelines(engine_, own);
     clocks_ = gathered.clocks;
     for (trace::Timeline& timeline : gathered.timelines) {
-      measured.timelines.push_back(std::move(timeline));
+      add_run(measured.timelines, std::move(timeline));
     }
   }
 

@@ -58,7 +58,7 @@ struct OverlapBench {
   double compute_seconds = 0;  // the plain order without a fabric; median
   std::vector<FabricRuns> fabrics;
   trace::Clocks clocks = trace::Clocks::Shared;  // of the timelines
-  bool is_rank_zero = false;  // this process holds the results
+  bool is_rank_zero = false;                     // this process holds the results
   bool interrupted = false;
 };
 
