@@ -1,0 +1,78 @@
+// The links between ranks, as a model: when do bytes arrive? Each rank has two full-duplex ports,
+// one inside its node and one between nodes. Pure: the emulated fabric asks with the time of the
+// machine, the simulator with its own clock.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace weft::grid {
+
+struct Link {
+  double bytes_per_second = 0;  // 0: bytes take no time
+  double latency_seconds = 0;
+
+  bool is_free() const { return bytes_per_second == 0 && latency_seconds == 0; }
+};
+
+struct Fabric {
+  int ranks_per_node = 0;  // 0: all in one node
+  Link intra, inter;       // inside a node, between nodes
+  double jitter_seconds = 0;
+  std::uint64_t seed = 0;  // of the jitter
+
+  // Whether everything arrives at once.
+  bool is_free() const;
+  int node_of(int rank) const { return ranks_per_node == 0 ? 0 : rank / ranks_per_node; }
+  bool same_node(int a, int b) const { return node_of(a) == node_of(b); }
+};
+
+// "emulated fabric: 2 ranks a node, inside 1 GB/s + 5 us, between nodes ...": for reports, which
+// must say that links are emulated.
+std::string describe(const Fabric& fabric);
+
+struct Transfer {
+  int from = 0, to = 0;  // world ranks
+  std::int64_t bytes = 0;
+};
+
+// What the ports of a world are busy with. Not safe to share between threads.
+//
+// A transfer takes the sender's way out and the receiver's way in, of its kind of port, for bytes /
+// bandwidth, from when both are free. It arrives a latency later, which keeps no port busy, and by
+// a random part of the jitter later still. Zero bytes take no port.
+class Ports {
+ public:
+  Ports(const Fabric& fabric, int world);
+
+  // All transfers of one operation, whose members have all arrived at `now_ns`: when each ends, in
+  // the order given; the ports are busy from now on. Which transfers wait for which does not depend
+  // on that order: they take turns by distance (everyone to its next, then to the one after), so
+  // that an all-to-all of equal parts never queues behind itself.
+  //
+  // Deterministic: the jitter depends on the seed, the two ranks and how many transfers these two
+  // had before, in this direction.
+  void reserve(std::int64_t now_ns,
+               std::span<const Transfer> transfers,
+               std::span<std::int64_t> end_ns);
+
+ private:
+  // Until when the two directions of each rank's port are busy.
+  struct Busy {
+    std::vector<std::int64_t> out, in;
+  };
+
+  std::int64_t reserve_one(std::int64_t now_ns, const Transfer& transfer);
+  std::int64_t jitter_of(const Transfer& transfer);
+  std::vector<std::size_t> take_turns(std::span<const Transfer> transfers) const;
+
+  const Fabric fabric_;
+  const int world_;
+  Busy intra_, inter_;
+  std::unordered_map<std::uint64_t, std::uint64_t> drawn_;  // transfers so far, by sender, receiver
+};
+
+}  // namespace weft::grid
