@@ -159,6 +159,14 @@ TEST(Node, MalformedTextsAreErrorsThatNameThePosition) {
   }
 }
 
+TEST(Node, AReceiveIsTheOperationOfItsSend) {
+  const auto operation = [](const char* name) { return print(operation_of(parse_node(name))); };
+  EXPECT_EQ(operation("c1F3.receive"), "c0F3.send");
+  EXPECT_EQ(operation("c1D3.receive"), "c2D3.send");
+  EXPECT_EQ(operation("c1F3.send"), "c1F3.send");
+  EXPECT_EQ(operation("3F7.dispatch"), "3F7.dispatch");
+}
+
 // One byte of a good text replaced, removed or doubled: another node's text or a ConfigError.
 TEST(Node, DamagedTextsNeverParseToANodeOfAnotherText) {
   std::mt19937 random(11);

@@ -199,6 +199,14 @@ std::string print(const Node& node) {
   return text;
 }
 
+Node operation_of(const Node& node) {
+  if (node.piece != Piece::Receive || node.chunk == kNone) return node;
+  Node send = node;
+  send.piece = Piece::Send;
+  send.chunk += node.direction == Direction::F ? -1 : 1;
+  return send;
+}
+
 Node parse_node(std::string_view text) {
   Cursor cursor{text, text};
   Node node;

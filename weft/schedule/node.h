@@ -65,6 +65,9 @@ struct Node {
 };
 
 std::string print(const Node& node);
+// The name of an operation between ranks, the same on all of them: a receive has that of the send
+// it takes from, on the chunk before (F) or after (D); any other node its own.
+Node operation_of(const Node& node);
 // ConfigError naming the text and the place where it stops being a node.
 Node parse_node(std::string_view text);
 

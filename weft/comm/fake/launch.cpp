@@ -54,12 +54,14 @@ class FakeCommunicator final : public Collectives {
     const Chunks chunks{.elements = data.elements(), .members = size()};
     const tensor::DType dtype = data.dtype();
     std::byte* all = data.raw(stream);
-    issue(stream, Operation::AllReduce, [=, this] {
+    // Everyone's chunks out, then this rank's own to everyone.
+    const std::int64_t mine = chunks.count(rank());
+    const std::int64_t sent =
+        (chunks.elements - mine + (size() - 1) * mine) * tensor::size_of(dtype);
+    issue(stream, Operation::AllReduce, size_of_call(sent), [=, this] {
       const std::vector<const std::byte*> sources(static_cast<std::size_t>(size()), all);
       reduce_in_order(dtype, reduce, all, sources, chunks.elements);
-      const std::int64_t mine = chunks.count(rank());
-      // Everyone's chunks out, then this rank's own to everyone.
-      return (chunks.elements - mine + (size() - 1) * mine) * tensor::size_of(dtype);
+      return sent;
     });
   }
 };

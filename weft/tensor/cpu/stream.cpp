@@ -49,11 +49,12 @@ class CpuStream final : public Stream {
     if (thread_.joinable()) thread_.join();
   }
 
-  void enqueue(std::string_view name, WorkClass kind, Task task) override {
+  void enqueue(std::string_view name, WorkClass kind, Task task, WorkSize size) override {
     push({.label = label_,
           .name = name,
           .kind = kind,
           .task = std::move(task),
+          .size = size,
           .awaited = std::exchange(awaited_, {})});
   }
 
@@ -116,7 +117,8 @@ class CpuStream final : public Stream {
     std::string_view label;
     std::string_view name;
     WorkClass kind = WorkClass::Memory;
-    Task task = {};                   // empty: only waits
+    Task task = {};  // empty: only waits
+    WorkSize size = {};
     std::vector<Event> awaited = {};  // what must be over first
   };
 
@@ -174,7 +176,8 @@ class CpuStream final : public Stream {
                           .name = item.name,
                           .kind = item.kind,
                           .begin_ns = begin,
-                          .end_ns = now_ns()});
+                          .end_ns = now_ns(),
+                          .size = item.size});
       }
     } catch (...) {
       fail(with_label(item.label, item.name));
