@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "tests/trace/timeline_support.h"
 #include "weft/base/text.h"
@@ -123,6 +124,19 @@ TEST(Svg, AWindowCutsWhatReachesOutOfIt) {
   const auto [from, dispatch_width] = place_of(svg, "0F0.dispatch 2 ms");
   EXPECT_NEAR(width, dispatch_width, 0.2) << "one of two milliseconds each";
   EXPECT_NEAR(x, from + dispatch_width, 0.2);
+}
+
+TEST(Svg, TheAxisStartsAtNothingAndLanesEndWithTheirStep) {
+  const std::string svg = to_svg(two_rows());
+  EXPECT_NE(svg.find(">0</text>"), svg.npos);
+  EXPECT_EQ(svg.find(">-0</text>"), svg.npos);
+  std::set<double> ends;  // of the lanes' own bands
+  for (std::size_t i = svg.find("#eceff2"); i != svg.npos; i = svg.find("#eceff2", i + 1)) {
+    ends.insert(std::stod(svg.substr(svg.find('H', i) + 1)));
+  }
+  ASSERT_EQ(ends.size(), 2u);
+  EXPECT_NEAR(*ends.rbegin(), 1184, 0.1);
+  EXPECT_LT(*ends.begin(), 800);
 }
 
 TEST(Svg, DrawsTheLastRunUnlessTold) {

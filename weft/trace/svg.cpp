@@ -189,11 +189,12 @@ class Drawing {
 
   // A span is a thick line: short to write. Those of one colour are one group.
   void draw_track(const Row& row, const Row::Track& track, double y) {
+    // The lane itself ends where the step does.
     body_ += text("<path stroke=\"#eceff2\" stroke-width=\"{}\" d=\"M{} {}H{}\"/>\n",
                   px(kTrack),
                   px(left_),
                   px(y + kTrack / 2),
-                  px(kWidth - kMargin));
+                  px(x_of(std::clamp(row.step_ms(), from_, to_))));
     std::map<Activity, std::string> groups;
     for (const Span* node : track.nodes) {
       const double begin = static_cast<double>(node->begin_ns - row.begin) / 1e6;
@@ -219,7 +220,8 @@ class Drawing {
 
   void draw_axis(double top, double bottom) {
     const double tick = tick_of(to_ - from_);
-    for (double n = std::ceil(from_ / tick - 1e-9); n * tick <= to_ * (1 + 1e-9); ++n) {
+    // Added to zero, because the ceiling of a little less than nothing is written "-0".
+    for (double n = 0 + std::ceil(from_ / tick - 1e-9); n * tick <= to_ * (1 + 1e-9); ++n) {
       const std::string x = px(x_of(n * tick));
       axis_ += text("<path stroke=\"#d0d7de\" d=\"M{} {}V{}\"/>\n", x, px(top), px(bottom));
       axis_ +=
