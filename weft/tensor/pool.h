@@ -2,9 +2,11 @@
 //
 // Allocation and release happen on the host thread, in issue order, while the work that uses a
 // buffer runs later on streams. So a released buffer carries the positions of its last uses, and
-// whoever gets that memory next waits for them. Each tag has its own arena: compute buffers never
-// inherit a wait for communication. The same sequence of requests gets the same addresses, step
-// after step.
+// whoever gets that memory next waits for them. Such a wait can undo what a schedule overlaps, so
+// memory goes first to those who wait for its last uses anyway, by what their stream was told so
+// far, and fresh memory is taken before a stream is made to wait; only where much lies idle is it
+// given to one that must. Each tag has its own arena. The same sequence of calls gets the same
+// addresses, step after step.
 #pragma once
 
 #include <array>
@@ -63,7 +65,12 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
+  // What is allocated from now on is first used on `stream`.
+  void allocate_for(const Stream& stream) { user_ = &stream; }
   std::shared_ptr<Block> allocate(std::size_t bytes, Tag tag);
+
+  // Puts free memory together, while all streams are idle: every step starts alike.
+  void settle();
 
   PoolUse use(Tag tag) const { return use_[static_cast<std::size_t>(tag)]; }
   PoolUse total() const { return total_; }
@@ -75,6 +82,7 @@ class Pool {
 
   void release(Tag tag, std::byte* data, std::size_t bytes, std::vector<Event> uses);
 
+  const Stream* user_ = nullptr;  // none: the host
   std::array<std::unique_ptr<Arena>, kTags> arenas_;
   std::array<PoolUse, kTags> use_{};
   PoolUse total_;

@@ -63,6 +63,10 @@ class Stream {
   virtual void host_wait(const Event& event) = 0;
   void synchronize() { host_wait(record()); }
 
+  // Whether work enqueued on this stream from now on starts after the event, going by what it was
+  // told to wait for: a matter of the order of calls, never of timing.
+  virtual bool knows(const Event& event) const = 0;
+
   // The ticket the next enqueued work will have.
   virtual std::uint64_t next_ticket() const = 0;
   virtual bool reached(std::uint64_t ticket) const = 0;

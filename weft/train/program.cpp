@@ -51,6 +51,7 @@ void Program::begin(const StepInput& input) {
         "{} micro-batches for {}",
         input.batch.size(),
         micro_batches_.size());
+  pool_.settle();
   step_ = input.step;
   exchange_mode_ = input.exchanges;
   learning_rate_ = input.learning_rate;
@@ -96,6 +97,7 @@ model::Context Program::context(Stream& stream) const {
 }
 
 void Program::run(const Node& node, Stream& stream) {
+  pool_.allocate_for(stream);
   switch (node.direction) {
     case Direction::F:
       return forward(node, context(stream));
