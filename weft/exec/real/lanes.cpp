@@ -1,6 +1,7 @@
 #include "weft/exec/real/lanes.h"
 
 #include "weft/base/check.h"
+#include "weft/base/cores.h"
 
 namespace weft::exec {
 
@@ -15,15 +16,19 @@ Lanes::Lanes(const schedule::Graph& graph, int threads) {
   used[static_cast<std::size_t>(Lane::Host)] = false;
   int count = 0;
   for (const bool lane : used) count += lane ? 1 : 0;
-  const StreamMode mode = count == 1 ? StreamMode::Inline : StreamMode::Threaded;
+  const bool alone = count == 1;
   for (int i = 0; i < schedule::kLanes; ++i) {
     const auto lane = static_cast<Lane>(i);
     if (!used[static_cast<std::size_t>(i)]) continue;
     streams_[static_cast<std::size_t>(i)] =
         tensor::make_cpu_stream(std::string(schedule::word(lane)),
                                 lane == Lane::Compute ? threads : 1,
-                                mode);
+                                alone                   ? StreamMode::Inline
+                                : lane == Lane::Compute ? StreamMode::Threaded
+                                                        : StreamMode::Prompt);
   }
+  // The host issues, and mostly waits. After the streams: their threads would inherit it.
+  if (!alone) base::wake_promptly();
 }
 
 tensor::Stream& Lanes::operator[](Lane lane) const {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "weft/base/check.h"
+#include "weft/base/cores.h"
 #include "weft/base/error_context.h"
 #include "weft/tensor/workers.h"
 
@@ -38,7 +39,11 @@ class CpuStream final : public Stream {
  public:
   CpuStream(std::string name, int threads, StreamMode mode)
       : name_(std::move(name)), workers_(threads) {
-    if (mode == StreamMode::Threaded) thread_ = std::thread([this] { serve(); });
+    if (mode == StreamMode::Inline) return;
+    thread_ = std::thread([this, mode] {
+      if (mode == StreamMode::Prompt) base::wake_promptly();
+      serve();
+    });
   }
 
   ~CpuStream() override {
@@ -157,8 +162,8 @@ class CpuStream final : public Stream {
   }
 
   void serve() {
-    std::unique_lock lock(mutex_);
     while (true) {
+      std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
       if (queue_.empty()) return;
       const Item item = std::move(queue_.front());
@@ -168,6 +173,9 @@ class CpuStream final : public Stream {
       if (!skip) run(item);
       lock.lock();
       completed_.fetch_add(1, std::memory_order_release);
+      lock.unlock();
+      // Unlocked: who wakes up and finds the lock taken sleeps again, and the next time the
+      // scheduler may leave the core to the busy thread.
       done_.notify_all();
     }
   }
