@@ -79,4 +79,9 @@ void wake_promptly() {
   syscall(SYS_sched_setattr, 0, &attributes, 0u);
 }
 
+void give_way() {
+  const sched_param parameters{};
+  sched_setscheduler(0, SCHED_IDLE, &parameters);  // where it is refused, others only go later
+}
+
 }  // namespace weft::base

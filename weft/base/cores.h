@@ -29,4 +29,9 @@ class StayOnCore {
 // milliseconds later: longer than most messages take.
 void wake_promptly();
 
+// Lets the calling thread, and the threads it starts from now on, run only while no other thread
+// wants the core. For threads that compute on a core of the rank's own: what communicates and
+// issues then goes first, always. Where others use the core too it would starve.
+void give_way();
+
 }  // namespace weft::base

@@ -8,7 +8,7 @@ namespace weft::exec {
 using schedule::Lane;
 using tensor::StreamMode;
 
-Lanes::Lanes(const schedule::Graph& graph, int threads) {
+Lanes::Lanes(const schedule::Graph& graph, int threads, Cores cores) {
   std::array<bool, schedule::kLanes> used{};
   for (const schedule::Entry& entry : graph.entries)
     used[static_cast<std::size_t>(entry.lane)] = true;
@@ -24,8 +24,9 @@ Lanes::Lanes(const schedule::Graph& graph, int threads) {
         tensor::make_cpu_stream(std::string(schedule::word(lane)),
                                 lane == Lane::Compute ? threads : 1,
                                 alone                   ? StreamMode::Inline
-                                : lane == Lane::Compute ? StreamMode::Threaded
-                                                        : StreamMode::Prompt);
+                                : lane != Lane::Compute ? StreamMode::Prompt
+                                : cores == Cores::Own   ? StreamMode::Yielding
+                                                        : StreamMode::Threaded);
   }
   // The host issues, and mostly waits. After the streams: their threads would inherit it.
   if (!alone) base::wake_promptly();

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <unordered_map>
 #include <unordered_set>
@@ -37,11 +38,15 @@ std::exception_ptr with_label(std::string_view label, std::string_view name) {
 
 class CpuStream final : public Stream {
  public:
-  CpuStream(std::string name, int threads, StreamMode mode)
-      : name_(std::move(name)), workers_(threads) {
-    if (mode == StreamMode::Inline) return;
-    thread_ = std::thread([this, mode] {
+  CpuStream(std::string name, int threads, StreamMode mode) : name_(std::move(name)) {
+    if (mode == StreamMode::Inline) {
+      workers_.emplace(threads);
+      return;
+    }
+    thread_ = std::thread([this, mode, threads] {
       if (mode == StreamMode::Prompt) base::wake_promptly();
+      if (mode == StreamMode::Yielding) base::give_way();
+      workers_.emplace(threads);  // their threads are like this one
       serve();
     });
   }
@@ -191,7 +196,7 @@ class CpuStream final : public Stream {
       if (!item.task) return;
       const bool record = recording_.load(std::memory_order_relaxed);
       const std::int64_t begin = record ? now_ns() : 0;
-      item.task(workers_);
+      item.task(*workers_);
       if (record) {
         spans_.push_back({.label = item.label,
                           .name = item.name,
@@ -211,8 +216,8 @@ class CpuStream final : public Stream {
   }
 
   const std::string name_;
-  Workers workers_;
-  std::string_view label_;  // host thread only, like the next six
+  std::optional<Workers> workers_;  // of the serving thread
+  std::string_view label_;          // host thread only, like the next six
   bool leave_out_ = false;
   std::unordered_map<const Stream*, std::uint64_t> known_;  // of other streams, what is before
   std::uint64_t host_knows_ = 0;                            // of this stream: nobody is before it
