@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <deque>
 #include <mutex>
 #include <optional>
@@ -56,7 +55,7 @@ class CpuStream final : public Stream {
       const std::lock_guard lock(mutex_);
       stopping_ = true;
     }
-    changed_.notify_all();
+    wake_server();
     if (thread_.joinable()) thread_.join();
   }
 
@@ -130,8 +129,11 @@ class CpuStream final : public Stream {
 
   // Returns the stream's error once `ticket` is over.
   std::exception_ptr wait_for(std::uint64_t ticket) {
-    std::unique_lock lock(mutex_);
-    done_.wait(lock, [&] { return completed_.load(std::memory_order_relaxed) >= ticket; });
+    while (!reached(ticket)) {
+      const std::int32_t seen = ended_.load(std::memory_order_acquire);
+      if (!reached(ticket)) ended_.wait(seen, std::memory_order_acquire);
+    }
+    const std::lock_guard lock(mutex_);
     return error_;
   }
 
@@ -163,26 +165,41 @@ class CpuStream final : public Stream {
       const std::lock_guard lock(mutex_);
       queue_.push_back(std::move(item));
     }
-    changed_.notify_one();
+    wake_server();
   }
 
+  // Waits are on plain counters, not condition variables: who signals one of those may have to wait
+  // until those signalled before have got a core, and a thread that goes first would hang on one
+  // that gives way.
   void serve() {
     while (true) {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
-      if (queue_.empty()) return;
-      const Item item = std::move(queue_.front());
-      queue_.pop_front();
-      const bool skip = error_ != nullptr;
-      lock.unlock();
-      if (!skip) run(item);
-      lock.lock();
+      const std::int32_t seen = pushed_.load(std::memory_order_acquire);
+      std::optional<Item> item;
+      bool skip = false;
+      {
+        const std::lock_guard lock(mutex_);
+        if (queue_.empty() && stopping_) return;
+        skip = error_ != nullptr;
+        if (!queue_.empty()) {
+          item = std::move(queue_.front());
+          queue_.pop_front();
+        }
+      }
+      if (!item) {
+        pushed_.wait(seen, std::memory_order_acquire);
+        continue;
+      }
+      if (!skip) run(*item);
+      item.reset();
       completed_.fetch_add(1, std::memory_order_release);
-      lock.unlock();
-      // Unlocked: who wakes up and finds the lock taken sleeps again, and the next time the
-      // scheduler may leave the core to the busy thread.
-      done_.notify_all();
+      ended_.fetch_add(1, std::memory_order_release);
+      ended_.notify_all();
     }
+  }
+
+  void wake_server() {
+    pushed_.fetch_add(1, std::memory_order_release);
+    pushed_.notify_one();
   }
 
   // Runs on the serving thread (or inline); only this thread writes error_ and spans_.
@@ -225,7 +242,7 @@ class CpuStream final : public Stream {
   std::uint64_t next_ticket_ = 1;
   std::vector<Event> awaited_;  // waits for the next work
   std::mutex mutex_;
-  std::condition_variable changed_, done_;
+  std::atomic<std::int32_t> pushed_{0}, ended_{0};  // counters to wait on; they may wrap
   std::deque<Item> queue_;
   std::atomic<std::uint64_t> completed_{0};  // the last ticket that is over
   std::exception_ptr error_;
