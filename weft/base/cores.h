@@ -22,11 +22,9 @@ class StayOnCore {
   std::vector<int> before_;
 };
 
-// Lets the calling thread run as soon as it has something to do, even where another thread keeps
-// the core busy: its sleeps end on time, and it asks for the core in short pieces, which the
-// scheduler grants at once. For threads that mostly wait and do little. Linux otherwise rounds a
-// sleep up by 50 microseconds and leaves the core to a busy thread until the next tick, several
-// milliseconds later: longer than most messages take.
+// Lets sleeps of the calling thread, and of the threads it starts from now on, end on time. Linux
+// otherwise rounds each up by 50 microseconds to save wake-ups, which is more than a link's
+// latency.
 void wake_promptly();
 
 // Lets the calling thread, and the threads it starts from now on, run only while no other thread

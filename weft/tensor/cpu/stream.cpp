@@ -1,5 +1,6 @@
 #include "weft/tensor/stream.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <deque>
@@ -10,6 +11,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "weft/base/bell.h"
 #include "weft/base/check.h"
 #include "weft/base/cores.h"
 #include "weft/base/error_context.h"
@@ -55,7 +57,7 @@ class CpuStream final : public Stream {
       const std::lock_guard lock(mutex_);
       stopping_ = true;
     }
-    wake_server();
+    pushed_.ring();
     if (thread_.joinable()) thread_.join();
   }
 
@@ -89,7 +91,7 @@ class CpuStream final : public Stream {
 
   void host_wait(const Event& event) override {
     CHECK(event.stream == this, "an event of another stream than '{}'", name_);
-    const std::exception_ptr error = wait_for(event.ticket);
+    const std::exception_ptr error = wait_for(event.ticket, host_waking_);
     host_knows_ = std::max(host_knows_, event.ticket);
     if (error) std::rethrow_exception(error);
   }
@@ -127,14 +129,19 @@ class CpuStream final : public Stream {
 
   const std::string& name() const override { return name_; }
 
-  // Returns the stream's error once `ticket` is over.
-  std::exception_ptr wait_for(std::uint64_t ticket) {
-    while (!reached(ticket)) {
-      const std::int32_t seen = ended_.load(std::memory_order_acquire);
-      if (!reached(ticket)) ended_.wait(seen, std::memory_order_acquire);
+  // Returns the stream's error once `ticket` is over; the caller sleeps on `bell` until then.
+  std::exception_ptr wait_for(std::uint64_t ticket, base::Bell& bell) {
+    while (true) {
+      const std::uint32_t seen = bell.count();
+      {
+        const std::lock_guard lock(mutex_);
+        if (reached(ticket)) return error_;
+        if (std::ranges::find(sleepers_, &bell, &Sleeper::bell) == sleepers_.end()) {
+          sleepers_.push_back({ticket, &bell});
+        }
+      }
+      bell.wait(seen);
     }
-    const std::lock_guard lock(mutex_);
-    return error_;
   }
 
  private:
@@ -145,6 +152,13 @@ class CpuStream final : public Stream {
     Task task = {};  // empty: only waits
     WorkSize size = {};
     std::vector<Event> awaited = {};  // what must be over first
+  };
+
+  // Who waits for what; nobody is woken for less. A thread that goes first and is interrupted by
+  // one that has nothing to do yet may not get its core back before one that gives way.
+  struct Sleeper {
+    std::uint64_t ticket = 0;
+    base::Bell* bell = nullptr;  // outlives this stream's work
   };
 
   static bool failed_elsewhere(const Event& event) {
@@ -165,15 +179,12 @@ class CpuStream final : public Stream {
       const std::lock_guard lock(mutex_);
       queue_.push_back(std::move(item));
     }
-    wake_server();
+    pushed_.ring();
   }
 
-  // Waits are on plain counters, not condition variables: who signals one of those may have to wait
-  // until those signalled before have got a core, and a thread that goes first would hang on one
-  // that gives way.
   void serve() {
     while (true) {
-      const std::int32_t seen = pushed_.load(std::memory_order_acquire);
+      const std::uint32_t seen = pushed_.count();
       std::optional<Item> item;
       bool skip = false;
       {
@@ -186,20 +197,26 @@ class CpuStream final : public Stream {
         }
       }
       if (!item) {
-        pushed_.wait(seen, std::memory_order_acquire);
+        pushed_.wait(seen);
         continue;
       }
       if (!skip) run(*item);
       item.reset();
-      completed_.fetch_add(1, std::memory_order_release);
-      ended_.fetch_add(1, std::memory_order_release);
-      ended_.notify_all();
+      for (base::Bell* bell : complete()) bell->ring();
     }
   }
 
-  void wake_server() {
-    pushed_.fetch_add(1, std::memory_order_release);
-    pushed_.notify_one();
+  // One more piece of work is over; those who waited for it.
+  std::vector<base::Bell*> complete() {
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t now = completed_.load(std::memory_order_relaxed) + 1;
+    completed_.store(now, std::memory_order_release);
+    std::vector<base::Bell*> awake;
+    std::erase_if(sleepers_, [&](const Sleeper& sleeper) {
+      if (sleeper.ticket <= now) awake.push_back(sleeper.bell);
+      return sleeper.ticket <= now;
+    });
+    return awake;
   }
 
   // Runs on the serving thread (or inline); only this thread writes error_ and spans_.
@@ -207,7 +224,7 @@ class CpuStream final : public Stream {
     try {
       for (const Event& event : item.awaited) {
         const std::exception_ptr error =
-            static_cast<CpuStream*>(event.stream)->wait_for(event.ticket);
+            static_cast<CpuStream*>(event.stream)->wait_for(event.ticket, waking_);
         if (error) return fail(error);
       }
       if (!item.task) return;
@@ -242,7 +259,10 @@ class CpuStream final : public Stream {
   std::uint64_t next_ticket_ = 1;
   std::vector<Event> awaited_;  // waits for the next work
   std::mutex mutex_;
-  std::atomic<std::int32_t> pushed_{0}, ended_{0};  // counters to wait on; they may wrap
+  base::Bell pushed_;       // work was enqueued
+  base::Bell waking_;       // what the serving thread waits for elsewhere is over
+  base::Bell host_waking_;  // what the host waits for here is over
+  std::vector<Sleeper> sleepers_;
   std::deque<Item> queue_;
   std::atomic<std::uint64_t> completed_{0};  // the last ticket that is over
   std::exception_ptr error_;
