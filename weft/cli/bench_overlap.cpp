@@ -28,7 +28,7 @@ std::vector<train::FabricTarget> targets_of(const config::Config& config) {
   if (config.runtime.backend == config::CommBackend::Mpi) return {{"network, as it is", 0}};
   return {{"free", 0},
           {"communication a quarter of compute", 0.25},
-          {"communication as long as compute", 0.975}};
+          {"communication as long as compute", 0.98}};
 }
 
 void check(const config::Config& config) {
