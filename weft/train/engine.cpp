@@ -32,8 +32,13 @@ std::vector<optim::AdamW> make_optimizers(tensor::Pool& pool, const model::Param
   return optimizers;
 }
 
-model::Parameters make_parameters(tensor::Pool& pool, const config::Config& config, int ep_rank) {
-  model::Parameters parameters(pool, config.model, ep_rank);
+model::Parameters make_parameters(tensor::Pool& pool,
+                                  const config::Config& config,
+                                  const grid::Coordinate& self) {
+  model::Parameters parameters(pool,
+                               config.model,
+                               model::holding_of(config.model, self.pp),
+                               self.ep);
   parameters.initialise(static_cast<std::uint64_t>(config.rng.seed));
   return parameters;
 }
@@ -46,9 +51,15 @@ Engine::Engine(const config::Config& config, comm::Endpoint& endpoint)
       groups_(join_groups(config::layout_of(config), endpoint)),
       plan_(verified_plan(config_, groups_)),
       lanes_(plan_.training, static_cast<int>(config.runtime.threads_per_rank)),
-      parameters_(make_parameters(pool_, config_, groups_.self.ep)),
+      parameters_(make_parameters(pool_, config_, groups_.self)),
       optimizers_(make_optimizers(pool_, parameters_)),
-      program_(config_, pool_, lanes_[schedule::Lane::Compute], groups_, parameters_, optimizers_),
+      program_(config_,
+               plan_.anatomy,
+               pool_,
+               lanes_[schedule::Lane::Compute],
+               groups_,
+               parameters_,
+               optimizers_),
       training_(plan_.training, lanes_),
       forward_(plan_.forward, lanes_) {}
 
