@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/config/complaints_support.h"
+#include "weft/base/text.h"
 
 namespace weft::config {
 namespace {
@@ -56,9 +57,9 @@ TEST(Stages, FollowTheLayoutText) {
   EXPECT_EQ(stages(7, 2, 2, "Et*3|(tt|)*2L"), "E3|2|2|0L");
   EXPECT_EQ(stages(6, 2, 1, "E,t t,t|(t*3)L"), "E3|3L");
   EXPECT_EQ(stages(12, 3, 1, "E(t(t*2))*2|(tt)*2|ttL"), "E6|4|2L");
-  EXPECT_EQ(stages(60, 16, 2, "Et*3|(tt|)*28,t|L"), [] {
+  EXPECT_EQ(stages(62, 16, 2, "Et*3|(tt|)*29,t|L"), [] {
     std::string text = "E3";
-    for (int i = 0; i < 28; ++i) text += "|2";
+    for (int i = 0; i < 29; ++i) text += "|2";
     return text + "|1|0L";
   }());
 }
