@@ -102,6 +102,18 @@ TEST_F(Train, LeavesConfigMetricsAndTrace) {
   const std::string text = trace.dump();
   EXPECT_NE(text.find("1F0.dispatch"), std::string::npos);
   EXPECT_NE(text.find("[PP00-DP01-EP01] rank 1"), std::string::npos);
+  const Json exposure = Json::parse(base::read_text(folder_ / "a" / "exposure.json"));
+  const Json& total = exposure.at("total");
+  EXPECT_EQ(total, json.at("exposure"));
+  EXPECT_EQ(exposure.at("ranks").size(), 2u);
+  EXPECT_EQ(exposure.at("step_ms").size(), 2u) << "the traced steps";
+  const double communication = total.at("communication_ms");
+  EXPECT_GT(communication, 0);
+  EXPECT_NEAR(
+      total.at("hidden_any").get<double>() * communication + total.at("exposed_ms").get<double>(),
+      communication,
+      1e-6 * communication);
+  EXPECT_GT(exposure.at("kinds").at("ep").at("communication_ms").get<double>(), 0);
   // The resolved config runs again, to the same bits.
   const Outcome again = weft(base::text("train {} runtime.run_dir={} --json",
                                         (folder_ / "a" / "config.yaml").string(),
@@ -158,8 +170,16 @@ TEST_F(Train, MpiGivesTheSameBitsAsThreads) {
       " model.moe_router_pre_softmax=true model.moe_router_norm_topk_prob=true";
   const Outcome threads = weft(arguments("threads") + model + save + "threads");
   ASSERT_EQ(threads.code, 0) << threads.err;
-  const Outcome mpi = under_mpi(2, arguments("mpi") + model + save + "mpi");
+  const Outcome mpi =
+      under_mpi(2,
+                arguments("mpi") + model + save + "mpi runtime.trace=true runtime.trace_steps=1");
   ASSERT_EQ(mpi.code, 0) << mpi.err;
+  const Json exposure = Json::parse(base::read_text(folder_ / "mpi" / "exposure.json"));
+  ASSERT_EQ(exposure.at("ranks").size(), 2u);
+  for (const Json& rank : exposure.at("ranks")) {
+    EXPECT_GT(rank.at("total").at("communication_ms").get<double>(), 0);
+  }
+  EXPECT_TRUE(fs::exists(folder_ / "mpi" / "trace.rank1.json"));
   EXPECT_EQ(losses("threads"), losses("mpi"));
   EXPECT_EQ(base::read_text(folder_ / "hf_threads" / "model.safetensors"),
             base::read_text(folder_ / "hf_mpi" / "model.safetensors"));

@@ -9,6 +9,7 @@
 #include "tests/schedule/models_support.h"
 #include "weft/base/error.h"
 #include "weft/base/text.h"
+#include "weft/schedule/meeting.h"
 
 namespace weft::schedule {
 namespace {
@@ -157,6 +158,14 @@ TEST(Node, MalformedTextsAreErrorsThatNameThePosition) {
         << "'" << wrong.text.substr(0, 80) << "' gave: " << complaint.substr(0, 300);
     EXPECT_LT(complaint.size(), 200u) << "the message grows with the input";
   }
+}
+
+TEST(Node, AReceiveIsTheOperationOfItsSend) {
+  const auto operation = [](const char* name) { return print(meeting_of(parse_node(name))); };
+  EXPECT_EQ(operation("c1F3.receive"), "c0F3.send");
+  EXPECT_EQ(operation("c1D3.receive"), "c2D3.send");
+  EXPECT_EQ(operation("c1F3.send"), "c1F3.send");
+  EXPECT_EQ(operation("3F7.dispatch"), "3F7.dispatch");
 }
 
 // One byte of a good text replaced, removed or doubled: another node's text or a ConfigError.

@@ -70,6 +70,29 @@ TEST(Order, BeforeNextIsBeforeOnceAppended) {
   }
 }
 
+TEST(Order, RunsBesideIsNeitherBeforeNorAfter) {
+  std::mt19937 random(7);
+  int beside = 0, alone = 0;
+  for (int round = 0; round < 120; ++round) {
+    const Graph graph = random_graph(random, 2 + round % 4, 3 + random() % 60);
+    const Order order(graph);
+    const int n = static_cast<int>(graph.entries.size());
+    const auto lane_of = [&](int i) { return graph.entries[static_cast<std::size_t>(i)].lane; };
+    for (int entry = 0; entry < n; ++entry) {
+      if (lane_of(entry) == Lane::Compute) continue;
+      bool any = false;
+      for (int other = 0; other < n; ++other) {
+        any = any || (lane_of(other) == Lane::Compute && !order.before(entry, other) &&
+                      !order.before(other, entry));
+      }
+      ASSERT_EQ(order.runs_beside(entry, Lane::Compute), any) << entry << " in\n" << print(graph);
+      ++(any ? beside : alone);
+    }
+  }
+  EXPECT_GT(beside, 100);
+  EXPECT_GT(alone, 100);
+}
+
 TEST(Order, WhatFollowsAHostNodeFollowsWhatItWaitedFor) {
   const Graph graph = parse_graph(
       "compute F0.embed\n"

@@ -4,6 +4,7 @@
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/cli/arguments.h"
+#include "weft/cli/benches.h"
 #include "weft/cli/command.h"
 #include "weft/cli/launcher.h"
 #include "weft/cli/output.h"
@@ -141,6 +142,7 @@ void add_bench(CLI::App& program, Action& chosen) {
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   on_chosen(*step, chosen, std::move(options), run_step);
+  add_bench_overlap(*bench, chosen);
 }
 
 }  // namespace weft::cli

@@ -68,6 +68,9 @@ std::string summary(const train::TrainResult& result) {
   text += base::text("  (peak, rank 0)\nrun       {}\nmetrics   {}\n",
                      result.run_dir.string(),
                      (result.run_dir / "metrics.jsonl").string());
+  if (result.exposure && result.exposure->total.communication_ms > 0) {
+    text += base::text("comm      {}\n", trace::to_line(*result.exposure));
+  }
   if (result.trace) {
     text += base::text("trace     {}  (open in ui.perfetto.dev)\n", result.trace->string());
   }
@@ -83,6 +86,7 @@ base::Json result_json(const train::TrainResult& result) {
                   {"interrupted", result.interrupted}};
   if (result.eval_loss) json["eval_loss"] = *result.eval_loss;
   if (result.trace) json["trace"] = result.trace->string();
+  if (result.exposure) json["exposure"] = trace::to_json(result.exposure->total);
   return json;
 }
 

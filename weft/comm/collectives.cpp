@@ -19,28 +19,47 @@ std::vector<std::int64_t> copy_of(std::span<const std::int64_t> counts) {
   return {counts.begin(), counts.end()};
 }
 
+// What an operation sends, for the trace; what it did send is counted where it runs.
+std::int64_t rows_to_others(std::span<const std::int64_t> send_rows, int self) {
+  std::int64_t rows = 0;
+  for (std::size_t i = 0; i < send_rows.size(); ++i) {
+    if (i != static_cast<std::size_t>(self)) rows += send_rows[i];
+  }
+  return rows;
+}
+
 }  // namespace
 
 Collectives::Collectives(Membership group, std::unique_ptr<Transport> transport)
     : group_(std::move(group)),
       transport_(std::move(transport)),
       next_send_(group_.members.size()),
-      next_receive_(group_.members.size()) {}
+      next_receive_(group_.members.size()) {
+  const int self = group_.world_rank();
+  for (const int peer : group_.members) {
+    pairs_.push_back({std::min(self, peer), std::max(self, peer)});
+  }
+}
 
-void Collectives::issue(Stream& stream, Operation operation, std::function<std::int64_t()> body) {
-  stream.enqueue(name_of(operation),
-                 tensor::WorkClass::Communication,
-                 [this, operation, body = std::move(body)](tensor::Workers&) {
-                   try {
-                     const std::int64_t bytes = body();
-                     Counter& counter = counters_[static_cast<std::size_t>(operation)];
-                     counter.calls.fetch_add(1, std::memory_order_relaxed);
-                     counter.bytes_sent.fetch_add(bytes, std::memory_order_relaxed);
-                   } catch (const std::exception& error) {
-                     transport_->fail(error.what());
-                     throw;
-                   }
-                 });
+void Collectives::issue(Stream& stream,
+                        Operation operation,
+                        tensor::WorkSize size,
+                        std::function<std::int64_t()> body) {
+  stream.enqueue(
+      name_of(operation),
+      tensor::WorkClass::Communication,
+      [this, operation, body = std::move(body)](tensor::Workers&) {
+        try {
+          const std::int64_t bytes = body();
+          Counter& counter = counters_[static_cast<std::size_t>(operation)];
+          counter.calls.fetch_add(1, std::memory_order_relaxed);
+          counter.bytes_sent.fetch_add(bytes, std::memory_order_relaxed);
+        } catch (const std::exception& error) {
+          transport_->fail(error.what());
+          throw;
+        }
+      },
+      size);
 }
 
 std::map<Operation, Traffic> Collectives::traffic() const {
@@ -90,8 +109,10 @@ void Collectives::all_to_all(Stream& stream,
                              std::span<const std::int64_t> send_rows) {
   RowExchange rows(group_, receive, send, stream);
   const Call call = next_call(Operation::AllToAll, rows.row_bytes());
+  const std::int64_t leaving = rows_to_others(send_rows, rank());
   issue(stream,
         Operation::AllToAll,
+        size_of_call(leaving * rows.row_bytes(), leaving),
         [=, this, in = copy_of(receive_rows), out = copy_of(send_rows)] {
           return meet(call, rows.parts(in, out));
         });
@@ -112,9 +133,13 @@ void Collectives::all_to_all_counted(Stream& stream,
   const Call call = next_call(Operation::AllToAll, rows.row_bytes());
   const std::int64_t* in = receive_rows.data<const std::int64_t>(stream);
   const std::int64_t* out = send_rows.data<const std::int64_t>(stream);
-  issue(stream, Operation::AllToAll, [=, this, n = static_cast<std::size_t>(size())] {
-    return meet(call, rows.parts({in, n}, {out, n}));
-  });
+  // How many rows leave is known only where it runs.
+  issue(stream,
+        Operation::AllToAll,
+        size_of_call(0),
+        [=, this, n = static_cast<std::size_t>(size())] {
+          return meet(call, rows.parts({in, n}, {out, n}));
+        });
 }
 
 void Collectives::all_gather(Stream& stream, Tensor receive, Tensor send) {
@@ -129,7 +154,7 @@ void Collectives::all_gather(Stream& stream, Tensor receive, Tensor send) {
   const Call call = next_call(Operation::AllGather, bytes);
   std::byte* in = receive.raw(stream);
   const std::byte* out = send.raw(stream);
-  issue(stream, Operation::AllGather, [=, this] {
+  issue(stream, Operation::AllGather, size_of_call((size() - 1) * bytes), [=, this] {
     std::vector<Part> parts;
     for (int i = 0; i < size(); ++i) parts.push_back({i, out, bytes, in + i * bytes, bytes});
     return meet(call, parts);
@@ -150,7 +175,7 @@ void Collectives::reduce_scatter(Stream& stream, Tensor receive, Tensor send) {
   const tensor::DType dtype = send.dtype();
   std::byte* out = receive.raw(stream);
   const std::byte* data = send.raw(stream);
-  issue(stream, Operation::ReduceScatter, [=, this] {
+  issue(stream, Operation::ReduceScatter, size_of_call(send.bytes() - receive.bytes()), [=, this] {
     Call call = next;
     return reduce_chunks(call, chunks, dtype, Reduce::Sum, data, out);
   });
@@ -162,7 +187,9 @@ void Collectives::all_reduce(Stream& stream, Tensor data, Reduce reduce) {
   const Chunks chunks{.elements = data.elements(), .members = size()};
   const tensor::DType dtype = data.dtype();
   std::byte* all = data.raw(stream);
-  issue(stream, Operation::AllReduce, [=, this] {
+  const std::int64_t own = chunks.count(rank());
+  const std::int64_t sent = (chunks.elements - own) + (size() - 1) * own;
+  issue(stream, Operation::AllReduce, size_of_call(sent * tensor::size_of(dtype)), [=, this] {
     Call call = next;
     std::byte* mine = all + chunks.begin(rank()) * tensor::size_of(dtype);
     const std::int64_t reduced = reduce_chunks(call, chunks, dtype, reduce, all, mine);
@@ -175,7 +202,8 @@ void Collectives::broadcast(Stream& stream, Tensor data, int root) {
   const std::int64_t bytes = data.bytes();
   const Call call = next_call(Operation::Broadcast, bytes);
   std::byte* all = data.raw(stream);
-  issue(stream, Operation::Broadcast, [=, this] {
+  const std::int64_t sent = rank() == root ? (size() - 1) * bytes : 0;
+  issue(stream, Operation::Broadcast, size_of_call(sent), [=, this] {
     std::vector<Part> parts;
     for (int i = 0; i < size(); ++i) {
       Part part{.member = i};
@@ -192,7 +220,9 @@ void Collectives::send(Stream& stream, Tensor data, int peer) {
   const Call call{.operation = Operation::Send,
                   .sequence = next_send_[static_cast<std::size_t>(peer)]++};
   const Part part{.member = peer, .out = data.raw(stream), .out_bytes = data.bytes()};
-  issue(stream, Operation::Send, [=, this] { return meet(call, {&part, 1}); });
+  const tensor::WorkSize size{.bytes = data.bytes(),
+                              .members = pairs_[static_cast<std::size_t>(peer)]};
+  issue(stream, Operation::Send, size, [=, this] { return meet(call, {&part, 1}); });
 }
 
 void Collectives::receive(Stream& stream, Tensor data, int peer) {
@@ -200,12 +230,13 @@ void Collectives::receive(Stream& stream, Tensor data, int peer) {
   const Call call{.operation = Operation::Receive,
                   .sequence = next_receive_[static_cast<std::size_t>(peer)]++};
   const Part part{.member = peer, .in = data.raw(stream), .in_bytes = data.bytes()};
-  issue(stream, Operation::Receive, [=, this] { return meet(call, {&part, 1}); });
+  const tensor::WorkSize size{.members = pairs_[static_cast<std::size_t>(peer)]};
+  issue(stream, Operation::Receive, size, [=, this] { return meet(call, {&part, 1}); });
 }
 
 void Collectives::barrier(Stream& stream) {
   const Call call = next_call(Operation::Barrier, 0);
-  issue(stream, Operation::Barrier, [=, this] {
+  issue(stream, Operation::Barrier, size_of_call(0), [=, this] {
     std::vector<Part> parts;
     for (int i = 0; i < size(); ++i) parts.push_back({.member = i});
     return meet(call, parts);

@@ -58,8 +58,16 @@ class Collectives : public Communicator {
 
  protected:
   // Enqueues `body`, which returns the bytes it sent to other ranks; counts them when it has run,
-  // and ends the world when it throws.
-  void issue(Stream& stream, Operation operation, std::function<std::int64_t()> body);
+  // and ends the world when it throws. `size` is what the host knows of them before, for the trace.
+  void issue(Stream& stream,
+             Operation operation,
+             tensor::WorkSize size,
+             std::function<std::int64_t()> body);
+
+  // Of an operation of the whole group.
+  tensor::WorkSize size_of_call(std::int64_t bytes, std::int64_t rows = 0) const {
+    return {.bytes = bytes, .rows = rows, .members = group_.members};
+  }
 
  private:
   struct Counter {
@@ -88,7 +96,8 @@ class Collectives : public Communicator {
   // The host thread's: the order of calls is the order of operations, whatever stream runs them.
   std::uint64_t next_collective_ = 0;
   std::vector<std::uint64_t> next_send_, next_receive_;  // by member
-  std::array<Counter, 8> counters_;                      // by operation
+  std::vector<std::array<int, 2>> pairs_;  // by member: its world rank and this one's, in order
+  std::array<Counter, 8> counters_;        // by operation
 };
 
 }  // namespace weft::comm

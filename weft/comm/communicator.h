@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/grid/fabric.h"
 #include "weft/tensor/stream.h"
 #include "weft/tensor/tensor.h"
 
@@ -98,6 +99,9 @@ class Endpoint {
   // All members call this with the same arguments, and any two ranks make the groups they share in
   // the same order. Does not communicate. Must outlive its groups.
   virtual std::unique_ptr<Communicator> group(std::string name, std::vector<int> members) = 0;
+  // Emulates other links from now on (threads only; ConfigError elsewhere, but for free ones). One
+  // rank calls it, while no operation is under way.
+  virtual void set_fabric(const grid::Fabric& fabric) = 0;
   // Tells every rank that this one failed, with the reason. The first failure of a world counts.
   virtual void fail(const std::string& reason) = 0;
 };

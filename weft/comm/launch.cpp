@@ -42,8 +42,8 @@ void check_options(const LaunchOptions& options, int smallest_world) {
   if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
 }
 
-void refuse_fabric(const LaunchOptions& options) {
-  if (options.fabric.is_free()) return;
+void refuse_fabric(const grid::Fabric& fabric) {
+  if (fabric.is_free()) return;
   throw base::ConfigError(
       "links are emulated between threads only: use the threads backend, or leave the fabric free; "
       "real networks are measured with MPI");

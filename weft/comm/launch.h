@@ -56,6 +56,6 @@ void run_fake(const LaunchOptions& options, const RankFunction& function);
 // given.
 void check_options(const LaunchOptions& options, int smallest_world);
 // ConfigError for an emulated fabric where the ranks are not threads.
-void refuse_fabric(const LaunchOptions& options);
+void refuse_fabric(const grid::Fabric& fabric);
 
 }  // namespace weft::comm

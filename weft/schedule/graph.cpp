@@ -68,23 +68,25 @@ void Order::append(const Entry& entry) {
   const std::size_t lane = at(entry.lane);
   Clock clock = start_of(entry.lane, entry.waits);
   starts_.push_back(clock);
-  clock[lane] = length_[lane];
+  const int position = static_cast<int>(entries_[lane].size());
+  clock[lane] = position;
   ends_.push_back(clock);
-  position_.push_back(length_[lane]++);
+  position_.push_back(position);
   lane_.push_back(entry.lane);
-  last_[lane] = index;
+  entries_[lane].push_back(index);
 }
 
 Order::Clock Order::start_of(Lane lane, const std::vector<int>& waits) const {
-  Clock clock = filled(-1);
+  Clock clock;
+  clock.fill(-1);
   const auto join = [&](int entry) {
-    if (entry < 0) return;
     CHECK(at(entry) < ends_.size(), "a wait for entry {} of {}", entry, ends_.size());
     for (std::size_t i = 0; i < clock.size(); ++i)
       clock[i] = std::max(clock[i], ends_[at(entry)][i]);
   };
-  join(last_[at(lane)]);
-  join(last_[at(Lane::Host)]);
+  for (const Lane earlier : {lane, Lane::Host}) {
+    if (!entries_[at(earlier)].empty()) join(entries_[at(earlier)].back());
+  }
   for (const int wait : waits) join(wait);
   return clock;
 }
@@ -95,6 +97,14 @@ bool Order::before(int first, int second) const {
 
 bool Order::before_next(int first, Lane lane, const std::vector<int>& waits) const {
   return start_of(lane, waits)[at(lane_[at(first)])] >= position_[at(first)];
+}
+
+// Entries of a lane run one after the other: first those before `entry`, then those that may run
+// beside it, then those after it. So the first that is not before it tells.
+bool Order::runs_beside(int entry, Lane lane) const {
+  const std::size_t next = at(starts_[at(entry)][at(lane)] + 1);
+  if (next >= entries_[at(lane)].size()) return false;
+  return !before(entry, entries_[at(lane)][next]);
 }
 
 }  // namespace weft::schedule

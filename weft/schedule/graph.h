@@ -55,6 +55,9 @@ class Order {
   // True if entry `first` would be over before an entry on `lane` with these waits, issued next,
   // starts.
   bool before_next(int first, Lane lane, const std::vector<int>& waits) const;
+  // True if some entry of `lane` may run at the same time as `entry`, which is on another lane:
+  // one that is neither before nor after it.
+  bool runs_beside(int entry, Lane lane) const;
 
  private:
   using Clock = std::array<int, kLanes>;  // position reached in each lane; -1: none
@@ -65,14 +68,7 @@ class Order {
   std::vector<Clock> starts_;  // what is over when the entry starts
   std::vector<int> position_;  // of each entry in its lane
   std::vector<Lane> lane_;
-  std::array<int, kLanes> last_ = filled(-1);  // entry at the end of each lane
-  std::array<int, kLanes> length_{};
-
-  static std::array<int, kLanes> filled(int value) {
-    std::array<int, kLanes> all{};
-    all.fill(value);
-    return all;
-  }
+  std::array<std::vector<int>, kLanes> entries_;  // of each lane, by position
 };
 
 }  // namespace weft::schedule

@@ -71,57 +71,102 @@ std::byte* Block::on_host() {
   return data_;
 }
 
-// Best fit with splitting and merging over slabs of system memory; deterministic in its requests.
+// Best fit with splitting over slabs of system memory; deterministic in its calls.
 class Pool::Arena {
  public:
   ~Arena() {
     for (const auto& [data, bytes] : slabs_) ::munmap(data, bytes);
   }
 
-  std::pair<std::byte*, std::vector<Event>> take(std::size_t bytes) {
+  std::pair<std::byte*, std::vector<Event>> take(std::size_t bytes, const Stream* user) {
     bytes = round_up(bytes, kAlignment);
-    auto best = by_size_.lower_bound({bytes, nullptr});
-    if (best == by_size_.end()) {
-      grow(bytes);
-      best = by_size_.lower_bound({bytes, nullptr});
-    }
-    std::byte* data = best->second;
+    std::byte* data = find(bytes, user);
     Free found = std::move(free_.at(data));
     erase(data, found.bytes);
-    if (found.bytes > bytes) insert(data + bytes, {found.bytes - bytes, found.uses, found.slab});
+    if (found.bytes > bytes) {
+      insert(data + bytes, {found.bytes - bytes, found.uses, found.slab, found.given});
+    }
     return {data, std::move(found.uses)};
   }
 
   void give(std::byte* data, std::size_t bytes, std::vector<Event> uses) {
-    std::erase_if(uses, [](const Event& use) { return use.stream->reached(use.ticket); });
-    Free piece{round_up(bytes, kAlignment), std::move(uses), slab_of(data)};
-    auto next = free_.upper_bound(data);
-    if (next != free_.end() && next->first == data + piece.bytes &&
-        next->second.slab == piece.slab) {
+    insert(data, {round_up(bytes, kAlignment), std::move(uses), slab_of(data), ++given_});
+  }
+
+  // Forgets uses that are over; for when all of them are.
+  void forget_uses() {
+    for (auto& [data, piece] : free_) {
+      std::erase_if(piece.uses, [](const Event& use) { return use.stream->reached(use.ticket); });
+    }
+  }
+
+  // Merges neighbours that are both ready for `user`.
+  void merge(const Stream* user) {
+    for (auto at = free_.begin(); at != free_.end();) {
+      const auto next = std::next(at);
+      const bool adjacent = next != free_.end() && next->first == at->first + at->second.bytes &&
+                            next->second.slab == at->second.slab;
+      if (!adjacent || !is_ready(at->second, user) || !is_ready(next->second, user)) {
+        at = next;
+        continue;
+      }
+      std::byte* data = at->first;
+      Free piece = at->second;
       absorb(piece, next->second);
       erase(next->first, next->second.bytes);
+      erase(data, at->second.bytes);
+      at = insert(data, std::move(piece));
     }
-    auto before = free_.lower_bound(data);
-    if (before != free_.begin()) {
-      --before;
-      if (before->first + before->second.bytes == data && before->second.slab == piece.slab) {
-        data = before->first;
-        absorb(piece, before->second);
-        erase(data, before->second.bytes);
-      }
-    }
-    insert(data, std::move(piece));
   }
 
  private:
+  // So many pieces that would make their user wait may lie idle before one is given out anyway.
+  static constexpr int kMostIdle = 6;
+
   struct Free {
     std::size_t bytes;
     std::vector<Event> uses;
     std::size_t slab;
+    std::uint64_t given;  // when: a running number
   };
+
+  static bool is_ready(const Free& piece, const Stream* user) {
+    return std::ranges::all_of(piece.uses, [&](const Event& use) {
+      return user == nullptr ? use.stream->reached(use.ticket) : user->knows(use);
+    });
+  }
+
+  std::byte* find(std::size_t bytes, const Stream* user) {
+    if (std::byte* ready = find_ready(bytes, user)) return ready;
+    merge(user);
+    if (std::byte* ready = find_ready(bytes, user)) return ready;
+    if (std::byte* oldest = find_oldest(bytes)) return oldest;
+    grow(bytes);
+    return find_ready(bytes, user);
+  }
+
+  std::byte* find_ready(std::size_t bytes, const Stream* user) const {
+    for (auto at = by_size_.lower_bound({bytes, nullptr}); at != by_size_.end(); ++at) {
+      if (is_ready(free_.at(at->second), user)) return at->second;
+    }
+    return nullptr;
+  }
+
+  // The piece given back longest ago, where enough would do.
+  std::byte* find_oldest(std::size_t bytes) const {
+    std::byte* oldest = nullptr;
+    int fitting = 0;
+    for (auto at = by_size_.lower_bound({bytes, nullptr}); at != by_size_.end(); ++at, ++fitting) {
+      if (oldest == nullptr || free_.at(at->second).given < free_.at(oldest).given) {
+        oldest = at->second;
+      }
+    }
+    return fitting >= kMostIdle ? oldest : nullptr;
+  }
 
   static void absorb(Free& piece, const Free& other) {
     piece.bytes += other.bytes;
+    piece.given = std::max(piece.given, other.given);
     for (const Event& use : other.uses) note_use(piece.uses, use);
   }
 
@@ -133,7 +178,7 @@ class Pool::Arena {
     }
     ::madvise(at, size, MADV_HUGEPAGE);  // a hint; its failure changes nothing
     slabs_.emplace_back(static_cast<std::byte*>(at), size);
-    insert(static_cast<std::byte*>(at), {size, {}, slabs_.size() - 1});
+    insert(static_cast<std::byte*>(at), {size, {}, slabs_.size() - 1, 0});
   }
 
   std::size_t slab_of(const std::byte* data) const {
@@ -143,9 +188,9 @@ class Pool::Arena {
     UNREACHABLE("memory that is not of this pool");
   }
 
-  void insert(std::byte* data, Free piece) {
+  std::map<std::byte*, Free>::iterator insert(std::byte* data, Free piece) {
     by_size_.emplace(piece.bytes, data);
-    free_.emplace(data, std::move(piece));
+    return free_.emplace(data, std::move(piece)).first;
   }
 
   void erase(std::byte* data, std::size_t bytes) {
@@ -156,6 +201,7 @@ class Pool::Arena {
   std::vector<std::pair<std::byte*, std::size_t>> slabs_;
   std::map<std::byte*, Free> free_;
   std::set<std::pair<std::size_t, std::byte*>> by_size_;
+  std::uint64_t given_ = 0;
 };
 
 // Blocks of the sizes that were asked for. There are few sizes: what stages exchange is all alike.
@@ -164,7 +210,7 @@ class Pool::IdleArena {
   std::byte* take(std::size_t bytes) {
     std::vector<Free>& free = free_[bytes];
     const auto idle = std::ranges::find_if(free, &Free::is_idle);
-    if (idle == free.end()) return memory_.take(bytes).first;
+    if (idle == free.end()) return memory_.take(bytes, nullptr).first;
     std::byte* data = idle->data;
     free.erase(idle);
     return data;
@@ -200,7 +246,7 @@ std::shared_ptr<Block> Pool::allocate(std::size_t bytes, Tag tag, Reuse reuse) {
   std::vector<Event> pending;
   if (bytes > 0 && reuse == Reuse::WhenIdle) data = idle_arena_->take(bytes);
   if (bytes > 0 && reuse == Reuse::InOrder) {
-    std::tie(data, pending) = arenas_[static_cast<std::size_t>(tag)]->take(bytes);
+    std::tie(data, pending) = arenas_[static_cast<std::size_t>(tag)]->take(bytes, user_);
   }
   for (PoolUse* use : {&use_[static_cast<std::size_t>(tag)], &total_}) {
     use->bytes += bytes;
@@ -220,6 +266,14 @@ void Pool::release(const Block& block, std::vector<Event> uses) {
     case Reuse::WhenIdle:
       return idle_arena_->give(block.data_, block.bytes_, std::move(uses));
   }
+}
+
+void Pool::settle() {
+  for (auto& arena : arenas_) {
+    arena->forget_uses();
+    arena->merge(nullptr);
+  }
+  user_ = nullptr;
 }
 
 void Pool::reset_peaks() {

@@ -2,9 +2,11 @@
 //
 // Allocation and release happen on the host thread, in issue order, while the work that uses a
 // buffer runs later on streams. So a released buffer carries the positions of its last uses, and
-// whoever gets that memory next waits for them. Each tag has its own arena: compute buffers never
-// inherit a wait for communication. The same sequence of requests gets the same addresses, step
-// after step.
+// whoever gets that memory next waits for them. Such a wait can undo what a schedule overlaps, so
+// memory goes first to those who wait for its last uses anyway, by what their stream was told so
+// far, and fresh memory is taken before a stream is made to wait; only where much lies idle is it
+// given to one that must. Each tag has its own arena. The same sequence of calls gets the same
+// addresses, step after step.
 #pragma once
 
 #include <array>
@@ -18,11 +20,11 @@
 
 namespace weft::tensor {
 
-// Which memory a buffer may get. InOrder: any that was released before, waiting for its last uses.
-// WhenIdle: only memory whose last uses are over. That is for what pipeline stages exchange: a
-// buffer that waits for an earlier send waits for another rank, an order no schedule knows of, and
-// two ranks that wait so for each other wait for ever. Such buffers are apart from all others; what
-// is counted stays exact, but addresses may differ from step to step.
+// Which memory a buffer may get. InOrder: as said above. WhenIdle: only memory whose last uses are
+// over. That is for what pipeline stages exchange: a buffer that waits for an earlier send waits
+// for another rank, an order no schedule knows of, and two ranks that wait so for each other wait
+// for ever. Such buffers are apart from all others; what is counted stays exact, but addresses may
+// differ from step to step.
 enum class Reuse { InOrder, WhenIdle };
 
 enum class Tag { Weights, Gradients, Optimizer, Activations, Communication, Workspace };
@@ -83,7 +85,12 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
+  // What is allocated from now on is first used on `stream`.
+  void allocate_for(const Stream& stream) { user_ = &stream; }
   std::shared_ptr<Block> allocate(std::size_t bytes, Tag tag, Reuse reuse = Reuse::InOrder);
+
+  // Puts free memory together, while all streams are idle: every step starts alike.
+  void settle();
 
   PoolUse use(Tag tag) const { return use_[static_cast<std::size_t>(tag)]; }
   PoolUse total() const { return total_; }
@@ -96,6 +103,7 @@ class Pool {
 
   void release(const Block& block, std::vector<Event> uses);
 
+  const Stream* user_ = nullptr;  // none: the host
   std::array<std::unique_ptr<Arena>, kTags> arenas_;
   std::unique_ptr<IdleArena> idle_arena_;  // of all tags: Reuse::WhenIdle
   std::array<PoolUse, kTags> use_{};

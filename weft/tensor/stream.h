@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,14 @@ struct Event {
   std::uint64_t ticket = 0;
 };
 
+// How much a piece of work moves and who takes part in it; for the trace.
+struct WorkSize {
+  std::int64_t bytes = 0;          // sent to other ranks
+  std::int64_t rows = 0;           // sent to other ranks, or put through the experts
+  std::span<const int> members{};  // communication: the world ranks that take part, this one
+                                   // included; outlives the stream's work
+};
+
 // One executed piece of work, recorded while tracing. Times are of std::chrono::steady_clock.
 struct WorkSpan {
   std::string_view label;  // of the node that enqueued it; lives as long as the stream
@@ -34,6 +43,7 @@ struct WorkSpan {
   WorkClass kind = WorkClass::Memory;
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
+  WorkSize size{};
 };
 
 class Stream {
@@ -43,7 +53,7 @@ class Stream {
   virtual ~Stream() = default;
 
   // `name` must outlive the stream's work (a literal).
-  virtual void enqueue(std::string_view name, WorkClass kind, Task task) = 0;
+  virtual void enqueue(std::string_view name, WorkClass kind, Task task, WorkSize size = {}) = 0;
 
   // The end of what is enqueued so far.
   virtual Event record() = 0;
@@ -52,6 +62,10 @@ class Stream {
   // The host waits for an event of this stream; throws the stream's error.
   virtual void host_wait(const Event& event) = 0;
   void synchronize() { host_wait(record()); }
+
+  // Whether work enqueued on this stream from now on starts after the event, going by what it was
+  // told to wait for: a matter of the order of calls, never of timing.
+  virtual bool knows(const Event& event) const = 0;
 
   // The ticket the next enqueued work will have.
   virtual std::uint64_t next_ticket() const = 0;

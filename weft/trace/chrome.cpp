@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
+#include <tuple>
 
 #include "weft/base/json.h"
 
@@ -11,11 +13,163 @@ namespace {
 
 using base::Json;
 
-Json metadata(const char* what, int pid, int tid, Json args) {
-  return {{"name", what}, {"ph", "M"}, {"pid", pid}, {"tid", tid}, {"args", std::move(args)}};
+// One event after the other into the array of a trace.
+class Writer {
+ public:
+  Writer(const base::Append& append, std::int64_t start_ns) : append_(append), start_(start_ns) {}
+
+  void event(const Json& json) {
+    append_(first_ ? "" : ",\n");
+    append_(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+    first_ = false;
+  }
+
+  void metadata(const char* what, int pid, int tid, Json args) {
+    event({{"name", what}, {"ph", "M"}, {"pid", pid}, {"tid", tid}, {"args", std::move(args)}});
+  }
+
+  double time(std::int64_t ns) const { return static_cast<double>(ns - start_) / 1000.0; }
+
+ private:
+  const base::Append& append_;
+  std::int64_t start_;
+  bool first_ = true;
+};
+
+// Where a span is drawn.
+struct Place {
+  const Span* span = nullptr;
+  int pid = 0;
+  int tid = 0;
+};
+
+// Track numbers of a rank's lanes, in the order in which they are shown.
+std::map<std::string, int> tracks_of(const Timeline& timeline) {
+  std::set<std::pair<int, std::string>> lanes;
+  for (const Span& span : timeline.spans) lanes.emplace(lane_position(span.lane), span.lane);
+  std::map<std::string, int> tracks;
+  for (const auto& [position, lane] : lanes) tracks.emplace(lane, static_cast<int>(tracks.size()));
+  return tracks;
 }
 
-double microseconds(std::int64_t ns) { return static_cast<double>(ns) / 1000.0; }
+Json args_of(const Span& span) {
+  Json args{{"node", span.node}, {"run", span.run}};
+  if (span.layer >= 0) args["layer"] = span.layer;
+  if (span.micro_batch >= 0) args["micro_batch"] = span.micro_batch;
+  if (span.bytes > 0) args["bytes"] = span.bytes;
+  if (span.rows > 0) args["rows"] = span.rows;
+  if (is_node(span) && !communication_kind(span.lane).empty()) args["coverable"] = span.coverable;
+  return args;
+}
+
+// A viewer binds the end of an arrow to the slice that is open on its track at that time, so both
+// lie inside their slices. The last nanosecond of a slice is the last that is inside it.
+std::int64_t last_moment(const Span& span) { return std::max(span.begin_ns, span.end_ns - 1); }
+
+// Arrows between slices.
+class Flows {
+ public:
+  explicit Flows(Writer& writer) : writer_(writer) {}
+
+  void arrow(const char* name,
+             const Place& from,
+             std::int64_t from_ns,
+             const Place& to,
+             std::int64_t to_ns) {
+    // Arrows back in time, of ranks whose clocks differ, would not be shown.
+    if (from_ns > to_ns) return;
+    end("s", name, from, from_ns);
+    end("f", name, to, to_ns);
+    ++id_;
+  }
+
+ private:
+  void end(const char* phase, const char* name, const Place& place, std::int64_t ns) {
+    Json event{{"name", name},
+               {"cat", "flow"},
+               {"ph", phase},
+               {"id", id_},
+               {"pid", place.pid},
+               {"tid", place.tid},
+               {"ts", writer_.time(ns)}};
+    if (*phase == 'f') event["bp"] = "e";
+    writer_.event(event);
+  }
+
+  Writer& writer_;
+  std::int64_t id_ = 1;
+};
+
+std::vector<Place> write_rank(const Timeline& timeline, Writer& writer) {
+  const int pid = timeline.rank;
+  writer.metadata("process_name",
+                  pid,
+                  0,
+                  {{"name", timeline.label + " rank " + std::to_string(timeline.rank)}});
+  writer.metadata("process_sort_index", pid, 0, {{"sort_index", pid}});
+  const std::map<std::string, int> tracks = tracks_of(timeline);
+  for (const auto& [lane, tid] : tracks) {
+    writer.metadata("thread_name", pid, tid, {{"name", lane}});
+    writer.metadata("thread_sort_index", pid, tid, {{"sort_index", tid}});
+  }
+  std::vector<Place> nodes;
+  for (const Span& span : timeline.spans) {
+    const int tid = tracks.at(span.lane);
+    writer.event({{"name", span.name},
+                  {"cat", std::string(word(span.kind))},
+                  {"ph", "X"},
+                  {"pid", pid},
+                  {"tid", tid},
+                  {"ts", writer.time(span.begin_ns)},
+                  {"dur", static_cast<double>(span.end_ns - span.begin_ns) / 1000.0},
+                  {"args", args_of(span)}});
+    if (is_node(span)) nodes.push_back({&span, pid, tid});
+  }
+  return nodes;
+}
+
+// From each node that was waited for to the one that waited, in one rank.
+void write_waits(const std::vector<Place>& nodes, Flows& flows) {
+  std::map<std::pair<int, std::string_view>, const Place*> by_name;
+  for (const Place& node : nodes) {
+    const Place*& known = by_name[{node.span->run, node.span->name}];
+    // A host node may have left work on another lane under its name; it is the host's that counts.
+    if (known == nullptr || node.span->kind == SpanKind::Host) known = &node;
+  }
+  for (const Place& node : nodes) {
+    for (const std::string& name : node.span->after) {
+      const auto found = by_name.find({node.span->run, name});
+      if (found == by_name.end()) continue;
+      // The host's span holds its wait, and ends after what it waited for.
+      const bool waits_inside = node.span->kind == SpanKind::Host;
+      flows.arrow("wait",
+                  *found->second,
+                  last_moment(*found->second->span),
+                  node,
+                  waits_inside ? last_moment(*node.span) : node.span->begin_ns);
+    }
+  }
+}
+
+// From sends to the receives of other ranks: nodes that have another name than their operation.
+void write_messages(const std::vector<Place>& nodes, Flows& flows) {
+  using Key = std::tuple<int, std::string_view, std::vector<int>>;
+  std::map<Key, const Place*> sends;
+  const auto key = [](const Span& span) { return Key(span.run, span.operation, span.members); };
+  for (const Place& node : nodes) {
+    if (node.span->name == node.span->operation) sends.emplace(key(*node.span), &node);
+  }
+  for (const Place& node : nodes) {
+    if (node.span->operation.empty() || node.span->name == node.span->operation) continue;
+    const auto send = sends.find(key(*node.span));
+    if (send == sends.end()) continue;
+    flows.arrow("message",
+                *send->second,
+                send->second->span->begin_ns,
+                node,
+                last_moment(*node.span));
+  }
+}
 
 }  // namespace
 
@@ -25,33 +179,15 @@ void write_chrome(std::span<const Timeline> timelines, const base::Append& appen
     for (const Span& span : timeline.spans) start = std::min(start, span.begin_ns);
   }
   append("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
-  bool first = true;
-  const auto event = [&](const Json& json) {
-    append(first ? "" : ",\n");
-    append(json.dump(-1, ' ', false, Json::error_handler_t::replace));
-    first = false;
-  };
+  Writer writer(append, start);
+  Flows flows(writer);
+  std::vector<Place> all;
   for (const Timeline& timeline : timelines) {
-    std::map<std::string, int> tracks;
-    event(metadata("process_name",
-                   timeline.rank,
-                   0,
-                   {{"name", timeline.label + " rank " + std::to_string(timeline.rank)}}));
-    event(metadata("process_sort_index", timeline.rank, 0, {{"sort_index", timeline.rank}}));
-    for (const Span& span : timeline.spans) {
-      const auto [track, is_new] = tracks.try_emplace(span.lane, static_cast<int>(tracks.size()));
-      if (is_new)
-        event(metadata("thread_name", timeline.rank, track->second, {{"name", span.lane}}));
-      event({{"name", span.name},
-             {"cat", std::string(word(span.kind))},
-             {"ph", "X"},
-             {"pid", timeline.rank},
-             {"tid", track->second},
-             {"ts", microseconds(span.begin_ns - start)},
-             {"dur", microseconds(span.end_ns - span.begin_ns)},
-             {"args", {{"node", span.node}, {"run", span.run}}}});
-    }
+    const std::vector<Place> nodes = write_rank(timeline, writer);
+    write_waits(nodes, flows);
+    all.insert(all.end(), nodes.begin(), nodes.end());
   }
+  write_messages(all, flows);
   append("\n]}\n");
 }
 

@@ -1,4 +1,5 @@
-// Chrome/Perfetto JSON of timelines: a process a rank, a track a lane. ui.perfetto.dev opens it.
+// Chrome/Perfetto JSON of timelines: a process a rank, a track a lane, arrows from what was waited
+// for to what waited, and from sends to receives. ui.perfetto.dev opens it.
 #pragma once
 
 #include <span>

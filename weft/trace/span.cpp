@@ -1,6 +1,24 @@
 #include "weft/trace/span.h"
 
+#include <algorithm>
+#include <array>
+
 namespace weft::trace {
+namespace {
+
+constexpr std::array<std::string_view, 11> kLanesInOrder{kComputeLane,
+                                                         "ep",
+                                                         "dp",
+                                                         "tp",
+                                                         "cp",
+                                                         "pp_receive_previous",
+                                                         "pp_send_next",
+                                                         "pp_receive_next",
+                                                         "pp_send_previous",
+                                                         "copy",
+                                                         kHostLane};
+
+}  // namespace
 
 std::string_view word(SpanKind kind) {
   switch (kind) {
@@ -20,6 +38,15 @@ std::string_view word(SpanKind kind) {
       return "host";
   }
   return "";
+}
+
+std::string_view communication_kind(std::string_view lane) {
+  if (lane == kComputeLane || lane == "copy" || lane == kHostLane) return {};
+  return lane.starts_with("pp_") ? std::string_view("pp") : lane;
+}
+
+int lane_position(std::string_view lane) {
+  return static_cast<int>(std::ranges::find(kLanesInOrder, lane) - kLanesInOrder.begin());
 }
 
 }  // namespace weft::trace

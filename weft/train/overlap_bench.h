@@ -1,6 +1,6 @@
 // The overlap experiment: one model, the same steps in three orders (plain; overlap; overlap and
-// delayed weight gradients), on several fabrics, all in one process and in turn, so that noise falls
-// on all alike. Equal bits allow it: whichever order runs, the weights go the same way.
+// delayed weight gradients), on several fabrics, all in one process and in turn, so that noise
+// falls on all alike. Equal bits allow it: whichever order runs, the weights go the same way.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@
 #include "weft/config/config.h"
 #include "weft/grid/fabric.h"
 #include "weft/schedule/plan.h"
-#include "weft/trace/span.h"
+#include "weft/trace/exposure.h"
 #include "weft/train/launch.h"
 
 namespace weft::train {
@@ -57,7 +57,8 @@ struct FabricRuns {
 struct OverlapBench {
   double compute_seconds = 0;  // the plain order without a fabric; median
   std::vector<FabricRuns> fabrics;
-  bool is_rank_zero = false;  // this process holds the results
+  trace::Clocks clocks = trace::Clocks::Shared;  // of the timelines
+  bool is_rank_zero = false;                     // this process holds the results
   bool interrupted = false;
 };
 

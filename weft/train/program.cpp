@@ -53,6 +53,7 @@ void Program::begin(const StepInput& input) {
         "{} micro-batches for {}",
         input.batch.size(),
         micro_batches_.size());
+  pool_.settle();
   step_ = input.step;
   exchange_mode_ = input.exchanges;
   learning_rate_ = input.learning_rate;
@@ -104,6 +105,7 @@ model::Context Program::context(const Node& node, Stream& stream) const {
 }
 
 void Program::run(const Node& node, Stream& stream) {
+  pool_.allocate_for(stream);
   if (node.piece == Piece::Send || node.piece == Piece::Receive) return exchange(node, stream);
   switch (node.direction) {
     case Direction::F:

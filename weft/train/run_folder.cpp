@@ -35,8 +35,8 @@ fs::path make_fresh_folder(const std::string& name) {
 void remove_old_files(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
-    const bool old =
-        name == "metrics.jsonl" || (name.starts_with("trace.") && name.ends_with(".json"));
+    const bool old = name == "metrics.jsonl" || name == "exposure.json" ||
+                     (name.starts_with("trace.") && name.ends_with(".json"));
     if (old) fs::remove(entry.path());
   }
 }

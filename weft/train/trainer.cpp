@@ -1,19 +1,20 @@
 #include "weft/train/trainer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <mutex>
 
-#include "weft/base/file.h"
 #include "weft/config/derived.h"
 #include "weft/data/dataset.h"
 #include "weft/optim/learning_rate.h"
-#include "weft/trace/chrome.h"
 #include "weft/train/diagnose.h"
 #include "weft/train/gather_texts.h"
+#include "weft/train/gather_timelines.h"
 #include "weft/train/launch.h"
 #include "weft/train/run_folder.h"
 #include "weft/train/state_list.h"
 #include "weft/train/step.h"
+#include "weft/train/trace_files.h"
 #include "weft/train/weights.h"
 
 namespace weft::train {
@@ -31,6 +32,7 @@ struct Shared {
   std::mutex mutex;
   TrainResult result;
   std::vector<trace::Timeline> timelines;
+  GatheredTimelines gathered;  // under a launcher, in the process of rank 0: of all ranks
   fs::path run_dir;
 };
 
@@ -52,6 +54,7 @@ class RankRun {
       save_weights(engine_, config_.checkpoint.save_hf, huggingface_config_for(config_.model));
     }
     leave_results();
+    if (config_.runtime.trace) leave_timeline();
   }
 
  private:
@@ -162,11 +165,6 @@ class RankRun {
   void leave_results() {
     const std::lock_guard lock(shared_.mutex);
     shared_.run_dir = run_dir_;
-    if (config_.runtime.trace) {
-      shared_.timelines.push_back({.rank = engine_.rank(),
-                                   .label = engine_.label(),
-                                   .spans = engine_.training().take_spans()});
-    }
     if (!is_rank_zero()) return;
     const auto steps = static_cast<double>(progress_.step());
     const auto tokens = static_cast<double>(config::tokens_per_step(config_));
@@ -185,6 +183,19 @@ class RankRun {
     }
   }
 
+  void leave_timeline() {
+    trace::Timeline own{.rank = engine_.rank(),
+                        .label = engine_.label(),
+                        .spans = engine_.training().take_spans()};
+    GatheredTimelines gathered;
+    if (config_.runtime.backend == config::CommBackend::Mpi) {
+      gathered = gather_timelines(engine_, own);
+    }
+    const std::lock_guard lock(shared_.mutex);
+    shared_.timelines.push_back(std::move(own));
+    if (is_rank_zero()) shared_.gathered = std::move(gathered);
+  }
+
   const TrainRequest& request_;
   const config::Config& config_;
   Engine& engine_;
@@ -200,16 +211,15 @@ class RankRun {
   std::optional<double> eval_loss_;
 };
 
-// One file a process: all ranks where they are threads, this rank's alone under a launcher.
-fs::path write_trace(Shared& shared, config::CommBackend backend) {
+void write_trace_files(Shared& shared, config::CommBackend backend) {
   std::ranges::sort(shared.timelines, {}, &trace::Timeline::rank);
-  const std::string name = backend == config::CommBackend::Mpi
-                               ? base::text("trace.rank{}.json", shared.timelines.front().rank)
-                               : std::string("trace.json");
-  base::write_whole(shared.run_dir / name, [&](const base::Append& append) {
-    trace::write_chrome(shared.timelines, append);
-  });
-  return shared.run_dir / name;
+  TrainResult& result = shared.result;
+  result.trace = write_trace(shared.run_dir, shared.timelines, backend);
+  if (!result.is_rank_zero) return;
+  result.exposure =
+      backend == config::CommBackend::Mpi
+          ? write_exposure(shared.run_dir, shared.gathered.timelines, shared.gathered.clocks)
+          : write_exposure(shared.run_dir, shared.timelines, trace::Clocks::Shared);
 }
 
 }  // namespace
@@ -237,7 +247,7 @@ TrainResult train(const TrainRequest& request) {
       RankRun(request, engine, *dataset, shared).run();
     });
   });
-  if (!shared.timelines.empty()) shared.result.trace = write_trace(shared, config.runtime.backend);
+  if (!shared.timelines.empty()) write_trace_files(shared, config.runtime.backend);
   return shared.result;
 }
 

@@ -10,6 +10,7 @@
 
 #include "weft/config/config.h"
 #include "weft/tensor/pool.h"
+#include "weft/trace/exposure.h"
 #include "weft/train/metrics.h"
 
 namespace weft::train {
@@ -32,6 +33,7 @@ struct TrainResult {
   double tokens_per_second = 0;  // without the first step, which warms up
   std::filesystem::path run_dir;
   std::optional<std::filesystem::path> trace;
+  std::optional<trace::Exposure> exposure;  // with a trace, of all ranks
   bool interrupted = false;
   std::array<std::size_t, tensor::kTags> peak_bytes{};  // of rank 0, by tag
   bool is_rank_zero = false;  // false in a process that holds other ranks only

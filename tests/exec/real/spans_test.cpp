@@ -10,6 +10,7 @@ namespace weft::exec {
 namespace {
 
 using tensor::WorkClass;
+using trace::is_node;
 using trace::Span;
 using trace::SpanKind;
 
@@ -38,10 +39,6 @@ void two_operations(const std::string& node, tensor::Stream& stream) {
 std::vector<Span> traced(Toy& toy, const Toy::TextBody& body) {
   toy.run(body, Tracing::On);
   return toy.executor().take_spans();
-}
-
-bool is_node(const Span& span) {
-  return span.kind == SpanKind::Node || span.kind == SpanKind::Host;
 }
 
 TEST(Spans, EveryNodeHasOneSpanOnItsLane) {
@@ -116,6 +113,84 @@ TEST(Spans, EveryClassOfWorkHasItsKind) {
                          SpanKind::Memory,
                          SpanKind::Copy,
                          SpanKind::Communication}));
+}
+
+std::map<std::string, Span> nodes_of(const std::vector<Span>& spans) {
+  std::map<std::string, Span> nodes;
+  for (const Span& span : spans) {
+    if (is_node(span)) nodes.emplace(span.node, span);
+  }
+  return nodes;
+}
+
+TEST(Spans, NodesKnowTheirPlaceInTheGraph) {
+  Toy toy(
+      "compute 0F1.route\n"
+      "ep 0F1.counts < 0F1.route\n"
+      "host 0F1.sizes < 0F1.counts\n"
+      "compute 0F1.permute\n"
+      "ep 0F1.dispatch < 0F1.permute\n"
+      "compute 3D0.experts\n"
+      "compute 0F1.experts < 0F1.dispatch\n"
+      "pp_receive_previous c1F2.receive\n"
+      "compute optimizer\n");
+  const auto nodes = nodes_of(traced(toy, [](const std::string& node, tensor::Stream& stream) {
+    if (node != "0F1.sizes") stream.enqueue("x", WorkClass::Memory, [](tensor::Workers&) {});
+  }));
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(nodes.at("0F1.route").after, Names{});
+  EXPECT_EQ(nodes.at("0F1.counts").after, Names{"0F1.route"});
+  EXPECT_EQ(nodes.at("0F1.sizes").after, Names{"0F1.counts"});
+  EXPECT_EQ(nodes.at("0F1.permute").after, Names{"0F1.sizes"}) << "it is issued after the host's";
+  EXPECT_EQ(nodes.at("0F1.dispatch").after, (Names{"0F1.permute", "0F1.sizes"}));
+  EXPECT_EQ(nodes.at("3D0.experts").after, Names{}) << "the lane waited for the host before";
+  EXPECT_EQ(nodes.at("0F1.experts").after, Names{"0F1.dispatch"});
+  EXPECT_EQ(nodes.at("3D0.experts").layer, 3);
+  EXPECT_EQ(nodes.at("3D0.experts").micro_batch, 0);
+  EXPECT_EQ(nodes.at("optimizer").layer, -1);
+  EXPECT_EQ(nodes.at("optimizer").micro_batch, -1);
+  EXPECT_FALSE(nodes.at("0F1.counts").coverable) << "what follows waits for the host";
+  EXPECT_TRUE(nodes.at("0F1.dispatch").coverable) << "by 3D0.experts";
+  EXPECT_FALSE(nodes.at("3D0.experts").coverable) << "compute";
+  EXPECT_EQ(nodes.at("0F1.dispatch").operation, "0F1.dispatch");
+  EXPECT_EQ(nodes.at("c1F2.receive").operation, "c0F2.send");
+  EXPECT_EQ(nodes.at("3D0.experts").operation, "");
+}
+
+TEST(Spans, BytesAddUpAndRowsPassThrough) {
+  Toy toy("ep 0F0.dispatch\n");
+  const std::vector<int> members{1, 3};
+  const auto nodes = nodes_of(traced(toy, [&](const std::string&, tensor::Stream& stream) {
+    stream.enqueue("counts",
+                   WorkClass::Communication,
+                   [](tensor::Workers&) {},
+                   {.bytes = 16, .rows = 2, .members = members});
+    stream.enqueue("rows",
+                   WorkClass::Communication,
+                   [](tensor::Workers&) {},
+                   {.bytes = 100, .rows = 7, .members = members});
+    stream.enqueue("weights",
+                   WorkClass::Communication,
+                   [](tensor::Workers&) {},
+                   {.bytes = 50, .rows = 7});
+  }));
+  const Span& node = nodes.at("0F0.dispatch");
+  EXPECT_EQ(node.bytes, 166);
+  EXPECT_EQ(node.rows, 7);
+  EXPECT_EQ(node.members, members);
+}
+
+TEST(Spans, WorkThatTheHostLeavesOnTheComputeLaneIsANodeThere) {
+  Toy toy("compute norm\nhost clip < norm\ncompute optimizer\n");
+  std::map<std::string, SpanKind> kinds;  // by lane
+  for (const Span& span : traced(toy, [](const std::string&, tensor::Stream& stream) {
+         stream.enqueue("x", WorkClass::Memory, [](tensor::Workers&) {});
+       })) {
+    if (is_node(span) && span.name == "clip") kinds[span.lane] = span.kind;
+  }
+  EXPECT_EQ(
+      kinds,
+      (std::map<std::string, SpanKind>{{"compute", SpanKind::Node}, {"host", SpanKind::Host}}));
 }
 
 TEST(Spans, TracingOffRecordsNothing) {

@@ -54,12 +54,14 @@ class FakeCommunicator final : public Collectives {
     const Chunks chunks{.elements = data.elements(), .members = size()};
     const tensor::DType dtype = data.dtype();
     std::byte* all = data.raw(stream);
-    issue(stream, Operation::AllReduce, [=, this] {
+    // Everyone's chunks out, then this rank's own to everyone.
+    const std::int64_t mine = chunks.count(rank());
+    const std::int64_t sent =
+        (chunks.elements - mine + (size() - 1) * mine) * tensor::size_of(dtype);
+    issue(stream, Operation::AllReduce, size_of_call(sent), [=, this] {
       const std::vector<const std::byte*> sources(static_cast<std::size_t>(size()), all);
       reduce_in_order(dtype, reduce, all, sources, chunks.elements);
-      const std::int64_t mine = chunks.count(rank());
-      // Everyone's chunks out, then this rank's own to everyone.
-      return (chunks.elements - mine + (size() - 1) * mine) * tensor::size_of(dtype);
+      return sent;
     });
   }
 };
@@ -72,6 +74,7 @@ class FakeEndpoint final : public Endpoint {
   int rank() const override { return rank_; }
   int world() const override { return world_; }
   int local_rank() const override { return 0; }  // alone on its machine
+  void set_fabric(const grid::Fabric& fabric) override { refuse_fabric(fabric); }
 
   std::unique_ptr<Communicator> group(std::string name, std::vector<int> members) override {
     Membership group = make_membership(std::move(name), std::move(members), rank_, world_);
@@ -95,7 +98,7 @@ class FakeEndpoint final : public Endpoint {
 
 void run_fake(const LaunchOptions& options, const RankFunction& function) {
   check_options(options, 1);
-  refuse_fabric(options);
+  refuse_fabric(options.fabric);
   FakeEndpoint endpoint(options);
   try {
     function(endpoint);

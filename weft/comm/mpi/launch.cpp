@@ -19,6 +19,7 @@ class MpiEndpoint final : public Endpoint {
   int rank() const override { return world_.rank(); }
   int world() const override { return world_.ranks(); }
   int local_rank() const override { return world_.local_rank(); }
+  void set_fabric(const grid::Fabric& fabric) override { refuse_fabric(fabric); }
 
   std::unique_ptr<Communicator> group(std::string name, std::vector<int> members) override {
     Membership group = make_membership(std::move(name), std::move(members), rank(), world());
@@ -64,7 +65,7 @@ std::exception_ptr final_error(const mpi::World& world, const std::exception_ptr
 
 void run_mpi(const LaunchOptions& options, const RankFunction& function) {
   check_options(options, 0);
-  refuse_fabric(options);
+  refuse_fabric(options.fabric);
   mpi::World world(options.timeout_seconds);
   std::exception_ptr error;
   try {

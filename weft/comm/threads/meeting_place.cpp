@@ -49,7 +49,7 @@ void MeetingPlace::meet(const Membership& group, const Call& call, std::span<con
   CHECK(!own.present, "{}: rank {} is here twice", describe(group, call), group.world_rank());
   own = {.present = true, .call = call, .parts = parts};
   const bool last = meeting.arrived + 1 == meeting.expected;
-  if (last && wire_ != nullptr) reserve_wire(group, meeting);  // may throw: nobody copies yet
+  if (last && wire_.is_emulated()) reserve_wire(group, meeting);  // may throw: nobody copies yet
   ++meeting.arrived;
   wait_for_all(lock, group, meeting, own);
 
@@ -71,7 +71,7 @@ void MeetingPlace::meet(const Membership& group, const Call& call, std::span<con
   if (meeting.copied < meeting.expected) throw_peer_failed(*failure_);
   const std::int64_t end_ns = own.end_ns;
   if (++meeting.gone == meeting.expected) meetings_.erase(found);
-  if (wire_ != nullptr) wait_for_wire(lock, end_ns);
+  if (end_ns > 0) wait_for_wire(lock, end_ns);
 }
 
 void MeetingPlace::wait_for_all(Lock& lock,
@@ -133,7 +133,7 @@ void MeetingPlace::reserve_wire(const Membership& group, Meeting& meeting) {
     }
   }
   std::vector<std::int64_t> end_ns(transfers.size());
-  wire_->reserve(transfers, end_ns);
+  wire_.reserve(transfers, end_ns);
   for (std::size_t i = 0; i < ends.size(); ++i) {
     for (Offer* offer : {ends[i].first, ends[i].second}) {
       offer->end_ns = std::max(offer->end_ns, end_ns[i]);

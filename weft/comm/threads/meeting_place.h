@@ -1,6 +1,6 @@
 // Where the threads of one group meet: each lays out its buffers, all check and copy what is theirs
-// from the others, and nobody takes its buffers back before the last copy is done. With a wire,
-// each then stays until the last of its bytes would have passed the emulated links.
+// from the others, and nobody takes its buffers back before the last copy is done. Where links are
+// emulated, each then stays until the last of its bytes would have passed the emulated links.
 #pragma once
 
 #include <condition_variable>
@@ -20,8 +20,7 @@ namespace weft::comm::threads {
 
 class MeetingPlace {
  public:
-  // Without a wire, links are free.
-  MeetingPlace(double timeout_seconds, Wire* wire)
+  MeetingPlace(double timeout_seconds, Wire& wire)
       : timeout_seconds_(timeout_seconds), wire_(wire) {}
 
   // Transport::meet for one member of the group.
@@ -36,7 +35,7 @@ class MeetingPlace {
     bool present = false;
     Call call;
     std::span<const Part> parts;
-    std::int64_t end_ns = 0;  // when its bytes, in and out, have passed the wire
+    std::int64_t end_ns = 0;  // when its bytes, in and out, have passed the wire; 0: at once
   };
   struct Meeting {
     std::vector<Offer> offers;  // by member
@@ -61,7 +60,7 @@ class MeetingPlace {
   void break_up(const Membership& group, const std::string& reason);
 
   const double timeout_seconds_;
-  Wire* const wire_;
+  Wire& wire_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::condition_variable failed_;  // its own, so that other meetings do not wake who sleeps

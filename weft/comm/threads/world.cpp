@@ -40,6 +40,7 @@ class ThreadEndpoint final : public Endpoint {
   }
 
   void fail(const std::string& reason) override { world_.fail(rank_, reason); }
+  void set_fabric(const grid::Fabric& fabric) override { world_.set_fabric(fabric); }
 
  private:
   World& world_;
@@ -49,18 +50,13 @@ class ThreadEndpoint final : public Endpoint {
 
 }  // namespace
 
-World::World(int ranks, double timeout_seconds, const grid::Fabric& fabric)
-    : ranks_(ranks), timeout_seconds_(timeout_seconds) {
-  if (!fabric.is_free()) wire_.emplace(fabric, ranks);
-}
-
 MeetingPlace& World::place(const std::string& name,
                            const std::vector<int>& members,
                            int occurrence) {
   const std::lock_guard lock(mutex_);
   std::unique_ptr<MeetingPlace>& place = places_[{name, members, occurrence}];
   if (!place) {
-    place = std::make_unique<MeetingPlace>(timeout_seconds_, wire_ ? &*wire_ : nullptr);
+    place = std::make_unique<MeetingPlace>(timeout_seconds_, wire_);
     if (failure_) place->poison(*failure_);
   }
   return *place;

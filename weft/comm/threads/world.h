@@ -17,11 +17,11 @@ namespace weft::comm::threads {
 
 class World {
  public:
-  World(int ranks, double timeout_seconds, const grid::Fabric& fabric);
+  World(int ranks, double timeout_seconds, const grid::Fabric& fabric)
+      : ranks_(ranks), timeout_seconds_(timeout_seconds), wire_(fabric, ranks) {}
 
   int ranks() const { return ranks_; }
-  // Whether the fabric is emulated.
-  bool has_wire() const { return wire_.has_value(); }
+  void set_fabric(const grid::Fabric& fabric) { wire_.set(fabric); }
 
   // The meeting place of the `occurrence`-th group that a rank made of this name and these members.
   MeetingPlace& place(const std::string& name, const std::vector<int>& members, int occurrence);
@@ -35,7 +35,7 @@ class World {
 
   const int ranks_;
   const double timeout_seconds_;
-  std::optional<Wire> wire_;
+  Wire wire_;
   mutable std::mutex mutex_;
   std::map<Key, std::unique_ptr<MeetingPlace>> places_;
   std::optional<Failure> failure_;

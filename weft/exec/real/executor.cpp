@@ -1,11 +1,12 @@
 #include "weft/exec/real/executor.h"
 
 #include <algorithm>
-#include <map>
+#include <array>
 #include <utility>
 
 #include "weft/base/check.h"
 #include "weft/base/error_context.h"
+#include "weft/schedule/meeting.h"
 
 namespace weft::exec {
 namespace {
@@ -29,6 +30,40 @@ SpanKind kind_of(tensor::WorkClass kind) {
   UNREACHABLE("work class {}", static_cast<int>(kind));
 }
 
+// What every entry waits for on other lanes: the waits it names, and the last host node, where the
+// entry before it on its lane does not wait for that one already.
+std::vector<std::vector<int>> waits_between_lanes(const schedule::Graph& graph) {
+  std::vector<std::vector<int>> waits;
+  std::array<int, schedule::kLanes> last_host;  // that an entry of each lane waited for
+  last_host.fill(-1);
+  int host = -1;
+  for (std::size_t i = 0; i < graph.entries.size(); ++i) {
+    const schedule::Entry& entry = graph.entries[i];
+    std::vector<int>& mine = waits.emplace_back();
+    for (const int wait : entry.waits) {
+      if (graph.entries[static_cast<std::size_t>(wait)].lane != entry.lane) mine.push_back(wait);
+    }
+    if (entry.lane == Lane::Host) {
+      host = static_cast<int>(i);
+      continue;
+    }
+    int& seen = last_host[static_cast<std::size_t>(entry.lane)];
+    if (seen != host && std::ranges::find(mine, host) == mine.end()) mine.push_back(host);
+    seen = host;
+  }
+  return waits;
+}
+
+// Bytes add up over the operations of a node; rows pass through all of them.
+void add_work(trace::Span& node, const tensor::WorkSpan& work) {
+  node.end_ns = work.end_ns;
+  node.bytes += work.size.bytes;
+  node.rows = std::max(node.rows, work.size.rows);
+  if (!work.size.members.empty()) {
+    node.members.assign(work.size.members.begin(), work.size.members.end());
+  }
+}
+
 }  // namespace
 
 Executor::Executor(const schedule::Graph& graph, const Lanes& lanes)
@@ -42,8 +77,11 @@ Executor::Executor(const schedule::Graph& graph, const Lanes& lanes)
 void Executor::run(const Body& body, Tracing tracing) {
   events_.assign(graph_.entries.size(), {});
   host_spans_.clear();
-  if (tracing == Tracing::On) start_recording();
-  issue_all(body);
+  if (tracing == Tracing::On) {
+    if (described_.empty()) describe_nodes();
+    start_recording();
+  }
+  issue_all(body, tracing);
   lanes_.synchronize();
   if (tracing == Tracing::On) collect_spans();
 }
@@ -54,10 +92,10 @@ void Executor::start_recording() const {
   }
 }
 
-void Executor::issue_all(const Body& body) {
+void Executor::issue_all(const Body& body, Tracing tracing) {
   for (std::size_t i = 0; i < graph_.entries.size(); ++i) {
     try {
-      issue(i, body);
+      issue(i, body, tracing);
     } catch (...) {
       fail(names_[i]);
     }
@@ -75,7 +113,7 @@ void Executor::fail(const std::string& name) const {
   base::throw_at(name, error);
 }
 
-void Executor::issue(std::size_t i, const Body& body) {
+void Executor::issue(std::size_t i, const Body& body, Tracing tracing) {
   const schedule::Entry& entry = graph_.entries[i];
   if (entry.lane == Lane::Host) {
     const std::int64_t begin = tensor::now_ns();
@@ -86,13 +124,12 @@ void Executor::issue(std::size_t i, const Body& body) {
     tensor::Stream& compute = lanes_[Lane::Compute];
     compute.set_label(names_[i]);
     body(entry.node, compute);
-    host_spans_.push_back({.name = names_[i],
-                           .node = names_[i],
-                           .lane = std::string(schedule::word(Lane::Host)),
-                           .kind = SpanKind::Host,
-                           .run = traced_runs_,
-                           .begin_ns = begin,
-                           .end_ns = tensor::now_ns()});
+    if (tracing == Tracing::On) {
+      trace::Span& span = host_spans_.emplace_back(described_[i]);
+      span.run = traced_runs_;
+      span.begin_ns = begin;
+      span.end_ns = tensor::now_ns();
+    }
     return;
   }
   tensor::Stream& stream = lanes_[entry.lane];
@@ -102,37 +139,60 @@ void Executor::issue(std::size_t i, const Body& body) {
   if (awaited_[i]) events_[i] = stream.record();
 }
 
+void Executor::describe_nodes() {
+  const std::vector<std::vector<int>> awaited = waits_between_lanes(graph_);
+  const schedule::Order order(graph_);
+  for (std::size_t i = 0; i < graph_.entries.size(); ++i) {
+    const schedule::Entry& entry = graph_.entries[i];
+    const bool communicates = !trace::communication_kind(schedule::word(entry.lane)).empty();
+    trace::Span& span = described_.emplace_back();
+    span.name = span.node = names_[i];
+    span.lane = schedule::word(entry.lane);
+    span.kind = entry.lane == Lane::Host ? SpanKind::Host : SpanKind::Node;
+    span.layer = entry.node.layer;
+    span.micro_batch = entry.node.micro_batch;
+    for (const int wait : awaited[i]) span.after.push_back(names_[static_cast<std::size_t>(wait)]);
+    if (communicates) {
+      span.coverable = order.runs_beside(static_cast<int>(i), Lane::Compute);
+      span.operation = schedule::print(schedule::meeting_of(entry.node));
+    }
+    entry_of_.emplace(names_[i], i);
+  }
+}
+
 void Executor::collect_spans() {
   for (trace::Span& span : host_spans_) spans_.push_back(std::move(span));
   for (int i = 0; i < schedule::kLanes; ++i) {
-    const auto lane = static_cast<Lane>(i);
-    if (!lanes_.has(lane)) continue;
-    const std::string lane_name(schedule::word(lane));
-    std::string open_node;
-    std::size_t open = 0;
-    for (const tensor::WorkSpan& work : lanes_[lane].take_recording()) {
-      if (work.label != open_node) {
-        open_node = std::string(work.label);
-        open = spans_.size();
-        spans_.push_back({.name = open_node,
-                          .node = open_node,
-                          .lane = lane_name,
-                          .kind = SpanKind::Node,
-                          .run = traced_runs_,
-                          .begin_ns = work.begin_ns,
-                          .end_ns = work.end_ns});
-      }
-      spans_[open].end_ns = work.end_ns;
-      spans_.push_back({.name = std::string(work.name),
-                        .node = open_node,
-                        .lane = lane_name,
-                        .kind = kind_of(work.kind),
-                        .run = traced_runs_,
-                        .begin_ns = work.begin_ns,
-                        .end_ns = work.end_ns});
-    }
+    if (lanes_.has(static_cast<Lane>(i))) collect_lane(static_cast<Lane>(i));
   }
   ++traced_runs_;
+}
+
+void Executor::collect_lane(Lane lane) {
+  std::string_view open_node;
+  std::size_t open = 0;
+  for (const tensor::WorkSpan& work : lanes_[lane].take_recording()) {
+    if (work.label != open_node) {
+      open_node = work.label;
+      open = spans_.size();
+      const auto entry = entry_of_.find(open_node);
+      CHECK(entry != entry_of_.end(), "work of '{}', which is no node of the graph", open_node);
+      trace::Span& node = spans_.emplace_back(described_[entry->second]);
+      // A host node's body may leave work on the compute lane: there it is a node as any other.
+      node.lane = schedule::word(lane);
+      node.kind = SpanKind::Node;
+      node.run = traced_runs_;
+      node.begin_ns = work.begin_ns;
+    }
+    add_work(spans_[open], work);
+    spans_.push_back({.name = std::string(work.name),
+                      .node = std::string(open_node),
+                      .lane = std::string(schedule::word(lane)),
+                      .kind = kind_of(work.kind),
+                      .run = traced_runs_,
+                      .begin_ns = work.begin_ns,
+                      .end_ns = work.end_ns});
+  }
 }
 
 }  // namespace weft::exec

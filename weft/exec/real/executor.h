@@ -3,7 +3,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -32,17 +34,22 @@ class Executor {
   std::vector<trace::Span> take_spans() { return std::exchange(spans_, {}); }
 
  private:
-  void issue_all(const Body& body);
-  void issue(std::size_t entry, const Body& body);
+  void issue_all(const Body& body, Tracing tracing);
+  void issue(std::size_t entry, const Body& body, Tracing tracing);
   void start_recording() const;
   [[noreturn]] void fail(const std::string& name) const;
+  void describe_nodes();
   void collect_spans();
+  void collect_lane(schedule::Lane lane);
 
   const schedule::Graph& graph_;
   const Lanes& lanes_;
-  std::vector<std::string> names_;     // of each entry
-  std::vector<bool> awaited_;          // by another lane
-  std::vector<tensor::Event> events_;  // the end of each entry, of this run
+  std::vector<std::string> names_;      // of each entry
+  std::vector<bool> awaited_;           // by another lane
+  std::vector<tensor::Event> events_;   // the end of each entry, of this run
+  std::vector<trace::Span> described_;  // each entry's span but for when and how much; see
+                                        // describe_nodes
+  std::map<std::string, std::size_t, std::less<>> entry_of_;  // by name
   std::vector<trace::Span> host_spans_;
   std::vector<trace::Span> spans_;
   int traced_runs_ = 0;

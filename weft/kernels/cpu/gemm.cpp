@@ -108,7 +108,10 @@ Operand operand(Stream& stream, const Tensor& matrix, Transpose transpose) {
   return {bytes_of(stream, matrix), matrix.dtype(), matrix.row_stride(), transpose};
 }
 
-void enqueue_gemms(Stream& stream, std::string_view name, std::vector<Gemm> gemms) {
+void enqueue_gemms(Stream& stream,
+                   std::string_view name,
+                   std::vector<Gemm> gemms,
+                   tensor::WorkSize size) {
   std::vector<Tile> tiles;
   for (std::size_t i = 0; i < gemms.size(); ++i) {
     CHECK(gemms[i].c_dtype == DType::F32 || gemms[i].write == Write::Assign,
@@ -116,14 +119,16 @@ void enqueue_gemms(Stream& stream, std::string_view name, std::vector<Gemm> gemm
           tensor::name_of(gemms[i].c_dtype));
     cut_tiles(tiles, i, gemms[i]);
   }
-  stream.enqueue(name,
-                 WorkClass::Gemm,
-                 [gemms = std::move(gemms), tiles = std::move(tiles)](Workers& workers) {
-                   workers.parallel(static_cast<std::int64_t>(tiles.size()), [&](std::int64_t i) {
-                     const Tile& tile = tiles[static_cast<std::size_t>(i)];
-                     run_tile(gemms[tile.gemm], tile.rows, tile.columns);
-                   });
-                 });
+  stream.enqueue(
+      name,
+      WorkClass::Gemm,
+      [gemms = std::move(gemms), tiles = std::move(tiles)](Workers& workers) {
+        workers.parallel(static_cast<std::int64_t>(tiles.size()), [&](std::int64_t i) {
+          const Tile& tile = tiles[static_cast<std::size_t>(i)];
+          run_tile(gemms[tile.gemm], tile.rows, tile.columns);
+        });
+      },
+      size);
 }
 
 }  // namespace weft::kernels::cpu

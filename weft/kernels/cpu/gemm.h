@@ -38,6 +38,9 @@ struct Gemm {
 Operand operand(Stream& stream, const Tensor& matrix, Transpose transpose);
 
 // All products in one piece of work; each is cut into tiles by its own shape.
-void enqueue_gemms(Stream& stream, std::string_view name, std::vector<Gemm> gemms);
+void enqueue_gemms(Stream& stream,
+                   std::string_view name,
+                   std::vector<Gemm> gemms,
+                   tensor::WorkSize size = {});
 
 }  // namespace weft::kernels::cpu

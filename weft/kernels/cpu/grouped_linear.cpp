@@ -60,7 +60,7 @@ void grouped_linear_forward(Stream& stream, Tensor y, Tensor x, Tensor w, Rows r
     row += m;
     ++expert;
   }
-  enqueue_gemms(stream, "grouped_linear_forward", std::move(gemms));
+  enqueue_gemms(stream, "grouped_linear_forward", std::move(gemms), {.rows = rows});
 }
 
 void grouped_linear_dgrad(Stream& stream, Tensor dx, Tensor dy, Tensor w, Rows rows_E) {
@@ -84,7 +84,7 @@ void grouped_linear_dgrad(Stream& stream, Tensor dx, Tensor dy, Tensor w, Rows r
     row += m;
     ++expert;
   }
-  enqueue_gemms(stream, "grouped_linear_dgrad", std::move(gemms));
+  enqueue_gemms(stream, "grouped_linear_dgrad", std::move(gemms), {.rows = rows});
 }
 
 void grouped_linear_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Rows rows_E) {
@@ -109,7 +109,7 @@ void grouped_linear_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Rows r
     row += m;
     ++expert;
   }
-  enqueue_gemms(stream, "grouped_linear_wgrad", std::move(gemms));
+  enqueue_gemms(stream, "grouped_linear_wgrad", std::move(gemms), {.rows = rows});
 }
 
 }  // namespace weft::kernels

@@ -6,6 +6,7 @@
 #include <deque>
 #include <mutex>
 #include <thread>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -49,11 +50,12 @@ class CpuStream final : public Stream {
     if (thread_.joinable()) thread_.join();
   }
 
-  void enqueue(std::string_view name, WorkClass kind, Task task) override {
+  void enqueue(std::string_view name, WorkClass kind, Task task, WorkSize size) override {
     push({.label = label_,
           .name = name,
           .kind = kind,
           .task = leave_out_ ? Task() : std::move(task),
+          .size = size,
           .awaited = std::exchange(awaited_, {})});
   }
 
@@ -66,6 +68,8 @@ class CpuStream final : public Stream {
 
   void wait(const Event& event) override {
     if (event.stream == nullptr || event.stream == this) return;
+    std::uint64_t& known = known_[event.stream];
+    known = std::max(known, event.ticket);
     if (event.stream->reached(event.ticket) && !failed_elsewhere(event)) return;
     if (thread_.joinable()) {
       awaited_.push_back(event);
@@ -77,7 +81,15 @@ class CpuStream final : public Stream {
   void host_wait(const Event& event) override {
     CHECK(event.stream == this, "an event of another stream than '{}'", name_);
     const std::exception_ptr error = wait_for(event.ticket);
+    host_knows_ = std::max(host_knows_, event.ticket);
     if (error) std::rethrow_exception(error);
+  }
+
+  bool knows(const Event& event) const override {
+    if (event.stream == nullptr || event.stream == this) return true;
+    if (static_cast<const CpuStream*>(event.stream)->host_knows_ >= event.ticket) return true;
+    const auto known = known_.find(event.stream);
+    return known != known_.end() && known->second >= event.ticket;
   }
 
   std::uint64_t next_ticket() const override { return next_ticket_; }
@@ -118,7 +130,8 @@ class CpuStream final : public Stream {
     std::string_view label;
     std::string_view name;
     WorkClass kind = WorkClass::Memory;
-    Task task = {};                   // empty: only waits
+    Task task = {};  // empty: only waits
+    WorkSize size = {};
     std::vector<Event> awaited = {};  // what must be over first
   };
 
@@ -176,7 +189,8 @@ class CpuStream final : public Stream {
                           .name = item.name,
                           .kind = item.kind,
                           .begin_ns = begin,
-                          .end_ns = now_ns()});
+                          .end_ns = now_ns(),
+                          .size = item.size});
       }
     } catch (...) {
       fail(with_label(item.label, item.name));
@@ -190,8 +204,10 @@ class CpuStream final : public Stream {
 
   const std::string name_;
   Workers workers_;
-  std::string_view label_;  // host thread only, like the next four
+  std::string_view label_;  // host thread only, like the next six
   bool leave_out_ = false;
+  std::unordered_map<const Stream*, std::uint64_t> known_;  // of other streams, what is before
+  std::uint64_t host_knows_ = 0;                            // of this stream: nobody is before it
   std::unordered_set<std::string> labels_;
   std::uint64_t next_ticket_ = 1;
   std::vector<Event> awaited_;  // waits for the next work

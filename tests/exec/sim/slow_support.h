@@ -1,0 +1,11 @@
+// The clock the slow, obvious way: every nanosecond, everything is looked at.
+#pragma once
+
+#include "weft/exec/sim/simulate.h"
+
+namespace weft::exec::sim {
+
+// By rank and entry, as Result::entries. Costs and overheads must be whole nanoseconds.
+std::vector<std::vector<Interval>> simulate_slowly(const Step& step);
+
+}  // namespace weft::exec::sim

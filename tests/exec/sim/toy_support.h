@@ -1,0 +1,47 @@
+// Steps from text for the clock's tests: one graph a rank, costs in nanoseconds.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <iosfwd>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "weft/exec/sim/simulate.h"
+
+namespace weft::exec::sim {
+
+// Every rank takes part in collectives; pipeline lanes join a rank to the next and the previous,
+// the sender first.
+std::vector<int> everyone_or_neighbour(int rank, const schedule::Entry& entry, int ranks);
+
+class ToyStep {
+ public:
+  using CostsNs = std::map<std::string, double>;
+
+  // Costs by node, "node@rank" before "node"; nothing where neither is there.
+  ToyStep(const std::vector<std::string>& texts, CostsNs costs);
+  ToyStep(const ToyStep&) = delete;
+
+  Step& step() { return step_; }
+  Result run() const { return simulate(step_); }
+  // When the node ran on the rank.
+  Interval at(const std::string& node, int rank = 0) const;
+
+ private:
+  std::deque<schedule::Graph> graphs_;
+  CostsNs costs_;
+  Step step_;
+};
+
+// A fabric of one node, bytes a nanosecond.
+grid::Fabric fabric_of(double bytes_per_ns, double latency_ns);
+
+// How gtest shows an interval.
+void PrintTo(const Interval& interval, std::ostream* out);
+
+// What a ConfigError of the simulation says; empty where there is none.
+std::string complaint_of(const Step& step);
+
+}  // namespace weft::exec::sim

@@ -1,0 +1,196 @@
+#include "weft/trace/svg.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "tests/trace/timeline_support.h"
+#include "weft/base/text.h"
+#include "weft/trace/activity.h"
+
+namespace weft::trace {
+namespace {
+
+// Complains where tags do not balance or a text holds what must be escaped.
+std::string find_fault(const std::string& xml) {
+  std::vector<std::string> open;
+  std::size_t at = 0;
+  while (at < xml.size()) {
+    const std::size_t tag = xml.find('<', at);
+    const std::string words = xml.substr(at, tag - at);
+    if (words.find('>') != words.npos) return "a bare > in '" + words + "'";
+    for (std::size_t i = words.find('&'); i != words.npos; i = words.find('&', i + 1)) {
+      if (words.find(';', i) == words.npos) return "a bare & in '" + words + "'";
+    }
+    if (tag == xml.npos) break;
+    const std::size_t end = xml.find('>', tag);
+    if (end == xml.npos) return "a tag without an end";
+    const std::string inside = xml.substr(tag + 1, end - tag - 1);
+    if (std::ranges::count(inside, '"') % 2 != 0) return "quotes in <" + inside + ">";
+    if (inside.find('<') != inside.npos) return "a bare < in <" + inside + ">";
+    const std::string name = inside.substr(0, inside.find_first_of(" /"));
+    if (inside.front() == '/') {
+      if (open.empty() || open.back() != inside.substr(1)) return "</" + inside.substr(1) + ">";
+      open.pop_back();
+    } else if (inside.back() != '/') {
+      open.push_back(name);
+    }
+    at = end + 1;
+  }
+  return open.empty() ? "" : "<" + open.back() + "> stays open";
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t i = text.find(part); i != text.npos; i = text.find(part, i + 1)) ++found;
+  return found;
+}
+
+Timeline small_step(int rank, double length) {
+  return Hand(rank)
+      .compute("0F0.attention", 0, length / 4)
+      .communication("ep", "0F0.dispatch", length / 4, length / 2, Cover::None)
+      .node("host", "0F0.sizes", 0, length / 4)
+      .compute("0F0.experts", length / 2, length);
+}
+
+Picture two_rows() {
+  return {.title = "overlap <of> \"a\" & b",
+          .rows = {{.caption = "plain", .timelines = {small_step(0, 8), small_step(1, 8)}},
+                   {.caption = "overlap", .timelines = {small_step(0, 4), small_step(1, 4)}}}};
+}
+
+TEST(Svg, IsWellFormedWhateverTheTexts) {
+  EXPECT_EQ(find_fault(to_svg(two_rows())), "");
+  EXPECT_EQ(find_fault(to_svg({})), "");
+  EXPECT_EQ(find_fault(to_svg({.title = "empty", .rows = {{.caption = "<x>", .timelines = {}}}})),
+            "");
+  const std::string odd = "a<b>&\"c\"\x01";
+  const std::string svg =
+      to_svg({.title = odd,
+              .rows = {{.caption = odd, .timelines = {Hand(0).node("compute", odd, 0, 1)}}}});
+  EXPECT_EQ(find_fault(svg), "");
+  EXPECT_EQ(svg.find('\x01'), svg.npos);
+  EXPECT_EQ(count(svg, "a&lt;b&gt;&amp;&quot;c&quot;"), 3u);
+}
+
+TEST(Svg, TheFaultFinderFindsFaults) {
+  EXPECT_NE(find_fault("<a><b></a></b>"), "");
+  EXPECT_NE(find_fault("<a>"), "");
+  EXPECT_NE(find_fault("<a>x & y</a>"), "");
+}
+
+TEST(Svg, IsTheSameEveryTime) { EXPECT_EQ(to_svg(two_rows()), to_svg(two_rows())); }
+
+TEST(Svg, DrawsEveryNodeOfComputeAndCommunicationOnce) {
+  const std::string svg = to_svg(two_rows());
+  EXPECT_EQ(count(svg, "<title>0F0.attention "), 4u);
+  EXPECT_EQ(count(svg, "<title>0F0.dispatch "), 4u);
+  EXPECT_EQ(count(svg, "<title>"), 12u) << "operations and the host are not drawn";
+  EXPECT_EQ(count(svg, "<title>0F0.experts 4 ms"), 2u);
+  EXPECT_EQ(count(svg, "<title>0F0.experts 2 ms"), 2u);
+  EXPECT_NE(svg.find("plain: 8.00 ms a step"), svg.npos);
+  EXPECT_NE(svg.find("overlap: 4.00 ms a step"), svg.npos);
+}
+
+// Where the first node of a name is drawn, and how wide.
+std::pair<double, double> place_of(const std::string& svg, const std::string& title) {
+  const std::size_t end = svg.find("<title>" + title);
+  if (end == svg.npos) return {-1, -1};
+  const std::size_t begin = svg.rfind("d=\"M", end) + 4;
+  const std::size_t width = svg.find('h', begin) + 1;
+  return {std::stod(svg.substr(begin)), std::stod(svg.substr(width))};
+}
+
+TEST(Svg, RowsShareOneScale) {
+  const std::string svg = to_svg(two_rows());
+  const auto [long_x, long_width] = place_of(svg, "0F0.experts 4 ms");
+  const auto [short_x, short_width] = place_of(svg, "0F0.experts 2 ms");
+  EXPECT_NEAR(long_width, 2 * short_width, 0.2);
+  EXPECT_NEAR(place_of(svg, "0F0.attention 2 ms").first,
+              place_of(svg, "0F0.attention 1 ms").first,
+              0.1);
+  EXPECT_LT(short_x, long_x);
+  EXPECT_LE(long_x + long_width, 1200);
+}
+
+TEST(Svg, AWindowCutsWhatReachesOutOfIt) {
+  const std::string svg = to_svg(two_rows(), {.from_ms = 3, .to_ms = 5});
+  EXPECT_EQ(find_fault(svg), "");
+  EXPECT_EQ(count(svg, "<title>0F0.attention "), 0u);
+  EXPECT_EQ(count(svg, "<title>0F0.experts 4 ms"), 2u);
+  const auto [x, width] = place_of(svg, "0F0.experts 4 ms");
+  const auto [from, dispatch_width] = place_of(svg, "0F0.dispatch 2 ms");
+  EXPECT_NEAR(width, dispatch_width, 0.2) << "one of two milliseconds each";
+  EXPECT_NEAR(x, from + dispatch_width, 0.2);
+}
+
+TEST(Svg, TheAxisStartsAtNothingAndLanesEndWithTheirStep) {
+  const std::string svg = to_svg(two_rows());
+  EXPECT_NE(svg.find(">0</text>"), svg.npos);
+  EXPECT_EQ(svg.find(">-0</text>"), svg.npos);
+  std::set<double> ends;  // of the lanes' own bands
+  for (std::size_t i = svg.find("#eceff2"); i != svg.npos; i = svg.find("#eceff2", i + 1)) {
+    ends.insert(std::stod(svg.substr(svg.find('H', i) + 1)));
+  }
+  ASSERT_EQ(ends.size(), 2u);
+  EXPECT_NEAR(*ends.rbegin(), 1184, 0.1);
+  EXPECT_LT(*ends.begin(), 800);
+}
+
+TEST(Svg, DrawsTheLastRunUnlessTold) {
+  const Picture picture{
+      .title = "runs",
+      .rows = {
+          {.caption = "r",
+           .timelines = {Hand(0).compute("0F0.mlp", 0, 9).run(1).compute("0F0.mlp", 100, 103)}}}};
+  EXPECT_NE(to_svg(picture).find("r: 3.00 ms a step"), std::string::npos);
+  EXPECT_NE(to_svg(picture, {.run = 0}).find("r: 9.00 ms a step"), std::string::npos);
+}
+
+TEST(Svg, ThreeThousandSpansStaySmall) {
+  Picture picture{.title = "big", .rows = {}};
+  for (const char* caption : {"plain", "overlap", "overlap + delayed"}) {
+    Picture::Row& row = picture.rows.emplace_back();
+    row.caption = caption;
+    for (int rank = 0; rank < 4; ++rank) {
+      Hand hand(rank);
+      for (int i = 0; i < 125; ++i) {
+        hand.compute(base::text("{}F{}.attention", i % 24, i), i, i + 0.71234);
+        hand.communication("ep",
+                           base::text("{}D{}.dispatch", i % 24, i),
+                           i + 0.7,
+                           i + 1,
+                           Cover::None);
+      }
+      row.timelines.push_back(hand);
+    }
+  }
+  const std::string svg = to_svg(picture);
+  EXPECT_EQ(count(svg, "<title>"), 3000u);
+  EXPECT_LT(svg.size(), 300'000u);
+}
+
+TEST(Svg, ColoursFollowLaneDirectionAndPiece) {
+  const auto activity = [](const char* lane, const char* name) {
+    return activity_of({.name = name, .node = name, .lane = lane});
+  };
+  EXPECT_EQ(activity("compute", "3F7.attention.core"), Activity::ForwardAttention);
+  EXPECT_EQ(activity("compute", "F7.embed"), Activity::ForwardAttention);
+  EXPECT_EQ(activity("compute", "13F7.experts#2"), Activity::ForwardExperts);
+  EXPECT_EQ(activity("compute", "3F7.mlp"), Activity::ForwardExperts);
+  EXPECT_EQ(activity("compute", "3D7.experts"), Activity::Backward);
+  EXPECT_EQ(activity("compute", "3W7.attention"), Activity::WeightGradient);
+  EXPECT_EQ(activity("compute", "3R7.attention"), Activity::Recompute);
+  EXPECT_EQ(activity("compute", "optimizer"), Activity::StepEnd);
+  EXPECT_EQ(activity("ep", "3D7.dispatch"), Activity::Dispatch);
+  EXPECT_EQ(activity("ep", "3F7.combine"), Activity::Combine);
+  EXPECT_EQ(activity("dp", "reduce.dense#2"), Activity::OtherCommunication);
+  EXPECT_EQ(activity("pp_send_next", "c1F3.send"), Activity::OtherCommunication);
+  // Without expert parallelism a dispatch is compute.
+  EXPECT_EQ(activity("compute", "3F7.dispatch"), Activity::ForwardAttention);
+}
+
+}  // namespace
+}  // namespace weft::trace

@@ -1,0 +1,64 @@
+#include "weft/train/launch.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <mutex>
+
+#include "weft/base/cores.h"
+#include "weft/base/error.h"
+#include "weft/tensor/stream.h"
+#include "weft/tensor/workers.h"
+
+namespace weft::train {
+namespace {
+
+// The cores that a stream of each rank may use.
+std::map<int, std::vector<int>> cores_of_streams(const config::Config& config) {
+  std::mutex mutex;
+  std::map<int, std::vector<int>> all;
+  launch(config, {}, [&](comm::Endpoint& endpoint) {
+    const auto stream = tensor::make_cpu_stream("one", 1, tensor::StreamMode::Threaded);
+    stream->enqueue("look", tensor::WorkClass::Memory, [&](tensor::Workers&) {
+      const std::lock_guard lock(mutex);
+      all[endpoint.rank()] = base::usable_cores();
+    });
+    stream->synchronize();
+  });
+  return all;
+}
+
+TEST(Launch, PinnedRanksShareTheCoresInTurn) {
+  const std::vector<int> cores = base::usable_cores();
+  config::Config config;
+  config.runtime.world_size = 3;
+  for (const auto& [rank, of_rank] : cores_of_streams(config)) EXPECT_EQ(of_rank, cores) << rank;
+  config.runtime.pin_ranks = true;
+  const auto pinned = cores_of_streams(config);
+  ASSERT_EQ(pinned.size(), 3u);
+  for (const auto& [rank, of_rank] : pinned) {
+    EXPECT_EQ(of_rank, std::vector<int>{cores[static_cast<std::size_t>(rank) % cores.size()]});
+  }
+  EXPECT_EQ(base::usable_cores(), cores) << "the caller is left alone";
+}
+
+TEST(Launch, APinnedRankThatIsTheCallerIsLetGoAtTheEnd) {
+  const std::vector<int> cores = base::usable_cores();
+  config::Config config;
+  config.runtime.backend = config::CommBackend::Fake;
+  config.runtime.pin_ranks = true;
+  launch(config, {}, [&](comm::Endpoint&) {
+    EXPECT_EQ(base::usable_cores(), std::vector<int>{cores[0]});
+  });
+  EXPECT_EQ(base::usable_cores(), cores);
+}
+
+TEST(Launch, TheFabricOfTheConfigReachesTheBackend) {
+  config::Config config;
+  config.fabric.intra_node_latency_us = 1;
+  config.runtime.backend = config::CommBackend::Fake;
+  EXPECT_THROW(launch(config, {}, [](comm::Endpoint&) {}), base::ConfigError);
+}
+
+}  // namespace
+}  // namespace weft::train

@@ -1,0 +1,107 @@
+// weft bench overlap: does communication disappear under compute, and was it known before?
+#include "weft/base/error.h"
+#include "weft/base/file.h"
+#include "weft/base/text.h"
+#include "weft/cli/arguments.h"
+#include "weft/cli/benches.h"
+#include "weft/cli/interrupt.h"
+#include "weft/cli/launcher.h"
+#include "weft/cli/output.h"
+#include "weft/cli/overlap_report.h"
+#include "weft/cli/progress.h"
+#include "weft/config/derived.h"
+#include "weft/config/validate.h"
+
+namespace weft::cli {
+namespace {
+
+constexpr const char* kDefaultRecipe = "overlap_bench";
+
+struct OverlapOptions {
+  RunArguments run;
+  int rounds = 5;
+  std::string svg;
+};
+
+// Rank by rank in one process the links are emulated; between processes they are what they are.
+std::vector<train::FabricTarget> targets_of(const config::Config& config) {
+  if (config.runtime.backend == config::CommBackend::Mpi) return {{"network, as it is", 0}};
+  return {{"free", 0},
+          {"communication a quarter of compute", 0.25},
+          {"communication as long as compute", 0.975}};
+}
+
+void check(const config::Config& config) {
+  config::validate(config);
+  for (const train::OverlapOrder& order : train::overlap_orders(config)) {
+    config::validate(order.config);
+  }
+  if (config.runtime.backend == config::CommBackend::Fake) {
+    throw base::ConfigError("bench overlap needs ranks: set runtime.backend to threads or mpi");
+  }
+  if (!config::fabric_of(config).is_free()) {
+    throw base::ConfigError("bench overlap sets the links itself: leave fabric.* out");
+  }
+}
+
+int run_overlap(const OverlapOptions& options) {
+  config::Config config = resolve_or(options.run, kDefaultRecipe).config;
+  follow_launcher(config);
+  check(config);
+  ProgressLine line;
+  if (launcher_rank() == 0) {
+    for (const std::string& warning : config::warnings_of(train::overlap_orders(config)[1].config))
+      line.log("weft: warning: " + warning);
+  }
+  const train::OverlapBench bench = train::bench_overlap(
+      {.config = config,
+       .targets = targets_of(config),
+       .rounds = options.rounds,
+       .progress =
+           [&](int done, int of) {
+             line.show(base::text("{} step {}/{}", bar(double(done) / of, 24), done, of));
+           },
+       .stop = &catch_interrupts(),
+       .report = print_error});
+  line.clear();
+  if (!bench.is_rank_zero) return kGood;
+  if (bench.interrupted) {
+    print_error("stopped before the end: nothing to report");
+    return kInterrupted;
+  }
+  const std::vector<FabricReport> reports = report_of(config, bench);
+  if (!options.svg.empty()) base::write_whole(options.svg, to_svg(bench));
+  switch (options.run.format) {
+    case Format::Text:
+      print_text(base::text("{} ranks ({}), {} micro-batches, medians of {} steps each in turn\n",
+                            config::layout_of(config).world,
+                            config::word(config.runtime.backend),
+                            config.train.global_batch_size / config.train.micro_batch_size /
+                                config::layout_of(config).world,
+                            options.rounds));
+      print_text(to_text(reports));
+      break;
+    case Format::Json:
+      print_json(to_json(reports));
+      break;
+  }
+  return kGood;
+}
+
+}  // namespace
+
+void add_bench_overlap(CLI::App& bench, Action& chosen) {
+  CLI::App* overlap = bench.add_subcommand(
+      "overlap",
+      "one step in three orders (plain, overlap, overlap + delayed weight gradients), on three "
+      "fabrics; without a recipe, overlap_bench");
+  auto options = std::make_shared<OverlapOptions>();
+  add_run_arguments(*overlap, options->run, "weft bench overlap --svg overlap.svg");
+  overlap->add_option("--rounds", options->rounds, "timed steps of each order on each fabric")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  overlap->add_option("--svg", options->svg, "file for a picture of the timelines");
+  on_chosen(*overlap, chosen, std::move(options), run_overlap);
+}
+
+}  // namespace weft::cli

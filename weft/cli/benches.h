@@ -1,0 +1,10 @@
+// The benches that have a file of their own.
+#pragma once
+
+#include "weft/cli/command.h"
+
+namespace weft::cli {
+
+void add_bench_overlap(CLI::App& bench, Action& chosen);
+
+}  // namespace weft::cli

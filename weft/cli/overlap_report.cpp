@@ -1,0 +1,147 @@
+#include "weft/cli/overlap_report.h"
+
+#include "weft/base/text.h"
+#include "weft/cli/overlap_prediction.h"
+#include "weft/trace/svg.h"
+
+namespace weft::cli {
+namespace {
+
+double ms(double seconds) { return seconds * 1e3; }
+
+FabricReport report_of(const config::Config& config,
+                       const train::OverlapBench& bench,
+                       const train::FabricRuns& fabric) {
+  const std::vector<train::OverlapOrder> orders = train::overlap_orders(config);
+  const train::OverlapRun& plain = fabric.runs.front();
+  const OverlapPrediction prediction(orders.front().config,
+                                     fabric.fabric,
+                                     plain.timelines,
+                                     plain.step_seconds);
+  FabricReport report{.name = fabric.name,
+                      .links = fabric.fabric.is_free() ? "" : grid::describe(fabric.fabric),
+                      .compute_seconds = bench.compute_seconds,
+                      .communication_seconds = fabric.communication_seconds,
+                      .rows = {}};
+  for (std::size_t i = 0; i < orders.size(); ++i) {
+    const train::OverlapRun& run = fabric.runs[i];
+    report.rows.push_back({.name = run.name,
+                           .step_seconds = run.step_seconds,
+                           .speedup = plain.step_seconds / run.step_seconds,
+                           .exposure = trace::analyse(run.timelines, bench.clocks),
+                           .peak_activation_bytes = run.peak_activation_bytes,
+                           .predicted_seconds = prediction.step_seconds(orders[i].config),
+                           .ideal_seconds = prediction.ideal_seconds(orders[i].config)});
+  }
+  return report;
+}
+
+std::string heading(const FabricReport& report) {
+  std::string text =
+      base::text("\n{}{}{}\n", report.name, report.links.empty() ? "" : ": ", report.links);
+  text += base::text("compute alone {:.1f} ms, communication alone {:.1f} ms ({:.2f} of compute)",
+                     ms(report.compute_seconds),
+                     ms(report.communication_seconds),
+                     report.communication_seconds / report.compute_seconds);
+  text += base::text("; lower bound {:.1f} ms, ideal {:.1f} ms\n",
+                     ms(report.lower_bound_seconds()),
+                     ms(report.ideal_seconds()));
+  text += base::text("  {:<24} {:>9} {:>8} {:>10} {:>11} {:>10} {:>11} {:>10} {:>7}\n",
+                     "order",
+                     "step ms",
+                     "speed-up",
+                     "hidden_any",
+                     "hidden_gemm",
+                     "exposed ms",
+                     "peak memory",
+                     "predicted",
+                     "error");
+  return text;
+}
+
+std::string row_text(const OverlapRow& row) {
+  return base::text(
+      "  {:<24} {:>9.1f} {:>7.2f}x {:>8.1f} % {:>9.1f} % {:>10.1f} {:>11} {:>10.1f} {:>+5.1f} %\n",
+      row.name,
+      ms(row.step_seconds),
+      row.speedup,
+      row.exposure.total.hidden_any * 100,
+      row.exposure.total.hidden_gemm * 100,
+      row.exposure.total.exposed_ms,
+      base::human_bytes(static_cast<double>(row.peak_activation_bytes)),
+      ms(row.predicted_seconds),
+      row.prediction_error() * 100);
+}
+
+std::string reasons_text(const OverlapRow& row) {
+  const trace::Reasons& reasons = row.exposure.total.reasons;
+  return base::text(
+      "  {:<24} exposed: no partner {:.1f}, short cover {:.1f}, peer {:.1f}, "
+      "host {:.1f} ms\n",
+      "",
+      reasons.no_partner_ms,
+      reasons.short_cover_ms,
+      reasons.peer_ms,
+      reasons.host_ms);
+}
+
+}  // namespace
+
+std::vector<FabricReport> report_of(const config::Config& config,
+                                    const train::OverlapBench& bench) {
+  std::vector<FabricReport> reports;
+  for (const train::FabricRuns& fabric : bench.fabrics) {
+    reports.push_back(report_of(config, bench, fabric));
+  }
+  return reports;
+}
+
+base::Json to_json(const std::vector<FabricReport>& reports) {
+  base::Json fabrics = base::Json::array();
+  for (const FabricReport& report : reports) {
+    base::Json runs = base::Json::array();
+    for (const OverlapRow& row : report.rows) {
+      runs.push_back({{"name", row.name},
+                      {"step_ms", ms(row.step_seconds)},
+                      {"speedup", row.speedup},
+                      {"hidden_any", row.exposure.total.hidden_any},
+                      {"hidden_gemm", row.exposure.total.hidden_gemm},
+                      {"exposed_ms", row.exposure.total.exposed_ms},
+                      {"peak_activation_bytes", row.peak_activation_bytes},
+                      {"predicted_ms", ms(row.predicted_seconds)},
+                      {"prediction_error", row.prediction_error()},
+                      {"ideal_ms", ms(row.ideal_seconds)},
+                      {"exposure", trace::to_json(row.exposure.total)}});
+    }
+    fabrics.push_back({{"name", report.name},
+                       {"links", report.links},
+                       {"compute_only_ms", ms(report.compute_seconds)},
+                       {"comm_only_ms", ms(report.communication_seconds)},
+                       {"lower_bound_ms", ms(report.lower_bound_seconds())},
+                       {"ideal_ms", ms(report.ideal_seconds())},
+                       {"runs", std::move(runs)}});
+  }
+  return {{"fabrics", std::move(fabrics)}};
+}
+
+std::string to_text(const std::vector<FabricReport>& reports) {
+  std::string text;
+  for (const FabricReport& report : reports) {
+    text += heading(report);
+    for (const OverlapRow& row : report.rows) text += row_text(row) + reasons_text(row);
+  }
+  return text;
+}
+
+std::string to_svg(const train::OverlapBench& bench) {
+  const train::FabricRuns& fabric = bench.fabrics.back();
+  trace::Picture picture{.title = base::text("weft bench overlap: {}", fabric.name), .rows = {}};
+  for (const train::OverlapRun& run : fabric.runs) {
+    picture.rows.push_back(
+        {.caption = base::text("{}: {:.0f} ms a step", run.name, ms(run.step_seconds)),
+         .timelines = run.timelines});
+  }
+  return trace::to_svg(picture);
+}
+
+}  // namespace weft::cli

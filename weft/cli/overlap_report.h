@@ -1,0 +1,43 @@
+// What `weft bench overlap` found, in text, JSON and as a picture.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "weft/base/json.h"
+#include "weft/trace/exposure.h"
+#include "weft/train/overlap_bench.h"
+
+namespace weft::cli {
+
+struct OverlapRow {
+  std::string name;
+  double step_seconds = 0;
+  double speedup = 0;  // over plain on the same fabric
+  trace::Exposure exposure;
+  std::int64_t peak_activation_bytes = 0;
+  double predicted_seconds = 0;
+  double ideal_seconds = 0;
+
+  double prediction_error() const { return predicted_seconds / step_seconds - 1; }
+};
+
+struct FabricReport {
+  std::string name;
+  std::string links;  // what was emulated
+  double compute_seconds = 0, communication_seconds = 0;
+  std::vector<OverlapRow> rows;
+
+  double lower_bound_seconds() const { return std::max(compute_seconds, communication_seconds); }
+  // Of the order that hides most.
+  double ideal_seconds() const { return rows.back().ideal_seconds; }
+};
+
+std::vector<FabricReport> report_of(const config::Config& config, const train::OverlapBench& bench);
+
+base::Json to_json(const std::vector<FabricReport>& reports);
+std::string to_text(const std::vector<FabricReport>& reports);
+// The last fabric's orders one above the other: a few micro-batches out of the middle of a step.
+std::string to_svg(const train::OverlapBench& bench);
+
+}  // namespace weft::cli

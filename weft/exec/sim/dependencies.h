@@ -1,0 +1,40 @@
+// What each entry of a graph starts after: the entry before it on its lane, the last entry that
+// held the host, and its waits.
+//
+// A host entry holds the host until it is over. Where compute is the only lane besides the host,
+// exec/real runs it inline, and every entry does.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "weft/schedule/graph.h"
+
+namespace weft::exec::sim {
+
+class Dependencies {
+ public:
+  explicit Dependencies(const schedule::Graph& graph);
+
+  int size() const { return static_cast<int>(lane_before_.size()); }
+  // kNone: there is none.
+  int lane_before(int entry) const { return lane_before_[at(entry)]; }
+  int hold_before(int entry) const { return hold_before_[at(entry)]; }
+  // How many times the entry is among followers(); an edge with two reasons counts twice.
+  int count(int entry) const { return count_[at(entry)]; }
+  std::span<const int> followers(int entry) const {
+    return std::span(followers_)
+        .subspan(at(first_[at(entry)]), at(first_[at(entry) + 1] - first_[at(entry)]));
+  }
+
+ private:
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+  std::vector<int> lane_before_;
+  std::vector<int> hold_before_;
+  std::vector<int> count_;
+  std::vector<int> first_;      // of each entry's followers, and the end
+  std::vector<int> followers_;  // of all entries, one after the other
+};
+
+}  // namespace weft::exec::sim

@@ -1,0 +1,35 @@
+// The operations in which ranks meet: collectives, and sends with their receives.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "weft/exec/sim/step.h"
+
+namespace weft::exec::sim {
+
+struct Operation {
+  schedule::Node meeting;
+  std::vector<int> members;  // ranks, as Step::members gives them: of a send, the sender first
+  std::vector<int> entries;  // of each member; kNone where its graph lacks the operation
+};
+
+class Operations {
+ public:
+  explicit Operations(const Step& step);
+
+  int size() const { return static_cast<int>(operations_.size()); }
+  const Operation& operator[](int operation) const {
+    return operations_[static_cast<std::size_t>(operation)];
+  }
+  // The operation an entry takes part in; kNone: it meets nobody.
+  int of(int rank, int entry) const {
+    return of_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(entry)];
+  }
+
+ private:
+  std::vector<Operation> operations_;
+  std::vector<std::vector<int>> of_;  // by rank and entry
+};
+
+}  // namespace weft::exec::sim

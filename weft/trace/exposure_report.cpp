@@ -1,0 +1,90 @@
+#include <algorithm>
+
+#include "weft/base/text.h"
+#include "weft/trace/exposure.h"
+
+namespace weft::trace {
+namespace {
+
+using base::Json;
+using base::text;
+
+Json json_of(const CommunicationKinds& kinds) {
+  Json json = Json::object();
+  for (const auto& [kind, time] : kinds) json[kind] = to_json(time);
+  return json;
+}
+
+std::string table_row(const std::string& name, const CommunicationTime& time) {
+  return text("{:<8}{:>9.3f}{:>11.1f}%{:>12.1f}%{:>9.3f}{:>12.3f}{:>13.3f}{:>9.3f}{:>9.3f}\n",
+              name,
+              time.communication_ms,
+              100 * time.hidden_any,
+              100 * time.hidden_gemm,
+              time.exposed_ms,
+              time.reasons.no_partner_ms,
+              time.reasons.short_cover_ms,
+              time.reasons.peer_ms,
+              time.reasons.host_ms);
+}
+
+}  // namespace
+
+Json to_json(const CommunicationTime& time) {
+  return {{"communication_ms", time.communication_ms},
+          {"hidden_any", time.hidden_any},
+          {"hidden_gemm", time.hidden_gemm},
+          {"exposed_ms", time.exposed_ms},
+          {"reasons",
+           {{"no_partner_ms", time.reasons.no_partner_ms},
+            {"short_cover_ms", time.reasons.short_cover_ms},
+            {"peer_ms", time.reasons.peer_ms},
+            {"host_ms", time.reasons.host_ms}}}};
+}
+
+Json to_json(const Exposure& exposure) {
+  Json ranks = Json::array();
+  for (const RankExposure& rank : exposure.ranks) {
+    ranks.push_back({{"rank", rank.rank},
+                     {"label", rank.label},
+                     {"kinds", json_of(rank.kinds)},
+                     {"total", to_json(rank.total)}});
+  }
+  return {{"step_ms", exposure.step_ms},
+          {"total", to_json(exposure.total)},
+          {"kinds", json_of(exposure.kinds)},
+          {"ranks", std::move(ranks)}};
+}
+
+std::string to_table(const Exposure& exposure) {
+  std::string table = text("{:<8}{:>9}{:>12}{:>13}{:>9}{:>12}{:>13}{:>9}{:>9}\n",
+                           "ms/step",
+                           "comm",
+                           "hidden_any",
+                           "hidden_gemm",
+                           "exposed",
+                           "no_partner",
+                           "short_cover",
+                           "peer",
+                           "host");
+  for (const auto& [kind, time] : exposure.kinds) table += table_row(kind, time);
+  return table + table_row("total", exposure.total);
+}
+
+std::string to_line(const Exposure& exposure) {
+  const CommunicationTime& total = exposure.total;
+  return text(
+      "{:.2f} ms of a {:.2f} ms step: hidden_any {:.0f}%, hidden_gemm {:.0f}%, exposed {:.2f} ms "
+      "(no partner {:.2f}, short cover {:.2f}, peer {:.2f}, host {:.2f})",
+      total.communication_ms,
+      exposure.mean_step_ms(),
+      100 * total.hidden_any,
+      100 * total.hidden_gemm,
+      total.exposed_ms,
+      total.reasons.no_partner_ms,
+      total.reasons.short_cover_ms,
+      total.reasons.peer_ms,
+      total.reasons.host_ms);
+}
+
+}  // namespace weft::trace

@@ -1,0 +1,34 @@
+// Exposure of one rank in one run, in nanoseconds.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "weft/trace/operations.h"
+#include "weft/trace/span.h"
+
+namespace weft::trace {
+
+struct ExposureSums {
+  std::int64_t communication = 0;
+  std::int64_t hidden_any = 0;
+  std::int64_t hidden_gemm = 0;
+  std::int64_t exposed = 0;
+  std::int64_t no_partner = 0;
+  std::int64_t short_cover = 0;
+  std::int64_t peer = 0;
+  std::int64_t host = 0;
+};
+
+// By kind of communication, and for all of them together under kAllKinds (not the sum of the kinds:
+// they may run beside each other).
+using SumsByKind = std::map<std::string, ExposureSums>;
+inline constexpr std::string_view kAllKinds = "";
+
+void add(SumsByKind& into, const SumsByKind& more);
+
+SumsByKind rank_exposure(const Timeline& timeline, int run, const Operations& operations);
+
+}  // namespace weft::trace

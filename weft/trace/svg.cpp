@@ -1,0 +1,267 @@
+#include "weft/trace/svg.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "weft/base/text.h"
+#include "weft/trace/activity.h"
+
+namespace weft::trace {
+namespace {
+
+using base::text;
+
+constexpr double kWidth = 1200;
+constexpr double kMargin = 16;
+constexpr double kLetter = 6.7;  // width of a letter of 11 px
+constexpr double kTrack = 14;    // height of a lane
+constexpr double kTrackStep = 16;
+constexpr double kRankGap = 6;
+constexpr double kCaption = 28;
+constexpr double kThinnest = 0.3;  // a span is never drawn thinner
+
+std::string escape(std::string_view raw) {
+  std::string clean;
+  for (const char c : raw) {
+    if (c == '&') {
+      clean += "&amp;";
+    } else if (c == '<') {
+      clean += "&lt;";
+    } else if (c == '>') {
+      clean += "&gt;";
+    } else if (c == '"') {
+      clean += "&quot;";
+    } else {
+      clean += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;  // XML takes no control characters
+    }
+  }
+  return clean;
+}
+
+// A coordinate, to a tenth of a pixel, without a useless zero.
+std::string px(double value) {
+  std::string digits = text("{:.1f}", value);
+  if (digits.ends_with(".0")) digits.resize(digits.size() - 2);
+  return digits == "-0" ? "0" : digits;
+}
+
+// What is drawn of a row: one run, its nodes by rank and lane.
+struct Row {
+  std::string caption;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  struct Track {
+    std::string rank;  // on the first track of a rank
+    std::string lane;
+    std::vector<const Span*> nodes;
+  };
+  std::vector<Track> tracks;
+
+  double step_ms() const { return static_cast<double>(end - begin) / 1e6; }
+};
+
+bool is_drawn(const Span& span) {
+  return is_node(span) && (span.lane == kComputeLane || !communication_kind(span.lane).empty());
+}
+
+int last_run(const Picture::Row& row) {
+  int last = 0;
+  for (const Timeline& timeline : row.timelines) {
+    for (const Span& span : timeline.spans) last = std::max(last, span.run);
+  }
+  return last;
+}
+
+std::string rank_name(const Timeline& timeline) {
+  return timeline.label.empty() ? text("rank {}", timeline.rank) : timeline.label;
+}
+
+void add_rank(const Timeline& timeline, int run, Row& row) {
+  std::map<std::pair<int, std::string>, std::vector<const Span*>> lanes;
+  for (const Span& span : timeline.spans) {
+    if (span.run == run && is_drawn(span)) {
+      lanes[{lane_position(span.lane), span.lane}].push_back(&span);
+    }
+  }
+  bool first = true;
+  for (auto& [lane, nodes] : lanes) {
+    row.tracks.push_back(
+        {.rank = first ? rank_name(timeline) : "", .lane = lane.second, .nodes = std::move(nodes)});
+    first = false;
+  }
+}
+
+Row lay_out(const Picture::Row& source, const SvgOptions& options) {
+  Row row{.caption = source.caption, .tracks = {}};
+  const int run = options.run.value_or(last_run(source));
+  bool any = false;
+  for (const Timeline& timeline : source.timelines) {
+    add_rank(timeline, run, row);
+    for (const Span& span : timeline.spans) {
+      if (span.run != run) continue;
+      row.begin = any ? std::min(row.begin, span.begin_ns) : span.begin_ns;
+      row.end = any ? std::max(row.end, span.end_ns) : span.end_ns;
+      any = true;
+    }
+  }
+  return row;
+}
+
+// 1, 2 or 5 times a power of ten, so that about ten of them fill the window.
+double tick_of(double window_ms) {
+  const double rough = std::max(window_ms, 1e-9) / 10;
+  const double power = std::pow(10, std::floor(std::log10(rough)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (factor * power >= rough) return factor * power;
+  }
+  return 10 * power;
+}
+
+class Drawing {
+ public:
+  Drawing(const Picture& picture, const SvgOptions& options)
+      : title_(picture.title), from_(options.from_ms) {
+    double longest = 0;
+    std::size_t rank_letters = 0, lane_letters = 0;
+    for (const Picture::Row& source : picture.rows) {
+      rows_.push_back(lay_out(source, options));
+      longest = std::max(longest, rows_.back().step_ms());
+      for (const Row::Track& track : rows_.back().tracks) {
+        rank_letters = std::max(rank_letters, track.rank.size());
+        lane_letters = std::max(lane_letters, track.lane.size());
+      }
+    }
+    to_ = std::max(options.to_ms.value_or(longest), from_ + 1e-6);
+    lane_right_ = kMargin + kLetter * static_cast<double>(rank_letters + lane_letters + 1);
+    left_ = lane_right_ + 8;
+  }
+
+  std::string draw() {
+    line(kMargin, 26, "t", title_);
+    double y = 40;
+    const double top = y;
+    for (const Row& row : rows_) y = draw_row(row, y);
+    draw_axis(top, y + 4);
+    y = draw_legend(y + 44);
+    // The axis lies under the spans, so the parts are put together at the end.
+    return text(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
+        "height=\"{1}\">\n"
+        "<style>text{{font:11px ui-monospace,monospace;fill:#24292f}}.t{{font:bold 16px "
+        "sans-serif}}.c{{font:bold 13px sans-serif}}.r{{text-anchor:end}}.m{{text-anchor:middle}}"
+        "</style>\n"
+        "<rect width=\"{0}\" height=\"{1}\" rx=\"8\" fill=\"#fbfcfd\"/>\n{2}{3}</svg>\n",
+        px(kWidth),
+        px(y),
+        axis_,
+        body_);
+  }
+
+ private:
+  double x_of(double ms) const {
+    return left_ + (ms - from_) / (to_ - from_) * (kWidth - kMargin - left_);
+  }
+
+  void line(double x, double y, std::string_view style, std::string_view words) {
+    body_ += text("<text{} x=\"{}\" y=\"{}\">{}</text>\n",
+                  style.empty() ? "" : text(" class=\"{}\"", style),
+                  px(x),
+                  px(y),
+                  escape(words));
+  }
+
+  double draw_row(const Row& row, double y) {
+    line(kMargin, y + 18, "c", text("{}: {:.2f} ms a step", row.caption, row.step_ms()));
+    y += kCaption;
+    bool first = true;
+    for (const Row::Track& track : row.tracks) {
+      if (!track.rank.empty() && !first) y += kRankGap;
+      first = false;
+      if (!track.rank.empty()) line(kMargin, y + 11, "", track.rank);
+      line(lane_right_, y + 11, "r", track.lane);
+      draw_track(row, track, y);
+      y += kTrackStep;
+    }
+    return y + 6;
+  }
+
+  // A span is a thick line: short to write. Those of one colour are one group.
+  void draw_track(const Row& row, const Row::Track& track, double y) {
+    // The lane itself ends where the step does.
+    body_ += text("<path stroke=\"#eceff2\" stroke-width=\"{}\" d=\"M{} {}H{}\"/>\n",
+                  px(kTrack),
+                  px(left_),
+                  px(y + kTrack / 2),
+                  px(x_of(std::clamp(row.step_ms(), from_, to_))));
+    std::map<Activity, std::string> groups;
+    for (const Span* node : track.nodes) {
+      const double begin = static_cast<double>(node->begin_ns - row.begin) / 1e6;
+      const double end = static_cast<double>(node->end_ns - row.begin) / 1e6;
+      if (end < from_ || begin > to_) continue;
+      const double x = x_of(std::max(begin, from_));
+      groups[activity_of(*node)] +=
+          text("<path d=\"M{} {}h{}\"><title>{} {:.3g} ms</title></path>\n",
+               px(x),
+               px(y + kTrack / 2),
+               px(std::max(x_of(std::min(end, to_)) - x, kThinnest)),
+               escape(node->name),
+               end - begin);
+    }
+    for (const auto& [activity, paths] : groups) {
+      used_.insert(activity);
+      body_ += text("<g stroke=\"{}\" stroke-width=\"{}\">\n{}</g>\n",
+                    colour_of(activity),
+                    px(kTrack),
+                    paths);
+    }
+  }
+
+  void draw_axis(double top, double bottom) {
+    const double tick = tick_of(to_ - from_);
+    // Added to zero, because the ceiling of a little less than nothing is written "-0".
+    for (double n = 0 + std::ceil(from_ / tick - 1e-9); n * tick <= to_ * (1 + 1e-9); ++n) {
+      const std::string x = px(x_of(n * tick));
+      axis_ += text("<path stroke=\"#d0d7de\" d=\"M{} {}V{}\"/>\n", x, px(top), px(bottom));
+      axis_ +=
+          text("<text class=\"m\" x=\"{}\" y=\"{}\">{:.6g}</text>\n", x, px(bottom + 14), n * tick);
+    }
+    axis_ +=
+        text("<text class=\"r\" x=\"{}\" y=\"{}\">ms</text>\n", px(left_ - 8), px(bottom + 14));
+  }
+
+  double draw_legend(double y) {
+    double x = kMargin;
+    for (const Activity activity : used_) {
+      const std::string_view words = words_of(activity);
+      const double width = 34 + kLetter * static_cast<double>(words.size());
+      if (x + width > kWidth) {
+        x = kMargin;
+        y += 18;
+      }
+      body_ += text("<rect x=\"{}\" y=\"{}\" width=\"12\" height=\"12\" fill=\"{}\"/>\n",
+                    px(x),
+                    px(y - 10),
+                    colour_of(activity));
+      line(x + 17, y, "", words);
+      x += width;
+    }
+    return y + 16;
+  }
+
+  std::string title_;
+  double from_ = 0, to_ = 0;  // ms
+  double lane_right_ = 0, left_ = 0;
+  std::vector<Row> rows_;
+  std::string axis_, body_;
+  std::set<Activity> used_;
+};
+
+}  // namespace
+
+std::string to_svg(const Picture& picture, const SvgOptions& options) {
+  return Drawing(picture, options).draw();
+}
+
+}  // namespace weft::trace

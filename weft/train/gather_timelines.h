@@ -1,0 +1,19 @@
+// The timelines of all ranks come together on rank 0.
+#pragma once
+
+#include <vector>
+
+#include "weft/trace/exposure.h"
+#include "weft/train/engine.h"
+
+namespace weft::train {
+
+struct GatheredTimelines {
+  std::vector<trace::Timeline> timelines;  // in rank order; on rank 0 only
+  trace::Clocks clocks = trace::Clocks::Separate;
+};
+
+// All ranks call this.
+GatheredTimelines gather_timelines(Engine& engine, const trace::Timeline& own);
+
+}  // namespace weft::train
