@@ -110,9 +110,23 @@ TEST(Failure, ARankLostInAnOverlappedPipelineEndsTheRunWithItsName) {
   config::Config config = with_layout(deep_config(), {.world = 8, .ep = 2, .pp = 4, .vpp = 2});
   config.comm_overlap.overlap_moe_expert_parallel_comm = true;
   config.comm_overlap.delay_wgrad_compute = true;
-  for (const char* node : {"6F1.experts", "c2D1.receive", "2W0.attention"}) {
+  for (const char* node : {"6F1.experts", "c2D1.receive", "2W0.attention", "c6F3.send"}) {
     const std::string text = failure_at(config, 5, node);
     EXPECT_NE(text.find("rank 5"), std::string::npos) << text;
+    EXPECT_NE(text.find(node), std::string::npos) << text;
+    EXPECT_NE(text.find("out of luck"), std::string::npos) << text;
+  }
+}
+
+// Without experts the host waits for nothing in a step: only the streams see the failure.
+TEST(Failure, ARankLostInADensePipelineEndsTheRunWithItsName) {
+  config::Config config = deep_config();
+  config.model.num_moe_experts = 0;
+  config.model.moe_layer_freq = {1};
+  config = with_layout(config, {.world = 4, .pp = 4});
+  for (const char* node : {"3F1.mlp", "c1D2.receive", "c1F2.send", "2W0.attention"}) {
+    const std::string text = failure_at(config, 1, node);
+    EXPECT_NE(text.find("rank 1"), std::string::npos) << text;
     EXPECT_NE(text.find(node), std::string::npos) << text;
     EXPECT_NE(text.find("out of luck"), std::string::npos) << text;
   }

@@ -1,6 +1,7 @@
 #include "weft/train/engine.h"
 
 #include "weft/base/check.h"
+#include "weft/comm/failure.h"
 #include "weft/config/derived.h"
 
 namespace weft::train {
@@ -61,7 +62,10 @@ Engine::Engine(const config::Config& config, comm::Endpoint& endpoint)
                parameters_,
                optimizers_),
       training_(plan_.training, lanes_),
-      forward_(plan_.forward, lanes_) {}
+      forward_(plan_.forward, lanes_) {
+  lanes_.on_failure(
+      [&endpoint](const std::exception_ptr& error) { endpoint.fail(comm::reason_of(error)); });
+}
 
 Share Engine::share() const {
   return {.micro_batch_size = config_.train.micro_batch_size,

@@ -1,5 +1,7 @@
 #include "weft/exec/real/lanes.h"
 
+#include <algorithm>
+
 #include "weft/base/check.h"
 
 namespace weft::exec {
@@ -7,7 +9,7 @@ namespace weft::exec {
 using schedule::Lane;
 using tensor::StreamMode;
 
-Lanes::Lanes(const schedule::Graph& graph, int threads) {
+Lanes::Lanes(const schedule::Graph& graph, int threads) : failure_(std::make_unique<Failure>()) {
   std::array<bool, schedule::kLanes> used{};
   for (const schedule::Entry& entry : graph.entries)
     used[static_cast<std::size_t>(entry.lane)] = true;
@@ -23,6 +25,15 @@ Lanes::Lanes(const schedule::Graph& graph, int threads) {
         tensor::make_cpu_stream(std::string(schedule::word(lane)),
                                 lane == Lane::Compute ? threads : 1,
                                 mode);
+    streams_[static_cast<std::size_t>(i)]->on_failure(
+        [failure = failure_.get()](const std::exception_ptr& error) {
+          {
+            const std::lock_guard lock(failure->mutex);
+            if (failure->first) return;
+            failure->first = error;
+          }
+          if (failure->tell) failure->tell(error);
+        });
   }
 }
 
@@ -46,7 +57,16 @@ std::vector<std::exception_ptr> Lanes::drain() const {
       errors.push_back(std::current_exception());
     }
   }
+  const std::lock_guard lock(failure_->mutex);
+  const auto first = std::ranges::find(errors, failure_->first);
+  if (first != errors.end()) std::rotate(errors.begin(), first, first + 1);
   return errors;
+}
+
+void Lanes::on_failure(Tell tell) { failure_->tell = std::move(tell); }
+
+void Lanes::tell(const std::exception_ptr& error) const {
+  if (failure_->tell) failure_->tell(error);
 }
 
 }  // namespace weft::exec

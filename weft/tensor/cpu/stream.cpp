@@ -103,6 +103,11 @@ class CpuStream final : public Stream {
     label_ = *labels_.emplace(label).first;
   }
 
+  void on_failure(std::function<void(const std::exception_ptr&)> tell) override {
+    synchronize();
+    tell_ = std::move(tell);
+  }
+
   void leave_out_work(bool leave_out) override { leave_out_ = leave_out; }
 
   void start_recording() override {
@@ -197,12 +202,17 @@ class CpuStream final : public Stream {
     }
   }
 
-  void fail(std::exception_ptr error) {
-    const std::lock_guard lock(mutex_);
-    if (!error_) error_ = std::move(error);
+  void fail(const std::exception_ptr& error) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (error_) return;
+      error_ = error;
+    }
+    if (tell_) tell_(error);
   }
 
   const std::string name_;
+  std::function<void(const std::exception_ptr&)> tell_;  // of the first error; set while idle
   Workers workers_;
   std::string_view label_;  // host thread only, like the next six
   bool leave_out_ = false;
