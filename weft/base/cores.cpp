@@ -1,7 +1,12 @@
 #include "weft/base/cores.h"
 
 #include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <cstdint>
 #include <memory>
 
 #include "weft/base/error.h"
@@ -25,6 +30,16 @@ CoreSet empty_set() {
   if (set) CPU_ZERO_S(kSetBytes, set.get());
   return set;
 }
+
+// What the system call sched_setattr takes; the C library has no name for it.
+struct SchedulingAttributes {
+  std::uint32_t size = sizeof(SchedulingAttributes);
+  std::uint32_t policy = SCHED_OTHER;
+  std::uint64_t flags = 0;
+  std::int32_t nice = 0;
+  std::uint32_t priority = 0;
+  std::uint64_t runtime_ns = 0, deadline_ns = 0, period_ns = 0;
+};
 
 // False, with errno, where the system refuses.
 bool allow(const std::vector<int>& cores) {
@@ -53,5 +68,20 @@ StayOnCore::StayOnCore(int core) : before_(usable_cores()) {
 
 // A refusal leaves the thread where it is, which is no reason to end the run.
 StayOnCore::~StayOnCore() { allow(before_); }
+
+void wake_promptly() {
+  // In nanoseconds. Where the system refuses or does not know it, waking only takes longer.
+  prctl(PR_SET_TIMERSLACK, 1ul, 0ul, 0ul, 0ul);
+  constexpr std::uint64_t kSliceNs = 100'000;  // the shortest that Linux takes
+  SchedulingAttributes attributes;
+  attributes.nice = getpriority(PRIO_PROCESS, 0);
+  attributes.runtime_ns = kSliceNs;
+  syscall(SYS_sched_setattr, 0, &attributes, 0u);
+}
+
+void give_way() {
+  const sched_param parameters{};
+  sched_setscheduler(0, SCHED_IDLE, &parameters);  // where it is refused, others only go later
+}
 
 }  // namespace weft::base

@@ -103,7 +103,7 @@ OverlapPrediction::OverlapPrediction(const config::Config& plain_config,
     : plain_config_(plain_config), fabric_(fabric), plain_(std::move(plain)) {
   // What the plain step took beyond its nodes is waking up, once for each wait between lanes.
   const World world(plain_config_);
-  const sim::CostTable costs = sim::measure(plain_);
+  const sim::CostTable costs = sim::measure(plain_, world.graphs());
   const double without = simulated(world, costs, 0);
   constexpr double kProbe = 1e-5;
   const double slope = (simulated(world, costs, kProbe) - without) / kProbe;
@@ -111,13 +111,14 @@ OverlapPrediction::OverlapPrediction(const config::Config& plain_config,
 }
 
 double OverlapPrediction::step_seconds(const config::Config& config) const {
-  return simulated(World(config), sim::measure(plain_), wake_seconds_);
+  const World world(config);
+  return simulated(world, sim::measure(plain_, world.graphs()), wake_seconds_);
 }
 
 double OverlapPrediction::ideal_seconds(const config::Config& config) const {
   const World world(config);
   const SentBytes sent(plain_);
-  sim::Step step = world.step(sim::measure(plain_));
+  sim::Step step = world.step(sim::measure(plain_, world.graphs()));
   const sim::CostOf measured = step.cost;
   step.cost = [&world, measured](int rank, int entry) {
     const schedule::Graph& graph = *world.graphs()[static_cast<std::size_t>(rank)];

@@ -14,7 +14,6 @@ using threads::World;
 
 void run_rank(World& world, int rank, const RankFunction& function, std::exception_ptr& error) {
   try {
-    threads::sleep_precisely();
     const auto endpoint = threads::make_endpoint(world, rank);
     function(*endpoint);
   } catch (...) {

@@ -65,13 +65,13 @@ void MeetingPlace::meet(const Membership& group, const Call& call, std::span<con
   --meeting.copying;
   ++meeting.copied;
   if (error) break_up(group, reason_of(error));
-  changed_.notify_all();
+  if (failure_ || meeting.copied == meeting.expected) notify_all(lock);
+  // On a slow wire the others' copies are long over when the wait for it is.
+  const bool arrived = own.end_ns == 0 || wait_for_wire(lock, own.end_ns);
   wait_for_copies(lock, meeting);
   if (error) std::rethrow_exception(error);
-  if (meeting.copied < meeting.expected) throw_peer_failed(*failure_);
-  const std::int64_t end_ns = own.end_ns;
+  if (meeting.copied < meeting.expected || !arrived) throw_peer_failed(*failure_);
   if (++meeting.gone == meeting.expected) meetings_.erase(found);
-  if (end_ns > 0) wait_for_wire(lock, end_ns);
 }
 
 void MeetingPlace::wait_for_all(Lock& lock,
@@ -79,7 +79,7 @@ void MeetingPlace::wait_for_all(Lock& lock,
                                 Meeting& meeting,
                                 const Offer& own) {
   const auto complete = [&] { return failure_ || meeting.arrived == meeting.expected; };
-  if (complete()) changed_.notify_all();
+  if (complete()) notify_all(lock);
   if (!changed_.wait_for(lock, std::chrono::duration<double>(timeout_seconds_), complete)) {
     std::vector<int> late;
     for (const Part& part : own.parts) {
@@ -141,13 +141,19 @@ void MeetingPlace::reserve_wire(const Membership& group, Meeting& meeting) {
   }
 }
 
+// Not while holding the lock: who wakes up and finds it taken sleeps again, and the next time the
+// scheduler may leave the core to a busy thread.
+void MeetingPlace::notify_all(Lock& lock) {
+  lock.unlock();
+  changed_.notify_all();
+  lock.lock();
+}
+
 // Sleeps: meanwhile other threads of the rank compute, on the same core perhaps. A failure ends it,
 // since a lost rank must not wait out a slow link.
-void MeetingPlace::wait_for_wire(Lock& lock, std::int64_t end_ns) {
+bool MeetingPlace::wait_for_wire(Lock& lock, std::int64_t end_ns) {
   const std::chrono::steady_clock::time_point end{std::chrono::nanoseconds(end_ns)};
-  if (failed_.wait_until(lock, end, [&] { return failure_.has_value(); })) {
-    throw_peer_failed(*failure_);
-  }
+  return !failed_.wait_until(lock, end, [&] { return failure_.has_value(); });
 }
 
 void MeetingPlace::break_up(const Membership& group, const std::string& reason) {

@@ -53,9 +53,11 @@ class MeetingPlace {
   static void copy_from_others(const Membership& group, const Meeting& meeting, const Offer& own);
   void wait_for_all(Lock& lock, const Membership& group, Meeting& meeting, const Offer& own);
   void wait_for_copies(Lock& lock, Meeting& meeting);
+  void notify_all(Lock& lock);
   // Called by the last to arrive.
   void reserve_wire(const Membership& group, Meeting& meeting);
-  void wait_for_wire(Lock& lock, std::int64_t end_ns);
+  // False where a failure came first.
+  bool wait_for_wire(Lock& lock, std::int64_t end_ns);
   // Called with the lock held: no copy starts from now on.
   void break_up(const Membership& group, const std::string& reason);
 

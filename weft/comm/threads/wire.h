@@ -29,9 +29,4 @@ class Wire {
   std::optional<grid::Ports> ports_;
 };
 
-// Lets sleeps of the calling thread, and of the threads it starts from now on, end on time. Linux
-// otherwise rounds each up by 50 microseconds to save wake-ups, which is more than a link's
-// latency.
-void sleep_precisely();
-
 }  // namespace weft::comm::threads

@@ -3,13 +3,15 @@
 #include <algorithm>
 
 #include "weft/base/check.h"
+#include "weft/base/cores.h"
 
 namespace weft::exec {
 
 using schedule::Lane;
 using tensor::StreamMode;
 
-Lanes::Lanes(const schedule::Graph& graph, int threads) : failure_(std::make_unique<Failure>()) {
+Lanes::Lanes(const schedule::Graph& graph, int threads, Cores cores)
+    : failure_(std::make_unique<Failure>()) {
   std::array<bool, schedule::kLanes> used{};
   for (const schedule::Entry& entry : graph.entries)
     used[static_cast<std::size_t>(entry.lane)] = true;
@@ -17,14 +19,17 @@ Lanes::Lanes(const schedule::Graph& graph, int threads) : failure_(std::make_uni
   used[static_cast<std::size_t>(Lane::Host)] = false;
   int count = 0;
   for (const bool lane : used) count += lane ? 1 : 0;
-  const StreamMode mode = count == 1 ? StreamMode::Inline : StreamMode::Threaded;
+  const bool alone = count == 1;
   for (int i = 0; i < schedule::kLanes; ++i) {
     const auto lane = static_cast<Lane>(i);
     if (!used[static_cast<std::size_t>(i)]) continue;
     streams_[static_cast<std::size_t>(i)] =
         tensor::make_cpu_stream(std::string(schedule::word(lane)),
                                 lane == Lane::Compute ? threads : 1,
-                                mode);
+                                alone                   ? StreamMode::Inline
+                                : lane != Lane::Compute ? StreamMode::Prompt
+                                : cores == Cores::Own   ? StreamMode::Yielding
+                                                        : StreamMode::Threaded);
     streams_[static_cast<std::size_t>(i)]->on_failure(
         [failure = failure_.get()](const std::exception_ptr& error) {
           {
@@ -35,6 +40,8 @@ Lanes::Lanes(const schedule::Graph& graph, int threads) : failure_(std::make_uni
           if (failure->tell) failure->tell(error);
         });
   }
+  // The host issues, and mostly waits. After the streams: their threads would inherit it.
+  if (!alone) base::wake_promptly();
 }
 
 tensor::Stream& Lanes::operator[](Lane lane) const {

@@ -13,11 +13,14 @@
 
 namespace weft::exec {
 
+// Own: nobody else uses this rank's cores, and its compute gives way to its communication.
+enum class Cores { Shared, Own };
+
 class Lanes {
  public:
   // Streams for the lanes of `graph`; `threads` compute threads on the compute lane. Where compute
   // is the only lane besides the host, it runs inline: there is nothing to overlap with.
-  Lanes(const schedule::Graph& graph, int threads);
+  Lanes(const schedule::Graph& graph, int threads, Cores cores = Cores::Shared);
 
   tensor::Stream& operator[](schedule::Lane lane) const;
   bool has(schedule::Lane lane) const {

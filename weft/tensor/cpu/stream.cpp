@@ -5,12 +5,14 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include "weft/base/check.h"
+#include "weft/base/cores.h"
 #include "weft/base/error_context.h"
 #include "weft/tensor/workers.h"
 
@@ -36,9 +38,17 @@ std::exception_ptr with_label(std::string_view label, std::string_view name) {
 
 class CpuStream final : public Stream {
  public:
-  CpuStream(std::string name, int threads, StreamMode mode)
-      : name_(std::move(name)), workers_(threads) {
-    if (mode == StreamMode::Threaded) thread_ = std::thread([this] { serve(); });
+  CpuStream(std::string name, int threads, StreamMode mode) : name_(std::move(name)) {
+    if (mode == StreamMode::Inline) {
+      workers_.emplace(threads);
+      return;
+    }
+    thread_ = std::thread([this, mode, threads] {
+      if (mode == StreamMode::Prompt) base::wake_promptly();
+      if (mode == StreamMode::Yielding) base::give_way();
+      workers_.emplace(threads);  // their threads are like this one
+      serve();
+    });
   }
 
   ~CpuStream() override {
@@ -162,8 +172,8 @@ class CpuStream final : public Stream {
   }
 
   void serve() {
-    std::unique_lock lock(mutex_);
     while (true) {
+      std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
       if (queue_.empty()) return;
       const Item item = std::move(queue_.front());
@@ -173,6 +183,9 @@ class CpuStream final : public Stream {
       if (!skip) run(item);
       lock.lock();
       completed_.fetch_add(1, std::memory_order_release);
+      lock.unlock();
+      // Unlocked: who wakes up and finds the lock taken sleeps again, and the next time the
+      // scheduler may leave the core to the busy thread.
       done_.notify_all();
     }
   }
@@ -188,7 +201,7 @@ class CpuStream final : public Stream {
       if (!item.task) return;
       const bool record = recording_.load(std::memory_order_relaxed);
       const std::int64_t begin = record ? now_ns() : 0;
-      item.task(workers_);
+      item.task(*workers_);
       if (record) {
         spans_.push_back({.label = item.label,
                           .name = item.name,
@@ -213,8 +226,8 @@ class CpuStream final : public Stream {
 
   const std::string name_;
   std::function<void(const std::exception_ptr&)> tell_;  // of the first error; set while idle
-  Workers workers_;
-  std::string_view label_;  // host thread only, like the next six
+  std::optional<Workers> workers_;                       // of the serving thread
+  std::string_view label_;                               // host thread only, like the next six
   bool leave_out_ = false;
   std::unordered_map<const Stream*, std::uint64_t> known_;  // of other streams, what is before
   std::uint64_t host_knows_ = 0;                            // of this stream: nobody is before it
