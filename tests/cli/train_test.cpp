@@ -185,6 +185,35 @@ TEST_F(Train, MpiGivesTheSameBitsAsThreads) {
             base::read_text(folder_ / "hf_mpi" / "model.safetensors"));
 }
 
+TEST_F(Train, MpiGivesTheSameBitsAsThreadsForAnOverlappedPipeline) {
+  NEEDS_MPI();
+  const std::string save = " checkpoint.save_hf=" + (folder_ / "hf_").string();
+  const std::string model =
+      " model.moe_router_pre_softmax=true model.moe_router_norm_topk_prob=true model.num_layers=4 "
+      "model.pipeline_model_parallel_size=2 model.virtual_pipeline_model_parallel_size=2 "
+      "model.expert_model_parallel_size=2 runtime.world_size=4 "
+      "comm_overlap.overlap_moe_expert_parallel_comm=true comm_overlap.delay_wgrad_compute=true";
+  const Outcome threads = weft(arguments("threads") + model + save + "threads");
+  ASSERT_EQ(threads.code, 0) << threads.err;
+  EXPECT_NE(threads.err.find("pp 2, vpp 2, ep 2"), std::string::npos) << threads.err;
+  const Outcome mpi = under_mpi(4, arguments("mpi") + model + save + "mpi");
+  ASSERT_EQ(mpi.code, 0) << mpi.err;
+  EXPECT_EQ(losses("threads"), losses("mpi"));
+  EXPECT_EQ(metrics("threads").back().at("grad_norm"), metrics("mpi").back().at("grad_norm"));
+  EXPECT_EQ(base::read_text(folder_ / "hf_threads" / "model.safetensors"),
+            base::read_text(folder_ / "hf_mpi" / "model.safetensors"));
+}
+
+TEST_F(Train, OverlapOfOneMicroBatchWarns) {
+  const Outcome outcome =
+      weft(arguments("a") +
+           " comm_overlap.overlap_moe_expert_parallel_comm=true train.micro_batch_size=4");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("warning: comm_overlap.overlap_moe_expert_parallel_comm"),
+            std::string::npos)
+      << outcome.err;
+}
+
 TEST_F(Train, StartsFromAHuggingFaceFolder) {
   const Outcome outcome =
       weft(base::text("train checkpoint.pretrained_checkpoint={}mixtral_tiny dataset.kind=mock "
@@ -247,6 +276,35 @@ TEST(Verify, PassesUnderMpi) {
               std::string::npos)
         << outcome.out;
     EXPECT_EQ(outcome.out.find("PASS"), outcome.out.rfind("PASS")) << "more than one rank reports";
+  }
+}
+
+constexpr const char* kPipeline =
+    "model.pipeline_model_parallel_size=2 model.virtual_pipeline_model_parallel_size=2 "
+    "model.expert_model_parallel_size=2 comm_overlap.overlap_moe_expert_parallel_comm=true";
+
+TEST(Verify, PassesForPipelinesAndNamesThem) {
+  const Outcome outcome =
+      weft(base::text("verify {}qwen3_moe_deep world=4 {} comm_overlap.overlap_p2p_comm=false "
+                      "model.pipeline_model_parallel_layout='Et|ttt||ttttL'",
+                      kGolden,
+                      kPipeline));
+  EXPECT_EQ(outcome.code, 0) << outcome.err << outcome.out;
+  EXPECT_NE(outcome.out.find("on 4 ranks (threads), pp 2, vpp 2, ep 2, micro-batch 1"),
+            std::string::npos)
+      << outcome.out;
+}
+
+TEST(Verify, PassesForPipelinesUnderMpi) {
+  NEEDS_MPI();
+  for (const auto& [ranks, words] :
+       {std::pair{2, "model.pipeline_model_parallel_size=2"},
+        {4, kPipeline},
+        {4, "model.pipeline_model_parallel_size=4 comm_overlap.overlap_p2p_comm=true"}}) {
+    const Outcome outcome =
+        under_mpi(ranks, base::text("verify {}qwen3_moe_deep {}", kGolden, words));
+    EXPECT_EQ(outcome.code, 0) << words << ": " << outcome.err;
+    EXPECT_NE(outcome.out.find("PASS"), std::string::npos) << outcome.out;
   }
 }
 

@@ -20,7 +20,7 @@ config::ModelConfig small() {
 
 TEST(Parameters, LieInReverseOrderOfUseWithoutOverlap) {
   tensor::Pool pool;
-  const Parameters parameters(pool, small(), 0);
+  const Parameters parameters(pool, small(), holding_of(small(), 0), 0);
   std::map<Home, std::int64_t> end{{Home::Dense, 1 << 30}, {Home::Expert, 1 << 30}};
   for (const Parameter& parameter : parameters.all()) {
     EXPECT_EQ(parameter.offset % 64, 0) << parameter.spec.name;
@@ -37,10 +37,10 @@ TEST(Parameters, LieInReverseOrderOfUseWithoutOverlap) {
 TEST(Parameters, ExpertsStartAsTheirGlobalElementsSay) {
   config::ModelConfig config = small();
   tensor::Pool pool;
-  Parameters whole(pool, config, 0);
+  Parameters whole(pool, config, holding_of(config, 0), 0);
   whole.initialise(7);
   config.expert_model_parallel_size = 2;
-  Parameters second(pool, config, 1);
+  Parameters second(pool, config, holding_of(config, 0), 1);
   second.initialise(7);
   const Parameter& all = whole.find("layers.1.experts.fc1.weight");
   const Parameter& half = second.find("layers.1.experts.fc1.weight");
@@ -55,9 +55,59 @@ TEST(Parameters, TiedHeadsHaveAGradientButNoWeight) {
   config::ModelConfig config = small();
   config.share_embeddings_and_output_weights = true;
   tensor::Pool pool;
-  const Parameters parameters(pool, config, 0);
+  const Parameters parameters(pool, config, holding_of(config, 0), 0);
   EXPECT_THROW(parameters.find("head.weight"), base::InternalError);
   EXPECT_EQ(parameters.tied_head_gradient().shape(), (Shape{16, 8}));
+}
+
+std::vector<std::string> names_of(const Parameters& parameters) {
+  std::vector<std::string> names;
+  for (const Parameter& parameter : parameters.all()) names.push_back(parameter.spec.name);
+  return names;
+}
+
+TEST(Parameters, AStageHasItsOwnAlone) {
+  config::ModelConfig config = small();
+  config.pipeline_model_parallel_size = 3;
+  config.pipeline_model_parallel_layout = "Et||tL";
+  tensor::Pool pool;
+  const Parameters first(pool, config, holding_of(config, 0), 0);
+  const Parameters middle(pool, config, holding_of(config, 1), 0);
+  const Parameters last(pool, config, holding_of(config, 2), 0);
+  EXPECT_TRUE(first.has("embedding.weight"));
+  EXPECT_TRUE(first.has("layers.0.mlp.fc1.weight"));
+  EXPECT_FALSE(first.has("layers.1.experts.fc1.weight"));
+  EXPECT_FALSE(first.has("head.weight"));
+  EXPECT_EQ(first.buffer(Home::Expert).weights.elements(), 0);
+  EXPECT_TRUE(middle.all().empty());
+  EXPECT_EQ(middle.buffer(Home::Dense).weights.elements(), 0);
+  EXPECT_FALSE(last.has("embedding.weight"));
+  EXPECT_EQ(names_of(last).back(), "head.weight");
+  const Parameters whole(pool, config, whole_model(config), 0);
+  EXPECT_EQ(whole.all().size(), first.all().size() + last.all().size());
+}
+
+TEST(Parameters, StagesOfTiedEmbeddingsHaveACopyEach) {
+  config::ModelConfig config = small();
+  config.share_embeddings_and_output_weights = true;
+  config.pipeline_model_parallel_size = 2;
+  tensor::Pool pool;
+  Parameters first(pool, config, holding_of(config, 0), 0);
+  Parameters last(pool, config, holding_of(config, 1), 0);
+  first.initialise(3);
+  last.initialise(3);
+  EXPECT_FALSE(first.tied_head_gradient().defined());
+  EXPECT_FALSE(last.tied_head_gradient().defined());
+  const Tensor& table = first.find("embedding.weight").weight;
+  const Tensor& copy = last.find("embedding.weight").weight;
+  for (std::int64_t i = 0; i < table.elements(); ++i) {
+    EXPECT_EQ(table.host<float>()[i], copy.host<float>()[i]);
+  }
+  // The norm of the whole model counts the table once, on the first stage.
+  EXPECT_EQ(first.normed_gradients(Home::Dense).elements(),
+            first.buffer(Home::Dense).gradients.elements());
+  EXPECT_EQ(last.normed_gradients(Home::Dense).elements(),
+            last.buffer(Home::Dense).gradients.elements() - 16 * 8);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -66,6 +67,33 @@ TEST(Pool, TheNextOwnersStreamWaitsForTheLastUse) {
   b->synchronize();
   a->synchronize();
   EXPECT_EQ(seen, 1);
+}
+
+TEST(Pool, MemoryForOtherStagesIsNotReusedBeforeItIsIdle) {
+  const auto a = make_cpu_stream("a", 1, StreamMode::Threaded);
+  Pool pool;
+  std::atomic<bool> go = false;
+  const auto make = [&] {
+    return Tensor(pool, DType::F32, {4}, Tag::Activations, Reuse::WhenIdle);
+  };
+  float* address = nullptr;
+  {
+    Tensor first = make();
+    address = first.data<float>(*a);
+    a->enqueue("send", WorkClass::Communication, [&go](Workers&) { go.wait(false); });
+  }
+  EXPECT_EQ(pool.use(Tag::Activations).bytes, 0u);
+  {
+    Tensor second = make();
+    EXPECT_NE(second.host<float>(), address) << "the host would wait for ever";
+    EXPECT_EQ(pool.use(Tag::Activations).bytes, 16u);
+  }
+  go = true;
+  go.notify_all();
+  a->synchronize();
+  Tensor third = make(), fourth = make();
+  EXPECT_TRUE(third.host<float>() == address || fourth.host<float>() == address);
+  EXPECT_EQ(pool.use(Tag::Activations).peak, 32u);
 }
 
 TEST(Pool, ManyRandomBlocksNeverOverlap) {

@@ -6,20 +6,6 @@
 namespace weft::train {
 namespace {
 
-void expect_same_bits(const Outcome& a, const Outcome& b) {
-  EXPECT_EQ(a.losses, b.losses);
-  EXPECT_EQ(a.gradient_norms, b.gradient_norms);
-  EXPECT_EQ(a.weights, b.weights);
-}
-
-double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
-  double largest = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    largest = std::max(largest, std::abs(double(a[i]) - double(b[i])));
-  }
-  return largest;
-}
-
 TEST(Training, TheSameSeedGivesTheSameBitsTwice) {
   const config::Config config = with_layout(small_config(), {.world = 2, .ep = 2});
   expect_same_bits(train_some(config, 4), train_some(config, 4));
@@ -90,11 +76,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks,
                                            LayoutCase{.world = 2, .ep = 1},
                                            LayoutCase{.world = 4, .ep = 2},
                                            LayoutCase{.world = 8, .ep = 8}),
-                         [](const auto& param_info) {
-                           return fmt::format("World{}Ep{}",
-                                              param_info.param.world,
-                                              param_info.param.ep);
-                         });
+                         [](const auto& param_info) { return name_of(param_info.param); });
 
 TEST(Training, TheLossFallsForEveryKindOfModel) {
   for (const config::QkNorm norm :

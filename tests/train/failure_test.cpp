@@ -74,17 +74,17 @@ TEST(NotFinite, WhereTheRunGoesOnTheNextStepIsFinite) {
   });
 }
 
-TEST(Failure, ARankThatThrowsInAStepEndsTheRunWithItsName) {
-  const config::Config config = with_layout(small_config(), {.world = 4, .ep = 4});
-  const auto run = [&] {
+// What a run says in which `rank` fails at `node`, in the middle of a step.
+std::string failure_at(const config::Config& config, int rank, const std::string& node_name) {
+  try {
     on_ranks(config, [&](Engine& engine) {
       const Batch batch = batch_of(engine, 0);
       Program& program = engine.program();
       program.begin({.batch = batch});
       engine.training().run(
           [&](const schedule::Node& node, tensor::Stream& stream) {
-            if (engine.rank() == 2 && schedule::print(node) == "2F1.experts") {
-              stream.enqueue("experts", tensor::WorkClass::Gemm, [](tensor::Workers&) {
+            if (engine.rank() == rank && schedule::print(node) == node_name) {
+              stream.enqueue("spoil", tensor::WorkClass::Gemm, [](tensor::Workers&) {
                 throw base::SystemError("out of luck");
               });
             }
@@ -92,14 +92,42 @@ TEST(Failure, ARankThatThrowsInAStepEndsTheRunWithItsName) {
           },
           exec::Tracing::Off);
     });
-  };
-  try {
-    run();
-    FAIL() << "the run did not end with an error";
   } catch (const base::SystemError& error) {
-    const std::string text = error.what();
-    EXPECT_NE(text.find("rank 2"), std::string::npos) << text;
-    EXPECT_NE(text.find("2F1.experts"), std::string::npos) << text;
+    return error.what();
+  }
+  return "the run did not end with an error";
+}
+
+TEST(Failure, ARankThatThrowsInAStepEndsTheRunWithItsName) {
+  const std::string text =
+      failure_at(with_layout(small_config(), {.world = 4, .ep = 4}), 2, "2F1.experts");
+  EXPECT_NE(text.find("rank 2"), std::string::npos) << text;
+  EXPECT_NE(text.find("2F1.experts"), std::string::npos) << text;
+  EXPECT_NE(text.find("out of luck"), std::string::npos) << text;
+}
+
+TEST(Failure, ARankLostInAnOverlappedPipelineEndsTheRunWithItsName) {
+  config::Config config = with_layout(deep_config(), {.world = 8, .ep = 2, .pp = 4, .vpp = 2});
+  config.comm_overlap.overlap_moe_expert_parallel_comm = true;
+  config.comm_overlap.delay_wgrad_compute = true;
+  for (const char* node : {"6F1.experts", "c2D1.receive", "2W0.attention", "c6F3.send"}) {
+    const std::string text = failure_at(config, 5, node);
+    EXPECT_NE(text.find("rank 5"), std::string::npos) << text;
+    EXPECT_NE(text.find(node), std::string::npos) << text;
+    EXPECT_NE(text.find("out of luck"), std::string::npos) << text;
+  }
+}
+
+// Without experts the host waits for nothing in a step: only the streams see the failure.
+TEST(Failure, ARankLostInADensePipelineEndsTheRunWithItsName) {
+  config::Config config = deep_config();
+  config.model.num_moe_experts = 0;
+  config.model.moe_layer_freq = {1};
+  config = with_layout(config, {.world = 4, .pp = 4});
+  for (const char* node : {"3F1.mlp", "c1D2.receive", "c1F2.send", "2W0.attention"}) {
+    const std::string text = failure_at(config, 1, node);
+    EXPECT_NE(text.find("rank 1"), std::string::npos) << text;
+    EXPECT_NE(text.find(node), std::string::npos) << text;
     EXPECT_NE(text.find("out of luck"), std::string::npos) << text;
   }
 }

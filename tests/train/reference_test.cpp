@@ -6,6 +6,9 @@
 
 #include "train_support.h"
 #include "weft/base/file.h"
+#include "weft/base/text.h"
+#include "weft/config/recipe.h"
+#include "weft/config/validate.h"
 #include "weft/train/reference_check.h"
 
 namespace weft::train {
@@ -59,6 +62,44 @@ INSTANTIATE_TEST_SUITE_P(Golden,
                                               param_info.param.layout.ep,
                                               param_info.param.micro_batch);
                          });
+
+class PipelineReference : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(PipelineReference, LogitsLossGradientsAndTrainingAgree) {
+  const std::string folder = std::string(WEFT_SOURCE_DIR) + "/tests/golden/qwen3_moe_deep";
+  const checkpoint::HuggingFaceModel model(folder);
+  const checkpoint::ReferenceRun reference(folder, model.huggingface_config());
+  config::Config config = config::resolve(std::nullopt, base::split(GetParam(), ' '));
+  config = reference_config(config, model, reference);
+  config::validate(config);
+  const std::vector<Check> checks = check_reference(config, model, reference, {});
+  EXPECT_GT(checks.size(), 80u);
+  for (const Check& check : checks) {
+    EXPECT_TRUE(check.pass()) << check.name << ": " << check.error << " > " << check.tolerance;
+  }
+}
+
+#define PP "model.pipeline_model_parallel_size="
+#define VPP "model.virtual_pipeline_model_parallel_size="
+#define EP "model.expert_model_parallel_size="
+#define STAGES "model.pipeline_model_parallel_layout="
+#define OVERLAP "comm_overlap.overlap_moe_expert_parallel_comm=true"
+#define DELAY "comm_overlap.delay_wgrad_compute=true"
+
+INSTANTIATE_TEST_SUITE_P(Golden,
+                         PipelineReference,
+                         ::testing::Values("world=2 " PP "2",
+                                           "world=4 " PP "2 " EP "2 train.micro_batch_size=2",
+                                           "world=4 " PP "4",
+                                           "world=8 " PP "4 " EP "2",
+                                           "world=4 " PP "2 " VPP "2 " EP "2",
+                                           "world=4 " PP "4 " VPP "2",
+                                           "world=8 " PP "2 " VPP "2 " EP "2",
+                                           "world=8 " PP "4 " VPP "2 " EP "2 " OVERLAP " " DELAY,
+                                           "world=8 " PP "2 " VPP "1 " EP "4 " OVERLAP,
+                                           "world=4 " PP "4 " STAGES "Ettt|tt||tttL",
+                                           "world=4 " PP "2 " VPP "2 " EP "2 " STAGES
+                                           "E|ttt|ttttt|L " OVERLAP));
 
 TEST(ReferenceTolerance, AWrongEpsilonOrForgottenDecayFails) {
   const std::string folder = std::string(WEFT_SOURCE_DIR) + "/tests/golden/qwen3_moe_tiny";

@@ -40,12 +40,9 @@ void advance(Engine& engine, Progress& progress, std::int64_t until) {
   }
 }
 
-class State : public ::testing::TestWithParam<config::Precision> {};
-
-TEST_P(State, ARestoredRunContinuesWithTheSameBits) {
-  config::Config config = with_layout(small_config(), {.world = 2, .ep = 2});
-  config.model.params_dtype = GetParam();
-  std::vector<Snapshot> half(2), whole(2);
+void expect_restored_run_continues(const config::Config& config) {
+  const auto ranks = static_cast<std::size_t>(*config.runtime.world_size);
+  std::vector<Snapshot> half(ranks), whole(ranks);
   on_ranks(config, [&](Engine& engine) {
     Progress progress(engine.pool(), config.rng.seed);
     const auto rank = static_cast<std::size_t>(engine.rank());
@@ -64,6 +61,21 @@ TEST_P(State, ARestoredRunContinuesWithTheSameBits) {
     advance(engine, progress, 6);
     EXPECT_EQ(take(state_list(engine, progress)), whole[rank]);
   });
+}
+
+class State : public ::testing::TestWithParam<config::Precision> {};
+
+TEST_P(State, ARestoredRunContinuesWithTheSameBits) {
+  config::Config config = with_layout(small_config(), {.world = 2, .ep = 2});
+  config.model.params_dtype = GetParam();
+  expect_restored_run_continues(config);
+}
+
+TEST_P(State, ARestoredPipelineContinuesWithTheSameBits) {
+  config::Config config = with_layout(deep_config(), {.world = 4, .ep = 2, .pp = 2, .vpp = 2});
+  config.model.params_dtype = GetParam();
+  config.model.share_embeddings_and_output_weights = true;
+  expect_restored_run_continues(config);
 }
 
 INSTANTIATE_TEST_SUITE_P(Precisions,
@@ -98,18 +110,21 @@ TEST(HuggingFaceOut, EveryLayoutWritesTheSameFile) {
   config.model.moe_router_pre_softmax = true;
   config.model.moe_router_norm_topk_prob = true;
   std::vector<std::string> files;
-  for (const LayoutCase layout :
-       {LayoutCase{}, LayoutCase{.world = 2, .ep = 2}, LayoutCase{.world = 4, .ep = 2}}) {
+  for (const LayoutCase& layout : {LayoutCase{},
+                                   LayoutCase{.world = 2, .ep = 2},
+                                   LayoutCase{.world = 4, .ep = 2},
+                                   LayoutCase{.world = 6, .ep = 2, .pp = 3, .stages = "Et||ttL"},
+                                   LayoutCase{.world = 4, .ep = 2, .pp = 2, .stages = "Et|ttL"}}) {
     fs::remove_all(folder);
     on_ranks(with_layout(config, layout), [&](Engine& engine) {
       save_weights(engine, folder, huggingface_config_for(engine.config().model));
     });
     files.push_back(base::read_text(folder / "model.safetensors"));
   }
-  EXPECT_EQ(files[0], files[1]);
-  EXPECT_EQ(files[0], files[2]);
+  for (const std::string& file : files) EXPECT_EQ(files[0], file);
   const checkpoint::HuggingFaceModel model(folder);
-  on_ranks(with_layout(config, {.world = 2, .ep = 2}), [&](Engine& engine) {
+  const LayoutCase stages{.world = 4, .ep = 2, .pp = 2, .stages = "Et|ttL"};
+  on_ranks(with_layout(config, stages), [&](Engine& engine) {
     const std::vector<float> before =
         floats_of(engine.parameters().buffer(model::Home::Expert).weights);
     std::fill_n(engine.parameters().buffer(model::Home::Expert).weights.host<float>(),

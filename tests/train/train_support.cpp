@@ -1,5 +1,8 @@
 #include "train_support.h"
 
+#include <gtest/gtest.h>
+
+#include <cmath>
 #include <mutex>
 
 #include "weft/data/dataset.h"
@@ -29,10 +32,48 @@ config::Config small_config() {
   return config;
 }
 
-config::Config with_layout(config::Config config, LayoutCase layout) {
+config::Config deep_config() {
+  config::Config config = small_config();
+  config.model.num_layers = 8;
+  config.model.moe_layer_freq = {1, 0, 1, 1, 1, 0, 1, 1};
+  config.model.hidden_size = 16;
+  config.model.ffn_hidden_size = 24;
+  config.model.seq_length = 8;
+  config.model.num_moe_experts = 4;
+  config.model.moe_ffn_hidden_size = 12;
+  return config;
+}
+
+config::Config with_layout(config::Config config, const LayoutCase& layout) {
   config.runtime.world_size = layout.world;
   config.model.expert_model_parallel_size = layout.ep;
+  config.model.pipeline_model_parallel_size = layout.pp;
+  if (layout.pp > 1) config.model.virtual_pipeline_model_parallel_size = layout.vpp;
+  config.model.pipeline_model_parallel_layout = layout.stages;
   return config;
+}
+
+std::string name_of(const LayoutCase& layout) {
+  std::string name = fmt::format("World{}Ep{}", layout.world, layout.ep);
+  if (layout.pp > 1) name += fmt::format("Pp{}Vpp{}", layout.pp, layout.vpp);
+  if (layout.stages.empty()) return name;
+  name += "Stages";
+  for (const char symbol : layout.stages) name += symbol == '|' ? '_' : symbol;
+  return name;
+}
+
+double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  double largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    largest = std::max(largest, std::abs(double(a[i]) - double(b[i])));
+  }
+  return largest;
+}
+
+void expect_same_bits(const Outcome& a, const Outcome& b) {
+  EXPECT_EQ(a.losses, b.losses);
+  EXPECT_EQ(a.gradient_norms, b.gradient_norms);
+  EXPECT_EQ(a.weights, b.weights);
 }
 
 void on_ranks(const config::Config& config, const std::function<void(Engine&)>& body) {

@@ -15,10 +15,17 @@ namespace weft::train {
 // step.
 config::Config small_config();
 
+// Eight layers (two of them dense) of a narrower model: enough for a pipeline.
+config::Config deep_config();
+
 struct LayoutCase {
   int world = 1, ep = 1;
+  int pp = 1, vpp = 1;
+  std::string stages = "";  // model.pipeline_model_parallel_layout
 };
-config::Config with_layout(config::Config config, LayoutCase layout);
+config::Config with_layout(config::Config config, const LayoutCase& layout);
+// "World4Ep2", with the pipeline where there is one.
+std::string name_of(const LayoutCase& layout);
 
 // Runs `body` on every rank, as threads.
 void on_ranks(const config::Config& config, const std::function<void(Engine&)>& body);
@@ -31,6 +38,11 @@ struct Outcome {
   // By parameter name, global elements: assembled from all ranks.
   std::map<std::string, std::vector<float>> weights;
 };
+
+// Largest difference of two equally long lists.
+double largest_difference(const std::vector<float>& a, const std::vector<float>& b);
+
+void expect_same_bits(const Outcome& a, const Outcome& b);
 
 // Trains some steps from the config's seed.
 Outcome train_some(const config::Config& config, std::int64_t steps);

@@ -18,4 +18,9 @@ void print_error(const std::string& what) {
   std::cerr << base::text("error: {}\n", what);
 }
 
+void print_warning(const std::string& what) {
+  // One write, so that the lines of several ranks do not mix.
+  std::cerr << base::text("warning: {}\n", what);
+}
+
 }  // namespace weft::cli

@@ -11,5 +11,7 @@ void print_text(std::string_view text);
 void print_json(const base::Json& json);
 // "error: ..." on standard error.
 void print_error(const std::string& what);
+// "warning: ..." on standard error.
+void print_warning(const std::string& what);
 
 }  // namespace weft::cli

@@ -5,6 +5,7 @@
 #include "weft/cli/command.h"
 #include "weft/cli/interrupt.h"
 #include "weft/cli/launcher.h"
+#include "weft/cli/layout_text.h"
 #include "weft/cli/output.h"
 #include "weft/cli/progress.h"
 #include "weft/config/derived.h"
@@ -35,13 +36,13 @@ std::string opening(const config::Config& config, const std::string& recipe) {
   const grid::Layout layout = config::layout_of(config);
   const config::ParameterCount parameters = config::parameters_of(config.model);
   return base::text(
-      "weft: {}: {} {} ({}), ep {}, {} layers, {} experts, {:.1f} M parameters ({:.1f} M "
+      "weft: {}: {} {} ({}), {}, {} layers, {} experts, {:.1f} M parameters ({:.1f} M "
       "active)",
       recipe.empty() ? "defaults" : recipe,
       layout.world,
       layout.world == 1 ? "rank" : "ranks",
       config::word(config.runtime.backend),
-      config.model.expert_model_parallel_size,
+      layout_text(config.model),
       config.model.num_layers,
       config.model.num_moe_experts,
       static_cast<double>(parameters.total) / 1e6,
@@ -113,6 +114,7 @@ int run_train(const RunArguments& arguments) {
     line.log(opening(config, recipe));
     const grid::Fabric fabric = config::fabric_of(config);
     if (!fabric.is_free()) line.log("weft: " + grid::describe(fabric));
+    for (const std::string& warning : config::warnings_of(config)) line.log("warning: " + warning);
   }
   const train::TrainResult result = train::train(
       {.config = config,

@@ -6,6 +6,7 @@
 #include "weft/cli/arguments.h"
 #include "weft/cli/command.h"
 #include "weft/cli/launcher.h"
+#include "weft/cli/layout_text.h"
 #include "weft/cli/output.h"
 #include "weft/config/derived.h"
 #include "weft/config/recipe.h"
@@ -33,14 +34,14 @@ void show_text(const std::vector<train::Check>& checks, const config::Config& co
   const std::int64_t world = config::layout_of(config).world;
   const auto failed =
       std::ranges::count_if(checks, [](const train::Check& check) { return !check.pass(); });
-  print_text(base::text("{}: {} of {} checks hold on {} {} ({}), ep {}, micro-batch {}\n",
+  print_text(base::text("{}: {} of {} checks hold on {} {} ({}), {}, micro-batch {}\n",
                         pass ? "PASS" : "FAIL",
                         std::ssize(checks) - failed,
                         checks.size(),
                         world,
                         world == 1 ? "rank" : "ranks",
                         config::word(config.runtime.backend),
-                        config.model.expert_model_parallel_size,
+                        layout_text(config.model),
                         config.train.micro_batch_size));
 }
 
@@ -56,18 +57,36 @@ void show_json(const std::vector<train::Check>& checks, bool pass) {
 }
 
 // What a user may choose; the folder decides the model, the data and the optimizer, in fp32.
-constexpr std::array<std::string_view, 12> kChoices{"world",
-                                                    "runtime.world_size",
-                                                    "runtime.backend",
-                                                    "runtime.threads_per_rank",
-                                                    "runtime.timeout_seconds",
-                                                    "train.micro_batch_size",
-                                                    "model.moe_token_dispatcher_type",
-                                                    "model.tensor_model_parallel_size",
-                                                    "model.pipeline_model_parallel_size",
-                                                    "model.context_parallel_size",
-                                                    "model.expert_model_parallel_size",
-                                                    "model.expert_tensor_parallel_size"};
+constexpr std::array<std::string_view, 29> kChoices{
+    "world",
+    "runtime.world_size",
+    "runtime.backend",
+    "runtime.ranks_per_node",
+    "runtime.threads_per_rank",
+    "runtime.pin_ranks",
+    "runtime.timeout_seconds",
+    "train.micro_batch_size",
+    "model.moe_token_dispatcher_type",
+    "model.tensor_model_parallel_size",
+    "model.pipeline_model_parallel_size",
+    "model.virtual_pipeline_model_parallel_size",
+    "model.pipeline_model_parallel_layout",
+    "model.microbatch_group_size_per_vp_stage",
+    "model.context_parallel_size",
+    "model.expert_model_parallel_size",
+    "model.expert_tensor_parallel_size",
+    "model.ep_overlap_early_attn_memory_release",
+    "model.overlap_dispatch_backward_with_experts_wgrad",
+    "comm_overlap.overlap_moe_expert_parallel_comm",
+    "comm_overlap.delay_wgrad_compute",
+    "comm_overlap.overlap_p2p_comm",
+    "comm_overlap.batch_p2p_comm",
+    "fabric.intra_node_gb_per_second",
+    "fabric.inter_node_gb_per_second",
+    "fabric.intra_node_latency_us",
+    "fabric.inter_node_latency_us",
+    "fabric.jitter_us",
+    "fabric.seed"};
 
 int run_verify(const VerifyOptions& options) {
   config::Config wanted = config::resolve(std::nullopt, options.overrides);
@@ -80,6 +99,9 @@ int run_verify(const VerifyOptions& options) {
   const checkpoint::ReferenceRun reference(options.folder, model.huggingface_config());
   const config::Config config = train::reference_config(wanted, model, reference);
   config::validate(config);
+  if (launcher_rank() == 0) {
+    for (const std::string& warning : config::warnings_of(config)) print_warning(warning);
+  }
   const std::vector<train::Check> checks =
       train::check_reference(config, model, reference, print_error);
   if (checks.empty()) return kGood;  // this process holds no rank that reports

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "weft/base/text.h"
 #include "weft/config/derived.h"
 #include "weft/config/findings.h"
@@ -46,6 +48,7 @@ void check_ranks(const Config& config, const grid::Layout& layout, Findings& fin
       kMostThreadRanks);
 }
 
+// Every rank plans all stages of its pipeline, to verify them together.
 void check_nodes(const Config& config,
                  const grid::Layout& layout,
                  std::int64_t ranks,
@@ -85,7 +88,12 @@ void check_state_bytes(const Config& config,
       base::human_bytes(kMostBytes));
 }
 
-void check_logits(const Config& config, std::int64_t ranks, Findings& findings) {
+// The last stage of a pipeline has them.
+void check_logits(const Config& config,
+                  const grid::Layout& layout,
+                  std::int64_t ranks_here,
+                  Findings& findings) {
+  const std::int64_t ranks = std::max<std::int64_t>(1, ranks_here / layout.pp);
   const double bytes = number(ranks) * number(config.train.micro_batch_size) *
                        number(config.model.seq_length) * number(config.model.vocab_size) * 4;
   if (bytes <= kMostBytes) return;
@@ -111,7 +119,7 @@ void check_size(const Config& config, Findings& findings) {
   check_ranks(config, layout, findings);
   check_nodes(config, layout, ranks, findings);
   check_state_bytes(config, layout, ranks, findings);
-  check_logits(config, ranks, findings);
+  check_logits(config, layout, ranks, findings);
 }
 
 }  // namespace weft::config

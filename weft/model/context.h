@@ -23,9 +23,14 @@ struct Context {
   // What a gradient of a micro-batch's mean loss is multiplied with, so that sums over
   // micro-batches and data-parallel ranks give the mean: 1 / (micro-batches * dp * cp).
   float loss_scale = 1;
+  // Memory of what the piece hands on: to a piece of this rank, or to another pipeline stage.
+  tensor::Reuse output_memory = tensor::Reuse::InOrder;
 
   DType dtype() const { return dtype_of(config.params_dtype); }
   Tensor activation(Shape shape) const { return {pool, dtype(), shape, Tag::Activations}; }
+  Tensor output(Shape shape) const {
+    return {pool, dtype(), shape, Tag::Activations, output_memory};
+  }
   Tensor activation_fp32(Shape shape) const { return {pool, DType::F32, shape, Tag::Activations}; }
   Tensor integers(Shape shape) const { return {pool, DType::I32, shape, Tag::Activations}; }
   Tensor wire(Shape shape) const { return {pool, dtype(), shape, Tag::Communication}; }

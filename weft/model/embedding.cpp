@@ -3,7 +3,7 @@
 namespace weft::model {
 
 Tensor embedding_forward(const Context& context, const Tensor& table_VD, const Tensor& ids_T) {
-  Tensor x_TD = context.activation({ids_T.dim(0), table_VD.dim(1)});
+  Tensor x_TD = context.output({ids_T.dim(0), table_VD.dim(1)});
   kernels::embedding_forward(context.stream, x_TD, table_VD, ids_T);
   return x_TD;
 }

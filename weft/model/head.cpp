@@ -39,7 +39,7 @@ Tensor head_dgrad(const Context& context,
   state.lse_T.reset();
   state.norm.dy_TD = context.activation(x_TD.shape());
   kernels::linear_dgrad(stream, state.norm.dy_TD, state.dlogits_TV, weights.head_VD);
-  Tensor dx_TD = context.activation(x_TD.shape());
+  Tensor dx_TD = context.output(x_TD.shape());
   kernels::rms_norm_dgrad(stream,
                           dx_TD,
                           state.norm.dy_TD,

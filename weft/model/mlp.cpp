@@ -13,7 +13,7 @@ Tensor mlp_forward(const Context& context,
   kernels::linear_forward(stream, state.fc1_T2F, state.norm.y_TD, weights.fc1_FD);
   state.act_TF = context.activation({tokens, f});
   kernels::swiglu_forward(stream, state.act_TF, state.fc1_T2F);
-  Tensor y_TD = context.activation(h_TD.shape());
+  Tensor y_TD = context.output(h_TD.shape());
   kernels::linear_forward(stream, y_TD, state.act_TF, weights.fc2_DF);
   kernels::add(stream, y_TD, y_TD, h_TD);
   return y_TD;

@@ -5,52 +5,62 @@ namespace {
 
 // Collects either the weights or the gradients by name.
 template <typename Pick>
-Weights collect(const config::ModelConfig& config, const Pick& pick) {
-  Weights all;
-  all.embedding_VD = pick("embedding.weight");
-  for (std::int64_t i = 0; i < config.num_layers; ++i) {
-    const auto of_layer = [&](std::string_view name) {
-      return pick(base::text("layers.{}.{}", i, name));
-    };
-    LayerWeights layer;
-    layer.attention.norm_D = of_layer("attention.norm.weight");
-    layer.attention.qkv_CD = of_layer("attention.qkv.weight");
-    layer.attention.proj_DQ = of_layer("attention.proj.weight");
-    if (config.qk_layernorm != config::QkNorm::None) {
-      layer.attention.q_norm = of_layer("attention.q_norm.weight");
-      layer.attention.k_norm = of_layer("attention.k_norm.weight");
-    }
-    if (config.is_moe_layer(i)) {
-      layer.route = {.norm_D = of_layer("route.norm.weight"),
-                     .router_ED = of_layer("route.router.weight")};
-      layer.experts = {.fc1_LFD = of_layer("experts.fc1.weight"),
-                       .fc2_LDF = of_layer("experts.fc2.weight")};
-    } else {
-      layer.mlp = {.norm_D = of_layer("mlp.norm.weight"),
-                   .fc1_FD = of_layer("mlp.fc1.weight"),
-                   .fc2_DF = of_layer("mlp.fc2.weight")};
-    }
-    all.layers.push_back(std::move(layer));
+LayerWeights collect_layer(const config::ModelConfig& config, int index, const Pick& pick) {
+  const auto of_layer = [&](std::string_view name) {
+    return pick(base::text("layers.{}.{}", index, name));
+  };
+  LayerWeights layer;
+  layer.attention.norm_D = of_layer("attention.norm.weight");
+  layer.attention.qkv_CD = of_layer("attention.qkv.weight");
+  layer.attention.proj_DQ = of_layer("attention.proj.weight");
+  if (config.qk_layernorm != config::QkNorm::None) {
+    layer.attention.q_norm = of_layer("attention.q_norm.weight");
+    layer.attention.k_norm = of_layer("attention.k_norm.weight");
   }
+  if (config.is_moe_layer(index)) {
+    layer.route = {.norm_D = of_layer("route.norm.weight"),
+                   .router_ED = of_layer("route.router.weight")};
+    layer.experts = {.fc1_LFD = of_layer("experts.fc1.weight"),
+                     .fc2_LDF = of_layer("experts.fc2.weight")};
+  } else {
+    layer.mlp = {.norm_D = of_layer("mlp.norm.weight"),
+                 .fc1_FD = of_layer("mlp.fc1.weight"),
+                 .fc2_DF = of_layer("mlp.fc2.weight")};
+  }
+  return layer;
+}
+
+template <typename Pick>
+Weights collect(const config::ModelConfig& config, const Holding& holding, const Pick& pick) {
+  Weights all;
+  if (holding.embedding) all.embedding_VD = pick("embedding.weight");
+  all.layers.resize(static_cast<std::size_t>(config.num_layers));
+  for (const int layer : holding.layers) {
+    all.layers[static_cast<std::size_t>(layer)] = collect_layer(config, layer, pick);
+  }
+  if (!holding.head) return all;
   all.head.norm_D = pick("head.norm.weight");
-  if (!config.share_embeddings_and_output_weights) all.head.head_VD = pick("head.weight");
+  const bool tied = config.share_embeddings_and_output_weights;
+  all.head.head_VD = pick(tied ? "embedding.weight" : "head.weight");
   return all;
 }
 
 }  // namespace
 
 Weights weights_of(const Parameters& parameters, const config::ModelConfig& config) {
-  Weights all =
-      collect(config, [&](std::string_view name) { return parameters.find(name).weight; });
-  if (config.share_embeddings_and_output_weights) all.head.head_VD = all.embedding_VD;
-  return all;
+  return collect(config, parameters.holding(), [&](std::string_view name) {
+    return parameters.find(name).weight;
+  });
 }
 
 Weights gradients_of(const Parameters& parameters, const config::ModelConfig& config) {
-  Weights all =
-      collect(config, [&](std::string_view name) { return parameters.find(name).gradient; });
-  if (config.share_embeddings_and_output_weights)
+  Weights all = collect(config, parameters.holding(), [&](std::string_view name) {
+    return parameters.find(name).gradient;
+  });
+  // On one rank the two sides of tied embeddings add up apart; a copied table's gradient is apart.
+  if (parameters.tied_head_gradient().defined()) {
     all.head.head_VD = parameters.tied_head_gradient();
+  }
   return all;
 }
 

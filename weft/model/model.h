@@ -21,6 +21,7 @@ struct LayerWeights {
   MlpWeights mlp;          // dense layers
 };
 
+// Of what a rank holds; the rest is undefined. Layers are those of the whole model.
 struct Weights {
   Tensor embedding_VD;
   std::vector<LayerWeights> layers;
@@ -45,14 +46,21 @@ struct LayerState {
       expert_rows;  // for the experts' weight gradient, which outlives the dispatch
 };
 
-// One micro-batch on its way through the model.
+// What a chunk of layers (one pipeline stage) has ready for others.
+struct ChunkState {
+  Tensor y_TD;   // its output: the head's input, or on its way to the next stage
+  Tensor dx_TD;  // the gradient of its input: the embedding's, or for the stage before
+};
+
+// One micro-batch on its way through the model, as far as this rank has to do with it.
 struct MicroBatchState {
-  Tensor ids_T, labels_T;     // int32; label -1: none
-  Tensor learning_ids_T;      // ids, -1 where the embedding learns nothing (padding)
-  std::int64_t labelled = 0;  // tokens with a label
-  std::vector<LayerState> layers;
-  Tensor x_TD;   // the head's input
-  Tensor dx_TD;  // gradient of the embedding's output
+  std::int64_t tokens = 0;
+  Tensor ids_T;                    // int32, where the embedding is
+  Tensor learning_ids_T;           // ids, -1 where the embedding learns nothing (padding)
+  Tensor labels_T;                 // int32, where the head is; -1: none
+  std::int64_t labelled = 0;       // tokens with a label, where the head is
+  std::vector<LayerState> layers;  // of the whole model; empty where they are not this rank's
+  std::vector<ChunkState> chunks;  // of this rank
   HeadState head;
 };
 

@@ -121,22 +121,32 @@ tensor::DType dtype_of(config::Precision precision) {
   return precision == config::Precision::Fp32 ? DType::F32 : DType::BF16;
 }
 
-std::vector<ParameterSpec> list_parameters(const config::ModelConfig& config, int ep_rank) {
+std::vector<ParameterSpec> list_parameters(const config::ModelConfig& config,
+                                           const Holding& holding,
+                                           int ep_rank) {
   SpecList list(config, ep_rank);
-  const Shape table{config.vocab_size, config.hidden_size};
-  list.matrix("embedding.weight", table, -1, config.init_method_std);
-  for (int layer = 0; layer < config.num_layers; ++layer) list_layer(list, config, layer);
-  list.norm("head.norm.weight", config.hidden_size, -1);
-  if (!config.share_embeddings_and_output_weights) {
-    list.matrix("head.weight", table, -1, config.init_method_std);
+  const auto table = [&](const char* name) {
+    list.matrix(name, {config.vocab_size, config.hidden_size}, -1, config.init_method_std);
+  };
+  if (holding.embedding) table("embedding.weight");
+  for (const int layer : holding.layers) list_layer(list, config, layer);
+  if (holding.head) {
+    list.norm("head.norm.weight", config.hidden_size, -1);
+    if (!config.share_embeddings_and_output_weights) table("head.weight");
+    if (holding.copies_table(config)) table("embedding.weight");
   }
   return list.specs;
 }
 
-Parameters::Parameters(Pool& pool, const config::ModelConfig& config, int ep_rank) {
+Parameters::Parameters(Pool& pool,
+                       const config::ModelConfig& config,
+                       const Holding& holding,
+                       int ep_rank)
+    : holding_(holding) {
   std::int64_t dense = 0, expert = 0;
-  for (ParameterSpec& spec : list_parameters(config, ep_rank))
+  for (ParameterSpec& spec : list_parameters(config, holding, ep_rank)) {
     all_.push_back({.spec = std::move(spec)});
+  }
   for (Parameter& parameter : all_ | std::views::reverse) {
     std::int64_t& end = parameter.spec.home == Home::Dense ? dense : expert;
     parameter.offset = end;
@@ -157,11 +167,21 @@ Parameters::Parameters(Pool& pool, const config::ModelConfig& config, int ep_ran
     parameter.weight = home.weights.range(parameter.offset, parameter.spec.shape);
     parameter.gradient = home.gradients.range(parameter.offset, parameter.spec.shape);
   }
-  if (config.share_embeddings_and_output_weights) {
-    tied_head_gradient_ =
-        Tensor(pool, DType::F32, find("embedding.weight").spec.shape, Tag::Gradients);
+  normed_dense_gradients_ = dense_.gradients;
+  if (!config.share_embeddings_and_output_weights || !holding.head) return;
+  const Parameter& table = find("embedding.weight");
+  if (holding.copies_table(config)) {
+    CHECK(table.offset == 0, "the copied table is not the last in use");
+    const std::int64_t begin = padded(table.weight.elements());
+    normed_dense_gradients_ = dense_.gradients.range(begin, {dense - begin});
+  } else {
+    tied_head_gradient_ = Tensor(pool, DType::F32, table.spec.shape, Tag::Gradients);
     clear(tied_head_gradient_);
   }
+}
+
+bool Parameters::has(std::string_view name) const {
+  return std::ranges::any_of(all_, [&](const Parameter& p) { return p.spec.name == name; });
 }
 
 const Parameter& Parameters::find(std::string_view name) const {

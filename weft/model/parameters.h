@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "weft/config/model_config.h"
+#include "weft/model/holding.h"
 #include "weft/tensor/tensor.h"
 
 namespace weft::model {
@@ -31,8 +32,11 @@ struct ParameterSpec {
   bool is_matrix() const { return init_deviation > 0; }
 };
 
-// In order of use. `ep_rank` owns experts [ep_rank * L, (ep_rank + 1) * L).
-std::vector<ParameterSpec> list_parameters(const config::ModelConfig& config, int ep_rank);
+// Those of a holding, in order of use. `ep_rank` owns experts [ep_rank * L, (ep_rank + 1) * L).
+// Where the head has its own copy of a tied table, "embedding.weight" comes last.
+std::vector<ParameterSpec> list_parameters(const config::ModelConfig& config,
+                                           const Holding& holding,
+                                           int ep_rank);
 
 struct Parameter {
   ParameterSpec spec;
@@ -49,21 +53,30 @@ struct ParameterBuffer {
 
 class Parameters {
  public:
-  Parameters(Pool& pool, const config::ModelConfig& config, int ep_rank);
+  Parameters(Pool& pool, const config::ModelConfig& config, const Holding& holding, int ep_rank);
 
   const std::vector<Parameter>& all() const { return all_; }  // in order of use
+  bool has(std::string_view name) const;
   const Parameter& find(std::string_view name) const;
   const ParameterBuffer& buffer(Home home) const { return home == Home::Dense ? dense_ : expert_; }
-  // Tied embeddings: the head's side of the gradient, apart until it is added once. Else undefined.
+  const Holding& holding() const { return holding_; }
+  // Embedding and head tied on one rank: the head's side of the gradient, apart until it is added
+  // once. Else undefined.
   const Tensor& tied_head_gradient() const { return tied_head_gradient_; }
+  // The gradients of a home that are this rank's in the norm of the whole model: all but those of a
+  // copied table, which is the first stage's.
+  const Tensor& normed_gradients(Home home) const {
+    return home == Home::Dense ? normed_dense_gradients_ : expert_.gradients;
+  }
 
   // Initial values, a function of (seed, parameter, global element): the same under every layout.
   void initialise(std::uint64_t seed);
 
  private:
+  Holding holding_;
   std::vector<Parameter> all_;
   ParameterBuffer dense_, expert_;
-  Tensor tied_head_gradient_;
+  Tensor tied_head_gradient_, normed_dense_gradients_;
 };
 
 tensor::DType dtype_of(config::Precision precision);

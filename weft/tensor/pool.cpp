@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "weft/base/check.h"
@@ -52,7 +53,7 @@ std::string_view name_of(Tag tag) {
 
 Block::~Block() {
   for (const Event& event : pending_) note_use(uses_, event);
-  pool_->release(tag_, data_, bytes_, std::move(uses_));
+  pool_->release(*this, std::move(uses_));
 }
 
 std::byte* Block::on(Stream& stream) {
@@ -203,27 +204,68 @@ class Pool::Arena {
   std::uint64_t given_ = 0;
 };
 
-Pool::Pool() {
+// Blocks of the sizes that were asked for. There are few sizes: what stages exchange is all alike.
+class Pool::IdleArena {
+ public:
+  std::byte* take(std::size_t bytes) {
+    std::vector<Free>& free = free_[bytes];
+    const auto idle = std::ranges::find_if(free, &Free::is_idle);
+    if (idle == free.end()) return memory_.take(bytes, nullptr).first;
+    std::byte* data = idle->data;
+    free.erase(idle);
+    return data;
+  }
+
+  void give(std::byte* data, std::size_t bytes, std::vector<Event> uses) {
+    free_[bytes].push_back({data, std::move(uses)});
+  }
+
+ private:
+  struct Free {
+    std::byte* data;
+    std::vector<Event> uses;
+
+    bool is_idle() const {
+      return std::ranges::all_of(uses,
+                                 [](const Event& use) { return use.stream->reached(use.ticket); });
+    }
+  };
+
+  Arena memory_;  // grows only
+  std::map<std::size_t, std::vector<Free>> free_;
+};
+
+Pool::Pool() : idle_arena_(std::make_unique<IdleArena>()) {
   for (auto& arena : arenas_) arena = std::make_unique<Arena>();
 }
 
 Pool::~Pool() = default;
 
-std::shared_ptr<Block> Pool::allocate(std::size_t bytes, Tag tag) {
-  if (bytes == 0) return std::make_shared<Block>(this, tag, nullptr, 0, std::vector<Event>{});
-  auto [data, pending] = arenas_[static_cast<std::size_t>(tag)]->take(bytes, user_);
+std::shared_ptr<Block> Pool::allocate(std::size_t bytes, Tag tag, Reuse reuse) {
+  std::byte* data = nullptr;
+  std::vector<Event> pending;
+  if (bytes > 0 && reuse == Reuse::WhenIdle) data = idle_arena_->take(bytes);
+  if (bytes > 0 && reuse == Reuse::InOrder) {
+    std::tie(data, pending) = arenas_[static_cast<std::size_t>(tag)]->take(bytes, user_);
+  }
   for (PoolUse* use : {&use_[static_cast<std::size_t>(tag)], &total_}) {
     use->bytes += bytes;
     use->peak = std::max(use->peak, use->bytes);
   }
-  return std::make_shared<Block>(this, tag, data, bytes, std::move(pending));
+  return std::make_shared<Block>(this, tag, reuse, data, bytes, std::move(pending));
 }
 
-void Pool::release(Tag tag, std::byte* data, std::size_t bytes, std::vector<Event> uses) {
-  if (bytes == 0) return;
-  use_[static_cast<std::size_t>(tag)].bytes -= bytes;
-  total_.bytes -= bytes;
-  arenas_[static_cast<std::size_t>(tag)]->give(data, bytes, std::move(uses));
+void Pool::release(const Block& block, std::vector<Event> uses) {
+  if (block.bytes_ == 0) return;
+  const auto tag = static_cast<std::size_t>(block.tag_);
+  use_[tag].bytes -= block.bytes_;
+  total_.bytes -= block.bytes_;
+  switch (block.reuse_) {
+    case Reuse::InOrder:
+      return arenas_[tag]->give(block.data_, block.bytes_, std::move(uses));
+    case Reuse::WhenIdle:
+      return idle_arena_->give(block.data_, block.bytes_, std::move(uses));
+  }
 }
 
 void Pool::settle() {

@@ -20,6 +20,13 @@
 
 namespace weft::tensor {
 
+// Which memory a buffer may get. InOrder: as said above. WhenIdle: only memory whose last uses are
+// over. That is for what pipeline stages exchange: a buffer that waits for an earlier send waits
+// for another rank, an order no schedule knows of, and two ranks that wait so for each other wait
+// for ever. Such buffers are apart from all others; what is counted stays exact, but addresses may
+// differ from step to step.
+enum class Reuse { InOrder, WhenIdle };
+
 enum class Tag { Weights, Gradients, Optimizer, Activations, Communication, Workspace };
 inline constexpr int kTags = 6;
 std::string_view name_of(Tag tag);
@@ -30,8 +37,18 @@ class Pool;
 // one.
 class Block {
  public:
-  Block(Pool* pool, Tag tag, std::byte* data, std::size_t bytes, std::vector<Event> pending)
-      : pool_(pool), tag_(tag), data_(data), bytes_(bytes), pending_(std::move(pending)) {}
+  Block(Pool* pool,
+        Tag tag,
+        Reuse reuse,
+        std::byte* data,
+        std::size_t bytes,
+        std::vector<Event> pending)
+      : pool_(pool),
+        tag_(tag),
+        reuse_(reuse),
+        data_(data),
+        bytes_(bytes),
+        pending_(std::move(pending)) {}
   ~Block();
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
@@ -45,8 +62,11 @@ class Block {
   std::byte* on_host();
 
  private:
+  friend class Pool;
+
   Pool* pool_;
   Tag tag_;
+  Reuse reuse_;
   std::byte* data_;
   std::size_t bytes_;
   std::vector<Event> pending_;  // last uses by earlier owners
@@ -67,7 +87,7 @@ class Pool {
 
   // What is allocated from now on is first used on `stream`.
   void allocate_for(const Stream& stream) { user_ = &stream; }
-  std::shared_ptr<Block> allocate(std::size_t bytes, Tag tag);
+  std::shared_ptr<Block> allocate(std::size_t bytes, Tag tag, Reuse reuse = Reuse::InOrder);
 
   // Puts free memory together, while all streams are idle: every step starts alike.
   void settle();
@@ -79,11 +99,13 @@ class Pool {
  private:
   friend class Block;
   class Arena;
+  class IdleArena;
 
-  void release(Tag tag, std::byte* data, std::size_t bytes, std::vector<Event> uses);
+  void release(const Block& block, std::vector<Event> uses);
 
   const Stream* user_ = nullptr;  // none: the host
   std::array<std::unique_ptr<Arena>, kTags> arenas_;
+  std::unique_ptr<IdleArena> idle_arena_;  // of all tags: Reuse::WhenIdle
   std::array<PoolUse, kTags> use_{};
   PoolUse total_;
 };

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <span>
@@ -70,6 +71,9 @@ class Stream {
   // The ticket the next enqueued work will have.
   virtual std::uint64_t next_ticket() const = 0;
   virtual bool reached(std::uint64_t ticket) const = 0;
+
+  // `tell` is called once, by the thread that runs the work, as soon as the stream has an error.
+  virtual void on_failure(std::function<void(const std::exception_ptr&)> tell) = 0;
 
   // The node all following work belongs to.
   virtual void set_label(std::string_view label) = 0;

@@ -21,8 +21,9 @@ std::int64_t Shape::elements() const {
 
 std::string Shape::print() const { return base::text("({})", fmt::join(dims(), ", ")); }
 
-Tensor::Tensor(Pool& pool, DType dtype, Shape shape, Tag tag)
-    : block_(pool.allocate(static_cast<std::size_t>(shape.elements() * size_of(dtype)), tag)),
+Tensor::Tensor(Pool& pool, DType dtype, Shape shape, Tag tag, Reuse reuse)
+    : block_(
+          pool.allocate(static_cast<std::size_t>(shape.elements() * size_of(dtype)), tag, reuse)),
       dtype_(dtype),
       shape_(shape),
       row_stride_(shape.rank() > 0 && shape[0] > 0 ? shape.elements() / shape[0] : 0) {}

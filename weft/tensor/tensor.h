@@ -42,7 +42,7 @@ class Shape {
 class Tensor {
  public:
   Tensor() = default;
-  Tensor(Pool& pool, DType dtype, Shape shape, Tag tag);
+  Tensor(Pool& pool, DType dtype, Shape shape, Tag tag, Reuse reuse = Reuse::InOrder);
 
   bool defined() const { return block_ != nullptr; }
   void reset() { *this = Tensor(); }

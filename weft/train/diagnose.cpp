@@ -45,17 +45,25 @@ Finding look_at_weights(const Engine& engine) {
   return {};
 }
 
-// The first forward node of this rank whose output is not finite. All ranks take part.
+// How early a forward node is in the model, whatever rank runs it when. Micro-batches do not touch
+// each other, so each has a cause of its own, and the first one's is named.
+std::int64_t order_of(const schedule::Node& node, std::int64_t layers) {
+  const std::int64_t layer = node.piece == schedule::Piece::Head ? layers : node.layer;
+  return ((node.micro_batch + 1) * (layers + 2) + layer) * schedule::kPieces +
+         static_cast<std::int64_t>(node.piece);
+}
+
+// The earliest forward node of this rank whose output is not finite. All ranks take part.
 Finding look_at_forward(Engine& engine, const Batch& batch) {
   Finding found;
-  std::int64_t order = 0;
   Program& program = engine.program();
   program.begin({.batch = batch});
   engine.forward().run(
       [&](const schedule::Node& node, tensor::Stream& stream) {
         program.run(node, stream);
-        ++order;
-        if (!found.what.empty() || node.direction != schedule::Direction::F) return;
+        if (node.direction != schedule::Direction::F) return;
+        const std::int64_t order = order_of(node, engine.config().model.num_layers);
+        if (order >= found.order) return;
         const Tensor output = program.output_of(node);
         if (!output.defined() || output.elements() == 0) return;
         stream.synchronize();

@@ -1,6 +1,7 @@
 #include "weft/train/engine.h"
 
 #include "weft/base/check.h"
+#include "weft/comm/failure.h"
 #include "weft/config/derived.h"
 
 namespace weft::train {
@@ -32,8 +33,13 @@ std::vector<optim::AdamW> make_optimizers(tensor::Pool& pool, const model::Param
   return optimizers;
 }
 
-model::Parameters make_parameters(tensor::Pool& pool, const config::Config& config, int ep_rank) {
-  model::Parameters parameters(pool, config.model, ep_rank);
+model::Parameters make_parameters(tensor::Pool& pool,
+                                  const config::Config& config,
+                                  const grid::Coordinate& self) {
+  model::Parameters parameters(pool,
+                               config.model,
+                               model::holding_of(config.model, self.pp),
+                               self.ep);
   parameters.initialise(static_cast<std::uint64_t>(config.rng.seed));
   return parameters;
 }
@@ -48,11 +54,20 @@ Engine::Engine(const config::Config& config, comm::Endpoint& endpoint)
       lanes_(plan_.training,
              static_cast<int>(config.runtime.threads_per_rank),
              config.runtime.pin_ranks ? exec::Cores::Own : exec::Cores::Shared),
-      parameters_(make_parameters(pool_, config_, groups_.self.ep)),
+      parameters_(make_parameters(pool_, config_, groups_.self)),
       optimizers_(make_optimizers(pool_, parameters_)),
-      program_(config_, pool_, lanes_[schedule::Lane::Compute], groups_, parameters_, optimizers_),
+      program_(config_,
+               plan_.anatomy,
+               pool_,
+               lanes_[schedule::Lane::Compute],
+               groups_,
+               parameters_,
+               optimizers_),
       training_(plan_.training, lanes_),
-      forward_(plan_.forward, lanes_) {}
+      forward_(plan_.forward, lanes_) {
+  lanes_.on_failure(
+      [&endpoint](const std::exception_ptr& error) { endpoint.fail(comm::reason_of(error)); });
+}
 
 Share Engine::share() const {
   return {.micro_batch_size = config_.train.micro_batch_size,

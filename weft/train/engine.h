@@ -20,7 +20,8 @@ namespace weft::train {
 class Engine {
  public:
   // Weights start from config.rng.seed. The config has been validated; every rank of the world
-  // makes its engine at the same time. Graphs are verified before anything runs.
+  // makes its engine at the same time. Graphs are verified before anything runs. A stream that
+  // fails tells the other ranks at once, through `endpoint`, which outlives the engine.
   Engine(const config::Config& config, comm::Endpoint& endpoint);
 
   const config::Config& config() const { return config_; }

@@ -15,9 +15,19 @@ struct Groups {
   std::unique_ptr<comm::Communicator> ep;
   std::unique_ptr<comm::Communicator> dense_reduction;   // dp x cp
   std::unique_ptr<comm::Communicator> expert_reduction;  // edp
+  // The ranks that together hold one copy of the model: one pipeline, with all its experts.
+  std::unique_ptr<comm::Communicator> model_copy;
+  // Between pipeline stages, where there are several: activations and gradients apart, because of
+  // two ranks each is the other's next and previous, and their traffic must not mix.
+  std::unique_ptr<comm::Communicator> pp_forward, pp_backward;
+  std::unique_ptr<comm::Communicator> embedding;  // first and last stage, on those
+
+  // Members of the pipeline groups.
+  int next_stage() const { return (self.pp + 1) % grid.pp(); }
+  int previous_stage() const { return (self.pp + grid.pp() - 1) % grid.pp(); }
 };
 
-// Every rank of the world calls this.
+// Every rank of the world calls this. Any two ranks make the groups they share in this one order.
 Groups join_groups(const grid::Layout& layout, comm::Endpoint& endpoint);
 
 }  // namespace weft::train

@@ -24,12 +24,14 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 }  // namespace
 
 Program::Program(const config::Config& config,
+                 const schedule::Anatomy& anatomy,
                  tensor::Pool& pool,
                  Stream& setup,
                  Groups& groups,
                  const model::Parameters& parameters,
                  std::vector<optim::AdamW>& optimizers)
     : config_(config),
+      anatomy_(anatomy),
       pool_(pool),
       groups_(groups),
       parameters_(parameters),
@@ -67,14 +69,20 @@ void Program::begin(const StepInput& input) {
 void Program::load(std::size_t index, const MicroBatch& part) {
   model::MicroBatchState& state = micro_batches_[index];
   state = {};
+  state.tokens = std::ssize(part.ids);
   state.layers.resize(at(config_.model.num_layers));
-  state.labelled =
-      std::ranges::count_if(part.labels, [](std::int32_t label) { return label >= 0; });
+  state.chunks.resize(anatomy_.chunks.size());
   const auto copy = [&](const std::vector<std::int32_t>& values) {
     Tensor t(pool_, DType::I32, {std::ssize(values)}, Tag::Activations);
     std::ranges::copy(values, t.host<std::int32_t>());
     return t;
   };
+  if (parameters_.holding().head) {
+    state.labelled =
+        std::ranges::count_if(part.labels, [](std::int32_t label) { return label >= 0; });
+    state.labels_T = copy(part.labels);
+  }
+  if (!parameters_.holding().embedding) return;
   state.ids_T = copy(part.ids);
   state.learning_ids_T = state.ids_T;
   if (const std::optional<std::int64_t> padding = config_.model.pad_token_id) {
@@ -82,10 +90,9 @@ void Program::load(std::size_t index, const MicroBatch& part) {
     std::ranges::replace(learning, static_cast<std::int32_t>(*padding), -1);
     state.learning_ids_T = copy(learning);
   }
-  state.labels_T = copy(part.labels);
 }
 
-model::Context Program::context(Stream& stream) const {
+model::Context Program::context(const Node& node, Stream& stream) const {
   const auto parts =
       static_cast<float>(std::ssize(micro_batches_) * groups_.grid.dp() * groups_.grid.cp());
   return {.stream = stream,
@@ -93,18 +100,20 @@ model::Context Program::context(Stream& stream) const {
           .config = config_.model,
           .sequence = config_.model.seq_length,
           .rotary_SD = rotary_SD_,
-          .loss_scale = 1.0f / parts};
+          .loss_scale = 1.0f / parts,
+          .output_memory = memory_of_output(node)};
 }
 
 void Program::run(const Node& node, Stream& stream) {
   pool_.allocate_for(stream);
+  if (node.piece == Piece::Send || node.piece == Piece::Receive) return exchange(node, stream);
   switch (node.direction) {
     case Direction::F:
-      return forward(node, context(stream));
+      return forward(node, context(node, stream));
     case Direction::D:
-      return input_gradient(node, context(stream));
+      return input_gradient(node, context(node, stream));
     case Direction::W:
-      return weight_gradient(node, context(stream));
+      return weight_gradient(node, context(node, stream));
     case Direction::None:
       return step_end(node, stream);
     case Direction::R:
@@ -116,15 +125,13 @@ void Program::run(const Node& node, Stream& stream) {
 void Program::forward(const Node& node, const model::Context& context) {
   model::MicroBatchState& batch = micro_batch(node);
   if (node.piece == Piece::Embed) {
-    batch.layers.front().x_TD =
-        model::embedding_forward(context, weights_.embedding_VD, batch.ids_T);
-    return;
+    return take_input(node, model::embedding_forward(context, weights_.embedding_VD, batch.ids_T));
   }
   if (node.piece == Piece::Head) {
     return model::head_forward(context,
                                batch.head,
                                weights_.head,
-                               batch.x_TD,
+                               chunk(node).y_TD,
                                batch.labels_T,
                                totals_.loss_sum(node.micro_batch));
   }
@@ -165,13 +172,13 @@ void Program::forward(const Node& node, const model::Context& context) {
 void Program::input_gradient(const Node& node, const model::Context& context) {
   model::MicroBatchState& batch = micro_batch(node);
   if (node.piece == Piece::Head) {
-    batch.layers.back().dy_TD = model::head_dgrad(context,
-                                                  batch.head,
-                                                  weights_.head,
-                                                  batch.x_TD,
-                                                  batch.labels_T,
-                                                  std::max<std::int64_t>(1, batch.labelled));
-    return;
+    return take_gradient(node,
+                         model::head_dgrad(context,
+                                           batch.head,
+                                           weights_.head,
+                                           chunk(node).y_TD,
+                                           batch.labels_T,
+                                           std::max<std::int64_t>(1, batch.labelled)));
   }
   model::LayerState& state = layer(node);
   const model::LayerWeights& weights = weights_.layers[at(node.layer)];
@@ -209,15 +216,16 @@ void Program::input_gradient(const Node& node, const model::Context& context) {
 void Program::weight_gradient(const Node& node, const model::Context& context) {
   model::MicroBatchState& batch = micro_batch(node);
   if (node.piece == Piece::Embed) {
-    model::embedding_wgrad(context, gradients_.embedding_VD, batch.dx_TD, batch.learning_ids_T);
-    batch.dx_TD.reset();
+    Tensor& dx_TD = chunk(node).dx_TD;
+    model::embedding_wgrad(context, gradients_.embedding_VD, dx_TD, batch.learning_ids_T);
+    dx_TD.reset();
     batch.ids_T.reset();
     batch.learning_ids_T.reset();
     return;
   }
   if (node.piece == Piece::Head) {
-    model::head_wgrad(context, batch.head, gradients_.head, batch.x_TD);
-    batch.x_TD.reset();
+    model::head_wgrad(context, batch.head, gradients_.head, chunk(node).y_TD);
+    chunk(node).y_TD.reset();
     batch.labels_T.reset();
     return;
   }
@@ -254,8 +262,7 @@ void Program::step_end(const Node& node, Stream& stream) {
   const model::ParameterBuffer& expert = parameters_.buffer(model::Home::Expert);
   switch (node.piece) {
     case Piece::Tie:
-      kernels::accumulate(stream, gradients_.embedding_VD, parameters_.tied_head_gradient());
-      return kernels::zero(stream, parameters_.tied_head_gradient());
+      return tie(stream);
     case Piece::Reduce:
       if (node.part == Part::Dense) {
         return groups_.dense_reduction->all_reduce(stream, dense.gradients, comm::Reduce::Sum);
@@ -263,8 +270,12 @@ void Program::step_end(const Node& node, Stream& stream) {
       return groups_.expert_reduction->all_reduce(stream, expert.gradients, comm::Reduce::Sum);
     case Piece::Norm:
       if (stop_ != nullptr && stop_->load()) totals_.request_stop();
-      kernels::squared_norm(stream, totals_.dense_square_norm(), dense.gradients);
-      return kernels::squared_norm(stream, totals_.expert_square_norm(), expert.gradients);
+      kernels::squared_norm(stream,
+                            totals_.dense_square_norm(),
+                            parameters_.normed_gradients(model::Home::Dense));
+      return kernels::squared_norm(stream,
+                                   totals_.expert_square_norm(),
+                                   parameters_.normed_gradients(model::Home::Expert));
     case Piece::Totals:
       return totals_.gather(stream, *groups_.world);
     case Piece::Clip:
@@ -290,6 +301,16 @@ void Program::step_end(const Node& node, Stream& stream) {
   }
 }
 
+// Both sides of tied embeddings end with the sum of their gradients.
+void Program::tie(Stream& stream) {
+  if (anatomy_.tie == schedule::Tie::BetweenStages) {
+    const Tensor& gradient = parameters_.find("embedding.weight").gradient;
+    return groups_.embedding->all_reduce(stream, gradient, comm::Reduce::Sum);
+  }
+  kernels::accumulate(stream, gradients_.embedding_VD, parameters_.tied_head_gradient());
+  kernels::zero(stream, parameters_.tied_head_gradient());
+}
+
 const StepTotals& Program::read_totals() {
   totals_read_ = totals_.read(groups_.grid);
   return totals_read_;
@@ -297,27 +318,6 @@ const StepTotals& Program::read_totals() {
 
 const model::MicroBatchState& Program::state(int micro_batch) const {
   return micro_batches_[at(micro_batch)];
-}
-
-Tensor Program::output_of(const Node& node) const {
-  const model::MicroBatchState& batch = micro_batches_[at(node.micro_batch)];
-  if (node.piece == Piece::Embed) return batch.layers.front().x_TD;
-  if (node.piece == Piece::Head) return batch.head.logits_TV;
-  const model::LayerState& state = batch.layers[at(node.layer)];
-  const bool last = at(node.layer) + 1 == batch.layers.size();
-  switch (node.piece) {
-    case Piece::Attention:
-      return state.h_TD;
-    case Piece::Route:
-      return state.route.logits_TE;
-    case Piece::Experts:
-      return state.dispatch.output_XD;
-    case Piece::Mlp:
-    case Piece::Merge:
-      return last ? batch.x_TD : batch.layers[at(node.layer) + 1].x_TD;
-    default:
-      return {};
-  }
 }
 
 void Program::drop_states() {
@@ -342,17 +342,6 @@ void Program::sizes(const Node& node) {
   }
   model::sizes_forward(state.dispatch, state.route, *groups_.ep);
   if (exchange_mode_ == Exchanges::Kept) exchanges_[key] = state.dispatch.plan;
-}
-
-void Program::hand_on(const Node& node, Tensor y_TD) {
-  model::MicroBatchState& batch = micro_batch(node);
-  const bool last = at(node.layer) + 1 == batch.layers.size();
-  (last ? batch.x_TD : batch.layers[at(node.layer) + 1].x_TD) = std::move(y_TD);
-}
-
-void Program::hand_back(const Node& node, Tensor dx_TD) {
-  model::MicroBatchState& batch = micro_batch(node);
-  (node.layer == 0 ? batch.dx_TD : batch.layers[at(node.layer) - 1].dy_TD) = std::move(dx_TD);
 }
 
 }  // namespace weft::train

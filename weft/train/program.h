@@ -10,7 +10,7 @@
 #include "weft/config/config.h"
 #include "weft/model/model.h"
 #include "weft/optim/adamw.h"
-#include "weft/schedule/node.h"
+#include "weft/schedule/anatomy.h"
 #include "weft/train/batch.h"
 #include "weft/train/groups.h"
 #include "weft/train/totals.h"
@@ -35,6 +35,7 @@ struct StepInput {
 class Program {
  public:
   Program(const config::Config& config,
+          const schedule::Anatomy& anatomy,
           tensor::Pool& pool,
           tensor::Stream& setup,
           Groups& groups,
@@ -53,14 +54,15 @@ class Program {
   // What a micro-batch keeps; after a forward-only pass, with its logits.
   const model::MicroBatchState& state(int micro_batch) const;
 
-  // The tensor that forward node `node` just produced; for looking for what is not finite.
-  tensor::Tensor output_of(const schedule::Node& node) const;
+  // The tensor that forward node `node` just computed; for looking for what is not finite.
+  tensor::Tensor output_of(const schedule::Node& node);
   void drop_states();
 
  private:
   using Node = schedule::Node;
 
-  model::Context context(tensor::Stream& stream) const;
+  model::Context context(const Node& node, tensor::Stream& stream) const;
+  tensor::Reuse memory_of_output(const Node& node) const;
   void forward(const Node& node, const model::Context& context);
   void input_gradient(const Node& node, const model::Context& context);
   void weight_gradient(const Node& node, const model::Context& context);
@@ -69,12 +71,19 @@ class Program {
   model::MicroBatchState& micro_batch(const Node& node);
   model::LayerState& layer(const Node& node);
   void sizes(const Node& node);
-  void hand_on(const Node& node, tensor::Tensor y_TD);  // forward, to the next layer or the head
-  void hand_back(const Node& node,
-                 tensor::Tensor dx_TD);  // backward, to the previous one or the embedding
+  void tie(tensor::Stream& stream);
+
+  // Where tensors go at the ends of layers and of chunks (program_chunks.cpp).
+  model::ChunkState& chunk(const Node& node);
+  void exchange(const Node& node, tensor::Stream& stream);     // send and receive
+  void take_input(const Node& node, tensor::Tensor x_TD);      // of a chunk: embedded or received
+  void hand_on(const Node& node, tensor::Tensor y_TD);         // to the next layer, or out
+  void take_gradient(const Node& node, tensor::Tensor dy_TD);  // of a chunk's output
+  void hand_back(const Node& node, tensor::Tensor dx_TD);      // to the layer before, or out
   void load(std::size_t index, const MicroBatch& part);
 
   const config::Config& config_;
+  const schedule::Anatomy& anatomy_;
   tensor::Pool& pool_;
   Groups& groups_;
   const model::Parameters& parameters_;

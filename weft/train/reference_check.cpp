@@ -77,7 +77,14 @@ class RankCheck {
     note("loss", loss, kFirstLoss);
   }
 
+  // Where the head is; the other ranks have nothing to say against the logits.
   void compare_logits() {
+    Difference difference;
+    if (engine_.parameters().holding().head) difference = logits_difference();
+    note("logits", difference, kLogits);
+  }
+
+  Difference logits_difference() const {
     Difference difference;
     const Share share = engine_.share();
     const std::int64_t vocab = engine_.config().model.vocab_size,
@@ -94,7 +101,7 @@ class RankCheck {
         }
       }
     }
-    note("logits", difference, kLogits);
+    return difference;
   }
 
   // One check for each tensor of the reference, relative to its own largest magnitude.
@@ -115,6 +122,7 @@ class RankCheck {
 
   // Over the elements of the tensor that this rank owns.
   Difference gradient_difference(const checkpoint::HuggingFaceTensor& tensor) const {
+    if (!engine_.parameters().has(tensor.parameter)) return {};
     const model::Parameter& parameter = engine_.parameters().find(tensor.parameter);
     const std::int64_t own = parameter.spec.begin;
     const std::int64_t begin = std::max(tensor.begin, own);

@@ -52,26 +52,35 @@ void Totals::gather(tensor::Stream& stream, comm::Communicator& world) const {
   world.all_gather(stream, all_router_, own_router_);
 }
 
+double Totals::mean_loss(const double* own) const {
+  double loss = 0;
+  for (std::int64_t m = 0; m < micro_batches_; ++m) {
+    loss += own[kFirstLoss + m] / std::max(1.0, own[kFirstLoss + micro_batches_ + m]);
+  }
+  return loss / static_cast<double>(micro_batches_);
+}
+
 StepTotals Totals::read(const grid::Grid& grid) const {
   StepTotals totals;
   double square_norm = 0;
+  // Each rank has the sums of its own layers; the ranks of a stage see different tokens.
+  const int stage_ranks = world_ / grid.pp();
   const auto mean_of =
-      static_cast<double>(world_ * micro_batches_ * std::max<std::int64_t>(1, moe_layers_));
+      static_cast<double>(stage_ranks * micro_batches_ * std::max<std::int64_t>(1, moe_layers_));
   for (int rank = 0; rank < world_; ++rank) {
     const double* own = all_.host<double>() + rank * own_.elements();
     const float* router = all_router_.host<float>() + rank * 2;
-    double loss = 0;
-    for (std::int64_t m = 0; m < micro_batches_; ++m) {
-      loss += own[kFirstLoss + m] / std::max(1.0, own[kFirstLoss + micro_batches_ + m]);
+    const grid::Coordinate place = grid.coordinate(rank);
+    totals.rank_losses.emplace_back();
+    if (place.pp + 1 == grid.pp()) {
+      totals.rank_losses.back() = mean_loss(own);
+      totals.loss += *totals.rank_losses.back() / stage_ranks;
     }
-    totals.rank_losses.push_back(loss / static_cast<double>(micro_batches_));
     totals.rank_square_norms.push_back(own[kDenseSquareNorm] + own[kExpertSquareNorm]);
-    totals.loss += totals.rank_losses.back() / world_;
     totals.balance_loss += router[0] / mean_of;
     totals.z_loss += router[1] / mean_of;
     totals.stop_requested |= own[kStop] != 0;
     // Replicas hold the same gradients after the reductions: each counts once.
-    const grid::Coordinate place = grid.coordinate(rank);
     if (place.dp == 0 && place.cp == 0) square_norm += own[kDenseSquareNorm];
     if (place.edp == 0) square_norm += own[kExpertSquareNorm];
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,10 +16,11 @@ namespace weft::train {
 struct StepTotals {
   double loss = 0;           // mean over the global batch
   double gradient_norm = 0;  // of the whole model
-  double balance_loss = 0;   // mean over MoE layers, micro-batches and ranks; without coefficient
+  // Mean over MoE layers, micro-batches and the ranks of a stage; without coefficient.
+  double balance_loss = 0;
   double z_loss = 0;
-  bool stop_requested = false;      // by any rank
-  std::vector<double> rank_losses;  // mean of each rank
+  bool stop_requested = false;                     // by any rank
+  std::vector<std::optional<double>> rank_losses;  // mean of each rank that has the head
   std::vector<double>
       rank_square_norms;  // of each rank's own gradients, for naming who is not finite
 };
@@ -44,6 +46,8 @@ class Totals {
   StepTotals read(const grid::Grid& grid) const;
 
  private:
+  double mean_loss(const double* own) const;  // of one rank's row
+
   int world_;
   std::int64_t micro_batches_, moe_layers_;
   tensor::Tensor own_, all_;                // fp64 (N), (world, N)

@@ -38,33 +38,41 @@ struct Request {
   std::int64_t parameter = -1, begin = 0, count = 0;
 };
 
-// Member 0 of the ep group asks the others for ranges of their experts, one at a time.
-class ExpertFetcher {
+// Rank 0 asks the other ranks of its copy of the model for ranges of what they own, one at a time.
+class ParameterFetcher {
  public:
-  explicit ExpertFetcher(Engine& engine)
+  explicit ParameterFetcher(Engine& engine)
       : engine_(engine),
-        ep_(*engine.groups().ep),
+        group_(*engine.groups().model_copy),
         stream_(engine.lanes()[schedule::Lane::Compute]),
-        request_(engine.pool(), DType::I64, {3}, Tag::Communication) {}
+        request_(engine.pool(), DType::I64, {3}, Tag::Communication),
+        specs_(model::list_parameters(engine.config().model,
+                                      model::whole_model(engine.config().model),
+                                      0)) {
+    for (const model::ParameterSpec& spec : specs_) index_.emplace(spec.name, std::ssize(index_));
+    owners_.resize(specs_.size());
+    find_owners();
+  }
 
-  void fetch(std::int64_t index, std::int64_t begin, std::span<float> out) {
-    const model::Parameter& parameter = parameter_at(index);
-    const int owner = owner_of(parameter, begin);
-    if (owner == 0) return copy_out(parameter, begin, out);
+  void fetch(const std::string& name, std::int64_t begin, std::span<float> out) {
+    const std::int64_t index = index_.at(name);
+    const int owner = owner_of(index, begin);
+    if (owner == group_.rank()) return copy_out(engine_.parameters().find(name), begin, out);
     announce({.parameter = index, .begin = begin, .count = std::ssize(out)});
     Tensor values(engine_.pool(), DType::F32, {std::ssize(out)}, Tag::Communication);
-    ep_.receive(stream_, values, owner);
+    group_.receive(stream_, values, owner);
     stream_.synchronize();
     std::copy_n(values.host<float>(), out.size(), out.begin());
   }
 
   void finish() { announce({}); }
 
-  // The other members answer until member 0 is done.
+  // The other members answer until rank 0, member 0 of its group, is done.
   void serve() {
     for (Request asked = announce({}); asked.parameter >= 0; asked = announce({})) {
-      const model::Parameter& parameter = parameter_at(asked.parameter);
-      if (owner_of(parameter, asked.begin) != ep_.rank()) continue;
+      if (owner_of(asked.parameter, asked.begin) != group_.rank()) continue;
+      const model::Parameter& parameter =
+          engine_.parameters().find(specs_[static_cast<std::size_t>(asked.parameter)].name);
       const std::int64_t local = asked.begin - parameter.spec.begin;
       CHECK(local >= 0 && asked.count >= 0 && local + asked.count <= parameter.weight.elements(),
             "elements [{}, +{}) of {}",
@@ -73,40 +81,58 @@ class ExpertFetcher {
             parameter.spec.name);
       Tensor values(engine_.pool(), DType::F32, {asked.count}, Tag::Communication);
       copy_out(parameter, local, {values.host<float>(), static_cast<std::size_t>(asked.count)});
-      ep_.send(stream_, values, 0);
+      group_.send(stream_, values, 0);
       stream_.synchronize();
     }
   }
 
  private:
-  const model::Parameter& parameter_at(std::int64_t index) const {
-    const auto& all = engine_.parameters().all();
-    CHECK(index >= 0 && index < std::ssize(all), "parameter {} of {}", index, all.size());
-    return all[static_cast<std::size_t>(index)];
+  // Where several members hold a part (a tied table, what every ep rank has), the first is its
+  // owner: rank 0 itself wherever it can.
+  void find_owners() {
+    const config::ModelConfig& model = engine_.config().model;
+    const grid::Grid& grid = engine_.groups().grid;
+    for (int member = group_.size() - 1; member >= 0; --member) {
+      const grid::Coordinate place =
+          grid.coordinate(group_.members()[static_cast<std::size_t>(member)]);
+      for (const model::ParameterSpec& held :
+           model::list_parameters(model, model::holding_of(model, place.pp), place.ep)) {
+        const bool split = held.home == model::Home::Expert;
+        std::vector<int>& owners = owners_[static_cast<std::size_t>(index_.at(held.name))];
+        owners.resize(static_cast<std::size_t>(split ? grid.ep() : 1));
+        owners[static_cast<std::size_t>(split ? place.ep : 0)] = member;
+      }
+    }
   }
 
-  // The member of the group whose part holds a global element.
-  static int owner_of(const model::Parameter& parameter, std::int64_t begin) {
-    if (parameter.spec.home == model::Home::Dense) return 0;
-    return static_cast<int>(begin / parameter.weight.elements());
+  // The member whose part holds a global element.
+  int owner_of(std::int64_t index, std::int64_t begin) const {
+    CHECK(index >= 0 && index < std::ssize(specs_), "parameter {} of {}", index, specs_.size());
+    const std::vector<int>& owners = owners_[static_cast<std::size_t>(index)];
+    const std::int64_t part = specs_[static_cast<std::size_t>(index)].global_shape.elements() /
+                              static_cast<std::int64_t>(owners.size());
+    return owners.at(static_cast<std::size_t>(begin / part));
   }
 
   // Member 0's request, on every member.
   Request announce(const Request& mine) {
-    if (ep_.size() == 1) return mine;
+    if (group_.size() == 1) return mine;
     std::int64_t* words = request_.host<std::int64_t>();
     words[0] = mine.parameter;
     words[1] = mine.begin;
     words[2] = mine.count;
-    ep_.broadcast(stream_, request_, 0);
+    group_.broadcast(stream_, request_, 0);
     stream_.synchronize();
     return {.parameter = words[0], .begin = words[1], .count = words[2]};
   }
 
   Engine& engine_;
-  comm::Communicator& ep_;
+  comm::Communicator& group_;
   tensor::Stream& stream_;
   Tensor request_;
+  const std::vector<model::ParameterSpec> specs_;  // of the whole model
+  std::map<std::string, std::int64_t> index_;      // in specs_
+  std::vector<std::vector<int>> owners_;           // members, by spec and part
 };
 
 }  // namespace
@@ -128,6 +154,12 @@ config::Config with_model_of(const config::Config& config,
   adopted.model.context_parallel_size = own.context_parallel_size;
   adopted.model.expert_model_parallel_size = own.expert_model_parallel_size;
   adopted.model.expert_tensor_parallel_size = own.expert_tensor_parallel_size;
+  adopted.model.virtual_pipeline_model_parallel_size = own.virtual_pipeline_model_parallel_size;
+  adopted.model.pipeline_model_parallel_layout = own.pipeline_model_parallel_layout;
+  adopted.model.microbatch_group_size_per_vp_stage = own.microbatch_group_size_per_vp_stage;
+  adopted.model.ep_overlap_early_attn_memory_release = own.ep_overlap_early_attn_memory_release;
+  adopted.model.overlap_dispatch_backward_with_experts_wgrad =
+      own.overlap_dispatch_backward_with_experts_wgrad;
   return adopted;
 }
 
@@ -144,19 +176,15 @@ void load_weights(Engine& engine, const checkpoint::HuggingFaceModel& model) {
 void save_weights(Engine& engine,
                   const std::filesystem::path& folder,
                   const checkpoint::HuggingFaceConfig& config) {
-  // The group of rank 0 holds every expert once; other groups are replicas.
-  if (engine.groups().ep->members().front() != 0) return;
-  ExpertFetcher fetcher(engine);
+  // The group of rank 0 holds one copy of the model; the other groups are replicas.
+  if (engine.groups().model_copy->members().front() != 0) return;
+  ParameterFetcher fetcher(engine);
   if (engine.rank() != 0) return fetcher.serve();
-  std::map<std::string, std::int64_t> index;
-  for (const model::Parameter& parameter : engine.parameters().all()) {
-    index.emplace(parameter.spec.name, std::ssize(index));
-  }
   checkpoint::write_huggingface(
       folder,
       config,
       [&](const std::string& parameter, std::int64_t begin, std::span<float> out) {
-        fetcher.fetch(index.at(parameter), begin, out);
+        fetcher.fetch(parameter, begin, out);
       });
   fetcher.finish();
 }

@@ -16,7 +16,7 @@ config::Config with_model_of(const config::Config& config,
                              const checkpoint::HuggingFaceModel& model);
 
 // The model keys that with_model_of keeps.
-inline constexpr std::array<std::string_view, 12> kKeptModelKeys{
+inline constexpr std::array<std::string_view, 17> kKeptModelKeys{
     "model.seq_length",
     "model.params_dtype",
     "model.init_method_std",
@@ -28,12 +28,17 @@ inline constexpr std::array<std::string_view, 12> kKeptModelKeys{
     "model.pipeline_model_parallel_size",
     "model.context_parallel_size",
     "model.expert_model_parallel_size",
-    "model.expert_tensor_parallel_size"};
+    "model.expert_tensor_parallel_size",
+    "model.virtual_pipeline_model_parallel_size",
+    "model.pipeline_model_parallel_layout",
+    "model.microbatch_group_size_per_vp_stage",
+    "model.ep_overlap_early_attn_memory_release",
+    "model.overlap_dispatch_backward_with_experts_wgrad"};
 
 // Each rank reads what it owns.
 void load_weights(Engine& engine, const checkpoint::HuggingFaceModel& model);
 
-// Rank 0 writes, fetching experts from the ranks that own them. Every rank calls it.
+// Rank 0 writes, fetching what it does not hold from the ranks that do. Every rank calls it.
 void save_weights(Engine& engine,
                   const std::filesystem::path& folder,
                   const checkpoint::HuggingFaceConfig& config);

@@ -102,14 +102,16 @@ void Executor::issue_all(const Body& body, Tracing tracing) {
   }
 }
 
-// Called while an exception is handled. What a stream threw carries the name of its node already.
+// Called while an exception is handled. What a stream threw carries the name of its node already;
+// what came first is the cause.
 void Executor::fail(const std::string& name) const {
   const std::exception_ptr error = std::current_exception();
+  lanes_.tell(error);
   const std::vector<std::exception_ptr> kept = lanes_.drain();
   for (int i = 0; i < schedule::kLanes; ++i) {
     if (lanes_.has(static_cast<Lane>(i))) lanes_[static_cast<Lane>(i)].take_recording();
   }
-  if (std::ranges::find(kept, error) != kept.end()) std::rethrow_exception(error);
+  if (std::ranges::find(kept, error) != kept.end()) std::rethrow_exception(kept.front());
   base::throw_at(name, error);
 }
 

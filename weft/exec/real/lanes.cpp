@@ -1,5 +1,7 @@
 #include "weft/exec/real/lanes.h"
 
+#include <algorithm>
+
 #include "weft/base/check.h"
 #include "weft/base/cores.h"
 
@@ -8,7 +10,8 @@ namespace weft::exec {
 using schedule::Lane;
 using tensor::StreamMode;
 
-Lanes::Lanes(const schedule::Graph& graph, int threads, Cores cores) {
+Lanes::Lanes(const schedule::Graph& graph, int threads, Cores cores)
+    : failure_(std::make_unique<Failure>()) {
   std::array<bool, schedule::kLanes> used{};
   for (const schedule::Entry& entry : graph.entries)
     used[static_cast<std::size_t>(entry.lane)] = true;
@@ -27,6 +30,15 @@ Lanes::Lanes(const schedule::Graph& graph, int threads, Cores cores) {
                                 : lane != Lane::Compute ? StreamMode::Prompt
                                 : cores == Cores::Own   ? StreamMode::Yielding
                                                         : StreamMode::Threaded);
+    streams_[static_cast<std::size_t>(i)]->on_failure(
+        [failure = failure_.get()](const std::exception_ptr& error) {
+          {
+            const std::lock_guard lock(failure->mutex);
+            if (failure->first) return;
+            failure->first = error;
+          }
+          if (failure->tell) failure->tell(error);
+        });
   }
   // The host issues, and mostly waits. After the streams: their threads would inherit it.
   if (!alone) base::wake_promptly();
@@ -52,7 +64,16 @@ std::vector<std::exception_ptr> Lanes::drain() const {
       errors.push_back(std::current_exception());
     }
   }
+  const std::lock_guard lock(failure_->mutex);
+  const auto first = std::ranges::find(errors, failure_->first);
+  if (first != errors.end()) std::rotate(errors.begin(), first, first + 1);
   return errors;
+}
+
+void Lanes::on_failure(Tell tell) { failure_->tell = std::move(tell); }
+
+void Lanes::tell(const std::exception_ptr& error) const {
+  if (failure_->tell) failure_->tell(error);
 }
 
 }  // namespace weft::exec

@@ -3,7 +3,9 @@
 
 #include <array>
 #include <exception>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "weft/schedule/graph.h"
@@ -24,12 +26,26 @@ class Lanes {
   bool has(schedule::Lane lane) const {
     return streams_[static_cast<std::size_t>(lane)] != nullptr;
   }
-  // Waits until every stream is idle, then throws the error of the first lane that has one.
+  // Waits until every stream is idle, then throws the error that came first.
   void synchronize() const;
-  // The same without throwing: the errors that the streams keep.
+  // The same without throwing: the errors that the streams keep, the first to come in front.
   std::vector<std::exception_ptr> drain() const;
 
+  // `tell` is called at once, by whatever thread it happens on, when the first stream fails. Other
+  // ranks must learn of it before this one waits for its streams, which may wait for them.
+  using Tell = std::function<void(const std::exception_ptr&)>;
+  void on_failure(Tell tell);
+  // Tells of an error of the host's own.
+  void tell(const std::exception_ptr& error) const;
+
  private:
+  struct Failure {
+    std::mutex mutex;
+    std::exception_ptr first;
+    Tell tell;
+  };
+
+  std::unique_ptr<Failure> failure_;  // outlives the streams
   std::array<std::unique_ptr<tensor::Stream>, schedule::kLanes> streams_;
 };
 

@@ -78,7 +78,7 @@ Tensor merge_forward(const Context& context,
                      DispatchState& state,
                      const RouteState& route,
                      const Tensor& h_TD) {
-  Tensor y_TD = context.activation(h_TD.shape());
+  Tensor y_TD = context.output(h_TD.shape());
   kernels::sum_rows(context.stream, y_TD, state.returned_RD, route.row_Tk);
   kernels::add(context.stream, y_TD, y_TD, h_TD);
   state.returned_RD.reset();

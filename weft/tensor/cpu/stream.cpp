@@ -114,6 +114,11 @@ class CpuStream final : public Stream {
     label_ = *labels_.emplace(label).first;
   }
 
+  void on_failure(std::function<void(const std::exception_ptr&)> tell) override {
+    synchronize();
+    tell_ = std::move(tell);
+  }
+
   void leave_out_work(bool leave_out) override { leave_out_ = leave_out; }
 
   void start_recording() override {
@@ -244,14 +249,19 @@ class CpuStream final : public Stream {
     }
   }
 
-  void fail(std::exception_ptr error) {
-    const std::lock_guard lock(mutex_);
-    if (!error_) error_ = std::move(error);
+  void fail(const std::exception_ptr& error) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (error_) return;
+      error_ = error;
+    }
+    if (tell_) tell_(error);
   }
 
   const std::string name_;
-  std::optional<Workers> workers_;  // of the serving thread
-  std::string_view label_;          // host thread only, like the next six
+  std::function<void(const std::exception_ptr&)> tell_;  // of the first error; set while idle
+  std::optional<Workers> workers_;                       // of the serving thread
+  std::string_view label_;                               // host thread only, like the next six
   bool leave_out_ = false;
   std::unordered_map<const Stream*, std::uint64_t> known_;  // of other streams, what is before
   std::uint64_t host_knows_ = 0;                            // of this stream: nobody is before it

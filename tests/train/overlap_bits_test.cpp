@@ -1,0 +1,130 @@
+// For one layout, the order changes no bit: overlap, delayed weight gradients and the way stages
+// exchange are orders only.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "train_support.h"
+#include "weft/config/derived.h"
+#include "weft/config/pipeline.h"
+#include "weft/schedule/plan.h"
+#include "weft/schedule/text.h"
+
+namespace weft::train {
+namespace {
+
+struct Order {
+  const char* name;
+  bool overlap = false, delay = false, early = false, experts_wgrad = false;
+};
+
+constexpr Order kOrders[] = {
+    {.name = "overlap", .overlap = true},
+    {.name = "overlap and delay", .overlap = true, .delay = true},
+    {.name = "overlap, delay and early release", .overlap = true, .delay = true, .early = true},
+    {.name = "experts' weight gradients under dispatch", .experts_wgrad = true},
+};
+
+config::Config with_order(config::Config config, const Order& order) {
+  config.comm_overlap.overlap_moe_expert_parallel_comm = order.overlap;
+  config.comm_overlap.delay_wgrad_compute = order.delay;
+  config.model.ep_overlap_early_attn_memory_release = order.early;
+  config.model.overlap_dispatch_backward_with_experts_wgrad = order.experts_wgrad;
+  return config;
+}
+
+struct BitsCase {
+  int pp = 1, vpp = 1, micro_batches = 2;
+};
+
+config::Config config_of(const BitsCase& bits) {
+  config::Config config =
+      with_layout(deep_config(), {.world = 2 * bits.pp, .ep = 2, .pp = bits.pp, .vpp = bits.vpp});
+  config.train.global_batch_size = 2 * bits.micro_batches;
+  config.model.share_embeddings_and_output_weights = true;
+  return config;
+}
+
+class OverlapBits : public ::testing::TestWithParam<BitsCase> {};
+
+TEST_P(OverlapBits, AreThoseOfThePlainOrder) {
+  const config::Config plain = config_of(GetParam());
+  constexpr int kSteps = 10;
+  const Outcome expected = train_some(plain, kSteps);
+  for (const bool p2p : {true, false}) {
+    if (p2p && GetParam().pp == 1) continue;
+    if (p2p != config::overlaps_p2p(plain)) {
+      config::Config config = plain;
+      config.comm_overlap.overlap_p2p_comm = p2p;
+      expect_same_bits(expected, train_some(config, kSteps));
+    }
+    for (const Order& order : kOrders) {
+      SCOPED_TRACE(fmt::format("{}, overlap_p2p_comm={}", order.name, p2p));
+      config::Config config = with_order(plain, order);
+      config.comm_overlap.overlap_p2p_comm = p2p;
+      expect_same_bits(expected, train_some(config, kSteps));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Orders,
+                         OverlapBits,
+                         ::testing::Values(BitsCase{.micro_batches = 2},
+                                           BitsCase{.micro_batches = 4},
+                                           BitsCase{.micro_batches = 8},
+                                           BitsCase{.pp = 2, .micro_batches = 2},
+                                           BitsCase{.pp = 2, .micro_batches = 4},
+                                           BitsCase{.pp = 2, .micro_batches = 8},
+                                           BitsCase{.pp = 2, .vpp = 2, .micro_batches = 2},
+                                           BitsCase{.pp = 2, .vpp = 2, .micro_batches = 4},
+                                           BitsCase{.pp = 2, .vpp = 2, .micro_batches = 8},
+                                           BitsCase{.pp = 4, .micro_batches = 2},
+                                           BitsCase{.pp = 4, .micro_batches = 4},
+                                           BitsCase{.pp = 4, .micro_batches = 8},
+                                           BitsCase{.pp = 4, .vpp = 2, .micro_batches = 4},
+                                           BitsCase{.pp = 4, .vpp = 2, .micro_batches = 8}),
+                         [](const auto& param_info) {
+                           return fmt::format("Pp{}Vpp{}MicroBatches{}",
+                                              param_info.param.pp,
+                                              param_info.param.vpp,
+                                              param_info.param.micro_batches);
+                         });
+
+TEST(OverlapBits, TheOrdersAreNotTheSame) {
+  const auto text_of = [](const config::Config& config) {
+    const grid::Grid grid(config::layout_of(config));
+    return schedule::print(schedule::plan_step(config, grid).front().training);
+  };
+  const config::Config plain = config_of({.pp = 2, .vpp = 2, .micro_batches = 4});
+  std::set<std::string> texts{text_of(plain)};
+  for (const Order& order : kOrders) texts.insert(text_of(with_order(plain, order)));
+  EXPECT_EQ(texts.size(), 1 + std::size(kOrders));
+}
+
+// Groups larger than the pipeline leave many sends without a receive for long.
+TEST(OverlapBits, LargeGroupsOfMicroBatchesGiveTheSameBits) {
+  config::Config plain = config_of({.pp = 2, .vpp = 2, .micro_batches = 8});
+  const Outcome expected = train_some(plain, 3);
+  for (const int group : {4, 8}) {
+    plain.model.microbatch_group_size_per_vp_stage = group;
+    for (const Order& order : kOrders) {
+      SCOPED_TRACE(fmt::format("{}, groups of {}", order.name, group));
+      expect_same_bits(expected, train_some(with_order(plain, order), 3));
+    }
+  }
+}
+
+TEST(OverlapBits, UnevenStagesGiveTheSameBits) {
+  for (const char* stages : {"E|ttt||tttttL", "Etttt|t|ttt|L"}) {
+    config::Config plain = config_of({.pp = 4, .micro_batches = 4});
+    plain.model.pipeline_model_parallel_layout = stages;
+    const Outcome expected = train_some(plain, 3);
+    for (const Order& order : kOrders) {
+      SCOPED_TRACE(fmt::format("{}, {}", order.name, stages));
+      expect_same_bits(expected, train_some(with_order(plain, order), 3));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft::train

@@ -1,0 +1,41 @@
+#include "weft/model/holding.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "weft/base/check.h"
+#include "weft/config/pipeline.h"
+
+namespace weft::model {
+
+bool Holding::has_layer(int layer) const { return std::ranges::binary_search(layers, layer); }
+
+bool Holding::copies_table(const config::ModelConfig& config) const {
+  return config.share_embeddings_and_output_weights && head && !embedding;
+}
+
+Holding whole_model(const config::ModelConfig& config) {
+  Holding whole{.layers = std::vector<int>(static_cast<std::size_t>(config.num_layers)),
+                .embedding = true,
+                .head = true};
+  std::iota(whole.layers.begin(), whole.layers.end(), 0);
+  return whole;
+}
+
+Holding holding_of(const config::ModelConfig& config, int pp_rank) {
+  const config::Stages stages = config::stages_of(config);
+  CHECK(stages.complaints.empty(), "stages: {}", fmt::join(stages.complaints, "; "));
+  const auto pp = static_cast<std::size_t>(config.pipeline_model_parallel_size);
+  Holding holding;
+  for (auto i = static_cast<std::size_t>(pp_rank); i < stages.all.size(); i += pp) {
+    const config::Stage& stage = stages.all[i];
+    for (int layer = 0; layer < stage.layers; ++layer) {
+      holding.layers.push_back(stage.first_layer + layer);
+    }
+    holding.embedding |= stage.embedding;
+    holding.head |= stage.loss;
+  }
+  return holding;
+}
+
+}  // namespace weft::model

@@ -1,0 +1,116 @@
+// Where tensors go at the ends of layers and of chunks, and what pipeline stages exchange.
+#include "weft/base/check.h"
+#include "weft/train/program.h"
+
+namespace weft::train {
+namespace {
+
+using schedule::Chunk;
+using schedule::Direction;
+using schedule::Node;
+using schedule::Piece;
+using tensor::Reuse;
+using tensor::Stream;
+using tensor::Tensor;
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+// Whether a node's output is the chunk's own, or the gradient of its input, and leaves the rank.
+bool leaves(const Chunk& chunk, const Node& node) {
+  const bool whole = node.layer == schedule::kNone && chunk.layers == 0;
+  switch (node.direction) {
+    case Direction::F:
+      return chunk.sends() && (whole || node.layer + 1 == chunk.end_layer());
+    case Direction::D:
+      return chunk.receives() &&
+             (whole || (node.layer == chunk.first_layer && node.piece == Piece::Attention));
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+Reuse Program::memory_of_output(const Node& node) const {
+  const bool away = leaves(schedule::chunk_of(anatomy_, node), node);
+  return away ? Reuse::WhenIdle : Reuse::InOrder;
+}
+
+model::ChunkState& Program::chunk(const Node& node) {
+  const Chunk& chunk = schedule::chunk_of(anatomy_, node);
+  return micro_batch(node).chunks[at(chunk.stage / anatomy_.pp)];
+}
+
+// Activations travel to the next rank of the ring, gradients to the previous one. What is sent goes
+// back to the pool at once; what comes is an activation like any other.
+void Program::exchange(const Node& node, Stream& stream) {
+  const bool forward = node.direction == Direction::F;
+  comm::Communicator& pipeline = forward ? *groups_.pp_forward : *groups_.pp_backward;
+  const int towards = forward ? groups_.next_stage() : groups_.previous_stage();
+  const int from = forward ? groups_.previous_stage() : groups_.next_stage();
+  if (node.piece == Piece::Send) {
+    Tensor& ready = forward ? chunk(node).y_TD : chunk(node).dx_TD;
+    pipeline.send(stream, ready, towards);
+    return ready.reset();
+  }
+  Tensor come(pool_,
+              model::dtype_of(config_.model.params_dtype),
+              {micro_batch(node).tokens, config_.model.hidden_size},
+              tensor::Tag::Activations,
+              Reuse::WhenIdle);
+  pipeline.receive(stream, come, from);
+  forward ? take_input(node, std::move(come)) : take_gradient(node, std::move(come));
+}
+
+void Program::take_input(const Node& node, Tensor x_TD) {
+  const Chunk& own = schedule::chunk_of(anatomy_, node);
+  Tensor& place =
+      own.layers > 0 ? micro_batch(node).layers[at(own.first_layer)].x_TD : chunk(node).y_TD;
+  place = std::move(x_TD);
+}
+
+void Program::hand_on(const Node& node, Tensor y_TD) {
+  const int next = node.layer + 1;
+  const bool last = next == schedule::chunk_of(anatomy_, node).end_layer();
+  (last ? chunk(node).y_TD : micro_batch(node).layers[at(next)].x_TD) = std::move(y_TD);
+}
+
+void Program::take_gradient(const Node& node, Tensor dy_TD) {
+  const Chunk& own = schedule::chunk_of(anatomy_, node);
+  Tensor& place =
+      own.layers > 0 ? micro_batch(node).layers[at(own.end_layer() - 1)].dy_TD : chunk(node).dx_TD;
+  place = std::move(dy_TD);
+}
+
+void Program::hand_back(const Node& node, Tensor dx_TD) {
+  const bool first = node.layer == schedule::chunk_of(anatomy_, node).first_layer;
+  Tensor& place = first ? chunk(node).dx_TD : micro_batch(node).layers[at(node.layer - 1)].dy_TD;
+  place = std::move(dx_TD);
+}
+
+Tensor Program::output_of(const Node& node) {
+  const model::MicroBatchState& batch = micro_batch(node);
+  const Chunk& own = schedule::chunk_of(anatomy_, node);
+  const auto input_of = [&](int layer) {
+    return layer == own.end_layer() ? chunk(node).y_TD : batch.layers[at(layer)].x_TD;
+  };
+  switch (node.piece) {
+    case Piece::Embed:
+      return input_of(own.first_layer);
+    case Piece::Attention:
+      return batch.layers[at(node.layer)].h_TD;
+    case Piece::Route:
+      return batch.layers[at(node.layer)].route.logits_TE;
+    case Piece::Experts:
+      return batch.layers[at(node.layer)].dispatch.output_XD;
+    case Piece::Mlp:
+    case Piece::Merge:
+      return input_of(node.layer + 1);
+    case Piece::Head:
+      return batch.head.logits_TV;
+    default:
+      return {};
+  }
+}
+
+}  // namespace weft::train
