@@ -135,17 +135,17 @@ class CpuStream final : public Stream {
   const std::string& name() const override { return name_; }
 
   // Returns the stream's error once `ticket` is over; the caller sleeps on `bell` until then.
-  std::exception_ptr wait_for(std::uint64_t ticket, base::Bell& bell) {
+  std::exception_ptr wait_for(std::uint64_t ticket, const std::shared_ptr<base::Bell>& bell) {
     while (true) {
-      const std::uint32_t seen = bell.count();
+      const std::uint32_t seen = bell->count();
       {
         const std::lock_guard lock(mutex_);
         if (reached(ticket)) return error_;
-        if (std::ranges::find(sleepers_, &bell, &Sleeper::bell) == sleepers_.end()) {
-          sleepers_.push_back({ticket, &bell});
+        if (std::ranges::find(sleepers_, bell, &Sleeper::bell) == sleepers_.end()) {
+          sleepers_.push_back({ticket, bell});
         }
       }
-      bell.wait(seen);
+      bell->wait(seen);
     }
   }
 
@@ -163,7 +163,7 @@ class CpuStream final : public Stream {
   // one that has nothing to do yet may not get its core back before one that gives way.
   struct Sleeper {
     std::uint64_t ticket = 0;
-    base::Bell* bell = nullptr;  // outlives this stream's work
+    std::shared_ptr<base::Bell> bell;  // may ring when its owner has gone on and ended
   };
 
   static bool failed_elsewhere(const Event& event) {
@@ -207,16 +207,16 @@ class CpuStream final : public Stream {
       }
       if (!skip) run(*item);
       item.reset();
-      for (base::Bell* bell : complete()) bell->ring();
+      for (const std::shared_ptr<base::Bell>& bell : complete()) bell->ring();
     }
   }
 
   // One more piece of work is over; those who waited for it.
-  std::vector<base::Bell*> complete() {
+  std::vector<std::shared_ptr<base::Bell>> complete() {
     const std::lock_guard lock(mutex_);
     const std::uint64_t now = completed_.load(std::memory_order_relaxed) + 1;
     completed_.store(now, std::memory_order_release);
-    std::vector<base::Bell*> awake;
+    std::vector<std::shared_ptr<base::Bell>> awake;
     std::erase_if(sleepers_, [&](const Sleeper& sleeper) {
       if (sleeper.ticket <= now) awake.push_back(sleeper.bell);
       return sleeper.ticket <= now;
@@ -269,9 +269,10 @@ class CpuStream final : public Stream {
   std::uint64_t next_ticket_ = 1;
   std::vector<Event> awaited_;  // waits for the next work
   std::mutex mutex_;
-  base::Bell pushed_;       // work was enqueued
-  base::Bell waking_;       // what the serving thread waits for elsewhere is over
-  base::Bell host_waking_;  // what the host waits for here is over
+  base::Bell pushed_;  // work was enqueued
+  // What the serving thread waits for elsewhere is over; what the host waits for here is.
+  const std::shared_ptr<base::Bell> waking_ = std::make_shared<base::Bell>();
+  const std::shared_ptr<base::Bell> host_waking_ = std::make_shared<base::Bell>();
   std::vector<Sleeper> sleepers_;
   std::deque<Item> queue_;
   std::atomic<std::uint64_t> completed_{0};  // the last ticket that is over
