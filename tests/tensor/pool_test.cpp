@@ -32,6 +32,7 @@ TEST(Pool, EqualRequestsGetEqualAddressesEveryStep) {
   Pool pool;
   std::vector<std::vector<float*>> steps;
   for (int step = 0; step < 3; ++step) {
+    pool.settle();
     std::vector<Tensor> live;
     std::vector<float*> addresses;
     for (const int n : {100, 7, 5000, 64, 1}) {
@@ -45,28 +46,75 @@ TEST(Pool, EqualRequestsGetEqualAddressesEveryStep) {
   EXPECT_EQ(steps[1], steps[2]);
 }
 
-TEST(Pool, TheNextOwnersStreamWaitsForTheLastUse) {
-  const auto a = make_cpu_stream("a", 1, StreamMode::Threaded);
-  const auto b = make_cpu_stream("b", 1, StreamMode::Threaded);
-  Pool pool;
-  float seen = 0;
-  float* address = nullptr;
-  {
-    Tensor first(pool, DType::F32, {4}, Tag::Activations);
-    address = first.data<float>(*a);
-    a->enqueue("slow", WorkClass::Memory, [&seen, p = address](Workers&) {
-      p[0] = 1;
+// A tensor that a stream is still busy with when it is given back.
+class ReleasedInUse : public ::testing::Test {
+ protected:
+  // Writes 1 and, a while later, keeps what is there then.
+  float* use_on(Stream& stream, std::int64_t elements) {
+    Tensor tensor(pool_, DType::F32, {elements}, Tag::Activations);
+    float* address = tensor.data<float>(stream);
+    stream.enqueue("slow", WorkClass::Memory, [this, address](Workers&) {
+      address[0] = 1;
       std::this_thread::sleep_for(std::chrono::milliseconds(30));
-      seen = p[0];
+      seen_ = address[0];
     });
+    return address;
   }
-  Tensor second(pool, DType::F32, {4}, Tag::Activations);
-  float* p = second.data<float>(*b);
-  ASSERT_EQ(p, address);
-  b->enqueue("overwrite", WorkClass::Memory, [p](Workers&) { p[0] = 2; });
-  b->synchronize();
-  a->synchronize();
-  EXPECT_EQ(seen, 1);
+
+  const std::unique_ptr<Stream> a_ = make_cpu_stream("a", 1, StreamMode::Threaded);
+  const std::unique_ptr<Stream> b_ = make_cpu_stream("b", 1, StreamMode::Threaded);
+  Pool pool_;
+  float seen_ = 0;
+};
+
+TEST_F(ReleasedInUse, AnotherStreamGetsFreshMemoryRatherThanAWait) {
+  pool_.allocate_for(*a_);
+  const float* address = use_on(*a_, 4);
+  pool_.allocate_for(*b_);
+  Tensor second(pool_, DType::F32, {4}, Tag::Activations);
+  EXPECT_NE(second.data<float>(*b_), address);
+  a_->synchronize();
+}
+
+TEST_F(ReleasedInUse, TheSameStreamGetsItAgain) {
+  pool_.allocate_for(*a_);
+  const float* address = use_on(*a_, 4);
+  Tensor second(pool_, DType::F32, {4}, Tag::Activations);
+  EXPECT_EQ(second.data<float>(*a_), address);
+  a_->synchronize();
+}
+
+TEST_F(ReleasedInUse, AStreamThatWaitsForTheLastUseAnywayGetsIt) {
+  pool_.allocate_for(*a_);
+  const float* address = use_on(*a_, 4);
+  b_->wait(a_->record());
+  pool_.allocate_for(*b_);
+  Tensor second(pool_, DType::F32, {4}, Tag::Activations);
+  EXPECT_EQ(second.data<float>(*b_), address);
+  b_->synchronize();
+  a_->synchronize();
+}
+
+TEST_F(ReleasedInUse, WhereMuchLiesIdleTheOldestIsGivenAndWaitedFor) {
+  pool_.allocate_for(*a_);
+  constexpr std::int64_t kElements = 1 << 20;  // eight such fill what the pool takes at a time
+  std::vector<Tensor> all;
+  for (int i = 0; i < 7; ++i)
+    all.emplace_back(pool_, DType::F32, Shape{kElements}, Tag::Activations);
+  float* oldest = use_on(*a_, kElements);
+  for (Tensor& tensor : all) {
+    tensor.data<float>(*a_);
+    a_->enqueue("use", WorkClass::Memory, [](Workers&) {});
+  }
+  all.clear();
+  pool_.allocate_for(*b_);
+  Tensor next(pool_, DType::F32, {kElements}, Tag::Activations);
+  float* p = next.data<float>(*b_);
+  EXPECT_EQ(p, oldest);
+  b_->enqueue("overwrite", WorkClass::Memory, [p](Workers&) { p[0] = 2; });
+  b_->synchronize();
+  a_->synchronize();
+  EXPECT_EQ(seen_, 1);
 }
 
 TEST(Pool, MemoryForOtherStagesIsNotReusedBeforeItIsIdle) {

@@ -143,6 +143,7 @@ void add_bench(CLI::App& program, Action& chosen) {
       ->capture_default_str();
   on_chosen(*step, chosen, std::move(options), run_step);
   add_bench_overlap(*bench, chosen);
+  add_bench_schedule(*bench, chosen);
 }
 
 }  // namespace weft::cli

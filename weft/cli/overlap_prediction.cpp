@@ -94,10 +94,19 @@ double simulated(const World& world, const sim::CostTable& costs, double wake_se
   return sim::simulate(step).step_seconds();
 }
 
+sim::CostOf without_communication(const World& world, const sim::CostOf& measured) {
+  return [&world, measured](int rank, int entry) {
+    const schedule::Graph& graph = *world.graphs()[static_cast<std::size_t>(rank)];
+    sim::Cost cost = measured(rank, entry);
+    if (schedule::is_meeting(graph.entries[static_cast<std::size_t>(entry)])) cost.seconds = 0;
+    return cost;
+  };
+}
+
 }  // namespace
 
 OverlapPrediction::OverlapPrediction(const config::Config& plain_config,
-                                     const grid::Fabric& fabric,
+                                     const std::optional<grid::Fabric>& fabric,
                                      std::vector<trace::Timeline> plain,
                                      double plain_seconds)
     : plain_config_(plain_config), fabric_(fabric), plain_(std::move(plain)) {
@@ -117,19 +126,22 @@ double OverlapPrediction::step_seconds(const config::Config& config) const {
 
 double OverlapPrediction::ideal_seconds(const config::Config& config) const {
   const World world(config);
+  const sim::CostTable costs = sim::measure(plain_, world.graphs());
+  if (!fabric_) return simulated(world, costs, 0);
   const SentBytes sent(plain_);
-  sim::Step step = world.step(sim::measure(plain_, world.graphs()));
-  const sim::CostOf measured = step.cost;
-  step.cost = [&world, measured](int rank, int entry) {
-    const schedule::Graph& graph = *world.graphs()[static_cast<std::size_t>(rank)];
-    sim::Cost cost = measured(rank, entry);
-    if (schedule::is_meeting(graph.entries[static_cast<std::size_t>(entry)])) cost.seconds = 0;
-    return cost;
-  };
-  step.wire = sim::Wire{.fabric = fabric_,
+  sim::Step step = world.step(costs);
+  step.cost = without_communication(world, step.cost);
+  step.wire = sim::Wire{.fabric = *fabric_,
                         .transfers = [&sent](const Node& meeting, std::span<const int> members) {
                           return sent.transfers(meeting, members);
                         }};
+  return sim::simulate(step).step_seconds();
+}
+
+double OverlapPrediction::compute_seconds() const {
+  const World world(plain_config_);
+  sim::Step step = world.step(sim::measure(plain_, world.graphs()));
+  step.cost = without_communication(world, step.cost);
   return sim::simulate(step).step_seconds();
 }
 

@@ -9,6 +9,10 @@ namespace {
 
 double ms(double seconds) { return seconds * 1e3; }
 
+std::string links_of(const train::FabricRuns& fabric) {
+  return fabric.fabric && !fabric.fabric->is_free() ? grid::describe(*fabric.fabric) : "";
+}
+
 FabricReport report_of(const config::Config& config,
                        const train::OverlapBench& bench,
                        const train::FabricRuns& fabric) {
@@ -18,11 +22,12 @@ FabricReport report_of(const config::Config& config,
                                      fabric.fabric,
                                      plain.timelines,
                                      plain.step_seconds);
-  FabricReport report{.name = fabric.name,
-                      .links = fabric.fabric.is_free() ? "" : grid::describe(fabric.fabric),
-                      .compute_seconds = bench.compute_seconds,
-                      .communication_seconds = fabric.communication_seconds,
-                      .rows = {}};
+  FabricReport report{
+      .name = fabric.name,
+      .links = links_of(fabric),
+      .compute_seconds = bench.compute_seconds.value_or(prediction.compute_seconds()),
+      .communication_seconds = fabric.communication_seconds,
+      .rows = {}};
   for (std::size_t i = 0; i < orders.size(); ++i) {
     const train::OverlapRun& run = fabric.runs[i];
     report.rows.push_back({.name = run.name,

@@ -234,7 +234,7 @@ class RankBench {
   }
 
   OverlapBench results() {
-    OverlapBench bench{.compute_seconds = 0,
+    OverlapBench bench{.compute_seconds = {},
                        .fabrics = {},
                        .clocks = clocks_,
                        .is_rank_zero = engine_.rank() == 0,
@@ -243,7 +243,7 @@ class RankBench {
     for (std::size_t i = 0; i < fabrics_.size(); ++i) {
       FabricRuns& fabric = bench.fabrics.emplace_back();
       fabric.name = request_.targets[i].name;
-      fabric.fabric = fabrics_[i];
+      if (emulates()) fabric.fabric = fabrics_[i];
       fabric.communication_seconds = median(communication_[i].seconds);
       fabric.communication_timelines = std::move(communication_[i].timelines);
       for (std::size_t order = 0; order < orders_.size(); ++order) {
@@ -253,7 +253,8 @@ class RankBench {
                                .timelines = std::move(measured.timelines),
                                .peak_activation_bytes = measured.peak_bytes});
       }
-      if (fabrics_[i].is_free()) bench.compute_seconds = fabric.runs.front().step_seconds;
+      if (emulates() && fabrics_[i].is_free())
+        bench.compute_seconds = fabric.runs.front().step_seconds;
     }
     return bench;
   }

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,14 +49,15 @@ struct OverlapRun {
 
 struct FabricRuns {
   std::string name;
-  grid::Fabric fabric;
-  double communication_seconds = 0;  // the plain order with compute left out; median
+  std::optional<grid::Fabric> fabric;  // as emulated; none: a network
+  double communication_seconds = 0;    // the plain order with compute left out; median
   std::vector<trace::Timeline> communication_timelines;
   std::vector<OverlapRun> runs;
 };
 
 struct OverlapBench {
-  double compute_seconds = 0;  // the plain order without a fabric; median
+  // The plain order without a fabric; median. None on a network, which cannot be taken away.
+  std::optional<double> compute_seconds;
   std::vector<FabricRuns> fabrics;
   trace::Clocks clocks = trace::Clocks::Shared;  // of the timelines
   bool is_rank_zero = false;                     // this process holds the results

@@ -1,0 +1,197 @@
+// weft bench schedule: what deciding costs: issuing a node, waking another lane, and planning,
+// verifying and simulating a step of a large layout.
+#include <algorithm>
+#include <chrono>
+
+#include "weft/base/check.h"
+#include "weft/base/text.h"
+#include "weft/cli/arguments.h"
+#include "weft/cli/benches.h"
+#include "weft/cli/output.h"
+#include "weft/config/derived.h"
+#include "weft/config/validate.h"
+#include "weft/exec/real/executor.h"
+#include "weft/exec/sim/simulate.h"
+#include "weft/schedule/plan.h"
+
+namespace weft::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kRounds = 5;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// The same graph without the nodes that make the host wait.
+schedule::Graph without_host_nodes(const schedule::Graph& graph) {
+  schedule::Graph left;
+  std::vector<int> place(graph.entries.size(), -1);
+  for (std::size_t i = 0; i < graph.entries.size(); ++i) {
+    if (graph.entries[i].lane == schedule::Lane::Host) continue;
+    schedule::Entry entry = graph.entries[i];
+    std::vector<int> waits;
+    for (const int wait : entry.waits) {
+      if (place[static_cast<std::size_t>(wait)] >= 0) {
+        waits.push_back(place[static_cast<std::size_t>(wait)]);
+      }
+    }
+    entry.waits = std::move(waits);
+    place[i] = static_cast<int>(left.entries.size());
+    left.entries.push_back(std::move(entry));
+  }
+  return left;
+}
+
+// Nodes that take turns on two lanes, each waiting for the one before.
+schedule::Graph ping_pong(int nodes) {
+  schedule::Graph graph;
+  for (int i = 0; i < nodes; ++i) {
+    graph.entries.push_back(
+        {.node = {.layer = i,
+                  .direction = schedule::Direction::F,
+                  .micro_batch = 0,
+                  .piece = i % 2 == 0 ? schedule::Piece::Experts : schedule::Piece::Combine},
+         .lane = i % 2 == 0 ? schedule::Lane::Compute : schedule::Lane::Ep,
+         .waits = i == 0 ? std::vector<int>{} : std::vector{i - 1}});
+  }
+  return graph;
+}
+
+// The host's time for a node, from its first to its last, with bodies that enqueue nothing to do.
+double issue_seconds(const schedule::Graph& graph) {
+  const exec::Lanes lanes(graph, 1);
+  exec::Executor executor(graph, lanes);
+  double best = 1e9;
+  for (int round = 0; round < kRounds; ++round) {
+    Clock::time_point first, last;
+    executor.run(
+        [&](const schedule::Node&, tensor::Stream& stream) {
+          last = Clock::now();
+          if (first == Clock::time_point()) first = last;
+          stream.enqueue("nothing", tensor::WorkClass::Memory, [](tensor::Workers&) {});
+        },
+        exec::Tracing::Off);
+    const double nodes = static_cast<double>(graph.entries.size()) - 1;
+    best = std::min(best, std::chrono::duration<double>(last - first).count() / nodes);
+  }
+  return best;
+}
+
+// From the end of a node to the start of one that waits for it on another lane.
+double wake_seconds() {
+  constexpr int kNodes = 4000;
+  const schedule::Graph graph = ping_pong(kNodes);
+  const exec::Lanes lanes(graph, 1);
+  exec::Executor executor(graph, lanes);
+  double best = 1e9;
+  for (int round = 0; round < kRounds; ++round) {
+    const Clock::time_point start = Clock::now();
+    executor.run(
+        [](const schedule::Node&, tensor::Stream& stream) {
+          stream.enqueue("nothing", tensor::WorkClass::Memory, [](tensor::Workers&) {});
+        },
+        exec::Tracing::Off);
+    best = std::min(best, seconds_since(start) / kNodes);
+  }
+  return best;
+}
+
+// pp 8 x vpp 2 x ep 16 on 128 ranks, 48 layers, 64 micro-batches.
+config::Config large_config() {
+  config::Config config;
+  config.model.num_layers = 48;
+  config.model.num_moe_experts = 128;
+  config.model.pipeline_model_parallel_size = 8;
+  config.model.virtual_pipeline_model_parallel_size = 2;
+  config.model.expert_model_parallel_size = 16;
+  config.comm_overlap.overlap_moe_expert_parallel_comm = true;
+  config.comm_overlap.delay_wgrad_compute = true;
+  config.runtime.world_size = 128;
+  config.train.global_batch_size = 64 * 16;
+  return config;
+}
+
+struct LargeCase {
+  std::size_t nodes = 0;
+  double plan_seconds = 0, verify_seconds = 0, simulate_seconds = 0;
+};
+
+// One rank stands for all of its stage: they have one graph.
+LargeCase large_case() {
+  LargeCase result;
+  const config::Config config = large_config();
+  Clock::time_point start = Clock::now();
+  const std::vector<schedule::RankPlan> plans =
+      schedule::plan_step(config, grid::Grid(config::layout_of(config)));
+  result.plan_seconds = seconds_since(start);
+  start = Clock::now();
+  const std::vector<std::string> complaints = schedule::verify_plan(plans);
+  result.verify_seconds = seconds_since(start);
+  CHECK(complaints.empty(), "the schedule is wrong: {}", complaints.front());
+  exec::sim::Step step;
+  for (const schedule::RankPlan& plan : plans) {
+    step.graphs.push_back(&plan.training);
+    result.nodes += plan.training.entries.size();
+  }
+  const int pp = static_cast<int>(plans.size());
+  step.members = [pp](int rank, const schedule::Entry& entry) {
+    return schedule::stages_of_entry(pp, rank, entry);
+  };
+  step.cost = [](int, int) { return exec::sim::Cost{.seconds = 1e-3}; };
+  start = Clock::now();
+  exec::sim::simulate(step);
+  result.simulate_seconds = seconds_since(start);
+  return result;
+}
+
+int run_schedule_bench(const RunArguments& arguments) {
+  config::Config config = resolve_or(arguments, "overlap_bench").config;
+  config.comm_overlap.overlap_moe_expert_parallel_comm = true;
+  config.comm_overlap.delay_wgrad_compute = true;
+  config::validate(config);
+  const std::vector<schedule::RankPlan> plans =
+      schedule::plan_step(config, grid::Grid(config::layout_of(config)));
+  const schedule::Graph graph = without_host_nodes(plans.front().training);
+  const double issue = issue_seconds(graph), wake = wake_seconds();
+  const LargeCase large = large_case();
+  if (arguments.format == Format::Json) {
+    print_json({{"issue_us", issue * 1e6},
+                {"wake_us", wake * 1e6},
+                {"large_nodes", large.nodes},
+                {"large_plan_ms", large.plan_seconds * 1e3},
+                {"large_verify_ms", large.verify_seconds * 1e3},
+                {"large_simulate_ms", large.simulate_seconds * 1e3}});
+    return kGood;
+  }
+  print_text(
+      base::text("issuing a node        {:8.2f} us  ({} nodes on their lanes, empty bodies)\n",
+                 issue * 1e6,
+                 graph.entries.size()));
+  print_text(
+      base::text("waking another lane   {:8.2f} us  (a node and the wait for it)\n", wake * 1e6));
+  print_text(base::text(
+      "128 ranks (pp 8, vpp 2, ep 16), 48 layers, 64 micro-batches: {} nodes in 8 graphs\n"
+      "  plan                {:8.0f} ms\n  verify              {:8.0f} ms\n"
+      "  simulate            {:8.0f} ms\n",
+      large.nodes,
+      large.plan_seconds * 1e3,
+      large.verify_seconds * 1e3,
+      large.simulate_seconds * 1e3));
+  return kGood;
+}
+
+}  // namespace
+
+void add_bench_schedule(CLI::App& bench, Action& chosen) {
+  CLI::App* schedule = bench.add_subcommand(
+      "schedule",
+      "what deciding costs: issuing, waking, and planning, verifying and simulating 128 ranks");
+  auto options = std::make_shared<RunArguments>();
+  add_run_arguments(*schedule, *options, "weft bench schedule");
+  on_chosen(*schedule, chosen, std::move(options), run_schedule_bench);
+}
+
+}  // namespace weft::cli
