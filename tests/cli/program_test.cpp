@@ -16,7 +16,7 @@ bool contains(const std::string& text, const std::string& part) {
 }
 
 TEST(Program, HelpShowsAnExampleEverywhere) {
-  for (const char* command : {"", "grid ", "recipes ", "config "}) {
+  for (const char* command : {"", "grid ", "schedule ", "recipes ", "config "}) {
     const Outcome help = weft(std::string(command) + "--help");
     EXPECT_EQ(help.code, 0) << command;
     EXPECT_TRUE(contains(help.out, "Example: weft")) << help.out;

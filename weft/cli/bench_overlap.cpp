@@ -42,6 +42,9 @@ void check(const config::Config& config) {
   if (!config::fabric_of(config).is_free()) {
     throw base::ConfigError("bench overlap sets the links itself: leave fabric.* out");
   }
+  if (!config.runtime.schedule.empty()) {
+    throw base::ConfigError("bench overlap sets the orders itself: leave runtime.schedule out");
+  }
 }
 
 int run_overlap(const OverlapOptions& options) {

@@ -38,11 +38,12 @@ class Findings {
 };
 
 // The rules within the model, those of the run around it, of nodes and links, of pipelines and
-// overlap, and whether one process could hold it.
+// overlap, whether one process could hold it, and whether it could hold the schedule alone.
 void check_model(const Config& config, Findings& findings);
 void check_run(const Config& config, Findings& findings);
 void check_fabric(const Config& config, Findings& findings);
 void check_overlap(const Config& config, Findings& findings);
 void check_size(const Config& config, Findings& findings);
+void check_schedule_size(const Config& config, Findings& findings);
 
 }  // namespace weft::config

@@ -122,4 +122,9 @@ void check_size(const Config& config, Findings& findings) {
   check_logits(config, layout, ranks, findings);
 }
 
+// One graph a pipeline stage stands for all ranks of the stage.
+void check_schedule_size(const Config& config, Findings& findings) {
+  if (findings.empty()) check_nodes(config, layout_of(config), 1, findings);
+}
+
 }  // namespace weft::config

@@ -6,12 +6,25 @@
 
 namespace weft::config {
 
-std::vector<std::string> rule_complaints(const Config& config) {
-  Findings findings(config);
+namespace {
+
+void check_rules(const Config& config, Findings& findings) {
   check_model(config, findings);
   check_run(config, findings);
   check_fabric(config, findings);
   check_overlap(config, findings);
+}
+
+void throw_all(std::vector<std::string> complaints, std::vector<std::string> missing) {
+  for (std::string& part : missing) complaints.push_back(std::move(part));
+  if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
+}
+
+}  // namespace
+
+std::vector<std::string> rule_complaints(const Config& config) {
+  Findings findings(config);
+  check_rules(config, findings);
   check_size(config, findings);
   return findings.take();
 }
@@ -40,10 +53,13 @@ std::vector<std::string> missing_parts(const Config& config) {
   return missing;
 }
 
-void validate(const Config& config) {
-  std::vector<std::string> complaints = rule_complaints(config);
-  for (std::string& part : missing_parts(config)) complaints.push_back(std::move(part));
-  if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
+void validate(const Config& config) { throw_all(rule_complaints(config), missing_parts(config)); }
+
+void validate_schedule(const Config& config) {
+  Findings findings(config);
+  check_rules(config, findings);
+  check_schedule_size(config, findings);
+  throw_all(findings.take(), missing_parts(config));
 }
 
 }  // namespace weft::config

@@ -18,6 +18,9 @@ std::vector<std::string> missing_parts(const Config& config);
 // ConfigError with all of both, where there are any.
 void validate(const Config& config);
 
+// The same for those who only look at the schedule: the run may be far larger than any process.
+void validate_schedule(const Config& config);
+
 // What is legal and runs, but not as the user may think. The config has been validated.
 std::vector<std::string> warnings_of(const Config& config);
 

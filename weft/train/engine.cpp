@@ -1,8 +1,11 @@
 #include "weft/train/engine.h"
 
+#include <algorithm>
+
 #include "weft/base/check.h"
 #include "weft/comm/failure.h"
 #include "weft/config/derived.h"
+#include "weft/schedule/plan_files.h"
 
 namespace weft::train {
 namespace {
@@ -10,6 +13,10 @@ namespace {
 // This rank's graphs. All ranks make the same plans and verify them together before anything runs.
 schedule::RankPlan verified_plan(const config::Config& config, const Groups& groups) {
   std::vector<schedule::RankPlan> plans = schedule::plan_step(config, groups.grid);
+  if (!config.runtime.schedule.empty()) {
+    schedule::take_orders_from(config.runtime.schedule, plans);
+    return std::move(plans[static_cast<std::size_t>(groups.self.pp)]);
+  }
   const std::vector<std::string> complaints = schedule::verify_plan(plans);
   CHECK(complaints.empty(), "the schedule is wrong: {}", fmt::join(complaints, "; "));
   return std::move(plans[static_cast<std::size_t>(groups.self.pp)]);

@@ -1,0 +1,203 @@
+// weft schedule as a user runs it.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "program_support.h"
+#include "weft/base/file.h"
+#include "weft/base/json.h"
+#include "weft/base/text.h"
+#include "weft/schedule/text.h"
+
+namespace weft::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Json;
+
+const std::string kOverlap = " comm_overlap.overlap_moe_expert_parallel_comm=true";
+const std::string kPipeline =
+    " model.pipeline_model_parallel_size=2 model.virtual_pipeline_model_parallel_size=1";
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+Json json_of(const std::string& arguments) {
+  const Outcome outcome = weft("schedule " + arguments + " --json");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  return Json::parse(outcome.out);
+}
+
+class Schedule : public ::testing::Test {
+ protected:
+  Schedule()
+      : folder_(fs::path(::testing::TempDir()) / base::text("weft_schedule_{}", ::getpid())) {
+    fs::create_directories(folder_);
+  }
+  ~Schedule() override { fs::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  // Written schedules with one part replaced, which must be there.
+  void write_changed(const std::string& arguments, const std::string& from, const std::string& to) {
+    const Outcome written = weft("schedule " + arguments + " --write " + path("orders"));
+    ASSERT_EQ(written.code, 0) << written.err;
+    std::string text = base::read_text(path("orders/rank0.txt"));
+    const std::size_t at = text.find(from);
+    ASSERT_NE(at, std::string::npos) << text;
+    base::write_whole(path("orders/rank0.txt"), text.replace(at, from.size(), to));
+  }
+
+  const fs::path folder_;
+};
+
+TEST_F(Schedule, JsonHasTheKeysOfTheContract) {
+  const Json json = json_of("tiny" + kPipeline);
+  EXPECT_EQ(json["valid"], true);
+  EXPECT_GT(json["step_ms"], 0.0);
+  EXPECT_EQ(json["complaints"], Json::array());
+  ASSERT_EQ(json["ranks"].size(), 2u);
+  const Json &first = json["ranks"][0], &second = json["ranks"][1];
+  EXPECT_EQ(json["nodes"].get<int>(), first["nodes"].get<int>() + second["nodes"].get<int>());
+  EXPECT_EQ(json["peak_activation_bytes"].get<std::int64_t>(),
+            std::max(first["peak_activation_bytes"].get<std::int64_t>(),
+                     second["peak_activation_bytes"].get<std::int64_t>()));
+  EXPECT_EQ(second["turns"], "F0.0 B0.0 F1.0 B1.0");
+}
+
+TEST_F(Schedule, TextShowsTurnsGridAndVerdict) {
+  const Outcome shown = weft("schedule tiny" + kOverlap + kPipeline);
+  ASSERT_EQ(shown.code, 0) << shown.err;
+  EXPECT_EQ(shown.err, "");
+  for (const char* part : {"4 ranks (pp 2, ep 2), 4 layers, 2 micro-batches\n",
+                           "order: forward beside backward",
+                           "F0.0 [F1.0|B0.0] B1.0\n",
+                           "\nrank 0   compute  |F",
+                           "\n         ep       |",
+                           "\n         pp       |",
+                           "\nrank 1   compute  |.",
+                           " ms\n",
+                           "\nverified: yes; ",
+                           "\nstep: ",
+                           "costs nominal: 1e+12 FLOP/s, 50 GB/s links",
+                           "exposed "}) {
+    EXPECT_TRUE(contains(shown.out, part)) << part << "\nis not in\n" << shown.out;
+  }
+}
+
+TEST_F(Schedule, LongTurnsAreCutInTheMiddle) {
+  const Outcome shown = weft("schedule tiny train.global_batch_size=400");
+  ASSERT_EQ(shown.code, 0) << shown.err;
+  EXPECT_TRUE(contains(shown.out, "rank 0   F0.0 B0.0 F1.0")) << shown.out;
+  EXPECT_TRUE(contains(shown.out, " ... ")) << shown.out;
+  EXPECT_TRUE(contains(shown.out, "F99.0 B99.0\n")) << shown.out;
+}
+
+TEST_F(Schedule, OverlapHidesCommunicationAndIsFaster) {
+  const std::string arguments = "tiny train.global_batch_size=32 --gbps 5";
+  const Json plain = json_of(arguments), overlapped = json_of(arguments + kOverlap);
+  EXPECT_LT(overlapped["step_ms"], plain["step_ms"]);
+  EXPECT_GT(overlapped["exposure"]["hidden_any"], plain["exposure"]["hidden_any"]);
+  EXPECT_GT(overlapped["peak_activation_bytes"], plain["peak_activation_bytes"]);
+}
+
+TEST_F(Schedule, LayoutsFarLargerThanThisMachineAreSimulated) {
+  const Json json = json_of(
+      "world=128 model.num_layers=48 model.num_moe_experts=64 model.hidden_size=4096 "
+      "model.moe_ffn_hidden_size=16384 model.pipeline_model_parallel_size=8 "
+      "model.virtual_pipeline_model_parallel_size=2 model.expert_model_parallel_size=16 "
+      "train.micro_batch_size=1 train.global_batch_size=1024" +
+      kOverlap);
+  EXPECT_EQ(json["valid"], true);
+  EXPECT_EQ(json["ranks"].size(), 8u);
+  EXPECT_EQ(json["micro_batches"], 64);
+  EXPECT_GT(json["nodes"], 48 * 64 * 9);
+}
+
+TEST_F(Schedule, TheGraphTextParsesBack) {
+  const Outcome first = weft("schedule tiny" + kPipeline + " --text");
+  ASSERT_EQ(first.code, 0) << first.err;
+  EXPECT_TRUE(first.out.starts_with("compute  F0.embed\n")) << first.out;
+  EXPECT_EQ(schedule::print(schedule::parse_graph(first.out)), first.out);
+  const Outcome second = weft("schedule tiny" + kPipeline + " --text 1");
+  EXPECT_TRUE(contains(second.out, "c1F0.receive\n")) << second.out;
+  const Outcome third = weft("schedule tiny" + kPipeline + " --text 2");
+  EXPECT_EQ(third.code, 2);
+  EXPECT_TRUE(contains(third.err, "0 to 1")) << third.err;
+}
+
+TEST_F(Schedule, WrittenSchedulesAreReadBack) {
+  const std::string orders = path("orders");
+  const Json written = json_of("tiny" + kPipeline + kOverlap + " --write " + orders);
+  const Json read = json_of("tiny" + kPipeline + " --read " + orders);
+  EXPECT_EQ(read["step_ms"], written["step_ms"]);
+  EXPECT_EQ(read["ranks"], written["ranks"]);
+  EXPECT_NE(read["ranks"], json_of("tiny" + kPipeline)["ranks"]);
+  EXPECT_EQ(json_of("tiny" + kPipeline + " runtime.schedule=" + orders)["ranks"], read["ranks"]);
+}
+
+TEST_F(Schedule, ATextThatDoesNotParseIsWrongInput) {
+  write_changed("tiny", "compute  0F0.route\n", "compute  0F0.rout\n");
+  const Outcome wrong = weft("schedule tiny --read " + path("orders"));
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_EQ(wrong.out, "");
+  EXPECT_TRUE(contains(wrong.err, path("orders/rank0.txt") + ": schedule line 3: ")) << wrong.err;
+  EXPECT_EQ(weft("schedule tiny --read " + path("nowhere")).code, 2);
+}
+
+TEST_F(Schedule, AWrongGraphIsAVerdict) {
+  write_changed("tiny", "compute  0W0.route\n", "");
+  const std::string read = "schedule tiny --read " + path("orders");
+  const Outcome wrong = weft(read + " --json --svg " + path("step.svg"));
+  EXPECT_EQ(wrong.code, 1) << wrong.err;
+  const Json json = Json::parse(wrong.out);
+  EXPECT_EQ(json["valid"], false);
+  EXPECT_TRUE(json["step_ms"].is_null());
+  ASSERT_EQ(json["complaints"].size(), 1u);
+  EXPECT_TRUE(contains(json["complaints"][0], "0W0.route is missing")) << json;
+  EXPECT_FALSE(fs::exists(path("step.svg")));
+  const Outcome shown = weft(read);
+  EXPECT_EQ(shown.code, 1);
+  EXPECT_TRUE(contains(shown.out, "verified: no")) << shown.out;
+  EXPECT_TRUE(contains(shown.out, "0W0.route is missing")) << shown.out;
+  EXPECT_FALSE(contains(shown.out, "step: ")) << shown.out;
+}
+
+TEST_F(Schedule, APictureIsDrawn) {
+  ASSERT_EQ(weft("schedule tiny --svg " + path("step.svg")).code, 0);
+  EXPECT_TRUE(contains(base::read_text(path("step.svg")), "<svg"));
+}
+
+TEST_F(Schedule, OneMicroBatchIsAWarning) {
+  const Outcome one = weft("schedule tiny train.global_batch_size=4" + kOverlap);
+  EXPECT_EQ(one.code, 0) << one.err;
+  EXPECT_TRUE(one.err.starts_with("warning: ")) << one.err;
+  EXPECT_TRUE(contains(one.err, "nothing can overlap")) << one.err;
+}
+
+TEST_F(Schedule, CostsComeFromAFile) {
+  base::write_whole(path("none.json"), R"({"ranks": []})");
+  const Outcome none = weft("schedule tiny --costs " + path("none.json"));
+  EXPECT_EQ(none.code, 2);
+  EXPECT_TRUE(contains(none.err, "no costs of rank 0")) << none.err;
+  base::write_whole(path("one.json"),
+                    R"({"ranks": [{"rank": 0, "costs": {"F.embed": {"seconds": 1,
+                        "kind": "memory"}}}]})");
+  const Outcome one = weft("schedule tiny --costs " + path("one.json"));
+  EXPECT_EQ(one.code, 2);
+  EXPECT_TRUE(contains(one.err, "no cost for 0F.attention")) << one.err;
+  EXPECT_EQ(weft("schedule tiny --costs " + path("gone.json")).code, 2);
+}
+
+TEST_F(Schedule, WhatIsNotBuiltIsRefused) {
+  const Outcome wrong = weft("schedule tiny world=4 model.tensor_model_parallel_size=2");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_TRUE(contains(wrong.err, "tensor parallelism is not built yet")) << wrong.err;
+  EXPECT_EQ(weft("schedule tiny --flops 0").code, 2);
+  EXPECT_EQ(weft("schedule tiny --gbps -1").code, 2);
+}
+
+}  // namespace
+}  // namespace weft::cli

@@ -1,0 +1,96 @@
+// An order from files is run as it stands, or refused before anything runs.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "train_support.h"
+#include "weft/base/error.h"
+#include "weft/base/file.h"
+#include "weft/config/derived.h"
+#include "weft/schedule/plan_files.h"
+#include "weft/schedule/text.h"
+
+namespace weft::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<schedule::RankPlan> plans_of(const config::Config& config) {
+  return schedule::plan_step(config, grid::Grid(config::layout_of(config)));
+}
+
+config::Config plain_config() {
+  config::Config config = with_layout(deep_config(), {.world = 4, .ep = 2, .pp = 2, .vpp = 1});
+  config.train.global_batch_size = 8;
+  return config;
+}
+
+class ScheduleFiles : public ::testing::Test {
+ protected:
+  ScheduleFiles()
+      : folder_(fs::path(::testing::TempDir()) / fmt::format("weft_orders_{}", ::getpid())) {}
+  ~ScheduleFiles() override { fs::remove_all(folder_); }
+
+  config::Config from_files() const {
+    config::Config config = plain_config();
+    config.runtime.schedule = folder_.string();
+    return config;
+  }
+
+  std::string refusal() const {
+    try {
+      on_ranks(from_files(), [](Engine&) { ADD_FAILURE() << "it runs"; });
+    } catch (const base::ConfigError& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  const fs::path folder_;
+};
+
+TEST_F(ScheduleFiles, TheOverlappedOrderGivesTheBitsOfItsKnobs) {
+  config::Config knobs = plain_config();
+  knobs.comm_overlap.overlap_moe_expert_parallel_comm = true;
+  knobs.comm_overlap.delay_wgrad_compute = true;
+  const std::vector<schedule::RankPlan> plans = plans_of(knobs);
+  schedule::write_orders(folder_, plans);
+  on_ranks(from_files(), [&](Engine& engine) {
+    const auto stage = static_cast<std::size_t>(engine.groups().self.pp);
+    EXPECT_EQ(schedule::print(engine.plan().training), schedule::print(plans[stage].training));
+  });
+  expect_same_bits(train_some(knobs, 3), train_some(from_files(), 3));
+}
+
+TEST_F(ScheduleFiles, AMissingNodeIsRefused) {
+  schedule::write_orders(folder_, plans_of(plain_config()));
+  const fs::path file = schedule::file_of(folder_, 0);
+  std::string text = base::read_text(file);
+  const std::string line = "compute  0W0.route\n";
+  const std::size_t at = text.find(line);
+  ASSERT_NE(at, std::string::npos) << text;
+  base::write_whole(file, text.erase(at, line.size()));
+  const std::string refused = refusal();
+  EXPECT_NE(refused.find(file.string() + ": 0W0.route is missing"), std::string::npos) << refused;
+}
+
+TEST_F(ScheduleFiles, SwappedNodesAreRefused) {
+  schedule::write_orders(folder_, plans_of(plain_config()));
+  const fs::path file = schedule::file_of(folder_, 0);
+  std::string text = base::read_text(file);
+  const std::string lines = "compute  0F0.attention\ncompute  0F0.route\n";
+  const std::size_t at = text.find(lines);
+  ASSERT_NE(at, std::string::npos) << text;
+  base::write_whole(file,
+                    text.replace(at, lines.size(), "compute  0F0.route\ncompute  0F0.attention\n"));
+  const std::string refused = refusal();
+  EXPECT_NE(refused.find("0F0.route may start before 0F0.attention is over"), std::string::npos)
+      << refused;
+}
+
+TEST_F(ScheduleFiles, AFolderThatIsNotThereIsRefused) {
+  const std::string refused = refusal();
+  EXPECT_NE(refused.find(schedule::file_of(folder_, 0).string()), std::string::npos) << refused;
+}
+
+}  // namespace
+}  // namespace weft::train

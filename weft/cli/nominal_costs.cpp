@@ -1,0 +1,145 @@
+#include "weft/cli/nominal_costs.h"
+
+#include <algorithm>
+
+#include "weft/cli/nominal_work.h"
+#include "weft/config/derived.h"
+#include "weft/schedule/anatomy_bytes.h"
+#include "weft/schedule/meeting.h"
+
+namespace weft::cli {
+namespace {
+
+namespace sim = exec::sim;
+using schedule::Direction;
+using schedule::Entry;
+using schedule::Node;
+using schedule::Part;
+using schedule::Piece;
+
+constexpr double kGradientBytes = 4;  // gradients are summed in fp32
+
+double number(std::int64_t value) { return static_cast<double>(value); }
+
+grid::Fabric links_of(const config::Config& config, const NominalRates& rates) {
+  grid::Fabric fabric = config::fabric_of(config);
+  if (!fabric.is_free()) return fabric;
+  fabric.intra = {.bytes_per_second = rates.link_bytes_per_second,
+                  .latency_seconds = rates.link_latency_seconds};
+  fabric.inter = fabric.intra;
+  return fabric;
+}
+
+// The first rank of a pipeline stage, which stands for the others.
+int first_rank_of(const grid::Grid& grid, int pp_rank) {
+  int rank = 0;
+  while (grid.coordinate(rank).pp != pp_rank) ++rank;
+  return rank;
+}
+
+double seconds_on(const grid::Link& link, double bytes) {
+  const double wire = link.bytes_per_second == 0 ? 0 : bytes / link.bytes_per_second;
+  return wire + link.latency_seconds;
+}
+
+// One pipeline rank's costs.
+class Pricing {
+ public:
+  Pricing(const config::Config& config,
+          const grid::Grid& grid,
+          const schedule::RankPlan& plan,
+          const NominalRates& rates)
+      : config_(config),
+        grid_(grid),
+        rates_(rates),
+        links_(links_of(config, rates)),
+        work_(config, plan.anatomy),
+        rank_(first_rank_of(grid, plan.anatomy.pp_rank)) {}
+
+  sim::Cost cost(const Entry& entry) const {
+    if (schedule::is_meeting(entry)) {
+      return {.seconds = wire_seconds(entry), .kind = trace::SpanKind::Communication};
+    }
+    if (entry.lane == schedule::Lane::Host) return {.seconds = 0, .kind = trace::SpanKind::Host};
+    const Work work = work_.of(entry.node);
+    return {.seconds = work.flops / rates_.flops_per_second +
+                       work.memory_bytes / rates_.memory_bytes_per_second,
+            .kind = work.flops > 0 ? trace::SpanKind::Gemm : trace::SpanKind::Memory};
+  }
+
+ private:
+  double wire_seconds(const Entry& entry) const {
+    const std::vector<int> members = schedule::ranks_of_entry(grid_, rank_, entry);
+    if (members.size() < 2) return 0;
+    const double bytes = bytes_sent(entry.node, number(std::ssize(members)));
+    // Equal parts to all others, through the two ports at once.
+    const double near =
+        number(std::ranges::count_if(members, [&](int r) { return links_.same_node(r, rank_); })) -
+        1;
+    const double peers = number(std::ssize(members)) - 1;
+    double seconds = 0;
+    if (near > 0) seconds = seconds_on(links_.intra, bytes * near / peers);
+    if (near < peers) {
+      seconds = std::max(seconds, seconds_on(links_.inter, bytes * (peers - near) / peers));
+    }
+    return seconds;
+  }
+
+  // By one of so many members.
+  double bytes_sent(const Node& node, double members) const {
+    const double summed = kGradientBytes * 2 * (members - 1) / members;
+    switch (node.piece) {
+      case Piece::Reduce:
+        return summed *
+               (node.part == Part::Dense ? work_.dense_parameters() : work_.expert_parameters());
+      case Piece::Tie:
+        return summed * number(config_.model.vocab_size * config_.model.hidden_size);
+      case Piece::Receive:
+        return number(sent(Piece::Send, node.direction));
+      default:
+        return number(sent(node.piece, node.direction));
+    }
+  }
+
+  std::int64_t sent(Piece piece, Direction direction) const {
+    const std::int64_t ep = config_.model.expert_model_parallel_size;
+    const std::int64_t leaving = rows_of(config_) * (ep - 1) / ep;
+    return schedule::sent_bytes(config_.model, piece, direction).of(tokens_of(config_), leaving);
+  }
+
+  const config::Config& config_;
+  const grid::Grid& grid_;
+  const NominalRates& rates_;
+  const grid::Fabric links_;
+  const NominalWork work_;
+  const int rank_;
+};
+
+}  // namespace
+
+std::int64_t tokens_of(const config::Config& config) {
+  return config.train.micro_batch_size * config.model.seq_length;
+}
+
+std::int64_t rows_of(const config::Config& config) {
+  return tokens_of(config) * config.model.moe_router_topk;
+}
+
+sim::CostTable nominal_costs(const config::Config& config,
+                             const grid::Grid& grid,
+                             const std::vector<schedule::RankPlan>& plans,
+                             const NominalRates& rates) {
+  sim::CostTable table;
+  for (const schedule::RankPlan& plan : plans) {
+    const Pricing pricing(config, grid, plan, rates);
+    const int rank = plan.anatomy.pp_rank;
+    for (const Entry& entry : plan.training.entries) {
+      if (table.find(rank, entry.node) == nullptr) {
+        table.set(rank, entry.node, pricing.cost(entry));
+      }
+    }
+  }
+  return table;
+}
+
+}  // namespace weft::cli

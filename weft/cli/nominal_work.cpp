@@ -1,0 +1,100 @@
+#include "weft/cli/nominal_work.h"
+
+#include "weft/cli/nominal_costs.h"
+
+namespace weft::cli {
+namespace {
+
+using schedule::Direction;
+using schedule::Piece;
+
+// A gated feed-forward has three matrices; a product of one is two operations an element.
+constexpr double kGatedMatrices = 3;
+constexpr double kOperations = 2;
+constexpr double kGradientBytes = 4;
+// The optimizer reads and writes a weight and two fp32 moments, and reads a gradient.
+constexpr double kMomentBytes = 16;
+
+double number(std::int64_t value) { return static_cast<double>(value); }
+
+double projections(const config::ModelConfig& model) {
+  const double h = number(model.hidden_size);
+  const double q = number(model.query_width()), kv = number(model.key_width());
+  return h * (q + 2 * kv) + q * h;
+}
+
+double feed_forward(const config::ModelConfig& model, std::int64_t width) {
+  return kGatedMatrices * number(model.hidden_size) * number(width);
+}
+
+double table(const config::ModelConfig& model) {
+  return number(model.vocab_size) * number(model.hidden_size);
+}
+
+}  // namespace
+
+NominalWork::NominalWork(const config::Config& config, const schedule::Anatomy& anatomy)
+    : model_(config.model),
+      tokens_(number(tokens_of(config))),
+      rows_(number(rows_of(config))),
+      element_bytes_(config.model.params_dtype == config::Precision::Fp32 ? 4 : 2) {
+  for (const schedule::Chunk& chunk : anatomy.chunks) {
+    if (chunk.has_embed) dense_parameters_ += table(model_);
+    if (chunk.has_head) dense_parameters_ += table(model_);
+    for (int layer = chunk.first_layer; layer < chunk.end_layer(); ++layer) {
+      dense_parameters_ += projections(model_);
+      if (model_.is_moe_layer(layer)) {
+        dense_parameters_ += number(model_.num_moe_experts * model_.hidden_size);
+        expert_parameters_ +=
+            number(model_.local_experts()) * feed_forward(model_, model_.moe_ffn_hidden_size);
+      } else {
+        dense_parameters_ += feed_forward(model_, model_.ffn_hidden_size);
+      }
+    }
+  }
+  if (anatomy.tie == schedule::Tie::Local) dense_parameters_ -= table(model_);
+}
+
+// Scores and values of causal attention over half the sequence each. Their gradient is twice the
+// work and belongs to no weight.
+Work NominalWork::attention(Direction direction) const {
+  const double core = number(model_.query_width()) * number(model_.seq_length);
+  double times = 0;
+  if (direction == Direction::F || direction == Direction::R) times = 1;
+  if (direction == Direction::D) times = 2;
+  return {.flops = kOperations * tokens_ * (projections(model_) + times * core)};
+}
+
+Work NominalWork::of(const schedule::Node& node) const {
+  const double h = number(model_.hidden_size);
+  const double stream = h * element_bytes_;  // bytes of one token, or one row
+  const double parameters = dense_parameters_ + expert_parameters_;
+  switch (node.piece) {
+    case Piece::Attention:
+      return attention(node.direction);
+    case Piece::Route:
+      return {.flops = kOperations * tokens_ * h * number(model_.num_moe_experts)};
+    case Piece::Experts:
+      return {.flops = kOperations * rows_ * feed_forward(model_, model_.moe_ffn_hidden_size)};
+    case Piece::Mlp:
+      return {.flops = kOperations * tokens_ * feed_forward(model_, model_.ffn_hidden_size)};
+    case Piece::Head:
+      return {.flops = kOperations * tokens_ * table(model_)};
+    case Piece::Embed:
+      return {.memory_bytes = 2 * tokens_ * stream};
+    case Piece::Permute:
+      return {.memory_bytes = 2 * rows_ * stream};
+    case Piece::Merge:
+      return {.memory_bytes = (rows_ + 2 * tokens_) * stream};
+    case Piece::Tie:
+      return {.memory_bytes = 3 * table(model_) * kGradientBytes};
+    case Piece::Norm:
+      return {.memory_bytes = parameters * kGradientBytes};
+    case Piece::Optimizer:
+      return {.memory_bytes = parameters * (kMomentBytes + kGradientBytes + 2 * element_bytes_)};
+    default:
+      return {};  // without expert parallelism, rows stay where they are
+  }
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,221 @@
+// weft schedule: the order of a step, before anything runs.
+#include <map>
+#include <optional>
+
+#include "weft/base/error.h"
+#include "weft/base/file.h"
+#include "weft/base/text.h"
+#include "weft/cli/arguments.h"
+#include "weft/cli/command.h"
+#include "weft/cli/nominal_costs.h"
+#include "weft/cli/output.h"
+#include "weft/cli/schedule_report.h"
+#include "weft/config/derived.h"
+#include "weft/config/validate.h"
+#include "weft/exec/sim/timelines.h"
+#include "weft/schedule/memory.h"
+#include "weft/schedule/plan_files.h"
+#include "weft/schedule/text.h"
+
+namespace weft::cli {
+namespace {
+
+namespace sim = exec::sim;
+using schedule::RankPlan;
+
+// Exposure is a matter of seconds beyond.
+constexpr std::size_t kMostSpans = 100000;
+
+struct ScheduleOptions {
+  RunArguments run;
+  std::optional<int> text;  // of this pipeline rank, and nothing else
+  std::string write, read, svg, costs;
+  double flops_per_second = NominalRates{}.flops_per_second;
+  double gb_per_second = NominalRates{}.link_bytes_per_second / 1e9;
+};
+
+sim::CostTable parse_cost_file(const std::string& file) {
+  try {
+    return sim::parse_costs(base::read_text(file));
+  } catch (const base::ConfigError& error) {
+    throw base::ConfigError(base::text("{}: {}", file, error.what()));
+  }
+}
+
+// Rows are measured by world rank; the first rank of a stage stands for the others.
+sim::CostTable measured_costs(const std::string& file, const grid::Grid& grid) {
+  const sim::CostTable all = parse_cost_file(file);
+  std::map<int, int> first_of_stage;
+  for (int rank = grid.world() - 1; rank >= 0; --rank) {
+    first_of_stage[grid.coordinate(rank).pp] = rank;
+  }
+  sim::CostTable by_stage;
+  for (const auto& [stage, rank] : first_of_stage) {
+    const auto rows = all.ranks().find(rank);
+    if (rows == all.ranks().end()) {
+      throw base::ConfigError(
+          base::text("{}: no costs of rank {}, the first of pipeline rank {}", file, rank, stage));
+    }
+    for (const auto& [node, cost] : rows->second) by_stage.set(stage, node, cost);
+  }
+  return by_stage;
+}
+
+sim::CostTable costs_of(const ScheduleOptions& options,
+                        const config::Config& config,
+                        const grid::Grid& grid,
+                        const std::vector<RankPlan>& plans) {
+  if (!options.costs.empty()) return measured_costs(options.costs, grid);
+  return nominal_costs(config,
+                       grid,
+                       plans,
+                       {.flops_per_second = options.flops_per_second,
+                        .link_bytes_per_second = options.gb_per_second * 1e9});
+}
+
+std::string costs_text(const ScheduleOptions& options, const config::Config& config) {
+  if (!options.costs.empty()) return base::text("from {}", options.costs);
+  const grid::Fabric fabric = config::fabric_of(config);
+  return base::text("nominal: {:g} FLOP/s, {}",
+                    options.flops_per_second,
+                    fabric.is_free() ? base::text("{:g} GB/s links", options.gb_per_second)
+                                     : grid::describe(fabric));
+}
+
+SimulatedStep simulate(const ScheduleOptions& options,
+                       const config::Config& config,
+                       const grid::Grid& grid,
+                       const std::vector<RankPlan>& plans) {
+  SimulatedStep simulated{.step = {.graphs = {},
+                                   .members =
+                                       [pp = grid.pp()](int rank, const schedule::Entry& entry) {
+                                         return schedule::stages_of_entry(pp, rank, entry);
+                                       },
+                                   .cost = {},
+                                   .wire = {},
+                                   .overheads = {}},
+                          .result = {},
+                          .exposure = {},
+                          .costs = costs_text(options, config)};
+  sim::Step& step = simulated.step;
+  std::size_t nodes = 0;
+  for (const RankPlan& plan : plans) {
+    step.graphs.push_back(&plan.training);
+    nodes += plan.training.entries.size();
+  }
+  step.cost = costs_of(options, config, grid, plans).for_graphs(step.graphs);
+  simulated.result = sim::simulate(step);
+  if (2 * nodes <= kMostSpans) {
+    simulated.exposure = trace::analyse(sim::timelines_of(step, simulated.result));
+  }
+  return simulated;
+}
+
+// Graphs from files where the user names a folder, else those the knobs ask for.
+std::string folder_of(const ScheduleOptions& options, const config::Config& config) {
+  return options.read.empty() ? config.runtime.schedule : options.read;
+}
+
+int print_graph(const std::vector<RankPlan>& plans, int pp_rank) {
+  if (pp_rank < 0 || static_cast<std::size_t>(pp_rank) >= plans.size()) {
+    throw base::ConfigError(
+        base::text("--text {}: pipeline ranks are 0 to {}", pp_rank, plans.size() - 1));
+  }
+  print_text(schedule::print(plans[static_cast<std::size_t>(pp_rank)].training));
+  return kGood;
+}
+
+void leave_files(const ScheduleOptions& options, const ScheduleReport& report) {
+  if (!report.valid()) return;
+  if (!options.write.empty()) schedule::write_orders(options.write, report.plans);
+  if (!options.svg.empty()) base::write_whole(options.svg, to_svg(report));
+}
+
+int run_schedule(const ScheduleOptions& options) {
+  const config::Config config = resolve(options.run).config;
+  config::validate_schedule(config);
+  for (const std::string& warning : config::warnings_of(config)) print_warning(warning);
+  const grid::Grid grid(config::layout_of(config));
+  std::vector<RankPlan> plans = schedule::plan_step(config, grid);
+  const std::string folder = folder_of(options, config);
+  if (!folder.empty()) schedule::read_orders(folder, plans);
+  if (options.text) return print_graph(plans, *options.text);
+  ScheduleReport report{.config = config,
+                        .grid = grid,
+                        .plans = plans,
+                        .source = folder,
+                        .complaints = folder.empty() ? schedule::verify_plan(plans)
+                                                     : schedule::verify_orders(folder, plans),
+                        .simulated = {}};
+  if (report.valid()) {
+    report.simulated = simulate(options, config, grid, plans);
+    for (const RankPlan& plan : plans) {
+      report.activation_bytes.push_back(schedule::activation_mark(plan.training,
+                                                                  plan.anatomy,
+                                                                  tokens_of(config),
+                                                                  rows_of(config)));
+    }
+  }
+  leave_files(options, report);
+  switch (options.run.format) {
+    case Format::Text:
+      print_text(to_text(report));
+      break;
+    case Format::Json:
+      print_json(to_json(report));
+      break;
+  }
+  return report.valid() ? kGood : kFailed;
+}
+
+void add_file_options(CLI::App& command, ScheduleOptions& options) {
+  command
+      .add_option("--text",
+                  options.text,
+                  "print the schedule of this pipeline rank (0), and nothing else")
+      ->expected(0, 1)
+      ->default_str("0")
+      ->type_name("[RANK]")
+      ->excludes("--json");
+  command.add_option("--write",
+                     options.write,
+                     "folder for the schedules: rank0.txt, rank1.txt, ...");
+  command.add_option("--read", options.read, "folder of schedules to look at instead");
+  command.add_option("--svg", options.svg, "file for a picture of the simulated step");
+}
+
+void add_cost_options(CLI::App& command, ScheduleOptions& options) {
+  CLI::Option* costs =
+      command
+          .add_option("--costs", options.costs, "file of measured costs, instead of nominal ones")
+          ->check(CLI::ExistingFile);
+  command.add_option("--flops", options.flops_per_second, "nominal FLOP/s of a rank")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->excludes(costs);
+  command
+      .add_option("--gbps",
+                  options.gb_per_second,
+                  "nominal GB/s (1e9 bytes) of a rank's link, where fabric.* has none")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->excludes(costs);
+}
+
+}  // namespace
+
+void add_schedule(CLI::App& program, Action& chosen) {
+  CLI::App* command = program.add_subcommand(
+      "schedule",
+      "print, verify and simulate the order of a step; no rank runs, so any layout will do");
+  auto options = std::make_shared<ScheduleOptions>();
+  add_run_arguments(*command,
+                    options->run,
+                    "weft schedule tiny comm_overlap.overlap_moe_expert_parallel_comm=true --svg "
+                    "step.svg");
+  add_file_options(*command, *options);
+  add_cost_options(*command, *options);
+  on_chosen(*command, chosen, std::move(options), run_schedule);
+}
+
+}  // namespace weft::cli

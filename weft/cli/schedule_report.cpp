@@ -1,0 +1,174 @@
+#include "weft/cli/schedule_report.h"
+
+#include <algorithm>
+
+#include "weft/base/check.h"
+#include "weft/base/text.h"
+#include "weft/cli/layout_text.h"
+#include "weft/cli/timeline_grid.h"
+#include "weft/config/derived.h"
+#include "weft/config/pipeline.h"
+#include "weft/exec/sim/timelines.h"
+#include "weft/schedule/summary.h"
+#include "weft/trace/svg.h"
+
+namespace weft::cli {
+namespace {
+
+constexpr int kColumns = 100;
+constexpr std::size_t kLongestTurns = 160;
+
+std::size_t nodes_of(const ScheduleReport& report) {
+  std::size_t nodes = 0;
+  for (const schedule::RankPlan& plan : report.plans) nodes += plan.training.entries.size();
+  return nodes;
+}
+
+double step_ms(const SimulatedStep& simulated) { return simulated.result.step_seconds() * 1e3; }
+
+// What the config asks for, in words.
+std::string order_text(const ScheduleReport& report) {
+  const config::Config& config = report.config;
+  if (!report.source.empty()) return base::text("read from {}", report.source);
+  std::string text = "plain";
+  if (config.comm_overlap.overlap_moe_expert_parallel_comm) {
+    text = "forward beside backward";
+    if (config.comm_overlap.delay_wgrad_compute) text += ", weight gradients delayed";
+    if (config.model.ep_overlap_early_attn_memory_release) text += ", attention released early";
+  }
+  if (config.model.overlap_dispatch_backward_with_experts_wgrad) {
+    text += ", experts' weight gradients under dispatch";
+  }
+  if (report.grid.pp() == 1) return text;
+  return text + (config::overlaps_p2p(config) ? ", stages exchange under compute"
+                                              : ", stages exchange at fixed points");
+}
+
+std::string heading(const ScheduleReport& report) {
+  return base::text("{} ranks ({}), {} layers, {} micro-batches\norder: {}\n",
+                    report.grid.world(),
+                    layout_text(report.config.model),
+                    report.config.model.num_layers,
+                    config::micro_batches(report.config.train, report.grid.dp()),
+                    order_text(report));
+}
+
+// Cut in the middle: the two ends of a step are what is special about it.
+std::string shortened(const std::string& turns) {
+  if (turns.size() <= kLongestTurns) return turns;
+  const std::size_t half = (kLongestTurns - 5) / 2;
+  const std::size_t first = turns.rfind(' ', half);
+  const std::size_t second = turns.find(' ', turns.size() - half);
+  if (first == std::string::npos || second == std::string::npos) return turns;
+  return turns.substr(0, first) + " ..." + turns.substr(second);
+}
+
+std::string turns_text(const ScheduleReport& report) {
+  std::string text = "\nturns (F forward, B backward, micro-batch.chunk; [side|by side])\n";
+  for (const schedule::RankPlan& plan : report.plans) {
+    text += base::text("rank {:<3} {}\n",
+                       plan.anatomy.pp_rank,
+                       shortened(schedule::summary(plan.training, plan.anatomy)));
+  }
+  return text;
+}
+
+std::string verdict_text(const ScheduleReport& report) {
+  std::string text = base::text("\nverified: {}; {} nodes in {} graph{}\n",
+                                report.valid() ? "yes" : "no",
+                                nodes_of(report),
+                                report.plans.size(),
+                                report.plans.size() == 1 ? "" : "s");
+  for (const std::string& complaint : report.complaints) text += "  " + complaint + '\n';
+  return text;
+}
+
+std::string ranks_text(const ScheduleReport& report) {
+  std::string text = base::text("  {:<6} {:>8} {:>16}\n", "rank", "nodes", "activations");
+  for (std::size_t i = 0; i < report.plans.size(); ++i) {
+    text += base::text("  {:<6} {:>8} {:>16}\n",
+                       report.plans[i].anatomy.pp_rank,
+                       report.plans[i].training.entries.size(),
+                       base::human_bytes(static_cast<double>(report.activation_bytes[i])));
+  }
+  return text;
+}
+
+std::string time_text(const SimulatedStep& simulated) {
+  std::string text =
+      base::text("step: {:.4g} ms simulated, costs {}\n", step_ms(simulated), simulated.costs);
+  if (!simulated.exposure) return text + "exposure: not looked at, the step has too many nodes\n";
+  const trace::CommunicationTime& total = simulated.exposure->total;
+  return text + base::text(
+                    "communication: {:.4g} ms a rank, hidden_any {:.1f} %, hidden_gemm {:.1f} %, "
+                    "exposed {:.4g} ms (no partner {:.4g}, short cover {:.4g}, peer {:.4g}, host "
+                    "{:.4g})\n",
+                    total.communication_ms,
+                    total.hidden_any * 100,
+                    total.hidden_gemm * 100,
+                    total.exposed_ms,
+                    total.reasons.no_partner_ms,
+                    total.reasons.short_cover_ms,
+                    total.reasons.peer_ms,
+                    total.reasons.host_ms);
+}
+
+base::Json rank_json(const ScheduleReport& report, std::size_t i) {
+  const schedule::RankPlan& plan = report.plans[i];
+  base::Json json{{"pp_rank", plan.anatomy.pp_rank}, {"nodes", plan.training.entries.size()}};
+  if (!report.valid()) return json;
+  json["turns"] = schedule::summary(plan.training, plan.anatomy);
+  json["peak_activation_bytes"] = report.activation_bytes[i];
+  return json;
+}
+
+}  // namespace
+
+base::Json to_json(const ScheduleReport& report) {
+  base::Json ranks = base::Json::array();
+  for (std::size_t i = 0; i < report.plans.size(); ++i) ranks.push_back(rank_json(report, i));
+  base::Json json{{"valid", report.valid()},
+                  {"nodes", nodes_of(report)},
+                  {"step_ms", nullptr},
+                  {"peak_activation_bytes", nullptr},
+                  {"world", report.grid.world()},
+                  {"micro_batches", report.plans.front().shape.micro_batches},
+                  {"complaints", report.complaints},
+                  {"ranks", std::move(ranks)}};
+  if (!report.simulated) return json;
+  json["step_ms"] = step_ms(*report.simulated);
+  json["peak_activation_bytes"] = std::ranges::max(report.activation_bytes);
+  json["costs"] = report.simulated->costs;
+  if (report.simulated->exposure) {
+    json["exposure"] = trace::to_json(report.simulated->exposure->total);
+  }
+  return json;
+}
+
+std::string to_text(const ScheduleReport& report) {
+  std::string text = heading(report);
+  // Turns and times are of graphs that are known to be whole.
+  if (!report.simulated) return text + verdict_text(report);
+  const SimulatedStep& simulated = *report.simulated;
+  text += turns_text(report);
+  text +=
+      "\nsimulated step (F forward, B input gradient, W weight gradient, o other; f b on the wire, "
+      "s sums over ranks)\n";
+  text += timeline_grid(simulated.step, simulated.result, kColumns);
+  return text + verdict_text(report) + ranks_text(report) + time_text(simulated);
+}
+
+std::string to_svg(const ScheduleReport& report) {
+  CHECK(report.simulated.has_value(), "a picture of nothing");
+  const SimulatedStep& simulated = *report.simulated;
+  return trace::to_svg(
+      {.title = base::text("weft schedule: {} ranks ({}), {}",
+                           report.grid.world(),
+                           layout_text(report.config.model),
+                           order_text(report)),
+       .rows = {{.caption =
+                     base::text("{:.4g} ms a step, costs {}", step_ms(simulated), simulated.costs),
+                 .timelines = exec::sim::timelines_of(simulated.step, simulated.result)}}});
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,42 @@
+// What `weft schedule` found, in text, JSON and as a picture.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weft/base/json.h"
+#include "weft/config/config.h"
+#include "weft/exec/sim/simulate.h"
+#include "weft/grid/grid.h"
+#include "weft/schedule/plan.h"
+#include "weft/trace/exposure.h"
+
+namespace weft::cli {
+
+// A step of which one rank stands for all of its pipeline stage.
+struct SimulatedStep {
+  exec::sim::Step step;
+  exec::sim::Result result;
+  std::optional<trace::Exposure> exposure;  // none: too many spans to look at
+  std::string costs;                        // where they come from, in words
+};
+
+struct ScheduleReport {
+  const config::Config& config;
+  const grid::Grid& grid;
+  const std::vector<schedule::RankPlan>& plans;  // by pipeline rank
+  std::string source;                            // the folder the graphs were read from; or empty
+  std::vector<std::string> complaints;
+  std::optional<SimulatedStep> simulated;        // of a schedule without complaints
+  std::vector<std::int64_t> activation_bytes{};  // by pipeline rank, of the same
+
+  bool valid() const { return complaints.empty(); }
+};
+
+base::Json to_json(const ScheduleReport& report);
+std::string to_text(const ScheduleReport& report);
+// Only of a schedule that was simulated.
+std::string to_svg(const ScheduleReport& report);
+
+}  // namespace weft::cli

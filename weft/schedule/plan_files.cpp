@@ -1,0 +1,98 @@
+#include "weft/schedule/plan_files.h"
+
+#include "weft/base/error.h"
+#include "weft/base/file.h"
+#include "weft/base/text.h"
+#include "weft/schedule/text.h"
+
+namespace weft::schedule {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Files of another config differ in thousands of nodes; nobody reads that many lines.
+constexpr std::size_t kMostComplaints = 20;
+
+Graph read_graph(const fs::path& file) {
+  try {
+    return parse_graph(base::read_text(file));
+  } catch (const base::SystemError& error) {
+    throw base::ConfigError(
+        base::text("{}: write schedules with `weft schedule --write FOLDER`", error.what()));
+  } catch (const base::ConfigError& error) {
+    throw base::ConfigError(base::text("{}: {}", file.string(), error.what()));
+  }
+}
+
+std::vector<std::string> shortened(std::vector<std::string> complaints) {
+  if (complaints.size() <= kMostComplaints) return complaints;
+  const std::size_t more = complaints.size() - kMostComplaints;
+  complaints.resize(kMostComplaints);
+  complaints.push_back(base::text("... and {} more", more));
+  return complaints;
+}
+
+}  // namespace
+
+fs::path file_of(const fs::path& folder, int pp_rank) {
+  return folder / base::text("rank{}.txt", pp_rank);
+}
+
+void write_orders(const fs::path& folder, const std::vector<RankPlan>& plans) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) {
+    throw base::SystemError(
+        base::text("cannot make folder '{}': {}", folder.string(), error.message()));
+  }
+  for (const RankPlan& plan : plans) {
+    base::write_whole(file_of(folder, plan.anatomy.pp_rank), print(plan.training));
+  }
+}
+
+void read_orders(const fs::path& folder, std::vector<RankPlan>& plans) {
+  std::vector<std::string> complaints;
+  for (RankPlan& plan : plans) {
+    try {
+      plan.training = read_graph(file_of(folder, plan.anatomy.pp_rank));
+    } catch (const base::ConfigError& error) {
+      complaints.push_back(error.what());
+    }
+  }
+  const fs::path beyond = file_of(folder, static_cast<int>(plans.size()));
+  std::error_code ignored;
+  if (fs::exists(beyond, ignored)) {
+    complaints.push_back(
+        base::text("{} is of no rank: the layout has {} pipeline rank{}; remove it, or use the "
+                   "layout it was written for",
+                   beyond.string(),
+                   plans.size(),
+                   plans.size() == 1 ? "" : "s"));
+  }
+  if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
+}
+
+std::vector<std::string> verify_orders(const fs::path& folder, const std::vector<RankPlan>& plans) {
+  std::vector<std::string> complaints;
+  for (const RankPlan& plan : plans) {
+    const std::string file = file_of(folder, plan.anatomy.pp_rank).string();
+    for (const std::string& complaint :
+         verify(plan.training, plan.anatomy, plan.shape.micro_batches, Pass::Training)) {
+      complaints.push_back(base::text("{}: {}", file, complaint));
+    }
+  }
+  if (!complaints.empty()) return shortened(std::move(complaints));
+  // Each is right alone: what is left is wrong between them, and names ranks.
+  for (const std::string& complaint : verify_plan(plans)) {
+    complaints.push_back(base::text("{}: {}", folder.string(), complaint));
+  }
+  return shortened(std::move(complaints));
+}
+
+void take_orders_from(const fs::path& folder, std::vector<RankPlan>& plans) {
+  read_orders(folder, plans);
+  std::vector<std::string> complaints = verify_orders(folder, plans);
+  if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
+}
+
+}  // namespace weft::schedule
