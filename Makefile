@@ -1,4 +1,4 @@
-# make demo   install what is missing, build, train the demo recipe
+# make demo   install what is missing, build, train the demo recipe, show what overlap hides
 # make test   build and run every test (release)
 # make asan, make tsan   the same tests under the sanitizers
 # make bench  speed: one step against the machine's ceiling and against PyTorch
@@ -26,6 +26,8 @@ endef
 demo: setup
 	$(call build,release,--target weft)
 	@$(weft) train tiny world=$(ranks) model.expert_model_parallel_size=$(ranks) runtime.trace=true
+	@echo; echo "The same steps in three orders, on emulated links (weft bench overlap):"
+	@$(weft) bench overlap --rounds 2
 
 test: setup
 	$(call build,release)
@@ -39,6 +41,8 @@ bench: setup
 	@tools/setup.sh peers
 	$(call build,release)
 	@$(weft) bench step cpu_small --peer
+	@$(weft) bench overlap
+	@$(weft) bench schedule
 	@build/release/bin/kernels_bench
 
 soak: setup

@@ -4,7 +4,7 @@
 #
 #   sudo bench/netns.sh [RATE] [weft bench overlap arguments ...]
 #
-# RATE is what tc takes (600mbit by default, at which communication alone takes about as long as
+# RATE is what tc takes (1000mbit by default, at which communication alone takes about as long as
 # compute alone for the recipe overlap_bench on two cores of 2020). Needs root, iproute2, mpirun and
 # build/release/bin/weft (`make`).
 set -euo pipefail
@@ -15,7 +15,7 @@ if [[ ${1:-} == --help || ${1:-} == -h ]]; then
   sed -n '2,9s/^# \{0,1\}//p' "$0"
   exit 0
 fi
-rate=600mbit
+rate=1000mbit
 if [[ ${1:-} =~ ^[0-9.]+[kmg]?bit$ ]]; then
   rate=$1
   shift

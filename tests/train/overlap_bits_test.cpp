@@ -101,6 +101,25 @@ TEST(OverlapBits, TheOrdersAreNotTheSame) {
   EXPECT_EQ(texts.size(), 1 + std::size(kOrders));
 }
 
+// Every message of every kind arrives at random, up to a few nodes later.
+TEST(OverlapBits, RandomDelaysGiveTheSameBits) {
+  for (const BitsCase& bits :
+       {BitsCase{.micro_batches = 4}, BitsCase{.pp = 2, .vpp = 2, .micro_batches = 4}}) {
+    const config::Config plain = config_of(bits);
+    constexpr int kSteps = 10;
+    const Outcome expected = train_some(plain, kSteps);
+    for (const Order& order : kOrders) {
+      for (const int seed : {1, 2}) {
+        SCOPED_TRACE(fmt::format("{}, pp {}, seed {}", order.name, bits.pp, seed));
+        config::Config config = with_order(plain, order);
+        config.fabric.jitter_us = 300;
+        config.fabric.seed = seed;
+        expect_same_bits(expected, train_some(config, kSteps));
+      }
+    }
+  }
+}
+
 // Groups larger than the pipeline leave many sends without a receive for long.
 TEST(OverlapBits, LargeGroupsOfMicroBatchesGiveTheSameBits) {
   config::Config plain = config_of({.pp = 2, .vpp = 2, .micro_batches = 8});

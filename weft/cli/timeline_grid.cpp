@@ -52,13 +52,14 @@ class Row {
     }
   }
 
-  std::string text() const {
+  // Compute is shown where it held most of a slice; what travels, wherever it did at all.
+  std::string text(bool any) const {
     std::string letters;
     for (const Slice& slice : held_) {
       double idle = slice_ns_;
       for (const double held : slice) idle -= held;
       const auto most = std::ranges::max_element(slice);
-      letters += *most > 0 && *most >= idle ? kLetters[at(most - slice.begin())] : '.';
+      letters += *most > 0 && (any || *most >= idle) ? kLetters[at(most - slice.begin())] : '.';
     }
     return letters;
   }
@@ -111,7 +112,8 @@ std::string timeline_grid(const sim::Step& step, const sim::Result& result, int 
   for (int rank = 0; static_cast<std::size_t>(rank) < step.graphs.size(); ++rank) {
     std::string label = base::text("rank {}", rank);
     for (const auto& [key, row] : rows_of(step, result, rank, columns)) {
-      text += base::text("{:<8} {:<8} |{}|\n", label, key.second, row.text());
+      text +=
+          base::text("{:<8} {:<8} |{}|\n", label, key.second, row.text(key.second != "compute"));
       label.clear();
     }
   }

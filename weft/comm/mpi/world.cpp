@@ -22,23 +22,18 @@ Clock::time_point after(double seconds) {
          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-// Waits between polls: gives way a few times, since answers often come at once, then sleeps longer
-// and longer, so that a waiting rank leaves its core to those that compute.
+// Waits between polls: shortly at first, since answers often come at once, then longer and longer.
+// Sleeps from the start: the scheduler makes a thread that yields pay for it when it is wanted
+// next.
 class Pause {
  public:
   void take() {
-    if (yields_ < 4) {
-      ++yields_;
-      std::this_thread::yield();
-      return;
-    }
     std::this_thread::sleep_for(sleep_);
-    sleep_ = std::min(sleep_ * 3 / 2, microseconds(200));
+    sleep_ = std::min(sleep_ * 3 / 2, microseconds(100));
   }
 
  private:
-  int yields_ = 0;
-  microseconds sleep_{20};
+  microseconds sleep_{5};
 };
 
 }  // namespace
