@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "train_support.h"
+#include "weft/base/cores.h"
 
 namespace weft::train {
 namespace {
@@ -29,6 +30,7 @@ config::Config bench_config() {
   config.model.seq_length = 128;
   config.model.moe_ffn_hidden_size = 128;
   config.train.micro_batch_size = 1;
+  config.runtime.pin_ranks = base::online_cores() >= 2;
   config.train.global_batch_size = kSanitized ? 2 * 3 : 2 * 6;
   return config;
 }

@@ -2,7 +2,9 @@
 
 #include <sched.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "weft/base/error.h"
@@ -47,6 +49,8 @@ std::vector<int> usable_cores() {
   if (cores.empty()) throw SystemError("sched_getaffinity: no core is allowed");
   return cores;
 }
+
+int online_cores() { return static_cast<int>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN))); }
 
 StayOnCore::StayOnCore(int core) : before_(usable_cores()) {
   if (!allow({core})) throw_errno(text("sched_setaffinity to core {}", core));

@@ -9,6 +9,9 @@ namespace weft::base {
 // does not tell.
 std::vector<int> usable_cores();
 
+// The cores of the machine that are in use, whoever may run on them.
+int online_cores();
+
 // Keeps the calling thread, and the threads it starts meanwhile, on one core. Ends on the thread
 // it began on, which may then run where it could before.
 class StayOnCore {

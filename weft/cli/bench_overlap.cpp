@@ -1,4 +1,5 @@
 // weft bench overlap: does communication disappear under compute, and was it known before?
+#include "weft/base/cores.h"
 #include "weft/base/error.h"
 #include "weft/base/file.h"
 #include "weft/base/text.h"
@@ -10,7 +11,10 @@
 #include "weft/cli/overlap_report.h"
 #include "weft/cli/progress.h"
 #include "weft/config/derived.h"
+#include "weft/config/field.h"
 #include "weft/config/validate.h"
+#include "weft/exec/sim/costs.h"
+#include "weft/grid/grid.h"
 
 namespace weft::cli {
 namespace {
@@ -20,7 +24,7 @@ constexpr const char* kDefaultRecipe = "overlap_bench";
 struct OverlapOptions {
   RunArguments run;
   int rounds = 5;
-  std::string svg;
+  std::string svg, costs;
 };
 
 // Rank by rank in one process the links are emulated; between processes they are what they are.
@@ -39,8 +43,12 @@ void check(const config::Config& config) {
   if (config.runtime.backend == config::CommBackend::Fake) {
     throw base::ConfigError("bench overlap needs ranks: set runtime.backend to threads or mpi");
   }
-  if (!config::fabric_of(config).is_free()) {
-    throw base::ConfigError("bench overlap sets the links itself: leave fabric.* out");
+  for (const config::Field& field : config::fields()) {
+    const bool changed =
+        field.key.starts_with("fabric.") && field.get(config) != field.get(config::Config());
+    if (!changed) continue;
+    throw base::ConfigError(
+        base::text("bench overlap sets the links itself: leave {} out", field.key));
   }
   if (!config.runtime.schedule.empty()) {
     throw base::ConfigError("bench overlap sets the orders itself: leave runtime.schedule out");
@@ -53,6 +61,12 @@ int run_overlap(const OverlapOptions& options) {
   check(config);
   ProgressLine line;
   if (launcher_rank() == 0) {
+    const auto cores = static_cast<std::int64_t>(base::usable_cores().size());
+    if (!config.runtime.pin_ranks || config::layout_of(config).world > cores) {
+      line.log(
+          "weft: warning: figures mean something with a core for each rank, and "
+          "runtime.pin_ranks=true to keep it there");
+    }
     for (const std::string& warning : config::warnings_of(train::overlap_orders(config)[1].config))
       line.log("weft: warning: " + warning);
   }
@@ -73,20 +87,24 @@ int run_overlap(const OverlapOptions& options) {
     return kInterrupted;
   }
   const std::vector<FabricReport> reports = report_of(config, bench);
-  if (!options.svg.empty()) base::write_whole(options.svg, to_svg(bench));
+  const grid::Grid grid(config::layout_of(config));
   switch (options.run.format) {
     case Format::Text:
       print_text(base::text("{} ranks ({}), {} micro-batches, medians of {} steps each in turn\n",
                             config::layout_of(config).world,
                             config::word(config.runtime.backend),
-                            config.train.global_batch_size / config.train.micro_batch_size /
-                                config::layout_of(config).world,
+                            config::micro_batches(config.train, grid.dp()),
                             options.rounds));
       print_text(to_text(reports));
       break;
     case Format::Json:
       print_json(to_json(reports));
       break;
+  }
+  if (!options.svg.empty()) base::write_whole(options.svg, to_svg(bench));
+  if (!options.costs.empty()) {
+    const std::vector<trace::Timeline>& plain = bench.fabrics.back().runs.front().timelines;
+    base::write_whole(options.costs, exec::sim::print(exec::sim::measure(plain)));
   }
   return kGood;
 }
@@ -104,6 +122,10 @@ void add_bench_overlap(CLI::App& bench, Action& chosen) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   overlap->add_option("--svg", options->svg, "file for a picture of the timelines");
+  overlap->add_option("--costs",
+                      options->costs,
+                      "file for what the plain order's nodes cost on the last fabric, as `weft "
+                      "schedule --costs` reads it");
   on_chosen(*overlap, chosen, std::move(options), run_overlap);
 }
 

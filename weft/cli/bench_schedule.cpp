@@ -80,7 +80,7 @@ double issue_seconds(const schedule::Graph& graph) {
   return best;
 }
 
-// From the end of a node to the start of one that waits for it on another lane.
+// A node of two lanes that take turns: the wait for the other lane, and issuing.
 double wake_seconds() {
   constexpr int kNodes = 4000;
   const schedule::Graph graph = ping_pong(kNodes);

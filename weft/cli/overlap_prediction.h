@@ -19,8 +19,8 @@ class OverlapPrediction {
                     std::vector<trace::Timeline> plain,
                     double plain_seconds);
 
-  // The step of another order of the same layout: what nodes cost, and what issuing and waking took
-  // in the plain step.
+  // The step of another order of the same layout: what nodes cost, and for each wait between lanes
+  // what the plain step took beyond its nodes.
   double step_seconds(const config::Config& config) const;
   // The same with nothing but compute and the wire (on a network, what transfers took at least):
   // nothing to issue, nobody to wake.

@@ -7,6 +7,9 @@
 namespace weft::cli {
 namespace {
 
+// Share of the plain step that a picture shows: a whole step has too many nodes to tell apart.
+constexpr double kPictured = 0.2;
+
 double ms(double seconds) { return seconds * 1e3; }
 
 std::string links_of(const train::FabricRuns& fabric) {
@@ -27,6 +30,7 @@ FabricReport report_of(const config::Config& config,
       .links = links_of(fabric),
       .compute_seconds = bench.compute_seconds.value_or(prediction.compute_seconds()),
       .communication_seconds = fabric.communication_seconds,
+      .compute_is_priced = !bench.compute_seconds,
       .rows = {}};
   for (std::size_t i = 0; i < orders.size(); ++i) {
     const train::OverlapRun& run = fabric.runs[i];
@@ -36,7 +40,8 @@ FabricReport report_of(const config::Config& config,
                            .exposure = trace::analyse(run.timelines, bench.clocks),
                            .peak_activation_bytes = run.peak_activation_bytes,
                            .predicted_seconds = prediction.step_seconds(orders[i].config),
-                           .ideal_seconds = prediction.ideal_seconds(orders[i].config)});
+                           .ideal_seconds = prediction.ideal_seconds(orders[i].config),
+                           .is_fitted = i == 0});
   }
   return report;
 }
@@ -44,8 +49,9 @@ FabricReport report_of(const config::Config& config,
 std::string heading(const FabricReport& report) {
   std::string text =
       base::text("\n{}{}{}\n", report.name, report.links.empty() ? "" : ": ", report.links);
-  text += base::text("compute alone {:.1f} ms, communication alone {:.1f} ms ({:.2f} of compute)",
+  text += base::text("compute alone {:.1f} ms{}, communication alone {:.1f} ms ({:.2f} of compute)",
                      ms(report.compute_seconds),
+                     report.compute_is_priced ? " (simulated)" : "",
                      ms(report.communication_seconds),
                      report.communication_seconds / report.compute_seconds);
   text += base::text("; lower bound {:.1f} ms, ideal {:.1f} ms\n",
@@ -65,17 +71,19 @@ std::string heading(const FabricReport& report) {
 }
 
 std::string row_text(const OverlapRow& row) {
-  return base::text(
-      "  {:<24} {:>9.1f} {:>7.2f}x {:>8.1f} % {:>9.1f} % {:>10.1f} {:>11} {:>10.1f} {:>+5.1f} %\n",
-      row.name,
-      ms(row.step_seconds),
-      row.speedup,
-      row.exposure.total.hidden_any * 100,
-      row.exposure.total.hidden_gemm * 100,
-      row.exposure.total.exposed_ms,
-      base::human_bytes(static_cast<double>(row.peak_activation_bytes)),
-      ms(row.predicted_seconds),
-      row.prediction_error() * 100);
+  const std::string text =
+      base::text("  {:<24} {:>9.1f} {:>7.2f}x {:>8.1f} % {:>9.1f} % {:>10.1f} {:>11} ",
+                 row.name,
+                 ms(row.step_seconds),
+                 row.speedup,
+                 row.exposure.total.hidden_any * 100,
+                 row.exposure.total.hidden_gemm * 100,
+                 row.exposure.total.exposed_ms,
+                 base::human_bytes(static_cast<double>(row.peak_activation_bytes)));
+  if (row.is_fitted) return text + base::text("{:>10}\n", "(measured)");
+  return text + base::text("{:>10.1f} {:>+5.1f} %\n",
+                           ms(row.predicted_seconds),
+                           row.prediction_error() * 100);
 }
 
 std::string reasons_text(const OverlapRow& row) {
@@ -121,6 +129,7 @@ base::Json to_json(const std::vector<FabricReport>& reports) {
     fabrics.push_back({{"name", report.name},
                        {"links", report.links},
                        {"compute_only_ms", ms(report.compute_seconds)},
+                       {"compute_only_is_simulated", report.compute_is_priced},
                        {"comm_only_ms", ms(report.communication_seconds)},
                        {"lower_bound_ms", ms(report.lower_bound_seconds())},
                        {"ideal_ms", ms(report.ideal_seconds())},
@@ -142,11 +151,9 @@ std::string to_svg(const train::OverlapBench& bench) {
   const train::FabricRuns& fabric = bench.fabrics.back();
   trace::Picture picture{.title = base::text("weft bench overlap: {}", fabric.name), .rows = {}};
   for (const train::OverlapRun& run : fabric.runs) {
-    picture.rows.push_back(
-        {.caption = base::text("{}: {:.0f} ms a step", run.name, ms(run.step_seconds)),
-         .timelines = run.timelines});
+    picture.rows.push_back({.caption = run.name, .timelines = run.timelines});
   }
-  return trace::to_svg(picture);
+  return trace::to_svg(picture, {.to_ms = kPictured * ms(fabric.runs.front().step_seconds)});
 }
 
 }  // namespace weft::cli

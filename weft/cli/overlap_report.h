@@ -18,6 +18,7 @@ struct OverlapRow {
   std::int64_t peak_activation_bytes = 0;
   double predicted_seconds = 0;
   double ideal_seconds = 0;
+  bool is_fitted = false;  // the plain order, from which the prediction starts
 
   double prediction_error() const { return predicted_seconds / step_seconds - 1; }
 };
@@ -26,6 +27,7 @@ struct FabricReport {
   std::string name;
   std::string links;  // what was emulated
   double compute_seconds = 0, communication_seconds = 0;
+  bool compute_is_priced = false;  // a network cannot be taken away: simulated from the trace
   std::vector<OverlapRow> rows;
 
   double lower_bound_seconds() const { return std::max(compute_seconds, communication_seconds); }
@@ -37,7 +39,7 @@ std::vector<FabricReport> report_of(const config::Config& config, const train::O
 
 base::Json to_json(const std::vector<FabricReport>& reports);
 std::string to_text(const std::vector<FabricReport>& reports);
-// The last fabric's orders one above the other: a few micro-batches out of the middle of a step.
+// The last fabric's orders one above the other: the first micro-batches of a step.
 std::string to_svg(const train::OverlapBench& bench);
 
 }  // namespace weft::cli

@@ -169,19 +169,17 @@ int run_schedule(const ScheduleOptions& options) {
 }
 
 void add_file_options(CLI::App& command, ScheduleOptions& options) {
-  command
-      .add_option("--text",
-                  options.text,
-                  "print the schedule of this pipeline rank (0), and nothing else")
-      ->expected(0, 1)
-      ->default_str("0")
-      ->type_name("[RANK]")
-      ->excludes("--json");
-  command.add_option("--write",
-                     options.write,
-                     "folder for the schedules: rank0.txt, rank1.txt, ...");
+  CLI::Option* text = command.add_option(
+      "--text",
+      options.text,
+      "print the schedule of this pipeline rank (0), and nothing else; as it is, not verified");
+  text->expected(0, 1)->default_str("0")->type_name("[RANK]")->excludes("--json");
+  text->excludes(command.add_option("--write",
+                                    options.write,
+                                    "folder for the schedules: rank0.txt, rank1.txt, ..."));
   command.add_option("--read", options.read, "folder of schedules to look at instead");
-  command.add_option("--svg", options.svg, "file for a picture of the simulated step");
+  text->excludes(
+      command.add_option("--svg", options.svg, "file for a picture of the simulated step"));
 }
 
 void add_cost_options(CLI::App& command, ScheduleOptions& options) {

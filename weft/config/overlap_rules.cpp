@@ -125,6 +125,24 @@ std::vector<std::string> warnings_of(const Config& config) {
         "overlap: it runs the forward of one micro-batch beside the backward of another; raise "
         "train.global_batch_size");
   }
+  const ModelConfig& model = config.model;
+  const auto idle = [&](bool is_set, const char* key, const char* why) {
+    if (is_set) warnings.push_back(base::text("{} has no effect: {}", key, why));
+  };
+  idle(model.microbatch_group_size_per_vp_stage && virtual_stages(model) == 1,
+       "model.microbatch_group_size_per_vp_stage",
+       "model.virtual_pipeline_model_parallel_size = 1 interleaves nothing");
+  const bool p2p = config.comm_overlap.overlap_p2p_comm.value_or(false) ||
+                   config.comm_overlap.batch_p2p_comm.value_or(false);
+  idle(p2p && model.pipeline_model_parallel_size == 1,
+       "comm_overlap.overlap_p2p_comm (or batch_p2p_comm)",
+       "model.pipeline_model_parallel_size = 1 has no neighbours");
+  idle(model.overlap_dispatch_backward_with_experts_wgrad && model.expert_model_parallel_size == 1,
+       "model.overlap_dispatch_backward_with_experts_wgrad",
+       "model.expert_model_parallel_size = 1 sends no tokens");
+  idle(config.fabric.seed != 0 && config.fabric.jitter_us == 0,
+       "fabric.seed",
+       "fabric.jitter_us = 0 draws nothing at random");
   return warnings;
 }
 

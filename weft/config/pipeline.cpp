@@ -190,7 +190,10 @@ std::int64_t micro_batch_group(const ModelConfig& model) {
 }
 
 bool overlaps_p2p(const Config& config) {
-  return config.comm_overlap.overlap_p2p_comm.value_or(virtual_stages(config.model) > 1);
+  const CommOverlapConfig& overlap = config.comm_overlap;
+  if (overlap.overlap_p2p_comm) return *overlap.overlap_p2p_comm;
+  if (overlap.batch_p2p_comm) return !*overlap.batch_p2p_comm;
+  return virtual_stages(config.model) > 1;
 }
 
 }  // namespace weft::config

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "weft/base/check.h"
+#include "weft/base/cores.h"
 #include "weft/comm/failure.h"
 #include "weft/config/derived.h"
 #include "weft/schedule/plan_files.h"
@@ -20,6 +21,13 @@ schedule::RankPlan verified_plan(const config::Config& config, const Groups& gro
   const std::vector<std::string> complaints = schedule::verify_plan(plans);
   CHECK(complaints.empty(), "the schedule is wrong: {}", fmt::join(complaints, "; "));
   return std::move(plans[static_cast<std::size_t>(groups.self.pp)]);
+}
+
+// Ranks that must share a core would starve each other's compute.
+exec::Cores cores_of(const config::Config& config) {
+  const bool fits = config.runtime.backend != config::CommBackend::Threads ||
+                    config::layout_of(config).world <= base::online_cores();
+  return config.runtime.pin_ranks && fits ? exec::Cores::Own : exec::Cores::Shared;
 }
 
 std::vector<optim::AdamW> make_optimizers(tensor::Pool& pool, const model::Parameters& parameters) {
@@ -58,9 +66,7 @@ Engine::Engine(const config::Config& config, comm::Endpoint& endpoint)
       rank_(endpoint.rank()),
       groups_(join_groups(config::layout_of(config), endpoint)),
       plan_(verified_plan(config_, groups_)),
-      lanes_(plan_.training,
-             static_cast<int>(config.runtime.threads_per_rank),
-             config.runtime.pin_ranks ? exec::Cores::Own : exec::Cores::Shared),
+      lanes_(plan_.training, static_cast<int>(config.runtime.threads_per_rank), cores_of(config)),
       parameters_(make_parameters(pool_, config_, groups_.self)),
       optimizers_(make_optimizers(pool_, parameters_)),
       program_(config_,

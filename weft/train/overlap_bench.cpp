@@ -69,8 +69,10 @@ class RankBench {
 
   OverlapBench run() {
     const std::size_t fabrics = request_.targets.size();
-    total_ = static_cast<int>(kWarmUpSteps +
-                              (request_.rounds + kTracedSteps) * fabrics * (orders_.size() + 1));
+    const std::size_t setting = emulates() ? 3 * (fabrics + 1) : 0;
+    total_ = static_cast<int>(kWarmUpSteps + setting +
+                              static_cast<std::size_t>(request_.rounds + kTracedSteps) * fabrics *
+                                  (orders_.size() + 1));
     for (int i = 0; i < kWarmUpSteps && !stopped_; ++i) {
       train(static_cast<std::size_t>(i) % orders_.size(), exec::Tracing::Off);
     }
@@ -89,12 +91,13 @@ class RankBench {
   void measure(int rounds, exec::Tracing tracing) {
     measured_.resize(fabrics_.size());
     communication_.resize(fabrics_.size());
-    for (int round = 0; round < rounds; ++round) {
+    for (int round = 0; round < rounds; ++round, ++round_) {
       for (std::size_t fabric = 0; fabric < fabrics_.size(); ++fabric) {
         if (stopped_) return;
         use(fabrics_[fabric]);
         measured_[fabric].resize(orders_.size());
         for (std::size_t order = 0; order < orders_.size(); ++order) {
+          if (stopped_) return;
           add(measured_[fabric][order], train(order, tracing), tracing, order);
         }
         add(communication_[fabric], communicate(tracing), tracing, 0);
@@ -183,7 +186,7 @@ class RankBench {
   }
 
   Batch read() const {
-    const std::int64_t first = step_ * request_.config.train.global_batch_size;
+    const std::int64_t first = round_ * request_.config.train.global_batch_size;
     return read_batch(
         engine_.share(),
         request_.config.model.seq_length,
@@ -207,7 +210,7 @@ class RankBench {
     }
     use({});
     std::vector<double> compute, free;
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < 3 && !stopped_; ++i) {
       compute.push_back(train(0, exec::Tracing::Off));
       free.push_back(communicate(exec::Tracing::Off));
     }
@@ -221,7 +224,7 @@ class RankBench {
       }
       const double wanted = target.communication_share * median(compute);
       // The time over the wanted one falls with the bandwidth; two corrections are enough.
-      for (int i = 0; i < 3; ++i) {
+      for (int i = 0; i < 3 && !stopped_; ++i) {
         slow.intra.bytes_per_second = slow.inter.bytes_per_second = bytes_per_second;
         use(slow);
         const double taken = communicate(exec::Tracing::Off);
@@ -269,7 +272,8 @@ class RankBench {
   std::vector<grid::Fabric> fabrics_;
   std::vector<std::vector<Measured>> measured_;  // by fabric and order
   std::vector<Measured> communication_;          // by fabric
-  std::int64_t step_ = 0;
+  std::int64_t step_ = 0;                        // of the optimizer
+  std::int64_t round_ = 0;                       // all steps of a round take the same tokens
   std::int64_t last_peak_ = 0;
   int done_ = 0, total_ = 0;
   bool stopped_ = false;

@@ -45,7 +45,7 @@ class Executor {
   const schedule::Graph& graph_;
   const Lanes& lanes_;
   std::vector<std::string> names_;      // of each entry
-  std::vector<bool> awaited_;           // by another lane
+  std::vector<bool> awaited_;           // by some entry
   std::vector<tensor::Event> events_;   // the end of each entry, of this run
   std::vector<trace::Span> described_;  // each entry's span but for when and how much; see
                                         // describe_nodes

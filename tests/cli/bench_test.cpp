@@ -1,0 +1,89 @@
+// weft bench overlap and weft bench schedule as a user runs them, on a model that takes no time.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "program_support.h"
+#include "weft/base/file.h"
+#include "weft/base/json.h"
+#include "weft/base/text.h"
+
+namespace weft::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Json;
+
+const std::string kTiny =
+    "overlap_bench --rounds 1 model.num_layers=2 model.hidden_size=32 model.num_attention_heads=2 "
+    "model.kv_channels=16 model.seq_length=16 model.moe_ffn_hidden_size=16 "
+    "train.global_batch_size=6 runtime.pin_ranks=false";
+
+class BenchOverlap : public ::testing::Test {
+ protected:
+  BenchOverlap()
+      : folder_(fs::path(::testing::TempDir()) / base::text("weft_bench_{}", ::getpid())) {
+    fs::create_directories(folder_);
+  }
+  ~BenchOverlap() override { fs::remove_all(folder_); }
+
+  const fs::path folder_;
+};
+
+TEST_F(BenchOverlap, JsonHasTheKeysOfTheContract) {
+  const std::string svg = (folder_ / "a.svg").string(), costs = (folder_ / "costs.json").string();
+  const Outcome outcome =
+      weft("bench overlap " + kTiny + " --json --svg " + svg + " --costs " + costs);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  ASSERT_EQ(json["fabrics"].size(), 3u);
+  for (const Json& fabric : json["fabrics"]) {
+    EXPECT_GT(fabric["compute_only_ms"], 0.0);
+    EXPECT_GT(fabric["comm_only_ms"], 0.0);
+    EXPECT_GT(fabric["ideal_ms"], 0.0);
+    ASSERT_EQ(fabric["runs"].size(), 3u);
+    EXPECT_EQ(fabric["runs"][0]["name"], "plain");
+    EXPECT_EQ(fabric["runs"][0]["speedup"], 1.0);
+    for (const Json& run : fabric["runs"]) {
+      for (const char* key : {"step_ms",
+                              "hidden_any",
+                              "hidden_gemm",
+                              "exposed_ms",
+                              "predicted_ms",
+                              "prediction_error",
+                              "peak_activation_bytes"}) {
+        EXPECT_TRUE(run[key].is_number()) << key;
+      }
+    }
+  }
+  EXPECT_NE(base::read_text(svg).find("</svg>"), std::string::npos);
+  // What it measured prices the same order again.
+  const Outcome schedule =
+      weft("schedule overlap_bench model.num_layers=2 train.global_batch_size=6 --json --costs " +
+           costs);
+  EXPECT_EQ(schedule.code, 0) << schedule.err;
+}
+
+TEST_F(BenchOverlap, RefusesLinksOfItsOwnAndModelsWithoutExperts) {
+  const Outcome links = weft("bench overlap " + kTiny + " fabric.seed=4");
+  EXPECT_EQ(links.code, 2);
+  EXPECT_NE(links.err.find("fabric.seed"), std::string::npos) << links.err;
+  const Outcome dense =
+      weft("bench overlap " + kTiny + " model.expert_model_parallel_size=1 world=1");
+  EXPECT_EQ(dense.code, 2);
+  EXPECT_NE(dense.err.find("expert_model_parallel_size"), std::string::npos) << dense.err;
+}
+
+TEST(BenchSchedule, SaysWhatDecidingCosts) {
+  const Outcome outcome = weft("bench schedule --json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  for (const char* key :
+       {"issue_us", "wake_us", "large_plan_ms", "large_verify_ms", "large_simulate_ms"}) {
+    EXPECT_GT(json[key], 0.0) << key;
+  }
+}
+
+}  // namespace
+}  // namespace weft::cli
