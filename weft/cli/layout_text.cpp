@@ -13,4 +13,20 @@ std::string layout_text(const config::ModelConfig& model) {
   return text + base::text("ep {}", model.expert_model_parallel_size);
 }
 
+std::string order_text(const config::Config& config) {
+  if (!config.runtime.schedule.empty()) return "read from " + config.runtime.schedule;
+  std::string text = "plain";
+  if (config.comm_overlap.overlap_moe_expert_parallel_comm) {
+    text = "forward beside backward";
+    if (config.comm_overlap.delay_wgrad_compute) text += ", weight gradients delayed";
+    if (config.model.ep_overlap_early_attn_memory_release) text += ", attention released early";
+  }
+  if (config.model.overlap_dispatch_backward_with_experts_wgrad) {
+    text += ", experts' weight gradients under dispatch";
+  }
+  if (config.model.pipeline_model_parallel_size == 1) return text;
+  return text + (config::overlaps_p2p(config) ? ", stages exchange under compute"
+                                              : ", stages exchange at fixed points");
+}
+
 }  // namespace weft::cli

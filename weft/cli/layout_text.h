@@ -3,11 +3,14 @@
 
 #include <string>
 
-#include "weft/config/model_config.h"
+#include "weft/config/config.h"
 
 namespace weft::cli {
 
 // "pp 2, vpp 2, ep 4": what there is of a pipeline, and ep always.
 std::string layout_text(const config::ModelConfig& model);
+
+// The order of a step that the config asks for.
+std::string order_text(const config::Config& config);
 
 }  // namespace weft::cli

@@ -27,21 +27,9 @@ std::size_t nodes_of(const ScheduleReport& report) {
 double step_ms(const SimulatedStep& simulated) { return simulated.result.step_seconds() * 1e3; }
 
 // What the config asks for, in words.
-std::string order_text(const ScheduleReport& report) {
-  const config::Config& config = report.config;
+std::string order_of(const ScheduleReport& report) {
   if (!report.source.empty()) return base::text("read from {}", report.source);
-  std::string text = "plain";
-  if (config.comm_overlap.overlap_moe_expert_parallel_comm) {
-    text = "forward beside backward";
-    if (config.comm_overlap.delay_wgrad_compute) text += ", weight gradients delayed";
-    if (config.model.ep_overlap_early_attn_memory_release) text += ", attention released early";
-  }
-  if (config.model.overlap_dispatch_backward_with_experts_wgrad) {
-    text += ", experts' weight gradients under dispatch";
-  }
-  if (report.grid.pp() == 1) return text;
-  return text + (config::overlaps_p2p(config) ? ", stages exchange under compute"
-                                              : ", stages exchange at fixed points");
+  return order_text(report.config);
 }
 
 std::string heading(const ScheduleReport& report) {
@@ -50,7 +38,7 @@ std::string heading(const ScheduleReport& report) {
                     layout_text(report.config.model),
                     report.config.model.num_layers,
                     config::micro_batches(report.config.train, report.grid.dp()),
-                    order_text(report));
+                    order_of(report));
 }
 
 // Cut in the middle: the two ends of a step are what is special about it.
@@ -165,7 +153,7 @@ std::string to_svg(const ScheduleReport& report) {
       {.title = base::text("weft schedule: {} ranks ({}), {}",
                            report.grid.world(),
                            layout_text(report.config.model),
-                           order_text(report)),
+                           order_of(report)),
        .rows = {{.caption =
                      base::text("{:.4g} ms a step, costs {}", step_ms(simulated), simulated.costs),
                  .timelines = exec::sim::timelines_of(simulated.step, simulated.result)}}});

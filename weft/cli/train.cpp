@@ -37,7 +37,7 @@ std::string opening(const config::Config& config, const std::string& recipe) {
   const config::ParameterCount parameters = config::parameters_of(config.model);
   return base::text(
       "weft: {}: {} {} ({}), {}, {} layers, {} experts, {:.1f} M parameters ({:.1f} M "
-      "active)",
+      "active); order: {}",
       recipe.empty() ? "defaults" : recipe,
       layout.world,
       layout.world == 1 ? "rank" : "ranks",
@@ -46,7 +46,8 @@ std::string opening(const config::Config& config, const std::string& recipe) {
       config.model.num_layers,
       config.model.num_moe_experts,
       static_cast<double>(parameters.total) / 1e6,
-      static_cast<double>(parameters.active) / 1e6);
+      static_cast<double>(parameters.active) / 1e6,
+      order_text(config));
 }
 
 std::string summary(const train::TrainResult& result) {

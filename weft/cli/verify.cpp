@@ -34,7 +34,7 @@ void show_text(const std::vector<train::Check>& checks, const config::Config& co
   const std::int64_t world = config::layout_of(config).world;
   const auto failed =
       std::ranges::count_if(checks, [](const train::Check& check) { return !check.pass(); });
-  print_text(base::text("{}: {} of {} checks hold on {} {} ({}), {}, micro-batch {}\n",
+  print_text(base::text("{}: {} of {} checks hold on {} {} ({}), {}, micro-batch {}; order: {}\n",
                         pass ? "PASS" : "FAIL",
                         std::ssize(checks) - failed,
                         checks.size(),
@@ -42,7 +42,8 @@ void show_text(const std::vector<train::Check>& checks, const config::Config& co
                         world == 1 ? "rank" : "ranks",
                         config::word(config.runtime.backend),
                         layout_text(config.model),
-                        config.train.micro_batch_size));
+                        config.train.micro_batch_size,
+                        order_text(config)));
 }
 
 void show_json(const std::vector<train::Check>& checks, bool pass) {
