@@ -89,9 +89,9 @@ class Stream {
   virtual const std::string& name() const = 0;
 };
 
-// Threaded: a FIFO served by its own thread. Prompt: the same with a thread that mostly waits, and
-// goes before busy ones when it has something to do. Yielding: with a thread that runs only while
-// no other wants its core. Inline: work runs inside enqueue, for graphs of one lane.
+// Threaded: a FIFO served by its own thread. Prompt: with a thread that mostly waits, and whose
+// sleeps end on time. Yielding: with a thread that runs only while no other wants its core. Inline:
+// work runs inside enqueue, for graphs of one lane.
 enum class StreamMode { Threaded, Prompt, Yielding, Inline };
 
 std::unique_ptr<Stream> make_cpu_stream(std::string name, int threads, StreamMode mode);

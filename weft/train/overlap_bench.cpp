@@ -7,6 +7,7 @@
 
 #include "weft/base/check.h"
 #include "weft/base/error.h"
+#include "weft/base/median.h"
 #include "weft/config/derived.h"
 #include "weft/data/dataset.h"
 #include "weft/train/gather_timelines.h"
@@ -17,13 +18,6 @@ namespace {
 
 constexpr int kTracedSteps = 2;
 constexpr double kLatencySeconds = 20e-6;
-
-double median(std::vector<double> values) {
-  CHECK(!values.empty(), "the median of nothing");
-  std::ranges::sort(values);
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 // What is measured of one order on one fabric.
 struct Measured {
@@ -222,14 +216,14 @@ class RankBench {
         fabrics_.push_back({});
         continue;
       }
-      const double wanted = target.communication_share * median(compute);
+      const double wanted = target.communication_share * base::median(compute);
       // The time over the wanted one falls with the bandwidth; two corrections are enough.
       for (int i = 0; i < 3 && !stopped_; ++i) {
         slow.intra.bytes_per_second = slow.inter.bytes_per_second = bytes_per_second;
         use(slow);
         const double taken = communicate(exec::Tracing::Off);
-        const double wire = std::max(1e-6, taken - median(free));
-        bytes_per_second *= wire / std::max(1e-6, wanted - median(free));
+        const double wire = std::max(1e-6, taken - base::median(free));
+        bytes_per_second *= wire / std::max(1e-6, wanted - base::median(free));
       }
       slow.intra.bytes_per_second = slow.inter.bytes_per_second = bytes_per_second;
       fabrics_.push_back(slow);
@@ -247,12 +241,12 @@ class RankBench {
       FabricRuns& fabric = bench.fabrics.emplace_back();
       fabric.name = request_.targets[i].name;
       if (emulates()) fabric.fabric = fabrics_[i];
-      fabric.communication_seconds = median(communication_[i].seconds);
+      fabric.communication_seconds = base::median(communication_[i].seconds);
       fabric.communication_timelines = std::move(communication_[i].timelines);
       for (std::size_t order = 0; order < orders_.size(); ++order) {
         Measured& measured = measured_[i][order];
         fabric.runs.push_back({.name = orders_[order].name,
-                               .step_seconds = median(measured.seconds),
+                               .step_seconds = base::median(measured.seconds),
                                .timelines = std::move(measured.timelines),
                                .peak_activation_bytes = measured.peak_bytes});
       }

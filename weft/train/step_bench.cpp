@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "weft/base/file.h"
+#include "weft/base/median.h"
 #include "weft/config/derived.h"
 #include "weft/data/dataset.h"
 #include "weft/kernels/kernels.h"
@@ -19,12 +20,6 @@ using tensor::Tag;
 using tensor::Tensor;
 
 constexpr int kWarmUp = 2;
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 template <typename Work>
 double seconds_of(const Work& work) {
@@ -83,11 +78,11 @@ class Bench {
       step(i);
       request_.progress(i + 1, total);
     }
-    result_.step_seconds = median(step_seconds_);
+    result_.step_seconds = base::median(step_seconds_);
     result_.tokens_per_second =
         static_cast<double>(config::tokens_per_step(config_)) / result_.step_seconds;
     result_.flops_per_second = config::flops_per_token(config_.model) * result_.tokens_per_second;
-    result_.sgemm_peak = median(ceilings_);
+    result_.sgemm_peak = base::median(ceilings_);
     for (int tag = 0; tag < tensor::kTags; ++tag) {
       result_.peak_bytes[static_cast<std::size_t>(tag)] =
           engine_.pool().use(static_cast<tensor::Tag>(tag)).peak;

@@ -1,0 +1,19 @@
+// The middle of some numbers: what a measurement is worth when some of it was disturbed.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "weft/base/check.h"
+
+namespace weft::base {
+
+// Of an even count, the mean of the two in the middle.
+inline double median(std::vector<double> values) {
+  CHECK(!values.empty(), "the median of nothing");
+  std::ranges::sort(values);
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+}  // namespace weft::base
