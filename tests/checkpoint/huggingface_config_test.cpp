@@ -52,7 +52,7 @@ TEST(HuggingFaceConfig, Qwen3MoeTinyHasItsNumbers) {
   EXPECT_EQ(model.moe_router_topk, 2);
   EXPECT_TRUE(model.moe_router_pre_softmax);
   EXPECT_TRUE(model.moe_router_norm_topk_prob);
-  EXPECT_EQ(model.moe_aux_loss_coeff, 0);
+  EXPECT_EQ(model.moe_aux_loss_coeff, std::vector<double>{0});
   EXPECT_EQ(model.moe_layer_freq, (std::vector<std::int64_t>{1}));
 }
 
@@ -107,7 +107,7 @@ TEST(HuggingFaceConfig, SparseStepCountsFromOne) {
   json["mlp_only_layers"] = {3};
   EXPECT_EQ(parse(json).model.moe_layer_freq, (std::vector<std::int64_t>{0, 1, 0, 0}));
   json["decoder_sparse_step"] = 5;
-  EXPECT_EQ(parse(json).model.num_moe_experts, 0);
+  EXPECT_EQ(parse(json).model.num_moe_experts, std::nullopt);
 }
 
 TEST(HuggingFaceConfig, OldAndNewSpellingsAgree) {

@@ -96,7 +96,12 @@ TEST(Overlap, PointToPointIsOverlappedOrBatched) {
 
 TEST(Overlap, OneMicroBatchIsAWarning) {
   const auto warnings = [](std::vector<std::string> overrides) {
-    return warnings_of(resolve(std::nullopt, with_experts(std::move(overrides))));
+    std::vector<std::string> texts;
+    for (const Finding& warning :
+         judge(resolve(std::nullopt, with_experts(std::move(overrides)))).warnings) {
+      texts.push_back(to_text(warning));
+    }
+    return texts;
   };
   EXPECT_TRUE(any_names(warnings({kOverlap, "train.global_batch_size=2"}),
                         {"one micro-batch", "raise train.global_batch_size"}));

@@ -46,7 +46,7 @@ TEST(Validate, NumbersThatAreNotFiniteAreErrors) {
   Config config;
   config.optimizer.lr = std::numeric_limits<double>::quiet_NaN();
   config.model.rotary_base = std::numeric_limits<double>::infinity();
-  const auto all = rule_complaints(config);
+  const auto all = complaints_of([&] { validate(config); });
   EXPECT_TRUE(any_names(all, {"optimizer.lr", "not finite"}));
   EXPECT_TRUE(any_names(all, {"model.rotary_base", "not finite"}));
 }

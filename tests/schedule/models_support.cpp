@@ -10,7 +10,7 @@ namespace weft::schedule {
 config::ModelConfig model_of(const std::string& layers, std::int64_t ep) {
   config::ModelConfig model;
   model.num_layers = static_cast<std::int64_t>(layers.size());
-  model.num_moe_experts = layers.find('m') == std::string::npos ? 0 : 8;
+  if (layers.find('m') != std::string::npos) model.num_moe_experts = 8;
   model.moe_layer_freq.clear();
   for (const char layer : layers) model.moe_layer_freq.push_back(layer == 'm' ? 1 : 0);
   model.expert_model_parallel_size = ep;

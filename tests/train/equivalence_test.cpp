@@ -47,7 +47,7 @@ TEST_P(Layouts, InitialWeightsAreTheSameUnderEveryLayout) {
 
 TEST_P(Layouts, TrainingEqualsTheOneRankRun) {
   config::Config config = small_config();
-  config.model.moe_aux_loss_coeff = 0.02;
+  config.model.moe_aux_loss_coeff = {0.02};
   config.model.moe_z_loss_coeff = 0.001;
   const Outcome one = train_some(config, 4);
   const Outcome many = train_some(with_layout(config, GetParam()), 4);

@@ -59,7 +59,7 @@ TEST(NotFinite, AStepThatIsNotFiniteChangesNoWeight) {
 
 TEST(NotFinite, WhereTheRunGoesOnTheNextStepIsFinite) {
   config::Config config = with_layout(small_config(), {.world = 2, .ep = 2});
-  config.train.check_for_nan_in_loss = false;
+  config.rerun_state_machine.check_for_nan_in_loss = false;
   on_ranks(config, [](Engine& engine) {
     const Batch batch = batch_of(engine, 0);
     float& weight =
@@ -121,7 +121,7 @@ TEST(Failure, ARankLostInAnOverlappedPipelineEndsTheRunWithItsName) {
 // Without experts the host waits for nothing in a step: only the streams see the failure.
 TEST(Failure, ARankLostInADensePipelineEndsTheRunWithItsName) {
   config::Config config = deep_config();
-  config.model.num_moe_experts = 0;
+  config.model.num_moe_experts = std::nullopt;
   config.model.moe_layer_freq = {1};
   config = with_layout(config, {.world = 4, .pp = 4});
   for (const char* node : {"3F1.mlp", "c1D2.receive", "c1F2.send", "2W0.attention"}) {

@@ -12,7 +12,7 @@ double objective(Engine& engine, const Batch& batch) {
   engine.program().drop_states();
   const config::ModelConfig& model = engine.config().model;
   const double moe_layers = 2;
-  return totals.loss + moe_layers * (model.moe_aux_loss_coeff * totals.balance_loss +
+  return totals.loss + moe_layers * (model.moe_aux_loss_coeff.front() * totals.balance_loss +
                                      model.moe_z_loss_coeff * totals.z_loss);
 }
 
@@ -60,7 +60,7 @@ TEST(Gradient, EqualsFiniteDifferences) { check_differences(small_config()); }
 
 TEST(Gradient, EqualsFiniteDifferencesWithAuxiliaryLosses) {
   config::Config config = small_config();
-  config.model.moe_aux_loss_coeff = 0.5;
+  config.model.moe_aux_loss_coeff = {0.5};
   config.model.moe_z_loss_coeff = 0.05;
   check_differences(config);
 }

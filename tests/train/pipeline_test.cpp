@@ -10,7 +10,7 @@ namespace weft::train {
 namespace {
 
 config::Config with_router_losses(config::Config config) {
-  config.model.moe_aux_loss_coeff = 0.02;
+  config.model.moe_aux_loss_coeff = {0.02};
   config.model.moe_z_loss_coeff = 0.001;
   return config;
 }
@@ -91,7 +91,7 @@ TEST(Pipeline, BothCopiesOfATiedTableStayEqual) {
 
 TEST(Pipeline, DenseModelsTrainAlike) {
   config::Config config = deep_config();
-  config.model.num_moe_experts = 0;
+  config.model.num_moe_experts = std::nullopt;
   config.model.moe_layer_freq = {1};
   expect_alike(train_some(with_layout(config, {.world = 4, .pp = 4, .vpp = 2}), 3),
                train_some(config, 3));

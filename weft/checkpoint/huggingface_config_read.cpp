@@ -170,13 +170,14 @@ void read_experts(const Keys& keys,
                   Family family,
                   const FamilyDefaults& defaults,
                   config::ModelConfig& model) {
-  model.num_moe_experts = expert_count(keys, defaults.num_experts);
-  if (model.num_moe_experts * model.num_layers > kMostLayersTimesExperts) {
+  const std::int64_t experts = expert_count(keys, defaults.num_experts);
+  if (experts > 0) model.num_moe_experts = experts;
+  if (experts * model.num_layers > kMostLayersTimesExperts) {
     throw base::ConfigError(
         text("'{}': {} layers of {} experts; at most {} experts in all are read",
              keys.file(),
              model.num_layers,
-             model.num_moe_experts,
+             experts,
              kMostLayersTimesExperts));
   }
   model.moe_router_topk =
@@ -190,9 +191,9 @@ void read_experts(const Keys& keys,
         keys.size("moe_intermediate_size", defaults.moe_intermediate_size, kLargestWidth);
     std::vector<std::int64_t> moe = qwen3_moe_layers(keys, model.num_layers);
     const auto count = std::count(moe.begin(), moe.end(), 1);
-    if (count == 0) model.num_moe_experts = 0;
+    if (count == 0) model.num_moe_experts = std::nullopt;
     if (count != 0 && count != model.num_layers) model.moe_layer_freq = std::move(moe);
-  } else if (model.num_moe_experts == 0) {
+  } else if (experts == 0) {
     throw base::ConfigError(
         text("'{}': a {} model has experts in every layer; the number of experts is 0",
              keys.file(),

@@ -60,28 +60,28 @@ void add_family_keys(base::Json& json, const config::ModelConfig& model, Family 
   switch (family) {
     case Family::Qwen3Moe:
       json["head_dim"] = model.head_dim();
-      json["intermediate_size"] = model.ffn_hidden_size;
-      json["moe_intermediate_size"] = model.moe_ffn_hidden_size;
-      json["num_experts"] = model.num_moe_experts;
+      json["intermediate_size"] = model.dense_width();
+      json["moe_intermediate_size"] = model.expert_width();
+      json["num_experts"] = model.experts();
       json["norm_topk_prob"] = renormalises(model);
       json["decoder_sparse_step"] = 1;
       // Without experts every layer is dense already.
       json["mlp_only_layers"] =
-          model.num_moe_experts == 0 ? std::vector<std::int64_t>{} : dense_layers(model);
+          model.experts() == 0 ? std::vector<std::int64_t>{} : dense_layers(model);
       json["attention_bias"] = false;
       json["use_sliding_window"] = false;
       json["sliding_window"] = nullptr;
       return;
     case Family::Mixtral:
       json["head_dim"] = model.head_dim();
-      json["intermediate_size"] = model.moe_ffn_hidden_size;
-      json["num_local_experts"] = model.num_moe_experts;
+      json["intermediate_size"] = model.expert_width();
+      json["num_local_experts"] = model.experts();
       json["router_jitter_noise"] = 0.0;
       json["sliding_window"] = nullptr;
       return;
     case Family::Olmoe:
-      json["intermediate_size"] = model.moe_ffn_hidden_size;
-      json["num_experts"] = model.num_moe_experts;
+      json["intermediate_size"] = model.expert_width();
+      json["num_experts"] = model.experts();
       json["norm_topk_prob"] = renormalises(model);
       json["attention_bias"] = false;
       json["clip_qkv"] = nullptr;
@@ -114,7 +114,7 @@ std::string huggingface_config_text(const HuggingFaceConfig& config) {
   json["attention_dropout"] = 0.0;
   json["initializer_range"] = model.init_method_std;
   json["output_router_logits"] = false;
-  json["router_aux_loss_coef"] = model.moe_aux_loss_coeff;
+  json["router_aux_loss_coef"] = model.aux_loss_coeff(config::LoadBalancing::AuxLoss);
   json["tie_word_embeddings"] = model.share_embeddings_and_output_weights;
   json["bos_token_id"] = nullptr;
   json["eos_token_id"] = nullptr;

@@ -86,7 +86,7 @@ class TensorTable {
   }
 
   void add_dense() {
-    const std::int64_t width = model_.ffn_hidden_size;
+    const std::int64_t width = model_.dense_width();
     whole("post_attention_layernorm.weight", {hidden_}, "mlp.norm.weight");
     const std::int64_t up = part("mlp.gate_proj.weight", {width, hidden_}, "mlp.fc1.weight", 0);
     part("mlp.up_proj.weight", {width, hidden_}, "mlp.fc1.weight", up);
@@ -96,7 +96,7 @@ class TensorTable {
   void add_moe() {
     const bool is_block = family_ == Family::Mixtral && experts_ == ExpertNames::Separate;
     const std::string block = is_block ? "block_sparse_moe." : "mlp.";
-    const std::int64_t experts = model_.num_moe_experts, width = model_.moe_ffn_hidden_size;
+    const std::int64_t experts = model_.experts(), width = model_.expert_width();
     whole("post_attention_layernorm.weight", {hidden_}, "route.norm.weight");
     whole(block + "gate.weight", {experts, hidden_}, "route.router.weight");
     if (experts_ == ExpertNames::Stacked) {

@@ -56,16 +56,38 @@ Run resolve_or(RunArguments arguments, const std::string& default_recipe) {
   return resolve(arguments);
 }
 
-void allow_only(const std::vector<std::string>& words,
-                std::span<const std::string_view> allowed,
-                const std::string& reason) {
+namespace {
+
+template <typename Refuses>
+void refuse_if(const std::vector<std::string>& words,
+               const std::string& reason,
+               const Refuses& refuses) {
   std::vector<std::string> complaints;
   for (const std::string& word : words) {
     const std::string key = word.substr(0, word.find('='));
-    if (key == word || std::ranges::find(allowed, key) != allowed.end()) continue;
-    complaints.push_back(base::text("{}: {}: leave it out", word, reason));
+    if (key != word && refuses(key)) {
+      complaints.push_back(base::text("{}: {}: leave it out", word, reason));
+    }
   }
   if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
+}
+
+bool is_among(std::span<const std::string_view> keys, std::string_view key) {
+  return std::ranges::find(keys, key) != keys.end();
+}
+
+}  // namespace
+
+void allow_only(const std::vector<std::string>& words,
+                std::span<const std::string_view> allowed,
+                const std::string& reason) {
+  refuse_if(words, reason, [&](const std::string& key) { return !is_among(allowed, key); });
+}
+
+void refuse_keys(const std::vector<std::string>& words,
+                 std::span<const std::string_view> refused,
+                 const std::string& reason) {
+  refuse_if(words, reason, [&](const std::string& key) { return is_among(refused, key); });
 }
 
 std::filesystem::path recipes_folder() {

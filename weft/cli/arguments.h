@@ -35,11 +35,14 @@ Run resolve(const RunArguments& arguments);
 // The same with a recipe for those who name none.
 Run resolve_or(RunArguments arguments, const std::string& default_recipe);
 
-// ConfigError for every override whose key is not among `allowed`: something else decides it, as
-// `reason` says, and nothing the user types is ignored.
+// ConfigError for every override whose key is not among `allowed`, or is among `refused`: something
+// else decides it, as `reason` says, and nothing the user types is ignored.
 void allow_only(const std::vector<std::string>& words,
                 std::span<const std::string_view> allowed,
                 const std::string& reason);
+void refuse_keys(const std::vector<std::string>& words,
+                 std::span<const std::string_view> refused,
+                 const std::string& reason);
 
 // WEFT_RECIPES where set, else the folder of the source tree the program was built from.
 std::filesystem::path recipes_folder();

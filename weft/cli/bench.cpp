@@ -86,8 +86,8 @@ void show_text(const train::StepBench& bench,
 int run_step(const StepOptions& options) {
   if (under_launcher())
     throw base::ConfigError("bench step times one process: run it without mpirun");
-  const config::Config config = resolve_or(options.run, kDefaultRecipe).config;
-  config::validate(config);
+  const config::Config config =
+      config::validate(resolve_or(options.run, kDefaultRecipe).config).config;
   if (config::layout_of(config).world != 1) {
     throw base::ConfigError("bench step times one rank: set world=1 and every parallel size to 1");
   }

@@ -67,8 +67,10 @@ int run_overlap(const OverlapOptions& options) {
           "weft: warning: figures mean something with a core for each rank, and "
           "runtime.pin_ranks=true to keep it there");
     }
-    for (const std::string& warning : config::warnings_of(train::overlap_orders(config)[1].config))
-      line.log("weft: warning: " + warning);
+    const config::Verdict verdict = config::judge(train::overlap_orders(config)[1].config);
+    for (const config::Finding& warning : verdict.warnings) {
+      line.log("weft: warning: " + config::to_text(warning));
+    }
   }
   const train::OverlapBench bench = train::bench_overlap(
       {.config = config,

@@ -151,7 +151,7 @@ int run_schedule_bench(const RunArguments& arguments) {
   config::Config config = resolve_or(arguments, "overlap_bench").config;
   config.comm_overlap.overlap_moe_expert_parallel_comm = true;
   config.comm_overlap.delay_wgrad_compute = true;
-  config::validate(config);
+  config = config::validate(config).config;
   const std::vector<schedule::RankPlan> plans =
       schedule::plan_step(config, grid::Grid(config::layout_of(config)));
   const schedule::Graph graph = without_host_nodes(plans.front().training);

@@ -44,11 +44,11 @@ NominalWork::NominalWork(const config::Config& config, const schedule::Anatomy& 
     for (int layer = chunk.first_layer; layer < chunk.end_layer(); ++layer) {
       dense_parameters_ += projections(model_);
       if (model_.is_moe_layer(layer)) {
-        dense_parameters_ += number(model_.num_moe_experts * model_.hidden_size);
+        dense_parameters_ += number(model_.experts() * model_.hidden_size);
         expert_parameters_ +=
-            number(model_.local_experts()) * feed_forward(model_, model_.moe_ffn_hidden_size);
+            number(model_.local_experts()) * feed_forward(model_, model_.expert_width());
       } else {
-        dense_parameters_ += feed_forward(model_, model_.ffn_hidden_size);
+        dense_parameters_ += feed_forward(model_, model_.dense_width());
       }
     }
   }
@@ -73,11 +73,11 @@ Work NominalWork::of(const schedule::Node& node) const {
     case Piece::Attention:
       return attention(node.direction);
     case Piece::Route:
-      return {.flops = kOperations * tokens_ * h * number(model_.num_moe_experts)};
+      return {.flops = kOperations * tokens_ * h * number(model_.experts())};
     case Piece::Experts:
-      return {.flops = kOperations * rows_ * feed_forward(model_, model_.moe_ffn_hidden_size)};
+      return {.flops = kOperations * rows_ * feed_forward(model_, model_.expert_width())};
     case Piece::Mlp:
-      return {.flops = kOperations * tokens_ * feed_forward(model_, model_.ffn_hidden_size)};
+      return {.flops = kOperations * tokens_ * feed_forward(model_, model_.dense_width())};
     case Piece::Head:
       return {.flops = kOperations * tokens_ * table(model_)};
     case Piece::Embed:

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "weft/base/json.h"
+#include "weft/config/validate.h"
 
 namespace weft::cli {
 
@@ -13,5 +14,8 @@ void print_json(const base::Json& json);
 void print_error(const std::string& what);
 // "warning: ..." on standard error.
 void print_warning(const std::string& what);
+
+// Warnings, and the parts that are missing where the command goes on without them.
+void print_findings(const config::Verdict& verdict);
 
 }  // namespace weft::cli

@@ -73,15 +73,16 @@ Peer::~Peer() {
 
 void Peer::run() {
   const config::OptimizerConfig& optimizer = config_.optimizer;
-  const base::Json settings{{"threads", config_.runtime.threads_per_rank},
-                            {"batch", config_.train.global_batch_size},
-                            {"sequence", config_.model.seq_length},
-                            {"lr", optimizer.lr},
-                            {"betas", {optimizer.adam_beta1, optimizer.adam_beta2}},
-                            {"eps", optimizer.adam_eps},
-                            {"weight_decay", optimizer.weight_decay},
-                            {"clip_grad", optimizer.clip_grad},
-                            {"aux_loss_coeff", config_.model.moe_aux_loss_coeff}};
+  const base::Json settings{
+      {"threads", config_.runtime.threads_per_rank},
+      {"batch", config_.train.global_batch_size},
+      {"sequence", config_.model.seq_length},
+      {"lr", optimizer.lr},
+      {"betas", {optimizer.adam_beta1, optimizer.adam_beta2}},
+      {"eps", optimizer.adam_eps},
+      {"weight_decay", optimizer.weight_decay},
+      {"clip_grad", optimizer.clip_grad},
+      {"aux_loss_coeff", config_.model.aux_loss_coeff(config::LoadBalancing::AuxLoss)}};
   base::write_whole(folder_ / "settings.json", settings.dump());
   const fs::path script = recipes_folder().parent_path() / "bench" / "peers" / "torch_step.py";
   for (const char* style : {"modules", "tuned"}) {

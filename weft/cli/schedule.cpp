@@ -132,9 +132,9 @@ void leave_files(const ScheduleOptions& options, const ScheduleReport& report) {
 }
 
 int run_schedule(const ScheduleOptions& options) {
-  const config::Config config = resolve(options.run).config;
-  config::validate_schedule(config);
-  for (const std::string& warning : config::warnings_of(config)) print_warning(warning);
+  const config::Verdict verdict = config::validate_schedule(resolve(options.run).config);
+  const config::Config& config = verdict.config;
+  print_findings(verdict);
   const grid::Grid grid(config::layout_of(config));
   std::vector<RankPlan> plans = schedule::plan_step(config, grid);
   const std::string folder = folder_of(options, config);

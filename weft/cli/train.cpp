@@ -44,7 +44,7 @@ std::string opening(const config::Config& config, const std::string& recipe) {
       config::word(config.runtime.backend),
       layout_text(config.model),
       config.model.num_layers,
-      config.model.num_moe_experts,
+      config.model.experts(),
       static_cast<double>(parameters.total) / 1e6,
       static_cast<double>(parameters.active) / 1e6,
       order_text(config));
@@ -91,31 +91,26 @@ base::Json result_json(const train::TrainResult& result) {
   return json;
 }
 
-std::vector<std::string> model_overrides(const std::vector<std::string>& words) {
-  std::vector<std::string> found;
-  for (const std::string& word : words) {
-    if (word.starts_with("model.")) found.push_back(word);
-  }
-  return found;
-}
-
 int run_train(const RunArguments& arguments) {
   auto [recipe, config] = resolve_or(arguments, kDefaultRecipe);
   follow_launcher(config);
   const std::string& start = config.checkpoint.pretrained_checkpoint;
   if (!start.empty()) {
-    allow_only(model_overrides(arguments.words),
-               train::kKeptModelKeys,
-               base::text("the model comes from checkpoint.pretrained_checkpoint='{}'", start));
+    refuse_keys(arguments.words,
+                train::kFolderModelKeys,
+                base::text("the model comes from checkpoint.pretrained_checkpoint='{}'", start));
     config = train::with_model_of(config, checkpoint::HuggingFaceModel(start));
   }
-  config::validate(config);
+  const config::Verdict verdict = config::validate(config);
+  config = verdict.config;
   ProgressLine line;
   if (launcher_rank() == 0) {
     line.log(opening(config, recipe));
     const grid::Fabric fabric = config::fabric_of(config);
     if (!fabric.is_free()) line.log("weft: " + grid::describe(fabric));
-    for (const std::string& warning : config::warnings_of(config)) line.log("warning: " + warning);
+    for (const config::Finding& warning : verdict.warnings) {
+      line.log("warning: " + config::to_text(warning));
+    }
   }
   const train::TrainResult result = train::train(
       {.config = config,

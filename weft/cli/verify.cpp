@@ -98,11 +98,10 @@ int run_verify(const VerifyOptions& options) {
   }
   const checkpoint::HuggingFaceModel model(options.folder);
   const checkpoint::ReferenceRun reference(options.folder, model.huggingface_config());
-  const config::Config config = train::reference_config(wanted, model, reference);
-  config::validate(config);
-  if (launcher_rank() == 0) {
-    for (const std::string& warning : config::warnings_of(config)) print_warning(warning);
-  }
+  const config::Verdict verdict =
+      config::validate(train::reference_config(wanted, model, reference));
+  const config::Config& config = verdict.config;
+  if (launcher_rank() == 0) print_findings(verdict);
   const std::vector<train::Check> checks =
       train::check_reference(config, model, reference, print_error);
   if (checks.empty()) return kGood;  // this process holds no rank that reports

@@ -22,7 +22,7 @@ using Written = std::variant<std::monostate, std::string, std::vector<std::strin
 inline constexpr std::size_t kLongestText = 4096;
 inline constexpr std::size_t kLongestList = 65536;
 
-enum class Shape { Scalar, Optional, List };
+enum class Shape { Scalar, Optional, List, OptionalList };
 
 // One word to one value: `parse` gives nullopt when the word is not of the type.
 template <typename T>
@@ -100,22 +100,6 @@ struct FieldCodec {
 };
 
 template <typename T>
-struct FieldCodec<std::optional<T>> {
-  static constexpr Shape shape = Shape::Optional;
-  static std::optional<std::optional<T>> parse(const Written& written) {
-    if (std::holds_alternative<std::monostate>(written)) return std::optional<T>();
-    const std::optional<T> value = FieldCodec<T>::parse(written);
-    if (!value) return std::nullopt;
-    return std::optional<std::optional<T>>(std::in_place, value);
-  }
-  static base::Json json(const std::optional<T>& value) {
-    return value ? WordCodec<T>::json(*value) : base::Json(nullptr);
-  }
-  static std::string type() { return WordCodec<T>::one() + " or null"; }
-  static std::string example() { return WordCodec<T>::example(); }
-};
-
-template <typename T>
 struct FieldCodec<std::vector<T>> {
   static constexpr Shape shape = Shape::List;
   static std::optional<std::vector<T>> parse(const Written& written) {
@@ -139,6 +123,23 @@ struct FieldCodec<std::vector<T>> {
   }
   static std::string type() { return "list of " + WordCodec<T>::many(); }
   static std::string example() { return base::text("[{0},{0}]", WordCodec<T>::example()); }
+};
+
+template <typename T>
+struct FieldCodec<std::optional<T>> {
+  static constexpr Shape shape =
+      FieldCodec<T>::shape == Shape::List ? Shape::OptionalList : Shape::Optional;
+  static std::optional<std::optional<T>> parse(const Written& written) {
+    if (std::holds_alternative<std::monostate>(written)) return std::optional<T>();
+    const std::optional<T> value = FieldCodec<T>::parse(written);
+    if (!value) return std::nullopt;
+    return std::optional<std::optional<T>>(std::in_place, value);
+  }
+  static base::Json json(const std::optional<T>& value) {
+    return value ? FieldCodec<T>::json(*value) : base::Json(nullptr);
+  }
+  static std::string type() { return FieldCodec<T>::type() + " or null"; }
+  static std::string example() { return FieldCodec<T>::example(); }
 };
 
 }  // namespace weft::config

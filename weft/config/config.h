@@ -5,9 +5,12 @@
 
 namespace weft::config {
 
-#define WEFT_FIELD(type, name, initial, meaning, unit) type name = initial;
+#define WEFT_FIELD(type, name, initial, meaning, unit, support) type name = initial;
 struct CommOverlapConfig {
 #include "weft/config/fields/comm_overlap.def"
+};
+struct DdpConfig {
+#include "weft/config/fields/ddp.def"
 };
 struct TrainConfig {
 #include "weft/config/fields/train.def"
@@ -24,6 +27,12 @@ struct DatasetConfig {
 struct RngConfig {
 #include "weft/config/fields/rng.def"
 };
+struct TokenizerConfig {
+#include "weft/config/fields/tokenizer.def"
+};
+struct RerunStateMachineConfig {
+#include "weft/config/fields/rerun_state_machine.def"
+};
 struct CheckpointConfig {
 #include "weft/config/fields/checkpoint.def"
 };
@@ -36,20 +45,27 @@ struct RuntimeConfig {
 struct FabricConfig {
 #include "weft/config/fields/fabric.def"
 };
+struct HardwareConfig {
+#include "weft/config/fields/hardware.def"
+};
 #undef WEFT_FIELD
 
 struct Config {
   ModelConfig model;
   CommOverlapConfig comm_overlap;
+  DdpConfig ddp;
   TrainConfig train;
   OptimizerConfig optimizer;
   SchedulerConfig scheduler;
   DatasetConfig dataset;
+  TokenizerConfig tokenizer;
   RngConfig rng;
+  RerunStateMachineConfig rerun_state_machine;
   CheckpointConfig checkpoint;
   LoggerConfig logger;
   RuntimeConfig runtime;
   FabricConfig fabric;
+  HardwareConfig hardware;
 };
 
 }  // namespace weft::config

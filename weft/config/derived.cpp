@@ -33,10 +33,15 @@ grid::Layout layout_of(const Config& config) {
   layout.cp = model.context_parallel_size;
   layout.pp = model.pipeline_model_parallel_size;
   layout.ep = model.expert_model_parallel_size;
-  layout.etp = model.expert_tensor_parallel_size.value_or(layout.tp);
-  if (model.num_moe_experts > 0) layout.num_experts = model.num_moe_experts;
+  layout.etp = model.expert_tensor_parallel_size.value_or(layout.ep > 1 ? 1 : layout.tp);
+  if (model.experts() > 0) layout.num_experts = model.experts();
   layout.world = config.runtime.world_size.value_or(grid::fewest_ranks(layout));
   return layout;
+}
+
+bool is_on_gpu(const Config& config) {
+  const HardwareConfig& hardware = config.hardware;
+  return hardware.gpu || !hardware.device_name.empty() || hardware.compute_capability;
 }
 
 grid::Fabric fabric_of(const Config& config) {
@@ -55,14 +60,14 @@ grid::Fabric fabric_of(const Config& config) {
 ParameterCount parameters_of(const ModelConfig& model) {
   const std::int64_t h = model.hidden_size;
   const std::int64_t moe = model.moe_layers(), dense = model.num_layers - moe;
-  const std::int64_t expert = kGatedMatrices * h * model.moe_ffn_hidden_size;
+  const std::int64_t expert = kGatedMatrices * h * model.expert_width();
   const std::int64_t tables = model.share_embeddings_and_output_weights ? 1 : 2;
   const std::int64_t common =
       tables * model.vocab_size * h + h + model.num_layers * (2 * h + attention_parameters(model)) +
-      dense * kGatedMatrices * h * model.ffn_hidden_size + moe * model.num_moe_experts * h;
-  return {.total = common + moe * model.num_moe_experts * expert,
+      dense * kGatedMatrices * h * model.dense_width() + moe * model.experts() * h;
+  return {.total = common + moe * model.experts() * expert,
           .active = common + moe * model.moe_router_topk * expert,
-          .experts = moe * model.num_moe_experts * expert};
+          .experts = moe * model.experts() * expert};
 }
 
 double most_parameters(const ModelConfig& model) {
@@ -71,8 +76,8 @@ double most_parameters(const ModelConfig& model) {
   const double heads = number(model.num_attention_heads);
   const double head = model.kv_channels ? number(*model.kv_channels) : h / heads;
   const double feed_forward =
-      std::max(number(model.ffn_hidden_size),
-               number(model.num_moe_experts) * (number(model.moe_ffn_hidden_size) + 1));
+      std::max(number(model.dense_width()),
+               number(model.experts()) * (number(model.expert_width()) + 1));
   const double attention = heads * head;
   return 2 * number(model.vocab_size) * h + h +
          number(model.num_layers) * (2 * h + 4 * attention * (h + 1) + 3 * h * feed_forward);
@@ -85,9 +90,9 @@ double flops_per_token(const ModelConfig& model) {
   const double moe = number(model.moe_layers()), dense = number(model.num_layers) - moe;
   // Scores and values over half the sequence each: 2 * q * S / 2.
   const double attention = h * (q + 2 * kv) + q * h + q * number(model.seq_length);
-  const double routed = number(model.moe_ffn_hidden_size) * number(model.moe_router_topk);
+  const double routed = number(model.expert_width()) * number(model.moe_router_topk);
   const double feed_forward =
-      number(kGatedMatrices) * h * (number(model.ffn_hidden_size) * dense + routed * moe);
+      number(kGatedMatrices) * h * (number(model.dense_width()) * dense + routed * moe);
   return 6 * (number(model.num_layers) * attention + feed_forward + h * number(model.vocab_size));
 }
 

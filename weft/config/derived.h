@@ -13,6 +13,9 @@ namespace weft::config {
 // the sizes. The layout may be illegal: Grid and validate() say so.
 grid::Layout layout_of(const Config& config);
 
+// Whether the run is for GPUs; without any hardware.* it is for CPU ranks.
+bool is_on_gpu(const Config& config);
+
 // The links between the ranks: emulated where they are not free.
 grid::Fabric fabric_of(const Config& config);
 

@@ -19,40 +19,64 @@ Field make_field(const SectionOf<Section>& section,
                  T Section::*member,
                  const char* name,
                  const char* meaning,
-                 const char* unit) {
+                 const char* unit,
+                 Support support) {
   using Codec = FieldCodec<T>;
-  Field field{.section = section.name,
-              .name = name,
-              .key = base::text("{}.{}", section.name, name),
-              .type = Codec::type(),
-              .initial = {},
-              .example = Codec::example(),
-              .meaning = meaning,
-              .unit = unit,
-              .shape = Codec::shape,
-              .get = [of = section.member,
-                      member](const Config& config) { return Codec::json(config.*of.*member); },
-              .set =
-                  [of = section.member, member](Config& config, const Written& written) {
-                    auto value = Codec::parse(written);
-                    if (value) config.*of.*member = std::move(*value);
-                    return value.has_value();
-                  }};
+  Field field{
+      .section = section.name,
+      .name = name,
+      .key = base::text("{}.{}", section.name, name),
+      .type = Codec::type(),
+      .initial = {},
+      .example = Codec::example(),
+      .meaning = meaning,
+      .unit = unit,
+      .shape = Codec::shape,
+      .support = support,
+      .get = [of = section.member,
+              member](const Config& config) { return Codec::json(config.*of.*member); },
+      .copy = [of = section.member, member](const Config& from,
+                                            Config& to) { to.*of.*member = from.*of.*member; },
+      .set =
+          [of = section.member, member](Config& config, const Written& written) {
+            // Where Megatron Bridge has "unset" beside true and false, unset is the default.
+            if (std::is_same_v<T, bool> && std::holds_alternative<std::monostate>(written)) {
+              config.*of.*member = Section().*member;
+              return true;
+            }
+            auto value = Codec::parse(written);
+            if (value) config.*of.*member = std::move(*value);
+            return value.has_value();
+          }};
   field.initial = value_text(field, Config());
   return field;
 }
 
+// The words of the last column of the lists.
+Support built() { return {}; }
+Support later(std::string_view part) { return {.kind = Support::Kind::Later, .text = part}; }
+Support with(std::string_view key) { return {.kind = Support::Kind::With, .text = key}; }
+Support idle(std::string_view why) { return {.kind = Support::Kind::Idle, .text = why}; }
+
 std::vector<Field> make_fields() {
   std::vector<Field> all;
-#define WEFT_FIELD(type, name, initial, meaning, unit) \
-  all.push_back(make_field(section, &decltype(section)::Type::name, #name, meaning, unit));
+#define WEFT_FIELD(type, name, initial, meaning, unit, support) \
+  all.push_back(make_field(section, &decltype(section)::Type::name, #name, meaning, unit, support));
   {
     const SectionOf section{"model", &Config::model};
 #include "weft/config/fields/model.def"
+#include "weft/config/fields/model_memory.def"
+#include "weft/config/fields/model_moe.def"
+#include "weft/config/fields/model_parallel.def"
+#include "weft/config/fields/model_precision.def"
   }
   {
     const SectionOf section{"comm_overlap", &Config::comm_overlap};
 #include "weft/config/fields/comm_overlap.def"
+  }
+  {
+    const SectionOf section{"ddp", &Config::ddp};
+#include "weft/config/fields/ddp.def"
   }
   {
     const SectionOf section{"train", &Config::train};
@@ -71,8 +95,16 @@ std::vector<Field> make_fields() {
 #include "weft/config/fields/dataset.def"
   }
   {
+    const SectionOf section{"tokenizer", &Config::tokenizer};
+#include "weft/config/fields/tokenizer.def"
+  }
+  {
     const SectionOf section{"rng", &Config::rng};
 #include "weft/config/fields/rng.def"
+  }
+  {
+    const SectionOf section{"rerun_state_machine", &Config::rerun_state_machine};
+#include "weft/config/fields/rerun_state_machine.def"
   }
   {
     const SectionOf section{"checkpoint", &Config::checkpoint};
@@ -90,6 +122,10 @@ std::vector<Field> make_fields() {
     const SectionOf section{"fabric", &Config::fabric};
 #include "weft/config/fields/fabric.def"
   }
+  {
+    const SectionOf section{"hardware", &Config::hardware};
+#include "weft/config/fields/hardware.def"
+  }
 #undef WEFT_FIELD
   return all;
 }
@@ -105,6 +141,14 @@ std::string_view unquoted(std::string_view word) {
 std::span<const Field> fields() {
   static const std::vector<Field> all = make_fields();
   return all;
+}
+
+std::vector<std::string> section_names() {
+  std::vector<std::string> names;
+  for (const Field& field : fields()) {
+    if (names.empty() || names.back() != field.section) names.push_back(field.section);
+  }
+  return names;
 }
 
 const Field* find_field(std::string_view key) {
@@ -129,6 +173,11 @@ std::string key_hint(std::string_view key) {
   return "`weft config` lists every key";
 }
 
+bool is_default(const Field& field, const Config& config) {
+  static const Config defaults;
+  return field.get(config) == field.get(defaults);
+}
+
 std::string value_text(const Field& field, const Config& config) {
   const base::Json value = field.get(config);
   const bool word = value.is_string() && field.type != WordCodec<std::string>::one();
@@ -137,9 +186,10 @@ std::string value_text(const Field& field, const Config& config) {
 
 Written written_from_text(const Field& field, std::string_view typed) {
   const std::string_view word = base::trim(typed);
-  if (field.shape == Shape::Optional && word == "null") return std::monostate{};
+  if (word == "null" && field.type != WordCodec<std::string>::one()) return std::monostate{};
   const bool list = word.size() >= 2 && word.front() == '[' && word.back() == ']';
-  if (field.shape == Shape::List && list) {
+  const bool takes_list = field.shape == Shape::List || field.shape == Shape::OptionalList;
+  if (takes_list && list) {
     std::vector<std::string> items;
     const std::string_view inside = base::trim(word.substr(1, word.size() - 2));
     if (inside.empty()) return items;

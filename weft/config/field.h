@@ -6,12 +6,25 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "weft/base/json.h"
 #include "weft/config/codec.h"
 #include "weft/config/config.h"
 
 namespace weft::config {
+
+// What this build does with a key whose value is not the default.
+struct Support {
+  enum class Kind {
+    Built,  // it does what the key says
+    Later,  // `text` names the part that is missing: the run is refused
+    With,   // matters only where the key `text` is not at its default; else it is said to be idle
+    Idle,   // has no effect, for the reason `text`
+  };
+  Kind kind = Kind::Built;
+  std::string_view text;
+};
 
 struct Field {
   std::string section;  // "model"
@@ -23,7 +36,9 @@ struct Field {
   std::string meaning;
   std::string unit;
   Shape shape;
+  Support support;
   std::function<base::Json(const Config&)> get;
+  std::function<void(const Config& from, Config& to)> copy;
   // False, and the config unchanged, when what is written is not of the field's type.
   std::function<bool(Config&, const Written&)> set;
 };
@@ -31,11 +46,16 @@ struct Field {
 // Every field, in the order of the sections of Config and of the lists.
 std::span<const Field> fields();
 
+// The section names, in order.
+std::vector<std::string> section_names();
+
 // The field of a key, or null.
 const Field* find_field(std::string_view key);
 
 // "did you mean 'model.hidden_size'?" for an unknown key, or where keys are listed.
 std::string key_hint(std::string_view key);
+
+bool is_default(const Field& field, const Config& config);
 
 // The value of a field as YAML (and JSON) writes it.
 std::string value_text(const Field& field, const Config& config);

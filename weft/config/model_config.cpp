@@ -3,13 +3,22 @@
 namespace weft::config {
 
 bool ModelConfig::is_moe_layer(std::int64_t layer) const {
-  if (num_moe_experts == 0) return false;
+  if (experts() == 0) return false;
   if (moe_layer_freq.size() == 1) {
     // One number is a period, except 0, which only a model of one layer may list.
     const std::int64_t period = moe_layer_freq.front();
     return period > 0 && layer % period == 0;
   }
   return moe_layer_freq.at(static_cast<std::size_t>(layer)) == 1;
+}
+
+double ModelConfig::aux_loss_coeff(LoadBalancing kind) const {
+  double sum = 0;
+  for (std::size_t i = 0; i < moe_router_load_balancing_type.size(); ++i) {
+    const bool listed = moe_router_load_balancing_type[i] == kind;
+    if (listed && i < moe_aux_loss_coeff.size()) sum += moe_aux_loss_coeff[i];
+  }
+  return sum;
 }
 
 std::int64_t ModelConfig::moe_layers() const {

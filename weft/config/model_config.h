@@ -1,6 +1,7 @@
 // What is computed: the part of the config the model sees.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,15 +12,25 @@
 namespace weft::config {
 
 struct ModelConfig {
-#define WEFT_FIELD(type, name, initial, meaning, unit) type name = initial;
+#define WEFT_FIELD(type, name, initial, meaning, unit, support) type name = initial;
 #include "weft/config/fields/model.def"
+#include "weft/config/fields/model_memory.def"
+#include "weft/config/fields/model_moe.def"
+#include "weft/config/fields/model_parallel.def"
+#include "weft/config/fields/model_precision.def"
 #undef WEFT_FIELD
 
   std::int64_t head_dim() const { return kv_channels.value_or(hidden_size / num_attention_heads); }
   std::int64_t query_groups() const { return num_query_groups.value_or(num_attention_heads); }
   std::int64_t query_width() const { return num_attention_heads * head_dim(); }
   std::int64_t key_width() const { return query_groups() * head_dim(); }
-  std::int64_t local_experts() const { return num_moe_experts / expert_model_parallel_size; }
+  // Experts of a MoE layer; 0: every layer is dense.
+  std::int64_t experts() const { return std::max<std::int64_t>(0, num_moe_experts.value_or(0)); }
+  std::int64_t local_experts() const { return experts() / expert_model_parallel_size; }
+  std::int64_t dense_width() const { return ffn_hidden_size.value_or(4 * hidden_size); }
+  std::int64_t expert_width() const { return moe_ffn_hidden_size.value_or(dense_width()); }
+  // Coefficient of a kind of auxiliary loss; 0 where it is not among those asked for.
+  double aux_loss_coeff(LoadBalancing kind) const;
   bool is_moe_layer(std::int64_t layer) const;
   std::int64_t moe_layers() const;
 };

@@ -57,9 +57,8 @@ class LayoutReader {
       ++at_;
       return inner;
     }
-    if (symbol == 'm') return fail("multi-token prediction layers ('m') are not built yet");
-    if (symbol != 'E' && symbol != 't' && symbol != 'L' && symbol != '|') {
-      return fail("use E, t, L, |, brackets and *n");
+    if (std::string_view("EtmL|").find(symbol) == std::string_view::npos) {
+      return fail("use E, t, m, L, |, brackets and *n");
     }
     ++at_;
     return std::string(1, symbol);
@@ -100,6 +99,9 @@ std::vector<Stage> cut_stages(const std::string& symbols) {
         break;
       case 'L':
         stages.back().loss = true;
+        break;
+      case 'm':
+        ++stages.back().mtp_layers;
         break;
       default:
         ++stages.back().layers;
@@ -147,30 +149,75 @@ Stages from_layout(const ModelConfig& model) {
                                     count_of(*symbols, 't'),
                                     model.num_layers));
   }
+  if (count_of(*symbols, 'm') != model.mtp_num_layers.value_or(0)) {
+    complaints.push_back(
+        base::text("{} has {} multi-token prediction layers (m) for model.mtp_num_layers = {}: use "
+                   "that many",
+                   kKey,
+                   count_of(*symbols, 'm'),
+                   model.mtp_num_layers.value_or(0)));
+  }
   if (!complaints.empty()) return {.all = {}, .complaints = std::move(complaints)};
   return {.all = cut_stages(*symbols), .complaints = {}};
 }
 
-Stages equal_stages(const ModelConfig& model) {
+Stages refused(std::string complaint) { return {.all = {}, .complaints = {std::move(complaint)}}; }
+
+// Layers of each pipeline rank, as even as the keys ask; nothing and `complaint` where they do not
+// divide.
+std::vector<std::int64_t> layers_of_ranks(const ModelConfig& model, std::string& complaint) {
   const std::int64_t pp = model.pipeline_model_parallel_size, vpp = virtual_stages(model);
-  const std::int64_t stages = pp * vpp;
-  if (model.num_layers % stages != 0) {
-    return {.all = {},
-            .complaints = {base::text(
-                "model.num_layers = {} is not divisible by pp * vpp = {}*{} = {}: use a multiple, "
-                "or say in model.pipeline_model_parallel_layout which stage holds what",
-                model.num_layers,
-                pp,
-                vpp,
-                stages)}};
+  const std::int64_t counted = (model.account_for_embedding_in_pipeline_split ? 1 : 0) +
+                               (model.account_for_loss_in_pipeline_split ? 1 : 0);
+  const std::optional<std::int64_t> first = model.num_layers_in_first_pipeline_stage;
+  const std::optional<std::int64_t> last = model.num_layers_in_last_pipeline_stage;
+  const std::int64_t middle_ranks = pp - (first ? 1 : 0) - (last ? 1 : 0);
+  const std::int64_t middle = model.num_layers + counted - first.value_or(0) - last.value_or(0);
+  const bool whole = first.value_or(0) % vpp == 0 && last.value_or(0) % vpp == 0;
+  const bool fits = !whole             ? false
+                    : middle_ranks > 0 ? middle >= 0 && middle % (middle_ranks * vpp) == 0
+                                       : middle == 0;
+  if (!fits) {
+    complaint = base::text(
+        "model.num_layers = {}{} does not divide into {} equal stages (pp * vpp = {}*{}{}): use a "
+        "multiple, or say in model.pipeline_model_parallel_layout which stage holds what",
+        model.num_layers,
+        counted > 0 ? base::text(" + {} for embedding and loss", counted) : "",
+        middle_ranks * vpp,
+        pp,
+        vpp,
+        first || last ? ", less those with their own count" : "");
+    return {};
   }
-  const int each = static_cast<int>(model.num_layers / stages);
+  const std::int64_t each = middle_ranks > 0 ? middle / middle_ranks : 0;
+  std::vector<std::int64_t> layers(static_cast<std::size_t>(pp), each);
+  if (first) layers.front() = *first;
+  if (last) layers.back() = *last;
+  return layers;
+}
+
+// A rank's layers are spread evenly over its chunks; the embedding takes a place in the first stage
+// and the loss one in the last, where they count.
+Stages even_stages(const ModelConfig& model) {
+  std::string complaint;
+  const std::vector<std::int64_t> ranks = layers_of_ranks(model, complaint);
+  if (ranks.empty()) return refused(complaint);
+  const std::int64_t pp = model.pipeline_model_parallel_size, vpp = virtual_stages(model);
   Stages result;
-  for (int stage = 0; stage < stages; ++stage) {
-    result.all.push_back({.first_layer = stage * each,
-                          .layers = each,
-                          .embedding = stage == 0,
-                          .loss = stage + 1 == stages});
+  std::int64_t first_layer = 0;
+  for (std::int64_t stage = 0; stage < pp * vpp; ++stage) {
+    const bool embedding = stage == 0, loss = stage + 1 == pp * vpp;
+    std::int64_t layers = ranks[static_cast<std::size_t>(stage % pp)] / vpp;
+    if (embedding && model.account_for_embedding_in_pipeline_split) --layers;
+    if (loss && model.account_for_loss_in_pipeline_split) --layers;
+    if (layers < 0) return refused("a pipeline stage has no place for the embedding or the loss");
+    result.all.push_back(
+        {.first_layer = static_cast<int>(first_layer),
+         .layers = static_cast<int>(layers),
+         .mtp_layers = loss ? static_cast<int>(model.mtp_num_layers.value_or(0)) : 0,
+         .embedding = embedding,
+         .loss = loss});
+    first_layer += layers;
   }
   return result;
 }
@@ -178,7 +225,14 @@ Stages equal_stages(const ModelConfig& model) {
 }  // namespace
 
 Stages stages_of(const ModelConfig& model) {
-  return model.pipeline_model_parallel_layout.empty() ? equal_stages(model) : from_layout(model);
+  return model.pipeline_model_parallel_layout.empty() ? even_stages(model) : from_layout(model);
+}
+
+std::optional<std::int64_t> stages_in_layout(const ModelConfig& model) {
+  const std::optional<std::string> symbols =
+      LayoutReader(model.pipeline_model_parallel_layout).read();
+  if (!symbols) return std::nullopt;
+  return count_of(*symbols, '|') + 1;
 }
 
 std::int64_t virtual_stages(const ModelConfig& model) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,8 @@ namespace weft::config {
 
 struct Stage {
   int first_layer = 0;
-  int layers = 0;  // may be none
+  int layers = 0;      // may be none
+  int mtp_layers = 0;  // layers of multi-token prediction
   bool embedding = false;
   bool loss = false;
 
@@ -27,8 +29,11 @@ struct Stages {
   std::vector<std::string> complaints;  // about the layout text or the counts
 };
 
-// From model.pipeline_model_parallel_layout, or else equal stages.
+// From model.pipeline_model_parallel_layout, or else stages as even as model.* asks for.
 Stages stages_of(const ModelConfig& model);
+
+// Stages that model.pipeline_model_parallel_layout names; nothing where it cannot be read.
+std::optional<std::int64_t> stages_in_layout(const ModelConfig& model);
 
 std::int64_t virtual_stages(const ModelConfig& model);
 // Micro-batches a chunk takes in a row, in an interleaved pipeline.

@@ -26,6 +26,7 @@ std::span<const Range> ranges();
 struct OutOfRange {
   std::string key;
   std::string complaint;
+  std::string fix;
 };
 
 // Every number that is outside its range or not finite. Null optionals are inside.

@@ -20,14 +20,6 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kLargestRecipe = 256u << 10;
 
-std::vector<std::string> section_names() {
-  std::vector<std::string> names;
-  for (const Field& field : fields()) {
-    if (names.empty() || names.back() != field.section) names.push_back(field.section);
-  }
-  return names;
-}
-
 // Turns the nodes of one file into settings, collecting what is malformed.
 class Reader {
  public:

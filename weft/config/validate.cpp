@@ -2,64 +2,62 @@
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
-#include "weft/config/findings.h"
+#include "weft/config/rules/judge.h"
 
 namespace weft::config {
-
 namespace {
 
-void check_rules(const Config& config, Findings& findings) {
-  check_model(config, findings);
-  check_run(config, findings);
-  check_fabric(config, findings);
-  check_overlap(config, findings);
+void refuse(const Verdict& verdict) {
+  std::vector<std::string> complaints;
+  for (const Finding& error : verdict.errors) complaints.push_back(to_text(error));
+  for (const Missing& part : verdict.missing) {
+    complaints.push_back(base::text("{}: {}", part.message, part.fix));
+  }
+  if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
 }
 
-void throw_all(std::vector<std::string> complaints, std::vector<std::string> missing) {
-  for (std::string& part : missing) complaints.push_back(std::move(part));
-  if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
+Verdict judge_rules(const Config& config) {
+  Judge judge(config);
+  for (const Rule& rule : rules()) {
+    if (rule.judge != nullptr) judge.apply(rule);
+  }
+  return {.config = judge.config(),
+          .errors = judge.take_errors(),
+          .warnings = judge.take_warnings(),
+          .automatic = judge.take_automatic(),
+          .missing = {}};
 }
 
 }  // namespace
 
-std::vector<std::string> rule_complaints(const Config& config) {
-  Findings findings(config);
-  check_rules(config, findings);
-  check_size(config, findings);
-  return findings.take();
-}
-
-std::vector<std::string> missing_parts(const Config& config) {
-  struct Part {
-    const char* name;
-    const char* key;
-    std::int64_t size;
-  };
-  const ModelConfig& model = config.model;
-  const Part parts[] = {
-      {"tensor", "model.tensor_model_parallel_size", model.tensor_model_parallel_size},
-      {"context", "model.context_parallel_size", model.context_parallel_size},
-      {"expert tensor",
-       "model.expert_tensor_parallel_size",
-       model.expert_tensor_parallel_size.value_or(1)}};
-  std::vector<std::string> missing;
-  for (const Part& part : parts) {
-    if (part.size <= 1) continue;
-    missing.push_back(base::text("{} parallelism is not built yet: set {}=1 (now {})",
-                                 part.name,
-                                 part.key,
-                                 part.size));
+Verdict judge(const Config& config) {
+  Verdict verdict = judge_rules(config);
+  if (verdict.legal()) {
+    verdict.missing = missing_parts(verdict.config);
+    for (Missing& limit : process_limits(verdict.config)) {
+      verdict.missing.push_back(std::move(limit));
+    }
   }
-  return missing;
+  return verdict;
 }
 
-void validate(const Config& config) { throw_all(rule_complaints(config), missing_parts(config)); }
+Verdict validate(const Config& config) {
+  Verdict verdict = judge(config);
+  refuse(verdict);
+  return verdict;
+}
 
-void validate_schedule(const Config& config) {
-  Findings findings(config);
-  check_rules(config, findings);
-  check_schedule_size(config, findings);
-  throw_all(findings.take(), missing_parts(config));
+Verdict validate_schedule(const Config& config) {
+  Verdict verdict = judge_rules(config);
+  if (verdict.legal()) verdict.missing = schedule_limits(verdict.config);
+  refuse(verdict);
+  verdict.missing = missing_parts(verdict.config);
+  return verdict;
+}
+
+std::string to_text(const Finding& finding) {
+  const std::string fix = finding.fix.empty() ? "" : ": " + finding.fix;
+  return base::text("{}: {}{}", finding.id, finding.message, fix);
 }
 
 }  // namespace weft::config

@@ -1,27 +1,35 @@
-// Does the run make sense? Every rule is checked and every complaint names keys, numbers and the
-// fix.
+// Is the run legal, and does this build run it? Two verdicts, kept apart.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "weft/config/config.h"
+#include "weft/config/missing.h"
+#include "weft/config/rules/rule.h"
 
 namespace weft::config {
 
-// What no build could run: numbers out of range, or keys that contradict each other.
-std::vector<std::string> rule_complaints(const Config& config);
+struct Verdict {
+  Config config;  // with what was set automatically: what runs
+  std::vector<Finding> errors, warnings, automatic;
+  std::vector<Missing> missing;  // judged only where legal
 
-// What is legal but not built yet.
-std::vector<std::string> missing_parts(const Config& config);
+  bool legal() const { return errors.empty(); }
+  bool runs() const { return legal() && missing.empty(); }
+};
 
-// ConfigError with all of both, where there are any.
-void validate(const Config& config);
+// Judges a config by every rule. Never throws for what the user wrote.
+Verdict judge(const Config& config);
 
-// The same for those who only look at the schedule: the run may be far larger than any process.
-void validate_schedule(const Config& config);
+// The same, but ConfigError with every error and every missing part, where there are any.
+Verdict validate(const Config& config);
 
-// What is legal and runs, but not as the user may think. The config has been validated.
-std::vector<std::string> warnings_of(const Config& config);
+// For those who only look at the schedule: the run may be larger than any process and have parts
+// that are missing, which the schedule then leaves out. ConfigError where the rules refuse it.
+Verdict validate_schedule(const Config& config);
+
+// "C14: message: fix", as the command line prints a finding.
+std::string to_text(const Finding& finding);
 
 }  // namespace weft::config

@@ -39,7 +39,7 @@ class SpecList {
   void experts(std::string name, std::int64_t n, std::int64_t k, int layer, double deviation) {
     const std::int64_t local = config_.local_experts();
     specs.push_back({.name = std::move(name),
-                     .global_shape = {config_.num_moe_experts, n, k},
+                     .global_shape = {config_.experts(), n, k},
                      .shape = {local, n, k},
                      .begin = ep_rank_ * local * n * k,
                      .home = Home::Expert,
@@ -68,13 +68,13 @@ void list_layer(SpecList& list, const config::ModelConfig& config, int layer) {
   }
   list.matrix(prefix + "attention.proj.weight", {d, q}, layer, out);
   if (config.is_moe_layer(layer)) {
-    const std::int64_t f = config.moe_ffn_hidden_size;
+    const std::int64_t f = config.expert_width();
     list.norm(prefix + "route.norm.weight", d, layer);
-    list.matrix(prefix + "route.router.weight", {config.num_moe_experts, d}, layer, in);
+    list.matrix(prefix + "route.router.weight", {config.experts(), d}, layer, in);
     list.experts(prefix + "experts.fc1.weight", 2 * f, d, layer, in);
     list.experts(prefix + "experts.fc2.weight", d, f, layer, out);
   } else {
-    const std::int64_t f = config.ffn_hidden_size;
+    const std::int64_t f = config.dense_width();
     list.norm(prefix + "mlp.norm.weight", d, layer);
     list.matrix(prefix + "mlp.fc1.weight", {2 * f, d}, layer, in);
     list.matrix(prefix + "mlp.fc2.weight", {d, f}, layer, out);

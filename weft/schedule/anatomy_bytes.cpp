@@ -37,18 +37,18 @@ std::int64_t attention_bytes(const config::ModelConfig& model) {
 
 std::int64_t mlp_bytes(const config::ModelConfig& model) {
   const std::int64_t b = element_bytes(model);
-  return norm_bytes(model) + 3 * model.ffn_hidden_size * b + model.hidden_size * b;
+  return norm_bytes(model) + 3 * model.dense_width() * b + model.hidden_size * b;
 }
 
 Bytes route_bytes(const config::ModelConfig& model) {
-  const std::int64_t experts = model.num_moe_experts, k = model.moe_router_topk;
+  const std::int64_t experts = model.experts(), k = model.moe_router_topk;
   return {.fixed = experts * kInt64,  // rows for each expert
           .per_token = norm_bytes(model) + experts * kFp32 + k * (kFp32 + 4 * kInt32)};
 }
 
 std::int64_t experts_row_bytes(const config::ModelConfig& model) {
   const std::int64_t b = element_bytes(model);
-  return (model.hidden_size + 3 * model.moe_ffn_hidden_size) * b + kFp32;
+  return (model.hidden_size + 3 * model.expert_width()) * b + kFp32;
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ Bytes sent_bytes(const config::ModelConfig& model, Piece piece, Direction direct
   const std::int64_t peers = model.expert_model_parallel_size - 1;
   switch (piece) {
     case Piece::Counts:
-      return {.fixed = direction == Direction::F ? peers * model.num_moe_experts * kInt64 : 0};
+      return {.fixed = direction == Direction::F ? peers * model.experts() * kInt64 : 0};
     case Piece::Dispatch:
       return {.per_row = row + kFp32};  // with the router's probability, or its gradient
     case Piece::Combine:

@@ -285,7 +285,7 @@ void Program::step_end(const Node& node, Stream& stream) {
       // A step that is not finite changes nothing. Where the run stops at it, the gradients stay,
       // so that it can be said which is to blame; where it goes on, the next step starts from zero.
       if (!std::isfinite(totals_read_.gradient_norm)) {
-        if (config_.train.check_for_nan_in_loss) return;
+        if (config_.rerun_state_machine.check_for_nan_in_loss) return;
         kernels::zero(stream, dense.gradients);
         return kernels::zero(stream, expert.gradients);
       }

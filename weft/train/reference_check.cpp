@@ -184,7 +184,7 @@ config::Config reference_config(const config::Config& base,
                                 const checkpoint::ReferenceRun& reference) {
   config::Config config = with_model_of(base, model);
   config.model.seq_length = reference.seq_length();
-  config.model.moe_aux_loss_coeff = 0;  // the reference's loss has no such terms
+  config.model.moe_aux_loss_coeff = {0};  // the reference's loss has no such terms
   config.model.moe_z_loss_coeff = 0;
   config.train.global_batch_size = reference.batch_size();
   const checkpoint::ReferenceOptimizer& optimizer = reference.optimizer();

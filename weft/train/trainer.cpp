@@ -89,7 +89,7 @@ class RankRun {
                    traced ? exec::Tracing::On : exec::Tracing::Off);
     if (!is_finite(totals)) {
       ++not_finite_;
-      if (config_.train.check_for_nan_in_loss) end_not_finite(step, batch, totals);
+      if (config_.rerun_state_machine.check_for_nan_in_loss) end_not_finite(step, batch, totals);
     }
     progress_.advance(config_.train.global_batch_size);
     stopped_ = totals.stop_requested;
@@ -136,7 +136,8 @@ class RankRun {
                       .loss = totals.loss,
                       .gradient_norm = totals.gradient_norm,
                       .not_finite = not_finite_};
-    if (config_.model.moe_aux_loss_coeff != 0) record.balance_loss = totals.balance_loss;
+    if (config_.model.aux_loss_coeff(config::LoadBalancing::AuxLoss) != 0)
+      record.balance_loss = totals.balance_loss;
     if (config_.model.moe_z_loss_coeff != 0) record.z_loss = totals.z_loss;
     record.eval_loss = evaluate();
     if (record.eval_loss) eval_loss_ = record.eval_loss;

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "weft/base/check.h"
+#include "weft/config/field.h"
 
 namespace weft::train {
 namespace {
@@ -139,27 +140,12 @@ class ParameterFetcher {
 
 config::Config with_model_of(const config::Config& config,
                              const checkpoint::HuggingFaceModel& model) {
+  config::Config folder;
+  folder.model = model.config();
   config::Config adopted = config;
-  adopted.model = model.config();
-  const config::ModelConfig& own = config.model;
-  adopted.model.seq_length = own.seq_length;
-  adopted.model.params_dtype = own.params_dtype;
-  adopted.model.init_method_std = own.init_method_std;
-  adopted.model.moe_router_load_balancing_type = own.moe_router_load_balancing_type;
-  adopted.model.moe_aux_loss_coeff = own.moe_aux_loss_coeff;
-  adopted.model.moe_z_loss_coeff = own.moe_z_loss_coeff;
-  adopted.model.moe_token_dispatcher_type = own.moe_token_dispatcher_type;
-  adopted.model.tensor_model_parallel_size = own.tensor_model_parallel_size;
-  adopted.model.pipeline_model_parallel_size = own.pipeline_model_parallel_size;
-  adopted.model.context_parallel_size = own.context_parallel_size;
-  adopted.model.expert_model_parallel_size = own.expert_model_parallel_size;
-  adopted.model.expert_tensor_parallel_size = own.expert_tensor_parallel_size;
-  adopted.model.virtual_pipeline_model_parallel_size = own.virtual_pipeline_model_parallel_size;
-  adopted.model.pipeline_model_parallel_layout = own.pipeline_model_parallel_layout;
-  adopted.model.microbatch_group_size_per_vp_stage = own.microbatch_group_size_per_vp_stage;
-  adopted.model.ep_overlap_early_attn_memory_release = own.ep_overlap_early_attn_memory_release;
-  adopted.model.overlap_dispatch_backward_with_experts_wgrad =
-      own.overlap_dispatch_backward_with_experts_wgrad;
+  for (const std::string_view key : kFolderModelKeys) {
+    config::find_field(key)->copy(folder, adopted);
+  }
   return adopted;
 }
 

@@ -11,29 +11,30 @@
 namespace weft::train {
 
 // `config` with the model a folder holds: everything that decides what is computed comes from the
-// folder; layout, sequence length, dtype, dispatcher and auxiliary losses stay.
+// folder; layout, sequence length, dtype, dispatcher, auxiliary losses and the rest stay.
 config::Config with_model_of(const config::Config& config,
                              const checkpoint::HuggingFaceModel& model);
 
-// The model keys that with_model_of keeps.
-inline constexpr std::array<std::string_view, 17> kKeptModelKeys{
-    "model.seq_length",
-    "model.params_dtype",
-    "model.init_method_std",
-    "model.moe_router_load_balancing_type",
-    "model.moe_aux_loss_coeff",
-    "model.moe_z_loss_coeff",
-    "model.moe_token_dispatcher_type",
-    "model.tensor_model_parallel_size",
-    "model.pipeline_model_parallel_size",
-    "model.context_parallel_size",
-    "model.expert_model_parallel_size",
-    "model.expert_tensor_parallel_size",
-    "model.virtual_pipeline_model_parallel_size",
-    "model.pipeline_model_parallel_layout",
-    "model.microbatch_group_size_per_vp_stage",
-    "model.ep_overlap_early_attn_memory_release",
-    "model.overlap_dispatch_backward_with_experts_wgrad"};
+// The model keys that such a folder decides.
+inline constexpr std::array<std::string_view, 18> kFolderModelKeys{
+    "model.num_layers",
+    "model.hidden_size",
+    "model.ffn_hidden_size",
+    "model.num_attention_heads",
+    "model.num_query_groups",
+    "model.kv_channels",
+    "model.qk_layernorm",
+    "model.layernorm_epsilon",
+    "model.rotary_base",
+    "model.vocab_size",
+    "model.pad_token_id",
+    "model.share_embeddings_and_output_weights",
+    "model.num_moe_experts",
+    "model.moe_ffn_hidden_size",
+    "model.moe_layer_freq",
+    "model.moe_router_topk",
+    "model.moe_router_pre_softmax",
+    "model.moe_router_norm_topk_prob"};
 
 // Each rank reads what it owns.
 void load_weights(Engine& engine, const checkpoint::HuggingFaceModel& model);

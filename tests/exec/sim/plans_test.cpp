@@ -25,7 +25,7 @@ struct Shape {
 config::Config config_of(const Shape& shape) {
   config::Config config;
   config.model.num_layers = shape.layers;
-  config.model.num_moe_experts = shape.ep > 1 ? 8 : 0;
+  if (shape.ep > 1) config.model.num_moe_experts = 8;
   config.model.moe_layer_freq.assign(static_cast<std::size_t>(shape.layers), shape.ep > 1 ? 1 : 0);
   config.model.expert_model_parallel_size = shape.ep;
   config.model.pipeline_model_parallel_size = shape.pp;

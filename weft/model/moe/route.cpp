@@ -12,8 +12,7 @@ kernels::TopK top_k_of(const config::ModelConfig& config) {
 }
 
 bool has_balance_loss(const config::ModelConfig& config) {
-  return config.moe_router_load_balancing_type == config::LoadBalancing::AuxLoss &&
-         config.moe_aux_loss_coeff != 0;
+  return config.aux_loss_coeff(config::LoadBalancing::AuxLoss) != 0;
 }
 
 void add_losses(const Context& context, const RouteState& state, const RouterLosses& losses) {
@@ -37,12 +36,14 @@ void add_loss_gradients(const Context& context, RouteState& state) {
   const config::ModelConfig& config = context.config;
   Tensor more_TE = context.activation_fp32(state.logits_TE.shape());
   if (has_balance_loss(config)) {
-    kernels::balance_loss_dgrad(context.stream,
-                                more_TE,
-                                state.logits_TE,
-                                state.counts_E,
-                                config.moe_router_topk,
-                                static_cast<float>(config.moe_aux_loss_coeff) * context.loss_scale);
+    kernels::balance_loss_dgrad(
+        context.stream,
+        more_TE,
+        state.logits_TE,
+        state.counts_E,
+        config.moe_router_topk,
+        static_cast<float>(config.aux_loss_coeff(config::LoadBalancing::AuxLoss)) *
+            context.loss_scale);
     kernels::add(context.stream, state.dlogits_TE, state.dlogits_TE, more_TE);
   }
   if (config.moe_z_loss_coeff != 0) {
@@ -62,7 +63,7 @@ void route_forward(const Context& context,
                    const Tensor& h_TD,
                    const RouterLosses& losses) {
   const config::ModelConfig& config = context.config;
-  const std::int64_t tokens = h_TD.dim(0), experts = config.num_moe_experts;
+  const std::int64_t tokens = h_TD.dim(0), experts = config.experts();
   const std::int64_t k = config.moe_router_topk, rows = tokens * k;
   Stream& stream = context.stream;
   norm_forward(context, state.norm, h_TD, weights.norm_D);

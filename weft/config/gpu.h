@@ -1,0 +1,30 @@
+// What the rules need to know of a GPU.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "weft/config/config.h"
+
+namespace weft::config {
+
+struct GpuFacts {
+  std::string name;          // as the driver says it; empty: not known
+  std::optional<int> major;  // of the compute capability; none: not known
+  int gpus_per_node = 8;
+};
+
+// From hardware.device_name and hardware.compute_capability where given, else what hardware.gpu is
+// known to have. Vera Rubin's capability is not published: `major` is none.
+GpuFacts gpu_facts(const HardwareConfig& hardware);
+
+// Blackwell or later: major 10 and up.
+bool is_blackwell(const GpuFacts& gpu);
+
+// Whether the kernels of a flex backend run on the GPU. Nothing where its capability is not known,
+// and on CPU ranks: then nothing can be probed, and the backend is accepted.
+std::optional<bool> supports(FlexBackend backend, const HardwareConfig& hardware);
+// "Ampere, Hopper, Blackwell (B200/B300)": where a backend runs, for messages.
+std::string supported_gpus(FlexBackend backend);
+
+}  // namespace weft::config

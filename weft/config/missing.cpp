@@ -1,0 +1,75 @@
+#include "weft/config/missing.h"
+
+#include <algorithm>
+
+#include "weft/base/text.h"
+#include "weft/config/derived.h"
+#include "weft/config/field.h"
+
+namespace weft::config {
+namespace {
+
+using base::text;
+
+// An optional number at 0 asks for as little as null does.
+bool asks_for_nothing(const Field& field, const Config& config) {
+  return is_default(field, config) ||
+         (field.shape == Shape::Optional && field.get(config) == base::Json(0));
+}
+
+// Parts in the order in which they are first asked for, each with all the keys that ask.
+class Parts {
+ public:
+  void add(std::string_view part, const std::string& key, const std::string& value) {
+    const auto at = std::ranges::find(all_, part, &Missing::part);
+    Missing& missing = at != all_.end() ? *at : all_.emplace_back();
+    missing.part = part;
+    missing.keys.push_back(key);
+    if (!missing.message.empty()) missing.message += ", ";
+    missing.message += text("{} = {}", key, value);
+  }
+
+  std::vector<Missing> take() {
+    for (Missing& missing : all_) {
+      missing.message = text("{} is not built yet ({})", missing.part, missing.message);
+      missing.fix = text("leave {} at {}",
+                         fmt::join(missing.keys, " and "),
+                         missing.keys.size() == 1 ? "its default" : "their defaults");
+    }
+    return std::move(all_);
+  }
+
+ private:
+  std::vector<Missing> all_;
+};
+
+bool is_built(LoadBalancing kind) {
+  return kind == LoadBalancing::None || kind == LoadBalancing::AuxLoss;
+}
+
+}  // namespace
+
+std::vector<Missing> missing_parts(const Config& config) {
+  Parts parts;
+  const auto add = [&](std::string_view part, const char* key) {
+    parts.add(part, key, value_text(*find_field(key), config));
+  };
+  if (is_on_gpu(config)) add("CUDA", config.hardware.gpu ? "hardware.gpu" : "hardware.device_name");
+  for (const Field& field : fields()) {
+    if (field.support.kind != Support::Kind::Later || asks_for_nothing(field, config)) continue;
+    parts.add(field.support.text, field.key, value_text(field, config));
+  }
+  const ModelConfig& model = config.model;
+  if (layout_of(config).etp > 1)
+    add("expert tensor parallelism", "model.expert_tensor_parallel_size");
+  if (model.moe_router_dtype == RouterDtype::Fp64) add("an fp64 router", "model.moe_router_dtype");
+  if (model.params_dtype == Precision::Fp16 && !model.fp16) add("fp16", "model.params_dtype");
+  const bool balanced =
+      model.experts() > 0 && !std::ranges::all_of(model.moe_router_load_balancing_type, is_built);
+  if (balanced) {
+    add("balancing losses other than aux_loss", "model.moe_router_load_balancing_type");
+  }
+  return parts.take();
+}
+
+}  // namespace weft::config

@@ -1,0 +1,104 @@
+// Nodes and the emulated links between ranks.
+#include "weft/config/derived.h"
+#include "weft/config/rules/judge.h"
+#include "weft/config/rules/topics.h"
+
+namespace weft::config {
+namespace {
+
+using base::text;
+
+// 1 kB/s. Slower ones are typing errors that would look like a run that hangs.
+constexpr double kSlowest = 1e-6;
+
+bool between_nodes(const FabricConfig& fabric) {
+  return fabric.inter_node_gb_per_second != 0 || fabric.inter_node_latency_us != 0;
+}
+
+bool emulates(const FabricConfig& fabric) {
+  return fabric.intra_node_gb_per_second != 0 || fabric.intra_node_latency_us != 0 ||
+         between_nodes(fabric) || fabric.jitter_us != 0;
+}
+
+void judge_nodes(Judge& judge) {
+  const std::optional<std::int64_t> ranks = judge.config().runtime.ranks_per_node;
+  if (!ranks || !judge.sound({"runtime.ranks_per_node", "runtime.world_size"}) ||
+      !judge.sound_section("model.")) {
+    return;
+  }
+  const std::int64_t world = layout_of(judge.config()).world;
+  if (world % *ranks == 0) return;
+  judge.report(
+      "runtime.ranks_per_node",
+      text("runtime.ranks_per_node = {} does not divide the {} ranks of the run", *ranks, world),
+      "use a divisor, or change runtime.world_size");
+}
+
+void judge_bandwidths(Judge& judge) {
+  if (!judge.sound_section("fabric.")) return;
+  const FabricConfig& fabric = judge.config().fabric;
+  struct Bandwidth {
+    const char* key;
+    double value;
+  };
+  for (const Bandwidth& link :
+       {Bandwidth{"fabric.intra_node_gb_per_second", fabric.intra_node_gb_per_second},
+        Bandwidth{"fabric.inter_node_gb_per_second", fabric.inter_node_gb_per_second}}) {
+    if (link.value <= 0 || link.value >= kSlowest) continue;
+    judge.report(link.key,
+                 text("{} = {} GB/s is slower than any link", link.key, link.value),
+                 text("use 0 (bytes take no time) or at least {}", kSlowest));
+  }
+}
+
+void judge_backend(Judge& judge) {
+  const Config& config = judge.config();
+  if (config.runtime.backend == CommBackend::Threads || !emulates(config.fabric)) return;
+  judge.report(
+      "runtime.backend",
+      text("fabric.* emulates links between threads of one process, and runtime.backend = {}",
+           word(config.runtime.backend)),
+      "use runtime.backend=threads, or leave fabric.* at its defaults (real networks are "
+      "measured with MPI)");
+}
+
+void judge_inter_node(Judge& judge) {
+  const Config& config = judge.config();
+  if (!between_nodes(config.fabric) || config.runtime.ranks_per_node) return;
+  judge.report("runtime.ranks_per_node",
+               "fabric.inter_node_* is for links between nodes, and all ranks are in one",
+               "set runtime.ranks_per_node, or use fabric.intra_node_*");
+}
+
+constexpr Rule kRules[] = {
+    {.id = "W15",
+     .when = "runtime.ranks_per_node does not divide the world",
+     .then = "refused",
+     .why = "Nodes are equal.",
+     .example = "runtime.world_size=4 runtime.ranks_per_node=3 train.global_batch_size=4",
+     .judge = judge_nodes},
+    {.id = "W16",
+     .when = "an emulated bandwidth above 0 and below 1 kB/s",
+     .then = "refused",
+     .why = "It would look like a run that hangs.",
+     .example = "fabric.intra_node_gb_per_second=1e-9",
+     .judge = judge_bandwidths},
+    {.id = "W17",
+     .when = "an emulated fabric with runtime.backend other than threads",
+     .then = "refused",
+     .why = "Links are emulated between threads of one process; a real network is what it is.",
+     .example = "fabric.intra_node_gb_per_second=1 runtime.backend=mpi",
+     .judge = judge_backend},
+    {.id = "W18",
+     .when = "fabric.inter_node_* without runtime.ranks_per_node",
+     .then = "refused",
+     .why = "All ranks are in one node, so that link carries nothing.",
+     .example = "fabric.inter_node_gb_per_second=1",
+     .judge = judge_inter_node},
+};
+
+}  // namespace
+
+std::span<const Rule> fabric_rules() { return kRules; }
+
+}  // namespace weft::config
