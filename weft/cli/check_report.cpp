@@ -1,0 +1,131 @@
+#include "weft/cli/check_report.h"
+
+#include "weft/base/text.h"
+#include "weft/config/dump.h"
+
+namespace weft::cli {
+namespace {
+
+using base::text;
+using config::Finding;
+
+base::Json json_of(const Finding& finding) {
+  base::Json json{{"id", finding.id}, {"message", finding.message}};
+  if (!finding.key.empty()) json["key"] = finding.key;
+  if (!finding.from.is_null() || !finding.to.is_null()) {
+    json["from"] = finding.from;
+    json["to"] = finding.to;
+  }
+  if (!finding.fix.empty()) json["fix"] = finding.fix;
+  return json;
+}
+
+base::Json json_of(const config::Missing& missing) {
+  return {{"part", missing.part},
+          {"keys", missing.keys},
+          {"message", missing.message},
+          {"fix", missing.fix}};
+}
+
+base::Json json_of(const config::Note& note) {
+  return {{"id", note.id}, {"key", note.key}, {"message", note.message}, {"fix", note.fix}};
+}
+
+base::Json json_of(const config::OverlapMode& mode) {
+  return {{"name", mode.name}, {"on", mode.on}, {"why", mode.why}};
+}
+
+template <typename Item>
+base::Json list_of(const std::vector<Item>& items) {
+  base::Json list = base::Json::array();
+  for (const Item& item : items) list.push_back(json_of(item));
+  return list;
+}
+
+std::string line(std::string_view id, std::string_view message, std::string_view fix) {
+  std::string all = text("  {:<7} {}\n", id, message);
+  if (!fix.empty()) all += text("  {:<7} -> {}\n", "", fix);
+  return all;
+}
+
+std::string heading(const CheckReport& report) {
+  const config::Verdict& verdict = report.verdict;
+  const std::string name = report.recipe.empty() ? "defaults" : report.recipe;
+  if (!verdict.legal()) {
+    return text("{}: not legal, {} error{}\n",
+                name,
+                verdict.errors.size(),
+                verdict.errors.size() == 1 ? "" : "s");
+  }
+  if (verdict.runs()) return text("{}: legal, runs in this build\n", name);
+  return text("{}: legal, does not run in this build ({} missing)\n", name, verdict.missing.size());
+}
+
+std::string findings_text(const char* title, const std::vector<Finding>& findings) {
+  if (findings.empty()) return "";
+  std::string all = text("\n{}\n", title);
+  for (const Finding& finding : findings) all += line(finding.id, finding.message, finding.fix);
+  return all;
+}
+
+std::string automatic_text(const std::vector<Finding>& findings) {
+  if (findings.empty()) return "";
+  std::string all = "\nset automatically\n";
+  for (const Finding& finding : findings) {
+    all += text("  {:<7} {}: {} -> {} ({})\n",
+                finding.id,
+                finding.key,
+                finding.from.dump(),
+                finding.to.dump(),
+                finding.message);
+  }
+  return all;
+}
+
+std::string missing_text(const std::vector<config::Missing>& missing) {
+  if (missing.empty()) return "";
+  std::string all = "\nmissing in this build\n";
+  for (const config::Missing& part : missing) all += text("  {}\n", part.message);
+  return all;
+}
+
+}  // namespace
+
+base::Json to_json(const CheckReport& report) {
+  const config::Verdict& verdict = report.verdict;
+  base::Json json{{"recipe", report.recipe},
+                  {"legal", verdict.legal()},
+                  {"runs", verdict.runs()},
+                  {"missing", list_of(verdict.missing)},
+                  {"errors", list_of(verdict.errors)},
+                  {"warnings", list_of(verdict.warnings)},
+                  {"auto", list_of(verdict.automatic)},
+                  {"advice", list_of(report.advice)},
+                  {"overlap", list_of(report.modes)},
+                  {"config", config::to_json(verdict.config)},
+                  {"derived", nullptr}};
+  if (report.derived) json["derived"] = config::to_json(*report.derived);
+  if (report.schedule) json["schedule"] = to_json(*report.schedule);
+  return json;
+}
+
+std::string to_text(const CheckReport& report) {
+  const config::Verdict& verdict = report.verdict;
+  std::string all = heading(report) + findings_text("errors", verdict.errors) +
+                    findings_text("warnings", verdict.warnings) +
+                    automatic_text(verdict.automatic) + missing_text(verdict.missing);
+  if (!report.advice.empty()) all += "\nadvice\n";
+  for (const config::Note& note : report.advice) all += line(note.id, note.message, note.fix);
+  if (!report.modes.empty()) all += "\noverlap\n";
+  for (const config::OverlapMode& mode : report.modes) {
+    all += text("  {}\n", config::to_line(mode));
+  }
+  if (report.derived) all += "\nthe run\n" + config::to_text(*report.derived);
+  if (report.schedule) all += "\nschedule\n" + to_text(*report.schedule);
+  if (!verdict.errors.empty() || !report.advice.empty()) {
+    all += "\nweft check --explain ID tells the story of a rule.\n";
+  }
+  return all;
+}
+
+}  // namespace weft::cli
