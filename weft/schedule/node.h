@@ -10,6 +10,7 @@
 #pragma once
 
 #include <compare>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -62,6 +63,21 @@ struct Node {
   int slice = kNone;
 
   auto operator<=>(const Node&) const = default;
+};
+
+// For tables of nodes: planning looks up several nodes for each it writes.
+struct NodeHash {
+  std::size_t operator()(const Node& node) const {
+    const auto mix = [](std::uint64_t seed, std::int64_t value) {
+      return (seed ^ static_cast<std::uint64_t>(value)) * 0x9e3779b97f4a7c15u;
+    };
+    std::uint64_t hash = mix(static_cast<std::uint64_t>(node.piece), node.micro_batch);
+    hash = mix(hash, node.layer) ^ (hash >> 29);
+    hash = mix(hash,
+               (node.chunk + 1) * 64 + static_cast<int>(node.direction) * 16 +
+                   static_cast<int>(node.part));
+    return static_cast<std::size_t>(mix(hash ^ (hash >> 31), node.slice) >> 8);
+  }
 };
 
 std::string print(const Node& node);

@@ -1,7 +1,8 @@
 #include "weft/schedule/verify.h"
 
 #include <algorithm>
-#include <map>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "weft/base/text.h"
 
@@ -25,24 +26,27 @@ std::vector<std::string> check_waits(const Graph& graph) {
   return complaints;
 }
 
+using NodeIndex = std::unordered_map<Node, int, NodeHash>;
+
 // Index of every node, with complaints about missing, doubled and foreign ones.
-std::map<Node, int> index_nodes(const Graph& graph,
-                                const std::vector<Node>& wanted,
-                                std::vector<std::string>& complaints) {
-  std::map<Node, int> index;
+NodeIndex index_nodes(const Graph& graph,
+                      const std::vector<Node>& wanted,
+                      std::vector<std::string>& complaints) {
+  NodeIndex index;
   for (std::size_t i = 0; i < graph.entries.size(); ++i) {
     const Node& node = graph.entries[i].node;
     if (!index.emplace(node, static_cast<int>(i)).second) {
       complaints.push_back(base::text("{} is issued twice", print(node)));
     }
   }
-  std::map<Node, int> expected;
+  std::unordered_set<Node, NodeHash> expected;
   for (const Node& node : wanted) {
-    expected.emplace(node, 0);
+    expected.insert(node);
     if (!index.contains(node)) complaints.push_back(base::text("{} is missing", print(node)));
   }
-  for (const auto& [node, at_entry] : index) {
-    if (!expected.contains(node)) {
+  for (std::size_t i = 0; i < graph.entries.size(); ++i) {
+    const Node& node = graph.entries[i].node;
+    if (index.at(node) == static_cast<int>(i) && !expected.contains(node)) {
       complaints.push_back(base::text("{} does not belong to this step", print(node)));
     }
   }
@@ -64,7 +68,7 @@ void check_dependencies(const Graph& graph,
                         const Anatomy& anatomy,
                         int micro_batches,
                         Pass pass,
-                        const std::map<Node, int>& index,
+                        const NodeIndex& index,
                         std::vector<std::string>& complaints) {
   const Order order(graph);
   for (std::size_t i = 0; i < graph.entries.size(); ++i) {
@@ -90,8 +94,7 @@ std::vector<std::string> verify(const Graph& graph,
                                 Pass pass) {
   std::vector<std::string> complaints = check_waits(graph);
   if (!complaints.empty()) return complaints;
-  const std::map<Node, int> index =
-      index_nodes(graph, all_nodes(anatomy, micro_batches, pass), complaints);
+  const NodeIndex index = index_nodes(graph, all_nodes(anatomy, micro_batches, pass), complaints);
   if (!complaints.empty()) return complaints;
   check_lanes(graph, anatomy, complaints);
   check_dependencies(graph, anatomy, micro_batches, pass, index, complaints);

@@ -2,7 +2,7 @@
 // lanes or other waits already imply is left out.
 #pragma once
 
-#include <map>
+#include <unordered_map>
 
 #include "weft/schedule/anatomy.h"
 #include "weft/schedule/graph.h"
@@ -26,7 +26,7 @@ class GraphWriter {
   Pass pass_;
   Graph graph_;
   Order order_;
-  std::map<Node, int> index_;  // the entry that ends a node or its unit
+  std::unordered_map<Node, int, NodeHash> index_;  // the entry that ends a node or its unit
 };
 
 }  // namespace weft::schedule
