@@ -1,0 +1,124 @@
+#include <gtest/gtest.h>
+
+#include "tests/cli/program_support.h"
+#include "weft/base/json.h"
+#include "weft/base/text.h"
+
+namespace weft::cli {
+namespace {
+
+using base::Json;
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+bool has_id(const Json& findings, const std::string& id) {
+  for (const Json& finding : findings) {
+    if (finding["id"] == id) return true;
+  }
+  return false;
+}
+
+Json check(const std::string& words, int code) {
+  const Outcome outcome = weft("check --json " + words);
+  EXPECT_EQ(outcome.code, code) << words << "\n" << outcome.err;
+  return Json::parse(outcome.out);
+}
+
+TEST(CheckCommand, JsonHasEveryKeyOfTheContract) {
+  const Json json = check("tiny", 0);
+  for (const char* key :
+       {"legal", "runs", "missing", "errors", "warnings", "auto", "advice", "config", "derived"}) {
+    EXPECT_TRUE(json.contains(key)) << key;
+  }
+  EXPECT_EQ(json["legal"], true);
+  EXPECT_EQ(json["runs"], true);
+  EXPECT_TRUE(has_id(json["auto"], "B3"));
+  EXPECT_EQ(json["config"]["model"]["expert_tensor_parallel_size"], 1);
+  EXPECT_EQ(json["derived"]["dp"], 2);
+}
+
+TEST(CheckCommand, WithoutARecipeItStartsFromTheDefaults) {
+  const Json json = check("", 0);
+  EXPECT_EQ(json["config"]["model"]["num_layers"], 2);
+  EXPECT_EQ(json["runs"], true);
+}
+
+TEST(CheckCommand, ErrorsComeAllAtOnceAndExitWithTwo) {
+  const Json json = check(
+      "model.num_layers=3 model.pipeline_model_parallel_size=2 optimizer.min_lr=1 "
+      "comm_overlap.delay_wgrad_compute=true",
+      2);
+  EXPECT_EQ(json["legal"], false);
+  EXPECT_EQ(json["runs"], false);
+  for (const char* id : {"B8", "W11", "C28"}) EXPECT_TRUE(has_id(json["errors"], id)) << id;
+  for (const Json& error : json["errors"]) {
+    EXPECT_FALSE(error["message"].get<std::string>().empty());
+    EXPECT_FALSE(error["fix"].get<std::string>().empty());
+  }
+}
+
+TEST(CheckCommand, WhatCannotBeReadIsAnErrorOfTheReport) {
+  const Json json = check("model.num_layer=3", 2);
+  EXPECT_EQ(json["legal"], false);
+  EXPECT_TRUE(contains(json["errors"][0]["message"], "did you mean 'model.num_layers'?"));
+  const Outcome text = weft("check model.num_layer=3");
+  EXPECT_EQ(text.code, 2);
+  EXPECT_TRUE(contains(text.out, "not legal"));
+}
+
+TEST(CheckCommand, LegalAndRunsAreTwoVerdicts) {
+  const Json json = check("model.tensor_model_parallel_size=2 model.sequence_parallel=true", 0);
+  EXPECT_EQ(json["legal"], true);
+  EXPECT_EQ(json["runs"], false);
+  EXPECT_EQ(json["missing"][0]["part"], "tensor parallelism");
+  const Outcome train = weft("train tiny model.tensor_model_parallel_size=2");
+  EXPECT_EQ(train.code, 2);
+  EXPECT_TRUE(contains(train.err, "tensor parallelism is not built yet")) << train.err;
+}
+
+TEST(CheckCommand, ALargeWorldIsCheckedWithoutRanks) {
+  const Json json = check(
+      "model.num_layers=64 model.num_moe_experts=64 model.expert_model_parallel_size=64 "
+      "model.pipeline_model_parallel_size=16 model.virtual_pipeline_model_parallel_size=2 "
+      "train.global_batch_size=1024 --world-size 1024 --fake-init-process-group --schedule",
+      0);
+  EXPECT_EQ(json["derived"]["world"], 1024);
+  EXPECT_EQ(json["derived"]["dp"], 64);
+  EXPECT_EQ(json["schedule"]["valid"], true);
+  EXPECT_EQ(json["schedule"]["pipeline_ranks"].size(), 16);
+  EXPECT_EQ(json["schedule"]["micro_batches"], 16);
+  EXPECT_EQ(json["schedule"]["micro_batches_verified"], 16);
+}
+
+TEST(CheckCommand, AVeryLongStepIsVerifiedInItsShape) {
+  const Json json = check(
+      "model.num_layers=32 model.num_moe_experts=8 model.expert_model_parallel_size=8 "
+      "model.pipeline_model_parallel_size=4 model.virtual_pipeline_model_parallel_size=2 "
+      "train.global_batch_size=8192 --schedule",
+      0);
+  EXPECT_EQ(json["schedule"]["valid"], true);
+  EXPECT_EQ(json["schedule"]["micro_batches"], 1024);
+  EXPECT_LT(json["schedule"]["micro_batches_verified"], 1024);
+  EXPECT_GE(json["schedule"]["micro_batches_verified"], 24);
+}
+
+TEST(CheckCommand, ExplainsARule) {
+  const Outcome story = weft("check --explain B3");
+  EXPECT_EQ(story.code, 0);
+  EXPECT_TRUE(contains(story.out, "expert_tensor_parallel_size"));
+  EXPECT_EQ(weft("check --explain nosuch").code, 2);
+}
+
+TEST(CheckCommand, TextSaysWhatWasDecided) {
+  const Outcome text = weft("check tiny comm_overlap.overlap_moe_expert_parallel_comm=true");
+  EXPECT_EQ(text.code, 0);
+  for (const char* part :
+       {"legal, runs", "set automatically", "B3", "expert-parallel overlap: on"}) {
+    EXPECT_TRUE(contains(text.out, part)) << part << "\n" << text.out;
+  }
+}
+
+}  // namespace
+}  // namespace weft::cli
