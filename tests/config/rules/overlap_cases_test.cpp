@@ -2,7 +2,9 @@
 // it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <ostream>
 #include <set>
 
 #include "weft/base/text.h"
@@ -26,7 +28,8 @@ const std::string kSharded =
     kGpt + "ddp.use_distributed_optimizer=true optimizer.use_distributed_optimizer=true ";
 const std::string kInterleaved =
     "model.pipeline_model_parallel_size=4 model.virtual_pipeline_model_parallel_size=2 ";
-const std::string kTeGraphs = "model.cuda_graph_impl=transformer_engine ";
+const std::string kTeGraphs =
+    "model.cuda_graph_impl=transformer_engine model.use_te_rng_tracker=true ";
 
 // Refused by `error` (with `said` in its message), or legal with `values`; where a warning is
 // expected, `said` is in it.
@@ -37,6 +40,9 @@ struct Case {
   std::string error = "";
   std::string said = "";
 };
+
+// How a failure shows the case.
+void PrintTo(const Case& one, std::ostream* out) { *out << one.name << ": " << one.overrides; }
 
 Verdict judge_words(const std::string& words) {
   std::vector<std::string> overrides;

@@ -97,7 +97,8 @@ constexpr Rule kRules[] = {
      .example = "model.num_moe_experts=4 model.expert_model_parallel_size=2 "
                 "train.global_batch_size=4 comm_overlap.overlap_moe_expert_parallel_comm=true "
                 "comm_overlap.delay_wgrad_compute=true model.bf16=true "
-                "model.cuda_graph_impl=transformer_engine model.cuda_graph_modules=[attn] "
+                "model.cuda_graph_impl=transformer_engine model.use_te_rng_tracker=true "
+                "model.cuda_graph_modules=[attn] "
                 "model.gradient_accumulation_fusion=false",
      .also = "C29",
      .judge = judge_captured_addresses},
@@ -110,7 +111,8 @@ constexpr Rule kRules[] = {
      .example = "model.num_moe_experts=4 model.expert_model_parallel_size=2 "
                 "train.global_batch_size=4 comm_overlap.overlap_moe_expert_parallel_comm=true "
                 "comm_overlap.delay_wgrad_compute=true model.bf16=true "
-                "model.cuda_graph_impl=transformer_engine model.cuda_graph_modules=[attn] "
+                "model.cuda_graph_impl=transformer_engine model.use_te_rng_tracker=true "
+                "model.cuda_graph_modules=[attn] "
                 "model.add_qkv_bias=true",
      .judge = judge_captured_biases},
     {.id = "TC-72",

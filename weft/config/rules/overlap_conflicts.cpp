@@ -218,7 +218,7 @@ constexpr Rule kRules[] = {
             "between dispatch, experts and combine.",
      .example = WEFT_OVERLAPPED "model.moe_layer_freq=[0,1] "
                                 "model.cuda_graph_impl=transformer_engine "
-                                "model.cuda_graph_modules=[mlp]",
+                                "model.use_te_rng_tracker=true model.cuda_graph_modules=[mlp]",
      .judge = judge_graphs},
     {.id = "TC-75",
      .when = "expert-parallel overlap, ddp.use_megatron_fsdp, pp > 1 and vpp > 1",
