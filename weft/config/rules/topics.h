@@ -10,6 +10,7 @@ namespace weft::config {
 std::span<const Rule> old_name_rules();
 std::span<const Rule> hardware_rules();
 std::span<const Rule> precision_rules();
+std::span<const Rule> quantization_rules();
 std::span<const Rule> model_rules();
 std::span<const Rule> expert_rules();
 std::span<const Rule> router_rules();
@@ -21,6 +22,7 @@ std::span<const Rule> dispatcher_rules();
 std::span<const Rule> recompute_rules();
 std::span<const Rule> offload_rules();
 std::span<const Rule> graph_rules();
+std::span<const Rule> graph_scope_rules();
 std::span<const Rule> tensor_overlap_rules();
 std::span<const Rule> data_parallel_rules();
 std::span<const Rule> expert_overlap_rules();
