@@ -82,7 +82,7 @@ void judge_loss_kernel(Judge& judge) {
   if (!model.cross_entropy_loss_fusion) return;
   if (model.cross_entropy_fusion_impl != CrossEntropyImpl::TransformerEngine) return;
   judge.report("model.cross_entropy_fusion_impl",
-               "model.cross_entropy_fusion_impl = te is known for unstable losses in the reference",
+               "the reference warns of the stability of model.cross_entropy_fusion_impl = te",
                "set model.cross_entropy_fusion_impl=native");
 }
 

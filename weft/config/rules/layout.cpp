@@ -180,14 +180,15 @@ constexpr Rule kRules[] = {
      .then = "1 where model.expert_model_parallel_size > 1, else tp",
      .why = "Cutting an expert makes small products smaller; spreading experts does not. "
             "Megatron-Core alone would use tp (MP-2).",
-     .example = "model.num_moe_experts=4 model.expert_model_parallel_size=4",
+     .example = "model.num_moe_experts=4 model.expert_model_parallel_size=4 "
+                "train.global_batch_size=4",
      .also = "MP-2",
      .judge = judge_expert_tensor_parallel},
     {.id = "TC-4",
      .when = "model.expert_model_parallel_size > 1 without experts",
      .then = "refused",
      .why = "There is nothing to spread.",
-     .example = "model.expert_model_parallel_size=2",
+     .example = "model.expert_model_parallel_size=2 train.global_batch_size=2",
      .judge = judge_experts_without_model},
     {.id = "V1",
      .when = "the world is no multiple of tp*pp*cp or of etp*ep*pp, or experts no multiple of ep",
