@@ -114,6 +114,29 @@ TEST(Experts, ABudgetOfARankNeedsABackendThatKeepsCountsOnTheDevice) {
 #undef HYBRID
 }
 
+// Numbers out of range are refused by their range; the rules after it neither divide by them nor
+// overflow.
+TEST(Experts, AbsurdSizesAreOnlyOutOfRange) {
+  for (const char* size : {"0", "-1", "9223372036854775807"}) {
+    for (const char* key : {"model.tensor_model_parallel_size",
+                            "model.expert_model_parallel_size",
+                            "model.pipeline_model_parallel_size",
+                            "model.context_parallel_size",
+                            "model.moe_router_num_groups",
+                            "hardware.compute_capability"}) {
+      const std::string words =
+          std::string(MOE
+                      "hardware.gpu=gb200 model.moe_token_dispatcher_type=flex "
+                      "model.moe_flex_dispatcher_backend=ncclep model.fp8=e4m3 "
+                      "model.moe_expert_rank_capacity_factor=1 model.first_last_layers_bf16=true "
+                      "model.moe_router_topk_limited_devices=2 model.linear_attention_freq=2 "
+                      "model.cp_comm_type=a2a+p2p model.expert_tensor_parallel_size=1048576 ") +
+          key + "=" + size;
+      EXPECT_TRUE(ids_of(judge_words(words).errors).contains("W1")) << words;
+    }
+  }
+}
+
 TEST(Context, SequencesDivideIntoTwoPiecesARank) {
   for (const Case& c : {
            Case{.name = "VC-10 512", .words = "model.context_parallel_size=2 model.seq_length=512"},

@@ -37,7 +37,8 @@ bool shares_a_rack(const HardwareConfig& hardware) {
 void judge_rack(Judge& judge) {
   const std::int64_t ep = judge.model().expert_model_parallel_size;
   if (ep <= kRanksOfRack || !dispatches_by(judge.model(), FlexBackend::HybridEp)) return;
-  if (!judge.on_gpu() || !shares_a_rack(judge.config().hardware)) return;
+  if (!judge.on_gpu() || !judge.sound_section("hardware.")) return;
+  if (!shares_a_rack(judge.config().hardware)) return;
   judge.report("model.expert_model_parallel_size",
                text("hybridep on {} keeps the ranks of a dispatch in one NVLink domain of {}, and "
                     "model.expert_model_parallel_size = {}",

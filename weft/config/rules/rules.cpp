@@ -23,6 +23,7 @@ const std::vector<Topic>& all_topics() {
       {"Context parallelism", context_rules()},
       {"Pipeline", pipeline_rules()},
       {"Dispatchers", dispatcher_rules()},
+      {"Flex backends", flex_backend_rules()},
       {"Recomputation", recompute_rules()},
       {"Offload", offload_rules()},
       {"CUDA graphs", graph_rules()},
