@@ -95,7 +95,9 @@ TEST(Derived, WorldIsTheFewestRanksUnlessGiven) {
   config.runtime.world_size = 16;
   EXPECT_EQ(layout_of(config).world, 16);
   config.model.expert_tensor_parallel_size = std::nullopt;
-  EXPECT_EQ(layout_of(config).etp, 2);
+  EXPECT_EQ(layout_of(config).etp, 1) << "experts spread over ranks are whole";
+  config.model.expert_model_parallel_size = 1;
+  EXPECT_EQ(layout_of(config).etp, 2) << "else they are cut as dense layers are";
 }
 
 TEST(Derived, MicroBatchesDivideTheGlobalBatch) {

@@ -1,8 +1,99 @@
+// Rows an expert or a rank has room for.
+#include "weft/config/rules/chosen.h"
 #include "weft/config/rules/judge.h"
 #include "weft/config/rules/topics.h"
 
 namespace weft::config {
+namespace {
 
-std::span<const Rule> capacity_rules() { return {}; }
+using base::text;
+
+void judge_padding_alone(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  if (!model.moe_pad_expert_input_to_capacity || model.moe_expert_capacity_factor) return;
+  judge.report("model.moe_pad_expert_input_to_capacity",
+               "model.moe_pad_expert_input_to_capacity and model.moe_expert_capacity_factor = null",
+               "set model.moe_expert_capacity_factor, or leave the padding out");
+}
+
+void judge_rank_capacity(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  const auto factor = model.moe_expert_rank_capacity_factor;
+  if (!factor) return;
+  const auto backend = model.moe_flex_dispatcher_backend;
+  const bool hybrid = dispatches_by(model, FlexBackend::HybridEp);
+  if (!hybrid && !dispatches_by(model, FlexBackend::NcclEp)) {
+    judge.report(
+        "model.moe_expert_rank_capacity_factor",
+        text("model.moe_expert_rank_capacity_factor = {} with "
+             "model.moe_token_dispatcher_type = {}, model.moe_flex_dispatcher_backend = {}",
+             *factor,
+             word(model.moe_token_dispatcher_type),
+             backend ? word(*backend) : "null"),
+        "use model.moe_token_dispatcher_type=flex and "
+        "model.moe_flex_dispatcher_backend=hybridep or ncclep");
+  } else if (hybrid && !model.use_transformer_engine_op_fuser && !model.moe_use_grouped_tensor) {
+    judge.report(
+        "model.moe_expert_rank_capacity_factor",
+        text("model.moe_expert_rank_capacity_factor = {} with hybridep leaves the counts on "
+             "the device, where only a fused feed-forward reads them",
+             *factor),
+        "set model.use_transformer_engine_op_fuser=true, or "
+        "model.moe_use_grouped_tensor=true");
+  }
+}
+
+void judge_paged_stash(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  if (!model.moe_paged_stash) return;
+  if (model.cpu_offloading) {
+    judge.report("model.moe_paged_stash",
+                 "model.moe_paged_stash and model.cpu_offloading both keep activations",
+                 "set model.cpu_offloading=false");
+  }
+  if (!model.moe_expert_rank_capacity_factor) {
+    judge.report("model.moe_paged_stash",
+                 "model.moe_paged_stash keeps the live rows of a fixed budget, and "
+                 "model.moe_expert_rank_capacity_factor = null",
+                 "set model.moe_expert_rank_capacity_factor");
+  }
+  for (const OffloadModule module :
+       {OffloadModule::ExpertFc1, OffloadModule::MoeAct, OffloadModule::FusedGroupMlp}) {
+    if (!offloads(model, module)) continue;
+    judge.report("model.offload_modules",
+                 text("model.moe_paged_stash and the offload of {} both keep the experts' rows",
+                      word(module)),
+                 text("take {} out of model.offload_modules", word(module)));
+  }
+}
+
+constexpr Rule kRules[] = {
+    {.id = "TC-38",
+     .when = "model.moe_pad_expert_input_to_capacity without model.moe_expert_capacity_factor",
+     .then = "refused",
+     .why = "Without a factor there is no capacity to pad to.",
+     .example = "model.num_moe_experts=4 model.moe_pad_expert_input_to_capacity=true",
+     .judge = judge_padding_alone},
+    {.id = "TC-39",
+     .when = "model.moe_expert_rank_capacity_factor without hybridep or ncclep; with hybridep, "
+             "without the op fuser or grouped tensors",
+     .then = "refused",
+     .why = "A budget for a rank keeps counts on the device; only these backends dispatch without "
+            "reading them on the host.",
+     .example = "model.num_moe_experts=4 model.moe_expert_rank_capacity_factor=1.5",
+     .judge = judge_rank_capacity},
+    {.id = "TC-47",
+     .when = "model.moe_paged_stash with model.cpu_offloading, without a budget for the rank, or "
+             "with the experts' inputs offloaded",
+     .then = "refused",
+     .why = "The stash pages the live rows of the budget; two keepers of one row contradict each "
+            "other.",
+     .example = "model.num_moe_experts=4 model.moe_paged_stash=true",
+     .judge = judge_paged_stash},
+};
+
+}  // namespace
+
+std::span<const Rule> capacity_rules() { return kRules; }
 
 }  // namespace weft::config

@@ -97,6 +97,18 @@ void judge_parameters(Judge& judge) {
                     kMostParameters));
 }
 
+void judge_rope_fusion(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  if (!model.apply_rope_fusion || !model.multi_latent_attention) return;
+  if (model.rope_type == RopeType::Yarn) return;
+  judge.report(
+      "model.apply_rope_fusion",
+      text("model.apply_rope_fusion with model.multi_latent_attention and model.rope_type = "
+           "{}",
+           word(model.rope_type)),
+      "set model.rope_type=yarn, or model.apply_rope_fusion=false");
+}
+
 constexpr Rule kRules[] = {
     {.id = "W2",
      .when = "model.num_attention_heads is not a multiple of model.num_query_groups",
@@ -134,6 +146,12 @@ constexpr Rule kRules[] = {
      .why = "Counts stay far below where 64-bit arithmetic would overflow.",
      .example = "model.num_layers=10000 model.hidden_size=1048576 model.ffn_hidden_size=16777216",
      .judge = judge_parameters},
+    {.id = "TC-116",
+     .when = "model.apply_rope_fusion with MLA and model.rope_type other than yarn",
+     .then = "refused",
+     .why = "The fused rotation of compressed attention is written for YaRN.",
+     .example = "model.multi_latent_attention=true model.apply_rope_fusion=true",
+     .judge = judge_rope_fusion},
 };
 
 }  // namespace

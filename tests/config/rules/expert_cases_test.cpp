@@ -1,0 +1,171 @@
+// Experts, router, capacity, layout of experts, and sequences.
+#include <gtest/gtest.h>
+
+#include "tests/config/rules/settled_support.h"
+
+namespace weft::config {
+namespace {
+
+#define MOE "model.num_moe_experts=8 model.moe_ffn_hidden_size=32 "
+
+TEST(Experts, TheirWidthIsSaid) {
+  for (const Case& c : {
+           Case{.name = "as the dense layers",
+          .words = "model.num_moe_experts=4 model.ffn_hidden_size=96",
+          .warnings = "TC-6",
+          .after = "model.moe_ffn_hidden_size=96"},
+           Case{.name = "four times the stream",
+           .words = "model.num_moe_experts=4 model.hidden_size=32",
+           .after = "model.moe_ffn_hidden_size=128"},
+           Case{.name = "none", .words = "model.num_moe_experts=-1", .errors = "TC-5"},
+           Case{.name = "a width alone", .words = "model.moe_ffn_hidden_size=8", .errors = "TC-7"},
+           Case{.name = "biases on whole experts",
+           .words = MOE "model.add_bias_linear=true model.tensor_model_parallel_size=2 "
+                        "model.expert_tensor_parallel_size=1"},
+       }) {
+    expect_settled(c);
+  }
+}
+
+TEST(Experts, TensorParallelismOfExpertsFollowsTheBridge) {
+  for (const Case& c : {
+           Case{.name = "TF-01",
+          .words = "model.sequence_parallel=true",
+          .automatic = "B2",
+          .after = "model.sequence_parallel=false"},
+           Case{.name = "TF-02",
+           .words = "model.sequence_parallel=true model.tensor_model_parallel_size=2",
+           .after = "model.sequence_parallel=true"},
+           Case{.name = "TF-04",
+           .words = MOE "model.tensor_model_parallel_size=2 "
+                        "model.expert_model_parallel_size=4 train.global_batch_size=2",
+           .automatic = "B3",
+           .after = "model.expert_tensor_parallel_size=1"},
+           Case{.name = "TF-05",
+           .words = MOE "model.tensor_model_parallel_size=4 "
+                        "model.expert_model_parallel_size=2 "
+                        "model.expert_tensor_parallel_size=2",
+           .after = "model.expert_tensor_parallel_size=2"},
+       }) {
+    expect_settled(c);
+  }
+}
+
+TEST(Experts, RouterOptionsFitTogether) {
+  for (const Case& c : {
+           Case{.name = "many experts, no dtype",
+          .words = "model.num_moe_experts=64",
+          .warnings = "TC-10"},
+           Case{.name = "one expert of sigmoid scores",
+           .words = MOE "model.moe_router_topk=1 model.moe_router_score_function=sigmoid"},
+           Case{.name = "one expert by sinkhorn",
+           .words = MOE "model.moe_router_topk=1 "
+                        "model.moe_router_load_balancing_type=sinkhorn"},
+           Case{.name = "a bias on sigmoid scores",
+           .words = MOE "model.moe_router_score_function=sigmoid "
+                        "model.moe_router_enable_expert_bias=true"},
+           Case{.name = "two losses, two coefficients",
+           .words = MOE "model.moe_router_load_balancing_type=[aux_loss,seq_aux_loss] "
+                        "model.moe_aux_loss_coeff=[0.1,0.01]"},
+           Case{.name = "one loss, two coefficients",
+           .words = MOE "model.moe_aux_loss_coeff=[0.1,0.01]",
+           .errors = "TC-40"},
+           Case{.name = "groups",
+           .words = MOE "model.moe_router_num_groups=4 model.moe_router_group_topk=2"},
+           Case{.name = "too many groups picked",
+           .words = MOE "model.moe_router_num_groups=4 model.moe_router_group_topk=5",
+           .errors = "TC-43"},
+           Case{.name = "uneven groups",
+           .words = MOE "model.moe_router_num_groups=3",
+           .errors = "TC-43"},
+           Case{.name = "padding by allgather",
+           .words = MOE "model.fp8=e4m3 model.moe_router_padding_for_quantization=true "
+                        "model.moe_token_dispatcher_type=allgather",
+           .errors = "TC-46"},
+           Case{.name = "capacity with balance by quantiles",
+           .words = MOE "model.moe_expert_capacity_factor=1.25 "
+                        "model.moe_router_load_balancing_type=quantile_balancing",
+           .errors = "TC-37"},
+       }) {
+    expect_settled(c);
+  }
+}
+
+TEST(Experts, ABudgetOfARankNeedsABackendThatKeepsCountsOnTheDevice) {
+#define HYBRID                                      \
+  MOE "model.moe_token_dispatcher_type=flex "       \
+      "model.moe_flex_dispatcher_backend=hybridep " \
+      "model.moe_expert_rank_capacity_factor=1.5 "
+  for (const Case& c : {
+           Case{.name = "hybridep, not fused", .words = HYBRID, .errors = "TC-39"},
+           Case{.name = "hybridep, fused",
+           .words = HYBRID "model.use_transformer_engine_op_fuser=true"},
+           Case{.name = "hybridep, grouped", .words = HYBRID "model.moe_use_grouped_tensor=true"},
+           Case{.name = "paged",
+           .words = HYBRID "model.moe_use_grouped_tensor=true model.moe_paged_stash=true"},
+           Case{.name = "paged and offloaded",
+           .words = HYBRID "model.moe_use_grouped_tensor=true model.moe_paged_stash=true "
+                           "model.fine_grained_activation_offloading=true "
+                           "model.offload_modules=[moe_act]",
+           .errors = "TC-47"},
+       }) {
+    expect_settled(c);
+  }
+#undef HYBRID
+}
+
+// Numbers out of range are refused by their range; the rules after it neither divide by them nor
+// overflow.
+TEST(Experts, AbsurdSizesAreOnlyOutOfRange) {
+  for (const char* size : {"0", "-1", "9223372036854775807"}) {
+    for (const char* key : {"model.tensor_model_parallel_size",
+                            "model.expert_model_parallel_size",
+                            "model.pipeline_model_parallel_size",
+                            "model.context_parallel_size",
+                            "model.moe_router_num_groups",
+                            "hardware.compute_capability"}) {
+      const std::string words =
+          std::string(MOE
+                      "hardware.gpu=gb200 model.moe_token_dispatcher_type=flex "
+                      "model.moe_flex_dispatcher_backend=ncclep model.fp8=e4m3 "
+                      "model.moe_expert_rank_capacity_factor=1 model.first_last_layers_bf16=true "
+                      "model.moe_router_topk_limited_devices=2 model.linear_attention_freq=2 "
+                      "model.cp_comm_type=a2a+p2p model.expert_tensor_parallel_size=1048576 ") +
+          key + "=" + size;
+      EXPECT_TRUE(ids_of(judge_words(words).errors).contains("W1")) << words;
+    }
+  }
+}
+
+TEST(Context, SequencesDivideIntoTwoPiecesARank) {
+  for (const Case& c : {
+           Case{.name = "VC-10 512", .words = "model.context_parallel_size=2 model.seq_length=512"},
+           Case{.name = "VC-10 510",
+           .words = "model.context_parallel_size=2 model.seq_length=510",
+           .errors = "V4"},
+           Case{.name = "VC-10 cp 3",
+           .words = "model.context_parallel_size=3 model.seq_length=256",
+           .errors = "V4"},
+           Case{.name = "not shared", .words = "model.seq_length=255"},
+           Case{.name = "the data's own", .words = "dataset.seq_length=64"},
+           Case{.name = "the data differs", .words = "dataset.seq_length=32", .errors = "V9"},
+           Case{.name = "one word a layer",
+           .words = "model.context_parallel_size=2 model.cp_comm_type=[p2p,a2a]"},
+           Case{.name = "a hierarchy",
+           .words = "model.context_parallel_size=4 model.cp_comm_type=a2a+p2p "
+                    "model.hierarchical_context_parallel_sizes=[2,2]"},
+           Case{.name = "a hierarchy of another size",
+           .words = "model.context_parallel_size=4 model.cp_comm_type=a2a+p2p "
+                    "model.hierarchical_context_parallel_sizes=[2,4]",
+           .errors = "V8"},
+           Case{.name = "delta nets over tp*cp",
+           .words = "model.linear_attention_freq=4 model.linear_num_key_heads=2 "
+                    "model.linear_num_value_heads=4 model.context_parallel_size=4",
+           .errors = "TC-11"},
+       }) {
+    expect_settled(c);
+  }
+}
+
+}  // namespace
+}  // namespace weft::config
