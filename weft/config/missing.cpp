@@ -64,6 +64,9 @@ std::vector<Missing> missing_parts(const Config& config) {
     add("expert tensor parallelism", "model.expert_tensor_parallel_size");
   if (model.moe_router_dtype == RouterDtype::Fp64) add("an fp64 router", "model.moe_router_dtype");
   if (model.params_dtype == Precision::Fp16 && !model.fp16) add("fp16", "model.params_dtype");
+  if (model.pipeline_dtype && *model.pipeline_dtype != model.params_dtype) {
+    add("a dtype of its own between pipeline stages", "model.pipeline_dtype");
+  }
   const bool balanced =
       model.experts() > 0 && !std::ranges::all_of(model.moe_router_load_balancing_type, is_built);
   if (balanced) {
