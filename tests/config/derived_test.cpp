@@ -95,7 +95,9 @@ TEST(Derived, WorldIsTheFewestRanksUnlessGiven) {
   config.runtime.world_size = 16;
   EXPECT_EQ(layout_of(config).world, 16);
   config.model.expert_tensor_parallel_size = std::nullopt;
-  EXPECT_EQ(layout_of(config).etp, 2);
+  EXPECT_EQ(layout_of(config).etp, 1) << "experts on ranks of their own are whole";
+  config.model.expert_model_parallel_size = 1;
+  EXPECT_EQ(layout_of(config).etp, 2) << "as dense layers are cut";
 }
 
 TEST(Derived, MicroBatchesDivideTheGlobalBatch) {

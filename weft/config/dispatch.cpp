@@ -13,13 +13,16 @@ constexpr std::int64_t kRackOfGpus = 72;
 
 double number(std::int64_t value) { return static_cast<double>(value); }
 
+bool is_in_rack(const std::string& device) {
+  constexpr const char* kNames[] = {"NVIDIA GB200", "NVIDIA GB300", "NVIDIA VR200"};
+  return std::ranges::any_of(kNames, [&](const char* start) { return device.starts_with(start); });
+}
+
 std::int64_t ranks_of_node(const Config& config, std::int64_t world) {
   if (config.runtime.ranks_per_node) return *config.runtime.ranks_per_node;
   if (!is_on_gpu(config)) return world;
-  if (config.hardware.gpus_per_node) return *config.hardware.gpus_per_node;
-  const std::optional<Gpu> gpu = config.hardware.gpu;
-  const bool rack = gpu == Gpu::Gb200 || gpu == Gpu::Gb300 || gpu == Gpu::Vr200;
-  return rack ? kRackOfGpus : gpu_facts(config.hardware).gpus_per_node;
+  const GpuFacts gpu = gpu_facts(config.hardware);
+  return is_in_rack(gpu.name) ? kRackOfGpus : gpu.gpus_per_node;
 }
 
 double bytes_of_row(const Config& config) {

@@ -146,7 +146,6 @@ ChosenRecipe find_recipe(const fs::path& folder, std::string_view word) {
   const std::vector<fs::path> files = recipe_files(folder);
   const std::optional<ChosenRecipe> chosen = split_name(files, word);
   if (!chosen) refuse_name(folder, files, word);
-  find_layout(read_recipe_file(chosen->file).recipe, chosen->layout);
   return *chosen;
 }
 

@@ -52,7 +52,8 @@ struct ChosenRecipe {
 Recipe load_recipe(const std::filesystem::path& file);
 
 // A name from `folder`, of a file or of a layout, or a path (a word with '/' or ending in .yaml).
-// ConfigError when absent.
+// ConfigError when there is no such file. It is not read: whether it has the layout, settings_of()
+// and resolve() say.
 ChosenRecipe find_recipe(const std::filesystem::path& folder, std::string_view word);
 
 // The recipe files of a folder, by name.
