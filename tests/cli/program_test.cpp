@@ -107,6 +107,20 @@ TEST(RecipesCommand, ListsWhatIsThere) {
   EXPECT_TRUE(contains(weft("recipes").out, "cpu_small"));
 }
 
+TEST(RecipesCommand, ListsTheLayoutsOfOne) {
+  const Outcome text = weft("recipes qwen3_30b_a3b");
+  ASSERT_EQ(text.code, 0) << text.err;
+  EXPECT_TRUE(contains(text.out, "qwen3_30b_a3b_pretrain_16gpu_h100_bf16"));
+  const Json json = Json::parse(weft("recipes --json").out);
+  bool found = false;
+  for (const Json& recipe : json["recipes"]) {
+    found = found ||
+            (recipe["name"] == "qwen3_30b_a3b_pretrain_64gpu_h100_bf16" && recipe["gpus"] == 64);
+  }
+  EXPECT_TRUE(found);
+  EXPECT_EQ(weft("recipes no_such_recipe").code, 2);
+}
+
 TEST(RecipesCommand, TheFolderMayBeChosen) {
   const Outcome absent = weft("recipes", "WEFT_RECIPES=/no/such/folder");
   EXPECT_EQ(absent.code, 2);

@@ -27,7 +27,7 @@ bool one_file(std::string_view path) { return path == "weft/base/text.h" || path
 // A command that runs a config needs one that validates; the others need keys and values that
 // exist.
 std::string judge_run(const std::string& command, const std::vector<std::string>& words) {
-  std::optional<std::filesystem::path> recipe;
+  std::optional<config::ChosenRecipe> recipe;
   std::vector<std::string> overrides;
   try {
     for (const std::string& word : words) {

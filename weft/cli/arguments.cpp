@@ -42,8 +42,8 @@ Run resolve(const RunArguments& arguments) {
     }
   }
   if (!recipe) return {.recipe = {}, .config = config::resolve(std::nullopt, overrides)};
-  const std::filesystem::path file = config::find_recipe(recipes_folder(), *recipe);
-  return {.recipe = file.stem().string(), .config = config::resolve(file, overrides)};
+  const config::ChosenRecipe chosen = config::find_recipe(recipes_folder(), *recipe);
+  return {.recipe = chosen.name(), .config = config::resolve(chosen, overrides)};
 }
 
 Run resolve_or(RunArguments arguments, const std::string& default_recipe) {

@@ -1,4 +1,4 @@
-// weft recipes: the named configs.
+// weft recipes: the named configs, and the layouts of one of them.
 #include <algorithm>
 
 #include "weft/base/error.h"
@@ -7,63 +7,134 @@
 #include "weft/cli/command.h"
 #include "weft/cli/output.h"
 #include "weft/config/derived.h"
+#include "weft/config/pipeline.h"
 #include "weft/config/recipe.h"
 
 namespace weft::cli {
 namespace {
 
+using base::text;
+using config::Config;
+using config::Recipe;
+
 struct RecipesOptions {
   Format format = Format::Text;
+  std::string name;  // empty: all of them
 };
 
-struct Row {
+// One thing that `weft train` can be given.
+struct Runnable {
   std::string name;
   std::string summary;
-  std::int64_t ranks;
+  Config config;
 };
 
 // Every recipe of the folder; ConfigError with the complaints of all that do not load.
-std::vector<Row> rows() {
-  std::vector<Row> all;
+template <typename Visit>
+void for_each_recipe(const Visit& visit) {
   std::vector<std::string> complaints;
   for (const std::filesystem::path& file : config::recipe_files(recipes_folder())) {
     try {
-      const config::Recipe recipe = config::load_recipe(file);
-      const std::int64_t ranks = config::layout_of(config::resolve(file, {})).world;
-      all.push_back({recipe.name, recipe.summary, ranks});
+      visit(config::load_recipe(file));
     } catch (const base::ConfigError& error) {
       const auto& more = error.complaints();
       complaints.insert(complaints.end(), more.begin(), more.end());
     }
   }
   if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
+}
+
+// The recipe itself, then its layouts.
+std::vector<Runnable> runnables_of(const Recipe& recipe) {
+  std::vector<Runnable> all;
+  all.push_back({recipe.name, recipe.summary, config::config_of(recipe, {})});
+  for (const config::RecipeLayout& layout : recipe.layouts) {
+    all.push_back({.name = recipe.full_name(layout),
+                   .summary = text("{}: {}", recipe.name, layout.name),
+                   .config = config::config_of(recipe, layout.name)});
+  }
   return all;
 }
 
-void show_text(const std::vector<Row>& all) {
+Recipe chosen_recipe(const std::string& name) {
+  return config::load_recipe(config::find_recipe(recipes_folder(), name).file);
+}
+
+void show_all_text() {
+  std::vector<Recipe> all;
+  std::vector<std::int64_t> ranks;
+  for_each_recipe([&](Recipe recipe) {
+    ranks.push_back(config::layout_of(config::config_of(recipe, {})).world);
+    all.push_back(std::move(recipe));
+  });
   std::size_t width = 4;
-  for (const Row& row : all) width = std::max(width, row.name.size());
-  print_text(base::text("{:<{}}  ranks  summary\n", "name", width));
-  for (const Row& row : all) {
-    print_text(base::text("{:<{}}  {:>5}  {}\n", row.name, width, row.ranks, row.summary));
+  for (const Recipe& recipe : all) width = std::max(width, recipe.name.size());
+  print_text(text("{:<{}}  ranks  layouts  summary\n", "name", width));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    print_text(text("{:<{}}  {:>5}  {:>7}  {}\n",
+                    all[i].name,
+                    width,
+                    ranks[i],
+                    all[i].layouts.size(),
+                    all[i].summary));
+  }
+  print_text("`weft recipes NAME` lists the layouts of one.\n");
+}
+
+void show_one_text(const Recipe& recipe) {
+  const std::vector<Runnable> all = runnables_of(recipe);
+  std::size_t width = 4;
+  for (const Runnable& each : all) width = std::max(width, each.name.size());
+  print_text(text("{}\n\n{:<{}}  ranks  tp  pp  vpp  cp   ep  MBS    GBS\n",
+                  recipe.summary,
+                  "name",
+                  width));
+  for (const Runnable& each : all) {
+    const grid::Layout layout = config::layout_of(each.config);
+    print_text(text("{:<{}}  {:>5}  {:>2}  {:>2}  {:>3}  {:>2}  {:>3}  {:>3}  {:>5}\n",
+                    each.name,
+                    width,
+                    layout.world,
+                    layout.tp,
+                    layout.pp,
+                    config::virtual_stages(each.config.model),
+                    layout.cp,
+                    layout.ep,
+                    each.config.train.micro_batch_size,
+                    each.config.train.global_batch_size));
+  }
+  if (!recipe.layout.empty()) {
+    print_text(text("\n{} alone means {}_{}.\n", recipe.name, recipe.name, recipe.layout));
   }
 }
 
-void show_json(const std::vector<Row>& all) {
+void show_json(const std::vector<Runnable>& all) {
   base::Json list = base::Json::array();
-  for (const Row& row : all) {
-    list.push_back({{"name", row.name}, {"summary", row.summary}, {"gpus", row.ranks}});
+  for (const Runnable& each : all) {
+    list.push_back({{"name", each.name},
+                    {"summary", each.summary},
+                    {"gpus", config::layout_of(each.config).world}});
   }
   print_json(base::Json{{"recipes", std::move(list)}});
+}
+
+std::vector<Runnable> every_runnable() {
+  std::vector<Runnable> all;
+  for_each_recipe([&](const Recipe& recipe) {
+    std::vector<Runnable> more = runnables_of(recipe);
+    std::ranges::move(more, std::back_inserter(all));
+  });
+  return all;
 }
 
 int run_recipes(const RecipesOptions& options) {
   switch (options.format) {
     case Format::Text:
-      show_text(rows());
+      options.name.empty() ? show_all_text() : show_one_text(chosen_recipe(options.name));
       break;
     case Format::Json:
-      show_json(rows());
+      show_json(options.name.empty() ? every_runnable()
+                                     : runnables_of(chosen_recipe(options.name)));
       break;
   }
   return kGood;
@@ -72,10 +143,12 @@ int run_recipes(const RecipesOptions& options) {
 }  // namespace
 
 void add_recipes(CLI::App& program, Action& chosen) {
-  CLI::App* command = program.add_subcommand("recipes", "list the recipes");
+  CLI::App* command = program.add_subcommand("recipes", "list the recipes, or the layouts of one");
   auto options = std::make_shared<RecipesOptions>();
+  command->add_option("NAME", options->name, "a recipe whose layouts to list");
   add_format(*command, options->format);
-  command->footer("Example: weft recipes --json\nThe folder is WEFT_RECIPES where that is set.");
+  command->footer(
+      "Example: weft recipes qwen3_30b_a3b\nThe folder is WEFT_RECIPES where that is set.");
   on_chosen(*command, chosen, std::move(options), run_recipes);
 }
 

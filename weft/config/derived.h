@@ -1,9 +1,12 @@
-// Numbers that follow from a config. They assume what validate.h checks, except where said.
+// Numbers that follow from a config, with parameters.h and flops.h. They assume what validate.h
+// checks, except where said.
 #pragma once
 
 #include <cstdint>
 
 #include "weft/config/config.h"
+#include "weft/config/flops.h"
+#include "weft/config/parameters.h"
 #include "weft/grid/fabric.h"
 #include "weft/grid/layout.h"
 
@@ -18,20 +21,6 @@ bool is_on_gpu(const Config& config);
 
 // The links between the ranks: emulated where they are not free.
 grid::Fabric fabric_of(const Config& config);
-
-struct ParameterCount {
-  std::int64_t total = 0;
-  std::int64_t active = 0;   // without the experts a token does not visit
-  std::int64_t experts = 0;  // those of all routed experts
-};
-ParameterCount parameters_of(const ModelConfig& model);
-
-// No less than the parameters, for any model whose numbers are in range; cannot overflow.
-double most_parameters(const ModelConfig& model);
-
-// Floating-point operations of one token in one training step, forward and backward: matrix
-// products and causal attention; no recomputation, embedding lookup or router.
-double flops_per_token(const ModelConfig& model);
 
 // Micro-batches of one rank in one step, under `dp` data-parallel ranks.
 std::int64_t micro_batches(const TrainConfig& train, std::int64_t dp);

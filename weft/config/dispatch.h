@@ -1,0 +1,30 @@
+// What a dispatch of tokens to their experts carries, expected where every expert is as likely.
+#pragma once
+
+#include <cstdint>
+
+#include "weft/config/config.h"
+
+namespace weft::config {
+
+// Different parts that one token's experts lie in, on average, where `experts` are dealt evenly to
+// `parts` (ranks, or nodes) and a token visits `topk` of them.
+double distinct_parts(std::int64_t experts, std::int64_t topk, std::int64_t parts);
+
+// One transfer of one rank. A MoE layer has four for each micro-batch: dispatch and combine,
+// forward and backward.
+struct DispatchNumbers {
+  std::int64_t tokens = 0;         // a rank brings
+  std::int64_t ranks = 1;          // the experts are spread over
+  std::int64_t nodes = 1;          // those ranks are in: what NVLink, or shared memory, joins
+  double rows = 0;                 // sent to other ranks
+  double rows_between_nodes = 0;   // of them, those that leave the node
+  double bytes = 0;                // of rows
+  double bytes_between_nodes = 0;  // of rows_between_nodes
+};
+// alltoall sends a row for each expert of a token, the flex backends one for each rank, and one for
+// each node between nodes; allgather sends every token to every rank. Nothing where ep = 1. Wants a
+// legal config.
+DispatchNumbers dispatch_of(const Config& config);
+
+}  // namespace weft::config
