@@ -378,14 +378,14 @@ TEST_F(PerfRecipes, TheWholeCommandOfTheHarnessIsRead) {
 }
 
 TEST_F(PerfRecipes, AnotherNumberOfGpusScalesTheBatch) {
-  const std::string kimi = "-mr kimi -c fp8_cs -g h100 -cv fsdp -ng 8 ";
+  const std::string kimi = "-mr kimi -c fp8_cs -g h100 -cv fsdp -ng 8";
   EXPECT_EQ(said(kimi).recipe, "kimi_pretrain_64gpu_h100_fp8cs_fsdp");
   EXPECT_EQ(said(kimi).config.train.global_batch_size, 24) << "OV-06";
-  EXPECT_EQ(said(kimi + "-tp 1").config.train.global_batch_size, 48) << "OV-06";
-  EXPECT_EQ(said(kimi + "-gb 7").config.train.global_batch_size, 7);
+  EXPECT_EQ(said(kimi + " -tp 1").config.train.global_batch_size, 48) << "OV-06";
+  EXPECT_EQ(said(kimi + " -gb 7").config.train.global_batch_size, 7);
   const fs::path odd = folder_ / "odd.yaml";
   base::write_whole(odd, "train: {global_batch_size: 5}\n");
-  EXPECT_TRUE(any_names(complaints(kimi + "--config-file " + odd.string()), {"does not scale"}));
+  EXPECT_TRUE(any_names(complaints(kimi + " --config-file " + odd.string()), {"does not scale"}));
 }
 
 TEST_F(PerfRecipes, TheLargestOrTheHarnesssOwnChoice) {

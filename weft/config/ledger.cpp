@@ -57,7 +57,7 @@ void Ledger::mend(const Asked& asked,
                   .message = text("{}: {}", shown(asked.typed), why),
                   .fix = fix};
   warnings_.push_back(finding);
-  automatic_.push_back(std::move(finding));
+  if (made.from != made.to) automatic_.push_back(std::move(finding));
 }
 
 void Ledger::wish(const Asked& asked, std::string_view key, std::string_view value) {

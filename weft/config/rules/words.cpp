@@ -39,16 +39,16 @@ constexpr Rule kRules[] = {
          "overlap is left alone",
      .why = "The flag applies a backend where it can. The key of the same name only names one, and "
             "is refused on such a GPU (F9).",
-     .example = "--moe_flex_dispatcher_backend deepep model.num_moe_experts=8 "
-                "model.moe_token_dispatcher_type=flex hardware.gpu=gb200"},
+     .example = "model.moe_token_dispatcher_type=flex --moe_flex_dispatcher_backend deepep "
+                "model.num_moe_experts=8 hardware.gpu=gb200"},
     {.id = "F4",
      .kind = Kind::Mended,
      .when =
          "--moe_flex_dispatcher_backend hybridep on a GPU that is not Ampere, Hopper or Blackwell",
      .then = "as F3",
      .why = "As F3.",
-     .example = "--moe_flex_dispatcher_backend hybridep model.num_moe_experts=8 "
-                "model.moe_token_dispatcher_type=flex hardware.compute_capability=7.0"},
+     .example = "model.moe_token_dispatcher_type=flex --moe_flex_dispatcher_backend hybridep "
+                "model.num_moe_experts=8 hardware.compute_capability=7.0"},
     {.id = "F5",
      .kind = Kind::Warning,
      .when = "--moe_flex_dispatcher_backend X with X other than deepep, hybridep and None",
