@@ -11,6 +11,10 @@ flags=(-std=c++20 -O1 -gline-tables-only -I. -DFMT_SHARED "$sanitizers")
 
 checkpoint=weft/checkpoint
 base="weft/base/check.cpp weft/base/error.cpp weft/base/text.cpp"
+config="weft/base/file.cpp $(cd weft/config && for name in codec dump field flags flex_effect gpu \
+  'harness_*' ledger model_config overrides perf_recipe 'recipe*' resolution twin_keys words; do
+  printf ' weft/config/%s' $name.cpp
+done)"
 declare -A sources=(
   [indexed]="weft/data/indexed_index.cpp"
   [safetensors]="$checkpoint/strict_json.cpp $checkpoint/file_tensor.cpp
@@ -19,7 +23,11 @@ declare -A sources=(
     $checkpoint/huggingface_config_read.cpp $checkpoint/huggingface_config_write.cpp
     $checkpoint/huggingface_defaults.cpp $checkpoint/huggingface_family.cpp
     $checkpoint/huggingface_keys.cpp"
+  [words]="$config"
+  [recipe]="$config"
 )
+# Libraries beside fmt.
+declare -A libraries=([words]=-lyaml-cpp [recipe]=-lyaml-cpp)
 
 have_libfuzzer() {
   mkdir -p "$build"
@@ -46,7 +54,7 @@ fuzz() {
     compile "$source"
     objects+=("$(object_of "$source")")
   done
-  "$compiler" "$sanitizers" "${objects[@]}" -lfmt -o "$build/${name}_fuzz"
+  "$compiler" "$sanitizers" "${objects[@]}" -lfmt ${libraries[$name]:-} -o "$build/${name}_fuzz"
   mkdir -p "$build/corpus/$name"
   if ! "$build/${name}_fuzz" -max_total_time="$seconds_each" -max_len=65536 -timeout=10 \
     -rss_limit_mb=2048 -artifact_prefix="$build/$name-" \
@@ -62,4 +70,4 @@ if ! have_libfuzzer; then
   echo "skipped: no clang++ with libFuzzer"
   exit 77
 fi
-for name in indexed safetensors huggingface_config; do fuzz "$name"; done
+for name in indexed safetensors huggingface_config words recipe; do fuzz "$name"; done

@@ -79,6 +79,16 @@ std::string explain(const CLI::Error& error, const std::string& first) {
   return base::text("{} (weft {} --help)", error.what(), first);
 }
 
+// Commands that take words leave -h to them, as the first letter of -hf: here it is help.
+std::vector<std::string> words_of(int argc, char** argv) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  for (std::string& word : words) {
+    if (word == "-h") word = "--help";
+  }
+  std::ranges::reverse(words);  // as CLI11 takes them
+  return words;
+}
+
 }  // namespace
 
 int run(int argc, char** argv) {
@@ -92,7 +102,7 @@ int run(int argc, char** argv) {
   // Before parsing: CLI11 would answer `weft nosuch --help` with the help of weft.
   if (is_unknown_command(program, first)) return fail(kWrongInput, unknown_command(program, first));
   try {
-    program.parse(argc, argv);
+    program.parse(words_of(argc, argv));
   } catch (const CLI::Success& request) {
     return program.exit(request);
   } catch (const CLI::Error& error) {

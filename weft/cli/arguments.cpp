@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <optional>
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
-#include "weft/config/recipe.h"
 
 namespace weft::cli {
 
@@ -17,57 +15,41 @@ void add_format(CLI::App& command, Format& format) {
       "print one JSON object and nothing else on standard output");
 }
 
+// CLI11 leaves what it does not know to the words, in order.
 void add_run_arguments(CLI::App& command, RunArguments& arguments, const std::string& example) {
-  command.add_option("RECIPE", arguments.words, "a recipe (a name or a path) and overrides a.b=c")
-      ->type_name("[a.b=c ...]");
+  command.allow_extras();
+  command.parse_complete_callback(
+      [&command, &arguments] { arguments.words = command.remaining(); });
+  command.set_help_flag("--help", "print this and leave");  // -hf is a flag of the harness
   add_format(command, arguments.format);
   command.footer(base::text(
+      "Words: [RECIPE] [a.b=c ...] [--flag value ...]; of two for one key the later wins.\n"
+      "  a recipe is a name or a path; ~a.b gives a key back its default; --config-file FILE is\n"
+      "  YAML between the recipe and the words; flags are named after keys, as in --num-layers 4.\n"
       "Example: {}\nEvery key, its default and meaning: weft config\nRecipes: weft recipes",
       example));
 }
 
-Run resolve(const RunArguments& arguments) {
-  std::optional<std::string> recipe;
-  std::vector<std::string> overrides;
-  for (const std::string& word : arguments.words) {
-    if (word.find('=') != std::string::npos) {
-      overrides.push_back(word);
-    } else if (recipe) {
-      throw base::ConfigError(
-          base::text("two recipes, '{}' and '{}': give one; an override is written a.b=c",
-                     *recipe,
-                     word));
-    } else {
-      recipe = word;
-    }
-  }
-  if (!recipe) return {.recipe = {}, .config = config::resolve(std::nullopt, overrides)};
-  const config::ChosenRecipe chosen = config::find_recipe(recipes_folder(), *recipe);
-  return {.recipe = chosen.name(), .config = config::resolve(chosen, overrides)};
-}
+config::Resolution resolve(const RunArguments& arguments) { return resolve_or(arguments, ""); }
 
-Run resolve_or(RunArguments arguments, const std::string& default_recipe) {
-  const auto is_recipe = [](const std::string& word) {
-    return word.find('=') == std::string::npos;
-  };
-  if (std::ranges::none_of(arguments.words, is_recipe)) {
-    arguments.words.insert(arguments.words.begin(), default_recipe);
-  }
-  return resolve(arguments);
+config::Resolution resolve_or(const RunArguments& arguments, const std::string& default_recipe) {
+  return config::resolve_words(recipes_folder(),
+                               arguments.words,
+                               config::Audience::Run,
+                               default_recipe);
 }
 
 namespace {
 
 template <typename Refuses>
-void refuse_if(const std::vector<std::string>& words,
+void refuse_if(const config::Resolution& resolution,
                const std::string& reason,
                const Refuses& refuses) {
   std::vector<std::string> complaints;
-  for (const std::string& word : words) {
-    const std::string key = word.substr(0, word.find('='));
-    if (key != word && refuses(key)) {
-      complaints.push_back(base::text("{}: {}: leave it out", word, reason));
-    }
+  for (const auto& [key, typed] : resolution.set_keys) {
+    if (!refuses(key)) continue;
+    const std::string what = typed.starts_with(key) ? typed : base::text("{} ({})", typed, key);
+    complaints.push_back(base::text("{}: {}: leave it out", what, reason));
   }
   if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
 }
@@ -78,16 +60,16 @@ bool is_among(std::span<const std::string_view> keys, std::string_view key) {
 
 }  // namespace
 
-void allow_only(const std::vector<std::string>& words,
+void allow_only(const config::Resolution& resolution,
                 std::span<const std::string_view> allowed,
                 const std::string& reason) {
-  refuse_if(words, reason, [&](const std::string& key) { return !is_among(allowed, key); });
+  refuse_if(resolution, reason, [&](const std::string& key) { return !is_among(allowed, key); });
 }
 
-void refuse_keys(const std::vector<std::string>& words,
+void refuse_keys(const config::Resolution& resolution,
                  std::span<const std::string_view> refused,
                  const std::string& reason) {
-  refuse_if(words, reason, [&](const std::string& key) { return is_among(refused, key); });
+  refuse_if(resolution, reason, [&](const std::string& key) { return is_among(refused, key); });
 }
 
 std::filesystem::path recipes_folder() {

@@ -1,4 +1,4 @@
-// How commands take `[RECIPE] [a.b=c ...] [--json]`.
+// How commands take the words of a run: `[RECIPE] [a.b=c ...] [--flag value ...] [--json]`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/config/config.h"
+#include "weft/config/resolution.h"
 
 namespace weft::cli {
 
@@ -18,29 +18,27 @@ enum class Format { Text, Json };
 void add_format(CLI::App& command, Format& format);
 
 struct RunArguments {
-  std::vector<std::string> words;  // the positionals: an override has a '=', a recipe has none
+  // Everything that is not an option of the command itself, in the order typed; config/words.h
+  // reads it.
+  std::vector<std::string> words;
   Format format = Format::Text;
 };
 
-// Adds the positionals and --json, and a help text that ends in `example`.
+// Lets the command take words, adds --json, and a help text that ends in `example`.
 void add_run_arguments(CLI::App& command, RunArguments& arguments, const std::string& example);
 
-struct Run {
-  std::string recipe;  // its name; empty: none was given
-  config::Config config;
-};
-
 // The config the words ask for, not validated. ConfigError when they are wrong.
-Run resolve(const RunArguments& arguments);
+config::Resolution resolve(const RunArguments& arguments);
 // The same with a recipe for those who name none.
-Run resolve_or(RunArguments arguments, const std::string& default_recipe);
+config::Resolution resolve_or(const RunArguments& arguments, const std::string& default_recipe);
 
-// ConfigError for every override whose key is not among `allowed`, or is among `refused`: something
-// else decides it, as `reason` says, and nothing the user types is ignored.
-void allow_only(const std::vector<std::string>& words,
+// ConfigError for every key that a word sets and that is not among `allowed`, or is among
+// `refused`, however it was spelled: something else decides it, as `reason` says, and nothing the
+// user types is ignored.
+void allow_only(const config::Resolution& resolution,
                 std::span<const std::string_view> allowed,
                 const std::string& reason);
-void refuse_keys(const std::vector<std::string>& words,
+void refuse_keys(const config::Resolution& resolution,
                  std::span<const std::string_view> refused,
                  const std::string& reason);
 

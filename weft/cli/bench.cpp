@@ -86,8 +86,9 @@ void show_text(const train::StepBench& bench,
 int run_step(const StepOptions& options) {
   if (under_launcher())
     throw base::ConfigError("bench step times one process: run it without mpirun");
-  const config::Config config =
-      config::validate(resolve_or(options.run, kDefaultRecipe).config).config;
+  const config::Resolution run = resolve_or(options.run, kDefaultRecipe);
+  print_findings(run);
+  const config::Config config = config::validate(run.config).config;
   if (config::layout_of(config).world != 1) {
     throw base::ConfigError("bench step times one rank: set world=1 and every parallel size to 1");
   }

@@ -56,7 +56,8 @@ void check(const config::Config& config) {
 }
 
 int run_overlap(const OverlapOptions& options) {
-  config::Config config = resolve_or(options.run, kDefaultRecipe).config;
+  const config::Resolution run = resolve_or(options.run, kDefaultRecipe);
+  config::Config config = run.config;
   follow_launcher(config);
   check(config);
   ProgressLine line;
@@ -68,8 +69,10 @@ int run_overlap(const OverlapOptions& options) {
           "runtime.pin_ranks=true to keep it there");
     }
     const config::Verdict verdict = config::judge(train::overlap_orders(config)[1].config);
-    for (const config::Finding& warning : verdict.warnings) {
-      line.log("weft: warning: " + config::to_text(warning));
+    for (const auto* warnings : {&run.warnings, &verdict.warnings}) {
+      for (const config::Finding& warning : *warnings) {
+        line.log("weft: warning: " + config::to_text(warning));
+      }
     }
   }
   const train::OverlapBench bench = train::bench_overlap(

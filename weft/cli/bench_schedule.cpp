@@ -148,7 +148,9 @@ LargeCase large_case() {
 }
 
 int run_schedule_bench(const RunArguments& arguments) {
-  config::Config config = resolve_or(arguments, "overlap_bench").config;
+  const config::Resolution run = resolve_or(arguments, "overlap_bench");
+  print_findings(run);
+  config::Config config = run.config;
   config.comm_overlap.overlap_moe_expert_parallel_comm = true;
   config.comm_overlap.delay_wgrad_compute = true;
   config = config::validate(config).config;

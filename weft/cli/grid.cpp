@@ -59,7 +59,9 @@ void show_json(const grid::Grid& grid) {
 }
 
 int run_grid(const RunArguments& arguments) {
-  const grid::Grid grid(config::layout_of(resolve(arguments).config));
+  const config::Resolution run = resolve(arguments);
+  print_findings(run);
+  const grid::Grid grid(config::layout_of(run.config));
   if (grid.world() > kMostPrinted) {
     throw base::ConfigError(
         base::text("world = {}: at most {} ranks are printed", grid.world(), kMostPrinted));

@@ -23,6 +23,12 @@ void print_warning(const std::string& what) {
   std::cerr << base::text("warning: {}\n", what);
 }
 
+void print_findings(const config::Resolution& resolution) {
+  for (const config::Finding& warning : resolution.warnings) {
+    print_warning(config::to_text(warning));
+  }
+}
+
 void print_findings(const config::Verdict& verdict) {
   for (const config::Finding& warning : verdict.warnings) print_warning(config::to_text(warning));
   for (const config::Missing& part : verdict.missing) print_warning(part.message);

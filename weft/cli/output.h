@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "weft/base/json.h"
+#include "weft/config/resolution.h"
 #include "weft/config/validate.h"
 
 namespace weft::cli {
@@ -15,6 +16,8 @@ void print_error(const std::string& what);
 // "warning: ..." on standard error.
 void print_warning(const std::string& what);
 
+// What the words did beyond what they say, as warnings.
+void print_findings(const config::Resolution& resolution);
 // Warnings, and the parts that are missing where the command goes on without them.
 void print_findings(const config::Verdict& verdict);
 

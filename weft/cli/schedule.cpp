@@ -132,7 +132,9 @@ void leave_files(const ScheduleOptions& options, const ScheduleReport& report) {
 }
 
 int run_schedule(const ScheduleOptions& options) {
-  const config::Verdict verdict = config::validate_schedule(resolve(options.run).config);
+  const config::Resolution run = resolve(options.run);
+  print_findings(run);
+  const config::Verdict verdict = config::validate_schedule(run.config);
   const config::Config& config = verdict.config;
   print_findings(verdict);
   const grid::Grid grid(config::layout_of(config));

@@ -92,11 +92,12 @@ base::Json result_json(const train::TrainResult& result) {
 }
 
 int run_train(const RunArguments& arguments) {
-  auto [recipe, config] = resolve_or(arguments, kDefaultRecipe);
+  const config::Resolution run = resolve_or(arguments, kDefaultRecipe);
+  config::Config config = run.config;
   follow_launcher(config);
   const std::string& start = config.checkpoint.pretrained_checkpoint;
   if (!start.empty()) {
-    refuse_keys(arguments.words,
+    refuse_keys(run,
                 train::kFolderModelKeys,
                 base::text("the model comes from checkpoint.pretrained_checkpoint='{}'", start));
     config = train::with_model_of(config, checkpoint::HuggingFaceModel(start));
@@ -105,16 +106,18 @@ int run_train(const RunArguments& arguments) {
   config = verdict.config;
   ProgressLine line;
   if (launcher_rank() == 0) {
-    line.log(opening(config, recipe));
+    line.log(opening(config, run.recipe));
     const grid::Fabric fabric = config::fabric_of(config);
     if (!fabric.is_free()) line.log("weft: " + grid::describe(fabric));
-    for (const config::Finding& warning : verdict.warnings) {
-      line.log("warning: " + config::to_text(warning));
+    for (const auto* warnings : {&run.warnings, &verdict.warnings}) {
+      for (const config::Finding& warning : *warnings) {
+        line.log("warning: " + config::to_text(warning));
+      }
     }
   }
   const train::TrainResult result = train::train(
       {.config = config,
-       .name = recipe,
+       .name = run.recipe,
        .stop = &catch_interrupts(),
        .log = [&](const std::string& text) { line.log(text); },
        .progress = [&](const train::StepRecord& record) { line.show(progress_text(record)); },

@@ -9,7 +9,6 @@
 #include "weft/cli/layout_text.h"
 #include "weft/cli/output.h"
 #include "weft/config/derived.h"
-#include "weft/config/recipe.h"
 #include "weft/config/validate.h"
 #include "weft/train/reference_check.h"
 
@@ -58,8 +57,7 @@ void show_json(const std::vector<train::Check>& checks, bool pass) {
 }
 
 // What a user may choose; the folder decides the model, the data and the optimizer, in fp32.
-constexpr std::array<std::string_view, 29> kChoices{
-    "world",
+constexpr std::array<std::string_view, 28> kChoices{
     "runtime.world_size",
     "runtime.backend",
     "runtime.ranks_per_node",
@@ -90,8 +88,14 @@ constexpr std::array<std::string_view, 29> kChoices{
     "fabric.seed"};
 
 int run_verify(const VerifyOptions& options) {
-  config::Config wanted = config::resolve(std::nullopt, options.overrides);
-  allow_only(options.overrides, kChoices, "the reference run's folder decides it");
+  const config::Resolution run =
+      config::resolve_words(recipes_folder(), options.overrides, config::Audience::Run);
+  if (!run.recipe.empty()) {
+    throw base::ConfigError(
+        base::text("{}: the reference run's folder is the recipe: leave it out", run.recipe));
+  }
+  allow_only(run, kChoices, "the reference run's folder decides it");
+  config::Config wanted = run.config;
   follow_launcher(wanted);
   if (wanted.runtime.backend == config::CommBackend::Fake) {
     throw base::ConfigError("runtime.backend=fake: a pretended world computes nothing to verify");
@@ -101,7 +105,10 @@ int run_verify(const VerifyOptions& options) {
   const config::Verdict verdict =
       config::validate(train::reference_config(wanted, model, reference));
   const config::Config& config = verdict.config;
-  if (launcher_rank() == 0) print_findings(verdict);
+  if (launcher_rank() == 0) {
+    print_findings(run);
+    print_findings(verdict);
+  }
   const std::vector<train::Check> checks =
       train::check_reference(config, model, reference, print_error);
   if (checks.empty()) return kGood;  // this process holds no rank that reports

@@ -159,6 +159,10 @@ const Field* find_field(std::string_view key) {
 }
 
 std::string key_hint(std::string_view key) {
+  // Some recipes set this field, which exists nowhere.
+  if (key.ends_with("moe_a2a_overlap")) {
+    return "the switch is comm_overlap.overlap_moe_expert_parallel_comm";
+  }
   // A word without a section is compared with the names alone.
   const bool bare = key.find('.') == std::string_view::npos;
   std::vector<std::string> candidates;

@@ -53,6 +53,7 @@ TEST(Rules, EveryExampleBreaksExactlyItsRule) {
 
 TEST(Rules, EveryFindingSaysWhatAndHow) {
   for (const Rule& rule : rules()) {
+    if (rule.judge == nullptr) continue;
     const Verdict verdict = judge_words(rule.example);
     for (const Finding& error : verdict.errors) {
       EXPECT_FALSE(error.message.empty()) << rule.id;
@@ -82,6 +83,7 @@ TEST(Rules, TheDefaultsPassInPeace) {
 
 TEST(Rules, WhatWasJudgedIsJudgedTheSameAgain) {
   for (const Rule& rule : rules()) {
+    if (rule.judge == nullptr) continue;
     const Verdict once = judge_words(rule.example);
     const Verdict twice = judge(once.config);
     EXPECT_EQ(ids(twice.automatic), std::set<std::string>{}) << rule.id;

@@ -11,6 +11,7 @@ namespace {
 
 const std::vector<Topic>& all_topics() {
   static const std::vector<Topic> all{
+      {"Command line", word_rules()},
       {"Old names", old_name_rules()},
       {"Hardware", hardware_rules()},
       {"Precision", precision_rules()},

@@ -1,0 +1,18 @@
+// What flags do beyond setting a key: Megatron Bridge's side effects, each of them reported.
+#pragma once
+
+#include <span>
+
+#include "weft/config/ledger.h"
+#include "weft/config/words.h"
+
+namespace weft::config {
+
+// Applies the effect of one flag. `last` is the config as all words leave it, from a first pass
+// over them: a GPU named by a later word counts.
+void apply_effect(const Asked& asked, const Config& last, Ledger& ledger);
+
+// What depends on all words together, after the last of them.
+void finish_effects(std::span<const Asked> asked, Ledger& ledger);
+
+}  // namespace weft::config

@@ -1,0 +1,35 @@
+// Which recipe the harness's flags mean.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "weft/config/config.h"
+#include "weft/config/harness_flags.h"
+#include "weft/config/ledger.h"
+
+namespace weft::config {
+
+struct PerfRecipe {
+  std::string name;
+  // Of the recipe, where it was made for another number than asked.
+  std::optional<std::int64_t> other_gpus;
+};
+
+// `{recipe}_{task}_{n}gpu_{gpu}_{precision}[_{variant}]` among `names`. Where that number of GPUs
+// is missing: the harness's own choice for some models, else the largest. ConfigError where there
+// is none, or the flags do not say enough.
+PerfRecipe choose_perf_recipe(std::span<const std::string> names,
+                              const HarnessSelection& selection);
+
+// A recipe made for `gpus` keeps its work a rank on the GPUs asked for: the global batch follows
+// the data-parallel ranks, unless a word set it. `recipe` is the config before the words.
+void scale_batch(const Config& recipe,
+                 std::int64_t gpus,
+                 const HarnessSelection& selection,
+                 Ledger& ledger);
+
+}  // namespace weft::config

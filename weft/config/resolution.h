@@ -1,0 +1,35 @@
+// WHAT RUN DO THE WORDS ASK FOR? One precedence, for every command: defaults, then the recipe, then
+// the files of --config-file, then the words, among which the later wins.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/config/config.h"
+#include "weft/config/harness_flags.h"
+#include "weft/config/ledger.h"
+#include "weft/config/rules/rule.h"
+#include "weft/config/words.h"
+
+namespace weft::config {
+
+struct Resolution {
+  std::string recipe;  // its name; empty: none was given
+  Config config;       // not validated
+  // What the words did beyond what they say.
+  std::vector<Finding> warnings, automatic;
+  HarnessSelection harness;
+  std::vector<Ledger::SetKey> set_keys;  // by words, whatever their spelling
+};
+
+// ConfigError with everything that is wrong with the words, the recipe and the files. Where no word
+// names a recipe, `default_recipe` is it, unless that is empty.
+Resolution resolve_words(const std::filesystem::path& recipes_folder,
+                         std::span<const std::string> words,
+                         Audience audience,
+                         std::string_view default_recipe = "");
+
+}  // namespace weft::config

@@ -1,0 +1,58 @@
+#include "weft/config/twin_keys.h"
+
+#include <algorithm>
+#include <array>
+
+#include "weft/base/text.h"
+
+namespace weft::config {
+namespace {
+
+// Fields of the model that the reference overwrites from comm_overlap at every start.
+constexpr std::array<std::string_view, 9> kTwins{"overlap_p2p_comm",
+                                                 "batch_p2p_comm",
+                                                 "tp_comm_overlap",
+                                                 "tp_comm_overlap_cfg",
+                                                 "tp_comm_bootstrap_backend",
+                                                 "overlap_moe_expert_parallel_comm",
+                                                 "delay_wgrad_compute",
+                                                 "defer_embedding_wgrad_compute",
+                                                 "wgrad_deferral_limit"};
+
+constexpr std::string_view kModel = "model.";
+
+bool is_twin(std::string_view key) {
+  return key.starts_with(kModel) &&
+         std::ranges::find(kTwins, key.substr(kModel.size())) != kTwins.end();
+}
+
+}  // namespace
+
+std::string meant_key(std::string_view key) {
+  if (key == "world") return "runtime.world_size";
+  if (is_twin(key)) return "comm_overlap." + std::string(key.substr(kModel.size()));
+  return std::string(key);
+}
+
+std::optional<Finding> twin_finding(std::string_view key) {
+  if (!is_twin(key)) return std::nullopt;
+  const std::string meant = meant_key(key);
+  return Finding{.id = "C4",
+                 .key = meant,
+                 .from = nullptr,
+                 .to = nullptr,
+                 .message = base::text("{} is another name of {}, which it sets here; Megatron "
+                                       "Bridge would overwrite it and lose the value",
+                                       key,
+                                       meant),
+                 .fix = base::text("write {}", meant)};
+}
+
+Written meant_value(std::string_view key, Written value) {
+  const auto* word = std::get_if<std::string>(&value);
+  if (key != "model.qk_layernorm" || word == nullptr) return value;
+  const std::optional<bool> on = WordCodec<bool>::parse(*word);
+  return on ? Written(std::string(*on ? "head" : "none")) : value;
+}
+
+}  // namespace weft::config

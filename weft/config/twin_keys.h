@@ -1,0 +1,23 @@
+// Keys that go by more than one name: the twins of comm_overlap.* on the model.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "weft/config/codec.h"
+#include "weft/config/rules/rule.h"
+
+namespace weft::config {
+
+// The key that is meant: comm_overlap.delay_wgrad_compute for model.delay_wgrad_compute,
+// runtime.world_size for world, any other as it is.
+std::string meant_key(std::string_view key);
+
+// Says that a twin was written (rule C4); nothing for other keys.
+std::optional<Finding> twin_finding(std::string_view key);
+
+// Other words for a key's values: model.qk_layernorm=true is head, false is none.
+Written meant_value(std::string_view key, Written value);
+
+}  // namespace weft::config
