@@ -34,26 +34,30 @@ struct Thresholds {
   double memory = 0.05;  // share of the stored peak
 };
 
-enum class Outcome { Same, Regression, Improvement };
+// Against the threshold, either way.
+enum class Drift { None, Regression, Improvement };
 
 struct ComparedRun {
   std::string value;
   double stored_ms = 0, step_ms = 0, time_ratio = 0;
   double stored_bytes = 0, peak_bytes = 0, memory_ratio = 0;
-  Outcome time = Outcome::Same, memory = Outcome::Same;
-  std::vector<std::string> keys;  // that differ: "a.b: stored -> now"
+  Drift time = Drift::None, memory = Drift::None;
+  std::vector<std::string> keys = {};  // that differ: "a.b: stored -> now"
 };
 
 struct Comparison {
   std::vector<ComparedRun> runs;
-  std::vector<std::string> unmatched;  // values that only one of both has
+  std::vector<std::string> unmatched;  // values that the stored result has not
   std::vector<std::string> unlike;     // why it is not like with like
   Thresholds thresholds;
 
   bool regressed() const;
 };
 
-// ConfigError where no run has a partner of the same value.
+// ConfigError where no run of the plan has a partner of the same value: asked before anything runs.
+void require_partner(const PerfPlan& plan, const StoredResult& stored);
+
+// Of the runs that were timed.
 Comparison compare(const PerfReport& report,
                    const StoredResult& stored,
                    const Thresholds& thresholds);

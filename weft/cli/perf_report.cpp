@@ -26,6 +26,11 @@ std::string_view word(PerfState state) {
   return "";
 }
 
+// A file that says "running" was left by a process that was killed.
+bool is_cut_short(PerfState state) {
+  return state == PerfState::Interrupted || state == PerfState::Running;
+}
+
 Json changes_json(const std::vector<config::Change>& changes) {
   Json all = Json::array();
   for (const config::Change& change : changes) {
@@ -163,7 +168,7 @@ Json to_json(const PerfReport& report) {
   Json json{{"format", kPerfFormat},
             {"name", report.name},
             {"state", word(report.state)},
-            {"interrupted", report.state == PerfState::Interrupted},
+            {"interrupted", is_cut_short(report.state)},
             {"contract", std::move(contract)},
             {"machine", to_json(report.machine)},
             {"runs", std::move(runs)}};
