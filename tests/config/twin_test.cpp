@@ -53,7 +53,7 @@ const std::vector<std::string> kDeepSeek{"hardware.gpu=gb200",
                                          "model.moe_aux_loss_coeff=0.0001",
                                          "model.moe_shared_expert_intermediate_size=2048",
                                          "model.pipeline_model_parallel_size=16",
-                                         "model.pipeline_model_parallel_layout=Ettt|(tt|)*29L",
+                                         "model.pipeline_model_parallel_layout=Ettt|(tt|)*28t|t|L",
                                          "model.expert_model_parallel_size=64",
                                          "runtime.world_size=1024",
                                          "train.micro_batch_size=1",
@@ -78,6 +78,14 @@ std::string trouble(const Config& config) {
   for (const Finding& error : verdict.errors) all += to_text(error) + "\n";
   for (const Missing& part : verdict.missing) all += part.message + "\n";
   return all;
+}
+
+TEST(Twin, TheConfigsOfTheseTestsAreLegalAndDoNotRun) {
+  for (const Config& asked : {of(kQwen), deep_seek()}) {
+    const Verdict verdict = judge(asked);
+    EXPECT_TRUE(verdict.legal()) << trouble(asked);
+    EXPECT_FALSE(verdict.runs());
+  }
 }
 
 TEST(Twin, OfEveryRecipeRuns) {
