@@ -48,7 +48,8 @@ function(weft_libraries target module)
   elseif(module STREQUAL cli)
     target_link_libraries(${target} PUBLIC CLI11::CLI11)
     target_compile_definitions(${target} PRIVATE
-      WEFT_VERSION="${PROJECT_VERSION}" WEFT_RECIPES_FOLDER="${CMAKE_SOURCE_DIR}/recipes")
+      WEFT_VERSION="${PROJECT_VERSION}" WEFT_BUILD_TYPE="$<CONFIG>"
+      WEFT_RECIPES_FOLDER="${CMAKE_SOURCE_DIR}/recipes")
   endif()
 endfunction()
 

@@ -15,22 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Makes a folder that was not there: two runs that start in one second do not share one.
-fs::path make_fresh_folder(const std::string& name) {
-  const std::string stem = base::text("{}-{:%Y%m%d-%H%M%S}",
-                                      name.empty() ? "run" : name,
-                                      fmt::localtime(std::time(nullptr)));
-  make_writable_folder("runs", "the folder of runs");
-  for (int i = 1; i < 1000; ++i) {
-    const fs::path folder = fs::path("runs") / (i == 1 ? stem : base::text("{}-{}", stem, i));
-    std::error_code error;
-    if (fs::create_directory(folder, error)) return folder;
-    if (error)
-      throw base::SystemError(base::text("cannot make '{}': {}", folder.string(), error.message()));
-  }
-  throw base::SystemError(base::text("too many runs named '{}' in this second", stem));
-}
-
 // What an earlier run left in a folder that is used again.
 void remove_old_files(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
@@ -55,10 +39,25 @@ void make_writable_folder(const fs::path& folder, const std::string& what) {
   }
 }
 
+fs::path make_fresh_folder(const fs::path& parent, const std::string& name) {
+  const std::string stem = base::text("{}-{:%Y%m%d-%H%M%S}",
+                                      name.empty() ? "run" : name,
+                                      fmt::localtime(std::time(nullptr)));
+  make_writable_folder(parent, "the folder of runs");
+  for (int i = 1; i < 1000; ++i) {
+    const fs::path folder = parent / (i == 1 ? stem : base::text("{}-{}", stem, i));
+    std::error_code error;
+    if (fs::create_directory(folder, error)) return folder;
+    if (error)
+      throw base::SystemError(base::text("cannot make '{}': {}", folder.string(), error.message()));
+  }
+  throw base::SystemError(base::text("too many runs named '{}' in this second", stem));
+}
+
 fs::path make_run_folder(const config::Config& config, const std::string& name) {
   fs::path folder = config.runtime.run_dir;
   if (folder.empty()) {
-    folder = make_fresh_folder(name);
+    folder = make_fresh_folder("runs", name);
   } else {
     make_writable_folder(folder, "runtime.run_dir");
     remove_old_files(folder);

@@ -11,6 +11,11 @@ namespace weft::train {
 // SystemError, naming `what` it is for, where the folder cannot be made or written into.
 void make_writable_folder(const std::filesystem::path& folder, const std::string& what);
 
+// Makes <parent>/<name>-<time>, a folder that was not there: two runs that start in one second do
+// not share one.
+std::filesystem::path make_fresh_folder(const std::filesystem::path& parent,
+                                        const std::string& name);
+
 // Makes config.runtime.run_dir, or runs/<name>-<time>, with config.yaml in it. A given folder may
 // exist: its files are replaced.
 std::filesystem::path make_run_folder(const config::Config& config, const std::string& name);

@@ -1,0 +1,25 @@
+// The machine a result was measured on: what matters for time, and nothing that names its owner.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "weft/base/json.h"
+
+namespace weft::cli {
+
+struct Machine {
+  std::string cpu;
+  std::int64_t cores = 0;  // this process may use
+  std::int64_t memory_bytes = 0;
+  std::string compiler;
+  std::string build;
+  std::string version;  // of Weft
+};
+
+Machine this_machine();
+
+base::Json to_json(const Machine& machine);
+std::string to_text(const Machine& machine);
+
+}  // namespace weft::cli

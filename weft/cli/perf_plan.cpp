@@ -1,0 +1,167 @@
+#include "weft/cli/perf_plan.h"
+
+#include <algorithm>
+
+#include "weft/base/error.h"
+#include "weft/base/text.h"
+#include "weft/config/derived.h"
+#include "weft/config/field.h"
+#include "weft/config/overrides.h"
+#include "weft/train/perf_run.h"
+
+namespace weft::cli {
+namespace {
+
+using base::text;
+
+class Complaints {
+ public:
+  void add(const Variant& variant, const std::string& complaint) {
+    const bool varies = !variant.overrides.empty();
+    all_.push_back(varies ? text("{}: {}", fmt::join(variant.overrides, " "), complaint)
+                          : complaint);
+  }
+  void raise() {
+    if (!all_.empty()) throw base::ConfigError(std::move(all_));
+  }
+
+ private:
+  std::vector<std::string> all_;
+};
+
+// What all ranks keep from step to step: fp32 weights, gradients and two moments are 16 bytes, and
+// bf16 with its master weights is not less.
+double state_bytes(const config::Config& config) {
+  const config::ParameterCount count = config::parameters_of(config.model);
+  const grid::Layout layout = config::layout_of(config);
+  const auto copies = [&](std::int64_t ranks) {
+    return static_cast<double>(layout.world) / static_cast<double>(ranks);
+  };
+  return 16 * (static_cast<double>(count.total - count.experts) * copies(layout.tp * layout.pp) +
+               static_cast<double>(count.experts) * copies(layout.etp * layout.ep * layout.pp));
+}
+
+std::string why_twin(const config::Config& config, const PlanRequest& request) {
+  if (request.twin == TwinUse::Always) return "--twin asks for it";
+  if (config::is_on_gpu(config)) return "the run is for GPUs and this build has none";
+  const double bytes = state_bytes(config);
+  if (bytes <= static_cast<double>(request.machine_bytes)) return "";
+  return text("weights and optimizer of all ranks take {}, and this machine has {}",
+              base::human_bytes(bytes),
+              base::human_bytes(static_cast<double>(request.machine_bytes)));
+}
+
+config::Config with_overrides(const PlanRequest& request,
+                              const Variant& variant,
+                              Complaints& complaints) {
+  config::Config config = request.config;
+  std::vector<std::string> wrong;
+  config::apply_overrides(variant.overrides, config, wrong);
+  for (const std::string& complaint : wrong) complaints.add({}, complaint);
+  return config;
+}
+
+std::vector<config::Change> harness_changes(const config::Config& from, const config::Config& to) {
+  std::vector<config::Change> changes;
+  for (const config::Field& field : config::fields()) {
+    const base::Json before = field.get(from), after = field.get(to);
+    if (before == after) continue;
+    changes.push_back(
+        {.key = field.key, .from = before, .to = after, .why = "set by the harness for every run"});
+  }
+  return changes;
+}
+
+Candidate candidate_of(const PlanRequest& request,
+                       const PerfPlan& plan,
+                       const Variant& variant,
+                       const config::Config& config,
+                       Complaints& complaints) {
+  config::Twin twin{.config = config, .changes = {}};
+  if (plan.is_twin()) twin = config::twin_of(config);
+  const config::Config run = train::perf_config(twin.config, request.steps);
+  config::Verdict verdict = config::judge(run);
+  for (const config::Finding& error : verdict.errors) complaints.add(variant, to_text(error));
+  for (const config::Missing& part : verdict.missing) {
+    complaints.add(
+        variant,
+        text("{}: {}, or run a scaled-down twin without it: --twin", part.message, part.fix));
+  }
+  if (run.runtime.backend != config::CommBackend::Threads) {
+    complaints.add(variant,
+                   text("runtime.backend = {}: weft perf times ranks that are threads of one "
+                        "process: set runtime.backend=threads",
+                        config::word(run.runtime.backend)));
+  }
+  std::vector<config::Change> changes = std::move(twin.changes);
+  for (config::Change& change : harness_changes(twin.config, run)) {
+    changes.push_back(std::move(change));
+  }
+  return {.value = variant.value,
+          .asked = config::judge(config).config,
+          .config = std::move(verdict.config),
+          .changes = std::move(changes),
+          .warnings = std::move(verdict.warnings)};
+}
+
+// Two values that make one run compare nothing.
+void refuse_equal(const PerfPlan& plan,
+                  const std::vector<Variant>& variants,
+                  Complaints& complaints) {
+  for (std::size_t i = 0; i < plan.candidates.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (!harness_changes(plan.candidates[i].config, plan.candidates[j].config).empty()) continue;
+      complaints.add(variants[i],
+                     text("runs exactly what {} runs{}: vary a key that the run has",
+                          plan.candidates[j].value,
+                          plan.is_twin() ? ", on the twin (" + plan.twin_reason + ")" : ""));
+      break;
+    }
+  }
+}
+
+std::vector<std::string> following_keys(const PerfPlan& plan) {
+  std::vector<std::string> keys;
+  for (const config::Field& field : config::fields()) {
+    if (std::ranges::find(plan.varied, field.key) != plan.varied.end()) continue;
+    const base::Json first = field.get(plan.candidates.front().config);
+    const bool differs = std::ranges::any_of(plan.candidates, [&](const Candidate& candidate) {
+      return field.get(candidate.config) != first;
+    });
+    if (differs) keys.push_back(field.key);
+  }
+  return keys;
+}
+
+}  // namespace
+
+PerfPlan plan_perf(const PlanRequest& request) {
+  const std::vector<Variant> variants = variants_of(request.knobs, request.sweep);
+  PerfPlan plan{.candidates = {}, .varied = {}, .following = {}, .twin_reason = {}};
+  plan.steps = request.steps;
+  for (const Knob& knob : request.knobs) plan.varied.push_back(knob.key);
+  Complaints complaints;
+  std::vector<config::Config> configs;
+  for (const Variant& variant : variants) {
+    configs.push_back(with_overrides(request, variant, complaints));
+  }
+  complaints.raise();
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    const config::Verdict verdict = config::judge(configs[i]);
+    for (const config::Finding& error : verdict.errors) complaints.add(variants[i], to_text(error));
+  }
+  complaints.raise();
+  // One twin among the runs makes all of them twins: like is compared with like.
+  for (const config::Config& config : configs) {
+    if (plan.twin_reason.empty()) plan.twin_reason = why_twin(config, request);
+  }
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    plan.candidates.push_back(candidate_of(request, plan, variants[i], configs[i], complaints));
+  }
+  refuse_equal(plan, variants, complaints);
+  complaints.raise();
+  plan.following = following_keys(plan);
+  return plan;
+}
+
+}  // namespace weft::cli

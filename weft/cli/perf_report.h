@@ -1,0 +1,43 @@
+// What `weft perf` found: the runs, the contract they were measured under, and what they may be
+// taken for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "weft/base/json.h"
+#include "weft/cli/machine.h"
+#include "weft/cli/perf_plan.h"
+#include "weft/train/perf_run.h"
+
+namespace weft::cli {
+
+inline constexpr const char* kPerfFormat = "weft perf 1";
+
+// How far the runs went.
+enum class PerfState { Complete, Interrupted, Failed, Running };
+
+struct PerfReport {
+  std::string name;  // of the recipe; may be empty
+  PerfPlan plan;
+  Machine machine;
+  train::WindowOptions window;
+  std::vector<train::PerfRun> runs;  // of the first candidates, in order
+  PerfState state = PerfState::Running;
+  std::string failure;  // of the run that failed
+};
+
+// Why the runs are no training runs; empty: they are training-equivalent.
+std::vector<std::string> benchmark_reasons(const PerfPlan& plan);
+std::string label_of(const PerfPlan& plan);
+// What is the same in all runs, in a sentence.
+std::string frozen_text(const PerfPlan& plan);
+
+// Time of the first run over this one's; 0 where one of them has none.
+double speedup(const PerfReport& report, std::size_t run);
+
+base::Json to_json(const PerfReport& report);
+// The plan alone, of a dry run.
+base::Json to_json(const PerfPlan& plan);
+
+}  // namespace weft::cli

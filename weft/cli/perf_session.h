@@ -1,0 +1,38 @@
+// The harness behind the words: a config and what to do with it, however they were asked for.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weft/cli/arguments.h"
+#include "weft/cli/perf_against.h"
+#include "weft/cli/perf_report.h"
+
+namespace weft::cli {
+
+enum class PerfMode { Measure, DryRun };
+
+struct PerfSession {
+  std::string name;       // of the recipe; may be empty
+  config::Config config;  // as the words ask for it, not judged
+  std::vector<Knob> knobs;
+  Sweep sweep = Sweep::OneKnob;
+  TwinUse twin = TwinUse::WhenNeeded;
+  std::optional<std::int64_t> steps;  // none: train.train_iters, but at most kDefaultSteps
+  train::WindowOptions window;
+  std::optional<std::filesystem::path> against;
+  Thresholds thresholds;
+  std::optional<std::filesystem::path> out;  // none: perf/<name>-<time>
+  PerfMode mode = PerfMode::Measure;
+  Format format = Format::Text;
+};
+
+// Where a recipe means to train for long, a benchmark need not.
+inline constexpr std::int64_t kDefaultSteps = 50;
+
+// Runs it and prints what it found; gives the exit code. ConfigError before anything runs.
+int run_session(const PerfSession& session);
+
+}  // namespace weft::cli
