@@ -39,6 +39,24 @@ config::Resolution resolve_or(const RunArguments& arguments, const std::string& 
                                default_recipe);
 }
 
+config::Resolution resolve_for_perf(const RunArguments& arguments,
+                                    const std::string& default_recipe) {
+  return config::resolve_words(recipes_folder(),
+                               arguments.words,
+                               config::Audience::Perf,
+                               default_recipe);
+}
+
+config::Verdict judged(const config::Resolution& run) {
+  return with_findings(run, config::judge(run.config));
+}
+
+config::Verdict with_findings(const config::Resolution& run, config::Verdict verdict) {
+  verdict.warnings.insert(verdict.warnings.begin(), run.warnings.begin(), run.warnings.end());
+  verdict.automatic.insert(verdict.automatic.begin(), run.automatic.begin(), run.automatic.end());
+  return verdict;
+}
+
 namespace {
 
 template <typename Refuses>

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "weft/config/resolution.h"
+#include "weft/config/validate.h"
 
 namespace weft::cli {
 
@@ -31,6 +32,14 @@ void add_run_arguments(CLI::App& command, RunArguments& arguments, const std::st
 config::Resolution resolve(const RunArguments& arguments);
 // The same with a recipe for those who name none.
 config::Resolution resolve_or(const RunArguments& arguments, const std::string& default_recipe);
+
+// The same for `weft perf`, whose words may also choose the recipe by the harness's flags.
+config::Resolution resolve_for_perf(const RunArguments& arguments,
+                                    const std::string& default_recipe);
+
+// The verdict on a run with what was found while its words were read.
+config::Verdict judged(const config::Resolution& run);
+config::Verdict with_findings(const config::Resolution& run, config::Verdict verdict);
 
 // ConfigError for every key that a word sets and that is not among `allowed`, or is among
 // `refused`, however it was spelled: something else decides it, as `reason` says, and nothing the

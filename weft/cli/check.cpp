@@ -31,7 +31,7 @@ CheckReport unreadable(const base::ConfigError& error) {
 }
 
 CheckReport check(const CheckOptions& options) {
-  Run run;
+  config::Resolution run;
   try {
     run = resolve(options.run);
   } catch (const base::ConfigError& error) {

@@ -1,9 +1,12 @@
 // weft perf: the harness. Freeze everything, vary one knob, compare steady-state steps.
 #include "weft/base/error.h"
+#include "weft/base/file.h"
 #include "weft/checkpoint/huggingface.h"
 #include "weft/cli/command.h"
 #include "weft/cli/launcher.h"
+#include "weft/cli/output.h"
 #include "weft/cli/perf_session.h"
+#include "weft/config/dump.h"
 #include "weft/train/weights.h"
 
 namespace weft::cli {
@@ -11,80 +14,92 @@ namespace {
 
 constexpr const char* kDefaultRecipe = "tiny";
 
-// The harness's own options, apart from the words that make the config.
+// Options of Weft's own; the harness's flags are words (config/harness_flags.h).
 struct PerfOptions {
   RunArguments run;
   std::vector<std::string> vary;
   Sweep sweep = Sweep::OneKnob;
   TwinUse twin = TwinUse::WhenNeeded;
-  PerfMode mode = PerfMode::Measure;
-  std::optional<std::int64_t> steps;
-  train::WindowOptions window;
-  Thresholds thresholds;
   std::optional<std::string> against, out;
 };
 
 // The model of a folder to start from, as `weft train` takes it.
-config::Config with_start(const PerfOptions& options, const config::Config& config) {
-  const std::string& start = config.checkpoint.pretrained_checkpoint;
-  if (start.empty()) return config;
-  refuse_keys(options.run.words,
+config::Config with_start(const config::Resolution& run) {
+  const std::string& start = run.config.checkpoint.pretrained_checkpoint;
+  if (start.empty()) return run.config;
+  refuse_keys(run,
               train::kFolderModelKeys,
               base::text("the model comes from checkpoint.pretrained_checkpoint='{}'", start));
-  return train::with_model_of(config, checkpoint::HuggingFaceModel(start));
+  return train::with_model_of(run.config, checkpoint::HuggingFaceModel(start));
+}
+
+// Losses are held against a stored run by hand: these flags of the harness are accepted and said to
+// do nothing.
+void warn_of_loss_flags(const config::HarnessSelection& chosen) {
+  const config::HarnessSelection unset;
+  const auto warn = [](bool is_set, const char* flag) {
+    if (is_set) print_warning(base::text("{} has no effect: losses are not compared", flag));
+  };
+  warn(chosen.correlation_threshold != unset.correlation_threshold, "--correlation_threshold");
+  warn(chosen.skip_first_percent_loss != unset.skip_first_percent_loss,
+       "--skip_first_percent_loss");
+  warn(chosen.high_loss_tolerance != unset.high_loss_tolerance, "--high_loss_tolerance");
+  warn(chosen.medium_loss_tolerance != unset.medium_loss_tolerance, "--medium_loss_tolerance");
+  warn(chosen.low_loss_tolerance != unset.low_loss_tolerance, "--low_loss_tolerance");
+  warn(chosen.final_loss_tolerance != unset.final_loss_tolerance, "--final_loss_tolerance");
+  warn(chosen.max_outlier_ratio != unset.max_outlier_ratio, "--max_outlier_ratio");
+  warn(chosen.outlier_threshold != unset.outlier_threshold, "--outlier_threshold");
+  warn(chosen.is_long_convergence_run, "--is_long_convergence_run");
+}
+
+// Of two ways to say a thing, one.
+std::optional<std::string> one_of(const std::optional<std::string>& own,
+                                  const std::string& harness,
+                                  const char* names) {
+  if (own && !harness.empty()) throw base::ConfigError(base::text("{}: give one of them", names));
+  if (own) return own;
+  return harness.empty() ? std::nullopt : std::optional(harness);
+}
+
+int list_variants(const config::HarnessSelection& chosen) {
+  print_text(
+      base::text("weft recipes {} lists the layouts; -ng, -g, -c and --config_variant choose "
+                 "one\n",
+                 chosen.recipe));
+  return kGood;
 }
 
 int run_perf(const PerfOptions& options) {
   if (under_launcher()) {
     throw base::ConfigError("weft perf times ranks of one process: run it without mpirun");
   }
-  const Run run = resolve_or(options.run, kDefaultRecipe);
+  const config::Resolution run = resolve_for_perf(options.run, kDefaultRecipe);
+  const config::HarnessSelection& chosen = run.harness;
+  if (chosen.list_config_variants) return list_variants(chosen);
+  warn_of_loss_flags(chosen);
+  for (const config::Finding& warning : run.warnings) print_warning(config::to_text(warning));
+  if (!chosen.save_config_filepath.empty()) {
+    base::write_whole(chosen.save_config_filepath,
+                      config::to_yaml(config::judge(run.config).config));
+  }
   std::vector<Knob> knobs;
   for (const std::string& word : options.vary) knobs.push_back(parse_knob(word));
-  return run_session({.name = run.recipe,
-                      .config = with_start(options, run.config),
-                      .knobs = std::move(knobs),
-                      .sweep = options.sweep,
-                      .twin = options.twin,
-                      .steps = options.steps,
-                      .window = options.window,
-                      .against = options.against,
-                      .thresholds = options.thresholds,
-                      .out = options.out,
-                      .mode = options.mode,
-                      .format = options.run.format});
-}
-
-void add_window(CLI::App& command, PerfOptions& options) {
-  command.add_option("--eval_time_start_step",
-                     options.window.start,
-                     "first step that is timed, counted from 0");
-  command.add_option("--eval_time_end_step",
-                     options.window.end,
-                     "the step after the last that is timed");
-  command
-      .add_option("--skip_first_percent_time",
-                  options.window.skip_first,
-                  "share of the steps left out where no first step is given")
-      ->capture_default_str();
-}
-
-void add_comparison(CLI::App& command, PerfOptions& options) {
-  command.add_option("--against",
-                     options.against,
-                     "result.json of an earlier run to compare with; exit code 1 on a regression");
-  command
-      .add_option("--timing_threshold",
-                  options.thresholds.time,
-                  "share by which a step may be slower than the stored one")
-      ->check(CLI::Range(0.0, 1000.0))
-      ->capture_default_str();
-  command
-      .add_option("--memory_threshold",
-                  options.thresholds.memory,
-                  "share by which the peak may be above the stored one")
-      ->check(CLI::Range(0.0, 1000.0))
-      ->capture_default_str();
+  return run_session(
+      {.name = run.recipe,
+       .config = with_start(run),
+       .knobs = std::move(knobs),
+       .sweep = options.sweep,
+       .twin = options.twin,
+       .steps = chosen.max_steps,
+       .window = {.start = chosen.eval_time_start_step,
+                  .end = chosen.eval_time_end_step,
+                  .skip_first = chosen.skip_first_percent_time},
+       .against =
+           one_of(options.against, chosen.golden_values_path, "--against and --golden_values_path"),
+       .thresholds = {.time = chosen.timing_threshold, .memory = chosen.memory_threshold},
+       .out = one_of(options.out, chosen.log_dir, "--out and --log_dir"),
+       .mode = chosen.dryrun ? PerfMode::DryRun : PerfMode::Measure,
+       .format = options.run.format});
 }
 
 void add_sweep(CLI::App& command, PerfOptions& options) {
@@ -115,18 +130,13 @@ void add_perf(CLI::App& program, Action& chosen) {
                     "weft perf tiny --max_steps 10 --vary "
                     "comm_overlap.overlap_moe_expert_parallel_comm=false,true");
   add_sweep(*command, *options);
-  command
-      ->add_option("--max_steps",
-                   options->steps,
-                   "steps of each run; else the recipe's, at most 50")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000}));
-  add_window(*command, *options);
-  add_comparison(*command, *options);
+  command->add_option("--against",
+                      options->against,
+                      "result.json of an earlier run to compare with; exit code 1 on a regression");
   command->add_option("--out", options->out, "folder for the results; else perf/<recipe>-<time>");
-  command->add_flag_callback(
-      "-d,--dryrun",
-      [opened = options.get()] { opened->mode = PerfMode::DryRun; },
-      "print the resolved config and what would run; run nothing");
+  command->footer(command->get_footer() +
+                  "\nThe flags of Megatron Bridge's harness (-m, -mr, -g, -ng, --max_steps, "
+                  "--eval_time_start_step, ...): docs/commandline.md");
   on_chosen(*command, chosen, std::move(options), run_perf);
 }
 

@@ -8,6 +8,7 @@
 #include "weft/cli/layout_text.h"
 #include "weft/cli/output.h"
 #include "weft/cli/progress.h"
+#include "weft/cli/startup.h"
 #include "weft/config/derived.h"
 #include "weft/config/validate.h"
 #include "weft/train/trainer.h"
@@ -102,18 +103,14 @@ int run_train(const RunArguments& arguments) {
                 base::text("the model comes from checkpoint.pretrained_checkpoint='{}'", start));
     config = train::with_model_of(config, checkpoint::HuggingFaceModel(start));
   }
-  const config::Verdict verdict = config::validate(config);
+  const config::Verdict verdict = with_findings(run, config::validate(config));
   config = verdict.config;
   ProgressLine line;
   if (launcher_rank() == 0) {
     line.log(opening(config, run.recipe));
     const grid::Fabric fabric = config::fabric_of(config);
     if (!fabric.is_free()) line.log("weft: " + grid::describe(fabric));
-    for (const auto* warnings : {&run.warnings, &verdict.warnings}) {
-      for (const config::Finding& warning : *warnings) {
-        line.log("warning: " + config::to_text(warning));
-      }
-    }
+    for (const std::string& said : startup_lines(verdict)) line.log(said);
   }
   const train::TrainResult result = train::train(
       {.config = config,

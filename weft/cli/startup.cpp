@@ -1,0 +1,23 @@
+#include "weft/cli/startup.h"
+
+#include "weft/base/text.h"
+#include "weft/config/overlap_modes.h"
+
+namespace weft::cli {
+
+std::vector<std::string> startup_lines(const config::Verdict& verdict) {
+  std::vector<std::string> lines;
+  for (const config::Finding& warning : verdict.warnings) {
+    lines.push_back("warning: " + config::to_text(warning));
+  }
+  for (const config::Finding& set : verdict.automatic) {
+    lines.push_back(
+        base::text("set: {} = {} ({}: {})", set.key, set.to.dump(), set.id, set.message));
+  }
+  for (const config::OverlapMode& mode : config::overlap_modes(verdict)) {
+    lines.push_back("overlap: " + config::to_line(mode));
+  }
+  return lines;
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,14 @@
+// What a run says when it starts, so that a clean start confirms what is active.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "weft/config/validate.h"
+
+namespace weft::cli {
+
+// Warnings, what was set automatically, and one line for each overlap mode: on or off, and why.
+std::vector<std::string> startup_lines(const config::Verdict& verdict);
+
+}  // namespace weft::cli
