@@ -11,7 +11,8 @@ namespace {
 
 constexpr const char* kDefaultRecipe = "tiny";
 
-// The harness's own options, apart from the words that make the config.
+// The harness's own options, apart from the words that make the config. Of one that is there twice
+// the later counts, as among overrides.
 struct PerfOptions {
   RunArguments run;
   std::vector<std::string> vary;
@@ -56,34 +57,43 @@ int run_perf(const PerfOptions& options) {
 }
 
 void add_window(CLI::App& command, PerfOptions& options) {
-  command.add_option("--eval_time_start_step",
-                     options.window.start,
-                     "first step that is timed, counted from 0");
-  command.add_option("--eval_time_end_step",
-                     options.window.end,
-                     "the step after the last that is timed");
+  command
+      .add_option("--eval_time_start_step",
+                  options.window.start,
+                  "first step that is timed, counted from 0")
+      ->take_last();
+  command
+      .add_option("--eval_time_end_step",
+                  options.window.end,
+                  "the step after the last that is timed")
+      ->take_last();
   command
       .add_option("--skip_first_percent_time",
                   options.window.skip_first,
                   "share of the steps left out where no first step is given")
+      ->take_last()
       ->capture_default_str();
 }
 
 void add_comparison(CLI::App& command, PerfOptions& options) {
-  command.add_option("--against",
-                     options.against,
-                     "result.json of an earlier run to compare with; exit code 1 on a regression");
+  command
+      .add_option("--against",
+                  options.against,
+                  "result.json of an earlier run to compare with; exit code 1 on a regression")
+      ->take_last();
   command
       .add_option("--timing_threshold",
                   options.thresholds.time,
                   "share by which a step may be slower than the stored one")
       ->check(CLI::Range(0.0, 1000.0))
+      ->take_last()
       ->capture_default_str();
   command
       .add_option("--memory_threshold",
                   options.thresholds.memory,
                   "share by which the peak may be above the stored one")
       ->check(CLI::Range(0.0, 1000.0))
+      ->take_last()
       ->capture_default_str();
 }
 
@@ -119,10 +129,12 @@ void add_perf(CLI::App& program, Action& chosen) {
       ->add_option("--max_steps",
                    options->steps,
                    "steps of each run; else the recipe's, at most 50")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000}));
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000}))
+      ->take_last();
   add_window(*command, *options);
   add_comparison(*command, *options);
-  command->add_option("--out", options->out, "folder for the results; else perf/<recipe>-<time>");
+  command->add_option("--out", options->out, "folder for the results; else perf/<recipe>-<time>")
+      ->take_last();
   command->add_flag_callback(
       "-d,--dryrun",
       [opened = options.get()] { opened->mode = PerfMode::DryRun; },
