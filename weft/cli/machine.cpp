@@ -10,15 +10,23 @@
 namespace weft::cli {
 namespace {
 
-// "model name : Some CPU", the first; other systems and some virtual machines do not tell.
-std::string cpu_name() {
+// The first "key : value" line of that key; empty where there is none.
+std::string cpu_fact(std::string_view key) {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
     const std::size_t colon = line.find(':');
-    if (colon == std::string::npos || base::trim(line.substr(0, colon)) != "model name") continue;
+    if (colon == std::string::npos || base::trim(line.substr(0, colon)) != key) continue;
     return std::string(base::trim(std::string_view(line).substr(colon + 1)));
   }
-  return "unknown";
+  return {};
+}
+
+// ARM cores tell numbers instead of a name.
+std::string cpu_name() {
+  const std::string name = cpu_fact("model name"), part = cpu_fact("CPU part");
+  if (!name.empty()) return name;
+  if (part.empty()) return "unknown";
+  return base::text("ARM, implementer {}, part {}", cpu_fact("CPU implementer"), part);
 }
 
 }  // namespace

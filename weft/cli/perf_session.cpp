@@ -81,12 +81,13 @@ class Measurement {
 
   void run() {
     const std::atomic<bool>& stop = catch_interrupts();
+    write_results(report_, folder_, std::nullopt);  // in place of what an earlier session left
     try {
       for (std::size_t i = 0; i < report_.plan.candidates.size() && !stop; ++i) {
         report_.runs.push_back(run_one(i, stop));
         write_results(report_, folder_, std::nullopt);
       }
-    } catch (const base::SystemError& error) {
+    } catch (const std::exception& error) {
       report_.state = PerfState::Failed;
       report_.failure = error.what();
       write_results(report_, folder_, std::nullopt);

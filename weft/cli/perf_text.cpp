@@ -74,7 +74,7 @@ std::string markdown_table(const std::vector<Row>& rows) {
   std::string all;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     all += text("| {} |\n", fmt::join(rows[i], " | "));
-    if (i == 0) all += text("|---{}|\n", fmt::join(Row(rows[i].size() - 1, "---:"), "|"));
+    if (i == 0) all += text("|---|{}|\n", fmt::join(Row(rows[i].size() - 1, "---:"), "|"));
   }
   return all;
 }
