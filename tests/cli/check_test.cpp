@@ -75,7 +75,7 @@ TEST(CheckCommand, LegalAndRunsAreTwoVerdicts) {
   EXPECT_EQ(json["missing"][0]["part"], "tensor parallelism");
   const Outcome train = weft("train tiny model.tensor_model_parallel_size=2");
   EXPECT_EQ(train.code, 2);
-  EXPECT_TRUE(contains(train.err, "tensor parallelism is not built yet")) << train.err;
+  EXPECT_TRUE(contains(train.err, "not built yet: tensor parallelism")) << train.err;
 }
 
 TEST(CheckCommand, ALargeWorldIsCheckedWithoutRanks) {
@@ -84,7 +84,7 @@ TEST(CheckCommand, ALargeWorldIsCheckedWithoutRanks) {
       "model.pipeline_model_parallel_size=16 model.virtual_pipeline_model_parallel_size=2 "
       "train.global_batch_size=1024 --world-size 1024 --fake-init-process-group --schedule",
       0);
-  EXPECT_EQ(json["derived"]["world"], 1024);
+  EXPECT_EQ(json["derived"]["grid"]["world"], 1024);
   EXPECT_EQ(json["derived"]["dp"], 64);
   EXPECT_EQ(json["schedule"]["valid"], true);
   EXPECT_EQ(json["schedule"]["pipeline_ranks"].size(), 16);

@@ -46,8 +46,9 @@ TEST(Stages, AreEqualUnlessTheLayoutSaysOtherwise) {
   EXPECT_EQ(stages(4, 1, 1), "E4L");
   EXPECT_EQ(stages(8, 4, 1), "E2|2|2|2L");
   EXPECT_EQ(stages(8, 2, 2), "E2|2|2|2L");
-  EXPECT_TRUE(any_names(complaints(6, 4, 1), {"num_layers = 6", "4*1 = 4", "layout"}));
-  EXPECT_TRUE(any_names(complaints(8, 2, 3), {"2*3 = 6"}));
+  EXPECT_TRUE(
+      any_names(complaints(6, 4, 1), {"num_layers = 6", "4 equal stages", "4*1", "layout"}));
+  EXPECT_TRUE(any_names(complaints(8, 2, 3), {"6 equal stages", "2*3"}));
 }
 
 TEST(Stages, FollowTheLayoutText) {
@@ -76,8 +77,8 @@ TEST(Stages, WrongLayoutTextsAreExplained) {
   says("EttL|ttL", {"L (loss)"});
   says("Ett|Ltt", {"L (loss)"});
   says("Et|ttL", {"3 layers (t)", "num_layers = 4"});
-  says("Ett|ttmL", {"multi-token prediction", "not built yet"});
-  says("Ett|ttXL", {"at character 7", "use E, t, L"});
+  says("Ett|ttmL", {"1 multi-token prediction layers (m)", "mtp_num_layers = 0"});
+  says("Ett|ttXL", {"at character 7", "use E, t, m, L"});
   says("E(tt|ttL", {"'(' without ')'"});
   says("Ett)|ttL", {"')' without '('"});
   says("Et*|ttL", {"'*' wants a number"});

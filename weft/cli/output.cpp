@@ -27,6 +27,11 @@ void print_findings(const config::Resolution& resolution) {
   for (const config::Finding& warning : resolution.warnings) {
     print_warning(config::to_text(warning));
   }
+  for (const config::Finding& set : resolution.automatic) std::cerr << set_line(set) + "\n";
+}
+
+std::string set_line(const config::Finding& set) {
+  return base::text("set: {} = {} ({}: {})", set.key, set.to.dump(), set.id, set.message);
 }
 
 void print_findings(const config::Verdict& verdict) {

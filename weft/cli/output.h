@@ -16,8 +16,10 @@ void print_error(const std::string& what);
 // "warning: ..." on standard error.
 void print_warning(const std::string& what);
 
-// What the words did beyond what they say, as warnings.
+// What the words did beyond what they say: warnings, and what a flag set besides its own key.
 void print_findings(const config::Resolution& resolution);
+// "set: a.b = c (rule: why)"
+std::string set_line(const config::Finding& set);
 // Warnings, and the parts that are missing where the command goes on without them.
 void print_findings(const config::Verdict& verdict);
 

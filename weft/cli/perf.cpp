@@ -77,7 +77,7 @@ int run_perf(const PerfOptions& options) {
   const config::HarnessSelection& chosen = run.harness;
   if (chosen.list_config_variants) return list_variants(chosen);
   warn_of_loss_flags(chosen);
-  for (const config::Finding& warning : run.warnings) print_warning(config::to_text(warning));
+  print_findings(run);
   if (!chosen.save_config_filepath.empty()) {
     base::write_whole(chosen.save_config_filepath,
                       config::to_yaml(config::judge(run.config).config));

@@ -12,6 +12,7 @@
 #include "weft/cli/perf_text.h"
 #include "weft/cli/progress.h"
 #include "weft/config/derived.h"
+#include "weft/config/overlap_modes.h"
 #include "weft/train/run_folder.h"
 
 namespace weft::cli {
@@ -56,6 +57,11 @@ void announce(const PerfPlan& plan, ProgressLine& line) {
     for (const config::Finding& warning : candidate.warnings) {
       const std::string words = config::to_text(warning);
       if (said.insert(words).second) line.log("warning: " + words);
+    }
+    // A later run says only what is not as in an earlier one.
+    for (const config::OverlapMode& mode : config::overlap_modes(config::judge(candidate.config))) {
+      const std::string words = config::to_line(mode);
+      if (said.insert(words).second) line.log(text("overlap ({}): {}", candidate.value, words));
     }
   }
 }

@@ -1,6 +1,6 @@
 #include "weft/cli/startup.h"
 
-#include "weft/base/text.h"
+#include "weft/cli/output.h"
 #include "weft/config/overlap_modes.h"
 
 namespace weft::cli {
@@ -11,8 +11,7 @@ std::vector<std::string> startup_lines(const config::Verdict& verdict) {
     lines.push_back("warning: " + config::to_text(warning));
   }
   for (const config::Finding& set : verdict.automatic) {
-    lines.push_back(
-        base::text("set: {} = {} ({}: {})", set.key, set.to.dump(), set.id, set.message));
+    lines.push_back(set_line(set));
   }
   for (const config::OverlapMode& mode : config::overlap_modes(verdict)) {
     lines.push_back("overlap: " + config::to_line(mode));

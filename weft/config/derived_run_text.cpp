@@ -117,7 +117,9 @@ std::string dispatch_text(const DispatchNumbers& dispatch) {
 Json to_json(const DerivedRun& run) {
   Json ranks = Json::array();
   for (const DerivedRank& rank : run.ranks) ranks.push_back(rank_json(rank));
-  return {{"grid",
+  return {{"dp", run.dp},
+          {"edp", run.edp},
+          {"grid",
            {{"world", run.layout.world},
             {"tp", run.layout.tp},
             {"cp", run.layout.cp},

@@ -31,7 +31,7 @@ class Parts {
 
   std::vector<Missing> take() {
     for (Missing& missing : all_) {
-      missing.message = text("{} is not built yet ({})", missing.part, missing.message);
+      missing.message = text("not built yet: {} ({})", missing.part, missing.message);
       missing.fix = text("leave {} at {}",
                          fmt::join(missing.keys, " and "),
                          missing.keys.size() == 1 ? "its default" : "their defaults");

@@ -2,6 +2,7 @@
 
 #include "weft/base/text.h"
 #include "weft/config/field.h"
+#include "weft/config/other_names.h"
 
 namespace weft::config {
 namespace {
@@ -41,13 +42,14 @@ void apply_override(const std::string& word, Config& config, std::vector<std::st
 }  // namespace
 
 void apply(const Setting& setting, Config& config, std::vector<std::string>& complaints) {
-  const Field* field = find_field(setting.key);
+  const std::string key = meant_key(setting.key);
+  const Field* field = find_field(key);
   if (field == nullptr) {
     complaints.push_back(text("{}: unknown key '{}': {}",
                               setting.where,
                               config::shown(setting.key),
                               key_hint(setting.key)));
-  } else if (!field->set(config, setting.value)) {
+  } else if (!field->set(config, meant_value(key, setting.value))) {
     complaints.push_back(text("{}: {} = '{}' is not of type: {}; write for example {}",
                               setting.where,
                               field->key,

@@ -5,9 +5,9 @@
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/config/harness_effects.h"
+#include "weft/config/other_names.h"
 #include "weft/config/perf_recipe.h"
 #include "weft/config/recipe.h"
-#include "weft/config/twin_keys.h"
 
 namespace weft::config {
 namespace {
@@ -25,12 +25,13 @@ void keeping(Complaints& complaints, const Act& act) {
   }
 }
 
-// The names of layouts that the model of -mr may mean. Only files it can be of are read.
-std::vector<std::string> layout_names(const fs::path& folder, const std::string& model) {
+// The names that the model of -mr may mean. Only files it can be of are read.
+std::vector<std::string> names_of_model(const fs::path& folder, const std::string& model) {
   std::vector<std::string> names;
   for (const fs::path& file : recipe_files(folder)) {
     if (!file.stem().string().starts_with(model)) continue;
     const Recipe recipe = load_recipe(file);
+    names.push_back(recipe.name);
     for (const RecipeLayout& layout : recipe.layouts) names.push_back(recipe.full_name(layout));
   }
   return names;
@@ -45,7 +46,8 @@ PerfRecipe recipe_of(const fs::path& folder, const Words& read, std::string_view
                                        shown(read.harness.recipe)));
   }
   if (read.recipe) return {.name = *read.recipe, .other_gpus = std::nullopt};
-  if (by_flags) return choose_perf_recipe(layout_names(folder, read.harness.recipe), read.harness);
+  if (by_flags)
+    return choose_perf_recipe(names_of_model(folder, read.harness.recipe), read.harness);
   return {.name = std::string(default_recipe), .other_gpus = std::nullopt};
 }
 
@@ -54,7 +56,7 @@ void apply_file(const fs::path& file,
                 std::vector<Finding>& warnings,
                 Complaints& complaints) {
   for (Setting setting : load_recipe(file).settings) {
-    if (auto finding = twin_finding(setting.key)) {
+    if (auto finding = other_name_finding(setting.key)) {
       finding->message = base::text("{}: {}", setting.where, finding->message);
       warnings.push_back(std::move(*finding));
     }

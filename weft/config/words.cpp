@@ -5,7 +5,7 @@
 #include "weft/base/text.h"
 #include "weft/config/field.h"
 #include "weft/config/flags.h"
-#include "weft/config/twin_keys.h"
+#include "weft/config/other_names.h"
 
 namespace weft::config {
 namespace {
@@ -277,7 +277,7 @@ class Reader {
   }
 
   void note_twin(std::string_view key) {
-    if (auto finding = twin_finding(key)) read_.warnings.push_back(std::move(*finding));
+    if (auto finding = other_name_finding(key)) read_.warnings.push_back(std::move(*finding));
   }
 
   void complain(std::string what) { read_.complaints.push_back(std::move(what)); }

@@ -1,5 +1,5 @@
 // What is judged while the words of the command line are read: harness_effects.cpp,
-// flex_effect.cpp, ledger.cpp and twin_keys.cpp do it. The examples are command-line words.
+// flex_effect.cpp, ledger.cpp and other_names.cpp do it. The examples are command-line words.
 #include "weft/config/rules/topics.h"
 
 namespace weft::config {

@@ -15,7 +15,7 @@ namespace weft::config {
 std::string meant_key(std::string_view key);
 
 // Says that a twin was written (rule C4); nothing for other keys.
-std::optional<Finding> twin_finding(std::string_view key);
+std::optional<Finding> other_name_finding(std::string_view key);
 
 // Other words for a key's values: model.qk_layernorm=true is head, false is none.
 Written meant_value(std::string_view key, Written value);

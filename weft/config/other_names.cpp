@@ -1,4 +1,4 @@
-#include "weft/config/twin_keys.h"
+#include "weft/config/other_names.h"
 
 #include <algorithm>
 #include <array>
@@ -34,7 +34,7 @@ std::string meant_key(std::string_view key) {
   return std::string(key);
 }
 
-std::optional<Finding> twin_finding(std::string_view key) {
+std::optional<Finding> other_name_finding(std::string_view key) {
   if (!is_twin(key)) return std::nullopt;
   const std::string meant = meant_key(key);
   return Finding{.id = "C4",
