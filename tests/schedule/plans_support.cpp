@@ -36,6 +36,7 @@ config::Config config_of(const PlanCase& c) {
   config.comm_overlap.overlap_moe_expert_parallel_comm = c.overlap;
   config.comm_overlap.delay_wgrad_compute = c.delay;
   config.comm_overlap.overlap_p2p_comm = c.overlap_p2p;
+  config.comm_overlap.batch_p2p_comm = !c.overlap_p2p;
   config.train.global_batch_size = std::int64_t{c.micro_batches} * c.dp;
   config.runtime.world_size = std::int64_t{c.dp} * c.pp;
   return config;
