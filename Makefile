@@ -43,6 +43,7 @@ bench: setup
 	@$(weft) bench step cpu_small --peer
 	@$(weft) bench overlap
 	@$(weft) bench schedule
+	@$(weft) bench check
 	@build/release/bin/kernels_bench
 
 soak: setup

@@ -85,5 +85,15 @@ TEST(BenchSchedule, SaysWhatDecidingCosts) {
   }
 }
 
+TEST(BenchCheck, JudgesEveryRecipe) {
+  const Outcome outcome = weft("bench check --json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  EXPECT_GT(json["recipes"], 100);
+  for (const char* key : {"mean_ms", "slowest_ms", "large_schedule_ms"}) {
+    EXPECT_GT(json[key], 0.0) << key;
+  }
+}
+
 }  // namespace
 }  // namespace weft::cli

@@ -145,6 +145,7 @@ void add_bench(CLI::App& program, Action& chosen) {
   on_chosen(*step, chosen, std::move(options), run_step);
   add_bench_overlap(*bench, chosen);
   add_bench_schedule(*bench, chosen);
+  add_bench_check(*bench, chosen);
 }
 
 }  // namespace weft::cli

@@ -1,0 +1,110 @@
+// weft bench check: what judging costs, over every recipe, and with the schedules of a large
+// layout.
+#include <chrono>
+
+#include "weft/base/text.h"
+#include "weft/cli/arguments.h"
+#include "weft/cli/benches.h"
+#include "weft/cli/check_schedule.h"
+#include "weft/cli/output.h"
+#include "weft/config/advice/advice.h"
+#include "weft/config/derived_run.h"
+#include "weft/config/recipe.h"
+
+namespace weft::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct CheckBenchOptions {
+  Format format = Format::Text;
+};
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+std::vector<std::string> all_names() {
+  std::vector<std::string> names;
+  for (const std::filesystem::path& file : config::recipe_files(recipes_folder())) {
+    const config::Recipe recipe = config::load_recipe(file);
+    names.push_back(recipe.name);
+    for (const config::RecipeLayout& layout : recipe.layouts) {
+      names.push_back(recipe.full_name(layout));
+    }
+  }
+  return names;
+}
+
+// What `weft check` does with a recipe, without printing.
+double check_milliseconds(const std::vector<std::string>& words) {
+  const Clock::time_point start = Clock::now();
+  const config::Verdict verdict = judged(resolve({.words = words, .format = Format::Text}));
+  if (verdict.legal()) {
+    config::advise(verdict.config);
+    config::derived_run(verdict.config);
+  }
+  return milliseconds_since(start);
+}
+
+// 1024 ranks: pp 16, vpp 2, ep 64, 64 layers, 64 micro-batches, overlapped.
+double large_milliseconds() {
+  config::Config config;
+  config.model.num_layers = 64;
+  config.model.num_moe_experts = 64;
+  config.model.pipeline_model_parallel_size = 16;
+  config.model.virtual_pipeline_model_parallel_size = 2;
+  config.model.expert_model_parallel_size = 64;
+  config.comm_overlap.overlap_moe_expert_parallel_comm = true;
+  config.runtime.world_size = 1024;
+  config.train.global_batch_size = 64 * 64;
+  const Clock::time_point start = Clock::now();
+  check_schedule(config::judge(config).config);
+  return milliseconds_since(start);
+}
+
+int run_check_bench(const CheckBenchOptions& options) {
+  const std::vector<std::string> names = all_names();
+  std::string slowest;
+  double most = 0, sum = 0;
+  for (const std::string& name : names) {
+    const double taken = check_milliseconds({name});
+    sum += taken;
+    if (taken > most) slowest = name;
+    most = std::max(most, taken);
+  }
+  const double large = large_milliseconds();
+  const double mean = sum / static_cast<double>(names.size());
+  if (options.format == Format::Json) {
+    print_json({{"recipes", names.size()},
+                {"mean_ms", mean},
+                {"slowest_ms", most},
+                {"slowest", slowest},
+                {"large_schedule_ms", large}});
+    return kGood;
+  }
+  print_text(base::text(
+      "judging a recipe      {:8.1f} ms  (mean of {}; the slowest, {}, {:.1f} ms)\n"
+      "1024 ranks (pp 16, vpp 2, ep 64), 64 layers, 64 micro-batches, judged and every schedule "
+      "verified\n                      {:8.0f} ms\n",
+      mean,
+      names.size(),
+      slowest,
+      most,
+      large));
+  return kGood;
+}
+
+}  // namespace
+
+void add_bench_check(CLI::App& bench, Action& chosen) {
+  CLI::App* command = bench.add_subcommand(
+      "check",
+      "what judging costs: every recipe, and a 1024-rank layout with its schedules");
+  auto options = std::make_shared<CheckBenchOptions>();
+  add_format(*command, options->format);
+  command->footer("Example: weft bench check --json");
+  on_chosen(*command, chosen, std::move(options), run_check_bench);
+}
+
+}  // namespace weft::cli
