@@ -5,6 +5,7 @@
 #include "weft/cli/command.h"
 #include "weft/cli/launcher.h"
 #include "weft/cli/output.h"
+#include "weft/cli/perf_flags.h"
 #include "weft/cli/perf_session.h"
 #include "weft/config/dump.h"
 #include "weft/train/weights.h"
@@ -21,6 +22,7 @@ struct PerfOptions {
   Sweep sweep = Sweep::OneKnob;
   TwinUse twin = TwinUse::WhenNeeded;
   std::optional<std::string> against, out;
+  bool list_flags = false;
 };
 
 // The model of a folder to start from, as `weft train` takes it.
@@ -70,6 +72,10 @@ int list_variants(const config::HarnessSelection& chosen) {
 }
 
 int run_perf(const PerfOptions& options) {
+  if (options.list_flags) {
+    print_text(flags_text());
+    return kGood;
+  }
   if (under_launcher()) {
     throw base::ConfigError("weft perf times ranks of one process: run it without mpirun");
   }
@@ -134,9 +140,13 @@ void add_perf(CLI::App& program, Action& chosen) {
                       options->against,
                       "result.json of an earlier run to compare with; exit code 1 on a regression");
   command->add_option("--out", options->out, "folder for the results; else perf/<recipe>-<time>");
-  command->footer(command->get_footer() +
-                  "\nThe flags of Megatron Bridge's harness (-m, -mr, -g, -ng, --max_steps, "
-                  "--eval_time_start_step, ...): docs/commandline.md");
+  command->add_flag("--flags",
+                    options->list_flags,
+                    "list the flags of Megatron Bridge's harness and what each does here");
+  command->footer(
+      command->get_footer() +
+      "\nThe flags of Megatron Bridge's harness (-m, -mr, -g, -ng, --max_steps, ...) are "
+      "words too: weft perf --flags");
   on_chosen(*command, chosen, std::move(options), run_perf);
 }
 
