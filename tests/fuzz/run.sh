@@ -44,14 +44,24 @@ compile() {
   object=$(object_of "$1")
   if [[ ! -e $object || $1 -nt $object ||
     -n $(find weft \( -name "*.h" -o -name "*.def" \) -newer "$object" -print -quit) ]]; then
-    "$compiler" "${flags[@]}" -c "$1" -o "$object"
+    "$compiler" $flags_text -c "$1" -o "$object"
   fi
+}
+
+# Every source of every fuzzer once, on all cores.
+compile_all() {
+  local name
+  export build compiler
+  export flags_text="${flags[*]}"
+  export -f compile object_of
+  for name in "${!sources[@]}"; do
+    printf '%s\n' "tests/fuzz/${name}_fuzz.cpp" ${sources[$name]} $base
+  done | sort -u | xargs -P "$(nproc)" -I{} bash -c 'set -e; compile {}'
 }
 
 fuzz() {
   local name=$1 objects=() source
   for source in "tests/fuzz/${name}_fuzz.cpp" ${sources[$name]} $base; do
-    compile "$source"
     objects+=("$(object_of "$source")")
   done
   "$compiler" "$sanitizers" "${objects[@]}" -lfmt ${libraries[$name]:-} -o "$build/${name}_fuzz"
@@ -70,4 +80,5 @@ if ! have_libfuzzer; then
   echo "skipped: no clang++ with libFuzzer"
   exit 77
 fi
+compile_all
 for name in indexed safetensors huggingface_config words recipe; do fuzz "$name"; done

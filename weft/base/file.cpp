@@ -16,9 +16,14 @@ namespace {
 
 class Descriptor {
  public:
-  Descriptor(const std::filesystem::path& path, int flags, mode_t mode = 0)
+  Descriptor(const std::filesystem::path& path, int flags) : Descriptor(path, flags, 0, path) {}
+  // `named` is what an error calls it.
+  Descriptor(const std::filesystem::path& path,
+             int flags,
+             mode_t mode,
+             const std::filesystem::path& named)
       : fd_(::open(path.c_str(), flags | O_CLOEXEC, mode)) {
-    if (fd_ < 0) throw_errno(text("cannot open '{}'", path.string()));
+    if (fd_ < 0) throw_errno(text("cannot open '{}'", named.string()));
   }
   ~Descriptor() {
     if (fd_ >= 0) ::close(fd_);
@@ -78,15 +83,15 @@ void write_whole(const std::filesystem::path& path,
   std::filesystem::path temporary = path;
   temporary += text(".{}.partial", ::getpid());
   try {
-    Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC, 0644, path);
     write([&](std::string_view bytes) {
       while (!bytes.empty()) {
         const ssize_t put = ::write(file.get(), bytes.data(), bytes.size());
-        if (put < 0) throw_errno(text("cannot write '{}'", temporary.string()));
+        if (put < 0) throw_errno(text("cannot write '{}'", path.string()));
         bytes.remove_prefix(static_cast<std::size_t>(put));
       }
     });
-    if (::fsync(file.get()) != 0) throw_errno(text("cannot sync '{}'", temporary.string()));
+    if (::fsync(file.get()) != 0) throw_errno(text("cannot sync '{}'", path.string()));
     file.close(temporary);
     if (std::rename(temporary.c_str(), path.c_str()) != 0) {
       throw_errno(text("cannot rename '{}' to '{}'", temporary.string(), path.string()));

@@ -5,6 +5,7 @@
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
+#include "weft/config/field.h"
 
 namespace weft::cli {
 
@@ -47,12 +48,43 @@ config::Resolution resolve_for_perf(const RunArguments& arguments,
                                default_recipe);
 }
 
+namespace {
+
+// A warning where a rule changed what a word of the user says, unless the rule warns itself.
+std::optional<config::Finding> changed_word(const config::Resolution& run,
+                                            const config::Verdict& verdict,
+                                            const config::Finding& set) {
+  const auto word = std::ranges::find(run.set_keys, set.key, &config::Ledger::SetKey::key);
+  const bool said = std::ranges::any_of(verdict.warnings, [&](const config::Finding& warning) {
+    return warning.id == set.id && warning.key == set.key;
+  });
+  // Who typed null asked for the automatic value.
+  if (word == run.set_keys.end() || said || set.from.is_null()) return std::nullopt;
+  config::Finding warning = set;
+  warning.message = base::text("{} was asked for, and {} makes it {}: {}",
+                               word->typed,
+                               set.id,
+                               set.to.dump(),
+                               set.message);
+  const std::string name = set.key.substr(set.key.find('.') + 1);
+  if (set.key.starts_with("ddp.") && config::find_field("comm_overlap." + name) != nullptr) {
+    warning.fix = base::text("say it with comm_overlap.{}", name);
+  }
+  return warning;
+}
+
+}  // namespace
+
 config::Verdict judged(const config::Resolution& run) {
   return with_findings(run, config::judge(run.config));
 }
 
 config::Verdict with_findings(const config::Resolution& run, config::Verdict verdict) {
-  verdict.warnings.insert(verdict.warnings.begin(), run.warnings.begin(), run.warnings.end());
+  std::vector<config::Finding> warnings = run.warnings;
+  for (const config::Finding& set : verdict.automatic) {
+    if (auto warning = changed_word(run, verdict, set)) warnings.push_back(std::move(*warning));
+  }
+  verdict.warnings.insert(verdict.warnings.begin(), warnings.begin(), warnings.end());
   verdict.automatic.insert(verdict.automatic.begin(), run.automatic.begin(), run.automatic.end());
   return verdict;
 }

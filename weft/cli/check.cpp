@@ -4,18 +4,16 @@
 #include "weft/cli/arguments.h"
 #include "weft/cli/check_report.h"
 #include "weft/cli/command.h"
+#include "weft/cli/machine_limit.h"
 #include "weft/cli/output.h"
-#include "weft/config/missing.h"
 #include "weft/config/rules/reference.h"
 
 namespace weft::cli {
 namespace {
 
-enum class Schedules { Skipped, Verified };
-
 struct CheckOptions {
   RunArguments run;
-  Schedules schedules = Schedules::Skipped;
+  ScheduleWish wish = ScheduleWish::None;
   std::string explain;
   bool markdown = false;
 };
@@ -23,6 +21,7 @@ struct CheckOptions {
 // What cannot be read is an error like any other: the report has it, with the rest left out.
 CheckReport unreadable(const base::ConfigError& error) {
   CheckReport report;
+  report.readable = Readable::No;
   for (const std::string& complaint : error.complaints()) {
     report.verdict.errors.push_back(
         {.id = "W31", .key = {}, .from = nullptr, .to = nullptr, .message = complaint, .fix = {}});
@@ -37,28 +36,30 @@ CheckReport check(const CheckOptions& options) {
   } catch (const base::ConfigError& error) {
     return unreadable(error);
   }
-  CheckReport report{.recipe = run.recipe,
-                     .verdict = judged(run),
-                     .advice = {},
-                     .modes = {},
-                     .derived = {},
-                     .schedule = {}};
+  CheckReport report;
+  report.recipe = run.recipe;
+  report.wish = options.wish;
+  report.verdict = judged(run);
   if (!report.verdict.legal()) return report;
   const config::Config& config = report.verdict.config;
+  if (auto limit = machine_limit(config)) report.verdict.missing.push_back(std::move(*limit));
   report.advice = config::advise(config);
   report.modes = config::overlap_modes(report.verdict);
   report.derived = config::derived_run(config);
-  if (options.schedules == Schedules::Verified) report.schedule = check_schedule(config);
+  if (options.wish == ScheduleWish::Verify) report.schedule = check_schedule(config);
   return report;
 }
 
 int run_check(const CheckOptions& options) {
+  const bool json = options.run.format == Format::Json;
   if (options.markdown) {
-    print_text(config::markdown_rules());
+    json ? print_json({{"markdown", config::markdown_rules()}})
+         : print_text(config::markdown_rules());
     return kGood;
   }
   if (!options.explain.empty()) {
-    print_text(config::explain(options.explain));
+    json ? print_json(config::explain_json(options.explain))
+         : print_text(config::explain(options.explain));
     return kGood;
   }
   const CheckReport report = check(options);
@@ -84,10 +85,15 @@ void add_check(CLI::App& program, Action& chosen) {
   add_run_arguments(*command,
                     options->run,
                     "weft check qwen3_30b_a3b --world-size 1024 "
-                    "model.pipeline_model_parallel_size=4 --schedule");
+                    "model.pipeline_model_parallel_size=4 "
+                    "model.virtual_pipeline_model_parallel_size=2 --schedule");
+  command->footer(
+      command->get_footer() +
+      "\nExit code: 0 where the run is legal, whether or not this build runs it; 2 where it "
+      "is not.");
   command->add_flag_callback(
       "--schedule",
-      [options = options.get()] { options->schedules = Schedules::Verified; },
+      [options = options.get()] { options->wish = ScheduleWish::Verify; },
       "also plan and verify the schedule of every pipeline rank");
   command
       ->add_option("--explain", options->explain, "tell the story of a rule (C14) or advice (A1)")

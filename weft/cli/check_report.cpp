@@ -50,6 +50,11 @@ std::string line(std::string_view id, std::string_view message, std::string_view
 
 std::string heading(const CheckReport& report) {
   const config::Verdict& verdict = report.verdict;
+  if (report.readable == Readable::No) {
+    return text("the words cannot be read: not legal, {} error{}; nothing else was judged\n",
+                verdict.errors.size(),
+                verdict.errors.size() == 1 ? "" : "s");
+  }
   const std::string name = report.recipe.empty() ? "defaults" : report.recipe;
   if (!verdict.legal()) {
     return text("{}: not legal, {} error{}\n",
@@ -85,7 +90,9 @@ std::string automatic_text(const std::vector<Finding>& findings) {
 std::string missing_text(const std::vector<config::Missing>& missing) {
   if (missing.empty()) return "";
   std::string all = "\nmissing in this build\n";
-  for (const config::Missing& part : missing) all += text("  {}\n", part.message);
+  for (const config::Missing& part : missing) {
+    all += text("  {}\n          -> {}\n", part.message, part.fix);
+  }
   return all;
 }
 
@@ -93,17 +100,19 @@ std::string missing_text(const std::vector<config::Missing>& missing) {
 
 base::Json to_json(const CheckReport& report) {
   const config::Verdict& verdict = report.verdict;
-  base::Json json{{"recipe", report.recipe},
-                  {"legal", verdict.legal()},
-                  {"runs", verdict.runs()},
-                  {"missing", list_of(verdict.missing)},
-                  {"errors", list_of(verdict.errors)},
-                  {"warnings", list_of(verdict.warnings)},
-                  {"auto", list_of(verdict.automatic)},
-                  {"advice", list_of(report.advice)},
-                  {"overlap", list_of(report.modes)},
-                  {"config", config::to_json(verdict.config)},
-                  {"derived", nullptr}};
+  base::Json json{
+      {"recipe", report.recipe},
+      {"legal", verdict.legal()},
+      {"runs", verdict.runs()},
+      {"missing", list_of(verdict.missing)},
+      {"errors", list_of(verdict.errors)},
+      {"warnings", list_of(verdict.warnings)},
+      {"auto", list_of(verdict.automatic)},
+      {"advice", list_of(report.advice)},
+      {"overlap", list_of(report.modes)},
+      {"config",
+       report.readable == Readable::Yes ? config::to_json(verdict.config) : base::Json(nullptr)},
+      {"derived", nullptr}};
   if (report.derived) json["derived"] = config::to_json(*report.derived);
   if (report.schedule) json["schedule"] = to_json(*report.schedule);
   return json;
@@ -121,7 +130,11 @@ std::string to_text(const CheckReport& report) {
     all += text("  {}\n", config::to_line(mode));
   }
   if (report.derived) all += "\nthe run\n" + config::to_text(*report.derived);
-  if (report.schedule) all += "\nschedule\n" + to_text(*report.schedule);
+  if (report.schedule) {
+    all += "\nschedule\n" + to_text(*report.schedule);
+  } else if (report.wish == ScheduleWish::Verify) {
+    all += "\nschedule\n  not planned: the run is not legal\n";
+  }
   if (!verdict.errors.empty() || !report.advice.empty()) {
     all += "\nweft check --explain ID tells the story of a rule.\n";
   }

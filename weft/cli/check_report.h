@@ -14,14 +14,20 @@
 
 namespace weft::cli {
 
+// Whether the words and files could be read at all; where not, there is nothing else to judge.
+enum class Readable { Yes, No };
+enum class ScheduleWish { None, Verify };
+
 struct CheckReport {
   std::string recipe;  // empty: the defaults
+  Readable readable = Readable::Yes;
   config::Verdict verdict;
   // Where the run is legal:
   std::vector<config::Note> advice;
   std::vector<config::OverlapMode> modes;
   std::optional<config::DerivedRun> derived;
   std::optional<ScheduleCheck> schedule;
+  ScheduleWish wish = ScheduleWish::None;
 };
 
 base::Json to_json(const CheckReport& report);

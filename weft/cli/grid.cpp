@@ -80,7 +80,10 @@ int run_grid(const RunArguments& arguments) {
 }  // namespace
 
 void add_grid(CLI::App& program, Action& chosen) {
-  CLI::App* command = program.add_subcommand("grid", "print every process group of a layout");
+  CLI::App* command = program.add_subcommand("grid",
+                                             "print every process group of a layout (of the rest "
+                                             "of a config only keys and types are judged; "
+                                             "weft check judges all)");
   auto arguments = std::make_shared<RunArguments>();
   add_run_arguments(
       *command,

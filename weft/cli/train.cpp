@@ -1,4 +1,5 @@
 // weft train: trains, and leaves a run folder.
+#include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/checkpoint/huggingface.h"
 #include "weft/cli/arguments.h"
@@ -6,6 +7,7 @@
 #include "weft/cli/interrupt.h"
 #include "weft/cli/launcher.h"
 #include "weft/cli/layout_text.h"
+#include "weft/cli/machine_limit.h"
 #include "weft/cli/output.h"
 #include "weft/cli/progress.h"
 #include "weft/cli/startup.h"
@@ -105,6 +107,9 @@ int run_train(const RunArguments& arguments) {
   }
   const config::Verdict verdict = with_findings(run, config::validate(config));
   config = verdict.config;
+  if (const auto limit = machine_limit(config)) {
+    throw base::ConfigError(base::text("{}: {}", limit->message, limit->fix));
+  }
   ProgressLine line;
   if (launcher_rank() == 0) {
     line.log(opening(config, run.recipe));

@@ -179,8 +179,7 @@ std::vector<std::string> kebab_flag_names() {
     if (is_switch(*field)) names.push_back("--no-" + name.substr(2));
   }
   std::ranges::sort(names);
-  const auto repeated = std::ranges::unique(names);
-  names.erase(repeated.begin(), repeated.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
 }
 

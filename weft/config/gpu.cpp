@@ -8,16 +8,17 @@ struct Known {
   const char* name;
   std::optional<int> major;
   int gpus_per_node;
+  double memory_gb;
 };
 
-constexpr Known kKnown[] = {{Gpu::A100, "NVIDIA A100-SXM4-80GB", 8, 8},
-                            {Gpu::H100, "NVIDIA H100 80GB HBM3", 9, 8},
-                            {Gpu::B200, "NVIDIA B200", 10, 8},
-                            {Gpu::B300, "NVIDIA B300", 10, 8},
-                            {Gpu::Gb200, "NVIDIA GB200", 10, 4},
-                            {Gpu::Gb300, "NVIDIA GB300", 10, 4},
-                            {Gpu::Vr200, "NVIDIA VR200", std::nullopt, 4},
-                            {Gpu::R100, "NVIDIA R100", std::nullopt, 1}};
+constexpr Known kKnown[] = {{Gpu::A100, "NVIDIA A100-SXM4-80GB", 8, 8, 80},
+                            {Gpu::H100, "NVIDIA H100 80GB HBM3", 9, 8, 80},
+                            {Gpu::B200, "NVIDIA B200", 10, 8, 192},
+                            {Gpu::B300, "NVIDIA B300", 10, 8, 288},
+                            {Gpu::Gb200, "NVIDIA GB200", 10, 4, 192},
+                            {Gpu::Gb300, "NVIDIA GB300", 10, 4, 288},
+                            {Gpu::Vr200, "NVIDIA VR200", std::nullopt, 4, 288},
+                            {Gpu::R100, "NVIDIA R100", std::nullopt, 1, 288}};
 
 }  // namespace
 
@@ -25,10 +26,15 @@ GpuFacts gpu_facts(const HardwareConfig& hardware) {
   GpuFacts facts;
   for (const Known& known : kKnown) {
     if (known.gpu != hardware.gpu) continue;
-    facts = {.name = known.name, .major = known.major, .gpus_per_node = known.gpus_per_node};
+    facts = {.name = known.name,
+             .major = known.major,
+             .gpus_per_node = known.gpus_per_node,
+             .memory_gb = known.memory_gb};
   }
   if (!hardware.device_name.empty()) facts.name = hardware.device_name;
-  if (hardware.compute_capability) facts.major = static_cast<int>(*hardware.compute_capability);
+  // Outside the range of the key it is refused elsewhere, and says nothing here.
+  const double capability = hardware.compute_capability.value_or(0);
+  if (capability >= 1 && capability <= 100) facts.major = static_cast<int>(capability);
   if (hardware.gpus_per_node) facts.gpus_per_node = static_cast<int>(*hardware.gpus_per_node);
   return facts;
 }

@@ -12,6 +12,7 @@ struct GpuFacts {
   std::string name;          // as the driver says it; empty: not known
   std::optional<int> major;  // of the compute capability; none: not known
   int gpus_per_node = 8;
+  std::optional<double> memory_gb;  // 1e9 bytes, as advertised
 };
 
 // From hardware.device_name and hardware.compute_capability where given, else what hardware.gpu is

@@ -17,6 +17,16 @@ bool asks_for_nothing(const Field& field, const Config& config) {
          (field.shape == Shape::Optional && field.get(config) == base::Json(0));
 }
 
+// What to type instead. Where a rule decides over the key by the wish in comm_overlap, that is it.
+std::string way_out(const std::string& key) {
+  const std::string name = key.substr(key.find('.') + 1);
+  const bool wished = name == "overlap_grad_reduce" || name == "overlap_param_gather";
+  if (wished) return text("comm_overlap.{}=false", name);
+  const Field& field = *find_field(key);
+  return field.initial == "\"\"" || field.initial == "[]" ? "~" + key
+                                                          : text("{}={}", key, field.initial);
+}
+
 // Parts in the order in which they are first asked for, each with all the keys that ask.
 class Parts {
  public:
@@ -32,9 +42,12 @@ class Parts {
   std::vector<Missing> take() {
     for (Missing& missing : all_) {
       missing.message = text("not built yet: {} ({})", missing.part, missing.message);
-      missing.fix = text("leave {} at {}",
-                         fmt::join(missing.keys, " and "),
-                         missing.keys.size() == 1 ? "its default" : "their defaults");
+      std::vector<std::string> ways;
+      for (const std::string& key : missing.keys) {
+        const std::string way = way_out(key);
+        if (std::ranges::find(ways, way) == ways.end()) ways.push_back(way);
+      }
+      missing.fix = text("use {}", fmt::join(ways, " "));
     }
     return std::move(all_);
   }

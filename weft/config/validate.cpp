@@ -2,6 +2,7 @@
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
+#include "weft/config/derived.h"
 #include "weft/config/rules/judge.h"
 
 namespace weft::config {
@@ -34,8 +35,11 @@ Verdict judge(const Config& config) {
   Verdict verdict = judge_rules(config);
   if (verdict.legal()) {
     verdict.missing = missing_parts(verdict.config);
-    for (Missing& limit : process_limits(verdict.config)) {
-      verdict.missing.push_back(std::move(limit));
+    // The limits are those of CPU ranks in this process.
+    if (!is_on_gpu(verdict.config)) {
+      for (Missing& limit : process_limits(verdict.config)) {
+        verdict.missing.push_back(std::move(limit));
+      }
     }
   }
   return verdict;

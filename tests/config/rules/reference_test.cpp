@@ -28,6 +28,8 @@ TEST(RulesPage, NamesEveryRuleAndAdvice) {
 TEST(Explain, TellsTheStoryByAnyId) {
   EXPECT_NE(explain("B2").find("sequence_parallel"), std::string::npos);
   EXPECT_EQ(explain("MP-1"), explain("B2"));
+  EXPECT_EQ(explain("tc-58a"), explain("TC-58a"));
+  EXPECT_NE(explain("W31").find("cannot be read"), std::string::npos);
   EXPECT_NE(explain("A1").find("measured"), std::string::npos);
 }
 

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/config/recipe.h"
 #include "weft/config/validate.h"
@@ -73,6 +74,12 @@ TEST(Rules, IdsAreUniqueAndFound) {
   }
   EXPECT_EQ(find_rule("MP-1")->id, "B2");
   EXPECT_EQ(find_rule("nosuch"), nullptr);
+}
+
+TEST(Rules, ANumberOutsideItsRangeIsOneError) {
+  const Verdict verdict = judge_words(find_rule("W1")->example);
+  EXPECT_EQ(ids(verdict.errors), std::set<std::string>{"W1"});
+  EXPECT_THROW(judge_words(find_rule("W31")->example), base::ConfigError);
 }
 
 TEST(Rules, TheDefaultsPassInPeace) {

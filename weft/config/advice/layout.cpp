@@ -10,12 +10,12 @@ using base::text;
 
 std::optional<Note> fast_domain(const Config& config) {
   const RunFacts run = facts_of(config);
-  if (!config.hardware.gpu || run.ep <= 1 || run.ep * run.tp <= run.domain) return {};
+  if (!config.hardware.gpu || run.ep <= 1 || run.ep * run.etp <= run.domain) return {};
   return note("model.expert_model_parallel_size",
-              text("ep * tp = {}*{} = {} is more than the {} GPUs of a fast domain",
+              text("ep * etp = {}*{} = {} is more than the {} GPUs of a fast domain",
                    run.ep,
-                   run.tp,
-                   run.ep * run.tp,
+                   run.etp,
+                   run.ep * run.etp,
                    run.domain),
               "where memory allows, keep it inside and put pipeline stages between nodes");
 }
@@ -57,7 +57,7 @@ std::optional<Note> pipeline_bubble(const Config& config) {
 
 constexpr Advice kAdvice[] = {
     {.id = "A13",
-     .when = "ep * tp beyond a fast domain",
+     .when = "ep * etp beyond a fast domain",
      .then = "keep it inside where memory allows",
      .why =
          "Links between nodes are ten times slower; pipeline stages send far less than experts do.",

@@ -4,11 +4,16 @@
 #include "weft/base/text.h"
 #include "weft/config/advice/facts.h"
 #include "weft/config/advice/topics.h"
+#include "weft/config/derived_run.h"
+#include "weft/config/gpu.h"
 
 namespace weft::config {
 namespace {
 
 using base::text;
+
+// Share of the memory that state may take.
+constexpr double kRoomForState = 0.85;
 
 std::optional<Note> selective_first(const Config& config) {
   if (config.model.recompute_granularity != RecomputeGranularity::Full) return {};
@@ -48,7 +53,38 @@ std::optional<Note> offload_last(const Config& config) {
               "selective recomputation and more pipeline stages come first");
 }
 
+std::optional<Note> state_fits(const Config& config) {
+  const std::optional<double> gigabytes = gpu_facts(config.hardware).memory_gb;
+  if (!gigabytes) return {};
+  std::int64_t most = 0;
+  for (const DerivedRank& rank : derived_run(config).ranks) {
+    most = std::max(most, rank.bytes.total());
+  }
+  const double needed = static_cast<double>(most) / 1e9;
+  if (needed <= kRoomForState * *gigabytes) return {};
+  return note(
+      "model.expert_model_parallel_size",
+      text("weights, gradients and optimizer state take {:.0f} GB a rank, without activations, "
+           "and {} has {:.0f}",
+           needed,
+           word(*config.hardware.gpu),
+           *gigabytes),
+      "raise model.expert_model_parallel_size or model.pipeline_model_parallel_size, or share "
+      "the state (ddp.use_distributed_optimizer)");
+}
+
 constexpr Advice kAdvice[] = {
+    {.id = "A19",
+     .when = "weights, gradients and optimizer state above 85 % of the GPU's memory",
+     .then = "does not fit with its activations",
+     .why = "A step keeps activations beside the state; 15 % is little for them.",
+     .measured =
+         "DeepSeek-V3, PP4 VPP4 EP64, 256 GPUs: 69 GB of state and 131 GB of activations a GPU "
+         "before anything is recomputed.",
+     .example = "hardware.gpu=h100 model.bf16=true model.hidden_size=8192 model.num_layers=64 "
+                "model.num_attention_heads=64 model.num_query_groups=8",
+     .judge = state_fits},
+
     {.id = "A6",
      .when = "full recomputation",
      .then = "selective first",

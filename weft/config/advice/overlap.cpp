@@ -40,7 +40,7 @@ std::optional<Note> few_micro_batches(const Config& config) {
 std::optional<Note> overlap_worth_a_try(const Config& config) {
   const RunFacts run = facts_of(config);
   if (config.comm_overlap.overlap_moe_expert_parallel_comm || run.ep <= 4) return {};
-  if (run.ep * run.tp <= run.domain || run.micro_batches < 4) return {};
+  if (run.ep * run.etp <= run.domain || run.micro_batches < 4) return {};
   const bool excluded = config.model.moe_shared_expert_overlap ||
                         config.model.recompute_granularity == RecomputeGranularity::Full;
   if (excluded) return {};

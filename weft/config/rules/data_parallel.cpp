@@ -177,6 +177,20 @@ void judge_idle_exchange(Judge& judge) {
        "comm_overlap.delay_wgrad_compute = false delays nothing");
 }
 
+// Last: where dp = 1 the gather is off on both sides by then.
+void judge_gather_twins(Judge& judge) {
+  const bool ddp = judge.config().ddp.overlap_param_gather;
+  const bool optimizer = judge.config().optimizer.overlap_param_gather;
+  if (ddp == optimizer) return;
+  judge.set(
+      ddp ? "optimizer.overlap_param_gather" : "ddp.overlap_param_gather",
+      "true",
+      text("ddp.overlap_param_gather = {} and optimizer.overlap_param_gather = {}: both are on now",
+           ddp,
+           optimizer),
+      "set both the same");
+}
+
 constexpr Rule kRules[] = {
     {.id = "C33",
      .kind = Kind::Automatic,
@@ -221,6 +235,13 @@ constexpr Rule kRules[] = {
                 "train.global_batch_size=4 comm_overlap.overlap_moe_expert_parallel_comm=true "
                 "comm_overlap.delay_wgrad_compute=true",
      .judge = judge_waiting_buckets},
+    {.id = "V18a",
+     .kind = Kind::Mended,
+     .when = "overlap_param_gather differs between ddp and optimizer",
+     .then = "both := true",
+     .why = "They are two names of one switch. Whoever set one of them meant it.",
+     .example = "ddp.overlap_param_gather=true",
+     .judge = judge_gather_twins},
     {.id = "W53",
      .kind = Kind::Warning,
      .when = "an overlap of gradients or parameters, or buckets, with nothing to exchange",

@@ -153,7 +153,7 @@ constexpr Rule kRules[] = {
      .when = "expert-parallel overlap, pp > 1, and vpp is null",
      .then = "refused",
      .why = "In a pipeline the overlapped order is made chunk by chunk; 1 is a number of chunks "
-            "too, null is none.",
+            "too, null is none. A layout of more stages than pp says it as well (TC-111).",
      .example = WEFT_OVERLAPPED "model.pipeline_model_parallel_size=2",
      .also = "TC-61 EX-09",
      .judge = judge_chunks},

@@ -57,7 +57,10 @@ void judge_experts_without_model(Judge& judge) {
 // V1, TC-8 and the expert view are the layout's own complaints.
 void judge_layout(Judge& judge) {
   if (!sizes_are_sound(judge)) return;
-  for (const std::string& complaint : grid::layout_complaints(layout_of(judge.config()))) {
+  std::vector<std::string> complaints = grid::layout_complaints(layout_of(judge.config()));
+  // Without experts the second grid is the first again.
+  if (judge.model().experts() == 0 && complaints.size() > 1) complaints.resize(1);
+  for (const std::string& complaint : complaints) {
     const std::size_t colon = complaint.rfind(": ");
     judge.report(
         "",

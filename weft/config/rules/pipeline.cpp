@@ -78,19 +78,38 @@ bool has_bad_counts(const ModelConfig& model) {
          bad(model.num_layers_in_last_pipeline_stage);
 }
 
-// B8, TC-111, TC-112, TC-113: the stages say themselves why they cannot be.
-void judge_stages(Judge& judge) {
+// The stages say themselves why they cannot be.
+void report_stages(Judge& judge, std::string_view key) {
   const ModelConfig& model = judge.model();
   if (!stages_are_sound(judge) || has_bad_counts(model)) return;
   if (virtual_stages(model) > 1 && model.pipeline_model_parallel_size == 1) return;
   for (const std::string& complaint : stages_of(model).complaints) {
     const std::size_t colon = complaint.rfind(": ");
-    judge.report(model.pipeline_model_parallel_layout.empty()
-                     ? "model.num_layers"
-                     : "model.pipeline_model_parallel_layout",
+    judge.report(key,
                  complaint.substr(0, colon),
                  colon == std::string::npos ? "" : complaint.substr(colon + 2));
   }
+}
+
+bool has_counts(const ModelConfig& model) {
+  return model.num_layers_in_first_pipeline_stage || model.num_layers_in_last_pipeline_stage;
+}
+
+void judge_layout_text(Judge& judge) {
+  if (judge.model().pipeline_model_parallel_layout.empty()) return;
+  report_stages(judge, "model.pipeline_model_parallel_layout");
+}
+
+void judge_middle_stages(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  if (!model.pipeline_model_parallel_layout.empty() || !has_counts(model)) return;
+  report_stages(judge, "model.num_layers");
+}
+
+void judge_equal_stages(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  if (!model.pipeline_model_parallel_layout.empty() || has_counts(model)) return;
+  report_stages(judge, "model.num_layers");
 }
 
 // Rules of the interleaved order over the micro-batches of one rank.
@@ -258,18 +277,34 @@ constexpr Rule kRules[] = {
      .example = "model.num_layers=8 model.pipeline_model_parallel_size=2 "
                 "model.num_layers_in_first_pipeline_stage=0",
      .judge = judge_stage_counts},
+    {.id = "TC-111a",
+     .when = "a pipeline layout that does not hold what the model has, or whose stages are not pp "
+             "* vpp",
+     .then = "refused",
+     .why = "A layout names every layer once, the embedding first and the loss last, in pp * vpp "
+            "stages.",
+     .example = "model.num_layers=3 model.pipeline_model_parallel_size=2 "
+                "model.virtual_pipeline_model_parallel_size=1 "
+                "model.pipeline_model_parallel_layout=Et|tL",
+     .judge = judge_layout_text},
+    {.id = "TC-112a",
+     .when = "layers between the first and the last stage do not divide by the ranks between, or "
+             "by vpp",
+     .then = "refused",
+     .why = "The stages without a count of their own are equal.",
+     .example = "model.num_layers=10 model.pipeline_model_parallel_size=4 "
+                "model.num_layers_in_first_pipeline_stage=1 "
+                "model.num_layers_in_last_pipeline_stage=2",
+     .judge = judge_middle_stages},
     {.id = "B8",
-     .when =
-         "layers, with what counts as one, do not divide by pp * vpp, or a layout does not hold "
-         "what the model has",
+     .when = "layers, with what counts as one, do not divide by pp * vpp",
      .then = "refused",
      .why =
          "Without a layout the stages are equal. account_for_embedding and account_for_loss make "
-         "embedding and loss count as a layer; a layout names every layer once, the embedding "
-         "first and the loss last.",
+         "embedding and loss count as a layer.",
      .example = "model.num_layers=3 model.pipeline_model_parallel_size=2",
      .also = "TC-113",
-     .judge = judge_stages},
+     .judge = judge_equal_stages},
     {.id = "MP-8",
      .kind = Kind::Automatic,
      .when = "vpp > 1 and model.microbatch_group_size_per_vp_stage is null",

@@ -77,7 +77,9 @@ void judge_aware_optimizer(Judge& judge) {
       text("optimizer.use_precision_aware_optimizer with an optimizer for {} and a model in "
            "{}",
            optimizer_dtype(config.optimizer),
-           word(config.model.params_dtype)),
+           config.model.bf16   ? "bf16"
+           : config.model.fp16 ? "fp16"
+                               : word(config.model.params_dtype)),
       text("set optimizer.bf16={} optimizer.fp16={}",
            switch_word(config.model.bf16),
            switch_word(config.model.fp16)));

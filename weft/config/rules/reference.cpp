@@ -1,6 +1,7 @@
 #include "weft/config/rules/reference.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
@@ -12,6 +13,25 @@ namespace weft::config {
 namespace {
 
 using base::text;
+
+// What the reference has and Weft has no rule for.
+struct Absent {
+  std::string_view ids;
+  std::string_view why;
+};
+constexpr Absent kAbsent[] = {
+    {"C7 C13 C18 C26 C27 TC-27 TC-60 TC-71 TC-103", "versions of PyTorch and Transformer Engine"},
+    {"C40 V16 V17", "Energon datasets, which Weft does not read"},
+    {"V5 V6", "finetuning, which Weft does not have"},
+    {"V22", "offload hooks of Transformer Engine"},
+    {"V27", "restoring ModelOpt models, which Weft does not do"},
+    {"V30 F12 F13 F15", "environment variables and SM counts of a launcher"},
+    {"F6", "a device probe that fails; here hardware.* is asked, not a device"},
+    {"B6", "a kernel fusion that Weft does not offer as a choice"},
+    {"C1 C38", "how the reference resolves a config twice; here it is judged once"},
+    {"TC-35 TC-59 TC-74", "notes on how modules run, not conditions"},
+    {"TC-23 TC-76", "options that Weft has no key for"},
+};
 
 // A bar would end the table's cell.
 std::string cell(std::string_view words) {
@@ -87,7 +107,22 @@ std::vector<std::string> all_ids() {
     for (std::string& other : base::split(rule.also, ' ')) ids.push_back(std::move(other));
   }
   for (const Advice& advice : all_advice()) ids.emplace_back(advice.id);
+  for (const Absent& absent : kAbsent) {
+    for (std::string& other : base::split(absent.ids, ' ')) ids.push_back(std::move(other));
+  }
   return ids;
+}
+
+// As the tables write it, whatever the case.
+std::string known_id(std::string_view typed) {
+  const auto same = [](char a, char b) {
+    return std::toupper(static_cast<unsigned char>(a)) ==
+           std::toupper(static_cast<unsigned char>(b));
+  };
+  for (const std::string& known : all_ids()) {
+    if (std::ranges::equal(known, typed, same)) return known;
+  }
+  return std::string(typed.substr(0, 64));
 }
 
 }  // namespace
@@ -110,6 +145,10 @@ std::string markdown_rules() {
              topic.name);
     for (const Rule& rule : topic.rules) all += row(rule);
   }
+  all += "\n## Not taken over\n\n| ids | because they are about |\n|---|---|\n";
+  for (const Absent& absent : kAbsent) {
+    all += text("| {} | {} |\n", fmt::join(base::split(absent.ids, ' '), ", "), absent.why);
+  }
   all +=
       "\n## Advice\n\n"
       "Notes on a legal run. They refuse and change nothing.\n\n"
@@ -118,10 +157,41 @@ std::string markdown_rules() {
   return all;
 }
 
-std::string explain(std::string_view id) {
+base::Json explain_json(std::string_view typed) {
+  const std::string id = known_id(typed);
+  if (const Rule* rule = find_rule(id)) {
+    return {{"id", rule->id},
+            {"also", base::split(rule->also, ' ')},
+            {"kind", word(rule->kind)},
+            {"when", rule->when},
+            {"then", rule->then},
+            {"why", rule->why},
+            {"example", rule->example}};
+  }
+  if (const Advice* advice = find_advice(id)) {
+    return {{"id", advice->id},
+            {"kind", "advice"},
+            {"when", advice->when},
+            {"then", advice->then},
+            {"why", advice->why},
+            {"measured", advice->measured},
+            {"example", advice->example}};
+  }
+  return {{"id", id}, {"kind", "not taken over"}, {"why", explain(typed)}};
+}
+
+std::string explain(std::string_view typed) {
+  const std::string id = known_id(typed);
   if (const Rule* rule = find_rule(id)) return story(*rule);
   if (const Advice* advice = find_advice(id)) return story(*advice);
-  const auto best = id.size() <= 32 ? base::nearest(id, all_ids()) : std::nullopt;
+  for (const Absent& absent : kAbsent) {
+    for (const std::string& other : base::split(absent.ids, ' ')) {
+      if (other == id && find_rule(id) == nullptr) {
+        return text("{}: not taken over; it is about {}\n", id, absent.why);
+      }
+    }
+  }
+  const auto best = typed.size() <= 32 ? base::nearest(id, all_ids()) : std::nullopt;
   throw base::ConfigError(
       text("no rule '{}': {}",
            shown(id),

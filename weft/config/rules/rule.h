@@ -32,7 +32,7 @@ struct Rule {
   // refuses.
   std::string_view example;
   std::string_view also = "";       // other ids of the same rule
-  void (*judge)(Judge&) = nullptr;  // null: judged while the words of the command line are read
+  void (*judge)(Judge&) = nullptr;  // null: judged before the table, where words are read
 };
 
 // What a rule said of one config.

@@ -12,6 +12,7 @@ namespace {
 const std::vector<Topic>& all_topics() {
   static const std::vector<Topic> all{
       {"Command line", word_rules()},
+      {"Input", input_rules()},
       {"Old names", old_name_rules()},
       {"Hardware", hardware_rules()},
       {"Precision", precision_rules()},

@@ -33,19 +33,17 @@ void judge_sharded_queues(Judge& judge) {
 }
 
 void judge_twins(Judge& judge) {
-  const auto agree = [&](const char* name, bool ddp, bool optimizer) {
-    if (ddp == optimizer) return;
-    judge.set(text("{}.{}", ddp ? "optimizer" : "ddp", name),
-              "true",
-              text("ddp.{0} = {1} and optimizer.{0} = {2}: both are on now", name, ddp, optimizer),
-              text("set ddp.{0} and optimizer.{0} the same", name));
-  };
-  agree("use_distributed_optimizer",
-        judge.config().ddp.use_distributed_optimizer,
-        judge.config().optimizer.use_distributed_optimizer);
-  agree("overlap_param_gather",
-        judge.config().ddp.overlap_param_gather,
-        judge.config().optimizer.overlap_param_gather);
+  const bool ddp = judge.config().ddp.use_distributed_optimizer;
+  const bool optimizer = judge.config().optimizer.use_distributed_optimizer;
+  if (ddp == optimizer) return;
+  judge.set(
+      ddp ? "optimizer.use_distributed_optimizer" : "ddp.use_distributed_optimizer",
+      "true",
+      text("ddp.use_distributed_optimizer = {} and optimizer.use_distributed_optimizer = {}: both "
+           "are on now",
+           ddp,
+           optimizer),
+      "set both the same");
 }
 
 void judge_unsharded(Judge& judge) {
@@ -113,7 +111,7 @@ constexpr Rule kRules[] = {
      .judge = judge_sharded_queues},
     {.id = "V18",
      .kind = Kind::Mended,
-     .when = "use_distributed_optimizer or overlap_param_gather differs between ddp and optimizer",
+     .when = "use_distributed_optimizer differs between ddp and optimizer",
      .then = "both := true",
      .why = "They are two names of one switch. Whoever set one of them meant it.",
      .example = "ddp.use_distributed_optimizer=true",

@@ -8,6 +8,7 @@
 namespace weft::config {
 
 std::span<const Rule> word_rules();
+std::span<const Rule> input_rules();
 std::span<const Rule> old_name_rules();
 std::span<const Rule> hardware_rules();
 std::span<const Rule> precision_rules();

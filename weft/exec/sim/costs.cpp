@@ -104,7 +104,8 @@ CostTable parse_costs(std::string_view text) {
       }
     }
   } catch (const Json::exception& error) {
-    throw ConfigError(base::text("costs: {}", error.what()));
+    throw ConfigError(base::text("costs: not as `weft bench overlap --costs FILE` leaves them ({})",
+                                 error.what()));
   }
   return table;
 }

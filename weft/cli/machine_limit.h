@@ -1,0 +1,15 @@
+// Whether the ranks of this process fit the machine. The rules know no machine; commands that run
+// do.
+#pragma once
+
+#include <optional>
+
+#include "weft/config/missing.h"
+
+namespace weft::cli {
+
+// What is wrong where weights, gradients and optimizer state of the ranks that this process holds
+// are larger than the machine's memory. Activations come on top and are not counted.
+std::optional<config::Missing> machine_limit(const config::Config& config);
+
+}  // namespace weft::cli
