@@ -107,7 +107,7 @@ TEST(ExpertOverlapFlag, FalseSwitchesNothingOffAndSaysSo) {
   const Resolution after =
       said("--moe_a2a_overlap false comm_overlap.overlap_moe_expert_parallel_comm=true");
   EXPECT_TRUE(after.config.comm_overlap.overlap_moe_expert_parallel_comm);
-  EXPECT_EQ(ids(after.warnings), std::vector<std::string>{"W23"});
+  EXPECT_TRUE(after.warnings.empty()) << "the flag set nothing that could be overridden";
   EXPECT_TRUE(said("--moe_a2a_overlap false").warnings.empty());
 }
 
@@ -293,6 +293,17 @@ TEST(SideEffects, GraphsBringTheirRandomState) {
   EXPECT_TRUE(any_names(
       complaints("--cuda_graph_scope full_iteration --cuda_graph_impl transformer_engine"),
       {"transformer_engine"}));
+}
+
+TEST(SideEffects, GraphScopesReplaceWhatTheRecipeSays) {
+  const std::vector<CudaGraphScope> attn{CudaGraphScope::Attn};
+  for (const char* flag : {"--cuda_graph_scope attn", "--cuda-graph-scope attn"}) {
+    const ModelConfig now = model(std::string("model.cuda_graph_modules=[moe_router] "
+                                              "model.cuda_graph_scope=[mlp] ") +
+                                  flag);
+    EXPECT_EQ(now.cuda_graph_modules, attn) << flag;
+    EXPECT_TRUE(now.cuda_graph_scope.empty()) << flag;
+  }
 }
 
 TEST(SideEffects, TokenDropIsCapacityOrForcedBalance) {
