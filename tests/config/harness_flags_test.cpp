@@ -385,7 +385,7 @@ TEST_F(PerfRecipes, TheWholeCommandOfTheHarnessIsRead) {
   EXPECT_EQ(run.config.train.train_iters, 8);
   EXPECT_EQ(run.harness.family, "qwen");
   EXPECT_EQ(run.harness.num_gpus, 16);
-  EXPECT_EQ(ids(run.warnings), std::vector<std::string>{"W23"});
+  EXPECT_TRUE(run.warnings.empty());
 }
 
 TEST_F(PerfRecipes, AnotherNumberOfGpusScalesTheBatch) {

@@ -156,6 +156,10 @@ const Field* nearest_field(std::string_view key) {
   }
   const auto best = base::nearest(bare || known ? name : key, candidates);
   if (best) return meant[std::ranges::find(candidates, *best) - candidates.begin()];
+  // The beginning of a name.
+  for (std::size_t i = 0; i < candidates.size() && name.size() >= 4; ++i) {
+    if (meant[i]->name.starts_with(name)) return meant[i];
+  }
   // The name may be one of another section.
   const auto all = fields();
   const auto elsewhere = std::ranges::find(all, name, &Field::name);

@@ -64,7 +64,8 @@ constexpr Rule kRules[] = {
                 "model.bf16=true"},
     {.id = "H2",
      .kind = Kind::Warning,
-     .when = "--moe_a2a_overlap false and the overlap is on by the recipe, a file or another word",
+     .when =
+         "--moe_a2a_overlap false and the overlap is on by the recipe, a file or an earlier word",
      .then = "the overlap stays on",
      .why = "In the harness the flag switches on only. People read it as a switch both ways.",
      .example = "comm_overlap.overlap_moe_expert_parallel_comm=true --moe_a2a_overlap false "
