@@ -11,6 +11,13 @@ TEST(Text, NearestFindsTheLikelySlip) {
   EXPECT_EQ(nearest("zzzzzzzzzzzzzzzzzz", keys), std::nullopt);
 }
 
+TEST(Text, NearestIsSilentWhereMoreThanAThirdOfTheLettersDiffer) {
+  const std::vector<std::string> names{"task", "grid", "fp8"};
+  EXPECT_EQ(nearest("rank", names), std::nullopt);
+  EXPECT_EQ(nearest("tp", names), std::nullopt);
+  EXPECT_EQ(nearest("gird", names), "grid") << "two letters swapped are one slip";
+}
+
 TEST(Text, NumbersMustBeWhole) {
   EXPECT_EQ(parse_integer("42"), 42);
   EXPECT_EQ(parse_integer("42x"), std::nullopt);

@@ -94,7 +94,8 @@ TEST(Field, RefusesValuesOfAnotherType) {
 TEST(Field, HintNamesTheNearestKey) {
   EXPECT_EQ(key_hint("model.hiden_size"), "did you mean 'model.hidden_size'?");
   EXPECT_EQ(key_hint("global_batch_size"), "did you mean 'train.global_batch_size'?");
-  EXPECT_EQ(key_hint(std::string(100000, 'q')), "`weft config` lists every key");
+  EXPECT_EQ(key_hint("model." + std::string(100000, 'q')), "`weft config` lists every key");
+  EXPECT_EQ(key_hint("train.micro_batch"), "did you mean 'train.micro_batch_size'?");
 }
 
 TEST(Field, CommittedReferenceIsTheGeneratedOne) {

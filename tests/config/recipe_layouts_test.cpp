@@ -131,7 +131,62 @@ TEST_F(RecipeFolder, AnAbsentBaseNamesFileAndLine) {
   EXPECT_TRUE(any_names(complaints_about("summary: s\nextends: soem\n"),
                         {"some.yaml:2", "extends", "no recipe 'soem'"}));
   EXPECT_TRUE(any_names(complaints_about("extends: no/such.yaml\n"),
-                        {"some.yaml:1", "no/such.yaml", "is not a file"}));
+                        {"some.yaml:1", "no/such.yaml", "does not exist"}));
+}
+
+TEST_F(RecipeFolder, ABaseIsLookedForBesideTheFileAndThenInTheRecipesFolder) {
+  write("shipped/net", "model: {num_layers: 6}\nlayouts: {b: {model: {num_layers: 3}}}\n");
+  const auto layers = [&](const std::string& name, const std::string& content) {
+    return resolve(write(name, content), {}, folder_ / "shipped").model.num_layers;
+  };
+  EXPECT_EQ(layers("mine", "extends: net\n"), 6);
+  EXPECT_EQ(layers("mine", "extends: net_b\n"), 3) << "a layout by its full name";
+  EXPECT_EQ(layers("net", "extends: net\n"), 6) << "not itself";
+  EXPECT_EQ(layers("net", "extends: net_b\n"), 3) << "the file beside has no such layout";
+  write("net", "model: {num_layers: 9}\n");
+  EXPECT_EQ(layers("mine", "extends: net\n"), 9);
+  const auto absent = complaints_of([&] { layers("mine", "extends: nosuch\n"); });
+  EXPECT_TRUE(any_names(absent, {"mine.yaml:1", "no recipe 'nosuch'", "shipped"}));
+}
+
+TEST_F(RecipeFolder, ABareFileNameMeansTheCurrentFolder) {
+  write("base", "model: {num_layers: 6}\n");
+  write("mine", "extends: base\n");
+  write("lost", "extends: nosuch\n");
+  const fs::path before = fs::current_path();
+  fs::current_path(folder_);
+  EXPECT_EQ(resolve(ChosenRecipe("mine.yaml"), {}).model.num_layers, 6);
+  const auto absent = complaints_of([] { resolve(ChosenRecipe("lost.yaml"), {}); });
+  fs::current_path(before);
+  ASSERT_EQ(absent.size(), 1u);
+  EXPECT_EQ(absent[0].find("''"), std::string::npos) << absent[0];
+}
+
+TEST_F(RecipeFolder, APathMayNameALayout) {
+  const std::string file =
+      write("net", "model: {num_layers: 6}\nlayouts: {b: {model: {num_layers: 3}}}\n").string();
+  EXPECT_EQ(resolve(find_recipe(folder_, file + ":b"), {}).model.num_layers, 3);
+  EXPECT_EQ(find_recipe(folder_, file + ":b").name(), "net_b");
+  EXPECT_TRUE(any_names(complaints(file + ":c"), {"'net' has no layout 'c'"}));
+  EXPECT_TRUE(any_names(complaints(file + "l:b"), {"does not exist"}));
+}
+
+TEST_F(RecipeFolder, LayoutsThatDoNotRunAreHeldAgainstTheKeys) {
+  const auto all =
+      complaints_about("layouts:\n  a: {}\n  b: {model: {num_layrs: 4}}\n  c: {rng: {seed: x}}\n");
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_TRUE(any_names(all, {"some.yaml:3", "num_layrs", "'model.num_layers'"}));
+  EXPECT_TRUE(any_names(all, {"some.yaml:4", "rng.seed"}));
+}
+
+TEST_F(RecipeFolder, ANameIsKnownByItsBeginningAndWithoutCaseAndMarks) {
+  write("qwen3_30b_a3b", "layouts: {pretrain: {}}\n");
+  write("qwen3_30b_a3b_twin", "");
+  for (const char* typed : {"qwen3_30b", "Qwen3-30B-A3B", "qwen3-30b-a3b"}) {
+    EXPECT_TRUE(any_names(complaints(typed), {"did you mean 'qwen3_30b_a3b'?"})) << typed;
+  }
+  EXPECT_TRUE(any_names(complaints("Qwen3-30B-A3B-pretrain"), {"'qwen3_30b_a3b_pretrain'"}));
+  EXPECT_FALSE(any_names(complaints("mine"), {"did you mean"}));
 }
 
 TEST_F(RecipeFolder, MalformedStructureNamesFileAndLine) {

@@ -76,7 +76,9 @@ TEST(Words, EveryKebabFlagMeansSomething) {
     if (name == "--config-file") continue;
     const auto flag = find_kebab_flag(name);
     ASSERT_TRUE(flag) << name;
-    EXPECT_TRUE(!flag->sets.empty() || flag->effect || !flag->note.empty()) << name;
+    EXPECT_TRUE(!flag->sets.empty() || flag->effect || !flag->note.empty() ||
+                !flag->refusal.empty())
+        << name;
     for (const std::string& set : flag->sets) {
       EXPECT_NE(find_field(set.substr(0, set.find('='))), nullptr) << set;
     }
@@ -109,6 +111,110 @@ TEST(Words, MegatronsOwnSpellingsAreKnown) {
   EXPECT_EQ(messages(resolved({"--swiglu"}).warnings, "H14").size(), 1u);
   EXPECT_TRUE(complaints({"--normalization", "RMSNorm"}).empty());
   EXPECT_TRUE(any_names(complaints({"--normalization", "LayerNorm"}), {"LayerNorm", "RMSNorm"}));
+}
+
+TEST(Words, DataParallelFlagsSetTheWishAndWhatComesOfIt) {
+  const Config on =
+      config_of({"--overlap-grad-reduce", "--overlap-param-gather", "--use-distributed-optimizer"});
+  EXPECT_EQ(on.comm_overlap.overlap_grad_reduce, true);
+  EXPECT_TRUE(on.ddp.overlap_grad_reduce);
+  EXPECT_EQ(on.comm_overlap.overlap_param_gather, true);
+  EXPECT_TRUE(on.ddp.overlap_param_gather && on.optimizer.overlap_param_gather);
+  const Config off = config_of({"ddp.use_distributed_optimizer=true",
+                                "optimizer.use_distributed_optimizer=true",
+                                "--no-use-distributed-optimizer",
+                                "--no-overlap-grad-reduce"});
+  EXPECT_FALSE(off.ddp.use_distributed_optimizer || off.optimizer.use_distributed_optimizer);
+  EXPECT_EQ(off.comm_overlap.overlap_grad_reduce, false);
+  EXPECT_FALSE(config_of({"--grad-reduce-in-bf16"}).ddp.grad_reduce_in_fp32);
+}
+
+TEST(Words, ListsMayBeSumsAndRepeats) {
+  const std::vector<std::int64_t> layers{0, 1, 1, 1};
+  for (const char* sum :
+       {"([0]*1+[1]*3)", "[0]*1+[1]*3", "[0] + [1] * 3", "[0,1]+2*[1]", "([0]+[1]+[1,1])"}) {
+    EXPECT_EQ(config_of({"--moe-layer-freq", sum}).model.moe_layer_freq, layers) << sum;
+    EXPECT_EQ(config_of({std::string("model.moe_layer_freq=") + sum}).model.moe_layer_freq, layers);
+  }
+  for (const char* odd : {"([0]*1+[1]*99999999999)",
+                          "([0]*65537)",
+                          "[0]*-1",
+                          "([])",
+                          "()",
+                          "[0]*",
+                          "[[0]*2]",
+                          "([0]*1",
+                          "[0]*1*1"}) {
+    EXPECT_EQ(complaints({"--moe-layer-freq", odd}).size(), 1u) << odd;
+  }
+  EXPECT_EQ(config_of({"model.recompute_modules=core_attn,moe_act"}).model.recompute_modules,
+            (std::vector{RecomputeModule::CoreAttn, RecomputeModule::MoeAct}));
+}
+
+TEST(Words, ShortNamesAreKeys) {
+  const Config config =
+      config_of({"tp=2", "pp=3", "vpp=4", "cp=5", "ep=6", "etp=7", "mbs=8", "gbs=9", "world=10"});
+  EXPECT_EQ(config.model.tensor_model_parallel_size, 2);
+  EXPECT_EQ(config.model.pipeline_model_parallel_size, 3);
+  EXPECT_EQ(config.model.virtual_pipeline_model_parallel_size, 4);
+  EXPECT_EQ(config.model.context_parallel_size, 5);
+  EXPECT_EQ(config.model.expert_model_parallel_size, 6);
+  EXPECT_EQ(config.model.expert_tensor_parallel_size, 7);
+  EXPECT_EQ(config.train.micro_batch_size, 8);
+  EXPECT_EQ(config.train.global_batch_size, 9);
+  EXPECT_EQ(config.runtime.world_size, 10);
+}
+
+TEST(Words, NothingIsSuggestedWhereNothingIsNear) {
+  for (const Typed& words : {Typed{"foo=1"},
+                             Typed{"~model.nope"},
+                             Typed{"+model.foo=3"},
+                             Typed{"--rank"},
+                             Typed{"-tp2"},
+                             Typed{"--nsys"},
+                             Typed{"mine"}}) {
+    const auto all = complaints(words);
+    ASSERT_EQ(all.size(), 1u) << words[0];
+    EXPECT_EQ(all[0].find("did you mean"), std::string::npos) << all[0];
+  }
+  EXPECT_TRUE(any_names(complaints({"foo=1"}), {"short names", "tp", "gbs"}));
+  EXPECT_TRUE(any_names(complaints({"--model.num_layers", "4"}), {"write model.num_layers=4"}));
+}
+
+TEST(Words, TheValueOfAFlagThatIsRefusedIsNoSecondRecipe) {
+  for (const Typed& words : {Typed{"tiny", "--hiden-size", "5"},
+                             Typed{"--hiden-size", "5", "tiny"},
+                             Typed{"tiny", "--hiden-size", "big"},
+                             Typed{"tiny", "--bf16", "yes"},
+                             Typed{"tiny", "--swiglu", "true"},
+                             Typed{"tiny", "--moe-extended-tp"},
+                             Typed{"tiny", "--lr-warmup-samples", "10"},
+                             Typed{"tiny", "--vary", "train.micro_batch_size=1,2"}}) {
+    const auto all = complaints(words);
+    ASSERT_EQ(all.size(), 1u) << words[1];
+    EXPECT_EQ(all[0].find("two recipes"), std::string::npos) << all[0];
+  }
+  EXPECT_TRUE(any_names(complaints({"tiny", "--bf16", "yes"}), {"true or false"}));
+  EXPECT_TRUE(any_names(complaints({"tiny", "--vary", "a=1"}), {"is for weft perf"}));
+  EXPECT_EQ(resolved({"--bf16", "tiny"}).recipe, "tiny");
+}
+
+TEST(Words, ValuesOfTheWrongTypeSayWhatIsTaken) {
+  EXPECT_TRUE(any_names(complaints({"model.num_layers=99999999999999999999"}), {"out of range"}));
+  EXPECT_TRUE(any_names(complaints({"model.bf16=yes"}), {"model.bf16=true or model.bf16=false"}));
+  EXPECT_EQ(config_of({"hardware.gpu=H100"}).hardware.gpu, Gpu::H100);
+  EXPECT_TRUE(any_names(complaints({"--num-layers-per-virtual-pipeline-stage", "1"}),
+                        {"'--num-layers-per-virtual-pipeline-stage 1'", "2 or more"}));
+}
+
+TEST(Words, FilesWithLayoutsAreRecipes) {
+  const fs::path file = fs::temp_directory_path() / "weft_words_layouts.yaml";
+  base::write_whole(file, "layouts: {a: {model: {num_layers: 6}}}\n");
+  const auto all = complaints({"tiny", "--config-file", file.string()});
+  EXPECT_EQ(config_of({file.string() + ":a"}).model.num_layers, 6);
+  fs::remove(file);
+  EXPECT_TRUE(any_names(all, {"layouts", ":LAYOUT"}));
+  EXPECT_TRUE(any_names(complaints({"--config-file", "/nosuch.yaml"}), {"does not exist"}));
 }
 
 TEST(Words, ValuesAreNullsSwitchesNumbersTextsAndLists) {

@@ -18,7 +18,7 @@ std::string text(fmt::format_string<Args...> format, Args&&... args) {
 }
 
 // The candidate with the smallest edit distance to `word`, if it is close enough to be a likely
-// slip.
+// slip: at most a third of the letters differ.
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
 
 std::vector<std::string> split(std::string_view line, char separator);

@@ -27,7 +27,7 @@ double milliseconds_since(Clock::time_point start) {
 std::vector<std::string> all_names() {
   std::vector<std::string> names;
   for (const std::filesystem::path& file : config::recipe_files(recipes_folder())) {
-    const config::Recipe recipe = config::load_recipe(file);
+    const config::Recipe recipe = config::load_recipe(file, recipes_folder());
     names.push_back(recipe.name);
     for (const config::RecipeLayout& layout : recipe.layouts) {
       names.push_back(recipe.full_name(layout));

@@ -35,7 +35,7 @@ void for_each_recipe(const Visit& visit) {
   std::vector<std::string> complaints;
   for (const std::filesystem::path& file : config::recipe_files(recipes_folder())) {
     try {
-      visit(config::load_recipe(file));
+      visit(config::load_recipe(file, recipes_folder()));
     } catch (const base::ConfigError& error) {
       const auto& more = error.complaints();
       complaints.insert(complaints.end(), more.begin(), more.end());
@@ -57,7 +57,8 @@ std::vector<Runnable> runnables_of(const Recipe& recipe) {
 }
 
 Recipe chosen_recipe(const std::string& name) {
-  return config::load_recipe(config::find_recipe(recipes_folder(), name).file);
+  const std::filesystem::path folder = recipes_folder();
+  return config::load_recipe(config::find_recipe(folder, name).file, folder);
 }
 
 void show_all_text() {

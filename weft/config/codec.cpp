@@ -1,6 +1,7 @@
 #include "weft/config/codec.h"
 
 #include <algorithm>
+#include <cctype>
 
 namespace weft::config {
 namespace {
@@ -14,7 +15,25 @@ bool is_utf8(const std::string& word) {
   }
 }
 
+bool same_but_for_case(std::string_view a, std::string_view b) {
+  const auto lower = [](unsigned char c) { return std::tolower(c); };
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
+
 }  // namespace
+
+std::optional<std::size_t> find_word(std::span<const std::string_view> words,
+                                     std::string_view word) {
+  const auto exact = std::ranges::find(words, word);
+  if (exact != words.end()) return static_cast<std::size_t>(exact - words.begin());
+  std::optional<std::size_t> found;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!same_but_for_case(words[i], word)) continue;
+    if (found) return std::nullopt;
+    found = i;
+  }
+  return found;
+}
 
 // Texts are file names and words: no control characters, so that they print and dump as they are.
 std::optional<std::string> WordCodec<std::string>::parse(const std::string& word) {

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <variant>
 #include <vector>
@@ -22,6 +24,10 @@ using Written = std::variant<std::monostate, std::string, std::vector<std::strin
 inline constexpr std::size_t kLongestText = 4096;
 inline constexpr std::size_t kLongestList = 65536;
 
+// Where a word stands among some: as it is, or without regard to case where one alone fits.
+std::optional<std::size_t> find_word(std::span<const std::string_view> words,
+                                     std::string_view word);
+
 enum class Shape { Scalar, Optional, List, OptionalList };
 
 // One word to one value: `parse` gives nullopt when the word is not of the type.
@@ -29,11 +35,8 @@ template <typename T>
 struct WordCodec {
   static_assert(std::is_enum_v<T>, "config fields hold numbers, switches, texts or enums");
   static std::optional<T> parse(const std::string& word) {
-    const auto& words = EnumWords<T>::words;
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      if (words[i] == word) return static_cast<T>(i);
-    }
-    return std::nullopt;
+    const std::optional<std::size_t> at = find_word(EnumWords<T>::words, word);
+    return at ? std::optional(static_cast<T>(*at)) : std::nullopt;
   }
   static base::Json json(T value) { return std::string(word(value)); }
   static std::string one() { return base::text("one of {}", fmt::join(EnumWords<T>::words, ", ")); }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "weft/config/other_names.h"
+
 namespace weft::config {
 namespace {
 
@@ -136,6 +138,40 @@ std::string_view unquoted(std::string_view word) {
   return quoted ? word.substr(1, word.size() - 2) : word;
 }
 
+// The field that was likely meant; null: none is near. A name is compared with those of the section
+// that is written, and a word without a section with all, so that the section's letters do not
+// count; a slip in the section leaves whole keys to compare.
+const Field* nearest_field(std::string_view key) {
+  const std::size_t dot = key.find('.');
+  const bool bare = dot == std::string_view::npos;
+  const std::string_view name = bare ? key : key.substr(dot + 1);
+  const std::vector<std::string> sections = section_names();
+  const bool known = !bare && std::ranges::find(sections, key.substr(0, dot)) != sections.end();
+  std::vector<std::string> candidates;
+  std::vector<const Field*> meant;
+  for (const Field& field : fields()) {
+    if (known && field.section != key.substr(0, dot)) continue;
+    candidates.push_back(bare || known ? field.name : field.key);
+    meant.push_back(&field);
+  }
+  const auto best = base::nearest(bare || known ? name : key, candidates);
+  if (best) return meant[std::ranges::find(candidates, *best) - candidates.begin()];
+  // The beginning of a name.
+  for (std::size_t i = 0; i < candidates.size() && name.size() >= 4; ++i) {
+    if (meant[i]->name.starts_with(name)) return meant[i];
+  }
+  // The name may be one of another section.
+  const auto all = fields();
+  const auto elsewhere = std::ranges::find(all, name, &Field::name);
+  return elsewhere == all.end() ? nullptr : &*elsewhere;
+}
+
+std::string short_name_list() {
+  std::vector<std::string_view> names;
+  for (const ShortName& shorter : short_names()) names.push_back(shorter.name);
+  return base::text("{}", fmt::join(names, ", "));
+}
+
 }  // namespace
 
 std::span<const Field> fields() {
@@ -163,18 +199,12 @@ std::string key_hint(std::string_view key) {
   if (key.ends_with("moe_a2a_overlap")) {
     return "the switch is comm_overlap.overlap_moe_expert_parallel_comm";
   }
-  // A word without a section is compared with the names alone.
-  const bool bare = key.find('.') == std::string_view::npos;
-  std::vector<std::string> candidates;
-  for (const Field& field : fields()) candidates.push_back(bare ? field.name : field.key);
   if (key.size() <= 128) {
-    if (const auto best = base::nearest(key, candidates)) {
-      const auto at = std::find(candidates.begin(), candidates.end(), *best);
-      const Field& field = fields()[static_cast<std::size_t>(at - candidates.begin())];
-      return base::text("did you mean '{}'?", field.key);
-    }
+    if (const Field* near = nearest_field(key)) return base::text("did you mean '{}'?", near->key);
   }
-  return "`weft config` lists every key";
+  const bool bare = key.find('.') == std::string_view::npos;
+  return bare ? base::text("`weft config` lists every key; short names are {}", short_name_list())
+              : "`weft config` lists every key";
 }
 
 bool is_default(const Field& field, const Config& config) {
@@ -191,11 +221,14 @@ std::string value_text(const Field& field, const Config& config) {
 Written written_from_text(const Field& field, std::string_view typed) {
   const std::string_view word = base::trim(typed);
   if (word == "null" && field.type != WordCodec<std::string>::one()) return std::monostate{};
-  const bool list = word.size() >= 2 && word.front() == '[' && word.back() == ']';
+  // `[a,b]`, or `a,b` without brackets; `[0]*2+[1]` is no plain list.
+  const bool list = word.size() >= 2 && word.front() == '[' && word.find(']') == word.size() - 1;
+  const bool commas = word.find(',') != std::string_view::npos &&
+                      word.find_first_of("[]()") == std::string_view::npos;
   const bool takes_list = field.shape == Shape::List || field.shape == Shape::OptionalList;
-  if (takes_list && list) {
+  if (takes_list && (list || commas)) {
     std::vector<std::string> items;
-    const std::string_view inside = base::trim(word.substr(1, word.size() - 2));
+    const std::string_view inside = list ? base::trim(word.substr(1, word.size() - 2)) : word;
     if (inside.empty()) return items;
     for (const std::string& item : base::split(inside, ',')) {
       items.emplace_back(unquoted(base::trim(item)));

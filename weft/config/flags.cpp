@@ -19,6 +19,8 @@ struct Spelling {
   std::string_view sets;  // separated by spaces
   std::string_view note = "";
   std::string_view only = "";
+  std::string_view refusal = "";
+  std::optional<Effect> effect = std::nullopt;
 };
 
 constexpr std::string_view kSwiglu =
@@ -27,6 +29,14 @@ constexpr std::string_view kCore = "there is one model, written once";
 constexpr std::string_view kNorm = "every norm is RMSNorm";
 constexpr std::string_view kRope = "positions are always rotary";
 constexpr std::string_view kKernels = "kernels are chosen by the engine";
+constexpr std::string_view kMetrics = "metrics go to the run folder and nowhere else";
+
+constexpr Spelling refused(std::string_view name, FlagTakes takes, std::string_view why) {
+  return {.name = name, .takes = takes, .sets = "", .refusal = why};
+}
+constexpr Spelling acts(std::string_view name, FlagTakes takes, Effect effect) {
+  return {.name = name, .takes = takes, .sets = "", .effect = effect};
+}
 
 constexpr Spelling kSpellings[] = {
     {"--fake-init-process-group", FlagTakes::Nothing, "runtime.backend=fake"},
@@ -47,13 +57,32 @@ constexpr Spelling kSpellings[] = {
     {"--overlap-p2p-communication-warmup-flush",
      FlagTakes::Nothing,
      "model.overlap_p2p_comm_warmup_flush=true"},
+    // There one flag is the wish and what comes of it; here those are two keys or three.
     {"--use-distributed-optimizer",
+     FlagTakes::Choice,
+     "ddp.use_distributed_optimizer={} optimizer.use_distributed_optimizer={}"},
+    {"--no-use-distributed-optimizer",
      FlagTakes::Nothing,
-     "ddp.use_distributed_optimizer=true optimizer.use_distributed_optimizer=true"},
+     "ddp.use_distributed_optimizer=false optimizer.use_distributed_optimizer=false"},
+    {"--overlap-grad-reduce",
+     FlagTakes::Choice,
+     "comm_overlap.overlap_grad_reduce={} ddp.overlap_grad_reduce={}"},
+    {"--no-overlap-grad-reduce",
+     FlagTakes::Nothing,
+     "comm_overlap.overlap_grad_reduce=false ddp.overlap_grad_reduce=false"},
+    {"--overlap-param-gather",
+     FlagTakes::Choice,
+     "comm_overlap.overlap_param_gather={} ddp.overlap_param_gather={} "
+     "optimizer.overlap_param_gather={}"},
+    {"--no-overlap-param-gather",
+     FlagTakes::Nothing,
+     "comm_overlap.overlap_param_gather=false ddp.overlap_param_gather=false "
+     "optimizer.overlap_param_gather=false"},
     {"--ddp-bucket-size", FlagTakes::Value, "ddp.bucket_size={}"},
     {"--ddp-num-buckets", FlagTakes::Value, "ddp.num_buckets={}"},
     {"--ddp-average-in-collective", FlagTakes::Nothing, "ddp.average_in_collective=true"},
     {"--accumulate-allreduce-grads-in-fp32", FlagTakes::Nothing, "ddp.grad_reduce_in_fp32=true"},
+    {"--grad-reduce-in-bf16", FlagTakes::Nothing, "ddp.grad_reduce_in_fp32=false"},
     {"--recompute-activations", FlagTakes::Nothing, "model.recompute_granularity=selective"},
     {"--untie-embeddings-and-output-weights",
      FlagTakes::Nothing,
@@ -80,6 +109,34 @@ constexpr Spelling kSpellings[] = {
     {"--no-bias-swiglu-fusion", FlagTakes::Nothing, "", kKernels},
     {"--no-rope-fusion", FlagTakes::Nothing, "", kKernels},
     {"--distributed-backend", FlagTakes::Value, "", "runtime.backend says what ranks are"},
+    {"--use-rotary-position-embeddings", FlagTakes::Nothing, "", kRope},
+    {"--attention-softmax-in-fp32", FlagTakes::Nothing, "", "softmax is always in fp32"},
+    {"--make-vocab-size-divisible-by",
+     FlagTakes::Value,
+     "",
+     "model.vocab_size is the number of rows, and nothing is added to it"},
+    {"--exit-duration-in-mins", FlagTakes::Value, "", "a run ends after train.train_iters steps"},
+    {"--main-grads-dtype", FlagTakes::Value, "", "gradients are summed in fp32", "fp32"},
+    {"--num-distributed-optimizer-instances",
+     FlagTakes::Value,
+     "",
+     "the optimizer is sharded over all data-parallel ranks",
+     "1"},
+    {"--lr-warmup-samples",
+     FlagTakes::Value,
+     "",
+     "the warm-up is counted in steps, by scheduler.lr_warmup_iters",
+     "0"},
+    {"--tensorboard-dir", FlagTakes::Value, "", kMetrics},
+    {"--log-throughput", FlagTakes::Nothing, "", "every step's speed is in the metrics"},
+    refused("--use-torch-fsdp2",
+            FlagTakes::Nothing,
+            "full sharding is ddp.use_megatron_fsdp here: write --use-megatron-fsdp"),
+    refused("--moe-extended-tp",
+            FlagTakes::Nothing,
+            "Megatron-LM has dropped it: write --expert-tensor-parallel-size"),
+    acts("--num-layers-per-virtual-pipeline-stage", FlagTakes::Value, Effect::LayersPerChunk),
+    acts("--cuda-graph-scope", FlagTakes::Values, Effect::GraphScope),
 };
 
 // The sections in the order in which a bare name is looked for; the others follow as they stand.
@@ -125,6 +182,7 @@ KebabFlag flag_of(const std::string& name, const Field& field, FlagTakes takes, 
           .effect = std::nullopt,
           .note = "",
           .only = "",
+          .refusal = "",
           .field = &field};
 }
 
@@ -144,27 +202,30 @@ std::optional<KebabFlag> derived_flag(std::string_view name) {
   return flag_of(std::string(name), *at->second, FlagTakes::Nothing, "false");
 }
 
+// The flag nearest to these letters; dashes in front do not count as alike.
+std::optional<std::string> nearest_flag(std::string_view letters) {
+  std::vector<std::string> names;
+  for (const std::string& name : kebab_flag_names()) names.push_back(name.substr(2));
+  for (const HarnessFlag& flag : harness_flags()) names.emplace_back(flag.name);
+  return base::nearest(letters, names);
+}
+
 }  // namespace
 
 std::optional<KebabFlag> find_kebab_flag(std::string_view name) {
-  if (name == "--num-layers-per-virtual-pipeline-stage") {
-    return KebabFlag{.name = std::string(name),
-                     .takes = FlagTakes::Value,
-                     .sets = {},
-                     .effect = Effect::LayersPerChunk,
-                     .note = "",
-                     .only = "",
-                     .field = nullptr};
-  }
   for (const Spelling& spelling : kSpellings) {
     if (spelling.name != name) continue;
     KebabFlag flag{.name = std::string(name),
                    .takes = spelling.takes,
                    .sets = {},
-                   .effect = std::nullopt,
+                   .effect = spelling.effect,
                    .note = std::string(spelling.note),
                    .only = std::string(spelling.only),
+                   .refusal = std::string(spelling.refusal),
                    .field = nullptr};
+    if (const auto at = derived_names().find(name); at != derived_names().end()) {
+      flag.field = at->second;
+    }
     if (!spelling.sets.empty()) flag.sets = base::split(spelling.sets, ' ');
     return flag;
   }
@@ -172,7 +233,7 @@ std::optional<KebabFlag> find_kebab_flag(std::string_view name) {
 }
 
 std::vector<std::string> kebab_flag_names() {
-  std::vector<std::string> names{"--config-file", "--num-layers-per-virtual-pipeline-stage"};
+  std::vector<std::string> names{"--config-file"};
   for (const Spelling& spelling : kSpellings) names.emplace_back(spelling.name);
   for (const auto& [name, field] : derived_names()) {
     names.push_back(name);
@@ -184,17 +245,17 @@ std::vector<std::string> kebab_flag_names() {
 }
 
 std::string flag_hint(std::string_view name) {
-  std::vector<std::string> names = kebab_flag_names();
-  for (const HarnessFlag& flag : harness_flags()) names.push_back("--" + std::string(flag.name));
+  const std::string_view letters = name.substr(std::min(name.find_first_not_of('-'), name.size()));
+  if (find_field(letters) != nullptr) return text("write {}=VALUE, without dashes", letters);
   // snake_case is the harness's; a key's own flag is in kebab-case.
   std::string wanted(name);
   std::ranges::replace(wanted, '_', '-');
   if (find_kebab_flag(wanted)) return text("did you mean '{}'?", wanted);
-  const auto best = name.size() <= 128 ? base::nearest(name, names) : std::nullopt;
-  return best
-             ? text("did you mean '{}'?", *best)
-             : "flags are named after keys, as in --num-layers for model.num_layers; `weft config` "
-               "lists every key";
+  if (const auto near = name.size() <= 128 ? nearest_flag(letters) : std::nullopt) {
+    return text("did you mean '--{}'?", *near);
+  }
+  return "flags are named after keys, as in --num-layers for model.num_layers; `weft config` lists "
+         "every key";
 }
 
 }  // namespace weft::config

@@ -27,6 +27,7 @@ struct KebabFlag {
   std::optional<Effect> effect;  // instead of settings
   std::string note;              // said where it sets nothing: Weft always does that
   std::string only;              // the one value it may have; empty: any
+  std::string refusal;           // why the flag is refused; empty: it is not
   const Field* field = nullptr;  // of a flag made from the table
 };
 

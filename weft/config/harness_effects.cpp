@@ -15,7 +15,7 @@ using base::text;
 constexpr const char* kOverlap = "comm_overlap.overlap_moe_expert_parallel_comm";
 
 void overlap_experts(const Asked& asked, Ledger& ledger) {
-  if (asked.text == "false") return ledger.wish(asked, kOverlap, "false");
+  if (asked.text == "false") return;  // it switches on only; finish_effects() says so
   ledger.set(asked, kOverlap, "true");
   ledger.imply(asked,
                "H1",
@@ -107,7 +107,9 @@ void set_graph_scope(const Asked& asked, const Config& last, Ledger& ledger) {
              "captures parts of layers: use --cuda_graph_impl local, or other scopes",
              place_text(asked)));
   }
-  ledger.set(asked, "model.cuda_graph_scope", asked.text);
+  // The flag says what is captured, whatever the recipe says under the new or the old name.
+  ledger.set(asked, "model.cuda_graph_modules", asked.text);
+  ledger.set(asked, "model.cuda_graph_scope", "[]");
 }
 
 void drop_tokens(const Asked& asked, Ledger& ledger) {
@@ -203,6 +205,12 @@ void set_timeout(const Asked& asked, Ledger& ledger) {
 void set_layers_per_chunk(const Asked& asked, const Config& last, Ledger& ledger) {
   const std::int64_t layers = last.model.num_layers, pp = last.model.pipeline_model_parallel_size;
   const std::int64_t each = base::parse_integer(asked.text).value_or(0);
+  if (pp == 1) {
+    return ledger.complain(
+        text("{}: model.pipeline_model_parallel_size = 1, and without a pipeline there are no "
+             "virtual stages: leave the flag out, or use 2 or more pipeline ranks",
+             place_text(asked)));
+  }
   const bool whole = each > 0 && pp > 0 && layers % pp == 0 && layers / pp % each == 0;
   if (!whole) {
     return ledger.complain(

@@ -57,7 +57,7 @@ void finish_overlap(std::span<const Asked> asked, Ledger& ledger) {
   if (!ledger.config().comm_overlap.overlap_moe_expert_parallel_comm) return;
   for (const Asked& one : asked) {
     const bool wished = one.effect == Effect::ExpertOverlap && one.text == "false";
-    if (!wished || !ledger.is_last_claim(one, kOverlap)) continue;
+    if (!wished || ledger.is_set_after(one, kOverlap)) continue;
     ledger.warn("H2",
                 kOverlap,
                 text("{} switches nothing off: {} stays true", shown(one.typed), kOverlap),

@@ -60,15 +60,6 @@ void Ledger::mend(const Asked& asked,
   if (made.from != made.to) automatic_.push_back(std::move(finding));
 }
 
-void Ledger::wish(const Asked& asked, std::string_view key, std::string_view value) {
-  Config wished = config_;
-  const Field* field = find_field(key);
-  CHECK(field != nullptr && field->set(wished, written_from_text(*field, value)), "{}", key);
-  claims_[std::string(key)] = {.typed = asked.typed,
-                               .place = asked.place,
-                               .value = field->get(wished)};
-}
-
 void Ledger::warn(std::string_view id, std::string_view key, std::string message, std::string fix) {
   warnings_.push_back({.id = std::string(id),
                        .key = std::string(key),
@@ -78,9 +69,9 @@ void Ledger::warn(std::string_view id, std::string_view key, std::string message
                        .fix = std::move(fix)});
 }
 
-bool Ledger::is_last_claim(const Asked& asked, std::string_view key) const {
+bool Ledger::is_set_after(const Asked& asked, std::string_view key) const {
   const auto at = claims_.find(key);
-  return at != claims_.end() && at->second.place == asked.place;
+  return at != claims_.end() && at->second.place > asked.place;
 }
 
 std::vector<Finding> Ledger::take_automatic() {
@@ -94,12 +85,9 @@ Ledger::Change Ledger::change(const Asked& asked, std::string_view key, std::str
   const Field* field = find_field(key);
   CHECK(field != nullptr, "'{}' is no key", key);
   const base::Json from = field->get(config_);
-  if (!field->set(config_, written_from_text(*field, value))) {
-    complain(text("{}: {} = '{}' is not of type: {}",
-                  place_text(asked),
-                  key,
-                  shown(value),
-                  field->type));
+  const Written written = written_from_text(*field, value);
+  if (!field->set(config_, written)) {
+    complain(text("{}: {}", place_text(asked), type_complaint(*field, written)));
     return {.from = from, .to = from};
   }
   const base::Json to = field->get(config_);

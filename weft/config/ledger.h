@@ -37,15 +37,13 @@ class Ledger {
             std::string_view value,
             const std::string& why,
             const std::string& fix);
-  // A flag names a value without setting it: a later word that sets another overrides it.
-  void wish(const Asked& asked, std::string_view key, std::string_view value);
 
   void warn(std::string_view id, std::string_view key, std::string message, std::string fix);
   void complain(std::string what) { complaints_.push_back(std::move(what)); }
 
-  // Whether a word set the key or wished for a value; which one did so last.
+  // Whether a word set the key; whether one after `asked` did.
   bool has_claim(std::string_view key) const { return claims_.contains(key); }
-  bool is_last_claim(const Asked& asked, std::string_view key) const;
+  bool is_set_after(const Asked& asked, std::string_view key) const;
 
   // Every key that words set, with the word.
   struct SetKey {

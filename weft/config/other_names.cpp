@@ -4,6 +4,7 @@
 #include <array>
 
 #include "weft/base/text.h"
+#include "weft/config/list_sum.h"
 
 namespace weft::config {
 namespace {
@@ -19,6 +20,18 @@ constexpr std::array<std::string_view, 9> kTwins{"overlap_p2p_comm",
                                                  "defer_embedding_wgrad_compute",
                                                  "wgrad_deferral_limit"};
 
+constexpr ShortName kShortNames[] = {
+    {"world", "runtime.world_size"},
+    {"tp", "model.tensor_model_parallel_size"},
+    {"pp", "model.pipeline_model_parallel_size"},
+    {"vpp", "model.virtual_pipeline_model_parallel_size"},
+    {"cp", "model.context_parallel_size"},
+    {"ep", "model.expert_model_parallel_size"},
+    {"etp", "model.expert_tensor_parallel_size"},
+    {"mbs", "train.micro_batch_size"},
+    {"gbs", "train.global_batch_size"},
+};
+
 constexpr std::string_view kModel = "model.";
 
 bool is_twin(std::string_view key) {
@@ -28,8 +41,12 @@ bool is_twin(std::string_view key) {
 
 }  // namespace
 
+std::span<const ShortName> short_names() { return kShortNames; }
+
 std::string meant_key(std::string_view key) {
-  if (key == "world") return "runtime.world_size";
+  for (const ShortName& shorter : kShortNames) {
+    if (key == shorter.name) return std::string(shorter.key);
+  }
   if (is_twin(key)) return "comm_overlap." + std::string(key.substr(kModel.size()));
   return std::string(key);
 }
@@ -50,6 +67,10 @@ std::optional<Finding> other_name_finding(std::string_view key) {
 
 Written meant_value(std::string_view key, Written value) {
   const auto* word = std::get_if<std::string>(&value);
+  if (key == "model.moe_layer_freq" && word != nullptr) {
+    std::optional<std::vector<std::string>> layers = expand_list_sum(*word);
+    return layers ? Written(std::move(*layers)) : value;
+  }
   if (key != "model.qk_layernorm" || word == nullptr) return value;
   const std::optional<bool> on = WordCodec<bool>::parse(*word);
   return on ? Written(std::string(*on ? "head" : "none")) : value;

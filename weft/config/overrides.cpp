@@ -1,5 +1,8 @@
 #include "weft/config/overrides.h"
 
+#include <cstdint>
+#include <limits>
+
 #include "weft/base/text.h"
 #include "weft/config/field.h"
 #include "weft/config/other_names.h"
@@ -18,8 +21,19 @@ std::string shown(const Written& written) {
 
 // The example an error shows: the default, or another value of the type where that says little.
 std::string example(const Field& field) {
+  if (field.initial == "true" || field.initial == "false") {
+    return text("{0}=true or {0}=false", field.key);
+  }
   const bool telling = field.initial != "null" && field.initial != "\"\"" && field.initial != "[]";
   return text("{}={}", field.key, telling ? field.initial : field.example);
+}
+
+// Digits that no 64-bit integer holds.
+bool is_huge_integer(const Field& field, const Written& written) {
+  const auto* word = std::get_if<std::string>(&written);
+  if (word == nullptr || !field.type.starts_with(WordCodec<std::int64_t>::one())) return false;
+  const std::string_view digits = std::string_view(*word).substr(word->starts_with('-') ? 1 : 0);
+  return !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 void apply_override(const std::string& word, Config& config, std::vector<std::string>& complaints) {
@@ -29,8 +43,7 @@ void apply_override(const std::string& word, Config& config, std::vector<std::st
         text("override '{}': write key=value, as in model.num_layers=4", config::shown(word)));
     return;
   }
-  std::string key = word.substr(0, equals);
-  if (key == "world") key = "runtime.world_size";
+  std::string key = meant_key(word.substr(0, equals));
   const std::string_view typed = std::string_view(word).substr(equals + 1);
   const Field* field = find_field(key);
   Written written = field ? written_from_text(*field, typed) : Written(std::string(typed));
@@ -41,6 +54,20 @@ void apply_override(const std::string& word, Config& config, std::vector<std::st
 
 }  // namespace
 
+std::string type_complaint(const Field& field, const Written& written) {
+  if (is_huge_integer(field, written)) {
+    return text("{} = {} is out of range: an integer has 64 bits, at most {}",
+                field.key,
+                shown(written),
+                std::numeric_limits<std::int64_t>::max());
+  }
+  return text("{} = '{}' is not of type: {}; write for example {}",
+              field.key,
+              shown(written),
+              field.type,
+              example(field));
+}
+
 void apply(const Setting& setting, Config& config, std::vector<std::string>& complaints) {
   const std::string key = meant_key(setting.key);
   const Field* field = find_field(key);
@@ -50,12 +77,8 @@ void apply(const Setting& setting, Config& config, std::vector<std::string>& com
                               config::shown(setting.key),
                               key_hint(setting.key)));
   } else if (!field->set(config, meant_value(key, setting.value))) {
-    complaints.push_back(text("{}: {} = '{}' is not of type: {}; write for example {}",
-                              setting.where,
-                              field->key,
-                              shown(setting.value),
-                              field->type,
-                              example(*field)));
+    complaints.push_back(
+        text("{}: {}", setting.where, type_complaint(*field, meant_value(key, setting.value))));
   }
 }
 

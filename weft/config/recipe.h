@@ -1,6 +1,7 @@
 // Recipes: named configs in YAML. A file is a map of sections, `section: {key: value}`, with an
 // optional `summary` of one line, and it may
-//   extends: NAME_OR_PATH   start from what that name runs (a name is looked for beside the file)
+//   extends: NAME_OR_PATH   start from what that name runs (a name is looked for beside the file,
+//                           then in the recipes folder)
 //   layouts: {NAME: {...}}  hold variants for numbers and kinds of GPUs, each a map of sections
 //   layout: NAME            say which of them runs when none is asked for
 // The settings of a layout come after those of its file, which come after those it extends. A file
@@ -47,13 +48,14 @@ struct ChosenRecipe {
   bool operator==(const ChosenRecipe&) const = default;
 };
 
-// Reads the structure of a recipe and of those it extends; ConfigError names file and line of
-// everything malformed. Keys and values are judged when the settings are applied.
-Recipe load_recipe(const std::filesystem::path& file);
+// Reads the structure of a recipe and of those it extends, which are looked for beside the file and
+// then in `folder`, unless that is empty. ConfigError names file and line of everything malformed.
+// Keys and values are judged when the settings are applied.
+Recipe load_recipe(const std::filesystem::path& file, const std::filesystem::path& folder = {});
 
-// A name from `folder`, of a file or of a layout, or a path (a word with '/' or ending in .yaml).
-// ConfigError when there is no such file. It is not read: whether it has the layout, settings_of()
-// and resolve() say.
+// A name from `folder`, of a file or of a layout, or a path (a word with '/' or ending in .yaml),
+// after which `:LAYOUT` may stand. ConfigError when there is no such file. It is not read: whether
+// it has the layout, settings_of() and resolve() say.
 ChosenRecipe find_recipe(const std::filesystem::path& folder, std::string_view word);
 
 // The recipe files of a folder, by name.
@@ -68,7 +70,10 @@ Config config_of(const Recipe& recipe, std::string_view layout);
 
 // Defaults, then the recipe, then the overrides; ConfigError with every complaint of both. Whether
 // the numbers make sense together is validate.h's question. A relative dataset.path of the recipe,
-// not of an override, is also looked for beside the folder of the recipe.
-Config resolve(const std::optional<ChosenRecipe>& recipe, std::span<const std::string> overrides);
+// not of an override, is also looked for beside the folder of the recipe. The layouts that do not
+// run are held against the keys and types too. `folder` is as load_recipe()'s.
+Config resolve(const std::optional<ChosenRecipe>& recipe,
+               std::span<const std::string> overrides,
+               const std::filesystem::path& folder = {});
 
 }  // namespace weft::config

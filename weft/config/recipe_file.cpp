@@ -195,7 +195,9 @@ class Reader {
 std::string read_file(const fs::path& file) {
   std::error_code ignored;
   if (!fs::is_regular_file(file, ignored)) {
-    throw base::ConfigError(text("recipe '{}' is not a file", shown(file.string())));
+    throw base::ConfigError(text("recipe '{}' {}: give the path of a YAML file",
+                                 shown(file.string()),
+                                 fs::exists(file, ignored) ? "is not a file" : "does not exist"));
   }
   if (fs::file_size(file, ignored) > kLargestRecipe) {
     throw base::ConfigError(text("recipe '{}' is larger than {}: it cannot be a recipe",

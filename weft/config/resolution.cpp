@@ -30,7 +30,7 @@ std::vector<std::string> names_of_model(const fs::path& folder, const std::strin
   std::vector<std::string> names;
   for (const fs::path& file : recipe_files(folder)) {
     if (!file.stem().string().starts_with(model)) continue;
-    const Recipe recipe = load_recipe(file);
+    const Recipe recipe = load_recipe(file, folder);
     names.push_back(recipe.name);
     for (const RecipeLayout& layout : recipe.layouts) names.push_back(recipe.full_name(layout));
   }
@@ -51,11 +51,31 @@ PerfRecipe recipe_of(const fs::path& folder, const Words& read, std::string_view
   return {.name = std::string(default_recipe), .other_gpus = std::nullopt};
 }
 
+// The settings of a file of --config-file, which has no layouts.
+std::vector<Setting> settings_of_file(const fs::path& file, const fs::path& folder) {
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) {
+    throw base::ConfigError(
+        base::text("--config-file '{}' does not exist: give a YAML file of the "
+                   "shape of a recipe",
+                   shown(file.string())));
+  }
+  const Recipe recipe = load_recipe(file, folder);
+  if (!recipe.layouts.empty() || !recipe.layout.empty()) {
+    throw base::ConfigError(
+        base::text("--config-file '{0}' has layouts, of which none would run: "
+                   "give it as the recipe, {0}:LAYOUT, or take them out",
+                   shown(file.string())));
+  }
+  return recipe.settings;
+}
+
 void apply_file(const fs::path& file,
+                const fs::path& folder,
                 Config& config,
                 std::vector<Finding>& warnings,
                 Complaints& complaints) {
-  for (Setting setting : load_recipe(file).settings) {
+  for (Setting setting : settings_of_file(file, folder)) {
     if (auto finding = other_name_finding(setting.key)) {
       finding->message = base::text("{}: {}", setting.where, finding->message);
       warnings.push_back(std::move(*finding));
@@ -110,10 +130,11 @@ Resolution resolve_words(const fs::path& recipes_folder,
     if (chosen.name.empty()) return;
     const ChosenRecipe recipe = find_recipe(recipes_folder, chosen.name);
     resolution.recipe = recipe.name();
-    start = resolve(recipe, {});
+    start = resolve(recipe, {}, recipes_folder);
   });
   for (const fs::path& file : read.files) {
-    keeping(complaints, [&] { apply_file(file, start, resolution.warnings, complaints); });
+    keeping(complaints,
+            [&] { apply_file(file, recipes_folder, start, resolution.warnings, complaints); });
   }
   Ledger ledger(start);
   walk(read.asked, last_config(read.asked, start), ledger);

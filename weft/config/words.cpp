@@ -5,6 +5,7 @@
 #include "weft/base/text.h"
 #include "weft/config/field.h"
 #include "weft/config/flags.h"
+#include "weft/config/list_sum.h"
 #include "weft/config/other_names.h"
 
 namespace weft::config {
@@ -30,6 +31,29 @@ bool is_setting(std::string_view word) {
   const std::string_view key = rest.substr(0, rest.find('='));
   const bool sets = key.size() < rest.size() || word.front() == '~';
   return sets && find_field(meant_key(key)) != nullptr;
+}
+
+// Options of weft perf and weft schedule, which read them before the words.
+struct CommandOption {
+  std::string_view name, command;
+  Takes takes;
+};
+constexpr CommandOption kCommandOptions[] = {{"--vary", "perf", Takes::Text},
+                                             {"--grid", "perf", Takes::Nothing},
+                                             {"--twin", "perf", Takes::Nothing},
+                                             {"--against", "perf", Takes::Text},
+                                             {"--out", "perf", Takes::Text},
+                                             {"--flags", "perf", Takes::Nothing},
+                                             {"--svg", "schedule", Takes::Text},
+                                             {"--costs", "schedule", Takes::Text}};
+
+// Whether a word is a value whatever stands before it: a number, a switch, a list.
+bool is_plain_value(std::string_view word) {
+  for (const char* said : {"yes", "no", "on", "off", "none", "None", "null"}) {
+    if (word == said) return true;
+  }
+  return base::parse_number(word).has_value() || WordCodec<bool>::parse(std::string(word)) ||
+         word.starts_with('[') || word.starts_with('(');
 }
 
 class Reader {
@@ -143,7 +167,34 @@ class Reader {
     if (name == "--config-file") return read_file(name, given);
     if (const HarnessFlag* flag = find_harness_flag(name)) return read_harness(*flag, name, given);
     if (const auto flag = find_kebab_flag(name)) return read_kebab(*flag, given);
+    refuse_flag(name, given);
+  }
+
+  void refuse_flag(const std::string& name, std::optional<std::string> given) {
+    for (const CommandOption& option : kCommandOptions) {
+      if (option.name == name) return refuse_option(option, given);
+    }
+    if (!given && is_value_next()) given = words_[at_++];
+    const std::string key = name.substr(std::min(name.find_first_not_of('-'), name.size()));
+    if (given && find_field(meant_key(key)) != nullptr) {
+      return complain(
+          text("unknown flag '{}': write {}={}", shown(name), shown(key), shown(*given)));
+    }
     complain(text("unknown flag '{}': {}", shown(name), flag_hint(name)));
+  }
+
+  void refuse_option(const CommandOption& option, const std::optional<std::string>& given) {
+    complain(text("{} is for weft {}: leave it out here", option.name, option.command));
+    const bool follows = at_ < words_.size() && !is_flag(words_[at_]);
+    if (!given && option.takes != Takes::Nothing && follows) ++at_;
+  }
+
+  // Whether the next word can only be the value of the flag before it: the recipe is known already,
+  // or no recipe is called so.
+  bool is_value_next() const {
+    if (!has_value() || words_[at_].starts_with('~')) return false;
+    if (words_[at_].find('=') != std::string::npos) return false;
+    return read_.recipe.has_value() || is_plain_value(words_[at_]);
   }
 
   void read_file(const std::string& name, std::optional<std::string> given) {
@@ -156,14 +207,18 @@ class Reader {
     const bool wrote = given.has_value();
     switch (flag.takes) {
       case KebabFlag::Takes::Nothing:
-        if (wrote)
-          return complain(text("{} takes no value: leave '={}' out", flag.name, shown(*given)));
+        if (!wrote && at_ < words_.size() && is_plain_value(words_[at_])) given = words_[at_++];
+        if (given)
+          return complain(text("{} takes no value: leave '{}' out", flag.name, shown(*given)));
         break;
       case KebabFlag::Takes::Choice:
-        if (!wrote && at_ < words_.size() && WordCodec<bool>::parse(words_[at_])) {
-          given = words_[at_++];
-        }
+        if (!wrote && is_value_next()) given = words_[at_++];
         if (!given) given = "true";
+        if (!WordCodec<bool>::parse(*given) && *given != "null") {
+          return complain(text("{} {}: it takes true or false, or nothing, which is true",
+                               flag.name,
+                               shown(*given)));
+        }
         break;
       case KebabFlag::Takes::Value:
       case KebabFlag::Takes::Values:
@@ -177,6 +232,7 @@ class Reader {
 
   void apply_kebab(const KebabFlag& flag, const std::optional<std::string>& given) {
     const std::string typed = given ? text("{} {}", flag.name, *given) : flag.name;
+    if (!flag.refusal.empty()) return complain(text("{}: {}", flag.name, flag.refusal));
     if (flag.effect) return act(typed, *flag.effect, given.value_or(""));
     if (!flag.only.empty() && *given != flag.only) {
       return complain(text("{} {}: {}: leave it out, or write {}",
@@ -195,6 +251,7 @@ class Reader {
 
   // A list as one word with commas, or as several words: those that follow and are of its type.
   std::string take_more(const Field& field, std::string list, std::size_t words_follow) {
+    if (expand_list_sum(list)) return list;
     if (!list.starts_with('[')) list = text("[{}]", list);
     const bool texts = field.type.find(WordCodec<std::string>::many()) != std::string::npos;
     Config scratch;

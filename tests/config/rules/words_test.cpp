@@ -13,24 +13,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder with the one recipe that the example of H15 wants.
-class WordRules : public testing::Test {
- protected:
-  WordRules() {
-    std::string name = (fs::temp_directory_path() / "weft_words_XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-    base::write_whole(folder_ / "some_pretrain_16gpu_h100_bf16.yaml",
-                      "train: {global_batch_size: 32}\n");
-  }
-  ~WordRules() override { fs::remove_all(folder_); }
+const fs::path kRecipes = WEFT_SOURCE_DIR "/recipes";
 
-  Resolution resolution(std::string_view example) const {
-    const std::vector<std::string> words = base::split(example, ' ');
-    return resolve_words(folder_, words, Audience::Perf);
-  }
-
-  fs::path folder_;
-};
+// As the command that the rule's example is for reads it.
+Resolution resolution(const Rule& rule) {
+  const std::vector<std::string> words = base::split(rule.example, ' ');
+  return resolve_words(kRecipes, words, rule.command == "perf" ? Audience::Perf : Audience::Run);
+}
 
 std::set<std::string> ids(const std::vector<Finding>& findings) {
   std::set<std::string> all;
@@ -38,9 +27,9 @@ std::set<std::string> ids(const std::vector<Finding>& findings) {
   return all;
 }
 
-TEST_F(WordRules, EveryExampleMakesItsRuleSpeak) {
+TEST(WordRules, EveryExampleMakesItsRuleSpeak) {
   for (const Rule& rule : word_rules()) {
-    const Resolution said = resolution(rule.example);
+    const Resolution said = resolution(rule);
     const std::string id(rule.id);
     const bool warns = rule.kind == Kind::Warning || rule.kind == Kind::Mended;
     const bool sets = rule.kind == Kind::Automatic || rule.kind == Kind::Mended;
@@ -49,9 +38,9 @@ TEST_F(WordRules, EveryExampleMakesItsRuleSpeak) {
   }
 }
 
-TEST_F(WordRules, EveryFindingIsARuleAndSaysSomething) {
+TEST(WordRules, EveryFindingIsARuleAndSaysSomething) {
   for (const Rule& rule : word_rules()) {
-    const Resolution said = resolution(rule.example);
+    const Resolution said = resolution(rule);
     for (const std::vector<Finding>* findings : {&said.warnings, &said.automatic}) {
       for (const Finding& finding : *findings) {
         EXPECT_NE(find_rule(finding.id), nullptr) << finding.id;
@@ -62,8 +51,8 @@ TEST_F(WordRules, EveryFindingIsARuleAndSaysSomething) {
   }
 }
 
-TEST_F(WordRules, NoWordsNoFindings) {
-  const Resolution said = resolve_words(folder_, {}, Audience::Run);
+TEST(WordRules, NoWordsNoFindings) {
+  const Resolution said = resolve_words(kRecipes, {}, Audience::Run);
   EXPECT_TRUE(said.warnings.empty());
   EXPECT_TRUE(said.automatic.empty());
 }

@@ -52,36 +52,50 @@ void Judge::report(std::string_view key, std::string message, std::string fix) {
   UNREACHABLE("rule {} sets keys and reports none", rule_->id);
 }
 
-void Judge::set(std::string_view key,
-                std::string_view value,
-                std::string message,
-                std::string fix) {
+std::optional<Finding> Judge::changed(std::string_view key, std::string_view value) {
   CHECK(rule_ != nullptr, "no rule is judging");
   const Field* field = find_field(key);
   CHECK(field != nullptr, "rule {} names '{}'", rule_->id, key);
   const base::Json before = field->get(config_);
   CHECK(field->set(config_, written_from_text(*field, value)), "{} = '{}'", key, value);
   const base::Json after = field->get(config_);
-  if (before == after) return;
-  Finding finding{.id = std::string(rule_->id),
-                  .key = std::string(key),
-                  .from = before,
-                  .to = after,
-                  .message = std::move(message),
-                  .fix = std::move(fix)};
+  if (before == after) return std::nullopt;
+  return Finding{.id = std::string(rule_->id),
+                 .key = std::string(key),
+                 .from = before,
+                 .to = after,
+                 .message = "",
+                 .fix = ""};
+}
+
+void Judge::set(std::string_view key,
+                std::string_view value,
+                std::string message,
+                std::string fix) {
+  std::optional<Finding> finding = changed(key, value);
+  if (!finding) return;
+  finding->message = std::move(message);
+  finding->fix = std::move(fix);
   switch (rule_->kind) {
     case Kind::Mended:
-      warnings_.push_back(finding);
-      automatic_.push_back(std::move(finding));
+      warnings_.push_back(*finding);
+      automatic_.push_back(std::move(*finding));
       return;
     case Kind::Automatic:
-      automatic_.push_back(std::move(finding));
+      automatic_.push_back(std::move(*finding));
       return;
     case Kind::Error:
     case Kind::Warning:
       break;
   }
   UNREACHABLE("rule {} reports and sets nothing", rule_->id);
+}
+
+void Judge::settle(std::string_view key, std::string_view value, std::string message) {
+  std::optional<Finding> finding = changed(key, value);
+  if (!finding) return;
+  finding->message = std::move(message);
+  automatic_.push_back(std::move(*finding));
 }
 
 bool Judge::sound(std::initializer_list<std::string_view> keys) const {

@@ -31,6 +31,8 @@ class Judge {
   // For rules that set. Nothing is said where the key has that value already. `value` is what a
   // user would type.
   void set(std::string_view key, std::string_view value, std::string message, std::string fix = "");
+  // The same without a warning, whatever the rule's kind: for what follows from a warning given.
+  void settle(std::string_view key, std::string_view value, std::string message);
 
   // Whether these keys are in range. A rule that counts or divides asks first, so that it neither
   // divides by zero nor complains twice.
@@ -51,6 +53,9 @@ class Judge {
   std::vector<Finding> take_automatic() { return std::move(automatic_); }
 
  private:
+  // Sets a key; a finding without words where that changes its value.
+  std::optional<Finding> changed(std::string_view key, std::string_view value);
+
   Config config_;
   const Rule* rule_ = nullptr;
   std::vector<std::string> unsound_;

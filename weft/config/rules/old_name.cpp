@@ -150,12 +150,27 @@ std::vector<CudaGraphScope> graph_modules(const ModelConfig& model) {
   return {};
 }
 
+// What of the scopes is written in an old way.
+std::string old_scopes_text(const ModelConfig& model) {
+  const bool full = contains(model.cuda_graph_modules, CudaGraphScope::Full) ||
+                    contains(model.cuda_graph_scope, CudaGraphScope::Full);
+  std::string all;
+  if (!model.cuda_graph_scope.empty()) {
+    all = "model.cuda_graph_scope is the old name of model.cuda_graph_modules";
+  }
+  if (!full) return all;
+  return all + (all.empty() ? "" : "; ") + "full is an old word: [] is a whole layer";
+}
+
 void judge_graph_scope(Judge& judge) {
-  const std::string now = typed_list(graph_modules(judge.model()));
+  const std::vector<CudaGraphScope> modules = graph_modules(judge.model());
+  const bool is_said = modules != judge.model().cuda_graph_modules;
+  const std::string now = typed_list(modules);
   judge.set("model.cuda_graph_modules",
             now,
-            "model.cuda_graph_scope and the word full are old names; [] is a whole layer",
+            old_scopes_text(judge.model()),
             "write model.cuda_graph_modules=" + now);
+  if (is_said) return judge.settle("model.cuda_graph_scope", "[]", "its scopes moved");
   retire(judge, "model.cuda_graph_scope", "[]", "model.cuda_graph_modules=" + now);
 }
 

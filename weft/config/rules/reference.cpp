@@ -48,6 +48,10 @@ std::string also(const Rule& rule) {
   return text(" ({})", fmt::join(base::split(rule.also, ' '), ", "));
 }
 
+std::string example_line(const Rule& rule) {
+  return text("weft {} {}", rule.command, rule.example);
+}
+
 std::string row(const Rule& rule) {
   return text("| {}{} | {} | {} | {} | {} | `{}` |\n",
               rule.id,
@@ -56,7 +60,7 @@ std::string row(const Rule& rule) {
               cell(rule.when),
               cell(rule.then),
               cell(rule.why),
-              cell(rule.example));
+              cell(rule.command == "check" ? std::string(rule.example) : example_line(rule)));
 }
 
 std::string row(const Advice& advice) {
@@ -74,14 +78,14 @@ std::string story(const Rule& rule) {
       "when     {}\n"
       "then     {}\n"
       "why      {}\n"
-      "example  weft check {}\n",
+      "example  {}\n",
       rule.id,
       also(rule),
       word(rule.kind),
       rule.when,
       rule.then,
       rule.why,
-      rule.example);
+      example_line(rule));
 }
 
 std::string story(const Advice& advice) {

@@ -31,8 +31,9 @@ struct Rule {
   // Overrides over the defaults, separated by spaces, under which this rule speaks and no other
   // refuses.
   std::string_view example;
-  std::string_view also = "";       // other ids of the same rule
-  void (*judge)(Judge&) = nullptr;  // null: judged before the table, where words are read
+  std::string_view command = "check";  // that takes the example
+  std::string_view also = "";          // other ids of the same rule
+  void (*judge)(Judge&) = nullptr;     // null: judged before the table, where words are read
 };
 
 // What a rule said of one config.

@@ -22,8 +22,7 @@ constexpr Rule kRules[] = {
      .why =
          "In the harness the winner depends on the entry point: flags beat overrides in one, and "
          "overrides beat flags in the other. Here there is one order, the order typed.",
-     .example = "--moe_a2a_overlap false comm_overlap.overlap_moe_expert_parallel_comm=true "
-                "model.num_moe_experts=4 model.expert_model_parallel_size=2"},
+     .example = "-tp 2 model.sequence_parallel=false"},
     {.id = "F1",
      .kind = Kind::Warning,
      .when = "--moe_flex_dispatcher_backend X and no experts",
@@ -65,7 +64,8 @@ constexpr Rule kRules[] = {
                 "model.bf16=true"},
     {.id = "H2",
      .kind = Kind::Warning,
-     .when = "--moe_a2a_overlap false and the overlap is on by the recipe, a file or another word",
+     .when =
+         "--moe_a2a_overlap false and the overlap is on by the recipe, a file or an earlier word",
      .then = "the overlap stays on",
      .why = "In the harness the flag switches on only. People read it as a switch both ways.",
      .example = "comm_overlap.overlap_moe_expert_parallel_comm=true --moe_a2a_overlap false "
@@ -162,7 +162,8 @@ constexpr Rule kRules[] = {
          "train.global_batch_size follows the data-parallel ranks; refused where it is not whole",
      .why = "A recipe moved to another number of GPUs keeps the work of each rank, so that steps "
             "compare.",
-     .example = "-m some -mr some -g h100 -ng 8"},
+     .example = "-m qwen -mr qwen3_30b_a3b -g h100 -ng 32 --dryrun",
+     .command = "perf"},
 };
 
 }  // namespace
