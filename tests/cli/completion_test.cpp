@@ -74,6 +74,7 @@ TEST(BashCompletion, OffersFilesWhereAFileIsWanted) {
   EXPECT_TRUE(offers("weft train --config-file READ", "README.md"));
   EXPECT_TRUE(offers("weft perf tiny --against docs/per", "docs/perf.md"));
   EXPECT_TRUE(offers("weft perf tiny --out do", "docs"));
+  EXPECT_TRUE(offers("weft check recipes/tin", "recipes/tiny.yaml"));
 }
 
 }  // namespace

@@ -85,6 +85,8 @@ _weft_keys() {{
 _weft_run_words() {{
   if [[ "$2" == -* ]]; then
     COMPREPLY=($(compgen -W "$(_weft_options "$3") {flags}" -- "$2"))
+  elif [[ "$2" == */* ]]; then
+    _weft_files "$2"
   else
     _weft_keys "$2" "$(_weft_recipes "$1")"
   fi
@@ -184,7 +186,7 @@ function __weft_wants_path
   contains -- (commandline -opc)[-1] {paths}
 end
 function __weft_run_words
-  if string match -q -- '-*' $argv[1]
+  if string match -q -- '-*' "$argv[1]"
     printf '%s\n' {flags}
   else
     printf '%s\n' {keys}
@@ -195,7 +197,7 @@ function __weft_words
   set -l token (commandline -ct)
   set -l typed (commandline -opc)
   set -l command (__weft_command)
-  if string match -q -- '*=*' $token
+  if string match -q -- '*=*' "$token"
     set -l key (string replace -r '=.*' '' -- $token)
     for value in (__weft_values $key)
       echo $key=$value
@@ -209,7 +211,7 @@ function __weft_words
   if test (count $typed) -eq 2
     __weft_first $command
   end
-  if string match -q -- '-*' $typed[-1]
+  if string match -q -- '-*' "$typed[-1]"
     __weft_values $typed[-1]
   end
   __weft_options $command
