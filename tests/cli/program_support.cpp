@@ -10,15 +10,30 @@
 #include "weft/base/file.h"
 
 namespace weft::cli {
+namespace {
 
-Outcome weft(const std::string& arguments, const std::string& environment) {
-  std::string errors = (std::filesystem::temp_directory_path() / "weft_stderr_XXXXXX").string();
-  const int descriptor = ::mkstemp(errors.data());
-  if (descriptor >= 0) ::close(descriptor);
-  const std::string command =
-      environment + " '" WEFT_BINARY "' " + arguments + " 2>'" + errors + "'";
+// A file of its own under the temporary folder, gone with the object.
+class TemporaryFile {
+ public:
+  TemporaryFile() {
+    path_ = (std::filesystem::temp_directory_path() / "weft_cli_XXXXXX").string();
+    const int descriptor = ::mkstemp(path_.data());
+    if (descriptor >= 0) ::close(descriptor);
+  }
+  ~TemporaryFile() { std::filesystem::remove(path_); }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+Outcome run_command(const std::string& command) {
+  const TemporaryFile errors;
   Outcome outcome;
-  if (FILE* pipe = ::popen(command.c_str(), "r")) {
+  if (FILE* pipe = ::popen((command + " 2>'" + errors.path() + "'").c_str(), "r")) {
     std::array<char, 4096> part;
     for (std::size_t got; (got = std::fread(part.data(), 1, part.size(), pipe)) > 0;) {
       outcome.out.append(part.data(), got);
@@ -26,9 +41,20 @@ Outcome weft(const std::string& arguments, const std::string& environment) {
     const int status = ::pclose(pipe);
     if (WIFEXITED(status)) outcome.code = WEXITSTATUS(status);
   }
-  outcome.err = base::read_text(errors);
-  std::filesystem::remove(errors);
+  outcome.err = base::read_text(errors.path());
   return outcome;
+}
+
+}  // namespace
+
+Outcome weft(const std::string& arguments, const std::string& environment) {
+  return run_command(environment + " '" WEFT_BINARY "' " + arguments);
+}
+
+Outcome shell(const std::string& name, const std::string& script) {
+  const TemporaryFile file;
+  base::write_whole(file.path(), script);
+  return run_command(name + " '" + file.path() + "'");
 }
 
 }  // namespace weft::cli

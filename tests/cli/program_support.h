@@ -14,4 +14,7 @@ struct Outcome {
 // `weft <arguments>` through the shell; `environment` is a prefix such as "A=b".
 Outcome weft(const std::string& arguments, const std::string& environment = "");
 
+// A script, run by the named shell.
+Outcome shell(const std::string& name, const std::string& script);
+
 }  // namespace weft::cli

@@ -45,19 +45,26 @@ TEST(WordsOfACommand, VerifyRefusesWhatTheFolderDecidesInAnySpelling) {
   EXPECT_EQ(weft("verify " + folder + "tiny").code, 2);
 }
 
+TEST(Completion, AnUnknownShellIsToldWhichThereAre) {
+  for (const char* words : {"completion tcsh", "completion"}) {
+    const Outcome outcome = weft(words);
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_TRUE(contains(outcome.err, "bash, zsh or fish")) << outcome.err;
+  }
+}
+
 TEST(Completion, BashCompletesCommandsKeysValuesAndRecipes) {
   const std::string script = weft("completion bash").out;
   for (const char* part : {"train",
                            "model.num_layers=",
                            "--expert-model-parallel-size",
-                           "--moe_a2a_overlap) echo \"true false\"",
-                           "weft recipes",
-                           "model.fp8) echo \"e4m3 hybrid null\""}) {
+                           "\"--moe_a2a_overlap\") echo \"true false\"",
+                           "recipes --json",
+                           "\"model.fp8\") echo \"e4m3 hybrid null\""}) {
     EXPECT_TRUE(contains(script, part)) << part;
   }
   EXPECT_EQ(weft("completion zsh").code, 0);
   EXPECT_TRUE(contains(weft("completion fish").out, "complete -c weft"));
-  EXPECT_EQ(weft("completion tcsh").code, 2);
 }
 
 }  // namespace

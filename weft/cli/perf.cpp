@@ -6,6 +6,7 @@
 #include "weft/cli/launcher.h"
 #include "weft/cli/output.h"
 #include "weft/cli/perf_flags.h"
+#include "weft/cli/perf_folder.h"
 #include "weft/cli/perf_session.h"
 #include "weft/config/dump.h"
 #include "weft/train/weights.h"
@@ -82,6 +83,10 @@ int run_perf(const PerfOptions& options) {
   const config::Resolution run = resolve_for_perf(options.run, kDefaultRecipe);
   const config::HarnessSelection& chosen = run.harness;
   if (chosen.list_config_variants) return list_variants(chosen);
+  const auto against =
+      one_of(options.against, chosen.golden_values_path, "--against and --golden_values_path");
+  const auto out = one_of(options.out, chosen.log_dir, "--out and --log_dir");
+  require_result_folder(out, against);
   warn_of_loss_flags(chosen);
   print_findings(run);
   if (!chosen.save_config_filepath.empty()) {
@@ -100,10 +105,9 @@ int run_perf(const PerfOptions& options) {
        .window = {.start = chosen.eval_time_start_step,
                   .end = chosen.eval_time_end_step,
                   .skip_first = chosen.skip_first_percent_time},
-       .against =
-           one_of(options.against, chosen.golden_values_path, "--against and --golden_values_path"),
+       .against = against,
        .thresholds = {.time = chosen.timing_threshold, .memory = chosen.memory_threshold},
-       .out = one_of(options.out, chosen.log_dir, "--out and --log_dir"),
+       .out = out,
        .mode = chosen.dryrun ? PerfMode::DryRun : PerfMode::Measure,
        .format = options.run.format});
 }
@@ -136,17 +140,21 @@ void add_perf(CLI::App& program, Action& chosen) {
                     "weft perf tiny --max_steps 10 --vary "
                     "comm_overlap.overlap_moe_expert_parallel_comm=false,true");
   add_sweep(*command, *options);
-  command->add_option("--against",
-                      options->against,
-                      "result.json of an earlier run to compare with; exit code 1 on a regression");
-  command->add_option("--out", options->out, "folder for the results; else perf/<recipe>-<time>");
+  command->add_option(
+      "--against",
+      options->against,
+      "result.json of an earlier run to compare with; exit code 1 on a regression, 0 "
+      "where it is within the noise or not like with like");
+  command->add_option("--out",
+                      options->out,
+                      "folder for the results, without any yet; else perf/<recipe>-<time>");
   command->add_flag("--flags",
                     options->list_flags,
                     "list the flags of Megatron Bridge's harness and what each does here");
   command->footer(
       command->get_footer() +
-      "\nThe flags of Megatron Bridge's harness (-m, -mr, -g, -ng, --max_steps, ...) are "
-      "words too: weft perf --flags");
+      "\nThe flags of Megatron Bridge's harness are words too. Those that say how it measures:\n" +
+      measuring_flags_text() + "All of them (-m, -mr, -g, -ng, ...): weft perf --flags");
   on_chosen(*command, chosen, std::move(options), run_perf);
 }
 

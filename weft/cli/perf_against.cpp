@@ -1,6 +1,7 @@
 #include "weft/cli/perf_against.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
@@ -16,10 +17,26 @@ std::string_view word(Drift drift) {
   switch (drift) {
     case Drift::None:
       return "same";
+    case Drift::Noise:
+      return "within the noise";
     case Drift::Regression:
       return "regression";
     case Drift::Improvement:
       return "improvement";
+    case Drift::Unjudged:
+      return "no verdict";
+  }
+  return "";
+}
+
+std::string_view word(ComparisonVerdict verdict) {
+  switch (verdict) {
+    case ComparisonVerdict::NoRegression:
+      return "no regression";
+    case ComparisonVerdict::Regression:
+      return "regression";
+    case ComparisonVerdict::NotAlike:
+      return "no verdict";
   }
   return "";
 }
@@ -31,7 +48,26 @@ Drift drift_of(double ratio, double threshold) {
   return Drift::None;
 }
 
-// Every key of either, by the value JSON writes; a key that one lacks is "absent" there.
+Drift time_drift(const ComparedRun& row, double threshold) {
+  const Drift drift = drift_of(row.time_ratio, threshold);
+  const double difference = std::abs(row.step_ms - row.stored_ms);
+  const bool is_noise = !row.noise_ms || difference <= *row.noise_ms;
+  return drift != Drift::None && is_noise ? Drift::Noise : drift;
+}
+
+// Of a mean over `steps` steps, squared.
+double squared_error(double spread, std::int64_t steps) {
+  return spread * spread / static_cast<double>(steps);
+}
+
+std::optional<double> noise_of(const train::PerfRun& run, const StoredRun& stored) {
+  if (run.window->steps() < 2 || stored.window.steps() < 2) return std::nullopt;
+  return kNoiseErrors * std::sqrt(squared_error(run.steady_ms->deviation, run.window->steps()) +
+                                  squared_error(stored.spread_ms, stored.window.steps()));
+}
+
+// Every key of either, by the value JSON writes; a key that one lacks is "absent" there. One that
+// is at its default and that an older Weft had not is no difference.
 std::vector<std::string> differing_keys(const config::Config& now, const StoredRun& stored) {
   std::vector<std::string> keys;
   for (const config::Field& field : config::fields()) {
@@ -39,6 +75,7 @@ std::vector<std::string> differing_keys(const config::Config& now, const StoredR
     const std::string value =
         field.get(now).dump(-1, ' ', true, base::Json::error_handler_t::replace);
     if (before != stored.config.end() && before->second == value) continue;
+    if (before == stored.config.end() && config::is_default(field, now)) continue;
     keys.push_back(text("{}: {} -> {}",
                         field.key,
                         before == stored.config.end() ? "absent" : config::shown(before->second),
@@ -63,7 +100,8 @@ ComparedRun compare_run(const PerfReport& report,
                   .stored_bytes = stored.peak_bytes,
                   .peak_bytes = static_cast<double>(run.total_peak_bytes())};
   row.time_ratio = row.step_ms / row.stored_ms;
-  row.time = drift_of(row.time_ratio, thresholds.time);
+  row.noise_ms = noise_of(run, stored);
+  row.time = time_drift(row, thresholds.time);
   if (row.stored_bytes > 0) {
     row.memory_ratio = row.peak_bytes / row.stored_bytes;
     row.memory = drift_of(row.memory_ratio, thresholds.memory);
@@ -76,6 +114,7 @@ std::vector<std::string> unlike_machine(const Machine& machine, const StoredResu
   std::vector<std::string> reasons;
   const Json now = to_json(machine);
   for (const auto& [key, value] : now.items()) {
+    if (key == "version") continue;  // what a comparison is about
     const auto before = stored.machine.find(key);
     const std::string own = value.dump(-1, ' ', true, Json::error_handler_t::replace);
     if (before != stored.machine.end() && before->second == own) continue;
@@ -104,12 +143,52 @@ std::vector<std::string> values_of(const StoredResult& stored) {
   return values;
 }
 
+std::string row_text(const ComparedRun& run) {
+  std::string all = text(
+      "  {}: {:.2f} ms -> {:.2f} ms, ratio {:.3f}, noise {} ({}); memory {} -> {}, ratio {:.3f} "
+      "({})\n",
+      run.value,
+      run.stored_ms,
+      run.step_ms,
+      run.time_ratio,
+      run.noise_ms ? text("{:.2f} ms", *run.noise_ms) : "unknown, of one step",
+      word(run.time),
+      base::human_bytes(run.stored_bytes),
+      base::human_bytes(run.peak_bytes),
+      run.memory_ratio,
+      word(run.memory));
+  for (const std::string& key : run.keys) all += text("    differs: {}\n", key);
+  return all;
+}
+
+std::string verdict_text(const Comparison& comparison) {
+  const std::string thresholds = text("thresholds: time {:.0f} %, memory {:.0f} %",
+                                      comparison.thresholds.time * 100,
+                                      comparison.thresholds.memory * 100);
+  switch (comparison.verdict()) {
+    case ComparisonVerdict::Regression:
+      return text("  REGRESSION ({})\n", thresholds);
+    case ComparisonVerdict::NoRegression:
+      return text("  no regression ({})\n", thresholds);
+    case ComparisonVerdict::NotAlike:
+      return "  not like with like: no verdict\n";
+  }
+  return "";
+}
+
 }  // namespace
 
-bool Comparison::regressed() const {
-  return std::ranges::any_of(runs, [](const ComparedRun& run) {
+bool Comparison::like_with_like() const {
+  return unlike.empty() &&
+         std::ranges::all_of(runs, [](const ComparedRun& run) { return run.keys.empty(); });
+}
+
+ComparisonVerdict Comparison::verdict() const {
+  if (!like_with_like()) return ComparisonVerdict::NotAlike;
+  const bool regressed = std::ranges::any_of(runs, [](const ComparedRun& run) {
     return run.time == Drift::Regression || run.memory == Drift::Regression;
   });
+  return regressed ? ComparisonVerdict::Regression : ComparisonVerdict::NoRegression;
 }
 
 Comparison compare(const PerfReport& report,
@@ -129,6 +208,9 @@ Comparison compare(const PerfReport& report,
     }
     comparison.runs.push_back(compare_run(report, i, *partner, thresholds));
     note_window(report.runs[i], *partner, comparison);
+  }
+  if (!comparison.like_with_like()) {
+    for (ComparedRun& run : comparison.runs) run.time = run.memory = Drift::Unjudged;
   }
   return comparison;
 }
@@ -151,6 +233,7 @@ Json to_json(const Comparison& comparison) {
                     {"stored_ms", run.stored_ms},
                     {"step_ms", run.step_ms},
                     {"time_ratio", run.time_ratio},
+                    {"noise_ms", run.noise_ms ? Json(*run.noise_ms) : Json()},
                     {"time", word(run.time)},
                     {"stored_bytes", run.stored_bytes},
                     {"peak_bytes", run.peak_bytes},
@@ -158,10 +241,11 @@ Json to_json(const Comparison& comparison) {
                     {"memory", word(run.memory)},
                     {"keys", run.keys}});
   }
-  return {{"regressed", comparison.regressed()},
+  return {{"verdict", word(comparison.verdict())},
+          {"regressed", comparison.verdict() == ComparisonVerdict::Regression},
           {"timing_threshold", comparison.thresholds.time},
           {"memory_threshold", comparison.thresholds.memory},
-          {"like_with_like", comparison.unlike.empty()},
+          {"like_with_like", comparison.like_with_like()},
           {"unlike", comparison.unlike},
           {"unmatched", comparison.unmatched},
           {"runs", std::move(runs)}};
@@ -169,31 +253,14 @@ Json to_json(const Comparison& comparison) {
 
 std::string to_text(const Comparison& comparison) {
   std::string all = "against the stored result:\n";
-  for (const ComparedRun& run : comparison.runs) {
-    all += text(
-        "  {}: {:.2f} ms -> {:.2f} ms, ratio {:.3f} ({}); memory {} -> {}, ratio {:.3f} "
-        "({})\n",
-        run.value,
-        run.stored_ms,
-        run.step_ms,
-        run.time_ratio,
-        word(run.time),
-        base::human_bytes(run.stored_bytes),
-        base::human_bytes(run.peak_bytes),
-        run.memory_ratio,
-        word(run.memory));
-    for (const std::string& key : run.keys) all += text("    differs: {}\n", key);
-  }
+  for (const ComparedRun& run : comparison.runs) all += row_text(run);
   for (const std::string& value : comparison.unmatched) {
     all += text("  {}: not in the stored result\n", value);
   }
   for (const std::string& reason : comparison.unlike) {
     all += text("  not like with like: {}\n", reason);
   }
-  return all + text("  {} (thresholds: time {:.0f} %, memory {:.0f} %)\n",
-                    comparison.regressed() ? "REGRESSION" : "no regression",
-                    comparison.thresholds.time * 100,
-                    comparison.thresholds.memory * 100);
+  return all + verdict_text(comparison);
 }
 
 }  // namespace weft::cli

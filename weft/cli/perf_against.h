@@ -15,6 +15,7 @@ namespace weft::cli {
 struct StoredRun {
   std::string value;
   double step_ms = 0;
+  double spread_ms = 0;
   double peak_bytes = 0;
   train::Window window;
   std::map<std::string, std::string> config;  // key to value, as JSON writes it
@@ -35,23 +36,38 @@ struct Thresholds {
 };
 
 // Against the threshold, either way.
-enum class Drift { None, Regression, Improvement };
+enum class Drift {
+  None,
+  Noise,  // beyond the threshold, but not beyond what the spread of the steps explains
+  Regression,
+  Improvement,
+  Unjudged,  // not like with like
+};
+
+// Times the standard error of the difference of two means that is still noise. Student's 95 % for
+// three steps against three is 2.8 of them, and steps of one run are less than independent.
+inline constexpr double kNoiseErrors = 3;
 
 struct ComparedRun {
   std::string value;
   double stored_ms = 0, step_ms = 0, time_ratio = 0;
+  std::optional<double> noise_ms = {};  // none where one of them has a single step
   double stored_bytes = 0, peak_bytes = 0, memory_ratio = 0;
   Drift time = Drift::None, memory = Drift::None;
   std::vector<std::string> keys = {};  // that differ: "a.b: stored -> now"
 };
 
+enum class ComparisonVerdict { NoRegression, Regression, NotAlike };
+
 struct Comparison {
   std::vector<ComparedRun> runs;
   std::vector<std::string> unmatched;  // values that the stored result has not
-  std::vector<std::string> unlike;     // why it is not like with like
+  std::vector<std::string> unlike;     // machine and window: why it is not like with like
   Thresholds thresholds;
 
-  bool regressed() const;
+  // Neither machine, window nor any key differs; the version of Weft may.
+  bool like_with_like() const;
+  ComparisonVerdict verdict() const;
 };
 
 // ConfigError where no run of the plan has a partner of the same value: asked before anything runs.

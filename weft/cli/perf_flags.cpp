@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "weft/base/check.h"
 #include "weft/base/text.h"
 #include "weft/config/harness_flags.h"
 
@@ -30,6 +31,17 @@ std::string does_text(const HarnessFlag& flag) {
   return "";
 }
 
+constexpr const char* kMeasuring[] = {"--dryrun",
+                                      "--max_steps",
+                                      "--eval_time_start_step",
+                                      "--eval_time_end_step",
+                                      "--skip_first_percent_time",
+                                      "--golden_values_path",
+                                      "--timing_threshold",
+                                      "--memory_threshold",
+                                      "--log_dir",
+                                      "--save_config_filepath"};
+
 }  // namespace
 
 std::string flags_text() {
@@ -45,6 +57,21 @@ std::string flags_text() {
                 flag.meaning,
                 config::takes_text(flag),
                 does_text(flag));
+  }
+  return all;
+}
+
+std::string measuring_flags_text() {
+  std::string all;
+  for (const char* dashed : kMeasuring) {
+    const HarnessFlag* flag = config::find_harness_flag(dashed);
+    CHECK(flag != nullptr, "the harness has no {}", dashed);
+    all += text("  {:<32}{}{}\n",
+                names_of(*flag),
+                flag->meaning,
+                flag->initial.empty() || flag->takes == config::Takes::Nothing
+                    ? ""
+                    : text(" ({})", flag->initial));
   }
   return all;
 }

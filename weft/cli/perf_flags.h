@@ -7,4 +7,7 @@ namespace weft::cli {
 
 std::string flags_text();
 
+// Those that say how `weft perf` measures, for its help: name and meaning, a line each.
+std::string measuring_flags_text();
+
 }  // namespace weft::cli

@@ -97,11 +97,50 @@ Candidate candidate_of(const PlanRequest& request,
   for (config::Change& change : harness_changes(twin.config, run)) {
     changes.push_back(std::move(change));
   }
+  std::vector<config::OverlapMode> overlaps;
+  if (verdict.legal()) overlaps = config::overlap_modes(verdict);
   return {.value = variant.value,
           .asked = config::judge(config).config,
           .config = std::move(verdict.config),
           .changes = std::move(changes),
-          .warnings = std::move(verdict.warnings)};
+          .warnings = std::move(verdict.warnings),
+          .overlaps = std::move(overlaps)};
+}
+
+// Values that are one value, however they are spelled.
+void refuse_same_values(const std::vector<Variant>& variants,
+                        const std::vector<config::Config>& configs,
+                        Complaints& complaints) {
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (!harness_changes(configs[i], configs[j]).empty()) continue;
+      complaints.add(variants[i],
+                     text("is the same value as {}: leave one out", variants[j].value));
+      break;
+    }
+  }
+}
+
+const config::Change* change_of(const Candidate& candidate, const std::string& key) {
+  const auto found = std::ranges::find(candidate.changes, key, &config::Change::key);
+  return found == candidate.changes.end() ? nullptr : &*found;
+}
+
+// What makes one run of two values of the varied keys.
+std::string why_equal(const PerfPlan& plan, const Candidate& one, const Candidate& other) {
+  std::vector<std::string> fixed;
+  for (const std::string& key : plan.varied) {
+    const config::Change* change = change_of(one, key);
+    if (change == nullptr) change = change_of(other, key);
+    if (change == nullptr) continue;
+    fixed.push_back(text("{} {} = {} ({}), so that --vary cannot show it",
+                         plan.is_twin() ? "the twin fixes" : "the harness fixes",
+                         key,
+                         change->to.dump(),
+                         change->why));
+  }
+  if (fixed.empty()) return text("{} does nothing in this run", fmt::join(plan.varied, ", "));
+  return text("{}", fmt::join(fixed, "; "));
 }
 
 // Two values that make one run compare nothing.
@@ -112,9 +151,10 @@ void refuse_equal(const PerfPlan& plan,
     for (std::size_t j = 0; j < i; ++j) {
       if (!harness_changes(plan.candidates[i].config, plan.candidates[j].config).empty()) continue;
       complaints.add(variants[i],
-                     text("runs exactly what {} runs{}: vary a key that the run has",
+                     text("runs exactly what {} runs{}: {}: vary another key",
                           plan.candidates[j].value,
-                          plan.is_twin() ? ", on the twin (" + plan.twin_reason + ")" : ""));
+                          plan.is_twin() ? ", on the twin (" + plan.twin_reason + ")" : "",
+                          why_equal(plan, plan.candidates[i], plan.candidates[j])));
       break;
     }
   }
@@ -145,6 +185,8 @@ PerfPlan plan_perf(const PlanRequest& request) {
   for (const Variant& variant : variants) {
     configs.push_back(with_overrides(request, variant, complaints));
   }
+  complaints.raise();
+  refuse_same_values(variants, configs, complaints);
   complaints.raise();
   for (std::size_t i = 0; i < variants.size(); ++i) {
     const config::Verdict verdict = config::judge(configs[i]);

@@ -7,6 +7,7 @@
 
 #include "weft/cli/perf_vary.h"
 #include "weft/config/config.h"
+#include "weft/config/overlap_modes.h"
 #include "weft/config/twin.h"
 #include "weft/config/validate.h"
 
@@ -18,6 +19,7 @@ struct Candidate {
   config::Config config;                // what runs
   std::vector<config::Change> changes;  // from what was asked to what runs, less the rules' own
   std::vector<config::Finding> warnings;
+  std::vector<config::OverlapMode> overlaps;  // with the reasons of the one judgement there was
 };
 
 struct PerfPlan {

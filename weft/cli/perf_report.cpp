@@ -154,6 +154,23 @@ std::string frozen_text(const PerfPlan& plan) {
   return frozen;
 }
 
+std::string crowding(const PerfPlan& plan, const Machine& machine) {
+  std::int64_t ranks = 0;
+  for (const Candidate& candidate : plan.candidates) {
+    ranks = std::max(ranks, config::layout_of(candidate.config).world);
+  }
+  if (ranks <= machine.cores) return "";
+  return text(
+      "{} ranks share {} core{}: step time, exposure and speed-up are then mostly about who gets a "
+      "core: use at most {} rank{}, or a machine with {} cores",
+      ranks,
+      machine.cores,
+      machine.cores == 1 ? "" : "s",
+      machine.cores,
+      machine.cores == 1 ? "" : "s",
+      ranks);
+}
+
 double speedup(const PerfReport& report, std::size_t run) {
   const auto& first = report.runs.front().steady_ms;
   const auto& own = report.runs[run].steady_ms;
@@ -165,6 +182,7 @@ Json to_json(const PerfReport& report) {
   for (std::size_t i = 0; i < report.runs.size(); ++i) runs.push_back(run_json(report, i));
   Json contract = contract_json(report.plan);
   contract["window"] = train::describe(report.window);
+  contract["crowding"] = crowding(report.plan, report.machine);
   Json json{{"format", kPerfFormat},
             {"name", report.name},
             {"state", word(report.state)},

@@ -33,6 +33,9 @@ std::string label_of(const PerfPlan& plan);
 // What is the same in all runs, in a sentence.
 std::string frozen_text(const PerfPlan& plan);
 
+// Where ranks outnumber the cores: what the times are then about. Empty: every rank has a core.
+std::string crowding(const PerfPlan& plan, const Machine& machine);
+
 // Time of the first run over this one's; 0 where one of them has none.
 double speedup(const PerfReport& report, std::size_t run);
 

@@ -9,10 +9,10 @@
 #include "weft/cli/interrupt.h"
 #include "weft/cli/layout_text.h"
 #include "weft/cli/output.h"
+#include "weft/cli/perf_folder.h"
 #include "weft/cli/perf_text.h"
 #include "weft/cli/progress.h"
 #include "weft/config/derived.h"
-#include "weft/config/overlap_modes.h"
 #include "weft/train/run_folder.h"
 
 namespace weft::cli {
@@ -39,7 +39,7 @@ void write_results(const PerfReport& report,
   base::write_whole(folder / "result.md", page);
 }
 
-void announce(const PerfPlan& plan, ProgressLine& line) {
+void announce(const PerfPlan& plan, const Machine& machine, ProgressLine& line) {
   const Candidate& first = plan.candidates.front();
   if (plan.is_twin()) {
     line.log(
@@ -52,6 +52,9 @@ void announce(const PerfPlan& plan, ProgressLine& line) {
              first.config.model.num_layers,
              first.config.model.experts()));
   }
+  if (const std::string crowd = crowding(plan, machine); !crowd.empty()) {
+    line.log("warning: " + crowd);
+  }
   std::set<std::string> said;
   for (const Candidate& candidate : plan.candidates) {
     for (const config::Finding& warning : candidate.warnings) {
@@ -59,7 +62,7 @@ void announce(const PerfPlan& plan, ProgressLine& line) {
       if (said.insert(words).second) line.log("warning: " + words);
     }
     // A later run says only what is not as in an earlier one.
-    for (const config::OverlapMode& mode : config::overlap_modes(config::judge(candidate.config))) {
+    for (const config::OverlapMode& mode : candidate.overlaps) {
       const std::string words = config::to_line(mode);
       if (said.insert(words).second) line.log(text("overlap ({}): {}", candidate.value, words));
     }
@@ -73,7 +76,7 @@ class Measurement {
       : line_(line),
         folder_(session.out
                     ? *session.out
-                    : train::make_fresh_folder("perf",
+                    : train::make_fresh_folder(kPerfFolder,
                                                session.name.empty() ? "defaults" : session.name)) {
     report_ = {.name = session.name,
                .plan = std::move(plan),
@@ -87,7 +90,7 @@ class Measurement {
 
   void run() {
     const std::atomic<bool>& stop = catch_interrupts();
-    write_results(report_, folder_, std::nullopt);  // in place of what an earlier session left
+    write_results(report_, folder_, std::nullopt);
     try {
       for (std::size_t i = 0; i < report_.plan.candidates.size() && !stop; ++i) {
         report_.runs.push_back(run_one(i, stop));
@@ -185,7 +188,7 @@ int run_session(const PerfSession& session) {
     return kGood;
   }
   ProgressLine line;
-  announce(plan, line);
+  announce(plan, this_machine(), line);
   Measurement measured(session, std::move(plan), line);
   measured.run();
   line.clear();
@@ -194,7 +197,7 @@ int run_session(const PerfSession& session) {
   write_results(measured.report(), measured.folder(), comparison);
   show(session, measured, comparison);
   if (measured.report().state != PerfState::Complete) return kInterrupted;
-  return comparison && comparison->regressed() ? kFailed : kGood;
+  return comparison && comparison->verdict() == ComparisonVerdict::Regression ? kFailed : kGood;
 }
 
 }  // namespace weft::cli

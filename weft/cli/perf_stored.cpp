@@ -79,6 +79,7 @@ StoredRun run_of(const StrictJson& run, const std::string& file) {
   };
   return {.value = short_word(checkpoint::member(run, "value", file), "value", file),
           .step_ms = number("step_ms", 1e-9, kLongestStep),
+          .spread_ms = number("spread_ms", 0, kLongestStep),
           .peak_bytes = number("peak_bytes", 0, kMostMemory),
           .window = window_of(run, file),
           .config = config_of(run, file)};

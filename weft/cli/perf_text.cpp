@@ -100,6 +100,9 @@ std::string label_text(const PerfPlan& plan) {
 
 std::string health_text(const PerfReport& report) {
   std::string all;
+  if (const std::string crowd = crowding(report.plan, report.machine); !crowd.empty()) {
+    all += text("crowded   {}\n", crowd);
+  }
   for (std::size_t i = 0; i < report.runs.size(); ++i) {
     if (report.runs[i].not_finite == 0) continue;
     all += text("{}: {} steps were not finite and changed nothing\n",
