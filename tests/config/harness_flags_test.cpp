@@ -408,5 +408,31 @@ TEST_F(PerfRecipes, TheLargestOrTheHarnesssOwnChoice) {
   EXPECT_TRUE(any_names(complaints("other -mr qwen3_30b_a3b -g h100 -ng 16"), {"two recipes"}));
 }
 
+Config perf_config(std::vector<std::string> more) {
+  std::vector<std::string> words{"-m", "qwen", "-g", "h100", "-c", "bf16"};
+  words.insert(words.end(), more.begin(), more.end());
+  return resolve_words(kRecipes, words, Audience::Perf).config;
+}
+
+TEST(HarnessRecipes, UseRecipesTakesTheTrainingRecipe) {
+  const Config flat = perf_config({"-mr", "qwen3_235b_a22b", "-ng", "256"});
+  EXPECT_EQ(flat.model.tensor_model_parallel_size, 2);
+  EXPECT_EQ(flat.train.global_batch_size, 8192);
+  const Config base = perf_config({"-mr", "qwen3_235b_a22b", "-ng", "256", "--use_recipes"});
+  EXPECT_EQ(base.model.tensor_model_parallel_size, 4);
+  EXPECT_EQ(base.model.pipeline_model_parallel_size, 16);
+  EXPECT_EQ(base.train.global_batch_size, 32);
+}
+
+TEST(HarnessRecipes, TheFlatRecipesAreNotMixedWithTheOthers) {
+  const Config scaled = perf_config({"-mr", "qwen3_30b_a3b", "-ng", "8"});
+  EXPECT_EQ(scaled.model.tensor_model_parallel_size, 1);
+  EXPECT_EQ(scaled.train.global_batch_size, 512) << "1024 on 16 GPUs, weakly scaled";
+}
+
+TEST(HarnessRecipes, AModelWithoutFlatRecipesRunsItsTrainingRecipe) {
+  EXPECT_EQ(perf_config({"-mr", "olmoe_7b", "-ng", "8"}).train.global_batch_size, 2048);
+}
+
 }  // namespace
 }  // namespace weft::config

@@ -36,22 +36,26 @@ std::int64_t preferred_gpus(const HarnessSelection& selection) {
   return eight ? 8 : 0;
 }
 
-// The numbers of GPUs for which `{prefix}{n}{suffix}` exists.
-std::map<std::int64_t, std::string> counts_of(std::span<const std::string> names,
+// The numbers of GPUs for which `{prefix}{n}{suffix}` exists, with the name to run.
+std::map<std::int64_t, std::string> counts_of(std::span<const Offered> offered,
+                                              Offered::Origin origin,
                                               const std::string& prefix,
                                               const std::string& suffix) {
   std::map<std::int64_t, std::string> counts;
-  for (const std::string& name : names) {
-    if (name.size() <= prefix.size() + suffix.size()) continue;
-    if (!name.starts_with(prefix) || !name.ends_with(suffix)) continue;
+  for (const Offered& one : offered) {
+    const std::string& known = one.known_as;
+    if (one.origin != origin || known.size() <= prefix.size() + suffix.size()) continue;
+    if (!known.starts_with(prefix) || !known.ends_with(suffix)) continue;
     const auto count = base::parse_integer(
-        name.substr(prefix.size(), name.size() - prefix.size() - suffix.size()));
-    if (count && *count > 0) counts.emplace(*count, name);
+        known.substr(prefix.size(), known.size() - prefix.size() - suffix.size()));
+    if (count && *count > 0) counts.emplace(*count, one.name);
   }
   return counts;
 }
 
-[[noreturn]] void throw_absent(std::span<const std::string> names, const std::string& wanted) {
+[[noreturn]] void throw_absent(std::span<const Offered> offered, const std::string& wanted) {
+  std::vector<std::string> names;
+  for (const Offered& one : offered) names.push_back(one.known_as);
   const auto best = wanted.size() <= 128 ? base::nearest(wanted, names) : std::nullopt;
   throw base::ConfigError(text("no recipe '{}': {}",
                                shown(wanted),
@@ -75,9 +79,7 @@ std::int64_t dp_of(const ModelConfig& model, std::int64_t world) {
 
 }  // namespace
 
-PerfRecipe choose_perf_recipe(std::span<const std::string> names,
-                              const HarnessSelection& selection) {
-  if (selection.use_recipes) return {.name = selection.recipe, .other_gpus = std::nullopt};
+PerfRecipe choose_perf_recipe(std::span<const Offered> offered, const HarnessSelection& selection) {
   if (selection.gpu.empty() || !selection.num_gpus) {
     throw base::ConfigError(
         text("-mr {}: say for which GPUs, as in -g h100 -ng 16", shown(selection.recipe)));
@@ -87,9 +89,14 @@ PerfRecipe choose_perf_recipe(std::span<const std::string> names,
                                   selection.gpu,
                                   short_precision(selection.compute_dtype),
                                   variant_suffix(selection.config_variant));
-  const auto counts = counts_of(names, prefix, suffix);
+  using enum Offered::Origin;
+  const Offered::Origin asked = selection.use_recipes ? Training : Harness;
+  auto counts = counts_of(offered, asked, prefix, suffix);
+  if (counts.empty()) {
+    counts = counts_of(offered, asked == Harness ? Training : Harness, prefix, suffix);
+  }
   const std::string wanted = text("{}{}{}", prefix, *selection.num_gpus, suffix);
-  if (counts.empty()) throw_absent(names, wanted);
+  if (counts.empty()) throw_absent(offered, wanted);
   if (const auto exact = counts.find(*selection.num_gpus); exact != counts.end()) {
     return {.name = exact->second, .other_gpus = std::nullopt};
   }

@@ -1,5 +1,6 @@
 #include "weft/config/resolution.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "weft/base/error.h"
@@ -25,16 +26,32 @@ void keeping(Complaints& complaints, const Act& act) {
   }
 }
 
+// The harness's own layouts force even routing; the others are training recipes, which our names
+// mark where both would have the same.
+Offered offered_layout(const std::string& name, const RecipeLayout& layout) {
+  const bool forced = std::ranges::any_of(layout.settings, [](const Setting& setting) {
+    return setting.key == "model.moe_router_force_load_balancing";
+  });
+  constexpr std::string_view kMark = "_base";
+  const std::string known =
+      name.ends_with(kMark) ? name.substr(0, name.size() - kMark.size()) : name;
+  return {.name = name,
+          .known_as = known,
+          .origin = forced ? Offered::Origin::Harness : Offered::Origin::Training};
+}
+
 // The names that the model of -mr may mean. Only files it can be of are read.
-std::vector<std::string> names_of_model(const fs::path& folder, const std::string& model) {
-  std::vector<std::string> names;
+std::vector<Offered> names_of_model(const fs::path& folder, const std::string& model) {
+  std::vector<Offered> offered;
   for (const fs::path& file : recipe_files(folder)) {
     if (!file.stem().string().starts_with(model)) continue;
     const Recipe recipe = load_recipe(file, folder);
-    names.push_back(recipe.name);
-    for (const RecipeLayout& layout : recipe.layouts) names.push_back(recipe.full_name(layout));
+    if (recipe.layouts.empty()) offered.push_back({.name = recipe.name, .known_as = recipe.name});
+    for (const RecipeLayout& layout : recipe.layouts) {
+      offered.push_back(offered_layout(recipe.full_name(layout), layout));
+    }
   }
-  return names;
+  return offered;
 }
 
 // The recipe that the words name, or the harness's flags, or the default.
