@@ -174,7 +174,9 @@ TEST(Validate, PartsNotBuiltAreNamedTogether) {
                                "model.context_parallel_size=2",
                                "model.expert_tensor_parallel_size=2"});
   EXPECT_EQ(all.size(), 3u);
-  EXPECT_TRUE(any_names(all, {"not built yet: tensor parallelism", "use model.tensor_model_parallel_size=1"}));
+  EXPECT_TRUE(
+      any_names(all,
+                {"not built yet: tensor parallelism", "use model.tensor_model_parallel_size=1"}));
   EXPECT_TRUE(any_names(all, {"not built yet: context parallelism"}));
   EXPECT_TRUE(any_names(all, {"not built yet: expert tensor parallelism"}));
 }

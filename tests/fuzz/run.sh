@@ -12,7 +12,7 @@ flags=(-std=c++20 -O1 -gline-tables-only -I. -DFMT_SHARED "$sanitizers")
 checkpoint=weft/checkpoint
 base="weft/base/check.cpp weft/base/error.cpp weft/base/text.cpp"
 config="weft/base/file.cpp $(cd weft/config && for name in codec dump field flags flex_effect gpu \
-  'harness_*' ledger model_config overrides perf_recipe 'recipe*' resolution other_names words; do
+  'harness_*' ledger list_sum model_config overrides perf_recipe 'recipe*' resolution other_names words; do
   printf ' weft/config/%s' $name.cpp
 done)"
 declare -A sources=(
