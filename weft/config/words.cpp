@@ -109,7 +109,7 @@ class Reader {
                            shown(word),
                            word.substr(0, start),
                            shown(key),
-                           key_hint(key)));
+                           hint(key, key_hint)));
     }
     set(word, key, word.substr(equals + 1));
   }
@@ -123,7 +123,8 @@ class Reader {
     }
     const std::string meant = meant_key(key);
     if (find_field(meant) == nullptr) {
-      return complain(text("'{}': unknown key '{}': {}", shown(word), shown(key), key_hint(key)));
+      return complain(
+          text("'{}': unknown key '{}': {}", shown(word), shown(key), hint(key, key_hint)));
     }
     note_twin(key);
     read_.asked.push_back({.typed = word,
@@ -138,8 +139,10 @@ class Reader {
     const std::string meant = meant_key(key);
     const Field* field = find_field(meant);
     if (field == nullptr) {
-      return complain(
-          text("override '{}': unknown key '{}': {}", shown(typed), shown(key), key_hint(key)));
+      return complain(text("override '{}': unknown key '{}': {}",
+                           shown(typed),
+                           shown(key),
+                           hint(key, key_hint)));
     }
     note_twin(key);
     read_.asked.push_back({.typed = typed,
@@ -180,7 +183,7 @@ class Reader {
       return complain(
           text("unknown flag '{}': write {}={}", shown(name), shown(key), shown(*given)));
     }
-    complain(text("unknown flag '{}': {}", shown(name), flag_hint(name)));
+    complain(text("unknown flag '{}': {}", shown(name), hint(name, flag_hint)));
   }
 
   void refuse_option(const CommandOption& option, const std::optional<std::string>& given) {
@@ -335,6 +338,12 @@ class Reader {
 
   void note_twin(std::string_view key) {
     if (auto finding = other_name_finding(key)) read_.warnings.push_back(std::move(*finding));
+  }
+
+  // Looking for the nearest name costs; after this many mistakes nobody reads it.
+  std::string hint(std::string_view name, std::string (*nearest)(std::string_view)) const {
+    constexpr std::size_t kMostHints = 20;
+    return read_.complaints.size() < kMostHints ? nearest(name) : "`weft config` lists every key";
   }
 
   void complain(std::string what) { read_.complaints.push_back(std::move(what)); }
