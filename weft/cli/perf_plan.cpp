@@ -4,6 +4,7 @@
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
+#include "weft/cli/machine_limit.h"
 #include "weft/config/derived.h"
 #include "weft/config/field.h"
 #include "weft/config/overrides.h"
@@ -29,26 +30,11 @@ class Complaints {
   std::vector<std::string> all_;
 };
 
-// What all ranks keep from step to step: fp32 weights, gradients and two moments are 16 bytes, and
-// bf16 with its master weights is not less.
-double state_bytes(const config::Config& config) {
-  const config::ParameterCount count = config::parameters_of(config.model);
-  const grid::Layout layout = config::layout_of(config);
-  const auto copies = [&](std::int64_t ranks) {
-    return static_cast<double>(layout.world) / static_cast<double>(ranks);
-  };
-  return 16 * (static_cast<double>(count.total - count.experts) * copies(layout.tp * layout.pp) +
-               static_cast<double>(count.experts) * copies(layout.etp * layout.ep * layout.pp));
-}
-
 std::string why_twin(const config::Config& config, const PlanRequest& request) {
   if (request.twin == TwinUse::Always) return "--twin asks for it";
   if (config::is_on_gpu(config)) return "the run is for GPUs and this build has none";
-  const double bytes = state_bytes(config);
-  if (bytes <= static_cast<double>(request.machine_bytes)) return "";
-  return text("weights and optimizer of all ranks take {}, and this machine has {}",
-              base::human_bytes(bytes),
-              base::human_bytes(static_cast<double>(request.machine_bytes)));
+  const std::optional<config::Missing> limit = machine_limit(config);
+  return limit ? limit->message : "";
 }
 
 config::Config with_overrides(const PlanRequest& request,
@@ -195,7 +181,9 @@ PerfPlan plan_perf(const PlanRequest& request) {
   complaints.raise();
   // One twin among the runs makes all of them twins: like is compared with like.
   for (const config::Config& config : configs) {
-    if (plan.twin_reason.empty()) plan.twin_reason = why_twin(config, request);
+    if (plan.twin_reason.empty()) {
+      plan.twin_reason = why_twin(config::judge(config).config, request);
+    }
   }
   for (std::size_t i = 0; i < variants.size(); ++i) {
     plan.candidates.push_back(candidate_of(request, plan, variants[i], configs[i], complaints));

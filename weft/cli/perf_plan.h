@@ -41,7 +41,6 @@ struct PlanRequest {
   Sweep sweep = Sweep::OneKnob;
   std::int64_t steps = 0;
   TwinUse twin = TwinUse::WhenNeeded;
-  std::int64_t machine_bytes = 0;  // memory there is
 };
 
 // ConfigError with everything that is refused, of all values, before anything runs.

@@ -180,8 +180,7 @@ int run_session(const PerfSession& session) {
                              .knobs = session.knobs,
                              .sweep = session.sweep,
                              .steps = steps,
-                             .twin = session.twin,
-                             .machine_bytes = this_machine().memory_bytes});
+                             .twin = session.twin});
   if (stored) require_partner(plan, *stored);
   if (session.mode == PerfMode::DryRun) {
     show_plan(plan, session.format);

@@ -2,6 +2,7 @@
 
 #include "weft/base/text.h"
 #include "weft/config/derived.h"
+#include "weft/config/memory.h"
 #include "weft/config/missing.h"
 
 namespace weft::config {
@@ -35,18 +36,6 @@ std::int64_t ranks_of_process(const Config& config, const grid::Layout& layout) 
       return 1;
   }
   return 1;
-}
-
-// Weight, fp32 gradient, two fp32 moments, and a master weight where the weight is not fp32.
-double bytes_of_parameter(Precision params_dtype) {
-  switch (params_dtype) {
-    case Precision::Fp32:
-      return 4 + 4 + 8;
-    case Precision::Bf16:
-    case Precision::Fp16:
-      return 2 + 4 + 8 + 4;
-  }
-  return 0;
 }
 
 void check_ranks(const Config& config, const grid::Layout& layout, std::vector<Missing>& limits) {
@@ -89,7 +78,9 @@ void check_state_bytes(const Config& config,
   const ParameterCount count = parameters_of(config.model);
   const double parameters = number(count.total - count.experts) / number(layout.tp * layout.pp) +
                             number(count.experts) / number(layout.ep * layout.etp * layout.pp);
-  const double bytes = number(ranks) * parameters * bytes_of_parameter(config.model.params_dtype);
+  const ParameterBytes each = bytes_of_parameter(config);
+  const double bytes =
+      number(ranks) * parameters * number(each.weight + each.gradient + each.optimizer);
   if (bytes <= kMostBytes) return;
   add(limits,
       base::text(
