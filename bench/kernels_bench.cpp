@@ -48,6 +48,7 @@ class Bench {
     }
     return x;
   }
+  Tensor i64(Shape shape) { return empty(DType::I64, shape); }
   Tensor empty(DType dtype, Shape shape) { return {pool_, dtype, shape, Tag::Activations}; }
 
  private:
@@ -112,8 +113,10 @@ void grouped_linear(benchmark::State& state) {
   Bench b;
   const std::int64_t n = state.range(0), k = state.range(1), direction = state.range(2);
   const Tensor y = b.f32({kRows, n}), x = b.f32({kRows, k}), w = b.f32({kExperts, n, k});
-  std::vector<std::int64_t> rows;  // uneven, as routers are
-  for (std::int64_t e = 0; e < kExperts; ++e) rows.push_back(kRows / kExperts + (e - 8) * 16 + 8);
+  const Tensor rows = b.i64({kExperts});  // uneven, as routers are
+  for (std::int64_t e = 0; e < kExperts; ++e) {
+    rows.host<std::int64_t>()[e] = kRows / kExperts + (e - 8) * 16 + 8;
+  }
   const double flops = 2.0 * static_cast<double>(kRows * n * k);
   run_flops(state, flops, [&] {
     if (direction == 0) grouped_linear_forward(b.stream(), y, x, w, rows);

@@ -41,19 +41,21 @@ void add_cases(std::vector<Case>& cases, const Sizes& s, DType dtype) {
   };
   const Argument x = input("x", dtype, xs, draw(1, xs)), w = input("w", dtype, ws, draw(2, ws));
   const Argument dy = input("dy", dtype, ys, draw(3, ys));
+  const Argument rows =
+      input("rows", DType::I64, {s.experts()}, Values(s.rows.begin(), s.rows.end()));
   cases.push_back({name("forward"),
-                   {output("y", dtype, ys), x, w},
+                   {output("y", dtype, ys), x, w, rows},
                    [=](Stream& stream, Pool&, const std::vector<Tensor>& a) {
-                     grouped_linear_forward(stream, a[0], a[1], a[2], s.rows);
+                     grouped_linear_forward(stream, a[0], a[1], a[2], a[3]);
                    },
                    [=](const std::vector<Argument>&) {
                      return std::vector{
                          whole(0, reference(s, x.values, w.values), tolerance_of(dtype))};
                    }});
   cases.push_back({name("dgrad"),
-                   {output("dx", dtype, xs), dy, w},
+                   {output("dx", dtype, xs), dy, w, rows},
                    [=](Stream& stream, Pool&, const std::vector<Tensor>& a) {
-                     grouped_linear_dgrad(stream, a[0], a[1], a[2], s.rows);
+                     grouped_linear_dgrad(stream, a[0], a[1], a[2], a[3]);
                    },
                    [=](const std::vector<Argument>&) {
                      const auto loss = [&](const Values& at) {
@@ -62,9 +64,9 @@ void add_cases(std::vector<Case>& cases, const Sizes& s, DType dtype) {
                      return std::vector{finite_difference(0, x.values, loss, tolerance_of(dtype))};
                    }});
   cases.push_back({name("wgrad"),
-                   {sum_into("dw", ws), dy, x},
+                   {sum_into("dw", ws), dy, x, rows},
                    [=](Stream& stream, Pool&, const std::vector<Tensor>& a) {
-                     grouped_linear_wgrad(stream, a[0], a[1], a[2], s.rows);
+                     grouped_linear_wgrad(stream, a[0], a[1], a[2], a[3]);
                    },
                    [=](const std::vector<Argument>&) {
                      const auto loss = [&](const Values& at) {

@@ -44,7 +44,9 @@ void declare(const schedule::Anatomy& anatomy,
       own.declared_kept += anatomy.receive.kept.of(tokens, 0);
     }
     for (int layer = chunk.first_layer; layer < chunk.end_layer(); ++layer) {
-      const model::Exchange& exchange = state.layers[static_cast<std::size_t>(layer)].dispatch.plan;
+      const model::LayerState& kept = state.layers[static_cast<std::size_t>(layer)];
+      const model::Exchange exchange =
+          kept.slices.empty() ? model::Exchange{} : kept.slices.front().dispatch.plan;
       const auto to_others = [&](const std::vector<std::int64_t>& rows) {
         std::int64_t sum = 0;
         for (std::size_t peer = 0; peer < rows.size(); ++peer) {

@@ -34,7 +34,8 @@ Collectives::Collectives(Membership group, std::unique_ptr<Transport> transport)
     : group_(std::move(group)),
       transport_(std::move(transport)),
       next_send_(group_.members.size()),
-      next_receive_(group_.members.size()) {
+      next_receive_(group_.members.size()),
+      sent_(group_.members.size()) {
   const int self = group_.world_rank();
   for (const int peer : group_.members) {
     pairs_.push_back({std::min(self, peer), std::max(self, peer)});
@@ -72,8 +73,25 @@ std::map<Operation, Traffic> Collectives::traffic() const {
   return all;
 }
 
-Call Collectives::next_call(Operation operation, std::int64_t extent) {
-  return {.operation = operation, .sequence = next_collective_++, .step = 0, .extent = extent};
+std::vector<Sent> Collectives::sent() const {
+  std::vector<Sent> all;
+  for (const auto& member : sent_) {
+    const auto bytes = [&](Content content) {
+      return member[static_cast<std::size_t>(content)].load();
+    };
+    all.push_back({.payload = bytes(Content::Payload),
+                   .probabilities = bytes(Content::Probabilities),
+                   .metadata = bytes(Content::Metadata)});
+  }
+  return all;
+}
+
+Call Collectives::next_call(Operation operation, std::int64_t extent, Content content) {
+  return {.operation = operation,
+          .sequence = next_collective_++,
+          .step = 0,
+          .extent = extent,
+          .content = content};
 }
 
 void Collectives::check_peer(int peer) const {
@@ -90,6 +108,8 @@ std::int64_t Collectives::meet(const Call& call, std::span<const Part> parts) {
   for (const Part& part : parts) {
     if (part.member != group_.self) {
       bytes += part.out_bytes;
+      sent_[static_cast<std::size_t>(part.member)][static_cast<std::size_t>(call.content)]
+          .fetch_add(part.out_bytes, std::memory_order_relaxed);
     } else if (part.in != part.out && part.in_bytes > 0) {
       CHECK(part.in_bytes == part.out_bytes,
             "{} bytes to itself, {} expected",
@@ -106,9 +126,10 @@ void Collectives::all_to_all(Stream& stream,
                              Tensor receive,
                              Tensor send,
                              std::span<const std::int64_t> receive_rows,
-                             std::span<const std::int64_t> send_rows) {
+                             std::span<const std::int64_t> send_rows,
+                             Content content) {
   RowExchange rows(group_, receive, send, stream);
-  const Call call = next_call(Operation::AllToAll, rows.row_bytes());
+  const Call call = next_call(Operation::AllToAll, rows.row_bytes(), content);
   const std::int64_t leaving = rows_to_others(send_rows, rank());
   issue(stream,
         Operation::AllToAll,
@@ -122,7 +143,8 @@ void Collectives::all_to_all_counted(Stream& stream,
                                      Tensor receive,
                                      Tensor receive_rows,
                                      Tensor send,
-                                     Tensor send_rows) {
+                                     Tensor send_rows,
+                                     Content content) {
   CHECK(receive_rows.elements() == size() && send_rows.elements() == size(),
         "counts {} and {} for a group of {}",
         receive_rows.shape().print(),
@@ -130,7 +152,7 @@ void Collectives::all_to_all_counted(Stream& stream,
         size());
   CHECK(receive_rows.contiguous() && send_rows.contiguous(), "strided counts");
   RowExchange rows(group_, receive, send, stream);
-  const Call call = next_call(Operation::AllToAll, rows.row_bytes());
+  const Call call = next_call(Operation::AllToAll, rows.row_bytes(), content);
   const std::int64_t* in = receive_rows.data<const std::int64_t>(stream);
   const std::int64_t* out = send_rows.data<const std::int64_t>(stream);
   // How many rows leave is known only where it runs.
@@ -142,7 +164,7 @@ void Collectives::all_to_all_counted(Stream& stream,
         });
 }
 
-void Collectives::all_gather(Stream& stream, Tensor receive, Tensor send) {
+void Collectives::all_gather(Stream& stream, Tensor receive, Tensor send, Content content) {
   CHECK(receive.dtype() == send.dtype() && receive.elements() == size() * send.elements(),
         "all_gather of {} {} from {} members into {} {}",
         tensor::name_of(send.dtype()),
@@ -151,7 +173,7 @@ void Collectives::all_gather(Stream& stream, Tensor receive, Tensor send) {
         tensor::name_of(receive.dtype()),
         receive.shape().print());
   const std::int64_t bytes = send.bytes();
-  const Call call = next_call(Operation::AllGather, bytes);
+  const Call call = next_call(Operation::AllGather, bytes, content);
   std::byte* in = receive.raw(stream);
   const std::byte* out = send.raw(stream);
   issue(stream, Operation::AllGather, size_of_call((size() - 1) * bytes), [=, this] {
@@ -161,7 +183,7 @@ void Collectives::all_gather(Stream& stream, Tensor receive, Tensor send) {
   });
 }
 
-void Collectives::reduce_scatter(Stream& stream, Tensor receive, Tensor send) {
+void Collectives::reduce_scatter(Stream& stream, Tensor receive, Tensor send, Content content) {
   CHECK(receive.dtype() == send.dtype() && send.elements() == size() * receive.elements(),
         "reduce_scatter of {} {} over {} members into {} {}",
         tensor::name_of(send.dtype()),
@@ -170,7 +192,7 @@ void Collectives::reduce_scatter(Stream& stream, Tensor receive, Tensor send) {
         tensor::name_of(receive.dtype()),
         receive.shape().print());
   check_reducible(send.dtype());
-  Call next = next_call(Operation::ReduceScatter, send.bytes());
+  Call next = next_call(Operation::ReduceScatter, send.bytes(), content);
   const Chunks chunks{.elements = send.elements(), .members = size()};
   const tensor::DType dtype = send.dtype();
   std::byte* out = receive.raw(stream);

@@ -40,14 +40,16 @@ class Collectives : public Communicator {
                   Tensor receive,
                   Tensor send,
                   std::span<const std::int64_t> receive_rows,
-                  std::span<const std::int64_t> send_rows) override;
+                  std::span<const std::int64_t> send_rows,
+                  Content content) override;
   void all_to_all_counted(Stream& stream,
                           Tensor receive,
                           Tensor receive_rows,
                           Tensor send,
-                          Tensor send_rows) override;
-  void all_gather(Stream& stream, Tensor receive, Tensor send) override;
-  void reduce_scatter(Stream& stream, Tensor receive, Tensor send) override;
+                          Tensor send_rows,
+                          Content content) override;
+  void all_gather(Stream& stream, Tensor receive, Tensor send, Content content) override;
+  void reduce_scatter(Stream& stream, Tensor receive, Tensor send, Content content) override;
   void all_reduce(Stream& stream, Tensor data, Reduce reduce) override;
   void broadcast(Stream& stream, Tensor data, int root) override;
   void send(Stream& stream, Tensor data, int peer) override;
@@ -55,6 +57,7 @@ class Collectives : public Communicator {
   void barrier(Stream& stream) override;
 
   std::map<Operation, Traffic> traffic() const override;
+  std::vector<Sent> sent() const override;
 
  protected:
   // Enqueues `body`, which returns the bytes it sent to other ranks; counts them when it has run,
@@ -75,7 +78,7 @@ class Collectives : public Communicator {
     std::atomic<std::int64_t> bytes_sent{0};
   };
 
-  Call next_call(Operation operation, std::int64_t extent);
+  Call next_call(Operation operation, std::int64_t extent, Content content = Content::Payload);
   void check_peer(int peer) const;
   // Copies this member's own part, meets the others, and returns the bytes sent to them.
   std::int64_t meet(const Call& call, std::span<const Part> parts);
@@ -98,6 +101,8 @@ class Collectives : public Communicator {
   std::vector<std::uint64_t> next_send_, next_receive_;  // by member
   std::vector<std::array<int, 2>> pairs_;  // by member: its world rank and this one's, in order
   std::array<Counter, 8> counters_;        // by operation
+  // By member and content; bytes.
+  std::vector<std::array<std::atomic<std::int64_t>, kContents>> sent_;
 };
 
 }  // namespace weft::comm

@@ -46,6 +46,16 @@ struct Traffic {
   std::int64_t bytes_sent = 0;  // to other ranks; what a rank keeps for itself does not count
 };
 
+// What bytes are for; they are counted apart.
+enum class Content { Payload, Probabilities, Metadata };
+inline constexpr int kContents = static_cast<int>(Content::Metadata) + 1;
+
+struct Sent {
+  std::int64_t payload = 0, probabilities = 0, metadata = 0;  // bytes
+
+  std::int64_t total() const { return payload + probabilities + metadata; }
+};
+
 enum class Reduce { Sum, Max };
 
 // Must outlive the work enqueued through it.
@@ -64,19 +74,27 @@ class Communicator {
                           Tensor receive,
                           Tensor send,
                           std::span<const std::int64_t> receive_rows,
-                          std::span<const std::int64_t> send_rows) = 0;
+                          std::span<const std::int64_t> send_rows,
+                          Content content = Content::Payload) = 0;
   // The same with counts in device memory (int64, one a member) read when the operation runs;
   // `receive` has room for a fixed number of rows. Rows beyond it are an error naming both numbers.
   virtual void all_to_all_counted(Stream&,
                                   Tensor receive,
                                   Tensor receive_rows,
                                   Tensor send,
-                                  Tensor send_rows) = 0;
+                                  Tensor send_rows,
+                                  Content content = Content::Payload) = 0;
   // receive has size() times the rows of send.
-  virtual void all_gather(Stream&, Tensor receive, Tensor send) = 0;
+  virtual void all_gather(Stream&,
+                          Tensor receive,
+                          Tensor send,
+                          Content content = Content::Payload) = 0;
   // The other direction: send has size() times the rows of receive. Summed in member order.
   // Both may work in place: the smaller tensor is then this member's rows of the larger one.
-  virtual void reduce_scatter(Stream&, Tensor receive, Tensor send) = 0;
+  virtual void reduce_scatter(Stream&,
+                              Tensor receive,
+                              Tensor send,
+                              Content content = Content::Payload) = 0;
   // Reductions take fp32, fp64 and int64. A NaN anywhere makes the maximum NaN.
   virtual void all_reduce(Stream&, Tensor data, Reduce reduce) = 0;
   virtual void broadcast(Stream&, Tensor data, int root) = 0;
@@ -86,6 +104,7 @@ class Communicator {
 
   // Since the start; read after synchronizing the streams used.
   virtual std::map<Operation, Traffic> traffic() const = 0;
+  virtual std::vector<Sent> sent() const = 0;  // to each member
 };
 
 // A rank's place in the world: makes its communicators.

@@ -34,6 +34,7 @@ struct Call {
       0;                    // of collectives in the group; of a Send or Receive, in its direction
   std::int32_t step = 0;    // of an operation that takes several meetings
   std::int64_t extent = 0;  // bytes of a row (AllToAll) or of the tensor
+  Content content = Content::Payload;  // for this member's counters
 };
 
 // What passes between this member and another.

@@ -32,23 +32,12 @@ void linear_forward(Stream&, Tensor y_TN, Tensor x_TK, Tensor w_NK);
 void linear_dgrad(Stream&, Tensor dx_TK, Tensor dy_TN, Tensor w_NK);
 void linear_wgrad(Stream&, Tensor dw_NK, Tensor dy_TN, Tensor x_TK);
 
-// grouped linear: rows of x are sorted by expert, rows_E[e] of them for expert e (zero allowed),
-// and their sum is R. Matrices are contiguous.
-void grouped_linear_forward(Stream&,
-                            Tensor y_RN,
-                            Tensor x_RK,
-                            Tensor w_ENK,
-                            std::span<const std::int64_t> rows_E);
-void grouped_linear_dgrad(Stream&,
-                          Tensor dx_RK,
-                          Tensor dy_RN,
-                          Tensor w_ENK,
-                          std::span<const std::int64_t> rows_E);
-void grouped_linear_wgrad(Stream&,
-                          Tensor dw_ENK,
-                          Tensor dy_RN,
-                          Tensor x_RK,
-                          std::span<const std::int64_t> rows_E);
+// grouped linear: rows of x are sorted by expert, rows_E[e] of them for expert e (zero allowed).
+// The counts (int64) are read where the work runs, so that no host needs to know them; R is room
+// for their sum, and what lies behind it is neither read nor written. Matrices are contiguous.
+void grouped_linear_forward(Stream&, Tensor y_RN, Tensor x_RK, Tensor w_ENK, Tensor rows_E);
+void grouped_linear_dgrad(Stream&, Tensor dx_RK, Tensor dy_RN, Tensor w_ENK, Tensor rows_E);
+void grouped_linear_wgrad(Stream&, Tensor dw_ENK, Tensor dy_RN, Tensor x_RK, Tensor rows_E);
 
 // RMSNorm over each group of N columns, with C a multiple of N: N = C is the usual norm, N = head
 // width the per-head norm of queries and keys. rstd_TG keeps 1 / sqrt(mean square + epsilon), fp32,
@@ -157,18 +146,71 @@ void balance_loss_dgrad(Stream&,
 void z_loss_forward(Stream&, Tensor loss_1, Tensor logits_TE);
 void z_loss_dgrad(Stream&, Tensor dlogits_TE, Tensor logits_TE, float scale);
 
-// Rows of tokens. `sort_by_expert`: rows in wire order, stable in token order inside an expert:
-// token_R[r] is the token of row r, slot_R[r] its flat index (token * k + j), row_Tk[t, j] the row
-// of slot j; counts_E rows an expert. int32, counts int64.
+// Rows of tokens. What the sorts read may have come from other ranks: numbers that do not fit are a
+// SystemError where the work runs. A choice of -1 is none (dropped, or of somebody else).
+//
+// `sort_by_expert`: the slots whose expert is in [first, first + E), by expert, stable in token
+// order: token_R[r] is the token of row r, slot_R[r] its flat index (token * k + j), row_Tk[t, j]
+// the row of slot j; counts_E rows an expert. Room that no row takes, and slots without a row, are
+// -1. Padded: every expert has R / E rows of room of its own. int32, counts int64.
+enum class Room { Packed, Padded };
 void sort_by_expert(Stream&,
                     Tensor row_Tk,
                     Tensor slot_R,
                     Tensor token_R,
                     Tensor counts_E,
-                    Tensor experts_Tk);
-// y[r] = x[index[r]] for matrices (any dtype) and for vectors.
+                    Tensor experts_Tk,
+                    std::int64_t first = 0,
+                    Room room = Room::Packed);
+// `sort_by_group`: one row for each token and each group of `width` experts it chose from (group g
+// has experts first + g * width and on), by group, stable in token order: token_R[r] is the token
+// of row r, choice_Rk[r] its experts of that group (-1 for the others), row_Tm[t] the rows of token
+// t in order, counts_G rows a group. A token's experts ascend. Room that no row takes is -1.
+struct ExpertGroups {
+  std::int64_t first = 0, width = 1;
+};
+void sort_by_group(Stream&,
+                   Tensor row_Tm,
+                   Tensor token_R,
+                   Tensor choice_Rk,
+                   Tensor counts_G,
+                   Tensor experts_Tk,
+                   const ExpertGroups&);
+// rows_G tokens that chose from a group, choices_G slots in all: int64.
+void count_by_group(Stream&,
+                    Tensor rows_G,
+                    Tensor choices_G,
+                    Tensor experts_Tk,
+                    const ExpertGroups&);
+// p_Rk[r, j] = p_Tk[token_R[r], j] where choice_Rk[r, j] is one, else 0. fp32.
+void gather_choices(Stream&, Tensor p_Rk, Tensor p_Tk, Tensor token_R, Tensor choice_Rk);
+// rows_L[l] = sum over ranks g of counts_GE[g, first + l]; int64, counts may be strided.
+void sum_counts(Stream&, Tensor rows_L, Tensor counts_GE, std::int64_t first);
+
+// Where rows go in two hops: across nodes to the rank with the same index, then within the node.
+// counts_GC has one line a rank (int64, may be strided), as that rank counted its own tokens: rows
+// for each node, rows for each rank (only where a node has several), slots for each rank. Writes
+// `splits`: rows this rank sends across to each node, receives across from each, sends within to
+// each, receives within from each, then the slots that arrive here. Where any rank would get more
+// than `budget` slots (0: no budget), all rows are 0 and overflow_1 (fp64; undefined without a
+// budget) is one more.
+struct Hops {
+  std::int64_t ranks = 1, per_node = 1, rank = 0;
+  std::int64_t most_tokens = 0;   // that a rank may bring
+  std::int64_t most_choices = 1;  // of a token, anywhere
+  std::int64_t most_local = 1;    // of a token, among the experts of one rank
+  std::int64_t budget = 0;
+
+  std::int64_t nodes() const { return ranks / per_node; }
+  std::int64_t counts() const { return nodes() + (per_node > 1 ? ranks : 0) + ranks; }
+  std::int64_t splits() const { return 2 * nodes() + 2 * per_node + 1; }
+};
+void plan_hops(Stream&, Tensor splits, Tensor overflow_1, Tensor counts_GC, const Hops&);
+
+// y[r] = x[index[r]] for matrices (any dtype) and for vectors; zero where the index is -1.
 void gather_rows(Stream&, Tensor y_RD, Tensor x_TD, Tensor index_R);
-// y[t] = sum over j of x[index[t, j]], j ascending, in fp32.
+// y[t] = sum over j of x[index[t, j]], j ascending, in fp32; an index of -1 adds nothing. y may be
+// fp32 where x is not.
 void sum_rows(Stream&, Tensor y_TD, Tensor x_RD, Tensor index_Tk);
 // Copies blocks of whole rows; `to` blocks do not overlap. Works for vectors (a row is one element)
 // too.
@@ -182,7 +224,8 @@ void add(Stream&, Tensor y, Tensor a, Tensor b);
 void accumulate(Stream&, Tensor y, Tensor a);  // y += a, fp32
 void scale(Stream&, Tensor y, float factor);   // fp32
 void zero(Stream&, Tensor y);
-void copy(Stream&, Tensor y, Tensor x);  // converts between fp32 and bf16
+void fill(Stream&, Tensor y, std::int64_t value);  // int32 or int64
+void copy(Stream&, Tensor y, Tensor x);            // converts between fp32 and bf16
 
 // sum of squares of a fp32 vector, fp64, in fixed blocks; sum_1 is fp64.
 void squared_norm(Stream&, Tensor sum_1, Tensor x_N);

@@ -31,6 +31,12 @@ struct Weights {
 Weights weights_of(const Parameters& parameters, const config::ModelConfig& config);
 Weights gradients_of(const Parameters& parameters, const config::ModelConfig& config);
 
+// What travels together through one MoE layer: a micro-batch's tokens, or a slice of them.
+struct SliceState {
+  DispatchState dispatch;
+  ExpertsState experts;
+};
+
 // What one layer keeps of one micro-batch, from its forward to its last weight gradient.
 struct LayerState {
   Tensor x_TD;   // the layer's input
@@ -40,10 +46,8 @@ struct LayerState {
   AttentionState attention;
   MlpState mlp;
   RouteState route;
-  DispatchState dispatch;
-  ExpertsState experts;
-  std::vector<std::int64_t>
-      expert_rows;  // for the experts' weight gradient, which outlives the dispatch
+  Tensor counts_SN;  // int64: what this rank tells the others of its slices
+  std::vector<SliceState> slices;
 };
 
 // What a chunk of layers (one pipeline stage) has ready for others.

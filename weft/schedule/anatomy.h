@@ -73,6 +73,7 @@ struct Anatomy {
   PieceAnatomy receive;       // what a chunk gets keeps until its first layer is done with it
   std::vector<Chunk> chunks;  // of this rank, ascending
   int pp = 1, pp_rank = 0;
+  int slices = 1;  // of a MoE layer's tokens
   Tie tie = Tie::None;
   bool has_dense_reduction = false;   // dense gradients are summed over more than one rank
   bool has_expert_reduction = false;  // expert gradients are

@@ -42,8 +42,8 @@ std::int64_t mlp_bytes(const config::ModelConfig& model) {
 
 Bytes route_bytes(const config::ModelConfig& model) {
   const std::int64_t experts = model.experts(), k = model.moe_router_topk;
-  return {.fixed = experts * kInt64,  // rows for each expert
-          .per_token = norm_bytes(model) + experts * kFp32 + k * (kFp32 + 4 * kInt32)};
+  return {.fixed = experts * kInt64,  // tokens of each expert
+          .per_token = norm_bytes(model) + experts * kFp32 + k * (kFp32 + 3 * kInt32)};
 }
 
 std::int64_t experts_row_bytes(const config::ModelConfig& model) {
@@ -67,7 +67,7 @@ Bytes kept_bytes(const config::ModelConfig& model, Piece piece) {
     case Piece::Route:
       return route_bytes(model);
     case Piece::Experts:
-      return {.per_row = experts_row_bytes(model)};
+      return {.fixed = model.local_experts() * kInt64, .per_row = experts_row_bytes(model)};
     case Piece::Head:
       return {.per_token = norm_bytes(model) + (model.vocab_size + 1) * kFp32};
     default:

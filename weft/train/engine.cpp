@@ -64,7 +64,7 @@ model::Parameters make_parameters(tensor::Pool& pool,
 Engine::Engine(const config::Config& config, comm::Endpoint& endpoint)
     : config_(config),
       rank_(endpoint.rank()),
-      groups_(join_groups(config::layout_of(config), endpoint)),
+      groups_(join_groups(config_, endpoint)),
       plan_(verified_plan(config_, groups_)),
       lanes_(plan_.training, static_cast<int>(config.runtime.threads_per_rank), cores_of(config)),
       parameters_(make_parameters(pool_, config_, groups_.self)),

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "weft/comm/communicator.h"
+#include "weft/config/config.h"
 #include "weft/grid/grid.h"
 
 namespace weft::train {
@@ -13,6 +14,9 @@ struct Groups {
   grid::Coordinate self;
   std::unique_ptr<comm::Communicator> world;
   std::unique_ptr<comm::Communicator> ep;
+  // hybridep, where ep > 1: the ranks of the ep group with this one's place in their node, one a
+  // node, and those of this rank's node.
+  std::unique_ptr<comm::Communicator> ep_across, ep_within;
   std::unique_ptr<comm::Communicator> dense_reduction;   // dp x cp
   std::unique_ptr<comm::Communicator> expert_reduction;  // edp
   // The ranks that together hold one copy of the model: one pipeline, with all its experts.
@@ -28,6 +32,7 @@ struct Groups {
 };
 
 // Every rank of the world calls this. Any two ranks make the groups they share in this one order.
-Groups join_groups(const grid::Layout& layout, comm::Endpoint& endpoint);
+// The config has been validated.
+Groups join_groups(const config::Config& config, comm::Endpoint& endpoint);
 
 }  // namespace weft::train

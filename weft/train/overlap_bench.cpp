@@ -122,7 +122,7 @@ class RankBench {
     return {.batch = batch,
             .step = step_,
             .learning_rate = request_.config.optimizer.lr,
-            .exchanges = Exchanges::Kept};
+            .routing = Routing::Kept};
   }
 
   double train(std::size_t order, exec::Tracing tracing) {

@@ -21,6 +21,10 @@ using tensor::Tensor;
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
+model::EpGroups ep_groups(Groups& groups) {
+  return {.ep = *groups.ep, .across = groups.ep_across.get(), .within = groups.ep_within.get()};
+}
+
 }  // namespace
 
 Program::Program(const config::Config& config,
@@ -42,6 +46,8 @@ Program::Program(const config::Config& config,
                  DType::F32,
                  {config.model.seq_length, config.model.head_dim()},
                  Tag::Workspace),
+      bounded_(make_dispatcher(config.model, ep_groups(groups), model::Budget::AsConfigured)),
+      unbounded_(make_dispatcher(config.model, ep_groups(groups), model::Budget::None)),
       micro_batches_(at(config::micro_batches(config.train, groups.grid.dp()))),
       totals_(pool, groups.grid.world(), std::ssize(micro_batches_), config.model.moe_layers()) {
   kernels::rotary_table(setup, rotary_SD_, config.model.rotary_base);
@@ -55,7 +61,8 @@ void Program::begin(const StepInput& input) {
         micro_batches_.size());
   pool_.settle();
   step_ = input.step;
-  exchange_mode_ = input.exchanges;
+  routing_ = input.routing;
+  budget_ = input.budget;
   learning_rate_ = input.learning_rate;
   std::vector<std::int64_t> labelled;
   for (std::size_t i = 0; i < input.batch.size(); ++i) {
@@ -145,25 +152,30 @@ void Program::forward(const Node& node, const model::Context& context) {
     case Piece::Mlp:
       return hand_on(node, model::mlp_forward(context, state.mlp, weights.mlp, state.h_TD));
     case Piece::Route:
-      return model::route_forward(context,
-                                  state.route,
-                                  weights.route,
-                                  state.h_TD,
-                                  {.balance_1 = totals_.balance_loss(), .z_1 = totals_.z_loss()});
+      model::route_forward(context,
+                           state.route,
+                           weights.route,
+                           state.h_TD,
+                           {.balance_1 = totals_.balance_loss(), .z_1 = totals_.z_loss()});
+      return lay_out(node, context);
     case Piece::Counts:
-      return model::counts_forward(context, state.dispatch, state.route, *groups_.ep);
+      return counts(node, context);
     case Piece::Sizes:
       return sizes(node);
     case Piece::Permute:
-      return model::permute_forward(context, state.dispatch, state.route);
+      return dispatcher().permute_forward(context, slice(node).dispatch, routed(node));
     case Piece::Dispatch:
-      return model::dispatch_forward(context, state.dispatch, *groups_.ep);
+      return dispatcher().dispatch_forward(context, slice(node).dispatch);
     case Piece::Experts:
-      return model::experts_forward(context, state.experts, weights.experts, state.dispatch);
+      return model::experts_forward(context,
+                                    slice(node).experts,
+                                    weights.experts,
+                                    dispatcher(),
+                                    slice(node).dispatch);
     case Piece::Combine:
-      return model::combine_forward(context, state.dispatch, *groups_.ep);
+      return dispatcher().combine_forward(context, slice(node).dispatch);
     case Piece::Merge:
-      return hand_on(node, model::merge_forward(context, state.dispatch, state.route, state.h_TD));
+      return merge(node, context);
     default:
       UNREACHABLE("no body for {}", schedule::print(node));
   }
@@ -199,15 +211,19 @@ void Program::input_gradient(const Node& node, const model::Context& context) {
       state.dy_TD.reset();
       return;
     case Piece::Permute:
-      return model::permute_dgrad(context, state.dispatch, state.route);
+      return permute_gradient(node, context);
     case Piece::Dispatch:
-      return model::dispatch_dgrad(context, state.dispatch, *groups_.ep);
+      return dispatcher().dispatch_dgrad(context, slice(node).dispatch);
     case Piece::Experts:
-      return model::experts_dgrad(context, state.experts, weights.experts, state.dispatch);
+      return model::experts_dgrad(context,
+                                  slice(node).experts,
+                                  weights.experts,
+                                  dispatcher(),
+                                  slice(node).dispatch);
     case Piece::Combine:
-      return model::combine_dgrad(context, state.dispatch, *groups_.ep);
+      return dispatcher().combine_dgrad(context, slice(node).dispatch);
     case Piece::Merge:
-      return model::merge_dgrad(context, state.dispatch, state.route, state.dy_TD);
+      return merge_gradient(node, context);
     default:
       UNREACHABLE("no body for {}", schedule::print(node));
   }
@@ -251,7 +267,7 @@ void Program::weight_gradient(const Node& node, const model::Context& context) {
       state.h_TD.reset();
       return;
     case Piece::Experts:
-      return model::experts_wgrad(context, state.experts, gradients.experts);
+      return model::experts_wgrad(context, slice(node).experts, gradients.experts);
     default:
       UNREACHABLE("no body for {}", schedule::print(node));
   }
@@ -330,18 +346,6 @@ model::MicroBatchState& Program::micro_batch(const Node& node) {
 
 model::LayerState& Program::layer(const Node& node) {
   return micro_batch(node).layers[at(node.layer)];
-}
-
-void Program::sizes(const Node& node) {
-  model::LayerState& state = layer(node);
-  const std::pair<int, int> key{node.layer, node.micro_batch};
-  if (exchange_mode_ == Exchanges::Repeated) {
-    state.dispatch.plan = exchanges_.at(key);
-    state.dispatch.counts_GE.reset();
-    return;
-  }
-  model::sizes_forward(state.dispatch, state.route, *groups_.ep);
-  if (exchange_mode_ == Exchanges::Kept) exchanges_[key] = state.dispatch.plan;
 }
 
 }  // namespace weft::train

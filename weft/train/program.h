@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -17,11 +18,11 @@
 
 namespace weft::train {
 
-// How a step comes to know how many rows go where.
-enum class Exchanges {
-  Counted,   // ranks tell each other
-  Kept,      // the same, and remembers it
-  Repeated,  // as in the last step that kept them: for a step without compute
+// How a step comes to know which experts a token goes to.
+enum class Routing {
+  Computed,
+  Kept,      // computed and remembered
+  Repeated,  // as in the last step that kept it: for a step without compute
 };
 
 struct StepInput {
@@ -29,7 +30,8 @@ struct StepInput {
   std::int64_t step = 0;  // from 0
   double learning_rate = 0;
   const std::atomic<bool>* stop = nullptr;  // looked at near the end of the step
-  Exchanges exchanges = Exchanges::Counted;
+  Routing routing = Routing::Computed;
+  model::Budget budget = model::Budget::AsConfigured;
 };
 
 class Program {
@@ -70,8 +72,20 @@ class Program {
 
   model::MicroBatchState& micro_batch(const Node& node);
   model::LayerState& layer(const Node& node);
-  void sizes(const Node& node);
   void tie(tensor::Stream& stream);
+
+  // MoE layers, slice by slice (program_moe.cpp).
+  const model::Dispatcher& dispatcher() const;
+  model::SliceState& slice(const Node& node);
+  std::vector<Node> parts_of(const Node& node) const;
+  tensor::Tensor slice_of(const tensor::Tensor& whole, const Node& node) const;
+  model::Routed routed(const Node& node);
+  void lay_out(const Node& node, const model::Context& context);
+  void counts(const Node& node, const model::Context& context);
+  void sizes(const Node& node);
+  void merge(const Node& node, const model::Context& context);
+  void merge_gradient(const Node& node, const model::Context& context);
+  void permute_gradient(const Node& node, const model::Context& context);
 
   // Where tensors go at the ends of layers and of chunks (program_chunks.cpp).
   model::ChunkState& chunk(const Node& node);
@@ -90,9 +104,11 @@ class Program {
   std::vector<optim::AdamW>& optimizers_;
   model::Weights weights_, gradients_;
   tensor::Tensor rotary_SD_;
+  const std::unique_ptr<model::Dispatcher> bounded_, unbounded_;  // with its budget, and without
   std::vector<model::MicroBatchState> micro_batches_;
-  std::map<std::pair<int, int>, model::Exchange> exchanges_;  // by layer and micro-batch
-  Exchanges exchange_mode_ = Exchanges::Counted;
+  model::Budget budget_ = model::Budget::AsConfigured;
+  std::map<std::pair<int, int>, tensor::Tensor> choices_;  // kept, by layer and micro-batch
+  Routing routing_ = Routing::Computed;
   Totals totals_;
   StepTotals totals_read_;
   std::int64_t step_ = 0;

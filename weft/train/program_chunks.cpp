@@ -102,7 +102,7 @@ Tensor Program::output_of(const Node& node) {
     case Piece::Route:
       return batch.layers[at(node.layer)].route.logits_TE;
     case Piece::Experts:
-      return batch.layers[at(node.layer)].dispatch.output_XD;
+      return slice(node).dispatch.output_RD;
     case Piece::Mlp:
     case Piece::Merge:
       return input_of(node.layer + 1);

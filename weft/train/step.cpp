@@ -24,7 +24,7 @@ void communication_step(Engine& engine,
                         exec::Tracing tracing) {
   tensor::Stream& compute = engine.lanes()[schedule::Lane::Compute];
   StepInput repeated = input;
-  repeated.exchanges = Exchanges::Repeated;
+  repeated.routing = Routing::Repeated;
   compute.leave_out_work(true);
   train_step(engine, executor, repeated, tracing);
   compute.leave_out_work(false);

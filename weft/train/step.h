@@ -17,7 +17,7 @@ StepTotals train_step(Engine& engine,
                       exec::Tracing tracing);
 
 // The communication of such a step alone: compute keeps its place, but is not done. Rows go where
-// they went in the last step that kept its exchanges; weights and gradients stay as they are.
+// they went in the last step that kept its routing; weights and gradients stay as they are.
 void communication_step(Engine& engine,
                         exec::Executor& executor,
                         const StepInput& input,

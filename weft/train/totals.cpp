@@ -12,7 +12,7 @@ using tensor::Tag;
 using tensor::Tensor;
 
 // Places in a rank's row of numbers; then losses and labelled tokens, one each a micro-batch.
-enum Place : std::int64_t { kDenseSquareNorm, kExpertSquareNorm, kStop, kFirstLoss };
+enum Place : std::int64_t { kDenseSquareNorm, kExpertSquareNorm, kStop, kOverflow, kFirstLoss };
 
 }  // namespace
 
@@ -44,6 +44,7 @@ Tensor Totals::loss_sum(std::int64_t micro_batch) const {
 }
 Tensor Totals::dense_square_norm() const { return own_.range(kDenseSquareNorm, Shape{1}); }
 Tensor Totals::expert_square_norm() const { return own_.range(kExpertSquareNorm, Shape{1}); }
+Tensor Totals::overflow() const { return own_.range(kOverflow, Shape{1}); }
 Tensor Totals::balance_loss() const { return own_router_.range(0, Shape{1}); }
 Tensor Totals::z_loss() const { return own_router_.range(1, Shape{1}); }
 
@@ -80,6 +81,7 @@ StepTotals Totals::read(const grid::Grid& grid) const {
     totals.balance_loss += router[0] / mean_of;
     totals.z_loss += router[1] / mean_of;
     totals.stop_requested |= own[kStop] != 0;
+    totals.overflowed |= own[kOverflow] != 0;
     // Replicas hold the same gradients after the reductions: each counts once.
     if (place.dp == 0 && place.cp == 0) square_norm += own[kDenseSquareNorm];
     if (place.edp == 0) square_norm += own[kExpertSquareNorm];

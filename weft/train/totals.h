@@ -19,7 +19,8 @@ struct StepTotals {
   // Mean over MoE layers, micro-batches and the ranks of a stage; without coefficient.
   double balance_loss = 0;
   double z_loss = 0;
-  bool stop_requested = false;                     // by any rank
+  bool stop_requested = false;  // by any rank
+  bool overflowed = false;      // a rank got more rows than its budget: the step is worth nothing
   std::vector<std::optional<double>> rank_losses;  // mean of each rank that has the head
   std::vector<double>
       rank_square_norms;  // of each rank's own gradients, for naming who is not finite
@@ -38,6 +39,7 @@ class Totals {
   tensor::Tensor loss_sum(std::int64_t micro_batch) const;  // fp64 (1)
   tensor::Tensor dense_square_norm() const;                 // fp64 (1)
   tensor::Tensor expert_square_norm() const;
+  tensor::Tensor overflow() const;      // fp64 (1): budgets that were too small
   tensor::Tensor balance_loss() const;  // fp32 (1)
   tensor::Tensor z_loss() const;
 

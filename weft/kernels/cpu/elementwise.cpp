@@ -87,6 +87,20 @@ void zero(Stream& stream, Tensor y) {
   });
 }
 
+void fill(Stream& stream, Tensor y, std::int64_t value) {
+  check_contiguous("y", y);
+  const auto enqueue = [&]<typename T>(As<T>) {
+    T* ys = y.data<T>(stream);
+    const Cut cut = cut_elements(y.elements());
+    stream.enqueue("fill", WorkClass::Memory, [=](Workers& workers) {
+      parallel(workers, cut, [&](Range range) {
+        std::fill_n(ys + range.begin, range.size(), static_cast<T>(value));
+      });
+    });
+  };
+  y.dtype() == tensor::DType::I32 ? enqueue(As<std::int32_t>{}) : enqueue(As<std::int64_t>{});
+}
+
 void copy(Stream& stream, Tensor y, Tensor x) {
   check_like("x", x, y);
   if (y.dtype() == x.dtype()) {

@@ -108,26 +108,28 @@ Operand operand(Stream& stream, const Tensor& matrix, Transpose transpose) {
   return {bytes_of(stream, matrix), matrix.dtype(), matrix.row_stride(), transpose};
 }
 
+void run_gemms(Workers& workers, const std::vector<Gemm>& gemms) {
+  std::vector<Tile> tiles;
+  for (std::size_t i = 0; i < gemms.size(); ++i) cut_tiles(tiles, i, gemms[i]);
+  workers.parallel(static_cast<std::int64_t>(tiles.size()), [&](std::int64_t i) {
+    const Tile& tile = tiles[static_cast<std::size_t>(i)];
+    run_tile(gemms[tile.gemm], tile.rows, tile.columns);
+  });
+}
+
 void enqueue_gemms(Stream& stream,
                    std::string_view name,
                    std::vector<Gemm> gemms,
                    tensor::WorkSize size) {
-  std::vector<Tile> tiles;
-  for (std::size_t i = 0; i < gemms.size(); ++i) {
-    CHECK(gemms[i].c_dtype == DType::F32 || gemms[i].write == Write::Assign,
+  for (const Gemm& gemm : gemms) {
+    CHECK(gemm.c_dtype == DType::F32 || gemm.write == Write::Assign,
           "accumulation into {}",
-          tensor::name_of(gemms[i].c_dtype));
-    cut_tiles(tiles, i, gemms[i]);
+          tensor::name_of(gemm.c_dtype));
   }
   stream.enqueue(
       name,
       WorkClass::Gemm,
-      [gemms = std::move(gemms), tiles = std::move(tiles)](Workers& workers) {
-        workers.parallel(static_cast<std::int64_t>(tiles.size()), [&](std::int64_t i) {
-          const Tile& tile = tiles[static_cast<std::size_t>(i)];
-          run_tile(gemms[tile.gemm], tile.rows, tile.columns);
-        });
-      },
+      [gemms = std::move(gemms)](Workers& workers) { run_gemms(workers, gemms); },
       size);
 }
 

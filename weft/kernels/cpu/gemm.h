@@ -8,6 +8,7 @@
 
 #include "weft/kernels/cpu/arguments.h"
 #include "weft/kernels/cpu/blas.h"
+#include "weft/kernels/cpu/work_cut.h"
 #include "weft/tensor/stream.h"
 
 namespace weft::kernels::cpu {
@@ -42,5 +43,8 @@ void enqueue_gemms(Stream& stream,
                    std::string_view name,
                    std::vector<Gemm> gemms,
                    tensor::WorkSize size = {});
+
+// The same inside a piece of work that is running.
+void run_gemms(Workers& workers, const std::vector<Gemm>& gemms);
 
 }  // namespace weft::kernels::cpu

@@ -1,3 +1,5 @@
+#include "weft/base/error.h"
+#include "weft/base/text.h"
 #include "weft/kernels/cpu/gemm.h"
 #include "weft/kernels/kernels.h"
 
@@ -7,28 +9,17 @@ using namespace cpu;
 
 namespace {
 
-using Rows = std::span<const std::int64_t>;
-
 struct GroupedShape {
-  std::int64_t rows = 0, n = 0, k = 0;
+  std::int64_t experts = 0, n = 0, k = 0;
 };
 
-// Checks rows and weights (E, N, K) against each other; rows of x and y are checked by the caller.
-GroupedShape check_weights(std::string_view name, const Tensor& w, Rows rows_E) {
+GroupedShape check_weights(std::string_view name, const Tensor& w, const Tensor& rows_E) {
   CHECK(w.shape().rank() == 3, "{} is {}, should be (E, N, K)", name, w.shape().print());
-  CHECK(w.dim(0) == static_cast<std::int64_t>(rows_E.size()),
-        "{} is {} for {} row counts",
-        name,
-        w.shape().print(),
-        rows_E.size());
+  check_vector("rows", rows_E, w.dim(0));
+  check_dtype("rows", rows_E, DType::I64);
   check_float(name, w);
   check_contiguous(name, w);
-  std::int64_t rows = 0;
-  for (const std::int64_t r : rows_E) {
-    CHECK(r >= 0, "{} rows for an expert", r);
-    rows += r;
-  }
-  return {rows, w.dim(1), w.dim(2)};
+  return {w.dim(0), w.dim(1), w.dim(2)};
 }
 
 void check_rows(std::string_view name, const Tensor& x, std::int64_t rows, std::int64_t columns) {
@@ -37,79 +28,114 @@ void check_rows(std::string_view name, const Tensor& x, std::int64_t rows, std::
   check_contiguous(name, x);
 }
 
+// Calls product(expert, first row, rows) for each expert and runs what it returns. The counts are
+// known here and not before: they are held against the room.
+template <typename Product>
+void enqueue_grouped(Stream& stream,
+                     std::string_view name,
+                     const Tensor& rows_E,
+                     std::int64_t room,
+                     Product product) {
+  const std::int64_t experts = rows_E.dim(0);
+  const std::int64_t* counts = rows_E.data<std::int64_t>(stream);
+  stream.enqueue(name,
+                 WorkClass::Gemm,
+                 [=](Workers& workers) {
+                   std::vector<Gemm> gemms;
+                   std::int64_t row = 0;
+                   for (std::int64_t e = 0; e < experts; ++e) {
+                     if (counts[e] < 0 || counts[e] > room - row) {
+                       throw base::SystemError(
+                           base::text("{} rows for expert {} of this rank, and room for {} more",
+                                      counts[e],
+                                      e,
+                                      room - row));
+                     }
+                     gemms.push_back(product(e, row, counts[e]));
+                     row += counts[e];
+                   }
+                   run_gemms(workers, gemms);
+                 },
+                 {.rows = room});
+}
+
 }  // namespace
 
-void grouped_linear_forward(Stream& stream, Tensor y, Tensor x, Tensor w, Rows rows_E) {
-  const auto [rows, n, k] = check_weights("w", w, rows_E);
-  check_rows("x", x, rows, k);
-  check_rows("y", y, rows, n);
+void grouped_linear_forward(Stream& stream, Tensor y, Tensor x, Tensor w, Tensor rows_E) {
+  const auto [experts, n, k] = check_weights("w", w, rows_E);
+  const std::int64_t room = x.dim(0);
+  check_rows("x", x, room, k);
+  check_rows("y", y, room, n);
   const Operand a = operand(stream, x, Transpose::No);
-  const Operand b = operand(stream, w.view({w.dim(0) * n, k}), Transpose::Yes);
+  const Operand b = operand(stream, w.view({experts * n, k}), Transpose::Yes);
   std::byte* c = bytes_of(stream, y);
-  std::vector<Gemm> gemms;
-  std::int64_t row = 0, expert = 0;
-  for (const std::int64_t m : rows_E) {
-    gemms.push_back({.m = m,
-                     .n = n,
-                     .k = k,
-                     .a = a.rows_from(row),
-                     .b = b.rows_from(expert * n),
-                     .c = c + row * n * tensor::size_of(y.dtype()),
-                     .c_dtype = y.dtype(),
-                     .c_stride = n});
-    row += m;
-    ++expert;
-  }
-  enqueue_gemms(stream, "grouped_linear_forward", std::move(gemms), {.rows = rows});
+  enqueue_grouped(stream,
+                  "grouped_linear_forward",
+                  rows_E,
+                  room,
+                  [=, n = n, k = k, dtype = y.dtype()](std::int64_t expert,
+                                                       std::int64_t row,
+                                                       std::int64_t rows) {
+                    return Gemm{.m = rows,
+                                .n = n,
+                                .k = k,
+                                .a = a.rows_from(row),
+                                .b = b.rows_from(expert * n),
+                                .c = c + row * n * tensor::size_of(dtype),
+                                .c_dtype = dtype,
+                                .c_stride = n};
+                  });
 }
 
-void grouped_linear_dgrad(Stream& stream, Tensor dx, Tensor dy, Tensor w, Rows rows_E) {
-  const auto [rows, n, k] = check_weights("w", w, rows_E);
-  check_rows("dy", dy, rows, n);
-  check_rows("dx", dx, rows, k);
+void grouped_linear_dgrad(Stream& stream, Tensor dx, Tensor dy, Tensor w, Tensor rows_E) {
+  const auto [experts, n, k] = check_weights("w", w, rows_E);
+  const std::int64_t room = dy.dim(0);
+  check_rows("dy", dy, room, n);
+  check_rows("dx", dx, room, k);
   const Operand a = operand(stream, dy, Transpose::No);
-  const Operand b = operand(stream, w.view({w.dim(0) * n, k}), Transpose::No);
+  const Operand b = operand(stream, w.view({experts * n, k}), Transpose::No);
   std::byte* c = bytes_of(stream, dx);
-  std::vector<Gemm> gemms;
-  std::int64_t row = 0, expert = 0;
-  for (const std::int64_t m : rows_E) {
-    gemms.push_back({.m = m,
-                     .n = k,
-                     .k = n,
-                     .a = a.rows_from(row),
-                     .b = b.rows_from(expert * n),
-                     .c = c + row * k * tensor::size_of(dx.dtype()),
-                     .c_dtype = dx.dtype(),
-                     .c_stride = k});
-    row += m;
-    ++expert;
-  }
-  enqueue_gemms(stream, "grouped_linear_dgrad", std::move(gemms), {.rows = rows});
+  enqueue_grouped(stream,
+                  "grouped_linear_dgrad",
+                  rows_E,
+                  room,
+                  [=, n = n, k = k, dtype = dx.dtype()](std::int64_t expert,
+                                                        std::int64_t row,
+                                                        std::int64_t rows) {
+                    return Gemm{.m = rows,
+                                .n = k,
+                                .k = n,
+                                .a = a.rows_from(row),
+                                .b = b.rows_from(expert * n),
+                                .c = c + row * k * tensor::size_of(dtype),
+                                .c_dtype = dtype,
+                                .c_stride = k};
+                  });
 }
 
-void grouped_linear_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Rows rows_E) {
-  const auto [rows, n, k] = check_weights("dw", dw, rows_E);
+void grouped_linear_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Tensor rows_E) {
+  const auto [experts, n, k] = check_weights("dw", dw, rows_E);
+  const std::int64_t room = dy.dim(0);
   check_dtype("dw", dw, DType::F32);
-  check_rows("dy", dy, rows, n);
-  check_rows("x", x, rows, k);
+  check_rows("dy", dy, room, n);
+  check_rows("x", x, room, k);
   const Operand a = operand(stream, dy, Transpose::Yes);
   const Operand b = operand(stream, x, Transpose::No);
   std::byte* c = bytes_of(stream, dw);
-  std::vector<Gemm> gemms;
-  std::int64_t row = 0, expert = 0;
-  for (const std::int64_t m : rows_E) {
-    gemms.push_back({.m = n,
-                     .n = k,
-                     .k = m,
-                     .a = a.rows_from(row),
-                     .b = b.rows_from(row),
-                     .c = c + expert * n * k * tensor::size_of(DType::F32),
-                     .c_stride = k,
-                     .write = Write::Accumulate});
-    row += m;
-    ++expert;
-  }
-  enqueue_gemms(stream, "grouped_linear_wgrad", std::move(gemms), {.rows = rows});
+  enqueue_grouped(stream,
+                  "grouped_linear_wgrad",
+                  rows_E,
+                  room,
+                  [=, n = n, k = k](std::int64_t expert, std::int64_t row, std::int64_t rows) {
+                    return Gemm{.m = n,
+                                .n = k,
+                                .k = rows,
+                                .a = a.rows_from(row),
+                                .b = b.rows_from(row),
+                                .c = c + expert * n * k * tensor::size_of(DType::F32),
+                                .c_stride = k,
+                                .write = Write::Accumulate};
+                  });
 }
 
 }  // namespace weft::kernels

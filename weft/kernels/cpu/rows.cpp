@@ -39,9 +39,10 @@ void check_same_rows(const Tensor& y, const Tensor& x) {
         x.shape().print());
 }
 
-std::int64_t check_index(std::int32_t i, std::int64_t rows) {
-  CHECK(i >= 0 && i < rows, "row {} of {}", i, rows);
-  return i;
+// Whether an index names a row; -1 names none.
+bool names_row(std::int32_t i, std::int64_t rows) {
+  CHECK(i >= -1 && i < rows, "row {} of {}", i, rows);
+  return i >= 0;
 }
 
 template <typename T>
@@ -58,15 +59,15 @@ void store_row(T* y, const float* sum, std::int64_t n) {
 
 // The sum of the rows of x named by `index`, in short runs of columns that stay in registers and
 // the first cache.
-template <typename T>
-void sum_named_rows(T* y, const Matrix<T>& x, const std::int32_t* index, std::int64_t k) {
+template <typename Y, typename X>
+void sum_named_rows(Y* y, const Matrix<X>& x, const std::int32_t* index, std::int64_t k) {
   constexpr std::int64_t kRun = 256;
   float sum[kRun];
   for (std::int64_t begin = 0; begin < x.columns; begin += kRun) {
     const std::int64_t n = std::min(kRun, x.columns - begin);
     std::fill_n(sum, n, 0.0f);
     for (std::int64_t j = 0; j < k; ++j) {
-      add_row(sum, x.row(check_index(index[j], x.rows)) + begin, n);
+      if (names_row(index[j], x.rows)) add_row(sum, x.row(index[j]) + begin, n);
     }
     store_row(y + begin, sum, n);
   }
@@ -82,7 +83,11 @@ void gather_rows(Stream& stream, Tensor y, Tensor x, Tensor index) {
   stream.enqueue("gather_rows", WorkClass::Memory, [=](Workers& workers) {
     parallel(workers, cut_rows(to.rows, to.bytes / 4), [&](Range rows) {
       for (std::int64_t r = rows.begin; r < rows.end; ++r) {
-        std::copy_n(from.row(check_index(source[r], from.rows)), to.bytes, to.row(r));
+        if (names_row(source[r], from.rows)) {
+          std::copy_n(from.row(source[r]), to.bytes, to.row(r));
+        } else {
+          std::fill_n(to.row(r), to.bytes, std::byte{0});
+        }
       }
     });
   });
@@ -91,9 +96,13 @@ void gather_rows(Stream& stream, Tensor y, Tensor x, Tensor index) {
 void sum_rows(Stream& stream, Tensor y, Tensor x, Tensor index) {
   const auto [tokens, k] = matrix_shape("index", index);
   check_matrix("y", y, tokens, matrix_shape("x", x).columns);
-  check_dtype("y", y, x.dtype());
-  with_float(x.dtype(), [&]<typename T>(As<T>) {
-    const Matrix<T> ys = matrix<T>(stream, y), xs = matrix<T>(stream, x);
+  CHECK(y.dtype() == x.dtype() || y.dtype() == DType::F32,
+        "sum of {} rows in {}",
+        tensor::name_of(x.dtype()),
+        tensor::name_of(y.dtype()));
+  const auto enqueue = [&]<typename Y, typename X>(As<Y>, As<X>) {
+    const Matrix<Y> ys = matrix<Y>(stream, y);
+    const Matrix<X> xs = matrix<X>(stream, x);
     const Matrix<std::int32_t> sources = matrix<std::int32_t>(stream, index);
     stream.enqueue("sum_rows", WorkClass::Memory, [=](Workers& workers) {
       parallel(workers, cut_rows(ys.rows, ys.columns * sources.columns), [&](Range rows) {
@@ -101,6 +110,30 @@ void sum_rows(Stream& stream, Tensor y, Tensor x, Tensor index) {
           sum_named_rows(ys.row(t), xs, sources.row(t), sources.columns);
         }
       });
+    });
+  };
+  with_float(x.dtype(), [&]<typename X>(As<X> as) {
+    y.dtype() == x.dtype() ? enqueue(as, as) : enqueue(As<float>{}, as);
+  });
+}
+
+void gather_choices(Stream& stream, Tensor p_Rk, Tensor p_Tk, Tensor token, Tensor choice) {
+  const auto [rows, k] = matrix_shape("choice", choice);
+  check_matrix("p_Rk", p_Rk, rows, k);
+  check_matrix("p_Tk", p_Tk, p_Tk.dim(0), k);
+  check_vector("token", token, rows);
+  const Matrix<float> to = matrix<float>(stream, p_Rk), from = matrix<float>(stream, p_Tk);
+  const Matrix<std::int32_t> chosen = matrix<std::int32_t>(stream, choice);
+  const std::int32_t* source = token.data<std::int32_t>(stream);
+  stream.enqueue("gather_choices", WorkClass::Memory, [=](Workers& workers) {
+    parallel(workers, cut_rows(to.rows, to.columns), [&](Range range) {
+      for (std::int64_t r = range.begin; r < range.end; ++r) {
+        const bool taken = names_row(source[r], from.rows);
+        for (std::int64_t j = 0; j < to.columns; ++j) {
+          const bool own = taken && chosen.row(r)[j] >= 0;
+          to.row(r)[j] = own ? from.row(source[r])[j] : 0.0f;
+        }
+      }
     });
   });
 }

@@ -3,23 +3,25 @@
 namespace weft::model {
 namespace {
 
+using comm::Content;
+
 struct Direction {
   const std::vector<std::int64_t>& send;
   const std::vector<std::int64_t>& receive;
 };
 
-// Rows and, where there are any, their scalars, to the experts or back. A group of one moves
-// nothing.
+// Rows, or their scalars, to the experts or back. A group of one moves nothing.
 Tensor travel(const Context& context,
               comm::Communicator& ep,
               const Tensor& rows,
-              Direction counts) {
+              Direction counts,
+              Content content) {
   if (ep.size() == 1) return rows;
   std::int64_t total = 0;
   for (const std::int64_t n : counts.receive) total += n;
   const Shape shape = rows.shape().rank() == 2 ? Shape{total, rows.dim(1)} : Shape{total};
   Tensor received(context.pool, rows.dtype(), shape, Tag::Communication);
-  ep.all_to_all(context.stream, received, rows, counts.receive, counts.send);
+  ep.all_to_all(context.stream, received, rows, counts.receive, counts.send, content);
   return received;
 }
 
@@ -31,91 +33,8 @@ Direction back_home(const DispatchState& state) {
   return {.send = state.plan.receive_rows, .receive = state.plan.send_rows};
 }
 
-}  // namespace
-
-void counts_forward(const Context& context,
-                    DispatchState& state,
-                    const RouteState& route,
-                    comm::Communicator& ep) {
-  if (ep.size() == 1) {
-    state.counts_GE = route.counts_E;
-    return;
-  }
-  const Shape shape{ep.size() * route.counts_E.dim(0)};
-  state.counts_GE = Tensor(context.pool, DType::I64, shape, Tag::Communication);
-  ep.all_gather(context.stream, state.counts_GE, route.counts_E);
-}
-
-void sizes_forward(DispatchState& state, const RouteState& route, const comm::Communicator& ep) {
-  const std::int64_t experts = route.counts_E.dim(0);
-  const std::span<const std::int64_t> counts(state.counts_GE.host<const std::int64_t>(),
-                                             static_cast<std::size_t>(state.counts_GE.elements()));
-  state.plan = plan_exchange(counts, ep.size(), ep.rank(), experts, route.slot_R.dim(0));
-  state.counts_GE.reset();
-}
-
-void permute_forward(const Context& context, DispatchState& state, const RouteState& route) {
-  const std::int64_t rows = route.token_R.dim(0);
-  state.sent_RD = context.wire({rows, route.norm.y_TD.dim(1)});
-  state.sent_p_R = context.wire_fp32({rows});
-  kernels::gather_rows(context.stream, state.sent_RD, route.norm.y_TD, route.token_R);
-  kernels::gather_rows(context.stream, state.sent_p_R, route.p_Tk.view({rows}), route.slot_R);
-}
-
-void dispatch_forward(const Context& context, DispatchState& state, comm::Communicator& ep) {
-  state.received_XD = travel(context, ep, state.sent_RD, to_experts(state));
-  state.received_p_X = travel(context, ep, state.sent_p_R, to_experts(state));
-  state.sent_RD.reset();
-  state.sent_p_R.reset();
-}
-
-void combine_forward(const Context& context, DispatchState& state, comm::Communicator& ep) {
-  state.returned_RD = travel(context, ep, state.output_XD, back_home(state));
-  state.output_XD.reset();
-}
-
-Tensor merge_forward(const Context& context,
-                     DispatchState& state,
-                     const RouteState& route,
-                     const Tensor& h_TD) {
-  Tensor y_TD = context.output(h_TD.shape());
-  kernels::sum_rows(context.stream, y_TD, state.returned_RD, route.row_Tk);
-  kernels::add(context.stream, y_TD, y_TD, h_TD);
-  state.returned_RD.reset();
-  return y_TD;
-}
-
-void merge_dgrad(const Context& context,
-                 DispatchState& state,
-                 const RouteState& route,
-                 const Tensor& dy_TD) {
-  state.dreturned_RD = context.wire({route.token_R.dim(0), dy_TD.dim(1)});
-  kernels::gather_rows(context.stream, state.dreturned_RD, dy_TD, route.token_R);
-}
-
-void combine_dgrad(const Context& context, DispatchState& state, comm::Communicator& ep) {
-  state.doutput_XD = travel(context, ep, state.dreturned_RD, to_experts(state));
-  state.dreturned_RD.reset();
-}
-
-void dispatch_dgrad(const Context& context, DispatchState& state, comm::Communicator& ep) {
-  state.dsent_p_R = travel(context, ep, state.dreceived_p_X, back_home(state));
-  state.dsent_RD = travel(context, ep, state.dreceived_XD, back_home(state));
-  state.dreceived_XD.reset();
-  state.dreceived_p_X.reset();
-}
-
-void permute_dgrad(const Context& context, DispatchState& state, RouteState& route) {
-  const std::int64_t rows = route.token_R.dim(0);
-  route.norm.dy_TD = context.activation(route.norm.y_TD.shape());
-  kernels::sum_rows(context.stream, route.norm.dy_TD, state.dsent_RD, route.row_Tk);
-  route.dp_Tk = context.activation_fp32(route.p_Tk.shape());
-  kernels::gather_rows(context.stream,
-                       route.dp_Tk.view({rows}),
-                       state.dsent_p_R,
-                       route.row_Tk.view({rows}));
-  state = {};
-}
+// Between wire order and expert order; without a copy where the two are the same.
+enum class RowOrder { Expert, Wire };
 
 Tensor reorder(const Context& context,
                const DispatchState& state,
@@ -128,6 +47,155 @@ Tensor reorder(const Context& context,
   Tensor moved(context.pool, rows.dtype(), rows.shape(), tag);
   kernels::copy_rows(context.stream, moved, rows, blocks);
   return moved;
+}
+
+}  // namespace
+
+AllToAll::AllToAll(const config::ModelConfig& config, comm::Communicator& ep)
+    : config_(config),
+      ep_(ep),
+      experts_(config.experts()),
+      k_(config.moe_router_topk),
+      padded_(config.moe_pad_expert_input_to_capacity) {}
+
+void AllToAll::lay_out(const Context& context,
+                       DispatchState& state,
+                       const Routed& routed,
+                       const Tensor& counts_N) const {
+  const std::int64_t tokens = routed.experts_Tk.dim(0);
+  const std::int64_t capacity = padded_ ? config_.expert_capacity(tokens) : 0;
+  const std::int64_t rows = padded_ ? experts_ * capacity : tokens * k_;
+  state.most_tokens = routed.most_tokens;
+  state.row_Tk = context.integers({tokens, k_});
+  state.slot_R = context.integers({rows});
+  state.token_R = context.integers({rows});
+  const Tensor counts_E =
+      padded_ ? Tensor(context.pool, DType::I64, {experts_}, Tag::Activations) : counts_N;
+  kernels::sort_by_expert(context.stream,
+                          state.row_Tk,
+                          state.slot_R,
+                          state.token_R,
+                          counts_E,
+                          routed.experts_Tk,
+                          0,
+                          padded_ ? kernels::Room::Padded : kernels::Room::Packed);
+  if (!padded_) return;
+  const std::vector<std::int64_t> equal(static_cast<std::size_t>(ep_.size() * experts_), capacity);
+  state.plan = plan_exchange(equal, ep_.size(), ep_.rank(), experts_, rows);
+}
+
+void AllToAll::learn(const Context&,
+                     DispatchState& state,
+                     const Tensor& counts_GN,
+                     const Tensor&) const {
+  state.counts_GN = counts_GN;
+}
+
+void AllToAll::size(DispatchState& state) const {
+  std::vector<std::int64_t> counts;
+  const std::int64_t* row = state.counts_GN.host<const std::int64_t>();
+  for (int rank = 0; rank < ep_.size(); ++rank, row += state.counts_GN.row_stride()) {
+    counts.insert(counts.end(), row, row + experts_);
+  }
+  state.plan = plan_exchange(counts, ep_.size(), ep_.rank(), experts_, state.most_tokens * k_);
+}
+
+void AllToAll::permute_forward(const Context& context,
+                               DispatchState& state,
+                               const Routed& routed) const {
+  const std::int64_t rows = state.token_R.dim(0), slots = routed.p_Tk.elements();
+  state.sent.rows_RD = context.wire({rows, routed.x_TD.dim(1)});
+  state.sent.p = context.wire_fp32({rows});
+  kernels::gather_rows(context.stream, state.sent.rows_RD, routed.x_TD, state.token_R);
+  kernels::gather_rows(context.stream, state.sent.p, routed.p_Tk.view({slots}), state.slot_R);
+  state.slot_R.reset();
+}
+
+void AllToAll::dispatch_forward(const Context& context, DispatchState& state) const {
+  const Direction way = to_experts(state);
+  state.received.rows_RD = travel(context, ep_, state.sent.rows_RD, way, Content::Payload);
+  state.received.p = travel(context, ep_, state.sent.p, way, Content::Probabilities);
+  state.sent = {};
+}
+
+ExpertRows AllToAll::arrange_forward(const Context& context, DispatchState& state) const {
+  const std::int64_t local = experts_ / ep_.size();
+  ExpertRows rows{.x_XD = reorder(context, state, state.received.rows_RD, RowOrder::Expert),
+                  .p_X = reorder(context, state, state.received.p, RowOrder::Expert),
+                  .rows_L = Tensor(context.pool, DType::I64, {local}, Tag::Activations)};
+  if (padded_) {
+    kernels::fill(context.stream, rows.rows_L, state.plan.received / local);
+  } else {
+    kernels::sum_counts(context.stream, rows.rows_L, state.counts_GN, ep_.rank() * local);
+  }
+  state.received = {};
+  state.counts_GN.reset();
+  return rows;
+}
+
+void AllToAll::restore_forward(const Context& context,
+                               DispatchState& state,
+                               const Tensor& output_XD) const {
+  state.output_RD = reorder(context, state, output_XD, RowOrder::Wire);
+}
+
+void AllToAll::combine_forward(const Context& context, DispatchState& state) const {
+  state.returned_RD = travel(context, ep_, state.output_RD, back_home(state), Content::Payload);
+  state.output_RD.reset();
+}
+
+void AllToAll::merge_forward(const Context& context,
+                             DispatchState& state,
+                             const Tensor& y_TD,
+                             const Tensor& h_TD) const {
+  kernels::sum_rows(context.stream, y_TD, state.returned_RD, state.row_Tk);
+  kernels::add(context.stream, y_TD, y_TD, h_TD);
+  state.returned_RD.reset();
+}
+
+void AllToAll::merge_dgrad(const Context& context,
+                           DispatchState& state,
+                           const Tensor& dy_TD) const {
+  state.dreturned_RD = context.wire({state.token_R.dim(0), dy_TD.dim(1)});
+  kernels::gather_rows(context.stream, state.dreturned_RD, dy_TD, state.token_R);
+}
+
+void AllToAll::combine_dgrad(const Context& context, DispatchState& state) const {
+  state.doutput_RD = travel(context, ep_, state.dreturned_RD, to_experts(state), Content::Payload);
+  state.dreturned_RD.reset();
+}
+
+Tensor AllToAll::arrange_dgrad(const Context& context, DispatchState& state) const {
+  Tensor doutput_XD = reorder(context, state, state.doutput_RD, RowOrder::Expert);
+  state.doutput_RD.reset();
+  return doutput_XD;
+}
+
+void AllToAll::restore_dgrad(const Context& context,
+                             DispatchState& state,
+                             const Tensor& dx_XD,
+                             const Tensor& dp_X) const {
+  state.dreceived.rows_RD = reorder(context, state, dx_XD, RowOrder::Wire);
+  state.dreceived.p = reorder(context, state, dp_X, RowOrder::Wire);
+}
+
+void AllToAll::dispatch_dgrad(const Context& context, DispatchState& state) const {
+  const Direction way = back_home(state);
+  state.dsent.p = travel(context, ep_, state.dreceived.p, way, Content::Probabilities);
+  state.dsent.rows_RD = travel(context, ep_, state.dreceived.rows_RD, way, Content::Payload);
+  state.dreceived = {};
+}
+
+void AllToAll::permute_dgrad(const Context& context,
+                             DispatchState& state,
+                             const RoutedGradient& gradient) const {
+  const std::int64_t slots = state.row_Tk.elements();
+  kernels::sum_rows(context.stream, gradient.dx_TD, state.dsent.rows_RD, state.row_Tk);
+  kernels::gather_rows(context.stream,
+                       gradient.dp_Tk.view({slots}),
+                       state.dsent.p,
+                       state.row_Tk.view({slots}));
+  state = {};
 }
 
 }  // namespace weft::model

@@ -20,12 +20,12 @@ struct Exchange {
 };
 
 // counts_GE: rows for every expert (global) from each of G ranks, row by row. Counts come from
-// other ranks, so they are checked: not negative, and `rows_per_rank` in all from each rank
+// other ranks, so they are checked: not negative, and at most `most_rows` in all from each rank
 // (SystemError naming the member).
 Exchange plan_exchange(std::span<const std::int64_t> counts_GE,
                        std::int64_t ranks,
                        std::int64_t rank,
                        std::int64_t experts,
-                       std::int64_t rows_per_rank);
+                       std::int64_t most_rows);
 
 }  // namespace weft::model

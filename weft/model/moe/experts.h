@@ -2,7 +2,7 @@
 // grouped FC2. Suffixes: X received rows, D hidden, F expert width, L local experts.
 #pragma once
 
-#include "weft/model/moe/alltoall.h"
+#include "weft/model/moe/dispatcher.h"
 
 namespace weft::model {
 
@@ -11,15 +11,22 @@ struct ExpertsWeights {
 };
 
 struct ExpertsState {
-  std::vector<std::int64_t> rows_L;  // rows of each local expert
-  Tensor x_XD, p_X;                  // in expert order
+  ExpertRows in;
   Tensor fc1_X2F, act_XF;
   Tensor doutput_XD;  // in expert order
   Tensor dfc1_X2F;
 };
 
-void experts_forward(const Context&, ExpertsState&, const ExpertsWeights&, DispatchState&);
-void experts_dgrad(const Context&, ExpertsState&, const ExpertsWeights&, DispatchState&);
+void experts_forward(const Context&,
+                     ExpertsState&,
+                     const ExpertsWeights&,
+                     const Dispatcher&,
+                     DispatchState&);
+void experts_dgrad(const Context&,
+                   ExpertsState&,
+                   const ExpertsWeights&,
+                   const Dispatcher&,
+                   DispatchState&);
 void experts_wgrad(const Context&, ExpertsState&, const ExpertsWeights& gradients);
 
 }  // namespace weft::model

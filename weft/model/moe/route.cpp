@@ -64,7 +64,7 @@ void route_forward(const Context& context,
                    const RouterLosses& losses) {
   const config::ModelConfig& config = context.config;
   const std::int64_t tokens = h_TD.dim(0), experts = config.experts();
-  const std::int64_t k = config.moe_router_topk, rows = tokens * k;
+  const std::int64_t k = config.moe_router_topk;
   Stream& stream = context.stream;
   norm_forward(context, state.norm, h_TD, weights.norm_D);
   state.logits_TE = context.activation_fp32({tokens, experts});
@@ -72,16 +72,9 @@ void route_forward(const Context& context,
   state.p_Tk = context.activation_fp32({tokens, k});
   state.experts_Tk = context.integers({tokens, k});
   kernels::top_k_forward(stream, state.p_Tk, state.experts_Tk, state.logits_TE, top_k_of(config));
-  state.row_Tk = context.integers({tokens, k});
-  state.slot_R = context.integers({rows});
-  state.token_R = context.integers({rows});
   state.counts_E = Tensor(context.pool, DType::I64, {experts}, Tag::Activations);
-  kernels::sort_by_expert(stream,
-                          state.row_Tk,
-                          state.slot_R,
-                          state.token_R,
-                          state.counts_E,
-                          state.experts_Tk);
+  Tensor tokens_E(context.pool, DType::I64, {experts}, Tag::Activations);
+  kernels::count_by_group(stream, tokens_E, state.counts_E, state.experts_Tk, {});
   add_losses(context, state, losses);
 }
 
@@ -103,14 +96,8 @@ Tensor route_dgrad(const Context& context,
   Tensor through_router_TD = context.activation(h_TD.shape());
   kernels::linear_dgrad(stream, through_router_TD, state.dlogits_TE, weights.router_ED);
   kernels::add(stream, state.norm.dy_TD, state.norm.dy_TD, through_router_TD);
-  for (Tensor* done : {&state.logits_TE,
-                       &state.p_Tk,
-                       &state.experts_Tk,
-                       &state.dp_Tk,
-                       &state.row_Tk,
-                       &state.slot_R,
-                       &state.token_R,
-                       &state.counts_E}) {
+  for (Tensor* done :
+       {&state.logits_TE, &state.p_Tk, &state.experts_Tk, &state.dp_Tk, &state.counts_E}) {
     done->reset();
   }
   return norm_dgrad(context, state.norm, h_TD, weights.norm_D, dy_TD);

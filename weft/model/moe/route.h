@@ -1,8 +1,7 @@
 // Routing: norm, router logits in fp32, the k best experts of each token with their probabilities,
-// the auxiliary losses, and the order in which rows will travel.
+// and the auxiliary losses.
 //
-// Suffixes: T tokens, D hidden, E experts, k experts a token, R = T k rows in wire order (by
-// expert, then by token).
+// Suffixes: T tokens, D hidden, E experts, k experts a token.
 #pragma once
 
 #include "weft/model/norm.h"
@@ -16,8 +15,7 @@ struct RouteWeights {
 struct RouteState {
   NormState norm;  // its output is what travels to the experts
   Tensor logits_TE, p_Tk, experts_Tk;
-  Tensor row_Tk, slot_R, token_R;  // wire order: slot -> row, row -> slot, row -> token
-  Tensor counts_E;                 // rows for each expert, int64
+  Tensor counts_E;  // tokens of each expert, int64
   Tensor dp_Tk;
   Tensor dlogits_TE;
 };

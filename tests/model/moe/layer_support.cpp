@@ -1,0 +1,230 @@
+#include "tests/model/moe/layer_support.h"
+
+#include <cmath>
+#include <mutex>
+#include <numeric>
+
+#include "weft/base/random.h"
+
+namespace weft::model {
+namespace {
+
+// The same numbers whoever asks: element i of a named list.
+float value_of(std::uint64_t list, std::int64_t i) {
+  return static_cast<float>(base::uniform(list, static_cast<std::uint64_t>(i)) - 0.5);
+}
+
+class Rank {
+ public:
+  Rank(const LayerCase& layer, comm::Endpoint& endpoint, const Tap& tap)
+      : layer_(layer),
+        config_(model_of(layer)),
+        stream_(tensor::make_cpu_stream("s", 1, tensor::StreamMode::Inline)),
+        rank_(endpoint.rank()) {
+    std::vector<int> all(layer.tokens.size());
+    std::iota(all.begin(), all.end(), 0);
+    ep_ = endpoint.group("ep", all);
+    const auto through = [&](comm::Communicator& group) -> comm::Communicator& {
+      return tap ? tap(group) : group;
+    };
+    EpGroups groups{.ep = through(*ep_)};
+    if (layer.per_node > 0) {
+      const int n = layer.per_node, node = rank_ / n;
+      std::vector<int> across, within;
+      for (int i = 0; i < layer.ranks(); ++i) {
+        if (i % n == rank_ % n) across.push_back(i);
+        if (i / n == node) within.push_back(i);
+      }
+      across_ = endpoint.group("across", across);
+      within_ = endpoint.group("within", within);
+      groups.across = &through(*across_);
+      groups.within = &through(*within_);
+    }
+    tapped_ = &groups.ep;
+    dispatcher_ = make_dispatcher(config_, groups, Budget::AsConfigured);
+    first_ = std::accumulate(layer.tokens.begin(), layer.tokens.begin() + rank_, std::int64_t{0});
+    tokens_ = layer.tokens[static_cast<std::size_t>(rank_)];
+    local_ = layer.experts / layer.ranks();
+  }
+
+  void run() {
+    const std::int64_t d = layer_.hidden, k = layer_.k, f = layer_.width;
+    const Context context{.stream = *stream_, .pool = pool_, .config = config_, .rotary_SD = {}};
+    routed_ = {.x_TD = floats(1, first_ * d, {tokens_, d}),
+               .p_Tk = floats(2, first_ * k, {tokens_, k}),
+               .experts_Tk = choices(),
+               .most_tokens = *std::ranges::max_element(layer_.tokens)};
+    weights_ = {.fc1_LFD = floats(3, rank_ * local_ * 2 * f * d, {local_, 2 * f, d}),
+                .fc2_LDF = floats(4, rank_ * local_ * d * f, {local_, d, f})};
+    forward(context);
+    backward(context);
+    stream_->synchronize();
+  }
+
+  // Puts this rank's part where it belongs.
+  void give(LayerOutcome& all) const {
+    const std::int64_t d = layer_.hidden, k = layer_.k, f = layer_.width;
+    put(all.y, first_ * d, y_TD_, layer_.all_tokens() * d);
+    put(all.dx, first_ * d, gradient_.dx_TD, layer_.all_tokens() * d);
+    put(all.dp, first_ * k, gradient_.dp_Tk, layer_.all_tokens() * k);
+    const std::int64_t expert = rank_ * local_;
+    put(all.dfc1, expert * 2 * f * d, gradients_.fc1_LFD, layer_.experts * 2 * f * d);
+    put(all.dfc2, expert * d * f, gradients_.fc2_LDF, layer_.experts * d * f);
+    all.overflow += *overflow_1_.host<double>();
+    all.sent.resize(layer_.tokens.size());
+    std::vector<comm::Sent> sent = ep_->sent();
+    const auto add = [&](const comm::Communicator* group) {
+      if (group == nullptr) return;
+      const std::vector<comm::Sent> theirs = group->sent();
+      for (std::size_t i = 0; i < theirs.size(); ++i) {
+        comm::Sent& place = sent[static_cast<std::size_t>(group->members()[i])];
+        place.payload += theirs[i].payload;
+        place.probabilities += theirs[i].probabilities;
+        place.metadata += theirs[i].metadata;
+      }
+    };
+    add(across_.get());
+    add(within_.get());
+    all.sent[static_cast<std::size_t>(rank_)] = sent;
+  }
+
+ private:
+  void forward(const Context& context) {
+    const std::int64_t numbers = dispatcher_->counts(), d = layer_.hidden;
+    Tensor counts_N;
+    if (numbers > 0) counts_N = Tensor(pool_, DType::I64, {numbers}, Tag::Activations);
+    overflow_1_ = Tensor(pool_, DType::F64, {1}, Tag::Activations);
+    *overflow_1_.host<double>() = 0;
+    dispatcher_->lay_out(context, state_, routed_, counts_N);
+    if (numbers > 0) {
+      Tensor table(pool_, DType::I64, {layer_.ranks() * numbers}, Tag::Communication);
+      tapped_->all_gather(*stream_, table, counts_N, comm::Content::Metadata);
+      dispatcher_->learn(context, state_, table.view({layer_.ranks(), numbers}), overflow_1_);
+      stream_->synchronize();
+      if (!layer_.budget && !layer_.capacity) dispatcher_->size(state_);
+    }
+    dispatcher_->permute_forward(context, state_, routed_);
+    dispatcher_->dispatch_forward(context, state_);
+    experts_forward(context, experts_, weights_, *dispatcher_, state_);
+    dispatcher_->combine_forward(context, state_);
+    y_TD_ = context.activation({tokens_, d});
+    dispatcher_->merge_forward(context, state_, y_TD_, floats(5, first_ * d, {tokens_, d}));
+  }
+
+  void backward(const Context& context) {
+    const std::int64_t d = layer_.hidden;
+    dispatcher_->merge_dgrad(context, state_, floats(6, first_ * d, {tokens_, d}));
+    dispatcher_->combine_dgrad(context, state_);
+    experts_dgrad(context, experts_, weights_, *dispatcher_, state_);
+    gradients_ = {.fc1_LFD = zeros(weights_.fc1_LFD.shape()),
+                  .fc2_LDF = zeros(weights_.fc2_LDF.shape())};
+    experts_wgrad(context, experts_, gradients_);
+    dispatcher_->dispatch_dgrad(context, state_);
+    gradient_ = {.dx_TD = context.activation(routed_.x_TD.shape()),
+                 .dp_Tk = context.activation_fp32(routed_.p_Tk.shape())};
+    dispatcher_->permute_dgrad(context, state_, gradient_);
+  }
+
+  Tensor floats(std::uint64_t list, std::int64_t first, Shape shape) {
+    Tensor x(pool_, DType::F32, shape, Tag::Activations);
+    for (std::int64_t i = 0; i < x.elements(); ++i) x.host<float>()[i] = value_of(list, first + i);
+    return x;
+  }
+
+  Tensor zeros(Shape shape) {
+    Tensor x(pool_, DType::F32, shape, Tag::Gradients);
+    std::fill_n(x.host<float>(), x.elements(), 0.0f);
+    return x;
+  }
+
+  Tensor choices() {
+    Tensor x(pool_, DType::I32, {tokens_, layer_.k}, Tag::Activations);
+    std::copy_n(layer_.choices.begin() + first_ * layer_.k, x.elements(), x.host<std::int32_t>());
+    return x;
+  }
+
+  static void put(std::vector<float>& all,
+                  std::int64_t begin,
+                  const Tensor& part,
+                  std::int64_t size) {
+    all.resize(static_cast<std::size_t>(size));
+    std::copy_n(part.host<float>(), part.elements(), all.begin() + begin);
+  }
+
+  const LayerCase& layer_;
+  const config::ModelConfig config_;
+  Pool pool_;
+  std::unique_ptr<comm::Communicator> ep_, across_, within_;
+  std::unique_ptr<Stream> stream_;
+  comm::Communicator* tapped_ = nullptr;
+  std::unique_ptr<Dispatcher> dispatcher_;
+  int rank_;
+  std::int64_t first_ = 0, tokens_ = 0, local_ = 0;
+  Routed routed_;
+  RoutedGradient gradient_;
+  ExpertsWeights weights_, gradients_;
+  DispatchState state_;
+  ExpertsState experts_;
+  Tensor y_TD_, overflow_1_;
+};
+
+}  // namespace
+
+std::int64_t LayerCase::all_tokens() const {
+  return std::accumulate(tokens.begin(), tokens.end(), std::int64_t{0});
+}
+
+config::ModelConfig model_of(const LayerCase& layer) {
+  config::ModelConfig config;
+  config.hidden_size = layer.hidden;
+  config.num_moe_experts = layer.experts;
+  config.moe_ffn_hidden_size = layer.width;
+  config.moe_router_topk = layer.k;
+  config.expert_model_parallel_size = layer.ranks();
+  config.moe_token_dispatcher_type = layer.dispatcher;
+  if (layer.dispatcher == config::Dispatcher::Flex) {
+    config.moe_flex_dispatcher_backend =
+        layer.per_node > 0 ? config::FlexBackend::HybridEp : config::FlexBackend::DeepEp;
+  }
+  config.moe_expert_capacity_factor = layer.capacity;
+  config.moe_pad_expert_input_to_capacity = layer.capacity.has_value();
+  config.moe_expert_rank_capacity_factor = layer.budget;
+  return config;
+}
+
+LayerOutcome run_layer(const LayerCase& layer, const Tap& tap) {
+  LayerOutcome outcome;
+  std::mutex mutex;
+  comm::run_threads({.world = layer.ranks(), .timeout_seconds = 10}, [&](comm::Endpoint& endpoint) {
+    Rank rank(layer, endpoint, tap);
+    comm::poison_on_error(endpoint, [&] {
+      rank.run();
+      const std::lock_guard lock(mutex);
+      rank.give(outcome);
+    });
+  });
+  return outcome;
+}
+
+LayerOutcome run_on_one_rank(const LayerCase& layer) {
+  LayerCase alone = layer;
+  alone.dispatcher = config::Dispatcher::AllToAll;
+  alone.per_node = 0;
+  alone.tokens = {layer.all_tokens()};
+  alone.capacity.reset();
+  alone.budget.reset();
+  return run_layer(alone);
+}
+
+double relative_error(const std::vector<float>& got, const std::vector<float>& want) {
+  if (got.size() != want.size()) return INFINITY;
+  double error = 0, magnitude = 0;
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    const double difference = std::abs(double(got[i]) - double(want[i]));
+    if (!(difference <= error)) error = difference;
+    magnitude = std::max(magnitude, std::abs(double(want[i])));
+  }
+  return magnitude > 0 ? error / magnitude : error;
+}
+
+}  // namespace weft::model

@@ -1,0 +1,43 @@
+// The all-gather dispatcher: every rank gets every token of its group, with its choices, and picks
+// those for its own experts; outputs are summed over ranks on their way back. What travels does not
+// depend on the routing: for few ranks, or tokens that choose most experts.
+#pragma once
+
+#include "weft/model/moe/dispatcher.h"
+
+namespace weft::model {
+
+class AllGather final : public Dispatcher {
+ public:
+  AllGather(const config::ModelConfig& config, comm::Communicator& ep);
+
+  std::int64_t counts() const override { return padded_ ? 0 : ep_.size(); }
+  void lay_out(const Context&, DispatchState&, const Routed&, const Tensor&) const override;
+  void learn(const Context&, DispatchState&, const Tensor&, const Tensor&) const override;
+  void size(DispatchState&) const override;
+
+  void permute_forward(const Context&, DispatchState&, const Routed&) const override;
+  void dispatch_forward(const Context&, DispatchState&) const override;
+  ExpertRows arrange_forward(const Context&, DispatchState&) const override;
+  void restore_forward(const Context&, DispatchState&, const Tensor&) const override;
+  void combine_forward(const Context&, DispatchState&) const override;
+  void merge_forward(const Context&,
+                     DispatchState&,
+                     const Tensor& y_TD,
+                     const Tensor& h_TD) const override;
+
+  void merge_dgrad(const Context&, DispatchState&, const Tensor& dy_TD) const override;
+  void combine_dgrad(const Context&, DispatchState&) const override;
+  Tensor arrange_dgrad(const Context&, DispatchState&) const override;
+  void restore_dgrad(const Context&, DispatchState&, const Tensor&, const Tensor&) const override;
+  void dispatch_dgrad(const Context&, DispatchState&) const override;
+  void permute_dgrad(const Context&, DispatchState&, const RoutedGradient&) const override;
+
+ private:
+  const config::ModelConfig& config_;
+  comm::Communicator& ep_;
+  const std::int64_t experts_, k_;
+  const bool padded_;  // drop-and-pad: every expert has as many rows as it may take
+};
+
+}  // namespace weft::model

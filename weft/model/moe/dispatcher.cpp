@@ -1,0 +1,22 @@
+#include "weft/model/moe/dispatcher.h"
+
+#include "weft/model/moe/allgather.h"
+#include "weft/model/moe/alltoall.h"
+#include "weft/model/moe/flex.h"
+
+namespace weft::model {
+
+std::unique_ptr<Dispatcher> make_dispatcher(const config::ModelConfig& config,
+                                            const EpGroups& groups,
+                                            Budget budget) {
+  switch (config.moe_token_dispatcher_type) {
+    case config::Dispatcher::AllGather:
+      return std::make_unique<AllGather>(config, groups.ep);
+    case config::Dispatcher::Flex:
+      return std::make_unique<Flex>(config, groups, budget);
+    default:
+      return std::make_unique<AllToAll>(config, groups.ep);
+  }
+}
+
+}  // namespace weft::model

@@ -1,0 +1,137 @@
+// HOW DO ROWS REACH THEIR EXPERTS? A dispatcher moves the tokens of a slice (of a micro-batch's
+// tokens, or all of them) to the ranks that own their experts, and the experts' outputs back.
+//
+// Local work and communication alternate:
+//
+//   lay_out   local, with the routing   which rows travel; this rank's row counts
+//   learn     communication lane        from every rank's counts: how many rows go where
+//   size      host                      the host reads that, to make room (not under a budget)
+//   permute   local                     rows into wire order
+//   dispatch  communication             rows, probabilities and choices to the experts' ranks
+//   arrange   local, in experts         rows by expert
+//   restore   local, in experts         outputs back into wire order
+//   combine   communication             outputs travel back
+//   merge     local                     a token's outputs are added to the residual stream
+//
+// Only dispatch and combine move bulk bytes. The backward mirrors them: merge, combine, arrange,
+// restore, dispatch, permute. The state is a value per slice, layer and micro-batch, because
+// several micro-batches are in flight; a dispatcher itself has none.
+//
+// Suffixes: T tokens, k experts a token, R rows on the wire, X rows for the experts of this rank, G
+// ranks of the group, N numbers a rank tells the others.
+#pragma once
+
+#include <memory>
+
+#include "weft/comm/communicator.h"
+#include "weft/model/context.h"
+#include "weft/model/moe/exchange.h"
+
+namespace weft::model {
+
+// The tokens that travel together, as the router leaves them.
+struct Routed {
+  Tensor x_TD;  // what travels: the routing norm's output
+  Tensor p_Tk, experts_Tk;
+  std::int64_t most_tokens = 0;  // that any rank of the group brings
+};
+
+// To be assigned by permute's input gradient.
+struct RoutedGradient {
+  Tensor dx_TD, dp_Tk;
+};
+
+// What the experts work on: rows sorted by expert, rows_L of each (int64).
+struct ExpertRows {
+  Tensor x_XD, p_X, rows_L;
+};
+
+// What travels, in one direction.
+struct Cargo {
+  Tensor rows_RD, p, choices_Rk;  // p (R) or (R, k); choices only where the receiver sorts
+};
+
+// One copy of a token for each group of ranks it has experts in, sent over one communicator.
+struct Hop {
+  Tensor row_Tm, token_R, choice_Rk;                  // see kernels::sort_by_group
+  Tensor send, receive;                               // int64: rows to and from each member
+  std::vector<std::int64_t> send_rows, receive_rows;  // the same; empty where the host never learns
+  std::int64_t room = 0;                              // rows that may arrive
+};
+
+struct DispatchState {
+  std::int64_t most_tokens = 0;
+  Tensor counts_GN;                // int64: what every rank counted
+  Tensor row_Tk, slot_R, token_R;  // alltoall: see kernels::sort_by_expert
+  Exchange plan;                   // alltoall: what the host learned
+  Hop across, within;              // flex
+  Tensor splits;                   // flex: see kernels::plan_hops
+  std::int64_t arriving = 0;       // X, or room for as many
+  std::int64_t rows_each = 0;      // where experts are padded: of each; else 0
+  Cargo sent, received;
+  Tensor place_Rk, token_X;       // where received rows are sorted: see kernels::sort_by_expert
+  Tensor output_RD, returned_RD;  // the experts' outputs: here, and back home
+  Tensor dreturned_RD, doutput_RD;
+  Cargo dreceived, dsent;  // gradients of what travelled
+};
+
+class Dispatcher {
+ public:
+  virtual ~Dispatcher() = default;
+
+  // Numbers a rank tells the others of each slice; 0: none need be told.
+  virtual std::int64_t counts() const = 0;
+
+  virtual void lay_out(const Context&,
+                       DispatchState&,
+                       const Routed&,
+                       const Tensor& counts_N) const = 0;
+  // Adds 1 to overflow_1 (fp64) where a rank would get more rows than its budget; nothing travels
+  // then, and what this step computes is worth nothing.
+  virtual void learn(const Context&,
+                     DispatchState&,
+                     const Tensor& counts_GN,
+                     const Tensor& overflow_1) const = 0;
+  virtual void size(DispatchState&) const = 0;
+
+  virtual void permute_forward(const Context&, DispatchState&, const Routed&) const = 0;
+  virtual void dispatch_forward(const Context&, DispatchState&) const = 0;
+  virtual ExpertRows arrange_forward(const Context&, DispatchState&) const = 0;
+  virtual void restore_forward(const Context&, DispatchState&, const Tensor& output_XD) const = 0;
+  virtual void combine_forward(const Context&, DispatchState&) const = 0;
+  // y = h + the sum of each token's expert outputs.
+  virtual void merge_forward(const Context&,
+                             DispatchState&,
+                             const Tensor& y_TD,
+                             const Tensor& h_TD) const = 0;
+
+  virtual void merge_dgrad(const Context&, DispatchState&, const Tensor& dy_TD) const = 0;
+  virtual void combine_dgrad(const Context&, DispatchState&) const = 0;
+  // The gradient of the experts' outputs, by expert.
+  virtual Tensor arrange_dgrad(const Context&, DispatchState&) const = 0;
+  virtual void restore_dgrad(const Context&,
+                             DispatchState&,
+                             const Tensor& dx_XD,
+                             const Tensor& dp_X) const = 0;
+  virtual void dispatch_dgrad(const Context&, DispatchState&) const = 0;
+  // Drops the state.
+  virtual void permute_dgrad(const Context&, DispatchState&, const RoutedGradient&) const = 0;
+};
+
+// The groups a rank's experts' rows travel in.
+struct EpGroups {
+  comm::Communicator& ep;
+  // hybridep: the ranks of the group with this one's place in their node, one a node; and those of
+  // this rank's node. Null for the others.
+  comm::Communicator* across = nullptr;
+  comm::Communicator* within = nullptr;
+};
+
+// As model.moe_token_dispatcher_type and moe_flex_dispatcher_backend say. Budget::None: as if there
+// were no moe_expert_rank_capacity_factor.
+enum class Budget { AsConfigured, None };
+std::unique_ptr<Dispatcher> make_dispatcher(const config::ModelConfig& config,
+                                            const EpGroups& groups,
+                                            Budget budget);
+
+}  // namespace weft::model

@@ -1,0 +1,57 @@
+// The flex dispatcher: a token travels once to each group of ranks it has experts in, with its
+// choices and their probabilities, and is expanded there; the experts' outputs are summed before
+// they travel back.
+//
+// deepep: a group is one rank. hybridep: a group is a node; the copy goes to the rank with the same
+// place in that node, and that rank fans it out, so that a token crosses nodes once. Both are hops
+// of the same kind, one or two of them. What the rank in the middle does between its two hops
+// (sorting, copying, summing) is part of the transport, as the sum is of an all-reduce: it runs on
+// the communication's lane, under other compute.
+#pragma once
+
+#include "weft/model/moe/dispatcher.h"
+
+namespace weft::model {
+
+class Flex final : public Dispatcher {
+ public:
+  Flex(const config::ModelConfig& config, const EpGroups& groups, Budget budget);
+
+  std::int64_t counts() const override { return hops(0).counts(); }
+  void lay_out(const Context&, DispatchState&, const Routed&, const Tensor&) const override;
+  void learn(const Context&, DispatchState&, const Tensor&, const Tensor&) const override;
+  void size(DispatchState&) const override;
+
+  void permute_forward(const Context&, DispatchState&, const Routed&) const override;
+  void dispatch_forward(const Context&, DispatchState&) const override;
+  ExpertRows arrange_forward(const Context&, DispatchState&) const override;
+  void restore_forward(const Context&, DispatchState&, const Tensor&) const override;
+  void combine_forward(const Context&, DispatchState&) const override;
+  void merge_forward(const Context&,
+                     DispatchState&,
+                     const Tensor& y_TD,
+                     const Tensor& h_TD) const override;
+
+  void merge_dgrad(const Context&, DispatchState&, const Tensor& dy_TD) const override;
+  void combine_dgrad(const Context&, DispatchState&) const override;
+  Tensor arrange_dgrad(const Context&, DispatchState&) const override;
+  void restore_dgrad(const Context&, DispatchState&, const Tensor&, const Tensor&) const override;
+  void dispatch_dgrad(const Context&, DispatchState&) const override;
+  void permute_dgrad(const Context&, DispatchState&, const RoutedGradient&) const override;
+
+ private:
+  kernels::Hops hops(std::int64_t most_tokens) const;
+  bool two_hops() const { return within_ != nullptr && within_->size() > 1; }
+  void fan_out(const Context&, DispatchState&) const;
+  Tensor back(const Context&, const DispatchState&, Tensor rows, comm::Content) const;
+
+  const config::ModelConfig& config_;
+  comm::Communicator& ep_;
+  comm::Communicator& across_;
+  comm::Communicator* within_;  // null: one hop
+  const std::int64_t experts_, k_, local_;
+  const bool padded_;
+  const bool bounded_;  // the host never learns the counts: rows have a budget, or are padded
+};
+
+}  // namespace weft::model

@@ -1,0 +1,128 @@
+// MoE layers: what travels together is a slice of a micro-batch's tokens, or all of them.
+#include "weft/base/check.h"
+#include "weft/train/program.h"
+
+namespace weft::train {
+namespace {
+
+using tensor::DType;
+using tensor::Tag;
+using tensor::Tensor;
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+const model::Dispatcher& Program::dispatcher() const {
+  return budget_ == model::Budget::None ? *unbounded_ : *bounded_;
+}
+
+model::SliceState& Program::slice(const Node& node) {
+  return layer(node).slices[at(node.slice == schedule::kNone ? 0 : node.slice)];
+}
+
+// The rows of a slice's tokens.
+Tensor Program::slice_of(const Tensor& whole, const Node& node) const {
+  if (node.slice == schedule::kNone) return whole;
+  const std::int64_t tokens = whole.dim(0), slices = anatomy_.slices;
+  const std::int64_t begin = tokens * node.slice / slices;
+  return whole.rows(begin, tokens * (node.slice + 1) / slices - begin);
+}
+
+model::Routed Program::routed(const Node& node) {
+  const model::RouteState& route = layer(node).route;
+  const Tensor x_TD = slice_of(route.norm.y_TD, node);
+  return {.x_TD = x_TD,
+          .p_Tk = slice_of(route.p_Tk, node),
+          .experts_Tk = slice_of(route.experts_Tk, node),
+          .most_tokens = x_TD.dim(0)};
+}
+
+// Where rows go is part of routing, so that counts can travel under the permutation. A step without
+// compute takes the choices of an earlier one, and lays out as ever.
+void Program::lay_out(const Node& node, const model::Context& context) {
+  model::LayerState& state = layer(node);
+  const std::pair<int, int> key{node.layer, node.micro_batch};
+  if (routing_ == Routing::Kept) choices_[key] = state.route.experts_Tk;
+  if (routing_ == Routing::Repeated) {
+    state.route.experts_Tk = choices_.at(key);
+    context.stream.leave_out_work(false);
+  }
+  const std::int64_t slices = anatomy_.slices, numbers = dispatcher().counts();
+  state.slices.resize(at(slices));
+  if (numbers > 0) {
+    state.counts_SN = Tensor(pool_, DType::I64, {slices * numbers}, Tag::Activations);
+  }
+  std::int64_t begin = 0;
+  for (const Node& part : parts_of(node)) {
+    const Tensor counts_N = numbers > 0 ? state.counts_SN.rows(begin, numbers) : Tensor();
+    dispatcher().lay_out(context, slice(part).dispatch, routed(part), counts_N);
+    begin += numbers;
+  }
+  if (routing_ == Routing::Repeated) context.stream.leave_out_work(true);
+}
+
+void Program::counts(const Node& node, const model::Context& context) {
+  model::LayerState& state = layer(node);
+  comm::Communicator& ep = *groups_.ep;
+  const std::int64_t numbers = state.counts_SN.dim(0);
+  const Tensor own = std::move(state.counts_SN);
+  Tensor all = own;
+  if (ep.size() > 1) {
+    all = Tensor(pool_, DType::I64, {ep.size() * numbers}, Tag::Communication);
+    ep.all_gather(context.stream, all, own, comm::Content::Metadata);
+  }
+  const Tensor table = all.view({ep.size(), numbers});
+  const std::int64_t each = dispatcher().counts();
+  for (std::size_t i = 0; i < state.slices.size(); ++i) {
+    dispatcher().learn(context,
+                       state.slices[i].dispatch,
+                       table.columns(static_cast<std::int64_t>(i) * each, each),
+                       totals_.overflow());
+  }
+}
+
+void Program::sizes(const Node& node) {
+  for (model::SliceState& slice : layer(node).slices) dispatcher().size(slice.dispatch);
+}
+
+void Program::merge(const Node& node, const model::Context& context) {
+  model::LayerState& state = layer(node);
+  Tensor y_TD = context.output(state.h_TD.shape());
+  for (const Node& part : parts_of(node)) {
+    dispatcher().merge_forward(context,
+                               slice(part).dispatch,
+                               slice_of(y_TD, part),
+                               slice_of(state.h_TD, part));
+  }
+  hand_on(node, std::move(y_TD));
+}
+
+void Program::merge_gradient(const Node& node, const model::Context& context) {
+  for (const Node& part : parts_of(node)) {
+    dispatcher().merge_dgrad(context, slice(part).dispatch, slice_of(layer(node).dy_TD, part));
+  }
+}
+
+// The first slice to come makes room for all.
+void Program::permute_gradient(const Node& node, const model::Context& context) {
+  model::RouteState& route = layer(node).route;
+  if (!route.dp_Tk.defined()) {
+    route.norm.dy_TD = context.activation(route.norm.y_TD.shape());
+    route.dp_Tk = context.activation_fp32(route.p_Tk.shape());
+  }
+  dispatcher().permute_dgrad(
+      context,
+      slice(node).dispatch,
+      {.dx_TD = slice_of(route.norm.dy_TD, node), .dp_Tk = slice_of(route.dp_Tk, node)});
+}
+
+// The slices of a piece that has one node for all of them.
+std::vector<schedule::Node> Program::parts_of(const Node& node) const {
+  if (anatomy_.slices == 1) return {node};
+  std::vector<Node> parts(at(anatomy_.slices), node);
+  for (int i = 0; i < anatomy_.slices; ++i) parts[at(i)].slice = i;
+  return parts;
+}
+
+}  // namespace weft::train
