@@ -299,7 +299,8 @@ TEST(PlanHops, NumbersThatARankCannotHaveAreErrorsThatNameIt) {
                 s.integers(DType::I64, {2, 4}, counts),
                 hops);
     } catch (const base::SystemError& error) {
-      return error.what();
+      const std::string text = error.what();
+      return text.substr(text.find("member"));
     }
     return "accepted";
   };
