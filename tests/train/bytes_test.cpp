@@ -123,6 +123,19 @@ TEST_P(Bytes, DeclaredEqualsCounted) {
   }
 }
 
+TEST_P(Bytes, DeclaredEqualsCountedForLatentAttention) {
+  for (const config::Precision precision : {config::Precision::Fp32, config::Precision::Bf16}) {
+    for (const bool compressed : {true, false}) {
+      config::Config config = with_layout(latent_config(), GetParam());
+      config.model.params_dtype = precision;
+      if (!compressed) config.model.q_lora_rank = std::nullopt;
+      const Counted counted = count(config);
+      EXPECT_EQ(counted.kept, counted.declared_kept);
+      EXPECT_EQ(counted.sent, counted.declared_sent_forward);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Ranks,
                          Bytes,
                          ::testing::Values(LayoutCase{},
@@ -169,6 +182,10 @@ void expect_clean_steps(const config::Config& config) {
 
 TEST(Memory, ATrainingStepLeavesNothingBehindAndPeaksRepeat) {
   expect_clean_steps(with_layout(small_config(), {.world = 2, .ep = 2}));
+}
+
+TEST(Memory, AStepOfLatentAttentionLeavesNothingBehindAndPeaksRepeat) {
+  expect_clean_steps(with_layout(latent_config(), {.world = 2, .ep = 2}));
 }
 
 TEST(Memory, APipelinedStepLeavesNothingBehindAndPeaksRepeat) {

@@ -73,5 +73,24 @@ TEST(Gradient, EqualsFiniteDifferencesForTiedEmbeddingsAndProjectionNorm) {
   check_differences(config);
 }
 
+TEST(Gradient, EqualsFiniteDifferencesForLatentAttention) {
+  for (const bool compressed : {true, false}) {
+    config::Config config = latent_config();
+    if (!compressed) config.model.q_lora_rank = std::nullopt;
+    check_differences(config);
+  }
+}
+
+TEST(Gradient, EqualsFiniteDifferencesForStretchedPositions) {
+  config::Config config = latent_config();
+  config.model.rope_type = config::RopeType::Yarn;
+  config.model.rotary_scaling_factor = 4;
+  config.model.original_max_position_embeddings = 8;
+  config.model.mscale = 0.7;
+  config.model.mscale_all_dim = 1.5;
+  config.model.rotary_interleaved = false;
+  check_differences(config);
+}
+
 }  // namespace
 }  // namespace weft::train

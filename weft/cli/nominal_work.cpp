@@ -17,7 +17,18 @@ constexpr double kMomentBytes = 16;
 
 double number(std::int64_t value) { return static_cast<double>(value); }
 
+// Down to what is compressed, up from it, and out.
+double latent_projections(const config::ModelConfig& model) {
+  const double h = number(model.hidden_size), heads = number(model.num_attention_heads);
+  const double q = heads * number(model.latent_head_dim()), rank = number(model.kv_lora_rank);
+  const double queries = model.q_lora_rank ? number(*model.q_lora_rank) * (h + q) : h * q;
+  const double value = heads * number(model.v_head_dim);
+  return queries + h * (rank + number(model.qk_pos_emb_head_dim)) +
+         rank * (heads * number(model.qk_head_dim) + value) + value * h;
+}
+
 double projections(const config::ModelConfig& model) {
+  if (model.multi_latent_attention) return latent_projections(model);
   const double h = number(model.hidden_size);
   const double q = number(model.query_width()), kv = number(model.key_width());
   return h * (q + 2 * kv) + q * h;
@@ -58,7 +69,10 @@ NominalWork::NominalWork(const config::Config& config, const schedule::Anatomy& 
 // Scores and values of causal attention over half the sequence each. Their gradient is twice the
 // work and belongs to no weight.
 Work NominalWork::attention(Direction direction) const {
-  const double core = number(model_.query_width()) * number(model_.seq_length);
+  const double heads = number(model_.num_attention_heads), s = number(model_.seq_length);
+  const double core = model_.multi_latent_attention
+                          ? heads * number(model_.latent_head_dim() + model_.v_head_dim) / 2 * s
+                          : number(model_.query_width()) * s;
   double times = 0;
   if (direction == Direction::F || direction == Direction::R) times = 1;
   if (direction == Direction::D) times = 2;

@@ -16,6 +16,7 @@ using base::text;
 constexpr std::int64_t kHidden = 64;
 constexpr std::int64_t kHeads = 4;
 constexpr std::int64_t kHeadWidth = 16;
+constexpr std::int64_t kCompressed = 24;  // of latent attention
 constexpr std::int64_t kDenseWidth = 128;
 constexpr std::int64_t kSequence = 32;
 constexpr std::int64_t kVocabulary = 256;
@@ -209,9 +210,22 @@ void shrink_widths(const Config& model, TwinDraft& draft) {
               std::optional(twin.num_attention_heads % kept == 0 ? kept : 1),
               kSmaller);
   }
+  if (twin.multi_latent_attention) {
+    if (twin.q_lora_rank) {
+      draft.set("model.q_lora_rank",
+                twin.q_lora_rank,
+                std::optional(std::min(*twin.q_lora_rank, kCompressed)),
+                kSmaller);
+    }
+    cap("model.kv_lora_rank", twin.kv_lora_rank, kCompressed);
+    cap("model.qk_head_dim", twin.qk_head_dim, kHeadWidth);
+    cap("model.qk_pos_emb_head_dim", twin.qk_pos_emb_head_dim, kHeadWidth / 2);
+    cap("model.v_head_dim", twin.v_head_dim, kHeadWidth);
+  }
   const std::int64_t dense = std::min(model.model.dense_width(), kDenseWidth);
   const std::int64_t expert = std::min(model.model.expert_width(), expert_width(twin.experts()));
-  if (twin.num_attention_heads * head != twin.hidden_size || twin.kv_channels) {
+  const bool plain = !twin.multi_latent_attention;
+  if (plain && (twin.num_attention_heads * head != twin.hidden_size || twin.kv_channels)) {
     draft.set("model.kv_channels", twin.kv_channels, std::optional(head), kSmaller);
   }
   if (twin.dense_width() != dense) {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -57,42 +58,78 @@ void rms_norm_forward(Stream&, Tensor y_TC, Tensor rstd_TG, Tensor x_TC, Tensor 
 void rms_norm_dgrad(Stream&, Tensor dx_TC, Tensor dy_TC, Tensor x_TC, Tensor w_N, Tensor rstd_TG);
 void rms_norm_wgrad(Stream&, Tensor dw_N, Tensor dy_TC, Tensor x_TC, Tensor rstd_TG);
 
-// Rotary embedding, halves convention: in each head of width d, element i < d/2 pairs with i + d/2.
-// Row t has position t mod S. table_SD holds (S, d), fp32: a row is the cosines, then the sines, of
-// d/2 angles. y may be x, dx may be dy.
-void rotary_table(Stream&, Tensor table_SD, double base);
-void rotary_forward(Stream&, Tensor y_TC, Tensor x_TC, Tensor table_SD);
-void rotary_dgrad(Stream&, Tensor dx_TC, Tensor dy_TC, Tensor table_SD);
+// Rotary embedding: pairs of channels turn by their position's angle. Row t has position t mod S.
+// table_SD holds (S, d), fp32: a row is the cosines, then the sines, of d/2 angles, times
+// `magnitude` where YaRN stretches. y may be x, dx may be dy.
+struct Yarn {
+  double factor = 1;              // how far positions are stretched
+  double original_positions = 1;  // what the model was trained for before
+  double beta_fast = 32;          // pairs that turn more often than this over them keep their angle
+  double beta_slow = 1;           // those that turn less often are stretched; between, a ramp
+  double magnitude = 1;
+};
+struct RotaryAngles {
+  double base = 10000;  // pair i turns by position * base^(-2i/d)
+  std::optional<Yarn> yarn;
+};
+void rotary_table(Stream&, Tensor table_SD, const RotaryAngles&);
+struct Rotary {
+  enum class Pairs { Halves, Neighbours };  // (i, i + d/2), or (2i, 2i + 1)
+  Pairs pairs = Pairs::Halves;
+  std::int64_t unturned = 0;  // channels of a head before the d that turn
+};
+void rotary_forward(Stream&, Tensor y_TC, Tensor x_TC, Tensor table_SD, const Rotary& = {});
+void rotary_dgrad(Stream&, Tensor dx_TC, Tensor dy_TC, Tensor table_SD, const Rotary& = {});
+
+// Keys and values of latent attention: a head of kv_TC is (content | value), a head of k_TK
+// (content | position), with one position part for all heads; a head of v_TV is a value.
+struct LatentHeads {
+  std::int64_t heads = 0, content = 0, position = 0, value = 0;
+};
+void latent_keys_forward(Stream&,
+                         Tensor k_TK,
+                         Tensor v_TV,
+                         Tensor kv_TC,
+                         Tensor position_TP,
+                         const LatentHeads&);
+void latent_keys_dgrad(Stream&,
+                       Tensor dkv_TC,
+                       Tensor dposition_TP,
+                       Tensor dk_TK,
+                       Tensor dv_TV,
+                       const LatentHeads&);
 
 // Causal grouped-query attention over sequences of S rows; T = batch * S. The masked half is not
-// computed. The workspace is bounded by the shapes, whatever the number of threads.
+// computed. The workspace is bounded by the shapes, whatever the number of threads. Values, and
+// with them o, may have heads of another width than queries and keys.
 struct AttentionShape {
-  std::int64_t sequence = 0;    // S
-  std::int64_t heads = 0;       // query heads
-  std::int64_t groups = 0;      // key/value heads; divides heads
-  std::int64_t head_width = 0;  // d
-  float scale = 1;              // of the scores, usually 1 / sqrt(d)
+  std::int64_t sequence = 0;                               // S
+  std::int64_t heads = 0;                                  // query heads
+  std::int64_t groups = 0;                                 // key/value heads; divides heads
+  std::int64_t head_width = 0;                             // d
+  float scale = 1;                                         // of the scores, usually 1 / sqrt(d)
+  std::optional<std::int64_t> value_width = std::nullopt;  // of a value head; null: d
 };
 // lse_HT: logarithm of the sum of exponentials of each query's scores, fp32, (heads, T).
 void attention_forward(Stream&,
                        Pool& workspace,
-                       Tensor o_TQ,
+                       Tensor o_TO,
                        Tensor lse_HT,
                        Tensor q_TQ,
                        Tensor k_TK,
-                       Tensor v_TK,
+                       Tensor v_TV,
                        const AttentionShape&);
 void attention_dgrad(Stream&,
                      Pool& workspace,
                      Tensor dq_TQ,
                      Tensor dk_TK,
-                     Tensor dv_TK,
-                     Tensor do_TQ,
-                     Tensor o_TQ,
+                     Tensor dv_TV,
+                     Tensor do_TO,
+                     Tensor o_TO,
                      Tensor lse_HT,
                      Tensor q_TQ,
                      Tensor k_TK,
-                     Tensor v_TK,
+                     Tensor v_TV,
                      const AttentionShape&);
 
 // SwiGLU on h = (gate | up): y = silu(gate) * up.

@@ -10,12 +10,24 @@ LayerWeights collect_layer(const config::ModelConfig& config, int index, const P
     return pick(base::text("layers.{}.{}", index, name));
   };
   LayerWeights layer;
-  layer.attention.norm_D = of_layer("attention.norm.weight");
-  layer.attention.qkv_CD = of_layer("attention.qkv.weight");
-  layer.attention.proj_DQ = of_layer("attention.proj.weight");
-  if (config.qk_layernorm != config::QkNorm::None) {
-    layer.attention.q_norm = of_layer("attention.q_norm.weight");
-    layer.attention.k_norm = of_layer("attention.k_norm.weight");
+  if (config.multi_latent_attention) {
+    layer.latent_attention = {.norm_D = of_layer("attention.norm.weight"),
+                              .down_CD = of_layer("attention.down.weight"),
+                              .kv_norm_R = of_layer("attention.kv_norm.weight"),
+                              .kv_up_UR = of_layer("attention.kv_up.weight"),
+                              .proj_DV = of_layer("attention.proj.weight")};
+    if (config.q_lora_rank) {
+      layer.latent_attention.q_norm_L = of_layer("attention.q_norm.weight");
+      layer.latent_attention.q_up_QL = of_layer("attention.q_up.weight");
+    }
+  } else {
+    layer.attention.norm_D = of_layer("attention.norm.weight");
+    layer.attention.qkv_CD = of_layer("attention.qkv.weight");
+    layer.attention.proj_DQ = of_layer("attention.proj.weight");
+    if (config.qk_layernorm != config::QkNorm::None) {
+      layer.attention.q_norm = of_layer("attention.q_norm.weight");
+      layer.attention.k_norm = of_layer("attention.k_norm.weight");
+    }
   }
   if (config.is_moe_layer(index)) {
     layer.route = {.norm_D = of_layer("route.norm.weight"),

@@ -54,19 +54,62 @@ class SpecList {
   int ep_rank_;
 };
 
+// Of the initial weights: of products, and of those that add to the residual stream.
+struct Deviations {
+  double in, out;
+};
+
+void list_attention(SpecList& list,
+                    const config::ModelConfig& config,
+                    int layer,
+                    const Deviations& deviations) {
+  const std::int64_t d = config.hidden_size, q = config.query_width(), k = config.key_width();
+  const std::string prefix = base::text("layers.{}.attention.", layer);
+  list.norm(prefix + "norm.weight", d, layer);
+  list.matrix(prefix + "qkv.weight", {q + 2 * k, d}, layer, deviations.in);
+  if (config.qk_layernorm != config::QkNorm::None) {
+    const bool per_head = config.qk_layernorm == config::QkNorm::Head;
+    list.norm(prefix + "q_norm.weight", per_head ? config.head_dim() : q, layer);
+    list.norm(prefix + "k_norm.weight", per_head ? config.head_dim() : k, layer);
+  }
+  list.matrix(prefix + "proj.weight", {d, q}, layer, deviations.out);
+}
+
+void list_latent_attention(SpecList& list,
+                           const config::ModelConfig& config,
+                           int layer,
+                           const Deviations& deviations) {
+  const std::int64_t d = config.hidden_size, heads = config.num_attention_heads;
+  const std::int64_t q = heads * config.latent_head_dim(), r = config.kv_lora_rank;
+  const std::int64_t query = config.q_lora_rank.value_or(q);
+  const std::string prefix = base::text("layers.{}.attention.", layer);
+  list.norm(prefix + "norm.weight", d, layer);
+  list.matrix(prefix + "down.weight",
+              {query + r + config.qk_pos_emb_head_dim, d},
+              layer,
+              deviations.in);
+  if (config.q_lora_rank) {
+    list.norm(prefix + "q_norm.weight", query, layer);
+    list.matrix(prefix + "q_up.weight", {q, query}, layer, deviations.in);
+  }
+  list.norm(prefix + "kv_norm.weight", r, layer);
+  list.matrix(prefix + "kv_up.weight",
+              {heads * (config.qk_head_dim + config.v_head_dim), r},
+              layer,
+              deviations.in);
+  list.matrix(prefix + "proj.weight", {d, heads * config.v_head_dim}, layer, deviations.out);
+}
+
 void list_layer(SpecList& list, const config::ModelConfig& config, int layer) {
   const double in = config.init_method_std;
   const double out = in / std::sqrt(2.0 * static_cast<double>(config.num_layers));
-  const std::int64_t d = config.hidden_size, q = config.query_width(), k = config.key_width();
+  const std::int64_t d = config.hidden_size;
   const std::string prefix = base::text("layers.{}.", layer);
-  list.norm(prefix + "attention.norm.weight", d, layer);
-  list.matrix(prefix + "attention.qkv.weight", {q + 2 * k, d}, layer, in);
-  if (config.qk_layernorm != config::QkNorm::None) {
-    const bool per_head = config.qk_layernorm == config::QkNorm::Head;
-    list.norm(prefix + "attention.q_norm.weight", per_head ? config.head_dim() : q, layer);
-    list.norm(prefix + "attention.k_norm.weight", per_head ? config.head_dim() : k, layer);
+  if (config.multi_latent_attention) {
+    list_latent_attention(list, config, layer, {.in = in, .out = out});
+  } else {
+    list_attention(list, config, layer, {.in = in, .out = out});
   }
-  list.matrix(prefix + "attention.proj.weight", {d, q}, layer, out);
   if (config.is_moe_layer(layer)) {
     const std::int64_t f = config.expert_width();
     list.norm(prefix + "route.norm.weight", d, layer);

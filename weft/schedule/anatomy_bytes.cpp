@@ -18,7 +18,21 @@ std::int64_t norm_bytes(const config::ModelConfig& model) {
   return model.hidden_size * element_bytes(model) + kFp32;
 }
 
+// The projection down, what is compressed once more normed, expanded queries, keys and values.
+std::int64_t latent_attention_bytes(const config::ModelConfig& model) {
+  const std::int64_t b = element_bytes(model), heads = model.num_attention_heads;
+  const std::int64_t q = heads * model.latent_head_dim(), r = model.kv_lora_rank;
+  std::int64_t bytes = norm_bytes(model);
+  bytes += (model.q_lora_rank.value_or(q) + r + model.qk_pos_emb_head_dim) * b;
+  if (model.q_lora_rank) bytes += (*model.q_lora_rank + q) * b + kFp32;
+  bytes += r * b + kFp32;
+  bytes += (q + heads * model.v_head_dim) * b;            // keys and values
+  bytes += heads * model.v_head_dim * b + heads * kFp32;  // output, logarithm
+  return bytes + model.hidden_size * b;
+}
+
 std::int64_t attention_bytes(const config::ModelConfig& model) {
+  if (model.multi_latent_attention) return latent_attention_bytes(model);
   const std::int64_t b = element_bytes(model), q = model.query_width(), k = model.key_width();
   std::int64_t bytes = norm_bytes(model) + (q + 2 * k) * b;  // qkv
   switch (model.qk_layernorm) {

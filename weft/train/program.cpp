@@ -6,6 +6,7 @@
 #include "weft/base/check.h"
 #include "weft/config/derived.h"
 #include "weft/model/embedding.h"
+#include "weft/model/rotary.h"
 #include "weft/optim/gradient_norm.h"
 
 namespace weft::train {
@@ -40,11 +41,11 @@ Program::Program(const config::Config& config,
       gradients_(model::gradients_of(parameters, config.model)),
       rotary_SD_(pool,
                  DType::F32,
-                 {config.model.seq_length, config.model.head_dim()},
+                 {config.model.seq_length, config.model.rotary_width()},
                  Tag::Workspace),
       micro_batches_(at(config::micro_batches(config.train, groups.grid.dp()))),
       totals_(pool, groups.grid.world(), std::ssize(micro_batches_), config.model.moe_layers()) {
-  kernels::rotary_table(setup, rotary_SD_, config.model.rotary_base);
+  kernels::rotary_table(setup, rotary_SD_, model::rotary_angles(config.model));
   setup.synchronize();
 }
 
@@ -140,7 +141,12 @@ void Program::forward(const Node& node, const model::Context& context) {
   switch (node.piece) {
     case Piece::Attention:
       state.h_TD =
-          model::attention_forward(context, state.attention, weights.attention, state.x_TD);
+          context.config.multi_latent_attention
+              ? model::latent_attention_forward(context,
+                                                state.latent_attention,
+                                                weights.latent_attention,
+                                                state.x_TD)
+              : model::attention_forward(context, state.attention, weights.attention, state.x_TD);
       return;
     case Piece::Mlp:
       return hand_on(node, model::mlp_forward(context, state.mlp, weights.mlp, state.h_TD));
@@ -185,11 +191,17 @@ void Program::input_gradient(const Node& node, const model::Context& context) {
   switch (node.piece) {
     case Piece::Attention:
       return hand_back(node,
-                       model::attention_dgrad(context,
-                                              state.attention,
-                                              weights.attention,
-                                              state.x_TD,
-                                              state.dh_TD));
+                       context.config.multi_latent_attention
+                           ? model::latent_attention_dgrad(context,
+                                                           state.latent_attention,
+                                                           weights.latent_attention,
+                                                           state.x_TD,
+                                                           state.dh_TD)
+                           : model::attention_dgrad(context,
+                                                    state.attention,
+                                                    weights.attention,
+                                                    state.x_TD,
+                                                    state.dh_TD));
     case Piece::Mlp:
       state.dh_TD = model::mlp_dgrad(context, state.mlp, weights.mlp, state.h_TD, state.dy_TD);
       return;
@@ -233,11 +245,19 @@ void Program::weight_gradient(const Node& node, const model::Context& context) {
   const model::LayerWeights& gradients = gradients_.layers[at(node.layer)];
   switch (node.piece) {
     case Piece::Attention:
-      model::attention_wgrad(context,
-                             state.attention,
-                             gradients.attention,
-                             state.x_TD,
-                             state.dh_TD);
+      if (context.config.multi_latent_attention) {
+        model::latent_attention_wgrad(context,
+                                      state.latent_attention,
+                                      gradients.latent_attention,
+                                      state.x_TD,
+                                      state.dh_TD);
+      } else {
+        model::attention_wgrad(context,
+                               state.attention,
+                               gradients.attention,
+                               state.x_TD,
+                               state.dh_TD);
+      }
       state.x_TD.reset();
       state.dh_TD.reset();
       return;

@@ -110,6 +110,7 @@ class RankCheck {
          checkpoint::huggingface_tensors(model_.config(),
                                          model_.family(),
                                          checkpoint::ExpertNames::Stacked)) {
+      if (!tensor.trained) continue;
       note("grad." + tensor.name, gradient_difference(tensor), kGradient);
     }
     for (const model::Home home : {model::Home::Dense, model::Home::Expert}) {

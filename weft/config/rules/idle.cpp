@@ -43,6 +43,14 @@ void judge_idle(Judge& judge) {
        "model.overlap_dispatch_backward_with_experts_wgrad",
        "model.expert_model_parallel_size = 1 sends no tokens");
   idle(judge,
+       model.multi_latent_attention && model.qk_layernorm != QkNorm::None,
+       "model.qk_layernorm",
+       "model.multi_latent_attention norms what it compresses, and nothing else");
+  idle(judge,
+       model.multi_latent_attention && model.kv_channels,
+       "model.kv_channels",
+       "model.multi_latent_attention has widths of its own");
+  idle(judge,
        config.fabric.seed != 0 && config.fabric.jitter_us == 0,
        "fabric.seed",
        "fabric.jitter_us = 0 draws nothing at random");
