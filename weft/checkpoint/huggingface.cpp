@@ -47,7 +47,7 @@ HuggingFaceModel::HuggingFaceModel(const fs::path& folder)
 std::string HuggingFaceModel::remark() const {
   if (source_.left_out() == 0) return "";
   return text(
-      "'{}': {} tensors of the {} that predict tokens further ahead are left out: "
+      "'{}': {} tensors of the {} after the last, for tokens further ahead, are left out: "
       "multi-token prediction is not built yet",
       weights_.name(),
       source_.left_out(),
