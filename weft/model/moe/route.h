@@ -11,6 +11,7 @@ namespace weft::model {
 
 struct RouteWeights {
   Tensor norm_D, router_ED;
+  Tensor bias_E;  // fp32, of the selection; undefined where there is none
 };
 
 struct RouteState {
