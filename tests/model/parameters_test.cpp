@@ -60,6 +60,21 @@ TEST(Parameters, TiedHeadsHaveAGradientButNoWeight) {
   EXPECT_EQ(parameters.tied_head_gradient().shape(), (Shape{16, 8}));
 }
 
+TEST(Parameters, ARoutersBiasIsFp32StartsAtZeroAndHasNoGradient) {
+  config::ModelConfig config = small();
+  config.moe_router_enable_expert_bias = true;
+  config.params_dtype = config::Precision::Bf16;
+  tensor::Pool pool;
+  Parameters parameters(pool, config, holding_of(config, 0), 0);
+  parameters.initialise(7);
+  const Parameter& bias = parameters.find("layers.1.route.bias");
+  EXPECT_EQ(bias.weight.dtype(), tensor::DType::F32);
+  EXPECT_EQ(bias.weight.shape(), (Shape{4}));
+  EXPECT_FALSE(bias.gradient.defined());
+  for (int e = 0; e < 4; ++e) EXPECT_EQ(bias.weight.host<float>()[e], 0.0f);
+  EXPECT_FALSE(parameters.has("layers.0.route.bias")) << "a dense layer";
+}
+
 std::vector<std::string> names_of(const Parameters& parameters) {
   std::vector<std::string> names;
   for (const Parameter& parameter : parameters.all()) names.push_back(parameter.spec.name);

@@ -136,6 +136,16 @@ TEST_P(Bytes, DeclaredEqualsCountedForLatentAttention) {
   }
 }
 
+TEST_P(Bytes, DeclaredEqualsCountedWithACapacityAndAGlobalLoss) {
+  config::Config config = with_layout(small_config(), GetParam());
+  config.model.moe_expert_capacity_factor = 100;
+  config.model.moe_router_load_balancing_type = {config::LoadBalancing::GlobalAuxLoss};
+  config.model.moe_aux_loss_coeff = {0.1};
+  const Counted counted = count(config);
+  EXPECT_EQ(counted.kept, counted.declared_kept);
+  EXPECT_EQ(counted.sent, counted.declared_sent_forward);
+}
+
 INSTANTIATE_TEST_SUITE_P(Ranks,
                          Bytes,
                          ::testing::Values(LayoutCase{},

@@ -89,6 +89,7 @@ base::Json result_json(const train::TrainResult& result) {
                   {"run_dir", result.run_dir.string()},
                   {"interrupted", result.interrupted}};
   if (result.eval_loss) json["eval_loss"] = *result.eval_loss;
+  if (!result.expert_loads.empty()) json["expert_loads"] = train::to_json(result.expert_loads);
   if (result.trace) json["trace"] = result.trace->string();
   if (result.exposure) json["exposure"] = trace::to_json(result.exposure->total);
   return json;

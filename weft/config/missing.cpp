@@ -56,11 +56,11 @@ class Parts {
   std::vector<Missing> all_;
 };
 
-bool is_built(LoadBalancing kind) {
-  return kind == LoadBalancing::None || kind == LoadBalancing::AuxLoss;
-}
-
 }  // namespace
+
+bool is_built(LoadBalancing kind) {
+  return kind != LoadBalancing::Sinkhorn && kind != LoadBalancing::QuantileBalancing;
+}
 
 std::vector<Missing> missing_parts(const Config& config) {
   Parts parts;
@@ -83,7 +83,7 @@ std::vector<Missing> missing_parts(const Config& config) {
   const bool balanced =
       model.experts() > 0 && !std::ranges::all_of(model.moe_router_load_balancing_type, is_built);
   if (balanced) {
-    add("balancing losses other than aux_loss", "model.moe_router_load_balancing_type");
+    add("balancing by sinkhorn or by quantiles", "model.moe_router_load_balancing_type");
   }
   return parts.take();
 }

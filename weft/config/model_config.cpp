@@ -1,5 +1,7 @@
 #include "weft/config/model_config.h"
 
+#include <cmath>
+
 namespace weft::config {
 
 bool ModelConfig::is_moe_layer(std::int64_t layer) const {
@@ -25,6 +27,17 @@ std::int64_t ModelConfig::moe_layers() const {
   std::int64_t count = 0;
   for (std::int64_t layer = 0; layer < num_layers; ++layer) count += is_moe_layer(layer) ? 1 : 0;
   return count;
+}
+
+std::int64_t ModelConfig::expert_capacity(std::int64_t tokens) const {
+  const double mean =
+      static_cast<double>(tokens * moe_router_topk) / static_cast<double>(experts());
+  return static_cast<std::int64_t>(std::ceil(mean * moe_expert_capacity_factor.value()));
+}
+
+std::int64_t ModelConfig::row_budget(std::int64_t tokens) const {
+  const auto mean = static_cast<double>(tokens * moe_router_topk);
+  return static_cast<std::int64_t>(mean * moe_expert_rank_capacity_factor.value());
 }
 
 }  // namespace weft::config

@@ -35,6 +35,11 @@ struct ModelConfig {
   std::int64_t experts() const { return std::max<std::int64_t>(0, num_moe_experts.value_or(0)); }
   std::int64_t local_experts() const { return experts() / expert_model_parallel_size; }
   std::int64_t dense_width() const { return ffn_hidden_size.value_or(4 * hidden_size); }
+  // Rows an expert takes of one rank's `tokens` (moe_expert_capacity_factor, which is set).
+  std::int64_t expert_capacity(std::int64_t tokens) const;
+  // Rows a rank has room for where every rank brings `tokens` (moe_expert_rank_capacity_factor,
+  // which is set).
+  std::int64_t row_budget(std::int64_t tokens) const;
   std::int64_t expert_width() const { return moe_ffn_hidden_size.value_or(dense_width()); }
   // Coefficient of a kind of auxiliary loss; 0 where it is not among those asked for.
   double aux_loss_coeff(LoadBalancing kind) const;

@@ -66,6 +66,7 @@ constexpr std::array kRanges{
     Range{"model.moe_router_topk_scaling_factor", 0, 1e6, Ends::High},
     Range{"model.moe_router_num_groups", 1, 1 << 16},
     Range{"model.moe_router_group_topk", 1, 1 << 16},
+    Range{"model.moe_router_group_score_topk", 1, 1 << 16},
     Range{"model.moe_router_topk_limited_devices", 1, 1 << 16},
     Range{"model.moe_router_bias_update_rate", 0, 1000},
     Range{"model.moe_input_jitter_eps", 0, 1},

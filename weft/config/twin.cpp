@@ -4,6 +4,7 @@
 
 #include "weft/base/check.h"
 #include "weft/config/field.h"
+#include "weft/config/missing.h"
 #include "weft/config/twin_shape.h"
 #include "weft/config/validate.h"
 
@@ -97,12 +98,9 @@ void keep_precision(const Config& model, TwinDraft& draft) {
 
 void keep_balancing(TwinDraft& draft) {
   ModelConfig& model = draft.config.model;
-  const auto is_built = [](LoadBalancing kind) {
-    return kind == LoadBalancing::None || kind == LoadBalancing::AuxLoss;
-  };
   if (std::ranges::all_of(model.moe_router_load_balancing_type, is_built)) return;
   const double coeff = model.moe_aux_loss_coeff.empty() ? 0 : model.moe_aux_loss_coeff.front();
-  const std::string why = "not built yet: balancing losses other than aux_loss";
+  const std::string why = "not built yet: balancing by sinkhorn or by quantiles";
   draft.set("model.moe_router_load_balancing_type",
             model.moe_router_load_balancing_type,
             std::vector{LoadBalancing::AuxLoss},

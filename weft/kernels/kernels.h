@@ -160,14 +160,31 @@ void cross_entropy_dgrad(Stream&,
                          float scale);
 
 // Router: the k best experts of each token, emitted in ascending order of expert, with
-// probabilities. Equal logits prefer the lower expert. All fp32; experts int32.
+// probabilities. Equal scores prefer the lower expert. All fp32; experts int32.
+//
+// The score of an expert is its part of a softmax, or a function of its own logit alone. Where
+// there is a bias_E (undefined: none) it is added to the score for the selection, and only for it.
+enum class Score { Softmax, Sigmoid, SqrtSoftplus };
+// E experts in `groups` of neighbours: a token keeps its `kept` best groups, a group being as good
+// as the sum of its `counted` best experts, and chooses its experts in those.
+struct GroupLimit {
+  std::int64_t groups = 1, kept = 1, counted = 1;
+};
 struct TopK {
-  enum class Softmax { BeforeSelection, AfterSelection };
+  enum class Softmax { BeforeSelection, AfterSelection };  // over all experts, over the chosen
   enum class Renormalise { No, Yes };  // to sum 1; after-selection probabilities already do
+  Score score = Score::Softmax;
   Softmax softmax = Softmax::AfterSelection;
   Renormalise renormalise = Renormalise::No;
+  GroupLimit groups = {};
+  float factor = 1;  // of the probabilities
 };
-void top_k_forward(Stream&, Tensor p_Tk, Tensor experts_Tk, Tensor logits_TE, const TopK&);
+void top_k_forward(Stream&,
+                   Tensor p_Tk,
+                   Tensor experts_Tk,
+                   Tensor logits_TE,
+                   Tensor bias_E,
+                   const TopK&);
 void top_k_dgrad(Stream&,
                  Tensor dlogits_TE,
                  Tensor dp_Tk,
@@ -176,19 +193,54 @@ void top_k_dgrad(Stream&,
                  Tensor logits_TE,
                  const TopK&);
 
-// Load-balancing loss E / (k T^2) * sum_e (sum_t s_te) c_e with s the softmax over all experts and
-// c the rows of each expert (counts_E, int64). loss_1 is fp32, without coefficient. dgrad assigns
-// scale * d, the counts being constants. Without tokens these losses are 0.
-void balance_loss_forward(Stream&,
-                          Tensor loss_1,
-                          Tensor logits_TE,
-                          Tensor counts_E,
-                          std::int64_t k);
+// Capacity: an expert keeps at most `capacity` of the slots that chose it, the most probable ones
+// or those of the first tokens; kept_experts and kept_p are the choice with -1 and 0 in the slots
+// that are dropped, and dropped_1 (int64) grows by their number. dgrad: no gradient passes a
+// dropped slot.
+enum class Keep { MostProbable, FirstTokens };
+void drop_over_capacity_forward(Stream&,
+                                Tensor kept_p_Tk,
+                                Tensor kept_experts_Tk,
+                                Tensor dropped_1,
+                                Tensor p_Tk,
+                                Tensor experts_Tk,
+                                std::int64_t experts,
+                                std::int64_t capacity,
+                                Keep keep);
+void drop_over_capacity_dgrad(Stream&, Tensor dp_Tk, Tensor dkept_p_Tk, Tensor kept_experts_Tk);
+
+// Grows counts_GE (int64) by the slots of each expert, for G equal runs of tokens apart.
+void count_experts(Stream&, Tensor counts_GE, Tensor experts_Tk);
+// Moves the bias (fp32) of each expert by `rate`: up where it has fewer rows than the mean of the
+// experts, down where it has more.
+void move_bias(Stream&, Tensor bias_E, Tensor counts_E, float rate);
+
+// y = x times noise between 1 - epsilon and 1 + epsilon, a function of (key, row, column), rows
+// counted from first_row. It is its own dgrad.
+struct Noise {
+  std::uint64_t key = 0;
+  std::int64_t first_row = 0;
+};
+void jitter(Stream&, Tensor y_TD, Tensor x_TD, float epsilon, const Noise&);
+// Normal draws in place of logits, a function of (key, row, expert), plus a bias for each expert
+// with `deviation`, a function of (expert_key, expert).
+struct RandomLogits {
+  Noise noise;
+  std::uint64_t expert_key = 0;
+  float deviation = 0;
+};
+void random_logits(Stream&, Tensor logits_TE, const RandomLogits&);
+
+// Load-balancing loss E / T * sum_te s_te f_te, fp32, without coefficient: s is a token's scores
+// over all experts, scaled to sum 1; f an expert's share of the rows (counts_GE, int64) that are
+// counted for the token's run, of G equal runs of tokens. It is 1 where either is even. dgrad
+// assigns scale * d, the counts being constants. Without tokens these losses are 0.
+void balance_loss_forward(Stream&, Tensor loss_1, Tensor logits_TE, Tensor counts_GE, Score score);
 void balance_loss_dgrad(Stream&,
                         Tensor dlogits_TE,
                         Tensor logits_TE,
-                        Tensor counts_E,
-                        std::int64_t k,
+                        Tensor counts_GE,
+                        Score score,
                         float scale);
 // z-loss: mean over tokens of (log sum exp of the logits)^2, without coefficient.
 void z_loss_forward(Stream&, Tensor loss_1, Tensor logits_TE);

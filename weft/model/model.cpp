@@ -32,6 +32,7 @@ LayerWeights collect_layer(const config::ModelConfig& config, int index, const P
   if (config.is_moe_layer(index)) {
     layer.route = {.norm_D = of_layer("route.norm.weight"),
                    .router_ED = of_layer("route.router.weight")};
+    if (config.moe_router_enable_expert_bias) layer.route.bias_E = of_layer("route.bias");
     layer.experts = {.fc1_LFD = of_layer("experts.fc1.weight"),
                      .fc2_LDF = of_layer("experts.fc2.weight")};
   } else {

@@ -47,6 +47,14 @@ class SpecList {
                      .init_deviation = deviation});
   }
 
+  void untrained(std::string name, std::int64_t width, int layer) {
+    specs.push_back({.name = std::move(name),
+                     .global_shape = {width},
+                     .shape = {width},
+                     .home = Home::Untrained,
+                     .layer = layer});
+  }
+
   std::vector<ParameterSpec> specs;
 
  private:
@@ -114,6 +122,9 @@ void list_layer(SpecList& list, const config::ModelConfig& config, int layer) {
     const std::int64_t f = config.expert_width();
     list.norm(prefix + "route.norm.weight", d, layer);
     list.matrix(prefix + "route.router.weight", {config.experts(), d}, layer, in);
+    if (config.moe_router_enable_expert_bias) {
+      list.untrained(prefix + "route.bias", config.experts(), layer);
+    }
     list.experts(prefix + "experts.fc1.weight", 2 * f, d, layer, in);
     list.experts(prefix + "experts.fc2.weight", d, f, layer, out);
   } else {
@@ -146,7 +157,7 @@ void fill(const Parameter& parameter, std::uint64_t seed) {
       base::normals(key, static_cast<std::uint64_t>(parameter.spec.begin + begin), part);
       for (float& value : part) value *= deviation;
     } else {
-      std::ranges::fill(part, 1.0f);
+      std::ranges::fill(part, parameter.spec.is_trained() ? 1.0f : 0.0f);
     }
     if (parameter.weight.dtype() == DType::F32) {
       std::ranges::copy(part, parameter.weight.host<float>() + begin);
@@ -186,37 +197,40 @@ Parameters::Parameters(Pool& pool,
                        const Holding& holding,
                        int ep_rank)
     : holding_(holding) {
-  std::int64_t dense = 0, expert = 0;
+  std::array<std::int64_t, 3> ends{};  // by home
   for (ParameterSpec& spec : list_parameters(config, holding, ep_rank)) {
     all_.push_back({.spec = std::move(spec)});
   }
   for (Parameter& parameter : all_ | std::views::reverse) {
-    std::int64_t& end = parameter.spec.home == Home::Dense ? dense : expert;
+    std::int64_t& end = ends[static_cast<std::size_t>(parameter.spec.home)];
     parameter.offset = end;
     end += padded(parameter.spec.shape.elements());
   }
   const DType dtype = dtype_of(config.params_dtype);
-  const auto make = [&](std::int64_t elements) {
-    ParameterBuffer buffer{.weights = Tensor(pool, dtype, {elements}, Tag::Weights),
-                           .gradients = Tensor(pool, DType::F32, {elements}, Tag::Gradients)};
+  for (const Home home : {Home::Dense, Home::Expert, Home::Untrained}) {
+    const std::int64_t elements = ends[static_cast<std::size_t>(home)];
+    ParameterBuffer& buffer = buffers_[static_cast<std::size_t>(home)];
+    const bool trained = home != Home::Untrained;
+    buffer.weights = Tensor(pool, trained ? dtype : DType::F32, {elements}, Tag::Weights);
     clear(buffer.weights);
+    if (!trained) continue;
+    buffer.gradients = Tensor(pool, DType::F32, {elements}, Tag::Gradients);
     clear(buffer.gradients);
-    return buffer;
-  };
-  dense_ = make(dense);
-  expert_ = make(expert);
+  }
   for (Parameter& parameter : all_) {
     const ParameterBuffer& home = buffer(parameter.spec.home);
     parameter.weight = home.weights.range(parameter.offset, parameter.spec.shape);
+    if (!parameter.spec.is_trained()) continue;
     parameter.gradient = home.gradients.range(parameter.offset, parameter.spec.shape);
   }
-  normed_dense_gradients_ = dense_.gradients;
+  const Tensor& dense_gradients = buffer(Home::Dense).gradients;
+  normed_dense_gradients_ = dense_gradients;
   if (!config.share_embeddings_and_output_weights || !holding.head) return;
   const Parameter& table = find("embedding.weight");
   if (holding.copies_table(config)) {
     CHECK(table.offset == 0, "the copied table is not the last in use");
     const std::int64_t begin = padded(table.weight.elements());
-    normed_dense_gradients_ = dense_.gradients.range(begin, {dense - begin});
+    normed_dense_gradients_ = dense_gradients.range(begin, {dense_gradients.elements() - begin});
   } else {
     tied_head_gradient_ = Tensor(pool, DType::F32, table.spec.shape, Tag::Gradients);
     clear(tied_head_gradient_);

@@ -56,8 +56,14 @@ std::int64_t mlp_bytes(const config::ModelConfig& model) {
 
 Bytes route_bytes(const config::ModelConfig& model) {
   const std::int64_t experts = model.experts(), k = model.moe_router_topk;
-  return {.fixed = experts * kInt64,  // rows for each expert
-          .per_token = norm_bytes(model) + experts * kFp32 + k * (kFp32 + 4 * kInt32)};
+  Bytes bytes{.fixed = experts * kInt64,  // rows for each expert
+              .per_token = norm_bytes(model) + experts * kFp32 + k * (kFp32 + 4 * kInt32)};
+  // The choice before slots are dropped; the rows that a global loss counts.
+  if (model.moe_expert_capacity_factor) bytes.per_token += k * (kFp32 + kInt32);
+  if (model.aux_loss_coeff(config::LoadBalancing::GlobalAuxLoss) != 0) {
+    bytes.fixed += experts * kInt64;
+  }
+  return bytes;
 }
 
 std::int64_t experts_row_bytes(const config::ModelConfig& model) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "weft/base/check.h"
+#include "weft/base/random.h"
 #include "weft/config/derived.h"
 #include "weft/model/embedding.h"
 #include "weft/model/rotary.h"
@@ -44,7 +45,7 @@ Program::Program(const config::Config& config,
                  {config.model.seq_length, config.model.rotary_width()},
                  Tag::Workspace),
       micro_batches_(at(config::micro_batches(config.train, groups.grid.dp()))),
-      totals_(pool, groups.grid.world(), std::ssize(micro_batches_), config.model.moe_layers()) {
+      totals_(pool, config.model, groups.grid.world(), std::ssize(micro_batches_)) {
   kernels::rotary_table(setup, rotary_SD_, model::rotary_angles(config.model));
   setup.synchronize();
 }
@@ -102,7 +103,19 @@ model::Context Program::context(const Node& node, Stream& stream) const {
           .sequence = config_.model.seq_length,
           .rotary_SD = rotary_SD_,
           .loss_scale = 1.0f / parts,
-          .output_memory = memory_of_output(node)};
+          .output_memory = memory_of_output(node),
+          .random = randomness(node)};
+}
+
+model::Randomness Program::randomness(const Node& node) const {
+  const Share share{.micro_batch_size = config_.train.micro_batch_size,
+                    .micro_batches = std::ssize(micro_batches_),
+                    .dp = groups_.grid.dp(),
+                    .dp_rank = groups_.self.dp};
+  return {.layer_key = base::combine(static_cast<std::uint64_t>(config_.rng.seed),
+                                     static_cast<std::uint64_t>(node.layer)),
+          .step = step_,
+          .first_token = share.first_sequence(node.micro_batch) * config_.model.seq_length};
 }
 
 void Program::run(const Node& node, Stream& stream) {
@@ -155,8 +168,9 @@ void Program::forward(const Node& node, const model::Context& context) {
                                   state.route,
                                   weights.route,
                                   state.h_TD,
-                                  {.balance_1 = totals_.balance_loss(), .z_1 = totals_.z_loss()});
+                                  totals_.router().of_layer(node.layer));
     case Piece::Counts:
+      model::balance_exchange(context, state.route.balance, *groups_.dense_reduction);
       return model::counts_forward(context, state.dispatch, state.route, *groups_.ep);
     case Piece::Sizes:
       return sizes(node);
@@ -206,8 +220,12 @@ void Program::input_gradient(const Node& node, const model::Context& context) {
       state.dh_TD = model::mlp_dgrad(context, state.mlp, weights.mlp, state.h_TD, state.dy_TD);
       return;
     case Piece::Route:
-      state.dh_TD =
-          model::route_dgrad(context, state.route, weights.route, state.h_TD, state.dy_TD);
+      state.dh_TD = model::route_dgrad(context,
+                                       state.route,
+                                       weights.route,
+                                       state.h_TD,
+                                       state.dy_TD,
+                                       totals_.router().of_layer(node.layer));
       state.dy_TD.reset();
       return;
     case Piece::Permute:
@@ -314,10 +332,22 @@ void Program::step_end(const Node& node, Stream& stream) {
       for (const optim::AdamW& optimizer : optimizers_) {
         optimizer.apply(stream, config_.optimizer, learning_rate_, scale, step_ + 1);
       }
-      return;
+      return move_biases(stream);
     }
     default:
       UNREACHABLE("no body for {}", schedule::print(node));
+  }
+}
+
+// Towards even loads, by the rows of the whole step.
+void Program::move_biases(Stream& stream) {
+  if (!config_.model.moe_router_enable_expert_bias) return;
+  for (const int layer : parameters_.holding().layers) {
+    if (!config_.model.is_moe_layer(layer)) continue;
+    kernels::move_bias(stream,
+                       weights_.layers[at(layer)].route.bias_E,
+                       totals_.router().rows(layer),
+                       static_cast<float>(config_.model.moe_router_bias_update_rate));
   }
 }
 

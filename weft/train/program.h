@@ -63,6 +63,7 @@ class Program {
 
   model::Context context(const Node& node, tensor::Stream& stream) const;
   tensor::Reuse memory_of_output(const Node& node) const;
+  model::Randomness randomness(const Node& node) const;
   void forward(const Node& node, const model::Context& context);
   void input_gradient(const Node& node, const model::Context& context);
   void weight_gradient(const Node& node, const model::Context& context);
@@ -72,6 +73,7 @@ class Program {
   model::LayerState& layer(const Node& node);
   void sizes(const Node& node);
   void tie(tensor::Stream& stream);
+  void move_biases(tensor::Stream& stream);
 
   // Where tensors go at the ends of layers and of chunks (program_chunks.cpp).
   model::ChunkState& chunk(const Node& node);
