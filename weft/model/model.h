@@ -10,15 +10,17 @@
 #include "weft/model/mlp.h"
 #include "weft/model/moe/experts.h"
 #include "weft/model/moe/route.h"
+#include "weft/model/shared_experts.h"
 
 namespace weft::model {
 
 // One layer's weights, or one layer's gradients: the same shape of thing.
 struct LayerWeights {
   AttentionWeights attention;
-  RouteWeights route;      // MoE layers
-  ExpertsWeights experts;  // MoE layers
-  MlpWeights mlp;          // dense layers
+  RouteWeights route;           // MoE layers
+  SharedExpertsWeights shared;  // MoE layers that have them
+  ExpertsWeights experts;       // MoE layers
+  MlpWeights mlp;               // dense layers
 };
 
 // Of what a rank holds; the rest is undefined. Layers are those of the whole model.
@@ -40,6 +42,7 @@ struct LayerState {
   AttentionState attention;
   MlpState mlp;
   RouteState route;
+  SharedExpertsState shared;
   DispatchState dispatch;
   ExpertsState experts;
   std::vector<std::int64_t>
