@@ -46,7 +46,7 @@ void move_under(std::vector<Step>& steps,
 // What the input gradient of a layer sets off: the combine of the layer before it, or the send to
 // the stage before.
 std::optional<Node> set_off_by(const Anatomy& anatomy, const Node& node) {
-  if (node.piece != Piece::Attention) return std::nullopt;
+  if (node.piece != Piece::Attention && node.piece != Piece::Shared) return std::nullopt;
   const Chunk& chunk = chunk_of_layer(anatomy, node.layer);
   if (node.layer == chunk.first_layer) {
     if (!chunk.receives()) return std::nullopt;
@@ -57,17 +57,19 @@ std::optional<Node> set_off_by(const Anatomy& anatomy, const Node& node) {
   }
   const auto& before = anatomy.layers[static_cast<std::size_t>(node.layer - 1)];
   if (before.back().piece != Piece::Merge) return std::nullopt;
-  return Node{.layer = node.layer - 1,
-              .direction = Direction::D,
-              .micro_batch = node.micro_batch,
-              .piece = Piece::Combine};
+  const Node combine{.layer = node.layer - 1,
+                     .direction = Direction::D,
+                     .micro_batch = node.micro_batch,
+                     .piece = Piece::Combine};
+  return nodes_of(anatomy, piece_of(anatomy, combine), combine).back();
 }
 
 }  // namespace
 
 Graph delay_weight_gradients(const Graph& graph, const Anatomy& anatomy, int micro_batches) {
   const IsSplit split = [](Piece piece) {
-    return piece == Piece::Experts || piece == Piece::Attention || piece == Piece::Mlp;
+    return piece == Piece::Experts || piece == Piece::Attention || piece == Piece::Shared ||
+           piece == Piece::Mlp;
   };
   std::vector<Step> steps = steps_of(graph);
   uncouple(steps, split);
