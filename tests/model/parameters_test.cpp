@@ -51,6 +51,22 @@ TEST(Parameters, ExpertsStartAsTheirGlobalElementsSay) {
   EXPECT_EQ(whole.find("layers.0.mlp.norm.weight").weight.host<float>()[3], 1.0f);
 }
 
+TEST(Parameters, SharedExpertsAreDenseAndOfMoeLayersAlone) {
+  config::ModelConfig config = small();
+  config.moe_shared_expert_intermediate_size = 10;
+  config.expert_model_parallel_size = 2;
+  tensor::Pool pool;
+  const Parameters plain(pool, config, holding_of(config, 0), 0);
+  EXPECT_EQ(plain.find("layers.1.shared.fc1.weight").spec.shape, (Shape{20, 8}));
+  EXPECT_EQ(plain.find("layers.1.shared.fc2.weight").spec.shape, (Shape{8, 10}));
+  EXPECT_EQ(plain.find("layers.1.shared.fc1.weight").spec.home, Home::Dense);
+  EXPECT_FALSE(plain.has("layers.1.shared.gate.weight"));
+  EXPECT_FALSE(plain.has("layers.0.shared.fc1.weight"));
+  config.moe_shared_expert_gate = true;
+  const Parameters gated(pool, config, holding_of(config, 0), 0);
+  EXPECT_EQ(gated.find("layers.1.shared.gate.weight").spec.shape, (Shape{1, 8}));
+}
+
 TEST(Parameters, TiedHeadsHaveAGradientButNoWeight) {
   config::ModelConfig config = small();
   config.share_embeddings_and_output_weights = true;

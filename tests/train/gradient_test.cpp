@@ -87,6 +87,15 @@ TEST(Gradient, EqualsFiniteDifferencesForOtherScoresGroupsAndLosses) {
   }
 }
 
+TEST(Gradient, EqualsFiniteDifferencesForSharedExperts) {
+  for (const bool gate : {false, true}) {
+    config::Config config = small_config();
+    config.model.moe_shared_expert_intermediate_size = 20;
+    config.model.moe_shared_expert_gate = gate;
+    check_differences(config);
+  }
+}
+
 TEST(Gradient, EqualsFiniteDifferencesForTiedEmbeddingsAndProjectionNorm) {
   config::Config config = small_config();
   config.model.share_embeddings_and_output_weights = true;

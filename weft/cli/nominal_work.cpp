@@ -1,6 +1,7 @@
 #include "weft/cli/nominal_work.h"
 
 #include "weft/cli/nominal_costs.h"
+#include "weft/config/layer_kind.h"
 
 namespace weft::cli {
 namespace {
@@ -48,6 +49,7 @@ NominalWork::NominalWork(const config::Config& config, const schedule::Anatomy& 
     : model_(config.model),
       tokens_(number(tokens_of(config))),
       rows_(number(rows_of(config))),
+      slices_(anatomy.token_slices),
       element_bytes_(config.model.params_dtype == config::Precision::Fp32 ? 4 : 2) {
   for (const schedule::Chunk& chunk : anatomy.chunks) {
     if (chunk.has_embed) dense_parameters_ += table(model_);
@@ -55,7 +57,8 @@ NominalWork::NominalWork(const config::Config& config, const schedule::Anatomy& 
     for (int layer = chunk.first_layer; layer < chunk.end_layer(); ++layer) {
       dense_parameters_ += projections(model_);
       if (model_.is_moe_layer(layer)) {
-        dense_parameters_ += number(model_.experts() * model_.hidden_size);
+        dense_parameters_ += number(model_.experts() * model_.hidden_size) +
+                             feed_forward(model_, config::shared_expert_width(model_)) + gate();
         expert_parameters_ +=
             number(model_.local_experts()) * feed_forward(model_, model_.expert_width());
       } else {
@@ -64,6 +67,19 @@ NominalWork::NominalWork(const config::Config& config, const schedule::Anatomy& 
     }
   }
   if (anatomy.tie == schedule::Tie::Local) dense_parameters_ -= table(model_);
+}
+
+// Weights of the gate on the shared experts.
+double NominalWork::gate() const {
+  const bool has_gate = model_.moe_shared_expert_gate && config::shared_expert_width(model_) > 0;
+  return has_gate ? number(model_.hidden_size) : 0;
+}
+
+// The first part has two of the three matrices, the second the third and the gate.
+Work NominalWork::shared(schedule::Part part) const {
+  const double matrix = number(model_.hidden_size) * number(config::shared_expert_width(model_));
+  const double weights = part == schedule::Part::Fc1 ? 2 * matrix : matrix + gate();
+  return {.flops = kOperations * tokens_ * weights};
 }
 
 // Scores and values of causal attention over half the sequence each. Their gradient is twice the
@@ -83,13 +99,16 @@ Work NominalWork::of(const schedule::Node& node) const {
   const double h = number(model_.hidden_size);
   const double stream = h * element_bytes_;  // bytes of one token, or one row
   const double parameters = dense_parameters_ + expert_parameters_;
+  const double rows = node.slice == schedule::kNone ? rows_ : rows_ / slices_;
   switch (node.piece) {
     case Piece::Attention:
       return attention(node.direction);
     case Piece::Route:
       return {.flops = kOperations * tokens_ * h * number(model_.experts())};
     case Piece::Experts:
-      return {.flops = kOperations * rows_ * feed_forward(model_, model_.expert_width())};
+      return {.flops = kOperations * rows * feed_forward(model_, model_.expert_width())};
+    case Piece::Shared:
+      return shared(node.part);
     case Piece::Mlp:
       return {.flops = kOperations * tokens_ * feed_forward(model_, model_.dense_width())};
     case Piece::Head:
@@ -97,7 +116,7 @@ Work NominalWork::of(const schedule::Node& node) const {
     case Piece::Embed:
       return {.memory_bytes = 2 * tokens_ * stream};
     case Piece::Permute:
-      return {.memory_bytes = 2 * rows_ * stream};
+      return {.memory_bytes = 2 * rows * stream};
     case Piece::Merge:
       return {.memory_bytes = (rows_ + 2 * tokens_) * stream};
     case Piece::Tie:

@@ -98,6 +98,7 @@ constexpr std::array kRanges{
     Range{"model.num_layers_at_end_in_bf16", -1, 10000},
     Range{"comm_overlap.bucket_size", 1, 1e15},
     Range{"comm_overlap.wgrad_deferral_limit", -1, kWidest},
+    Range{"comm_overlap.moe_token_slices", 1, 64},
     Range{"comm_overlap.data_parallel_size", 1, kRanks},
     Range{"ddp.bucket_size", 1, 1e15},
     Range{"ddp.num_buckets", 1, kWidest},

@@ -18,6 +18,7 @@ constexpr std::int64_t kHeads = 4;
 constexpr std::int64_t kHeadWidth = 16;
 constexpr std::int64_t kCompressed = 24;  // of latent attention
 constexpr std::int64_t kDenseWidth = 128;
+constexpr std::int64_t kSharedWidth = 32;
 constexpr std::int64_t kSequence = 32;
 constexpr std::int64_t kVocabulary = 256;
 constexpr std::int64_t kLayers = 4;   // where one stage holds them all
@@ -235,6 +236,12 @@ void shrink_widths(const Config& model, TwinDraft& draft) {
     draft.set("model.moe_ffn_hidden_size",
               twin.moe_ffn_hidden_size,
               std::optional(expert),
+              kSmaller);
+  }
+  if (twin.moe_shared_expert_intermediate_size.value_or(0) > kSharedWidth) {
+    draft.set("model.moe_shared_expert_intermediate_size",
+              twin.moe_shared_expert_intermediate_size,
+              std::optional(kSharedWidth),
               kSmaller);
   }
   cap("model.seq_length", twin.seq_length, kSequence);

@@ -145,6 +145,10 @@ void weighted_swiglu_dgrad(Stream&,
                            Tensor h_R2F,
                            Tensor p_R);
 
+// Gate: y = x * sigmoid(g) with one logit g a row, fp32.
+void gate_forward(Stream&, Tensor y_TD, Tensor x_TD, Tensor g_T);
+void gate_dgrad(Stream&, Tensor dx_TD, Tensor dg_T, Tensor dy_TD, Tensor x_TD, Tensor g_T);
+
 // wgrad skips negative ids.
 void embedding_forward(Stream&, Tensor x_TD, Tensor table_VD, Tensor ids_T);
 void embedding_wgrad(Stream&, Tensor dtable_VD, Tensor dx_TD, Tensor ids_T);

@@ -11,6 +11,7 @@
 #include "weft/model/mlp.h"
 #include "weft/model/moe/experts.h"
 #include "weft/model/moe/route.h"
+#include "weft/model/shared_experts.h"
 
 namespace weft::model {
 
@@ -19,6 +20,7 @@ struct LayerWeights {
   AttentionWeights attention;
   LatentAttentionWeights latent_attention;  // in its place, with multi_latent_attention
   RouteWeights route;                       // MoE layers
+  SharedExpertsWeights shared;              // MoE layers that have them
   ExpertsWeights experts;                   // MoE layers
   MlpWeights mlp;                           // dense layers
 };
@@ -43,6 +45,7 @@ struct LayerState {
   LatentAttentionState latent_attention;
   MlpState mlp;
   RouteState route;
+  SharedExpertsState shared;
   DispatchState dispatch;
   ExpertsState experts;
   std::vector<std::int64_t>

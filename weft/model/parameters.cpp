@@ -6,6 +6,7 @@
 #include <ranges>
 
 #include "weft/base/random.h"
+#include "weft/config/layer_kind.h"
 
 namespace weft::model {
 namespace {
@@ -124,6 +125,13 @@ void list_layer(SpecList& list, const config::ModelConfig& config, int layer) {
     list.matrix(prefix + "route.router.weight", {config.experts(), d}, layer, in);
     if (config.moe_router_enable_expert_bias) {
       list.untrained(prefix + "route.bias", config.experts(), layer);
+    }
+    if (const std::int64_t shared = config::shared_expert_width(config); shared > 0) {
+      list.matrix(prefix + "shared.fc1.weight", {2 * shared, d}, layer, in);
+      list.matrix(prefix + "shared.fc2.weight", {d, shared}, layer, out);
+      if (config.moe_shared_expert_gate) {
+        list.matrix(prefix + "shared.gate.weight", {1, d}, layer, in);
+      }
     }
     list.experts(prefix + "experts.fc1.weight", 2 * f, d, layer, in);
     list.experts(prefix + "experts.fc2.weight", d, f, layer, out);

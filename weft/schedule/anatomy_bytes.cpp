@@ -3,6 +3,7 @@
 #include "weft/schedule/anatomy_bytes.h"
 
 #include "weft/base/check.h"
+#include "weft/config/layer_kind.h"
 
 namespace weft::schedule {
 namespace {
@@ -71,11 +72,19 @@ std::int64_t experts_row_bytes(const config::ModelConfig& model) {
   return (model.hidden_size + 3 * model.expert_width()) * b + kFp32;
 }
 
+// The first part keeps FC1's output and the activation; the second, where there is a gate, what the
+// gate is multiplied with and its logit.
+std::int64_t shared_bytes(const config::ModelConfig& model, Part part) {
+  const std::int64_t b = element_bytes(model);
+  if (part == Part::Fc1) return 3 * config::shared_expert_width(model) * b;
+  return model.moe_shared_expert_gate ? model.hidden_size * b + kFp32 : 0;
+}
+
 }  // namespace
 
-Bytes kept_bytes(const config::ModelConfig& model, Piece piece) {
+Bytes kept_bytes(const config::ModelConfig& model, const PieceName& name) {
   const std::int64_t stream = model.hidden_size * element_bytes(model);
-  switch (piece) {
+  switch (name.piece) {
     case Piece::Embed:
     case Piece::Merge:
     case Piece::Receive:
@@ -86,6 +95,8 @@ Bytes kept_bytes(const config::ModelConfig& model, Piece piece) {
       return {.per_token = mlp_bytes(model)};
     case Piece::Route:
       return route_bytes(model);
+    case Piece::Shared:
+      return {.per_token = shared_bytes(model, name.part)};
     case Piece::Experts:
       return {.per_row = experts_row_bytes(model)};
     case Piece::Head:

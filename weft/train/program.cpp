@@ -169,6 +169,14 @@ void Program::forward(const Node& node, const model::Context& context) {
                                   weights.route,
                                   state.h_TD,
                                   totals_.router().of_layer(node.layer));
+    case Piece::Shared:
+      if (node.part == Part::Fc2) {
+        return model::shared_fc2_forward(context, state.shared, weights.shared);
+      }
+      return model::shared_fc1_forward(context,
+                                       state.shared,
+                                       weights.shared,
+                                       state.route.norm.y_TD);
     case Piece::Counts:
       model::balance_exchange(context, state.route.balance, *groups_.dense_reduction);
       return model::counts_forward(context, state.dispatch, state.route, *groups_.ep);
@@ -182,8 +190,11 @@ void Program::forward(const Node& node, const model::Context& context) {
       return model::experts_forward(context, state.experts, weights.experts, state.dispatch);
     case Piece::Combine:
       return model::combine_forward(context, state.dispatch, *groups_.ep);
-    case Piece::Merge:
-      return hand_on(node, model::merge_forward(context, state.dispatch, state.route, state.h_TD));
+    case Piece::Merge: {
+      Tensor y_TD = model::merge_forward(context, state.dispatch, state.route, state.h_TD);
+      if (state.shared.y_TD.defined()) model::add_shared_output(context, state.shared, y_TD);
+      return hand_on(node, std::move(y_TD));
+    }
     default:
       UNREACHABLE("no body for {}", schedule::print(node));
   }
@@ -219,7 +230,16 @@ void Program::input_gradient(const Node& node, const model::Context& context) {
     case Piece::Mlp:
       state.dh_TD = model::mlp_dgrad(context, state.mlp, weights.mlp, state.h_TD, state.dy_TD);
       return;
+    case Piece::Shared:
+      if (node.part == Part::Fc2) {
+        return model::shared_fc2_dgrad(context, state.shared, weights.shared, state.dy_TD);
+      }
+      return model::shared_fc1_dgrad(context, state.shared, weights.shared);
     case Piece::Route:
+      // In this order whatever ran first: what came by the rows, the shared experts', the router's.
+      if (state.shared.dx_TD.defined()) {
+        model::add_shared_gradient(context, state.shared, state.route.norm);
+      }
       state.dh_TD = model::route_dgrad(context,
                                        state.route,
                                        weights.route,
@@ -288,6 +308,11 @@ void Program::weight_gradient(const Node& node, const model::Context& context) {
       model::route_wgrad(context, state.route, gradients.route, state.h_TD);
       state.h_TD.reset();
       return;
+    case Piece::Shared:
+      if (node.part == Part::Fc2) {
+        return model::shared_fc2_wgrad(context, state.shared, gradients.shared);
+      }
+      return model::shared_fc1_wgrad(context, state.shared, gradients.shared);
     case Piece::Experts:
       return model::experts_wgrad(context, state.experts, gradients.experts);
     default:
