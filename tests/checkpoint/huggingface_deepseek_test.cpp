@@ -210,6 +210,24 @@ TEST(HuggingFaceDeepseek, NewAndOldSpellingsOfYarnAgree) {
   EXPECT_EQ(model.mscale_all_dim, 0);
 }
 
+TEST(HuggingFaceDeepseek, GroupsAreScoredAsTheFamilyDoes) {
+  EXPECT_EQ(parse(deepseek_v3()).model.moe_router_group_score_topk, std::nullopt) << "8 / 4";
+  Json narrow = deepseek_v3();
+  narrow["topk_group"] = 2;
+  EXPECT_EQ(parse(narrow).model.moe_router_group_score_topk, 2);
+  Json v2 = deepseek_v2_lite();  // as DeepSeek-V2 itself
+  v2.update({{"topk_method", "group_limited_greedy"}, {"n_group", 8}, {"topk_group", 3}});
+  EXPECT_EQ(parse(v2).model.moe_router_num_groups, 8);
+  EXPECT_EQ(parse(v2).model.moe_router_group_topk, 3);
+  EXPECT_EQ(parse(v2).model.moe_router_group_score_topk, 1);
+  for (const Json& json : {narrow, v2}) {
+    const HuggingFaceConfig config = parse(json);
+    const std::string written = huggingface_config_text(config);
+    EXPECT_EQ(parse_huggingface_config(written, "again").model.moe_router_group_score_topk,
+              config.model.moe_router_group_score_topk);
+  }
+}
+
 TEST(HuggingFaceDeepseek, CompressedNormsKeepTheirEpsilon) {
   EXPECT_EQ(parse(moonlight()).model.layernorm_epsilon, 1e-5);
   EXPECT_EQ(parse(moonlight()).model.latent_epsilon(), 1e-6);
@@ -268,8 +286,6 @@ TEST(HuggingFaceDeepseek, WhatIsNotImplementedIsRejected) {
     EXPECT_FALSE(rejection(deepseek_v3(), key, value).empty()) << key << " " << value;
     EXPECT_TRUE(says(rejection(deepseek_v3(), key, value), "c.json"));
   }
-  EXPECT_TRUE(says(rejection(deepseek_v3(), "topk_group", 2), "scores a group by its best"));
-  EXPECT_EQ(rejection(deepseek_v3(), "topk_group", 8), "") << "no group is left out";
   EXPECT_TRUE(says(rejection(deepseek_v2_lite(), "norm_topk_prob", true), "norm_topk_prob"));
   Json without = deepseek_v2_lite();
   without.erase("num_experts_per_tok");

@@ -32,9 +32,11 @@ ExpertDefaults expert_defaults(Family family) {
 // How many of its best experts' scores add up to the score of a group.
 std::int64_t counted_in_group(Family family) { return family == Family::DeepseekV3 ? 2 : 1; }
 
-// The same for the engine, whose config has no key for it.
+// The same in the engine's config.
 std::int64_t counted_in_group(const ModelConfig& model) {
-  return model.moe_router_topk / std::max<std::int64_t>(1, model.moe_router_group_topk.value_or(1));
+  const std::int64_t chosen = model.moe_router_group_topk.value_or(1);
+  return model.moe_router_group_score_topk.value_or(
+      std::max<std::int64_t>(1, model.moe_router_topk / chosen));
 }
 
 bool is_limited(const ModelConfig& model) {
@@ -68,18 +70,9 @@ void read_groups(const HuggingFaceValues& values, Family family, ModelConfig& mo
   if (!grouped || groups.value_or(1) == 1) return;
   model.moe_router_num_groups = groups;
   model.moe_router_group_topk = chosen.value_or(*groups);
-  if (!is_limited(model) || counted_in_group(model) == counted_in_group(family)) return;
-  throw base::ConfigError(
-      text("'{}': num_experts_per_tok is {} and topk_group {}: the engine scores a group by its "
-           "best {} / {} = {} experts, a {} model by its best {}",
-           values.file(),
-           model.moe_router_topk,
-           *model.moe_router_group_topk,
-           model.moe_router_topk,
-           *model.moe_router_group_topk,
-           counted_in_group(model),
-           word(family),
-           counted_in_group(family)));
+  if (is_limited(model) && counted_in_group(model) != counted_in_group(family)) {
+    model.moe_router_group_score_topk = counted_in_group(family);
+  }
 }
 
 // Layers before `first` are dense.

@@ -8,6 +8,7 @@
 #include "weft/cli/launcher.h"
 #include "weft/cli/layout_text.h"
 #include "weft/cli/output.h"
+#include "weft/cli/start_model.h"
 #include "weft/config/derived.h"
 #include "weft/config/validate.h"
 #include "weft/train/reference_check.h"
@@ -101,6 +102,7 @@ int run_verify(const VerifyOptions& options) {
     throw base::ConfigError("runtime.backend=fake: a pretended world computes nothing to verify");
   }
   const checkpoint::HuggingFaceModel model(options.folder);
+  warn_of_weights(model);
   const checkpoint::ReferenceRun reference(options.folder, model.huggingface_config());
   const config::Verdict verdict =
       config::validate(train::reference_config(wanted, model, reference));
