@@ -39,6 +39,12 @@ double feed_forward(const config::ModelConfig& model, std::int64_t width) {
   return kGatedMatrices * number(model.hidden_size) * number(width);
 }
 
+double shared_parameters(const config::ModelConfig& model) {
+  const std::int64_t width = config::shared_expert_width(model);
+  const bool has_gate = width > 0 && model.moe_shared_expert_gate;
+  return feed_forward(model, width) + (has_gate ? number(model.hidden_size) : 0);
+}
+
 double table(const config::ModelConfig& model) {
   return number(model.vocab_size) * number(model.hidden_size);
 }
@@ -57,8 +63,8 @@ NominalWork::NominalWork(const config::Config& config, const schedule::Anatomy& 
     for (int layer = chunk.first_layer; layer < chunk.end_layer(); ++layer) {
       dense_parameters_ += projections(model_);
       if (model_.is_moe_layer(layer)) {
-        dense_parameters_ += number(model_.experts() * model_.hidden_size) +
-                             feed_forward(model_, config::shared_expert_width(model_)) + gate();
+        dense_parameters_ +=
+            number(model_.experts() * model_.hidden_size) + shared_parameters(model_);
         expert_parameters_ +=
             number(model_.local_experts()) * feed_forward(model_, model_.expert_width());
       } else {
@@ -69,17 +75,12 @@ NominalWork::NominalWork(const config::Config& config, const schedule::Anatomy& 
   if (anatomy.tie == schedule::Tie::Local) dense_parameters_ -= table(model_);
 }
 
-// Weights of the gate on the shared experts.
-double NominalWork::gate() const {
-  const bool has_gate = model_.moe_shared_expert_gate && config::shared_expert_width(model_) > 0;
-  return has_gate ? number(model_.hidden_size) : 0;
-}
-
-// The first part has two of the three matrices, the second the third and the gate.
+// The first part has two of the three matrices, the second the third; a gate is too little to
+// matter.
 Work NominalWork::shared(schedule::Part part) const {
-  const double matrix = number(model_.hidden_size) * number(config::shared_expert_width(model_));
-  const double weights = part == schedule::Part::Fc1 ? 2 * matrix : matrix + gate();
-  return {.flops = kOperations * tokens_ * weights};
+  const double matrices = part == schedule::Part::Fc1 ? 2 : 1;
+  const double width = number(config::shared_expert_width(model_));
+  return {.flops = kOperations * tokens_ * matrices * number(model_.hidden_size) * width};
 }
 
 // Scores and values of causal attention over half the sequence each. Their gradient is twice the

@@ -27,7 +27,6 @@ class NominalWork {
  private:
   Work attention(schedule::Direction direction) const;
   Work shared(schedule::Part part) const;
-  double gate() const;
 
   const config::ModelConfig& model_;
   double tokens_ = 0, rows_ = 0;

@@ -58,7 +58,7 @@ void show_json(const std::vector<train::Check>& checks, bool pass) {
 }
 
 // What a user may choose; the folder decides the model, the data and the optimizer, in fp32.
-constexpr std::array<std::string_view, 28> kChoices{
+constexpr std::array<std::string_view, 30> kChoices{
     "runtime.world_size",
     "runtime.backend",
     "runtime.ranks_per_node",
@@ -77,6 +77,8 @@ constexpr std::array<std::string_view, 28> kChoices{
     "model.expert_tensor_parallel_size",
     "model.ep_overlap_early_attn_memory_release",
     "model.overlap_dispatch_backward_with_experts_wgrad",
+    "model.moe_shared_expert_overlap",
+    "comm_overlap.moe_token_slices",
     "comm_overlap.overlap_moe_expert_parallel_comm",
     "comm_overlap.delay_wgrad_compute",
     "comm_overlap.overlap_p2p_comm",
