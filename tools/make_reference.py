@@ -38,6 +38,9 @@ def main():
         with torch.no_grad():
             for name, p in model.named_parameters():  # norms away from one, weights large enough to matter
                 p.copy_(1 + 0.1 * torch.randn_like(p) if p.dim() == 1 else 0.08 * torch.randn_like(p))
+            for name, b in model.named_buffers():  # DeepSeek's routers have a bias that is not trained
+                if name.endswith("e_score_correction_bias"):
+                    b.copy_(0.05 * torch.randn_like(b))
         model.save_pretrained(a.folder)
     else:
         model = transformers.AutoModelForCausalLM.from_pretrained(

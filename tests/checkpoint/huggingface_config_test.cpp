@@ -222,7 +222,8 @@ TEST(HuggingFaceConfig, WrongTypesAndSizesNameTheKey) {
                                                         {"num_key_value_heads", 0},
                                                         {"router_aux_loss_coef", "x"}};
   for (const auto& [key, value] : cases) EXPECT_TRUE(says(rejection(qwen(), key, value), key));
-  EXPECT_TRUE(says(rejection(qwen(), "model_type", "llama"), "qwen3_moe, mixtral or olmoe"));
+  EXPECT_TRUE(says(rejection(qwen(), "model_type", "llama"),
+                   "qwen3_moe, mixtral, olmoe, deepseek_v3, deepseek_v2 or kimi_k2"));
   EXPECT_TRUE(says(rejection(qwen(), "model_type", 3), "model_type"));
   EXPECT_TRUE(says(complaint([] { parse(Json::object()); }), "model_type is missing"));
   EXPECT_TRUE(says(rejection(qwen(), "num_attention_heads", 5), "head_dim"));
@@ -232,7 +233,8 @@ TEST(HuggingFaceConfig, WrongTypesAndSizesNameTheKey) {
 }
 
 TEST(HuggingFaceConfig, WritingReadsBackTheSame) {
-  for (const char* name : {"qwen3_moe_tiny", "qwen3_moe_deep", "mixtral_tiny"}) {
+  for (const char* name :
+       {"qwen3_moe_tiny", "qwen3_moe_deep", "mixtral_tiny", "deepseek_v3_tiny"}) {
     const HuggingFaceConfig config = read_huggingface_config(golden(name));
     const std::string written = huggingface_config_text(config);
     const HuggingFaceConfig again = parse_huggingface_config(written, name);

@@ -86,7 +86,8 @@ class HuggingFace : public CheckpointFolder {
 };
 
 TEST_F(HuggingFace, EveryParameterOfTheGoldenModelsReads) {
-  for (const char* name : {"qwen3_moe_tiny", "qwen3_moe_deep", "mixtral_tiny"}) {
+  for (const char* name :
+       {"qwen3_moe_tiny", "qwen3_moe_deep", "mixtral_tiny", "deepseek_v3_tiny"}) {
     const HuggingFaceModel model(golden(name));
     std::size_t elements = 0;
     for (const Parameter& parameter : model.parameters()) {
@@ -152,7 +153,8 @@ TEST_F(HuggingFace, AnyRangeEqualsThatPartOfTheWhole) {
 }
 
 TEST_F(HuggingFace, WritingAGoldenModelGivesItsTensorsBack) {
-  for (const char* name : {"qwen3_moe_tiny", "qwen3_moe_deep", "mixtral_tiny"}) {
+  for (const char* name :
+       {"qwen3_moe_tiny", "qwen3_moe_deep", "mixtral_tiny", "deepseek_v3_tiny"}) {
     const HuggingFaceModel model(golden(name));
     write_huggingface(dir_ / name / "deeper",
                       model.huggingface_config(),

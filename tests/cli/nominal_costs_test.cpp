@@ -23,6 +23,14 @@ config::Config moe_config() {
   return config;
 }
 
+config::Config sliced_config() {
+  config::Config config = moe_config();
+  config.model.moe_shared_expert_intermediate_size = 96;
+  config.model.moe_shared_expert_gate = true;
+  config.comm_overlap.moe_token_slices = 3;
+  return config;
+}
+
 struct Costs {
   explicit Costs(const config::Config& config, const NominalRates& rates = {})
       : grid(config::layout_of(config)),
@@ -41,24 +49,25 @@ struct Costs {
 };
 
 TEST(NominalWork, AStepAddsUpToTheModelsOperations) {
-  const config::Config config = moe_config();
-  double flops = 0;
-  for (const schedule::RankPlan& plan : Costs(config).plans) {
-    const NominalWork work(config, plan.anatomy);
-    for (const schedule::Entry& entry : plan.training.entries) {
-      if (entry.lane != schedule::Lane::Compute) continue;
-      if (entry.node.piece == schedule::Piece::Route) continue;
-      flops += work.of(entry.node).flops;
+  for (const config::Config& config : {moe_config(), sliced_config()}) {
+    double flops = 0;
+    for (const schedule::RankPlan& plan : Costs(config).plans) {
+      const NominalWork work(config, plan.anatomy);
+      for (const schedule::Entry& entry : plan.training.entries) {
+        if (entry.lane != schedule::Lane::Compute) continue;
+        if (entry.node.piece == schedule::Piece::Route) continue;
+        flops += work.of(entry.node).flops;
+      }
     }
+    // Four data-parallel ranks do alike; of them one was looked at.
+    const double expected = config::flops_per_token(config.model) *
+                            static_cast<double>(config::tokens_per_step(config));
+    EXPECT_NEAR(4 * flops / expected, 1, 1e-9);
   }
-  // Four data-parallel ranks do alike; of them one was looked at.
-  const double expected =
-      config::flops_per_token(config.model) * static_cast<double>(config::tokens_per_step(config));
-  EXPECT_NEAR(4 * flops / expected, 1, 1e-9);
 }
 
 TEST(NominalWork, ParametersAreThoseOfTheModel) {
-  const config::Config config = moe_config();
+  const config::Config config = sliced_config();
   double dense = 0, experts = 0;
   for (const schedule::RankPlan& plan : Costs(config).plans) {
     const NominalWork work(config, plan.anatomy);
@@ -79,6 +88,19 @@ TEST(NominalCosts, ADispatchCarriesTheRowsThatLeave) {
   const Costs costs(config, {.link_bytes_per_second = 1e9, .link_latency_seconds = 1e-3});
   EXPECT_NEAR(costs.seconds(0, "0F.dispatch"), bytes / 1e9 + 1e-3, 1e-12);
   EXPECT_NEAR(costs.seconds(0, "c0F.send"), costs.seconds(1, "c1F.receive"), 0);
+}
+
+TEST(NominalCosts, SlicesCarryTogetherWhatTheWholeDoes) {
+  config::Config config = moe_config();
+  const NominalRates rates{.link_bytes_per_second = 1e9, .link_latency_seconds = 1e-3};
+  const double whole = Costs(config, rates).seconds(0, "0D.combine");
+  config.comm_overlap.moe_token_slices = 3;
+  const Costs costs(config, rates);
+  double sum = 0;
+  for (const char* node : {"0D.combine#0", "0D.combine#1", "0D.combine#2"}) {
+    sum += costs.seconds(0, node) - 1e-3;
+  }
+  EXPECT_NEAR(sum, whole - 1e-3, 1e-12) << "each with a latency of its own";
 }
 
 TEST(NominalCosts, TheFabricOfTheConfigIsUsed) {

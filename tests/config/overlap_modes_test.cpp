@@ -39,7 +39,7 @@ std::vector<std::string> with(std::vector<std::string> overrides, const std::str
 
 TEST(OverlapModes, EachModeHasALineAndTheDefaultsHaveNone) {
   const std::vector<std::string> all = lines({});
-  EXPECT_EQ(all.size(), 10u);
+  EXPECT_EQ(all.size(), 11u);
   for (const std::string& one : all) EXPECT_NE(one.find(": off ("), std::string::npos) << one;
   EXPECT_EQ(line(all, "expert-parallel overlap"), "expert-parallel overlap: off (off by default)");
   EXPECT_EQ(line(all, "pipeline exchange"),
@@ -83,6 +83,32 @@ TEST(OverlapModes, WhatFindsNothingToDoIsOff) {
                  "dispatch backward under the experts' weight gradients"),
             "dispatch backward under the experts' weight gradients: off (asked for, but ep = 1 "
             "sends no tokens)");
+}
+
+TEST(OverlapModes, TokenSlicesSayHowManyTokensTheyCut) {
+  const std::vector<std::string> sliced = {"model.num_moe_experts=4",
+                                           "model.expert_model_parallel_size=2",
+                                           "train.global_batch_size=2",
+                                           "model.seq_length=64",
+                                           "comm_overlap.moe_token_slices=4"};
+  EXPECT_EQ(line(lines(sliced), "token slices"),
+            "token slices: on (asked for; 4 slices of the 64 tokens of a micro-batch)");
+  EXPECT_EQ(
+      line(lines({"model.num_moe_experts=4", "comm_overlap.moe_token_slices=4"}), "token slices"),
+      "token slices: off (asked for, but ep = 1 sends no tokens)");
+  EXPECT_EQ(line(lines({}), "token slices"), "token slices: off (off by default)");
+}
+
+TEST(OverlapModes, SharedExpertsOverlapWhereTokensTravel) {
+  const std::vector<std::string> shared = {"model.num_moe_experts=4",
+                                           "model.moe_shared_expert_intermediate_size=32",
+                                           "model.moe_shared_expert_overlap=true",
+                                           "train.global_batch_size=2"};
+  EXPECT_EQ(line(lines(shared), "shared-expert overlap"),
+            "shared-expert overlap: off (asked for, but ep = 1 sends no tokens)");
+  EXPECT_EQ(
+      line(lines(with(shared, "model.expert_model_parallel_size=2")), "shared-expert overlap"),
+      "shared-expert overlap: on (asked for; ep = 2)");
 }
 
 TEST(OverlapModes, ARefusedRunHasNone) {

@@ -89,7 +89,7 @@ TEST(ShippedRecipes, ANamedLayoutIsTheReferences) {
   EXPECT_EQ(kimi.optimizer.optimizer, OptimizerKind::DistMuon);
 }
 
-// Twins keep experts, top-k and which layers come first.
+// Twins keep experts, top-k, scores, the kind of attention and which layers come first.
 TEST(ShippedRecipes, TwinsKeepTheShape) {
   const auto model = [](const char* name) {
     return resolve(find_recipe(WEFT_SOURCE_DIR "/recipes", name), {}).model;
@@ -98,6 +98,8 @@ TEST(ShippedRecipes, TwinsKeepTheShape) {
     const ModelConfig big = model(name), twin = model((std::string(name) + "_twin").c_str());
     EXPECT_EQ(twin.experts(), big.experts()) << name;
     EXPECT_EQ(twin.moe_router_topk, big.moe_router_topk) << name;
+    EXPECT_EQ(twin.moe_router_score_function, big.moe_router_score_function) << name;
+    EXPECT_EQ(twin.multi_latent_attention, big.multi_latent_attention) << name;
     EXPECT_EQ(twin.num_layers - twin.moe_layers() > 0, big.num_layers - big.moe_layers() > 0);
     for (std::int64_t i = 0; i < twin.num_layers; ++i) {
       EXPECT_EQ(twin.is_moe_layer(i), big.is_moe_layer(i)) << name << " layer " << i;

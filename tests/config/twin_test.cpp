@@ -123,7 +123,8 @@ TEST(Twin, OfAPipelineKeepsStagesChunksAndDenseFirstLayers) {
   EXPECT_FALSE(model.is_moe_layer(0));
   EXPECT_EQ(model.moe_layers(), 7);
   EXPECT_EQ(model.num_moe_experts, 256);
-  EXPECT_FALSE(model.multi_latent_attention);
+  EXPECT_TRUE(model.multi_latent_attention);
+  EXPECT_EQ(model.q_lora_rank, 24);
 }
 
 TEST(Twin, WishesForWhatIsNotBuiltAreDroppedAndSaid) {

@@ -9,8 +9,11 @@ struct Sizes {
   AttentionShape shape;
 
   std::int64_t tokens() const { return batch * shape.sequence; }
+  std::int64_t value_head() const { return shape.value_width.value_or(shape.head_width); }
   std::int64_t query_width() const { return shape.heads * shape.head_width; }
   std::int64_t key_width() const { return shape.groups * shape.head_width; }
+  std::int64_t value_width() const { return shape.groups * value_head(); }
+  std::int64_t output_width() const { return shape.heads * value_head(); }
 };
 
 struct Result {
@@ -28,7 +31,11 @@ void reference_query(const Sizes& s,
   const std::int64_t d = s.shape.head_width, begin = t - t % s.shape.sequence;
   const std::int64_t group = head / (s.shape.heads / s.shape.groups);
   const auto key = [&](std::int64_t u) { return std::size_t(u * s.key_width() + group * d); };
+  const auto value = [&](std::int64_t u) {
+    return std::size_t(u * s.value_width() + group * s.value_head());
+  };
   const auto query = std::size_t(t * s.query_width() + head * d);
+  const auto output = std::size_t(t * s.output_width() + head * s.value_head());
   Values scores;
   double sum = 0;
   for (std::int64_t u = begin; u <= t; ++u) {
@@ -39,13 +46,16 @@ void reference_query(const Sizes& s,
   }
   for (std::int64_t u = begin; u <= t; ++u) {
     const double p = scores[std::size_t(u - begin)] / sum;
-    for (std::size_t i = 0; i < std::size_t(d); ++i) result.o[query + i] += p * v[key(u) + i];
+    for (std::size_t i = 0; i < std::size_t(s.value_head()); ++i) {
+      result.o[output + i] += p * v[value(u) + i];
+    }
   }
   result.lse[std::size_t(head * s.tokens() + t)] = std::log(sum);
 }
 
 Result reference(const Sizes& s, const Values& q, const Values& k, const Values& v) {
-  Result result{Values(q.size()), Values(std::size_t(s.shape.heads * s.tokens()))};
+  Result result{Values(std::size_t(s.tokens() * s.output_width())),
+                Values(std::size_t(s.shape.heads * s.tokens()))};
   for (std::int64_t head = 0; head < s.shape.heads; ++head) {
     for (std::int64_t t = 0; t < s.tokens(); ++t) reference_query(s, head, t, q, k, v, result);
   }
@@ -54,23 +64,25 @@ Result reference(const Sizes& s, const Values& q, const Values& k, const Values&
 
 void add_cases(std::vector<Case>& cases, const Sizes& s, DType dtype) {
   const Shape qs{s.tokens(), s.query_width()}, ks{s.tokens(), s.key_width()};
+  const Shape vs{s.tokens(), s.value_width()}, os{s.tokens(), s.output_width()};
   const Shape ls{s.shape.heads, s.tokens()};
   const auto name = [&](const char* op) {
-    return base::text("{}_{}_batch{}_sequence{}_heads{}_groups{}_width{}",
+    return base::text("{}_{}_batch{}_sequence{}_heads{}_groups{}_width{}_value{}",
                       op,
                       tensor::name_of(dtype),
                       s.batch,
                       s.shape.sequence,
                       s.shape.heads,
                       s.shape.groups,
-                      s.shape.head_width);
+                      s.shape.head_width,
+                      s.value_head());
   };
   const Argument q = strided(input("q", dtype, qs, draw(1, qs)));
   const Argument k = strided(input("k", dtype, ks, draw(2, ks)));
-  const Argument v = strided(input("v", dtype, ks, draw(3, ks)));
+  const Argument v = strided(input("v", dtype, vs, draw(3, vs)));
   cases.push_back(
       {name("forward"),
-       {strided(output("o", dtype, qs)), output("lse", DType::F32, ls), q, k, v},
+       {strided(output("o", dtype, os)), output("lse", DType::F32, ls), q, k, v},
        [=](Stream& stream, Pool& pool, const std::vector<Tensor>& a) {
          attention_forward(stream, pool, a[0], a[1], a[2], a[3], a[4], s.shape);
        },
@@ -79,14 +91,14 @@ void add_cases(std::vector<Case>& cases, const Sizes& s, DType dtype) {
          return std::vector{whole(0, want.o, tolerance_of(dtype)), whole(1, want.lse, 3e-6)};
        }});
   const Result saved = reference(s, q.values, k.values, v.values);
-  const Argument d_o = strided(input("do", dtype, qs, draw(4, qs)));
-  const Argument o = strided(input("o", dtype, qs, saved.o));
+  const Argument d_o = strided(input("do", dtype, os, draw(4, os)));
+  const Argument o = strided(input("o", dtype, os, saved.o));
   const Argument lse = input("lse", DType::F32, ls, saved.lse);
   cases.push_back(
       {name("dgrad"),
        {strided(output("dq", dtype, qs)),
         strided(output("dk", dtype, ks)),
-        strided(output("dv", dtype, ks)),
+        strided(output("dv", dtype, vs)),
         d_o,
         o,
         lse,
@@ -134,6 +146,11 @@ std::vector<Case> cases() {
     add_cases(all, {2, shape(7, 6, 2, 5)}, dtype);
     add_cases(all, {1, shape(70, 3, 3, 8)}, dtype);   // more than a block of queries
     add_cases(all, {1, shape(600, 2, 1, 4)}, dtype);  // more than a chunk of keys
+    for (const std::int64_t value_width : {3, 11}) {  // narrower and wider than the keys
+      AttentionShape uneven = shape(70, 4, 2, 6);
+      uneven.value_width = value_width;
+      add_cases(all, {2, uneven}, dtype);
+    }
   }
   return all;
 }

@@ -1,4 +1,5 @@
 #include "tests/kernels/conformance_support.h"
+#include "weft/base/text.h"
 
 namespace weft::kernels {
 namespace {
@@ -7,7 +8,20 @@ constexpr double kBase = 10000;
 
 struct Sizes {
   std::int64_t t, columns, sequence, d;
+  Rotary rotary = {};
 };
+
+// Where channel i of the turned ones finds its partner, and which angle they share.
+struct Pair {
+  std::int64_t partner, angle;
+  bool first;
+};
+
+Pair pair_of(const Sizes& s, std::int64_t i) {
+  const std::int64_t half = s.d / 2;
+  if (s.rotary.pairs == Rotary::Pairs::Neighbours) return {i ^ 1, i / 2, i % 2 == 0};
+  return {(i + half) % s.d, i % half, i < half};
+}
 
 Values table(const Sizes& s) {
   Values angles(std::size_t(s.sequence * s.d));
@@ -26,12 +40,17 @@ Values reference(const Sizes& s, const Values& x) {
   Values y(x.size());
   for (std::int64_t t = 0; t < s.t; ++t) {
     for (std::int64_t c = 0; c < s.columns; ++c) {
-      const std::int64_t i = c % s.d, half = s.d / 2, pair = i < half ? c + half : c - half;
-      const double cosine = angles[std::size_t(t % s.sequence * s.d + i % half)];
-      const double sine = angles[std::size_t(t % s.sequence * s.d + half + i % half)];
-      const double other = x[std::size_t(t * s.columns + pair)];
-      y[std::size_t(t * s.columns + c)] =
-          x[std::size_t(t * s.columns + c)] * cosine + (i < half ? -other : other) * sine;
+      const std::int64_t i = c % (s.rotary.unturned + s.d) - s.rotary.unturned;
+      const auto at = std::size_t(t * s.columns + c);
+      if (i < 0) {
+        y[at] = x[at];
+        continue;
+      }
+      const Pair pair = pair_of(s, i);
+      const auto angle = std::size_t(t % s.sequence * s.d + pair.angle);
+      const double cosine = angles[angle], sine = angles[angle + std::size_t(s.d / 2)];
+      const double other = x[std::size_t(t * s.columns + c - i + pair.partner)];
+      y[at] = x[at] * cosine + (pair.first ? -other : other) * sine;
     }
   }
   return y;
@@ -42,18 +61,21 @@ void add_cases(std::vector<Case>& cases, const Sizes& s, DType dtype) {
   const Argument x = strided(input("x", dtype, xs, draw(1, xs)));
   const Argument dy = strided(input("dy", dtype, xs, draw(2, xs)));
   const Argument angles = input("table", DType::F32, as, table(s));
-  cases.push_back({name_of_case("forward", dtype, xs),
+  const bool neighbours = s.rotary.pairs == Rotary::Pairs::Neighbours;
+  const std::string kind =
+      base::text("{}_unturned{}_", neighbours ? "neighbours" : "halves", s.rotary.unturned);
+  cases.push_back({name_of_case(kind + "forward", dtype, xs),
                    {strided(output("y", dtype, xs)), x, angles},
-                   [](Stream& stream, Pool&, const std::vector<Tensor>& a) {
-                     rotary_forward(stream, a[0], a[1], a[2]);
+                   [=](Stream& stream, Pool&, const std::vector<Tensor>& a) {
+                     rotary_forward(stream, a[0], a[1], a[2], s.rotary);
                    },
                    [=](const std::vector<Argument>&) {
                      return std::vector{whole(0, reference(s, x.values), tolerance_of(dtype))};
                    }});
-  cases.push_back({name_of_case("dgrad", dtype, xs),
+  cases.push_back({name_of_case(kind + "dgrad", dtype, xs),
                    {strided(output("dx", dtype, xs)), dy, angles},
-                   [](Stream& stream, Pool&, const std::vector<Tensor>& a) {
-                     rotary_dgrad(stream, a[0], a[1], a[2]);
+                   [=](Stream& stream, Pool&, const std::vector<Tensor>& a) {
+                     rotary_dgrad(stream, a[0], a[1], a[2], s.rotary);
                    },
                    [=](const std::vector<Argument>&) {
                      const auto loss = [&](const Values& at) {
@@ -63,19 +85,52 @@ void add_cases(std::vector<Case>& cases, const Sizes& s, DType dtype) {
                    }});
 }
 
+// DeepSeek-V3's numbers (64 channels turn, 4096 positions stretched by 40): pairs 0 to 10 keep
+// their angle, those from 23 on are stretched.
+Case yarn_table() {
+  constexpr std::int64_t kPositions = 90, kWidth = 64, kHalf = kWidth / 2;
+  constexpr double kMagnitude = 1.25;
+  Values angles(std::size_t(kPositions * kWidth));
+  for (std::int64_t i = 0; i < kHalf; ++i) {
+    const double plain = std::pow(kBase, -double(i) / double(kHalf));
+    const double share = std::clamp((double(i) - 10) / 13, 0.0, 1.0);
+    const double step = (1 - share) * plain + share * plain / 40;
+    for (std::int64_t p = 0; p < kPositions; ++p) {
+      angles[std::size_t(p * kWidth + i)] = kMagnitude * std::cos(double(p) * step);
+      angles[std::size_t(p * kWidth + kHalf + i)] = kMagnitude * std::sin(double(p) * step);
+    }
+  }
+  return {"table_yarn",
+          {output("table", DType::F32, {kPositions, kWidth})},
+          [](Stream& stream, Pool&, const std::vector<Tensor>& a) {
+            const Yarn yarn{.factor = 40, .original_positions = 4096, .magnitude = kMagnitude};
+            rotary_table(stream, a[0], {.base = kBase, .yarn = yarn});
+          },
+          [=](const std::vector<Argument>&) { return std::vector{whole(0, angles, 1e-7)}; }};
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const DType dtype : {DType::F32, DType::BF16}) {
     for (const Sizes& s : {Sizes{1, 2, 1, 2}, {0, 8, 4, 4}, {10, 12, 5, 4}, {600, 64, 300, 64}}) {
       add_cases(all, s, dtype);
     }
+    const Rotary part{.unturned = 3};
+    const Rotary neighbours{.pairs = Rotary::Pairs::Neighbours};
+    const Rotary latent{.pairs = Rotary::Pairs::Neighbours, .unturned = 16};
+    for (const Sizes& s : {Sizes{10, 14, 5, 4, part},
+                           Sizes{10, 12, 5, 6, neighbours},
+                           Sizes{300, 72, 100, 8, latent}}) {
+      add_cases(all, s, dtype);
+    }
   }
+  all.push_back(yarn_table());
   const Sizes s{0, 0, 300, 10};
   all.push_back(
       {"table",
        {output("table", DType::F32, {s.sequence, s.d})},
        [](Stream& stream, Pool&, const std::vector<Tensor>& a) {
-         rotary_table(stream, a[0], kBase);
+         rotary_table(stream, a[0], {.base = kBase});
        },
        [=](const std::vector<Argument>&) { return std::vector{whole(0, table(s), 1e-7)}; }});
   return all;
@@ -88,7 +143,7 @@ TEST(Rotary, MayTurnInPlace) {
   const auto stream = tensor::make_cpu_stream("s", 2, tensor::StreamMode::Inline);
   const Tensor x(pool, DType::F32, {2, 2}, tensor::Tag::Activations);
   const Tensor angles(pool, DType::F32, {2, 2}, tensor::Tag::Activations);
-  rotary_table(*stream, angles, kBase);
+  rotary_table(*stream, angles, {.base = kBase});
   for (int i = 0; i < 4; ++i) x.host<float>()[i] = i % 2 == 0 ? 1.0f : 0.0f;
   rotary_forward(*stream, x, x, angles);
   EXPECT_NEAR(x.host<float>()[2], std::cos(1.0), 1e-6);

@@ -10,58 +10,98 @@ struct Sizes {
   std::int64_t t, e, k;
 };
 
-Values softmax(const Values& logits, std::size_t begin, std::size_t n) {
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+// The scores of one token over all experts, in double.
+Values scores_of(const double* logits, std::size_t n, Score score) {
   Values s;
   double sum = 0;
-  for (std::size_t i = 0; i < n; ++i) sum += std::exp(logits[begin + i]);
-  for (std::size_t i = 0; i < n; ++i) s.push_back(std::exp(logits[begin + i]) / sum);
+  for (std::size_t e = 0; e < n; ++e) sum += std::exp(logits[e]);
+  for (std::size_t e = 0; e < n; ++e) {
+    const double exponential = std::exp(logits[e]);
+    s.push_back(score == Score::Softmax   ? exponential / sum
+                : score == Score::Sigmoid ? 1 / (1 + std::exp(-logits[e]))
+                                          : std::sqrt(std::log1p(exponential)));
+  }
   return s;
+}
+
+// Indices of the n largest, equal ones by ascending index, ascending.
+std::vector<std::size_t> largest(const Values& keys, std::int64_t n) {
+  std::vector<std::size_t> order(keys.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return keys[a] > keys[b];
+  });
+  order.resize(at(n));
+  std::sort(order.begin(), order.end());
+  return order;
+}
+
+// Keys of experts outside the best groups go below every other.
+Values limited(Values keys, const GroupLimit& groups) {
+  const std::size_t size = keys.size() / at(groups.groups);
+  Values worths;
+  for (std::size_t g = 0; g < at(groups.groups); ++g) {
+    const Values part(keys.begin() + long(g * size), keys.begin() + long((g + 1) * size));
+    worths.push_back(0);
+    for (const std::size_t e : largest(part, groups.counted)) worths.back() += part[e];
+  }
+  const std::vector<std::size_t> best = largest(worths, groups.kept);
+  for (std::size_t e = 0; e < keys.size(); ++e) {
+    if (!std::binary_search(best.begin(), best.end(), e / size)) keys[e] = -1e30;
+  }
+  return keys;
 }
 
 struct Choice {
   Values p, experts;
 };
 
-// Softmax over all, the k best, and what the options say of their sum.
-Choice reference(const Sizes& s, const Values& logits, const TopK& options) {
+Choice reference(const Sizes& s, const Values& logits, const Values& bias, const TopK& options) {
   Choice choice;
-  for (std::size_t t = 0; t < std::size_t(s.t); ++t) {
-    const std::size_t begin = t * std::size_t(s.e);
-    const Values scores = softmax(logits, begin, std::size_t(s.e));
-    std::vector<std::size_t> order(std::size_t(s.e));
-    std::iota(order.begin(), order.end(), 0u);
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return logits[begin + a] > logits[begin + b];
-    });
-    order.resize(std::size_t(s.k));
-    std::sort(order.begin(), order.end());
+  const bool softmax = options.score == Score::Softmax;
+  const bool after = softmax && options.softmax == TopK::Softmax::AfterSelection;
+  for (std::size_t t = 0; t < at(s.t); ++t) {
+    const double* row = logits.data() + t * at(s.e);
+    const Values scores = scores_of(row, at(s.e), options.score);
+    Values keys = after ? Values(row, row + s.e) : scores;
+    for (std::size_t e = 0; e < bias.size(); ++e) keys[e] += bias[e];
+    const std::vector<std::size_t> chosen = largest(limited(keys, options.groups), s.k);
     double sum = 0;
-    for (const std::size_t e : order) sum += scores[e];
-    const bool one = options.softmax == TopK::Softmax::AfterSelection ||
-                     options.renormalise == TopK::Renormalise::Yes;
-    for (const std::size_t e : order) {
+    for (const std::size_t e : chosen) sum += scores[e];
+    const bool one = after || options.renormalise == TopK::Renormalise::Yes;
+    for (const std::size_t e : chosen) {
       choice.experts.push_back(double(e));
-      choice.p.push_back(one ? scores[e] / sum : scores[e]);
+      choice.p.push_back(double(options.factor) * scores[e] / (one ? sum : 1));
     }
   }
   return choice;
 }
 
-void add_top_k(std::vector<Case>& cases, const Sizes& s, const TopK& options, const char* variant) {
+void add_top_k(std::vector<Case>& cases,
+               const Sizes& s,
+               const TopK& options,
+               const Values& bias,
+               const char* variant) {
   const Shape ls{s.t, s.e}, ps{s.t, s.k};
   const auto name = [&](const char* op) {
     return base::text("{}_{}_{}x{}x{}", op, variant, s.t, s.e, s.k);
   };
   const Argument logits = strided(input("logits", DType::F32, ls, draw(1, ls, 2)));
-  const Choice choice = reference(s, logits.values, options);
+  const Choice choice = reference(s, logits.values, bias, options);
   const Argument dp = strided(input("dp", DType::F32, ps, draw(2, ps)));
   const Argument p = strided(input("p", DType::F32, ps, choice.p));
   const Argument experts = strided(input("experts", DType::I32, ps, choice.experts));
+  std::vector<Argument> arguments{strided(output("p", DType::F32, ps)),
+                                  strided(output("experts", DType::I32, ps)),
+                                  logits};
+  if (!bias.empty()) arguments.push_back(input("bias", DType::F32, {s.e}, bias));
   cases.push_back(
       {name("top_k_forward"),
-       {strided(output("p", DType::F32, ps)), strided(output("experts", DType::I32, ps)), logits},
+       arguments,
        [=](Stream& stream, Pool&, const std::vector<Tensor>& a) {
-         top_k_forward(stream, a[0], a[1], a[2], options);
+         top_k_forward(stream, a[0], a[1], a[2], a.size() > 3 ? a[3] : Tensor(), options);
        },
        [=](const std::vector<Argument>&) {
          return std::vector{whole(0, choice.p, 1e-6), whole(1, choice.experts, 0)};
@@ -72,74 +112,9 @@ void add_top_k(std::vector<Case>& cases, const Sizes& s, const TopK& options, co
                      top_k_dgrad(stream, a[0], a[1], a[2], a[3], a[4], options);
                    },
                    [=](const std::vector<Argument>&) {
-                     const auto loss = [&](const Values& at) {
-                       return dot(dp.values, reference(s, at, options).p);
+                     const auto loss = [&](const Values& logits_at) {
+                       return dot(dp.values, reference(s, logits_at, bias, options).p);
                      };
-                     return std::vector{finite_difference(0, logits.values, loss, 3e-6)};
-                   }});
-}
-
-double balance(const Sizes& s, const Values& logits, const Values& counts) {
-  double sum = 0;
-  for (std::size_t t = 0; t < std::size_t(s.t); ++t) {
-    sum += dot(softmax(logits, t * std::size_t(s.e), std::size_t(s.e)), counts);
-  }
-  return s.t == 0 ? 0 : sum * double(s.e) / (double(s.k) * double(s.t) * double(s.t));
-}
-
-double z_loss(const Sizes& s, const Values& logits) {
-  double total = 0;
-  for (std::size_t t = 0; t < std::size_t(s.t); ++t) {
-    double sum = 0;
-    for (std::size_t e = 0; e < std::size_t(s.e); ++e)
-      sum += std::exp(logits[t * std::size_t(s.e) + e]);
-    total += std::log(sum) * std::log(sum);
-  }
-  return s.t == 0 ? 0 : total / double(s.t);
-}
-
-void add_losses(std::vector<Case>& cases, const Sizes& s) {
-  constexpr double kScale = 0.5;
-  const Shape ls{s.t, s.e};
-  const Argument logits = strided(input("logits", DType::F32, ls, draw(1, ls, 2)));
-  Values rows;
-  for (std::int64_t e = 0; e < s.e; ++e) rows.push_back(double(e % 3 * s.t));
-  const Argument counts = input("counts", DType::I64, {s.e}, rows);
-  const auto name = [&](const char* op) { return name_of_case(op, DType::F32, ls); };
-  cases.push_back({name("balance_loss_forward"),
-                   {output("loss", DType::F32, {1}), logits, counts},
-                   [=](Stream& stream, Pool&, const std::vector<Tensor>& a) {
-                     balance_loss_forward(stream, a[0], a[1], a[2], s.k);
-                   },
-                   [=](const std::vector<Argument>&) {
-                     return std::vector{whole(0, {balance(s, logits.values, rows)}, 1e-6)};
-                   }});
-  cases.push_back({name("balance_loss_dgrad"),
-                   {strided(output("dlogits", DType::F32, ls)), logits, counts},
-                   [=](Stream& stream, Pool&, const std::vector<Tensor>& a) {
-                     balance_loss_dgrad(stream, a[0], a[1], a[2], s.k, float(kScale));
-                   },
-                   [=](const std::vector<Argument>&) {
-                     const auto loss = [&](const Values& at) {
-                       return kScale * balance(s, at, rows);
-                     };
-                     return std::vector{finite_difference(0, logits.values, loss, 3e-6)};
-                   }});
-  cases.push_back({name("z_loss_forward"),
-                   {output("loss", DType::F32, {1}), logits},
-                   [](Stream& stream, Pool&, const std::vector<Tensor>& a) {
-                     z_loss_forward(stream, a[0], a[1]);
-                   },
-                   [=](const std::vector<Argument>&) {
-                     return std::vector{whole(0, {z_loss(s, logits.values)}, 1e-6)};
-                   }});
-  cases.push_back({name("z_loss_dgrad"),
-                   {strided(output("dlogits", DType::F32, ls)), logits},
-                   [](Stream& stream, Pool&, const std::vector<Tensor>& a) {
-                     z_loss_dgrad(stream, a[0], a[1], float(kScale));
-                   },
-                   [=](const std::vector<Argument>&) {
-                     const auto loss = [&](const Values& at) { return kScale * z_loss(s, at); };
                      return std::vector{finite_difference(0, logits.values, loss, 3e-6)};
                    }});
 }
@@ -149,11 +124,33 @@ std::vector<Case> cases() {
   using enum TopK::Renormalise;
   std::vector<Case> all;
   for (const Sizes& s : {Sizes{0, 4, 2}, {1, 2, 1}, {9, 7, 3}, {5, 4, 4}, {2000, 20, 4}}) {
-    add_top_k(all, s, {AfterSelection, No}, "after");
-    add_top_k(all, s, {BeforeSelection, No}, "before");
-    add_top_k(all, s, {BeforeSelection, Yes}, "renormalised");
+    const Values bias = rounded(draw(3, {s.e}, 0.3), DType::F32);
+    add_top_k(all, s, {.softmax = AfterSelection}, {}, "after");
+    add_top_k(all, s, {.softmax = BeforeSelection}, {}, "before");
+    add_top_k(all, s, {.softmax = BeforeSelection, .renormalise = Yes}, {}, "renormalised");
+    add_top_k(all, s, {.softmax = BeforeSelection, .factor = 2.5f}, {}, "scaled");
+    for (const Score score : {Score::Sigmoid, Score::SqrtSoftplus}) {
+      const bool sigmoid = score == Score::Sigmoid;
+      add_top_k(all, s, {.score = score}, {}, sigmoid ? "sigmoid" : "sqrtsoftplus");
+      add_top_k(all,
+                s,
+                {.score = score, .renormalise = Yes, .factor = 2.5f},
+                bias,
+                sigmoid ? "biased_sigmoid" : "biased_sqrtsoftplus");
+    }
   }
-  for (const Sizes& s : {Sizes{0, 4, 2}, {1, 2, 1}, {9, 7, 3}, {2000, 20, 4}}) add_losses(all, s);
+  for (const Sizes& s : {Sizes{1, 8, 2}, {9, 12, 3}, {2000, 32, 6}}) {
+    const Values bias = rounded(draw(3, {s.e}, 0.3), DType::F32);
+    const GroupLimit summed{.groups = 4, .kept = 2, .counted = 2};
+    const GroupLimit greedy{.groups = 4, .kept = 3, .counted = 1};
+    add_top_k(all, s, {.softmax = BeforeSelection, .groups = greedy}, {}, "greedy_groups");
+    add_top_k(all, s, {.softmax = AfterSelection, .groups = summed}, {}, "groups_after");
+    add_top_k(all,
+              s,
+              {.score = Score::Sigmoid, .renormalise = Yes, .groups = summed, .factor = 2.5f},
+              bias,
+              "biased_groups");
+  }
   return all;
 }
 
@@ -167,9 +164,33 @@ TEST(Router, EqualLogitsPreferTheLowerExpert) {
   const Tensor experts(pool, DType::I32, {1, 3}, tensor::Tag::Activations);
   const float values[] = {1, 0, 1, 2, 1};
   std::copy_n(values, 5, logits.host<float>());
-  top_k_forward(*stream, p, experts, logits, {});
+  top_k_forward(*stream, p, experts, logits, {}, {});
   const std::int32_t* got = experts.host<std::int32_t>();
   EXPECT_EQ(std::vector<std::int32_t>(got, got + 3), (std::vector<std::int32_t>{0, 2, 3}));
+}
+
+TEST(Router, ScoresOfFarLogitsAndTheirGradientsAreFinite) {
+  Pool pool;
+  const auto stream = tensor::make_cpu_stream("s", 1, tensor::StreamMode::Inline);
+  const Tensor logits(pool, DType::F32, {1, 4}, tensor::Tag::Activations);
+  const Tensor p(pool, DType::F32, {1, 4}, tensor::Tag::Activations);
+  const Tensor dp(pool, DType::F32, {1, 4}, tensor::Tag::Activations);
+  const Tensor dlogits(pool, DType::F32, {1, 4}, tensor::Tag::Activations);
+  const Tensor experts(pool, DType::I32, {1, 4}, tensor::Tag::Activations);
+  std::fill_n(dp.host<float>(), 4, 1.0f);
+  for (const std::array<float, 4>& values :
+       {std::array{-200.0f, -200.0f, -200.0f, -200.0f}, std::array{-1e4f, 0.0f, 90.0f, 1e4f}}) {
+    std::ranges::copy(values, logits.host<float>());
+    for (const Score score : {Score::Sigmoid, Score::SqrtSoftplus}) {
+      const TopK options{.score = score, .renormalise = TopK::Renormalise::Yes};
+      top_k_forward(*stream, p, experts, logits, {}, options);
+      top_k_dgrad(*stream, dlogits, dp, p, experts, logits, options);
+      for (int e = 0; e < 4; ++e) {
+        EXPECT_TRUE(std::isfinite(p.host<float>()[e]));
+        EXPECT_TRUE(std::isfinite(dlogits.host<float>()[e]));
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -40,7 +40,12 @@ Complaints schedule_complaints(const Page& page, const std::string& printed) {
 }
 
 Complaints metric_complaints(const Page& page) {
-  const train::StepRecord record{.balance_loss = 1.0, .z_loss = 1.0, .eval_loss = 1.0};
+  const train::StepRecord record{.balance_loss = 1.0,
+                                 .sequence_balance_loss = 1.0,
+                                 .global_balance_loss = 1.0,
+                                 .z_loss = 1.0,
+                                 .expert_loads = {{}},
+                                 .eval_loss = 1.0};
   Complaints complaints;
   const base::Json json = train::metrics_json(record);
   for (const auto& [key, value] : json.items()) {

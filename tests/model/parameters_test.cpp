@@ -51,6 +51,22 @@ TEST(Parameters, ExpertsStartAsTheirGlobalElementsSay) {
   EXPECT_EQ(whole.find("layers.0.mlp.norm.weight").weight.host<float>()[3], 1.0f);
 }
 
+TEST(Parameters, SharedExpertsAreDenseAndOfMoeLayersAlone) {
+  config::ModelConfig config = small();
+  config.moe_shared_expert_intermediate_size = 10;
+  config.expert_model_parallel_size = 2;
+  tensor::Pool pool;
+  const Parameters plain(pool, config, holding_of(config, 0), 0);
+  EXPECT_EQ(plain.find("layers.1.shared.fc1.weight").spec.shape, (Shape{20, 8}));
+  EXPECT_EQ(plain.find("layers.1.shared.fc2.weight").spec.shape, (Shape{8, 10}));
+  EXPECT_EQ(plain.find("layers.1.shared.fc1.weight").spec.home, Home::Dense);
+  EXPECT_FALSE(plain.has("layers.1.shared.gate.weight"));
+  EXPECT_FALSE(plain.has("layers.0.shared.fc1.weight"));
+  config.moe_shared_expert_gate = true;
+  const Parameters gated(pool, config, holding_of(config, 0), 0);
+  EXPECT_EQ(gated.find("layers.1.shared.gate.weight").spec.shape, (Shape{1, 8}));
+}
+
 TEST(Parameters, TiedHeadsHaveAGradientButNoWeight) {
   config::ModelConfig config = small();
   config.share_embeddings_and_output_weights = true;
@@ -58,6 +74,21 @@ TEST(Parameters, TiedHeadsHaveAGradientButNoWeight) {
   const Parameters parameters(pool, config, holding_of(config, 0), 0);
   EXPECT_THROW(parameters.find("head.weight"), base::InternalError);
   EXPECT_EQ(parameters.tied_head_gradient().shape(), (Shape{16, 8}));
+}
+
+TEST(Parameters, ARoutersBiasIsFp32StartsAtZeroAndHasNoGradient) {
+  config::ModelConfig config = small();
+  config.moe_router_enable_expert_bias = true;
+  config.params_dtype = config::Precision::Bf16;
+  tensor::Pool pool;
+  Parameters parameters(pool, config, holding_of(config, 0), 0);
+  parameters.initialise(7);
+  const Parameter& bias = parameters.find("layers.1.route.bias");
+  EXPECT_EQ(bias.weight.dtype(), tensor::DType::F32);
+  EXPECT_EQ(bias.weight.shape(), (Shape{4}));
+  EXPECT_FALSE(bias.gradient.defined());
+  for (int e = 0; e < 4; ++e) EXPECT_EQ(bias.weight.host<float>()[e], 0.0f);
+  EXPECT_FALSE(parameters.has("layers.0.route.bias")) << "a dense layer";
 }
 
 std::vector<std::string> names_of(const Parameters& parameters) {

@@ -92,6 +92,63 @@ TEST(Anatomy, TheStepEndsBehindTheLastGradientOfEveryWeight) {
                {{"norm", all}, {"clip", {"norm"}}});
 }
 
+TEST(Anatomy, SharedExpertsStandBetweenRouteAndMerge) {
+  config::ModelConfig model = model_of("dm", 2);
+  model.moe_shared_expert_intermediate_size = 64;
+  std::vector<std::string> dense = kDenseGradients;
+  dense.insert(dense.end(), {"1W1.shared.fc1", "1W1.shared.fc2"});
+  expect_needs(describe(model, kEverySum),
+               Pass::Training,
+               {{"1F1.shared.fc1", {"1F1.route"}},
+                {"1F1.shared.fc2", {"1F1.shared.fc1"}},
+                {"1F1.merge", {"1F1.combine", "1F1.shared.fc2"}},
+                {"1D1.shared.fc2", {"1F1.shared.fc2", "1D1.merge"}},
+                {"1D1.shared.fc1", {"1F1.shared.fc1", "1D1.shared.fc2"}},
+                {"1D1.route", {"1F1.route", "1D1.shared.fc1", "1D1.permute"}},
+                {"1W1.shared.fc2", {"1D1.shared.fc2", "1W0.shared.fc2"}},
+                {"reduce.dense", dense}});
+}
+
+TEST(Anatomy, SlicesMeetInRouteAndMergeAndTheirWeightGradientsAddInOrder) {
+  expect_needs(describe(model_of("m", 2), kEverySum, 0, {.slices = 2}),
+               Pass::Training,
+               {{"0F1.counts", {"0F1.route"}},
+                {"0F1.permute#1", {"0F1.route"}},
+                {"0F1.dispatch#1", {"0F1.permute#1", "0F1.sizes"}},
+                {"0F1.experts#0", {"0F1.dispatch#0"}},
+                {"0F1.merge", {"0F1.combine#0", "0F1.combine#1"}},
+                {"0D1.combine#1", {"0F1.combine#1", "0D1.merge"}},
+                {"0D1.route", {"0F1.route", "0D1.permute#0", "0D1.permute#1"}},
+                {"0W1.experts#0", {"0D1.experts#0", "0W0.experts#1"}},
+                {"0W1.experts#1", {"0D1.experts#1", "0W1.experts#0"}},
+                {"0W0.experts#0", {"0D0.experts#0"}},
+                {"reduce.expert", {"0W1.experts#1"}}});
+}
+
+TEST(Anatomy, SlicesShareAllThereIs) {
+  const Anatomy anatomy = describe(model_of("m", 2), kAlone, 0, {.slices = 3});
+  Node node = parse_node("0F0.experts#0");
+  std::vector<std::int64_t> shares;
+  for (node.slice = 0; node.slice < 3; ++node.slice) shares.push_back(share_of(anatomy, node, 10));
+  EXPECT_EQ(shares, (std::vector<std::int64_t>{3, 3, 4}));
+  EXPECT_EQ(share_of(anatomy, parse_node("0F0.merge"), 10), 10);
+}
+
+TEST(Anatomy, WhatIsKnownBeforehandIsNotTold) {
+  config::ModelConfig model = model_of("m", 2);
+  model.moe_token_dispatcher_type = config::Dispatcher::Flex;
+  model.moe_flex_dispatcher_backend = config::FlexBackend::HybridEp;
+  model.moe_expert_rank_capacity_factor = 1.5;
+  EXPECT_EQ(row_counts_of(model, RowBudget::AsConfigured), RowCounts::Device);
+  EXPECT_EQ(row_counts_of(model, RowBudget::Lifted), RowCounts::Host);
+  expect_needs(describe(model, kAlone),
+               Pass::Training,
+               {{"0F1.dispatch", {"0F1.permute", "0F1.counts"}}});
+  model.moe_pad_expert_input_to_capacity = true;
+  EXPECT_EQ(row_counts_of(model, RowBudget::Lifted), RowCounts::Static);
+  expect_needs(describe(model, kAlone), Pass::Training, {{"0F1.dispatch", {"0F1.permute"}}});
+}
+
 TEST(Anatomy, TiedGradientsAreAddedBeforeTheyAreUsed) {
   std::vector<std::string> tied = kDenseGradients;
   tied.push_back("tie");

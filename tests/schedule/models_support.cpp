@@ -54,6 +54,12 @@ std::size_t find(const Graph& graph, const std::string& node) {
   return 0;
 }
 
+bool run_together(const Graph& graph, const std::string& a, const std::string& b) {
+  const Reach reach(graph);
+  const std::size_t first = find(graph, a), second = find(graph, b);
+  return !reach.before(first, second) && !reach.before(second, first);
+}
+
 Graph without_entry(const Graph& graph, std::size_t entry) {
   Graph result;
   for (std::size_t i = 0; i < graph.entries.size(); ++i) {

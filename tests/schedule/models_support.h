@@ -31,6 +31,8 @@ class Reach {
 
 // The entry of a node given by its text; fails the test where there is none.
 std::size_t find(const Graph& graph, const std::string& node);
+// Whether neither of two nodes is over before the other starts.
+bool run_together(const Graph& graph, const std::string& a, const std::string& b);
 Graph without_entry(const Graph& graph, std::size_t entry);
 // Entries i and i + 1 change places; waits go on naming the same nodes.
 Graph with_swapped(const Graph& graph, std::size_t i);

@@ -6,7 +6,9 @@
 #include "tests/schedule/models_support.h"
 #include "tests/schedule/plans_support.h"
 #include "weft/base/text.h"
+#include "weft/config/derived.h"
 #include "weft/config/validate.h"
+#include "weft/schedule/builders/pipeline.h"
 #include "weft/schedule/memory.h"
 #include "weft/schedule/summary.h"
 #include "weft/schedule/text.h"
@@ -61,6 +63,23 @@ TEST(Plan, EarlyReleaseIsAsInTheGoldenFile) {
 TEST(Plan, ExpertGradientsUnderDispatchAreAsInTheGoldenFile) {
   const PlanCase c{.layers = "m", .dp = 2, .micro_batches = 1, .experts_wgrad = true};
   EXPECT_TRUE(matches_golden("experts_wgrad_ep.txt", print(plans_of(c)[0].training)));
+}
+
+TEST(Plan, SharedExpertsAreAsInTheGoldenFiles) {
+  PlanCase c{.layers = "m", .dp = 2, .micro_batches = 1, .shared = true};
+  EXPECT_TRUE(matches_golden("shared_experts_ep.txt", print(plans_of(c)[0].training)));
+  c.shared_overlap = true;
+  EXPECT_TRUE(matches_golden("shared_experts_overlapped_ep.txt", print(plans_of(c)[0].training)));
+}
+
+TEST(Plan, TokenSlicesAreAsInTheGoldenFiles) {
+  PlanCase c{.layers = "m", .dp = 2, .micro_batches = 1, .slices = 2};
+  const RankPlan staggered = plans_of(c)[0];
+  EXPECT_TRUE(matches_golden("slices_plain_ep.txt",
+                             print(build_training(staggered.anatomy, staggered.shape))));
+  EXPECT_TRUE(matches_golden("slices_ep.txt", print(staggered.training)));
+  c = {.layers = "mm", .dp = 2, .micro_batches = 2, .overlap = true, .slices = 2};
+  EXPECT_TRUE(matches_golden("slices_merged_ep.txt", print(plans_of(c)[0].training)));
 }
 
 TEST(Plan, PipelinesAreAsInTheGoldenFiles) {
@@ -146,6 +165,42 @@ TEST(Plan, PipelineRanksKeepAsManyMicroBatchesAsAreBehindThem) {
   EXPECT_EQ(mark(2), 2 * one);
   EXPECT_EQ(mark(1), 3 * one);
   EXPECT_EQ(mark(0), 4 * one);
+}
+
+// What is kept of a layer is the same in slices; in the merged order too.
+TEST(Plan, SlicesKeepTogetherWhatTheWholeKeeps) {
+  for (const bool overlap : {false, true}) {
+    PlanCase c{.layers = "mmd", .micro_batches = 3, .overlap = overlap, .shared = true};
+    const RankPlan whole = plans_of(c)[0];
+    const std::int64_t mark = activation_mark(whole.training, whole.anatomy, 64, 130);
+    for (const int slices : {2, 3, 7}) {
+      c.slices = slices;
+      const RankPlan sliced = plans_of(c)[0];
+      EXPECT_EQ(
+          activation_mark(build_training(sliced.anatomy, sliced.shape), sliced.anatomy, 64, 130),
+          activation_mark(build_training(whole.anatomy, whole.shape), whole.anatomy, 64, 130));
+      EXPECT_LE(activation_mark(sliced.training, sliced.anatomy, 64, 130), mark) << slices;
+    }
+  }
+}
+
+TEST(Plan, ALiftedBudgetBringsTheSizesBack) {
+  config::Config config = config_of({.layers = "m"});
+  config.model.moe_expert_rank_capacity_factor = 1.5;
+  config.model.moe_token_dispatcher_type = config::Dispatcher::Flex;
+  config.model.moe_flex_dispatcher_backend = config::FlexBackend::HybridEp;
+  const grid::Grid grid(config::layout_of(config));
+  const auto sizes = [](const Graph& graph) {
+    return std::ranges::count(graph.entries, Piece::Sizes, [](const Entry& entry) {
+      return entry.node.piece;
+    });
+  };
+  const std::vector<RankPlan> budgeted = plan_step(config, grid);
+  const std::vector<RankPlan> lifted = plan_step(config, grid, RowBudget::Lifted);
+  EXPECT_EQ(joined(verify_plan(budgeted)), "");
+  EXPECT_EQ(joined(verify_plan(lifted)), "");
+  EXPECT_EQ(sizes(budgeted[0].training), 0);
+  EXPECT_EQ(sizes(lifted[0].training), 4);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace weft::schedule {
 
 std::string name(const PlanCase& c) {
-  return base::text("{}{} ep{} dp{} pp{} vpp{} m{} group{}{}{}{}{}{}{}",
+  return base::text("{}{} ep{} dp{} pp{} vpp{} m{} group{} slices{}{}{}{}{}{}{}{}{}",
                     c.layers,
                     c.layout,
                     c.ep,
@@ -16,6 +16,9 @@ std::string name(const PlanCase& c) {
                     c.vpp,
                     c.micro_batches,
                     c.group,
+                    c.slices,
+                    c.shared ? " shared" : "",
+                    c.shared_overlap ? " shared_overlap" : "",
                     c.tied ? " tied" : "",
                     c.overlap ? " overlap" : "",
                     c.delay ? " delay" : "",
@@ -35,6 +38,9 @@ config::Config config_of(const PlanCase& c) {
   config.model.overlap_dispatch_backward_with_experts_wgrad = c.experts_wgrad;
   config.comm_overlap.overlap_moe_expert_parallel_comm = c.overlap;
   config.comm_overlap.delay_wgrad_compute = c.delay;
+  if (c.shared) config.model.moe_shared_expert_intermediate_size = 64;
+  config.model.moe_shared_expert_overlap = c.shared_overlap;
+  config.comm_overlap.moe_token_slices = c.slices;
   config.comm_overlap.overlap_p2p_comm = c.overlap_p2p;
   config.comm_overlap.batch_p2p_comm = !c.overlap_p2p;
   config.train.global_batch_size = std::int64_t{c.micro_batches} * c.dp;
@@ -78,6 +84,12 @@ std::vector<PlanCase> many_cases() {
       const bool merged_only = c.delay || c.early;
       if ((merged_only && !c.overlap) || (c.experts_wgrad && c.overlap)) continue;
       if (c.overlap_p2p && c.pp == 1) continue;
+      all.push_back(c);
+      // Beside each the same with slices, with shared experts, or with both, in turn.
+      const std::size_t turn = all.size() / 2 % 3;
+      c.slices = turn == 0 ? 2 : turn == 1 ? 1 : 3;
+      c.shared = turn != 0;
+      c.shared_overlap = c.shared && !c.overlap;
       all.push_back(c);
     }
   }

@@ -20,6 +20,8 @@ struct PlanCase {
   bool tied = false;
   bool overlap = false, delay = false, early = false, experts_wgrad = false;
   bool overlap_p2p = false;
+  int slices = 1;
+  bool shared = false, shared_overlap = false;
 };
 
 std::string name(const PlanCase& c);

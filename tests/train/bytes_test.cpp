@@ -125,6 +125,43 @@ TEST_P(Bytes, DeclaredEqualsCounted) {
   }
 }
 
+TEST_P(Bytes, DeclaredEqualsCountedForLatentAttention) {
+  for (const config::Precision precision : {config::Precision::Fp32, config::Precision::Bf16}) {
+    for (const bool compressed : {true, false}) {
+      config::Config config = with_layout(latent_config(), GetParam());
+      config.model.params_dtype = precision;
+      if (!compressed) config.model.q_lora_rank = std::nullopt;
+      const Counted counted = count(config);
+      EXPECT_EQ(counted.kept, counted.declared_kept);
+      EXPECT_EQ(counted.sent, counted.declared_sent_forward);
+    }
+  }
+}
+
+TEST_P(Bytes, DeclaredEqualsCountedForSharedExperts) {
+  for (const bool gate : {false, true}) {
+    for (const config::Precision precision : {config::Precision::Fp32, config::Precision::Bf16}) {
+      config::Config config = with_layout(small_config(), GetParam());
+      config.model.moe_shared_expert_intermediate_size = 20;
+      config.model.moe_shared_expert_gate = gate;
+      config.model.params_dtype = precision;
+      const Counted counted = count(config);
+      EXPECT_EQ(counted.kept, counted.declared_kept);
+      EXPECT_EQ(counted.sent, counted.declared_sent_forward);
+    }
+  }
+}
+
+TEST_P(Bytes, DeclaredEqualsCountedWithACapacityAndAGlobalLoss) {
+  config::Config config = with_layout(small_config(), GetParam());
+  config.model.moe_expert_capacity_factor = 100;
+  config.model.moe_router_load_balancing_type = {config::LoadBalancing::GlobalAuxLoss};
+  config.model.moe_aux_loss_coeff = {0.1};
+  const Counted counted = count(config);
+  EXPECT_EQ(counted.kept, counted.declared_kept);
+  EXPECT_EQ(counted.sent, counted.declared_sent_forward);
+}
+
 INSTANTIATE_TEST_SUITE_P(Ranks,
                          Bytes,
                          ::testing::Values(LayoutCase{},
@@ -171,6 +208,23 @@ void expect_clean_steps(const config::Config& config) {
 
 TEST(Memory, ATrainingStepLeavesNothingBehindAndPeaksRepeat) {
   expect_clean_steps(with_layout(small_config(), {.world = 2, .ep = 2}));
+}
+
+TEST(Memory, AStepOfLatentAttentionLeavesNothingBehindAndPeaksRepeat) {
+  expect_clean_steps(with_layout(latent_config(), {.world = 2, .ep = 2}));
+}
+
+TEST(Memory, SharedExpertsLeaveNothingBehindInAnyOrder) {
+  config::Config config = with_layout(small_config(), {.world = 2, .ep = 2});
+  config.model.moe_shared_expert_intermediate_size = 20;
+  config.model.moe_shared_expert_gate = true;
+  expect_clean_steps(config);
+  config.model.moe_shared_expert_overlap = true;
+  expect_clean_steps(config);
+  config.model.moe_shared_expert_overlap = false;
+  config.comm_overlap.overlap_moe_expert_parallel_comm = true;
+  config.comm_overlap.delay_wgrad_compute = true;
+  expect_clean_steps(config);
 }
 
 TEST(Memory, APipelinedStepLeavesNothingBehindAndPeaksRepeat) {

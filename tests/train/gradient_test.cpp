@@ -12,8 +12,11 @@ double objective(Engine& engine, const Batch& batch) {
   engine.program().drop_states();
   const config::ModelConfig& model = engine.config().model;
   const double moe_layers = 2;
-  return totals.loss + moe_layers * (model.moe_aux_loss_coeff.front() * totals.balance_loss +
-                                     model.moe_z_loss_coeff * totals.z_loss);
+  const RouterLosses& losses = totals.router_losses;
+  return totals.loss +
+         moe_layers * (model.aux_loss_coeff(config::LoadBalancing::AuxLoss) * losses.batch +
+                       model.aux_loss_coeff(config::LoadBalancing::SeqAuxLoss) * losses.sequence +
+                       model.moe_z_loss_coeff * losses.z);
 }
 
 std::map<std::string, std::vector<float>> gradients_of(Engine& engine, const Batch& batch) {
@@ -25,6 +28,7 @@ std::map<std::string, std::vector<float>> gradients_of(Engine& engine, const Bat
         if (node.piece != schedule::Piece::Optimizer) return program.run(node, stream);
         stream.synchronize();
         for (const model::Parameter& parameter : engine.parameters().all()) {
+          if (!parameter.spec.is_trained()) continue;
           gradients[parameter.spec.name] = floats_of(parameter.gradient);
           std::fill_n(parameter.gradient.host<float>(), parameter.gradient.elements(), 0.0f);
         }
@@ -38,6 +42,7 @@ void check_differences(const config::Config& config) {
     const Batch batch = batch_of(engine, 0);
     const auto gradients = gradients_of(engine, batch);
     for (const model::Parameter& parameter : engine.parameters().all()) {
+      if (!parameter.spec.is_trained()) continue;
       const std::vector<float>& gradient = gradients.at(parameter.spec.name);
       // The element with the largest gradient: the clearest difference.
       const auto largest =
@@ -65,11 +70,56 @@ TEST(Gradient, EqualsFiniteDifferencesWithAuxiliaryLosses) {
   check_differences(config);
 }
 
+TEST(Gradient, EqualsFiniteDifferencesForOtherScoresGroupsAndLosses) {
+  for (const auto score : {config::ScoreFunction::Sigmoid, config::ScoreFunction::SqrtSoftplus}) {
+    config::Config config = small_config();
+    config.model.moe_router_score_function = score;
+    config.model.moe_router_num_groups = 4;
+    config.model.moe_router_group_topk = 2;
+    config.model.moe_router_topk_scaling_factor = 2.5;
+    config.model.moe_router_enable_expert_bias = true;
+    config.model.moe_router_load_balancing_type = {config::LoadBalancing::SeqAuxLoss,
+                                                   config::LoadBalancing::AuxLoss};
+    config.model.moe_aux_loss_coeff = {0.3, 0.2};
+    config.model.moe_input_jitter_eps = 0.1;
+    config.train.micro_batch_size = 2;
+    check_differences(config);
+  }
+}
+
+TEST(Gradient, EqualsFiniteDifferencesForSharedExperts) {
+  for (const bool gate : {false, true}) {
+    config::Config config = small_config();
+    config.model.moe_shared_expert_intermediate_size = 20;
+    config.model.moe_shared_expert_gate = gate;
+    check_differences(config);
+  }
+}
+
 TEST(Gradient, EqualsFiniteDifferencesForTiedEmbeddingsAndProjectionNorm) {
   config::Config config = small_config();
   config.model.share_embeddings_and_output_weights = true;
   config.model.qk_layernorm = config::QkNorm::Projection;
   config.model.moe_router_pre_softmax = true;
+  check_differences(config);
+}
+
+TEST(Gradient, EqualsFiniteDifferencesForLatentAttention) {
+  for (const bool compressed : {true, false}) {
+    config::Config config = latent_config();
+    if (!compressed) config.model.q_lora_rank = std::nullopt;
+    check_differences(config);
+  }
+}
+
+TEST(Gradient, EqualsFiniteDifferencesForStretchedPositions) {
+  config::Config config = latent_config();
+  config.model.rope_type = config::RopeType::Yarn;
+  config.model.rotary_scaling_factor = 4;
+  config.model.original_max_position_embeddings = 8;
+  config.model.mscale = 0.7;
+  config.model.mscale_all_dim = 1.5;
+  config.model.rotary_interleaved = false;
   check_differences(config);
 }
 

@@ -41,7 +41,8 @@ TEST_P(Reference, LogitsLossGradientsAndTrainingAgree) {
 
 std::vector<ReferenceCase> all_cases() {
   std::vector<ReferenceCase> cases;
-  for (const char* model : {"qwen3_moe_tiny", "qwen3_moe_deep", "mixtral_tiny", "olmoe_tiny"}) {
+  for (const char* model :
+       {"qwen3_moe_tiny", "qwen3_moe_deep", "mixtral_tiny", "olmoe_tiny", "deepseek_v3_tiny"}) {
     cases.push_back({model, {.world = 1, .ep = 1}, 1});
     cases.push_back({model, {.world = 1, .ep = 1}, 8});
     cases.push_back({model, {.world = 2, .ep = 2}, 2});

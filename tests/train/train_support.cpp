@@ -32,6 +32,19 @@ config::Config small_config() {
   return config;
 }
 
+config::Config latent_config() {
+  config::Config config = small_config();
+  config.model.qk_layernorm = config::QkNorm::None;
+  config.model.num_query_groups = std::nullopt;
+  config.model.multi_latent_attention = true;
+  config.model.q_lora_rank = 12;
+  config.model.kv_lora_rank = 10;
+  config.model.qk_head_dim = 6;
+  config.model.qk_pos_emb_head_dim = 4;
+  config.model.v_head_dim = 5;
+  return config;
+}
+
 config::Config deep_config() {
   config::Config config = small_config();
   config.model.num_layers = 8;

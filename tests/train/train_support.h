@@ -15,6 +15,9 @@ namespace weft::train {
 // step.
 config::Config small_config();
 
+// The small config with latent attention, queries compressed too.
+config::Config latent_config();
+
 // Eight layers (two of them dense) of a narrower model: enough for a pipeline.
 config::Config deep_config();
 

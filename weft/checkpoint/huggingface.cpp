@@ -44,6 +44,16 @@ HuggingFaceModel::HuggingFaceModel(const fs::path& folder)
       weights_(folder),
       source_(config_, source_of(weights_)) {}
 
+std::string HuggingFaceModel::remark() const {
+  if (source_.left_out() == 0) return "";
+  return text(
+      "'{}': {} tensors of the {} after the last, for tokens further ahead, are left out: "
+      "multi-token prediction is not built yet",
+      weights_.name(),
+      source_.left_out(),
+      config_.layers_ahead == 1 ? "layer" : "layers");
+}
+
 void write_huggingface(const fs::path& folder,
                        const HuggingFaceConfig& config,
                        const Fetch& fetch) {
@@ -53,7 +63,9 @@ void write_huggingface(const fs::path& folder,
   const std::vector<HuggingFaceTensor> rows =
       huggingface_tensors(config.model, config.family, ExpertNames::Separate);
   std::vector<NewTensor> tensors;
-  for (const HuggingFaceTensor& row : rows) tensors.push_back({row.name, dtype, row.shape});
+  for (const HuggingFaceTensor& row : rows) {
+    tensors.push_back({row.name, row.trained ? dtype : FileDtype::F32, row.shape});
+  }
 
   std::error_code error;
   fs::create_directories(folder, error);
@@ -65,12 +77,12 @@ void write_huggingface(const fs::path& folder,
   write_safetensors(
       folder / "model.safetensors",
       tensors,
-      [&](const NewTensor&, const base::Append& append) {
+      [&](const NewTensor& tensor, const base::Append& append) {
         const std::int64_t elements = row->elements();
         for (std::int64_t at = 0; at < elements; at += kFetchElements) {
           values.resize(static_cast<std::size_t>(std::min(kFetchElements, elements - at)));
           fetch(row->parameter, row->begin + at, values);
-          append_elements(values, dtype, append);
+          append_elements(values, tensor.dtype, append);
         }
         ++row;
       });

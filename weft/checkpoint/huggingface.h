@@ -27,6 +27,8 @@ class HuggingFaceModel {
   const config::ModelConfig& config() const { return config_.model; }
   const HuggingFaceConfig& huggingface_config() const { return config_; }
   const std::vector<Parameter>& parameters() const { return source_.parameters(); }
+  // What to tell whoever runs it: of weights that the folder has and nothing computes. Empty: none.
+  std::string remark() const;
 
   // Elements [begin, begin + out.size()) of a parameter named as in huggingface_tensors.h.
   void read(std::string_view parameter, std::int64_t begin, std::span<float> out) const {

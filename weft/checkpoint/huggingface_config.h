@@ -3,6 +3,7 @@
 // ignored.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,11 +14,19 @@
 namespace weft::checkpoint {
 
 // Model families: what a config.json names as model_type.
-enum class Family { Qwen3Moe, Mixtral, Olmoe };
+enum class Family { Qwen3Moe, Mixtral, Olmoe, DeepseekV3, DeepseekV2 };
+inline constexpr std::array kFamilies{Family::Qwen3Moe,
+                                      Family::Mixtral,
+                                      Family::Olmoe,
+                                      Family::DeepseekV3,
+                                      Family::DeepseekV2};
 
-// "qwen3_moe", "mixtral", "olmoe", and back.
+// "qwen3_moe" and so on, and back; "kimi_k2" is a DeepSeek-V3 of other sizes.
 std::string_view word(Family family);
 std::optional<Family> family_of(std::string_view model_type);
+std::string family_words();  // all of them, for an error
+// With latent attention.
+bool is_deepseek(Family family);
 
 struct HuggingFaceConfig {
   Family family = Family::Qwen3Moe;
@@ -25,6 +34,8 @@ struct HuggingFaceConfig {
   config::ModelConfig model;
   // The longest sequence the model is meant for; null: model.seq_length.
   std::optional<std::int64_t> max_position_embeddings;
+  // Layers after the last that predict tokens further ahead; their weights are left out.
+  std::int64_t layers_ahead = 0;
 };
 
 // `text` is the content of `file`. A missing key takes the family's default in Transformers.

@@ -3,113 +3,33 @@
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/checkpoint/huggingface_config.h"
+#include "weft/checkpoint/huggingface_deepseek.h"
 #include "weft/checkpoint/huggingface_defaults.h"
 #include "weft/checkpoint/huggingface_keys.h"
-#include "weft/checkpoint/strict_json.h"
+#include "weft/checkpoint/huggingface_rope.h"
+#include "weft/checkpoint/huggingface_values.h"
 
 namespace weft::checkpoint {
 namespace {
 
 using base::text;
 
-// With these no product of sizes of one parameter overflows 64 bits, and the table of tensors stays
-// small whatever a file claims.
-constexpr std::int64_t kMostLayers = 4096;
-constexpr std::int64_t kMostExperts = 1 << 16;
-constexpr std::int64_t kMostLayersTimesExperts = 1 << 18;
-constexpr std::int64_t kMostHeads = 1 << 16;
-constexpr std::int64_t kLargestWidth = 1 << 20;
-constexpr std::int64_t kLargestHead = 1 << 16;
-constexpr std::int64_t kLargestVocabulary = 1 << 24;
-constexpr std::int64_t kLongestSequence = std::int64_t{1} << 31;
-
-// Typed access to the keys of one file.
-class Keys {
- public:
-  Keys(const StrictJson& config, const std::string& file) : config_(config), file_(file) {}
-
-  const StrictJson* find(const char* key) const {
-    const auto found = config_.find(key);
-    return found == config_.end() ? nullptr : &*found;
-  }
-  // Null counts as absent.
-  const StrictJson* find_value(const char* key) const {
-    const StrictJson* value = find(key);
-    return value == nullptr || value->is_null() ? nullptr : value;
-  }
-  std::int64_t size(const char* key, std::int64_t absent, std::int64_t most) const {
-    const StrictJson* value = find(key);
-    return value == nullptr ? absent : as_integer(*value, key, file_, 1, most);
-  }
-  double number(const char* key, double absent, Range range) const {
-    const StrictJson* value = find(key);
-    return value == nullptr ? absent : as_number(*value, key, file_, range);
-  }
-  bool flag(const char* key) const {
-    const StrictJson* value = find(key);
-    return value != nullptr && as_flag(*value, key, file_);
-  }
-  const std::string& file() const { return file_; }
-
- private:
-  const StrictJson& config_;
-  const std::string& file_;
-};
-
-// rope_parameters (new) and rope_scaling (old) are one object under two names.
-std::optional<double> theta_inside(const Keys& keys, const char* key) {
-  const StrictJson* rope = keys.find_value(key);
-  if (rope == nullptr) return std::nullopt;
-  if (!rope->is_object()) throw_wrong_value(*rope, key, keys.file(), "an object or null");
-  std::optional<double> theta;
-  for (const auto& [name, value] : rope->items()) {
-    const std::string full = text("{}.{}", key, name);
-    if (name == "rope_theta") {
-      theta = as_number(value, full, keys.file(), {1, 1e15});
-    } else if (name == "rope_type" || name == "type") {
-      if (value != "default") {
-        throw_wrong_value(value, full, keys.file(), "\"default\" (no other is implemented)");
-      }
-    } else if (name == "partial_rotary_factor" ? value != 1 : !value.is_null()) {
-      throw_wrong_value(value, full, keys.file(), "null (this key is not implemented)");
-    }
-  }
-  return theta;
-}
-
-double rope_theta(const Keys& keys, double absent) {
-  std::optional<double> theta;
-  const auto take = [&](std::optional<double> found) {
-    if (found && theta && *found != *theta) {
-      throw base::ConfigError(
-          text("'{}': rope_theta is given as {} and as {}", keys.file(), *theta, *found));
-    }
-    if (found) theta = found;
-  };
-  if (const StrictJson* top = keys.find_value("rope_theta")) {
-    take(as_number(*top, "rope_theta", keys.file(), {1, 1e15}));
-  }
-  take(theta_inside(keys, "rope_parameters"));
-  take(theta_inside(keys, "rope_scaling"));
-  return theta.value_or(absent);
-}
-
-std::int64_t expert_count(const Keys& keys, std::int64_t absent) {
+std::int64_t expert_count(const HuggingFaceValues& keys, std::int64_t absent) {
   std::optional<std::int64_t> count;
-  for (const char* key : {"num_experts", "num_local_experts"}) {
+  for (const char* key : {"num_experts", "num_local_experts", "n_routed_experts"}) {
     const StrictJson* value = keys.find(key);
     if (value == nullptr) continue;
     const std::int64_t found = as_integer(*value, key, keys.file(), 0, kMostExperts);
     if (count && *count != found) {
       throw base::ConfigError(
-          text("'{}': num_experts is {} but num_local_experts is {}", keys.file(), *count, found));
+          text("'{}': the number of experts is {}, but {} is {}", keys.file(), *count, key, found));
     }
     count = found;
   }
   return count.value_or(absent);
 }
 
-config::Precision precision(const Keys& keys) {
+config::Precision precision(const HuggingFaceValues& keys) {
   std::optional<config::Precision> found;
   for (const char* key : {"dtype", "torch_dtype"}) {
     const StrictJson* value = keys.find_value(key);
@@ -127,7 +47,9 @@ config::Precision precision(const Keys& keys) {
   return found.value_or(config::Precision::Fp32);
 }
 
-void read_attention(const Keys& keys, const FamilyDefaults& defaults, config::ModelConfig& model) {
+void read_attention(const HuggingFaceValues& keys,
+                    const FamilyDefaults& defaults,
+                    config::ModelConfig& model) {
   const std::int64_t heads =
       keys.size("num_attention_heads", defaults.num_attention_heads, kMostHeads);
   model.num_attention_heads = heads;
@@ -150,7 +72,7 @@ void read_attention(const Keys& keys, const FamilyDefaults& defaults, config::Mo
 }
 
 // One number for each layer: 1 where it is MoE. Transformers counts decoder_sparse_step from 1.
-std::vector<std::int64_t> qwen3_moe_layers(const Keys& keys, std::int64_t layers) {
+std::vector<std::int64_t> qwen3_moe_layers(const HuggingFaceValues& keys, std::int64_t layers) {
   const std::int64_t step = keys.size("decoder_sparse_step", 1, kMostLayers);
   std::vector<std::int64_t> moe(static_cast<std::size_t>(layers));
   for (std::int64_t i = 0; i < layers; ++i) {
@@ -166,7 +88,7 @@ std::vector<std::int64_t> qwen3_moe_layers(const Keys& keys, std::int64_t layers
   return moe;
 }
 
-void read_experts(const Keys& keys,
+void read_experts(const HuggingFaceValues& keys,
                   Family family,
                   const FamilyDefaults& defaults,
                   config::ModelConfig& model) {
@@ -182,13 +104,18 @@ void read_experts(const Keys& keys,
   }
   model.moe_router_topk =
       keys.size("num_experts_per_tok", defaults.num_experts_per_tok, kMostExperts);
+  if (model.moe_router_topk == 0) {
+    throw base::ConfigError(text("'{}': num_experts_per_tok is missing", keys.file()));
+  }
   model.moe_router_pre_softmax = true;
   model.moe_router_norm_topk_prob = family == Family::Mixtral || keys.flag("norm_topk_prob");
   model.moe_layer_freq = {1};
   model.moe_ffn_hidden_size = model.ffn_hidden_size;
-  if (family == Family::Qwen3Moe) {
+  if (family == Family::Qwen3Moe || is_deepseek(family)) {
     model.moe_ffn_hidden_size =
         keys.size("moe_intermediate_size", defaults.moe_intermediate_size, kLargestWidth);
+  }
+  if (family == Family::Qwen3Moe) {
     std::vector<std::int64_t> moe = qwen3_moe_layers(keys, model.num_layers);
     const auto count = std::count(moe.begin(), moe.end(), 1);
     if (count == 0) model.num_moe_experts = std::nullopt;
@@ -198,6 +125,8 @@ void read_experts(const Keys& keys,
         text("'{}': a {} model has experts in every layer; the number of experts is 0",
              keys.file(),
              word(family)));
+  } else if (is_deepseek(family)) {
+    read_deepseek_experts(keys, family, model);
   }
 }
 
@@ -209,6 +138,9 @@ config::QkNorm qk_norm(Family family) {
       return config::QkNorm::None;
     case Family::Olmoe:
       return config::QkNorm::Projection;
+    case Family::DeepseekV3:
+    case Family::DeepseekV2:
+      return config::QkNorm::None;
   }
   return config::QkNorm::None;
 }
@@ -216,12 +148,14 @@ config::QkNorm qk_norm(Family family) {
 Family read_family(const StrictJson& config, const std::string& file) {
   const StrictJson& value = member(config, "model_type", file);
   const auto family = family_of(as_word(value, "model_type", file));
-  if (!family) throw_wrong_value(value, "model_type", file, "qwen3_moe, mixtral or olmoe");
+  if (!family) throw_wrong_value(value, "model_type", file, family_words());
   return *family;
 }
 
 // Transformers gives the embedding's padding row no gradient; a negative id counts from the end.
-std::optional<std::int64_t> pad_token(const Keys& keys, Family family, std::int64_t vocabulary) {
+std::optional<std::int64_t> pad_token(const HuggingFaceValues& keys,
+                                      Family family,
+                                      std::int64_t vocabulary) {
   const StrictJson* value = keys.find("pad_token_id");
   if (value == nullptr)
     return family == Family::Olmoe ? std::optional<std::int64_t>(1) : std::nullopt;
@@ -239,7 +173,7 @@ HuggingFaceConfig parse_huggingface_config(std::string_view content, const std::
   std::vector<std::string> complaints = key_complaints(config, family, file);
   if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
 
-  const Keys keys(config, file);
+  const HuggingFaceValues keys(config, file);
   const FamilyDefaults defaults = defaults_of(family);
   HuggingFaceConfig read{.family = family, .model = {}, .max_position_embeddings = {}};
   config::ModelConfig& model = read.model;
@@ -250,15 +184,25 @@ HuggingFaceConfig parse_huggingface_config(std::string_view content, const std::
   model.pad_token_id = pad_token(keys, family, model.vocab_size);
   model.qk_layernorm = qk_norm(family);
   model.layernorm_epsilon = keys.number("rms_norm_eps", defaults.rms_norm_eps, {0, 1});
-  model.rotary_base = rope_theta(keys, defaults.rope_theta);
   model.share_embeddings_and_output_weights = keys.flag("tie_word_embeddings");
   model.init_method_std = keys.number("initializer_range", 0.02, {0, 100});
   model.params_dtype = precision(keys);
-  read_attention(keys, defaults, model);
+  if (is_deepseek(family)) {
+    model.num_attention_heads = defaults.num_attention_heads;
+    read_latent_attention(keys, model);
+  } else {
+    read_attention(keys, defaults, model);
+  }
   read_experts(keys, family, defaults, model);
   keys.number("router_aux_loss_coef", 0, {0, 1e6});
-  read.max_position_embeddings =
+  const std::int64_t positions =
       keys.size("max_position_embeddings", defaults.max_position_embeddings, kLongestSequence);
+  read.max_position_embeddings = positions;
+  read_rope(keys, family, defaults.rope_theta, positions, model);
+  const StrictJson* ahead = keys.find_value("num_nextn_predict_layers");
+  if (is_deepseek(family) && ahead != nullptr) {
+    read.layers_ahead = as_integer(*ahead, "num_nextn_predict_layers", file, 0, kMostLayersAhead);
+  }
   return read;
 }
 

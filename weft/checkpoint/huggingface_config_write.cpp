@@ -4,6 +4,9 @@
 #include "weft/base/json.h"
 #include "weft/base/text.h"
 #include "weft/checkpoint/huggingface_config.h"
+#include "weft/checkpoint/huggingface_deepseek.h"
+#include "weft/checkpoint/huggingface_rope.h"
+#include "weft/config/layer_kind.h"
 
 namespace weft::checkpoint {
 namespace {
@@ -11,10 +14,16 @@ namespace {
 using base::text;
 using config::QkNorm;
 
-constexpr std::array<std::string_view, 3> kClasses{"Qwen3MoeForCausalLM",
+constexpr std::array<std::string_view, 5> kClasses{"Qwen3MoeForCausalLM",
                                                    "MixtralForCausalLM",
-                                                   "OlmoeForCausalLM"};
-constexpr std::array<QkNorm, 3> kQkNorms{QkNorm::Head, QkNorm::None, QkNorm::Projection};
+                                                   "OlmoeForCausalLM",
+                                                   "DeepseekV3ForCausalLM",
+                                                   "DeepseekV2ForCausalLM"};
+constexpr std::array<QkNorm, 5> kQkNorms{QkNorm::Head,
+                                         QkNorm::None,
+                                         QkNorm::Projection,
+                                         QkNorm::None,
+                                         QkNorm::None};
 
 std::size_t row(Family family) { return static_cast<std::size_t>(family); }
 
@@ -31,6 +40,37 @@ std::vector<std::int64_t> dense_layers(const config::ModelConfig& model) {
   return dense;
 }
 
+// What only DeepSeek's families can say.
+template <typename Complain>
+void complain_about_deepseek(const config::ModelConfig& model, const Complain& complain) {
+  if (model.multi_latent_attention) complain("multi_latent_attention", true, "plain heads");
+  if (model.rope_type != config::RopeType::Rope) {
+    complain("rope_type", config::word(model.rope_type), "positions that are not stretched");
+  }
+  if (model.rotary_interleaved.value_or(false)) {
+    complain("rotary_interleaved", true, "halves of a head that turn together");
+  }
+  if (model.moe_router_score_function != config::ScoreFunction::Softmax) {
+    complain("moe_router_score_function",
+             config::word(model.moe_router_score_function),
+             "softmax scores");
+  }
+  if (model.moe_router_enable_expert_bias) {
+    complain("moe_router_enable_expert_bias", true, "no bias for each expert");
+  }
+  if (model.moe_router_num_groups) {
+    complain("moe_router_num_groups", *model.moe_router_num_groups, "no groups of experts");
+  }
+  if (model.moe_router_topk_scaling_factor.value_or(1) != 1) {
+    complain("moe_router_topk_scaling_factor",
+             *model.moe_router_topk_scaling_factor,
+             "probabilities that are not scaled");
+  }
+  if (const std::int64_t width = config::shared_expert_width(model); width > 0) {
+    complain("moe_shared_expert_intermediate_size", width, "no shared experts");
+  }
+}
+
 void check_expressible(const config::ModelConfig& model, Family family) {
   std::vector<std::string> complaints;
   const auto complain = [&](std::string_view key, const auto& value, std::string_view needed) {
@@ -40,11 +80,18 @@ void check_expressible(const config::ModelConfig& model, Family family) {
                               word(family),
                               needed));
   };
-  if (model.qk_layernorm != kQkNorms[row(family)]) {
+  if (is_deepseek(family)) {
+    for (const Inexpressible& one : not_deepseek(model, family)) {
+      complain(one.key, one.value, one.needed);
+    }
+  } else {
+    complain_about_deepseek(model, complain);
+  }
+  if (!model.multi_latent_attention && model.qk_layernorm != kQkNorms[row(family)]) {
     complain("qk_layernorm", config::word(model.qk_layernorm), config::word(kQkNorms[row(family)]));
   }
   const std::vector<std::int64_t> dense = dense_layers(model);
-  if (family != Family::Qwen3Moe && !dense.empty()) {
+  if ((family == Family::Mixtral || family == Family::Olmoe) && !dense.empty()) {
     complain("moe_layer_freq", model.moe_layer_freq, "experts in every layer");
   }
   if (family == Family::Mixtral && !renormalises(model)) {
@@ -86,6 +133,9 @@ void add_family_keys(base::Json& json, const config::ModelConfig& model, Family 
       json["attention_bias"] = false;
       json["clip_qkv"] = nullptr;
       return;
+    case Family::DeepseekV3:
+    case Family::DeepseekV2:
+      return write_deepseek(model, family, json);
   }
 }
 
@@ -109,12 +159,13 @@ std::string huggingface_config_text(const HuggingFaceConfig& config) {
   json["hidden_act"] = "silu";
   json["max_position_embeddings"] = config.max_position_embeddings.value_or(model.seq_length);
   json["rms_norm_eps"] = model.layernorm_epsilon;
-  json["rope_theta"] = model.rotary_base;
-  json["rope_scaling"] = nullptr;
+  write_rope(model, json);
   json["attention_dropout"] = 0.0;
   json["initializer_range"] = model.init_method_std;
-  json["output_router_logits"] = false;
-  json["router_aux_loss_coef"] = model.aux_loss_coeff(config::LoadBalancing::AuxLoss);
+  if (!is_deepseek(config.family)) {
+    json["output_router_logits"] = false;
+    json["router_aux_loss_coef"] = model.aux_loss_coeff(config::LoadBalancing::AuxLoss);
+  }
   json["tie_word_embeddings"] = model.share_embeddings_and_output_weights;
   json["bos_token_id"] = nullptr;
   json["eos_token_id"] = nullptr;

@@ -43,6 +43,32 @@ FamilyDefaults defaults_of(Family family) {
               .max_position_embeddings = 4096,
               .rms_norm_eps = 1e-5,
               .rope_theta = 1e4};
+    case Family::DeepseekV3:
+      return {.vocab_size = 129280,
+              .hidden_size = 7168,
+              .intermediate_size = 18432,
+              .moe_intermediate_size = 2048,
+              .num_hidden_layers = 61,
+              .num_attention_heads = 128,
+              .num_key_value_heads = std::nullopt,
+              .num_experts = 256,
+              .num_experts_per_tok = 8,
+              .max_position_embeddings = 4096,
+              .rms_norm_eps = 1e-6,
+              .rope_theta = 1e4};
+    case Family::DeepseekV2:
+      return {.vocab_size = 32000,
+              .hidden_size = 4096,
+              .intermediate_size = 11008,
+              .moe_intermediate_size = 1407,
+              .num_hidden_layers = 32,
+              .num_attention_heads = 32,
+              .num_key_value_heads = std::nullopt,
+              .num_experts = 64,
+              .num_experts_per_tok = 0,  // must be given
+              .max_position_embeddings = 2048,
+              .rms_norm_eps = 1e-6,
+              .rope_theta = 1e4};
   }
   return {};
 }

@@ -40,6 +40,27 @@ constexpr std::array<std::string_view, 4> kUsedByQwen3Moe{"decoder_sparse_step",
                                                           "moe_intermediate_size",
                                                           "norm_topk_prob"};
 constexpr std::array<std::string_view, 1> kUsedByOlmoe{"norm_topk_prob"};
+constexpr std::array kUsedByDeepseek = std::to_array<std::string_view>({
+    "first_k_dense_replace",
+    "kv_lora_rank",
+    "moe_intermediate_size",
+    "n_group",
+    "n_routed_experts",
+    "n_shared_experts",
+    "num_nextn_predict_layers",
+    "q_lora_rank",
+    "qk_head_dim",
+    "qk_nope_head_dim",
+    "qk_rope_head_dim",
+    "rope_interleave",
+    "routed_scaling_factor",
+    "topk_group",
+    "v_head_dim",
+    // Of DeepSeek's own training, which Transformers does not repeat.
+    "aux_loss_alpha",
+    "ep_size",
+    "seq_aux",
+});
 
 // Token ids, text generation, and what Transformers writes about itself.
 constexpr std::array kHarmless = std::to_array<std::string_view>({
@@ -129,6 +150,31 @@ bool is_inactive_window(const StrictJson& value, const StrictJson&, Family famil
   return value.is_null() || (family == Family::Qwen3Moe && value.is_number_unsigned());
 }
 
+// DeepSeek's own code, and others' copies of it, compute what the family does.
+bool is_deepseek_code(const StrictJson& value, const StrictJson&, Family family) {
+  return is_deepseek(family) && value.is_object() &&
+         std::all_of(value.begin(), value.end(), [](const StrictJson& code) {
+           return code.is_string() && code.get_ref<const std::string&>().find(
+                                          "_deepseek.Deepseek") != std::string::npos;
+         });
+}
+
+// In the families that have the key's meaning fixed: what DeepSeek-V3 and V2 each do.
+bool is_their_scores(const StrictJson& value, const StrictJson&, Family family) {
+  return value == (family == Family::DeepseekV3 ? "sigmoid" : "softmax") && is_deepseek(family);
+}
+bool is_their_choice(const StrictJson& value, const StrictJson&, Family family) {
+  if (family == Family::DeepseekV3) return value == "noaux_tc";
+  return family == Family::DeepseekV2 && (value == "greedy" || value == "group_limited_greedy");
+}
+bool is_their_norm(const StrictJson& value, const StrictJson& config, Family family) {
+  if (family != Family::DeepseekV3) return value.is_null() || value == false;
+  return value == true || config.value("num_experts_per_tok", StrictJson()) == 1;
+}
+bool is_every_layer(const StrictJson& value, const StrictJson&, Family family) {
+  return is_deepseek(family) && value == 1;
+}
+
 struct Constraint {
   std::string_view key;
   bool (*holds)(const StrictJson& value, const StrictJson& config, Family family);
@@ -138,9 +184,14 @@ struct Constraint {
 constexpr std::array kConstraints = std::to_array<Constraint>({
     {"attention_bias", is_off, "false: projections with biases are not implemented"},
     {"attention_dropout", is_zero, "0: dropout is not implemented"},
+    {"auto_map", is_deepseek_code, "code of a family that is known: it is not run"},
     {"clip_qkv", is_null, "null: clipping of queries, keys and values is not implemented"},
     {"hidden_act", is_silu, "\"silu\": no other activation is implemented"},
     {"layer_types", is_full_attention, "\"full_attention\" for every layer"},
+    {"moe_layer_freq", is_every_layer, "1: every layer after the dense ones has experts"},
+    {"norm_topk_prob",
+     is_their_norm,
+     "true for deepseek_v3 and false for other models: no other is implemented"},
     {"num_nextn_predict_layers", is_zero, "0: multi-token prediction is not implemented"},
     {"output_router_logits",
      leaves_loss_alone,
@@ -148,7 +199,14 @@ constexpr std::array kConstraints = std::to_array<Constraint>({
     {"partial_rotary_factor", is_one, "1: partial rotary embeddings are not implemented"},
     {"quantization_config", is_null, "null: quantized weights are not implemented"},
     {"router_jitter_noise", is_zero, "0: router noise is not implemented"},
+    {"scoring_func",
+     is_their_scores,
+     "\"sigmoid\" for deepseek_v3 and \"softmax\" for deepseek_v2: no other is implemented"},
     {"sliding_window", is_inactive_window, "null: sliding-window attention is not implemented"},
+    {"topk_method",
+     is_their_choice,
+     "\"noaux_tc\" for deepseek_v3, \"greedy\" or \"group_limited_greedy\" for deepseek_v2: no "
+     "other is implemented"},
     {"use_sliding_window", is_off, "false: sliding-window attention is not implemented"},
 });
 
@@ -165,6 +223,9 @@ bool is_used(std::string_view key, Family family) {
       return false;
     case Family::Olmoe:
       return contains(kUsedByOlmoe, key);
+    case Family::DeepseekV3:
+    case Family::DeepseekV2:
+      return contains(kUsedByDeepseek, key);
   }
   return false;
 }

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "weft/base/text.h"
+#include "weft/config/layer_kind.h"
 
 namespace weft::checkpoint {
 namespace {
@@ -42,7 +43,11 @@ class TensorTable {
     for (std::int64_t i = 0; i < model_.num_layers; ++i) {
       theirs_ = text("model.layers.{}.", i);
       ours_ = text("layers.{}.", i);
-      add_attention();
+      if (model_.multi_latent_attention) {
+        add_latent_attention();
+      } else {
+        add_attention();
+      }
       if (model_.is_moe_layer(i)) {
         add_moe();
       } else {
@@ -71,6 +76,29 @@ class TensorTable {
     part(name, std::move(shape), parameter, 0);
   }
 
+  void add_latent_attention() {
+    const std::int64_t heads = model_.num_attention_heads, rank = model_.kv_lora_rank;
+    const std::int64_t query = heads * model_.latent_head_dim(), value = heads * model_.v_head_dim;
+    const std::int64_t first = model_.q_lora_rank.value_or(query);
+    const char* query_down = model_.q_lora_rank ? "q_a_proj" : "q_proj";
+    whole("input_layernorm.weight", {hidden_}, "attention.norm.weight");
+    const std::int64_t at =
+        part(text("self_attn.{}.weight", query_down), {first, hidden_}, "attention.down.weight", 0);
+    part("self_attn.kv_a_proj_with_mqa.weight",
+         {rank + model_.qk_pos_emb_head_dim, hidden_},
+         "attention.down.weight",
+         at);
+    if (model_.q_lora_rank) {
+      whole("self_attn.q_a_layernorm.weight", {first}, "attention.q_norm.weight");
+      whole("self_attn.q_b_proj.weight", {query, first}, "attention.q_up.weight");
+    }
+    whole("self_attn.kv_a_layernorm.weight", {rank}, "attention.kv_norm.weight");
+    whole("self_attn.kv_b_proj.weight",
+          {heads * model_.qk_head_dim + value, rank},
+          "attention.kv_up.weight");
+    whole("self_attn.o_proj.weight", {hidden_, value}, "attention.proj.weight");
+  }
+
   void add_attention() {
     const std::int64_t query = model_.query_width(), key = model_.key_width();
     whole("input_layernorm.weight", {hidden_}, "attention.norm.weight");
@@ -93,12 +121,26 @@ class TensorTable {
     whole("mlp.down_proj.weight", {hidden_, width}, "mlp.fc2.weight");
   }
 
+  void add_shared_experts() {
+    const std::int64_t width = config::shared_expert_width(model_);
+    if (width == 0) return;
+    const std::string theirs = "mlp.shared_experts.", ours = "shared.fc1.weight";
+    const std::int64_t up = part(theirs + "gate_proj.weight", {width, hidden_}, ours, 0);
+    part(theirs + "up_proj.weight", {width, hidden_}, ours, up);
+    whole(theirs + "down_proj.weight", {hidden_, width}, "shared.fc2.weight");
+  }
+
   void add_moe() {
     const bool is_block = family_ == Family::Mixtral && experts_ == ExpertNames::Separate;
     const std::string block = is_block ? "block_sparse_moe." : "mlp.";
     const std::int64_t experts = model_.experts(), width = model_.expert_width();
     whole("post_attention_layernorm.weight", {hidden_}, "route.norm.weight");
     whole(block + "gate.weight", {experts, hidden_}, "route.router.weight");
+    if (model_.moe_router_enable_expert_bias) {
+      whole(block + "gate.e_score_correction_bias", {experts}, "route.bias");
+      rows_.back().trained = false;
+    }
+    add_shared_experts();
     if (experts_ == ExpertNames::Stacked) {
       whole("mlp.experts.gate_up_proj", {experts, 2 * width, hidden_}, "experts.fc1.weight");
       whole("mlp.experts.down_proj", {experts, hidden_, width}, "experts.fc2.weight");

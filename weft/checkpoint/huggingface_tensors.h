@@ -7,7 +7,16 @@
 //   layers.i.attention.norm.weight (H)       layers.i.attention.qkv.weight (Q + 2K, H): q, k, v
 //   layers.i.attention.q_norm.weight (D)     layers.i.attention.k_norm.weight (D)
 //   layers.i.attention.proj.weight (H, Q)
+//   latent attention, in place of qkv (L compressed queries, R compressed keys and values, P
+//   channels with a position; N without, D of a value, of each of A heads; q whole where it is not
+//   compressed):
+//          layers.i.attention.down.weight (L + R + P, H): q, kv
+//          layers.i.attention.q_norm.weight (L)    layers.i.attention.q_up.weight (A(N + P), L)
+//          layers.i.attention.kv_norm.weight (R)   layers.i.attention.kv_up.weight (A(N + D), R)
+//          layers.i.attention.proj.weight (H, AD)
 //   MoE:   layers.i.route.norm.weight (H)    layers.i.route.router.weight (E, H)
+//          layers.i.route.bias (E), not trained
+//          layers.i.shared.fc1.weight (2S, H): gate, up        layers.i.shared.fc2.weight (H, S)
 //          layers.i.experts.fc1.weight (E, 2F, H): gate, up    layers.i.experts.fc2.weight (E, H,
 //          F)
 //   dense: layers.i.mlp.norm.weight (H)
@@ -42,7 +51,8 @@ struct HuggingFaceTensor {
   std::string name;
   Shape shape;
   std::string parameter;
-  std::int64_t begin;  // first element in the parameter
+  std::int64_t begin;   // first element in the parameter
+  bool trained = true;  // else without gradient, and fp32 in every file
 
   std::int64_t elements() const;
 };

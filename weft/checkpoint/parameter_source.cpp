@@ -33,6 +33,14 @@ bool is_harmless(std::string_view name, const config::ModelConfig& model) {
          (name == "lm_head.weight" && model.share_embeddings_and_output_weights);
 }
 
+// Of a layer after the last: "model.layers.61.", where there are 61.
+bool is_ahead(std::string_view name, const HuggingFaceConfig& config) {
+  for (std::int64_t i = 0; i < config.layers_ahead; ++i) {
+    if (name.starts_with(text("model.layers.{}.", config.model.num_layers + i))) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 ParameterSource::ParameterSource(const HuggingFaceConfig& config, const TensorSource& source)
@@ -57,6 +65,10 @@ std::vector<std::string> ParameterSource::take_tensors(const HuggingFaceConfig& 
     const auto row = known.find(name);
     if (row == known.end()) {
       if (is_harmless(name, config.model)) continue;
+      if (is_ahead(name, config)) {
+        ++left_out_;
+        continue;
+      }
       complaints.push_back(
           text("'{}': tensor '{}' is not part of this {} model; config.json and weights disagree",
                source.name,
@@ -99,7 +111,7 @@ void ParameterSource::complain_about_cover(const HuggingFaceConfig& config,
   if (!complaints.empty()) return;
   for (const HuggingFaceTensor& row :
        huggingface_tensors(config.model, config.family, ExpertNames::Separate)) {
-    if (covers(row)) continue;
+    if (covers(row) || (source.holds == Holds::Trained && !row.trained)) continue;
     complaints.push_back(text("'{}': tensor '{}{}' of shape {} is missing",
                               source.name,
                               source.prefix,

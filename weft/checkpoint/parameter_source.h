@@ -16,11 +16,13 @@
 namespace weft::checkpoint {
 
 // Where tensors come from: a folder of weights, or the gradients of a reference run.
+enum class Holds { Everything, Trained };  // Trained: gradients, so nothing of what has none
 struct TensorSource {
   std::string name;                       // for errors
   std::string prefix;                     // before every tensor's name: "" or "grad."
   std::vector<std::string> tensor_names;  // with the prefix
   std::function<std::optional<TensorView>(std::string_view)> find;
+  Holds holds = Holds::Everything;
 };
 
 class ParameterSource {
@@ -31,6 +33,8 @@ class ParameterSource {
   ParameterSource(const HuggingFaceConfig& config, const TensorSource& source);
 
   const std::vector<Parameter>& parameters() const { return parameters_; }
+  // Tensors of layers that predict further ahead.
+  std::size_t left_out() const { return left_out_; }
 
   // Elements [begin, begin + out.size()) of a parameter of the model.
   void read(std::string_view parameter, std::int64_t begin, std::span<float> out) const;
@@ -55,6 +59,7 @@ class ParameterSource {
 
   std::vector<Parameter> parameters_;
   Pieces pieces_;
+  std::size_t left_out_ = 0;
 };
 
 }  // namespace weft::checkpoint

@@ -21,7 +21,8 @@ TensorSource gradients_of(const SafetensorsFile& expected) {
   return {.name = expected.name(),
           .prefix = "grad.",
           .tensor_names = std::move(names),
-          .find = [&expected](std::string_view tensor) { return expected.find(tensor); }};
+          .find = [&expected](std::string_view tensor) { return expected.find(tensor); },
+          .holds = Holds::Trained};
 }
 
 void expect_shape(const TensorView& tensor, const Shape& shape) {

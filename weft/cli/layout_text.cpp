@@ -24,6 +24,10 @@ std::string order_text(const config::Config& config) {
   if (config.model.overlap_dispatch_backward_with_experts_wgrad) {
     text += ", experts' weight gradients under dispatch";
   }
+  if (config.model.moe_shared_expert_overlap) text += ", shared experts under what travels";
+  if (const std::int64_t slices = config.comm_overlap.moe_token_slices; slices > 1) {
+    text += base::text(", tokens in {} slices", slices);
+  }
   if (config.model.pipeline_model_parallel_size == 1) return text;
   return text + (config::overlaps_p2p(config) ? ", stages exchange under compute"
                                               : ", stages exchange at fixed points");

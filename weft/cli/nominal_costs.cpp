@@ -11,7 +11,6 @@ namespace weft::cli {
 namespace {
 
 namespace sim = exec::sim;
-using schedule::Direction;
 using schedule::Entry;
 using schedule::Node;
 using schedule::Part;
@@ -53,6 +52,7 @@ class Pricing {
         grid_(grid),
         rates_(rates),
         links_(links_of(config, rates)),
+        anatomy_(plan.anatomy),
         work_(config, plan.anatomy),
         rank_(first_rank_of(grid, plan.anatomy.pp_rank)) {}
 
@@ -95,22 +95,25 @@ class Pricing {
       case Piece::Tie:
         return summed * number(config_.model.vocab_size * config_.model.hidden_size);
       case Piece::Receive:
-        return number(sent(Piece::Send, node.direction));
+        return number(sent(Piece::Send, node));
       default:
-        return number(sent(node.piece, node.direction));
+        return number(sent(node.piece, node));
     }
   }
 
-  std::int64_t sent(Piece piece, Direction direction) const {
+  std::int64_t sent(Piece piece, const Node& node) const {
     const std::int64_t ep = config_.model.expert_model_parallel_size;
     const std::int64_t leaving = rows_of(config_) * (ep - 1) / ep;
-    return schedule::sent_bytes(config_.model, piece, direction).of(tokens_of(config_), leaving);
+    return schedule::sent_bytes(config_.model, piece, node.direction)
+        .of(schedule::share_of(anatomy_, node, tokens_of(config_)),
+            schedule::share_of(anatomy_, node, leaving));
   }
 
   const config::Config& config_;
   const grid::Grid& grid_;
   const NominalRates& rates_;
   const grid::Fabric links_;
+  const schedule::Anatomy& anatomy_;
   const NominalWork work_;
   const int rank_;
 };

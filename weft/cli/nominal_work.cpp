@@ -1,6 +1,7 @@
 #include "weft/cli/nominal_work.h"
 
 #include "weft/cli/nominal_costs.h"
+#include "weft/config/layer_kind.h"
 
 namespace weft::cli {
 namespace {
@@ -17,7 +18,18 @@ constexpr double kMomentBytes = 16;
 
 double number(std::int64_t value) { return static_cast<double>(value); }
 
+// Down to what is compressed, up from it, and out.
+double latent_projections(const config::ModelConfig& model) {
+  const double h = number(model.hidden_size), heads = number(model.num_attention_heads);
+  const double q = heads * number(model.latent_head_dim()), rank = number(model.kv_lora_rank);
+  const double queries = model.q_lora_rank ? number(*model.q_lora_rank) * (h + q) : h * q;
+  const double value = heads * number(model.v_head_dim);
+  return queries + h * (rank + number(model.qk_pos_emb_head_dim)) +
+         rank * (heads * number(model.qk_head_dim) + value) + value * h;
+}
+
 double projections(const config::ModelConfig& model) {
+  if (model.multi_latent_attention) return latent_projections(model);
   const double h = number(model.hidden_size);
   const double q = number(model.query_width()), kv = number(model.key_width());
   return h * (q + 2 * kv) + q * h;
@@ -25,6 +37,12 @@ double projections(const config::ModelConfig& model) {
 
 double feed_forward(const config::ModelConfig& model, std::int64_t width) {
   return kGatedMatrices * number(model.hidden_size) * number(width);
+}
+
+double shared_parameters(const config::ModelConfig& model) {
+  const std::int64_t width = config::shared_expert_width(model);
+  const bool has_gate = width > 0 && model.moe_shared_expert_gate;
+  return feed_forward(model, width) + (has_gate ? number(model.hidden_size) : 0);
 }
 
 double table(const config::ModelConfig& model) {
@@ -37,6 +55,7 @@ NominalWork::NominalWork(const config::Config& config, const schedule::Anatomy& 
     : model_(config.model),
       tokens_(number(tokens_of(config))),
       rows_(number(rows_of(config))),
+      slices_(anatomy.token_slices),
       element_bytes_(config.model.params_dtype == config::Precision::Fp32 ? 4 : 2) {
   for (const schedule::Chunk& chunk : anatomy.chunks) {
     if (chunk.has_embed) dense_parameters_ += table(model_);
@@ -44,7 +63,8 @@ NominalWork::NominalWork(const config::Config& config, const schedule::Anatomy& 
     for (int layer = chunk.first_layer; layer < chunk.end_layer(); ++layer) {
       dense_parameters_ += projections(model_);
       if (model_.is_moe_layer(layer)) {
-        dense_parameters_ += number(model_.experts() * model_.hidden_size);
+        dense_parameters_ +=
+            number(model_.experts() * model_.hidden_size) + shared_parameters(model_);
         expert_parameters_ +=
             number(model_.local_experts()) * feed_forward(model_, model_.expert_width());
       } else {
@@ -55,10 +75,21 @@ NominalWork::NominalWork(const config::Config& config, const schedule::Anatomy& 
   if (anatomy.tie == schedule::Tie::Local) dense_parameters_ -= table(model_);
 }
 
+// The first part has two of the three matrices, the second the third; a gate is too little to
+// matter.
+Work NominalWork::shared(schedule::Part part) const {
+  const double matrices = part == schedule::Part::Fc1 ? 2 : 1;
+  const double width = number(config::shared_expert_width(model_));
+  return {.flops = kOperations * tokens_ * matrices * number(model_.hidden_size) * width};
+}
+
 // Scores and values of causal attention over half the sequence each. Their gradient is twice the
 // work and belongs to no weight.
 Work NominalWork::attention(Direction direction) const {
-  const double core = number(model_.query_width()) * number(model_.seq_length);
+  const double heads = number(model_.num_attention_heads), s = number(model_.seq_length);
+  const double core = model_.multi_latent_attention
+                          ? heads * number(model_.latent_head_dim() + model_.v_head_dim) / 2 * s
+                          : number(model_.query_width()) * s;
   double times = 0;
   if (direction == Direction::F || direction == Direction::R) times = 1;
   if (direction == Direction::D) times = 2;
@@ -69,13 +100,16 @@ Work NominalWork::of(const schedule::Node& node) const {
   const double h = number(model_.hidden_size);
   const double stream = h * element_bytes_;  // bytes of one token, or one row
   const double parameters = dense_parameters_ + expert_parameters_;
+  const double rows = node.slice == schedule::kNone ? rows_ : rows_ / slices_;
   switch (node.piece) {
     case Piece::Attention:
       return attention(node.direction);
     case Piece::Route:
       return {.flops = kOperations * tokens_ * h * number(model_.experts())};
     case Piece::Experts:
-      return {.flops = kOperations * rows_ * feed_forward(model_, model_.expert_width())};
+      return {.flops = kOperations * rows * feed_forward(model_, model_.expert_width())};
+    case Piece::Shared:
+      return shared(node.part);
     case Piece::Mlp:
       return {.flops = kOperations * tokens_ * feed_forward(model_, model_.dense_width())};
     case Piece::Head:
@@ -83,7 +117,7 @@ Work NominalWork::of(const schedule::Node& node) const {
     case Piece::Embed:
       return {.memory_bytes = 2 * tokens_ * stream};
     case Piece::Permute:
-      return {.memory_bytes = 2 * rows_ * stream};
+      return {.memory_bytes = 2 * rows * stream};
     case Piece::Merge:
       return {.memory_bytes = (rows_ + 2 * tokens_) * stream};
     case Piece::Tie:

@@ -26,9 +26,11 @@ class NominalWork {
 
  private:
   Work attention(schedule::Direction direction) const;
+  Work shared(schedule::Part part) const;
 
   const config::ModelConfig& model_;
   double tokens_ = 0, rows_ = 0;
+  double slices_ = 1;
   double element_bytes_ = 0;
   double dense_parameters_ = 0, expert_parameters_ = 0;
 };

@@ -1,15 +1,14 @@
 // weft perf: the harness. Freeze everything, vary one knob, compare steady-state steps.
 #include "weft/base/error.h"
 #include "weft/base/file.h"
-#include "weft/checkpoint/huggingface.h"
 #include "weft/cli/command.h"
 #include "weft/cli/launcher.h"
 #include "weft/cli/output.h"
 #include "weft/cli/perf_flags.h"
 #include "weft/cli/perf_folder.h"
 #include "weft/cli/perf_session.h"
+#include "weft/cli/start_model.h"
 #include "weft/config/dump.h"
-#include "weft/train/weights.h"
 
 namespace weft::cli {
 namespace {
@@ -25,16 +24,6 @@ struct PerfOptions {
   std::optional<std::string> against, out;
   bool list_flags = false;
 };
-
-// The model of a folder to start from, as `weft train` takes it.
-config::Config with_start(const config::Resolution& run) {
-  const std::string& start = run.config.checkpoint.pretrained_checkpoint;
-  if (start.empty()) return run.config;
-  refuse_keys(run,
-              train::kFolderModelKeys,
-              base::text("the model comes from checkpoint.pretrained_checkpoint='{}'", start));
-  return train::with_model_of(run.config, checkpoint::HuggingFaceModel(start));
-}
 
 // Losses are held against a stored run by hand: these flags of the harness are accepted and said to
 // do nothing.
@@ -97,7 +86,7 @@ int run_perf(const PerfOptions& options) {
   for (const std::string& word : options.vary) knobs.push_back(parse_knob(word));
   return run_session(
       {.name = run.recipe,
-       .config = with_start(run),
+       .config = with_start(run, run.config),
        .knobs = std::move(knobs),
        .sweep = options.sweep,
        .twin = options.twin,

@@ -1,7 +1,6 @@
 // weft train: trains, and leaves a run folder.
 #include "weft/base/error.h"
 #include "weft/base/text.h"
-#include "weft/checkpoint/huggingface.h"
 #include "weft/cli/arguments.h"
 #include "weft/cli/command.h"
 #include "weft/cli/interrupt.h"
@@ -10,11 +9,11 @@
 #include "weft/cli/machine_limit.h"
 #include "weft/cli/output.h"
 #include "weft/cli/progress.h"
+#include "weft/cli/start_model.h"
 #include "weft/cli/startup.h"
 #include "weft/config/derived.h"
 #include "weft/config/validate.h"
 #include "weft/train/trainer.h"
-#include "weft/train/weights.h"
 
 namespace weft::cli {
 namespace {
@@ -89,6 +88,7 @@ base::Json result_json(const train::TrainResult& result) {
                   {"run_dir", result.run_dir.string()},
                   {"interrupted", result.interrupted}};
   if (result.eval_loss) json["eval_loss"] = *result.eval_loss;
+  if (!result.expert_loads.empty()) json["expert_loads"] = train::to_json(result.expert_loads);
   if (result.trace) json["trace"] = result.trace->string();
   if (result.exposure) json["exposure"] = trace::to_json(result.exposure->total);
   return json;
@@ -98,13 +98,7 @@ int run_train(const RunArguments& arguments) {
   const config::Resolution run = resolve_or(arguments, kDefaultRecipe);
   config::Config config = run.config;
   follow_launcher(config);
-  const std::string& start = config.checkpoint.pretrained_checkpoint;
-  if (!start.empty()) {
-    refuse_keys(run,
-                train::kFolderModelKeys,
-                base::text("the model comes from checkpoint.pretrained_checkpoint='{}'", start));
-    config = train::with_model_of(config, checkpoint::HuggingFaceModel(start));
-  }
+  config = with_start(run, config);
   const config::Verdict verdict = with_findings(run, config::validate(config));
   config = verdict.config;
   if (const auto limit = machine_limit(config)) {

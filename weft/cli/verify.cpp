@@ -8,6 +8,7 @@
 #include "weft/cli/launcher.h"
 #include "weft/cli/layout_text.h"
 #include "weft/cli/output.h"
+#include "weft/cli/start_model.h"
 #include "weft/config/derived.h"
 #include "weft/config/validate.h"
 #include "weft/train/reference_check.h"
@@ -57,7 +58,7 @@ void show_json(const std::vector<train::Check>& checks, bool pass) {
 }
 
 // What a user may choose; the folder decides the model, the data and the optimizer, in fp32.
-constexpr std::array<std::string_view, 28> kChoices{
+constexpr std::array<std::string_view, 30> kChoices{
     "runtime.world_size",
     "runtime.backend",
     "runtime.ranks_per_node",
@@ -76,6 +77,8 @@ constexpr std::array<std::string_view, 28> kChoices{
     "model.expert_tensor_parallel_size",
     "model.ep_overlap_early_attn_memory_release",
     "model.overlap_dispatch_backward_with_experts_wgrad",
+    "model.moe_shared_expert_overlap",
+    "comm_overlap.moe_token_slices",
     "comm_overlap.overlap_moe_expert_parallel_comm",
     "comm_overlap.delay_wgrad_compute",
     "comm_overlap.overlap_p2p_comm",
@@ -101,6 +104,7 @@ int run_verify(const VerifyOptions& options) {
     throw base::ConfigError("runtime.backend=fake: a pretended world computes nothing to verify");
   }
   const checkpoint::HuggingFaceModel model(options.folder);
+  warn_of_weights(model);
   const checkpoint::ReferenceRun reference(options.folder, model.huggingface_config());
   const config::Verdict verdict =
       config::validate(train::reference_config(wanted, model, reference));

@@ -56,11 +56,11 @@ class Parts {
   std::vector<Missing> all_;
 };
 
-bool is_built(LoadBalancing kind) {
-  return kind == LoadBalancing::None || kind == LoadBalancing::AuxLoss;
-}
-
 }  // namespace
+
+bool is_built(LoadBalancing kind) {
+  return kind != LoadBalancing::Sinkhorn && kind != LoadBalancing::QuantileBalancing;
+}
 
 std::vector<Missing> missing_parts(const Config& config) {
   Parts parts;
@@ -76,6 +76,13 @@ std::vector<Missing> missing_parts(const Config& config) {
   if (layout_of(config).etp > 1)
     add("expert tensor parallelism", "model.expert_tensor_parallel_size");
   if (model.moe_router_dtype == RouterDtype::Fp64) add("an fp64 router", "model.moe_router_dtype");
+  if (model.moe_token_dispatcher_type == Dispatcher::AllToAllSeq) {
+    add("the alltoall_seq dispatcher", "model.moe_token_dispatcher_type");
+  }
+  if (model.moe_token_dispatcher_type == Dispatcher::Flex &&
+      model.moe_flex_dispatcher_backend == FlexBackend::NcclEp) {
+    add("the ncclep backend", "model.moe_flex_dispatcher_backend");
+  }
   if (model.params_dtype == Precision::Fp16 && !model.fp16) add("fp16", "model.params_dtype");
   if (model.pipeline_dtype && *model.pipeline_dtype != model.params_dtype) {
     add("a dtype of its own between pipeline stages", "model.pipeline_dtype");
@@ -83,7 +90,7 @@ std::vector<Missing> missing_parts(const Config& config) {
   const bool balanced =
       model.experts() > 0 && !std::ranges::all_of(model.moe_router_load_balancing_type, is_built);
   if (balanced) {
-    add("balancing losses other than aux_loss", "model.moe_router_load_balancing_type");
+    add("balancing by sinkhorn or by quantiles", "model.moe_router_load_balancing_type");
   }
   return parts.take();
 }

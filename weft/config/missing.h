@@ -16,6 +16,8 @@ struct Missing {
   std::string fix;
 };
 
+bool is_built(LoadBalancing kind);
+
 // The parts that a legal config asks for and this build has not. An empty list: it runs.
 std::vector<Missing> missing_parts(const Config& config);
 

@@ -24,6 +24,13 @@ struct ModelConfig {
   std::int64_t query_groups() const { return num_query_groups.value_or(num_attention_heads); }
   std::int64_t query_width() const { return num_attention_heads * head_dim(); }
   std::int64_t key_width() const { return query_groups() * head_dim(); }
+  // Channels of a query or key head of latent attention.
+  std::int64_t latent_head_dim() const { return qk_head_dim + qk_pos_emb_head_dim; }
+  double latent_epsilon() const { return latent_layernorm_epsilon.value_or(layernorm_epsilon); }
+  // Channels of a head that turn by its position.
+  std::int64_t rotary_width() const {
+    return multi_latent_attention ? qk_pos_emb_head_dim : head_dim();
+  }
   // Experts of a MoE layer; 0: every layer is dense.
   std::int64_t experts() const { return std::max<std::int64_t>(0, num_moe_experts.value_or(0)); }
   std::int64_t local_experts() const { return experts() / expert_model_parallel_size; }

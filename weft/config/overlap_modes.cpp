@@ -27,8 +27,10 @@ std::int64_t dp_of(const Config& config) {
   return layout.world / (layout.tp * layout.cp * layout.pp);
 }
 
+// A switch that is true, or a number of parts that is more than one.
 bool is_on(const Config& config, std::string_view key) {
-  return find_field(key)->get(config) == base::Json(true);
+  const base::Json value = find_field(key)->get(config);
+  return value.is_number() ? value > base::Json(1) : value == base::Json(true);
 }
 
 // The last word on these keys; null where no rule spoke.
@@ -94,6 +96,19 @@ std::string deferral(const Config& config) {
 
 std::string where(bool condition, const char* what) { return condition ? what : ""; }
 
+std::string shared_idle(const ModelConfig& model) {
+  if (!model.moe_shared_expert_intermediate_size) {
+    return "there is no shared expert (model.moe_shared_expert_intermediate_size = null)";
+  }
+  return where(model.expert_model_parallel_size == 1, "ep = 1 sends no tokens");
+}
+
+std::string slices(const Config& config) {
+  return text("{} slices of the {} tokens of a micro-batch",
+              config.comm_overlap.moe_token_slices,
+              config.train.micro_batch_size * config.model.seq_length);
+}
+
 std::vector<Asked> expert_modes(const Config& config) {
   const ModelConfig& model = config.model;
   return {
@@ -108,9 +123,12 @@ std::vector<Asked> expert_modes(const Config& config) {
        .idle = where(model.expert_model_parallel_size == 1, "ep = 1 sends no tokens")},
       {.name = "shared-expert overlap",
        .keys = {"model.moe_shared_expert_overlap"},
-       .idle = where(!model.moe_shared_expert_intermediate_size,
-                     "there is no shared expert "
-                     "(model.moe_shared_expert_intermediate_size = null)")}};
+       .number = text("ep = {}", model.expert_model_parallel_size),
+       .idle = shared_idle(model)},
+      {.name = "token slices",
+       .keys = {"comm_overlap.moe_token_slices"},
+       .number = slices(config),
+       .idle = where(model.expert_model_parallel_size == 1, "ep = 1 sends no tokens")}};
 }
 
 std::vector<Asked> dense_modes(const Config& config) {

@@ -4,6 +4,7 @@
 
 #include "weft/base/check.h"
 #include "weft/config/field.h"
+#include "weft/config/missing.h"
 #include "weft/config/twin_shape.h"
 #include "weft/config/validate.h"
 
@@ -18,16 +19,13 @@ struct Wish {
   const char* key;
   const char* why;
 };
-constexpr const char* kFlex = "the dispatcher is alltoall";
+constexpr const char* kSms = "CPU ranks have no SMs";
 constexpr const char* kGraphs = "CUDA graphs are not built yet";
 constexpr const char* kBuckets = "overlapped data-parallel exchange is not built yet";
 constexpr Wish kWishes[] = {
-    {"model.moe_flex_dispatcher_backend", kFlex},
-    {"model.moe_enable_deepep", kFlex},
-    {"model.moe_flex_dispatcher_num_sms", kFlex},
-    {"model.moe_deepep_num_sms", kFlex},
-    {"model.moe_hybridep_num_sms", kFlex},
-    {"model.moe_hybridep_pad_uneven_dispatch_inputs", kFlex},
+    {"model.moe_flex_dispatcher_num_sms", kSms},
+    {"model.moe_deepep_num_sms", kSms},
+    {"model.moe_hybridep_num_sms", kSms},
     {"model.enable_cuda_graph", kGraphs},
     {"model.external_cuda_graph", kGraphs},
     {"comm_overlap.overlap_grad_reduce", kBuckets},
@@ -97,12 +95,9 @@ void keep_precision(const Config& model, TwinDraft& draft) {
 
 void keep_balancing(TwinDraft& draft) {
   ModelConfig& model = draft.config.model;
-  const auto is_built = [](LoadBalancing kind) {
-    return kind == LoadBalancing::None || kind == LoadBalancing::AuxLoss;
-  };
   if (std::ranges::all_of(model.moe_router_load_balancing_type, is_built)) return;
   const double coeff = model.moe_aux_loss_coeff.empty() ? 0 : model.moe_aux_loss_coeff.front();
-  const std::string why = "not built yet: balancing losses other than aux_loss";
+  const std::string why = "not built yet: balancing by sinkhorn or by quantiles";
   draft.set("model.moe_router_load_balancing_type",
             model.moe_router_load_balancing_type,
             std::vector{LoadBalancing::AuxLoss},
@@ -116,6 +111,22 @@ void keep_router(TwinDraft& draft) {
             draft.config.model.moe_router_dtype,
             std::optional<RouterDtype>(RouterDtype::Fp32),
             "not built yet: an fp64 router");
+}
+
+void keep_dispatcher(TwinDraft& draft) {
+  ModelConfig& model = draft.config.model;
+  if (model.moe_token_dispatcher_type == Dispatcher::AllToAllSeq) {
+    draft.set("model.moe_token_dispatcher_type",
+              model.moe_token_dispatcher_type,
+              Dispatcher::AllToAll,
+              "not built yet: the alltoall_seq dispatcher");
+  }
+  if (model.moe_flex_dispatcher_backend == FlexBackend::NcclEp) {
+    draft.set("model.moe_flex_dispatcher_backend",
+              model.moe_flex_dispatcher_backend,
+              std::optional(FlexBackend::DeepEp),
+              "not built yet: the ncclep backend; deepep sends the same rows");
+  }
 }
 
 // Rules that refuse the twin name the key they are about, which then goes to its default: a rule
@@ -157,6 +168,7 @@ Twin twin_of(const Config& config) {
   keep_precision(config, draft);
   keep_balancing(draft);
   keep_router(draft);
+  keep_dispatcher(draft);
   shrink_ranks(config, draft);
   shrink_layers(config, draft);
   shrink_widths(config, draft);

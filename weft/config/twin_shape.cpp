@@ -16,7 +16,9 @@ using base::text;
 constexpr std::int64_t kHidden = 64;
 constexpr std::int64_t kHeads = 4;
 constexpr std::int64_t kHeadWidth = 16;
+constexpr std::int64_t kCompressed = 24;  // of latent attention
 constexpr std::int64_t kDenseWidth = 128;
+constexpr std::int64_t kSharedWidth = 32;
 constexpr std::int64_t kSequence = 32;
 constexpr std::int64_t kVocabulary = 256;
 constexpr std::int64_t kLayers = 4;   // where one stage holds them all
@@ -63,10 +65,18 @@ void set_world(const Config& model, TwinDraft& draft) {
   if (runtime.world_size) {
     draft.set("runtime.world_size", runtime.world_size, std::optional(world), why);
   }
+  // Two nodes stand for many; a world that cannot be halved is one.
+  const std::int64_t ranks = world % 2 == 0 ? world / 2 : world;
+  const ModelConfig& twin = draft.config.model;
+  const bool hybrid = twin.moe_token_dispatcher_type == Dispatcher::Flex &&
+                      twin.moe_flex_dispatcher_backend == FlexBackend::HybridEp;
   if (runtime.ranks_per_node && world % *runtime.ranks_per_node != 0) {
-    // Two nodes stand for many; a world that cannot be halved is one.
-    const std::int64_t ranks = world % 2 == 0 ? world / 2 : world;
     draft.set("runtime.ranks_per_node", runtime.ranks_per_node, std::optional(ranks), why);
+  } else if (!runtime.ranks_per_node && hybrid && twin.expert_model_parallel_size > 1) {
+    draft.set("runtime.ranks_per_node",
+              runtime.ranks_per_node,
+              std::optional(ranks),
+              "hybridep sends by node, and CPU ranks have none of their own");
   }
 }
 
@@ -209,9 +219,22 @@ void shrink_widths(const Config& model, TwinDraft& draft) {
               std::optional(twin.num_attention_heads % kept == 0 ? kept : 1),
               kSmaller);
   }
+  if (twin.multi_latent_attention) {
+    if (twin.q_lora_rank) {
+      draft.set("model.q_lora_rank",
+                twin.q_lora_rank,
+                std::optional(std::min(*twin.q_lora_rank, kCompressed)),
+                kSmaller);
+    }
+    cap("model.kv_lora_rank", twin.kv_lora_rank, kCompressed);
+    cap("model.qk_head_dim", twin.qk_head_dim, kHeadWidth);
+    cap("model.qk_pos_emb_head_dim", twin.qk_pos_emb_head_dim, kHeadWidth / 2);
+    cap("model.v_head_dim", twin.v_head_dim, kHeadWidth);
+  }
   const std::int64_t dense = std::min(model.model.dense_width(), kDenseWidth);
   const std::int64_t expert = std::min(model.model.expert_width(), expert_width(twin.experts()));
-  if (twin.num_attention_heads * head != twin.hidden_size || twin.kv_channels) {
+  const bool plain = !twin.multi_latent_attention;
+  if (plain && (twin.num_attention_heads * head != twin.hidden_size || twin.kv_channels)) {
     draft.set("model.kv_channels", twin.kv_channels, std::optional(head), kSmaller);
   }
   if (twin.dense_width() != dense) {
@@ -221,6 +244,12 @@ void shrink_widths(const Config& model, TwinDraft& draft) {
     draft.set("model.moe_ffn_hidden_size",
               twin.moe_ffn_hidden_size,
               std::optional(expert),
+              kSmaller);
+  }
+  if (twin.moe_shared_expert_intermediate_size.value_or(0) > kSharedWidth) {
+    draft.set("model.moe_shared_expert_intermediate_size",
+              twin.moe_shared_expert_intermediate_size,
+              std::optional(kSharedWidth),
               kSmaller);
   }
   cap("model.seq_length", twin.seq_length, kSequence);

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -46,42 +47,78 @@ void rms_norm_forward(Stream&, Tensor y_TC, Tensor rstd_TG, Tensor x_TC, Tensor 
 void rms_norm_dgrad(Stream&, Tensor dx_TC, Tensor dy_TC, Tensor x_TC, Tensor w_N, Tensor rstd_TG);
 void rms_norm_wgrad(Stream&, Tensor dw_N, Tensor dy_TC, Tensor x_TC, Tensor rstd_TG);
 
-// Rotary embedding, halves convention: in each head of width d, element i < d/2 pairs with i + d/2.
-// Row t has position t mod S. table_SD holds (S, d), fp32: a row is the cosines, then the sines, of
-// d/2 angles. y may be x, dx may be dy.
-void rotary_table(Stream&, Tensor table_SD, double base);
-void rotary_forward(Stream&, Tensor y_TC, Tensor x_TC, Tensor table_SD);
-void rotary_dgrad(Stream&, Tensor dx_TC, Tensor dy_TC, Tensor table_SD);
+// Rotary embedding: pairs of channels turn by their position's angle. Row t has position t mod S.
+// table_SD holds (S, d), fp32: a row is the cosines, then the sines, of d/2 angles, times
+// `magnitude` where YaRN stretches. y may be x, dx may be dy.
+struct Yarn {
+  double factor = 1;              // how far positions are stretched
+  double original_positions = 1;  // what the model was trained for before
+  double beta_fast = 32;          // pairs that turn more often than this over them keep their angle
+  double beta_slow = 1;           // those that turn less often are stretched; between, a ramp
+  double magnitude = 1;
+};
+struct RotaryAngles {
+  double base = 10000;  // pair i turns by position * base^(-2i/d)
+  std::optional<Yarn> yarn;
+};
+void rotary_table(Stream&, Tensor table_SD, const RotaryAngles&);
+struct Rotary {
+  enum class Pairs { Halves, Neighbours };  // (i, i + d/2), or (2i, 2i + 1)
+  Pairs pairs = Pairs::Halves;
+  std::int64_t unturned = 0;  // channels of a head before the d that turn
+};
+void rotary_forward(Stream&, Tensor y_TC, Tensor x_TC, Tensor table_SD, const Rotary& = {});
+void rotary_dgrad(Stream&, Tensor dx_TC, Tensor dy_TC, Tensor table_SD, const Rotary& = {});
+
+// Keys and values of latent attention: a head of kv_TC is (content | value), a head of k_TK
+// (content | position), with one position part for all heads; a head of v_TV is a value.
+struct LatentHeads {
+  std::int64_t heads = 0, content = 0, position = 0, value = 0;
+};
+void latent_keys_forward(Stream&,
+                         Tensor k_TK,
+                         Tensor v_TV,
+                         Tensor kv_TC,
+                         Tensor position_TP,
+                         const LatentHeads&);
+void latent_keys_dgrad(Stream&,
+                       Tensor dkv_TC,
+                       Tensor dposition_TP,
+                       Tensor dk_TK,
+                       Tensor dv_TV,
+                       const LatentHeads&);
 
 // Causal grouped-query attention over sequences of S rows; T = batch * S. The masked half is not
-// computed. The workspace is bounded by the shapes, whatever the number of threads.
+// computed. The workspace is bounded by the shapes, whatever the number of threads. Values, and
+// with them o, may have heads of another width than queries and keys.
 struct AttentionShape {
-  std::int64_t sequence = 0;    // S
-  std::int64_t heads = 0;       // query heads
-  std::int64_t groups = 0;      // key/value heads; divides heads
-  std::int64_t head_width = 0;  // d
-  float scale = 1;              // of the scores, usually 1 / sqrt(d)
+  std::int64_t sequence = 0;                               // S
+  std::int64_t heads = 0;                                  // query heads
+  std::int64_t groups = 0;                                 // key/value heads; divides heads
+  std::int64_t head_width = 0;                             // d
+  float scale = 1;                                         // of the scores, usually 1 / sqrt(d)
+  std::optional<std::int64_t> value_width = std::nullopt;  // of a value head; null: d
 };
 // lse_HT: logarithm of the sum of exponentials of each query's scores, fp32, (heads, T).
 void attention_forward(Stream&,
                        Pool& workspace,
-                       Tensor o_TQ,
+                       Tensor o_TO,
                        Tensor lse_HT,
                        Tensor q_TQ,
                        Tensor k_TK,
-                       Tensor v_TK,
+                       Tensor v_TV,
                        const AttentionShape&);
 void attention_dgrad(Stream&,
                      Pool& workspace,
                      Tensor dq_TQ,
                      Tensor dk_TK,
-                     Tensor dv_TK,
-                     Tensor do_TQ,
-                     Tensor o_TQ,
+                     Tensor dv_TV,
+                     Tensor do_TO,
+                     Tensor o_TO,
                      Tensor lse_HT,
                      Tensor q_TQ,
                      Tensor k_TK,
-                     Tensor v_TK,
+                     Tensor v_TV,
                      const AttentionShape&);
 
 // SwiGLU on h = (gate | up): y = silu(gate) * up.
@@ -96,6 +133,10 @@ void weighted_swiglu_dgrad(Stream&,
                            Tensor dy_RF,
                            Tensor h_R2F,
                            Tensor p_R);
+
+// Gate: y = x * sigmoid(g) with one logit g a row, fp32.
+void gate_forward(Stream&, Tensor y_TD, Tensor x_TD, Tensor g_T);
+void gate_dgrad(Stream&, Tensor dx_TD, Tensor dg_T, Tensor dy_TD, Tensor x_TD, Tensor g_T);
 
 // wgrad skips negative ids.
 void embedding_forward(Stream&, Tensor x_TD, Tensor table_VD, Tensor ids_T);
@@ -112,14 +153,31 @@ void cross_entropy_dgrad(Stream&,
                          float scale);
 
 // Router: the k best experts of each token, emitted in ascending order of expert, with
-// probabilities. Equal logits prefer the lower expert. All fp32; experts int32.
+// probabilities. Equal scores prefer the lower expert. All fp32; experts int32.
+//
+// The score of an expert is its part of a softmax, or a function of its own logit alone. Where
+// there is a bias_E (undefined: none) it is added to the score for the selection, and only for it.
+enum class Score { Softmax, Sigmoid, SqrtSoftplus };
+// E experts in `groups` of neighbours: a token keeps its `kept` best groups, a group being as good
+// as the sum of its `counted` best experts, and chooses its experts in those.
+struct GroupLimit {
+  std::int64_t groups = 1, kept = 1, counted = 1;
+};
 struct TopK {
-  enum class Softmax { BeforeSelection, AfterSelection };
+  enum class Softmax { BeforeSelection, AfterSelection };  // over all experts, over the chosen
   enum class Renormalise { No, Yes };  // to sum 1; after-selection probabilities already do
+  Score score = Score::Softmax;
   Softmax softmax = Softmax::AfterSelection;
   Renormalise renormalise = Renormalise::No;
+  GroupLimit groups = {};
+  float factor = 1;  // of the probabilities
 };
-void top_k_forward(Stream&, Tensor p_Tk, Tensor experts_Tk, Tensor logits_TE, const TopK&);
+void top_k_forward(Stream&,
+                   Tensor p_Tk,
+                   Tensor experts_Tk,
+                   Tensor logits_TE,
+                   Tensor bias_E,
+                   const TopK&);
 void top_k_dgrad(Stream&,
                  Tensor dlogits_TE,
                  Tensor dp_Tk,
@@ -128,19 +186,54 @@ void top_k_dgrad(Stream&,
                  Tensor logits_TE,
                  const TopK&);
 
-// Load-balancing loss E / (k T^2) * sum_e (sum_t s_te) c_e with s the softmax over all experts and
-// c the rows of each expert (counts_E, int64). loss_1 is fp32, without coefficient. dgrad assigns
-// scale * d, the counts being constants. Without tokens these losses are 0.
-void balance_loss_forward(Stream&,
-                          Tensor loss_1,
-                          Tensor logits_TE,
-                          Tensor counts_E,
-                          std::int64_t k);
+// Capacity: an expert keeps at most `capacity` of the slots that chose it, the most probable ones
+// or those of the first tokens; kept_experts and kept_p are the choice with -1 and 0 in the slots
+// that are dropped, and dropped_1 (int64) grows by their number. dgrad: no gradient passes a
+// dropped slot.
+enum class Keep { MostProbable, FirstTokens };
+void drop_over_capacity_forward(Stream&,
+                                Tensor kept_p_Tk,
+                                Tensor kept_experts_Tk,
+                                Tensor dropped_1,
+                                Tensor p_Tk,
+                                Tensor experts_Tk,
+                                std::int64_t experts,
+                                std::int64_t capacity,
+                                Keep keep);
+void drop_over_capacity_dgrad(Stream&, Tensor dp_Tk, Tensor dkept_p_Tk, Tensor kept_experts_Tk);
+
+// Grows counts_GE (int64) by the slots of each expert, for G equal runs of tokens apart.
+void count_experts(Stream&, Tensor counts_GE, Tensor experts_Tk);
+// Moves the bias (fp32) of each expert by `rate`: up where it has fewer rows than the mean of the
+// experts, down where it has more.
+void move_bias(Stream&, Tensor bias_E, Tensor counts_E, float rate);
+
+// y = x times noise between 1 - epsilon and 1 + epsilon, a function of (key, row, column), rows
+// counted from first_row. It is its own dgrad.
+struct Noise {
+  std::uint64_t key = 0;
+  std::int64_t first_row = 0;
+};
+void jitter(Stream&, Tensor y_TD, Tensor x_TD, float epsilon, const Noise&);
+// Normal draws in place of logits, a function of (key, row, expert), plus a bias for each expert
+// with `deviation`, a function of (expert_key, expert).
+struct RandomLogits {
+  Noise noise;
+  std::uint64_t expert_key = 0;
+  float deviation = 0;
+};
+void random_logits(Stream&, Tensor logits_TE, const RandomLogits&);
+
+// Load-balancing loss E / T * sum_te s_te f_te, fp32, without coefficient: s is a token's scores
+// over all experts, scaled to sum 1; f an expert's share of the rows (counts_GE, int64) that are
+// counted for the token's run, of G equal runs of tokens. It is 1 where either is even. dgrad
+// assigns scale * d, the counts being constants. Without tokens these losses are 0.
+void balance_loss_forward(Stream&, Tensor loss_1, Tensor logits_TE, Tensor counts_GE, Score score);
 void balance_loss_dgrad(Stream&,
                         Tensor dlogits_TE,
                         Tensor logits_TE,
-                        Tensor counts_E,
-                        std::int64_t k,
+                        Tensor counts_GE,
+                        Score score,
                         float scale);
 // z-loss: mean over tokens of (log sum exp of the logits)^2, without coefficient.
 void z_loss_forward(Stream&, Tensor loss_1, Tensor logits_TE);

@@ -1,6 +1,6 @@
 #include "weft/model/attention.h"
 
-#include <cmath>
+#include "weft/model/rotary.h"
 
 namespace weft::model {
 namespace {
@@ -34,7 +34,7 @@ kernels::AttentionShape shape_of(const Context& context) {
           .heads = config.num_attention_heads,
           .groups = config.query_groups(),
           .head_width = config.head_dim(),
-          .scale = 1.0f / std::sqrt(static_cast<float>(config.head_dim()))};
+          .scale = score_scale(config)};
 }
 
 void norm_heads(const Context& context, AttentionState& state, const AttentionWeights& weights) {
@@ -75,7 +75,7 @@ Tensor attention_forward(const Context& context,
   // Queries and keys lie side by side, so one rotation turns both.
   const Tensor turned_TP =
       state.rotated_TP.defined() ? state.rotated_TP : state.qkv_TC.columns(0, q + k);
-  kernels::rotary_forward(stream, turned_TP, turned_TP, context.rotary_SD);
+  kernels::rotary_forward(stream, turned_TP, turned_TP, context.rotary_SD, query_rotary(config));
   const Heads heads = attended(config, state);
   state.o_TQ = context.activation({tokens, q});
   state.lse_HT = context.activation_fp32({config.num_attention_heads, tokens});
@@ -126,7 +126,7 @@ Tensor attention_dgrad(const Context& context,
                            shape_of(context));
   const Tensor turned_TP =
       state.dnormed_TP.defined() ? state.dnormed_TP : state.dqkv_TC.columns(0, q + k);
-  kernels::rotary_dgrad(stream, turned_TP, turned_TP, context.rotary_SD);
+  kernels::rotary_dgrad(stream, turned_TP, turned_TP, context.rotary_SD, query_rotary(config));
   if (state.rotated_TP.defined()) {
     const Heads from = split(config, state.dnormed_TP), to = split(config, state.dqkv_TC);
     const Heads plain = split(config, state.qkv_TC);

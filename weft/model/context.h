@@ -14,6 +14,13 @@ using tensor::DType;
 using tensor::Stream;
 using tensor::Tag;
 
+// What random numbers are functions of: the same under every layout and in every order.
+struct Randomness {
+  std::uint64_t layer_key = 0;   // of (seed, layer)
+  std::int64_t step = 0;         // of the run
+  std::int64_t first_token = 0;  // of the micro-batch, in its step
+};
+
 struct Context {
   Stream& stream;
   Pool& pool;
@@ -25,6 +32,8 @@ struct Context {
   float loss_scale = 1;
   // Memory of what the piece hands on: to a piece of this rank, or to another pipeline stage.
   tensor::Reuse output_memory = tensor::Reuse::InOrder;
+
+  Randomness random = {};
 
   DType dtype() const { return dtype_of(config.params_dtype); }
   Tensor activation(Shape shape) const { return {pool, dtype(), shape, Tag::Activations}; }

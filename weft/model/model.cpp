@@ -1,5 +1,7 @@
 #include "weft/model/model.h"
 
+#include "weft/config/layer_kind.h"
+
 namespace weft::model {
 namespace {
 
@@ -10,16 +12,34 @@ LayerWeights collect_layer(const config::ModelConfig& config, int index, const P
     return pick(base::text("layers.{}.{}", index, name));
   };
   LayerWeights layer;
-  layer.attention.norm_D = of_layer("attention.norm.weight");
-  layer.attention.qkv_CD = of_layer("attention.qkv.weight");
-  layer.attention.proj_DQ = of_layer("attention.proj.weight");
-  if (config.qk_layernorm != config::QkNorm::None) {
-    layer.attention.q_norm = of_layer("attention.q_norm.weight");
-    layer.attention.k_norm = of_layer("attention.k_norm.weight");
+  if (config.multi_latent_attention) {
+    layer.latent_attention = {.norm_D = of_layer("attention.norm.weight"),
+                              .down_CD = of_layer("attention.down.weight"),
+                              .kv_norm_R = of_layer("attention.kv_norm.weight"),
+                              .kv_up_UR = of_layer("attention.kv_up.weight"),
+                              .proj_DV = of_layer("attention.proj.weight")};
+    if (config.q_lora_rank) {
+      layer.latent_attention.q_norm_L = of_layer("attention.q_norm.weight");
+      layer.latent_attention.q_up_QL = of_layer("attention.q_up.weight");
+    }
+  } else {
+    layer.attention.norm_D = of_layer("attention.norm.weight");
+    layer.attention.qkv_CD = of_layer("attention.qkv.weight");
+    layer.attention.proj_DQ = of_layer("attention.proj.weight");
+    if (config.qk_layernorm != config::QkNorm::None) {
+      layer.attention.q_norm = of_layer("attention.q_norm.weight");
+      layer.attention.k_norm = of_layer("attention.k_norm.weight");
+    }
   }
   if (config.is_moe_layer(index)) {
     layer.route = {.norm_D = of_layer("route.norm.weight"),
                    .router_ED = of_layer("route.router.weight")};
+    if (config.moe_router_enable_expert_bias) layer.route.bias_E = of_layer("route.bias");
+    if (config::shared_expert_width(config) > 0) {
+      layer.shared.fc1_FD = of_layer("shared.fc1.weight");
+      layer.shared.fc2_DF = of_layer("shared.fc2.weight");
+      if (config.moe_shared_expert_gate) layer.shared.gate_1D = of_layer("shared.gate.weight");
+    }
     layer.experts = {.fc1_LFD = of_layer("experts.fc1.weight"),
                      .fc2_LDF = of_layer("experts.fc2.weight")};
   } else {

@@ -7,18 +7,22 @@
 
 #include "weft/model/attention.h"
 #include "weft/model/head.h"
+#include "weft/model/latent_attention.h"
 #include "weft/model/mlp.h"
 #include "weft/model/moe/experts.h"
 #include "weft/model/moe/route.h"
+#include "weft/model/shared_experts.h"
 
 namespace weft::model {
 
 // One layer's weights, or one layer's gradients: the same shape of thing.
 struct LayerWeights {
   AttentionWeights attention;
-  RouteWeights route;      // MoE layers
-  ExpertsWeights experts;  // MoE layers
-  MlpWeights mlp;          // dense layers
+  LatentAttentionWeights latent_attention;  // in its place, with multi_latent_attention
+  RouteWeights route;                       // MoE layers
+  SharedExpertsWeights shared;              // MoE layers that have them
+  ExpertsWeights experts;                   // MoE layers
+  MlpWeights mlp;                           // dense layers
 };
 
 // Of what a rank holds; the rest is undefined. Layers are those of the whole model.
@@ -44,8 +48,10 @@ struct LayerState {
   Tensor dy_TD;  // gradient of the layer's output
   Tensor dh_TD;
   AttentionState attention;
+  LatentAttentionState latent_attention;
   MlpState mlp;
   RouteState route;
+  SharedExpertsState shared;
   Tensor counts_SN;  // int64: what this rank tells the others of its slices
   std::vector<SliceState> slices;
 };

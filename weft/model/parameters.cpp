@@ -6,6 +6,7 @@
 #include <ranges>
 
 #include "weft/base/random.h"
+#include "weft/config/layer_kind.h"
 
 namespace weft::model {
 namespace {
@@ -47,6 +48,14 @@ class SpecList {
                      .init_deviation = deviation});
   }
 
+  void untrained(std::string name, std::int64_t width, int layer) {
+    specs.push_back({.name = std::move(name),
+                     .global_shape = {width},
+                     .shape = {width},
+                     .home = Home::Untrained,
+                     .layer = layer});
+  }
+
   std::vector<ParameterSpec> specs;
 
  private:
@@ -54,23 +63,76 @@ class SpecList {
   int ep_rank_;
 };
 
+// Of the initial weights: of products, and of those that add to the residual stream.
+struct Deviations {
+  double in, out;
+};
+
+void list_attention(SpecList& list,
+                    const config::ModelConfig& config,
+                    int layer,
+                    const Deviations& deviations) {
+  const std::int64_t d = config.hidden_size, q = config.query_width(), k = config.key_width();
+  const std::string prefix = base::text("layers.{}.attention.", layer);
+  list.norm(prefix + "norm.weight", d, layer);
+  list.matrix(prefix + "qkv.weight", {q + 2 * k, d}, layer, deviations.in);
+  if (config.qk_layernorm != config::QkNorm::None) {
+    const bool per_head = config.qk_layernorm == config::QkNorm::Head;
+    list.norm(prefix + "q_norm.weight", per_head ? config.head_dim() : q, layer);
+    list.norm(prefix + "k_norm.weight", per_head ? config.head_dim() : k, layer);
+  }
+  list.matrix(prefix + "proj.weight", {d, q}, layer, deviations.out);
+}
+
+void list_latent_attention(SpecList& list,
+                           const config::ModelConfig& config,
+                           int layer,
+                           const Deviations& deviations) {
+  const std::int64_t d = config.hidden_size, heads = config.num_attention_heads;
+  const std::int64_t q = heads * config.latent_head_dim(), r = config.kv_lora_rank;
+  const std::int64_t query = config.q_lora_rank.value_or(q);
+  const std::string prefix = base::text("layers.{}.attention.", layer);
+  list.norm(prefix + "norm.weight", d, layer);
+  list.matrix(prefix + "down.weight",
+              {query + r + config.qk_pos_emb_head_dim, d},
+              layer,
+              deviations.in);
+  if (config.q_lora_rank) {
+    list.norm(prefix + "q_norm.weight", query, layer);
+    list.matrix(prefix + "q_up.weight", {q, query}, layer, deviations.in);
+  }
+  list.norm(prefix + "kv_norm.weight", r, layer);
+  list.matrix(prefix + "kv_up.weight",
+              {heads * (config.qk_head_dim + config.v_head_dim), r},
+              layer,
+              deviations.in);
+  list.matrix(prefix + "proj.weight", {d, heads * config.v_head_dim}, layer, deviations.out);
+}
+
 void list_layer(SpecList& list, const config::ModelConfig& config, int layer) {
   const double in = config.init_method_std;
   const double out = in / std::sqrt(2.0 * static_cast<double>(config.num_layers));
-  const std::int64_t d = config.hidden_size, q = config.query_width(), k = config.key_width();
+  const std::int64_t d = config.hidden_size;
   const std::string prefix = base::text("layers.{}.", layer);
-  list.norm(prefix + "attention.norm.weight", d, layer);
-  list.matrix(prefix + "attention.qkv.weight", {q + 2 * k, d}, layer, in);
-  if (config.qk_layernorm != config::QkNorm::None) {
-    const bool per_head = config.qk_layernorm == config::QkNorm::Head;
-    list.norm(prefix + "attention.q_norm.weight", per_head ? config.head_dim() : q, layer);
-    list.norm(prefix + "attention.k_norm.weight", per_head ? config.head_dim() : k, layer);
+  if (config.multi_latent_attention) {
+    list_latent_attention(list, config, layer, {.in = in, .out = out});
+  } else {
+    list_attention(list, config, layer, {.in = in, .out = out});
   }
-  list.matrix(prefix + "attention.proj.weight", {d, q}, layer, out);
   if (config.is_moe_layer(layer)) {
     const std::int64_t f = config.expert_width();
     list.norm(prefix + "route.norm.weight", d, layer);
     list.matrix(prefix + "route.router.weight", {config.experts(), d}, layer, in);
+    if (config.moe_router_enable_expert_bias) {
+      list.untrained(prefix + "route.bias", config.experts(), layer);
+    }
+    if (const std::int64_t shared = config::shared_expert_width(config); shared > 0) {
+      list.matrix(prefix + "shared.fc1.weight", {2 * shared, d}, layer, in);
+      list.matrix(prefix + "shared.fc2.weight", {d, shared}, layer, out);
+      if (config.moe_shared_expert_gate) {
+        list.matrix(prefix + "shared.gate.weight", {1, d}, layer, in);
+      }
+    }
     list.experts(prefix + "experts.fc1.weight", 2 * f, d, layer, in);
     list.experts(prefix + "experts.fc2.weight", d, f, layer, out);
   } else {
@@ -103,7 +165,7 @@ void fill(const Parameter& parameter, std::uint64_t seed) {
       base::normals(key, static_cast<std::uint64_t>(parameter.spec.begin + begin), part);
       for (float& value : part) value *= deviation;
     } else {
-      std::ranges::fill(part, 1.0f);
+      std::ranges::fill(part, parameter.spec.is_trained() ? 1.0f : 0.0f);
     }
     if (parameter.weight.dtype() == DType::F32) {
       std::ranges::copy(part, parameter.weight.host<float>() + begin);
@@ -143,37 +205,40 @@ Parameters::Parameters(Pool& pool,
                        const Holding& holding,
                        int ep_rank)
     : holding_(holding) {
-  std::int64_t dense = 0, expert = 0;
+  std::array<std::int64_t, 3> ends{};  // by home
   for (ParameterSpec& spec : list_parameters(config, holding, ep_rank)) {
     all_.push_back({.spec = std::move(spec)});
   }
   for (Parameter& parameter : all_ | std::views::reverse) {
-    std::int64_t& end = parameter.spec.home == Home::Dense ? dense : expert;
+    std::int64_t& end = ends[static_cast<std::size_t>(parameter.spec.home)];
     parameter.offset = end;
     end += padded(parameter.spec.shape.elements());
   }
   const DType dtype = dtype_of(config.params_dtype);
-  const auto make = [&](std::int64_t elements) {
-    ParameterBuffer buffer{.weights = Tensor(pool, dtype, {elements}, Tag::Weights),
-                           .gradients = Tensor(pool, DType::F32, {elements}, Tag::Gradients)};
+  for (const Home home : {Home::Dense, Home::Expert, Home::Untrained}) {
+    const std::int64_t elements = ends[static_cast<std::size_t>(home)];
+    ParameterBuffer& buffer = buffers_[static_cast<std::size_t>(home)];
+    const bool trained = home != Home::Untrained;
+    buffer.weights = Tensor(pool, trained ? dtype : DType::F32, {elements}, Tag::Weights);
     clear(buffer.weights);
+    if (!trained) continue;
+    buffer.gradients = Tensor(pool, DType::F32, {elements}, Tag::Gradients);
     clear(buffer.gradients);
-    return buffer;
-  };
-  dense_ = make(dense);
-  expert_ = make(expert);
+  }
   for (Parameter& parameter : all_) {
     const ParameterBuffer& home = buffer(parameter.spec.home);
     parameter.weight = home.weights.range(parameter.offset, parameter.spec.shape);
+    if (!parameter.spec.is_trained()) continue;
     parameter.gradient = home.gradients.range(parameter.offset, parameter.spec.shape);
   }
-  normed_dense_gradients_ = dense_.gradients;
+  const Tensor& dense_gradients = buffer(Home::Dense).gradients;
+  normed_dense_gradients_ = dense_gradients;
   if (!config.share_embeddings_and_output_weights || !holding.head) return;
   const Parameter& table = find("embedding.weight");
   if (holding.copies_table(config)) {
     CHECK(table.offset == 0, "the copied table is not the last in use");
     const std::int64_t begin = padded(table.weight.elements());
-    normed_dense_gradients_ = dense_.gradients.range(begin, {dense - begin});
+    normed_dense_gradients_ = dense_gradients.range(begin, {dense_gradients.elements() - begin});
   } else {
     tied_head_gradient_ = Tensor(pool, DType::F32, table.spec.shape, Tag::Gradients);
     clear(tied_head_gradient_);

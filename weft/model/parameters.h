@@ -2,6 +2,7 @@
 // order of use (roughly the order in which their gradients become ready).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -18,8 +19,9 @@ using tensor::Shape;
 using tensor::Tensor;
 
 // Dense parameters are the same on every data-parallel rank; expert parameters belong to the ranks
-// that own the expert.
-enum class Home { Dense, Expert };
+// that own the expert. Untrained ones have no gradient and no optimizer: the routers' biases, which
+// balance moves; fp32 whatever the weights are, the same on every data-parallel rank.
+enum class Home { Dense, Expert, Untrained };
 
 struct ParameterSpec {
   std::string name;        // "layers.3.experts.fc1.weight"
@@ -28,8 +30,9 @@ struct ParameterSpec {
   std::int64_t begin = 0;  // first element of this rank's part in the global tensor
   Home home = Home::Dense;
   int layer = -1;             // -1: embedding or head
-  double init_deviation = 0;  // 0: starts as ones (a norm)
+  double init_deviation = 0;  // 0: starts as ones (a norm), or as zeros where it is not trained
   bool is_matrix() const { return init_deviation > 0; }
+  bool is_trained() const { return home != Home::Untrained; }
 };
 
 // Those of a holding, in order of use. `ep_rank` owns experts [ep_rank * L, (ep_rank + 1) * L).
@@ -40,15 +43,15 @@ std::vector<ParameterSpec> list_parameters(const config::ModelConfig& config,
 
 struct Parameter {
   ParameterSpec spec;
-  Tensor weight;            // params dtype
-  Tensor gradient;          // fp32
+  Tensor weight;            // params dtype; untrained: fp32
+  Tensor gradient;          // fp32; untrained: undefined
   std::int64_t offset = 0;  // in the buffers of its home
 };
 
 // One home's parameters, back to back.
 struct ParameterBuffer {
   Tensor weights;
-  Tensor gradients;  // fp32
+  Tensor gradients;  // fp32; undefined where they are not trained
 };
 
 class Parameters {
@@ -58,7 +61,9 @@ class Parameters {
   const std::vector<Parameter>& all() const { return all_; }  // in order of use
   bool has(std::string_view name) const;
   const Parameter& find(std::string_view name) const;
-  const ParameterBuffer& buffer(Home home) const { return home == Home::Dense ? dense_ : expert_; }
+  const ParameterBuffer& buffer(Home home) const {
+    return buffers_[static_cast<std::size_t>(home)];
+  }
   const Holding& holding() const { return holding_; }
   // Embedding and head tied on one rank: the head's side of the gradient, apart until it is added
   // once. Else undefined.
@@ -66,7 +71,7 @@ class Parameters {
   // The gradients of a home that are this rank's in the norm of the whole model: all but those of a
   // copied table, which is the first stage's.
   const Tensor& normed_gradients(Home home) const {
-    return home == Home::Dense ? normed_dense_gradients_ : expert_.gradients;
+    return home == Home::Dense ? normed_dense_gradients_ : buffer(home).gradients;
   }
 
   // Initial values, a function of (seed, parameter, global element): the same under every layout.
@@ -75,7 +80,7 @@ class Parameters {
  private:
   Holding holding_;
   std::vector<Parameter> all_;
-  ParameterBuffer dense_, expert_;
+  std::array<ParameterBuffer, 3> buffers_;  // by home
   Tensor tied_head_gradient_, normed_dense_gradients_;
 };
 

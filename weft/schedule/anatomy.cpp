@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "weft/base/check.h"
+#include "weft/config/layer_kind.h"
 #include "weft/config/pipeline.h"
 #include "weft/schedule/anatomy_bytes.h"
 
@@ -11,20 +12,54 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-// Without expert parallelism nothing travels, and these pieces are local.
-std::vector<PieceAnatomy> moe_layer(Lane ep) {
+// How a MoE layer's tokens travel.
+struct Flow {
+  Lane ep = Lane::Compute;  // without expert parallelism nothing travels, and all is local
+  RowCounts counts = RowCounts::Host;
+  bool counts_globally = false;  // a balancing loss counts the rows of all ranks
+  bool has_shared_experts = false;
+};
+
+std::vector<PieceAnatomy> moe_layer(const Flow& flow) {
   using enum Piece;
-  return {
+  std::vector<PieceAnatomy> pieces{
       {.piece = Attention, .lane = Lane::Compute, .after = {}, .has_weight_gradient = true},
-      {.piece = Route, .lane = Lane::Compute, .after = {Attention}, .has_weight_gradient = true},
-      {.piece = Counts, .lane = ep, .after = {Route}, .has_input_gradient = false},
-      {.piece = Permute, .lane = Lane::Compute, .after = {Route}},
-      {.piece = Sizes, .lane = Lane::Host, .after = {Counts}, .has_input_gradient = false},
-      {.piece = Dispatch, .lane = ep, .after = {Permute, Sizes}},
-      {.piece = Experts, .lane = Lane::Compute, .after = {Dispatch}, .has_weight_gradient = true},
-      {.piece = Combine, .lane = ep, .after = {Experts}},
-      {.piece = Merge, .lane = Lane::Compute, .after = {Combine}},
-  };
+      {.piece = Route, .lane = Lane::Compute, .after = {Attention}, .has_weight_gradient = true}};
+  std::vector<PieceName> dispatched{Permute}, merged{Combine};
+  const bool has_counts = flow.counts != RowCounts::Static || flow.counts_globally;
+  const bool has_sizes = flow.counts == RowCounts::Host;
+  if (has_counts) {
+    pieces.push_back(
+        {.piece = Counts, .lane = flow.ep, .after = {Route}, .has_input_gradient = false});
+    dispatched.push_back(has_sizes ? Sizes : Counts);
+  }
+  if (flow.has_shared_experts) {
+    pieces.push_back({.piece = Shared,
+                      .part = Part::Fc1,
+                      .lane = Lane::Compute,
+                      .after = {Route},
+                      .has_weight_gradient = true});
+    pieces.push_back({.piece = Shared,
+                      .part = Part::Fc2,
+                      .lane = Lane::Compute,
+                      .after = {{Shared, Part::Fc1}},
+                      .has_weight_gradient = true});
+    merged.emplace_back(Shared, Part::Fc2);
+  }
+  pieces.push_back({.piece = Permute, .lane = Lane::Compute, .after = {Route}, .is_sliced = true});
+  if (has_sizes) {
+    pieces.push_back(
+        {.piece = Sizes, .lane = Lane::Host, .after = {Counts}, .has_input_gradient = false});
+  }
+  pieces.push_back({.piece = Dispatch, .lane = flow.ep, .after = dispatched, .is_sliced = true});
+  pieces.push_back({.piece = Experts,
+                    .lane = Lane::Compute,
+                    .after = {Dispatch},
+                    .has_weight_gradient = true,
+                    .is_sliced = true});
+  pieces.push_back({.piece = Combine, .lane = flow.ep, .after = {Experts}, .is_sliced = true});
+  pieces.push_back({.piece = Merge, .lane = Lane::Compute, .after = merged});
+  return pieces;
 }
 
 std::vector<PieceAnatomy> dense_layer() {
@@ -59,7 +94,7 @@ Tie tie_of(const config::ModelConfig& model, const std::vector<Chunk>& chunks) {
 }
 
 void declare_bytes(const config::ModelConfig& model, PieceAnatomy& piece) {
-  piece.kept = kept_bytes(model, piece.piece);
+  piece.kept = kept_bytes(model, {piece.piece, piece.part});
   piece.sent_forward = sent_bytes(model, piece.piece, Direction::F);
   if (piece.has_input_gradient) piece.sent_backward = sent_bytes(model, piece.piece, Direction::D);
 }
@@ -79,11 +114,30 @@ void let_go_of_outputs(const config::ModelConfig& model, Anatomy& anatomy) {
 
 }  // namespace
 
-Anatomy describe(const config::ModelConfig& model, ReductionScope reductions, int pp_rank) {
+RowCounts row_counts_of(const config::ModelConfig& model, RowBudget budget) {
+  // The flex dispatcher sends a token once for several experts: how often depends on the routing,
+  // even where every expert has the same room.
+  const bool flex = model.moe_token_dispatcher_type == config::Dispatcher::Flex;
+  if (model.moe_pad_expert_input_to_capacity) return flex ? RowCounts::Device : RowCounts::Static;
+  const bool has_budget = flex && model.moe_expert_rank_capacity_factor;
+  return has_budget && budget == RowBudget::AsConfigured ? RowCounts::Device : RowCounts::Host;
+}
+
+Anatomy describe(const config::ModelConfig& model,
+                 ReductionScope reductions,
+                 int pp_rank,
+                 TokenFlow tokens) {
+  CHECK(tokens.slices >= 1, "{} slices of tokens", tokens.slices);
   Anatomy anatomy;
-  const Lane ep = model.expert_model_parallel_size > 1 ? Lane::Ep : Lane::Compute;
+  anatomy.token_slices = tokens.slices;
+  anatomy.row_counts = row_counts_of(model, tokens.budget);
+  const Flow flow{
+      .ep = model.expert_model_parallel_size > 1 ? Lane::Ep : Lane::Compute,
+      .counts = anatomy.row_counts,
+      .counts_globally = model.aux_loss_coeff(config::LoadBalancing::GlobalAuxLoss) != 0,
+      .has_shared_experts = config::shared_expert_width(model) > 0};
   for (std::int64_t layer = 0; layer < model.num_layers; ++layer) {
-    anatomy.layers.push_back(model.is_moe_layer(layer) ? moe_layer(ep) : dense_layer());
+    anatomy.layers.push_back(model.is_moe_layer(layer) ? moe_layer(flow) : dense_layer());
   }
   anatomy.embed = {.piece = Piece::Embed,
                    .lane = Lane::Compute,
@@ -111,6 +165,38 @@ Anatomy describe(const config::ModelConfig& model, ReductionScope reductions, in
   anatomy.has_expert_reduction = reductions.expert == Sums::OverRanks;
   anatomy.has_totals = reductions.totals == Sums::OverRanks;
   return anatomy;
+}
+
+const PieceAnatomy& piece_of(const Anatomy& anatomy, const Node& node) {
+  if (node.piece == Piece::Embed) return anatomy.embed;
+  if (node.piece == Piece::Head) return anatomy.head;
+  CHECK(node.layer >= 0 && at(node.layer) < anatomy.layers.size(), "no layer for {}", print(node));
+  for (const PieceAnatomy& piece : anatomy.layers[at(node.layer)]) {
+    if (piece.piece == node.piece && piece.part == node.part) return piece;
+  }
+  UNREACHABLE("layer {} has no piece for {}", node.layer, print(node));
+}
+
+int slices_of(const Anatomy& anatomy, const PieceAnatomy& piece) {
+  return piece.is_sliced ? anatomy.token_slices : 1;
+}
+
+std::vector<Node> nodes_of(const Anatomy& anatomy, const PieceAnatomy& piece, const Node& place) {
+  Node node = place;
+  node.piece = piece.piece;
+  node.part = piece.part;
+  node.slice = kNone;
+  const int slices = slices_of(anatomy, piece);
+  if (slices == 1) return {node};
+  std::vector<Node> nodes;
+  for (node.slice = 0; node.slice < slices; ++node.slice) nodes.push_back(node);
+  return nodes;
+}
+
+std::int64_t share_of(const Anatomy& anatomy, const Node& node, std::int64_t all) {
+  if (node.slice == kNone) return all;
+  const std::int64_t slices = anatomy.token_slices;
+  return all * (node.slice + 1) / slices - all * node.slice / slices;
 }
 
 const Chunk& chunk_of_layer(const Anatomy& anatomy, int layer) {

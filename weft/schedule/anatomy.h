@@ -7,6 +7,10 @@
 // gradients go the other way. The `chunk` of these nodes is the stage's number in the whole
 // pipeline: what `c1F3.send` sends is what `c2F3.receive` receives.
 //
+// The tokens of a micro-batch can be cut into slices (`token_slices`): then the pieces that bring
+// rows to experts and back have a node for each slice, `3F7.dispatch#1`, and all others one. A
+// slice is [T i / n, T (i + 1) / n) of the tokens.
+//
 // A step ends with `tie` (tied embeddings: the two gradients are added), `reduce.dense` and
 // `reduce.expert` (gradients summed over ranks), `norm` (this rank's sums of squares), `totals`
 // (ranks exchange them), `clip` (the host learns the norm and judges it) and `optimizer`.
@@ -35,13 +39,23 @@ struct Bytes {
   }
 };
 
+// A piece, or a part of one where the parts are nodes of their own.
+struct PieceName {
+  PieceName(Piece of, Part of_part = Part::None) : piece(of), part(of_part) {}
+
+  Piece piece;
+  Part part;
+};
+
 struct PieceAnatomy {
   Piece piece = Piece::Attention;
+  Part part = Part::None;
   Lane lane = Lane::Compute;
-  std::vector<Piece>
+  std::vector<PieceName>
       after;  // pieces of the same layer whose forward this one needs; empty: the layer's input
   bool has_input_gradient = true;
   bool has_weight_gradient = false;
+  bool is_sliced = false;   // has a node for each slice of tokens
   Bytes kept = {};          // by its forward, for the backward
   Bytes sent_forward = {};  // to other ranks, a row that leaves this one
   Bytes sent_backward = {};
@@ -64,6 +78,13 @@ struct Chunk {
 // Tied embeddings: the head's gradient is added to the embedding's, on one rank or between two.
 enum class Tie { None, Local, BetweenStages };
 
+// How a rank comes to know how many rows it receives.
+enum class RowCounts {
+  Host,    // ranks exchange counts (`counts`) and the host reads them (`sizes`)
+  Device,  // ranks exchange counts and nobody waits for them: buffers have room for a budget
+  Static,  // every expert gets as many rows as any other: there is nothing to tell
+};
+
 // Of one pipeline rank. Layers are those of the whole model, so that a layer's number is its index.
 struct Anatomy {
   std::vector<std::vector<PieceAnatomy>>
@@ -73,7 +94,8 @@ struct Anatomy {
   PieceAnatomy receive;       // what a chunk gets keeps until its first layer is done with it
   std::vector<Chunk> chunks;  // of this rank, ascending
   int pp = 1, pp_rank = 0;
-  int slices = 1;  // of a MoE layer's tokens
+  int token_slices = 1;
+  RowCounts row_counts = RowCounts::Host;
   Tie tie = Tie::None;
   bool has_dense_reduction = false;   // dense gradients are summed over more than one rank
   bool has_expert_reduction = false;  // expert gradients are
@@ -88,7 +110,29 @@ struct ReductionScope {
   Sums totals = Sums::None;
 };
 
-Anatomy describe(const config::ModelConfig& model, ReductionScope reductions, int pp_rank = 0);
+// The row budget of a rank (model.moe_expert_rank_capacity_factor). A step in which it did not
+// suffice runs again with the budget lifted.
+enum class RowBudget { AsConfigured, Lifted };
+
+RowCounts row_counts_of(const config::ModelConfig& model, RowBudget budget);
+
+struct TokenFlow {
+  int slices = 1;
+  RowBudget budget = RowBudget::AsConfigured;
+};
+
+Anatomy describe(const config::ModelConfig& model,
+                 ReductionScope reductions,
+                 int pp_rank = 0,
+                 TokenFlow tokens = {});
+
+// The piece that a node of a micro-batch is of, sends and receives aside.
+const PieceAnatomy& piece_of(const Anatomy& anatomy, const Node& node);
+int slices_of(const Anatomy& anatomy, const PieceAnatomy& piece);
+// The nodes of a piece, ascending by slice; `place` has their layer, direction and micro-batch.
+std::vector<Node> nodes_of(const Anatomy& anatomy, const PieceAnatomy& piece, const Node& place);
+// What a node has of all tokens, or of all rows, of its micro-batch and layer.
+std::int64_t share_of(const Anatomy& anatomy, const Node& node, std::int64_t all);
 
 // The chunk of this rank that holds a layer, and the one that is a stage.
 const Chunk& chunk_of_layer(const Anatomy& anatomy, int layer);

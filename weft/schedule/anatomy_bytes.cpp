@@ -3,6 +3,7 @@
 #include "weft/schedule/anatomy_bytes.h"
 
 #include "weft/base/check.h"
+#include "weft/config/layer_kind.h"
 
 namespace weft::schedule {
 namespace {
@@ -18,7 +19,21 @@ std::int64_t norm_bytes(const config::ModelConfig& model) {
   return model.hidden_size * element_bytes(model) + kFp32;
 }
 
+// The projection down, what is compressed once more normed, expanded queries, keys and values.
+std::int64_t latent_attention_bytes(const config::ModelConfig& model) {
+  const std::int64_t b = element_bytes(model), heads = model.num_attention_heads;
+  const std::int64_t q = heads * model.latent_head_dim(), r = model.kv_lora_rank;
+  std::int64_t bytes = norm_bytes(model);
+  bytes += (model.q_lora_rank.value_or(q) + r + model.qk_pos_emb_head_dim) * b;
+  if (model.q_lora_rank) bytes += (*model.q_lora_rank + q) * b + kFp32;
+  bytes += r * b + kFp32;
+  bytes += (q + heads * model.v_head_dim) * b;            // keys and values
+  bytes += heads * model.v_head_dim * b + heads * kFp32;  // output, logarithm
+  return bytes + model.hidden_size * b;
+}
+
 std::int64_t attention_bytes(const config::ModelConfig& model) {
+  if (model.multi_latent_attention) return latent_attention_bytes(model);
   const std::int64_t b = element_bytes(model), q = model.query_width(), k = model.key_width();
   std::int64_t bytes = norm_bytes(model) + (q + 2 * k) * b;  // qkv
   switch (model.qk_layernorm) {
@@ -42,8 +57,13 @@ std::int64_t mlp_bytes(const config::ModelConfig& model) {
 
 Bytes route_bytes(const config::ModelConfig& model) {
   const std::int64_t experts = model.experts(), k = model.moe_router_topk;
-  return {.fixed = experts * kInt64,  // tokens of each expert
-          .per_token = norm_bytes(model) + experts * kFp32 + k * (kFp32 + 3 * kInt32)};
+  Bytes bytes{.per_token = norm_bytes(model) + experts * kFp32 + k * (kFp32 + 3 * kInt32)};
+  // The choice before slots are dropped; the rows that a global loss counts.
+  if (model.moe_expert_capacity_factor) bytes.per_token += k * (kFp32 + kInt32);
+  if (model.aux_loss_coeff(config::LoadBalancing::GlobalAuxLoss) != 0) {
+    bytes.fixed += experts * kInt64;
+  }
+  return bytes;
 }
 
 std::int64_t experts_row_bytes(const config::ModelConfig& model) {
@@ -51,11 +71,19 @@ std::int64_t experts_row_bytes(const config::ModelConfig& model) {
   return (model.hidden_size + 3 * model.expert_width()) * b + kFp32;
 }
 
+// The first part keeps FC1's output and the activation; the second, where there is a gate, what the
+// gate is multiplied with and its logit.
+std::int64_t shared_bytes(const config::ModelConfig& model, Part part) {
+  const std::int64_t b = element_bytes(model);
+  if (part == Part::Fc1) return 3 * config::shared_expert_width(model) * b;
+  return model.moe_shared_expert_gate ? model.hidden_size * b + kFp32 : 0;
+}
+
 }  // namespace
 
-Bytes kept_bytes(const config::ModelConfig& model, Piece piece) {
+Bytes kept_bytes(const config::ModelConfig& model, const PieceName& name) {
   const std::int64_t stream = model.hidden_size * element_bytes(model);
-  switch (piece) {
+  switch (name.piece) {
     case Piece::Embed:
     case Piece::Merge:
     case Piece::Receive:
@@ -66,6 +94,8 @@ Bytes kept_bytes(const config::ModelConfig& model, Piece piece) {
       return {.per_token = mlp_bytes(model)};
     case Piece::Route:
       return route_bytes(model);
+    case Piece::Shared:
+      return {.per_token = shared_bytes(model, name.part)};
     case Piece::Experts:
       return {.fixed = model.local_experts() * kInt64, .per_row = experts_row_bytes(model)};
     case Piece::Head:

@@ -7,8 +7,8 @@
 namespace weft::schedule {
 
 // Allocated by the piece's forward and held until the backward is done with it. Rows: those the
-// rank's experts receive.
-Bytes kept_bytes(const config::ModelConfig& model, Piece piece);
+// rank's experts receive. Of a sliced piece, by each node with its share of tokens and rows.
+Bytes kept_bytes(const config::ModelConfig& model, const PieceName& name);
 
 // Sent to other ranks by one node. Rows: those that leave the rank.
 Bytes sent_bytes(const config::ModelConfig& model, Piece piece, Direction direction);

@@ -1,5 +1,4 @@
-// What must be over before a node starts, and which nodes a step has: all of it follows from the
-// anatomy.
+// What must be over before a node starts: all of it follows from the anatomy.
 #include <algorithm>
 
 #include "weft/base/check.h"
@@ -10,20 +9,20 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-const PieceAnatomy& piece_of(const Anatomy& anatomy, const Node& node) {
-  if (node.piece == Piece::Embed) return anatomy.embed;
-  if (node.piece == Piece::Head) return anatomy.head;
-  CHECK(node.layer >= 0 && at(node.layer) < anatomy.layers.size(), "no layer for {}", print(node));
-  for (const PieceAnatomy& piece : anatomy.layers[at(node.layer)]) {
-    if (piece.piece == node.piece) return piece;
+// The nodes of another piece of the layer that a node has to do with: those of its own slice, or
+// of all.
+void add_beside(const Anatomy& anatomy,
+                const Node& node,
+                const PieceAnatomy& other,
+                std::vector<Node>& to) {
+  for (const Node& found : nodes_of(anatomy, other, node)) {
+    const bool apart = node.slice != kNone && found.slice != kNone && node.slice != found.slice;
+    if (!apart) to.push_back(found);
   }
-  UNREACHABLE("layer {} has no piece for {}", node.layer, print(node));
 }
 
-Node beside(const Node& node, Piece piece) {
-  Node other = node;
-  other.piece = piece;
-  return other;
+const PieceAnatomy& named(const Anatomy& anatomy, int layer, const PieceName& name) {
+  return piece_of(anatomy, {.layer = layer, .piece = name.piece, .part = name.part});
 }
 
 Node layer_node(int layer, Direction direction, int micro_batch, Piece piece) {
@@ -72,7 +71,9 @@ std::vector<Node> forward_needs(const Anatomy& anatomy, const Node& node) {
   }
   const PieceAnatomy& piece = piece_of(anatomy, node);
   std::vector<Node> needs;
-  for (const Piece before : piece.after) needs.push_back(beside(node, before));
+  for (const PieceName& before : piece.after) {
+    add_beside(anatomy, node, named(anatomy, node.layer, before), needs);
+  }
   if (!piece.after.empty()) return needs;
   const Chunk& chunk = chunk_of_layer(anatomy, node.layer);
   if (node.layer == chunk.first_layer) return {input_of(chunk, node.micro_batch)};
@@ -91,8 +92,10 @@ std::vector<Node> input_gradient_needs(const Anatomy& anatomy, const Node& node)
   if (node.piece == Piece::Head) return needs;
   const auto& pieces = anatomy.layers[at(node.layer)];
   for (const PieceAnatomy& later : pieces) {
-    const bool follows = std::ranges::find(later.after, node.piece) != later.after.end();
-    if (follows && later.has_input_gradient) needs.push_back(beside(node, later.piece));
+    const bool follows = std::ranges::any_of(later.after, [&](const PieceName& name) {
+      return name.piece == node.piece && name.part == node.part;
+    });
+    if (follows && later.has_input_gradient) add_beside(anatomy, node, later, needs);
   }
   if (node.piece != pieces.back().piece) return needs;
   const int next = node.layer + 1;
@@ -104,8 +107,9 @@ std::vector<Node> input_gradient_needs(const Anatomy& anatomy, const Node& node)
   return needs;
 }
 
-// A weight's gradients add in ascending order of micro-batch. The embedding's come from the
-// gradient of its chunk's input; where a pass splits W out, it may run any time after its D.
+// A weight's gradients add in ascending order of micro-batch, and of slice within one. The
+// embedding's come from the gradient of its chunk's input; where a pass splits W out, it may run
+// any time after its D.
 std::vector<Node> weight_gradient_needs(const Anatomy& anatomy, const Node& node) {
   std::vector<Node> needs;
   if (node.piece == Piece::Embed) {
@@ -115,10 +119,13 @@ std::vector<Node> weight_gradient_needs(const Anatomy& anatomy, const Node& node
     input.direction = Direction::D;
     needs.push_back(input);
   }
-  if (node.micro_batch > 0) {
-    Node earlier = node;
-    --earlier.micro_batch;
+  Node earlier = node;
+  if (node.slice > 0) {
+    --earlier.slice;
     needs.push_back(earlier);
+  } else if (node.micro_batch > 0) {
+    --earlier.micro_batch;
+    needs.push_back(nodes_of(anatomy, piece_of(anatomy, node), earlier).back());
   }
   return needs;
 }
@@ -147,7 +154,8 @@ void last_weight_gradients(const Anatomy& anatomy,
         if (!piece.has_weight_gradient || is_expert(piece.piece) != (part == Part::Expert)) {
           continue;
         }
-        needs.push_back(layer_node(layer, Direction::W, last, piece.piece));
+        const Node place{.layer = layer, .direction = Direction::W, .micro_batch = last};
+        needs.push_back(nodes_of(anatomy, piece, place).back());
       }
     }
   }
@@ -202,53 +210,6 @@ std::vector<Node> step_needs(const Anatomy& anatomy,
   }
 }
 
-// Collects the nodes of a step.
-class Census {
- public:
-  Census(const Anatomy& anatomy, Pass pass) : anatomy_(anatomy), pass_(pass) {}
-
-  void add_micro_batch(int micro_batch) {
-    for (const Chunk& chunk : anatomy_.chunks) {
-      if (chunk.has_embed) add(kNone, anatomy_.embed, micro_batch);
-      for (int layer = chunk.first_layer; layer < chunk.end_layer(); ++layer) {
-        for (const PieceAnatomy& piece : anatomy_.layers[at(layer)]) add(layer, piece, micro_batch);
-      }
-      if (chunk.has_head) add(kNone, anatomy_.head, micro_batch);
-      add_exchange(chunk, micro_batch);
-    }
-  }
-
-  void add_step(Piece piece, Part part = Part::None) { nodes_.push_back(step_node(piece, part)); }
-  std::vector<Node> take() { return std::move(nodes_); }
-
- private:
-  void add(int layer, const PieceAnatomy& piece, int micro_batch) {
-    nodes_.push_back(layer_node(layer, Direction::F, micro_batch, piece.piece));
-    if (pass_ == Pass::ForwardOnly) return;
-    if (piece.has_input_gradient) {
-      nodes_.push_back(layer_node(layer, Direction::D, micro_batch, piece.piece));
-    }
-    if (piece.has_weight_gradient) {
-      nodes_.push_back(layer_node(layer, Direction::W, micro_batch, piece.piece));
-    }
-  }
-
-  void add_exchange(const Chunk& chunk, int micro_batch) {
-    const auto both = [&](Piece forward, Piece backward) {
-      nodes_.push_back(stage_node(chunk, Direction::F, micro_batch, forward));
-      if (pass_ == Pass::Training) {
-        nodes_.push_back(stage_node(chunk, Direction::D, micro_batch, backward));
-      }
-    };
-    if (chunk.receives()) both(Piece::Receive, Piece::Send);
-    if (chunk.sends()) both(Piece::Send, Piece::Receive);
-  }
-
-  const Anatomy& anatomy_;
-  const Pass pass_;
-  std::vector<Node> nodes_;
-};
-
 }  // namespace
 
 std::vector<Node> required(const Anatomy& anatomy, const Node& node, int micro_batches, Pass pass) {
@@ -265,25 +226,6 @@ std::vector<Node> required(const Anatomy& anatomy, const Node& node, int micro_b
       return step_needs(anatomy, node, micro_batches, pass);
   }
   UNREACHABLE("direction of {}", print(node));
-}
-
-std::vector<Node> all_nodes(const Anatomy& anatomy, int micro_batches, Pass pass) {
-  Census census(anatomy, pass);
-  for (int micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
-    census.add_micro_batch(micro_batch);
-  }
-  if (pass == Pass::ForwardOnly) {
-    if (anatomy.has_totals) census.add_step(Piece::Totals);
-    return census.take();
-  }
-  if (anatomy.tie != Tie::None) census.add_step(Piece::Tie);
-  if (anatomy.has_dense_reduction) census.add_step(Piece::Reduce, Part::Dense);
-  if (anatomy.has_expert_reduction) census.add_step(Piece::Reduce, Part::Expert);
-  census.add_step(Piece::Norm);
-  if (anatomy.has_totals) census.add_step(Piece::Totals);
-  census.add_step(Piece::Clip);
-  census.add_step(Piece::Optimizer);
-  return census.take();
 }
 
 Lane lane_of(const Anatomy& anatomy, const Node& node) {

@@ -30,13 +30,12 @@ class Ledger {
       default:
         break;
     }
-    const std::vector<PieceAnatomy>& pieces = anatomy_.layers[at(node.layer)];
-    const auto piece = std::ranges::find(pieces, node.piece, &PieceAnatomy::piece);
-    if (piece + 1 != pieces.end()) return {.own = piece->kept, .output = {}};
+    const PieceAnatomy& piece = piece_of(anatomy_, node);
+    if (&piece != &anatomy_.layers[at(node.layer)].back()) return {.own = piece.kept, .output = {}};
     const Chunk& chunk = chunk_of_layer(anatomy_, node.layer);
     const bool sent = node.layer + 1 == chunk.end_layer() && chunk.sends();
     const std::int64_t stream = sent ? 0 : anatomy_.receive.kept.per_token;
-    Bytes own = piece->kept;
+    Bytes own = piece.kept;
     own.per_token -= stream;
     return {.own = own, .output = {.per_token = stream}};
   }
@@ -44,7 +43,9 @@ class Ledger {
   // The last backward node of a piece.
   Node end_of(const Node& forward) const {
     Node end = forward;
-    end.direction = has_weight_gradient(forward) ? Direction::W : Direction::D;
+    const bool has_weight =
+        forward.layer == kNone || piece_of(anatomy_, forward).has_weight_gradient;
+    end.direction = has_weight ? Direction::W : Direction::D;
     return end;
   }
 
@@ -69,12 +70,6 @@ class Ledger {
     return chunk.layers == 0 && chunk.sends();
   }
 
-  bool has_weight_gradient(const Node& node) const {
-    if (node.layer == kNone) return true;
-    const std::vector<PieceAnatomy>& pieces = anatomy_.layers[at(node.layer)];
-    return std::ranges::find(pieces, node.piece, &PieceAnatomy::piece)->has_weight_gradient;
-  }
-
   const Anatomy& anatomy_;
 };
 
@@ -87,8 +82,9 @@ std::int64_t activation_mark(const Graph& graph,
   const Ledger ledger(anatomy);
   std::map<Node, std::int64_t> freed_at;
   std::int64_t now = 0, most = 0;
-  const auto keep = [&](const Bytes& bytes, const Node& until) {
-    const std::int64_t count = bytes.of(tokens, rows);
+  const auto keep = [&](const Bytes& bytes, const Node& node, const Node& until) {
+    const std::int64_t count =
+        bytes.of(share_of(anatomy, node, tokens), share_of(anatomy, node, rows));
     if (count == 0) return;
     now += count;
     freed_at[until] += count;
@@ -96,8 +92,8 @@ std::int64_t activation_mark(const Graph& graph,
   for (const Entry& entry : graph.entries) {
     if (entry.node.direction == Direction::F) {
       const Kept kept = ledger.kept_by(entry.node);
-      keep(kept.own, ledger.end_of(entry.node));
-      keep(kept.output, ledger.reader_of(entry.node));
+      keep(kept.own, entry.node, ledger.end_of(entry.node));
+      keep(kept.output, entry.node, ledger.reader_of(entry.node));
       most = std::max(most, now);
       continue;
     }

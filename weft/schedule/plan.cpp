@@ -8,6 +8,8 @@
 #include "weft/schedule/builders/pipeline.h"
 #include "weft/schedule/passes/merge.h"
 #include "weft/schedule/passes/point_to_point.h"
+#include "weft/schedule/passes/shared_experts.h"
+#include "weft/schedule/passes/slices.h"
 #include "weft/schedule/passes/weight_gradients.h"
 
 namespace weft::schedule {
@@ -35,6 +37,11 @@ Graph training_graph(const config::Config& config,
                         shape,
                         config.model.ep_overlap_early_attn_memory_release ? AttentionRelease::Early
                                                                           : AttentionRelease::Late);
+  } else if (anatomy.token_slices > 1) {
+    graph = stagger_slices(graph, anatomy, micro_batches);
+  }
+  if (config.model.moe_shared_expert_overlap) {
+    graph = overlap_shared_experts(graph, anatomy, micro_batches);
   }
   if (config.comm_overlap.delay_wgrad_compute) {
     graph = delay_weight_gradients(graph, anatomy, micro_batches);
@@ -55,13 +62,17 @@ int peer_of(int pp, int pp_rank, const Node& node) {
 
 }  // namespace
 
-std::vector<RankPlan> plan_step(const config::Config& config, const grid::Grid& grid) {
+std::vector<RankPlan> plan_step(const config::Config& config,
+                                const grid::Grid& grid,
+                                RowBudget budget) {
   const ReductionScope sums{.dense = sums_over(grid.dp() * grid.cp()),
                             .expert = sums_over(grid.edp()),
                             .totals = sums_over(grid.world())};
+  const TokenFlow tokens{.slices = static_cast<int>(config.comm_overlap.moe_token_slices),
+                         .budget = budget};
   std::vector<RankPlan> plans;
   for (int pp_rank = 0; pp_rank < grid.pp(); ++pp_rank) {
-    RankPlan plan{.anatomy = describe(config.model, sums, pp_rank),
+    RankPlan plan{.anatomy = describe(config.model, sums, pp_rank, tokens),
                   .shape = shape_of(config, grid, pp_rank),
                   .training = {},
                   .forward = {}};

@@ -77,7 +77,7 @@ Finding look_at_forward(Engine& engine, const Batch& batch) {
 
 Finding look_at_gradients(const Engine& engine) {
   for (const model::Parameter& parameter : engine.parameters().all()) {
-    if (all_finite(parameter.gradient)) continue;
+    if (!parameter.spec.is_trained() || all_finite(parameter.gradient)) continue;
     return {.order = std::numeric_limits<std::int64_t>::max() - 1,
             .what = "the gradient of " + parameter.spec.name};
   }

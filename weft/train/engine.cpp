@@ -11,6 +11,11 @@
 namespace weft::train {
 namespace {
 
+void check(const std::vector<schedule::RankPlan>& plans) {
+  const std::vector<std::string> complaints = schedule::verify_plan(plans);
+  CHECK(complaints.empty(), "the schedule is wrong: {}", fmt::join(complaints, "; "));
+}
+
 // This rank's graphs. All ranks make the same plans and verify them together before anything runs.
 schedule::RankPlan verified_plan(const config::Config& config, const Groups& groups) {
   std::vector<schedule::RankPlan> plans = schedule::plan_step(config, groups.grid);
@@ -18,9 +23,13 @@ schedule::RankPlan verified_plan(const config::Config& config, const Groups& gro
     schedule::take_orders_from(config.runtime.schedule, plans);
     return std::move(plans[static_cast<std::size_t>(groups.self.pp)]);
   }
-  const std::vector<std::string> complaints = schedule::verify_plan(plans);
-  CHECK(complaints.empty(), "the schedule is wrong: {}", fmt::join(complaints, "; "));
+  check(plans);
   return std::move(plans[static_cast<std::size_t>(groups.self.pp)]);
+}
+
+bool has_row_budget(const config::ModelConfig& model) {
+  return schedule::row_counts_of(model, schedule::RowBudget::AsConfigured) !=
+         schedule::row_counts_of(model, schedule::RowBudget::Lifted);
 }
 
 // Ranks that must share a core would starve each other's compute.
@@ -78,6 +87,13 @@ Engine::Engine(const config::Config& config, comm::Endpoint& endpoint)
                optimizers_),
       training_(plan_.training, lanes_),
       forward_(plan_.forward, lanes_) {
+  if (has_row_budget(config_.model)) {
+    std::vector<schedule::RankPlan> plans =
+        schedule::plan_step(config_, groups_.grid, schedule::RowBudget::Lifted);
+    check(plans);
+    lifted_ = std::make_unique<Lifted>(std::move(plans[static_cast<std::size_t>(groups_.self.pp)]),
+                                       lanes_);
+  }
   lanes_.on_failure(
       [&endpoint](const std::exception_ptr& error) { endpoint.fail(comm::reason_of(error)); });
 }

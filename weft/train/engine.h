@@ -37,6 +37,9 @@ class Engine {
   Program& program() { return program_; }
   exec::Executor& training() { return training_; }
   exec::Executor& forward() { return forward_; }
+  // The same without the row budget of a rank; the same ones where there is none.
+  exec::Executor& lifted_training() { return lifted_ ? lifted_->training : training_; }
+  exec::Executor& lifted_forward() { return lifted_ ? lifted_->forward : forward_; }
   Groups& groups() { return groups_; }
 
   std::string label() const;  // "[PP00-DP01-EP02]"
@@ -52,6 +55,14 @@ class Engine {
   std::vector<optim::AdamW> optimizers_;
   Program program_;
   exec::Executor training_, forward_;
+
+  struct Lifted {
+    Lifted(schedule::RankPlan without, exec::Lanes& lanes)
+        : plan(std::move(without)), training(plan.training, lanes), forward(plan.forward, lanes) {}
+    schedule::RankPlan plan;
+    exec::Executor training, forward;
+  };
+  std::unique_ptr<Lifted> lifted_;
 };
 
 }  // namespace weft::train

@@ -26,8 +26,13 @@ std::string log_line(const StepRecord& record, std::chrono::system_clock::time_p
   line += text(" learning rate: {:.6E} |", record.learning_rate);
   line += text(" global batch size: {:5d} |", record.global_batch_size);
   line += text(" lm loss: {:.6E} |", record.loss);
-  if (record.balance_loss) line += text(" load_balancing_loss: {:.6E} |", *record.balance_loss);
-  if (record.z_loss) line += text(" z_loss: {:.6E} |", *record.z_loss);
+  const auto add = [&](const char* name, const std::optional<double>& loss) {
+    if (loss) line += text(" {}: {:.6E} |", name, *loss);
+  };
+  add("load_balancing_loss", record.balance_loss);
+  add("seq_load_balancing_loss", record.sequence_balance_loss);
+  add("global_load_balancing_loss", record.global_balance_loss);
+  add("z_loss", record.z_loss);
   line += text(" loss scale: {:.1f} |", 1.0);
   line += text(" grad norm: {:.3f} |", record.gradient_norm);
   line += text(" number of skipped iterations: {:3d} |", record.not_finite);
@@ -38,8 +43,10 @@ std::string log_line(const StepRecord& record, std::chrono::system_clock::time_p
 void LogInterval::add(const StepRecord& record) {
   ++steps_;
   loss_ += record.loss;
-  balance_loss_ += record.balance_loss.value_or(0);
-  z_loss_ += record.z_loss.value_or(0);
+  router_.batch += record.balance_loss.value_or(0);
+  router_.sequence += record.sequence_balance_loss.value_or(0);
+  router_.global += record.global_balance_loss.value_or(0);
+  router_.z += record.z_loss.value_or(0);
   elapsed_ms_ += record.elapsed_ms;
 }
 
@@ -47,8 +54,13 @@ StepRecord LogInterval::mean(const StepRecord& last) const {
   const auto steps = static_cast<double>(steps_);
   StepRecord record = last;
   record.loss = loss_ / steps;
-  if (record.balance_loss) record.balance_loss = balance_loss_ / steps;
-  if (record.z_loss) record.z_loss = z_loss_ / steps;
+  const auto average = [&](std::optional<double>& loss, double sum) {
+    if (loss) loss = sum / steps;
+  };
+  average(record.balance_loss, router_.batch);
+  average(record.sequence_balance_loss, router_.sequence);
+  average(record.global_balance_loss, router_.global);
+  average(record.z_loss, router_.z);
   record.elapsed_ms = elapsed_ms_ / steps;
   const double faster = last.elapsed_ms / record.elapsed_ms;
   record.tokens_per_second *= faster;
@@ -65,10 +77,28 @@ base::Json metrics_json(const StepRecord& record) {
                   {"learning_rate", record.learning_rate},
                   {"lm_loss", record.loss},
                   {"grad_norm", record.gradient_norm}};
-  if (record.balance_loss) json["load_balancing_loss"] = *record.balance_loss;
-  if (record.z_loss) json["z_loss"] = *record.z_loss;
-  if (record.eval_loss) json["eval_loss"] = *record.eval_loss;
+  const auto add = [&](const char* name, const std::optional<double>& loss) {
+    if (loss) json[name] = *loss;
+  };
+  add("load_balancing_loss", record.balance_loss);
+  add("seq_load_balancing_loss", record.sequence_balance_loss);
+  add("global_load_balancing_loss", record.global_balance_loss);
+  add("z_loss", record.z_loss);
+  add("eval_loss", record.eval_loss);
+  if (!record.expert_loads.empty()) json["expert_loads"] = to_json(record.expert_loads);
   return json;
+}
+
+base::Json to_json(const std::vector<ExpertLoads>& loads) {
+  base::Json rows = base::Json::array();
+  for (const ExpertLoads& load : loads) {
+    rows.push_back({{"layer", load.layer},
+                    {"max", load.max},
+                    {"p95", load.p95},
+                    {"p50", load.p50},
+                    {"dropped", load.dropped}});
+  }
+  return rows;
 }
 
 MetricsFile::MetricsFile(const std::filesystem::path& path)

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "weft/base/json.h"
+#include "weft/train/router_totals.h"
 
 namespace weft::train {
 
@@ -22,9 +23,11 @@ struct StepRecord {
   double learning_rate = 0;
   double loss = 0;
   double gradient_norm = 0;
-  std::optional<double> balance_loss, z_loss;  // where the model has them
-  std::optional<double> eval_loss;             // where this step evaluated
-  std::int64_t not_finite = 0;                 // steps so far that changed nothing
+  std::optional<double> balance_loss, sequence_balance_loss, global_balance_loss,
+      z_loss;                             // where the model has them
+  std::vector<ExpertLoads> expert_loads;  // by MoE layer
+  std::optional<double> eval_loss;        // where this step evaluated
+  std::int64_t not_finite = 0;            // steps so far that changed nothing
 };
 
 // The steps since the last log line: Megatron's line gives the mean loss and the mean time of a
@@ -36,13 +39,15 @@ class LogInterval {
 
  private:
   std::int64_t steps_ = 0;
-  double loss_ = 0, balance_loss_ = 0, z_loss_ = 0, elapsed_ms_ = 0;
+  double loss_ = 0, elapsed_ms_ = 0;
+  RouterLosses router_;
 };
 
 // Megatron's line, byte for byte, so that its users' parsers work.
 std::string log_line(const StepRecord& record, std::chrono::system_clock::time_point now);
 
 base::Json metrics_json(const StepRecord& record);
+base::Json to_json(const std::vector<ExpertLoads>& loads);
 
 // metrics.jsonl: a whole line at a time, so that a reader never sees half a record.
 class MetricsFile {

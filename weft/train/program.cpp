@@ -4,8 +4,10 @@
 #include <cmath>
 
 #include "weft/base/check.h"
+#include "weft/base/random.h"
 #include "weft/config/derived.h"
 #include "weft/model/embedding.h"
+#include "weft/model/rotary.h"
 #include "weft/optim/gradient_norm.h"
 
 namespace weft::train {
@@ -44,13 +46,13 @@ Program::Program(const config::Config& config,
       gradients_(model::gradients_of(parameters, config.model)),
       rotary_SD_(pool,
                  DType::F32,
-                 {config.model.seq_length, config.model.head_dim()},
+                 {config.model.seq_length, config.model.rotary_width()},
                  Tag::Workspace),
       bounded_(make_dispatcher(config.model, ep_groups(groups), model::Budget::AsConfigured)),
-      unbounded_(make_dispatcher(config.model, ep_groups(groups), model::Budget::None)),
+      unbounded_(make_dispatcher(config.model, ep_groups(groups), model::Budget::Lifted)),
       micro_batches_(at(config::micro_batches(config.train, groups.grid.dp()))),
-      totals_(pool, groups.grid.world(), std::ssize(micro_batches_), config.model.moe_layers()) {
-  kernels::rotary_table(setup, rotary_SD_, config.model.rotary_base);
+      totals_(pool, config.model, groups.grid.world(), std::ssize(micro_batches_)) {
+  kernels::rotary_table(setup, rotary_SD_, model::rotary_angles(config.model));
   setup.synchronize();
 }
 
@@ -108,7 +110,19 @@ model::Context Program::context(const Node& node, Stream& stream) const {
           .sequence = config_.model.seq_length,
           .rotary_SD = rotary_SD_,
           .loss_scale = 1.0f / parts,
-          .output_memory = memory_of_output(node)};
+          .output_memory = memory_of_output(node),
+          .random = randomness(node)};
+}
+
+model::Randomness Program::randomness(const Node& node) const {
+  const Share share{.micro_batch_size = config_.train.micro_batch_size,
+                    .micro_batches = std::ssize(micro_batches_),
+                    .dp = groups_.grid.dp(),
+                    .dp_rank = groups_.self.dp};
+  return {.layer_key = base::combine(static_cast<std::uint64_t>(config_.rng.seed),
+                                     static_cast<std::uint64_t>(node.layer)),
+          .step = step_,
+          .first_token = share.first_sequence(node.micro_batch) * config_.model.seq_length};
 }
 
 void Program::run(const Node& node, Stream& stream) {
@@ -147,7 +161,12 @@ void Program::forward(const Node& node, const model::Context& context) {
   switch (node.piece) {
     case Piece::Attention:
       state.h_TD =
-          model::attention_forward(context, state.attention, weights.attention, state.x_TD);
+          context.config.multi_latent_attention
+              ? model::latent_attention_forward(context,
+                                                state.latent_attention,
+                                                weights.latent_attention,
+                                                state.x_TD)
+              : model::attention_forward(context, state.attention, weights.attention, state.x_TD);
       return;
     case Piece::Mlp:
       return hand_on(node, model::mlp_forward(context, state.mlp, weights.mlp, state.h_TD));
@@ -156,8 +175,16 @@ void Program::forward(const Node& node, const model::Context& context) {
                            state.route,
                            weights.route,
                            state.h_TD,
-                           {.balance_1 = totals_.balance_loss(), .z_1 = totals_.z_loss()});
+                           totals_.router().of_layer(node.layer));
       return lay_out(node, context);
+    case Piece::Shared:
+      if (node.part == Part::Fc2) {
+        return model::shared_fc2_forward(context, state.shared, weights.shared);
+      }
+      return model::shared_fc1_forward(context,
+                                       state.shared,
+                                       weights.shared,
+                                       state.route.norm.y_TD);
     case Piece::Counts:
       return counts(node, context);
     case Piece::Sizes:
@@ -197,17 +224,36 @@ void Program::input_gradient(const Node& node, const model::Context& context) {
   switch (node.piece) {
     case Piece::Attention:
       return hand_back(node,
-                       model::attention_dgrad(context,
-                                              state.attention,
-                                              weights.attention,
-                                              state.x_TD,
-                                              state.dh_TD));
+                       context.config.multi_latent_attention
+                           ? model::latent_attention_dgrad(context,
+                                                           state.latent_attention,
+                                                           weights.latent_attention,
+                                                           state.x_TD,
+                                                           state.dh_TD)
+                           : model::attention_dgrad(context,
+                                                    state.attention,
+                                                    weights.attention,
+                                                    state.x_TD,
+                                                    state.dh_TD));
     case Piece::Mlp:
       state.dh_TD = model::mlp_dgrad(context, state.mlp, weights.mlp, state.h_TD, state.dy_TD);
       return;
+    case Piece::Shared:
+      if (node.part == Part::Fc2) {
+        return model::shared_fc2_dgrad(context, state.shared, weights.shared, state.dy_TD);
+      }
+      return model::shared_fc1_dgrad(context, state.shared, weights.shared);
     case Piece::Route:
-      state.dh_TD =
-          model::route_dgrad(context, state.route, weights.route, state.h_TD, state.dy_TD);
+      // In this order whatever ran first: what came by the rows, the shared experts', the router's.
+      if (state.shared.dx_TD.defined()) {
+        model::add_shared_gradient(context, state.shared, state.route.norm);
+      }
+      state.dh_TD = model::route_dgrad(context,
+                                       state.route,
+                                       weights.route,
+                                       state.h_TD,
+                                       state.dy_TD,
+                                       totals_.router().of_layer(node.layer));
       state.dy_TD.reset();
       return;
     case Piece::Permute:
@@ -249,11 +295,19 @@ void Program::weight_gradient(const Node& node, const model::Context& context) {
   const model::LayerWeights& gradients = gradients_.layers[at(node.layer)];
   switch (node.piece) {
     case Piece::Attention:
-      model::attention_wgrad(context,
-                             state.attention,
-                             gradients.attention,
-                             state.x_TD,
-                             state.dh_TD);
+      if (context.config.multi_latent_attention) {
+        model::latent_attention_wgrad(context,
+                                      state.latent_attention,
+                                      gradients.latent_attention,
+                                      state.x_TD,
+                                      state.dh_TD);
+      } else {
+        model::attention_wgrad(context,
+                               state.attention,
+                               gradients.attention,
+                               state.x_TD,
+                               state.dh_TD);
+      }
       state.x_TD.reset();
       state.dh_TD.reset();
       return;
@@ -266,6 +320,11 @@ void Program::weight_gradient(const Node& node, const model::Context& context) {
       model::route_wgrad(context, state.route, gradients.route, state.h_TD);
       state.h_TD.reset();
       return;
+    case Piece::Shared:
+      if (node.part == Part::Fc2) {
+        return model::shared_fc2_wgrad(context, state.shared, gradients.shared);
+      }
+      return model::shared_fc1_wgrad(context, state.shared, gradients.shared);
     case Piece::Experts:
       return model::experts_wgrad(context, slice(node).experts, gradients.experts);
     default:
@@ -298,6 +357,11 @@ void Program::step_end(const Node& node, Stream& stream) {
       read_totals();
       return;
     case Piece::Optimizer: {
+      // A step without room for its rows changes nothing, and runs again.
+      if (totals_read_.overflowed) {
+        kernels::zero(stream, dense.gradients);
+        return kernels::zero(stream, expert.gradients);
+      }
       // A step that is not finite changes nothing. Where the run stops at it, the gradients stay,
       // so that it can be said which is to blame; where it goes on, the next step starts from zero.
       if (!std::isfinite(totals_read_.gradient_norm)) {
@@ -310,10 +374,22 @@ void Program::step_end(const Node& node, Stream& stream) {
       for (const optim::AdamW& optimizer : optimizers_) {
         optimizer.apply(stream, config_.optimizer, learning_rate_, scale, step_ + 1);
       }
-      return;
+      return move_biases(stream);
     }
     default:
       UNREACHABLE("no body for {}", schedule::print(node));
+  }
+}
+
+// Towards even loads, by the rows of the whole step.
+void Program::move_biases(Stream& stream) {
+  if (!config_.model.moe_router_enable_expert_bias) return;
+  for (const int layer : parameters_.holding().layers) {
+    if (!config_.model.is_moe_layer(layer)) continue;
+    kernels::move_bias(stream,
+                       weights_.layers[at(layer)].route.bias_E,
+                       totals_.router().rows(layer),
+                       static_cast<float>(config_.model.moe_router_bias_update_rate));
   }
 }
 

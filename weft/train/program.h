@@ -65,6 +65,7 @@ class Program {
 
   model::Context context(const Node& node, tensor::Stream& stream) const;
   tensor::Reuse memory_of_output(const Node& node) const;
+  model::Randomness randomness(const Node& node) const;
   void forward(const Node& node, const model::Context& context);
   void input_gradient(const Node& node, const model::Context& context);
   void weight_gradient(const Node& node, const model::Context& context);
@@ -73,6 +74,7 @@ class Program {
   model::MicroBatchState& micro_batch(const Node& node);
   model::LayerState& layer(const Node& node);
   void tie(tensor::Stream& stream);
+  void move_biases(tensor::Stream& stream);
 
   // MoE layers, slice by slice (program_moe.cpp).
   const model::Dispatcher& dispatcher() const;

@@ -8,6 +8,7 @@ namespace {
 using schedule::Chunk;
 using schedule::Direction;
 using schedule::Node;
+using schedule::Part;
 using schedule::Piece;
 using tensor::Reuse;
 using tensor::Stream;
@@ -101,6 +102,10 @@ Tensor Program::output_of(const Node& node) {
       return batch.layers[at(node.layer)].h_TD;
     case Piece::Route:
       return batch.layers[at(node.layer)].route.logits_TE;
+    case Piece::Shared: {
+      const model::SharedExpertsState& shared = batch.layers[at(node.layer)].shared;
+      return node.part == Part::Fc1 ? shared.act_TF : shared.y_TD;
+    }
     case Piece::Experts:
       return slice(node).dispatch.output_RD;
     case Piece::Mlp:

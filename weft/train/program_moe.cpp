@@ -14,7 +14,7 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 }  // namespace
 
 const model::Dispatcher& Program::dispatcher() const {
-  return budget_ == model::Budget::None ? *unbounded_ : *bounded_;
+  return budget_ == model::Budget::Lifted ? *unbounded_ : *bounded_;
 }
 
 model::SliceState& Program::slice(const Node& node) {
@@ -24,7 +24,7 @@ model::SliceState& Program::slice(const Node& node) {
 // The rows of a slice's tokens.
 Tensor Program::slice_of(const Tensor& whole, const Node& node) const {
   if (node.slice == schedule::kNone) return whole;
-  const std::int64_t tokens = whole.dim(0), slices = anatomy_.slices;
+  const std::int64_t tokens = whole.dim(0), slices = anatomy_.token_slices;
   const std::int64_t begin = tokens * node.slice / slices;
   return whole.rows(begin, tokens * (node.slice + 1) / slices - begin);
 }
@@ -48,7 +48,7 @@ void Program::lay_out(const Node& node, const model::Context& context) {
     state.route.experts_Tk = choices_.at(key);
     context.stream.leave_out_work(false);
   }
-  const std::int64_t slices = anatomy_.slices, numbers = dispatcher().counts();
+  const std::int64_t slices = anatomy_.token_slices, numbers = dispatcher().counts();
   state.slices.resize(at(slices));
   if (numbers > 0) {
     state.counts_SN = Tensor(pool_, DType::I64, {slices * numbers}, Tag::Activations);
@@ -65,6 +65,8 @@ void Program::lay_out(const Node& node, const model::Context& context) {
 void Program::counts(const Node& node, const model::Context& context) {
   model::LayerState& state = layer(node);
   comm::Communicator& ep = *groups_.ep;
+  model::balance_exchange(context, state.route.balance, *groups_.dense_reduction);
+  if (dispatcher().counts() == 0) return;
   const std::int64_t numbers = state.counts_SN.dim(0);
   const Tensor own = std::move(state.counts_SN);
   Tensor all = own;
@@ -95,6 +97,7 @@ void Program::merge(const Node& node, const model::Context& context) {
                                slice_of(y_TD, part),
                                slice_of(state.h_TD, part));
   }
+  if (state.shared.y_TD.defined()) model::add_shared_output(context, state.shared, y_TD);
   hand_on(node, std::move(y_TD));
 }
 
@@ -119,9 +122,9 @@ void Program::permute_gradient(const Node& node, const model::Context& context) 
 
 // The slices of a piece that has one node for all of them.
 std::vector<schedule::Node> Program::parts_of(const Node& node) const {
-  if (anatomy_.slices == 1) return {node};
-  std::vector<Node> parts(at(anatomy_.slices), node);
-  for (int i = 0; i < anatomy_.slices; ++i) parts[at(i)].slice = i;
+  if (anatomy_.token_slices == 1) return {node};
+  std::vector<Node> parts(at(anatomy_.token_slices), node);
+  for (int i = 0; i < anatomy_.token_slices; ++i) parts[at(i)].slice = i;
   return parts;
 }
 

@@ -110,6 +110,7 @@ class RankCheck {
          checkpoint::huggingface_tensors(model_.config(),
                                          model_.family(),
                                          checkpoint::ExpertNames::Stacked)) {
+      if (!tensor.trained) continue;
       note("grad." + tensor.name, gradient_difference(tensor), kGradient);
     }
     for (const model::Home home : {model::Home::Dense, model::Home::Expert}) {
@@ -186,6 +187,7 @@ config::Config reference_config(const config::Config& base,
   config.model.seq_length = reference.seq_length();
   config.model.moe_aux_loss_coeff = {0};  // the reference's loss has no such terms
   config.model.moe_z_loss_coeff = 0;
+  config.model.moe_router_bias_update_rate = 0;  // its routers' biases stay where they are
   config.train.global_batch_size = reference.batch_size();
   const checkpoint::ReferenceOptimizer& optimizer = reference.optimizer();
   config.optimizer.lr = optimizer.lr;

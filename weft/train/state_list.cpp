@@ -46,10 +46,11 @@ std::vector<checkpoint::StateEntry> Progress::entries() const {
 std::vector<checkpoint::StateEntry> state_list(Engine& engine, const Progress& progress) {
   std::vector<checkpoint::StateEntry> list = progress.entries();
   for (const model::Parameter& parameter : engine.parameters().all()) {
-    const optim::AdamW& optimizer =
-        engine.optimizers()[parameter.spec.home == model::Home::Dense ? 0 : 1];
     const Tensor& weights = engine.parameters().buffer(parameter.spec.home).weights;
     list.push_back(part_of("weights", weights, parameter));
+    if (!parameter.spec.is_trained()) continue;
+    const optim::AdamW& optimizer =
+        engine.optimizers()[parameter.spec.home == model::Home::Dense ? 0 : 1];
     list.push_back(part_of("optimizer.moment1", optimizer.moment1(), parameter));
     list.push_back(part_of("optimizer.moment2", optimizer.moment2(), parameter));
     if (weights.dtype() != DType::F32) {

@@ -1,6 +1,37 @@
 #include "weft/train/step.h"
 
 namespace weft::train {
+namespace {
+
+StepTotals run(Engine& engine,
+               exec::Executor& executor,
+               const StepInput& input,
+               exec::Tracing tracing) {
+  Program& program = engine.program();
+  program.begin(input);
+  executor.run(
+      [&](const schedule::Node& node, tensor::Stream& stream) { program.run(node, stream); },
+      tracing);
+  return program.read_totals();
+}
+
+// Where a rank got more rows than its budget, once more without it: with the bits of a run that
+// never had one.
+StepTotals run_with_room(Engine& engine,
+                         exec::Executor& executor,
+                         exec::Executor& lifted,
+                         const StepInput& input,
+                         exec::Tracing tracing) {
+  StepTotals totals = run(engine, executor, input, tracing);
+  if (!totals.overflowed) return totals;
+  StepInput again = input;
+  again.budget = model::Budget::Lifted;
+  totals = run(engine, lifted, again, tracing);
+  totals.repeated = true;
+  return totals;
+}
+
+}  // namespace
 
 StepTotals train_step(Engine& engine, const StepInput& input, exec::Tracing tracing) {
   return train_step(engine, engine.training(), input, tracing);
@@ -10,12 +41,7 @@ StepTotals train_step(Engine& engine,
                       exec::Executor& executor,
                       const StepInput& input,
                       exec::Tracing tracing) {
-  Program& program = engine.program();
-  program.begin(input);
-  executor.run(
-      [&](const schedule::Node& node, tensor::Stream& stream) { program.run(node, stream); },
-      tracing);
-  return program.totals();
+  return run_with_room(engine, executor, engine.lifted_training(), input, tracing);
 }
 
 void communication_step(Engine& engine,
@@ -26,17 +52,16 @@ void communication_step(Engine& engine,
   StepInput repeated = input;
   repeated.routing = Routing::Repeated;
   compute.leave_out_work(true);
-  train_step(engine, executor, repeated, tracing);
+  run(engine, executor, repeated, tracing);
   compute.leave_out_work(false);
 }
 
 StepTotals forward_pass(Engine& engine, const Batch& batch) {
-  Program& program = engine.program();
-  program.begin({.batch = batch});
-  engine.forward().run(
-      [&](const schedule::Node& node, tensor::Stream& stream) { program.run(node, stream); },
-      exec::Tracing::Off);
-  return program.read_totals();
+  return run_with_room(engine,
+                       engine.forward(),
+                       engine.lifted_forward(),
+                       {.batch = batch},
+                       exec::Tracing::Off);
 }
 
 }  // namespace weft::train

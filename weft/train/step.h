@@ -6,7 +6,8 @@
 namespace weft::train {
 
 // Runs the training graph on a batch: forward, backward, reductions, clipping, optimizer, in the
-// order the graph gives. Returns what all ranks know afterwards. A step whose gradient norm is not
+// order the graph gives. A step in which a rank's row budget did not suffice changes nothing and
+// runs again without it. Returns what all ranks know afterwards. A step whose gradient norm is not
 // finite changes no weight; the caller decides what that means.
 StepTotals train_step(Engine& engine, const StepInput& input, exec::Tracing tracing);
 

@@ -9,6 +9,7 @@
 #include "weft/comm/communicator.h"
 #include "weft/tensor/tensor.h"
 #include "weft/train/groups.h"
+#include "weft/train/router_totals.h"
 
 namespace weft::train {
 
@@ -16,11 +17,11 @@ namespace weft::train {
 struct StepTotals {
   double loss = 0;           // mean over the global batch
   double gradient_norm = 0;  // of the whole model
-  // Mean over MoE layers, micro-batches and the ranks of a stage; without coefficient.
-  double balance_loss = 0;
-  double z_loss = 0;
-  bool stop_requested = false;  // by any rank
-  bool overflowed = false;      // a rank got more rows than its budget: the step is worth nothing
+  RouterLosses router_losses;
+  std::vector<ExpertLoads> expert_loads;  // by MoE layer
+  bool stop_requested = false;            // by any rank
+  bool overflowed = false;  // a rank got more rows than its budget: the step is worth nothing
+  bool repeated = false;    // it was, and these are the numbers of the step without the budget
   std::vector<std::optional<double>> rank_losses;  // mean of each rank that has the head
   std::vector<double>
       rank_square_norms;  // of each rank's own gradients, for naming who is not finite
@@ -29,7 +30,10 @@ struct StepTotals {
 // This rank's numbers on their way: written by the host and by the step's nodes, gathered, read.
 class Totals {
  public:
-  Totals(tensor::Pool& pool, int world, std::int64_t micro_batches, std::int64_t moe_layers);
+  Totals(tensor::Pool& pool,
+         const config::ModelConfig& model,
+         int world,
+         std::int64_t micro_batches);
 
   // Before a step, with all streams idle.
   void begin(std::span<const std::int64_t> labelled);
@@ -39,9 +43,8 @@ class Totals {
   tensor::Tensor loss_sum(std::int64_t micro_batch) const;  // fp64 (1)
   tensor::Tensor dense_square_norm() const;                 // fp64 (1)
   tensor::Tensor expert_square_norm() const;
-  tensor::Tensor overflow() const;      // fp64 (1): budgets that were too small
-  tensor::Tensor balance_loss() const;  // fp32 (1)
-  tensor::Tensor z_loss() const;
+  tensor::Tensor overflow() const;  // fp64 (1): budgets that were too small
+  const RouterTotals& router() const { return router_; }
 
   void gather(tensor::Stream& stream, comm::Communicator& world) const;
   // After the gather (or, with one rank, after the nodes that write) is over.
@@ -51,9 +54,9 @@ class Totals {
   double mean_loss(const double* own) const;  // of one rank's row
 
   int world_;
-  std::int64_t micro_batches_, moe_layers_;
-  tensor::Tensor own_, all_;                // fp64 (N), (world, N)
-  tensor::Tensor own_router_, all_router_;  // fp32 (2), (world, 2)
+  std::int64_t micro_batches_;
+  tensor::Tensor own_, all_;  // fp64 (N), (world, N)
+  RouterTotals router_;
 };
 
 }  // namespace weft::train

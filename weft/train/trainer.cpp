@@ -136,14 +136,25 @@ class RankRun {
                       .loss = totals.loss,
                       .gradient_norm = totals.gradient_norm,
                       .not_finite = not_finite_};
-    if (config_.model.aux_loss_coeff(config::LoadBalancing::AuxLoss) != 0)
-      record.balance_loss = totals.balance_loss;
-    if (config_.model.moe_z_loss_coeff != 0) record.z_loss = totals.z_loss;
+    add_router(totals, record);
     record.eval_loss = evaluate();
     if (record.eval_loss) eval_loss_ = record.eval_loss;
     if (record.iteration == 1) first_loss_ = record.loss;
     last_loss_ = record.loss;
+    last_loads_ = record.expert_loads;
     return record;
+  }
+
+  // What the model's routers have to say.
+  void add_router(const StepTotals& totals, StepRecord& record) const {
+    using enum config::LoadBalancing;
+    const config::ModelConfig& model = config_.model;
+    const RouterLosses& losses = totals.router_losses;
+    if (model.aux_loss_coeff(AuxLoss) != 0) record.balance_loss = losses.batch;
+    if (model.aux_loss_coeff(SeqAuxLoss) != 0) record.sequence_balance_loss = losses.sequence;
+    if (model.aux_loss_coeff(GlobalAuxLoss) != 0) record.global_balance_loss = losses.global;
+    if (model.moe_z_loss_coeff != 0) record.z_loss = losses.z;
+    record.expert_loads = totals.expert_loads;
   }
 
   void tell(const StepRecord& record) {
@@ -173,6 +184,7 @@ class RankRun {
                       .first_loss = first_loss_,
                       .final_loss = last_loss_,
                       .eval_loss = eval_loss_,
+                      .expert_loads = last_loads_,
                       .tokens_per_second = steps > 1 ? tokens * (steps - 1) / warm_seconds_
                                                      : tokens / first_seconds_,
                       .run_dir = run_dir_,
@@ -210,6 +222,7 @@ class RankRun {
   LogInterval interval_;
   double first_seconds_ = 0, warm_seconds_ = 0, first_loss_ = 0, last_loss_ = 0;
   std::optional<double> eval_loss_;
+  std::vector<ExpertLoads> last_loads_;
 };
 
 void write_trace_files(Shared& shared, config::CommBackend backend) {

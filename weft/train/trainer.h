@@ -30,7 +30,8 @@ struct TrainResult {
   double first_loss = 0;
   double final_loss = 0;
   std::optional<double> eval_loss;
-  double tokens_per_second = 0;  // without the first step, which warms up
+  std::vector<ExpertLoads> expert_loads;  // of the last step
+  double tokens_per_second = 0;           // without the first step, which warms up
   std::filesystem::path run_dir;
   std::optional<std::filesystem::path> trace;
   std::optional<trace::Exposure> exposure;  // with a trace, of all ranks

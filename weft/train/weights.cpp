@@ -179,7 +179,7 @@ checkpoint::HuggingFaceConfig huggingface_config_for(const config::ModelConfig& 
   using checkpoint::Family;
   std::vector<std::string> reasons{
       "checkpoint.save_hf: no Hugging Face family computes this model"};
-  for (const Family family : {Family::Qwen3Moe, Family::Olmoe, Family::Mixtral}) {
+  for (const Family family : checkpoint::kFamilies) {
     checkpoint::HuggingFaceConfig candidate{.family = family, .model = model};
     try {
       checkpoint::huggingface_config_text(candidate);

@@ -16,7 +16,7 @@ config::Config with_model_of(const config::Config& config,
                              const checkpoint::HuggingFaceModel& model);
 
 // The model keys that such a folder decides.
-inline constexpr std::array<std::string_view, 18> kFolderModelKeys{
+inline constexpr std::array kFolderModelKeys = std::to_array<std::string_view>({
     "model.num_layers",
     "model.hidden_size",
     "model.ffn_hidden_size",
@@ -26,6 +26,21 @@ inline constexpr std::array<std::string_view, 18> kFolderModelKeys{
     "model.qk_layernorm",
     "model.layernorm_epsilon",
     "model.rotary_base",
+    "model.rotary_interleaved",
+    "model.rope_type",
+    "model.rotary_scaling_factor",
+    "model.original_max_position_embeddings",
+    "model.mscale",
+    "model.mscale_all_dim",
+    "model.beta_fast",
+    "model.beta_slow",
+    "model.multi_latent_attention",
+    "model.q_lora_rank",
+    "model.kv_lora_rank",
+    "model.qk_head_dim",
+    "model.qk_pos_emb_head_dim",
+    "model.v_head_dim",
+    "model.latent_layernorm_epsilon",
     "model.vocab_size",
     "model.pad_token_id",
     "model.share_embeddings_and_output_weights",
@@ -34,7 +49,16 @@ inline constexpr std::array<std::string_view, 18> kFolderModelKeys{
     "model.moe_layer_freq",
     "model.moe_router_topk",
     "model.moe_router_pre_softmax",
-    "model.moe_router_norm_topk_prob"};
+    "model.moe_router_norm_topk_prob",
+    "model.moe_router_score_function",
+    "model.moe_router_enable_expert_bias",
+    "model.moe_router_num_groups",
+    "model.moe_router_group_topk",
+    "model.moe_router_group_score_topk",
+    "model.moe_router_topk_scaling_factor",
+    "model.moe_shared_expert_intermediate_size",
+    "model.moe_shared_expert_gate",
+});
 
 // Each rank reads what it owns.
 void load_weights(Engine& engine, const checkpoint::HuggingFaceModel& model);

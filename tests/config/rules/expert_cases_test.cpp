@@ -75,6 +75,14 @@ TEST(Experts, RouterOptionsFitTogether) {
            Case{.name = "too many groups picked",
            .words = MOE "model.moe_router_num_groups=4 model.moe_router_group_topk=5",
            .errors = "TC-43"},
+           Case{.name = "more experts than the groups hold",
+           .words = MOE "model.moe_router_num_groups=4 model.moe_router_group_topk=1 "
+                        "model.moe_router_topk=8",
+           .errors = "TC-43"},
+           Case{.name = "a group ranked by more experts than it has",
+           .words = MOE "model.moe_router_num_groups=4 model.moe_router_group_topk=2 "
+                        "model.moe_router_group_score_topk=9",
+           .errors = "TC-43"},
            Case{.name = "uneven groups",
            .words = MOE "model.moe_router_num_groups=3",
            .errors = "TC-43"},

@@ -1,4 +1,6 @@
 // Rows an expert or a rank has room for.
+#include <algorithm>
+
 #include "weft/config/rules/chosen.h"
 #include "weft/config/rules/judge.h"
 #include "weft/config/rules/topics.h"
@@ -43,6 +45,28 @@ void judge_rank_capacity(Judge& judge) {
   }
 }
 
+void judge_budget(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  if (!model.moe_expert_rank_capacity_factor || model.experts() == 0) return;
+  if (!judge.sound_section("model.") || !judge.sound_section("train.")) return;
+  if (!judge.sound({"comm_overlap.moe_token_slices"})) return;
+  const std::int64_t tokens =
+      judge.config().train.micro_batch_size * model.seq_length / judge.overlap().moe_token_slices;
+  const std::int64_t rows = model.row_budget(tokens);
+  const std::int64_t one =
+      std::min(model.moe_router_topk, std::max<std::int64_t>(1, model.local_experts()));
+  if (rows >= one) return;
+  judge.report("model.moe_expert_rank_capacity_factor",
+               text("model.moe_expert_rank_capacity_factor = {} leaves a rank room for {} rows of "
+                    "{} tokens that choose {} experts each, and a single token may bring it {}",
+                    *model.moe_expert_rank_capacity_factor,
+                    rows,
+                    tokens,
+                    model.moe_router_topk,
+                    one),
+               "raise model.moe_expert_rank_capacity_factor; 1 is the mean of all ranks");
+}
+
 void judge_paged_stash(Judge& judge) {
   const ModelConfig& model = judge.model();
   if (!model.moe_paged_stash) return;
@@ -82,6 +106,15 @@ constexpr Rule kRules[] = {
             "reading them on the host.",
      .example = "model.num_moe_experts=4 model.moe_expert_rank_capacity_factor=1.5",
      .judge = judge_rank_capacity},
+    {.id = "W65",
+     .when = "model.moe_expert_rank_capacity_factor leaves less room than a single token may need",
+     .then = "refused",
+     .why = "Every step would run twice.",
+     .example = "model.num_moe_experts=4 model.moe_token_dispatcher_type=flex "
+                "model.moe_flex_dispatcher_backend=hybridep "
+                "model.use_transformer_engine_op_fuser=true "
+                "model.moe_expert_rank_capacity_factor=0.01",
+     .judge = judge_budget},
     {.id = "TC-47",
      .when = "model.moe_paged_stash with model.cpu_offloading, without a budget for the rank, or "
              "with the experts' inputs offloaded",

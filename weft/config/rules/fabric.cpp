@@ -1,7 +1,11 @@
 // Nodes and the emulated links between ranks.
+#include <algorithm>
+
 #include "weft/config/derived.h"
+#include "weft/config/rules/chosen.h"
 #include "weft/config/rules/judge.h"
 #include "weft/config/rules/topics.h"
+#include "weft/grid/grid.h"
 
 namespace weft::config {
 namespace {
@@ -70,6 +74,53 @@ void judge_inter_node(Judge& judge) {
                "set runtime.ranks_per_node, or use fabric.intra_node_*");
 }
 
+// Ranks of one ep group in each node it is in, where they are as many in each.
+std::vector<std::int64_t> members_by_node(const std::vector<int>& group, std::int64_t per_node) {
+  std::vector<std::int64_t> counts;
+  std::int64_t last = -1;
+  for (const int rank : group) {
+    if (rank / per_node != last) counts.push_back(0);
+    last = rank / per_node;
+    ++counts.back();
+  }
+  return counts;
+}
+
+void judge_hybrid_nodes(Judge& judge) {
+  const Config& config = judge.config();
+  if (judge.on_gpu() || !dispatches_by(config.model, FlexBackend::HybridEp)) return;
+  if (config.model.expert_model_parallel_size < 2) return;
+  if (!config.runtime.ranks_per_node) {
+    judge.report(
+        "runtime.ranks_per_node",
+        text("model.moe_flex_dispatcher_backend = hybridep sends a token once to each node "
+             "of its {} expert-parallel ranks, and runtime.ranks_per_node = null",
+             config.model.expert_model_parallel_size),
+        "set runtime.ranks_per_node, or use model.moe_flex_dispatcher_backend=deepep");
+    return;
+  }
+  if (!judge.sound({"runtime.ranks_per_node", "runtime.world_size"}) ||
+      !judge.sound_section("model.") || !judge.dp()) {
+    return;
+  }
+  const grid::Grid grid(layout_of(config));
+  for (const std::vector<int>& group : grid.groups(grid::GroupKind::Ep)) {
+    const std::vector<std::int64_t> counts = members_by_node(group, *config.runtime.ranks_per_node);
+    if (std::ranges::count(counts, counts.front()) == std::ssize(counts)) continue;
+    judge.report(
+        "runtime.ranks_per_node",
+        text("with runtime.ranks_per_node = {} the {} expert-parallel ranks {} lie [{}] in "
+             "their nodes, and hybridep wants as many in each",
+             *config.runtime.ranks_per_node,
+             group.size(),
+             text("[{}]", fmt::join(group, " ")),
+             fmt::join(counts, " ")),
+        "use a number of ranks a node that divides model.expert_model_parallel_size, or a "
+        "multiple of it");
+    return;
+  }
+}
+
 constexpr Rule kRules[] = {
     {.id = "W15",
      .when = "runtime.ranks_per_node does not divide the world",
@@ -95,6 +146,15 @@ constexpr Rule kRules[] = {
      .why = "All ranks are in one node, so that link carries nothing.",
      .example = "fabric.inter_node_gb_per_second=1",
      .judge = judge_inter_node},
+    {.id = "W64",
+     .when = "hybridep on CPU ranks with ep > 1 and without runtime.ranks_per_node, or with nodes "
+             "that hold unequal parts of an expert-parallel group",
+     .then = "refused",
+     .why = "A token goes to the rank with its sender's place in the other node: nodes are alike.",
+     .example = "model.num_moe_experts=4 model.expert_model_parallel_size=2 "
+                "train.global_batch_size=2 model.moe_token_dispatcher_type=flex "
+                "model.moe_flex_dispatcher_backend=hybridep",
+     .judge = judge_hybrid_nodes},
 };
 
 }  // namespace

@@ -43,6 +43,31 @@ void judge_idle(Judge& judge) {
        "model.overlap_dispatch_backward_with_experts_wgrad",
        "model.expert_model_parallel_size = 1 sends no tokens");
   idle(judge,
+       model.multi_latent_attention && model.qk_layernorm != QkNorm::None,
+       "model.qk_layernorm",
+       "model.multi_latent_attention norms what it compresses, and nothing else");
+  idle(judge,
+       model.multi_latent_attention && model.kv_channels,
+       "model.kv_channels",
+       "model.multi_latent_attention has widths of its own");
+  idle(judge,
+       overlap.moe_token_slices > 1 && model.experts() == 0,
+       "comm_overlap.moe_token_slices",
+       "model.num_moe_experts is null, so no tokens travel to experts");
+  idle(judge,
+       overlap.moe_token_slices > 1 && model.experts() > 0 && model.expert_model_parallel_size == 1,
+       "comm_overlap.moe_token_slices",
+       "model.expert_model_parallel_size = 1 sends no tokens");
+  idle(judge,
+       model.moe_shared_expert_intermediate_size && model.experts() == 0,
+       "model.moe_shared_expert_intermediate_size",
+       "model.num_moe_experts is null, and shared experts stand beside routed ones");
+  idle(judge,
+       model.moe_shared_expert_overlap && model.moe_shared_expert_intermediate_size &&
+           model.expert_model_parallel_size == 1,
+       "model.moe_shared_expert_overlap",
+       "model.expert_model_parallel_size = 1 sends no tokens");
+  idle(judge,
        config.fabric.seed != 0 && config.fabric.jitter_us == 0,
        "fabric.seed",
        "fabric.jitter_us = 0 draws nothing at random");

@@ -18,12 +18,24 @@ bool heads_are_sound(const Judge& judge) {
   return judge.sound({"model.hidden_size",
                       "model.num_attention_heads",
                       "model.num_query_groups",
-                      "model.kv_channels"});
+                      "model.kv_channels",
+                      "model.qk_head_dim",
+                      "model.qk_pos_emb_head_dim",
+                      "model.v_head_dim"});
 }
 
 void judge_groups(Judge& judge) {
   const ModelConfig& model = judge.model();
-  if (!heads_are_sound(judge) || model.num_attention_heads % model.query_groups() == 0) return;
+  if (!heads_are_sound(judge)) return;
+  if (model.multi_latent_attention && model.query_groups() != model.num_attention_heads) {
+    judge.report("model.num_query_groups",
+                 text("model.multi_latent_attention with model.num_query_groups = {} for {} heads",
+                      model.query_groups(),
+                      model.num_attention_heads),
+                 "leave model.num_query_groups out");
+    return;
+  }
+  if (model.num_attention_heads % model.query_groups() == 0) return;
   judge.report(
       "model.num_query_groups",
       text("model.num_attention_heads = {} is not divisible by model.num_query_groups = {}",
@@ -34,7 +46,7 @@ void judge_groups(Judge& judge) {
 
 void judge_head_width(Judge& judge) {
   const ModelConfig& model = judge.model();
-  if (!heads_are_sound(judge) || model.kv_channels) return;
+  if (!heads_are_sound(judge) || model.kv_channels || model.multi_latent_attention) return;
   if (model.hidden_size % model.num_attention_heads == 0) return;
   judge.report("model.num_attention_heads",
                text("model.hidden_size = {} is not divisible by model.num_attention_heads = {}",
@@ -46,22 +58,30 @@ void judge_head_width(Judge& judge) {
 void judge_even_head(Judge& judge) {
   const ModelConfig& model = judge.model();
   if (!heads_are_sound(judge)) return;
-  if (!model.kv_channels && model.hidden_size % model.num_attention_heads != 0) return;
-  if (model.head_dim() % 2 == 0 && model.head_dim() != 0) return;
-  judge.report(
-      "model.kv_channels",
-      text("the width of one head is {}, but the rotary embedding turns pairs", model.head_dim()),
-      "use an even model.kv_channels");
+  const bool latent = model.multi_latent_attention;
+  if (!latent && !model.kv_channels && model.hidden_size % model.num_attention_heads != 0) return;
+  if (model.rotary_width() % 2 == 0 && model.rotary_width() != 0) return;
+  const char* key = latent ? "model.qk_pos_emb_head_dim" : "model.kv_channels";
+  judge.report(key,
+               text("the width of one head{} is {}, but the rotary embedding turns pairs",
+                    latent ? "'s turned part" : "",
+                    model.rotary_width()),
+               text("use an even {}", key));
 }
 
 void judge_projection(Judge& judge) {
   const ModelConfig& model = judge.model();
-  if (!heads_are_sound(judge) || model.query_width() <= kWidestProjection) return;
+  if (!heads_are_sound(judge)) return;
+  const std::int64_t latent =
+      model.qk_head_dim + std::max(model.qk_pos_emb_head_dim, model.v_head_dim);
+  const std::int64_t head = model.multi_latent_attention ? latent : model.head_dim();
+  const std::int64_t all = model.num_attention_heads * head;
+  if (all <= kWidestProjection) return;
   judge.report("model.num_attention_heads",
                text("model.num_attention_heads = {} of width {} make {} channels",
                     model.num_attention_heads,
-                    model.head_dim(),
-                    model.query_width()),
+                    head,
+                    all),
                text("use at most {}", kWidestProjection));
 }
 
@@ -109,21 +129,33 @@ void judge_rope_fusion(Judge& judge) {
       "set model.rope_type=yarn, or model.apply_rope_fusion=false");
 }
 
+void judge_stretch(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  if (model.rope_type != RopeType::Yarn || model.beta_slow <= model.beta_fast) return;
+  if (!judge.sound({"model.beta_fast", "model.beta_slow"})) return;
+  judge.report(
+      "model.beta_slow",
+      text("model.beta_slow = {} is above model.beta_fast = {}", model.beta_slow, model.beta_fast),
+      "use a smaller model.beta_slow");
+}
+
 constexpr Rule kRules[] = {
     {.id = "W2",
-     .when = "model.num_attention_heads is not a multiple of model.num_query_groups",
+     .when = "model.num_attention_heads is not a multiple of model.num_query_groups, or heads of "
+             "latent attention are grouped",
      .then = "refused",
      .why = "Every group of query heads shares one key and value head, so the groups are equal.",
      .example = "model.num_attention_heads=8 model.num_query_groups=3",
      .judge = judge_groups},
     {.id = "W3",
-     .when = "model.kv_channels is null and model.hidden_size is not a multiple of the heads",
+     .when = "model.kv_channels is null and model.hidden_size is not a multiple of the heads, "
+             "without latent attention",
      .then = "refused",
      .why = "A head is hidden_size / num_attention_heads wide unless its width is given.",
      .example = "model.hidden_size=64 model.num_attention_heads=6",
      .judge = judge_head_width},
     {.id = "W4",
-     .when = "the width of a head is odd",
+     .when = "the width of a head, or of its turned part, is odd",
      .then = "refused",
      .why = "The rotary embedding turns pairs of channels.",
      .example = "model.kv_channels=7",
@@ -146,6 +178,13 @@ constexpr Rule kRules[] = {
      .why = "Counts stay far below where 64-bit arithmetic would overflow.",
      .example = "model.num_layers=10000 model.hidden_size=1048576 model.ffn_hidden_size=16777216",
      .judge = judge_parameters},
+    {.id = "W60",
+     .when = "model.rope_type = yarn with model.beta_slow above model.beta_fast",
+     .then = "refused",
+     .why = "Channels that turn fast keep their angle and slow ones are stretched; the two bounds "
+            "are the ends of the ramp between them.",
+     .example = "model.rope_type=yarn model.beta_slow=64",
+     .judge = judge_stretch},
     {.id = "TC-116",
      .when = "model.apply_rope_fusion with MLA and model.rope_type other than yarn",
      .then = "refused",

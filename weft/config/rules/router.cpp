@@ -82,6 +82,35 @@ void judge_one_expert(Judge& judge) {
                "set model.moe_router_pre_softmax=true");
 }
 
+// The groups a token keeps have room for its experts and for what ranks them.
+void judge_group_sizes(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  if (!judge.sound({"model.moe_router_topk", "model.moe_router_group_score_topk"})) return;
+  const std::int64_t groups = *model.moe_router_num_groups, size = model.experts() / groups;
+  const std::int64_t kept = std::min(model.moe_router_group_topk.value_or(groups), groups);
+  if (model.moe_router_topk <= model.experts() && model.moe_router_topk > kept * size) {
+    judge.report("model.moe_router_group_topk",
+                 text("model.moe_router_topk = {} experts in model.moe_router_group_topk = {} of "
+                      "model.moe_router_num_groups = {} groups of {}",
+                      model.moe_router_topk,
+                      kept,
+                      groups,
+                      size),
+                 text("use at least {}", (model.moe_router_topk + size - 1) / size));
+  }
+  const auto counted = model.moe_router_group_score_topk;
+  if (counted && *counted > size) {
+    judge.report("model.moe_router_group_score_topk",
+                 text("model.moe_router_group_score_topk = {} of groups of {} experts "
+                      "(model.num_moe_experts = {}, model.moe_router_num_groups = {})",
+                      *counted,
+                      size,
+                      model.experts(),
+                      groups),
+                 text("use at most {}", size));
+  }
+}
+
 void judge_groups(Judge& judge) {
   const ModelConfig& model = judge.model();
   const auto groups = model.moe_router_num_groups, topk = model.moe_router_group_topk;
@@ -106,6 +135,7 @@ void judge_groups(Judge& judge) {
                       *groups),
                  text("use at most {}", *groups));
   }
+  if (groups && model.experts() > 0 && model.experts() % *groups == 0) judge_group_sizes(judge);
 }
 
 void judge_padding(Judge& judge) {
@@ -168,8 +198,8 @@ constexpr Rule kRules[] = {
      .example = "model.num_moe_experts=4 model.moe_router_topk=1",
      .judge = judge_one_expert},
     {.id = "TC-43",
-     .when = "model.moe_router_group_topk without groups or above their number, or experts that do "
-             "not divide into them",
+     .when = "model.moe_router_group_topk without groups or above their number, experts that do "
+             "not divide into them, or groups with too few experts",
      .then = "refused",
      .why = "A token picks groups of equal size first, experts in them second.",
      .example = "model.num_moe_experts=4 model.moe_router_group_topk=1",

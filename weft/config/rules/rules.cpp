@@ -37,6 +37,7 @@ const std::vector<Topic>& all_topics() {
       {"Data-parallel overlap", data_parallel_rules()},
       {"Expert-parallel overlap", expert_overlap_rules()},
       {"Beside expert-parallel overlap", overlap_conflict_rules()},
+      {"Token slices", token_slice_rules()},
       {"Data", dataset_rules()},
       {"Run", run_rules()},
       {"Fabric", fabric_rules()},

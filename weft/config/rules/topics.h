@@ -32,6 +32,7 @@ std::span<const Rule> data_parallel_rules();
 std::span<const Rule> expert_overlap_rules();
 std::span<const Rule> overlap_conflict_rules();
 std::span<const Rule> delayed_wgrad_rules();
+std::span<const Rule> token_slice_rules();
 std::span<const Rule> dataset_rules();
 std::span<const Rule> run_rules();
 std::span<const Rule> fabric_rules();

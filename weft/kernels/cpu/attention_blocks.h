@@ -21,7 +21,8 @@ inline constexpr std::int64_t kSlots = 32;
 static_assert(kKeys % kQueries == 0, "a chunk of keys starts at or before every block it meets");
 
 struct AttentionSizes {
-  std::int64_t batch, sequence, heads, groups, width;
+  std::int64_t batch, sequence, heads, groups;
+  std::int64_t width, value_width;  // of a query or key head, of a value head
   float scale;
 
   std::int64_t heads_per_group() const { return heads / groups; }
@@ -30,11 +31,11 @@ struct AttentionSizes {
 };
 
 // Checks the shapes and dtypes that both directions have.
-AttentionSizes attention_sizes(const Tensor& o_TQ,
+AttentionSizes attention_sizes(const Tensor& o_TO,
                                const Tensor& lse_HT,
                                const Tensor& q_TQ,
                                const Tensor& k_TK,
-                               const Tensor& v_TK,
+                               const Tensor& v_TV,
                                const AttentionShape& shape);
 
 // Memory of one slot, handed out in pieces.

@@ -32,14 +32,19 @@ struct Dgrad {
   Matrix<T> dq, dk, dv, dout, o, q, k, v;
   Matrix<float> lse;
   float* slots;    // scratch
-  float* partial;  // (units, 2, S, d): dk and dv of a unit
+  float* partial;  // a unit's dk (S, d), then its dv (S, value width)
 
   std::int64_t units() const { return sizes.batch * sizes.groups * shares; }
-  std::int64_t partial_elements() const { return sizes.sequence * sizes.width; }
-  float* partial_of(std::int64_t unit) const { return partial + 2 * unit * partial_elements(); }
+  std::int64_t dk_elements() const { return sizes.sequence * sizes.width; }
+  std::int64_t partial_elements() const {
+    return dk_elements() + sizes.sequence * sizes.value_width;
+  }
+  float* dk_of(std::int64_t unit) const { return partial + unit * partial_elements(); }
+  float* dv_of(std::int64_t unit) const { return dk_of(unit) + dk_elements(); }
 
   static std::int64_t slot_elements(const AttentionSizes& s) {
-    return 2 * kQueries * s.key_chunk() + 3 * kQueries * s.width + 2 * s.key_chunk() * s.width;
+    return kQueries * (2 * s.key_chunk() + s.width) +
+           (kQueries + s.key_chunk()) * (s.width + s.value_width);
   }
 
   void run_unit(std::int64_t unit, float* memory) const;
@@ -74,46 +79,46 @@ float dot(const T* a, const T* b, std::int64_t n) {
 
 template <typename T>
 void Dgrad<T>::run_block(std::int64_t unit, std::int64_t head, Range queries, float* memory) const {
-  const std::int64_t d = sizes.width, m = queries.size();
+  const std::int64_t d = sizes.width, d_value = sizes.value_width, m = queries.size();
   const std::int64_t first = unit / (sizes.groups * shares) * sizes.sequence;
-  const std::int64_t column = head * d, group_column = head / sizes.heads_per_group() * d;
+  const std::int64_t group = head / sizes.heads_per_group(), o_column = head * d_value;
   SlotMemory slot(memory);
   float* p = slot.take(kQueries * sizes.key_chunk());
   float* dp = slot.take(kQueries * sizes.key_chunk());
   float* dq_sums = slot.take(kQueries * d);
   float* q_scratch = slot.take(kQueries * d);
-  float* do_scratch = slot.take(kQueries * d);
+  float* do_scratch = slot.take(kQueries * d_value);
   float* k_scratch = slot.take(sizes.key_chunk() * d);
-  float* v_scratch = slot.take(sizes.key_chunk() * d);
+  float* v_scratch = slot.take(sizes.key_chunk() * d_value);
 
   const std::int64_t row = first + queries.begin;
-  const Factor qs = fp32_rows(q.row(row) + column, q.stride, m, d, q_scratch);
-  const Factor dos = fp32_rows(dout.row(row) + column, dout.stride, m, d, do_scratch);
+  const Factor qs = fp32_rows(q.row(row) + head * d, q.stride, m, d, q_scratch);
+  const Factor dos = fp32_rows(dout.row(row) + o_column, dout.stride, m, d_value, do_scratch);
   float delta[kQueries];
   for (std::int64_t t = 0; t < m; ++t) {
-    delta[t] = dot(dout.row(row + t) + column, o.row(row + t) + column, d);
+    delta[t] = dot(dout.row(row + t) + o_column, o.row(row + t) + o_column, d_value);
   }
-  float* dks = partial_of(unit);
-  float* dvs = dks + partial_elements();
+  float* dks = dk_of(unit);
+  float* dvs = dv_of(unit);
   const Cut chunks{queries.end, kKeys};
   for (std::int64_t i = 0; i < chunks.count(); ++i) {
     const Range keys = chunks[i];
-    const std::int64_t n = keys.size(), key_row = first + keys.begin, at = keys.begin * d;
-    const Factor ks = fp32_rows(k.row(key_row) + group_column, k.stride, n, d, k_scratch);
-    const Factor vs = fp32_rows(v.row(key_row) + group_column, v.stride, n, d, v_scratch);
+    const std::int64_t n = keys.size(), key_row = first + keys.begin;
+    const Factor ks = fp32_rows(k.row(key_row) + group * d, k.stride, n, d, k_scratch);
+    const Factor vs = fp32_rows(v.row(key_row) + group * d_value, v.stride, n, d_value, v_scratch);
     sgemm(m, n, d, sizes.scale, qs, transposed(ks), {p, n, 0});
-    sgemm(m, n, d, 1, dos, transposed(vs), {dp, n, 0});
+    sgemm(m, n, d_value, 1, dos, transposed(vs), {dp, n, 0});
     for (std::int64_t t = 0; t < m; ++t) {
       const std::int64_t seen = visible(queries.begin + t, keys);
       const float l = lse.row(head)[row + t];
       score_gradient(p + t * n, dp + t * n, seen, n, l, delta[t], sizes.scale);
     }
-    sgemm(n, d, m, 1, {p, n, Transpose::Yes}, dos, {dvs + at, d, 1});
-    sgemm(n, d, m, 1, {dp, n, Transpose::Yes}, qs, {dks + at, d, 1});
+    sgemm(n, d_value, m, 1, {p, n, Transpose::Yes}, dos, {dvs + keys.begin * d_value, d_value, 1});
+    sgemm(n, d, m, 1, {dp, n, Transpose::Yes}, qs, {dks + keys.begin * d, d, 1});
     sgemm(m, d, n, 1, {dp, n}, ks, {dq_sums, d, i == 0 ? 0.0f : 1.0f});
   }
   for (std::int64_t t = 0; t < m; ++t) {
-    T* to = dq.row(row + t) + column;
+    T* to = dq.row(row + t) + head * d;
 #pragma omp simd
     for (std::int64_t c = 0; c < d; ++c) store(to[c], dq_sums[t * d + c]);
   }
@@ -121,7 +126,7 @@ void Dgrad<T>::run_block(std::int64_t unit, std::int64_t head, Range queries, fl
 
 template <typename T>
 void Dgrad<T>::run_unit(std::int64_t unit, float* memory) const {
-  std::fill_n(partial_of(unit), 2 * partial_elements(), 0.0f);
+  std::fill_n(dk_of(unit), partial_elements(), 0.0f);
   const std::int64_t heads = sizes.heads_per_group() / shares;
   const std::int64_t first_head = unit % (sizes.groups * shares) * heads;
   const Cut query_cut{sizes.sequence, kQueries};
@@ -135,22 +140,20 @@ void Dgrad<T>::run_unit(std::int64_t unit, float* memory) const {
 // dk and dv of rows of one (sequence, group): the sum over its shares, in order.
 template <typename T>
 void Dgrad<T>::add_shares(std::int64_t line, Range rows) const {
-  const std::int64_t d = sizes.width;
-  const std::int64_t first = line / sizes.groups * sizes.sequence;
-  const std::int64_t column = line % sizes.groups * d;
-  for (std::int64_t s = rows.begin; s < rows.end; ++s) {
-    T* dk_row = dk.row(first + s) + column;
-    T* dv_row = dv.row(first + s) + column;
-    for (std::int64_t c = 0; c < d; ++c) {
-      float dk_sum = 0, dv_sum = 0;
+  const std::int64_t first = line / sizes.groups * sizes.sequence, group = line % sizes.groups;
+  const auto add = [&](T* to, const float* part, std::int64_t width) {
+    for (std::int64_t c = 0; c < width; ++c) {
+      float sum = 0;
       for (std::int64_t share = 0; share < shares; ++share) {
-        const float* dks = partial_of(line * shares + share) + s * d;
-        dk_sum += dks[c];
-        dv_sum += dks[partial_elements() + c];
+        sum += part[share * partial_elements() + c];
       }
-      store(dk_row[c], dk_sum);
-      store(dv_row[c], dv_sum);
+      store(to[c], sum);
     }
+  };
+  const std::int64_t d = sizes.width, d_value = sizes.value_width, unit = line * shares;
+  for (std::int64_t s = rows.begin; s < rows.end; ++s) {
+    add(dk.row(first + s) + group * d, dk_of(unit) + s * d, d);
+    add(dv.row(first + s) + group * d_value, dv_of(unit) + s * d_value, d_value);
   }
 }
 
@@ -185,9 +188,9 @@ void attention_dgrad(Stream& stream,
                      const AttentionShape& shape) {
   const AttentionSizes sizes = attention_sizes(o, lse, q, k, v, shape);
   check_matrix("dq", dq, q.dim(0), q.dim(1));
-  check_matrix("do", dout, q.dim(0), q.dim(1));
+  check_matrix("do", dout, o.dim(0), o.dim(1));
   check_matrix("dk", dk, k.dim(0), k.dim(1));
-  check_matrix("dv", dv, k.dim(0), k.dim(1));
+  check_matrix("dv", dv, v.dim(0), v.dim(1));
   with_float(q.dtype(), [&]<typename T>(As<T>) {
     Dgrad<T> job{.sizes = sizes,
                  .shares = shares_of(sizes),
@@ -209,7 +212,7 @@ void attention_dgrad(Stream& stream,
                          tensor::Tag::Workspace);
     const Tensor partial(workspace,
                          DType::F32,
-                         {2 * job.units() * job.partial_elements()},
+                         {job.units() * job.partial_elements()},
                          tensor::Tag::Workspace);
     job.slots = scratch.data<float>(stream);
     job.partial = partial.data<float>(stream);

@@ -18,7 +18,7 @@ struct Forward {
   float* workspace;
 
   static std::int64_t slot_elements(const AttentionSizes& s) {
-    return kQueries * s.key_chunk() + 2 * kQueries * s.width + 2 * s.key_chunk() * s.width;
+    return kQueries * s.key_chunk() + (kQueries + s.key_chunk()) * (s.width + s.value_width);
   }
 
   void run_block(std::int64_t sequence, std::int64_t head, Range queries, float* memory) const;
@@ -56,37 +56,37 @@ void add_chunk(Running& run,
 
 template <typename T>
 void Forward<T>::run_block(std::int64_t b, std::int64_t head, Range queries, float* memory) const {
-  const std::int64_t d = sizes.width, first = b * sizes.sequence;
-  const std::int64_t column = head * d, group_column = head / sizes.heads_per_group() * d;
+  const std::int64_t d = sizes.width, dv = sizes.value_width, first = b * sizes.sequence;
+  const std::int64_t group = head / sizes.heads_per_group();
   const std::int64_t m = queries.size();
   SlotMemory slot(memory);
   float* scores = slot.take(kQueries * sizes.key_chunk());
-  float* sums = slot.take(kQueries * d);
+  float* sums = slot.take(kQueries * dv);
   float* q_scratch = slot.take(kQueries * d);
   float* k_scratch = slot.take(sizes.key_chunk() * d);
-  float* v_scratch = slot.take(sizes.key_chunk() * d);
+  float* v_scratch = slot.take(sizes.key_chunk() * dv);
 
   const std::int64_t row = first + queries.begin;
-  const Factor qs = fp32_rows(q.row(row) + column, q.stride, m, d, q_scratch);
+  const Factor qs = fp32_rows(q.row(row) + head * d, q.stride, m, d, q_scratch);
   Running running[kQueries];
   const Cut chunks{queries.end, kKeys};
   for (std::int64_t i = 0; i < chunks.count(); ++i) {
     const Range keys = chunks[i];
     const std::int64_t n = keys.size(), key_row = first + keys.begin;
-    const Factor ks = fp32_rows(k.row(key_row) + group_column, k.stride, n, d, k_scratch);
-    const Factor vs = fp32_rows(v.row(key_row) + group_column, v.stride, n, d, v_scratch);
+    const Factor ks = fp32_rows(k.row(key_row) + group * d, k.stride, n, d, k_scratch);
+    const Factor vs = fp32_rows(v.row(key_row) + group * dv, v.stride, n, dv, v_scratch);
     sgemm(m, n, d, sizes.scale, qs, transposed(ks), {scores, n, 0});
     for (std::int64_t t = 0; t < m; ++t) {
       const std::int64_t seen = visible(queries.begin + t, keys);
-      add_chunk(running[t], scores + t * n, seen, n, sums + t * d, d);
+      add_chunk(running[t], scores + t * n, seen, n, sums + t * dv, dv);
     }
-    sgemm(m, d, n, 1, {scores, n}, vs, {sums, d, i == 0 ? 0.0f : 1.0f});
+    sgemm(m, dv, n, 1, {scores, n}, vs, {sums, dv, i == 0 ? 0.0f : 1.0f});
   }
   for (std::int64_t t = 0; t < m; ++t) {
     const float inverse = 1.0f / running[t].sum;
-    T* to = o.row(row + t) + column;
+    T* to = o.row(row + t) + head * dv;
 #pragma omp simd
-    for (std::int64_t c = 0; c < d; ++c) store(to[c], sums[t * d + c] * inverse);
+    for (std::int64_t c = 0; c < dv; ++c) store(to[c], sums[t * dv + c] * inverse);
     lse.row(head)[row + t] = running[t].shift + std::log(running[t].sum);
   }
 }

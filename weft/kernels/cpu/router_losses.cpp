@@ -1,6 +1,9 @@
 // Load-balancing loss and z-loss. Without tokens both are 0.
+#include <span>
+#include <vector>
+
 #include "weft/kernels/cpu/arguments.h"
-#include "weft/kernels/cpu/vector_math.h"
+#include "weft/kernels/cpu/scores.h"
 #include "weft/kernels/cpu/work_cut.h"
 #include "weft/kernels/kernels.h"
 
@@ -16,10 +19,14 @@ Matrix<float> take_logits(Stream& stream, const Tensor& logits) {
   return matrix<float>(stream, logits);
 }
 
-const std::int64_t* take_counts(Stream& stream, const Tensor& counts, std::int64_t experts) {
-  check_vector("counts", counts, experts);
+Matrix<std::int64_t> take_counts(Stream& stream,
+                                 const Tensor& counts,
+                                 const Matrix<float>& logits) {
+  const std::int64_t runs = matrix_shape("counts", counts).rows;
+  check_matrix("counts", counts, runs, logits.columns);
   check_dtype("counts", counts, DType::I64);
-  return counts.data<std::int64_t>(stream);
+  CHECK(runs >= 1 && logits.rows % runs == 0, "{} tokens in {} equal runs", logits.rows, runs);
+  return matrix<std::int64_t>(stream, counts);
 }
 
 float* take_loss(Stream& stream, const Tensor& loss) {
@@ -32,67 +39,113 @@ Matrix<float> take_gradient(Stream& stream, const Tensor& dlogits, const Tensor&
   return matrix<float>(stream, dlogits);
 }
 
-double balance_factor(const Matrix<float>& logits, std::int64_t k) {
-  const auto tokens = static_cast<double>(logits.rows);
-  return static_cast<double>(logits.columns) / (static_cast<double>(k) * tokens * tokens);
+// Each expert's share of the rows, times the number of experts: 1 where they are even.
+std::vector<double> loads_of(const Matrix<std::int64_t>& counts) {
+  std::vector<double> loads;
+  for (std::int64_t run = 0; run < counts.rows; ++run) {
+    double sum = 0;
+    for (std::int64_t e = 0; e < counts.columns; ++e) {
+      sum += static_cast<double>(counts.row(run)[e]);
+    }
+    for (std::int64_t e = 0; e < counts.columns; ++e) {
+      const double rows = static_cast<double>(counts.row(run)[e] * counts.columns);
+      loads.push_back(sum > 0 ? rows / sum : 0);
+    }
+  }
+  return loads;
 }
 
-// sum over experts of the token's score times the expert's rows.
-double weighted_scores(const float* x, float lse, const std::int64_t* counts, std::int64_t n) {
+// A token's scores over all experts, scaled to sum 1.
+struct Scores {
+  float lse = 0;   // softmax
+  double sum = 1;  // of scores of their own
+};
+
+Scores sum_up(Score score, const float* x, std::int64_t n) {
+  if (score == Score::Softmax) return {.lse = log_sum_exp(x, n)};
   double sum = 0;
-  for (std::int64_t e = 0; e < n; ++e) {
-    sum += static_cast<double>(exp_f32(x[e] - lse)) * static_cast<double>(counts[e]);
-  }
+  for (std::int64_t e = 0; e < n; ++e) sum += static_cast<double>(own_score(score, x[e]));
+  return {.sum = sum + static_cast<double>(kLeastSum)};
+}
+
+double scaled_score(Score score, const Scores& scores, float x) {
+  if (score == Score::Softmax) return static_cast<double>(exp_f32(x - scores.lse));
+  return static_cast<double>(own_score(score, x)) / scores.sum;
+}
+
+// sum over experts of the token's score times the expert's load.
+double weighted_scores(Score score,
+                       const Scores& scores,
+                       std::span<const float> x,
+                       const double* load) {
+  double sum = 0;
+  for (std::size_t e = 0; e < x.size(); ++e) sum += scaled_score(score, scores, x[e]) * load[e];
   return sum;
 }
 
+// What the tokens of a batch weigh their scores with.
+struct Loads {
+  Matrix<float> logits;
+  Matrix<std::int64_t> counts;
+  std::vector<double> all;
+
+  std::span<const float> token(std::int64_t t) const {
+    return {logits.row(t), static_cast<std::size_t>(logits.columns)};
+  }
+  const double* of(std::int64_t t) const {
+    return all.data() + t / (logits.rows / counts.rows) * logits.columns;
+  }
+};
+
 }  // namespace
 
-void balance_loss_forward(Stream& stream,
-                          Tensor loss,
-                          Tensor logits,
-                          Tensor counts,
-                          std::int64_t k) {
-  CHECK(k >= 1, "{} experts a token", k);
+void balance_loss_forward(Stream& stream, Tensor loss, Tensor logits, Tensor counts, Score score) {
   const Matrix<float> xs = take_logits(stream, logits);
-  const std::int64_t* rows_of = take_counts(stream, counts, xs.columns);
+  const Matrix<std::int64_t> rows_of = take_counts(stream, counts, xs);
   float* result = take_loss(stream, loss);
   stream.enqueue("balance_loss_forward", WorkClass::Memory, [=](Workers& workers) {
+    const Loads loads{xs, rows_of, loads_of(rows_of)};
     const auto part = [&](Range rows) {
       double sum = 0;
       for (std::int64_t t = rows.begin; t < rows.end; ++t) {
-        const float lse = log_sum_exp(xs.row(t), xs.columns);
-        sum += weighted_scores(xs.row(t), lse, rows_of, xs.columns);
+        const Scores scores = sum_up(score, xs.row(t), xs.columns);
+        sum += weighted_scores(score, scores, loads.token(t), loads.of(t));
       }
       return sum;
     };
     const double sum = parallel_sum(workers, cut_rows(xs.rows, xs.columns), part);
-    *result = xs.rows == 0 ? 0.0f : static_cast<float>(balance_factor(xs, k) * sum);
+    *result = xs.rows == 0 ? 0.0f : static_cast<float>(sum / static_cast<double>(xs.rows));
   });
 }
 
-// The counts are constants; the scores s carry the gradient:
-// dlogits = factor * s_e * (c_e - sum over f of s_f c_f).
+// The loads are constants; the scores s, scaled to sum 1, carry the gradient. Softmax:
+// dlogit = s_e * (load_e - sum over f of s_f load_f). Scores r of their own: dr_e is the bracket
+// over the sum of r, and dlogit = dr_e times the slope.
 void balance_loss_dgrad(Stream& stream,
                         Tensor dlogits,
                         Tensor logits,
                         Tensor counts,
-                        std::int64_t k,
+                        Score score,
                         float scale) {
-  CHECK(k >= 1, "{} experts a token", k);
   const Matrix<float> xs = take_logits(stream, logits);
   const Matrix<float> dxs = take_gradient(stream, dlogits, logits);
-  const std::int64_t* rows_of = take_counts(stream, counts, xs.columns);
+  const Matrix<std::int64_t> rows_of = take_counts(stream, counts, xs);
   stream.enqueue("balance_loss_dgrad", WorkClass::Memory, [=](Workers& workers) {
-    const double factor = static_cast<double>(scale) * balance_factor(xs, k);
+    const double factor = static_cast<double>(scale) / static_cast<double>(xs.rows);
+    const Loads loads{xs, rows_of, loads_of(rows_of)};
     parallel(workers, cut_rows(xs.rows, xs.columns), [&](Range rows) {
       for (std::int64_t t = rows.begin; t < rows.end; ++t) {
         const float* x = xs.row(t);
-        const float lse = log_sum_exp(x, xs.columns);
-        const double mean = weighted_scores(x, lse, rows_of, xs.columns);
+        const Scores scores = sum_up(score, x, xs.columns);
+        const double mean = weighted_scores(score, scores, loads.token(t), loads.of(t));
         for (std::int64_t e = 0; e < xs.columns; ++e) {
-          const double away = static_cast<double>(rows_of[e]) - mean;
-          dxs.row(t)[e] = exp_f32(x[e] - lse) * static_cast<float>(factor * away);
+          const double away = factor * (loads.of(t)[e] - mean);
+          if (score == Score::Softmax) {
+            dxs.row(t)[e] = exp_f32(x[e] - scores.lse) * static_cast<float>(away);
+          } else {
+            const float slope = own_slope(score, x[e], own_score(score, x[e]));
+            dxs.row(t)[e] = slope * static_cast<float>(away / scores.sum);
+          }
         }
       }
     });

@@ -1,9 +1,12 @@
 // The router's choice. With probabilities renormalised to sum 1, a softmax over all experts and one
-// over the chosen ones are the same numbers, so there are two cases: over all, and over the chosen.
+// over the chosen ones are the same numbers, so softmax has two cases: over all, and over the
+// chosen. Other scores are functions of one logit each.
 #include <algorithm>
+#include <limits>
+#include <vector>
 
 #include "weft/kernels/cpu/arguments.h"
-#include "weft/kernels/cpu/vector_math.h"
+#include "weft/kernels/cpu/scores.h"
 #include "weft/kernels/cpu/work_cut.h"
 #include "weft/kernels/kernels.h"
 
@@ -25,8 +28,26 @@ Over softmax_over(const TopK& options) {
 struct Router {
   Matrix<float> logits, p;
   Matrix<std::int32_t> experts;
-  Over over;
+  TopK options;
 };
+
+void check_groups(const GroupLimit& groups, std::int64_t k, std::int64_t experts) {
+  CHECK(groups.groups >= 1 && experts % groups.groups == 0,
+        "{} experts in {} groups",
+        experts,
+        groups.groups);
+  const std::int64_t size = experts / groups.groups;
+  CHECK(groups.kept >= 1 && groups.kept <= groups.groups && groups.kept * size >= k,
+        "the best {} experts in {} of {} groups of {}",
+        k,
+        groups.kept,
+        groups.groups,
+        size);
+  CHECK(groups.counted >= 1 && groups.counted <= size,
+        "{} experts count of a group of {}",
+        groups.counted,
+        size);
+}
 
 Router take(Stream& stream,
             const Tensor& p,
@@ -36,6 +57,7 @@ Router take(Stream& stream,
   const auto [rows, all] = matrix_shape("logits", logits);
   const std::int64_t k = matrix_shape("p", p).columns;
   CHECK(k >= 1 && k <= all, "the best {} of {} experts", k, all);
+  check_groups(options.groups, k, all);
   check_matrix("p", p, rows, k);
   check_matrix("experts", experts, rows, k);
   check_dtype("logits", logits, DType::F32);
@@ -44,19 +66,81 @@ Router take(Stream& stream,
   return {matrix<float>(stream, logits),
           matrix<float>(stream, p),
           matrix<std::int32_t>(stream, experts),
-          softmax_over(options)};
+          options};
 }
 
-// The k largest, equal ones by ascending expert; then in ascending order of expert.
-void choose(std::int32_t* chosen, std::int64_t k, const float* logits, std::int64_t experts) {
-  for (std::int64_t e = 0, held = 0; e < experts; ++e) {
-    if (held == k && !(logits[e] > logits[chosen[k - 1]])) continue;
+// The k largest, equal ones by ascending index; then in ascending order of index.
+void choose(std::int32_t* chosen, std::int64_t k, const float* keys, std::int64_t n) {
+  for (std::int64_t e = 0, held = 0; e < n; ++e) {
+    if (held == k && !(keys[e] > keys[chosen[k - 1]])) continue;
     std::int64_t at = held < k ? held++ : k - 1;
-    for (; at > 0 && logits[e] > logits[chosen[at - 1]]; --at) chosen[at] = chosen[at - 1];
+    for (; at > 0 && keys[e] > keys[chosen[at - 1]]; --at) chosen[at] = chosen[at - 1];
     chosen[at] = static_cast<std::int32_t>(e);
   }
   std::sort(chosen, chosen + k);
 }
+
+// One thread's choices: what the k best are the best by.
+class Chooser {
+ public:
+  Chooser(const TopK& options, const float* bias, std::int64_t experts)
+      : options_(options),
+        bias_(bias),
+        experts_(experts),
+        size_(experts / options.groups.groups),
+        keys_(at(experts)),
+        worths_(at(options.groups.groups)),
+        best_(at(std::max(options.groups.kept, options.groups.counted))) {}
+
+  void choose_experts(std::int32_t* chosen, std::int64_t k, const float* logits) {
+    const bool by_logits = options_.score == Score::Softmax && bias_ == nullptr;
+    if (by_logits && options_.groups.groups == 1) return choose(chosen, k, logits, experts_);
+    fill_keys(logits);
+    if (options_.groups.groups > 1) keep_best_groups();
+    choose(chosen, k, keys_.data(), experts_);
+  }
+
+ private:
+  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+  void fill_keys(const float* logits) {
+    const bool softmax = options_.score == Score::Softmax;
+    const bool before = options_.softmax == TopK::Softmax::BeforeSelection;
+    const float lse = softmax && before ? log_sum_exp(logits, experts_) : 0.0f;
+    for (std::int64_t e = 0; e < experts_; ++e) {
+      const float x = logits[e];
+      float& key = keys_[at(e)];
+      key = !softmax ? own_score(options_.score, x) : before ? exp_f32(x - lse) : x;
+      if (bias_ != nullptr) key += bias_[e];
+    }
+  }
+
+  void keep_best_groups() {
+    const GroupLimit& groups = options_.groups;
+    for (std::int64_t g = 0; g < groups.groups; ++g) {
+      const float* keys = keys_.data() + g * size_;
+      choose(best_.data(), groups.counted, keys, size_);
+      float& worth = worths_[at(g)];
+      worth = 0;
+      for (std::int64_t j = 0; j < groups.counted; ++j) worth += keys[best_[at(j)]];
+    }
+    choose(best_.data(), groups.kept, worths_.data(), groups.groups);
+    std::int64_t next = 0;
+    for (std::int64_t g = 0; g < groups.groups; ++g) {
+      if (next < groups.kept && best_[at(next)] == g) {
+        ++next;
+      } else {
+        std::fill_n(keys_.begin() + g * size_, size_, -std::numeric_limits<float>::infinity());
+      }
+    }
+  }
+
+  TopK options_;
+  const float* bias_;
+  std::int64_t experts_, size_;  // of all groups, of one
+  std::vector<float> keys_, worths_;
+  std::vector<std::int32_t> best_;
+};
 
 void softmax_of_chosen(float* p, const std::int32_t* chosen, std::int64_t k, const float* logits) {
   float shift = logits[chosen[0]];
@@ -66,31 +150,89 @@ void softmax_of_chosen(float* p, const std::int32_t* chosen, std::int64_t k, con
   for (std::int64_t j = 0; j < k; ++j) p[j] /= sum;
 }
 
+// Without the factor.
+void probabilities(float* p, const std::int32_t* chosen, const float* x, const Router& router) {
+  const TopK& options = router.options;
+  const std::int64_t all = router.logits.columns, k = router.p.columns;
+  if (options.score != Score::Softmax) {
+    float sum = 0;
+    for (std::int64_t j = 0; j < k; ++j) sum += p[j] = own_score(options.score, x[chosen[j]]);
+    if (options.renormalise == TopK::Renormalise::No) return;
+    for (std::int64_t j = 0; j < k; ++j) p[j] /= sum + kLeastSum;
+  } else if (softmax_over(options) == Over::ChosenExperts) {
+    softmax_of_chosen(p, chosen, k, x);
+  } else {
+    const float lse = log_sum_exp(x, all);
+    for (std::int64_t j = 0; j < k; ++j) p[j] = exp_f32(x[chosen[j]] - lse);
+  }
+}
+
+// One token's slots on the way back. dp and p are given as they are, with the factor.
+struct Slots {
+  const std::int32_t* chosen;
+  const float *p, *dp;
+  float dot;  // the sum of p dp, over the factor
+};
+
+// With s the softmax and q its chosen part: dlogits = s * (dq - sum(q dq)), where dq and, over the
+// chosen experts, s are zero for an expert that was not chosen; p = factor q and dq = factor dp.
+void softmax_dgrad(float* dx, const float* x, const Slots& slots, const Router& router) {
+  const float factor = router.options.factor;
+  if (softmax_over(router.options) == Over::AllExperts) {
+    const float lse = log_sum_exp(x, router.logits.columns);
+    const float total = factor * slots.dot;
+    for (std::int64_t e = 0; e < router.logits.columns; ++e) dx[e] = -exp_f32(x[e] - lse) * total;
+  }
+  for (std::int64_t j = 0; j < router.p.columns; ++j) {
+    dx[slots.chosen[j]] = slots.p[j] * (slots.dp[j] - slots.dot);
+  }
+}
+
+// With s the score, q = s / sum(s): ds = (dq - sum(q dq)) / sum(s), or dq where nothing divides.
+void own_score_dgrad(float* dx, const float* x, const Slots& slots, const Router& router) {
+  const TopK& options = router.options;
+  float sum = 0;
+  for (std::int64_t j = 0; j < router.p.columns; ++j) {
+    sum += own_score(options.score, x[slots.chosen[j]]);
+  }
+  const bool divides = options.renormalise == TopK::Renormalise::Yes;
+  for (std::int64_t j = 0; j < router.p.columns; ++j) {
+    const float logit = x[slots.chosen[j]], s = own_score(options.score, logit);
+    const float ds = divides ? (slots.dp[j] - slots.dot) / (sum + kLeastSum) : slots.dp[j];
+    dx[slots.chosen[j]] = options.factor * ds * own_slope(options.score, logit, s);
+  }
+}
+
 }  // namespace
 
-void top_k_forward(Stream& stream, Tensor p, Tensor experts, Tensor logits, const TopK& options) {
+void top_k_forward(Stream& stream,
+                   Tensor p,
+                   Tensor experts,
+                   Tensor logits,
+                   Tensor bias,
+                   const TopK& options) {
   const Router router = take(stream, p, experts, logits, options);
-  stream.enqueue("top_k_forward", WorkClass::Memory, [router](Workers& workers) {
+  const float* biases = nullptr;
+  if (bias.defined()) {
+    check_vector("bias", bias, router.logits.columns);
+    check_dtype("bias", bias, DType::F32);
+    biases = bias.data<float>(stream);
+  }
+  stream.enqueue("top_k_forward", WorkClass::Memory, [router, biases](Workers& workers) {
     const std::int64_t all = router.logits.columns, k = router.p.columns;
     parallel(workers, cut_rows(router.p.rows, all * k), [&](Range rows) {
+      Chooser chooser(router.options, biases, all);
       for (std::int64_t t = rows.begin; t < rows.end; ++t) {
-        const float* x = router.logits.row(t);
         std::int32_t* chosen = router.experts.row(t);
-        float* prob = router.p.row(t);
-        choose(chosen, k, x, all);
-        if (router.over == Over::ChosenExperts) {
-          softmax_of_chosen(prob, chosen, k, x);
-        } else {
-          const float lse = log_sum_exp(x, all);
-          for (std::int64_t j = 0; j < k; ++j) prob[j] = exp_f32(x[chosen[j]] - lse);
-        }
+        float* p_k = router.p.row(t);
+        chooser.choose_experts(chosen, k, router.logits.row(t));
+        probabilities(p_k, chosen, router.logits.row(t), router);
+        for (std::int64_t j = 0; j < k; ++j) p_k[j] *= router.options.factor;
       }
     });
   });
 }
 
-// With s the softmax and p its chosen part: dlogits = s * (dp - sum(p dp)), where dp and, over the
-// chosen experts, s are zero for an expert that was not chosen.
 void top_k_dgrad(Stream& stream,
                  Tensor dlogits,
                  Tensor dp,
@@ -106,19 +248,23 @@ void top_k_dgrad(Stream& stream,
     const std::int64_t all = router.logits.columns, k = router.p.columns;
     parallel(workers, cut_rows(dxs.rows, all), [&](Range rows) {
       for (std::int64_t t = rows.begin; t < rows.end; ++t) {
-        const float *prob = router.p.row(t), *dprob = dps.row(t), *x = router.logits.row(t);
-        float* dx = dxs.row(t);
+        const float *p_k = router.p.row(t), *dp_k = dps.row(t);
+        const std::int32_t* chosen = router.experts.row(t);
         float dot = 0;
-        for (std::int64_t j = 0; j < k; ++j) dot += prob[j] * dprob[j];
-        std::fill_n(dx, all, 0.0f);
-        if (router.over == Over::AllExperts) {
-          const float lse = log_sum_exp(x, all);
-          for (std::int64_t e = 0; e < all; ++e) dx[e] = -exp_f32(x[e] - lse) * dot;
-        }
         for (std::int64_t j = 0; j < k; ++j) {
-          const std::int32_t e = router.experts.row(t)[j];
-          CHECK(e >= 0 && e < all, "expert {} of {}", e, all);
-          dx[e] = prob[j] * (dprob[j] - dot);
+          CHECK(chosen[j] >= 0 && chosen[j] < all, "expert {} of {}", chosen[j], all);
+          dot += p_k[j] * dp_k[j];
+        }
+        const Slots slots{.chosen = chosen,
+                          .p = p_k,
+                          .dp = dp_k,
+                          .dot = dot / router.options.factor};
+        float* dx = dxs.row(t);
+        std::fill_n(dx, all, 0.0f);
+        if (router.options.score == Score::Softmax) {
+          softmax_dgrad(dx, router.logits.row(t), slots, router);
+        } else {
+          own_score_dgrad(dx, router.logits.row(t), slots, router);
         }
       }
     });

@@ -127,9 +127,9 @@ struct EpGroups {
   comm::Communicator* within = nullptr;
 };
 
-// As model.moe_token_dispatcher_type and moe_flex_dispatcher_backend say. Budget::None: as if there
-// were no moe_expert_rank_capacity_factor.
-enum class Budget { AsConfigured, None };
+// As model.moe_token_dispatcher_type and moe_flex_dispatcher_backend say. Budget::Lifted: as if
+// there were no moe_expert_rank_capacity_factor.
+enum class Budget { AsConfigured, Lifted };
 std::unique_ptr<Dispatcher> make_dispatcher(const config::ModelConfig& config,
                                             const EpGroups& groups,
                                             Budget budget);

@@ -1,58 +1,135 @@
 #include "weft/model/moe/route.h"
 
+#include "weft/base/random.h"
+
 namespace weft::model {
 namespace {
 
+kernels::GroupLimit group_limit_of(const config::ModelConfig& config) {
+  if (!config.moe_router_num_groups) return {};
+  const std::int64_t groups = *config.moe_router_num_groups;
+  const std::int64_t kept = config.moe_router_group_topk.value_or(groups);
+  return {.groups = groups,
+          .kept = kept,
+          .counted = config.moe_router_group_score_topk.value_or(
+              std::max<std::int64_t>(1, config.moe_router_topk / kept))};
+}
+
+// Scores of their own are always renormalised, where there are several.
 kernels::TopK top_k_of(const config::ModelConfig& config) {
   using kernels::TopK;
-  return {.softmax = config.moe_router_pre_softmax ? TopK::Softmax::BeforeSelection
+  const kernels::Score score = score_of(config);
+  const bool sums_to_one = score == kernels::Score::Softmax ? config.moe_router_norm_topk_prob
+                                                            : config.moe_router_topk > 1;
+  return {.score = score,
+          .softmax = config.moe_router_pre_softmax ? TopK::Softmax::BeforeSelection
                                                    : TopK::Softmax::AfterSelection,
-          .renormalise =
-              config.moe_router_norm_topk_prob ? TopK::Renormalise::Yes : TopK::Renormalise::No};
+          .renormalise = sums_to_one ? TopK::Renormalise::Yes : TopK::Renormalise::No,
+          .groups = group_limit_of(config),
+          .factor = static_cast<float>(config.moe_router_topk_scaling_factor.value_or(1))};
 }
 
-bool has_balance_loss(const config::ModelConfig& config) {
-  return config.aux_loss_coeff(config::LoadBalancing::AuxLoss) != 0;
+enum class Drawn { Logits, Jitter };
+
+kernels::Noise noise_of(const Context& context, Drawn what) {
+  const std::uint64_t key = base::combine(context.random.layer_key,
+                                          base::hash(what == Drawn::Logits ? "logits" : "jitter"));
+  return {.key = base::combine(key, static_cast<std::uint64_t>(context.random.step)),
+          .first_row = context.random.first_token};
 }
 
-void add_losses(const Context& context, const RouteState& state, const RouterLosses& losses) {
+bool has_jitter(const config::ModelConfig& config) {
+  return config.moe_input_jitter_eps.value_or(0) != 0;
+}
+
+// Noise has no state: what is jittered is jittered again where it is needed again, and so is its
+// gradient.
+Tensor jittered(const Context& context, const Tensor& x_TD) {
+  Tensor y_TD = context.activation(x_TD.shape());
+  kernels::jitter(context.stream,
+                  y_TD,
+                  x_TD,
+                  static_cast<float>(*context.config.moe_input_jitter_eps),
+                  noise_of(context, Drawn::Jitter));
+  return y_TD;
+}
+
+Tensor router_input(const Context& context, const RouteState& state) {
+  return has_jitter(context.config) ? jittered(context, state.norm.y_TD) : state.norm.y_TD;
+}
+
+// For benchmarks: what the router says is replaced, as if it had said that, so that the gradient
+// passes straight through.
+void force_logits(const Context& context, const Tensor& logits_TE) {
   const config::ModelConfig& config = context.config;
-  Tensor loss_1 = context.activation_fp32({1});
-  if (has_balance_loss(config)) {
-    kernels::balance_loss_forward(context.stream,
-                                  loss_1,
-                                  state.logits_TE,
-                                  state.counts_E,
-                                  config.moe_router_topk);
-    kernels::accumulate(context.stream, losses.balance_1, loss_1);
-  }
-  if (config.moe_z_loss_coeff != 0) {
-    kernels::z_loss_forward(context.stream, loss_1, state.logits_TE);
-    kernels::accumulate(context.stream, losses.z_1, loss_1);
-  }
+  if (!config.moe_router_force_load_balancing && !config.moe_router_force_biased) return;
+  kernels::random_logits(
+      context.stream,
+      logits_TE,
+      {.noise = noise_of(context, Drawn::Logits),
+       .expert_key = base::combine(context.random.layer_key, base::hash("experts")),
+       .deviation = static_cast<float>(config.moe_router_force_biased.value_or(0))});
 }
 
-void add_loss_gradients(const Context& context, RouteState& state) {
+// The choice, and what remains of it where experts have a capacity.
+void choose_experts(const Context& context,
+                    RouteState& state,
+                    const RouteWeights& weights,
+                    const RouterSums& sums) {
   const config::ModelConfig& config = context.config;
-  Tensor more_TE = context.activation_fp32(state.logits_TE.shape());
-  if (has_balance_loss(config)) {
-    kernels::balance_loss_dgrad(
-        context.stream,
-        more_TE,
-        state.logits_TE,
-        state.counts_E,
-        config.moe_router_topk,
-        static_cast<float>(config.aux_loss_coeff(config::LoadBalancing::AuxLoss)) *
-            context.loss_scale);
-    kernels::add(context.stream, state.dlogits_TE, state.dlogits_TE, more_TE);
+  const std::int64_t tokens = state.logits_TE.dim(0), k = config.moe_router_topk;
+  Stream& stream = context.stream;
+  state.p_Tk = context.activation_fp32({tokens, k});
+  state.experts_Tk = context.integers({tokens, k});
+  if (config.moe_expert_capacity_factor) {
+    state.chosen_p_Tk = context.activation_fp32({tokens, k});
+    state.chosen_Tk = context.integers({tokens, k});
   }
-  if (config.moe_z_loss_coeff != 0) {
-    kernels::z_loss_dgrad(context.stream,
-                          more_TE,
-                          state.logits_TE,
-                          static_cast<float>(config.moe_z_loss_coeff) * context.loss_scale);
-    kernels::add(context.stream, state.dlogits_TE, state.dlogits_TE, more_TE);
+  const Tensor& p_Tk = state.chosen_Tk.defined() ? state.chosen_p_Tk : state.p_Tk;
+  const Tensor& chosen_Tk = state.chosen_Tk.defined() ? state.chosen_Tk : state.experts_Tk;
+  kernels::top_k_forward(stream,
+                         p_Tk,
+                         chosen_Tk,
+                         state.logits_TE,
+                         weights.bias_E,
+                         top_k_of(config));
+  kernels::count_experts(stream, sums.rows_1E, chosen_Tk);
+  if (!state.chosen_Tk.defined()) return;
+  kernels::drop_over_capacity_forward(stream,
+                                      state.p_Tk,
+                                      state.experts_Tk,
+                                      sums.dropped_1,
+                                      p_Tk,
+                                      chosen_Tk,
+                                      config.experts(),
+                                      config.expert_capacity(tokens),
+                                      config.moe_token_drop_policy == config::DropPolicy::Probs
+                                          ? kernels::Keep::MostProbable
+                                          : kernels::Keep::FirstTokens);
+}
+
+void choice_dgrad(const Context& context, RouteState& state) {
+  const kernels::TopK options = top_k_of(context.config);
+  Stream& stream = context.stream;
+  state.dlogits_TE = context.activation_fp32(state.logits_TE.shape());
+  if (!state.chosen_Tk.defined()) {
+    return kernels::top_k_dgrad(stream,
+                                state.dlogits_TE,
+                                state.dp_Tk,
+                                state.p_Tk,
+                                state.experts_Tk,
+                                state.logits_TE,
+                                options);
   }
+  Tensor dchosen_p_Tk = context.activation_fp32(state.dp_Tk.shape());
+  kernels::drop_over_capacity_dgrad(stream, dchosen_p_Tk, state.dp_Tk, state.experts_Tk);
+  kernels::top_k_dgrad(stream,
+                       state.dlogits_TE,
+                       dchosen_p_Tk,
+                       state.chosen_p_Tk,
+                       state.chosen_Tk,
+                       state.logits_TE,
+                       options);
 }
 
 }  // namespace
@@ -61,43 +138,37 @@ void route_forward(const Context& context,
                    RouteState& state,
                    const RouteWeights& weights,
                    const Tensor& h_TD,
-                   const RouterLosses& losses) {
+                   const RouterSums& sums) {
   const config::ModelConfig& config = context.config;
   const std::int64_t tokens = h_TD.dim(0), experts = config.experts();
-  const std::int64_t k = config.moe_router_topk;
   Stream& stream = context.stream;
   norm_forward(context, state.norm, h_TD, weights.norm_D);
   state.logits_TE = context.activation_fp32({tokens, experts});
-  kernels::linear_forward(stream, state.logits_TE, state.norm.y_TD, weights.router_ED);
-  state.p_Tk = context.activation_fp32({tokens, k});
-  state.experts_Tk = context.integers({tokens, k});
-  kernels::top_k_forward(stream, state.p_Tk, state.experts_Tk, state.logits_TE, top_k_of(config));
-  state.counts_E = Tensor(context.pool, DType::I64, {experts}, Tag::Activations);
-  Tensor tokens_E(context.pool, DType::I64, {experts}, Tag::Activations);
-  kernels::count_by_group(stream, tokens_E, state.counts_E, state.experts_Tk, {});
-  add_losses(context, state, losses);
+  kernels::linear_forward(stream, state.logits_TE, router_input(context, state), weights.router_ED);
+  force_logits(context, state.logits_TE);
+  choose_experts(context, state, weights, sums);
+  balance_forward(context, state.balance, state.logits_TE, sums);
 }
 
 Tensor route_dgrad(const Context& context,
                    RouteState& state,
                    const RouteWeights& weights,
                    const Tensor& h_TD,
-                   const Tensor& dy_TD) {
+                   const Tensor& dy_TD,
+                   const RouterSums& sums) {
   Stream& stream = context.stream;
-  state.dlogits_TE = context.activation_fp32(state.logits_TE.shape());
-  kernels::top_k_dgrad(stream,
-                       state.dlogits_TE,
-                       state.dp_Tk,
-                       state.p_Tk,
-                       state.experts_Tk,
-                       state.logits_TE,
-                       top_k_of(context.config));
-  add_loss_gradients(context, state);
+  choice_dgrad(context, state);
+  balance_dgrad(context, state.balance, state.dlogits_TE, state.logits_TE, sums);
   Tensor through_router_TD = context.activation(h_TD.shape());
   kernels::linear_dgrad(stream, through_router_TD, state.dlogits_TE, weights.router_ED);
+  if (has_jitter(context.config)) through_router_TD = jittered(context, through_router_TD);
   kernels::add(stream, state.norm.dy_TD, state.norm.dy_TD, through_router_TD);
-  for (Tensor* done :
-       {&state.logits_TE, &state.p_Tk, &state.experts_Tk, &state.dp_Tk, &state.counts_E}) {
+  for (Tensor* done : {&state.logits_TE,
+                       &state.p_Tk,
+                       &state.experts_Tk,
+                       &state.chosen_p_Tk,
+                       &state.chosen_Tk,
+                       &state.dp_Tk}) {
     done->reset();
   }
   return norm_dgrad(context, state.norm, h_TD, weights.norm_D, dy_TD);
@@ -107,7 +178,10 @@ void route_wgrad(const Context& context,
                  RouteState& state,
                  const RouteWeights& gradients,
                  const Tensor& h_TD) {
-  kernels::linear_wgrad(context.stream, gradients.router_ED, state.dlogits_TE, state.norm.y_TD);
+  kernels::linear_wgrad(context.stream,
+                        gradients.router_ED,
+                        state.dlogits_TE,
+                        router_input(context, state));
   norm_wgrad(context, state.norm, h_TD, gradients.norm_D);
   state = {};
 }

@@ -1,5 +1,6 @@
 #include "weft/schedule/builders/pipeline.h"
 
+#include <algorithm>
 #include <ranges>
 
 #include "weft/base/check.h"
@@ -21,13 +22,13 @@ class TurnWriter {
 
   void forward() {
     if (chunk_.receives()) exchange(Direction::F, Piece::Receive);
-    if (chunk_.has_embed) writer_.add(node(kNone, Direction::F, Piece::Embed));
+    if (chunk_.has_embed) writer_.add(node(kNone, Direction::F, anatomy_.embed));
     for (int layer = chunk_.first_layer; layer < chunk_.end_layer(); ++layer) {
-      for (const PieceAnatomy& piece : anatomy_.layers[at(layer)]) {
-        writer_.add(node(layer, Direction::F, piece.piece));
-      }
+      slice_after_slice(anatomy_.layers[at(layer)], [&](const PieceAnatomy& piece, int slice) {
+        writer_.add(node(layer, Direction::F, piece, slice));
+      });
     }
-    if (chunk_.has_head) writer_.add(node(kNone, Direction::F, Piece::Head));
+    if (chunk_.has_head) writer_.add(node(kNone, Direction::F, anatomy_.head));
     if (chunk_.sends()) exchange(Direction::F, Piece::Send);
   }
 
@@ -35,17 +36,46 @@ class TurnWriter {
     if (chunk_.sends()) exchange(Direction::D, Piece::Receive);
     if (chunk_.has_head) gradients(kNone, anatomy_.head);
     for (int layer = chunk_.end_layer(); layer-- > chunk_.first_layer;) {
-      for (const PieceAnatomy& piece : anatomy_.layers[at(layer)] | std::views::reverse) {
-        gradients(layer, piece);
-      }
+      slice_after_slice(
+          anatomy_.layers[at(layer)] | std::views::reverse,
+          [&](const PieceAnatomy& piece, int slice) { gradients(layer, piece, slice); });
     }
     if (chunk_.receives()) exchange(Direction::D, Piece::Send);
     if (chunk_.has_embed) gradients(kNone, anatomy_.embed);
   }
 
  private:
-  Node node(int layer, Direction direction, Piece piece) const {
-    return {.layer = layer, .direction = direction, .micro_batch = micro_batch_, .piece = piece};
+  Node node(int layer, Direction direction, const PieceAnatomy& piece, int slice = kNone) const {
+    return {.layer = layer,
+            .direction = direction,
+            .micro_batch = micro_batch_,
+            .piece = piece.piece,
+            .part = piece.part,
+            .slice = slice};
+  }
+
+  // A layer's pieces in the order given: from the first sliced one to the last, slice by slice.
+  template <typename Pieces, typename Add>
+  void slice_after_slice(const Pieces& pieces, const Add& add) const {
+    const auto is_sliced = [&](const PieceAnatomy& piece) {
+      return slices_of(anatomy_, piece) > 1;
+    };
+    const auto first = std::ranges::find_if(pieces, is_sliced);
+    auto end = first;
+    for (auto piece = first; piece != pieces.end(); ++piece) {
+      if (is_sliced(*piece)) end = std::next(piece);
+    }
+    std::for_each(pieces.begin(), first, [&](const PieceAnatomy& piece) { add(piece, kNone); });
+    for (int slice = 0; slice < anatomy_.token_slices; ++slice) {
+      std::for_each(first, end, [&](const PieceAnatomy& piece) {
+        if (is_sliced(piece)) {
+          add(piece, slice);
+        } else if (slice == 0) {
+          add(piece, kNone);
+        }
+      });
+    }
+    std::for_each(end, pieces.end(), [&](const PieceAnatomy& piece) { add(piece, kNone); });
   }
 
   void exchange(Direction direction, Piece piece) {
@@ -55,9 +85,9 @@ class TurnWriter {
                  .piece = piece});
   }
 
-  void gradients(int layer, const PieceAnatomy& piece) {
-    const Node input = node(layer, Direction::D, piece.piece);
-    const Node weight = node(layer, Direction::W, piece.piece);
+  void gradients(int layer, const PieceAnatomy& piece, int slice = kNone) {
+    const Node input = node(layer, Direction::D, piece, slice);
+    const Node weight = node(layer, Direction::W, piece, slice);
     if (piece.has_input_gradient && piece.has_weight_gradient) {
       writer_.add_unit(input, weight);
     } else if (piece.has_input_gradient) {

@@ -6,6 +6,9 @@
 //   compute  f.attention f.route f.permute | b.experts.D b.experts.W  f.experts | b.attention.D ...
 //   host                              (f.sizes: after b.experts is queued, before f.dispatch)
 //
+// Slices of tokens stay together: all dispatches of a layer, all of its experts, all combines; each
+// waits for its own slice alone, so that they overlap one another as well.
+//
 // The first layer of the forward meets the last of the backward, and so on; what is left of the
 // longer turn runs alone. The gradient of the next layer's merge is issued before the forward's
 // merge, so that its combine follows on the wire without a gap.

@@ -43,10 +43,23 @@ void move_under(std::vector<Step>& steps,
   }
 }
 
-// What the input gradient of a layer sets off: the combine of the layer before it, or the send to
-// the stage before.
-std::optional<Node> set_off_by(const Anatomy& anatomy, const Node& node) {
-  if (node.piece != Piece::Attention) return std::nullopt;
+// The last node of a piece in its layer and micro-batch: its own, or its last slice's.
+Node last_of(const Anatomy& anatomy, const Node& node) {
+  return nodes_of(anatomy, piece_of(anatomy, node), node).back();
+}
+
+// What a weight gradient waits for, so that it covers what travels: the experts' the input gradient
+// of the last slice, whose rows then travel back; attention's and the shared experts' what the
+// input gradient of the layer sets off, the combine of the layer before it or the send to the stage
+// before.
+std::optional<Node> sets_out_before(const Anatomy& anatomy, const Node& node) {
+  if (node.piece == Piece::Experts) {
+    Node last = last_of(anatomy, node);
+    if (last == node) return std::nullopt;
+    last.direction = Direction::D;
+    return last;
+  }
+  if (node.piece != Piece::Attention && node.piece != Piece::Shared) return std::nullopt;
   const Chunk& chunk = chunk_of_layer(anatomy, node.layer);
   if (node.layer == chunk.first_layer) {
     if (!chunk.receives()) return std::nullopt;
@@ -57,21 +70,23 @@ std::optional<Node> set_off_by(const Anatomy& anatomy, const Node& node) {
   }
   const auto& before = anatomy.layers[static_cast<std::size_t>(node.layer - 1)];
   if (before.back().piece != Piece::Merge) return std::nullopt;
-  return Node{.layer = node.layer - 1,
-              .direction = Direction::D,
-              .micro_batch = node.micro_batch,
-              .piece = Piece::Combine};
+  return last_of(anatomy,
+                 {.layer = node.layer - 1,
+                  .direction = Direction::D,
+                  .micro_batch = node.micro_batch,
+                  .piece = Piece::Combine});
 }
 
 }  // namespace
 
 Graph delay_weight_gradients(const Graph& graph, const Anatomy& anatomy, int micro_batches) {
   const IsSplit split = [](Piece piece) {
-    return piece == Piece::Experts || piece == Piece::Attention || piece == Piece::Mlp;
+    return piece == Piece::Experts || piece == Piece::Attention || piece == Piece::Shared ||
+           piece == Piece::Mlp;
   };
   std::vector<Step> steps = steps_of(graph);
   uncouple(steps, split);
-  move_under(steps, split, [&](const Node& node) { return set_off_by(anatomy, node); });
+  move_under(steps, split, [&](const Node& node) { return sets_out_before(anatomy, node); });
   return write(steps, anatomy, micro_batches);
 }
 

@@ -1,0 +1,161 @@
+// Shared experts against double precision, and their gradients against finite differences of it.
+#include "weft/model/shared_experts.h"
+
+#include <gtest/gtest.h>
+
+#include "weft/base/random.h"
+
+namespace weft::model {
+namespace {
+
+constexpr std::int64_t kTokens = 5, kHidden = 6, kWidth = 7;
+
+using Values = std::vector<double>;
+
+Values draw(std::uint64_t key, std::int64_t count) {
+  std::vector<float> values(static_cast<std::size_t>(count));
+  base::normals(key, 0, values);
+  return {values.begin(), values.end()};
+}
+
+double at(const Values& values, std::int64_t i) { return values[static_cast<std::size_t>(i)]; }
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+struct Problem {
+  Values x = draw(1, kTokens* kHidden);
+  Values fc1 = draw(2, 2 * kWidth * kHidden);
+  Values fc2 = draw(3, kHidden* kWidth);
+  Values gate = draw(4, kHidden);  // empty: none
+  Values dy = draw(5, kTokens* kHidden);
+
+  Values output() const {
+    Values y;
+    for (std::int64_t t = 0; t < kTokens; ++t) {
+      const auto product = [&](const Values& weights, std::int64_t row) {
+        double sum = 0;
+        for (std::int64_t d = 0; d < kHidden; ++d) {
+          sum += at(x, t * kHidden + d) * at(weights, row * kHidden + d);
+        }
+        return sum;
+      };
+      Values act;
+      for (std::int64_t f = 0; f < kWidth; ++f) {
+        const double g = product(fc1, f);
+        act.push_back(g * sigmoid(g) * product(fc1, kWidth + f));
+      }
+      const double factor = gate.empty() ? 1 : sigmoid(product(gate, 0));
+      for (std::int64_t d = 0; d < kHidden; ++d) {
+        double sum = 0;
+        for (std::int64_t f = 0; f < kWidth; ++f) sum += at(fc2, d * kWidth + f) * at(act, f);
+        y.push_back(factor * sum);
+      }
+    }
+    return y;
+  }
+
+  double loss() const {
+    const Values y = output();
+    double sum = 0;
+    for (std::size_t i = 0; i < y.size(); ++i) sum += y[i] * dy[i];
+    return sum;
+  }
+
+  // The gradient of the loss by one of the members.
+  Values gradient(Values Problem::*member) const {
+    Values gradient;
+    for (std::size_t i = 0; i < (this->*member).size(); ++i) {
+      Problem above = *this, below = *this;
+      constexpr double kDelta = 1e-5;
+      (above.*member)[i] += kDelta;
+      (below.*member)[i] -= kDelta;
+      gradient.push_back((above.loss() - below.loss()) / (2 * kDelta));
+    }
+    return gradient;
+  }
+};
+
+void expect_near(const Tensor& tensor, const Values& expected, const char* what) {
+  ASSERT_EQ(tensor.elements(), std::ssize(expected)) << what;
+  for (std::int64_t i = 0; i < tensor.elements(); ++i) {
+    EXPECT_NEAR(tensor.host<float>()[i], at(expected, i), 2e-5 * (1 + std::abs(at(expected, i))))
+        << what << " " << i;
+  }
+}
+
+class SharedExperts : public ::testing::TestWithParam<bool> {
+ protected:
+  Tensor tensor(Shape shape, const Values& values) {
+    Tensor t(pool_, DType::F32, shape, Tag::Activations);
+    std::ranges::copy(values, t.host<float>());
+    return t;
+  }
+
+  Tensor zeros(const Tensor& like) {
+    return tensor(like.shape(), Values(static_cast<std::size_t>(like.elements()), 0.0));
+  }
+
+  std::unique_ptr<Stream> stream_ = tensor::make_cpu_stream("test", 1, tensor::StreamMode::Inline);
+  Pool pool_;
+  config::ModelConfig config_;
+  const Context context_{.stream = *stream_, .pool = pool_, .config = config_};
+};
+
+TEST_P(SharedExperts, AreThoseOfDoublePrecisionForwardAndBackward) {
+  Problem problem;
+  if (!GetParam()) problem.gate.clear();
+  SharedExpertsWeights weights{.fc1_FD = tensor({2 * kWidth, kHidden}, problem.fc1),
+                               .fc2_DF = tensor({kHidden, kWidth}, problem.fc2)};
+  if (GetParam()) weights.gate_1D = tensor({1, kHidden}, problem.gate);
+  SharedExpertsWeights gradients{.fc1_FD = zeros(weights.fc1_FD), .fc2_DF = zeros(weights.fc2_DF)};
+  if (GetParam()) gradients.gate_1D = zeros(weights.gate_1D);
+  const Tensor x_TD = tensor({kTokens, kHidden}, problem.x);
+  const Tensor dy_TD = tensor({kTokens, kHidden}, problem.dy);
+  NormState norm{.y_TD = x_TD, .rstd_T1 = {}, .dy_TD = zeros(x_TD)};
+  const Tensor y_TD = zeros(x_TD);
+  SharedExpertsState state;
+
+  shared_fc1_forward(context_, state, weights, x_TD);
+  shared_fc2_forward(context_, state, weights);
+  add_shared_output(context_, state, y_TD);
+  shared_fc2_dgrad(context_, state, weights, dy_TD);
+  shared_fc2_wgrad(context_, state, gradients);
+  shared_fc1_dgrad(context_, state, weights);
+  add_shared_gradient(context_, state, norm);
+  shared_fc1_wgrad(context_, state, gradients);
+  stream_->synchronize();
+
+  expect_near(y_TD, problem.output(), "y");
+  expect_near(norm.dy_TD, problem.gradient(&Problem::x), "dx");
+  expect_near(gradients.fc1_FD, problem.gradient(&Problem::fc1), "fc1");
+  expect_near(gradients.fc2_DF, problem.gradient(&Problem::fc2), "fc2");
+  if (GetParam()) expect_near(gradients.gate_1D, problem.gradient(&Problem::gate), "gate");
+}
+
+TEST_P(SharedExperts, KeepNothingBehindTheirGradients) {
+  Problem problem;
+  SharedExpertsWeights weights{.fc1_FD = tensor({2 * kWidth, kHidden}, problem.fc1),
+                               .fc2_DF = tensor({kHidden, kWidth}, problem.fc2)};
+  if (GetParam()) weights.gate_1D = tensor({1, kHidden}, problem.gate);
+  const Tensor x_TD = tensor({kTokens, kHidden}, problem.x);
+  const NormState norm{.y_TD = x_TD, .rstd_T1 = {}, .dy_TD = zeros(x_TD)};
+  const auto before = pool_.use(Tag::Activations).bytes;
+  SharedExpertsState state;
+  shared_fc1_forward(context_, state, weights, x_TD);
+  shared_fc2_forward(context_, state, weights);
+  add_shared_output(context_, state, x_TD);
+  shared_fc2_dgrad(context_, state, weights, x_TD);
+  shared_fc1_dgrad(context_, state, weights);
+  add_shared_gradient(context_, state, norm);
+  // Delayed weight gradients, in the order in which they add up.
+  shared_fc2_wgrad(context_, state, weights);
+  shared_fc1_wgrad(context_, state, weights);
+  EXPECT_EQ(pool_.use(Tag::Activations).bytes, before);
+}
+
+INSTANTIATE_TEST_SUITE_P(Gate, SharedExperts, ::testing::Bool(), [](const auto& param_info) {
+  return param_info.param ? "Gated" : "Plain";
+});
+
+}  // namespace
+}  // namespace weft::model

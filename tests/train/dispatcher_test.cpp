@@ -1,0 +1,224 @@
+// Dispatchers, token slices and row budgets in training: the golden model under each, and one
+// layout's bits whatever the order.
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "train_support.h"
+#include "weft/base/text.h"
+#include "weft/config/derived.h"
+#include "weft/schedule/plan.h"
+#include "weft/train/reference_check.h"
+
+namespace weft::train {
+namespace {
+
+using config::Dispatcher;
+using config::FlexBackend;
+
+struct Sending {
+  std::string name;
+  Dispatcher type = Dispatcher::AllToAll;
+  std::optional<FlexBackend> backend = {};
+  int per_node = 0;  // 0: one node
+};
+
+const std::vector<Sending>& sendings() {
+  static const std::vector<Sending> all{
+      {"AllToAll"},
+      {"AllGather", Dispatcher::AllGather},
+      {"DeepEp", Dispatcher::Flex, FlexBackend::DeepEp},
+      {"HybridEp", Dispatcher::Flex, FlexBackend::HybridEp, 2},
+      {"HybridEpOneNode", Dispatcher::Flex, FlexBackend::HybridEp, 16},
+  };
+  return all;
+}
+
+config::Config with_sending(config::Config config, const Sending& sending) {
+  config.model.moe_token_dispatcher_type = sending.type;
+  config.model.moe_flex_dispatcher_backend = sending.backend;
+  if (sending.per_node > 0) config.runtime.ranks_per_node = sending.per_node;
+  return config;
+}
+
+class EverySending : public ::testing::TestWithParam<Sending> {};
+
+INSTANTIATE_TEST_SUITE_P(Dispatchers,
+                         EverySending,
+                         ::testing::ValuesIn(sendings()),
+                         [](const auto& of) { return of.param.name; });
+
+TEST_P(EverySending, ComputesTheGoldenDeepSeekModelOnOneTwoAndFourRanks) {
+  const std::string folder = std::string(WEFT_SOURCE_DIR) + "/tests/golden/deepseek_v3_tiny";
+  const checkpoint::HuggingFaceModel model(folder);
+  const checkpoint::ReferenceRun reference(folder, model.huggingface_config());
+  for (const int ranks : {1, 2, 4}) {
+    const config::Config wanted =
+        with_sending(with_layout(config::Config(), {.world = ranks, .ep = ranks}), GetParam());
+    for (const Check& check :
+         check_reference(reference_config(wanted, model, reference), model, reference, {})) {
+      EXPECT_TRUE(check.pass()) << ranks << " ranks, " << check.name << ": " << check.error;
+    }
+  }
+}
+
+config::Config layout_of_four() {
+  config::Config config = with_layout(small_config(), {.world = 4, .ep = 4});
+  config.train.global_batch_size = 16;
+  config.model.moe_aux_loss_coeff = {0.01};
+  return config;
+}
+
+struct Order {
+  const char* name;
+  bool overlap = false, delay = false, experts_wgrad = false;
+};
+
+constexpr Order kOrders[] = {
+    {.name = "overlap", .overlap = true},
+    {.name = "overlap and delay", .overlap = true, .delay = true},
+    {.name = "experts' weight gradients under dispatch", .experts_wgrad = true},
+};
+
+config::Config with_order(config::Config config, const Order& order) {
+  config.comm_overlap.overlap_moe_expert_parallel_comm = order.overlap;
+  config.comm_overlap.delay_wgrad_compute = order.delay;
+  config.model.overlap_dispatch_backward_with_experts_wgrad = order.experts_wgrad;
+  return config;
+}
+
+TEST_P(EverySending, HasTheSameBitsInEveryOrderAndWithEveryDelay) {
+  for (const int slices : {1, 3}) {
+    config::Config plain = with_sending(layout_of_four(), GetParam());
+    plain.comm_overlap.moe_token_slices = slices;
+    const Outcome expected = train_some(plain, 4);
+    for (const Order& order : kOrders) {
+      SCOPED_TRACE(base::text("{}, {} slices", order.name, slices));
+      config::Config config = with_order(plain, order);
+      expect_same_bits(expected, train_some(config, 4));
+      config.fabric.jitter_us = 300;
+      config.fabric.seed = slices;
+      expect_same_bits(expected, train_some(config, 4));
+    }
+  }
+}
+
+double largest_relative_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  double largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    largest = std::max(largest, std::abs(a[i] - b[i]) / std::abs(b[i]));
+  }
+  return largest;
+}
+
+TEST_P(EverySending, TrainsAsOneRankDoesHoweverTokensAreSliced) {
+  config::Config alone = layout_of_four();
+  alone.runtime.world_size = 1;
+  alone.model.expert_model_parallel_size = 1;
+  const Outcome expected = train_some(alone, 4);
+  for (const int slices : {1, 2, 5}) {
+    config::Config config = with_sending(layout_of_four(), GetParam());
+    config.comm_overlap.moe_token_slices = slices;
+    const Outcome got = train_some(config, 4);
+    EXPECT_LE(largest_relative_difference(got.losses, expected.losses), 1e-6) << slices;
+    EXPECT_LE(largest_relative_difference(got.gradient_norms, expected.gradient_norms), 1e-5);
+  }
+}
+
+TEST_P(EverySending, DropsAndPadsToTheLossOfDroppingAlone) {
+  if (GetParam().backend == FlexBackend::DeepEp) return;  // pads nothing, and is refused
+  config::Config config = with_sending(layout_of_four(), GetParam());
+  config.model.moe_expert_capacity_factor = 1;
+  for (const config::DropPolicy policy :
+       {config::DropPolicy::Probs, config::DropPolicy::Position}) {
+    config.model.moe_token_drop_policy = policy;
+    config.model.moe_pad_expert_input_to_capacity = false;
+    const Outcome dropped = train_some(config, 4);
+    config.model.moe_pad_expert_input_to_capacity = true;
+    const Outcome padded = train_some(config, 4);
+    EXPECT_LE(largest_relative_difference(padded.losses, dropped.losses), 1e-6);
+    EXPECT_LE(largest_relative_difference(padded.gradient_norms, dropped.gradient_norms), 1e-5);
+  }
+}
+
+bool has(const schedule::Graph& graph, schedule::Piece piece) {
+  return std::ranges::any_of(graph.entries, [&](const schedule::Entry& entry) {
+    return entry.node.piece == piece;
+  });
+}
+
+TEST(RowCounts, TheHostWaitsForNoneThatItNeedNotKnow) {
+  const auto pieces = [](const config::Config& config) {
+    const grid::Grid grid(config::layout_of(config));
+    const schedule::Graph graph = schedule::plan_step(config, grid).front().training;
+    return std::pair{has(graph, schedule::Piece::Counts), has(graph, schedule::Piece::Sizes)};
+  };
+  config::Config config = layout_of_four();
+  EXPECT_EQ(pieces(config), std::pair(true, true));
+  config.model.moe_expert_capacity_factor = 1;
+  config.model.moe_pad_expert_input_to_capacity = true;
+  EXPECT_EQ(pieces(config), std::pair(false, false));
+  config = with_sending(layout_of_four(), sendings()[3]);
+  config.model.moe_expert_rank_capacity_factor = 2;
+  EXPECT_EQ(pieces(config), std::pair(true, false));
+}
+
+// How many of the steps ran twice.
+std::int64_t repeated_steps(const config::Config& config, int steps) {
+  std::atomic<std::int64_t> repeated = 0;
+  on_ranks(config, [&](Engine& engine) {
+    for (int step = 0; step < steps; ++step) {
+      const Batch batch = batch_of(engine, step);
+      const StepTotals totals =
+          train_step(engine,
+                     {.batch = batch, .step = step, .learning_rate = engine.config().optimizer.lr},
+                     exec::Tracing::Off);
+      if (engine.rank() == 0) repeated += totals.repeated;
+    }
+  });
+  return repeated;
+}
+
+TEST(RowBudget, AStepThatExceedsItRunsAgainWithTheBitsOfARunWithoutOne) {
+  for (const LayoutCase& layout :
+       {LayoutCase{.world = 4, .ep = 4}, LayoutCase{.world = 8, .ep = 4, .pp = 2}}) {
+    config::Config free = with_sending(with_layout(deep_config(), layout), sendings()[3]);
+    free.train.global_batch_size = 16;
+    free.model.share_embeddings_and_output_weights = true;
+    free.model.moe_router_enable_expert_bias = true;
+    free.model.moe_router_score_function = config::ScoreFunction::Sigmoid;
+    free.model.moe_router_load_balancing_type = {config::LoadBalancing::GlobalAuxLoss};
+    free.model.moe_aux_loss_coeff = {0.01};
+    const Outcome expected = train_some(free, 6);
+    for (const bool overlap : {false, true}) {
+      for (const double factor : {1.05, 1.4, 4.0}) {
+        config::Config config = free;
+        config.comm_overlap.overlap_moe_expert_parallel_comm = overlap;
+        config.model.moe_expert_rank_capacity_factor = factor;
+        SCOPED_TRACE(base::text("pp {}, overlap {}, factor {}", layout.pp, overlap, factor));
+        expect_same_bits(expected, train_some(config, 6));
+        const std::int64_t repeated = repeated_steps(config, 6);
+        if (factor == 1.05) EXPECT_EQ(repeated, 6);
+        if (factor == 4.0) EXPECT_EQ(repeated, 0);
+      }
+    }
+  }
+}
+
+TEST(RowBudget, AnEvaluationHasTheLossOfOneWithoutIt) {
+  config::Config config = with_sending(layout_of_four(), sendings()[3]);
+  const auto loss_of = [](const config::Config& of) {
+    std::atomic<double> loss = 0;
+    on_ranks(of, [&](Engine& engine) {
+      const StepTotals totals = forward_pass(engine, batch_of(engine, 0));
+      if (engine.rank() == 0) loss = totals.loss;
+    });
+    return loss.load();
+  };
+  const double expected = loss_of(config);
+  config.model.moe_expert_rank_capacity_factor = 1.01;
+  EXPECT_EQ(loss_of(config), expected);
+}
+
+}  // namespace
+}  // namespace weft::train

@@ -1,0 +1,153 @@
+#include "weft/checkpoint/huggingface_rope.h"
+
+#include "weft/base/error.h"
+#include "weft/base/text.h"
+
+namespace weft::checkpoint {
+namespace {
+
+using base::text;
+
+constexpr Range kThetas{1, 1e15};
+
+// What one of the two objects says.
+struct Rope {
+  std::optional<double> theta, factor, beta_fast, beta_slow, mscale, mscale_all_dim;
+  std::optional<std::int64_t> original_positions;
+  bool yarn = false;
+};
+
+class RopeReader {
+ public:
+  RopeReader(const HuggingFaceValues& values, Family family) : values_(values), family_(family) {}
+
+  std::optional<Rope> read(const char* key) {
+    const StrictJson* object = values_.find_value(key);
+    if (object == nullptr) return std::nullopt;
+    if (!object->is_object()) throw_wrong_value(*object, key, values_.file(), "an object or null");
+    Rope rope;
+    for (const auto& [name, value] : object->items()) {
+      if (!value.is_null()) read_member(name, value, text("{}.{}", key, name), rope);
+    }
+    return rope;
+  }
+
+ private:
+  void read_member(const std::string& name,
+                   const StrictJson& value,
+                   const std::string& full,
+                   Rope& rope) {
+    const auto number = [&](Range range) { return as_number(value, full, values_.file(), range); };
+    if (name == "rope_theta") {
+      rope.theta = number(kThetas);
+    } else if (name == "rope_type" || name == "type") {
+      rope.yarn |= is_yarn(value, full);
+    } else if (name == "partial_rotary_factor" && value == 1) {
+    } else if (!stretches()) {
+      throw_wrong_value(value, full, values_.file(), "null (this key is not implemented)");
+    } else if (name == "factor") {
+      rope.factor = number({1, 1e6});
+    } else if (name == "beta_fast") {
+      rope.beta_fast = number({1e-6, 1e6});
+    } else if (name == "beta_slow") {
+      rope.beta_slow = number({1e-6, 1e6});
+    } else if (name == "mscale") {
+      rope.mscale = number({0, 1000});
+    } else if (name == "mscale_all_dim") {
+      rope.mscale_all_dim = number({0, 1000});
+    } else if (name == "original_max_position_embeddings") {
+      rope.original_positions = as_integer(value, full, values_.file(), 1, 1 << 24);
+    } else if (name != "truncate" || value != true) {
+      throw_wrong_value(value, full, values_.file(), "null (this key is not implemented)");
+    }
+  }
+
+  bool stretches() const { return is_deepseek(family_); }
+
+  bool is_yarn(const StrictJson& value, const std::string& full) const {
+    if (stretches() && value == "yarn") return true;
+    if (value == "default") return false;
+    throw_wrong_value(value,
+                      full,
+                      values_.file(),
+                      text("\"default\"{} (no other is implemented for a {} model)",
+                           stretches() ? " or \"yarn\"" : "",
+                           word(family_)));
+  }
+
+  const HuggingFaceValues& values_;
+  Family family_;
+};
+
+// Transformers takes the two magnitudes together or not at all; without them, mscale is 1.
+void set_magnitudes(const Rope& rope, const std::string& file, config::ModelConfig& model) {
+  const double mscale = rope.mscale.value_or(0), all = rope.mscale_all_dim.value_or(0);
+  if (all > 0 && mscale == 0) {
+    throw base::ConfigError(
+        text("'{}': mscale_all_dim is {} without mscale; give both or neither", file, all));
+  }
+  model.mscale = all > 0 ? mscale : 1;
+  model.mscale_all_dim = all;
+}
+
+void set_yarn(const Rope& rope,
+              const std::string& file,
+              std::int64_t max_position_embeddings,
+              config::ModelConfig& model) {
+  if (!rope.factor) {
+    throw base::ConfigError(text("'{}': yarn needs a factor beside its rope_type", file));
+  }
+  model.rope_type = config::RopeType::Yarn;
+  model.rotary_scaling_factor = *rope.factor;
+  model.original_max_position_embeddings =
+      rope.original_positions.value_or(max_position_embeddings);
+  model.beta_fast = rope.beta_fast.value_or(32);
+  model.beta_slow = rope.beta_slow.value_or(1);
+  set_magnitudes(rope, file, model);
+}
+
+}  // namespace
+
+void read_rope(const HuggingFaceValues& values,
+               Family family,
+               double default_theta,
+               std::int64_t max_position_embeddings,
+               config::ModelConfig& model) {
+  std::optional<double> theta;
+  const auto take = [&](std::optional<double> found) {
+    if (found && theta && *found != *theta) {
+      throw base::ConfigError(
+          text("'{}': rope_theta is given as {} and as {}", values.file(), *theta, *found));
+    }
+    if (found) theta = found;
+  };
+  if (const StrictJson* top = values.find_value("rope_theta")) {
+    take(as_number(*top, "rope_theta", values.file(), kThetas));
+  }
+  RopeReader reader(values, family);
+  for (const char* key : {"rope_parameters", "rope_scaling"}) {
+    const std::optional<Rope> rope = reader.read(key);
+    if (!rope) continue;
+    take(rope->theta);
+    if (rope->yarn) set_yarn(*rope, values.file(), max_position_embeddings, model);
+  }
+  model.rotary_base = theta.value_or(default_theta);
+}
+
+void write_rope(const config::ModelConfig& model, base::Json& json) {
+  json["rope_theta"] = model.rotary_base;
+  json["rope_scaling"] = nullptr;
+  if (model.rope_type == config::RopeType::Rope) return;
+  base::Json& rope = json["rope_scaling"];
+  rope = {{"type", "yarn"},
+          {"rope_type", "yarn"},
+          {"factor", model.rotary_scaling_factor},
+          {"original_max_position_embeddings", model.original_max_position_embeddings},
+          {"beta_fast", model.beta_fast},
+          {"beta_slow", model.beta_slow}};
+  if (model.mscale_all_dim == 0) return;
+  rope["mscale"] = model.mscale;
+  rope["mscale_all_dim"] = model.mscale_all_dim;
+}
+
+}  // namespace weft::checkpoint

@@ -1,0 +1,117 @@
+// Keys and values of latent attention, taken apart from what the expansion made and put together
+// with the one position part that all heads share.
+#include <algorithm>
+
+#include "weft/kernels/cpu/arguments.h"
+#include "weft/kernels/cpu/work_cut.h"
+#include "weft/kernels/kernels.h"
+
+namespace weft::kernels {
+
+using namespace cpu;
+
+namespace {
+
+template <typename T>
+struct LatentKeys {
+  LatentHeads shape;
+  Matrix<T> k, v, kv, position;
+
+  void split_row(std::int64_t t) const;
+  void join_row(std::int64_t t) const;
+};
+
+template <typename T>
+void LatentKeys<T>::split_row(std::int64_t t) const {
+  const T* from = kv.row(t);
+  T* key = k.row(t);
+  T* value = v.row(t);
+  for (std::int64_t head = 0; head < shape.heads; ++head) {
+    key = std::copy_n(from, shape.content, key);
+    key = std::copy_n(position.row(t), shape.position, key);
+    value = std::copy_n(from + shape.content, shape.value, value);
+    from += shape.content + shape.value;
+  }
+}
+
+// Every head has read the position part: its gradient is their sum, heads ascending.
+template <typename T>
+void LatentKeys<T>::join_row(std::int64_t t) const {
+  const std::int64_t key_width = shape.content + shape.position;
+  T* to = kv.row(t);
+  for (std::int64_t head = 0; head < shape.heads; ++head) {
+    to = std::copy_n(k.row(t) + head * key_width, shape.content, to);
+    to = std::copy_n(v.row(t) + head * shape.value, shape.value, to);
+  }
+  const T* part = k.row(t) + shape.content;
+  for (std::int64_t c = 0; c < shape.position; ++c) {
+    float sum = 0;
+    for (std::int64_t head = 0; head < shape.heads; ++head) sum += load(part[head * key_width + c]);
+    store(position.row(t)[c], sum);
+  }
+}
+
+template <typename T>
+LatentKeys<T> job_of(Stream& stream,
+                     const Tensor& k,
+                     const Tensor& v,
+                     const Tensor& kv,
+                     const Tensor& position,
+                     const LatentHeads& shape) {
+  return {.shape = shape,
+          .k = matrix<T>(stream, k),
+          .v = matrix<T>(stream, v),
+          .kv = matrix<T>(stream, kv),
+          .position = matrix<T>(stream, position)};
+}
+
+void check_shapes(const Tensor& k,
+                  const Tensor& v,
+                  const Tensor& kv,
+                  const Tensor& position,
+                  const LatentHeads& shape) {
+  const std::int64_t tokens = matrix_shape("kv", kv).rows;
+  check_matrix("kv", kv, tokens, shape.heads * (shape.content + shape.value));
+  check_matrix("k", k, tokens, shape.heads * (shape.content + shape.position));
+  check_matrix("v", v, tokens, shape.heads * shape.value);
+  check_matrix("position", position, tokens, shape.position);
+  for (const Tensor* x : {&k, &v, &position}) check_dtype("k, v and position", *x, kv.dtype());
+}
+
+}  // namespace
+
+void latent_keys_forward(Stream& stream,
+                         Tensor k,
+                         Tensor v,
+                         Tensor kv,
+                         Tensor position,
+                         const LatentHeads& shape) {
+  check_shapes(k, v, kv, position, shape);
+  with_float(kv.dtype(), [&]<typename T>(As<T>) {
+    const LatentKeys<T> job = job_of<T>(stream, k, v, kv, position, shape);
+    stream.enqueue("latent_keys_forward", WorkClass::Memory, [job](Workers& workers) {
+      parallel(workers, cut_rows(job.kv.rows, job.kv.columns), [&](Range rows) {
+        for (std::int64_t t = rows.begin; t < rows.end; ++t) job.split_row(t);
+      });
+    });
+  });
+}
+
+void latent_keys_dgrad(Stream& stream,
+                       Tensor dkv,
+                       Tensor dposition,
+                       Tensor dk,
+                       Tensor dv,
+                       const LatentHeads& shape) {
+  check_shapes(dk, dv, dkv, dposition, shape);
+  with_float(dkv.dtype(), [&]<typename T>(As<T>) {
+    const LatentKeys<T> job = job_of<T>(stream, dk, dv, dkv, dposition, shape);
+    stream.enqueue("latent_keys_dgrad", WorkClass::Memory, [job](Workers& workers) {
+      parallel(workers, cut_rows(job.kv.rows, job.kv.columns), [&](Range rows) {
+        for (std::int64_t t = rows.begin; t < rows.end; ++t) job.join_row(t);
+      });
+    });
+  });
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,53 @@
+// Randomness in front of the router. What is drawn depends on the token, never on who draws it.
+#include <vector>
+
+#include "weft/base/random.h"
+#include "weft/kernels/cpu/arguments.h"
+#include "weft/kernels/cpu/work_cut.h"
+#include "weft/kernels/kernels.h"
+
+namespace weft::kernels {
+
+using namespace cpu;
+
+void jitter(Stream& stream, Tensor y, Tensor x, float epsilon, const Noise& noise) {
+  const auto [tokens, width] = matrix_shape("x", x);
+  check_matrix("y", y, tokens, width);
+  check_dtype("y", y, x.dtype());
+  with_float(x.dtype(), [&]<typename T>(As<T>) {
+    const Matrix<T> from = matrix<T>(stream, x), to = matrix<T>(stream, y);
+    stream.enqueue("jitter", WorkClass::Memory, [=](Workers& workers) {
+      parallel(workers, cut_rows(from.rows, from.columns), [&](Range rows) {
+        for (std::int64_t t = rows.begin; t < rows.end; ++t) {
+          const std::int64_t first = (noise.first_row + t) * from.columns;
+          for (std::int64_t i = 0; i < from.columns; ++i) {
+            const double u = base::uniform(noise.key, static_cast<std::uint64_t>(first + i));
+            const float factor = 1.0f + epsilon * static_cast<float>(2 * u - 1);
+            store(to.row(t)[i], factor * load(from.row(t)[i]));
+          }
+        }
+      });
+    });
+  });
+}
+
+void random_logits(Stream& stream, Tensor logits, const RandomLogits& options) {
+  check_dtype("logits", logits, DType::F32);
+  CHECK(matrix_shape("logits", logits).columns > 0, "no experts");
+  const Matrix<float> xs = matrix<float>(stream, logits);
+  stream.enqueue("random_logits", WorkClass::Memory, [=](Workers& workers) {
+    const auto n = static_cast<std::size_t>(xs.columns);
+    std::vector<float> bias(n, 0.0f);
+    if (options.deviation != 0) base::normals(options.expert_key, 0, bias);
+    parallel(workers, cut_rows(xs.rows, xs.columns), [&](Range rows) {
+      for (std::int64_t t = rows.begin; t < rows.end; ++t) {
+        const std::int64_t first = (options.noise.first_row + t) * xs.columns;
+        const std::span<float> row(xs.row(t), n);
+        base::normals(options.noise.key, static_cast<std::uint64_t>(first), row);
+        for (std::size_t e = 0; e < n; ++e) row[e] += options.deviation * bias[e];
+      }
+    });
+  });
+}
+
+}  // namespace weft::kernels

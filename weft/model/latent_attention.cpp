@@ -1,0 +1,247 @@
+#include "weft/model/latent_attention.h"
+
+#include "weft/model/rotary.h"
+
+namespace weft::model {
+namespace {
+
+struct DownColumns {
+  Tensor query;        // compressed, or whole
+  Tensor latent_TR;    // compressed keys and values
+  Tensor position_TP;  // of the keys, one for all heads
+};
+
+DownColumns split(const config::ModelConfig& config, const Tensor& down_TC) {
+  const std::int64_t r = config.kv_lora_rank, p = config.qk_pos_emb_head_dim;
+  const std::int64_t query = down_TC.dim(1) - r - p;
+  return {.query = down_TC.columns(0, query),
+          .latent_TR = down_TC.columns(query, r),
+          .position_TP = down_TC.columns(query + r, p)};
+}
+
+kernels::AttentionShape shape_of(const Context& context) {
+  const config::ModelConfig& config = context.config;
+  return {.sequence = context.sequence,
+          .heads = config.num_attention_heads,
+          .groups = config.num_attention_heads,
+          .head_width = config.latent_head_dim(),
+          .scale = score_scale(config),
+          .value_width = config.v_head_dim};
+}
+
+kernels::LatentHeads heads_of(const config::ModelConfig& config) {
+  return {.heads = config.num_attention_heads,
+          .content = config.qk_head_dim,
+          .position = config.qk_pos_emb_head_dim,
+          .value = config.v_head_dim};
+}
+
+// The rotation of the keys' position part: all of its channels turn.
+kernels::Rotary position_rotary(const config::ModelConfig& config) {
+  return {.pairs = query_rotary(config).pairs};
+}
+
+void compressed_norm_forward(const Context& context,
+                             NormState& state,
+                             const Tensor& x,
+                             const Tensor& w) {
+  state.y_TD = context.activation(x.shape());
+  state.rstd_T1 = context.activation_fp32({x.dim(0), 1});
+  const auto epsilon = static_cast<float>(context.config.latent_epsilon());
+  kernels::rms_norm_forward(context.stream, state.y_TD, state.rstd_T1, x, w, epsilon);
+}
+
+// From the gradient of what an expansion made to that of the compressed columns it came from.
+void expansion_dgrad(const Context& context,
+                     NormState& state,
+                     const Tensor& dx,
+                     const Tensor& dy,
+                     const Tensor& up,
+                     const Tensor& x,
+                     const Tensor& w) {
+  state.dy_TD = context.activation(x.shape());
+  kernels::linear_dgrad(context.stream, state.dy_TD, dy, up);
+  kernels::rms_norm_dgrad(context.stream, dx, state.dy_TD, x, w, state.rstd_T1);
+}
+
+void expansion_wgrad(const Context& context,
+                     const NormState& state,
+                     const Tensor& dup,
+                     const Tensor& dw,
+                     const Tensor& dy,
+                     const Tensor& x) {
+  kernels::linear_wgrad(context.stream, dup, dy, state.y_TD);
+  norm_wgrad(context, state, x, dw);
+}
+
+void make_queries(const Context& context,
+                  LatentAttentionState& state,
+                  const LatentAttentionWeights& weights,
+                  const Tensor& query) {
+  state.q_TQ = query;
+  if (weights.q_up_QL.defined()) {
+    compressed_norm_forward(context, state.q_norm, query, weights.q_norm_L);
+    state.q_TQ = context.activation({query.dim(0), weights.q_up_QL.dim(0)});
+    kernels::linear_forward(context.stream, state.q_TQ, state.q_norm.y_TD, weights.q_up_QL);
+  }
+  const kernels::Rotary rotary = query_rotary(context.config);
+  kernels::rotary_forward(context.stream, state.q_TQ, state.q_TQ, context.rotary_SD, rotary);
+}
+
+void make_keys_and_values(const Context& context,
+                          LatentAttentionState& state,
+                          const LatentAttentionWeights& weights,
+                          const DownColumns& down) {
+  const config::ModelConfig& config = context.config;
+  const std::int64_t tokens = down.latent_TR.dim(0), heads = config.num_attention_heads;
+  Stream& stream = context.stream;
+  compressed_norm_forward(context, state.kv_norm, down.latent_TR, weights.kv_norm_R);
+  const Tensor kv_TU = context.activation({tokens, weights.kv_up_UR.dim(0)});
+  kernels::linear_forward(stream, kv_TU, state.kv_norm.y_TD, weights.kv_up_UR);
+  kernels::rotary_forward(stream,
+                          down.position_TP,
+                          down.position_TP,
+                          context.rotary_SD,
+                          position_rotary(config));
+  state.k_TK = context.activation({tokens, heads * config.latent_head_dim()});
+  state.v_TV = context.activation({tokens, heads * config.v_head_dim});
+  kernels::latent_keys_forward(stream,
+                               state.k_TK,
+                               state.v_TV,
+                               kv_TU,
+                               down.position_TP,
+                               heads_of(config));
+}
+
+// Gradients of queries, keys and values as attention saw them: of the expanded queries
+// (state.dq_TQ) and of what keys and values were made of (state.dkv_TU and the position part of
+// `ddown`).
+void core_dgrad(const Context& context,
+                LatentAttentionState& state,
+                const Tensor& do_TV,
+                const DownColumns& ddown) {
+  const config::ModelConfig& config = context.config;
+  Stream& stream = context.stream;
+  const Tensor dk_TK = context.activation(state.k_TK.shape());
+  const Tensor dv_TV = context.activation(state.v_TV.shape());
+  kernels::attention_dgrad(stream,
+                           context.pool,
+                           state.dq_TQ,
+                           dk_TK,
+                           dv_TV,
+                           do_TV,
+                           state.o_TV,
+                           state.lse_HT,
+                           state.q_TQ,
+                           state.k_TK,
+                           state.v_TV,
+                           shape_of(context));
+  const kernels::Rotary rotary = query_rotary(config);
+  kernels::rotary_dgrad(stream, state.dq_TQ, state.dq_TQ, context.rotary_SD, rotary);
+  const kernels::LatentHeads heads = heads_of(config);
+  state.dkv_TU = context.activation({dk_TK.dim(0), heads.heads * (heads.content + heads.value)});
+  kernels::latent_keys_dgrad(stream, state.dkv_TU, ddown.position_TP, dk_TK, dv_TV, heads);
+  kernels::rotary_dgrad(stream,
+                        ddown.position_TP,
+                        ddown.position_TP,
+                        context.rotary_SD,
+                        position_rotary(config));
+  state.q_TQ.reset();
+  state.k_TK.reset();
+  state.v_TV.reset();
+  state.lse_HT.reset();
+}
+
+}  // namespace
+
+Tensor latent_attention_forward(const Context& context,
+                                LatentAttentionState& state,
+                                const LatentAttentionWeights& weights,
+                                const Tensor& x_TD) {
+  const std::int64_t tokens = x_TD.dim(0);
+  Stream& stream = context.stream;
+  norm_forward(context, state.norm, x_TD, weights.norm_D);
+  state.down_TC = context.activation({tokens, weights.down_CD.dim(0)});
+  kernels::linear_forward(stream, state.down_TC, state.norm.y_TD, weights.down_CD);
+  const DownColumns down = split(context.config, state.down_TC);
+  make_queries(context, state, weights, down.query);
+  make_keys_and_values(context, state, weights, down);
+  state.o_TV = context.activation(state.v_TV.shape());
+  state.lse_HT = context.activation_fp32({context.config.num_attention_heads, tokens});
+  kernels::attention_forward(stream,
+                             context.pool,
+                             state.o_TV,
+                             state.lse_HT,
+                             state.q_TQ,
+                             state.k_TK,
+                             state.v_TV,
+                             shape_of(context));
+  Tensor h_TD = context.activation(x_TD.shape());
+  kernels::linear_forward(stream, h_TD, state.o_TV, weights.proj_DV);
+  kernels::add(stream, h_TD, h_TD, x_TD);
+  return h_TD;
+}
+
+Tensor latent_attention_dgrad(const Context& context,
+                              LatentAttentionState& state,
+                              const LatentAttentionWeights& weights,
+                              const Tensor& x_TD,
+                              const Tensor& dh_TD) {
+  Stream& stream = context.stream;
+  const Tensor do_TV = context.activation(state.o_TV.shape());
+  kernels::linear_dgrad(stream, do_TV, dh_TD, weights.proj_DV);
+  state.ddown_TC = context.activation(state.down_TC.shape());
+  const DownColumns down = split(context.config, state.down_TC);
+  const DownColumns ddown = split(context.config, state.ddown_TC);
+  const bool compressed = weights.q_up_QL.defined();
+  state.dq_TQ = compressed ? context.activation(state.q_TQ.shape()) : ddown.query;
+  core_dgrad(context, state, do_TV, ddown);
+  if (compressed) {
+    expansion_dgrad(context,
+                    state.q_norm,
+                    ddown.query,
+                    state.dq_TQ,
+                    weights.q_up_QL,
+                    down.query,
+                    weights.q_norm_L);
+  }
+  expansion_dgrad(context,
+                  state.kv_norm,
+                  ddown.latent_TR,
+                  state.dkv_TU,
+                  weights.kv_up_UR,
+                  down.latent_TR,
+                  weights.kv_norm_R);
+  state.norm.dy_TD = context.activation(x_TD.shape());
+  kernels::linear_dgrad(stream, state.norm.dy_TD, state.ddown_TC, weights.down_CD);
+  return norm_dgrad(context, state.norm, x_TD, weights.norm_D, dh_TD);
+}
+
+void latent_attention_wgrad(const Context& context,
+                            LatentAttentionState& state,
+                            const LatentAttentionWeights& gradients,
+                            const Tensor& x_TD,
+                            const Tensor& dh_TD) {
+  Stream& stream = context.stream;
+  const DownColumns down = split(context.config, state.down_TC);
+  kernels::linear_wgrad(stream, gradients.proj_DV, dh_TD, state.o_TV);
+  if (gradients.q_up_QL.defined()) {
+    expansion_wgrad(context,
+                    state.q_norm,
+                    gradients.q_up_QL,
+                    gradients.q_norm_L,
+                    state.dq_TQ,
+                    down.query);
+  }
+  expansion_wgrad(context,
+                  state.kv_norm,
+                  gradients.kv_up_UR,
+                  gradients.kv_norm_R,
+                  state.dkv_TU,
+                  down.latent_TR);
+  kernels::linear_wgrad(stream, gradients.down_CD, state.ddown_TC, state.norm.y_TD);
+  norm_wgrad(context, state.norm, x_TD, gradients.norm_D);
+  state = {};
+}
+
+}  // namespace weft::model

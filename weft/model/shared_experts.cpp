@@ -1,0 +1,105 @@
+#include "weft/model/shared_experts.h"
+
+namespace weft::model {
+namespace {
+
+// The logits are one column; kernels that take one value a row want a vector.
+Tensor by_token(const Tensor& column_T1) { return column_T1.view({column_T1.dim(0)}); }
+
+}  // namespace
+
+void shared_fc1_forward(const Context& context,
+                        SharedExpertsState& state,
+                        const SharedExpertsWeights& weights,
+                        const Tensor& x_TD) {
+  const std::int64_t tokens = x_TD.dim(0), f = weights.fc2_DF.dim(1);
+  state.x_TD = x_TD;
+  state.fc1_T2F = context.activation({tokens, 2 * f});
+  kernels::linear_forward(context.stream, state.fc1_T2F, x_TD, weights.fc1_FD);
+  state.act_TF = context.activation({tokens, f});
+  kernels::swiglu_forward(context.stream, state.act_TF, state.fc1_T2F);
+}
+
+void shared_fc2_forward(const Context& context,
+                        SharedExpertsState& state,
+                        const SharedExpertsWeights& weights) {
+  Stream& stream = context.stream;
+  state.y_TD = context.activation(state.x_TD.shape());
+  if (!weights.gate_1D.defined()) {
+    return kernels::linear_forward(stream, state.y_TD, state.act_TF, weights.fc2_DF);
+  }
+  state.ungated_TD = context.activation(state.x_TD.shape());
+  kernels::linear_forward(stream, state.ungated_TD, state.act_TF, weights.fc2_DF);
+  state.gate_T1 = context.activation_fp32({state.x_TD.dim(0), 1});
+  kernels::linear_forward(stream, state.gate_T1, state.x_TD, weights.gate_1D);
+  kernels::gate_forward(stream, state.y_TD, state.ungated_TD, by_token(state.gate_T1));
+}
+
+void add_shared_output(const Context& context, SharedExpertsState& state, const Tensor& y_TD) {
+  kernels::add(context.stream, y_TD, y_TD, state.y_TD);
+  state.y_TD.reset();
+}
+
+void shared_fc2_dgrad(const Context& context,
+                      SharedExpertsState& state,
+                      const SharedExpertsWeights& weights,
+                      const Tensor& dy_TD) {
+  Stream& stream = context.stream;
+  state.doutput_TD = dy_TD;
+  if (weights.gate_1D.defined()) {
+    state.doutput_TD = context.activation(dy_TD.shape());
+    state.dgate_T1 = context.activation_fp32(state.gate_T1.shape());
+    kernels::gate_dgrad(stream,
+                        state.doutput_TD,
+                        by_token(state.dgate_T1),
+                        dy_TD,
+                        state.ungated_TD,
+                        by_token(state.gate_T1));
+    state.ungated_TD.reset();
+    state.gate_T1.reset();
+    state.dx_gate_TD = context.activation(dy_TD.shape());
+    kernels::linear_dgrad(stream, state.dx_gate_TD, state.dgate_T1, weights.gate_1D);
+  }
+  state.dact_TF = context.activation(state.act_TF.shape());
+  kernels::linear_dgrad(stream, state.dact_TF, state.doutput_TD, weights.fc2_DF);
+}
+
+void shared_fc2_wgrad(const Context& context,
+                      SharedExpertsState& state,
+                      const SharedExpertsWeights& gradients) {
+  kernels::linear_wgrad(context.stream, gradients.fc2_DF, state.doutput_TD, state.act_TF);
+  if (gradients.gate_1D.defined()) {
+    kernels::linear_wgrad(context.stream, gradients.gate_1D, state.dgate_T1, state.x_TD);
+  }
+  for (Tensor* done : {&state.doutput_TD, &state.dgate_T1, &state.act_TF}) done->reset();
+}
+
+void shared_fc1_dgrad(const Context& context,
+                      SharedExpertsState& state,
+                      const SharedExpertsWeights& weights) {
+  Stream& stream = context.stream;
+  state.dfc1_T2F = context.activation(state.fc1_T2F.shape());
+  kernels::swiglu_dgrad(stream, state.dfc1_T2F, state.dact_TF, state.fc1_T2F);
+  state.dact_TF.reset();
+  state.fc1_T2F.reset();
+  state.dx_TD = context.activation(state.x_TD.shape());
+  kernels::linear_dgrad(stream, state.dx_TD, state.dfc1_T2F, weights.fc1_FD);
+  if (!state.dx_gate_TD.defined()) return;
+  kernels::add(stream, state.dx_TD, state.dx_TD, state.dx_gate_TD);
+  state.dx_gate_TD.reset();
+}
+
+void shared_fc1_wgrad(const Context& context,
+                      SharedExpertsState& state,
+                      const SharedExpertsWeights& gradients) {
+  kernels::linear_wgrad(context.stream, gradients.fc1_FD, state.dfc1_T2F, state.x_TD);
+  state.dfc1_T2F.reset();
+  state.x_TD.reset();
+}
+
+void add_shared_gradient(const Context& context, SharedExpertsState& state, const NormState& norm) {
+  kernels::add(context.stream, norm.dy_TD, norm.dy_TD, state.dx_TD);
+  state.dx_TD.reset();
+}
+
+}  // namespace weft::model

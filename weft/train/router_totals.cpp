@@ -1,0 +1,117 @@
+#include "weft/train/router_totals.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "weft/base/check.h"
+
+namespace weft::train {
+namespace {
+
+using tensor::DType;
+using tensor::Shape;
+using tensor::Tag;
+using tensor::Tensor;
+
+// Places in a rank's row of losses.
+enum Place : std::int64_t { kBatch, kSequence, kGlobal, kZ, kLosses };
+
+void clear(const Tensor& t) {
+  if (t.defined() && t.bytes() > 0) {
+    std::memset(t.host_raw(), 0, static_cast<std::size_t>(t.bytes()));
+  }
+}
+
+std::vector<int> moe_layers_of(const config::ModelConfig& model) {
+  std::vector<int> layers;
+  for (int layer = 0; layer < model.num_layers; ++layer) {
+    if (model.is_moe_layer(layer)) layers.push_back(layer);
+  }
+  return layers;
+}
+
+}  // namespace
+
+ExpertLoads loads_of(int layer, std::span<const std::int64_t> rows, std::int64_t dropped) {
+  std::vector<std::int64_t> sorted(rows.begin(), rows.end());
+  std::ranges::sort(sorted);
+  double sum = 0;
+  for (const std::int64_t n : sorted) sum += static_cast<double>(n);
+  if (sum == 0) return {.layer = layer, .dropped = dropped};
+  const double mean = sum / static_cast<double>(sorted.size());
+  // The smallest load that so many percent of the experts do not exceed.
+  const auto percentile = [&](std::size_t percent) {
+    return static_cast<double>(sorted[(sorted.size() * percent + 99) / 100 - 1]) / mean;
+  };
+  return {.layer = layer,
+          .max = percentile(100),
+          .p95 = percentile(95),
+          .p50 = percentile(50),
+          .dropped = dropped};
+}
+
+RouterTotals::RouterTotals(tensor::Pool& pool, const config::ModelConfig& model, int world)
+    : experts_(model.experts()), moe_layers_(moe_layers_of(model)) {
+  const std::int64_t layers = std::ssize(moe_layers_);
+  own_losses_ = Tensor(pool, DType::F32, {kLosses}, Tag::Workspace);
+  all_losses_ =
+      world == 1 ? own_losses_ : Tensor(pool, DType::F32, {world * kLosses}, Tag::Communication);
+  rows_ = Tensor(pool, DType::I64, {layers * (experts_ + 1)}, Tag::Workspace);
+  if (model.aux_loss_coeff(config::LoadBalancing::GlobalAuxLoss) != 0) {
+    global_ = Tensor(pool, DType::I64, {layers * experts_}, Tag::Workspace);
+  }
+}
+
+void RouterTotals::begin() {
+  for (const Tensor& t : {own_losses_, rows_, global_}) clear(t);
+}
+
+model::RouterSums RouterTotals::of_layer(int layer) const {
+  const auto found = std::ranges::find(moe_layers_, layer);
+  CHECK(found != moe_layers_.end(), "layer {} has no router", layer);
+  const std::int64_t index = found - moe_layers_.begin(), layers = std::ssize(moe_layers_);
+  const auto loss = [&](Place place) { return own_losses_.range(place, Shape{1}); };
+  return {
+      .batch_loss_1 = loss(kBatch),
+      .sequence_loss_1 = loss(kSequence),
+      .global_loss_1 = loss(kGlobal),
+      .z_loss_1 = loss(kZ),
+      .rows_1E = rows_.range(index * experts_, {1, experts_}),
+      .dropped_1 = rows_.range(layers * experts_ + index, Shape{1}),
+      .global_1E = global_.defined() ? global_.range(index * experts_, {1, experts_}) : Tensor()};
+}
+
+void RouterTotals::gather(tensor::Stream& stream, comm::Communicator& world) const {
+  world.all_gather(stream, all_losses_, own_losses_);
+  if (!moe_layers_.empty()) world.all_reduce(stream, rows_, comm::Reduce::Sum);
+}
+
+Tensor RouterTotals::rows(int layer) const { return of_layer(layer).rows_1E.view({experts_}); }
+
+RouterLosses RouterTotals::losses(const grid::Grid& grid, std::int64_t micro_batches) const {
+  RouterLosses sum;
+  const float* all = all_losses_.host<float>();
+  // Each rank has the sums of its own layers; the ranks of a stage see different tokens.
+  const auto mean_of = static_cast<double>(grid.world() / grid.pp() * micro_batches *
+                                           std::max<std::int64_t>(1, std::ssize(moe_layers_)));
+  for (std::int64_t begin = 0; begin < all_losses_.elements(); begin += kLosses) {
+    sum.batch += static_cast<double>(all[begin + kBatch]) / mean_of;
+    sum.sequence += static_cast<double>(all[begin + kSequence]) / mean_of;
+    sum.global += static_cast<double>(all[begin + kGlobal]) / mean_of;
+    sum.z += static_cast<double>(all[begin + kZ]) / mean_of;
+  }
+  return sum;
+}
+
+std::vector<ExpertLoads> RouterTotals::loads() const {
+  std::vector<ExpertLoads> loads;
+  const std::int64_t* numbers = rows_.host<std::int64_t>();
+  const std::int64_t* dropped = numbers + std::ssize(moe_layers_) * experts_;
+  for (std::size_t i = 0; i < moe_layers_.size(); ++i) {
+    const auto experts = static_cast<std::size_t>(experts_);
+    loads.push_back(loads_of(moe_layers_[i], {numbers + i * experts, experts}, dropped[i]));
+  }
+  return loads;
+}
+
+}  // namespace weft::train
