@@ -214,7 +214,7 @@ void router(benchmark::State& state) {
   const Tensor slot = b.i32({kRows}, 2), token = b.i32({kRows}, 2);
   const Tensor counts = b.empty(DType::I64, {kExperts});
   run_bytes(state, static_cast<double>(logits.bytes()), [&] {
-    top_k_forward(b.stream(), p, experts, logits, {});
+    top_k_forward(b.stream(), p, experts, logits, {}, {});
     sort_by_expert(b.stream(), row, slot, token, counts, experts);
   });
 }

@@ -139,10 +139,10 @@ TEST(Twin, WishesForWhatIsNotBuiltAreDroppedAndSaid) {
                            "comm_overlap.overlap_grad_reduce=true"});
   const Twin twin = twin_of(asked);
   EXPECT_EQ(trouble(twin.config), "");
-  EXPECT_EQ(twin.config.model.moe_token_dispatcher_type, Dispatcher::AllToAll);
+  EXPECT_EQ(twin.config.model.moe_token_dispatcher_type, Dispatcher::Flex);
+  EXPECT_EQ(twin.config.model.moe_flex_dispatcher_backend, FlexBackend::HybridEp);
   for (const char* key : {"hardware.gpu",
-                          "model.moe_token_dispatcher_type",
-                          "model.moe_flex_dispatcher_backend",
+                          "runtime.ranks_per_node",
                           "model.recompute_modules",
                           "model.fp8",
                           "model.fp8_recipe",

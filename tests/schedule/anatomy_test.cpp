@@ -145,8 +145,15 @@ TEST(Anatomy, WhatIsKnownBeforehandIsNotTold) {
                Pass::Training,
                {{"0F1.dispatch", {"0F1.permute", "0F1.counts"}}});
   model.moe_pad_expert_input_to_capacity = true;
+  EXPECT_EQ(row_counts_of(model, RowBudget::Lifted), RowCounts::Device);
+  model.moe_token_dispatcher_type = config::Dispatcher::AllToAll;
   EXPECT_EQ(row_counts_of(model, RowBudget::Lifted), RowCounts::Static);
   expect_needs(describe(model, kAlone), Pass::Training, {{"0F1.dispatch", {"0F1.permute"}}});
+  model.moe_router_load_balancing_type = {config::LoadBalancing::GlobalAuxLoss};
+  model.moe_aux_loss_coeff = {0.01};
+  expect_needs(describe(model, kAlone),
+               Pass::Training,
+               {{"0F1.dispatch", {"0F1.permute", "0F1.counts"}}});
 }
 
 TEST(Anatomy, TiedGradientsAreAddedBeforeTheyAreUsed) {

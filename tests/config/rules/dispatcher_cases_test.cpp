@@ -10,7 +10,7 @@ namespace {
   "model.num_moe_experts=8 model.expert_model_parallel_size=2 train.global_batch_size=2 "
 #define FLEX EXPERTS "model.moe_token_dispatcher_type=flex "
 #define DEEPEP FLEX "model.moe_flex_dispatcher_backend=deepep "
-#define HYBRIDEP FLEX "model.moe_flex_dispatcher_backend=hybridep "
+#define HYBRIDEP FLEX "model.moe_flex_dispatcher_backend=hybridep runtime.ranks_per_node=1 "
 #define NCCLEP FLEX "model.moe_flex_dispatcher_backend=ncclep "
 
 TEST(Dispatchers, FlexBackendsAreJudgedByTheGpu) {

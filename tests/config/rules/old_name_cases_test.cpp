@@ -23,7 +23,7 @@ TEST(OldNames, DeepEpIsABackendOfFlex) {
            .after = "model.moe_enable_deepep=false"},
            Case{.name = "backend hybridep",
            .words = FLEX "model.moe_enable_deepep=true "
-                         "model.moe_flex_dispatcher_backend=hybridep",
+                         "model.moe_flex_dispatcher_backend=hybridep runtime.ranks_per_node=1",
            .errors = "TC-20"},
            Case{.name = "not flex",
            .words = "model.num_moe_experts=8 model.moe_enable_deepep=true",
