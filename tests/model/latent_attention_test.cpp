@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <map>
+#include <numeric>
 
 #include "weft/base/random.h"
 #include "weft/model/rotary.h"
@@ -196,9 +198,9 @@ void expect_close(const Tensor& got,
 }
 
 void check(const config::ModelConfig& config, const Positions& positions) {
+  Engine engine(config);
   Named in;
   std::map<std::string, Tensor> tensors, gradients;
-  Engine engine(config);
   const std::map<std::string, Shape> shapes = shapes_of(config);
   for (const auto& [name, shape] : shapes) {
     std::vector<float> draws(std::size_t(shape.elements()));

@@ -78,6 +78,14 @@ TEST_P(State, ARestoredPipelineContinuesWithTheSameBits) {
   expect_restored_run_continues(config);
 }
 
+TEST_P(State, ARestoredRunContinuesWithItsRoutersBiases) {
+  config::Config config = with_layout(small_config(), {.world = 2, .ep = 2});
+  config.model.params_dtype = GetParam();
+  config.model.moe_router_score_function = config::ScoreFunction::Sigmoid;
+  config.model.moe_router_enable_expert_bias = true;
+  expect_restored_run_continues(config);
+}
+
 INSTANTIATE_TEST_SUITE_P(Precisions,
                          State,
                          ::testing::Values(config::Precision::Fp32, config::Precision::Bf16),

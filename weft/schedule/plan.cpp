@@ -26,6 +26,12 @@ PipelineShape shape_of(const config::Config& config, const grid::Grid& grid, int
           .extra_warm_up = config.comm_overlap.overlap_moe_expert_parallel_comm ? 1 : 0};
 }
 
+// Where no tokens travel there is nothing to cut them for.
+int token_slices(const config::Config& config) {
+  const bool travel = config.model.expert_model_parallel_size > 1;
+  return travel ? static_cast<int>(config.comm_overlap.moe_token_slices) : 1;
+}
+
 Graph training_graph(const config::Config& config,
                      const Anatomy& anatomy,
                      const PipelineShape& shape) {
@@ -68,8 +74,7 @@ std::vector<RankPlan> plan_step(const config::Config& config,
   const ReductionScope sums{.dense = sums_over(grid.dp() * grid.cp()),
                             .expert = sums_over(grid.edp()),
                             .totals = sums_over(grid.world())};
-  const TokenFlow tokens{.slices = static_cast<int>(config.comm_overlap.moe_token_slices),
-                         .budget = budget};
+  const TokenFlow tokens{.slices = token_slices(config), .budget = budget};
   std::vector<RankPlan> plans;
   for (int pp_rank = 0; pp_rank < grid.pp(); ++pp_rank) {
     RankPlan plan{.anatomy = describe(config.model, sums, pp_rank, tokens),

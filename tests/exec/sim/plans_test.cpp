@@ -156,5 +156,42 @@ TEST(SimulatedPlans, CostsOfThePlainOrderPredictTheMergedOne) {
   EXPECT_NEAR(bounds.communication_seconds, bounds_of(predicted).communication_seconds, 1e-12);
 }
 
+// Rows travel 100 ns each way, experts take 400 ns a direction and shared experts 100 ns a part and
+// direction; slices share it evenly. All else is free.
+double moe_seconds(const Node& node, int slices) {
+  switch (node.piece) {
+    case Piece::Dispatch:
+    case Piece::Combine:
+      return 100e-9 / slices;
+    case Piece::Experts:
+      return 400e-9 / slices;
+    case Piece::Shared:
+      return 100e-9;
+    default:
+      return 0;
+  }
+}
+
+TEST(SimulatedPlans, OnlyTheFirstAndTheLastSliceTravelInTheOpen) {
+  config::Config config = config_of({.layers = 1, .micro_batches = 1, .ep = 2, .dp = 2});
+  for (const int slices : {1, 2, 4}) {
+    config.comm_overlap.moe_token_slices = slices;
+    Planned plan(config, [&](const Node& node) { return moe_seconds(node, slices); });
+    EXPECT_EQ(simulate(plan.step()).step_ns, 3 * 400 + 4 * 100 / slices) << slices;
+  }
+}
+
+TEST(SimulatedPlans, SharedExpertsHideWhatTravels) {
+  config::Config config = config_of({.layers = 1, .micro_batches = 1, .ep = 2, .dp = 2});
+  config.model.moe_shared_expert_intermediate_size = 64;
+  const auto step_ns = [&] {
+    Planned plan(config, [](const Node& node) { return moe_seconds(node, 1); });
+    return simulate(plan.step()).step_ns;
+  };
+  EXPECT_EQ(step_ns(), 3 * 400 + 6 * 100 + 4 * 100);
+  config.model.moe_shared_expert_overlap = true;
+  EXPECT_EQ(step_ns(), 3 * 400 + 6 * 100);
+}
+
 }  // namespace
 }  // namespace weft::exec::sim

@@ -1,0 +1,134 @@
+// Capacity: what the router chose, what remains of it, and the gradient of that.
+#include "weft/model/moe/route.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "weft/base/random.h"
+
+namespace weft::model {
+namespace {
+
+constexpr std::int64_t kTokens = 24, kWidth = 8, kExperts = 4, kBest = 2;
+
+config::ModelConfig config_of(config::ScoreFunction score, config::DropPolicy policy) {
+  config::ModelConfig config;
+  config.hidden_size = kWidth;
+  config.num_moe_experts = kExperts;
+  config.moe_router_topk = kBest;
+  config.moe_router_score_function = score;
+  config.moe_expert_capacity_factor = 0.75;
+  config.moe_token_drop_policy = policy;
+  return config;
+}
+
+// One routing of the same tokens, with its own memory.
+class Routing {
+ public:
+  explicit Routing(const config::ModelConfig& config) : config_(config) {
+    weights_ = {.norm_D = floats({kWidth}, 0), .router_ED = floats({kExperts, kWidth}, 1)};
+    std::fill_n(weights_.norm_D.host<float>(), kWidth, 1.0f);
+    gradients_ = {.norm_D = floats({kWidth}, 0), .router_ED = floats({kExperts, kWidth}, 0)};
+    sums_.rows_1E = integers({1, kExperts});
+    sums_.dropped_1 = integers({1});
+  }
+
+  void forward() { route_forward(context(), state_, weights_, h_TD_, sums_); }
+
+  // The gradient of sum(w p) for the router's weights.
+  void backward() {
+    state_.dp_Tk = w_Tk_;
+    state_.norm.dy_TD = floats({kTokens, kWidth}, 0);
+    route_dgrad(context(), state_, weights_, h_TD_, floats({kTokens, kWidth}, 0), sums_);
+    route_wgrad(context(), state_, gradients_, h_TD_);
+  }
+
+  double weighed() const {
+    double sum = 0;
+    for (std::int64_t i = 0; i < kTokens * kBest; ++i) {
+      sum += double(w_Tk_.host<float>()[i]) * double(state_.p_Tk.host<float>()[i]);
+    }
+    return sum;
+  }
+
+  const RouteState& state() const { return state_; }
+  float& router(std::int64_t i) { return weights_.router_ED.host<float>()[i]; }
+  float gradient(std::int64_t i) const { return gradients_.router_ED.host<float>()[i]; }
+  std::int64_t dropped() const { return *sums_.dropped_1.host<std::int64_t>(); }
+
+ private:
+  Context context() {
+    return {.stream = *stream_, .pool = pool_, .config = config_, .sequence = kTokens};
+  }
+
+  Tensor floats(Shape shape, float deviation) {
+    Tensor x(pool_, DType::F32, shape, Tag::Activations);
+    for (std::int64_t i = 0; i < x.elements(); ++i) {
+      x.host<float>()[i] = deviation * float(base::normal(++drawn_, std::uint64_t(i)));
+    }
+    return x;
+  }
+
+  Tensor integers(Shape shape) {
+    Tensor x(pool_, DType::I64, shape, Tag::Activations);
+    std::fill_n(x.host<std::int64_t>(), x.elements(), 0);
+    return x;
+  }
+
+  config::ModelConfig config_;
+  Pool pool_;
+  std::unique_ptr<Stream> stream_ = tensor::make_cpu_stream("s", 1, tensor::StreamMode::Inline);
+  std::uint64_t drawn_ = 0;
+  Tensor h_TD_ = floats({kTokens, kWidth}, 1), w_Tk_ = floats({kTokens, kBest}, 1);
+  RouteWeights weights_, gradients_;
+  RouterSums sums_;
+  RouteState state_;
+};
+
+void check_capacity(const config::ModelConfig& config) {
+  Routing routing(config);
+  routing.forward();
+  const std::int32_t* experts = routing.state().experts_Tk.host<std::int32_t>();
+  std::vector<std::int64_t> rows(kExperts, 0);
+  std::int64_t dropped = 0;
+  for (std::int64_t i = 0; i < kTokens * kBest; ++i) {
+    const float p = routing.state().p_Tk.host<float>()[i];
+    if (experts[i] < 0) {
+      ++dropped;
+      EXPECT_EQ(p, 0.0f);
+    } else {
+      ++rows[std::size_t(experts[i])];
+      EXPECT_GT(p, 0.0f);
+    }
+  }
+  EXPECT_EQ(config.expert_capacity(kTokens), 9);
+  EXPECT_EQ(std::ranges::max(rows), 9);
+  EXPECT_EQ(routing.dropped(), dropped);
+  EXPECT_GE(dropped, kTokens * kBest - kExperts * 9);
+
+  routing.backward();
+  for (std::int64_t i = 0; i < kExperts * kWidth; ++i) {
+    const auto moved = [&](float by) {
+      Routing other(config);
+      other.router(i) += by;
+      other.forward();
+      return other.weighed();
+    };
+    const float delta = 1e-3f;
+    const double difference = (moved(delta) - moved(-delta)) / (2.0 * delta);
+    EXPECT_NEAR(routing.gradient(i), difference, 2e-3 * (1 + std::abs(difference))) << i;
+  }
+}
+
+TEST(Route, ExpertsKeepTheirCapacityAndDroppedSlotsHaveNoGradient) {
+  for (const auto policy : {config::DropPolicy::Probs, config::DropPolicy::Position}) {
+    for (const auto score : {config::ScoreFunction::Softmax, config::ScoreFunction::Sigmoid}) {
+      check_capacity(config_of(score, policy));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft::model
