@@ -39,7 +39,7 @@ TEST(Slices, WhereNoTokensTravelNothingIsCut) {
   for (const PlanCase& c : {PlanCase{.layers = "mdm", .micro_batches = 2},
                             PlanCase{.layers = "mdm", .ep = 1, .micro_batches = 2, .slices = 4}}) {
     const RankPlan plan = plans_of(c)[0];
-    EXPECT_EQ(plan.anatomy.token_slices, 1);
+    EXPECT_EQ(plan.anatomy.flow.slices, 1);
     for (const Entry& entry : plan.training.entries) EXPECT_EQ(entry.node.slice, kNone);
   }
 }
