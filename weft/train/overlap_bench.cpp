@@ -208,6 +208,7 @@ class RankBench {
       compute.push_back(train(0, exec::Tracing::Off));
       free.push_back(communicate(exec::Tracing::Off));
     }
+    if (stopped_) return;
     grid::Fabric slow;
     slow.intra = slow.inter = {.bytes_per_second = 1e9, .latency_seconds = kLatencySeconds};
     double bytes_per_second = 1e9;
