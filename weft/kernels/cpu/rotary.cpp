@@ -14,29 +14,43 @@ namespace {
 
 enum class Turn { Forth, Back };
 
-template <typename T>
-void turn_halves(T* y, const T* x, const float* cosines, float sign, std::int64_t half) {
+template <Rotary::Pairs kPairs, typename T>
+void turn_head(T* y, const T* x, const float* cosines, float sign, std::int64_t half) {
+  constexpr bool kHalves = kPairs == Rotary::Pairs::Halves;
   const float* sines = cosines + half;
 #pragma omp simd
   for (std::int64_t i = 0; i < half; ++i) {
-    const float x1 = load(x[i]), x2 = load(x[i + half]);
+    const std::int64_t first = kHalves ? i : 2 * i, second = kHalves ? i + half : 2 * i + 1;
+    const float x1 = load(x[first]), x2 = load(x[second]);
     const float c = cosines[i], s = sign * sines[i];
-    store(y[i], x1 * c - x2 * s);
-    store(y[i + half], x2 * c + x1 * s);
+    store(y[first], x1 * c - x2 * s);
+    store(y[second], x2 * c + x1 * s);
   }
 }
 
 template <typename T>
-void turn_neighbours(T* y, const T* x, const float* cosines, float sign, std::int64_t half) {
-  const float* sines = cosines + half;
-#pragma omp simd
-  for (std::int64_t i = 0; i < half; ++i) {
-    const float x1 = load(x[2 * i]), x2 = load(x[2 * i + 1]);
-    const float c = cosines[i], s = sign * sines[i];
-    store(y[2 * i], x1 * c - x2 * s);
-    store(y[2 * i + 1], x2 * c + x1 * s);
+struct Turning {
+  Matrix<T> y, x;
+  Matrix<float> angles;
+  std::int64_t unturned;
+  float sign;
+
+  template <Rotary::Pairs kPairs>
+  void turn_rows(Range rows) const {
+    const std::int64_t before = unturned, head = unturned + angles.columns, all = x.columns;
+    const std::int64_t half = angles.columns / 2;
+    const float forth = sign;  // in a register: what is stored below is of its type
+    for (std::int64_t t = rows.begin; t < rows.end; ++t) {
+      const float* angle = angles.row(t % angles.rows);
+      const T* from = x.row(t);
+      T* to = y.row(t);
+      if (to != from && before > 0) std::copy_n(from, all, to);
+      for (std::int64_t at = before; at < all; at += head) {
+        turn_head<kPairs>(to + at, from + at, angle, forth, half);
+      }
+    }
   }
-}
+};
 
 void turn(Stream& stream,
           std::string_view name,
@@ -59,21 +73,18 @@ void turn(Stream& stream,
         width);
   CHECK(positions > 0 || rows == 0, "no positions for {} rows", rows);
   with_float(x.dtype(), [&]<typename T>(As<T>) {
-    const Matrix<T> xs = matrix<T>(stream, x), ys = matrix<T>(stream, y);
-    const Matrix<float> angles = matrix<float>(stream, table);
-    const float sign = direction == Turn::Forth ? 1.0f : -1.0f;
-    const auto turn_head =
-        rotary.pairs == Rotary::Pairs::Halves ? turn_halves<T> : turn_neighbours<T>;
+    const Turning<T> job{.y = matrix<T>(stream, y),
+                         .x = matrix<T>(stream, x),
+                         .angles = matrix<float>(stream, table),
+                         .unturned = unturned,
+                         .sign = direction == Turn::Forth ? 1.0f : -1.0f};
+    const bool halves = rotary.pairs == Rotary::Pairs::Halves;
     stream.enqueue(name, WorkClass::Memory, [=](Workers& workers) {
-      parallel(workers, cut_rows(xs.rows, xs.columns), [&](Range range) {
-        for (std::int64_t t = range.begin; t < range.end; ++t) {
-          const float* angle = angles.row(t % angles.rows);
-          for (std::int64_t at = 0; at < xs.columns; at += head) {
-            const T* from = xs.row(t) + at;
-            T* to = ys.row(t) + at;
-            if (to != from) std::copy_n(from, unturned, to);
-            turn_head(to + unturned, from + unturned, angle, sign, angles.columns / 2);
-          }
+      parallel(workers, cut_rows(job.x.rows, job.x.columns), [&](Range range) {
+        if (halves) {
+          job.template turn_rows<Rotary::Pairs::Halves>(range);
+        } else {
+          job.template turn_rows<Rotary::Pairs::Neighbours>(range);
         }
       });
     });
