@@ -166,6 +166,10 @@ std::vector<Inexpressible> not_deepseek(const ModelConfig& model, Family family)
        text("{}", model.mscale),
        "mscale 1, or mscale_all_dim beside it");
   hold(model.experts() > 0, "num_moe_experts", "null", "experts");
+  hold(!v3 || config::shared_expert_width(model) > 0,
+       "moe_shared_expert_intermediate_size",
+       "null",
+       "shared experts");
   hold(dense_in_front(model).has_value(),
        "moe_layer_freq",
        text("{}", model.moe_layer_freq),
@@ -223,7 +227,7 @@ void write_deepseek(const ModelConfig& model, Family family, base::Json& json) {
   const bool grouped = model.moe_router_num_groups.has_value();
   json["topk_method"] = v3 ? "noaux_tc" : grouped ? "group_limited_greedy" : "greedy";
   json["scoring_func"] = v3 ? "sigmoid" : "softmax";
-  json["norm_topk_prob"] = v3;
+  json["norm_topk_prob"] = v3 && model.moe_router_topk > 1;
   json["routed_scaling_factor"] = model.moe_router_topk_scaling_factor.value_or(1);
   if (v3) json["num_nextn_predict_layers"] = 0;
 }

@@ -169,7 +169,8 @@ bool is_their_choice(const StrictJson& value, const StrictJson&, Family family) 
 }
 bool is_their_norm(const StrictJson& value, const StrictJson& config, Family family) {
   if (family != Family::DeepseekV3) return value.is_null() || value == false;
-  return value == true || config.value("num_experts_per_tok", StrictJson()) == 1;
+  // One chosen expert keeps its score here; renormalised it would be 1.
+  return value == (config.value("num_experts_per_tok", StrictJson()) != 1);
 }
 bool is_every_layer(const StrictJson& value, const StrictJson&, Family family) {
   return is_deepseek(family) && value == 1;
@@ -191,7 +192,7 @@ constexpr std::array kConstraints = std::to_array<Constraint>({
     {"moe_layer_freq", is_every_layer, "1: every layer after the dense ones has experts"},
     {"norm_topk_prob",
      is_their_norm,
-     "true for deepseek_v3 and false for other models: no other is implemented"},
+     "true for deepseek_v3 with several experts a token, else false: no other is implemented"},
     {"num_nextn_predict_layers", is_zero, "0: multi-token prediction is not implemented"},
     {"output_router_logits",
      leaves_loss_alone,

@@ -16,9 +16,11 @@ std::string dispatcher_text(const config::ModelConfig& model) {
       return base::text(
           ", {}",
           config::word(model.moe_flex_dispatcher_backend.value_or(config::FlexBackend::DeepEp)));
-    default:
-      return "";
+    case config::Dispatcher::AllToAll:
+    case config::Dispatcher::AllToAllSeq:
+      break;
   }
+  return "";
 }
 
 }  // namespace

@@ -58,7 +58,10 @@ LeavingRows leaving_rows(const config::Config& config, const schedule::TokenFlow
     return tokens * rows * number(parts - 1) / number(parts);
   };
   if (model.moe_token_dispatcher_type != config::Dispatcher::Flex) {
-    return {.across = leaving(number(k), ranks)};
+    const bool padded = model.moe_pad_expert_input_to_capacity;
+    return {.across = padded ? number(expected_load(config, flow).rows) * number(ranks - 1) /
+                                   number(ranks)
+                             : leaving(number(k), ranks)};
   }
   const double by_rank = config::distinct_parts(experts, k, ranks);
   if (model.moe_flex_dispatcher_backend != config::FlexBackend::HybridEp) {
@@ -103,8 +106,8 @@ class Pricing {
     const bool travels = piece == Piece::Dispatch || piece == Piece::Combine;
     if (travels && hops_.are_two) {
       const double bytes = number(sent(piece, entry.node)) / (hops_.across + hops_.within);
-      return seconds_on(links_.inter, bytes * hops_.across) +
-             seconds_on(links_.intra, bytes * hops_.within);
+      return (hops_.across > 0 ? seconds_on(links_.inter, bytes * hops_.across) : 0) +
+             (hops_.within > 0 ? seconds_on(links_.intra, bytes * hops_.within) : 0);
     }
     const std::vector<int> members = schedule::ranks_of_entry(grid_, rank_, entry);
     if (members.size() < 2) return 0;
@@ -167,9 +170,19 @@ schedule::Load expected_load(const config::Config& config, const schedule::Token
     const double each = config::distinct_parts(model.experts(), model.moe_router_topk, parts);
     return static_cast<std::int64_t>(number(tokens) * each);
   };
-  load.copies = copies(model.expert_model_parallel_size);
+  const std::int64_t ranks = model.expert_model_parallel_size;
+  load.copies = copies(ranks);
   load.passing = copies(flow.nodes);
   load.onward = load.copies;
+  if (model.moe_pad_expert_input_to_capacity) {
+    load.rows = model.experts() * model.expert_capacity(tokens);
+  }
+  if (schedule::row_counts_of(model, flow.budget) != schedule::RowCounts::Device) return load;
+  // Room is made for what may come.
+  if (!model.moe_pad_expert_input_to_capacity) load.rows = model.row_budget(tokens);
+  load.copies = std::min(load.rows, ranks * tokens);
+  load.passing = flow.nodes * tokens;
+  load.onward = load.passing * std::min(model.moe_router_topk, ranks / flow.nodes);
   return load;
 }
 

@@ -91,6 +91,7 @@ Json run_json(const PerfReport& report, std::size_t index) {
   json["first_loss"] = run.losses.empty() ? Json() : Json(run.losses.front());
   json["final_loss"] = run.losses.empty() ? Json() : Json(run.losses.back());
   json["not_finite"] = run.not_finite;
+  json["repeated_steps"] = run.repeated;
   json["interrupted"] = run.interrupted;
   json["window"] =
       run.window ? Json{{"first_step", run.window->first}, {"end_step", run.window->end}} : Json();

@@ -109,6 +109,12 @@ std::string health_text(const PerfReport& report) {
                 report.plan.candidates[i].value,
                 report.runs[i].not_finite);
   }
+  for (std::size_t i = 0; i < report.runs.size(); ++i) {
+    if (report.runs[i].repeated == 0) continue;
+    all += text("{}: {} steps exceeded model.moe_expert_rank_capacity_factor and ran twice\n",
+                report.plan.candidates[i].value,
+                report.runs[i].repeated);
+  }
   return all;
 }
 

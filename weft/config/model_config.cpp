@@ -1,5 +1,6 @@
 #include "weft/config/model_config.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace weft::config {
@@ -32,12 +33,18 @@ std::int64_t ModelConfig::moe_layers() const {
 std::int64_t ModelConfig::expert_capacity(std::int64_t tokens) const {
   const double mean =
       static_cast<double>(tokens * moe_router_topk) / static_cast<double>(experts());
-  return static_cast<std::int64_t>(std::ceil(mean * moe_expert_capacity_factor.value()));
+  const double rows = std::ceil(mean * moe_expert_capacity_factor.value());
+  return std::min(tokens, static_cast<std::int64_t>(rows));
 }
 
 std::int64_t ModelConfig::row_budget(std::int64_t tokens) const {
   const auto mean = static_cast<double>(tokens * moe_router_topk);
   return static_cast<std::int64_t>(mean * moe_expert_rank_capacity_factor.value());
+}
+
+bool dispatches_by(const ModelConfig& model, FlexBackend backend) {
+  return model.moe_token_dispatcher_type == Dispatcher::Flex &&
+         model.moe_flex_dispatcher_backend == backend;
 }
 
 }  // namespace weft::config

@@ -47,4 +47,7 @@ struct ModelConfig {
   std::int64_t moe_layers() const;
 };
 
+// Whether the flex dispatcher moves the tokens, through this backend.
+bool dispatches_by(const ModelConfig& model, FlexBackend backend);
+
 }  // namespace weft::config

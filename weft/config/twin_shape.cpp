@@ -68,8 +68,7 @@ void set_world(const Config& model, TwinDraft& draft) {
   // Two nodes stand for many; a world that cannot be halved is one.
   const std::int64_t ranks = world % 2 == 0 ? world / 2 : world;
   const ModelConfig& twin = draft.config.model;
-  const bool hybrid = twin.moe_token_dispatcher_type == Dispatcher::Flex &&
-                      twin.moe_flex_dispatcher_backend == FlexBackend::HybridEp;
+  const bool hybrid = dispatches_by(twin, FlexBackend::HybridEp);
   if (runtime.ranks_per_node && world % *runtime.ranks_per_node != 0) {
     draft.set("runtime.ranks_per_node", runtime.ranks_per_node, std::optional(ranks), why);
   } else if (!runtime.ranks_per_node && hybrid && twin.expert_model_parallel_size > 1) {

@@ -20,7 +20,7 @@ struct Group {
 
 // deepep: every rank is a node of its own.
 Group group_of(const config::ModelConfig& model, const TokenFlow& flow) {
-  const bool hybrid = model.moe_flex_dispatcher_backend == config::FlexBackend::HybridEp;
+  const bool hybrid = config::dispatches_by(model, config::FlexBackend::HybridEp);
   const std::int64_t ranks = model.expert_model_parallel_size;
   return {.ranks = ranks,
           .nodes = hybrid ? flow.nodes : ranks,
@@ -51,6 +51,10 @@ Bytes dispatch_kept_bytes(const config::ModelConfig& model, const TokenFlow& flo
   switch (piece) {
     case Piece::Route:  // which rows are a token's, and which token a row is of
       if (group.is_gathered()) return {};
+      // Padded, there are as many rows as come from the others.
+      if (!group.is_flex() && model.moe_pad_expert_input_to_capacity) {
+        return {.per_token = kInt32 * group.k, .per_row = kInt32};
+      }
       return {.per_token = 2 * kInt32 * (group.is_flex() ? first : group.k)};
     case Piece::Dispatch:  // the same of the rows that are fanned out
       if (!group.is_flex() || group.per_node() == 1) return {};

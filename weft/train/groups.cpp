@@ -8,11 +8,6 @@
 namespace weft::train {
 namespace {
 
-bool crosses_nodes_once(const config::ModelConfig& model) {
-  return model.moe_token_dispatcher_type == config::Dispatcher::Flex &&
-         model.moe_flex_dispatcher_backend == config::FlexBackend::HybridEp;
-}
-
 // Members are in the order of their world ranks, and so node by node, as many in each.
 void join_nodes(Groups& groups, const config::Config& config, comm::Endpoint& endpoint) {
   const std::vector<int>& members = groups.ep->members();
@@ -52,7 +47,7 @@ Groups join_groups(const config::Config& config, comm::Endpoint& endpoint) {
                 .pp_forward = nullptr,
                 .pp_backward = nullptr,
                 .embedding = nullptr};
-  if (grid.ep() > 1 && crosses_nodes_once(config.model)) join_nodes(groups, config, endpoint);
+  if (grid.ep() > 1 && config::dispatches_by(config.model, config::FlexBackend::HybridEp)) join_nodes(groups, config, endpoint);
   if (grid.pp() == 1) return groups;
   groups.pp_forward = join("pp_forward", grid::GroupKind::Pp);
   groups.pp_backward = join("pp_backward", grid::GroupKind::Pp);

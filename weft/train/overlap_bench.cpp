@@ -128,6 +128,7 @@ class RankBench {
   double train(std::size_t order, exec::Tracing tracing) {
     const double seconds = timed([&](const Batch& batch) {
       const StepTotals totals = train_step(engine_, *executors_[order], input(batch), tracing);
+      refuse_repeated(totals, request_.config);
       stopped_ |= totals.stop_requested;
     });
     ++step_;

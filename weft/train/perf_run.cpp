@@ -55,6 +55,7 @@ PerfRun run_perf(const PerfRequest& request) {
     run.step_ms.push_back(record.elapsed_ms);
     run.losses.push_back(record.loss);
     run.not_finite = record.not_finite;
+    run.repeated = record.repeated.value_or(0);
     request.progress(record);
   };
   const TrainResult result = train({.config = config,

@@ -37,6 +37,7 @@ struct PerfRun {
   std::vector<double> step_ms;  // of every step before the traced ones
   std::vector<double> losses;
   std::int64_t not_finite = 0;  // steps that changed nothing
+  std::int64_t repeated = 0;    // steps that ran again without their row budget
   bool interrupted = false;     // fewer steps than asked for
   // None where it was interrupted before the window had a step.
   std::optional<Window> window;

@@ -1,5 +1,7 @@
 #include "weft/train/step.h"
 
+#include "weft/base/check.h"
+
 namespace weft::train {
 namespace {
 
@@ -27,6 +29,7 @@ StepTotals run_with_room(Engine& engine,
   StepInput again = input;
   again.budget = model::Budget::Lifted;
   totals = run(engine, lifted, again, tracing);
+  CHECK(!totals.overflowed, "rows exceed a budget that was lifted");
   totals.repeated = true;
   return totals;
 }
@@ -54,6 +57,14 @@ void communication_step(Engine& engine,
   compute.leave_out_work(true);
   run(engine, executor, repeated, tracing);
   compute.leave_out_work(false);
+}
+
+void refuse_repeated(const StepTotals& totals, const config::Config& config) {
+  if (!totals.repeated) return;
+  throw base::ConfigError(base::text(
+      "a rank got more rows than model.moe_expert_rank_capacity_factor = {} leaves room for, and the "
+      "step ran twice: raise the factor to time a step",
+      config.model.moe_expert_rank_capacity_factor.value_or(0)));
 }
 
 StepTotals forward_pass(Engine& engine, const Batch& batch) {

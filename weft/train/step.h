@@ -24,6 +24,9 @@ void communication_step(Engine& engine,
                         const StepInput& input,
                         exec::Tracing tracing);
 
+// ConfigError where the step ran twice: what a bench timed is then no step.
+void refuse_repeated(const StepTotals& totals, const config::Config& config);
+
 // The mean loss of a batch, without gradients.
 StepTotals forward_pass(Engine& engine, const Batch& batch);
 

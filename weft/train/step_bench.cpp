@@ -109,6 +109,7 @@ class Bench {
                           {.batch = batch, .step = index, .learning_rate = config_.optimizer.lr},
                           exec::Tracing::Off);
     });
+    refuse_repeated(totals, config_);
     result_.losses.push_back(totals.loss);
     if (index < kWarmUp) return;
     step_seconds_.push_back(seconds);

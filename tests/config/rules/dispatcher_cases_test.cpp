@@ -118,8 +118,10 @@ TEST(Dispatchers, HybridEpStaysInsideARack) {
 TEST(Dispatchers, BackendsBindWhatGoesWithThem) {
   for (const Case& c : {
            Case{.name = "deepep alone",
-          .words = DEEPEP "model.expert_model_parallel_size=1",
+          .words = DEEPEP "hardware.gpu=h100 model.expert_model_parallel_size=1",
           .errors = "TC-28"},
+           Case{.name = "deepep alone on a CPU rank",
+           .words = DEEPEP "model.expert_model_parallel_size=1"},
            Case{.name = "etp is a group too",
            .words = DEEPEP "model.expert_model_parallel_size=1 "
                            "model.tensor_model_parallel_size=2"},

@@ -52,19 +52,46 @@ void judge_budget(Judge& judge) {
   if (!judge.sound({"comm_overlap.moe_token_slices"})) return;
   const std::int64_t tokens =
       judge.config().train.micro_batch_size * model.seq_length / judge.overlap().moe_token_slices;
-  const std::int64_t rows = model.row_budget(tokens);
+  const std::int64_t rows = model.row_budget(tokens), all = tokens * model.moe_router_topk;
   const std::int64_t one =
       std::min(model.moe_router_topk, std::max<std::int64_t>(1, model.local_experts()));
-  if (rows >= one) return;
+  if (rows < one) {
+    judge.report("model.moe_expert_rank_capacity_factor",
+                 text("model.moe_expert_rank_capacity_factor = {} leaves a rank room for {} rows of "
+                      "{} tokens that choose {} experts each, and a single token may bring it {}",
+                      *model.moe_expert_rank_capacity_factor,
+                      rows,
+                      tokens,
+                      model.moe_router_topk,
+                      one),
+                 "raise model.moe_expert_rank_capacity_factor; 1 is the mean of all ranks");
+  } else if (rows < all && !model.moe_expert_capacity_factor) {
+    judge.report("model.moe_expert_rank_capacity_factor",
+                 text("model.moe_expert_rank_capacity_factor = {} leaves a rank room for {} rows, "
+                      "and the ranks get {} each on average: in every step one gets more",
+                      *model.moe_expert_rank_capacity_factor,
+                      rows,
+                      all),
+                 "use more than 1, or drop rows by model.moe_expert_capacity_factor");
+  }
+}
+
+void judge_no_capacity(Judge& judge) {
+  if (judge.model().moe_expert_capacity_factor != 0.0) return;
+  judge.report("model.moe_expert_capacity_factor",
+               "model.moe_expert_capacity_factor = 0 leaves every expert room for 0 rows: all tokens "
+               "would be dropped",
+               "use more than 0, or null for no capacity");
+}
+
+void judge_two_budgets(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  if (!model.moe_expert_rank_capacity_factor || !model.moe_pad_expert_input_to_capacity) return;
   judge.report("model.moe_expert_rank_capacity_factor",
-               text("model.moe_expert_rank_capacity_factor = {} leaves a rank room for {} rows of "
-                    "{} tokens that choose {} experts each, and a single token may bring it {}",
-                    *model.moe_expert_rank_capacity_factor,
-                    rows,
-                    tokens,
-                    model.moe_router_topk,
-                    one),
-               "raise model.moe_expert_rank_capacity_factor; 1 is the mean of all ranks");
+               text("model.moe_expert_rank_capacity_factor = {} has no effect: experts padded to "
+                    "their capacity always have room",
+                    *model.moe_expert_rank_capacity_factor),
+               "leave one of the two out");
 }
 
 void judge_paged_stash(Judge& judge) {
@@ -107,7 +134,8 @@ constexpr Rule kRules[] = {
      .example = "model.num_moe_experts=4 model.moe_expert_rank_capacity_factor=1.5",
      .judge = judge_rank_capacity},
     {.id = "W65",
-     .when = "model.moe_expert_rank_capacity_factor leaves less room than a single token may need",
+     .when = "model.moe_expert_rank_capacity_factor leaves less room than a single token may need, or "
+             "less than the mean of the ranks where no row is dropped",
      .then = "refused",
      .why = "Every step would run twice.",
      .example = "model.num_moe_experts=4 model.moe_token_dispatcher_type=flex "
@@ -115,6 +143,23 @@ constexpr Rule kRules[] = {
                 "model.use_transformer_engine_op_fuser=true "
                 "model.moe_expert_rank_capacity_factor=0.01",
      .judge = judge_budget},
+    {.id = "W67",
+     .when = "model.moe_expert_capacity_factor = 0",
+     .then = "refused",
+     .why = "No expert would ever see a token.",
+     .example = "model.num_moe_experts=4 model.moe_expert_capacity_factor=0",
+     .judge = judge_no_capacity},
+    {.id = "W68",
+     .kind = Kind::Warning,
+     .when = "a row budget for each rank beside padding to capacity",
+     .then = "warned",
+     .why = "The padding is the budget.",
+     .example = "model.num_moe_experts=4 model.moe_token_dispatcher_type=flex "
+                "model.moe_flex_dispatcher_backend=hybridep "
+                "model.use_transformer_engine_op_fuser=true "
+                "model.moe_expert_rank_capacity_factor=2 model.moe_expert_capacity_factor=1 "
+                "model.moe_pad_expert_input_to_capacity=true",
+     .judge = judge_two_budgets},
     {.id = "TC-47",
      .when = "model.moe_paged_stash with model.cpu_offloading, without a budget for the rank, or "
              "with the experts' inputs offloaded",

@@ -21,11 +21,6 @@ bool captures_attention(const ModelConfig& model) {
          captures(model, CudaGraphScope::FullIteration);
 }
 
-bool dispatches_by(const ModelConfig& model, FlexBackend backend) {
-  return model.moe_token_dispatcher_type == Dispatcher::Flex &&
-         model.moe_flex_dispatcher_backend == backend;
-}
-
 bool is_quantized(const ModelConfig& model) { return model.fp8 || model.fp4; }
 
 }  // namespace weft::config

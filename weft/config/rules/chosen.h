@@ -19,8 +19,6 @@ bool offloads(const ModelConfig& model, OffloadModule module);
 bool captures(const ModelConfig& model, CudaGraphScope scope);
 // Whether the attention is inside a graph: by name, or with its layer or its iteration.
 bool captures_attention(const ModelConfig& model);
-// Whether the flex dispatcher moves the tokens, through this backend.
-bool dispatches_by(const ModelConfig& model, FlexBackend backend);
 // Whether matrix products run in fp8 or fp4.
 bool is_quantized(const ModelConfig& model);
 

@@ -16,8 +16,10 @@ void judge_deepep_padding(Judge& judge) {
   const ModelConfig& model = judge.model();
   if (!dispatches_by(model, FlexBackend::DeepEp) || !model.moe_pad_expert_input_to_capacity) return;
   judge.report("model.moe_pad_expert_input_to_capacity",
-               "model.moe_pad_expert_input_to_capacity with model.moe_flex_dispatcher_backend = "
-               "deepep, which sends what the router selects",
+               text("model.moe_pad_expert_input_to_capacity (model.moe_expert_capacity_factor = {}) "
+                    "with model.moe_flex_dispatcher_backend = deepep, which sends what the router "
+                    "selects",
+                    model.moe_expert_capacity_factor.value_or(0)),
                "use the alltoall dispatcher or hybridep, or leave the padding out");
 }
 
@@ -83,8 +85,9 @@ void judge_wire_reader(Judge& judge) {
 
 void judge_alone(Judge& judge) {
   const ModelConfig& model = judge.model();
-  const bool alone =
-      dispatches_by(model, FlexBackend::DeepEp) || dispatches_by(model, FlexBackend::NcclEp);
+  // CPU ranks have no such buffers.
+  const bool alone = (judge.on_gpu() && dispatches_by(model, FlexBackend::DeepEp)) ||
+                     dispatches_by(model, FlexBackend::NcclEp);
   const grid::Layout layout = layout_of(judge.config());
   if (!alone || model.experts() == 0 || layout.etp > 1 || layout.ep > 1) return;
   judge.report("model.moe_flex_dispatcher_backend",
@@ -164,10 +167,10 @@ constexpr Rule kRules[] = {
                 "model.moe_flex_dispatcher_backend=ncclep model.moe_combine_bwd_dtype=mxfp8",
      .judge = judge_wire_reader},
     {.id = "TC-28",
-     .when = "flex with deepep or ncclep and etp*ep = 1",
+     .when = "flex with deepep (on GPUs) or ncclep and etp*ep = 1",
      .then = "refused",
      .why = "Their buffers are made for a group of ranks.",
-     .example = "model.num_moe_experts=4 model.moe_token_dispatcher_type=flex "
+     .example = "hardware.gpu=h100 model.num_moe_experts=4 model.moe_token_dispatcher_type=flex "
                 "model.moe_flex_dispatcher_backend=deepep",
      .judge = judge_alone},
     {.id = "TC-29",

@@ -26,6 +26,18 @@ void judge_tokens(Judge& judge) {
                "use fewer slices than tokens; 2 to 4 are enough to overlap");
 }
 
+void judge_padded(Judge& judge) {
+  const std::int64_t slices = judge.overlap().moe_token_slices;
+  if (slices < 2 || !judge.model().moe_pad_expert_input_to_capacity) return;
+  judge.report(kSlices,
+               text("{} = {} with model.moe_pad_expert_input_to_capacity: an expert's capacity is "
+                    "of the whole micro-batch, and one of the {} slices may bring it all",
+                    kSlices,
+                    slices,
+                    slices),
+               text("set {}=1, or leave the padding out", kSlices));
+}
+
 constexpr Rule kRules[] = {
     {.id = "W61",
      .when = "more comm_overlap.moe_token_slices than tokens in a micro-batch",
@@ -34,6 +46,14 @@ constexpr Rule kRules[] = {
      .example = "model.num_moe_experts=4 model.expert_model_parallel_size=2 "
                 "train.global_batch_size=2 model.seq_length=2 comm_overlap.moe_token_slices=4",
      .judge = judge_tokens},
+    {.id = "W66",
+     .when = "more than one of comm_overlap.moe_token_slices with padding to capacity",
+     .then = "refused",
+     .why = "Every slice would need the room of the whole micro-batch.",
+     .example = "model.num_moe_experts=4 model.expert_model_parallel_size=2 "
+                "train.global_batch_size=2 comm_overlap.moe_token_slices=2 "
+                "model.moe_expert_capacity_factor=1 model.moe_pad_expert_input_to_capacity=true",
+     .judge = judge_padded},
 };
 
 }  // namespace

@@ -86,8 +86,8 @@ void sort_slots(const ByExpert& s) {
   }
 }
 
-// Calls found(token, group, first slot) for each group a token chose from, and at each slot
-// slot_of(group).
+// Calls found(token, group) for each group a token chose from, and chosen(token, slot, group) for
+// each of its choices there.
 template <typename Found, typename Slot>
 void walk_groups(const Choices& choices,
                  const ExpertGroups& groups,

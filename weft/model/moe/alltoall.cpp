@@ -63,7 +63,7 @@ void AllToAll::lay_out(const Context& context,
                        const Routed& routed,
                        const Tensor& counts_N) const {
   const std::int64_t tokens = routed.experts_Tk.dim(0);
-  const std::int64_t capacity = padded_ ? config_.expert_capacity(tokens) : 0;
+  const std::int64_t capacity = padded_ ? config_.expert_capacity(routed.most_tokens) : 0;
   const std::int64_t rows = padded_ ? experts_ * capacity : tokens * k_;
   state.most_tokens = routed.most_tokens;
   state.row_Tk = context.integers({tokens, k_});

@@ -1,5 +1,6 @@
 #include "weft/model/moe/dispatcher.h"
 
+#include "weft/base/check.h"
 #include "weft/model/moe/allgather.h"
 #include "weft/model/moe/alltoall.h"
 #include "weft/model/moe/flex.h"
@@ -14,9 +15,12 @@ std::unique_ptr<Dispatcher> make_dispatcher(const config::ModelConfig& config,
       return std::make_unique<AllGather>(config, groups.ep);
     case config::Dispatcher::Flex:
       return std::make_unique<Flex>(config, groups, budget);
-    default:
+    case config::Dispatcher::AllToAll:
       return std::make_unique<AllToAll>(config, groups.ep);
+    case config::Dispatcher::AllToAllSeq:
+      break;
   }
+  UNREACHABLE("dispatcher {} is not built", config::word(config.moe_token_dispatcher_type));
 }
 
 }  // namespace weft::model

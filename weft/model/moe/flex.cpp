@@ -100,7 +100,8 @@ Flex::Flex(const config::ModelConfig& config, const EpGroups& groups, Budget bud
       k_(config.moe_router_topk),
       local_(experts_ / groups.ep.size()),
       padded_(config.moe_pad_expert_input_to_capacity),
-      bounded_(padded_ || (config.moe_expert_rank_capacity_factor && budget != Budget::Lifted)) {}
+      bounded_(padded_ || (config.moe_expert_rank_capacity_factor && groups.ep.size() > 1 &&
+                           budget != Budget::Lifted)) {}
 
 kernels::Hops Flex::hops(std::int64_t most_tokens) const {
   kernels::Hops hops{.ranks = ep_.size(),
