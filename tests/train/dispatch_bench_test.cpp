@@ -93,7 +93,9 @@ TEST(UniformChoices, AreDifferentAscendingAndTheSameForWhoeverAsks) {
   const std::vector<std::int32_t> all = uniform_choices(0, 500, 6, 16);
   std::vector<double> chosen(16);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (i % 6 != 0) EXPECT_LT(all[i - 1], all[i]);
+    if (i % 6 != 0) {
+      EXPECT_LT(all[i - 1], all[i]);
+    }
     chosen.at(static_cast<std::size_t>(all[i])) += 1;
   }
   for (const double count : chosen) EXPECT_NEAR(count, 500.0 * 6 / 16, 45);

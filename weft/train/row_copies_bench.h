@@ -27,7 +27,7 @@ struct RowCopy {
   std::string name;  // permute, unpermute, expansion
   std::int64_t hidden = 0;
   int threads = 1;
-  double bytes_per_second = 0, memcpy_bytes_per_second = 0;  // medians
+  double bytes_per_second = 0, memcpy_bytes_per_second = 0;  // the best round's
 
   double share() const { return bytes_per_second / memcpy_bytes_per_second; }
 };

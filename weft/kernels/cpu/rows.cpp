@@ -39,16 +39,33 @@ void check_same_rows(const Tensor& y, const Tensor& x) {
         x.shape().print());
 }
 
+constexpr std::int64_t kRowsAhead = 2;
+
 // Whether an index names a row; -1 names none.
 bool names_row(std::int32_t i, std::int64_t rows) {
   CHECK(i >= -1 && i < rows, "row {} of {}", i, rows);
   return i >= 0;
 }
 
-template <typename T>
-void add_row(float* sum, const T* x, std::int64_t n) {
+// Rows are far apart and short: the machine's own prefetching gets going when one is nearly over.
+// So a row is asked for while those before it are worked on.
+void ask_for(const void* row, std::int64_t bytes) {
+  constexpr std::int64_t kLine = 64;
+  const auto* line = static_cast<const char*>(row);
+  for (std::int64_t i = 0; i < bytes; i += kLine) __builtin_prefetch(line + i);
+}
+
+// sum[c] + rows[0][c] + rows[1][c] ..., in this order, without a sum in memory between them.
+template <int N, typename X>
+void add_rows(float* sum, const X* const* rows, std::int64_t begin, std::int64_t n) {
+  const X* x[N];
+  for (int j = 0; j < N; ++j) x[j] = rows[j] + begin;
 #pragma omp simd
-  for (std::int64_t c = 0; c < n; ++c) sum[c] += load(x[c]);
+  for (std::int64_t c = 0; c < n; ++c) {
+    float s = sum[c];
+    for (int j = 0; j < N; ++j) s += load(x[j][c]);
+    sum[c] = s;
+  }
 }
 
 template <typename T>
@@ -57,18 +74,19 @@ void store_row(T* y, const float* sum, std::int64_t n) {
   for (std::int64_t c = 0; c < n; ++c) store(y[c], sum[c]);
 }
 
-// The sum of the rows of x named by `index`, in short runs of columns that stay in registers and
-// the first cache.
+// The sum of some rows, in short runs of columns that stay in the first cache.
 template <typename Y, typename X>
-void sum_named_rows(Y* y, const Matrix<X>& x, const std::int32_t* index, std::int64_t k) {
+void sum_of(Y* y, std::span<const X* const> rows, std::int64_t columns) {
   constexpr std::int64_t kRun = 256;
   float sum[kRun];
-  for (std::int64_t begin = 0; begin < x.columns; begin += kRun) {
-    const std::int64_t n = std::min(kRun, x.columns - begin);
+  for (std::int64_t begin = 0; begin < columns; begin += kRun) {
+    const std::int64_t n = std::min(kRun, columns - begin);
     std::fill_n(sum, n, 0.0f);
-    for (std::int64_t j = 0; j < k; ++j) {
-      if (names_row(index[j], x.rows)) add_row(sum, x.row(index[j]) + begin, n);
-    }
+    std::size_t j = 0;
+    for (; j + 8 <= rows.size(); j += 8) add_rows<8>(sum, &rows[j], begin, n);
+    if (rows.size() & 4) add_rows<4>(sum, &rows[j], begin, n), j += 4;
+    if (rows.size() & 2) add_rows<2>(sum, &rows[j], begin, n), j += 2;
+    if (rows.size() & 1) add_rows<1>(sum, &rows[j], begin, n);
     store_row(y + begin, sum, n);
   }
 }
@@ -83,6 +101,10 @@ void gather_rows(Stream& stream, Tensor y, Tensor x, Tensor index) {
   stream.enqueue("gather_rows", WorkClass::Memory, [=](Workers& workers) {
     parallel(workers, cut_rows(to.rows, to.bytes / 4), [&](Range rows) {
       for (std::int64_t r = rows.begin; r < rows.end; ++r) {
+        const std::int64_t ahead = r + kRowsAhead;
+        if (ahead < rows.end && names_row(source[ahead], from.rows)) {
+          ask_for(from.row(source[ahead]), from.bytes);
+        }
         if (names_row(source[r], from.rows)) {
           std::copy_n(from.row(source[r]), to.bytes, to.row(r));
         } else {
@@ -106,8 +128,16 @@ void sum_rows(Stream& stream, Tensor y, Tensor x, Tensor index) {
     const Matrix<std::int32_t> sources = matrix<std::int32_t>(stream, index);
     stream.enqueue("sum_rows", WorkClass::Memory, [=](Workers& workers) {
       parallel(workers, cut_rows(ys.rows, ys.columns * sources.columns), [&](Range rows) {
+        std::vector<const X*> named;
         for (std::int64_t t = rows.begin; t < rows.end; ++t) {
-          sum_named_rows(ys.row(t), xs, sources.row(t), sources.columns);
+          named.clear();
+          for (std::int64_t j = 0; j < sources.columns; ++j) {
+            const std::int32_t i = sources.row(t)[j];
+            if (names_row(i, xs.rows)) named.push_back(xs.row(i));
+            const std::int32_t next = t + 1 < rows.end ? sources.row(t + 1)[j] : -1;
+            if (names_row(next, xs.rows)) ask_for(xs.row(next), xs.columns * sizeof(X));
+          }
+          sum_of(ys.row(t), std::span<const X* const>(named), xs.columns);
         }
       });
     });
