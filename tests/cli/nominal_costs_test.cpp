@@ -4,6 +4,7 @@
 
 #include "weft/cli/nominal_work.h"
 #include "weft/config/derived.h"
+#include "weft/config/dispatch.h"
 #include "weft/schedule/anatomy_bytes.h"
 
 namespace weft::cli {
@@ -83,11 +84,31 @@ TEST(NominalWork, ParametersAreThoseOfTheModel) {
 
 TEST(NominalCosts, ADispatchCarriesTheRowsThatLeave) {
   const config::Config config = moe_config();
-  const double rows = static_cast<double>(rows_of(config)) * 3 / 4;
+  const double rows = static_cast<double>(expected_load(config, {}).rows) * 3 / 4;
   const double bytes = rows * static_cast<double>(config.model.hidden_size * 4 + 4);
   const Costs costs(config, {.link_bytes_per_second = 1e9, .link_latency_seconds = 1e-3});
   EXPECT_NEAR(costs.seconds(0, "0F.dispatch"), bytes / 1e9 + 1e-3, 1e-12);
   EXPECT_NEAR(costs.seconds(0, "c0F.send"), costs.seconds(1, "c1F.receive"), 0);
+}
+
+TEST(NominalCosts, AFlexDispatchCarriesATokenOnceToEachRankOrNode) {
+  config::Config config = moe_config();
+  config.runtime.ranks_per_node = 2;
+  config.fabric.intra_node_gb_per_second = 10;
+  config.fabric.inter_node_gb_per_second = 1;
+  config.model.moe_token_dispatcher_type = config::Dispatcher::Flex;
+  const std::int64_t experts = config.model.experts(), k = config.model.moe_router_topk;
+  const auto tokens = static_cast<double>(expected_load(config, {}).tokens);
+  const auto row = static_cast<double>(config.model.hidden_size * 4 + 8 * k);
+  config.model.moe_flex_dispatcher_backend = config::FlexBackend::DeepEp;
+  const double by_rank = tokens * config::distinct_parts(experts, k, 4) * row;
+  // Two of the three peers are in another node.
+  EXPECT_NEAR(Costs(config).seconds(0, "0F.dispatch"), by_rank * 3 / 4 * 2 / 3 / 1e9, 1e-7);
+  config.model.moe_flex_dispatcher_backend = config::FlexBackend::HybridEp;
+  const double by_node = tokens * config::distinct_parts(experts, k, 2) * row;
+  EXPECT_NEAR(Costs(config).seconds(0, "0F.dispatch"),
+              by_node / 2 / 1e9 + by_rank / 2 / 10e9,
+              1e-6);
 }
 
 TEST(NominalCosts, SlicesCarryTogetherWhatTheWholeDoes) {
@@ -108,7 +129,7 @@ TEST(NominalCosts, TheFabricOfTheConfigIsUsed) {
   config.runtime.ranks_per_node = 2;
   config.fabric.intra_node_gb_per_second = 10;
   config.fabric.inter_node_gb_per_second = 1;
-  const double rows = static_cast<double>(rows_of(config)) * 3 / 4;
+  const double rows = static_cast<double>(expected_load(config, {}).rows) * 3 / 4;
   const double bytes = rows * static_cast<double>(config.model.hidden_size * 4 + 4);
   // Two of the three peers are in another node.
   EXPECT_NEAR(Costs(config).seconds(0, "0F.dispatch"), bytes * 2 / 3 / 1e9, 1e-12);

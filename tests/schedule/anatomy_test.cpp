@@ -129,9 +129,10 @@ TEST(Anatomy, SlicesShareAllThereIs) {
   const Anatomy anatomy = describe(model_of("m", 2), kAlone, 0, {.slices = 3});
   Node node = parse_node("0F0.experts#0");
   std::vector<std::int64_t> shares;
-  for (node.slice = 0; node.slice < 3; ++node.slice) shares.push_back(share_of(anatomy, node, 10));
+  for (node.slice = 0; node.slice < 3; ++node.slice)
+    shares.push_back(share_of(anatomy, node, {.tokens = 10}).tokens);
   EXPECT_EQ(shares, (std::vector<std::int64_t>{3, 3, 4}));
-  EXPECT_EQ(share_of(anatomy, parse_node("0F0.merge"), 10), 10);
+  EXPECT_EQ(share_of(anatomy, parse_node("0F0.merge"), {.tokens = 10}).tokens, 10);
 }
 
 TEST(Anatomy, WhatIsKnownBeforehandIsNotTold) {

@@ -133,7 +133,7 @@ TEST(Plan, EarlyReleaseKeepsNoMoreThanTheLateOne) {
   PlanCase c{.layers = "mmmm", .micro_batches = 4, .overlap = true};
   const auto mark = [&] {
     const RankPlan plan = plans_of(c)[0];
-    return activation_mark(plan.training, plan.anatomy, 64, 128);
+    return activation_mark(plan.training, plan.anatomy, {.tokens = 64, .rows = 128});
   };
   const std::int64_t late = mark();
   c.early = true;
@@ -149,8 +149,10 @@ TEST(Plan, MergedStepKeepsLittleMoreThanOneMicroBatch) {
   c.overlap = true;
   const RankPlan merged = plans_of(c)[0];
   const double ratio =
-      static_cast<double>(activation_mark(merged.training, merged.anatomy, 64, 128)) /
-      static_cast<double>(activation_mark(plain.training, plain.anatomy, 64, 128));
+      static_cast<double>(
+          activation_mark(merged.training, merged.anatomy, {.tokens = 64, .rows = 128})) /
+      static_cast<double>(
+          activation_mark(plain.training, plain.anatomy, {.tokens = 64, .rows = 128}));
   EXPECT_GT(ratio, 1.0);
   EXPECT_LT(ratio, 1.35);
 }
@@ -159,7 +161,7 @@ TEST(Plan, PipelineRanksKeepAsManyMicroBatchesAsAreBehindThem) {
   const PlanCase c{.layers = "mmmm", .pp = 4, .micro_batches = 8};
   const std::vector<RankPlan> plans = plans_of(c);
   const auto mark = [&](std::size_t rank) {
-    return activation_mark(plans[rank].training, plans[rank].anatomy, 64, 128);
+    return activation_mark(plans[rank].training, plans[rank].anatomy, {.tokens = 64, .rows = 128});
   };
   const std::int64_t one = mark(2) / 2;
   EXPECT_EQ(mark(2), 2 * one);
@@ -181,15 +183,20 @@ TEST(Plan, SlicesKeepTogetherWhatTheWholeKeeps) {
     PlanCase c{.layers = "mmd", .micro_batches = 3, .overlap = overlap, .shared = true};
     RankPlan whole = plans_of(c)[0];
     whole.anatomy = without_counts(whole.anatomy);
-    const std::int64_t mark = activation_mark(whole.training, whole.anatomy, 64, 130);
+    const std::int64_t mark =
+        activation_mark(whole.training, whole.anatomy, {.tokens = 64, .rows = 130});
     for (const int slices : {2, 3, 7}) {
       c.slices = slices;
       RankPlan sliced = plans_of(c)[0];
       sliced.anatomy = without_counts(sliced.anatomy);
-      EXPECT_EQ(
-          activation_mark(build_training(sliced.anatomy, sliced.shape), sliced.anatomy, 64, 130),
-          activation_mark(build_training(whole.anatomy, whole.shape), whole.anatomy, 64, 130));
-      EXPECT_LE(activation_mark(sliced.training, sliced.anatomy, 64, 130), mark) << slices;
+      EXPECT_EQ(activation_mark(build_training(sliced.anatomy, sliced.shape),
+                                sliced.anatomy,
+                                {.tokens = 64, .rows = 130}),
+                activation_mark(build_training(whole.anatomy, whole.shape),
+                                whole.anatomy,
+                                {.tokens = 64, .rows = 130}));
+      EXPECT_LE(activation_mark(sliced.training, sliced.anatomy, {.tokens = 64, .rows = 130}), mark)
+          << slices;
     }
   }
 }

@@ -30,6 +30,41 @@ std::int64_t pp_bytes(Engine& engine) {
   return groups.pp_forward ? bytes_of(*groups.pp_forward) + bytes_of(*groups.pp_backward) : 0;
 }
 
+enum class Way { Out, Back };
+
+// Rows that leave the rank on their way to the experts, or back: over one hop or two.
+std::int64_t rows_to_others(const model::DispatchState& state, int ep_rank, Way way) {
+  const auto others = [](const std::vector<std::int64_t>& rows, int self) {
+    std::int64_t sum = 0;
+    for (std::size_t peer = 0; peer < rows.size(); ++peer) {
+      if (static_cast<int>(peer) != self) sum += rows[peer];
+    }
+    return sum;
+  };
+  const bool out = way == Way::Out;
+  const auto hop = [&](const model::Hop& of, int self) {
+    return others(out ? of.send_rows : of.receive_rows, self);
+  };
+  const int per_node = std::max(1, static_cast<int>(state.within.send_rows.size()));
+  return others(out ? state.plan.send_rows : state.plan.receive_rows, ep_rank) +
+         hop(state.across, ep_rank / per_node) + hop(state.within, ep_rank % per_node);
+}
+
+std::int64_t sum_of(const std::vector<std::int64_t>& rows) {
+  std::int64_t sum = 0;
+  for (const std::int64_t n : rows) sum += n;
+  return sum;
+}
+
+schedule::Load load_of(const model::DispatchState& state, std::int64_t tokens) {
+  const bool two = state.within.send_rows.size() > 1;
+  return {.tokens = tokens,
+          .rows = state.plan.received + state.arriving,
+          .copies = two ? state.within.room : state.across.room,
+          .passing = two ? state.across.room : 0,
+          .onward = two ? sum_of(state.within.send_rows) : 0};
+}
+
 // What a rank keeps of a micro-batch and sends to its ep group, by the anatomy of its chunks.
 void declare(const schedule::Anatomy& anatomy,
              const model::MicroBatchState& state,
@@ -37,30 +72,28 @@ void declare(const schedule::Anatomy& anatomy,
              Counted& own) {
   const std::int64_t tokens = state.tokens;
   for (const schedule::Chunk& chunk : anatomy.chunks) {
-    if (chunk.has_embed) own.declared_kept += tokens * 4 + anatomy.embed.kept.of(tokens, 0);
-    if (chunk.has_head) own.declared_kept += tokens * 4 + anatomy.head.kept.of(tokens, 0);
+    if (chunk.has_embed)
+      own.declared_kept += tokens * 4 + anatomy.embed.kept.of({.tokens = tokens});
+    if (chunk.has_head) own.declared_kept += tokens * 4 + anatomy.head.kept.of({.tokens = tokens});
     const bool passes_through = chunk.layers == 0 && chunk.sends();
     if (chunk.receives() && !passes_through) {
-      own.declared_kept += anatomy.receive.kept.of(tokens, 0);
+      own.declared_kept += anatomy.receive.kept.of({.tokens = tokens});
     }
     for (int layer = chunk.first_layer; layer < chunk.end_layer(); ++layer) {
       const model::LayerState& kept = state.layers[static_cast<std::size_t>(layer)];
-      const model::Exchange exchange =
-          kept.slices.empty() ? model::Exchange{} : kept.slices.front().dispatch.plan;
-      const auto to_others = [&](const std::vector<std::int64_t>& rows) {
-        std::int64_t sum = 0;
-        for (std::size_t peer = 0; peer < rows.size(); ++peer) {
-          if (static_cast<int>(peer) != ep_rank) sum += rows[peer];
-        }
-        return sum;
-      };
-      const std::int64_t leaving = to_others(exchange.send_rows);
-      const std::int64_t returning = to_others(exchange.receive_rows);
+      const model::DispatchState dispatch =
+          kept.slices.empty() ? model::DispatchState{} : kept.slices.front().dispatch;
+      const schedule::Load load = load_of(dispatch, tokens);
+      const std::int64_t leaving = rows_to_others(dispatch, ep_rank, Way::Out);
+      const std::int64_t returning = rows_to_others(dispatch, ep_rank, Way::Back);
       for (const schedule::PieceAnatomy& piece : anatomy.layers[static_cast<std::size_t>(layer)]) {
-        own.declared_kept += piece.kept.of(tokens, exchange.received);
+        own.declared_kept += piece.kept.of(load);
         const bool back = piece.piece == schedule::Piece::Combine;
-        own.declared_sent_forward += piece.sent_forward.of(tokens, back ? returning : leaving);
-        own.declared_sent_backward += piece.sent_backward.of(tokens, back ? leaving : returning);
+        const auto rows = [&](std::int64_t n) {
+          return schedule::Load{.tokens = tokens, .rows = n};
+        };
+        own.declared_sent_forward += piece.sent_forward.of(rows(back ? returning : leaving));
+        own.declared_sent_backward += piece.sent_backward.of(rows(back ? leaving : returning));
       }
     }
   }
@@ -72,7 +105,8 @@ std::int64_t declared_between_stages(Engine& engine, std::int64_t tokens) {
   for (const schedule::Entry& entry : engine.plan().training.entries) {
     const schedule::Node& node = entry.node;
     if (node.piece != schedule::Piece::Send) continue;
-    bytes += schedule::sent_bytes(engine.config().model, node.piece, node.direction).of(tokens, 0);
+    bytes += schedule::sent_bytes(engine.config().model, {}, node.piece, node.direction)
+                 .of({.tokens = tokens});
   }
   return bytes;
 }
@@ -83,22 +117,27 @@ Counted count(const config::Config& config) {
   on_ranks(config, [&](Engine& engine) {
     const Batch batch = batch_of(engine, 0);
     const schedule::RankPlan& plan = engine.plan();
-    const comm::Communicator& ep = *engine.groups().ep;
+    const auto ep_bytes = [&] {
+      const Groups& groups = engine.groups();
+      std::int64_t bytes = bytes_of(*groups.ep);
+      if (groups.ep_across) bytes += bytes_of(*groups.ep_across) + bytes_of(*groups.ep_within);
+      return bytes;
+    };
     Counted own;
     own.kept = -live_bytes(engine);
-    own.sent = -bytes_of(ep);
+    own.sent = -ep_bytes();
     forward_pass(engine, batch);
     own.kept += live_bytes(engine);
-    own.sent += bytes_of(ep);
+    own.sent += ep_bytes();
     const std::int64_t tokens = engine.program().state(0).tokens;
     for (int m = 0; m < plan.shape.micro_batches; ++m) {
       declare(plan.anatomy, engine.program().state(m), engine.groups().self.ep, own);
     }
-    const std::int64_t before = bytes_of(ep), pp_before = pp_bytes(engine);
+    const std::int64_t before = ep_bytes(), pp_before = pp_bytes(engine);
     engine.program().drop_states();
     train_step(engine, {.batch = batch, .learning_rate = 0}, exec::Tracing::Off);
     own.declared_sent_backward += own.declared_sent_forward;
-    EXPECT_EQ(bytes_of(ep) - before, own.declared_sent_backward);
+    EXPECT_EQ(ep_bytes() - before, own.declared_sent_backward);
     EXPECT_EQ(pp_bytes(engine) - pp_before, declared_between_stages(engine, tokens));
     const std::lock_guard lock(mutex);
     sum.kept += own.kept;
@@ -168,6 +207,34 @@ INSTANTIATE_TEST_SUITE_P(Ranks,
                                            LayoutCase{.world = 2, .ep = 2},
                                            LayoutCase{.world = 8, .ep = 8}),
                          [](const auto& param_info) { return name_of(param_info.param); });
+
+TEST(DispatcherBytes, DeclaredEqualsCounted) {
+  struct Sending {
+    config::Dispatcher type;
+    std::optional<config::FlexBackend> backend = {};
+    std::int64_t per_node = 4;
+  };
+  using config::Dispatcher;
+  using config::FlexBackend;
+  for (const Sending& sending : {Sending{Dispatcher::AllGather},
+                                 Sending{Dispatcher::Flex, FlexBackend::DeepEp},
+                                 Sending{Dispatcher::Flex, FlexBackend::HybridEp, 1},
+                                 Sending{Dispatcher::Flex, FlexBackend::HybridEp, 2},
+                                 Sending{Dispatcher::Flex, FlexBackend::HybridEp, 4}}) {
+    for (const config::Precision precision : {config::Precision::Fp32, config::Precision::Bf16}) {
+      config::Config config = with_layout(small_config(), {.world = 4, .ep = 4});
+      config.model.params_dtype = precision;
+      config.model.moe_router_topk = 3;
+      config.model.moe_shared_expert_intermediate_size = 20;
+      config.model.moe_token_dispatcher_type = sending.type;
+      config.model.moe_flex_dispatcher_backend = sending.backend;
+      config.runtime.ranks_per_node = sending.per_node;
+      const Counted counted = count(config);
+      EXPECT_EQ(counted.kept, counted.declared_kept) << sending.per_node;
+      EXPECT_EQ(counted.sent, counted.declared_sent_forward) << sending.per_node;
+    }
+  }
+}
 
 class PipelineBytes : public ::testing::TestWithParam<LayoutCase> {};
 

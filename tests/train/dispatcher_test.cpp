@@ -103,6 +103,21 @@ TEST_P(EverySending, HasTheSameBitsInEveryOrderAndWithEveryDelay) {
   }
 }
 
+TEST_P(EverySending, HasTheSameBitsInEveryOrderOfAPipeline) {
+  config::Config plain =
+      with_sending(with_layout(deep_config(), {.world = 8, .ep = 4, .pp = 2, .vpp = 2}),
+                   GetParam());
+  plain.train.global_batch_size = 16;
+  for (const int slices : {1, 2}) {
+    plain.comm_overlap.moe_token_slices = slices;
+    const Outcome expected = train_some(plain, 3);
+    for (const Order& order : kOrders) {
+      SCOPED_TRACE(base::text("{}, {} slices", order.name, slices));
+      expect_same_bits(expected, train_some(with_order(plain, order), 3));
+    }
+  }
+}
+
 double largest_relative_difference(const std::vector<double>& a, const std::vector<double>& b) {
   double largest = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {

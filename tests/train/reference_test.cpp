@@ -64,20 +64,24 @@ INSTANTIATE_TEST_SUITE_P(Golden,
                                               param_info.param.micro_batch);
                          });
 
-class PipelineReference : public ::testing::TestWithParam<const char*> {};
-
-TEST_P(PipelineReference, LogitsLossGradientsAndTrainingAgree) {
-  const std::string folder = std::string(WEFT_SOURCE_DIR) + "/tests/golden/qwen3_moe_deep";
+void expect_agreement(const std::string& name, const char* words, std::size_t least_checks) {
+  const std::string folder = std::string(WEFT_SOURCE_DIR) + "/tests/golden/" + name;
   const checkpoint::HuggingFaceModel model(folder);
   const checkpoint::ReferenceRun reference(folder, model.huggingface_config());
-  config::Config config = config::resolve(std::nullopt, base::split(GetParam(), ' '));
+  config::Config config = config::resolve(std::nullopt, base::split(words, ' '));
   config = reference_config(config, model, reference);
   config::validate(config);
   const std::vector<Check> checks = check_reference(config, model, reference, {});
-  EXPECT_GT(checks.size(), 80u);
+  EXPECT_GT(checks.size(), least_checks);
   for (const Check& check : checks) {
     EXPECT_TRUE(check.pass()) << check.name << ": " << check.error << " > " << check.tolerance;
   }
+}
+
+class PipelineReference : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(PipelineReference, LogitsLossGradientsAndTrainingAgree) {
+  expect_agreement("qwen3_moe_deep", GetParam(), 80);
 }
 
 #define PP "model.pipeline_model_parallel_size="
@@ -101,6 +105,18 @@ INSTANTIATE_TEST_SUITE_P(Golden,
                                            "world=4 " PP "4 " STAGES "Ettt|tt||tttL",
                                            "world=4 " PP "2 " VPP "2 " EP "2 " STAGES
                                            "E|ttt|ttttt|L " OVERLAP));
+
+class DeepseekReference : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(DeepseekReference, LogitsLossGradientsAndTrainingAgree) {
+  expect_agreement("deepseek_v3_tiny", GetParam(), 50);
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden,
+                         DeepseekReference,
+                         ::testing::Values("world=2 " EP "2 " OVERLAP " " DELAY,
+                                           "world=2 " PP "2 " STAGES "Et|ttL",
+                                           "world=2 " EP "2 model.moe_shared_expert_overlap=true"));
 
 TEST(ReferenceTolerance, AWrongEpsilonOrForgottenDecayFails) {
   const std::string folder = std::string(WEFT_SOURCE_DIR) + "/tests/golden/qwen3_moe_tiny";

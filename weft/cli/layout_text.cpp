@@ -5,12 +5,30 @@
 
 namespace weft::cli {
 
+namespace {
+
+// Who moves the tokens, where it is not the plain all-to-all.
+std::string dispatcher_text(const config::ModelConfig& model) {
+  switch (model.moe_token_dispatcher_type) {
+    case config::Dispatcher::AllGather:
+      return ", allgather";
+    case config::Dispatcher::Flex:
+      return base::text(
+          ", {}",
+          config::word(model.moe_flex_dispatcher_backend.value_or(config::FlexBackend::DeepEp)));
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
 std::string layout_text(const config::ModelConfig& model) {
   const std::int64_t pp = model.pipeline_model_parallel_size, vpp = config::virtual_stages(model);
   std::string text;
   if (pp > 1) text += base::text("pp {}, ", pp);
   if (vpp > 1) text += base::text("vpp {}, ", vpp);
-  return text + base::text("ep {}", model.expert_model_parallel_size);
+  return text + base::text("ep {}", model.expert_model_parallel_size) + dispatcher_text(model);
 }
 
 std::string order_text(const config::Config& config) {

@@ -4,6 +4,7 @@
 
 #include "weft/cli/nominal_work.h"
 #include "weft/config/derived.h"
+#include "weft/config/dispatch.h"
 #include "weft/schedule/anatomy_bytes.h"
 #include "weft/schedule/meeting.h"
 
@@ -41,6 +42,33 @@ double seconds_on(const grid::Link& link, double bytes) {
   return wire + link.latency_seconds;
 }
 
+// Rows that leave a rank, where routing is even.
+struct LeavingRows {
+  double across = 0, within = 0;  // one hop: across alone, whatever its links
+  bool are_two = false;
+};
+
+LeavingRows leaving_rows(const config::Config& config, const schedule::TokenFlow& flow) {
+  const config::ModelConfig& model = config.model;
+  const std::int64_t experts = model.experts(), k = model.moe_router_topk;
+  const std::int64_t ranks = model.expert_model_parallel_size;
+  if (experts == 0 || ranks == 1) return {};
+  const double tokens = number(expected_load(config, flow).tokens);
+  const auto leaving = [&](double rows, std::int64_t parts) {
+    return tokens * rows * number(parts - 1) / number(parts);
+  };
+  if (model.moe_token_dispatcher_type != config::Dispatcher::Flex) {
+    return {.across = leaving(number(k), ranks)};
+  }
+  const double by_rank = config::distinct_parts(experts, k, ranks);
+  if (model.moe_flex_dispatcher_backend != config::FlexBackend::HybridEp) {
+    return {.across = leaving(by_rank, ranks)};
+  }
+  return {.across = leaving(config::distinct_parts(experts, k, flow.nodes), flow.nodes),
+          .within = leaving(by_rank, ranks / flow.nodes),
+          .are_two = true};
+}
+
 // One pipeline rank's costs.
 class Pricing {
  public:
@@ -54,6 +82,8 @@ class Pricing {
         links_(links_of(config, rates)),
         anatomy_(plan.anatomy),
         work_(config, plan.anatomy),
+        load_(expected_load(config, plan.anatomy.flow)),
+        hops_(leaving_rows(config, plan.anatomy.flow)),
         rank_(first_rank_of(grid, plan.anatomy.pp_rank)) {}
 
   sim::Cost cost(const Entry& entry) const {
@@ -69,6 +99,13 @@ class Pricing {
 
  private:
   double wire_seconds(const Entry& entry) const {
+    const Piece piece = entry.node.piece;
+    const bool travels = piece == Piece::Dispatch || piece == Piece::Combine;
+    if (travels && hops_.are_two) {
+      const double bytes = number(sent(piece, entry.node)) / (hops_.across + hops_.within);
+      return seconds_on(links_.inter, bytes * hops_.across) +
+             seconds_on(links_.intra, bytes * hops_.within);
+    }
     const std::vector<int> members = schedule::ranks_of_entry(grid_, rank_, entry);
     if (members.size() < 2) return 0;
     const double bytes = bytes_sent(entry.node, number(std::ssize(members)));
@@ -102,11 +139,10 @@ class Pricing {
   }
 
   std::int64_t sent(Piece piece, const Node& node) const {
-    const std::int64_t ep = config_.model.expert_model_parallel_size;
-    const std::int64_t leaving = rows_of(config_) * (ep - 1) / ep;
-    return schedule::sent_bytes(config_.model, piece, node.direction)
-        .of(schedule::share_of(anatomy_, node, tokens_of(config_)),
-            schedule::share_of(anatomy_, node, leaving));
+    schedule::Load leaving = load_;
+    leaving.rows = static_cast<std::int64_t>(hops_.across + hops_.within);
+    return schedule::sent_bytes(config_.model, anatomy_.flow, piece, node.direction)
+        .of(schedule::share_of(anatomy_, node, leaving));
   }
 
   const config::Config& config_;
@@ -115,17 +151,26 @@ class Pricing {
   const grid::Fabric links_;
   const schedule::Anatomy& anatomy_;
   const NominalWork work_;
+  const schedule::Load load_;
+  const LeavingRows hops_;
   const int rank_;
 };
 
 }  // namespace
 
-std::int64_t tokens_of(const config::Config& config) {
-  return config.train.micro_batch_size * config.model.seq_length;
-}
-
-std::int64_t rows_of(const config::Config& config) {
-  return tokens_of(config) * config.model.moe_router_topk;
+schedule::Load expected_load(const config::Config& config, const schedule::TokenFlow& flow) {
+  const config::ModelConfig& model = config.model;
+  const std::int64_t tokens = config.train.micro_batch_size * model.seq_length;
+  schedule::Load load{.tokens = tokens, .rows = tokens * model.moe_router_topk};
+  if (model.experts() == 0) return load;
+  const auto copies = [&](std::int64_t parts) {
+    const double each = config::distinct_parts(model.experts(), model.moe_router_topk, parts);
+    return static_cast<std::int64_t>(number(tokens) * each);
+  };
+  load.copies = copies(model.expert_model_parallel_size);
+  load.passing = copies(flow.nodes);
+  load.onward = load.copies;
+  return load;
 }
 
 sim::CostTable nominal_costs(const config::Config& config,

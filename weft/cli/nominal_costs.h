@@ -18,9 +18,8 @@ struct NominalRates {
   double memory_bytes_per_second = 1e11;
 };
 
-// Tokens of one micro-batch, and rows the experts of one rank receive of it where routing is even.
-std::int64_t tokens_of(const config::Config& config);
-std::int64_t rows_of(const config::Config& config);
+// What one micro-batch brings a rank where routing is even.
+schedule::Load expected_load(const config::Config& config, const schedule::TokenFlow& flow);
 
 // By pipeline rank: the cost of every node its graph has. Communication is priced alone on the
 // links: several operations at once do not slow each other down.

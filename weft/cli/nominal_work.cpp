@@ -53,9 +53,9 @@ double table(const config::ModelConfig& model) {
 
 NominalWork::NominalWork(const config::Config& config, const schedule::Anatomy& anatomy)
     : model_(config.model),
-      tokens_(number(tokens_of(config))),
-      rows_(number(rows_of(config))),
-      slices_(anatomy.token_slices),
+      tokens_(number(expected_load(config, anatomy.flow).tokens)),
+      rows_(number(expected_load(config, anatomy.flow).rows)),
+      slices_(anatomy.flow.slices),
       element_bytes_(config.model.params_dtype == config::Precision::Fp32 ? 4 : 2) {
   for (const schedule::Chunk& chunk : anatomy.chunks) {
     if (chunk.has_embed) dense_parameters_ += table(model_);

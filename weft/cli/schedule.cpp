@@ -152,10 +152,10 @@ int run_schedule(const ScheduleOptions& options) {
   if (report.valid()) {
     report.simulated = simulate(options, config, grid, plans);
     for (const RankPlan& plan : plans) {
-      report.activation_bytes.push_back(schedule::activation_mark(plan.training,
-                                                                  plan.anatomy,
-                                                                  tokens_of(config),
-                                                                  rows_of(config)));
+      report.activation_bytes.push_back(
+          schedule::activation_mark(plan.training,
+                                    plan.anatomy,
+                                    expected_load(config, plan.anatomy.flow)));
     }
   }
   leave_files(options, report);

@@ -60,6 +60,13 @@ std::string summary(const train::TrainResult& result) {
                                 result.first_loss,
                                 result.final_loss);
   if (result.eval_loss) text += base::text(", held-out {:.4f}", *result.eval_loss);
+  if (result.repeated.value_or(0) > 0) {
+    text += base::text(
+        "\nbudget    exceeded in {} of {} steps, which ran again without it (raise "
+        "model.moe_expert_rank_capacity_factor)",
+        *result.repeated,
+        result.steps);
+  }
   text += base::text("\nspeed     {:.0f} tokens/s\nmemory   ", result.tokens_per_second);
   for (int tag = 0; tag < tensor::kTags; ++tag) {
     const std::size_t bytes = result.peak_bytes[static_cast<std::size_t>(tag)];
@@ -88,6 +95,7 @@ base::Json result_json(const train::TrainResult& result) {
                   {"run_dir", result.run_dir.string()},
                   {"interrupted", result.interrupted}};
   if (result.eval_loss) json["eval_loss"] = *result.eval_loss;
+  if (result.repeated) json["repeated_steps"] = *result.repeated;
   if (!result.expert_loads.empty()) json["expert_loads"] = train::to_json(result.expert_loads);
   if (result.trace) json["trace"] = result.trace->string();
   if (result.exposure) json["exposure"] = trace::to_json(result.exposure->total);

@@ -58,7 +58,7 @@ void show_json(const std::vector<train::Check>& checks, bool pass) {
 }
 
 // What a user may choose; the folder decides the model, the data and the optimizer, in fp32.
-constexpr std::array<std::string_view, 30> kChoices{
+constexpr std::array<std::string_view, 31> kChoices{
     "runtime.world_size",
     "runtime.backend",
     "runtime.ranks_per_node",
@@ -67,6 +67,7 @@ constexpr std::array<std::string_view, 30> kChoices{
     "runtime.timeout_seconds",
     "train.micro_batch_size",
     "model.moe_token_dispatcher_type",
+    "model.moe_flex_dispatcher_backend",
     "model.tensor_model_parallel_size",
     "model.pipeline_model_parallel_size",
     "model.virtual_pipeline_model_parallel_size",

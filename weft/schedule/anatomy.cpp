@@ -93,15 +93,16 @@ Tie tie_of(const config::ModelConfig& model, const std::vector<Chunk>& chunks) {
   return takes_part ? Tie::BetweenStages : Tie::None;
 }
 
-void declare_bytes(const config::ModelConfig& model, PieceAnatomy& piece) {
-  piece.kept = kept_bytes(model, {piece.piece, piece.part});
-  piece.sent_forward = sent_bytes(model, piece.piece, Direction::F);
-  if (piece.has_input_gradient) piece.sent_backward = sent_bytes(model, piece.piece, Direction::D);
+void declare_bytes(const config::ModelConfig& model, const TokenFlow& flow, PieceAnatomy& piece) {
+  piece.kept = kept_bytes(model, flow, {piece.piece, piece.part});
+  piece.sent_forward = sent_bytes(model, flow, piece.piece, Direction::F);
+  if (piece.has_input_gradient)
+    piece.sent_backward = sent_bytes(model, flow, piece.piece, Direction::D);
 }
 
 // What a chunk hands on to the next stage is sent, not kept.
 void let_go_of_outputs(const config::ModelConfig& model, Anatomy& anatomy) {
-  const Bytes stream = kept_bytes(model, Piece::Receive);
+  const Bytes stream = kept_bytes(model, anatomy.flow, Piece::Receive);
   for (const Chunk& chunk : anatomy.chunks) {
     if (!chunk.sends()) continue;
     if (chunk.layers > 0) {
@@ -129,7 +130,7 @@ Anatomy describe(const config::ModelConfig& model,
                  TokenFlow tokens) {
   CHECK(tokens.slices >= 1, "{} slices of tokens", tokens.slices);
   Anatomy anatomy;
-  anatomy.token_slices = tokens.slices;
+  anatomy.flow = tokens;
   anatomy.row_counts = row_counts_of(model, tokens.budget);
   const Flow flow{
       .ep = model.expert_model_parallel_size > 1 ? Lane::Ep : Lane::Compute,
@@ -151,10 +152,10 @@ Anatomy describe(const config::ModelConfig& model,
                   .has_weight_gradient = true};
   anatomy.receive = {.piece = Piece::Receive, .lane = Lane::PpReceivePrevious, .after = {}};
   for (std::vector<PieceAnatomy>& layer : anatomy.layers) {
-    for (PieceAnatomy& piece : layer) declare_bytes(model, piece);
+    for (PieceAnatomy& piece : layer) declare_bytes(model, anatomy.flow, piece);
   }
   for (PieceAnatomy* piece : {&anatomy.embed, &anatomy.head, &anatomy.receive}) {
-    declare_bytes(model, *piece);
+    declare_bytes(model, anatomy.flow, *piece);
   }
   anatomy.chunks = chunks_of(model, pp_rank);
   anatomy.pp = static_cast<int>(model.pipeline_model_parallel_size);
@@ -178,7 +179,7 @@ const PieceAnatomy& piece_of(const Anatomy& anatomy, const Node& node) {
 }
 
 int slices_of(const Anatomy& anatomy, const PieceAnatomy& piece) {
-  return piece.is_sliced ? anatomy.token_slices : 1;
+  return piece.is_sliced ? anatomy.flow.slices : 1;
 }
 
 std::vector<Node> nodes_of(const Anatomy& anatomy, const PieceAnatomy& piece, const Node& place) {
@@ -193,10 +194,17 @@ std::vector<Node> nodes_of(const Anatomy& anatomy, const PieceAnatomy& piece, co
   return nodes;
 }
 
-std::int64_t share_of(const Anatomy& anatomy, const Node& node, std::int64_t all) {
+Load share_of(const Anatomy& anatomy, const Node& node, const Load& all) {
   if (node.slice == kNone) return all;
-  const std::int64_t slices = anatomy.token_slices;
-  return all * (node.slice + 1) / slices - all * node.slice / slices;
+  const std::int64_t slices = anatomy.flow.slices;
+  const auto share = [&](std::int64_t of) {
+    return of * (node.slice + 1) / slices - of * node.slice / slices;
+  };
+  return {.tokens = share(all.tokens),
+          .rows = share(all.rows),
+          .copies = share(all.copies),
+          .passing = share(all.passing),
+          .onward = share(all.onward)};
 }
 
 const Chunk& chunk_of_layer(const Anatomy& anatomy, int layer) {

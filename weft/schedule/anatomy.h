@@ -7,7 +7,7 @@
 // gradients go the other way. The `chunk` of these nodes is the stage's number in the whole
 // pipeline: what `c1F3.send` sends is what `c2F3.receive` receives.
 //
-// The tokens of a micro-batch can be cut into slices (`token_slices`): then the pieces that bring
+// The tokens of a micro-batch can be cut into slices (`flow.slices`): then the pieces that bring
 // rows to experts and back have a node for each slice, `3F7.dispatch#1`, and all others one. A
 // slice is [T i / n, T (i + 1) / n) of the tokens.
 //
@@ -27,15 +27,27 @@
 
 namespace weft::schedule {
 
-// A number of bytes that is linear in the tokens of a micro-batch and in the rows its experts
-// receive.
+// What a micro-batch, or a slice of it, brings a rank in one MoE layer.
+struct Load {
+  std::int64_t tokens = 0;   // the rank's own
+  std::int64_t rows = 0;     // kept: for its experts; sent: that leave the rank
+  std::int64_t copies = 0;   // as they arrive, where a token comes once for several experts
+  std::int64_t passing = 0;  // that arrive to be fanned out in the node (hybridep)
+  std::int64_t onward = 0;   // what that makes of them
+};
+
+// A number of bytes that is linear in a load.
 struct Bytes {
   std::int64_t fixed = 0;
   std::int64_t per_token = 0;
   std::int64_t per_row = 0;
+  std::int64_t per_copy = 0;
+  std::int64_t per_passing = 0;
+  std::int64_t per_onward = 0;
 
-  std::int64_t of(std::int64_t tokens, std::int64_t rows) const {
-    return fixed + per_token * tokens + per_row * rows;
+  std::int64_t of(const Load& load) const {
+    return fixed + per_token * load.tokens + per_row * load.rows + per_copy * load.copies +
+           per_passing * load.passing + per_onward * load.onward;
   }
 };
 
@@ -85,6 +97,17 @@ enum class RowCounts {
   Static,  // every expert gets as many rows as any other: there is nothing to tell
 };
 
+// The row budget of a rank (model.moe_expert_rank_capacity_factor). A step in which it did not
+// suffice runs again with the budget lifted.
+enum class RowBudget { AsConfigured, Lifted };
+
+// How tokens travel.
+struct TokenFlow {
+  int slices = 1;
+  RowBudget budget = RowBudget::AsConfigured;
+  int nodes = 1;  // that an expert-parallel group lies in; for hybridep
+};
+
 // Of one pipeline rank. Layers are those of the whole model, so that a layer's number is its index.
 struct Anatomy {
   std::vector<std::vector<PieceAnatomy>>
@@ -94,7 +117,7 @@ struct Anatomy {
   PieceAnatomy receive;       // what a chunk gets keeps until its first layer is done with it
   std::vector<Chunk> chunks;  // of this rank, ascending
   int pp = 1, pp_rank = 0;
-  int token_slices = 1;
+  TokenFlow flow;
   RowCounts row_counts = RowCounts::Host;
   Tie tie = Tie::None;
   bool has_dense_reduction = false;   // dense gradients are summed over more than one rank
@@ -110,16 +133,7 @@ struct ReductionScope {
   Sums totals = Sums::None;
 };
 
-// The row budget of a rank (model.moe_expert_rank_capacity_factor). A step in which it did not
-// suffice runs again with the budget lifted.
-enum class RowBudget { AsConfigured, Lifted };
-
 RowCounts row_counts_of(const config::ModelConfig& model, RowBudget budget);
-
-struct TokenFlow {
-  int slices = 1;
-  RowBudget budget = RowBudget::AsConfigured;
-};
 
 Anatomy describe(const config::ModelConfig& model,
                  ReductionScope reductions,
@@ -131,8 +145,8 @@ const PieceAnatomy& piece_of(const Anatomy& anatomy, const Node& node);
 int slices_of(const Anatomy& anatomy, const PieceAnatomy& piece);
 // The nodes of a piece, ascending by slice; `place` has their layer, direction and micro-batch.
 std::vector<Node> nodes_of(const Anatomy& anatomy, const PieceAnatomy& piece, const Node& place);
-// What a node has of all tokens, or of all rows, of its micro-batch and layer.
-std::int64_t share_of(const Anatomy& anatomy, const Node& node, std::int64_t all);
+// What a node has of the load of its micro-batch and layer.
+Load share_of(const Anatomy& anatomy, const Node& node, const Load& all);
 
 // The chunk of this rank that holds a layer, and the one that is a stage.
 const Chunk& chunk_of_layer(const Anatomy& anatomy, int layer);

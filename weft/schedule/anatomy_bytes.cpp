@@ -4,6 +4,7 @@
 
 #include "weft/base/check.h"
 #include "weft/config/layer_kind.h"
+#include "weft/schedule/dispatch_bytes.h"
 
 namespace weft::schedule {
 namespace {
@@ -57,7 +58,7 @@ std::int64_t mlp_bytes(const config::ModelConfig& model) {
 
 Bytes route_bytes(const config::ModelConfig& model) {
   const std::int64_t experts = model.experts(), k = model.moe_router_topk;
-  Bytes bytes{.per_token = norm_bytes(model) + experts * kFp32 + k * (kFp32 + 3 * kInt32)};
+  Bytes bytes{.per_token = norm_bytes(model) + experts * kFp32 + k * (kFp32 + kInt32)};
   // The choice before slots are dropped; the rows that a global loss counts.
   if (model.moe_expert_capacity_factor) bytes.per_token += k * (kFp32 + kInt32);
   if (model.aux_loss_coeff(config::LoadBalancing::GlobalAuxLoss) != 0) {
@@ -71,6 +72,15 @@ std::int64_t experts_row_bytes(const config::ModelConfig& model) {
   return (model.hidden_size + 3 * model.expert_width()) * b + kFp32;
 }
 
+Bytes sum(const Bytes& a, const Bytes& b) {
+  return {.fixed = a.fixed + b.fixed,
+          .per_token = a.per_token + b.per_token,
+          .per_row = a.per_row + b.per_row,
+          .per_copy = a.per_copy + b.per_copy,
+          .per_passing = a.per_passing + b.per_passing,
+          .per_onward = a.per_onward + b.per_onward};
+}
+
 // The first part keeps FC1's output and the activation; the second, where there is a gate, what the
 // gate is multiplied with and its logit.
 std::int64_t shared_bytes(const config::ModelConfig& model, Part part) {
@@ -81,7 +91,8 @@ std::int64_t shared_bytes(const config::ModelConfig& model, Part part) {
 
 }  // namespace
 
-Bytes kept_bytes(const config::ModelConfig& model, const PieceName& name) {
+Bytes kept_bytes(const config::ModelConfig& model, const TokenFlow& flow, const PieceName& name) {
+  const Bytes dispatched = dispatch_kept_bytes(model, flow, name.piece);
   const std::int64_t stream = model.hidden_size * element_bytes(model);
   switch (name.piece) {
     case Piece::Embed:
@@ -93,11 +104,14 @@ Bytes kept_bytes(const config::ModelConfig& model, const PieceName& name) {
     case Piece::Mlp:
       return {.per_token = mlp_bytes(model)};
     case Piece::Route:
-      return route_bytes(model);
+      return sum(route_bytes(model), dispatched);
+    case Piece::Dispatch:
+      return dispatched;
     case Piece::Shared:
       return {.per_token = shared_bytes(model, name.part)};
     case Piece::Experts:
-      return {.fixed = model.local_experts() * kInt64, .per_row = experts_row_bytes(model)};
+      return sum({.fixed = model.local_experts() * kInt64, .per_row = experts_row_bytes(model)},
+                 dispatched);
     case Piece::Head:
       return {.per_token = norm_bytes(model) + (model.vocab_size + 1) * kFp32};
     default:
@@ -105,18 +119,17 @@ Bytes kept_bytes(const config::ModelConfig& model, const PieceName& name) {
   }
 }
 
-Bytes sent_bytes(const config::ModelConfig& model, Piece piece, Direction direction) {
-  const std::int64_t row = model.hidden_size * element_bytes(model);
-  const std::int64_t peers = model.expert_model_parallel_size - 1;
+Bytes sent_bytes(const config::ModelConfig& model,
+                 const TokenFlow& flow,
+                 Piece piece,
+                 Direction direction) {
   switch (piece) {
     case Piece::Counts:
-      return {.fixed = direction == Direction::F ? peers * model.experts() * kInt64 : 0};
     case Piece::Dispatch:
-      return {.per_row = row + kFp32};  // with the router's probability, or its gradient
     case Piece::Combine:
-      return {.per_row = row};
+      return dispatch_sent_bytes(model, flow, piece, direction);
     case Piece::Send:
-      return {.per_token = row};
+      return {.per_token = model.hidden_size * element_bytes(model)};
     default:
       return {};
   }

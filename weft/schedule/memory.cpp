@@ -75,16 +75,12 @@ class Ledger {
 
 }  // namespace
 
-std::int64_t activation_mark(const Graph& graph,
-                             const Anatomy& anatomy,
-                             std::int64_t tokens,
-                             std::int64_t rows) {
+std::int64_t activation_mark(const Graph& graph, const Anatomy& anatomy, const Load& load) {
   const Ledger ledger(anatomy);
   std::map<Node, std::int64_t> freed_at;
   std::int64_t now = 0, most = 0;
   const auto keep = [&](const Bytes& bytes, const Node& node, const Node& until) {
-    const std::int64_t count =
-        bytes.of(share_of(anatomy, node, tokens), share_of(anatomy, node, rows));
+    const std::int64_t count = bytes.of(share_of(anatomy, node, load));
     if (count == 0) return;
     now += count;
     freed_at[until] += count;

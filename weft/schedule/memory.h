@@ -8,13 +8,10 @@
 
 namespace weft::schedule {
 
-// The most bytes of kept activations at any time, where every micro-batch has `tokens` and every
-// MoE layer's experts receive `rows` of it. What a piece keeps is counted from its forward to its
+// The most bytes of kept activations at any time, where every micro-batch brings this
+// `load` to every MoE layer. What a piece keeps is counted from its forward to its
 // last gradient; its output, which the next piece keeps as its input, to the next layer's. Buffers
 // that live inside a node, and those on the wire, come on top.
-std::int64_t activation_mark(const Graph& graph,
-                             const Anatomy& anatomy,
-                             std::int64_t tokens,
-                             std::int64_t rows);
+std::int64_t activation_mark(const Graph& graph, const Anatomy& anatomy, const Load& load);
 
 }  // namespace weft::schedule

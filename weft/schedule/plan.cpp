@@ -1,6 +1,7 @@
 #include "weft/schedule/plan.h"
 
 #include <numeric>
+#include <set>
 
 #include "weft/base/check.h"
 #include "weft/config/derived.h"
@@ -32,6 +33,17 @@ int token_slices(const config::Config& config) {
   return travel ? static_cast<int>(config.comm_overlap.moe_token_slices) : 1;
 }
 
+// As many as lie apart under runtime.ranks_per_node; the config has been validated, so that groups
+// are alike.
+int nodes_of(const config::Config& config, const grid::Grid& grid) {
+  if (!config.runtime.ranks_per_node) return 1;
+  std::set<std::int64_t> nodes;
+  for (const int rank : grid.group_of(grid::GroupKind::Ep, 0)) {
+    nodes.insert(rank / *config.runtime.ranks_per_node);
+  }
+  return static_cast<int>(nodes.size());
+}
+
 Graph training_graph(const config::Config& config,
                      const Anatomy& anatomy,
                      const PipelineShape& shape) {
@@ -43,7 +55,7 @@ Graph training_graph(const config::Config& config,
                         shape,
                         config.model.ep_overlap_early_attn_memory_release ? AttentionRelease::Early
                                                                           : AttentionRelease::Late);
-  } else if (anatomy.token_slices > 1) {
+  } else if (anatomy.flow.slices > 1) {
     graph = stagger_slices(graph, anatomy, micro_batches);
   }
   if (config.model.moe_shared_expert_overlap) {
@@ -74,7 +86,9 @@ std::vector<RankPlan> plan_step(const config::Config& config,
   const ReductionScope sums{.dense = sums_over(grid.dp() * grid.cp()),
                             .expert = sums_over(grid.edp()),
                             .totals = sums_over(grid.world())};
-  const TokenFlow tokens{.slices = token_slices(config), .budget = budget};
+  const TokenFlow tokens{.slices = token_slices(config),
+                         .budget = budget,
+                         .nodes = nodes_of(config, grid)};
   std::vector<RankPlan> plans;
   for (int pp_rank = 0; pp_rank < grid.pp(); ++pp_rank) {
     RankPlan plan{.anatomy = describe(config.model, sums, pp_rank, tokens),

@@ -85,6 +85,7 @@ base::Json metrics_json(const StepRecord& record) {
   add("global_load_balancing_loss", record.global_balance_loss);
   add("z_loss", record.z_loss);
   add("eval_loss", record.eval_loss);
+  if (record.repeated) json["repeated_steps"] = *record.repeated;
   if (!record.expert_loads.empty()) json["expert_loads"] = to_json(record.expert_loads);
   return json;
 }

@@ -24,7 +24,7 @@ model::SliceState& Program::slice(const Node& node) {
 // The rows of a slice's tokens.
 Tensor Program::slice_of(const Tensor& whole, const Node& node) const {
   if (node.slice == schedule::kNone) return whole;
-  const std::int64_t tokens = whole.dim(0), slices = anatomy_.token_slices;
+  const std::int64_t tokens = whole.dim(0), slices = anatomy_.flow.slices;
   const std::int64_t begin = tokens * node.slice / slices;
   return whole.rows(begin, tokens * (node.slice + 1) / slices - begin);
 }
@@ -48,7 +48,7 @@ void Program::lay_out(const Node& node, const model::Context& context) {
     state.route.experts_Tk = choices_.at(key);
     context.stream.leave_out_work(false);
   }
-  const std::int64_t slices = anatomy_.token_slices, numbers = dispatcher().counts();
+  const std::int64_t slices = anatomy_.flow.slices, numbers = dispatcher().counts();
   state.slices.resize(at(slices));
   if (numbers > 0) {
     state.counts_SN = Tensor(pool_, DType::I64, {slices * numbers}, Tag::Activations);
@@ -122,9 +122,9 @@ void Program::permute_gradient(const Node& node, const model::Context& context) 
 
 // The slices of a piece that has one node for all of them.
 std::vector<schedule::Node> Program::parts_of(const Node& node) const {
-  if (anatomy_.token_slices == 1) return {node};
-  std::vector<Node> parts(at(anatomy_.token_slices), node);
-  for (int i = 0; i < anatomy_.token_slices; ++i) parts[at(i)].slice = i;
+  if (anatomy_.flow.slices == 1) return {node};
+  std::vector<Node> parts(at(anatomy_.flow.slices), node);
+  for (int i = 0; i < anatomy_.flow.slices; ++i) parts[at(i)].slice = i;
   return parts;
 }
 

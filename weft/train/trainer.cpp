@@ -91,6 +91,7 @@ class RankRun {
       ++not_finite_;
       if (config_.rerun_state_machine.check_for_nan_in_loss) end_not_finite(step, batch, totals);
     }
+    repeated_ += totals.repeated ? 1 : 0;
     progress_.advance(config_.train.global_batch_size);
     stopped_ = totals.stop_requested;
     const double seconds = seconds_since(start);
@@ -136,12 +137,14 @@ class RankRun {
                       .loss = totals.loss,
                       .gradient_norm = totals.gradient_norm,
                       .not_finite = not_finite_};
+    if (config_.model.moe_expert_rank_capacity_factor) record.repeated = repeated_;
     add_router(totals, record);
     record.eval_loss = evaluate();
     if (record.eval_loss) eval_loss_ = record.eval_loss;
     if (record.iteration == 1) first_loss_ = record.loss;
     last_loss_ = record.loss;
     last_loads_ = record.expert_loads;
+    last_repeated_ = record.repeated;
     return record;
   }
 
@@ -185,6 +188,7 @@ class RankRun {
                       .final_loss = last_loss_,
                       .eval_loss = eval_loss_,
                       .expert_loads = last_loads_,
+                      .repeated = last_repeated_,
                       .tokens_per_second = steps > 1 ? tokens * (steps - 1) / warm_seconds_
                                                      : tokens / first_seconds_,
                       .run_dir = run_dir_,
@@ -200,6 +204,9 @@ class RankRun {
     trace::Timeline own{.rank = engine_.rank(),
                         .label = engine_.label(),
                         .spans = engine_.training().take_spans()};
+    if (&engine_.lifted_training() != &engine_.training()) {
+      std::ranges::move(engine_.lifted_training().take_spans(), std::back_inserter(own.spans));
+    }
     GatheredTimelines gathered;
     if (config_.runtime.backend == config::CommBackend::Mpi) {
       gathered = gather_timelines(engine_, own);
@@ -218,7 +225,8 @@ class RankRun {
   fs::path run_dir_;
   std::optional<MetricsFile> metrics_;
   bool stopped_ = false;
-  std::int64_t not_finite_ = 0;
+  std::int64_t not_finite_ = 0, repeated_ = 0;
+  std::optional<std::int64_t> last_repeated_;
   LogInterval interval_;
   double first_seconds_ = 0, warm_seconds_ = 0, first_loss_ = 0, last_loss_ = 0;
   std::optional<double> eval_loss_;

@@ -31,6 +31,7 @@ struct TrainResult {
   double final_loss = 0;
   std::optional<double> eval_loss;
   std::vector<ExpertLoads> expert_loads;  // of the last step
+  std::optional<std::int64_t> repeated;   // see StepRecord
   double tokens_per_second = 0;           // without the first step, which warms up
   std::filesystem::path run_dir;
   std::optional<std::filesystem::path> trace;

@@ -35,11 +35,13 @@ TEST(Slices, InTheMergedOrderTheyAreStaggeredByTheirLanes) {
       << "the other micro-batch covers as before";
 }
 
-TEST(Slices, OneSliceIsTheOrderThereWas) {
-  const PlanCase c{.layers = "mdm", .micro_batches = 2};
-  const RankPlan plan = plans_of(c)[0];
-  EXPECT_TRUE(std::ranges::all_of(plan.training.entries,
-                                  [](const Entry& entry) { return entry.node.slice == kNone; }));
+TEST(Slices, WhereNoTokensTravelNothingIsCut) {
+  for (const PlanCase& c : {PlanCase{.layers = "mdm", .micro_batches = 2},
+                            PlanCase{.layers = "mdm", .ep = 1, .micro_batches = 2, .slices = 4}}) {
+    const RankPlan plan = plans_of(c)[0];
+    EXPECT_EQ(plan.anatomy.token_slices, 1);
+    for (const Entry& entry : plan.training.entries) EXPECT_EQ(entry.node.slice, kNone);
+  }
 }
 
 }  // namespace

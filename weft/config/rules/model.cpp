@@ -178,7 +178,7 @@ constexpr Rule kRules[] = {
      .why = "Counts stay far below where 64-bit arithmetic would overflow.",
      .example = "model.num_layers=10000 model.hidden_size=1048576 model.ffn_hidden_size=16777216",
      .judge = judge_parameters},
-    {.id = "W60",
+    {.id = "W70",
      .when = "model.rope_type = yarn with model.beta_slow above model.beta_fast",
      .then = "refused",
      .why = "Channels that turn fast keep their angle and slow ones are stretched; the two bounds "

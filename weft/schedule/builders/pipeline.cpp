@@ -66,7 +66,7 @@ class TurnWriter {
       if (is_sliced(*piece)) end = std::next(piece);
     }
     std::for_each(pieces.begin(), first, [&](const PieceAnatomy& piece) { add(piece, kNone); });
-    for (int slice = 0; slice < anatomy_.token_slices; ++slice) {
+    for (int slice = 0; slice < anatomy_.flow.slices; ++slice) {
       std::for_each(first, end, [&](const PieceAnatomy& piece) {
         if (is_sliced(piece)) {
           add(piece, slice);

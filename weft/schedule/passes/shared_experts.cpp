@@ -42,7 +42,7 @@ std::map<Way, Halves> take_shared(Steps& steps) {
 // Whether the last of a layer's rows set out on their way back.
 bool is_last_way_back(const Anatomy& anatomy, const Node& node) {
   const Piece back = node.direction == Direction::F ? Piece::Combine : Piece::Dispatch;
-  return node.piece == back && (node.slice == kNone || node.slice + 1 == anatomy.token_slices);
+  return node.piece == back && (node.slice == kNone || node.slice + 1 == anatomy.flow.slices);
 }
 
 void move(Steps& from, Steps& to) {
