@@ -21,7 +21,7 @@ struct DispatchOptions {
   std::int64_t experts = 64, topk = 8, ep = 8, ranks_per_node = 4, hidden = 1024, tokens = 512;
   std::int64_t copy_tokens = 4096;
   config::Precision dtype = config::Precision::Bf16;
-  int rounds = 5;
+  int rounds = 3;
 };
 
 constexpr std::string_view kAllowed[] = {"fabric.intra_node_gb_per_second",

@@ -89,6 +89,7 @@ void DispatchPass::learn_counts(model::DispatchState& state, const model::Routed
   const std::int64_t numbers = dispatcher_->counts();
   const Tensor counts_N(pool_, DType::I64, {numbers}, Tag::Activations);
   const Tensor overflow_1(pool_, DType::F64, {1}, Tag::Workspace);
+  kernels::zero(stream_, overflow_1);
   const Tensor table(pool_, DType::I64, {shape_.ranks * numbers}, Tag::Communication);
   dispatcher_->lay_out(context, state, routed, counts_N);
   groups_.ep->all_gather(stream_, table, counts_N, comm::Content::Metadata);

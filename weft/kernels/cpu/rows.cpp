@@ -47,12 +47,25 @@ bool names_row(std::int32_t i, std::int64_t rows) {
   return i >= 0;
 }
 
-// Rows are far apart and short: the machine's own prefetching gets going when one is nearly over.
-// So a row is asked for while those before it are worked on.
-void ask_for(const void* row, std::int64_t bytes) {
+// Rows are short and far apart: the machine's own prefetching gets going when one is nearly over.
+// So pieces of a later row are asked for, into the second cache, between pieces of this one.
+constexpr std::int64_t kPieceBytes = 256;
+
+void ask_for(const void* piece, std::int64_t bytes) {
   constexpr std::int64_t kLine = 64;
-  const auto* line = static_cast<const char*>(row);
-  for (std::int64_t i = 0; i < bytes; i += kLine) __builtin_prefetch(line + i);
+  for (std::int64_t i = 0; i < bytes; i += kLine) {
+    __builtin_prefetch(static_cast<const std::byte*>(piece) + i, 0, 2);
+  }
+}
+
+// Copies a row while asking for `later`.
+void copy_row(std::byte* to, const std::byte* from, const std::byte* later, std::int64_t bytes) {
+  std::int64_t i = 0;
+  for (; i + kPieceBytes <= bytes; i += kPieceBytes) {
+    ask_for(later + i, kPieceBytes);
+    std::memcpy(to + i, from + i, kPieceBytes);
+  }
+  std::memcpy(to + i, from + i, static_cast<std::size_t>(bytes - i));
 }
 
 // sum[c] + rows[0][c] + rows[1][c] ..., in this order, without a sum in memory between them.
@@ -74,20 +87,35 @@ void store_row(T* y, const float* sum, std::int64_t n) {
   for (std::int64_t c = 0; c < n; ++c) store(y[c], sum[c]);
 }
 
-// The sum of some rows, in short runs of columns that stay in the first cache.
+// The sum of `rows`, in pieces that stay in the first cache, while asking for the `later` ones.
 template <typename Y, typename X>
-void sum_of(Y* y, std::span<const X* const> rows, std::int64_t columns) {
-  constexpr std::int64_t kRun = 256;
-  float sum[kRun];
-  for (std::int64_t begin = 0; begin < columns; begin += kRun) {
-    const std::int64_t n = std::min(kRun, columns - begin);
+void sum_of(Y* y,
+            std::span<const X* const> rows,
+            std::span<const X* const> later,
+            std::int64_t columns) {
+  constexpr std::int64_t kPiece = kPieceBytes / sizeof(X);
+  float sum[kPiece];
+  for (std::int64_t begin = 0; begin < columns; begin += kPiece) {
+    const std::int64_t n = std::min(kPiece, columns - begin);
+    for (const X* row : later) ask_for(row + begin, n * sizeof(X));
     std::fill_n(sum, n, 0.0f);
     std::size_t j = 0;
     for (; j + 8 <= rows.size(); j += 8) add_rows<8>(sum, &rows[j], begin, n);
-    if (rows.size() & 4) add_rows<4>(sum, &rows[j], begin, n), j += 4;
-    if (rows.size() & 2) add_rows<2>(sum, &rows[j], begin, n), j += 2;
-    if (rows.size() & 1) add_rows<1>(sum, &rows[j], begin, n);
+    for (; j + 2 <= rows.size(); j += 2) add_rows<2>(sum, &rows[j], begin, n);
+    if (j < rows.size()) add_rows<1>(sum, &rows[j], begin, n);
     store_row(y + begin, sum, n);
+  }
+}
+
+// Rows of x that a token's indices name.
+template <typename X>
+void name_rows(std::vector<const X*>& named,
+               const Matrix<X>& x,
+               const std::int32_t* index,
+               std::int64_t k) {
+  named.clear();
+  for (std::int64_t j = 0; j < k; ++j) {
+    if (names_row(index[j], x.rows)) named.push_back(x.row(index[j]));
   }
 }
 
@@ -101,12 +129,10 @@ void gather_rows(Stream& stream, Tensor y, Tensor x, Tensor index) {
   stream.enqueue("gather_rows", WorkClass::Memory, [=](Workers& workers) {
     parallel(workers, cut_rows(to.rows, to.bytes / 4), [&](Range rows) {
       for (std::int64_t r = rows.begin; r < rows.end; ++r) {
-        const std::int64_t ahead = r + kRowsAhead;
-        if (ahead < rows.end && names_row(source[ahead], from.rows)) {
-          ask_for(from.row(source[ahead]), from.bytes);
-        }
+        const std::int32_t later = source[std::min(r + kRowsAhead, to.rows - 1)];
         if (names_row(source[r], from.rows)) {
-          std::copy_n(from.row(source[r]), to.bytes, to.row(r));
+          const std::int32_t asked = later >= 0 && later < from.rows ? later : source[r];
+          copy_row(to.row(r), from.row(source[r]), from.row(asked), to.bytes);
         } else {
           std::fill_n(to.row(r), to.bytes, std::byte{0});
         }
@@ -128,16 +154,13 @@ void sum_rows(Stream& stream, Tensor y, Tensor x, Tensor index) {
     const Matrix<std::int32_t> sources = matrix<std::int32_t>(stream, index);
     stream.enqueue("sum_rows", WorkClass::Memory, [=](Workers& workers) {
       parallel(workers, cut_rows(ys.rows, ys.columns * sources.columns), [&](Range rows) {
-        std::vector<const X*> named;
+        std::vector<const X*> named, later;
+        name_rows(later, xs, sources.row(rows.begin), sources.columns);
         for (std::int64_t t = rows.begin; t < rows.end; ++t) {
-          named.clear();
-          for (std::int64_t j = 0; j < sources.columns; ++j) {
-            const std::int32_t i = sources.row(t)[j];
-            if (names_row(i, xs.rows)) named.push_back(xs.row(i));
-            const std::int32_t next = t + 1 < rows.end ? sources.row(t + 1)[j] : -1;
-            if (names_row(next, xs.rows)) ask_for(xs.row(next), xs.columns * sizeof(X));
-          }
-          sum_of(ys.row(t), std::span<const X* const>(named), xs.columns);
+          std::swap(named, later);
+          later.clear();
+          if (t + 1 < rows.end) name_rows(later, xs, sources.row(t + 1), sources.columns);
+          sum_of<Y, X>(ys.row(t), named, later, xs.columns);
         }
       });
     });
