@@ -120,7 +120,7 @@ int run_dispatch(const DispatchOptions& options) {
          .ranks = options.ep,
          .dtype =
              options.dtype == config::Precision::Fp32 ? tensor::DType::F32 : tensor::DType::BF16,
-         .rounds = options.rounds,
+         .rounds = 4 * options.rounds,
          .stop = &stop,
          .progress = progress("copies")});
   }

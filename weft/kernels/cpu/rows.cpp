@@ -49,61 +49,79 @@ bool names_row(std::int32_t i, std::int64_t rows) {
 
 // Rows are short and far apart: the machine's own prefetching gets going when one is nearly over.
 // So pieces of a later row are asked for, into the second cache, between pieces of this one.
-constexpr std::int64_t kPieceBytes = 256;
+constexpr std::int64_t kLineBytes = 64;
 
-void ask_for(const void* piece, std::int64_t bytes) {
-  constexpr std::int64_t kLine = 64;
-  for (std::int64_t i = 0; i < bytes; i += kLine) {
-    __builtin_prefetch(static_cast<const std::byte*>(piece) + i, 0, 2);
-  }
-}
+void ask_for(const void* line) { __builtin_prefetch(line, 0, 2); }
 
 // Copies a row while asking for `later`.
 void copy_row(std::byte* to, const std::byte* from, const std::byte* later, std::int64_t bytes) {
+  constexpr std::int64_t kPiece = 4 * kLineBytes;
   std::int64_t i = 0;
-  for (; i + kPieceBytes <= bytes; i += kPieceBytes) {
-    ask_for(later + i, kPieceBytes);
-    std::memcpy(to + i, from + i, kPieceBytes);
+  for (; i + kPiece <= bytes; i += kPiece) {
+    for (std::int64_t line = i; line < i + kPiece; line += kLineBytes) ask_for(later + line);
+    std::memcpy(to + i, from + i, kPiece);
   }
   std::memcpy(to + i, from + i, static_cast<std::size_t>(bytes - i));
 }
 
-// sum[c] + rows[0][c] + rows[1][c] ..., in this order, without a sum in memory between them.
-template <int N, typename X>
-void add_rows(float* sum, const X* const* rows, std::int64_t begin, std::int64_t n) {
+// The sum of N rows, in their order, without a sum in memory; asks for the `later` ones.
+template <int N, typename Y, typename X>
+void sum_fused(Y* __restrict__ y,
+               const X* const* rows,
+               std::span<const X* const> later,
+               std::int64_t columns) {
+  constexpr std::int64_t kLine = kLineBytes / sizeof(X);
   const X* x[N];
-  for (int j = 0; j < N; ++j) x[j] = rows[j] + begin;
-#pragma omp simd
-  for (std::int64_t c = 0; c < n; ++c) {
-    float s = sum[c];
+  for (int j = 0; j < N; ++j) x[j] = rows[j];
+  const auto sum = [&](std::int64_t c) {
+    float s = 0;
     for (int j = 0; j < N; ++j) s += load(x[j][c]);
-    sum[c] = s;
+    store(y[c], s);
+  };
+  std::int64_t begin = 0;
+  for (; begin + kLine <= columns; begin += kLine) {
+    for (const X* row : later) ask_for(row + begin);
+#pragma omp simd
+    for (std::int64_t c = 0; c < kLine; ++c) sum(begin + c);
+  }
+  for (; begin < columns; ++begin) sum(begin);
+}
+
+// Any number of rows, in pieces that stay in the first cache.
+template <typename Y, typename X>
+void sum_many(Y* y, std::span<const X* const> rows, std::int64_t columns) {
+  constexpr std::int64_t kPiece = 256;
+  float sum[kPiece];
+  for (std::int64_t begin = 0; begin < columns; begin += kPiece) {
+    const std::int64_t n = std::min(kPiece, columns - begin);
+    std::fill_n(sum, n, 0.0f);
+    for (const X* row : rows) {
+#pragma omp simd
+      for (std::int64_t c = 0; c < n; ++c) sum[c] += load(row[begin + c]);
+    }
+#pragma omp simd
+    for (std::int64_t c = 0; c < n; ++c) store(y[begin + c], sum[c]);
   }
 }
 
-template <typename T>
-void store_row(T* y, const float* sum, std::int64_t n) {
-#pragma omp simd
-  for (std::int64_t c = 0; c < n; ++c) store(y[c], sum[c]);
-}
-
-// The sum of `rows`, in pieces that stay in the first cache, while asking for the `later` ones.
 template <typename Y, typename X>
 void sum_of(Y* y,
             std::span<const X* const> rows,
             std::span<const X* const> later,
             std::int64_t columns) {
-  constexpr std::int64_t kPiece = kPieceBytes / sizeof(X);
-  float sum[kPiece];
-  for (std::int64_t begin = 0; begin < columns; begin += kPiece) {
-    const std::int64_t n = std::min(kPiece, columns - begin);
-    for (const X* row : later) ask_for(row + begin, n * sizeof(X));
-    std::fill_n(sum, n, 0.0f);
-    std::size_t j = 0;
-    for (; j + 8 <= rows.size(); j += 8) add_rows<8>(sum, &rows[j], begin, n);
-    for (; j + 2 <= rows.size(); j += 2) add_rows<2>(sum, &rows[j], begin, n);
-    if (j < rows.size()) add_rows<1>(sum, &rows[j], begin, n);
-    store_row(y + begin, sum, n);
+  switch (rows.size()) {
+    case 1:
+      return sum_fused<1>(y, rows.data(), later, columns);
+    case 2:
+      return sum_fused<2>(y, rows.data(), later, columns);
+    case 4:
+      return sum_fused<4>(y, rows.data(), later, columns);
+    case 6:
+      return sum_fused<6>(y, rows.data(), later, columns);
+    case 8:
+      return sum_fused<8>(y, rows.data(), later, columns);
+    default:
+      return sum_many(y, rows, columns);
   }
 }
 
@@ -159,7 +177,7 @@ void sum_rows(Stream& stream, Tensor y, Tensor x, Tensor index) {
         for (std::int64_t t = rows.begin; t < rows.end; ++t) {
           std::swap(named, later);
           later.clear();
-          if (t + 1 < rows.end) name_rows(later, xs, sources.row(t + 1), sources.columns);
+          if (t + 1 < ys.rows) name_rows(later, xs, sources.row(t + 1), sources.columns);
           sum_of<Y, X>(ys.row(t), named, later, xs.columns);
         }
       });
