@@ -39,8 +39,6 @@ void check_same_rows(const Tensor& y, const Tensor& x) {
         x.shape().print());
 }
 
-constexpr std::int64_t kRowsAhead = 2;
-
 // Whether an index names a row; -1 names none.
 bool names_row(std::int32_t i, std::int64_t rows) {
   CHECK(i >= -1 && i < rows, "row {} of {}", i, rows);
@@ -49,7 +47,7 @@ bool names_row(std::int32_t i, std::int64_t rows) {
 
 // Rows are short and far apart: the machine's own prefetching gets going when one is nearly over.
 // So pieces of a later row are asked for, into the second cache, between pieces of this one.
-constexpr std::int64_t kLineBytes = 64;
+constexpr std::int64_t kRowsAhead = 2, kLineBytes = 64;
 
 void ask_for(const void* line) { __builtin_prefetch(line, 0, 2); }
 
@@ -64,36 +62,26 @@ void copy_row(std::byte* to, const std::byte* from, const std::byte* later, std:
   std::memcpy(to + i, from + i, static_cast<std::size_t>(bytes - i));
 }
 
-// The sum of N rows, in their order, without a sum in memory; asks for the `later` ones.
+// The sum of N rows, in their order, without a sum in memory.
 template <int N, typename Y, typename X>
-void sum_fused(Y* __restrict__ y,
-               const X* const* rows,
-               std::span<const X* const> later,
-               std::int64_t columns) {
-  constexpr std::int64_t kLine = kLineBytes / sizeof(X);
+void sum_fused(Y* __restrict__ y, const X* const* rows, std::int64_t columns) {
   const X* x[N];
   for (int j = 0; j < N; ++j) x[j] = rows[j];
-  const auto sum = [&](std::int64_t c) {
-    float s = 0;
-    for (int j = 0; j < N; ++j) s += load(x[j][c]);
-    store(y[c], s);
-  };
-  std::int64_t begin = 0;
-  for (; begin + kLine <= columns; begin += kLine) {
-    for (const X* row : later) ask_for(row + begin);
 #pragma omp simd
-    for (std::int64_t c = 0; c < kLine; ++c) sum(begin + c);
+  for (std::int64_t c = 0; c < columns; ++c) {
+    float sum = 0;
+    for (int j = 0; j < N; ++j) sum += load(x[j][c]);
+    store(y[c], sum);
   }
-  for (; begin < columns; ++begin) sum(begin);
 }
 
-// Any number of rows, in pieces that stay in the first cache.
+// Of any number, in short runs of columns that stay in the first cache.
 template <typename Y, typename X>
 void sum_many(Y* y, std::span<const X* const> rows, std::int64_t columns) {
-  constexpr std::int64_t kPiece = 256;
-  float sum[kPiece];
-  for (std::int64_t begin = 0; begin < columns; begin += kPiece) {
-    const std::int64_t n = std::min(kPiece, columns - begin);
+  constexpr std::int64_t kRun = 256;
+  float sum[kRun];
+  for (std::int64_t begin = 0; begin < columns; begin += kRun) {
+    const std::int64_t n = std::min(kRun, columns - begin);
     std::fill_n(sum, n, 0.0f);
     for (const X* row : rows) {
 #pragma omp simd
@@ -104,36 +92,22 @@ void sum_many(Y* y, std::span<const X* const> rows, std::int64_t columns) {
   }
 }
 
+// Loops of their own for the numbers that models choose.
 template <typename Y, typename X>
-void sum_of(Y* y,
-            std::span<const X* const> rows,
-            std::span<const X* const> later,
-            std::int64_t columns) {
+void sum_of(Y* y, std::span<const X* const> rows, std::int64_t columns) {
   switch (rows.size()) {
     case 1:
-      return sum_fused<1>(y, rows.data(), later, columns);
+      return sum_fused<1>(y, rows.data(), columns);
     case 2:
-      return sum_fused<2>(y, rows.data(), later, columns);
+      return sum_fused<2>(y, rows.data(), columns);
     case 4:
-      return sum_fused<4>(y, rows.data(), later, columns);
+      return sum_fused<4>(y, rows.data(), columns);
     case 6:
-      return sum_fused<6>(y, rows.data(), later, columns);
+      return sum_fused<6>(y, rows.data(), columns);
     case 8:
-      return sum_fused<8>(y, rows.data(), later, columns);
+      return sum_fused<8>(y, rows.data(), columns);
     default:
       return sum_many(y, rows, columns);
-  }
-}
-
-// Rows of x that a token's indices name.
-template <typename X>
-void name_rows(std::vector<const X*>& named,
-               const Matrix<X>& x,
-               const std::int32_t* index,
-               std::int64_t k) {
-  named.clear();
-  for (std::int64_t j = 0; j < k; ++j) {
-    if (names_row(index[j], x.rows)) named.push_back(x.row(index[j]));
   }
 }
 
@@ -172,13 +146,14 @@ void sum_rows(Stream& stream, Tensor y, Tensor x, Tensor index) {
     const Matrix<std::int32_t> sources = matrix<std::int32_t>(stream, index);
     stream.enqueue("sum_rows", WorkClass::Memory, [=](Workers& workers) {
       parallel(workers, cut_rows(ys.rows, ys.columns * sources.columns), [&](Range rows) {
-        std::vector<const X*> named, later;
-        name_rows(later, xs, sources.row(rows.begin), sources.columns);
+        std::vector<const X*> named;
         for (std::int64_t t = rows.begin; t < rows.end; ++t) {
-          std::swap(named, later);
-          later.clear();
-          if (t + 1 < ys.rows) name_rows(later, xs, sources.row(t + 1), sources.columns);
-          sum_of<Y, X>(ys.row(t), named, later, xs.columns);
+          named.clear();
+          for (std::int64_t j = 0; j < sources.columns; ++j) {
+            const std::int32_t i = sources.row(t)[j];
+            if (names_row(i, xs.rows)) named.push_back(xs.row(i));
+          }
+          sum_of<Y, X>(ys.row(t), named, xs.columns);
         }
       });
     });
