@@ -162,7 +162,7 @@ std::vector<Bar> bars_of(const DispatchReport& report) {
   for (const train::RowCopy& copy : report.copies) {
     bars.push_back(
         {.name =
-             text("{} over memcpy, hidden {}, {} threads", copy.name, copy.hidden, copy.threads),
+             text("{} over memcpy, hidden {}, threads {}", copy.name, copy.hidden, copy.threads),
          .value = copy.share(),
          .limit = 0.6,
          .kind = Bar::Kind::AtLeast});
