@@ -78,6 +78,7 @@ std::vector<Case> cases() {
     add_sum(all, 1, 1, 1, 1, dtype);
     add_sum(all, 6, 3, 9, 7, dtype);
     add_sum(all, 60, 4, 100, 300, dtype);
+    for (const std::int64_t k : {2, 6, 8, 9}) add_sum(all, 20, k, 100, 70, dtype);
   }
   return all;
 }

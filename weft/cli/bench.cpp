@@ -146,6 +146,7 @@ void add_bench(CLI::App& program, Action& chosen) {
   add_bench_overlap(*bench, chosen);
   add_bench_schedule(*bench, chosen);
   add_bench_check(*bench, chosen);
+  add_bench_dispatch(*bench, chosen);
 }
 
 }  // namespace weft::cli

@@ -45,31 +45,69 @@ bool names_row(std::int32_t i, std::int64_t rows) {
   return i >= 0;
 }
 
-template <typename T>
-void add_row(float* sum, const T* x, std::int64_t n) {
-#pragma omp simd
-  for (std::int64_t c = 0; c < n; ++c) sum[c] += load(x[c]);
+// Rows are short and far apart: the machine's own prefetching gets going when one is nearly over.
+// So pieces of a later row are asked for, into the second cache, between pieces of this one.
+constexpr std::int64_t kRowsAhead = 2, kLineBytes = 64;
+
+void ask_for(const void* line) { __builtin_prefetch(line, 0, 2); }
+
+// Copies a row while asking for `later`.
+void copy_row(std::byte* to, const std::byte* from, const std::byte* later, std::int64_t bytes) {
+  constexpr std::int64_t kPiece = 4 * kLineBytes;
+  std::int64_t i = 0;
+  for (; i + kPiece <= bytes; i += kPiece) {
+    for (std::int64_t line = i; line < i + kPiece; line += kLineBytes) ask_for(later + line);
+    std::memcpy(to + i, from + i, kPiece);
+  }
+  std::memcpy(to + i, from + i, static_cast<std::size_t>(bytes - i));
 }
 
-template <typename T>
-void store_row(T* y, const float* sum, std::int64_t n) {
+// The sum of N rows, in their order, without a sum in memory.
+template <int N, typename Y, typename X>
+void sum_fused(Y* __restrict__ y, const X* const* rows, std::int64_t columns) {
+  const X* x[N];
+  for (int j = 0; j < N; ++j) x[j] = rows[j];
 #pragma omp simd
-  for (std::int64_t c = 0; c < n; ++c) store(y[c], sum[c]);
+  for (std::int64_t c = 0; c < columns; ++c) {
+    float sum = 0;
+    for (int j = 0; j < N; ++j) sum += load(x[j][c]);
+    store(y[c], sum);
+  }
 }
 
-// The sum of the rows of x named by `index`, in short runs of columns that stay in registers and
-// the first cache.
+// Of any number, in short runs of columns that stay in the first cache.
 template <typename Y, typename X>
-void sum_named_rows(Y* y, const Matrix<X>& x, const std::int32_t* index, std::int64_t k) {
+void sum_many(Y* y, std::span<const X* const> rows, std::int64_t columns) {
   constexpr std::int64_t kRun = 256;
   float sum[kRun];
-  for (std::int64_t begin = 0; begin < x.columns; begin += kRun) {
-    const std::int64_t n = std::min(kRun, x.columns - begin);
+  for (std::int64_t begin = 0; begin < columns; begin += kRun) {
+    const std::int64_t n = std::min(kRun, columns - begin);
     std::fill_n(sum, n, 0.0f);
-    for (std::int64_t j = 0; j < k; ++j) {
-      if (names_row(index[j], x.rows)) add_row(sum, x.row(index[j]) + begin, n);
+    for (const X* row : rows) {
+#pragma omp simd
+      for (std::int64_t c = 0; c < n; ++c) sum[c] += load(row[begin + c]);
     }
-    store_row(y + begin, sum, n);
+#pragma omp simd
+    for (std::int64_t c = 0; c < n; ++c) store(y[begin + c], sum[c]);
+  }
+}
+
+// Loops of their own for the numbers that models choose.
+template <typename Y, typename X>
+void sum_of(Y* y, std::span<const X* const> rows, std::int64_t columns) {
+  switch (rows.size()) {
+    case 1:
+      return sum_fused<1>(y, rows.data(), columns);
+    case 2:
+      return sum_fused<2>(y, rows.data(), columns);
+    case 4:
+      return sum_fused<4>(y, rows.data(), columns);
+    case 6:
+      return sum_fused<6>(y, rows.data(), columns);
+    case 8:
+      return sum_fused<8>(y, rows.data(), columns);
+    default:
+      return sum_many(y, rows, columns);
   }
 }
 
@@ -83,8 +121,10 @@ void gather_rows(Stream& stream, Tensor y, Tensor x, Tensor index) {
   stream.enqueue("gather_rows", WorkClass::Memory, [=](Workers& workers) {
     parallel(workers, cut_rows(to.rows, to.bytes / 4), [&](Range rows) {
       for (std::int64_t r = rows.begin; r < rows.end; ++r) {
+        const std::int32_t later = source[std::min(r + kRowsAhead, to.rows - 1)];
         if (names_row(source[r], from.rows)) {
-          std::copy_n(from.row(source[r]), to.bytes, to.row(r));
+          const std::int32_t asked = later >= 0 && later < from.rows ? later : source[r];
+          copy_row(to.row(r), from.row(source[r]), from.row(asked), to.bytes);
         } else {
           std::fill_n(to.row(r), to.bytes, std::byte{0});
         }
@@ -106,8 +146,14 @@ void sum_rows(Stream& stream, Tensor y, Tensor x, Tensor index) {
     const Matrix<std::int32_t> sources = matrix<std::int32_t>(stream, index);
     stream.enqueue("sum_rows", WorkClass::Memory, [=](Workers& workers) {
       parallel(workers, cut_rows(ys.rows, ys.columns * sources.columns), [&](Range rows) {
+        std::vector<const X*> named;
         for (std::int64_t t = rows.begin; t < rows.end; ++t) {
-          sum_named_rows(ys.row(t), xs, sources.row(t), sources.columns);
+          named.clear();
+          for (std::int64_t j = 0; j < sources.columns; ++j) {
+            const std::int32_t i = sources.row(t)[j];
+            if (names_row(i, xs.rows)) named.push_back(xs.row(i));
+          }
+          sum_of<Y, X>(ys.row(t), named, xs.columns);
         }
       });
     });

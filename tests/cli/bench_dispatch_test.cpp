@@ -1,0 +1,80 @@
+// weft bench dispatch as a user runs it, on sizes that take no time.
+#include <gtest/gtest.h>
+
+#include "program_support.h"
+#include "weft/base/json.h"
+
+namespace weft::cli {
+namespace {
+
+using base::Json;
+
+const std::string kSmall =
+    "bench dispatch --experts 8 --topk 2 --ep 4 --ranks-per-node 2 --hidden 16 --tokens 32 "
+    "--rounds 1 ";
+
+TEST(BenchDispatch, JsonHasTheKeysOfTheContract) {
+  const Outcome outcome = weft(kSmall + "--copy-tokens 64 --json runtime.threads_per_rank=2");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  ASSERT_EQ(json["dispatchers"].size(), 4u);
+  for (const Json& dispatcher : json["dispatchers"]) {
+    for (const char* key : {"rows_local",
+                            "rows_inter",
+                            "bytes_local",
+                            "bytes_inter",
+                            "predicted_bytes_local",
+                            "predicted_bytes_inter",
+                            "ms",
+                            "free_ms",
+                            "peak_bytes",
+                            "share_of_link"}) {
+      EXPECT_GT(dispatcher[key], 0.0) << dispatcher["name"] << " " << key;
+    }
+    EXPECT_EQ(dispatcher["bytes_inter"].get<double>(),
+              dispatcher["inter"]["payload_bytes"].get<double>() +
+                  dispatcher["inter"]["probabilities_bytes"].get<double>() +
+                  dispatcher["inter"]["metadata_bytes"].get<double>());
+  }
+  // Three copies, two widths, one thread and two.
+  ASSERT_EQ(json["copies"].size(), 12u);
+  ASSERT_EQ(json["bars"].size(), 12u) << "those of dispatchers are for one shape";
+  for (const Json& bar : json["bars"]) EXPECT_TRUE(bar["met"].is_boolean());
+}
+
+TEST(BenchDispatch, TextSaysThatLinksAreEmulatedAndShowsBothNumbers) {
+  const Outcome outcome =
+      weft(kSmall + "--dtype fp32 --copy-tokens 0 fabric.inter_node_gb_per_second=0.5");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  for (const char* part : {"emulated fabric",
+                           "between nodes 0.5 GB/s",
+                           "counted (predicted)",
+                           "hybridep",
+                           "probabilities",
+                           "metadata"}) {
+    EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
+  }
+  EXPECT_EQ(outcome.out.find("memcpy"), std::string::npos);
+}
+
+TEST(BenchDispatch, RefusesNumbersThatDoNotFitNamingAllOfThem) {
+  const Outcome outcome = weft("bench dispatch --experts 6 --topk 8 --ep 4 --ranks-per-node 3");
+  EXPECT_EQ(outcome.code, 2);
+  for (const char* part : {"--topk 8", "--experts 6", "--ep 4", "--ranks-per-node 3"}) {
+    EXPECT_NE(outcome.err.find(part), std::string::npos) << part << "\n" << outcome.err;
+  }
+}
+
+TEST(BenchDispatch, RefusesWhatItsOptionsDecide) {
+  const Outcome key = weft(kSmall + "model.hidden_size=64");
+  EXPECT_EQ(key.code, 2);
+  EXPECT_NE(key.err.find("model.hidden_size"), std::string::npos) << key.err;
+  const Outcome recipe = weft(kSmall + "tiny");
+  EXPECT_EQ(recipe.code, 2);
+  EXPECT_NE(recipe.err.find("takes no recipe"), std::string::npos) << recipe.err;
+  EXPECT_EQ(weft(kSmall + "fabric.jitter_us=-1").code, 2);
+  EXPECT_EQ(weft(kSmall + "--dtype fp16").code, 2);
+}
+
+}  // namespace
+}  // namespace weft::cli

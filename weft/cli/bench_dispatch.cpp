@@ -1,0 +1,186 @@
+// weft bench dispatch: what each dispatcher sends, counted and predicted, and how long it takes.
+#include "weft/base/error.h"
+#include "weft/base/text.h"
+#include "weft/cli/arguments.h"
+#include "weft/cli/benches.h"
+#include "weft/cli/dispatch_report.h"
+#include "weft/cli/interrupt.h"
+#include "weft/cli/launcher.h"
+#include "weft/cli/output.h"
+#include "weft/cli/progress.h"
+#include "weft/config/derived.h"
+#include "weft/config/ranges.h"
+
+namespace weft::cli {
+namespace {
+
+using base::text;
+
+struct DispatchOptions {
+  RunArguments run;
+  std::int64_t experts = 64, topk = 8, ep = 8, ranks_per_node = 4, hidden = 1024, tokens = 512;
+  std::int64_t copy_tokens = 4096;
+  config::Precision dtype = config::Precision::Bf16;
+  int rounds = 3;
+};
+
+constexpr std::string_view kAllowed[] = {"fabric.intra_node_gb_per_second",
+                                         "fabric.inter_node_gb_per_second",
+                                         "fabric.intra_node_latency_us",
+                                         "fabric.inter_node_latency_us",
+                                         "fabric.jitter_us",
+                                         "fabric.seed",
+                                         "runtime.threads_per_rank",
+                                         "runtime.pin_ranks",
+                                         "runtime.timeout_seconds"};
+constexpr std::int64_t kMostRanks = 256;  // threads of one process
+
+void check_shape(const DispatchOptions& options, std::vector<std::string>& complaints) {
+  if (options.topk > options.experts) {
+    complaints.push_back(
+        text("--topk {} of --experts {}: a token cannot choose more experts than "
+             "there are; lower --topk",
+             options.topk,
+             options.experts));
+  }
+  if (options.experts % options.ep != 0) {
+    complaints.push_back(
+        text("--experts {} cannot be dealt evenly to --ep {} ranks; use a multiple "
+             "of {}",
+             options.experts,
+             options.ep,
+             options.ep));
+  }
+  if (options.ep % options.ranks_per_node != 0) {
+    complaints.push_back(
+        text("--ranks-per-node {} does not divide --ep {}: every node has as many "
+             "ranks; use a divisor of {}",
+             options.ranks_per_node,
+             options.ep,
+             options.ep));
+  }
+}
+
+config::Config config_of(const DispatchOptions& options) {
+  const config::Resolution run = resolve(options.run);
+  std::vector<std::string> complaints;
+  if (!run.recipe.empty()) {
+    complaints.push_back(
+        text("{}: bench dispatch takes no recipe, but --experts, --topk, --ep, "
+             "--hidden, --tokens",
+             run.recipe));
+  }
+  allow_only(run, kAllowed, "the options of bench dispatch decide it");
+  config::Config config = run.config;
+  config.model.num_moe_experts = options.experts;
+  config.model.moe_router_topk = options.topk;
+  config.model.hidden_size = options.hidden;
+  config.model.params_dtype = options.dtype;
+  config.model.expert_model_parallel_size = options.ep;
+  config.runtime.world_size = options.ep;
+  config.runtime.ranks_per_node = options.ranks_per_node;
+  check_shape(options, complaints);
+  for (const config::OutOfRange& number : config::numbers_out_of_range(config)) {
+    complaints.push_back(text("{}: {}", number.complaint, number.fix));
+  }
+  if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
+  print_findings(run);
+  return config;
+}
+
+int run_dispatch(const DispatchOptions& options) {
+  if (under_launcher()) {
+    throw base::ConfigError("bench dispatch runs ranks as threads: run it without mpirun");
+  }
+  const config::Config config = config_of(options);
+  const std::atomic<bool>& stop = catch_interrupts();
+  ProgressLine line;
+  const auto progress = [&](const char* what) {
+    return [&line, what](int done, int of) {
+      line.show(text("{} {} {}/{}", bar(double(done) / of, 24), what, done, of));
+    };
+  };
+  DispatchReport report{.config = config,
+                        .tokens = options.tokens,
+                        .links_chosen = config::fabric_of(config).is_free(),
+                        .bench = train::bench_dispatch({.config = config,
+                                                        .tokens = options.tokens,
+                                                        .rounds = options.rounds,
+                                                        .progress = progress("pass"),
+                                                        .stop = &stop}),
+                        .copies = {}};
+  if (options.copy_tokens > 0 && !report.bench.interrupted) {
+    const int threads = static_cast<int>(config.runtime.threads_per_rank);
+    report.copies = train::bench_row_copies(
+        {.tokens = options.copy_tokens,
+         .experts = options.experts,
+         .topk = options.topk,
+         .hidden = {options.hidden, 2 * options.hidden},
+         .threads = threads > 1 ? std::vector<int>{1, threads} : std::vector<int>{1},
+         .ranks = options.ep,
+         .dtype =
+             options.dtype == config::Precision::Fp32 ? tensor::DType::F32 : tensor::DType::BF16,
+         .rounds = 4 * options.rounds,
+         .stop = &stop,
+         .progress = progress("copies")});
+  }
+  line.clear();
+  if (stop.load()) {
+    print_error("stopped before the end: nothing to report");
+    return kInterrupted;
+  }
+  switch (options.run.format) {
+    case Format::Text:
+      print_text(to_text(report));
+      break;
+    case Format::Json:
+      print_json(to_json(report));
+      break;
+  }
+  return kGood;
+}
+
+}  // namespace
+
+void add_bench_dispatch(CLI::App& bench, Action& chosen) {
+  CLI::App* dispatch = bench.add_subcommand(
+      "dispatch",
+      "every dispatcher: rows and bytes inside and between nodes, counted and predicted, time over "
+      "emulated links and without, memory; and the local copies against memcpy");
+  auto options = std::make_shared<DispatchOptions>();
+  add_run_arguments(*dispatch, options->run, "");
+  dispatch->footer(
+      "Words: fabric.* gives the links (without any, the wire takes ten times the copies and is "
+      "ten\n"
+      "  times slower between nodes); runtime.threads_per_rank, pin_ranks and timeout_seconds.\n"
+      "Example: weft bench dispatch --experts 256 --topk 8 --ep 16 --ranks-per-node 4\n"
+      "What travels, byte by byte: docs/dispatch.md");
+  const auto number = [&](const char* name, std::int64_t& value, const char* what, auto range) {
+    dispatch->add_option(name, value, what)->check(range)->capture_default_str();
+  };
+  number("--experts", options->experts, "experts of the layer", CLI::Range(1, 1 << 16));
+  number("--topk", options->topk, "experts of a token", CLI::Range(1, 256));
+  number("--ep", options->ep, "ranks, as threads", CLI::Range(std::int64_t{2}, kMostRanks));
+  number("--ranks-per-node",
+         options->ranks_per_node,
+         "ranks of a node",
+         CLI::Range(std::int64_t{1}, kMostRanks));
+  number("--hidden", options->hidden, "values of a token", CLI::Range(1, 1 << 20));
+  number("--tokens", options->tokens, "tokens of each rank", CLI::Range(1, 1 << 24));
+  number("--copy-tokens",
+         options->copy_tokens,
+         "tokens of the copies held against memcpy; 0: leave them out",
+         CLI::Range(0, 1 << 24));
+  dispatch->add_option("--dtype", options->dtype, "of what travels: bf16 or fp32")
+      ->transform(CLI::CheckedTransformer(std::vector<std::pair<std::string, config::Precision>>{
+          {"fp32", config::Precision::Fp32},
+          {"bf16", config::Precision::Bf16}}))
+      ->default_str("bf16");
+  dispatch
+      ->add_option("--rounds", options->rounds, "timed passes of each dispatcher on each fabric")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  on_chosen(*dispatch, chosen, std::move(options), run_dispatch);
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,39 @@
+// What `weft bench dispatch` says: rows, bytes, times, and whether the bars were met.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weft/base/json.h"
+#include "weft/config/config.h"
+#include "weft/train/dispatch_bench.h"
+#include "weft/train/row_copies_bench.h"
+
+namespace weft::cli {
+
+struct DispatchReport {
+  const config::Config& config;
+  std::int64_t tokens = 0;
+  bool links_chosen = true;  // not the user's
+  train::DispatchBench bench;
+  std::vector<train::RowCopy> copies;
+};
+
+// A number that must be at most, or at least, so much.
+struct Bar {
+  enum class Kind { AtMost, AtLeast };
+  std::string name;
+  double value = 0, limit = 0;
+  Kind kind = Kind::AtMost;
+
+  bool met() const { return kind == Kind::AtMost ? value <= limit : value >= limit; }
+};
+// Those that are set for this shape: the ones of dispatchers are for 64 experts, top-8, 8 ranks, 4
+// a node, and links chosen by the bench.
+std::vector<Bar> bars_of(const DispatchReport& report);
+
+std::string to_text(const DispatchReport& report);
+base::Json to_json(const DispatchReport& report);
+
+}  // namespace weft::cli

@@ -1,0 +1,38 @@
+// The dispatchers' local copies against memcpy in the same run: permute, un-permute and the local
+// expansion, in bytes read and written a second. memcpy moves as many bytes on as many threads, a
+// whole part each.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "weft/tensor/dtype.h"
+
+namespace weft::train {
+
+struct RowCopiesRequest {
+  std::int64_t tokens = 4096, experts = 64, topk = 8;
+  std::vector<std::int64_t> hidden;
+  std::vector<int> threads;
+  std::int64_t ranks = 8;  // expansion: on one of them, rows as deepep brings them
+  tensor::DType dtype = tensor::DType::BF16;
+  int rounds = 5;
+  const std::atomic<bool>* stop = nullptr;
+  std::function<void(int done, int of)> progress = {};
+};
+
+struct RowCopy {
+  std::string name;  // permute, unpermute, expansion
+  std::int64_t hidden = 0;
+  int threads = 1;
+  double bytes_per_second = 0, memcpy_bytes_per_second = 0;  // the best round's
+
+  double share() const { return bytes_per_second / memcpy_bytes_per_second; }
+};
+
+// Fewer where it was told to stop.
+std::vector<RowCopy> bench_row_copies(const RowCopiesRequest& request);
+
+}  // namespace weft::train
