@@ -33,10 +33,14 @@ bool is_harmless(std::string_view name, const config::ModelConfig& model) {
          (name == "lm_head.weight" && model.share_embeddings_and_output_weights);
 }
 
-// Of a layer after the last: "model.layers.61.", where there are 61.
-bool is_ahead(std::string_view name, const HuggingFaceConfig& config) {
+// Of a layer after the last that predicts further ahead: "model.layers.61.", where there are 61.
+// Such a layer joins two streams; one that does not is a layer too many.
+bool is_ahead(std::string_view name, const HuggingFaceConfig& config, const TensorSource& source) {
   for (std::int64_t i = 0; i < config.layers_ahead; ++i) {
-    if (name.starts_with(text("model.layers.{}.", config.model.num_layers + i))) return true;
+    const std::string layer = text("model.layers.{}.", config.model.num_layers + i);
+    if (!name.starts_with(layer)) continue;
+    return std::ranges::find(source.tensor_names, source.prefix + layer + "eh_proj.weight") !=
+           source.tensor_names.end();
   }
   return false;
 }
@@ -65,7 +69,7 @@ std::vector<std::string> ParameterSource::take_tensors(const HuggingFaceConfig& 
     const auto row = known.find(name);
     if (row == known.end()) {
       if (is_harmless(name, config.model)) continue;
-      if (is_ahead(name, config)) {
+      if (is_ahead(name, config, source)) {
         ++left_out_;
         continue;
       }

@@ -20,7 +20,7 @@ struct DispatchOptions {
   RunArguments run;
   std::int64_t experts = 64, topk = 8, ep = 8, ranks_per_node = 4, hidden = 1024, tokens = 512;
   std::int64_t copy_tokens = 4096;
-  config::Precision dtype = config::Precision::Bf16;
+  config::Precision dtype = config::Precision::Fp32;
   int rounds = 3;
 };
 

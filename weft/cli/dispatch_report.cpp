@@ -126,21 +126,24 @@ std::string time_table(const DispatchReport& report) {
 }
 
 std::string copies_table(const DispatchReport& report) {
-  std::string table = text("{:12}{:>8}{:>9}{:>10}{:>16}{:>8}\n",
+  std::string table = text("{:12}{:>8}{:>9}{:>11}{:>13}{:>8}{:>22}\n",
                            "copies",
                            "hidden",
                            "threads",
-                           "GB/s",
+                           "rows GB/s",
                            "memcpy GB/s",
-                           "share");
+                           "share",
+                           "read + written GB/s");
   for (const train::RowCopy& copy : report.copies) {
-    table += text("{:12}{:>8}{:>9}{:>10.2f}{:>16.2f}{:>7.0f}%\n",
+    table += text("{:12}{:>8}{:>9}{:>11.2f}{:>13.2f}{:>7.0f}%{:>12.2f} of {:.2f}\n",
                   copy.name,
                   copy.hidden,
                   copy.threads,
+                  copy.row_bytes_per_second / 1e9,
+                  copy.memcpy_bytes_per_second / 2e9,
+                  copy.share() * 100,
                   copy.bytes_per_second / 1e9,
-                  copy.memcpy_bytes_per_second / 1e9,
-                  copy.share() * 100);
+                  copy.memcpy_bytes_per_second / 1e9);
   }
   return table;
 }
@@ -218,12 +221,15 @@ Json to_json(const DispatchReport& report) {
             {"bars", Json::array()}};
   for (const DispatcherRun& run : report.bench.runs) json["dispatchers"].push_back(json_of(run));
   for (const train::RowCopy& copy : report.copies) {
-    json["copies"].push_back({{"name", copy.name},
-                              {"hidden", copy.hidden},
-                              {"threads", copy.threads},
-                              {"gb_per_second", copy.bytes_per_second / 1e9},
-                              {"memcpy_gb_per_second", copy.memcpy_bytes_per_second / 1e9},
-                              {"share", copy.share()}});
+    json["copies"].push_back(
+        {{"name", copy.name},
+         {"hidden", copy.hidden},
+         {"threads", copy.threads},
+         {"rows_gb_per_second", copy.row_bytes_per_second / 1e9},
+         {"memcpy_rows_gb_per_second", copy.memcpy_bytes_per_second / 2e9},
+         {"read_and_written_gb_per_second", copy.bytes_per_second / 1e9},
+         {"memcpy_read_and_written_gb_per_second", copy.memcpy_bytes_per_second / 1e9},
+         {"share", copy.share()}});
   }
   for (const Bar& bar : bars_of(report)) {
     json["bars"].push_back({{"name", bar.name},

@@ -67,6 +67,11 @@ std::string summary(const train::TrainResult& result) {
         *result.repeated,
         result.steps);
   }
+  std::int64_t dropped = 0;
+  for (const train::ExpertLoads& load : result.expert_loads) dropped += load.dropped;
+  if (dropped > 0) {
+    text += base::text("\ndropped   {} slots in the last step (token, chosen expert)", dropped);
+  }
   text += base::text("\nspeed     {:.0f} tokens/s\nmemory   ", result.tokens_per_second);
   for (int tag = 0; tag < tensor::kTags; ++tag) {
     const std::size_t bytes = result.peak_bytes[static_cast<std::size_t>(tag)];

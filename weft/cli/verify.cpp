@@ -58,7 +58,7 @@ void show_json(const std::vector<train::Check>& checks, bool pass) {
 }
 
 // What a user may choose; the folder decides the model, the data and the optimizer, in fp32.
-constexpr std::array<std::string_view, 31> kChoices{
+constexpr std::array<std::string_view, 33> kChoices{
     "runtime.world_size",
     "runtime.backend",
     "runtime.ranks_per_node",
@@ -68,6 +68,8 @@ constexpr std::array<std::string_view, 31> kChoices{
     "train.micro_batch_size",
     "model.moe_token_dispatcher_type",
     "model.moe_flex_dispatcher_backend",
+    "model.moe_expert_rank_capacity_factor",
+    "model.use_transformer_engine_op_fuser",
     "model.tensor_model_parallel_size",
     "model.pipeline_model_parallel_size",
     "model.virtual_pipeline_model_parallel_size",

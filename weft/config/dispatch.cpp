@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "weft/config/derived.h"
+#include "weft/config/dispatch_traffic.h"
 #include "weft/config/gpu.h"
 
 namespace weft::config {
@@ -71,6 +72,17 @@ DispatchNumbers dispatch_of(const Config& config) {
   const std::int64_t node = std::max<std::int64_t>(1, ranks_of_node(config, layout.world));
   const std::int64_t span = layout.ep * layout.etp;
   result.nodes = std::clamp<std::int64_t>((span + node - 1) / node, 1, layout.ep);
+  if (!is_on_gpu(config) && layout.ep % result.nodes == 0) {
+    const DispatchTraffic traffic = expected_traffic(
+        model,
+        {.ranks = layout.ep, .ranks_per_node = layout.ep / result.nodes, .tokens = result.tokens});
+    result.rows = traffic.inside.rows + traffic.between.rows;
+    result.rows_between_nodes = traffic.between.rows;
+    result.bytes = result.rows * bytes_of_row(config);
+    result.bytes_between_nodes = result.rows_between_nodes * bytes_of_row(config);
+    return result;
+  }
+  // On GPUs both flex backends cross nodes once for a token, and fan out on the other side.
   result.rows = number(result.tokens) * rows_of_token(model, result.ranks);
   result.rows_between_nodes = number(result.tokens) * rows_of_token(model, result.nodes);
   if (model.moe_token_dispatcher_type == Dispatcher::AllGather) {

@@ -22,9 +22,9 @@ struct DispatchNumbers {
   double bytes = 0;                // of rows
   double bytes_between_nodes = 0;  // of rows_between_nodes
 };
-// alltoall sends a row for each expert of a token, the flex backends one for each rank, and one for
-// each node between nodes; allgather sends every token to every rank. Nothing where ep = 1. Wants a
-// legal config.
+// alltoall sends a row for each expert of a token, the flex backends one for each rank (hybridep,
+// and on GPUs deepep too, one for each node between nodes); allgather sends every token to every
+// rank. Nothing where ep = 1. Wants a legal config.
 DispatchNumbers dispatch_of(const Config& config);
 
 }  // namespace weft::config

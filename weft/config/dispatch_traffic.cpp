@@ -14,11 +14,6 @@ struct WireFormat {
   double counts = 0;                             // a rank
 };
 
-bool is_hybrid(const ModelConfig& model) {
-  return model.moe_token_dispatcher_type == Dispatcher::Flex &&
-         model.moe_flex_dispatcher_backend == FlexBackend::HybridEp;
-}
-
 WireFormat format_of(const ModelConfig& model, const DispatchShape& shape) {
   const auto ranks = static_cast<double>(shape.ranks), nodes = static_cast<double>(shape.nodes());
   const auto hidden = static_cast<double>(model.hidden_size);
@@ -40,12 +35,13 @@ WireFormat format_of(const ModelConfig& model, const DispatchShape& shape) {
               .choices = k,
               .counts = ranks};
     case Dispatcher::Flex:
-      return {
-          .dispatch_bytes = row,
-          .combine_bytes = row,
-          .probabilities = k,
-          .choices = k,
-          .counts = is_hybrid(model) && shape.ranks_per_node > 1 ? nodes + 2 * ranks : 2 * ranks};
+      return {.dispatch_bytes = row,
+              .combine_bytes = row,
+              .probabilities = k,
+              .choices = k,
+              .counts = dispatches_by(model, FlexBackend::HybridEp) && shape.ranks_per_node > 1
+                            ? nodes + 2 * ranks
+                            : 2 * ranks};
   }
   return {};
 }
@@ -62,7 +58,12 @@ Rows rows_of_token(const ModelConfig& model, const DispatchShape& shape) {
   switch (model.moe_token_dispatcher_type) {
     case Dispatcher::AllToAll:
     case Dispatcher::AllToAllSeq: {
-      const double each = static_cast<double>(k) / ranks;
+      // Padded, every expert gets as many rows whoever chose it.
+      const bool padded = model.moe_pad_expert_input_to_capacity && shape.tokens > 0;
+      const double each =
+          padded ? static_cast<double>(model.experts() * model.expert_capacity(shape.tokens)) /
+                       static_cast<double>(shape.tokens) / ranks
+                 : static_cast<double>(k) / ranks;
       return {.inside = inside * each, .between = between * each};
     }
     case Dispatcher::AllGather:
@@ -73,7 +74,8 @@ Rows rows_of_token(const ModelConfig& model, const DispatchShape& shape) {
   // The chance that a token has an expert on one given rank, and in one given node.
   const double rank = distinct_parts(model.experts(), k, shape.ranks) / ranks;
   const double node = distinct_parts(model.experts(), k, shape.nodes()) / nodes;
-  if (!is_hybrid(model)) return {.inside = inside * rank, .between = between * rank};
+  if (!dispatches_by(model, FlexBackend::HybridEp))
+    return {.inside = inside * rank, .between = between * rank};
   // A rank passes on the tokens of its fellows, one in each node.
   return {.inside = nodes * inside * rank, .between = (nodes - 1) * node};
 }

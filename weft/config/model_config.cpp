@@ -39,7 +39,10 @@ std::int64_t ModelConfig::expert_capacity(std::int64_t tokens) const {
 
 std::int64_t ModelConfig::row_budget(std::int64_t tokens) const {
   const auto mean = static_cast<double>(tokens * moe_router_topk);
-  return static_cast<std::int64_t>(mean * moe_expert_rank_capacity_factor.value());
+  // More cannot come: every token of every rank, as often as it may choose here.
+  const std::int64_t most =
+      expert_model_parallel_size * tokens * std::min(moe_router_topk, local_experts());
+  return std::min(most, static_cast<std::int64_t>(mean * moe_expert_rank_capacity_factor.value()));
 }
 
 bool dispatches_by(const ModelConfig& model, FlexBackend backend) {

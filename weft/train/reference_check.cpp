@@ -63,18 +63,29 @@ class RankCheck {
     compare_logits();
     engine_.program().drop_states();
     // The optimizer's place in the graph is where the gradients are complete: look at them there.
+    train_and_compare(engine_.training(), {.batch = batch});
+    if (engine_.program().totals().overflowed) {
+      train_and_compare(engine_.lifted_training(),
+                        {.batch = batch, .budget = model::Budget::Lifted});
+    }
+    Difference loss;
+    loss.add(engine_.program().totals().loss, reference_.loss());
+    note("loss", loss, kFirstLoss);
+  }
+
+  // A step without room for its rows has no gradients.
+  void train_and_compare(exec::Executor& executor, const StepInput& input) {
     Program& program = engine_.program();
-    program.begin({.batch = batch});
-    engine_.training().run(
+    program.begin(input);
+    executor.run(
         [&](const schedule::Node& node, tensor::Stream& stream) {
-          if (node.piece != schedule::Piece::Optimizer) return program.run(node, stream);
+          const bool complete =
+              node.piece == schedule::Piece::Optimizer && !program.totals().overflowed;
+          if (!complete) return program.run(node, stream);
           stream.synchronize();
           compare_gradients();
         },
         exec::Tracing::Off);
-    Difference loss;
-    loss.add(program.totals().loss, reference_.loss());
-    note("loss", loss, kFirstLoss);
   }
 
   // Where the head is; the other ranks have nothing to say against the logits.

@@ -96,10 +96,11 @@ class Copies {
     return x;
   }
 
-  // memcpy of as many bytes as `work` reads and writes, in turn with it; into memory like `like`.
+  // memcpy of as many bytes as `work` reads and writes, in turn with it; into memory like `rows`,
+  // which it moves.
   template <typename Work>
-  RowCopy measure(const char* name, std::int64_t bytes, const Tensor& like, const Work& work) {
-    const std::int64_t half = std::min(bytes / 2, static_cast<std::int64_t>(like.bytes()));
+  RowCopy measure(const char* name, std::int64_t bytes, const Tensor& rows, const Work& work) {
+    const std::int64_t half = std::min(bytes / 2, static_cast<std::int64_t>(rows.bytes()));
     const Tensor from(pool_, DType::F32, {half / 4}, Tag::Workspace);
     const Tensor to(pool_, DType::F32, {half / 4}, Tag::Workspace);
     kernels::zero(*stream_, from);
@@ -113,6 +114,8 @@ class Copies {
     return {.name = name,
             .hidden = hidden_,
             .threads = threads_,
+            .row_bytes_per_second =
+                own * static_cast<double>(rows.bytes()) / static_cast<double>(bytes),
             .bytes_per_second = own,
             .memcpy_bytes_per_second = plain};
   }

@@ -149,11 +149,26 @@ config::Config with_model_of(const config::Config& config,
   return adopted;
 }
 
+namespace {
+
+// What is not trained shows in no gradient: a router's bias that is not finite would only choose
+// oddly.
+void check_finite(const model::Parameter& parameter, std::span<const float> values) {
+  if (parameter.spec.home != model::Home::Untrained) return;
+  if (std::ranges::all_of(values, [](float value) { return std::isfinite(value); })) return;
+  throw base::ConfigError(
+      base::text("{} has a value that is not finite: mend the folder that is loaded",
+                 parameter.spec.name));
+}
+
+}  // namespace
+
 void load_weights(Engine& engine, const checkpoint::HuggingFaceModel& model) {
   std::vector<float> values;
   for (const model::Parameter& parameter : engine.parameters().all()) {
     values.resize(static_cast<std::size_t>(parameter.weight.elements()));
     model.read(parameter.spec.name, parameter.spec.begin, values);
+    check_finite(parameter, values);
     copy_in(parameter.weight, values);
   }
   for (optim::AdamW& optimizer : engine.optimizers()) optimizer.refresh_master();

@@ -234,13 +234,15 @@ TEST(CorruptedCounts, EndTheRunWithAnErrorOnEveryDispatcher) {
       {"zeros", [](std::span<std::int64_t> all) { std::ranges::fill(all, 0); }},
       {"swapped", [](std::span<std::int64_t> all) { std::ranges::reverse(all); }},
   };
-  for (const int per_node : {-2, -1, 0, 2}) {
+  // Two ranks a node, then the same with a row budget: counts that the host never sees.
+  for (const int per_node : {-2, -1, 0, 2, 12}) {
     for (const Fault& fault : faults) {
       LayerCase layer = random_case(fault.name, {10, 10, 10, 10}, 8, 3);
       layer.dispatcher = per_node == -2   ? Dispatcher::AllToAll
                          : per_node == -1 ? Dispatcher::AllGather
                                           : Dispatcher::Flex;
-      layer.per_node = std::max(0, per_node);
+      layer.per_node = std::max(0, per_node % 10);
+      if (per_node > 10) layer.budget = 2;
       std::mutex mutex;
       std::vector<std::unique_ptr<Faulty>> taps;
       const Tap tap = [&](comm::Communicator& group) -> comm::Communicator& {
@@ -324,24 +326,46 @@ TEST(Bytes, CountedEqualTheFormulaToTheByte) {
     const LayerOutcome outcome = run_layer(layer);
     const bool flex = layer.dispatcher == Dispatcher::Flex;
     const int per_node = layer.per_node > 0 ? layer.per_node : 1;
-    std::int64_t rows = 0, payload = 0, probabilities = 0, choices = 0;
-    for (int rank = 0; rank < layer.ranks(); ++rank) {
-      const LeavingRows out =
-          layer.per_node > 0 ? leaving_in_two_hops(layer, rank) : leaving(layer, rank, per_node);
-      rows += out.inside + out.between;
-      for (const comm::Sent& sent : outcome.sent[static_cast<std::size_t>(rank)]) {
-        payload += sent.payload;
-        probabilities += sent.probabilities;
-        choices += sent.metadata;
-      }
-    }
-    // The exchange of counts.
     const std::int64_t g = layer.ranks(), nodes = g / per_node;
     const std::int64_t numbers = flex ? nodes + (per_node > 1 ? g : 0) + g : layer.experts;
-    choices -= g * (g - 1) * numbers * 8;
-    EXPECT_EQ(payload, 4 * rows * layer.hidden * 4) << layer.name;
-    EXPECT_EQ(probabilities, 2 * rows * (flex ? layer.k : 1) * 4) << layer.name;
-    EXPECT_EQ(choices, flex ? rows * layer.k * 4 : 0) << layer.name;
+    const auto hold =
+        [&](std::int64_t out, std::int64_t back, std::int64_t peers, comm::Sent sent) {
+          EXPECT_EQ(sent.payload, 2 * (out + back) * layer.hidden * 4) << layer.name;
+          EXPECT_EQ(sent.probabilities, (out + back) * (flex ? layer.k : 1) * 4) << layer.name;
+          EXPECT_EQ(sent.metadata, (flex ? out * layer.k * 4 : 0) + peers * numbers * 8)
+              << layer.name;
+        };
+    const auto rows_out = [&](int rank) {
+      return layer.per_node > 0 ? leaving_in_two_hops(layer, rank) : leaving(layer, rank, per_node);
+    };
+    // What comes back leaves the ranks it was sent to: with all ranks' rows, by kind of link.
+    LeavingRows all;
+    comm::Sent inside, between;
+    for (int rank = 0; rank < layer.ranks(); ++rank) {
+      const LeavingRows out = rows_out(rank);
+      all.inside += out.inside;
+      all.between += out.between;
+      comm::Sent own_inside, own_between;
+      for (int to = 0; to < layer.ranks(); ++to) {
+        const comm::Sent& sent =
+            outcome.sent[static_cast<std::size_t>(rank)][static_cast<std::size_t>(to)];
+        const bool near = to / per_node == rank / per_node;
+        for (comm::Sent* sum : {near ? &own_inside : &own_between, near ? &inside : &between}) {
+          sum->payload += sent.payload;
+          sum->probabilities += sent.probabilities;
+          sum->metadata += sent.metadata;
+        }
+      }
+      // Choices go out only: they tell each rank's rows apart.
+      EXPECT_EQ(own_inside.metadata - (per_node - 1) * numbers * 8,
+                flex ? out.inside * layer.k * 4 : 0)
+          << layer.name << " rank " << rank;
+      EXPECT_EQ(own_between.metadata - (g - per_node) * numbers * 8,
+                flex ? out.between * layer.k * 4 : 0)
+          << layer.name << " rank " << rank;
+    }
+    hold(all.inside, all.inside, g * (per_node - 1), inside);
+    hold(all.between, all.between, g * (g - per_node), between);
   }
 }
 

@@ -45,8 +45,8 @@ void judge_uneven_inputs(Judge& judge) {
   judge.set(
       "model.moe_hybridep_pad_uneven_dispatch_inputs",
       "true",
-      "hybridep takes equally many rows from every rank, and without CUDA graphs their number "
-      "may differ; before each dispatch ranks agree on the largest and pad to it");
+      "the GPU library takes equally many rows from every rank, and without CUDA graphs their "
+      "number may differ; CPU ranks may differ as they are");
 }
 
 void judge_backend_unused(Judge& judge) {

@@ -23,7 +23,7 @@ void judge_tokens(Judge& judge) {
                     tokens,
                     sequences,
                     judge.model().seq_length),
-               "use fewer slices than tokens; 2 to 4 are enough to overlap");
+               text("use at most {} slices; 2 to 4 are enough to overlap", tokens));
 }
 
 void judge_padded(Judge& judge) {
