@@ -62,27 +62,17 @@ void copy_row(std::byte* to, const std::byte* from, const std::byte* later, std:
   std::memcpy(to + i, from + i, static_cast<std::size_t>(bytes - i));
 }
 
-// The sum of N rows, in their order, without a sum in memory, while asking for the `later` ones.
+// The sum of N rows, in their order, without a sum in memory.
 template <int N, typename Y, typename X>
-void sum_fused(Y* __restrict__ y,
-               const X* const* rows,
-               const X* const* later,
-               std::int64_t columns) {
-  constexpr std::int64_t kPiece = kLineBytes / static_cast<std::int64_t>(sizeof(X));
+void sum_fused(Y* __restrict__ y, const X* const* rows, std::int64_t columns) {
   const X* x[N];
   for (int j = 0; j < N; ++j) x[j] = rows[j];
-  const auto add = [&](std::int64_t c) {
+#pragma omp simd
+  for (std::int64_t c = 0; c < columns; ++c) {
     float sum = 0;
     for (int j = 0; j < N; ++j) sum += load(x[j][c]);
     store(y[c], sum);
-  };
-  std::int64_t begin = 0;
-  for (; begin + kPiece <= columns; begin += kPiece) {
-    for (int j = 0; j < N; ++j) ask_for(later[j] + begin);
-#pragma omp simd
-    for (std::int64_t c = 0; c < kPiece; ++c) add(begin + c);
   }
-  for (; begin < columns; ++begin) add(begin);
 }
 
 // Of any number, in short runs of columns that stay in the first cache.
@@ -104,22 +94,18 @@ void sum_many(Y* y, std::span<const X* const> rows, std::int64_t columns) {
 
 // Loops of their own for the numbers that models choose.
 template <typename Y, typename X>
-void sum_of(Y* y,
-            std::span<const X* const> rows,
-            std::span<const X* const> next,
-            std::int64_t columns) {
-  const X* const* later = next.size() < rows.size() ? rows.data() : next.data();
+void sum_of(Y* y, std::span<const X* const> rows, std::int64_t columns) {
   switch (rows.size()) {
     case 1:
-      return sum_fused<1>(y, rows.data(), later, columns);
+      return sum_fused<1>(y, rows.data(), columns);
     case 2:
-      return sum_fused<2>(y, rows.data(), later, columns);
+      return sum_fused<2>(y, rows.data(), columns);
     case 4:
-      return sum_fused<4>(y, rows.data(), later, columns);
+      return sum_fused<4>(y, rows.data(), columns);
     case 6:
-      return sum_fused<6>(y, rows.data(), later, columns);
+      return sum_fused<6>(y, rows.data(), columns);
     case 8:
-      return sum_fused<8>(y, rows.data(), later, columns);
+      return sum_fused<8>(y, rows.data(), columns);
     default:
       return sum_many(y, rows, columns);
   }
@@ -160,19 +146,14 @@ void sum_rows(Stream& stream, Tensor y, Tensor x, Tensor index) {
     const Matrix<std::int32_t> sources = matrix<std::int32_t>(stream, index);
     stream.enqueue("sum_rows", WorkClass::Memory, [=](Workers& workers) {
       parallel(workers, cut_rows(ys.rows, ys.columns * sources.columns), [&](Range rows) {
-        std::vector<const X*> named, next;
-        const auto name = [&](std::int64_t t, std::vector<const X*>& list) {
-          list.clear();
-          for (std::int64_t j = 0; t < rows.end && j < sources.columns; ++j) {
-            const std::int32_t i = sources.row(t)[j];
-            if (names_row(i, xs.rows)) list.push_back(xs.row(i));
-          }
-        };
-        name(rows.begin, named);
+        std::vector<const X*> named;
         for (std::int64_t t = rows.begin; t < rows.end; ++t) {
-          name(t + 1, next);
-          sum_of<Y, X>(ys.row(t), named, next, xs.columns);
-          named.swap(next);
+          named.clear();
+          for (std::int64_t j = 0; j < sources.columns; ++j) {
+            const std::int32_t i = sources.row(t)[j];
+            if (names_row(i, xs.rows)) named.push_back(xs.row(i));
+          }
+          sum_of<Y, X>(ys.row(t), named, xs.columns);
         }
       });
     });
