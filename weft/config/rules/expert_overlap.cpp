@@ -45,12 +45,24 @@ void judge_dispatcher(Judge& judge) {
   const Dispatcher dispatcher = judge.model().moe_token_dispatcher_type;
   if (!overlaps(judge)) return;
   if (dispatcher == Dispatcher::AllToAll || dispatcher == Dispatcher::Flex) return;
+  if (dispatcher == Dispatcher::AllGather && !judge.on_gpu()) return;
   judge.report("model.moe_token_dispatcher_type",
                text("{} needs a dispatcher whose messages travel apart from its local work, and "
                     "model.moe_token_dispatcher_type = {} is not one",
                     kOverlap,
                     word(dispatcher)),
                "use alltoall or flex");
+}
+
+void judge_dispatcher_on_cpu(Judge& judge) {
+  if (!overlaps(judge) || judge.on_gpu()) return;
+  if (judge.model().moe_token_dispatcher_type != Dispatcher::AllGather) return;
+  judge.report(
+      kOverlap,
+      text("{} runs with model.moe_token_dispatcher_type = allgather, as CPU ranks may; on "
+           "GPUs it needs alltoall or flex",
+           kOverlap),
+      "use alltoall or flex for a config that is to run on GPUs");
 }
 
 void judge_precision(Judge& judge) {
@@ -125,12 +137,24 @@ constexpr Rule kRules[] = {
      .also = "TC-74",
      .judge = judge_experts},
     {.id = "C16",
-     .when = "expert-parallel overlap with a dispatcher other than alltoall and flex",
+     .when =
+         "expert-parallel overlap with a dispatcher other than alltoall and flex (on CPU ranks, "
+         "allgather)",
      .then = "refused",
      .why = "Only these cut a layer into local work and messages.",
-     .example = WEFT_OVERLAPPED "model.moe_token_dispatcher_type=allgather",
+     .example = WEFT_OVERLAPPED
+     "hardware.gpu=h100 model.bf16=true model.moe_token_dispatcher_type=allgather",
      .also = "TC-63",
      .judge = judge_dispatcher},
+    {.id = "W69",
+     .kind = Kind::Warning,
+     .when = "expert-parallel overlap with allgather on CPU ranks",
+     .then = "warned: it runs",
+     .why = "Weft's allgather is cut into the same pieces as the others; C16 binds on GPUs.",
+     .example = "model.num_moe_experts=4 model.expert_model_parallel_size=2 "
+                "train.global_batch_size=4 comm_overlap.overlap_moe_expert_parallel_comm=true "
+                "model.moe_token_dispatcher_type=allgather",
+     .judge = judge_dispatcher_on_cpu},
     {.id = "C17",
      .when = "expert-parallel overlap on GPUs without model.bf16 or model.fp16",
      .then = "refused",
