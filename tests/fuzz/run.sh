@@ -19,10 +19,12 @@ declare -A sources=(
   [indexed]="weft/data/indexed_index.cpp"
   [safetensors]="$checkpoint/strict_json.cpp $checkpoint/file_tensor.cpp
     $checkpoint/safetensors_header.cpp"
-  [huggingface_config]="weft/config/model_config.cpp $checkpoint/strict_json.cpp
+  [huggingface_config]="weft/config/model_config.cpp weft/config/layer_kind.cpp
+    $checkpoint/strict_json.cpp
     $checkpoint/huggingface_config_read.cpp $checkpoint/huggingface_config_write.cpp
-    $checkpoint/huggingface_defaults.cpp $checkpoint/huggingface_family.cpp
-    $checkpoint/huggingface_keys.cpp"
+    $checkpoint/huggingface_deepseek.cpp $checkpoint/huggingface_defaults.cpp
+    $checkpoint/huggingface_family.cpp $checkpoint/huggingface_keys.cpp
+    $checkpoint/huggingface_rope.cpp"
   [words]="$config"
   [recipe]="$config"
 )

@@ -61,10 +61,11 @@ void communication_step(Engine& engine,
 
 void refuse_repeated(const StepTotals& totals, const config::Config& config) {
   if (!totals.repeated) return;
-  throw base::ConfigError(base::text(
-      "a rank got more rows than model.moe_expert_rank_capacity_factor = {} leaves room for, and the "
-      "step ran twice: raise the factor to time a step",
-      config.model.moe_expert_rank_capacity_factor.value_or(0)));
+  throw base::ConfigError(
+      base::text("a rank got more rows than model.moe_expert_rank_capacity_factor = {} leaves room "
+                 "for, and the "
+                 "step ran twice: raise the factor to time a step",
+                 config.model.moe_expert_rank_capacity_factor.value_or(0)));
 }
 
 StepTotals forward_pass(Engine& engine, const Batch& batch) {
