@@ -213,6 +213,7 @@ TEST(DispatcherBytes, DeclaredEqualsCounted) {
     config::Dispatcher type;
     std::optional<config::FlexBackend> backend = {};
     std::int64_t per_node = 4;
+    std::optional<double> padded_to = {};  // model.moe_expert_capacity_factor
   };
   using config::Dispatcher;
   using config::FlexBackend;
@@ -220,7 +221,9 @@ TEST(DispatcherBytes, DeclaredEqualsCounted) {
                                  Sending{Dispatcher::Flex, FlexBackend::DeepEp},
                                  Sending{Dispatcher::Flex, FlexBackend::HybridEp, 1},
                                  Sending{Dispatcher::Flex, FlexBackend::HybridEp, 2},
-                                 Sending{Dispatcher::Flex, FlexBackend::HybridEp, 4}}) {
+                                 Sending{Dispatcher::Flex, FlexBackend::HybridEp, 4},
+                                 Sending{Dispatcher::AllToAll, std::nullopt, 4, 1.5},
+                                 Sending{Dispatcher::AllGather, std::nullopt, 4, 1.5}}) {
     for (const config::Precision precision : {config::Precision::Fp32, config::Precision::Bf16}) {
       config::Config config = with_layout(small_config(), {.world = 4, .ep = 4});
       config.model.params_dtype = precision;
@@ -229,6 +232,8 @@ TEST(DispatcherBytes, DeclaredEqualsCounted) {
       config.model.moe_token_dispatcher_type = sending.type;
       config.model.moe_flex_dispatcher_backend = sending.backend;
       config.runtime.ranks_per_node = sending.per_node;
+      config.model.moe_expert_capacity_factor = sending.padded_to;
+      config.model.moe_pad_expert_input_to_capacity = sending.padded_to.has_value();
       const Counted counted = count(config);
       EXPECT_EQ(counted.kept, counted.declared_kept) << sending.per_node;
       EXPECT_EQ(counted.sent, counted.declared_sent_forward) << sending.per_node;
