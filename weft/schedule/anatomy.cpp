@@ -121,8 +121,8 @@ RowCounts row_counts_of(const config::ModelConfig& model, RowBudget budget) {
   const bool flex = model.moe_token_dispatcher_type == config::Dispatcher::Flex;
   if (model.moe_pad_expert_input_to_capacity) return flex ? RowCounts::Device : RowCounts::Static;
   // One rank has all rows, whatever they are.
-  const bool has_budget = flex && model.moe_expert_rank_capacity_factor &&
-                          model.expert_model_parallel_size > 1;
+  const bool has_budget =
+      flex && model.moe_expert_rank_capacity_factor && model.expert_model_parallel_size > 1;
   return has_budget && budget == RowBudget::AsConfigured ? RowCounts::Device : RowCounts::Host;
 }
 

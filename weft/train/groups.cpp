@@ -47,7 +47,8 @@ Groups join_groups(const config::Config& config, comm::Endpoint& endpoint) {
                 .pp_forward = nullptr,
                 .pp_backward = nullptr,
                 .embedding = nullptr};
-  if (grid.ep() > 1 && config::dispatches_by(config.model, config::FlexBackend::HybridEp)) join_nodes(groups, config, endpoint);
+  if (grid.ep() > 1 && config::dispatches_by(config.model, config::FlexBackend::HybridEp))
+    join_nodes(groups, config, endpoint);
   if (grid.pp() == 1) return groups;
   groups.pp_forward = join("pp_forward", grid::GroupKind::Pp);
   groups.pp_backward = join("pp_backward", grid::GroupKind::Pp);

@@ -56,15 +56,16 @@ void judge_budget(Judge& judge) {
   const std::int64_t one =
       std::min(model.moe_router_topk, std::max<std::int64_t>(1, model.local_experts()));
   if (rows < one) {
-    judge.report("model.moe_expert_rank_capacity_factor",
-                 text("model.moe_expert_rank_capacity_factor = {} leaves a rank room for {} rows of "
-                      "{} tokens that choose {} experts each, and a single token may bring it {}",
-                      *model.moe_expert_rank_capacity_factor,
-                      rows,
-                      tokens,
-                      model.moe_router_topk,
-                      one),
-                 "raise model.moe_expert_rank_capacity_factor; 1 is the mean of all ranks");
+    judge.report(
+        "model.moe_expert_rank_capacity_factor",
+        text("model.moe_expert_rank_capacity_factor = {} leaves a rank room for {} rows of "
+             "{} tokens that choose {} experts each, and a single token may bring it {}",
+             *model.moe_expert_rank_capacity_factor,
+             rows,
+             tokens,
+             model.moe_router_topk,
+             one),
+        "raise model.moe_expert_rank_capacity_factor; 1 is the mean of all ranks");
   } else if (rows < all && !model.moe_expert_capacity_factor) {
     judge.report("model.moe_expert_rank_capacity_factor",
                  text("model.moe_expert_rank_capacity_factor = {} leaves a rank room for {} rows, "
@@ -78,10 +79,11 @@ void judge_budget(Judge& judge) {
 
 void judge_no_capacity(Judge& judge) {
   if (judge.model().moe_expert_capacity_factor != 0.0) return;
-  judge.report("model.moe_expert_capacity_factor",
-               "model.moe_expert_capacity_factor = 0 leaves every expert room for 0 rows: all tokens "
-               "would be dropped",
-               "use more than 0, or null for no capacity");
+  judge.report(
+      "model.moe_expert_capacity_factor",
+      "model.moe_expert_capacity_factor = 0 leaves every expert room for 0 rows: all tokens "
+      "would be dropped",
+      "use more than 0, or null for no capacity");
 }
 
 void judge_two_budgets(Judge& judge) {
@@ -134,8 +136,9 @@ constexpr Rule kRules[] = {
      .example = "model.num_moe_experts=4 model.moe_expert_rank_capacity_factor=1.5",
      .judge = judge_rank_capacity},
     {.id = "W65",
-     .when = "model.moe_expert_rank_capacity_factor leaves less room than a single token may need, or "
-             "less than the mean of the ranks where no row is dropped",
+     .when =
+         "model.moe_expert_rank_capacity_factor leaves less room than a single token may need, or "
+         "less than the mean of the ranks where no row is dropped",
      .then = "refused",
      .why = "Every step would run twice.",
      .example = "model.num_moe_experts=4 model.moe_token_dispatcher_type=flex "

@@ -15,12 +15,13 @@ constexpr int kBlackwell = 10;
 void judge_deepep_padding(Judge& judge) {
   const ModelConfig& model = judge.model();
   if (!dispatches_by(model, FlexBackend::DeepEp) || !model.moe_pad_expert_input_to_capacity) return;
-  judge.report("model.moe_pad_expert_input_to_capacity",
-               text("model.moe_pad_expert_input_to_capacity (model.moe_expert_capacity_factor = {}) "
-                    "with model.moe_flex_dispatcher_backend = deepep, which sends what the router "
-                    "selects",
-                    model.moe_expert_capacity_factor.value_or(0)),
-               "use the alltoall dispatcher or hybridep, or leave the padding out");
+  judge.report(
+      "model.moe_pad_expert_input_to_capacity",
+      text("model.moe_pad_expert_input_to_capacity (model.moe_expert_capacity_factor = {}) "
+           "with model.moe_flex_dispatcher_backend = deepep, which sends what the router "
+           "selects",
+           model.moe_expert_capacity_factor.value_or(0)),
+      "use the alltoall dispatcher or hybridep, or leave the padding out");
 }
 
 void judge_ncclep_elsewhere(Judge& judge) {

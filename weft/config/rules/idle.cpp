@@ -68,6 +68,18 @@ void judge_idle(Judge& judge) {
        "model.moe_shared_expert_overlap",
        "model.expert_model_parallel_size = 1 sends no tokens");
   idle(judge,
+       model.moe_router_num_groups && !model.moe_router_group_topk,
+       "model.moe_router_num_groups",
+       "without model.moe_router_group_topk a token may choose from all groups");
+  idle(judge,
+       model.moe_router_force_load_balancing && model.moe_router_force_biased,
+       "model.moe_router_force_load_balancing",
+       "model.moe_router_force_biased decides how tokens are routed");
+  idle(judge,
+       model.moe_expert_rank_capacity_factor && model.expert_model_parallel_size == 1,
+       "model.moe_expert_rank_capacity_factor",
+       "model.expert_model_parallel_size = 1: one rank has all rows, whatever they are");
+  idle(judge,
        config.fabric.seed != 0 && config.fabric.jitter_us == 0,
        "fabric.seed",
        "fabric.jitter_us = 0 draws nothing at random");
