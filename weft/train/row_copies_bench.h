@@ -1,7 +1,7 @@
 // The dispatchers' local copies against memcpy in the same run: permute, un-permute and the local
-// expansion move rows; memcpy moves as many on as many threads, a whole part each. The share is
-// that of the rows a second. Bytes a second are of what is read and written: un-permute reads every
-// row and writes one for several.
+// expansion. memcpy moves as many bytes on as many threads, a whole part each. The share is that of
+// the bytes read and written a second. Rows a second stand beside it: un-permute reads every row and
+// writes one for several.
 #pragma once
 
 #include <atomic>
@@ -31,7 +31,7 @@ struct RowCopy {
   double row_bytes_per_second = 0;                           // of rows moved
   double bytes_per_second = 0, memcpy_bytes_per_second = 0;  // read and written; the best round's
 
-  double share() const { return row_bytes_per_second / (memcpy_bytes_per_second / 2); }
+  double share() const { return bytes_per_second / memcpy_bytes_per_second; }
 };
 
 // Fewer where it was told to stop.
