@@ -1,7 +1,7 @@
 // The dispatchers' local copies against memcpy in the same run: permute, un-permute and the local
 // expansion. memcpy moves as many bytes on as many threads, a whole part each. The share is that of
-// the bytes read and written a second. Rows a second stand beside it: un-permute reads every row and
-// writes one for several.
+// the bytes read and written a second. Rows a second stand beside it: un-permute reads every row
+// and writes one for several.
 #pragma once
 
 #include <atomic>
