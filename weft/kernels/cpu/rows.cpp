@@ -62,52 +62,66 @@ void copy_row(std::byte* to, const std::byte* from, const std::byte* later, std:
   std::memcpy(to + i, from + i, static_cast<std::size_t>(bytes - i));
 }
 
-// The sum of N rows, in their order, without a sum in memory.
-template <int N, typename Y, typename X>
-void sum_fused(Y* __restrict__ y, const X* const* rows, std::int64_t columns) {
-  const X* x[N];
-  for (int j = 0; j < N; ++j) x[j] = rows[j];
-#pragma omp simd
-  for (std::int64_t c = 0; c < columns; ++c) {
-    float sum = 0;
-    for (int j = 0; j < N; ++j) sum += load(x[j][c]);
-    store(y[c], sum);
-  }
-}
+// Rows are summed two at a time, into a sum that stays in the first cache: more at once are more
+// streams than the machine follows, one at a time reads and writes the sum for each.
+constexpr int kRowsAtOnce = 2;
 
-// Of any number, in short runs of columns that stay in the first cache.
-template <typename Y, typename X>
-void sum_many(Y* y, std::span<const X* const> rows, std::int64_t columns) {
-  constexpr std::int64_t kRun = 256;
-  float sum[kRun];
-  for (std::int64_t begin = 0; begin < columns; begin += kRun) {
-    const std::int64_t n = std::min(kRun, columns - begin);
-    std::fill_n(sum, n, 0.0f);
-    for (const X* row : rows) {
+// sum += the N rows, in their order, while asking for N later ones; the first rows begin it, the
+// last ones end in y.
+template <int N, bool kFirst, bool kLast, typename Y, typename X>
+void add_rows(Y* __restrict__ y,
+              float* __restrict__ sum,
+              const X* const* rows,
+              const X* const* later,
+              std::int64_t columns) {
+  const auto add = [&](std::int64_t begin, std::int64_t end) {
 #pragma omp simd
-      for (std::int64_t c = 0; c < n; ++c) sum[c] += load(row[begin + c]);
+    for (std::int64_t c = begin; c < end; ++c) {
+      float s = kFirst ? 0.0f : sum[c];
+      for (int j = 0; j < N; ++j) s += load(rows[j][c]);
+      if constexpr (kLast) {
+        store(y[c], s);
+      } else {
+        sum[c] = s;
+      }
     }
-#pragma omp simd
-    for (std::int64_t c = 0; c < n; ++c) store(y[begin + c], sum[c]);
+  };
+  constexpr std::int64_t kLine = kLineBytes / static_cast<std::int64_t>(sizeof(X));
+  std::int64_t c = 0;
+  for (; c + kLine <= columns; c += kLine) {
+    for (int j = 0; j < N; ++j) ask_for(later[j] + c);
+    add(c, c + kLine);
   }
+  add(c, columns);
 }
 
-// Loops of their own for the numbers that models choose.
+// y = the sum of the first `count` of `rows`, in their order. Those after them are asked for as the
+// last ones are added; `sum` has room for a row.
 template <typename Y, typename X>
-void sum_of(Y* y, std::span<const X* const> rows, std::int64_t columns) {
-  switch (rows.size()) {
-    case 1:
-      return sum_fused<1>(y, rows.data(), columns);
-    case 2:
-      return sum_fused<2>(y, rows.data(), columns);
-    case 4:
-      return sum_fused<4>(y, rows.data(), columns);
-    case 6:
-      return sum_fused<6>(y, rows.data(), columns);
-    case 8:
-      return sum_fused<8>(y, rows.data(), columns);
-    default:
-      return sum_many(y, rows, columns);
+void sum_of(Y* y,
+            std::vector<float>& sum,
+            std::span<const X* const> rows,
+            std::int64_t count,
+            std::int64_t columns) {
+  const auto row = [&](std::int64_t i) {
+    return rows[static_cast<std::size_t>(std::min(i, std::ssize(rows) - 1))];
+  };
+  if (count == 0) std::fill_n(y, columns, Y{});
+  for (std::int64_t i = 0; i < count; i += kRowsAtOnce) {
+    const X* now[kRowsAtOnce];
+    const X* later[kRowsAtOnce];
+    for (int j = 0; j < kRowsAtOnce; ++j) {
+      now[j] = row(i + j);
+      later[j] = row(i + kRowsAtOnce + j);
+    }
+    const bool first = i == 0, last = i + kRowsAtOnce >= count, pair = i + 1 < count;
+    const auto add = [&]<int N>(std::integral_constant<int, N>) {
+      if (first && last) return add_rows<N, true, true>(y, sum.data(), now, later, columns);
+      if (first) return add_rows<N, true, false>(y, sum.data(), now, later, columns);
+      if (last) return add_rows<N, false, true>(y, sum.data(), now, later, columns);
+      return add_rows<N, false, false>(y, sum.data(), now, later, columns);
+    };
+    pair ? add(std::integral_constant<int, 2>{}) : add(std::integral_constant<int, 1>{});
   }
 }
 
@@ -145,15 +159,21 @@ void sum_rows(Stream& stream, Tensor y, Tensor x, Tensor index) {
     const Matrix<X> xs = matrix<X>(stream, x);
     const Matrix<std::int32_t> sources = matrix<std::int32_t>(stream, index);
     stream.enqueue("sum_rows", WorkClass::Memory, [=](Workers& workers) {
-      parallel(workers, cut_rows(ys.rows, ys.columns * sources.columns), [&](Range rows) {
+      parallel(workers, cut_rows(ys.rows, ys.columns), [&](Range rows) {
         std::vector<const X*> named;
-        for (std::int64_t t = rows.begin; t < rows.end; ++t) {
-          named.clear();
+        std::vector<float> sum(static_cast<std::size_t>(xs.columns));
+        const auto name_rows_of = [&](std::int64_t t) {
           for (std::int64_t j = 0; j < sources.columns; ++j) {
             const std::int32_t i = sources.row(t)[j];
             if (names_row(i, xs.rows)) named.push_back(xs.row(i));
           }
-          sum_of<Y, X>(ys.row(t), named, xs.columns);
+        };
+        for (std::int64_t t = rows.begin; t < rows.end; ++t) {
+          named.clear();
+          name_rows_of(t);
+          const std::int64_t count = std::ssize(named);
+          if (t + 1 < ys.rows) name_rows_of(t + 1);
+          sum_of<Y, X>(ys.row(t), sum, named, count, xs.columns);
         }
       });
     });
