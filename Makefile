@@ -42,6 +42,7 @@ bench: setup
 	$(call build,release)
 	@$(weft) bench step cpu_small --peer
 	@$(weft) bench overlap
+	@$(weft) bench dispatch
 	@$(weft) bench schedule
 	@$(weft) bench check
 	@build/release/bin/kernels_bench

@@ -65,6 +65,27 @@ TEST(BenchDispatch, RefusesNumbersThatDoNotFitNamingAllOfThem) {
   }
 }
 
+TEST(BenchDispatch, RefusesWhatDoesNotFitTheMachine) {
+  const Outcome layer = weft("bench dispatch --ep 64 --tokens 1048576 --hidden 65536");
+  EXPECT_EQ(layer.code, 2);
+  EXPECT_NE(layer.err.find("this machine has"), std::string::npos) << layer.err;
+  EXPECT_EQ(weft(kSmall + "--copy-tokens 16777216 --hidden 65536").code, 2);
+}
+
+TEST(BenchDispatch, SaysTheDefaultsItHas) {
+  EXPECT_NE(weft("bench dispatch --help").out.find("=fp32"), std::string::npos);
+  EXPECT_NE(weft(kSmall).out.find("fp32 values"), std::string::npos);
+}
+
+// One token that chooses one expert: rank 0 may get nothing to expand.
+TEST(BenchDispatch, LeavesOutACopyOfNothing) {
+  const Outcome outcome = weft(
+      "bench dispatch --experts 64 --topk 1 --ep 2 --ranks-per-node 2 --hidden 16 --tokens 2 "
+      "--copy-tokens 1 --rounds 1 --json");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out.find("null"), std::string::npos) << outcome.out;
+}
+
 TEST(BenchDispatch, RefusesWhatItsOptionsDecide) {
   const Outcome key = weft(kSmall + "model.hidden_size=64");
   EXPECT_EQ(key.code, 2);

@@ -1,4 +1,5 @@
 #include "tests/kernels/conformance_support.h"
+#include "weft/base/error.h"
 #include "weft/base/text.h"
 
 namespace weft::kernels {
@@ -89,6 +90,48 @@ std::vector<Case> cases() {
 }
 
 INSTANTIATE_TEST_SUITE_P(GroupedLinear, Conformance, testing::ValuesIn(cases()), case_name);
+
+// Room for seven rows, three of them taken.
+struct Roomy {
+  Pool pool;
+  std::unique_ptr<Stream> stream = tensor::make_cpu_stream("roomy", 1, tensor::StreamMode::Inline);
+  Tensor x = filled({7, 2}, 1), w = filled({2, 3, 2}, 1), y = filled({7, 3}, -5);
+
+  Tensor filled(const Shape& shape, float value) {
+    Tensor t(pool, DType::F32, shape, tensor::Tag::Workspace);
+    std::fill_n(t.host<float>(), t.elements(), value);
+    return t;
+  }
+  Tensor counts(std::int64_t first, std::int64_t second) {
+    Tensor t(pool, DType::I64, {2}, tensor::Tag::Workspace);
+    t.host<std::int64_t>()[0] = first;
+    t.host<std::int64_t>()[1] = second;
+    return t;
+  }
+};
+
+TEST(GroupedLinearRoom, BehindTheRowsIsNeitherReadNorWritten) {
+  Roomy r;
+  for (int i = 3 * 2; i < 7 * 2; ++i) r.x.host<float>()[i] = std::nanf("");
+  const Tensor dw = r.filled({2, 3, 2}, 0), dx = r.filled({7, 2}, -5);
+  const Tensor rows = r.counts(1, 2);
+  grouped_linear_forward(*r.stream, r.y, r.x, r.w, rows);
+  for (int i = 0; i < 7 * 3; ++i) EXPECT_EQ(r.y.host<float>()[i], i < 3 * 3 ? 2 : -5) << i;
+  for (int i = 3 * 3; i < 7 * 3; ++i) r.y.host<float>()[i] = std::nanf("");
+  grouped_linear_dgrad(*r.stream, dx, r.y, r.w, rows);
+  for (int i = 0; i < 7 * 2; ++i) EXPECT_EQ(dx.host<float>()[i], i < 3 * 2 ? 6 : -5) << i;
+  grouped_linear_wgrad(*r.stream, dw, r.y, r.x, rows);
+  for (int i = 0; i < 12; ++i) EXPECT_EQ(dw.host<float>()[i], i < 6 ? 2 : 4) << i;
+}
+
+TEST(GroupedLinearRoom, CountsThatDoNotFitAreErrors) {
+  for (const auto& [first, second] : {std::pair{-1, 2}, {2, -1}, {8, 0}, {4, 4}}) {
+    Roomy r;
+    EXPECT_THROW(grouped_linear_forward(*r.stream, r.y, r.x, r.w, r.counts(first, second)),
+                 base::SystemError)
+        << first << " " << second;
+  }
+}
 
 }  // namespace
 }  // namespace weft::kernels

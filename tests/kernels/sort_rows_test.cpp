@@ -288,6 +288,38 @@ TEST(PlanHops, WhereABudgetIsTooSmallNothingTravelsAndAllRanksSaySo) {
   }
 }
 
+// What two members counted, sealed, changed on the way and opened; empty where that is an error.
+std::vector<std::int64_t> opened(const std::function<void(std::int64_t*)>& change) {
+  Scratch s;
+  const Tensor table = s.integers(DType::I64, {2, 4});
+  const Values counts[]{{0, 7, 7, 1e12}, {3, 0, 0, 0}};
+  for (int member = 0; member < 2; ++member) {
+    const Tensor own = s.integers(DType::I64, {4}, counts[member]);
+    seal_counts(s.stream(), own, member);
+    std::copy_n(own.host<std::int64_t>(), 4, table.host<std::int64_t>() + member * 4);
+  }
+  change(table.host<std::int64_t>());
+  try {
+    open_counts(s.stream(), table);
+    return {table.host<std::int64_t>(), table.host<std::int64_t>() + 8};
+  } catch (const base::SystemError&) {
+    return {};
+  }
+}
+
+TEST(SealedCounts, OpenAsTheyWereAndAreNotOnesOfAnotherPlaceOrMember) {
+  EXPECT_EQ(opened([](std::int64_t*) {}),
+            (std::vector<std::int64_t>{0, 7, 7, 1'000'000'000'000, 3, 0, 0, 0}));
+  EXPECT_TRUE(opened([](std::int64_t* n) { std::swap(n[1], n[2]); }).empty());
+  EXPECT_TRUE(opened([](std::int64_t* n) { std::swap(n[0], n[5]); }).empty());
+  for (int bit = 0; bit < 64; ++bit) {
+    const auto flip = [&](std::int64_t* n) {
+      n[6] ^= static_cast<std::int64_t>(std::uint64_t{1} << bit);
+    };
+    EXPECT_TRUE(opened(flip).empty()) << bit;
+  }
+}
+
 TEST(PlanHops, NumbersThatARankCannotHaveAreErrorsThatNameIt) {
   const Hops hops{.ranks = 2, .most_tokens = 4, .most_choices = 2, .most_local = 1};
   const auto complaint = [&](const Values& counts) -> std::string {

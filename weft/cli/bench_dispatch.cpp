@@ -6,6 +6,7 @@
 #include "weft/cli/dispatch_report.h"
 #include "weft/cli/interrupt.h"
 #include "weft/cli/launcher.h"
+#include "weft/cli/machine.h"
 #include "weft/cli/output.h"
 #include "weft/cli/progress.h"
 #include "weft/config/derived.h"
@@ -61,6 +62,32 @@ void check_shape(const DispatchOptions& options, std::vector<std::string>& compl
   }
 }
 
+// About what the bench takes at its peak: three sets of rows in flight on every rank, or five of
+// the copies at twice the width.
+double bytes_of(const DispatchOptions& options) {
+  const double size = options.dtype == config::Precision::Fp32 ? 4 : 2;
+  const double row = static_cast<double>(options.hidden) * size;
+  const auto tokens = static_cast<double>(options.tokens), ep = static_cast<double>(options.ep);
+  const double in_flight = static_cast<double>(std::max(options.ep, options.topk)) * tokens;
+  const double slots = static_cast<double>(options.copy_tokens * options.topk);
+  return std::max(ep * row * (4 * tokens + 3 * in_flight), 5 * slots * 2 * row + 8 * slots * ep);
+}
+
+void check_memory(const DispatchOptions& options, std::vector<std::string>& complaints) {
+  const double needed = bytes_of(options);
+  const auto memory = static_cast<double>(this_machine().memory_bytes);
+  if (memory <= 0 || needed <= memory) return;
+  complaints.push_back(
+      text("--ep {} --tokens {} --hidden {} --copy-tokens {} take about {}, and this machine has "
+           "{}: lower one of them",
+           options.ep,
+           options.tokens,
+           options.hidden,
+           options.copy_tokens,
+           base::human_bytes(needed),
+           base::human_bytes(memory)));
+}
+
 config::Config config_of(const DispatchOptions& options) {
   const config::Resolution run = resolve(options.run);
   std::vector<std::string> complaints;
@@ -80,6 +107,7 @@ config::Config config_of(const DispatchOptions& options) {
   config.runtime.world_size = options.ep;
   config.runtime.ranks_per_node = options.ranks_per_node;
   check_shape(options, complaints);
+  check_memory(options, complaints);
   for (const config::OutOfRange& number : config::numbers_out_of_range(config)) {
     complaints.push_back(text("{}: {}", number.complaint, number.fix));
   }
@@ -175,7 +203,7 @@ void add_bench_dispatch(CLI::App& bench, Action& chosen) {
       ->transform(CLI::CheckedTransformer(std::vector<std::pair<std::string, config::Precision>>{
           {"fp32", config::Precision::Fp32},
           {"bf16", config::Precision::Bf16}}))
-      ->default_str("bf16");
+      ->default_str("fp32");
   dispatch
       ->add_option("--rounds", options->rounds, "timed passes of each dispatcher on each fabric")
       ->check(CLI::Range(1, 1000))

@@ -279,6 +279,11 @@ void count_by_group(Stream&,
 void gather_choices(Stream&, Tensor p_Rk, Tensor p_Tk, Tensor token_R, Tensor choice_Rk);
 // rows_L[l] = sum over ranks g of counts_GE[g, first + l]; int64, counts may be strided.
 void sum_counts(Stream&, Tensor rows_L, Tensor counts_GE, std::int64_t first);
+// Counts (int64, below 2^40) of one member of a group for its others: `seal_counts` puts a code
+// into their upper bits, `open_counts` takes it out of those of all members (SystemError naming the
+// member whose numbers did not arrive as they were sent). In place.
+void seal_counts(Stream&, Tensor counts_N, std::int64_t member);
+void open_counts(Stream&, Tensor counts_GN);
 
 // Where rows go in two hops: across nodes to the rank with the same index, then within the node.
 // counts_GC has one line a rank (int64, may be strided), as that rank counted its own tokens: rows

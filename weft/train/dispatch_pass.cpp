@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "weft/base/check.h"
+#include "weft/model/moe/exchange.h"
 #include "weft/tensor/stream.h"
 
 namespace weft::train {
@@ -14,11 +15,6 @@ using tensor::Tag;
 using tensor::Tensor;
 
 namespace {
-
-bool is_hybrid(const config::ModelConfig& model) {
-  return model.moe_token_dispatcher_type == config::Dispatcher::Flex &&
-         model.moe_flex_dispatcher_backend == config::FlexBackend::HybridEp;
-}
 
 WireTraffic minus(const WireTraffic& a, const WireTraffic& b) {
   return {.rows = a.rows - b.rows,
@@ -56,7 +52,7 @@ DispatchPass::DispatchPass(const config::ModelConfig& model,
                            tensor::Pool& pool)
     : config_(model), groups_(groups), shape_(shape), stream_(stream), pool_(pool) {
   model::EpGroups ep{.ep = *groups.ep};
-  if (is_hybrid(model)) {
+  if (config::dispatches_by(model, config::FlexBackend::HybridEp)) {
     ep.across = groups.across.get();
     ep.within = groups.within.get();
   }
@@ -87,13 +83,14 @@ void DispatchPass::learn_counts(model::DispatchState& state, const model::Routed
                                .config = config_,
                                .rotary_SD = {}};
   const std::int64_t numbers = dispatcher_->counts();
-  const Tensor counts_N(pool_, DType::I64, {numbers}, Tag::Activations);
+  Tensor counts_N(pool_, DType::I64, {numbers}, Tag::Activations);
   const Tensor overflow_1(pool_, DType::F64, {1}, Tag::Workspace);
   kernels::zero(stream_, overflow_1);
-  const Tensor table(pool_, DType::I64, {shape_.ranks * numbers}, Tag::Communication);
   dispatcher_->lay_out(context, state, routed, counts_N);
-  groups_.ep->all_gather(stream_, table, counts_N, comm::Content::Metadata);
-  dispatcher_->learn(context, state, table.view({shape_.ranks, numbers}), overflow_1);
+  dispatcher_->learn(context,
+                     state,
+                     model::exchange_counts(context, *groups_.ep, std::move(counts_N)),
+                     overflow_1);
   stream_.synchronize();
   dispatcher_->size(state);
 }

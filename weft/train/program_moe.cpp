@@ -1,5 +1,6 @@
 // MoE layers: what travels together is a slice of a micro-batch's tokens, or all of them.
 #include "weft/base/check.h"
+#include "weft/model/moe/exchange.h"
 #include "weft/train/program.h"
 
 namespace weft::train {
@@ -70,15 +71,7 @@ void Program::counts(const Node& node, const model::Context& context) {
 
 void Program::row_counts(const Node& node, const model::Context& context) {
   model::LayerState& state = layer(node);
-  comm::Communicator& ep = *groups_.ep;
-  const std::int64_t numbers = state.counts_SN.dim(0);
-  const Tensor own = std::move(state.counts_SN);
-  Tensor all = own;
-  if (ep.size() > 1) {
-    all = Tensor(pool_, DType::I64, {ep.size() * numbers}, Tag::Communication);
-    ep.all_gather(context.stream, all, own, comm::Content::Metadata);
-  }
-  const Tensor table = all.view({ep.size(), numbers});
+  const Tensor table = model::exchange_counts(context, *groups_.ep, std::move(state.counts_SN));
   const std::int64_t each = dispatcher().counts();
   for (std::size_t i = 0; i < state.slices.size(); ++i) {
     dispatcher().learn(context,

@@ -44,6 +44,7 @@ class Copies {
       kernels::sum_rows(*stream_, y_TD, x_RD, all.row_Tk);
     }));
     const Received received = arriving();
+    if (received.slots == 0) return copies;
     const Sorted own = sorted(received.choices, request_.experts / request_.ranks, received.slots);
     const Tensor from_RD = touched(received.rows), to_XD = touched(received.slots);
     copies.push_back(measure("expansion", 2 * to_XD.bytes(), to_XD, [&] {

@@ -34,7 +34,7 @@ struct RowCopy {
   double share() const { return bytes_per_second / memcpy_bytes_per_second; }
 };
 
-// Fewer where it was told to stop.
+// Fewer where it was told to stop; no expansion where nothing arrives.
 std::vector<RowCopy> bench_row_copies(const RowCopiesRequest& request);
 
 }  // namespace weft::train

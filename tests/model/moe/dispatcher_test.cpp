@@ -224,16 +224,26 @@ struct Fault {
   Faulty::Change change;
 };
 
-// Every number of the table, changed in several ways, one at a time.
+// Whatever is changed, and whether or not this rank has a use for it.
 TEST(CorruptedCounts, EndTheRunWithAnErrorOnEveryDispatcher) {
-  const std::vector<Fault> faults{
-      {"negative", [](std::span<std::int64_t> all) { all[1] = -3; }},
-      {"huge", [](std::span<std::int64_t> all) { all[all.size() - 1] = std::int64_t{1} << 60; }},
-      {"one_more", [](std::span<std::int64_t> all) { all[0] += 1; }},
-      {"one_less", [](std::span<std::int64_t> all) { all[all.size() / 2] -= 1; }},
+  std::vector<Fault> faults{
       {"zeros", [](std::span<std::int64_t> all) { std::ranges::fill(all, 0); }},
-      {"swapped", [](std::span<std::int64_t> all) { std::ranges::reverse(all); }},
+      {"reversed", [](std::span<std::int64_t> all) { std::ranges::reverse(all); }},
+      {"two swapped", [](std::span<std::int64_t> all) { std::swap(all[0], all[1]); }},
+      {"another's", [](std::span<std::int64_t> all) { all[0] = all[all.size() / 2]; }},
+      {"shifted", [](std::span<std::int64_t> all) { std::ranges::rotate(all, all.begin() + 1); }},
   };
+  for (const std::size_t place : {0, 1, 5, 7}) {
+    const auto change = [&](std::string name, const std::function<std::int64_t(std::int64_t)>& to) {
+      faults.push_back({base::text("number {} {}", place, name),
+                        [=](std::span<std::int64_t> all) { all[place] = to(all[place]); }});
+    };
+    change("negative", [](std::int64_t) { return -3; });
+    change("huge", [](std::int64_t) { return std::int64_t{1} << 60; });
+    change("one more", [](std::int64_t n) { return n + 1; });
+    change("one less", [](std::int64_t n) { return n - 1; });
+    change("a bit", [](std::int64_t n) { return n ^ (std::int64_t{1} << 33); });
+  }
   // Two ranks a node, then the same with a row budget: counts that the host never sees.
   for (const int per_node : {-2, -1, 0, 2, 12}) {
     for (const Fault& fault : faults) {
@@ -251,13 +261,12 @@ TEST(CorruptedCounts, EndTheRunWithAnErrorOnEveryDispatcher) {
         taps.push_back(std::make_unique<Faulty>(group, fault.change));
         return *taps.back();
       };
-      const LayerOutcome clean = run_layer(layer);
       try {
-        const LayerOutcome got = run_layer(layer, tap);
-        // Some changes are of numbers that this rank has no use for.
-        EXPECT_EQ(got.y, clean.y) << fault.name << " " << per_node;
+        run_layer(layer, tap);
+        ADD_FAILURE() << fault.name << " " << per_node << " ran to the end";
       } catch (const base::SystemError& error) {
-        EXPECT_NE(std::string(error.what()).find("rank"), std::string::npos) << error.what();
+        EXPECT_NE(std::string(error.what()).find("arrived damaged"), std::string::npos)
+            << error.what();
       }
     }
   }

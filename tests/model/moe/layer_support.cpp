@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "weft/base/random.h"
+#include "weft/model/moe/exchange.h"
 
 namespace weft::model {
 namespace {
@@ -97,9 +98,8 @@ class Rank {
     *overflow_1_.host<double>() = 0;
     dispatcher_->lay_out(context, state_, routed_, counts_N);
     if (numbers > 0) {
-      Tensor table(pool_, DType::I64, {layer_.ranks() * numbers}, Tag::Communication);
-      tapped_->all_gather(*stream_, table, counts_N, comm::Content::Metadata);
-      dispatcher_->learn(context, state_, table.view({layer_.ranks(), numbers}), overflow_1_);
+      const Tensor table = exchange_counts(context, *tapped_, std::move(counts_N));
+      dispatcher_->learn(context, state_, table, overflow_1_);
       stream_->synchronize();
       if (!layer_.budget && !layer_.capacity) dispatcher_->size(state_);
     }

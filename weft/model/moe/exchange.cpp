@@ -30,6 +30,17 @@ void check_counts(std::span<const std::int64_t> counts_E, std::int64_t source, s
 
 }  // namespace
 
+Tensor exchange_counts(const Context& context, comm::Communicator& ep, Tensor counts_N) {
+  const std::int64_t n = counts_N.dim(0);
+  if (ep.size() == 1) return counts_N.view({1, n});
+  const Tensor all(context.pool, DType::I64, {ep.size() * n}, Tag::Communication);
+  const Tensor counts_GN = all.view({ep.size(), n});
+  kernels::seal_counts(context.stream, counts_N, ep.rank());
+  ep.all_gather(context.stream, all, counts_N, comm::Content::Metadata);
+  kernels::open_counts(context.stream, counts_GN);
+  return counts_GN;
+}
+
 Exchange plan_exchange(std::span<const std::int64_t> counts_GE,
                        std::int64_t ranks,
                        std::int64_t rank,

@@ -1,13 +1,19 @@
-// How many rows go where: what the host learns from the counts all ranks exchanged.
+// The counts that all ranks exchange, and what the host learns from them: how many rows go where.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "weft/comm/communicator.h"
 #include "weft/kernels/kernels.h"
+#include "weft/model/context.h"
 
 namespace weft::model {
+
+// What every rank of the group counted, (G, N), from what this one did; uses counts_N up. A damaged
+// message ends the run.
+Tensor exchange_counts(const Context&, comm::Communicator& ep, Tensor counts_N);
 
 struct Exchange {
   std::vector<std::int64_t> send_rows;     // to each rank of the group
