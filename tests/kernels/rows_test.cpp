@@ -85,6 +85,30 @@ std::vector<Case> cases() {
 
 INSTANTIATE_TEST_SUITE_P(Rows, Conformance, testing::ValuesIn(cases()), case_name);
 
+// More than caches keep, in rows that are not whole pieces.
+TEST(Rows, ManyAreGatheredLikeFew) {
+  constexpr std::int64_t kColumns = 260, kSources = 100, kRows = 66'000;
+  Pool pool;
+  const auto stream = tensor::make_cpu_stream("s", 2, tensor::StreamMode::Inline);
+  const Tensor x(pool, DType::F32, {kSources, kColumns}, tensor::Tag::Activations);
+  const Tensor y(pool, DType::F32, {kRows, kColumns}, tensor::Tag::Activations);
+  const Tensor index(pool, DType::I32, {kRows}, tensor::Tag::Activations);
+  for (std::int64_t i = 0; i < x.elements(); ++i) x.host<float>()[i] = float(i);
+  const auto source = [](std::int64_t r) { return r % 11 == 0 ? -1 : r * 7 % kSources; };
+  for (std::int64_t r = 0; r < kRows; ++r) {
+    index.host<std::int32_t>()[r] = static_cast<std::int32_t>(source(r));
+  }
+  gather_rows(*stream, y, x, index);
+  std::int64_t wrong = 0;
+  for (std::int64_t r = 0; r < kRows; ++r) {
+    for (std::int64_t c = 0; c < kColumns; ++c) {
+      const float want = source(r) < 0 ? 0 : float(source(r) * kColumns + c);
+      wrong += y.host<float>()[r * kColumns + c] != want;
+    }
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
 TEST(Rows, BlocksOfRowsAreCopied) {
   Pool pool;
   const auto stream = tensor::make_cpu_stream("s", 2, tensor::StreamMode::Inline);

@@ -144,6 +144,15 @@ std::string copies_table(const DispatchReport& report) {
                   copy.share() * 100,
                   copy.bytes_per_second / 1e9,
                   copy.memcpy_bytes_per_second / 1e9);
+    if (copy.ceiling_bytes_per_second > 0) {
+      table += text("{:12}{:>8}{:>9}{:>32.0f}%{:>12.2f} of {:.2f}\n",
+                    "  only read",
+                    copy.hidden,
+                    copy.threads,
+                    copy.ceiling() * 100,
+                    copy.ceiling_bytes_per_second / 1e9,
+                    copy.memcpy_bytes_per_second / 1e9);
+    }
   }
   return table;
 }
@@ -191,7 +200,10 @@ std::string to_text(const DispatchReport& report) {
     all += text("one node: an {}\n", describe(report.bench.one_node));
   }
   all += time_table(report);
-  if (!report.copies.empty()) all += "\n" + copies_table(report);
+  if (!report.copies.empty()) {
+    all += "\n" + copies_table(report);
+    all += "only read: un-permute's rows in the order of memory, with nothing written\n";
+  }
   const std::vector<Bar> bars = bars_of(report);
   if (!bars.empty()) all += "\n";
   for (const Bar& bar : bars) {
@@ -230,6 +242,7 @@ Json to_json(const DispatchReport& report) {
          {"read_and_written_gb_per_second", copy.bytes_per_second / 1e9},
          {"memcpy_read_and_written_gb_per_second", copy.memcpy_bytes_per_second / 1e9},
          {"share", copy.share()}});
+    if (copy.ceiling_bytes_per_second > 0) json["copies"].back()["ceiling"] = copy.ceiling();
   }
   for (const Bar& bar : bars_of(report)) {
     json["bars"].push_back({{"name", bar.name},

@@ -1,8 +1,11 @@
 #include "weft/train/row_copies_bench.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <limits>
 #include <memory>
+#include <numeric>
 
 #include "weft/kernels/kernels.h"
 #include "weft/tensor/workers.h"
@@ -43,6 +46,8 @@ class Copies {
     copies.push_back(measure("unpermute", x_RD.bytes() + y_TD.bytes(), x_RD, [&] {
       kernels::sum_rows(*stream_, y_TD, x_RD, all.row_Tk);
     }));
+    copies.back().ceiling_bytes_per_second =
+        static_cast<double>(x_RD.bytes() + y_TD.bytes()) / seconds_to_read(x_RD);
     const Received received = arriving();
     if (received.slots == 0) return copies;
     const Sorted own = sorted(received.choices, request_.experts / request_.ranks, received.slots);
@@ -121,6 +126,32 @@ class Copies {
             .memcpy_bytes_per_second = plain};
   }
 
+  // In the order of memory, of the best round.
+  double seconds_to_read(const Tensor& x) {
+    constexpr std::int64_t kLine = 16;  // words of four bytes
+    const auto* words = reinterpret_cast<const std::uint32_t*>(x.raw(*stream_));
+    const auto lines = static_cast<std::int64_t>(x.bytes()) / (4 * kLine);
+    double best = std::numeric_limits<double>::max();
+    for (int i = 0; i <= request_.rounds; ++i) {
+      best = std::min(
+          best,
+          seconds_of([&] {
+            stream_->enqueue("read", tensor::WorkClass::Memory, [&](tensor::Workers& workers) {
+              const std::int64_t parts = workers.threads();
+              workers.parallel(parts, [&](std::int64_t part) {
+                std::uint32_t sums[kLine] = {};
+                const std::int64_t end = lines * (part + 1) / parts;
+                for (std::int64_t line = lines * part / parts; line < end; ++line) {
+                  for (std::int64_t w = 0; w < kLine; ++w) sums[w] ^= words[line * kLine + w];
+                }
+                read_ ^= std::accumulate(sums, sums + kLine, 0u);
+              });
+            });
+          }));
+    }
+    return best;
+  }
+
   void copy(const Tensor& to, const Tensor& from) {
     auto* target = to.data<float>(*stream_);
     const auto* source = from.data<float>(*stream_);
@@ -147,6 +178,7 @@ class Copies {
   const int threads_;
   tensor::Pool pool_;
   std::unique_ptr<tensor::Stream> stream_;
+  std::atomic<std::uint32_t> read_ = 0;  // keeps what is read from being left out
 };
 
 }  // namespace

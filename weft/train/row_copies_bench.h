@@ -30,8 +30,12 @@ struct RowCopy {
   int threads = 1;
   double row_bytes_per_second = 0;                           // of rows moved
   double bytes_per_second = 0, memcpy_bytes_per_second = 0;  // read and written; the best round's
+  // Un-permute: where all its rows are read in the order of memory and nothing is written. What it
+  // could reach at most.
+  double ceiling_bytes_per_second = 0;
 
   double share() const { return bytes_per_second / memcpy_bytes_per_second; }
+  double ceiling() const { return ceiling_bytes_per_second / memcpy_bytes_per_second; }
 };
 
 // Fewer where it was told to stop; no expansion where nothing arrives.

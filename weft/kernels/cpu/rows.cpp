@@ -1,5 +1,8 @@
 // Moving rows: gathered by index, summed by index, copied in blocks.
 #include <cstring>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "weft/kernels/cpu/arguments.h"
 #include "weft/kernels/cpu/work_cut.h"
@@ -51,13 +54,49 @@ constexpr std::int64_t kRowsAhead = 2, kLineBytes = 64;
 
 void ask_for(const void* line) { __builtin_prefetch(line, 0, 2); }
 
+// More than a last cache keeps until somebody reads it. x86 reads a line before it writes it,
+// unless told to write past the caches; aarch64 sees for itself that lines are written whole.
+constexpr std::int64_t kPastCaches = 64 << 20;
+#ifdef __SSE2__
+constexpr bool kWritesPastCaches = true;
+
+void write_past_caches(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  for (std::int64_t i = 0; i < bytes; i += 16) {
+    const __m128i word = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i));
+    _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), word);
+  }
+}
+
+// What was written past them is seen by others after this.
+void end_writes_past_caches() { _mm_sfence(); }
+#else
+constexpr bool kWritesPastCaches = false;
+
+void write_past_caches(std::byte*, const std::byte*, std::int64_t) {}
+void end_writes_past_caches() {}
+#endif
+
+// Whether rows written here are better written past the caches: many, and of whole words.
+bool go_past_caches(const ByteRows& to) {
+  return kWritesPastCaches && to.rows * to.bytes >= kPastCaches && to.stride % 16 == 0 &&
+         reinterpret_cast<std::uintptr_t>(to.data) % 16 == 0;
+}
+
 // Copies a row while asking for `later`.
-void copy_row(std::byte* to, const std::byte* from, const std::byte* later, std::int64_t bytes) {
+void copy_row(std::byte* to,
+              const std::byte* from,
+              const std::byte* later,
+              std::int64_t bytes,
+              bool past_caches) {
   constexpr std::int64_t kPiece = 4 * kLineBytes;
   std::int64_t i = 0;
   for (; i + kPiece <= bytes; i += kPiece) {
     for (std::int64_t line = i; line < i + kPiece; line += kLineBytes) ask_for(later + line);
-    std::memcpy(to + i, from + i, kPiece);
+    if (past_caches) {
+      write_past_caches(to + i, from + i, kPiece);
+    } else {
+      std::memcpy(to + i, from + i, kPiece);
+    }
   }
   std::memcpy(to + i, from + i, static_cast<std::size_t>(bytes - i));
 }
@@ -132,17 +171,19 @@ void gather_rows(Stream& stream, Tensor y, Tensor x, Tensor index) {
   check_vector("index", index, y.dim(0));
   const ByteRows to = byte_rows(stream, "y", y), from = byte_rows(stream, "x", x);
   const std::int32_t* source = index.data<std::int32_t>(stream);
+  const bool past = go_past_caches(to);
   stream.enqueue("gather_rows", WorkClass::Memory, [=](Workers& workers) {
     parallel(workers, cut_rows(to.rows, to.bytes / 4), [&](Range rows) {
       for (std::int64_t r = rows.begin; r < rows.end; ++r) {
         const std::int32_t later = source[std::min(r + kRowsAhead, to.rows - 1)];
         if (names_row(source[r], from.rows)) {
           const std::int32_t asked = later >= 0 && later < from.rows ? later : source[r];
-          copy_row(to.row(r), from.row(source[r]), from.row(asked), to.bytes);
+          copy_row(to.row(r), from.row(source[r]), from.row(asked), to.bytes, past);
         } else {
           std::fill_n(to.row(r), to.bytes, std::byte{0});
         }
       }
+      if (past) end_writes_past_caches();
     });
   });
 }
