@@ -160,6 +160,10 @@ TEST(HuggingFaceDeepseek, PublishedConfigsAreTheRecipes) {
                             "original_max_position_embeddings",
                             "mscale",
                             "mscale_all_dim",
+                            "beta_fast",
+                            "beta_slow",
+                            "layernorm_epsilon",
+                            "latent_layernorm_epsilon",
                             "vocab_size",
                             "num_moe_experts",
                             "moe_ffn_hidden_size",
@@ -176,6 +180,8 @@ TEST(HuggingFaceDeepseek, PublishedConfigsAreTheRecipes) {
               recipe.model.moe_router_topk_scaling_factor.value_or(1));
     EXPECT_EQ(read.model.moe_router_num_groups.value_or(1),
               recipe.model.moe_router_num_groups.value_or(1));
+    EXPECT_EQ(read.model.moe_router_group_topk.value_or(1),
+              recipe.model.moe_router_group_topk.value_or(1));
   }
 }
 
