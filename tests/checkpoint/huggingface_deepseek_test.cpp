@@ -160,6 +160,10 @@ TEST(HuggingFaceDeepseek, PublishedConfigsAreTheRecipes) {
                             "original_max_position_embeddings",
                             "mscale",
                             "mscale_all_dim",
+                            "beta_fast",
+                            "beta_slow",
+                            "layernorm_epsilon",
+                            "latent_layernorm_epsilon",
                             "vocab_size",
                             "num_moe_experts",
                             "moe_ffn_hidden_size",
@@ -176,6 +180,8 @@ TEST(HuggingFaceDeepseek, PublishedConfigsAreTheRecipes) {
               recipe.model.moe_router_topk_scaling_factor.value_or(1));
     EXPECT_EQ(read.model.moe_router_num_groups.value_or(1),
               recipe.model.moe_router_num_groups.value_or(1));
+    EXPECT_EQ(read.model.moe_router_group_topk.value_or(1),
+              recipe.model.moe_router_group_topk.value_or(1));
   }
 }
 
@@ -208,6 +214,92 @@ TEST(HuggingFaceDeepseek, NewAndOldSpellingsOfYarnAgree) {
   EXPECT_EQ(model.original_max_position_embeddings, 163840);
   EXPECT_EQ(model.mscale, 1);
   EXPECT_EQ(model.mscale_all_dim, 0);
+}
+
+TEST(HuggingFaceDeepseek, SpellingsOfYarnThatDisagreeAreRejected) {
+  const auto both = [](const char* key, const Json& value) {
+    Json json = deepseek_v3();
+    json["rope_parameters"] = json["rope_scaling"];
+    json["rope_parameters"][key] = value;
+    return complaint([&] { parse(json); });
+  };
+  EXPECT_EQ(both("rope_type", "yarn"), "");
+  EXPECT_EQ(both("beta_fast", nullptr), "") << "32 where it is not said";
+  EXPECT_TRUE(says(both("factor", 32), "rope_parameters and rope_scaling"));
+  EXPECT_TRUE(says(both("type", "default"), "rope_parameters and rope_scaling"));
+  Json types = deepseek_v3();
+  types["rope_scaling"]["rope_type"] = "default";
+  EXPECT_TRUE(
+      says(complaint([&] { parse(types); }), "rope_scaling.type and rope_scaling.rope_type"));
+}
+
+// Transformers 4 takes max_position_embeddings / original_max_position_embeddings for the factor.
+TEST(HuggingFaceDeepseek, StretchedPositionsAreWrittenWhateverTheSequence) {
+  HuggingFaceConfig config = parse(deepseek_v3());
+  config.model.seq_length = 128;
+  for (const std::optional<std::int64_t> positions : {std::optional<std::int64_t>(), {4096}}) {
+    config.max_position_embeddings = positions;
+    const Json written = Json::parse(huggingface_config_text(config));
+    EXPECT_EQ(written.at("max_position_embeddings"), 163840);
+    EXPECT_EQ(written.at("rope_scaling").at("original_max_position_embeddings"), 4096);
+    EXPECT_EQ(written.at("rope_scaling").at("factor"), 40);
+  }
+  config.model.rotary_scaling_factor = 1e6;
+  EXPECT_TRUE(says(complaint([&] { huggingface_config_text(config); }), "rotary_scaling_factor"));
+  config = parse(moonlight());
+  EXPECT_EQ(Json::parse(huggingface_config_text(config)).at("max_position_embeddings"), 8192);
+}
+
+TEST(HuggingFaceDeepseek, GroupsThatDoNotLimitAreWrittenAsOne) {
+  for (const Json& json : {deepseek_v3(), deepseek_v2_lite()}) {
+    HuggingFaceConfig config = parse(json);
+    const bool v3 = config.family == Family::DeepseekV3;
+    for (const std::optional<std::int64_t> chosen : {std::optional<std::int64_t>(), {4}}) {
+      config.model.moe_router_num_groups = 4;
+      config.model.moe_router_group_topk = chosen;
+      const Json written = Json::parse(huggingface_config_text(config));
+      EXPECT_EQ(written.at("n_group"), 1);
+      EXPECT_EQ(written.at("topk_group"), 1);
+      EXPECT_EQ(written.at("topk_method"), v3 ? "noaux_tc" : "greedy");
+    }
+    config.model.moe_router_group_topk = 2;
+    config.model.moe_router_group_score_topk = v3 ? 2 : 1;
+    const Json written = Json::parse(huggingface_config_text(config));
+    EXPECT_EQ(written.at("n_group"), 4);
+    EXPECT_EQ(written.at("topk_group"), 2);
+    EXPECT_EQ(written.at("topk_method"), v3 ? "noaux_tc" : "group_limited_greedy");
+  }
+}
+
+// Transformers renormalises where the file does not say.
+TEST(HuggingFaceDeepseek, OneExpertATokenMustBeSaidNotToBeRenormalised) {
+  Json json = deepseek_v3();
+  json["num_experts_per_tok"] = 1;
+  EXPECT_TRUE(says(rejection(json, "norm_topk_prob", true), "norm_topk_prob"));
+  EXPECT_EQ(rejection(json, "norm_topk_prob", false), "");
+  json.erase("norm_topk_prob");
+  EXPECT_TRUE(says(complaint([&] { parse(json); }), "norm_topk_prob is missing"));
+  json["num_experts_per_tok"] = 8;
+  EXPECT_EQ(complaint([&] { parse(json); }), "");
+  Json v2 = deepseek_v2_lite();
+  v2["num_experts_per_tok"] = 1;
+  v2.erase("norm_topk_prob");
+  EXPECT_EQ(complaint([&] { parse(v2); }), "") << "never there";
+}
+
+TEST(HuggingFaceDeepseek, NeighboursTurnTogetherInEveryV2) {
+  EXPECT_EQ(rejection(deepseek_v3(), "rope_interleave", false), "");
+  EXPECT_EQ(rejection(deepseek_v2_lite(), "rope_interleave", true), "");
+  EXPECT_TRUE(says(rejection(deepseek_v2_lite(), "rope_interleave", false), "rope_interleave"));
+}
+
+// Transformers calls them without asking whether there are any.
+TEST(HuggingFaceDeepseek, SharedExpertsAreNeededToWrite) {
+  for (const Json& json : {deepseek_v3(), deepseek_v2_lite()}) {
+    HuggingFaceConfig config = parse(json);
+    config.model.moe_shared_expert_intermediate_size = std::nullopt;
+    EXPECT_TRUE(says(complaint([&] { huggingface_config_text(config); }), "shared experts"));
+  }
 }
 
 TEST(HuggingFaceDeepseek, GroupsAreScoredAsTheFamilyDoes) {

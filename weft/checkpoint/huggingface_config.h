@@ -32,7 +32,8 @@ struct HuggingFaceConfig {
   Family family = Family::Qwen3Moe;
   // seq_length is the caller's: reading leaves it at its default.
   config::ModelConfig model;
-  // The longest sequence the model is meant for; null: model.seq_length.
+  // The longest sequence the model is meant for; null: model.seq_length. Where positions are
+  // stretched, writing takes what the stretch reaches.
   std::optional<std::int64_t> max_position_embeddings;
   // Layers after the last that predict tokens further ahead; their weights are left out.
   std::int64_t layers_ahead = 0;

@@ -189,7 +189,7 @@ HuggingFaceConfig parse_huggingface_config(std::string_view content, const std::
   model.params_dtype = precision(keys);
   if (is_deepseek(family)) {
     model.num_attention_heads = defaults.num_attention_heads;
-    read_latent_attention(keys, model);
+    read_latent_attention(keys, family, model);
   } else {
     read_attention(keys, defaults, model);
   }

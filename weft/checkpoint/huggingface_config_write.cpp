@@ -157,7 +157,8 @@ std::string huggingface_config_text(const HuggingFaceConfig& config) {
   json["num_experts_per_tok"] = model.moe_router_topk;
   add_family_keys(json, model, config.family);
   json["hidden_act"] = "silu";
-  json["max_position_embeddings"] = config.max_position_embeddings.value_or(model.seq_length);
+  json["max_position_embeddings"] = stretched_positions(model).value_or(
+      config.max_position_embeddings.value_or(model.seq_length));
   json["rms_norm_eps"] = model.layernorm_epsilon;
   write_rope(model, json);
   json["attention_dropout"] = 0.0;

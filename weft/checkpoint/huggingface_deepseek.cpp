@@ -4,6 +4,7 @@
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
+#include "weft/checkpoint/huggingface_rope.h"
 #include "weft/config/layer_kind.h"
 
 namespace weft::checkpoint {
@@ -95,7 +96,7 @@ std::optional<std::int64_t> dense_in_front(const ModelConfig& model) {
 
 }  // namespace
 
-void read_latent_attention(const HuggingFaceValues& values, ModelConfig& model) {
+void read_latent_attention(const HuggingFaceValues& values, Family family, ModelConfig& model) {
   model.multi_latent_attention = true;
   model.num_attention_heads =
       values.size("num_attention_heads", model.num_attention_heads, kMostHeads);
@@ -104,7 +105,15 @@ void read_latent_attention(const HuggingFaceValues& values, ModelConfig& model) 
   model.qk_head_dim = values.size("qk_nope_head_dim", 128, kLargestHead);
   model.qk_pos_emb_head_dim = values.size("qk_rope_head_dim", 64, kLargestHead);
   model.v_head_dim = values.size("v_head_dim", 128, kLargestHead);
-  if (!values.flag("rope_interleave", true)) model.rotary_interleaved = false;
+  if (!values.flag("rope_interleave", true)) {
+    if (family == Family::DeepseekV2) {
+      throw_wrong_value(*values.find("rope_interleave"),
+                        "rope_interleave",
+                        values.file(),
+                        "true: neighbours turn together in every deepseek_v2 model");
+    }
+    model.rotary_interleaved = false;
+  }
   if (model.layernorm_epsilon != kCompressedEpsilon) {
     model.latent_layernorm_epsilon = kCompressedEpsilon;
   }
@@ -138,6 +147,13 @@ void read_deepseek_experts(const HuggingFaceValues& values, Family family, Model
   const double scaling = values.number("routed_scaling_factor", defaults.scaling, {1e-6, 1e6});
   if (scaling != 1) model.moe_router_topk_scaling_factor = scaling;
   const bool v3 = family == Family::DeepseekV3;
+  // One chosen expert keeps its score here; renormalised it would be 1.
+  if (v3 && model.moe_router_topk == 1 && values.find("norm_topk_prob") == nullptr) {
+    throw base::ConfigError(
+        text("'{}': norm_topk_prob is missing, which means true; with num_experts_per_tok 1 only "
+             "false is implemented",
+             values.file()));
+  }
   model.moe_router_score_function = v3 ? ScoreFunction::Sigmoid : ScoreFunction::Softmax;
   model.moe_router_enable_expert_bias = v3;
   model.moe_router_pre_softmax = !v3;
@@ -165,8 +181,12 @@ std::vector<Inexpressible> not_deepseek(const ModelConfig& model, Family family)
        "mscale",
        text("{}", model.mscale),
        "mscale 1, or mscale_all_dim beside it");
+  hold(stretched_positions(model).value_or(1) <= kLongestSequence,
+       "rotary_scaling_factor",
+       text("{}", model.rotary_scaling_factor),
+       text("at most {} positions after a stretch", kLongestSequence));
   hold(model.experts() > 0, "num_moe_experts", "null", "experts");
-  hold(!v3 || config::shared_expert_width(model) > 0,
+  hold(config::shared_expert_width(model) > 0,
        "moe_shared_expert_intermediate_size",
        "null",
        "shared experts");
@@ -222,10 +242,11 @@ void write_deepseek(const ModelConfig& model, Family family, base::Json& json) {
   }
   json["first_k_dense_replace"] = dense_in_front(model).value_or(0);
   json["moe_layer_freq"] = 1;
-  json["n_group"] = model.moe_router_num_groups.value_or(1);
-  json["topk_group"] = model.moe_router_group_topk.value_or(1);
-  const bool grouped = model.moe_router_num_groups.has_value();
-  json["topk_method"] = v3 ? "noaux_tc" : grouped ? "group_limited_greedy" : "greedy";
+  // Groups that do not limit the choice are one group.
+  const bool limited = is_limited(model);
+  json["n_group"] = limited ? *model.moe_router_num_groups : 1;
+  json["topk_group"] = limited ? *model.moe_router_group_topk : 1;
+  json["topk_method"] = v3 ? "noaux_tc" : limited ? "group_limited_greedy" : "greedy";
   json["scoring_func"] = v3 ? "sigmoid" : "softmax";
   json["norm_topk_prob"] = v3 && model.moe_router_topk > 1;
   json["routed_scaling_factor"] = model.moe_router_topk_scaling_factor.value_or(1);

@@ -11,7 +11,9 @@
 
 namespace weft::checkpoint {
 
-void read_latent_attention(const HuggingFaceValues& values, config::ModelConfig& model);
+void read_latent_attention(const HuggingFaceValues& values,
+                           Family family,
+                           config::ModelConfig& model);
 // The layers, their number of experts and the choice among them. Expects num_layers and
 // num_moe_experts to be set.
 void read_deepseek_experts(const HuggingFaceValues& values,

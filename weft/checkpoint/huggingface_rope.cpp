@@ -1,5 +1,8 @@
 #include "weft/checkpoint/huggingface_rope.h"
 
+#include <cmath>
+#include <vector>
+
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 
@@ -14,7 +17,15 @@ constexpr Range kThetas{1, 1e15};
 struct Rope {
   std::optional<double> theta, factor, beta_fast, beta_slow, mscale, mscale_all_dim;
   std::optional<std::int64_t> original_positions;
-  bool yarn = false;
+  std::optional<bool> yarn;  // null: it names no type
+};
+
+// A stretch, with what the object leaves out.
+struct Yarn {
+  double factor, beta_fast, beta_slow, mscale, mscale_all_dim;
+  std::int64_t original_positions;
+
+  bool operator==(const Yarn&) const = default;
 };
 
 class RopeReader {
@@ -27,21 +38,26 @@ class RopeReader {
     if (!object->is_object()) throw_wrong_value(*object, key, values_.file(), "an object or null");
     Rope rope;
     for (const auto& [name, value] : object->items()) {
-      if (!value.is_null()) read_member(name, value, text("{}.{}", key, name), rope);
+      if (!value.is_null()) read_member(key, name, value, rope);
     }
     return rope;
   }
 
  private:
-  void read_member(const std::string& name,
-                   const StrictJson& value,
-                   const std::string& full,
-                   Rope& rope) {
+  void read_member(const char* key, const std::string& name, const StrictJson& value, Rope& rope) {
+    const std::string full = text("{}.{}", key, name);
     const auto number = [&](Range range) { return as_number(value, full, values_.file(), range); };
     if (name == "rope_theta") {
       rope.theta = number(kThetas);
     } else if (name == "rope_type" || name == "type") {
-      rope.yarn |= is_yarn(value, full);
+      const bool yarn = is_yarn(value, full);
+      if (rope.yarn && *rope.yarn != yarn) {
+        throw base::ConfigError(text("'{}': {}.type and {}.rope_type differ; give one of them",
+                                     values_.file(),
+                                     key,
+                                     key));
+      }
+      rope.yarn = yarn;
     } else if (name == "partial_rotary_factor" && value == 1) {
     } else if (!stretches()) {
       throw_wrong_value(value, full, values_.file(), "null (this key is not implemented)");
@@ -79,31 +95,32 @@ class RopeReader {
   Family family_;
 };
 
-// Transformers takes the two magnitudes together or not at all; without them, mscale is 1.
-void set_magnitudes(const Rope& rope, const std::string& file, config::ModelConfig& model) {
+Yarn yarn_of(const Rope& rope, const std::string& file, std::int64_t max_position_embeddings) {
+  if (!rope.factor) {
+    throw base::ConfigError(text("'{}': yarn needs a factor beside its rope_type", file));
+  }
+  // Transformers takes the two magnitudes together or not at all; without them, mscale is 1.
   const double mscale = rope.mscale.value_or(0), all = rope.mscale_all_dim.value_or(0);
   if (all > 0 && mscale == 0) {
     throw base::ConfigError(
         text("'{}': mscale_all_dim is {} without mscale; give both or neither", file, all));
   }
-  model.mscale = all > 0 ? mscale : 1;
-  model.mscale_all_dim = all;
+  return {.factor = *rope.factor,
+          .beta_fast = rope.beta_fast.value_or(32),
+          .beta_slow = rope.beta_slow.value_or(1),
+          .mscale = all > 0 ? mscale : 1,
+          .mscale_all_dim = all,
+          .original_positions = rope.original_positions.value_or(max_position_embeddings)};
 }
 
-void set_yarn(const Rope& rope,
-              const std::string& file,
-              std::int64_t max_position_embeddings,
-              config::ModelConfig& model) {
-  if (!rope.factor) {
-    throw base::ConfigError(text("'{}': yarn needs a factor beside its rope_type", file));
-  }
+void set_yarn(const Yarn& yarn, config::ModelConfig& model) {
   model.rope_type = config::RopeType::Yarn;
-  model.rotary_scaling_factor = *rope.factor;
-  model.original_max_position_embeddings =
-      rope.original_positions.value_or(max_position_embeddings);
-  model.beta_fast = rope.beta_fast.value_or(32);
-  model.beta_slow = rope.beta_slow.value_or(1);
-  set_magnitudes(rope, file, model);
+  model.rotary_scaling_factor = yarn.factor;
+  model.original_max_position_embeddings = yarn.original_positions;
+  model.beta_fast = yarn.beta_fast;
+  model.beta_slow = yarn.beta_slow;
+  model.mscale = yarn.mscale;
+  model.mscale_all_dim = yarn.mscale_all_dim;
 }
 
 }  // namespace
@@ -125,13 +142,29 @@ void read_rope(const HuggingFaceValues& values,
     take(as_number(*top, "rope_theta", values.file(), kThetas));
   }
   RopeReader reader(values, family);
+  std::vector<std::optional<Yarn>> stretches;  // of each object that names a type; null: none
   for (const char* key : {"rope_parameters", "rope_scaling"}) {
     const std::optional<Rope> rope = reader.read(key);
     if (!rope) continue;
     take(rope->theta);
-    if (rope->yarn) set_yarn(*rope, values.file(), max_position_embeddings, model);
+    if (!rope->yarn) continue;
+    auto& stretch = stretches.emplace_back();
+    if (*rope->yarn) stretch = yarn_of(*rope, values.file(), max_position_embeddings);
+    if (stretch != stretches.front()) {
+      throw base::ConfigError(
+          text("'{}': rope_parameters and rope_scaling differ in how positions are stretched; give "
+               "one of them",
+               values.file()));
+    }
   }
+  if (!stretches.empty() && stretches.front()) set_yarn(*stretches.front(), model);
   model.rotary_base = theta.value_or(default_theta);
+}
+
+std::optional<std::int64_t> stretched_positions(const config::ModelConfig& model) {
+  if (model.rope_type == config::RopeType::Rope) return std::nullopt;
+  return std::llround(model.rotary_scaling_factor *
+                      static_cast<double>(model.original_max_position_embeddings));
 }
 
 void write_rope(const config::ModelConfig& model, base::Json& json) {

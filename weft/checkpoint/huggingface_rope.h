@@ -16,6 +16,11 @@ void read_rope(const HuggingFaceValues& values,
                std::int64_t max_position_embeddings,
                config::ModelConfig& model);
 
+// The positions that YaRN reaches; null where nothing is stretched. A file must say this number as
+// max_position_embeddings: Transformers 4 takes its ratio to the positions before the stretch for
+// the factor.
+std::optional<std::int64_t> stretched_positions(const config::ModelConfig& model);
+
 // rope_theta and rope_scaling, as Transformers 4 spells them.
 void write_rope(const config::ModelConfig& model, base::Json& json);
 

@@ -55,6 +55,7 @@ inline constexpr std::array kFolderModelKeys = std::to_array<std::string_view>({
     "model.moe_router_num_groups",
     "model.moe_router_group_topk",
     "model.moe_router_group_score_topk",
+    "model.moe_router_topk_limited_devices",
     "model.moe_router_topk_scaling_factor",
     "model.moe_shared_expert_intermediate_size",
     "model.moe_shared_expert_gate",
