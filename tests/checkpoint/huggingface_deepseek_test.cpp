@@ -70,7 +70,7 @@ Json kimi_k2() {
                {"num_attention_heads", 64},
                {"num_key_value_heads", 64},
                {"num_nextn_predict_layers", 0},
-               {"rope_scaling", yarn(32, 32, 1)},
+               {"rope_scaling", yarn(32, 1, 1)},
                {"rope_theta", 50000.0},
                {"routed_scaling_factor", 2.827},
                {"topk_group", 1},

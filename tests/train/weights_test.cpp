@@ -39,5 +39,21 @@ TEST(Weights, AWrittenTwinIsStretchedAsItTrained) {
   EXPECT_EQ(written.at("topk_group"), 4);
 }
 
+TEST(Weights, WhatAFolderSaysToThoseWhoGenerateIsWrittenAgain) {
+  const config::Config twin =
+      config_of(config::load_recipe(kSource / "recipes/qwen3_30b_a3b_twin.yaml"), {});
+  checkpoint::HuggingFaceConfig start = huggingface_config_for(twin.model);
+  start.bos_token_id = 7;
+  start.eos_token_ids = {8, 9};
+  start.use_cache = false;
+  start.max_position_embeddings = 4321;
+  const std::string text = huggingface_config_text(huggingface_config_for(twin.model, &start));
+  const checkpoint::HuggingFaceConfig read = checkpoint::parse_huggingface_config(text, "a file");
+  EXPECT_EQ(read.bos_token_id, 7);
+  EXPECT_EQ(read.eos_token_ids, (std::vector<std::int64_t>{8, 9}));
+  EXPECT_FALSE(read.use_cache);
+  EXPECT_EQ(read.max_position_embeddings, 4321);
+}
+
 }  // namespace
 }  // namespace weft::train

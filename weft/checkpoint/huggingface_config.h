@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "weft/config/model_config.h"
 
@@ -35,6 +36,10 @@ struct HuggingFaceConfig {
   // The longest sequence the model is meant for; null: model.seq_length. Where positions are
   // stretched, writing takes what the stretch reaches.
   std::optional<std::int64_t> max_position_embeddings;
+  // For whoever generates with it; the engine has no use for them.
+  std::optional<std::int64_t> bos_token_id;
+  std::vector<std::int64_t> eos_token_ids;
+  bool use_cache = true;
   // Layers after the last that predict tokens further ahead; their weights are left out.
   std::int64_t layers_ahead = 0;
 };

@@ -165,6 +165,29 @@ std::optional<std::int64_t> pad_token(const HuggingFaceValues& keys,
   return id < 0 ? id + vocabulary : id;
 }
 
+// Tokens that may begin or end a text, which the engine never asks for.
+std::int64_t token_id(const HuggingFaceValues& keys, const StrictJson& value, const char* key) {
+  return as_integer(value, key, keys.file(), -1, kLargestVocabulary);
+}
+
+void read_generation(const HuggingFaceValues& keys, HuggingFaceConfig& read) {
+  if (const StrictJson* first = keys.find_value("bos_token_id")) {
+    read.bos_token_id = token_id(keys, *first, "bos_token_id");
+  }
+  if (const StrictJson* last = keys.find_value("eos_token_id")) {
+    if (last->is_array()) {
+      for (const StrictJson& one : *last) {
+        read.eos_token_ids.push_back(token_id(keys, one, "eos_token_id"));
+      }
+    } else {
+      read.eos_token_ids.push_back(token_id(keys, *last, "eos_token_id"));
+    }
+  }
+  if (const StrictJson* cache = keys.find_value("use_cache")) {
+    read.use_cache = as_flag(*cache, "use_cache", keys.file());
+  }
+}
+
 }  // namespace
 
 HuggingFaceConfig parse_huggingface_config(std::string_view content, const std::string& file) {
@@ -203,6 +226,7 @@ HuggingFaceConfig parse_huggingface_config(std::string_view content, const std::
   if (is_deepseek(family) && ahead != nullptr) {
     read.layers_ahead = as_integer(*ahead, "num_nextn_predict_layers", file, 0, kMostLayersAhead);
   }
+  read_generation(keys, read);
   return read;
 }
 

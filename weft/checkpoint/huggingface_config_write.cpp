@@ -168,11 +168,16 @@ std::string huggingface_config_text(const HuggingFaceConfig& config) {
     json["router_aux_loss_coef"] = model.aux_loss_coeff(config::LoadBalancing::AuxLoss);
   }
   json["tie_word_embeddings"] = model.share_embeddings_and_output_weights;
-  json["bos_token_id"] = nullptr;
-  json["eos_token_id"] = nullptr;
-  json["pad_token_id"] = nullptr;
-  if (model.pad_token_id) json["pad_token_id"] = *model.pad_token_id;
-  json["use_cache"] = true;
+  const auto id = [](const std::optional<std::int64_t>& token) {
+    return token ? base::Json(*token) : base::Json();
+  };
+  const std::vector<std::int64_t>& ends = config.eos_token_ids;
+  json["bos_token_id"] = id(config.bos_token_id);
+  json["eos_token_id"] = ends.size() > 1 ? base::Json(ends)
+                         : ends.empty()  ? base::Json()
+                                         : base::Json(ends[0]);
+  json["pad_token_id"] = id(model.pad_token_id);
+  json["use_cache"] = config.use_cache;
   return json.dump(2) + "\n";
 }
 

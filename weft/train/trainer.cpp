@@ -39,20 +39,24 @@ struct Shared {
 // One rank's run.
 class RankRun {
  public:
-  RankRun(const TrainRequest& request, Engine& engine, const data::Dataset& dataset, Shared& shared)
+  // `written`: what checkpoint.save_hf will say of the model.
+  RankRun(const TrainRequest& request,
+          Engine& engine,
+          const data::Dataset& dataset,
+          const std::optional<checkpoint::HuggingFaceConfig>& written,
+          Shared& shared)
       : request_(request),
         config_(request.config),
         engine_(engine),
         dataset_(dataset),
+        written_(written),
         shared_(shared),
         progress_(engine.pool(), config_.rng.seed) {}
 
   void run() {
     open_run_folder();
     while (progress_.step() < config_.train.train_iters && !stopped_) step();
-    if (!config_.checkpoint.save_hf.empty()) {
-      save_weights(engine_, config_.checkpoint.save_hf, huggingface_config_for(config_.model));
-    }
+    if (written_) save_weights(engine_, config_.checkpoint.save_hf, *written_);
     leave_results();
     if (config_.runtime.trace) leave_timeline();
   }
@@ -220,6 +224,7 @@ class RankRun {
   const config::Config& config_;
   Engine& engine_;
   const data::Dataset& dataset_;
+  const std::optional<checkpoint::HuggingFaceConfig>& written_;
   Shared& shared_;
   Progress progress_;
   fs::path run_dir_;
@@ -257,8 +262,9 @@ TrainResult train(const TrainRequest& request) {
   if (!config.checkpoint.pretrained_checkpoint.empty()) {
     start.emplace(config.checkpoint.pretrained_checkpoint);
   }
+  std::optional<checkpoint::HuggingFaceConfig> written;
   if (!config.checkpoint.save_hf.empty()) {
-    huggingface_config_for(config.model);
+    written = huggingface_config_for(config.model, start ? &start->huggingface_config() : nullptr);
     make_writable_folder(config.checkpoint.save_hf, "checkpoint.save_hf");
   }
   Shared shared;
@@ -266,7 +272,7 @@ TrainResult train(const TrainRequest& request) {
     Engine engine(config, endpoint);
     comm::poison_on_error(endpoint, [&] {
       if (start) load_weights(engine, *start);
-      RankRun(request, engine, *dataset, shared).run();
+      RankRun(request, engine, *dataset, written, shared).run();
     });
   });
   if (!shared.timelines.empty()) write_trace_files(shared, config.runtime.backend);

@@ -190,12 +190,21 @@ void save_weights(Engine& engine,
   fetcher.finish();
 }
 
-checkpoint::HuggingFaceConfig huggingface_config_for(const config::ModelConfig& model) {
+checkpoint::HuggingFaceConfig huggingface_config_for(const config::ModelConfig& model,
+                                                     const checkpoint::HuggingFaceConfig* start) {
   using checkpoint::Family;
   std::vector<std::string> reasons{
       "checkpoint.save_hf: no Hugging Face family computes this model"};
   for (const Family family : checkpoint::kFamilies) {
-    checkpoint::HuggingFaceConfig candidate{.family = family, .model = model};
+    checkpoint::HuggingFaceConfig candidate;
+    if (start != nullptr) {
+      candidate = *start;
+      candidate.max_position_embeddings =
+          std::max(start->max_position_embeddings.value_or(0), model.seq_length);
+    }
+    candidate.family = family;
+    candidate.model = model;
+    candidate.layers_ahead = 0;
     try {
       checkpoint::huggingface_config_text(candidate);
       return candidate;

@@ -70,6 +70,9 @@ void save_weights(Engine& engine,
                   const checkpoint::HuggingFaceConfig& config);
 
 // The family whose config.json can say what the model computes; ConfigError where there is none.
-checkpoint::HuggingFaceConfig huggingface_config_for(const config::ModelConfig& model);
+// What the folder the run started from says beside the model is kept.
+checkpoint::HuggingFaceConfig huggingface_config_for(
+    const config::ModelConfig& model,
+    const checkpoint::HuggingFaceConfig* start = nullptr);
 
 }  // namespace weft::train
