@@ -111,6 +111,20 @@ TEST(NominalCosts, AFlexDispatchCarriesATokenOnceToEachRankOrNode) {
               1e-6);
 }
 
+// Ranks 0 to 3 and 8 to 11 share a node, 4 to 7 lie in two: their dispatch is the one to wait for.
+TEST(NominalCosts, AGroupThatCrossesNodesIsPricedWhereverItIs) {
+  config::Config config = moe_config();
+  config.model.pipeline_model_parallel_size = 1;
+  config.runtime.world_size = 12;
+  config.train.global_batch_size = 24;
+  config.runtime.ranks_per_node = 6;
+  config.fabric.intra_node_gb_per_second = 10;
+  config.fabric.inter_node_gb_per_second = 1;
+  const double rows = static_cast<double>(expected_load(config, {}).rows) * 3 / 4;
+  const double bytes = rows * static_cast<double>(config.model.hidden_size * 4 + 4);
+  EXPECT_NEAR(Costs(config).seconds(0, "0F.dispatch"), bytes * 2 / 3 / 1e9, 1e-12);
+}
+
 TEST(NominalCosts, SlicesCarryTogetherWhatTheWholeDoes) {
   config::Config config = moe_config();
   const NominalRates rates{.link_bytes_per_second = 1e9, .link_latency_seconds = 1e-3};

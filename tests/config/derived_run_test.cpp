@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <numeric>
 
 #include "weft/config/derived.h"
@@ -127,6 +128,29 @@ TEST(DerivedRun, ARackIsOneNodeToADispatch) {
   EXPECT_EQ(dispatch_of(shipped("deepseek_v3_pretrain_256gpu_gb200_bf16")).nodes, 1);
   EXPECT_EQ(dispatch_of(shipped("deepseek_v3_pretrain_1024gpu_h100_bf16")).nodes, 8);
   EXPECT_EQ(dispatch_of(shipped("deepseek_v3_pretrain_1024gpu_h100_bf16")).tokens, 2048);
+}
+
+// 64 tokens to 8 of 64 experts on 8 ranks. Groups lie apart differently: the rank that sends most
+// to other nodes is counted.
+TEST(DerivedRun, RowsBetweenNodesAreThoseOfTheRealMembers) {
+  for (const char* dispatcher : {"alltoall", "allgather", "flex"}) {
+    // Ranks a node, and the fewest members in the node of one: 12 makes [8], [4 4], [8]; 6 makes
+    // [6 2], [4 4], [2 6]; 3 makes [3 3 2], [1 3 3 1], [2 3 3].
+    for (const auto& [per_node, beside] :
+         std::map<int, int>{{24, 8}, {12, 4}, {8, 8}, {6, 2}, {4, 4}, {3, 1}, {2, 2}, {1, 1}}) {
+      const DispatchNumbers sent =
+          dispatch_of(with({"model.num_moe_experts=64",
+                            "model.moe_router_topk=8",
+                            "model.expert_model_parallel_size=8",
+                            "model.seq_length=64",
+                            "runtime.world_size=24",
+                            "model.moe_flex_dispatcher_backend=deepep",
+                            std::string("model.moe_token_dispatcher_type=") + dispatcher,
+                            "runtime.ranks_per_node=" + std::to_string(per_node)}));
+      EXPECT_NEAR(sent.rows_between_nodes, sent.rows * (8 - beside) / 7, 1e-9)
+          << dispatcher << ", " << per_node;
+    }
+  }
 }
 
 TEST(DerivedRun, WithoutExpertParallelismNothingTravels) {

@@ -61,6 +61,26 @@ TEST(DispatchTraffic, OfAllGatherIsEveryTokenToEveryRankAndBackInFp32) {
   EXPECT_EQ(sent.between.metadata, 80 * 8 * 4 + 8 * 16 * 8);
 }
 
+TEST(DispatchTraffic, OfPaddedRowsHasNoCounts) {
+  const DispatchShape shape{.ranks = 16, .ranks_per_node = 8, .tokens = 10};
+  ModelConfig alltoall = large(Dispatcher::AllToAll), allgather = large(Dispatcher::AllGather);
+  EXPECT_EQ(expected_traffic(alltoall, shape).inside.metadata, 7 * 256 * 8);
+  for (ModelConfig* model : {&alltoall, &allgather}) {
+    model->moe_expert_capacity_factor = 1;
+    model->moe_pad_expert_input_to_capacity = true;
+  }
+  EXPECT_EQ(expected_traffic(alltoall, shape).inside.metadata, 0);
+  EXPECT_EQ(expected_traffic(allgather, shape).inside.metadata, 70 * 8 * 4) << "choices alone";
+}
+
+// Whoever is in a node with two of seven others sends them two sevenths.
+TEST(DispatchTraffic, OfOneHopNeedsNoEqualNodes) {
+  const ModelConfig deepep = large(Dispatcher::Flex, FlexBackend::DeepEp);
+  const DispatchTraffic sent =
+      expected_traffic(deepep, {.ranks = 8, .ranks_per_node = 3, .tokens = 100});
+  EXPECT_NEAR(sent.inside.rows / 2, sent.between.rows / 5, 1e-9);
+}
+
 // Ranks of one node take no middle, and nodes of one rank pass nothing on.
 TEST(DispatchTraffic, OfHybridEpInOneHopIsThatOfDeepEp) {
   const ModelConfig deepep = large(Dispatcher::Flex, FlexBackend::DeepEp);

@@ -48,6 +48,15 @@ TEST_P(SharedExperts, RandomDelaysAndPipelinesGiveTheSameBits) {
   expect_same_bits(expected, train_some(merged, 3));
 }
 
+TEST_P(SharedExperts, UnderAnAllGatherTheBitsAreThoseOfThePlainOrder) {
+  config::Config plain =
+      with_layout(with_shared(small_config(), GetParam()), {.world = 2, .ep = 2});
+  plain.model.moe_token_dispatcher_type = config::Dispatcher::AllGather;
+  const Outcome expected = train_some(plain, 4);
+  plain.model.moe_shared_expert_overlap = true;
+  expect_same_bits(expected, train_some(plain, 4));
+}
+
 TEST_P(SharedExperts, TrainingEqualsTheOneRankRun) {
   const config::Config config = with_shared(small_config(), GetParam());
   const Outcome one = train_some(config, 4);

@@ -5,6 +5,8 @@
 #include "weft/cli/nominal_work.h"
 #include "weft/config/derived.h"
 #include "weft/config/dispatch.h"
+#include "weft/config/dispatch_traffic.h"
+#include "weft/config/nodes.h"
 #include "weft/schedule/anatomy_bytes.h"
 #include "weft/schedule/meeting.h"
 
@@ -42,6 +44,15 @@ double seconds_on(const grid::Link& link, double bytes) {
   return wire + link.latency_seconds;
 }
 
+// The rank of a pipeline stage whose tokens cross nodes most: the others of a dispatch wait for it.
+int most_remote_rank_of(const config::Config& config, const grid::Grid& grid, int pp_rank) {
+  std::vector<std::vector<int>> groups = grid.groups(grid::GroupKind::Ep);
+  std::erase_if(groups, [&](const std::vector<int>& group) {
+    return grid.coordinate(group.front()).pp != pp_rank;
+  });
+  return config::most_remote(groups, config.runtime.ranks_per_node.value_or(grid.world())).rank;
+}
+
 // Rows that leave a rank, where routing is even.
 struct LeavingRows {
   double across = 0, within = 0;  // one hop: across alone, whatever its links
@@ -50,26 +61,17 @@ struct LeavingRows {
 
 LeavingRows leaving_rows(const config::Config& config, const schedule::TokenFlow& flow) {
   const config::ModelConfig& model = config.model;
-  const std::int64_t experts = model.experts(), k = model.moe_router_topk;
   const std::int64_t ranks = model.expert_model_parallel_size;
-  if (experts == 0 || ranks == 1) return {};
-  const double tokens = number(expected_load(config, flow).tokens);
-  const auto leaving = [&](double rows, std::int64_t parts) {
-    return tokens * rows * number(parts - 1) / number(parts);
-  };
-  if (model.moe_token_dispatcher_type != config::Dispatcher::Flex) {
-    const bool padded = model.moe_pad_expert_input_to_capacity;
-    return {.across = padded ? number(expected_load(config, flow).rows) * number(ranks - 1) /
-                                   number(ranks)
-                             : leaving(number(k), ranks)};
+  if (model.experts() == 0 || ranks == 1) return {};
+  const config::DispatchTraffic sent =
+      config::expected_traffic(model,
+                               {.ranks = ranks,
+                                .ranks_per_node = ranks / flow.nodes,
+                                .tokens = expected_load(config, flow).tokens});
+  if (!config::dispatches_by(model, config::FlexBackend::HybridEp)) {
+    return {.across = sent.inside.rows + sent.between.rows};
   }
-  const double by_rank = config::distinct_parts(experts, k, ranks);
-  if (model.moe_flex_dispatcher_backend != config::FlexBackend::HybridEp) {
-    return {.across = leaving(by_rank, ranks)};
-  }
-  return {.across = leaving(config::distinct_parts(experts, k, flow.nodes), flow.nodes),
-          .within = leaving(by_rank, ranks / flow.nodes),
-          .are_two = true};
+  return {.across = sent.between.rows, .within = sent.inside.rows, .are_two = true};
 }
 
 // One pipeline rank's costs.
@@ -87,7 +89,8 @@ class Pricing {
         work_(config, plan.anatomy),
         load_(expected_load(config, plan.anatomy.flow)),
         hops_(leaving_rows(config, plan.anatomy.flow)),
-        rank_(first_rank_of(grid, plan.anatomy.pp_rank)) {}
+        rank_(first_rank_of(grid, plan.anatomy.pp_rank)),
+        dispatching_(most_remote_rank_of(config, grid, plan.anatomy.pp_rank)) {}
 
   sim::Cost cost(const Entry& entry) const {
     if (schedule::is_meeting(entry)) {
@@ -109,12 +112,13 @@ class Pricing {
       return (hops_.across > 0 ? seconds_on(links_.inter, bytes * hops_.across) : 0) +
              (hops_.within > 0 ? seconds_on(links_.intra, bytes * hops_.within) : 0);
     }
-    const std::vector<int> members = schedule::ranks_of_entry(grid_, rank_, entry);
+    const int rank = entry.lane == schedule::Lane::Ep ? dispatching_ : rank_;
+    const std::vector<int> members = schedule::ranks_of_entry(grid_, rank, entry);
     if (members.size() < 2) return 0;
     const double bytes = bytes_sent(entry.node, number(std::ssize(members)));
     // Equal parts to all others, through the two ports at once.
     const double near =
-        number(std::ranges::count_if(members, [&](int r) { return links_.same_node(r, rank_); })) -
+        number(std::ranges::count_if(members, [&](int r) { return links_.same_node(r, rank); })) -
         1;
     const double peers = number(std::ssize(members)) - 1;
     double seconds = 0;
@@ -156,7 +160,7 @@ class Pricing {
   const NominalWork work_;
   const schedule::Load load_;
   const LeavingRows hops_;
-  const int rank_;
+  const int rank_, dispatching_;
 };
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include "weft/config/derived.h"
 #include "weft/config/dispatch_traffic.h"
 #include "weft/config/gpu.h"
+#include "weft/config/nodes.h"
+#include "weft/grid/grid.h"
 
 namespace weft::config {
 namespace {
@@ -19,11 +21,19 @@ bool is_in_rack(const std::string& device) {
   return std::ranges::any_of(kNames, [&](const char* start) { return device.starts_with(start); });
 }
 
-std::int64_t ranks_of_node(const Config& config, std::int64_t world) {
-  if (config.runtime.ranks_per_node) return *config.runtime.ranks_per_node;
-  if (!is_on_gpu(config)) return world;
+// A group of GPUs fills as few nodes as it can, evenly; CPU ranks lie where their numbers say.
+GroupPlace place_of(const Config& config, const grid::Layout& layout) {
+  const std::optional<std::int64_t> ranks = config.runtime.ranks_per_node;
+  if (!is_on_gpu(config)) {
+    return most_remote(grid::Grid(layout).groups(grid::GroupKind::Ep),
+                       ranks.value_or(layout.world));
+  }
   const GpuFacts gpu = gpu_facts(config.hardware);
-  return is_in_rack(gpu.name) ? kRackOfGpus : gpu.gpus_per_node;
+  const std::int64_t gpus = is_in_rack(gpu.name) ? kRackOfGpus : gpu.gpus_per_node;
+  const std::int64_t node = std::max<std::int64_t>(1, ranks.value_or(gpus));
+  const std::int64_t span = layout.ep * layout.etp;
+  const auto nodes = std::clamp<std::int64_t>((span + node - 1) / node, 1, layout.ep);
+  return {.nodes = nodes, .in_node = (layout.ep + nodes - 1) / nodes};
 }
 
 double bytes_of_row(const Config& config) {
@@ -35,19 +45,8 @@ double bytes_of_row(const Config& config) {
   return width * (two ? 2 : 4);
 }
 
-// Rows of one token that leave their part, of `parts` that share the experts.
-double rows_of_token(const ModelConfig& model, std::int64_t parts) {
-  const double others = number(parts - 1) / number(parts);
-  switch (model.moe_token_dispatcher_type) {
-    case Dispatcher::AllToAll:
-    case Dispatcher::AllToAllSeq:
-      return number(model.moe_router_topk) * others;
-    case Dispatcher::AllGather:
-      return number(parts - 1);
-    case Dispatcher::Flex:
-      return distinct_parts(model.experts(), model.moe_router_topk, parts) * others;
-  }
-  return 0;
+double rows_of(const DispatchTraffic& traffic) {
+  return traffic.inside.rows + traffic.between.rows;
 }
 
 }  // namespace
@@ -69,26 +68,22 @@ DispatchNumbers dispatch_of(const Config& config) {
   DispatchNumbers result{.tokens = config.train.micro_batch_size * model.seq_length / shared_by,
                          .ranks = layout.ep};
   if (layout.ep == 1 || model.experts() == 0) return result;
-  const std::int64_t node = std::max<std::int64_t>(1, ranks_of_node(config, layout.world));
-  const std::int64_t span = layout.ep * layout.etp;
-  result.nodes = std::clamp<std::int64_t>((span + node - 1) / node, 1, layout.ep);
-  if (!is_on_gpu(config) && layout.ep % result.nodes == 0) {
-    const DispatchTraffic traffic = expected_traffic(
-        model,
-        {.ranks = layout.ep, .ranks_per_node = layout.ep / result.nodes, .tokens = result.tokens});
-    result.rows = traffic.inside.rows + traffic.between.rows;
-    result.rows_between_nodes = traffic.between.rows;
-    result.bytes = result.rows * bytes_of_row(config);
-    result.bytes_between_nodes = result.rows_between_nodes * bytes_of_row(config);
-    return result;
-  }
-  // On GPUs both flex backends cross nodes once for a token, and fan out on the other side.
-  result.rows = number(result.tokens) * rows_of_token(model, result.ranks);
-  result.rows_between_nodes = number(result.tokens) * rows_of_token(model, result.nodes);
-  if (model.moe_token_dispatcher_type == Dispatcher::AllGather) {
-    // Every rank of the other nodes gets its own copy.
-    result.rows_between_nodes = result.rows * number(result.nodes - 1) / number(result.nodes) *
-                                number(layout.ep) / number(layout.ep - 1);
+  const GroupPlace place = place_of(config, layout);
+  const DispatchShape shape{.ranks = layout.ep,
+                            .ranks_per_node = place.in_node,
+                            .tokens = result.tokens};
+  const DispatchTraffic traffic = expected_traffic(model, shape);
+  result.nodes = place.nodes;
+  result.rows = rows_of(traffic);
+  result.rows_between_nodes = traffic.between.rows;
+  if (is_on_gpu(config) && model.moe_token_dispatcher_type == Dispatcher::Flex) {
+    // There both backends cross to a node once for a token, and fan out on the other side.
+    ModelConfig by_rank = model;
+    by_rank.moe_flex_dispatcher_backend = FlexBackend::DeepEp;
+    result.rows = rows_of(expected_traffic(by_rank, shape));
+    const double nodes = distinct_parts(model.experts(), model.moe_router_topk, place.nodes);
+    result.rows_between_nodes =
+        number(result.tokens) * nodes * number(place.nodes - 1) / number(place.nodes);
   }
   result.bytes = result.rows * bytes_of_row(config);
   result.bytes_between_nodes = result.rows_between_nodes * bytes_of_row(config);

@@ -11,8 +11,8 @@ namespace weft::config {
 // `parts` (ranks, or nodes) and a token visits `topk` of them.
 double distinct_parts(std::int64_t experts, std::int64_t topk, std::int64_t parts);
 
-// One transfer of one rank. A MoE layer has four for each micro-batch: dispatch and combine,
-// forward and backward.
+// One transfer of one rank: where CPU ranks differ, of the one that sends most to other nodes. A
+// MoE layer has four for each micro-batch: dispatch and combine, forward and backward.
 struct DispatchNumbers {
   std::int64_t tokens = 0;         // a rank brings
   std::int64_t ranks = 1;          // the experts are spread over
@@ -22,9 +22,8 @@ struct DispatchNumbers {
   double bytes = 0;                // of rows
   double bytes_between_nodes = 0;  // of rows_between_nodes
 };
-// alltoall sends a row for each expert of a token, the flex backends one for each rank (hybridep,
-// and on GPUs deepep too, one for each node between nodes); allgather sends every token to every
-// rank. Nothing where ep = 1. Wants a legal config.
+// What dispatch_traffic.h expects; on GPUs the flex backends do it differently. Nothing where the
+// experts are on one rank. Wants a legal config.
 DispatchNumbers dispatch_of(const Config& config);
 
 }  // namespace weft::config

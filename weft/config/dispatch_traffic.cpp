@@ -19,6 +19,8 @@ WireFormat format_of(const ModelConfig& model, const DispatchShape& shape) {
   const auto hidden = static_cast<double>(model.hidden_size);
   const auto k = static_cast<double>(model.moe_router_topk);
   const double row = hidden * (model.params_dtype == Precision::Fp32 ? 4 : 2);
+  // Padded, every expert gets as many rows of each rank, and nobody need be told.
+  const bool told = !model.moe_pad_expert_input_to_capacity;
   switch (model.moe_token_dispatcher_type) {
     case Dispatcher::AllToAll:
     case Dispatcher::AllToAllSeq:
@@ -26,14 +28,14 @@ WireFormat format_of(const ModelConfig& model, const DispatchShape& shape) {
               .combine_bytes = row,
               .probabilities = 1,
               .choices = 0,
-              .counts = static_cast<double>(model.experts())};
+              .counts = told ? static_cast<double>(model.experts()) : 0};
     case Dispatcher::AllGather:
       // Outputs are summed on their way back, in fp32.
       return {.dispatch_bytes = row,
               .combine_bytes = hidden * 4,
               .probabilities = k,
               .choices = k,
-              .counts = ranks};
+              .counts = told ? ranks : 0};
     case Dispatcher::Flex:
       return {.dispatch_bytes = row,
               .combine_bytes = row,
@@ -51,7 +53,7 @@ struct Rows {
 };
 
 Rows rows_of_token(const ModelConfig& model, const DispatchShape& shape) {
-  const auto ranks = static_cast<double>(shape.ranks), nodes = static_cast<double>(shape.nodes());
+  const auto ranks = static_cast<double>(shape.ranks);
   const double inside = static_cast<double>(shape.ranks_per_node - 1);  // ranks
   const double between = static_cast<double>(shape.ranks - shape.ranks_per_node);
   const std::int64_t k = model.moe_router_topk;
@@ -73,9 +75,10 @@ Rows rows_of_token(const ModelConfig& model, const DispatchShape& shape) {
   }
   // The chance that a token has an expert on one given rank, and in one given node.
   const double rank = distinct_parts(model.experts(), k, shape.ranks) / ranks;
-  const double node = distinct_parts(model.experts(), k, shape.nodes()) / nodes;
   if (!dispatches_by(model, FlexBackend::HybridEp))
     return {.inside = inside * rank, .between = between * rank};
+  const auto nodes = static_cast<double>(shape.nodes());
+  const double node = distinct_parts(model.experts(), k, shape.nodes()) / nodes;
   // A rank passes on the tokens of its fellows, one in each node.
   return {.inside = nodes * inside * rank, .between = (nodes - 1) * node};
 }

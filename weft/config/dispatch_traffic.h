@@ -20,7 +20,8 @@ struct DispatchTraffic {
   WireTraffic inside, between;  // the sender's node; nodes
 };
 
-// Ranks of the expert-parallel group, in nodes of equal size, each bringing as many tokens.
+// Ranks of the expert-parallel group, of which `ranks_per_node` are in the sender's node, each
+// bringing as many tokens. Only hybridep asks for the nodes, and wants as many ranks in each.
 struct DispatchShape {
   std::int64_t ranks = 1, ranks_per_node = 1, tokens = 0;
 

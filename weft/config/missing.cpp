@@ -17,8 +17,12 @@ bool asks_for_nothing(const Field& field, const Config& config) {
          (field.shape == Shape::Optional && field.get(config) == base::Json(0));
 }
 
-// What to type instead. Where a rule decides over the key by the wish in comm_overlap, that is it.
-std::string way_out(const std::string& key) {
+// What to type instead. Where a rule decides over the key by the wish in comm_overlap, that is it;
+// a backend gives way to one that sends the same rows and, where there is one, keeps the budget.
+std::string way_out(const std::string& key, const ModelConfig& model) {
+  if (key == "model.moe_flex_dispatcher_backend") {
+    return text("{}={}", key, model.moe_expert_rank_capacity_factor ? "hybridep" : "deepep");
+  }
   const std::string name = key.substr(key.find('.') + 1);
   const bool wished = name == "overlap_grad_reduce" || name == "overlap_param_gather";
   if (wished) return text("comm_overlap.{}=false", name);
@@ -39,12 +43,12 @@ class Parts {
     missing.message += text("{} = {}", key, value);
   }
 
-  std::vector<Missing> take() {
+  std::vector<Missing> take(const ModelConfig& model) {
     for (Missing& missing : all_) {
       missing.message = text("not built yet: {} ({})", missing.part, missing.message);
       std::vector<std::string> ways;
       for (const std::string& key : missing.keys) {
-        const std::string way = way_out(key);
+        const std::string way = way_out(key, model);
         if (std::ranges::find(ways, way) == ways.end()) ways.push_back(way);
       }
       missing.fix = text("use {}", fmt::join(ways, " "));
@@ -92,7 +96,7 @@ std::vector<Missing> missing_parts(const Config& config) {
   if (balanced) {
     add("balancing by sinkhorn or by quantiles", "model.moe_router_load_balancing_type");
   }
-  return parts.take();
+  return parts.take(model);
 }
 
 }  // namespace weft::config

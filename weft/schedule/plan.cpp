@@ -1,10 +1,10 @@
 #include "weft/schedule/plan.h"
 
 #include <numeric>
-#include <set>
 
 #include "weft/base/check.h"
 #include "weft/config/derived.h"
+#include "weft/config/nodes.h"
 #include "weft/config/pipeline.h"
 #include "weft/schedule/builders/pipeline.h"
 #include "weft/schedule/passes/merge.h"
@@ -33,15 +33,12 @@ int token_slices(const config::Config& config) {
   return travel ? static_cast<int>(config.comm_overlap.moe_token_slices) : 1;
 }
 
-// As many as lie apart under runtime.ranks_per_node; the config has been validated, so that groups
-// are alike.
+// That an expert-parallel group is in. Only hybridep is described by it, whose groups are all in as
+// many: the config has been validated (W64).
 int nodes_of(const config::Config& config, const grid::Grid& grid) {
   if (!config.runtime.ranks_per_node) return 1;
-  std::set<std::int64_t> nodes;
-  for (const int rank : grid.group_of(grid::GroupKind::Ep, 0)) {
-    nodes.insert(rank / *config.runtime.ranks_per_node);
-  }
-  return static_cast<int>(nodes.size());
+  const std::vector<int> group = grid.group_of(grid::GroupKind::Ep, 0);
+  return static_cast<int>(config::members_by_node(group, *config.runtime.ranks_per_node).size());
 }
 
 Graph training_graph(const config::Config& config,

@@ -100,14 +100,27 @@ TEST(Experts, RouterOptionsFitTogether) {
 }
 
 TEST(Experts, ABudgetOfARankNeedsABackendThatKeepsCountsOnTheDevice) {
-#define HYBRID                                      \
-  MOE "model.moe_token_dispatcher_type=flex "       \
-      "model.moe_flex_dispatcher_backend=hybridep " \
+#define HYBRID                                                                                 \
+  MOE "model.expert_model_parallel_size=2 train.global_batch_size=2 runtime.ranks_per_node=1 " \
+      "model.moe_token_dispatcher_type=flex "                                                  \
+      "model.moe_flex_dispatcher_backend=hybridep "                                            \
       "model.moe_expert_rank_capacity_factor=1.5 "
   for (const Case& c : {
-           Case{.name = "hybridep, not fused", .words = HYBRID, .errors = "TC-39"},
+           Case{.name = "grouped products of CPU ranks read them", .words = HYBRID},
+           Case{.name = "the op fuser is nothing to them",
+           .words = HYBRID "model.use_transformer_engine_op_fuser=true",
+           .warnings = "W22"},
+           Case{.name = "alltoall",
+           .words = HYBRID "model.moe_token_dispatcher_type=alltoall",
+           .errors = "TC-39"},
+           Case{.name = "deepep",
+           .words = HYBRID "model.moe_flex_dispatcher_backend=deepep",
+           .errors = "TC-39"},
+           Case{.name = "hybridep, not fused",
+           .words = HYBRID "hardware.gpu=gb200",
+           .errors = "TC-39"},
            Case{.name = "hybridep, fused",
-           .words = HYBRID "model.use_transformer_engine_op_fuser=true"},
+           .words = HYBRID "hardware.gpu=gb200 model.use_transformer_engine_op_fuser=true"},
            Case{.name = "hybridep, grouped", .words = HYBRID "model.moe_use_grouped_tensor=true"},
            Case{.name = "paged",
            .words = HYBRID "model.moe_use_grouped_tensor=true model.moe_paged_stash=true"},
@@ -119,7 +132,95 @@ TEST(Experts, ABudgetOfARankNeedsABackendThatKeepsCountsOnTheDevice) {
        }) {
     expect_settled(c);
   }
+}
+
+TEST(Experts, ARefusedBudgetOffersWhatRuns) {
+  const Verdict verdict = judge_words(HYBRID "model.moe_token_dispatcher_type=alltoall");
+  ASSERT_EQ(verdict.errors.size(), 1u);
+  EXPECT_EQ(verdict.errors[0].fix,
+            "use model.moe_token_dispatcher_type=flex and "
+            "model.moe_flex_dispatcher_backend=hybridep");
+}
+
+TEST(Experts, ABudgetIsEnoughForATokenAndForTheMean) {
+  for (const Case& c : {
+           Case{.name = "not a single token",
+          .words = HYBRID "model.moe_expert_rank_capacity_factor=0.001",
+          .errors = "W65"},
+           Case{.name = "below the mean",
+           .words = HYBRID "model.moe_expert_rank_capacity_factor=0.5",
+           .errors = "W65"},
+           Case{.name = "below the mean of all, above that of the kept",
+           .words = HYBRID "model.moe_expert_rank_capacity_factor=0.5 "
+                           "model.moe_expert_capacity_factor=0.5"},
+           Case{.name = "the mean", .words = HYBRID "model.moe_expert_rank_capacity_factor=1"},
+           Case{.name = "enough, but not for a slice",
+           .words = HYBRID "model.moe_expert_rank_capacity_factor=0.02 model.seq_length=64 "
+                           "model.moe_expert_capacity_factor=0.02 comm_overlap.moe_token_slices=2",
+           .errors = "W65"},
+       }) {
+    expect_settled(c);
+  }
+}
 #undef HYBRID
+
+// Either refused or without effect, never both.
+TEST(Experts, WhatHasNoEffectOnOneRankIsNotRefused) {
+  for (const Case& c : {
+           Case{.name = "a budget",
+          .words = MOE "model.moe_token_dispatcher_type=flex "
+                       "model.moe_flex_dispatcher_backend=hybridep "
+                       "model.moe_expert_rank_capacity_factor=0.5",
+          .warnings = "W20"},
+           Case{.name = "slices of one token",
+           .words = MOE "model.seq_length=1 comm_overlap.moe_token_slices=2",
+           .warnings = "W20"},
+           Case{.name = "padded slices",
+           .words = MOE "model.moe_expert_capacity_factor=1 comm_overlap.moe_token_slices=2 "
+                        "model.moe_pad_expert_input_to_capacity=true",
+           .warnings = "W20"},
+       }) {
+    expect_settled(c);
+  }
+}
+
+TEST(Experts, SharedExpertsRunUnderAnAllGatherOfCpuRanks) {
+#define SHARED                                                        \
+  MOE "model.expert_model_parallel_size=2 train.global_batch_size=2 " \
+      "model.moe_shared_expert_intermediate_size=32 model.moe_shared_expert_overlap=true "
+  for (const Case& c : {
+           Case{.name = "allgather",
+          .words = SHARED "model.moe_token_dispatcher_type=allgather",
+          .warnings = "W69"},
+           Case{.name = "allgather on GPUs",
+           .words = SHARED "hardware.gpu=h100 model.moe_token_dispatcher_type=allgather",
+           .errors = "TC-33"},
+           Case{.name = "alltoall_seq",
+           .words = SHARED "model.moe_token_dispatcher_type=alltoall_seq",
+           .errors = "TC-33"},
+       }) {
+    expect_settled(c);
+  }
+#undef SHARED
+}
+
+TEST(Experts, HeadsOfLatentAttentionAreNotGroupedAndTurnInPairs) {
+#define LATENT "model.multi_latent_attention=true model.num_attention_heads=4 "
+  for (const Case& c : {
+           Case{.name = "as many as heads", .words = LATENT "model.num_query_groups=4"},
+           Case{.name = "grouped", .words = LATENT "model.num_query_groups=2", .errors = "W2"},
+           Case{.name = "groups that do not divide",
+           .words = LATENT "model.num_query_groups=3",
+           .errors = "W2"},
+           Case{.name = "an odd turned part",
+           .words = LATENT "model.qk_pos_emb_head_dim=7",
+           .errors = "W4"},
+           Case{.name = "odd widths elsewhere",
+           .words = LATENT "model.qk_head_dim=7 model.v_head_dim=5"},
+       }) {
+    expect_settled(c);
+  }
+#undef LATENT
 }
 
 // Numbers out of range are refused by their range; the rules after it neither divide by them nor

@@ -32,13 +32,15 @@ void judge_rank_capacity(Judge& judge) {
              *factor,
              word(model.moe_token_dispatcher_type),
              backend ? word(*backend) : "null"),
-        "use model.moe_token_dispatcher_type=flex and "
-        "model.moe_flex_dispatcher_backend=hybridep or ncclep");
-  } else if (hybrid && !model.use_transformer_engine_op_fuser && !model.moe_use_grouped_tensor) {
+        text("use model.moe_token_dispatcher_type=flex and "
+             "model.moe_flex_dispatcher_backend=hybridep{}",
+             judge.on_gpu() ? " or ncclep" : ""));
+  } else if (judge.on_gpu() && hybrid && !model.use_transformer_engine_op_fuser &&
+             !model.moe_use_grouped_tensor) {
     judge.report(
         "model.moe_expert_rank_capacity_factor",
         text("model.moe_expert_rank_capacity_factor = {} with hybridep leaves the counts on "
-             "the device, where only a fused feed-forward reads them",
+             "the device, where on GPUs only a fused feed-forward reads them",
              *factor),
         "set model.use_transformer_engine_op_fuser=true, or "
         "model.moe_use_grouped_tensor=true");
@@ -48,6 +50,7 @@ void judge_rank_capacity(Judge& judge) {
 void judge_budget(Judge& judge) {
   const ModelConfig& model = judge.model();
   if (!model.moe_expert_rank_capacity_factor || model.experts() == 0) return;
+  if (model.expert_model_parallel_size == 1) return;  // no effect, as W20 says
   if (!judge.sound_section("model.") || !judge.sound_section("train.")) return;
   if (!judge.sound({"comm_overlap.moe_token_slices"})) return;
   const std::int64_t tokens =
@@ -128,11 +131,11 @@ constexpr Rule kRules[] = {
      .example = "model.num_moe_experts=4 model.moe_pad_expert_input_to_capacity=true",
      .judge = judge_padding_alone},
     {.id = "TC-39",
-     .when = "model.moe_expert_rank_capacity_factor without hybridep or ncclep; with hybridep, "
-             "without the op fuser or grouped tensors",
+     .when = "model.moe_expert_rank_capacity_factor without hybridep or ncclep; on GPUs, with "
+             "hybridep and without the op fuser or grouped tensors",
      .then = "refused",
      .why = "A budget for a rank keeps counts on the device; only these backends dispatch without "
-            "reading them on the host.",
+            "reading them on the host. The grouped products of CPU ranks read them there.",
      .example = "model.num_moe_experts=4 model.moe_expert_rank_capacity_factor=1.5",
      .judge = judge_rank_capacity},
     {.id = "W65",
@@ -141,9 +144,9 @@ constexpr Rule kRules[] = {
          "less than the mean of the ranks where no row is dropped",
      .then = "refused",
      .why = "Every step would run twice.",
-     .example = "model.num_moe_experts=4 model.moe_token_dispatcher_type=flex "
-                "model.moe_flex_dispatcher_backend=hybridep "
-                "model.use_transformer_engine_op_fuser=true "
+     .example = "model.num_moe_experts=4 model.expert_model_parallel_size=2 "
+                "train.global_batch_size=2 runtime.ranks_per_node=1 "
+                "model.moe_token_dispatcher_type=flex model.moe_flex_dispatcher_backend=hybridep "
                 "model.moe_expert_rank_capacity_factor=0.01",
      .judge = judge_budget},
     {.id = "W67",
@@ -159,7 +162,6 @@ constexpr Rule kRules[] = {
      .why = "The padding is the budget.",
      .example = "model.num_moe_experts=4 model.moe_token_dispatcher_type=flex "
                 "model.moe_flex_dispatcher_backend=hybridep "
-                "model.use_transformer_engine_op_fuser=true "
                 "model.moe_expert_rank_capacity_factor=2 model.moe_expert_capacity_factor=1 "
                 "model.moe_pad_expert_input_to_capacity=true",
      .judge = judge_two_budgets},

@@ -64,7 +64,8 @@ void judge_backend_unused(Judge& judge) {
   if (backend && *backend != FlexBackend::NcclEp) {
     idle("model.moe_flex_dispatcher_backend", word(*backend));
   }
-  if (const auto sms = model.moe_flex_dispatcher_num_sms) {
+  // On CPU ranks W22 says it, whatever the dispatcher.
+  if (const auto sms = model.moe_flex_dispatcher_num_sms; sms && judge.on_gpu()) {
     idle("model.moe_flex_dispatcher_num_sms", text("{}", *sms));
   }
   if (model.moe_hybridep_pad_uneven_dispatch_inputs) {
@@ -106,7 +107,8 @@ constexpr Rule kRules[] = {
      .judge = judge_uneven_inputs},
     {.id = "F11",
      .kind = Kind::Warning,
-     .when = "a backend of the flex dispatcher, or its SMs, while the dispatcher is not flex",
+     .when =
+         "a backend of the flex dispatcher, or on GPUs its SMs, while the dispatcher is not flex",
      .then = "warned",
      .why =
          "Naming a backend does not choose the dispatcher. The harness flag of the same name does "

@@ -65,6 +65,7 @@ void judge_shared_dispatcher(Judge& judge) {
   if (!model.moe_shared_expert_overlap) return;
   const Dispatcher dispatcher = model.moe_token_dispatcher_type;
   if (dispatcher == Dispatcher::AllToAll || dispatcher == Dispatcher::Flex) return;
+  if (dispatcher == Dispatcher::AllGather && !judge.on_gpu()) return;
   judge.report("model.moe_shared_expert_overlap",
                text("model.moe_shared_expert_overlap with model.moe_token_dispatcher_type = {}",
                     word(dispatcher)),
@@ -118,12 +119,14 @@ constexpr Rule kRules[] = {
      .example = "model.num_moe_experts=4 model.moe_shared_expert_intermediate_size=0",
      .judge = judge_shared_width},
     {.id = "TC-33",
-     .when = "model.moe_shared_expert_overlap with a dispatcher other than alltoall and flex",
+     .when =
+         "model.moe_shared_expert_overlap with a dispatcher other than alltoall and flex (on CPU "
+         "ranks, allgather)",
      .then = "refused",
-     .why =
-         "Shared experts run between the parts of a dispatch; only these two are cut into parts.",
-     .example = "model.num_moe_experts=4 model.moe_shared_expert_intermediate_size=32 "
-                "model.moe_shared_expert_overlap=true model.moe_token_dispatcher_type=allgather",
+     .why = "Shared experts run between the parts of a dispatch; only these are cut into parts.",
+     .example =
+         "hardware.gpu=h100 model.num_moe_experts=4 model.moe_shared_expert_intermediate_size=32 "
+         "model.moe_shared_expert_overlap=true model.moe_token_dispatcher_type=allgather",
      .judge = judge_shared_dispatcher},
     {.id = "TC-34",
      .when = "shared_experts recomputed with model.moe_shared_expert_overlap",

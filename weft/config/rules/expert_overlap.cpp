@@ -54,15 +54,23 @@ void judge_dispatcher(Judge& judge) {
                "use alltoall or flex");
 }
 
+// Shared experts run under rows that travel, where there are both.
+bool overlaps_shared_experts(const ModelConfig& model) {
+  return model.moe_shared_expert_overlap && model.moe_shared_expert_intermediate_size &&
+         model.expert_model_parallel_size > 1;
+}
+
 void judge_dispatcher_on_cpu(Judge& judge) {
-  if (!overlaps(judge) || judge.on_gpu()) return;
-  if (judge.model().moe_token_dispatcher_type != Dispatcher::AllGather) return;
-  judge.report(
-      kOverlap,
-      text("{} runs with model.moe_token_dispatcher_type = allgather, as CPU ranks may; on "
-           "GPUs it needs alltoall or flex",
-           kOverlap),
-      "use alltoall or flex for a config that is to run on GPUs");
+  if (judge.on_gpu() || judge.model().moe_token_dispatcher_type != Dispatcher::AllGather) return;
+  const auto say = [&](const char* key) {
+    judge.report(key,
+                 text("{} runs with model.moe_token_dispatcher_type = allgather, as CPU ranks may; "
+                      "on GPUs it needs alltoall or flex",
+                      key),
+                 "use alltoall or flex for a config that is to run on GPUs");
+  };
+  if (overlaps(judge)) say(kOverlap);
+  if (overlaps_shared_experts(judge.model())) say("model.moe_shared_expert_overlap");
 }
 
 void judge_precision(Judge& judge) {
@@ -148,9 +156,12 @@ constexpr Rule kRules[] = {
      .judge = judge_dispatcher},
     {.id = "W69",
      .kind = Kind::Warning,
-     .when = "expert-parallel overlap with allgather on CPU ranks",
+     .when =
+         "expert-parallel overlap, or shared experts under dispatch and combine, with allgather "
+         "on CPU ranks",
      .then = "warned: it runs",
-     .why = "Weft's allgather is cut into the same pieces as the others; C16 binds on GPUs.",
+     .why =
+         "Weft's allgather is cut into the same pieces as the others; C16 and TC-33 bind on GPUs.",
      .example = "model.num_moe_experts=4 model.expert_model_parallel_size=2 "
                 "train.global_batch_size=4 comm_overlap.overlap_moe_expert_parallel_comm=true "
                 "model.moe_token_dispatcher_type=allgather",

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "weft/config/derived.h"
+#include "weft/config/nodes.h"
 #include "weft/config/rules/chosen.h"
 #include "weft/config/rules/judge.h"
 #include "weft/config/rules/topics.h"
@@ -74,16 +75,32 @@ void judge_inter_node(Judge& judge) {
                "set runtime.ranks_per_node, or use fabric.intra_node_*");
 }
 
-// Ranks of one ep group in each node it is in, where they are as many in each.
-std::vector<std::int64_t> members_by_node(const std::vector<int>& group, std::int64_t per_node) {
-  std::vector<std::int64_t> counts;
-  std::int64_t last = -1;
-  for (const int rank : group) {
-    if (rank / per_node != last) counts.push_back(0);
-    last = rank / per_node;
-    ++counts.back();
+std::string ranks_text(const std::vector<int>& group) {
+  return text("[{}]", fmt::join(group, " "));
+}
+
+// Nothing where the group has as many ranks in each node and is in as many nodes as the first.
+std::optional<std::string> unlike(const std::vector<int>& first,
+                                  const std::vector<int>& group,
+                                  std::int64_t per_node) {
+  const std::vector<std::int64_t> counts = members_by_node(group, per_node);
+  if (std::ranges::count(counts, counts.front()) != std::ssize(counts)) {
+    return text(
+        "the {} expert-parallel ranks {} lie [{}] in their nodes, and hybridep wants as "
+        "many in each",
+        group.size(),
+        ranks_text(group),
+        fmt::join(counts, " "));
   }
-  return counts;
+  const std::size_t nodes = members_by_node(first, per_node).size();
+  if (counts.size() == nodes) return std::nullopt;
+  return text(
+      "the expert-parallel ranks {} span {} of the nodes and {} span {}, and hybridep wants "
+      "every group in as many",
+      ranks_text(first),
+      nodes,
+      ranks_text(group),
+      counts.size());
 }
 
 void judge_hybrid_nodes(Judge& judge) {
@@ -103,20 +120,15 @@ void judge_hybrid_nodes(Judge& judge) {
       !judge.sound_section("model.") || !judge.dp()) {
     return;
   }
-  const grid::Grid grid(layout_of(config));
-  for (const std::vector<int>& group : grid.groups(grid::GroupKind::Ep)) {
-    const std::vector<std::int64_t> counts = members_by_node(group, *config.runtime.ranks_per_node);
-    if (std::ranges::count(counts, counts.front()) == std::ssize(counts)) continue;
-    judge.report(
-        "runtime.ranks_per_node",
-        text("with runtime.ranks_per_node = {} the {} expert-parallel ranks {} lie [{}] in "
-             "their nodes, and hybridep wants as many in each",
-             *config.runtime.ranks_per_node,
-             group.size(),
-             text("[{}]", fmt::join(group, " ")),
-             fmt::join(counts, " ")),
-        "use a number of ranks a node that divides model.expert_model_parallel_size, or a "
-        "multiple of it");
+  const std::int64_t per_node = *config.runtime.ranks_per_node;
+  const auto groups = grid::Grid(layout_of(config)).groups(grid::GroupKind::Ep);
+  for (const std::vector<int>& group : groups) {
+    const std::optional<std::string> complaint = unlike(groups.front(), group, per_node);
+    if (!complaint) continue;
+    judge.report("runtime.ranks_per_node",
+                 text("with runtime.ranks_per_node = {} {}", per_node, *complaint),
+                 "use a number of ranks a node that divides model.expert_model_parallel_size, or a "
+                 "multiple of it");
     return;
   }
 }
@@ -147,10 +159,13 @@ constexpr Rule kRules[] = {
      .example = "fabric.inter_node_gb_per_second=1",
      .judge = judge_inter_node},
     {.id = "W64",
-     .when = "hybridep on CPU ranks with ep > 1 and without runtime.ranks_per_node, or with nodes "
-             "that hold unequal parts of an expert-parallel group",
+     .when =
+         "hybridep on CPU ranks with ep > 1 and without runtime.ranks_per_node, or with nodes "
+         "that hold unequal parts of an expert-parallel group, or groups in different numbers of "
+         "nodes",
      .then = "refused",
-     .why = "A token goes to the rank with its sender's place in the other node: nodes are alike.",
+     .why = "A token goes to the rank with its sender's place in the other node, and every rank "
+            "follows one schedule: nodes and groups are alike.",
      .example = "model.num_moe_experts=4 model.expert_model_parallel_size=2 "
                 "train.global_batch_size=2 model.moe_token_dispatcher_type=flex "
                 "model.moe_flex_dispatcher_backend=hybridep",

@@ -9,7 +9,11 @@ using base::text;
 
 constexpr const char* kSlices = "comm_overlap.moe_token_slices";
 
+// Where no tokens travel, slices have no effect, as W20 says.
+bool tokens_travel(const Judge& judge) { return judge.model().expert_model_parallel_size > 1; }
+
 void judge_tokens(Judge& judge) {
+  if (!tokens_travel(judge)) return;
   if (!judge.sound({kSlices, "model.seq_length", "train.micro_batch_size"})) return;
   const std::int64_t slices = judge.overlap().moe_token_slices;
   const std::int64_t sequences = judge.config().train.micro_batch_size;
@@ -28,7 +32,8 @@ void judge_tokens(Judge& judge) {
 
 void judge_padded(Judge& judge) {
   const std::int64_t slices = judge.overlap().moe_token_slices;
-  if (slices < 2 || !judge.model().moe_pad_expert_input_to_capacity) return;
+  if (!tokens_travel(judge) || slices < 2 || !judge.model().moe_pad_expert_input_to_capacity)
+    return;
   judge.report(kSlices,
                text("{} = {} with model.moe_pad_expert_input_to_capacity: an expert's capacity is "
                     "of the whole micro-batch, and one of the {} slices may bring it all",
