@@ -62,13 +62,7 @@ void Program::lay_out(const Node& node, const model::Context& context) {
   if (routing_ == Routing::Repeated) context.stream.leave_out_work(true);
 }
 
-// What the host waits for goes first.
 void Program::counts(const Node& node, const model::Context& context) {
-  if (dispatcher().counts() > 0) row_counts(node, context);
-  model::balance_exchange(context, layer(node).route.balance, *groups_.dense_reduction);
-}
-
-void Program::row_counts(const Node& node, const model::Context& context) {
   model::LayerState& state = layer(node);
   comm::Communicator& ep = *groups_.ep;
   const std::int64_t numbers = state.counts_SN.dim(0);
