@@ -153,6 +153,36 @@ TEST_P(SharedExperts, KeepNothingBehindTheirGradients) {
   EXPECT_EQ(pool_.use(Tag::Activations).bytes, before);
 }
 
+TEST_P(SharedExperts, WeightGradientsAreTheSameWhicheverPartIsFirst) {
+  Problem problem;
+  SharedExpertsWeights weights{.fc1_FD = tensor({2 * kWidth, kHidden}, problem.fc1),
+                               .fc2_DF = tensor({kHidden, kWidth}, problem.fc2)};
+  if (GetParam()) weights.gate_1D = tensor({1, kHidden}, problem.gate);
+  const Tensor x_TD = tensor({kTokens, kHidden}, problem.x);
+  const Tensor dy_TD = tensor({kTokens, kHidden}, problem.dy);
+  enum class First { Fc1, Fc2 };
+  const auto gradients_of = [&](First first) {
+    SharedExpertsWeights sums{.fc1_FD = zeros(weights.fc1_FD), .fc2_DF = zeros(weights.fc2_DF)};
+    if (GetParam()) sums.gate_1D = zeros(weights.gate_1D);
+    SharedExpertsState state;
+    shared_fc1_forward(context_, state, weights, x_TD);
+    shared_fc2_forward(context_, state, weights);
+    shared_fc2_dgrad(context_, state, weights, dy_TD);
+    shared_fc1_dgrad(context_, state, weights);
+    if (first == First::Fc1) shared_fc1_wgrad(context_, state, sums);
+    shared_fc2_wgrad(context_, state, sums);
+    if (first == First::Fc2) shared_fc1_wgrad(context_, state, sums);
+    EXPECT_FALSE(state.x_TD.defined() || state.gate_x_TD.defined());
+    std::vector<float> all;
+    for (const Tensor& sum : {sums.fc1_FD, sums.fc2_DF, sums.gate_1D}) {
+      if (sum.defined())
+        all.insert(all.end(), sum.host<float>(), sum.host<float>() + sum.elements());
+    }
+    return all;
+  };
+  EXPECT_EQ(gradients_of(First::Fc1), gradients_of(First::Fc2));
+}
+
 INSTANTIATE_TEST_SUITE_P(Gate, SharedExperts, ::testing::Bool(), [](const auto& param_info) {
   return param_info.param ? "Gated" : "Plain";
 });

@@ -52,7 +52,7 @@ TEST(Anatomy, InputGradientsNeedTheirForwardAndWhatFollowedIt) {
                 {"1D1.experts", {"1F1.experts", "1D1.combine"}},
                 {"1D1.dispatch", {"1F1.dispatch", "1D1.experts"}},
                 {"1D1.permute", {"1F1.permute", "1D1.dispatch"}},
-                {"1D1.route", {"1F1.route", "1D1.permute"}},
+                {"1D1.route", {"1F1.route", "1F1.counts", "1D1.permute"}},
                 {"1D1.attention", {"1F1.attention", "1D1.route"}},
                 {"0D1.mlp", {"0F1.mlp", "1D1.attention"}},
                 {"0D1.attention", {"0F1.attention", "0D1.mlp"}}});
@@ -104,7 +104,7 @@ TEST(Anatomy, SharedExpertsStandBetweenRouteAndMerge) {
                 {"1F1.merge", {"1F1.combine", "1F1.shared.fc2"}},
                 {"1D1.shared.fc2", {"1F1.shared.fc2", "1D1.merge"}},
                 {"1D1.shared.fc1", {"1F1.shared.fc1", "1D1.shared.fc2"}},
-                {"1D1.route", {"1F1.route", "1D1.shared.fc1", "1D1.permute"}},
+                {"1D1.route", {"1F1.route", "1F1.counts", "1D1.shared.fc1", "1D1.permute"}},
                 {"1W1.shared.fc2", {"1D1.shared.fc2", "1W0.shared.fc2"}},
                 {"reduce.dense", dense}});
 }
@@ -118,7 +118,7 @@ TEST(Anatomy, SlicesMeetInRouteAndMergeAndTheirWeightGradientsAddInOrder) {
                 {"0F1.experts#0", {"0F1.dispatch#0"}},
                 {"0F1.merge", {"0F1.combine#0", "0F1.combine#1"}},
                 {"0D1.combine#1", {"0F1.combine#1", "0D1.merge"}},
-                {"0D1.route", {"0F1.route", "0D1.permute#0", "0D1.permute#1"}},
+                {"0D1.route", {"0F1.route", "0F1.counts", "0D1.permute#0", "0D1.permute#1"}},
                 {"0W1.experts#0", {"0D1.experts#0", "0W0.experts#1"}},
                 {"0W1.experts#1", {"0D1.experts#1", "0W1.experts#0"}},
                 {"0W0.experts#0", {"0D0.experts#0"}},
@@ -150,11 +150,22 @@ TEST(Anatomy, WhatIsKnownBeforehandIsNotTold) {
   model.moe_token_dispatcher_type = config::Dispatcher::AllToAll;
   EXPECT_EQ(row_counts_of(model, RowBudget::Lifted), RowCounts::Static);
   expect_needs(describe(model, kAlone), Pass::Training, {{"0F1.dispatch", {"0F1.permute"}}});
+}
+
+TEST(Anatomy, OnlyTheBackwardWaitsForTheRowsAGlobalLossCounts) {
+  config::ModelConfig model = model_of("m", 2);
   model.moe_router_load_balancing_type = {config::LoadBalancing::GlobalAuxLoss};
   model.moe_aux_loss_coeff = {0.01};
-  expect_needs(describe(model, kAlone),
+  expect_needs(describe(model, kEverySum),
                Pass::Training,
-               {{"0F1.dispatch", {"0F1.permute", "0F1.counts"}}});
+               {{"0F1.balance", {"0F1.route"}},
+                {"0F1.dispatch", {"0F1.permute", "0F1.sizes"}},
+                {"0D1.route", {"0F1.route", "0F1.counts", "0F1.balance", "0D1.permute"}}});
+  const Node balance = parse_node("0F0.balance");
+  EXPECT_EQ(lane_of(describe(model, kAlone), balance), Lane::Compute);
+  const Anatomy four = describe(model, kEverySum, 0, {.replicas = 4});
+  EXPECT_EQ(lane_of(four, balance), Lane::Dp);
+  EXPECT_EQ(piece_of(four, balance).sent_forward.fixed, 2 * 3 * 8 * 8 / 4);
 }
 
 TEST(Anatomy, TiedGradientsAreAddedBeforeTheyAreUsed) {

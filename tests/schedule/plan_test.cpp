@@ -36,6 +36,21 @@ TEST(Plan, EveryKnobAndShapeIsLegalAndVerifies) {
   }
 }
 
+TEST(Plan, AGlobalLossMeetsAllRanksWithOtherTokens) {
+  for (const int ep : {1, 2}) {
+    const PlanCase c{.layers = "mm", .ep = ep, .dp = 4, .pp = 2, .global_loss = true};
+    const config::Config config = config_of(c);
+    const grid::Grid grid(config::layout_of(config));
+    const Graph training = plan_step(config, grid)[1].training;
+    const int rank = 7;
+    ASSERT_EQ(grid.coordinate(rank).pp, 1);
+    const Entry& entry = training.entries[find(training, "1F0.balance")];
+    EXPECT_EQ(entry.lane, Lane::Dp) << ep;
+    EXPECT_EQ(ranks_of_entry(grid, rank, entry), grid.group_of(grid::GroupKind::DpCp, rank));
+    EXPECT_EQ(std::ssize(ranks_of_entry(grid, rank, entry)), 4) << ep;
+  }
+}
+
 TEST(Plan, TextsParseBack) {
   for (const PlanCase& c : many_cases()) {
     for (const RankPlan& plan : plans_of(c)) {

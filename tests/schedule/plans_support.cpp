@@ -7,7 +7,7 @@
 namespace weft::schedule {
 
 std::string name(const PlanCase& c) {
-  return base::text("{}{} ep{} dp{} pp{} vpp{} m{} group{} slices{}{}{}{}{}{}{}{}{}",
+  return base::text("{}{} ep{} dp{} pp{} vpp{} m{} group{} slices{}{}{}{}{}{}{}{}{}{}",
                     c.layers,
                     c.layout,
                     c.ep,
@@ -19,6 +19,7 @@ std::string name(const PlanCase& c) {
                     c.slices,
                     c.shared ? " shared" : "",
                     c.shared_overlap ? " shared_overlap" : "",
+                    c.global_loss ? " global_loss" : "",
                     c.tied ? " tied" : "",
                     c.overlap ? " overlap" : "",
                     c.delay ? " delay" : "",
@@ -40,6 +41,10 @@ config::Config config_of(const PlanCase& c) {
   config.comm_overlap.delay_wgrad_compute = c.delay;
   if (c.shared) config.model.moe_shared_expert_intermediate_size = 64;
   config.model.moe_shared_expert_overlap = c.shared_overlap;
+  if (c.global_loss) {
+    config.model.moe_router_load_balancing_type = {config::LoadBalancing::GlobalAuxLoss};
+    config.model.moe_aux_loss_coeff = {0.01};
+  }
   config.comm_overlap.moe_token_slices = c.slices;
   config.comm_overlap.overlap_p2p_comm = c.overlap_p2p;
   config.comm_overlap.batch_p2p_comm = !c.overlap_p2p;
@@ -85,11 +90,13 @@ std::vector<PlanCase> many_cases() {
       if ((merged_only && !c.overlap) || (c.experts_wgrad && c.overlap)) continue;
       if (c.overlap_p2p && c.pp == 1) continue;
       all.push_back(c);
-      // Beside each the same with slices, with shared experts, or with both, in turn.
+      // Beside each the same with slices, with shared experts, or with both, in turn; and where
+      // there are both, with a loss that counts the rows of all ranks.
       const std::size_t turn = all.size() / 2 % 3;
       c.slices = turn == 0 ? 2 : turn == 1 ? 1 : 3;
       c.shared = turn != 0;
       c.shared_overlap = c.shared && !c.overlap;
+      c.global_loss = turn == 2;
       all.push_back(c);
     }
   }

@@ -22,6 +22,7 @@ struct PlanCase {
   bool overlap_p2p = false;
   int slices = 1;
   bool shared = false, shared_overlap = false;
+  bool global_loss = false;
 };
 
 std::string name(const PlanCase& c);

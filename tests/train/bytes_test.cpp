@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "train_support.h"
+#include "weft/base/text.h"
 #include "weft/schedule/anatomy_bytes.h"
 
 namespace weft::train {
@@ -30,7 +31,37 @@ std::int64_t pp_bytes(Engine& engine) {
   return groups.pp_forward ? bytes_of(*groups.pp_forward) + bytes_of(*groups.pp_backward) : 0;
 }
 
+// Everything but gradients: rows, their counts, and the rows that a global loss counts.
+std::int64_t layer_bytes(Engine& engine) {
+  const Groups& groups = engine.groups();
+  std::int64_t bytes = bytes_of(*groups.ep) + bytes_of(*groups.dense_reduction);
+  if (groups.ep_across) bytes += bytes_of(*groups.ep_across) + bytes_of(*groups.ep_within);
+  return bytes;
+}
+
+// What the sum of dense gradients sends: all but the own part, and its sum to every other rank.
+std::int64_t reduction_bytes(Engine& engine) {
+  const comm::Communicator& group = *engine.groups().dense_reduction;
+  const tensor::Tensor& all = engine.parameters().buffer(model::Home::Dense).gradients;
+  const std::int64_t n = group.size(), elements = all.elements();
+  const std::int64_t own = elements / n + (group.rank() < elements % n ? 1 : 0);
+  return (elements - own + (n - 1) * own) * tensor::size_of(all.dtype());
+}
+
 enum class Way { Out, Back };
+
+// What the host learned, or what only the device knows.
+std::vector<std::int64_t> numbers_of(const std::vector<std::int64_t>& host,
+                                     const tensor::Tensor& device) {
+  if (!host.empty() || !device.defined()) return host;
+  const std::int64_t* rows = device.host<const std::int64_t>();
+  return {rows, rows + device.elements()};
+}
+
+std::vector<std::int64_t> rows_over(const model::Hop& hop, Way way) {
+  return way == Way::Out ? numbers_of(hop.send_rows, hop.send)
+                         : numbers_of(hop.receive_rows, hop.receive);
+}
 
 // Rows that leave the rank on their way to the experts, or back: over one hop or two.
 std::int64_t rows_to_others(const model::DispatchState& state, int ep_rank, Way way) {
@@ -42,30 +73,22 @@ std::int64_t rows_to_others(const model::DispatchState& state, int ep_rank, Way 
     return sum;
   };
   const bool out = way == Way::Out;
-  const auto hop = [&](const model::Hop& of, int self) {
-    return others(out ? of.send_rows : of.receive_rows, self);
-  };
-  const int per_node = std::max(1, static_cast<int>(state.within.send_rows.size()));
+  const auto hop = [&](const model::Hop& of, int self) { return others(rows_over(of, way), self); };
+  const int per_node = std::max(1, static_cast<int>(rows_over(state.within, way).size()));
   return others(out ? state.plan.send_rows : state.plan.receive_rows, ep_rank) +
          hop(state.across, ep_rank / per_node) + hop(state.within, ep_rank % per_node);
 }
 
-std::int64_t sum_of(const std::vector<std::int64_t>& rows) {
-  std::int64_t sum = 0;
-  for (const std::int64_t n : rows) sum += n;
-  return sum;
-}
-
 schedule::Load load_of(const model::DispatchState& state, std::int64_t tokens) {
-  const bool two = state.within.send_rows.size() > 1;
+  const bool two = rows_over(state.within, Way::Out).size() > 1;
   return {.tokens = tokens,
           .rows = state.plan.received + state.arriving,
           .copies = two ? state.within.room : state.across.room,
           .passing = two ? state.across.room : 0,
-          .onward = two ? sum_of(state.within.send_rows) : 0};
+          .onward = two ? state.within.token_R.dim(0) : 0};
 }
 
-// What a rank keeps of a micro-batch and sends to its ep group, by the anatomy of its chunks.
+// What a rank keeps of a micro-batch and sends for it, by the anatomy of its chunks.
 void declare(const schedule::Anatomy& anatomy,
              const model::MicroBatchState& state,
              int ep_rank,
@@ -117,27 +140,21 @@ Counted count(const config::Config& config) {
   on_ranks(config, [&](Engine& engine) {
     const Batch batch = batch_of(engine, 0);
     const schedule::RankPlan& plan = engine.plan();
-    const auto ep_bytes = [&] {
-      const Groups& groups = engine.groups();
-      std::int64_t bytes = bytes_of(*groups.ep);
-      if (groups.ep_across) bytes += bytes_of(*groups.ep_across) + bytes_of(*groups.ep_within);
-      return bytes;
-    };
     Counted own;
     own.kept = -live_bytes(engine);
-    own.sent = -ep_bytes();
-    forward_pass(engine, batch);
+    own.sent = -layer_bytes(engine);
+    EXPECT_FALSE(forward_pass(engine, batch).repeated);
     own.kept += live_bytes(engine);
-    own.sent += ep_bytes();
+    own.sent += layer_bytes(engine);
     const std::int64_t tokens = engine.program().state(0).tokens;
     for (int m = 0; m < plan.shape.micro_batches; ++m) {
       declare(plan.anatomy, engine.program().state(m), engine.groups().self.ep, own);
     }
-    const std::int64_t before = ep_bytes(), pp_before = pp_bytes(engine);
+    const std::int64_t before = layer_bytes(engine), pp_before = pp_bytes(engine);
     engine.program().drop_states();
     train_step(engine, {.batch = batch, .learning_rate = 0}, exec::Tracing::Off);
     own.declared_sent_backward += own.declared_sent_forward;
-    EXPECT_EQ(ep_bytes() - before, own.declared_sent_backward);
+    EXPECT_EQ(layer_bytes(engine) - before, own.declared_sent_backward + reduction_bytes(engine));
     EXPECT_EQ(pp_bytes(engine) - pp_before, declared_between_stages(engine, tokens));
     const std::lock_guard lock(mutex);
     sum.kept += own.kept;
@@ -191,9 +208,10 @@ TEST_P(Bytes, DeclaredEqualsCountedForSharedExperts) {
   }
 }
 
+// Some slots are dropped, and some tokens have none left.
 TEST_P(Bytes, DeclaredEqualsCountedWithACapacityAndAGlobalLoss) {
   config::Config config = with_layout(small_config(), GetParam());
-  config.model.moe_expert_capacity_factor = 100;
+  config.model.moe_expert_capacity_factor = 0.5;
   config.model.moe_router_load_balancing_type = {config::LoadBalancing::GlobalAuxLoss};
   config.model.moe_aux_loss_coeff = {0.1};
   const Counted counted = count(config);
@@ -204,26 +222,37 @@ TEST_P(Bytes, DeclaredEqualsCountedWithACapacityAndAGlobalLoss) {
 INSTANTIATE_TEST_SUITE_P(Ranks,
                          Bytes,
                          ::testing::Values(LayoutCase{},
+                                           LayoutCase{.world = 2},
                                            LayoutCase{.world = 2, .ep = 2},
                                            LayoutCase{.world = 8, .ep = 8}),
                          [](const auto& param_info) { return name_of(param_info.param); });
 
 TEST(DispatcherBytes, DeclaredEqualsCounted) {
+  enum class Room { Exact, Dropped, Padded, Budget };
   struct Sending {
     config::Dispatcher type;
     std::optional<config::FlexBackend> backend = {};
     std::int64_t per_node = 4;
-    std::optional<double> padded_to = {};  // model.moe_expert_capacity_factor
+    Room room = Room::Exact;
   };
   using config::Dispatcher;
   using config::FlexBackend;
-  for (const Sending& sending : {Sending{Dispatcher::AllGather},
-                                 Sending{Dispatcher::Flex, FlexBackend::DeepEp},
-                                 Sending{Dispatcher::Flex, FlexBackend::HybridEp, 1},
-                                 Sending{Dispatcher::Flex, FlexBackend::HybridEp, 2},
-                                 Sending{Dispatcher::Flex, FlexBackend::HybridEp, 4},
-                                 Sending{Dispatcher::AllToAll, std::nullopt, 4, 1.5},
-                                 Sending{Dispatcher::AllGather, std::nullopt, 4, 1.5}}) {
+  std::vector<Sending> sendings{{Dispatcher::AllGather},
+                                {Dispatcher::AllGather, std::nullopt, 4, Room::Dropped},
+                                {Dispatcher::AllGather, std::nullopt, 4, Room::Padded},
+                                {Dispatcher::AllToAll, std::nullopt, 4, Room::Padded},
+                                {Dispatcher::Flex, FlexBackend::DeepEp},
+                                {Dispatcher::Flex, FlexBackend::DeepEp, 4, Room::Dropped}};
+  for (const std::int64_t per_node : {1, 2, 4}) {
+    for (const Room room : {Room::Exact, Room::Dropped, Room::Padded, Room::Budget}) {
+      sendings.push_back({Dispatcher::Flex, FlexBackend::HybridEp, per_node, room});
+    }
+  }
+  for (const Sending& sending : sendings) {
+    SCOPED_TRACE(base::text("{}, {} a node, room {}",
+                            config::word(sending.type),
+                            sending.per_node,
+                            static_cast<int>(sending.room)));
     for (const config::Precision precision : {config::Precision::Fp32, config::Precision::Bf16}) {
       config::Config config = with_layout(small_config(), {.world = 4, .ep = 4});
       config.model.params_dtype = precision;
@@ -232,11 +261,13 @@ TEST(DispatcherBytes, DeclaredEqualsCounted) {
       config.model.moe_token_dispatcher_type = sending.type;
       config.model.moe_flex_dispatcher_backend = sending.backend;
       config.runtime.ranks_per_node = sending.per_node;
-      config.model.moe_expert_capacity_factor = sending.padded_to;
-      config.model.moe_pad_expert_input_to_capacity = sending.padded_to.has_value();
+      if (sending.room == Room::Dropped) config.model.moe_expert_capacity_factor = 0.3;
+      if (sending.room == Room::Padded) config.model.moe_expert_capacity_factor = 1.5;
+      config.model.moe_pad_expert_input_to_capacity = sending.room == Room::Padded;
+      if (sending.room == Room::Budget) config.model.moe_expert_rank_capacity_factor = 4;
       const Counted counted = count(config);
-      EXPECT_EQ(counted.kept, counted.declared_kept) << sending.per_node;
-      EXPECT_EQ(counted.sent, counted.declared_sent_forward) << sending.per_node;
+      EXPECT_EQ(counted.kept, counted.declared_kept);
+      EXPECT_EQ(counted.sent, counted.declared_sent_forward);
     }
   }
 }

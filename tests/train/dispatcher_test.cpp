@@ -156,6 +156,32 @@ TEST_P(EverySending, DropsAndPadsToTheLossOfDroppingAlone) {
   }
 }
 
+// One copy of a token for each rank it has experts on, though there was room for k.
+TEST(FlexDispatcher, TheBackwardCopiesOnlyRowsThatAreSent) {
+  on_ranks(with_sending(layout_of_four(), sendings()[2]), [](Engine& engine) {
+    const Batch batch = batch_of(engine, 0);
+    Program& program = engine.program();
+    program.begin({.batch = batch});
+    std::int64_t room = 0, sent = 0, copied = 0;
+    engine.training().run(
+        [&](const schedule::Node& node, tensor::Stream& stream) {
+          program.run(node, stream);
+          if (node.piece != schedule::Piece::Merge || node.direction != schedule::Direction::D) {
+            return;
+          }
+          const auto layer = static_cast<std::size_t>(node.layer);
+          const model::DispatchState& state =
+              program.state(node.micro_batch).layers[layer].slices[0].dispatch;
+          room += state.across.token_R.dim(0);
+          copied += state.dreturned_RD.dim(0);
+          for (const std::int64_t rows : state.across.send_rows) sent += rows;
+        },
+        exec::Tracing::Off);
+    EXPECT_EQ(copied, sent);
+    EXPECT_LT(sent, room);
+  });
+}
+
 bool has(const schedule::Graph& graph, schedule::Piece piece) {
   return std::ranges::any_of(graph.entries, [&](const schedule::Entry& entry) {
     return entry.node.piece == piece;

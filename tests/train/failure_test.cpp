@@ -10,16 +10,26 @@
 namespace weft::train {
 namespace {
 
+// What is said of the first step that is not finite, once `spoil` has been there.
 std::string finding(const config::Config& config, const std::function<void(Engine&)>& spoil) {
   std::string text;
   on_ranks(config, [&](Engine& engine) {
     const Batch batch = batch_of(engine, 0);
     spoil(engine);
-    const StepTotals totals =
-        train_step(engine, {.batch = batch, .learning_rate = 1}, exec::Tracing::Off);
-    EXPECT_FALSE(is_finite(totals));
-    const NotFinite found = find_not_finite(engine, batch, totals);
-    if (engine.rank() == 0) text = fmt::format("on rank {} {}", found.rank, found.what);
+    for (std::int64_t step = 0; step < 100; ++step) {
+      const StepInput input{.batch = batch, .step = step};
+      const StepTotals totals = train_step(engine, input, exec::Tracing::Off);
+      if (is_finite(totals)) continue;
+      const NotFinite found = find_not_finite(engine, input, totals);
+      if (engine.rank() == 0) {
+        text = fmt::format("on rank {} step {} {}{}",
+                           found.rank,
+                           step,
+                           totals.repeated ? "repeated " : "",
+                           found.what);
+      }
+      return;
+    }
   });
   return text;
 }
@@ -43,6 +53,49 @@ TEST(NotFinite, TheFirstNodeThatOverflowsIsNamed) {
     std::fill_n(weight.host<float>(), weight.elements(), std::numeric_limits<float>::max());
   });
   EXPECT_NE(text.find(": the output of 1F0.mlp (layer 1) is not finite"), std::string::npos)
+      << text;
+}
+
+// Where no value is too large by itself, but a product is.
+void spoil_expert(Engine& engine, std::int64_t expert) {
+  const tensor::Tensor& weight = engine.parameters().find("layers.2.experts.fc2.weight").weight;
+  const std::int64_t each = weight.elements() / weight.dim(0);
+  std::fill_n(weight.host<float>() + expert * each, each, std::numeric_limits<float>::max());
+}
+
+// Forced routing is another in every step: the expert that overflows has rows in some.
+TEST(NotFinite, TheStepThatFailedIsTheOneLookedAt) {
+  config::Config config = small_config();
+  config.train.global_batch_size = 1;
+  config.model.seq_length = 3;
+  config.model.moe_router_topk = 1;
+  config.model.moe_router_force_load_balancing = true;
+  const std::string text = finding(config, [](Engine& engine) {
+    const Batch batch = batch_of(engine, 0);
+    forward_pass(engine, batch);
+    const tensor::Tensor chosen = engine.program().state(0).layers[2].route.experts_Tk;
+    const std::int32_t* experts = chosen.host<std::int32_t>();
+    std::int64_t unused = 0;
+    while (std::find(experts, experts + 3, unused) != experts + 3) ++unused;
+    engine.program().drop_states();
+    spoil_expert(engine, unused);
+  });
+  EXPECT_FALSE(text.starts_with("on rank 0 step 0 ")) << text;
+  EXPECT_NE(text.find(": the output of 2F0.experts (layer 2) is not finite"), std::string::npos)
+      << text;
+}
+
+TEST(NotFinite, AStepThatRanWithoutItsBudgetIsLookedAtWithoutIt) {
+  config::Config config = with_layout(small_config(), {.world = 4, .ep = 4});
+  config.model.moe_token_dispatcher_type = config::Dispatcher::Flex;
+  config.model.moe_flex_dispatcher_backend = config::FlexBackend::HybridEp;
+  config.runtime.ranks_per_node = 2;
+  config.model.moe_expert_rank_capacity_factor = 1.01;
+  const std::string text = finding(config, [](Engine& engine) {
+    for (const std::int64_t expert : {0, 1}) spoil_expert(engine, expert);
+  });
+  EXPECT_NE(text.find(" repeated "), std::string::npos) << text;
+  EXPECT_NE(text.find(": the output of 2F0.experts (layer 2) is not finite"), std::string::npos)
       << text;
 }
 

@@ -156,7 +156,7 @@ TEST(Pipeline, WhatIsNotFiniteIsNamedWithItsStage) {
     const StepTotals totals =
         train_step(engine, {.batch = batch, .learning_rate = 1}, exec::Tracing::Off);
     EXPECT_FALSE(is_finite(totals));
-    const NotFinite found = find_not_finite(engine, batch, totals);
+    const NotFinite found = find_not_finite(engine, {.batch = batch}, totals);
     if (engine.rank() == 3) text = fmt::format("on rank {} {}", found.rank, found.what);
   });
   EXPECT_TRUE(text.starts_with("on rank 1 ")) << text;

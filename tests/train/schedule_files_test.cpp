@@ -61,6 +61,25 @@ TEST_F(ScheduleFiles, TheOverlappedOrderGivesTheBitsOfItsKnobs) {
   expect_same_bits(train_some(knobs, 3), train_some(from_files(), 3));
 }
 
+TEST_F(ScheduleFiles, EitherWeightGradientOfGatedSharedExpertsMayBeTheFirst) {
+  config::Config config = small_config();
+  config.model.moe_shared_expert_intermediate_size = 20;
+  config.model.moe_shared_expert_gate = true;
+  const Outcome expected = train_some(config, 2);
+  schedule::write_orders(folder_, plans_of(config));
+  const fs::path file = schedule::file_of(folder_, 0);
+  std::string text = base::read_text(file);
+  const std::string second = "compute  0W0.shared.fc2\n", first = "compute  0W0.shared.fc1\n";
+  const std::size_t from = text.find(second);
+  ASSERT_NE(from, std::string::npos) << text;
+  text.erase(from, second.size());
+  const std::size_t to = text.find(first);
+  ASSERT_NE(to, std::string::npos) << text;
+  base::write_whole(file, text.insert(to + first.size(), second));
+  config.runtime.schedule = folder_.string();
+  expect_same_bits(expected, train_some(config, 2));
+}
+
 TEST_F(ScheduleFiles, AMissingNodeIsRefused) {
   schedule::write_orders(folder_, plans_of(plain_config()));
   const fs::path file = schedule::file_of(folder_, 0);

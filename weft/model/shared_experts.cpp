@@ -32,6 +32,7 @@ void shared_fc2_forward(const Context& context,
   kernels::linear_forward(stream, state.ungated_TD, state.act_TF, weights.fc2_DF);
   state.gate_T1 = context.activation_fp32({state.x_TD.dim(0), 1});
   kernels::linear_forward(stream, state.gate_T1, state.x_TD, weights.gate_1D);
+  state.gate_x_TD = state.x_TD;
   kernels::gate_forward(stream, state.y_TD, state.ungated_TD, by_token(state.gate_T1));
 }
 
@@ -69,9 +70,11 @@ void shared_fc2_wgrad(const Context& context,
                       const SharedExpertsWeights& gradients) {
   kernels::linear_wgrad(context.stream, gradients.fc2_DF, state.doutput_TD, state.act_TF);
   if (gradients.gate_1D.defined()) {
-    kernels::linear_wgrad(context.stream, gradients.gate_1D, state.dgate_T1, state.x_TD);
+    kernels::linear_wgrad(context.stream, gradients.gate_1D, state.dgate_T1, state.gate_x_TD);
   }
-  for (Tensor* done : {&state.doutput_TD, &state.dgate_T1, &state.act_TF}) done->reset();
+  for (Tensor* done : {&state.doutput_TD, &state.dgate_T1, &state.act_TF, &state.gate_x_TD}) {
+    done->reset();
+  }
 }
 
 void shared_fc1_dgrad(const Context& context,

@@ -19,6 +19,7 @@ struct SharedExpertsState {
   Tensor x_TD;  // the norm's output
   Tensor fc1_T2F, act_TF;
   Tensor ungated_TD, gate_T1;  // FC2's output and the gate's logits, fp32; undefined without
+  Tensor gate_x_TD;  // x for the gate's weights: either part's weight gradient may be the last
   Tensor y_TD;
   Tensor doutput_TD, dgate_T1;  // of FC2's output, and of the logits
   Tensor dact_TF, dfc1_T2F;
@@ -40,7 +41,8 @@ void shared_fc2_dgrad(const Context&,
                       const Tensor& dy_TD);
 void shared_fc2_wgrad(const Context&, SharedExpertsState&, const SharedExpertsWeights& gradients);
 void shared_fc1_dgrad(const Context&, SharedExpertsState&, const SharedExpertsWeights&);
-// Drops the state, but for the gradient of x where that has not been added yet.
+// With the other weight gradient, in any order, drops the state, but for the gradient of x where
+// that has not been added yet.
 void shared_fc1_wgrad(const Context&, SharedExpertsState&, const SharedExpertsWeights& gradients);
 // The gradient of the norm's output += that of x, which is dropped.
 void add_shared_gradient(const Context&, SharedExpertsState&, const NormState& norm);

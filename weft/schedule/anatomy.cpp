@@ -12,28 +12,32 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-// How a MoE layer's tokens travel.
-struct Flow {
+// What decides which pieces a MoE layer has, and where they run.
+struct MoeLayerKind {
   Lane ep = Lane::Compute;  // without expert parallelism nothing travels, and all is local
+  Lane dp = Lane::Compute;  // the same without other ranks' tokens
   RowCounts counts = RowCounts::Host;
   bool counts_globally = false;  // a balancing loss counts the rows of all ranks
   bool has_shared_experts = false;
 };
 
-std::vector<PieceAnatomy> moe_layer(const Flow& flow) {
+std::vector<PieceAnatomy> moe_layer(const MoeLayerKind& kind) {
   using enum Piece;
   std::vector<PieceAnatomy> pieces{
       {.piece = Attention, .lane = Lane::Compute, .after = {}, .has_weight_gradient = true},
       {.piece = Route, .lane = Lane::Compute, .after = {Attention}, .has_weight_gradient = true}};
   std::vector<PieceName> dispatched{Permute}, merged{Combine};
-  const bool has_counts = flow.counts != RowCounts::Static || flow.counts_globally;
-  const bool has_sizes = flow.counts == RowCounts::Host;
-  if (has_counts) {
+  const bool has_sizes = kind.counts == RowCounts::Host;
+  if (kind.counts != RowCounts::Static) {
     pieces.push_back(
-        {.piece = Counts, .lane = flow.ep, .after = {Route}, .has_input_gradient = false});
+        {.piece = Counts, .lane = kind.ep, .after = {Route}, .has_input_gradient = false});
     dispatched.push_back(has_sizes ? Sizes : Counts);
   }
-  if (flow.has_shared_experts) {
+  if (kind.counts_globally) {
+    pieces.push_back(
+        {.piece = Balance, .lane = kind.dp, .after = {Route}, .has_input_gradient = false});
+  }
+  if (kind.has_shared_experts) {
     pieces.push_back({.piece = Shared,
                       .part = Part::Fc1,
                       .lane = Lane::Compute,
@@ -51,13 +55,13 @@ std::vector<PieceAnatomy> moe_layer(const Flow& flow) {
     pieces.push_back(
         {.piece = Sizes, .lane = Lane::Host, .after = {Counts}, .has_input_gradient = false});
   }
-  pieces.push_back({.piece = Dispatch, .lane = flow.ep, .after = dispatched, .is_sliced = true});
+  pieces.push_back({.piece = Dispatch, .lane = kind.ep, .after = dispatched, .is_sliced = true});
   pieces.push_back({.piece = Experts,
                     .lane = Lane::Compute,
                     .after = {Dispatch},
                     .has_weight_gradient = true,
                     .is_sliced = true});
-  pieces.push_back({.piece = Combine, .lane = flow.ep, .after = {Experts}, .is_sliced = true});
+  pieces.push_back({.piece = Combine, .lane = kind.ep, .after = {Experts}, .is_sliced = true});
   pieces.push_back({.piece = Merge, .lane = Lane::Compute, .after = merged});
   return pieces;
 }
@@ -134,13 +138,14 @@ Anatomy describe(const config::ModelConfig& model,
   Anatomy anatomy;
   anatomy.flow = tokens;
   anatomy.row_counts = row_counts_of(model, tokens.budget);
-  const Flow flow{
+  const MoeLayerKind kind{
       .ep = model.expert_model_parallel_size > 1 ? Lane::Ep : Lane::Compute,
+      .dp = tokens.replicas > 1 ? Lane::Dp : Lane::Compute,
       .counts = anatomy.row_counts,
       .counts_globally = model.aux_loss_coeff(config::LoadBalancing::GlobalAuxLoss) != 0,
       .has_shared_experts = config::shared_expert_width(model) > 0};
   for (std::int64_t layer = 0; layer < model.num_layers; ++layer) {
-    anatomy.layers.push_back(model.is_moe_layer(layer) ? moe_layer(flow) : dense_layer());
+    anatomy.layers.push_back(model.is_moe_layer(layer) ? moe_layer(kind) : dense_layer());
   }
   anatomy.embed = {.piece = Piece::Embed,
                    .lane = Lane::Compute,

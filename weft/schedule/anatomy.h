@@ -105,7 +105,8 @@ enum class RowBudget { AsConfigured, Lifted };
 struct TokenFlow {
   int slices = 1;
   RowBudget budget = RowBudget::AsConfigured;
-  int nodes = 1;  // that an expert-parallel group lies in; for hybridep
+  int nodes = 1;     // that an expert-parallel group lies in; for hybridep
+  int replicas = 1;  // ranks with the same dense layers and other tokens: dp x cp
 };
 
 // Of one pipeline rank. Layers are those of the whole model, so that a layer's number is its index.

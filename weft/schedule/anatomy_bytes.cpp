@@ -67,9 +67,15 @@ Bytes route_bytes(const config::ModelConfig& model) {
   return bytes;
 }
 
+// FC1's output and the activation; what the experts read is the dispatcher's to say.
 std::int64_t experts_row_bytes(const config::ModelConfig& model) {
-  const std::int64_t b = element_bytes(model);
-  return (model.hidden_size + 3 * model.expert_width()) * b + kFp32;
+  return 3 * model.expert_width() * element_bytes(model);
+}
+
+// The rows of every expert, summed over the ranks with other tokens: each sends all but its part,
+// and the sum of its part to every other. Of unequal parts, the mean.
+std::int64_t balance_bytes(const config::ModelConfig& model, const TokenFlow& flow) {
+  return 2 * (flow.replicas - 1) * model.experts() * kInt64 / flow.replicas;
 }
 
 Bytes sum(const Bytes& a, const Bytes& b) {
@@ -128,6 +134,8 @@ Bytes sent_bytes(const config::ModelConfig& model,
     case Piece::Dispatch:
     case Piece::Combine:
       return dispatch_sent_bytes(model, flow, piece, direction);
+    case Piece::Balance:
+      return {.fixed = direction == Direction::F ? balance_bytes(model, flow) : 0};
     case Piece::Send:
       return {.per_token = model.hidden_size * element_bytes(model)};
     default:

@@ -95,7 +95,11 @@ std::vector<Node> input_gradient_needs(const Anatomy& anatomy, const Node& node)
     const bool follows = std::ranges::any_of(later.after, [&](const PieceName& name) {
       return name.piece == node.piece && name.part == node.part;
     });
-    if (follows && later.has_input_gradient) add_beside(anatomy, node, later, needs);
+    if (!follows) continue;
+    // What has no gradient has brought something by its forward.
+    Node place = node;
+    if (!later.has_input_gradient) place.direction = Direction::F;
+    add_beside(anatomy, place, later, needs);
   }
   if (node.piece != pieces.back().piece) return needs;
   const int next = node.layer + 1;

@@ -7,6 +7,10 @@ namespace {
 
 constexpr std::int64_t kFp32 = 4, kInt32 = 4, kInt64 = 8;
 
+std::int64_t element_bytes(const config::ModelConfig& model) {
+  return model.params_dtype == config::Precision::Fp32 ? 4 : 2;
+}
+
 // An expert-parallel group as a dispatcher sees it.
 struct Group {
   std::int64_t ranks = 1, nodes = 1, k = 1;
@@ -42,6 +46,28 @@ std::int64_t beside_a_row(const Group& group, Direction direction) {
   return group.k * (direction == Direction::F ? kFp32 + kInt32 : kFp32);
 }
 
+// What the experts read, and where what arrived is, by expert.
+Bytes arranged_bytes(const config::ModelConfig& model, const Group& group) {
+  const std::int64_t row = model.hidden_size * element_bytes(model) + kFp32;
+  if (group.is_flex()) return {.per_row = row + kInt32, .per_copy = group.k * kInt32};
+  if (group.is_gathered()) {
+    return {.per_token = group.ranks * group.k * kInt32, .per_row = row + kInt32};
+  }
+  // One rank's experts read the rows as they were permuted, with room for slots that were dropped.
+  if (group.ranks == 1 && !model.moe_pad_expert_input_to_capacity) {
+    return {.per_token = group.k * row};
+  }
+  return {.per_row = row};
+}
+
+// How many rows go where, as long as only the device knows.
+std::int64_t splits_bytes(const config::ModelConfig& model,
+                          const TokenFlow& flow,
+                          const Group& group) {
+  if (row_counts_of(model, flow.budget) != RowCounts::Device) return 0;
+  return (2 * group.nodes + 2 * group.per_node() + 1) * kInt64;
+}
+
 }  // namespace
 
 Bytes dispatch_kept_bytes(const config::ModelConfig& model, const TokenFlow& flow, Piece piece) {
@@ -56,15 +82,13 @@ Bytes dispatch_kept_bytes(const config::ModelConfig& model, const TokenFlow& flo
         return {.per_token = kInt32 * group.k, .per_row = kInt32};
       }
       return {.per_token = 2 * kInt32 * (group.is_flex() ? first : group.k)};
-    case Piece::Dispatch:  // the same of the rows that are fanned out
-      if (!group.is_flex() || group.per_node() == 1) return {};
-      return {.per_passing = second * kInt32, .per_onward = kInt32};
-    case Piece::Experts:  // where what arrived is, by expert
-      if (group.is_flex()) return {.per_row = kInt32, .per_copy = group.k * kInt32};
-      if (group.is_gathered()) {
-        return {.per_token = group.ranks * group.k * kInt32, .per_row = kInt32};
-      }
-      return {};
+    case Piece::Dispatch: {  // the same of the rows that are fanned out
+      const std::int64_t splits = splits_bytes(model, flow, group);
+      if (!group.is_flex() || group.per_node() == 1) return {.fixed = splits};
+      return {.fixed = splits, .per_passing = second * kInt32, .per_onward = kInt32};
+    }
+    case Piece::Experts:
+      return arranged_bytes(model, group);
     default:
       return {};
   }
@@ -75,8 +99,7 @@ Bytes dispatch_sent_bytes(const config::ModelConfig& model,
                           Piece piece,
                           Direction direction) {
   const Group group = group_of(model, flow);
-  const std::int64_t element = model.params_dtype == config::Precision::Fp32 ? 4 : 2;
-  const std::int64_t row = model.hidden_size * element;
+  const std::int64_t row = model.hidden_size * element_bytes(model);
   const bool forward = direction == Direction::F;
   if (piece == Piece::Counts) {
     return {.fixed = forward ? group.peers() * counts_of(model, group) * kInt64 * flow.slices : 0};

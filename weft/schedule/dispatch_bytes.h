@@ -6,7 +6,7 @@
 
 namespace weft::schedule {
 
-// Beside what routing and experts keep whoever moves the rows.
+// By routing, dispatch and experts, beside what they keep whoever moves the rows.
 Bytes dispatch_kept_bytes(const config::ModelConfig& model, const TokenFlow& flow, Piece piece);
 
 // By counts, dispatch or combine, to other ranks.

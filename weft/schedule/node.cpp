@@ -122,6 +122,8 @@ std::string_view word(Piece piece) {
       return "route";
     case Piece::Counts:
       return "counts";
+    case Piece::Balance:
+      return "balance";
     case Piece::Sizes:
       return "sizes";
     case Piece::Permute:

@@ -23,6 +23,7 @@ enum class Piece {
   Attention,
   Route,
   Counts,
+  Balance,
   Sizes,
   Permute,
   Dispatch,

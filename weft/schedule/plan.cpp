@@ -85,7 +85,8 @@ std::vector<RankPlan> plan_step(const config::Config& config,
                             .totals = sums_over(grid.world())};
   const TokenFlow tokens{.slices = token_slices(config),
                          .budget = budget,
-                         .nodes = nodes_of(config, grid)};
+                         .nodes = nodes_of(config, grid),
+                         .replicas = grid.dp() * grid.cp()};
   std::vector<RankPlan> plans;
   for (int pp_rank = 0; pp_rank < grid.pp(); ++pp_rank) {
     RankPlan plan{.anatomy = describe(config.model, sums, pp_rank, tokens),
@@ -162,6 +163,8 @@ std::vector<int> ranks_of_entry(const grid::Grid& grid, int rank, const Entry& e
     case Piece::Tie:
       return entry.lane == Lane::Compute ? std::vector{rank}
                                          : grid.group_of(GroupKind::Embedding, rank);
+    case Piece::Balance:
+      return entry.lane == Lane::Compute ? std::vector{rank} : grid.group_of(GroupKind::DpCp, rank);
     case Piece::Reduce:
       return grid.group_of(node.part == Part::Dense ? GroupKind::DpCp : GroupKind::ExpertDp, rank);
     default:

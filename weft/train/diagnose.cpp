@@ -53,12 +53,16 @@ std::int64_t order_of(const schedule::Node& node, std::int64_t layers) {
          static_cast<std::int64_t>(node.piece);
 }
 
-// The earliest forward node of this rank whose output is not finite. All ranks take part.
-Finding look_at_forward(Engine& engine, const Batch& batch) {
+// The earliest forward node of this rank whose output is not finite. All ranks take part. The rows
+// go where they went: random numbers are of the step, and a budget that was lifted stays so.
+Finding look_at_forward(Engine& engine, const StepInput& step, const StepTotals& totals) {
   Finding found;
   Program& program = engine.program();
-  program.begin({.batch = batch});
-  engine.forward().run(
+  program.begin({.batch = step.batch,
+                 .step = step.step,
+                 .budget = totals.repeated ? model::Budget::Lifted : model::Budget::AsConfigured});
+  exec::Executor& forward = totals.repeated ? engine.lifted_forward() : engine.forward();
+  forward.run(
       [&](const schedule::Node& node, tensor::Stream& stream) {
         program.run(node, stream);
         if (node.direction != schedule::Direction::F) return;
@@ -90,9 +94,9 @@ bool is_finite(const StepTotals& totals) {
   return std::isfinite(totals.loss) && std::isfinite(totals.gradient_norm);
 }
 
-NotFinite find_not_finite(Engine& engine, const Batch& batch, const StepTotals& totals) {
+NotFinite find_not_finite(Engine& engine, const StepInput& step, const StepTotals& totals) {
   Finding own = look_at_weights(engine);
-  const Finding forward = look_at_forward(engine, batch);
+  const Finding forward = look_at_forward(engine, step, totals);
   if (own.what.empty()) own = forward;
   if (own.what.empty()) own = look_at_gradients(engine);
   Finding earliest;

@@ -15,8 +15,8 @@ struct NotFinite {
 };
 
 // Names the first rank, node or parameter, and layer whose values are not finite. Every rank calls
-// it, with the step's batch and totals, and gets the same finding. Runs the forward again, looking
-// at every node.
-NotFinite find_not_finite(Engine& engine, const Batch& batch, const StepTotals& totals);
+// it, with the step's input and totals, and gets the same finding. Runs the step's forward again,
+// looking at every node.
+NotFinite find_not_finite(Engine& engine, const StepInput& step, const StepTotals& totals);
 
 }  // namespace weft::train

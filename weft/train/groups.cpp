@@ -6,28 +6,24 @@
 #include "weft/config/derived.h"
 
 namespace weft::train {
-namespace {
 
-// Members are in the order of their world ranks, and so node by node, as many in each.
-void join_nodes(Groups& groups, const config::Config& config, comm::Endpoint& endpoint) {
-  const std::vector<int>& members = groups.ep->members();
-  const auto per_node = static_cast<int>(config.runtime.ranks_per_node.value());
-  const int own_node = endpoint.rank() / per_node;
-  std::vector<int> within, across;
-  std::ranges::copy_if(members, std::back_inserter(within), [&](int rank) {
-    return rank / per_node == own_node;
+NodeMembers node_members(const std::vector<int>& members, int rank, int ranks_per_node) {
+  NodeMembers nodes;
+  std::ranges::copy_if(members, std::back_inserter(nodes.within), [&](int member) {
+    return member / ranks_per_node == rank / ranks_per_node;
   });
-  const std::size_t place = static_cast<std::size_t>(groups.ep->rank()) % within.size();
-  CHECK(members.size() % within.size() == 0,
-        "{} of {} ep ranks in a node",
-        within.size(),
-        members.size());
-  for (std::size_t i = place; i < members.size(); i += within.size()) across.push_back(members[i]);
-  groups.ep_across = endpoint.group("ep_across", std::move(across));
-  groups.ep_within = endpoint.group("ep_within", std::move(within));
+  const auto place = std::ranges::find(nodes.within, rank) - nodes.within.begin();
+  const auto each = std::ssize(nodes.within);
+  CHECK(place < each && std::ssize(members) % each == 0,
+        "rank {} of [{}] with {} ranks a node",
+        rank,
+        fmt::join(members, " "),
+        ranks_per_node);
+  for (auto i = place; i < std::ssize(members); i += each) {
+    nodes.across.push_back(members[static_cast<std::size_t>(i)]);
+  }
+  return nodes;
 }
-
-}  // namespace
 
 Groups join_groups(const config::Config& config, comm::Endpoint& endpoint) {
   const grid::Grid grid(config::layout_of(config));
@@ -47,8 +43,12 @@ Groups join_groups(const config::Config& config, comm::Endpoint& endpoint) {
                 .pp_forward = nullptr,
                 .pp_backward = nullptr,
                 .embedding = nullptr};
-  if (grid.ep() > 1 && config::dispatches_by(config.model, config::FlexBackend::HybridEp))
-    join_nodes(groups, config, endpoint);
+  if (grid.ep() > 1 && config::dispatches_by(config.model, config::FlexBackend::HybridEp)) {
+    const auto per_node = static_cast<int>(config.runtime.ranks_per_node.value());
+    NodeMembers nodes = node_members(groups.ep->members(), rank, per_node);
+    groups.ep_across = endpoint.group("ep_across", std::move(nodes.across));
+    groups.ep_within = endpoint.group("ep_within", std::move(nodes.within));
+  }
   if (grid.pp() == 1) return groups;
   groups.pp_forward = join("pp_forward", grid::GroupKind::Pp);
   groups.pp_backward = join("pp_backward", grid::GroupKind::Pp);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "weft/comm/communicator.h"
 #include "weft/config/config.h"
@@ -30,6 +31,13 @@ struct Groups {
   int next_stage() const { return (self.pp + 1) % grid.pp(); }
   int previous_stage() const { return (self.pp + grid.pp() - 1) % grid.pp(); }
 };
+
+// An expert-parallel group by its nodes, as one of its members sees it: the ranks with its place in
+// their node, one a node, and those of its own node. World ranks ascend, as many in each node.
+struct NodeMembers {
+  std::vector<int> across, within;
+};
+NodeMembers node_members(const std::vector<int>& members, int rank, int ranks_per_node);
 
 // Every rank of the world calls this. Any two ranks make the groups they share in this one order.
 // The config has been validated.

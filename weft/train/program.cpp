@@ -187,6 +187,8 @@ void Program::forward(const Node& node, const model::Context& context) {
                                        state.route.norm.y_TD);
     case Piece::Counts:
       return counts(node, context);
+    case Piece::Balance:
+      return model::balance_exchange(context, state.route.balance, *groups_.dense_reduction);
     case Piece::Sizes:
       return sizes(node);
     case Piece::Permute:

@@ -84,7 +84,6 @@ class Program {
   model::Routed routed(const Node& node);
   void lay_out(const Node& node, const model::Context& context);
   void counts(const Node& node, const model::Context& context);
-  void row_counts(const Node& node, const model::Context& context);
   void sizes(const Node& node);
   void merge(const Node& node, const model::Context& context);
   void merge_gradient(const Node& node, const model::Context& context);

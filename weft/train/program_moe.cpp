@@ -63,13 +63,7 @@ void Program::lay_out(const Node& node, const model::Context& context) {
   if (routing_ == Routing::Repeated) context.stream.leave_out_work(true);
 }
 
-// What the host waits for goes first.
 void Program::counts(const Node& node, const model::Context& context) {
-  if (dispatcher().counts() > 0) row_counts(node, context);
-  model::balance_exchange(context, layer(node).route.balance, *groups_.dense_reduction);
-}
-
-void Program::row_counts(const Node& node, const model::Context& context) {
   model::LayerState& state = layer(node);
   const Tensor table = model::exchange_counts(context, *groups_.ep, std::move(state.counts_SN));
   const std::int64_t each = dispatcher().counts();

@@ -105,7 +105,7 @@ class RankRun {
 
   // The rank nearest to the cause throws; the others wait to be told.
   void end_not_finite(std::int64_t step, const Batch& batch, const StepTotals& totals) {
-    const NotFinite finding = find_not_finite(engine_, batch, totals);
+    const NotFinite finding = find_not_finite(engine_, {.batch = batch, .step = step}, totals);
     if (finding.rank == engine_.rank()) {
       throw base::SystemError(base::text("training step {}: {}", step + 1, finding.what));
     }

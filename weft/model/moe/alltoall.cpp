@@ -10,15 +10,16 @@ struct Direction {
   const std::vector<std::int64_t>& receive;
 };
 
-// Rows, or their scalars, to the experts or back. A group of one moves nothing.
+// Rows, or their scalars, to the experts or back. A group of one moves nothing; slots that were
+// dropped have no rows, but room at the end.
 Tensor travel(const Context& context,
               comm::Communicator& ep,
               const Tensor& rows,
               Direction counts,
               Content content) {
-  if (ep.size() == 1) return rows;
   std::int64_t total = 0;
   for (const std::int64_t n : counts.receive) total += n;
+  if (ep.size() == 1) return rows.rows(0, total);
   const Shape shape = rows.shape().rank() == 2 ? Shape{total, rows.dim(1)} : Shape{total};
   Tensor received(context.pool, rows.dtype(), shape, Tag::Communication);
   ep.all_to_all(context.stream, received, rows, counts.receive, counts.send, content);

@@ -11,6 +11,17 @@ using comm::Content;
 
 enum class Way { Out, Back };
 
+std::int64_t total(const std::vector<std::int64_t>& rows) {
+  std::int64_t sum = 0;
+  for (const std::int64_t n : rows) sum += n;
+  return sum;
+}
+
+// The rows that set out on a hop, or as many as may where the host never learns.
+std::int64_t rows_out(const Hop& hop) {
+  return hop.send_rows.empty() ? hop.token_R.dim(0) : total(hop.send_rows);
+}
+
 // Rows over one hop, with counts of the host or, where it has none, of the device.
 Tensor travel(const Context& context,
               comm::Communicator& group,
@@ -18,9 +29,9 @@ Tensor travel(const Context& context,
               const Tensor& rows,
               Way way,
               Content content) {
-  if (group.size() == 1) return rows;
+  if (group.size() == 1) return rows.rows(0, rows_out(hop));
   const bool out = way == Way::Out;
-  const std::int64_t room = out ? hop.room : hop.token_R.dim(0);
+  const std::int64_t room = out ? hop.room : rows_out(hop);
   Tensor received(context.pool, rows.dtype(), {room, rows.dim(1)}, Tag::Communication);
   if (hop.send_rows.empty()) {
     // Nobody writes behind the rows that come: what is read there must say "none".
@@ -67,8 +78,9 @@ Tensor sum_copies(const Context& context, const Hop& hop, const Tensor& rows) {
 }
 
 Tensor copy_gradient(const Context& context, const Hop& hop, const Tensor& rows_TD) {
-  Tensor copied = context.wire({hop.token_R.dim(0), rows_TD.dim(1)});
-  kernels::gather_rows(context.stream, copied, rows_TD, hop.token_R);
+  const std::int64_t rows = rows_out(hop);
+  Tensor copied = context.wire({rows, rows_TD.dim(1)});
+  kernels::gather_rows(context.stream, copied, rows_TD, hop.token_R.rows(0, rows));
   return copied;
 }
 
@@ -81,12 +93,6 @@ void make_room(const Context& context,
   hop.row_Tm = context.integers({tokens, std::min(k, groups)});
   hop.token_R = context.integers({rows});
   hop.choice_Rk = Tensor(context.pool, DType::I32, {rows, k}, Tag::Communication);
-}
-
-std::int64_t total(const std::vector<std::int64_t>& rows) {
-  std::int64_t sum = 0;
-  for (const std::int64_t n : rows) sum += n;
-  return sum;
 }
 
 }  // namespace

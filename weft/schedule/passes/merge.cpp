@@ -30,6 +30,7 @@ Place place_of(Piece piece) {
     case Piece::Attention:
     case Piece::Route:
     case Piece::Counts:
+    case Piece::Balance:
     case Piece::Permute:
     case Piece::Shared:
       return Place::Before;
