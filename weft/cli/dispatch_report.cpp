@@ -202,7 +202,7 @@ std::string to_text(const DispatchReport& report) {
   all += time_table(report);
   if (!report.copies.empty()) {
     all += "\n" + copies_table(report);
-    all += "only read: un-permute's rows in the order of memory, with nothing written\n";
+    all += "only read: un-permute's rows in its order, with nothing written\n";
   }
   const std::vector<Bar> bars = bars_of(report);
   if (!bars.empty()) all += "\n";

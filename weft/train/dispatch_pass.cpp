@@ -5,6 +5,7 @@
 #include "weft/base/check.h"
 #include "weft/model/moe/exchange.h"
 #include "weft/tensor/stream.h"
+#include "weft/train/groups.h"
 
 namespace weft::train {
 
@@ -30,18 +31,14 @@ DispatchTraffic minus(const DispatchTraffic& a, const DispatchTraffic& b) {
 }  // namespace
 
 DispatchGroups join_dispatch_groups(comm::Endpoint& endpoint, int ranks_per_node) {
-  std::vector<int> all(static_cast<std::size_t>(endpoint.world())), across, within;
+  std::vector<int> all(static_cast<std::size_t>(endpoint.world()));
   std::iota(all.begin(), all.end(), 0);
-  const int n = ranks_per_node, self = endpoint.rank();
-  for (const int rank : all) {
-    if (rank % n == self % n) across.push_back(rank);
-    if (rank / n == self / n) within.push_back(rank);
-  }
+  const NodeMembers nodes = node_members(all, endpoint.rank(), ranks_per_node);
   DispatchGroups groups;
   groups.world = endpoint.group("world", all);
   groups.ep = endpoint.group("ep", all);
-  groups.across = endpoint.group("ep_across", across);
-  groups.within = endpoint.group("ep_within", within);
+  groups.across = endpoint.group("ep_across", nodes.across);
+  groups.within = endpoint.group("ep_within", nodes.within);
   return groups;
 }
 

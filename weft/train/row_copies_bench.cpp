@@ -47,7 +47,7 @@ class Copies {
       kernels::sum_rows(*stream_, y_TD, x_RD, all.row_Tk);
     }));
     copies.back().ceiling_bytes_per_second =
-        static_cast<double>(x_RD.bytes() + y_TD.bytes()) / seconds_to_read(x_RD);
+        static_cast<double>(x_RD.bytes() + y_TD.bytes()) / seconds_to_read(x_RD, all.row_Tk);
     const Received received = arriving();
     if (received.slots == 0) return copies;
     const Sorted own = sorted(received.choices, request_.experts / request_.ranks, received.slots);
@@ -126,28 +126,37 @@ class Copies {
             .memcpy_bytes_per_second = plain};
   }
 
-  // In the order of memory, of the best round.
-  double seconds_to_read(const Tensor& x) {
+  // All rows in the order of `index`, the next one asked for while one is read; of the best round.
+  double seconds_to_read(const Tensor& x, const Tensor& index) {
     constexpr std::int64_t kLine = 16;  // words of four bytes
     const auto* words = reinterpret_cast<const std::uint32_t*>(x.raw(*stream_));
-    const auto lines = static_cast<std::int64_t>(x.bytes()) / (4 * kLine);
+    const auto* order = index.data<std::int32_t>(*stream_);
+    const std::int64_t rows = index.elements();
+    const auto width = static_cast<std::int64_t>(x.bytes()) / x.dim(0) / 4;
+    const auto row = [=](std::int64_t i) { return words + order[std::min(i, rows - 1)] * width; };
+    const auto read = [&](std::int64_t begin, std::int64_t end) {
+      std::uint32_t sums[kLine] = {};
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::uint32_t *now = row(i), *next = row(i + 1);
+        for (std::int64_t c = 0; c + kLine <= width; c += kLine) {
+          __builtin_prefetch(next + c, 0, 2);
+          for (std::int64_t w = 0; w < kLine; ++w) sums[w] ^= now[c + w];
+        }
+      }
+      read_ ^= std::accumulate(sums, sums + kLine, 0u);
+    };
     double best = std::numeric_limits<double>::max();
     for (int i = 0; i <= request_.rounds; ++i) {
-      best = std::min(
-          best,
-          seconds_of([&] {
-            stream_->enqueue("read", tensor::WorkClass::Memory, [&](tensor::Workers& workers) {
-              const std::int64_t parts = workers.threads();
-              workers.parallel(parts, [&](std::int64_t part) {
-                std::uint32_t sums[kLine] = {};
-                const std::int64_t end = lines * (part + 1) / parts;
-                for (std::int64_t line = lines * part / parts; line < end; ++line) {
-                  for (std::int64_t w = 0; w < kLine; ++w) sums[w] ^= words[line * kLine + w];
-                }
-                read_ ^= std::accumulate(sums, sums + kLine, 0u);
-              });
-            });
-          }));
+      best = std::min(best, seconds_of([&] {
+                        stream_->enqueue("read",
+                                         tensor::WorkClass::Memory,
+                                         [&](tensor::Workers& workers) {
+                                           const std::int64_t parts = workers.threads();
+                                           workers.parallel(parts, [&](std::int64_t part) {
+                                             read(rows * part / parts, rows * (part + 1) / parts);
+                                           });
+                                         });
+                      }));
     }
     return best;
   }

@@ -30,8 +30,8 @@ struct RowCopy {
   int threads = 1;
   double row_bytes_per_second = 0;                           // of rows moved
   double bytes_per_second = 0, memcpy_bytes_per_second = 0;  // read and written; the best round's
-  // Un-permute: where all its rows are read in the order of memory and nothing is written. What it
-  // could reach at most.
+  // Un-permute: where its rows are read in its order and nothing is written. What it could reach at
+  // most.
   double ceiling_bytes_per_second = 0;
 
   double share() const { return bytes_per_second / memcpy_bytes_per_second; }

@@ -50,7 +50,7 @@ bool names_row(std::int32_t i, std::int64_t rows) {
 
 // Rows are short and far apart: the machine's own prefetching gets going when one is nearly over.
 // So pieces of a later row are asked for, into the second cache, between pieces of this one.
-constexpr std::int64_t kRowsAhead = 2, kLineBytes = 64;
+constexpr std::int64_t kRowsAhead = 1, kLineBytes = 64;
 
 void ask_for(const void* line) { __builtin_prefetch(line, 0, 2); }
 
@@ -88,7 +88,7 @@ void copy_row(std::byte* to,
               const std::byte* later,
               std::int64_t bytes,
               bool past_caches) {
-  constexpr std::int64_t kPiece = 4 * kLineBytes;
+  constexpr std::int64_t kPiece = 2 * kLineBytes;
   std::int64_t i = 0;
   for (; i + kPiece <= bytes; i += kPiece) {
     for (std::int64_t line = i; line < i + kPiece; line += kLineBytes) ask_for(later + line);
