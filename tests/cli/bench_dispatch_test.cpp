@@ -73,7 +73,9 @@ TEST(BenchDispatch, RefusesWhatDoesNotFitTheMachine) {
 }
 
 TEST(BenchDispatch, SaysTheDefaultsItHas) {
-  EXPECT_NE(weft("bench dispatch --help").out.find("=fp32"), std::string::npos);
+  const std::string help = weft("bench dispatch --help").out;
+  EXPECT_TRUE(help.find("=fp32") != std::string::npos || help.find("[fp32]") != std::string::npos)
+      << help;  // by the version of the library that prints it
   EXPECT_NE(weft(kSmall).out.find("fp32 values"), std::string::npos);
 }
 
