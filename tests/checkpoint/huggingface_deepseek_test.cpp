@@ -244,8 +244,11 @@ TEST(HuggingFaceDeepseek, StretchedPositionsAreWrittenWhateverTheSequence) {
     EXPECT_EQ(written.at("rope_scaling").at("original_max_position_embeddings"), 4096);
     EXPECT_EQ(written.at("rope_scaling").at("factor"), 40);
   }
-  config.model.rotary_scaling_factor = 1e6;
-  EXPECT_TRUE(says(complaint([&] { huggingface_config_text(config); }), "rotary_scaling_factor"));
+  for (const double factor : {1e6, 1.3, 0.5}) {
+    config.model.rotary_scaling_factor = factor;
+    EXPECT_TRUE(says(complaint([&] { huggingface_config_text(config); }), "rotary_scaling_factor"))
+        << factor;
+  }
   config = parse(moonlight());
   EXPECT_EQ(Json::parse(huggingface_config_text(config)).at("max_position_embeddings"), 8192);
 }

@@ -158,7 +158,8 @@ TEST(Anatomy, OnlyTheBackwardWaitsForTheRowsAGlobalLossCounts) {
   model.moe_aux_loss_coeff = {0.01};
   expect_needs(describe(model, kEverySum),
                Pass::Training,
-               {{"0F1.balance", {"0F1.route"}},
+               {{"0F1.route", {"0F1.attention", "0F0.route"}},
+                {"0F1.balance", {"0F1.route"}},
                 {"0F1.dispatch", {"0F1.permute", "0F1.sizes"}},
                 {"0D1.route", {"0F1.route", "0F1.counts", "0F1.balance", "0D1.permute"}}});
   const Node balance = parse_node("0F0.balance");

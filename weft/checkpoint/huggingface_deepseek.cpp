@@ -181,10 +181,13 @@ std::vector<Inexpressible> not_deepseek(const ModelConfig& model, Family family)
        "mscale",
        text("{}", model.mscale),
        "mscale 1, or mscale_all_dim beside it");
-  hold(stretched_positions(model).value_or(1) <= kLongestSequence,
+  hold(!stretched_positions(model) || is_whole_stretch(model),
        "rotary_scaling_factor",
        text("{}", model.rotary_scaling_factor),
-       text("at most {} positions after a stretch", kLongestSequence));
+       text("a factor of at least 1 and, after the stretch of {}, a whole number of positions, at "
+            "most {}",
+            model.original_max_position_embeddings,
+            kLongestSequence));
   hold(model.experts() > 0, "num_moe_experts", "null", "experts");
   hold(config::shared_expert_width(model) > 0,
        "moe_shared_expert_intermediate_size",

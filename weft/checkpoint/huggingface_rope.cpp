@@ -167,6 +167,13 @@ std::optional<std::int64_t> stretched_positions(const config::ModelConfig& model
                       static_cast<double>(model.original_max_position_embeddings));
 }
 
+bool is_whole_stretch(const config::ModelConfig& model) {
+  const double positions =
+      model.rotary_scaling_factor * static_cast<double>(model.original_max_position_embeddings);
+  return model.rotary_scaling_factor >= 1 && positions <= double{kLongestSequence} &&
+         positions == std::round(positions);
+}
+
 void write_rope(const config::ModelConfig& model, base::Json& json) {
   json["rope_theta"] = model.rotary_base;
   json["rope_scaling"] = nullptr;

@@ -20,6 +20,8 @@ void read_rope(const HuggingFaceValues& values,
 // max_position_embeddings: Transformers 4 takes its ratio to the positions before the stretch for
 // the factor.
 std::optional<std::int64_t> stretched_positions(const config::ModelConfig& model);
+// Whether that number says the factor exactly, and a reader takes it.
+bool is_whole_stretch(const config::ModelConfig& model);
 
 // rope_theta and rope_scaling, as Transformers 4 spells them.
 void write_rope(const config::ModelConfig& model, base::Json& json);

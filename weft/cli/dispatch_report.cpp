@@ -144,13 +144,13 @@ std::string copies_table(const DispatchReport& report) {
                   copy.share() * 100,
                   copy.bytes_per_second / 1e9,
                   copy.memcpy_bytes_per_second / 1e9);
-    if (copy.ceiling_bytes_per_second > 0) {
+    if (copy.read_bytes_per_second > 0) {
       table += text("{:12}{:>8}{:>9}{:>32.0f}%{:>12.2f} of {:.2f}\n",
                     "  only read",
                     copy.hidden,
                     copy.threads,
-                    copy.ceiling() * 100,
-                    copy.ceiling_bytes_per_second / 1e9,
+                    copy.share_of_reading() * 100,
+                    copy.read_bytes_per_second / 1e9,
                     copy.memcpy_bytes_per_second / 1e9);
     }
   }
@@ -242,7 +242,8 @@ Json to_json(const DispatchReport& report) {
          {"read_and_written_gb_per_second", copy.bytes_per_second / 1e9},
          {"memcpy_read_and_written_gb_per_second", copy.memcpy_bytes_per_second / 1e9},
          {"share", copy.share()}});
-    if (copy.ceiling_bytes_per_second > 0) json["copies"].back()["ceiling"] = copy.ceiling();
+    if (copy.read_bytes_per_second > 0)
+      json["copies"].back()["share_of_reading"] = copy.share_of_reading();
   }
   for (const Bar& bar : bars_of(report)) {
     json["bars"].push_back({{"name", bar.name},

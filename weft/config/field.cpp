@@ -59,6 +59,9 @@ Support built() { return {}; }
 Support later(std::string_view part) { return {.kind = Support::Kind::Later, .text = part}; }
 Support with(std::string_view key) { return {.kind = Support::Kind::With, .text = key}; }
 Support idle(std::string_view why) { return {.kind = Support::Kind::Idle, .text = why}; }
+Support idle_on_cpu(std::string_view why) {
+  return {.kind = Support::Kind::IdleOnCpu, .text = why};
+}
 
 std::vector<Field> make_fields() {
   std::vector<Field> all;

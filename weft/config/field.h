@@ -21,6 +21,7 @@ struct Support {
     Later,  // `text` names the part that is missing: the run is refused
     With,   // matters only where the key `text` is not at its default; else it is said to be idle
     Idle,   // has no effect, for the reason `text`
+    IdleOnCpu,  // has none on CPU ranks
   };
   Kind kind = Kind::Built;
   std::string_view text;

@@ -73,7 +73,8 @@ std::int64_t experts_row_bytes(const config::ModelConfig& model) {
 }
 
 // The rows of every expert, summed over the ranks with other tokens: each sends all but its part,
-// and the sum of its part to every other. Of unequal parts, the mean.
+// and the sum of its part to every other. Of unequal parts, the mean, rounded
+// down.
 std::int64_t balance_bytes(const config::ModelConfig& model, const TokenFlow& flow) {
   return 2 * (flow.replicas - 1) * model.experts() * kInt64 / flow.replicas;
 }

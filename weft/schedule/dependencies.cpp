@@ -58,6 +58,13 @@ Node input_gradient_of(const Anatomy& anatomy, const Chunk& chunk, int micro_bat
   return layer_node(first, Direction::D, micro_batch, anatomy.layers[at(first)].front().piece);
 }
 
+// Whether a layer's routing counts on from the micro-batch before.
+bool counts_on(const Anatomy& anatomy, int layer) {
+  return std::ranges::any_of(anatomy.layers[at(layer)], [](const PieceAnatomy& piece) {
+    return piece.piece == Piece::Balance;
+  });
+}
+
 std::vector<Node> forward_needs(const Anatomy& anatomy, const Node& node) {
   switch (node.piece) {
     case Piece::Embed:
@@ -73,6 +80,9 @@ std::vector<Node> forward_needs(const Anatomy& anatomy, const Node& node) {
   std::vector<Node> needs;
   for (const PieceName& before : piece.after) {
     add_beside(anatomy, node, named(anatomy, node.layer, before), needs);
+  }
+  if (node.piece == Piece::Route && node.micro_batch > 0 && counts_on(anatomy, node.layer)) {
+    needs.push_back(layer_node(node.layer, Direction::F, node.micro_batch - 1, Piece::Route));
   }
   if (!piece.after.empty()) return needs;
   const Chunk& chunk = chunk_of_layer(anatomy, node.layer);

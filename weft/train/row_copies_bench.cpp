@@ -46,7 +46,7 @@ class Copies {
     copies.push_back(measure("unpermute", x_RD.bytes() + y_TD.bytes(), x_RD, [&] {
       kernels::sum_rows(*stream_, y_TD, x_RD, all.row_Tk);
     }));
-    copies.back().ceiling_bytes_per_second =
+    copies.back().read_bytes_per_second =
         static_cast<double>(x_RD.bytes() + y_TD.bytes()) / seconds_to_read(x_RD, all.row_Tk);
     const Received received = arriving();
     if (received.slots == 0) return copies;
@@ -142,6 +142,7 @@ class Copies {
           __builtin_prefetch(next + c, 0, 2);
           for (std::int64_t w = 0; w < kLine; ++w) sums[w] ^= now[c + w];
         }
+        for (std::int64_t c = width / kLine * kLine; c < width; ++c) sums[0] ^= now[c];
       }
       read_ ^= std::accumulate(sums, sums + kLine, 0u);
     };

@@ -30,12 +30,11 @@ struct RowCopy {
   int threads = 1;
   double row_bytes_per_second = 0;                           // of rows moved
   double bytes_per_second = 0, memcpy_bytes_per_second = 0;  // read and written; the best round's
-  // Un-permute: where its rows are read in its order and nothing is written. What it could reach at
-  // most.
-  double ceiling_bytes_per_second = 0;
+  // Un-permute: where its rows are read in its order, one after another, and nothing is written.
+  double read_bytes_per_second = 0;
 
   double share() const { return bytes_per_second / memcpy_bytes_per_second; }
-  double ceiling() const { return ceiling_bytes_per_second / memcpy_bytes_per_second; }
+  double share_of_reading() const { return read_bytes_per_second / memcpy_bytes_per_second; }
 };
 
 // Fewer where it was told to stop; no expansion where nothing arrives.

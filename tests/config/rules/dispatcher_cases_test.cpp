@@ -86,6 +86,14 @@ TEST(Dispatchers, CpuRanksHaveNoSms) {
   }
 }
 
+TEST(Dispatchers, WhatOnlyCpuRanksLackIsNotSaidOfGpus) {
+  for (const char* words :
+       {DEEPEP "hardware.gpu=h100 model.moe_flex_dispatcher_num_sms=20",
+        HYBRIDEP "hardware.gpu=gb200 model.use_transformer_engine_op_fuser=true"}) {
+    EXPECT_FALSE(ids_of(judge_words(words).warnings).contains("W22")) << words;
+  }
+}
+
 TEST(Dispatchers, HybridEpWantsNodesAndGroupsThatAreAlike) {
 #define WORLD(n, ep, per_node)                                             \
   "model.num_moe_experts=24 model.moe_token_dispatcher_type=flex "         \

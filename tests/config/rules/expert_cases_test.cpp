@@ -172,6 +172,9 @@ TEST(Experts, WhatHasNoEffectOnOneRankIsNotRefused) {
                        "model.moe_flex_dispatcher_backend=hybridep "
                        "model.moe_expert_rank_capacity_factor=0.5",
           .warnings = "W20"},
+           Case{.name = "a budget that is refused",
+           .words = MOE "model.moe_expert_rank_capacity_factor=1.5",
+           .errors = "TC-39"},
            Case{.name = "slices of one token",
            .words = MOE "model.seq_length=1 comm_overlap.moe_token_slices=2",
            .warnings = "W20"},

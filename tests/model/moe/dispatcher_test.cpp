@@ -7,6 +7,7 @@
 #include "weft/base/error.h"
 #include "weft/base/random.h"
 #include "weft/base/text.h"
+#include "weft/model/moe/sorting.h"
 
 namespace weft::model {
 namespace {
@@ -270,6 +271,13 @@ TEST(CorruptedCounts, EndTheRunWithAnErrorOnEveryDispatcher) {
       }
     }
   }
+}
+
+TEST(AnnouncedRows, AreBoundedByWhatARankCanHave) {
+  EXPECT_NO_THROW(check_announced(1, 0, 4));
+  EXPECT_NO_THROW(check_announced(1, 4, 4));
+  EXPECT_THROW(check_announced(1, 5, 4), base::SystemError);
+  EXPECT_THROW(check_announced(1, -1, 4), base::SystemError);
 }
 
 // Rows that leave a rank by what each token chose: the formula of the byte counts.

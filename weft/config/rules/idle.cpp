@@ -76,7 +76,8 @@ void judge_idle(Judge& judge) {
        "model.moe_router_force_load_balancing",
        "model.moe_router_force_biased decides how tokens are routed");
   idle(judge,
-       model.moe_expert_rank_capacity_factor && model.expert_model_parallel_size == 1,
+       model.moe_expert_rank_capacity_factor && model.expert_model_parallel_size == 1 &&
+           dispatches_by(model, FlexBackend::HybridEp),  // others are refused
        "model.moe_expert_rank_capacity_factor",
        "model.expert_model_parallel_size = 1: one rank has all rows, whatever they are");
   idle(judge,
@@ -108,7 +109,10 @@ void judge_governed(Judge& judge) {
 
 void judge_built_in(Judge& judge) {
   for (const Field& field : fields()) {
-    if (field.support.kind != Support::Kind::Idle || is_default(field, judge.config())) continue;
+    const Support::Kind kind = field.support.kind;
+    const bool idle =
+        kind == Support::Kind::Idle || (kind == Support::Kind::IdleOnCpu && !judge.on_gpu());
+    if (!idle || is_default(field, judge.config())) continue;
     judge.report(field.key,
                  text("{} = {} has no effect in this build: {}",
                       field.key,

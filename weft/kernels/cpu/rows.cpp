@@ -76,10 +76,13 @@ void write_past_caches(std::byte*, const std::byte*, std::int64_t) {}
 void end_writes_past_caches() {}
 #endif
 
-// Whether rows written here are better written past the caches: many, and of whole words.
-bool go_past_caches(const ByteRows& to) {
-  return kWritesPastCaches && to.rows * to.bytes >= kPastCaches && to.stride % 16 == 0 &&
-         reinterpret_cast<std::uintptr_t>(to.data) % 16 == 0;
+enum class Writes { Cached, PastCaches };
+
+// Many rows, of whole words, are better written past the caches.
+Writes writes_of(const ByteRows& to) {
+  const bool past = kWritesPastCaches && to.rows * to.bytes >= kPastCaches && to.stride % 16 == 0 &&
+                    reinterpret_cast<std::uintptr_t>(to.data) % 16 == 0;
+  return past ? Writes::PastCaches : Writes::Cached;
 }
 
 // Copies a row while asking for `later`.
@@ -87,12 +90,12 @@ void copy_row(std::byte* to,
               const std::byte* from,
               const std::byte* later,
               std::int64_t bytes,
-              bool past_caches) {
+              Writes writes) {
   constexpr std::int64_t kPiece = 2 * kLineBytes;
   std::int64_t i = 0;
   for (; i + kPiece <= bytes; i += kPiece) {
     for (std::int64_t line = i; line < i + kPiece; line += kLineBytes) ask_for(later + line);
-    if (past_caches) {
+    if (writes == Writes::PastCaches) {
       write_past_caches(to + i, from + i, kPiece);
     } else {
       std::memcpy(to + i, from + i, kPiece);
@@ -171,19 +174,19 @@ void gather_rows(Stream& stream, Tensor y, Tensor x, Tensor index) {
   check_vector("index", index, y.dim(0));
   const ByteRows to = byte_rows(stream, "y", y), from = byte_rows(stream, "x", x);
   const std::int32_t* source = index.data<std::int32_t>(stream);
-  const bool past = go_past_caches(to);
+  const Writes writes = writes_of(to);
   stream.enqueue("gather_rows", WorkClass::Memory, [=](Workers& workers) {
     parallel(workers, cut_rows(to.rows, to.bytes / 4), [&](Range rows) {
       for (std::int64_t r = rows.begin; r < rows.end; ++r) {
         const std::int32_t later = source[std::min(r + kRowsAhead, to.rows - 1)];
         if (names_row(source[r], from.rows)) {
           const std::int32_t asked = later >= 0 && later < from.rows ? later : source[r];
-          copy_row(to.row(r), from.row(source[r]), from.row(asked), to.bytes, past);
+          copy_row(to.row(r), from.row(source[r]), from.row(asked), to.bytes, writes);
         } else {
           std::fill_n(to.row(r), to.bytes, std::byte{0});
         }
       }
-      if (past) end_writes_past_caches();
+      if (writes == Writes::PastCaches) end_writes_past_caches();
     });
   });
 }
@@ -199,6 +202,7 @@ void sum_rows(Stream& stream, Tensor y, Tensor x, Tensor index) {
     const Matrix<Y> ys = matrix<Y>(stream, y);
     const Matrix<X> xs = matrix<X>(stream, x);
     const Matrix<std::int32_t> sources = matrix<std::int32_t>(stream, index);
+    // Cut by what is written: a task of few tokens would end before asking ahead paid.
     stream.enqueue("sum_rows", WorkClass::Memory, [=](Workers& workers) {
       parallel(workers, cut_rows(ys.rows, ys.columns), [&](Range rows) {
         std::vector<const X*> named;

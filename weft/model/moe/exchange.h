@@ -12,7 +12,7 @@
 namespace weft::model {
 
 // What every rank of the group counted, (G, N), from what this one did; uses counts_N up. A damaged
-// message ends the run.
+// message ends the run; the codes that tell are put in and taken out on the way.
 Tensor exchange_counts(const Context&, comm::Communicator& ep, Tensor counts_N);
 
 struct Exchange {
