@@ -74,6 +74,20 @@ TEST(BenchDispatch, RefusesWhatDoesNotFitTheMachine) {
   EXPECT_NE(copies.err.find("this machine has"), std::string::npos) << copies.err;
 }
 
+TEST(BenchDispatch, RefusesLinksThatNothingWouldEverCross) {
+  const Outcome outcome = weft(kSmall + "fabric.inter_node_gb_per_second=1e-30");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("slower than any link"), std::string::npos) << outcome.err;
+}
+
+TEST(BenchDispatch, NodesDivideTheRanksWhereNoneAreGiven) {
+  EXPECT_EQ(
+      weft("bench dispatch --experts 6 --topk 2 --ep 6 --hidden 16 --tokens 8 --copy-tokens 0 "
+           "--rounds 1")
+          .code,
+      0);
+}
+
 TEST(BenchDispatch, SaysTheDefaultsItHas) {
   const std::string help = weft("bench dispatch --help").out;
   EXPECT_TRUE(help.find("=fp32") != std::string::npos || help.find("[fp32]") != std::string::npos)

@@ -68,6 +68,16 @@ TEST(CheckCommand, WhatCannotBeReadIsAnErrorOfTheReport) {
   EXPECT_TRUE(contains(text.out, "not legal"));
 }
 
+// As train does: the folder a run starts from decides the model.
+TEST(CheckCommand, TheModelIsThatOfTheFolderTheRunStartsFrom) {
+  const std::string start = "tiny checkpoint.pretrained_checkpoint=";
+  const std::string folder = WEFT_SOURCE_DIR "/tests/golden/deepseek_v3_tiny ";
+  EXPECT_EQ(check(start + folder, 0)["config"]["model"]["num_moe_experts"], 16);
+  EXPECT_TRUE(has_id(check(start + folder + "world=2 pp=2 ep=1", 2)["errors"], "B8"));
+  EXPECT_EQ(weft("check " + start + "no_such_folder").code, 1);
+  EXPECT_EQ(weft("schedule " + start + folder + "world=2 pp=2 ep=1").code, 2);
+}
+
 TEST(CheckCommand, LegalAndRunsAreTwoVerdicts) {
   const Json json = check("model.tensor_model_parallel_size=2 model.sequence_parallel=true", 0);
   EXPECT_EQ(json["legal"], true);

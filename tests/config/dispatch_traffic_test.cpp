@@ -73,6 +73,17 @@ TEST(DispatchTraffic, OfPaddedRowsHasNoCounts) {
   EXPECT_EQ(expected_traffic(allgather, shape).inside.metadata, 70 * 8 * 4) << "choices alone";
 }
 
+// Each of 256 experts is chosen ten times by 320 tokens; then it takes five.
+TEST(DispatchTraffic, WithACapacityIsAtMostWhatExpertsTake) {
+  const DispatchShape shape{.ranks = 16, .ranks_per_node = 8, .tokens = 320};
+  ModelConfig model = large(Dispatcher::AllToAll);
+  const double all = expected_traffic(model, shape).inside.rows;
+  model.moe_expert_capacity_factor = 2;
+  EXPECT_EQ(expected_traffic(model, shape).inside.rows, all);
+  model.moe_expert_capacity_factor = 0.5;
+  EXPECT_EQ(expected_traffic(model, shape).inside.rows, all / 2);
+}
+
 // Whoever is in a node with two of seven others sends them two sevenths.
 TEST(DispatchTraffic, OfOneHopNeedsNoEqualNodes) {
   const ModelConfig deepep = large(Dispatcher::Flex, FlexBackend::DeepEp);

@@ -1,4 +1,6 @@
 // weft bench dispatch: what each dispatcher sends, counted and predicted, and how long it takes.
+#include <numeric>
+
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/cli/arguments.h"
@@ -19,10 +21,15 @@ using base::text;
 
 struct DispatchOptions {
   RunArguments run;
-  std::int64_t experts = 64, topk = 8, ep = 8, ranks_per_node = 4, hidden = 1024, tokens = 512;
+  std::int64_t experts = 64, topk = 8, ep = 8, hidden = 1024, tokens = 512;
+  std::optional<std::int64_t> given_ranks_per_node;
   std::int64_t copy_tokens = 4096;
   config::Precision dtype = config::Precision::Fp32;
   int rounds = 3;
+
+  std::int64_t ranks_per_node() const {
+    return given_ranks_per_node.value_or(std::gcd(ep, std::int64_t{4}));
+  }
 };
 
 constexpr std::string_view kAllowed[] = {"fabric.intra_node_gb_per_second",
@@ -52,11 +59,11 @@ void check_shape(const DispatchOptions& options, std::vector<std::string>& compl
              options.ep,
              options.ep));
   }
-  if (options.ep % options.ranks_per_node != 0) {
+  if (options.ep % options.ranks_per_node() != 0) {
     complaints.push_back(
         text("--ranks-per-node {} does not divide --ep {}: every node has as many "
              "ranks; use a divisor of {}",
-             options.ranks_per_node,
+             options.ranks_per_node(),
              options.ep,
              options.ep));
   }
@@ -105,9 +112,13 @@ config::Config config_of(const DispatchOptions& options) {
   config.model.params_dtype = options.dtype;
   config.model.expert_model_parallel_size = options.ep;
   config.runtime.world_size = options.ep;
-  config.runtime.ranks_per_node = options.ranks_per_node;
+  config.runtime.ranks_per_node = options.ranks_per_node();
   check_shape(options, complaints);
   check_memory(options, complaints);
+  for (const config::Finding& error : config::judge(run.config).errors) {
+    if (!error.key.starts_with("fabric.")) continue;
+    complaints.push_back(text("{}: {}: {}", error.id, error.message, error.fix));
+  }
   for (const config::OutOfRange& number : config::numbers_out_of_range(config)) {
     complaints.push_back(text("{}: {}", number.complaint, number.fix));
   }
@@ -189,10 +200,11 @@ void add_bench_dispatch(CLI::App& bench, Action& chosen) {
   number("--experts", options->experts, "experts of the layer", CLI::Range(1, 1 << 16));
   number("--topk", options->topk, "experts of a token", CLI::Range(1, 256));
   number("--ep", options->ep, "ranks, as threads", CLI::Range(std::int64_t{2}, kMostRanks));
-  number("--ranks-per-node",
-         options->ranks_per_node,
-         "ranks of a node",
-         CLI::Range(std::int64_t{1}, kMostRanks));
+  dispatch
+      ->add_option("--ranks-per-node",
+                   options->given_ranks_per_node,
+                   "ranks of a node; without it 4, or what of 4 divides --ep")
+      ->check(CLI::Range(std::int64_t{1}, kMostRanks));
   number("--hidden", options->hidden, "values of a token", CLI::Range(1, 1 << 20));
   number("--tokens", options->tokens, "tokens of each rank", CLI::Range(1, 1 << 24));
   number("--copy-tokens",

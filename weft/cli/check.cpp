@@ -6,6 +6,7 @@
 #include "weft/cli/command.h"
 #include "weft/cli/machine_limit.h"
 #include "weft/cli/output.h"
+#include "weft/cli/start_model.h"
 #include "weft/config/rules/reference.h"
 
 namespace weft::cli {
@@ -33,6 +34,7 @@ CheckReport check(const CheckOptions& options) {
   config::Resolution run;
   try {
     run = resolve(options.run);
+    run.config = with_start(run, run.config);
   } catch (const base::ConfigError& error) {
     return unreadable(error);
   }

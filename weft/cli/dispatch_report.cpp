@@ -195,9 +195,9 @@ std::string to_text(const DispatchReport& report) {
       model.hidden_size,
       config::word(model.params_dtype));
   all += traffic_table(report) + "\n";
-  all += text("dispatch + combine over an {}\n", describe(report.bench.fabric));
+  all += text("dispatch + combine over: {}\n", describe(report.bench.fabric));
   if (report.bench.one_node.ranks_per_node != report.bench.fabric.ranks_per_node) {
-    all += text("one node: an {}\n", describe(report.bench.one_node));
+    all += text("one node: {}\n", describe(report.bench.one_node));
   }
   all += time_table(report);
   if (!report.copies.empty()) {

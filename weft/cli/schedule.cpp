@@ -10,6 +10,7 @@
 #include "weft/cli/nominal_costs.h"
 #include "weft/cli/output.h"
 #include "weft/cli/schedule_report.h"
+#include "weft/cli/start_model.h"
 #include "weft/config/derived.h"
 #include "weft/config/validate.h"
 #include "weft/exec/sim/timelines.h"
@@ -134,7 +135,7 @@ void leave_files(const ScheduleOptions& options, const ScheduleReport& report) {
 int run_schedule(const ScheduleOptions& options) {
   const config::Resolution run = resolve(options.run);
   print_findings(run);
-  const config::Verdict verdict = config::validate_schedule(run.config);
+  const config::Verdict verdict = config::validate_schedule(with_start(run, run.config));
   const config::Config& config = verdict.config;
   print_findings(verdict);
   const grid::Grid grid(config::layout_of(config));

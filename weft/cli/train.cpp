@@ -52,7 +52,7 @@ std::string opening(const config::Config& config, const std::string& recipe) {
       order_text(config));
 }
 
-std::string summary(const train::TrainResult& result) {
+std::string summary(const train::TrainResult& result, const config::Config& config) {
   std::string text = base::text("{} {} step{}: loss {:.4f} -> {:.4f}",
                                 result.interrupted ? "stopped after" : "trained",
                                 result.steps,
@@ -83,6 +83,9 @@ std::string summary(const train::TrainResult& result) {
   text += base::text("  (peak, rank 0)\nrun       {}\nmetrics   {}\n",
                      result.run_dir.string(),
                      (result.run_dir / "metrics.jsonl").string());
+  if (const std::string& saved = config.checkpoint.save_hf; !saved.empty()) {
+    text += base::text("weights   {}\n", saved);
+  }
   if (result.exposure && result.exposure->total.communication_ms > 0) {
     text += base::text("comm      {}\n", trace::to_line(*result.exposure));
   }
@@ -92,7 +95,7 @@ std::string summary(const train::TrainResult& result) {
   return text;
 }
 
-base::Json result_json(const train::TrainResult& result) {
+base::Json result_json(const train::TrainResult& result, const config::Config& config) {
   base::Json json{{"steps", result.steps},
                   {"first_loss", result.first_loss},
                   {"final_loss", result.final_loss},
@@ -102,6 +105,7 @@ base::Json result_json(const train::TrainResult& result) {
   if (result.eval_loss) json["eval_loss"] = *result.eval_loss;
   if (result.repeated) json["repeated_steps"] = *result.repeated;
   if (!result.expert_loads.empty()) json["expert_loads"] = train::to_json(result.expert_loads);
+  if (!config.checkpoint.save_hf.empty()) json["weights"] = config.checkpoint.save_hf;
   if (result.trace) json["trace"] = result.trace->string();
   if (result.exposure) json["exposure"] = trace::to_json(result.exposure->total);
   return json;
@@ -135,10 +139,10 @@ int run_train(const RunArguments& arguments) {
   if (!result.is_rank_zero) return kGood;
   switch (arguments.format) {
     case Format::Text:
-      print_text(summary(result));
+      print_text(summary(result, config));
       break;
     case Format::Json:
-      print_json(result_json(result));
+      print_json(result_json(result, config));
       break;
   }
   return result.interrupted ? kInterrupted : kGood;

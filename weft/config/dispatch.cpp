@@ -67,7 +67,7 @@ DispatchNumbers dispatch_of(const Config& config) {
   const std::int64_t shared_by = layout.cp * (model.sequence_parallel ? layout.tp : 1);
   DispatchNumbers result{.tokens = config.train.micro_batch_size * model.seq_length / shared_by,
                          .ranks = layout.ep};
-  if (layout.ep == 1 || model.experts() == 0) return result;
+  if (layout.ep == 1 || model.moe_layers() == 0) return result;
   const GroupPlace place = place_of(config, layout);
   const DispatchShape shape{.ranks = layout.ep,
                             .ranks_per_node = place.in_node,

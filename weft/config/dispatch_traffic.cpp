@@ -60,12 +60,14 @@ Rows rows_of_token(const ModelConfig& model, const DispatchShape& shape) {
   switch (model.moe_token_dispatcher_type) {
     case Dispatcher::AllToAll:
     case Dispatcher::AllToAllSeq: {
-      // Padded, every expert gets as many rows whoever chose it.
-      const bool padded = model.moe_pad_expert_input_to_capacity && shape.tokens > 0;
-      const double each =
-          padded ? static_cast<double>(model.experts() * model.expert_capacity(shape.tokens)) /
-                       static_cast<double>(shape.tokens) / ranks
-                 : static_cast<double>(k) / ranks;
+      double each = static_cast<double>(k) / ranks;
+      if (model.moe_expert_capacity_factor && shape.tokens > 0) {
+        const double room =
+            static_cast<double>(model.experts() * model.expert_capacity(shape.tokens)) /
+            static_cast<double>(shape.tokens) / ranks;
+        // Padded, every expert gets as many rows whoever chose it; else no more than that.
+        each = model.moe_pad_expert_input_to_capacity ? room : std::min(each, room);
+      }
       return {.inside = inside * each, .between = between * each};
     }
     case Dispatcher::AllGather:

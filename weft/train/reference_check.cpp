@@ -198,7 +198,8 @@ config::Config reference_config(const config::Config& base,
   config.model.seq_length = reference.seq_length();
   config.model.moe_aux_loss_coeff = {0};  // the reference's loss has no such terms
   config.model.moe_z_loss_coeff = 0;
-  config.model.moe_router_bias_update_rate = 0;  // its routers' biases stay where they are
+  // Its routers' biases stay where they are.
+  if (config.model.moe_router_enable_expert_bias) config.model.moe_router_bias_update_rate = 0;
   config.train.global_batch_size = reference.batch_size();
   const checkpoint::ReferenceOptimizer& optimizer = reference.optimizer();
   config.optimizer.lr = optimizer.lr;
