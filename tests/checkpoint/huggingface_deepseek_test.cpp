@@ -233,6 +233,27 @@ TEST(HuggingFaceDeepseek, SpellingsOfYarnThatDisagreeAreRejected) {
       says(complaint([&] { parse(types); }), "rope_scaling.type and rope_scaling.rope_type"));
 }
 
+// It stands in the table of angles; mscale_all_dim scales the scores beside it.
+TEST(HuggingFaceDeepseek, AnAttentionFactorOfItsOwnDecidesTheMagnitude) {
+  const auto magnitude = [](double factor, double mscale) {
+    return 1 + 0.1 * mscale * std::log(factor);
+  };
+  for (const double all : {0.0, 0.707}) {
+    Json json = deepseek_v3();
+    json["rope_scaling"]["mscale_all_dim"] = all;
+    json["rope_scaling"]["attention_factor"] = 1.25;
+    const HuggingFaceConfig config = parse(json);
+    EXPECT_NEAR(magnitude(40, config.model.mscale) / magnitude(40, all), 1.25, 1e-12);
+    EXPECT_EQ(config.model.mscale_all_dim, all);
+    const std::string written = huggingface_config_text(config);
+    EXPECT_EQ(huggingface_config_text(parse(Json::parse(written))), written);
+    EXPECT_EQ(Json::parse(written).at("rope_scaling").contains("attention_factor"), all == 0);
+  }
+  Json less = deepseek_v3();
+  less["rope_scaling"]["attention_factor"] = 0.5;
+  EXPECT_TRUE(says(complaint([&] { parse(less); }), "attention_factor"));
+}
+
 // Transformers 4 takes max_position_embeddings / original_max_position_embeddings for the factor.
 TEST(HuggingFaceDeepseek, StretchedPositionsAreWrittenWhateverTheSequence) {
   HuggingFaceConfig config = parse(deepseek_v3());
@@ -374,7 +395,7 @@ TEST(HuggingFaceDeepseek, WhatIsNotImplementedIsRejected) {
       {"rope_scaling", with("type", "linear")},
       {"rope_scaling", with("factor", nullptr)},
       {"rope_scaling", with("mscale", nullptr)},
-      {"rope_scaling", with("attention_factor", 1.5)},
+      {"rope_scaling", with("attention_factor", 0)},
       {"rope_scaling", with("truncate", false)},
       {"qk_nope_dim", 4}};
   for (const auto& [key, value] : cases) {

@@ -177,10 +177,10 @@ std::vector<Inexpressible> not_deepseek(const ModelConfig& model, Family family)
        "latent_layernorm_epsilon",
        text("{}", model.latent_epsilon()),
        text("{} in the norms of what is compressed", kCompressedEpsilon));
-  hold(model.rope_type == config::RopeType::Rope || model.mscale_all_dim > 0 || model.mscale == 1,
+  hold(model.rope_type == config::RopeType::Rope || model.mscale_all_dim == 0 || model.mscale > 0,
        "mscale",
        text("{}", model.mscale),
-       "mscale 1, or mscale_all_dim beside it");
+       "an mscale beside mscale_all_dim");
   hold(!stretched_positions(model) || is_whole_stretch(model),
        "rotary_scaling_factor",
        text("{}", model.rotary_scaling_factor),

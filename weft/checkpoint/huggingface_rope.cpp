@@ -15,7 +15,8 @@ constexpr Range kThetas{1, 1e15};
 
 // What one of the two objects says.
 struct Rope {
-  std::optional<double> theta, factor, beta_fast, beta_slow, mscale, mscale_all_dim;
+  std::optional<double> theta, factor, beta_fast, beta_slow, mscale, mscale_all_dim,
+      attention_factor;
   std::optional<std::int64_t> original_positions;
   std::optional<bool> yarn;  // null: it names no type
 };
@@ -71,6 +72,8 @@ class RopeReader {
       rope.mscale = number({0, 1000});
     } else if (name == "mscale_all_dim") {
       rope.mscale_all_dim = number({0, 1000});
+    } else if (name == "attention_factor") {
+      rope.attention_factor = number({0, 1000});
     } else if (name == "original_max_position_embeddings") {
       rope.original_positions = as_integer(value, full, values_.file(), 1, 1 << 24);
     } else if (name != "truncate" || value != true) {
@@ -95,20 +98,44 @@ class RopeReader {
   Family family_;
 };
 
+// What the table of angles is multiplied with, for a magnitude.
+double attention_factor(double factor, double mscale) {
+  return 1 + 0.1 * mscale * std::log(factor);
+}
+
+// The magnitude that stands for an attention factor that the file names itself.
+double mscale_of(const Rope& rope, double all, const std::string& file) {
+  const double wanted = *rope.attention_factor * attention_factor(*rope.factor, all);
+  if (*rope.factor == 1 && wanted == 1) return 1;
+  const double mscale = (wanted - 1) / (0.1 * std::log(*rope.factor));
+  // Beside a magnitude over all channels, one of 0 would count as none.
+  if (*rope.factor > 1 && (all > 0 ? mscale > 0 : mscale >= 0)) return mscale;
+  throw base::ConfigError(text(
+      "'{}': attention_factor = {} with factor = {} and mscale_all_dim = {} is not implemented: "
+      "it shrinks what it multiplies, or multiplies where nothing is stretched",
+      file,
+      *rope.attention_factor,
+      *rope.factor,
+      all));
+}
+
 Yarn yarn_of(const Rope& rope, const std::string& file, std::int64_t max_position_embeddings) {
   if (!rope.factor) {
     throw base::ConfigError(text("'{}': yarn needs a factor beside its rope_type", file));
   }
   // Transformers takes the two magnitudes together or not at all; without them, mscale is 1.
   const double mscale = rope.mscale.value_or(0), all = rope.mscale_all_dim.value_or(0);
-  if (all > 0 && mscale == 0) {
+  const bool named = rope.attention_factor.has_value();
+  if (all > 0 && mscale == 0 && !named) {
     throw base::ConfigError(
         text("'{}': mscale_all_dim is {} without mscale; give both or neither", file, all));
   }
   return {.factor = *rope.factor,
           .beta_fast = rope.beta_fast.value_or(32),
           .beta_slow = rope.beta_slow.value_or(1),
-          .mscale = all > 0 ? mscale : 1,
+          .mscale = named     ? mscale_of(rope, all, file)
+                    : all > 0 ? mscale
+                              : 1,
           .mscale_all_dim = all,
           .original_positions = rope.original_positions.value_or(max_position_embeddings)};
 }
@@ -185,7 +212,13 @@ void write_rope(const config::ModelConfig& model, base::Json& json) {
           {"original_max_position_embeddings", model.original_max_position_embeddings},
           {"beta_fast", model.beta_fast},
           {"beta_slow", model.beta_slow}};
-  if (model.mscale_all_dim == 0) return;
+  if (model.mscale_all_dim == 0) {
+    if (model.mscale == 1) return;
+    // In fewer digits than it has, so that what is read from it is written as the same again.
+    const double factor = attention_factor(model.rotary_scaling_factor, model.mscale);
+    rope["attention_factor"] = std::stod(text("{:.12g}", factor));
+    return;
+  }
   rope["mscale"] = model.mscale;
   rope["mscale_all_dim"] = model.mscale_all_dim;
 }
