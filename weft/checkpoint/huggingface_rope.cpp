@@ -5,6 +5,7 @@
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
+#include "weft/config/yarn.h"
 
 namespace weft::checkpoint {
 namespace {
@@ -98,14 +99,9 @@ class RopeReader {
   Family family_;
 };
 
-// What the table of angles is multiplied with, for a magnitude.
-double attention_factor(double factor, double mscale) {
-  return 1 + 0.1 * mscale * std::log(factor);
-}
-
 // The magnitude that stands for an attention factor that the file names itself.
 double mscale_of(const Rope& rope, double all, const std::string& file) {
-  const double wanted = *rope.attention_factor * attention_factor(*rope.factor, all);
+  const double wanted = *rope.attention_factor * config::yarn_magnitude(*rope.factor, all);
   if (*rope.factor == 1 && wanted == 1) return 1;
   const double mscale = (wanted - 1) / (0.1 * std::log(*rope.factor));
   // Beside a magnitude over all channels, one of 0 would count as none.
@@ -215,7 +211,7 @@ void write_rope(const config::ModelConfig& model, base::Json& json) {
   if (model.mscale_all_dim == 0) {
     if (model.mscale == 1) return;
     // In fewer digits than it has, so that what is read from it is written as the same again.
-    const double factor = attention_factor(model.rotary_scaling_factor, model.mscale);
+    const double factor = config::yarn_magnitude(model.rotary_scaling_factor, model.mscale);
     rope["attention_factor"] = std::stod(text("{:.12g}", factor));
     return;
   }

@@ -2,26 +2,22 @@
 
 #include <cmath>
 
+#include "weft/config/yarn.h"
+
 namespace weft::model {
-namespace {
 
-// What YaRN multiplies attention with where positions are stretched by `factor`.
-double magnitude(double factor, double mscale) {
-  return factor <= 1 ? 1.0 : 0.1 * mscale * std::log(factor) + 1.0;
-}
-
-}  // namespace
+using config::yarn_magnitude;
 
 kernels::RotaryAngles rotary_angles(const config::ModelConfig& config) {
   kernels::RotaryAngles angles{.base = config.rotary_base, .yarn = std::nullopt};
   if (config.rope_type == config::RopeType::Rope) return angles;
   const double factor = config.rotary_scaling_factor;
-  angles.yarn = {
-      .factor = factor,
-      .original_positions = static_cast<double>(config.original_max_position_embeddings),
-      .beta_fast = config.beta_fast,
-      .beta_slow = config.beta_slow,
-      .magnitude = magnitude(factor, config.mscale) / magnitude(factor, config.mscale_all_dim)};
+  angles.yarn = {.factor = factor,
+                 .original_positions = static_cast<double>(config.original_max_position_embeddings),
+                 .beta_fast = config.beta_fast,
+                 .beta_slow = config.beta_slow,
+                 .magnitude = yarn_magnitude(factor, config.mscale) /
+                              yarn_magnitude(factor, config.mscale_all_dim)};
   return angles;
 }
 
@@ -42,7 +38,7 @@ float score_scale(const config::ModelConfig& config) {
   const double root = std::sqrt(static_cast<double>(config.latent_head_dim()));
   const bool stretched = config.rope_type == config::RopeType::Yarn;
   const double all =
-      stretched ? magnitude(config.rotary_scaling_factor, config.mscale_all_dim) : 1.0;
+      stretched ? yarn_magnitude(config.rotary_scaling_factor, config.mscale_all_dim) : 1.0;
   return static_cast<float>(all * all / root);
 }
 
