@@ -89,11 +89,11 @@ TEST(RunThreads, RefusesOptionsThatMakeNoSense) {
 
 TEST(RunFake, OneRankOfAThousandNeedsNoOtherAndCountsWhatItWouldSend) {
   run_fake({.world = 1000, .rank = 7}, [](Endpoint& endpoint) {
-    Bench bench(endpoint, Peers::Pretended, StreamMode::Inline);
+    Bench bench(endpoint, Peers::Pretended, StreamRole::Alone);
     const Tensor data = bench.tensor(DType::F32, {2000});
-    std::fill_n(data.host<float>(), 2000, 0.5f);
+    tensor::write<float>(*bench.stream, data, std::vector<float>(2000, 0.5f));
     bench.all->all_reduce(*bench.stream, data, Reduce::Sum);
-    EXPECT_EQ(data.host<float>()[1999], 500.0f);
+    EXPECT_EQ(tensor::read<float>(*bench.stream, data)[1999], 500.0f);
     EXPECT_EQ(bench.all->traffic().at(Operation::AllReduce).bytes_sent, 4 * (1998 + 999 * 2));
   });
 }
@@ -103,7 +103,7 @@ TEST(Group, RefusesRanksThatMakeNoGroup) {
     EXPECT_THROW(endpoint.group("without me", {0, 2}), base::InternalError);
     EXPECT_THROW(endpoint.group("twice", {1, 1}), base::InternalError);
     EXPECT_THROW(endpoint.group("beyond", {1, 4}), base::InternalError);
-    Bench bench(endpoint, Peers::Pretended, StreamMode::Inline);
+    Bench bench(endpoint, Peers::Pretended, StreamRole::Alone);
     EXPECT_THROW(bench.all->send(*bench.stream, bench.tensor(DType::F32, {1}), 1),
                  base::InternalError);
     EXPECT_THROW(bench.all->all_reduce(*bench.stream, bench.tensor(DType::BF16, {1}), Reduce::Sum),

@@ -14,20 +14,25 @@ namespace {
 
 using Snapshot = std::map<std::string, std::vector<std::byte>>;
 
-Snapshot take(const std::vector<checkpoint::StateEntry>& list) {
+Snapshot take(Engine& engine, const Progress& progress) {
+  tensor::Stream& stream = engine.lanes()[schedule::Lane::Compute];
   Snapshot snapshot;
-  for (const checkpoint::StateEntry& entry : list) {
-    const std::byte* data = entry.tensor.host_raw();
-    snapshot[entry.name] = {data, data + entry.tensor.bytes()};
+  for (const checkpoint::StateEntry& entry : state_list(engine, progress)) {
+    std::vector<std::byte>& bytes = snapshot[entry.name];
+    bytes.resize(static_cast<std::size_t>(entry.tensor.bytes()));
+    stream.download(bytes.data(), entry.tensor.raw(stream), entry.tensor.bytes());
   }
+  stream.synchronize();
   return snapshot;
 }
 
-void restore(const std::vector<checkpoint::StateEntry>& list, const Snapshot& snapshot) {
-  for (const checkpoint::StateEntry& entry : list) {
+void restore(Engine& engine, const Progress& progress, const Snapshot& snapshot) {
+  tensor::Stream& stream = engine.lanes()[schedule::Lane::Compute];
+  for (const checkpoint::StateEntry& entry : state_list(engine, progress)) {
     const std::vector<std::byte>& bytes = snapshot.at(entry.name);
-    std::memcpy(entry.tensor.host_raw(), bytes.data(), bytes.size());
+    stream.upload(entry.tensor.raw(stream), bytes.data(), entry.tensor.bytes());
   }
+  stream.synchronize();
 }
 
 void advance(Engine& engine, Progress& progress, std::int64_t until) {
@@ -47,19 +52,19 @@ void expect_restored_run_continues(const config::Config& config) {
     Progress progress(engine.pool(), config.rng.seed);
     const auto rank = static_cast<std::size_t>(engine.rank());
     advance(engine, progress, 3);
-    half[rank] = take(state_list(engine, progress));
+    half[rank] = take(engine, progress);
     advance(engine, progress, 6);
-    whole[rank] = take(state_list(engine, progress));
+    whole[rank] = take(engine, progress);
   });
   on_ranks(config, [&](Engine& engine) {
     Progress progress(engine.pool(), 0);
     const auto rank = static_cast<std::size_t>(engine.rank());
     advance(engine, progress, 1);  // a state that is wrong in every tensor
-    restore(state_list(engine, progress), half[rank]);
+    restore(engine, progress, half[rank]);
     EXPECT_EQ(progress.step(), 3);
     EXPECT_EQ(progress.samples(), 24);
     advance(engine, progress, 6);
-    EXPECT_EQ(take(state_list(engine, progress)), whole[rank]);
+    EXPECT_EQ(take(engine, progress), whole[rank]);
   });
 }
 
@@ -134,12 +139,10 @@ TEST(HuggingFaceOut, EveryLayoutWritesTheSameFile) {
   const LayoutCase stages{.world = 4, .ep = 2, .pp = 2, .stages = "Et|ttL"};
   on_ranks(with_layout(config, stages), [&](Engine& engine) {
     const std::vector<float> before =
-        floats_of(engine.parameters().buffer(model::Home::Expert).weights);
-    std::fill_n(engine.parameters().buffer(model::Home::Expert).weights.host<float>(),
-                before.size(),
-                0.0f);
+        floats_of(engine, engine.parameters().buffer(model::Home::Expert).weights);
+    fill(engine, engine.parameters().buffer(model::Home::Expert).weights, 0);
     load_weights(engine, model);
-    EXPECT_EQ(before, floats_of(engine.parameters().buffer(model::Home::Expert).weights));
+    EXPECT_EQ(before, floats_of(engine, engine.parameters().buffer(model::Home::Expert).weights));
   });
   fs::remove_all(folder);
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/devices/devices.h"
 #include "weft/config/config.h"
 #include "weft/train/engine.h"
 #include "weft/train/step.h"
@@ -31,7 +32,9 @@ config::Config with_layout(config::Config config, const LayoutCase& layout);
 std::string name_of(const LayoutCase& layout);
 
 // Runs `body` on every rank, as threads.
-void on_ranks(const config::Config& config, const std::function<void(Engine&)>& body);
+void on_ranks(const config::Config& config,
+              const std::function<void(Engine&)>& body,
+              devices::DeviceKind device = devices::DeviceKind::Cpu);
 
 // The batch of a step: tokens of the mock dataset.
 Batch batch_of(Engine& engine, std::int64_t step);
@@ -48,8 +51,14 @@ double largest_difference(const std::vector<float>& a, const std::vector<float>&
 void expect_same_bits(const Outcome& a, const Outcome& b);
 
 // Trains some steps from the config's seed.
-Outcome train_some(const config::Config& config, std::int64_t steps);
+Outcome train_some(const config::Config& config,
+                   std::int64_t steps,
+                   devices::DeviceKind device = devices::DeviceKind::Cpu);
 
-std::vector<float> floats_of(const tensor::Tensor& tensor);
+// While no step is under way.
+std::vector<float> floats_of(Engine& engine, const tensor::Tensor& tensor);
+void fill(Engine& engine, const tensor::Tensor& tensor, float value);
+void set(Engine& engine, const tensor::Tensor& tensor, std::int64_t element, float value);
+std::vector<std::int32_t> integers_of(Engine& engine, const tensor::Tensor& tensor);
 
 }  // namespace weft::train

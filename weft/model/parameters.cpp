@@ -2,16 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <ranges>
 
 #include "weft/base/random.h"
 #include "weft/config/layer_kind.h"
+#include "weft/kernels/kernels.h"
+#include "weft/tensor/transfer.h"
 
 namespace weft::model {
 namespace {
 
-using tensor::BFloat16;
 using tensor::DType;
 using tensor::Tag;
 
@@ -147,12 +147,7 @@ std::int64_t padded(std::int64_t elements) {
   return (elements + kStartMultiple - 1) / kStartMultiple * kStartMultiple;
 }
 
-// Zeroes what the host may touch before any stream does.
-void clear(const Tensor& t) {
-  if (t.bytes() > 0) std::memset(t.host_raw(), 0, static_cast<std::size_t>(t.bytes()));
-}
-
-void fill(const Parameter& parameter, std::uint64_t seed) {
+void fill(tensor::Stream& stream, const Parameter& parameter, std::uint64_t seed) {
   const std::int64_t count = parameter.weight.elements();
   std::vector<float> values(static_cast<std::size_t>(std::min<std::int64_t>(count, 1 << 16)));
   const std::uint64_t key = base::combine(seed, base::hash(parameter.spec.name));
@@ -167,13 +162,7 @@ void fill(const Parameter& parameter, std::uint64_t seed) {
     } else {
       std::ranges::fill(part, parameter.spec.is_trained() ? 1.0f : 0.0f);
     }
-    if (parameter.weight.dtype() == DType::F32) {
-      std::ranges::copy(part, parameter.weight.host<float>() + begin);
-    } else {
-      std::ranges::transform(part, parameter.weight.host<BFloat16>() + begin, [](float value) {
-        return BFloat16(value);
-      });
-    }
+    tensor::write_floats(stream, parameter.weight.range(begin, {std::ssize(part)}), part);
   }
 }
 
@@ -201,6 +190,7 @@ std::vector<ParameterSpec> list_parameters(const config::ModelConfig& config,
 }
 
 Parameters::Parameters(Pool& pool,
+                       tensor::Stream& stream,
                        const config::ModelConfig& config,
                        const Holding& holding,
                        int ep_rank)
@@ -220,10 +210,10 @@ Parameters::Parameters(Pool& pool,
     ParameterBuffer& buffer = buffers_[static_cast<std::size_t>(home)];
     const bool trained = home != Home::Untrained;
     buffer.weights = Tensor(pool, trained ? dtype : DType::F32, {elements}, Tag::Weights);
-    clear(buffer.weights);
+    kernels::zero(stream, buffer.weights);
     if (!trained) continue;
     buffer.gradients = Tensor(pool, DType::F32, {elements}, Tag::Gradients);
-    clear(buffer.gradients);
+    kernels::zero(stream, buffer.gradients);
   }
   for (Parameter& parameter : all_) {
     const ParameterBuffer& home = buffer(parameter.spec.home);
@@ -241,7 +231,7 @@ Parameters::Parameters(Pool& pool,
     normed_dense_gradients_ = dense_gradients.range(begin, {dense_gradients.elements() - begin});
   } else {
     tied_head_gradient_ = Tensor(pool, DType::F32, table.spec.shape, Tag::Gradients);
-    clear(tied_head_gradient_);
+    kernels::zero(stream, tied_head_gradient_);
   }
 }
 
@@ -256,8 +246,8 @@ const Parameter& Parameters::find(std::string_view name) const {
   return *found;
 }
 
-void Parameters::initialise(std::uint64_t seed) {
-  for (const Parameter& parameter : all_) fill(parameter, seed);
+void Parameters::initialise(tensor::Stream& stream, std::uint64_t seed) {
+  for (const Parameter& parameter : all_) fill(stream, parameter, seed);
 }
 
 }  // namespace weft::model

@@ -56,7 +56,12 @@ struct ParameterBuffer {
 
 class Parameters {
  public:
-  Parameters(Pool& pool, const config::ModelConfig& config, const Holding& holding, int ep_rank);
+  // Zeros, when the stream comes to it.
+  Parameters(Pool& pool,
+             tensor::Stream& stream,
+             const config::ModelConfig& config,
+             const Holding& holding,
+             int ep_rank);
 
   const std::vector<Parameter>& all() const { return all_; }  // in order of use
   bool has(std::string_view name) const;
@@ -75,7 +80,7 @@ class Parameters {
   }
 
   // Initial values, a function of (seed, parameter, global element): the same under every layout.
-  void initialise(std::uint64_t seed);
+  void initialise(tensor::Stream& stream, std::uint64_t seed);
 
  private:
   Holding holding_;

@@ -23,6 +23,10 @@ class Engine {
   // makes its engine at the same time. Graphs are verified before anything runs. A stream that
   // fails tells the other ranks at once, through `endpoint`, which outlives the engine.
   Engine(const config::Config& config, comm::Endpoint& endpoint);
+  // On a device of the caller's.
+  Engine(const config::Config& config,
+         comm::Endpoint& endpoint,
+         std::unique_ptr<tensor::Device> device);
 
   const config::Config& config() const { return config_; }
   const Groups& groups() const { return groups_; }
@@ -30,6 +34,7 @@ class Engine {
   int rank() const { return rank_; }
   Share share() const;
 
+  tensor::Device& device() { return *device_; }
   tensor::Pool& pool() { return pool_; }
   const model::Parameters& parameters() const { return parameters_; }
   std::vector<optim::AdamW>& optimizers() { return optimizers_; }
@@ -47,6 +52,7 @@ class Engine {
  private:
   const config::Config config_;
   const int rank_;
+  const std::unique_ptr<tensor::Device> device_;
   tensor::Pool pool_;
   Groups groups_;
   const schedule::RankPlan plan_;

@@ -32,13 +32,14 @@ model::EpGroups ep_groups(Groups& groups) {
 Program::Program(const config::Config& config,
                  const schedule::Anatomy& anatomy,
                  tensor::Pool& pool,
-                 Stream& setup,
+                 Stream& compute,
                  Groups& groups,
                  const model::Parameters& parameters,
                  std::vector<optim::AdamW>& optimizers)
     : config_(config),
       anatomy_(anatomy),
       pool_(pool),
+      compute_(compute),
       groups_(groups),
       parameters_(parameters),
       optimizers_(optimizers),
@@ -52,8 +53,8 @@ Program::Program(const config::Config& config,
       unbounded_(make_dispatcher(config.model, ep_groups(groups), model::Budget::Lifted)),
       micro_batches_(at(config::micro_batches(config.train, groups.grid.dp()))),
       totals_(pool, config.model, groups.grid.world(), std::ssize(micro_batches_)) {
-  kernels::rotary_table(setup, rotary_SD_, model::rotary_angles(config.model));
-  setup.synchronize();
+  kernels::rotary_table(compute, rotary_SD_, model::rotary_angles(config.model));
+  compute.synchronize();
 }
 
 void Program::begin(const StepInput& input) {
@@ -72,7 +73,7 @@ void Program::begin(const StepInput& input) {
     labelled.push_back(micro_batches_[i].labelled);
   }
   stop_ = input.stop;
-  totals_.begin(labelled);
+  totals_.begin(compute_, labelled);
 }
 
 void Program::load(std::size_t index, const MicroBatch& part) {
@@ -82,7 +83,7 @@ void Program::load(std::size_t index, const MicroBatch& part) {
   state.layers.resize(at(config_.model.num_layers));
   state.chunks.resize(anatomy_.chunks.size());
   const auto copy = [&](const std::vector<std::int32_t>& values) {
-    Tensor t(pool_, DType::I32, {std::ssize(values)}, Tag::Activations);
+    Tensor t = Tensor::host_visible(pool_, DType::I32, {std::ssize(values)}, Tag::Activations);
     std::ranges::copy(values, t.host<std::int32_t>());
     return t;
   };
@@ -406,7 +407,7 @@ void Program::tie(Stream& stream) {
 }
 
 const StepTotals& Program::read_totals() {
-  totals_read_ = totals_.read(groups_.grid);
+  totals_read_ = totals_.read(compute_, groups_.grid);
   return totals_read_;
 }
 

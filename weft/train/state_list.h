@@ -22,7 +22,7 @@ class Progress {
   std::vector<checkpoint::StateEntry> entries() const;
 
  private:
-  tensor::Tensor step_, samples_, seed_;  // int64 (1)
+  tensor::Tensor step_, samples_, seed_;  // int64 (1), host-visible
 };
 
 std::vector<checkpoint::StateEntry> state_list(Engine& engine, const Progress& progress);

@@ -5,33 +5,21 @@
 
 #include "weft/base/check.h"
 #include "weft/config/field.h"
+#include "weft/tensor/transfer.h"
 
 namespace weft::train {
 namespace {
 
-using tensor::BFloat16;
 using tensor::DType;
 using tensor::Tag;
 using tensor::Tensor;
 
-void copy_in(const Tensor& weight, std::span<const float> values) {
-  if (weight.dtype() == DType::F32) {
-    std::ranges::copy(values, weight.host<float>());
-  } else {
-    std::ranges::transform(values, weight.host<BFloat16>(), [](float x) { return BFloat16(x); });
-  }
-}
-
 // The local elements [begin, begin + out.size()) of this rank's part of a parameter.
-void copy_out(const model::Parameter& parameter, std::int64_t begin, std::span<float> out) {
-  if (parameter.weight.dtype() == DType::F32) {
-    std::copy_n(parameter.weight.host<float>() + begin, out.size(), out.begin());
-  } else {
-    std::transform(parameter.weight.host<BFloat16>() + begin,
-                   parameter.weight.host<BFloat16>() + begin + out.size(),
-                   out.begin(),
-                   [](BFloat16 x) { return float(x); });
-  }
+void copy_out(tensor::Stream& stream,
+              const model::Parameter& parameter,
+              std::int64_t begin,
+              std::span<float> out) {
+  tensor::read_floats(stream, out, parameter.weight.range(begin, {std::ssize(out)}));
 }
 
 // One range of one parameter's global elements; parameter -1 ends the asking.
@@ -58,12 +46,13 @@ class ParameterFetcher {
   void fetch(const std::string& name, std::int64_t begin, std::span<float> out) {
     const std::int64_t index = index_.at(name);
     const int owner = owner_of(index, begin);
-    if (owner == group_.rank()) return copy_out(engine_.parameters().find(name), begin, out);
+    if (owner == group_.rank()) {
+      return copy_out(stream_, engine_.parameters().find(name), begin, out);
+    }
     announce({.parameter = index, .begin = begin, .count = std::ssize(out)});
     Tensor values(engine_.pool(), DType::F32, {std::ssize(out)}, Tag::Communication);
     group_.receive(stream_, values, owner);
-    stream_.synchronize();
-    std::copy_n(values.host<float>(), out.size(), out.begin());
+    tensor::read<float>(stream_, out, values);
   }
 
   void finish() { announce({}); }
@@ -81,7 +70,9 @@ class ParameterFetcher {
             asked.count,
             parameter.spec.name);
       Tensor values(engine_.pool(), DType::F32, {asked.count}, Tag::Communication);
-      copy_out(parameter, local, {values.host<float>(), static_cast<std::size_t>(asked.count)});
+      std::vector<float> out(static_cast<std::size_t>(asked.count));
+      copy_out(stream_, parameter, local, out);
+      tensor::upload<float>(stream_, values, out);
       group_.send(stream_, values, 0);
       stream_.synchronize();
     }
@@ -118,12 +109,10 @@ class ParameterFetcher {
   // Member 0's request, on every member.
   Request announce(const Request& mine) {
     if (group_.size() == 1) return mine;
-    std::int64_t* words = request_.host<std::int64_t>();
-    words[0] = mine.parameter;
-    words[1] = mine.begin;
-    words[2] = mine.count;
+    std::array<std::int64_t, 3> words{mine.parameter, mine.begin, mine.count};
+    tensor::upload<std::int64_t>(stream_, request_, words);
     group_.broadcast(stream_, request_, 0);
-    stream_.synchronize();
+    tensor::read<std::int64_t>(stream_, words, request_);
     return {.parameter = words[0], .begin = words[1], .count = words[2]};
   }
 
@@ -164,14 +153,15 @@ void check_finite(const model::Parameter& parameter, std::span<const float> valu
 }  // namespace
 
 void load_weights(Engine& engine, const checkpoint::HuggingFaceModel& model) {
+  tensor::Stream& stream = engine.lanes()[schedule::Lane::Compute];
   std::vector<float> values;
   for (const model::Parameter& parameter : engine.parameters().all()) {
     values.resize(static_cast<std::size_t>(parameter.weight.elements()));
     model.read(parameter.spec.name, parameter.spec.begin, values);
     check_finite(parameter, values);
-    copy_in(parameter.weight, values);
+    tensor::write_floats(stream, parameter.weight, values);
   }
-  for (optim::AdamW& optimizer : engine.optimizers()) optimizer.refresh_master();
+  for (optim::AdamW& optimizer : engine.optimizers()) optimizer.refresh_master(stream);
 }
 
 void save_weights(Engine& engine,

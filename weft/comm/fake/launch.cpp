@@ -1,7 +1,6 @@
 #include "weft/comm/launch.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -9,19 +8,15 @@
 #include "weft/base/text.h"
 #include "weft/comm/collectives.h"
 #include "weft/comm/failure.h"
-#include "weft/comm/reduce.h"
 
 namespace weft::comm {
 namespace {
 
-// `bytes` over and over until `in` is full; zeros where there are none.
-void repeat(const std::byte* out, std::int64_t out_bytes, std::byte* in, std::int64_t in_bytes) {
-  if (out_bytes == 0) {
-    if (in_bytes > 0) std::memset(in, 0, static_cast<std::size_t>(in_bytes));
-    return;
-  }
-  for (std::int64_t at = 0; at < in_bytes; at += out_bytes) {
-    std::memcpy(in + at, out, static_cast<std::size_t>(std::min(out_bytes, in_bytes - at)));
+// `own.out` over and over until `part.in` is full; zeros where there is nothing.
+void repeat(tensor::Transfers& transfers, const Part& own, const Part& part) {
+  if (own.out_bytes == 0) return transfers.clear(part.in, part.in_bytes);
+  for (std::int64_t at = 0; at < part.in_bytes; at += own.out_bytes) {
+    transfers.copy(part.in + at, own.out, std::min(own.out_bytes, part.in_bytes - at));
   }
 }
 
@@ -29,12 +24,12 @@ class FakeTransport final : public Transport {
  public:
   explicit FakeTransport(int self) : self_(self) {}
 
-  void meet(const Call& call, std::span<const Part> parts) override {
+  void meet(const Call& call, std::span<const Part> parts, tensor::Transfers& transfers) override {
     if (call.operation == Operation::Broadcast) return;
     const bool alone = parts.size() == 1;  // a Send or Receive: nothing goes to oneself
     const Part own = alone ? Part{} : parts[static_cast<std::size_t>(self_)];
     for (const Part& part : parts) {
-      if (part.member != self_) repeat(own.out, own.out_bytes, part.in, part.in_bytes);
+      if (part.member != self_) repeat(transfers, own, part);
     }
   }
 
@@ -50,7 +45,7 @@ class FakeCommunicator final : public Collectives {
 
   // Peers hold what this rank holds, all of it and not only its own chunk.
   void all_reduce(Stream& stream, Tensor data, Reduce reduce) override {
-    check_reducible(data.dtype());
+    tensor::check_reducible(data.dtype());
     const Chunks chunks{.elements = data.elements(), .members = size()};
     const tensor::DType dtype = data.dtype();
     std::byte* all = data.raw(stream);
@@ -58,11 +53,14 @@ class FakeCommunicator final : public Collectives {
     const std::int64_t mine = chunks.count(rank());
     const std::int64_t sent =
         (chunks.elements - mine + (size() - 1) * mine) * tensor::size_of(dtype);
-    issue(stream, Operation::AllReduce, size_of_call(sent), [=, this] {
-      const std::vector<const std::byte*> sources(static_cast<std::size_t>(size()), all);
-      reduce_in_order(dtype, reduce, all, sources, chunks.elements);
-      return sent;
-    });
+    issue(stream,
+          Operation::AllReduce,
+          size_of_call(sent),
+          [=, this](tensor::Transfers& transfers) {
+            const std::vector<const std::byte*> sources(static_cast<std::size_t>(size()), all);
+            transfers.reduce(dtype, reduce, all, sources, chunks.elements);
+            return sent;
+          });
   }
 };
 

@@ -1,13 +1,9 @@
 // Counts that travel with a code, so that a damaged message is known as one.
-#include "weft/base/error.h"
 #include "weft/base/random.h"
-#include "weft/base/text.h"
 #include "weft/kernels/cpu/arguments.h"
-#include "weft/kernels/kernels.h"
+#include "weft/kernels/cpu/operations.h"
 
-namespace weft::kernels {
-
-using namespace cpu;
+namespace weft::kernels::cpu {
 
 namespace {
 
@@ -24,12 +20,13 @@ std::uint64_t sealed(std::uint64_t count, std::int64_t member, std::int64_t plac
 }  // namespace
 
 void seal_counts(Stream& stream, Tensor counts, std::int64_t member) {
-  const std::int64_t n = vector_length("counts", counts);
-  auto* numbers = counts.data<std::int64_t>(stream);
-  stream.enqueue("seal_counts", WorkClass::Memory, [=](tensor::Workers&) {
+  const std::int64_t n = counts.dim(0);
+  auto* numbers = data<std::int64_t>(stream, counts);
+  const Faults faults(stream);
+  enqueue(stream, "seal_counts", WorkClass::Memory, [=](Workers&) {
     for (std::int64_t i = 0; i < n; ++i) {
       const auto count = static_cast<std::uint64_t>(numbers[i]);
-      CHECK(count <= kCountMask, "count {} has no room for its code", numbers[i]);
+      if (count > kCountMask) return faults.raise(FaultCode::CountTooLarge, {numbers[i]});
       numbers[i] = static_cast<std::int64_t>(sealed(count, member, i));
     }
   });
@@ -37,19 +34,15 @@ void seal_counts(Stream& stream, Tensor counts, std::int64_t member) {
 
 void open_counts(Stream& stream, Tensor counts) {
   const Matrix<std::int64_t> table = matrix<std::int64_t>(stream, counts);
-  stream.enqueue("open_counts", WorkClass::Memory, [=](tensor::Workers&) {
+  const Faults faults(stream);
+  enqueue(stream, "open_counts", WorkClass::Memory, [=](Workers&) {
     for (std::int64_t member = 0; member < table.rows; ++member) {
       for (std::int64_t i = 0; i < table.columns; ++i) {
         std::int64_t& number = table.row(member)[i];
         const auto message = static_cast<std::uint64_t>(number);
         const std::uint64_t count = message & kCountMask;
         if (message != sealed(count, member, i)) {
-          throw base::SystemError(
-              base::text("number {} of the counts of member {} arrived damaged ({:#x}): the "
-                         "transport between the ranks loses or changes bytes",
-                         i,
-                         member,
-                         message));
+          return faults.raise(FaultCode::CountsDamaged, {i, member, number});
         }
         number = static_cast<std::int64_t>(count);
       }
@@ -57,4 +50,4 @@ void open_counts(Stream& stream, Tensor counts) {
   });
 }
 
-}  // namespace weft::kernels
+}  // namespace weft::kernels::cpu
