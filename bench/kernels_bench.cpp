@@ -12,7 +12,6 @@
 #include "weft/base/random.h"
 #include "weft/kernels/device.h"
 #include "weft/kernels/kernels.h"
-#include "weft/tensor/workers.h"
 
 namespace weft::kernels {
 namespace {

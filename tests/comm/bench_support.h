@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/devices/devices.h"
+#include "tests/devices/devices_support.h"
 #include "weft/base/check.h"
 #include "weft/comm/launch.h"
 #include "weft/tensor/pool.h"

@@ -1,15 +1,15 @@
-#include "tests/devices/hidden_device.h"
+#include "tests/devices/hidden_device_support.h"
 
 #include <gtest/gtest.h>
 
-#include "tests/devices/devices.h"
+#include "tests/devices/devices_support.h"
 #include "weft/base/error.h"
 #include "weft/kernels/kernels.h"
 #include "weft/tensor/transfer.h"
 #include "weft/tensor/transfers.h"
 
 namespace weft::devices {
-namespace {
+namespace hidden_device_test {
 
 using tensor::DType;
 using tensor::Tag;
@@ -57,5 +57,5 @@ TEST(HiddenDevice, RanksOfAProcessReachEachOthersMemory) {
   EXPECT_EQ(tensor::read<float>(*other.stream, to), (std::vector<float>{7, 8}));
 }
 
-}  // namespace
+}  // namespace hidden_device_test
 }  // namespace weft::devices

@@ -3,11 +3,11 @@
 #include <cmath>
 
 #include "weft/base/random.h"
-#include "tests/devices/devices.h"
+#include "tests/devices/devices_support.h"
 #include "weft/kernels/kernels.h"
 
 namespace weft::kernels {
-namespace {
+namespace adamw_test {
 
 using tensor::BFloat16;
 using devices::Workbench;
@@ -94,5 +94,5 @@ TEST(AdamW, TheThreadCountChangesNoBit) {
   }
 }
 
-}  // namespace
+}  // namespace adamw_test
 }  // namespace weft::kernels

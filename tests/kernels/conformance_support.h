@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/devices/devices.h"
+#include "tests/devices/devices_support.h"
 #include "weft/kernels/kernels.h"
 #include "weft/tensor/tensor.h"
 

@@ -1,7 +1,7 @@
 #include "tests/kernels/conformance_support.h"
 
 namespace weft::kernels {
-namespace {
+namespace elementwise_test {
 
 constexpr float kFactor = 0.3f;
 
@@ -85,5 +85,5 @@ INSTANTIATE_TEST_SUITE_P(Elementwise,
                          testing::ValuesIn(on_devices(cases())),
                          case_name);
 
-}  // namespace
+}  // namespace elementwise_test
 }  // namespace weft::kernels

@@ -1,7 +1,7 @@
 #include "tests/kernels/conformance_support.h"
 
 namespace weft::kernels {
-namespace {
+namespace latent_keys_test {
 
 struct Result {
   Values k, v;
@@ -75,5 +75,5 @@ INSTANTIATE_TEST_SUITE_P(LatentKeys,
                          testing::ValuesIn(on_devices(cases())),
                          case_name);
 
-}  // namespace
+}  // namespace latent_keys_test
 }  // namespace weft::kernels

@@ -2,7 +2,7 @@
 #include "weft/base/text.h"
 
 namespace weft::kernels {
-namespace {
+namespace router_losses_test {
 
 struct Sizes {
   std::int64_t t, e;
@@ -137,5 +137,5 @@ TEST(RouterLosses, EvenLoadsCostOne) {
   }
 }
 
-}  // namespace
+}  // namespace router_losses_test
 }  // namespace weft::kernels

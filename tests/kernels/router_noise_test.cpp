@@ -4,7 +4,7 @@
 #include "weft/base/text.h"
 
 namespace weft::kernels {
-namespace {
+namespace router_noise_test {
 
 constexpr std::uint64_t kKey = 77;
 
@@ -63,5 +63,5 @@ INSTANTIATE_TEST_SUITE_P(RouterNoise,
                          testing::ValuesIn(on_devices(cases())),
                          case_name);
 
-}  // namespace
+}  // namespace router_noise_test
 }  // namespace weft::kernels

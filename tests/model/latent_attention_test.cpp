@@ -9,13 +9,13 @@
 #include <map>
 #include <numeric>
 
-#include "tests/devices/devices.h"
+#include "tests/devices/devices_support.h"
 #include "weft/base/random.h"
 #include "weft/model/rotary.h"
 #include "weft/tensor/transfer.h"
 
 namespace weft::model {
-namespace {
+namespace latent_attention_test {
 
 using Values = std::vector<double>;
 using Named = std::map<std::string, Values>;  // weights, and the input "x"
@@ -276,5 +276,5 @@ TEST(LatentAttention, EqualsItsDefinitionWithStretchedPositions) {
         {.slow_step = 0.1 / 4, .magnitude = (0.2 * std::log(4) + 1) / all, .scale = all * all});
 }
 
-}  // namespace
+}  // namespace latent_attention_test
 }  // namespace weft::model

@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/devices/devices.h"
+#include "tests/devices/devices_support.h"
 #include "weft/tensor/transfer.h"
 
 namespace weft::model {
-namespace {
+namespace parameters_test {
 
 config::ModelConfig small() {
   config::ModelConfig config;
@@ -149,5 +149,5 @@ TEST(Parameters, StagesOfTiedEmbeddingsHaveACopyEach) {
             last.buffer(Home::Dense).gradients.elements() - 16 * 8);
 }
 
-}  // namespace
+}  // namespace parameters_test
 }  // namespace weft::model

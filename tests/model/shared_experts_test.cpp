@@ -3,12 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/devices/devices.h"
+#include "tests/devices/devices_support.h"
 #include "weft/base/random.h"
 #include "weft/tensor/transfer.h"
 
 namespace weft::model {
-namespace {
+namespace shared_experts_test {
 
 constexpr std::int64_t kTokens = 5, kHidden = 6, kWidth = 7;
 
@@ -189,5 +189,5 @@ INSTANTIATE_TEST_SUITE_P(Gate, SharedExperts, ::testing::Bool(), [](const auto& 
   return param_info.param ? "Gated" : "Plain";
 });
 
-}  // namespace
+}  // namespace shared_experts_test
 }  // namespace weft::model

@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/devices/devices.h"
+#include "tests/devices/devices_support.h"
 #include "weft/base/random.h"
 #include "weft/tensor/transfer.h"
 
 namespace weft::optim {
-namespace {
+namespace adamw_test {
 
 using tensor::BFloat16;
 using tensor::DType;
@@ -199,5 +199,5 @@ TEST(AdamW, AnEmptyBufferHasNothingToDo) {
   EXPECT_EQ(optimizer.moment1().elements(), 0);
 }
 
-}  // namespace
+}  // namespace adamw_test
 }  // namespace weft::optim

@@ -8,7 +8,7 @@
 #include "weft/base/error.h"
 
 namespace weft::tensor {
-namespace {
+namespace fault_test {
 
 TEST(Fault, TheFirstOneCounts) {
   FaultWord word;
@@ -49,5 +49,5 @@ TEST(Fault, OwnDataIsOurBugAndDataFromOtherRanksIsTheirs) {
   }
 }
 
-}  // namespace
+}  // namespace fault_test
 }  // namespace weft::tensor

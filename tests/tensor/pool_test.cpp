@@ -4,7 +4,7 @@
 #include <chrono>
 #include <thread>
 
-#include "tests/devices/devices.h"
+#include "tests/devices/devices_support.h"
 #include "weft/base/error.h"
 #include "weft/kernels/kernels.h"
 #include "weft/tensor/pool.h"
@@ -12,7 +12,7 @@
 #include "weft/tensor/transfers.h"
 
 namespace weft::tensor {
-namespace {
+namespace pool_test {
 
 class Pools : public testing::TestWithParam<devices::DeviceKind> {
  protected:
@@ -215,5 +215,5 @@ TEST(Tensor, BFloat16RoundsToNearestEven) {
   EXPECT_TRUE(std::isnan(static_cast<float>(BFloat16(std::nanf("")))));
 }
 
-}  // namespace
+}  // namespace pool_test
 }  // namespace weft::tensor

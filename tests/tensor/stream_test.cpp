@@ -6,14 +6,14 @@
 #include <chrono>
 #include <thread>
 
-#include "tests/devices/devices.h"
+#include "tests/devices/devices_support.h"
 #include "weft/base/error.h"
 #include "weft/kernels/kernels.h"
 #include "weft/tensor/transfer.h"
 #include "weft/tensor/transfers.h"
 
 namespace weft::tensor {
-namespace {
+namespace stream_test {
 
 using std::chrono::milliseconds;
 
@@ -192,5 +192,5 @@ TEST_P(Streams, RecordSpansWithLabelAndClass) {
   EXPECT_GE(spans[0].end_ns - spans[0].begin_ns, 2'000'000);
 }
 
-}  // namespace
+}  // namespace stream_test
 }  // namespace weft::tensor

@@ -5,7 +5,7 @@
 #include "train_support.h"
 
 namespace weft::train {
-namespace {
+namespace hidden_device_test {
 
 using config::Dispatcher;
 using devices::DeviceKind;
@@ -64,8 +64,8 @@ std::vector<HiddenCase> cases() {
 
 class HiddenDevice : public testing::TestWithParam<HiddenCase> {};
 
-INSTANTIATE_TEST_SUITE_P(Layouts, HiddenDevice, testing::ValuesIn(cases()), [](const auto& info) {
-  return info.param.name;
+INSTANTIATE_TEST_SUITE_P(Layouts, HiddenDevice, testing::ValuesIn(cases()), [](const auto& test) {
+  return test.param.name;
 });
 
 TEST_P(HiddenDevice, TrainsToTheSameBits) {
@@ -74,5 +74,5 @@ TEST_P(HiddenDevice, TrainsToTheSameBits) {
                    train_some(config, 2, DeviceKind::Cpu));
 }
 
-}  // namespace
+}  // namespace hidden_device_test
 }  // namespace weft::train

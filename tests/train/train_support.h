@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/devices/devices.h"
+#include "tests/devices/devices_support.h"
 #include "weft/config/config.h"
 #include "weft/train/engine.h"
 #include "weft/train/step.h"

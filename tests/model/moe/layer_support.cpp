@@ -4,7 +4,7 @@
 #include <mutex>
 #include <numeric>
 
-#include "tests/devices/devices.h"
+#include "tests/devices/devices_support.h"
 #include "weft/base/random.h"
 #include "weft/model/moe/exchange.h"
 #include "weft/tensor/transfer.h"

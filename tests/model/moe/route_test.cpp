@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tests/devices/devices.h"
+#include "tests/devices/devices_support.h"
 #include "weft/base/random.h"
 #include "weft/tensor/transfer.h"
 
 namespace weft::model {
-namespace {
+namespace route_test {
 
 constexpr std::int64_t kTokens = 24, kWidth = 8, kExperts = 4, kBest = 2;
 
@@ -138,5 +138,5 @@ TEST(Route, ExpertsKeepTheirCapacityAndDroppedSlotsHaveNoGradient) {
   }
 }
 
-}  // namespace
+}  // namespace route_test
 }  // namespace weft::model

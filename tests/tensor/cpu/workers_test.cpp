@@ -7,7 +7,7 @@
 #include "weft/base/error.h"
 
 namespace weft::tensor::cpu {
-namespace {
+namespace workers_test {
 
 TEST(Workers, EveryTaskRunsOnce) {
   for (const int threads : {1, 2, 4}) {
@@ -30,5 +30,5 @@ TEST(Workers, AnExceptionReachesTheCaller) {
   workers.parallel(8, [](std::int64_t) {});
 }
 
-}  // namespace
+}  // namespace workers_test
 }  // namespace weft::tensor::cpu
