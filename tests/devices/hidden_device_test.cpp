@@ -1,8 +1,7 @@
-#include "tests/devices/hidden_device_support.h"
-
 #include <gtest/gtest.h>
 
 #include "tests/devices/devices_support.h"
+#include "tests/devices/hidden_device_support.h"
 #include "weft/base/error.h"
 #include "weft/kernels/kernels.h"
 #include "weft/tensor/transfer.h"

@@ -2,15 +2,15 @@
 
 #include <cmath>
 
-#include "weft/base/random.h"
 #include "tests/devices/devices_support.h"
+#include "weft/base/random.h"
 #include "weft/kernels/kernels.h"
 
 namespace weft::kernels {
 namespace adamw_test {
 
-using tensor::BFloat16;
 using devices::Workbench;
+using tensor::BFloat16;
 using tensor::DType;
 using tensor::Tag;
 

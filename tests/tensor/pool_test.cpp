@@ -1,3 +1,5 @@
+#include "weft/tensor/pool.h"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -7,7 +9,6 @@
 #include "tests/devices/devices_support.h"
 #include "weft/base/error.h"
 #include "weft/kernels/kernels.h"
-#include "weft/tensor/pool.h"
 #include "weft/tensor/transfer.h"
 #include "weft/tensor/transfers.h"
 
@@ -45,6 +46,7 @@ TEST_P(Pools, EqualRequestsGetEqualAddressesEveryStep) {
   std::vector<std::vector<float*>> steps;
   for (int step = 0; step < 3; ++step) {
     pool_.settle();
+    pool_.allocate_for(*a_);
     std::vector<Tensor> live;
     std::vector<float*> addresses;
     for (const int n : {100, 7, 5000, 64, 1}) {

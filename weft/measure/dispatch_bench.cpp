@@ -7,9 +7,9 @@
 #include "weft/base/median.h"
 #include "weft/base/random.h"
 #include "weft/derive/derived.h"
-#include "weft/kernels/device.h"
 #include "weft/measure/dispatch_pass.h"
 #include "weft/tensor/transfer.h"
+#include "weft/train/launch.h"
 
 namespace weft::measure {
 
@@ -49,8 +49,7 @@ class RankDispatchBench {
                .tokens = request.tokens},
         dispatchers_(dispatchers_of(model_)),
         groups_(join_dispatch_groups(endpoint, static_cast<int>(shape_.ranks_per_node))),
-        device_(
-            kernels::make_cpu_device(static_cast<int>(request.config.runtime.threads_per_rank))),
+        device_(make_device(request.config)),
         pool_(*device_),
         stream_(device_->make_stream("dispatch", tensor::StreamRole::Alone)),
         measured_(dispatchers_.size()) {

@@ -6,8 +6,8 @@
 #include "weft/base/cores.h"
 #include "weft/comm/failure.h"
 #include "weft/derive/derived.h"
-#include "weft/kernels/device.h"
 #include "weft/schedule/plan_files.h"
+#include "weft/train/launch.h"
 
 namespace weft::train {
 namespace {
@@ -76,9 +76,7 @@ model::Parameters make_parameters(tensor::Pool& pool,
 }  // namespace
 
 Engine::Engine(const config::Config& config, comm::Endpoint& endpoint)
-    : Engine(config,
-             endpoint,
-             kernels::make_cpu_device(static_cast<int>(config.runtime.threads_per_rank))) {}
+    : Engine(config, endpoint, make_device(config)) {}
 
 Engine::Engine(const config::Config& config,
                comm::Endpoint& endpoint,
