@@ -148,7 +148,9 @@ Outcome train_some(const config::Config& config,
           std::vector<float>& whole = outcome.weights[parameter.spec.name];
           whole.resize(static_cast<std::size_t>(parameter.spec.global_shape.elements()));
           const std::vector<float> part = floats_of(parameter.weight);
-          std::ranges::copy(part, whole.begin() + parameter.spec.begin);
+          for (const tensor::Run& run : tensor::runs_of(parameter.spec.slice)) {
+            std::copy_n(part.begin() + run.local, run.count, whole.begin() + run.global);
+          }
         }
       },
       detail);

@@ -66,7 +66,7 @@ model::Parameters make_parameters(tensor::Pool& pool,
   model::Parameters parameters(pool,
                                config.model,
                                model::holding_of(config.model, self.pp),
-                               self.ep);
+                               {.ep = self.ep});
   parameters.initialise(static_cast<std::uint64_t>(config.rng.seed));
   return parameters;
 }
