@@ -6,6 +6,7 @@
 #include "weft/config/layer_kind.h"
 #include "weft/config/pipeline.h"
 #include "weft/schedule/anatomy_bytes.h"
+#include "weft/schedule/step_end.h"
 
 namespace weft::schedule {
 namespace {
@@ -56,50 +57,6 @@ std::vector<PieceAnatomy> moe_layer(const MoeLayerKind& kind) {
 std::vector<PieceAnatomy> dense_layer() {
   return {{.piece = Piece::Attention, .lane = Lane::Compute, .after = {}},
           {.piece = Piece::Mlp, .lane = Lane::Compute, .after = {Piece::Attention}}};
-}
-
-// Gradients are summed over the ranks that have them, the norm over all; then the host judges it.
-std::vector<StepEndAnatomy> step_end_of(Tie tie, const ReductionScope& sums) {
-  std::vector<StepEndAnatomy> end;
-  const PieceName dense_sum{Piece::Reduce, Part::Dense}, expert_sum{Piece::Reduce, Part::Expert};
-  std::vector<PieceName> tied;
-  if (tie != Tie::None) {
-    tied.emplace_back(Piece::Tie);
-    end.push_back({.piece = Piece::Tie,
-                   .lane = tie == Tie::BetweenStages ? Lane::Dp : Lane::Compute,
-                   .after = {},
-                   .gradients = {Gradients::Tables}});
-  }
-  StepEndAnatomy norm{.piece = Piece::Norm, .lane = Lane::Compute, .after = {}};
-  const auto add_sum =
-      [&](Sums over, const PieceName& name, Gradients of, const std::vector<PieceName>& after) {
-        if (over == Sums::None) {
-          norm.gradients.push_back(of);
-          norm.after.insert(norm.after.end(), after.begin(), after.end());
-          return;
-        }
-        norm.after.push_back(name);
-        end.push_back({.piece = name.piece,
-                       .part = name.part,
-                       .lane = Lane::Dp,
-                       .after = after,
-                       .gradients = {of}});
-      };
-  add_sum(sums.expert, expert_sum, Gradients::Expert, {});
-  add_sum(sums.dense, dense_sum, Gradients::Dense, tied);
-  end.push_back(std::move(norm));
-  const bool has_totals = sums.totals == Sums::OverRanks;
-  if (has_totals) end.push_back({.piece = Piece::Totals, .lane = Lane::Dp, .after = {Piece::Norm}});
-  end.push_back({.piece = Piece::Clip,
-                 .lane = Lane::Host,
-                 .after = {has_totals ? Piece::Totals : Piece::Norm}});
-  end.push_back({.piece = Piece::Optimizer, .lane = Lane::Compute, .after = {Piece::Clip}});
-  return end;
-}
-
-std::vector<StepEndAnatomy> forward_end_of(const ReductionScope& sums) {
-  if (sums.totals == Sums::None) return {};
-  return {{.piece = Piece::Totals, .lane = Lane::Dp, .after = {}}};
 }
 
 std::vector<Chunk> chunks_of(const config::ModelConfig& model, int pp_rank) {
@@ -211,8 +168,8 @@ Anatomy describe(const config::ModelConfig& model,
   anatomy.pp_rank = pp_rank;
   let_go_of_outputs(anatomy);
   anatomy.tie = tie_of(model, anatomy.chunks);
-  anatomy.step_end = step_end_of(anatomy.tie, reductions);
-  anatomy.forward_end = forward_end_of(reductions);
+  anatomy.step_end = training_end(anatomy.tie, reductions);
+  anatomy.forward_end = forward_end(reductions);
   return anatomy;
 }
 
@@ -228,6 +185,14 @@ const PieceAnatomy& piece_of(const Anatomy& anatomy, const Node& node) {
     if (piece.is({node.piece, node.part})) return piece;
   }
   UNREACHABLE("layer {} has no piece for {}", node.layer, print(node));
+}
+
+Node node_of(const PieceAnatomy& piece, int layer, Direction direction, int micro_batch) {
+  return {.layer = layer,
+          .direction = direction,
+          .micro_batch = micro_batch,
+          .piece = piece.piece,
+          .part = piece.part};
 }
 
 int slices_of(const Anatomy& anatomy, const PieceAnatomy& piece) {

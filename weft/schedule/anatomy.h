@@ -190,6 +190,8 @@ Anatomy describe(const config::ModelConfig& model,
 const PieceAnatomy& piece_of(const Anatomy& anatomy, const Node& node);
 // Whether one piece of a layer needs the forward of another.
 bool follows(const PieceAnatomy& later, const PieceName& name);
+// The node of a piece, or the one that stands for all of its slices.
+Node node_of(const PieceAnatomy& piece, int layer, Direction direction, int micro_batch);
 int slices_of(const Anatomy& anatomy, const PieceAnatomy& piece);
 // The nodes of a piece, ascending by slice; `place` has their layer or chunk, direction and
 // micro-batch.

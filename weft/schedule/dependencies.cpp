@@ -3,6 +3,7 @@
 
 #include "weft/base/check.h"
 #include "weft/schedule/anatomy.h"
+#include "weft/schedule/step_end.h"
 
 namespace weft::schedule {
 namespace {
@@ -23,15 +24,6 @@ void add_beside(const Anatomy& anatomy,
 
 const PieceAnatomy& named(const Anatomy& anatomy, int layer, const PieceName& name) {
   return piece_of(anatomy, {.layer = layer, .piece = name.piece, .part = name.part});
-}
-
-// The node of a piece that has one for all slices.
-Node node_of(const PieceAnatomy& piece, int layer, Direction direction, int micro_batch) {
-  return {.layer = layer,
-          .direction = direction,
-          .micro_batch = micro_batch,
-          .piece = piece.piece,
-          .part = piece.part};
 }
 
 Node exchange_of(const PieceAnatomy& piece,
@@ -187,83 +179,6 @@ std::vector<Node> weight_gradient_needs(const Anatomy& anatomy, const Node& node
   return needs;
 }
 
-// The ends of the tables' weight gradients that this rank has.
-void table_gradients(const Anatomy& anatomy, int last, std::vector<Node>& needs) {
-  if (anatomy.chunks.front().has_embed) {
-    needs.push_back(node_of(anatomy.embed, kNone, Direction::W, last));
-  }
-  if (anatomy.chunks.back().has_head) {
-    needs.push_back(node_of(anatomy.head, kNone, Direction::W, last));
-  }
-}
-
-void layer_weight_gradients(const Anatomy& anatomy,
-                            Weights weights,
-                            int last,
-                            std::vector<Node>& needs) {
-  for (const Chunk& chunk : anatomy.chunks) {
-    for (int layer = chunk.first_layer; layer < chunk.end_layer(); ++layer) {
-      for (const PieceAnatomy& piece : anatomy.layers[at(layer)]) {
-        if (!piece.has_weight_gradient() || row_of(piece.piece).weights != weights) continue;
-        const Node place{.layer = layer, .direction = Direction::W, .micro_batch = last};
-        needs.push_back(nodes_of(anatomy, piece, place).back());
-      }
-    }
-  }
-}
-
-void last_weight_gradients(const Anatomy& anatomy,
-                           Gradients gradients,
-                           int last,
-                           std::vector<Node>& needs) {
-  switch (gradients) {
-    case Gradients::Tables:
-      return table_gradients(anatomy, last, needs);
-    case Gradients::Dense:
-      layer_weight_gradients(anatomy, Weights::Dense, last, needs);
-      return table_gradients(anatomy, last, needs);
-    case Gradients::Expert:
-      return layer_weight_gradients(anatomy, Weights::Expert, last, needs);
-  }
-  UNREACHABLE("gradients {}", static_cast<int>(gradients));
-}
-
-// A forward pass ends when every micro-batch has left the rank.
-std::vector<Node> forward_ends(const Anatomy& anatomy, int micro_batches) {
-  std::vector<Node> ends;
-  const Chunk& last = anatomy.chunks.back();
-  for (int i = 0; i < micro_batches; ++i) {
-    ends.push_back(last.has_head ? node_of(anatomy.head, kNone, Direction::F, i)
-                                 : exchange_of(anatomy.send, last, Direction::F, i));
-  }
-  return ends;
-}
-
-const StepEndAnatomy& end_of(const Anatomy& anatomy, const Node& node) {
-  for (const std::vector<StepEndAnatomy>* ends : {&anatomy.step_end, &anatomy.forward_end}) {
-    for (const StepEndAnatomy& end : *ends) {
-      if (end.is({node.piece, node.part})) return end;
-    }
-  }
-  UNREACHABLE("no step of this rank ends with {}", print(node));
-}
-
-std::vector<Node> step_needs(const Anatomy& anatomy,
-                             const Node& node,
-                             int micro_batches,
-                             Pass pass) {
-  if (pass == Pass::ForwardOnly) return forward_ends(anatomy, micro_batches);
-  const StepEndAnatomy& end = end_of(anatomy, node);
-  std::vector<Node> needs;
-  for (const PieceName& before : end.after) {
-    needs.push_back({.piece = before.piece, .part = before.part});
-  }
-  for (const Gradients gradients : end.gradients) {
-    last_weight_gradients(anatomy, gradients, micro_batches - 1, needs);
-  }
-  return needs;
-}
-
 }  // namespace
 
 bool follows(const PieceAnatomy& later, const PieceName& name) {
@@ -294,7 +209,7 @@ std::vector<Node> required(const Anatomy& anatomy, const Node& node, int micro_b
     case Direction::R:
       return recomputation_needs(anatomy, node);
     case Direction::None:
-      return step_needs(anatomy, node, micro_batches, pass);
+      return step_end_needs(anatomy, node, micro_batches, pass);
   }
   UNREACHABLE("direction of {}", print(node));
 }
@@ -310,7 +225,7 @@ Lane lane_of(const Anatomy& anatomy, const Node& node) {
         return forward ? Lane::PpSendNext : Lane::PpSendPrevious;
       return forward ? Lane::PpReceivePrevious : Lane::PpReceiveNext;
     case Scope::StepEnd:
-      return end_of(anatomy, node).lane;
+      return step_end_of(anatomy, node).lane;
   }
   UNREACHABLE("lane of {}", print(node));
 }
