@@ -12,7 +12,7 @@
 #include "weft/train/metrics.h"
 
 namespace weft::meta {
-namespace {
+namespace claims_test {
 
 TextFile read_page(const std::string& path) {
   return {.path = path, .text = base::read_text(WEFT_SOURCE_DIR "/" + path)};
@@ -120,5 +120,5 @@ TEST(Claims, NoSwitchOverPiecesPartsOrDirectionsHasADefault) {
   EXPECT_TRUE(complaints.empty()) << meta::listed(complaints);
 }
 
-}  // namespace
+}  // namespace claims_test
 }  // namespace weft::meta

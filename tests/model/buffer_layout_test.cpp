@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace weft::model {
-namespace {
+namespace buffer_layout_test {
 
 TEST(BufferLayout, LaysTheLastUsedFirstEachAtAMultipleOf64) {
   const std::vector<BufferItem> items{{100}, {64}, {1}};
@@ -61,5 +61,5 @@ TEST(BufferLayout, OfNothingIsEmpty) {
   EXPECT_TRUE(layout.buckets.empty());
 }
 
-}  // namespace
+}  // namespace buffer_layout_test
 }  // namespace weft::model

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace weft::model {
-namespace {
+namespace parameters_test {
 
 config::ModelConfig small() {
   config::ModelConfig config;
@@ -283,5 +283,5 @@ TEST(Parameters, ARangeOfTheBuffersNamesWhatLiesInIt) {
   }
 }
 
-}  // namespace
+}  // namespace parameters_test
 }  // namespace weft::model

@@ -7,7 +7,7 @@
 #include "weft/base/error.h"
 
 namespace weft::tensor {
-namespace {
+namespace slice_test {
 
 using Runs = std::vector<Run>;
 
@@ -89,5 +89,5 @@ TEST(Slice, RangesThatOverlapOrLeaveTheDimAreABug) {
   EXPECT_THROW(slice_of({4}, {{{2, 3}}}), base::InternalError);
 }
 
-}  // namespace
+}  // namespace slice_test
 }  // namespace weft::tensor

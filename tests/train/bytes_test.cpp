@@ -3,11 +3,11 @@
 
 #include <mutex>
 
-#include "train_support.h"
+#include "tests/train/train_support.h"
 #include "weft/base/text.h"
 
 namespace weft::train {
-namespace {
+namespace bytes_test {
 
 std::int64_t live_bytes(Engine& engine) {
   return static_cast<std::int64_t>(engine.pool().use(tensor::Tag::Activations).bytes +
@@ -336,5 +336,5 @@ TEST(Memory, APipelinedStepLeavesNothingBehindAndPeaksRepeat) {
   }
 }
 
-}  // namespace
+}  // namespace bytes_test
 }  // namespace weft::train

@@ -8,7 +8,7 @@
 #include "weft/schedule/text.h"
 
 namespace weft::train {
-namespace {
+namespace parts_test {
 
 using schedule::Detail;
 using schedule::Part;
@@ -214,5 +214,5 @@ TEST(Recompute, KeepsLessAndAsMuchAsIsDeclared) {
   }
 }
 
-}  // namespace
+}  // namespace parts_test
 }  // namespace weft::train

@@ -11,14 +11,12 @@
 #include "weft/cli/progress.h"
 #include "weft/cli/start_model.h"
 #include "weft/cli/startup.h"
-#include "weft/config/derived.h"
-#include "weft/config/validate.h"
+#include "weft/derive/derived.h"
+#include "weft/rules/validate.h"
 #include "weft/train/trainer.h"
 
 namespace weft::cli {
 namespace {
-
-constexpr const char* kDefaultRecipe = "tiny";
 
 std::string progress_text(const train::StepRecord& record) {
   const double share =
@@ -35,8 +33,8 @@ std::string progress_text(const train::StepRecord& record) {
 }
 
 std::string opening(const config::Config& config, const std::string& recipe) {
-  const grid::Layout layout = config::layout_of(config);
-  const config::ParameterCount parameters = config::parameters_of(config.model);
+  const grid::Layout layout = derive::layout_of(config);
+  const derive::ParameterCount parameters = derive::parameters_of(config.model);
   return base::text(
       "weft: {}: {} {} ({}), {}, {} layers, {} experts, {:.1f} M parameters ({:.1f} M "
       "active); order: {}",
@@ -112,11 +110,11 @@ base::Json result_json(const train::TrainResult& result, const config::Config& c
 }
 
 int run_train(const RunArguments& arguments) {
-  const config::Resolution run = resolve_or(arguments, kDefaultRecipe);
+  const words::Resolution run = resolve_or(arguments, kDefaultRecipe);
   config::Config config = run.config;
   follow_launcher(config);
   config = with_start(run, config);
-  const config::Verdict verdict = with_findings(run, config::validate(config));
+  const rules::Verdict verdict = with_findings(run, rules::validate(config));
   config = verdict.config;
   if (const auto limit = machine_limit(config)) {
     throw base::ConfigError(base::text("{}: {}", limit->message, limit->fix));
@@ -124,7 +122,7 @@ int run_train(const RunArguments& arguments) {
   ProgressLine line;
   if (launcher_rank() == 0) {
     line.log(opening(config, run.recipe));
-    const grid::Fabric fabric = config::fabric_of(config);
+    const grid::Fabric fabric = derive::fabric_of(config);
     if (!fabric.is_free()) line.log("weft: " + grid::describe(fabric));
     for (const std::string& said : startup_lines(verdict)) line.log(said);
   }

@@ -1,7 +1,7 @@
 // Which parameters a model has, and how axes split them.
 #include <cmath>
 
-#include "weft/config/layer_kind.h"
+#include "weft/derive/layer_kind.h"
 #include "weft/model/parameters.h"
 
 namespace weft::model {
@@ -162,7 +162,7 @@ void list_moe(SpecList& list,
   if (config.moe_router_enable_expert_bias) {
     list.untrained(prefix + "route.bias", config.experts(), layer);
   }
-  if (const std::int64_t shared = config::shared_expert_width(config); shared > 0) {
+  if (const std::int64_t shared = derive::shared_expert_width(config); shared > 0) {
     list_feed_forward(list, prefix + "shared.", d, shared, layer, deviations);
     if (config.moe_shared_expert_gate) {
       list.matrix(prefix + "shared.gate.weight", {1, d}, layer, deviations.in);

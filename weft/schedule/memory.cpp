@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <map>
 
+#include "weft/base/casts.h"
 #include "weft/schedule/dropping.h"
 
 namespace weft::schedule {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
+using base::at;
 
 Bytes without(Bytes bytes, const Bytes& output) {
   bytes.per_token -= output.per_token;

@@ -2,6 +2,7 @@
 #include <map>
 #include <queue>
 
+#include "weft/base/casts.h"
 #include "weft/base/text.h"
 #include "weft/schedule/meeting.h"
 #include "weft/schedule/piece_table.h"
@@ -10,7 +11,7 @@
 namespace weft::schedule {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
+using base::at;
 
 // Operations that must come in one order on all who take part: those of a lane and its members, or
 // of one direction of a pipeline from one rank to another.

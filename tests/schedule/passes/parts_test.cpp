@@ -8,13 +8,13 @@
 #include "tests/schedule/models_support.h"
 #include "tests/schedule/plans_support.h"
 #include "weft/base/error.h"
-#include "weft/config/derived.h"
+#include "weft/derive/derived.h"
 #include "weft/schedule/memory.h"
 #include "weft/schedule/passes/recompute.h"
 #include "weft/schedule/text.h"
 
 namespace weft::schedule {
-namespace {
+namespace parts_test {
 
 const std::vector<Piece> kAll{Piece::Attention, Piece::Mlp, Piece::Experts};
 
@@ -179,5 +179,5 @@ TEST(Recompute, WhatRemakesNothingIsRefused) {
   EXPECT_THROW(with_recomputation(moe, std::vector<PieceName>{Piece::Merge}), base::ConfigError);
 }
 
-}  // namespace
+}  // namespace parts_test
 }  // namespace weft::schedule

@@ -9,8 +9,6 @@
 namespace weft::schedule {
 namespace {
 
-using Steps = std::vector<Step>;
-
 constexpr int kPlaces = static_cast<int>(Place::After) + 1;
 
 struct Layer {

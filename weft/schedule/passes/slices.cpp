@@ -8,8 +8,6 @@
 namespace weft::schedule {
 namespace {
 
-using Steps = std::vector<Step>;
-
 constexpr std::size_t kLegs = static_cast<std::size_t>(Leg::Home) + 1;
 
 Leg leg_of(const Node& node) {
