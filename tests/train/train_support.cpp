@@ -92,10 +92,11 @@ void expect_same_bits(const Outcome& a, const Outcome& b) {
 
 void on_ranks(const config::Config& config,
               const std::function<void(Engine&)>& body,
+              const schedule::Detail& detail,
               devices::DeviceKind device) {
   const auto threads = static_cast<int>(config.runtime.threads_per_rank);
   launch(config, {}, [&](comm::Endpoint& endpoint) {
-    Engine engine(config, endpoint, devices::make_device(device, threads));
+    Engine engine(config, endpoint, detail, devices::make_device(device, threads));
     comm::poison_on_error(endpoint, [&] { body(engine); });
   });
 }
@@ -131,7 +132,10 @@ std::vector<std::int32_t> integers_of(Engine& engine, const tensor::Tensor& tens
   return tensor::read<std::int32_t>(engine.lanes()[schedule::Lane::Compute], tensor);
 }
 
-Outcome train_some(const config::Config& config, std::int64_t steps, devices::DeviceKind device) {
+Outcome train_some(const config::Config& config,
+                   std::int64_t steps,
+                   const schedule::Detail& detail,
+                   devices::DeviceKind device) {
   Outcome outcome;
   std::mutex mutex;
   on_ranks(
@@ -156,9 +160,12 @@ Outcome train_some(const config::Config& config, std::int64_t steps, devices::De
           std::vector<float>& whole = outcome.weights[parameter.spec.name];
           whole.resize(static_cast<std::size_t>(parameter.spec.global_shape.elements()));
           const std::vector<float> part = floats_of(engine, parameter.weight);
-          std::ranges::copy(part, whole.begin() + parameter.spec.begin);
+          for (const tensor::Run& run : tensor::runs_of(parameter.spec.slice)) {
+            std::copy_n(part.begin() + run.local, run.count, whole.begin() + run.global);
+          }
         }
       },
+      detail,
       device);
   return outcome;
 }

@@ -34,6 +34,7 @@ std::string name_of(const LayoutCase& layout);
 // Runs `body` on every rank, as threads.
 void on_ranks(const config::Config& config,
               const std::function<void(Engine&)>& body,
+              const schedule::Detail& detail = {},
               devices::DeviceKind device = devices::DeviceKind::Cpu);
 
 // The batch of a step: tokens of the mock dataset.
@@ -53,6 +54,7 @@ void expect_same_bits(const Outcome& a, const Outcome& b);
 // Trains some steps from the config's seed.
 Outcome train_some(const config::Config& config,
                    std::int64_t steps,
+                   const schedule::Detail& detail = {},
                    devices::DeviceKind device = devices::DeviceKind::Cpu);
 
 // While no step is under way.
