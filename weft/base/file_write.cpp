@@ -132,12 +132,13 @@ bool is_temporary_of(const std::string& name, const std::string& target) {
 void remove_left_temporaries(const fs::path& target) {
   std::error_code error;
   const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    if (!is_temporary_of(entry.path().filename().string(), target.filename().string())) continue;
-    const int fd = ::open(entry.path().c_str(), O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    const fs::path path = at->path();
+    if (!is_temporary_of(path.filename().string(), target.filename().string())) continue;
+    const int fd = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) continue;
-    const Descriptor file(fd, entry.path().string());
-    if (try_lock(file) == Locked::Now) ::unlink(entry.path().c_str());
+    const Descriptor file(fd, path.string());
+    if (try_lock(file) == Locked::Now) ::unlink(path.c_str());
   }
 }
 

@@ -87,6 +87,7 @@ int run_step(const StepOptions& options) {
   if (under_launcher())
     throw base::ConfigError("bench step times one process: run it without mpirun");
   const config::Resolution run = resolve_or(options.run, kDefaultRecipe);
+  refuse_foreign_launcher(run);
   print_findings(run);
   const config::Config config = config::validate(run.config).config;
   if (config::layout_of(config).world != 1) {

@@ -61,9 +61,11 @@ PerfRun run_perf(const PerfRequest& request) {
   const TrainResult result = train({.config = config,
                                     .name = {},
                                     .stop = request.stop,
+                                    .start = [](const RunStart&) {},
                                     .log = [](const std::string&) {},
                                     .progress = note,
                                     .report = {}});
+  if (!result.failures.empty()) throw base::SystemError(result.failures.front());
   run.interrupted = result.steps < config.train.train_iters;
   run.peak_bytes = result.peak_bytes;
   if (!run.interrupted) run.exposure = result.exposure;
