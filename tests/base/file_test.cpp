@@ -15,7 +15,7 @@
 #include "weft/base/text.h"
 
 namespace weft::base {
-namespace {
+namespace file_test {
 
 namespace fs = std::filesystem;
 
@@ -199,5 +199,5 @@ TEST_F(File, AFileCutWhileItIsReadIsAnErrorWithTheNumbers) {
   EXPECT_NE(what.find("it had 10 bytes"), std::string::npos) << what;
 }
 
-}  // namespace
+}  // namespace file_test
 }  // namespace weft::base

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace weft::base {
-namespace {
+namespace text_test {
 
 TEST(Text, NearestFindsTheLikelySlip) {
   const std::vector<std::string> keys{"model.hidden_size", "model.num_layers", "train.seed"};
@@ -36,5 +36,5 @@ TEST(Text, BytesReadWell) {
   EXPECT_EQ(human_bytes(1536), "1.5 KiB");
 }
 
-}  // namespace
+}  // namespace text_test
 }  // namespace weft::base

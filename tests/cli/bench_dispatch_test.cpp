@@ -1,11 +1,11 @@
 // weft bench dispatch as a user runs it, on sizes that take no time.
 #include <gtest/gtest.h>
 
-#include "program_support.h"
+#include "tests/cli/program_support.h"
 #include "weft/base/json.h"
 
 namespace weft::cli {
-namespace {
+namespace bench_dispatch_test {
 
 using base::Json;
 
@@ -116,5 +116,5 @@ TEST(BenchDispatch, RefusesWhatItsOptionsDecide) {
   EXPECT_EQ(weft(kSmall + "--dtype fp16").code, 2);
 }
 
-}  // namespace
+}  // namespace bench_dispatch_test
 }  // namespace weft::cli

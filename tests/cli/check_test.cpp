@@ -5,7 +5,7 @@
 #include "weft/base/text.h"
 
 namespace weft::cli {
-namespace {
+namespace check_test {
 
 using base::Json;
 
@@ -130,5 +130,5 @@ TEST(CheckCommand, TextSaysWhatWasDecided) {
   }
 }
 
-}  // namespace
+}  // namespace check_test
 }  // namespace weft::cli

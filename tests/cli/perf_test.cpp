@@ -10,13 +10,13 @@
 #include <set>
 #include <thread>
 
-#include "program_support.h"
+#include "tests/cli/program_support.h"
 #include "weft/base/file.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
 
 namespace weft::cli {
-namespace {
+namespace perf_test {
 
 namespace fs = std::filesystem;
 using base::Json;
@@ -354,5 +354,5 @@ TEST_F(Perf, AnInterruptKeepsWhatWasMeasuredAndMarksIt) {
   EXPECT_FALSE(kept["runs"][0]["step_times_ms"].empty());
 }
 
-}  // namespace
+}  // namespace perf_test
 }  // namespace weft::cli

@@ -4,14 +4,14 @@
 
 #include <filesystem>
 
-#include "program_support.h"
+#include "tests/cli/program_support.h"
 #include "weft/base/file.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
 #include "weft/schedule/text.h"
 
 namespace weft::cli {
-namespace {
+namespace schedule_test {
 
 namespace fs = std::filesystem;
 using base::Json;
@@ -206,5 +206,5 @@ TEST_F(Schedule, WhatIsNotLegalIsRefused) {
   EXPECT_EQ(weft("schedule tiny --gbps -1").code, 2);
 }
 
-}  // namespace
+}  // namespace schedule_test
 }  // namespace weft::cli

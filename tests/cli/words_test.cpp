@@ -6,7 +6,7 @@
 #include "weft/base/text.h"
 
 namespace weft::cli {
-namespace {
+namespace words_test {
 
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
@@ -67,5 +67,5 @@ TEST(Completion, BashCompletesCommandsKeysValuesAndRecipes) {
   EXPECT_TRUE(contains(weft("completion fish").out, "complete -c weft"));
 }
 
-}  // namespace
+}  // namespace words_test
 }  // namespace weft::cli

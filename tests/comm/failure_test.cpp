@@ -8,7 +8,7 @@
 #include "tests/comm/failure_support.h"
 
 namespace weft::comm {
-namespace {
+namespace failure_test {
 
 using Clock = std::chrono::steady_clock;
 
@@ -111,5 +111,5 @@ TEST(Group, RefusesRanksThatMakeNoGroup) {
   });
 }
 
-}  // namespace
+}  // namespace failure_test
 }  // namespace weft::comm

@@ -9,7 +9,7 @@
 #include "weft/trace/chrome.h"
 
 namespace weft::trace {
-namespace {
+namespace chrome_flow_test {
 
 using base::Json;
 
@@ -165,5 +165,5 @@ TEST(ChromeFlow, ArgumentsSayLayerMicroBatchBytesAndRows) {
                 R"({"node":"c0F0.send","run":1,"micro_batch":0,"bytes":4096,"coverable":false})"));
 }
 
-}  // namespace
+}  // namespace chrome_flow_test
 }  // namespace weft::trace

@@ -8,7 +8,7 @@
 #include "weft/base/json.h"
 
 namespace weft::trace {
-namespace {
+namespace chrome_test {
 
 using base::Json;
 
@@ -150,5 +150,5 @@ TEST(Chrome, NoTimelinesAndNoSpansAreStillATrace) {
   EXPECT_TRUE(events_of(parse(silent), "X").empty());
 }
 
-}  // namespace
+}  // namespace chrome_test
 }  // namespace weft::trace

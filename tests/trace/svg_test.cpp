@@ -10,7 +10,7 @@
 #include "weft/trace/activity.h"
 
 namespace weft::trace {
-namespace {
+namespace svg_test {
 
 // Complains where tags do not balance or a text holds what must be escaped.
 std::string find_fault(const std::string& xml) {
@@ -192,5 +192,5 @@ TEST(Svg, ColoursFollowLaneDirectionAndPiece) {
   EXPECT_EQ(activity("compute", "3F7.dispatch"), Activity::ForwardAttention);
 }
 
-}  // namespace
+}  // namespace svg_test
 }  // namespace weft::trace

@@ -20,18 +20,18 @@ base::Json json_of(const Finding& finding) {
   return json;
 }
 
-base::Json json_of(const config::Missing& missing) {
+base::Json json_of(const rules::Missing& missing) {
   return {{"part", missing.part},
           {"keys", missing.keys},
           {"message", missing.message},
           {"fix", missing.fix}};
 }
 
-base::Json json_of(const config::Note& note) {
+base::Json json_of(const rules::Note& note) {
   return {{"id", note.id}, {"key", note.key}, {"message", note.message}, {"fix", note.fix}};
 }
 
-base::Json json_of(const config::OverlapMode& mode) {
+base::Json json_of(const rules::OverlapMode& mode) {
   return {{"name", mode.name}, {"on", mode.on}, {"why", mode.why}};
 }
 
@@ -49,7 +49,7 @@ std::string line(std::string_view id, std::string_view message, std::string_view
 }
 
 std::string heading(const CheckReport& report) {
-  const config::Verdict& verdict = report.verdict;
+  const rules::Verdict& verdict = report.verdict;
   if (report.readable == Readable::No) {
     return text("the words cannot be read: not legal, {} error{}; nothing else was judged\n",
                 verdict.errors.size(),
@@ -87,10 +87,10 @@ std::string automatic_text(const std::vector<Finding>& findings) {
   return all;
 }
 
-std::string missing_text(const std::vector<config::Missing>& missing) {
+std::string missing_text(const std::vector<rules::Missing>& missing) {
   if (missing.empty()) return "";
   std::string all = "\nmissing in this build\n";
-  for (const config::Missing& part : missing) {
+  for (const rules::Missing& part : missing) {
     all += text("  {}\n          -> {}\n", part.message, part.fix);
   }
   return all;
@@ -99,7 +99,7 @@ std::string missing_text(const std::vector<config::Missing>& missing) {
 }  // namespace
 
 base::Json to_json(const CheckReport& report) {
-  const config::Verdict& verdict = report.verdict;
+  const rules::Verdict& verdict = report.verdict;
   base::Json json{
       {"recipe", report.recipe},
       {"legal", verdict.legal()},
@@ -113,23 +113,23 @@ base::Json to_json(const CheckReport& report) {
       {"config",
        report.readable == Readable::Yes ? config::to_json(verdict.config) : base::Json(nullptr)},
       {"derived", nullptr}};
-  if (report.derived) json["derived"] = config::to_json(*report.derived);
+  if (report.derived) json["derived"] = derive::to_json(*report.derived);
   if (report.schedule) json["schedule"] = to_json(*report.schedule);
   return json;
 }
 
 std::string to_text(const CheckReport& report) {
-  const config::Verdict& verdict = report.verdict;
+  const rules::Verdict& verdict = report.verdict;
   std::string all = heading(report) + findings_text("errors", verdict.errors) +
                     findings_text("warnings", verdict.warnings) +
                     automatic_text(verdict.automatic) + missing_text(verdict.missing);
   if (!report.advice.empty()) all += "\nadvice\n";
-  for (const config::Note& note : report.advice) all += line(note.id, note.message, note.fix);
+  for (const rules::Note& note : report.advice) all += line(note.id, note.message, note.fix);
   if (!report.modes.empty()) all += "\noverlap\n";
-  for (const config::OverlapMode& mode : report.modes) {
-    all += text("  {}\n", config::to_line(mode));
+  for (const rules::OverlapMode& mode : report.modes) {
+    all += text("  {}\n", rules::to_line(mode));
   }
-  if (report.derived) all += "\nthe run\n" + config::to_text(*report.derived);
+  if (report.derived) all += "\nthe run\n" + derive::to_text(*report.derived);
   if (report.schedule) {
     all += "\nschedule\n" + to_text(*report.schedule);
   } else if (report.wish == ScheduleWish::Verify) {

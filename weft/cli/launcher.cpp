@@ -15,9 +15,9 @@ int launcher_rank() {
   return text == nullptr ? 0 : static_cast<int>(base::parse_integer(text).value_or(0));
 }
 
-void refuse_foreign_launcher(const config::Resolution& run) {
+void refuse_foreign_launcher(const words::Resolution& run) {
   if (under_launcher()) return;
-  if (std::ranges::find(run.set_keys, "runtime.backend", &config::Ledger::SetKey::key) !=
+  if (std::ranges::find(run.set_keys, "runtime.backend", &words::Ledger::SetKey::key) !=
       run.set_keys.end()) {
     return;
   }
@@ -36,7 +36,7 @@ void refuse_foreign_launcher(const config::Resolution& run) {
   }
 }
 
-void follow_launcher(const config::Resolution& run, config::Config& config) {
+void follow_launcher(const words::Resolution& run, config::Config& config) {
   refuse_foreign_launcher(run);
   const char* text = std::getenv("OMPI_COMM_WORLD_SIZE");
   if (text == nullptr) return;

@@ -13,13 +13,11 @@
 namespace weft::cli {
 namespace {
 
-constexpr const char* kDefaultRecipe = "tiny";
-
 // Options of Weft's own; the harness's flags are words (config/harness_flags.h).
 struct PerfOptions {
   RunArguments run;
   std::vector<std::string> vary;
-  Sweep sweep = Sweep::OneKnob;
+  plan::Sweep sweep = plan::Sweep::OneKnob;
   TwinUse twin = TwinUse::WhenNeeded;
   std::optional<std::string> against, out;
   bool list_flags = false;
@@ -27,8 +25,8 @@ struct PerfOptions {
 
 // Losses are held against a stored run by hand: these flags of the harness are accepted and said to
 // do nothing.
-void warn_of_loss_flags(const config::HarnessSelection& chosen) {
-  const config::HarnessSelection unset;
+void warn_of_loss_flags(const words::HarnessSelection& chosen) {
+  const words::HarnessSelection unset;
   const auto warn = [](bool is_set, const char* flag) {
     if (is_set) print_warning(base::text("{} has no effect: losses are not compared", flag));
   };
@@ -53,7 +51,7 @@ std::optional<std::string> one_of(const std::optional<std::string>& own,
   return harness.empty() ? std::nullopt : std::optional(harness);
 }
 
-int list_variants(const config::HarnessSelection& chosen) {
+int list_variants(const words::HarnessSelection& chosen) {
   print_text(
       base::text("weft recipes {} lists the layouts; -ng, -g, -c and --config_variant choose "
                  "one\n",
@@ -69,9 +67,9 @@ int run_perf(const PerfOptions& options) {
   if (under_launcher()) {
     throw base::ConfigError("weft perf times ranks of one process: run it without mpirun");
   }
-  const config::Resolution run = resolve_for_perf(options.run, kDefaultRecipe);
+  const words::Resolution run = resolve_for_perf(options.run, kDefaultRecipe);
   refuse_foreign_launcher(run);
-  const config::HarnessSelection& chosen = run.harness;
+  const words::HarnessSelection& chosen = run.harness;
   if (chosen.list_config_variants) return list_variants(chosen);
   const auto against =
       one_of(options.against, chosen.golden_values_path, "--against and --golden_values_path");
@@ -81,10 +79,10 @@ int run_perf(const PerfOptions& options) {
   print_findings(run);
   if (!chosen.save_config_filepath.empty()) {
     base::write_whole(chosen.save_config_filepath,
-                      config::to_yaml(config::judge(run.config).config));
+                      config::to_yaml(rules::judge(run.config).config));
   }
-  std::vector<Knob> knobs;
-  for (const std::string& word : options.vary) knobs.push_back(parse_knob(word));
+  std::vector<plan::Knob> knobs;
+  for (const std::string& word : options.vary) knobs.push_back(plan::parse_knob(word));
   return run_session(
       {.name = run.recipe,
        .config = with_start(run, run.config),
@@ -110,7 +108,7 @@ void add_sweep(CLI::App& command, PerfOptions& options) {
       ->allow_extra_args(false);
   command.add_flag_callback(
       "--grid",
-      [&options] { options.sweep = Sweep::Grid; },
+      [&options] { options.sweep = plan::Sweep::Grid; },
       "allow several --vary: every combination is run");
   command.add_flag_callback(
       "--twin",

@@ -4,9 +4,9 @@
 
 #include "weft/base/text.h"
 #include "weft/cli/layout_text.h"
-#include "weft/config/derived.h"
 #include "weft/config/dump.h"
 #include "weft/config/field.h"
+#include "weft/derive/derived.h"
 
 namespace weft::cli {
 namespace {
@@ -31,7 +31,7 @@ Row heading() {
 }
 
 Row row_of(const PerfReport& report, std::size_t index) {
-  const train::PerfRun& run = report.runs[index];
+  const measure::PerfRun& run = report.runs[index];
   Row row{report.plan.candidates[index].value};
   if (run.steady_ms) {
     row.push_back(text("{:.2f}", run.steady_ms->mean));
@@ -80,7 +80,7 @@ std::string markdown_table(const std::vector<Row>& rows) {
 }
 
 std::string window_text(const PerfReport& report) {
-  const auto timed = std::ranges::find_if(report.runs, [](const train::PerfRun& run) {
+  const auto timed = std::ranges::find_if(report.runs, [](const measure::PerfRun& run) {
     return run.window.has_value();
   });
   if (timed == report.runs.end()) return "no step was timed";
@@ -88,8 +88,8 @@ std::string window_text(const PerfReport& report) {
               timed->window->first,
               timed->window->end - 1,
               report.plan.steps,
-              train::describe(report.window),
-              train::kTracedSteps);
+              measure::describe(report.window),
+              measure::kTracedSteps);
 }
 
 std::string label_text(const PerfPlan& plan) {
@@ -163,7 +163,7 @@ std::string changes_markdown(const PerfPlan& plan) {
   std::string all = "\n## From what was asked for to what ran\n\n";
   for (const Candidate& candidate : plan.candidates) {
     all += text("`{}`:\n\n", candidate.value);
-    for (const config::Change& change : candidate.changes) {
+    for (const plan::Change& change : candidate.changes) {
       all += text("- {}\n", to_text(change));
     }
     all += '\n';
@@ -173,7 +173,7 @@ std::string changes_markdown(const PerfPlan& plan) {
 
 }  // namespace
 
-std::string to_text(const config::Change& change) {
+std::string to_text(const plan::Change& change) {
   return text("{}: {} -> {} ({})", change.key, change.from.dump(), change.to.dump(), change.why);
 }
 
@@ -211,11 +211,11 @@ std::string dry_run_text(const PerfPlan& plan) {
     all += text("# would run {}: {} steps and {} traced, {} ranks, {}{}\n",
                 candidate.value,
                 plan.steps,
-                train::kTracedSteps,
-                config::layout_of(candidate.config).world,
+                measure::kTracedSteps,
+                derive::layout_of(candidate.config).world,
                 layout_text(candidate.config.model),
                 plan.is_twin() ? ", on a twin (" + plan.twin_reason + ")" : "");
-    for (const config::Change& change : candidate.changes) {
+    for (const plan::Change& change : candidate.changes) {
       all += text("#   {}\n", to_text(change));
     }
   }

@@ -14,6 +14,6 @@ std::string to_markdown(const PerfReport& report);
 std::string dry_run_text(const PerfPlan& plan);
 
 // "model.hidden_size: 2048 -> 64 (small enough for any machine)"
-std::string to_text(const config::Change& change);
+std::string to_text(const plan::Change& change);
 
 }  // namespace weft::cli

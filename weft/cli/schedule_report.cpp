@@ -6,8 +6,8 @@
 #include "weft/base/text.h"
 #include "weft/cli/layout_text.h"
 #include "weft/cli/timeline_grid.h"
-#include "weft/config/derived.h"
-#include "weft/config/pipeline.h"
+#include "weft/derive/derived.h"
+#include "weft/derive/pipeline.h"
 #include "weft/exec/sim/timelines.h"
 #include "weft/schedule/summary.h"
 #include "weft/trace/svg.h"
@@ -37,7 +37,7 @@ std::string heading(const ScheduleReport& report) {
                     report.grid.world(),
                     layout_text(report.config.model),
                     report.config.model.num_layers,
-                    config::micro_batches(report.config.train, report.grid.dp()),
+                    derive::micro_batches(report.config.train, report.grid.dp()),
                     order_of(report));
 }
 

@@ -25,7 +25,7 @@ void require_folder(const std::string& start) {
 
 }  // namespace
 
-config::Config with_start(const config::Resolution& run, const config::Config& config) {
+config::Config with_start(const words::Resolution& run, const config::Config& config) {
   const std::string& start = config.checkpoint.pretrained_checkpoint;
   if (start.empty()) return config;
   refuse_keys(run,

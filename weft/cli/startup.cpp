@@ -4,8 +4,8 @@
 #include "weft/base/text.h"
 #include "weft/cli/layout_text.h"
 #include "weft/cli/output.h"
-#include "weft/config/derived.h"
-#include "weft/config/overlap_modes.h"
+#include "weft/derive/derived.h"
+#include "weft/rules/overlap_modes.h"
 
 namespace weft::cli {
 namespace {
@@ -18,7 +18,7 @@ std::string counted(std::int64_t count, const char* one) {
 
 std::string model_line(const config::Config& config, const std::string& name) {
   const config::ModelConfig& model = config.model;
-  const config::ParameterCount parameters = config::parameters_of(model);
+  const derive::ParameterCount parameters = derive::parameters_of(model);
   std::string experts;
   if (model.experts() > 0) {
     experts = text(", {} of which a token takes {}",
@@ -36,7 +36,7 @@ std::string model_line(const config::Config& config, const std::string& name) {
 
 std::string ranks_line(const config::Config& config) {
   return text("ranks     {} ({}), {}, {} each; order: {}",
-              counted(config::layout_of(config).world, "rank"),
+              counted(derive::layout_of(config).world, "rank"),
               config::word(config.runtime.backend),
               layout_text(config.model),
               counted(config.runtime.threads_per_rank, "thread"),
@@ -47,7 +47,7 @@ std::string batch_line(const config::Config& config) {
   return text("batch     {} of {} a step ({}), in micro-batches of {}",
               counted(config.train.global_batch_size, "sequence"),
               counted(config.model.seq_length, "token"),
-              counted(config::tokens_per_step(config), "token"),
+              counted(derive::tokens_per_step(config), "token"),
               config.train.micro_batch_size);
 }
 
@@ -72,7 +72,7 @@ std::string weights_line(const config::Config& config) {
 
 }  // namespace
 
-std::vector<std::string> opening_lines(const config::Verdict& verdict,
+std::vector<std::string> opening_lines(const rules::Verdict& verdict,
                                        const std::string& name,
                                        Detail detail) {
   const config::Config& config = verdict.config;
@@ -81,12 +81,12 @@ std::vector<std::string> opening_lines(const config::Verdict& verdict,
                                  batch_line(config),
                                  rate_line(config),
                                  weights_line(config)};
-  if (const grid::Fabric fabric = config::fabric_of(config); !fabric.is_free()) {
+  if (const grid::Fabric fabric = derive::fabric_of(config); !fabric.is_free()) {
     lines.push_back("links     " + grid::describe(fabric));
   }
-  for (const config::OverlapMode& mode : config::overlap_modes(verdict)) {
+  for (const rules::OverlapMode& mode : rules::overlap_modes(verdict)) {
     if (!mode.on && detail == Detail::Short) continue;
-    lines.push_back("overlap   " + config::to_line(mode));
+    lines.push_back("overlap   " + rules::to_line(mode));
   }
   if (detail == Detail::Short) return lines;
   for (const config::Finding& set : verdict.automatic) lines.push_back(set_line(set));
@@ -114,11 +114,11 @@ std::vector<std::string> start_lines(const config::Config& config, const train::
 
 std::vector<std::string> opening_warnings(const config::Config& config) {
   std::vector<std::string> warnings;
-  const std::int64_t threads = config::layout_of(config).world * config.runtime.threads_per_rank;
+  const std::int64_t threads = derive::layout_of(config).world * config.runtime.threads_per_rank;
   const auto cores = static_cast<std::int64_t>(base::usable_cores().size());
   if (config.runtime.backend == config::CommBackend::Threads && threads > cores) {
     warnings.push_back(text("{} of {} each share {}: a step takes the longer",
-                            counted(config::layout_of(config).world, "rank"),
+                            counted(derive::layout_of(config).world, "rank"),
                             counted(config.runtime.threads_per_rank, "thread"),
                             counted(cores, "core")));
   }

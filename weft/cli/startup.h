@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/config/validate.h"
+#include "weft/rules/validate.h"
 #include "weft/train/trainer.h"
 
 namespace weft::cli {
@@ -13,7 +13,7 @@ enum class Detail { Short, Full };
 
 // The model, its ranks, batches, learning rate and where its weights come from; what overlaps. With
 // Full also what was set automatically and what does not overlap, and why.
-std::vector<std::string> opening_lines(const config::Verdict& verdict,
+std::vector<std::string> opening_lines(const rules::Verdict& verdict,
                                        const std::string& name,
                                        Detail detail);
 

@@ -12,13 +12,11 @@
 #include "weft/cli/progress.h"
 #include "weft/cli/start_model.h"
 #include "weft/cli/startup.h"
-#include "weft/config/validate.h"
+#include "weft/rules/validate.h"
 #include "weft/train/trainer.h"
 
 namespace weft::cli {
 namespace {
-
-constexpr const char* kDefaultRecipe = "tiny";
 
 struct TrainOptions {
   RunArguments run;
@@ -26,7 +24,7 @@ struct TrainOptions {
 };
 
 // A model that comes from a folder has the folder's name.
-std::string name_of(const config::Resolution& run, const config::Config& config) {
+std::string name_of(const words::Resolution& run, const config::Config& config) {
   const std::filesystem::path start(config.checkpoint.pretrained_checkpoint);
   if (start.empty()) return run.recipe;
   const std::filesystem::path whole = std::filesystem::absolute(start).lexically_normal();
@@ -109,7 +107,7 @@ base::Json result_json(const train::TrainResult& result, const config::Config& c
 }
 
 // Under a launcher rank 0 speaks for all.
-void warn(const config::Verdict& verdict) {
+void warn(const rules::Verdict& verdict) {
   if (launcher_rank() != 0) return;
   for (const config::Finding& warning : verdict.warnings) {
     print_warning(config::to_text(warning));
@@ -130,11 +128,11 @@ void show(const train::TrainResult& result, const config::Config& config, Format
 
 int run_train(const TrainOptions& options) {
   const Format format = options.run.format;
-  const config::Resolution run = resolve_or(options.run, kDefaultRecipe);
+  const words::Resolution run = resolve_or(options.run, kDefaultRecipe);
   config::Config config = run.config;
   follow_launcher(run, config);
   config = with_start(run, config);
-  const config::Verdict verdict = with_findings(run, config::validate(config));
+  const rules::Verdict verdict = with_findings(run, rules::validate(config));
   config = verdict.config;
   if (const auto limit = machine_limit(config)) {
     throw base::ConfigError(base::text("{}: {}", limit->message, limit->fix));
