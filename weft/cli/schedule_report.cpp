@@ -140,8 +140,8 @@ std::string to_text(const ScheduleReport& report) {
   const SimulatedStep& simulated = *report.simulated;
   text += turns_text(report);
   text +=
-      "\nsimulated step (F forward, B input gradient, W weight gradient, o other; f b on the wire, "
-      "s sums over ranks)\n";
+      "\nsimulated step (F forward, R recomputation, B input gradient, W weight gradient, o other; "
+      "f b on the wire, s sums over ranks)\n";
   text += timeline_grid(simulated.step, simulated.result, kColumns);
   return text + verdict_text(report) + ranks_text(report) + time_text(simulated);
 }
