@@ -54,9 +54,9 @@ void show_json(const train::StepBench& bench, const std::vector<PeerResult>& pee
 void show_text(const train::StepBench& bench,
                const config::Config& config,
                const std::vector<PeerResult>& peers) {
-  print_text(base::text("one rank, {} threads, {} tokens a step\n",
-                        config.runtime.threads_per_rank,
-                        config::tokens_per_step(config)));
+  print_text(base::text("one rank, {}, {} a step\n",
+                        base::counted(config.runtime.threads_per_rank, "thread"),
+                        base::counted(config::tokens_per_step(config), "token")));
   print_text(base::text("step            {:10.1f} ms\n", bench.step_seconds * 1e3));
   print_text(base::text("tokens/s        {:10.0f}\n", bench.tokens_per_second));
   print_text(base::text("FLOP/s          {:10.2f} G  (model, {:.2f} MFLOP a token)\n",

@@ -66,11 +66,11 @@ std::vector<TextDataset::Piece> TextDataset::map_pieces(const config::DatasetCon
   const std::vector<fs::path> files = list_text_files(config.path, config.extensions);
   if (files.empty() && !config.extensions.empty()) {
     throw base::ConfigError(
-        text("dataset.path='{}' holds {} files, none with a name that ends in one of "
+        text("dataset.path='{}' holds {}, none with a name that ends in one of "
              "dataset.extensions=[{}]; give endings that are there, or dataset.extensions=[] to "
              "read every file",
              config.path,
-             list_text_files(config.path, {}).size(),
+             base::counted(std::ssize(list_text_files(config.path, {})), "file"),
              fmt::join(config.extensions, ",")));
   }
   if (files.size() > kMostFiles) {
