@@ -8,12 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/cli/output.h"
 #include "weft/config/resolution.h"
 #include "weft/config/validate.h"
 
 namespace weft::cli {
-
-enum class Format { Text, Json };
 
 // --json
 void add_format(CLI::App& command, Format& format);
@@ -28,14 +27,14 @@ struct RunArguments {
 // Lets the command take words, adds --json, and a help text that ends in `example`.
 void add_run_arguments(CLI::App& command, RunArguments& arguments, const std::string& example);
 
-// The config the words ask for, not validated. ConfigError when they are wrong.
+// The config the words ask for, not validated; without a recipe they change the defaults of `weft
+// config`. ConfigError when they are wrong.
 config::Resolution resolve(const RunArguments& arguments);
-// The same with a recipe for those who name none.
+// The same for a bench, which has a recipe of its own for those who name none.
 config::Resolution resolve_or(const RunArguments& arguments, const std::string& default_recipe);
 
 // The same for `weft perf`, whose words may also choose the recipe by the harness's flags.
-config::Resolution resolve_for_perf(const RunArguments& arguments,
-                                    const std::string& default_recipe);
+config::Resolution resolve_for_perf(const RunArguments& arguments);
 
 // The verdict on a run with what was found while its words were read.
 config::Verdict judged(const config::Resolution& run);

@@ -6,6 +6,7 @@
 #include "weft/cli/arguments.h"
 #include "weft/cli/benches.h"
 #include "weft/cli/dispatch_report.h"
+#include "weft/cli/help.h"
 #include "weft/cli/interrupt.h"
 #include "weft/cli/launcher.h"
 #include "weft/cli/machine.h"
@@ -165,7 +166,7 @@ int run_dispatch(const DispatchOptions& options) {
   }
   line.clear();
   if (stop.load()) {
-    print_error("stopped before the end: nothing to report");
+    print_failure({"stopped before the end: nothing to report"}, options.run.format);
     return kInterrupted;
   }
   switch (options.run.format) {
@@ -188,6 +189,7 @@ void add_bench_dispatch(CLI::App& bench, Action& chosen) {
       "emulated links and without, memory; and the local copies against memcpy");
   auto options = std::make_shared<DispatchOptions>();
   add_run_arguments(*dispatch, options->run, "");
+  dispatch->formatter(std::make_shared<HelpFormat>("[a.b=c ...]"));
   dispatch->footer(
       "Words: fabric.* gives the links (without any, the wire takes ten times the copies and is "
       "ten\n"
@@ -211,10 +213,12 @@ void add_bench_dispatch(CLI::App& bench, Action& chosen) {
          options->copy_tokens,
          "tokens of the copies held against memcpy; 0: leave them out",
          CLI::Range(0, 1 << 24));
-  dispatch->add_option("--dtype", options->dtype, "of what travels: bf16 or fp32")
+  dispatch->add_option("--dtype", options->dtype, "of what travels")
       ->transform(CLI::CheckedTransformer(std::vector<std::pair<std::string, config::Precision>>{
-          {"fp32", config::Precision::Fp32},
-          {"bf16", config::Precision::Bf16}}))
+                                              {"fp32", config::Precision::Fp32},
+                                              {"bf16", config::Precision::Bf16}})
+                      .description(""))
+      ->type_name("bf16|fp32")
       ->default_str("fp32");
   dispatch
       ->add_option("--rounds", options->rounds, "timed passes of each dispatcher on each fabric")

@@ -84,32 +84,34 @@ int run_overlap(const OverlapOptions& options) {
              line.show(base::text("{} step {}/{}", bar(double(done) / of, 24), done, of));
            },
        .stop = &catch_interrupts(),
-       .report = print_error});
+       .report = failure_printer(options.run.format)});
   line.clear();
   if (!bench.is_rank_zero) return kGood;
   if (bench.interrupted) {
-    print_error("stopped before the end: nothing to report");
+    print_failure({"stopped before the end: nothing to report"}, options.run.format);
     return kInterrupted;
+  }
+  // Before the report: of what cannot be written, --json tells in one object.
+  if (!options.svg.empty()) base::write_whole(options.svg, to_svg(bench));
+  if (!options.costs.empty()) {
+    const std::vector<trace::Timeline>& plain = bench.fabrics.back().runs.front().timelines;
+    base::write_whole(options.costs, exec::sim::print(exec::sim::measure(plain)));
   }
   const std::vector<FabricReport> reports = report_of(config, bench);
   const grid::Grid grid(config::layout_of(config));
   switch (options.run.format) {
     case Format::Text:
-      print_text(base::text("{} ranks ({}), {} micro-batches, medians of {} steps each in turn\n",
-                            config::layout_of(config).world,
-                            config::word(config.runtime.backend),
-                            config::micro_batches(config.train, grid.dp()),
-                            options.rounds));
+      print_text(
+          base::text("{} ({}), {}, median of {} of each order, in turn\n",
+                     base::counted(config::layout_of(config).world, "rank"),
+                     config::word(config.runtime.backend),
+                     base::counted(config::micro_batches(config.train, grid.dp()), "micro-batch"),
+                     base::counted(options.rounds, "step")));
       print_text(to_text(reports));
       break;
     case Format::Json:
       print_json(to_json(reports));
       break;
-  }
-  if (!options.svg.empty()) base::write_whole(options.svg, to_svg(bench));
-  if (!options.costs.empty()) {
-    const std::vector<trace::Timeline>& plain = bench.fabrics.back().runs.front().timelines;
-    base::write_whole(options.costs, exec::sim::print(exec::sim::measure(plain)));
   }
   return kGood;
 }

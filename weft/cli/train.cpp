@@ -18,8 +18,6 @@
 namespace weft::cli {
 namespace {
 
-constexpr const char* kDefaultRecipe = "tiny";
-
 std::string progress_text(const train::StepRecord& record) {
   const double share =
       static_cast<double>(record.iteration) / static_cast<double>(record.iterations);
@@ -34,45 +32,54 @@ std::string progress_text(const train::StepRecord& record) {
                     left);
 }
 
+// A rank whose peers are only taken to be there learns from itself and waits for nobody.
+bool is_pretended(const config::Config& config) {
+  return config.runtime.backend == config::CommBackend::Fake;
+}
+constexpr const char* kPretended =
+    "weft: warning: a pretended world (runtime.backend=fake): rank 0 runs alone and its peers are "
+    "taken to hold and send what it does; losses, speed and waiting times are not those of a run";
+
 std::string opening(const config::Config& config, const std::string& recipe) {
   const grid::Layout layout = config::layout_of(config);
   const config::ParameterCount parameters = config::parameters_of(config.model);
   return base::text(
-      "weft: {}: {} {} ({}), {}, {} layers, {} experts, {:.1f} M parameters ({:.1f} M "
+      "weft: {}: {} ({}), {}, {}, {}, {:.1f} M parameters ({:.1f} M "
       "active); order: {}",
       recipe.empty() ? "defaults" : recipe,
-      layout.world,
-      layout.world == 1 ? "rank" : "ranks",
-      config::word(config.runtime.backend),
+      base::counted(layout.world, "rank"),
+      is_pretended(config) ? "pretended, one runs" : config::word(config.runtime.backend),
       layout_text(config.model),
-      config.model.num_layers,
-      config.model.experts(),
+      base::counted(config.model.num_layers, "layer"),
+      base::counted(config.model.experts(), "expert"),
       static_cast<double>(parameters.total) / 1e6,
       static_cast<double>(parameters.active) / 1e6,
       order_text(config));
 }
 
 std::string summary(const train::TrainResult& result, const config::Config& config) {
-  std::string text = base::text("{} {} step{}: loss {:.4f} -> {:.4f}",
+  std::string text = base::text("{} {}: loss {:.4f} -> {:.4f}",
                                 result.interrupted ? "stopped after" : "trained",
-                                result.steps,
-                                result.steps == 1 ? "" : "s",
+                                base::counted(result.steps, "step"),
                                 result.first_loss,
                                 result.final_loss);
   if (result.eval_loss) text += base::text(", held-out {:.4f}", *result.eval_loss);
   if (result.repeated.value_or(0) > 0) {
     text += base::text(
-        "\nbudget    exceeded in {} of {} steps, which ran again without it (raise "
+        "\nbudget    exceeded in {} of {}, which ran again without it (raise "
         "model.moe_expert_rank_capacity_factor)",
         *result.repeated,
-        result.steps);
+        base::counted(result.steps, "step"));
   }
   std::int64_t dropped = 0;
   for (const train::ExpertLoads& load : result.expert_loads) dropped += load.dropped;
   if (dropped > 0) {
-    text += base::text("\ndropped   {} slots in the last step (token, chosen expert)", dropped);
+    text += base::text("\ndropped   {} in the last step (token, chosen expert)",
+                       base::counted(dropped, "slot"));
   }
-  text += base::text("\nspeed     {:.0f} tokens/s\nmemory   ", result.tokens_per_second);
+  text += base::text("\nspeed     {:.0f} tokens/s{}\nmemory   ",
+                     result.tokens_per_second,
+                     is_pretended(config) ? ", of a pretended world: one rank ran" : "");
   for (int tag = 0; tag < tensor::kTags; ++tag) {
     const std::size_t bytes = result.peak_bytes[static_cast<std::size_t>(tag)];
     if (bytes == 0) continue;
@@ -87,7 +94,8 @@ std::string summary(const train::TrainResult& result, const config::Config& conf
     text += base::text("weights   {}\n", saved);
   }
   if (result.exposure && result.exposure->total.communication_ms > 0) {
-    text += base::text("comm      {}\n", trace::to_line(*result.exposure));
+    text += base::text("comm      {}\n", trace::to_line(*result.exposure)) +
+            trace::legend("          ");
   }
   if (result.trace) {
     text += base::text("trace     {}  (open in ui.perfetto.dev)\n", result.trace->string());
@@ -102,6 +110,7 @@ base::Json result_json(const train::TrainResult& result, const config::Config& c
                   {"tokens_per_second", result.tokens_per_second},
                   {"run_dir", result.run_dir.string()},
                   {"interrupted", result.interrupted}};
+  if (is_pretended(config)) json["pretended"] = true;
   if (result.eval_loss) json["eval_loss"] = *result.eval_loss;
   if (result.repeated) json["repeated_steps"] = *result.repeated;
   if (!result.expert_loads.empty()) json["expert_loads"] = train::to_json(result.expert_loads);
@@ -112,7 +121,7 @@ base::Json result_json(const train::TrainResult& result, const config::Config& c
 }
 
 int run_train(const RunArguments& arguments) {
-  const config::Resolution run = resolve_or(arguments, kDefaultRecipe);
+  const config::Resolution run = resolve(arguments);
   config::Config config = run.config;
   follow_launcher(config);
   config = with_start(run, config);
@@ -124,6 +133,7 @@ int run_train(const RunArguments& arguments) {
   ProgressLine line;
   if (launcher_rank() == 0) {
     line.log(opening(config, run.recipe));
+    if (is_pretended(config)) line.log(kPretended);
     const grid::Fabric fabric = config::fabric_of(config);
     if (!fabric.is_free()) line.log("weft: " + grid::describe(fabric));
     for (const std::string& said : startup_lines(verdict)) line.log(said);
@@ -132,9 +142,12 @@ int run_train(const RunArguments& arguments) {
       {.config = config,
        .name = run.recipe,
        .stop = &catch_interrupts(),
-       .log = [&](const std::string& text) { line.log(text); },
+       .log =
+           [&](const std::string& text) {
+             line.log(is_pretended(config) ? text + " pretended world |" : text);
+           },
        .progress = [&](const train::StepRecord& record) { line.show(progress_text(record)); },
-       .report = print_error});
+       .report = failure_printer(arguments.format)});
   line.clear();
   if (!result.is_rank_zero) return kGood;
   switch (arguments.format) {
@@ -151,8 +164,7 @@ int run_train(const RunArguments& arguments) {
 }  // namespace
 
 void add_train(CLI::App& program, Action& chosen) {
-  CLI::App* command =
-      program.add_subcommand("train", "train a model; without a recipe, the demo's");
+  CLI::App* command = program.add_subcommand("train", "train a model, and leave a run folder");
   auto arguments = std::make_shared<RunArguments>();
   add_run_arguments(*command,
                     *arguments,
