@@ -4,7 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <fstream>
+#include <chrono>
+#include <filesystem>
 #include <thread>
 
 #include "weft/base/error.h"
@@ -15,30 +16,40 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Pipe : public ::testing::Test {
- protected:
-  Pipe() : path_(fs::path(::testing::TempDir()) / text("weft_pipe_{}", ::getpid())) {
-    ::mkfifo(path_.c_str(), 0600);
-  }
-  ~Pipe() override { fs::remove(path_); }
+// As a shell's <(...): both ends are open before anyone reads.
+std::string read_what(const std::string& written, std::size_t limit) {
+  int ends[2] = {-1, -1};
+  EXPECT_EQ(::pipe(ends), 0);
+  std::jthread writer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    for (std::size_t done = 0; done < written.size();) {
+      done +=
+          static_cast<std::size_t>(::write(ends[1], written.data() + done, written.size() - done));
+    }
+    ::close(ends[1]);
+  });
+  const std::string all = read_pipe(text("/dev/fd/{}", ends[0]), limit);
+  writer.join();
+  ::close(ends[0]);
+  return all;
+}
 
-  std::string read_what(const std::string& written, std::size_t limit) {
-    std::jthread writer([&] { std::ofstream(path_) << written; });
-    return read_pipe(path_, limit);
-  }
-
-  const fs::path path_;
-};
-
-TEST_F(Pipe, IsReadToItsEnd) {
-  EXPECT_TRUE(is_pipe(path_));
+TEST(Pipe, IsReadToItsEnd) {
   const std::string long_text(100'000, 'x');
   EXPECT_EQ(read_what(long_text, long_text.size()), long_text);
+}
+
+TEST(Pipe, WithoutAWriterIsEmptyAndNotWaitedFor) {
+  const fs::path path = fs::path(::testing::TempDir()) / text("weft_pipe_{}", ::getpid());
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_TRUE(is_pipe(path));
+  EXPECT_EQ(read_pipe(path, 10), "");
+  fs::remove(path);
   EXPECT_FALSE(is_pipe(fs::temp_directory_path()));
   EXPECT_FALSE(is_pipe("/no/such/file"));
 }
 
-TEST_F(Pipe, WithoutAnEndIsRefused) { EXPECT_THROW(read_pipe("/dev/zero", 1000), SystemError); }
+TEST(Pipe, WithoutAnEndIsRefused) { EXPECT_THROW(read_pipe("/dev/zero", 1000), SystemError); }
 
 }  // namespace
 }  // namespace weft::base

@@ -218,7 +218,7 @@ TEST_F(Schedule, RatesHaveBoundsThatCanBeRead) {
                             "--gbps 1e9"}) {
     const Outcome outcome = weft(std::string("schedule tiny ") + wrong);
     EXPECT_EQ(outcome.code, 2) << wrong << outcome.err;
-    EXPECT_TRUE(contains(outcome.err, "is not a number from 1e")) << outcome.err;
+    EXPECT_TRUE(contains(outcome.err, "is not a number from 1")) << outcome.err;
     EXPECT_LT(outcome.err.size(), 200u) << outcome.err;
   }
   const Json slow = json_of("tiny --flops 1e6 --gbps 1e-6"), fast = json_of("tiny");

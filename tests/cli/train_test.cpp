@@ -146,7 +146,8 @@ TEST_F(Train, APretendedWorldTrainsWithEveryDispatcherAndSaysWhatItIs) {
         "runtime.ranks_per_node=2",
         "model.moe_expert_capacity_factor=1 model.moe_pad_expert_input_to_capacity=true"}) {
     const Outcome outcome =
-        weft(arguments("a") + " --fake-init-process-group world=8 ep=4 gbs=16 " + dispatcher + " --json");
+        weft(arguments("a") + " --fake-init-process-group world=8 ep=4 gbs=16 " + dispatcher +
+             " --json");
     ASSERT_EQ(outcome.code, 0) << dispatcher << outcome.err;
     const Json json = Json::parse(outcome.out);
     EXPECT_EQ(json.at("pretended"), true);

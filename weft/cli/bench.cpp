@@ -7,6 +7,7 @@
 #include "weft/cli/benches.h"
 #include "weft/cli/command.h"
 #include "weft/cli/launcher.h"
+#include "weft/cli/number_range.h"
 #include "weft/cli/output.h"
 #include "weft/cli/peer.h"
 #include "weft/cli/progress.h"
@@ -139,8 +140,7 @@ void add_bench(CLI::App& program, Action& chosen) {
   step->add_flag("--peer",
                  options->peer,
                  "time the same model in PyTorch, in the same run (python3-torch)");
-  step->add_option("--steps", options->steps, "timed steps")
-      ->check(CLI::Range(1, 10000))
+  within(1, 10000, step->add_option("--steps", options->steps, "timed steps"))
       ->capture_default_str();
   on_chosen(*step, chosen, std::move(options), run_step);
   add_bench_overlap(*bench, chosen);

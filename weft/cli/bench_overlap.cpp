@@ -7,6 +7,7 @@
 #include "weft/cli/benches.h"
 #include "weft/cli/interrupt.h"
 #include "weft/cli/launcher.h"
+#include "weft/cli/number_range.h"
 #include "weft/cli/output.h"
 #include "weft/cli/overlap_report.h"
 #include "weft/cli/progress.h"
@@ -125,8 +126,10 @@ void add_bench_overlap(CLI::App& bench, Action& chosen) {
       "fabrics; without a recipe, overlap_bench");
   auto options = std::make_shared<OverlapOptions>();
   add_run_arguments(*overlap, options->run, "weft bench overlap --svg overlap.svg");
-  overlap->add_option("--rounds", options->rounds, "timed steps of each order on each fabric")
-      ->check(CLI::Range(1, 1000))
+  within(
+      1,
+      1000,
+      overlap->add_option("--rounds", options->rounds, "timed steps of each order on each fabric"))
       ->capture_default_str();
   overlap->add_option("--svg", options->svg, "file for a picture of the timelines");
   overlap->add_option("--costs",

@@ -5,7 +5,8 @@
 
 namespace weft::cli {
 
-// Accepts a number from `low` to `high`, both included; not-a-number is none.
-CLI::Validator between(double low, double high);
+// The option takes a number from `low` to `high`, both included (not-a-number is none), and its
+// help shows them. Returns it.
+CLI::Option* within(double low, double high, CLI::Option* option);
 
 }  // namespace weft::cli

@@ -209,13 +209,14 @@ void add_file_options(CLI::App& command, ScheduleOptions& options) {
   CLI::Option* svg =
       command.add_option("--svg", options.svg, "file for a picture of the simulated step");
   text->excludes(svg);
-  command
-      .add_option("--svg-window",
-                  options.svg_window,
-                  "the part of the step that the picture shows, in ms from its beginning")
+  within(
+      0,
+      1e12,
+      command.add_option("--svg-window",
+                         options.svg_window,
+                         "the part of the step that the picture shows, in ms from its beginning"))
       ->expected(2)
       ->type_name("FROM TO")
-      ->check(between(0, 1e12))
       ->needs(svg);
 }
 
@@ -224,17 +225,16 @@ void add_cost_options(CLI::App& command, ScheduleOptions& options) {
       command
           .add_option("--costs", options.costs, "file of measured costs, instead of nominal ones")
           ->check(CLI::ExistingFile);
-  command
-      .add_option("--flops", options.flops_per_second, "nominal FLOP/s of a rank, from 1e6 to 1e21")
-      ->check(between(1e6, 1e21))
+  within(1e6,
+         1e21,
+         command.add_option("--flops", options.flops_per_second, "nominal FLOP/s of a rank"))
       ->capture_default_str()
       ->excludes(costs);
-  command
-      .add_option("--gbps",
-                  options.gb_per_second,
-                  "nominal GB/s (1e9 bytes) of a rank's link, where fabric.* has none; from 1e-6 "
-                  "to 1e6")
-      ->check(between(1e-6, 1e6))
+  within(1e-6,
+         1e6,
+         command.add_option("--gbps",
+                            options.gb_per_second,
+                            "nominal GB/s (1e9 bytes) of a rank's link, where fabric.* has none"))
       ->capture_default_str()
       ->excludes(costs);
 }

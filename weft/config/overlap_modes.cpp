@@ -73,7 +73,10 @@ std::string partners(const Config& config) {
   const ModelConfig& model = config.model;
   const std::int64_t batches = micro_batches(config.train, dp_of(config));
   if (model.pipeline_model_parallel_size == 1) {
-    return text("{} of {} with a partner", batches - 1, base::counted(batches, "micro-batch"));
+    return text("{} of {} {} a partner",
+                batches - 1,
+                base::counted(batches, "micro-batch"),
+                batches == 2 ? "has" : "have");
   }
   return text("{} over pp = {} and vpp = {}",
               base::counted(batches, "micro-batch"),

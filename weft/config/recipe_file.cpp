@@ -196,7 +196,12 @@ class Reader {
 
 std::string read_file(const fs::path& file) {
   std::error_code ignored;
-  if (base::is_pipe(file)) return base::read_pipe(file, kLargestRecipe);
+  if (base::is_pipe(file)) {
+    std::string content = base::read_pipe(file, kLargestRecipe);
+    if (!content.empty()) return content;
+    throw base::ConfigError(text("recipe '{}' is a pipe that gives nothing: nobody writes into it",
+                                 shown(file.string())));
+  }
   if (!fs::is_regular_file(file, ignored)) {
     throw base::ConfigError(text("recipe '{}' {}: give the path of a YAML file",
                                  shown(file.string()),
@@ -278,7 +283,9 @@ RecipeFile read_recipe_file(const fs::path& file) {
   } catch (const YAML::Exception& error) {
     if (const int line = line_with_tab(content); line > 0 && line <= error.mark.line + 1) {
       throw base::ConfigError(
-          text("{}:{}: the line begins with a tab: YAML indents with spaces", file.string(), line));
+          text("{}:{}: not YAML: the line begins with a tab: indent it with spaces",
+               file.string(),
+               line));
     }
     throw base::ConfigError(text("{}:{}:{}: not YAML: {}",
                                  file.string(),
