@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "weft/config/derived.h"
+#include "weft/derive/derived.h"
 #include "weft/exec/sim/simulate.h"
 #include "weft/schedule/plan.h"
 
@@ -30,7 +30,7 @@ config::Config large_config() {
 }
 
 const grid::Grid& large_grid() {
-  static const grid::Grid grid(config::layout_of(large_config()));
+  static const grid::Grid grid(derive::layout_of(large_config()));
   return grid;
 }
 

@@ -39,7 +39,7 @@ endfunction()
 function(weft_libraries target module)
   if(module STREQUAL base)
     target_link_libraries(${target} PUBLIC spdlog::spdlog)
-  elseif(module STREQUAL config)
+  elseif(module STREQUAL words)
     target_link_libraries(${target} PUBLIC yaml-cpp)
   elseif(module STREQUAL kernels)
     target_link_libraries(${target} PRIVATE PkgConfig::OPENBLAS)
@@ -50,6 +50,18 @@ function(weft_libraries target module)
     target_compile_definitions(${target} PRIVATE
       WEFT_VERSION="${PROJECT_VERSION}" WEFT_BUILD_TYPE="$<CONFIG>"
       WEFT_RECIPES_FOLDER="${CMAKE_SOURCE_DIR}/recipes")
+  endif()
+endfunction()
+
+# -O3 only where numbers are crunched: it doubles what compiling costs and gains nothing elsewhere. What
+# only reads, judges and prints is content with less than what plans and runs a step.
+set(weft_crunching kernels comm tensor)
+set(weft_reading config words rules derive checkpoint cli)
+function(weft_optimize target module)
+  if(module IN_LIST weft_crunching)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O3>)
+  elseif(module IN_LIST weft_reading)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
 endfunction()
 
@@ -75,6 +87,14 @@ function(weft_module module)
     target_link_libraries(${target} PUBLIC ${dependency_target})
   endforeach()
   weft_libraries(${target} ${module})
+  weft_optimize(${target} ${module})
+  if(module STREQUAL model)
+    set_source_files_properties(${folder}/latent_attention.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+  if(module STREQUAL kernels)
+    # Each file is long to optimise and short to parse, and two cores share them better one by one.
+    set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
+  endif()
 endfunction()
 
 function(weft_modules layers)

@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace weft::base {
-namespace {
+namespace bell_test {
 
 TEST(Bell, WaitingForAPastCountReturnsAtOnce) {
   Bell bell;
@@ -57,5 +57,5 @@ TEST(Bell, AllWhoWaitGoOn) {
   EXPECT_NE(bell.count(), seen);
 }
 
-}  // namespace
+}  // namespace bell_test
 }  // namespace weft::base

@@ -7,7 +7,7 @@
 #include "weft/base/error.h"
 
 namespace weft::base {
-namespace {
+namespace cores_test {
 
 std::vector<int> cores_of_a_new_thread() {
   std::vector<int> cores;
@@ -33,5 +33,5 @@ TEST(Cores, OneThatDoesNotExistIsRefused) {
   EXPECT_EQ(usable_cores(), all);
 }
 
-}  // namespace
+}  // namespace cores_test
 }  // namespace weft::base

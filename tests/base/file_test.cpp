@@ -6,7 +6,7 @@
 #include "weft/base/error.h"
 
 namespace weft::base {
-namespace {
+namespace file_test {
 
 namespace fs = std::filesystem;
 
@@ -52,5 +52,5 @@ TEST_F(File, MappingOfAnEmptyFileIsEmpty) {
   EXPECT_TRUE(Mapping(dir_ / "a").bytes().empty());
 }
 
-}  // namespace
+}  // namespace file_test
 }  // namespace weft::base

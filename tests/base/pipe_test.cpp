@@ -12,7 +12,7 @@
 #include "weft/base/text.h"
 
 namespace weft::base {
-namespace {
+namespace pipe_test {
 
 namespace fs = std::filesystem;
 
@@ -51,5 +51,5 @@ TEST(Pipe, WithoutAWriterIsEmptyAndNotWaitedFor) {
 
 TEST(Pipe, WithoutAnEndIsRefused) { EXPECT_THROW(read_pipe("/dev/zero", 1000), SystemError); }
 
-}  // namespace
+}  // namespace pipe_test
 }  // namespace weft::base

@@ -5,7 +5,7 @@
 #include <vector>
 
 namespace weft::base {
-namespace {
+namespace random_test {
 
 TEST(Random, PhiloxMatchesThePublishedVectors) {
   EXPECT_EQ(philox(0, 0, 0),
@@ -43,5 +43,5 @@ TEST(Random, NormalHasItsMoments) {
   EXPECT_NEAR(squares / kDraws, 1, 0.02);
 }
 
-}  // namespace
+}  // namespace random_test
 }  // namespace weft::base

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace weft::base {
-namespace {
+namespace sealed_count_test {
 
 TEST(SealedCount, OpensForItsMemberAndPlaceAlone) {
   for (const std::int64_t count : {std::int64_t{0}, std::int64_t{17}, kLargestSealable}) {
@@ -15,5 +15,5 @@ TEST(SealedCount, OpensForItsMemberAndPlaceAlone) {
   }
 }
 
-}  // namespace
+}  // namespace sealed_count_test
 }  // namespace weft::base

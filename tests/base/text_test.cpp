@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace weft::base {
-namespace {
+namespace text_test {
 
 TEST(Text, NearestFindsTheLikelySlip) {
   const std::vector<std::string> keys{"model.hidden_size", "model.num_layers", "train.seed"};
@@ -54,5 +54,5 @@ TEST(Text, WhatSteersATerminalIsNotShown) {
   EXPECT_EQ(without_controls("two\nlines\x1b[2J"), "two\nlines?[2J");
 }
 
-}  // namespace
+}  // namespace text_test
 }  // namespace weft::base

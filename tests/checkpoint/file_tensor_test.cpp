@@ -5,7 +5,7 @@
 #include "tests/checkpoint/golden_support.h"
 
 namespace weft::checkpoint {
-namespace {
+namespace file_tensor_test {
 
 template <typename Stored>
 TensorView view(FileDtype dtype, const std::vector<Stored>& values) {
@@ -78,5 +78,5 @@ TEST(FileTensor, Bf16RoundsToNearestEven) {
   EXPECT_EQ(to_bf16(std::numeric_limits<float>::quiet_NaN()) & 0x7fc0, 0x7fc0);
 }
 
-}  // namespace
+}  // namespace file_tensor_test
 }  // namespace weft::checkpoint

@@ -6,7 +6,7 @@
 #include "weft/checkpoint/huggingface.h"
 
 namespace weft::checkpoint {
-namespace {
+namespace huggingface_config_test {
 
 using Json = nlohmann::json;
 using config::QkNorm;
@@ -272,5 +272,5 @@ TEST(HuggingFaceConfig, WhatAFamilyCannotSayIsNotWritten) {
   EXPECT_TRUE(says(complaint([&] { huggingface_config_text(olmoe); }), "kv_channels"));
 }
 
-}  // namespace
+}  // namespace huggingface_config_test
 }  // namespace weft::checkpoint

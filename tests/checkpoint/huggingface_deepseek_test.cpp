@@ -4,10 +4,10 @@
 #include "tests/checkpoint/golden_support.h"
 #include "weft/checkpoint/huggingface.h"
 #include "weft/config/field.h"
-#include "weft/config/recipe.h"
+#include "weft/words/recipe.h"
 
 namespace weft::checkpoint {
-namespace {
+namespace huggingface_deepseek_test {
 
 using Json = nlohmann::json;
 
@@ -141,7 +141,7 @@ TEST(HuggingFaceDeepseek, PublishedConfigsAreTheRecipes) {
       {"deepseek_v2_lite", deepseek_v2_lite()}};
   for (const auto& [name, json] : published) {
     const std::filesystem::path folder = std::filesystem::path(WEFT_SOURCE_DIR) / "recipes";
-    const config::Config recipe = config_of(config::load_recipe(folder / (name + ".yaml")), {});
+    const config::Config recipe = config_of(words::load_recipe(folder / (name + ".yaml")), {});
     config::Config read;
     read.model = parse(json).model;
     for (const char* key : {"num_layers",
@@ -451,5 +451,5 @@ TEST_F(HuggingFaceDeepseekFiles, LayersBeyondThoseAreNot) {
   EXPECT_TRUE(says(complaint([&] { HuggingFaceModel{dir_}; }), "model.layers.4.eh_proj.weight"));
 }
 
-}  // namespace
+}  // namespace huggingface_deepseek_test
 }  // namespace weft::checkpoint

@@ -7,7 +7,7 @@
 #include "weft/base/random.h"
 
 namespace weft::checkpoint {
-namespace {
+namespace huggingface_test {
 
 using Values = std::vector<float>;
 
@@ -293,5 +293,5 @@ TEST_F(HuggingFace, WholeNumberWeightsAreRejected) {
   EXPECT_TRUE(says(rejection(), "has dtype I32"));
 }
 
-}  // namespace
+}  // namespace huggingface_test
 }  // namespace weft::checkpoint

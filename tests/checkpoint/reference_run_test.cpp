@@ -6,7 +6,7 @@
 #include "weft/checkpoint/huggingface.h"
 
 namespace weft::checkpoint {
-namespace {
+namespace reference_run_test {
 
 ReferenceRun open(const std::string& name) {
   return ReferenceRun(golden(name), read_huggingface_config(golden(name)));
@@ -121,5 +121,5 @@ TEST(ReferenceRun, OptimizersThatAreNotImplementedAreRejected) {
                    "optimizer is missing"));
 }
 
-}  // namespace
+}  // namespace reference_run_test
 }  // namespace weft::checkpoint

@@ -5,7 +5,7 @@
 #include "tests/checkpoint/golden_support.h"
 
 namespace weft::checkpoint {
-namespace {
+namespace safetensors_test {
 
 // A file of a header text and `data` zero bytes.
 std::string file_of(const std::string& header, std::size_t data) {
@@ -200,5 +200,5 @@ TEST_F(Safetensors, AMissingFolderIsASystemError) {
   EXPECT_THROW(SafetensorsFolder{dir_ / "none"}, base::SystemError);
 }
 
-}  // namespace
+}  // namespace safetensors_test
 }  // namespace weft::checkpoint

@@ -1,12 +1,12 @@
 // weft bench dispatch as a user runs it, on sizes that take no time.
 #include <gtest/gtest.h>
 
-#include "program_support.h"
+#include "tests/cli/program_support.h"
 #include "weft/base/json.h"
 #include "weft/cli/dispatch_report.h"
 
 namespace weft::cli {
-namespace {
+namespace bench_dispatch_test {
 
 using base::Json;
 
@@ -124,5 +124,5 @@ TEST(BenchDispatch, ABarThatIsMissedDoesNotLookMet) {
   EXPECT_EQ(to_text(bar), "met     copy: 0.70, at least 0.60");
 }
 
-}  // namespace
+}  // namespace bench_dispatch_test
 }  // namespace weft::cli

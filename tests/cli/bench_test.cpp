@@ -4,13 +4,13 @@
 
 #include <filesystem>
 
-#include "program_support.h"
+#include "tests/cli/program_support.h"
 #include "weft/base/file.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
 
 namespace weft::cli {
-namespace {
+namespace bench_test {
 
 namespace fs = std::filesystem;
 using base::Json;
@@ -95,5 +95,5 @@ TEST(BenchCheck, JudgesEveryRecipe) {
   }
 }
 
-}  // namespace
+}  // namespace bench_test
 }  // namespace weft::cli

@@ -5,7 +5,7 @@
 #include "weft/base/text.h"
 
 namespace weft::cli {
-namespace {
+namespace check_test {
 
 using base::Json;
 
@@ -158,5 +158,5 @@ TEST(CheckCommand, AScheduleOfTooManyNodesIsRefusedBeforeItIsPlanned) {
       << json["schedule"];
 }
 
-}  // namespace
+}  // namespace check_test
 }  // namespace weft::cli

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "program_support.h"
+#include "tests/cli/program_support.h"
 #include "weft/base/text.h"
 
 namespace weft::cli {
-namespace {
+namespace completion_test {
 
 using Words = std::vector<std::string>;
 
@@ -78,5 +78,5 @@ TEST(BashCompletion, OffersFilesWhereAFileIsWanted) {
   EXPECT_TRUE(offers("weft check recipes/tin", "recipes/tiny.yaml"));
 }
 
-}  // namespace
+}  // namespace completion_test
 }  // namespace weft::cli

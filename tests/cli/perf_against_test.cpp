@@ -6,7 +6,7 @@
 #include "weft/config/field.h"
 
 namespace weft::cli {
-namespace {
+namespace perf_against_test {
 
 constexpr const char* kValue = "as configured";
 
@@ -15,9 +15,9 @@ PerfReport report(double step_ms, double spread_ms) {
   made.plan.candidates.resize(1);
   made.plan.candidates[0].value = kValue;
   made.machine = this_machine();
-  train::PerfRun run;
-  run.window = train::Window{.first = 2, .end = 6};
-  run.steady_ms = train::Steady{.mean = step_ms, .deviation = spread_ms};
+  measure::PerfRun run;
+  run.window = measure::Window{.first = 2, .end = 6};
+  run.steady_ms = measure::Steady{.mean = step_ms, .deviation = spread_ms};
   run.peak_bytes[0] = 1000;
   made.runs.push_back(run);
   return made;
@@ -65,5 +65,5 @@ TEST(PerfAgainst, AnotherMachineOrKeyGetsNoVerdict) {
   EXPECT_EQ(compare(report(200, 1), older, {}).verdict(), ComparisonVerdict::Regression);
 }
 
-}  // namespace
+}  // namespace perf_against_test
 }  // namespace weft::cli

@@ -10,13 +10,13 @@
 #include <set>
 #include <thread>
 
-#include "program_support.h"
+#include "tests/cli/program_support.h"
 #include "weft/base/file.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
 
 namespace weft::cli {
-namespace {
+namespace perf_test {
 
 namespace fs = std::filesystem;
 using base::Json;
@@ -367,5 +367,5 @@ TEST_F(Perf, TheSavedConfigIsTheOneThatRuns) {
   EXPECT_TRUE(has(dry.out, base::read_text(file))) << dry.out;
 }
 
-}  // namespace
+}  // namespace perf_test
 }  // namespace weft::cli

@@ -7,7 +7,7 @@
 #include "weft/grid/group_kind.h"
 
 namespace weft::cli {
-namespace {
+namespace program_test {
 
 using base::Json;
 
@@ -184,5 +184,5 @@ TEST(ConfigCommand, ListsEveryKey) {
   EXPECT_EQ(weft("config --markdown").out, base::read_text(WEFT_SOURCE_DIR "/docs/config.md"));
 }
 
-}  // namespace
+}  // namespace program_test
 }  // namespace weft::cli

@@ -5,14 +5,14 @@
 #include <filesystem>
 #include <map>
 
-#include "program_support.h"
+#include "tests/cli/program_support.h"
 #include "weft/base/file.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
 #include "weft/schedule/text.h"
 
 namespace weft::cli {
-namespace {
+namespace schedule_test {
 
 namespace fs = std::filesystem;
 using base::Json;
@@ -299,5 +299,5 @@ TEST_F(Schedule, CoinedWordsHaveALegend) {
   }
 }
 
-}  // namespace
+}  // namespace schedule_test
 }  // namespace weft::cli

@@ -10,14 +10,14 @@
 #include <set>
 #include <thread>
 
-#include "program_support.h"
+#include "tests/cli/program_support.h"
 #include "weft/base/file.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
 #include "weft/comm/launch.h"
 
 namespace weft::cli {
-namespace {
+namespace train_test {
 
 namespace fs = std::filesystem;
 using base::Json;
@@ -371,5 +371,5 @@ TEST(Bench, StepReportsShareOfPeak) {
   EXPECT_GT(json.at("peak_bytes").at("optimizer").get<double>(), 0);
 }
 
-}  // namespace
+}  // namespace train_test
 }  // namespace weft::cli

@@ -6,7 +6,7 @@
 #include "weft/base/text.h"
 
 namespace weft::cli {
-namespace {
+namespace words_test {
 
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
@@ -78,5 +78,5 @@ TEST(WordsOfACommand, FilesMayComeThroughAPipe) {
   EXPECT_EQ(base::Json::parse(recipe.out)["world"], 3);
 }
 
-}  // namespace
+}  // namespace words_test
 }  // namespace weft::cli

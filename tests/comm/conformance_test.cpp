@@ -3,7 +3,7 @@
 #include "tests/comm/conformance_support.h"
 
 namespace weft::comm {
-namespace {
+namespace conformance_test {
 
 // SlowFabric and Jitter are threads over emulated links.
 enum class Backend { Threads, SlowFabric, Jitter, Fake };
@@ -83,5 +83,5 @@ TEST_P(Conformance, Holds) {
 
 INSTANTIATE_TEST_SUITE_P(Comm, Conformance, testing::ValuesIn(arrangements()), name_of_arrangement);
 
-}  // namespace
+}  // namespace conformance_test
 }  // namespace weft::comm

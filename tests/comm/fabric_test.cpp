@@ -8,7 +8,7 @@
 #include "tests/comm/bench_support.h"
 
 namespace weft::comm {
-namespace {
+namespace fabric_test {
 
 using Clock = std::chrono::steady_clock;
 
@@ -142,5 +142,5 @@ TEST(EmulatedFabric, IsForThreadsOnly) {
   }
 }
 
-}  // namespace
+}  // namespace fabric_test
 }  // namespace weft::comm

@@ -9,7 +9,7 @@
 #include "weft/base/sealed_count.h"
 
 namespace weft::comm {
-namespace {
+namespace failure_test {
 
 using Clock = std::chrono::steady_clock;
 
@@ -139,5 +139,5 @@ TEST(RunFake, WhatIsNoSealedCountIsRepeatedAsItIs) {
   });
 }
 
-}  // namespace
+}  // namespace failure_test
 }  // namespace weft::comm

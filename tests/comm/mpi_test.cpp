@@ -9,7 +9,7 @@
 #include "tests/comm/failure_support.h"
 
 namespace weft::comm {
-namespace {
+namespace mpi_test {
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr bool kSanitized = true;
@@ -104,5 +104,5 @@ INSTANTIATE_TEST_SUITE_P(Processes,
                          testing::ValuesIn(failure_scenarios()),
                          [](const auto& one) { return one.param.name; });
 
-}  // namespace
+}  // namespace mpi_test
 }  // namespace weft::comm

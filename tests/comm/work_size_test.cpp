@@ -4,7 +4,7 @@
 #include "tests/comm/bench_support.h"
 
 namespace weft::comm {
-namespace {
+namespace work_size_test {
 
 // The one operation that `call` enqueues: its size for the trace, against the bytes counted.
 tensor::WorkSize size_of_one(Bench& bench, const std::function<void(Stream&)>& call) {
@@ -81,5 +81,5 @@ TEST(WorkSize, OfAMessageNamesTheTwoRanks) {
   });
 }
 
-}  // namespace
+}  // namespace work_size_test
 }  // namespace weft::comm

@@ -5,11 +5,11 @@
 #include <set>
 
 #include "weft/base/file.h"
+#include "weft/config/key_table.h"
 #include "weft/config/ranges.h"
-#include "weft/config/reference.h"
 
 namespace weft::config {
-namespace {
+namespace field_test {
 
 TEST(Field, EveryDeclarationIsInTheTableOnce) {
   std::size_t declared = 0;
@@ -111,5 +111,5 @@ TEST(Field, ReferenceListsEveryKeyWithItsDefault) {
   }
 }
 
-}  // namespace
+}  // namespace field_test
 }  // namespace weft::config

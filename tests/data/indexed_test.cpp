@@ -4,7 +4,7 @@
 #include "weft/base/error.h"
 
 namespace weft::data {
-namespace {
+namespace indexed_test {
 
 namespace fs = std::filesystem;
 
@@ -163,5 +163,5 @@ TEST_F(Indexed, MissingFilesAreSystemErrors) {
       base::SystemError);
 }
 
-}  // namespace
+}  // namespace indexed_test
 }  // namespace weft::data

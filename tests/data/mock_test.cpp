@@ -7,7 +7,7 @@
 #include "weft/base/error.h"
 
 namespace weft::data {
-namespace {
+namespace mock_test {
 
 std::vector<std::int32_t> sample(const Dataset& dataset, Split split, std::uint64_t index) {
   std::vector<std::int32_t> tokens(65);
@@ -57,5 +57,5 @@ TEST(Mock, ImpossibleSizesAreRejected) {
   EXPECT_THROW(open_dataset({}, 64, std::int64_t{1} << 40, 1), base::ConfigError);
 }
 
-}  // namespace
+}  // namespace mock_test
 }  // namespace weft::data

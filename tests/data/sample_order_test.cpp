@@ -7,7 +7,7 @@
 #include "weft/base/error.h"
 
 namespace weft::data {
-namespace {
+namespace sample_order_test {
 
 TEST(SampleOrder, AnEpochVisitsEveryTrainingSampleOnce) {
   const SampleOrder order("source", 1001, 10, 0.25, 7);
@@ -76,5 +76,5 @@ TEST(SampleOrder, EvaluationWithoutHeldOutSamplesIsRejected) {
   EXPECT_THROW(order.first_token(Split::Eval, 0), base::ConfigError);
 }
 
-}  // namespace
+}  // namespace sample_order_test
 }  // namespace weft::data

@@ -6,7 +6,7 @@
 #include "weft/base/error.h"
 
 namespace weft::data {
-namespace {
+namespace text_files_test {
 
 namespace fs = std::filesystem;
 using config::DataKind;
@@ -132,5 +132,5 @@ TEST_F(TextFiles, MissingOrEmptyPathIsRejected) {
                base::ConfigError);
 }
 
-}  // namespace
+}  // namespace text_files_test
 }  // namespace weft::data

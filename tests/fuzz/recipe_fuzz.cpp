@@ -7,7 +7,7 @@
 #include "weft/base/error.h"
 #include "weft/base/file.h"
 #include "weft/config/dump.h"
-#include "weft/config/recipe.h"
+#include "weft/words/recipe.h"
 
 namespace {
 
@@ -20,16 +20,16 @@ const std::filesystem::path& file() {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
-  using namespace weft::config;
+  using namespace weft;
   std::string dumped;
   weft::base::write_whole(file(), std::string(reinterpret_cast<const char*>(data), size));
   try {
-    dumped = to_yaml(resolve(file(), {}));
+    dumped = config::to_yaml(words::load_config(file()));
   } catch (const weft::base::ConfigError&) {
     return 0;
   }
   weft::base::write_whole(file(), dumped);
-  if (to_yaml(resolve(file(), {})) != dumped) std::abort();
+  if (config::to_yaml(words::load_config(file())) != dumped) std::abort();
   std::filesystem::remove(file());
   return 0;
 }

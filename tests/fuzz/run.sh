@@ -11,15 +11,12 @@ flags=(-std=c++20 -O1 -gline-tables-only -I. -DFMT_SHARED "$sanitizers")
 
 checkpoint=weft/checkpoint
 base="weft/base/check.cpp weft/base/error.cpp weft/base/text.cpp"
-config="weft/base/file.cpp $(cd weft/config && for name in codec dump field flags flex_effect gpu \
-  'harness_*' ledger list_sum model_config overrides perf_recipe 'recipe*' resolution other_names words; do
-  printf ' weft/config/%s' $name.cpp
-done)"
+config="weft/base/file.cpp weft/config/*.cpp weft/derive/gpu.cpp weft/words/*.cpp"
 declare -A sources=(
   [indexed]="weft/data/indexed_index.cpp"
   [safetensors]="$checkpoint/strict_json.cpp $checkpoint/file_tensor.cpp
     $checkpoint/safetensors_header.cpp"
-  [huggingface_config]="weft/config/model_config.cpp weft/config/layer_kind.cpp
+  [huggingface_config]="weft/config/model_config.cpp weft/derive/layer_kind.cpp
     $checkpoint/strict_json.cpp
     $checkpoint/huggingface_config_read.cpp $checkpoint/huggingface_config_write.cpp
     $checkpoint/huggingface_deepseek.cpp $checkpoint/huggingface_defaults.cpp
@@ -38,36 +35,45 @@ have_libfuzzer() {
   "$compiler" -std=c++20 "$sanitizers" "$build/probe.cpp" -o "$build/probe" 2>/dev/null
 }
 
-object_of() { echo "$build/${1//\//_}.o"; }
+# The files that a fuzzer calls compile as one: headers are read once for all of them. Two fuzzers with the
+# same files share them.
+unit_of() {
+  local name=$1
+  [[ ${sources[$name]} == "$config" ]] && name=config
+  echo "$build/${name}_unit"
+}
 
-# Compiles one source unless its object is newer than it and than every header.
+write_unit() {
+  local source unit
+  unit=$(unit_of "$1")
+  for source in ${sources[$1]} $base; do echo "#include \"$source\""; done >"$unit.new"
+  cmp -s "$unit.new" "$unit.cpp" && rm "$unit.new" || mv "$unit.new" "$unit.cpp"
+}
+
+# Compiles one source unless its object is newer than every file of the engine.
 compile() {
-  local object
-  object=$(object_of "$1")
-  if [[ ! -e $object || $1 -nt $object ||
-    -n $(find weft \( -name "*.h" -o -name "*.def" \) -newer "$object" -print -quit) ]]; then
-    "$compiler" $flags_text -c "$1" -o "$object"
+  if [[ ! -e $2 || $1 -nt $2 || -n $(find weft -newer "$2" -print -quit) ]]; then
+    "$compiler" $flags_text -c "$1" -o "$2"
   fi
 }
 
-# Every source of every fuzzer once, on all cores.
+# Every unit and every fuzzer once, on all cores.
 compile_all() {
   local name
-  export build compiler
-  export flags_text="${flags[*]}"
-  export -f compile object_of
+  export compiler flags_text="${flags[*]}"
+  export -f compile
   for name in "${!sources[@]}"; do
-    printf '%s\n' "tests/fuzz/${name}_fuzz.cpp" ${sources[$name]} $base
-  done | sort -u | xargs -P "$(nproc)" -I{} bash -c 'set -e; compile {}'
+    write_unit "$name"
+    printf '%s.cpp %s.o\n' "$(unit_of "$name")" "$(unit_of "$name")"
+    printf '%s %s\n' "tests/fuzz/${name}_fuzz.cpp" "$build/${name}_fuzz.o"
+  done | sort -u | xargs -P "$(nproc)" -L1 bash -c 'set -e; compile "$0" "$1"'
 }
 
 # Leaks are looked for when a fuzzer ends; after every input it would take most of the time.
 fuzz() {
-  local name=$1 objects=() source
-  for source in "tests/fuzz/${name}_fuzz.cpp" ${sources[$name]} $base; do
-    objects+=("$(object_of "$source")")
-  done
-  "$compiler" "$sanitizers" "${objects[@]}" -lfmt ${libraries[$name]:-} -o "$build/${name}_fuzz"
+  local name=$1
+  "$compiler" "$sanitizers" "$build/${name}_fuzz.o" "$(unit_of "$name").o" -lfmt ${libraries[$name]:-} \
+    -o "$build/${name}_fuzz"
   mkdir -p "$build/corpus/$name"
   if ! "$build/${name}_fuzz" -max_total_time="$seconds_each" -max_len=65536 -timeout=10 -detect_leaks=0 \
     -rss_limit_mb=2048 -artifact_prefix="$build/$name-" \

@@ -1,17 +1,17 @@
 // Any lines as the words of a command line: a resolution or a ConfigError, for both audiences.
 #include "weft/base/error.h"
 #include "weft/base/text.h"
-#include "weft/config/resolution.h"
+#include "weft/words/resolution.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
-  using namespace weft::config;
+  using namespace weft;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const std::vector<std::string> words = weft::base::split(text, '\n');
-  for (const Audience audience : {Audience::Run, Audience::Perf}) {
+  const std::vector<std::string> typed = base::split(text, '\n');
+  for (const words::Audience audience : {words::Audience::Run, words::Audience::Perf}) {
     try {
       // A folder without recipes: reading them is another fuzzer's, and would take all the time.
-      resolve_words("tests/fuzz/seeds/words", words, audience);
-    } catch (const weft::base::ConfigError&) {
+      words::resolve_words("tests/fuzz/seeds/words", typed, audience);
+    } catch (const base::ConfigError&) {
     }
   }
   return 0;

@@ -9,7 +9,7 @@
 #include "weft/base/error.h"
 
 namespace weft::grid {
-namespace {
+namespace fabric_test {
 
 // 1 byte/ns inside a node, a quarter of it between nodes.
 constexpr Link kFast{.bytes_per_second = 1e9, .latency_seconds = 100e-9};
@@ -204,5 +204,5 @@ TEST(Ports, RefuseWhatIsNoTransfer) {
   EXPECT_THROW(Ports({.intra = {.bytes_per_second = -1}}, 2), base::InternalError);
 }
 
-}  // namespace
+}  // namespace fabric_test
 }  // namespace weft::grid

@@ -5,7 +5,7 @@
 #include "weft/base/error.h"
 
 namespace weft::grid {
-namespace {
+namespace grid_test {
 
 using Groups = std::vector<std::vector<int>>;
 
@@ -146,5 +146,5 @@ TEST(Grid, EveryGroupKindHasItsWord) {
   EXPECT_EQ(group_kind("dq"), std::nullopt);
 }
 
-}  // namespace
+}  // namespace grid_test
 }  // namespace weft::grid

@@ -9,7 +9,7 @@
 #include "weft/grid/grid.h"
 
 namespace weft::grid {
-namespace {
+namespace layout_test {
 
 std::vector<std::string> complaints_of(const Layout& layout) {
   try {
@@ -86,5 +86,5 @@ TEST(Layout, FewestRanksServeBothViews) {
   EXPECT_EQ(fewest_ranks({.tp = 0}), kMaxWorld + 1);
 }
 
-}  // namespace
+}  // namespace layout_test
 }  // namespace weft::grid

@@ -6,7 +6,7 @@
 #include "weft/kernels/kernels.h"
 
 namespace weft::kernels {
-namespace {
+namespace adamw_test {
 
 using tensor::BFloat16;
 using tensor::DType;
@@ -92,5 +92,5 @@ TEST(AdamW, TheThreadCountChangesNoBit) {
   }
 }
 
-}  // namespace
+}  // namespace adamw_test
 }  // namespace weft::kernels

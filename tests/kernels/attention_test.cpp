@@ -2,7 +2,7 @@
 #include "weft/base/text.h"
 
 namespace weft::kernels {
-namespace {
+namespace attention_test {
 
 struct Sizes {
   std::int64_t batch;
@@ -179,5 +179,5 @@ TEST(Attention, LargeScoresDoNotOverflow) {
   EXPECT_FLOAT_EQ(lse.host<float>()[0], 1e6f);
 }
 
-}  // namespace
+}  // namespace attention_test
 }  // namespace weft::kernels

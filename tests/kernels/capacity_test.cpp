@@ -3,7 +3,7 @@
 #include "weft/base/text.h"
 
 namespace weft::kernels {
-namespace {
+namespace capacity_test {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -129,5 +129,5 @@ std::vector<Case> cases() {
 
 INSTANTIATE_TEST_SUITE_P(Capacity, Conformance, testing::ValuesIn(cases()), case_name);
 
-}  // namespace
+}  // namespace capacity_test
 }  // namespace weft::kernels

@@ -4,7 +4,7 @@
 #include "tests/kernels/conformance_support.h"
 
 namespace weft::kernels {
-namespace {
+namespace conformance_test {
 
 // As a run does: one BLAS thread, so that only the kernels' own threads split work.
 class OneBlasThread : public ::testing::Environment {
@@ -92,5 +92,5 @@ TEST_P(Conformance, ASecondCallAssignsAgainOrAddsAgain) {
   }
 }
 
-}  // namespace
+}  // namespace conformance_test
 }  // namespace weft::kernels

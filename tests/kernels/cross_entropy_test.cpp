@@ -1,7 +1,7 @@
 #include "tests/kernels/conformance_support.h"
 
 namespace weft::kernels {
-namespace {
+namespace cross_entropy_test {
 
 constexpr double kScale = 0.25;
 
@@ -85,5 +85,5 @@ TEST(CrossEntropy, TheGradientMayReplaceTheLogits) {
   EXPECT_NEAR(logits.host<float>()[1], -0.5, 1e-4);
 }
 
-}  // namespace
+}  // namespace cross_entropy_test
 }  // namespace weft::kernels

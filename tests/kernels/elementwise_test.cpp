@@ -1,7 +1,7 @@
 #include "tests/kernels/conformance_support.h"
 
 namespace weft::kernels {
-namespace {
+namespace elementwise_test {
 
 constexpr float kFactor = 0.3f;
 
@@ -82,5 +82,5 @@ std::vector<Case> cases() {
 
 INSTANTIATE_TEST_SUITE_P(Elementwise, Conformance, testing::ValuesIn(cases()), case_name);
 
-}  // namespace
+}  // namespace elementwise_test
 }  // namespace weft::kernels

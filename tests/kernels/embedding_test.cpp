@@ -2,7 +2,7 @@
 #include "weft/base/error.h"
 
 namespace weft::kernels {
-namespace {
+namespace embedding_test {
 
 Values reference(std::int64_t width, const Values& table, const Values& ids) {
   Values x;
@@ -68,5 +68,5 @@ TEST(Embedding, ATokenOutsideTheVocabularyIsAnError) {
   EXPECT_THROW(embedding_forward(*stream, x, table, ids), base::InternalError);
 }
 
-}  // namespace
+}  // namespace embedding_test
 }  // namespace weft::kernels

@@ -1,7 +1,7 @@
 #include "tests/kernels/conformance_support.h"
 
 namespace weft::kernels {
-namespace {
+namespace gate_test {
 
 Values reference(std::int64_t rows, std::int64_t width, const Values& x, const Values& g) {
   Values y;
@@ -54,5 +54,5 @@ std::vector<Case> cases() {
 
 INSTANTIATE_TEST_SUITE_P(Gate, Conformance, testing::ValuesIn(cases()), case_name);
 
-}  // namespace
+}  // namespace gate_test
 }  // namespace weft::kernels

@@ -3,7 +3,7 @@
 #include "weft/base/text.h"
 
 namespace weft::kernels {
-namespace {
+namespace grouped_linear_test {
 
 struct Sizes {
   std::string name;
@@ -133,5 +133,5 @@ TEST(GroupedLinearRoom, CountsThatDoNotFitAreErrors) {
   }
 }
 
-}  // namespace
+}  // namespace grouped_linear_test
 }  // namespace weft::kernels

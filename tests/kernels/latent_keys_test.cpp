@@ -1,7 +1,7 @@
 #include "tests/kernels/conformance_support.h"
 
 namespace weft::kernels {
-namespace {
+namespace latent_keys_test {
 
 struct Result {
   Values k, v;
@@ -72,5 +72,5 @@ std::vector<Case> cases() {
 
 INSTANTIATE_TEST_SUITE_P(LatentKeys, Conformance, testing::ValuesIn(cases()), case_name);
 
-}  // namespace
+}  // namespace latent_keys_test
 }  // namespace weft::kernels

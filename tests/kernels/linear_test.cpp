@@ -1,7 +1,7 @@
 #include "tests/kernels/conformance_support.h"
 
 namespace weft::kernels {
-namespace {
+namespace linear_test {
 
 struct Sizes {
   std::int64_t t, n, k;
@@ -86,5 +86,5 @@ TEST(Linear, AShapeThatDoesNotFitIsNamed) {
   EXPECT_THROW(linear_forward(*stream, y, x, w), base::InternalError);
 }
 
-}  // namespace
+}  // namespace linear_test
 }  // namespace weft::kernels

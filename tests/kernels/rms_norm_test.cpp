@@ -1,7 +1,7 @@
 #include "tests/kernels/conformance_support.h"
 
 namespace weft::kernels {
-namespace {
+namespace rms_norm_test {
 
 constexpr double kEpsilon = 1e-5;
 
@@ -82,5 +82,5 @@ std::vector<Case> cases() {
 
 INSTANTIATE_TEST_SUITE_P(RmsNorm, Conformance, testing::ValuesIn(cases()), case_name);
 
-}  // namespace
+}  // namespace rms_norm_test
 }  // namespace weft::kernels

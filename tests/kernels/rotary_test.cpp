@@ -2,7 +2,7 @@
 #include "weft/base/text.h"
 
 namespace weft::kernels {
-namespace {
+namespace rotary_test {
 
 constexpr double kBase = 10000;
 
@@ -153,5 +153,5 @@ TEST(Rotary, MayTurnInPlace) {
   EXPECT_NEAR(x.host<float>()[3], 0, 1e-6);
 }
 
-}  // namespace
+}  // namespace rotary_test
 }  // namespace weft::kernels

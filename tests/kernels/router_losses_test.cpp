@@ -2,7 +2,7 @@
 #include "weft/base/text.h"
 
 namespace weft::kernels {
-namespace {
+namespace router_losses_test {
 
 struct Sizes {
   std::int64_t t, e;
@@ -134,5 +134,5 @@ TEST(RouterLosses, EvenLoadsCostOne) {
   }
 }
 
-}  // namespace
+}  // namespace router_losses_test
 }  // namespace weft::kernels

@@ -4,7 +4,7 @@
 #include "weft/base/text.h"
 
 namespace weft::kernels {
-namespace {
+namespace router_noise_test {
 
 constexpr std::uint64_t kKey = 77;
 
@@ -60,5 +60,5 @@ std::vector<Case> cases() {
 
 INSTANTIATE_TEST_SUITE_P(RouterNoise, Conformance, testing::ValuesIn(cases()), case_name);
 
-}  // namespace
+}  // namespace router_noise_test
 }  // namespace weft::kernels

@@ -4,7 +4,7 @@
 #include "weft/base/text.h"
 
 namespace weft::kernels {
-namespace {
+namespace router_test {
 
 struct Sizes {
   std::int64_t t, e, k;
@@ -193,5 +193,5 @@ TEST(Router, ScoresOfFarLogitsAndTheirGradientsAreFinite) {
   }
 }
 
-}  // namespace
+}  // namespace router_test
 }  // namespace weft::kernels

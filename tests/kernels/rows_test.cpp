@@ -3,7 +3,7 @@
 #include "weft/base/text.h"
 
 namespace weft::kernels {
-namespace {
+namespace rows_test {
 
 Values indices(std::int64_t count, std::int64_t below) {
   Values index;
@@ -142,5 +142,5 @@ TEST(Rows, VectorsHaveRowsOfOneElement) {
   EXPECT_THROW(gather_rows(*stream, y, x, index), base::InternalError);
 }
 
-}  // namespace
+}  // namespace rows_test
 }  // namespace weft::kernels

@@ -5,7 +5,7 @@
 #include "weft/base/text.h"
 
 namespace weft::kernels {
-namespace {
+namespace sort_rows_test {
 
 // Some choices of experts, ascending, -1 here and there.
 Values choices(std::int64_t tokens, std::int64_t k, std::int64_t experts, std::int64_t none_every) {
@@ -345,5 +345,5 @@ TEST(PlanHops, NumbersThatARankCannotHaveAreErrorsThatNameIt) {
             "member 0 announces 2 slots for a rank; it can have at most 1");
 }
 
-}  // namespace
+}  // namespace sort_rows_test
 }  // namespace weft::kernels

@@ -1,7 +1,7 @@
 #include "tests/kernels/conformance_support.h"
 
 namespace weft::kernels {
-namespace {
+namespace swiglu_test {
 
 // h is (gate | up) a row; p a weight a row.
 Values reference(std::int64_t rows, std::int64_t f, const Values& h, const Values& p) {
@@ -86,5 +86,5 @@ std::vector<Case> cases() {
 
 INSTANTIATE_TEST_SUITE_P(Swiglu, Conformance, testing::ValuesIn(cases()), case_name);
 
-}  // namespace
+}  // namespace swiglu_test
 }  // namespace weft::kernels

@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace weft::kernels::cpu {
-namespace {
+namespace vector_math_test {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
@@ -52,5 +52,5 @@ TEST(VectorMath, TheLargestIsFoundAtEveryPlaceOfEveryLength) {
   }
 }
 
-}  // namespace
+}  // namespace vector_math_test
 }  // namespace weft::kernels::cpu

@@ -8,7 +8,7 @@
 #include "weft/train/metrics.h"
 
 namespace weft::meta {
-namespace {
+namespace claims_test {
 
 TextFile read_page(const std::string& path) {
   return {.path = path, .text = base::read_text(WEFT_SOURCE_DIR "/" + path)};
@@ -79,5 +79,5 @@ TEST(Claims, TheFormatsPageNamesEveryMetric) {
   EXPECT_TRUE(complaints.empty()) << listed(complaints);
 }
 
-}  // namespace
+}  // namespace claims_test
 }  // namespace weft::meta

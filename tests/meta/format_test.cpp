@@ -9,7 +9,7 @@
 #include "weft/base/text.h"
 
 namespace weft::meta {
-namespace {
+namespace format_test {
 
 // The clang-format whose opinion counts (others break lines differently). Empty: there is none.
 std::string find_formatter() {
@@ -62,5 +62,5 @@ TEST(Format, EverySourceIsFormatted) {
   EXPECT_EQ(format_complaints(formatter, paths), "") << "make format";
 }
 
-}  // namespace
+}  // namespace format_test
 }  // namespace weft::meta

@@ -25,7 +25,7 @@ struct Vendor {
 constexpr std::array kVendors{Vendor{"mpi.h", "weft/comm/mpi/"},
                               Vendor{"cblas.h", "weft/kernels/cpu/"},
                               Vendor{"openblas", "weft/kernels/cpu/"},
-                              Vendor{"yaml-cpp/", "weft/config/"},
+                              Vendor{"yaml-cpp/", "weft/words/"},
                               Vendor{"spdlog/", "weft/base/"},
                               Vendor{"CLI/", "weft/cli/"}};
 

@@ -4,7 +4,7 @@
 #include "weft/base/file.h"
 
 namespace weft::meta {
-namespace {
+namespace layers_test {
 
 constexpr const char* kExample =
     "# who: whom\n"
@@ -71,5 +71,5 @@ TEST(Layers, EveryIncludeOfTheEngineObeysThem) {
   EXPECT_TRUE(complaints.empty()) << listed(complaints);
 }
 
-}  // namespace
+}  // namespace layers_test
 }  // namespace weft::meta

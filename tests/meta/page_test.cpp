@@ -4,13 +4,14 @@
 #include "tests/meta/shell_support.h"
 #include "weft/base/error.h"
 #include "weft/base/file.h"
-#include "weft/config/derived.h"
-#include "weft/config/recipe.h"
-#include "weft/config/validate.h"
+#include "weft/derive/derived.h"
 #include "weft/grid/grid.h"
+#include "weft/rules/validate.h"
+#include "weft/words/recipe.h"
+#include "weft/words/resolution.h"
 
 namespace weft::meta {
-namespace {
+namespace page_test {
 
 std::vector<Page> pages() {
   std::vector<Page> all;
@@ -27,19 +28,11 @@ bool one_file(std::string_view path) { return path == "weft/base/text.h" || path
 // A command that runs a config needs one that validates; the others need keys and values that
 // exist.
 std::string judge_run(const std::string& command, const std::vector<std::string>& words) {
-  std::optional<config::ChosenRecipe> recipe;
-  std::vector<std::string> overrides;
   try {
-    for (const std::string& word : words) {
-      if (word.find('=') != std::string::npos) {
-        overrides.push_back(word);
-      } else {
-        recipe = config::find_recipe(WEFT_SOURCE_DIR "/recipes", word);
-      }
-    }
-    const config::Config config = config::resolve(recipe, overrides);
-    if (command == "train" || command == "bench") config::validate(config);
-    if (command == "grid") grid::Grid(config::layout_of(config));
+    const config::Config config =
+        words::resolve_words(WEFT_SOURCE_DIR "/recipes", words, words::Audience::Run).config;
+    if (command == "train" || command == "bench") rules::validate(config);
+    if (command == "grid") grid::Grid(derive::layout_of(config));
   } catch (const base::ConfigError& error) {
     return error.what();
   }
@@ -132,5 +125,5 @@ TEST(Documents, EveryCommandIsOneTheProgramTakes) {
   EXPECT_TRUE(complaints.empty()) << listed(complaints);
 }
 
-}  // namespace
+}  // namespace page_test
 }  // namespace weft::meta

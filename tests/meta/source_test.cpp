@@ -3,7 +3,7 @@
 #include "tests/meta/source_support.h"
 
 namespace weft::meta {
-namespace {
+namespace source_test {
 
 const std::vector<std::string>
     kSources{".h", ".cpp", ".def", ".cu", ".cuh", ".sh", ".py", ".cmake"};
@@ -105,5 +105,5 @@ TEST(Files, EveryFileIsShortWellNamedAndFinished) {
   EXPECT_TRUE(complaints.empty()) << listed(complaints);
 }
 
-}  // namespace
+}  // namespace source_test
 }  // namespace weft::meta

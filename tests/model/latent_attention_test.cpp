@@ -13,7 +13,7 @@
 #include "weft/model/rotary.h"
 
 namespace weft::model {
-namespace {
+namespace latent_attention_test {
 
 using Values = std::vector<double>;
 using Named = std::map<std::string, Values>;  // weights, and the input "x"
@@ -272,5 +272,5 @@ TEST(LatentAttention, EqualsItsDefinitionWithStretchedPositions) {
         {.slow_step = 0.1 / 4, .magnitude = (0.2 * std::log(4) + 1) / all, .scale = all * all});
 }
 
-}  // namespace
+}  // namespace latent_attention_test
 }  // namespace weft::model

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace weft::model {
-namespace {
+namespace parameters_test {
 
 config::ModelConfig small() {
   config::ModelConfig config;
@@ -141,5 +141,5 @@ TEST(Parameters, StagesOfTiedEmbeddingsHaveACopyEach) {
             last.buffer(Home::Dense).gradients.elements() - 16 * 8);
 }
 
-}  // namespace
+}  // namespace parameters_test
 }  // namespace weft::model

@@ -6,7 +6,7 @@
 #include "weft/base/random.h"
 
 namespace weft::model {
-namespace {
+namespace shared_experts_test {
 
 constexpr std::int64_t kTokens = 5, kHidden = 6, kWidth = 7;
 
@@ -187,5 +187,5 @@ INSTANTIATE_TEST_SUITE_P(Gate, SharedExperts, ::testing::Bool(), [](const auto& 
   return param_info.param ? "Gated" : "Plain";
 });
 
-}  // namespace
+}  // namespace shared_experts_test
 }  // namespace weft::model

@@ -5,7 +5,7 @@
 #include "weft/base/random.h"
 
 namespace weft::optim {
-namespace {
+namespace adamw_test {
 
 using tensor::BFloat16;
 using tensor::DType;
@@ -196,5 +196,5 @@ TEST(AdamW, AnEmptyBufferHasNothingToDo) {
   EXPECT_EQ(optimizer.moment1().elements(), 0);
 }
 
-}  // namespace
+}  // namespace adamw_test
 }  // namespace weft::optim

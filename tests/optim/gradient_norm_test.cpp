@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace weft::optim {
-namespace {
+namespace gradient_norm_test {
 
 TEST(ClipScale, ShrinksALargeNormToTheLimit) {
   EXPECT_NEAR(clip_scale(10, 1) * 10, 1, 1e-6);
@@ -22,5 +22,5 @@ TEST(ClipScale, LimitZeroNeverClips) {
   EXPECT_EQ(clip_scale(0, 0), 1);
 }
 
-}  // namespace
+}  // namespace gradient_norm_test
 }  // namespace weft::optim

@@ -5,7 +5,7 @@
 #include <numbers>
 
 namespace weft::optim {
-namespace {
+namespace learning_rate_test {
 
 config::Config config_of(config::LrDecay style, std::int64_t warmup, std::int64_t iters) {
   config::Config config;
@@ -89,5 +89,5 @@ TEST(LearningRate, ADecayThatEndsInsideTheWarmUpStillEnds) {
   EXPECT_NEAR(learning_rate(config, 9), 0.2, 1e-12);
 }
 
-}  // namespace
+}  // namespace learning_rate_test
 }  // namespace weft::optim

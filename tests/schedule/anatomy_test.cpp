@@ -8,7 +8,7 @@
 #include "weft/base/text.h"
 
 namespace weft::schedule {
-namespace {
+namespace anatomy_test {
 
 struct Need {
   std::string node;
@@ -215,5 +215,5 @@ TEST(Anatomy, EveryNeedIsANodeOfTheSameStep) {
   }
 }
 
-}  // namespace
+}  // namespace anatomy_test
 }  // namespace weft::schedule

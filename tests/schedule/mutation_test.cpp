@@ -7,7 +7,7 @@
 #include "weft/schedule/verify.h"
 
 namespace weft::schedule {
-namespace {
+namespace mutation_test {
 
 // Whether everything that anatomy requires still holds, worked out the slow way.
 bool still_sound(const Graph& graph, const RankPlan& plan) {
@@ -82,5 +82,5 @@ INSTANTIATE_TEST_SUITE_P(
                  .delay = true,
                  .overlap_p2p = true}));
 
-}  // namespace
+}  // namespace mutation_test
 }  // namespace weft::schedule

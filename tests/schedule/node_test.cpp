@@ -12,7 +12,7 @@
 #include "weft/schedule/meeting.h"
 
 namespace weft::schedule {
-namespace {
+namespace node_test {
 
 constexpr std::array kDirections{Direction::None,
                                  Direction::F,
@@ -193,5 +193,5 @@ TEST(Node, DamagedTextsNeverParseToANodeOfAnotherText) {
   }
 }
 
-}  // namespace
+}  // namespace node_test
 }  // namespace weft::schedule

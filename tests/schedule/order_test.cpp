@@ -8,7 +8,7 @@
 #include "weft/schedule/text.h"
 
 namespace weft::schedule {
-namespace {
+namespace order_test {
 
 Graph random_graph(std::mt19937& random, int lanes, unsigned wait_chance) {
   Graph graph;
@@ -112,5 +112,5 @@ TEST(Order, AWaitForALaterEntryIsOurBug) {
                base::InternalError);
 }
 
-}  // namespace
+}  // namespace order_test
 }  // namespace weft::schedule

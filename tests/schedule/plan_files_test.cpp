@@ -10,7 +10,7 @@
 #include "weft/schedule/text.h"
 
 namespace weft::schedule {
-namespace {
+namespace plan_files_test {
 
 namespace fs = std::filesystem;
 
@@ -134,5 +134,5 @@ TEST_F(PlanFiles, FilesOfAnotherStepAreComplainedAboutInAFewLines) {
   EXPECT_TRUE(contains(wrong, "more")) << wrong;
 }
 
-}  // namespace
+}  // namespace plan_files_test
 }  // namespace weft::schedule

@@ -6,15 +6,15 @@
 #include "tests/schedule/models_support.h"
 #include "tests/schedule/plans_support.h"
 #include "weft/base/text.h"
-#include "weft/config/derived.h"
-#include "weft/config/validate.h"
+#include "weft/derive/derived.h"
+#include "weft/rules/validate.h"
 #include "weft/schedule/builders/pipeline.h"
 #include "weft/schedule/memory.h"
 #include "weft/schedule/summary.h"
 #include "weft/schedule/text.h"
 
 namespace weft::schedule {
-namespace {
+namespace plan_test {
 
 std::string joined(const std::vector<std::string>& lines) {
   return fmt::format("{}", fmt::join(lines, "\n"));
@@ -31,7 +31,7 @@ std::string summaries(const PlanCase& c) {
 
 TEST(Plan, EveryKnobAndShapeIsLegalAndVerifies) {
   for (const PlanCase& c : many_cases()) {
-    ASSERT_TRUE(config::judge(config_of(c)).legal()) << name(c);
+    ASSERT_TRUE(rules::judge(config_of(c)).legal()) << name(c);
     EXPECT_EQ(joined(verify_plan(plans_of(c))), "") << name(c);
   }
 }
@@ -40,7 +40,7 @@ TEST(Plan, AGlobalLossMeetsAllRanksWithOtherTokens) {
   for (const int ep : {1, 2}) {
     const PlanCase c{.layers = "mm", .ep = ep, .dp = 4, .pp = 2, .global_loss = true};
     const config::Config config = config_of(c);
-    const grid::Grid grid(config::layout_of(config));
+    const grid::Grid grid(derive::layout_of(config));
     const Graph training = plan_step(config, grid)[1].training;
     const int rank = 7;
     ASSERT_EQ(grid.coordinate(rank).pp, 1);
@@ -221,7 +221,7 @@ TEST(Plan, ALiftedBudgetBringsTheSizesBack) {
   config.model.moe_expert_rank_capacity_factor = 1.5;
   config.model.moe_token_dispatcher_type = config::Dispatcher::Flex;
   config.model.moe_flex_dispatcher_backend = config::FlexBackend::HybridEp;
-  const grid::Grid grid(config::layout_of(config));
+  const grid::Grid grid(derive::layout_of(config));
   const auto sizes = [](const Graph& graph) {
     return std::ranges::count(graph.entries, Piece::Sizes, [](const Entry& entry) {
       return entry.node.piece;
@@ -235,5 +235,5 @@ TEST(Plan, ALiftedBudgetBringsTheSizesBack) {
   EXPECT_EQ(sizes(lifted[0].training), 4);
 }
 
-}  // namespace
+}  // namespace plan_test
 }  // namespace weft::schedule

@@ -2,7 +2,7 @@
 
 #include "tests/schedule/models_support.h"
 #include "weft/base/text.h"
-#include "weft/config/derived.h"
+#include "weft/derive/derived.h"
 
 namespace weft::schedule {
 
@@ -55,7 +55,7 @@ config::Config config_of(const PlanCase& c) {
 
 std::vector<RankPlan> plans_of(const PlanCase& c) {
   const config::Config config = config_of(c);
-  return plan_step(config, grid::Grid(config::layout_of(config)));
+  return plan_step(config, grid::Grid(derive::layout_of(config)));
 }
 
 std::vector<PlanCase> many_cases() {

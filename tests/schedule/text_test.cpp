@@ -9,7 +9,7 @@
 #include "weft/schedule/builders/pipeline.h"
 
 namespace weft::schedule {
-namespace {
+namespace text_test {
 
 bool same(const Graph& a, const Graph& b) {
   return std::ranges::equal(a.entries, b.entries, [](const Entry& x, const Entry& y) {
@@ -98,5 +98,5 @@ TEST(GraphText, ErrorsStayShortWhateverTheLine) {
   }
 }
 
-}  // namespace
+}  // namespace text_test
 }  // namespace weft::schedule

@@ -10,7 +10,7 @@
 #include "weft/schedule/text.h"
 
 namespace weft::schedule {
-namespace {
+namespace verify_test {
 
 // A small expert-parallel step with everything in it.
 class Verify : public ::testing::Test {
@@ -168,5 +168,5 @@ TEST_F(Verify, AllThatIsWrongIsReportedAtOnce) {
   EXPECT_TRUE(contains(found, "F0.embed is issued twice"));
 }
 
-}  // namespace
+}  // namespace verify_test
 }  // namespace weft::schedule

@@ -7,7 +7,7 @@
 #include "weft/schedule/verify.h"
 
 namespace weft::schedule {
-namespace {
+namespace verify_union_test {
 
 std::vector<std::string> check(const std::vector<Graph>& graphs, const MembersOf& members) {
   std::vector<const Graph*> pointers;
@@ -140,5 +140,5 @@ TEST(VerifyUnionCycle, CrossedIssueWithoutWaitsIsFine) {
   EXPECT_EQ(check(graphs, both), std::vector<std::string>{});
 }
 
-}  // namespace
+}  // namespace verify_union_test
 }  // namespace weft::schedule

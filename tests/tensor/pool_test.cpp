@@ -10,7 +10,7 @@
 #include "weft/tensor/tensor.h"
 
 namespace weft::tensor {
-namespace {
+namespace pool_test {
 
 TEST(Pool, PeaksCountRequestedBytesByTag) {
   Pool pool;
@@ -187,5 +187,5 @@ TEST(Tensor, BFloat16RoundsToNearestEven) {
   EXPECT_TRUE(std::isnan(static_cast<float>(BFloat16(std::nanf("")))));
 }
 
-}  // namespace
+}  // namespace pool_test
 }  // namespace weft::tensor

@@ -10,7 +10,7 @@
 #include "weft/tensor/workers.h"
 
 namespace weft::tensor {
-namespace {
+namespace stream_test {
 
 using std::chrono::milliseconds;
 
@@ -121,5 +121,5 @@ TEST(Workers, AnExceptionReachesTheCaller) {
   workers.parallel(8, [](std::int64_t) {});
 }
 
-}  // namespace
+}  // namespace stream_test
 }  // namespace weft::tensor

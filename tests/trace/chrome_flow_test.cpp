@@ -9,7 +9,7 @@
 #include "weft/trace/chrome.h"
 
 namespace weft::trace {
-namespace {
+namespace chrome_flow_test {
 
 using base::Json;
 
@@ -177,5 +177,5 @@ TEST(ChromeFlow, NumbersOfTracesOfDifferentRanksDiffer) {
   for (const std::int64_t id : second) EXPECT_FALSE(first.contains(id)) << id;
 }
 
-}  // namespace
+}  // namespace chrome_flow_test
 }  // namespace weft::trace

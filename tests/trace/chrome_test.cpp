@@ -8,7 +8,7 @@
 #include "weft/base/json.h"
 
 namespace weft::trace {
-namespace {
+namespace chrome_test {
 
 using base::Json;
 
@@ -165,5 +165,5 @@ TEST(Chrome, AMarkerStandsWhereEachStepOfARankBegins) {
                                                            {{3, "traced step 1"}, 0}}));
 }
 
-}  // namespace
+}  // namespace chrome_test
 }  // namespace weft::trace

@@ -9,7 +9,7 @@
 #include "weft/trace/intervals.h"
 
 namespace weft::trace {
-namespace {
+namespace exposure_property_test {
 
 constexpr std::int64_t kLength = 120;
 
@@ -215,5 +215,5 @@ TEST(ExposureProperty, SetsOfTimeHoldWhatTheyShould) {
   }
 }
 
-}  // namespace
+}  // namespace exposure_property_test
 }  // namespace weft::trace

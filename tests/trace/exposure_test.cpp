@@ -5,7 +5,7 @@
 #include "tests/trace/timeline_support.h"
 
 namespace weft::trace {
-namespace {
+namespace exposure_test {
 
 constexpr double kNear = 1e-9;
 
@@ -229,5 +229,5 @@ TEST(Exposure, JsonAndTableSayWhatTheNumbersAre) {
   EXPECT_NE(to_line(exposure).find("exposed 2.00 ms"), std::string::npos) << to_line(exposure);
 }
 
-}  // namespace
+}  // namespace exposure_test
 }  // namespace weft::trace

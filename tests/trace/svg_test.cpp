@@ -10,7 +10,7 @@
 #include "weft/trace/activity.h"
 
 namespace weft::trace {
-namespace {
+namespace svg_test {
 
 // Complains where tags do not balance or a text holds what must be escaped.
 std::string find_fault(const std::string& xml) {
@@ -221,5 +221,5 @@ TEST(Svg, APartOfAStepKeepsItsPlaceInIt) {
   EXPECT_LT(width, 300);
 }
 
-}  // namespace
+}  // namespace svg_test
 }  // namespace weft::trace

@@ -6,7 +6,7 @@
 #include "weft/base/error.h"
 
 namespace weft::trace {
-namespace {
+namespace timeline_text_test {
 
 TEST(TimelineText, ComesBackAsItWas) {
   Hand hand(5);
@@ -32,5 +32,5 @@ TEST(TimelineText, AnythingElseIsOurBug) {
   EXPECT_THROW(parse_timeline(R"({"rank":0,"label":"","spans":[[1,2]]})"), base::InternalError);
 }
 
-}  // namespace
+}  // namespace timeline_text_test
 }  // namespace weft::trace

@@ -3,12 +3,12 @@
 
 #include <mutex>
 
-#include "train_support.h"
+#include "tests/train/train_support.h"
 #include "weft/base/text.h"
 #include "weft/schedule/anatomy_bytes.h"
 
 namespace weft::train {
-namespace {
+namespace bytes_test {
 
 std::int64_t live_bytes(Engine& engine) {
   return static_cast<std::int64_t>(engine.pool().use(tensor::Tag::Activations).bytes +
@@ -338,5 +338,5 @@ TEST(Memory, APipelinedStepLeavesNothingBehindAndPeaksRepeat) {
   }
 }
 
-}  // namespace
+}  // namespace bytes_test
 }  // namespace weft::train

@@ -4,14 +4,14 @@
 
 #include <atomic>
 
-#include "train_support.h"
+#include "tests/train/train_support.h"
 #include "weft/base/text.h"
-#include "weft/config/derived.h"
+#include "weft/derive/derived.h"
+#include "weft/measure/reference_check.h"
 #include "weft/schedule/plan.h"
-#include "weft/train/reference_check.h"
 
 namespace weft::train {
-namespace {
+namespace dispatcher_test {
 
 using config::Dispatcher;
 using config::FlexBackend;
@@ -55,8 +55,11 @@ TEST_P(EverySending, ComputesTheGoldenDeepSeekModelOnOneTwoAndFourRanks) {
   for (const int ranks : {1, 2, 4}) {
     const config::Config wanted =
         with_sending(with_layout(config::Config(), {.world = ranks, .ep = ranks}), GetParam());
-    for (const Check& check :
-         check_reference(reference_config(wanted, model, reference), model, reference, {})) {
+    for (const measure::Check& check :
+         measure::check_reference(measure::reference_config(wanted, model, reference),
+                                  model,
+                                  reference,
+                                  {})) {
       EXPECT_TRUE(check.pass()) << ranks << " ranks, " << check.name << ": " << check.error;
     }
   }
@@ -190,7 +193,7 @@ bool has(const schedule::Graph& graph, schedule::Piece piece) {
 
 TEST(RowCounts, TheHostWaitsForNoneThatItNeedNotKnow) {
   const auto pieces = [](const config::Config& config) {
-    const grid::Grid grid(config::layout_of(config));
+    const grid::Grid grid(derive::layout_of(config));
     const schedule::Graph graph = schedule::plan_step(config, grid).front().training;
     return std::pair{has(graph, schedule::Piece::Counts), has(graph, schedule::Piece::Sizes)};
   };
@@ -260,5 +263,5 @@ TEST(RowBudget, AnEvaluationHasTheLossOfOneWithoutIt) {
   EXPECT_EQ(loss_of(config), expected);
 }
 
-}  // namespace
+}  // namespace dispatcher_test
 }  // namespace weft::train

@@ -1,10 +1,10 @@
 // The same numbers, to the bit where the layout is the same and to rounding where it is not.
 #include <gtest/gtest.h>
 
-#include "train_support.h"
+#include "tests/train/train_support.h"
 
 namespace weft::train {
-namespace {
+namespace equivalence_test {
 
 TEST(Training, TheSameSeedGivesTheSameBitsTwice) {
   const config::Config config = with_layout(small_config(), {.world = 2, .ep = 2});
@@ -100,5 +100,5 @@ TEST(Training, Bf16FollowsFp32) {
   EXPECT_NE(exact.losses, rounded.losses);
 }
 
-}  // namespace
+}  // namespace equivalence_test
 }  // namespace weft::train

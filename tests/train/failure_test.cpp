@@ -3,12 +3,12 @@
 
 #include <limits>
 
-#include "train_support.h"
+#include "tests/train/train_support.h"
 #include "weft/base/error.h"
 #include "weft/train/diagnose.h"
 
 namespace weft::train {
-namespace {
+namespace failure_test {
 
 // What is said of the first step that is not finite, once `spoil` has been there.
 std::string finding(const config::Config& config, const std::function<void(Engine&)>& spoil) {
@@ -185,5 +185,5 @@ TEST(Failure, ARankLostInADensePipelineEndsTheRunWithItsName) {
   }
 }
 
-}  // namespace
+}  // namespace failure_test
 }  // namespace weft::train

@@ -1,10 +1,10 @@
 // The whole model's gradient against finite differences of its loss, auxiliary losses included.
 #include <gtest/gtest.h>
 
-#include "train_support.h"
+#include "tests/train/train_support.h"
 
 namespace weft::train {
-namespace {
+namespace gradient_test {
 
 // What the gradient is of: the mean loss and the coefficients' share of the routers' losses.
 double objective(Engine& engine, const Batch& batch) {
@@ -125,5 +125,5 @@ TEST(Gradient, EqualsFiniteDifferencesForStretchedPositions) {
   check_differences(config);
 }
 
-}  // namespace
+}  // namespace gradient_test
 }  // namespace weft::train

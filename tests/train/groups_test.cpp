@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace weft::train {
-namespace {
+namespace groups_test {
 
 TEST(NodeMembers, AreThoseOfTheNodeAndThoseInTheSamePlace) {
   const NodeMembers whole = node_members({0, 1, 2, 3, 4, 5, 6, 7}, 6, 4);
@@ -19,5 +19,5 @@ TEST(NodeMembers, AreThoseOfTheNodeAndThoseInTheSamePlace) {
   EXPECT_EQ(shifted.within, (std::vector{2, 3}));
 }
 
-}  // namespace
+}  // namespace groups_test
 }  // namespace weft::train

@@ -11,7 +11,7 @@
 #include "weft/tensor/workers.h"
 
 namespace weft::train {
-namespace {
+namespace launch_test {
 
 // The cores that a stream of each rank may use.
 std::map<int, std::vector<int>> cores_of_streams(const config::Config& config) {
@@ -60,5 +60,5 @@ TEST(Launch, TheFabricOfTheConfigReachesTheBackend) {
   EXPECT_THROW(launch(config, {}, [](comm::Endpoint&) {}), base::ConfigError);
 }
 
-}  // namespace
+}  // namespace launch_test
 }  // namespace weft::train

@@ -4,14 +4,14 @@
 
 #include <set>
 
-#include "train_support.h"
-#include "weft/config/derived.h"
-#include "weft/config/pipeline.h"
+#include "tests/train/train_support.h"
+#include "weft/derive/derived.h"
+#include "weft/derive/pipeline.h"
 #include "weft/schedule/plan.h"
 #include "weft/schedule/text.h"
 
 namespace weft::train {
-namespace {
+namespace overlap_bits_test {
 
 struct Order {
   const char* name;
@@ -53,7 +53,7 @@ TEST_P(OverlapBits, AreThoseOfThePlainOrder) {
   const Outcome expected = train_some(plain, kSteps);
   for (const bool p2p : {true, false}) {
     if (p2p && GetParam().pp == 1) continue;
-    if (p2p != config::overlaps_p2p(plain)) {
+    if (p2p != derive::overlaps_p2p(plain)) {
       config::Config config = plain;
       config.comm_overlap.overlap_p2p_comm = p2p;
       expect_same_bits(expected, train_some(config, kSteps));
@@ -92,7 +92,7 @@ INSTANTIATE_TEST_SUITE_P(Orders,
 
 TEST(OverlapBits, TheOrdersAreNotTheSame) {
   const auto text_of = [](const config::Config& config) {
-    const grid::Grid grid(config::layout_of(config));
+    const grid::Grid grid(derive::layout_of(config));
     return schedule::print(schedule::plan_step(config, grid).front().training);
   };
   const config::Config plain = config_of({.pp = 2, .vpp = 2, .micro_batches = 4});
@@ -145,5 +145,5 @@ TEST(OverlapBits, UnevenStagesGiveTheSameBits) {
   }
 }
 
-}  // namespace
+}  // namespace overlap_bits_test
 }  // namespace weft::train

@@ -3,11 +3,11 @@
 
 #include <mutex>
 
-#include "train_support.h"
+#include "tests/train/train_support.h"
 #include "weft/train/diagnose.h"
 
 namespace weft::train {
-namespace {
+namespace pipeline_test {
 
 config::Config with_router_losses(config::Config config) {
   config.model.moe_aux_loss_coeff = {0.02};
@@ -163,5 +163,5 @@ TEST(Pipeline, WhatIsNotFiniteIsNamedWithItsStage) {
   EXPECT_NE(text.find("the output of 5F0.mlp (layer 5) is not finite"), std::string::npos) << text;
 }
 
-}  // namespace
+}  // namespace pipeline_test
 }  // namespace weft::train

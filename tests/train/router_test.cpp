@@ -4,10 +4,10 @@
 #include <limits>
 #include <mutex>
 
-#include "train_support.h"
+#include "tests/train/train_support.h"
 
 namespace weft::train {
-namespace {
+namespace router_test {
 
 using config::LoadBalancing;
 
@@ -237,5 +237,5 @@ TEST(ExpertLoads, CountTheRowsOfAllRanks) {
   }
 }
 
-}  // namespace
+}  // namespace router_test
 }  // namespace weft::train

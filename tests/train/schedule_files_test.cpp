@@ -2,20 +2,20 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "train_support.h"
+#include "tests/train/train_support.h"
 #include "weft/base/error.h"
 #include "weft/base/file.h"
-#include "weft/config/derived.h"
+#include "weft/derive/derived.h"
 #include "weft/schedule/plan_files.h"
 #include "weft/schedule/text.h"
 
 namespace weft::train {
-namespace {
+namespace schedule_files_test {
 
 namespace fs = std::filesystem;
 
 std::vector<schedule::RankPlan> plans_of(const config::Config& config) {
-  return schedule::plan_step(config, grid::Grid(config::layout_of(config)));
+  return schedule::plan_step(config, grid::Grid(derive::layout_of(config)));
 }
 
 config::Config plain_config() {
@@ -111,5 +111,5 @@ TEST_F(ScheduleFiles, AFolderThatIsNotThereIsRefused) {
   EXPECT_NE(refused.find(schedule::file_of(folder_, 0).string()), std::string::npos) << refused;
 }
 
-}  // namespace
+}  // namespace schedule_files_test
 }  // namespace weft::train

@@ -1,10 +1,10 @@
 // Shared experts in training: any order gives the same bits, any layout the same numbers.
 #include <gtest/gtest.h>
 
-#include "train_support.h"
+#include "tests/train/train_support.h"
 
 namespace weft::train {
-namespace {
+namespace shared_experts_test {
 
 config::Config with_shared(config::Config config, bool gate) {
   config.model.moe_shared_expert_intermediate_size = 20;
@@ -88,5 +88,5 @@ INSTANTIATE_TEST_SUITE_P(Gate, SharedExperts, ::testing::Bool(), [](const auto& 
   return param_info.param ? "Gated" : "Plain";
 });
 
-}  // namespace
+}  // namespace shared_experts_test
 }  // namespace weft::train

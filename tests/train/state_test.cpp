@@ -4,13 +4,13 @@
 #include <cstring>
 #include <mutex>
 
-#include "train_support.h"
+#include "tests/train/train_support.h"
 #include "weft/checkpoint/huggingface.h"
 #include "weft/train/state_list.h"
 #include "weft/train/weights.h"
 
 namespace weft::train {
-namespace {
+namespace state_test {
 
 using Snapshot = std::map<std::string, std::vector<std::byte>>;
 
@@ -144,5 +144,5 @@ TEST(HuggingFaceOut, EveryLayoutWritesTheSameFile) {
   fs::remove_all(folder);
 }
 
-}  // namespace
+}  // namespace state_test
 }  // namespace weft::train

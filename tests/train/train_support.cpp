@@ -1,4 +1,4 @@
-#include "train_support.h"
+#include "tests/train/train_support.h"
 
 #include <gtest/gtest.h>
 

@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "weft/base/json.h"
-#include "weft/config/recipe.h"
+#include "weft/words/recipe.h"
 
 namespace weft::train {
-namespace {
+namespace weights_test {
 
 namespace fs = std::filesystem;
 
@@ -27,7 +27,7 @@ TEST(Weights, TheFolderDecidesItsGroupsUnderTheirOldNameToo) {
 // As Transformers 4 reads it: the factor is the ratio of the two numbers of positions.
 TEST(Weights, AWrittenTwinIsStretchedAsItTrained) {
   const config::Config twin =
-      config_of(config::load_recipe(kSource / "recipes/deepseek_v3_twin.yaml"), {});
+      config_of(words::load_recipe(kSource / "recipes/deepseek_v3_twin.yaml"), {});
   const base::Json written =
       base::Json::parse(checkpoint::huggingface_config_text(huggingface_config_for(twin.model)));
   const base::Json& rope = written.at("rope_scaling");
@@ -41,7 +41,7 @@ TEST(Weights, AWrittenTwinIsStretchedAsItTrained) {
 
 TEST(Weights, WhatAFolderSaysToThoseWhoGenerateIsWrittenAgain) {
   const config::Config twin =
-      config_of(config::load_recipe(kSource / "recipes/qwen3_30b_a3b_twin.yaml"), {});
+      config_of(words::load_recipe(kSource / "recipes/qwen3_30b_a3b_twin.yaml"), {});
   checkpoint::HuggingFaceConfig start = huggingface_config_for(twin.model);
   start.bos_token_id = 7;
   start.eos_token_ids = {8, 9};
@@ -55,5 +55,5 @@ TEST(Weights, WhatAFolderSaysToThoseWhoGenerateIsWrittenAgain) {
   EXPECT_EQ(read.max_position_embeddings, 4321);
 }
 
-}  // namespace
+}  // namespace weights_test
 }  // namespace weft::train

@@ -6,7 +6,7 @@
 #include "weft/checkpoint/huggingface_config.h"
 #include "weft/checkpoint/huggingface_deepseek.h"
 #include "weft/checkpoint/huggingface_rope.h"
-#include "weft/config/layer_kind.h"
+#include "weft/derive/layer_kind.h"
 
 namespace weft::checkpoint {
 namespace {
@@ -66,7 +66,7 @@ void complain_about_deepseek(const config::ModelConfig& model, const Complain& c
              *model.moe_router_topk_scaling_factor,
              "probabilities that are not scaled");
   }
-  if (const std::int64_t width = config::shared_expert_width(model); width > 0) {
+  if (const std::int64_t width = derive::shared_expert_width(model); width > 0) {
     complain("moe_shared_expert_intermediate_size", width, "no shared experts");
   }
 }

@@ -5,7 +5,7 @@
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/checkpoint/huggingface_rope.h"
-#include "weft/config/layer_kind.h"
+#include "weft/derive/layer_kind.h"
 
 namespace weft::checkpoint {
 namespace {
@@ -189,7 +189,7 @@ std::vector<Inexpressible> not_deepseek(const ModelConfig& model, Family family)
             model.original_max_position_embeddings,
             kLongestSequence));
   hold(model.experts() > 0, "num_moe_experts", "null", "experts");
-  hold(config::shared_expert_width(model) > 0,
+  hold(derive::shared_expert_width(model) > 0,
        "moe_shared_expert_intermediate_size",
        "null",
        "shared experts");
@@ -213,7 +213,7 @@ std::vector<Inexpressible> not_deepseek(const ModelConfig& model, Family family)
        "moe_router_group_topk",
        text("{}", model.moe_router_group_topk.value_or(1)),
        text("groups scored by their best {} experts", counted_in_group(family)));
-  const std::int64_t shared = config::shared_expert_width(model);
+  const std::int64_t shared = derive::shared_expert_width(model);
   hold(shared % model.expert_width() == 0,
        "moe_shared_expert_intermediate_size",
        text("{}", shared),
@@ -240,7 +240,7 @@ void write_deepseek(const ModelConfig& model, Family family, base::Json& json) {
   json["moe_intermediate_size"] = model.expert_width();
   json["n_routed_experts"] = model.experts();
   json["n_shared_experts"] = nullptr;
-  if (const std::int64_t shared = config::shared_expert_width(model); shared > 0) {
+  if (const std::int64_t shared = derive::shared_expert_width(model); shared > 0) {
     json["n_shared_experts"] = shared / model.expert_width();
   }
   json["first_k_dense_replace"] = dense_in_front(model).value_or(0);

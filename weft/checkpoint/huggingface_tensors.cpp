@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "weft/base/text.h"
-#include "weft/config/layer_kind.h"
+#include "weft/derive/layer_kind.h"
 
 namespace weft::checkpoint {
 namespace {
@@ -122,7 +122,7 @@ class TensorTable {
   }
 
   void add_shared_experts() {
-    const std::int64_t width = config::shared_expert_width(model_);
+    const std::int64_t width = derive::shared_expert_width(model_);
     if (width == 0) return;
     const std::string theirs = "mlp.shared_experts.", ours = "shared.fc1.weight";
     const std::int64_t up = part(theirs + "gate_proj.weight", {width, hidden_}, ours, 0);

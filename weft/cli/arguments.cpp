@@ -35,26 +35,26 @@ void add_run_arguments(CLI::App& command, RunArguments& arguments, const std::st
       example));
 }
 
-config::Resolution resolve(const RunArguments& arguments) { return resolve_or(arguments, ""); }
+words::Resolution resolve(const RunArguments& arguments) { return resolve_or(arguments, ""); }
 
-config::Resolution resolve_or(const RunArguments& arguments, const std::string& default_recipe) {
-  return config::resolve_words(recipes_folder(),
-                               arguments.words,
-                               config::Audience::Run,
-                               default_recipe);
+words::Resolution resolve_or(const RunArguments& arguments, const std::string& default_recipe) {
+  return words::resolve_words(recipes_folder(),
+                              arguments.words,
+                              words::Audience::Run,
+                              default_recipe);
 }
 
-config::Resolution resolve_for_perf(const RunArguments& arguments) {
-  return config::resolve_words(recipes_folder(), arguments.words, config::Audience::Perf);
+words::Resolution resolve_for_perf(const RunArguments& arguments) {
+  return words::resolve_words(recipes_folder(), arguments.words, words::Audience::Perf);
 }
 
 namespace {
 
 // A warning where a rule changed what a word of the user says, unless the rule warns itself.
-std::optional<config::Finding> changed_word(const config::Resolution& run,
-                                            const config::Verdict& verdict,
+std::optional<config::Finding> changed_word(const words::Resolution& run,
+                                            const rules::Verdict& verdict,
                                             const config::Finding& set) {
-  const auto word = std::ranges::find(run.set_keys, set.key, &config::Ledger::SetKey::key);
+  const auto word = std::ranges::find(run.set_keys, set.key, &words::Ledger::SetKey::key);
   const bool said = std::ranges::any_of(verdict.warnings, [&](const config::Finding& warning) {
     return warning.id == set.id && warning.key == set.key;
   });
@@ -75,11 +75,11 @@ std::optional<config::Finding> changed_word(const config::Resolution& run,
 
 }  // namespace
 
-config::Verdict judged(const config::Resolution& run) {
-  return with_findings(run, config::judge(run.config));
+rules::Verdict judged(const words::Resolution& run) {
+  return with_findings(run, rules::judge(run.config));
 }
 
-config::Verdict with_findings(const config::Resolution& run, config::Verdict verdict) {
+rules::Verdict with_findings(const words::Resolution& run, rules::Verdict verdict) {
   std::vector<config::Finding> warnings = run.warnings;
   for (const config::Finding& set : verdict.automatic) {
     if (auto warning = changed_word(run, verdict, set)) warnings.push_back(std::move(*warning));
@@ -92,7 +92,7 @@ config::Verdict with_findings(const config::Resolution& run, config::Verdict ver
 namespace {
 
 template <typename Refuses>
-void refuse_if(const config::Resolution& resolution,
+void refuse_if(const words::Resolution& resolution,
                const std::string& reason,
                const Refuses& refuses) {
   std::vector<std::string> complaints;
@@ -110,13 +110,13 @@ bool is_among(std::span<const std::string_view> keys, std::string_view key) {
 
 }  // namespace
 
-void allow_only(const config::Resolution& resolution,
+void allow_only(const words::Resolution& resolution,
                 std::span<const std::string_view> allowed,
                 const std::string& reason) {
   refuse_if(resolution, reason, [&](const std::string& key) { return !is_among(allowed, key); });
 }
 
-void refuse_keys(const config::Resolution& resolution,
+void refuse_keys(const words::Resolution& resolution,
                  std::span<const std::string_view> refused,
                  const std::string& reason) {
   refuse_if(resolution, reason, [&](const std::string& key) { return is_among(refused, key); });

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "weft/cli/output.h"
-#include "weft/config/resolution.h"
-#include "weft/config/validate.h"
+#include "weft/rules/validate.h"
+#include "weft/words/resolution.h"
 
 namespace weft::cli {
 
@@ -18,7 +18,7 @@ namespace weft::cli {
 void add_format(CLI::App& command, Format& format);
 
 struct RunArguments {
-  // Everything that is not an option of the command itself, in the order typed; config/words.h
+  // Everything that is not an option of the command itself, in the order typed; words/words.h
   // reads it.
   std::vector<std::string> words;
   Format format = Format::Text;
@@ -29,24 +29,24 @@ void add_run_arguments(CLI::App& command, RunArguments& arguments, const std::st
 
 // The config the words ask for, not validated; without a recipe they change the defaults of `weft
 // config`. ConfigError when they are wrong.
-config::Resolution resolve(const RunArguments& arguments);
+words::Resolution resolve(const RunArguments& arguments);
 // The same for a bench, which has a recipe of its own for those who name none.
-config::Resolution resolve_or(const RunArguments& arguments, const std::string& default_recipe);
+words::Resolution resolve_or(const RunArguments& arguments, const std::string& default_recipe);
 
 // The same for `weft perf`, whose words may also choose the recipe by the harness's flags.
-config::Resolution resolve_for_perf(const RunArguments& arguments);
+words::Resolution resolve_for_perf(const RunArguments& arguments);
 
 // The verdict on a run with what was found while its words were read.
-config::Verdict judged(const config::Resolution& run);
-config::Verdict with_findings(const config::Resolution& run, config::Verdict verdict);
+rules::Verdict judged(const words::Resolution& run);
+rules::Verdict with_findings(const words::Resolution& run, rules::Verdict verdict);
 
 // ConfigError for every key that a word sets and that is not among `allowed`, or is among
 // `refused`, however it was spelled: something else decides it, as `reason` says, and nothing the
 // user types is ignored.
-void allow_only(const config::Resolution& resolution,
+void allow_only(const words::Resolution& resolution,
                 std::span<const std::string_view> allowed,
                 const std::string& reason);
-void refuse_keys(const config::Resolution& resolution,
+void refuse_keys(const words::Resolution& resolution,
                  std::span<const std::string_view> refused,
                  const std::string& reason);
 

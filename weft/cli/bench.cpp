@@ -11,14 +11,14 @@
 #include "weft/cli/output.h"
 #include "weft/cli/peer.h"
 #include "weft/cli/progress.h"
-#include "weft/config/derived.h"
-#include "weft/config/validate.h"
-#include "weft/train/step_bench.h"
+#include "weft/derive/derived.h"
+#include "weft/measure/step_bench.h"
+#include "weft/rules/validate.h"
 
 namespace weft::cli {
 namespace {
 
-constexpr const char* kDefaultRecipe = "cpu_small";
+constexpr const char* kStepRecipe = "cpu_small";
 
 struct StepOptions {
   RunArguments run;
@@ -26,7 +26,7 @@ struct StepOptions {
   int steps = 6;
 };
 
-base::Json peak_json(const train::StepBench& bench) {
+base::Json peak_json(const measure::StepBench& bench) {
   base::Json peaks = base::Json::object();
   for (int tag = 0; tag < tensor::kTags; ++tag) {
     peaks[std::string(tensor::name_of(static_cast<tensor::Tag>(tag)))] =
@@ -35,7 +35,7 @@ base::Json peak_json(const train::StepBench& bench) {
   return peaks;
 }
 
-void show_json(const train::StepBench& bench, const std::vector<PeerResult>& peers) {
+void show_json(const measure::StepBench& bench, const std::vector<PeerResult>& peers) {
   base::Json json{{"step_ms", bench.step_seconds * 1e3},
                   {"tokens_per_second", bench.tokens_per_second},
                   {"flops_per_second", bench.flops_per_second},
@@ -52,17 +52,17 @@ void show_json(const train::StepBench& bench, const std::vector<PeerResult>& pee
   print_json(json);
 }
 
-void show_text(const train::StepBench& bench,
+void show_text(const measure::StepBench& bench,
                const config::Config& config,
                const std::vector<PeerResult>& peers) {
   print_text(base::text("one rank, {}, {} a step\n",
                         base::counted(config.runtime.threads_per_rank, "thread"),
-                        base::counted(config::tokens_per_step(config), "token")));
+                        base::counted(derive::tokens_per_step(config), "token")));
   print_text(base::text("step            {:10.1f} ms\n", bench.step_seconds * 1e3));
   print_text(base::text("tokens/s        {:10.0f}\n", bench.tokens_per_second));
   print_text(base::text("FLOP/s          {:10.2f} G  (model, {:.2f} MFLOP a token)\n",
                         bench.flops_per_second / 1e9,
-                        config::flops_per_token(config.model) / 1e6));
+                        derive::flops_per_token(config.model) / 1e6));
   print_text(base::text("sgemm peak      {:10.2f} G  (2048^3, same threads, same run)\n",
                         bench.sgemm_peak / 1e9));
   print_text(base::text("share of peak   {:10.1f} %\n", bench.share_of_peak() * 100));
@@ -87,16 +87,16 @@ void show_text(const train::StepBench& bench,
 int run_step(const StepOptions& options) {
   if (under_launcher())
     throw base::ConfigError("bench step times one process: run it without mpirun");
-  const config::Resolution run = resolve_or(options.run, kDefaultRecipe);
+  const words::Resolution run = resolve_or(options.run, kStepRecipe);
   print_findings(run);
-  const config::Config config = config::validate(run.config).config;
-  if (config::layout_of(config).world != 1) {
+  const config::Config config = rules::validate(run.config).config;
+  if (derive::layout_of(config).world != 1) {
     throw base::ConfigError("bench step times one rank: set world=1 and every parallel size to 1");
   }
   ProgressLine line;
   std::optional<Peer> peer;
   std::vector<PeerResult> peer_results;
-  train::StepBenchRequest request{
+  measure::StepBenchRequest request{
       .config = config,
       .steps = options.steps,
       .between = {},
@@ -112,7 +112,7 @@ int run_step(const StepOptions& options) {
       peer->run();
     };
   }
-  const train::StepBench bench = train::bench_step(request);
+  const measure::StepBench bench = measure::bench_step(request);
   line.clear();
   if (peer) peer_results = peer->compare(bench.losses);
   switch (options.run.format) {

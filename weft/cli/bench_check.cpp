@@ -5,11 +5,11 @@
 #include "weft/base/text.h"
 #include "weft/cli/arguments.h"
 #include "weft/cli/benches.h"
-#include "weft/cli/check_schedule.h"
 #include "weft/cli/output.h"
-#include "weft/config/advice/advice.h"
-#include "weft/config/derived_run.h"
-#include "weft/config/recipe.h"
+#include "weft/derive/derived_run.h"
+#include "weft/plan/check_schedule.h"
+#include "weft/rules/advice/advice.h"
+#include "weft/words/recipe.h"
 
 namespace weft::cli {
 namespace {
@@ -26,10 +26,10 @@ double milliseconds_since(Clock::time_point start) {
 
 std::vector<std::string> all_names() {
   std::vector<std::string> names;
-  for (const std::filesystem::path& file : config::recipe_files(recipes_folder())) {
-    const config::Recipe recipe = config::load_recipe(file, recipes_folder());
+  for (const std::filesystem::path& file : words::recipe_files(recipes_folder())) {
+    const words::Recipe recipe = words::load_recipe(file, recipes_folder());
     names.push_back(recipe.name);
-    for (const config::RecipeLayout& layout : recipe.layouts) {
+    for (const words::RecipeLayout& layout : recipe.layouts) {
       names.push_back(recipe.full_name(layout));
     }
   }
@@ -39,10 +39,10 @@ std::vector<std::string> all_names() {
 // What `weft check` does with a recipe, without printing.
 double check_milliseconds(const std::vector<std::string>& words) {
   const Clock::time_point start = Clock::now();
-  const config::Verdict verdict = judged(resolve({.words = words, .format = Format::Text}));
+  const rules::Verdict verdict = judged(resolve({.words = words, .format = Format::Text}));
   if (verdict.legal()) {
-    config::advise(verdict.config);
-    config::derived_run(verdict.config);
+    rules::advise(verdict.config);
+    derive::derived_run(verdict.config);
   }
   return milliseconds_since(start);
 }
@@ -59,7 +59,7 @@ double large_milliseconds() {
   config.runtime.world_size = 1024;
   config.train.global_batch_size = 64 * 64;
   const Clock::time_point start = Clock::now();
-  check_schedule(config::judge(config).config);
+  plan::check_schedule(rules::judge(config).config);
   return milliseconds_since(start);
 }
 

@@ -13,8 +13,8 @@
 #include "weft/cli/number_range.h"
 #include "weft/cli/output.h"
 #include "weft/cli/progress.h"
-#include "weft/config/derived.h"
 #include "weft/config/ranges.h"
+#include "weft/derive/derived.h"
 
 namespace weft::cli {
 namespace {
@@ -98,7 +98,7 @@ void check_memory(const DispatchOptions& options, std::vector<std::string>& comp
 }
 
 config::Config config_of(const DispatchOptions& options) {
-  const config::Resolution run = resolve(options.run);
+  const words::Resolution run = resolve(options.run);
   std::vector<std::string> complaints;
   if (!run.recipe.empty()) {
     complaints.push_back(
@@ -117,7 +117,7 @@ config::Config config_of(const DispatchOptions& options) {
   config.runtime.ranks_per_node = options.ranks_per_node();
   check_shape(options, complaints);
   check_memory(options, complaints);
-  for (const config::Finding& error : config::judge(run.config).errors) {
+  for (const config::Finding& error : rules::judge(run.config).errors) {
     if (!error.key.starts_with("fabric.")) continue;
     complaints.push_back(text("{}: {}: {}", error.id, error.message, error.fix));
   }
@@ -143,16 +143,16 @@ int run_dispatch(const DispatchOptions& options) {
   };
   DispatchReport report{.config = config,
                         .tokens = options.tokens,
-                        .links_chosen = config::fabric_of(config).is_free(),
-                        .bench = train::bench_dispatch({.config = config,
-                                                        .tokens = options.tokens,
-                                                        .rounds = options.rounds,
-                                                        .progress = progress("pass"),
-                                                        .stop = &stop}),
+                        .links_chosen = derive::fabric_of(config).is_free(),
+                        .bench = measure::bench_dispatch({.config = config,
+                                                          .tokens = options.tokens,
+                                                          .rounds = options.rounds,
+                                                          .progress = progress("pass"),
+                                                          .stop = &stop}),
                         .copies = {}};
   if (options.copy_tokens > 0 && !report.bench.interrupted) {
     const int threads = static_cast<int>(config.runtime.threads_per_rank);
-    report.copies = train::bench_row_copies(
+    report.copies = measure::bench_row_copies(
         {.tokens = options.copy_tokens,
          .experts = options.experts,
          .topk = options.topk,

@@ -11,16 +11,16 @@
 #include "weft/cli/output.h"
 #include "weft/cli/overlap_report.h"
 #include "weft/cli/progress.h"
-#include "weft/config/derived.h"
 #include "weft/config/field.h"
-#include "weft/config/validate.h"
+#include "weft/derive/derived.h"
 #include "weft/exec/sim/costs.h"
 #include "weft/grid/grid.h"
+#include "weft/rules/validate.h"
 
 namespace weft::cli {
 namespace {
 
-constexpr const char* kDefaultRecipe = "overlap_bench";
+constexpr const char* kOverlapRecipe = "overlap_bench";
 
 struct OverlapOptions {
   RunArguments run;
@@ -29,7 +29,7 @@ struct OverlapOptions {
 };
 
 // Rank by rank in one process the links are emulated; between processes they are what they are.
-std::vector<train::FabricTarget> targets_of(const config::Config& config) {
+std::vector<measure::FabricTarget> targets_of(const config::Config& config) {
   if (config.runtime.backend == config::CommBackend::Mpi) return {{"network, as it is", 0}};
   return {{"free", 0},
           {"communication a quarter of compute", 0.25},
@@ -37,9 +37,9 @@ std::vector<train::FabricTarget> targets_of(const config::Config& config) {
 }
 
 void check(const config::Config& config) {
-  config::validate(config);
-  for (const train::OverlapOrder& order : train::overlap_orders(config)) {
-    config::validate(order.config);
+  rules::validate(config);
+  for (const measure::OverlapOrder& order : measure::overlap_orders(config)) {
+    rules::validate(order.config);
   }
   if (config.runtime.backend == config::CommBackend::Fake) {
     throw base::ConfigError("bench overlap needs ranks: set runtime.backend to threads or mpi");
@@ -57,26 +57,26 @@ void check(const config::Config& config) {
 }
 
 int run_overlap(const OverlapOptions& options) {
-  const config::Resolution run = resolve_or(options.run, kDefaultRecipe);
+  const words::Resolution run = resolve_or(options.run, kOverlapRecipe);
   config::Config config = run.config;
   follow_launcher(config);
   check(config);
   ProgressLine line;
   if (launcher_rank() == 0) {
     const auto cores = static_cast<std::int64_t>(base::usable_cores().size());
-    if (!config.runtime.pin_ranks || config::layout_of(config).world > cores) {
+    if (!config.runtime.pin_ranks || derive::layout_of(config).world > cores) {
       line.log(
           "weft: warning: figures mean something with a core for each rank, and "
           "runtime.pin_ranks=true to keep it there");
     }
-    const config::Verdict verdict = config::judge(train::overlap_orders(config)[1].config);
+    const rules::Verdict verdict = rules::judge(measure::overlap_orders(config)[1].config);
     for (const auto* warnings : {&run.warnings, &verdict.warnings}) {
       for (const config::Finding& warning : *warnings) {
         line.log("weft: warning: " + config::to_text(warning));
       }
     }
   }
-  const train::OverlapBench bench = train::bench_overlap(
+  const measure::OverlapBench bench = measure::bench_overlap(
       {.config = config,
        .targets = targets_of(config),
        .rounds = options.rounds,
@@ -99,14 +99,14 @@ int run_overlap(const OverlapOptions& options) {
     base::write_whole(options.costs, exec::sim::print(exec::sim::measure(plain)));
   }
   const std::vector<FabricReport> reports = report_of(config, bench);
-  const grid::Grid grid(config::layout_of(config));
+  const grid::Grid grid(derive::layout_of(config));
   switch (options.run.format) {
     case Format::Text:
       print_text(
           base::text("{} ({}), {}, median of {} of each order, in turn\n",
-                     base::counted(config::layout_of(config).world, "rank"),
+                     base::counted(derive::layout_of(config).world, "rank"),
                      config::word(config.runtime.backend),
-                     base::counted(config::micro_batches(config.train, grid.dp()), "micro-batch"),
+                     base::counted(derive::micro_batches(config.train, grid.dp()), "micro-batch"),
                      base::counted(options.rounds, "step")));
       print_text(to_text(reports));
       break;

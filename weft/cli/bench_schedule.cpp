@@ -8,10 +8,10 @@
 #include "weft/cli/arguments.h"
 #include "weft/cli/benches.h"
 #include "weft/cli/output.h"
-#include "weft/config/derived.h"
-#include "weft/config/validate.h"
+#include "weft/derive/derived.h"
 #include "weft/exec/real/executor.h"
 #include "weft/exec/sim/simulate.h"
+#include "weft/rules/validate.h"
 #include "weft/schedule/plan.h"
 
 namespace weft::cli {
@@ -125,7 +125,7 @@ LargeCase large_case() {
   const config::Config config = large_config();
   Clock::time_point start = Clock::now();
   const std::vector<schedule::RankPlan> plans =
-      schedule::plan_step(config, grid::Grid(config::layout_of(config)));
+      schedule::plan_step(config, grid::Grid(derive::layout_of(config)));
   result.plan_seconds = seconds_since(start);
   start = Clock::now();
   const std::vector<std::string> complaints = schedule::verify_plan(plans);
@@ -148,14 +148,14 @@ LargeCase large_case() {
 }
 
 int run_schedule_bench(const RunArguments& arguments) {
-  const config::Resolution run = resolve_or(arguments, "overlap_bench");
+  const words::Resolution run = resolve_or(arguments, "overlap_bench");
   print_findings(run);
   config::Config config = run.config;
   config.comm_overlap.overlap_moe_expert_parallel_comm = true;
   config.comm_overlap.delay_wgrad_compute = true;
-  config = config::validate(config).config;
+  config = rules::validate(config).config;
   const std::vector<schedule::RankPlan> plans =
-      schedule::plan_step(config, grid::Grid(config::layout_of(config)));
+      schedule::plan_step(config, grid::Grid(derive::layout_of(config)));
   const schedule::Graph graph = without_host_nodes(plans.front().training);
   const double issue = issue_seconds(graph), wake = wake_seconds();
   const LargeCase large = large_case();

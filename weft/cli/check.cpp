@@ -7,7 +7,7 @@
 #include "weft/cli/machine_limit.h"
 #include "weft/cli/output.h"
 #include "weft/cli/start_model.h"
-#include "weft/config/rules/reference.h"
+#include "weft/rules/rule_pages.h"
 #include "weft/train/preparation.h"
 
 namespace weft::cli {
@@ -21,7 +21,7 @@ struct CheckOptions {
 };
 
 // What the run reads and writes, as `weft train` would find it.
-void look_at_files(config::Verdict& verdict) {
+void look_at_files(rules::Verdict& verdict) {
   const auto finding = [](const std::string& message) {
     return config::Finding{.id = "W71",
                            .key = {},
@@ -54,7 +54,7 @@ CheckReport unreadable(const base::ConfigError& error) {
 }
 
 CheckReport check(const CheckOptions& options) {
-  config::Resolution run;
+  words::Resolution run;
   try {
     run = resolve(options.run);
     run.config = with_start(run, run.config);
@@ -69,23 +69,23 @@ CheckReport check(const CheckOptions& options) {
   if (!report.verdict.legal()) return report;
   const config::Config& config = report.verdict.config;
   if (auto limit = machine_limit(config)) report.verdict.missing.push_back(std::move(*limit));
-  report.advice = config::advise(config);
-  report.modes = config::overlap_modes(report.verdict);
-  report.derived = config::derived_run(config);
-  if (options.wish == ScheduleWish::Verify) report.schedule = check_schedule(config);
+  report.advice = rules::advise(config);
+  report.modes = rules::overlap_modes(report.verdict);
+  report.derived = derive::derived_run(config);
+  if (options.wish == ScheduleWish::Verify) report.schedule = plan::check_schedule(config);
   return report;
 }
 
 int run_check(const CheckOptions& options) {
   const bool json = options.run.format == Format::Json;
   if (options.markdown) {
-    json ? print_json({{"markdown", config::markdown_rules()}})
-         : print_text(config::markdown_rules());
+    json ? print_json({{"markdown", rules::markdown_rules()}})
+         : print_text(rules::markdown_rules());
     return kGood;
   }
   if (!options.explain.empty()) {
-    json ? print_json(config::explain_json(options.explain))
-         : print_text(config::explain(options.explain));
+    json ? print_json(rules::explain_json(options.explain))
+         : print_text(rules::explain(options.explain));
     return kGood;
   }
   const CheckReport report = check(options);

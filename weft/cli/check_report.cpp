@@ -21,18 +21,18 @@ base::Json json_of(const Finding& finding) {
   return json;
 }
 
-base::Json json_of(const config::Missing& missing) {
+base::Json json_of(const rules::Missing& missing) {
   return {{"part", missing.part},
           {"keys", missing.keys},
           {"message", missing.message},
           {"fix", missing.fix}};
 }
 
-base::Json json_of(const config::Note& note) {
+base::Json json_of(const rules::Note& note) {
   return {{"id", note.id}, {"key", note.key}, {"message", note.message}, {"fix", note.fix}};
 }
 
-base::Json json_of(const config::OverlapMode& mode) {
+base::Json json_of(const rules::OverlapMode& mode) {
   return {{"name", mode.name}, {"on", mode.on}, {"why", mode.why}};
 }
 
@@ -50,7 +50,7 @@ std::string line(std::string_view id, std::string_view message, std::string_view
 }
 
 std::string heading(const CheckReport& report) {
-  const config::Verdict& verdict = report.verdict;
+  const rules::Verdict& verdict = report.verdict;
   if (report.readable == Readable::No) {
     return text("could not parse the arguments: not legal, {}; nothing else was judged\n",
                 base::counted(std::ssize(verdict.errors), "error"));
@@ -84,10 +84,10 @@ std::string automatic_text(const std::vector<Finding>& findings) {
   return all;
 }
 
-std::string missing_text(const std::vector<config::Missing>& missing) {
+std::string missing_text(const std::vector<rules::Missing>& missing) {
   if (missing.empty()) return "";
   std::string all = "\nmissing in this build\n";
-  for (const config::Missing& part : missing) {
+  for (const rules::Missing& part : missing) {
     all += text("  {}\n          -> {}\n", part.message, part.fix);
   }
   return all;
@@ -96,7 +96,7 @@ std::string missing_text(const std::vector<config::Missing>& missing) {
 }  // namespace
 
 base::Json to_json(const CheckReport& report) {
-  const config::Verdict& verdict = report.verdict;
+  const rules::Verdict& verdict = report.verdict;
   base::Json json{
       {"recipe", report.recipe},
       {"legal", verdict.legal()},
@@ -110,24 +110,24 @@ base::Json to_json(const CheckReport& report) {
       {"config",
        report.readable == Readable::Yes ? config::to_json(verdict.config) : base::Json(nullptr)},
       {"derived", nullptr}};
-  if (report.derived) json["derived"] = config::to_json(*report.derived);
+  if (report.derived) json["derived"] = derive::to_json(*report.derived);
   if (report.schedule) json["schedule"] = to_json(*report.schedule);
   return json;
 }
 
 std::string to_text(const CheckReport& report) {
-  const config::Verdict& verdict = report.verdict;
+  const rules::Verdict& verdict = report.verdict;
   std::string all = heading(report) + findings_text("errors", verdict.errors) +
                     findings_text("warnings", verdict.warnings) +
                     automatic_text(verdict.automatic) + missing_text(verdict.missing);
   if (!report.advice.empty()) all += "\nadvice\n";
-  for (const config::Note& note : report.advice) all += line(note.id, note.message, note.fix);
+  for (const rules::Note& note : report.advice) all += line(note.id, note.message, note.fix);
   if (!report.modes.empty()) all += "\noverlap\n";
-  for (const config::OverlapMode& mode : report.modes) {
-    all += text("  {}\n", config::to_line(mode));
+  for (const rules::OverlapMode& mode : report.modes) {
+    all += text("  {}\n", rules::to_line(mode));
   }
   if (report.derived) {
-    all += text("\nthe run\n{}{}\n", config::to_text(*report.derived), kAxisLegend);
+    all += text("\nthe run\n{}{}\n", derive::to_text(*report.derived), kAxisLegend);
   }
   if (report.schedule) {
     all += "\nschedule\n" + to_text(*report.schedule);

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "weft/base/json.h"
-#include "weft/cli/check_schedule.h"
-#include "weft/config/advice/advice.h"
-#include "weft/config/derived_run.h"
-#include "weft/config/overlap_modes.h"
-#include "weft/config/validate.h"
+#include "weft/derive/derived_run.h"
+#include "weft/plan/check_schedule.h"
+#include "weft/rules/advice/advice.h"
+#include "weft/rules/overlap_modes.h"
+#include "weft/rules/validate.h"
 
 namespace weft::cli {
 
@@ -21,12 +21,12 @@ enum class ScheduleWish { None, Verify };
 struct CheckReport {
   std::string recipe;  // empty: the defaults
   Readable readable = Readable::Yes;
-  config::Verdict verdict;
+  rules::Verdict verdict;
   // Where the run is legal:
-  std::vector<config::Note> advice;
-  std::vector<config::OverlapMode> modes;
-  std::optional<config::DerivedRun> derived;
-  std::optional<ScheduleCheck> schedule;
+  std::vector<rules::Note> advice;
+  std::vector<rules::OverlapMode> modes;
+  std::optional<derive::DerivedRun> derived;
+  std::optional<plan::ScheduleCheck> schedule;
   ScheduleWish wish = ScheduleWish::None;
 };
 

@@ -4,11 +4,11 @@
 
 #include "weft/base/text.h"
 #include "weft/cli/completion_scripts.h"
-#include "weft/config/advice/advice.h"
 #include "weft/config/field.h"
-#include "weft/config/flags.h"
-#include "weft/config/harness_flags.h"
-#include "weft/config/rules/rule.h"
+#include "weft/rules/advice/advice.h"
+#include "weft/rules/rule.h"
+#include "weft/words/flags.h"
+#include "weft/words/harness_flags.h"
 
 namespace weft::cli {
 namespace {
@@ -37,11 +37,11 @@ std::vector<std::string> words_of(const config::Field& field) {
 // What `weft check --explain` knows.
 std::vector<std::string> rule_ids() {
   std::vector<std::string> ids;
-  for (const config::Rule& rule : config::rules()) {
+  for (const rules::Rule& rule : rules::rules()) {
     ids.emplace_back(rule.id);
     if (!rule.also.empty()) std::ranges::move(base::split(rule.also, ' '), std::back_inserter(ids));
   }
-  for (const config::Advice& advice : config::all_advice()) ids.emplace_back(advice.id);
+  for (const rules::Advice& advice : rules::all_advice()) ids.emplace_back(advice.id);
   return ids;
 }
 
@@ -65,15 +65,15 @@ CommandWords words_of(const CLI::App& command, const std::string& name) {
 Table choices() {
   Table all;
   for (const config::Field& field : config::fields()) all.push_back({field.key, words_of(field)});
-  for (const std::string& name : config::kebab_flag_names()) {
-    const auto flag = config::find_kebab_flag(name);
+  for (const std::string& name : words::kebab_flag_names()) {
+    const auto flag = words::find_kebab_flag(name);
     const bool open = !flag || flag->field == nullptr || name.starts_with("--no-");
     if (!open) all.push_back({name, words_of(*flag->field)});
   }
-  for (const config::HarnessFlag& flag : config::harness_flags()) {
+  for (const words::HarnessFlag& flag : words::harness_flags()) {
     std::vector<std::string> words;
     if (!flag.words.empty()) words = base::split(flag.words, ' ');
-    if (flag.takes == config::Takes::Switch) words = {"true", "false"};
+    if (flag.takes == words::Takes::Switch) words = {"true", "false"};
     if (flag.name == "moe_flex_dispatcher_backend") words = {"deepep", "hybridep", "None"};
     all.push_back({text("--{}", flag.name), words});
     if (!flag.brief.empty()) all.push_back({text("-{}", flag.brief), words});
@@ -90,8 +90,8 @@ std::vector<std::string> keys() {
 }
 
 std::vector<std::string> flags() {
-  std::vector<std::string> all = config::kebab_flag_names();
-  for (const config::HarnessFlag& flag : config::harness_flags()) {
+  std::vector<std::string> all = words::kebab_flag_names();
+  for (const words::HarnessFlag& flag : words::harness_flags()) {
     all.push_back(text("--{}", flag.name));
   }
   return all;

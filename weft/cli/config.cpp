@@ -3,7 +3,7 @@
 #include "weft/cli/command.h"
 #include "weft/cli/output.h"
 #include "weft/config/field.h"
-#include "weft/config/reference.h"
+#include "weft/config/key_table.h"
 
 namespace weft::cli {
 namespace {

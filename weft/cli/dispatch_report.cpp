@@ -10,8 +10,8 @@ namespace {
 
 using base::Json;
 using base::text;
-using config::WireTraffic;
-using train::DispatcherRun;
+using derive::WireTraffic;
+using measure::DispatcherRun;
 
 constexpr double kMebi = 1024.0 * 1024;
 
@@ -140,7 +140,7 @@ std::string copies_table(const DispatchReport& report) {
                            "memcpy GB/s",
                            "share",
                            "read + written GB/s");
-  for (const train::RowCopy& copy : report.copies) {
+  for (const measure::RowCopy& copy : report.copies) {
     table += text("{:12}{:>8}{:>9}{:>11.2f}{:>13.2f}{:>7.0f}%{:>12.2f} of {:.2f}\n",
                   copy.name,
                   copy.hidden,
@@ -177,7 +177,7 @@ std::vector<Bar> bars_of(const DispatchReport& report) {
          .value = *run_of(report, "deepep").one_node_seconds / *alltoall.one_node_seconds,
          .limit = 1});
   }
-  for (const train::RowCopy& copy : report.copies) {
+  for (const measure::RowCopy& copy : report.copies) {
     bars.push_back(
         {.name =
              text("{} over memcpy, hidden {}, threads {}", copy.name, copy.hidden, copy.threads),
@@ -243,7 +243,7 @@ Json to_json(const DispatchReport& report) {
             {"copies", Json::array()},
             {"bars", Json::array()}};
   for (const DispatcherRun& run : report.bench.runs) json["dispatchers"].push_back(json_of(run));
-  for (const train::RowCopy& copy : report.copies) {
+  for (const measure::RowCopy& copy : report.copies) {
     json["copies"].push_back(
         {{"name", copy.name},
          {"hidden", copy.hidden},

@@ -7,8 +7,8 @@
 
 #include "weft/base/json.h"
 #include "weft/config/config.h"
-#include "weft/train/dispatch_bench.h"
-#include "weft/train/row_copies_bench.h"
+#include "weft/measure/dispatch_bench.h"
+#include "weft/measure/row_copies_bench.h"
 
 namespace weft::cli {
 
@@ -16,8 +16,8 @@ struct DispatchReport {
   const config::Config& config;
   std::int64_t tokens = 0;
   bool links_chosen = true;  // not the user's
-  train::DispatchBench bench;
-  std::vector<train::RowCopy> copies;
+  measure::DispatchBench bench;
+  std::vector<measure::RowCopy> copies;
 };
 
 // A number that must be at most, or at least, so much.

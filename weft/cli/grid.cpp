@@ -7,7 +7,7 @@
 #include "weft/cli/command.h"
 #include "weft/cli/layout_text.h"
 #include "weft/cli/output.h"
-#include "weft/config/derived.h"
+#include "weft/derive/derived.h"
 
 namespace weft::cli {
 namespace {
@@ -61,9 +61,9 @@ void show_json(const grid::Grid& grid) {
 }
 
 int run_grid(const RunArguments& arguments) {
-  const config::Resolution run = resolve(arguments);
+  const words::Resolution run = resolve(arguments);
   print_findings(run);
-  const grid::Grid grid(config::layout_of(run.config));
+  const grid::Grid grid(derive::layout_of(run.config));
   if (grid.world() > kMostPrinted) {
     throw base::ConfigError(
         base::text("world = {}: at most {} ranks are printed", grid.world(), kMostPrinted));

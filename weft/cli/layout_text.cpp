@@ -1,7 +1,7 @@
 #include "weft/cli/layout_text.h"
 
 #include "weft/base/text.h"
-#include "weft/config/pipeline.h"
+#include "weft/derive/pipeline.h"
 
 namespace weft::cli {
 
@@ -26,7 +26,7 @@ std::string dispatcher_text(const config::ModelConfig& model) {
 }  // namespace
 
 std::string layout_text(const config::ModelConfig& model) {
-  const std::int64_t pp = model.pipeline_model_parallel_size, vpp = config::virtual_stages(model);
+  const std::int64_t pp = model.pipeline_model_parallel_size, vpp = derive::virtual_stages(model);
   std::string text;
   if (pp > 1) text += base::text("pp {}, ", pp);
   if (vpp > 1) text += base::text("vpp {}, ", vpp);
@@ -49,7 +49,7 @@ std::string order_text(const config::Config& config) {
     text += base::text(", tokens in {} slices", slices);
   }
   if (config.model.pipeline_model_parallel_size == 1) return text;
-  return text + (config::overlaps_p2p(config) ? ", stages exchange under compute"
+  return text + (derive::overlaps_p2p(config) ? ", stages exchange under compute"
                                               : ", stages exchange at fixed points");
 }
 

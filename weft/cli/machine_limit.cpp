@@ -2,17 +2,17 @@
 
 #include "weft/base/text.h"
 #include "weft/cli/machine.h"
-#include "weft/config/derived.h"
-#include "weft/config/derived_run.h"
+#include "weft/derive/derived.h"
+#include "weft/derive/derived_run.h"
 
 namespace weft::cli {
 namespace {
 
 // Every pipeline rank stands for world / pp ranks like it.
 double bytes_of_process(const config::Config& config) {
-  const config::DerivedRun run = config::derived_run(config);
+  const derive::DerivedRun run = derive::derived_run(config);
   double all = 0, largest = 0;
-  for (const config::DerivedRank& rank : run.ranks) {
+  for (const derive::DerivedRank& rank : run.ranks) {
     all += static_cast<double>(rank.bytes.total());
     largest = std::max(largest, static_cast<double>(rank.bytes.total()));
   }
@@ -22,12 +22,12 @@ double bytes_of_process(const config::Config& config) {
 
 }  // namespace
 
-std::optional<config::Missing> machine_limit(const config::Config& config) {
-  if (config::is_on_gpu(config)) return std::nullopt;
+std::optional<rules::Missing> machine_limit(const config::Config& config) {
+  if (derive::is_on_gpu(config)) return std::nullopt;
   const double needed = bytes_of_process(config);
   const auto memory = static_cast<double>(this_machine().memory_bytes);
   if (memory <= 0 || needed <= memory) return std::nullopt;
-  return config::Missing{
+  return rules::Missing{
       .part = "room on this machine",
       .keys = {},
       .message = base::text("weights, gradients and optimizer state of the ranks of this process "

@@ -4,12 +4,12 @@
 
 #include <optional>
 
-#include "weft/config/missing.h"
+#include "weft/rules/missing.h"
 
 namespace weft::cli {
 
 // What is wrong where weights, gradients and optimizer state of the ranks that this process holds
 // are larger than the machine's memory. Activations come on top and are not counted.
-std::optional<config::Missing> machine_limit(const config::Config& config);
+std::optional<rules::Missing> machine_limit(const config::Config& config);
 
 }  // namespace weft::cli

@@ -47,7 +47,7 @@ std::function<void(const std::string& error)> failure_printer(Format format) {
   return [format](const std::string& error) { print_failure({error}, format); };
 }
 
-void print_findings(const config::Resolution& resolution) {
+void print_findings(const words::Resolution& resolution) {
   for (const config::Finding& warning : resolution.warnings) {
     print_warning(config::to_text(warning));
   }
@@ -58,9 +58,9 @@ std::string set_line(const config::Finding& set) {
   return base::text("set: {} = {} ({}: {})", set.key, set.to.dump(), set.id, set.message);
 }
 
-void print_findings(const config::Verdict& verdict) {
+void print_findings(const rules::Verdict& verdict) {
   for (const config::Finding& warning : verdict.warnings) print_warning(config::to_text(warning));
-  for (const config::Missing& part : verdict.missing) print_warning(part.message);
+  for (const rules::Missing& part : verdict.missing) print_warning(part.message);
 }
 
 }  // namespace weft::cli

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "weft/base/json.h"
-#include "weft/config/resolution.h"
-#include "weft/config/validate.h"
+#include "weft/rules/validate.h"
+#include "weft/words/resolution.h"
 
 namespace weft::cli {
 
@@ -28,10 +28,10 @@ std::function<void(const std::string& error)> failure_printer(Format format);
 void print_warning(const std::string& what);
 
 // What the words did beyond what they say: warnings, and what a flag set besides its own key.
-void print_findings(const config::Resolution& resolution);
+void print_findings(const words::Resolution& resolution);
 // "set: a.b = c (rule: why)"
 std::string set_line(const config::Finding& set);
 // Warnings, and the parts that are missing where the command goes on without them.
-void print_findings(const config::Verdict& verdict);
+void print_findings(const rules::Verdict& verdict);
 
 }  // namespace weft::cli

@@ -1,7 +1,7 @@
 #include "weft/cli/overlap_report.h"
 
 #include "weft/base/text.h"
-#include "weft/cli/overlap_prediction.h"
+#include "weft/plan/overlap_prediction.h"
 #include "weft/trace/svg.h"
 
 namespace weft::cli {
@@ -26,19 +26,19 @@ constexpr const char* kLegend =
 
 double ms(double seconds) { return seconds * 1e3; }
 
-std::string links_of(const train::FabricRuns& fabric) {
+std::string links_of(const measure::FabricRuns& fabric) {
   return fabric.fabric && !fabric.fabric->is_free() ? grid::describe(*fabric.fabric) : "";
 }
 
 FabricReport report_of(const config::Config& config,
-                       const train::OverlapBench& bench,
-                       const train::FabricRuns& fabric) {
-  const std::vector<train::OverlapOrder> orders = train::overlap_orders(config);
-  const train::OverlapRun& plain = fabric.runs.front();
-  const OverlapPrediction prediction(orders.front().config,
-                                     fabric.fabric,
-                                     plain.timelines,
-                                     plain.step_seconds);
+                       const measure::OverlapBench& bench,
+                       const measure::FabricRuns& fabric) {
+  const std::vector<measure::OverlapOrder> orders = measure::overlap_orders(config);
+  const measure::OverlapRun& plain = fabric.runs.front();
+  const plan::OverlapPrediction prediction(orders.front().config,
+                                           fabric.fabric,
+                                           plain.timelines,
+                                           plain.step_seconds);
   FabricReport report{
       .name = fabric.name,
       .links = links_of(fabric),
@@ -47,7 +47,7 @@ FabricReport report_of(const config::Config& config,
       .compute_is_priced = !bench.compute_seconds,
       .rows = {}};
   for (std::size_t i = 0; i < orders.size(); ++i) {
-    const train::OverlapRun& run = fabric.runs[i];
+    const measure::OverlapRun& run = fabric.runs[i];
     report.rows.push_back({.name = run.name,
                            .step_seconds = run.step_seconds,
                            .speedup = plain.step_seconds / run.step_seconds,
@@ -115,9 +115,9 @@ std::string reasons_text(const OverlapRow& row) {
 }  // namespace
 
 std::vector<FabricReport> report_of(const config::Config& config,
-                                    const train::OverlapBench& bench) {
+                                    const measure::OverlapBench& bench) {
   std::vector<FabricReport> reports;
-  for (const train::FabricRuns& fabric : bench.fabrics) {
+  for (const measure::FabricRuns& fabric : bench.fabrics) {
     reports.push_back(report_of(config, bench, fabric));
   }
   return reports;
@@ -161,10 +161,10 @@ std::string to_text(const std::vector<FabricReport>& reports) {
   return text + kLegend + trace::legend("  ");
 }
 
-std::string to_svg(const train::OverlapBench& bench) {
-  const train::FabricRuns& fabric = bench.fabrics.back();
+std::string to_svg(const measure::OverlapBench& bench) {
+  const measure::FabricRuns& fabric = bench.fabrics.back();
   trace::Picture picture{.title = base::text("weft bench overlap: {}", fabric.name), .rows = {}};
-  for (const train::OverlapRun& run : fabric.runs) {
+  for (const measure::OverlapRun& run : fabric.runs) {
     picture.rows.push_back({.caption = run.name, .timelines = run.timelines});
   }
   return trace::to_svg(picture, {.to_ms = kPictured * ms(fabric.runs.front().step_seconds)});

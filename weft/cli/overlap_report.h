@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "weft/base/json.h"
+#include "weft/measure/overlap_bench.h"
 #include "weft/trace/exposure.h"
-#include "weft/train/overlap_bench.h"
 
 namespace weft::cli {
 
@@ -35,11 +35,12 @@ struct FabricReport {
   double ideal_seconds() const { return rows.back().ideal_seconds; }
 };
 
-std::vector<FabricReport> report_of(const config::Config& config, const train::OverlapBench& bench);
+std::vector<FabricReport> report_of(const config::Config& config,
+                                    const measure::OverlapBench& bench);
 
 base::Json to_json(const std::vector<FabricReport>& reports);
 std::string to_text(const std::vector<FabricReport>& reports);
 // The last fabric's orders one above the other: the first micro-batches of a step.
-std::string to_svg(const train::OverlapBench& bench);
+std::string to_svg(const measure::OverlapBench& bench);
 
 }  // namespace weft::cli

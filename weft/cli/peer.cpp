@@ -10,7 +10,7 @@
 #include "weft/base/json.h"
 #include "weft/base/text.h"
 #include "weft/cli/arguments.h"
-#include "weft/config/derived.h"
+#include "weft/derive/derived.h"
 
 namespace weft::cli {
 namespace {
@@ -102,7 +102,7 @@ std::vector<PeerResult> Peer::compare(const std::vector<double>& losses) const {
     PeerResult result{.name = text("PyTorch {}, {}", json.at("version").get<std::string>(), style),
                       .step_seconds = json.at("step_seconds").get<double>()};
     result.tokens_per_second =
-        static_cast<double>(config::tokens_per_step(config_)) / result.step_seconds;
+        static_cast<double>(derive::tokens_per_step(config_)) / result.step_seconds;
     result.loss_difference =
         largest_difference(json.at("losses").get<std::vector<double>>(), losses);
     results.push_back(std::move(result));

@@ -15,7 +15,7 @@ namespace {
 struct PerfOptions {
   RunArguments run;
   std::vector<std::string> vary;
-  Sweep sweep = Sweep::OneKnob;
+  plan::Sweep sweep = plan::Sweep::OneKnob;
   TwinUse twin = TwinUse::WhenNeeded;
   std::optional<std::string> against, out;
   bool list_flags = false;
@@ -23,8 +23,8 @@ struct PerfOptions {
 
 // Losses are held against a stored run by hand: these flags of the harness are accepted and said to
 // do nothing.
-void warn_of_loss_flags(const config::HarnessSelection& chosen) {
-  const config::HarnessSelection unset;
+void warn_of_loss_flags(const words::HarnessSelection& chosen) {
+  const words::HarnessSelection unset;
   const auto warn = [](bool is_set, const char* flag) {
     if (is_set) print_warning(base::text("{} has no effect: losses are not compared", flag));
   };
@@ -49,7 +49,7 @@ std::optional<std::string> one_of(const std::optional<std::string>& own,
   return harness.empty() ? std::nullopt : std::optional(harness);
 }
 
-int list_variants(const config::HarnessSelection& chosen) {
+int list_variants(const words::HarnessSelection& chosen) {
   print_text(
       base::text("weft recipes {} lists the layouts; -ng, -g, -c and --config_variant choose "
                  "one\n",
@@ -65,8 +65,8 @@ int run_perf(const PerfOptions& options) {
   if (under_launcher()) {
     throw base::ConfigError("weft perf times ranks of one process: run it without mpirun");
   }
-  const config::Resolution run = resolve_for_perf(options.run);
-  const config::HarnessSelection& chosen = run.harness;
+  const words::Resolution run = resolve_for_perf(options.run);
+  const words::HarnessSelection& chosen = run.harness;
   if (chosen.list_config_variants) return list_variants(chosen);
   const auto against =
       one_of(options.against, chosen.golden_values_path, "--against and --golden_values_path");
@@ -74,8 +74,8 @@ int run_perf(const PerfOptions& options) {
   require_result_folder(out, against);
   warn_of_loss_flags(chosen);
   print_findings(run);
-  std::vector<Knob> knobs;
-  for (const std::string& word : options.vary) knobs.push_back(parse_knob(word));
+  std::vector<plan::Knob> knobs;
+  for (const std::string& word : options.vary) knobs.push_back(plan::parse_knob(word));
   return run_session(
       {.name = run.recipe,
        .config = with_start(run, run.config),
@@ -104,7 +104,7 @@ void add_sweep(CLI::App& command, PerfOptions& options) {
       ->allow_extra_args(false);
   command.add_flag_callback(
       "--grid",
-      [&options] { options.sweep = Sweep::Grid; },
+      [&options] { options.sweep = plan::Sweep::Grid; },
       "allow several --vary: every combination is run");
   command.add_flag_callback(
       "--twin",

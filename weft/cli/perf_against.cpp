@@ -60,7 +60,7 @@ double squared_error(double spread, std::int64_t steps) {
   return spread * spread / static_cast<double>(steps);
 }
 
-std::optional<double> noise_of(const train::PerfRun& run, const StoredRun& stored) {
+std::optional<double> noise_of(const measure::PerfRun& run, const StoredRun& stored) {
   if (run.window->steps() < 2 || stored.window.steps() < 2) return std::nullopt;
   return kNoiseErrors * std::sqrt(squared_error(run.steady_ms->deviation, run.window->steps()) +
                                   squared_error(stored.spread_ms, stored.window.steps()));
@@ -92,7 +92,7 @@ ComparedRun compare_run(const PerfReport& report,
                         std::size_t index,
                         const StoredRun& stored,
                         const Thresholds& thresholds) {
-  const train::PerfRun& run = report.runs[index];
+  const measure::PerfRun& run = report.runs[index];
   const Candidate& candidate = report.plan.candidates[index];
   ComparedRun row{.value = candidate.value,
                   .stored_ms = stored.step_ms,
@@ -127,7 +127,7 @@ std::vector<std::string> unlike_machine(const Machine& machine, const StoredResu
   return reasons;
 }
 
-void note_window(const train::PerfRun& run, const StoredRun& stored, Comparison& comparison) {
+void note_window(const measure::PerfRun& run, const StoredRun& stored, Comparison& comparison) {
   if (*run.window == stored.window) return;
   comparison.unlike.push_back(text("{}: steps [{}, {}) were timed, and now [{}, {})",
                                    config::shown(stored.value),

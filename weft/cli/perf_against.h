@@ -17,7 +17,7 @@ struct StoredRun {
   double step_ms = 0;
   double spread_ms = 0;
   double peak_bytes = 0;
-  train::Window window;
+  measure::Window window;
   std::map<std::string, std::string> config;  // key to value, as JSON writes it
 };
 

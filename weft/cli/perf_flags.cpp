@@ -4,14 +4,14 @@
 
 #include "weft/base/check.h"
 #include "weft/base/text.h"
-#include "weft/config/harness_flags.h"
+#include "weft/words/harness_flags.h"
 
 namespace weft::cli {
 namespace {
 
 using base::text;
-using config::Does;
-using config::HarnessFlag;
+using words::Does;
+using words::HarnessFlag;
 
 std::string names_of(const HarnessFlag& flag) {
   return flag.brief.empty() ? text("--{}", flag.name) : text("-{}, --{}", flag.brief, flag.name);
@@ -46,16 +46,16 @@ constexpr const char* kMeasuring[] = {"--dryrun",
 
 std::string flags_text() {
   std::size_t width = 0;
-  for (const HarnessFlag& flag : config::harness_flags()) {
+  for (const HarnessFlag& flag : words::harness_flags()) {
     width = std::max(width, names_of(flag).size());
   }
   std::string all;
-  for (const HarnessFlag& flag : config::harness_flags()) {
+  for (const HarnessFlag& flag : words::harness_flags()) {
     all += text("{:<{}}  {} [{}]; {}\n",
                 names_of(flag),
                 width,
                 flag.meaning,
-                config::takes_text(flag),
+                words::takes_text(flag),
                 does_text(flag));
   }
   return all;
@@ -64,12 +64,12 @@ std::string flags_text() {
 std::string measuring_flags_text() {
   std::string all;
   for (const char* dashed : kMeasuring) {
-    const HarnessFlag* flag = config::find_harness_flag(dashed);
+    const HarnessFlag* flag = words::find_harness_flag(dashed);
     CHECK(flag != nullptr, "the harness has no {}", dashed);
     all += text("  {:<32}{}{}\n",
                 names_of(*flag),
                 flag->meaning,
-                flag->initial.empty() || flag->takes == config::Takes::Nothing
+                flag->initial.empty() || flag->takes == words::Takes::Nothing
                     ? ""
                     : text(" ({})", flag->initial));
   }

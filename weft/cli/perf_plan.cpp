@@ -5,10 +5,10 @@
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/cli/machine_limit.h"
-#include "weft/config/derived.h"
 #include "weft/config/field.h"
-#include "weft/config/overrides.h"
-#include "weft/train/perf_run.h"
+#include "weft/derive/derived.h"
+#include "weft/measure/perf_run.h"
+#include "weft/words/resolution.h"
 
 namespace weft::cli {
 namespace {
@@ -17,7 +17,7 @@ using base::text;
 
 class Complaints {
  public:
-  void add(const Variant& variant, const std::string& complaint) {
+  void add(const plan::Variant& variant, const std::string& complaint) {
     const bool varies = !variant.overrides.empty();
     all_.push_back(varies ? text("{}: {}", fmt::join(variant.overrides, " "), complaint)
                           : complaint);
@@ -32,23 +32,24 @@ class Complaints {
 
 std::string why_twin(const config::Config& config, const PlanRequest& request) {
   if (request.twin == TwinUse::Always) return "--twin asks for it";
-  if (config::is_on_gpu(config)) return "the run is for GPUs and this build has none";
-  const std::optional<config::Missing> limit = machine_limit(config);
+  if (derive::is_on_gpu(config)) return "the run is for GPUs and this build has none";
+  const std::optional<rules::Missing> limit = machine_limit(config);
   return limit ? limit->message : "";
 }
 
 config::Config with_overrides(const PlanRequest& request,
-                              const Variant& variant,
+                              const plan::Variant& variant,
                               Complaints& complaints) {
-  config::Config config = request.config;
-  std::vector<std::string> wrong;
-  config::apply_overrides(variant.overrides, config, wrong);
-  for (const std::string& complaint : wrong) complaints.add({}, complaint);
-  return config;
+  try {
+    return words::with_words(request.config, variant.overrides);
+  } catch (const base::ConfigError& wrong) {
+    for (const std::string& complaint : wrong.complaints()) complaints.add({}, complaint);
+    return request.config;
+  }
 }
 
-std::vector<config::Change> harness_changes(const config::Config& from, const config::Config& to) {
-  std::vector<config::Change> changes;
+std::vector<plan::Change> harness_changes(const config::Config& from, const config::Config& to) {
+  std::vector<plan::Change> changes;
   for (const config::Field& field : config::fields()) {
     const base::Json before = field.get(from), after = field.get(to);
     if (before == after) continue;
@@ -60,15 +61,15 @@ std::vector<config::Change> harness_changes(const config::Config& from, const co
 
 Candidate candidate_of(const PlanRequest& request,
                        const PerfPlan& plan,
-                       const Variant& variant,
+                       const plan::Variant& variant,
                        const config::Config& config,
                        Complaints& complaints) {
-  config::Twin twin{.config = config, .changes = {}};
-  if (plan.is_twin()) twin = config::twin_of(config);
-  const config::Config run = train::perf_config(twin.config, request.steps);
-  config::Verdict verdict = config::judge(run);
+  plan::Twin twin{.config = config, .changes = {}};
+  if (plan.is_twin()) twin = plan::twin_of(config);
+  const config::Config run = measure::perf_config(twin.config, request.steps);
+  rules::Verdict verdict = rules::judge(run);
   for (const config::Finding& error : verdict.errors) complaints.add(variant, to_text(error));
-  for (const config::Missing& part : verdict.missing) {
+  for (const rules::Missing& part : verdict.missing) {
     complaints.add(
         variant,
         text("{}: {}, or run a scaled-down twin without it: --twin", part.message, part.fix));
@@ -79,14 +80,14 @@ Candidate candidate_of(const PlanRequest& request,
                         "process: set runtime.backend=threads",
                         config::word(run.runtime.backend)));
   }
-  std::vector<config::Change> changes = std::move(twin.changes);
-  for (config::Change& change : harness_changes(twin.config, run)) {
+  std::vector<plan::Change> changes = std::move(twin.changes);
+  for (plan::Change& change : harness_changes(twin.config, run)) {
     changes.push_back(std::move(change));
   }
-  std::vector<config::OverlapMode> overlaps;
-  if (verdict.legal()) overlaps = config::overlap_modes(verdict);
+  std::vector<rules::OverlapMode> overlaps;
+  if (verdict.legal()) overlaps = rules::overlap_modes(verdict);
   return {.value = variant.value,
-          .asked = config::judge(config).config,
+          .asked = rules::judge(config).config,
           .config = std::move(verdict.config),
           .changes = std::move(changes),
           .warnings = std::move(verdict.warnings),
@@ -94,7 +95,7 @@ Candidate candidate_of(const PlanRequest& request,
 }
 
 // Values that are one value, however they are spelled.
-void refuse_same_values(const std::vector<Variant>& variants,
+void refuse_same_values(const std::vector<plan::Variant>& variants,
                         const std::vector<config::Config>& configs,
                         Complaints& complaints) {
   for (std::size_t i = 0; i < variants.size(); ++i) {
@@ -107,8 +108,8 @@ void refuse_same_values(const std::vector<Variant>& variants,
   }
 }
 
-const config::Change* change_of(const Candidate& candidate, const std::string& key) {
-  const auto found = std::ranges::find(candidate.changes, key, &config::Change::key);
+const plan::Change* change_of(const Candidate& candidate, const std::string& key) {
+  const auto found = std::ranges::find(candidate.changes, key, &plan::Change::key);
   return found == candidate.changes.end() ? nullptr : &*found;
 }
 
@@ -116,7 +117,7 @@ const config::Change* change_of(const Candidate& candidate, const std::string& k
 std::string why_equal(const PerfPlan& plan, const Candidate& one, const Candidate& other) {
   std::vector<std::string> fixed;
   for (const std::string& key : plan.varied) {
-    const config::Change* change = change_of(one, key);
+    const plan::Change* change = change_of(one, key);
     if (change == nullptr) change = change_of(other, key);
     if (change == nullptr) continue;
     fixed.push_back(text("{} {} = {} ({}), so that --vary cannot show it",
@@ -131,7 +132,7 @@ std::string why_equal(const PerfPlan& plan, const Candidate& one, const Candidat
 
 // Two values that make one run compare nothing.
 void refuse_equal(const PerfPlan& plan,
-                  const std::vector<Variant>& variants,
+                  const std::vector<plan::Variant>& variants,
                   Complaints& complaints) {
   for (std::size_t i = 0; i < plan.candidates.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
@@ -162,27 +163,27 @@ std::vector<std::string> following_keys(const PerfPlan& plan) {
 }  // namespace
 
 PerfPlan plan_perf(const PlanRequest& request) {
-  const std::vector<Variant> variants = variants_of(request.knobs, request.sweep);
+  const std::vector<plan::Variant> variants = plan::variants_of(request.knobs, request.sweep);
   PerfPlan plan{.candidates = {}, .varied = {}, .following = {}, .twin_reason = {}};
   plan.steps = request.steps;
-  for (const Knob& knob : request.knobs) plan.varied.push_back(knob.key);
+  for (const plan::Knob& knob : request.knobs) plan.varied.push_back(knob.key);
   Complaints complaints;
   std::vector<config::Config> configs;
-  for (const Variant& variant : variants) {
+  for (const plan::Variant& variant : variants) {
     configs.push_back(with_overrides(request, variant, complaints));
   }
   complaints.raise();
   refuse_same_values(variants, configs, complaints);
   complaints.raise();
   for (std::size_t i = 0; i < variants.size(); ++i) {
-    const config::Verdict verdict = config::judge(configs[i]);
+    const rules::Verdict verdict = rules::judge(configs[i]);
     for (const config::Finding& error : verdict.errors) complaints.add(variants[i], to_text(error));
   }
   complaints.raise();
   // One twin among the runs makes all of them twins: like is compared with like.
   for (const config::Config& config : configs) {
     if (plan.twin_reason.empty()) {
-      plan.twin_reason = why_twin(config::judge(config).config, request);
+      plan.twin_reason = why_twin(rules::judge(config).config, request);
     }
   }
   for (std::size_t i = 0; i < variants.size(); ++i) {

@@ -5,21 +5,21 @@
 #include <string>
 #include <vector>
 
-#include "weft/cli/perf_vary.h"
 #include "weft/config/config.h"
-#include "weft/config/overlap_modes.h"
-#include "weft/config/twin.h"
-#include "weft/config/validate.h"
+#include "weft/plan/perf_vary.h"
+#include "weft/plan/twin.h"
+#include "weft/rules/overlap_modes.h"
+#include "weft/rules/validate.h"
 
 namespace weft::cli {
 
 struct Candidate {
-  std::string value;                    // of the varied knob
-  config::Config asked;                 // as resolved, with what the rules set
-  config::Config config;                // what runs
-  std::vector<config::Change> changes;  // from what was asked to what runs, less the rules' own
+  std::string value;                  // of the varied knob
+  config::Config asked;               // as resolved, with what the rules set
+  config::Config config;              // what runs
+  std::vector<plan::Change> changes;  // from what was asked to what runs, less the rules' own
   std::vector<config::Finding> warnings;
-  std::vector<config::OverlapMode> overlaps;  // with the reasons of the one judgement there was
+  std::vector<rules::OverlapMode> overlaps;  // with the reasons of the one judgement there was
 };
 
 struct PerfPlan {
@@ -37,8 +37,8 @@ enum class TwinUse { WhenNeeded, Always };
 
 struct PlanRequest {
   config::Config config;  // not judged
-  std::vector<Knob> knobs;
-  Sweep sweep = Sweep::OneKnob;
+  std::vector<plan::Knob> knobs;
+  plan::Sweep sweep = plan::Sweep::OneKnob;
   std::int64_t steps = 0;
   TwinUse twin = TwinUse::WhenNeeded;
 };

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "weft/base/text.h"
-#include "weft/config/derived.h"
 #include "weft/config/dump.h"
+#include "weft/derive/derived.h"
 
 namespace weft::cli {
 namespace {
@@ -31,9 +31,9 @@ bool is_cut_short(PerfState state) {
   return state == PerfState::Interrupted || state == PerfState::Running;
 }
 
-Json changes_json(const std::vector<config::Change>& changes) {
+Json changes_json(const std::vector<plan::Change>& changes) {
   Json all = Json::array();
-  for (const config::Change& change : changes) {
+  for (const plan::Change& change : changes) {
     all.push_back(
         {{"key", change.key}, {"from", change.from}, {"to", change.to}, {"why", change.why}});
   }
@@ -46,7 +46,7 @@ Json candidate_json(const Candidate& candidate) {
           {"config", config::to_json(candidate.config)}};
 }
 
-Json peaks_json(const train::PerfRun& run) {
+Json peaks_json(const measure::PerfRun& run) {
   Json peaks = Json::object();
   for (int tag = 0; tag < tensor::kTags; ++tag) {
     peaks[std::string(tensor::name_of(static_cast<tensor::Tag>(tag)))] =
@@ -55,11 +55,14 @@ Json peaks_json(const train::PerfRun& run) {
   return peaks;
 }
 
-void put_times(const train::PerfRun& run, const Candidate& candidate, double speedup, Json& json) {
+void put_times(const measure::PerfRun& run,
+               const Candidate& candidate,
+               double speedup,
+               Json& json) {
   const bool timed = run.steady_ms.has_value();
   const auto number = [&](double value) { return timed ? Json(value) : Json(); };
-  const train::Steady steady = run.steady_ms.value_or(train::Steady{});
-  const auto ranks = static_cast<double>(config::layout_of(candidate.config).world);
+  const measure::Steady steady = run.steady_ms.value_or(measure::Steady{});
+  const auto ranks = static_cast<double>(derive::layout_of(candidate.config).world);
   json["step_ms"] = number(steady.mean);
   json["spread_ms"] = number(steady.deviation);
   json["least_ms"] = number(steady.least);
@@ -70,7 +73,7 @@ void put_times(const train::PerfRun& run, const Candidate& candidate, double spe
   json["tflops_per_rank"] = number(run.flops_per_second / 1e12 / ranks);
 }
 
-void put_exposure(const train::PerfRun& run, Json& json) {
+void put_exposure(const measure::PerfRun& run, Json& json) {
   const bool traced = run.exposure.has_value();
   const trace::CommunicationTime time = traced ? run.exposure->total : trace::CommunicationTime{};
   const auto number = [&](double value) { return traced ? Json(value) : Json(); };
@@ -81,7 +84,7 @@ void put_exposure(const train::PerfRun& run, Json& json) {
 }
 
 Json run_json(const PerfReport& report, std::size_t index) {
-  const train::PerfRun& run = report.runs[index];
+  const measure::PerfRun& run = report.runs[index];
   const Candidate& candidate = report.plan.candidates[index];
   Json json{{"value", candidate.value}};
   put_times(run, candidate, speedup(report, index), json);
@@ -111,7 +114,7 @@ Json contract_json(const PerfPlan& plan) {
           {"twin", plan.is_twin()},
           {"twin_reason", plan.twin_reason},
           {"steps", plan.steps},
-          {"traced_steps", train::kTracedSteps}};
+          {"traced_steps", measure::kTracedSteps}};
 }
 
 bool any(const PerfPlan& plan, bool (*holds)(const config::Config&)) {
@@ -135,7 +138,7 @@ std::vector<std::string> benchmark_reasons(const PerfPlan& plan) {
   add([](const Config& c) { return !c.rerun_state_machine.check_for_nan_in_loss; },
       "the check for losses that are not finite is off");
   add([](const Config& c) { return c.optimizer.lr == 0; }, "a learning rate of 0");
-  add([](const Config& c) { return !config::fabric_of(c).is_free(); }, "an emulated fabric");
+  add([](const Config& c) { return !derive::fabric_of(c).is_free(); }, "an emulated fabric");
   return reasons;
 }
 
@@ -158,7 +161,7 @@ std::string frozen_text(const PerfPlan& plan) {
 std::string crowding(const PerfPlan& plan, const Machine& machine) {
   std::int64_t ranks = 0;
   for (const Candidate& candidate : plan.candidates) {
-    ranks = std::max(ranks, config::layout_of(candidate.config).world);
+    ranks = std::max(ranks, derive::layout_of(candidate.config).world);
   }
   if (ranks <= machine.cores) return "";
   return text(
@@ -180,7 +183,7 @@ Json to_json(const PerfReport& report) {
   Json runs = Json::array();
   for (std::size_t i = 0; i < report.runs.size(); ++i) runs.push_back(run_json(report, i));
   Json contract = contract_json(report.plan);
-  contract["window"] = train::describe(report.window);
+  contract["window"] = measure::describe(report.window);
   contract["crowding"] = crowding(report.plan, report.machine);
   Json json{{"format", kPerfFormat},
             {"name", report.name},

@@ -8,7 +8,7 @@
 #include "weft/base/json.h"
 #include "weft/cli/machine.h"
 #include "weft/cli/perf_plan.h"
-#include "weft/train/perf_run.h"
+#include "weft/measure/perf_run.h"
 
 namespace weft::cli {
 
@@ -21,8 +21,8 @@ struct PerfReport {
   std::string name;  // of the recipe; may be empty
   PerfPlan plan;
   Machine machine;
-  train::WindowOptions window;
-  std::vector<train::PerfRun> runs;  // of the first candidates, in order
+  measure::WindowOptions window;
+  std::vector<measure::PerfRun> runs;  // of the first candidates, in order
   PerfState state = PerfState::Running;
   std::string failure;  // of the run that failed
 };

@@ -12,7 +12,7 @@
 #include "weft/cli/perf_folder.h"
 #include "weft/cli/perf_text.h"
 #include "weft/cli/progress.h"
-#include "weft/config/derived.h"
+#include "weft/derive/derived.h"
 #include "weft/train/run_folder.h"
 
 namespace weft::cli {
@@ -47,7 +47,7 @@ void announce(const PerfPlan& plan, const Machine& machine, ProgressLine& line) 
              "them): {}, {}, {}, {}",
              plan.twin_reason,
              base::counted(std::ssize(first.changes), "key"),
-             base::counted(config::layout_of(first.config).world, "rank"),
+             base::counted(derive::layout_of(first.config).world, "rank"),
              layout_text(first.config.model),
              base::counted(first.config.model.num_layers, "layer"),
              base::counted(first.config.model.experts(), "expert")));
@@ -62,8 +62,8 @@ void announce(const PerfPlan& plan, const Machine& machine, ProgressLine& line) 
       if (said.insert(words).second) line.log("warning: " + words);
     }
     // A later run says only what is not as in an earlier one.
-    for (const config::OverlapMode& mode : candidate.overlaps) {
-      const std::string words = config::to_line(mode);
+    for (const rules::OverlapMode& mode : candidate.overlaps) {
+      const std::string words = rules::to_line(mode);
       if (said.insert(words).second) line.log(text("overlap ({}): {}", candidate.value, words));
     }
   }
@@ -111,25 +111,25 @@ class Measurement {
   const fs::path& folder() const { return folder_; }
 
  private:
-  train::PerfRun run_one(std::size_t index, const std::atomic<bool>& stop) {
+  measure::PerfRun run_one(std::size_t index, const std::atomic<bool>& stop) {
     const Candidate& candidate = report_.plan.candidates[index];
-    return train::run_perf({.config = candidate.config,
-                            .steps = report_.plan.steps,
-                            .window = report_.window,
-                            .run_dir = folder_ / text("run{}", index + 1),
-                            .stop = &stop,
-                            .progress = [&](const train::StepRecord& record) {
-                              const double share = static_cast<double>(record.iteration) /
-                                                   static_cast<double>(report_.plan.steps);
-                              line_.show(text("{} run {}/{} ({}) step {}/{}  {:.1f} ms",
-                                              bar(share, 24),
-                                              index + 1,
-                                              report_.plan.candidates.size(),
-                                              candidate.value,
-                                              record.iteration,
-                                              report_.plan.steps,
-                                              record.elapsed_ms));
-                            }});
+    return measure::run_perf({.config = candidate.config,
+                              .steps = report_.plan.steps,
+                              .window = report_.window,
+                              .run_dir = folder_ / text("run{}", index + 1),
+                              .stop = &stop,
+                              .progress = [&](const train::StepRecord& record) {
+                                const double share = static_cast<double>(record.iteration) /
+                                                     static_cast<double>(report_.plan.steps);
+                                line_.show(text("{} run {}/{} ({}) step {}/{}  {:.1f} ms",
+                                                bar(share, 24),
+                                                index + 1,
+                                                report_.plan.candidates.size(),
+                                                candidate.value,
+                                                record.iteration,
+                                                report_.plan.steps,
+                                                record.elapsed_ms));
+                              }});
   }
 
   ProgressLine& line_;
@@ -173,7 +173,7 @@ int run_session(const PerfSession& session) {
   const std::int64_t steps =
       session.steps.value_or(std::min(session.config.train.train_iters, kDefaultSteps));
   if (steps < 1) throw base::ConfigError(text("{} steps: use at least 1", steps));
-  train::timing_window(steps, session.window);
+  measure::timing_window(steps, session.window);
   std::optional<StoredResult> stored;
   if (session.against) stored = read_stored(*session.against);
   PerfPlan plan = plan_perf({.config = session.config,

@@ -17,11 +17,11 @@ enum class PerfMode { Measure, DryRun };
 struct PerfSession {
   std::string name;       // of the recipe; may be empty
   config::Config config;  // as the words ask for it, not judged
-  std::vector<Knob> knobs;
-  Sweep sweep = Sweep::OneKnob;
+  std::vector<plan::Knob> knobs;
+  plan::Sweep sweep = plan::Sweep::OneKnob;
   TwinUse twin = TwinUse::WhenNeeded;
   std::optional<std::int64_t> steps;  // none: train.train_iters, but at most kDefaultSteps
-  train::WindowOptions window;
+  measure::WindowOptions window;
   std::optional<std::filesystem::path> against;
   Thresholds thresholds;
   std::optional<std::filesystem::path> out;          // none: perf/<name>-<time>

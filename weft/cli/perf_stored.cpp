@@ -65,7 +65,7 @@ std::map<std::string, std::string> config_of(const StrictJson& run, const std::s
   return all;
 }
 
-train::Window window_of(const StrictJson& run, const std::string& file) {
+measure::Window window_of(const StrictJson& run, const std::string& file) {
   const StrictJson& window = object(run, "window", file);
   const auto step = [&](const char* key) {
     return checkpoint::as_integer(checkpoint::member(window, key, file), key, file, 0, kMostSteps);

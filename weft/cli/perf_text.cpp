@@ -4,9 +4,9 @@
 
 #include "weft/base/text.h"
 #include "weft/cli/layout_text.h"
-#include "weft/config/derived.h"
 #include "weft/config/dump.h"
 #include "weft/config/field.h"
+#include "weft/derive/derived.h"
 
 namespace weft::cli {
 namespace {
@@ -36,7 +36,7 @@ Row heading() {
 }
 
 Row row_of(const PerfReport& report, std::size_t index) {
-  const train::PerfRun& run = report.runs[index];
+  const measure::PerfRun& run = report.runs[index];
   Row row{report.plan.candidates[index].value};
   if (run.steady_ms) {
     row.push_back(text("{:.2f}", run.steady_ms->mean));
@@ -85,7 +85,7 @@ std::string markdown_table(const std::vector<Row>& rows) {
 }
 
 std::string window_text(const PerfReport& report) {
-  const auto timed = std::ranges::find_if(report.runs, [](const train::PerfRun& run) {
+  const auto timed = std::ranges::find_if(report.runs, [](const measure::PerfRun& run) {
     return run.window.has_value();
   });
   if (timed == report.runs.end()) return "no step was timed";
@@ -93,8 +93,8 @@ std::string window_text(const PerfReport& report) {
               timed->window->first,
               timed->window->end - 1,
               report.plan.steps,
-              train::describe(report.window),
-              train::kTracedSteps);
+              measure::describe(report.window),
+              measure::kTracedSteps);
 }
 
 std::string label_text(const PerfPlan& plan) {
@@ -169,7 +169,7 @@ std::string changes_markdown(const PerfPlan& plan) {
   std::string all = "\n## From what was asked for to what ran\n\n";
   for (const Candidate& candidate : plan.candidates) {
     all += text("`{}`:\n\n", candidate.value);
-    for (const config::Change& change : candidate.changes) {
+    for (const plan::Change& change : candidate.changes) {
       all += text("- {}\n", to_text(change));
     }
     all += '\n';
@@ -179,7 +179,7 @@ std::string changes_markdown(const PerfPlan& plan) {
 
 }  // namespace
 
-std::string to_text(const config::Change& change) {
+std::string to_text(const plan::Change& change) {
   return text("{}: {} -> {} ({})", change.key, change.from.dump(), change.to.dump(), change.why);
 }
 
@@ -219,11 +219,11 @@ std::string dry_run_text(const PerfPlan& plan) {
     all += text("# would run {}: {} and {} traced, {}, {}{}\n",
                 candidate.value,
                 base::counted(plan.steps, "step"),
-                train::kTracedSteps,
-                base::counted(config::layout_of(candidate.config).world, "rank"),
+                measure::kTracedSteps,
+                base::counted(derive::layout_of(candidate.config).world, "rank"),
                 layout_text(candidate.config.model),
                 plan.is_twin() ? ", on a twin (" + plan.twin_reason + ")" : "");
-    for (const config::Change& change : candidate.changes) {
+    for (const plan::Change& change : candidate.changes) {
       all += text("#   {}\n", to_text(change));
     }
   }

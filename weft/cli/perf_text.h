@@ -17,6 +17,6 @@ std::string dry_run_text(const PerfPlan& plan);
 std::string runs_text(const PerfPlan& plan);
 
 // "model.hidden_size: 2048 -> 64 (small enough for any machine)"
-std::string to_text(const config::Change& change);
+std::string to_text(const plan::Change& change);
 
 }  // namespace weft::cli

@@ -7,16 +7,16 @@
 #include "weft/cli/command.h"
 #include "weft/cli/layout_text.h"
 #include "weft/cli/output.h"
-#include "weft/config/derived.h"
-#include "weft/config/pipeline.h"
-#include "weft/config/recipe.h"
+#include "weft/derive/derived.h"
+#include "weft/derive/pipeline.h"
+#include "weft/words/recipe.h"
 
 namespace weft::cli {
 namespace {
 
 using base::text;
 using config::Config;
-using config::Recipe;
+using words::Recipe;
 
 struct RecipesOptions {
   Format format = Format::Text;
@@ -34,9 +34,9 @@ struct Runnable {
 template <typename Visit>
 void for_each_recipe(const Visit& visit) {
   std::vector<std::string> complaints;
-  for (const std::filesystem::path& file : config::recipe_files(recipes_folder())) {
+  for (const std::filesystem::path& file : words::recipe_files(recipes_folder())) {
     try {
-      visit(config::load_recipe(file, recipes_folder()));
+      visit(words::load_recipe(file, recipes_folder()));
     } catch (const base::ConfigError& error) {
       const auto& more = error.complaints();
       complaints.insert(complaints.end(), more.begin(), more.end());
@@ -48,25 +48,25 @@ void for_each_recipe(const Visit& visit) {
 // The recipe itself, then its layouts.
 std::vector<Runnable> runnables_of(const Recipe& recipe) {
   std::vector<Runnable> all;
-  all.push_back({recipe.name, recipe.summary, config::config_of(recipe, {})});
-  for (const config::RecipeLayout& layout : recipe.layouts) {
+  all.push_back({recipe.name, recipe.summary, words::config_of(recipe, {})});
+  for (const words::RecipeLayout& layout : recipe.layouts) {
     all.push_back({.name = recipe.full_name(layout),
                    .summary = text("{}: {}", recipe.name, layout.name),
-                   .config = config::config_of(recipe, layout.name)});
+                   .config = words::config_of(recipe, layout.name)});
   }
   return all;
 }
 
 Recipe chosen_recipe(const std::string& name) {
   const std::filesystem::path folder = recipes_folder();
-  return config::load_recipe(config::find_recipe(folder, name).file, folder);
+  return words::load_recipe(words::find_recipe(folder, name).file, folder);
 }
 
 void show_all_text() {
   std::vector<Recipe> all;
   std::vector<std::int64_t> ranks;
   for_each_recipe([&](Recipe recipe) {
-    ranks.push_back(config::layout_of(config::config_of(recipe, {})).world);
+    ranks.push_back(derive::layout_of(words::config_of(recipe, {})).world);
     all.push_back(std::move(recipe));
   });
   std::size_t width = 4;
@@ -92,14 +92,14 @@ void show_one_text(const Recipe& recipe) {
                   "name",
                   width));
   for (const Runnable& each : all) {
-    const grid::Layout layout = config::layout_of(each.config);
+    const grid::Layout layout = derive::layout_of(each.config);
     print_text(text("{:<{}}  {:>5}  {:>2}  {:>2}  {:>3}  {:>2}  {:>3}  {:>3}  {:>5}\n",
                     each.name,
                     width,
                     layout.world,
                     layout.tp,
                     layout.pp,
-                    config::virtual_stages(each.config.model),
+                    derive::virtual_stages(each.config.model),
                     layout.cp,
                     layout.ep,
                     each.config.train.micro_batch_size,
@@ -116,7 +116,7 @@ void show_json(const std::vector<Runnable>& all) {
   for (const Runnable& each : all) {
     list.push_back({{"name", each.name},
                     {"summary", each.summary},
-                    {"gpus", config::layout_of(each.config).world}});
+                    {"gpus", derive::layout_of(each.config).world}});
   }
   print_json(base::Json{{"recipes", std::move(list)}});
 }

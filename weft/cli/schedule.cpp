@@ -7,14 +7,14 @@
 #include "weft/base/text.h"
 #include "weft/cli/arguments.h"
 #include "weft/cli/command.h"
-#include "weft/cli/nominal_costs.h"
 #include "weft/cli/number_range.h"
 #include "weft/cli/output.h"
 #include "weft/cli/schedule_report.h"
 #include "weft/cli/start_model.h"
-#include "weft/config/derived.h"
-#include "weft/config/validate.h"
+#include "weft/derive/derived.h"
 #include "weft/exec/sim/timelines.h"
+#include "weft/plan/nominal_costs.h"
+#include "weft/rules/validate.h"
 #include "weft/schedule/memory.h"
 #include "weft/schedule/plan_files.h"
 #include "weft/schedule/text.h"
@@ -33,8 +33,8 @@ struct ScheduleOptions {
   std::optional<int> text;  // of this pipeline rank, and nothing else
   std::string write, read, svg, costs;
   std::vector<double> svg_window;  // ms of the step, from and to; empty: all of it
-  double flops_per_second = NominalRates{}.flops_per_second;
-  double gb_per_second = NominalRates{}.link_bytes_per_second / 1e9;
+  double flops_per_second = plan::NominalRates{}.flops_per_second;
+  double gb_per_second = plan::NominalRates{}.link_bytes_per_second / 1e9;
 };
 
 sim::CostTable parse_cost_file(const std::string& file) {
@@ -69,16 +69,16 @@ sim::CostTable costs_of(const ScheduleOptions& options,
                         const grid::Grid& grid,
                         const std::vector<RankPlan>& plans) {
   if (!options.costs.empty()) return measured_costs(options.costs, grid);
-  return nominal_costs(config,
-                       grid,
-                       plans,
-                       {.flops_per_second = options.flops_per_second,
-                        .link_bytes_per_second = options.gb_per_second * 1e9});
+  return plan::nominal_costs(config,
+                             grid,
+                             plans,
+                             {.flops_per_second = options.flops_per_second,
+                              .link_bytes_per_second = options.gb_per_second * 1e9});
 }
 
 std::string costs_text(const ScheduleOptions& options, const config::Config& config) {
   if (!options.costs.empty()) return base::text("from {}", options.costs);
-  const grid::Fabric fabric = config::fabric_of(config);
+  const grid::Fabric fabric = derive::fabric_of(config);
   return base::text("nominal: {:g} FLOP/s, {}",
                     options.flops_per_second,
                     fabric.is_free() ? base::text("{:g} GB/s links", options.gb_per_second)
@@ -158,12 +158,12 @@ void leave_files(const ScheduleOptions& options,
 
 int run_schedule(const ScheduleOptions& options) {
   const std::optional<PictureWindow> asked = asked_window(options);
-  const config::Resolution run = resolve(options.run);
+  const words::Resolution run = resolve(options.run);
   print_findings(run);
-  const config::Verdict verdict = config::validate_schedule(with_start(run, run.config));
+  const rules::Verdict verdict = rules::validate_schedule(with_start(run, run.config));
   const config::Config& config = verdict.config;
   print_findings(verdict);
-  const grid::Grid grid(config::layout_of(config));
+  const grid::Grid grid(derive::layout_of(config));
   std::vector<RankPlan> plans = schedule::plan_step(config, grid);
   const std::string folder = folder_of(options, config);
   if (!folder.empty()) schedule::read_orders(folder, plans);
@@ -181,7 +181,7 @@ int run_schedule(const ScheduleOptions& options) {
       report.activation_bytes.push_back(
           schedule::activation_mark(plan.training,
                                     plan.anatomy,
-                                    expected_load(config, plan.anatomy.flow)));
+                                    plan::expected_load(config, plan.anatomy.flow)));
     }
   }
   leave_files(options, asked, report);

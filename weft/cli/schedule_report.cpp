@@ -7,8 +7,8 @@
 #include "weft/base/text.h"
 #include "weft/cli/layout_text.h"
 #include "weft/cli/timeline_grid.h"
-#include "weft/config/derived.h"
-#include "weft/config/pipeline.h"
+#include "weft/derive/derived.h"
+#include "weft/derive/pipeline.h"
 #include "weft/exec/sim/timelines.h"
 #include "weft/schedule/summary.h"
 #include "weft/trace/svg.h"
@@ -45,7 +45,7 @@ std::string heading(const ScheduleReport& report) {
       base::counted(report.grid.world(), "rank"),
       layout_text(report.config.model),
       base::counted(report.config.model.num_layers, "layer"),
-      base::counted(config::micro_batches(report.config.train, report.grid.dp()), "micro-batch"),
+      base::counted(derive::micro_batches(report.config.train, report.grid.dp()), "micro-batch"),
       order_of(report));
 }
 

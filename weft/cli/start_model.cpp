@@ -8,7 +8,7 @@
 
 namespace weft::cli {
 
-config::Config with_start(const config::Resolution& run, const config::Config& config) {
+config::Config with_start(const words::Resolution& run, const config::Config& config) {
   const std::string& start = config.checkpoint.pretrained_checkpoint;
   if (start.empty()) return config;
   refuse_keys(run,

@@ -1,11 +1,11 @@
 #include "weft/cli/startup.h"
 
 #include "weft/cli/output.h"
-#include "weft/config/overlap_modes.h"
+#include "weft/rules/overlap_modes.h"
 
 namespace weft::cli {
 
-std::vector<std::string> startup_lines(const config::Verdict& verdict) {
+std::vector<std::string> startup_lines(const rules::Verdict& verdict) {
   std::vector<std::string> lines;
   for (const config::Finding& warning : verdict.warnings) {
     lines.push_back("warning: " + config::to_text(warning));
@@ -13,8 +13,8 @@ std::vector<std::string> startup_lines(const config::Verdict& verdict) {
   for (const config::Finding& set : verdict.automatic) {
     lines.push_back(set_line(set));
   }
-  for (const config::OverlapMode& mode : config::overlap_modes(verdict)) {
-    lines.push_back("overlap: " + config::to_line(mode));
+  for (const rules::OverlapMode& mode : rules::overlap_modes(verdict)) {
+    lines.push_back("overlap: " + rules::to_line(mode));
   }
   return lines;
 }

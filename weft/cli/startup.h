@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "weft/config/validate.h"
+#include "weft/rules/validate.h"
 
 namespace weft::cli {
 
 // Warnings, what was set automatically, and one line for each overlap mode: on or off, and why.
-std::vector<std::string> startup_lines(const config::Verdict& verdict);
+std::vector<std::string> startup_lines(const rules::Verdict& verdict);
 
 }  // namespace weft::cli

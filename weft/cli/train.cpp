@@ -11,8 +11,8 @@
 #include "weft/cli/progress.h"
 #include "weft/cli/start_model.h"
 #include "weft/cli/startup.h"
-#include "weft/config/derived.h"
-#include "weft/config/validate.h"
+#include "weft/derive/derived.h"
+#include "weft/rules/validate.h"
 #include "weft/train/trainer.h"
 
 namespace weft::cli {
@@ -41,8 +41,8 @@ constexpr const char* kPretended =
     "taken to hold and send what it does; losses, speed and waiting times are not those of a run";
 
 std::string opening(const config::Config& config, const std::string& recipe) {
-  const grid::Layout layout = config::layout_of(config);
-  const config::ParameterCount parameters = config::parameters_of(config.model);
+  const grid::Layout layout = derive::layout_of(config);
+  const derive::ParameterCount parameters = derive::parameters_of(config.model);
   return base::text(
       "weft: {}: {} ({}), {}, {}, {}, {:.1f} M parameters ({:.1f} M "
       "active); order: {}",
@@ -121,11 +121,11 @@ base::Json result_json(const train::TrainResult& result, const config::Config& c
 }
 
 int run_train(const RunArguments& arguments) {
-  const config::Resolution run = resolve(arguments);
+  const words::Resolution run = resolve(arguments);
   config::Config config = run.config;
   follow_launcher(config);
   config = with_start(run, config);
-  const config::Verdict verdict = with_findings(run, config::validate(config));
+  const rules::Verdict verdict = with_findings(run, rules::validate(config));
   config = verdict.config;
   if (const auto limit = machine_limit(config)) {
     throw base::ConfigError(base::text("{}: {}", limit->message, limit->fix));
@@ -134,7 +134,7 @@ int run_train(const RunArguments& arguments) {
   if (launcher_rank() == 0) {
     line.log(opening(config, run.recipe));
     if (is_pretended(config)) line.log(kPretended);
-    const grid::Fabric fabric = config::fabric_of(config);
+    const grid::Fabric fabric = derive::fabric_of(config);
     if (!fabric.is_free()) line.log("weft: " + grid::describe(fabric));
     for (const std::string& said : startup_lines(verdict)) line.log(said);
   }

@@ -9,9 +9,9 @@
 #include "weft/cli/layout_text.h"
 #include "weft/cli/output.h"
 #include "weft/cli/start_model.h"
-#include "weft/config/derived.h"
-#include "weft/config/validate.h"
-#include "weft/train/reference_check.h"
+#include "weft/derive/derived.h"
+#include "weft/measure/reference_check.h"
+#include "weft/rules/validate.h"
 
 namespace weft::cli {
 namespace {
@@ -22,18 +22,18 @@ struct VerifyOptions {
   Format format = Format::Text;
 };
 
-void show_text(const std::vector<train::Check>& checks, const config::Config& config, bool pass) {
+void show_text(const std::vector<measure::Check>& checks, const config::Config& config, bool pass) {
   print_text(base::text("{:<52} {:>10} {:>10}\n", "check", "error", "tolerance"));
-  for (const train::Check& check : checks) {
+  for (const measure::Check& check : checks) {
     print_text(base::text("{:<52} {:>10.2e} {:>10.0e}  {}\n",
                           check.name,
                           check.error,
                           check.tolerance,
                           check.pass() ? "ok" : "FAILED"));
   }
-  const std::int64_t world = config::layout_of(config).world;
+  const std::int64_t world = derive::layout_of(config).world;
   const auto failed =
-      std::ranges::count_if(checks, [](const train::Check& check) { return !check.pass(); });
+      std::ranges::count_if(checks, [](const measure::Check& check) { return !check.pass(); });
   print_text(base::text("{}: {} of {} checks hold on {} ({}), {}, micro-batch {}; order: {}\n",
                         pass ? "PASS" : "FAIL",
                         std::ssize(checks) - failed,
@@ -45,9 +45,9 @@ void show_text(const std::vector<train::Check>& checks, const config::Config& co
                         order_text(config)));
 }
 
-void show_json(const std::vector<train::Check>& checks, bool pass) {
+void show_json(const std::vector<measure::Check>& checks, bool pass) {
   base::Json rows = base::Json::array();
-  for (const train::Check& check : checks) {
+  for (const measure::Check& check : checks) {
     rows.push_back({{"name", check.name},
                     {"error", check.error},
                     {"tolerance", check.tolerance},
@@ -93,8 +93,8 @@ constexpr std::array<std::string_view, 33> kChoices{
     "fabric.seed"};
 
 int run_verify(const VerifyOptions& options) {
-  const config::Resolution run =
-      config::resolve_words(recipes_folder(), options.overrides, config::Audience::Run);
+  const words::Resolution run =
+      words::resolve_words(recipes_folder(), options.overrides, words::Audience::Run);
   if (!run.recipe.empty()) {
     throw base::ConfigError(
         base::text("{}: the reference run's folder is the recipe: leave it out", run.recipe));
@@ -108,17 +108,17 @@ int run_verify(const VerifyOptions& options) {
   const checkpoint::HuggingFaceModel model(options.folder);
   warn_of_weights(model);
   const checkpoint::ReferenceRun reference(options.folder, model.huggingface_config());
-  const config::Verdict verdict =
-      config::validate(train::reference_config(wanted, model, reference));
+  const rules::Verdict verdict =
+      rules::validate(measure::reference_config(wanted, model, reference));
   const config::Config& config = verdict.config;
   if (launcher_rank() == 0) {
     print_findings(run);
     print_findings(verdict);
   }
-  const std::vector<train::Check> checks =
-      train::check_reference(config, model, reference, failure_printer(options.format));
+  const std::vector<measure::Check> checks =
+      measure::check_reference(config, model, reference, failure_printer(options.format));
   if (checks.empty()) return kGood;  // this process holds no rank that reports
-  const bool pass = std::ranges::all_of(checks, &train::Check::pass);
+  const bool pass = std::ranges::all_of(checks, &measure::Check::pass);
   switch (options.format) {
     case Format::Text:
       show_text(checks, config, pass);

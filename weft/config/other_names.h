@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "weft/config/codec.h"
-#include "weft/config/rules/rule.h"
+#include "weft/config/finding.h"
 
 namespace weft::config {
 

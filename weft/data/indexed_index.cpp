@@ -19,7 +19,7 @@ constexpr std::uint64_t kBytesPerSequence = 12;
 constexpr std::uint64_t kBytesPerBoundary = 8;
 
 template <typename Number>
-Number load(std::span<const std::byte> bytes, std::uint64_t at) {
+Number number_at(std::span<const std::byte> bytes, std::uint64_t at) {
   Number value;
   std::memcpy(&value, bytes.data() + at, sizeof value);
   return value;
@@ -52,7 +52,7 @@ void check_header(std::span<const std::byte> bytes, const std::string& name) {
   if (std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) != 0) {
     reject(name, "it does not begin with MMIDIDX");
   }
-  const auto version = load<std::uint64_t>(bytes, 9);
+  const auto version = number_at<std::uint64_t>(bytes, 9);
   if (version != 1) reject(name, text("its version is {}; 1 is read", version));
 }
 
@@ -101,17 +101,18 @@ std::size_t token_bytes(TokenType type) {
 
 std::int32_t IndexedIndex::length(std::uint64_t sequence) const {
   CHECK(sequence < sequences_, "sequence {} of {}", sequence, sequences_);
-  return load<std::int32_t>(bytes_, kHeaderBytes + 4 * sequence);
+  return number_at<std::int32_t>(bytes_, kHeaderBytes + 4 * sequence);
 }
 
 std::int64_t IndexedIndex::offset(std::uint64_t sequence) const {
   CHECK(sequence < sequences_, "sequence {} of {}", sequence, sequences_);
-  return load<std::int64_t>(bytes_, kHeaderBytes + 4 * sequences_ + 8 * sequence);
+  return number_at<std::int64_t>(bytes_, kHeaderBytes + 4 * sequences_ + 8 * sequence);
 }
 
 std::int64_t IndexedIndex::boundary(std::uint64_t document) const {
   CHECK(document < boundaries_, "boundary {} of {}", document, boundaries_);
-  return load<std::int64_t>(bytes_, kHeaderBytes + kBytesPerSequence * sequences_ + 8 * document);
+  return number_at<std::int64_t>(bytes_,
+                                 kHeaderBytes + kBytesPerSequence * sequences_ + 8 * document);
 }
 
 IndexedIndex parse_index(std::span<const std::byte> bytes,
@@ -120,9 +121,9 @@ IndexedIndex parse_index(std::span<const std::byte> bytes,
   check_header(bytes, name);
   IndexedIndex index;
   index.bytes_ = bytes;
-  index.type_ = checked_type(load<std::uint8_t>(bytes, 17), name);
-  index.sequences_ = load<std::uint64_t>(bytes, 18);
-  index.boundaries_ = load<std::uint64_t>(bytes, 26);
+  index.type_ = checked_type(number_at<std::uint8_t>(bytes, 17), name);
+  index.sequences_ = number_at<std::uint64_t>(bytes, 18);
+  index.boundaries_ = number_at<std::uint64_t>(bytes, 26);
   check_size(bytes.size(), index.sequences_, index.boundaries_, name);
 
   const std::uint64_t width = token_bytes(index.type_);

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "weft/base/check.h"
-#include "weft/config/pipeline.h"
+#include "weft/derive/pipeline.h"
 
 namespace weft::model {
 
@@ -23,12 +23,12 @@ Holding whole_model(const config::ModelConfig& config) {
 }
 
 Holding holding_of(const config::ModelConfig& config, int pp_rank) {
-  const config::Stages stages = config::stages_of(config);
+  const derive::Stages stages = derive::stages_of(config);
   CHECK(stages.complaints.empty(), "stages: {}", fmt::join(stages.complaints, "; "));
   const auto pp = static_cast<std::size_t>(config.pipeline_model_parallel_size);
   Holding holding;
   for (auto i = static_cast<std::size_t>(pp_rank); i < stages.all.size(); i += pp) {
-    const config::Stage& stage = stages.all[i];
+    const derive::Stage& stage = stages.all[i];
     for (int layer = 0; layer < stage.layers; ++layer) {
       holding.layers.push_back(stage.first_layer + layer);
     }

@@ -1,6 +1,6 @@
 #include "weft/model/model.h"
 
-#include "weft/config/layer_kind.h"
+#include "weft/derive/layer_kind.h"
 
 namespace weft::model {
 namespace {
@@ -35,7 +35,7 @@ LayerWeights collect_layer(const config::ModelConfig& config, int index, const P
     layer.route = {.norm_D = of_layer("route.norm.weight"),
                    .router_ED = of_layer("route.router.weight")};
     if (config.moe_router_enable_expert_bias) layer.route.bias_E = of_layer("route.bias");
-    if (config::shared_expert_width(config) > 0) {
+    if (derive::shared_expert_width(config) > 0) {
       layer.shared.fc1_FD = of_layer("shared.fc1.weight");
       layer.shared.fc2_DF = of_layer("shared.fc2.weight");
       if (config.moe_shared_expert_gate) layer.shared.gate_1D = of_layer("shared.gate.weight");

@@ -6,7 +6,7 @@
 #include <ranges>
 
 #include "weft/base/random.h"
-#include "weft/config/layer_kind.h"
+#include "weft/derive/layer_kind.h"
 
 namespace weft::model {
 namespace {
@@ -126,7 +126,7 @@ void list_layer(SpecList& list, const config::ModelConfig& config, int layer) {
     if (config.moe_router_enable_expert_bias) {
       list.untrained(prefix + "route.bias", config.experts(), layer);
     }
-    if (const std::int64_t shared = config::shared_expert_width(config); shared > 0) {
+    if (const std::int64_t shared = derive::shared_expert_width(config); shared > 0) {
       list.matrix(prefix + "shared.fc1.weight", {2 * shared, d}, layer, in);
       list.matrix(prefix + "shared.fc2.weight", {d, shared}, layer, out);
       if (config.moe_shared_expert_gate) {

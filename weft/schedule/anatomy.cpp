@@ -2,15 +2,16 @@
 
 #include <algorithm>
 
+#include "weft/base/casts.h"
 #include "weft/base/check.h"
-#include "weft/config/layer_kind.h"
-#include "weft/config/pipeline.h"
+#include "weft/derive/layer_kind.h"
+#include "weft/derive/pipeline.h"
 #include "weft/schedule/anatomy_bytes.h"
 
 namespace weft::schedule {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
+using base::at;
 
 // What decides which pieces a MoE layer has, and where they run.
 struct MoeLayerKind {
@@ -75,12 +76,12 @@ std::vector<PieceAnatomy> dense_layer() {
 }
 
 std::vector<Chunk> chunks_of(const config::ModelConfig& model, int pp_rank) {
-  const config::Stages stages = config::stages_of(model);
+  const derive::Stages stages = derive::stages_of(model);
   CHECK(stages.complaints.empty(), "stages: {}", fmt::join(stages.complaints, "; "));
   const int pp = static_cast<int>(model.pipeline_model_parallel_size);
   std::vector<Chunk> chunks;
   for (int stage = pp_rank; stage < std::ssize(stages.all); stage += pp) {
-    const config::Stage& content = stages.all[at(stage)];
+    const derive::Stage& content = stages.all[at(stage)];
     chunks.push_back({.stage = stage,
                       .first_layer = content.first_layer,
                       .layers = content.layers,
@@ -143,7 +144,7 @@ Anatomy describe(const config::ModelConfig& model,
       .dp = tokens.replicas > 1 ? Lane::Dp : Lane::Compute,
       .counts = anatomy.row_counts,
       .counts_globally = model.aux_loss_coeff(config::LoadBalancing::GlobalAuxLoss) != 0,
-      .has_shared_experts = config::shared_expert_width(model) > 0};
+      .has_shared_experts = derive::shared_expert_width(model) > 0};
   for (std::int64_t layer = 0; layer < model.num_layers; ++layer) {
     anatomy.layers.push_back(model.is_moe_layer(layer) ? moe_layer(kind) : dense_layer());
   }

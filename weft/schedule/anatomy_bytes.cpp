@@ -3,17 +3,12 @@
 #include "weft/schedule/anatomy_bytes.h"
 
 #include "weft/base/check.h"
-#include "weft/config/layer_kind.h"
+#include "weft/derive/layer_kind.h"
 #include "weft/schedule/dispatch_bytes.h"
+#include "weft/schedule/element_bytes.h"
 
 namespace weft::schedule {
 namespace {
-
-constexpr std::int64_t kFp32 = 4, kInt32 = 4, kInt64 = 8;
-
-std::int64_t element_bytes(const config::ModelConfig& model) {
-  return model.params_dtype == config::Precision::Fp32 ? 4 : 2;
-}
 
 // A norm keeps its output and one reciprocal deviation a token.
 std::int64_t norm_bytes(const config::ModelConfig& model) {
@@ -92,7 +87,7 @@ Bytes sum(const Bytes& a, const Bytes& b) {
 // gate is multiplied with and its logit.
 std::int64_t shared_bytes(const config::ModelConfig& model, Part part) {
   const std::int64_t b = element_bytes(model);
-  if (part == Part::Fc1) return 3 * config::shared_expert_width(model) * b;
+  if (part == Part::Fc1) return 3 * derive::shared_expert_width(model) * b;
   return model.moe_shared_expert_gate ? model.hidden_size * b + kFp32 : 0;
 }
 

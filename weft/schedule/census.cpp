@@ -1,10 +1,11 @@
 // Which nodes a step has.
+#include "weft/base/casts.h"
 #include "weft/schedule/anatomy.h"
 
 namespace weft::schedule {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
+using base::at;
 
 // Collects the nodes of a step.
 class Census {

@@ -1,13 +1,14 @@
 // What must be over before a node starts: all of it follows from the anatomy.
 #include <algorithm>
 
+#include "weft/base/casts.h"
 #include "weft/base/check.h"
 #include "weft/schedule/anatomy.h"
 
 namespace weft::schedule {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
+using base::at;
 
 // The nodes of another piece of the layer that a node has to do with: those of its own slice, or
 // of all.

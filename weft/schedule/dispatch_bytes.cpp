@@ -2,14 +2,10 @@
 
 #include <algorithm>
 
+#include "weft/schedule/element_bytes.h"
+
 namespace weft::schedule {
 namespace {
-
-constexpr std::int64_t kFp32 = 4, kInt32 = 4, kInt64 = 8;
-
-std::int64_t element_bytes(const config::ModelConfig& model) {
-  return model.params_dtype == config::Precision::Fp32 ? 4 : 2;
-}
 
 // An expert-parallel group as a dispatcher sees it.
 struct Group {

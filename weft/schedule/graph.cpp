@@ -2,12 +2,13 @@
 
 #include <algorithm>
 
+#include "weft/base/casts.h"
 #include "weft/base/check.h"
 
 namespace weft::schedule {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
+using base::at;
 std::size_t at(Lane lane) { return static_cast<std::size_t>(lane); }
 
 }  // namespace

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <map>
 
+#include "weft/base/casts.h"
+
 namespace weft::schedule {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
+using base::at;
 
 // What a forward node keeps: bytes of its own, and bytes of its output.
 struct Kept {

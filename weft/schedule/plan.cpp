@@ -3,9 +3,9 @@
 #include <numeric>
 
 #include "weft/base/check.h"
-#include "weft/config/derived.h"
-#include "weft/config/nodes.h"
-#include "weft/config/pipeline.h"
+#include "weft/derive/derived.h"
+#include "weft/derive/nodes.h"
+#include "weft/derive/pipeline.h"
 #include "weft/schedule/builders/pipeline.h"
 #include "weft/schedule/passes/merge.h"
 #include "weft/schedule/passes/point_to_point.h"
@@ -21,9 +21,9 @@ Sums sums_over(int ranks) { return ranks > 1 ? Sums::OverRanks : Sums::None; }
 PipelineShape shape_of(const config::Config& config, const grid::Grid& grid, int pp_rank) {
   return {.pp = grid.pp(),
           .pp_rank = pp_rank,
-          .vpp = static_cast<int>(config::virtual_stages(config.model)),
-          .micro_batches = static_cast<int>(config::micro_batches(config.train, grid.dp())),
-          .group = static_cast<int>(config::micro_batch_group(config.model)),
+          .vpp = static_cast<int>(derive::virtual_stages(config.model)),
+          .micro_batches = static_cast<int>(derive::micro_batches(config.train, grid.dp())),
+          .group = static_cast<int>(derive::micro_batch_group(config.model)),
           .extra_warm_up = config.comm_overlap.overlap_moe_expert_parallel_comm ? 1 : 0};
 }
 
@@ -38,7 +38,7 @@ int token_slices(const config::Config& config) {
 int nodes_of(const config::Config& config, const grid::Grid& grid) {
   if (!config.runtime.ranks_per_node) return 1;
   const std::vector<int> group = grid.group_of(grid::GroupKind::Ep, 0);
-  return static_cast<int>(config::members_by_node(group, *config.runtime.ranks_per_node).size());
+  return static_cast<int>(derive::members_by_node(group, *config.runtime.ranks_per_node).size());
 }
 
 Graph training_graph(const config::Config& config,
@@ -65,7 +65,7 @@ Graph training_graph(const config::Config& config,
     graph = delay_expert_gradients(graph, anatomy, micro_batches);
   }
   if (anatomy.pp == 1) return graph;
-  return config::overlaps_p2p(config) ? prefetch_receives(graph, anatomy, micro_batches)
+  return derive::overlaps_p2p(config) ? prefetch_receives(graph, anatomy, micro_batches)
                                       : batch_exchanges(graph, anatomy, shape);
 }
 

@@ -4,12 +4,13 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "weft/base/casts.h"
 #include "weft/base/text.h"
 
 namespace weft::schedule {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
+using base::at;
 
 std::vector<std::string> check_waits(const Graph& graph) {
   std::vector<std::string> complaints;

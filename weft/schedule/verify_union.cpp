@@ -2,6 +2,7 @@
 #include <map>
 #include <queue>
 
+#include "weft/base/casts.h"
 #include "weft/base/text.h"
 #include "weft/schedule/meeting.h"
 #include "weft/schedule/verify.h"
@@ -9,7 +10,7 @@
 namespace weft::schedule {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
+using base::at;
 
 bool is_send_or_receive(const Node& node) {
   return node.piece == Piece::Send || node.piece == Piece::Receive;

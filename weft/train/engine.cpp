@@ -5,7 +5,7 @@
 #include "weft/base/check.h"
 #include "weft/base/cores.h"
 #include "weft/comm/failure.h"
-#include "weft/config/derived.h"
+#include "weft/derive/derived.h"
 #include "weft/schedule/plan_files.h"
 
 namespace weft::train {
@@ -35,7 +35,7 @@ bool has_row_budget(const config::ModelConfig& model) {
 // Ranks that must share a core would starve each other's compute.
 exec::Cores cores_of(const config::Config& config) {
   const bool fits = config.runtime.backend != config::CommBackend::Threads ||
-                    config::layout_of(config).world <= base::online_cores();
+                    derive::layout_of(config).world <= base::online_cores();
   return config.runtime.pin_ranks && fits ? exec::Cores::Own : exec::Cores::Shared;
 }
 
@@ -100,7 +100,7 @@ Engine::Engine(const config::Config& config, comm::Endpoint& endpoint)
 
 Share Engine::share() const {
   return {.micro_batch_size = config_.train.micro_batch_size,
-          .micro_batches = config::micro_batches(config_.train, groups_.grid.dp()),
+          .micro_batches = derive::micro_batches(config_.train, groups_.grid.dp()),
           .dp = groups_.grid.dp(),
           .dp_rank = groups_.self.dp};
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "weft/base/check.h"
-#include "weft/config/derived.h"
+#include "weft/derive/derived.h"
 
 namespace weft::train {
 
@@ -26,7 +26,7 @@ NodeMembers node_members(const std::vector<int>& members, int rank, int ranks_pe
 }
 
 Groups join_groups(const config::Config& config, comm::Endpoint& endpoint) {
-  const grid::Grid grid(config::layout_of(config));
+  const grid::Grid grid(derive::layout_of(config));
   const int rank = endpoint.rank();
   const auto join = [&](const char* name, grid::GroupKind kind) {
     return endpoint.group(name, grid.group_of(kind, rank));

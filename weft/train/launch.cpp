@@ -1,7 +1,7 @@
 #include "weft/train/launch.h"
 
 #include "weft/base/cores.h"
-#include "weft/config/derived.h"
+#include "weft/derive/derived.h"
 #include "weft/kernels/kernels.h"
 
 namespace weft::train {
@@ -30,9 +30,9 @@ void run_reporting(const comm::LaunchOptions& options, const comm::RankFunction&
 
 void launch(const config::Config& config, const Report& report, const comm::RankFunction& body) {
   kernels::prepare_process();
-  comm::LaunchOptions options{.world = static_cast<int>(config::layout_of(config).world),
+  comm::LaunchOptions options{.world = static_cast<int>(derive::layout_of(config).world),
                               .timeout_seconds = config.runtime.timeout_seconds,
-                              .fabric = config::fabric_of(config)};
+                              .fabric = derive::fabric_of(config)};
   const comm::RankFunction function = config.runtime.pin_ranks ? on_one_core(body) : body;
   switch (config.runtime.backend) {
     case config::CommBackend::Threads:

@@ -3,7 +3,7 @@
 #include <exception>
 
 #include "weft/base/error.h"
-#include "weft/config/derived.h"
+#include "weft/derive/derived.h"
 #include "weft/schedule/plan_files.h"
 #include "weft/train/weights.h"
 
@@ -37,7 +37,7 @@ class Findings {
 void look_at_schedule(const config::Config& config) {
   if (config.runtime.schedule.empty()) return;
   std::vector<schedule::RankPlan> plans =
-      schedule::plan_step(config, grid::Grid(config::layout_of(config)));
+      schedule::plan_step(config, grid::Grid(derive::layout_of(config)));
   schedule::take_orders_from(config.runtime.schedule, plans);
 }
 

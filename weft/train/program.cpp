@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "weft/base/casts.h"
 #include "weft/base/check.h"
 #include "weft/base/random.h"
-#include "weft/config/derived.h"
+#include "weft/derive/derived.h"
 #include "weft/model/embedding.h"
 #include "weft/model/rotary.h"
 #include "weft/optim/gradient_norm.h"
@@ -21,7 +22,7 @@ using tensor::Stream;
 using tensor::Tag;
 using tensor::Tensor;
 
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+using base::at;
 
 model::EpGroups ep_groups(Groups& groups) {
   return {.ep = *groups.ep, .across = groups.ep_across.get(), .within = groups.ep_within.get()};
@@ -50,7 +51,7 @@ Program::Program(const config::Config& config,
                  Tag::Workspace),
       bounded_(make_dispatcher(config.model, ep_groups(groups), model::Budget::AsConfigured)),
       unbounded_(make_dispatcher(config.model, ep_groups(groups), model::Budget::Lifted)),
-      micro_batches_(at(config::micro_batches(config.train, groups.grid.dp()))),
+      micro_batches_(at(derive::micro_batches(config.train, groups.grid.dp()))),
       totals_(pool, config.model, groups.grid.world(), std::ssize(micro_batches_)) {
   kernels::rotary_table(setup, rotary_SD_, model::rotary_angles(config.model));
   setup.synchronize();

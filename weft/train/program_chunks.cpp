@@ -1,4 +1,5 @@
 // Where tensors go at the ends of layers and of chunks, and what pipeline stages exchange.
+#include "weft/base/casts.h"
 #include "weft/base/check.h"
 #include "weft/train/program.h"
 
@@ -14,7 +15,7 @@ using tensor::Reuse;
 using tensor::Stream;
 using tensor::Tensor;
 
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+using base::at;
 
 // Whether a node's output is the chunk's own, or the gradient of its input, and leaves the rank.
 bool leaves(const Chunk& chunk, const Node& node) {

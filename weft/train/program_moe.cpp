@@ -1,4 +1,5 @@
 // MoE layers: what travels together is a slice of a micro-batch's tokens, or all of them.
+#include "weft/base/casts.h"
 #include "weft/base/check.h"
 #include "weft/model/moe/exchange.h"
 #include "weft/train/program.h"
@@ -10,7 +11,7 @@ using tensor::DType;
 using tensor::Tag;
 using tensor::Tensor;
 
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+using base::at;
 
 }  // namespace
 

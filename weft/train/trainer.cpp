@@ -4,8 +4,8 @@
 #include <chrono>
 #include <mutex>
 
-#include "weft/config/derived.h"
 #include "weft/data/dataset.h"
+#include "weft/derive/derived.h"
 #include "weft/optim/learning_rate.h"
 #include "weft/train/diagnose.h"
 #include "weft/train/gather_texts.h"
@@ -129,14 +129,14 @@ class RankRun {
   }
 
   StepRecord record_of(const StepTotals& totals, double rate, double seconds) {
-    const auto tokens = static_cast<double>(config::tokens_per_step(config_));
+    const auto tokens = static_cast<double>(derive::tokens_per_step(config_));
     StepRecord record{.iteration = progress_.step(),
                       .iterations = config_.train.train_iters,
                       .consumed_samples = progress_.samples(),
                       .global_batch_size = config_.train.global_batch_size,
                       .elapsed_ms = seconds * 1e3,
                       .tokens_per_second = tokens / seconds,
-                      .tflops_per_rank = config::flops_per_token(config_.model) * tokens / seconds /
+                      .tflops_per_rank = derive::flops_per_token(config_.model) * tokens / seconds /
                                          engine_.groups().grid.world() / 1e12,
                       .learning_rate = rate,
                       .loss = totals.loss,
@@ -187,7 +187,7 @@ class RankRun {
     shared_.run_dir = run_dir_;
     if (!is_rank_zero()) return;
     const auto steps = static_cast<double>(progress_.step());
-    const auto tokens = static_cast<double>(config::tokens_per_step(config_));
+    const auto tokens = static_cast<double>(derive::tokens_per_step(config_));
     shared_.result = {.steps = progress_.step(),
                       .first_loss = first_loss_,
                       .final_loss = last_loss_,

@@ -10,7 +10,7 @@
 #include "tests/exec/real/toy_support.h"
 
 namespace weft::exec {
-namespace {
+namespace executor_test {
 
 using schedule::Entry;
 using schedule::Graph;
@@ -191,5 +191,5 @@ TEST(Executor, RunsAgainAndAgain) {
   EXPECT_EQ(value, expected);
 }
 
-}  // namespace
+}  // namespace executor_test
 }  // namespace weft::exec

@@ -8,7 +8,7 @@
 #include "weft/base/error.h"
 
 namespace weft::exec {
-namespace {
+namespace failure_test {
 
 using schedule::Lane;
 
@@ -174,5 +174,5 @@ TEST(ExecutorFailure, AFailedStreamRunsNothingMoreAndKeepsItsFirstError) {
   }
 }
 
-}  // namespace
+}  // namespace failure_test
 }  // namespace weft::exec

@@ -7,7 +7,7 @@
 #include "tests/exec/real/toy_support.h"
 
 namespace weft::exec {
-namespace {
+namespace spans_test {
 
 using tensor::WorkClass;
 using trace::is_node;
@@ -212,5 +212,5 @@ TEST(Spans, RunsAddUpUntilTheyAreTaken) {
   }
 }
 
-}  // namespace
+}  // namespace spans_test
 }  // namespace weft::exec

@@ -6,7 +6,7 @@
 #include "weft/exec/sim/timelines.h"
 
 namespace weft::exec {
-namespace {
+namespace as_real_test {
 
 const char* const kLanes =
     "compute F0.embed\n"
@@ -61,5 +61,5 @@ TEST(ClockAndExecutor, GiveTheSameNodeSpans) {
   }
 }
 
-}  // namespace
+}  // namespace as_real_test
 }  // namespace weft::exec

@@ -5,7 +5,7 @@
 #include "tests/exec/sim/toy_support.h"
 
 namespace weft::exec::sim {
-namespace {
+namespace bounds_test {
 
 const char* const kStep =
     "compute 0F0.permute\n"
@@ -43,5 +43,5 @@ TEST(Bounds, PriceTheWireOfEachOperationAlone) {
   EXPECT_LE(bounds.step_seconds(), simulate(toy.step()).step_seconds());
 }
 
-}  // namespace
+}  // namespace bounds_test
 }  // namespace weft::exec::sim

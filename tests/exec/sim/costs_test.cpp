@@ -9,7 +9,7 @@
 #include "weft/schedule/text.h"
 
 namespace weft::exec::sim {
-namespace {
+namespace costs_test {
 
 using trace::Span;
 using trace::SpanKind;
@@ -230,5 +230,5 @@ TEST(CostTable, ARowIsForEveryMicroBatch) {
   EXPECT_EQ(cost(0, 1), (Cost{.seconds = 0.1, .kind = SpanKind::Communication}));
 }
 
-}  // namespace
+}  // namespace costs_test
 }  // namespace weft::exec::sim

@@ -2,14 +2,14 @@
 #include <gtest/gtest.h>
 
 #include "tests/exec/sim/toy_support.h"
-#include "weft/config/derived.h"
+#include "weft/derive/derived.h"
 #include "weft/exec/sim/bounds.h"
 #include "weft/exec/sim/costs.h"
 #include "weft/exec/sim/timelines.h"
 #include "weft/schedule/plan.h"
 
 namespace weft::exec::sim {
-namespace {
+namespace plans_test {
 
 using schedule::Direction;
 using schedule::Entry;
@@ -56,7 +56,7 @@ class Planned {
   using NodeSeconds = std::function<double(const Node&)>;
 
   Planned(const config::Config& config, NodeSeconds seconds, Ranks ranks = Ranks::All)
-      : grid_(config::layout_of(config)),
+      : grid_(derive::layout_of(config)),
         plans_(schedule::plan_step(config, grid_)),
         seconds_(std::move(seconds)) {
     const int count = ranks == Ranks::All ? grid_.world() : grid_.pp();
@@ -193,5 +193,5 @@ TEST(SimulatedPlans, SharedExpertsHideWhatTravels) {
   EXPECT_EQ(step_ns(), 3 * 400 + 6 * 100);
 }
 
-}  // namespace
+}  // namespace plans_test
 }  // namespace weft::exec::sim

@@ -8,7 +8,7 @@
 #include "tests/exec/sim/toy_support.h"
 
 namespace weft::exec::sim {
-namespace {
+namespace random_test {
 
 using schedule::Direction;
 using schedule::Entry;
@@ -165,5 +165,5 @@ TEST(RandomSteps, TheStepIsAsLongAsItsLastEntry) {
   EXPECT_EQ(result.step_ns, last);
 }
 
-}  // namespace
+}  // namespace random_test
 }  // namespace weft::exec::sim

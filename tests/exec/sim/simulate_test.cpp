@@ -10,7 +10,7 @@
 #include "weft/base/text.h"
 
 namespace weft::exec::sim {
-namespace {
+namespace simulate_test {
 
 using schedule::Lane;
 
@@ -257,5 +257,5 @@ TEST(Simulate, NothingTakesNoTime) {
   EXPECT_EQ(ToyStep({"", ""}, {}).run().step_ns, 0);
 }
 
-}  // namespace
+}  // namespace simulate_test
 }  // namespace weft::exec::sim

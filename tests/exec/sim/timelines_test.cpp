@@ -8,7 +8,7 @@
 #include "weft/trace/exposure.h"
 
 namespace weft::exec::sim {
-namespace {
+namespace timelines_test {
 
 using trace::Span;
 using trace::SpanKind;
@@ -128,5 +128,5 @@ TEST(SimulatedTimelines, AReceiveHasTheNameOfItsSend) {
   EXPECT_EQ(receive.members, (std::vector{0, 1}));
 }
 
-}  // namespace
+}  // namespace timelines_test
 }  // namespace weft::exec::sim

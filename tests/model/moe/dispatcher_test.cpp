@@ -10,7 +10,7 @@
 #include "weft/model/moe/sorting.h"
 
 namespace weft::model {
-namespace {
+namespace dispatcher_test {
 
 using config::Dispatcher;
 
@@ -404,5 +404,5 @@ TEST(Bytes, AllGatherSendsEveryTokenToEveryRankWhateverItChose) {
   }
 }
 
-}  // namespace
+}  // namespace dispatcher_test
 }  // namespace weft::model

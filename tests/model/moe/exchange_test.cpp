@@ -5,7 +5,7 @@
 #include "weft/base/error.h"
 
 namespace weft::model {
-namespace {
+namespace exchange_test {
 
 // Two ranks, four experts, two a rank; six rows a rank.
 const std::vector<std::int64_t> kCounts{1,
@@ -65,5 +65,5 @@ TEST(Exchange, LyingCountsAreErrorsThatNameTheMember) {
       std::string::npos);
 }
 
-}  // namespace
+}  // namespace exchange_test
 }  // namespace weft::model

@@ -9,7 +9,7 @@
 #include "weft/base/random.h"
 
 namespace weft::model {
-namespace {
+namespace route_test {
 
 constexpr std::int64_t kTokens = 24, kWidth = 8, kExperts = 4, kBest = 2;
 
@@ -130,5 +130,5 @@ TEST(Route, ExpertsKeepTheirCapacityAndDroppedSlotsHaveNoGradient) {
   }
 }
 
-}  // namespace
+}  // namespace route_test
 }  // namespace weft::model

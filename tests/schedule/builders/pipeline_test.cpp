@@ -9,7 +9,7 @@
 #include "weft/schedule/verify.h"
 
 namespace weft::schedule {
-namespace {
+namespace pipeline_test {
 
 TEST(Accumulation, OneRankIsAsInTheGoldenFile) {
   const Anatomy anatomy = describe(model_of("dm", 1), kAlone);
@@ -103,5 +103,5 @@ TEST(Accumulation, OneLaneNeedsNoWaitsButTheHosts) {
   }
 }
 
-}  // namespace
+}  // namespace pipeline_test
 }  // namespace weft::schedule

@@ -6,7 +6,7 @@
 #include "weft/base/text.h"
 
 namespace weft::schedule {
-namespace {
+namespace turns_test {
 
 std::string text(const std::vector<Turn>& turns) {
   std::vector<std::string> words;
@@ -73,5 +73,5 @@ TEST(Turns, ALastGroupMayBeShorter) {
             "F0.0 F1.0 F2.0 F3.0 F0.1 F1.1 F2.1 F3.1 F4.0 F5.0 F6.0 F4.1 F5.1 F6.1");
 }
 
-}  // namespace
+}  // namespace turns_test
 }  // namespace weft::schedule

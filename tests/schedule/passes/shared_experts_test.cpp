@@ -6,7 +6,7 @@
 #include "tests/schedule/plans_support.h"
 
 namespace weft::schedule {
-namespace {
+namespace shared_experts_test {
 
 TEST(SharedExperts, RunUnderDispatchAndCombineBothWays) {
   PlanCase c{.layers = "m", .micro_batches = 1, .shared = true};
@@ -45,5 +45,5 @@ TEST(SharedExperts, InTheMergedOrderTheyStayWithTheRouter) {
   EXPECT_LT(find(graph, "1D0.attention"), find(graph, "1W0.shared.fc1"));
 }
 
-}  // namespace
+}  // namespace shared_experts_test
 }  // namespace weft::schedule

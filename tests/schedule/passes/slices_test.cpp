@@ -6,7 +6,7 @@
 #include "tests/schedule/plans_support.h"
 
 namespace weft::schedule {
-namespace {
+namespace slices_test {
 
 TEST(Slices, NeighboursTravelWhileASliceIsWithItsExperts) {
   const Graph graph = plans_of({.layers = "m", .micro_batches = 1, .slices = 3})[0].training;
@@ -44,5 +44,5 @@ TEST(Slices, WhereNoTokensTravelNothingIsCut) {
   }
 }
 
-}  // namespace
+}  // namespace slices_test
 }  // namespace weft::schedule

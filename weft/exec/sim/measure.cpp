@@ -70,7 +70,7 @@ void measure_host(Executions& executions) {
 }
 
 // The shortest of its members' times, by operation: run, name, members.
-class Operations {
+class TracedOperations {
  public:
   void add(const Work& work) {
     if (work.span->operation.empty()) return;
@@ -96,7 +96,7 @@ double median_seconds(std::vector<std::int64_t> samples_ns) {
 
 void add_rows(int rank,
               const Executions& executions,
-              const Operations& operations,
+              const TracedOperations& operations,
               CostTable& table) {
   struct Samples {
     std::vector<std::int64_t> ns;
@@ -121,7 +121,7 @@ void add_rows(int rank,
 
 CostTable measure(std::span<const trace::Timeline> timelines) {
   std::vector<Executions> by_rank;
-  Operations operations;
+  TracedOperations operations;
   for (const trace::Timeline& timeline : timelines) {
     Executions& executions = by_rank.emplace_back(executions_of(timeline));
     measure_host(executions);

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <ranges>
 
+#include "weft/base/casts.h"
 #include "weft/base/check.h"
 #include "weft/schedule/builders/writer.h"
 
 namespace weft::schedule {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
+using base::at;
 
 // Writes one turn of one chunk.
 class TurnWriter {

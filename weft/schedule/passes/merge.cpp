@@ -9,8 +9,6 @@
 namespace weft::schedule {
 namespace {
 
-using Steps = std::vector<Step>;
-
 // Where in a layer a piece is, seen from the communication: before it, in it, between, after.
 enum class Place { Before, Dispatch, Between, Combine, After };
 constexpr int kPlaces = 5;

@@ -15,12 +15,14 @@ struct Step {
   std::vector<Node> waits;
 };
 
-std::vector<Step> steps_of(const Graph& graph);
+using Steps = std::vector<Step>;
+
+Steps steps_of(const Graph& graph);
 
 // Of a training step. Every node that a step waits for or requires comes before it.
-Graph write(const std::vector<Step>& steps, const Anatomy& anatomy, int micro_batches);
+Graph write(const Steps& steps, const Anatomy& anatomy, int micro_batches);
 
 // Puts the step at `from` behind the one at `to`; from < to.
-void move_behind(std::vector<Step>& steps, std::size_t from, std::size_t to);
+void move_behind(Steps& steps, std::size_t from, std::size_t to);
 
 }  // namespace weft::schedule

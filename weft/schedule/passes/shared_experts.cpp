@@ -8,8 +8,6 @@
 namespace weft::schedule {
 namespace {
 
-using Steps = std::vector<Step>;
-
 // One layer of one micro-batch, one way: layer, micro-batch, whether forward.
 using Way = std::tuple<int, int, bool>;
 

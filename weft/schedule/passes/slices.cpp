@@ -8,8 +8,6 @@
 namespace weft::schedule {
 namespace {
 
-using Steps = std::vector<Step>;
-
 // What a slice does, one after the other: it travels to its experts, is with them, travels back,
 // and is put in its place.
 enum class Stage { There, Experts, Back, Place };

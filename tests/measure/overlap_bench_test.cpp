@@ -1,0 +1,133 @@
+// Evidence: communication ran while compute ran, and the milliseconds hidden are milliseconds
+// saved.
+#include "weft/measure/overlap_bench.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/train/train_support.h"
+#include "weft/base/cores.h"
+
+namespace weft::measure {
+
+using namespace train;
+namespace overlap_bench_test {
+
+using trace::Span;
+using trace::SpanKind;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+config::Config bench_config() {
+  config::Config config = with_layout(small_config(), {.world = 2, .ep = 2});
+  config.model.num_layers = 2;
+  config.model.moe_layer_freq = {1};
+  config.model.hidden_size = 128;
+  config.model.kv_channels = 32;
+  config.model.num_attention_heads = 4;
+  config.model.num_query_groups.reset();
+  config.model.seq_length = 128;
+  config.model.moe_ffn_hidden_size = 128;
+  config.train.micro_batch_size = 1;
+  config.runtime.pin_ranks = base::online_cores() >= 2;
+  config.train.global_batch_size = kSanitized ? 2 * 3 : 2 * 6;
+  return config;
+}
+
+OverlapBench run(const config::Config& config) {
+  return bench_overlap({.config = config,
+                        .targets = {{"free", 0}, {"slow", 1.0}},
+                        .rounds = kSanitized ? 1 : 5,
+                        .progress = [](int, int) {}});
+}
+
+bool is_transfer(const Span& span) {
+  return span.kind == SpanKind::Node &&
+         (span.name.ends_with(".dispatch") || span.name.ends_with(".combine"));
+}
+
+// How many of the dispatches and combines that could be covered had some compute run beside them.
+struct Tally {
+  int transfers = 0, covered = 0;
+};
+
+Tally tally(const OverlapRun& run) {
+  Tally sum;
+  for (const trace::Timeline& timeline : run.timelines) {
+    for (const Span& transfer : timeline.spans) {
+      if (!is_transfer(transfer) || !transfer.coverable) continue;
+      ++sum.transfers;
+      sum.covered += std::ranges::any_of(timeline.spans, [&](const Span& span) {
+        return span.run == transfer.run && !trace::is_node(span) &&
+               span.lane == trace::kComputeLane && span.begin_ns < transfer.end_ns &&
+               transfer.begin_ns < span.end_ns;
+      });
+    }
+  }
+  return sum;
+}
+
+double hidden_ms(const trace::Exposure& exposure) {
+  return exposure.total.communication_ms * exposure.total.hidden_any;
+}
+
+class Overlap : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { bench_ = new OverlapBench(run(bench_config())); }
+  static void TearDownTestSuite() {
+    delete bench_;
+    bench_ = nullptr;
+  }
+  static const FabricRuns& slow() { return bench_->fabrics[1]; }
+  static OverlapBench* bench_;
+};
+OverlapBench* Overlap::bench_ = nullptr;
+
+TEST_F(Overlap, DispatchAndCombineRanWhileComputeRan) {
+  EXPECT_EQ(tally(slow().runs[0]).transfers, 0) << "the plain order has nothing to cover with";
+  for (const std::size_t order : {1u, 2u}) {
+    const Tally found = tally(slow().runs[order]);
+    EXPECT_GT(found.transfers, kSanitized ? 10 : 50);
+    EXPECT_GT(found.covered, kSanitized ? 0 : found.transfers / 2) << slow().runs[order].name;
+  }
+}
+
+// On a shared core spans can overlap while nothing is gained: what the trace calls hidden must be
+// missing from the step.
+TEST_F(Overlap, MillisecondsHiddenAreMillisecondsSaved) {
+  if (kSanitized) GTEST_SKIP() << "a sanitizer takes turns of its own";
+  const double plain_hidden = hidden_ms(trace::analyse(slow().runs[0].timelines));
+  for (const std::size_t order : {1u, 2u}) {
+    const OverlapRun& overlapped = slow().runs[order];
+    const double hidden = hidden_ms(trace::analyse(overlapped.timelines)) - plain_hidden;
+    const double saved = (slow().runs[0].step_seconds - overlapped.step_seconds) * 1e3;
+    EXPECT_GT(hidden, 0);
+    EXPECT_GT(saved, 0.5 * hidden) << overlapped.name;
+    EXPECT_LT(saved, 2.0 * hidden) << overlapped.name;
+  }
+}
+
+TEST_F(Overlap, CommunicationAloneIsWhatTheTargetAsks) {
+  if (kSanitized) GTEST_SKIP() << "too few steps to set a bandwidth by";
+  EXPECT_TRUE(bench_->fabrics[0].fabric->is_free());
+  EXPECT_GT(slow().communication_seconds, 0.5 * *bench_->compute_seconds);
+  EXPECT_LT(slow().communication_seconds, 2.0 * *bench_->compute_seconds);
+}
+
+TEST_F(Overlap, TimelinesAreOfEveryRankAndRun) {
+  for (const FabricRuns& fabric : bench_->fabrics) {
+    for (const OverlapRun& order : fabric.runs) {
+      ASSERT_EQ(order.timelines.size(), 2u);
+      EXPECT_GT(order.peak_activation_bytes, 0);
+      for (const trace::Timeline& timeline : order.timelines) {
+        EXPECT_EQ(timeline.spans.back().run, 1) << "two traced steps";
+      }
+    }
+  }
+}
+
+}  // namespace overlap_bench_test
+}  // namespace weft::measure

@@ -1,0 +1,161 @@
+#include "weft/plan/nominal_costs.h"
+
+#include <gtest/gtest.h>
+
+#include "weft/derive/derived.h"
+#include "weft/derive/dispatch.h"
+#include "weft/plan/nominal_work.h"
+#include "weft/schedule/anatomy_bytes.h"
+
+namespace weft::plan {
+namespace nominal_costs_test {
+
+config::Config moe_config() {
+  config::Config config;
+  config.model.num_layers = 4;
+  config.model.moe_layer_freq = {1, 0, 1, 1};
+  config.model.num_moe_experts = 8;
+  config.model.expert_model_parallel_size = 4;
+  config.model.pipeline_model_parallel_size = 2;
+  config.model.num_query_groups = 2;
+  config.train.micro_batch_size = 2;
+  config.train.global_batch_size = 32;
+  config.runtime.world_size = 8;
+  return config;
+}
+
+config::Config sliced_config() {
+  config::Config config = moe_config();
+  config.model.moe_shared_expert_intermediate_size = 96;
+  config.model.moe_shared_expert_gate = true;
+  config.comm_overlap.moe_token_slices = 3;
+  return config;
+}
+
+struct Costs {
+  explicit Costs(const config::Config& config, const NominalRates& rates = {})
+      : grid(derive::layout_of(config)),
+        plans(schedule::plan_step(config, grid)),
+        table(nominal_costs(config, grid, plans, rates)) {}
+
+  double seconds(int rank, const char* node) const {
+    const exec::sim::Cost* cost = table.find(rank, schedule::parse_node(node));
+    EXPECT_NE(cost, nullptr) << node;
+    return cost == nullptr ? 0 : cost->seconds;
+  }
+
+  grid::Grid grid;
+  std::vector<schedule::RankPlan> plans;
+  exec::sim::CostTable table;
+};
+
+TEST(NominalWork, AStepAddsUpToTheModelsOperations) {
+  for (const config::Config& config : {moe_config(), sliced_config()}) {
+    double flops = 0;
+    for (const schedule::RankPlan& plan : Costs(config).plans) {
+      const NominalWork work(config, plan.anatomy);
+      for (const schedule::Entry& entry : plan.training.entries) {
+        if (entry.lane != schedule::Lane::Compute) continue;
+        if (entry.node.piece == schedule::Piece::Route) continue;
+        flops += work.of(entry.node).flops;
+      }
+    }
+    // Four data-parallel ranks do alike; of them one was looked at.
+    const double expected = derive::flops_per_token(config.model) *
+                            static_cast<double>(derive::tokens_per_step(config));
+    EXPECT_NEAR(4 * flops / expected, 1, 1e-9);
+  }
+}
+
+TEST(NominalWork, ParametersAreThoseOfTheModel) {
+  const config::Config config = sliced_config();
+  double dense = 0, experts = 0;
+  for (const schedule::RankPlan& plan : Costs(config).plans) {
+    const NominalWork work(config, plan.anatomy);
+    dense += work.dense_parameters();
+    experts += work.expert_parameters();
+  }
+  const derive::ParameterCount count = derive::parameters_of(config.model);
+  EXPECT_EQ(4 * experts, static_cast<double>(count.experts));
+  const auto norms =
+      static_cast<double>((2 * config.model.num_layers + 1) * config.model.hidden_size);
+  EXPECT_EQ(dense, static_cast<double>(count.total - count.experts) - norms);
+}
+
+TEST(NominalCosts, ADispatchCarriesTheRowsThatLeave) {
+  const config::Config config = moe_config();
+  const double rows = static_cast<double>(expected_load(config, {}).rows) * 3 / 4;
+  const double bytes = rows * static_cast<double>(config.model.hidden_size * 4 + 4);
+  const Costs costs(config, {.link_bytes_per_second = 1e9, .link_latency_seconds = 1e-3});
+  EXPECT_NEAR(costs.seconds(0, "0F.dispatch"), bytes / 1e9 + 1e-3, 1e-12);
+  EXPECT_NEAR(costs.seconds(0, "c0F.send"), costs.seconds(1, "c1F.receive"), 0);
+}
+
+TEST(NominalCosts, AFlexDispatchCarriesATokenOnceToEachRankOrNode) {
+  config::Config config = moe_config();
+  config.runtime.ranks_per_node = 2;
+  config.fabric.intra_node_gb_per_second = 10;
+  config.fabric.inter_node_gb_per_second = 1;
+  config.model.moe_token_dispatcher_type = config::Dispatcher::Flex;
+  const std::int64_t experts = config.model.experts(), k = config.model.moe_router_topk;
+  const auto tokens = static_cast<double>(expected_load(config, {}).tokens);
+  const auto row = static_cast<double>(config.model.hidden_size * 4 + 8 * k);
+  config.model.moe_flex_dispatcher_backend = config::FlexBackend::DeepEp;
+  const double by_rank = tokens * derive::distinct_parts(experts, k, 4) * row;
+  // Two of the three peers are in another node.
+  EXPECT_NEAR(Costs(config).seconds(0, "0F.dispatch"), by_rank * 3 / 4 * 2 / 3 / 1e9, 1e-7);
+  config.model.moe_flex_dispatcher_backend = config::FlexBackend::HybridEp;
+  const double by_node = tokens * derive::distinct_parts(experts, k, 2) * row;
+  EXPECT_NEAR(Costs(config).seconds(0, "0F.dispatch"),
+              by_node / 2 / 1e9 + by_rank / 2 / 10e9,
+              1e-6);
+}
+
+// Ranks 0 to 3 and 8 to 11 share a node, 4 to 7 lie in two: their dispatch is the one to wait for.
+TEST(NominalCosts, AGroupThatCrossesNodesIsPricedWhereverItIs) {
+  config::Config config = moe_config();
+  config.model.pipeline_model_parallel_size = 1;
+  config.runtime.world_size = 12;
+  config.train.global_batch_size = 24;
+  config.runtime.ranks_per_node = 6;
+  config.fabric.intra_node_gb_per_second = 10;
+  config.fabric.inter_node_gb_per_second = 1;
+  const double rows = static_cast<double>(expected_load(config, {}).rows) * 3 / 4;
+  const double bytes = rows * static_cast<double>(config.model.hidden_size * 4 + 4);
+  EXPECT_NEAR(Costs(config).seconds(0, "0F.dispatch"), bytes * 2 / 3 / 1e9, 1e-12);
+}
+
+TEST(NominalCosts, SlicesCarryTogetherWhatTheWholeDoes) {
+  config::Config config = moe_config();
+  const NominalRates rates{.link_bytes_per_second = 1e9, .link_latency_seconds = 1e-3};
+  const double whole = Costs(config, rates).seconds(0, "0D.combine");
+  config.comm_overlap.moe_token_slices = 3;
+  const Costs costs(config, rates);
+  double sum = 0;
+  for (const char* node : {"0D.combine#0", "0D.combine#1", "0D.combine#2"}) {
+    sum += costs.seconds(0, node) - 1e-3;
+  }
+  EXPECT_NEAR(sum, whole - 1e-3, 1e-12) << "each with a latency of its own";
+}
+
+TEST(NominalCosts, TheFabricOfTheConfigIsUsed) {
+  config::Config config = moe_config();
+  config.runtime.ranks_per_node = 2;
+  config.fabric.intra_node_gb_per_second = 10;
+  config.fabric.inter_node_gb_per_second = 1;
+  const double rows = static_cast<double>(expected_load(config, {}).rows) * 3 / 4;
+  const double bytes = rows * static_cast<double>(config.model.hidden_size * 4 + 4);
+  // Two of the three peers are in another node.
+  EXPECT_NEAR(Costs(config).seconds(0, "0F.dispatch"), bytes * 2 / 3 / 1e9, 1e-12);
+}
+
+TEST(NominalCosts, TwiceTheRateIsHalfTheTime) {
+  const config::Config config = moe_config();
+  const Costs slow(config, {.flops_per_second = 1e9}), fast(config, {.flops_per_second = 2e9});
+  for (const char* node : {"0F.attention", "0D.attention", "0W.experts"}) {
+    EXPECT_DOUBLE_EQ(slow.seconds(0, node), 2 * fast.seconds(0, node)) << node;
+  }
+}
+
+}  // namespace nominal_costs_test
+}  // namespace weft::plan

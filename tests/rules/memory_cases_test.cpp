@@ -1,0 +1,119 @@
+// Recomputation, offload, and packed data.
+#include <gtest/gtest.h>
+
+#include "tests/rules/settled_support.h"
+
+namespace weft::rules {
+namespace memory_cases_test {
+
+#define SELECT "model.recompute_granularity=selective "
+#define OFFLOAD "model.fine_grained_activation_offloading=true "
+
+TEST(Recomputation, ModulesAndLayersAreChosenApart) {
+  for (const Case& c : {
+           Case{.name = "core attention where nothing is named",
+          .words = SELECT,
+          .warnings = "TC-54",
+          .automatic = "TC-51",
+          .after = "model.recompute_modules=[core_attn]"},
+           Case{.name = "none named",
+           .words = SELECT "model.recompute_modules=[]",
+           .after = "model.recompute_modules=[]"},
+           Case{.name = "off", .words = "", .after = "model.recompute_modules=null"},
+           Case{.name = "full", .words = "model.recompute_granularity=full", .errors = "TC-49"},
+           Case{.name = "full with all of it",
+           .words = "model.recompute_granularity=full model.recompute_method=block "
+                    "model.recompute_num_layers=1",
+           .after = "model.recompute_modules=null"},
+           Case{.name = "delta nets' norm",
+           .words = SELECT "model.recompute_modules=[gdn_norm_out]",
+           .errors = "TC-53"},
+           Case{.name = "MLA",
+           .words = SELECT "model.recompute_modules=[mla_up_proj] "
+                           "model.multi_latent_attention=true"},
+           Case{.name = "experts not grouped",
+           .words = SELECT "model.num_moe_experts=4 model.recompute_modules=[moe_act] "
+                           "model.moe_grouped_gemm=false",
+           .errors = "TC-53"},
+       }) {
+    expect_settled(c);
+  }
+}
+
+TEST(Offload, EveryModuleIsMovedByOneWay) {
+  for (const Case& c : {
+           Case{.name = "layers of a pipeline",
+          .words = "model.cpu_offloading=true model.cpu_offloading_num_layers=1 "
+                   "model.pipeline_model_parallel_size=2",
+          .errors = "TC-57"},
+           Case{.name = "recomputed layers",
+           .words = SELECT "model.recompute_modules=[mlp] model.cpu_offloading=true "
+                           "model.cpu_offloading_num_layers=1",
+           .errors = "TC-57"},
+           Case{.name = "some layers",
+           .words = "model.cpu_offloading=true model.cpu_offloading_num_layers=1"},
+           Case{.name = "attention with its projection",
+           .words = OFFLOAD "model.offload_modules=[core_attn,attn_proj]"},
+           Case{.name = "a fused feed-forward",
+           .words = OFFLOAD "model.num_moe_experts=4 model.offload_modules=[fused_group_mlp] "
+                            "model.use_transformer_engine_op_fuser=true"},
+           Case{.name = "a fused feed-forward and its part",
+           .words = OFFLOAD "model.num_moe_experts=4 "
+                            "model.offload_modules=[fused_group_mlp,expert_fc1] "
+                            "model.use_transformer_engine_op_fuser=true",
+           .errors = "TC-58e"},
+           Case{.name = "less than nothing",
+           .words = OFFLOAD "model.offload_modules=[core_attn] "
+                            "model.activation_offload_fraction=-0.5",
+           .errors = "TC-58f"},
+           Case{.name = "a share of the optimizer",
+           .words = "optimizer.optimizer_cpu_offload=true "
+                    "optimizer.optimizer_offload_fraction=1.5",
+           .errors = "W1"},
+       }) {
+    expect_settled(c);
+  }
+  EXPECT_EQ(find_rule("TC-58")->id, "TC-58a");
+}
+
+#define PACKED "dataset.packed_sequence_size=64 "
+#define TE "model.cuda_graph_impl=transformer_engine model.use_te_rng_tracker=true "
+
+TEST(Data, PackedSequencesHaveFixedShapesUnderGraphs) {
+  for (const Case& c : {
+           Case{.name = "V3",
+          .words = "model.pipeline_model_parallel_size=2 dataset.pad_to_max_length=false",
+          .automatic = "V3",
+          .after = "dataset.pad_to_max_length=true"},
+           Case{.name = "one rank", .words = "", .after = "dataset.pad_to_max_length=null"},
+           Case{.name = "packed, no graphs", .words = PACKED},
+           Case{.name = "packed under a graph of the feed-forward",
+           .words = PACKED TE "model.cuda_graph_modules=[mlp] dataset.pad_to_max_length=true"},
+           Case{.name = "packed under a graph of the layer",
+           .words = PACKED TE "dataset.pad_to_max_length=true",
+           .errors = "V14"},
+           Case{.name = "packed under a graph of the layer, padded",
+           .words = PACKED TE "dataset.pad_to_max_length=true dataset.pad_cu_seqlens=true"},
+           Case{.name = "both packings",
+           .words = PACKED "dataset.pack_sequences_in_batch=true train.micro_batch_size=2 "
+                           "train.global_batch_size=2",
+           .errors = "V15"},
+           Case{.name = "a batch of one",
+           .words = "dataset.pack_sequences_in_batch=true",
+           .errors = "V15"},
+           Case{.name = "B5",
+           .words = "dataset.pack_sequences_in_batch=true train.micro_batch_size=2 "
+                    "train.global_batch_size=2 model.pipeline_model_parallel_size=2",
+           .after = "model.variable_seq_lengths=true"},
+       }) {
+    expect_settled(c);
+  }
+}
+
+}  // namespace memory_cases_test
+}  // namespace weft::rules
+
+#undef SELECT
+#undef OFFLOAD
+#undef PACKED
+#undef TE

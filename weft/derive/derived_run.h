@@ -1,0 +1,45 @@
+// Everything about a run that follows from its config and is worth reading before it starts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "weft/base/json.h"
+#include "weft/config/config.h"
+#include "weft/derive/dispatch.h"
+#include "weft/derive/memory.h"
+#include "weft/derive/parameters.h"
+#include "weft/derive/pipeline.h"
+#include "weft/grid/layout.h"
+
+namespace weft::derive {
+
+// One pipeline rank: every rank of its stage is like it.
+struct DerivedRank {
+  std::vector<Stage> stages;  // its chunks
+  RankParameters parameters;
+  StateBytes bytes;
+};
+
+struct DerivedRun {
+  grid::Layout layout;
+  std::int64_t vpp = 1;
+  std::int64_t dp = 1;
+  std::int64_t edp = 1;
+  std::int64_t micro_batches = 1;  // of one rank in one step
+  std::int64_t tokens_per_step = 0;
+  ParameterCount parameters;
+  double flops_per_token = 0;
+  std::vector<DerivedRank> ranks;  // by pipeline rank
+  DispatchNumbers dispatch;
+};
+
+// Wants a legal config.
+DerivedRun derived_run(const config::Config& config);
+
+base::Json to_json(const DerivedRun& run);
+// Lines for a person, each with its name.
+std::string to_text(const DerivedRun& run);
+
+}  // namespace weft::derive

@@ -1,0 +1,96 @@
+#include "weft/derive/dispatch.h"
+
+#include <algorithm>
+
+#include "weft/base/casts.h"
+#include "weft/derive/derived.h"
+#include "weft/derive/dispatch_traffic.h"
+#include "weft/derive/gpu.h"
+#include "weft/derive/nodes.h"
+#include "weft/grid/grid.h"
+
+namespace weft::derive {
+
+using namespace config;
+namespace {
+
+// GPUs joined by one NVLink switch in a rack of GB200, GB300 or VR200.
+constexpr std::int64_t kRackOfGpus = 72;
+
+using base::number;
+
+bool is_in_rack(const std::string& device) {
+  constexpr const char* kNames[] = {"NVIDIA GB200", "NVIDIA GB300", "NVIDIA VR200"};
+  return std::ranges::any_of(kNames, [&](const char* start) { return device.starts_with(start); });
+}
+
+// A group of GPUs fills as few nodes as it can, evenly; CPU ranks lie where their numbers say.
+GroupPlace place_of(const Config& config, const grid::Layout& layout) {
+  const std::optional<std::int64_t> ranks = config.runtime.ranks_per_node;
+  if (!is_on_gpu(config)) {
+    return most_remote(grid::Grid(layout).groups(grid::GroupKind::Ep),
+                       ranks.value_or(layout.world));
+  }
+  const GpuFacts gpu = gpu_facts(config.hardware);
+  const std::int64_t gpus = is_in_rack(gpu.name) ? kRackOfGpus : gpu.gpus_per_node;
+  const std::int64_t node = std::max<std::int64_t>(1, ranks.value_or(gpus));
+  const std::int64_t span = layout.ep * layout.etp;
+  const auto nodes = std::clamp<std::int64_t>((span + node - 1) / node, 1, layout.ep);
+  return {.nodes = nodes, .in_node = (layout.ep + nodes - 1) / nodes};
+}
+
+double bytes_of_row(const Config& config) {
+  const ModelConfig& model = config.model;
+  const double width = number(model.moe_latent_size.value_or(model.hidden_size));
+  // Blocks of 32 values share a scale of one byte.
+  if (model.moe_dispatch_fwd_dtype == WireDtype::Mxfp8) return width * (1 + 1.0 / 32);
+  const bool two = model.bf16 || model.fp16 || model.params_dtype != Precision::Fp32;
+  return width * (two ? 2 : 4);
+}
+
+double rows_of(const DispatchTraffic& traffic) {
+  return traffic.inside.rows + traffic.between.rows;
+}
+
+}  // namespace
+
+double distinct_parts(std::int64_t experts, std::int64_t topk, std::int64_t parts) {
+  // The chance that none of the chosen experts is in one given part.
+  const double elsewhere = number(experts) - number(experts) / number(parts);
+  double none = 1;
+  for (std::int64_t i = 0; i < topk; ++i) {
+    none *= std::max(0.0, elsewhere - number(i)) / number(experts - i);
+  }
+  return number(parts) * (1 - none);
+}
+
+DispatchNumbers dispatch_of(const Config& config) {
+  const ModelConfig& model = config.model;
+  const grid::Layout layout = layout_of(config);
+  const std::int64_t shared_by = layout.cp * (model.sequence_parallel ? layout.tp : 1);
+  DispatchNumbers result{.tokens = config.train.micro_batch_size * model.seq_length / shared_by,
+                         .ranks = layout.ep};
+  if (layout.ep == 1 || model.moe_layers() == 0) return result;
+  const GroupPlace place = place_of(config, layout);
+  const DispatchShape shape{.ranks = layout.ep,
+                            .ranks_per_node = place.in_node,
+                            .tokens = result.tokens};
+  const DispatchTraffic traffic = expected_traffic(model, shape);
+  result.nodes = place.nodes;
+  result.rows = rows_of(traffic);
+  result.rows_between_nodes = traffic.between.rows;
+  if (is_on_gpu(config) && model.moe_token_dispatcher_type == Dispatcher::Flex) {
+    // There both backends cross to a node once for a token, and fan out on the other side.
+    ModelConfig by_rank = model;
+    by_rank.moe_flex_dispatcher_backend = FlexBackend::DeepEp;
+    result.rows = rows_of(expected_traffic(by_rank, shape));
+    const double nodes = distinct_parts(model.experts(), model.moe_router_topk, place.nodes);
+    result.rows_between_nodes =
+        number(result.tokens) * nodes * number(place.nodes - 1) / number(place.nodes);
+  }
+  result.bytes = result.rows * bytes_of_row(config);
+  result.bytes_between_nodes = result.rows_between_nodes * bytes_of_row(config);
+  return result;
+}
+
+}  // namespace weft::derive

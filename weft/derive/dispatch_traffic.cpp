@@ -1,0 +1,107 @@
+#include "weft/derive/dispatch_traffic.h"
+
+#include "weft/derive/dispatch.h"
+
+namespace weft::derive {
+
+using namespace config;
+namespace {
+
+constexpr double kProbabilityBytes = 4, kChoiceBytes = 4, kCountBytes = 8;
+
+// What travels with a row, and what a rank tells every other before.
+struct WireFormat {
+  double dispatch_bytes = 0, combine_bytes = 0;  // a row's payload
+  double probabilities = 0, choices = 0;         // a row
+  double counts = 0;                             // a rank
+};
+
+WireFormat format_of(const ModelConfig& model, const DispatchShape& shape) {
+  const auto ranks = static_cast<double>(shape.ranks), nodes = static_cast<double>(shape.nodes());
+  const auto hidden = static_cast<double>(model.hidden_size);
+  const auto k = static_cast<double>(model.moe_router_topk);
+  const double row = hidden * (model.params_dtype == Precision::Fp32 ? 4 : 2);
+  // Padded, every expert gets as many rows of each rank, and nobody need be told.
+  const bool told = !model.moe_pad_expert_input_to_capacity;
+  switch (model.moe_token_dispatcher_type) {
+    case Dispatcher::AllToAll:
+    case Dispatcher::AllToAllSeq:
+      return {.dispatch_bytes = row,
+              .combine_bytes = row,
+              .probabilities = 1,
+              .choices = 0,
+              .counts = told ? static_cast<double>(model.experts()) : 0};
+    case Dispatcher::AllGather:
+      // Outputs are summed on their way back, in fp32.
+      return {.dispatch_bytes = row,
+              .combine_bytes = hidden * 4,
+              .probabilities = k,
+              .choices = k,
+              .counts = told ? ranks : 0};
+    case Dispatcher::Flex:
+      return {.dispatch_bytes = row,
+              .combine_bytes = row,
+              .probabilities = k,
+              .choices = k,
+              .counts = dispatches_by(model, FlexBackend::HybridEp) && shape.ranks_per_node > 1
+                            ? nodes + 2 * ranks
+                            : 2 * ranks};
+  }
+  return {};
+}
+
+struct Rows {
+  double inside = 0, between = 0;
+};
+
+Rows rows_of_token(const ModelConfig& model, const DispatchShape& shape) {
+  const auto ranks = static_cast<double>(shape.ranks);
+  const double inside = static_cast<double>(shape.ranks_per_node - 1);  // ranks
+  const double between = static_cast<double>(shape.ranks - shape.ranks_per_node);
+  const std::int64_t k = model.moe_router_topk;
+  switch (model.moe_token_dispatcher_type) {
+    case Dispatcher::AllToAll:
+    case Dispatcher::AllToAllSeq: {
+      double each = static_cast<double>(k) / ranks;
+      if (model.moe_expert_capacity_factor && shape.tokens > 0) {
+        const double room =
+            static_cast<double>(model.experts() * model.expert_capacity(shape.tokens)) /
+            static_cast<double>(shape.tokens) / ranks;
+        // Padded, every expert gets as many rows whoever chose it; else no more than that.
+        each = model.moe_pad_expert_input_to_capacity ? room : std::min(each, room);
+      }
+      return {.inside = inside * each, .between = between * each};
+    }
+    case Dispatcher::AllGather:
+      return {.inside = inside, .between = between};
+    case Dispatcher::Flex:
+      break;
+  }
+  // The chance that a token has an expert on one given rank, and in one given node.
+  const double rank = distinct_parts(model.experts(), k, shape.ranks) / ranks;
+  if (!dispatches_by(model, FlexBackend::HybridEp))
+    return {.inside = inside * rank, .between = between * rank};
+  const auto nodes = static_cast<double>(shape.nodes());
+  const double node = distinct_parts(model.experts(), k, shape.nodes()) / nodes;
+  // A rank passes on the tokens of its fellows, one in each node.
+  return {.inside = nodes * inside * rank, .between = (nodes - 1) * node};
+}
+
+}  // namespace
+
+DispatchTraffic expected_traffic(const ModelConfig& model, const DispatchShape& shape) {
+  const WireFormat format = format_of(model, shape);
+  const Rows rows = rows_of_token(model, shape);
+  const auto over = [&](double rows_of_token, std::int64_t peers) {
+    const double sent = rows_of_token * static_cast<double>(shape.tokens);
+    return WireTraffic{.rows = sent,
+                       .payload = sent * (format.dispatch_bytes + format.combine_bytes),
+                       .probabilities = sent * format.probabilities * kProbabilityBytes,
+                       .metadata = sent * format.choices * kChoiceBytes +
+                                   static_cast<double>(peers) * format.counts * kCountBytes};
+  };
+  return {.inside = over(rows.inside, shape.ranks_per_node - 1),
+          .between = over(rows.between, shape.ranks - shape.ranks_per_node)};
+}
+
+}  // namespace weft::derive

@@ -1,0 +1,34 @@
+// What each dispatcher puts on the wire in one forward pass of one layer, expected where every
+// expert is as likely: to hold against what was counted.
+#pragma once
+
+#include <cstdint>
+
+#include "weft/config/model_config.h"
+
+namespace weft::derive {
+
+// Of one rank, over one kind of link.
+struct WireTraffic {
+  double rows = 0;                                      // of dispatch; as many come back
+  double payload = 0, probabilities = 0, metadata = 0;  // bytes of dispatch and combine together
+
+  double bytes() const { return payload + probabilities + metadata; }
+};
+
+struct DispatchTraffic {
+  WireTraffic inside, between;  // the sender's node; nodes
+};
+
+// Ranks of the expert-parallel group, of which `ranks_per_node` are in the sender's node, each
+// bringing as many tokens. Only hybridep asks for the nodes, and wants as many ranks in each.
+struct DispatchShape {
+  std::int64_t ranks = 1, ranks_per_node = 1, tokens = 0;
+
+  std::int64_t nodes() const { return ranks / ranks_per_node; }
+};
+
+// hybridep's rows inside a node are those that the ranks in the middle pass on.
+DispatchTraffic expected_traffic(const config::ModelConfig& model, const DispatchShape& shape);
+
+}  // namespace weft::derive

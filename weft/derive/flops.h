@@ -1,0 +1,13 @@
+// How much a model computes.
+#pragma once
+
+#include "weft/config/model_config.h"
+
+namespace weft::derive {
+
+// Floating-point operations of one token in one training step, forward and backward: matrix
+// products and causal attention, multi-token prediction with its own pass through the head; no
+// recomputation, embedding lookup or router.
+double flops_per_token(const config::ModelConfig& model);
+
+}  // namespace weft::derive

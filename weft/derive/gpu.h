@@ -1,0 +1,32 @@
+// What the rules need to know of a GPU.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "weft/config/config.h"
+
+namespace weft::derive {
+
+struct GpuFacts {
+  std::string name;          // as the driver says it; empty: not known
+  std::optional<int> major;  // of the compute capability; none: not known
+  int gpus_per_node = 8;
+  std::optional<double> memory_gb;  // 1e9 bytes, as advertised
+};
+
+// From hardware.device_name and hardware.compute_capability where given, else what hardware.gpu is
+// known to have. Vera Rubin's capability is not published: `major` is none.
+GpuFacts gpu_facts(const config::HardwareConfig& hardware);
+
+inline constexpr int kBlackwell = 10;  // the major compute capability of the first ones
+// Blackwell or later.
+bool is_blackwell(const GpuFacts& gpu);
+
+// Whether the kernels of a flex backend run on the GPU. Nothing where its capability is not known,
+// and on CPU ranks: then nothing can be probed, and the backend is accepted.
+std::optional<bool> supports(config::FlexBackend backend, const config::HardwareConfig& hardware);
+// "Ampere, Hopper, Blackwell (B200/B300)": where a backend runs, for messages.
+std::string supported_gpus(config::FlexBackend backend);
+
+}  // namespace weft::derive

@@ -1,0 +1,63 @@
+#include "weft/derive/memory.h"
+
+#include "weft/derive/derived.h"
+
+namespace weft::derive {
+
+using namespace config;
+namespace {
+
+// Ranks that share each kind of state; 1: every rank keeps all of its own.
+struct Shares {
+  std::int64_t weights = 1;
+  std::int64_t gradients = 1;
+  std::int64_t optimizer = 1;
+};
+
+Shares shares_of(const Config& config, std::int64_t ranks) {
+  const bool distributed =
+      config.ddp.use_distributed_optimizer || config.optimizer.use_distributed_optimizer;
+  const Shares plain{.optimizer = distributed ? ranks : 1};
+  if (!config.ddp.use_megatron_fsdp) return plain;
+  switch (config.ddp.data_parallel_sharding_strategy) {
+    case ShardingStrategy::NoShard:
+      return plain;
+    case ShardingStrategy::Optim:
+      return {.optimizer = ranks};
+    case ShardingStrategy::OptimGrads:
+      return {.gradients = ranks, .optimizer = ranks};
+    case ShardingStrategy::OptimGradsParams:
+      return {.weights = ranks, .gradients = ranks, .optimizer = ranks};
+  }
+  return plain;
+}
+
+std::int64_t shared(std::int64_t bytes, std::int64_t ranks) { return (bytes + ranks - 1) / ranks; }
+
+bool is_fp32(const Config& config) {
+  return config.model.params_dtype == Precision::Fp32 && !config.model.bf16 && !config.model.fp16;
+}
+
+}  // namespace
+
+ParameterBytes bytes_of_parameter(const Config& config) {
+  if (is_fp32(config)) return {.weight = 4, .gradient = 4, .optimizer = 8};
+  // Gradients that are summed in two bytes are widened for the optimizer.
+  if (!config.ddp.grad_reduce_in_fp32) return {.weight = 2, .gradient = 2, .optimizer = 16};
+  return {.weight = 2, .gradient = 4, .optimizer = 12};
+}
+
+StateBytes state_bytes(const Config& config, const RankParameters& parameters) {
+  const grid::Layout layout = layout_of(config);
+  const ParameterBytes each = bytes_of_parameter(config);
+  const Shares dense = shares_of(config, layout.world / (layout.tp * layout.pp));
+  const Shares experts = shares_of(config, layout.world / (layout.etp * layout.ep * layout.pp));
+  return {.weights = shared(each.weight * parameters.dense, dense.weights) +
+                     shared(each.weight * parameters.experts, experts.weights),
+          .gradients = shared(each.gradient * parameters.dense, dense.gradients) +
+                       shared(each.gradient * parameters.experts, experts.gradients),
+          .optimizer = shared(each.optimizer * parameters.dense, dense.optimizer) +
+                       shared(each.optimizer * parameters.experts, experts.optimizer)};
+}
+
+}  // namespace weft::derive

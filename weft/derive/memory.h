@@ -1,0 +1,32 @@
+// How many bytes of weights, gradients and optimizer state a rank keeps. Activations are not here.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "weft/config/config.h"
+#include "weft/derive/parameters.h"
+
+namespace weft::derive {
+
+// For one parameter, before anything is sharded.
+struct ParameterBytes {
+  std::int64_t weight = 0;
+  std::int64_t gradient = 0;
+  std::int64_t optimizer = 0;  // moments, and a master weight where the weight is not fp32
+};
+// Muon keeps one moment where Adam keeps two, and Adam for what is no matrix: counted as Adam.
+ParameterBytes bytes_of_parameter(const config::Config& config);
+
+struct StateBytes {
+  std::int64_t weights = 0;
+  std::int64_t gradients = 0;
+  std::int64_t optimizer = 0;
+  std::int64_t total() const { return weights + gradients + optimizer; }
+};
+
+// Of a rank with these parameters. A distributed optimizer shares optimizer state between dp * cp
+// ranks, that of experts between edp; a fully sharded run shares what its strategy says.
+StateBytes state_bytes(const config::Config& config, const RankParameters& parameters);
+
+}  // namespace weft::derive

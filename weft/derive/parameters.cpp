@@ -1,0 +1,194 @@
+#include "weft/derive/parameters.h"
+
+#include <algorithm>
+
+#include "weft/derive/derived.h"
+#include "weft/derive/layer_kind.h"
+#include "weft/derive/pipeline.h"
+
+namespace weft::derive {
+
+using namespace config;
+namespace {
+
+// A gated feed-forward has three matrices: gate, up and down.
+constexpr std::int64_t kGatedMatrices = 3;
+
+std::int64_t norm_of_heads(const ModelConfig& model) {
+  switch (model.qk_layernorm) {
+    case QkNorm::None:
+      return 0;
+    case QkNorm::Head:
+      return 2 * model.head_dim();
+    case QkNorm::Projection:
+      return model.query_width() + model.key_width();
+  }
+  return 0;
+}
+
+LayerParameters grouped_attention(const ModelConfig& model) {
+  const std::int64_t h = model.hidden_size, q = model.query_width();
+  const std::int64_t in = q * (model.attention_output_gate ? 2 : 1) + 2 * model.key_width();
+  LayerParameters result{.split = h * in + q * h, .replicated = norm_of_heads(model)};
+  if (model.add_bias_linear || model.add_qkv_bias) result.split += in;
+  if (model.add_bias_linear) result.replicated += h;
+  if (model.softmax_type == SoftmaxType::Learnable) result.split += model.num_attention_heads;
+  return result;
+}
+
+// Compressed queries, keys and values are normed before they are expanded, whatever
+// model.qk_layernorm says.
+LayerParameters latent_attention(const ModelConfig& model) {
+  const std::int64_t h = model.hidden_size, heads = model.num_attention_heads;
+  const std::int64_t query = heads * (model.qk_head_dim + model.qk_pos_emb_head_dim);
+  const std::int64_t key_value = heads * (model.qk_head_dim + model.v_head_dim);
+  const std::int64_t queries = model.q_lora_rank ? *model.q_lora_rank * (h + query) : h * query;
+  return {.split = queries + model.kv_lora_rank * (h + key_value) + h * model.qk_pos_emb_head_dim +
+                   heads * model.v_head_dim * h,
+          .replicated = model.q_lora_rank.value_or(0) + model.kv_lora_rank};
+}
+
+// Projections to queries, keys, values and their gate, to the two scalars of a value head, the
+// convolution over queries, keys and values, the decay and its bias, the norm, the projection back.
+LayerParameters delta_net(const ModelConfig& model) {
+  const std::int64_t h = model.hidden_size, value_heads = model.linear_num_value_heads;
+  const std::int64_t key = model.linear_num_key_heads * model.linear_key_head_dim;
+  const std::int64_t value = value_heads * model.linear_value_head_dim;
+  return {.split = h * (2 * key + 2 * value + 2 * value_heads) +
+                   model.linear_conv_kernel_dim * (2 * key + value) + 2 * value_heads + value * h,
+          .replicated = model.linear_value_head_dim};
+}
+
+LayerParameters attention(const ModelConfig& model, std::int64_t layer) {
+  switch (attention_of(model, layer)) {
+    case AttentionKind::Grouped:
+      return grouped_attention(model);
+    case AttentionKind::Latent:
+      return latent_attention(model);
+    case AttentionKind::DeltaNet:
+      return delta_net(model);
+  }
+  return {};
+}
+
+// Adds a gated feed-forward that tensor parallelism shares.
+void add_feed_forward(const ModelConfig& model, std::int64_t width, LayerParameters& to) {
+  to.split += kGatedMatrices * model.hidden_size * width;
+  if (!model.add_bias_linear) return;
+  to.split += 2 * width;
+  to.replicated += model.hidden_size;
+}
+
+void add_experts(const ModelConfig& model, LayerParameters& to) {
+  const std::int64_t h = model.hidden_size, experts = model.experts();
+  const std::int64_t in = model.moe_latent_size.value_or(h);
+  const std::int64_t biases = model.add_bias_linear ? 2 * model.expert_width() + in : 0;
+  const std::int64_t each = kGatedMatrices * in * model.expert_width() + biases;
+  to.experts = experts * each;
+  to.visited = model.moe_router_topk * each;
+  to.replicated += experts * h;
+  if (model.add_bias_linear) to.replicated += experts;
+  if (model.moe_router_enable_expert_bias) to.replicated += experts;
+  if (model.moe_latent_size) to.replicated += 2 * h * in;
+  if (const std::int64_t shared = shared_expert_width(model); shared > 0) {
+    add_feed_forward(model, shared, to);
+    if (model.moe_shared_expert_gate) to.replicated += h;
+  }
+}
+
+std::int64_t split_between(std::int64_t count, std::int64_t ranks) {
+  return (count + ranks - 1) / ranks;
+}
+
+}  // namespace
+
+LayerParameters layer_parameters(const ModelConfig& model, std::int64_t layer) {
+  LayerParameters result = attention(model, layer);
+  result.replicated += 2 * model.hidden_size;
+  if (model.is_moe_layer(layer)) {
+    add_experts(model, result);
+  } else {
+    add_feed_forward(model, model.dense_width(), result);
+  }
+  return result;
+}
+
+LayerParameters mtp_layer_parameters(const ModelConfig& model) {
+  LayerParameters result = layer_parameters(model, model.num_layers - 1);
+  result.split += 2 * model.hidden_size * model.hidden_size;
+  result.replicated += 3 * model.hidden_size;
+  return result;
+}
+
+ParameterCount parameters_of(const ModelConfig& model) {
+  const std::int64_t h = model.hidden_size;
+  const std::int64_t tables = model.share_embeddings_and_output_weights ? 1 : 2;
+  ParameterCount count{.total = tables * model.vocab_size * h + h};
+  count.active = count.total;
+  for (std::int64_t i = 0; i < model.num_layers; ++i) {
+    const LayerParameters layer = layer_parameters(model, i);
+    count.total += layer.total();
+    count.active += layer.active();
+    count.experts += layer.experts;
+  }
+  if (const std::int64_t depth = mtp_layers(model); depth > 0) {
+    const LayerParameters layer = mtp_layer_parameters(model);
+    count.mtp = depth * layer.total();
+    count.total += count.mtp;
+    count.experts += depth * layer.experts;
+  }
+  return count;
+}
+
+double most_parameters(const ModelConfig& model) {
+  const auto number = [](std::int64_t value) { return static_cast<double>(value); };
+  const double h = number(model.hidden_size), heads = number(model.num_attention_heads);
+  const double head = model.kv_channels ? number(*model.kv_channels) : h / heads;
+  const double latent =
+      number(model.q_lora_rank.value_or(0)) + number(model.kv_lora_rank) + h +
+      heads * number(model.qk_head_dim + model.qk_pos_emb_head_dim + model.v_head_dim);
+  const double linear =
+      number(model.linear_num_key_heads) * number(model.linear_key_head_dim) +
+      number(model.linear_num_value_heads) * (number(model.linear_value_head_dim) + 2);
+  const double attention = std::max(
+      {6 * heads * head * (h + 1),
+       model.multi_latent_attention ? latent * latent : 0.0,
+       model.linear_attention_freq ? linear * (3 * h + number(model.linear_conv_kernel_dim) + 3)
+                                   : 0.0});
+  const double in = std::max(h, number(model.moe_latent_size.value_or(0)));
+  const double feed_forward =
+      std::max(number(model.dense_width()),
+               number(model.experts()) * (number(model.expert_width()) + 1) +
+                   number(shared_expert_width(model)));
+  const double layer = 4 * h + 2 * h * in + attention + 3 * (in + 1) * (feed_forward + 1);
+  return 2 * number(model.vocab_size) * h + h + number(model.num_layers) * layer +
+         number(mtp_layers(model)) * (layer + 3 * h + 2 * h * h);
+}
+
+std::vector<RankParameters> rank_parameters(const Config& config) {
+  const ModelConfig& model = config.model;
+  const grid::Layout layout = layout_of(config);
+  const std::int64_t table = split_between(model.vocab_size * model.hidden_size, layout.tp);
+  std::vector<RankParameters> ranks(static_cast<std::size_t>(layout.pp));
+  std::vector<std::int64_t> embeddings(ranks.size());
+  const std::vector<Stage> stages = stages_of(model).all;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const Stage& stage = stages[s];
+    RankParameters& rank = ranks[s % ranks.size()];
+    const auto add = [&](const LayerParameters& layer) {
+      rank.dense += split_between(layer.split, layout.tp) + layer.replicated;
+      rank.experts += split_between(layer.experts, layout.ep * layout.etp);
+    };
+    for (int i = 0; i < stage.layers; ++i) add(layer_parameters(model, stage.first_layer + i));
+    for (int i = 0; i < stage.mtp_layers; ++i) add(mtp_layer_parameters(model));
+    const bool tied = model.share_embeddings_and_output_weights;
+    if (stage.embedding || stage.mtp_layers > 0 || (stage.loss && tied)) {
+      embeddings[s % ranks.size()] = table;
+    }
+    if (stage.loss) rank.dense += model.hidden_size + (tied ? 0 : table);
+  }
+  for (std::size_t i = 0; i < ranks.size(); ++i) ranks[i].dense += embeddings[i];
+  return ranks;
+}
+
+}  // namespace weft::derive

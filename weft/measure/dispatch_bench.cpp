@@ -1,0 +1,289 @@
+#include "weft/measure/dispatch_bench.h"
+
+#include <algorithm>
+#include <limits>
+#include <mutex>
+
+#include "weft/base/median.h"
+#include "weft/base/random.h"
+#include "weft/derive/derived.h"
+#include "weft/measure/dispatch_pass.h"
+
+namespace weft::measure {
+
+using namespace train;
+namespace {
+
+using derive::DispatchTraffic;
+using tensor::DType;
+using tensor::Tag;
+using tensor::Tensor;
+
+constexpr double kWireOverCopies = 10;     // what links are chosen for
+constexpr double kInsideOverBetween = 10;  // how much faster links are inside a node
+constexpr double kInsideLatency = 5e-6, kBetweenLatency = 20e-6;
+constexpr int kWarmUpPasses = 1;
+
+// What one dispatcher's passes took.
+struct DispatchMeasured {
+  std::vector<double> free, local, fabric, one_node;
+  PassResult last;  // traffic, as a mean of the ranks; peak, the largest
+};
+
+// Small whole numbers, which sums of any order leave exact in bf16 too.
+float value_of(std::int64_t element) {
+  return static_cast<float>(base::philox(11, static_cast<std::uint64_t>(element), 0)[0] % 3) - 1;
+}
+
+// One rank's part. All ranks take the same decisions, from numbers all have.
+class RankDispatchBench {
+ public:
+  RankDispatchBench(const DispatchBenchRequest& request, comm::Endpoint& endpoint)
+      : request_(request),
+        model_(request.config.model),
+        endpoint_(endpoint),
+        shape_{.ranks = endpoint.world(),
+               .ranks_per_node = request.config.runtime.ranks_per_node.value(),
+               .tokens = request.tokens},
+        dispatchers_(dispatchers_of(model_)),
+        groups_(join_dispatch_groups(endpoint, static_cast<int>(shape_.ranks_per_node))),
+        stream_(tensor::make_cpu_stream("dispatch",
+                                        static_cast<int>(request.config.runtime.threads_per_rank),
+                                        tensor::StreamMode::Inline)),
+        measured_(dispatchers_.size()) {
+    for (const NamedDispatcher& dispatcher : dispatchers_) {
+      passes_.push_back(
+          std::make_unique<DispatchPass>(dispatcher.model, groups_, shape_, *stream_, pool_));
+    }
+  }
+
+  DispatchBench run() {
+    make_tokens();
+    const auto all = static_cast<int>(dispatchers_.size());
+    total_ =
+        all * (kWarmUpPasses + 2 * request_.rounds) + (one_node_apart() ? 2 * request_.rounds : 0);
+    use({});
+    for (int i = 0; i < kWarmUpPasses; ++i) each([&](std::size_t d) { pass(d); });
+    rounds([&](std::size_t d) {
+      const PassResult result = pass(d);
+      measured_[d].free.push_back(result.travel_seconds);
+      measured_[d].local.push_back(result.local_seconds);
+    });
+    if (!stopped_) choose_links();
+    use(bench_.fabric);
+    rounds([&](std::size_t d) { measured_[d].fabric.push_back(pass(d).travel_seconds); });
+    if (one_node_apart()) {
+      use(bench_.one_node);
+      rounds([&](std::size_t d) {
+        if (in_one_node(d)) measured_[d].one_node.push_back(pass(d).travel_seconds);
+      });
+    }
+    return results();
+  }
+
+ private:
+  bool one_node_apart() const { return shape_.nodes() > 1; }
+  bool in_one_node(std::size_t d) const {
+    return dispatchers_[d].name == "alltoall" || dispatchers_[d].name == "deepep";
+  }
+
+  template <typename Body>
+  void each(const Body& body) {
+    for (std::size_t d = 0; d < dispatchers_.size() && !stopped_; ++d) body(d);
+  }
+  // In turn, so that noise falls on all alike.
+  template <typename Body>
+  void rounds(const Body& body) {
+    for (int i = 0; i < request_.rounds && !stopped_; ++i) each(body);
+  }
+
+  void make_tokens() {
+    const std::int64_t tokens = shape_.tokens, d = model_.hidden_size, k = model_.moe_router_topk;
+    const std::int64_t first = endpoint_.rank() * tokens;
+    const Tensor x_TD(pool_, DType::F32, {tokens, d}, Tag::Workspace);
+    for (std::int64_t i = 0; i < x_TD.elements(); ++i) {
+      x_TD.host<float>()[i] = value_of(first * d + i);
+    }
+    routed_ = {
+        .x_TD = Tensor(pool_, model::dtype_of(model_.params_dtype), {tokens, d}, Tag::Workspace),
+        .p_Tk = Tensor(pool_, DType::F32, {tokens, k}, Tag::Workspace),
+        .experts_Tk = Tensor(pool_, DType::I32, {tokens, k}, Tag::Workspace),
+        .most_tokens = tokens};
+    kernels::copy(*stream_, routed_.x_TD, x_TD);
+    std::fill_n(routed_.p_Tk.host<float>(), tokens * k, 1.0f / static_cast<float>(k));
+    std::ranges::copy(uniform_choices(first, tokens, k, model_.experts()),
+                      routed_.experts_Tk.host<std::int32_t>());
+  }
+
+  // A pass, told to and by all ranks.
+  PassResult pass(std::size_t d) {
+    PassResult own = passes_[d]->run(routed_);
+    const bool stop = request_.stop != nullptr && request_.stop->load();
+    std::vector<double> most{own.travel_seconds,
+                             own.local_seconds,
+                             static_cast<double>(own.peak_bytes),
+                             stop ? 1.0 : 0.0};
+    agree(most, comm::Reduce::Max);
+    std::vector<double> sums;
+    for (derive::WireTraffic* of : {&own.sent.inside, &own.sent.between}) {
+      sums.insert(sums.end(), {of->rows, of->payload, of->probabilities, of->metadata});
+    }
+    agree(sums, comm::Reduce::Sum);
+    for (double& sum : sums) sum /= static_cast<double>(shape_.ranks);
+    own.sent = {.inside = {sums[0], sums[1], sums[2], sums[3]},
+                .between = {sums[4], sums[5], sums[6], sums[7]}};
+    own.travel_seconds = most[0];
+    own.local_seconds = most[1];
+    own.peak_bytes = static_cast<std::int64_t>(most[2]);
+    stopped_ |= most[3] > 0;
+    measured_[d].last = own;
+    if (endpoint_.rank() == 0) request_.progress(++done_, total_);
+    return own;
+  }
+
+  void agree(std::vector<double>& numbers, comm::Reduce reduce) {
+    const auto n = static_cast<std::int64_t>(numbers.size());
+    const Tensor shared(pool_, DType::F64, {n}, Tag::Workspace);
+    std::ranges::copy(numbers, shared.host<double>());
+    groups_.world->all_reduce(*stream_, shared, reduce);
+    stream_->synchronize();
+    std::copy_n(shared.host<double>(), n, numbers.begin());
+  }
+
+  void use(const grid::Fabric& fabric) {
+    const auto barrier = [&] {
+      groups_.world->barrier(*stream_);
+      stream_->synchronize();
+    };
+    barrier();
+    if (endpoint_.rank() == 0) endpoint_.set_fabric(fabric);
+    barrier();
+  }
+
+  // Bytes over the links of a rank, in what one byte inside a node takes.
+  static double on_the_wire(const NamedDispatcher& dispatcher, const DispatchTraffic& sent) {
+    const double inside = sent.inside.bytes(), between = sent.between.bytes() * kInsideOverBetween;
+    // Two hops follow one another; otherwise both ports work at the same time.
+    return dispatcher.name == "hybridep" ? inside + between : std::max(inside, between);
+  }
+
+  void choose_links() {
+    bench_.fabric = derive::fabric_of(request_.config);
+    if (bench_.fabric.is_free()) {
+      double rate = std::numeric_limits<double>::max(), one_node_rate = rate;
+      for (std::size_t d = 0; d < dispatchers_.size(); ++d) {
+        const DispatchTraffic& sent = measured_[d].last.sent;
+        const double copies = kWireOverCopies * base::median(measured_[d].free);
+        rate = std::min(rate, on_the_wire(dispatchers_[d], sent) / copies);
+        if (!in_one_node(d)) continue;
+        const double bytes = sent.inside.bytes() + sent.between.bytes();
+        one_node_rate = std::min(one_node_rate, bytes / copies);
+      }
+      bench_.fabric.ranks_per_node = static_cast<int>(shape_.ranks_per_node);
+      bench_.fabric.intra = {.bytes_per_second = rate, .latency_seconds = kInsideLatency};
+      bench_.fabric.inter = {.bytes_per_second = rate / kInsideOverBetween,
+                             .latency_seconds = kBetweenLatency};
+      bench_.one_node.intra = {.bytes_per_second = one_node_rate,
+                               .latency_seconds = kInsideLatency};
+    } else {
+      bench_.one_node.intra = bench_.fabric.intra;
+    }
+    bench_.one_node = one_node_apart() ? bench_.one_node : bench_.fabric;
+  }
+
+  DispatchBench results() {
+    bench_.interrupted = stopped_;
+    if (stopped_) return bench_;
+    for (std::size_t d = 0; d < dispatchers_.size(); ++d) {
+      const DispatchMeasured& measured = measured_[d];
+      DispatcherRun& run = bench_.runs.emplace_back();
+      run.name = dispatchers_[d].name;
+      run.counted = measured.last.sent;
+      run.predicted = derive::expected_traffic(dispatchers_[d].model, shape_);
+      run.free_seconds = base::median(measured.free);
+      run.local_seconds = base::median(measured.local);
+      run.fabric_seconds = base::median(measured.fabric);
+      if (!one_node_apart()) run.one_node_seconds = run.fabric_seconds;
+      if (!measured.one_node.empty()) run.one_node_seconds = base::median(measured.one_node);
+      run.peak_bytes = measured.last.peak_bytes;
+      const bool between = shape_.nodes() > 1;
+      const grid::Link& slow = between ? bench_.fabric.inter : bench_.fabric.intra;
+      const derive::WireTraffic& sent = between ? run.counted.between : run.counted.inside;
+      if (slow.bytes_per_second > 0) {
+        run.share_of_link = sent.bytes() / run.fabric_seconds / slow.bytes_per_second;
+      }
+    }
+    return bench_;
+  }
+
+  const DispatchBenchRequest& request_;
+  const config::ModelConfig& model_;
+  comm::Endpoint& endpoint_;
+  const derive::DispatchShape shape_;
+  const std::vector<NamedDispatcher> dispatchers_;
+  const DispatchGroups groups_;
+  tensor::Pool pool_;
+  std::unique_ptr<tensor::Stream> stream_;
+  std::vector<std::unique_ptr<DispatchPass>> passes_;
+  std::vector<DispatchMeasured> measured_;
+  model::Routed routed_;
+  DispatchBench bench_;
+  int done_ = 0, total_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+std::vector<NamedDispatcher> dispatchers_of(const config::ModelConfig& model) {
+  std::vector<NamedDispatcher> all;
+  const auto add =
+      [&](const char* name, config::Dispatcher type, std::optional<config::FlexBackend> backend) {
+        NamedDispatcher& dispatcher = all.emplace_back(NamedDispatcher{name, model});
+        dispatcher.model.moe_token_dispatcher_type = type;
+        dispatcher.model.moe_flex_dispatcher_backend = backend;
+      };
+  add("alltoall", config::Dispatcher::AllToAll, std::nullopt);
+  add("allgather", config::Dispatcher::AllGather, std::nullopt);
+  add("deepep", config::Dispatcher::Flex, config::FlexBackend::DeepEp);
+  add("hybridep", config::Dispatcher::Flex, config::FlexBackend::HybridEp);
+  return all;
+}
+
+// Floyd's way: of the last k experts in turn, one below or at it, or itself where that is taken.
+std::vector<std::int32_t> uniform_choices(std::int64_t first_token,
+                                          std::int64_t tokens,
+                                          std::int64_t k,
+                                          std::int64_t experts) {
+  const std::uint64_t key = base::hash("uniform routing");
+  std::vector<std::int32_t> all;
+  all.reserve(static_cast<std::size_t>(tokens * k));
+  for (std::int64_t t = first_token; t < first_token + tokens; ++t) {
+    const auto begin = static_cast<std::ptrdiff_t>(all.size());
+    for (std::int64_t last = experts - k; last < experts; ++last) {
+      const double draw = base::uniform(key, static_cast<std::uint64_t>(t * experts + last));
+      const auto chosen = static_cast<std::int32_t>(draw * static_cast<double>(last + 1));
+      const bool taken = std::find(all.begin() + begin, all.end(), chosen) != all.end();
+      all.push_back(taken ? static_cast<std::int32_t>(last) : chosen);
+    }
+    std::sort(all.begin() + begin, all.end());
+  }
+  return all;
+}
+
+DispatchBench bench_dispatch(const DispatchBenchRequest& request) {
+  DispatchBench result;
+  std::mutex mutex;
+  config::Config config = request.config;
+  config.fabric = {};  // links come when the copies are known
+  launch(config, {}, [&](comm::Endpoint& endpoint) {
+    RankDispatchBench rank(request, endpoint);
+    comm::poison_on_error(endpoint, [&] {
+      DispatchBench own = rank.run();
+      const std::lock_guard lock(mutex);
+      if (endpoint.rank() == 0) result = std::move(own);
+    });
+  });
+  return result;
+}
+
+}  // namespace weft::measure

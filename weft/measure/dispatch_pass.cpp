@@ -1,0 +1,156 @@
+#include "weft/measure/dispatch_pass.h"
+
+#include <numeric>
+
+#include "weft/base/check.h"
+#include "weft/model/moe/exchange.h"
+#include "weft/tensor/stream.h"
+#include "weft/train/groups.h"
+
+namespace weft::measure {
+
+using namespace train;
+
+using derive::DispatchTraffic;
+using derive::WireTraffic;
+using tensor::DType;
+using tensor::Tag;
+using tensor::Tensor;
+
+namespace {
+
+WireTraffic minus(const WireTraffic& a, const WireTraffic& b) {
+  return {.rows = a.rows - b.rows,
+          .payload = a.payload - b.payload,
+          .probabilities = a.probabilities - b.probabilities,
+          .metadata = a.metadata - b.metadata};
+}
+
+DispatchTraffic minus(const DispatchTraffic& a, const DispatchTraffic& b) {
+  return {.inside = minus(a.inside, b.inside), .between = minus(a.between, b.between)};
+}
+
+}  // namespace
+
+DispatchGroups join_dispatch_groups(comm::Endpoint& endpoint, int ranks_per_node) {
+  std::vector<int> all(static_cast<std::size_t>(endpoint.world()));
+  std::iota(all.begin(), all.end(), 0);
+  const NodeMembers nodes = node_members(all, endpoint.rank(), ranks_per_node);
+  DispatchGroups groups;
+  groups.world = endpoint.group("world", all);
+  groups.ep = endpoint.group("ep", all);
+  groups.across = endpoint.group("ep_across", nodes.across);
+  groups.within = endpoint.group("ep_within", nodes.within);
+  return groups;
+}
+
+DispatchPass::DispatchPass(const config::ModelConfig& model,
+                           const DispatchGroups& groups,
+                           const derive::DispatchShape& shape,
+                           tensor::Stream& stream,
+                           tensor::Pool& pool)
+    : config_(model), groups_(groups), shape_(shape), stream_(stream), pool_(pool) {
+  model::EpGroups ep{.ep = *groups.ep};
+  if (config::dispatches_by(model, config::FlexBackend::HybridEp)) {
+    ep.across = groups.across.get();
+    ep.within = groups.within.get();
+  }
+  dispatcher_ = model::make_dispatcher(model, ep, model::Budget::AsConfigured);
+}
+
+// Bytes since the start; rows are the caller's to count.
+DispatchTraffic DispatchPass::sent_so_far() const {
+  DispatchTraffic total;
+  for (const comm::Communicator* group :
+       {groups_.ep.get(), groups_.across.get(), groups_.within.get()}) {
+    const std::vector<comm::Sent> sent = group->sent();
+    const std::int64_t own = groups_.ep->rank() / shape_.ranks_per_node;
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+      const bool inside = group->members()[i] / shape_.ranks_per_node == own;
+      WireTraffic& to = inside ? total.inside : total.between;
+      to.payload += static_cast<double>(sent[i].payload);
+      to.probabilities += static_cast<double>(sent[i].probabilities);
+      to.metadata += static_cast<double>(sent[i].metadata);
+    }
+  }
+  return total;
+}
+
+void DispatchPass::learn_counts(model::DispatchState& state, const model::Routed& routed) {
+  const model::Context context{.stream = stream_,
+                               .pool = pool_,
+                               .config = config_,
+                               .rotary_SD = {}};
+  const std::int64_t numbers = dispatcher_->counts();
+  Tensor counts_N(pool_, DType::I64, {numbers}, Tag::Activations);
+  const Tensor overflow_1(pool_, DType::F64, {1}, Tag::Workspace);
+  kernels::zero(stream_, overflow_1);
+  dispatcher_->lay_out(context, state, routed, counts_N);
+  dispatcher_->learn(context,
+                     state,
+                     model::exchange_counts(context, *groups_.ep, std::move(counts_N)),
+                     overflow_1);
+  stream_.synchronize();
+  dispatcher_->size(state);
+}
+
+PassResult DispatchPass::run(const model::Routed& routed) {
+  const model::Context context{.stream = stream_,
+                               .pool = pool_,
+                               .config = config_,
+                               .rotary_SD = {}};
+  const Tensor y_TD(pool_, context.dtype(), routed.x_TD.shape(), Tag::Workspace);
+  const Tensor h_TD(pool_, context.dtype(), routed.x_TD.shape(), Tag::Workspace);
+  kernels::zero(stream_, h_TD);
+  PassResult result;
+  // All ranks begin a stage together.
+  const auto timed = [&](double& seconds, const auto& stage) {
+    groups_.world->barrier(stream_);
+    stream_.synchronize();
+    const std::int64_t begin = tensor::now_ns();
+    stage();
+    stream_.synchronize();
+    seconds += static_cast<double>(tensor::now_ns() - begin) * 1e-9;
+  };
+  pool_.reset_peaks();
+  const DispatchTraffic before = sent_so_far();
+  model::DispatchState state;
+  learn_counts(state, routed);
+  timed(result.local_seconds, [&] { dispatcher_->permute_forward(context, state, routed); });
+  timed(result.travel_seconds, [&] { dispatcher_->dispatch_forward(context, state); });
+  const DispatchTraffic dispatched = minus(sent_so_far(), before);
+  timed(result.local_seconds, [&] {
+    const model::ExpertRows rows = dispatcher_->arrange_forward(context, state);
+    dispatcher_->restore_forward(context, state, rows.x_XD);
+  });
+  timed(result.travel_seconds, [&] { dispatcher_->combine_forward(context, state); });
+  timed(result.local_seconds, [&] { dispatcher_->merge_forward(context, state, y_TD, h_TD); });
+  result.sent = minus(sent_so_far(), before);
+  const auto row_bytes =
+      static_cast<double>(routed.x_TD.bytes()) / static_cast<double>(shape_.tokens);
+  result.sent.inside.rows = dispatched.inside.payload / row_bytes;
+  result.sent.between.rows = dispatched.between.payload / row_bytes;
+  result.peak_bytes = static_cast<std::int64_t>(pool_.use(Tag::Activations).peak +
+                                                pool_.use(Tag::Communication).peak);
+  check(y_TD, routed.x_TD);
+  return result;
+}
+
+void DispatchPass::check(const Tensor& y_TD, const Tensor& x_TD) const {
+  const Tensor y(pool_, DType::F32, y_TD.shape(), Tag::Workspace);
+  const Tensor x(pool_, DType::F32, x_TD.shape(), Tag::Workspace);
+  kernels::copy(stream_, y, y_TD);
+  kernels::copy(stream_, x, x_TD);
+  stream_.synchronize();
+  const auto k = static_cast<float>(config_.moe_router_topk);
+  for (std::int64_t i = 0; i < x.elements(); ++i) {
+    CHECK(y.host<float>()[i] == k * x.host<float>()[i],
+          "element {} came back as {}, should be {} times {}",
+          i,
+          y.host<float>()[i],
+          k,
+          x.host<float>()[i]);
+  }
+}
+
+}  // namespace weft::measure

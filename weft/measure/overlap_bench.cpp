@@ -1,0 +1,309 @@
+#include "weft/measure/overlap_bench.h"
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <optional>
+
+#include "weft/base/check.h"
+#include "weft/base/error.h"
+#include "weft/base/median.h"
+#include "weft/data/dataset.h"
+#include "weft/derive/derived.h"
+#include "weft/train/gather_timelines.h"
+#include "weft/train/step.h"
+
+namespace weft::measure {
+
+using namespace train;
+namespace {
+
+constexpr int kTracedRounds = 2;
+constexpr double kLatencySeconds = 20e-6;
+
+// What is measured of one order on one fabric.
+struct OverlapMeasured {
+  std::vector<double> seconds;
+  std::vector<trace::Timeline> timelines;
+  int traced = 0;
+  std::int64_t peak_bytes = 0;
+};
+
+// Puts another run of a rank to those before it.
+void add_run(std::vector<trace::Timeline>& timelines, trace::Timeline run) {
+  const auto found = std::ranges::find(timelines, run.rank, &trace::Timeline::rank);
+  if (found == timelines.end()) {
+    timelines.push_back(std::move(run));
+  } else {
+    std::ranges::move(run.spans, std::back_inserter(found->spans));
+  }
+}
+
+// One rank's part in the experiment. All ranks take the same decisions, from rank 0's clock.
+class RankOverlapBench {
+ public:
+  RankOverlapBench(const OverlapBenchRequest& request, Engine& engine, comm::Endpoint& endpoint)
+      : request_(request),
+        engine_(engine),
+        endpoint_(endpoint),
+        orders_(overlap_orders(request.config)),
+        dataset_(data::open_dataset(request.config.dataset,
+                                    request.config.model.seq_length,
+                                    request.config.model.vocab_size,
+                                    static_cast<std::uint64_t>(request.config.rng.seed))) {
+    for (const OverlapOrder& order : orders_) {
+      std::vector<schedule::RankPlan> plans =
+          schedule::plan_step(order.config, engine.groups().grid);
+      const std::vector<std::string> complaints = schedule::verify_plan(plans);
+      CHECK(complaints.empty(), "the schedule is wrong: {}", fmt::join(complaints, "; "));
+      plans_.push_back(std::move(plans[static_cast<std::size_t>(engine.groups().self.pp)]));
+    }
+    for (const schedule::RankPlan& plan : plans_) {
+      executors_.push_back(std::make_unique<exec::Executor>(plan.training, engine.lanes()));
+    }
+  }
+
+  OverlapBench run() {
+    const std::size_t fabrics = request_.targets.size();
+    const std::size_t setting = emulates() ? 3 * (fabrics + 1) : 0;
+    total_ = static_cast<int>(kWarmUpSteps + setting +
+                              static_cast<std::size_t>(request_.rounds + kTracedRounds) * fabrics *
+                                  (orders_.size() + 1));
+    for (int i = 0; i < kWarmUpSteps && !stopped_; ++i) {
+      train(static_cast<std::size_t>(i) % orders_.size(), exec::Tracing::Off);
+    }
+    set_fabrics();
+    measure(request_.rounds, exec::Tracing::Off);
+    measure(kTracedRounds, exec::Tracing::On);
+    return results();
+  }
+
+ private:
+  static constexpr int kWarmUpSteps = 4;
+
+  bool emulates() const { return request_.config.runtime.backend == config::CommBackend::Threads; }
+
+  // In every round, on every fabric, every order takes a step.
+  void measure(int rounds, exec::Tracing tracing) {
+    measured_.resize(fabrics_.size());
+    communication_.resize(fabrics_.size());
+    for (int round = 0; round < rounds; ++round, ++round_) {
+      for (std::size_t fabric = 0; fabric < fabrics_.size(); ++fabric) {
+        if (stopped_) return;
+        use(fabrics_[fabric]);
+        measured_[fabric].resize(orders_.size());
+        for (std::size_t order = 0; order < orders_.size(); ++order) {
+          if (stopped_) return;
+          add(measured_[fabric][order], train(order, tracing), tracing, order);
+        }
+        add(communication_[fabric], communicate(tracing), tracing, 0);
+      }
+    }
+  }
+
+  void add(OverlapMeasured& measured, double seconds, exec::Tracing tracing, std::size_t order) {
+    measured.peak_bytes = std::max(measured.peak_bytes, last_peak_);
+    if (tracing == exec::Tracing::Off) {
+      measured.seconds.push_back(seconds);
+      return;
+    }
+    trace::Timeline own{.rank = engine_.rank(),
+                        .label = engine_.label(),
+                        .spans = executors_[order]->take_spans()};
+    // Each traced step is a run of its own.
+    const int run = measured.traced++;
+    for (trace::Span& span : own.spans) span.run = run;
+    GatheredTimelines gathered = gather_timelines(engine_, own);
+    clocks_ = gathered.clocks;
+    for (trace::Timeline& timeline : gathered.timelines) {
+      add_run(measured.timelines, std::move(timeline));
+    }
+  }
+
+  StepInput input(const Batch& batch) const {
+    return {.batch = batch,
+            .step = step_,
+            .learning_rate = request_.config.optimizer.lr,
+            .routing = Routing::Kept};
+  }
+
+  double train(std::size_t order, exec::Tracing tracing) {
+    const double seconds = timed([&](const Batch& batch) {
+      const StepTotals totals = train_step(engine_, *executors_[order], input(batch), tracing);
+      refuse_repeated(totals, request_.config);
+      stopped_ |= totals.stop_requested;
+    });
+    ++step_;
+    return seconds;
+  }
+
+  // Over the rows of the step before.
+  double communicate(exec::Tracing tracing) {
+    return timed([&](const Batch& batch) {
+      communication_step(engine_, *executors_.front(), input(batch), tracing);
+    });
+  }
+
+  template <typename Work>
+  double timed(const Work& work) {
+    const Batch batch = read();
+    engine_.pool().reset_peaks();
+    barrier();
+    const auto start = std::chrono::steady_clock::now();
+    work(batch);
+    barrier();
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    last_peak_ = static_cast<std::int64_t>(engine_.pool().use(tensor::Tag::Activations).peak +
+                                           engine_.pool().use(tensor::Tag::Communication).peak);
+    ++done_;
+    if (engine_.rank() == 0) request_.progress(std::min(done_, total_), total_);
+    return agreed(seconds);
+  }
+
+  // All ranks go on with rank 0's number, and stop when rank 0 was told to.
+  double agreed(double seconds) {
+    tensor::Stream& stream = engine_.lanes()[schedule::Lane::Compute];
+    tensor::Tensor number(engine_.pool(), tensor::DType::F64, {3}, tensor::Tag::Workspace);
+    double* numbers = number.host<double>();
+    numbers[0] = engine_.rank() == 0 ? seconds : 0;
+    numbers[1] = request_.stop != nullptr && request_.stop->load() ? 1 : 0;
+    numbers[2] = static_cast<double>(last_peak_);
+    engine_.groups().world->all_reduce(stream, number, comm::Reduce::Max);
+    stream.synchronize();
+    stopped_ |= numbers[1] > 0;
+    last_peak_ = static_cast<std::int64_t>(numbers[2]);
+    return numbers[0];
+  }
+
+  void barrier() {
+    tensor::Stream& stream = engine_.lanes()[schedule::Lane::Compute];
+    engine_.groups().world->barrier(stream);
+    stream.synchronize();
+  }
+
+  Batch read() const {
+    const std::int64_t first = round_ * request_.config.train.global_batch_size;
+    return read_batch(
+        engine_.share(),
+        request_.config.model.seq_length,
+        [&](std::int64_t sequence, std::span<std::int32_t> tokens) {
+          dataset_->read(data::Split::Train, static_cast<std::uint64_t>(first + sequence), tokens);
+        });
+  }
+
+  void use(const grid::Fabric& fabric) {
+    barrier();
+    if (emulates() && engine_.rank() == 0) endpoint_.set_fabric(fabric);
+    barrier();
+  }
+
+  // Links so slow that communication alone takes its share of compute alone. What the machine adds
+  // to the wire (copies, wake-ups) is measured and left out of what the wire may take.
+  void set_fabrics() {
+    if (!emulates()) {
+      fabrics_.push_back({});
+      return;
+    }
+    use({});
+    std::vector<double> compute, free;
+    for (int i = 0; i < 3 && !stopped_; ++i) {
+      compute.push_back(train(0, exec::Tracing::Off));
+      free.push_back(communicate(exec::Tracing::Off));
+    }
+    if (stopped_) return;
+    grid::Fabric slow;
+    slow.intra = slow.inter = {.bytes_per_second = 1e9, .latency_seconds = kLatencySeconds};
+    double bytes_per_second = 1e9;
+    for (const FabricTarget& target : request_.targets) {
+      if (target.communication_share == 0) {
+        fabrics_.push_back({});
+        continue;
+      }
+      const double wanted = target.communication_share * base::median(compute);
+      // The time over the wanted one falls with the bandwidth; two corrections are enough.
+      for (int i = 0; i < 3 && !stopped_; ++i) {
+        slow.intra.bytes_per_second = slow.inter.bytes_per_second = bytes_per_second;
+        use(slow);
+        const double taken = communicate(exec::Tracing::Off);
+        const double wire = std::max(1e-6, taken - base::median(free));
+        bytes_per_second *= wire / std::max(1e-6, wanted - base::median(free));
+      }
+      slow.intra.bytes_per_second = slow.inter.bytes_per_second = bytes_per_second;
+      fabrics_.push_back(slow);
+    }
+  }
+
+  OverlapBench results() {
+    OverlapBench bench{.compute_seconds = {},
+                       .fabrics = {},
+                       .clocks = clocks_,
+                       .is_rank_zero = engine_.rank() == 0,
+                       .interrupted = stopped_};
+    if (stopped_ || !bench.is_rank_zero) return bench;
+    for (std::size_t i = 0; i < fabrics_.size(); ++i) {
+      FabricRuns& fabric = bench.fabrics.emplace_back();
+      fabric.name = request_.targets[i].name;
+      if (emulates()) fabric.fabric = fabrics_[i];
+      fabric.communication_seconds = base::median(communication_[i].seconds);
+      fabric.communication_timelines = std::move(communication_[i].timelines);
+      for (std::size_t order = 0; order < orders_.size(); ++order) {
+        OverlapMeasured& measured = measured_[i][order];
+        fabric.runs.push_back({.name = orders_[order].name,
+                               .step_seconds = base::median(measured.seconds),
+                               .timelines = std::move(measured.timelines),
+                               .peak_activation_bytes = measured.peak_bytes});
+      }
+      if (emulates() && fabrics_[i].is_free())
+        bench.compute_seconds = fabric.runs.front().step_seconds;
+    }
+    return bench;
+  }
+
+  const OverlapBenchRequest& request_;
+  Engine& engine_;
+  comm::Endpoint& endpoint_;
+  const std::vector<OverlapOrder> orders_;
+  std::unique_ptr<data::Dataset> dataset_;
+  std::vector<schedule::RankPlan> plans_;
+  std::vector<std::unique_ptr<exec::Executor>> executors_;
+  std::vector<grid::Fabric> fabrics_;
+  std::vector<std::vector<OverlapMeasured>> measured_;  // by fabric and order
+  std::vector<OverlapMeasured> communication_;          // by fabric
+  std::int64_t step_ = 0;                               // of the optimizer
+  std::int64_t round_ = 0;                              // all steps of a round take the same tokens
+  std::int64_t last_peak_ = 0;
+  int done_ = 0, total_ = 0;
+  bool stopped_ = false;
+  trace::Clocks clocks_ = trace::Clocks::Shared;
+};
+
+}  // namespace
+
+std::vector<OverlapOrder> overlap_orders(const config::Config& config) {
+  config::Config plain = config;
+  plain.comm_overlap.overlap_moe_expert_parallel_comm = false;
+  plain.comm_overlap.delay_wgrad_compute = false;
+  plain.model.ep_overlap_early_attn_memory_release = false;
+  config::Config overlap = plain;
+  overlap.comm_overlap.overlap_moe_expert_parallel_comm = true;
+  config::Config delayed = overlap;
+  delayed.comm_overlap.delay_wgrad_compute = true;
+  return {{"plain", plain}, {"overlap", overlap}, {"overlap + delayed wgrad", delayed}};
+}
+
+OverlapBench bench_overlap(const OverlapBenchRequest& request) {
+  OverlapBench result;
+  std::mutex mutex;
+  launch(request.config, request.report, [&](comm::Endpoint& endpoint) {
+    Engine engine(request.config, endpoint);
+    comm::poison_on_error(endpoint, [&] {
+      OverlapBench own = RankOverlapBench(request, engine, endpoint).run();
+      const std::lock_guard lock(mutex);
+      if (own.is_rank_zero) result = std::move(own);
+    });
+  });
+  return result;
+}
+
+}  // namespace weft::measure

@@ -1,0 +1,69 @@
+// The overlap experiment: one model, the same steps in three orders (plain; overlap; overlap and
+// delayed weight gradients), on several fabrics, all in one process and in turn, so that noise
+// falls on all alike. Equal bits allow it: whichever order runs, the weights go the same way.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weft/config/config.h"
+#include "weft/grid/fabric.h"
+#include "weft/schedule/plan.h"
+#include "weft/trace/exposure.h"
+#include "weft/train/launch.h"
+
+namespace weft::measure {
+
+// The three orders differ in one knob each.
+struct OverlapOrder {
+  std::string name;
+  config::Config config;
+};
+std::vector<OverlapOrder> overlap_orders(const config::Config& config);
+
+// How long communication alone should take, as a share of compute alone; 0: a free fabric.
+struct FabricTarget {
+  std::string name;
+  double communication_share = 0;
+};
+
+struct OverlapBenchRequest {
+  const config::Config& config;
+  std::vector<FabricTarget> targets;  // threads; on a real network there is one fabric, as it is
+  int rounds = 5;
+  std::function<void(int done, int of)> progress;
+  const std::atomic<bool>* stop = nullptr;  // ends it between two steps
+  train::Report report = {};
+};
+
+// One order on one fabric.
+struct OverlapRun {
+  std::string name;
+  double step_seconds = 0;                 // median
+  std::vector<trace::Timeline> timelines;  // of the traced steps, all ranks
+  std::int64_t peak_activation_bytes = 0;  // largest of the ranks, activations and communication
+};
+
+struct FabricRuns {
+  std::string name;
+  std::optional<grid::Fabric> fabric;  // as emulated; none: a network
+  double communication_seconds = 0;    // the plain order with compute left out; median
+  std::vector<trace::Timeline> communication_timelines;
+  std::vector<OverlapRun> runs;
+};
+
+struct OverlapBench {
+  // The plain order without a fabric; median. None on a network, which cannot be taken away.
+  std::optional<double> compute_seconds;
+  std::vector<FabricRuns> fabrics;
+  trace::Clocks clocks = trace::Clocks::Shared;  // of the timelines
+  bool is_rank_zero = false;                     // this process holds the results
+  bool interrupted = false;
+};
+
+OverlapBench bench_overlap(const OverlapBenchRequest& request);
+
+}  // namespace weft::measure

@@ -1,0 +1,233 @@
+#include "weft/measure/reference_check.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "weft/checkpoint/huggingface_tensors.h"
+#include "weft/train/launch.h"
+#include "weft/train/step.h"
+#include "weft/train/weights.h"
+
+namespace weft::measure {
+
+using namespace train;
+namespace {
+
+using tensor::DType;
+using tensor::Tag;
+using tensor::Tensor;
+
+// Relative to the reference's largest magnitude, for fp32; a correct run is ten times better.
+constexpr double kLogits = 5e-6, kGradient = 1e-5, kFirstLoss = 1e-6, kTrainedLoss = 5e-6;
+
+// Largest difference and largest reference value seen; a NaN on either side stays a NaN.
+struct Difference {
+  double error = 0, magnitude = 0;
+
+  void add(double value, double expected) {
+    const double difference = std::abs(value - expected);
+    if (std::isnan(difference) || difference > error)
+      error = std::isnan(error) ? error : difference;
+    magnitude = std::max(magnitude, std::abs(expected));
+  }
+};
+
+// The share's sequences of a (B, S) batch; the last position of a sequence has no label.
+Batch cut(const std::vector<std::int32_t>& tokens, const Share& share, std::int64_t sequence) {
+  return read_batch(share, sequence, [&](std::int64_t index, std::span<std::int32_t> out) {
+    std::copy_n(tokens.begin() + index * sequence, sequence, out.begin());
+    out.back() = -1;
+  });
+}
+
+class RankCheck {
+ public:
+  RankCheck(Engine& engine,
+            const checkpoint::HuggingFaceModel& model,
+            const checkpoint::ReferenceRun& reference)
+      : engine_(engine), model_(model), reference_(reference) {}
+
+  std::vector<Check> run() {
+    compare_first_batch();
+    compare_training();
+    return agree();
+  }
+
+ private:
+  void note(std::string name, const Difference& difference, double tolerance) {
+    checks_.push_back({.name = std::move(name), .error = 0, .tolerance = tolerance});
+    differences_.push_back(difference);
+  }
+
+  void compare_first_batch() {
+    const Batch batch = cut(reference_.input_ids(), engine_.share(), reference_.seq_length());
+    forward_pass(engine_, batch);
+    compare_logits();
+    engine_.program().drop_states();
+    // The optimizer's place in the graph is where the gradients are complete: look at them there.
+    train_and_compare(engine_.training(), {.batch = batch});
+    if (engine_.program().totals().overflowed) {
+      train_and_compare(engine_.lifted_training(),
+                        {.batch = batch, .budget = model::Budget::Lifted});
+    }
+    Difference loss;
+    loss.add(engine_.program().totals().loss, reference_.loss());
+    note("loss", loss, kFirstLoss);
+  }
+
+  // A step without room for its rows has no gradients.
+  void train_and_compare(exec::Executor& executor, const StepInput& input) {
+    Program& program = engine_.program();
+    program.begin(input);
+    executor.run(
+        [&](const schedule::Node& node, tensor::Stream& stream) {
+          const bool complete =
+              node.piece == schedule::Piece::Optimizer && !program.totals().overflowed;
+          if (!complete) return program.run(node, stream);
+          stream.synchronize();
+          compare_gradients();
+        },
+        exec::Tracing::Off);
+  }
+
+  // Where the head is; the other ranks have nothing to say against the logits.
+  void compare_logits() {
+    Difference difference;
+    if (engine_.parameters().holding().head) difference = logits_difference();
+    note("logits", difference, kLogits);
+  }
+
+  Difference logits_difference() const {
+    Difference difference;
+    const Share share = engine_.share();
+    const std::int64_t vocab = engine_.config().model.vocab_size,
+                       sequence = reference_.seq_length();
+    std::vector<float> expected(static_cast<std::size_t>(sequence * vocab));
+    for (std::int64_t m = 0; m < share.micro_batches; ++m) {
+      const float* logits =
+          engine_.program().state(static_cast<int>(m)).head.logits_TV.host<float>();
+      for (std::int64_t i = 0; i < share.micro_batch_size; ++i) {
+        const std::int64_t size = std::ssize(expected);
+        reference_.read_logits((share.first_sequence(m) + i) * size, expected);
+        for (std::int64_t j = 0; j < size; ++j) {
+          difference.add(logits[i * size + j], expected[static_cast<std::size_t>(j)]);
+        }
+      }
+    }
+    return difference;
+  }
+
+  // One check for each tensor of the reference, relative to its own largest magnitude.
+  void compare_gradients() {
+    for (const checkpoint::HuggingFaceTensor& tensor :
+         checkpoint::huggingface_tensors(model_.config(),
+                                         model_.family(),
+                                         checkpoint::ExpertNames::Stacked)) {
+      if (!tensor.trained) continue;
+      note("grad." + tensor.name, gradient_difference(tensor), kGradient);
+    }
+    for (const model::Home home : {model::Home::Dense, model::Home::Expert}) {
+      const Tensor& gradients = engine_.parameters().buffer(home).gradients;
+      std::fill_n(gradients.host<float>(),
+                  gradients.elements(),
+                  0.0f);  // as the optimizer leaves them
+    }
+  }
+
+  // Over the elements of the tensor that this rank owns.
+  Difference gradient_difference(const checkpoint::HuggingFaceTensor& tensor) const {
+    if (!engine_.parameters().has(tensor.parameter)) return {};
+    const model::Parameter& parameter = engine_.parameters().find(tensor.parameter);
+    const std::int64_t own = parameter.spec.begin;
+    const std::int64_t begin = std::max(tensor.begin, own);
+    const std::int64_t end =
+        std::min(tensor.begin + tensor.elements(), own + parameter.gradient.elements());
+    Difference difference;
+    std::vector<float> expected(static_cast<std::size_t>(std::max<std::int64_t>(0, end - begin)));
+    reference_.read_gradient(tensor.parameter, begin, expected);
+    const float* gradient = parameter.gradient.host<float>() + (begin - own);
+    for (std::size_t i = 0; i < expected.size(); ++i) difference.add(gradient[i], expected[i]);
+    return difference;
+  }
+
+  void compare_training() {
+    for (std::int64_t step = 0; step < reference_.train_steps(); ++step) {
+      const Batch batch =
+          cut(reference_.train_batch(step), engine_.share(), reference_.seq_length());
+      const StepTotals totals =
+          train_step(engine_,
+                     {.batch = batch, .step = step, .learning_rate = engine_.config().optimizer.lr},
+                     exec::Tracing::Off);
+      Difference loss;
+      loss.add(totals.loss, reference_.train_losses()[static_cast<std::size_t>(step)]);
+      note(base::text("loss of training step {}", step), loss, kTrainedLoss);
+    }
+  }
+
+  // The worst difference of all ranks.
+  std::vector<Check> agree() {
+    const std::int64_t n = std::ssize(differences_);
+    Tensor numbers(engine_.pool(), DType::F64, {2 * n}, Tag::Communication);
+    double* at = numbers.host<double>();
+    for (std::int64_t i = 0; i < n; ++i) {
+      at[2 * i] = differences_[static_cast<std::size_t>(i)].error;
+      at[2 * i + 1] = differences_[static_cast<std::size_t>(i)].magnitude;
+    }
+    tensor::Stream& stream = engine_.lanes()[schedule::Lane::Compute];
+    engine_.groups().world->all_reduce(stream, numbers, comm::Reduce::Max);
+    stream.synchronize();
+    for (std::int64_t i = 0; i < n; ++i) {
+      const double magnitude = at[2 * i + 1];
+      checks_[static_cast<std::size_t>(i)].error =
+          magnitude > 0 ? at[2 * i] / magnitude : at[2 * i];
+    }
+    return checks_;
+  }
+
+  Engine& engine_;
+  const checkpoint::HuggingFaceModel& model_;
+  const checkpoint::ReferenceRun& reference_;
+  std::vector<Check> checks_;
+  std::vector<Difference> differences_;
+};
+
+}  // namespace
+
+config::Config reference_config(const config::Config& base,
+                                const checkpoint::HuggingFaceModel& model,
+                                const checkpoint::ReferenceRun& reference) {
+  config::Config config = with_model_of(base, model);
+  config.model.seq_length = reference.seq_length();
+  config.model.moe_aux_loss_coeff = {0};  // the reference's loss has no such terms
+  config.model.moe_z_loss_coeff = 0;
+  // Its routers' biases stay where they are.
+  if (config.model.moe_router_enable_expert_bias) config.model.moe_router_bias_update_rate = 0;
+  config.train.global_batch_size = reference.batch_size();
+  const checkpoint::ReferenceOptimizer& optimizer = reference.optimizer();
+  config.optimizer.lr = optimizer.lr;
+  config.optimizer.adam_beta1 = optimizer.beta1;
+  config.optimizer.adam_beta2 = optimizer.beta2;
+  config.optimizer.adam_eps = optimizer.eps;
+  config.optimizer.weight_decay = optimizer.weight_decay;
+  config.optimizer.weight_decay_scope = optimizer.weight_decay_scope;
+  config.optimizer.clip_grad = optimizer.grad_clip.value_or(0);
+  return config;
+}
+
+std::vector<Check> check_reference(const config::Config& config,
+                                   const checkpoint::HuggingFaceModel& model,
+                                   const checkpoint::ReferenceRun& reference,
+                                   const Report& report) {
+  std::vector<Check> result;
+  launch(config, report, [&](comm::Endpoint& endpoint) {
+    Engine engine(config, endpoint);
+    comm::poison_on_error(endpoint, [&] {
+      load_weights(engine, model);
+      std::vector<Check> checks = RankCheck(engine, model, reference).run();
+      if (endpoint.rank() == 0) result = std::move(checks);
+    });
+  });
+  return result;
+}
+
+}  // namespace weft::measure

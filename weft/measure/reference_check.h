@@ -1,0 +1,35 @@
+// Holds the engine, under any layout, against a reference run: logits, loss and every gradient of
+// the first batch, then the losses of training.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "weft/checkpoint/huggingface.h"
+#include "weft/checkpoint/reference_run.h"
+#include "weft/config/config.h"
+#include "weft/train/launch.h"
+
+namespace weft::measure {
+
+struct Check {
+  std::string name;
+  double error = 0;  // largest difference over the reference's largest magnitude
+  double tolerance = 0;
+  bool pass() const { return error <= tolerance; }  // false for NaN
+};
+
+// The config of a reference run: model and optimizer from its folder; batch and sequence from its
+// data. What `base` sets for layout, micro-batch size and runtime stays.
+config::Config reference_config(const config::Config& base,
+                                const checkpoint::HuggingFaceModel& model,
+                                const checkpoint::ReferenceRun& reference);
+
+// Runs on the ranks of config.runtime. Empty in a process that does not hold rank 0.
+std::vector<Check> check_reference(const config::Config& config,
+                                   const checkpoint::HuggingFaceModel& model,
+                                   const checkpoint::ReferenceRun& reference,
+                                   const train::Report& report);
+
+}  // namespace weft::measure

@@ -1,0 +1,39 @@
+// One step against the machine's ceiling: the same threads multiply 2048 x 2048 matrices in the
+// same run.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <vector>
+
+#include "weft/config/config.h"
+#include "weft/tensor/pool.h"
+
+namespace weft::measure {
+
+struct StepBench {
+  double step_seconds = 0;  // median
+  double tokens_per_second = 0;
+  double flops_per_second = 0;  // of the model, by config::flops_per_token
+  double sgemm_peak = 0;        // FLOP/s of a 2048^3 product on the same threads, median
+  double share_of_peak() const { return flops_per_second / sgemm_peak; }
+  std::vector<double> losses;  // of the steps, in order
+  std::array<std::size_t, tensor::kTags> peak_bytes{};
+};
+
+struct StepBenchRequest {
+  config::Config config;  // validated; one rank
+  int steps = 6;          // timed, after two that warm up
+  // Called half-way, with nothing else running: a peer can be timed under the same conditions.
+  std::function<void()> between;
+  // Where to leave the initial weights and the batches for a peer; empty: nowhere. The folder gets
+  // a Hugging Face model and tokens.i32, (steps, batch, sequence + 1) int32.
+  std::filesystem::path leave_in;
+  std::function<void(int done, int of)> progress;
+};
+
+StepBench bench_step(const StepBenchRequest& request);
+
+}  // namespace weft::measure

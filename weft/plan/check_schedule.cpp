@@ -1,0 +1,91 @@
+#include "weft/plan/check_schedule.h"
+
+#include <algorithm>
+
+#include "weft/base/text.h"
+#include "weft/derive/derived.h"
+#include "weft/derive/pipeline.h"
+#include "weft/grid/grid.h"
+#include "weft/rules/missing.h"
+#include "weft/schedule/plan.h"
+
+namespace weft::plan {
+namespace {
+
+// Planning and verifying this many takes about a second.
+constexpr std::int64_t kNodesWorthWaiting = 120'000;
+constexpr std::int64_t kNodesOfLayer = 25;
+
+std::int64_t data_parallel(const grid::Layout& layout) {
+  return layout.world / (layout.tp * layout.cp * layout.pp);
+}
+
+// At least four rounds of the interleaved groups: warm-up, two of the steady state, the end.
+std::int64_t micro_batches_to_plan(const config::ModelConfig& model, std::int64_t all) {
+  const std::int64_t group = derive::micro_batch_group(model);
+  const std::int64_t affordable = kNodesWorthWaiting / (model.num_layers * kNodesOfLayer);
+  const std::int64_t fewest = group * (2 * derive::virtual_stages(model) + 2) + all % group;
+  const std::int64_t wanted = std::max(fewest, affordable / group * group + all % group);
+  return std::min(all, wanted);
+}
+
+}  // namespace
+
+ScheduleCheck check_schedule(const config::Config& config) {
+  const grid::Layout layout = derive::layout_of(config);
+  const std::int64_t dp = data_parallel(layout);
+  ScheduleCheck check;
+  check.micro_batches = derive::micro_batches(config.train, dp);
+  check.planned = micro_batches_to_plan(config.model, check.micro_batches);
+  config::Config shorter = config;
+  shorter.train.global_batch_size = check.planned * config.train.micro_batch_size * dp;
+  for (const rules::Missing& limit : rules::schedule_limits(shorter)) {
+    check.complaints.push_back(base::text("not planned: {}: {}", limit.message, limit.fix));
+  }
+  if (!check.valid()) return check;
+  const std::vector<schedule::RankPlan> plans = schedule::plan_step(shorter, grid::Grid(layout));
+  check.complaints = schedule::verify_plan(plans);
+  for (const schedule::RankPlan& plan : plans) {
+    check.ranks.push_back({.chunks = derive::virtual_stages(config.model),
+                           .nodes = std::ssize(plan.training.entries)});
+  }
+  return check;
+}
+
+base::Json to_json(const ScheduleCheck& check) {
+  base::Json ranks = base::Json::array();
+  std::int64_t nodes = 0;
+  for (const ScheduleCheck::Rank& rank : check.ranks) {
+    nodes += rank.nodes;
+    ranks.push_back({{"chunks", rank.chunks}, {"nodes", rank.nodes}});
+  }
+  return {{"valid", check.valid()},
+          {"nodes", nodes},
+          {"micro_batches", check.micro_batches},
+          {"micro_batches_verified", check.planned},
+          {"pipeline_ranks", std::move(ranks)},
+          {"complaints", check.complaints}};
+}
+
+std::string to_text(const ScheduleCheck& check) {
+  if (check.ranks.empty()) return base::text("{}\n", fmt::join(check.complaints, "\n"));
+  const auto [least, most] = std::ranges::minmax(check.ranks, {}, &ScheduleCheck::Rank::nodes);
+  std::string all = base::text("{}, {} each, {} to {} nodes: {}\n",
+                               base::counted(std::ssize(check.ranks), "pipeline rank"),
+                               base::counted(least.chunks, "chunk"),
+                               least.nodes,
+                               most.nodes,
+                               check.valid() ? "verified" : "NOT VALID");
+  if (check.planned < check.micro_batches) {
+    all += base::text(
+        "for {} of the {} micro-batches of a step: the order repeats after its warm-up (weft "
+        "schedule "
+        "plans all)\n",
+        check.planned,
+        check.micro_batches);
+  }
+  for (const std::string& complaint : check.complaints) all += complaint + "\n";
+  return all;
+}
+
+}  // namespace weft::plan

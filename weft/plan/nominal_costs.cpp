@@ -1,0 +1,209 @@
+#include "weft/plan/nominal_costs.h"
+
+#include <algorithm>
+
+#include "weft/base/casts.h"
+#include "weft/derive/derived.h"
+#include "weft/derive/dispatch.h"
+#include "weft/derive/dispatch_traffic.h"
+#include "weft/derive/nodes.h"
+#include "weft/plan/nominal_work.h"
+#include "weft/schedule/anatomy_bytes.h"
+#include "weft/schedule/meeting.h"
+
+namespace weft::plan {
+namespace {
+
+namespace sim = exec::sim;
+using schedule::Entry;
+using schedule::Node;
+using schedule::Part;
+using schedule::Piece;
+
+using base::number;
+
+grid::Fabric links_of(const config::Config& config, const NominalRates& rates) {
+  grid::Fabric fabric = derive::fabric_of(config);
+  if (!fabric.is_free()) return fabric;
+  fabric.intra = {.bytes_per_second = rates.link_bytes_per_second,
+                  .latency_seconds = rates.link_latency_seconds};
+  fabric.inter = fabric.intra;
+  return fabric;
+}
+
+// The first rank of a pipeline stage, which stands for the others.
+int first_rank_of(const grid::Grid& grid, int pp_rank) {
+  int rank = 0;
+  while (grid.coordinate(rank).pp != pp_rank) ++rank;
+  return rank;
+}
+
+double seconds_on(const grid::Link& link, double bytes) {
+  const double wire = link.bytes_per_second == 0 ? 0 : bytes / link.bytes_per_second;
+  return wire + link.latency_seconds;
+}
+
+// The rank of a pipeline stage whose tokens cross nodes most: the others of a dispatch wait for it.
+int most_remote_rank_of(const config::Config& config, const grid::Grid& grid, int pp_rank) {
+  std::vector<std::vector<int>> groups = grid.groups(grid::GroupKind::Ep);
+  std::erase_if(groups, [&](const std::vector<int>& group) {
+    return grid.coordinate(group.front()).pp != pp_rank;
+  });
+  return derive::most_remote(groups, config.runtime.ranks_per_node.value_or(grid.world())).rank;
+}
+
+// Rows that leave a rank, where routing is even.
+struct LeavingRows {
+  double across = 0, within = 0;  // one hop: across alone, whatever its links
+  bool are_two = false;
+};
+
+LeavingRows leaving_rows(const config::Config& config, const schedule::TokenFlow& flow) {
+  const config::ModelConfig& model = config.model;
+  const std::int64_t ranks = model.expert_model_parallel_size;
+  if (model.experts() == 0 || ranks == 1) return {};
+  const derive::DispatchTraffic sent =
+      derive::expected_traffic(model,
+                               {.ranks = ranks,
+                                .ranks_per_node = ranks / flow.nodes,
+                                .tokens = expected_load(config, flow).tokens});
+  if (!config::dispatches_by(model, config::FlexBackend::HybridEp)) {
+    return {.across = sent.inside.rows + sent.between.rows};
+  }
+  return {.across = sent.between.rows, .within = sent.inside.rows, .are_two = true};
+}
+
+// One pipeline rank's costs.
+class Pricing {
+ public:
+  Pricing(const config::Config& config,
+          const grid::Grid& grid,
+          const schedule::RankPlan& plan,
+          const NominalRates& rates)
+      : config_(config),
+        grid_(grid),
+        rates_(rates),
+        links_(links_of(config, rates)),
+        anatomy_(plan.anatomy),
+        work_(config, plan.anatomy),
+        load_(expected_load(config, plan.anatomy.flow)),
+        hops_(leaving_rows(config, plan.anatomy.flow)),
+        rank_(first_rank_of(grid, plan.anatomy.pp_rank)),
+        dispatching_(most_remote_rank_of(config, grid, plan.anatomy.pp_rank)) {}
+
+  sim::Cost cost(const Entry& entry) const {
+    if (schedule::is_meeting(entry)) {
+      return {.seconds = wire_seconds(entry), .kind = trace::SpanKind::Communication};
+    }
+    if (entry.lane == schedule::Lane::Host) return {.seconds = 0, .kind = trace::SpanKind::Host};
+    const Work work = work_.of(entry.node);
+    return {.seconds = work.flops / rates_.flops_per_second +
+                       work.memory_bytes / rates_.memory_bytes_per_second,
+            .kind = work.flops > 0 ? trace::SpanKind::Gemm : trace::SpanKind::Memory};
+  }
+
+ private:
+  double wire_seconds(const Entry& entry) const {
+    const Piece piece = entry.node.piece;
+    const bool travels = piece == Piece::Dispatch || piece == Piece::Combine;
+    if (travels && hops_.are_two) {
+      const double bytes = number(sent(piece, entry.node)) / (hops_.across + hops_.within);
+      return (hops_.across > 0 ? seconds_on(links_.inter, bytes * hops_.across) : 0) +
+             (hops_.within > 0 ? seconds_on(links_.intra, bytes * hops_.within) : 0);
+    }
+    const int rank = entry.lane == schedule::Lane::Ep ? dispatching_ : rank_;
+    const std::vector<int> members = schedule::ranks_of_entry(grid_, rank, entry);
+    if (members.size() < 2) return 0;
+    const double bytes = bytes_sent(entry.node, number(std::ssize(members)));
+    // Equal parts to all others, through the two ports at once.
+    const double near =
+        number(std::ranges::count_if(members, [&](int r) { return links_.same_node(r, rank); })) -
+        1;
+    const double peers = number(std::ssize(members)) - 1;
+    double seconds = 0;
+    if (near > 0) seconds = seconds_on(links_.intra, bytes * near / peers);
+    if (near < peers) {
+      seconds = std::max(seconds, seconds_on(links_.inter, bytes * (peers - near) / peers));
+    }
+    return seconds;
+  }
+
+  // By one of so many members.
+  double bytes_sent(const Node& node, double members) const {
+    const double summed = kGradientBytes * 2 * (members - 1) / members;
+    switch (node.piece) {
+      case Piece::Reduce:
+        return summed *
+               (node.part == Part::Dense ? work_.dense_parameters() : work_.expert_parameters());
+      case Piece::Tie:
+        return summed * number(config_.model.vocab_size * config_.model.hidden_size);
+      case Piece::Receive:
+        return number(sent(Piece::Send, node));
+      default:
+        return number(sent(node.piece, node));
+    }
+  }
+
+  std::int64_t sent(Piece piece, const Node& node) const {
+    schedule::Load leaving = load_;
+    leaving.rows = static_cast<std::int64_t>(hops_.across + hops_.within);
+    return schedule::sent_bytes(config_.model, anatomy_.flow, piece, node.direction)
+        .of(schedule::share_of(anatomy_, node, leaving));
+  }
+
+  const config::Config& config_;
+  const grid::Grid& grid_;
+  const NominalRates& rates_;
+  const grid::Fabric links_;
+  const schedule::Anatomy& anatomy_;
+  const NominalWork work_;
+  const schedule::Load load_;
+  const LeavingRows hops_;
+  const int rank_, dispatching_;
+};
+
+}  // namespace
+
+schedule::Load expected_load(const config::Config& config, const schedule::TokenFlow& flow) {
+  const config::ModelConfig& model = config.model;
+  const std::int64_t tokens = config.train.micro_batch_size * model.seq_length;
+  schedule::Load load{.tokens = tokens, .rows = tokens * model.moe_router_topk};
+  if (model.experts() == 0) return load;
+  const auto copies = [&](std::int64_t parts) {
+    const double each = derive::distinct_parts(model.experts(), model.moe_router_topk, parts);
+    return static_cast<std::int64_t>(number(tokens) * each);
+  };
+  const std::int64_t ranks = model.expert_model_parallel_size;
+  load.copies = copies(ranks);
+  load.passing = copies(flow.nodes);
+  load.onward = load.copies;
+  if (model.moe_pad_expert_input_to_capacity) {
+    load.rows = model.experts() * model.expert_capacity(tokens);
+  }
+  if (schedule::row_counts_of(model, flow.budget) != schedule::RowCounts::Device) return load;
+  // Room is made for what may come.
+  if (!model.moe_pad_expert_input_to_capacity) load.rows = model.row_budget(tokens);
+  load.copies = std::min(load.rows, ranks * tokens);
+  load.passing = flow.nodes * tokens;
+  load.onward = load.passing * std::min(model.moe_router_topk, ranks / flow.nodes);
+  return load;
+}
+
+sim::CostTable nominal_costs(const config::Config& config,
+                             const grid::Grid& grid,
+                             const std::vector<schedule::RankPlan>& plans,
+                             const NominalRates& rates) {
+  sim::CostTable table;
+  for (const schedule::RankPlan& plan : plans) {
+    const Pricing pricing(config, grid, plan, rates);
+    const int rank = plan.anatomy.pp_rank;
+    for (const Entry& entry : plan.training.entries) {
+      if (table.find(rank, entry.node) == nullptr) {
+        table.set(rank, entry.node, pricing.cost(entry));
+      }
+    }
+  }
+  return table;
+}
+
+}  // namespace weft::plan

@@ -1,0 +1,134 @@
+#include "weft/plan/nominal_work.h"
+
+#include "weft/base/casts.h"
+#include "weft/derive/layer_kind.h"
+#include "weft/plan/nominal_costs.h"
+
+namespace weft::plan {
+namespace {
+
+using schedule::Direction;
+using schedule::Piece;
+
+// A gated feed-forward has three matrices; a product of one is two operations an element.
+constexpr double kGatedMatrices = 3;
+constexpr double kOperations = 2;
+// The optimizer reads and writes a weight and two fp32 moments, and reads a gradient.
+constexpr double kMomentBytes = 16;
+
+using base::number;
+
+// Down to what is compressed, up from it, and out.
+double latent_projections(const config::ModelConfig& model) {
+  const double h = number(model.hidden_size), heads = number(model.num_attention_heads);
+  const double q = heads * number(model.latent_head_dim()), rank = number(model.kv_lora_rank);
+  const double queries = model.q_lora_rank ? number(*model.q_lora_rank) * (h + q) : h * q;
+  const double value = heads * number(model.v_head_dim);
+  return queries + h * (rank + number(model.qk_pos_emb_head_dim)) +
+         rank * (heads * number(model.qk_head_dim) + value) + value * h;
+}
+
+double projections(const config::ModelConfig& model) {
+  if (model.multi_latent_attention) return latent_projections(model);
+  const double h = number(model.hidden_size);
+  const double q = number(model.query_width()), kv = number(model.key_width());
+  return h * (q + 2 * kv) + q * h;
+}
+
+double feed_forward(const config::ModelConfig& model, std::int64_t width) {
+  return kGatedMatrices * number(model.hidden_size) * number(width);
+}
+
+double shared_parameters(const config::ModelConfig& model) {
+  const std::int64_t width = derive::shared_expert_width(model);
+  const bool has_gate = width > 0 && model.moe_shared_expert_gate;
+  return feed_forward(model, width) + (has_gate ? number(model.hidden_size) : 0);
+}
+
+double table(const config::ModelConfig& model) {
+  return number(model.vocab_size) * number(model.hidden_size);
+}
+
+}  // namespace
+
+NominalWork::NominalWork(const config::Config& config, const schedule::Anatomy& anatomy)
+    : model_(config.model),
+      tokens_(number(expected_load(config, anatomy.flow).tokens)),
+      rows_(number(expected_load(config, anatomy.flow).rows)),
+      slices_(anatomy.flow.slices),
+      element_bytes_(config.model.params_dtype == config::Precision::Fp32 ? 4 : 2) {
+  for (const schedule::Chunk& chunk : anatomy.chunks) {
+    if (chunk.has_embed) dense_parameters_ += table(model_);
+    if (chunk.has_head) dense_parameters_ += table(model_);
+    for (int layer = chunk.first_layer; layer < chunk.end_layer(); ++layer) {
+      dense_parameters_ += projections(model_);
+      if (model_.is_moe_layer(layer)) {
+        dense_parameters_ +=
+            number(model_.experts() * model_.hidden_size) + shared_parameters(model_);
+        expert_parameters_ +=
+            number(model_.local_experts()) * feed_forward(model_, model_.expert_width());
+      } else {
+        dense_parameters_ += feed_forward(model_, model_.dense_width());
+      }
+    }
+  }
+  if (anatomy.tie == schedule::Tie::Local) dense_parameters_ -= table(model_);
+}
+
+// The first part has two of the three matrices, the second the third; a gate is too little to
+// matter.
+Work NominalWork::shared(schedule::Part part) const {
+  const double matrices = part == schedule::Part::Fc1 ? 2 : 1;
+  const double width = number(derive::shared_expert_width(model_));
+  return {.flops = kOperations * tokens_ * matrices * number(model_.hidden_size) * width};
+}
+
+// Scores and values of causal attention over half the sequence each. Their gradient is twice the
+// work and belongs to no weight.
+Work NominalWork::attention(Direction direction) const {
+  const double heads = number(model_.num_attention_heads), s = number(model_.seq_length);
+  const double core = model_.multi_latent_attention
+                          ? heads * number(model_.latent_head_dim() + model_.v_head_dim) / 2 * s
+                          : number(model_.query_width()) * s;
+  double times = 0;
+  if (direction == Direction::F || direction == Direction::R) times = 1;
+  if (direction == Direction::D) times = 2;
+  return {.flops = kOperations * tokens_ * (projections(model_) + times * core)};
+}
+
+Work NominalWork::of(const schedule::Node& node) const {
+  const double h = number(model_.hidden_size);
+  const double stream = h * element_bytes_;  // bytes of one token, or one row
+  const double parameters = dense_parameters_ + expert_parameters_;
+  const double rows = node.slice == schedule::kNone ? rows_ : rows_ / slices_;
+  switch (node.piece) {
+    case Piece::Attention:
+      return attention(node.direction);
+    case Piece::Route:
+      return {.flops = kOperations * tokens_ * h * number(model_.experts())};
+    case Piece::Experts:
+      return {.flops = kOperations * rows * feed_forward(model_, model_.expert_width())};
+    case Piece::Shared:
+      return shared(node.part);
+    case Piece::Mlp:
+      return {.flops = kOperations * tokens_ * feed_forward(model_, model_.dense_width())};
+    case Piece::Head:
+      return {.flops = kOperations * tokens_ * table(model_)};
+    case Piece::Embed:
+      return {.memory_bytes = 2 * tokens_ * stream};
+    case Piece::Permute:
+      return {.memory_bytes = 2 * rows * stream};
+    case Piece::Merge:
+      return {.memory_bytes = (rows_ + 2 * tokens_) * stream};
+    case Piece::Tie:
+      return {.memory_bytes = 3 * table(model_) * kGradientBytes};
+    case Piece::Norm:
+      return {.memory_bytes = parameters * kGradientBytes};
+    case Piece::Optimizer:
+      return {.memory_bytes = parameters * (kMomentBytes + kGradientBytes + 2 * element_bytes_)};
+    default:
+      return {};  // without expert parallelism, rows stay where they are
+  }
+}
+
+}  // namespace weft::plan

@@ -1,0 +1,40 @@
+// How much work a node is: floating-point operations, and bytes where memory is the limit.
+#pragma once
+
+#include "weft/config/config.h"
+#include "weft/schedule/anatomy.h"
+
+namespace weft::plan {
+
+inline constexpr double kGradientBytes = 4;  // of a parameter: gradients are summed in fp32
+
+struct Work {
+  double flops = 0;
+  double memory_bytes = 0;
+};
+
+// Of the nodes of one pipeline rank, with rows routed evenly. Over a step, the operations add up
+// to config::flops_per_token() and the router's.
+class NominalWork {
+ public:
+  NominalWork(const config::Config& config, const schedule::Anatomy& anatomy);
+
+  // A compute node's.
+  Work of(const schedule::Node& node) const;
+
+  // Held by one rank: matrices; the vectors of norms are too few to matter.
+  double dense_parameters() const { return dense_parameters_; }
+  double expert_parameters() const { return expert_parameters_; }
+
+ private:
+  Work attention(schedule::Direction direction) const;
+  Work shared(schedule::Part part) const;
+
+  const config::ModelConfig& model_;
+  double tokens_ = 0, rows_ = 0;
+  double slices_ = 1;
+  double element_bytes_ = 0;
+  double dense_parameters_ = 0, expert_parameters_ = 0;
+};
+
+}  // namespace weft::plan

@@ -1,0 +1,38 @@
+// What the simulator says of an order before it runs: from costs measured in the plain one.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "weft/config/config.h"
+#include "weft/grid/fabric.h"
+#include "weft/trace/span.h"
+
+namespace weft::plan {
+
+class OverlapPrediction {
+ public:
+  // `plain` are traced steps of the plain order of `plain_config` on `fabric` (none: a network),
+  // which took `plain_seconds` when nobody looked.
+  OverlapPrediction(const config::Config& plain_config,
+                    const std::optional<grid::Fabric>& fabric,
+                    std::vector<trace::Timeline> plain,
+                    double plain_seconds);
+
+  // The step of another order of the same layout: what nodes cost, and for each wait between lanes
+  // what the plain step took beyond its nodes.
+  double step_seconds(const config::Config& config) const;
+  // The same with nothing but compute and the wire (on a network, what transfers took at least):
+  // nothing to issue, nobody to wake.
+  double ideal_seconds(const config::Config& config) const;
+  // The plain order if communication took no time.
+  double compute_seconds() const;
+
+ private:
+  double wake_seconds_ = 0;
+  config::Config plain_config_;
+  std::optional<grid::Fabric> fabric_;
+  std::vector<trace::Timeline> plain_;
+};
+
+}  // namespace weft::plan

@@ -1,0 +1,23 @@
+// The numbers of a legal run that advice looks at.
+#pragma once
+
+#include <cstdint>
+
+#include "weft/config/config.h"
+
+namespace weft::rules {
+
+// GPUs of one NVLink domain of a rack of GB200 or later.
+inline constexpr std::int64_t kRackDomain = 72;
+
+struct RunFacts {
+  std::int64_t tp = 1, pp = 1, vpp = 1, ep = 1, etp = 1;
+  std::int64_t micro_batches = 1;
+  std::int64_t nodes = 1;
+  std::int64_t domain = 1;  // ranks that reach each other over fast links
+};
+RunFacts facts_of(const config::Config& config);
+
+bool is_blackwell(const config::Config& config);
+
+}  // namespace weft::rules

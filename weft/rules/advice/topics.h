@@ -1,0 +1,16 @@
+// The tables of advice, one a file, and how a note is made.
+#pragma once
+
+#include "weft/rules/advice/advice.h"
+
+namespace weft::rules {
+
+// A note whose id is filled in later.
+std::optional<Note> note(std::string key, std::string message, std::string fix);
+
+std::span<const Advice> overlap_advice();
+std::span<const Advice> memory_advice();
+std::span<const Advice> platform_advice();
+std::span<const Advice> layout_advice();
+
+}  // namespace weft::rules

@@ -1,0 +1,45 @@
+// What a model chooses: modules to recompute, to offload and to capture, and who dispatches.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "weft/base/text.h"
+#include "weft/config/model_config.h"
+#include "weft/rules/judge.h"
+
+namespace weft::rules {
+
+// Expert-parallel overlap: the key that most conflicts are about.
+inline constexpr const char* kOverlap = "comm_overlap.overlap_moe_expert_parallel_comm";
+inline bool overlaps(const Judge& judge) {
+  return judge.overlap().overlap_moe_expert_parallel_comm;
+}
+
+// Whether selective recomputation runs the module again in the backward.
+bool recomputes(const config::ModelConfig& model, config::RecomputeModule module);
+// Whether fine-grained offload keeps the module's input in host memory.
+bool offloads(const config::ModelConfig& model, config::OffloadModule module);
+// Whether a part of a layer is named for capture. A whole layer and a whole iteration are not
+// named.
+bool captures(const config::ModelConfig& model, config::CudaGraphScope scope);
+// Whether the attention is inside a graph: by name, or with its layer or its iteration.
+bool captures_attention(const config::ModelConfig& model);
+// Whether matrix products run in fp8 or fp4.
+bool is_quantized(const config::ModelConfig& model);
+
+template <typename T>
+bool contains(const std::vector<T>& list, const T& value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+// "[attn,moe_router]", as a user types a list.
+template <typename Enum>
+std::string typed_list(const std::vector<Enum>& list) {
+  std::vector<std::string_view> words;
+  for (const Enum value : list) words.push_back(word(value));
+  return base::text("[{}]", fmt::join(words, ","));
+}
+
+}  // namespace weft::rules

@@ -1,0 +1,136 @@
+// Weight gradients split from the backward, as cover for communication.
+#include "weft/rules/captured.h"
+#include "weft/rules/judge.h"
+#include "weft/rules/topics.h"
+
+namespace weft::rules {
+
+using namespace config;
+namespace {
+
+using base::text;
+
+bool captures_attention(const ModelConfig& model) {
+  return names_scope(model, CudaGraphScope::Attn) || captures_whole_layer(model);
+}
+
+// The shared expert runs beside the router unless it overlaps with the dispatch.
+bool captures_shared_expert(const ModelConfig& model) {
+  return names_scope(model, CudaGraphScope::MoeRouter) &&
+         model.moe_shared_expert_intermediate_size && !model.moe_shared_expert_overlap;
+}
+
+const char* captured_part(const ModelConfig& model) {
+  if (captures_whole_layer(model)) return "the whole layer (no scope is named)";
+  return captures_attention(model) ? "attn" : "moe_router with the shared expert";
+}
+
+void judge_delay_alone(Judge& judge) {
+  const CommOverlapConfig& overlap = judge.overlap();
+  if (!overlap.delay_wgrad_compute || overlap.overlap_moe_expert_parallel_comm) return;
+  judge.report("comm_overlap.delay_wgrad_compute",
+               "comm_overlap.delay_wgrad_compute fills the gaps of the overlapped order, and "
+               "comm_overlap.overlap_moe_expert_parallel_comm = false",
+               "set comm_overlap.overlap_moe_expert_parallel_comm=true, or leave it out");
+}
+
+void judge_captured_addresses(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  if (!judge.overlap().delay_wgrad_compute || model.gradient_accumulation_fusion) return;
+  if (!captures_attention(model) && !captures_shared_expert(model)) return;
+  judge.report("model.gradient_accumulation_fusion",
+               text("comm_overlap.delay_wgrad_compute with CUDA graphs over {} writes weight "
+                    "gradients from a graph, which needs addresses that stay: "
+                    "model.gradient_accumulation_fusion = false allocates new ones",
+                    captured_part(model)),
+               "set model.gradient_accumulation_fusion=true, or take the scope out of "
+               "model.cuda_graph_modules");
+}
+
+void judge_captured_biases(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  if (!judge.overlap().delay_wgrad_compute || !captures_attention(model)) return;
+  if (!model.add_bias_linear && !model.add_qkv_bias) return;
+  const char* key = model.add_bias_linear ? "model.add_bias_linear" : "model.add_qkv_bias";
+  judge.report(key,
+               text("{} = true: bias gradients of the attention come with its backward, and "
+                    "comm_overlap.delay_wgrad_compute with CUDA graphs over {} delays what the "
+                    "graph has already run",
+                    key,
+                    captured_part(model)),
+               text("set {}=false, comm_overlap.delay_wgrad_compute=false, or take attn out of "
+                    "model.cuda_graph_modules",
+                    key));
+}
+
+void judge_two_covers(Judge& judge) {
+  const CommOverlapConfig& overlap = judge.overlap();
+  if (!judge.model().overlap_dispatch_backward_with_experts_wgrad) return;
+  if (!overlap.overlap_moe_expert_parallel_comm && !overlap.delay_wgrad_compute) return;
+  const char* other = overlap.overlap_moe_expert_parallel_comm
+                          ? "comm_overlap.overlap_moe_expert_parallel_comm"
+                          : "comm_overlap.delay_wgrad_compute";
+  judge.report("model.overlap_dispatch_backward_with_experts_wgrad",
+               text("model.overlap_dispatch_backward_with_experts_wgrad and {} exclude each other: "
+                    "both place the experts' weight gradients",
+                    other),
+               "set one of them to false");
+}
+
+constexpr Rule kDelayedWgradRules[] = {
+    {.id = "C28",
+     .when = "comm_overlap.delay_wgrad_compute without "
+             "comm_overlap.overlap_moe_expert_parallel_comm",
+     .then = "refused",
+     .why = "Only the overlapped order has places for them: beside the messages of another "
+            "micro-batch.",
+     .example = "comm_overlap.delay_wgrad_compute=true",
+     .also = "TC-70",
+     .judge = judge_delay_alone},
+    {.id = "C30",
+     .when = "comm_overlap.delay_wgrad_compute, weight gradients inside a captured scope, and "
+             "model.gradient_accumulation_fusion = false",
+     .then = "refused",
+     .why =
+         "A graph writes where it wrote when it was captured. Inside are: attn; moe_router where "
+         "a shared expert exists and does not overlap with the dispatch (C29); and a whole "
+         "layer, which the reference forgets. Scopes count by name, also with "
+         "model.cuda_graph_impl=none.",
+     .example = "model.num_moe_experts=4 model.expert_model_parallel_size=2 "
+                "train.global_batch_size=4 comm_overlap.overlap_moe_expert_parallel_comm=true "
+                "comm_overlap.delay_wgrad_compute=true model.bf16=true "
+                "model.cuda_graph_impl=transformer_engine model.use_te_rng_tracker=true "
+                "model.cuda_graph_modules=[attn] "
+                "model.gradient_accumulation_fusion=false",
+     .also = "C29",
+     .judge = judge_captured_addresses},
+    {.id = "C31",
+     .when = "comm_overlap.delay_wgrad_compute, captured attention, and add_bias_linear or "
+             "add_qkv_bias",
+     .then = "refused",
+     .why = "Bias gradients are made with the backward, not with the weight gradients, so a "
+            "captured attention cannot delay them. A captured router alone has no such biases.",
+     .example = "model.num_moe_experts=4 model.expert_model_parallel_size=2 "
+                "train.global_batch_size=4 comm_overlap.overlap_moe_expert_parallel_comm=true "
+                "comm_overlap.delay_wgrad_compute=true model.bf16=true "
+                "model.cuda_graph_impl=transformer_engine model.use_te_rng_tracker=true "
+                "model.cuda_graph_modules=[attn] "
+                "model.add_qkv_bias=true",
+     .judge = judge_captured_biases},
+    {.id = "TC-72",
+     .when = "model.overlap_dispatch_backward_with_experts_wgrad with "
+             "comm_overlap.overlap_moe_expert_parallel_comm or comm_overlap.delay_wgrad_compute",
+     .then = "refused",
+     .why = "It covers the dispatch's way back inside one micro-batch; the overlapped order covers "
+            "it with another one. The weight gradients can only be in one place.",
+     .example = "model.num_moe_experts=4 model.expert_model_parallel_size=2 "
+                "train.global_batch_size=4 comm_overlap.overlap_moe_expert_parallel_comm=true "
+                "model.overlap_dispatch_backward_with_experts_wgrad=true",
+     .judge = judge_two_covers},
+};
+
+}  // namespace
+
+std::span<const Rule> delayed_wgrad_rules() { return kDelayedWgradRules; }
+
+}  // namespace weft::rules

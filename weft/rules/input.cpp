@@ -1,0 +1,43 @@
+// What is judged before any other rule: whether the words can be read, and each number alone.
+#include "weft/rules/topics.h"
+
+namespace weft::rules {
+namespace {
+
+constexpr Rule kInputRules[] = {
+    {.id = "W31",
+     .when = "a word, a flag, a recipe or a file that cannot be read: an unknown key, a value of "
+             "another "
+             "type, YAML that is none",
+     .then = "refused",
+     .why = "Nothing that is typed is ignored. The message names the word, or the file and its "
+            "line, and "
+            "the nearest name there is.",
+     .example = "model.num_layer=4",
+     .also = "TC-30 TC-48 TC-52 TC-80",
+     .judge = nullptr},
+    {.id = "W1",
+     .when = "a number outside the range of its key, or not finite",
+     .then = "refused",
+     .why = "Each key has one range; rules over several keys are silent where one of them is "
+            "outside, so "
+            "that one mistake is one error.",
+     .example = "model.num_layers=0",
+     .judge = nullptr},
+    {.id = "W71",
+     .when = "files that do not fit the run: data too small for a sample of each split, orders of "
+             "another step, checkpoint.save_hf of a model that no Hugging Face family computes; a "
+             "warning where a file is not on this machine",
+     .then = "refused",
+     .why =
+         "`weft train` looks at them before its first step, and `weft check` in the same way: what "
+         "it calls legal is not refused later.",
+     .example = "checkpoint.save_hf=x model.moe_shared_expert_intermediate_size=64",
+     .judge = nullptr},
+};
+
+}  // namespace
+
+std::span<const Rule> input_rules() { return kInputRules; }
+
+}  // namespace weft::rules

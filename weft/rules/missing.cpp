@@ -1,0 +1,105 @@
+#include "weft/rules/missing.h"
+
+#include <algorithm>
+
+#include "weft/base/text.h"
+#include "weft/config/field.h"
+#include "weft/derive/derived.h"
+
+namespace weft::rules {
+
+using namespace config;
+namespace {
+
+using base::text;
+
+// An optional number at 0 asks for as little as null does.
+bool asks_for_nothing(const Field& field, const Config& config) {
+  return is_default(field, config) ||
+         (field.shape == Shape::Optional && field.get(config) == base::Json(0));
+}
+
+// What to type instead. Where a rule decides over the key by the wish in comm_overlap, that is it;
+// a backend gives way to one that sends the same rows and, where there is one, keeps the budget.
+std::string way_out(const std::string& key, const ModelConfig& model) {
+  if (key == "model.moe_flex_dispatcher_backend") {
+    return text("{}={}", key, model.moe_expert_rank_capacity_factor ? "hybridep" : "deepep");
+  }
+  const std::string name = key.substr(key.find('.') + 1);
+  const bool wished = name == "overlap_grad_reduce" || name == "overlap_param_gather";
+  if (wished) return text("comm_overlap.{}=false", name);
+  const Field& field = *find_field(key);
+  return field.initial == "\"\"" || field.initial == "[]" ? "~" + key
+                                                          : text("{}={}", key, field.initial);
+}
+
+// Parts in the order in which they are first asked for, each with all the keys that ask.
+class Parts {
+ public:
+  void add(std::string_view part, const std::string& key, const std::string& value) {
+    const auto at = std::ranges::find(all_, part, &Missing::part);
+    Missing& missing = at != all_.end() ? *at : all_.emplace_back();
+    missing.part = part;
+    missing.keys.push_back(key);
+    if (!missing.message.empty()) missing.message += ", ";
+    missing.message += text("{} = {}", key, value);
+  }
+
+  std::vector<Missing> take(const ModelConfig& model) {
+    for (Missing& missing : all_) {
+      missing.message = text("not built yet: {} ({})", missing.part, missing.message);
+      std::vector<std::string> ways;
+      for (const std::string& key : missing.keys) {
+        const std::string way = way_out(key, model);
+        if (std::ranges::find(ways, way) == ways.end()) ways.push_back(way);
+      }
+      missing.fix = text("use {}", fmt::join(ways, " "));
+    }
+    return std::move(all_);
+  }
+
+ private:
+  std::vector<Missing> all_;
+};
+
+}  // namespace
+
+bool is_built(LoadBalancing kind) {
+  return kind != LoadBalancing::Sinkhorn && kind != LoadBalancing::QuantileBalancing;
+}
+
+std::vector<Missing> missing_parts(const Config& config) {
+  Parts parts;
+  const auto add = [&](std::string_view part, const char* key) {
+    parts.add(part, key, value_text(*find_field(key), config));
+  };
+  if (derive::is_on_gpu(config))
+    add("CUDA", config.hardware.gpu ? "hardware.gpu" : "hardware.device_name");
+  for (const Field& field : fields()) {
+    if (field.support.kind != Support::Kind::Later || asks_for_nothing(field, config)) continue;
+    parts.add(field.support.text, field.key, value_text(field, config));
+  }
+  const ModelConfig& model = config.model;
+  if (derive::layout_of(config).etp > 1)
+    add("expert tensor parallelism", "model.expert_tensor_parallel_size");
+  if (model.moe_router_dtype == RouterDtype::Fp64) add("an fp64 router", "model.moe_router_dtype");
+  if (model.moe_token_dispatcher_type == Dispatcher::AllToAllSeq) {
+    add("the alltoall_seq dispatcher", "model.moe_token_dispatcher_type");
+  }
+  if (model.moe_token_dispatcher_type == Dispatcher::Flex &&
+      model.moe_flex_dispatcher_backend == FlexBackend::NcclEp) {
+    add("the ncclep backend", "model.moe_flex_dispatcher_backend");
+  }
+  if (model.params_dtype == Precision::Fp16 && !model.fp16) add("fp16", "model.params_dtype");
+  if (model.pipeline_dtype && *model.pipeline_dtype != model.params_dtype) {
+    add("a dtype of its own between pipeline stages", "model.pipeline_dtype");
+  }
+  const bool balanced =
+      model.experts() > 0 && !std::ranges::all_of(model.moe_router_load_balancing_type, is_built);
+  if (balanced) {
+    add("balancing by sinkhorn or by quantiles", "model.moe_router_load_balancing_type");
+  }
+  return parts.take(model);
+}
+
+}  // namespace weft::rules

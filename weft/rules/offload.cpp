@@ -1,0 +1,177 @@
+// Activations and optimizer state in host memory.
+#include "weft/rules/chosen.h"
+#include "weft/rules/judge.h"
+#include "weft/rules/topics.h"
+
+namespace weft::rules {
+
+using namespace config;
+namespace {
+
+using base::text;
+
+void judge_layers(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  if (!model.cpu_offloading) return;
+  if (model.pipeline_model_parallel_size > 1) {
+    judge.report("model.cpu_offloading",
+                 text("model.cpu_offloading with model.pipeline_model_parallel_size = {}",
+                      model.pipeline_model_parallel_size),
+                 "set model.pipeline_model_parallel_size=1, or offload by module "
+                 "(model.fine_grained_activation_offloading)");
+  }
+  if (model.recompute_granularity) {
+    judge.report("model.cpu_offloading",
+                 text("model.cpu_offloading with model.recompute_granularity = {}: what is "
+                      "recomputed need not be kept",
+                      word(*model.recompute_granularity)),
+                 "leave one of them out");
+  }
+  if (!judge.sound({"model.num_layers", "model.cpu_offloading_num_layers"})) return;
+  const std::int64_t layers = model.cpu_offloading_num_layers;
+  if (layers >= 0 && layers < model.num_layers) return;
+  judge.report("model.cpu_offloading_num_layers",
+               text("model.cpu_offloading_num_layers = {} of model.num_layers = {}",
+                    layers,
+                    model.num_layers),
+               text("use a number from 0 to {}", model.num_layers - 1));
+}
+
+void judge_two_offloads(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  if (!model.fine_grained_activation_offloading || !model.cpu_offloading) return;
+  judge.report("model.fine_grained_activation_offloading",
+               "model.fine_grained_activation_offloading and model.cpu_offloading both move "
+               "activations",
+               "keep one of them");
+}
+
+void judge_no_modules(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  if (!model.fine_grained_activation_offloading || !model.offload_modules.empty()) return;
+  judge.report("model.offload_modules",
+               "model.fine_grained_activation_offloading and model.offload_modules = []",
+               text("name some of {}", fmt::join(EnumWords<OffloadModule>::words, ", ")));
+}
+
+void judge_projection_alone(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  if (!offloads(model, OffloadModule::AttnProj) || offloads(model, OffloadModule::CoreAttn)) return;
+  judge.report("model.offload_modules",
+               text("model.offload_modules = {} has attn_proj and not core_attn",
+                    typed_list(model.offload_modules)),
+               "add core_attn, or take attn_proj out");
+}
+
+void judge_recomputed(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  if (!recomputes(model, RecomputeModule::Moe)) return;
+  for (const OffloadModule module :
+       {OffloadModule::MoeAct, OffloadModule::ExpertFc1, OffloadModule::FusedGroupMlp}) {
+    if (!offloads(model, module)) continue;
+    judge.report("model.offload_modules",
+                 text("{} is offloaded, and recomputing moe does not keep it", word(module)),
+                 text("take {} out, or moe out of model.recompute_modules", word(module)));
+  }
+}
+
+void judge_fused(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  if (!offloads(model, OffloadModule::FusedGroupMlp)) return;
+  if (!model.use_transformer_engine_op_fuser) {
+    judge.report("model.offload_modules",
+                 "fused_group_mlp is offloaded without model.use_transformer_engine_op_fuser",
+                 "set it, or offload expert_fc1 and moe_act");
+  }
+  for (const OffloadModule module : {OffloadModule::ExpertFc1, OffloadModule::MoeAct}) {
+    if (!offloads(model, module)) continue;
+    judge.report("model.offload_modules",
+                 text("fused_group_mlp and {} both name the experts' rows", word(module)),
+                 text("take {} out", word(module)));
+  }
+}
+
+void judge_fraction(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  const double fraction = model.activation_offload_fraction;
+  if (!model.fine_grained_activation_offloading || (fraction >= 0 && fraction <= 1)) return;
+  if (!judge.sound({"model.activation_offload_fraction"})) return;
+  judge.report("model.activation_offload_fraction",
+               text("model.activation_offload_fraction = {} is not a share", fraction),
+               "use a number from 0 to 1");
+}
+
+void judge_optimizer_share(Judge& judge) {
+  const OptimizerConfig& optimizer = judge.config().optimizer;
+  if (!optimizer.optimizer_cpu_offload || optimizer.optimizer_offload_fraction != 0) return;
+  judge.report(
+      "optimizer.optimizer_offload_fraction",
+      "optimizer.optimizer_cpu_offload with optimizer.optimizer_offload_fraction = 0 keeps "
+      "nothing in host memory",
+      "set a share above 0, at most 1");
+}
+
+constexpr Rule kOffloadRules[] = {
+    {.id = "TC-57",
+     .when = "model.cpu_offloading with pp > 1, with recomputation, or of all layers or more",
+     .then = "refused",
+     .why =
+         "Whole layers travel to the host and back in the order of one forward and one backward.",
+     .example = "model.cpu_offloading=true model.cpu_offloading_num_layers=2",
+     .judge = judge_layers},
+    {.id = "TC-58a",
+     .when = "fine-grained offload with model.cpu_offloading",
+     .then = "refused",
+     .why = "Two ways to move the same values.",
+     .example = "model.cpu_offloading=true model.cpu_offloading_num_layers=1 "
+                "model.fine_grained_activation_offloading=true model.offload_modules=[core_attn]",
+     .also = "TC-58",
+     .judge = judge_two_offloads},
+    {.id = "TC-58b",
+     .when = "fine-grained offload without modules",
+     .then = "refused",
+     .why = "Nothing would be moved.",
+     .example = "model.fine_grained_activation_offloading=true",
+     .judge = judge_no_modules},
+    {.id = "TC-58c",
+     .when = "attn_proj offloaded without core_attn",
+     .then = "refused",
+     .why = "The projection's input is the attention's output; one copy serves both.",
+     .example = "model.fine_grained_activation_offloading=true model.offload_modules=[attn_proj]",
+     .judge = judge_projection_alone},
+    {.id = "TC-58d",
+     .when = "moe recomputed, and moe_act, expert_fc1 or fused_group_mlp offloaded",
+     .then = "refused",
+     .why = "What is recomputed is not kept, so there is nothing to move.",
+     .example = "model.num_moe_experts=4 model.recompute_granularity=selective "
+                "model.recompute_modules=[moe] model.fine_grained_activation_offloading=true "
+                "model.offload_modules=[moe_act]",
+     .judge = judge_recomputed},
+    {.id = "TC-58e",
+     .when = "fused_group_mlp offloaded without the op fuser, or beside expert_fc1 or moe_act",
+     .then = "refused",
+     .why = "The fused feed-forward has one input; its parts are not there to be moved.",
+     .example = "model.num_moe_experts=4 model.fine_grained_activation_offloading=true "
+                "model.offload_modules=[fused_group_mlp]",
+     .judge = judge_fused},
+    {.id = "TC-58f",
+     .when = "model.activation_offload_fraction outside 0 to 1",
+     .then = "refused",
+     .why = "It is a share.",
+     .example = "model.fine_grained_activation_offloading=true model.offload_modules=[core_attn] "
+                "model.activation_offload_fraction=1.5",
+     .judge = judge_fraction},
+    {.id = "W40",
+     .kind = Kind::Warning,
+     .when = "optimizer.optimizer_cpu_offload with a share of 0",
+     .then = "warned",
+     .why = "The share is 0 unless it is set, and then the switch alone moves nothing.",
+     .example = "optimizer.optimizer_cpu_offload=true",
+     .judge = judge_optimizer_share},
+};
+
+}  // namespace
+
+std::span<const Rule> offload_rules() { return kOffloadRules; }
+
+}  // namespace weft::rules

@@ -1,0 +1,137 @@
+// Tokens, learning rate and data.
+#include "weft/rules/judge.h"
+#include "weft/rules/topics.h"
+
+namespace weft::rules {
+
+using namespace config;
+namespace {
+
+using base::text;
+
+// Far below where 64-bit arithmetic on the counts would overflow.
+constexpr double kMostTokensOfMicroBatch = 1u << 31;
+constexpr double kMostTokensOfStep = 1ull << 40;
+
+void judge_tokens(Judge& judge) {
+  struct Batch {
+    const char* key;
+    std::int64_t sequences;
+    double most_tokens;
+  };
+  const TrainConfig& train = judge.config().train;
+  for (const Batch& batch :
+       {Batch{"train.micro_batch_size", train.micro_batch_size, kMostTokensOfMicroBatch},
+        Batch{"train.global_batch_size", train.global_batch_size, kMostTokensOfStep}}) {
+    if (!judge.sound({"model.seq_length", batch.key})) continue;
+    const double tokens =
+        static_cast<double>(batch.sequences) * static_cast<double>(judge.model().seq_length);
+    if (tokens <= batch.most_tokens) continue;
+    judge.report(batch.key,
+                 text("{} = {} of model.seq_length = {} is {:.0f} tokens",
+                      batch.key,
+                      batch.sequences,
+                      judge.model().seq_length,
+                      tokens),
+                 text("use at most {:.0f}", batch.most_tokens));
+  }
+}
+
+void judge_min_lr(Judge& judge) {
+  const OptimizerConfig& optimizer = judge.config().optimizer;
+  if (!judge.sound({"optimizer.lr", "optimizer.min_lr"}) || optimizer.min_lr <= optimizer.lr)
+    return;
+  judge.report(
+      "optimizer.min_lr",
+      text("optimizer.min_lr = {} is above optimizer.lr = {}", optimizer.min_lr, optimizer.lr),
+      "use at most that");
+}
+
+// A warm-up longer than the run is legal where no decay is given: the run ends inside it.
+void judge_warmup(Judge& judge) {
+  const SchedulerConfig& scheduler = judge.config().scheduler;
+  if (!judge.sound({"scheduler.lr_warmup_iters", "scheduler.lr_decay_iters"})) return;
+  if (!scheduler.lr_decay_iters || scheduler.lr_warmup_iters < *scheduler.lr_decay_iters) return;
+  if (scheduler.lr_warmup_iters == 0) return;
+  judge.set("scheduler.lr_warmup_iters",
+            text("{}", *scheduler.lr_decay_iters - 1),
+            text("scheduler.lr_warmup_iters = {} leaves nothing of scheduler.lr_decay_iters = {}",
+                 scheduler.lr_warmup_iters,
+                 *scheduler.lr_decay_iters),
+            "use less than the decay");
+}
+
+void judge_data_path(Judge& judge) {
+  const DatasetConfig& dataset = judge.config().dataset;
+  if (dataset.kind == DataKind::Mock || !dataset.path.empty()) return;
+  judge.report("dataset.path",
+               text("dataset.kind = {} reads files", word(dataset.kind)),
+               "set dataset.path");
+}
+
+void judge_bytes_as_tokens(Judge& judge) {
+  if (judge.config().dataset.kind != DataKind::Text || judge.model().vocab_size >= 256) return;
+  judge.report("model.vocab_size",
+               text("dataset.kind = text has one token a byte, and model.vocab_size = {}",
+                    judge.model().vocab_size),
+               "use at least 256");
+}
+
+void judge_held_out(Judge& judge) {
+  const Config& config = judge.config();
+  if (config.dataset.kind == DataKind::Mock || config.train.eval_interval <= 0) return;
+  if (config.dataset.eval_fraction != 0) return;
+  judge.report(
+      "dataset.eval_fraction",
+      text("train.eval_interval = {} with dataset.eval_fraction = 0 has nothing to evaluate "
+           "on",
+           config.train.eval_interval),
+      "set a fraction such as 0.05, or train.eval_interval=0");
+}
+
+constexpr Rule kRunRules[] = {
+    {.id = "W10",
+     .when = "a micro-batch above 2^31 tokens, or a step above 2^40",
+     .then = "refused",
+     .why = "Counts stay far below where 64-bit arithmetic would overflow.",
+     .example = "train.micro_batch_size=1048576 train.global_batch_size=1048576 "
+                "model.seq_length=16777216",
+     .judge = judge_tokens},
+    {.id = "W11",
+     .when = "optimizer.min_lr above optimizer.lr",
+     .then = "refused",
+     .why = "The learning rate decays from lr to min_lr.",
+     .example = "optimizer.lr=0.001 optimizer.min_lr=0.1",
+     .judge = judge_min_lr},
+    {.id = "V31",
+     .kind = Kind::Mended,
+     .when = "scheduler.lr_warmup_iters at or above scheduler.lr_decay_iters",
+     .then = "scheduler.lr_warmup_iters := lr_decay_iters - 1",
+     .why = "A warm-up that ends after the decay would never leave a step for it.",
+     .example = "scheduler.lr_warmup_iters=20 scheduler.lr_decay_iters=10",
+     .judge = judge_warmup},
+    {.id = "W12",
+     .when = "dataset.kind reads files and dataset.path is empty",
+     .then = "refused",
+     .why = "There is nothing to read.",
+     .example = "dataset.kind=text",
+     .judge = judge_data_path},
+    {.id = "W13",
+     .when = "dataset.kind = text and model.vocab_size below 256",
+     .then = "refused",
+     .why = "Byte-level text has 256 tokens.",
+     .example = "dataset.kind=text dataset.path=docs model.vocab_size=128",
+     .judge = judge_bytes_as_tokens},
+    {.id = "W14",
+     .when = "train.eval_interval > 0 on files and dataset.eval_fraction = 0",
+     .then = "refused",
+     .why = "Evaluation reads the part of the data that training does not.",
+     .example = "dataset.kind=text dataset.path=docs train.eval_interval=5 dataset.eval_fraction=0",
+     .judge = judge_held_out},
+};
+
+}  // namespace
+
+std::span<const Rule> run_rules() { return kRunRules; }
+
+}  // namespace weft::rules

@@ -1,0 +1,143 @@
+// What data-parallel ranks share instead of holding it whole, and the keys that say so twice.
+#include "weft/rules/judge.h"
+#include "weft/rules/topics.h"
+
+namespace weft::rules {
+
+using namespace config;
+namespace {
+
+using base::text;
+
+void judge_sharded_layers(Judge& judge) {
+  const DdpConfig& ddp = judge.config().ddp;
+  if (!ddp.use_megatron_fsdp) return;
+  const std::string why = "ddp.use_megatron_fsdp shards optimizer state with the parameters";
+  judge.set("ddp.use_distributed_optimizer", "true", why);
+  judge.set("optimizer.use_distributed_optimizer", "true", why);
+  if (ddp.nccl_ub) {
+    judge.set("ddp.average_in_collective",
+              "false",
+              "registered buffers (ddp.nccl_ub) of a fully sharded run are summed, not averaged");
+  }
+  const std::string reuse = "a fully sharded run has no whole gradient buffer to gather through";
+  judge.set("ddp.reuse_grad_buf_for_mxfp8_param_ag", "false", reuse);
+  judge.set("optimizer.reuse_grad_buf_for_mxfp8_param_ag", "false", reuse);
+}
+
+void judge_sharded_queues(Judge& judge) {
+  if (!judge.config().ddp.use_megatron_fsdp) return;
+  if (judge.config().hardware.cuda_device_max_connections != 1) return;
+  judge.report("hardware.cuda_device_max_connections",
+               "ddp.use_megatron_fsdp gathers and scatters beside compute, and "
+               "hardware.cuda_device_max_connections = 1 puts all of it into one queue",
+               "use 8 or more, or leave it out");
+}
+
+void judge_twins(Judge& judge) {
+  const bool ddp = judge.config().ddp.use_distributed_optimizer;
+  const bool optimizer = judge.config().optimizer.use_distributed_optimizer;
+  if (ddp == optimizer) return;
+  judge.set(
+      ddp ? "optimizer.use_distributed_optimizer" : "ddp.use_distributed_optimizer",
+      "true",
+      text("ddp.use_distributed_optimizer = {} and optimizer.use_distributed_optimizer = {}: both "
+           "are on now",
+           ddp,
+           optimizer),
+      "set both the same");
+}
+
+void judge_unsharded(Judge& judge) {
+  const DdpConfig& ddp = judge.config().ddp;
+  const OptimizerConfig& optimizer = judge.config().optimizer;
+  const CommOverlapConfig& overlap = judge.overlap();
+  if (ddp.use_distributed_optimizer) return;
+  const auto lost = [&](const char* key, bool differs, const char* held) {
+    if (!differs) return;
+    judge.report(key,
+                 text("{} has no effect without a distributed optimizer: {} decides", key, held),
+                 text("set ddp.use_distributed_optimizer=true, or set {} itself", held));
+  };
+  const auto differs = [](std::optional<bool> said, bool held) { return said && *said != held; };
+  lost("comm_overlap.overlap_grad_reduce",
+       differs(overlap.overlap_grad_reduce, ddp.overlap_grad_reduce),
+       "ddp.overlap_grad_reduce");
+  lost("comm_overlap.overlap_param_gather",
+       differs(overlap.overlap_param_gather, ddp.overlap_param_gather),
+       "ddp.overlap_param_gather");
+  lost("comm_overlap.overlap_param_gather_with_optimizer_step",
+       differs(overlap.overlap_param_gather_with_optimizer_step,
+               optimizer.overlap_param_gather_with_optimizer_step),
+       "optimizer.overlap_param_gather_with_optimizer_step");
+  lost("comm_overlap.align_param_gather",
+       differs(overlap.align_param_gather, ddp.align_param_gather),
+       "ddp.align_param_gather");
+  lost("comm_overlap.bucket_size",
+       overlap.bucket_size && overlap.bucket_size != ddp.bucket_size,
+       "ddp.bucket_size");
+}
+
+void judge_bucket_words(Judge& judge) {
+  const DdpConfig& ddp = judge.config().ddp;
+  if (!ddp.num_buckets) return;
+  const std::optional<std::int64_t> size =
+      judge.overlap().bucket_size ? judge.overlap().bucket_size : ddp.bucket_size;
+  if (!size) return;
+  judge.report("ddp.num_buckets",
+               text("ddp.num_buckets = {} and a bucket size of {} parameters ({}) say the same "
+                    "thing twice",
+                    *ddp.num_buckets,
+                    *size,
+                    judge.overlap().bucket_size ? "comm_overlap.bucket_size" : "ddp.bucket_size"),
+               "leave one of them out");
+}
+
+constexpr Rule kShardingRules[] = {
+    {.id = "V23",
+     .kind = Kind::Automatic,
+     .when = "ddp.use_megatron_fsdp",
+     .then = "use_distributed_optimizer := true in ddp and optimizer; with ddp.nccl_ub, "
+             "average_in_collective := false; reuse_grad_buf_for_mxfp8_param_ag := false",
+     .why = "Fully sharded runs shard the optimizer as well. Weft knows one kind of them, so the "
+            "rules that keep two apart (V24, V25) have nothing to say.",
+     .example = "ddp.use_megatron_fsdp=true",
+     .also = "V24 V25",
+     .judge = judge_sharded_layers},
+    {.id = "W52",
+     .when = "ddp.use_megatron_fsdp with hardware.cuda_device_max_connections = 1",
+     .then = "refused",
+     .why = "One queue runs everything in the order it was launched, so nothing of a fully sharded "
+            "run travels under compute.",
+     .example = "ddp.use_megatron_fsdp=true hardware.cuda_device_max_connections=1",
+     .judge = judge_sharded_queues},
+    {.id = "V18",
+     .kind = Kind::Mended,
+     .when = "use_distributed_optimizer differs between ddp and optimizer",
+     .then = "both := true",
+     .why = "They are two names of one switch. Whoever set one of them meant it.",
+     .example = "ddp.use_distributed_optimizer=true",
+     .also = "VC-12",
+     .judge = judge_twins},
+    {.id = "C32",
+     .kind = Kind::Warning,
+     .when = "a comm_overlap.* key of data-parallel ranks without a distributed optimizer, and ddp "
+             "says otherwise",
+     .then = "warned; nothing is set for data-parallel ranks",
+     .why = "The reference skips this side in silence where optimizer state is not sharded. "
+            "ddp.overlap_grad_reduce works there, and is set by itself.",
+     .example = "comm_overlap.overlap_grad_reduce=true",
+     .judge = judge_unsharded},
+    {.id = "W51",
+     .when = "ddp.num_buckets beside a bucket size",
+     .then = "refused",
+     .why = "Each follows from the other.",
+     .example = "ddp.num_buckets=4 ddp.bucket_size=1000 ddp.overlap_grad_reduce=true",
+     .judge = judge_bucket_words},
+};
+
+}  // namespace
+
+std::span<const Rule> sharding_rules() { return kShardingRules; }
+
+}  // namespace weft::rules

@@ -1,0 +1,173 @@
+// What is judged while the words of the command line are read: harness_effects.cpp,
+// flex_effect.cpp, ledger.cpp and other_names.cpp do it. The examples are command-line words.
+#include "weft/rules/topics.h"
+
+namespace weft::rules {
+namespace {
+
+constexpr Rule kWordsRules[] = {
+    {.id = "C4",
+     .kind = Kind::Warning,
+     .when = "a key of comm_overlap is written with its name on the model",
+     .then = "it means the key of comm_overlap",
+     .why =
+         "Megatron Bridge overwrites those fields of the model from comm_overlap at every start, "
+         "so that a value set only on the model is lost without a word. Here both names are one "
+         "key.",
+     .example = "model.overlap_p2p_comm=false"},
+    {.id = "W23",
+     .kind = Kind::Warning,
+     .when = "a word sets a key that an earlier word, or a side effect of one, set otherwise",
+     .then = "the later word wins",
+     .why =
+         "In the harness the winner depends on the entry point: flags beat overrides in one, and "
+         "overrides beat flags in the other. Here there is one order, the order typed.",
+     .example = "-tp 2 model.sequence_parallel=false"},
+    {.id = "F1",
+     .kind = Kind::Warning,
+     .when = "--moe_flex_dispatcher_backend X and no experts",
+     .then = "nothing is changed",
+     .why = "A dense model dispatches no tokens.",
+     .example = "--moe_flex_dispatcher_backend deepep"},
+    {.id = "F3",
+     .kind = Kind::Mended,
+     .when =
+         "--moe_flex_dispatcher_backend deepep on a GPU that is not Ampere, Hopper, B200 or B300",
+     .then =
+         "moe_token_dispatcher_type = alltoall, moe_flex_dispatcher_backend = null; shared-expert "
+         "overlap is left alone",
+     .why = "The flag applies a backend where it can. The key of the same name only names one, and "
+            "is refused on such a GPU (F9).",
+     .example = "model.moe_token_dispatcher_type=flex --moe_flex_dispatcher_backend deepep "
+                "model.num_moe_experts=8 hardware.gpu=gb200"},
+    {.id = "F4",
+     .kind = Kind::Mended,
+     .when =
+         "--moe_flex_dispatcher_backend hybridep on a GPU that is not Ampere, Hopper or Blackwell",
+     .then = "as F3",
+     .why = "As F3.",
+     .example = "model.moe_token_dispatcher_type=flex --moe_flex_dispatcher_backend hybridep "
+                "model.num_moe_experts=8 hardware.compute_capability=7.0"},
+    {.id = "F5",
+     .kind = Kind::Warning,
+     .when = "--moe_flex_dispatcher_backend X with X other than deepep, hybridep and None",
+     .then = "nothing is changed",
+     .why = "The flag knows two backends; ncclep is chosen by keys.",
+     .example = "--moe_flex_dispatcher_backend ncclep model.num_moe_experts=8"},
+    {.id = "H1",
+     .kind = Kind::Automatic,
+     .when = "--moe_a2a_overlap true",
+     .then = "delay_wgrad_compute = true, moe_shared_expert_overlap = false, beside the overlap",
+     .why = "The harness's flag stands for more than its name says. To have the overlap alone, set "
+            "comm_overlap.overlap_moe_expert_parallel_comm.",
+     .example = "--moe_a2a_overlap true model.num_moe_experts=4 model.expert_model_parallel_size=2 "
+                "model.bf16=true"},
+    {.id = "H2",
+     .kind = Kind::Warning,
+     .when =
+         "--moe_a2a_overlap false and the overlap is on by the recipe, a file or an earlier word",
+     .then = "the overlap stays on",
+     .why = "In the harness the flag switches on only. People read it as a switch both ways.",
+     .example = "comm_overlap.overlap_moe_expert_parallel_comm=true --moe_a2a_overlap false "
+                "model.num_moe_experts=4 model.expert_model_parallel_size=2 model.bf16=true"},
+    {.id = "H3",
+     .kind = Kind::Automatic,
+     .when = "-tp N",
+     .then = "sequence_parallel = (N > 1)",
+     .why = "The harness couples the two; the key model.tensor_model_parallel_size does not.",
+     .example = "-tp 2"},
+    {.id = "H4",
+     .kind = Kind::Automatic,
+     .when = "--recompute_num_layers N, --recompute_modules LIST",
+     .then = "recompute_granularity = full and recompute_method = block; recompute_granularity = "
+             "selective",
+     .why = "A number of layers means whole layers, a list of modules means those.",
+     .example = "--recompute_num_layers 1"},
+    {.id = "H5",
+     .kind = Kind::Automatic,
+     .when = "-ol N",
+     .then = "cpu_offloading = true, cpu_offloading_weights = false",
+     .why = "The number of layers switches their offload on, for activations alone.",
+     .example = "-ol 1"},
+    {.id = "H6",
+     .kind = Kind::Automatic,
+     .when = "--cuda_graph_impl other than none",
+     .then = "rng.te_rng_tracker = true, model.use_te_rng_tracker = true",
+     .why = "A graph can only capture a random state that is made for it.",
+     .example = "--cuda_graph_impl local --moe_a2a_overlap false"},
+    {.id = "H7",
+     .kind = Kind::Automatic,
+     .when = "--use_tokendrop true or false",
+     .then =
+         "true: capacity 1.0, padded, routing as learned; false: no capacity, routing balanced by "
+         "force",
+     .why = "Both make every expert's work equal: by dropping and padding, or by routing evenly.",
+     .example = "--use_tokendrop true model.num_moe_experts=4"},
+    {.id = "H8",
+     .kind = Kind::Automatic,
+     .when = "--use_megatron_fsdp true",
+     .then = "data_parallel_sharding_strategy = optim_grads_params, gradient_accumulation_fusion = "
+             "true, average_in_collective = false, defer_embedding_wgrad_compute = false, "
+             "checkpoint.load empty",
+     .why = "Full sharding comes as a bundle in the harness.",
+     .example = "--use_megatron_fsdp true"},
+    {.id = "H9",
+     .kind = Kind::Automatic,
+     .when = "--nccl_ub true",
+     .then = "average_in_collective = false",
+     .why = "Collectives on registered buffers sum.",
+     .example = "ddp.average_in_collective=true --nccl_ub true"},
+    {.id = "H10",
+     .kind = Kind::Automatic,
+     .when = "--deterministic",
+     .then = "cross_entropy_loss_fusion = false, tp_comm_overlap = false",
+     .why = "Both may sum in another order from run to run on GPUs.",
+     .example = "model.cross_entropy_loss_fusion=true --deterministic"},
+    {.id = "H11",
+     .kind = Kind::Automatic,
+     .when = "-tp, -cp or --moe_a2a_overlap, on a GPU, and no word sets "
+             "hardware.cuda_device_max_connections",
+     .then = "Blackwell and later: 32; else 32 with deepep or hybridep and 8 without; on Hopper 1 "
+             "where tp or cp > 1 and experts do not overlap",
+     .why =
+         "The harness computes the variable anew when one of these flags changes what it follows "
+         "from.",
+     .example = "-cp 1 hardware.gpu=h100"},
+    {.id = "H12",
+     .kind = Kind::Automatic,
+     .when = "--num_layers N with a list in moe_layer_freq; --first_k_dense_replace K",
+     .then = "moe_layer_freq = K dense layers, then MoE layers, N in all",
+     .why = "The list has an entry for each layer, so that it must be made anew.",
+     .example = "--first_k_dense_replace 1 model.num_moe_experts=4"},
+    {.id = "H13",
+     .kind = Kind::Automatic,
+     .when = "--moe_flex_dispatcher_backend deepep, hybridep or None",
+     .then = "flex, that backend and no shared-expert overlap; None: alltoall and no backend",
+     .why =
+         "The flag applies a backend. Where no GPU is named none can be asked, and it is accepted.",
+     .example = "--moe_flex_dispatcher_backend deepep model.num_moe_experts=8 hardware.gpu=h100",
+     .also = "F2"},
+    {.id = "H14",
+     .kind = Kind::Warning,
+     .when = "a flag of the harness or of Megatron-LM that means nothing here",
+     .then = "it is accepted and changes nothing",
+     .why =
+         "Command lines are pasted whole. What belongs to Slurm, containers, profilers or another "
+         "trainer's kernels is named, not obeyed and not silently dropped.",
+     .example = "--detach false"},
+    {.id = "H15",
+     .kind = Kind::Automatic,
+     .when = "weft perf, no recipe for the number of GPUs asked, and no word sets the global batch",
+     .then =
+         "train.global_batch_size follows the data-parallel ranks; refused where it is not whole",
+     .why = "A recipe moved to another number of GPUs keeps the work of each rank, so that steps "
+            "compare.",
+     .example = "-m qwen -mr qwen3_30b_a3b -g h100 -ng 32 --dryrun",
+     .command = "perf"},
+};
+
+}  // namespace
+
+std::span<const Rule> word_rules() { return kWordsRules; }
+
+}  // namespace weft::rules

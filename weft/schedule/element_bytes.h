@@ -1,0 +1,17 @@
+// Bytes of one element, as anatomies count them.
+#pragma once
+
+#include <cstdint>
+
+#include "weft/config/model_config.h"
+
+namespace weft::schedule {
+
+inline constexpr std::int64_t kFp32 = 4, kInt32 = 4, kInt64 = 8;
+
+// Of weights and activations.
+inline std::int64_t element_bytes(const config::ModelConfig& model) {
+  return model.params_dtype == config::Precision::Fp32 ? 4 : 2;
+}
+
+}  // namespace weft::schedule

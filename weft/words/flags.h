@@ -1,0 +1,44 @@
+// Kebab-case flags: one for every config key, made from the field table, and Megatron-LM's own
+// spellings where they differ.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/config/field.h"
+#include "weft/words/harness_flags.h"
+
+namespace weft::words {
+
+// What a kebab-case flag means.
+struct KebabFlag {
+  enum class Takes {
+    Nothing,  // its presence says it
+    Value,
+    Choice,  // a switch, after which true or false may be written
+    Values,  // one word with commas, or several words
+  };
+  std::string name;  // "--expert-model-parallel-size"
+  Takes takes = Takes::Value;
+  // Settings `key=value`; where the flag takes a value it stands for {}.
+  std::vector<std::string> sets;
+  std::optional<Effect> effect;          // instead of settings
+  std::string note;                      // said where it sets nothing: Weft always does that
+  std::string only;                      // the one value it may have; empty: any
+  std::string refusal;                   // why the flag is refused; empty: it is not
+  const config::Field* field = nullptr;  // of a flag made from the table
+};
+
+// Of "--expert-model-parallel-size", "--no-sequence-parallel"; nothing where there is none. A name
+// that several sections have means comm_overlap's, then model's, train's, optimizer's and ddp's.
+std::optional<KebabFlag> find_kebab_flag(std::string_view name);
+
+// Every name, for suggestions and completion.
+std::vector<std::string> kebab_flag_names();
+
+// "did you mean '--expert-model-parallel-size'?" among kebab-case and harness flags.
+std::string flag_hint(std::string_view name);
+
+}  // namespace weft::words

@@ -1,0 +1,290 @@
+#include "weft/words/recipe.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "weft/base/error.h"
+#include "weft/base/pipe.h"
+#include "weft/base/text.h"
+#include "weft/config/field.h"
+#include "weft/words/recipe_file.h"
+
+namespace weft::words {
+
+using namespace config;
+namespace {
+
+using base::text;
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLongestChain = 8;
+
+std::vector<Setting> operator+(std::vector<Setting> first, const std::vector<Setting>& then) {
+  first.insert(first.end(), then.begin(), then.end());
+  return first;
+}
+
+// "a -> b -> a", for messages.
+std::string chain_text(const std::vector<fs::path>& chain, const fs::path& last) {
+  std::string all;
+  for (const fs::path& file : chain) all += file.stem().string() + " -> ";
+  return all + last.stem().string();
+}
+
+// The file whose name begins `word`, and whose layout the rest is; the longest such name.
+std::optional<ChosenRecipe> split_name(const std::vector<fs::path>& files, std::string_view word) {
+  std::optional<ChosenRecipe> best;
+  for (const fs::path& file : files) {
+    const std::string stem = file.stem().string() + "_";
+    if (!word.starts_with(stem) || word.size() == stem.size()) continue;
+    if (!best || stem.size() > best->file.stem().string().size() + 1) {
+      best = ChosenRecipe(file, std::string(word.substr(stem.size())));
+    }
+  }
+  return best;
+}
+
+// A word with '/', or that names a YAML file, with a layout or without.
+bool is_path(std::string_view word) {
+  return word.find('/') != std::string_view::npos || word.ends_with(".yaml") ||
+         word.find(".yaml:") != std::string_view::npos;
+}
+
+fs::path shown_folder(const fs::path& folder) { return folder.empty() ? "." : folder; }
+
+// The file of that name in a folder, or the one whose layout it names.
+std::optional<ChosenRecipe> find_name(const fs::path& folder, std::string_view word) {
+  std::error_code ignored;
+  const fs::path file = folder / (std::string(word) + ".yaml");
+  if (word.size() <= kLongestText && fs::is_regular_file(file, ignored)) return file;
+  return split_name(recipe_files(shown_folder(folder)), word);
+}
+
+bool has_layout(const ChosenRecipe& chosen) {
+  try {
+    const std::vector<RecipeLayout> layouts = read_recipe_file(chosen.file).recipe.layouts;
+    return std::ranges::find(layouts, chosen.layout, &RecipeLayout::name) != layouts.end();
+  } catch (const base::ConfigError&) {
+    return false;
+  }
+}
+
+// Whether what was found beside `file` is what it may extend: not itself, and a layout that is
+// there.
+bool is_base(const fs::path& file, const ChosenRecipe& beside) {
+  if (!beside.layout.empty() && !has_layout(beside)) return false;
+  std::error_code ignored;
+  return !beside.layout.empty() || !fs::equivalent(beside.file, file, ignored);
+}
+
+// What `extends: word` in `file` means: a path from the file, or a name beside it, or else one of
+// the recipes folder.
+ChosenRecipe find_base(const fs::path& file, const fs::path& folder, const std::string& word) {
+  const fs::path beside = file.parent_path();
+  if (is_path(word)) return find_recipe(folder, (beside / word).string());
+  const std::optional<ChosenRecipe> found = find_name(beside, word);
+  if (folder.empty() || (found && is_base(file, *found))) {
+    return found ? *found : find_recipe(shown_folder(beside), word);
+  }
+  const std::optional<ChosenRecipe> shipped = find_name(folder, word);
+  if (shipped) return *shipped;
+  return found ? *found : find_recipe(folder, word);
+}
+
+// `chain`: the files that led here, each extending the next.
+Recipe load(const fs::path& file, const fs::path& folder, std::vector<fs::path>& chain) {
+  RecipeFile read = read_recipe_file(file);
+  if (read.extends.empty()) return std::move(read.recipe);
+  chain.push_back(fs::weakly_canonical(file));
+  const ChosenRecipe base = [&] {
+    try {
+      return find_base(file, folder, read.extends);
+    } catch (const base::ConfigError& error) {
+      throw base::ConfigError(text("{}: extends: {}", read.where, error.what()));
+    }
+  }();
+  const fs::path next = fs::weakly_canonical(base.file);
+  if (std::ranges::find(chain, next) != chain.end()) {
+    throw base::ConfigError(text("{}: recipes extend each other in a circle, {}: remove one",
+                                 read.where,
+                                 chain_text(chain, next)));
+  }
+  if (chain.size() > kLongestChain) {
+    throw base::ConfigError(text("{}: recipes extend each other more than {} deep, {}: remove some",
+                                 read.where,
+                                 kLongestChain,
+                                 chain_text(chain, next)));
+  }
+  read.recipe.settings =
+      settings_of(load(base.file, folder, chain), base.layout) + read.recipe.settings;
+  return std::move(read.recipe);
+}
+
+// In small letters, with '_' for other marks.
+std::string plain_name(std::string_view word) {
+  std::string plain;
+  for (const unsigned char c : word) {
+    plain += std::isalnum(c) != 0 ? static_cast<char>(std::tolower(c)) : '_';
+  }
+  return plain;
+}
+
+// The name that is meant: the same but for case and marks, one that goes on from the word, or one
+// that is near.
+std::optional<std::string> likely_name(const std::vector<fs::path>& files, std::string_view word) {
+  const std::string plain = plain_name(word);
+  std::vector<std::string> names;
+  std::optional<std::string> longer;
+  for (const fs::path& file : files) {
+    const std::string name = names.emplace_back(file.stem().string());
+    if (name == plain) return name;
+    if (plain.empty() || !name.starts_with(plain)) continue;
+    if (!longer || name.size() < longer->size()) longer = name;
+  }
+  if (longer) return longer;
+  if (plain != word && split_name(files, plain)) return plain;
+  return base::nearest(word, names);
+}
+
+[[noreturn]] void refuse_name(const fs::path& folder,
+                              const std::vector<fs::path>& files,
+                              std::string_view word) {
+  std::error_code ignored;
+  const bool is_short = word.size() <= 128;
+  const fs::path here = std::string(word.substr(0, 128)) + ".yaml";
+  const std::optional<std::string> likely = !is_short ? std::nullopt
+                                            : fs::is_regular_file(here, ignored)
+                                                ? std::optional(here.string())
+                                                : likely_name(files, word);
+  throw base::ConfigError(text("no recipe '{}' in '{}': {}",
+                               shown(word),
+                               folder.string(),
+                               likely ? text("did you mean '{}'?", *likely)
+                                      : "`weft recipes` lists them, WEFT_RECIPES sets the folder, "
+                                        "a path ends in .yaml"));
+}
+
+const RecipeLayout& find_layout(const Recipe& recipe, std::string_view name) {
+  const auto found = std::ranges::find(recipe.layouts, name, &RecipeLayout::name);
+  if (found != recipe.layouts.end()) return *found;
+  std::vector<std::string> names;
+  for (const RecipeLayout& layout : recipe.layouts) names.push_back(layout.name);
+  const auto best = name.size() <= 128 ? base::nearest(name, names) : std::nullopt;
+  throw base::ConfigError(text("recipe '{}' has no layout '{}': {}",
+                               recipe.name,
+                               shown(name),
+                               best ? text("did you mean '{}_{}'?", recipe.name, *best)
+                               : names.empty()
+                                   ? "it has none"
+                                   : text("`weft recipes {}` lists them", recipe.name)));
+}
+
+// PATH or PATH.yaml:LAYOUT.
+ChosenRecipe find_path(const fs::path& folder, std::string_view word) {
+  std::error_code ignored;
+  const bool is_short = word.size() <= kLongestText;
+  const fs::path whole(is_short ? word : std::string_view());
+  if (fs::is_regular_file(whole, ignored) || base::is_pipe(whole)) return whole;
+  const std::size_t colon = word.rfind(':');
+  const bool split = colon != std::string_view::npos && colon + 1 < word.size();
+  const fs::path file = word.substr(0, split ? colon : word.size());
+  if (split && is_short && fs::is_regular_file(file, ignored)) {
+    return {file, std::string(word.substr(colon + 1))};
+  }
+  throw base::ConfigError(
+      text("recipe '{}' {}: give the path of one, a layout of it as PATH.yaml:LAYOUT, or a name "
+           "from '{}' (WEFT_RECIPES sets that folder)",
+           shown(word),
+           is_short && fs::exists(file, ignored) ? "is not a file" : "does not exist",
+           shown_folder(folder).string()));
+}
+
+// Whether `path` leads to data: a file, a folder, or the two files of an indexed dataset.
+bool leads_to_data(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored) || fs::exists(path.string() + ".idx", ignored);
+}
+
+// A recipe's relative path means the current folder and, where nothing is there, the folder that
+// holds the recipe's own: so a shipped recipe finds the source tree from anywhere.
+std::string located(const std::string& path, const fs::path& recipe) {
+  if (path.empty() || fs::path(path).is_absolute() || leads_to_data(path)) return path;
+  const fs::path beside = fs::absolute(recipe).lexically_normal().parent_path().parent_path();
+  return leads_to_data(beside / path) ? (beside / path).string() : path;
+}
+
+void apply_all(const std::vector<Setting>& settings,
+               Config& config,
+               std::vector<std::string>& complaints) {
+  for (const Setting& setting : settings) apply(setting, config, complaints);
+}
+
+// What is wrong with the layouts that do not run.
+void check_others(const Recipe& recipe,
+                  std::string_view layout,
+                  std::vector<std::string>& complaints) {
+  for (const RecipeLayout& other : recipe.layouts) {
+    if (other.name == (layout.empty() ? recipe.layout : layout)) continue;
+    Config scratch;
+    apply_all(other.settings, scratch, complaints);
+  }
+}
+
+}  // namespace
+
+std::string ChosenRecipe::name() const {
+  return layout.empty() ? file.stem().string() : file.stem().string() + "_" + layout;
+}
+
+Recipe load_recipe(const fs::path& file, const fs::path& folder) {
+  std::vector<fs::path> chain;
+  return load(file, folder, chain);
+}
+
+ChosenRecipe find_recipe(const fs::path& folder, std::string_view word) {
+  if (is_path(word)) return find_path(folder, word);
+  const std::optional<ChosenRecipe> chosen = find_name(folder, word);
+  if (!chosen) refuse_name(folder, recipe_files(folder), word);
+  return *chosen;
+}
+
+std::vector<fs::path> recipe_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    if (it->path().extension() == ".yaml") files.push_back(it->path());
+  }
+  if (error) {
+    throw base::ConfigError(
+        text("cannot list the recipes folder '{}': {}", folder.string(), error.message()));
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::vector<Setting> settings_of(const Recipe& recipe, std::string_view layout) {
+  const std::string_view name = layout.empty() ? std::string_view(recipe.layout) : layout;
+  if (name.empty()) return recipe.settings;
+  return recipe.settings + find_layout(recipe, name).settings;
+}
+
+Config config_of(const Recipe& recipe, std::string_view layout) {
+  Config config;
+  std::vector<std::string> complaints;
+  apply_all(settings_of(recipe, layout), config, complaints);
+  if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
+  return config;
+}
+
+Config load_config(const ChosenRecipe& recipe, const fs::path& folder) {
+  Config config;
+  std::vector<std::string> complaints;
+  const Recipe loaded = load_recipe(recipe.file, folder);
+  apply_all(settings_of(loaded, recipe.layout), config, complaints);
+  check_others(loaded, recipe.layout, complaints);
+  config.dataset.path = located(config.dataset.path, recipe.file);
+  if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
+  return config;
+}
+
+}  // namespace weft::words

@@ -1,0 +1,183 @@
+#include "weft/words/resolution.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "weft/base/error.h"
+#include "weft/base/text.h"
+#include "weft/config/other_names.h"
+#include "weft/words/harness_effects.h"
+#include "weft/words/perf_recipe.h"
+#include "weft/words/recipe.h"
+
+namespace weft::words {
+
+using namespace config;
+namespace {
+
+namespace fs = std::filesystem;
+using Complaints = std::vector<std::string>;
+
+// Runs `act`, and keeps the complaints of its ConfigError.
+template <typename Act>
+void keeping(Complaints& complaints, const Act& act) {
+  try {
+    act();
+  } catch (const base::ConfigError& error) {
+    complaints.insert(complaints.end(), error.complaints().begin(), error.complaints().end());
+  }
+}
+
+// The harness's own layouts force even routing; the others are training recipes, which our names
+// mark where both would have the same.
+Offered offered_layout(const std::string& name, const RecipeLayout& layout) {
+  const bool forced = std::ranges::any_of(layout.settings, [](const Setting& setting) {
+    return setting.key == "model.moe_router_force_load_balancing";
+  });
+  constexpr std::string_view kMark = "_base";
+  const std::string known =
+      name.ends_with(kMark) ? name.substr(0, name.size() - kMark.size()) : name;
+  return {.name = name,
+          .known_as = known,
+          .origin = forced ? Offered::Origin::Harness : Offered::Origin::Training};
+}
+
+// The names that the model of -mr may mean. Only files it can be of are read.
+std::vector<Offered> names_of_model(const fs::path& folder, const std::string& model) {
+  std::vector<Offered> offered;
+  for (const fs::path& file : recipe_files(folder)) {
+    if (!file.stem().string().starts_with(model)) continue;
+    const Recipe recipe = load_recipe(file, folder);
+    if (recipe.layouts.empty()) offered.push_back({.name = recipe.name, .known_as = recipe.name});
+    for (const RecipeLayout& layout : recipe.layouts) {
+      offered.push_back(offered_layout(recipe.full_name(layout), layout));
+    }
+  }
+  return offered;
+}
+
+// The recipe that the words name, or the harness's flags, or the default.
+PerfRecipe recipe_of(const fs::path& folder, const Words& read, std::string_view default_recipe) {
+  const bool by_flags = !read.harness.recipe.empty();
+  if (read.recipe && by_flags) {
+    throw base::ConfigError(base::text("two recipes, '{}' and -mr {}: give one",
+                                       shown(*read.recipe),
+                                       shown(read.harness.recipe)));
+  }
+  if (read.recipe) return {.name = *read.recipe, .other_gpus = std::nullopt};
+  if (by_flags)
+    return choose_perf_recipe(names_of_model(folder, read.harness.recipe), read.harness);
+  return {.name = std::string(default_recipe), .other_gpus = std::nullopt};
+}
+
+// The settings of a file of --config-file, which has no layouts.
+std::vector<Setting> settings_of_file(const fs::path& file, const fs::path& folder) {
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) {
+    throw base::ConfigError(
+        base::text("--config-file '{}' does not exist: give a YAML file of the "
+                   "shape of a recipe",
+                   shown(file.string())));
+  }
+  const Recipe recipe = load_recipe(file, folder);
+  if (!recipe.layouts.empty() || !recipe.layout.empty()) {
+    throw base::ConfigError(
+        base::text("--config-file '{0}' has layouts, of which none would run: "
+                   "give it as the recipe, {0}:LAYOUT, or take them out",
+                   shown(file.string())));
+  }
+  return recipe.settings;
+}
+
+void apply_file(const fs::path& file,
+                const fs::path& folder,
+                Config& config,
+                std::vector<Finding>& warnings,
+                Complaints& complaints) {
+  for (Setting setting : settings_of_file(file, folder)) {
+    if (auto finding = other_name_finding(setting.key)) {
+      finding->message = base::text("{}: {}", setting.where, finding->message);
+      warnings.push_back(std::move(*finding));
+    }
+    setting.key = meant_key(setting.key);
+    setting.value = meant_value(setting.key, setting.value);
+    apply(setting, config, complaints);
+  }
+}
+
+// Applies the words in their order; `last` is what they lead to, as far as it is known.
+void walk(std::span<const Asked> asked, const Config& last, Ledger& ledger) {
+  for (const Asked& one : asked) {
+    if (one.effect) {
+      apply_effect(one, last, ledger);
+    } else {
+      ledger.apply(one);
+    }
+  }
+}
+
+// Where all words lead, for the effects that ask for the GPU or the layers: a pass of its own.
+Config last_config(std::span<const Asked> asked, const Config& start) {
+  Ledger scratch(start);
+  walk(asked, start, scratch);
+  return scratch.config();
+}
+
+template <typename T>
+void append(std::vector<T>& all, std::vector<T> more) {
+  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+}  // namespace
+
+Resolution resolve_words(const fs::path& recipes_folder,
+                         std::span<const std::string> words,
+                         Audience audience,
+                         std::string_view default_recipe) {
+  Words read = read_words(words, audience);
+  Complaints complaints = std::move(read.complaints);
+  Resolution resolution{.recipe = {},
+                        .config = {},
+                        .warnings = std::move(read.warnings),
+                        .automatic = {},
+                        .harness = read.harness,
+                        .set_keys = {}};
+  Config start;
+  PerfRecipe chosen;
+  keeping(complaints, [&] {
+    chosen = recipe_of(recipes_folder, read, default_recipe);
+    if (chosen.name.empty()) return;
+    const ChosenRecipe recipe = find_recipe(recipes_folder, chosen.name);
+    resolution.recipe = recipe.name();
+    start = load_config(recipe, recipes_folder);
+  });
+  for (const fs::path& file : read.files) {
+    keeping(complaints,
+            [&] { apply_file(file, recipes_folder, start, resolution.warnings, complaints); });
+  }
+  Ledger ledger(start);
+  walk(read.asked, last_config(read.asked, start), ledger);
+  finish_effects(read.asked, ledger);
+  if (chosen.other_gpus) scale_batch(start, *chosen.other_gpus, read.harness, ledger);
+  append(complaints, ledger.take_complaints());
+  if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
+  append(resolution.warnings, ledger.take_warnings());
+  resolution.automatic = ledger.take_automatic();
+  resolution.config = ledger.config();
+  resolution.set_keys = ledger.set_keys();
+  return resolution;
+}
+
+Config with_words(const Config& start, std::span<const std::string> words) {
+  Words read = read_words(words, Audience::Run);
+  Complaints complaints = std::move(read.complaints);
+  if (read.recipe) complaints.push_back(base::text("'{}': write key=value", shown(*read.recipe)));
+  Ledger ledger(start);
+  walk(read.asked, last_config(read.asked, start), ledger);
+  finish_effects(read.asked, ledger);
+  append(complaints, ledger.take_complaints());
+  if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
+  return ledger.config();
+}
+
+}  // namespace weft::words
