@@ -3,6 +3,8 @@
 # make asan, make tsan   the same tests under the sanitizers
 # make bench  speed: one step against the machine's ceiling and against PyTorch
 # make soak   long runs: fuzzers, races
+# make install   install the program, recipes, completions and manual page (PREFIX=/usr/local)
+# make package   a Debian package in build/package, for any processor of this kind
 # make format, make clean
 
 SHELL := /bin/bash
@@ -10,7 +12,7 @@ weft := build/release/bin/weft
 # One rank a core, as far as the demo's batch divides.
 ranks := $(shell n=$$(nproc); if [ $$n -ge 4 ]; then echo 4; elif [ $$n -ge 2 ]; then echo 2; else echo 1; fi)
 
-.PHONY: demo test asan tsan debug bench soak setup format clean
+.PHONY: demo test asan tsan debug dev bench soak setup install package format clean
 .DEFAULT_GOAL := demo
 
 setup:
@@ -33,7 +35,7 @@ test: setup
 	$(call build,release)
 	@ctest --preset release
 
-asan tsan debug: setup
+asan tsan debug dev: setup
 	$(call build,$@)
 	@ctest --preset $@
 
@@ -51,6 +53,15 @@ soak: setup
 	$(call build,release)
 	@tests/fuzz/run.sh 120
 	@ctest --preset release --repeat until-fail:20 -R '^(tensor|comm|exec|train)$$'
+
+PREFIX ?= /usr/local
+install: setup
+	$(call build,release,--target weft completions)
+	@cmake --install build/release --prefix $(PREFIX)
+
+package: setup
+	$(call build,package,--target weft completions)
+	@cd build/package && cpack -G DEB
 
 format:
 	@git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' | xargs clang-format -i

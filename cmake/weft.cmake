@@ -21,14 +21,24 @@ if(WEFT_SANITIZE)
   target_compile_options(weft_flags INTERFACE -Wno-maybe-uninitialized -Wno-tsan)
 endif()
 
-# Every module sees the same few heavy headers, compiled once.
+# Every module sees the same few heavy headers, compiled once for each level of optimisation (a compiled
+# header serves only the level it was made for).
+#
+# -O3 is for where numbers are crunched: it doubles what compiling costs and gains nothing elsewhere. What
+# only reads, judges and prints is content with less than what plans and runs a step.
+set(weft_crunching kernels comm tensor)
+set(weft_reading config words rules derive checkpoint cli)
 file(WRITE ${CMAKE_BINARY_DIR}/pch.cpp "")
-add_library(weft_pch STATIC ${CMAKE_BINARY_DIR}/pch.cpp)
-target_link_libraries(weft_pch PUBLIC weft_flags fmt::fmt nlohmann_json::nlohmann_json Threads::Threads)
-target_precompile_headers(weft_pch PUBLIC
-  <algorithm> <array> <atomic> <cmath> <condition_variable> <cstdint> <filesystem> <functional> <map>
-  <memory> <mutex> <optional> <span> <string> <string_view> <thread> <variant> <vector>
-  <fmt/format.h> <fmt/ranges.h> <nlohmann/json.hpp>)
+foreach(level O1 O2)
+  add_library(weft_pch_${level} STATIC ${CMAKE_BINARY_DIR}/pch.cpp)
+  target_compile_options(weft_pch_${level} PRIVATE $<$<CONFIG:Release>:-${level}>)
+  target_link_libraries(weft_pch_${level} PUBLIC
+    weft_flags fmt::fmt nlohmann_json::nlohmann_json Threads::Threads)
+  target_precompile_headers(weft_pch_${level} PUBLIC
+    <algorithm> <array> <atomic> <cmath> <condition_variable> <cstdint> <filesystem> <functional> <map>
+    <memory> <mutex> <optional> <span> <string> <string_view> <thread> <variant> <vector>
+    <fmt/format.h> <fmt/ranges.h> <nlohmann/json.hpp>)
+endforeach()
 
 function(weft_target_name out module)
   string(REPLACE "/" "_" flat ${module})
@@ -53,16 +63,15 @@ function(weft_libraries target module)
   endif()
 endfunction()
 
-# -O3 only where numbers are crunched: it doubles what compiling costs and gains nothing elsewhere. What
-# only reads, judges and prints is content with less than what plans and runs a step.
-set(weft_crunching kernels comm tensor)
-set(weft_reading config words rules derive checkpoint cli)
 function(weft_optimize target module)
-  if(module IN_LIST weft_crunching)
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O3>)
-  elseif(module IN_LIST weft_reading)
+  set(level O2)
+  if(module IN_LIST weft_reading)
+    set(level O1)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  elseif(module IN_LIST weft_crunching)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O3>)
   endif()
+  target_precompile_headers(${target} REUSE_FROM weft_pch_${level})
 endfunction()
 
 function(weft_module module)
@@ -80,8 +89,8 @@ function(weft_module module)
     set(sources ${CMAKE_BINARY_DIR}/pch.cpp)
   endif()
   add_library(${target} STATIC ${sources})
-  target_precompile_headers(${target} REUSE_FROM weft_pch)
-  target_link_libraries(${target} PUBLIC weft_pch)
+  target_link_libraries(${target} PUBLIC
+    weft_flags fmt::fmt nlohmann_json::nlohmann_json Threads::Threads)
   foreach(dependency ${ARGN})
     weft_target_name(dependency_target ${dependency})
     target_link_libraries(${target} PUBLIC ${dependency_target})

@@ -109,6 +109,17 @@ TEST(Documents, EveryPathExists) {
   EXPECT_TRUE(complaints.empty()) << listed(complaints);
 }
 
+TEST(Documents, TheManualPageHasEveryCommand) {
+  const std::string page = base::read_text(WEFT_SOURCE_DIR "/docs/weft.1");
+  for (const char* command : {
+#define WEFT_COMMAND(name) #name,
+#include "weft/cli/commands.def"
+#undef WEFT_COMMAND
+       }) {
+    EXPECT_NE(page.find(std::string(".B ") + command + "\n"), std::string::npos) << command;
+  }
+}
+
 TEST(Documents, EveryMakeTargetExists) {
   const std::set<std::string> targets = make_targets(base::read_text(WEFT_SOURCE_DIR "/Makefile"));
   Complaints complaints;

@@ -123,8 +123,13 @@ void refuse_keys(const words::Resolution& resolution,
 }
 
 std::filesystem::path recipes_folder() {
+  namespace fs = std::filesystem;
   const char* chosen = std::getenv("WEFT_RECIPES");
-  return chosen != nullptr && *chosen != '\0' ? chosen : WEFT_RECIPES_FOLDER;
+  if (chosen != nullptr && *chosen != '\0') return chosen;
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  const fs::path installed = program.parent_path().parent_path() / "share/weft/recipes";
+  return fs::is_directory(installed, ignored) ? installed : fs::path(WEFT_RECIPES_FOLDER);
 }
 
 }  // namespace weft::cli

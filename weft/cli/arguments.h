@@ -50,7 +50,8 @@ void refuse_keys(const words::Resolution& resolution,
                  std::span<const std::string_view> refused,
                  const std::string& reason);
 
-// WEFT_RECIPES where set, else the folder of the source tree the program was built from.
+// WEFT_RECIPES where set; else where an installed program has them, ../share/weft/recipes; else the
+// folder of the source tree the program was built from.
 std::filesystem::path recipes_folder();
 
 }  // namespace weft::cli
