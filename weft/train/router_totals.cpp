@@ -14,7 +14,7 @@ using tensor::Tag;
 using tensor::Tensor;
 
 // Places in a rank's row of losses.
-enum Place : std::int64_t { kBatch, kSequence, kGlobal, kZ, kLosses };
+enum LossPlace : std::int64_t { kBatch, kSequence, kGlobal, kZ, kLosses };
 
 void clear(const Tensor& t) {
   if (t.defined() && t.bytes() > 0) {
@@ -70,7 +70,7 @@ model::RouterSums RouterTotals::of_layer(int layer) const {
   const auto found = std::ranges::find(moe_layers_, layer);
   CHECK(found != moe_layers_.end(), "layer {} has no router", layer);
   const std::int64_t index = found - moe_layers_.begin(), layers = std::ssize(moe_layers_);
-  const auto loss = [&](Place place) { return own_losses_.range(place, Shape{1}); };
+  const auto loss = [&](LossPlace place) { return own_losses_.range(place, Shape{1}); };
   return {
       .batch_loss_1 = loss(kBatch),
       .sequence_loss_1 = loss(kSequence),
