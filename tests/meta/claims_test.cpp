@@ -1,7 +1,11 @@
 // What pages show of the engine is what the engine does: schedules and metric keys.
 #include <gtest/gtest.h>
 
+#include <cctype>
+#include <cstring>
+
 #include "tests/meta/page_support.h"
+#include "tests/meta/source_support.h"
 #include "weft/base/file.h"
 #include "weft/schedule/builders/pipeline.h"
 #include "weft/schedule/text.h"
@@ -40,7 +44,8 @@ Complaints schedule_complaints(const Page& page, const std::string& printed) {
 }
 
 Complaints metric_complaints(const Page& page) {
-  const train::StepRecord record{.balance_loss = 1.0,
+  const train::StepRecord record{.epoch = 1.0,
+                                 .balance_loss = 1.0,
                                  .sequence_balance_loss = 1.0,
                                  .global_balance_loss = 1.0,
                                  .z_loss = 1.0,
@@ -77,6 +82,43 @@ TEST(Claims, AForgottenMetricIsNoticed) {
 TEST(Claims, TheFormatsPageNamesEveryMetric) {
   const Complaints complaints = metric_complaints(parse_page(read_page("docs/formats.md")));
   EXPECT_TRUE(complaints.empty()) << listed(complaints);
+}
+
+TEST(Claims, TheFilesThatNamePiecesAreThoseThatThePageLists) {
+  std::vector<std::string> listed, found;
+  for (const Fence& fence : parse_page(read_page("docs/adding.md")).fences) {
+    if (fence.kind == "pieces") listed = words_of(fence.text);
+  }
+  for (const TextFile& file : files_below("weft", {".h", ".cpp"})) {
+    const std::string code = code_of(file.text);
+    for (std::size_t at = code.find("Piece::"); at != code.npos;
+         at = code.find("Piece::", at + 1)) {
+      const bool is_whole = at == 0 || (std::isalnum(code[at - 1]) == 0 && code[at - 1] != '_');
+      const bool is_enumerator = std::isupper(code[at + std::strlen("Piece::")]) != 0;
+      if (!is_whole || !is_enumerator) continue;
+      found.push_back(file.path);
+      break;
+    }
+  }
+  EXPECT_FALSE(listed.empty());
+  EXPECT_EQ(found, listed);
+}
+
+TEST(Claims, NoSwitchOverPiecesPartsOrDirectionsHasADefault) {
+  Complaints complaints;
+  for (const TextFile& file : files_below("weft", {".h", ".cpp"})) {
+    const std::string code = code_of(file.text);
+    for (std::size_t at = code.find("default:"); at != code.npos;
+         at = code.find("default:", at + 1)) {
+      // What is switched over is named by the label of the case before it.
+      const std::size_t before = code.rfind("case ", at);
+      if (before == code.npos) continue;
+      const std::string label = code.substr(before, code.find(":\n", before) - before);
+      const bool is_enum = label.find("::") != std::string::npos;
+      if (is_enum) complaints.push_back(file.path + " has a default: over an enum");
+    }
+  }
+  EXPECT_TRUE(complaints.empty()) << meta::listed(complaints);
 }
 
 }  // namespace claims_test

@@ -217,14 +217,17 @@ void check(const config::ModelConfig& config, const Positions& positions) {
   const Context context = engine.context();
   LatentAttentionState state;
   const auto weights = engine.weights([&](const char* name) { return tensors.at(name); });
-  const Tensor h = latent_attention_forward(context, state, weights, tensors.at("x"));
+  const auto sums = engine.weights([&](const char* name) { return gradients.at(name); });
+  const Tensor& x_TD = tensors.at("x");
+  attention_qkv_forward(context, state, weights, x_TD);
+  attention_core_forward(context, state);
+  const Tensor h = attention_proj_forward(context, state, weights, x_TD);
   expect_close(h, reference(config, positions, in), 2e-6, "forward");
-  gradients["x"] = latent_attention_dgrad(context, state, weights, tensors.at("x"), dh_TD);
-  latent_attention_wgrad(context,
-                         state,
-                         engine.weights([&](const char* name) { return gradients.at(name); }),
-                         tensors.at("x"),
-                         dh_TD);
+  attention_proj_dgrad(context, state, weights, dh_TD);
+  attention_core_dgrad(context, state);
+  gradients["x"] = attention_qkv_dgrad(context, state, weights, x_TD, dh_TD);
+  attention_proj_wgrad(context, state, sums);
+  attention_qkv_wgrad(context, state, sums, x_TD);
   EXPECT_FALSE(state.down_TC.defined());
 
   const auto loss = [&] {

@@ -20,7 +20,7 @@ config::ModelConfig small() {
 
 TEST(Parameters, LieInReverseOrderOfUseWithoutOverlap) {
   tensor::Pool pool;
-  const Parameters parameters(pool, small(), holding_of(small(), 0), 0);
+  const Parameters parameters(pool, small(), holding_of(small(), 0), {});
   std::map<Home, std::int64_t> end{{Home::Dense, 1 << 30}, {Home::Expert, 1 << 30}};
   for (const Parameter& parameter : parameters.all()) {
     EXPECT_EQ(parameter.offset % 64, 0) << parameter.spec.name;
@@ -37,16 +37,17 @@ TEST(Parameters, LieInReverseOrderOfUseWithoutOverlap) {
 TEST(Parameters, ExpertsStartAsTheirGlobalElementsSay) {
   config::ModelConfig config = small();
   tensor::Pool pool;
-  Parameters whole(pool, config, holding_of(config, 0), 0);
+  Parameters whole(pool, config, holding_of(config, 0), {});
   whole.initialise(7);
   config.expert_model_parallel_size = 2;
-  Parameters second(pool, config, holding_of(config, 0), 1);
+  Parameters second(pool, config, holding_of(config, 0), {.ep = 1});
   second.initialise(7);
   const Parameter& all = whole.find("layers.1.experts.fc1.weight");
   const Parameter& half = second.find("layers.1.experts.fc1.weight");
-  ASSERT_EQ(half.spec.begin, half.weight.elements());
+  const std::int64_t begin = half.weight.elements();
+  ASSERT_EQ(tensor::runs_of(half.spec.slice).front().global, begin);
   for (std::int64_t i = 0; i < half.weight.elements(); ++i) {
-    EXPECT_EQ(half.weight.host<float>()[i], all.weight.host<float>()[half.spec.begin + i]);
+    EXPECT_EQ(half.weight.host<float>()[i], all.weight.host<float>()[begin + i]);
   }
   EXPECT_EQ(whole.find("layers.0.mlp.norm.weight").weight.host<float>()[3], 1.0f);
 }
@@ -56,14 +57,14 @@ TEST(Parameters, SharedExpertsAreDenseAndOfMoeLayersAlone) {
   config.moe_shared_expert_intermediate_size = 10;
   config.expert_model_parallel_size = 2;
   tensor::Pool pool;
-  const Parameters plain(pool, config, holding_of(config, 0), 0);
+  const Parameters plain(pool, config, holding_of(config, 0), {});
   EXPECT_EQ(plain.find("layers.1.shared.fc1.weight").spec.shape, (Shape{20, 8}));
   EXPECT_EQ(plain.find("layers.1.shared.fc2.weight").spec.shape, (Shape{8, 10}));
   EXPECT_EQ(plain.find("layers.1.shared.fc1.weight").spec.home, Home::Dense);
   EXPECT_FALSE(plain.has("layers.1.shared.gate.weight"));
   EXPECT_FALSE(plain.has("layers.0.shared.fc1.weight"));
   config.moe_shared_expert_gate = true;
-  const Parameters gated(pool, config, holding_of(config, 0), 0);
+  const Parameters gated(pool, config, holding_of(config, 0), {});
   EXPECT_EQ(gated.find("layers.1.shared.gate.weight").spec.shape, (Shape{1, 8}));
 }
 
@@ -71,7 +72,7 @@ TEST(Parameters, TiedHeadsHaveAGradientButNoWeight) {
   config::ModelConfig config = small();
   config.share_embeddings_and_output_weights = true;
   tensor::Pool pool;
-  const Parameters parameters(pool, config, holding_of(config, 0), 0);
+  const Parameters parameters(pool, config, holding_of(config, 0), {});
   EXPECT_THROW(parameters.find("head.weight"), base::InternalError);
   EXPECT_EQ(parameters.tied_head_gradient().shape(), (Shape{16, 8}));
 }
@@ -81,7 +82,7 @@ TEST(Parameters, ARoutersBiasIsFp32StartsAtZeroAndHasNoGradient) {
   config.moe_router_enable_expert_bias = true;
   config.params_dtype = config::Precision::Bf16;
   tensor::Pool pool;
-  Parameters parameters(pool, config, holding_of(config, 0), 0);
+  Parameters parameters(pool, config, holding_of(config, 0), {});
   parameters.initialise(7);
   const Parameter& bias = parameters.find("layers.1.route.bias");
   EXPECT_EQ(bias.weight.dtype(), tensor::DType::F32);
@@ -102,9 +103,9 @@ TEST(Parameters, AStageHasItsOwnAlone) {
   config.pipeline_model_parallel_size = 3;
   config.pipeline_model_parallel_layout = "Et||tL";
   tensor::Pool pool;
-  const Parameters first(pool, config, holding_of(config, 0), 0);
-  const Parameters middle(pool, config, holding_of(config, 1), 0);
-  const Parameters last(pool, config, holding_of(config, 2), 0);
+  const Parameters first(pool, config, holding_of(config, 0), {});
+  const Parameters middle(pool, config, holding_of(config, 1), {});
+  const Parameters last(pool, config, holding_of(config, 2), {});
   EXPECT_TRUE(first.has("embedding.weight"));
   EXPECT_TRUE(first.has("layers.0.mlp.fc1.weight"));
   EXPECT_FALSE(first.has("layers.1.experts.fc1.weight"));
@@ -114,7 +115,7 @@ TEST(Parameters, AStageHasItsOwnAlone) {
   EXPECT_EQ(middle.buffer(Home::Dense).weights.elements(), 0);
   EXPECT_FALSE(last.has("embedding.weight"));
   EXPECT_EQ(names_of(last).back(), "head.weight");
-  const Parameters whole(pool, config, whole_model(config), 0);
+  const Parameters whole(pool, config, whole_model(config), {});
   EXPECT_EQ(whole.all().size(), first.all().size() + last.all().size());
 }
 
@@ -123,8 +124,8 @@ TEST(Parameters, StagesOfTiedEmbeddingsHaveACopyEach) {
   config.share_embeddings_and_output_weights = true;
   config.pipeline_model_parallel_size = 2;
   tensor::Pool pool;
-  Parameters first(pool, config, holding_of(config, 0), 0);
-  Parameters last(pool, config, holding_of(config, 1), 0);
+  Parameters first(pool, config, holding_of(config, 0), {});
+  Parameters last(pool, config, holding_of(config, 1), {});
   first.initialise(3);
   last.initialise(3);
   EXPECT_FALSE(first.tied_head_gradient().defined());
@@ -139,6 +140,147 @@ TEST(Parameters, StagesOfTiedEmbeddingsHaveACopyEach) {
             first.buffer(Home::Dense).gradients.elements());
   EXPECT_EQ(last.normed_gradients(Home::Dense).elements(),
             last.buffer(Home::Dense).gradients.elements() - 16 * 8);
+}
+
+// Every rank's elements of a parameter, by their place in the global tensor.
+std::vector<int> holders_of(const config::ModelConfig& config, const std::string& name) {
+  std::vector<int> holders;
+  const auto tp = static_cast<int>(ranks_of(config, Axis::Tp));
+  const auto ep = static_cast<int>(ranks_of(config, Axis::Ep));
+  const auto etp = static_cast<int>(ranks_of(config, Axis::Etp));
+  for (int i = 0; i < tp * ep * etp; ++i) {
+    const AxisRanks ranks{.tp = i % tp, .ep = i / tp % ep, .etp = i / tp / ep};
+    for (const ParameterSpec& spec : list_parameters(config, whole_model(config), ranks)) {
+      if (spec.name != name) continue;
+      holders.resize(static_cast<std::size_t>(spec.global_shape.elements()));
+      for (const tensor::Run& run : tensor::runs_of(spec.slice)) {
+        for (std::int64_t k = 0; k < run.count; ++k) {
+          ++holders[static_cast<std::size_t>(run.global + k)];
+        }
+      }
+    }
+  }
+  return holders;
+}
+
+config::ModelConfig split_config() {
+  config::ModelConfig config = small();
+  config.num_attention_heads = 4;
+  config.num_query_groups = 2;
+  config.qk_layernorm = config::QkNorm::Projection;
+  config.moe_shared_expert_intermediate_size = 8;
+  config.tensor_model_parallel_size = 4;
+  config.expert_model_parallel_size = 2;
+  config.expert_tensor_parallel_size = 2;
+  config.ffn_hidden_size = 12;
+  return config;
+}
+
+TEST(AxisSplits, EveryElementHasAHolderAndAsManyAsTheAxesSay) {
+  const config::ModelConfig config = split_config();
+  // Of 16 ranks: where nothing splits, all; where tp does, 4; where ep and etp do, 4.
+  const std::map<std::string, int> expected{{"embedding.weight", 4},
+                                            {"layers.0.attention.norm.weight", 16},
+                                            {"layers.0.attention.q_norm.weight", 4},
+                                            {"layers.0.attention.k_norm.weight", 8},
+                                            {"layers.0.attention.proj.weight", 4},
+                                            {"layers.0.mlp.fc1.weight", 4},
+                                            {"layers.0.mlp.fc2.weight", 4},
+                                            {"layers.1.route.router.weight", 16},
+                                            {"layers.1.shared.fc1.weight", 4},
+                                            {"layers.1.experts.fc1.weight", 4},
+                                            {"layers.1.experts.fc2.weight", 4},
+                                            {"head.weight", 4}};
+  for (const auto& [name, count] : expected) {
+    for (const int holders : holders_of(config, name)) ASSERT_EQ(holders, count) << name;
+  }
+}
+
+TEST(AxisSplits, KeysAndValuesHaveCopiesWhereRanksAreMoreThanTheirHeads) {
+  const config::ModelConfig config = split_config();
+  const std::vector<int> holders = holders_of(config, "layers.0.attention.qkv.weight");
+  const auto q = static_cast<std::size_t>(config.query_width() * config.hidden_size);
+  for (std::size_t i = 0; i < holders.size(); ++i) ASSERT_EQ(holders[i], i < q ? 4 : 8) << i;
+}
+
+TEST(AxisSplits, GateAndUpAreDividedEachOnItsOwn) {
+  const config::ModelConfig config = split_config();
+  for (const ParameterSpec& spec :
+       list_parameters(config, whole_model(config), {.tp = 1, .ep = 1, .etp = 1})) {
+    if (spec.name == "layers.0.mlp.fc1.weight") {
+      EXPECT_EQ(spec.shape, (Shape{6, 8}));
+      EXPECT_EQ(spec.slice.dims[0], (std::vector<tensor::Range>{{3, 3}, {15, 3}}));
+    }
+    if (spec.name == "layers.1.experts.fc2.weight") {
+      EXPECT_EQ(spec.shape, (Shape{2, 8, 3}));
+      EXPECT_EQ(spec.slice.dims[0], (std::vector<tensor::Range>{{2, 2}}));
+      EXPECT_EQ(spec.slice.dims[2], (std::vector<tensor::Range>{{3, 3}}));
+    }
+  }
+}
+
+TEST(AxisSplits, WholeLatentQueriesAreDividedAndWhatIsCompressedIsNot) {
+  config::ModelConfig config = split_config();
+  config.qk_layernorm = config::QkNorm::None;
+  config.multi_latent_attention = true;
+  config.kv_lora_rank = 3;
+  config.qk_head_dim = 2;
+  config.qk_pos_emb_head_dim = 2;
+  config.v_head_dim = 2;
+  const auto first = static_cast<std::size_t>(4 * (2 + 2) * 8);
+  for (const bool compressed : {false, true}) {
+    if (compressed) config.q_lora_rank = 5;
+    const std::vector<int> holders = holders_of(config, "layers.0.attention.down.weight");
+    EXPECT_EQ(holders.front(), compressed ? 16 : 4);
+    EXPECT_EQ(holders.back(), 16);
+    if (!compressed) {
+      EXPECT_EQ(holders[first - 1], 4);
+      EXPECT_EQ(holders[first], 16);
+    }
+  }
+}
+
+TEST(AxisSplits, WeightsStartAsTheirGlobalElementsSayWhateverSplitsThem) {
+  tensor::Pool pool;
+  const config::ModelConfig config = split_config();
+  config::ModelConfig alone = config;
+  alone.tensor_model_parallel_size = alone.expert_model_parallel_size = 1;
+  alone.expert_tensor_parallel_size = 1;
+  Parameters whole(pool, alone, holding_of(alone, 0), {});
+  Parameters part(pool, config, holding_of(config, 0), {.tp = 3, .ep = 1, .etp = 1});
+  whole.initialise(7);
+  part.initialise(7);
+  for (const Parameter& parameter : part.all()) {
+    const float* all = whole.find(parameter.spec.name).weight.host<float>();
+    for (const tensor::Run& run : tensor::runs_of(parameter.spec.slice)) {
+      for (std::int64_t i = 0; i < run.count; ++i) {
+        ASSERT_EQ(parameter.weight.host<float>()[run.local + i], all[run.global + i])
+            << parameter.spec.name;
+      }
+    }
+  }
+}
+
+TEST(Parameters, ARangeOfTheBuffersNamesWhatLiesInIt) {
+  tensor::Pool pool;
+  const Parameters parameters(pool, small(), holding_of(small(), 0), {}, {.shards = 3});
+  const BufferLayout& layout = parameters.buffer(Home::Dense).layout;
+  std::map<std::string, std::int64_t> seen;
+  for (const Bucket& bucket : layout.buckets) {
+    for (std::int64_t rank = 0; rank < layout.shards; ++rank) {
+      const tensor::Range share = layout.shard(bucket, rank);
+      for (const ParameterRange& found : parameters.in_range(Home::Dense, share)) {
+        const Parameter& parameter = *found.parameter;
+        EXPECT_EQ(parameter.offset + found.elements.begin, share.begin + found.at);
+        EXPECT_EQ(seen[parameter.spec.name], found.elements.begin) << "shares follow each other";
+        seen[parameter.spec.name] = found.elements.end();
+      }
+    }
+  }
+  for (const Parameter& parameter : parameters.all()) {
+    if (parameter.spec.home != Home::Dense) continue;
+    EXPECT_EQ(seen[parameter.spec.name], parameter.weight.elements()) << parameter.spec.name;
+  }
 }
 
 }  // namespace parameters_test

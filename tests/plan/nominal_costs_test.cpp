@@ -5,7 +5,6 @@
 #include "weft/derive/derived.h"
 #include "weft/derive/dispatch.h"
 #include "weft/plan/nominal_work.h"
-#include "weft/schedule/anatomy_bytes.h"
 
 namespace weft::plan {
 namespace nominal_costs_test {
@@ -33,9 +32,11 @@ config::Config sliced_config() {
 }
 
 struct Costs {
-  explicit Costs(const config::Config& config, const NominalRates& rates = {})
+  explicit Costs(const config::Config& config,
+                 const NominalRates& rates = {},
+                 const schedule::Detail& detail = {})
       : grid(derive::layout_of(config)),
-        plans(schedule::plan_step(config, grid)),
+        plans(schedule::plan_step(config, grid, schedule::RowBudget::AsConfigured, detail)),
         table(nominal_costs(config, grid, plans, rates)) {}
 
   double seconds(int rank, const char* node) const {
@@ -65,6 +66,44 @@ TEST(NominalWork, AStepAddsUpToTheModelsOperations) {
                             static_cast<double>(derive::tokens_per_step(config));
     EXPECT_NEAR(4 * flops / expected, 1, 1e-9);
   }
+}
+
+TEST(NominalWork, PartsAddUpToTheirPieceAndARecomputationToItsForward) {
+  using schedule::Part;
+  using schedule::Piece;
+  config::Config latent = moe_config();
+  latent.model.multi_latent_attention = true;
+  for (const config::Config& config : {moe_config(), latent}) {
+    const NominalWork work(config, Costs(config).plans[0].anatomy);
+    const auto flops = [&](const std::string& node) {
+      return work.of(schedule::parse_node(node)).flops;
+    };
+    for (const std::string place : {"1F0.", "1D0.", "1W0."}) {
+      for (const Piece piece : {Piece::Attention, Piece::Mlp, Piece::Experts}) {
+        const std::string node = place + std::string(schedule::word(piece));
+        double sum = 0;
+        for (const Part part : schedule::row_of(piece).parts) {
+          sum += flops(node + "." + std::string(schedule::word(part)));
+        }
+        EXPECT_NEAR(sum / flops(node), 1, 1e-12) << node;
+      }
+    }
+    EXPECT_EQ(flops("1R0.attention.core"), flops("1F0.attention.core"));
+    EXPECT_EQ(flops("1R0.attention"), flops("1F0.attention.qkv") + flops("1F0.attention.core"));
+    EXPECT_EQ(flops("1R0.mlp"), flops("1F0.mlp.fc1"));
+  }
+}
+
+TEST(NominalCosts, EveryNodeOfASplitAndRecomputedStepHasOne) {
+  const config::Config config = sliced_config();
+  const Costs costs(config,
+                    {},
+                    {.split = {schedule::Piece::Experts},
+                     .recomputed = {{schedule::Piece::Experts, schedule::Part::Act},
+                                    schedule::Piece::Attention}});
+  EXPECT_GT(costs.seconds(0, "0R.experts.act#1"), 0);
+  EXPECT_GT(costs.seconds(0, "0R.attention"), 0);
+  EXPECT_LT(costs.seconds(0, "0R.attention"), costs.seconds(0, "0F.attention"));
 }
 
 TEST(NominalWork, ParametersAreThoseOfTheModel) {

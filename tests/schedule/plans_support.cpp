@@ -55,7 +55,10 @@ config::Config config_of(const PlanCase& c) {
 
 std::vector<RankPlan> plans_of(const PlanCase& c) {
   const config::Config config = config_of(c);
-  return plan_step(config, grid::Grid(derive::layout_of(config)));
+  return plan_step(config,
+                   grid::Grid(derive::layout_of(config)),
+                   RowBudget::AsConfigured,
+                   c.detail);
 }
 
 std::vector<PlanCase> many_cases() {

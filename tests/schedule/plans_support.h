@@ -23,6 +23,7 @@ struct PlanCase {
   int slices = 1;
   bool shared = false, shared_overlap = false;
   bool global_loss = false;
+  Detail detail = {};
 };
 
 std::string name(const PlanCase& c);

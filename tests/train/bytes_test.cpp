@@ -5,7 +5,6 @@
 
 #include "tests/train/train_support.h"
 #include "weft/base/text.h"
-#include "weft/schedule/anatomy_bytes.h"
 
 namespace weft::train {
 namespace bytes_test {
@@ -128,8 +127,7 @@ std::int64_t declared_between_stages(Engine& engine, std::int64_t tokens) {
   for (const schedule::Entry& entry : engine.plan().training.entries) {
     const schedule::Node& node = entry.node;
     if (node.piece != schedule::Piece::Send) continue;
-    bytes += schedule::sent_bytes(engine.config().model, {}, node.piece, node.direction)
-                 .of({.tokens = tokens});
+    bytes += engine.plan().anatomy.send.sent(node.direction).of({.tokens = tokens});
   }
   return bytes;
 }

@@ -101,14 +101,90 @@ TEST(StateList, PartsOfExpertsTileTheGlobalTensor) {
     Progress progress(engine.pool(), 1);
     for (const checkpoint::StateEntry& entry : state_list(engine, progress)) {
       if (entry.name != "optimizer.moment2/layers.0.experts.fc1.weight") continue;
-      EXPECT_EQ(entry.global_shape, (std::vector<std::int64_t>{8, 48, 32}));
+      EXPECT_EQ(entry.slice.global, (tensor::Shape{8, 48, 32}));
       EXPECT_EQ(entry.tensor.shape(), (tensor::Shape{2, 48, 32}));
       const std::lock_guard lock(mutex);
-      offsets.push_back(entry.offset[0]);
+      offsets.push_back(entry.slice.dims[0].front().begin);
     }
   });
   std::ranges::sort(offsets);
   EXPECT_EQ(offsets, (std::vector<std::int64_t>{0, 2, 4, 6}));
+}
+
+// What ranks hold of a state, by the name of the global tensor.
+using Global = std::map<std::string, std::vector<float>>;
+
+void put(Global& all, const std::vector<checkpoint::StateEntry>& list) {
+  for (const checkpoint::StateEntry& entry : list) {
+    std::vector<float>& whole = all[entry.name];
+    whole.resize(static_cast<std::size_t>(entry.slice.global.elements()), -1);
+    const float* values = entry.tensor.host<float>();
+    for (const tensor::Run& run : tensor::runs_of(entry.slice)) {
+      std::copy_n(values + run.local, run.count, whole.begin() + run.global);
+    }
+  }
+}
+
+void get(const Global& all, const std::vector<checkpoint::StateEntry>& list) {
+  for (const checkpoint::StateEntry& entry : list) {
+    float* values = entry.tensor.host<float>();
+    for (const tensor::Run& run : tensor::runs_of(entry.slice)) {
+      std::copy_n(all.at(entry.name).begin() + run.global, run.count, values + run.local);
+    }
+  }
+}
+
+// What an optimizer that is spread over ranks would keep: each an equal range of every bucket.
+TEST(StateList, SharesOfBucketsUnderOneLayoutAreReadUnderAnother) {
+  struct Ranks {
+    std::int64_t tp = 1, ep = 1, etp = 1, shards = 1, bucket_size = 0;
+  };
+  config::ModelConfig model = small_config().model;
+  tensor::Pool pool;
+  const auto shares = [&](const Ranks& ranks, const auto& visit) {
+    model.tensor_model_parallel_size = ranks.tp;
+    model.expert_model_parallel_size = ranks.ep;
+    model.expert_tensor_parallel_size = ranks.etp;
+    for (std::int64_t i = 0; i < ranks.tp * ranks.ep * ranks.etp; ++i) {
+      model::Parameters parameters(pool,
+                                   model,
+                                   model::whole_model(model),
+                                   {.tp = static_cast<int>(i % ranks.tp),
+                                    .ep = static_cast<int>(i / ranks.tp % ranks.ep),
+                                    .etp = static_cast<int>(i / ranks.tp / ranks.ep)},
+                                   {.bucket_size = ranks.bucket_size, .shards = ranks.shards});
+      parameters.initialise(11);
+      for (const model::Home home : {model::Home::Dense, model::Home::Expert}) {
+        const model::ParameterBuffer& buffer = parameters.buffer(home);
+        for (const model::Bucket& bucket : buffer.layout.buckets) {
+          for (std::int64_t rank = 0; rank < ranks.shards; ++rank) {
+            const tensor::Range range = buffer.layout.shard(bucket, rank);
+            tensor::Tensor moments(pool, tensor::DType::F32, {range.count}, tensor::Tag::Optimizer);
+            // As good as any other state: what the weights are.
+            const float* weights = buffer.weights.host<float>() + range.begin;
+            visit(moments,
+                  weights,
+                  share_list(parameters, home, range, {{.name = "moment", .values = moments}}));
+          }
+        }
+      }
+    }
+  };
+  Global all;
+  shares({.tp = 2, .ep = 2, .etp = 2, .shards = 3, .bucket_size = 2000},
+         [&](const tensor::Tensor& moments, const float* weights, const auto& entries) {
+           std::copy_n(weights, moments.elements(), moments.host<float>());
+           put(all, entries);
+         });
+  for (const Ranks& ranks : {Ranks{}, Ranks{.ep = 4, .shards = 5}, Ranks{.tp = 2, .shards = 2}}) {
+    shares(ranks, [&](const tensor::Tensor& moments, const float* weights, const auto& entries) {
+      std::fill_n(moments.host<float>(), moments.elements(), 0.0f);
+      get(all, entries);
+      for (std::int64_t i = 0; i < moments.elements(); ++i) {
+        ASSERT_EQ(moments.host<float>()[i], weights[i]);
+      }
+    });
+  }
 }
 
 TEST(HuggingFaceOut, EveryLayoutWritesTheSameFile) {

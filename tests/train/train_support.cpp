@@ -89,9 +89,11 @@ void expect_same_bits(const Outcome& a, const Outcome& b) {
   EXPECT_EQ(a.weights, b.weights);
 }
 
-void on_ranks(const config::Config& config, const std::function<void(Engine&)>& body) {
+void on_ranks(const config::Config& config,
+              const std::function<void(Engine&)>& body,
+              const schedule::Detail& detail) {
   launch(config, {}, [&](comm::Endpoint& endpoint) {
-    Engine engine(config, endpoint);
+    Engine engine(config, endpoint, detail);
     comm::poison_on_error(endpoint, [&] { body(engine); });
   });
 }
@@ -119,32 +121,39 @@ std::vector<float> floats_of(const tensor::Tensor& tensor) {
   return values;
 }
 
-Outcome train_some(const config::Config& config, std::int64_t steps) {
+Outcome train_some(const config::Config& config,
+                   std::int64_t steps,
+                   const schedule::Detail& detail) {
   Outcome outcome;
   std::mutex mutex;
-  on_ranks(config, [&](Engine& engine) {
-    std::vector<double> losses, norms;
-    for (std::int64_t step = 0; step < steps; ++step) {
-      const Batch batch = batch_of(engine, step);
-      const StepTotals totals =
-          train_step(engine,
-                     {.batch = batch, .step = step, .learning_rate = config.optimizer.lr},
-                     exec::Tracing::Off);
-      losses.push_back(totals.loss);
-      norms.push_back(totals.gradient_norm);
-    }
-    const std::lock_guard lock(mutex);
-    if (engine.rank() == 0) {
-      outcome.losses = losses;
-      outcome.gradient_norms = norms;
-    }
-    for (const model::Parameter& parameter : engine.parameters().all()) {
-      std::vector<float>& whole = outcome.weights[parameter.spec.name];
-      whole.resize(static_cast<std::size_t>(parameter.spec.global_shape.elements()));
-      const std::vector<float> part = floats_of(parameter.weight);
-      std::ranges::copy(part, whole.begin() + parameter.spec.begin);
-    }
-  });
+  on_ranks(
+      config,
+      [&](Engine& engine) {
+        std::vector<double> losses, norms;
+        for (std::int64_t step = 0; step < steps; ++step) {
+          const Batch batch = batch_of(engine, step);
+          const StepTotals totals =
+              train_step(engine,
+                         {.batch = batch, .step = step, .learning_rate = config.optimizer.lr},
+                         exec::Tracing::Off);
+          losses.push_back(totals.loss);
+          norms.push_back(totals.gradient_norm);
+        }
+        const std::lock_guard lock(mutex);
+        if (engine.rank() == 0) {
+          outcome.losses = losses;
+          outcome.gradient_norms = norms;
+        }
+        for (const model::Parameter& parameter : engine.parameters().all()) {
+          std::vector<float>& whole = outcome.weights[parameter.spec.name];
+          whole.resize(static_cast<std::size_t>(parameter.spec.global_shape.elements()));
+          const std::vector<float> part = floats_of(parameter.weight);
+          for (const tensor::Run& run : tensor::runs_of(parameter.spec.slice)) {
+            std::copy_n(part.begin() + run.local, run.count, whole.begin() + run.global);
+          }
+        }
+      },
+      detail);
   return outcome;
 }
 

@@ -31,7 +31,9 @@ config::Config with_layout(config::Config config, const LayoutCase& layout);
 std::string name_of(const LayoutCase& layout);
 
 // Runs `body` on every rank, as threads.
-void on_ranks(const config::Config& config, const std::function<void(Engine&)>& body);
+void on_ranks(const config::Config& config,
+              const std::function<void(Engine&)>& body,
+              const schedule::Detail& detail = {});
 
 // The batch of a step: tokens of the mock dataset.
 Batch batch_of(Engine& engine, std::int64_t step);
@@ -48,7 +50,9 @@ double largest_difference(const std::vector<float>& a, const std::vector<float>&
 void expect_same_bits(const Outcome& a, const Outcome& b);
 
 // Trains some steps from the config's seed.
-Outcome train_some(const config::Config& config, std::int64_t steps);
+Outcome train_some(const config::Config& config,
+                   std::int64_t steps,
+                   const schedule::Detail& detail = {});
 
 std::vector<float> floats_of(const tensor::Tensor& tensor);
 

@@ -8,6 +8,7 @@
 #include "weft/cli/command.h"
 #include "weft/cli/help.h"
 #include "weft/cli/output.h"
+#include "weft/cli/process.h"
 #include "weft/train/launch.h"
 
 namespace weft::cli {
@@ -29,7 +30,10 @@ int act(const Action& chosen, Format format) {
   try {
     const int code = chosen();
     std::cout.flush();
-    if (!std::cout) return fail(kFailed, {"cannot write to standard output"}, Format::Text);
+    // Who closed the pipe has seen enough; that is no failure.
+    if (!std::cout && !reader_has_left()) {
+      return fail(kFailed, {"cannot write to standard output"}, Format::Text);
+    }
     return code;
   } catch (const base::ConfigError& error) {
     return fail(kWrongInput, error.complaints(), format);
@@ -93,6 +97,7 @@ std::vector<std::string> for_parser(std::vector<std::string> words) {
 }  // namespace
 
 int run(int argc, char** argv) {
+  prepare_process();
   CLI::App program("Weft trains mixture-of-experts language models.", "weft");
   program.formatter(std::make_shared<HelpFormat>());  // of its commands, too
   program.footer("Example: weft grid tiny world=4\nEvery config key: weft config");

@@ -168,7 +168,7 @@ int run_dispatch(const DispatchOptions& options) {
   line.clear();
   if (stop.load()) {
     print_failure({"stopped before the end: nothing to report"}, options.run.format);
-    return kInterrupted;
+    return interrupted_code();
   }
   switch (options.run.format) {
     case Format::Text:

@@ -59,8 +59,13 @@ void check(const config::Config& config) {
 int run_overlap(const OverlapOptions& options) {
   const words::Resolution run = resolve_or(options.run, kOverlapRecipe);
   config::Config config = run.config;
-  follow_launcher(config);
+  follow_launcher(run, config);
   check(config);
+  if (launcher_rank() == 0) {
+    for (const std::string& file : {options.svg, options.costs}) {
+      if (!file.empty()) base::require_writable(file);
+    }
+  }
   ProgressLine line;
   if (launcher_rank() == 0) {
     const auto cores = static_cast<std::int64_t>(base::usable_cores().size());
@@ -90,7 +95,7 @@ int run_overlap(const OverlapOptions& options) {
   if (!bench.is_rank_zero) return kGood;
   if (bench.interrupted) {
     print_failure({"stopped before the end: nothing to report"}, options.run.format);
-    return kInterrupted;
+    return interrupted_code();
   }
   // Before the report: of what cannot be written, --json tells in one object.
   if (!options.svg.empty()) base::write_whole(options.svg, to_svg(bench));

@@ -160,6 +160,7 @@ int run_schedule(const ScheduleOptions& options) {
   const std::optional<PictureWindow> asked = asked_window(options);
   const words::Resolution run = resolve(options.run);
   print_findings(run);
+  if (!options.svg.empty()) base::require_writable(options.svg);
   const rules::Verdict verdict = rules::validate_schedule(with_start(run, run.config));
   const config::Config& config = verdict.config;
   print_findings(verdict);

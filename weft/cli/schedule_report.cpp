@@ -149,10 +149,10 @@ std::string to_text(const ScheduleReport& report) {
   const SimulatedStep& simulated = *report.simulated;
   text += turns_text(report);
   text +=
-      "\nsimulated step (F forward, B input gradient, W weight gradient, o other; f b on the wire, "
-      "s sums over ranks;\ncompute and the wire stand in one column only where they ran at the "
-      "same "
-      "time)\n";
+      "\nsimulated step (F forward, R recomputation, B input gradient, W weight gradient, o other; "
+      "f b on the wire,\ns sums over ranks; compute and the wire stand in one column only where "
+      "they "
+      "ran at the same time)\n";
   text += timeline_grid(simulated.step, simulated.result, kColumns);
   return text + verdict_text(report) + ranks_text(report) + time_text(simulated);
 }

@@ -18,15 +18,16 @@ namespace sim = exec::sim;
 using schedule::Direction;
 using schedule::Entry;
 
-constexpr std::string_view kLetters = "FBWofbs";
+constexpr std::string_view kLetters = "FRBWofbs";
 constexpr int kFirst = -1;  // where the compute row stands
 
 char letter_of(const Entry& entry) {
   const bool travels = schedule::is_meeting(entry);
   switch (entry.node.direction) {
     case Direction::F:
-    case Direction::R:
       return travels ? 'f' : 'F';
+    case Direction::R:
+      return travels ? 'f' : 'R';
     case Direction::D:
       return travels ? 'b' : 'B';
     case Direction::W:

@@ -135,18 +135,18 @@ class RankCheck {
   }
 
   // Over the elements of the tensor that this rank owns.
-  Difference gradient_difference(const checkpoint::HuggingFaceTensor& tensor) const {
-    if (!engine_.parameters().has(tensor.parameter)) return {};
-    const model::Parameter& parameter = engine_.parameters().find(tensor.parameter);
-    const std::int64_t own = parameter.spec.begin;
-    const std::int64_t begin = std::max(tensor.begin, own);
-    const std::int64_t end =
-        std::min(tensor.begin + tensor.elements(), own + parameter.gradient.elements());
+  Difference gradient_difference(const checkpoint::HuggingFaceTensor& row) const {
+    if (!engine_.parameters().has(row.parameter)) return {};
+    const model::Parameter& parameter = engine_.parameters().find(row.parameter);
     Difference difference;
-    std::vector<float> expected(static_cast<std::size_t>(std::max<std::int64_t>(0, end - begin)));
-    reference_.read_gradient(tensor.parameter, begin, expected);
-    const float* gradient = parameter.gradient.host<float>() + (begin - own);
-    for (std::size_t i = 0; i < expected.size(); ++i) difference.add(gradient[i], expected[i]);
+    std::vector<float> expected;
+    for (const tensor::Run& run : tensor::runs_in(tensor::runs_of(parameter.spec.slice),
+                                                  {.begin = row.begin, .count = row.elements()})) {
+      expected.resize(static_cast<std::size_t>(run.count));
+      reference_.read_gradient(row.parameter, run.global, expected);
+      const float* gradient = parameter.gradient.host<float>() + run.local;
+      for (std::size_t i = 0; i < expected.size(); ++i) difference.add(gradient[i], expected[i]);
+    }
     return difference;
   }
 

@@ -61,10 +61,10 @@ void norm_heads(const Context& context, AttentionState& state, const AttentionWe
 
 }  // namespace
 
-Tensor attention_forward(const Context& context,
-                         AttentionState& state,
-                         const AttentionWeights& weights,
-                         const Tensor& x_TD) {
+void attention_qkv_forward(const Context& context,
+                           AttentionState& state,
+                           const AttentionWeights& weights,
+                           const Tensor& x_TD) {
   const config::ModelConfig& config = context.config;
   const std::int64_t tokens = x_TD.dim(0), q = config.query_width(), k = config.key_width();
   Stream& stream = context.stream;
@@ -76,10 +76,15 @@ Tensor attention_forward(const Context& context,
   const Tensor turned_TP =
       state.rotated_TP.defined() ? state.rotated_TP : state.qkv_TC.columns(0, q + k);
   kernels::rotary_forward(stream, turned_TP, turned_TP, context.rotary_SD, query_rotary(config));
+}
+
+void attention_core_forward(const Context& context, AttentionState& state) {
+  const config::ModelConfig& config = context.config;
+  const std::int64_t tokens = state.qkv_TC.dim(0);
   const Heads heads = attended(config, state);
-  state.o_TQ = context.activation({tokens, q});
+  state.o_TQ = context.activation({tokens, config.query_width()});
   state.lse_HT = context.activation_fp32({config.num_attention_heads, tokens});
-  kernels::attention_forward(stream,
+  kernels::attention_forward(context.stream,
                              context.pool,
                              state.o_TQ,
                              state.lse_HT,
@@ -87,22 +92,31 @@ Tensor attention_forward(const Context& context,
                              heads.k_TK,
                              heads.v_TK,
                              shape_of(context));
+}
+
+Tensor attention_proj_forward(const Context& context,
+                              const AttentionState& state,
+                              const AttentionWeights& weights,
+                              const Tensor& x_TD) {
   Tensor h_TD = context.activation(x_TD.shape());
-  kernels::linear_forward(stream, h_TD, state.o_TQ, weights.proj_DQ);
-  kernels::add(stream, h_TD, h_TD, x_TD);
+  kernels::linear_forward(context.stream, h_TD, state.o_TQ, weights.proj_DQ);
+  kernels::add(context.stream, h_TD, h_TD, x_TD);
   return h_TD;
 }
 
-Tensor attention_dgrad(const Context& context,
-                       AttentionState& state,
-                       const AttentionWeights& weights,
-                       const Tensor& x_TD,
-                       const Tensor& dh_TD) {
+void attention_proj_dgrad(const Context& context,
+                          AttentionState& state,
+                          const AttentionWeights& weights,
+                          const Tensor& dh_TD) {
+  state.do_TQ = context.activation(state.o_TQ.shape());
+  kernels::linear_dgrad(context.stream, state.do_TQ, dh_TD, weights.proj_DQ);
+  state.proj_o_TQ = state.o_TQ;
+  state.proj_dh_TD = dh_TD;
+}
+
+void attention_core_dgrad(const Context& context, AttentionState& state) {
   const config::ModelConfig& config = context.config;
-  const std::int64_t tokens = x_TD.dim(0), q = config.query_width(), k = config.key_width();
-  Stream& stream = context.stream;
-  Tensor do_TQ = context.activation({tokens, q});
-  kernels::linear_dgrad(stream, do_TQ, dh_TD, weights.proj_DQ);
+  const std::int64_t tokens = state.qkv_TC.dim(0), q = config.query_width(), k = config.key_width();
   state.dqkv_TC = context.activation({tokens, q + 2 * k});
   Heads gradient = split(config, state.dqkv_TC);
   if (state.rotated_TP.defined()) {
@@ -112,41 +126,57 @@ Tensor attention_dgrad(const Context& context,
     gradient.k_TK = normed.k_TK;
   }
   const Heads heads = attended(config, state);
-  kernels::attention_dgrad(stream,
+  kernels::attention_dgrad(context.stream,
                            context.pool,
                            gradient.q_TQ,
                            gradient.k_TK,
                            gradient.v_TK,
-                           do_TQ,
+                           state.do_TQ,
                            state.o_TQ,
                            state.lse_HT,
                            heads.q_TQ,
                            heads.k_TK,
                            heads.v_TK,
                            shape_of(context));
-  const Tensor turned_TP =
-      state.dnormed_TP.defined() ? state.dnormed_TP : state.dqkv_TC.columns(0, q + k);
+  // What was normed is read again by the norm's gradients.
+  (state.rotated_TP.defined() ? state.rotated_TP : state.qkv_TC).reset();
+  for (Tensor* done : {&state.do_TQ, &state.o_TQ, &state.lse_HT}) done->reset();
+}
+
+Tensor attention_qkv_dgrad(const Context& context,
+                           AttentionState& state,
+                           const AttentionWeights& weights,
+                           const Tensor& x_TD,
+                           const Tensor& dh_TD) {
+  const config::ModelConfig& config = context.config;
+  const std::int64_t q = config.query_width(), k = config.key_width();
+  Stream& stream = context.stream;
+  const bool normed = state.dnormed_TP.defined();
+  const Tensor turned_TP = normed ? state.dnormed_TP : state.dqkv_TC.columns(0, q + k);
   kernels::rotary_dgrad(stream, turned_TP, turned_TP, context.rotary_SD, query_rotary(config));
-  if (state.rotated_TP.defined()) {
+  if (normed) {
     const Heads from = split(config, state.dnormed_TP), to = split(config, state.dqkv_TC);
     const Heads plain = split(config, state.qkv_TC);
     kernels::rms_norm_dgrad(stream, to.q_TQ, from.q_TQ, plain.q_TQ, weights.q_norm, state.q_rstd);
     kernels::rms_norm_dgrad(stream, to.k_TK, from.k_TK, plain.k_TK, weights.k_norm, state.k_rstd);
-    state.rotated_TP.reset();
-  } else {
-    state.qkv_TC.reset();
   }
-  state.lse_HT.reset();
   state.norm.dy_TD = context.activation(x_TD.shape());
   kernels::linear_dgrad(stream, state.norm.dy_TD, state.dqkv_TC, weights.qkv_CD);
   return norm_dgrad(context, state.norm, x_TD, weights.norm_D, dh_TD);
 }
 
-void attention_wgrad(const Context& context,
-                     AttentionState& state,
-                     const AttentionWeights& gradients,
-                     const Tensor& x_TD,
-                     const Tensor& dh_TD) {
+void attention_proj_wgrad(const Context& context,
+                          AttentionState& state,
+                          const AttentionWeights& gradients) {
+  kernels::linear_wgrad(context.stream, gradients.proj_DQ, state.proj_dh_TD, state.proj_o_TQ);
+  state.proj_dh_TD.reset();
+  state.proj_o_TQ.reset();
+}
+
+void attention_qkv_wgrad(const Context& context,
+                         AttentionState& state,
+                         const AttentionWeights& gradients,
+                         const Tensor& x_TD) {
   Stream& stream = context.stream;
   kernels::linear_wgrad(stream, gradients.qkv_CD, state.dqkv_TC, state.norm.y_TD);
   if (state.dnormed_TP.defined()) {
@@ -155,9 +185,24 @@ void attention_wgrad(const Context& context,
     kernels::rms_norm_wgrad(stream, gradients.q_norm, normed.q_TQ, plain.q_TQ, state.q_rstd);
     kernels::rms_norm_wgrad(stream, gradients.k_norm, normed.k_TK, plain.k_TK, state.k_rstd);
   }
-  kernels::linear_wgrad(stream, gradients.proj_DQ, dh_TD, state.o_TQ);
   norm_wgrad(context, state.norm, x_TD, gradients.norm_D);
-  state = {};
+  state.norm = {};
+  for (Tensor* done :
+       {&state.dqkv_TC, &state.dnormed_TP, &state.qkv_TC, &state.q_rstd, &state.k_rstd}) {
+    done->reset();
+  }
+}
+
+void drop_attention_qkv(AttentionState& state) {
+  state.norm = {};
+  for (Tensor* done : {&state.qkv_TC, &state.rotated_TP, &state.q_rstd, &state.k_rstd}) {
+    done->reset();
+  }
+}
+
+void drop_attention_core(AttentionState& state) {
+  state.o_TQ.reset();
+  state.lse_HT.reset();
 }
 
 }  // namespace weft::model

@@ -1,5 +1,5 @@
-// Attention: norm, QKV, optional norm of queries and keys, rotation, causal attention, projection,
-// residual.
+// Attention, in three parts that can be nodes of their own: `qkv` (norm, QKV, optional norm of
+// queries and keys, rotation), `core` (causal attention) and `proj` (projection, residual).
 //
 // Suffixes: T tokens, D hidden, C = Q + 2K columns of QKV, Q query width, K key width, P = Q + K.
 #pragma once
@@ -12,33 +12,52 @@ struct AttentionWeights {
   Tensor norm_D, qkv_CD, q_norm, k_norm, proj_DQ;  // q_norm, k_norm: undefined without
 };
 
-// What attention keeps between forward, input gradient and weight gradient of one micro-batch.
+// What attention keeps between forward, input gradient and weight gradient of one micro-batch. Each
+// gradient drops what it is the last to read; after the last weight gradient, nothing is left.
 struct AttentionState {
   NormState norm;
   Tensor qkv_TC;      // queries and keys rotated in place where they are not normed
   Tensor rotated_TP;  // normed and rotated queries and keys; undefined without
   Tensor q_rstd, k_rstd;
   Tensor o_TQ, lse_HT;
+  // For the projection's weight gradient, which may run before or after core's input gradient.
+  Tensor proj_o_TQ, proj_dh_TD;
+  Tensor do_TQ;
   Tensor dqkv_TC;
   Tensor dnormed_TP;  // gradient of normed queries and keys, before rotation; undefined without
 };
 
-// h = x + attention(norm(x)); returns h.
-Tensor attention_forward(const Context&,
-                         AttentionState&,
-                         const AttentionWeights&,
-                         const Tensor& x_TD);
+void attention_qkv_forward(const Context&,
+                           AttentionState&,
+                           const AttentionWeights&,
+                           const Tensor& x_TD);
+void attention_core_forward(const Context&, AttentionState&);
+// Returns h = x + the projection.
+Tensor attention_proj_forward(const Context&,
+                              const AttentionState&,
+                              const AttentionWeights&,
+                              const Tensor& x_TD);
+
+void attention_proj_dgrad(const Context&,
+                          AttentionState&,
+                          const AttentionWeights&,
+                          const Tensor& dh_TD);
+void attention_core_dgrad(const Context&, AttentionState&);
 // Returns dx for dh.
-Tensor attention_dgrad(const Context&,
-                       AttentionState&,
-                       const AttentionWeights&,
-                       const Tensor& x_TD,
-                       const Tensor& dh_TD);
-// Adds to the gradients and drops the state.
-void attention_wgrad(const Context&,
-                     AttentionState&,
-                     const AttentionWeights& gradients,
-                     const Tensor& x_TD,
-                     const Tensor& dh_TD);
+Tensor attention_qkv_dgrad(const Context&,
+                           AttentionState&,
+                           const AttentionWeights&,
+                           const Tensor& x_TD,
+                           const Tensor& dh_TD);
+
+void attention_proj_wgrad(const Context&, AttentionState&, const AttentionWeights& gradients);
+void attention_qkv_wgrad(const Context&,
+                         AttentionState&,
+                         const AttentionWeights& gradients,
+                         const Tensor& x_TD);
+
+// What the part's forward makes again.
+void drop_attention_qkv(AttentionState&);
+void drop_attention_core(AttentionState&);
 
 }  // namespace weft::model

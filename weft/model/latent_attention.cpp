@@ -113,62 +113,51 @@ void make_keys_and_values(const Context& context,
                                heads_of(config));
 }
 
-// Gradients of queries, keys and values as attention saw them: of the expanded queries
-// (state.dq_TQ) and of what keys and values were made of (state.dkv_TU and the position part of
-// `ddown`).
-void core_dgrad(const Context& context,
-                LatentAttentionState& state,
-                const Tensor& do_TV,
-                const DownColumns& ddown) {
+// From the gradients of queries, keys and values as attention saw them to those of the expanded
+// queries (state.dq_TQ) and of what keys and values were made of (state.dkv_TU and the position
+// part of `ddown`).
+void rotation_dgrad(const Context& context, LatentAttentionState& state, const DownColumns& ddown) {
   const config::ModelConfig& config = context.config;
   Stream& stream = context.stream;
-  const Tensor dk_TK = context.activation(state.k_TK.shape());
-  const Tensor dv_TV = context.activation(state.v_TV.shape());
-  kernels::attention_dgrad(stream,
-                           context.pool,
-                           state.dq_TQ,
-                           dk_TK,
-                           dv_TV,
-                           do_TV,
-                           state.o_TV,
-                           state.lse_HT,
-                           state.q_TQ,
-                           state.k_TK,
-                           state.v_TV,
-                           shape_of(context));
   const kernels::Rotary rotary = query_rotary(config);
   kernels::rotary_dgrad(stream, state.dq_TQ, state.dq_TQ, context.rotary_SD, rotary);
   const kernels::LatentHeads heads = heads_of(config);
-  state.dkv_TU = context.activation({dk_TK.dim(0), heads.heads * (heads.content + heads.value)});
-  kernels::latent_keys_dgrad(stream, state.dkv_TU, ddown.position_TP, dk_TK, dv_TV, heads);
+  state.dkv_TU =
+      context.activation({state.dk_TK.dim(0), heads.heads * (heads.content + heads.value)});
+  kernels::latent_keys_dgrad(stream,
+                             state.dkv_TU,
+                             ddown.position_TP,
+                             state.dk_TK,
+                             state.dv_TV,
+                             heads);
   kernels::rotary_dgrad(stream,
                         ddown.position_TP,
                         ddown.position_TP,
                         context.rotary_SD,
                         position_rotary(config));
-  state.q_TQ.reset();
-  state.k_TK.reset();
-  state.v_TV.reset();
-  state.lse_HT.reset();
+  state.dk_TK.reset();
+  state.dv_TV.reset();
 }
 
 }  // namespace
 
-Tensor latent_attention_forward(const Context& context,
-                                LatentAttentionState& state,
-                                const LatentAttentionWeights& weights,
-                                const Tensor& x_TD) {
-  const std::int64_t tokens = x_TD.dim(0);
-  Stream& stream = context.stream;
+void attention_qkv_forward(const Context& context,
+                           LatentAttentionState& state,
+                           const LatentAttentionWeights& weights,
+                           const Tensor& x_TD) {
   norm_forward(context, state.norm, x_TD, weights.norm_D);
-  state.down_TC = context.activation({tokens, weights.down_CD.dim(0)});
-  kernels::linear_forward(stream, state.down_TC, state.norm.y_TD, weights.down_CD);
+  state.down_TC = context.activation({x_TD.dim(0), weights.down_CD.dim(0)});
+  kernels::linear_forward(context.stream, state.down_TC, state.norm.y_TD, weights.down_CD);
   const DownColumns down = split(context.config, state.down_TC);
   make_queries(context, state, weights, down.query);
   make_keys_and_values(context, state, weights, down);
+}
+
+void attention_core_forward(const Context& context, LatentAttentionState& state) {
+  const std::int64_t tokens = state.v_TV.dim(0);
   state.o_TV = context.activation(state.v_TV.shape());
   state.lse_HT = context.activation_fp32({context.config.num_attention_heads, tokens});
-  kernels::attention_forward(stream,
+  kernels::attention_forward(context.stream,
                              context.pool,
                              state.o_TV,
                              state.lse_HT,
@@ -176,27 +165,62 @@ Tensor latent_attention_forward(const Context& context,
                              state.k_TK,
                              state.v_TV,
                              shape_of(context));
+}
+
+Tensor attention_proj_forward(const Context& context,
+                              const LatentAttentionState& state,
+                              const LatentAttentionWeights& weights,
+                              const Tensor& x_TD) {
   Tensor h_TD = context.activation(x_TD.shape());
-  kernels::linear_forward(stream, h_TD, state.o_TV, weights.proj_DV);
-  kernels::add(stream, h_TD, h_TD, x_TD);
+  kernels::linear_forward(context.stream, h_TD, state.o_TV, weights.proj_DV);
+  kernels::add(context.stream, h_TD, h_TD, x_TD);
   return h_TD;
 }
 
-Tensor latent_attention_dgrad(const Context& context,
-                              LatentAttentionState& state,
-                              const LatentAttentionWeights& weights,
-                              const Tensor& x_TD,
-                              const Tensor& dh_TD) {
-  Stream& stream = context.stream;
-  const Tensor do_TV = context.activation(state.o_TV.shape());
-  kernels::linear_dgrad(stream, do_TV, dh_TD, weights.proj_DV);
+void attention_proj_dgrad(const Context& context,
+                          LatentAttentionState& state,
+                          const LatentAttentionWeights& weights,
+                          const Tensor& dh_TD) {
+  state.do_TV = context.activation(state.o_TV.shape());
+  kernels::linear_dgrad(context.stream, state.do_TV, dh_TD, weights.proj_DV);
+  state.proj_o_TV = state.o_TV;
+  state.proj_dh_TD = dh_TD;
+}
+
+void attention_core_dgrad(const Context& context, LatentAttentionState& state) {
   state.ddown_TC = context.activation(state.down_TC.shape());
+  const bool compressed = state.q_norm.y_TD.defined();
+  state.dq_TQ = compressed ? context.activation(state.q_TQ.shape())
+                           : split(context.config, state.ddown_TC).query;
+  state.dk_TK = context.activation(state.k_TK.shape());
+  state.dv_TV = context.activation(state.v_TV.shape());
+  kernels::attention_dgrad(context.stream,
+                           context.pool,
+                           state.dq_TQ,
+                           state.dk_TK,
+                           state.dv_TV,
+                           state.do_TV,
+                           state.o_TV,
+                           state.lse_HT,
+                           state.q_TQ,
+                           state.k_TK,
+                           state.v_TV,
+                           shape_of(context));
+  for (Tensor* done :
+       {&state.q_TQ, &state.k_TK, &state.v_TV, &state.o_TV, &state.lse_HT, &state.do_TV}) {
+    done->reset();
+  }
+}
+
+Tensor attention_qkv_dgrad(const Context& context,
+                           LatentAttentionState& state,
+                           const LatentAttentionWeights& weights,
+                           const Tensor& x_TD,
+                           const Tensor& dh_TD) {
   const DownColumns down = split(context.config, state.down_TC);
   const DownColumns ddown = split(context.config, state.ddown_TC);
-  const bool compressed = weights.q_up_QL.defined();
-  state.dq_TQ = compressed ? context.activation(state.q_TQ.shape()) : ddown.query;
-  core_dgrad(context, state, do_TV, ddown);
-  if (compressed) {
+  rotation_dgrad(context, state, ddown);
+  if (weights.q_up_QL.defined()) {
     expansion_dgrad(context,
                     state.q_norm,
                     ddown.query,
@@ -213,18 +237,23 @@ Tensor latent_attention_dgrad(const Context& context,
                   down.latent_TR,
                   weights.kv_norm_R);
   state.norm.dy_TD = context.activation(x_TD.shape());
-  kernels::linear_dgrad(stream, state.norm.dy_TD, state.ddown_TC, weights.down_CD);
+  kernels::linear_dgrad(context.stream, state.norm.dy_TD, state.ddown_TC, weights.down_CD);
   return norm_dgrad(context, state.norm, x_TD, weights.norm_D, dh_TD);
 }
 
-void latent_attention_wgrad(const Context& context,
-                            LatentAttentionState& state,
-                            const LatentAttentionWeights& gradients,
-                            const Tensor& x_TD,
-                            const Tensor& dh_TD) {
-  Stream& stream = context.stream;
+void attention_proj_wgrad(const Context& context,
+                          LatentAttentionState& state,
+                          const LatentAttentionWeights& gradients) {
+  kernels::linear_wgrad(context.stream, gradients.proj_DV, state.proj_dh_TD, state.proj_o_TV);
+  state.proj_dh_TD.reset();
+  state.proj_o_TV.reset();
+}
+
+void attention_qkv_wgrad(const Context& context,
+                         LatentAttentionState& state,
+                         const LatentAttentionWeights& gradients,
+                         const Tensor& x_TD) {
   const DownColumns down = split(context.config, state.down_TC);
-  kernels::linear_wgrad(stream, gradients.proj_DV, dh_TD, state.o_TV);
   if (gradients.q_up_QL.defined()) {
     expansion_wgrad(context,
                     state.q_norm,
@@ -239,9 +268,22 @@ void latent_attention_wgrad(const Context& context,
                   gradients.kv_norm_R,
                   state.dkv_TU,
                   down.latent_TR);
-  kernels::linear_wgrad(stream, gradients.down_CD, state.ddown_TC, state.norm.y_TD);
+  kernels::linear_wgrad(context.stream, gradients.down_CD, state.ddown_TC, state.norm.y_TD);
   norm_wgrad(context, state.norm, x_TD, gradients.norm_D);
-  state = {};
+  for (NormState* done : {&state.norm, &state.q_norm, &state.kv_norm}) *done = {};
+  for (Tensor* done : {&state.down_TC, &state.ddown_TC, &state.dq_TQ, &state.dkv_TU}) {
+    done->reset();
+  }
+}
+
+void drop_attention_qkv(LatentAttentionState& state) {
+  for (NormState* done : {&state.norm, &state.q_norm, &state.kv_norm}) *done = {};
+  for (Tensor* done : {&state.down_TC, &state.q_TQ, &state.k_TK, &state.v_TV}) done->reset();
+}
+
+void drop_attention_core(LatentAttentionState& state) {
+  state.o_TV.reset();
+  state.lse_HT.reset();
 }
 
 }  // namespace weft::model

@@ -1,7 +1,8 @@
-// Multi-head latent attention: norm, one projection down to compressed queries, compressed keys and
-// values and the position part of the keys; norms of what is compressed; projections up; rotation,
-// causal attention, projection, residual. Queries need not be compressed: then the projection down
-// makes them whole.
+// Multi-head latent attention, in the parts of attention: `qkv` (norm, one projection down to
+// compressed queries, compressed keys and values and the position part of the keys; norms of what
+// is compressed; projections up; rotation), `core` (causal attention) and `proj` (projection,
+// residual). Queries need not be compressed: then the projection down makes them whole. The
+// functions are named as attention's are, and do the same for other states and weights.
 //
 // Suffixes: T tokens, D hidden, L compressed queries, R compressed keys and values, P position
 // channels, Q queries of all heads, C = (L or Q) + R + P columns of the projection down, U expanded
@@ -18,7 +19,8 @@ struct LatentAttentionWeights {
   Tensor kv_norm_R, kv_up_UR, proj_DV;
 };
 
-// What it keeps between forward, input gradient and weight gradient of one micro-batch.
+// What it keeps between forward, input gradient and weight gradient of one micro-batch. Each
+// gradient drops what it is the last to read; after the last weight gradient, nothing is left.
 struct LatentAttentionState {
   NormState norm;
   Tensor down_TC;             // position part of the keys rotated in place; so are whole queries
@@ -26,25 +28,45 @@ struct LatentAttentionState {
   Tensor q_TQ;                // rotated; columns of down_TC where queries are not compressed
   Tensor k_TK, v_TV;
   Tensor o_TV, lse_HT;
+  // For the projection's weight gradient, which may run before or after core's input gradient.
+  Tensor proj_o_TV, proj_dh_TD;
+  Tensor do_TV, dk_TK, dv_TV;
   Tensor ddown_TC, dq_TQ, dkv_TU;
 };
 
-// h = x + attention(norm(x)); returns h.
-Tensor latent_attention_forward(const Context&,
-                                LatentAttentionState&,
-                                const LatentAttentionWeights&,
-                                const Tensor& x_TD);
-// Returns dx for dh.
-Tensor latent_attention_dgrad(const Context&,
-                              LatentAttentionState&,
+void attention_qkv_forward(const Context&,
+                           LatentAttentionState&,
+                           const LatentAttentionWeights&,
+                           const Tensor& x_TD);
+void attention_core_forward(const Context&, LatentAttentionState&);
+// Returns h = x + the projection.
+Tensor attention_proj_forward(const Context&,
+                              const LatentAttentionState&,
                               const LatentAttentionWeights&,
-                              const Tensor& x_TD,
-                              const Tensor& dh_TD);
-// Adds to the gradients and drops the state.
-void latent_attention_wgrad(const Context&,
-                            LatentAttentionState&,
-                            const LatentAttentionWeights& gradients,
-                            const Tensor& x_TD,
-                            const Tensor& dh_TD);
+                              const Tensor& x_TD);
+
+void attention_proj_dgrad(const Context&,
+                          LatentAttentionState&,
+                          const LatentAttentionWeights&,
+                          const Tensor& dh_TD);
+void attention_core_dgrad(const Context&, LatentAttentionState&);
+// Returns dx for dh.
+Tensor attention_qkv_dgrad(const Context&,
+                           LatentAttentionState&,
+                           const LatentAttentionWeights&,
+                           const Tensor& x_TD,
+                           const Tensor& dh_TD);
+
+void attention_proj_wgrad(const Context&,
+                          LatentAttentionState&,
+                          const LatentAttentionWeights& gradients);
+void attention_qkv_wgrad(const Context&,
+                         LatentAttentionState&,
+                         const LatentAttentionWeights& gradients,
+                         const Tensor& x_TD);
+
+// What the part's forward makes again.
+void drop_attention_qkv(LatentAttentionState&);
+void drop_attention_core(LatentAttentionState&);
 
 }  // namespace weft::model

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "weft/config/model_config.h"
+#include "weft/model/axis_split.h"
+#include "weft/model/buffer_layout.h"
 #include "weft/model/holding.h"
 #include "weft/tensor/tensor.h"
 
@@ -24,10 +26,11 @@ using tensor::Tensor;
 enum class Home { Dense, Expert, Untrained };
 
 struct ParameterSpec {
-  std::string name;        // "layers.3.experts.fc1.weight"
-  Shape global_shape;      // of the whole model
-  Shape shape;             // of this rank's part
-  std::int64_t begin = 0;  // first element of this rank's part in the global tensor
+  std::string name;               // "layers.3.experts.fc1.weight"
+  Shape global_shape;             // of the whole model
+  std::vector<AxisSplit> splits;  // by which axes, along which dims
+  tensor::Slice slice;            // this rank's part
+  Shape shape;                    // of that
   Home home = Home::Dense;
   int layer = -1;             // -1: embedding or head
   double init_deviation = 0;  // 0: starts as ones (a norm), or as zeros where it is not trained
@@ -35,11 +38,11 @@ struct ParameterSpec {
   bool is_trained() const { return home != Home::Untrained; }
 };
 
-// Those of a holding, in order of use. `ep_rank` owns experts [ep_rank * L, (ep_rank + 1) * L).
-// Where the head has its own copy of a tied table, "embedding.weight" comes last.
+// Those of a holding, in order of use. Where the head has its own copy of a tied table,
+// "embedding.weight" comes last.
 std::vector<ParameterSpec> list_parameters(const config::ModelConfig& config,
                                            const Holding& holding,
-                                           int ep_rank);
+                                           const AxisRanks& ranks);
 
 struct Parameter {
   ParameterSpec spec;
@@ -50,13 +53,28 @@ struct Parameter {
 
 // One home's parameters, back to back.
 struct ParameterBuffer {
+  BufferLayout layout;
   Tensor weights;
   Tensor gradients;  // fp32; undefined where they are not trained
 };
 
+// What of a parameter lies in a range of its home's buffers.
+struct ParameterRange {
+  const Parameter* parameter = nullptr;
+  tensor::Range elements;  // of the parameter
+  std::int64_t at = 0;     // where the first of them is in the range
+};
+
+// Whether embedding and head share a table.
+enum class Ties { Yes, No };
+
 class Parameters {
  public:
-  Parameters(Pool& pool, const config::ModelConfig& config, const Holding& holding, int ep_rank);
+  Parameters(Pool& pool,
+             const config::ModelConfig& config,
+             const Holding& holding,
+             const AxisRanks& ranks,
+             const BufferRules& rules = {});
 
   const std::vector<Parameter>& all() const { return all_; }  // in order of use
   bool has(std::string_view name) const;
@@ -65,6 +83,9 @@ class Parameters {
     return buffers_[static_cast<std::size_t>(home)];
   }
   const Holding& holding() const { return holding_; }
+  // The parameters that lie in a range of a home's buffers, as far as they do, in the order they
+  // lie. Padding is nobody's.
+  std::vector<ParameterRange> in_range(Home home, const tensor::Range& range) const;
   // Embedding and head tied on one rank: the head's side of the gradient, apart until it is added
   // once. Else undefined.
   const Tensor& tied_head_gradient() const { return tied_head_gradient_; }
@@ -78,6 +99,12 @@ class Parameters {
   void initialise(std::uint64_t seed);
 
  private:
+  void make_buffers(Pool& pool,
+                    Home home,
+                    tensor::DType dtype,
+                    Ties ties,
+                    const BufferRules& rules);
+
   Holding holding_;
   std::vector<Parameter> all_;
   std::array<ParameterBuffer, 3> buffers_;  // by home

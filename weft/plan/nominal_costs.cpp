@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "weft/base/casts.h"
+#include "weft/base/check.h"
 #include "weft/derive/derived.h"
 #include "weft/derive/dispatch.h"
 #include "weft/derive/dispatch_traffic.h"
 #include "weft/derive/nodes.h"
 #include "weft/plan/nominal_work.h"
-#include "weft/schedule/anatomy_bytes.h"
 #include "weft/schedule/meeting.h"
 
 namespace weft::plan {
@@ -16,9 +16,10 @@ namespace {
 
 namespace sim = exec::sim;
 using schedule::Entry;
+using schedule::Members;
 using schedule::Node;
 using schedule::Part;
-using schedule::Piece;
+using schedule::Place;
 
 using base::number;
 
@@ -104,10 +105,10 @@ class Pricing {
 
  private:
   double wire_seconds(const Entry& entry) const {
-    const Piece piece = entry.node.piece;
-    const bool travels = piece == Piece::Dispatch || piece == Piece::Combine;
+    const Place place = schedule::row_of(entry.node.piece).place;
+    const bool travels = place == Place::Dispatch || place == Place::Combine;
     if (travels && hops_.are_two) {
-      const double bytes = number(sent(piece, entry.node)) / (hops_.across + hops_.within);
+      const double bytes = sent(entry.node) / (hops_.across + hops_.within);
       return (hops_.across > 0 ? seconds_on(links_.inter, bytes * hops_.across) : 0) +
              (hops_.within > 0 ? seconds_on(links_.intra, bytes * hops_.within) : 0);
     }
@@ -131,24 +132,30 @@ class Pricing {
   // By one of so many members.
   double bytes_sent(const Node& node, double members) const {
     const double summed = kGradientBytes * 2 * (members - 1) / members;
-    switch (node.piece) {
-      case Piece::Reduce:
+    switch (schedule::row_of(node.piece).members) {
+      case Members::Gradients:
         return summed *
                (node.part == Part::Dense ? work_.dense_parameters() : work_.expert_parameters());
-      case Piece::Tie:
+      case Members::Tables:
         return summed * number(config_.model.vocab_size * config_.model.hidden_size);
-      case Piece::Receive:
-        return number(sent(Piece::Send, node));
-      default:
-        return number(sent(node.piece, node));
+      case Members::Rank:
+      case Members::World:  // a few numbers
+        return 0;
+      case Members::Neighbour:
+      case Members::Experts:
+      case Members::Replicas:
+        return sent(node);
     }
+    UNREACHABLE("what {} sends", schedule::print(node));
   }
 
-  std::int64_t sent(Piece piece, const Node& node) const {
+  // What is sent is what is received.
+  double sent(const Node& node) const {
     schedule::Load leaving = load_;
     leaving.rows = static_cast<std::int64_t>(hops_.across + hops_.within);
-    return schedule::sent_bytes(config_.model, anatomy_.flow, piece, node.direction)
-        .of(schedule::share_of(anatomy_, node, leaving));
+    const schedule::PieceAnatomy& piece =
+        schedule::is_exchange(node) ? anatomy_.send : schedule::piece_of(anatomy_, node);
+    return number(piece.sent(node.direction).of(schedule::share_of(anatomy_, node, leaving)));
   }
 
   const config::Config& config_;

@@ -1,6 +1,7 @@
 #include "weft/plan/nominal_work.h"
 
 #include "weft/base/casts.h"
+#include "weft/base/check.h"
 #include "weft/derive/layer_kind.h"
 #include "weft/plan/nominal_costs.h"
 
@@ -8,6 +9,7 @@ namespace weft::plan {
 namespace {
 
 using schedule::Direction;
+using schedule::Part;
 using schedule::Piece;
 
 // A gated feed-forward has three matrices; a product of one is two operations an element.
@@ -18,21 +20,27 @@ constexpr double kMomentBytes = 16;
 
 using base::number;
 
-// Down to what is compressed, up from it, and out.
+// Down to what is compressed, and up from it.
 double latent_projections(const config::ModelConfig& model) {
   const double h = number(model.hidden_size), heads = number(model.num_attention_heads);
   const double q = heads * number(model.latent_head_dim()), rank = number(model.kv_lora_rank);
   const double queries = model.q_lora_rank ? number(*model.q_lora_rank) * (h + q) : h * q;
   const double value = heads * number(model.v_head_dim);
   return queries + h * (rank + number(model.qk_pos_emb_head_dim)) +
-         rank * (heads * number(model.qk_head_dim) + value) + value * h;
+         rank * (heads * number(model.qk_head_dim) + value);
 }
 
-double projections(const config::ModelConfig& model) {
+double projections_in(const config::ModelConfig& model) {
   if (model.multi_latent_attention) return latent_projections(model);
-  const double h = number(model.hidden_size);
   const double q = number(model.query_width()), kv = number(model.key_width());
-  return h * (q + 2 * kv) + q * h;
+  return number(model.hidden_size) * (q + 2 * kv);
+}
+
+double projection_out(const config::ModelConfig& model) {
+  const std::int64_t width = model.multi_latent_attention
+                                 ? model.num_attention_heads * model.v_head_dim
+                                 : model.query_width();
+  return number(model.hidden_size * width);
 }
 
 double feed_forward(const config::ModelConfig& model, std::int64_t width) {
@@ -49,6 +57,11 @@ double table(const config::ModelConfig& model) {
   return number(model.vocab_size) * number(model.hidden_size);
 }
 
+double core_times(Direction direction) {
+  if (direction == Direction::D) return 2;
+  return direction == Direction::W ? 0 : 1;
+}
+
 }  // namespace
 
 NominalWork::NominalWork(const config::Config& config, const schedule::Anatomy& anatomy)
@@ -61,7 +74,7 @@ NominalWork::NominalWork(const config::Config& config, const schedule::Anatomy& 
     if (chunk.has_embed) dense_parameters_ += table(model_);
     if (chunk.has_head) dense_parameters_ += table(model_);
     for (int layer = chunk.first_layer; layer < chunk.end_layer(); ++layer) {
-      dense_parameters_ += projections(model_);
+      dense_parameters_ += projections_in(model_) + projection_out(model_);
       if (model_.is_moe_layer(layer)) {
         dense_parameters_ +=
             number(model_.experts() * model_.hidden_size) + shared_parameters(model_);
@@ -75,25 +88,35 @@ NominalWork::NominalWork(const config::Config& config, const schedule::Anatomy& 
   if (anatomy.tie == schedule::Tie::Local) dense_parameters_ -= table(model_);
 }
 
-// The first part has two of the three matrices, the second the third; a gate is too little to
-// matter.
-Work NominalWork::shared(schedule::Part part) const {
-  const double matrices = part == schedule::Part::Fc1 ? 2 : 1;
-  const double width = number(derive::shared_expert_width(model_));
-  return {.flops = kOperations * tokens_ * matrices * number(model_.hidden_size) * width};
+// The first part has two of the three matrices and the last the third; between them is the
+// activation. What a piece hands on is not made again, so that its recomputation ends before its
+// last product.
+Work NominalWork::feed_forward_work(const schedule::Node& node,
+                                    double rows,
+                                    std::int64_t width) const {
+  if (node.part == Part::Act) return {.memory_bytes = 3 * rows * number(width) * element_bytes_};
+  double matrices = kGatedMatrices;
+  if (node.part == Part::Fc2) matrices = 1;
+  const bool all_but_last = node.part == Part::None && node.direction == Direction::R;
+  if (node.part == Part::Fc1 || all_but_last) matrices = 2;
+  return {.flops = kOperations * rows * matrices * number(model_.hidden_size) * number(width)};
 }
 
 // Scores and values of causal attention over half the sequence each. Their gradient is twice the
 // work and belongs to no weight.
-Work NominalWork::attention(Direction direction) const {
+Work NominalWork::attention(const schedule::Node& node) const {
   const double heads = number(model_.num_attention_heads), s = number(model_.seq_length);
   const double core = model_.multi_latent_attention
                           ? heads * number(model_.latent_head_dim() + model_.v_head_dim) / 2 * s
                           : number(model_.query_width()) * s;
-  double times = 0;
-  if (direction == Direction::F || direction == Direction::R) times = 1;
-  if (direction == Direction::D) times = 2;
-  return {.flops = kOperations * tokens_ * (projections(model_) + times * core)};
+  const bool whole = node.part == Part::None;
+  double operations = 0;
+  if (whole || node.part == Part::Qkv) operations += projections_in(model_);
+  if (whole || node.part == Part::Core) operations += core * core_times(node.direction);
+  if (node.part == Part::Proj || (whole && node.direction != Direction::R)) {
+    operations += projection_out(model_);
+  }
+  return {.flops = kOperations * tokens_ * operations};
 }
 
 Work NominalWork::of(const schedule::Node& node) const {
@@ -103,15 +126,15 @@ Work NominalWork::of(const schedule::Node& node) const {
   const double rows = node.slice == schedule::kNone ? rows_ : rows_ / slices_;
   switch (node.piece) {
     case Piece::Attention:
-      return attention(node.direction);
+      return attention(node);
     case Piece::Route:
       return {.flops = kOperations * tokens_ * h * number(model_.experts())};
     case Piece::Experts:
-      return {.flops = kOperations * rows * feed_forward(model_, model_.expert_width())};
+      return feed_forward_work(node, rows, model_.expert_width());
     case Piece::Shared:
-      return shared(node.part);
+      return feed_forward_work(node, tokens_, derive::shared_expert_width(model_));
     case Piece::Mlp:
-      return {.flops = kOperations * tokens_ * feed_forward(model_, model_.dense_width())};
+      return feed_forward_work(node, tokens_, model_.dense_width());
     case Piece::Head:
       return {.flops = kOperations * tokens_ * table(model_)};
     case Piece::Embed:
@@ -126,9 +149,21 @@ Work NominalWork::of(const schedule::Node& node) const {
       return {.memory_bytes = parameters * kGradientBytes};
     case Piece::Optimizer:
       return {.memory_bytes = parameters * (kMomentBytes + kGradientBytes + 2 * element_bytes_)};
-    default:
-      return {};  // without expert parallelism, rows stay where they are
+    // Without expert parallelism, rows stay where they are.
+    case Piece::Counts:
+    case Piece::Balance:
+    case Piece::Sizes:
+    case Piece::Dispatch:
+    case Piece::Combine:
+    case Piece::Send:
+    case Piece::Receive:
+    case Piece::Reduce:
+    case Piece::Gather:
+    case Piece::Totals:
+    case Piece::Clip:
+      return {};
   }
+  UNREACHABLE("work of {}", schedule::print(node));
 }
 
 }  // namespace weft::plan

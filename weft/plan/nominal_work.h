@@ -27,8 +27,8 @@ class NominalWork {
   double expert_parameters() const { return expert_parameters_; }
 
  private:
-  Work attention(schedule::Direction direction) const;
-  Work shared(schedule::Part part) const;
+  Work attention(const schedule::Node& node) const;
+  Work feed_forward_work(const schedule::Node& node, double rows, std::int64_t width) const;
 
   const config::ModelConfig& model_;
   double tokens_ = 0, rows_ = 0;

@@ -7,6 +7,7 @@
 #include "weft/derive/layer_kind.h"
 #include "weft/derive/pipeline.h"
 #include "weft/schedule/anatomy_bytes.h"
+#include "weft/schedule/step_end.h"
 
 namespace weft::schedule {
 namespace {
@@ -24,55 +25,39 @@ struct MoeLayerKind {
 
 std::vector<PieceAnatomy> moe_layer(const MoeLayerKind& kind) {
   using enum Piece;
-  std::vector<PieceAnatomy> pieces{
-      {.piece = Attention, .lane = Lane::Compute, .after = {}, .has_weight_gradient = true},
-      {.piece = Route, .lane = Lane::Compute, .after = {Attention}, .has_weight_gradient = true}};
-  std::vector<PieceName> dispatched{Permute}, merged{Combine};
-  const bool has_sizes = kind.counts == RowCounts::Host;
-  if (kind.counts != RowCounts::Static) {
+  using Names = std::vector<PieceName>;
+  std::vector<PieceAnatomy> pieces;
+  const auto add = [&](const PieceName& name, Lane lane, Names after) {
     pieces.push_back(
-        {.piece = Counts, .lane = kind.ep, .after = {Route}, .has_input_gradient = false});
+        {.piece = name.piece, .part = name.part, .lane = lane, .after = std::move(after)});
+  };
+  const bool has_sizes = kind.counts == RowCounts::Host;
+  Names dispatched{Permute}, merged{Combine};
+  add(Attention, Lane::Compute, {});
+  add(Route, Lane::Compute, {Attention});
+  if (kind.counts != RowCounts::Static) {
+    add(Counts, kind.ep, {Route});
     dispatched.push_back(has_sizes ? Sizes : Counts);
   }
-  if (kind.counts_globally) {
-    pieces.push_back(
-        {.piece = Balance, .lane = kind.dp, .after = {Route}, .has_input_gradient = false});
-  }
+  if (kind.counts_globally) add(Balance, kind.dp, {Route});
   if (kind.has_shared_experts) {
-    pieces.push_back({.piece = Shared,
-                      .part = Part::Fc1,
-                      .lane = Lane::Compute,
-                      .after = {Route},
-                      .has_weight_gradient = true});
-    pieces.push_back({.piece = Shared,
-                      .part = Part::Fc2,
-                      .lane = Lane::Compute,
-                      .after = {{Shared, Part::Fc1}},
-                      .has_weight_gradient = true});
-    merged.emplace_back(Shared, Part::Fc2);
+    const PieceName first{Shared, Part::Fc1}, second{Shared, Part::Fc2};
+    add(first, Lane::Compute, {Route});
+    add(second, Lane::Compute, {first});
+    merged.push_back(second);
   }
-  pieces.push_back({.piece = Permute, .lane = Lane::Compute, .after = {Route}, .is_sliced = true});
-  if (has_sizes) {
-    pieces.push_back(
-        {.piece = Sizes, .lane = Lane::Host, .after = {Counts}, .has_input_gradient = false});
-  }
-  pieces.push_back({.piece = Dispatch, .lane = kind.ep, .after = dispatched, .is_sliced = true});
-  pieces.push_back({.piece = Experts,
-                    .lane = Lane::Compute,
-                    .after = {Dispatch},
-                    .has_weight_gradient = true,
-                    .is_sliced = true});
-  pieces.push_back({.piece = Combine, .lane = kind.ep, .after = {Experts}, .is_sliced = true});
-  pieces.push_back({.piece = Merge, .lane = Lane::Compute, .after = merged});
+  add(Permute, Lane::Compute, {Route});
+  if (has_sizes) add(Sizes, Lane::Host, {Counts});
+  add(Dispatch, kind.ep, dispatched);
+  add(Experts, Lane::Compute, {Dispatch});
+  add(Combine, kind.ep, {Experts});
+  add(Merge, Lane::Compute, merged);
   return pieces;
 }
 
 std::vector<PieceAnatomy> dense_layer() {
-  using enum Piece;
-  return {
-      {.piece = Attention, .lane = Lane::Compute, .after = {}, .has_weight_gradient = true},
-      {.piece = Mlp, .lane = Lane::Compute, .after = {Attention}, .has_weight_gradient = true},
-  };
+  return {{.piece = Piece::Attention, .lane = Lane::Compute, .after = {}},
+          {.piece = Piece::Mlp, .lane = Lane::Compute, .after = {Piece::Attention}}};
 }
 
 std::vector<Chunk> chunks_of(const config::ModelConfig& model, int pp_rank) {
@@ -99,21 +84,39 @@ Tie tie_of(const config::ModelConfig& model, const std::vector<Chunk>& chunks) {
 }
 
 void declare_bytes(const config::ModelConfig& model, const TokenFlow& flow, PieceAnatomy& piece) {
-  piece.kept = kept_bytes(model, flow, {piece.piece, piece.part});
-  piece.sent_forward = sent_bytes(model, flow, piece.piece, Direction::F);
-  if (piece.has_input_gradient)
-    piece.sent_backward = sent_bytes(model, flow, piece.piece, Direction::D);
+  const PieceBytes bytes = bytes_of(model, flow, {piece.piece, piece.part});
+  piece.kept = bytes.kept;
+  piece.output = bytes.output;
+  piece.remade = bytes.remade;
+  piece.sent_forward = bytes.sent_forward;
+  if (piece.has_input_gradient()) piece.sent_backward = bytes.sent_backward;
+}
+
+// Each part after the one before it; the first after what the piece is after.
+void declare_parts(const config::ModelConfig& model, const TokenFlow& flow, PieceAnatomy& piece) {
+  std::vector<PieceName> after = piece.after;
+  for (const Part name : row_of(piece.piece).parts) {
+    PieceAnatomy part{.piece = piece.piece, .part = name, .lane = piece.lane, .after = after};
+    declare_bytes(model, flow, part);
+    piece.parts.push_back(std::move(part));
+    after = {{piece.piece, name}};
+  }
 }
 
 // What a chunk hands on to the next stage is sent, not kept.
-void let_go_of_outputs(const config::ModelConfig& model, Anatomy& anatomy) {
-  const Bytes stream = kept_bytes(model, anatomy.flow, Piece::Receive);
+void let_go(PieceAnatomy& piece) {
+  piece.kept.per_token -= piece.output.per_token;
+  piece.output = {};
+  if (!piece.parts.empty()) let_go(piece.parts.back());
+}
+
+void let_go_of_outputs(Anatomy& anatomy) {
   for (const Chunk& chunk : anatomy.chunks) {
     if (!chunk.sends()) continue;
     if (chunk.layers > 0) {
-      anatomy.layers[at(chunk.end_layer() - 1)].back().kept.per_token -= stream.per_token;
+      let_go(anatomy.layers[at(chunk.end_layer() - 1)].back());
     } else if (chunk.has_embed) {
-      anatomy.embed.kept.per_token -= stream.per_token;
+      let_go(anatomy.embed);
     }
   }
 }
@@ -148,46 +151,53 @@ Anatomy describe(const config::ModelConfig& model,
   for (std::int64_t layer = 0; layer < model.num_layers; ++layer) {
     anatomy.layers.push_back(model.is_moe_layer(layer) ? moe_layer(kind) : dense_layer());
   }
-  anatomy.embed = {.piece = Piece::Embed,
-                   .lane = Lane::Compute,
-                   .after = {},
-                   .has_input_gradient = false,
-                   .has_weight_gradient = true};
-  anatomy.head = {.piece = Piece::Head,
-                  .lane = Lane::Compute,
-                  .after = {},
-                  .has_input_gradient = true,
-                  .has_weight_gradient = true};
+  anatomy.embed = {.piece = Piece::Embed, .lane = Lane::Compute, .after = {}};
+  anatomy.head = {.piece = Piece::Head, .lane = Lane::Compute, .after = {}};
   anatomy.receive = {.piece = Piece::Receive, .lane = Lane::PpReceivePrevious, .after = {}};
+  anatomy.send = {.piece = Piece::Send, .lane = Lane::PpSendNext, .after = {}};
   for (std::vector<PieceAnatomy>& layer : anatomy.layers) {
-    for (PieceAnatomy& piece : layer) declare_bytes(model, anatomy.flow, piece);
+    for (PieceAnatomy& piece : layer) {
+      declare_bytes(model, anatomy.flow, piece);
+      declare_parts(model, anatomy.flow, piece);
+    }
   }
-  for (PieceAnatomy* piece : {&anatomy.embed, &anatomy.head, &anatomy.receive}) {
+  for (PieceAnatomy* piece : {&anatomy.embed, &anatomy.head, &anatomy.receive, &anatomy.send}) {
     declare_bytes(model, anatomy.flow, *piece);
   }
   anatomy.chunks = chunks_of(model, pp_rank);
   anatomy.pp = static_cast<int>(model.pipeline_model_parallel_size);
   anatomy.pp_rank = pp_rank;
-  let_go_of_outputs(model, anatomy);
+  let_go_of_outputs(anatomy);
   anatomy.tie = tie_of(model, anatomy.chunks);
-  anatomy.has_dense_reduction = reductions.dense == Sums::OverRanks;
-  anatomy.has_expert_reduction = reductions.expert == Sums::OverRanks;
-  anatomy.has_totals = reductions.totals == Sums::OverRanks;
+  anatomy.step_end = training_end(anatomy.tie, reductions);
+  anatomy.forward_end = forward_end(reductions);
   return anatomy;
 }
 
 const PieceAnatomy& piece_of(const Anatomy& anatomy, const Node& node) {
-  if (node.piece == Piece::Embed) return anatomy.embed;
-  if (node.piece == Piece::Head) return anatomy.head;
+  if (row_of(node.piece).scope != Scope::Layer) {
+    for (const PieceAnatomy* piece :
+         {&anatomy.embed, &anatomy.head, &anatomy.receive, &anatomy.send}) {
+      if (piece->piece == node.piece) return *piece;
+    }
+  }
   CHECK(node.layer >= 0 && at(node.layer) < anatomy.layers.size(), "no layer for {}", print(node));
   for (const PieceAnatomy& piece : anatomy.layers[at(node.layer)]) {
-    if (piece.piece == node.piece && piece.part == node.part) return piece;
+    if (piece.is({node.piece, node.part})) return piece;
   }
   UNREACHABLE("layer {} has no piece for {}", node.layer, print(node));
 }
 
+Node node_of(const PieceAnatomy& piece, int layer, Direction direction, int micro_batch) {
+  return {.layer = layer,
+          .direction = direction,
+          .micro_batch = micro_batch,
+          .piece = piece.piece,
+          .part = piece.part};
+}
+
 int slices_of(const Anatomy& anatomy, const PieceAnatomy& piece) {
-  return piece.is_sliced ? anatomy.flow.slices : 1;
+  return row_of(piece.piece).is_sliced ? anatomy.flow.slices : 1;
 }
 
 std::vector<Node> nodes_of(const Anatomy& anatomy, const PieceAnatomy& piece, const Node& place) {
@@ -233,8 +243,8 @@ const Chunk& chunk_of_stage(const Anatomy& anatomy, int stage) {
 
 const Chunk& chunk_of(const Anatomy& anatomy, const Node& node) {
   if (node.chunk != kNone) return chunk_of_stage(anatomy, node.chunk);
-  if (node.piece == Piece::Embed) return anatomy.chunks.front();
-  if (node.piece == Piece::Head) return anatomy.chunks.back();
+  if (node.piece == anatomy.embed.piece) return anatomy.chunks.front();
+  if (node.piece == anatomy.head.piece) return anatomy.chunks.back();
   return chunk_of_layer(anatomy, node.layer);
 }
 

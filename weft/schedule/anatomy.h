@@ -11,6 +11,9 @@
 // rows to experts and back have a node for each slice, `3F7.dispatch#1`, and all others one. A
 // slice is [T i / n, T (i + 1) / n) of the tokens.
 //
+// A piece is one node until a pass splits it into its parts (passes/parts.h); where a pass has it
+// recomputed (passes/recompute.h), it has a node of direction R as well.
+//
 // A step ends with `tie` (tied embeddings: the two gradients are added), `reduce.dense` and
 // `reduce.expert` (gradients summed over ranks), `norm` (this rank's sums of squares), `totals`
 // (ranks exchange them), `clip` (the host learns the norm and judges it) and `optimizer`.
@@ -24,6 +27,7 @@
 
 #include "weft/config/model_config.h"
 #include "weft/schedule/graph.h"
+#include "weft/schedule/piece_table.h"
 
 namespace weft::schedule {
 
@@ -49,6 +53,7 @@ struct Bytes {
     return fixed + per_token * load.tokens + per_row * load.rows + per_copy * load.copies +
            per_passing * load.passing + per_onward * load.onward;
   }
+  bool operator==(const Bytes&) const = default;
 };
 
 // A piece, or a part of one where the parts are nodes of their own.
@@ -57,6 +62,8 @@ struct PieceName {
 
   Piece piece;
   Part part;
+
+  bool operator==(const PieceName&) const = default;
 };
 
 struct PieceAnatomy {
@@ -65,12 +72,43 @@ struct PieceAnatomy {
   Lane lane = Lane::Compute;
   std::vector<PieceName>
       after;  // pieces of the same layer whose forward this one needs; empty: the layer's input
-  bool has_input_gradient = true;
-  bool has_weight_gradient = false;
-  bool is_sliced = false;   // has a node for each slice of tokens
   Bytes kept = {};          // by its forward, for the backward
+  Bytes output = {};        // of it, what the next piece reads as its input
+  Bytes remade = {};        // of it, what a recomputation drops and makes again
   Bytes sent_forward = {};  // to other ranks, a row that leaves this one
   Bytes sent_backward = {};
+  // What it becomes where a pass splits it (passes/parts.h), in forward order.
+  std::vector<PieceAnatomy> parts = {};
+  // What it remakes is dropped after the forward and made again before its input gradient.
+  bool is_recomputed = false;
+
+  bool is(const PieceName& name) const { return piece == name.piece && part == name.part; }
+  bool has_input_gradient() const { return row_of(piece).has_input_gradient; }
+  bool has_weight_gradient() const {
+    return row_of(piece).weights != Weights::None && row_of(part).has_weights;
+  }
+  const Bytes& sent(Direction direction) const {
+    return direction == Direction::D ? sent_backward : sent_forward;
+  }
+};
+
+// Weight gradients that something at the end of a step waits for: until the last micro-batch has
+// added to them.
+enum class Gradients {
+  Tables,  // of embedding and head
+  Dense,   // of all dense weights, tables among them
+  Expert,
+};
+
+// One node of the end of a step.
+struct StepEndAnatomy {
+  Piece piece = Piece::Optimizer;
+  Part part = Part::None;
+  Lane lane = Lane::Compute;
+  std::vector<PieceName> after;  // of the step's end
+  std::vector<Gradients> gradients = {};
+
+  bool is(const PieceName& name) const { return piece == name.piece && part == name.part; }
 };
 
 // One pipeline stage of a rank.
@@ -109,21 +147,28 @@ struct TokenFlow {
   int replicas = 1;  // ranks with the same dense layers and other tokens: dp x cp
 };
 
+// In how much detail a step is planned.
+struct Detail {
+  std::vector<Piece> split;           // into parts
+  std::vector<PieceName> recomputed;  // pieces, or parts of a piece that is split
+};
+
 // Of one pipeline rank. Layers are those of the whole model, so that a layer's number is its index.
 struct Anatomy {
   std::vector<std::vector<PieceAnatomy>>
       layers;  // pieces in forward order; the last is the layer's output
   PieceAnatomy embed;
   PieceAnatomy head;
-  PieceAnatomy receive;       // what a chunk gets keeps until its first layer is done with it
+  PieceAnatomy receive;  // what a chunk gets keeps until its first layer is done with it
+  PieceAnatomy send;
   std::vector<Chunk> chunks;  // of this rank, ascending
   int pp = 1, pp_rank = 0;
   TokenFlow flow;
   RowCounts row_counts = RowCounts::Host;
   Tie tie = Tie::None;
-  bool has_dense_reduction = false;   // dense gradients are summed over more than one rank
-  bool has_expert_reduction = false;  // expert gradients are
-  bool has_totals = false;            // there is more than one rank to sum the gradient norm over
+  std::vector<StepEndAnatomy> step_end;  // of a training step, in order
+  std::vector<StepEndAnatomy>
+      forward_end;  // of a forward pass: every micro-batch has left the rank
 };
 
 enum class Sums { None, OverRanks };
@@ -141,10 +186,15 @@ Anatomy describe(const config::ModelConfig& model,
                  int pp_rank = 0,
                  TokenFlow tokens = {});
 
-// The piece that a node of a micro-batch is of, sends and receives aside.
+// The piece that a node of a micro-batch is of.
 const PieceAnatomy& piece_of(const Anatomy& anatomy, const Node& node);
+// Whether one piece of a layer needs the forward of another.
+bool follows(const PieceAnatomy& later, const PieceName& name);
+// The node of a piece, or the one that stands for all of its slices.
+Node node_of(const PieceAnatomy& piece, int layer, Direction direction, int micro_batch);
 int slices_of(const Anatomy& anatomy, const PieceAnatomy& piece);
-// The nodes of a piece, ascending by slice; `place` has their layer, direction and micro-batch.
+// The nodes of a piece, ascending by slice; `place` has their layer or chunk, direction and
+// micro-batch.
 std::vector<Node> nodes_of(const Anatomy& anatomy, const PieceAnatomy& piece, const Node& place);
 // What a node has of the load of its micro-batch and layer.
 Load share_of(const Anatomy& anatomy, const Node& node, const Load& all);
@@ -160,6 +210,10 @@ enum class Pass { Training, ForwardOnly };
 // The nodes that must be over before `node` starts, derived from the anatomy alone. Some of them
 // follow from others; `micro_batches` is the number in a step.
 std::vector<Node> required(const Anatomy& anatomy, const Node& node, int micro_batches, Pass pass);
+
+// The forward nodes that read what a recomputed node makes, itself first: when all of them have
+// been issued, it is dropped.
+std::vector<Node> forward_readers(const Anatomy& anatomy, const Node& node);
 
 // Every node of one training step, or of one forward pass (which ends with `totals`), in no
 // particular order.

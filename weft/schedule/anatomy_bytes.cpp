@@ -15,63 +15,74 @@ std::int64_t norm_bytes(const config::ModelConfig& model) {
   return model.hidden_size * element_bytes(model) + kFp32;
 }
 
+Bytes stream_bytes(const config::ModelConfig& model) {
+  return {.per_token = model.hidden_size * element_bytes(model)};
+}
+
+PieceBytes keeps(const Bytes& bytes) { return {.kept = bytes}; }
+PieceBytes remakes(const Bytes& bytes) { return {.kept = bytes, .remade = bytes}; }
+PieceBytes hands_on(const Bytes& bytes) { return {.kept = bytes, .output = bytes}; }
+
+// Of the parts of a piece, in order.
+using PartBytes = std::vector<PieceBytes>;
+
 // The projection down, what is compressed once more normed, expanded queries, keys and values.
-std::int64_t latent_attention_bytes(const config::ModelConfig& model) {
+std::int64_t latent_qkv_bytes(const config::ModelConfig& model) {
   const std::int64_t b = element_bytes(model), heads = model.num_attention_heads;
   const std::int64_t q = heads * model.latent_head_dim(), r = model.kv_lora_rank;
   std::int64_t bytes = norm_bytes(model);
   bytes += (model.q_lora_rank.value_or(q) + r + model.qk_pos_emb_head_dim) * b;
   if (model.q_lora_rank) bytes += (*model.q_lora_rank + q) * b + kFp32;
   bytes += r * b + kFp32;
-  bytes += (q + heads * model.v_head_dim) * b;            // keys and values
-  bytes += heads * model.v_head_dim * b + heads * kFp32;  // output, logarithm
-  return bytes + model.hidden_size * b;
+  return bytes + (q + heads * model.v_head_dim) * b;  // keys and values
 }
 
-std::int64_t attention_bytes(const config::ModelConfig& model) {
-  if (model.multi_latent_attention) return latent_attention_bytes(model);
+std::int64_t qkv_bytes(const config::ModelConfig& model) {
+  if (model.multi_latent_attention) return latent_qkv_bytes(model);
   const std::int64_t b = element_bytes(model), q = model.query_width(), k = model.key_width();
-  std::int64_t bytes = norm_bytes(model) + (q + 2 * k) * b;  // qkv
+  const std::int64_t bytes = norm_bytes(model) + (q + 2 * k) * b;
   switch (model.qk_layernorm) {
     case config::QkNorm::None:
-      break;
+      return bytes;
     case config::QkNorm::Head:
-      bytes += (q + k) * b + (model.num_attention_heads + model.query_groups()) * kFp32;
-      break;
+      return bytes + (q + k) * b + (model.num_attention_heads + model.query_groups()) * kFp32;
     case config::QkNorm::Projection:
-      bytes += (q + k) * b + 2 * kFp32;
-      break;
+      return bytes + (q + k) * b + 2 * kFp32;
   }
-  bytes += q * b + model.num_attention_heads * kFp32;  // output, log of the sum of exponentials
-  return bytes + model.hidden_size * b;                // the residual stream after attention
+  UNREACHABLE("norm of queries and keys {}", static_cast<int>(model.qk_layernorm));
 }
 
-std::int64_t mlp_bytes(const config::ModelConfig& model) {
-  const std::int64_t b = element_bytes(model);
-  return norm_bytes(model) + 3 * model.dense_width() * b + model.hidden_size * b;
+// Attention itself keeps its output and the logarithm of the sum of exponentials.
+PartBytes attention_bytes(const config::ModelConfig& model) {
+  const std::int64_t heads = model.num_attention_heads;
+  const std::int64_t width =
+      model.multi_latent_attention ? heads * model.v_head_dim : model.query_width();
+  return {remakes({.per_token = qkv_bytes(model)}),
+          remakes({.per_token = width * element_bytes(model) + heads * kFp32}),
+          hands_on(stream_bytes(model))};
 }
 
-Bytes route_bytes(const config::ModelConfig& model) {
+PartBytes mlp_bytes(const config::ModelConfig& model) {
+  const std::int64_t width = model.dense_width() * element_bytes(model);
+  return {remakes({.per_token = norm_bytes(model) + 2 * width}),
+          remakes({.per_token = width}),
+          hands_on(stream_bytes(model))};
+}
+
+// The logits and the choice are made again from the norm's output, which others read too, and what
+// the dispatcher laid out stays.
+PieceBytes route_bytes(const config::ModelConfig& model) {
   const std::int64_t experts = model.experts(), k = model.moe_router_topk;
-  Bytes bytes{.per_token = norm_bytes(model) + experts * kFp32 + k * (kFp32 + kInt32)};
-  // The choice before slots are dropped; the rows that a global loss counts.
-  if (model.moe_expert_capacity_factor) bytes.per_token += k * (kFp32 + kInt32);
+  Bytes choice{.per_token = experts * kFp32 + k * (kFp32 + kInt32)};
+  // The choice before slots are dropped.
+  if (model.moe_expert_capacity_factor) choice.per_token += k * (kFp32 + kInt32);
+  Bytes all = choice;
+  all.per_token += norm_bytes(model);
+  // The rows that a global loss counts.
   if (model.aux_loss_coeff(config::LoadBalancing::GlobalAuxLoss) != 0) {
-    bytes.fixed += experts * kInt64;
+    all.fixed += experts * kInt64;
   }
-  return bytes;
-}
-
-// FC1's output and the activation; what the experts read is the dispatcher's to say.
-std::int64_t experts_row_bytes(const config::ModelConfig& model) {
-  return 3 * model.expert_width() * element_bytes(model);
-}
-
-// The rows of every expert, summed over the ranks with other tokens: each sends all but its part,
-// and the sum of its part to every other. Of unequal parts, the mean, rounded
-// down.
-std::int64_t balance_bytes(const config::ModelConfig& model, const TokenFlow& flow) {
-  return 2 * (flow.replicas - 1) * model.experts() * kInt64 / flow.replicas;
+  return {.kept = all, .remade = choice};
 }
 
 Bytes sum(const Bytes& a, const Bytes& b) {
@@ -83,60 +94,102 @@ Bytes sum(const Bytes& a, const Bytes& b) {
           .per_onward = a.per_onward + b.per_onward};
 }
 
+// What the experts read stays (the dispatcher says how much): the rows would have to travel again.
+PartBytes experts_bytes(const config::ModelConfig& model, const Bytes& read) {
+  const std::int64_t width = model.expert_width() * element_bytes(model);
+  const Bytes fc1{.per_row = 2 * width};
+  const Bytes counts{.fixed = model.local_experts() * kInt64};
+  return {{.kept = sum(sum(counts, read), fc1), .remade = fc1},
+          remakes({.per_row = width}),
+          keeps({})};
+}
+
+// The rows of every expert, summed over the ranks with other tokens: each sends all but its part,
+// and the sum of its part to every other. Of unequal parts, the mean, rounded
+// down.
+std::int64_t balance_bytes(const config::ModelConfig& model, const TokenFlow& flow) {
+  return 2 * (flow.replicas - 1) * model.experts() * kInt64 / flow.replicas;
+}
+
 // The first part keeps FC1's output and the activation; the second, where there is a gate, what the
 // gate is multiplied with and its logit.
-std::int64_t shared_bytes(const config::ModelConfig& model, Part part) {
+PieceBytes shared_bytes(const config::ModelConfig& model, Part part) {
   const std::int64_t b = element_bytes(model);
-  if (part == Part::Fc1) return 3 * derive::shared_expert_width(model) * b;
-  return model.moe_shared_expert_gate ? model.hidden_size * b + kFp32 : 0;
+  if (part == Part::Fc1) return keeps({.per_token = 3 * derive::shared_expert_width(model) * b});
+  return keeps({.per_token = model.moe_shared_expert_gate ? model.hidden_size * b + kFp32 : 0});
+}
+
+// Of one part, or of all.
+PieceBytes pick(const PartBytes& parts, const PieceName& name) {
+  const std::span<const Part> names = row_of(name.piece).parts;
+  PieceBytes picked;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (name.part != Part::None && name.part != names[i]) continue;
+    picked.kept = sum(picked.kept, parts[i].kept);
+    picked.output = sum(picked.output, parts[i].output);
+    picked.remade = sum(picked.remade, parts[i].remade);
+  }
+  return picked;
+}
+
+// Of what moves rows between ranks.
+PieceBytes sends(const config::ModelConfig& model,
+                 const TokenFlow& flow,
+                 Bytes DispatchSent::*piece,
+                 const Bytes& kept) {
+  return {.kept = kept,
+          .sent_forward = dispatch_sent_bytes(model, flow, Direction::F).*piece,
+          .sent_backward = dispatch_sent_bytes(model, flow, Direction::D).*piece};
 }
 
 }  // namespace
 
-Bytes kept_bytes(const config::ModelConfig& model, const TokenFlow& flow, const PieceName& name) {
-  const Bytes dispatched = dispatch_kept_bytes(model, flow, name.piece);
-  const std::int64_t stream = model.hidden_size * element_bytes(model);
+PieceBytes bytes_of(const config::ModelConfig& model,
+                    const TokenFlow& flow,
+                    const PieceName& name) {
+  const Bytes stream = stream_bytes(model);
   switch (name.piece) {
     case Piece::Embed:
     case Piece::Merge:
     case Piece::Receive:
-      return {.per_token = stream};
-    case Piece::Attention:
-      return {.per_token = attention_bytes(model)};
-    case Piece::Mlp:
-      return {.per_token = mlp_bytes(model)};
-    case Piece::Route:
-      return sum(route_bytes(model), dispatched);
-    case Piece::Dispatch:
-      return dispatched;
-    case Piece::Shared:
-      return {.per_token = shared_bytes(model, name.part)};
-    case Piece::Experts:
-      return sum({.fixed = model.local_experts() * kInt64, .per_row = experts_row_bytes(model)},
-                 dispatched);
-    case Piece::Head:
-      return {.per_token = norm_bytes(model) + (model.vocab_size + 1) * kFp32};
-    default:
-      return {};
-  }
-}
-
-Bytes sent_bytes(const config::ModelConfig& model,
-                 const TokenFlow& flow,
-                 Piece piece,
-                 Direction direction) {
-  switch (piece) {
-    case Piece::Counts:
-    case Piece::Dispatch:
-    case Piece::Combine:
-      return dispatch_sent_bytes(model, flow, piece, direction);
-    case Piece::Balance:
-      return {.fixed = direction == Direction::F ? balance_bytes(model, flow) : 0};
+      return hands_on(stream);
     case Piece::Send:
-      return {.per_token = model.hidden_size * element_bytes(model)};
-    default:
+      return {.sent_forward = stream, .sent_backward = stream};
+    case Piece::Attention:
+      return pick(attention_bytes(model), name);
+    case Piece::Mlp:
+      return pick(mlp_bytes(model), name);
+    case Piece::Route: {
+      PieceBytes bytes = route_bytes(model);
+      bytes.kept = sum(bytes.kept, dispatch_kept_bytes(model, flow).route);
+      return bytes;
+    }
+    case Piece::Counts:
+      return sends(model, flow, &DispatchSent::counts, {});
+    case Piece::Balance:
+      return {.sent_forward = {.fixed = balance_bytes(model, flow)}};
+    case Piece::Dispatch:
+      return sends(model, flow, &DispatchSent::dispatch, dispatch_kept_bytes(model, flow).dispatch);
+    case Piece::Experts:
+      return pick(experts_bytes(model, dispatch_kept_bytes(model, flow).experts), name);
+    case Piece::Combine:
+      return sends(model, flow, &DispatchSent::combine, {});
+    case Piece::Shared:
+      return shared_bytes(model, name.part);
+    case Piece::Head:
+      return keeps({.per_token = norm_bytes(model) + (model.vocab_size + 1) * kFp32});
+    case Piece::Sizes:
+    case Piece::Permute:
+    case Piece::Reduce:
+    case Piece::Gather:
+    case Piece::Tie:
+    case Piece::Norm:
+    case Piece::Totals:
+    case Piece::Clip:
+    case Piece::Optimizer:
       return {};
   }
+  UNREACHABLE("piece {}", static_cast<int>(name.piece));
 }
 
 }  // namespace weft::schedule

@@ -6,14 +6,17 @@
 
 namespace weft::schedule {
 
-// Allocated by the piece's forward and held until the backward is done with it. Rows: those the
-// rank's experts receive. Of a sliced piece, by each node with its share of tokens and rows.
-Bytes kept_bytes(const config::ModelConfig& model, const TokenFlow& flow, const PieceName& name);
+struct PieceBytes {
+  // Allocated by its forward and held until the backward is done with it. Rows: those the rank's
+  // experts receive. Of a sliced piece, by each node with its share of tokens and rows.
+  Bytes kept = {};
+  Bytes output = {};  // of it, the residual stream: the input of the next piece that reads it
+  Bytes remade = {};  // of it, what a recomputation drops and makes again
+  // To other ranks by one node. Rows: those that leave the rank.
+  Bytes sent_forward = {}, sent_backward = {};
+};
 
-// Sent to other ranks by one node. Rows: those that leave the rank.
-Bytes sent_bytes(const config::ModelConfig& model,
-                 const TokenFlow& flow,
-                 Piece piece,
-                 Direction direction);
+// A piece has the bytes of its parts.
+PieceBytes bytes_of(const config::ModelConfig& model, const TokenFlow& flow, const PieceName& name);
 
 }  // namespace weft::schedule

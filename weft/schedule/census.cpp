@@ -14,45 +14,45 @@ class Census {
 
   void add_micro_batch(int micro_batch) {
     for (const Chunk& chunk : anatomy_.chunks) {
-      if (chunk.has_embed) add(kNone, anatomy_.embed, micro_batch);
+      const auto of_layer = [&](int layer) {
+        return Node{.layer = layer, .micro_batch = micro_batch};
+      };
+      if (chunk.has_embed) add(anatomy_.embed, of_layer(kNone));
       for (int layer = chunk.first_layer; layer < chunk.end_layer(); ++layer) {
-        for (const PieceAnatomy& piece : anatomy_.layers[at(layer)]) add(layer, piece, micro_batch);
+        for (const PieceAnatomy& piece : anatomy_.layers[at(layer)]) add(piece, of_layer(layer));
       }
-      if (chunk.has_head) add(kNone, anatomy_.head, micro_batch);
+      if (chunk.has_head) add(anatomy_.head, of_layer(kNone));
       add_exchange(chunk, micro_batch);
     }
   }
 
-  void add_step(Piece piece, Part part = Part::None) {
-    nodes_.push_back({.piece = piece, .part = part});
+  void add_step_end(const StepEndAnatomy& end) {
+    nodes_.push_back({.piece = end.piece, .part = end.part});
   }
   std::vector<Node> take() { return std::move(nodes_); }
 
  private:
-  void add(int layer, const PieceAnatomy& piece, int micro_batch) {
-    const auto add_nodes = [&](Direction direction) {
-      const Node place{.layer = layer, .direction = direction, .micro_batch = micro_batch};
-      for (const Node& node : nodes_of(anatomy_, piece, place)) nodes_.push_back(node);
-    };
-    add_nodes(Direction::F);
+  void add(const PieceAnatomy& piece, const Node& place) {
+    add(piece, place, Direction::F);
     if (pass_ == Pass::ForwardOnly) return;
-    if (piece.has_input_gradient) add_nodes(Direction::D);
-    if (piece.has_weight_gradient) add_nodes(Direction::W);
+    if (piece.is_recomputed) add(piece, place, Direction::R);
+    if (piece.has_input_gradient()) add(piece, place, Direction::D);
+    if (piece.has_weight_gradient()) add(piece, place, Direction::W);
+  }
+
+  void add(const PieceAnatomy& piece, Node place, Direction direction) {
+    place.direction = direction;
+    for (const Node& node : nodes_of(anatomy_, piece, place)) nodes_.push_back(node);
   }
 
   void add_exchange(const Chunk& chunk, int micro_batch) {
-    const auto add_exchange_node = [&](Direction direction, Piece piece) {
-      nodes_.push_back({.chunk = chunk.stage,
-                        .direction = direction,
-                        .micro_batch = micro_batch,
-                        .piece = piece});
+    const auto both = [&](const PieceAnatomy& forward, const PieceAnatomy& backward) {
+      const Node place{.chunk = chunk.stage, .micro_batch = micro_batch};
+      add(forward, place, Direction::F);
+      if (pass_ == Pass::Training) add(backward, place, Direction::D);
     };
-    const auto both = [&](Piece forward, Piece backward) {
-      add_exchange_node(Direction::F, forward);
-      if (pass_ == Pass::Training) add_exchange_node(Direction::D, backward);
-    };
-    if (chunk.receives()) both(Piece::Receive, Piece::Send);
-    if (chunk.sends()) both(Piece::Send, Piece::Receive);
+    if (chunk.receives()) both(anatomy_.receive, anatomy_.send);
+    if (chunk.sends()) both(anatomy_.send, anatomy_.receive);
   }
 
   const Anatomy& anatomy_;
@@ -67,17 +67,10 @@ std::vector<Node> all_nodes(const Anatomy& anatomy, int micro_batches, Pass pass
   for (int micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
     census.add_micro_batch(micro_batch);
   }
-  if (pass == Pass::ForwardOnly) {
-    if (anatomy.has_totals) census.add_step(Piece::Totals);
-    return census.take();
+  for (const StepEndAnatomy& end :
+       pass == Pass::Training ? anatomy.step_end : anatomy.forward_end) {
+    census.add_step_end(end);
   }
-  if (anatomy.tie != Tie::None) census.add_step(Piece::Tie);
-  if (anatomy.has_dense_reduction) census.add_step(Piece::Reduce, Part::Dense);
-  if (anatomy.has_expert_reduction) census.add_step(Piece::Reduce, Part::Expert);
-  census.add_step(Piece::Norm);
-  if (anatomy.has_totals) census.add_step(Piece::Totals);
-  census.add_step(Piece::Clip);
-  census.add_step(Piece::Optimizer);
   return census.take();
 }
 

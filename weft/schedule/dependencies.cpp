@@ -4,6 +4,7 @@
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
 #include "weft/schedule/anatomy.h"
+#include "weft/schedule/step_end.h"
 
 namespace weft::schedule {
 namespace {
@@ -26,99 +27,133 @@ const PieceAnatomy& named(const Anatomy& anatomy, int layer, const PieceName& na
   return piece_of(anatomy, {.layer = layer, .piece = name.piece, .part = name.part});
 }
 
-Node layer_node(int layer, Direction direction, int micro_batch, Piece piece) {
-  return {.layer = layer, .direction = direction, .micro_batch = micro_batch, .piece = piece};
-}
-
-Node stage_node(const Chunk& chunk, Direction direction, int micro_batch, Piece piece) {
-  return {.chunk = chunk.stage, .direction = direction, .micro_batch = micro_batch, .piece = piece};
+Node exchange_of(const PieceAnatomy& piece,
+                 const Chunk& chunk,
+                 Direction direction,
+                 int micro_batch) {
+  return {.chunk = chunk.stage,
+          .direction = direction,
+          .micro_batch = micro_batch,
+          .piece = piece.piece};
 }
 
 // The forward node that gives a chunk its input.
-Node input_of(const Chunk& chunk, int micro_batch) {
-  return chunk.has_embed ? layer_node(kNone, Direction::F, micro_batch, Piece::Embed)
-                         : stage_node(chunk, Direction::F, micro_batch, Piece::Receive);
+Node input_of(const Anatomy& anatomy, const Chunk& chunk, int micro_batch) {
+  return chunk.has_embed ? node_of(anatomy.embed, kNone, Direction::F, micro_batch)
+                         : exchange_of(anatomy.receive, chunk, Direction::F, micro_batch);
 }
 
 // The backward node that gives it the gradient of its output.
-Node gradient_of(const Chunk& chunk, int micro_batch) {
-  return chunk.has_head ? layer_node(kNone, Direction::D, micro_batch, Piece::Head)
-                        : stage_node(chunk, Direction::D, micro_batch, Piece::Receive);
+Node gradient_of(const Anatomy& anatomy, const Chunk& chunk, int micro_batch) {
+  return chunk.has_head ? node_of(anatomy.head, kNone, Direction::D, micro_batch)
+                        : exchange_of(anatomy.receive, chunk, Direction::D, micro_batch);
 }
 
-// The forward node whose output is the chunk's, and the backward one whose is its input's gradient.
+// The forward node whose output is a layer's, and the backward one whose is its input's gradient.
+Node layer_output(const Anatomy& anatomy, int layer, int micro_batch) {
+  return node_of(anatomy.layers[at(layer)].back(), layer, Direction::F, micro_batch);
+}
+
+Node layer_input_gradient(const Anatomy& anatomy, int layer, int micro_batch) {
+  return node_of(anatomy.layers[at(layer)].front(), layer, Direction::D, micro_batch);
+}
+
+// The same of a chunk.
 Node output_of(const Anatomy& anatomy, const Chunk& chunk, int micro_batch) {
-  if (chunk.layers == 0) return input_of(chunk, micro_batch);
-  const int last = chunk.end_layer() - 1;
-  return layer_node(last, Direction::F, micro_batch, anatomy.layers[at(last)].back().piece);
+  if (chunk.layers == 0) return input_of(anatomy, chunk, micro_batch);
+  return layer_output(anatomy, chunk.end_layer() - 1, micro_batch);
 }
 
 Node input_gradient_of(const Anatomy& anatomy, const Chunk& chunk, int micro_batch) {
-  if (chunk.layers == 0) return gradient_of(chunk, micro_batch);
-  const int first = chunk.first_layer;
-  return layer_node(first, Direction::D, micro_batch, anatomy.layers[at(first)].front().piece);
+  if (chunk.layers == 0) return gradient_of(anatomy, chunk, micro_batch);
+  return layer_input_gradient(anatomy, chunk.first_layer, micro_batch);
 }
 
-// Whether a layer's routing counts on from the micro-batch before.
-bool counts_on(const Anatomy& anatomy, int layer) {
-  return std::ranges::any_of(anatomy.layers[at(layer)], [](const PieceAnatomy& piece) {
-    return piece.piece == Piece::Balance;
+// Whether a layer's routing counts on from the micro-batch before: where balance follows it.
+bool counts_on(const Anatomy& anatomy, const Node& node) {
+  return std::ranges::any_of(anatomy.layers[at(node.layer)], [&](const PieceAnatomy& piece) {
+    return piece.piece == Piece::Balance && follows(piece, {node.piece, node.part});
   });
 }
 
-std::vector<Node> forward_needs(const Anatomy& anatomy, const Node& node) {
-  switch (node.piece) {
-    case Piece::Embed:
-    case Piece::Receive:
-      return {};
-    case Piece::Head:
-    case Piece::Send:
-      return {output_of(anatomy, chunk_of(anatomy, node), node.micro_batch)};
-    default:
-      break;
-  }
+std::vector<Node> layer_forward_needs(const Anatomy& anatomy, const Node& node) {
   const PieceAnatomy& piece = piece_of(anatomy, node);
   std::vector<Node> needs;
   for (const PieceName& before : piece.after) {
     add_beside(anatomy, node, named(anatomy, node.layer, before), needs);
   }
-  if (node.piece == Piece::Route && node.micro_batch > 0 && counts_on(anatomy, node.layer)) {
-    needs.push_back(layer_node(node.layer, Direction::F, node.micro_batch - 1, Piece::Route));
+  if (node.micro_batch > 0 && counts_on(anatomy, node)) {
+    needs.push_back(node_of(piece, node.layer, Direction::F, node.micro_batch - 1));
   }
   if (!piece.after.empty()) return needs;
   const Chunk& chunk = chunk_of_layer(anatomy, node.layer);
-  if (node.layer == chunk.first_layer) return {input_of(chunk, node.micro_batch)};
-  const int before = node.layer - 1;
-  return {
-      layer_node(before, Direction::F, node.micro_batch, anatomy.layers[at(before)].back().piece)};
+  if (node.layer == chunk.first_layer) return {input_of(anatomy, chunk, node.micro_batch)};
+  return {layer_output(anatomy, node.layer - 1, node.micro_batch)};
+}
+
+std::vector<Node> forward_needs(const Anatomy& anatomy, const Node& node) {
+  if (row_of(node.piece).scope == Scope::Layer) return layer_forward_needs(anatomy, node);
+  if (node.piece == anatomy.embed.piece || node.piece == anatomy.receive.piece) return {};
+  return {output_of(anatomy, chunk_of(anatomy, node), node.micro_batch)};
+}
+
+// Parts of one piece share a state: what a recomputed one makes is read by the gradients of those
+// that follow it too. The recomputations that a node of the layer needs, but for its own.
+void add_recomputations(const Anatomy& anatomy, const Node& node, std::vector<Node>& needs) {
+  Node place = node;
+  place.direction = Direction::R;
+  for (const PieceName& before : piece_of(anatomy, node).after) {
+    if (before.piece != node.piece) continue;
+    const PieceAnatomy& part = named(anatomy, node.layer, before);
+    if (part.is_recomputed) add_beside(anatomy, place, part, needs);
+  }
+}
+
+std::vector<Node> layer_gradient_needs(const Anatomy& anatomy, const Node& node) {
+  std::vector<Node> needs;
+  const std::vector<PieceAnatomy>& pieces = anatomy.layers[at(node.layer)];
+  for (const PieceAnatomy& later : pieces) {
+    if (!follows(later, {node.piece, node.part})) continue;
+    // What has no gradient has brought something by its forward.
+    Node place = node;
+    place.direction = later.has_input_gradient() ? Direction::D : Direction::F;
+    add_beside(anatomy, place, later, needs);
+  }
+  if (!pieces.back().is({node.piece, node.part})) return needs;
+  const Chunk& chunk = chunk_of_layer(anatomy, node.layer);
+  const int next = node.layer + 1;
+  needs.push_back(next == chunk.end_layer()
+                      ? gradient_of(anatomy, chunk, node.micro_batch)
+                      : layer_input_gradient(anatomy, next, node.micro_batch));
+  return needs;
 }
 
 std::vector<Node> input_gradient_needs(const Anatomy& anatomy, const Node& node) {
   const Chunk& chunk = chunk_of(anatomy, node);
-  if (node.piece == Piece::Receive) return {};
-  if (node.piece == Piece::Send) return {input_gradient_of(anatomy, chunk, node.micro_batch)};
+  if (node.piece == anatomy.receive.piece) return {};
+  if (node.piece == anatomy.send.piece) {
+    return {input_gradient_of(anatomy, chunk, node.micro_batch)};
+  }
+  std::vector<Node> needs;
+  if (row_of(node.piece).scope == Scope::Layer) {
+    needs = layer_gradient_needs(anatomy, node);
+    add_recomputations(anatomy, node, needs);
+  }
+  if (piece_of(anatomy, node).is_recomputed) {
+    Node again = node;
+    again.direction = Direction::R;
+    needs.push_back(again);
+  }
   Node forward = node;
   forward.direction = Direction::F;
-  std::vector<Node> needs{forward};
-  if (node.piece == Piece::Head) return needs;
-  const auto& pieces = anatomy.layers[at(node.layer)];
-  for (const PieceAnatomy& later : pieces) {
-    const bool follows = std::ranges::any_of(later.after, [&](const PieceName& name) {
-      return name.piece == node.piece && name.part == node.part;
-    });
-    if (!follows) continue;
-    // What has no gradient has brought something by its forward.
-    Node place = node;
-    if (!later.has_input_gradient) place.direction = Direction::F;
-    add_beside(anatomy, place, later, needs);
-  }
-  if (node.piece != pieces.back().piece) return needs;
-  const int next = node.layer + 1;
-  needs.push_back(next == chunk.end_layer() ? gradient_of(chunk, node.micro_batch)
-                                            : layer_node(next,
-                                                         Direction::D,
-                                                         node.micro_batch,
-                                                         anatomy.layers[at(next)].front().piece));
+  needs.push_back(forward);
+  return needs;
+}
+
+// From what was kept, or from what was made again before.
+std::vector<Node> recomputation_needs(const Anatomy& anatomy, const Node& node) {
+  std::vector<Node> needs = forward_readers(anatomy, node);
+  add_recomputations(anatomy, node, needs);
   return needs;
 }
 
@@ -127,12 +162,12 @@ std::vector<Node> input_gradient_needs(const Anatomy& anatomy, const Node& node)
 // any time after its D.
 std::vector<Node> weight_gradient_needs(const Anatomy& anatomy, const Node& node) {
   std::vector<Node> needs;
-  if (node.piece == Piece::Embed) {
-    needs.push_back(input_gradient_of(anatomy, anatomy.chunks.front(), node.micro_batch));
-  } else {
+  if (piece_of(anatomy, node).has_input_gradient()) {
     Node input = node;
     input.direction = Direction::D;
     needs.push_back(input);
+  } else {
+    needs.push_back(input_gradient_of(anatomy, chunk_of(anatomy, node), node.micro_batch));
   }
   Node earlier = node;
   if (node.slice > 0) {
@@ -145,87 +180,24 @@ std::vector<Node> weight_gradient_needs(const Anatomy& anatomy, const Node& node
   return needs;
 }
 
-Node step_node(Piece piece, Part part) { return {.piece = piece, .part = part}; }
+}  // namespace
 
-// The ends of the tables' weight gradients that this rank has.
-void table_gradients(const Anatomy& anatomy, int last, std::vector<Node>& needs) {
-  if (anatomy.chunks.front().has_embed) {
-    needs.push_back(layer_node(kNone, Direction::W, last, Piece::Embed));
-  }
-  if (anatomy.chunks.back().has_head) {
-    needs.push_back(layer_node(kNone, Direction::W, last, Piece::Head));
-  }
+bool follows(const PieceAnatomy& later, const PieceName& name) {
+  return std::ranges::find(later.after, name) != later.after.end();
 }
 
-void last_weight_gradients(const Anatomy& anatomy,
-                           int micro_batches,
-                           Part part,
-                           std::vector<Node>& needs) {
-  const int last = micro_batches - 1;
-  const auto is_expert = [](Piece piece) { return piece == Piece::Experts; };
-  for (const Chunk& chunk : anatomy.chunks) {
-    for (int layer = chunk.first_layer; layer < chunk.end_layer(); ++layer) {
-      for (const PieceAnatomy& piece : anatomy.layers[at(layer)]) {
-        if (!piece.has_weight_gradient || is_expert(piece.piece) != (part == Part::Expert)) {
-          continue;
-        }
-        const Node place{.layer = layer, .direction = Direction::W, .micro_batch = last};
-        needs.push_back(nodes_of(anatomy, piece, place).back());
-      }
+std::vector<Node> forward_readers(const Anatomy& anatomy, const Node& node) {
+  Node forward = node;
+  forward.direction = Direction::F;
+  std::vector<Node> readers{forward};
+  for (const PieceAnatomy& later : anatomy.layers[at(node.layer)]) {
+    const bool reads = later.piece == node.piece || row_of(node.piece).is_read_by_followers;
+    if (reads && follows(later, {node.piece, node.part})) {
+      add_beside(anatomy, forward, later, readers);
     }
   }
-  if (part == Part::Expert) return;
-  table_gradients(anatomy, last, needs);
-  if (anatomy.tie != Tie::None) needs.push_back(step_node(Piece::Tie, Part::None));
+  return readers;
 }
-
-// A forward pass ends when every micro-batch has left the rank.
-std::vector<Node> forward_ends(const Anatomy& anatomy, int micro_batches) {
-  std::vector<Node> ends;
-  const Chunk& last = anatomy.chunks.back();
-  for (int i = 0; i < micro_batches; ++i) {
-    ends.push_back(last.has_head ? layer_node(kNone, Direction::F, i, Piece::Head)
-                                 : stage_node(last, Direction::F, i, Piece::Send));
-  }
-  return ends;
-}
-
-std::vector<Node> step_needs(const Anatomy& anatomy,
-                             const Node& node,
-                             int micro_batches,
-                             Pass pass) {
-  std::vector<Node> needs;
-  switch (node.piece) {
-    case Piece::Reduce:
-      last_weight_gradients(anatomy, micro_batches, node.part, needs);
-      return needs;
-    case Piece::Norm:
-      for (const Part part : {Part::Dense, Part::Expert}) {
-        const bool reduced =
-            part == Part::Dense ? anatomy.has_dense_reduction : anatomy.has_expert_reduction;
-        if (reduced) {
-          needs.push_back(step_node(Piece::Reduce, part));
-        } else {
-          last_weight_gradients(anatomy, micro_batches, part, needs);
-        }
-      }
-      return needs;
-    case Piece::Tie:
-      table_gradients(anatomy, micro_batches - 1, needs);
-      return needs;
-    case Piece::Totals:
-      if (pass == Pass::Training) return {step_node(Piece::Norm, Part::None)};
-      return forward_ends(anatomy, micro_batches);
-    case Piece::Clip:
-      return {step_node(anatomy.has_totals ? Piece::Totals : Piece::Norm, Part::None)};
-    case Piece::Optimizer:
-      return {step_node(Piece::Clip, Part::None)};
-    default:
-      UNREACHABLE("no rule for {}", print(node));
-  }
-}
-
-}  // namespace
 
 std::vector<Node> required(const Anatomy& anatomy, const Node& node, int micro_batches, Pass pass) {
   switch (node.direction) {
@@ -236,32 +208,27 @@ std::vector<Node> required(const Anatomy& anatomy, const Node& node, int micro_b
     case Direction::W:
       return weight_gradient_needs(anatomy, node);
     case Direction::R:
-      UNREACHABLE("recomputation has no rule yet: {}", print(node));
+      return recomputation_needs(anatomy, node);
     case Direction::None:
-      return step_needs(anatomy, node, micro_batches, pass);
+      return step_end_needs(anatomy, node, micro_batches, pass);
   }
   UNREACHABLE("direction of {}", print(node));
 }
 
 Lane lane_of(const Anatomy& anatomy, const Node& node) {
-  switch (node.piece) {
-    case Piece::Send:
-      return node.direction == Direction::F ? Lane::PpSendNext : Lane::PpSendPrevious;
-    case Piece::Receive:
-      return node.direction == Direction::F ? Lane::PpReceivePrevious : Lane::PpReceiveNext;
-    case Piece::Reduce:
-    case Piece::Totals:
-      return Lane::Dp;
-    case Piece::Tie:
-      return anatomy.tie == Tie::BetweenStages ? Lane::Dp : Lane::Compute;
-    case Piece::Norm:
-    case Piece::Optimizer:
-      return Lane::Compute;
-    case Piece::Clip:
-      return Lane::Host;
-    default:
+  const bool forward = node.direction == Direction::F;
+  switch (row_of(node.piece).scope) {
+    case Scope::Layer:
+    case Scope::ChunkEnd:
       return piece_of(anatomy, node).lane;
+    case Scope::Exchange:
+      if (node.piece == anatomy.send.piece)
+        return forward ? Lane::PpSendNext : Lane::PpSendPrevious;
+      return forward ? Lane::PpReceivePrevious : Lane::PpReceiveNext;
+    case Scope::StepEnd:
+      return step_end_of(anatomy, node).lane;
   }
+  UNREACHABLE("lane of {}", print(node));
 }
 
 }  // namespace weft::schedule

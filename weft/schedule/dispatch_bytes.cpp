@@ -39,7 +39,7 @@ std::int64_t counts_of(const config::ModelConfig& model, const Group& group) {
 // they are; back, the gradients of the probabilities.
 std::int64_t beside_a_row(const Group& group, Direction direction) {
   if (group.type == config::Dispatcher::AllToAll) return kFp32;
-  return group.k * (direction == Direction::F ? kFp32 + kInt32 : kFp32);
+  return group.k * (direction == Direction::D ? kFp32 : kFp32 + kInt32);
 }
 
 // What the experts read, and where what arrived is, by expert.
@@ -64,47 +64,54 @@ std::int64_t splits_bytes(const config::ModelConfig& model,
   return (2 * group.nodes + 2 * group.per_node() + 1) * kInt64;
 }
 
-}  // namespace
-
-Bytes dispatch_kept_bytes(const config::ModelConfig& model, const TokenFlow& flow, Piece piece) {
-  const Group group = group_of(model, flow);
-  const std::int64_t first = std::min(group.k, group.nodes);
-  const std::int64_t second = std::min(group.k, group.per_node());
-  switch (piece) {
-    case Piece::Route:  // which rows are a token's, and which token a row is of
-      if (group.is_gathered()) return {};
-      // Padded, there are as many rows as come from the others.
-      if (!group.is_flex() && model.moe_pad_expert_input_to_capacity) {
-        return {.per_token = kInt32 * group.k, .per_row = kInt32};
-      }
-      return {.per_token = 2 * kInt32 * (group.is_flex() ? first : group.k)};
-    case Piece::Dispatch: {  // the same of the rows that are fanned out
-      const std::int64_t splits = splits_bytes(model, flow, group);
-      if (!group.is_flex() || group.per_node() == 1) return {.fixed = splits};
-      return {.fixed = splits, .per_passing = second * kInt32, .per_onward = kInt32};
-    }
-    case Piece::Experts:
-      return arranged_bytes(model, group);
-    default:
-      return {};
+// Which rows are a token's, and which token a row is of.
+Bytes route_bytes(const config::ModelConfig& model, const Group& group) {
+  if (group.is_gathered()) return {};
+  // Padded, there are as many rows as come from the others.
+  if (!group.is_flex() && model.moe_pad_expert_input_to_capacity) {
+    return {.per_token = kInt32 * group.k, .per_row = kInt32};
   }
+  const std::int64_t copies = group.is_flex() ? std::min(group.k, group.nodes) : group.k;
+  return {.per_token = 2 * kInt32 * copies};
 }
 
-Bytes dispatch_sent_bytes(const config::ModelConfig& model,
-                          const TokenFlow& flow,
-                          Piece piece,
-                          Direction direction) {
+// The same of the rows that are fanned out.
+Bytes passing_bytes(const config::ModelConfig& model, const TokenFlow& flow, const Group& group) {
+  Bytes bytes{.fixed = splits_bytes(model, flow, group)};
+  if (!group.is_flex() || group.per_node() == 1) return bytes;
+  bytes.per_passing = std::min(group.k, group.per_node()) * kInt32;
+  bytes.per_onward = kInt32;
+  return bytes;
+}
+
+}  // namespace
+
+DispatchKept dispatch_kept_bytes(const config::ModelConfig& model, const TokenFlow& flow) {
+  const Group group = group_of(model, flow);
+  return {.route = route_bytes(model, group),
+          .dispatch = passing_bytes(model, flow, group),
+          .experts = arranged_bytes(model, group)};
+}
+
+DispatchSent dispatch_sent_bytes(const config::ModelConfig& model,
+                                 const TokenFlow& flow,
+                                 Direction direction) {
   const Group group = group_of(model, flow);
   const std::int64_t row = model.hidden_size * element_bytes(model);
-  const bool forward = direction == Direction::F;
-  if (piece == Piece::Counts) {
-    return {.fixed = forward ? group.peers() * counts_of(model, group) * kInt64 * flow.slices : 0};
+  const std::int64_t beside = beside_a_row(group, direction);
+  const bool forward = direction != Direction::D;
+  const std::int64_t told =
+      forward ? group.peers() * counts_of(model, group) * kInt64 * flow.slices : 0;
+  if (!group.is_gathered()) {
+    return {.counts = {.fixed = told},
+            .dispatch = {.per_row = row + beside},
+            .combine = {.per_row = row}};
   }
-  const std::int64_t beside = piece == Piece::Dispatch ? beside_a_row(group, direction) : 0;
-  if (!group.is_gathered()) return {.per_row = row + beside};
   // Every token goes to every rank, and sums come back in fp32.
-  const bool gathers = (piece == Piece::Dispatch) == forward;
-  return {.per_token = group.peers() * ((gathers ? row : model.hidden_size * kFp32) + beside)};
+  const std::int64_t sums = model.hidden_size * kFp32;
+  return {.counts = {.fixed = told},
+          .dispatch = {.per_token = group.peers() * ((forward ? row : sums) + beside)},
+          .combine = {.per_token = group.peers() * (forward ? sums : row)}};
 }
 
 }  // namespace weft::schedule

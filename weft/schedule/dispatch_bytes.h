@@ -6,13 +6,18 @@
 
 namespace weft::schedule {
 
-// By routing, dispatch and experts, beside what they keep whoever moves the rows.
-Bytes dispatch_kept_bytes(const config::ModelConfig& model, const TokenFlow& flow, Piece piece);
+// Beside what these pieces keep whoever moves the rows.
+struct DispatchKept {
+  Bytes route, dispatch, experts;
+};
+DispatchKept dispatch_kept_bytes(const config::ModelConfig& model, const TokenFlow& flow);
 
-// By counts, dispatch or combine, to other ranks.
-Bytes dispatch_sent_bytes(const config::ModelConfig& model,
-                          const TokenFlow& flow,
-                          Piece piece,
-                          Direction direction);
+// To other ranks, in one direction.
+struct DispatchSent {
+  Bytes counts, dispatch, combine;
+};
+DispatchSent dispatch_sent_bytes(const config::ModelConfig& model,
+                                 const TokenFlow& flow,
+                                 Direction direction);
 
 }  // namespace weft::schedule

@@ -4,72 +4,76 @@
 #include <map>
 
 #include "weft/base/casts.h"
+#include "weft/schedule/dropping.h"
 
 namespace weft::schedule {
 namespace {
 
 using base::at;
 
-// What a forward node keeps: bytes of its own, and bytes of its output.
-struct Kept {
-  Bytes own, output;
-};
+Bytes without(Bytes bytes, const Bytes& output) {
+  bytes.per_token -= output.per_token;
+  return bytes;
+}
 
 class Ledger {
  public:
   explicit Ledger(const Anatomy& anatomy) : anatomy_(anatomy) {}
 
-  Kept kept_by(const Node& node) const {
-    switch (node.piece) {
-      case Piece::Embed:
-        return {.own = {}, .output = anatomy_.embed.kept};
-      case Piece::Receive:
-        return {.own = {}, .output = passes_through(node) ? Bytes{} : anatomy_.receive.kept};
-      case Piece::Head:
-        return {.own = anatomy_.head.kept, .output = {}};
-      case Piece::Send:
-        return {};
-      default:
-        break;
-    }
-    const PieceAnatomy& piece = piece_of(anatomy_, node);
-    if (&piece != &anatomy_.layers[at(node.layer)].back()) return {.own = piece.kept, .output = {}};
-    const Chunk& chunk = chunk_of_layer(anatomy_, node.layer);
-    const bool sent = node.layer + 1 == chunk.end_layer() && chunk.sends();
-    const std::int64_t stream = sent ? 0 : anatomy_.receive.kept.per_token;
-    Bytes own = piece.kept;
-    own.per_token -= stream;
-    return {.own = own, .output = {.per_token = stream}};
+  // Of what a forward node keeps, its output. A chunk of nothing sends what it received.
+  Bytes output_of(const Node& forward) const {
+    const bool passes_through = is_exchange(forward) && chunk_of(anatomy_, forward).layers == 0 &&
+                                chunk_of(anatomy_, forward).sends();
+    return passes_through ? Bytes{} : piece_of(anatomy_, forward).output;
   }
 
-  // The last backward node of a piece.
+  // The rest of it.
+  Bytes own_of(const Node& forward) const {
+    const PieceAnatomy& piece = piece_of(anatomy_, forward);
+    return without(piece.kept, piece.output);
+  }
+
+  // The last backward node that reads what a piece keeps: its own, or of a part without weights the
+  // weight gradient of the part that follows it.
   Node end_of(const Node& forward) const {
     Node end = forward;
-    const bool has_weight =
-        forward.layer == kNone || piece_of(anatomy_, forward).has_weight_gradient;
-    end.direction = has_weight ? Direction::W : Direction::D;
+    end.direction = Direction::W;
+    if (piece_of(anatomy_, forward).has_weight_gradient()) return end;
+    const PieceAnatomy* follower = forward.layer == kNone ? nullptr : follower_of(forward);
+    if (follower != nullptr && follower->piece == forward.piece) {
+      end.part = follower->part;
+    } else {
+      end.direction = Direction::D;
+    }
     return end;
   }
 
-  // The node that is last to read a forward node's output.
+  // The node that is last to read a forward node's output: the weight gradient of what follows it
+  // in its layer, or of the next layer's first piece, or of the head.
   Node reader_of(const Node& forward) const {
-    const Chunk& chunk = chunk_of(anatomy_, forward);
-    const int next = forward.layer == kNone ? chunk.first_layer : forward.layer + 1;
     Node reader{.direction = Direction::W, .micro_batch = forward.micro_batch};
-    if (next >= chunk.end_layer()) {
-      reader.piece = Piece::Head;
-    } else {
+    const PieceAnatomy* piece = &anatomy_.head;
+    const Chunk& chunk = chunk_of(anatomy_, forward);
+    const PieceAnatomy* next_in_layer = forward.layer == kNone ? nullptr : follower_of(forward);
+    const int next = forward.layer == kNone ? chunk.first_layer : forward.layer + 1;
+    if (next_in_layer != nullptr) {
+      reader.layer = forward.layer;
+      piece = next_in_layer;
+    } else if (next < chunk.end_layer()) {
       reader.layer = next;
-      reader.piece = anatomy_.layers[at(next)].front().piece;
+      piece = &anatomy_.layers[at(next)].front();
     }
+    reader.piece = piece->piece;
+    reader.part = piece->part;
     return reader;
   }
 
  private:
-  // A chunk of nothing sends what it received.
-  bool passes_through(const Node& receive) const {
-    const Chunk& chunk = chunk_of(anatomy_, receive);
-    return chunk.layers == 0 && chunk.sends();
+  const PieceAnatomy* follower_of(const Node& node) const {
+    for (const PieceAnatomy& later : anatomy_.layers[at(node.layer)]) {
+      if (follows(later, {node.piece, node.part})) return &later;
+    }
+    return nullptr;
   }
 
   const Anatomy& anatomy_;
@@ -77,30 +81,46 @@ class Ledger {
 
 }  // namespace
 
-std::int64_t activation_mark(const Graph& graph, const Anatomy& anatomy, const Load& load) {
+std::vector<std::int64_t> kept_after_each(const Graph& graph,
+                                          const Anatomy& anatomy,
+                                          const LoadOf& load_of) {
   const Ledger ledger(anatomy);
+  Dropping dropping(anatomy);
   std::map<Node, std::int64_t> freed_at;
-  std::int64_t now = 0, most = 0;
-  const auto keep = [&](const Bytes& bytes, const Node& node, const Node& until) {
-    const std::int64_t count = bytes.of(share_of(anatomy, node, load));
+  std::int64_t now = 0;
+  const auto bytes = [&](const Bytes& of, const Node& node) {
+    return of.of(share_of(anatomy, node, load_of(node)));
+  };
+  const auto keep = [&](const Bytes& of, const Node& node, const Node& until) {
+    const std::int64_t count = bytes(of, node);
     if (count == 0) return;
     now += count;
     freed_at[until] += count;
   };
+  std::vector<std::int64_t> kept;
   for (const Entry& entry : graph.entries) {
-    if (entry.node.direction == Direction::F) {
-      const Kept kept = ledger.kept_by(entry.node);
-      keep(kept.own, entry.node, ledger.end_of(entry.node));
-      keep(kept.output, entry.node, ledger.reader_of(entry.node));
-      most = std::max(most, now);
-      continue;
+    const Node& node = entry.node;
+    if (node.direction == Direction::F) {
+      keep(ledger.own_of(node), node, ledger.end_of(node));
+      keep(ledger.output_of(node), node, ledger.reader_of(node));
+      for (const Node& over : dropping.after(node)) {
+        now -= bytes(piece_of(anatomy, over).remade, over);
+      }
+    } else if (node.direction == Direction::R) {
+      now += bytes(piece_of(anatomy, node).remade, node);
+    } else if (const auto freed = freed_at.find(node); freed != freed_at.end()) {
+      now -= freed->second;
+      freed_at.erase(freed);
     }
-    const auto freed = freed_at.find(entry.node);
-    if (freed == freed_at.end()) continue;
-    now -= freed->second;
-    freed_at.erase(freed);
+    kept.push_back(now);
   }
-  return most;
+  return kept;
+}
+
+std::int64_t activation_mark(const Graph& graph, const Anatomy& anatomy, const Load& load) {
+  const std::vector<std::int64_t> kept =
+      kept_after_each(graph, anatomy, [&](const Node&) { return load; });
+  return kept.empty() ? 0 : std::ranges::max(kept);
 }
 
 }  // namespace weft::schedule

@@ -4,6 +4,7 @@
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
+#include "weft/schedule/piece_table.h"
 #include "weft/schedule/quote.h"
 
 namespace weft::schedule {
@@ -112,81 +113,9 @@ std::string_view word(Direction direction) {
   return "";
 }
 
-std::string_view word(Piece piece) {
-  switch (piece) {
-    case Piece::Embed:
-      return "embed";
-    case Piece::Attention:
-      return "attention";
-    case Piece::Route:
-      return "route";
-    case Piece::Counts:
-      return "counts";
-    case Piece::Balance:
-      return "balance";
-    case Piece::Sizes:
-      return "sizes";
-    case Piece::Permute:
-      return "permute";
-    case Piece::Dispatch:
-      return "dispatch";
-    case Piece::Experts:
-      return "experts";
-    case Piece::Combine:
-      return "combine";
-    case Piece::Merge:
-      return "merge";
-    case Piece::Shared:
-      return "shared";
-    case Piece::Mlp:
-      return "mlp";
-    case Piece::Head:
-      return "head";
-    case Piece::Send:
-      return "send";
-    case Piece::Receive:
-      return "receive";
-    case Piece::Reduce:
-      return "reduce";
-    case Piece::Gather:
-      return "gather";
-    case Piece::Tie:
-      return "tie";
-    case Piece::Norm:
-      return "norm";
-    case Piece::Totals:
-      return "totals";
-    case Piece::Clip:
-      return "clip";
-    case Piece::Optimizer:
-      return "optimizer";
-  }
-  return "";
-}
+std::string_view word(Piece piece) { return row_of(piece).word; }
 
-std::string_view word(Part part) {
-  switch (part) {
-    case Part::None:
-      return "";
-    case Part::Qkv:
-      return "qkv";
-    case Part::Core:
-      return "core";
-    case Part::Proj:
-      return "proj";
-    case Part::Fc1:
-      return "fc1";
-    case Part::Act:
-      return "act";
-    case Part::Fc2:
-      return "fc2";
-    case Part::Dense:
-      return "dense";
-    case Part::Expert:
-      return "expert";
-  }
-  return "";
-}
+std::string_view word(Part part) { return row_of(part).word; }
 
 std::string print(const Node& node) {
   std::string text;

@@ -7,8 +7,11 @@
 #include "weft/derive/nodes.h"
 #include "weft/derive/pipeline.h"
 #include "weft/schedule/builders/pipeline.h"
+#include "weft/schedule/meeting.h"
 #include "weft/schedule/passes/merge.h"
+#include "weft/schedule/passes/parts.h"
 #include "weft/schedule/passes/point_to_point.h"
+#include "weft/schedule/passes/recompute.h"
 #include "weft/schedule/passes/shared_experts.h"
 #include "weft/schedule/passes/slices.h"
 #include "weft/schedule/passes/weight_gradients.h"
@@ -69,17 +72,32 @@ Graph training_graph(const config::Config& config,
                                       : batch_exchanges(graph, anatomy, shape);
 }
 
+void add_detail(RankPlan& plan, const Detail& detail) {
+  const int micro_batches = plan.shape.micro_batches;
+  if (!detail.split.empty()) {
+    plan.anatomy = with_parts(std::move(plan.anatomy), detail.split);
+    plan.training = split_parts(plan.training, plan.anatomy, micro_batches);
+  }
+  if (!detail.recomputed.empty()) {
+    plan.anatomy = with_recomputation(std::move(plan.anatomy), detail.recomputed);
+    plan.training = recompute(plan.training, plan.anatomy, micro_batches);
+  }
+}
+
+bool is_sender(const Node& node) { return meeting_of(node) == node; }
+
 // From the sender to the receiver, around the ring.
 int peer_of(int pp, int pp_rank, const Node& node) {
-  const bool sending = node.piece == Piece::Send, forward = node.direction == Direction::F;
-  return (pp_rank + (sending == forward ? 1 : pp - 1)) % pp;
+  const bool forward = node.direction == Direction::F;
+  return (pp_rank + (is_sender(node) == forward ? 1 : pp - 1)) % pp;
 }
 
 }  // namespace
 
 std::vector<RankPlan> plan_step(const config::Config& config,
                                 const grid::Grid& grid,
-                                RowBudget budget) {
+                                RowBudget budget,
+                                const Detail& detail) {
   const ReductionScope sums{.dense = sums_over(grid.dp() * grid.cp()),
                             .expert = sums_over(grid.edp()),
                             .totals = sums_over(grid.world())};
@@ -94,6 +112,7 @@ std::vector<RankPlan> plan_step(const config::Config& config,
                   .training = {},
                   .forward = {}};
     plan.training = training_graph(config, plan.anatomy, plan.shape);
+    add_detail(plan, detail);
     plan.forward = build_forward(plan.anatomy, plan.shape);
     plans.push_back(std::move(plan));
   }
@@ -129,47 +148,53 @@ std::vector<std::string> verify_plan(const std::vector<RankPlan>& plans) {
 }
 
 std::vector<int> stages_of_entry(int pp, int pp_rank, const Entry& entry) {
-  const Node& node = entry.node;
-  switch (node.piece) {
-    case Piece::Send:
-      return {pp_rank, peer_of(pp, pp_rank, node)};
-    case Piece::Receive:
-      return {peer_of(pp, pp_rank, node), pp_rank};
-    case Piece::Totals: {
+  if (!is_meeting(entry)) return {pp_rank};
+  switch (row_of(entry.node.piece).members) {
+    case Members::Neighbour: {
+      const int peer = peer_of(pp, pp_rank, entry.node);
+      return is_sender(entry.node) ? std::vector{pp_rank, peer} : std::vector{peer, pp_rank};
+    }
+    case Members::World: {
       std::vector<int> all(static_cast<std::size_t>(pp));
       std::iota(all.begin(), all.end(), 0);
       return all;
     }
-    case Piece::Tie:
+    case Members::Tables:
       return pp == 1 ? std::vector{0} : std::vector{0, pp - 1};
-    default:
+    case Members::Rank:
+    case Members::Experts:
+    case Members::Replicas:
+    case Members::Gradients:
       return {pp_rank};
   }
+  UNREACHABLE("who takes part in {}", print(entry.node));
 }
 
 std::vector<int> ranks_of_entry(const grid::Grid& grid, int rank, const Entry& entry) {
   using grid::GroupKind;
   const Node& node = entry.node;
-  switch (node.piece) {
-    case Piece::Send:
-    case Piece::Receive: {
+  if (!is_meeting(entry)) return {rank};
+  switch (row_of(node.piece).members) {
+    case Members::Rank:
+      return {rank};
+    case Members::Neighbour: {
       const std::vector<int> pipeline = grid.group_of(GroupKind::Pp, rank);
       const int own = grid.coordinate(rank).pp;
       const int peer = pipeline[static_cast<std::size_t>(peer_of(grid.pp(), own, node))];
-      return node.piece == Piece::Send ? std::vector{rank, peer} : std::vector{peer, rank};
+      return is_sender(node) ? std::vector{rank, peer} : std::vector{peer, rank};
     }
-    case Piece::Totals:
+    case Members::World:
       return grid.group_of(GroupKind::World, rank);
-    case Piece::Tie:
-      return entry.lane == Lane::Compute ? std::vector{rank}
-                                         : grid.group_of(GroupKind::Embedding, rank);
-    case Piece::Balance:
-      return entry.lane == Lane::Compute ? std::vector{rank} : grid.group_of(GroupKind::DpCp, rank);
-    case Piece::Reduce:
+    case Members::Tables:
+      return grid.group_of(GroupKind::Embedding, rank);
+    case Members::Replicas:
+      return grid.group_of(GroupKind::DpCp, rank);
+    case Members::Gradients:
       return grid.group_of(node.part == Part::Dense ? GroupKind::DpCp : GroupKind::ExpertDp, rank);
-    default:
-      return entry.lane == Lane::Ep ? grid.group_of(GroupKind::Ep, rank) : std::vector{rank};
+    case Members::Experts:
+      return grid.group_of(GroupKind::Ep, rank);
   }
+  UNREACHABLE("who takes part in {}", print(node));
 }
 
 }  // namespace weft::schedule

@@ -19,7 +19,7 @@ struct Stretch {
 
 bool counts(const Node& node) {
   const bool moves = node.direction == Direction::F || node.direction == Direction::D;
-  return moves && node.piece != Piece::Send && node.piece != Piece::Receive;
+  return moves && !is_exchange(node);
 }
 
 std::vector<Stretch> stretches_of(const Graph& graph, const Anatomy& anatomy) {

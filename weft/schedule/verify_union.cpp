@@ -5,16 +5,13 @@
 #include "weft/base/casts.h"
 #include "weft/base/text.h"
 #include "weft/schedule/meeting.h"
+#include "weft/schedule/piece_table.h"
 #include "weft/schedule/verify.h"
 
 namespace weft::schedule {
 namespace {
 
 using base::at;
-
-bool is_send_or_receive(const Node& node) {
-  return node.piece == Piece::Send || node.piece == Piece::Receive;
-}
 
 // Operations that must come in one order on all who take part: those of a lane and its members, or
 // of one direction of a pipeline from one rank to another.
@@ -25,15 +22,9 @@ struct Channel {
   auto operator<=>(const Channel&) const = default;
 };
 
-Lane sending_lane(const Entry& entry) {
-  switch (entry.lane) {
-    case Lane::PpReceivePrevious:
-      return Lane::PpSendNext;
-    case Lane::PpReceiveNext:
-      return Lane::PpSendPrevious;
-    default:
-      return entry.lane;
-  }
+Lane sending_lane(Lane lane) {
+  if (lane == Lane::PpReceivePrevious) return Lane::PpSendNext;
+  return lane == Lane::PpReceiveNext ? Lane::PpSendPrevious : lane;
 }
 
 // The channels of all ranks, with a number each, and the operations of every rank in them.
@@ -45,7 +36,7 @@ class Channels {
       for (const Entry& entry : graphs[rank]->entries) {
         numbers.push_back(-1);
         if (!is_meeting(entry)) continue;
-        Channel channel{.lane = sending_lane(entry),
+        Channel channel{.lane = sending_lane(entry.lane),
                         .members = members(static_cast<int>(rank), entry)};
         const auto [found, is_new] =
             numbers_.try_emplace(std::move(channel), static_cast<int>(numbers_.size()));
@@ -164,7 +155,7 @@ class Union {
   std::string name(int vertex) const {
     const Owner& owner = owners_[at(vertex)];
     const Entry& entry = graphs_[owner.rank]->entries[owner.entry];
-    if (is_meeting(entry) && !is_send_or_receive(entry.node)) return print(entry.node);
+    if (is_meeting(entry) && !is_exchange(entry.node)) return print(entry.node);
     return base::text("{} on rank {}", print(entry.node), owner.rank);
   }
 

@@ -47,10 +47,13 @@ Finding look_at_weights(const Engine& engine) {
 
 // How early a forward node is in the model, whatever rank runs it when. Micro-batches do not touch
 // each other, so each has a cause of its own, and the first one's is named.
-std::int64_t order_of(const schedule::Node& node, std::int64_t layers) {
-  const std::int64_t layer = node.piece == schedule::Piece::Head ? layers : node.layer;
-  return ((node.micro_batch + 1) * (layers + 2) + layer) * schedule::kPieces +
-         static_cast<std::int64_t>(node.piece);
+std::int64_t order_of(const schedule::Anatomy& anatomy, const schedule::Node& node) {
+  const std::int64_t layers = std::ssize(anatomy.layers);
+  const std::int64_t layer = node.piece == anatomy.head.piece ? layers : node.layer;
+  const auto piece = static_cast<std::int64_t>(node.piece) * schedule::kParts +
+                     static_cast<std::int64_t>(node.part);
+  return ((node.micro_batch + 1) * (layers + 2) + layer) * schedule::kPieces * schedule::kParts +
+         piece;
 }
 
 // The earliest forward node of this rank whose output is not finite. All ranks take part. The rows
@@ -66,7 +69,7 @@ Finding look_at_forward(Engine& engine, const StepInput& step, const StepTotals&
       [&](const schedule::Node& node, tensor::Stream& stream) {
         program.run(node, stream);
         if (node.direction != schedule::Direction::F) return;
-        const std::int64_t order = order_of(node, engine.config().model.num_layers);
+        const std::int64_t order = order_of(engine.plan().anatomy, node);
         if (order >= found.order) return;
         const Tensor output = program.output_of(node);
         if (!output.defined() || output.elements() == 0) return;

@@ -17,8 +17,11 @@ void check(const std::vector<schedule::RankPlan>& plans) {
 }
 
 // This rank's graphs. All ranks make the same plans and verify them together before anything runs.
-schedule::RankPlan verified_plan(const config::Config& config, const Groups& groups) {
-  std::vector<schedule::RankPlan> plans = schedule::plan_step(config, groups.grid);
+schedule::RankPlan verified_plan(const config::Config& config,
+                                 const Groups& groups,
+                                 const schedule::Detail& detail) {
+  std::vector<schedule::RankPlan> plans =
+      schedule::plan_step(config, groups.grid, schedule::RowBudget::AsConfigured, detail);
   if (!config.runtime.schedule.empty()) {
     schedule::take_orders_from(config.runtime.schedule, plans);
     return std::move(plans[static_cast<std::size_t>(groups.self.pp)]);
@@ -63,18 +66,20 @@ model::Parameters make_parameters(tensor::Pool& pool,
   model::Parameters parameters(pool,
                                config.model,
                                model::holding_of(config.model, self.pp),
-                               self.ep);
+                               {.ep = self.ep});
   parameters.initialise(static_cast<std::uint64_t>(config.rng.seed));
   return parameters;
 }
 
 }  // namespace
 
-Engine::Engine(const config::Config& config, comm::Endpoint& endpoint)
+Engine::Engine(const config::Config& config,
+               comm::Endpoint& endpoint,
+               const schedule::Detail& detail)
     : config_(config),
       rank_(endpoint.rank()),
       groups_(join_groups(config_, endpoint)),
-      plan_(verified_plan(config_, groups_)),
+      plan_(verified_plan(config_, groups_, detail)),
       lanes_(plan_.training, static_cast<int>(config.runtime.threads_per_rank), cores_of(config)),
       parameters_(make_parameters(pool_, config_, groups_.self)),
       optimizers_(make_optimizers(pool_, parameters_)),
@@ -89,7 +94,7 @@ Engine::Engine(const config::Config& config, comm::Endpoint& endpoint)
       forward_(plan_.forward, lanes_) {
   if (has_row_budget(config_.model)) {
     std::vector<schedule::RankPlan> plans =
-        schedule::plan_step(config_, groups_.grid, schedule::RowBudget::Lifted);
+        schedule::plan_step(config_, groups_.grid, schedule::RowBudget::Lifted, detail);
     check(plans);
     lifted_ = std::make_unique<Lifted>(std::move(plans[static_cast<std::size_t>(groups_.self.pp)]),
                                        lanes_);

@@ -22,7 +22,9 @@ class Engine {
   // Weights start from config.rng.seed. The config has been validated; every rank of the world
   // makes its engine at the same time. Graphs are verified before anything runs. A stream that
   // fails tells the other ranks at once, through `endpoint`, which outlives the engine.
-  Engine(const config::Config& config, comm::Endpoint& endpoint);
+  Engine(const config::Config& config,
+         comm::Endpoint& endpoint,
+         const schedule::Detail& detail = {});
 
   const config::Config& config() const { return config_; }
   const Groups& groups() const { return groups_; }

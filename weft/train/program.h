@@ -1,5 +1,5 @@
-// The join: the only file that names both a schedule node and a model piece. A program is what the
-// nodes of one rank's graph do; the graph decides when.
+// The join: only the program's files name both a schedule node and a model piece. A program is what
+// the nodes of one rank's graph do; the graph decides when.
 #pragma once
 
 #include <atomic>
@@ -12,6 +12,7 @@
 #include "weft/model/model.h"
 #include "weft/optim/adamw.h"
 #include "weft/schedule/anatomy.h"
+#include "weft/schedule/dropping.h"
 #include "weft/train/batch.h"
 #include "weft/train/groups.h"
 #include "weft/train/totals.h"
@@ -29,7 +30,7 @@ struct StepInput {
   const Batch& batch;
   std::int64_t step = 0;  // from 0
   double learning_rate = 0;
-  const std::atomic<bool>* stop = nullptr;  // looked at near the end of the step
+  const std::atomic<bool>* stop = nullptr;  // looked at before the step and near its end
   Routing routing = Routing::Computed;
   model::Budget budget = model::Budget::AsConfigured;
 };
@@ -62,24 +63,32 @@ class Program {
 
  private:
   using Node = schedule::Node;
+  using Body = void (*)(Program&, const Node&, const model::Context&);
+  struct Bodies;  // program_pieces.h
+  struct Pieces;
+
+  // The bodies of a node that stands for one piece, or one part.
+  static Bodies bodies_of(const Node& node);
+  static Body body_of(const Bodies& bodies, schedule::Direction direction);
+  static std::vector<Node> parts_of(const Node& node);
 
   model::Context context(const Node& node, tensor::Stream& stream) const;
   tensor::Reuse memory_of_output(const Node& node) const;
   model::Randomness randomness(const Node& node) const;
-  void forward(const Node& node, const model::Context& context);
-  void input_gradient(const Node& node, const model::Context& context);
-  void weight_gradient(const Node& node, const model::Context& context);
-  void step_end(const Node& node, tensor::Stream& stream);
 
   model::MicroBatchState& micro_batch(const Node& node);
   model::LayerState& layer(const Node& node);
-  void tie(tensor::Stream& stream);
+  const model::LayerWeights& layer_weights(const Node& node) const;
+  const model::LayerWeights& layer_gradients(const Node& node) const;
+  template <typename Do>
+  void with_attention(const Node& node, const Do& act);  // program_layers.cpp
+  void apply_gradients(tensor::Stream& stream);
   void move_biases(tensor::Stream& stream);
 
   // MoE layers, slice by slice (program_moe.cpp).
   const model::Dispatcher& dispatcher() const;
   model::SliceState& slice(const Node& node);
-  std::vector<Node> parts_of(const Node& node) const;
+  std::vector<Node> slices_of(const Node& node) const;
   tensor::Tensor slice_of(const tensor::Tensor& whole, const Node& node) const;
   model::Routed routed(const Node& node);
   void lay_out(const Node& node, const model::Context& context);
@@ -91,6 +100,8 @@ class Program {
 
   // Where tensors go at the ends of layers and of chunks (program_chunks.cpp).
   model::ChunkState& chunk(const Node& node);
+  tensor::Tensor layer_input(const Node& node,
+                             int layer);  // or the output of the last in the chunk
   void exchange(const Node& node, tensor::Stream& stream);     // send and receive
   void take_input(const Node& node, tensor::Tensor x_TD);      // of a chunk: embedded or received
   void hand_on(const Node& node, tensor::Tensor y_TD);         // to the next layer, or out
@@ -111,6 +122,7 @@ class Program {
   model::Budget budget_ = model::Budget::AsConfigured;
   std::map<std::pair<int, int>, tensor::Tensor> choices_;  // kept, by layer and micro-batch
   Routing routing_ = Routing::Computed;
+  schedule::Dropping dropping_;
   Totals totals_;
   StepTotals totals_read_;
   std::int64_t step_ = 0;

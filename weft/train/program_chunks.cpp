@@ -1,7 +1,7 @@
 // Where tensors go at the ends of layers and of chunks, and what pipeline stages exchange.
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
-#include "weft/train/program.h"
+#include "weft/train/program_pieces.h"
 
 namespace weft::train {
 namespace {
@@ -9,7 +9,6 @@ namespace {
 using schedule::Chunk;
 using schedule::Direction;
 using schedule::Node;
-using schedule::Part;
 using schedule::Piece;
 using tensor::Reuse;
 using tensor::Stream;
@@ -17,24 +16,29 @@ using tensor::Tensor;
 
 using base::at;
 
-// Whether a node's output is the chunk's own, or the gradient of its input, and leaves the rank.
-bool leaves(const Chunk& chunk, const Node& node) {
+// Whether a node's output is the chunk's own, and leaves the rank.
+bool sends_output(const Chunk& chunk, const Node& node) {
   const bool whole = node.layer == schedule::kNone && chunk.layers == 0;
-  switch (node.direction) {
-    case Direction::F:
-      return chunk.sends() && (whole || node.layer + 1 == chunk.end_layer());
-    case Direction::D:
-      return chunk.receives() &&
-             (whole || (node.layer == chunk.first_layer && node.piece == Piece::Attention));
-    default:
-      return false;
-  }
+  return chunk.sends() && (whole || node.layer + 1 == chunk.end_layer());
+}
+
+// The same of the gradient of its input.
+bool sends_gradient(const Chunk& chunk, const Node& node, Piece first) {
+  const bool whole = node.layer == schedule::kNone && chunk.layers == 0;
+  return chunk.receives() && (whole || (node.layer == chunk.first_layer && node.piece == first));
 }
 
 }  // namespace
 
 Reuse Program::memory_of_output(const Node& node) const {
-  const bool away = leaves(schedule::chunk_of(anatomy_, node), node);
+  const Chunk& chunk = schedule::chunk_of(anatomy_, node);
+  bool away = false;
+  if (node.direction == Direction::F) away = sends_output(chunk, node);
+  if (node.direction == Direction::D) {
+    const Piece first =
+        chunk.layers == 0 ? node.piece : anatomy_.layers[at(chunk.first_layer)].front().piece;
+    away = sends_gradient(chunk, node, first);
+  }
   return away ? Reuse::WhenIdle : Reuse::InOrder;
 }
 
@@ -50,7 +54,7 @@ void Program::exchange(const Node& node, Stream& stream) {
   comm::Communicator& pipeline = forward ? *groups_.pp_forward : *groups_.pp_backward;
   const int towards = forward ? groups_.next_stage() : groups_.previous_stage();
   const int from = forward ? groups_.previous_stage() : groups_.next_stage();
-  if (node.piece == Piece::Send) {
+  if (node.piece == anatomy_.send.piece) {
     Tensor& ready = forward ? chunk(node).y_TD : chunk(node).dx_TD;
     pipeline.send(stream, ready, towards);
     return ready.reset();
@@ -90,33 +94,16 @@ void Program::hand_back(const Node& node, Tensor dx_TD) {
   place = std::move(dx_TD);
 }
 
-Tensor Program::output_of(const Node& node) {
-  const model::MicroBatchState& batch = micro_batch(node);
-  const Chunk& own = schedule::chunk_of(anatomy_, node);
-  const auto input_of = [&](int layer) {
-    return layer == own.end_layer() ? chunk(node).y_TD : batch.layers[at(layer)].x_TD;
+Tensor Program::layer_input(const Node& node, int layer) {
+  const bool out = layer == schedule::chunk_of(anatomy_, node).end_layer();
+  return out ? chunk(node).y_TD : micro_batch(node).layers[at(layer)].x_TD;
+}
+
+Program::Bodies Program::Pieces::exchange() {
+  const Body exchange = [](Program& p, const Node& node, const model::Context& context) {
+    p.exchange(node, context.stream);
   };
-  switch (node.piece) {
-    case Piece::Embed:
-      return input_of(own.first_layer);
-    case Piece::Attention:
-      return batch.layers[at(node.layer)].h_TD;
-    case Piece::Route:
-      return batch.layers[at(node.layer)].route.logits_TE;
-    case Piece::Shared: {
-      const model::SharedExpertsState& shared = batch.layers[at(node.layer)].shared;
-      return node.part == Part::Fc1 ? shared.act_TF : shared.y_TD;
-    }
-    case Piece::Experts:
-      return slice(node).dispatch.output_RD;
-    case Piece::Mlp:
-    case Piece::Merge:
-      return input_of(node.layer + 1);
-    case Piece::Head:
-      return batch.head.logits_TV;
-    default:
-      return {};
-  }
+  return {.forward = exchange, .input_gradient = exchange};
 }
 
 }  // namespace weft::train

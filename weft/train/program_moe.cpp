@@ -56,7 +56,7 @@ void Program::lay_out(const Node& node, const model::Context& context) {
     state.counts_SN = Tensor(pool_, DType::I64, {slices * numbers}, Tag::Activations);
   }
   std::int64_t begin = 0;
-  for (const Node& part : parts_of(node)) {
+  for (const Node& part : slices_of(node)) {
     const Tensor counts_N = numbers > 0 ? state.counts_SN.rows(begin, numbers) : Tensor();
     dispatcher().lay_out(context, slice(part).dispatch, routed(part), counts_N);
     begin += numbers;
@@ -83,7 +83,7 @@ void Program::sizes(const Node& node) {
 void Program::merge(const Node& node, const model::Context& context) {
   model::LayerState& state = layer(node);
   Tensor y_TD = context.output(state.h_TD.shape());
-  for (const Node& part : parts_of(node)) {
+  for (const Node& part : slices_of(node)) {
     dispatcher().merge_forward(context,
                                slice(part).dispatch,
                                slice_of(y_TD, part),
@@ -94,7 +94,7 @@ void Program::merge(const Node& node, const model::Context& context) {
 }
 
 void Program::merge_gradient(const Node& node, const model::Context& context) {
-  for (const Node& part : parts_of(node)) {
+  for (const Node& part : slices_of(node)) {
     dispatcher().merge_dgrad(context, slice(part).dispatch, slice_of(layer(node).dy_TD, part));
   }
 }
@@ -104,7 +104,7 @@ void Program::permute_gradient(const Node& node, const model::Context& context) 
   model::RouteState& route = layer(node).route;
   if (!route.dp_Tk.defined()) {
     route.norm.dy_TD = context.activation(route.norm.y_TD.shape());
-    route.dp_Tk = context.activation_fp32(route.p_Tk.shape());
+    route.dp_Tk = context.activation_fp32({route.norm.y_TD.dim(0), config_.model.moe_router_topk});
   }
   dispatcher().permute_dgrad(
       context,
@@ -113,7 +113,7 @@ void Program::permute_gradient(const Node& node, const model::Context& context) 
 }
 
 // The slices of a piece that has one node for all of them.
-std::vector<schedule::Node> Program::parts_of(const Node& node) const {
+std::vector<schedule::Node> Program::slices_of(const Node& node) const {
   if (anatomy_.flow.slices == 1) return {node};
   std::vector<Node> parts(at(anatomy_.flow.slices), node);
   for (int i = 0; i < anatomy_.flow.slices; ++i) parts[at(i)].slice = i;

@@ -1,5 +1,9 @@
 #include "weft/train/state_list.h"
 
+#include <algorithm>
+
+#include "weft/base/check.h"
+
 namespace weft::train {
 namespace {
 
@@ -13,18 +17,28 @@ Tensor number(tensor::Pool& pool, std::int64_t value) {
   return t;
 }
 
-checkpoint::StateEntry part_of(const std::string& name,
-                               const Tensor& whole,
-                               const model::Parameter& parameter) {
-  const model::ParameterSpec& spec = parameter.spec;
-  const auto dims = spec.global_shape.dims();
-  std::vector<std::int64_t> offset(dims.size(), 0);
-  // Ranks split parameters along the first dim only (experts).
-  offset[0] = spec.begin / (spec.global_shape.elements() / dims[0]);
-  return {.name = name + "/" + spec.name,
-          .tensor = whole.range(parameter.offset, spec.shape),
-          .global_shape = {dims.begin(), dims.end()},
-          .offset = std::move(offset)};
+using checkpoint::StateEntry;
+
+StateEntry single(const char* name, const Tensor& tensor) {
+  return {.name = name, .tensor = tensor, .slice = tensor::whole_slice({1})};
+}
+
+// What of the parameters lies in a share of their buffers; `share` holds as many elements as the
+// range.
+void add_share(std::vector<StateEntry>& list,
+               const std::string& name,
+               const Tensor& share,
+               const std::vector<model::ParameterRange>& ranges) {
+  for (const model::ParameterRange& range : ranges) {
+    const model::ParameterSpec& spec = range.parameter->spec;
+    StateEntry entry{.name = name + "/" + spec.name,
+                     .tensor = share.range(range.at, {range.elements.count}),
+                     .slice = spec.slice};
+    const bool is_whole = entry.slice.elements == range.elements;
+    if (is_whole) entry.tensor = entry.tensor.view(spec.shape);
+    entry.slice.elements = range.elements;
+    list.push_back(std::move(entry));
+  }
 }
 
 }  // namespace
@@ -37,25 +51,48 @@ void Progress::advance(std::int64_t samples) {
   *samples_.host<std::int64_t>() += samples;
 }
 
-std::vector<checkpoint::StateEntry> Progress::entries() const {
-  return {{.name = "progress/step", .tensor = step_, .global_shape = {1}, .offset = {0}},
-          {.name = "progress/samples", .tensor = samples_, .global_shape = {1}, .offset = {0}},
-          {.name = "rng/seed", .tensor = seed_, .global_shape = {1}, .offset = {0}}};
+std::vector<StateEntry> Progress::entries() const {
+  return {single("progress/step", step_),
+          single("progress/samples", samples_),
+          single("rng/seed", seed_)};
 }
 
-std::vector<checkpoint::StateEntry> state_list(Engine& engine, const Progress& progress) {
-  std::vector<checkpoint::StateEntry> list = progress.entries();
-  for (const model::Parameter& parameter : engine.parameters().all()) {
-    const Tensor& weights = engine.parameters().buffer(parameter.spec.home).weights;
-    list.push_back(part_of("weights", weights, parameter));
-    if (!parameter.spec.is_trained()) continue;
-    const optim::AdamW& optimizer =
-        engine.optimizers()[parameter.spec.home == model::Home::Dense ? 0 : 1];
-    list.push_back(part_of("optimizer.moment1", optimizer.moment1(), parameter));
-    list.push_back(part_of("optimizer.moment2", optimizer.moment2(), parameter));
-    if (weights.dtype() != DType::F32) {
-      list.push_back(part_of("optimizer.master", optimizer.master(), parameter));
+std::vector<StateEntry> share_list(const model::Parameters& parameters,
+                                   model::Home home,
+                                   const tensor::Range& range,
+                                   const std::vector<NamedShare>& shares) {
+  std::vector<StateEntry> list;
+  const std::vector<model::ParameterRange> ranges = parameters.in_range(home, range);
+  for (const NamedShare& share : shares) {
+    CHECK(share.values.elements() == range.count,
+          "{}: {} elements of {}",
+          share.name,
+          share.values.elements(),
+          range.count);
+    add_share(list, share.name, share.values, ranges);
+  }
+  return list;
+}
+
+std::vector<StateEntry> state_list(Engine& engine, const Progress& progress) {
+  std::vector<StateEntry> list = progress.entries();
+  const model::Parameters& parameters = engine.parameters();
+  const auto add = [&](model::Home home, const std::vector<NamedShare>& shares) {
+    const tensor::Range all{.begin = 0, .count = parameters.buffer(home).layout.elements};
+    std::ranges::move(share_list(parameters, home, all, shares), std::back_inserter(list));
+  };
+  for (const model::Home home : {model::Home::Dense, model::Home::Expert, model::Home::Untrained}) {
+    const Tensor& weights = parameters.buffer(home).weights;
+    std::vector<NamedShare> shares{{.name = "weights", .values = weights}};
+    if (home != model::Home::Untrained) {
+      const optim::AdamW& optimizer = engine.optimizers()[home == model::Home::Dense ? 0 : 1];
+      shares.push_back({.name = "optimizer.moment1", .values = optimizer.moment1()});
+      shares.push_back({.name = "optimizer.moment2", .values = optimizer.moment2()});
+      if (weights.dtype() != DType::F32) {
+        shares.push_back({.name = "optimizer.master", .values = optimizer.master()});
+      }
     }
+    add(home, shares);
   }
   return list;
 }

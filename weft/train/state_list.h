@@ -25,6 +25,19 @@ class Progress {
   tensor::Tensor step_, samples_, seed_;  // int64 (1)
 };
 
+// Values of every element of a range of a home's buffers: a rank's share of one of its states.
+struct NamedShare {
+  std::string name;  // "optimizer.moment1"
+  tensor::Tensor values;
+};
+
+// A share as entries, one for each parameter and state, whether it holds all of a parameter or a
+// range that begins and ends inside one.
+std::vector<checkpoint::StateEntry> share_list(const model::Parameters& parameters,
+                                               model::Home home,
+                                               const tensor::Range& range,
+                                               const std::vector<NamedShare>& shares);
+
 std::vector<checkpoint::StateEntry> state_list(Engine& engine, const Progress& progress);
 
 }  // namespace weft::train

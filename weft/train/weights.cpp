@@ -34,10 +34,23 @@ void copy_out(const model::Parameter& parameter, std::int64_t begin, std::span<f
   }
 }
 
-// One range of one parameter's global elements; parameter -1 ends the asking.
+// One range of one parameter's global elements, as far as one of its owners has them; parameter -1
+// ends the asking.
 struct Request {
-  std::int64_t parameter = -1, begin = 0, count = 0;
+  std::int64_t parameter = -1, owner = 0, begin = 0, count = 0;
 };
+
+// A member that holds a part of a parameter.
+struct Owner {
+  int member = 0;
+  tensor::Slice slice;
+};
+
+std::int64_t total(const std::vector<tensor::Run>& runs) {
+  std::int64_t sum = 0;
+  for (const tensor::Run& run : runs) sum += run.count;
+  return sum;
+}
 
 // Rank 0 asks the other ranks of its copy of the model for ranges of what they own, one at a time.
 class ParameterFetcher {
@@ -46,10 +59,10 @@ class ParameterFetcher {
       : engine_(engine),
         group_(*engine.groups().model_copy),
         stream_(engine.lanes()[schedule::Lane::Compute]),
-        request_(engine.pool(), DType::I64, {3}, Tag::Communication),
+        request_(engine.pool(), DType::I64, {4}, Tag::Communication),
         specs_(model::list_parameters(engine.config().model,
                                       model::whole_model(engine.config().model),
-                                      0)) {
+                                      {})) {
     for (const model::ParameterSpec& spec : specs_) index_.emplace(spec.name, std::ssize(index_));
     owners_.resize(specs_.size());
     find_owners();
@@ -57,13 +70,22 @@ class ParameterFetcher {
 
   void fetch(const std::string& name, std::int64_t begin, std::span<float> out) {
     const std::int64_t index = index_.at(name);
-    const int owner = owner_of(index, begin);
-    if (owner == group_.rank()) return copy_out(engine_.parameters().find(name), begin, out);
-    announce({.parameter = index, .begin = begin, .count = std::ssize(out)});
-    Tensor values(engine_.pool(), DType::F32, {std::ssize(out)}, Tag::Communication);
-    group_.receive(stream_, values, owner);
-    stream_.synchronize();
-    std::copy_n(values.host<float>(), out.size(), out.begin());
+    const std::vector<Owner>& owners = owners_[static_cast<std::size_t>(index)];
+    for (std::size_t i = 0; i < owners.size(); ++i) {
+      const Request request{.parameter = index,
+                            .owner = static_cast<std::int64_t>(i),
+                            .begin = begin,
+                            .count = std::ssize(out)};
+      const std::vector<tensor::Run> runs = runs_for(request);
+      if (runs.empty()) continue;
+      const bool own = owners[i].member == group_.rank();
+      const std::vector<float> values = own ? pack(name, runs) : receive(request, total(runs));
+      auto next = values.begin();
+      for (const tensor::Run& run : runs) {
+        std::copy_n(next, run.count, out.begin() + (run.global - begin));
+        next += run.count;
+      }
+    }
   }
 
   void finish() { announce({}); }
@@ -71,17 +93,12 @@ class ParameterFetcher {
   // The other members answer until rank 0, member 0 of its group, is done.
   void serve() {
     for (Request asked = announce({}); asked.parameter >= 0; asked = announce({})) {
-      if (owner_of(asked.parameter, asked.begin) != group_.rank()) continue;
-      const model::Parameter& parameter =
-          engine_.parameters().find(specs_[static_cast<std::size_t>(asked.parameter)].name);
-      const std::int64_t local = asked.begin - parameter.spec.begin;
-      CHECK(local >= 0 && asked.count >= 0 && local + asked.count <= parameter.weight.elements(),
-            "elements [{}, +{}) of {}",
-            asked.begin,
-            asked.count,
-            parameter.spec.name);
-      Tensor values(engine_.pool(), DType::F32, {asked.count}, Tag::Communication);
-      copy_out(parameter, local, {values.host<float>(), static_cast<std::size_t>(asked.count)});
+      const std::vector<tensor::Run> runs = runs_for(asked);
+      if (owner_of(asked).member != group_.rank()) continue;
+      const std::vector<float> packed =
+          pack(specs_[static_cast<std::size_t>(asked.parameter)].name, runs);
+      Tensor values(engine_.pool(), DType::F32, {std::ssize(packed)}, Tag::Communication);
+      std::ranges::copy(packed, values.host<float>());
       group_.send(stream_, values, 0);
       stream_.synchronize();
     }
@@ -93,26 +110,50 @@ class ParameterFetcher {
   void find_owners() {
     const config::ModelConfig& model = engine_.config().model;
     const grid::Grid& grid = engine_.groups().grid;
-    for (int member = group_.size() - 1; member >= 0; --member) {
+    for (int member = 0; member < group_.size(); ++member) {
       const grid::Coordinate place =
           grid.coordinate(group_.members()[static_cast<std::size_t>(member)]);
       for (const model::ParameterSpec& held :
-           model::list_parameters(model, model::holding_of(model, place.pp), place.ep)) {
-        const bool split = held.home == model::Home::Expert;
-        std::vector<int>& owners = owners_[static_cast<std::size_t>(index_.at(held.name))];
-        owners.resize(static_cast<std::size_t>(split ? grid.ep() : 1));
-        owners[static_cast<std::size_t>(split ? place.ep : 0)] = member;
+           model::list_parameters(model, model::holding_of(model, place.pp), {.ep = place.ep})) {
+        std::vector<Owner>& owners = owners_[static_cast<std::size_t>(index_.at(held.name))];
+        const bool is_copy = std::ranges::find(owners, held.slice, &Owner::slice) != owners.end();
+        if (!is_copy) owners.push_back({.member = member, .slice = held.slice});
       }
     }
   }
 
-  // The member whose part holds a global element.
-  int owner_of(std::int64_t index, std::int64_t begin) const {
-    CHECK(index >= 0 && index < std::ssize(specs_), "parameter {} of {}", index, specs_.size());
-    const std::vector<int>& owners = owners_[static_cast<std::size_t>(index)];
-    const std::int64_t part = specs_[static_cast<std::size_t>(index)].global_shape.elements() /
-                              static_cast<std::int64_t>(owners.size());
-    return owners.at(static_cast<std::size_t>(begin / part));
+  const Owner& owner_of(const Request& request) const {
+    CHECK(request.parameter >= 0 && request.parameter < std::ssize(specs_),
+          "parameter {} of {}",
+          request.parameter,
+          specs_.size());
+    return owners_[static_cast<std::size_t>(request.parameter)].at(
+        static_cast<std::size_t>(request.owner));
+  }
+
+  std::vector<tensor::Run> runs_for(const Request& request) const {
+    return tensor::runs_in(tensor::runs_of(owner_of(request).slice),
+                           {.begin = request.begin, .count = request.count});
+  }
+
+  // What this rank holds of a parameter, run after run.
+  std::vector<float> pack(const std::string& name, const std::vector<tensor::Run>& runs) const {
+    std::vector<float> values(static_cast<std::size_t>(total(runs)));
+    std::span<float> rest = values;
+    for (const tensor::Run& run : runs) {
+      const auto count = static_cast<std::size_t>(run.count);
+      copy_out(engine_.parameters().find(name), run.local, rest.first(count));
+      rest = rest.subspan(count);
+    }
+    return values;
+  }
+
+  std::vector<float> receive(const Request& request, std::int64_t count) {
+    announce(request);
+    Tensor values(engine_.pool(), DType::F32, {count}, Tag::Communication);
+    group_.receive(stream_, values, owner_of(request).member);
+    stream_.synchronize();
+    return {values.host<float>(), values.host<float>() + count};
   }
 
   // Member 0's request, on every member.
@@ -120,11 +161,12 @@ class ParameterFetcher {
     if (group_.size() == 1) return mine;
     std::int64_t* words = request_.host<std::int64_t>();
     words[0] = mine.parameter;
-    words[1] = mine.begin;
-    words[2] = mine.count;
+    words[1] = mine.owner;
+    words[2] = mine.begin;
+    words[3] = mine.count;
     group_.broadcast(stream_, request_, 0);
     stream_.synchronize();
-    return {.parameter = words[0], .begin = words[1], .count = words[2]};
+    return {.parameter = words[0], .owner = words[1], .begin = words[2], .count = words[3]};
   }
 
   Engine& engine_;
@@ -133,7 +175,7 @@ class ParameterFetcher {
   Tensor request_;
   const std::vector<model::ParameterSpec> specs_;  // of the whole model
   std::map<std::string, std::int64_t> index_;      // in specs_
-  std::vector<std::vector<int>> owners_;           // members, by spec and part
+  std::vector<std::vector<Owner>> owners_;         // by spec
 };
 
 }  // namespace
@@ -167,27 +209,45 @@ void load_weights(Engine& engine, const checkpoint::HuggingFaceModel& model) {
   std::vector<float> values;
   for (const model::Parameter& parameter : engine.parameters().all()) {
     values.resize(static_cast<std::size_t>(parameter.weight.elements()));
-    model.read(parameter.spec.name, parameter.spec.begin, values);
+    for (const tensor::Run& run : tensor::runs_of(parameter.spec.slice)) {
+      model.read(parameter.spec.name,
+                 run.global,
+                 std::span(values).subspan(static_cast<std::size_t>(run.local),
+                                           static_cast<std::size_t>(run.count)));
+    }
     check_finite(parameter, values);
     copy_in(parameter.weight, values);
   }
   for (optim::AdamW& optimizer : engine.optimizers()) optimizer.refresh_master();
 }
 
-void save_weights(Engine& engine,
-                  const std::filesystem::path& folder,
-                  const checkpoint::HuggingFaceConfig& config) {
+std::optional<std::string> save_weights(Engine& engine,
+                                        const std::filesystem::path& folder,
+                                        const checkpoint::HuggingFaceConfig& config) {
   // The group of rank 0 holds one copy of the model; the other groups are replicas.
-  if (engine.groups().model_copy->members().front() != 0) return;
+  if (engine.groups().model_copy->members().front() != 0) return std::nullopt;
   ParameterFetcher fetcher(engine);
-  if (engine.rank() != 0) return fetcher.serve();
-  checkpoint::write_huggingface(
-      folder,
-      config,
-      [&](const std::string& parameter, std::int64_t begin, std::span<float> out) {
-        fetcher.fetch(parameter, begin, out);
-      });
+  if (engine.rank() != 0) {
+    fetcher.serve();
+    return std::nullopt;
+  }
+  bool fetching = false;
+  std::optional<std::string> failure;
+  try {
+    checkpoint::write_huggingface(
+        folder,
+        config,
+        [&](const std::string& parameter, std::int64_t begin, std::span<float> out) {
+          fetching = true;
+          fetcher.fetch(parameter, begin, out);
+          fetching = false;
+        });
+  } catch (const base::SystemError& error) {
+    if (fetching) throw;  // a rank failed, not the disk
+    failure = error.what();
+  }
   fetcher.finish();
+  return failure;
 }
 
 checkpoint::HuggingFaceConfig huggingface_config_for(const config::ModelConfig& model,

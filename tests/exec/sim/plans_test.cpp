@@ -55,9 +55,12 @@ class Planned {
  public:
   using NodeSeconds = std::function<double(const Node&)>;
 
-  Planned(const config::Config& config, NodeSeconds seconds, Ranks ranks = Ranks::All)
+  Planned(const config::Config& config,
+          NodeSeconds seconds,
+          Ranks ranks = Ranks::All,
+          const schedule::Detail& detail = {})
       : grid_(derive::layout_of(config)),
-        plans_(schedule::plan_step(config, grid_)),
+        plans_(schedule::plan_step(config, grid_, schedule::RowBudget::AsConfigured, detail)),
         seconds_(std::move(seconds)) {
     const int count = ranks == Ranks::All ? grid_.world() : grid_.pp();
     for (int rank = 0; rank < count; ++rank) {
@@ -97,6 +100,25 @@ TEST(SimulatedPlans, AccumulationIsAChainAsLongAsItsSum) {
       if (!hidden) sum += plain_seconds(entry.node);
     }
     EXPECT_NEAR(simulate(plan.step()).step_seconds(), sum, 1e-12);
+  }
+}
+
+// What is made again takes its time again, and the trace that the clock writes names it.
+TEST(SimulatedPlans, PartsAndRecomputationsAreNodesAsAnyOther) {
+  const std::vector<Piece> split{Piece::Attention, Piece::Mlp, Piece::Experts};
+  const schedule::Detail detail{
+      .split = split,
+      .recomputed = {{Piece::Attention, schedule::Part::Core}, Piece::Route}};
+  const config::Config config = config_of({.layers = 4, .ep = 2, .dp = 4, .pp = 2});
+  for (const config::Config& order : {config, overlapped(config)}) {
+    Planned whole(order, plain_seconds, Ranks::All, {.split = split, .recomputed = {}});
+    Planned again(order, plain_seconds, Ranks::All, detail);
+    const Result result = simulate(again.step());
+    EXPECT_GT(result.step_ns, simulate(whole.step()).step_ns);
+    const CostTable costs = measure(timelines_of(again.step(), result));
+    const Node node = schedule::parse_node("0R.attention.core");
+    ASSERT_NE(costs.find(0, node), nullptr);
+    EXPECT_NEAR(costs.find(0, node)->seconds, plain_seconds(node), 1e-12);
   }
 }
 
@@ -159,17 +181,9 @@ TEST(SimulatedPlans, CostsOfThePlainOrderPredictTheMergedOne) {
 // Rows travel 100 ns each way, experts take 400 ns a direction and shared experts 100 ns a part and
 // direction; slices share it evenly. All else is free.
 double moe_seconds(const Node& node, int slices) {
-  switch (node.piece) {
-    case Piece::Dispatch:
-    case Piece::Combine:
-      return 100e-9 / slices;
-    case Piece::Experts:
-      return 400e-9 / slices;
-    case Piece::Shared:
-      return 100e-9;
-    default:
-      return 0;
-  }
+  if (node.piece == Piece::Dispatch || node.piece == Piece::Combine) return 100e-9 / slices;
+  if (node.piece == Piece::Experts) return 400e-9 / slices;
+  return node.piece == Piece::Shared ? 100e-9 : 0;
 }
 
 TEST(SimulatedPlans, OnlyTheFirstAndTheLastSliceTravelInTheOpen) {

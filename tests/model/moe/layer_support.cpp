@@ -105,7 +105,10 @@ class Rank {
     }
     dispatcher_->permute_forward(context, state_, routed_);
     dispatcher_->dispatch_forward(context, state_);
-    experts_forward(context, experts_, weights_, *dispatcher_, state_);
+    experts_arrange(context, experts_, *dispatcher_, state_);
+    experts_fc1_forward(context, experts_, weights_);
+    experts_act_forward(context, experts_);
+    experts_fc2_forward(context, experts_, weights_, *dispatcher_, state_);
     dispatcher_->combine_forward(context, state_);
     y_TD_ = context.activation({tokens_, d});
     dispatcher_->merge_forward(context, state_, y_TD_, floats(5, first_ * d, {tokens_, d}));
@@ -115,10 +118,13 @@ class Rank {
     const std::int64_t d = layer_.hidden;
     dispatcher_->merge_dgrad(context, state_, floats(6, first_ * d, {tokens_, d}));
     dispatcher_->combine_dgrad(context, state_);
-    experts_dgrad(context, experts_, weights_, *dispatcher_, state_);
+    experts_fc2_dgrad(context, experts_, weights_, *dispatcher_, state_);
+    experts_act_dgrad(context, experts_);
+    experts_fc1_dgrad(context, experts_, weights_, *dispatcher_, state_);
     gradients_ = {.fc1_LFD = zeros(weights_.fc1_LFD.shape()),
                   .fc2_LDF = zeros(weights_.fc2_LDF.shape())};
-    experts_wgrad(context, experts_, gradients_);
+    experts_fc2_wgrad(context, experts_, gradients_);
+    experts_fc1_wgrad(context, experts_, gradients_);
     dispatcher_->dispatch_dgrad(context, state_);
     gradient_ = {.dx_TD = context.activation(routed_.x_TD.shape()),
                  .dp_Tk = context.activation_fp32(routed_.p_Tk.shape())};

@@ -2,61 +2,112 @@
 
 namespace weft::model {
 
-void experts_forward(const Context& context,
+void experts_arrange(const Context& context,
                      ExpertsState& state,
-                     const ExpertsWeights& weights,
                      const Dispatcher& dispatcher,
                      DispatchState& dispatch) {
-  Stream& stream = context.stream;
   state.in = dispatcher.arrange_forward(context, dispatch);
+}
+
+void experts_fc1_forward(const Context& context,
+                         ExpertsState& state,
+                         const ExpertsWeights& weights) {
   const ExpertRows& in = state.in;
-  const std::int64_t rows = in.x_XD.dim(0), f = weights.fc2_LDF.dim(2);
-  state.fc1_X2F = context.activation({rows, 2 * f});
-  kernels::grouped_linear_forward(stream, state.fc1_X2F, in.x_XD, weights.fc1_LFD, in.rows_L);
-  state.act_XF = context.activation({rows, f});
-  kernels::weighted_swiglu_forward(stream, state.act_XF, state.fc1_X2F, in.p_X);
-  Tensor output_XD = context.wire({rows, in.x_XD.dim(1)});
-  kernels::grouped_linear_forward(stream, output_XD, state.act_XF, weights.fc2_LDF, in.rows_L);
+  state.fc1_X2F = context.activation({in.x_XD.dim(0), weights.fc1_LFD.dim(1)});
+  kernels::grouped_linear_forward(context.stream,
+                                  state.fc1_X2F,
+                                  in.x_XD,
+                                  weights.fc1_LFD,
+                                  in.rows_L);
+}
+
+void experts_act_forward(const Context& context, ExpertsState& state) {
+  state.act_XF = context.activation({state.fc1_X2F.dim(0), state.fc1_X2F.dim(1) / 2});
+  kernels::weighted_swiglu_forward(context.stream, state.act_XF, state.fc1_X2F, state.in.p_X);
+}
+
+void experts_fc2_forward(const Context& context,
+                         const ExpertsState& state,
+                         const ExpertsWeights& weights,
+                         const Dispatcher& dispatcher,
+                         DispatchState& dispatch) {
+  const ExpertRows& in = state.in;
+  Tensor output_XD = context.wire(in.x_XD.shape());
+  kernels::grouped_linear_forward(context.stream,
+                                  output_XD,
+                                  state.act_XF,
+                                  weights.fc2_LDF,
+                                  in.rows_L);
   dispatcher.restore_forward(context, dispatch, output_XD);
 }
 
-void experts_dgrad(const Context& context,
-                   ExpertsState& state,
-                   const ExpertsWeights& weights,
-                   const Dispatcher& dispatcher,
-                   DispatchState& dispatch) {
-  Stream& stream = context.stream;
-  const Tensor& rows_L = state.in.rows_L;
+void experts_fc2_dgrad(const Context& context,
+                       ExpertsState& state,
+                       const ExpertsWeights& weights,
+                       const Dispatcher& dispatcher,
+                       DispatchState& dispatch) {
   state.doutput_XD = dispatcher.arrange_dgrad(context, dispatch);
-  Tensor dact_XF = context.activation(state.act_XF.shape());
-  kernels::grouped_linear_dgrad(stream, dact_XF, state.doutput_XD, weights.fc2_LDF, rows_L);
-  state.dfc1_X2F = context.activation(state.fc1_X2F.shape());
-  Tensor dp_X = context.wire_fp32(state.in.p_X.shape());
-  kernels::weighted_swiglu_dgrad(stream,
-                                 state.dfc1_X2F,
-                                 dp_X,
-                                 dact_XF,
-                                 state.fc1_X2F,
-                                 state.in.p_X);
-  state.fc1_X2F.reset();
-  state.in.p_X.reset();
-  Tensor dx_XD = context.wire(state.in.x_XD.shape());
-  kernels::grouped_linear_dgrad(stream, dx_XD, state.dfc1_X2F, weights.fc1_LFD, rows_L);
-  dispatcher.restore_dgrad(context, dispatch, dx_XD, dp_X);
+  state.fc2_rows_L = state.in.rows_L;
+  state.dact_XF = context.activation({state.doutput_XD.dim(0), weights.fc2_LDF.dim(2)});
+  kernels::grouped_linear_dgrad(context.stream,
+                                state.dact_XF,
+                                state.doutput_XD,
+                                weights.fc2_LDF,
+                                state.fc2_rows_L);
 }
 
-void experts_wgrad(const Context& context, ExpertsState& state, const ExpertsWeights& gradients) {
+void experts_act_dgrad(const Context& context, ExpertsState& state) {
+  state.dfc1_X2F = context.activation(state.fc1_X2F.shape());
+  state.dp_X = context.wire_fp32(state.in.p_X.shape());
+  kernels::weighted_swiglu_dgrad(context.stream,
+                                 state.dfc1_X2F,
+                                 state.dp_X,
+                                 state.dact_XF,
+                                 state.fc1_X2F,
+                                 state.in.p_X);
+  for (Tensor* done : {&state.fc1_X2F, &state.in.p_X, &state.dact_XF}) done->reset();
+}
+
+void experts_fc1_dgrad(const Context& context,
+                       ExpertsState& state,
+                       const ExpertsWeights& weights,
+                       const Dispatcher& dispatcher,
+                       DispatchState& dispatch) {
+  Tensor dx_XD = context.wire(state.in.x_XD.shape());
+  kernels::grouped_linear_dgrad(context.stream,
+                                dx_XD,
+                                state.dfc1_X2F,
+                                weights.fc1_LFD,
+                                state.in.rows_L);
+  dispatcher.restore_dgrad(context, dispatch, dx_XD, state.dp_X);
+  state.dp_X.reset();
+}
+
+void experts_fc2_wgrad(const Context& context,
+                       ExpertsState& state,
+                       const ExpertsWeights& gradients) {
   kernels::grouped_linear_wgrad(context.stream,
                                 gradients.fc2_LDF,
                                 state.doutput_XD,
                                 state.act_XF,
-                                state.in.rows_L);
+                                state.fc2_rows_L);
+  for (Tensor* done : {&state.doutput_XD, &state.act_XF, &state.fc2_rows_L}) done->reset();
+}
+
+void experts_fc1_wgrad(const Context& context,
+                       ExpertsState& state,
+                       const ExpertsWeights& gradients) {
   kernels::grouped_linear_wgrad(context.stream,
                                 gradients.fc1_LFD,
                                 state.dfc1_X2F,
                                 state.in.x_XD,
                                 state.in.rows_L);
-  state = {};
+  state.in = {};
+  state.dfc1_X2F.reset();
 }
+
+void drop_experts_fc1(ExpertsState& state) { state.fc1_X2F.reset(); }
+
+void drop_experts_act(ExpertsState& state) { state.act_XF.reset(); }
 
 }  // namespace weft::model

@@ -1,5 +1,7 @@
-// The experts this rank owns: rows by expert, grouped FC1, SwiGLU times the router's probability,
-// grouped FC2. Suffixes: X received rows, D hidden, F expert width, L local experts.
+// The experts this rank owns, in three parts that can be nodes of their own: `fc1` (rows by expert,
+// grouped FC1), `act` (SwiGLU times the router's probability) and `fc2` (grouped FC2, rows back
+// into the order they came in). Suffixes: X received rows, D hidden, F expert width, L local
+// experts.
 #pragma once
 
 #include "weft/model/moe/dispatcher.h"
@@ -10,23 +12,41 @@ struct ExpertsWeights {
   Tensor fc1_LFD, fc2_LDF;  // fc1 has 2F rows an expert: gate, then up
 };
 
+// Each gradient drops what it is the last to read; after the last weight gradient, nothing is left.
 struct ExpertsState {
   ExpertRows in;
   Tensor fc1_X2F, act_XF;
-  Tensor doutput_XD;  // in expert order
-  Tensor dfc1_X2F;
+  Tensor doutput_XD, fc2_rows_L;  // in expert order; for FC2's weight gradient
+  Tensor dact_XF, dfc1_X2F, dp_X;
 };
 
-void experts_forward(const Context&,
-                     ExpertsState&,
-                     const ExpertsWeights&,
-                     const Dispatcher&,
-                     DispatchState&);
-void experts_dgrad(const Context&,
-                   ExpertsState&,
-                   const ExpertsWeights&,
-                   const Dispatcher&,
-                   DispatchState&);
-void experts_wgrad(const Context&, ExpertsState&, const ExpertsWeights& gradients);
+// What the experts read, by expert.
+void experts_arrange(const Context&, ExpertsState&, const Dispatcher&, DispatchState&);
+void experts_fc1_forward(const Context&, ExpertsState&, const ExpertsWeights&);
+void experts_act_forward(const Context&, ExpertsState&);
+void experts_fc2_forward(const Context&,
+                         const ExpertsState&,
+                         const ExpertsWeights&,
+                         const Dispatcher&,
+                         DispatchState&);
+
+void experts_fc2_dgrad(const Context&,
+                       ExpertsState&,
+                       const ExpertsWeights&,
+                       const Dispatcher&,
+                       DispatchState&);
+void experts_act_dgrad(const Context&, ExpertsState&);
+void experts_fc1_dgrad(const Context&,
+                       ExpertsState&,
+                       const ExpertsWeights&,
+                       const Dispatcher&,
+                       DispatchState&);
+
+void experts_fc2_wgrad(const Context&, ExpertsState&, const ExpertsWeights& gradients);
+void experts_fc1_wgrad(const Context&, ExpertsState&, const ExpertsWeights& gradients);
+
+// What the part's forward makes again, from what was arranged.
+void drop_experts_fc1(ExpertsState&);
+void drop_experts_act(ExpertsState&);
 
 }  // namespace weft::model

@@ -71,41 +71,49 @@ void force_logits(const Context& context, const Tensor& logits_TE) {
        .deviation = static_cast<float>(config.moe_router_force_biased.value_or(0))});
 }
 
-// The choice, and what remains of it where experts have a capacity.
-void choose_experts(const Context& context,
-                    RouteState& state,
-                    const RouteWeights& weights,
-                    const RouterSums& sums) {
+// The k best experts of each token.
+void choose_experts(const Context& context, RouteState& state, const RouteWeights& weights) {
   const config::ModelConfig& config = context.config;
-  const std::int64_t tokens = state.logits_TE.dim(0), k = config.moe_router_topk;
-  Stream& stream = context.stream;
-  state.p_Tk = context.activation_fp32({tokens, k});
-  state.experts_Tk = context.integers({tokens, k});
+  const Shape slots{state.logits_TE.dim(0), config.moe_router_topk};
+  state.p_Tk = context.activation_fp32(slots);
+  state.experts_Tk = context.integers(slots);
   if (config.moe_expert_capacity_factor) {
-    state.chosen_p_Tk = context.activation_fp32({tokens, k});
-    state.chosen_Tk = context.integers({tokens, k});
+    state.chosen_p_Tk = context.activation_fp32(slots);
+    state.chosen_Tk = context.integers(slots);
   }
-  const Tensor& p_Tk = state.chosen_Tk.defined() ? state.chosen_p_Tk : state.p_Tk;
-  const Tensor& chosen_Tk = state.chosen_Tk.defined() ? state.chosen_Tk : state.experts_Tk;
-  kernels::top_k_forward(stream,
-                         p_Tk,
-                         chosen_Tk,
+  const bool may_drop = state.chosen_Tk.defined();
+  kernels::top_k_forward(context.stream,
+                         may_drop ? state.chosen_p_Tk : state.p_Tk,
+                         may_drop ? state.chosen_Tk : state.experts_Tk,
                          state.logits_TE,
                          weights.bias_E,
                          top_k_of(config));
-  kernels::count_experts(stream, sums.rows_1E, chosen_Tk);
+}
+
+// What remains of the choice where experts have a capacity.
+void drop_over_capacity(const Context& context, RouteState& state, const Tensor& dropped_1) {
+  const config::ModelConfig& config = context.config;
   if (!state.chosen_Tk.defined()) return;
-  kernels::drop_over_capacity_forward(stream,
+  kernels::drop_over_capacity_forward(context.stream,
                                       state.p_Tk,
                                       state.experts_Tk,
-                                      sums.dropped_1,
-                                      p_Tk,
-                                      chosen_Tk,
+                                      dropped_1,
+                                      state.chosen_p_Tk,
+                                      state.chosen_Tk,
                                       config.experts(),
-                                      config.expert_capacity(tokens),
+                                      config.expert_capacity(state.logits_TE.dim(0)),
                                       config.moe_token_drop_policy == config::DropPolicy::Probs
                                           ? kernels::Keep::MostProbable
                                           : kernels::Keep::FirstTokens);
+}
+
+void make_logits(const Context& context, RouteState& state, const RouteWeights& weights) {
+  state.logits_TE = context.activation_fp32({state.norm.y_TD.dim(0), context.config.experts()});
+  kernels::linear_forward(context.stream,
+                          state.logits_TE,
+                          router_input(context, state),
+                          weights.router_ED);
+  force_logits(context, state.logits_TE);
 }
 
 void choice_dgrad(const Context& context, RouteState& state) {
@@ -139,15 +147,29 @@ void route_forward(const Context& context,
                    const RouteWeights& weights,
                    const Tensor& h_TD,
                    const RouterSums& sums) {
-  const config::ModelConfig& config = context.config;
-  const std::int64_t tokens = h_TD.dim(0), experts = config.experts();
-  Stream& stream = context.stream;
   norm_forward(context, state.norm, h_TD, weights.norm_D);
-  state.logits_TE = context.activation_fp32({tokens, experts});
-  kernels::linear_forward(stream, state.logits_TE, router_input(context, state), weights.router_ED);
-  force_logits(context, state.logits_TE);
-  choose_experts(context, state, weights, sums);
+  make_logits(context, state, weights);
+  choose_experts(context, state, weights);
+  const Tensor& chosen_Tk = state.chosen_Tk.defined() ? state.chosen_Tk : state.experts_Tk;
+  kernels::count_experts(context.stream, sums.rows_1E, chosen_Tk);
+  drop_over_capacity(context, state, sums.dropped_1);
   balance_forward(context, state.balance, state.logits_TE, sums);
+}
+
+void route_recompute(const Context& context, RouteState& state, const RouteWeights& weights) {
+  make_logits(context, state, weights);
+  choose_experts(context, state, weights);
+  if (!state.chosen_Tk.defined()) return;
+  const Tensor counted_before_1(context.pool, DType::I64, {1}, Tag::Activations);
+  kernels::zero(context.stream, counted_before_1);
+  drop_over_capacity(context, state, counted_before_1);
+}
+
+void drop_route(RouteState& state) {
+  for (Tensor* done :
+       {&state.logits_TE, &state.p_Tk, &state.experts_Tk, &state.chosen_p_Tk, &state.chosen_Tk}) {
+    done->reset();
+  }
 }
 
 Tensor route_dgrad(const Context& context,
@@ -163,14 +185,8 @@ Tensor route_dgrad(const Context& context,
   kernels::linear_dgrad(stream, through_router_TD, state.dlogits_TE, weights.router_ED);
   if (has_jitter(context.config)) through_router_TD = jittered(context, through_router_TD);
   kernels::add(stream, state.norm.dy_TD, state.norm.dy_TD, through_router_TD);
-  for (Tensor* done : {&state.logits_TE,
-                       &state.p_Tk,
-                       &state.experts_Tk,
-                       &state.chosen_p_Tk,
-                       &state.chosen_Tk,
-                       &state.dp_Tk}) {
-    done->reset();
-  }
+  drop_route(state);
+  state.dp_Tk.reset();
   return norm_dgrad(context, state.norm, h_TD, weights.norm_D, dy_TD);
 }
 

@@ -29,6 +29,10 @@ void route_forward(const Context&,
                    const RouteWeights&,
                    const Tensor& h_TD,
                    const RouterSums& sums);
+// The logits and the choice once more, from the norm's output: the same, and nothing is counted
+// twice.
+void route_recompute(const Context&, RouteState&, const RouteWeights&);
+void drop_route(RouteState&);
 // Expects the gradients that permute left in state: of the norm's output (without the router's
 // part) and of the probabilities. Returns dh = the norm's gradient + dy, the gradient of the
 // residual.

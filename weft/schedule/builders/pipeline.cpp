@@ -22,7 +22,7 @@ class TurnWriter {
         micro_batch_(turn.micro_batch) {}
 
   void forward() {
-    if (chunk_.receives()) exchange(Direction::F, Piece::Receive);
+    if (chunk_.receives()) exchange(Direction::F, anatomy_.receive);
     if (chunk_.has_embed) writer_.add(node(kNone, Direction::F, anatomy_.embed));
     for (int layer = chunk_.first_layer; layer < chunk_.end_layer(); ++layer) {
       slice_after_slice(anatomy_.layers[at(layer)], [&](const PieceAnatomy& piece, int slice) {
@@ -30,18 +30,18 @@ class TurnWriter {
       });
     }
     if (chunk_.has_head) writer_.add(node(kNone, Direction::F, anatomy_.head));
-    if (chunk_.sends()) exchange(Direction::F, Piece::Send);
+    if (chunk_.sends()) exchange(Direction::F, anatomy_.send);
   }
 
   void backward() {
-    if (chunk_.sends()) exchange(Direction::D, Piece::Receive);
+    if (chunk_.sends()) exchange(Direction::D, anatomy_.receive);
     if (chunk_.has_head) gradients(kNone, anatomy_.head);
     for (int layer = chunk_.end_layer(); layer-- > chunk_.first_layer;) {
       slice_after_slice(
           anatomy_.layers[at(layer)] | std::views::reverse,
           [&](const PieceAnatomy& piece, int slice) { gradients(layer, piece, slice); });
     }
-    if (chunk_.receives()) exchange(Direction::D, Piece::Send);
+    if (chunk_.receives()) exchange(Direction::D, anatomy_.send);
     if (chunk_.has_embed) gradients(kNone, anatomy_.embed);
   }
 
@@ -79,21 +79,21 @@ class TurnWriter {
     std::for_each(end, pieces.end(), [&](const PieceAnatomy& piece) { add(piece, kNone); });
   }
 
-  void exchange(Direction direction, Piece piece) {
+  void exchange(Direction direction, const PieceAnatomy& piece) {
     writer_.add({.chunk = chunk_.stage,
                  .direction = direction,
                  .micro_batch = micro_batch_,
-                 .piece = piece});
+                 .piece = piece.piece});
   }
 
   void gradients(int layer, const PieceAnatomy& piece, int slice = kNone) {
     const Node input = node(layer, Direction::D, piece, slice);
     const Node weight = node(layer, Direction::W, piece, slice);
-    if (piece.has_input_gradient && piece.has_weight_gradient) {
+    if (piece.has_input_gradient() && piece.has_weight_gradient()) {
       writer_.add_unit(input, weight);
-    } else if (piece.has_input_gradient) {
+    } else if (piece.has_input_gradient()) {
       writer_.add(input);
-    } else if (piece.has_weight_gradient) {
+    } else if (piece.has_weight_gradient()) {
       writer_.add(weight);
     }
   }
@@ -104,15 +104,8 @@ class TurnWriter {
   const int micro_batch_;
 };
 
-void add_step_end(GraphWriter& writer, const Anatomy& anatomy) {
-  const auto add = [&](Piece piece, Part part) { writer.add({.piece = piece, .part = part}); };
-  if (anatomy.tie != Tie::None) add(Piece::Tie, Part::None);
-  if (anatomy.has_expert_reduction) add(Piece::Reduce, Part::Expert);
-  if (anatomy.has_dense_reduction) add(Piece::Reduce, Part::Dense);
-  add(Piece::Norm, Part::None);
-  if (anatomy.has_totals) add(Piece::Totals, Part::None);
-  add(Piece::Clip, Part::None);
-  add(Piece::Optimizer, Part::None);
+void add_all(GraphWriter& writer, const std::vector<StepEndAnatomy>& ends) {
+  for (const StepEndAnatomy& end : ends) writer.add({.piece = end.piece, .part = end.part});
 }
 
 void check_shape(const Anatomy& anatomy, const PipelineShape& shape) {
@@ -136,7 +129,7 @@ Graph build_training(const Anatomy& anatomy, const PipelineShape& shape) {
     TurnWriter turn_writer(writer, anatomy, turn);
     turn.direction == Direction::F ? turn_writer.forward() : turn_writer.backward();
   }
-  add_step_end(writer, anatomy);
+  add_all(writer, anatomy.step_end);
   return writer.take();
 }
 
@@ -144,7 +137,7 @@ Graph build_forward(const Anatomy& anatomy, const PipelineShape& shape) {
   check_shape(anatomy, shape);
   GraphWriter writer(anatomy, shape.micro_batches, Pass::ForwardOnly);
   for (const Turn& turn : forward_turns(shape)) TurnWriter(writer, anatomy, turn).forward();
-  if (anatomy.has_totals) writer.add({.piece = Piece::Totals});
+  add_all(writer, anatomy.forward_end);
   return writer.take();
 }
 

@@ -9,33 +9,7 @@
 namespace weft::schedule {
 namespace {
 
-// Where in a layer a piece is, seen from the communication: before it, in it, between, after.
-enum class Place { Before, Dispatch, Between, Combine, After };
-constexpr int kPlaces = 5;
-
-Place place_of(Piece piece) {
-  switch (piece) {
-    case Piece::Sizes:
-    case Piece::Dispatch:
-      return Place::Dispatch;
-    case Piece::Experts:
-    case Piece::Mlp:
-      return Place::Between;
-    case Piece::Combine:
-      return Place::Combine;
-    case Piece::Merge:
-      return Place::After;
-    case Piece::Attention:
-    case Piece::Route:
-    case Piece::Counts:
-    case Piece::Balance:
-    case Piece::Permute:
-    case Piece::Shared:
-      return Place::Before;
-    default:
-      UNREACHABLE("{} is no piece of a layer", word(piece));
-  }
-}
+constexpr int kPlaces = static_cast<int>(Place::After) + 1;
 
 struct Layer {
   int index = kNone;
@@ -64,7 +38,7 @@ struct TurnSteps {
     if (layers.empty() || layers.back().index != step.node.layer) {
       layers.push_back({.index = step.node.layer, .places = {}});
     }
-    const auto place = static_cast<std::size_t>(place_of(step.node.piece));
+    const auto place = static_cast<std::size_t>(row_of(step.node.piece).place);
     layers.back().places[place].push_back(std::move(step));
   }
 };

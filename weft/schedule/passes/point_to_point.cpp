@@ -19,7 +19,7 @@ std::map<Node, std::size_t> takers(const std::vector<Step>& steps,
   std::map<Node, std::size_t> takers;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     for (const Node& need : required(anatomy, steps[i].node, micro_batches, Pass::Training)) {
-      if (need.piece == Piece::Receive) takers.emplace(need, i);
+      if (need.piece == anatomy.receive.piece) takers.emplace(need, i);
     }
   }
   return takers;
@@ -84,14 +84,14 @@ Graph prefetch_receives(const Graph& graph, const Anatomy& anatomy, int micro_ba
   std::vector<std::vector<Step>> posted(steps.size());  // in the place of, or behind, each step
   std::array<std::optional<std::size_t>, kLanes> last_taker;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (steps[i].node.piece != Piece::Receive) continue;
+    if (steps[i].node.piece != anatomy.receive.piece) continue;
     auto& last = last_taker[static_cast<std::size_t>(lane_of(anatomy, steps[i].node))];
     posted[last.value_or(i)].push_back(steps[i]);
     last = taken_by.at(steps[i].node);
   }
   std::vector<Step> order;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (steps[i].node.piece != Piece::Receive) order.push_back(steps[i]);
+    if (steps[i].node.piece != anatomy.receive.piece) order.push_back(steps[i]);
     for (Step& step : posted[i]) order.push_back(std::move(step));
   }
   return write(order, anatomy, micro_batches);
@@ -106,12 +106,12 @@ Graph batch_exchanges(const Graph& graph, const Anatomy& anatomy, const Pipeline
     const Node& node = step.node;
     if (node.direction == Direction::None) {
       step_end.push_back(std::move(step));
-    } else if (node.piece == Piece::Receive) {
+    } else if (node.piece == anatomy.receive.piece) {
       rounds[static_cast<std::size_t>(posted_before(node))].receives.push_back(std::move(step));
     } else {
       const int chunk = chunk_of(anatomy, node).stage / shape.pp;
       Round& round = rounds[static_cast<std::size_t>(round_of(node, chunk))];
-      (node.piece == Piece::Send ? round.sends : round.work).push_back(std::move(step));
+      (node.piece == anatomy.send.piece ? round.sends : round.work).push_back(std::move(step));
     }
   }
   std::vector<Step> order;

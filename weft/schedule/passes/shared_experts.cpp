@@ -39,8 +39,9 @@ std::map<Way, Halves> take_shared(Steps& steps) {
 
 // Whether the last of a layer's rows set out on their way back.
 bool is_last_way_back(const Anatomy& anatomy, const Node& node) {
-  const Piece back = node.direction == Direction::F ? Piece::Combine : Piece::Dispatch;
-  return node.piece == back && (node.slice == kNone || node.slice + 1 == anatomy.flow.slices);
+  const Place back = node.direction == Direction::F ? Place::Combine : Place::Dispatch;
+  return row_of(node.piece).place == back &&
+         (node.slice == kNone || node.slice + 1 == anatomy.flow.slices);
 }
 
 void move(Steps& from, Steps& to) {
@@ -58,7 +59,7 @@ Graph overlap_shared_experts(const Graph& graph, const Anatomy& anatomy, int mic
     const auto own = shared.find(way_of(step.node));
     const bool back = is_last_way_back(anatomy, step.node);
     // In front of the first experts, behind what travels to them.
-    if (own != shared.end() && step.node.piece == Piece::Experts) {
+    if (own != shared.end() && row_of(step.node.piece).place == Place::Between) {
       move(own->second.under_first, order);
     }
     order.push_back(std::move(step));

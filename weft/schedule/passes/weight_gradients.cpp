@@ -4,15 +4,16 @@
 #include <functional>
 #include <optional>
 
+#include "weft/base/check.h"
 #include "weft/schedule/passes/rewrite.h"
 
 namespace weft::schedule {
 namespace {
 
-using IsSplit = std::function<bool(Piece)>;
+using IsSplit = std::function<bool(const PieceRow&)>;
 
 bool is_split(const Node& node, const IsSplit& split) {
-  return node.direction == Direction::W && split(node.piece);
+  return node.direction == Direction::W && split(row_of(node.piece));
 }
 
 // Whoever waits for a weight gradient only because it was one with its D waits for the D.
@@ -43,47 +44,57 @@ void move_under(std::vector<Step>& steps,
   }
 }
 
-// The last node of a piece in its layer and micro-batch: its own, or its last slice's.
-Node last_of(const Anatomy& anatomy, const Node& node) {
-  return nodes_of(anatomy, piece_of(anatomy, node), node).back();
+// The nodes of the pieces of a place in a node's layer, ascending, in the direction of D.
+std::vector<Node> gradients_at(const Anatomy& anatomy, Node node, Place place) {
+  node.direction = Direction::D;
+  std::vector<Node> found;
+  for (const PieceAnatomy& piece : anatomy.layers[static_cast<std::size_t>(node.layer)]) {
+    if (row_of(piece.piece).place != place || !piece.has_input_gradient()) continue;
+    for (const Node& one : nodes_of(anatomy, piece, node)) found.push_back(one);
+  }
+  return found;
 }
 
-// What a weight gradient waits for, so that it covers what travels: the experts' the input gradient
-// of the last slice, whose rows then travel back; attention's and the shared experts' what the
-// input gradient of the layer sets off, the combine of the layer before it or the send to the stage
-// before.
-std::optional<Node> sets_out_before(const Anatomy& anatomy, const Node& node) {
-  if (node.piece == Piece::Experts) {
-    Node last = last_of(anatomy, node);
-    if (last == node) return std::nullopt;
-    last.direction = Direction::D;
-    return last;
-  }
-  if (node.piece != Piece::Attention && node.piece != Piece::Shared) return std::nullopt;
+// What a layer's input gradient sets off: the combine of the layer before it, or the send to the
+// stage before.
+std::optional<Node> set_off_by(const Anatomy& anatomy, const Node& node) {
   const Chunk& chunk = chunk_of_layer(anatomy, node.layer);
   if (node.layer == chunk.first_layer) {
     if (!chunk.receives()) return std::nullopt;
     return Node{.chunk = chunk.stage,
                 .direction = Direction::D,
                 .micro_batch = node.micro_batch,
-                .piece = Piece::Send};
+                .piece = anatomy.send.piece};
   }
-  const auto& before = anatomy.layers[static_cast<std::size_t>(node.layer - 1)];
-  if (before.back().piece != Piece::Merge) return std::nullopt;
-  return last_of(anatomy,
-                 {.layer = node.layer - 1,
-                  .direction = Direction::D,
-                  .micro_batch = node.micro_batch,
-                  .piece = Piece::Combine});
+  Node before = node;
+  --before.layer;
+  const std::vector<Node> combines = gradients_at(anatomy, before, Place::Combine);
+  if (combines.empty()) return std::nullopt;
+  return combines.back();
+}
+
+// What a weight gradient waits for, so that it covers what travels.
+std::optional<Node> sets_out_before(const Anatomy& anatomy, const Node& node) {
+  switch (row_of(node.piece).cover) {
+    case Cover::Unsplit:
+    case Cover::Nothing:
+      return std::nullopt;
+    case Cover::WayBack: {
+      Node last = nodes_of(anatomy, piece_of(anatomy, node), node).back();
+      if (last == node) return std::nullopt;
+      last.direction = Direction::D;
+      return last;
+    }
+    case Cover::LayerBefore:
+      return set_off_by(anatomy, node);
+  }
+  UNREACHABLE("what {} covers", print(node));
 }
 
 }  // namespace
 
 Graph delay_weight_gradients(const Graph& graph, const Anatomy& anatomy, int micro_batches) {
-  const IsSplit split = [](Piece piece) {
-    return piece == Piece::Experts || piece == Piece::Attention || piece == Piece::Shared ||
-           piece == Piece::Mlp;
-  };
+  const IsSplit split = [](const PieceRow& row) { return row.cover != Cover::Unsplit; };
   std::vector<Step> steps = steps_of(graph);
   uncouple(steps, split);
   move_under(steps, split, [&](const Node& node) { return sets_out_before(anatomy, node); });
@@ -91,14 +102,14 @@ Graph delay_weight_gradients(const Graph& graph, const Anatomy& anatomy, int mic
 }
 
 Graph delay_expert_gradients(const Graph& graph, const Anatomy& anatomy, int micro_batches) {
-  const IsSplit split = [](Piece piece) { return piece == Piece::Experts; };
+  const IsSplit split = [](const PieceRow& row) { return row.cover == Cover::WayBack; };
   std::vector<Step> steps = steps_of(graph);
   uncouple(steps, split);
-  move_under(steps, split, [](const Node& node) {
-    Node dispatch = node;
-    dispatch.direction = Direction::D;
-    dispatch.piece = Piece::Dispatch;
-    return std::optional(dispatch);
+  move_under(steps, split, [&](const Node& node) -> std::optional<Node> {
+    for (const Node& dispatch : gradients_at(anatomy, node, Place::Dispatch)) {
+      if (dispatch.slice == node.slice) return dispatch;
+    }
+    return std::nullopt;
   });
   return write(steps, anatomy, micro_batches);
 }

@@ -1,0 +1,24 @@
+#include "weft/schedule/dropping.h"
+
+#include <algorithm>
+
+namespace weft::schedule {
+
+std::vector<Node> Dropping::after(const Node& forward) {
+  std::vector<Node> over;
+  if (row_of(forward.piece).scope != Scope::Layer) return over;
+  for (const PieceAnatomy& piece : anatomy_.layers[static_cast<std::size_t>(forward.layer)]) {
+    if (!piece.is_recomputed) continue;
+    for (const Node& made : nodes_of(anatomy_, piece, forward)) {
+      const std::vector<Node> readers = forward_readers(anatomy_, made);
+      if (std::ranges::find(readers, forward) == readers.end()) continue;
+      const auto left = readers_left_.try_emplace(made, readers.size()).first;
+      if (--left->second > 0) continue;
+      readers_left_.erase(left);
+      over.push_back(made);
+    }
+  }
+  return over;
+}
+
+}  // namespace weft::schedule

@@ -1,0 +1,68 @@
+#include "weft/schedule/passes/parts.h"
+
+#include <algorithm>
+#include <ranges>
+
+#include "weft/schedule/passes/rewrite.h"
+
+namespace weft::schedule {
+namespace {
+
+// The nodes of the parts that stand for a node, in the order they run; the node itself where it is
+// not split.
+std::vector<Node> parts_of(const Anatomy& split, const Node& node) {
+  if (row_of(node.piece).scope != Scope::Layer || node.part != Part::None) return {node};
+  std::vector<Node> nodes;
+  for (const PieceAnatomy& piece : split.layers[static_cast<std::size_t>(node.layer)]) {
+    const bool runs = node.direction != Direction::W || piece.has_weight_gradient();
+    if (piece.piece != node.piece || !runs) continue;
+    Node part = node;
+    part.part = piece.part;
+    nodes.push_back(part);
+  }
+  if (node.direction != Direction::F) std::ranges::reverse(nodes);
+  return nodes;
+}
+
+}  // namespace
+
+Anatomy with_parts(Anatomy anatomy, std::span<const Piece> pieces) {
+  const auto is_split = [&](Piece piece) {
+    return std::ranges::find(pieces, piece) != pieces.end() && !row_of(piece).parts.empty();
+  };
+  for (std::vector<PieceAnatomy>& layer : anatomy.layers) {
+    std::vector<PieceAnatomy> detailed;
+    for (PieceAnatomy& piece : layer) {
+      if (!is_split(piece.piece) || piece.parts.empty()) {
+        detailed.push_back(std::move(piece));
+      } else {
+        std::ranges::move(piece.parts, std::back_inserter(detailed));
+      }
+    }
+    // What came after a piece comes after its last part.
+    for (PieceAnatomy& piece : detailed) {
+      for (PieceName& before : piece.after) {
+        const bool whole = before.part == Part::None && is_split(before.piece);
+        if (whole) before.part = row_of(before.piece).parts.back();
+      }
+    }
+    layer = std::move(detailed);
+  }
+  return anatomy;
+}
+
+Graph split_parts(const Graph& graph, const Anatomy& split, int micro_batches) {
+  std::vector<Step> steps;
+  for (const Step& step : steps_of(graph)) {
+    std::vector<Node> waits;
+    for (const Node& wait : step.waits) {
+      std::ranges::copy(parts_of(split, wait), std::back_inserter(waits));
+    }
+    for (const Node& part : parts_of(split, step.node)) {
+      steps.push_back({.node = part, .waits = waits});
+    }
+  }
+  return write(steps, split, micro_batches);
+}
+
+}  // namespace weft::schedule

@@ -1,0 +1,66 @@
+#include "weft/schedule/passes/recompute.h"
+
+#include <unordered_set>
+
+#include "weft/base/error.h"
+#include "weft/base/text.h"
+#include "weft/schedule/passes/rewrite.h"
+
+namespace weft::schedule {
+namespace {
+
+// Writes steps, each behind the recomputations it needs.
+class Inserter {
+ public:
+  Inserter(const Anatomy& anatomy, int micro_batches)
+      : anatomy_(anatomy), micro_batches_(micro_batches) {}
+
+  void add(Step step) {
+    for (const Node& need : required(anatomy_, step.node, micro_batches_, Pass::Training)) {
+      const bool is_new = need.direction == Direction::R && done_.insert(need).second;
+      if (is_new) add({.node = need, .waits = {}});
+    }
+    steps_.push_back(std::move(step));
+  }
+
+  Graph write() const { return schedule::write(steps_, anatomy_, micro_batches_); }
+
+ private:
+  const Anatomy& anatomy_;
+  const int micro_batches_;
+  std::vector<Step> steps_;
+  std::unordered_set<Node, NodeHash> done_;
+};
+
+std::string name_of(const PieceName& name) {
+  return print({.piece = name.piece, .part = name.part});
+}
+
+}  // namespace
+
+Anatomy with_recomputation(Anatomy anatomy, std::span<const PieceName> names) {
+  for (const PieceName& name : names) {
+    bool remakes = false;
+    for (std::vector<PieceAnatomy>& layer : anatomy.layers) {
+      for (PieceAnatomy& piece : layer) {
+        if (!piece.is(name) || piece.remade == Bytes{}) continue;
+        piece.is_recomputed = remakes = true;
+      }
+    }
+    if (!remakes) {
+      throw base::ConfigError(
+          base::text("{} cannot be recomputed: no layer has it, or it keeps nothing that can be "
+                     "made again",
+                     name_of(name)));
+    }
+  }
+  return anatomy;
+}
+
+Graph recompute(const Graph& graph, const Anatomy& recomputing, int micro_batches) {
+  Inserter inserter(recomputing, micro_batches);
+  for (Step& step : steps_of(graph)) inserter.add(std::move(step));
+  return inserter.write();
+}
+
+}  // namespace weft::schedule

@@ -1,0 +1,21 @@
+// Recomputation: what a piece or a part keeps for the backward is dropped after the forward and
+// made again, by a node of direction R, before the first gradient that reads it. What the piece
+// hands on to others, and what cannot be made without moving rows again, stays.
+#pragma once
+
+#include <span>
+
+#include "weft/schedule/anatomy.h"
+#include "weft/schedule/graph.h"
+
+namespace weft::schedule {
+
+// The anatomy in which these pieces (or parts, where their piece is split) are recomputed in every
+// layer that has them. ConfigError where one remakes nothing.
+Anatomy with_recomputation(Anatomy anatomy, std::span<const PieceName> names);
+
+// A training order with the R nodes that `recomputing`, its anatomy with recomputation, asks for:
+// each as late as it may stand.
+Graph recompute(const Graph& graph, const Anatomy& recomputing, int micro_batches);
+
+}  // namespace weft::schedule

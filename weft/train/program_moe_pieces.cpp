@@ -1,0 +1,242 @@
+// The bodies of the pieces of a MoE layer.
+#include "weft/base/check.h"
+#include "weft/train/program_pieces.h"
+
+namespace weft::train {
+namespace {
+
+using model::Context;
+using schedule::Node;
+using schedule::Part;
+
+}  // namespace
+
+Program::Bodies Program::Pieces::route() {
+  return {.forward =
+              [](Program& p, const Node& node, const Context& context) {
+                model::LayerState& layer = p.layer(node);
+                model::route_forward(context,
+                                     layer.route,
+                                     p.layer_weights(node).route,
+                                     layer.h_TD,
+                                     p.totals_.router().of_layer(node.layer));
+                p.lay_out(node, context);
+              },
+          .input_gradient =
+              [](Program& p, const Node& node, const Context& context) {
+                model::LayerState& layer = p.layer(node);
+                // In this order whatever ran first: what came by the rows, the shared experts', the
+                // router's.
+                if (layer.shared.dx_TD.defined()) {
+                  model::add_shared_gradient(context, layer.shared, layer.route.norm);
+                }
+                layer.dh_TD = model::route_dgrad(context,
+                                                 layer.route,
+                                                 p.layer_weights(node).route,
+                                                 layer.h_TD,
+                                                 layer.dy_TD,
+                                                 p.totals_.router().of_layer(node.layer));
+                layer.dy_TD.reset();
+              },
+          .weight_gradient =
+              [](Program& p, const Node& node, const Context& context) {
+                model::LayerState& layer = p.layer(node);
+                model::route_wgrad(context, layer.route, p.layer_gradients(node).route, layer.h_TD);
+                layer.h_TD.reset();
+              },
+          .recompute =
+              [](Program& p, const Node& node, const Context& context) {
+                model::route_recompute(context, p.layer(node).route, p.layer_weights(node).route);
+              },
+          .drop = [](Program& p, const Node& node) { model::drop_route(p.layer(node).route); },
+          .output = [](Program& p, const Node& node) { return p.layer(node).route.logits_TE; }};
+}
+
+Program::Bodies Program::Pieces::counts() {
+  return {.forward = [](Program& p, const Node& node, const Context& context) {
+    p.counts(node, context);
+  }};
+}
+
+Program::Bodies Program::Pieces::balance() {
+  return {.forward = [](Program& p, const Node& node, const Context& context) {
+    model::balance_exchange(context, p.layer(node).route.balance, *p.groups_.dense_reduction);
+  }};
+}
+
+Program::Bodies Program::Pieces::sizes() {
+  return {.forward = [](Program& p, const Node& node, const Context&) { p.sizes(node); }};
+}
+
+Program::Bodies Program::Pieces::permute() {
+  return {.forward =
+              [](Program& p, const Node& node, const Context& context) {
+                p.dispatcher().permute_forward(context, p.slice(node).dispatch, p.routed(node));
+              },
+          .input_gradient = [](Program& p,
+                               const Node& node,
+                               const Context& context) { p.permute_gradient(node, context); }};
+}
+
+Program::Bodies Program::Pieces::dispatch() {
+  return {.forward =
+              [](Program& p, const Node& node, const Context& context) {
+                p.dispatcher().dispatch_forward(context, p.slice(node).dispatch);
+              },
+          .input_gradient =
+              [](Program& p, const Node& node, const Context& context) {
+                p.dispatcher().dispatch_dgrad(context, p.slice(node).dispatch);
+              }};
+}
+
+Program::Bodies Program::Pieces::experts_fc1() {
+  return {
+      .forward =
+          [](Program& p, const Node& node, const Context& context) {
+            model::SliceState& slice = p.slice(node);
+            model::experts_arrange(context, slice.experts, p.dispatcher(), slice.dispatch);
+            model::experts_fc1_forward(context, slice.experts, p.layer_weights(node).experts);
+          },
+      .input_gradient =
+          [](Program& p, const Node& node, const Context& context) {
+            model::SliceState& slice = p.slice(node);
+            model::experts_fc1_dgrad(context,
+                                     slice.experts,
+                                     p.layer_weights(node).experts,
+                                     p.dispatcher(),
+                                     slice.dispatch);
+          },
+      .weight_gradient =
+          [](Program& p, const Node& node, const Context& context) {
+            model::experts_fc1_wgrad(context,
+                                     p.slice(node).experts,
+                                     p.layer_gradients(node).experts);
+          },
+      .recompute =
+          [](Program& p, const Node& node, const Context& context) {
+            model::experts_fc1_forward(context,
+                                       p.slice(node).experts,
+                                       p.layer_weights(node).experts);
+          },
+      .drop = [](Program& p, const Node& node) { model::drop_experts_fc1(p.slice(node).experts); }};
+}
+
+Program::Bodies Program::Pieces::experts_act() {
+  const Body forward = [](Program& p, const Node& node, const Context& context) {
+    model::experts_act_forward(context, p.slice(node).experts);
+  };
+  return {
+      .forward = forward,
+      .input_gradient =
+          [](Program& p, const Node& node, const Context& context) {
+            model::experts_act_dgrad(context, p.slice(node).experts);
+          },
+      .recompute = forward,
+      .drop = [](Program& p, const Node& node) { model::drop_experts_act(p.slice(node).experts); }};
+}
+
+Program::Bodies Program::Pieces::experts_fc2() {
+  return {.forward =
+              [](Program& p, const Node& node, const Context& context) {
+                model::SliceState& slice = p.slice(node);
+                model::experts_fc2_forward(context,
+                                           slice.experts,
+                                           p.layer_weights(node).experts,
+                                           p.dispatcher(),
+                                           slice.dispatch);
+              },
+          .input_gradient =
+              [](Program& p, const Node& node, const Context& context) {
+                model::SliceState& slice = p.slice(node);
+                model::experts_fc2_dgrad(context,
+                                         slice.experts,
+                                         p.layer_weights(node).experts,
+                                         p.dispatcher(),
+                                         slice.dispatch);
+              },
+          .weight_gradient =
+              [](Program& p, const Node& node, const Context& context) {
+                model::experts_fc2_wgrad(context,
+                                         p.slice(node).experts,
+                                         p.layer_gradients(node).experts);
+              },
+          .output = [](Program& p, const Node& node) { return p.slice(node).dispatch.output_RD; }};
+}
+
+Program::Bodies Program::Pieces::experts(Part part) {
+  if (part == Part::Fc1) return experts_fc1();
+  if (part == Part::Act) return experts_act();
+  CHECK(part == Part::Fc2, "experts have no part {}", schedule::word(part));
+  return experts_fc2();
+}
+
+Program::Bodies Program::Pieces::combine() {
+  return {.forward =
+              [](Program& p, const Node& node, const Context& context) {
+                p.dispatcher().combine_forward(context, p.slice(node).dispatch);
+              },
+          .input_gradient =
+              [](Program& p, const Node& node, const Context& context) {
+                p.dispatcher().combine_dgrad(context, p.slice(node).dispatch);
+              }};
+}
+
+Program::Bodies Program::Pieces::merge() {
+  return {
+      .forward =
+          [](Program& p, const Node& node, const Context& context) { p.merge(node, context); },
+      .input_gradient = [](Program& p,
+                           const Node& node,
+                           const Context& context) { p.merge_gradient(node, context); },
+      .output = [](Program& p, const Node& node) { return p.layer_input(node, node.layer + 1); }};
+}
+
+Program::Bodies Program::Pieces::shared_fc1() {
+  return {
+      .forward =
+          [](Program& p, const Node& node, const Context& context) {
+            model::LayerState& layer = p.layer(node);
+            model::shared_fc1_forward(context,
+                                      layer.shared,
+                                      p.layer_weights(node).shared,
+                                      layer.route.norm.y_TD);
+          },
+      .input_gradient =
+          [](Program& p, const Node& node, const Context& context) {
+            model::shared_fc1_dgrad(context, p.layer(node).shared, p.layer_weights(node).shared);
+          },
+      .weight_gradient =
+          [](Program& p, const Node& node, const Context& context) {
+            model::shared_fc1_wgrad(context, p.layer(node).shared, p.layer_gradients(node).shared);
+          },
+      .output = [](Program& p, const Node& node) { return p.layer(node).shared.act_TF; }};
+}
+
+Program::Bodies Program::Pieces::shared_fc2() {
+  return {
+      .forward =
+          [](Program& p, const Node& node, const Context& context) {
+            model::shared_fc2_forward(context, p.layer(node).shared, p.layer_weights(node).shared);
+          },
+      .input_gradient =
+          [](Program& p, const Node& node, const Context& context) {
+            model::LayerState& layer = p.layer(node);
+            model::shared_fc2_dgrad(context,
+                                    layer.shared,
+                                    p.layer_weights(node).shared,
+                                    layer.dy_TD);
+          },
+      .weight_gradient =
+          [](Program& p, const Node& node, const Context& context) {
+            model::shared_fc2_wgrad(context, p.layer(node).shared, p.layer_gradients(node).shared);
+          },
+      .output = [](Program& p, const Node& node) { return p.layer(node).shared.y_TD; }};
+}
+
+Program::Bodies Program::Pieces::shared(Part part) {
+  if (part == Part::Fc1) return shared_fc1();
+  CHECK(part == Part::Fc2, "shared experts have no part {}", schedule::word(part));
+  return shared_fc2();
+}
+
+}  // namespace weft::train

@@ -1,0 +1,100 @@
+#include "weft/train/program_pieces.h"
+
+#include <algorithm>
+
+#include "weft/base/check.h"
+
+namespace weft::train {
+namespace {
+
+using schedule::Direction;
+using schedule::Node;
+using schedule::Part;
+using schedule::Piece;
+
+}  // namespace
+
+Program::Bodies Program::bodies_of(const Node& node) {
+  switch (node.piece) {
+    case Piece::Embed:
+      return Pieces::embed();
+    case Piece::Attention:
+      return Pieces::attention(node.part);
+    case Piece::Route:
+      return Pieces::route();
+    case Piece::Counts:
+      return Pieces::counts();
+    case Piece::Balance:
+      return Pieces::balance();
+    case Piece::Sizes:
+      return Pieces::sizes();
+    case Piece::Permute:
+      return Pieces::permute();
+    case Piece::Dispatch:
+      return Pieces::dispatch();
+    case Piece::Experts:
+      return Pieces::experts(node.part);
+    case Piece::Combine:
+      return Pieces::combine();
+    case Piece::Merge:
+      return Pieces::merge();
+    case Piece::Shared:
+      return Pieces::shared(node.part);
+    case Piece::Mlp:
+      return Pieces::mlp(node.part);
+    case Piece::Head:
+      return Pieces::head();
+    case Piece::Send:
+    case Piece::Receive:
+      return Pieces::exchange();
+    case Piece::Reduce:
+      return Pieces::reduce(node.part);
+    case Piece::Tie:
+      return Pieces::tie();
+    case Piece::Norm:
+      return Pieces::norm();
+    case Piece::Totals:
+      return Pieces::totals();
+    case Piece::Clip:
+      return Pieces::clip();
+    case Piece::Optimizer:
+      return Pieces::optimizer();
+    case Piece::Gather:
+      break;
+  }
+  UNREACHABLE("no body for {}", schedule::print(node));
+}
+
+Program::Body Program::body_of(const Bodies& bodies, Direction direction) {
+  switch (direction) {
+    case Direction::F:
+      return bodies.forward;
+    case Direction::R:
+      return bodies.recompute;
+    case Direction::D:
+      return bodies.input_gradient;
+    case Direction::W:
+      return bodies.weight_gradient;
+    case Direction::None:
+      break;
+  }
+  UNREACHABLE("a step's end has no direction");
+}
+
+// A piece that is one node runs its parts one after the other: those that have such a body. What
+// the last one hands on is not made again.
+std::vector<Node> Program::parts_of(const Node& node) {
+  const std::span<const Part> parts = schedule::row_of(node.piece).parts;
+  if (parts.empty() || node.part != Part::None) return {node};
+  std::vector<Node> nodes;
+  for (const Part part : parts) {
+    Node one = node;
+    one.part = part;
+    if (body_of(bodies_of(one), node.direction) != nullptr) nodes.push_back(one);
+  }
+  const bool back = node.direction == Direction::D || node.direction == Direction::W;
+  if (back) std::ranges::reverse(nodes);
+  return nodes;
+}
+
+}  // namespace weft::train

@@ -1,0 +1,61 @@
+// What every piece does: for each piece and part one row of bodies, in the file of its concept.
+// Seen by the files of the program alone.
+#pragma once
+
+#include "weft/train/program.h"
+
+namespace weft::train {
+
+// The bodies of a piece, or of a part; none where it has no such node.
+struct Program::Bodies {
+  Body forward = nullptr;
+  Body input_gradient = nullptr;
+  Body weight_gradient = nullptr;
+  // Makes again what `drop` let go of after the forward.
+  Body recompute = nullptr;
+  void (*drop)(Program&, const Node&) = nullptr;
+  // The tensor that its forward computed; for looking for what is not finite.
+  tensor::Tensor (*output)(Program&, const Node&) = nullptr;
+  void (*step_end)(Program&, tensor::Stream&) = nullptr;
+};
+
+struct Program::Pieces {
+  // program_layers.cpp
+  static Bodies embed();
+  static Bodies head();
+  static Bodies attention(schedule::Part part);
+  static Bodies attention_qkv();
+  static Bodies attention_core();
+  static Bodies attention_proj();
+  static Bodies mlp(schedule::Part part);
+  static Bodies mlp_fc1();
+  static Bodies mlp_act();
+  static Bodies mlp_fc2();
+  // program_moe_pieces.cpp
+  static Bodies route();
+  static Bodies counts();
+  static Bodies balance();
+  static Bodies sizes();
+  static Bodies permute();
+  static Bodies dispatch();
+  static Bodies experts(schedule::Part part);
+  static Bodies experts_fc1();
+  static Bodies experts_act();
+  static Bodies experts_fc2();
+  static Bodies combine();
+  static Bodies merge();
+  static Bodies shared(schedule::Part part);
+  static Bodies shared_fc1();
+  static Bodies shared_fc2();
+  // program_chunks.cpp
+  static Bodies exchange();
+  // program_step_end.cpp
+  static Bodies reduce(schedule::Part part);
+  static Bodies tie();
+  static Bodies norm();
+  static Bodies totals();
+  static Bodies clip();
+  static Bodies optimizer();
+};
+
+}  // namespace weft::train
