@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "weft/base/error.h"
+#include "weft/base/sealed_count.h"
 #include "weft/base/text.h"
 #include "weft/comm/collectives.h"
 #include "weft/comm/failure.h"
@@ -20,6 +21,22 @@ void repeat(tensor::Transfers& transfers, const Part& own, const Part& part) {
   }
 }
 
+// What this member sends, as sealed counts (base/sealed_count.h); none where it is something else.
+std::optional<std::vector<std::int64_t>> opened_counts(tensor::Transfers& transfers,
+                                                       const Part& own,
+                                                       int self) {
+  constexpr auto kWidth = static_cast<std::int64_t>(sizeof(std::int64_t));
+  if (own.out_bytes == 0 || own.out_bytes % kWidth != 0) return std::nullopt;
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(own.out_bytes / kWidth));
+  transfers.copy(reinterpret_cast<std::byte*>(counts.data()), own.out, own.out_bytes);
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const auto count = base::unseal(counts[i], self, static_cast<std::int64_t>(i));
+    if (!count) return std::nullopt;
+    counts[i] = *count;
+  }
+  return counts;
+}
+
 class FakeTransport final : public Transport {
  public:
   explicit FakeTransport(int self) : self_(self) {}
@@ -28,14 +45,32 @@ class FakeTransport final : public Transport {
     if (call.operation == Operation::Broadcast) return;
     const bool alone = parts.size() == 1;  // a Send or Receive: nothing goes to oneself
     const Part own = alone ? Part{} : parts[static_cast<std::size_t>(self_)];
+    const auto counts = call.operation == Operation::AllGather
+                            ? opened_counts(transfers, own, self_)
+                            : std::nullopt;
     for (const Part& part : parts) {
-      if (part.member != self_) repeat(transfers, own, part);
+      if (part.member == self_) continue;
+      if (counts) {
+        seal_as(transfers, part, *counts);
+      } else {
+        repeat(transfers, own, part);
+      }
     }
   }
 
   void fail(const std::string&) override {}  // no peer to tell; the stream keeps the error
 
  private:
+  // The same counts under the code of the member that is pretended to have sent them.
+  static void seal_as(tensor::Transfers& transfers,
+                      const Part& part,
+                      std::vector<std::int64_t> counts) {
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      counts[i] = base::seal(counts[i], part.member, static_cast<std::int64_t>(i));
+    }
+    transfers.copy(part.in, reinterpret_cast<const std::byte*>(counts.data()), part.in_bytes);
+  }
+
   const int self_;
 };
 
