@@ -33,15 +33,15 @@ void add_run_arguments(CLI::App& command, RunArguments& arguments, const std::st
 
 words::Resolution resolve(const RunArguments& arguments) { return resolve_or(arguments, ""); }
 
+words::Resolution resolve_for_check(const RunArguments& arguments) {
+  return words::resolve_words(recipes_folder(), arguments.words, words::Audience::Check);
+}
+
 words::Resolution resolve_or(const RunArguments& arguments, const std::string& default_recipe) {
   return words::resolve_words(recipes_folder(),
                               arguments.words,
                               words::Audience::Run,
                               default_recipe);
-}
-
-words::Resolution resolve_for_check(const RunArguments& arguments) {
-  return words::resolve_words(recipes_folder(), arguments.words, words::Audience::Check);
 }
 
 words::Resolution resolve_for_perf(const RunArguments& arguments,
