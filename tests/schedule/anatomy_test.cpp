@@ -140,15 +140,15 @@ TEST(Anatomy, WhatIsKnownBeforehandIsNotTold) {
   model.moe_token_dispatcher_type = config::Dispatcher::Flex;
   model.moe_flex_dispatcher_backend = config::FlexBackend::HybridEp;
   model.moe_expert_rank_capacity_factor = 1.5;
-  EXPECT_EQ(row_counts_of(model, RowBudget::AsConfigured), RowCounts::Device);
-  EXPECT_EQ(row_counts_of(model, RowBudget::Lifted), RowCounts::Host);
+  EXPECT_EQ(row_counts_of(model, config::RowBudget::AsConfigured), RowCounts::Device);
+  EXPECT_EQ(row_counts_of(model, config::RowBudget::Lifted), RowCounts::Host);
   expect_needs(describe(model, kAlone),
                Pass::Training,
                {{"0F1.dispatch", {"0F1.permute", "0F1.counts"}}});
   model.moe_pad_expert_input_to_capacity = true;
-  EXPECT_EQ(row_counts_of(model, RowBudget::Lifted), RowCounts::Device);
+  EXPECT_EQ(row_counts_of(model, config::RowBudget::Lifted), RowCounts::Device);
   model.moe_token_dispatcher_type = config::Dispatcher::AllToAll;
-  EXPECT_EQ(row_counts_of(model, RowBudget::Lifted), RowCounts::Static);
+  EXPECT_EQ(row_counts_of(model, config::RowBudget::Lifted), RowCounts::Static);
   expect_needs(describe(model, kAlone), Pass::Training, {{"0F1.dispatch", {"0F1.permute"}}});
 }
 

@@ -228,7 +228,7 @@ TEST(Plan, ALiftedBudgetBringsTheSizesBack) {
     });
   };
   const std::vector<RankPlan> budgeted = plan_step(config, grid);
-  const std::vector<RankPlan> lifted = plan_step(config, grid, RowBudget::Lifted);
+  const std::vector<RankPlan> lifted = plan_step(config, grid, config::RowBudget::Lifted);
   EXPECT_EQ(joined(verify_plan(budgeted)), "");
   EXPECT_EQ(joined(verify_plan(lifted)), "");
   EXPECT_EQ(sizes(budgeted[0].training), 0);

@@ -57,7 +57,7 @@ std::vector<RankPlan> plans_of(const PlanCase& c) {
   const config::Config config = config_of(c);
   return plan_step(config,
                    grid::Grid(derive::layout_of(config)),
-                   RowBudget::AsConfigured,
+                   config::RowBudget::AsConfigured,
                    c.detail);
 }
 

@@ -55,7 +55,7 @@ DispatchPass::DispatchPass(const config::ModelConfig& model,
     ep.across = groups.across.get();
     ep.within = groups.within.get();
   }
-  dispatcher_ = model::make_dispatcher(model, ep, model::Budget::AsConfigured);
+  dispatcher_ = model::make_dispatcher(model, ep, config::RowBudget::AsConfigured);
 }
 
 // Bytes since the start; rows are the caller's to count.

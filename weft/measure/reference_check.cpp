@@ -68,7 +68,7 @@ class RankCheck {
     train_and_compare(engine_.training(), {.batch = batch});
     if (engine_.program().totals().overflowed) {
       train_and_compare(engine_.lifted_training(),
-                        {.batch = batch, .budget = model::Budget::Lifted});
+                        {.batch = batch, .budget = config::RowBudget::Lifted});
     }
     Difference loss;
     loss.add(engine_.program().totals().loss, reference_.loss());

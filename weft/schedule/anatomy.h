@@ -135,14 +135,10 @@ enum class RowCounts {
   Static,  // every expert gets as many rows as any other: there is nothing to tell
 };
 
-// The row budget of a rank (model.moe_expert_rank_capacity_factor). A step in which it did not
-// suffice runs again with the budget lifted.
-enum class RowBudget { AsConfigured, Lifted };
-
 // How tokens travel.
 struct TokenFlow {
   int slices = 1;
-  RowBudget budget = RowBudget::AsConfigured;
+  config::RowBudget budget = config::RowBudget::AsConfigured;
   int nodes = 1;     // that an expert-parallel group lies in; for hybridep
   int replicas = 1;  // ranks with the same dense layers and other tokens: dp x cp
 };
@@ -179,7 +175,7 @@ struct ReductionScope {
   Sums totals = Sums::None;
 };
 
-RowCounts row_counts_of(const config::ModelConfig& model, RowBudget budget);
+RowCounts row_counts_of(const config::ModelConfig& model, config::RowBudget budget);
 
 Anatomy describe(const config::ModelConfig& model,
                  ReductionScope reductions,

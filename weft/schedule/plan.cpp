@@ -96,7 +96,7 @@ int peer_of(int pp, int pp_rank, const Node& node) {
 
 std::vector<RankPlan> plan_step(const config::Config& config,
                                 const grid::Grid& grid,
-                                RowBudget budget,
+                                config::RowBudget budget,
                                 const Detail& detail) {
   const ReductionScope sums{.dense = sums_over(grid.dp() * grid.cp()),
                             .expert = sums_over(grid.edp()),

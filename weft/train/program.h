@@ -32,7 +32,7 @@ struct StepInput {
   double learning_rate = 0;
   const std::atomic<bool>* stop = nullptr;  // looked at near the end of the step
   Routing routing = Routing::Computed;
-  model::Budget budget = model::Budget::AsConfigured;
+  config::RowBudget budget = config::RowBudget::AsConfigured;
 };
 
 class Program {
@@ -119,7 +119,7 @@ class Program {
   tensor::Tensor rotary_SD_;
   const std::unique_ptr<model::Dispatcher> bounded_, unbounded_;  // with its budget, and without
   std::vector<model::MicroBatchState> micro_batches_;
-  model::Budget budget_ = model::Budget::AsConfigured;
+  config::RowBudget budget_ = config::RowBudget::AsConfigured;
   std::map<std::pair<int, int>, tensor::Tensor> choices_;  // kept, by layer and micro-batch
   Routing routing_ = Routing::Computed;
   schedule::Dropping dropping_;

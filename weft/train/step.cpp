@@ -27,7 +27,7 @@ StepTotals run_with_room(Engine& engine,
   StepTotals totals = run(engine, executor, input, tracing);
   if (!totals.overflowed) return totals;
   StepInput again = input;
-  again.budget = model::Budget::Lifted;
+  again.budget = config::RowBudget::Lifted;
   totals = run(engine, lifted, again, tracing);
   CHECK(!totals.overflowed, "rows exceed a budget that was lifted");
   totals.repeated = true;

@@ -60,7 +60,7 @@ class Planned {
           Ranks ranks = Ranks::All,
           const schedule::Detail& detail = {})
       : grid_(derive::layout_of(config)),
-        plans_(schedule::plan_step(config, grid_, schedule::RowBudget::AsConfigured, detail)),
+        plans_(schedule::plan_step(config, grid_, config::RowBudget::AsConfigured, detail)),
         seconds_(std::move(seconds)) {
     const int count = ranks == Ranks::All ? grid_.world() : grid_.pp();
     for (int rank = 0; rank < count; ++rank) {
