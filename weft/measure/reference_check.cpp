@@ -61,7 +61,7 @@ class RankCheck {
 
   void compare_first_batch() {
     const Batch batch = cut(reference_.input_ids(), engine_.share(), reference_.seq_length());
-    forward_pass(engine_, batch);
+    forward_step(engine_, batch);
     compare_logits();
     engine_.program().drop_states();
     // The optimizer's place in the graph is where the gradients are complete: look at them there.

@@ -124,10 +124,10 @@ std::vector<std::string> verify_plan(const std::vector<RankPlan>& plans) {
   const int pp = static_cast<int>(plans.size());
   std::vector<const Graph*> training, forward;
   for (const RankPlan& plan : plans) {
-    for (const Pass pass : {Pass::Training, Pass::ForwardOnly}) {
-      const Graph& graph = pass == Pass::Training ? plan.training : plan.forward;
+    for (const StepKind kind : {StepKind::Training, StepKind::ForwardOnly}) {
+      const Graph& graph = kind == StepKind::Training ? plan.training : plan.forward;
       for (const std::string& complaint :
-           verify(graph, plan.anatomy, plan.shape.micro_batches, pass)) {
+           verify(graph, plan.anatomy, plan.shape.micro_batches, kind)) {
         complaints.push_back(
             pp == 1 ? complaint
                     : base::text("pipeline rank {}: {}", plan.anatomy.pp_rank, complaint));

@@ -50,11 +50,11 @@ class Program {
   // A node's body: enqueues its work and returns.
   void run(const schedule::Node& node, tensor::Stream& stream);
 
-  // What the ranks know after a training step (or after totals(), a forward pass).
+  // What the ranks know after a training step (or after totals(), a forward-only step).
   const StepTotals& totals() const { return totals_read_; }
   const StepTotals& read_totals();
 
-  // What a micro-batch keeps; after a forward-only pass, with its logits.
+  // What a micro-batch keeps; after a forward-only step, with its logits.
   const model::MicroBatchState& state(int micro_batch) const;
 
   // The tensor that forward node `node` just computed; for looking for what is not finite.

@@ -28,6 +28,6 @@ void communication_step(Engine& engine,
 void refuse_repeated(const StepTotals& totals, const config::Config& config);
 
 // The mean loss of a batch, without gradients.
-StepTotals forward_pass(Engine& engine, const Batch& batch);
+StepTotals forward_step(Engine& engine, const Batch& batch);
 
 }  // namespace weft::train

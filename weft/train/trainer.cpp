@@ -121,7 +121,7 @@ class RankRun {
     if (interval <= 0 || (progress_.step() % interval != 0 && !last)) return std::nullopt;
     double sum = 0;
     for (std::int64_t i = 0; i < config_.train.eval_iters; ++i) {
-      sum += forward_pass(engine_, read(data::Split::Eval, i)).loss;
+      sum += forward_step(engine_, read(data::Split::Eval, i)).loss;
       engine_.program().drop_states();
     }
     return sum / static_cast<double>(config_.train.eval_iters);
