@@ -29,7 +29,7 @@ const std::string kOverlap = kMoe + "comm_overlap.overlap_moe_expert_parallel_co
 const std::string kDelay = kOverlap + "comm_overlap.delay_wgrad_compute=true ";
 const std::string kSharded =
     kGpt + "ddp.use_distributed_optimizer=true optimizer.use_distributed_optimizer=true ";
-const std::string kInterleaved =
+const std::string kVirtualPipeline =
     "model.pipeline_model_parallel_size=4 model.virtual_pipeline_model_parallel_size=2 ";
 const std::string kTeGraphs =
     "model.cuda_graph_impl=transformer_engine model.use_te_rng_tracker=true ";
@@ -116,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(Tensor, OverlapCase, testing::ValuesIn(kTensorCases), [
 
 const Case kPipelineCases[] = {
     {.name = "CO_06",
-     .overrides = kGpt + "model.num_layers=16 " + kInterleaved,
+     .overrides = kGpt + "model.num_layers=16 " + kVirtualPipeline,
      .values = {{"comm_overlap.overlap_p2p_comm", "true"},
                 {"comm_overlap.batch_p2p_comm", "false"}}},
     {.name = "CO_07",
@@ -132,7 +132,7 @@ const Case kPipelineCases[] = {
                 {"comm_overlap.overlap_p2p_comm", "true"},
                 {"comm_overlap.batch_p2p_comm", "false"}}},
     {.name = "CO_16",
-     .overrides = kGpt + "model.num_layers=16 " + kInterleaved +
+     .overrides = kGpt + "model.num_layers=16 " + kVirtualPipeline +
                   "comm_overlap.overlap_p2p_comm=false comm_overlap.batch_p2p_comm=false",
      .values = {{"comm_overlap.overlap_p2p_comm", "false"},
                 {"comm_overlap.batch_p2p_comm", "false"}}},
@@ -163,10 +163,10 @@ const Case kDataCases[] = {
                 {"comm_overlap.overlap_param_gather", "false"},
                 {"ddp.overlap_param_gather", "false"}}},
     {.name = "CO_10",
-     .overrides = kSharded + "model.num_layers=16 runtime.world_size=16 " + kInterleaved,
+     .overrides = kSharded + "model.num_layers=16 runtime.world_size=16 " + kVirtualPipeline,
      .values = {{"comm_overlap.align_param_gather", "true"}, {"ddp.align_param_gather", "true"}}},
     {.name = "UserUnaligns",
-     .overrides = kSharded + "model.num_layers=16 runtime.world_size=16 " + kInterleaved +
+     .overrides = kSharded + "model.num_layers=16 runtime.world_size=16 " + kVirtualPipeline +
                   "comm_overlap.align_param_gather=false",
      .values = {{"comm_overlap.align_param_gather", "false"}, {"ddp.align_param_gather", "false"}}},
     {.name = "PlainPipelineIsNotAligned",

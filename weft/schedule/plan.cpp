@@ -8,7 +8,7 @@
 #include "weft/derive/pipeline.h"
 #include "weft/schedule/builders/pipeline.h"
 #include "weft/schedule/meeting.h"
-#include "weft/schedule/passes/merge.h"
+#include "weft/schedule/passes/interleave.h"
 #include "weft/schedule/passes/parts.h"
 #include "weft/schedule/passes/point_to_point.h"
 #include "weft/schedule/passes/recompute.h"
@@ -50,11 +50,12 @@ Graph training_graph(const config::Config& config,
   const int micro_batches = shape.micro_batches;
   Graph graph = build_training(anatomy, shape);
   if (config.comm_overlap.overlap_moe_expert_parallel_comm) {
-    graph = merge_turns(graph,
-                        anatomy,
-                        shape,
-                        config.model.ep_overlap_early_attn_memory_release ? AttentionRelease::Early
-                                                                          : AttentionRelease::Late);
+    graph = interleave_turns(graph,
+                             anatomy,
+                             shape,
+                             config.model.ep_overlap_early_attn_memory_release
+                                 ? AttentionRelease::Early
+                                 : AttentionRelease::Late);
   } else if (anatomy.flow.slices > 1) {
     graph = stagger_slices(graph, anatomy, micro_batches);
   }
