@@ -179,7 +179,7 @@ void judge_idle_exchange(Judge& judge) {
 }
 
 // Last: where dp = 1 the gather is off on both sides by then.
-void judge_gather_twins(Judge& judge) {
+void judge_gather_keys(Judge& judge) {
   const bool ddp = judge.config().ddp.overlap_param_gather;
   const bool optimizer = judge.config().optimizer.overlap_param_gather;
   if (ddp == optimizer) return;
@@ -242,7 +242,7 @@ constexpr Rule kDataParallelRules[] = {
      .then = "both := true",
      .why = "They are two names of one switch. Whoever set one of them meant it.",
      .example = "ddp.overlap_param_gather=true",
-     .judge = judge_gather_twins},
+     .judge = judge_gather_keys},
     {.id = "W53",
      .kind = Kind::Warning,
      .when = "an overlap of gradients or parameters, or buckets, with nothing to exchange",
