@@ -51,7 +51,7 @@ std::string line(std::string_view id, std::string_view message, std::string_view
 std::string heading(const CheckReport& report) {
   const rules::Verdict& verdict = report.verdict;
   if (report.readable == Readable::No) {
-    return text("the words cannot be read: not legal, {} error{}; nothing else was judged\n",
+    return text("could not parse the arguments: {} error{}; nothing else was judged\n",
                 verdict.errors.size(),
                 verdict.errors.size() == 1 ? "" : "s");
   }
