@@ -3,9 +3,14 @@
 #
 #   tools/mpirun.sh -n 2 build/release/bin/weft train ...
 #
-# Everything is handed to mpirun. The settings below are Open MPI's environment variables, so an
+# Everything is handed to mpirun, also signals (see the end). The settings below are Open MPI's environment variables, so an
 # explicit option (--mca btl_tcp_if_include eth0) or a variable set by the caller wins over them.
 set -euo pipefail
+
+# A shell cannot trap what was ignored when it started, as SIGINT is in the background of a script.
+if [ -z "${WEFT_MPIRUN_TRAPS-}" ] && env --default-signal=INT true 2>/dev/null; then
+  exec env --default-signal=INT WEFT_MPIRUN_TRAPS=1 "$0" "$@"
+fi
 
 if ! command -v mpirun >/dev/null; then
   echo "tools/mpirun.sh: no mpirun in PATH; install Open MPI (Debian: openmpi-bin libopenmpi-dev)" >&2
@@ -46,4 +51,38 @@ default PMIX_MCA_gds hash
 # Open MPI looks for ssh even when every rank is local, and gives up without it.
 command -v ssh >/dev/null || default OMPI_MCA_plm_rsh_agent /bin/false
 
-exec mpirun "$@"
+# What is asked to end goes on to the ranks as SIGUSR1, which mpirun hands to every one of them: they
+# end after their step, save what they are to save, and print their summary. mpirun itself, told to
+# end, would give them one second and then kill them. The second time it is told.
+told=""
+hand_on() {
+  if [ -z "$told" ]; then
+    told=$1
+    kill -USR1 "$job" 2>/dev/null || true
+  else
+    kill -TERM "$job" 2>/dev/null || true
+  fi
+}
+trap 'hand_on 130' INT
+trap 'hand_on 143' TERM
+trap 'hand_on 129' HUP
+
+# With job control mpirun has a process group of its own, which Ctrl-C does not reach; and where this
+# script is killed, it does not stay behind.
+set -m
+if setpriv --pdeathsig TERM true 2>/dev/null; then
+  setpriv --pdeathsig TERM mpirun "$@" <&0 &
+else
+  mpirun "$@" <&0 &
+fi
+job=$!
+code=0
+wait "$job" || code=$?
+# A signal ends the wait, not what is waited for.
+while kill -0 "$job" 2>/dev/null; do
+  code=0
+  wait "$job" || code=$?
+done
+# Ranks that SIGUSR1 ended say 138; who started this script knows the signal that it sent.
+if [ -n "$told" ] && [ "$code" = 138 ]; then code=$told; fi
+exit "$code"

@@ -12,7 +12,8 @@ TensorView view(FileDtype dtype, const std::vector<Stored>& values) {
   return {.where = "'f': tensor 't'",
           .dtype = dtype,
           .shape = {static_cast<std::int64_t>(values.size())},
-          .bytes = std::as_bytes(std::span(values))};
+          .bytes = values.size() * sizeof(Stored),
+          .read = bytes_of(std::as_bytes(std::span(values)))};
 }
 
 template <typename Out, typename Stored>

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "weft/base/error.h"
+#include "weft/checkpoint/file_tensor.h"
 
 namespace weft::checkpoint {
 
@@ -28,6 +29,12 @@ inline std::string complaint(const std::function<void()>& call) {
 inline ::testing::AssertionResult says(const std::string& text, const std::string& part) {
   if (text.find(part) != std::string::npos) return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure() << "'" << part << "' is not in: " << text;
+}
+
+inline std::string bytes_in(const TensorView& tensor) {
+  std::string bytes(tensor.bytes, '\0');
+  tensor.read(0, std::as_writable_bytes(std::span(bytes)));
+  return bytes;
 }
 
 class CheckpointFolder : public ::testing::Test {

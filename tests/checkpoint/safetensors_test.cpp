@@ -16,7 +16,9 @@ std::string file_of(const std::string& header, std::size_t data) {
 }
 
 std::string rejection(const std::string& file) {
-  return complaint([&] { parse_header(std::as_bytes(std::span(file)), "x.safetensors"); });
+  return complaint([&] {
+    parse_header(bytes_of(std::as_bytes(std::span(file))), file.size(), "x.safetensors");
+  });
 }
 
 std::string rejection(const std::string& header, std::size_t data) {
@@ -29,7 +31,8 @@ const std::string kSmall =
 
 TEST(SafetensorsHeader, TensorsAreFound) {
   const std::string file = file_of(kSmall, 10);
-  const StoredTensors tensors = parse_header(std::as_bytes(std::span(file)), "x");
+  const StoredTensors tensors =
+      parse_header(bytes_of(std::as_bytes(std::span(file))), file.size(), "x");
   ASSERT_EQ(tensors.size(), 2u);
   EXPECT_EQ(tensors.at("a").dtype, FileDtype::F32);
   EXPECT_EQ(tensors.at("a").shape, (Shape{2, 1}));
@@ -135,12 +138,23 @@ TEST_F(Safetensors, WhatIsWrittenIsRead) {
   });
   const SafetensorsFile file(dir_ / "a");
   const TensorView x = file.get("x"), y = file.get("y\"");
-  EXPECT_EQ(std::memcmp(x.bytes.data(), "0123456789abcdef", 16), 0);
+  EXPECT_EQ(bytes_in(x), "0123456789abcdef");
   EXPECT_EQ(y.shape, (Shape{3}));
-  EXPECT_EQ(std::memcmp(y.bytes.data(), "ABCDEF", 6), 0);
+  EXPECT_EQ(bytes_in(y), "ABCDEF");
   EXPECT_EQ(file.tensors().at("x").begin % 8, 0u);
   EXPECT_FALSE(file.find("z").has_value());
   EXPECT_TRUE(says(complaint([&] { file.get("z"); }), "tensor 'z' is missing"));
+}
+
+TEST_F(Safetensors, AFileCutAfterItWasOpenedIsAnError) {
+  const std::vector<NewTensor> rows{{"x", FileDtype::F32, {4}}};
+  write_safetensors(dir_ / "a", rows, [](const NewTensor&, const base::Append& append) {
+    append("0123456789abcdef");
+  });
+  const SafetensorsFile file(dir_ / "a");
+  std::filesystem::resize_file(dir_ / "a", 0);
+  std::vector<float> values(4);
+  EXPECT_THROW(read_elements(file.get("x"), 0, std::span<float>(values)), base::SystemError);
 }
 
 TEST_F(Safetensors, AWriterThatGivesTooFewBytesLeavesNoFile) {

@@ -74,7 +74,7 @@ TEST(CheckCommand, TheModelIsThatOfTheFolderTheRunStartsFrom) {
   const std::string folder = WEFT_SOURCE_DIR "/tests/golden/deepseek_v3_tiny ";
   EXPECT_EQ(check(start + folder, 0)["config"]["model"]["num_moe_experts"], 16);
   EXPECT_TRUE(has_id(check(start + folder + "world=2 pp=2 ep=1", 2)["errors"], "B8"));
-  EXPECT_EQ(weft("check " + start + "no_such_folder").code, 1);
+  EXPECT_EQ(weft("check " + start + "no_such_folder").code, 2);
   EXPECT_EQ(weft("schedule " + start + folder + "world=2 pp=2 ep=1").code, 2);
 }
 

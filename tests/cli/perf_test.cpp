@@ -24,7 +24,8 @@ using base::Json;
 const std::string kOverlap = "comm_overlap.overlap_moe_expert_parallel_comm";
 const std::string kTiny =
     "perf tiny --max_steps 4 model.num_layers=2 model.hidden_size=32 model.num_attention_heads=2 "
-    "model.seq_length=16 model.moe_ffn_hidden_size=16 dataset.path=" WEFT_SOURCE_DIR "/docs ";
+    "model.seq_length=16 model.moe_ffn_hidden_size=16 dataset.path=" WEFT_SOURCE_DIR
+    "/recipes/corpus.txt ";
 
 bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;

@@ -40,7 +40,7 @@ class Train : public ::testing::Test {
   // A short run of the demo recipe on the sources of this test.
   std::string arguments(const std::string& run) const {
     return base::text(
-        "train tiny dataset.path={}/docs train.train_iters=3 train.eval_interval=2 "
+        "train tiny dataset.path={}/recipes/corpus.txt train.train_iters=3 train.eval_interval=2 "
         "scheduler.lr_warmup_iters=1 model.num_layers=2 model.seq_length=32 logger.log_interval=1 "
         "runtime.run_dir={}",
         kSource,
@@ -125,14 +125,20 @@ TEST_F(Train, LeavesConfigMetricsAndTrace) {
 TEST_F(Train, TheLogLineIsMegatrons) {
   const Outcome outcome = weft(arguments("a"));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_NE(outcome.err.find(
+  EXPECT_NE(outcome.out.find(
                 "] iteration        3/       3 | consumed samples:           24 | elapsed time per "
                 "iteration (ms): "),
             std::string::npos)
-      << outcome.err;
-  EXPECT_NE(outcome.err.find(" | loss scale: 1.0 | grad norm: "), std::string::npos);
-  EXPECT_EQ(outcome.out.find("iteration"), std::string::npos)
-      << "logs do not belong on standard output";
+      << outcome.out;
+  EXPECT_NE(outcome.out.find(" | loss scale: 1.0 | grad norm: "), std::string::npos);
+  EXPECT_EQ(outcome.err, "");
+}
+
+TEST_F(Train, WithJsonTheLogGoesToStandardError) {
+  const Outcome outcome = weft(arguments("a") + " --json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(Json::parse(outcome.out).at("steps"), 3);
+  EXPECT_NE(outcome.err.find("] iteration        3/       3 |"), std::string::npos) << outcome.err;
 }
 
 TEST_F(Train, CtrlCStopsAtAStepsEnd) {
@@ -195,7 +201,7 @@ TEST_F(Train, MpiGivesTheSameBitsAsThreadsForAnOverlappedPipeline) {
       "comm_overlap.overlap_moe_expert_parallel_comm=true comm_overlap.delay_wgrad_compute=true";
   const Outcome threads = weft(arguments("threads") + model + save + "threads");
   ASSERT_EQ(threads.code, 0) << threads.err;
-  EXPECT_NE(threads.err.find("pp 2, vpp 2, ep 2"), std::string::npos) << threads.err;
+  EXPECT_NE(threads.out.find("pp 2, vpp 2, ep 2"), std::string::npos) << threads.out;
   const Outcome mpi = under_mpi(4, arguments("mpi") + model + save + "mpi");
   ASSERT_EQ(mpi.code, 0) << mpi.err;
   EXPECT_EQ(losses("threads"), losses("mpi"));

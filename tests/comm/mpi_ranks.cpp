@@ -2,7 +2,9 @@
 //
 //   comm_mpi_ranks conformance | killed | stuck | <a failure scenario>
 //
-// Says what went wrong on standard error, as cli/ would, and exits with 1.
+// Says what went wrong on standard error, as cli/ would, and exits with 1; and how long it took, by
+// its own clock: what the launcher does before and after is not the ranks' time.
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <thread>
@@ -52,13 +54,19 @@ int main(int count, char** words) {
   const std::string_view name = count > 1 ? words[1] : "conformance";
   const double timeout =
       name == "conformance" || name == "killed" ? 20 : weft::comm::kFailureTimeout;
-  const auto report = [](const std::string& error) {
-    std::fprintf(stderr, "%s\n", error.c_str());
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point begin = Clock::now();
+  const auto report = [&](const std::string& error) {
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    std::fprintf(stderr, "%s\nfailed after %.1f s\n", error.c_str(), seconds);
     std::fflush(stderr);
   };
   try {
     weft::comm::run_mpi({.timeout_seconds = timeout, .report = report},
-                        [&](weft::comm::Endpoint& at) { weft::comm::run_named(at, name); });
+                        [&](weft::comm::Endpoint& at) {
+                          begin = Clock::now();
+                          weft::comm::run_named(at, name);
+                        });
   } catch (const std::exception&) {
     return 1;
   }

@@ -87,11 +87,9 @@ TEST_F(Indexed, SamplesAreTheTokensOfTheFile) {
 }
 
 TEST_F(Indexed, TokenOutsideTheVocabularyIsNamed) {
-  const IndexedDataset dataset({.path = kGolden, .eval_fraction = 0}, 5040, 499, 1);
-  std::vector<std::int32_t> tokens(5041);
   try {
-    dataset.read(Split::Train, 0, tokens);
-    FAIL();
+    const IndexedDataset dataset({.path = kGolden, .eval_fraction = 0}, 64, 499, 1);
+    FAIL() << "found no earlier than in a sample";
   } catch (const base::ConfigError& error) {
     const std::string what = error.what();
     EXPECT_NE(what.find("megatron_u16.bin"), std::string::npos);
@@ -148,13 +146,38 @@ TEST_F(Indexed, SignedTokensAreReadAndNegativeIdsRejected) {
   idx[kOffsets + 8] = idx[kOffsets + 16] = 2;
   base::write_whole(dir_ / "i8.idx", idx);
   base::write_whole(dir_ / "i8.bin", std::string("\x01\x02\x03\x04\xff", 5));
-  const IndexedDataset dataset({.path = (dir_ / "i8").string(), .eval_fraction = 0}, 3, 256, 1);
-  std::vector<std::int32_t> tokens(4);
+  const config::DatasetConfig config{.path = (dir_ / "i8").string(), .eval_fraction = 0};
+  EXPECT_THROW(IndexedDataset(config, 3, 256, 1), base::ConfigError) << "a negative id";
+  base::write_whole(dir_ / "i8.bin", std::string("\x01\x02\x03\x04\x05", 5));
+  const IndexedDataset dataset(config, 4, 256, 1);
+  std::vector<std::int32_t> tokens(5);
   dataset.read(Split::Train, 0, tokens);
-  EXPECT_EQ(tokens, (std::vector<std::int32_t>{1, 2, 3, 4}));
-  const IndexedDataset longer({.path = (dir_ / "i8").string(), .eval_fraction = 0}, 4, 256, 1);
-  tokens.resize(5);
-  EXPECT_THROW(longer.read(Split::Train, 0, tokens), base::ConfigError) << "a negative id";
+  EXPECT_EQ(tokens, (std::vector<std::int32_t>{1, 2, 3, 4, 5}));
+}
+
+TEST_F(Indexed, AFileCutWhileItIsReadIsAnError) {
+  for (const char* ending : {".idx", ".bin"}) {
+    fs::copy_file(kGolden + ending, dir_ / (std::string("cut") + ending));
+    fs::permissions(dir_ / (std::string("cut") + ending), fs::perms::owner_all);
+  }
+  const IndexedDataset dataset({.path = (dir_ / "cut").string(), .eval_fraction = 0}, 64, 512, 1);
+  std::vector<std::int32_t> tokens(65);
+  dataset.read(Split::Train, 0, tokens);
+  fs::resize_file(dir_ / "cut.bin", 0);
+  EXPECT_THROW(dataset.read(Split::Train, 0, tokens), base::SystemError);
+}
+
+TEST_F(Indexed, AnEndingInThePathIsToldOf) {
+  for (const char* ending : {".idx", ".bin"}) {
+    try {
+      IndexedDataset({.path = kGolden + ending}, 64, 512, 1);
+      FAIL();
+    } catch (const base::ConfigError& error) {
+      EXPECT_NE(std::string(error.what()).find("without its ending: dataset.path=" + kGolden),
+                std::string::npos)
+          << error.what();
+    }
+  }
 }
 
 TEST_F(Indexed, MissingFilesAreSystemErrors) {

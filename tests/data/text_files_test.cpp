@@ -70,6 +70,32 @@ TEST_F(TextFiles, SamplesRunAcrossFiles) {
   EXPECT_EQ(all_text(*open()), "abcdefgh");
 }
 
+TEST_F(TextFiles, TextThatIsNotHeldReadsTheSame) {
+  put("1", "ab");
+  put("2", "cdefg");
+  put("3", "");
+  put("4", "hi");
+  const config::DatasetConfig config{.path = dir_.string(), .eval_fraction = 0};
+  const TextDataset held(config, 4, 1), read(config, 4, 1, 0);
+  EXPECT_EQ(all_text(read), all_text(held));
+  EXPECT_EQ(read.tokens(), 9u);
+}
+
+TEST_F(TextFiles, AFileCutWhileItIsReadIsNoMatterOrAnErrorThatNamesIt) {
+  put("1", "abcdefghi");
+  const config::DatasetConfig config{.path = dir_.string(), .eval_fraction = 0};
+  const TextDataset held(config, 4, 1), read(config, 4, 1, 0);
+  fs::resize_file(dir_ / "1", 3);
+  EXPECT_EQ(all_text(held), "abcdefgh");
+  try {
+    all_text(read);
+    FAIL() << "a file that was cut was read";
+  } catch (const base::SystemError& error) {
+    EXPECT_NE(std::string(error.what()).find("/1' has 3 bytes, and had 9"), std::string::npos)
+        << error.what();
+  }
+}
+
 TEST_F(TextFiles, LabelsRunOneTokenFurther) {
   put("1", "abcde");
   std::vector<std::int32_t> tokens(5);

@@ -8,13 +8,16 @@
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   const std::span<const std::byte> file(reinterpret_cast<const std::byte*>(data), size);
   try {
-    for (const auto& [name, stored] : weft::checkpoint::parse_header(file, "fuzz")) {
+    for (const auto& [name, stored] :
+         weft::checkpoint::parse_header(weft::checkpoint::bytes_of(file), size, "fuzz")) {
       if (stored.begin > stored.end || stored.end > size) std::abort();
       const weft::checkpoint::TensorView view{
           .where = name,
           .dtype = stored.dtype,
           .shape = stored.shape,
-          .bytes = file.subspan(stored.begin, stored.end - stored.begin)};
+          .bytes = stored.end - stored.begin,
+          .read =
+              weft::checkpoint::bytes_of(file.subspan(stored.begin, stored.end - stored.begin))};
       std::vector<double> values(static_cast<std::size_t>(view.elements()));
       if (is_floating(view.dtype)) read_elements(view, 0, std::span<double>(values));
     }

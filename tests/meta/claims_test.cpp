@@ -44,7 +44,8 @@ Complaints schedule_complaints(const Page& page, const std::string& printed) {
 }
 
 Complaints metric_complaints(const Page& page) {
-  const train::StepRecord record{.balance_loss = 1.0,
+  const train::StepRecord record{.epoch = 1.0,
+                                 .balance_loss = 1.0,
                                  .sequence_balance_loss = 1.0,
                                  .global_balance_loss = 1.0,
                                  .z_loss = 1.0,

@@ -1,20 +1,45 @@
-// Files: bounded reads, read-only mappings, and writes that are either whole or not there.
+// Files: bounded reads, and writes that are either whole or not there.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "weft/base/descriptor.h"
+
 namespace weft::base {
 
 // The whole file as text; SystemError when missing or larger than `limit_bytes`.
 std::string read_text(const std::filesystem::path& path, std::size_t limit_bytes = 64u << 20);
 
-// Writes a temporary beside `path`, then renames: readers see the old file or the new one, never a
-// part.
+// A regular file read piece by piece, from any thread. Nothing is mapped: of a file that somebody
+// cuts while it is read the reader gets an error, where a mapping would end the process.
+class InputFile {
+ public:
+  explicit InputFile(const std::filesystem::path& path);
+
+  const std::string& name() const { return file_.named(); }
+  std::uint64_t size() const { return size_; }  // when it was opened
+
+  // Fills `out` from byte `begin` on. SystemError with the numbers where the file ends before.
+  void read(std::uint64_t begin, std::span<std::byte> out) const;
+
+ private:
+  Descriptor file_;
+  std::uint64_t size_;
+};
+
+// Writes a temporary beside the file that `path` names, then renames it: readers see the old file
+// or the new one, never a part. Symbolic links are followed. What is there and is no regular file
+// (a terminal, a pipe, /dev/null), or is where this process's standard output or error goes, is
+// written into and stays what it is.
+//
+// A temporary is named <file>.<process>.<number>.partial and locked while it is written. Those that
+// nobody holds any more, of processes that were killed, are removed by the next writer of the file.
 void write_whole(const std::filesystem::path& path, std::string_view bytes);
 
 // The same for content too big to hold: `write` gets a function that appends bytes.
@@ -22,21 +47,8 @@ using Append = std::function<void(std::string_view bytes)>;
 void write_whole(const std::filesystem::path& path,
                  const std::function<void(const Append&)>& write);
 
-// A file mapped read-only. An empty file maps to an empty span.
-class Mapping {
- public:
-  explicit Mapping(const std::filesystem::path& path);
-  ~Mapping();
-  Mapping(Mapping&& other) noexcept;
-  Mapping& operator=(Mapping&& other) noexcept;
-  Mapping(const Mapping&) = delete;
-  Mapping& operator=(const Mapping&) = delete;
-
-  std::span<const std::byte> bytes() const { return {data_, size_}; }
-
- private:
-  const std::byte* data_ = nullptr;
-  std::size_t size_ = 0;
-};
+// For commands that write only after long work: SystemError, now, where write_whole(path) of
+// `bytes` bytes could not succeed as things are. Leaves nothing behind.
+void require_writable(const std::filesystem::path& path, std::uint64_t bytes = 0);
 
 }  // namespace weft::base

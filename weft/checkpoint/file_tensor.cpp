@@ -1,5 +1,6 @@
 #include "weft/checkpoint/file_tensor.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -64,14 +65,7 @@ Stored load(const std::byte* bytes, std::size_t i) {
   return value;
 }
 
-template <typename Stored, typename Out>
-void convert(const std::byte* bytes, std::span<Out> out) {
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i] = static_cast<Out>(load<Stored>(bytes, i));
-  }
-}
-
-const std::byte* first_byte(const TensorView& tensor, std::int64_t begin, std::size_t count) {
+void check_range(const TensorView& tensor, std::int64_t begin, std::size_t count) {
   const std::int64_t elements = tensor.elements();
   CHECK(begin >= 0 && begin <= elements && count <= static_cast<std::uint64_t>(elements - begin),
         "{}: elements [{}, +{}) of {}",
@@ -79,7 +73,26 @@ const std::byte* first_byte(const TensorView& tensor, std::int64_t begin, std::s
         begin,
         count,
         elements);
-  return tensor.bytes.data() + static_cast<std::size_t>(begin) * element_bytes(tensor.dtype);
+}
+
+// Calls take(i, value) for each of `count` elements from `begin` on, which are read in pieces.
+template <typename Stored, typename Take>
+void each(const TensorView& tensor, std::int64_t begin, std::size_t count, const Take& take) {
+  constexpr std::size_t kPiece = 8192;
+  std::array<std::byte, kPiece * sizeof(Stored)> bytes;
+  for (std::size_t done = 0; done < count; done += kPiece) {
+    const std::size_t now = std::min(kPiece, count - done);
+    tensor.read((static_cast<std::uint64_t>(begin) + done) * sizeof(Stored),
+                std::span(bytes).first(now * sizeof(Stored)));
+    for (std::size_t i = 0; i < now; ++i) take(done + i, load<Stored>(bytes.data(), i));
+  }
+}
+
+template <typename Stored, typename Out>
+void convert(const TensorView& tensor, std::int64_t begin, std::span<Out> out) {
+  each<Stored>(tensor, begin, out.size(), [&](std::size_t i, Stored value) {
+    out[i] = static_cast<Out>(value);
+  });
 }
 
 [[noreturn]] void throw_dtype(const TensorView& tensor, std::string_view readable) {
@@ -90,11 +103,11 @@ const std::byte* first_byte(const TensorView& tensor, std::int64_t begin, std::s
 template <typename Out>
 void read_floating(const TensorView& tensor, std::int64_t begin, std::span<Out> out) {
   if (!is_floating(tensor.dtype)) throw_dtype(tensor, "F32, F64, BF16 or F16");
-  const std::byte* bytes = first_byte(tensor, begin, out.size());
-  if (tensor.dtype == FileDtype::F32) return convert<float>(bytes, out);
-  if (tensor.dtype == FileDtype::F64) return convert<double>(bytes, out);
-  if (tensor.dtype == FileDtype::BF16) return convert<Bf16>(bytes, out);
-  convert<Fp16>(bytes, out);
+  check_range(tensor, begin, out.size());
+  if (tensor.dtype == FileDtype::F32) return convert<float>(tensor, begin, out);
+  if (tensor.dtype == FileDtype::F64) return convert<double>(tensor, begin, out);
+  if (tensor.dtype == FileDtype::BF16) return convert<Bf16>(tensor, begin, out);
+  convert<Fp16>(tensor, begin, out);
 }
 
 }  // namespace
@@ -112,8 +125,19 @@ std::optional<FileDtype> dtype_of(std::string_view wanted) {
   return std::nullopt;
 }
 
+ReadBytes bytes_of(std::span<const std::byte> memory) {
+  return [memory](std::uint64_t begin, std::span<std::byte> out) {
+    CHECK(begin <= memory.size() && out.size() <= memory.size() - begin,
+          "bytes [{}, +{}) of {}",
+          begin,
+          out.size(),
+          memory.size());
+    if (!out.empty()) std::memcpy(out.data(), memory.data() + begin, out.size());
+  };
+}
+
 std::int64_t TensorView::elements() const {
-  return static_cast<std::int64_t>(bytes.size() / element_bytes(dtype));
+  return static_cast<std::int64_t>(bytes / element_bytes(dtype));
 }
 
 bool is_floating(FileDtype dtype) {
@@ -133,10 +157,9 @@ void read_elements(const TensorView& tensor, std::int64_t begin, std::span<std::
   if (tensor.dtype != FileDtype::I32 && tensor.dtype != FileDtype::I64) {
     throw_dtype(tensor, "I32 or I64");
   }
-  const std::byte* bytes = first_byte(tensor, begin, out.size());
-  if (tensor.dtype == FileDtype::I32) return convert<std::int32_t>(bytes, out);
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const auto value = load<std::int64_t>(bytes, i);
+  check_range(tensor, begin, out.size());
+  if (tensor.dtype == FileDtype::I32) return convert<std::int32_t>(tensor, begin, out);
+  each<std::int64_t>(tensor, begin, out.size(), [&](std::size_t i, std::int64_t value) {
     if (value < INT32_MIN || value > INT32_MAX) {
       throw base::ConfigError(text("{}: element {} is {}, more than 32 bits",
                                    tensor.where,
@@ -144,7 +167,7 @@ void read_elements(const TensorView& tensor, std::int64_t begin, std::span<std::
                                    value));
     }
     out[i] = static_cast<std::int32_t>(value);
-  }
+  });
 }
 
 std::uint16_t to_bf16(float value) {

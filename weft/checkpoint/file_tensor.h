@@ -1,9 +1,10 @@
-// A tensor as it lies in a file: its dtype, shape and bytes, and the conversion of any range of its
-// elements to the types the engine computes with.
+// A tensor as it lies in a file: its dtype, shape and where its bytes come from, and the conversion
+// of any range of its elements to the types the engine computes with.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -37,12 +38,18 @@ std::size_t element_bytes(FileDtype dtype);
 
 using Shape = std::vector<std::int64_t>;
 
-// A view; the file's mapping must outlive it.
+// Fills `out` with the bytes from `begin` on.
+using ReadBytes = std::function<void(std::uint64_t begin, std::span<std::byte> out)>;
+
+// Of memory, which must outlive it.
+ReadBytes bytes_of(std::span<const std::byte> memory);
+
 struct TensorView {
   std::string where;  // "'model.safetensors': tensor 'lm_head.weight'", for errors
   FileDtype dtype;
   Shape shape;
-  std::span<const std::byte> bytes;  // any alignment
+  std::uint64_t bytes;  // in all
+  ReadBytes read;
 
   std::int64_t elements() const;
 };

@@ -32,7 +32,30 @@ void append_elements(std::span<const float> values, FileDtype dtype, const base:
   append(bytes(rounded));
 }
 
+// The tensors of model.safetensors, beside the rows that say what each holds.
+std::vector<NewTensor> new_tensors(const HuggingFaceConfig& config,
+                                   const std::vector<HuggingFaceTensor>& rows) {
+  const FileDtype dtype =
+      config.model.params_dtype == config::Precision::Fp32 ? FileDtype::F32 : FileDtype::BF16;
+  std::vector<NewTensor> tensors;
+  for (const HuggingFaceTensor& row : rows) {
+    tensors.push_back({row.name, row.trained ? dtype : FileDtype::F32, row.shape});
+  }
+  return tensors;
+}
+
 }  // namespace
+
+std::uint64_t huggingface_bytes(const HuggingFaceConfig& config) {
+  const std::vector<HuggingFaceTensor> rows =
+      huggingface_tensors(config.model, config.family, ExpertNames::Separate);
+  const std::vector<NewTensor> tensors = new_tensors(config, rows);
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    bytes += static_cast<std::uint64_t>(rows[i].elements()) * element_bytes(tensors[i].dtype);
+  }
+  return bytes;
+}
 
 HuggingFaceConfig read_huggingface_config(const fs::path& folder) {
   const fs::path file = folder / "config.json";
@@ -58,15 +81,9 @@ void write_huggingface(const fs::path& folder,
                        const HuggingFaceConfig& config,
                        const Fetch& fetch) {
   const std::string config_text = huggingface_config_text(config);
-  const FileDtype dtype =
-      config.model.params_dtype == config::Precision::Fp32 ? FileDtype::F32 : FileDtype::BF16;
   const std::vector<HuggingFaceTensor> rows =
       huggingface_tensors(config.model, config.family, ExpertNames::Separate);
-  std::vector<NewTensor> tensors;
-  for (const HuggingFaceTensor& row : rows) {
-    tensors.push_back({row.name, row.trained ? dtype : FileDtype::F32, row.shape});
-  }
-
+  const std::vector<NewTensor> tensors = new_tensors(config, rows);
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) {

@@ -18,7 +18,7 @@ namespace weft::checkpoint {
 // config.json of a folder.
 HuggingFaceConfig read_huggingface_config(const std::filesystem::path& folder);
 
-// An opened folder. Weights are mapped; only what is read is loaded.
+// An opened folder. Only what is asked for is read.
 class HuggingFaceModel {
  public:
   explicit HuggingFaceModel(const std::filesystem::path& folder);
@@ -44,6 +44,9 @@ class HuggingFaceModel {
 // Gives the elements [begin, begin + out.size()) of a parameter.
 using Fetch =
     std::function<void(const std::string& parameter, std::int64_t begin, std::span<float> out)>;
+
+// What model.safetensors of that model takes on the disk, its header left out.
+std::uint64_t huggingface_bytes(const HuggingFaceConfig& config);
 
 // Writes model.safetensors (in params_dtype) and then config.json, each whole or not at all, and
 // makes the folder where there is none. `fetch` is called in the order of the tensors, for pieces

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -26,11 +27,13 @@ struct StoredTensor {
 
 using StoredTensors = std::map<std::string, StoredTensor, std::less<>>;
 
-// The tensors of a whole file's bytes. Known dtypes, sizes that follow from the shapes, and data
-// that fills the file exactly, without overlap or holes, as the format demands.
-StoredTensors parse_header(std::span<const std::byte> file, const std::string& name);
+// The tensors of a file of `file_bytes` bytes. Known dtypes, sizes that follow from the shapes, and
+// data that fills the file exactly, without overlap or holes, as the format demands.
+StoredTensors parse_header(const ReadBytes& read,
+                           std::uint64_t file_bytes,
+                           const std::string& name);
 
-// One mapped file.
+// One open file; only what is asked for is read.
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::filesystem::path& path);
@@ -43,12 +46,12 @@ class SafetensorsFile {
 
  private:
   std::string name_;
-  base::Mapping mapping_;
+  std::shared_ptr<const base::InputFile> file_;  // with every TensorView of it
   StoredTensors tensors_;
 };
 
 // The weights of a folder: model.safetensors, or where there is none the files
-// model.safetensors.index.json lists. Mapped, so that only what is read is loaded.
+// model.safetensors.index.json lists. Only what is asked for is read.
 class SafetensorsFolder {
  public:
   explicit SafetensorsFolder(const std::filesystem::path& folder);

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
@@ -24,21 +23,23 @@ constexpr std::size_t kMostDims = 8;
   reject(file, text("tensor {}: {}", shown(tensor), what));
 }
 
-std::string_view header_text(std::span<const std::byte> file, const std::string& name) {
-  if (file.size() < kPrefixBytes) {
+std::string header_text(const ReadBytes& read, std::uint64_t file_bytes, const std::string& name) {
+  if (file_bytes < kPrefixBytes) {
     reject(name,
            text("it has {} bytes; {} of header length expected: it is truncated",
-                file.size(),
+                file_bytes,
                 kPrefixBytes));
   }
   std::uint64_t length = 0;
-  std::memcpy(&length, file.data(), sizeof length);
-  if (length > file.size() - kPrefixBytes) {
+  read(0, std::as_writable_bytes(std::span(&length, 1)));
+  if (length > file_bytes - kPrefixBytes) {
     reject(
         name,
-        text("its header claims {} bytes, the file has {}: it is truncated", length, file.size()));
+        text("its header claims {} bytes, the file has {}: it is truncated", length, file_bytes));
   }
-  return {reinterpret_cast<const char*>(file.data()) + kPrefixBytes, length};
+  std::string header(length, '\0');
+  read(kPrefixBytes, std::as_writable_bytes(std::span(header)));
+  return header;
 }
 
 // A whole number that is at most `limit`.
@@ -187,8 +188,10 @@ void check_layout(const StoredTensors& tensors,
 
 }  // namespace
 
-StoredTensors parse_header(std::span<const std::byte> file, const std::string& name) {
-  const std::string_view header = header_text(file, name);
+StoredTensors parse_header(const ReadBytes& read,
+                           std::uint64_t file_bytes,
+                           const std::string& name) {
+  const std::string header = header_text(read, file_bytes, name);
   const StrictJson parsed = parse_object(header, name);
   const std::size_t data_begin = kPrefixBytes + header.size();
   StoredTensors tensors;
@@ -197,9 +200,9 @@ StoredTensors parse_header(std::span<const std::byte> file, const std::string& n
       check_metadata(entry, name);
       continue;
     }
-    tensors.emplace(tensor, parse_entry(entry, data_begin, file.size() - data_begin, name, tensor));
+    tensors.emplace(tensor, parse_entry(entry, data_begin, file_bytes - data_begin, name, tensor));
   }
-  check_layout(tensors, data_begin, file.size(), name);
+  check_layout(tensors, data_begin, file_bytes, name);
   return tensors;
 }
 

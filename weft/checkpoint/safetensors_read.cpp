@@ -13,6 +13,13 @@ constexpr const char* kSingle = "model.safetensors";
 constexpr const char* kIndex = "model.safetensors.index.json";
 constexpr std::size_t kMostFiles = 4096;
 
+// Of a file, counted from `origin` on.
+ReadBytes bytes_of(std::shared_ptr<const base::InputFile> file, std::uint64_t origin) {
+  return [file = std::move(file), origin](std::uint64_t begin, std::span<std::byte> out) {
+    file->read(origin + begin, out);
+  };
+}
+
 bool is_there(const fs::path& path) {
   std::error_code error;
   return fs::exists(path, error);
@@ -27,7 +34,9 @@ bool is_plain_name(const std::string& name) {
 }  // namespace
 
 SafetensorsFile::SafetensorsFile(const fs::path& path)
-    : name_(path.string()), mapping_(path), tensors_(parse_header(mapping_.bytes(), name_)) {}
+    : name_(path.string()),
+      file_(std::make_shared<base::InputFile>(path)),
+      tensors_(parse_header(bytes_of(file_, 0), file_->size(), name_)) {}
 
 std::optional<TensorView> SafetensorsFile::find(std::string_view tensor) const {
   const auto found = tensors_.find(tensor);
@@ -36,7 +45,8 @@ std::optional<TensorView> SafetensorsFile::find(std::string_view tensor) const {
   return TensorView{.where = text("'{}': tensor '{}'", name_, tensor),
                     .dtype = stored.dtype,
                     .shape = stored.shape,
-                    .bytes = mapping_.bytes().subspan(stored.begin, stored.end - stored.begin)};
+                    .bytes = stored.end - stored.begin,
+                    .read = bytes_of(file_, stored.begin)};
 }
 
 TensorView SafetensorsFile::get(std::string_view tensor) const {

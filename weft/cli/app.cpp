@@ -7,6 +7,7 @@
 #include "weft/base/text.h"
 #include "weft/cli/command.h"
 #include "weft/cli/output.h"
+#include "weft/cli/process.h"
 #include "weft/train/launch.h"
 
 namespace weft::cli {
@@ -39,7 +40,8 @@ int act(const Action& chosen) {
   try {
     const int code = chosen();
     std::cout.flush();
-    if (!std::cout) return fail(kFailed, "cannot write to standard output");
+    // Who closed the pipe has seen enough; that is no failure.
+    if (!std::cout && !reader_has_left()) return fail(kFailed, "cannot write to standard output");
     return code;
   } catch (const base::ConfigError& error) {
     return fail_all(error.complaints());
@@ -92,6 +94,7 @@ std::vector<std::string> words_of(int argc, char** argv) {
 }  // namespace
 
 int run(int argc, char** argv) {
+  prepare_process();
   CLI::App program("Weft trains mixture-of-experts language models.", "weft");
   program.footer("Example: weft grid tiny world=4\nEvery config key: weft config");
   program.set_version_flag("--version", WEFT_VERSION);

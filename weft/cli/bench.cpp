@@ -87,6 +87,7 @@ int run_step(const StepOptions& options) {
   if (under_launcher())
     throw base::ConfigError("bench step times one process: run it without mpirun");
   const words::Resolution run = resolve_or(options.run, kStepRecipe);
+  refuse_foreign_launcher(run);
   print_findings(run);
   const config::Config config = rules::validate(run.config).config;
   if (derive::layout_of(config).world != 1) {

@@ -166,7 +166,7 @@ int run_dispatch(const DispatchOptions& options) {
   line.clear();
   if (stop.load()) {
     print_error("stopped before the end: nothing to report");
-    return kInterrupted;
+    return interrupted_code();
   }
   switch (options.run.format) {
     case Format::Text:

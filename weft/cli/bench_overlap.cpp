@@ -58,8 +58,13 @@ void check(const config::Config& config) {
 int run_overlap(const OverlapOptions& options) {
   const words::Resolution run = resolve_or(options.run, kOverlapRecipe);
   config::Config config = run.config;
-  follow_launcher(config);
+  follow_launcher(run, config);
   check(config);
+  if (launcher_rank() == 0) {
+    for (const std::string& file : {options.svg, options.costs}) {
+      if (!file.empty()) base::require_writable(file);
+    }
+  }
   ProgressLine line;
   if (launcher_rank() == 0) {
     const auto cores = static_cast<std::int64_t>(base::usable_cores().size());
@@ -89,7 +94,7 @@ int run_overlap(const OverlapOptions& options) {
   if (!bench.is_rank_zero) return kGood;
   if (bench.interrupted) {
     print_error("stopped before the end: nothing to report");
-    return kInterrupted;
+    return interrupted_code();
   }
   const std::vector<FabricReport> reports = report_of(config, bench);
   const grid::Grid grid(derive::layout_of(config));

@@ -9,8 +9,9 @@
 
 namespace weft::cli {
 
-// Exit codes: done and good; ran and failed; the user's input is wrong; interrupted.
-enum ExitCode : int { kGood = 0, kFailed = 1, kWrongInput = 2, kInterrupted = 130 };
+// Exit codes: done and good; ran and failed; the user's input is wrong. A run that a signal ended
+// has that of interrupt.h.
+enum ExitCode : int { kGood = 0, kFailed = 1, kWrongInput = 2 };
 
 // What the chosen command does once the command line is parsed; gives the exit code. It may throw:
 // ConfigError ends in kWrongInput, any other error in kFailed.

@@ -1,32 +1,71 @@
 #include "weft/cli/interrupt.h"
 
+#include <signal.h>
 #include <unistd.h>
 
-#include <csignal>
+#include <cerrno>
 #include <string_view>
+
+#include "weft/cli/launcher.h"
 
 namespace weft::cli {
 namespace {
 
 std::atomic<bool> interrupted{false};
-static_assert(std::atomic<bool>::is_always_lock_free);
+std::atomic<int> first_signal{0};
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
-bool seen_by_a_person = false;  // set before signals are caught
+bool speaks = false;  // set before signals are caught
+
+void say(std::string_view text) {
+  if (speaks) (void)!::write(STDERR_FILENO, text.data(), text.size());
+}
+
+void end_at_next(int signal) {
+  struct sigaction action {};
+  action.sa_handler = SIG_DFL;
+  ::sigaction(signal, &action, nullptr);
+}
 
 void note_interrupt(int signal) {
+  const int error = errno;
+  int none = 0;
+  const bool first = first_signal.compare_exchange_strong(none, signal);
   interrupted.store(true);
-  std::signal(signal, SIG_DFL);
-  constexpr std::string_view kSaid = "\nstopping after this step; again to stop at once\n";
-  if (seen_by_a_person) (void)!write(STDERR_FILENO, kSaid.data(), kSaid.size());
+  if (signal == SIGINT || signal == SIGTERM) {
+    end_at_next(SIGINT);
+    end_at_next(SIGTERM);
+  }
+  if (first) say("\nstopping after this step; press again to stop at once\n");
+  errno = error;
+}
+
+void handle(int signal) {
+  struct sigaction action {};
+  action.sa_handler = note_interrupt;
+  action.sa_flags = SA_RESTART;
+  ::sigemptyset(&action.sa_mask);
+  ::sigaction(signal, &action, nullptr);
+}
+
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
 }  // namespace
 
 const std::atomic<bool>& catch_interrupts() {
-  seen_by_a_person = isatty(STDERR_FILENO) == 1;
-  std::signal(SIGINT, note_interrupt);
-  std::signal(SIGTERM, note_interrupt);
+  speaks = launcher_rank() == 0;
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) handle(signal);
+  if (!is_ignored(SIGHUP)) handle(SIGHUP);
   return interrupted;
+}
+
+// Under a launcher another rank may have been told.
+int interrupted_code() {
+  const int signal = first_signal.load();
+  return 128 + (signal == 0 ? SIGINT : signal);
 }
 
 }  // namespace weft::cli

@@ -1,12 +1,21 @@
-// Ctrl-C: the first asks the run to stop at the end of its step, the second ends the process.
+// Signals that ask a run to end: it stops after the current step, with everything written that it
+// was asked to write. A second Ctrl-C or SIGTERM ends the process at once.
+//
+//   SIGINT   Ctrl-C
+//   SIGTERM  schedulers, kill
+//   SIGHUP   the terminal is gone; often sent twice, so that more of them change nothing
+//   SIGUSR1  launchers hand it to every rank, and schedulers send it ahead of a time limit
 #pragma once
 
 #include <atomic>
 
 namespace weft::cli {
 
-// Installs the handlers for SIGINT and SIGTERM; the flag they set. (Signal handlers can only reach
-// a global; this is the one place that has it.)
+// Installs the handlers; the flag they set. (Signal handlers can only reach a global; this is the
+// one place that has it.) A SIGHUP that is ignored stays ignored, as nohup wants it.
 const std::atomic<bool>& catch_interrupts();
+
+// The exit code of a run that such a signal ended: 128 and the signal's number, 130 for Ctrl-C.
+int interrupted_code();
 
 }  // namespace weft::cli

@@ -1,5 +1,6 @@
 #include "weft/cli/launcher.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "weft/base/error.h"
@@ -14,7 +15,29 @@ int launcher_rank() {
   return text == nullptr ? 0 : static_cast<int>(base::parse_integer(text).value_or(0));
 }
 
-void follow_launcher(config::Config& config) {
+void refuse_foreign_launcher(const words::Resolution& run) {
+  if (under_launcher()) return;
+  if (std::ranges::find(run.set_keys, "runtime.backend", &words::Ledger::SetKey::key) !=
+      run.set_keys.end()) {
+    return;
+  }
+  for (const char* name : {"SLURM_NTASKS", "PMI_SIZE", "WORLD_SIZE"}) {
+    const char* text = std::getenv(name);
+    const long long processes = text == nullptr ? 1 : base::parse_integer(text).value_or(1);
+    if (processes < 2) continue;
+    throw base::ConfigError(base::text(
+        "{}={}: a launcher that Weft does not know means {} processes, and each of them would do "
+        "the whole run: start the ranks with Open MPI (mpirun -n {} weft ..., docs/mpi.md), or set "
+        "runtime.backend=threads for a run whose ranks are threads of one process",
+        name,
+        text,
+        processes,
+        processes));
+  }
+}
+
+void follow_launcher(const words::Resolution& run, config::Config& config) {
+  refuse_foreign_launcher(run);
   const char* text = std::getenv("OMPI_COMM_WORLD_SIZE");
   if (text == nullptr) return;
   const std::optional<long long> size = base::parse_integer(text);

@@ -1,5 +1,7 @@
 #include "weft/cli/peer.h"
 
+#include <sys/wait.h>
+
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -22,6 +24,11 @@ using base::text;
 constexpr double kLossTolerance = 1e-5;
 constexpr std::size_t kStepsCompared = 3;
 
+constexpr const char* kPython = "/usr/bin/python3";
+
+// Its exit code, or 128 and the number of the signal that ended it.
+int code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
+
 std::string output_of(const std::string& command) {
   std::FILE* pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) base::throw_errno("cannot start the peer");
@@ -32,9 +39,7 @@ std::string output_of(const std::string& command) {
   const int status = ::pclose(pipe);
   if (status != 0) {
     throw base::SystemError(
-        text("the peer failed (status {}): '{}'; tools/setup.sh peers installs it",
-             status,
-             command));
+        text("the peer failed with exit code {}: {}", code_of(status), command));
   }
   return all;
 }
@@ -60,10 +65,20 @@ double largest_difference(const std::vector<double>& theirs, const std::vector<d
   return largest;
 }
 
+void require_torch() {
+  if (std::system(text("{} -c 'import torch' > /dev/null 2>&1", kPython).c_str()) != 0) {
+    throw base::SystemError(text(
+        "--peer needs PyTorch, and {} has no module 'torch': install it (tools/setup.sh peers, "
+        "or python3-torch of Debian), or leave --peer out",
+        kPython));
+  }
+}
+
 }  // namespace
 
-Peer::Peer(const config::Config& config) : config_(config), folder_(make_temporary_folder()) {
-  output_of("/usr/bin/python3 -c 'import torch'");
+Peer::Peer(const config::Config& config) : config_(config) {
+  require_torch();
+  folder_ = make_temporary_folder();
 }
 
 Peer::~Peer() {
@@ -88,7 +103,7 @@ void Peer::run() {
   for (const char* style : {"modules", "tuned"}) {
     outputs_.emplace_back(
         style,
-        output_of(text("/usr/bin/python3 '{}' '{}' {}", script.string(), folder_.string(), style)));
+        output_of(text("{} '{}' '{}' {}", kPython, script.string(), folder_.string(), style)));
   }
 }
 

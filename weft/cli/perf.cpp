@@ -68,6 +68,7 @@ int run_perf(const PerfOptions& options) {
     throw base::ConfigError("weft perf times ranks of one process: run it without mpirun");
   }
   const words::Resolution run = resolve_for_perf(options.run, kDefaultRecipe);
+  refuse_foreign_launcher(run);
   const words::HarnessSelection& chosen = run.harness;
   if (chosen.list_config_variants) return list_variants(chosen);
   const auto against =

@@ -195,7 +195,7 @@ int run_session(const PerfSession& session) {
   if (stored) comparison = compare(measured.report(), *stored, session.thresholds);
   write_results(measured.report(), measured.folder(), comparison);
   show(session, measured, comparison);
-  if (measured.report().state != PerfState::Complete) return kInterrupted;
+  if (measured.report().state != PerfState::Complete) return interrupted_code();
   return comparison && comparison->verdict() == ComparisonVerdict::Regression ? kFailed : kGood;
 }
 

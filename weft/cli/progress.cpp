@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iostream>
 
 #include "weft/base/text.h"
 
 namespace weft::cli {
 
-ProgressLine::ProgressLine() : terminal_(::isatty(STDERR_FILENO) == 1) {}
+ProgressLine::ProgressLine(LinesTo lines)
+    : lines_(lines), terminal_(::isatty(STDERR_FILENO) == 1) {}
 
 void ProgressLine::show(const std::string& text) {
   if (!terminal_) return;
@@ -20,7 +22,14 @@ void ProgressLine::show(const std::string& text) {
 
 void ProgressLine::log(const std::string& line) {
   clear();
-  std::fprintf(stderr, "%s\n", line.c_str());
+  switch (lines_) {
+    case LinesTo::Output:
+      std::cout << line + "\n" << std::flush;
+      break;
+    case LinesTo::Errors:
+      std::fprintf(stderr, "%s\n", line.c_str());
+      break;
+  }
 }
 
 void ProgressLine::clear() {

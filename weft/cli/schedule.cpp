@@ -135,6 +135,7 @@ void leave_files(const ScheduleOptions& options, const ScheduleReport& report) {
 int run_schedule(const ScheduleOptions& options) {
   const words::Resolution run = resolve(options.run);
   print_findings(run);
+  if (!options.svg.empty()) base::require_writable(options.svg);
   const rules::Verdict verdict = rules::validate_schedule(with_start(run, run.config));
   const config::Config& config = verdict.config;
   print_findings(verdict);

@@ -1,22 +1,150 @@
 #include "weft/cli/startup.h"
 
+#include "weft/base/cores.h"
+#include "weft/base/text.h"
+#include "weft/cli/layout_text.h"
 #include "weft/cli/output.h"
+#include "weft/derive/derived.h"
 #include "weft/rules/overlap_modes.h"
 
 namespace weft::cli {
+namespace {
 
-std::vector<std::string> startup_lines(const rules::Verdict& verdict) {
-  std::vector<std::string> lines;
-  for (const config::Finding& warning : verdict.warnings) {
-    lines.push_back("warning: " + config::to_text(warning));
+using base::text;
+
+std::string counted(std::int64_t count, const char* one) {
+  return text("{} {}{}", count, one, count == 1 ? "" : "s");
+}
+
+std::string model_line(const config::Config& config, const std::string& name) {
+  const config::ModelConfig& model = config.model;
+  const derive::ParameterCount parameters = derive::parameters_of(model);
+  std::string experts;
+  if (model.experts() > 0) {
+    experts = text(", {} of which a token takes {}",
+                   counted(model.experts(), "expert"),
+                   model.moe_router_topk);
   }
-  for (const config::Finding& set : verdict.automatic) {
-    lines.push_back(set_line(set));
+  return text("weft: {}: {}{}; {:.1f} M parameters ({:.1f} M active), {}",
+              name,
+              counted(model.num_layers, "layer"),
+              experts,
+              static_cast<double>(parameters.total) / 1e6,
+              static_cast<double>(parameters.active) / 1e6,
+              config::word(model.params_dtype));
+}
+
+std::string ranks_line(const config::Config& config) {
+  return text("ranks     {} ({}), {}, {} each; order: {}",
+              counted(derive::layout_of(config).world, "rank"),
+              config::word(config.runtime.backend),
+              layout_text(config.model),
+              counted(config.runtime.threads_per_rank, "thread"),
+              order_text(config));
+}
+
+std::string batch_line(const config::Config& config) {
+  return text("batch     {} of {} a step ({}), in micro-batches of {}",
+              counted(config.train.global_batch_size, "sequence"),
+              counted(config.model.seq_length, "token"),
+              counted(derive::tokens_per_step(config), "token"),
+              config.train.micro_batch_size);
+}
+
+std::string rate_line(const config::Config& config) {
+  const config::SchedulerConfig& scheduler = config.scheduler;
+  std::string line = text("rate      {:g}", config.optimizer.lr);
+  if (scheduler.lr_warmup_iters > 0) {
+    line += text(" after {} of warm-up", counted(scheduler.lr_warmup_iters, "step"));
+  }
+  if (scheduler.lr_decay_style == config::LrDecay::Constant) return line + ", constant";
+  return line + text(", {} to {:g} at step {}",
+                     config::word(scheduler.lr_decay_style),
+                     config.optimizer.min_lr,
+                     scheduler.lr_decay_iters.value_or(config.train.train_iters));
+}
+
+std::string weights_line(const config::Config& config) {
+  const std::string& start = config.checkpoint.pretrained_checkpoint;
+  if (start.empty()) return text("weights   random (rng.seed={})", config.rng.seed);
+  return text("weights   from {}", start);
+}
+
+}  // namespace
+
+std::vector<std::string> opening_lines(const rules::Verdict& verdict,
+                                       const std::string& name,
+                                       Detail detail) {
+  const config::Config& config = verdict.config;
+  std::vector<std::string> lines{model_line(config, name),
+                                 ranks_line(config),
+                                 batch_line(config),
+                                 rate_line(config),
+                                 weights_line(config)};
+  if (const grid::Fabric fabric = derive::fabric_of(config); !fabric.is_free()) {
+    lines.push_back("links     " + grid::describe(fabric));
   }
   for (const rules::OverlapMode& mode : rules::overlap_modes(verdict)) {
-    lines.push_back("overlap: " + rules::to_line(mode));
+    if (!mode.on && detail == Detail::Short) continue;
+    lines.push_back("overlap   " + rules::to_line(mode));
   }
+  if (detail == Detail::Short) return lines;
+  for (const config::Finding& set : verdict.automatic) lines.push_back(set_line(set));
   return lines;
+}
+
+std::vector<std::string> start_lines(const config::Config& config, const train::RunStart& start) {
+  std::string data = "data      mock tokens, without an end";
+  if (start.tokens) {
+    const auto samples = static_cast<double>(config.train.train_iters) *
+                         static_cast<double>(config.train.global_batch_size);
+    data = text(
+        "data      {} ({}): {} tokens, {} samples for training, {} held out; {} read {:.2f} "
+        "epochs",
+        config.dataset.path,
+        config::word(config.dataset.kind),
+        *start.tokens,
+        start.train_samples,
+        start.eval_samples,
+        counted(config.train.train_iters, "step"),
+        samples / static_cast<double>(start.train_samples));
+  }
+  return {data, text("run       {}", start.run_dir.string())};
+}
+
+std::vector<std::string> opening_warnings(const config::Config& config) {
+  std::vector<std::string> warnings;
+  const std::int64_t threads = derive::layout_of(config).world * config.runtime.threads_per_rank;
+  const auto cores = static_cast<std::int64_t>(base::usable_cores().size());
+  if (config.runtime.backend == config::CommBackend::Threads && threads > cores) {
+    warnings.push_back(text("{} of {} each share {}: a step takes the longer",
+                            counted(derive::layout_of(config).world, "rank"),
+                            counted(config.runtime.threads_per_rank, "thread"),
+                            counted(cores, "core")));
+  }
+  if (!config.checkpoint.save_hf.empty() && config.model.moe_expert_capacity_factor) {
+    warnings.push_back(
+        text("checkpoint.save_hf: a Hugging Face folder cannot say "
+             "model.moe_expert_capacity_factor={:g}: who loads it drops no tokens, and computes "
+             "something else than this run wherever an expert is full",
+             *config.model.moe_expert_capacity_factor));
+  }
+  return warnings;
+}
+
+std::vector<std::string> start_warnings(const config::Config& config,
+                                        const train::RunStart& start) {
+  if (!start.tokens ||
+      static_cast<std::uint64_t>(config.train.global_batch_size) <= start.train_samples) {
+    return {};
+  }
+  return {
+      text("dataset.path='{}' has {} for training, and a step reads "
+           "train.global_batch_size={}: the same ones come several times in a step; use more "
+           "data, a smaller batch or a shorter model.seq_length",
+           config.dataset.path,
+           counted(static_cast<std::int64_t>(start.train_samples), "sample"),
+           config.train.global_batch_size)};
 }
 
 }  // namespace weft::cli

@@ -1,14 +1,29 @@
-// What a run says when it starts, so that a clean start confirms what is active.
+// What a run says before its first step: first what a person wants to know, the rest when asked.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "weft/rules/validate.h"
+#include "weft/train/trainer.h"
 
 namespace weft::cli {
 
-// Warnings, what was set automatically, and one line for each overlap mode: on or off, and why.
-std::vector<std::string> startup_lines(const rules::Verdict& verdict);
+enum class Detail { Short, Full };
+
+// The model, its ranks, batches, learning rate and where its weights come from; what overlaps. With
+// Full also what was set automatically and what does not overlap, and why.
+std::vector<std::string> opening_lines(const rules::Verdict& verdict,
+                                       const std::string& name,
+                                       Detail detail);
+
+// Data, epochs and the run folder, which are known when the run begins.
+std::vector<std::string> start_lines(const config::Config& config, const train::RunStart& start);
+
+// What deserves a second look and is no rule's: ranks that share cores; weights whose folder cannot
+// say what was computed.
+std::vector<std::string> opening_warnings(const config::Config& config);
+// The same about the data.
+std::vector<std::string> start_warnings(const config::Config& config, const train::RunStart& start);
 
 }  // namespace weft::cli

@@ -1,53 +1,48 @@
 // weft train: trains, and leaves a run folder.
+#include <iostream>
+
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/cli/arguments.h"
 #include "weft/cli/command.h"
 #include "weft/cli/interrupt.h"
 #include "weft/cli/launcher.h"
-#include "weft/cli/layout_text.h"
 #include "weft/cli/machine_limit.h"
 #include "weft/cli/output.h"
 #include "weft/cli/progress.h"
 #include "weft/cli/start_model.h"
 #include "weft/cli/startup.h"
-#include "weft/derive/derived.h"
 #include "weft/rules/validate.h"
 #include "weft/train/trainer.h"
 
 namespace weft::cli {
 namespace {
 
+struct TrainOptions {
+  RunArguments run;
+  Detail detail = Detail::Short;
+};
+
+// A model that comes from a folder has the folder's name.
+std::string name_of(const words::Resolution& run, const config::Config& config) {
+  const std::filesystem::path start(config.checkpoint.pretrained_checkpoint);
+  if (start.empty()) return run.recipe;
+  const std::filesystem::path whole = std::filesystem::absolute(start).lexically_normal();
+  return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
+}
+
 std::string progress_text(const train::StepRecord& record) {
   const double share =
       static_cast<double>(record.iteration) / static_cast<double>(record.iterations);
   const double left =
       static_cast<double>(record.iterations - record.iteration) * record.elapsed_ms / 1e3;
-  return base::text("{} step {}/{}  loss {:.4f}  {:.0f} tokens/s  {:.0f} s left",
+  return base::text("{} step {}/{}  loss {:.4f}  {:.0f} tokens/s  {} left",
                     bar(share, 24),
                     record.iteration,
                     record.iterations,
                     record.loss,
                     record.tokens_per_second,
-                    left);
-}
-
-std::string opening(const config::Config& config, const std::string& recipe) {
-  const grid::Layout layout = derive::layout_of(config);
-  const derive::ParameterCount parameters = derive::parameters_of(config.model);
-  return base::text(
-      "weft: {}: {} {} ({}), {}, {} layers, {} experts, {:.1f} M parameters ({:.1f} M "
-      "active); order: {}",
-      recipe.empty() ? "defaults" : recipe,
-      layout.world,
-      layout.world == 1 ? "rank" : "ranks",
-      config::word(config.runtime.backend),
-      layout_text(config.model),
-      config.model.num_layers,
-      config.model.experts(),
-      static_cast<double>(parameters.total) / 1e6,
-      static_cast<double>(parameters.active) / 1e6,
-      order_text(config));
+                    train::clock_text(left));
 }
 
 std::string summary(const train::TrainResult& result, const config::Config& config) {
@@ -81,14 +76,15 @@ std::string summary(const train::TrainResult& result, const config::Config& conf
   text += base::text("  (peak, rank 0)\nrun       {}\nmetrics   {}\n",
                      result.run_dir.string(),
                      (result.run_dir / "metrics.jsonl").string());
-  if (const std::string& saved = config.checkpoint.save_hf; !saved.empty()) {
-    text += base::text("weights   {}\n", saved);
-  }
+  if (result.saved) text += base::text("weights   {}\n", config.checkpoint.save_hf);
   if (result.exposure && result.exposure->total.communication_ms > 0) {
     text += base::text("comm      {}\n", trace::to_line(*result.exposure));
   }
   if (result.trace) {
     text += base::text("trace     {}  (open in ui.perfetto.dev)\n", result.trace->string());
+  } else if (config.runtime.trace && result.interrupted) {
+    text += base::text("trace     none: stopped before the traced steps, the last {}\n",
+                       config.runtime.trace_steps);
   }
   return text;
 }
@@ -103,39 +99,24 @@ base::Json result_json(const train::TrainResult& result, const config::Config& c
   if (result.eval_loss) json["eval_loss"] = *result.eval_loss;
   if (result.repeated) json["repeated_steps"] = *result.repeated;
   if (!result.expert_loads.empty()) json["expert_loads"] = train::to_json(result.expert_loads);
-  if (!config.checkpoint.save_hf.empty()) json["weights"] = config.checkpoint.save_hf;
+  if (result.saved) json["weights"] = config.checkpoint.save_hf;
+  if (!result.failures.empty()) json["failures"] = result.failures;
   if (result.trace) json["trace"] = result.trace->string();
   if (result.exposure) json["exposure"] = trace::to_json(result.exposure->total);
   return json;
 }
 
-int run_train(const RunArguments& arguments) {
-  const words::Resolution run = resolve_or(arguments, kDefaultRecipe);
-  config::Config config = run.config;
-  follow_launcher(config);
-  config = with_start(run, config);
-  const rules::Verdict verdict = with_findings(run, rules::validate(config));
-  config = verdict.config;
-  if (const auto limit = machine_limit(config)) {
-    throw base::ConfigError(base::text("{}: {}", limit->message, limit->fix));
+// Under a launcher rank 0 speaks for all.
+void warn(const rules::Verdict& verdict) {
+  if (launcher_rank() != 0) return;
+  for (const config::Finding& warning : verdict.warnings) {
+    print_warning(config::to_text(warning));
   }
-  ProgressLine line;
-  if (launcher_rank() == 0) {
-    line.log(opening(config, run.recipe));
-    const grid::Fabric fabric = derive::fabric_of(config);
-    if (!fabric.is_free()) line.log("weft: " + grid::describe(fabric));
-    for (const std::string& said : startup_lines(verdict)) line.log(said);
-  }
-  const train::TrainResult result = train::train(
-      {.config = config,
-       .name = run.recipe,
-       .stop = &catch_interrupts(),
-       .log = [&](const std::string& text) { line.log(text); },
-       .progress = [&](const train::StepRecord& record) { line.show(progress_text(record)); },
-       .report = print_error});
-  line.clear();
-  if (!result.is_rank_zero) return kGood;
-  switch (arguments.format) {
+  for (const std::string& warning : opening_warnings(verdict.config)) print_warning(warning);
+}
+
+void show(const train::TrainResult& result, const config::Config& config, Format format) {
+  switch (format) {
     case Format::Text:
       print_text(summary(result, config));
       break;
@@ -143,7 +124,42 @@ int run_train(const RunArguments& arguments) {
       print_json(result_json(result, config));
       break;
   }
-  return result.interrupted ? kInterrupted : kGood;
+}
+
+int run_train(const TrainOptions& options) {
+  const Format format = options.run.format;
+  const words::Resolution run = resolve_or(options.run, kDefaultRecipe);
+  config::Config config = run.config;
+  follow_launcher(run, config);
+  config = with_start(run, config);
+  const rules::Verdict verdict = with_findings(run, rules::validate(config));
+  config = verdict.config;
+  if (const auto limit = machine_limit(config)) {
+    throw base::ConfigError(base::text("{}: {}", limit->message, limit->fix));
+  }
+  const std::string name = name_of(run, config);
+  ProgressLine line(format == Format::Json ? LinesTo::Errors : LinesTo::Output);
+  warn(verdict);
+  // Once nothing can be wrong any more: an error leaves standard output empty.
+  const auto open_log = [&](const train::RunStart& start) {
+    for (const std::string& said : opening_lines(verdict, name, options.detail)) line.log(said);
+    for (const std::string& said : start_lines(config, start)) line.log(said);
+    for (const std::string& warning : start_warnings(config, start)) print_warning(warning);
+  };
+  const train::TrainResult result = train::train(
+      {.config = config,
+       .name = name,
+       .stop = &catch_interrupts(),
+       .start = open_log,
+       .log = [&](const std::string& text) { line.log(text); },
+       .progress = [&](const train::StepRecord& record) { line.show(progress_text(record)); },
+       .report = print_error});
+  line.clear();
+  if (result.is_rank_zero) show(result, config, format);
+  std::cout.flush();
+  for (const std::string& failure : result.failures) print_error(failure);
+  if (!result.failures.empty()) return kFailed;
+  return result.is_rank_zero && result.interrupted ? interrupted_code() : kGood;
 }
 
 }  // namespace
@@ -151,11 +167,15 @@ int run_train(const RunArguments& arguments) {
 void add_train(CLI::App& program, Action& chosen) {
   CLI::App* command =
       program.add_subcommand("train", "train a model; without a recipe, the demo's");
-  auto arguments = std::make_shared<RunArguments>();
+  auto options = std::make_shared<TrainOptions>();
   add_run_arguments(*command,
-                    *arguments,
+                    options->run,
                     "weft train tiny world=2 train.train_iters=50 runtime.trace=true");
-  on_chosen(*command, chosen, std::move(arguments), run_train);
+  command->add_flag_callback(
+      "--verbose",
+      [options] { options->detail = Detail::Full; },
+      "say at the start also what was set automatically, and what does not overlap and why");
+  on_chosen(*command, chosen, std::move(options), run_train);
 }
 
 }  // namespace weft::cli

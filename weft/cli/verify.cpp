@@ -102,7 +102,7 @@ int run_verify(const VerifyOptions& options) {
   }
   allow_only(run, kChoices, "the reference run's folder decides it");
   config::Config wanted = run.config;
-  follow_launcher(wanted);
+  follow_launcher(run, wanted);
   if (wanted.runtime.backend == config::CommBackend::Fake) {
     throw base::ConfigError("runtime.backend=fake: a pretended world computes nothing to verify");
   }

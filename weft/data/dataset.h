@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "weft/config/config.h"
@@ -19,6 +20,9 @@ class Dataset {
 
   // Distinct samples of a split: one epoch. Zero where eval_fraction is zero.
   virtual std::uint64_t samples(Split split) const = 0;
+
+  // Tokens of the source, both splits together; none where it never ends.
+  virtual std::optional<std::uint64_t> tokens() const = 0;
 
   // Fills `tokens` (seq_length + 1 of them: inputs and, one further, labels) with global sample
   // `sample` = step * global_batch_size + place in the batch. Training goes through its samples

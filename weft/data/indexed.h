@@ -1,9 +1,9 @@
-// Megatron's indexed dataset, memory-mapped. Samples are cut from the tokens in file order,
+// Megatron's indexed dataset. Samples are cut from the tokens in file order,
 // documents one after the other with nothing between them, and the samples are shuffled, not the
 // documents: a simpler order than Megatron's, the same tokens.
 #pragma once
 
-#include <string>
+#include <vector>
 
 #include "weft/base/file.h"
 #include "weft/data/indexed_index.h"
@@ -13,7 +13,10 @@ namespace weft::data {
 
 class IndexedDataset : public Dataset {
  public:
-  // Reads `config.path` + ".idx" and ".bin". Files must not shrink while the dataset lives.
+  // Reads `config.path` + ".idx" and ".bin". Token ids are judged here, so that a wrong vocabulary
+  // is found before the first step and not hours after it: all of them in a file of up to 1 GiB, of
+  // a larger one 1 GiB in stretches from its whole length. ConfigError names the first that lies
+  // outside.
   IndexedDataset(const config::DatasetConfig& config,
                  std::int64_t seq_length,
                  std::int64_t vocab_size,
@@ -22,16 +25,19 @@ class IndexedDataset : public Dataset {
   const IndexedIndex& index() const { return index_; }
 
   std::uint64_t samples(Split split) const override { return order_.samples(split); }
-  // ConfigError where a token lies outside the vocabulary, with its file, place and value.
+  std::optional<std::uint64_t> tokens() const override { return order_.tokens(); }
+  // ConfigError where a token lies outside the vocabulary, with its file, place and value;
+  // SystemError where the file has become shorter.
   void read(Split split, std::uint64_t sample, std::span<std::int32_t> tokens) const override;
 
  private:
-  std::int64_t token(std::uint64_t position) const;
+  // Tokens [first, first + tokens.size()).
+  void read_tokens(std::uint64_t first, std::span<std::int32_t> tokens) const;
+  void judge_ids() const;
 
-  std::string bin_name_;
   std::int64_t vocab_size_;
-  base::Mapping idx_;
-  base::Mapping bin_;
+  std::vector<std::byte> idx_;
+  base::InputFile bin_;
   IndexedIndex index_;
   SampleOrder order_;
 };

@@ -12,6 +12,7 @@ class MockDataset : public Dataset {
   MockDataset(std::int64_t seq_length, std::int64_t vocab_size, std::uint64_t seed);
 
   std::uint64_t samples(Split split) const override;
+  std::optional<std::uint64_t> tokens() const override { return std::nullopt; }
   void read(Split split, std::uint64_t sample, std::span<std::int32_t> tokens) const override;
 
  private:

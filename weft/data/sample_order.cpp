@@ -14,7 +14,10 @@ SampleOrder::SampleOrder(const std::string& name,
                          std::int64_t seq_length,
                          double eval_fraction,
                          std::uint64_t seed)
-    : name_(name), seq_length_(static_cast<std::uint64_t>(seq_length)), seed_(seed) {
+    : name_(name),
+      tokens_(tokens),
+      seq_length_(static_cast<std::uint64_t>(seq_length)),
+      seed_(seed) {
   CHECK(seq_length >= 1, "sequence length {}", seq_length);
   if (!(eval_fraction >= 0 && eval_fraction < 1)) {
     throw base::ConfigError(

@@ -21,6 +21,8 @@ class SampleOrder {
 
   std::uint64_t samples(Split split) const { return split == Split::Train ? train_ : eval_; }
 
+  std::uint64_t tokens() const { return tokens_; }
+
   // First token of global sample `sample`.
   std::uint64_t first_token(Split split, std::uint64_t sample) const;
 
@@ -28,6 +30,7 @@ class SampleOrder {
 
  private:
   std::string name_;
+  std::uint64_t tokens_;
   std::uint64_t seq_length_;
   std::uint64_t seed_;
   std::uint64_t train_ = 0;

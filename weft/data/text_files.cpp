@@ -11,8 +11,6 @@ namespace fs = std::filesystem;
 using base::text;
 
 constexpr std::uint64_t kLargestTotal = std::uint64_t{4} << 30;
-// Every file is one mapping; Linux allows a process 65530 of them by default.
-constexpr std::size_t kMostFiles = 16384;
 constexpr std::size_t kMostEntries = 1u << 20;
 
 bool wanted(const fs::path& path, const std::vector<std::string>& extensions) {
@@ -62,7 +60,7 @@ std::vector<fs::path> list_text_files(const fs::path& path,
   return files;
 }
 
-std::vector<TextDataset::Piece> TextDataset::map_pieces(const config::DatasetConfig& config) {
+std::vector<TextDataset::Piece> TextDataset::list_pieces(const config::DatasetConfig& config) {
   const std::vector<fs::path> files = list_text_files(config.path, config.extensions);
   if (files.empty() && !config.extensions.empty()) {
     throw base::ConfigError(
@@ -73,19 +71,11 @@ std::vector<TextDataset::Piece> TextDataset::map_pieces(const config::DatasetCon
              list_text_files(config.path, {}).size(),
              fmt::join(config.extensions, ",")));
   }
-  if (files.size() > kMostFiles) {
-    throw base::ConfigError(
-        text("dataset.path='{}' holds {} files; at most {} are read: narrow dataset.extensions or "
-             "join the files",
-             config.path,
-             files.size(),
-             kMostFiles));
-  }
   std::vector<Piece> pieces;
   std::uint64_t total = 0;
   for (const fs::path& file : files) {
-    base::Mapping mapping(file);
-    total += mapping.bytes().size();
+    const std::uint64_t size = base::InputFile(file).size();
+    total += size;
     if (total > kLargestTotal) {
       throw base::ConfigError(
           text("dataset.path='{}' holds more than {} bytes of text; narrow dataset.extensions or "
@@ -93,35 +83,65 @@ std::vector<TextDataset::Piece> TextDataset::map_pieces(const config::DatasetCon
                config.path,
                kLargestTotal));
     }
-    if (!mapping.bytes().empty()) pieces.push_back({total, std::move(mapping)});
+    if (size > 0) pieces.push_back({total - size, total, file});
   }
   return pieces;
 }
 
 TextDataset::TextDataset(const config::DatasetConfig& config,
                          std::int64_t seq_length,
-                         std::uint64_t seed)
-    : pieces_(map_pieces(config)),
+                         std::uint64_t seed,
+                         std::uint64_t most_held)
+    : pieces_(list_pieces(config)),
       order_(config.path,
              pieces_.empty() ? 0 : pieces_.back().end,
              seq_length,
              config.eval_fraction,
-             seed) {}
+             seed) {
+  if (order_.tokens() > most_held) return;
+  std::vector<std::byte> all(order_.tokens());
+  read_files(0, all);
+  held_ = std::move(all);
+}
 
-void TextDataset::read(Split split, std::uint64_t sample, std::span<std::int32_t> tokens) const {
-  CHECK(tokens.size() == order_.seq_length() + 1, "{} tokens", tokens.size());
-  std::uint64_t at = order_.first_token(split, sample);
+void TextDataset::read_files(std::uint64_t at, std::span<std::byte> out) const {
   auto piece = std::upper_bound(
       pieces_.begin(),
       pieces_.end(),
       at,
       [](std::uint64_t position, const Piece& candidate) { return position < candidate.end; });
-  for (std::int32_t& token : tokens) {
-    if (at == piece->end) ++piece;
-    const auto bytes = piece->bytes.bytes();
-    token = static_cast<std::int32_t>(bytes[bytes.size() - (piece->end - at)]);
-    ++at;
+  for (; !out.empty(); ++piece) {
+    const base::InputFile file(piece->file);
+    if (const std::uint64_t then = piece->end - piece->begin; file.size() < then) {
+      throw base::SystemError(
+          text("'{}' has {} bytes, and had {} when the run started: data must not shrink while a "
+               "run reads it",
+               file.name(),
+               file.size(),
+               then));
+    }
+    const std::size_t count = std::min<std::uint64_t>(out.size(), piece->end - at);
+    file.read(at - piece->begin, out.first(count));
+    out = out.subspan(count);
+    at += count;
   }
+}
+
+void TextDataset::read(Split split, std::uint64_t sample, std::span<std::int32_t> tokens) const {
+  CHECK(tokens.size() == order_.seq_length() + 1, "{} tokens", tokens.size());
+  const std::uint64_t at = order_.first_token(split, sample);
+  std::vector<std::byte> bytes;
+  std::span<const std::byte> found;
+  if (held_.empty()) {
+    bytes.resize(tokens.size());
+    read_files(at, bytes);
+    found = bytes;
+  } else {
+    found = std::span(held_).subspan(at, tokens.size());
+  }
+  std::ranges::transform(found, tokens.begin(), [](std::byte byte) {
+    return static_cast<std::int32_t>(byte);
+  });
 }
 
 }  // namespace weft::data

@@ -16,23 +16,34 @@ namespace weft::data {
 std::vector<std::filesystem::path> list_text_files(const std::filesystem::path& path,
                                                    const std::vector<std::string>& extensions);
 
-// Files are mapped; they must not shrink while the dataset lives.
+// Up to `most_held` bytes are read when it is opened, so that what happens to the files later does
+// not matter. Of more text each sample is read when it is asked for, and a file that is
+// shorter by then is an error that names it.
 class TextDataset : public Dataset {
  public:
-  TextDataset(const config::DatasetConfig& config, std::int64_t seq_length, std::uint64_t seed);
+  static constexpr std::uint64_t kMostHeld = std::uint64_t{256} << 20;
+
+  TextDataset(const config::DatasetConfig& config,
+              std::int64_t seq_length,
+              std::uint64_t seed,
+              std::uint64_t most_held = kMostHeld);
 
   std::uint64_t samples(Split split) const override { return order_.samples(split); }
+  std::optional<std::uint64_t> tokens() const override { return order_.tokens(); }
   void read(Split split, std::uint64_t sample, std::span<std::int32_t> tokens) const override;
 
  private:
   struct Piece {
-    std::uint64_t end;  // in the concatenation
-    base::Mapping bytes;
+    std::uint64_t begin, end;  // in the concatenation
+    std::filesystem::path file;
   };
-  static std::vector<Piece> map_pieces(const config::DatasetConfig& config);
+  static std::vector<Piece> list_pieces(const config::DatasetConfig& config);
+  // Fills `out` from position `at` of the concatenation on.
+  void read_files(std::uint64_t at, std::span<std::byte> out) const;
 
   std::vector<Piece> pieces_;
   SampleOrder order_;
+  std::vector<std::byte> held_;  // all of it, or nothing
 };
 
 }  // namespace weft::data

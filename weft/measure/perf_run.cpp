@@ -63,9 +63,11 @@ PerfRun run_perf(const PerfRequest& request) {
   const TrainResult result = train::train({.config = config,
                                            .name = {},
                                            .stop = request.stop,
+                                           .start = [](const train::RunStart&) {},
                                            .log = [](const std::string&) {},
                                            .progress = note,
                                            .report = {}});
+  if (!result.failures.empty()) throw base::SystemError(result.failures.front());
   run.interrupted = result.steps < config.train.train_iters;
   run.peak_bytes = result.peak_bytes;
   if (!run.interrupted) run.exposure = result.exposure;

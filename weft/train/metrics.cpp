@@ -2,14 +2,32 @@
 
 #include <fmt/chrono.h>
 
-#include <chrono>
+#include <algorithm>
+#include <cmath>
 
-#include "weft/base/error.h"
 #include "weft/base/text.h"
 
 namespace weft::train {
 
 using base::text;
+
+namespace {
+
+// Three digits that say something, and at least one after the point, as Megatron prints it.
+std::string rate_text(double value) {
+  const double digits = value > 0 ? 2 - std::floor(std::log10(value)) : 1;
+  return text("{:.{}f}", value, static_cast<int>(std::clamp(digits, 1.0, 9.0)));
+}
+
+// Some machines make NaNs with a sign, which says nothing.
+double unsigned_nan(double value) { return std::isnan(value) ? std::abs(value) : value; }
+
+}  // namespace
+
+std::string clock_text(double seconds) {
+  const auto whole = static_cast<std::int64_t>(std::clamp(std::round(seconds), 0.0, 1e15));
+  return text("{}:{:02d}:{:02d}", whole / 3600, whole / 60 % 60, whole % 60);
+}
 
 std::string log_line(const StepRecord& record, std::chrono::system_clock::time_point now) {
   const auto since = now.time_since_epoch();
@@ -22,40 +40,50 @@ std::string log_line(const StepRecord& record, std::chrono::system_clock::time_p
   line += text(" iteration {:8d}/{:8d} |", record.iteration, record.iterations);
   line += text(" consumed samples: {:12d} |", record.consumed_samples);
   line += text(" elapsed time per iteration (ms): {:.1f} |", record.elapsed_ms);
-  line += text(" throughput per GPU (TFLOP/s/GPU): {:.1f} |", record.tflops_per_rank);
+  line += text(" throughput per GPU (TFLOP/s/GPU): {} |", rate_text(record.tflops_per_rank));
   line += text(" learning rate: {:.6E} |", record.learning_rate);
   line += text(" global batch size: {:5d} |", record.global_batch_size);
-  line += text(" lm loss: {:.6E} |", record.loss);
+  line += text(" lm loss: {:.6E} |", unsigned_nan(record.loss));
   const auto add = [&](const char* name, const std::optional<double>& loss) {
-    if (loss) line += text(" {}: {:.6E} |", name, *loss);
+    if (loss) line += text(" {}: {:.6E} |", name, unsigned_nan(*loss));
   };
   add("load_balancing_loss", record.balance_loss);
   add("seq_load_balancing_loss", record.sequence_balance_loss);
   add("global_load_balancing_loss", record.global_balance_loss);
   add("z_loss", record.z_loss);
   line += text(" loss scale: {:.1f} |", 1.0);
-  line += text(" grad norm: {:.3f} |", record.gradient_norm);
+  line += text(" grad norm: {:.3f} |", unsigned_nan(record.gradient_norm));
   line += text(" number of skipped iterations: {:3d} |", record.not_finite);
   line += text(" number of nan iterations: {:3d} |", record.not_finite);
+  line += text(" tokens/s: {:.0f} |", record.tokens_per_second);
+  if (record.epoch) line += text(" epoch: {:.2f} |", *record.epoch);
+  line += text(" time left: {} |",
+               clock_text(static_cast<double>(record.iterations - record.iteration) *
+                          record.elapsed_ms / 1e3));
   return line;
 }
 
 void LogInterval::add(const StepRecord& record) {
   ++steps_;
+  elapsed_ms_ += record.elapsed_ms;
+  const bool changed_nothing = record.not_finite > not_finite_;
+  not_finite_ = record.not_finite;
+  if (changed_nothing) return;
   loss_ += record.loss;
   router_.batch += record.balance_loss.value_or(0);
   router_.sequence += record.sequence_balance_loss.value_or(0);
   router_.global += record.global_balance_loss.value_or(0);
   router_.z += record.z_loss.value_or(0);
-  elapsed_ms_ += record.elapsed_ms;
 }
 
 StepRecord LogInterval::mean(const StepRecord& last) const {
   const auto steps = static_cast<double>(steps_);
   StepRecord record = last;
-  record.loss = loss_ / steps;
+  record.not_finite = not_finite_ - not_finite_before_;
+  const auto good = static_cast<double>(steps_ - record.not_finite);  // none: all means are NaN
+  record.loss = loss_ / good;
   const auto average = [&](std::optional<double>& loss, double sum) {
-    if (loss) loss = sum / steps;
+    if (loss) loss = sum / good;
   };
   average(record.balance_loss, router_.batch);
   average(record.sequence_balance_loss, router_.sequence);
@@ -85,6 +113,7 @@ base::Json metrics_json(const StepRecord& record) {
   add("global_load_balancing_loss", record.global_balance_loss);
   add("z_loss", record.z_loss);
   add("eval_loss", record.eval_loss);
+  if (record.epoch) json["epoch"] = *record.epoch;
   if (record.repeated) json["repeated_steps"] = *record.repeated;
   if (!record.expert_loads.empty()) json["expert_loads"] = to_json(record.expert_loads);
   return json;
@@ -100,17 +129,6 @@ base::Json to_json(const std::vector<ExpertLoads>& loads) {
                     {"dropped", load.dropped}});
   }
   return rows;
-}
-
-MetricsFile::MetricsFile(const std::filesystem::path& path)
-    : path_(path), file_(path, std::ios::binary | std::ios::trunc) {
-  if (!file_) base::throw_errno(text("cannot write '{}'", path.string()));
-}
-
-void MetricsFile::append(const base::Json& record) {
-  file_ << record.dump() + '\n';
-  file_.flush();
-  if (!file_) throw base::SystemError(text("cannot write '{}': is the disk full?", path_.string()));
 }
 
 }  // namespace weft::train

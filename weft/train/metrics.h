@@ -1,9 +1,8 @@
 // What a run tells about its steps: the log line people parse, and a line of JSON a step.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string>
 
@@ -16,6 +15,7 @@ struct StepRecord {
   std::int64_t iteration = 0;  // from 1
   std::int64_t iterations = 0;
   std::int64_t consumed_samples = 0;
+  std::optional<double> epoch;  // of the training samples, so far; where the data has an end
   std::int64_t global_batch_size = 0;
   double elapsed_ms = 0;
   double tokens_per_second = 0;
@@ -32,34 +32,31 @@ struct StepRecord {
   std::optional<std::int64_t> repeated;
 };
 
-// The steps since the last log line: Megatron's line gives the mean loss and the mean time of a
-// step.
+// The steps since the last log line: Megatron's line gives the mean loss of those that changed
+// something, the mean time of a step, and how many changed nothing.
 class LogInterval {
  public:
+  // `not_finite`: the steps before it that changed nothing.
+  explicit LogInterval(std::int64_t not_finite = 0)
+      : not_finite_before_(not_finite), not_finite_(not_finite) {}
   void add(const StepRecord& record);
   StepRecord mean(const StepRecord& last) const;
 
  private:
+  std::int64_t not_finite_before_, not_finite_;
   std::int64_t steps_ = 0;
-  double loss_ = 0, elapsed_ms_ = 0;
+  double loss_ = 0, elapsed_ms_ = 0;  // the loss of steps that changed something
   RouterLosses router_;
 };
 
-// Megatron's line, byte for byte, so that its users' parsers work.
+// Megatron's line, its fields in its order, so that its users' parsers work; behind them what
+// people ask for: tokens a second of all ranks, the epoch and the time left.
 std::string log_line(const StepRecord& record, std::chrono::system_clock::time_point now);
 
 base::Json metrics_json(const StepRecord& record);
 base::Json to_json(const std::vector<ExpertLoads>& loads);
 
-// metrics.jsonl: a whole line at a time, so that a reader never sees half a record.
-class MetricsFile {
- public:
-  explicit MetricsFile(const std::filesystem::path& path);
-  void append(const base::Json& record);
-
- private:
-  std::filesystem::path path_;
-  std::ofstream file_;
-};
+// 3725 -> "1:02:05".
+std::string clock_text(double seconds);
 
 }  // namespace weft::train

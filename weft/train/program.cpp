@@ -71,6 +71,8 @@ void Program::begin(const StepInput& input) {
   }
   stop_ = input.stop;
   totals_.begin(labelled);
+  // A forward pass has no later place to look.
+  if (stop_ != nullptr && stop_->load()) totals_.request_stop();
 }
 
 void Program::load(std::size_t index, const MicroBatch& part) {

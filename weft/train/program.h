@@ -30,7 +30,7 @@ struct StepInput {
   const Batch& batch;
   std::int64_t step = 0;  // from 0
   double learning_rate = 0;
-  const std::atomic<bool>* stop = nullptr;  // looked at near the end of the step
+  const std::atomic<bool>* stop = nullptr;  // looked at before the step and near its end
   Routing routing = Routing::Computed;
   config::RowBudget budget = config::RowBudget::AsConfigured;
 };

@@ -19,10 +19,25 @@ namespace fs = std::filesystem;
 void remove_old_files(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
-    const bool old = name == "metrics.jsonl" || name == "exposure.json" ||
-                     (name.starts_with("trace.") && name.ends_with(".json"));
-    if (old) fs::remove(entry.path());
+    const bool old =
+        name == "exposure.json" || (name.starts_with("trace.") && name.ends_with(".json"));
+    if (old && !entry.is_directory()) fs::remove(entry.path());
   }
+}
+
+// Lasts as long as the run: who starts a second run in the folder learns it before anything is
+// lost.
+base::LineFile open_metrics(const fs::path& folder) {
+  return base::LineFile(
+      folder / "metrics.jsonl",
+      base::text("'{}' is in use by another run: wait for its end, or set another runtime.run_dir",
+                 folder.string()));
+}
+
+// What is written after the last step.
+void require_late_files(const fs::path& folder, const config::Config& config) {
+  if (!config.runtime.trace) return;
+  for (const char* name : {"trace.json", "exposure.json"}) base::require_writable(folder / name);
 }
 
 }  // namespace
@@ -54,16 +69,19 @@ fs::path make_fresh_folder(const fs::path& parent, const std::string& name) {
   throw base::SystemError(base::text("too many runs named '{}' in this second", stem));
 }
 
-fs::path make_run_folder(const config::Config& config, const std::string& name) {
+RunFolder make_run_folder(const config::Config& config, const std::string& name) {
   fs::path folder = config.runtime.run_dir;
   if (folder.empty()) {
     folder = make_fresh_folder("runs", name);
   } else {
     make_writable_folder(folder, "runtime.run_dir");
-    remove_old_files(folder);
   }
+  base::LineFile metrics = open_metrics(folder);
+  require_late_files(folder, config);
+  remove_old_files(folder);
+  metrics.clear();
   base::write_whole(folder / "config.yaml", config::to_yaml(config));
-  return folder;
+  return {std::move(folder), std::move(metrics)};
 }
 
 }  // namespace weft::train

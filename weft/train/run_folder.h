@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 
+#include "weft/base/line_file.h"
 #include "weft/config/config.h"
 
 namespace weft::train {
@@ -16,8 +17,15 @@ void make_writable_folder(const std::filesystem::path& folder, const std::string
 std::filesystem::path make_fresh_folder(const std::filesystem::path& parent,
                                         const std::string& name);
 
+struct RunFolder {
+  std::filesystem::path path;
+  // metrics.jsonl, empty. As long as it is open no other run gets the folder.
+  base::LineFile metrics;
+};
+
 // Makes config.runtime.run_dir, or runs/<name>-<time>, with config.yaml in it. A given folder may
-// exist: its files are replaced.
-std::filesystem::path make_run_folder(const config::Config& config, const std::string& name);
+// exist: its files are replaced. SystemError where another run is using it, or where a file of the
+// run could not be written because a folder has its name.
+RunFolder make_run_folder(const config::Config& config, const std::string& name);
 
 }  // namespace weft::train

@@ -68,11 +68,11 @@ void refuse_repeated(const StepTotals& totals, const config::Config& config) {
                  config.model.moe_expert_rank_capacity_factor.value_or(0)));
 }
 
-StepTotals forward_step(Engine& engine, const Batch& batch) {
+StepTotals forward_step(Engine& engine, const Batch& batch, const std::atomic<bool>* stop) {
   return run_with_room(engine,
                        engine.forward(),
                        engine.lifted_forward(),
-                       {.batch = batch},
+                       {.batch = batch, .stop = stop},
                        exec::Tracing::Off);
 }
 

@@ -27,7 +27,9 @@ void communication_step(Engine& engine,
 // ConfigError where the step ran twice: what a bench timed is then no step.
 void refuse_repeated(const StepTotals& totals, const config::Config& config);
 
-// The mean loss of a batch, without gradients.
-StepTotals forward_step(Engine& engine, const Batch& batch);
+// The mean loss of a batch, without gradients. All ranks learn whether one was told to stop.
+StepTotals forward_step(Engine& engine,
+                        const Batch& batch,
+                        const std::atomic<bool>* stop = nullptr);
 
 }  // namespace weft::train

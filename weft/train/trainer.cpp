@@ -4,6 +4,7 @@
 #include <chrono>
 #include <mutex>
 
+#include "weft/base/file.h"
 #include "weft/data/dataset.h"
 #include "weft/derive/derived.h"
 #include "weft/optim/learning_rate.h"
@@ -11,7 +12,7 @@
 #include "weft/train/gather_texts.h"
 #include "weft/train/gather_timelines.h"
 #include "weft/train/launch.h"
-#include "weft/train/run_folder.h"
+#include "weft/train/run_log.h"
 #include "weft/train/state_list.h"
 #include "weft/train/step.h"
 #include "weft/train/trace_files.h"
@@ -43,32 +44,54 @@ class RankRun {
   RankRun(const TrainRequest& request,
           Engine& engine,
           const data::Dataset& dataset,
+          const std::optional<checkpoint::HuggingFaceModel>& start,
           const std::optional<checkpoint::HuggingFaceConfig>& written,
           Shared& shared)
       : request_(request),
         config_(request.config),
         engine_(engine),
         dataset_(dataset),
+        start_(start),
         written_(written),
         shared_(shared),
         progress_(engine.pool(), config_.rng.seed) {}
 
   void run() {
+    if (written_ && is_rank_zero()) require_room_for_weights();
+    if (start_) load_weights(engine_, *start_);
     open_run_folder();
     while (progress_.step() < config_.train.train_iters && !stopped_) step();
-    if (written_) save_weights(engine_, config_.checkpoint.save_hf, *written_);
+    if (written_) save();
     leave_results();
-    if (config_.runtime.trace) leave_timeline();
+    if (traced_) leave_timeline();
   }
 
  private:
   bool is_rank_zero() const { return engine_.rank() == 0; }
 
+  // Known now, not after hours of training.
+  void require_room_for_weights() const {
+    const fs::path folder = config_.checkpoint.save_hf;
+    make_writable_folder(folder, "checkpoint.save_hf");
+    base::require_writable(folder / "model.safetensors", checkpoint::huggingface_bytes(*written_));
+    base::require_writable(folder / "config.json");
+  }
+
   void open_run_folder() {
-    const std::string own =
-        is_rank_zero() ? make_run_folder(config_, request_.name).string() : std::string();
-    run_dir_ = gather_texts(engine_, own).front();
-    if (is_rank_zero()) metrics_.emplace(run_dir_ / "metrics.jsonl");
+    if (is_rank_zero()) log_.emplace(request_, make_run_folder(config_, request_.name));
+    run_dir_ = gather_texts(engine_, log_ ? log_->folder().string() : std::string()).front();
+    if (!log_) return;
+    request_.start({.run_dir = run_dir_,
+                    .tokens = dataset_.tokens(),
+                    .train_samples = dataset_.samples(data::Split::Train),
+                    .eval_samples = dataset_.samples(data::Split::Eval)});
+  }
+
+  void save() {
+    const std::optional<std::string> failure =
+        save_weights(engine_, config_.checkpoint.save_hf, *written_);
+    if (failure) failures_.push_back("checkpoint.save_hf: " + *failure);
+    saved_ = !failure;
   }
 
   Batch read(data::Split split, std::int64_t step) const {
@@ -98,9 +121,14 @@ class RankRun {
     repeated_ += totals.repeated ? 1 : 0;
     progress_.advance(config_.train.global_batch_size);
     stopped_ = totals.stop_requested;
+    traced_ |= traced;
     const double seconds = seconds_since(start);
     (step == 0 ? first_seconds_ : warm_seconds_) += seconds;
-    tell(record_of(totals, rate, seconds));
+    StepRecord record = record_of(totals, rate, seconds);
+    if (log_) log_->tell(record, stopped_ ? RunLog::Next::End : RunLog::Next::Step);
+    record.eval_loss = evaluate();
+    if (record.eval_loss) eval_loss_ = record.eval_loss;
+    if (log_) log_->keep(record);
   }
 
   // The rank nearest to the cause throws; the others wait to be told.
@@ -114,16 +142,19 @@ class RankRun {
     stream.synchronize();
   }
 
-  // The losses on held-out data, where this step is one that evaluates.
+  // The loss on held-out data, where this step is one that evaluates and nobody stops it.
   std::optional<double> evaluate() {
     const std::int64_t interval = config_.train.eval_interval;
     const bool last = progress_.step() == config_.train.train_iters;
     if (interval <= 0 || (progress_.step() % interval != 0 && !last)) return std::nullopt;
     double sum = 0;
-    for (std::int64_t i = 0; i < config_.train.eval_iters; ++i) {
-      sum += forward_step(engine_, read(data::Split::Eval, i)).loss;
+    for (std::int64_t i = 0; i < config_.train.eval_iters && !stopped_; ++i) {
+      const StepTotals totals = forward_step(engine_, read(data::Split::Eval, i), request_.stop);
       engine_.program().drop_states();
+      sum += totals.loss;
+      stopped_ = totals.stop_requested;
     }
+    if (stopped_) return std::nullopt;
     return sum / static_cast<double>(config_.train.eval_iters);
   }
 
@@ -141,10 +172,12 @@ class RankRun {
                       .loss = totals.loss,
                       .gradient_norm = totals.gradient_norm,
                       .not_finite = not_finite_};
+    if (dataset_.tokens()) {
+      record.epoch = static_cast<double>(record.consumed_samples) /
+                     static_cast<double>(dataset_.samples(data::Split::Train));
+    }
     if (config_.model.moe_expert_rank_capacity_factor) record.repeated = repeated_;
     add_router(totals, record);
-    record.eval_loss = evaluate();
-    if (record.eval_loss) eval_loss_ = record.eval_loss;
     if (record.iteration == 1) first_loss_ = record.loss;
     last_loss_ = record.loss;
     last_loads_ = record.expert_loads;
@@ -164,27 +197,11 @@ class RankRun {
     record.expert_loads = totals.expert_loads;
   }
 
-  void tell(const StepRecord& record) {
-    if (!is_rank_zero()) return;
-    metrics_->append(metrics_json(record));
-    interval_.add(record);
-    if (record.iteration % config_.logger.log_interval == 0 ||
-        record.iteration == record.iterations) {
-      request_.log(log_line(interval_.mean(record), std::chrono::system_clock::now()));
-      interval_ = {};
-    }
-    if (record.eval_loss) {
-      request_.log(base::text(" validation loss at iteration {} | lm loss value: {:.6E} |",
-                              record.iteration,
-                              *record.eval_loss));
-    }
-    request_.progress(record);
-  }
-
   void leave_results() {
     const std::lock_guard lock(shared_.mutex);
     shared_.run_dir = run_dir_;
     if (!is_rank_zero()) return;
+    if (const std::string lost = log_->failure(); !lost.empty()) failures_.push_back(lost);
     const auto steps = static_cast<double>(progress_.step());
     const auto tokens = static_cast<double>(derive::tokens_per_step(config_));
     shared_.result = {.steps = progress_.step(),
@@ -197,6 +214,8 @@ class RankRun {
                                                      : tokens / first_seconds_,
                       .run_dir = run_dir_,
                       .interrupted = stopped_,
+                      .failures = failures_,
+                      .saved = saved_,
                       .is_rank_zero = true};
     for (int tag = 0; tag < tensor::kTags; ++tag) {
       shared_.result.peak_bytes[static_cast<std::size_t>(tag)] =
@@ -224,15 +243,16 @@ class RankRun {
   const config::Config& config_;
   Engine& engine_;
   const data::Dataset& dataset_;
+  const std::optional<checkpoint::HuggingFaceModel>& start_;
   const std::optional<checkpoint::HuggingFaceConfig>& written_;
   Shared& shared_;
   Progress progress_;
   fs::path run_dir_;
-  std::optional<MetricsFile> metrics_;
-  bool stopped_ = false;
+  std::optional<RunLog> log_;  // of rank 0
+  bool stopped_ = false, traced_ = false, saved_ = false;
+  std::vector<std::string> failures_;
   std::int64_t not_finite_ = 0, repeated_ = 0;
   std::optional<std::int64_t> last_repeated_;
-  LogInterval interval_;
   double first_seconds_ = 0, warm_seconds_ = 0, first_loss_ = 0, last_loss_ = 0;
   std::optional<double> eval_loss_;
   std::vector<ExpertLoads> last_loads_;
@@ -265,17 +285,20 @@ TrainResult train(const TrainRequest& request) {
   std::optional<checkpoint::HuggingFaceConfig> written;
   if (!config.checkpoint.save_hf.empty()) {
     written = huggingface_config_for(config.model, start ? &start->huggingface_config() : nullptr);
-    make_writable_folder(config.checkpoint.save_hf, "checkpoint.save_hf");
   }
   Shared shared;
   launch(config, request.report, [&](comm::Endpoint& endpoint) {
     Engine engine(config, endpoint);
     comm::poison_on_error(endpoint, [&] {
-      if (start) load_weights(engine, *start);
-      RankRun(request, engine, *dataset, written, shared).run();
+      RankRun(request, engine, *dataset, start, written, shared).run();
     });
   });
-  if (!shared.timelines.empty()) write_trace_files(shared, config.runtime.backend);
+  if (shared.timelines.empty()) return shared.result;
+  try {
+    write_trace_files(shared, config.runtime.backend);
+  } catch (const base::SystemError& error) {
+    shared.result.failures.push_back(error.what());
+  }
   return shared.result;
 }
 

@@ -15,11 +15,21 @@
 
 namespace weft::train {
 
+// What a run knows when it begins, beyond its config.
+struct RunStart {
+  std::filesystem::path run_dir;
+  std::optional<std::uint64_t> tokens;  // of the data; none: it never ends
+  std::uint64_t train_samples = 0;      // one epoch
+  std::uint64_t eval_samples = 0;
+};
+
 struct TrainRequest {
   config::Config config;          // validated
   std::string name;               // of the recipe, for the run folder
   const std::atomic<bool>* stop;  // set to end after the current step
-  // What rank 0 has to say while the run goes on; called on its thread.
+  // What rank 0 has to say; called on its thread. `start` comes before the first step, `progress`
+  // after each.
+  std::function<void(const RunStart& start)> start;
   std::function<void(const std::string& line)> log;
   std::function<void(const StepRecord& record)> progress;
   std::function<void(const std::string& error)> report;  // see launch.h
@@ -34,9 +44,13 @@ struct TrainResult {
   std::optional<std::int64_t> repeated;   // see StepRecord
   double tokens_per_second = 0;           // without the first step, which warms up
   std::filesystem::path run_dir;
+  // With a trace, unless the run was stopped before the steps that are traced.
   std::optional<std::filesystem::path> trace;
-  std::optional<trace::Exposure> exposure;  // with a trace, of all ranks
+  std::optional<trace::Exposure> exposure;  // of all ranks
   bool interrupted = false;
+  // What could not be written, with the reason: the run has failed, the rest of it is whole.
+  std::vector<std::string> failures;
+  bool saved = false;                                   // checkpoint.save_hf is written
   std::array<std::size_t, tensor::kTags> peak_bytes{};  // of rank 0, by tag
   bool is_rank_zero = false;  // false in a process that holds other ranks only
 };

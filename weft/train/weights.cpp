@@ -221,20 +221,33 @@ void load_weights(Engine& engine, const checkpoint::HuggingFaceModel& model) {
   for (optim::AdamW& optimizer : engine.optimizers()) optimizer.refresh_master();
 }
 
-void save_weights(Engine& engine,
-                  const std::filesystem::path& folder,
-                  const checkpoint::HuggingFaceConfig& config) {
+std::optional<std::string> save_weights(Engine& engine,
+                                        const std::filesystem::path& folder,
+                                        const checkpoint::HuggingFaceConfig& config) {
   // The group of rank 0 holds one copy of the model; the other groups are replicas.
-  if (engine.groups().model_copy->members().front() != 0) return;
+  if (engine.groups().model_copy->members().front() != 0) return std::nullopt;
   ParameterFetcher fetcher(engine);
-  if (engine.rank() != 0) return fetcher.serve();
-  checkpoint::write_huggingface(
-      folder,
-      config,
-      [&](const std::string& parameter, std::int64_t begin, std::span<float> out) {
-        fetcher.fetch(parameter, begin, out);
-      });
+  if (engine.rank() != 0) {
+    fetcher.serve();
+    return std::nullopt;
+  }
+  bool fetching = false;
+  std::optional<std::string> failure;
+  try {
+    checkpoint::write_huggingface(
+        folder,
+        config,
+        [&](const std::string& parameter, std::int64_t begin, std::span<float> out) {
+          fetching = true;
+          fetcher.fetch(parameter, begin, out);
+          fetching = false;
+        });
+  } catch (const base::SystemError& error) {
+    if (fetching) throw;  // a rank failed, not the disk
+    failure = error.what();
+  }
   fetcher.finish();
+  return failure;
 }
 
 checkpoint::HuggingFaceConfig huggingface_config_for(const config::ModelConfig& model,

@@ -3,6 +3,8 @@
 
 #include <array>
 #include <filesystem>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "weft/checkpoint/huggingface.h"
@@ -64,10 +66,12 @@ inline constexpr std::array kFolderModelKeys = std::to_array<std::string_view>({
 // Each rank reads what it owns.
 void load_weights(Engine& engine, const checkpoint::HuggingFaceModel& model);
 
-// Rank 0 writes, fetching what it does not hold from the ranks that do. Every rank calls it.
-void save_weights(Engine& engine,
-                  const std::filesystem::path& folder,
-                  const checkpoint::HuggingFaceConfig& config);
+// Rank 0 writes, fetching what it does not hold from the ranks that do. Every rank calls it. Where
+// the folder cannot be written, rank 0 gets the reason and the others end as if it had been: what
+// went wrong is the save and not the exchange.
+std::optional<std::string> save_weights(Engine& engine,
+                                        const std::filesystem::path& folder,
+                                        const checkpoint::HuggingFaceConfig& config);
 
 // The family whose config.json can say what the model computes; ConfigError where there is none.
 // What the folder the run started from says beside the model is kept.

@@ -1,0 +1,201 @@
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <optional>
+
+#include "weft/base/error.h"
+#include "weft/base/file.h"
+#include "weft/base/text.h"
+
+namespace weft::base {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPartial = ".partial";
+
+std::optional<struct stat> stat_of(const fs::path& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) == 0) return info;
+  return std::nullopt;
+}
+
+// Of standard output and error, the one that leads to that file.
+std::optional<int> stream_to(const struct stat& target) {
+  for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
+    struct stat info {};
+    if (::fstat(stream, &info) == 0 && info.st_dev == target.st_dev &&
+        info.st_ino == target.st_ino) {
+      return stream;
+    }
+  }
+  return std::nullopt;
+}
+
+// The end of a chain of symbolic links, which need not be there.
+fs::path followed(const fs::path& path) {
+  constexpr int kMostLinks = 40;
+  fs::path at = path;
+  for (int i = 0; i < kMostLinks; ++i) {
+    std::error_code error;
+    const fs::path next = fs::read_symlink(at, error);
+    if (error) return at;
+    at = next.is_absolute() ? next : at.parent_path() / next;
+  }
+  throw SystemError(text("cannot write '{}': too many symbolic links", path.string()));
+}
+
+void write_all(const Descriptor& file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::write(file.get(), bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) throw_errno(text("cannot write '{}'", file.named()));
+    bytes.remove_prefix(static_cast<std::size_t>(put));
+  }
+}
+
+// Devices, pipes and the like have no size, and nothing to replace.
+Descriptor open_in_place(const fs::path& path, const struct stat& info) {
+  if (S_ISDIR(info.st_mode)) {
+    throw SystemError(text("cannot write '{}': it is a folder", path.string()));
+  }
+  if (const std::optional<int> stream = stream_to(info)) {
+    const int copy = ::fcntl(*stream, F_DUPFD_CLOEXEC, 3);
+    if (copy < 0) throw_errno(text("cannot open '{}'", path.string()));
+    return Descriptor(copy, path.string());
+  }
+  return Descriptor(path, O_WRONLY, 0, path.string());
+}
+
+bool is_written_in_place(const struct stat& info) {
+  return !S_ISREG(info.st_mode) || stream_to(info).has_value();
+}
+
+// A temporary beside the file it will become; gone with its owner unless it has become it.
+class Temporary {
+ public:
+  Temporary(const fs::path& target, const std::string& named)
+      : target_(target), file_(make(target, named)) {}
+  ~Temporary() {
+    if (!kept_) ::unlink(path_.c_str());
+  }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+
+  const Descriptor& file() const { return file_; }
+
+  void become_target() {
+    if (::fsync(file_.get()) != 0) throw_errno(text("cannot sync '{}'", file_.named()));
+    // The permissions of a file are its owner's choice: they outlive its content.
+    if (const auto old = stat_of(target_)) (void)!::fchmod(file_.get(), old->st_mode & 07777);
+    if (std::rename(path_.c_str(), target_.c_str()) != 0) {
+      throw_errno(text("cannot rename '{}' to '{}'", path_.string(), target_.string()));
+    }
+    kept_ = true;
+    file_.close();
+  }
+
+ private:
+  // Until a name is free and the file is still there once it is locked: another writer may take it
+  // for a left one before.
+  Descriptor make(const fs::path& target, const std::string& named) {
+    for (int number = 0;; ++number) {
+      path_ = target;
+      path_ += text(".{}.{}{}", ::getpid(), number, kPartial);
+      const int fd = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+      if (fd < 0 && errno == EEXIST) continue;
+      if (fd < 0) throw_errno(text("cannot write '{}'", named));
+      Descriptor file(fd, named);
+      ::flock(fd, LOCK_EX);
+      struct stat info {};
+      if (::fstat(fd, &info) == 0 && info.st_nlink > 0) return file;
+    }
+  }
+
+  fs::path target_, path_;
+  Descriptor file_;
+  bool kept_ = false;
+};
+
+bool is_temporary_of(const std::string& name, const std::string& target) {
+  if (!name.starts_with(target + ".") || !name.ends_with(kPartial)) return false;
+  const std::string_view middle(name.data() + target.size(),
+                                name.size() - target.size() - kPartial.size());
+  return middle.size() > 1 && middle.find_first_not_of(".0123456789") == std::string_view::npos;
+}
+
+void remove_left_temporaries(const fs::path& target) {
+  std::error_code error;
+  const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    const fs::path path = at->path();
+    if (!is_temporary_of(path.filename().string(), target.filename().string())) continue;
+    const int fd = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) continue;
+    const Descriptor file(fd, path.string());
+    if (try_lock(file) == Locked::Now) ::unlink(path.c_str());
+  }
+}
+
+void require_room(const fs::path& target, const std::string& named, std::uint64_t bytes) {
+  std::error_code error;
+  const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
+  const fs::space_info space = fs::space(folder, error);
+  if (!error && space.available < bytes) {
+    throw SystemError(
+        text("'{}' takes {} bytes, and its disk has room for {}: free some, or write "
+             "elsewhere",
+             named,
+             bytes,
+             space.available));
+  }
+  struct rlimit limit {};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+      limit.rlim_cur < bytes) {
+    throw SystemError(
+        text("'{}' takes {} bytes, and no file of this process may have more than "
+             "{} (ulimit -f)",
+             named,
+             bytes,
+             static_cast<std::uint64_t>(limit.rlim_cur)));
+  }
+}
+
+}  // namespace
+
+void write_whole(const fs::path& path, std::string_view bytes) {
+  write_whole(path, [&](const Append& append) { append(bytes); });
+}
+
+void write_whole(const fs::path& path, const std::function<void(const Append&)>& write) {
+  if (const auto info = stat_of(path); info && is_written_in_place(*info)) {
+    Descriptor file = open_in_place(path, *info);
+    write([&](std::string_view bytes) { write_all(file, bytes); });
+    return file.close();
+  }
+  const fs::path target = followed(path);
+  remove_left_temporaries(target);
+  Temporary temporary(target, path.string());
+  write([&](std::string_view bytes) { write_all(temporary.file(), bytes); });
+  temporary.become_target();
+}
+
+void require_writable(const fs::path& path, std::uint64_t bytes) {
+  if (const auto info = stat_of(path); info && is_written_in_place(*info)) {
+    // A pipe is not opened: its reader would take the close for the end.
+    if (S_ISDIR(info->st_mode)) open_in_place(path, *info);
+    if (::access(path.c_str(), W_OK) != 0) throw_errno(text("cannot write '{}'", path.string()));
+    return;
+  }
+  const fs::path target = followed(path);
+  remove_left_temporaries(target);
+  const Temporary temporary(target, path.string());
+  require_room(target, path.string(), bytes);
+}
+
+}  // namespace weft::base

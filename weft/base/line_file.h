@@ -1,0 +1,32 @@
+// A file that grows by whole lines while others may read it, and that one process writes at a time.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "weft/base/descriptor.h"
+
+namespace weft::base {
+
+class LineFile {
+ public:
+  // Makes the file, or takes the one that is there; its content stays until clear(). Locked as long
+  // as it is open: SystemError with `if_in_use` where another process has it. What is no regular
+  // file (/dev/null, a pipe) is written into and not locked.
+  LineFile(const std::filesystem::path& path, const std::string& if_in_use);
+
+  void clear();
+  // Appends the line and its end with one write, so that a reader never sees a part of it.
+  // SystemError where it cannot be written whole; nothing of it is left then, and a later line may
+  // succeed.
+  void append(std::string_view line);
+
+ private:
+  Descriptor file_;
+  bool regular_ = false;
+  std::uint64_t size_ = 0;  // of whole lines
+};
+
+}  // namespace weft::base
