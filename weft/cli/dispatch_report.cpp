@@ -186,7 +186,7 @@ std::string to_text(const DispatchReport& report) {
   const config::ModelConfig& model = report.config.model;
   std::string all = text(
       "{} ranks, {} a node; {} experts, top-{}, {} tokens of {} {} values a rank; uniform routing\n"
-      "one forward pass of one rank, mean of the ranks; bytes are of dispatch and combine\n\n",
+      "one forward trip of one rank, mean of the ranks; bytes are of dispatch and combine\n\n",
       model.expert_model_parallel_size,
       report.config.runtime.ranks_per_node.value(),
       model.experts(),
