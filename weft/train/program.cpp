@@ -71,7 +71,7 @@ void Program::begin(const StepInput& input) {
   }
   stop_ = input.stop;
   totals_.begin(labelled);
-  // A forward pass has no later place to look.
+  // A forward-only step has no later place to look.
   if (stop_ != nullptr && stop_->load()) totals_.request_stop();
 }
 
