@@ -1,6 +1,7 @@
 #include "tests/meta/symbol_support.h"
 
 #include <algorithm>
+#include <optional>
 #include <regex>
 
 #include "tests/meta/source_support.h"
@@ -26,7 +27,7 @@ bool is_type_or_constant(std::string_view name) {
   return name.size() > 1 && is_capital(name[0]) && std::ranges::any_of(name, is_small);
 }
 
-bool leaves_open(const std::string& name) {
+bool has_open_part(const std::string& name) {
   return std::ranges::any_of(base::split(name, '_'), [](const std::string& part) {
     return !part.empty() && std::ranges::all_of(part, is_capital);
   });
@@ -39,10 +40,10 @@ std::optional<Mention> mention_in(const std::string& span) {
   Mention mention{.name = found.str(1)};
   const bool qualified = mention.name.find("::") != std::string::npos;
   mention.is_code = qualified || found[2].matched ||
-                    (is_type_or_constant(mention.name) && !leaves_open(mention.name));
+                    (is_type_or_constant(mention.name) && !has_open_part(mention.name));
   const bool has_underscore = mention.name.find('_') != std::string::npos;
   if (!mention.is_code && !has_underscore) return std::nullopt;
-  if (mention.name.starts_with("std::") || leaves_open(mention.name)) return std::nullopt;
+  if (mention.name.starts_with("std::") || has_open_part(mention.name)) return std::nullopt;
   return mention;
 }
 
