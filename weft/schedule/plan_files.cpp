@@ -63,11 +63,10 @@ void read_orders(const fs::path& folder, std::vector<RankPlan>& plans) {
   std::error_code ignored;
   if (fs::exists(beyond, ignored)) {
     complaints.push_back(
-        base::text("{} is of no rank: the layout has {} pipeline rank{}; remove it, or use the "
+        base::text("{} is of no rank: the layout has {}; remove it, or use the "
                    "layout it was written for",
                    beyond.string(),
-                   plans.size(),
-                   plans.size() == 1 ? "" : "s"));
+                   base::counted(std::ssize(plans), "pipeline rank")));
   }
   if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
 }
