@@ -9,7 +9,7 @@
 namespace weft::config {
 namespace {
 
-// Fields of the model that the reference overwrites from comm_overlap at every start.
+// Fields of the model that Megatron overwrites from comm_overlap at every start.
 constexpr std::array<std::string_view, 9> kTwins{"overlap_p2p_comm",
                                                  "batch_p2p_comm",
                                                  "tp_comm_overlap",
@@ -34,7 +34,7 @@ constexpr ShortName kShortNames[] = {
 
 constexpr std::string_view kModel = "model.";
 
-bool is_twin(std::string_view key) {
+bool is_other_name(std::string_view key) {
   return key.starts_with(kModel) &&
          std::ranges::find(kTwins, key.substr(kModel.size())) != kTwins.end();
 }
@@ -47,12 +47,12 @@ std::string meant_key(std::string_view key) {
   for (const ShortName& shorter : kShortNames) {
     if (key == shorter.name) return std::string(shorter.key);
   }
-  if (is_twin(key)) return "comm_overlap." + std::string(key.substr(kModel.size()));
+  if (is_other_name(key)) return "comm_overlap." + std::string(key.substr(kModel.size()));
   return std::string(key);
 }
 
 std::optional<Finding> other_name_finding(std::string_view key) {
-  if (!is_twin(key)) return std::nullopt;
+  if (!is_other_name(key)) return std::nullopt;
   const std::string meant = meant_key(key);
   return Finding{.id = "C4",
                  .key = meant,

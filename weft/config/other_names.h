@@ -1,4 +1,4 @@
-// Keys that go by more than one name: the twins of comm_overlap.* on the model.
+// Keys that go by more than one name: keys of comm_overlap have another name on the model.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ std::span<const ShortName> short_names();
 // runtime.world_size for world, any other as it is.
 std::string meant_key(std::string_view key);
 
-// Says that a twin was written (rule C4); nothing for other keys.
+// Says that another name was written (rule C4); nothing for other keys.
 std::optional<Finding> other_name_finding(std::string_view key);
 
 // Other words for a key's values: model.qk_layernorm=true is head, false is none;

@@ -6,7 +6,7 @@
 namespace weft::rules {
 
 // Whether model.cuda_graph_modules or its old name, model.cuda_graph_scope, has this scope. Asked
-// before model.cuda_graph_impl=none clears them: the reference judges overlap by the names.
+// before model.cuda_graph_impl=none clears them: Megatron judges overlap by the names.
 bool names_scope(const config::ModelConfig& model, config::CudaGraphScope scope);
 
 // Transformer Engine without scopes captures a layer as one graph.
