@@ -1,4 +1,5 @@
 // Sequences as the data gives them: padded and packed; and the loss over them.
+#include "weft/rules/captured.h"
 #include "weft/rules/chosen.h"
 #include "weft/rules/judge.h"
 #include "weft/rules/topics.h"

@@ -101,7 +101,7 @@ void judge_chunks(Judge& judge) {
 
 void judge_mtp(Judge& judge) {
   const std::int64_t layers = judge.model().mtp_num_layers.value_or(0);
-  if (!overlaps(judge) || layers <= 1) return;
+  if (!overlaps(judge) || layers == 0 || layers == 1) return;
   judge.report("model.mtp_num_layers",
                text("{} takes at most one layer of multi-token prediction, and "
                     "model.mtp_num_layers = {}",
@@ -192,7 +192,7 @@ constexpr Rule kExpertOverlapRules[] = {
      .also = "TC-61 EX-09",
      .judge = judge_chunks},
     {.id = "C25",
-     .when = "expert-parallel overlap with more than one layer of multi-token prediction",
+     .when = "expert-parallel overlap with model.mtp_num_layers other than null, 0 and 1",
      .then = "refused",
      .why = "The overlapped order has one place for it, after the last layer.",
      .example = WEFT_OVERLAPPED "model.mtp_num_layers=2",

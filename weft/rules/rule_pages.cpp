@@ -8,6 +8,7 @@
 #include "weft/config/field.h"
 #include "weft/rules/advice/advice.h"
 #include "weft/rules/rule.h"
+#include "weft/rules/tp_presets.h"
 
 namespace weft::rules {
 
@@ -116,6 +117,7 @@ std::vector<std::string> all_ids() {
   for (const Absent& absent : kAbsent) {
     for (std::string& other : base::split(absent.ids, ' ')) ids.push_back(std::move(other));
   }
+  for (const TpPreset& preset : tp_presets()) ids.emplace_back(preset.name);
   return ids;
 }
 
@@ -183,6 +185,7 @@ base::Json explain_json(std::string_view typed) {
             {"measured", advice->measured},
             {"example", advice->example}};
   }
+  if (const TpPreset* preset = find_tp_preset(id)) return to_json(*preset);
   return {{"id", id}, {"kind", "not taken over"}, {"why", explain(typed)}};
 }
 
@@ -190,6 +193,7 @@ std::string explain(std::string_view typed) {
   const std::string id = known_id(typed);
   if (const Rule* rule = find_rule(id)) return story(*rule);
   if (const Advice* advice = find_advice(id)) return story(*advice);
+  if (const TpPreset* preset = find_tp_preset(id)) return to_text(*preset);
   for (const Absent& absent : kAbsent) {
     for (const std::string& other : base::split(absent.ids, ' ')) {
       if (other == id && find_rule(id) == nullptr) {
@@ -197,7 +201,7 @@ std::string explain(std::string_view typed) {
       }
     }
   }
-  const auto best = typed.size() <= 32 ? base::nearest(id, all_ids()) : std::nullopt;
+  const auto best = typed.size() <= 64 ? base::nearest(id, all_ids()) : std::nullopt;
   throw base::ConfigError(
       text("no rule '{}': {}",
            shown(id),

@@ -15,10 +15,11 @@ void judge_sharded_layers(Judge& judge) {
   const std::string why = "ddp.use_megatron_fsdp shards optimizer state with the parameters";
   judge.set("ddp.use_distributed_optimizer", "true", why);
   judge.set("optimizer.use_distributed_optimizer", "true", why);
-  if (ddp.nccl_ub) {
+  if (!ddp.disable_symmetric_registration) {
     judge.set("ddp.average_in_collective",
               "false",
-              "registered buffers (ddp.nccl_ub) of a fully sharded run are summed, not averaged");
+              "symmetric buffers of a fully sharded run are summed, not averaged "
+              "(ddp.disable_symmetric_registration = false)");
   }
   const std::string reuse = "a fully sharded run has no whole gradient buffer to gather through";
   judge.set("ddp.reuse_grad_buf_for_mxfp8_param_ag", "false", reuse);
@@ -97,8 +98,10 @@ constexpr Rule kShardingRules[] = {
     {.id = "V23",
      .kind = Kind::Automatic,
      .when = "ddp.use_megatron_fsdp",
-     .then = "use_distributed_optimizer := true in ddp and optimizer; with ddp.nccl_ub, "
-             "average_in_collective := false; reuse_grad_buf_for_mxfp8_param_ag := false",
+     .then =
+         "use_distributed_optimizer := true in ddp and optimizer; average_in_collective := false, "
+         "unless ddp.disable_symmetric_registration; reuse_grad_buf_for_mxfp8_param_ag := "
+         "false",
      .why = "Fully sharded runs shard the optimizer as well. Weft knows one kind of them, so the "
             "rules that keep two apart (V24, V25) have nothing to say.",
      .example = "ddp.use_megatron_fsdp=true",
