@@ -36,5 +36,23 @@ TEST(Text, BytesReadWell) {
   EXPECT_EQ(human_bytes(1536), "1.5 KiB");
 }
 
+TEST(Text, OneThingIsNotManyThings) {
+  EXPECT_EQ(counted(1, "step"), "1 step");
+  EXPECT_EQ(counted(0, "step"), "0 steps");
+  EXPECT_EQ(counted(2, "micro-batch"), "2 micro-batches");
+  EXPECT_EQ(counted(3, "copy"), "3 copies");
+  EXPECT_EQ(counted(3, "key"), "3 keys");
+  EXPECT_EQ(counted(2, "process"), "2 processes");
+  EXPECT_EQ(plural(1, "layer"), "layer");
+  EXPECT_EQ(with_article("olmoe"), "an olmoe");
+  EXPECT_EQ(with_article("mixtral"), "a mixtral");
+}
+
+TEST(Text, WhatSteersATerminalIsNotShown) {
+  EXPECT_EQ(shown("\x1b[31mred\x07\n"), "?[31mred??");
+  EXPECT_EQ(shown(std::string(100, 'a')).size(), 83u) << "cut, and marked as cut";
+  EXPECT_EQ(without_controls("two\nlines\x1b[2J"), "two\nlines?[2J");
+}
+
 }  // namespace text_test
 }  // namespace weft::base

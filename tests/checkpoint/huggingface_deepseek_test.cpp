@@ -442,7 +442,7 @@ class HuggingFaceDeepseekFiles : public CheckpointFolder {
 
 TEST_F(HuggingFaceDeepseekFiles, LayersThatPredictFurtherAheadAreLeftOutAndSaid) {
   put_with("model.layers.3.eh_proj.weight");
-  EXPECT_TRUE(says(HuggingFaceModel(dir_).remark(), "1 tensors of the layer"));
+  EXPECT_TRUE(says(HuggingFaceModel(dir_).remark(), "1 tensor of the layer"));
   EXPECT_EQ(HuggingFaceModel(golden("deepseek_v3_tiny")).remark(), "");
 }
 

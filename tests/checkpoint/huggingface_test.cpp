@@ -261,6 +261,16 @@ TEST_F(HuggingFace, MissingExtraDoubledAndMisshapenTensorsAreNamed) {
   EXPECT_TRUE(says(rejection(), "'model.embed_tokens.weight' has shape [8, 16]; [16, 8] expected"));
 }
 
+TEST_F(HuggingFace, ATensorsNameDoesNotSteerATerminal) {
+  const HuggingFaceConfig config = small(Family::Qwen3Moe);
+  auto rows = huggingface_tensors(config.model, config.family, ExpertNames::Separate);
+  rows.push_back({"\x1b[31mred\x07\n", {1}, "head.norm.weight", 0});
+  put(config, rows);
+  EXPECT_TRUE(says(rejection(),
+                   "'?[31mred?"
+                   "?' is not part of"));
+}
+
 TEST_F(HuggingFace, LongComplaintsAreCut) {
   const HuggingFaceConfig config = small(Family::Qwen3Moe);
   put(config, {});

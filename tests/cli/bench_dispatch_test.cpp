@@ -3,6 +3,7 @@
 
 #include "tests/cli/program_support.h"
 #include "weft/base/json.h"
+#include "weft/cli/dispatch_report.h"
 
 namespace weft::cli {
 namespace bench_dispatch_test {
@@ -114,6 +115,13 @@ TEST(BenchDispatch, RefusesWhatItsOptionsDecide) {
   EXPECT_NE(recipe.err.find("takes no recipe"), std::string::npos) << recipe.err;
   EXPECT_EQ(weft(kSmall + "fabric.jitter_us=-1").code, 2);
   EXPECT_EQ(weft(kSmall + "--dtype fp16").code, 2);
+}
+
+TEST(BenchDispatch, ABarThatIsMissedDoesNotLookMet) {
+  Bar bar{.name = "copy", .value = 0.5996, .limit = 0.6, .kind = Bar::Kind::AtLeast};
+  EXPECT_EQ(to_text(bar), "NOT MET copy: 0.5996, at least 0.6000");
+  bar.value = 0.7;
+  EXPECT_EQ(to_text(bar), "met     copy: 0.70, at least 0.60");
 }
 
 }  // namespace bench_dispatch_test

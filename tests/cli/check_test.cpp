@@ -139,5 +139,33 @@ TEST(CheckCommand, TextSaysWhatWasDecided) {
   }
 }
 
+// What train refuses before its first step, check refuses: they ask the same function.
+TEST(CheckCommand, WhatTrainRefusesBeforeItsFirstStepIsFound) {
+  for (const char* words :
+       {"tiny world=2 checkpoint.save_hf=x model.moe_shared_expert_intermediate_size=64",
+        "tiny dataset.path=" WEFT_SOURCE_DIR "/docs model.seq_length=10000000"}) {
+    const Json json = check(words, 2);
+    EXPECT_EQ(json["legal"], false);
+    EXPECT_EQ(json["runs"], false);
+    ASSERT_TRUE(has_id(json["errors"], "W71")) << json["errors"];
+    const Outcome train = weft(std::string("train ") + words);
+    EXPECT_EQ(train.code, 2) << train.err;
+    EXPECT_TRUE(contains(train.err, json["errors"][0]["message"])) << train.err;
+  }
+}
+
+TEST(CheckCommand, AFileThatIsNotHereIsAWarning) {
+  const Json json = check("tiny dataset.kind=indexed dataset.path=/no/such/data", 0);
+  EXPECT_EQ(json["legal"], true);
+  EXPECT_TRUE(has_id(json["warnings"], "W71"));
+}
+
+TEST(CheckCommand, AScheduleOfTooManyNodesIsRefusedBeforeItIsPlanned) {
+  const Json json = check("tiny pp=1000 model.num_layers=1000 world=2000 gbs=10000 --schedule", 1);
+  EXPECT_EQ(json["schedule"]["valid"], false);
+  EXPECT_TRUE(contains(json["schedule"]["complaints"][0], "at most 4e+06 are built"))
+      << json["schedule"];
+}
+
 }  // namespace check_test
 }  // namespace weft::cli

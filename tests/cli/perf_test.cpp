@@ -363,5 +363,19 @@ TEST_F(Perf, AnInterruptKeepsWhatWasMeasuredAndMarksIt) {
   EXPECT_FALSE(kept["runs"][0]["step_times_ms"].empty());
 }
 
+TEST_F(Perf, TheSavedConfigIsTheOneThatRuns) {
+  const std::string file = (folder_ / "saved.yaml").string();
+  const std::string gpu = kTiny + "hardware.gpu=h100 model.params_dtype=bf16 model.bf16=true ";
+  const Outcome outcome = weft(gpu + "--max_steps 2 --save_config_filepath " + file + out());
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Outcome saved = weft("check --json " + file);
+  const Json config = Json::parse(saved.out)["config"];
+  EXPECT_EQ(config["train"]["train_iters"], 4) << "two timed and two traced";
+  EXPECT_EQ(config["runtime"]["trace"], true);
+  EXPECT_NE(config["hardware"]["gpu"], "h100") << "the twin runs on CPUs";
+  const Outcome dry = weft(gpu + "--max_steps 2 --dryrun");
+  EXPECT_TRUE(has(dry.out, base::read_text(file))) << dry.out;
+}
+
 }  // namespace perf_test
 }  // namespace weft::cli

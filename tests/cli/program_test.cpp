@@ -36,6 +36,55 @@ TEST(Program, WrongUseExitsWithTwo) {
   EXPECT_TRUE(contains(weft("gird").err, "did you mean 'weft grid'?"));
 }
 
+TEST(Program, WhatIsMisnamedIsNamed) {
+  EXPECT_TRUE(contains(weft("bench bogus").err, "no command 'bench bogus'"));
+  EXPECT_TRUE(contains(weft("bench stp").err, "did you mean 'weft bench step'?"));
+  EXPECT_TRUE(contains(weft("--bogus").err, "no option '--bogus'"));
+  EXPECT_TRUE(contains(weft("bench --bogus").err, "no option '--bogus' (weft bench --help"));
+  for (const char* help : {"-h", "bench -h", "bench step -h"}) EXPECT_EQ(weft(help).code, 0);
+}
+
+TEST(Program, AUsageLineNamesWhatACommandTakes) {
+  for (const char* command : {"train", "check", "schedule", "grid", "perf", "bench step"}) {
+    const std::string help = weft(std::string(command) + " --help").out;
+    EXPECT_TRUE(
+        contains(help, base::text("Usage: weft {} [RECIPE] [a.b=c ...] [OPTIONS]", command)))
+        << help;
+    EXPECT_TRUE(contains(help, "-h,--help")) << help;
+  }
+  EXPECT_TRUE(contains(weft("--help").out, "Usage: weft COMMAND [OPTIONS]"));
+  EXPECT_TRUE(contains(weft("recipes --help").out, "Usage: weft recipes [NAME] [OPTIONS]"));
+}
+
+TEST(Program, WithJsonAnErrorIsOneObjectOnStandardOutput) {
+  struct Case {
+    const char* arguments;
+    int code;
+    const char* part;
+  };
+  for (const Case& wrong : {Case{"train tiny model.num_layer=3 world=x", 2, "model.num_layers"},
+                            Case{"train tiny checkpoint.pretrained_checkpoint=none", 2, "none"},
+                            Case{"schedule tiny model.num_layers=0", 2, "model.num_layers"},
+                            Case{"grid world=7 ep=2", 2, "world = 7"},
+                            Case{"verify nowhere", 1, "nowhere"},
+                            Case{"perf nosuch", 2, "nosuch"},
+                            Case{"bench step nosuch", 2, "nosuch"},
+                            Case{"recipes nosuch", 2, "nosuch"},
+                            Case{"check --explain nosuch", 2, "nosuch"},
+                            Case{"nosuch", 2, "nosuch"},
+                            Case{"schedule tiny --flops 0", 2, "--flops"}}) {
+    const Outcome outcome = weft(std::string(wrong.arguments) + " --json");
+    EXPECT_EQ(outcome.code, wrong.code) << wrong.arguments << outcome.err;
+    const Json json = Json::parse(outcome.out, nullptr, false);
+    ASSERT_FALSE(json.is_discarded()) << wrong.arguments << ": " << outcome.out;
+    EXPECT_TRUE(contains(json["error"], wrong.part)) << outcome.out;
+    EXPECT_EQ(json["errors"][0], json["error"]);
+    EXPECT_TRUE(contains(outcome.err, "error: ")) << wrong.arguments;
+  }
+  EXPECT_EQ(Json::parse(weft("train tiny model.num_layer=3 world=x --json").out)["errors"].size(),
+            2u);
+}
+
 TEST(Program, AFullDiskIsAFailure) {
   const Outcome full = weft("config >/dev/full");
   EXPECT_EQ(full.code, 1);
@@ -78,7 +127,7 @@ TEST(GridCommand, EveryComplaintIsALine) {
 TEST(GridCommand, IllegalLayoutsSayWhy) {
   const Outcome wrong = weft("grid world=7 model.expert_model_parallel_size=2 --json");
   EXPECT_EQ(wrong.code, 2);
-  EXPECT_EQ(wrong.out, "");
+  EXPECT_TRUE(contains(Json::parse(wrong.out)["error"], "world = 7"));
   EXPECT_TRUE(contains(wrong.err, "world = 7"));
   for (const char* world : {"0", "-4", "1048577", "9223372036854775807", "99999999999999999999"}) {
     EXPECT_EQ(weft(base::text("grid world={}", world)).code, 2) << world;

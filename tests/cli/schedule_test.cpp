@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <map>
 
 #include "tests/cli/program_support.h"
 #include "weft/base/file.h"
@@ -204,6 +205,98 @@ TEST_F(Schedule, WhatIsNotLegalIsRefused) {
   EXPECT_TRUE(contains(wrong.err, "B8")) << wrong.err;
   EXPECT_EQ(weft("schedule tiny --flops 0").code, 2);
   EXPECT_EQ(weft("schedule tiny --gbps -1").code, 2);
+}
+
+TEST_F(Schedule, RatesHaveBoundsThatCanBeRead) {
+  for (const char* wrong : {"--flops nan",
+                            "--flops 0",
+                            "--flops -1",
+                            "--flops 1e3",
+                            "--flops inf",
+                            "--gbps nan",
+                            "--gbps 1e-20",
+                            "--gbps 1e9"}) {
+    const Outcome outcome = weft(std::string("schedule tiny ") + wrong);
+    EXPECT_EQ(outcome.code, 2) << wrong << outcome.err;
+    EXPECT_TRUE(contains(outcome.err, "is not a number from 1")) << outcome.err;
+    EXPECT_LT(outcome.err.size(), 200u) << outcome.err;
+  }
+  const Json slow = json_of("tiny --flops 1e6 --gbps 1e-6"), fast = json_of("tiny");
+  EXPECT_GT(slow["step_ms"].get<double>(), 1000 * fast["step_ms"].get<double>());
+}
+
+TEST_F(Schedule, AStepOfCenturiesIsRefused) {
+  const Outcome outcome = weft("schedule kimi_k2 --flops 1e6");
+  EXPECT_EQ(outcome.code, 2) << outcome.err;
+  EXPECT_TRUE(contains(outcome.err, "the longest that is simulated")) << outcome.err;
+}
+
+TEST_F(Schedule, CostsThatAreNoneAreRefusedInPlainWords) {
+  base::write_whole(path("costs.json"), "{}");
+  const Outcome outcome = weft("schedule tiny --costs " + path("costs.json"));
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(contains(outcome.err, "key 'ranks' not found")) << outcome.err;
+  EXPECT_FALSE(contains(outcome.err, "json.exception")) << outcome.err;
+}
+
+TEST_F(Schedule, APictureOfALongStepIsCutAndSaysSo) {
+  const std::string step = "schedule tiny gbs=1600 --svg " + path("a.svg");
+  const Outcome cut = weft(step);
+  ASSERT_EQ(cut.code, 0) << cut.err;
+  EXPECT_TRUE(contains(cut.err, "--svg-window FROM TO")) << cut.err;
+  EXPECT_LT(fs::file_size(path("a.svg")), 10u << 20);
+  EXPECT_TRUE(contains(base::read_text(path("a.svg")), "ms are shown"));
+  const Outcome chosen = weft(step + " --svg-window 10 11");
+  ASSERT_EQ(chosen.code, 0) << chosen.err;
+  EXPECT_FALSE(contains(chosen.err, "--svg-window")) << chosen.err;
+  EXPECT_TRUE(contains(base::read_text(path("a.svg")), "of which 10 to 11 ms are shown"));
+  EXPECT_EQ(weft(step + " --svg-window 11 10").code, 2);
+}
+
+TEST_F(Schedule, APictureNamesTheStepTimeOnce) {
+  ASSERT_EQ(weft("schedule tiny --svg " + path("a.svg")).code, 0);
+  const std::string svg = base::read_text(path("a.svg"));
+  EXPECT_EQ(svg.find("ms a step"), svg.rfind("ms a step"));
+}
+
+// The rows of the first rank's grid, by name.
+std::map<std::string, std::string> grid_rows(const std::string& text) {
+  std::map<std::string, std::string> rows;
+  for (const std::string& line : base::split(text, '\n')) {
+    const std::size_t bar = line.find('|');
+    if (bar == std::string::npos || line.size() < 20 || line.back() != '|') continue;
+    rows.emplace(base::trim(line.substr(9, 8)), line.substr(bar + 1));
+  }
+  return rows;
+}
+
+TEST_F(Schedule, WhatTookTurnsDoesNotLookOverlapped) {
+  const auto beside = [](const std::map<std::string, std::string>& rows) {
+    int columns = 0;
+    for (std::size_t i = 0; i + 1 < rows.at("ep").size(); ++i) {
+      columns += rows.at("ep")[i] != '.' && rows.at("compute")[i] != '.' ? 1 : 0;
+    }
+    return columns;
+  };
+  const auto plain = grid_rows(weft("schedule tiny --gbps 1").out);
+  ASSERT_TRUE(plain.contains("ep"));
+  EXPECT_EQ(beside(plain), 0) << plain.at("compute") << "\n" << plain.at("ep");
+  EXPECT_NE(plain.at("ep").find('f'), std::string::npos);
+  EXPECT_GT(beside(grid_rows(weft("schedule tiny --gbps 1" + kOverlap).out)), 10);
+}
+
+TEST_F(Schedule, CoinedWordsHaveALegend) {
+  const std::string text = weft("schedule tiny").out;
+  for (const char* word : {"hidden_any:",
+                           "hidden_gemm:",
+                           "exposed:",
+                           "no partner (",
+                           "short cover",
+                           "peer (",
+                           "host (",
+                           "(that compute was over)"}) {
+    EXPECT_TRUE(contains(text, word)) << word << text;
+  }
 }
 
 }  // namespace schedule_test

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <thread>
 
 #include "tests/cli/program_support.h"
@@ -141,6 +142,29 @@ TEST_F(Train, WithJsonTheLogGoesToStandardError) {
   EXPECT_NE(outcome.err.find("] iteration        3/       3 |"), std::string::npos) << outcome.err;
 }
 
+// One rank, whose peers are taken to hold and send what it does.
+TEST_F(Train, APretendedWorldTrainsWithEveryDispatcherAndSaysWhatItIs) {
+  for (const char* dispatcher :
+       {"model.moe_token_dispatcher_type=alltoall",
+        "model.moe_token_dispatcher_type=allgather",
+        "model.moe_token_dispatcher_type=flex model.moe_flex_dispatcher_backend=deepep",
+        "model.moe_token_dispatcher_type=flex model.moe_flex_dispatcher_backend=hybridep "
+        "runtime.ranks_per_node=2",
+        "model.moe_expert_capacity_factor=1 model.moe_pad_expert_input_to_capacity=true"}) {
+    const Outcome outcome =
+        weft(arguments("a") + " --fake-init-process-group world=8 ep=4 gbs=16 " + dispatcher +
+             " --json");
+    ASSERT_EQ(outcome.code, 0) << dispatcher << outcome.err;
+    const Json json = Json::parse(outcome.out);
+    EXPECT_EQ(json.at("pretended"), true);
+    EXPECT_EQ(json.at("steps"), 3);
+    EXPECT_NE(outcome.err.find("8 ranks (pretended, one runs)"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("| pretended world |"), std::string::npos) << outcome.err;
+  }
+  const Outcome text = weft(arguments("a") + " --fake-init-process-group");
+  EXPECT_NE(text.out.find("tokens/s, of a pretended world"), std::string::npos) << text.out;
+}
+
 TEST_F(Train, CtrlCStopsAtAStepsEnd) {
   const fs::path run = folder_ / "a";
   const pid_t child = ::fork();
@@ -185,7 +209,13 @@ TEST_F(Train, MpiGivesTheSameBitsAsThreads) {
   for (const Json& rank : exposure.at("ranks")) {
     EXPECT_GT(rank.at("total").at("communication_ms").get<double>(), 0);
   }
-  EXPECT_TRUE(fs::exists(folder_ / "mpi" / "trace.rank1.json"));
+  const Json trace = Json::parse(base::read_text(folder_ / "mpi" / "trace.json"));
+  std::set<int> ranks;
+  for (const Json& event : trace.at("traceEvents")) {
+    ranks.insert(event.at("pid").get<int>());
+  }
+  EXPECT_EQ(ranks, (std::set<int>{0, 1})) << "processes of one machine share a time line";
+  EXPECT_FALSE(fs::exists(folder_ / "mpi" / "trace.rank1.json"));
   EXPECT_EQ(losses("threads"), losses("mpi"));
   EXPECT_EQ(base::read_text(folder_ / "hf_threads" / "model.safetensors"),
             base::read_text(folder_ / "hf_mpi" / "model.safetensors"));

@@ -67,5 +67,16 @@ TEST(Completion, BashCompletesCommandsKeysValuesAndRecipes) {
   EXPECT_TRUE(contains(weft("completion fish").out, "complete -c weft"));
 }
 
+TEST(WordsOfACommand, FilesMayComeThroughAPipe) {
+  const std::string weft = "'" WEFT_BINARY "' ";
+  const Outcome settings =
+      shell("bash", weft + "grid tiny --json --config-file <(echo 'runtime: {world_size: 6}')\n");
+  ASSERT_EQ(settings.code, 0) << settings.err;
+  EXPECT_EQ(base::Json::parse(settings.out)["world"], 6);
+  const Outcome recipe = shell("bash", weft + "grid --json <(echo 'runtime: {world_size: 3}')\n");
+  ASSERT_EQ(recipe.code, 0) << recipe.err;
+  EXPECT_EQ(base::Json::parse(recipe.out)["world"], 3);
+}
+
 }  // namespace words_test
 }  // namespace weft::cli

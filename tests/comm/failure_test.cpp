@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "tests/comm/failure_support.h"
+#include "weft/base/sealed_count.h"
 
 namespace weft::comm {
 namespace failure_test {
@@ -108,6 +109,33 @@ TEST(Group, RefusesRanksThatMakeNoGroup) {
                  base::InternalError);
     EXPECT_THROW(bench.all->all_reduce(*bench.stream, bench.tensor(DType::BF16, {1}), Reduce::Sum),
                  base::InternalError);
+  });
+}
+
+TEST(RunFake, CountsArriveUnderTheCodeOfThePeerThatWouldHaveSentThem) {
+  run_fake({.world = 4, .rank = 2}, [](Endpoint& endpoint) {
+    Bench bench(endpoint, Peers::Pretended, StreamMode::Inline);
+    const Tensor own = bench.tensor(DType::I64, {3}), all = bench.tensor(DType::I64, {12});
+    for (int i = 0; i < 3; ++i) own.host<std::int64_t>()[i] = base::seal(10 + i, 2, i);
+    bench.all->all_gather(*bench.stream, all, own, Content::Metadata);
+    for (int member = 0; member < 4; ++member) {
+      for (int i = 0; i < 3; ++i) {
+        EXPECT_EQ(base::unseal(all.host<std::int64_t>()[3 * member + i], member, i), 10 + i);
+      }
+    }
+  });
+}
+
+TEST(RunFake, WhatIsNoSealedCountIsRepeatedAsItIs) {
+  run_fake({.world = 3, .rank = 0}, [](Endpoint& endpoint) {
+    Bench bench(endpoint, Peers::Pretended, StreamMode::Inline);
+    const Tensor own = bench.tensor(DType::I64, {2}), all = bench.tensor(DType::I64, {6});
+    own.host<std::int64_t>()[0] = base::seal(7, 0, 0);
+    own.host<std::int64_t>()[1] = 1234;
+    bench.all->all_gather(*bench.stream, all, own);
+    for (int i = 0; i < 6; ++i) {
+      EXPECT_EQ(all.host<std::int64_t>()[i], own.host<std::int64_t>()[i % 2]);
+    }
   });
 }
 

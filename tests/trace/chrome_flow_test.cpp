@@ -165,5 +165,17 @@ TEST(ChromeFlow, ArgumentsSayLayerMicroBatchBytesAndRows) {
                 R"({"node":"c0F0.send","run":1,"micro_batch":0,"bytes":4096,"coverable":false})"));
 }
 
+TEST(ChromeFlow, NumbersOfTracesOfDifferentRanksDiffer) {
+  const std::vector<Timeline> ranks = pipeline();
+  std::set<std::int64_t> first, second;
+  for (const Json& event : events_of({&ranks[0], 1}, "s"))
+    first.insert(event.at("id").get<std::int64_t>());
+  for (const Json& event : events_of({&ranks[1], 1}, "s"))
+    second.insert(event.at("id").get<std::int64_t>());
+  ASSERT_FALSE(first.empty());
+  ASSERT_FALSE(second.empty());
+  for (const std::int64_t id : second) EXPECT_FALSE(first.contains(id)) << id;
+}
+
 }  // namespace chrome_flow_test
 }  // namespace weft::trace

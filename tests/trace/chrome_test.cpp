@@ -150,5 +150,20 @@ TEST(Chrome, NoTimelinesAndNoSpansAreStillATrace) {
   EXPECT_TRUE(events_of(parse(silent), "X").empty());
 }
 
+TEST(Chrome, AMarkerStandsWhereEachStepOfARankBegins) {
+  std::vector<Timeline> timelines = two_ranks();
+  Span later = span_of("0F0.route", "compute", 20'000, 21'000);
+  later.run = 1;
+  timelines.front().spans.push_back(later);
+  std::map<std::pair<int, std::string>, double> markers;
+  for (const Json& event : events_of(parse(timelines), "i")) {
+    markers[{event.at("pid"), event.at("name")}] = event.at("ts");
+  }
+  EXPECT_EQ(markers,
+            (std::map<std::pair<int, std::string>, double>{{{0, "traced step 1"}, 1.5},
+                                                           {{0, "traced step 2"}, 19},
+                                                           {{3, "traced step 1"}, 0}}));
+}
+
 }  // namespace chrome_test
 }  // namespace weft::trace

@@ -192,5 +192,34 @@ TEST(Svg, ColoursFollowLaneDirectionAndPiece) {
   EXPECT_EQ(activity("compute", "3F7.dispatch"), Activity::ForwardAttention);
 }
 
+TEST(Svg, ALaneOnWhichNothingIsShownIsLeftOutAndTheCaptionNamesTheWindow) {
+  const std::string whole = to_svg(two_rows());
+  EXPECT_EQ(whole.find("are shown"), whole.npos);
+  const std::string svg = to_svg(two_rows(), {.from_ms = 0, .to_ms = 0.5});
+  EXPECT_EQ(count(svg, ">ep<"), 0u) << "dispatch begins later";
+  EXPECT_EQ(count(svg, ">compute<"), 4u);
+  EXPECT_NE(svg.find("plain: 8.00 ms a step, of which 0 to 0.5 ms are shown"), svg.npos) << svg;
+}
+
+TEST(Svg, ARankKeepsItsNameWhereItsFirstLaneIsLeftOut) {
+  const std::string svg = to_svg(two_rows(), {.from_ms = 2.5, .to_ms = 3.5});
+  EXPECT_EQ(count(svg, ">[R0]<"), 2u) << svg;
+}
+
+TEST(Svg, APartOfAStepKeepsItsPlaceInIt) {
+  const Timeline part = Hand(0).compute("0F0.experts", 6, 8);
+  const std::int64_t begin_ns = part.spans.front().begin_ns - 6'000'000;
+  Picture picture{.title = "part", .rows = {}};
+  picture.rows.push_back(
+      {.caption = "part",
+       .timelines = {part},
+       .step = Picture::Row::Extent{.begin_ns = begin_ns, .end_ns = begin_ns + 8'000'000}});
+  const std::string svg = to_svg(picture);
+  EXPECT_NE(svg.find("part: 8.00 ms a step"), svg.npos);
+  const auto [x, width] = place_of(svg, "0F0.experts");
+  EXPECT_NEAR(x + width, 1184, 0.5) << "the last quarter";
+  EXPECT_LT(width, 300);
+}
+
 }  // namespace svg_test
 }  // namespace weft::trace

@@ -174,5 +174,15 @@ TEST_F(RecipeFile, AnAbsentNameSuggestsTheNearest) {
   EXPECT_FALSE(complaints_of([&] { find_recipe(folder_ / "absent", "tiny"); }).empty());
 }
 
+TEST_F(RecipeFile, ATabIsNamedAsOne) {
+  EXPECT_TRUE(any_names(complaints("model:\n  num_layers: 2\n\thidden_size: 8\n"),
+                        {"some.yaml:3", "begins with a tab", "spaces"}));
+}
+
+TEST_F(RecipeFile, NestingWithoutEndIsNamedAsThat) {
+  const std::string deep = "model: " + std::string(3000, '[') + std::string(3000, ']') + "\n";
+  EXPECT_TRUE(any_names(complaints(deep), {"some.yaml:1", "nested too deeply"}));
+}
+
 }  // namespace recipe_test
 }  // namespace weft::words

@@ -34,6 +34,12 @@ std::optional<Number> parse_whole(std::string_view word) {
   return value;
 }
 
+bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+
+bool ends_in_any(std::string_view word, std::initializer_list<std::string_view> endings) {
+  return std::ranges::any_of(endings, [&](std::string_view end) { return word.ends_with(end); });
+}
+
 }  // namespace
 
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
@@ -80,6 +86,43 @@ std::string human_bytes(double bytes) {
     ++unit;
   }
   return unit == 0 ? text("{:.0f} B", bytes) : text("{:.1f} {}", bytes, kUnits[unit]);
+}
+
+std::string plural(std::int64_t count, std::string_view noun) {
+  std::string word(noun);
+  if (count == 1) return word;
+  const bool vowel_before_y = ends_in_any(word, {"ay", "ey", "oy", "uy"});
+  if (word.ends_with('y') && !vowel_before_y) {
+    word.pop_back();
+    return word + "ies";
+  }
+  return word + (ends_in_any(word, {"ch", "sh", "s", "x"}) ? "es" : "s");
+}
+
+std::string counted(std::int64_t count, std::string_view noun) {
+  return text("{} {}", count, plural(count, noun));
+}
+
+std::string with_article(std::string_view word) {
+  const bool vowel =
+      !word.empty() && std::string_view("aeioAEIO").find(word.front()) != std::string_view::npos;
+  return text("{} {}", vowel ? "an" : "a", word);
+}
+
+std::string shown(std::string_view raw) {
+  constexpr std::size_t kShown = 80;
+  std::string clean(raw.substr(0, kShown));
+  std::ranges::replace_if(clean, is_control, '?');
+  return raw.size() > kShown ? clean + "..." : clean;
+}
+
+std::string without_controls(std::string_view raw) {
+  std::string clean(raw);
+  std::ranges::replace_if(
+      clean,
+      [](char c) { return is_control(c) && c != '\n'; },
+      '?');
+  return clean;
 }
 
 }  // namespace weft::base

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,5 +31,19 @@ std::optional<double> parse_number(std::string_view word);
 
 // 1536 -> "1.5 KiB".
 std::string human_bytes(double bytes);
+
+// A number with its noun: "1 step", "2 steps", "0 micro-batches".
+std::string counted(std::int64_t count, std::string_view noun);
+// The noun alone: "step" for one, else "steps".
+std::string plural(std::int64_t count, std::string_view noun);
+// "a tiny model", "an olmoe model": the word with its article.
+std::string with_article(std::string_view word);
+
+// A text of a stranger (typed, or read from a file) inside a message: on one line, without control
+// characters, and shortened.
+std::string shown(std::string_view text);
+// The same for whole messages: lines stay lines and nothing is cut, but no control character
+// reaches a terminal.
+std::string without_controls(std::string_view text);
 
 }  // namespace weft::base

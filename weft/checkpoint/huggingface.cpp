@@ -70,11 +70,11 @@ HuggingFaceModel::HuggingFaceModel(const fs::path& folder)
 std::string HuggingFaceModel::remark() const {
   if (source_.left_out() == 0) return "";
   return text(
-      "'{}': {} tensors of the {} after the last, for tokens further ahead, are left out: "
+      "'{}': {} of the {} after the last, for tokens further ahead, left out: "
       "multi-token prediction is not built yet",
       weights_.name(),
-      source_.left_out(),
-      config_.layers_ahead == 1 ? "layer" : "layers");
+      base::counted(static_cast<std::int64_t>(source_.left_out()), "tensor"),
+      base::plural(config_.layers_ahead, "layer"));
 }
 
 void write_huggingface(const fs::path& folder,

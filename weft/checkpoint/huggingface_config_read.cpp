@@ -122,9 +122,9 @@ void read_experts(const HuggingFaceValues& keys,
     if (count != 0 && count != model.num_layers) model.moe_layer_freq = std::move(moe);
   } else if (experts == 0) {
     throw base::ConfigError(
-        text("'{}': a {} model has experts in every layer; the number of experts is 0",
+        text("'{}': {} model has experts in every layer; the number of experts is 0",
              keys.file(),
-             word(family)));
+             base::with_article(word(family))));
   } else if (is_deepseek(family)) {
     read_deepseek_experts(keys, family, model);
   }

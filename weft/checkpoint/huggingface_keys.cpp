@@ -253,12 +253,12 @@ std::vector<std::string> key_complaints(const StrictJson& config,
     if (constraint == kConstraints.end()) {
       if (says_nothing(value)) continue;
       complaints.push_back(
-          text("'{}': {} is {}; Weft does not know this key of a {} model and will not ignore it: "
+          text("'{}': {} is {}; Weft does not know this key of {} model and will not ignore it: "
                "remove it if it does not change what the model computes",
                file,
                shown_key,
                shown(value),
-               word(family)));
+               base::with_article(word(family))));
     } else if (!constraint->holds(value, config, family)) {
       complaints.push_back(text("'{}': {} is {}; it must be {}",
                                 file,

@@ -90,9 +90,9 @@ class RopeReader {
     throw_wrong_value(value,
                       full,
                       values_.file(),
-                      text("\"default\"{} (no other is implemented for a {} model)",
+                      text("\"default\"{} (no other is implemented for {} model)",
                            stretches() ? " or \"yarn\"" : "",
-                           word(family_)));
+                           base::with_article(word(family_))));
   }
 
   const HuggingFaceValues& values_;

@@ -76,7 +76,7 @@ std::vector<std::string> ParameterSource::take_tensors(const HuggingFaceConfig& 
       complaints.push_back(
           text("'{}': tensor '{}' is not part of this {} model; config.json and weights disagree",
                source.name,
-               full_name,
+               base::shown(full_name),
                word(config.family)));
       continue;
     }

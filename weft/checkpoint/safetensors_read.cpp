@@ -42,7 +42,7 @@ std::optional<TensorView> SafetensorsFile::find(std::string_view tensor) const {
   const auto found = tensors_.find(tensor);
   if (found == tensors_.end()) return std::nullopt;
   const StoredTensor& stored = found->second;
-  return TensorView{.where = text("'{}': tensor '{}'", name_, tensor),
+  return TensorView{.where = text("'{}': tensor '{}'", name_, base::shown(tensor)),
                     .dtype = stored.dtype,
                     .shape = stored.shape,
                     .bytes = stored.end - stored.begin,
@@ -51,7 +51,8 @@ std::optional<TensorView> SafetensorsFile::find(std::string_view tensor) const {
 
 TensorView SafetensorsFile::get(std::string_view tensor) const {
   std::optional<TensorView> found = find(tensor);
-  if (!found) throw base::ConfigError(text("'{}': tensor '{}' is missing", name_, tensor));
+  if (!found)
+    throw base::ConfigError(text("'{}': tensor '{}' is missing", name_, base::shown(tensor)));
   return *std::move(found);
 }
 
@@ -71,10 +72,11 @@ void SafetensorsFolder::open_listed(const fs::path& folder, const fs::path& inde
   if (!weight_map.is_object()) throw_wrong_value(weight_map, "weight_map", index_name, "an object");
   std::map<std::string, std::size_t> opened;
   for (const auto& [tensor, value] : weight_map.items()) {
-    const std::string& file = as_word(value, text("weight_map of '{}'", tensor), index_name);
+    const std::string& file =
+        as_word(value, text("weight_map of '{}'", base::shown(tensor)), index_name);
     if (!is_plain_name(file)) {
       throw_wrong_value(value,
-                        text("weight_map of '{}'", tensor),
+                        text("weight_map of '{}'", base::shown(tensor)),
                         index_name,
                         "a *.safetensors of the folder");
     }
@@ -93,7 +95,7 @@ void SafetensorsFolder::open_listed(const fs::path& folder, const fs::path& inde
         throw base::ConfigError(
             text("'{}' holds tensor '{}', which '{}' does not list there; mend the weight_map",
                  file.name(),
-                 tensor,
+                 base::shown(tensor),
                  index_name));
       }
     }

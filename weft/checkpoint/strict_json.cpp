@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "weft/base/error.h"
+#include "weft/base/json.h"
 #include "weft/base/text.h"
 
 namespace weft::checkpoint {
@@ -39,18 +40,6 @@ class Watch {
   std::vector<std::set<std::string>> keys_;
 };
 
-// Without the library's name of the error; it may quote the file, so only what prints is kept.
-std::string reason_of(const StrictJson::exception& error) {
-  constexpr std::size_t kMost = 240;
-  const std::string_view all = error.what();
-  const std::size_t name = all.starts_with('[') ? all.find("] ") : std::string_view::npos;
-  std::string reason;
-  for (const char c : all.substr(name == std::string_view::npos ? 0 : name + 2, kMost)) {
-    reason += c >= ' ' && c <= '~' ? c : '?';
-  }
-  return reason;
-}
-
 }  // namespace
 
 StrictJson parse_object(std::string_view bytes, const std::string& file) {
@@ -68,7 +57,7 @@ StrictJson parse_object(std::string_view bytes, const std::string& file) {
                             return watch(depth, event, value);
                           });
   } catch (const StrictJson::exception& error) {
-    throw base::ConfigError(text("'{}' is not valid JSON: {}", file, reason_of(error)));
+    throw base::ConfigError(text("'{}' is not valid JSON: {}", file, base::reason_of(error)));
   }
   if (!parsed.is_object()) {
     throw base::ConfigError(text("'{}': a JSON object expected, found {}", file, shown(parsed)));

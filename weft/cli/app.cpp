@@ -6,6 +6,7 @@
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/cli/command.h"
+#include "weft/cli/help.h"
 #include "weft/cli/output.h"
 #include "weft/cli/process.h"
 #include "weft/train/launch.h"
@@ -19,38 +20,29 @@ void add_commands(CLI::App& program, Action& chosen) {
 #undef WEFT_COMMAND
 }
 
-int fail(ExitCode code, const std::string& what) {
+int fail(ExitCode code, const std::vector<std::string>& complaints, Format format) {
   std::cout.flush();
-  print_error(what);
+  print_failure(complaints, format);
   return code;
 }
 
-int fail_all(const std::vector<std::string>& complaints) {
-  constexpr std::size_t kMostLines = 100;
-  for (std::size_t i = 0; i < std::min(complaints.size(), kMostLines); ++i) {
-    fail(kWrongInput, complaints[i]);
-  }
-  if (complaints.size() > kMostLines) {
-    fail(kWrongInput, base::text("and {} more", complaints.size() - kMostLines));
-  }
-  return kWrongInput;
-}
-
-int act(const Action& chosen) {
+int act(const Action& chosen, Format format) {
   try {
     const int code = chosen();
     std::cout.flush();
     // Who closed the pipe has seen enough; that is no failure.
-    if (!std::cout && !reader_has_left()) return fail(kFailed, "cannot write to standard output");
+    if (!std::cout && !reader_has_left()) {
+      return fail(kFailed, {"cannot write to standard output"}, Format::Text);
+    }
     return code;
   } catch (const base::ConfigError& error) {
-    return fail_all(error.complaints());
+    return fail(kWrongInput, error.complaints(), format);
   } catch (const train::ReportedError& error) {
     return error.cause() == train::ReportedError::Cause::Input ? kWrongInput : kFailed;
   } catch (const base::InternalError& error) {
-    return fail(kFailed, std::string("a bug in weft: ") + error.what());
+    return fail(kFailed, {std::string("a bug in weft: ") + error.what()}, format);
   } catch (const std::exception& error) {
-    return fail(kFailed, error.what());
+    return fail(kFailed, {error.what()}, format);
   }
 }
 
@@ -60,19 +52,26 @@ std::vector<std::string> command_names(const CLI::App& program) {
   return names;
 }
 
-// Whether the first word is meant as a command, and there is none of that name.
-bool is_unknown_command(const CLI::App& program, const std::string& first) {
-  const std::vector<std::string> names = command_names(program);
-  return !first.empty() && first.front() != '-' &&
-         std::find(names.begin(), names.end(), first) == names.end();
-}
-
-std::string unknown_command(const CLI::App& program, const std::string& first) {
-  const auto best =
-      first.size() <= 128 ? base::nearest(first, command_names(program)) : std::nullopt;
-  return base::text("no command '{}': {}",
-                    first.substr(0, 128),
-                    best ? base::text("did you mean 'weft {}'?", *best) : "weft --help lists them");
+// What is wrong with the first of `words` where `app` wants one of its commands: CLI11 would only
+// say that a subcommand is required, and would answer `weft nosuch --help` with the help of weft.
+std::optional<std::string> misnamed(const CLI::App& app, std::span<const std::string> words) {
+  const std::vector<std::string> names = command_names(app);
+  if (names.empty() || words.empty()) return std::nullopt;
+  const std::string& word = words.front();
+  if (std::ranges::find(names, word) != names.end()) {
+    return misnamed(*app.get_subcommand(word), words.subspan(1));
+  }
+  const std::string path = app.get_parent() == nullptr ? "weft" : "weft " + app.get_name();
+  if (word.starts_with('-')) {
+    if (word == "-h" || app.get_option_no_throw(word) != nullptr) return std::nullopt;
+    return base::text("no option '{}' ({} --help lists them)", base::shown(word), path);
+  }
+  const auto best = word.size() <= 128 ? base::nearest(word, names) : std::nullopt;
+  return base::text("no command '{}{}': {}",
+                    app.get_parent() == nullptr ? "" : app.get_name() + " ",
+                    base::shown(word),
+                    best ? base::text("did you mean '{} {}'?", path, *best)
+                         : base::text("{} --help lists them", path));
 }
 
 // What CLI11 found wrong, and where help is.
@@ -81,9 +80,13 @@ std::string explain(const CLI::Error& error, const std::string& first) {
   return base::text("{} (weft {} --help)", error.what(), first);
 }
 
+// Whether the user asked for JSON, known before the words are: an error in them is told in it.
+Format format_of(std::span<const std::string> words) {
+  return std::ranges::find(words, "--json") == words.end() ? Format::Text : Format::Json;
+}
+
 // Commands that take words leave -h to them, as the first letter of -hf: here it is help.
-std::vector<std::string> words_of(int argc, char** argv) {
-  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+std::vector<std::string> for_parser(std::vector<std::string> words) {
   for (std::string& word : words) {
     if (word == "-h") word = "--help";
   }
@@ -96,22 +99,25 @@ std::vector<std::string> words_of(int argc, char** argv) {
 int run(int argc, char** argv) {
   prepare_process();
   CLI::App program("Weft trains mixture-of-experts language models.", "weft");
+  program.formatter(std::make_shared<HelpFormat>());  // of its commands, too
   program.footer("Example: weft grid tiny world=4\nEvery config key: weft config");
   program.set_version_flag("--version", WEFT_VERSION);
   program.require_subcommand(1);
   Action chosen;
   add_commands(program, chosen);
-  const std::string first = argc > 1 ? argv[1] : "";
-  // Before parsing: CLI11 would answer `weft nosuch --help` with the help of weft.
-  if (is_unknown_command(program, first)) return fail(kWrongInput, unknown_command(program, first));
+  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  const Format format = format_of(words);
+  if (const auto complaint = misnamed(program, words)) {
+    return fail(kWrongInput, {*complaint}, format);
+  }
   try {
-    program.parse(words_of(argc, argv));
+    program.parse(for_parser(words));
   } catch (const CLI::Success& request) {
     return program.exit(request);
   } catch (const CLI::Error& error) {
-    return fail(kWrongInput, explain(error, first));
+    return fail(kWrongInput, {explain(error, words.empty() ? "" : words.front())}, format);
   }
-  return act(chosen);
+  return act(chosen, format);
 }
 
 }  // namespace weft::cli

@@ -5,6 +5,7 @@
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
+#include "weft/cli/help.h"
 #include "weft/config/field.h"
 
 namespace weft::cli {
@@ -22,20 +23,19 @@ void add_run_arguments(CLI::App& command, RunArguments& arguments, const std::st
   command.parse_complete_callback(
       [&command, &arguments] { arguments.words = command.remaining(); });
   command.set_help_flag("--help", "print this and leave");  // -hf is a flag of the harness
+  command.formatter(std::make_shared<HelpFormat>("[RECIPE] [a.b=c ...]"));
   add_format(command, arguments.format);
   command.footer(base::text(
       "Words: [RECIPE] [a.b=c ...] [--flag value ...]; of two for one key the later wins.\n"
-      "  a recipe is a name or a path; ~a.b gives a key back its default; --config-file FILE is\n"
-      "  YAML between the recipe and the words; flags are named after keys, as in --num-layers 4.\n"
+      "  A recipe is a name or a path; without one the defaults of `weft config` hold. ~a.b gives\n"
+      "  a key back its default. --config-file FILE is YAML between the recipe and the words. "
+      "Flags\n"
+      "  are named after keys, as in --num-layers 4.\n"
       "Example: {}\nEvery key, its default and meaning: weft config\nRecipes: weft recipes",
       example));
 }
 
 words::Resolution resolve(const RunArguments& arguments) { return resolve_or(arguments, ""); }
-
-words::Resolution resolve_for_check(const RunArguments& arguments) {
-  return words::resolve_words(recipes_folder(), arguments.words, words::Audience::Check);
-}
 
 words::Resolution resolve_or(const RunArguments& arguments, const std::string& default_recipe) {
   return words::resolve_words(recipes_folder(),
@@ -44,12 +44,12 @@ words::Resolution resolve_or(const RunArguments& arguments, const std::string& d
                               default_recipe);
 }
 
-words::Resolution resolve_for_perf(const RunArguments& arguments,
-                                   const std::string& default_recipe) {
-  return words::resolve_words(recipes_folder(),
-                              arguments.words,
-                              words::Audience::Perf,
-                              default_recipe);
+words::Resolution resolve_for_check(const RunArguments& arguments) {
+  return words::resolve_words(recipes_folder(), arguments.words, words::Audience::Check);
+}
+
+words::Resolution resolve_for_perf(const RunArguments& arguments) {
+  return words::resolve_words(recipes_folder(), arguments.words, words::Audience::Perf);
 }
 
 namespace {

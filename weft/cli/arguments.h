@@ -8,12 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/cli/output.h"
 #include "weft/rules/validate.h"
 #include "weft/words/resolution.h"
 
 namespace weft::cli {
-
-enum class Format { Text, Json };
 
 // --json
 void add_format(CLI::App& command, Format& format);
@@ -28,19 +27,16 @@ struct RunArguments {
 // Lets the command take words, adds --json, and a help text that ends in `example`.
 void add_run_arguments(CLI::App& command, RunArguments& arguments, const std::string& example);
 
-// What a command runs for those who name no recipe.
-inline constexpr const char* kDefaultRecipe = "tiny";
-
-// The config the words ask for, not validated. ConfigError when they are wrong.
+// The config the words ask for, not validated; without a recipe they change the defaults of `weft
+// config`. ConfigError when they are wrong.
 words::Resolution resolve(const RunArguments& arguments);
-// The same with a recipe for those who name none.
+// The same for a bench, which has a recipe of its own for those who name none.
 words::Resolution resolve_or(const RunArguments& arguments, const std::string& default_recipe);
 
 // The same for `weft check`, which takes the lines of every command.
 words::Resolution resolve_for_check(const RunArguments& arguments);
 // The same for `weft perf`, whose words may also choose the recipe by the harness's flags.
-words::Resolution resolve_for_perf(const RunArguments& arguments,
-                                   const std::string& default_recipe);
+words::Resolution resolve_for_perf(const RunArguments& arguments);
 
 // The verdict on a run with what was found while its words were read.
 rules::Verdict judged(const words::Resolution& run);

@@ -7,6 +7,7 @@
 #include "weft/cli/benches.h"
 #include "weft/cli/command.h"
 #include "weft/cli/launcher.h"
+#include "weft/cli/number_range.h"
 #include "weft/cli/output.h"
 #include "weft/cli/peer.h"
 #include "weft/cli/progress.h"
@@ -54,9 +55,9 @@ void show_json(const measure::StepBench& bench, const std::vector<PeerResult>& p
 void show_text(const measure::StepBench& bench,
                const config::Config& config,
                const std::vector<PeerResult>& peers) {
-  print_text(base::text("one rank, {} threads, {} tokens a step\n",
-                        config.runtime.threads_per_rank,
-                        derive::tokens_per_step(config)));
+  print_text(base::text("one rank, {}, {} a step\n",
+                        base::counted(config.runtime.threads_per_rank, "thread"),
+                        base::counted(derive::tokens_per_step(config), "token")));
   print_text(base::text("step            {:10.1f} ms\n", bench.step_seconds * 1e3));
   print_text(base::text("tokens/s        {:10.0f}\n", bench.tokens_per_second));
   print_text(base::text("FLOP/s          {:10.2f} G  (model, {:.2f} MFLOP a token)\n",
@@ -140,8 +141,7 @@ void add_bench(CLI::App& program, Action& chosen) {
   step->add_flag("--peer",
                  options->peer,
                  "time the same model in PyTorch, in the same run (python3-torch)");
-  step->add_option("--steps", options->steps, "timed steps")
-      ->check(CLI::Range(1, 10000))
+  within(1, 10000, step->add_option("--steps", options->steps, "timed steps"))
       ->capture_default_str();
   on_chosen(*step, chosen, std::move(options), run_step);
   add_bench_overlap(*bench, chosen);

@@ -6,9 +6,11 @@
 #include "weft/cli/arguments.h"
 #include "weft/cli/benches.h"
 #include "weft/cli/dispatch_report.h"
+#include "weft/cli/help.h"
 #include "weft/cli/interrupt.h"
 #include "weft/cli/launcher.h"
 #include "weft/cli/machine.h"
+#include "weft/cli/number_range.h"
 #include "weft/cli/output.h"
 #include "weft/cli/progress.h"
 #include "weft/config/ranges.h"
@@ -145,7 +147,7 @@ int run_dispatch(const DispatchOptions& options) {
                         .bench = measure::bench_dispatch({.config = config,
                                                           .tokens = options.tokens,
                                                           .rounds = options.rounds,
-                                                          .progress = progress("pass"),
+                                                          .progress = progress("trip"),
                                                           .stop = &stop}),
                         .copies = {}};
   if (options.copy_tokens > 0 && !report.bench.interrupted) {
@@ -165,7 +167,7 @@ int run_dispatch(const DispatchOptions& options) {
   }
   line.clear();
   if (stop.load()) {
-    print_error("stopped before the end: nothing to report");
+    print_failure({"stopped before the end: nothing to report"}, options.run.format);
     return interrupted_code();
   }
   switch (options.run.format) {
@@ -188,37 +190,44 @@ void add_bench_dispatch(CLI::App& bench, Action& chosen) {
       "emulated links and without, memory; and the local copies against memcpy");
   auto options = std::make_shared<DispatchOptions>();
   add_run_arguments(*dispatch, options->run, "");
+  dispatch->formatter(std::make_shared<HelpFormat>("[a.b=c ...]"));
   dispatch->footer(
       "Words: fabric.* gives the links (without any, the wire takes ten times the copies and is "
       "ten\n"
       "  times slower between nodes); runtime.threads_per_rank, pin_ranks and timeout_seconds.\n"
       "Example: weft bench dispatch --experts 256 --topk 8 --ep 16 --ranks-per-node 4\n"
       "What travels, byte by byte: docs/dispatch.md");
-  const auto number = [&](const char* name, std::int64_t& value, const char* what, auto range) {
-    dispatch->add_option(name, value, what)->check(range)->capture_default_str();
-  };
-  number("--experts", options->experts, "experts of the layer", CLI::Range(1, 1 << 16));
-  number("--topk", options->topk, "experts of a token", CLI::Range(1, 256));
-  number("--ep", options->ep, "ranks, as threads", CLI::Range(std::int64_t{2}, kMostRanks));
-  dispatch
-      ->add_option("--ranks-per-node",
-                   options->given_ranks_per_node,
-                   "ranks of a node; without it 4, or what of 4 divides --ep")
-      ->check(CLI::Range(std::int64_t{1}, kMostRanks));
-  number("--hidden", options->hidden, "values of a token", CLI::Range(1, 1 << 20));
-  number("--tokens", options->tokens, "tokens of each rank", CLI::Range(1, 1 << 24));
+  const auto number =
+      [&](const char* name, std::int64_t& value, const char* what, double low, double high) {
+        within(low, high, dispatch->add_option(name, value, what))->capture_default_str();
+      };
+  number("--experts", options->experts, "experts of the layer", 1, 1 << 16);
+  number("--topk", options->topk, "experts of a token", 1, 256);
+  number("--ep", options->ep, "ranks, as threads", 2, kMostRanks);
+  within(1,
+         kMostRanks,
+         dispatch->add_option("--ranks-per-node",
+                              options->given_ranks_per_node,
+                              "ranks of a node; without it 4, or what of 4 divides --ep"));
+  number("--hidden", options->hidden, "values of a token", 1, 1 << 20);
+  number("--tokens", options->tokens, "tokens of each rank", 1, 1 << 24);
   number("--copy-tokens",
          options->copy_tokens,
          "tokens of the copies held against memcpy; 0: leave them out",
-         CLI::Range(0, 1 << 24));
-  dispatch->add_option("--dtype", options->dtype, "of what travels: bf16 or fp32")
+         0,
+         1 << 24);
+  dispatch->add_option("--dtype", options->dtype, "of what travels")
       ->transform(CLI::CheckedTransformer(std::vector<std::pair<std::string, config::Precision>>{
-          {"fp32", config::Precision::Fp32},
-          {"bf16", config::Precision::Bf16}}))
+                                              {"fp32", config::Precision::Fp32},
+                                              {"bf16", config::Precision::Bf16}})
+                      .description(""))
+      ->type_name("bf16|fp32")
       ->default_str("fp32");
-  dispatch
-      ->add_option("--rounds", options->rounds, "timed passes of each dispatcher on each fabric")
-      ->check(CLI::Range(1, 1000))
+  within(1,
+         1000,
+         dispatch->add_option("--rounds",
+                              options->rounds,
+                              "timed passes of each dispatcher on each fabric"))
       ->capture_default_str();
   on_chosen(*dispatch, chosen, std::move(options), run_dispatch);
 }

@@ -7,6 +7,7 @@
 #include "weft/cli/benches.h"
 #include "weft/cli/interrupt.h"
 #include "weft/cli/launcher.h"
+#include "weft/cli/number_range.h"
 #include "weft/cli/output.h"
 #include "weft/cli/overlap_report.h"
 #include "weft/cli/progress.h"
@@ -89,32 +90,34 @@ int run_overlap(const OverlapOptions& options) {
              line.show(base::text("{} step {}/{}", bar(double(done) / of, 24), done, of));
            },
        .stop = &catch_interrupts(),
-       .report = print_error});
+       .report = failure_printer(options.run.format)});
   line.clear();
   if (!bench.is_rank_zero) return kGood;
   if (bench.interrupted) {
-    print_error("stopped before the end: nothing to report");
+    print_failure({"stopped before the end: nothing to report"}, options.run.format);
     return interrupted_code();
+  }
+  // Before the report: of what cannot be written, --json tells in one object.
+  if (!options.svg.empty()) base::write_whole(options.svg, to_svg(bench));
+  if (!options.costs.empty()) {
+    const std::vector<trace::Timeline>& plain = bench.fabrics.back().runs.front().timelines;
+    base::write_whole(options.costs, exec::sim::print(exec::sim::measure(plain)));
   }
   const std::vector<FabricReport> reports = report_of(config, bench);
   const grid::Grid grid(derive::layout_of(config));
   switch (options.run.format) {
     case Format::Text:
-      print_text(base::text("{} ranks ({}), {} micro-batches, medians of {} steps each in turn\n",
-                            derive::layout_of(config).world,
-                            config::word(config.runtime.backend),
-                            derive::micro_batches(config.train, grid.dp()),
-                            options.rounds));
+      print_text(
+          base::text("{} ({}), {}, median of {} of each order, in turn\n",
+                     base::counted(derive::layout_of(config).world, "rank"),
+                     config::word(config.runtime.backend),
+                     base::counted(derive::micro_batches(config.train, grid.dp()), "micro-batch"),
+                     base::counted(options.rounds, "step")));
       print_text(to_text(reports));
       break;
     case Format::Json:
       print_json(to_json(reports));
       break;
-  }
-  if (!options.svg.empty()) base::write_whole(options.svg, to_svg(bench));
-  if (!options.costs.empty()) {
-    const std::vector<trace::Timeline>& plain = bench.fabrics.back().runs.front().timelines;
-    base::write_whole(options.costs, exec::sim::print(exec::sim::measure(plain)));
   }
   return kGood;
 }
@@ -128,8 +131,10 @@ void add_bench_overlap(CLI::App& bench, Action& chosen) {
       "fabrics; without a recipe, overlap_bench");
   auto options = std::make_shared<OverlapOptions>();
   add_run_arguments(*overlap, options->run, "weft bench overlap --svg overlap.svg");
-  overlap->add_option("--rounds", options->rounds, "timed steps of each order on each fabric")
-      ->check(CLI::Range(1, 1000))
+  within(
+      1,
+      1000,
+      overlap->add_option("--rounds", options->rounds, "timed steps of each order on each fabric"))
       ->capture_default_str();
   overlap->add_option("--svg", options->svg, "file for a picture of the timelines");
   overlap->add_option("--costs",

@@ -8,6 +8,7 @@
 #include "weft/cli/output.h"
 #include "weft/cli/start_model.h"
 #include "weft/rules/rule_pages.h"
+#include "weft/train/preparation.h"
 
 namespace weft::cli {
 namespace {
@@ -18,6 +19,28 @@ struct CheckOptions {
   std::string explain;
   bool markdown = false;
 };
+
+// What the run reads and writes, as `weft train` would find it.
+void look_at_files(rules::Verdict& verdict) {
+  const auto finding = [](const std::string& message) {
+    return config::Finding{.id = "W71",
+                           .key = {},
+                           .from = nullptr,
+                           .to = nullptr,
+                           .message = message,
+                           .fix = {}};
+  };
+  try {
+    train::prepare(verdict.config);
+  } catch (const base::ConfigError& error) {
+    for (const std::string& complaint : error.complaints()) {
+      verdict.errors.push_back(finding(complaint));
+    }
+  } catch (const base::SystemError& error) {
+    verdict.warnings.push_back(
+        finding(base::text("{}: not looked at, and needed where it runs", error.what())));
+  }
+}
 
 // What cannot be read is an error like any other: the report has it, with the rest left out.
 CheckReport unreadable(const base::ConfigError& error) {
@@ -42,6 +65,7 @@ CheckReport check(const CheckOptions& options) {
   report.recipe = run.recipe;
   report.wish = options.wish;
   report.verdict = judged(run);
+  if (report.verdict.legal()) look_at_files(report.verdict);
   if (!report.verdict.legal()) return report;
   const config::Config& config = report.verdict.config;
   if (auto limit = machine_limit(config)) report.verdict.missing.push_back(std::move(*limit));

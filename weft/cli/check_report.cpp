@@ -1,6 +1,7 @@
 #include "weft/cli/check_report.h"
 
 #include "weft/base/text.h"
+#include "weft/cli/layout_text.h"
 #include "weft/config/dump.h"
 
 namespace weft::cli {
@@ -51,16 +52,12 @@ std::string line(std::string_view id, std::string_view message, std::string_view
 std::string heading(const CheckReport& report) {
   const rules::Verdict& verdict = report.verdict;
   if (report.readable == Readable::No) {
-    return text("the words cannot be read: not legal, {} error{}; nothing else was judged\n",
-                verdict.errors.size(),
-                verdict.errors.size() == 1 ? "" : "s");
+    return text("could not parse the arguments: {}; nothing else was judged\n",
+                base::counted(std::ssize(verdict.errors), "error"));
   }
   const std::string name = report.recipe.empty() ? "defaults" : report.recipe;
   if (!verdict.legal()) {
-    return text("{}: not legal, {} error{}\n",
-                name,
-                verdict.errors.size(),
-                verdict.errors.size() == 1 ? "" : "s");
+    return text("{}: not legal, {}\n", name, base::counted(std::ssize(verdict.errors), "error"));
   }
   if (verdict.runs()) return text("{}: legal, runs in this build\n", name);
   return text("{}: legal, does not run in this build ({} missing)\n", name, verdict.missing.size());
@@ -129,7 +126,9 @@ std::string to_text(const CheckReport& report) {
   for (const rules::OverlapMode& mode : report.modes) {
     all += text("  {}\n", rules::to_line(mode));
   }
-  if (report.derived) all += "\nthe run\n" + derive::to_text(*report.derived);
+  if (report.derived) {
+    all += text("\nthe run\n{}{}\n", derive::to_text(*report.derived), kAxisLegend);
+  }
   if (report.schedule) {
     all += "\nschedule\n" + to_text(*report.schedule);
   } else if (report.wish == ScheduleWish::Verify) {

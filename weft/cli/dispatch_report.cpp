@@ -100,6 +100,12 @@ std::string traffic_table(const DispatchReport& report) {
   return table;
 }
 
+constexpr const char* kTimeLegend =
+    "over links: dispatch and combine over the emulated links; x alltoall: that time over "
+    "alltoall's; of link: the rate\nreached on the slowest link, as a share of it; without links: "
+    "the copies between ranks alone; one node: with all\nranks in one node; local work: permute, "
+    "arrange, restore and un-permute; memory: the peak of a rank.\n";
+
 std::string time_table(const DispatchReport& report) {
   const DispatcherRun& first = run_of(report, "alltoall");
   std::string table = text("{:10}{:>12}{:>12}{:>10}{:>14}{:>12}{:>12}{:>12}\n",
@@ -122,7 +128,7 @@ std::string time_table(const DispatchReport& report) {
                   run.local_seconds * 1e3,
                   base::human_bytes(static_cast<double>(run.peak_bytes)));
   }
-  return table;
+  return table + kTimeLegend;
 }
 
 std::string copies_table(const DispatchReport& report) {
@@ -182,16 +188,28 @@ std::vector<Bar> bars_of(const DispatchReport& report) {
   return bars;
 }
 
+std::string to_text(const Bar& bar) {
+  int digits = 2;
+  const auto shown = [&](double number) { return text("{:.{}f}", number, digits); };
+  while (digits < 6 && bar.value != bar.limit && shown(bar.value) == shown(bar.limit)) ++digits;
+  return text("{:7} {}: {}, {} {}",
+              bar.met() ? "met" : "NOT MET",
+              bar.name,
+              shown(bar.value),
+              bar.kind == Bar::Kind::AtMost ? "at most" : "at least",
+              shown(bar.limit));
+}
+
 std::string to_text(const DispatchReport& report) {
   const config::ModelConfig& model = report.config.model;
   std::string all = text(
-      "{} ranks, {} a node; {} experts, top-{}, {} tokens of {} {} values a rank; uniform routing\n"
-      "one forward pass of one rank, mean of the ranks; bytes are of dispatch and combine\n\n",
-      model.expert_model_parallel_size,
+      "{}, {} a node; {}, top-{}, {} of {} {} values a rank; uniform routing\n"
+      "one forward trip of one rank, mean of the ranks; bytes are of dispatch and combine\n\n",
+      base::counted(model.expert_model_parallel_size, "rank"),
       report.config.runtime.ranks_per_node.value(),
-      model.experts(),
+      base::counted(model.experts(), "expert"),
       model.moe_router_topk,
-      report.tokens,
+      base::counted(report.tokens, "token"),
       model.hidden_size,
       config::word(model.params_dtype));
   all += traffic_table(report) + "\n";
@@ -206,14 +224,7 @@ std::string to_text(const DispatchReport& report) {
   }
   const std::vector<Bar> bars = bars_of(report);
   if (!bars.empty()) all += "\n";
-  for (const Bar& bar : bars) {
-    all += text("{:7} {}: {:.2f}, {} {:.2f}\n",
-                bar.met() ? "met" : "NOT MET",
-                bar.name,
-                bar.value,
-                bar.kind == Bar::Kind::AtMost ? "at most" : "at least",
-                bar.limit);
-  }
+  for (const Bar& bar : bars) all += to_text(bar) + "\n";
   return all;
 }
 

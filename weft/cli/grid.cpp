@@ -5,6 +5,7 @@
 #include "weft/base/text.h"
 #include "weft/cli/arguments.h"
 #include "weft/cli/command.h"
+#include "weft/cli/layout_text.h"
 #include "weft/cli/output.h"
 #include "weft/derive/derived.h"
 
@@ -44,6 +45,7 @@ void show_text(const grid::Grid& grid) {
     for (const std::vector<int>& group : grid.groups(kind)) line += ' ' + group_text(group);
     print_text(line + '\n');
   }
+  print_text(base::text("\n{}; a group is the ranks that differ in its axes alone\n", kAxisLegend));
 }
 
 void show_json(const grid::Grid& grid) {

@@ -49,9 +49,9 @@ void follow_launcher(const words::Resolution& run, config::Config& config) {
   const std::optional<std::int64_t>& asked = config.runtime.world_size;
   if (asked && *asked != *size) {
     throw base::ConfigError(base::text(
-        "runtime.world_size = {}, but the launcher started {} ranks: leave it out, or use -n {}",
+        "runtime.world_size = {}, but the launcher started {}: leave it out, or use -n {}",
         *asked,
-        *size,
+        base::counted(*size, "rank"),
         *asked));
   }
   config.runtime.world_size = *size;

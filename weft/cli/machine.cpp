@@ -54,10 +54,9 @@ base::Json to_json(const Machine& machine) {
 }
 
 std::string to_text(const Machine& machine) {
-  return base::text("{}, {} core{}, {}, {}, {} build, weft {}",
+  return base::text("{}, {}, {}, {}, {} build, weft {}",
                     machine.cpu,
-                    machine.cores,
-                    machine.cores == 1 ? "" : "s",
+                    base::counted(machine.cores, "core"),
                     base::human_bytes(static_cast<double>(machine.memory_bytes)),
                     machine.compiler,
                     machine.build,

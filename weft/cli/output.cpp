@@ -1,8 +1,10 @@
 #include "weft/cli/output.h"
 
+#include <algorithm>
 #include <iostream>
 
 #include "weft/base/text.h"
+#include "weft/cli/launcher.h"
 
 namespace weft::cli {
 
@@ -13,14 +15,36 @@ void print_json(const base::Json& json) {
   std::cout << json.dump(-1, ' ', false, base::Json::error_handler_t::replace) << '\n';
 }
 
-void print_error(const std::string& what) {
-  // One write, so that the lines of several ranks do not mix.
-  std::cerr << base::text("error: {}\n", what);
+namespace {
+
+// One write, so that the lines of several ranks do not mix. Messages quote files and words of
+// strangers: what steers a terminal does not reach it.
+void print_line(std::string_view kind, const std::string& what) {
+  std::cerr << base::text("{}: {}\n", kind, base::without_controls(what));
 }
 
-void print_warning(const std::string& what) {
-  // One write, so that the lines of several ranks do not mix.
-  std::cerr << base::text("warning: {}\n", what);
+}  // namespace
+
+void print_error(const std::string& what) { print_line("error", what); }
+
+void print_warning(const std::string& what) { print_line("warning", what); }
+
+void print_failure(const std::vector<std::string>& complaints, Format format) {
+  constexpr std::size_t kMostLines = 100;
+  for (std::size_t i = 0; i < std::min(complaints.size(), kMostLines); ++i) {
+    print_error(complaints[i]);
+  }
+  if (complaints.size() > kMostLines) {
+    print_error(base::text("and {} more", complaints.size() - kMostLines));
+  }
+  if (format == Format::Json && launcher_rank() == 0) {
+    print_json({{"error", complaints.front()}, {"errors", complaints}});
+    std::cout.flush();
+  }
+}
+
+std::function<void(const std::string& error)> failure_printer(Format format) {
+  return [format](const std::string& error) { print_failure({error}, format); };
 }
 
 void print_findings(const words::Resolution& resolution) {

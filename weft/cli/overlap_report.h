@@ -30,7 +30,7 @@ struct FabricReport {
   bool compute_is_priced = false;  // a network cannot be taken away: simulated from the trace
   std::vector<OverlapRow> rows;
 
-  double lower_bound_seconds() const { return std::max(compute_seconds, communication_seconds); }
+  double longer_alone_seconds() const { return std::max(compute_seconds, communication_seconds); }
   // Of the order that hides most.
   double ideal_seconds() const { return rows.back().ideal_seconds; }
 };

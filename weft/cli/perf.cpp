@@ -1,6 +1,5 @@
 // weft perf: the harness. Freeze everything, vary one knob, compare steady-state steps.
 #include "weft/base/error.h"
-#include "weft/base/file.h"
 #include "weft/cli/command.h"
 #include "weft/cli/launcher.h"
 #include "weft/cli/output.h"
@@ -8,7 +7,6 @@
 #include "weft/cli/perf_folder.h"
 #include "weft/cli/perf_session.h"
 #include "weft/cli/start_model.h"
-#include "weft/config/dump.h"
 
 namespace weft::cli {
 namespace {
@@ -67,7 +65,7 @@ int run_perf(const PerfOptions& options) {
   if (under_launcher()) {
     throw base::ConfigError("weft perf times ranks of one process: run it without mpirun");
   }
-  const words::Resolution run = resolve_for_perf(options.run, kDefaultRecipe);
+  const words::Resolution run = resolve_for_perf(options.run);
   refuse_foreign_launcher(run);
   const words::HarnessSelection& chosen = run.harness;
   if (chosen.list_config_variants) return list_variants(chosen);
@@ -77,10 +75,6 @@ int run_perf(const PerfOptions& options) {
   require_result_folder(out, against);
   warn_of_loss_flags(chosen);
   print_findings(run);
-  if (!chosen.save_config_filepath.empty()) {
-    base::write_whole(chosen.save_config_filepath,
-                      config::to_yaml(rules::judge(run.config).config));
-  }
   std::vector<plan::Knob> knobs;
   for (const std::string& word : options.vary) knobs.push_back(plan::parse_knob(word));
   return run_session(
@@ -96,6 +90,9 @@ int run_perf(const PerfOptions& options) {
        .against = against,
        .thresholds = {.time = chosen.timing_threshold, .memory = chosen.memory_threshold},
        .out = out,
+       .save_config = chosen.save_config_filepath.empty()
+                          ? std::nullopt
+                          : std::optional<std::filesystem::path>(chosen.save_config_filepath),
        .mode = chosen.dryrun ? PerfMode::DryRun : PerfMode::Measure,
        .format = options.run.format});
 }
@@ -119,9 +116,8 @@ void add_sweep(CLI::App& command, PerfOptions& options) {
 }  // namespace
 
 void add_perf(CLI::App& program, Action& chosen) {
-  CLI::App* command = program.add_subcommand(
-      "perf",
-      "vary one knob, compare steady-state steps, keep the results; without a recipe, tiny");
+  CLI::App* command =
+      program.add_subcommand("perf", "vary one knob, compare steady-state steps, keep the results");
   auto options = std::make_shared<PerfOptions>();
   add_run_arguments(*command,
                     options->run,

@@ -165,13 +165,11 @@ std::string crowding(const PerfPlan& plan, const Machine& machine) {
   }
   if (ranks <= machine.cores) return "";
   return text(
-      "{} ranks share {} core{}: step time, exposure and speed-up are then mostly about who gets a "
-      "core: use at most {} rank{}, or a machine with {} cores",
+      "{} ranks share {}: step time, exposure and speed-up are then mostly about who gets a "
+      "core: use at most {}, or a machine with {} cores",
       ranks,
-      machine.cores,
-      machine.cores == 1 ? "" : "s",
-      machine.cores,
-      machine.cores == 1 ? "" : "s",
+      base::counted(machine.cores, "core"),
+      base::counted(machine.cores, "rank"),
       ranks);
 }
 

@@ -43,14 +43,14 @@ void announce(const PerfPlan& plan, const Machine& machine, ProgressLine& line) 
   const Candidate& first = plan.candidates.front();
   if (plan.is_twin()) {
     line.log(
-        text("weft: a twin runs instead of the model: {}; {} keys change (result.md lists "
-             "them): {} ranks, {}, {} layers, {} experts",
+        text("weft: a twin runs instead of the model: {}; {} changed (result.md lists "
+             "them): {}, {}, {}, {}",
              plan.twin_reason,
-             first.changes.size(),
-             derive::layout_of(first.config).world,
+             base::counted(std::ssize(first.changes), "key"),
+             base::counted(derive::layout_of(first.config).world, "rank"),
              layout_text(first.config.model),
-             first.config.model.num_layers,
-             first.config.model.experts()));
+             base::counted(first.config.model.num_layers, "layer"),
+             base::counted(first.config.model.experts(), "expert")));
   }
   if (const std::string crowd = crowding(plan, machine); !crowd.empty()) {
     line.log("warning: " + crowd);
@@ -186,6 +186,7 @@ int run_session(const PerfSession& session) {
                              .steps = steps,
                              .twin = session.twin});
   if (stored) require_partner(plan, *stored);
+  if (session.save_config) base::write_whole(*session.save_config, runs_text(plan));
   ProgressLine line;
   announce(plan, this_machine(), line);
   if (session.mode == PerfMode::DryRun) {

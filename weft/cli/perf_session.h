@@ -24,7 +24,8 @@ struct PerfSession {
   measure::WindowOptions window;
   std::optional<std::filesystem::path> against;
   Thresholds thresholds;
-  std::optional<std::filesystem::path> out;  // none: perf/<name>-<time>
+  std::optional<std::filesystem::path> out;          // none: perf/<name>-<time>
+  std::optional<std::filesystem::path> save_config;  // file for the config that runs
   PerfMode mode = PerfMode::Measure;
   Format format = Format::Text;
 };

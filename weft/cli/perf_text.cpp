@@ -17,6 +17,11 @@ using Row = std::vector<std::string>;
 constexpr const char* kSeveralKnobs =
     "Several knobs vary: a winner among the combinations is not to be credited to one of them.";
 
+constexpr const char* kLegend =
+    "spread: standard deviation of the timed steps; speed-up: over the first row; exposed: "
+    "communication while no\ncompute ran; hidden: the share of communication during which some "
+    "compute ran; peak memory: of rank 0.";
+
 Row heading() {
   return {"value",
           "step ms",
@@ -105,15 +110,16 @@ std::string health_text(const PerfReport& report) {
   }
   for (std::size_t i = 0; i < report.runs.size(); ++i) {
     if (report.runs[i].not_finite == 0) continue;
-    all += text("{}: {} steps were not finite and changed nothing\n",
+    all += text("{}: {} not finite and changed nothing\n",
                 report.plan.candidates[i].value,
-                report.runs[i].not_finite);
+                base::counted(report.runs[i].not_finite, "step") +
+                    (report.runs[i].not_finite == 1 ? " was" : " were"));
   }
   for (std::size_t i = 0; i < report.runs.size(); ++i) {
     if (report.runs[i].repeated == 0) continue;
-    all += text("{}: {} steps exceeded model.moe_expert_rank_capacity_factor and ran twice\n",
+    all += text("{}: {} exceeded model.moe_expert_rank_capacity_factor and ran twice\n",
                 report.plan.candidates[i].value,
-                report.runs[i].repeated);
+                base::counted(report.runs[i].repeated, "step"));
   }
   return all;
 }
@@ -124,13 +130,13 @@ std::string state_text(const PerfReport& report) {
       return "";
     case PerfState::Running:
     case PerfState::Interrupted:
-      return text("INTERRUPTED: {} of {} runs are here, the last perhaps in part\n",
+      return text("INTERRUPTED: {} of {} here, the last perhaps in part\n",
                   report.runs.size(),
-                  report.plan.candidates.size());
+                  base::counted(std::ssize(report.plan.candidates), "run"));
     case PerfState::Failed:
-      return text("FAILED after {} of {} runs: {}\n",
+      return text("FAILED after {} of {}: {}\n",
                   report.runs.size(),
-                  report.plan.candidates.size(),
+                  base::counted(std::ssize(report.plan.candidates), "run"),
                   report.failure);
   }
   return "";
@@ -181,6 +187,7 @@ std::string to_text(const PerfReport& report) {
   std::string all;
   if (!report.plan.varied.empty()) all += text("{}\n", fmt::join(report.plan.varied, ", "));
   all += aligned(table_of(report));
+  all += text("{}\n", kLegend);
   if (report.plan.varied.size() > 1) all += text("{}\n", kSeveralKnobs);
   all += text("window    {}\n", window_text(report));
   all += text("frozen    {}\n", frozen_text(report.plan));
@@ -194,6 +201,7 @@ std::string to_markdown(const PerfReport& report) {
   all += state_text(report);
   if (!plan.varied.empty()) all += text("Varies: `{}`\n\n", fmt::join(plan.varied, "`, `"));
   all += markdown_table(table_of(report));
+  all += text("\n{}\n", kLegend);
   if (plan.varied.size() > 1) all += text("\n{}\n", kSeveralKnobs);
   all += text("\n- window: {}\n- frozen: {}\n- label: {}\n- machine: {}\n",
               window_text(report),
@@ -208,18 +216,29 @@ std::string to_markdown(const PerfReport& report) {
 std::string dry_run_text(const PerfPlan& plan) {
   std::string all;
   for (const Candidate& candidate : plan.candidates) {
-    all += text("# would run {}: {} steps and {} traced, {} ranks, {}{}\n",
+    all += text("# would run {}: {} and {} traced, {}, {}{}\n",
                 candidate.value,
-                plan.steps,
+                base::counted(plan.steps, "step"),
                 measure::kTracedSteps,
-                derive::layout_of(candidate.config).world,
+                base::counted(derive::layout_of(candidate.config).world, "rank"),
                 layout_text(candidate.config.model),
                 plan.is_twin() ? ", on a twin (" + plan.twin_reason + ")" : "");
     for (const plan::Change& change : candidate.changes) {
       all += text("#   {}\n", to_text(change));
     }
   }
-  return all + config::to_yaml(plan.candidates.front().asked);
+  return all + runs_text(plan);
+}
+
+std::string runs_text(const PerfPlan& plan) {
+  std::string all = config::to_yaml(plan.candidates.front().config);
+  for (std::size_t i = 1; i < plan.candidates.size(); ++i) {
+    all += text("# run {} ({}) is this, but\n", i + 1, plan.candidates[i].value);
+    for (const std::string& line : base::split(differences(plan, plan.candidates[i]), '\n')) {
+      if (!line.empty()) all += text("#   {}\n", line);
+    }
+  }
+  return all;
 }
 
 }  // namespace weft::cli

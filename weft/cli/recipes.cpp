@@ -5,6 +5,7 @@
 #include "weft/base/text.h"
 #include "weft/cli/arguments.h"
 #include "weft/cli/command.h"
+#include "weft/cli/layout_text.h"
 #include "weft/cli/output.h"
 #include "weft/derive/derived.h"
 #include "weft/derive/pipeline.h"
@@ -104,6 +105,7 @@ void show_one_text(const Recipe& recipe) {
                     each.config.train.micro_batch_size,
                     each.config.train.global_batch_size));
   }
+  print_text(text("{}; MBS, GBS: sequences of a micro-batch and of a step\n", kAxisLegend));
   if (!recipe.layout.empty()) {
     print_text(text("\n{} alone means {}_{}.\n", recipe.name, recipe.name, recipe.layout));
   }

@@ -7,6 +7,7 @@
 #include "weft/base/text.h"
 #include "weft/cli/arguments.h"
 #include "weft/cli/command.h"
+#include "weft/cli/number_range.h"
 #include "weft/cli/output.h"
 #include "weft/cli/schedule_report.h"
 #include "weft/cli/start_model.h"
@@ -31,6 +32,7 @@ struct ScheduleOptions {
   RunArguments run;
   std::optional<int> text;  // of this pipeline rank, and nothing else
   std::string write, read, svg, costs;
+  std::vector<double> svg_window;  // ms of the step, from and to; empty: all of it
   double flops_per_second = plan::NominalRates{}.flops_per_second;
   double gb_per_second = plan::NominalRates{}.link_bytes_per_second / 1e9;
 };
@@ -126,13 +128,36 @@ int print_graph(const std::vector<RankPlan>& plans, int pp_rank) {
   return kGood;
 }
 
-void leave_files(const ScheduleOptions& options, const ScheduleReport& report) {
+std::optional<PictureWindow> asked_window(const ScheduleOptions& options) {
+  if (options.svg_window.empty()) return std::nullopt;
+  const double from = options.svg_window.front(), to = options.svg_window.back();
+  if (from >= to) {
+    throw base::ConfigError(
+        base::text("--svg-window {:g} {:g}: the second time is to be later", from, to));
+  }
+  return PictureWindow{.from_ms = from, .to_ms = to};
+}
+
+void leave_files(const ScheduleOptions& options,
+                 const std::optional<PictureWindow>& asked,
+                 const ScheduleReport& report) {
   if (!report.valid()) return;
   if (!options.write.empty()) schedule::write_orders(options.write, report.plans);
-  if (!options.svg.empty()) base::write_whole(options.svg, to_svg(report));
+  if (options.svg.empty()) return;
+  const PictureWindow window = picture_window(*report.simulated, asked);
+  if (window.is_cut) {
+    print_warning(
+        base::text("{} shows {:.4g} to {:.4g} ms of the step: a picture of more nodes is "
+                   "opened by no browser; --svg-window FROM TO (ms) chooses the part",
+                   options.svg,
+                   window.from_ms,
+                   window.to_ms));
+  }
+  base::write_whole(options.svg, to_svg(report, window));
 }
 
 int run_schedule(const ScheduleOptions& options) {
+  const std::optional<PictureWindow> asked = asked_window(options);
   const words::Resolution run = resolve(options.run);
   print_findings(run);
   if (!options.svg.empty()) base::require_writable(options.svg);
@@ -160,7 +185,7 @@ int run_schedule(const ScheduleOptions& options) {
                                     plan::expected_load(config, plan.anatomy.flow)));
     }
   }
-  leave_files(options, report);
+  leave_files(options, asked, report);
   switch (options.run.format) {
     case Format::Text:
       print_text(to_text(report));
@@ -182,8 +207,18 @@ void add_file_options(CLI::App& command, ScheduleOptions& options) {
                                     options.write,
                                     "folder for the schedules: rank0.txt, rank1.txt, ..."));
   command.add_option("--read", options.read, "folder of schedules to look at instead");
-  text->excludes(
-      command.add_option("--svg", options.svg, "file for a picture of the simulated step"));
+  CLI::Option* svg =
+      command.add_option("--svg", options.svg, "file for a picture of the simulated step");
+  text->excludes(svg);
+  within(
+      0,
+      1e12,
+      command.add_option("--svg-window",
+                         options.svg_window,
+                         "the part of the step that the picture shows, in ms from its beginning"))
+      ->expected(2)
+      ->type_name("FROM TO")
+      ->needs(svg);
 }
 
 void add_cost_options(CLI::App& command, ScheduleOptions& options) {
@@ -191,15 +226,16 @@ void add_cost_options(CLI::App& command, ScheduleOptions& options) {
       command
           .add_option("--costs", options.costs, "file of measured costs, instead of nominal ones")
           ->check(CLI::ExistingFile);
-  command.add_option("--flops", options.flops_per_second, "nominal FLOP/s of a rank")
-      ->check(CLI::PositiveNumber)
+  within(1e6,
+         1e21,
+         command.add_option("--flops", options.flops_per_second, "nominal FLOP/s of a rank"))
       ->capture_default_str()
       ->excludes(costs);
-  command
-      .add_option("--gbps",
-                  options.gb_per_second,
-                  "nominal GB/s (1e9 bytes) of a rank's link, where fabric.* has none")
-      ->check(CLI::PositiveNumber)
+  within(1e-6,
+         1e6,
+         command.add_option("--gbps",
+                            options.gb_per_second,
+                            "nominal GB/s (1e9 bytes) of a rank's link, where fabric.* has none"))
       ->capture_default_str()
       ->excludes(costs);
 }

@@ -1,6 +1,7 @@
 #include "weft/cli/schedule_report.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "weft/base/check.h"
 #include "weft/base/text.h"
@@ -17,6 +18,8 @@ namespace {
 
 constexpr int kColumns = 100;
 constexpr std::size_t kLongestTurns = 160;
+// Nodes of a picture: about 4 MB, which a browser still opens.
+constexpr std::ptrdiff_t kMostDrawn = 20'000;
 
 std::size_t nodes_of(const ScheduleReport& report) {
   std::size_t nodes = 0;
@@ -26,6 +29,10 @@ std::size_t nodes_of(const ScheduleReport& report) {
 
 double step_ms(const SimulatedStep& simulated) { return simulated.result.step_seconds() * 1e3; }
 
+exec::sim::Window window_ns(const PictureWindow& window) {
+  return {.from_ns = std::llround(window.from_ms * 1e6), .to_ns = std::llround(window.to_ms * 1e6)};
+}
+
 // What the config asks for, in words.
 std::string order_of(const ScheduleReport& report) {
   if (!report.source.empty()) return base::text("read from {}", report.source);
@@ -33,12 +40,13 @@ std::string order_of(const ScheduleReport& report) {
 }
 
 std::string heading(const ScheduleReport& report) {
-  return base::text("{} ranks ({}), {} layers, {} micro-batches\norder: {}\n",
-                    report.grid.world(),
-                    layout_text(report.config.model),
-                    report.config.model.num_layers,
-                    derive::micro_batches(report.config.train, report.grid.dp()),
-                    order_of(report));
+  return base::text(
+      "{} ({}), {}, {}\norder: {}\n",
+      base::counted(report.grid.world(), "rank"),
+      layout_text(report.config.model),
+      base::counted(report.config.model.num_layers, "layer"),
+      base::counted(derive::micro_batches(report.config.train, report.grid.dp()), "micro-batch"),
+      order_of(report));
 }
 
 // Cut in the middle: the two ends of a step are what is special about it.
@@ -62,17 +70,16 @@ std::string turns_text(const ScheduleReport& report) {
 }
 
 std::string verdict_text(const ScheduleReport& report) {
-  std::string text = base::text("\nverified: {}; {} nodes in {} graph{}\n",
+  std::string text = base::text("\nverified: {}; {} in {}\n",
                                 report.valid() ? "yes" : "no",
-                                nodes_of(report),
-                                report.plans.size(),
-                                report.plans.size() == 1 ? "" : "s");
+                                base::counted(static_cast<std::int64_t>(nodes_of(report)), "node"),
+                                base::counted(std::ssize(report.plans), "graph"));
   for (const std::string& complaint : report.complaints) text += "  " + complaint + '\n';
   return text;
 }
 
 std::string ranks_text(const ScheduleReport& report) {
-  std::string text = base::text("  {:<6} {:>8} {:>16}\n", "rank", "nodes", "activations");
+  std::string text = base::text("  {:<6} {:>8} {:>16}\n", "rank", "nodes", "kept activations");
   for (std::size_t i = 0; i < report.plans.size(); ++i) {
     text += base::text("  {:<6} {:>8} {:>16}\n",
                        report.plans[i].anatomy.pp_rank,
@@ -87,18 +94,20 @@ std::string time_text(const SimulatedStep& simulated) {
       base::text("step: {:.4g} ms simulated, costs {}\n", step_ms(simulated), simulated.costs);
   if (!simulated.exposure) return text + "exposure: not looked at, the step has too many nodes\n";
   const trace::CommunicationTime& total = simulated.exposure->total;
-  return text + base::text(
-                    "communication: {:.4g} ms a rank, hidden_any {:.1f} %, hidden_gemm {:.1f} %, "
-                    "exposed {:.4g} ms (no partner {:.4g}, short cover {:.4g}, peer {:.4g}, host "
-                    "{:.4g})\n",
-                    total.communication_ms,
-                    total.hidden_any * 100,
-                    total.hidden_gemm * 100,
-                    total.exposed_ms,
-                    total.reasons.no_partner_ms,
-                    total.reasons.short_cover_ms,
-                    total.reasons.peer_ms,
-                    total.reasons.host_ms);
+  return text +
+         base::text(
+             "communication: {:.4g} ms a rank, hidden_any {:.1f} %, hidden_gemm {:.1f} %, "
+             "exposed {:.4g} ms (no partner {:.4g}, short cover {:.4g}, peer {:.4g}, host "
+             "{:.4g})\n",
+             total.communication_ms,
+             total.hidden_any * 100,
+             total.hidden_gemm * 100,
+             total.exposed_ms,
+             total.reasons.no_partner_ms,
+             total.reasons.short_cover_ms,
+             total.reasons.peer_ms,
+             total.reasons.host_ms) +
+         trace::legend("  ");
 }
 
 base::Json rank_json(const ScheduleReport& report, std::size_t i) {
@@ -141,22 +150,48 @@ std::string to_text(const ScheduleReport& report) {
   text += turns_text(report);
   text +=
       "\nsimulated step (F forward, R recomputation, B input gradient, W weight gradient, o other; "
-      "f b on the wire, s sums over ranks)\n";
+      "f b on the wire,\ns sums over ranks; compute and the wire stand in one column only where "
+      "they "
+      "ran at the same time)\n";
   text += timeline_grid(simulated.step, simulated.result, kColumns);
   return text + verdict_text(report) + ranks_text(report) + time_text(simulated);
 }
 
-std::string to_svg(const ScheduleReport& report) {
+PictureWindow picture_window(const SimulatedStep& simulated,
+                             const std::optional<PictureWindow>& asked) {
+  PictureWindow window{.from_ms = 0, .to_ms = step_ms(simulated)};
+  if (asked) window = {.from_ms = asked->from_ms, .to_ms = std::min(asked->to_ms, window.to_ms)};
+  const exec::sim::Window wanted = window_ns(window);
+  std::vector<std::int64_t> begins;  // of the nodes that would be drawn
+  for (const auto& rank : simulated.result.entries) {
+    for (const exec::sim::Interval& interval : rank) {
+      if (wanted.sees(interval)) begins.push_back(interval.begin_ns);
+    }
+  }
+  if (std::ssize(begins) <= kMostDrawn) return window;
+  std::ranges::nth_element(begins, begins.begin() + kMostDrawn);
+  window.to_ms =
+      std::max(static_cast<double>(begins[static_cast<std::size_t>(kMostDrawn)] - 1) / 1e6,
+               window.from_ms);
+  window.is_cut = true;
+  return window;
+}
+
+std::string to_svg(const ScheduleReport& report, const PictureWindow& window) {
   CHECK(report.simulated.has_value(), "a picture of nothing");
   const SimulatedStep& simulated = *report.simulated;
-  return trace::to_svg(
-      {.title = base::text("weft schedule: {} ranks ({}), {}",
-                           report.grid.world(),
-                           layout_text(report.config.model),
-                           order_of(report)),
-       .rows = {{.caption =
-                     base::text("{:.4g} ms a step, costs {}", step_ms(simulated), simulated.costs),
-                 .timelines = exec::sim::timelines_of(simulated.step, simulated.result)}}});
+  const std::string title = base::text("weft schedule: {} ({}), {}",
+                                       base::counted(report.grid.world(), "rank"),
+                                       layout_text(report.config.model),
+                                       order_of(report));
+  trace::Picture picture{
+      .title = title,
+      .rows = {{.caption = base::text("simulated, costs {}", simulated.costs),
+                .timelines =
+                    exec::sim::timelines_of(simulated.step, simulated.result, window_ns(window)),
+                .step = trace::Picture::Row::Extent{.begin_ns = 0,
+                                                    .end_ns = simulated.result.step_ns}}}};
+  return trace::to_svg(picture, {.from_ms = window.from_ms, .to_ms = window.to_ms});
 }
 
 }  // namespace weft::cli

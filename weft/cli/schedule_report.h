@@ -36,7 +36,17 @@ struct ScheduleReport {
 
 base::Json to_json(const ScheduleReport& report);
 std::string to_text(const ScheduleReport& report);
-// Only of a schedule that was simulated.
-std::string to_svg(const ScheduleReport& report);
+
+// What of a step a picture shows.
+struct PictureWindow {
+  double from_ms = 0;
+  double to_ms = 0;
+  bool is_cut = false;  // less than was asked for: nothing opens a picture of more
+};
+// As much of what is asked for (the whole step where nothing is) as a picture can hold. Only of a
+// schedule that was simulated.
+PictureWindow picture_window(const SimulatedStep& simulated,
+                             const std::optional<PictureWindow>& asked);
+std::string to_svg(const ScheduleReport& report, const PictureWindow& window);
 
 }  // namespace weft::cli

@@ -10,11 +10,8 @@
 namespace weft::cli {
 namespace {
 
+using base::counted;
 using base::text;
-
-std::string counted(std::int64_t count, const char* one) {
-  return text("{} {}{}", count, one, count == 1 ? "" : "s");
-}
 
 std::string model_line(const config::Config& config, const std::string& name) {
   const config::ModelConfig& model = config.model;
@@ -37,7 +34,7 @@ std::string model_line(const config::Config& config, const std::string& name) {
 std::string ranks_line(const config::Config& config) {
   return text("ranks     {} ({}), {}, {} each; order: {}",
               counted(derive::layout_of(config).world, "rank"),
-              config::word(config.runtime.backend),
+              is_pretended(config) ? "pretended, one runs" : config::word(config.runtime.backend),
               layout_text(config.model),
               counted(config.runtime.threads_per_rank, "thread"),
               order_text(config));
@@ -72,6 +69,10 @@ std::string weights_line(const config::Config& config) {
 
 }  // namespace
 
+bool is_pretended(const config::Config& config) {
+  return config.runtime.backend == config::CommBackend::Fake;
+}
+
 std::vector<std::string> opening_lines(const rules::Verdict& verdict,
                                        const std::string& name,
                                        Detail detail) {
@@ -99,12 +100,12 @@ std::vector<std::string> start_lines(const config::Config& config, const train::
     const auto samples = static_cast<double>(config.train.train_iters) *
                          static_cast<double>(config.train.global_batch_size);
     data = text(
-        "data      {} ({}): {} tokens, {} samples for training, {} held out; {} read {:.2f} "
+        "data      {} ({}): {}, {} for training, {} held out; {} read {:.2f} "
         "epochs",
         config.dataset.path,
         config::word(config.dataset.kind),
-        *start.tokens,
-        start.train_samples,
+        counted(static_cast<std::int64_t>(*start.tokens), "token"),
+        counted(static_cast<std::int64_t>(start.train_samples), "sample"),
         start.eval_samples,
         counted(config.train.train_iters, "step"),
         samples / static_cast<double>(start.train_samples));
@@ -114,6 +115,11 @@ std::vector<std::string> start_lines(const config::Config& config, const train::
 
 std::vector<std::string> opening_warnings(const config::Config& config) {
   std::vector<std::string> warnings;
+  if (is_pretended(config)) {
+    warnings.push_back(
+        "a pretended world (runtime.backend=fake): rank 0 runs alone and its peers are taken to "
+        "hold and send what it does; losses, speed and waiting times are not those of a run");
+  }
   const std::int64_t threads = derive::layout_of(config).world * config.runtime.threads_per_rank;
   const auto cores = static_cast<std::int64_t>(base::usable_cores().size());
   if (config.runtime.backend == config::CommBackend::Threads && threads > cores) {

@@ -11,6 +11,9 @@ namespace weft::cli {
 
 enum class Detail { Short, Full };
 
+// Whether this process is one rank whose peers are only taken to be there: what it prints says so.
+bool is_pretended(const config::Config& config);
+
 // The model, its ranks, batches, learning rate and where its weights come from; what overlaps. With
 // Full also what was set automatically and what does not overlap, and why.
 std::vector<std::string> opening_lines(const rules::Verdict& verdict,
@@ -20,8 +23,8 @@ std::vector<std::string> opening_lines(const rules::Verdict& verdict,
 // Data, epochs and the run folder, which are known when the run begins.
 std::vector<std::string> start_lines(const config::Config& config, const train::RunStart& start);
 
-// What deserves a second look and is no rule's: ranks that share cores; weights whose folder cannot
-// say what was computed.
+// What deserves a second look and is no rule's: a pretended world; ranks that share cores; weights
+// whose folder cannot say what was computed.
 std::vector<std::string> opening_warnings(const config::Config& config);
 // The same about the data.
 std::vector<std::string> start_warnings(const config::Config& config, const train::RunStart& start);

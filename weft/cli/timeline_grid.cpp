@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <vector>
 
 #include "weft/base/text.h"
@@ -18,6 +19,7 @@ using schedule::Direction;
 using schedule::Entry;
 
 constexpr std::string_view kLetters = "FRBWofbs";
+constexpr int kFirst = -1;  // where the compute row stands
 
 char letter_of(const Entry& entry) {
   const bool travels = schedule::is_meeting(entry);
@@ -51,18 +53,36 @@ class Row {
       const double from = slice_ns_ * static_cast<double>(i);
       held_[i][kLetters.find(letter)] += std::min(end, from + slice_ns_) - std::max(begin, from);
     }
+    work_.push_back(interval);
   }
 
-  // Compute is shown where it held most of a slice; what travels, wherever it did at all.
-  std::string text(bool any) const {
-    std::string letters;
-    for (const Slice& slice : held_) {
-      double idle = slice_ns_;
-      for (const double held : slice) idle -= held;
-      const auto most = std::ranges::max_element(slice);
-      letters += *most > 0 && (any || *most >= idle) ? kLetters[at(most - slice.begin())] : '.';
+  // When both rows worked.
+  static Row both(Row& one, Row& other) {
+    Row row = other;
+    row.work_.clear();
+    for (Slice& slice : row.held_) slice = {};
+    for (Row* each : {&one, &other}) {
+      std::ranges::sort(each->work_, {}, &sim::Interval::begin_ns);
     }
-    return letters;
+    for (std::size_t i = 0, j = 0; i < one.work_.size() && j < other.work_.size();) {
+      const sim::Interval &a = one.work_[i], &b = other.work_[j];
+      const std::int64_t begin = std::max(a.begin_ns, b.begin_ns);
+      const std::int64_t end = std::min(a.end_ns, b.end_ns);
+      if (begin < end) row.add('o', {.begin_ns = begin, .end_ns = end});
+      (a.end_ns < b.end_ns ? i : j) += 1;
+    }
+    return row;
+  }
+
+  double slice_ns() const { return slice_ns_; }
+  double held(std::size_t column) const {
+    const Slice& slice = held_[column];
+    return std::accumulate(slice.begin(), slice.end(), 0.0);
+  }
+  // The one that held it longest.
+  char letter(std::size_t column) const {
+    const Slice& slice = held_[column];
+    return kLetters[at(std::ranges::max_element(slice) - slice.begin())];
   }
 
  private:
@@ -74,6 +94,7 @@ class Row {
 
   double slice_ns_;
   std::vector<Slice> held_;
+  std::vector<sim::Interval> work_;
 };
 
 // "compute", "ep", "dp", and "pp" for all four lanes of pipelining; empty: not shown.
@@ -99,11 +120,43 @@ std::map<std::pair<int, std::string>, Row> rows_of(const sim::Step& step,
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const std::string name = row_name(entries[i]);
     if (name.empty()) continue;
-    const int position = name == trace::kComputeLane ? -1 : trace::lane_position(name);
+    const int position = name == trace::kComputeLane ? kFirst : trace::lane_position(name);
     Row& row = rows.try_emplace({position, name}, result.step_ns, columns).first->second;
     row.add(letter_of(entries[i]), work_of(step, rank, static_cast<int>(i), intervals[i]));
   }
   return rows;
+}
+
+// The letters of a rank's rows. Compute is shown where it held most of a slice, what travels
+// wherever it did; but side by side only where they ran at the same time. Of two that took turns
+// within a slice the longer is shown.
+std::map<std::string, std::string> letters_of(std::map<std::pair<int, std::string>, Row>& rows,
+                                              int columns) {
+  const auto compute = rows.find({kFirst, std::string(trace::kComputeLane)});
+  std::map<std::string, std::string> letters;
+  std::string worked(static_cast<std::size_t>(columns), '.');
+  if (compute != rows.end()) {
+    const Row& row = compute->second;
+    for (std::size_t i = 0; i < worked.size(); ++i) {
+      const double held = row.held(i);
+      if (held > 0 && 2 * held >= row.slice_ns()) worked[i] = row.letter(i);
+    }
+  }
+  for (auto& [key, row] : rows) {
+    if (key.second == trace::kComputeLane) continue;
+    std::string& line = letters[key.second].assign(worked.size(), '.');
+    const Row together = compute == rows.end() ? row : Row::both(compute->second, row);
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      const double travelled = row.held(i);
+      if (travelled <= 0) continue;
+      const bool beside = 2 * together.held(i) >= travelled;
+      const bool longer = compute == rows.end() || travelled > compute->second.held(i);
+      if (beside || longer) line[i] = row.letter(i);
+      if (!beside && longer) worked[i] = '.';
+    }
+  }
+  if (compute != rows.end()) letters[std::string(trace::kComputeLane)] = worked;
+  return letters;
 }
 
 }  // namespace
@@ -112,9 +165,10 @@ std::string timeline_grid(const sim::Step& step, const sim::Result& result, int 
   std::string text;
   for (int rank = 0; static_cast<std::size_t>(rank) < step.graphs.size(); ++rank) {
     std::string label = base::text("rank {}", rank);
-    for (const auto& [key, row] : rows_of(step, result, rank, columns)) {
-      text +=
-          base::text("{:<8} {:<8} |{}|\n", label, key.second, row.text(key.second != "compute"));
+    auto rows = rows_of(step, result, rank, columns);
+    const std::map<std::string, std::string> letters = letters_of(rows, columns);
+    for (const auto& [key, row] : rows) {
+      text += base::text("{:<8} {:<8} |{}|\n", label, key.second, letters.at(key.second));
       label.clear();
     }
   }

@@ -26,7 +26,7 @@ struct TrainOptions {
 // A model that comes from a folder has the folder's name.
 std::string name_of(const words::Resolution& run, const config::Config& config) {
   const std::filesystem::path start(config.checkpoint.pretrained_checkpoint);
-  if (start.empty()) return run.recipe;
+  if (start.empty()) return run.recipe.empty() ? "defaults" : run.recipe;
   const std::filesystem::path whole = std::filesystem::absolute(start).lexically_normal();
   return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
 }
@@ -46,26 +46,28 @@ std::string progress_text(const train::StepRecord& record) {
 }
 
 std::string summary(const train::TrainResult& result, const config::Config& config) {
-  std::string text = base::text("{} {} step{}: loss {:.4f} -> {:.4f}",
+  std::string text = base::text("{} {}: loss {:.4f} -> {:.4f}",
                                 result.interrupted ? "stopped after" : "trained",
-                                result.steps,
-                                result.steps == 1 ? "" : "s",
+                                base::counted(result.steps, "step"),
                                 result.first_loss,
                                 result.final_loss);
   if (result.eval_loss) text += base::text(", held-out {:.4f}", *result.eval_loss);
   if (result.repeated.value_or(0) > 0) {
     text += base::text(
-        "\nbudget    exceeded in {} of {} steps, which ran again without it (raise "
+        "\nbudget    exceeded in {} of {}, which ran again without it (raise "
         "model.moe_expert_rank_capacity_factor)",
         *result.repeated,
-        result.steps);
+        base::counted(result.steps, "step"));
   }
   std::int64_t dropped = 0;
   for (const train::ExpertLoads& load : result.expert_loads) dropped += load.dropped;
   if (dropped > 0) {
-    text += base::text("\ndropped   {} slots in the last step (token, chosen expert)", dropped);
+    text += base::text("\ndropped   {} in the last step (token, chosen expert)",
+                       base::counted(dropped, "slot"));
   }
-  text += base::text("\nspeed     {:.0f} tokens/s\nmemory   ", result.tokens_per_second);
+  text += base::text("\nspeed     {:.0f} tokens/s{}\nmemory   ",
+                     result.tokens_per_second,
+                     is_pretended(config) ? ", of a pretended world: one rank ran" : "");
   for (int tag = 0; tag < tensor::kTags; ++tag) {
     const std::size_t bytes = result.peak_bytes[static_cast<std::size_t>(tag)];
     if (bytes == 0) continue;
@@ -78,7 +80,8 @@ std::string summary(const train::TrainResult& result, const config::Config& conf
                      (result.run_dir / "metrics.jsonl").string());
   if (result.saved) text += base::text("weights   {}\n", config.checkpoint.save_hf);
   if (result.exposure && result.exposure->total.communication_ms > 0) {
-    text += base::text("comm      {}\n", trace::to_line(*result.exposure));
+    text += base::text("comm      {}\n", trace::to_line(*result.exposure)) +
+            trace::legend("          ");
   }
   if (result.trace) {
     text += base::text("trace     {}  (open in ui.perfetto.dev)\n", result.trace->string());
@@ -96,6 +99,7 @@ base::Json result_json(const train::TrainResult& result, const config::Config& c
                   {"tokens_per_second", result.tokens_per_second},
                   {"run_dir", result.run_dir.string()},
                   {"interrupted", result.interrupted}};
+  if (is_pretended(config)) json["pretended"] = true;
   if (result.eval_loss) json["eval_loss"] = *result.eval_loss;
   if (result.repeated) json["repeated_steps"] = *result.repeated;
   if (!result.expert_loads.empty()) json["expert_loads"] = train::to_json(result.expert_loads);
@@ -128,7 +132,7 @@ void show(const train::TrainResult& result, const config::Config& config, Format
 
 int run_train(const TrainOptions& options) {
   const Format format = options.run.format;
-  const words::Resolution run = resolve_or(options.run, kDefaultRecipe);
+  const words::Resolution run = resolve(options.run);
   config::Config config = run.config;
   follow_launcher(run, config);
   config = with_start(run, config);
@@ -151,9 +155,12 @@ int run_train(const TrainOptions& options) {
        .name = name,
        .stop = &catch_interrupts(),
        .start = open_log,
-       .log = [&](const std::string& text) { line.log(text); },
+       .log =
+           [&](const std::string& text) {
+             line.log(is_pretended(config) ? text + " pretended world |" : text);
+           },
        .progress = [&](const train::StepRecord& record) { line.show(progress_text(record)); },
-       .report = print_error});
+       .report = failure_printer(format)});
   line.clear();
   if (result.is_rank_zero) show(result, config, format);
   std::cout.flush();
@@ -165,8 +172,7 @@ int run_train(const TrainOptions& options) {
 }  // namespace
 
 void add_train(CLI::App& program, Action& chosen) {
-  CLI::App* command =
-      program.add_subcommand("train", "train a model; without a recipe, the demo's");
+  CLI::App* command = program.add_subcommand("train", "train a model, and leave a run folder");
   auto options = std::make_shared<TrainOptions>();
   add_run_arguments(*command,
                     options->run,

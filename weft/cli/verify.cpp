@@ -34,12 +34,11 @@ void show_text(const std::vector<measure::Check>& checks, const config::Config& 
   const std::int64_t world = derive::layout_of(config).world;
   const auto failed =
       std::ranges::count_if(checks, [](const measure::Check& check) { return !check.pass(); });
-  print_text(base::text("{}: {} of {} checks hold on {} {} ({}), {}, micro-batch {}; order: {}\n",
+  print_text(base::text("{}: {} of {} checks hold on {} ({}), {}, micro-batch {}; order: {}\n",
                         pass ? "PASS" : "FAIL",
                         std::ssize(checks) - failed,
                         checks.size(),
-                        world,
-                        world == 1 ? "rank" : "ranks",
+                        base::counted(world, "rank"),
                         config::word(config.runtime.backend),
                         layout_text(config.model),
                         config.train.micro_batch_size,
@@ -117,7 +116,7 @@ int run_verify(const VerifyOptions& options) {
     print_findings(verdict);
   }
   const std::vector<measure::Check> checks =
-      measure::check_reference(config, model, reference, print_error);
+      measure::check_reference(config, model, reference, failure_printer(options.format));
   if (checks.empty()) return kGood;  // this process holds no rank that reports
   const bool pass = std::ranges::all_of(checks, &measure::Check::pass);
   switch (options.format) {

@@ -109,11 +109,11 @@ std::string describe_late(const Membership& group,
                           double timeout_seconds) {
   std::vector<int> ranks;
   for (const int member : late_members) ranks.push_back(group.rank_of(member));
-  return base::text("{}: rank {} waited {} s; rank{} {} did not arrive",
+  return base::text("{}: rank {} waited {} s; {} {} did not arrive",
                     describe(group, call),
                     group.world_rank(),
                     timeout_seconds,
-                    ranks.size() == 1 ? "" : "s",
+                    base::plural(std::ssize(ranks), "rank"),
                     fmt::join(ranks, ", "));
 }
 

@@ -49,7 +49,8 @@ bool has_mpi();
 // world were real. Every peer is taken to hold what this rank holds and to send this rank what it
 // sends to itself: all_gather repeats its own rows, a sum is size() times its own, all_to_all
 // receives from each peer the rows this rank sends to itself (over again, or cut, to the expected
-// count). A broadcast leaves the data as it is; what is received from a peer is zeros.
+// count). Sealed counts (base/sealed_count.h) arrive under the code of the peer that would have
+// sent them. A broadcast leaves the data as it is; what is received from a peer is zeros.
 void run_fake(const LaunchOptions& options, const RankFunction& function);
 
 // ConfigError for a world, rank or timeout out of range; `smallest_world` is 1 where it must be

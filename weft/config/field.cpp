@@ -241,13 +241,4 @@ Written written_from_text(const Field& field, std::string_view typed) {
   return std::string(typed);
 }
 
-std::string shown(std::string_view typed) {
-  constexpr std::size_t kShown = 80;
-  std::string clean(typed.substr(0, kShown));
-  for (char& c : clean) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  }
-  return typed.size() > kShown ? clean + "..." : clean;
-}
-
 }  // namespace weft::config

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "weft/base/json.h"
+#include "weft/base/text.h"
 #include "weft/config/codec.h"
 #include "weft/config/config.h"
 
@@ -64,7 +65,6 @@ std::string value_text(const Field& field, const Config& config);
 // `[1,0,1]`, `null` or a plain word as the user typed it for this field.
 Written written_from_text(const Field& field, std::string_view typed);
 
-// A user's text shortened for an error message.
-std::string shown(std::string_view typed);
+using base::shown;  // a user's text in an error message
 
 }  // namespace weft::config

@@ -10,7 +10,7 @@
 namespace weft::config {
 namespace {
 
-// Fields of the model that the reference overwrites from comm_overlap at every start.
+// Fields of the model that Megatron overwrites from comm_overlap at every start.
 constexpr std::array<std::string_view, 9> kOtherNames{"overlap_p2p_comm",
                                                       "batch_p2p_comm",
                                                       "tp_comm_overlap",

@@ -153,13 +153,17 @@ bool inside(const Range& range, double value) {
   return low && high;
 }
 
-std::string words(const Range& range) {
+// What to use instead of `value`: the end that it is beyond, and both where it is not finite.
+std::string words(const Range& range, double value) {
   const char* low = range.ends == Ends::High ? "above" : "from";
   const char* high = range.ends == Ends::Low ? "below" : "to";
-  const auto number = [](double value) {
-    const bool whole = std::floor(value) == value && std::abs(value) < 1e15;
-    return whole ? base::text("{:.0f}", value) : base::text("{}", value);
+  const auto number = [](double end) {
+    const bool whole = std::floor(end) == end && std::abs(end) < 1e15;
+    return whole ? base::text("{:.0f}", end) : base::text("{}", end);
   };
+  if (std::isfinite(value) && value > range.low) {
+    return base::text("{} {}", range.ends == Ends::Low ? high : "up to", number(range.high));
+  }
   return base::text("{} {} {} {}", low, number(range.low), high, number(range.high));
 }
 
@@ -193,7 +197,7 @@ std::vector<OutOfRange> numbers_out_of_range(const Config& config) {
                    .complaint = base::text("{} = {} is out of range",
                                            field->key,
                                            finite ? outside->dump() : "not finite"),
-                   .fix = base::text("use a number {}", words(range))});
+                   .fix = base::text("use a number {}", words(range, outside->get<double>()))});
   }
   return all;
 }

@@ -33,11 +33,11 @@ SampleOrder::SampleOrder(const std::string& name,
   if (all <= eval_) {
     const std::uint64_t needed = eval_fraction > 0 ? 2 : 1;
     throw base::ConfigError(
-        text("'{}' has {} tokens, {} samples of model.seq_length={} (and one label); at least {} "
+        text("'{}' has {}, {} of model.seq_length={} (and one label); at least {} "
              "are needed with dataset.eval_fraction={}: give more text or a shorter seq_length",
              name,
-             tokens,
-             all,
+             base::counted(static_cast<std::int64_t>(tokens), "token"),
+             base::counted(static_cast<std::int64_t>(all), "sample"),
              seq_length,
              needed,
              eval_fraction));

@@ -64,11 +64,11 @@ std::vector<TextDataset::Piece> TextDataset::list_pieces(const config::DatasetCo
   const std::vector<fs::path> files = list_text_files(config.path, config.extensions);
   if (files.empty() && !config.extensions.empty()) {
     throw base::ConfigError(
-        text("dataset.path='{}' holds {} files, none with a name that ends in one of "
+        text("dataset.path='{}' holds {}, none with a name that ends in one of "
              "dataset.extensions=[{}]; give endings that are there, or dataset.extensions=[] to "
              "read every file",
              config.path,
-             list_text_files(config.path, {}).size(),
+             base::counted(std::ssize(list_text_files(config.path, {})), "file"),
              fmt::join(config.extensions, ",")));
   }
   std::vector<Piece> pieces;

@@ -99,8 +99,8 @@ std::string ranks_text(const std::vector<DerivedRank>& ranks) {
 
 std::string dispatch_text(const DispatchNumbers& dispatch) {
   if (dispatch.ranks == 1) return "  dispatch        none: experts are on one rank\n";
-  std::string all = text("  dispatch        {} tokens of a rank, {:.0f} rows ({}) to other ranks",
-                         dispatch.tokens,
+  std::string all = text("  dispatch        {} of a rank, {:.0f} rows ({}) to other ranks",
+                         base::counted(dispatch.tokens, "token"),
                          dispatch.rows,
                          bytes_text(dispatch.bytes));
   if (dispatch.nodes > 1) {
@@ -143,8 +143,8 @@ Json to_json(const DerivedRun& run) {
 
 std::string to_text(const DerivedRun& run) {
   const grid::Layout& layout = run.layout;
-  std::string all = text("  grid            {} ranks = tp {} * cp {} * pp {} * dp {}",
-                         layout.world,
+  std::string all = text("  grid            {} = tp {} * cp {} * pp {} * dp {}",
+                         base::counted(layout.world, "rank"),
                          layout.tp,
                          layout.cp,
                          layout.pp,
@@ -155,9 +155,9 @@ std::string to_text(const DerivedRun& run) {
               layout.pp,
               run.edp,
               run.vpp);
-  all += text("  step            {} micro-batches of a rank, {} tokens\n",
-              run.micro_batches,
-              run.tokens_per_step);
+  all += text("  step            {} of a rank, {}\n",
+              base::counted(run.micro_batches, "micro-batch"),
+              base::counted(run.tokens_per_step, "token"));
   all += text("  parameters      {} total, {} active, {} in experts",
               human_count(run.parameters.total),
               human_count(run.parameters.active),

@@ -87,9 +87,8 @@ std::string describe(const Fabric& fabric) {
   };
   std::string text = "emulated fabric: ";
   text += fabric.ranks_per_node == 0 ? base::text("one node, {}", link(fabric.intra))
-                                     : base::text("{} {} a node, inside {}, between nodes {}",
-                                                  fabric.ranks_per_node,
-                                                  fabric.ranks_per_node == 1 ? "rank" : "ranks",
+                                     : base::text("{} a node, inside {}, between nodes {}",
+                                                  base::counted(fabric.ranks_per_node, "rank"),
                                                   link(fabric.intra),
                                                   link(fabric.inter));
   if (fabric.jitter_seconds > 0) {

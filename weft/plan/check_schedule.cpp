@@ -6,6 +6,7 @@
 #include "weft/derive/derived.h"
 #include "weft/derive/pipeline.h"
 #include "weft/grid/grid.h"
+#include "weft/rules/missing.h"
 #include "weft/schedule/plan.h"
 
 namespace weft::plan {
@@ -19,7 +20,7 @@ std::int64_t data_parallel(const grid::Layout& layout) {
   return layout.world / (layout.tp * layout.cp * layout.pp);
 }
 
-// At least four rounds of the interleaved groups: warm-up, two of the steady state, the end.
+// At least four rounds of groups of micro-batches: warm-up, two of the steady state, the end.
 std::int64_t micro_batches_to_plan(const config::ModelConfig& model, std::int64_t all) {
   const std::int64_t group = derive::micro_batch_group(model);
   const std::int64_t affordable = kNodesWorthWaiting / (model.num_layers * kNodesOfLayer);
@@ -38,6 +39,10 @@ ScheduleCheck check_schedule(const config::Config& config) {
   check.planned = micro_batches_to_plan(config.model, check.micro_batches);
   config::Config shorter = config;
   shorter.train.global_batch_size = check.planned * config.train.micro_batch_size * dp;
+  for (const rules::Missing& limit : rules::schedule_limits(shorter)) {
+    check.complaints.push_back(base::text("not planned: {}: {}", limit.message, limit.fix));
+  }
+  if (!check.valid()) return check;
   const std::vector<schedule::RankPlan> plans = schedule::plan_step(shorter, grid::Grid(layout));
   check.complaints = schedule::verify_plan(plans);
   for (const schedule::RankPlan& plan : plans) {
@@ -63,12 +68,11 @@ base::Json to_json(const ScheduleCheck& check) {
 }
 
 std::string to_text(const ScheduleCheck& check) {
+  if (check.ranks.empty()) return base::text("{}\n", fmt::join(check.complaints, "\n"));
   const auto [least, most] = std::ranges::minmax(check.ranks, {}, &ScheduleCheck::Rank::nodes);
-  std::string all = base::text("{} pipeline {}, {} chunk{} each, {} to {} nodes: {}\n",
-                               check.ranks.size(),
-                               check.ranks.size() == 1 ? "rank" : "ranks",
-                               least.chunks,
-                               least.chunks == 1 ? "" : "s",
+  std::string all = base::text("{}, {} each, {} to {} nodes: {}\n",
+                               base::counted(std::ssize(check.ranks), "pipeline rank"),
+                               base::counted(least.chunks, "chunk"),
                                least.nodes,
                                most.nodes,
                                check.valid() ? "verified" : "NOT VALID");

@@ -113,7 +113,7 @@ constexpr Rule kDelayedWgradRules[] = {
      .why =
          "A graph writes where it wrote when it was captured. Inside are: attn; moe_router where "
          "a shared expert exists and does not overlap with the dispatch (C29); and a whole "
-         "layer, which the reference forgets. Scopes count by name, also with "
+         "layer, which Megatron forgets. Scopes count by name, also with "
          "model.cuda_graph_impl=none.",
      .example = "model.num_moe_experts=4 model.expert_model_parallel_size=2 "
                 "train.global_batch_size=4 comm_overlap.overlap_moe_expert_parallel_comm=true "

@@ -138,7 +138,7 @@ constexpr Rule kExpertOverlapRules[] = {
     {.id = "C15",
      .when = "expert-parallel overlap with model.num_moe_experts at null or 1",
      .then = "refused",
-     .why = "A layer without experts dispatches nothing. The reference crashes on null, and its "
+     .why = "A layer without experts dispatches nothing. Megatron crashes on null, and its "
             "core does not look (TC-74).",
      .example = "comm_overlap.overlap_moe_expert_parallel_comm=true",
      .also = "TC-74",

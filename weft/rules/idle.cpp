@@ -30,7 +30,7 @@ void judge_idle(Judge& judge) {
   idle(judge,
        model.microbatch_group_size_per_vp_stage && derive::virtual_stages(model) == 1,
        "model.microbatch_group_size_per_vp_stage",
-       "model.virtual_pipeline_model_parallel_size = 1 interleaves nothing");
+       "model.virtual_pipeline_model_parallel_size = 1 is a plain pipeline");
   const bool alone = model.pipeline_model_parallel_size == 1;
   const CommOverlapConfig& overlap = judge.overlap();
   idle(judge,

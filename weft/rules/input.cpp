@@ -24,6 +24,16 @@ constexpr Rule kInputRules[] = {
             "that one mistake is one error.",
      .example = "model.num_layers=0",
      .judge = nullptr},
+    {.id = "W71",
+     .when = "files that do not fit the run: data too small for a sample of each split, orders of "
+             "another step, checkpoint.save_hf of a model that no Hugging Face family computes; a "
+             "warning where a file is not on this machine",
+     .then = "refused",
+     .why =
+         "`weft train` looks at them before its first step, and `weft check` in the same way: what "
+         "it calls legal is not refused later.",
+     .example = "checkpoint.save_hf=x model.moe_shared_expert_intermediate_size=64",
+     .judge = nullptr},
 };
 
 }  // namespace

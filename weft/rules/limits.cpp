@@ -61,14 +61,14 @@ void check_nodes(const Config& config,
       number(ranks) * number(batches) * number(config.model.num_layers) * kNodesOfLayer;
   if (nodes <= kMostNodes) return;
   add(limits,
-      base::text("{} micro-batches of model.num_layers = {} on {} ranks of this process make a "
+      base::text("{} of model.num_layers = {} on {} of this process make a "
                  "schedule of "
                  "about {:.3g} nodes, and at most {:.3g} are built: lower train.global_batch_size, "
                  "or raise "
                  "train.micro_batch_size",
-                 batches,
+                 base::counted(batches, "micro-batch"),
                  config.model.num_layers,
-                 ranks,
+                 base::counted(ranks, "rank"),
                  nodes,
                  kMostNodes));
 }
@@ -86,12 +86,12 @@ void check_state_bytes(const Config& config,
   if (bytes <= kMostBytes) return;
   add(limits,
       base::text(
-          "weights, gradients and optimizer state of {:.3g} parameters a rank on {} ranks of this "
+          "weights, gradients and optimizer state of {:.3g} parameters a rank on {} of this "
           "process take {}, and at most {} are allowed: lower model.num_layers, the widths or "
           "model.num_moe_experts, or raise model.expert_model_parallel_size under "
           "runtime.backend=mpi",
           parameters,
-          ranks,
+          base::counted(ranks, "rank"),
           base::human_bytes(bytes),
           base::human_bytes(kMostBytes)));
 }
@@ -108,12 +108,12 @@ void check_logits(const Config& config,
   add(limits,
       base::text("the fp32 logits of train.micro_batch_size = {}, model.seq_length = {} and "
                  "model.vocab_size "
-                 "= {} on {} ranks of this process take {}, and at most {} are allowed: lower "
+                 "= {} on {} of this process take {}, and at most {} are allowed: lower "
                  "train.micro_batch_size",
                  config.train.micro_batch_size,
                  config.model.seq_length,
                  config.model.vocab_size,
-                 ranks,
+                 base::counted(ranks, "rank"),
                  base::human_bytes(bytes),
                  base::human_bytes(kMostBytes)));
 }

@@ -107,14 +107,13 @@ void judge_fully_sharded(Judge& judge) {
   if (!overlaps(judge) || !judge.config().ddp.use_megatron_fsdp) return;
   const std::int64_t vpp = derive::virtual_stages(model);
   if (model.pipeline_model_parallel_size <= 1 || vpp <= 1) return;
-  judge.report(
-      "ddp.use_megatron_fsdp",
-      text("{} in an interleaved pipeline (pp = {}, vpp = {}) runs two chunks at once, and "
-           "ddp.use_megatron_fsdp holds the parameters of one",
-           kOverlap,
-           model.pipeline_model_parallel_size,
-           vpp),
-      "use model.virtual_pipeline_model_parallel_size=1, or no full sharding");
+  judge.report("ddp.use_megatron_fsdp",
+               text("{} in a virtual pipeline (pp = {}, vpp = {}) runs two chunks at once, and "
+                    "ddp.use_megatron_fsdp holds the parameters of one",
+                    kOverlap,
+                    model.pipeline_model_parallel_size,
+                    vpp),
+               "use model.virtual_pipeline_model_parallel_size=1, or no full sharding");
 }
 
 // Hopper and older take launches of all streams from few queues, in the order of arrival.

@@ -75,10 +75,13 @@ std::string partners(const Config& config) {
   const ModelConfig& model = config.model;
   const std::int64_t batches = derive::micro_batches(config.train, dp_of(config));
   if (model.pipeline_model_parallel_size == 1) {
-    return text("{} of {} micro-batches have a partner", batches - 1, batches);
+    return text("{} of {} {} a partner",
+                batches - 1,
+                base::counted(batches, "micro-batch"),
+                batches == 2 ? "has" : "have");
   }
-  return text("{} micro-batches over pp = {} and vpp = {}",
-              batches,
+  return text("{} over pp = {} and vpp = {}",
+              base::counted(batches, "micro-batch"),
               model.pipeline_model_parallel_size,
               derive::virtual_stages(model));
 }
@@ -86,14 +89,15 @@ std::string partners(const Config& config) {
 std::string buckets(const Config& config) {
   const DdpConfig& ddp = config.ddp;
   const std::int64_t dp = dp_of(config);
-  if (ddp.num_buckets) return text("{} buckets over dp = {}", *ddp.num_buckets, dp);
+  if (ddp.num_buckets)
+    return text("{} over dp = {}", base::counted(*ddp.num_buckets, "bucket"), dp);
   if (!ddp.bucket_size) return text("one bucket over dp = {}", dp);
   return text("buckets of {} parameters over dp = {}", *ddp.bucket_size, dp);
 }
 
 std::string deferral(const Config& config) {
   const std::int64_t limit = config.comm_overlap.wgrad_deferral_limit.value_or(0);
-  return limit == 0 ? "of all micro-batches" : text("of {} micro-batches", limit);
+  return limit == 0 ? "of all micro-batches" : text("of {}", base::counted(limit, "micro-batch"));
 }
 
 std::string where(bool condition, const char* what) { return condition ? what : ""; }

@@ -117,7 +117,7 @@ constexpr Rule kRecomputeRules[] = {
      .kind = Kind::Automatic,
      .when = "model.recompute_granularity = selective and model.recompute_modules is null",
      .then = "model.recompute_modules := [core_attn]",
-     .why = "The reference recomputes core attention in silence where no modules are named; [] "
+     .why = "Megatron recomputes core attention in silence where no modules are named; [] "
             "names none.",
      .example = "model.recompute_granularity=selective",
      .judge = judge_default_modules},

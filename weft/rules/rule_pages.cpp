@@ -17,7 +17,7 @@ namespace {
 
 using base::text;
 
-// What the reference has and Weft has no rule for.
+// What Megatron has and Weft has no rule for.
 struct Absent {
   std::string_view ids;
   std::string_view why;
@@ -31,7 +31,7 @@ constexpr Absent kAbsent[] = {
     {"V30 F12 F13 F15", "environment variables and SM counts of a launcher"},
     {"F6", "a device probe that fails; here hardware.* is asked, not a device"},
     {"B6", "a kernel fusion that Weft does not offer as a choice"},
-    {"C1 C38", "how the reference resolves a config twice; here it is judged once"},
+    {"C1 C38", "how Megatron resolves a config twice; here it is judged once"},
     {"TC-35 TC-59 TC-74", "notes on how modules run, not conditions"},
     {"TC-23 TC-76", "options that Weft has no key for"},
 };
@@ -142,7 +142,7 @@ std::string markdown_rules() {
       "it\n"
       "and no other. An error refuses the run; an automatic rule sets a key and says so; a "
       "warning\n"
-      "does neither. Ids are those of the reference sheets (in brackets: other ids of the same "
+      "does neither. Ids number the conditions of Megatron (in brackets: other ids of the same "
       "rule);\n"
       "W are Weft's own. This page is `weft check --markdown`; a test holds it equal.\n"
       "`weft check --explain C14` tells one rule's story.\n";

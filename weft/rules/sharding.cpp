@@ -35,7 +35,7 @@ void judge_sharded_queues(Judge& judge) {
                "use 8 or more, or leave it out");
 }
 
-void judge_both_switches(Judge& judge) {
+void judge_both_keys(Judge& judge) {
   const bool ddp = judge.config().ddp.use_distributed_optimizer;
   const bool optimizer = judge.config().optimizer.use_distributed_optimizer;
   if (ddp == optimizer) return;
@@ -121,13 +121,13 @@ constexpr Rule kShardingRules[] = {
      .why = "They are two names of one switch. Whoever set one of them meant it.",
      .example = "ddp.use_distributed_optimizer=true",
      .also = "VC-12",
-     .judge = judge_both_switches},
+     .judge = judge_both_keys},
     {.id = "C32",
      .kind = Kind::Warning,
      .when = "a comm_overlap.* key of data-parallel ranks without a distributed optimizer, and ddp "
              "says otherwise",
      .then = "warned; nothing is set for data-parallel ranks",
-     .why = "The reference skips this side in silence where optimizer state is not sharded. "
+     .why = "Megatron skips this side in silence where optimizer state is not sharded. "
             "ddp.overlap_grad_reduce works there, and is set by itself.",
      .example = "comm_overlap.overlap_grad_reduce=true",
      .judge = judge_unsharded},

@@ -63,11 +63,10 @@ void read_orders(const fs::path& folder, std::vector<RankPlan>& plans) {
   std::error_code ignored;
   if (fs::exists(beyond, ignored)) {
     complaints.push_back(
-        base::text("{} is of no rank: the layout has {} pipeline rank{}; remove it, or use the "
+        base::text("{} is of no rank: the layout has {}; remove it, or use the "
                    "layout it was written for",
                    beyond.string(),
-                   plans.size(),
-                   plans.size() == 1 ? "" : "s"));
+                   base::counted(std::ssize(plans), "pipeline rank")));
   }
   if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
 }
@@ -77,7 +76,7 @@ std::vector<std::string> verify_orders(const fs::path& folder, const std::vector
   for (const RankPlan& plan : plans) {
     const std::string file = file_of(folder, plan.anatomy.pp_rank).string();
     for (const std::string& complaint :
-         verify(plan.training, plan.anatomy, plan.shape.micro_batches, Pass::Training)) {
+         verify(plan.training, plan.anatomy, plan.shape.micro_batches, StepKind::Training)) {
       complaints.push_back(base::text("{}: {}", file, complaint));
     }
   }

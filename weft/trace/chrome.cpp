@@ -66,10 +66,12 @@ Json args_of(const Span& span) {
 // lie inside their slices. The last nanosecond of a slice is the last that is inside it.
 std::int64_t last_moment(const Span& span) { return std::max(span.begin_ns, span.end_ns - 1); }
 
-// Arrows between slices.
+// Arrows between slices. Their numbers are of the rank that the first timeline is of, so that
+// traces of several processes can be put together.
 class Flows {
  public:
-  explicit Flows(Writer& writer) : writer_(writer) {}
+  Flows(Writer& writer, int first_rank)
+      : writer_(writer), id_((std::int64_t{first_rank} << 32) + 1) {}
 
   void arrow(const char* name,
              const Place& from,
@@ -97,8 +99,27 @@ class Flows {
   }
 
   Writer& writer_;
-  std::int64_t id_ = 1;
+  std::int64_t id_;
 };
+
+// A line across the tracks of a rank where each traced step begins.
+void write_steps(const Timeline& timeline, Writer& writer) {
+  std::map<int, std::int64_t> begins;
+  for (const Span& span : timeline.spans) {
+    const auto [begin, is_new] = begins.emplace(span.run, span.begin_ns);
+    if (!is_new) begin->second = std::min(begin->second, span.begin_ns);
+  }
+  for (const auto& [run, begin_ns] : begins) {
+    writer.event({{"name", "traced step " + std::to_string(run + 1)},
+                  {"cat", "step"},
+                  {"ph", "i"},
+                  {"s", "p"},
+                  {"pid", timeline.rank},
+                  {"tid", 0},
+                  {"ts", writer.time(begin_ns)},
+                  {"args", {{"run", run}}}});
+  }
+}
 
 std::vector<Place> write_rank(const Timeline& timeline, Writer& writer) {
   const int pid = timeline.rank;
@@ -107,6 +128,7 @@ std::vector<Place> write_rank(const Timeline& timeline, Writer& writer) {
                   0,
                   {{"name", timeline.label + " rank " + std::to_string(timeline.rank)}});
   writer.metadata("process_sort_index", pid, 0, {{"sort_index", pid}});
+  write_steps(timeline, writer);
   const std::map<std::string, int> tracks = tracks_of(timeline);
   for (const auto& [lane, tid] : tracks) {
     writer.metadata("thread_name", pid, tid, {{"name", lane}});
@@ -180,7 +202,7 @@ void write_chrome(std::span<const Timeline> timelines, const base::Append& appen
   }
   append("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
   Writer writer(append, start);
-  Flows flows(writer);
+  Flows flows(writer, timelines.empty() ? 0 : timelines.front().rank);
   std::vector<Place> all;
   for (const Timeline& timeline : timelines) {
     const std::vector<Place> nodes = write_rank(timeline, writer);

@@ -1,5 +1,5 @@
-// Chrome/Perfetto JSON of timelines: a process a rank, a track a lane, arrows from what was waited
-// for to what waited, and from sends to receives. ui.perfetto.dev opens it.
+// Chrome/Perfetto JSON of timelines: a process a rank, a track a lane, a marker a step, arrows
+// from what was waited for to what waited, and from sends to receives. ui.perfetto.dev opens it.
 #pragma once
 
 #include <span>

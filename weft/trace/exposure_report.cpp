@@ -68,7 +68,23 @@ std::string to_table(const Exposure& exposure) {
                            "peer",
                            "host");
   for (const auto& [kind, time] : exposure.kinds) table += table_row(kind, time);
-  return table + table_row("total", exposure.total);
+  return table + table_row("total", exposure.total) + legend();
+}
+
+std::string legend(std::string_view indent) {
+  constexpr std::string_view kLines[] = {
+      "hidden_any: the share of communication during which some compute ran; hidden_gemm: during "
+      "which a matrix",
+      "product or attention did. exposed: communication while no compute ran, by reason: no "
+      "partner "
+      "(the order has no",
+      "compute beside it), short cover (that compute was over), peer (another rank came late), "
+      "host "
+      "(compute was ready",
+      "but not started yet)."};
+  std::string all;
+  for (const std::string_view line : kLines) all += text("{}{}\n", indent, line);
+  return all;
 }
 
 std::string to_line(const Exposure& exposure) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "weft/base/text.h"
 #include "weft/trace/activity.h"
@@ -78,6 +79,34 @@ std::string rank_name(const Timeline& timeline) {
   return timeline.label.empty() ? text("rank {}", timeline.rank) : timeline.label;
 }
 
+// From the beginning of the step.
+struct Extent {
+  double begin_ms = 0, end_ms = 0;
+};
+
+Extent extent_of(const Span& node, const Row& row) {
+  return {.begin_ms = static_cast<double>(node.begin_ns - row.begin) / 1e6,
+          .end_ms = static_cast<double>(node.end_ns - row.begin) / 1e6};
+}
+
+// Leaves out what the window does not show, and lanes of which it shows nothing. A rank's name
+// stands on the first lane that is left of it.
+void cut(double from_ms, double to_ms, Row& row) {
+  std::vector<Row::Track> left;
+  std::string rank;
+  for (Row::Track& track : row.tracks) {
+    if (!track.rank.empty()) rank = std::exchange(track.rank, {});
+    std::erase_if(track.nodes, [&](const Span* node) {
+      const Extent extent = extent_of(*node, row);
+      return extent.end_ms < from_ms || extent.begin_ms > to_ms;
+    });
+    if (track.nodes.empty()) continue;
+    track.rank = std::exchange(rank, {});
+    left.push_back(std::move(track));
+  }
+  row.tracks = std::move(left);
+}
+
 void add_rank(const Timeline& timeline, int run, Row& row) {
   std::map<std::pair<int, std::string>, std::vector<const Span*>> lanes;
   for (const Span& span : timeline.spans) {
@@ -106,6 +135,10 @@ Row lay_out(const Picture::Row& source, const SvgOptions& options) {
       any = true;
     }
   }
+  if (source.step) {
+    row.begin = source.step->begin_ns;
+    row.end = source.step->end_ns;
+  }
   return row;
 }
 
@@ -124,16 +157,19 @@ class Drawing {
   Drawing(const Picture& picture, const SvgOptions& options)
       : title_(picture.title), from_(options.from_ms) {
     double longest = 0;
-    std::size_t rank_letters = 0, lane_letters = 0;
     for (const Picture::Row& source : picture.rows) {
       rows_.push_back(lay_out(source, options));
       longest = std::max(longest, rows_.back().step_ms());
-      for (const Row::Track& track : rows_.back().tracks) {
+    }
+    to_ = std::max(options.to_ms.value_or(longest), from_ + 1e-6);
+    std::size_t rank_letters = 0, lane_letters = 0;
+    for (Row& row : rows_) {
+      cut(from_, to_, row);
+      for (const Row::Track& track : row.tracks) {
         rank_letters = std::max(rank_letters, track.rank.size());
         lane_letters = std::max(lane_letters, track.lane.size());
       }
     }
-    to_ = std::max(options.to_ms.value_or(longest), from_ + 1e-6);
     lane_right_ = kMargin + kLetter * static_cast<double>(rank_letters + lane_letters + 1);
     left_ = lane_right_ + 8;
   }
@@ -172,8 +208,14 @@ class Drawing {
                   escape(words));
   }
 
+  std::string caption_of(const Row& row) const {
+    std::string words = text("{}: {:.2f} ms a step", row.caption, row.step_ms());
+    const bool whole = from_ <= 0 && to_ >= row.step_ms();
+    return whole ? words : words + text(", of which {:.4g} to {:.4g} ms are shown", from_, to_);
+  }
+
   double draw_row(const Row& row, double y) {
-    line(kMargin, y + 18, "c", text("{}: {:.2f} ms a step", row.caption, row.step_ms()));
+    line(kMargin, y + 18, "c", caption_of(row));
     y += kCaption;
     bool first = true;
     for (const Row::Track& track : row.tracks) {
@@ -197,9 +239,7 @@ class Drawing {
                   px(x_of(std::clamp(row.step_ms(), from_, to_))));
     std::map<Activity, std::string> groups;
     for (const Span* node : track.nodes) {
-      const double begin = static_cast<double>(node->begin_ns - row.begin) / 1e6;
-      const double end = static_cast<double>(node->end_ns - row.begin) / 1e6;
-      if (end < from_ || begin > to_) continue;
+      const auto [begin, end] = extent_of(*node, row);
       const double x = x_of(std::max(begin, from_));
       groups[activity_of(*node)] +=
           text("<path d=\"M{} {}h{}\"><title>{} {:.3g} ms</title></path>\n",

@@ -2,7 +2,8 @@
 // shorter row. A self-contained SVG with its own background, readable on light and dark pages.
 //
 // Of every rank it draws the compute lane and the communication lanes, and of every lane its whole
-// nodes, coloured by what they are; where nothing ran is blank.
+// nodes, coloured by what they are; where nothing ran is blank, and a lane on which nothing did is
+// left out.
 #pragma once
 
 #include <optional>
@@ -15,8 +16,12 @@ namespace weft::trace {
 
 struct Picture {
   struct Row {
+    struct Extent {
+      std::int64_t begin_ns = 0, end_ns = 0;
+    };
     std::string caption;
     std::vector<Timeline> timelines;
+    std::optional<Extent> step{};  // where the timelines hold only a part of it
   };
 
   std::string title;

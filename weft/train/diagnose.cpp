@@ -40,7 +40,7 @@ struct Finding {
 Finding look_at_weights(const Engine& engine) {
   for (const model::Parameter& parameter : engine.parameters().all()) {
     if (!all_finite(parameter.weight))
-      return {.order = 0, .what = "the weights of " + parameter.spec.name};
+      return {.order = 0, .what = "the weights of " + parameter.spec.name + " are"};
   }
   return {};
 }
@@ -61,9 +61,10 @@ std::int64_t order_of(const schedule::Anatomy& anatomy, const schedule::Node& no
 Finding look_at_forward(Engine& engine, const StepInput& step, const StepTotals& totals) {
   Finding found;
   Program& program = engine.program();
-  program.begin({.batch = step.batch,
-                 .step = step.step,
-                 .budget = totals.repeated ? model::Budget::Lifted : model::Budget::AsConfigured});
+  program.begin(
+      {.batch = step.batch,
+       .step = step.step,
+       .budget = totals.repeated ? config::RowBudget::Lifted : config::RowBudget::AsConfigured});
   exec::Executor& forward = totals.repeated ? engine.lifted_forward() : engine.forward();
   forward.run(
       [&](const schedule::Node& node, tensor::Stream& stream) {
@@ -75,7 +76,7 @@ Finding look_at_forward(Engine& engine, const StepInput& step, const StepTotals&
         if (!output.defined() || output.elements() == 0) return;
         stream.synchronize();
         if (!all_finite(output))
-          found = {.order = order, .what = "the output of " + place_of(node)};
+          found = {.order = order, .what = "the output of " + place_of(node) + " is"};
       },
       exec::Tracing::Off);
   program.drop_states();
@@ -86,7 +87,7 @@ Finding look_at_gradients(const Engine& engine) {
   for (const model::Parameter& parameter : engine.parameters().all()) {
     if (!parameter.spec.is_trained() || all_finite(parameter.gradient)) continue;
     return {.order = std::numeric_limits<std::int64_t>::max() - 1,
-            .what = "the gradient of " + parameter.spec.name};
+            .what = "the gradient of " + parameter.spec.name + " is"};
   }
   return {};
 }
@@ -124,7 +125,7 @@ NotFinite find_not_finite(Engine& engine, const StepInput& step, const StepTotal
             .what = base::text("{}: every value is finite, but their sums overflow", numbers)};
   }
   return {.rank = static_cast<int>(where),
-          .what = base::text("{}: {} is not finite", numbers, earliest.what)};
+          .what = base::text("{}: {} not finite", numbers, earliest.what)};
 }
 
 }  // namespace weft::train

@@ -9,8 +9,8 @@
 namespace weft::train {
 
 struct GatheredTimelines {
-  std::vector<trace::Timeline> timelines;  // in rank order; on rank 0 only
-  trace::Clocks clocks = trace::Clocks::Separate;
+  std::vector<trace::Timeline> timelines;          // in rank order; on rank 0 only
+  trace::Clocks clocks = trace::Clocks::Separate;  // on every rank
 };
 
 // All ranks call this.

@@ -8,15 +8,22 @@ namespace weft::train {
 
 namespace fs = std::filesystem;
 
-fs::path write_trace(const fs::path& run_dir,
-                     std::span<const trace::Timeline> timelines,
-                     config::CommBackend backend) {
-  const std::string name = backend == config::CommBackend::Mpi
-                               ? base::text("trace.rank{}.json", timelines.front().rank)
-                               : std::string("trace.json");
-  base::write_whole(run_dir / name,
+namespace {
+
+fs::path write_file(const fs::path& file, std::span<const trace::Timeline> timelines) {
+  base::write_whole(file,
                     [&](const base::Append& append) { trace::write_chrome(timelines, append); });
-  return run_dir / name;
+  return file;
+}
+
+}  // namespace
+
+fs::path write_trace(const fs::path& run_dir, std::span<const trace::Timeline> timelines) {
+  return write_file(run_dir / "trace.json", timelines);
+}
+
+fs::path write_own_trace(const fs::path& run_dir, const trace::Timeline& timeline) {
+  return write_file(run_dir / base::text("trace.rank{}.json", timeline.rank), {&timeline, 1});
 }
 
 trace::Exposure write_exposure(const fs::path& run_dir,

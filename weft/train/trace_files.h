@@ -4,16 +4,16 @@
 #include <filesystem>
 #include <span>
 
-#include "weft/config/config.h"
 #include "weft/trace/exposure.h"
 
 namespace weft::train {
 
-// One file a process: all ranks where they are threads, this rank's alone under a launcher. Returns
-// its path.
+// trace.json, of all ranks on one time line; returns its path.
 std::filesystem::path write_trace(const std::filesystem::path& run_dir,
-                                  std::span<const trace::Timeline> timelines,
-                                  config::CommBackend backend);
+                                  std::span<const trace::Timeline> timelines);
+// trace.rank<N>.json, of a rank alone: where the clocks of the ranks do not compare.
+std::filesystem::path write_own_trace(const std::filesystem::path& run_dir,
+                                      const trace::Timeline& timeline);
 
 // exposure.json, of all ranks; returns what is in it.
 trace::Exposure write_exposure(const std::filesystem::path& run_dir,

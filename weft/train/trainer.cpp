@@ -12,6 +12,7 @@
 #include "weft/train/gather_texts.h"
 #include "weft/train/gather_timelines.h"
 #include "weft/train/launch.h"
+#include "weft/train/preparation.h"
 #include "weft/train/run_log.h"
 #include "weft/train/state_list.h"
 #include "weft/train/step.h"
@@ -33,7 +34,7 @@ struct Shared {
   std::mutex mutex;
   TrainResult result;
   std::vector<trace::Timeline> timelines;
-  GatheredTimelines gathered;  // under a launcher, in the process of rank 0: of all ranks
+  GatheredTimelines gathered;  // under a launcher
   fs::path run_dir;
 };
 
@@ -149,7 +150,7 @@ class RankRun {
     if (interval <= 0 || (progress_.step() % interval != 0 && !last)) return std::nullopt;
     double sum = 0;
     for (std::int64_t i = 0; i < config_.train.eval_iters && !stopped_; ++i) {
-      const StepTotals totals = forward_pass(engine_, read(data::Split::Eval, i), request_.stop);
+      const StepTotals totals = forward_step(engine_, read(data::Split::Eval, i), request_.stop);
       engine_.program().drop_states();
       sum += totals.loss;
       stopped_ = totals.stop_requested;
@@ -236,7 +237,7 @@ class RankRun {
     }
     const std::lock_guard lock(shared_.mutex);
     shared_.timelines.push_back(std::move(own));
-    if (is_rank_zero()) shared_.gathered = std::move(gathered);
+    shared_.gathered = std::move(gathered);
   }
 
   const TrainRequest& request_;
@@ -258,39 +259,35 @@ class RankRun {
   std::vector<ExpertLoads> last_loads_;
 };
 
+// Under a launcher the process of rank 0 writes for all, but for traces on clocks that do not
+// compare: those lie in a file for each rank.
 void write_trace_files(Shared& shared, config::CommBackend backend) {
   std::ranges::sort(shared.timelines, {}, &trace::Timeline::rank);
   TrainResult& result = shared.result;
-  result.trace = write_trace(shared.run_dir, shared.timelines, backend);
+  if (backend != config::CommBackend::Mpi) {
+    result.trace = write_trace(shared.run_dir, shared.timelines);
+    result.exposure = write_exposure(shared.run_dir, shared.timelines, trace::Clocks::Shared);
+    return;
+  }
+  const auto& [timelines, clocks] = shared.gathered;
+  if (clocks == trace::Clocks::Separate) {
+    result.trace = write_own_trace(shared.run_dir, shared.timelines.front());
+  }
   if (!result.is_rank_zero) return;
-  result.exposure =
-      backend == config::CommBackend::Mpi
-          ? write_exposure(shared.run_dir, shared.gathered.timelines, shared.gathered.clocks)
-          : write_exposure(shared.run_dir, shared.timelines, trace::Clocks::Shared);
+  if (clocks == trace::Clocks::Shared) result.trace = write_trace(shared.run_dir, timelines);
+  result.exposure = write_exposure(shared.run_dir, timelines, clocks);
 }
 
 }  // namespace
 
 TrainResult train(const TrainRequest& request) {
   const config::Config& config = request.config;
-  const std::unique_ptr<data::Dataset> dataset =
-      data::open_dataset(config.dataset,
-                         config.model.seq_length,
-                         config.model.vocab_size,
-                         static_cast<std::uint64_t>(config.rng.seed));
-  std::optional<checkpoint::HuggingFaceModel> start;
-  if (!config.checkpoint.pretrained_checkpoint.empty()) {
-    start.emplace(config.checkpoint.pretrained_checkpoint);
-  }
-  std::optional<checkpoint::HuggingFaceConfig> written;
-  if (!config.checkpoint.save_hf.empty()) {
-    written = huggingface_config_for(config.model, start ? &start->huggingface_config() : nullptr);
-  }
+  const Preparation ready = prepare(config);
   Shared shared;
   launch(config, request.report, [&](comm::Endpoint& endpoint) {
     Engine engine(config, endpoint);
     comm::poison_on_error(endpoint, [&] {
-      RankRun(request, engine, *dataset, start, written, shared).run();
+      RankRun(request, engine, *ready.dataset, ready.start, ready.written, shared).run();
     });
   });
   if (shared.timelines.empty()) return shared.result;

@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "weft/base/error.h"
+#include "weft/base/pipe.h"
 #include "weft/base/text.h"
 #include "weft/config/field.h"
 #include "weft/words/recipe_file.h"
@@ -182,7 +183,8 @@ const RecipeLayout& find_layout(const Recipe& recipe, std::string_view name) {
 ChosenRecipe find_path(const fs::path& folder, std::string_view word) {
   std::error_code ignored;
   const bool is_short = word.size() <= kLongestText;
-  if (is_short && fs::is_regular_file(fs::path(word), ignored)) return fs::path(word);
+  const fs::path whole(is_short ? word : std::string_view());
+  if (fs::is_regular_file(whole, ignored) || base::is_pipe(whole)) return whole;
   const std::size_t colon = word.rfind(':');
   const bool split = colon != std::string_view::npos && colon + 1 < word.size();
   const fs::path file = word.substr(0, split ? colon : word.size());

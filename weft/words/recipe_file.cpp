@@ -1,5 +1,6 @@
 #include "weft/words/recipe_file.h"
 
+#include <yaml-cpp/depthguard.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
@@ -9,6 +10,7 @@
 
 #include "weft/base/error.h"
 #include "weft/base/file.h"
+#include "weft/base/pipe.h"
 #include "weft/base/text.h"
 #include "weft/config/field.h"
 
@@ -198,6 +200,12 @@ class YamlReader {
 
 std::string read_file(const fs::path& file) {
   std::error_code ignored;
+  if (base::is_pipe(file)) {
+    std::string content = base::read_pipe(file, kLargestRecipe);
+    if (!content.empty()) return content;
+    throw base::ConfigError(text("recipe '{}' is a pipe that gives nothing: nobody writes into it",
+                                 shown(file.string())));
+  }
   if (!fs::is_regular_file(file, ignored)) {
     throw base::ConfigError(text("recipe '{}' {}: give the path of a YAML file",
                                  shown(file.string()),
@@ -249,6 +257,18 @@ void refuse_second_document(const fs::path& file, const std::string& content) {
       text("{}:{}: the recipe has ended: remove what follows", file.string(), starts.line()));
 }
 
+// The first line that a tab indents, counted from 1; 0: none. The parser says of it, or of a line
+// after it, that a map is not allowed there.
+int line_with_tab(const std::string& content) {
+  int line = 0;
+  for (const std::string& words : base::split(content, '\n')) {
+    ++line;
+    const std::size_t first = words.find_first_not_of(" \t");
+    if (first != std::string::npos && words.find('\t') < first) return line;
+  }
+  return 0;
+}
+
 }  // namespace
 
 RecipeFile read_recipe_file(const fs::path& file) {
@@ -257,7 +277,20 @@ RecipeFile read_recipe_file(const fs::path& file) {
     const YAML::Node root = YAML::Load(content);
     refuse_second_document(file, content);
     return YamlReader(file).read(root);
+  } catch (const YAML::DeepRecursion& error) {
+    throw base::ConfigError(
+        text("{}:{}:{}: nested too deeply: a recipe is sections of keys, and a value one word or a "
+             "list of words",
+             file.string(),
+             error.mark.line + 1,
+             error.mark.column + 1));
   } catch (const YAML::Exception& error) {
+    if (const int line = line_with_tab(content); line > 0 && line <= error.mark.line + 1) {
+      throw base::ConfigError(
+          text("{}:{}: not YAML: the line begins with a tab: indent it with spaces",
+               file.string(),
+               line));
+    }
     throw base::ConfigError(text("{}:{}:{}: not YAML: {}",
                                  file.string(),
                                  error.mark.line + 1,

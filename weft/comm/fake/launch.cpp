@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "weft/base/error.h"
+#include "weft/base/sealed_count.h"
 #include "weft/base/text.h"
 #include "weft/comm/collectives.h"
 #include "weft/comm/failure.h"
@@ -25,6 +26,20 @@ void repeat(const std::byte* out, std::int64_t out_bytes, std::byte* in, std::in
   }
 }
 
+// What this member sends, as sealed counts (base/sealed_count.h); none where it is something else.
+std::optional<std::vector<std::int64_t>> opened_counts(const Part& own, int self) {
+  constexpr auto kWidth = static_cast<std::int64_t>(sizeof(std::int64_t));
+  if (own.out_bytes == 0 || own.out_bytes % kWidth != 0) return std::nullopt;
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(own.out_bytes / kWidth));
+  std::memcpy(counts.data(), own.out, static_cast<std::size_t>(own.out_bytes));
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const auto count = base::unseal(counts[i], self, static_cast<std::int64_t>(i));
+    if (!count) return std::nullopt;
+    counts[i] = *count;
+  }
+  return counts;
+}
+
 class FakeTransport final : public Transport {
  public:
   explicit FakeTransport(int self) : self_(self) {}
@@ -33,14 +48,29 @@ class FakeTransport final : public Transport {
     if (call.operation == Operation::Broadcast) return;
     const bool alone = parts.size() == 1;  // a Send or Receive: nothing goes to oneself
     const Part own = alone ? Part{} : parts[static_cast<std::size_t>(self_)];
+    const auto counts =
+        call.operation == Operation::AllGather ? opened_counts(own, self_) : std::nullopt;
     for (const Part& part : parts) {
-      if (part.member != self_) repeat(own.out, own.out_bytes, part.in, part.in_bytes);
+      if (part.member == self_) continue;
+      if (counts) {
+        seal_as(part, *counts);
+      } else {
+        repeat(own.out, own.out_bytes, part.in, part.in_bytes);
+      }
     }
   }
 
   void fail(const std::string&) override {}  // no peer to tell; the stream keeps the error
 
  private:
+  // The same counts under the code of the member that is pretended to have sent them.
+  static void seal_as(const Part& part, std::span<const std::int64_t> counts) {
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      const std::int64_t sealed = base::seal(counts[i], part.member, static_cast<std::int64_t>(i));
+      std::memcpy(part.in + i * sizeof sealed, &sealed, sizeof sealed);
+    }
+  }
+
   const int self_;
 };
 

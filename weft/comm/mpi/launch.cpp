@@ -39,11 +39,12 @@ class MpiEndpoint final : public Endpoint {
 
 void check_world(int wanted, const mpi::World& world) {
   if (wanted == 0 || wanted == world.ranks()) return;
-  throw base::ConfigError(
-      base::text("the run needs {} ranks and the launcher started {}; start it with -n {}",
-                 wanted,
-                 world.ranks(),
-                 wanted));
+  throw base::ConfigError(base::text(
+      "the run needs {} ranks as MPI processes (runtime.backend=mpi) and {} started: use "
+      "mpirun -n {}, or runtime.backend=threads, which runs them without a launcher",
+      wanted,
+      base::counted(world.ranks(), "process"),
+      wanted));
 }
 
 // What this rank has to say at the end: its own error, or that another one failed.

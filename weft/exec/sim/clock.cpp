@@ -6,6 +6,7 @@
 
 #include "weft/base/check.h"
 #include "weft/base/error.h"
+#include "weft/base/text.h"
 
 namespace weft::exec::sim {
 namespace {
@@ -15,8 +16,21 @@ using schedule::Lane;
 
 constexpr std::int64_t kNotOver = -1;
 
+// Thirty years. Sums of two times that are no longer fit their 64 bits.
+constexpr double kLongestSeconds = 1e9;
+constexpr std::int64_t kLongestNs = 1'000'000'000'000'000'000;
+
+[[noreturn]] void throw_too_long(const std::string& what) {
+  throw base::ConfigError(base::text(
+      "{} would take more than {:g} seconds, the longest that is simulated: costs are too high, or "
+      "the rates they were made from too low",
+      what,
+      kLongestSeconds));
+}
+
 std::int64_t to_ns(double seconds) {
-  CHECK(std::isfinite(seconds) && seconds >= 0, "a cost of {} s", seconds);
+  CHECK(!std::isnan(seconds) && seconds >= 0, "a cost of {} s", seconds);
+  if (seconds > kLongestSeconds) throw_too_long("a node");
   return std::llround(seconds * 1e9);
 }
 
@@ -140,6 +154,7 @@ void Clock::occupy_ports(const Operation& operation, std::int64_t now_ns) {
 }
 
 void Clock::finish(Place place, std::int64_t work_from_ns, std::int64_t end_ns) {
+  if (end_ns > kLongestNs) throw_too_long("the step");
   interval(place).end_ns = end_ns;
   const auto lane = static_cast<std::size_t>(entry_at(place).lane);
   result_.busy_ns[at(place.rank)][lane] += end_ns - work_from_ns;

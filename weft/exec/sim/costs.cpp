@@ -105,7 +105,7 @@ CostTable parse_costs(std::string_view text) {
     }
   } catch (const Json::exception& error) {
     throw ConfigError(base::text("costs: not as `weft bench overlap --costs FILE` leaves them ({})",
-                                 error.what()));
+                                 base::reason_of(error)));
   }
   return table;
 }

@@ -45,10 +45,15 @@ std::int64_t bytes_sent(const Step& step, const Operation& operation, int rank) 
 // One rank's spans.
 class Writer {
  public:
-  Writer(const Step& step, const Operations& operations, const Result& result, int rank)
+  Writer(const Step& step,
+         const Operations& operations,
+         const Result& result,
+         const Window& window,
+         int rank)
       : step_(step),
         operations_(operations),
         intervals_(result.entries[static_cast<std::size_t>(rank)]),
+        window_(window),
         rank_(rank),
         graph_(*step.graphs[static_cast<std::size_t>(rank)]),
         dependencies_(graph_),
@@ -67,6 +72,7 @@ class Writer {
   void write_lane(Lane lane) {
     for (int i = 0; i < dependencies_.size(); ++i) {
       if (entry_at(i).lane != lane) continue;
+      if (!window_.sees(intervals_[static_cast<std::size_t>(i)])) continue;
       spans_.push_back(node_span(i));
       if (lane != Lane::Host) spans_.push_back(operation_span(i, spans_.back()));
     }
@@ -119,6 +125,7 @@ class Writer {
   const Step& step_;
   const Operations& operations_;
   const std::vector<Interval>& intervals_;
+  const Window window_;
   const int rank_;
   const schedule::Graph& graph_;
   const Dependencies dependencies_;
@@ -128,13 +135,15 @@ class Writer {
 
 }  // namespace
 
-std::vector<trace::Timeline> timelines_of(const Step& step, const Result& result) {
+std::vector<trace::Timeline> timelines_of(const Step& step,
+                                          const Result& result,
+                                          const Window& window) {
   const Operations operations(step);
   std::vector<trace::Timeline> timelines;
   for (int rank = 0; static_cast<std::size_t>(rank) < step.graphs.size(); ++rank) {
     timelines.push_back({.rank = rank,
                          .label = base::text("rank {}", rank),
-                         .spans = Writer(step, operations, result, rank).write()});
+                         .spans = Writer(step, operations, result, window, rank).write()});
   }
   return timelines;
 }

@@ -1,6 +1,6 @@
 // Counts that travel with a code, so that a damaged message is known as one.
 #include "weft/base/error.h"
-#include "weft/base/random.h"
+#include "weft/base/sealed_count.h"
 #include "weft/base/text.h"
 #include "weft/kernels/cpu/arguments.h"
 #include "weft/kernels/kernels.h"
@@ -9,28 +9,15 @@ namespace weft::kernels {
 
 using namespace cpu;
 
-namespace {
-
-// A count takes the lower 40 bits, the code the upper 24.
-constexpr int kCountBits = 40;
-constexpr std::uint64_t kCountMask = (std::uint64_t{1} << kCountBits) - 1;
-
-// Of the count, its place and who counted: neither another number nor one from another place fits.
-std::uint64_t sealed(std::uint64_t count, std::int64_t member, std::int64_t place) {
-  const auto code = base::philox(count, static_cast<std::uint64_t>(place), member)[0];
-  return std::uint64_t{code} << kCountBits | count;
-}
-
-}  // namespace
-
 void seal_counts(Stream& stream, Tensor counts, std::int64_t member) {
   const std::int64_t n = vector_length("counts", counts);
   auto* numbers = counts.data<std::int64_t>(stream);
   stream.enqueue("seal_counts", WorkClass::Memory, [=](tensor::Workers&) {
     for (std::int64_t i = 0; i < n; ++i) {
-      const auto count = static_cast<std::uint64_t>(numbers[i]);
-      CHECK(count <= kCountMask, "count {} has no room for its code", numbers[i]);
-      numbers[i] = static_cast<std::int64_t>(sealed(count, member, i));
+      CHECK(numbers[i] >= 0 && numbers[i] <= base::kLargestSealable,
+            "count {} has no room for its code",
+            numbers[i]);
+      numbers[i] = base::seal(numbers[i], member, i);
     }
   });
 }
@@ -41,17 +28,16 @@ void open_counts(Stream& stream, Tensor counts) {
     for (std::int64_t member = 0; member < table.rows; ++member) {
       for (std::int64_t i = 0; i < table.columns; ++i) {
         std::int64_t& number = table.row(member)[i];
-        const auto message = static_cast<std::uint64_t>(number);
-        const std::uint64_t count = message & kCountMask;
-        if (message != sealed(count, member, i)) {
+        const std::optional<std::int64_t> count = base::unseal(number, member, i);
+        if (!count) {
           throw base::SystemError(
               base::text("number {} of the counts of member {} arrived damaged ({:#x}): the "
                          "transport between the ranks loses or changes bytes",
                          i,
                          member,
-                         message));
+                         static_cast<std::uint64_t>(number)));
         }
-        number = static_cast<std::int64_t>(count);
+        number = *count;
       }
     }
   });

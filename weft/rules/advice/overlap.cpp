@@ -18,10 +18,9 @@ std::optional<Note> small_expert_group(const Config& config) {
   if (config.model.moe_token_dispatcher_type != Dispatcher::AllToAll) return {};
   return note(
       kOverlap,
-      text("overlap over ep = {} with alltoall on {} {} is likely slower than none",
+      text("overlap over ep = {} with alltoall on {} is likely slower than none",
            run.ep,
-           run.nodes,
-           run.nodes == 1 ? "node" : "nodes"),
+           base::counted(run.nodes, "node")),
       "measure both: weft perf --vary comm_overlap.overlap_moe_expert_parallel_comm=false,true");
 }
 
@@ -29,9 +28,9 @@ std::optional<Note> few_micro_batches(const Config& config) {
   const RunFacts run = facts_of(config);
   if (!config.comm_overlap.overlap_moe_expert_parallel_comm || run.micro_batches >= 4) return {};
   return note(kOverlap,
-              text("a step has {} micro-batches: of its {} passes the first forward and the last "
+              text("a step has {}: of its {} passes the first forward and the last "
                    "backward have no partner, so at most {:.0f} % of the communication can hide",
-                   run.micro_batches,
+                   base::counted(run.micro_batches, "micro-batch"),
                    2 * run.micro_batches,
                    100.0 * static_cast<double>(run.micro_batches - 1) /
                        static_cast<double>(run.micro_batches)),
@@ -65,9 +64,9 @@ constexpr Advice kOverlapAdvice[] = {
     {.id = "A1",
      .when = "expert-parallel overlap with ep <= 4, alltoall and at most 2 nodes",
      .then = "likely slower",
-     .why =
-         "Little communication is there to hide, and the merged order costs what it costs: smaller "
-         "launches, events, less locality.",
+     .why = "Little communication is there to hide, and the interleaved order costs what it costs: "
+            "smaller "
+            "launches, events, less locality.",
      .measured =
          "Qwen3-30B-A3B, 2 H100 nodes, EP4, alltoall: 822 -> 827 ms at batch 8, 4889 -> 5538 ms "
          "at batch 64.",

@@ -18,12 +18,11 @@ std::optional<Note> router_in_fp32(const Config& config) {
     return {};
   }
   if (config.model.moe_router_dtype) return {};
-  return note(
-      "model.moe_router_dtype",
-      text("model.moe_router_dtype is null: with {} experts the reference would score them in "
-           "the dtype of the activations",
-           config.model.experts()),
-      "set model.moe_router_dtype=fp32");
+  return note("model.moe_router_dtype",
+              text("model.moe_router_dtype is null: with {} experts Megatron would score them in "
+                   "the dtype of the activations",
+                   config.model.experts()),
+              "set model.moe_router_dtype=fp32");
 }
 
 std::optional<Note> dispatcher_of_platform(const Config& config) {
@@ -111,7 +110,7 @@ constexpr Advice kPlatformAdvice[] = {
      .then = "use fp32",
      .why = "Scores of many experts are close; in bf16 the choice between them is noise. Weft's "
             "router is "
-            "fp32 always, the reference's is not.",
+            "fp32 always, Megatron's is not.",
      .measured =
          "bf16 keeps 8 bits: with 128 experts neighbouring probabilities (1/128) differ by less "
          "than its step.",
@@ -178,7 +177,7 @@ constexpr Advice kPlatformAdvice[] = {
      .when = "forced balance or imbalance",
      .then = "benchmark-only",
      .why = "Numbers of forced routing are an upper bound for those of a trained router.",
-     .measured = "All published MoE throughputs of the reference are force-balanced and dropless.",
+     .measured = "All published MoE throughputs of Megatron are force-balanced and dropless.",
      .example = "model.num_moe_experts=4 model.moe_router_force_load_balancing=true",
      .judge = benchmark_only},
 };

@@ -1,0 +1,21 @@
+// How help texts look: the usage line names what a command takes besides its options.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace weft::cli {
+
+class HelpFormat final : public CLI::Formatter {
+ public:
+  // `words`: what may follow the command's name, as in "[RECIPE] [a.b=c ...]".
+  explicit HelpFormat(std::string words = {}) : words_(std::move(words)) {}
+
+  std::string make_usage(const CLI::App* app, std::string name) const override;
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override;
+
+ private:
+  std::string words_;
+};
+
+}  // namespace weft::cli

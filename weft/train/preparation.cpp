@@ -1,0 +1,70 @@
+#include "weft/train/preparation.h"
+
+#include <exception>
+
+#include "weft/base/error.h"
+#include "weft/derive/derived.h"
+#include "weft/schedule/plan_files.h"
+#include "weft/train/weights.h"
+
+namespace weft::train {
+namespace {
+
+// Runs several steps and keeps what each finds wrong.
+class Findings {
+ public:
+  template <typename Step>
+  void look(const Step& step) {
+    try {
+      step();
+    } catch (const base::ConfigError& error) {
+      complaints_.insert(complaints_.end(), error.complaints().begin(), error.complaints().end());
+    } catch (const base::SystemError&) {
+      if (!unreadable_) unreadable_ = std::current_exception();
+    }
+  }
+
+  void raise() {
+    if (!complaints_.empty()) throw base::ConfigError(std::move(complaints_));
+    if (unreadable_) std::rethrow_exception(unreadable_);
+  }
+
+ private:
+  std::vector<std::string> complaints_;
+  std::exception_ptr unreadable_;
+};
+
+void look_at_schedule(const config::Config& config) {
+  if (config.runtime.schedule.empty()) return;
+  std::vector<schedule::RankPlan> plans =
+      schedule::plan_step(config, grid::Grid(derive::layout_of(config)));
+  schedule::take_orders_from(config.runtime.schedule, plans);
+}
+
+}  // namespace
+
+Preparation prepare(const config::Config& config) {
+  Preparation ready;
+  Findings findings;
+  findings.look([&] {
+    ready.dataset = data::open_dataset(config.dataset,
+                                       config.model.seq_length,
+                                       config.model.vocab_size,
+                                       static_cast<std::uint64_t>(config.rng.seed));
+  });
+  findings.look([&] {
+    const std::string& folder = config.checkpoint.pretrained_checkpoint;
+    if (!folder.empty()) ready.start.emplace(folder);
+  });
+  findings.look([&] {
+    if (config.checkpoint.save_hf.empty()) return;
+    ready.written =
+        huggingface_config_for(config.model,
+                               ready.start ? &ready.start->huggingface_config() : nullptr);
+  });
+  findings.look([&] { look_at_schedule(config); });
+  findings.raise();
+  return ready;
+}
+
+}  // namespace weft::train
