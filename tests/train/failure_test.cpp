@@ -72,7 +72,7 @@ TEST(NotFinite, TheStepThatFailedIsTheOneLookedAt) {
   config.model.moe_router_force_load_balancing = true;
   const std::string text = finding(config, [](Engine& engine) {
     const Batch batch = batch_of(engine, 0);
-    forward_pass(engine, batch);
+    forward_step(engine, batch);
     const tensor::Tensor chosen = engine.program().state(0).layers[2].route.experts_Tk;
     const std::int32_t* experts = chosen.host<std::int32_t>();
     std::int64_t unused = 0;
