@@ -1,6 +1,6 @@
 // Planning, verifying and simulating a large step: 8 pipeline ranks of 2 chunks, 16 expert-parallel
-// ranks, 48 layers, 64 micro-batches, merged with delayed weight gradients. The whole must take
-// less than 2 seconds. `entries` is how many were simulated; one rank may stand for its stage.
+// ranks, 48 layers, 64 micro-batches, interleaved, with delayed weight gradients. The whole must
+// take less than 2 seconds. `entries` is how many were simulated; one rank may stand for its stage.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>

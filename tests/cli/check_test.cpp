@@ -45,6 +45,15 @@ TEST(CheckCommand, WithoutARecipeItStartsFromTheDefaults) {
   EXPECT_EQ(json["runs"], true);
 }
 
+TEST(CheckCommand, TakesALineOfTheHarnessAsItIsPasted) {
+  const Json json = check(
+      "uv run python scripts/performance/run_script.py -m qwen -mr qwen3_30b_a3b --task pretrain "
+      "-ng 16 -g h100 -c bf16 cfg.train.train_iters = 20",
+      0);
+  EXPECT_EQ(json["recipe"], "qwen3_30b_a3b_pretrain_16gpu_h100_bf16");
+  EXPECT_EQ(json["config"]["train"]["train_iters"], 20);
+}
+
 TEST(CheckCommand, ErrorsComeAllAtOnceAndExitWithTwo) {
   const Json json = check(
       "model.num_layers=3 model.pipeline_model_parallel_size=2 optimizer.min_lr=1 "

@@ -286,6 +286,15 @@ TEST_F(Perf, ADryRunPrintsTheConfigAndRunsNothing) {
   EXPECT_FALSE(fs::exists(folder_ / "never"));
 }
 
+TEST_F(Perf, ADryRunSaysWhatTheRulesSayOfTheRun) {
+  const Outcome outcome = weft(kTiny + "--dryrun model.moe_permute_fusion=true " + out("never"));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "warning: W22")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "set: model.expert_tensor_parallel_size = 1 (B3")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "overlap (")) << outcome.err;
+  EXPECT_FALSE(has(outcome.out, "W22")) << outcome.out;
+}
+
 TEST_F(Perf, ARunForGpusRunsAsATwinAndSaysSo) {
   const std::string gpu = kTiny + "hardware.gpu=h100 model.params_dtype=bf16 model.bf16=true ";
   const Outcome outcome = weft(gpu + "--json --max_steps 2" + out());

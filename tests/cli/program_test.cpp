@@ -63,7 +63,7 @@ TEST(Program, WithJsonAnErrorIsOneObjectOnStandardOutput) {
     const char* part;
   };
   for (const Case& wrong : {Case{"train tiny model.num_layer=3 world=x", 2, "model.num_layers"},
-                            Case{"train tiny checkpoint.pretrained_checkpoint=none", 1, "none"},
+                            Case{"train tiny checkpoint.pretrained_checkpoint=none", 2, "none"},
                             Case{"schedule tiny model.num_layers=0", 2, "model.num_layers"},
                             Case{"grid world=7 ep=2", 2, "world = 7"},
                             Case{"verify nowhere", 1, "nowhere"},

@@ -113,29 +113,31 @@ TEST(Group, RefusesRanksThatMakeNoGroup) {
 }
 
 TEST(RunFake, CountsArriveUnderTheCodeOfThePeerThatWouldHaveSentThem) {
-  run_fake({.world = 4, .rank = 2}, [](Endpoint& endpoint) {
-    Bench bench(endpoint, Peers::Pretended, StreamMode::Inline);
-    const Tensor own = bench.tensor(DType::I64, {3}), all = bench.tensor(DType::I64, {12});
-    for (int i = 0; i < 3; ++i) own.host<std::int64_t>()[i] = base::seal(10 + i, 2, i);
-    bench.all->all_gather(*bench.stream, all, own, Content::Metadata);
-    for (int member = 0; member < 4; ++member) {
-      for (int i = 0; i < 3; ++i) {
-        EXPECT_EQ(base::unseal(all.host<std::int64_t>()[3 * member + i], member, i), 10 + i);
+  for (const DeviceKind device : devices::kDevices) {
+    run_fake({.world = 4, .rank = 2}, [&](Endpoint& endpoint) {
+      Bench bench(endpoint, Peers::Pretended, StreamRole::Alone, device);
+      const Tensor own = bench.tensor(DType::I64, {3}), all = bench.tensor(DType::I64, {12});
+      std::vector<std::int64_t> sealed;
+      for (int i = 0; i < 3; ++i) sealed.push_back(base::seal(10 + i, 2, i));
+      tensor::write<std::int64_t>(*bench.stream, own, sealed);
+      bench.all->all_gather(*bench.stream, all, own, Content::Metadata);
+      const std::vector<std::int64_t> received = tensor::read<std::int64_t>(*bench.stream, all);
+      for (int i = 0; i < 12; ++i) {
+        EXPECT_EQ(base::unseal(received[static_cast<std::size_t>(i)], i / 3, i % 3), 10 + i % 3);
       }
-    }
-  });
+    });
+  }
 }
 
 TEST(RunFake, WhatIsNoSealedCountIsRepeatedAsItIs) {
   run_fake({.world = 3, .rank = 0}, [](Endpoint& endpoint) {
-    Bench bench(endpoint, Peers::Pretended, StreamMode::Inline);
+    Bench bench(endpoint, Peers::Pretended, StreamRole::Alone);
     const Tensor own = bench.tensor(DType::I64, {2}), all = bench.tensor(DType::I64, {6});
-    own.host<std::int64_t>()[0] = base::seal(7, 0, 0);
-    own.host<std::int64_t>()[1] = 1234;
+    const std::int64_t sealed = base::seal(7, 0, 0);
+    tensor::write<std::int64_t>(*bench.stream, own, std::vector<std::int64_t>{sealed, 1234});
     bench.all->all_gather(*bench.stream, all, own);
-    for (int i = 0; i < 6; ++i) {
-      EXPECT_EQ(all.host<std::int64_t>()[i], own.host<std::int64_t>()[i % 2]);
-    }
+    EXPECT_EQ(tensor::read<std::int64_t>(*bench.stream, all),
+              (std::vector<std::int64_t>{sealed, 1234, sealed, 1234, sealed, 1234}));
   });
 }
 

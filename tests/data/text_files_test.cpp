@@ -133,7 +133,7 @@ TEST_F(TextFiles, ExtensionsThatMatchNothingAreNamedWithTheFix) {
     FAIL() << "no file was refused";
   } catch (const base::ConfigError& error) {
     const std::string what = error.what();
-    EXPECT_NE(what.find("1 files"), std::string::npos) << what;
+    EXPECT_NE(what.find("1 file,"), std::string::npos) << what;
     EXPECT_NE(what.find("dataset.extensions=[.rs,.go]"), std::string::npos) << what;
     EXPECT_NE(what.find("dataset.extensions=[] to"), std::string::npos) << what;
   }

@@ -1,4 +1,4 @@
-// Section 1.5 of what is known of the reference system: bytes that leave a rank.
+// Bytes that leave a rank, as Megatron's dispatchers send them.
 #include "weft/derive/dispatch_traffic.h"
 
 #include <gtest/gtest.h>

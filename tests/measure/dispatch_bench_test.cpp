@@ -8,7 +8,7 @@
 
 #include "tests/devices/devices_support.h"
 #include "weft/base/text.h"
-#include "weft/measure/dispatch_pass.h"
+#include "weft/measure/dispatch_trip.h"
 #include "weft/tensor/transfer.h"
 
 namespace weft::measure {
@@ -37,7 +37,7 @@ void add(WireTraffic& sum, const WireTraffic& part, double share) {
   sum.metadata += part.metadata * share;
 }
 
-// What a rank sent in one pass, on average, under uniform routing.
+// What a rank sent in one trip, on average, under uniform routing.
 DispatchTraffic counted(const config::ModelConfig& model, const derive::DispatchShape& shape) {
   DispatchTraffic mean;
   std::mutex mutex;
@@ -62,7 +62,7 @@ DispatchTraffic counted(const config::ModelConfig& model, const derive::Dispatch
           *stream,
           routed.experts_Tk,
           uniform_choices(endpoint.rank() * shape.tokens, shape.tokens, k, model.experts()));
-      const PassResult result = DispatchPass(model, groups, shape, *stream, pool).run(routed);
+      const TripResult result = DispatchTrip(model, groups, shape, *stream, pool).run(routed);
       const std::lock_guard lock(mutex);
       add(mean.inside, result.sent.inside, 1.0 / static_cast<double>(shape.ranks));
       add(mean.between, result.sent.between, 1.0 / static_cast<double>(shape.ranks));
@@ -126,18 +126,18 @@ config::Config tiny_bench() {
 
 TEST(DispatchBench, MeasuresEveryDispatcherOverLinksOfItsChoice) {
   const config::Config config = tiny_bench();
-  int passes = 0, of_all = 0;
+  int trips = 0, of_all = 0;
   const DispatchBench bench = bench_dispatch({.config = config,
                                               .tokens = 16,
                                               .rounds = 1,
                                               .progress =
                                                   [&](int done, int of) {
-                                                    passes = done;
+                                                    trips = done;
                                                     of_all = of;
                                                   },
                                               .stop = nullptr});
   ASSERT_EQ(bench.runs.size(), 4u);
-  EXPECT_EQ(passes, of_all);
+  EXPECT_EQ(trips, of_all);
   EXPECT_EQ(bench.fabric.ranks_per_node, 2);
   EXPECT_DOUBLE_EQ(bench.fabric.intra.bytes_per_second, 10 * bench.fabric.inter.bytes_per_second);
   for (const DispatcherRun& run : bench.runs) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <regex>
 
+#include "weft/base/file.h"
 #include "weft/base/text.h"
 
 namespace weft::meta {
@@ -92,6 +93,14 @@ Page parse_page(const TextFile& file) {
   }
   take_spans_and_links(prose, page);
   return page;
+}
+
+std::vector<Page> documents() {
+  std::vector<Page> all;
+  for (const TextFile& file : files_below("docs", {".md"})) all.push_back(parse_page(file));
+  all.push_back(
+      parse_page({.path = "README.md", .text = base::read_text(WEFT_SOURCE_DIR "/README.md")}));
+  return all;
 }
 
 std::vector<std::string> Page::commands() const {

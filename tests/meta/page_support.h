@@ -28,6 +28,9 @@ struct Page {
 
 Page parse_page(const TextFile& file);
 
+// The README and every page below docs/.
+std::vector<Page> documents();
+
 // Files and folders a page names that do not exist. A path is taken from the root, from weft/ or
 // from the page's own folder. What a build or a run makes is not looked for.
 using Exists = std::function<bool(std::string_view path)>;

@@ -13,14 +13,6 @@
 namespace weft::meta {
 namespace page_test {
 
-std::vector<Page> pages() {
-  std::vector<Page> all;
-  for (const TextFile& file : files_below("docs", {".md"})) all.push_back(parse_page(file));
-  all.push_back(
-      parse_page({.path = "README.md", .text = base::read_text(WEFT_SOURCE_DIR "/README.md")}));
-  return all;
-}
-
 Page page_of(const std::string& text) { return parse_page({.path = "docs/a.md", .text = text}); }
 
 bool one_file(std::string_view path) { return path == "weft/base/text.h" || path == "docs/b.md"; }
@@ -105,7 +97,7 @@ TEST(Page, AnUnknownCommandRecipeOrKeyIsNamed) {
 
 TEST(Documents, EveryPathExists) {
   Complaints complaints;
-  for (const Page& page : pages()) append(complaints, path_complaints(page, exists));
+  for (const Page& page : documents()) append(complaints, path_complaints(page, exists));
   EXPECT_TRUE(complaints.empty()) << listed(complaints);
 }
 
@@ -123,14 +115,14 @@ TEST(Documents, TheManualPageHasEveryCommand) {
 TEST(Documents, EveryMakeTargetExists) {
   const std::set<std::string> targets = make_targets(base::read_text(WEFT_SOURCE_DIR "/Makefile"));
   Complaints complaints;
-  for (const Page& page : pages()) append(complaints, make_complaints(page, targets));
+  for (const Page& page : documents()) append(complaints, make_complaints(page, targets));
   EXPECT_TRUE(complaints.empty()) << listed(complaints);
 }
 
 TEST(Documents, EveryCommandIsOneTheProgramTakes) {
   const std::set<std::string> commands = program_commands();
   Complaints complaints;
-  for (const Page& page : pages()) {
+  for (const Page& page : documents()) {
     append(complaints, weft_complaints(page, commands, judge_run));
   }
   EXPECT_TRUE(complaints.empty()) << listed(complaints);

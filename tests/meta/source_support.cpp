@@ -11,10 +11,13 @@ namespace {
 
 using base::text;
 
+enum class Literals { Blanked, Kept };
+
 // Walks over C++ text and blanks what is not code. Knows raw strings by their delimiter.
 class Blanker {
  public:
-  explicit Blanker(std::string_view source) : source_(source), code_(source) {}
+  Blanker(std::string_view source, Literals literals)
+      : source_(source), code_(source), literals_(literals) {}
 
   std::string run() {
     while (at_ < source_.size()) {
@@ -26,9 +29,9 @@ class Blanker {
         const std::size_t open = source_.find('(', at_);
         if (open == std::string_view::npos) break;
         const std::string end = text("){}\"", source_.substr(at_ + 2, open - at_ - 2));
-        blank_until(end, Closing::Blanked);
+        pass_literal([&] { blank_until(end, Closing::Blanked); });
       } else if (source_[at_] == '"' || (source_[at_] == '\'' && !after_word())) {
-        blank_literal(source_[at_]);
+        pass_literal([&] { blank_literal(source_[at_]); });
       } else {
         ++at_;
       }
@@ -56,6 +59,16 @@ class Blanker {
     blank_to(stop);
   }
 
+  // Goes on behind a literal, which `blank` would blank.
+  template <typename Blank>
+  void pass_literal(const Blank& blank) {
+    const std::size_t begin = at_;
+    blank();
+    if (literals_ == Literals::Kept) {
+      code_.replace(begin, at_ - begin, source_.substr(begin, at_ - begin));
+    }
+  }
+
   void blank_literal(char quote) {
     std::size_t stop = at_ + 1;
     while (stop < source_.size() && source_[stop] != quote && source_[stop] != '\n') {
@@ -72,12 +85,15 @@ class Blanker {
 
   std::string_view source_;
   std::string code_;
+  Literals literals_;
   std::size_t at_ = 0;
 };
 
 }  // namespace
 
-std::string code_of(std::string_view source) { return Blanker(source).run(); }
+std::string code_of(std::string_view source) { return Blanker(source, Literals::Blanked).run(); }
+
+std::string uncommented(std::string_view source) { return Blanker(source, Literals::Kept).run(); }
 
 Complaints library_complaints(const TextFile& file) {
   static const std::regex forbidden(

@@ -10,6 +10,8 @@ namespace weft::meta {
 // The code without comments and without the contents of string and character literals; lines stay
 // where they are.
 std::string code_of(std::string_view text);
+// The code without comments; literals stay.
+std::string uncommented(std::string_view text);
 
 // A library reads no environment, prints nothing and ends no process: that is for cli/ to do.
 Complaints library_complaints(const TextFile& file);

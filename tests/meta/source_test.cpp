@@ -26,6 +26,8 @@ TEST(Code, CommentsAndLiteralsAreBlank) {
   EXPECT_EQ(code_of("f(\"x\\\"y\", 'z')"), "f(      ,    )");
   EXPECT_EQ(code_of("f(R\"(\"a\")\");"), "f(        );");
   EXPECT_EQ(code_of("1'000 + x"), "1'000 + x");
+  EXPECT_EQ(uncommented("f(\"x//\") // b\nR\"(//)\" /* c */"),
+            "f(\"x//\")     \nR\"(//)\"        ");
 }
 
 TEST(Library, CallsThatAreForTheCommandLineAreNamed) {

@@ -36,7 +36,7 @@ struct Costs {
                  const NominalRates& rates = {},
                  const schedule::Detail& detail = {})
       : grid(derive::layout_of(config)),
-        plans(schedule::plan_step(config, grid, schedule::RowBudget::AsConfigured, detail)),
+        plans(schedule::plan_step(config, grid, config::RowBudget::AsConfigured, detail)),
         table(nominal_costs(config, grid, plans, rates)) {}
 
   double seconds(int rank, const char* node) const {

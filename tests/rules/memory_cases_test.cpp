@@ -110,6 +110,25 @@ TEST(Data, PackedSequencesHaveFixedShapesUnderGraphs) {
   }
 }
 
+TEST(Recomputation, ModulesThatTheModelDoesNotHaveAreWarnedOf) {
+#define SELECT "model.recompute_granularity=selective "
+#define MOE "model.num_moe_experts=4 "
+  const auto warned = [](std::string_view words) {
+    const Verdict verdict = judge_words(words);
+    EXPECT_TRUE(verdict.legal()) << words;
+    return ids_of(verdict.warnings).contains("W72");
+  };
+  EXPECT_TRUE(warned(SELECT MOE "model.recompute_modules=[shared_experts]"));
+  EXPECT_TRUE(warned(SELECT MOE "model.recompute_modules=[mlp]"));
+  EXPECT_TRUE(warned(SELECT "model.recompute_modules=[moe]"));
+  EXPECT_FALSE(warned(SELECT "model.recompute_modules=[mlp]"));
+  EXPECT_FALSE(warned(SELECT MOE "model.moe_layer_freq=[0,1] model.recompute_modules=[mlp,moe]"));
+  EXPECT_FALSE(warned(SELECT MOE "model.moe_shared_expert_intermediate_size=64 "
+                                 "model.recompute_modules=[shared_experts]"));
+#undef SELECT
+#undef MOE
+}
+
 }  // namespace memory_cases_test
 }  // namespace weft::rules
 

@@ -1,4 +1,4 @@
-// Cases that the reference settles, and others of their kind: what a config becomes, or who refuses
+// Cases that Megatron settles, and others of their kind: what a config becomes, or who refuses
 // it.
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ const std::string kOverlap = kMoe + "comm_overlap.overlap_moe_expert_parallel_co
 const std::string kDelay = kOverlap + "comm_overlap.delay_wgrad_compute=true ";
 const std::string kSharded =
     kGpt + "ddp.use_distributed_optimizer=true optimizer.use_distributed_optimizer=true ";
-const std::string kInterleaved =
+const std::string kVirtualPipeline =
     "model.pipeline_model_parallel_size=4 model.virtual_pipeline_model_parallel_size=2 ";
 const std::string kTeGraphs =
     "model.cuda_graph_impl=transformer_engine model.use_te_rng_tracker=true ";
@@ -116,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(Tensor, OverlapCase, testing::ValuesIn(kTensorCases), [
 
 const Case kPipelineCases[] = {
     {.name = "CO_06",
-     .overrides = kGpt + "model.num_layers=16 " + kInterleaved,
+     .overrides = kGpt + "model.num_layers=16 " + kVirtualPipeline,
      .values = {{"comm_overlap.overlap_p2p_comm", "true"},
                 {"comm_overlap.batch_p2p_comm", "false"}}},
     {.name = "CO_07",
@@ -132,7 +132,7 @@ const Case kPipelineCases[] = {
                 {"comm_overlap.overlap_p2p_comm", "true"},
                 {"comm_overlap.batch_p2p_comm", "false"}}},
     {.name = "CO_16",
-     .overrides = kGpt + "model.num_layers=16 " + kInterleaved +
+     .overrides = kGpt + "model.num_layers=16 " + kVirtualPipeline +
                   "comm_overlap.overlap_p2p_comm=false comm_overlap.batch_p2p_comm=false",
      .values = {{"comm_overlap.overlap_p2p_comm", "false"},
                 {"comm_overlap.batch_p2p_comm", "false"}}},
@@ -163,10 +163,10 @@ const Case kDataCases[] = {
                 {"comm_overlap.overlap_param_gather", "false"},
                 {"ddp.overlap_param_gather", "false"}}},
     {.name = "CO_10",
-     .overrides = kSharded + "model.num_layers=16 runtime.world_size=16 " + kInterleaved,
+     .overrides = kSharded + "model.num_layers=16 runtime.world_size=16 " + kVirtualPipeline,
      .values = {{"comm_overlap.align_param_gather", "true"}, {"ddp.align_param_gather", "true"}}},
     {.name = "UserUnaligns",
-     .overrides = kSharded + "model.num_layers=16 runtime.world_size=16 " + kInterleaved +
+     .overrides = kSharded + "model.num_layers=16 runtime.world_size=16 " + kVirtualPipeline +
                   "comm_overlap.align_param_gather=false",
      .values = {{"comm_overlap.align_param_gather", "false"}, {"ddp.align_param_gather", "false"}}},
     {.name = "PlainPipelineIsNotAligned",
@@ -211,7 +211,7 @@ INSTANTIATE_TEST_SUITE_P(Data, OverlapCase, testing::ValuesIn(kDataCases), [](co
   return std::string(one.param.name);
 });
 
-std::string twins(const char* name, const char* ddp, const char* optimizer) {
+std::string spelled_twice(const char* name, const char* ddp, const char* optimizer) {
   return kGpt + base::text("ddp.{0}={1} optimizer.{0}={2}", name, ddp, optimizer);
 }
 
@@ -221,31 +221,31 @@ std::map<std::string, std::string> both(const std::string& name, const char* val
 
 const char* const kShards = "use_distributed_optimizer";
 const char* const kGathers = "overlap_param_gather";
-const Case kTwinCases[] = {
+const Case kSpelledTwiceCases[] = {
     {.name = "VC_12_shards_TF",
-     .overrides = twins(kShards, "true", "false"),
+     .overrides = spelled_twice(kShards, "true", "false"),
      .values = both(kShards, "true"),
      .said = "both are on now"},
     {.name = "VC_12_shards_FT",
-     .overrides = twins(kShards, "false", "true"),
+     .overrides = spelled_twice(kShards, "false", "true"),
      .values = both(kShards, "true"),
      .said = "both are on now"},
     {.name = "VC_12_shards_TT",
-     .overrides = twins(kShards, "true", "true"),
+     .overrides = spelled_twice(kShards, "true", "true"),
      .values = both(kShards, "true")},
     {.name = "VC_12_shards_FF",
-     .overrides = twins(kShards, "false", "false"),
+     .overrides = spelled_twice(kShards, "false", "false"),
      .values = both(kShards, "false")},
     {.name = "VC_12_gathers_TF",
-     .overrides = twins(kGathers, "true", "false"),
+     .overrides = spelled_twice(kGathers, "true", "false"),
      .values = both(kGathers, "true"),
      .said = "both are on now"},
     {.name = "VC_12_gathers_FT",
-     .overrides = twins(kGathers, "false", "true"),
+     .overrides = spelled_twice(kGathers, "false", "true"),
      .values = both(kGathers, "true"),
      .said = "both are on now"},
     {.name = "VC_12_gathers_FF",
-     .overrides = twins(kGathers, "false", "false"),
+     .overrides = spelled_twice(kGathers, "false", "false"),
      .values = both(kGathers, "false")},
     {.name = "ShardsAgreeBeforeTheyDecide",
      .overrides = kGpt + "optimizer.use_distributed_optimizer=true runtime.world_size=4",
@@ -254,9 +254,10 @@ const Case kTwinCases[] = {
      .overrides = kGpt + "ddp.use_megatron_fsdp=true runtime.world_size=4",
      .values = both(kShards, "true")},
 };
-INSTANTIATE_TEST_SUITE_P(Twins, OverlapCase, testing::ValuesIn(kTwinCases), [](const auto& one) {
-  return std::string(one.param.name);
-});
+INSTANTIATE_TEST_SUITE_P(SpelledTwice,
+                         OverlapCase,
+                         testing::ValuesIn(kSpelledTwiceCases),
+                         [](const auto& one) { return std::string(one.param.name); });
 
 const std::map<std::string, std::string> kOn = {
     {"comm_overlap.overlap_moe_expert_parallel_comm", "true"}};

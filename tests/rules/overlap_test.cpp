@@ -53,7 +53,7 @@ TEST(Overlap, LayersAreSharedByTheStages) {
                         {"1 layers (t)", "num_layers = 8"}));
 }
 
-TEST(Overlap, InterleavingTakesGroupsOfMicroBatches) {
+TEST(Overlap, VirtualPipelinesTakeGroupsOfMicroBatches) {
   EXPECT_TRUE(any_names(complaints({kPp4, kVpp2, "train.global_batch_size=4"}),
                         {"at least pp = 4", "the 2 of a step", "raise train.global_batch_size"}));
   EXPECT_TRUE(any_names(complaints({kPp2, kVpp2, "model.microbatch_group_size_per_vp_stage=1"}),

@@ -1,4 +1,4 @@
-// Parameters and FLOPs of the shipped models against what their publishers and the reference say.
+// Parameters and FLOPs of the shipped models against what their publishers and Megatron say.
 #include <gtest/gtest.h>
 
 #include "weft/derive/derived.h"

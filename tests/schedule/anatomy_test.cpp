@@ -15,10 +15,10 @@ struct Need {
   std::vector<std::string> needs;
 };
 
-void expect_needs(const Anatomy& anatomy, Pass pass, const std::vector<Need>& facts) {
+void expect_needs(const Anatomy& anatomy, StepKind kind, const std::vector<Need>& facts) {
   for (const Need& fact : facts) {
     std::set<std::string> found;
-    for (const Node& need : required(anatomy, parse_node(fact.node), 2, pass)) {
+    for (const Node& need : required(anatomy, parse_node(fact.node), 2, kind)) {
       found.insert(print(need));
     }
     EXPECT_EQ(found, std::set(fact.needs.begin(), fact.needs.end())) << fact.node;
@@ -27,7 +27,7 @@ void expect_needs(const Anatomy& anatomy, Pass pass, const std::vector<Need>& fa
 
 TEST(Anatomy, ForwardNeedsFollowTheBlock) {
   expect_needs(describe(model_of("dm", 2), kAlone),
-               Pass::Training,
+               StepKind::Training,
                {{"F1.embed", {}},
                 {"0F1.attention", {"F1.embed"}},
                 {"0F1.mlp", {"0F1.attention"}},
@@ -45,7 +45,7 @@ TEST(Anatomy, ForwardNeedsFollowTheBlock) {
 
 TEST(Anatomy, InputGradientsNeedTheirForwardAndWhatFollowedIt) {
   expect_needs(describe(model_of("dm", 2), kAlone),
-               Pass::Training,
+               StepKind::Training,
                {{"D1.head", {"F1.head"}},
                 {"1D1.merge", {"1F1.merge", "D1.head"}},
                 {"1D1.combine", {"1F1.combine", "1D1.merge"}},
@@ -60,7 +60,7 @@ TEST(Anatomy, InputGradientsNeedTheirForwardAndWhatFollowedIt) {
 
 TEST(Anatomy, WeightGradientsNeedTheirInputGradientAndTheEarlierMicroBatch) {
   expect_needs(describe(model_of("dm", 2), kAlone),
-               Pass::Training,
+               StepKind::Training,
                {{"W0.head", {"D0.head"}},
                 {"W1.head", {"D1.head", "W0.head"}},
                 {"1W0.experts", {"1D0.experts"}},
@@ -78,7 +78,7 @@ const std::vector<std::string> kDenseGradients{"0W1.attention",
 
 TEST(Anatomy, TheStepEndsBehindTheLastGradientOfEveryWeight) {
   expect_needs(describe(model_of("dm", 2), kEverySum),
-               Pass::Training,
+               StepKind::Training,
                {{"reduce.dense", kDenseGradients},
                 {"reduce.expert", {"1W1.experts"}},
                 {"norm", {"reduce.dense", "reduce.expert"}},
@@ -88,7 +88,7 @@ TEST(Anatomy, TheStepEndsBehindTheLastGradientOfEveryWeight) {
   std::vector<std::string> all = kDenseGradients;
   all.push_back("1W1.experts");
   expect_needs(describe(model_of("dm", 1), kAlone),
-               Pass::Training,
+               StepKind::Training,
                {{"norm", all}, {"clip", {"norm"}}});
 }
 
@@ -98,7 +98,7 @@ TEST(Anatomy, SharedExpertsStandBetweenRouteAndMerge) {
   std::vector<std::string> dense = kDenseGradients;
   dense.insert(dense.end(), {"1W1.shared.fc1", "1W1.shared.fc2"});
   expect_needs(describe(model, kEverySum),
-               Pass::Training,
+               StepKind::Training,
                {{"1F1.shared.fc1", {"1F1.route"}},
                 {"1F1.shared.fc2", {"1F1.shared.fc1"}},
                 {"1F1.merge", {"1F1.combine", "1F1.shared.fc2"}},
@@ -111,7 +111,7 @@ TEST(Anatomy, SharedExpertsStandBetweenRouteAndMerge) {
 
 TEST(Anatomy, SlicesMeetInRouteAndMergeAndTheirWeightGradientsAddInOrder) {
   expect_needs(describe(model_of("m", 2), kEverySum, 0, {.slices = 2}),
-               Pass::Training,
+               StepKind::Training,
                {{"0F1.counts", {"0F1.route"}},
                 {"0F1.permute#1", {"0F1.route"}},
                 {"0F1.dispatch#1", {"0F1.permute#1", "0F1.sizes"}},
@@ -140,16 +140,16 @@ TEST(Anatomy, WhatIsKnownBeforehandIsNotTold) {
   model.moe_token_dispatcher_type = config::Dispatcher::Flex;
   model.moe_flex_dispatcher_backend = config::FlexBackend::HybridEp;
   model.moe_expert_rank_capacity_factor = 1.5;
-  EXPECT_EQ(row_counts_of(model, RowBudget::AsConfigured), RowCounts::Device);
-  EXPECT_EQ(row_counts_of(model, RowBudget::Lifted), RowCounts::Host);
+  EXPECT_EQ(row_counts_of(model, config::RowBudget::AsConfigured), RowCounts::Device);
+  EXPECT_EQ(row_counts_of(model, config::RowBudget::Lifted), RowCounts::Host);
   expect_needs(describe(model, kAlone),
-               Pass::Training,
+               StepKind::Training,
                {{"0F1.dispatch", {"0F1.permute", "0F1.counts"}}});
   model.moe_pad_expert_input_to_capacity = true;
-  EXPECT_EQ(row_counts_of(model, RowBudget::Lifted), RowCounts::Device);
+  EXPECT_EQ(row_counts_of(model, config::RowBudget::Lifted), RowCounts::Device);
   model.moe_token_dispatcher_type = config::Dispatcher::AllToAll;
-  EXPECT_EQ(row_counts_of(model, RowBudget::Lifted), RowCounts::Static);
-  expect_needs(describe(model, kAlone), Pass::Training, {{"0F1.dispatch", {"0F1.permute"}}});
+  EXPECT_EQ(row_counts_of(model, config::RowBudget::Lifted), RowCounts::Static);
+  expect_needs(describe(model, kAlone), StepKind::Training, {{"0F1.dispatch", {"0F1.permute"}}});
 }
 
 TEST(Anatomy, OnlyTheBackwardWaitsForTheRowsAGlobalLossCounts) {
@@ -157,7 +157,7 @@ TEST(Anatomy, OnlyTheBackwardWaitsForTheRowsAGlobalLossCounts) {
   model.moe_router_load_balancing_type = {config::LoadBalancing::GlobalAuxLoss};
   model.moe_aux_loss_coeff = {0.01};
   expect_needs(describe(model, kEverySum),
-               Pass::Training,
+               StepKind::Training,
                {{"0F1.route", {"0F1.attention", "0F0.route"}},
                 {"0F1.balance", {"0F1.route"}},
                 {"0F1.dispatch", {"0F1.permute", "0F1.sizes"}},
@@ -173,13 +173,13 @@ TEST(Anatomy, TiedGradientsAreAddedBeforeTheyAreUsed) {
   std::vector<std::string> tied = kDenseGradients;
   tied.push_back("tie");
   expect_needs(describe(tied_model_of("dm", 2), kEverySum),
-               Pass::Training,
+               StepKind::Training,
                {{"tie", {"W1.embed", "W1.head"}}, {"reduce.dense", tied}});
 }
 
 TEST(Anatomy, AForwardPassEndsBehindEveryHead) {
   expect_needs(describe(model_of("dm", 2), kEverySum),
-               Pass::ForwardOnly,
+               StepKind::ForwardOnly,
                {{"totals", {"F0.head", "F1.head"}}});
 }
 
@@ -200,13 +200,13 @@ TEST(Anatomy, OnlyWhatTravelsBetweenRanksLeavesTheComputeLane) {
 TEST(Anatomy, EveryNeedIsANodeOfTheSameStep) {
   for (const std::string layers : {"d", "m", "dm", "mmd"}) {
     for (const ReductionScope sums : {kAlone, kEverySum}) {
-      for (const Pass pass : {Pass::Training, Pass::ForwardOnly}) {
+      for (const StepKind kind : {StepKind::Training, StepKind::ForwardOnly}) {
         const Anatomy anatomy = describe(tied_model_of(layers, 2), sums);
-        const std::vector<Node> nodes = all_nodes(anatomy, 3, pass);
+        const std::vector<Node> nodes = all_nodes(anatomy, 3, kind);
         const std::set<Node> known(nodes.begin(), nodes.end());
         EXPECT_EQ(known.size(), nodes.size());
         for (const Node& node : nodes) {
-          for (const Node& need : required(anatomy, node, 3, pass)) {
+          for (const Node& need : required(anatomy, node, 3, kind)) {
             EXPECT_TRUE(known.contains(need)) << print(node) << " needs " << print(need);
           }
         }

@@ -15,8 +15,10 @@ bool still_sound(const Graph& graph, const RankPlan& plan) {
   std::map<Node, std::size_t> index;
   for (std::size_t i = 0; i < graph.entries.size(); ++i) index[graph.entries[i].node] = i;
   for (std::size_t i = 0; i < graph.entries.size(); ++i) {
-    for (const Node& need :
-         required(plan.anatomy, graph.entries[i].node, plan.shape.micro_batches, Pass::Training)) {
+    for (const Node& need : required(plan.anatomy,
+                                     graph.entries[i].node,
+                                     plan.shape.micro_batches,
+                                     StepKind::Training)) {
       if (!reach.before(index.at(need), i)) return false;
     }
   }
@@ -35,7 +37,7 @@ Tally delete_each_wait(const RankPlan& plan) {
       std::vector<int>& waits = graph.entries[i].waits;
       waits.erase(waits.begin() + static_cast<std::ptrdiff_t>(w));
       const bool complains =
-          !verify(graph, plan.anatomy, plan.shape.micro_batches, Pass::Training).empty();
+          !verify(graph, plan.anatomy, plan.shape.micro_batches, StepKind::Training).empty();
       EXPECT_EQ(complains, !still_sound(graph, plan))
           << print(graph.entries[i].node) << " without "
           << print(

@@ -60,19 +60,19 @@ TEST(Plan, TextsParseBack) {
   }
 }
 
-TEST(Plan, MergedOrderIsAsInTheGoldenFile) {
+TEST(Plan, InterleavedOrderIsAsInTheGoldenFile) {
   const PlanCase c{.layers = "mm", .dp = 2, .micro_batches = 2, .overlap = true};
-  EXPECT_TRUE(matches_golden("merged_ep.txt", print(plans_of(c)[0].training)));
+  EXPECT_TRUE(matches_golden("interleaved_ep.txt", print(plans_of(c)[0].training)));
 }
 
 TEST(Plan, DelayedWeightGradientsAreAsInTheGoldenFile) {
   const PlanCase c{.layers = "mm", .dp = 2, .micro_batches = 2, .overlap = true, .delay = true};
-  EXPECT_TRUE(matches_golden("merged_delayed_ep.txt", print(plans_of(c)[0].training)));
+  EXPECT_TRUE(matches_golden("interleaved_delayed_ep.txt", print(plans_of(c)[0].training)));
 }
 
 TEST(Plan, EarlyReleaseIsAsInTheGoldenFile) {
   const PlanCase c{.layers = "mm", .dp = 2, .micro_batches = 2, .overlap = true, .early = true};
-  EXPECT_TRUE(matches_golden("merged_early_ep.txt", print(plans_of(c)[0].training)));
+  EXPECT_TRUE(matches_golden("interleaved_early_ep.txt", print(plans_of(c)[0].training)));
 }
 
 TEST(Plan, ExpertGradientsUnderDispatchAreAsInTheGoldenFile) {
@@ -94,7 +94,7 @@ TEST(Plan, TokenSlicesAreAsInTheGoldenFiles) {
                              print(build_training(staggered.anatomy, staggered.shape))));
   EXPECT_TRUE(matches_golden("slices_ep.txt", print(staggered.training)));
   c = {.layers = "mm", .dp = 2, .micro_batches = 2, .overlap = true, .slices = 2};
-  EXPECT_TRUE(matches_golden("slices_merged_ep.txt", print(plans_of(c)[0].training)));
+  EXPECT_TRUE(matches_golden("slices_interleaved_ep.txt", print(plans_of(c)[0].training)));
 }
 
 TEST(Plan, PipelinesAreAsInTheGoldenFiles) {
@@ -110,7 +110,7 @@ TEST(Plan, PipelinesAreAsInTheGoldenFiles) {
        .delay = true,
        .overlap_p2p = true};
   for (const RankPlan& plan : plans_of(c)) {
-    EXPECT_TRUE(matches_golden(base::text("merged_pipeline_rank{}.txt", plan.anatomy.pp_rank),
+    EXPECT_TRUE(matches_golden(base::text("interleaved_pipeline_rank{}.txt", plan.anatomy.pp_rank),
                                print(plan.training)));
   }
 }
@@ -131,7 +131,7 @@ TEST(Plan, WorkedExamplesOfFourRanksAndTwoChunks) {
   EXPECT_TRUE(matches_golden("turns_pp4_vpp2_m8_overlap.txt", summaries(c)));
 }
 
-TEST(Plan, MergedTurnsAreAllThatTheWarmUpLeaves) {
+TEST(Plan, InterleavedTurnsAreAllThatTheWarmUpLeaves) {
   for (const PlanCase& c : many_cases()) {
     if (!c.overlap) continue;
     for (const RankPlan& plan : plans_of(c)) {
@@ -157,15 +157,15 @@ TEST(Plan, EarlyReleaseKeepsNoMoreThanTheLateOne) {
   EXPECT_LT(mark(), late);
 }
 
-// In a merged step one micro-batch grows while the other shrinks: never two whole ones.
-TEST(Plan, MergedStepKeepsLittleMoreThanOneMicroBatch) {
+// In a interleaved step one micro-batch grows while the other shrinks: never two whole ones.
+TEST(Plan, InterleavedStepKeepsLittleMoreThanOneMicroBatch) {
   PlanCase c{.layers = "mmmmmmmm", .micro_batches = 4};
   const RankPlan plain = plans_of(c)[0];
   c.overlap = true;
-  const RankPlan merged = plans_of(c)[0];
+  const RankPlan interleaved = plans_of(c)[0];
   const double ratio =
       static_cast<double>(
-          activation_mark(merged.training, merged.anatomy, {.tokens = 64, .rows = 128})) /
+          activation_mark(interleaved.training, interleaved.anatomy, {.tokens = 64, .rows = 128})) /
       static_cast<double>(
           activation_mark(plain.training, plain.anatomy, {.tokens = 64, .rows = 128}));
   EXPECT_GT(ratio, 1.0);
@@ -192,7 +192,7 @@ Anatomy without_counts(Anatomy anatomy) {
   return anatomy;
 }
 
-// What is kept of a layer is the same in slices; in the merged order too.
+// What is kept of a layer is the same in slices; in the interleaved order too.
 TEST(Plan, SlicesKeepTogetherWhatTheWholeKeeps) {
   for (const bool overlap : {false, true}) {
     PlanCase c{.layers = "mmd", .micro_batches = 3, .overlap = overlap, .shared = true};
@@ -228,7 +228,7 @@ TEST(Plan, ALiftedBudgetBringsTheSizesBack) {
     });
   };
   const std::vector<RankPlan> budgeted = plan_step(config, grid);
-  const std::vector<RankPlan> lifted = plan_step(config, grid, RowBudget::Lifted);
+  const std::vector<RankPlan> lifted = plan_step(config, grid, config::RowBudget::Lifted);
   EXPECT_EQ(joined(verify_plan(budgeted)), "");
   EXPECT_EQ(joined(verify_plan(lifted)), "");
   EXPECT_EQ(sizes(budgeted[0].training), 0);

@@ -57,7 +57,7 @@ std::vector<RankPlan> plans_of(const PlanCase& c) {
   const config::Config config = config_of(c);
   return plan_step(config,
                    grid::Grid(derive::layout_of(config)),
-                   RowBudget::AsConfigured,
+                   config::RowBudget::AsConfigured,
                    c.detail);
 }
 
@@ -89,8 +89,8 @@ std::vector<PlanCase> many_cases() {
       c.early = (knobs & 4) != 0;
       c.experts_wgrad = (knobs & 8) != 0;
       c.overlap_p2p = (knobs & 16) != 0;
-      const bool merged_only = c.delay || c.early;
-      if ((merged_only && !c.overlap) || (c.experts_wgrad && c.overlap)) continue;
+      const bool interleaved_only = c.delay || c.early;
+      if ((interleaved_only && !c.overlap) || (c.experts_wgrad && c.overlap)) continue;
       if (c.overlap_p2p && c.pp == 1) continue;
       all.push_back(c);
       // Beside each the same with slices, with shared experts, or with both, in turn; and where

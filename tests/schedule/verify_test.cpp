@@ -18,7 +18,7 @@ class Verify : public ::testing::Test {
   static constexpr int kMicroBatches = 2;
 
   std::vector<std::string> complaints(const Graph& graph) const {
-    return verify(graph, anatomy_, kMicroBatches, Pass::Training);
+    return verify(graph, anatomy_, kMicroBatches, StepKind::Training);
   }
 
   const Anatomy anatomy_ = describe(tied_model_of("dm", 2), kEverySum);
@@ -59,10 +59,11 @@ TEST_F(Verify, AForeignNodeDoesNotBelong) {
 }
 
 TEST_F(Verify, AStepOfAnotherLengthIsNotThisOne) {
-  EXPECT_TRUE(contains(verify(graph_, anatomy_, 3, Pass::Training), "0F2.attention is missing"));
-  EXPECT_TRUE(contains(verify(graph_, anatomy_, 1, Pass::Training),
+  EXPECT_TRUE(
+      contains(verify(graph_, anatomy_, 3, StepKind::Training), "0F2.attention is missing"));
+  EXPECT_TRUE(contains(verify(graph_, anatomy_, 1, StepKind::Training),
                        "0F1.attention does not belong to this step"));
-  EXPECT_TRUE(contains(verify(graph_, anatomy_, kMicroBatches, Pass::ForwardOnly),
+  EXPECT_TRUE(contains(verify(graph_, anatomy_, kMicroBatches, StepKind::ForwardOnly),
                        "D0.head does not belong to this step"));
 }
 
@@ -106,7 +107,7 @@ std::set<std::string> broken_needs(const Graph& graph, const Anatomy& anatomy, i
   const Reach reach(graph);
   for (std::size_t i = 0; i < graph.entries.size(); ++i) {
     const Node& node = graph.entries[i].node;
-    for (const Node& need : required(anatomy, node, micro_batches, Pass::Training)) {
+    for (const Node& need : required(anatomy, node, micro_batches, StepKind::Training)) {
       if (reach.before(find(graph, print(need)), i)) continue;
       broken.insert(base::text("{} may start before {} is over", print(node), print(need)));
     }

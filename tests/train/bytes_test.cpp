@@ -151,7 +151,7 @@ Counted count(const config::Config& config) {
     Counted own;
     own.kept = -live_bytes(engine);
     own.sent = -layer_bytes(engine);
-    EXPECT_FALSE(forward_pass(engine, batch).repeated);
+    EXPECT_FALSE(forward_step(engine, batch).repeated);
     own.kept += live_bytes(engine);
     own.sent += layer_bytes(engine);
     const std::int64_t tokens = engine.program().state(0).tokens;

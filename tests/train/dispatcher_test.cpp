@@ -253,7 +253,7 @@ TEST(RowBudget, AnEvaluationHasTheLossOfOneWithoutIt) {
   const auto loss_of = [](const config::Config& of) {
     std::atomic<double> loss = 0;
     on_ranks(of, [&](Engine& engine) {
-      const StepTotals totals = forward_pass(engine, batch_of(engine, 0));
+      const StepTotals totals = forward_step(engine, batch_of(engine, 0));
       if (engine.rank() == 0) loss = totals.loss;
     });
     return loss.load();

@@ -74,7 +74,7 @@ TEST(NotFinite, TheStepThatFailedIsTheOneLookedAt) {
   config.model.moe_router_force_load_balancing = true;
   const std::string text = finding(config, [](Engine& engine) {
     const Batch batch = batch_of(engine, 0);
-    forward_pass(engine, batch);
+    forward_step(engine, batch);
     const tensor::Tensor chosen = engine.program().state(0).layers[2].route.experts_Tk;
     const std::vector<std::int32_t> experts = integers_of(engine, chosen);
     std::int64_t unused = 0;

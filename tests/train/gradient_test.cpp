@@ -8,7 +8,7 @@ namespace gradient_test {
 
 // What the gradient is of: the mean loss and the coefficients' share of the routers' losses.
 double objective(Engine& engine, const Batch& batch) {
-  const StepTotals totals = forward_pass(engine, batch);
+  const StepTotals totals = forward_step(engine, batch);
   engine.program().drop_states();
   const config::ModelConfig& model = engine.config().model;
   const double moe_layers = 2;

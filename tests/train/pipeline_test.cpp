@@ -112,7 +112,7 @@ TEST(Pipeline, ForwardPassAndRouterLossesEqualTheOneRankRuns) {
   const auto totals_of = [](const LayoutCase& layout) {
     StepTotals totals;
     on_ranks(with_layout(with_router_losses(deep_config()), layout), [&](Engine& engine) {
-      const StepTotals own = forward_pass(engine, batch_of(engine, 0));
+      const StepTotals own = forward_step(engine, batch_of(engine, 0));
       for (int m = 0; m < engine.plan().shape.micro_batches; ++m) {
         EXPECT_EQ(engine.program().state(m).head.logits_TV.defined(),
                   engine.groups().self.pp + 1 == engine.groups().grid.pp());

@@ -42,7 +42,7 @@ void expect_near(const Outcome& a, const Outcome& b) {
 TEST(ExpertBias, MovesTowardsEvenLoads) {
   on_ranks(biased_config(), [](Engine& engine) {
     const Batch batch = batch_of(engine, 0);
-    forward_pass(engine, batch);
+    forward_step(engine, batch);
     std::vector<double> rows(8, 0.0);
     for (int m = 0; m < 8; ++m) {
       const tensor::Tensor& chosen = engine.program().state(m).layers[0].route.experts_Tk;

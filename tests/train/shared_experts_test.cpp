@@ -25,11 +25,11 @@ TEST_P(SharedExperts, AnyOrderGivesTheBitsOfThePlainOne) {
     expect_same_bits(expected, train_some(overlapped, 4));
     overlapped.model.overlap_dispatch_backward_with_experts_wgrad = true;
     expect_same_bits(expected, train_some(overlapped, 4));
-    config::Config merged = plain;
-    merged.comm_overlap.overlap_moe_expert_parallel_comm = true;
-    expect_same_bits(expected, train_some(merged, 4));
-    merged.comm_overlap.delay_wgrad_compute = true;
-    expect_same_bits(expected, train_some(merged, 4));
+    config::Config interleaved = plain;
+    interleaved.comm_overlap.overlap_moe_expert_parallel_comm = true;
+    expect_same_bits(expected, train_some(interleaved, 4));
+    interleaved.comm_overlap.delay_wgrad_compute = true;
+    expect_same_bits(expected, train_some(interleaved, 4));
   }
 }
 
@@ -41,11 +41,11 @@ TEST_P(SharedExperts, RandomDelaysAndPipelinesGiveTheSameBits) {
   overlapped.model.moe_shared_expert_overlap = true;
   overlapped.fabric.jitter_us = 300;
   expect_same_bits(expected, train_some(overlapped, 3));
-  config::Config merged = plain;
-  merged.comm_overlap.overlap_moe_expert_parallel_comm = true;
-  merged.comm_overlap.delay_wgrad_compute = true;
-  merged.fabric.jitter_us = 300;
-  expect_same_bits(expected, train_some(merged, 3));
+  config::Config interleaved = plain;
+  interleaved.comm_overlap.overlap_moe_expert_parallel_comm = true;
+  interleaved.comm_overlap.delay_wgrad_compute = true;
+  interleaved.fabric.jitter_us = 300;
+  expect_same_bits(expected, train_some(interleaved, 3));
 }
 
 TEST_P(SharedExperts, UnderAnAllGatherTheBitsAreThoseOfThePlainOrder) {

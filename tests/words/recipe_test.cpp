@@ -137,6 +137,31 @@ TEST_F(RecipeFile, ARelativeDataPathIsAlsoLookedForBesideTheRecipesFolder) {
   EXPECT_EQ(path("weft_texts", {"dataset.path=weft_tokens"}), "weft_tokens");
 }
 
+TEST_F(RecipeFile, OfTwoNamesOfAKeyItsOwnWinsInWhateverOrderTheSectionsStand) {
+  const std::string model = "model: {overlap_p2p_comm: true}\n";
+  const std::string own = "comm_overlap: {overlap_p2p_comm: false}\n";
+  for (const std::string& content : {model + own, own + model}) {
+    for (const bool as_recipe : {true, false}) {
+      const std::string file = write(content).string();
+      const std::vector<std::string> words = as_recipe
+                                                 ? std::vector<std::string>{file}
+                                                 : std::vector<std::string>{"--config-file", file};
+      const Resolution run = resolve_words(folder_, words, Audience::Run);
+      EXPECT_EQ(run.config.comm_overlap.overlap_p2p_comm, std::optional(false)) << content;
+      ASSERT_EQ(run.warnings.size(), 1u) << content;
+      EXPECT_EQ(run.warnings[0].id, "C4");
+      EXPECT_NE(run.warnings[0].message.find("the value of model.overlap_p2p_comm is lost"),
+                std::string::npos)
+          << run.warnings[0].message;
+    }
+  }
+  const Resolution alone =
+      resolve_words(folder_, std::vector{write(model).string()}, Audience::Run);
+  EXPECT_EQ(alone.config.comm_overlap.overlap_p2p_comm, std::optional(true));
+  ASSERT_EQ(alone.warnings.size(), 1u);
+  EXPECT_NE(alone.warnings[0].message.find("which it sets here"), std::string::npos);
+}
+
 TEST_F(RecipeFile, AnAbsentNameSuggestsTheNearest) {
   const fs::path recipes = WEFT_SOURCE_DIR "/recipes";
   EXPECT_EQ(find_recipe(recipes, "tiny"), recipes / "tiny.yaml");

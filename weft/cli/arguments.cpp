@@ -44,6 +44,10 @@ words::Resolution resolve_or(const RunArguments& arguments, const std::string& d
                               default_recipe);
 }
 
+words::Resolution resolve_for_check(const RunArguments& arguments) {
+  return words::resolve_words(recipes_folder(), arguments.words, words::Audience::Check);
+}
+
 words::Resolution resolve_for_perf(const RunArguments& arguments) {
   return words::resolve_words(recipes_folder(), arguments.words, words::Audience::Perf);
 }

@@ -33,6 +33,8 @@ words::Resolution resolve(const RunArguments& arguments);
 // The same for a bench, which has a recipe of its own for those who name none.
 words::Resolution resolve_or(const RunArguments& arguments, const std::string& default_recipe);
 
+// The same for `weft check`, which takes the lines of every command.
+words::Resolution resolve_for_check(const RunArguments& arguments);
 // The same for `weft perf`, whose words may also choose the recipe by the harness's flags.
 words::Resolution resolve_for_perf(const RunArguments& arguments);
 

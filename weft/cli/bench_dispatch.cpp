@@ -147,7 +147,7 @@ int run_dispatch(const DispatchOptions& options) {
                         .bench = measure::bench_dispatch({.config = config,
                                                           .tokens = options.tokens,
                                                           .rounds = options.rounds,
-                                                          .progress = progress("pass"),
+                                                          .progress = progress("trip"),
                                                           .stop = &stop}),
                         .copies = {}};
   if (options.copy_tokens > 0 && !report.bench.interrupted) {

@@ -56,7 +56,7 @@ CheckReport unreadable(const base::ConfigError& error) {
 CheckReport check(const CheckOptions& options) {
   words::Resolution run;
   try {
-    run = resolve(options.run);
+    run = resolve_for_check(options.run);
     run.config = with_start(run, run.config);
   } catch (const base::ConfigError& error) {
     return unreadable(error);
@@ -122,7 +122,10 @@ void add_check(CLI::App& program, Action& chosen) {
       [options = options.get()] { options->wish = ScheduleWish::Verify; },
       "also plan and verify the schedule of every pipeline rank");
   command
-      ->add_option("--explain", options->explain, "tell the story of a rule (C14) or advice (A1)")
+      ->add_option("--explain",
+                   options->explain,
+                   "tell the story of a rule (C14) or advice (A1), or what a preset of "
+                   "comm_overlap.tp_comm_overlap_cfg holds")
       ->type_name("ID");
   command->add_flag("--markdown", options->markdown, "print every rule and advice: docs/rules.md");
   on_chosen(*command, chosen, std::move(options), run_check);

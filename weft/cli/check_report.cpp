@@ -52,7 +52,7 @@ std::string line(std::string_view id, std::string_view message, std::string_view
 std::string heading(const CheckReport& report) {
   const rules::Verdict& verdict = report.verdict;
   if (report.readable == Readable::No) {
-    return text("could not parse the arguments: not legal, {}; nothing else was judged\n",
+    return text("could not parse the arguments: {}; nothing else was judged\n",
                 base::counted(std::ssize(verdict.errors), "error"));
   }
   const std::string name = report.recipe.empty() ? "defaults" : report.recipe;

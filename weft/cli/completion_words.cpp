@@ -7,6 +7,7 @@
 #include "weft/config/field.h"
 #include "weft/rules/advice/advice.h"
 #include "weft/rules/rule.h"
+#include "weft/rules/tp_presets.h"
 #include "weft/words/flags.h"
 #include "weft/words/harness_flags.h"
 
@@ -42,6 +43,7 @@ std::vector<std::string> rule_ids() {
     if (!rule.also.empty()) std::ranges::move(base::split(rule.also, ' '), std::back_inserter(ids));
   }
   for (const rules::Advice& advice : rules::all_advice()) ids.emplace_back(advice.id);
+  for (const rules::TpPreset& preset : rules::tp_presets()) ids.emplace_back(preset.name);
   return ids;
 }
 

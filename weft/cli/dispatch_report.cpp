@@ -204,7 +204,7 @@ std::string to_text(const DispatchReport& report) {
   const config::ModelConfig& model = report.config.model;
   std::string all = text(
       "{}, {} a node; {}, top-{}, {} of {} {} values a rank; uniform routing\n"
-      "one forward pass of one rank, mean of the ranks; bytes are of dispatch and combine\n\n",
+      "one forward trip of one rank, mean of the ranks; bytes are of dispatch and combine\n\n",
       base::counted(model.expert_model_parallel_size, "rank"),
       report.config.runtime.ranks_per_node.value(),
       base::counted(model.experts(), "expert"),

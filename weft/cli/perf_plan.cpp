@@ -91,6 +91,7 @@ Candidate candidate_of(const PlanRequest& request,
           .config = std::move(verdict.config),
           .changes = std::move(changes),
           .warnings = std::move(verdict.warnings),
+          .automatic = std::move(verdict.automatic),
           .overlaps = std::move(overlaps)};
 }
 

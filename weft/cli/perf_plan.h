@@ -18,7 +18,7 @@ struct Candidate {
   config::Config asked;               // as resolved, with what the rules set
   config::Config config;              // what runs
   std::vector<plan::Change> changes;  // from what was asked to what runs, less the rules' own
-  std::vector<config::Finding> warnings;
+  std::vector<config::Finding> warnings, automatic;  // what the rules say of `config`
   std::vector<rules::OverlapMode> overlaps;  // with the reasons of the one judgement there was
 };
 

@@ -61,6 +61,10 @@ void announce(const PerfPlan& plan, const Machine& machine, ProgressLine& line) 
       const std::string words = config::to_text(warning);
       if (said.insert(words).second) line.log("warning: " + words);
     }
+    for (const config::Finding& set : candidate.automatic) {
+      const std::string words = set_line(set);
+      if (said.insert(words).second) line.log(words);
+    }
     // A later run says only what is not as in an earlier one.
     for (const rules::OverlapMode& mode : candidate.overlaps) {
       const std::string words = rules::to_line(mode);
@@ -183,12 +187,12 @@ int run_session(const PerfSession& session) {
                              .twin = session.twin});
   if (stored) require_partner(plan, *stored);
   if (session.save_config) base::write_whole(*session.save_config, runs_text(plan));
+  ProgressLine line;
+  announce(plan, this_machine(), line);
   if (session.mode == PerfMode::DryRun) {
     show_plan(plan, session.format);
     return kGood;
   }
-  ProgressLine line;
-  announce(plan, this_machine(), line);
   Measurement measured(session, std::move(plan), line);
   measured.run();
   line.clear();

@@ -11,6 +11,10 @@
 
 namespace weft::config {
 
+// Whether a step keeps to the row budget of a rank (model.moe_expert_rank_capacity_factor). A step
+// that exceeded its budget runs again with the budget lifted.
+enum class RowBudget { AsConfigured, Lifted };
+
 struct ModelConfig {
 #define WEFT_FIELD(type, name, initial, meaning, unit, support) type name = initial;
 #include "weft/config/fields/model.def"

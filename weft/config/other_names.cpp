@@ -3,22 +3,23 @@
 #include <algorithm>
 #include <array>
 
+#include "weft/base/check.h"
 #include "weft/base/text.h"
 #include "weft/config/list_sum.h"
 
 namespace weft::config {
 namespace {
 
-// Fields of the model that the reference overwrites from comm_overlap at every start.
-constexpr std::array<std::string_view, 9> kTwins{"overlap_p2p_comm",
-                                                 "batch_p2p_comm",
-                                                 "tp_comm_overlap",
-                                                 "tp_comm_overlap_cfg",
-                                                 "tp_comm_bootstrap_backend",
-                                                 "overlap_moe_expert_parallel_comm",
-                                                 "delay_wgrad_compute",
-                                                 "defer_embedding_wgrad_compute",
-                                                 "wgrad_deferral_limit"};
+// Fields of the model that Megatron overwrites from comm_overlap at every start.
+constexpr std::array<std::string_view, 9> kOtherNames{"overlap_p2p_comm",
+                                                      "batch_p2p_comm",
+                                                      "tp_comm_overlap",
+                                                      "tp_comm_overlap_cfg",
+                                                      "tp_comm_bootstrap_backend",
+                                                      "overlap_moe_expert_parallel_comm",
+                                                      "delay_wgrad_compute",
+                                                      "defer_embedding_wgrad_compute",
+                                                      "wgrad_deferral_limit"};
 
 constexpr ShortName kShortNames[] = {
     {"world", "runtime.world_size"},
@@ -34,12 +35,12 @@ constexpr ShortName kShortNames[] = {
 
 constexpr std::string_view kModel = "model.";
 
-bool is_twin(std::string_view key) {
-  return key.starts_with(kModel) &&
-         std::ranges::find(kTwins, key.substr(kModel.size())) != kTwins.end();
-}
-
 }  // namespace
+
+bool is_other_name(std::string_view key) {
+  return key.starts_with(kModel) &&
+         std::ranges::find(kOtherNames, key.substr(kModel.size())) != kOtherNames.end();
+}
 
 std::span<const ShortName> short_names() { return kShortNames; }
 
@@ -47,21 +48,36 @@ std::string meant_key(std::string_view key) {
   for (const ShortName& shorter : kShortNames) {
     if (key == shorter.name) return std::string(shorter.key);
   }
-  if (is_twin(key)) return "comm_overlap." + std::string(key.substr(kModel.size()));
+  if (is_other_name(key)) return "comm_overlap." + std::string(key.substr(kModel.size()));
   return std::string(key);
 }
 
-std::optional<Finding> other_name_finding(std::string_view key) {
-  if (!is_twin(key)) return std::nullopt;
+std::optional<Finding> other_name_finding(std::string_view key, NameStanding standing) {
+  if (!is_other_name(key)) return std::nullopt;
   const std::string meant = meant_key(key);
+  const auto message = [&] {
+    switch (standing) {
+      case NameStanding::Sets:
+        return base::text(
+            "{} is another name of {}, which it sets here; Megatron Bridge would "
+            "overwrite it and lose the value",
+            key,
+            meant);
+      case NameStanding::Overruled:
+        return base::text(
+            "{} is another name of {}, which the same file also sets and which wins: "
+            "the value of {} is lost, here as with Megatron Bridge",
+            key,
+            meant,
+            key);
+    }
+    UNREACHABLE("standing {}", static_cast<int>(standing));
+  };
   return Finding{.id = "C4",
                  .key = meant,
                  .from = nullptr,
                  .to = nullptr,
-                 .message = base::text("{} is another name of {}, which it sets here; Megatron "
-                                       "Bridge would overwrite it and lose the value",
-                                       key,
-                                       meant),
+                 .message = message(),
                  .fix = base::text("write {}", meant)};
 }
 

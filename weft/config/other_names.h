@@ -1,4 +1,4 @@
-// Keys that go by more than one name: the twins of comm_overlap.* on the model.
+// Keys that go by more than one name: those of comm_overlap.* have another name on the model.
 #pragma once
 
 #include <optional>
@@ -21,8 +21,16 @@ std::span<const ShortName> short_names();
 // runtime.world_size for world, any other as it is.
 std::string meant_key(std::string_view key);
 
-// Says that a twin was written (rule C4); nothing for other keys.
-std::optional<Finding> other_name_finding(std::string_view key);
+// Whether the key is another name, model.*, of a key of comm_overlap.*.
+bool is_other_name(std::string_view key);
+
+// What became of a value that was written under another name: it sets the key, or the same file
+// has the key under its own name too, which wins whatever the order. A map has none.
+enum class NameStanding { Sets, Overruled };
+
+// Says that another name was written (rule C4); nothing for other keys.
+std::optional<Finding> other_name_finding(std::string_view key,
+                                          NameStanding standing = NameStanding::Sets);
 
 // Other words for a key's values: model.qk_layernorm=true is head, false is none;
 // model.moe_layer_freq=([0]*1+[1]*3) is [0,1,1,1].

@@ -141,7 +141,7 @@ constexpr std::array kRanges{
     Range{"fabric.inter_node_latency_us", 0, kMostMicroseconds},
     Range{"fabric.jitter_us", 0, kMostMicroseconds},
     Range{"fabric.seed", 0, kLargestSeed},
-    Range{"hardware.compute_capability", 1, 100},
+    Range{"hardware.compute_capability", 1, 1000},
     Range{"hardware.gpus_per_node", 1, kRanks},
     Range{"hardware.cuda_device_max_connections", 1, 32},
 };

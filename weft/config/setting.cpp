@@ -1,11 +1,11 @@
 #include "weft/config/setting.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 
 #include "weft/base/text.h"
 #include "weft/config/field.h"
-#include "weft/config/other_names.h"
 
 namespace weft::config {
 namespace {
@@ -37,6 +37,29 @@ bool is_huge_integer(const Field& field, const Written& written) {
 }
 
 }  // namespace
+
+void order_names(std::vector<Setting>& settings) {
+  for (Setting& setting : settings) {
+    if (!is_other_name(setting.key)) continue;
+    const std::string meant = meant_key(setting.key);
+    const bool twice = std::ranges::find(settings, meant, &Setting::key) != settings.end();
+    if (twice) setting.standing = NameStanding::Overruled;
+  }
+  std::ranges::stable_partition(settings, [](const Setting& setting) {
+    return setting.standing == NameStanding::Overruled;
+  });
+}
+
+std::vector<Finding> other_name_findings(const std::vector<Setting>& settings) {
+  std::vector<Finding> all;
+  for (const Setting& setting : settings) {
+    auto finding = other_name_finding(setting.key, setting.standing);
+    if (!finding) continue;
+    finding->message = text("{}: {}", setting.where, finding->message);
+    all.push_back(std::move(*finding));
+  }
+  return all;
+}
 
 std::string type_complaint(const Field& field, const Written& written) {
   if (is_huge_integer(field, written)) {

@@ -8,6 +8,8 @@
 #include "weft/config/codec.h"
 #include "weft/config/config.h"
 #include "weft/config/field.h"
+#include "weft/config/finding.h"
+#include "weft/config/other_names.h"
 
 namespace weft::config {
 
@@ -16,7 +18,15 @@ struct Setting {
   std::string key;
   Written value;
   std::string where;
+  NameStanding standing = NameStanding::Sets;  // where `key` is another name
 };
+
+// Puts the settings of one file in an order in which a key's own name wins over its other name, and
+// marks those that lose.
+void order_names(std::vector<Setting>& settings);
+
+// The findings of rule C4 on these settings.
+std::vector<Finding> other_name_findings(const std::vector<Setting>& settings);
 
 // Sets one key; a complaint is added when there is no such key or the value has another type.
 void apply(const Setting& setting, Config& config, std::vector<std::string>& complaints);

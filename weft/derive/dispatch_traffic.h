@@ -1,4 +1,4 @@
-// What each dispatcher puts on the wire in one forward pass of one layer, expected where every
+// What each dispatcher puts on the wire in the forward of one layer, expected where every
 // expert is as likely: to hold against what was counted.
 #pragma once
 

@@ -36,7 +36,7 @@ GpuFacts gpu_facts(const HardwareConfig& hardware) {
   if (!hardware.device_name.empty()) facts.name = hardware.device_name;
   // Outside the range of the key it is refused elsewhere, and says nothing here.
   const double capability = hardware.compute_capability.value_or(0);
-  if (capability >= 1 && capability <= 100) facts.major = static_cast<int>(capability);
+  if (capability >= 1 && capability <= 1000) facts.major = static_cast<int>(capability);
   if (hardware.gpus_per_node) facts.gpus_per_node = static_cast<int>(*hardware.gpus_per_node);
   return facts;
 }

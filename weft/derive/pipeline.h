@@ -36,11 +36,11 @@ Stages stages_of(const config::ModelConfig& model);
 std::optional<std::int64_t> stages_in_layout(const config::ModelConfig& model);
 
 std::int64_t virtual_stages(const config::ModelConfig& model);
-// Micro-batches a chunk takes in a row, in an interleaved pipeline.
+// Micro-batches a chunk takes in a row, in a virtual pipeline.
 std::int64_t micro_batch_group(const config::ModelConfig& model);
 
 // Whether sends and receives between stages run under compute: what the user says, else where
-// chunks interleave.
+// there is a virtual pipeline.
 bool overlaps_p2p(const config::Config& config);
 
 }  // namespace weft::derive

@@ -41,9 +41,9 @@ struct Transfer {
 
 // What the ports of a world are busy with. Not safe to share between threads.
 //
-// A transfer takes the sender's way out and the receiver's way in, of its kind of port, for bytes /
-// bandwidth, from when both are free. It arrives a latency later, which keeps no port busy, and by
-// a random part of the jitter later still. Zero bytes take no port.
+// A transfer occupies the sender's output port and the receiver's input port, of its kind of link,
+// for bytes / bandwidth, starting when both are free. It arrives after an additional latency and a
+// random part of the jitter, during which no port is occupied. Zero bytes occupy no port.
 class Ports {
  public:
   Ports(const Fabric& fabric, int world);

@@ -7,7 +7,7 @@
 #include "weft/base/median.h"
 #include "weft/base/random.h"
 #include "weft/derive/derived.h"
-#include "weft/measure/dispatch_pass.h"
+#include "weft/measure/dispatch_trip.h"
 #include "weft/tensor/transfer.h"
 #include "weft/train/launch.h"
 
@@ -24,12 +24,12 @@ using tensor::Tensor;
 constexpr double kWireOverCopies = 10;     // what links are chosen for
 constexpr double kInsideOverBetween = 10;  // how much faster links are inside a node
 constexpr double kInsideLatency = 5e-6, kBetweenLatency = 20e-6;
-constexpr int kWarmUpPasses = 1;
+constexpr int kWarmUpTrips = 1;
 
-// What one dispatcher's passes took.
+// What one dispatcher's trips took.
 struct DispatchMeasured {
   std::vector<double> free, local, fabric, one_node;
-  PassResult last;  // traffic, as a mean of the ranks; peak, the largest
+  TripResult last;  // traffic, as a mean of the ranks; peak, the largest
 };
 
 // Small whole numbers, which sums of any order leave exact in bf16 too.
@@ -54,8 +54,8 @@ class RankDispatchBench {
         stream_(device_->make_stream("dispatch", tensor::StreamRole::Alone)),
         measured_(dispatchers_.size()) {
     for (const NamedDispatcher& dispatcher : dispatchers_) {
-      passes_.push_back(
-          std::make_unique<DispatchPass>(dispatcher.model, groups_, shape_, *stream_, pool_));
+      trips_.push_back(
+          std::make_unique<DispatchTrip>(dispatcher.model, groups_, shape_, *stream_, pool_));
     }
   }
 
@@ -63,21 +63,21 @@ class RankDispatchBench {
     make_tokens();
     const auto all = static_cast<int>(dispatchers_.size());
     total_ =
-        all * (kWarmUpPasses + 2 * request_.rounds) + (one_node_apart() ? 2 * request_.rounds : 0);
+        all * (kWarmUpTrips + 2 * request_.rounds) + (one_node_apart() ? 2 * request_.rounds : 0);
     use({});
-    for (int i = 0; i < kWarmUpPasses; ++i) each([&](std::size_t d) { pass(d); });
+    for (int i = 0; i < kWarmUpTrips; ++i) each([&](std::size_t d) { trip(d); });
     rounds([&](std::size_t d) {
-      const PassResult result = pass(d);
+      const TripResult result = trip(d);
       measured_[d].free.push_back(result.travel_seconds);
       measured_[d].local.push_back(result.local_seconds);
     });
     if (!stopped_) choose_links();
     use(bench_.fabric);
-    rounds([&](std::size_t d) { measured_[d].fabric.push_back(pass(d).travel_seconds); });
+    rounds([&](std::size_t d) { measured_[d].fabric.push_back(trip(d).travel_seconds); });
     if (one_node_apart()) {
       use(bench_.one_node);
       rounds([&](std::size_t d) {
-        if (in_one_node(d)) measured_[d].one_node.push_back(pass(d).travel_seconds);
+        if (in_one_node(d)) measured_[d].one_node.push_back(trip(d).travel_seconds);
       });
     }
     return results();
@@ -118,9 +118,9 @@ class RankDispatchBench {
                                 uniform_choices(first, tokens, k, model_.experts()));
   }
 
-  // A pass, told to and by all ranks.
-  PassResult pass(std::size_t d) {
-    PassResult own = passes_[d]->run(routed_);
+  // A trip, told to and by all ranks.
+  TripResult trip(std::size_t d) {
+    TripResult own = trips_[d]->run(routed_);
     const bool stop = request_.stop != nullptr && request_.stop->load();
     std::vector<double> most{own.travel_seconds,
                              own.local_seconds,
@@ -227,7 +227,7 @@ class RankDispatchBench {
   std::unique_ptr<tensor::Device> device_;
   tensor::Pool pool_;
   std::unique_ptr<tensor::Stream> stream_;
-  std::vector<std::unique_ptr<DispatchPass>> passes_;
+  std::vector<std::unique_ptr<DispatchTrip>> trips_;
   std::vector<DispatchMeasured> measured_;
   model::Routed routed_;
   DispatchBench bench_;

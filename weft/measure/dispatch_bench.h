@@ -21,12 +21,12 @@ struct DispatchBenchRequest {
   // threads. fabric: free ones are chosen here, so that the wire takes ten times the copies.
   const config::Config& config;
   std::int64_t tokens = 0;  // of each rank
-  int rounds = 5;           // timed passes of each dispatcher on each fabric
+  int rounds = 5;           // timed trips of each dispatcher on each fabric
   std::function<void(int done, int of)> progress;
-  const std::atomic<bool>* stop = nullptr;  // ends it between two passes
+  const std::atomic<bool>* stop = nullptr;  // ends it between two trips
 };
 
-// Times are medians of dispatch + combine of a forward pass, which is communication alone, unless
+// Times are medians of dispatch + combine of a forward trip, which is communication alone, unless
 // said otherwise; the slowest rank counts.
 struct DispatcherRun {
   std::string name;

@@ -64,14 +64,14 @@ class RankCheck {
 
   void compare_first_batch() {
     const Batch batch = cut(reference_.input_ids(), engine_.share(), reference_.seq_length());
-    forward_pass(engine_, batch);
+    forward_step(engine_, batch);
     compare_logits();
     engine_.program().drop_states();
     // The optimizer's place in the graph is where the gradients are complete: look at them there.
     train_and_compare(engine_.training(), {.batch = batch});
     if (engine_.program().totals().overflowed) {
       train_and_compare(engine_.lifted_training(),
-                        {.batch = batch, .budget = model::Budget::Lifted});
+                        {.batch = batch, .budget = config::RowBudget::Lifted});
     }
     Difference loss;
     loss.add(engine_.program().totals().loss, reference_.loss());

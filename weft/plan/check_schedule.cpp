@@ -20,7 +20,7 @@ std::int64_t data_parallel(const grid::Layout& layout) {
   return layout.world / (layout.tp * layout.cp * layout.pp);
 }
 
-// At least four rounds of the interleaved groups: warm-up, two of the steady state, the end.
+// At least four rounds of groups of micro-batches: warm-up, two of the steady state, the end.
 std::int64_t micro_batches_to_plan(const config::ModelConfig& model, std::int64_t all) {
   const std::int64_t group = derive::micro_batch_group(model);
   const std::int64_t affordable = kNodesWorthWaiting / (model.num_layers * kNodesOfLayer);

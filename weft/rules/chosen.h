@@ -1,4 +1,4 @@
-// What a model chooses: modules to recompute, to offload and to capture, and who dispatches.
+// What a model chooses: modules to recompute and to offload, and who dispatches.
 #pragma once
 
 #include <algorithm>
@@ -21,11 +21,10 @@ inline bool overlaps(const Judge& judge) {
 bool recomputes(const config::ModelConfig& model, config::RecomputeModule module);
 // Whether fine-grained offload keeps the module's input in host memory.
 bool offloads(const config::ModelConfig& model, config::OffloadModule module);
-// Whether a part of a layer is named for capture. A whole layer and a whole iteration are not
-// named.
-bool captures(const config::ModelConfig& model, config::CudaGraphScope scope);
-// Whether the attention is inside a graph: by name, or with its layer or its iteration.
-bool captures_attention(const config::ModelConfig& model);
+// Whether every expert takes its capacity of rows, so that shapes never change.
+bool drops_and_pads(const config::ModelConfig& model);
+// Whether no layer has a dense feed-forward; not where the layers are wrong.
+bool every_layer_is_moe(const Judge& judge);
 // Whether matrix products run in fp8 or fp4.
 bool is_quantized(const config::ModelConfig& model);
 

@@ -133,7 +133,7 @@ constexpr Rule kContextRules[] = {
          "a2a+p2p without model.hierarchical_context_parallel_sizes, or their product is not cp",
      .then = "refused",
      .why = "The inner ranks exchange heads, the outer ones pass keys and values on; without sizes "
-            "the reference once left context parallelism off in silence.",
+            "Megatron once left context parallelism off in silence.",
      .example = "model.context_parallel_size=4 model.cp_comm_type=a2a+p2p",
      .judge = judge_hierarchy},
     {.id = "V9",

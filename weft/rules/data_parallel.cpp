@@ -56,13 +56,13 @@ void judge_bucket_size(Judge& judge, std::int64_t dp) {
   }
 }
 
-bool interleaves(const ModelConfig& model) {
+bool is_virtual_pipeline(const ModelConfig& model) {
   return model.pipeline_model_parallel_size > 1 && derive::virtual_stages(model) > 1;
 }
 
-// Gathers that travel under the forward, in an interleaved pipeline.
+// Gathers that travel under the forward, in a virtual pipeline.
 bool wants_alignment(const Judge& judge) {
-  return interleaves(judge.model()) && judge.config().ddp.overlap_param_gather;
+  return is_virtual_pipeline(judge.model()) && judge.config().ddp.overlap_param_gather;
 }
 
 void judge_shards(Judge& judge) {
@@ -89,16 +89,15 @@ void judge_shards(Judge& judge) {
          judge.config().optimizer.overlap_param_gather_with_optimizer_step,
          "parameters are gathered under the optimizer's step only where that is asked for");
   if (wants_alignment(judge)) return;  // C34
-  decide(
-      judge,
-      "comm_overlap.align_param_gather",
-      said.align_param_gather,
-      {"ddp.align_param_gather"},
-      judge.config().ddp.align_param_gather,
-      text("only chunks of an interleaved pipeline wait for each other's gathers (pp = {}, vpp = "
-           "{})",
-           judge.model().pipeline_model_parallel_size,
-           derive::virtual_stages(judge.model())));
+  decide(judge,
+         "comm_overlap.align_param_gather",
+         said.align_param_gather,
+         {"ddp.align_param_gather"},
+         judge.config().ddp.align_param_gather,
+         text("only chunks of a virtual pipeline wait for each other's gathers (pp = {}, vpp = "
+              "{})",
+              judge.model().pipeline_model_parallel_size,
+              derive::virtual_stages(judge.model())));
 }
 
 void judge_alignment(Judge& judge) {
@@ -180,7 +179,7 @@ void judge_idle_exchange(Judge& judge) {
 }
 
 // Last: where dp = 1 the gather is off on both sides by then.
-void judge_gather_twins(Judge& judge) {
+void judge_gather_keys(Judge& judge) {
   const bool ddp = judge.config().ddp.overlap_param_gather;
   const bool optimizer = judge.config().optimizer.overlap_param_gather;
   if (ddp == optimizer) return;
@@ -243,7 +242,7 @@ constexpr Rule kDataParallelRules[] = {
      .then = "both := true",
      .why = "They are two names of one switch. Whoever set one of them meant it.",
      .example = "ddp.overlap_param_gather=true",
-     .judge = judge_gather_twins},
+     .judge = judge_gather_keys},
     {.id = "W53",
      .kind = Kind::Warning,
      .when = "an overlap of gradients or parameters, or buckets, with nothing to exchange",

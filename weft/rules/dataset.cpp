@@ -1,4 +1,5 @@
 // Sequences as the data gives them: padded and packed; and the loss over them.
+#include "weft/rules/captured.h"
 #include "weft/rules/chosen.h"
 #include "weft/rules/judge.h"
 #include "weft/rules/topics.h"
@@ -84,7 +85,7 @@ void judge_loss_kernel(Judge& judge) {
   if (!model.cross_entropy_loss_fusion) return;
   if (model.cross_entropy_fusion_impl != CrossEntropyImpl::TransformerEngine) return;
   judge.report("model.cross_entropy_fusion_impl",
-               "the reference warns of the stability of model.cross_entropy_fusion_impl = te",
+               "Megatron warns of the stability of model.cross_entropy_fusion_impl = te",
                "set model.cross_entropy_fusion_impl=native");
 }
 
@@ -124,14 +125,14 @@ constexpr Rule kDatasetRules[] = {
     {.id = "V26",
      .when = "model.deterministic_mode with model.cross_entropy_loss_fusion",
      .then = "refused",
-     .why = "The fused loss of the reference sums in no fixed order.",
+     .why = "The fused loss of Megatron sums in no fixed order.",
      .example = "model.deterministic_mode=true model.cross_entropy_loss_fusion=true",
      .judge = judge_determinism},
     {.id = "MP-10",
      .kind = Kind::Warning,
      .when = "model.cross_entropy_loss_fusion with model.cross_entropy_fusion_impl = te",
      .then = "warned",
-     .why = "The reference warns of this kernel's stability.",
+     .why = "Megatron warns of this kernel's stability.",
      .example = "model.cross_entropy_loss_fusion=true model.cross_entropy_fusion_impl=te",
      .judge = judge_loss_kernel},
 };

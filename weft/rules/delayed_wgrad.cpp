@@ -10,19 +10,38 @@ namespace {
 
 using base::text;
 
-bool captures_attention(const ModelConfig& model) {
-  return names_scope(model, CudaGraphScope::Attn) || captures_whole_layer(model);
+// By its name whoever captures, or with the whole layer.
+bool holds(const ModelConfig& model, CudaGraphScope scope) {
+  return names_scope(model, scope) || captures(model, scope);
 }
+
+bool holds_attention(const ModelConfig& model) { return holds(model, CudaGraphScope::Attn); }
 
 // The shared expert runs beside the router unless it overlaps with the dispatch.
-bool captures_shared_expert(const ModelConfig& model) {
-  return names_scope(model, CudaGraphScope::MoeRouter) &&
-         model.moe_shared_expert_intermediate_size && !model.moe_shared_expert_overlap;
+bool holds_shared_expert(const ModelConfig& model) {
+  return holds(model, CudaGraphScope::MoeRouter) && model.moe_shared_expert_intermediate_size &&
+         !model.moe_shared_expert_overlap;
 }
 
-const char* captured_part(const ModelConfig& model) {
-  if (captures_whole_layer(model)) return "the whole layer (no scope is named)";
-  return captures_attention(model) ? "attn" : "moe_router with the shared expert";
+// "CUDA graphs over attn", or what only the names say.
+std::string graphs_text(const ModelConfig& model) {
+  const CudaGraphScope scope =
+      holds_attention(model) ? CudaGraphScope::Attn : CudaGraphScope::MoeRouter;
+  const std::string part = captured_text(model, scope);
+  const char* beside = scope == CudaGraphScope::MoeRouter ? " with the shared expert" : "";
+  if (model.cuda_graph_impl != CudaGraphImpl::None) {
+    return text("CUDA graphs over {}{}", part, beside);
+  }
+  return text("{}{} named for CUDA graphs (names count also while model.cuda_graph_impl = none)",
+              part,
+              beside);
+}
+
+// How to keep what holds delayed weight gradients out of the graphs.
+std::string weights_left_out_text(const ModelConfig& model) {
+  if (!holds_attention(model)) return leave_out_text(model, CudaGraphScope::MoeRouter);
+  const char* beside = holds_shared_expert(model) ? ", and moe_router" : "";
+  return leave_out_text(model, CudaGraphScope::Attn) + beside;
 }
 
 void judge_delay_alone(Judge& judge) {
@@ -37,30 +56,30 @@ void judge_delay_alone(Judge& judge) {
 void judge_captured_addresses(Judge& judge) {
   const ModelConfig& model = judge.model();
   if (!judge.overlap().delay_wgrad_compute || model.gradient_accumulation_fusion) return;
-  if (!captures_attention(model) && !captures_shared_expert(model)) return;
-  judge.report("model.gradient_accumulation_fusion",
-               text("comm_overlap.delay_wgrad_compute with CUDA graphs over {} writes weight "
-                    "gradients from a graph, which needs addresses that stay: "
-                    "model.gradient_accumulation_fusion = false allocates new ones",
-                    captured_part(model)),
-               "set model.gradient_accumulation_fusion=true, or take the scope out of "
-               "model.cuda_graph_modules");
+  if (!holds_attention(model) && !holds_shared_expert(model)) return;
+  judge.report(
+      "model.gradient_accumulation_fusion",
+      text("comm_overlap.delay_wgrad_compute with {} writes weight gradients from a "
+           "graph, which needs addresses that stay: "
+           "model.gradient_accumulation_fusion = false allocates new ones",
+           graphs_text(model)),
+      text("set model.gradient_accumulation_fusion=true, or {}", weights_left_out_text(model)));
 }
 
 void judge_captured_biases(Judge& judge) {
   const ModelConfig& model = judge.model();
-  if (!judge.overlap().delay_wgrad_compute || !captures_attention(model)) return;
+  if (!judge.overlap().delay_wgrad_compute || !holds_attention(model)) return;
   if (!model.add_bias_linear && !model.add_qkv_bias) return;
   const char* key = model.add_bias_linear ? "model.add_bias_linear" : "model.add_qkv_bias";
   judge.report(key,
                text("{} = true: bias gradients of the attention come with its backward, and "
-                    "comm_overlap.delay_wgrad_compute with CUDA graphs over {} delays what the "
-                    "graph has already run",
+                    "comm_overlap.delay_wgrad_compute with {} delays what the graph has already "
+                    "run",
                     key,
-                    captured_part(model)),
-               text("set {}=false, comm_overlap.delay_wgrad_compute=false, or take attn out of "
-                    "model.cuda_graph_modules",
-                    key));
+                    graphs_text(model)),
+               text("set {}=false or comm_overlap.delay_wgrad_compute=false, or {}",
+                    key,
+                    leave_out_text(model, CudaGraphScope::Attn)));
 }
 
 void judge_two_covers(Judge& judge) {
@@ -94,7 +113,7 @@ constexpr Rule kDelayedWgradRules[] = {
      .why =
          "A graph writes where it wrote when it was captured. Inside are: attn; moe_router where "
          "a shared expert exists and does not overlap with the dispatch (C29); and a whole "
-         "layer, which the reference forgets. Scopes count by name, also with "
+         "layer, which Megatron forgets. Scopes count by name, also with "
          "model.cuda_graph_impl=none.",
      .example = "model.num_moe_experts=4 model.expert_model_parallel_size=2 "
                 "train.global_batch_size=4 comm_overlap.overlap_moe_expert_parallel_comm=true "

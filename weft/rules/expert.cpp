@@ -102,7 +102,7 @@ constexpr Rule kExpertRules[] = {
     {.id = "TC-7",
      .when = "model.moe_ffn_hidden_size without experts",
      .then = "refused",
-     .why = "It is the width of an expert. Where dense and MoE models are mixed, the reference "
+     .why = "It is the width of an expert. Where dense and MoE models are mixed, Megatron "
             "warns and drops it; Weft's runs have one model.",
      .example = "model.moe_ffn_hidden_size=32",
      .judge = judge_width_alone},

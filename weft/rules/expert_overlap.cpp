@@ -101,7 +101,7 @@ void judge_chunks(Judge& judge) {
 
 void judge_mtp(Judge& judge) {
   const std::int64_t layers = judge.model().mtp_num_layers.value_or(0);
-  if (!overlaps(judge) || layers <= 1) return;
+  if (!overlaps(judge) || layers == 0 || layers == 1) return;
   judge.report("model.mtp_num_layers",
                text("{} takes at most one layer of multi-token prediction, and "
                     "model.mtp_num_layers = {}",
@@ -138,7 +138,7 @@ constexpr Rule kExpertOverlapRules[] = {
     {.id = "C15",
      .when = "expert-parallel overlap with model.num_moe_experts at null or 1",
      .then = "refused",
-     .why = "A layer without experts dispatches nothing. The reference crashes on null, and its "
+     .why = "A layer without experts dispatches nothing. Megatron crashes on null, and its "
             "core does not look (TC-74).",
      .example = "comm_overlap.overlap_moe_expert_parallel_comm=true",
      .also = "TC-74",
@@ -192,7 +192,7 @@ constexpr Rule kExpertOverlapRules[] = {
      .also = "TC-61 EX-09",
      .judge = judge_chunks},
     {.id = "C25",
-     .when = "expert-parallel overlap with more than one layer of multi-token prediction",
+     .when = "expert-parallel overlap with model.mtp_num_layers other than null, 0 and 1",
      .then = "refused",
      .why = "The overlapped order has one place for it, after the last layer.",
      .example = WEFT_OVERLAPPED "model.mtp_num_layers=2",

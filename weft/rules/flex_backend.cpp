@@ -58,13 +58,20 @@ const char* mxfp8_key(const ModelConfig& model) {
                                                           : "model.moe_combine_bwd_dtype";
 }
 
+// What carries the rows instead of ncclep.
+std::string carrier_text(const ModelConfig& model) {
+  if (model.moe_token_dispatcher_type != Dispatcher::Flex) {
+    return text("model.moe_token_dispatcher_type = {}", word(model.moe_token_dispatcher_type));
+  }
+  const auto backend = model.moe_flex_dispatcher_backend;
+  return text("model.moe_flex_dispatcher_backend = {}", backend ? word(*backend) : "null");
+}
+
 void judge_wire(Judge& judge) {
   const ModelConfig& model = judge.model();
   if (!sends_mxfp8(model) || dispatches_by(model, FlexBackend::NcclEp)) return;
   judge.report(mxfp8_key(model),
-               text("{} = mxfp8 needs ncclep, and model.moe_token_dispatcher_type = {}",
-                    mxfp8_key(model),
-                    word(model.moe_token_dispatcher_type)),
+               text("{} = mxfp8 needs ncclep, and {}", mxfp8_key(model), carrier_text(model)),
                "set model.moe_token_dispatcher_type=flex model.moe_flex_dispatcher_backend=ncclep, "
                "or bf16 on the wire");
 }

@@ -1,4 +1,5 @@
 // Who captures CUDA graphs, and what a graph does not go with. Its scopes are in graph_scope.cpp.
+#include "weft/rules/captured.h"
 #include "weft/rules/chosen.h"
 #include "weft/rules/judge.h"
 #include "weft/rules/topics.h"
@@ -51,7 +52,7 @@ void judge_iteration_alone(Judge& judge) {
   const ModelConfig& model = judge.model();
   const bool scoped = is_full_iteration(model) && !model.cuda_graph_modules.empty();
   const bool elsewhere = model.cuda_graph_impl == CudaGraphImpl::TransformerEngine &&
-                         captures(model, CudaGraphScope::FullIteration);
+                         names_scope(model, CudaGraphScope::FullIteration);
   if (!scoped && !elsewhere) return;
   judge.report(
       "model.cuda_graph_modules",

@@ -1,4 +1,5 @@
 // The parts of a layer that CUDA graphs capture, and what may happen inside them.
+#include "weft/rules/captured.h"
 #include "weft/rules/chosen.h"
 #include "weft/rules/judge.h"
 #include "weft/rules/topics.h"
@@ -10,20 +11,10 @@ namespace {
 
 using base::text;
 
-// Whether a graph of layers holds the part: by name, or with the whole layer.
-bool is_graphed(const ModelConfig& model, CudaGraphScope scope) {
-  return model.cuda_graph_impl == CudaGraphImpl::TransformerEngine &&
-         (model.cuda_graph_modules.empty() || captures(model, scope));
-}
-
-// Every expert takes its capacity of rows, so that shapes never change.
-bool drops_and_pads(const ModelConfig& model) {
-  return model.moe_expert_capacity_factor && model.moe_pad_expert_input_to_capacity;
-}
-
 void judge_moe_and_router(Judge& judge) {
   const ModelConfig& model = judge.model();
-  if (!captures(model, CudaGraphScope::Moe) || !captures(model, CudaGraphScope::MoeRouter)) return;
+  if (!names_scope(model, CudaGraphScope::Moe)) return;
+  if (!names_scope(model, CudaGraphScope::MoeRouter)) return;
   judge.report("model.cuda_graph_modules",
                text("model.cuda_graph_modules = {}: moe holds moe_router",
                     typed_list(model.cuda_graph_modules)),
@@ -32,8 +23,8 @@ void judge_moe_and_router(Judge& judge) {
 
 void judge_preprocess_alone(Judge& judge) {
   const ModelConfig& model = judge.model();
-  if (!captures(model, CudaGraphScope::MoePreprocess)) return;
-  if (captures(model, CudaGraphScope::MoeRouter)) return;
+  if (!names_scope(model, CudaGraphScope::MoePreprocess)) return;
+  if (names_scope(model, CudaGraphScope::MoeRouter)) return;
   judge.report("model.cuda_graph_modules",
                text("model.cuda_graph_modules = {}: moe_preprocess goes on from moe_router",
                     typed_list(model.cuda_graph_modules)),
@@ -44,7 +35,7 @@ void judge_moe_of_dense(Judge& judge) {
   const ModelConfig& model = judge.model();
   if (model.experts() > 1) return;
   for (const CudaGraphScope scope : {CudaGraphScope::Moe, CudaGraphScope::MoeRouter}) {
-    if (!captures(model, scope)) continue;
+    if (!names_scope(model, scope)) continue;
     judge.report("model.cuda_graph_modules",
                  text("model.cuda_graph_modules = {}, and model.num_moe_experts = {}",
                       typed_list(model.cuda_graph_modules),
@@ -53,15 +44,8 @@ void judge_moe_of_dense(Judge& judge) {
   }
 }
 
-bool every_layer_is_moe(const Judge& judge) {
-  const ModelConfig& model = judge.model();
-  if (!judge.sound({"model.num_layers", "model.moe_layer_freq"})) return false;
-  const auto kinds = static_cast<std::int64_t>(model.moe_layer_freq.size());
-  return (kinds == 1 || kinds == model.num_layers) && model.moe_layers() == model.num_layers;
-}
-
 void judge_mlp_of_moe(Judge& judge) {
-  if (!captures(judge.model(), CudaGraphScope::Mlp) || !every_layer_is_moe(judge)) return;
+  if (!names_scope(judge.model(), CudaGraphScope::Mlp) || !every_layer_is_moe(judge)) return;
   judge.report("model.cuda_graph_modules",
                text("model.cuda_graph_modules = {}, and all {} layers are MoE",
                     typed_list(judge.model().cuda_graph_modules),
@@ -73,16 +57,17 @@ void judge_dropless_moe(Judge& judge) {
   const ModelConfig& model = judge.model();
   if (!captures(model, CudaGraphScope::Moe) || drops_and_pads(model)) return;
   judge.report("model.cuda_graph_modules",
-               "capturing moe needs the same rows for every expert at every step, and tokens are "
-               "not dropped and padded to a capacity",
+               text("a CUDA graph over {} needs the same rows for every expert at every step, and "
+                    "tokens are not dropped and padded to a capacity",
+                    captured_text(model, CudaGraphScope::Moe)),
                "set model.moe_expert_capacity_factor and "
-               "model.moe_pad_expert_input_to_capacity=true, or capture moe_router and "
-               "moe_preprocess");
+               "model.moe_pad_expert_input_to_capacity=true, or "
+               "model.cuda_graph_modules=[attn,moe_router,moe_preprocess]");
 }
 
 void judge_preprocess_sync(Judge& judge) {
   const ModelConfig& model = judge.model();
-  if (!captures(model, CudaGraphScope::MoePreprocess) || drops_and_pads(model)) return;
+  if (!names_scope(model, CudaGraphScope::MoePreprocess) || drops_and_pads(model)) return;
   if (model.moe_token_dispatcher_type != Dispatcher::AllToAll) return;
   const bool padded = model.moe_router_padding_for_quantization;
   if (!model.moe_expert_capacity_factor && !padded) return;
@@ -100,16 +85,18 @@ void judge_recomputed_router(Judge& judge) {
   if (!captures(model, CudaGraphScope::MoeRouter)) return;
   if (!recomputes(model, RecomputeModule::Moe)) return;
   judge.report("model.cuda_graph_modules",
-               "moe_router is captured, and recomputing moe runs it again outside its graph",
-               "take moe out of model.recompute_modules, or moe_router out of "
-               "model.cuda_graph_modules");
+               text("a CUDA graph over {} holds the router, and recomputing moe runs it again "
+                    "outside its graph",
+                    captured_text(model, CudaGraphScope::MoeRouter)),
+               text("take moe out of model.recompute_modules, or {}",
+                    leave_out_text(model, CudaGraphScope::MoeRouter)));
 }
 
 void judge_random_recompute(Judge& judge) {
   const ModelConfig& model = judge.model();
   const auto check =
       [&](CudaGraphScope scope, RecomputeModule module, const char* key, double amount) {
-        if (amount <= 0 || !is_graphed(model, scope) || !recomputes(model, module)) return;
+        if (amount <= 0 || !captures(model, scope) || !recomputes(model, module)) return;
         judge.report(
             key,
             text("{} = {} inside a graph of {}, of which {} is recomputed: the second "
@@ -136,8 +123,9 @@ void judge_captured_offload(Judge& judge) {
   if (model.cuda_graph_impl == CudaGraphImpl::None) return;
   if (captures(model, CudaGraphScope::Moe)) {
     judge.report("model.cuda_graph_modules",
-                 "moe is captured with model.fine_grained_activation_offloading",
-                 "take moe out, or leave the offload out");
+                 text("a CUDA graph over {} with model.fine_grained_activation_offloading",
+                      captured_text(model, CudaGraphScope::Moe)),
+                 text("{}, or leave the offload out", leave_out_text(model, CudaGraphScope::Moe)));
   }
   if (model.cuda_graph_warmup_steps == 0) {
     judge.report("model.cuda_graph_warmup_steps",
@@ -186,10 +174,11 @@ constexpr Rule kGraphScopeRules[] = {
                 "model.cuda_graph_modules=[mlp] model.use_te_rng_tracker=true",
      .judge = judge_mlp_of_moe},
     {.id = "TC-88",
-     .when = "the scope moe without both a capacity and padding to it",
+     .when = "the scope moe, or a whole MoE layer, without both a capacity and padding to it",
      .then = "refused",
      .why = "A graph's shapes are fixed; rows of an expert are only where tokens are dropped above "
-            "its capacity and padded below.",
+            "its capacity and padded below. Without scopes transformer_engine captures the whole "
+            "layer, moe included.",
      .example = "model.num_moe_experts=4 model.cuda_graph_impl=transformer_engine "
                 "model.cuda_graph_modules=[moe] model.use_te_rng_tracker=true",
      .judge = judge_dropless_moe},
@@ -203,7 +192,7 @@ constexpr Rule kGraphScopeRules[] = {
                 "model.use_te_rng_tracker=true model.moe_expert_capacity_factor=1",
      .judge = judge_preprocess_sync},
     {.id = "TC-91",
-     .when = "the scope moe_router of transformer_engine with moe recomputed",
+     .when = "the scope moe_router, or a whole layer, of transformer_engine with moe recomputed",
      .then = "refused",
      .why = "The recomputation starts at the router, which its graph holds.",
      .example = "model.num_moe_experts=4 model.cuda_graph_impl=transformer_engine "

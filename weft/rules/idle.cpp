@@ -12,7 +12,8 @@ namespace {
 using base::text;
 
 void idle(Judge& judge, bool is_set, const char* key, const std::string& why) {
-  if (is_set) judge.report(key, text("{} has no effect: {}", key, why), "leave it out");
+  if (!is_set || judge.is_refused_for(key)) return;
+  judge.report(key, text("{} has no effect: {}", key, why), "leave it out");
 }
 
 void judge_one_micro_batch(Judge& judge) {
@@ -29,7 +30,7 @@ void judge_idle(Judge& judge) {
   idle(judge,
        model.microbatch_group_size_per_vp_stage && derive::virtual_stages(model) == 1,
        "model.microbatch_group_size_per_vp_stage",
-       "model.virtual_pipeline_model_parallel_size = 1 interleaves nothing");
+       "model.virtual_pipeline_model_parallel_size = 1 is a plain pipeline");
   const bool alone = model.pipeline_model_parallel_size == 1;
   const CommOverlapConfig& overlap = judge.overlap();
   idle(judge,
@@ -98,7 +99,7 @@ void judge_governed(Judge& judge) {
   for (const Field& field : fields()) {
     if (field.support.kind != Support::Kind::With || is_default(field, judge.config())) continue;
     const Field* governing = find_field(field.support.text);
-    if (!is_default(*governing, judge.config())) continue;
+    if (!is_default(*governing, judge.config()) || judge.is_refused_for(field.key)) continue;
     judge.report(field.key,
                  text("{} = {} has no effect while {} = {}",
                       field.key,
@@ -114,7 +115,7 @@ void judge_built_in(Judge& judge) {
     const Support::Kind kind = field.support.kind;
     const bool idle =
         kind == Support::Kind::Idle || (kind == Support::Kind::IdleOnCpu && !judge.on_gpu());
-    if (!idle || is_default(field, judge.config())) continue;
+    if (!idle || is_default(field, judge.config()) || judge.is_refused_for(field.key)) continue;
     judge.report(field.key,
                  text("{} = {} has no effect in this build: {}",
                       field.key,
@@ -155,7 +156,7 @@ constexpr Rule kIdleRules[] = {
      .then = "warned",
      .why =
          "The keys are accepted so that a command line carries over; that they choose nothing is "
-         "said.",
+         "said, unless another rule refuses the run because of the key.",
      .example = "model.moe_permute_fusion=true",
      .judge = judge_built_in},
 };

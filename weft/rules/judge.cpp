@@ -1,6 +1,7 @@
 #include "weft/rules/judge.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "weft/base/check.h"
 #include "weft/config/field.h"
@@ -11,6 +12,23 @@
 namespace weft::rules {
 
 using namespace config;
+namespace {
+
+// Whether a message has the key as a word of its own: model.fp8 is not in "model.fp8_recipe".
+bool names_key(std::string_view message, std::string_view key) {
+  const auto goes_on = [&](std::size_t at) {
+    if (at >= message.size()) return false;
+    const auto c = static_cast<unsigned char>(message[at]);
+    return std::isalnum(c) != 0 || c == '_';
+  };
+  for (std::size_t at = message.find(key); at != std::string_view::npos;
+       at = message.find(key, at + 1)) {
+    if (!goes_on(at + key.size())) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 Judge::Judge(const Config& config) : config_(config) {
   for (OutOfRange& outside : numbers_out_of_range(config)) {
@@ -109,6 +127,12 @@ bool Judge::sound(std::initializer_list<std::string_view> keys) const {
 bool Judge::sound_section(std::string_view section) const {
   return std::none_of(unsound_.begin(), unsound_.end(), [&](const std::string& key) {
     return key.starts_with(section);
+  });
+}
+
+bool Judge::is_refused_for(std::string_view key) const {
+  return std::ranges::any_of(errors_, [&](const Finding& error) {
+    return error.key == key || names_key(error.message, key);
   });
 }
 

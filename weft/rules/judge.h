@@ -38,6 +38,9 @@ class Judge {
   // divides by zero nor complains twice.
   bool sound(std::initializer_list<std::string_view> keys) const;
   bool sound_section(std::string_view section) const;
+  // Whether a refusal so far speaks of the key: it has an effect then, whatever else it does not
+  // do.
+  bool is_refused_for(std::string_view key) const;
   // Whether no rule has refused the config so far.
   bool legal() const { return errors_.empty(); }
 

@@ -249,7 +249,7 @@ constexpr Rule kLayoutRules[] = {
     {.id = "C36",
      .when = "comm_overlap.data_parallel_size differs from what the layout gives",
      .then = "refused",
-     .why = "The size follows from the layout: dp = world / (tp*cp*pp). The reference fills it in "
+     .why = "The size follows from the layout: dp = world / (tp*cp*pp). Megatron fills it in "
             "and crashes where it was not.",
      .example = "comm_overlap.data_parallel_size=4",
      .judge = judge_dp_given},

@@ -91,15 +91,15 @@ void judge_offload(Judge& judge) {
 void judge_captured_overlap(Judge& judge) {
   const ModelConfig& model = judge.model();
   if (!overlaps(judge) || model.cuda_graph_impl != CudaGraphImpl::TransformerEngine) return;
-  const bool moe = names_scope(model, CudaGraphScope::Moe);
-  if (!moe && !names_scope(model, CudaGraphScope::Mlp)) return;
+  const bool moe = captures(model, CudaGraphScope::Moe);
+  if (!moe && !captures(model, CudaGraphScope::Mlp)) return;
   judge.report(
       "model.cuda_graph_modules",
       text("{} runs another micro-batch inside a layer, and a CUDA graph over {} leaves no "
            "place between",
            kOverlap,
-           moe ? "moe" : "mlp"),
-      "capture attn, moe_router and moe_preprocess only");
+           captured_text(model, moe ? CudaGraphScope::Moe : CudaGraphScope::Mlp)),
+      "set model.cuda_graph_modules=[attn,moe_router,moe_preprocess], or some of these");
 }
 
 void judge_fully_sharded(Judge& judge) {
@@ -107,14 +107,13 @@ void judge_fully_sharded(Judge& judge) {
   if (!overlaps(judge) || !judge.config().ddp.use_megatron_fsdp) return;
   const std::int64_t vpp = derive::virtual_stages(model);
   if (model.pipeline_model_parallel_size <= 1 || vpp <= 1) return;
-  judge.report(
-      "ddp.use_megatron_fsdp",
-      text("{} in an interleaved pipeline (pp = {}, vpp = {}) runs two chunks at once, and "
-           "ddp.use_megatron_fsdp holds the parameters of one",
-           kOverlap,
-           model.pipeline_model_parallel_size,
-           vpp),
-      "use model.virtual_pipeline_model_parallel_size=1, or no full sharding");
+  judge.report("ddp.use_megatron_fsdp",
+               text("{} in a virtual pipeline (pp = {}, vpp = {}) runs two chunks at once, and "
+                    "ddp.use_megatron_fsdp holds the parameters of one",
+                    kOverlap,
+                    model.pipeline_model_parallel_size,
+                    vpp),
+               "use model.virtual_pipeline_model_parallel_size=1, or no full sharding");
 }
 
 // Hopper and older take launches of all streams from few queues, in the order of arrival.
@@ -211,7 +210,8 @@ constexpr Rule kOverlapConflictsRules[] = {
                                 "model.offload_modules=[expert_fc1]",
      .judge = judge_offload},
     {.id = "TC-69",
-     .when = "expert-parallel overlap and a transformer_engine graph over moe or mlp",
+     .when = "expert-parallel overlap and a transformer_engine graph over moe, mlp or the "
+             "whole layer",
      .then = "refused",
      .why = "A graph runs from its first node to its last; the overlapped order needs the places "
             "between dispatch, experts and combine.",

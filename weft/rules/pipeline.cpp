@@ -1,4 +1,4 @@
-// Stages, interleaving and the exchange between pipeline neighbours.
+// Stages, virtual pipelines and the exchange between pipeline neighbours.
 #include "weft/derive/pipeline.h"
 
 #include <algorithm>
@@ -52,9 +52,10 @@ void judge_virtual_without_pipeline(Judge& judge) {
   if (derive::virtual_stages(model) <= 1 || model.pipeline_model_parallel_size != 1) return;
   judge.report(
       "model.virtual_pipeline_model_parallel_size",
-      text("model.virtual_pipeline_model_parallel_size = {} interleaves the chunks of a pipeline, "
-           "and model.pipeline_model_parallel_size = 1 is none",
-           derive::virtual_stages(model)),
+      text(
+          "model.virtual_pipeline_model_parallel_size = {} takes the chunks of a pipeline in turn, "
+          "and model.pipeline_model_parallel_size = 1 is none",
+          derive::virtual_stages(model)),
       "raise it, or unset the former");
 }
 
@@ -114,8 +115,8 @@ void judge_equal_stages(Judge& judge) {
   report_stages(judge, "model.num_layers");
 }
 
-// Rules of the interleaved order over the micro-batches of one rank.
-void judge_interleaving(Judge& judge) {
+// Rules of a virtual pipeline over the micro-batches of one rank.
+void judge_chunk_groups(Judge& judge) {
   const ModelConfig& model = judge.model();
   const std::optional<std::int64_t> batches = judge.micro_batches();
   if (derive::virtual_stages(model) <= 1 || !batches) return;
@@ -124,7 +125,7 @@ void judge_interleaving(Judge& judge) {
   if (pp == 1) return;
   if (group < pp || group > *batches) {
     judge.report("model.microbatch_group_size_per_vp_stage",
-                 text("an interleaved pipeline takes model.microbatch_group_size_per_vp_stage = {} "
+                 text("a virtual pipeline takes model.microbatch_group_size_per_vp_stage = {} "
                       "micro-batches in a row, at least pp = {} and at most the {} of a step "
                       "(train.global_batch_size / (train.micro_batch_size * dp))",
                       group,
@@ -167,7 +168,7 @@ void set_exchange(Judge& judge, bool overlap, bool batch, const std::string& why
   }
 }
 
-void judge_interleaved_exchange(Judge& judge) {
+void judge_virtual_exchange(Judge& judge) {
   const std::int64_t pp = judge.model().pipeline_model_parallel_size;
   const std::int64_t vpp = derive::virtual_stages(judge.model());
   if (pp <= 1 || vpp <= 1) return;
@@ -270,7 +271,7 @@ constexpr Rule kPipelineRules[] = {
     {.id = "W9",
      .when = "model.virtual_pipeline_model_parallel_size > 1 with pp = 1",
      .then = "refused",
-     .why = "Chunks interleave in a pipeline; one rank has none.",
+     .why = "The chunks of a virtual pipeline take turns across several ranks.",
      .example = "model.virtual_pipeline_model_parallel_size=2",
      .judge = judge_virtual_without_pipeline},
     {.id = "TC-112",
@@ -317,15 +318,14 @@ constexpr Rule kPipelineRules[] = {
                 "model.virtual_pipeline_model_parallel_size=2 train.global_batch_size=2",
      .judge = judge_group_size},
     {.id = "TC-114",
-     .when =
-         "in an interleaved pipeline, a group of micro-batches below pp or above those of a step, "
-         "or a last group below pp",
+     .when = "in a virtual pipeline, a group of micro-batches below pp or above those of a step, "
+             "or a last group below pp",
      .then = "refused",
      .why = "A stage that gets fewer micro-batches in a row than the pipeline is long waits for "
             "itself.",
      .example = "model.num_layers=4 model.pipeline_model_parallel_size=2 "
                 "model.virtual_pipeline_model_parallel_size=2 train.global_batch_size=3",
-     .judge = judge_interleaving},
+     .judge = judge_chunk_groups},
     {.id = "C10",
      .kind = Kind::Automatic,
      .when = "pp > 1 and vpp > 1, and the exchange is left open",
@@ -336,7 +336,7 @@ constexpr Rule kPipelineRules[] = {
      .example = "model.num_layers=4 model.pipeline_model_parallel_size=2 "
                 "model.virtual_pipeline_model_parallel_size=2 train.global_batch_size=2",
      .also = "C2 C3",
-     .judge = judge_interleaved_exchange},
+     .judge = judge_virtual_exchange},
     {.id = "C11",
      .kind = Kind::Automatic,
      .when = "pp > 1 and vpp null or 1, and the exchange is left open",

@@ -153,7 +153,7 @@ constexpr Rule kPrecisionRules[] = {
              "switches differ from the model's",
      .then = "model.params_dtype := the switch, or the switch := it; optimizer.bf16 and fp16 := "
              "the model's",
-     .why = "One choice, of which the reference has five keys. Any of the model's decides.",
+     .why = "One choice, of which Megatron has five keys. Any of the model's decides.",
      .example = "model.bf16=true",
      .judge = judge_dtypes},
     {.id = "B1",

@@ -62,6 +62,25 @@ void judge_absent_modules(Judge& judge) {
         "model.linear_attention_freq");
 }
 
+void judge_idle_modules(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  const auto check = [&](RecomputeModule module, bool exists, const std::string& why) {
+    if (exists || !recomputes(model, module)) return;
+    judge.report("model.recompute_modules",
+                 text("{} is to be recomputed, and the model has none: {}", word(module), why),
+                 text("take {} out of model.recompute_modules", word(module)));
+  };
+  const std::string dense = "model.num_moe_experts = null";
+  check(RecomputeModule::Moe, model.experts() > 0, dense);
+  check(RecomputeModule::MoeAct, model.experts() > 0, dense);
+  check(RecomputeModule::SharedExperts,
+        model.experts() > 0 && model.moe_shared_expert_intermediate_size,
+        model.experts() > 0 ? "model.moe_shared_expert_intermediate_size = null" : dense);
+  check(RecomputeModule::Mlp,
+        !every_layer_is_moe(judge),
+        text("all {} layers are MoE", model.num_layers));
+}
+
 void judge_core_attention(Judge& judge) {
   if (!recomputes(judge.model(), RecomputeModule::CoreAttn)) return;
   judge.report("model.recompute_modules",
@@ -98,7 +117,7 @@ constexpr Rule kRecomputeRules[] = {
      .kind = Kind::Automatic,
      .when = "model.recompute_granularity = selective and model.recompute_modules is null",
      .then = "model.recompute_modules := [core_attn]",
-     .why = "The reference recomputes core attention in silence where no modules are named; [] "
+     .why = "Megatron recomputes core attention in silence where no modules are named; [] "
             "names none.",
      .example = "model.recompute_granularity=selective",
      .judge = judge_default_modules},
@@ -109,6 +128,15 @@ constexpr Rule kRecomputeRules[] = {
      .why = "The model does not have the module.",
      .example = "model.recompute_granularity=selective model.recompute_modules=[mla_up_proj]",
      .judge = judge_absent_modules},
+    {.id = "W72",
+     .kind = Kind::Warning,
+     .when = "moe or moe_act recomputed without experts, shared_experts without a shared expert, "
+             "mlp where every layer is MoE",
+     .then = "warned: nothing of the kind runs again",
+     .why = "The reference takes the word and recomputes nothing, and the memory that was hoped "
+            "for is not saved.",
+     .example = "model.recompute_granularity=selective model.recompute_modules=[shared_experts]",
+     .judge = judge_idle_modules},
     {.id = "TC-54",
      .kind = Kind::Warning,
      .when = "core_attn recomputed",

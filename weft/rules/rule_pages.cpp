@@ -8,6 +8,7 @@
 #include "weft/config/field.h"
 #include "weft/rules/advice/advice.h"
 #include "weft/rules/rule.h"
+#include "weft/rules/tp_presets.h"
 
 namespace weft::rules {
 
@@ -16,7 +17,7 @@ namespace {
 
 using base::text;
 
-// What the reference has and Weft has no rule for.
+// What Megatron has and Weft has no rule for.
 struct Absent {
   std::string_view ids;
   std::string_view why;
@@ -30,7 +31,7 @@ constexpr Absent kAbsent[] = {
     {"V30 F12 F13 F15", "environment variables and SM counts of a launcher"},
     {"F6", "a device probe that fails; here hardware.* is asked, not a device"},
     {"B6", "a kernel fusion that Weft does not offer as a choice"},
-    {"C1 C38", "how the reference resolves a config twice; here it is judged once"},
+    {"C1 C38", "how Megatron resolves a config twice; here it is judged once"},
     {"TC-35 TC-59 TC-74", "notes on how modules run, not conditions"},
     {"TC-23 TC-76", "options that Weft has no key for"},
 };
@@ -116,6 +117,7 @@ std::vector<std::string> all_ids() {
   for (const Absent& absent : kAbsent) {
     for (std::string& other : base::split(absent.ids, ' ')) ids.push_back(std::move(other));
   }
+  for (const TpPreset& preset : tp_presets()) ids.emplace_back(preset.name);
   return ids;
 }
 
@@ -140,7 +142,7 @@ std::string markdown_rules() {
       "it\n"
       "and no other. An error refuses the run; an automatic rule sets a key and says so; a "
       "warning\n"
-      "does neither. Ids are those of the reference sheets (in brackets: other ids of the same "
+      "does neither. Ids number the conditions of Megatron (in brackets: other ids of the same "
       "rule);\n"
       "W are Weft's own. This page is `weft check --markdown`; a test holds it equal.\n"
       "`weft check --explain C14` tells one rule's story.\n";
@@ -183,6 +185,7 @@ base::Json explain_json(std::string_view typed) {
             {"measured", advice->measured},
             {"example", advice->example}};
   }
+  if (const TpPreset* preset = find_tp_preset(id)) return to_json(*preset);
   return {{"id", id}, {"kind", "not taken over"}, {"why", explain(typed)}};
 }
 
@@ -190,6 +193,7 @@ std::string explain(std::string_view typed) {
   const std::string id = known_id(typed);
   if (const Rule* rule = find_rule(id)) return story(*rule);
   if (const Advice* advice = find_advice(id)) return story(*advice);
+  if (const TpPreset* preset = find_tp_preset(id)) return to_text(*preset);
   for (const Absent& absent : kAbsent) {
     for (const std::string& other : base::split(absent.ids, ' ')) {
       if (other == id && find_rule(id) == nullptr) {
@@ -197,7 +201,7 @@ std::string explain(std::string_view typed) {
       }
     }
   }
-  const auto best = typed.size() <= 32 ? base::nearest(id, all_ids()) : std::nullopt;
+  const auto best = typed.size() <= 64 ? base::nearest(id, all_ids()) : std::nullopt;
   throw base::ConfigError(
       text("no rule '{}': {}",
            shown(id),

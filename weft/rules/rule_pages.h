@@ -11,10 +11,12 @@ namespace weft::rules {
 // docs/rules.md.
 std::string markdown_rules();
 
-// The story as JSON: id, kind, when, then, why, example, and measured for advice.
+// The story as JSON: id, kind, when, then, why, example, and measured for advice; of a
+// tensor-parallel preset its slots.
 base::Json explain_json(std::string_view id);
 
-// The story of one rule or piece of advice; ConfigError for an id that is none.
+// The story of one rule or piece of advice, or what a tensor-parallel preset holds; ConfigError for
+// an id that is none.
 std::string explain(std::string_view id);
 
 }  // namespace weft::rules

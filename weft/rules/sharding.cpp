@@ -15,10 +15,11 @@ void judge_sharded_layers(Judge& judge) {
   const std::string why = "ddp.use_megatron_fsdp shards optimizer state with the parameters";
   judge.set("ddp.use_distributed_optimizer", "true", why);
   judge.set("optimizer.use_distributed_optimizer", "true", why);
-  if (ddp.nccl_ub) {
+  if (!ddp.disable_symmetric_registration) {
     judge.set("ddp.average_in_collective",
               "false",
-              "registered buffers (ddp.nccl_ub) of a fully sharded run are summed, not averaged");
+              "symmetric buffers of a fully sharded run are summed, not averaged "
+              "(ddp.disable_symmetric_registration = false)");
   }
   const std::string reuse = "a fully sharded run has no whole gradient buffer to gather through";
   judge.set("ddp.reuse_grad_buf_for_mxfp8_param_ag", "false", reuse);
@@ -34,7 +35,7 @@ void judge_sharded_queues(Judge& judge) {
                "use 8 or more, or leave it out");
 }
 
-void judge_twins(Judge& judge) {
+void judge_both_keys(Judge& judge) {
   const bool ddp = judge.config().ddp.use_distributed_optimizer;
   const bool optimizer = judge.config().optimizer.use_distributed_optimizer;
   if (ddp == optimizer) return;
@@ -97,8 +98,10 @@ constexpr Rule kShardingRules[] = {
     {.id = "V23",
      .kind = Kind::Automatic,
      .when = "ddp.use_megatron_fsdp",
-     .then = "use_distributed_optimizer := true in ddp and optimizer; with ddp.nccl_ub, "
-             "average_in_collective := false; reuse_grad_buf_for_mxfp8_param_ag := false",
+     .then =
+         "use_distributed_optimizer := true in ddp and optimizer; average_in_collective := false, "
+         "unless ddp.disable_symmetric_registration; reuse_grad_buf_for_mxfp8_param_ag := "
+         "false",
      .why = "Fully sharded runs shard the optimizer as well. Weft knows one kind of them, so the "
             "rules that keep two apart (V24, V25) have nothing to say.",
      .example = "ddp.use_megatron_fsdp=true",
@@ -118,13 +121,13 @@ constexpr Rule kShardingRules[] = {
      .why = "They are two names of one switch. Whoever set one of them meant it.",
      .example = "ddp.use_distributed_optimizer=true",
      .also = "VC-12",
-     .judge = judge_twins},
+     .judge = judge_both_keys},
     {.id = "C32",
      .kind = Kind::Warning,
      .when = "a comm_overlap.* key of data-parallel ranks without a distributed optimizer, and ddp "
              "says otherwise",
      .then = "warned; nothing is set for data-parallel ranks",
-     .why = "The reference skips this side in silence where optimizer state is not sharded. "
+     .why = "Megatron skips this side in silence where optimizer state is not sharded. "
             "ddp.overlap_grad_reduce works there, and is set by itself.",
      .example = "comm_overlap.overlap_grad_reduce=true",
      .judge = judge_unsharded},

@@ -80,7 +80,7 @@ constexpr Rule kTensorOverlapRules[] = {
      .kind = Kind::Mended,
      .when = "comm_overlap.tp_comm_overlap with tp < 2",
      .then = "comm_overlap.tp_comm_overlap := false",
-     .why = "One tensor-parallel rank has no collectives. The reference goes on without the "
+     .why = "One tensor-parallel rank has no collectives. Megatron goes on without the "
             "overlap too.",
      .example = "comm_overlap.tp_comm_overlap=true",
      .judge = judge_tensor_ranks},

@@ -123,7 +123,7 @@ void let_go_of_outputs(Anatomy& anatomy) {
 
 }  // namespace
 
-RowCounts row_counts_of(const config::ModelConfig& model, RowBudget budget) {
+RowCounts row_counts_of(const config::ModelConfig& model, config::RowBudget budget) {
   // The flex dispatcher sends a token once for several experts: how often depends on the routing,
   // even where every expert has the same room.
   const bool flex = model.moe_token_dispatcher_type == config::Dispatcher::Flex;
@@ -131,7 +131,8 @@ RowCounts row_counts_of(const config::ModelConfig& model, RowBudget budget) {
   // One rank has all rows, whatever they are.
   const bool has_budget =
       flex && model.moe_expert_rank_capacity_factor && model.expert_model_parallel_size > 1;
-  return has_budget && budget == RowBudget::AsConfigured ? RowCounts::Device : RowCounts::Host;
+  return has_budget && budget == config::RowBudget::AsConfigured ? RowCounts::Device
+                                                                 : RowCounts::Host;
 }
 
 Anatomy describe(const config::ModelConfig& model,

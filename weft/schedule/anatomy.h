@@ -135,14 +135,10 @@ enum class RowCounts {
   Static,  // every expert gets as many rows as any other: there is nothing to tell
 };
 
-// The row budget of a rank (model.moe_expert_rank_capacity_factor). A step in which it did not
-// suffice runs again with the budget lifted.
-enum class RowBudget { AsConfigured, Lifted };
-
 // How tokens travel.
 struct TokenFlow {
   int slices = 1;
-  RowBudget budget = RowBudget::AsConfigured;
+  config::RowBudget budget = config::RowBudget::AsConfigured;
   int nodes = 1;     // that an expert-parallel group lies in; for hybridep
   int replicas = 1;  // ranks with the same dense layers and other tokens: dp x cp
 };
@@ -168,7 +164,7 @@ struct Anatomy {
   Tie tie = Tie::None;
   std::vector<StepEndAnatomy> step_end;  // of a training step, in order
   std::vector<StepEndAnatomy>
-      forward_end;  // of a forward pass: every micro-batch has left the rank
+      forward_end;  // of a forward-only step: every micro-batch has left the rank
 };
 
 enum class Sums { None, OverRanks };
@@ -179,7 +175,7 @@ struct ReductionScope {
   Sums totals = Sums::None;
 };
 
-RowCounts row_counts_of(const config::ModelConfig& model, RowBudget budget);
+RowCounts row_counts_of(const config::ModelConfig& model, config::RowBudget budget);
 
 Anatomy describe(const config::ModelConfig& model,
                  ReductionScope reductions,
@@ -205,19 +201,23 @@ const Chunk& chunk_of_stage(const Anatomy& anatomy, int stage);
 // The chunk a node of a micro-batch belongs to.
 const Chunk& chunk_of(const Anatomy& anatomy, const Node& node);
 
-enum class Pass { Training, ForwardOnly };
+// A forward-only step is an evaluation: no gradients, no change of weights.
+enum class StepKind { Training, ForwardOnly };
 
 // The nodes that must be over before `node` starts, derived from the anatomy alone. Some of them
 // follow from others; `micro_batches` is the number in a step.
-std::vector<Node> required(const Anatomy& anatomy, const Node& node, int micro_batches, Pass pass);
+std::vector<Node> required(const Anatomy& anatomy,
+                           const Node& node,
+                           int micro_batches,
+                           StepKind kind);
 
 // The forward nodes that read what a recomputed node makes, itself first: when all of them have
 // been issued, it is dropped.
 std::vector<Node> forward_readers(const Anatomy& anatomy, const Node& node);
 
-// Every node of one training step, or of one forward pass (which ends with `totals`), in no
+// Every node of one training step, or of one forward-only step (which ends with `totals`), in no
 // particular order.
-std::vector<Node> all_nodes(const Anatomy& anatomy, int micro_batches, Pass pass);
+std::vector<Node> all_nodes(const Anatomy& anatomy, int micro_batches, StepKind kind);
 
 // The lane of a node.
 Lane lane_of(const Anatomy& anatomy, const Node& node);

@@ -10,7 +10,7 @@ using base::at;
 // Collects the nodes of a step.
 class Census {
  public:
-  Census(const Anatomy& anatomy, Pass pass) : anatomy_(anatomy), pass_(pass) {}
+  Census(const Anatomy& anatomy, StepKind kind) : anatomy_(anatomy), kind_(kind) {}
 
   void add_micro_batch(int micro_batch) {
     for (const Chunk& chunk : anatomy_.chunks) {
@@ -34,7 +34,7 @@ class Census {
  private:
   void add(const PieceAnatomy& piece, const Node& place) {
     add(piece, place, Direction::F);
-    if (pass_ == Pass::ForwardOnly) return;
+    if (kind_ == StepKind::ForwardOnly) return;
     if (piece.is_recomputed) add(piece, place, Direction::R);
     if (piece.has_input_gradient()) add(piece, place, Direction::D);
     if (piece.has_weight_gradient()) add(piece, place, Direction::W);
@@ -49,26 +49,26 @@ class Census {
     const auto both = [&](const PieceAnatomy& forward, const PieceAnatomy& backward) {
       const Node place{.chunk = chunk.stage, .micro_batch = micro_batch};
       add(forward, place, Direction::F);
-      if (pass_ == Pass::Training) add(backward, place, Direction::D);
+      if (kind_ == StepKind::Training) add(backward, place, Direction::D);
     };
     if (chunk.receives()) both(anatomy_.receive, anatomy_.send);
     if (chunk.sends()) both(anatomy_.send, anatomy_.receive);
   }
 
   const Anatomy& anatomy_;
-  const Pass pass_;
+  const StepKind kind_;
   std::vector<Node> nodes_;
 };
 
 }  // namespace
 
-std::vector<Node> all_nodes(const Anatomy& anatomy, int micro_batches, Pass pass) {
-  Census census(anatomy, pass);
+std::vector<Node> all_nodes(const Anatomy& anatomy, int micro_batches, StepKind kind) {
+  Census census(anatomy, kind);
   for (int micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
     census.add_micro_batch(micro_batch);
   }
   for (const StepEndAnatomy& end :
-       pass == Pass::Training ? anatomy.step_end : anatomy.forward_end) {
+       kind == StepKind::Training ? anatomy.step_end : anatomy.forward_end) {
     census.add_step_end(end);
   }
   return census.take();

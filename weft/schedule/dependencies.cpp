@@ -199,7 +199,10 @@ std::vector<Node> forward_readers(const Anatomy& anatomy, const Node& node) {
   return readers;
 }
 
-std::vector<Node> required(const Anatomy& anatomy, const Node& node, int micro_batches, Pass pass) {
+std::vector<Node> required(const Anatomy& anatomy,
+                           const Node& node,
+                           int micro_batches,
+                           StepKind kind) {
   switch (node.direction) {
     case Direction::F:
       return forward_needs(anatomy, node);
@@ -210,7 +213,7 @@ std::vector<Node> required(const Anatomy& anatomy, const Node& node, int micro_b
     case Direction::R:
       return recomputation_needs(anatomy, node);
     case Direction::None:
-      return step_end_needs(anatomy, node, micro_batches, pass);
+      return step_end_needs(anatomy, node, micro_batches, kind);
   }
   UNREACHABLE("direction of {}", print(node));
 }

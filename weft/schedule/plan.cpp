@@ -8,7 +8,7 @@
 #include "weft/derive/pipeline.h"
 #include "weft/schedule/builders/pipeline.h"
 #include "weft/schedule/meeting.h"
-#include "weft/schedule/passes/merge.h"
+#include "weft/schedule/passes/interleave.h"
 #include "weft/schedule/passes/parts.h"
 #include "weft/schedule/passes/point_to_point.h"
 #include "weft/schedule/passes/recompute.h"
@@ -50,11 +50,12 @@ Graph training_graph(const config::Config& config,
   const int micro_batches = shape.micro_batches;
   Graph graph = build_training(anatomy, shape);
   if (config.comm_overlap.overlap_moe_expert_parallel_comm) {
-    graph = merge_turns(graph,
-                        anatomy,
-                        shape,
-                        config.model.ep_overlap_early_attn_memory_release ? AttentionRelease::Early
-                                                                          : AttentionRelease::Late);
+    graph = interleave_turns(graph,
+                             anatomy,
+                             shape,
+                             config.model.ep_overlap_early_attn_memory_release
+                                 ? AttentionRelease::Early
+                                 : AttentionRelease::Late);
   } else if (anatomy.flow.slices > 1) {
     graph = stagger_slices(graph, anatomy, micro_batches);
   }
@@ -96,7 +97,7 @@ int peer_of(int pp, int pp_rank, const Node& node) {
 
 std::vector<RankPlan> plan_step(const config::Config& config,
                                 const grid::Grid& grid,
-                                RowBudget budget,
+                                config::RowBudget budget,
                                 const Detail& detail) {
   const ReductionScope sums{.dense = sums_over(grid.dp() * grid.cp()),
                             .expert = sums_over(grid.edp()),
@@ -124,10 +125,10 @@ std::vector<std::string> verify_plan(const std::vector<RankPlan>& plans) {
   const int pp = static_cast<int>(plans.size());
   std::vector<const Graph*> training, forward;
   for (const RankPlan& plan : plans) {
-    for (const Pass pass : {Pass::Training, Pass::ForwardOnly}) {
-      const Graph& graph = pass == Pass::Training ? plan.training : plan.forward;
+    for (const StepKind kind : {StepKind::Training, StepKind::ForwardOnly}) {
+      const Graph& graph = kind == StepKind::Training ? plan.training : plan.forward;
       for (const std::string& complaint :
-           verify(graph, plan.anatomy, plan.shape.micro_batches, pass)) {
+           verify(graph, plan.anatomy, plan.shape.micro_batches, kind)) {
         complaints.push_back(
             pp == 1 ? complaint
                     : base::text("pipeline rank {}: {}", plan.anatomy.pp_rank, complaint));

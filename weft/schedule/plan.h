@@ -23,7 +23,7 @@ struct RankPlan {
 // One plan for each pipeline rank; the config has been validated.
 std::vector<RankPlan> plan_step(const config::Config& config,
                                 const grid::Grid& grid,
-                                RowBudget budget = RowBudget::AsConfigured,
+                                config::RowBudget budget = config::RowBudget::AsConfigured,
                                 const Detail& detail = {});
 
 // Every plan alone and all together; what is wrong, naming nodes.

@@ -76,7 +76,7 @@ std::vector<std::string> verify_orders(const fs::path& folder, const std::vector
   for (const RankPlan& plan : plans) {
     const std::string file = file_of(folder, plan.anatomy.pp_rank).string();
     for (const std::string& complaint :
-         verify(plan.training, plan.anatomy, plan.shape.micro_batches, Pass::Training)) {
+         verify(plan.training, plan.anatomy, plan.shape.micro_batches, StepKind::Training)) {
       complaints.push_back(base::text("{}: {}", file, complaint));
     }
   }

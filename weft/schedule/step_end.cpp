@@ -46,7 +46,7 @@ void last_weight_gradients(const Anatomy& anatomy,
   UNREACHABLE("gradients {}", static_cast<int>(gradients));
 }
 
-// A forward pass ends when every micro-batch has left the rank.
+// A forward-only step ends when every micro-batch has left the rank.
 std::vector<Node> forward_ends(const Anatomy& anatomy, int micro_batches) {
   std::vector<Node> ends;
   const Chunk& last = anatomy.chunks.back();
@@ -118,8 +118,8 @@ const StepEndAnatomy& step_end_of(const Anatomy& anatomy, const Node& node) {
 std::vector<Node> step_end_needs(const Anatomy& anatomy,
                                  const Node& node,
                                  int micro_batches,
-                                 Pass pass) {
-  if (pass == Pass::ForwardOnly) return forward_ends(anatomy, micro_batches);
+                                 StepKind kind) {
+  if (kind == StepKind::ForwardOnly) return forward_ends(anatomy, micro_batches);
   const StepEndAnatomy& end = step_end_of(anatomy, node);
   std::vector<Node> needs;
   for (const PieceName& before : end.after) {

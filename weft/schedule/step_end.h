@@ -7,7 +7,7 @@
 
 namespace weft::schedule {
 
-// Of a training step, in order; of a forward pass.
+// Of a training step, in order; of a forward-only step.
 std::vector<StepEndAnatomy> training_end(Tie tie, const ReductionScope& sums);
 std::vector<StepEndAnatomy> forward_end(const ReductionScope& sums);
 
@@ -15,6 +15,6 @@ const StepEndAnatomy& step_end_of(const Anatomy& anatomy, const Node& node);
 std::vector<Node> step_end_needs(const Anatomy& anatomy,
                                  const Node& node,
                                  int micro_batches,
-                                 Pass pass);
+                                 StepKind kind);
 
 }  // namespace weft::schedule

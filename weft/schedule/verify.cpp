@@ -68,13 +68,13 @@ void check_lanes(const Graph& graph, const Anatomy& anatomy, std::vector<std::st
 void check_dependencies(const Graph& graph,
                         const Anatomy& anatomy,
                         int micro_batches,
-                        Pass pass,
+                        StepKind kind,
                         const NodeIndex& index,
                         std::vector<std::string>& complaints) {
   const Order order(graph);
   for (std::size_t i = 0; i < graph.entries.size(); ++i) {
     const Node& node = graph.entries[i].node;
-    for (const Node& need : required(anatomy, node, micro_batches, pass)) {
+    for (const Node& need : required(anatomy, node, micro_batches, kind)) {
       const auto found = index.find(need);
       if (found == index.end()) continue;  // already reported as missing
       const bool ordered =
@@ -92,13 +92,13 @@ void check_dependencies(const Graph& graph,
 std::vector<std::string> verify(const Graph& graph,
                                 const Anatomy& anatomy,
                                 int micro_batches,
-                                Pass pass) {
+                                StepKind kind) {
   std::vector<std::string> complaints = check_waits(graph);
   if (!complaints.empty()) return complaints;
-  const NodeIndex index = index_nodes(graph, all_nodes(anatomy, micro_batches, pass), complaints);
+  const NodeIndex index = index_nodes(graph, all_nodes(anatomy, micro_batches, kind), complaints);
   if (!complaints.empty()) return complaints;
   check_lanes(graph, anatomy, complaints);
-  check_dependencies(graph, anatomy, micro_batches, pass, index, complaints);
+  check_dependencies(graph, anatomy, micro_batches, kind, index, complaints);
   return complaints;
 }
 

@@ -16,7 +16,7 @@ namespace weft::schedule {
 std::vector<std::string> verify(const Graph& graph,
                                 const Anatomy& anatomy,
                                 int micro_batches,
-                                Pass pass);
+                                StepKind kind);
 
 // All ranks together: those of a group issue the same operations in the same order, a send's in the
 // order of the receives it meets, and the union of the graphs, each operation merged into one node,

@@ -55,9 +55,10 @@ std::int64_t order_of(const schedule::Anatomy& anatomy, const schedule::Node& no
 Finding look_at_forward(Engine& engine, const StepInput& step, const StepTotals& totals) {
   Finding found;
   Program& program = engine.program();
-  program.begin({.batch = step.batch,
-                 .step = step.step,
-                 .budget = totals.repeated ? model::Budget::Lifted : model::Budget::AsConfigured});
+  program.begin(
+      {.batch = step.batch,
+       .step = step.step,
+       .budget = totals.repeated ? config::RowBudget::Lifted : config::RowBudget::AsConfigured});
   exec::Executor& forward = totals.repeated ? engine.lifted_forward() : engine.forward();
   forward.run(
       [&](const schedule::Node& node, tensor::Stream& stream) {

@@ -22,7 +22,7 @@ schedule::RankPlan verified_plan(const config::Config& config,
                                  const Groups& groups,
                                  const schedule::Detail& detail) {
   std::vector<schedule::RankPlan> plans =
-      schedule::plan_step(config, groups.grid, schedule::RowBudget::AsConfigured, detail);
+      schedule::plan_step(config, groups.grid, config::RowBudget::AsConfigured, detail);
   if (!config.runtime.schedule.empty()) {
     schedule::take_orders_from(config.runtime.schedule, plans);
     return std::move(plans[static_cast<std::size_t>(groups.self.pp)]);
@@ -32,8 +32,8 @@ schedule::RankPlan verified_plan(const config::Config& config,
 }
 
 bool has_row_budget(const config::ModelConfig& model) {
-  return schedule::row_counts_of(model, schedule::RowBudget::AsConfigured) !=
-         schedule::row_counts_of(model, schedule::RowBudget::Lifted);
+  return schedule::row_counts_of(model, config::RowBudget::AsConfigured) !=
+         schedule::row_counts_of(model, config::RowBudget::Lifted);
 }
 
 // Ranks that must share a core would starve each other's compute.
@@ -107,7 +107,7 @@ Engine::Engine(const config::Config& config,
       forward_(plan_.forward, lanes_) {
   if (has_row_budget(config_.model)) {
     std::vector<schedule::RankPlan> plans =
-        schedule::plan_step(config_, groups_.grid, schedule::RowBudget::Lifted, detail);
+        schedule::plan_step(config_, groups_.grid, config::RowBudget::Lifted, detail);
     check(plans);
     lifted_ = std::make_unique<Lifted>(std::move(plans[static_cast<std::size_t>(groups_.self.pp)]),
                                        lanes_);

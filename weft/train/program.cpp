@@ -45,8 +45,8 @@ Program::Program(const config::Config& config,
                  DType::F32,
                  {config.model.seq_length, config.model.rotary_width()},
                  Tag::Workspace),
-      bounded_(make_dispatcher(config.model, ep_groups(groups), model::Budget::AsConfigured)),
-      unbounded_(make_dispatcher(config.model, ep_groups(groups), model::Budget::Lifted)),
+      bounded_(make_dispatcher(config.model, ep_groups(groups), config::RowBudget::AsConfigured)),
+      unbounded_(make_dispatcher(config.model, ep_groups(groups), config::RowBudget::Lifted)),
       micro_batches_(at(derive::micro_batches(config.train, groups.grid.dp()))),
       dropping_(anatomy),
       totals_(pool, config.model, groups.grid.world(), std::ssize(micro_batches_)) {
@@ -72,7 +72,7 @@ void Program::begin(const StepInput& input) {
   }
   stop_ = input.stop;
   totals_.begin(compute_, labelled);
-  // A forward pass has no later place to look.
+  // A forward-only step has no later place to look.
   if (stop_ != nullptr && stop_->load()) totals_.request_stop();
 }
 

@@ -32,7 +32,7 @@ struct StepInput {
   double learning_rate = 0;
   const std::atomic<bool>* stop = nullptr;  // looked at before the step and near its end
   Routing routing = Routing::Computed;
-  model::Budget budget = model::Budget::AsConfigured;
+  config::RowBudget budget = config::RowBudget::AsConfigured;
 };
 
 class Program {
@@ -50,11 +50,11 @@ class Program {
   // A node's body: enqueues its work and returns.
   void run(const schedule::Node& node, tensor::Stream& stream);
 
-  // What the ranks know after a training step (or after totals(), a forward pass).
+  // What the ranks know after a training step (or after totals(), a forward-only step).
   const StepTotals& totals() const { return totals_read_; }
   const StepTotals& read_totals();
 
-  // What a micro-batch keeps; after a forward-only pass, with its logits.
+  // What a micro-batch keeps; after a forward-only step, with its logits.
   const model::MicroBatchState& state(int micro_batch) const;
 
   // The tensor that forward node `node` just computed; for looking for what is not finite.
@@ -120,7 +120,7 @@ class Program {
   tensor::Tensor rotary_SD_;
   const std::unique_ptr<model::Dispatcher> bounded_, unbounded_;  // with its budget, and without
   std::vector<model::MicroBatchState> micro_batches_;
-  model::Budget budget_ = model::Budget::AsConfigured;
+  config::RowBudget budget_ = config::RowBudget::AsConfigured;
   std::map<std::pair<int, int>, tensor::Tensor> choices_;  // kept, by layer and micro-batch
   Routing routing_ = Routing::Computed;
   schedule::Dropping dropping_;

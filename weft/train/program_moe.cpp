@@ -16,7 +16,7 @@ using base::at;
 }  // namespace
 
 const model::Dispatcher& Program::dispatcher() const {
-  return budget_ == model::Budget::Lifted ? *unbounded_ : *bounded_;
+  return budget_ == config::RowBudget::Lifted ? *unbounded_ : *bounded_;
 }
 
 model::SliceState& Program::slice(const Node& node) {

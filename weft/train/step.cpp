@@ -27,7 +27,7 @@ StepTotals run_with_room(Engine& engine,
   StepTotals totals = run(engine, executor, input, tracing);
   if (!totals.overflowed) return totals;
   StepInput again = input;
-  again.budget = model::Budget::Lifted;
+  again.budget = config::RowBudget::Lifted;
   totals = run(engine, lifted, again, tracing);
   CHECK(!totals.overflowed, "rows exceed a budget that was lifted");
   totals.repeated = true;
@@ -68,7 +68,7 @@ void refuse_repeated(const StepTotals& totals, const config::Config& config) {
                  config.model.moe_expert_rank_capacity_factor.value_or(0)));
 }
 
-StepTotals forward_pass(Engine& engine, const Batch& batch, const std::atomic<bool>* stop) {
+StepTotals forward_step(Engine& engine, const Batch& batch, const std::atomic<bool>* stop) {
   return run_with_room(engine,
                        engine.forward(),
                        engine.lifted_forward(),

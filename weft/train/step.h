@@ -28,7 +28,7 @@ void communication_step(Engine& engine,
 void refuse_repeated(const StepTotals& totals, const config::Config& config);
 
 // The mean loss of a batch, without gradients. All ranks learn whether one was told to stop.
-StepTotals forward_pass(Engine& engine,
+StepTotals forward_step(Engine& engine,
                         const Batch& batch,
                         const std::atomic<bool>* stop = nullptr);
 

@@ -1,6 +1,7 @@
 #include "weft/words/harness_flags.h"
 
 #include <algorithm>
+#include <array>
 
 #include "weft/base/check.h"
 #include "weft/base/text.h"
@@ -160,6 +161,16 @@ std::string takes_text(const HarnessFlag& flag) {
       return "true or false";
   }
   UNREACHABLE("{}", static_cast<int>(flag.takes));
+}
+
+bool chooses_recipe(const HarnessFlag& flag) {
+  constexpr std::array<std::string_view, 6> kChoosing{"domain",
+                                                      "model_family_name",
+                                                      "model_recipe_name",
+                                                      "use_recipes",
+                                                      "task",
+                                                      "config_variant"};
+  return std::ranges::find(kChoosing, flag.name) != kChoosing.end();
 }
 
 void select(const HarnessFlag& flag, std::string_view accepted, HarnessSelection& selection) {

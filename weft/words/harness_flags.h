@@ -93,7 +93,7 @@ struct Does {
   enum class Kind {
     SetsKey,  // the key `text`
     Acts,     // `effect`
-    Selects,  // `weft perf`'s alone: the recipe, the window, the comparison
+    Selects,  // for `weft perf` and `weft check`: the recipe, the window, the comparison
     Nothing,  // for the reason `text`
   };
   Kind kind = Kind::Nothing;
@@ -122,6 +122,9 @@ const HarnessFlag* find_harness_flag(std::string_view dashed);
 std::optional<std::string> accepted_value(const HarnessFlag& flag, std::string_view typed);
 // "one of deepep, hybridep", "true or false": for messages.
 std::string takes_text(const HarnessFlag& flag);
+
+// Whether a selecting flag says which recipe is meant, or something of its measurement.
+bool chooses_recipe(const HarnessFlag& flag);
 
 // Writes an accepted value to the flag's member of the selection, where it has one.
 void select(const HarnessFlag& flag, std::string_view accepted, HarnessSelection& selection);

@@ -19,7 +19,7 @@ struct PerfRecipe {
   std::optional<std::int64_t> other_gpus;
 };
 
-// A name that can be run, and what the reference's harness calls it: its own flat recipes, and the
+// A name that can be run, and what Megatron's harness calls it: its own flat recipes, and the
 // training recipes that --use_recipes asks for, may have the same name there.
 struct Offered {
   enum class Origin { Harness, Training };

@@ -277,14 +277,19 @@ Config config_of(const Recipe& recipe, std::string_view layout) {
 }
 
 Config load_config(const ChosenRecipe& recipe, const fs::path& folder) {
+  return load_with_findings(recipe, folder).config;
+}
+
+LoadedRecipe load_with_findings(const ChosenRecipe& recipe, const fs::path& folder) {
   Config config;
   std::vector<std::string> complaints;
   const Recipe loaded = load_recipe(recipe.file, folder);
-  apply_all(settings_of(loaded, recipe.layout), config, complaints);
+  const std::vector<Setting> settings = settings_of(loaded, recipe.layout);
+  apply_all(settings, config, complaints);
   check_others(loaded, recipe.layout, complaints);
   config.dataset.path = located(config.dataset.path, recipe.file);
   if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
-  return config;
+  return {.config = std::move(config), .warnings = other_name_findings(settings)};
 }
 
 }  // namespace weft::words

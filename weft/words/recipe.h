@@ -73,4 +73,12 @@ config::Config config_of(const Recipe& recipe, std::string_view layout);
 // run are held against the keys and types too. `folder` is as load_recipe()'s.
 config::Config load_config(const ChosenRecipe& recipe, const std::filesystem::path& folder = {});
 
+// The same with what there is to say of its keys' names (rule C4).
+struct LoadedRecipe {
+  config::Config config;
+  std::vector<config::Finding> warnings;
+};
+LoadedRecipe load_with_findings(const ChosenRecipe& recipe,
+                                const std::filesystem::path& folder = {});
+
 }  // namespace weft::words

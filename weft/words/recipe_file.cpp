@@ -49,6 +49,8 @@ class YamlReader {
       complain(root, "a recipe is a map of sections, as in 'model: {num_layers: 4}'");
     }
     check_layout();
+    order_names(recipe().settings);
+    for (RecipeLayout& layout : recipe().layouts) order_names(layout.settings);
     if (!complaints_.empty()) throw base::ConfigError(std::move(complaints_));
     return std::move(result_);
   }

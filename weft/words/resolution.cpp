@@ -28,6 +28,11 @@ void keeping(Complaints& complaints, const Act& act) {
   }
 }
 
+template <typename T>
+void append(std::vector<T>& all, std::vector<T> more) {
+  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
 // The harness's own layouts force even routing; the others are training recipes, which our names
 // mark where both would have the same.
 Offered offered_layout(const std::string& name, const RecipeLayout& layout) {
@@ -94,15 +99,9 @@ void apply_file(const fs::path& file,
                 Config& config,
                 std::vector<Finding>& warnings,
                 Complaints& complaints) {
-  for (Setting setting : settings_of_file(file, folder)) {
-    if (auto finding = other_name_finding(setting.key)) {
-      finding->message = base::text("{}: {}", setting.where, finding->message);
-      warnings.push_back(std::move(*finding));
-    }
-    setting.key = meant_key(setting.key);
-    setting.value = meant_value(setting.key, setting.value);
-    apply(setting, config, complaints);
-  }
+  const std::vector<Setting> settings = settings_of_file(file, folder);
+  append(warnings, other_name_findings(settings));
+  for (const Setting& setting : settings) apply(setting, config, complaints);
 }
 
 // Applies the words in their order; `last` is what they lead to, as far as it is known.
@@ -121,11 +120,6 @@ Config last_config(std::span<const Asked> asked, const Config& start) {
   Ledger scratch(start);
   walk(asked, start, scratch);
   return scratch.config();
-}
-
-template <typename T>
-void append(std::vector<T>& all, std::vector<T> more) {
-  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
 }  // namespace
@@ -149,7 +143,9 @@ Resolution resolve_words(const fs::path& recipes_folder,
     if (chosen.name.empty()) return;
     const ChosenRecipe recipe = find_recipe(recipes_folder, chosen.name);
     resolution.recipe = recipe.name();
-    start = load_config(recipe, recipes_folder);
+    LoadedRecipe loaded = load_with_findings(recipe, recipes_folder);
+    start = std::move(loaded.config);
+    append(resolution.warnings, std::move(loaded.warnings));
   });
   for (const fs::path& file : read.files) {
     keeping(complaints,

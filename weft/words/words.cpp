@@ -7,6 +7,7 @@
 #include "weft/config/list_sum.h"
 #include "weft/config/other_names.h"
 #include "weft/words/flags.h"
+#include "weft/words/pasted.h"
 
 namespace weft::words {
 
@@ -60,24 +61,17 @@ bool is_plain_value(std::string_view word) {
 
 class WordReader {
  public:
-  WordReader(std::span<const std::string> words, Audience audience)
-      : words_(words), audience_(audience) {}
+  WordReader(const MeantWords& meant, Audience audience)
+      : words_(meant.words), places_(meant.places), audience_(audience) {}
 
   Words read() {
-    if (words_.size() > kMostWords) {
-      read_.complaints.push_back(
-          text("{} words on the command line: use at most {}, and --config-file for the rest",
-               words_.size(),
-               kMostWords));
-      return std::move(read_);
-    }
     while (at_ < words_.size()) read_word();
     return std::move(read_);
   }
 
  private:
   void read_word() {
-    place_ = static_cast<int>(at_) + 1;
+    place_ = places_[at_];
     const std::string& word = words_[at_++];
     if (is_flag(word)) return read_flag(word);
     if (!word.empty() && word.front() == '~') return read_default(word);
@@ -128,7 +122,7 @@ class WordReader {
       return complain(
           text("'{}': unknown key '{}': {}", shown(word), shown(key), hint(key, key_hint)));
     }
-    note_twin(key);
+    note_other_name(key);
     read_.asked.push_back({.typed = word,
                            .place = place_,
                            .key = meant,
@@ -146,7 +140,7 @@ class WordReader {
                            shown(key),
                            hint(key, key_hint)));
     }
-    note_twin(key);
+    note_other_name(key);
     read_.asked.push_back({.typed = typed,
                            .place = place_,
                            .key = meant,
@@ -270,8 +264,8 @@ class WordReader {
   void read_harness(const HarnessFlag& flag,
                     const std::string& name,
                     std::optional<std::string> given) {
-    if (flag.does.kind == Does::Kind::Selects && audience_ != Audience::Perf) {
-      complain(text("{} is for weft perf: {}", name, perf_hint(flag)));
+    if (flag.does.kind == Does::Kind::Selects && audience_ == Audience::Run) {
+      complain(text("{} is for weft perf and weft check: {}", name, perf_hint(flag)));
       if (!given && flag.takes != Takes::Nothing && has_value()) ++at_;
       return;
     }
@@ -299,6 +293,9 @@ class WordReader {
       case Does::Kind::Acts:
         return act(typed, flag.does.effect, value);
       case Does::Kind::Selects:
+        if (audience_ == Audience::Check && !chooses_recipe(flag)) {
+          say_idle(text("--{}", flag.name), "weft check judges a run and measures nothing");
+        }
         return;
       case Does::Kind::Nothing:
         // The value may be a secret: only the flag is named.
@@ -338,7 +335,7 @@ class WordReader {
                               .fix = ""});
   }
 
-  void note_twin(std::string_view key) {
+  void note_other_name(std::string_view key) {
     if (auto finding = other_name_finding(key)) read_.warnings.push_back(std::move(*finding));
   }
 
@@ -351,6 +348,7 @@ class WordReader {
   void complain(std::string what) { read_.complaints.push_back(std::move(what)); }
 
   std::span<const std::string> words_;
+  std::span<const int> places_;
   Audience audience_;
   std::size_t at_ = 0;
   int place_ = 0;
@@ -360,7 +358,16 @@ class WordReader {
 }  // namespace
 
 Words read_words(std::span<const std::string> words, Audience audience) {
-  return WordReader(words, audience).read();
+  if (words.size() > kMostWords) {
+    Words refused;
+    refused.complaints.push_back(
+        text("{} words on the command line: use at most {}, and --config-file for the rest",
+             words.size(),
+             kMostWords));
+    return refused;
+  }
+  const MeantWords meant = meant_words(words);
+  return WordReader(meant, audience).read();
 }
 
 std::string place_text(const Asked& asked) {

@@ -15,8 +15,10 @@
 
 namespace weft::words {
 
-// Who reads: the flags that choose a recipe and a comparison are `weft perf`'s alone.
-enum class Audience { Run, Perf };
+// Who reads. The flags that choose a recipe, a window and a comparison are for `weft perf`, which
+// follows them all, and for `weft check`, which says of those that do not choose the recipe that
+// they change nothing; to a command that runs they are foreign.
+enum class Audience { Run, Check, Perf };
 
 // One request: a key gets a value, or a flag's effect takes place.
 struct Asked {
@@ -37,8 +39,8 @@ struct Words {
   std::vector<std::string> complaints;  // what is wrong; the rest is read all the same
 };
 
-// Reads `RECIPE`, `a.b=c`, `+a.b=c`, `++a.b=c`, `~a.b`, kebab-case flags and harness flags. Never
-// throws for what the user typed.
+// Reads `RECIPE`, `a.b=c`, `+a.b=c`, `++a.b=c`, `~a.b`, kebab-case flags and harness flags, also as
+// people paste them (pasted.h). Never throws for what the user typed.
 Words read_words(std::span<const std::string> words, Audience audience);
 
 // "word 3 'model.num_layers=4'"

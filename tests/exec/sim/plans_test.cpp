@@ -60,7 +60,7 @@ class Planned {
           Ranks ranks = Ranks::All,
           const schedule::Detail& detail = {})
       : grid_(derive::layout_of(config)),
-        plans_(schedule::plan_step(config, grid_, schedule::RowBudget::AsConfigured, detail)),
+        plans_(schedule::plan_step(config, grid_, config::RowBudget::AsConfigured, detail)),
         seconds_(std::move(seconds)) {
     const int count = ranks == Ranks::All ? grid_.world() : grid_.pp();
     for (int rank = 0; rank < count; ++rank) {
@@ -162,18 +162,19 @@ Wire even_wire() {
           }};
 }
 
-TEST(SimulatedPlans, CostsOfThePlainOrderPredictTheMergedOne) {
+TEST(SimulatedPlans, CostsOfThePlainOrderPredictTheInterleavedOne) {
   const config::Config config = config_of({.layers = 3, .ep = 2, .dp = 2});
-  Planned plain(config, plain_seconds), merged(overlapped(config), plain_seconds);
-  plain.step().wire = merged.step().wire = even_wire();
-  const Result plain_result = simulate(plain.step()), merged_result = simulate(merged.step());
-  Step predicted = merged.step();
+  Planned plain(config, plain_seconds), interleaved(overlapped(config), plain_seconds);
+  plain.step().wire = interleaved.step().wire = even_wire();
+  const Result plain_result = simulate(plain.step()),
+               interleaved_result = simulate(interleaved.step());
+  Step predicted = interleaved.step();
   predicted.wire.reset();
   predicted.cost = measure(timelines_of(plain.step(), plain_result)).for_graphs(predicted.graphs);
-  EXPECT_EQ(simulate(predicted).step_ns, merged_result.step_ns);
-  EXPECT_LT(merged_result.step_ns, plain_result.step_ns);
-  const Bounds bounds = bounds_of(merged.step());
-  EXPECT_GE(merged_result.step_seconds(), bounds.step_seconds());
+  EXPECT_EQ(simulate(predicted).step_ns, interleaved_result.step_ns);
+  EXPECT_LT(interleaved_result.step_ns, plain_result.step_ns);
+  const Bounds bounds = bounds_of(interleaved.step());
+  EXPECT_GE(interleaved_result.step_seconds(), bounds.step_seconds());
   EXPECT_NEAR(bounds.compute_seconds, bounds_of(predicted).compute_seconds, 1e-12);
   EXPECT_NEAR(bounds.communication_seconds, bounds_of(predicted).communication_seconds, 1e-12);
 }

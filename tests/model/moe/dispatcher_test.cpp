@@ -135,7 +135,7 @@ TEST(DropAndPad, IsTheUnpaddedRunOfTheKeptTokens) {
   }
 }
 
-TEST(Budget, WhereItIsEnoughTheBitsAreThoseOfARunWithoutOne) {
+TEST(RowBudget, WhereItIsEnoughTheBitsAreThoseOfARunWithoutOne) {
   for (const int per_node : {1, 2, 4}) {
     LayerCase layer = random_case("budget", {10, 10, 10, 10}, 8, 3);
     layer.dispatcher = Dispatcher::Flex;
@@ -152,7 +152,7 @@ TEST(Budget, WhereItIsEnoughTheBitsAreThoseOfARunWithoutOne) {
   }
 }
 
-TEST(Budget, WhereItIsTooSmallEveryRankSaysSo) {
+TEST(RowBudget, WhereItIsTooSmallEveryRankSaysSo) {
   for (const int per_node : {1, 2, 4}) {
     LayerCase layer = random_case("overflow", {10, 10, 10, 10}, 8, 3);
     layer.dispatcher = Dispatcher::Flex;

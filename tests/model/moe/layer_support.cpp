@@ -41,7 +41,7 @@ class Rank {
       groups.within = &through(*within_);
     }
     tapped_ = &groups.ep;
-    dispatcher_ = make_dispatcher(config_, groups, Budget::AsConfigured);
+    dispatcher_ = make_dispatcher(config_, groups, config::RowBudget::AsConfigured);
     first_ = std::accumulate(layer.tokens.begin(), layer.tokens.begin() + rank_, std::int64_t{0});
     tokens_ = layer.tokens[static_cast<std::size_t>(rank_)];
     local_ = layer.experts / layer.ranks();

@@ -59,14 +59,14 @@ TEST(Accumulation, EveryGraphVerifies) {
                         fmt::join(verify(build_training(anatomy, {.micro_batches = micro_batches}),
                                          anatomy,
                                          micro_batches,
-                                         Pass::Training),
+                                         StepKind::Training),
                                   "; ")),
             "")
             << layers << " " << choice << " " << micro_batches;
         EXPECT_EQ(verify(build_forward(anatomy, {.micro_batches = micro_batches}),
                          anatomy,
                          micro_batches,
-                         Pass::ForwardOnly)
+                         StepKind::ForwardOnly)
                       .size(),
                   0u)
             << layers << " " << choice << " " << micro_batches;

@@ -33,7 +33,7 @@ std::vector<PlanCase> some_cases(std::size_t first) {
 
 std::set<std::string> needs_of(const Anatomy& anatomy, const std::string& node) {
   std::set<std::string> names;
-  for (const Node& need : required(anatomy, parse_node(node), 2, Pass::Training)) {
+  for (const Node& need : required(anatomy, parse_node(node), 2, StepKind::Training)) {
     names.insert(print(need));
   }
   return names;
@@ -165,10 +165,12 @@ TEST(Recompute, AMissingOrEarlyRecomputationIsCaught) {
   const PlanCase c{.layers = "m", .ep = 2, .dp = 2, .micro_batches = 1};
   const RankPlan plan = plans_of(with(c, {{}, {Piece::Attention}}))[0];
   const std::size_t entry = find(plan.training, "0R0.attention");
-  EXPECT_TRUE(contains(verify(without_entry(plan.training, entry), plan.anatomy, 1, Pass::Training),
-                       "0R0.attention is missing"));
-  EXPECT_TRUE(contains(verify(with_swapped(plan.training, entry), plan.anatomy, 1, Pass::Training),
-                       "0D0.attention may start before 0R0.attention is over"));
+  EXPECT_TRUE(
+      contains(verify(without_entry(plan.training, entry), plan.anatomy, 1, StepKind::Training),
+               "0R0.attention is missing"));
+  EXPECT_TRUE(
+      contains(verify(with_swapped(plan.training, entry), plan.anatomy, 1, StepKind::Training),
+               "0D0.attention may start before 0R0.attention is over"));
 }
 
 TEST(Recompute, WhatRemakesNothingIsRefused) {

@@ -32,7 +32,7 @@ TEST(SharedExperts, RunUnderDispatchAndCombineBothWays) {
   }
 }
 
-TEST(SharedExperts, InTheMergedOrderTheyStayWithTheRouter) {
+TEST(SharedExperts, InTheInterleavedOrderTheyStayWithTheRouter) {
   const PlanCase c{.layers = "mm",
                    .micro_batches = 2,
                    .overlap = true,

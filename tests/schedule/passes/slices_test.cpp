@@ -23,7 +23,7 @@ TEST(Slices, NeighboursTravelWhileASliceIsWithItsExperts) {
   }
 }
 
-TEST(Slices, InTheMergedOrderTheyAreStaggeredByTheirLanes) {
+TEST(Slices, InTheInterleavedOrderTheyAreStaggeredByTheirLanes) {
   const PlanCase c{.layers = "mm", .micro_batches = 2, .overlap = true, .slices = 2};
   const Graph graph = plans_of(c)[0].training;
   for (const std::string layer : {"0", "1"}) {

@@ -9,7 +9,7 @@ namespace weft::model {
 
 std::unique_ptr<Dispatcher> make_dispatcher(const config::ModelConfig& config,
                                             const EpGroups& groups,
-                                            Budget budget) {
+                                            config::RowBudget budget) {
   switch (config.moe_token_dispatcher_type) {
     case config::Dispatcher::AllGather:
       return std::make_unique<AllGather>(config, groups.ep);

@@ -128,11 +128,11 @@ struct EpGroups {
   comm::Communicator* within = nullptr;
 };
 
-// As model.moe_token_dispatcher_type and moe_flex_dispatcher_backend say. Budget::Lifted: as if
-// there were no moe_expert_rank_capacity_factor.
-enum class Budget { AsConfigured, Lifted };
+// The dispatcher that model.moe_token_dispatcher_type names. A flex dispatcher is hybridep where
+// `groups` has the two groups of hybridep, and deepep where it has not. With RowBudget::Lifted the
+// dispatcher makes room for every row that arrives.
 std::unique_ptr<Dispatcher> make_dispatcher(const config::ModelConfig& config,
                                             const EpGroups& groups,
-                                            Budget budget);
+                                            config::RowBudget budget);
 
 }  // namespace weft::model

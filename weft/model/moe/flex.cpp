@@ -97,7 +97,7 @@ void make_room(const Context& context,
 
 }  // namespace
 
-Flex::Flex(const config::ModelConfig& config, const EpGroups& groups, Budget budget)
+Flex::Flex(const config::ModelConfig& config, const EpGroups& groups, config::RowBudget budget)
     : config_(config),
       ep_(groups.ep),
       across_(groups.across != nullptr ? *groups.across : groups.ep),
@@ -107,7 +107,7 @@ Flex::Flex(const config::ModelConfig& config, const EpGroups& groups, Budget bud
       local_(experts_ / groups.ep.size()),
       padded_(config.moe_pad_expert_input_to_capacity),
       bounded_(padded_ || (config.moe_expert_rank_capacity_factor && groups.ep.size() > 1 &&
-                           budget != Budget::Lifted)) {}
+                           budget != config::RowBudget::Lifted)) {}
 
 kernels::Hops Flex::hops(std::int64_t most_tokens) const {
   kernels::Hops hops{.ranks = ep_.size(),

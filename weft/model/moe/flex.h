@@ -15,7 +15,7 @@ namespace weft::model {
 
 class Flex final : public Dispatcher {
  public:
-  Flex(const config::ModelConfig& config, const EpGroups& groups, Budget budget);
+  Flex(const config::ModelConfig& config, const EpGroups& groups, config::RowBudget budget);
 
   std::int64_t counts() const override { return hops(0).counts(); }
   void lay_out(const Context&, DispatchState&, const Routed&, const Tensor&) const override;

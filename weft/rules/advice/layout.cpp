@@ -72,7 +72,7 @@ constexpr Advice kLayoutAdvice[] = {
      .when = "experts cut by tensor parallelism",
      .then = "spread them instead",
      .why = "An expert's products are small already; ep keeps them whole.",
-     .measured = "Every published MoE layout of the reference has ETP 1.",
+     .measured = "Every published MoE layout of Megatron has ETP 1.",
      .example = "model.num_moe_experts=4 model.expert_model_parallel_size=2 "
                 "model.expert_tensor_parallel_size=2 train.global_batch_size=4",
      .judge = whole_experts},

@@ -1,9 +1,9 @@
 // What a platform and its published runs suggest.
-#include <algorithm>
-
 #include "weft/base/text.h"
 #include "weft/rules/advice/facts.h"
 #include "weft/rules/advice/topics.h"
+#include "weft/rules/captured.h"
+#include "weft/rules/chosen.h"
 
 namespace weft::rules {
 
@@ -18,12 +18,11 @@ std::optional<Note> router_in_fp32(const Config& config) {
     return {};
   }
   if (config.model.moe_router_dtype) return {};
-  return note(
-      "model.moe_router_dtype",
-      text("model.moe_router_dtype is null: with {} experts the reference would score them in "
-           "the dtype of the activations",
-           config.model.experts()),
-      "set model.moe_router_dtype=fp32");
+  return note("model.moe_router_dtype",
+              text("model.moe_router_dtype is null: with {} experts Megatron would score them in "
+                   "the dtype of the activations",
+                   config.model.experts()),
+              "set model.moe_router_dtype=fp32");
 }
 
 std::optional<Note> dispatcher_of_platform(const Config& config) {
@@ -64,14 +63,26 @@ std::optional<Note> graph_scopes(const Config& config) {
   const ModelConfig& model = config.model;
   const bool partial = model.cuda_graph_impl == CudaGraphImpl::TransformerEngine;
   if (!partial || model.experts() < 2 || model.moe_expert_capacity_factor) return {};
-  const auto& scopes = model.cuda_graph_modules;
-  const auto captures = [&](CudaGraphScope scope) {
-    return std::ranges::find(scopes, scope) != scopes.end();
-  };
-  if (captures(CudaGraphScope::MoeRouter) && captures(CudaGraphScope::MoePreprocess)) return {};
+  if (captures(model, CudaGraphScope::MoeRouter) &&
+      captures(model, CudaGraphScope::MoePreprocess)) {
+    return {};
+  }
   return note("model.cuda_graph_modules",
               "a dropless MoE layer has shapes that change, so only parts of it can be captured",
               "start with model.cuda_graph_modules=[moe_router,moe_preprocess], then add attn");
+}
+
+std::optional<Note> iteration_of_dropless(const Config& config) {
+  const ModelConfig& model = config.model;
+  if (model.cuda_graph_impl != CudaGraphImpl::FullIteration || model.experts() < 2) return {};
+  if (drops_and_pads(model) || model.moe_expert_rank_capacity_factor) return {};
+  return note(
+      "model.cuda_graph_impl",
+      "model.cuda_graph_impl = full_iteration captures the experts of a dropless MoE, whose "
+      "rows change from step to step: nothing bounds them",
+      "drop and pad (model.moe_expert_capacity_factor and "
+      "model.moe_pad_expert_input_to_capacity=true), or give a rank a budget of rows "
+      "(hybridep with model.moe_expert_rank_capacity_factor=1.5)");
 }
 
 std::optional<Note> graphs_without_profile(const Config& config) {
@@ -99,7 +110,7 @@ constexpr Advice kPlatformAdvice[] = {
      .then = "use fp32",
      .why = "Scores of many experts are close; in bf16 the choice between them is noise. Weft's "
             "router is "
-            "fp32 always, the reference's is not.",
+            "fp32 always, Megatron's is not.",
      .measured =
          "bf16 keeps 8 bits: with 128 experts neighbouring probabilities (1/128) differ by less "
          "than its step.",
@@ -139,6 +150,19 @@ constexpr Advice kPlatformAdvice[] = {
          "model.moe_router_dtype=fp32 model.cuda_graph_impl=transformer_engine "
          "model.cuda_graph_modules=[attn] model.use_te_rng_tracker=true rng.te_rng_tracker=true",
      .judge = graph_scopes},
+    {.id = "A20",
+     .when = "full-iteration CUDA graphs on a dropless MoE without a budget of rows",
+     .then = "drop and pad, or set model.moe_expert_rank_capacity_factor",
+     .why = "A graph's shapes are fixed when it is captured. Padding to a capacity fixes the rows "
+            "of every expert, a budget those of a rank; without either the captured iteration fits "
+            "the rows of one step only.",
+     .measured = "The reference's recipes capture whole iterations with drop-and-pad, or dropless "
+                 "with a paged stash and a budget of 1.5 times the mean.",
+     .example = "hardware.gpu=h100 model.bf16=true model.num_moe_experts=4 "
+                "model.moe_router_dtype=fp32 model.cuda_graph_impl=full_iteration "
+                "model.use_te_rng_tracker=true rng.te_rng_tracker=true "
+                "rerun_state_machine.check_for_nan_in_loss=false",
+     .judge = iteration_of_dropless},
     {.id = "A12",
      .when = "CUDA graphs with the alltoall dispatcher",
      .then = "profile first",
@@ -153,7 +177,7 @@ constexpr Advice kPlatformAdvice[] = {
      .when = "forced balance or imbalance",
      .then = "benchmark-only",
      .why = "Numbers of forced routing are an upper bound for those of a trained router.",
-     .measured = "All published MoE throughputs of the reference are force-balanced and dropless.",
+     .measured = "All published MoE throughputs of Megatron are force-balanced and dropless.",
      .example = "model.num_moe_experts=4 model.moe_router_force_load_balancing=true",
      .judge = benchmark_only},
 };

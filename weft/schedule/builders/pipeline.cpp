@@ -124,7 +124,7 @@ void check_shape(const Anatomy& anatomy, const PipelineShape& shape) {
 
 Graph build_training(const Anatomy& anatomy, const PipelineShape& shape) {
   check_shape(anatomy, shape);
-  GraphWriter writer(anatomy, shape.micro_batches, Pass::Training);
+  GraphWriter writer(anatomy, shape.micro_batches, StepKind::Training);
   for (const Turn& turn : training_turns(shape)) {
     TurnWriter turn_writer(writer, anatomy, turn);
     turn.direction == Direction::F ? turn_writer.forward() : turn_writer.backward();
@@ -135,7 +135,7 @@ Graph build_training(const Anatomy& anatomy, const PipelineShape& shape) {
 
 Graph build_forward(const Anatomy& anatomy, const PipelineShape& shape) {
   check_shape(anatomy, shape);
-  GraphWriter writer(anatomy, shape.micro_batches, Pass::ForwardOnly);
+  GraphWriter writer(anatomy, shape.micro_batches, StepKind::ForwardOnly);
   for (const Turn& turn : forward_turns(shape)) TurnWriter(writer, anatomy, turn).forward();
   add_all(writer, anatomy.forward_end);
   return writer.take();

@@ -2,8 +2,9 @@
 // forward and one backward in turn, then the backwards that are left.
 //
 // One rank without pipelining is the shortest of them: no warm-up, each micro-batch forward and
-// back. One chunk a rank is 1F1B; more interleave. The merged order wants one forward more in the
-// warm-up, so that the forward and the backward of a turn are of different micro-batches.
+// back. One chunk a rank is 1F1B; more are a virtual pipeline, whose chunks take turns. The
+// interleaved order (passes/interleave.h) wants one forward more in the warm-up, so that the
+// forward and the backward of a turn are of different micro-batches.
 #pragma once
 
 #include <vector>
@@ -17,7 +18,7 @@ struct PipelineShape {
   int vpp = 1;
   int micro_batches = 1;
   int group = 1;          // micro-batches a chunk takes in a row (vpp > 1); pp at least
-  int extra_warm_up = 0;  // 1 for the merged order
+  int extra_warm_up = 0;  // 1 for the interleaved order
 };
 
 // The forward or the backward of one chunk of the rank for one micro-batch.
@@ -35,7 +36,8 @@ int warm_up(const PipelineShape& shape);
 std::vector<Turn> training_turns(const PipelineShape& shape);
 
 // The same by rounds, between which batched neighbours exchange: a warm-up forward, a forward and a
-// backward where chunks interleave or turns are merged (else each alone), a backward of the end.
+// backward in a virtual pipeline or where turns are interleaved (else each alone), a backward of
+// the end.
 std::vector<std::vector<Turn>> training_rounds(const PipelineShape& shape);
 
 // Evaluation: forwards only.

@@ -14,7 +14,7 @@ void GraphWriter::add(const Node& node, const std::vector<Node>& waits) {
     CHECK(found != index_.end(), "{} is issued before {}", print(node), print(before));
     needs.push_back(found->second);
   };
-  for (const Node& before : required(anatomy_, node, micro_batches_, pass_)) need(before);
+  for (const Node& before : required(anatomy_, node, micro_batches_, kind_)) need(before);
   for (const Node& before : waits) need(before);
   // Latest first: a late node implies most of the earlier ones.
   std::ranges::sort(needs, std::greater<>());

@@ -11,8 +11,8 @@ namespace weft::schedule {
 
 class GraphWriter {
  public:
-  GraphWriter(const Anatomy& anatomy, int micro_batches, Pass pass)
-      : anatomy_(anatomy), micro_batches_(micro_batches), pass_(pass) {}
+  GraphWriter(const Anatomy& anatomy, int micro_batches, StepKind kind)
+      : anatomy_(anatomy), micro_batches_(micro_batches), kind_(kind) {}
 
   // Every node that `node` requires, and those it is told to wait for, must have been added before.
   void add(const Node& node, const std::vector<Node>& waits = {});
@@ -23,7 +23,7 @@ class GraphWriter {
  private:
   const Anatomy& anatomy_;
   int micro_batches_;
-  Pass pass_;
+  StepKind kind_;
   Graph graph_;
   Order order_;
   std::unordered_map<Node, int, NodeHash> index_;  // the entry that ends a node or its unit

@@ -18,7 +18,7 @@ std::map<Node, std::size_t> takers(const std::vector<Step>& steps,
                                    int micro_batches) {
   std::map<Node, std::size_t> takers;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    for (const Node& need : required(anatomy, steps[i].node, micro_batches, Pass::Training)) {
+    for (const Node& need : required(anatomy, steps[i].node, micro_batches, StepKind::Training)) {
       if (need.piece == anatomy.receive.piece) takers.emplace(need, i);
     }
   }

@@ -16,7 +16,7 @@ class Inserter {
       : anatomy_(anatomy), micro_batches_(micro_batches) {}
 
   void add(Step step) {
-    for (const Node& need : required(anatomy_, step.node, micro_batches_, Pass::Training)) {
+    for (const Node& need : required(anatomy_, step.node, micro_batches_, StepKind::Training)) {
       const bool is_new = need.direction == Direction::R && done_.insert(need).second;
       if (is_new) add({.node = need, .waits = {}});
     }

@@ -21,7 +21,7 @@ std::vector<Step> steps_of(const Graph& graph) {
 }
 
 Graph write(const std::vector<Step>& steps, const Anatomy& anatomy, int micro_batches) {
-  GraphWriter writer(anatomy, micro_batches, Pass::Training);
+  GraphWriter writer(anatomy, micro_batches, StepKind::Training);
   for (const Step& step : steps) writer.add(step.node, step.waits);
   return writer.take();
 }

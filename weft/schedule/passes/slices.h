@@ -13,7 +13,7 @@
 
 namespace weft::schedule {
 
-// Over the plain order. The merged order needs no such pass: it groups a layer's dispatches,
+// Over the plain order. The interleaved order needs no such pass: it groups a layer's dispatches,
 // experts and combines, and lanes stagger them.
 Graph stagger_slices(const Graph& graph, const Anatomy& anatomy, int micro_batches);
 

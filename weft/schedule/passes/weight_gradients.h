@@ -7,8 +7,8 @@
 
 namespace weft::schedule {
 
-// comm_overlap.delay_wgrad_compute, over the merged order: experts, shared experts, attention and
-// feed-forward; the router's, norms', embedding's and head's stay. Attention's and the shared
+// comm_overlap.delay_wgrad_compute, over the interleaved order: experts, shared experts, attention
+// and feed-forward; the router's, norms', embedding's and head's stay. Attention's and the shared
 // experts' run behind the combine (or the send) that attention's D sets off, those of a slice
 // behind the last slice's D.
 Graph delay_weight_gradients(const Graph& graph, const Anatomy& anatomy, int micro_batches);

@@ -1,6 +1,6 @@
-// The merged order (comm_overlap.overlap_moe_expert_parallel_comm): a forward turn and the backward
-// turn after it, of another micro-batch, become one, layer by layer, so that dispatch and combine
-// of the one travel under the compute of the other.
+// The interleaved order (comm_overlap.overlap_moe_expert_parallel_comm): a forward turn and the
+// backward turn after it, of another micro-batch, become one, layer by layer, so that dispatch and
+// combine of the one travel under the compute of the other.
 //
 //   ep       b.combine.D | f.counts f.dispatch.F  b.dispatch.D        | f.combine.F
 //   compute  f.attention f.route f.permute | b.experts.D b.experts.W  f.experts | b.attention.D ...
@@ -28,9 +28,9 @@ enum class AttentionRelease { Late, Early };
 // Over the plain order of a shape whose warm-up is one longer (see turns.h). Warm-up and what is
 // left at the end stay as they are: a forward of the warm-up beside a backward could wait for a
 // stage that waits for it.
-Graph merge_turns(const Graph& graph,
-                  const Anatomy& anatomy,
-                  const PipelineShape& shape,
-                  AttentionRelease release);
+Graph interleave_turns(const Graph& graph,
+                       const Anatomy& anatomy,
+                       const PipelineShape& shape,
+                       AttentionRelease release);
 
 }  // namespace weft::schedule

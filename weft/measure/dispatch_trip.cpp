@@ -1,4 +1,4 @@
-#include "weft/measure/dispatch_pass.h"
+#include "weft/measure/dispatch_trip.h"
 
 #include <numeric>
 
@@ -44,7 +44,7 @@ DispatchGroups join_dispatch_groups(comm::Endpoint& endpoint, int ranks_per_node
   return groups;
 }
 
-DispatchPass::DispatchPass(const config::ModelConfig& model,
+DispatchTrip::DispatchTrip(const config::ModelConfig& model,
                            const DispatchGroups& groups,
                            const derive::DispatchShape& shape,
                            tensor::Stream& stream,
@@ -55,11 +55,11 @@ DispatchPass::DispatchPass(const config::ModelConfig& model,
     ep.across = groups.across.get();
     ep.within = groups.within.get();
   }
-  dispatcher_ = model::make_dispatcher(model, ep, model::Budget::AsConfigured);
+  dispatcher_ = model::make_dispatcher(model, ep, config::RowBudget::AsConfigured);
 }
 
 // Bytes since the start; rows are the caller's to count.
-DispatchTraffic DispatchPass::sent_so_far() const {
+DispatchTraffic DispatchTrip::sent_so_far() const {
   DispatchTraffic total;
   for (const comm::Communicator* group :
        {groups_.ep.get(), groups_.across.get(), groups_.within.get()}) {
@@ -76,7 +76,7 @@ DispatchTraffic DispatchPass::sent_so_far() const {
   return total;
 }
 
-void DispatchPass::learn_counts(model::DispatchState& state, const model::Routed& routed) {
+void DispatchTrip::learn_counts(model::DispatchState& state, const model::Routed& routed) {
   const model::Context context{.stream = stream_,
                                .pool = pool_,
                                .config = config_,
@@ -94,7 +94,7 @@ void DispatchPass::learn_counts(model::DispatchState& state, const model::Routed
   dispatcher_->size(state);
 }
 
-PassResult DispatchPass::run(const model::Routed& routed) {
+TripResult DispatchTrip::run(const model::Routed& routed) {
   const model::Context context{.stream = stream_,
                                .pool = pool_,
                                .config = config_,
@@ -102,7 +102,7 @@ PassResult DispatchPass::run(const model::Routed& routed) {
   const Tensor y_TD(pool_, context.dtype(), routed.x_TD.shape(), Tag::Workspace);
   const Tensor h_TD(pool_, context.dtype(), routed.x_TD.shape(), Tag::Workspace);
   kernels::zero(stream_, h_TD);
-  PassResult result;
+  TripResult result;
   // All ranks begin a stage together.
   const auto timed = [&](double& seconds, const auto& stage) {
     groups_.world->barrier(stream_);
@@ -136,7 +136,7 @@ PassResult DispatchPass::run(const model::Routed& routed) {
   return result;
 }
 
-void DispatchPass::check(const Tensor& y_TD, const Tensor& x_TD) const {
+void DispatchTrip::check(const Tensor& y_TD, const Tensor& x_TD) const {
   const Tensor y(pool_, DType::F32, y_TD.shape(), Tag::Workspace);
   const Tensor x(pool_, DType::F32, x_TD.shape(), Tag::Workspace);
   kernels::copy(stream_, y, y_TD);

@@ -1,4 +1,4 @@
-#include "weft/schedule/passes/merge.h"
+#include "weft/schedule/passes/interleave.h"
 
 #include <array>
 #include <utility>
@@ -131,10 +131,10 @@ std::vector<TurnSteps> cut(Steps steps, const Anatomy& anatomy, Steps& step_end)
 
 }  // namespace
 
-Graph merge_turns(const Graph& graph,
-                  const Anatomy& anatomy,
-                  const PipelineShape& shape,
-                  AttentionRelease release) {
+Graph interleave_turns(const Graph& graph,
+                       const Anatomy& anatomy,
+                       const PipelineShape& shape,
+                       AttentionRelease release) {
   Steps step_end;
   std::vector<TurnSteps> turns = cut(steps_of(graph), anatomy, step_end);
   Weaver weaver(release);

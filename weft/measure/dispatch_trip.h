@@ -1,4 +1,5 @@
-// One rank's forward passes through one dispatcher, its experts handing back what they get.
+// A rank's trips through one dispatcher: tokens to their experts, which hand back what they get,
+// and home again. Forward only.
 #pragma once
 
 #include <memory>
@@ -16,24 +17,24 @@ struct DispatchGroups {
 // All ranks of the world, in nodes of `ranks_per_node`.
 DispatchGroups join_dispatch_groups(comm::Endpoint& endpoint, int ranks_per_node);
 
-struct PassResult {
+struct TripResult {
   double travel_seconds = 0;  // dispatch and combine
   double local_seconds = 0;   // permute, arrange, restore, merge
   std::int64_t peak_bytes = 0;
   derive::DispatchTraffic sent;  // by this rank
 };
 
-class DispatchPass {
+class DispatchTrip {
  public:
   // `model` outlives it, and so do the others.
-  DispatchPass(const config::ModelConfig& model,
+  DispatchTrip(const config::ModelConfig& model,
                const DispatchGroups& groups,
                const derive::DispatchShape& shape,
                tensor::Stream& stream,
                tensor::Pool& pool);
 
   // All ranks together. CHECKs that each token comes back as often as it chose an expert.
-  PassResult run(const model::Routed& routed);
+  TripResult run(const model::Routed& routed);
 
  private:
   derive::DispatchTraffic sent_so_far() const;

@@ -1,0 +1,82 @@
+// Messages of one judgement agree with each other, and name what is meant.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/rules/settled_support.h"
+
+namespace weft::rules {
+namespace messages_test {
+
+#define OVERLAP                                                 \
+  "model.num_moe_experts=4 model.expert_model_parallel_size=2 " \
+  "train.global_batch_size=4 comm_overlap.overlap_moe_expert_parallel_comm=true "
+#define FLEX                                                    \
+  "model.num_moe_experts=4 model.expert_model_parallel_size=2 " \
+  "train.global_batch_size=2 model.moe_token_dispatcher_type=flex "
+
+// Keys of which W22 says that they have no effect.
+std::set<std::string> idle_keys(const Verdict& verdict) {
+  std::set<std::string> keys;
+  for (const config::Finding& warning : verdict.warnings) {
+    if (warning.id == "W22") keys.insert(warning.key);
+  }
+  return keys;
+}
+
+TEST(Messages, AKeyThatARefusalSpeaksOfIsNotSaidToDoNothing) {
+  const char* fusion = "model.gradient_accumulation_fusion";
+  const std::string words = OVERLAP
+      "comm_overlap.delay_wgrad_compute=true model.bf16=true "
+      "model.cuda_graph_impl=transformer_engine "
+      "model.use_te_rng_tracker=true "
+      "model.cuda_graph_modules=[attn] "
+      "model.gradient_accumulation_fusion=false";
+  const Verdict refused = judge_words(words);
+  EXPECT_TRUE(ids_of(refused.errors).contains("C30"));
+  EXPECT_FALSE(idle_keys(refused).contains(fusion));
+  EXPECT_TRUE(idle_keys(judge_words("model.gradient_accumulation_fusion=false")).contains(fusion));
+
+  const Verdict wire = judge_words(FLEX
+                                   "model.moe_flex_dispatcher_backend=ncclep "
+                                   "model.moe_combine_bwd_dtype=mxfp8 "
+                                   "model.moe_grouped_gemm=false");
+  EXPECT_TRUE(ids_of(wire.errors).contains("TC-25"));
+  EXPECT_FALSE(idle_keys(wire).contains("model.moe_grouped_gemm"));
+}
+
+TEST(Messages, TheBackendIsNamedWhereTheDispatcherIsFlex) {
+  const Verdict verdict = judge_words(FLEX
+                                      "runtime.ranks_per_node=2 "
+                                      "model.moe_flex_dispatcher_backend=hybridep "
+                                      "model.moe_dispatch_fwd_dtype=mxfp8");
+  const auto error = std::ranges::find(verdict.errors, "TC-24", &config::Finding::id);
+  ASSERT_NE(error, verdict.errors.end());
+  EXPECT_NE(error->message.find("model.moe_flex_dispatcher_backend = hybridep"), std::string::npos)
+      << error->message;
+}
+
+TEST(Messages, ARuleAnswersForNumbersThatItKnows) {
+  expect_settled({.name = "a capability of no known GPU",
+                  .words = FLEX "model.moe_flex_dispatcher_backend=deepep "
+                                "hardware.compute_capability=200",
+                  .errors = "F9"});
+  EXPECT_TRUE(ids_of(judge_words(OVERLAP "model.mtp_num_layers=-1").errors).contains("C25"));
+}
+
+TEST(Messages, AFullyShardedRunSumsInSymmetricBuffers) {
+  expect_settled({.name = "cleared",
+                  .words = "ddp.use_megatron_fsdp=true ddp.average_in_collective=true",
+                  .automatic = "V23",
+                  .after = "ddp.average_in_collective=false"});
+  expect_settled({.name = "kept",
+                  .words = "ddp.use_megatron_fsdp=true ddp.average_in_collective=true "
+                           "ddp.disable_symmetric_registration=true",
+                  .after = "ddp.average_in_collective=true"});
+}
+
+#undef OVERLAP
+#undef FLEX
+
+}  // namespace messages_test
+}  // namespace weft::rules

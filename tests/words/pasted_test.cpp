@@ -1,0 +1,94 @@
+// Lines as people paste them from elsewhere.
+#include "weft/words/pasted.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/base/complaints_support.h"
+#include "weft/base/text.h"
+#include "weft/words/resolution.h"
+
+namespace weft::words {
+
+using namespace config;
+namespace pasted_test {
+
+using Typed = std::vector<std::string>;
+
+const std::filesystem::path kRecipes = WEFT_SOURCE_DIR "/recipes";
+
+Typed meant(std::string_view line) { return meant_words(base::split(line, ' ')).words; }
+
+TEST(Pasted, TheStartOfAnotherProgramIsLeftOut) {
+  const Typed rest{"-mr", "qwen3_30b_a3b", "world=8"};
+  for (const char* start : {"uv run python scripts/performance/run_script.py ",
+                            "uv run scripts/performance/run_script.py ",
+                            "python run_script.py ",
+                            "python3 -u ./run_script.py ",
+                            "/usr/bin/python3 -m torch.distributed.run run_script.py ",
+                            "torchrun --nproc_per_node 8 run_script.py ",
+                            "CUDA_DEVICE_MAX_CONNECTIONS=1 torchrun --nproc_per_node=8 train.py ",
+                            "scripts/performance/run_script.py "}) {
+    EXPECT_EQ(meant(start + std::string("-mr qwen3_30b_a3b world=8")), rest) << start;
+  }
+}
+
+TEST(Pasted, WordsThatStartNothingStay) {
+  for (const char* line : {"tiny world=8", "uv", "python world=8", "tiny run_script.py"}) {
+    EXPECT_EQ(meant(line), base::split(line, ' ')) << line;
+  }
+}
+
+TEST(Pasted, SpacesAroundTheEqualsSignJoinThreeWords) {
+  const Typed one{"model.num_layers=4", "tiny"};
+  EXPECT_EQ(meant("model.num_layers = 4 tiny"), one);
+  EXPECT_EQ(meant("model.num_layers =4 tiny"), one);
+  EXPECT_EQ(meant("model.num_layers= 4 tiny"), one);
+  EXPECT_EQ(meant_words(Typed{"model.num_layers = 4", "tiny"}).words, one);
+  EXPECT_EQ(meant("++model.num_layers = 4")[0], "++model.num_layers=4");
+  // A text may be cleared, and a word before it may be a recipe.
+  EXPECT_EQ(meant("dataset.path= tiny"), (Typed{"dataset.path=", "tiny"}));
+  EXPECT_EQ(meant("tiny =4"), (Typed{"tiny", "=4"}));
+  EXPECT_EQ(meant("model.num_layers = --json"), (Typed{"model.num_layers=", "--json"}));
+}
+
+TEST(Pasted, TheNameOfTheConfigBeforeAKeyIsLeftOut) {
+  EXPECT_EQ(meant("cfg.model.num_layers=4")[0], "model.num_layers=4");
+  EXPECT_EQ(meant("+cfg.model.num_layers = 4")[0], "+model.num_layers=4");
+  EXPECT_EQ(meant("~cfg.model.num_layers")[0], "~model.num_layers");
+  EXPECT_EQ(meant("cfg.yaml")[0], "cfg.yaml");
+}
+
+TEST(Pasted, PlacesAreThoseOfTheLineAsTyped) {
+  EXPECT_EQ(meant_words(base::split("python x.py model.num_layers = 4 tiny", ' ')).places,
+            (std::vector<int>{3, 6}));
+}
+
+TEST(Pasted, ALineOfTheHarnessIsReadForCheckAndPerfAlike) {
+  const Typed line = base::split(
+      "uv run python scripts/performance/run_script.py -m qwen -mr qwen3_30b_a3b --task pretrain "
+      "-ng 16 -g h100 -c bf16 cfg.train.train_iters = 20",
+      ' ');
+  const Resolution checked = resolve_words(kRecipes, line, Audience::Check);
+  const Resolution timed = resolve_words(kRecipes, line, Audience::Perf);
+  EXPECT_EQ(checked.recipe, "qwen3_30b_a3b_pretrain_16gpu_h100_bf16");
+  EXPECT_EQ(timed.recipe, checked.recipe);
+  EXPECT_EQ(checked.config.train.train_iters, 20);
+  EXPECT_EQ(timed.config.train.train_iters, 20);
+}
+
+TEST(Pasted, CheckSaysOfFlagsOfTheMeasurementThatTheyChangeNothing) {
+  const Typed words{"tiny", "--timing_threshold", "0.1", "--dryrun", "--task", "pretrain"};
+  const Resolution checked = resolve_words(kRecipes, words, Audience::Check);
+  std::vector<std::string> said;
+  for (const Finding& warning : checked.warnings) {
+    if (warning.id == "H14") said.push_back(warning.message);
+  }
+  ASSERT_EQ(said.size(), 2u);
+  EXPECT_TRUE(said[0].starts_with("--timing_threshold changes nothing")) << said[0];
+  EXPECT_TRUE(said[1].starts_with("--dryrun changes nothing")) << said[1];
+  EXPECT_TRUE(any_names(complaints_of([&] { resolve_words(kRecipes, words, Audience::Run); }),
+                        {"--timing_threshold", "is for weft perf"}));
+}
+
+}  // namespace pasted_test
+}  // namespace weft::words

@@ -1,0 +1,21 @@
+// A command line as people paste it: the program that started it elsewhere, `cfg.` before a key,
+// spaces around `=`.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace weft::words {
+
+// The words that are meant, and where each begins among those typed, from 1.
+struct MeantWords {
+  std::vector<std::string> words;
+  std::vector<int> places;
+};
+
+// Leaves out a start such as `uv run python scripts/performance/run_script.py` or
+// `torchrun --nproc_per_node 8 script.py`, takes `cfg.` off keys, and joins `a.b = c`.
+MeantWords meant_words(std::span<const std::string> typed);
+
+}  // namespace weft::words
