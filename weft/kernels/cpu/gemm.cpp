@@ -9,11 +9,17 @@
 namespace weft::kernels::cpu {
 namespace {
 
-// Tiles of this size run near the speed of a large product (packing is a few percent), and the
-// products of a model make enough of them for several threads.
-constexpr std::int64_t kTileRows = 256;
-constexpr std::int64_t kTileColumns = 512;
+// Tiles of this size run near the speed of a large product (packing is a few percent). Where a
+// piece of work has fewer than enough of them for many threads, they are halved as long as they
+// stay worth a task.
+constexpr std::int64_t kTileRows = 256, kTileColumns = 512;
+constexpr std::int64_t kLeastRows = 64, kLeastColumns = 128;
+constexpr std::int64_t kEnoughTiles = 48;
 constexpr std::int64_t kTileWork = 1 << 20;  // multiply-adds worth a task
+
+struct TileSize {
+  std::int64_t rows = kTileRows, columns = kTileColumns;
+};
 
 struct Tile {
   std::size_t gemm = 0;
@@ -27,18 +33,53 @@ Cut even_cut(std::int64_t total, std::int64_t size) {
   return {total, std::max<std::int64_t>(16, (even + 15) / 16 * 16)};
 }
 
-void cut_tiles(std::vector<Tile>& tiles, std::size_t index, const Gemm& gemm) {
-  if (gemm.m == 0 || gemm.n == 0) return;
-  if (gemm.k == 0 && gemm.write == Write::Accumulate) return;  // nothing to add
+bool is_nothing(const Gemm& gemm) {
+  if (gemm.m == 0 || gemm.n == 0) return true;
+  return gemm.k == 0 && gemm.write == Write::Accumulate;  // nothing to add
+}
+
+struct TileCuts {
+  Cut rows, columns;
+
+  std::int64_t count() const { return rows.count() * columns.count(); }
+};
+
+TileCuts cuts_of(const Gemm& gemm, const TileSize& size) {
   const std::int64_t k = std::max<std::int64_t>(1, gemm.k);
-  std::int64_t rows = std::min(gemm.m, kTileRows);
-  std::int64_t columns = std::min(gemm.n, kTileColumns);
+  std::int64_t rows = std::min(gemm.m, size.rows);
+  std::int64_t columns = std::min(gemm.n, size.columns);
   columns = std::max(columns, kTileWork / (k * rows));
   rows = std::max(rows, kTileWork / (k * std::min(columns, gemm.n)));
-  const Cut row_cut = even_cut(gemm.m, rows), column_cut = even_cut(gemm.n, columns);
-  for (std::int64_t i = 0; i < row_cut.count(); ++i) {
-    for (std::int64_t j = 0; j < column_cut.count(); ++j) {
-      tiles.push_back({index, row_cut[i], column_cut[j]});
+  return {even_cut(gemm.m, rows), even_cut(gemm.n, columns)};
+}
+
+// A function of the shapes alone, never of the number of threads.
+TileSize size_for(const std::vector<Gemm>& gemms) {
+  TileSize size;
+  while (true) {
+    std::int64_t tiles = 0;
+    for (const Gemm& gemm : gemms) {
+      if (!is_nothing(gemm)) tiles += cuts_of(gemm, size).count();
+    }
+    if (tiles >= kEnoughTiles) return size;
+    if (size.columns > 2 * size.rows || size.rows <= kLeastRows) {
+      if (size.columns <= kLeastColumns) return size;
+      size.columns /= 2;
+    } else {
+      size.rows /= 2;
+    }
+  }
+}
+
+void cut_tiles(std::vector<Tile>& tiles,
+               std::size_t index,
+               const Gemm& gemm,
+               const TileSize& size) {
+  if (is_nothing(gemm)) return;
+  const TileCuts cuts = cuts_of(gemm, size);
+  for (std::int64_t i = 0; i < cuts.rows.count(); ++i) {
+    for (std::int64_t j = 0; j < cuts.columns.count(); ++j) {
+      tiles.push_back({index, cuts.rows[i], cuts.columns[j]});
     }
   }
 }
@@ -110,7 +151,8 @@ Operand operand(Stream& stream, const Tensor& matrix, Transpose transpose) {
 
 void run_gemms(Workers& workers, const std::vector<Gemm>& gemms) {
   std::vector<Tile> tiles;
-  for (std::size_t i = 0; i < gemms.size(); ++i) cut_tiles(tiles, i, gemms[i]);
+  const TileSize size = size_for(gemms);
+  for (std::size_t i = 0; i < gemms.size(); ++i) cut_tiles(tiles, i, gemms[i], size);
   workers.parallel(static_cast<std::int64_t>(tiles.size()), [&](std::int64_t i) {
     const Tile& tile = tiles[static_cast<std::size_t>(i)];
     run_tile(gemms[tile.gemm], tile.rows, tile.columns);

@@ -1,8 +1,43 @@
 #include "weft/tensor/cpu/workers.h"
 
+#include <sched.h>
+
+#include <chrono>
+
 #include "weft/base/check.h"
 
 namespace weft::tensor::cpu {
+namespace {
+
+// Waking a thread takes tens of microseconds, as long as many an operation; a step has hundreds of
+// them, one after another. So who waits looks again and again for a short while: first keeping its
+// core, then offering it to others, then it sleeps.
+constexpr std::chrono::microseconds kKeepsItsCore{20}, kLooks{400};
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb" ::: "memory");
+#endif
+}
+
+// True as soon as `over` is; false where it is not for a while.
+template <typename Over>
+bool look(const Over& over) {
+  const auto start = std::chrono::steady_clock::now();
+  while (true) {
+    for (int i = 0; i < 32; ++i) {
+      if (over()) return true;
+      pause();
+    }
+    const auto waited = std::chrono::steady_clock::now() - start;
+    if (waited > kLooks) return false;
+    if (waited > kKeepsItsCore) sched_yield();
+  }
+}
+
+}  // namespace
 
 Workers::Workers(int threads) {
   CHECK(threads >= 1, "{} threads", threads);
@@ -10,10 +45,8 @@ Workers::Workers(int threads) {
 }
 
 Workers::~Workers() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
+  stopping_ = true;
+  { const std::lock_guard lock(mutex_); }
   wake_.notify_all();
   for (std::thread& helper : helpers_) helper.join();
 }
@@ -23,33 +56,51 @@ void Workers::parallel(std::int64_t tasks, const std::function<void(std::int64_t
     for (std::int64_t i = 0; i < tasks; ++i) body(i);
     return;
   }
-  {
-    const std::lock_guard lock(mutex_);
-    body_ = &body;
-    tasks_ = tasks;
-    next_.store(0, std::memory_order_relaxed);
-    busy_ = static_cast<int>(helpers_.size());
-    error_ = nullptr;
-    ++round_;
+  body_ = &body;
+  tasks_ = tasks;
+  error_ = nullptr;
+  next_ = 0;
+  busy_ = static_cast<int>(helpers_.size());
+  ++round_;
+  if (sleeping_helpers_ > 0) {
+    // Who counted itself as sleeping sleeps by the time the mutex is free.
+    { const std::lock_guard lock(mutex_); }
+    wake_.notify_all();
   }
-  wake_.notify_all();
   take_tasks();
-  std::unique_lock lock(mutex_);
-  done_.wait(lock, [this] { return busy_ == 0; });
+  await_helpers();
   if (error_) std::rethrow_exception(error_);
+}
+
+void Workers::await_helpers() {
+  const auto over = [this] { return busy_ == 0; };
+  if (look(over)) return;
+  std::unique_lock lock(mutex_);
+  caller_sleeps_ = true;
+  done_.wait(lock, over);
+  caller_sleeps_ = false;
+}
+
+void Workers::await_round(std::uint64_t seen) {
+  const auto over = [&] { return stopping_ || round_ != seen; };
+  if (look(over)) return;
+  std::unique_lock lock(mutex_);
+  ++sleeping_helpers_;
+  wake_.wait(lock, over);
+  --sleeping_helpers_;
 }
 
 void Workers::serve() {
   std::uint64_t seen = 0;
-  std::unique_lock lock(mutex_);
   while (true) {
-    wake_.wait(lock, [&] { return stopping_ || round_ != seen; });
+    await_round(seen);
     if (stopping_) return;
-    seen = round_;
-    lock.unlock();
+    ++seen;  // the caller begins no round before all are through with the last
     take_tasks();
-    lock.lock();
-    if (--busy_ == 0) done_.notify_one();
+    if (--busy_ == 0 && caller_sleeps_) {
+      { const std::lock_guard lock(mutex_); }
+      done_.notify_one();
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -30,16 +31,23 @@ class Workers {
  private:
   void serve();
   void take_tasks();
+  void await_round(std::uint64_t seen);
+  void await_helpers();
 
   std::vector<std::thread> helpers_;
+  // A loop is a round. Who waits for the next one, or for the helpers' part of this one, looks for
+  // a while and then sleeps on its condition; who ends the wait wakes only those who sleep.
+  std::atomic<std::uint64_t> round_{0};
+  std::atomic<int> busy_{0};  // helpers that are not through with the round
+  std::atomic<int> sleeping_helpers_{0};
+  std::atomic<bool> caller_sleeps_{false};
+  std::atomic<bool> stopping_{false};
   std::mutex mutex_;
   std::condition_variable wake_, done_;
-  std::uint64_t round_ = 0;
-  int busy_ = 0;
-  bool stopping_ = false;
-  std::exception_ptr error_;
+  // Of the round; written by the caller before it begins. error_ under the mutex.
   const std::function<void(std::int64_t)>* body_ = nullptr;
   std::int64_t tasks_ = 0;
+  std::exception_ptr error_;
   std::atomic<std::int64_t> next_{0};
 };
 
