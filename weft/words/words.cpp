@@ -265,7 +265,7 @@ class WordReader {
                     const std::string& name,
                     std::optional<std::string> given) {
     if (flag.does.kind == Does::Kind::Selects && audience_ == Audience::Run) {
-      complain(text("{} is for weft perf: {}", name, perf_hint(flag)));
+      complain(text("{} is for weft perf and weft check: {}", name, perf_hint(flag)));
       if (!given && flag.takes != Takes::Nothing && has_value()) ++at_;
       return;
     }
