@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "weft/base/random.h"
+#include "weft/kernels/device.h"
 #include "weft/kernels/kernels.h"
-#include "weft/tensor/workers.h"
 
 namespace weft::kernels {
 namespace {
@@ -28,13 +28,16 @@ constexpr std::int64_t kExperts = 16, kTopK = 4, kWidth = 256, kRows = kTokens *
 // A stream and tensors of plausible values.
 class Bench {
  public:
-  Bench() : stream_(tensor::make_cpu_stream("bench", kThreads, tensor::StreamMode::Inline)) {}
+  Bench()
+      : device_(make_cpu_device(kThreads)),
+        pool_(*device_),
+        stream_(device_->make_stream("bench", tensor::StreamRole::Alone)) {}
 
   Stream& stream() { return *stream_; }
   Pool& pool() { return pool_; }
 
   Tensor f32(Shape shape) {
-    Tensor x(pool_, DType::F32, shape, Tag::Activations);
+    Tensor x = Tensor::host_visible(pool_, DType::F32, shape, Tag::Activations);
     float* values = x.host<float>();
     for (std::int64_t i = 0; i < x.elements(); ++i) {
       values[i] = static_cast<float>(base::uniform(1, static_cast<std::uint64_t>(i % 4099)) - 0.5);
@@ -42,16 +45,19 @@ class Bench {
     return x;
   }
   Tensor i32(Shape shape, std::int64_t below) {
-    Tensor x(pool_, DType::I32, shape, Tag::Activations);
+    Tensor x = Tensor::host_visible(pool_, DType::I32, shape, Tag::Activations);
     for (std::int64_t i = 0; i < x.elements(); ++i) {
       x.host<std::int32_t>()[i] = static_cast<std::int32_t>(i * 7919 % below);
     }
     return x;
   }
   Tensor i64(Shape shape) { return empty(DType::I64, shape); }
-  Tensor empty(DType dtype, Shape shape) { return {pool_, dtype, shape, Tag::Activations}; }
+  Tensor empty(DType dtype, Shape shape) {
+    return Tensor::host_visible(pool_, dtype, shape, Tag::Activations);
+  }
 
  private:
+  std::unique_ptr<tensor::Device> device_;
   Pool pool_;
   std::unique_ptr<Stream> stream_;
 };

@@ -26,15 +26,17 @@ void put(std::byte* at, T value) {
 
 }  // namespace
 
-Bench::Bench(Endpoint& at, Peers kind, StreamMode mode)
+Bench::Bench(Endpoint& at, Peers kind, StreamRole role, DeviceKind on)
     : endpoint(at),
       peers(kind),
-      stream_mode(mode),
+      stream_role(role),
       rank(at.rank()),
       world(at.world()),
       all(at.group("all", first_ranks(at.world()))),
-      stream(tensor::make_cpu_stream("one", 1, mode)),
-      other(tensor::make_cpu_stream("two", 1, mode)) {}
+      device(devices::make_device(on)),
+      pool(*device),
+      stream(device->make_stream("one", role)),
+      other(device->make_stream("two", role)) {}
 
 std::unique_ptr<Communicator> Bench::everyone(const std::string& name) {
   return endpoint.group(name, first_ranks(world));
@@ -68,21 +70,24 @@ std::vector<std::byte> filled(DType dtype, std::int64_t elements, int rank, int 
   return bytes;
 }
 
-void fill(const Tensor& tensor, int rank, int round) {
+void fill(Bench& bench, const Tensor& tensor, int rank, int round) {
   const auto bytes = filled(tensor.dtype(), tensor.elements(), rank, round);
-  if (!bytes.empty()) std::memcpy(tensor.host_raw(), bytes.data(), bytes.size());
+  bench.stream->upload(tensor.raw(*bench.stream), bytes.data(), tensor.bytes());
+  bench.stream->synchronize();
 }
 
-std::vector<std::byte> bytes_of(const Tensor& tensor) {
-  const std::byte* data = tensor.host_raw();
-  return {data, data + tensor.bytes()};
+std::vector<std::byte> bytes_of(Bench& bench, const Tensor& tensor) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.bytes()));
+  bench.stream->download(bytes.data(), tensor.raw(*bench.stream), tensor.bytes());
+  bench.stream->synchronize();
+  return bytes;
 }
 
-void expect_bytes(const Bench& bench,
+void expect_bytes(Bench& bench,
                   const Tensor& tensor,
                   const std::vector<std::byte>& expected,
                   const std::string& what) {
-  const auto found = bytes_of(tensor);
+  const auto found = bytes_of(bench, tensor);
   CHECK(found.size() == expected.size(),
         "{}: {} bytes on rank {}, {} expected",
         what,

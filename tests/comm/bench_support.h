@@ -6,18 +6,20 @@
 #include <string>
 #include <vector>
 
+#include "tests/devices/devices_support.h"
 #include "weft/base/check.h"
 #include "weft/comm/launch.h"
 #include "weft/tensor/pool.h"
 #include "weft/tensor/stream.h"
-#include "weft/tensor/tensor.h"
+#include "weft/tensor/transfer.h"
 
 namespace weft::comm {
 
+using devices::DeviceKind;
 using tensor::DType;
 using tensor::Pool;
 using tensor::Shape;
-using tensor::StreamMode;
+using tensor::StreamRole;
 using tensor::Tag;
 
 // Pretended: peers hold and send what this rank does (the fake backend).
@@ -25,7 +27,7 @@ enum class Peers { Real, Pretended };
 
 // Streams are joined before the pool and the communicators go.
 struct Bench {
-  Bench(Endpoint& at, Peers kind, StreamMode mode);
+  Bench(Endpoint& at, Peers kind, StreamRole role, DeviceKind device = DeviceKind::Cpu);
   // All ranks of the world, in order.
   std::unique_ptr<Communicator> everyone(const std::string& name);
   Tensor tensor(DType dtype, Shape shape) { return {pool, dtype, shape, Tag::Communication}; }
@@ -34,22 +36,23 @@ struct Bench {
 
   Endpoint& endpoint;
   const Peers peers;
-  const StreamMode stream_mode;
+  const StreamRole stream_role;
   const int rank, world;
   std::unique_ptr<Communicator> all;
+  std::unique_ptr<tensor::Device> device;
   Pool pool;
   std::unique_ptr<Stream> stream, other;
 };
 
 // Element `index` of what `rank` holds in round `round`: any bits for bf16 and the integers; for
 // fp32 and fp64, magnitudes so apart that a sum depends on its order.
-void fill(const Tensor& tensor, int rank, int round);
+void fill(Bench& bench, const Tensor& tensor, int rank, int round);
 // The bytes fill would write, for `elements`.
 std::vector<std::byte> filled(DType dtype, std::int64_t elements, int rank, int round);
 
-std::vector<std::byte> bytes_of(const Tensor& tensor);
+std::vector<std::byte> bytes_of(Bench& bench, const Tensor& tensor);
 // InternalError naming the rank and the first byte that differs.
-void expect_bytes(const Bench& bench,
+void expect_bytes(Bench& bench,
                   const Tensor& tensor,
                   const std::vector<std::byte>& expected,
                   const std::string& what);

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "tests/comm/conformance_support.h"
-#include "weft/tensor/workers.h"
+#include "weft/tensor/transfers.h"
 
 namespace weft::comm {
 namespace {
@@ -14,9 +14,15 @@ using std::chrono::milliseconds;
 
 Tensor one(Bench& bench, float value) {
   const Tensor tensor = bench.tensor(DType::F32, {1});
-  tensor.host<float>()[0] = value;
+  tensor::write<float>(*bench.stream, tensor, {&value, 1});
   return tensor;
 }
+
+std::vector<float> floats(Bench& bench, const Tensor& tensor) {
+  return tensor::read<float>(*bench.stream, tensor);
+}
+
+float number(Bench& bench, const Tensor& tensor) { return floats(bench, tensor).front(); }
 
 // Sum of rank + base over the world.
 float rank_sum(const Bench& bench, float base) {
@@ -32,7 +38,7 @@ void groups_run_beside_each_other(Bench& bench) {
   const auto rank = static_cast<float>(bench.rank);
   const Tensor a = one(bench, 1 + rank), b = one(bench, 2 + rank);
   std::atomic<bool> released = false;
-  bench.stream->enqueue("hold", tensor::WorkClass::Memory, [&](tensor::Workers&) {
+  bench.stream->enqueue_host("hold", tensor::WorkClass::Memory, [&](tensor::Transfers&) {
     released.wait(false);
   });
   slow->all_reduce(*bench.stream, a, Reduce::Sum);
@@ -50,8 +56,8 @@ void groups_run_beside_each_other(Bench& bench) {
   released.notify_all();
   if (error) std::rethrow_exception(error);
   bench.stream->synchronize();
-  CHECK(a.host<float>()[0] == rank_sum(bench, 1), "slow: {}", a.host<float>()[0]);
-  CHECK(b.host<float>()[0] == rank_sum(bench, 2), "fast: {}", b.host<float>()[0]);
+  CHECK(number(bench, a) == rank_sum(bench, 1), "slow: {}", number(bench, a));
+  CHECK(number(bench, b) == rank_sum(bench, 2), "fast: {}", number(bench, b));
 }
 
 // The order of calls counts, not the order in which streams get to them.
@@ -61,15 +67,15 @@ void one_group_runs_on_two_streams(Bench& bench) {
     const Tensor a = one(bench, 10 + rank), b = one(bench, 20 + rank);
     const bool first_is_late = (bench.rank + round) % 2 == 0;
     Stream& held = first_is_late ? *bench.stream : *bench.other;
-    held.enqueue("late", tensor::WorkClass::Memory, [](tensor::Workers&) {
+    held.enqueue_host("late", tensor::WorkClass::Memory, [](tensor::Transfers&) {
       std::this_thread::sleep_for(milliseconds(2));
     });
     bench.all->all_reduce(*bench.stream, a, Reduce::Sum);
     bench.all->all_reduce(*bench.other, b, Reduce::Sum);
     bench.stream->synchronize();
     bench.other->synchronize();
-    CHECK(a.host<float>()[0] == rank_sum(bench, 10), "first: {}", a.host<float>()[0]);
-    CHECK(b.host<float>()[0] == rank_sum(bench, 20), "second: {}", b.host<float>()[0]);
+    CHECK(number(bench, a) == rank_sum(bench, 10), "first: {}", number(bench, a));
+    CHECK(number(bench, b) == rank_sum(bench, 20), "second: {}", number(bench, b));
   }
 }
 
@@ -89,11 +95,15 @@ void groups_may_be_any_ranks(Bench& bench) {
   CHECK(reversed->rank() == bench.world - 1 - bench.rank, "{}", reversed->rank());
   for (int i = 0; i < half->size(); ++i) {
     const int expected = bench.stands_for(half->members()[static_cast<std::size_t>(i)]);
-    CHECK(some.host<float>()[i] == static_cast<float>(expected), "{}", some.host<float>()[i]);
+    CHECK(floats(bench, some)[static_cast<std::size_t>(i)] == static_cast<float>(expected),
+          "{}",
+          floats(bench, some)[static_cast<std::size_t>(i)]);
   }
   for (int i = 0; i < bench.world; ++i) {
     const int expected = bench.stands_for(bench.world - 1 - i);
-    CHECK(every.host<float>()[i] == static_cast<float>(expected), "{}", every.host<float>()[i]);
+    CHECK(floats(bench, every)[static_cast<std::size_t>(i)] == static_cast<float>(expected),
+          "{}",
+          floats(bench, every)[static_cast<std::size_t>(i)]);
   }
 }
 
@@ -107,7 +117,7 @@ void same_name_twice_is_two_groups(Bench& bench) {
   bench.stream->synchronize();
   bench.other->synchronize();
   const auto n = static_cast<float>(bench.world);
-  CHECK(a.host<float>()[0] == n && b.host<float>()[0] == 2 * n, "{}", a.host<float>()[0]);
+  CHECK(number(bench, a) == n && number(bench, b) == 2 * n, "{}", number(bench, a));
 }
 
 // A pair that sends both ways at once, as pipeline neighbours do.
@@ -116,7 +126,7 @@ void neighbours_send_both_ways(Bench& bench) {
   const int peer = 1 - bench.rank;
   const Tensor out = bench.tensor(DType::F32, {100'000});
   const Tensor in = bench.tensor(DType::F32, {100'000});
-  fill(out, bench.rank, 5);
+  fill(bench, out, bench.rank, 5);
   bench.all->send(*bench.stream, out, peer);
   bench.all->receive(*bench.other, in, peer);
   bench.stream->synchronize();
@@ -144,7 +154,7 @@ double thread_seconds() {
 void waiting_leaves_the_core_alone(Bench& bench) {
   if (bench.world == 1 || bench.rank > 1) return;
   const Tensor data = bench.tensor(DType::F32, {4});
-  fill(data, bench.rank, 0);
+  fill(bench, data, bench.rank, 0);
   if (bench.rank == 0) {
     std::this_thread::sleep_for(milliseconds(500));
     bench.all->send(*bench.stream, data, 1);
@@ -153,7 +163,7 @@ void waiting_leaves_the_core_alone(Bench& bench) {
   }
   double before = 0, after = 0;
   const auto read_clock = [&](double& into) {
-    bench.stream->enqueue("clock", tensor::WorkClass::Memory, [&into](tensor::Workers&) {
+    bench.stream->enqueue_host("clock", tensor::WorkClass::Memory, [&into](tensor::Transfers&) {
       into = thread_seconds();
     });
   };

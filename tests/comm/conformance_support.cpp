@@ -12,14 +12,14 @@ const std::vector<ConformanceCase>& conformance_cases() {
   return all;
 }
 
-bool suits(const ConformanceCase& test, Peers peers, StreamMode mode) {
+bool suits(const ConformanceCase& test, Peers peers, StreamRole role) {
   switch (test.suits) {
     case Suits::Every:
       return true;
     case Suits::Threaded:
-      return mode == StreamMode::Threaded;
+      return role == StreamRole::Communication;
     case Suits::RealThreaded:
-      return mode == StreamMode::Threaded && peers == Peers::Real;
+      return role == StreamRole::Communication && peers == Peers::Real;
   }
   return false;
 }
@@ -27,8 +27,9 @@ bool suits(const ConformanceCase& test, Peers peers, StreamMode mode) {
 void run_conformance(const ConformanceCase& test,
                      Endpoint& endpoint,
                      Peers peers,
-                     StreamMode mode) {
-  Bench bench(endpoint, peers, mode);
+                     StreamRole role,
+                     DeviceKind device) {
+  Bench bench(endpoint, peers, role, device);
   poison_on_error(endpoint, [&] { test.run(bench); });
 }
 

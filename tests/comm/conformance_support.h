@@ -18,8 +18,12 @@ struct ConformanceCase {
 };
 
 const std::vector<ConformanceCase>& conformance_cases();
-bool suits(const ConformanceCase& test, Peers peers, StreamMode mode);
-void run_conformance(const ConformanceCase& test, Endpoint& endpoint, Peers peers, StreamMode mode);
+bool suits(const ConformanceCase& test, Peers peers, StreamRole role);
+void run_conformance(const ConformanceCase& test,
+                     Endpoint& endpoint,
+                     Peers peers,
+                     StreamRole role,
+                     DeviceKind device);
 
 // The parts of the table.
 std::vector<ConformanceCase> exchange_cases();

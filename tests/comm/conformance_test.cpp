@@ -35,9 +35,17 @@ grid::Fabric fabric_of(Backend backend) {
 struct Arrangement {
   Backend backend;
   int world;
-  StreamMode mode;
+  StreamRole role;
+  DeviceKind device;
   const ConformanceCase* test;
 };
+
+// Emulated links change when bytes arrive and not how they are moved: one device does there.
+std::vector<DeviceKind> devices_for(Backend backend) {
+  const bool emulated = backend == Backend::SlowFabric || backend == Backend::Jitter;
+  if (emulated) return {DeviceKind::Cpu};
+  return {devices::kDevices.begin(), devices::kDevices.end()};
+}
 
 std::vector<Arrangement> arrangements() {
   std::vector<Arrangement> all;
@@ -46,8 +54,11 @@ std::vector<Arrangement> arrangements() {
          {Backend::Threads, Backend::SlowFabric, Backend::Jitter, Backend::Fake}) {
       const Peers peers = backend == Backend::Fake ? Peers::Pretended : Peers::Real;
       for (const int world : {1, 2, 3, 4}) {
-        for (const StreamMode mode : {StreamMode::Threaded, StreamMode::Inline}) {
-          if (suits(test, peers, mode)) all.push_back({backend, world, mode, &test});
+        for (const StreamRole role : {StreamRole::Communication, StreamRole::Alone}) {
+          if (!suits(test, peers, role)) continue;
+          for (const DeviceKind device : devices_for(backend)) {
+            all.push_back({backend, world, role, device, &test});
+          }
         }
       }
     }
@@ -57,11 +68,12 @@ std::vector<Arrangement> arrangements() {
 
 std::string name_of_arrangement(const testing::TestParamInfo<Arrangement>& info) {
   const Arrangement& at = info.param;
-  return base::text("{}_{}_{}Ranks_{}",
+  return base::text("{}_{}_{}Ranks_{}_{}",
                     at.test->name,
                     name_of_backend(at.backend),
                     at.world,
-                    at.mode == StreamMode::Threaded ? "Threaded" : "Inline");
+                    at.role == StreamRole::Communication ? "Threaded" : "Alone",
+                    devices::name_of(at.device));
 }
 
 class Conformance : public testing::TestWithParam<Arrangement> {};
@@ -69,14 +81,15 @@ class Conformance : public testing::TestWithParam<Arrangement> {};
 TEST_P(Conformance, Holds) {
   const Arrangement& at = GetParam();
   if (at.backend != Backend::Fake) {
-    run_threads(
-        {.world = at.world, .timeout_seconds = 20, .fabric = fabric_of(at.backend)},
-        [&](Endpoint& endpoint) { run_conformance(*at.test, endpoint, Peers::Real, at.mode); });
+    run_threads({.world = at.world, .timeout_seconds = 20, .fabric = fabric_of(at.backend)},
+                [&](Endpoint& endpoint) {
+                  run_conformance(*at.test, endpoint, Peers::Real, at.role, at.device);
+                });
     return;
   }
   for (int rank = 0; rank < at.world; ++rank) {
     run_fake({.world = at.world, .rank = rank}, [&](Endpoint& endpoint) {
-      run_conformance(*at.test, endpoint, Peers::Pretended, at.mode);
+      run_conformance(*at.test, endpoint, Peers::Pretended, at.role, at.device);
     });
   }
 }

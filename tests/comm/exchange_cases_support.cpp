@@ -22,7 +22,7 @@ void gathers(Bench& bench) {
     for (const std::int64_t rows : {0, 1, 5, 4099}) {
       const Tensor send = bench.tensor(dtype, {rows, kWidth});
       const Tensor receive = bench.tensor(dtype, {rows * bench.world, kWidth});
-      fill(send, bench.rank, 0);
+      fill(bench, send, bench.rank, 0);
       bench.all->all_gather(*bench.stream, receive, send);
       bench.stream->synchronize();
       std::vector<std::byte> expected;
@@ -39,7 +39,7 @@ void gathers(Bench& bench) {
 void gathers_in_place(Bench& bench) {
   const Tensor all = bench.tensor(DType::F32, {4 * bench.world, kWidth});
   const Tensor own = all.rows(4 * bench.rank, 4);
-  fill(own, bench.rank, 0);
+  fill(bench, own, bench.rank, 0);
   bench.all->all_gather(*bench.stream, all, own);
   bench.stream->synchronize();
   std::vector<std::byte> expected;
@@ -74,14 +74,14 @@ RowTensors make_rows(Bench& bench, DType dtype, int pattern, std::int64_t spare)
   };
   rows.send = bench.tensor(dtype, {total(rows.send_rows) + spare, kWidth});
   rows.receive = bench.tensor(dtype, {total(rows.receive_rows) + spare, kWidth});
-  fill(rows.receive, 99, 0);
-  rows.expected = bytes_of(rows.receive);
+  fill(bench, rows.receive, 99, 0);
+  rows.expected = bytes_of(bench, rows.receive);
   const std::int64_t row_bytes = kWidth * tensor::size_of(dtype);
   const std::int64_t own = rows_between(bench.rank, bench.rank, pattern);
   std::int64_t out = 0, in = 0;
   for (int i = 0; i < bench.world; ++i) {
     const auto at = static_cast<std::size_t>(i);
-    fill(rows.send.rows(out, rows.send_rows[at]), mark(bench.rank, i), pattern);
+    fill(bench, rows.send.rows(out, rows.send_rows[at]), mark(bench.rank, i), pattern);
     out += rows.send_rows[at];
     const std::int64_t count = rows.receive_rows[at];
     auto bytes = filled(dtype, count * kWidth, mark(i, bench.rank), pattern);
@@ -113,7 +113,7 @@ void exchanges_rows(Bench& bench) {
 
 Tensor on_device(Bench& bench, const Counts& counts) {
   const Tensor tensor = bench.tensor(DType::I64, {static_cast<std::int64_t>(counts.size())});
-  std::copy(counts.begin(), counts.end(), tensor.host<std::int64_t>());
+  tensor::write<std::int64_t>(*bench.stream, tensor, counts);
   return tensor;
 }
 
@@ -135,7 +135,7 @@ void broadcasts(Bench& bench) {
     for (int root = 0; root < bench.world; ++root) {
       for (const std::int64_t rows : {0, 5}) {
         const Tensor data = bench.tensor(dtype, {rows, kWidth});
-        fill(data, bench.rank, root);
+        fill(bench, data, bench.rank, root);
         bench.all->broadcast(*bench.stream, data, root);
         bench.stream->synchronize();
         const auto expected = filled(dtype, rows * kWidth, bench.stands_for(root), root);
@@ -154,7 +154,7 @@ void passes_round(Bench& bench) {
     const std::int64_t rows = round == 1 ? 0 : 4;
     const Tensor out = bench.tensor(DType::BF16, {rows, kWidth});
     const Tensor in = bench.tensor(DType::BF16, {rows, kWidth});
-    fill(out, bench.rank, round);
+    fill(bench, out, bench.rank, round);
     if (bench.rank == 0) bench.all->send(*bench.stream, out, next);
     bench.all->receive(*bench.stream, in, before);
     if (bench.rank != 0) bench.all->send(*bench.stream, out, next);
@@ -170,8 +170,8 @@ void counts_bytes(Bench& bench) {
   const std::int64_t n = bench.world;
   const Tensor small = bench.tensor(DType::F32, {5});
   const Tensor large = bench.tensor(DType::F32, {5 * n});
-  fill(small, bench.rank, 0);
-  fill(large, bench.rank, 0);
+  fill(bench, small, bench.rank, 0);
+  fill(bench, large, bench.rank, 0);
   comm->all_gather(*bench.stream, large, small);
   comm->reduce_scatter(*bench.stream, small, large);
   comm->all_reduce(*bench.stream, small, Reduce::Sum);

@@ -23,7 +23,7 @@ void expect_at_least(double seconds,
                      const grid::Fabric& fabric,
                      const std::function<void(Bench&)>& body) {
   run_threads({.world = 3, .timeout_seconds = 20, .fabric = fabric}, [&](Endpoint& endpoint) {
-    Bench bench(endpoint, Peers::Real, StreamMode::Threaded);
+    Bench bench(endpoint, Peers::Real, StreamRole::Communication);
     poison_on_error(endpoint, [&] {
       const auto begin = Clock::now();
       body(bench);
@@ -39,7 +39,7 @@ void expect_at_least(double seconds,
 void all_to_all(Bench& bench, Communicator& group, Stream& stream) {
   const Tensor send = bench.tensor(DType::F32, {3 * kFloats});
   const Tensor receive = bench.tensor(DType::F32, {3 * kFloats});
-  fill(send, bench.rank, 0);
+  fill(bench, send, bench.rank, 0);
   const std::vector<std::int64_t> rows(3, kFloats);
   group.all_to_all(stream, receive, send, rows, rows);
 }
@@ -59,7 +59,7 @@ TEST(EmulatedFabric, AllToAllTakesItsPartsOneAfterTheOther) {
 TEST(EmulatedFabric, AllReduceTakesBothItsHalves) {
   expect_at_least(4 * kPart + 2 * kLatency, {.intra = kLink}, [](Bench& bench) {
     const Tensor data = bench.tensor(DType::F32, {3 * kFloats});
-    fill(data, bench.rank, 0);
+    fill(bench, data, bench.rank, 0);
     bench.all->all_reduce(*bench.stream, data, Reduce::Sum);
   });
 }
@@ -67,7 +67,7 @@ TEST(EmulatedFabric, AllReduceTakesBothItsHalves) {
 TEST(EmulatedFabric, SenderAndReceiverBothStayUntilTheBytesHavePassed) {
   expect_at_least(kPart + kLatency, {.intra = kLink}, [](Bench& bench) {
     const Tensor data = bench.tensor(DType::F32, {kFloats});
-    fill(data, bench.rank, 0);
+    fill(bench, data, bench.rank, 0);
     if (bench.rank == 0) bench.all->send(*bench.stream, data, 1);
     if (bench.rank == 1) bench.all->receive(*bench.stream, data, 0);
     // Rank 2 has no part in it.
@@ -100,14 +100,14 @@ TEST(EmulatedFabric, AFailureEndsASlowTransfer) {
   std::string error;
   try {
     run_threads({.world = 3, .timeout_seconds = 20, .fabric = fabric}, [](Endpoint& endpoint) {
-      Bench bench(endpoint, Peers::Real, StreamMode::Threaded);
+      Bench bench(endpoint, Peers::Real, StreamRole::Communication);
       poison_on_error(endpoint, [&] {
         if (bench.rank == 2) {
           std::this_thread::sleep_for(std::chrono::milliseconds(50));
           throw base::SystemError("the disk is full");
         }
         const Tensor data = bench.tensor(DType::F32, {kFloats});
-        fill(data, bench.rank, 0);
+        fill(bench, data, bench.rank, 0);
         if (bench.rank == 0) bench.all->send(*bench.stream, data, 1);
         if (bench.rank == 1) bench.all->receive(*bench.stream, data, 0);
         try {

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <thread>
 
-#include "weft/tensor/workers.h"
+#include "weft/tensor/transfers.h"
 
 namespace weft::comm {
 namespace {
@@ -31,7 +31,7 @@ void throws_with_work_queued(Bench& bench) {
 void throws_on_a_stream(Bench& bench) {
   if (bench.rank == 1) {
     bench.stream->set_label("3F7.dispatch");
-    bench.stream->enqueue("copy", tensor::WorkClass::Copy, [](tensor::Workers&) {
+    bench.stream->enqueue_host("copy", tensor::WorkClass::Copy, [](tensor::Transfers&) {
       throw base::SystemError("link down");
     });
   }
@@ -66,7 +66,7 @@ void rows_differ(Bench& bench) {
   if (bench.rank == 1) in[0] = 4;
   const Tensor send = bench.tensor(DType::F32, {8, 2});
   const Tensor receive = bench.tensor(DType::F32, {8, 2});
-  fill(send, bench.rank, 0);
+  fill(bench, send, bench.rank, 0);
   bench.all->all_to_all(*bench.stream, receive, send, in, out);
   bench.stream->synchronize();
 }
@@ -79,7 +79,7 @@ void operations_differ(Bench& bench) {
 
 void sizes_differ(Bench& bench) {
   const Tensor data = bench.tensor(DType::F32, {bench.rank == 2 ? 6 : 5});
-  fill(data, bench.rank, 0);
+  fill(bench, data, bench.rank, 0);
   bench.all->all_reduce(*bench.stream, data, Reduce::Sum);
   bench.stream->synchronize();
 }
@@ -87,7 +87,7 @@ void sizes_differ(Bench& bench) {
 void messages_differ(Bench& bench) {
   if (bench.rank == 2) return;
   const Tensor data = bench.tensor(DType::F32, {bench.rank == 0 ? 2 : 3});
-  fill(data, bench.rank, 0);
+  fill(bench, data, bench.rank, 0);
   if (bench.rank == 0) bench.all->send(*bench.stream, data, 1);
   if (bench.rank == 1) bench.all->receive(*bench.stream, data, 0);
   bench.stream->synchronize();
@@ -95,10 +95,11 @@ void messages_differ(Bench& bench) {
 
 void rows_do_not_fit(Bench& bench) {
   const Tensor counts = bench.tensor(DType::I64, {3});
-  std::fill_n(counts.host<std::int64_t>(), 3, bench.rank == 1 ? 9 : 1);
+  const std::vector<std::int64_t> rows(3, bench.rank == 1 ? 9 : 1);
+  tensor::write<std::int64_t>(*bench.stream, counts, rows);
   const Tensor send = bench.tensor(DType::F32, {32, 2});
   const Tensor receive = bench.tensor(DType::F32, {20, 2});
-  fill(send, bench.rank, 0);
+  fill(bench, send, bench.rank, 0);
   bench.all->all_to_all_counted(*bench.stream, receive, counts, send, counts);
   bench.stream->synchronize();
 }
@@ -123,7 +124,7 @@ const std::vector<FailureScenario>& failure_scenarios() {
 }
 
 void run_failure(const FailureScenario& scenario, Endpoint& endpoint) {
-  Bench bench(endpoint, Peers::Real, StreamMode::Threaded);
+  Bench bench(endpoint, Peers::Real, StreamRole::Communication);
   poison_on_error(endpoint, [&] { scenario.run(bench); });
 }
 

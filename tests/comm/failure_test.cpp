@@ -90,11 +90,11 @@ TEST(RunThreads, RefusesOptionsThatMakeNoSense) {
 
 TEST(RunFake, OneRankOfAThousandNeedsNoOtherAndCountsWhatItWouldSend) {
   run_fake({.world = 1000, .rank = 7}, [](Endpoint& endpoint) {
-    Bench bench(endpoint, Peers::Pretended, StreamMode::Inline);
+    Bench bench(endpoint, Peers::Pretended, StreamRole::Alone);
     const Tensor data = bench.tensor(DType::F32, {2000});
-    std::fill_n(data.host<float>(), 2000, 0.5f);
+    tensor::write<float>(*bench.stream, data, std::vector<float>(2000, 0.5f));
     bench.all->all_reduce(*bench.stream, data, Reduce::Sum);
-    EXPECT_EQ(data.host<float>()[1999], 500.0f);
+    EXPECT_EQ(tensor::read<float>(*bench.stream, data)[1999], 500.0f);
     EXPECT_EQ(bench.all->traffic().at(Operation::AllReduce).bytes_sent, 4 * (1998 + 999 * 2));
   });
 }
@@ -104,7 +104,7 @@ TEST(Group, RefusesRanksThatMakeNoGroup) {
     EXPECT_THROW(endpoint.group("without me", {0, 2}), base::InternalError);
     EXPECT_THROW(endpoint.group("twice", {1, 1}), base::InternalError);
     EXPECT_THROW(endpoint.group("beyond", {1, 4}), base::InternalError);
-    Bench bench(endpoint, Peers::Pretended, StreamMode::Inline);
+    Bench bench(endpoint, Peers::Pretended, StreamRole::Alone);
     EXPECT_THROW(bench.all->send(*bench.stream, bench.tensor(DType::F32, {1}), 1),
                  base::InternalError);
     EXPECT_THROW(bench.all->all_reduce(*bench.stream, bench.tensor(DType::BF16, {1}), Reduce::Sum),
@@ -113,29 +113,31 @@ TEST(Group, RefusesRanksThatMakeNoGroup) {
 }
 
 TEST(RunFake, CountsArriveUnderTheCodeOfThePeerThatWouldHaveSentThem) {
-  run_fake({.world = 4, .rank = 2}, [](Endpoint& endpoint) {
-    Bench bench(endpoint, Peers::Pretended, StreamMode::Inline);
-    const Tensor own = bench.tensor(DType::I64, {3}), all = bench.tensor(DType::I64, {12});
-    for (int i = 0; i < 3; ++i) own.host<std::int64_t>()[i] = base::seal(10 + i, 2, i);
-    bench.all->all_gather(*bench.stream, all, own, Content::Metadata);
-    for (int member = 0; member < 4; ++member) {
-      for (int i = 0; i < 3; ++i) {
-        EXPECT_EQ(base::unseal(all.host<std::int64_t>()[3 * member + i], member, i), 10 + i);
+  for (const DeviceKind device : devices::kDevices) {
+    run_fake({.world = 4, .rank = 2}, [&](Endpoint& endpoint) {
+      Bench bench(endpoint, Peers::Pretended, StreamRole::Alone, device);
+      const Tensor own = bench.tensor(DType::I64, {3}), all = bench.tensor(DType::I64, {12});
+      std::vector<std::int64_t> sealed;
+      for (int i = 0; i < 3; ++i) sealed.push_back(base::seal(10 + i, 2, i));
+      tensor::write<std::int64_t>(*bench.stream, own, sealed);
+      bench.all->all_gather(*bench.stream, all, own, Content::Metadata);
+      const std::vector<std::int64_t> received = tensor::read<std::int64_t>(*bench.stream, all);
+      for (int i = 0; i < 12; ++i) {
+        EXPECT_EQ(base::unseal(received[static_cast<std::size_t>(i)], i / 3, i % 3), 10 + i % 3);
       }
-    }
-  });
+    });
+  }
 }
 
 TEST(RunFake, WhatIsNoSealedCountIsRepeatedAsItIs) {
   run_fake({.world = 3, .rank = 0}, [](Endpoint& endpoint) {
-    Bench bench(endpoint, Peers::Pretended, StreamMode::Inline);
+    Bench bench(endpoint, Peers::Pretended, StreamRole::Alone);
     const Tensor own = bench.tensor(DType::I64, {2}), all = bench.tensor(DType::I64, {6});
-    own.host<std::int64_t>()[0] = base::seal(7, 0, 0);
-    own.host<std::int64_t>()[1] = 1234;
+    const std::int64_t sealed = base::seal(7, 0, 0);
+    tensor::write<std::int64_t>(*bench.stream, own, std::vector<std::int64_t>{sealed, 1234});
     bench.all->all_gather(*bench.stream, all, own);
-    for (int i = 0; i < 6; ++i) {
-      EXPECT_EQ(all.host<std::int64_t>()[i], own.host<std::int64_t>()[i % 2]);
-    }
+    EXPECT_EQ(tensor::read<std::int64_t>(*bench.stream, all),
+              (std::vector<std::int64_t>{sealed, 1234, sealed, 1234, sealed, 1234}));
   });
 }
 

@@ -17,11 +17,13 @@ namespace {
 
 void run_conformance_table(Endpoint& endpoint) {
   int held = 0;
-  for (const StreamMode mode : {StreamMode::Threaded, StreamMode::Inline}) {
+  for (const StreamRole role : {StreamRole::Communication, StreamRole::Alone}) {
     for (const ConformanceCase& test : conformance_cases()) {
-      if (!suits(test, Peers::Real, mode)) continue;
-      run_conformance(test, endpoint, Peers::Real, mode);
-      ++held;
+      if (!suits(test, Peers::Real, role)) continue;
+      for (const DeviceKind device : devices::kDevices) {
+        run_conformance(test, endpoint, Peers::Real, role, device);
+        ++held;
+      }
     }
   }
   std::printf("rank %d: %d cases hold\n", endpoint.rank(), held);
@@ -29,7 +31,7 @@ void run_conformance_table(Endpoint& endpoint) {
 
 // Rank 1 ends without a word, or not at all, while the others wait for it.
 void lose_rank_1(Endpoint& endpoint, std::string_view how) {
-  Bench bench(endpoint, Peers::Real, StreamMode::Threaded);
+  Bench bench(endpoint, Peers::Real, StreamRole::Communication);
   if (endpoint.rank() == 1 && how == "killed") std::raise(SIGKILL);
   while (endpoint.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(1));
   poison_on_error(endpoint, [&] {

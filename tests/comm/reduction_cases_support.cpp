@@ -49,7 +49,7 @@ void reduces_everywhere(Bench& bench) {
       if (dtype == DType::I64 && reduce == Reduce::Max) continue;  // signed: a case of its own
       for (const std::int64_t elements : {0, 1, 2, 5, 17, 1031}) {
         const Tensor data = bench.tensor(dtype, {elements});
-        fill(data, bench.rank, 1);
+        fill(bench, data, bench.rank, 1);
         bench.all->all_reduce(*bench.stream, data, reduce);
         bench.stream->synchronize();
         const auto expected = reduced(bench, dtype, elements, 1, reduce);
@@ -63,7 +63,7 @@ void reduces_everywhere(Bench& bench) {
 void reduces_large(Bench& bench) {
   const std::int64_t elements = 262'200 * bench.world + 1;
   const Tensor data = bench.tensor(DType::F32, {elements});
-  fill(data, bench.rank, 2);
+  fill(bench, data, bench.rank, 2);
   bench.all->all_reduce(*bench.stream, data, Reduce::Sum);
   bench.stream->synchronize();
   expect_bytes(bench, data, reduced(bench, DType::F32, elements, 2, Reduce::Sum), "large");
@@ -72,20 +72,22 @@ void reduces_large(Bench& bench) {
 void finds_largest(Bench& bench) {
   const Tensor integers = bench.tensor(DType::I64, {3});
   const std::int64_t values[] = {-7 - bench.rank, bench.rank, 5};
-  std::copy_n(values, 3, integers.host<std::int64_t>());
+  tensor::write<std::int64_t>(*bench.stream, integers, values);
   bench.all->all_reduce(*bench.stream, integers, Reduce::Max);
   const Tensor reals = bench.tensor(DType::F32, {2});
-  reals.host<float>()[0] =
-      bench.rank == bench.world / 2 ? std::numeric_limits<float>::quiet_NaN() : 1.0f;
-  reals.host<float>()[1] = -1.0f - static_cast<float>(bench.rank);
+  const float own[] = {
+      bench.rank == bench.world / 2 ? std::numeric_limits<float>::quiet_NaN() : 1.0f,
+      -1.0f - static_cast<float>(bench.rank)};
+  tensor::write<float>(*bench.stream, reals, own);
   bench.all->all_reduce(*bench.stream, reals, Reduce::Max);
   bench.stream->synchronize();
   const std::int64_t low = -7 - bench.stands_for(0), high = bench.stands_for(bench.world - 1);
-  const std::int64_t* found = integers.host<std::int64_t>();
+  const auto found = tensor::read<std::int64_t>(*bench.stream, integers);
+  const std::vector<float> largest = tensor::read<float>(*bench.stream, reals);
   CHECK(found[0] == low && found[1] == high && found[2] == 5, "{} {}", found[0], found[1]);
   const bool meets_nan = bench.peers == Peers::Real || bench.rank == bench.world / 2;
-  CHECK(std::isnan(reals.host<float>()[0]) == meets_nan, "{}", reals.host<float>()[0]);
-  CHECK(reals.host<float>()[1] == -1.0f - static_cast<float>(bench.stands_for(0)), "largest");
+  CHECK(std::isnan(largest[0]) == meets_nan, "{}", largest[0]);
+  CHECK(largest[1] == -1.0f - static_cast<float>(bench.stands_for(0)), "largest");
 }
 
 void scatters_sums(Bench& bench) {
@@ -93,7 +95,7 @@ void scatters_sums(Bench& bench) {
     for (const std::int64_t rows : {0, 1, 7, 1031}) {
       const Tensor send = bench.tensor(dtype, {rows * bench.world});
       const Tensor receive = bench.tensor(dtype, {rows});
-      fill(send, bench.rank, 3);
+      fill(bench, send, bench.rank, 3);
       bench.all->reduce_scatter(*bench.stream, receive, send);
       bench.stream->synchronize();
       const auto all = reduced(bench, dtype, rows * bench.world, 3, Reduce::Sum);
@@ -106,7 +108,7 @@ void scatters_sums(Bench& bench) {
 
 void scatters_in_place(Bench& bench) {
   const Tensor all = bench.tensor(DType::F32, {9 * bench.world});
-  fill(all, bench.rank, 4);
+  fill(bench, all, bench.rank, 4);
   const Tensor own = all.rows(9 * bench.rank, 9);
   bench.all->reduce_scatter(*bench.stream, own, all);
   bench.stream->synchronize();
@@ -118,7 +120,7 @@ void scatters_in_place(Bench& bench) {
 void ignores_timing(Bench& bench) {
   for (int round = 0; round < 8; ++round) {
     const Tensor data = bench.tensor(DType::F32, {33});
-    fill(data, bench.rank, round);
+    fill(bench, data, bench.rank, round);
     const auto delay = std::chrono::microseconds((bench.rank * 7919 + round * 104729) % 3000);
     std::this_thread::sleep_for(delay);
     bench.all->all_reduce(*bench.stream, data, Reduce::Sum);

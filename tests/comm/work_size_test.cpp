@@ -46,7 +46,7 @@ void check_sizes(Bench& bench) {
 
   const Tensor part = bench.tensor(DType::F32, {5}), whole = bench.tensor(DType::F32, {5 * n});
   const Tensor uneven = bench.tensor(DType::F32, {2 * n + 1});
-  for (const Tensor& tensor : {part, whole, uneven}) fill(tensor, bench.rank, 0);
+  for (const Tensor& tensor : {part, whole, uneven}) fill(bench, tensor, bench.rank, 0);
   expect_everyone(size_of_one(bench, [&](Stream& s) { all.all_gather(s, whole, part); }));
   expect_everyone(size_of_one(bench, [&](Stream& s) { all.reduce_scatter(s, part, whole); }));
   expect_everyone(size_of_one(bench, [&](Stream& s) { all.all_reduce(s, uneven, Reduce::Sum); }));
@@ -56,22 +56,22 @@ void check_sizes(Bench& bench) {
 
 TEST(WorkSize, OfCollectivesIsWhatTheySend) {
   run_threads({.world = 3, .timeout_seconds = 20}, [](Endpoint& endpoint) {
-    Bench bench(endpoint, Peers::Real, StreamMode::Threaded);
+    Bench bench(endpoint, Peers::Real, StreamRole::Communication);
     poison_on_error(endpoint, [&] { check_sizes(bench); });
   });
   run_fake({.world = 3, .rank = 1}, [](Endpoint& endpoint) {
-    Bench bench(endpoint, Peers::Pretended, StreamMode::Threaded);
+    Bench bench(endpoint, Peers::Pretended, StreamRole::Communication);
     check_sizes(bench);
   });
 }
 
 TEST(WorkSize, OfAMessageNamesTheTwoRanks) {
   run_threads({.world = 3, .timeout_seconds = 20}, [](Endpoint& endpoint) {
-    Bench bench(endpoint, Peers::Real, StreamMode::Threaded);
+    Bench bench(endpoint, Peers::Real, StreamRole::Communication);
     poison_on_error(endpoint, [&] {
       if (bench.rank == 1) return;
       const Tensor data = bench.tensor(DType::F32, {10});
-      fill(data, bench.rank, 0);
+      fill(bench, data, bench.rank, 0);
       const tensor::WorkSize size = size_of_one(bench, [&](Stream& s) {
         bench.rank == 0 ? bench.all->send(s, data, 2) : bench.all->receive(s, data, 0);
       });

@@ -2,12 +2,14 @@
 
 #include <cmath>
 
+#include "tests/devices/devices_support.h"
 #include "weft/base/random.h"
 #include "weft/kernels/kernels.h"
 
 namespace weft::kernels {
 namespace adamw_test {
 
+using devices::Workbench;
 using tensor::BFloat16;
 using tensor::DType;
 using tensor::Tag;
@@ -28,8 +30,7 @@ float gradient(int step, std::int64_t i) {
 
 // State of one run of three steps.
 struct Steps {
-  explicit Steps(int threads)
-      : stream(tensor::make_cpu_stream("s", threads, tensor::StreamMode::Inline)) {}
+  explicit Steps(int threads) : bench(threads) {}
 
   void steps(const Tensor& weights, const AdamW& options) {
     for (std::int64_t i = 0; i < kSize; ++i) {
@@ -40,14 +41,15 @@ struct Steps {
       for (std::int64_t i = 0; i < kSize; ++i) g.host<float>()[i] = gradient(step, i);
       AdamW now = options;
       now.step = step;
-      adamw(*stream, weights, w, m, v, g, now);
+      adamw(*bench.stream, weights, w, m, v, g, now);
     }
   }
 
-  std::unique_ptr<Stream> stream;
-  Pool pool;
-  Tensor w{pool, DType::F32, {kSize}, Tag::Weights}, m{pool, DType::F32, {kSize}, Tag::Optimizer};
-  Tensor v{pool, DType::F32, {kSize}, Tag::Optimizer}, g{pool, DType::F32, {kSize}, Tag::Gradients};
+  Tensor numbers(Tag tag) { return Tensor::host_visible(bench.pool, DType::F32, {kSize}, tag); }
+
+  Workbench bench;
+  Tensor w = numbers(Tag::Weights), m = numbers(Tag::Optimizer);
+  Tensor v = numbers(Tag::Optimizer), g = numbers(Tag::Gradients);
 };
 
 TEST(AdamW, ThreeStepsMatchDoublePrecision) {
@@ -76,7 +78,7 @@ TEST(AdamW, LeavesAZeroGradient) {
 
 TEST(AdamW, Bf16WeightsAreTheRoundedMaster) {
   Steps run(2);
-  const Tensor weights(run.pool, DType::BF16, {kSize}, Tag::Weights);
+  const Tensor weights = Tensor::host_visible(run.bench.pool, DType::BF16, {kSize}, Tag::Weights);
   run.steps(weights, kOptions);
   for (std::int64_t i = 0; i < kSize; ++i) {
     ASSERT_EQ(weights.host<BFloat16>()[i].bits, BFloat16(run.w.host<float>()[i]).bits);

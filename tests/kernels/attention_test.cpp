@@ -155,18 +155,18 @@ std::vector<Case> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Attention, Conformance, testing::ValuesIn(cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(Attention, Conformance, testing::ValuesIn(on_devices(cases())), case_name);
 
 TEST(Attention, LargeScoresDoNotOverflow) {
-  Pool pool;
-  const auto stream = tensor::make_cpu_stream("s", 1, tensor::StreamMode::Inline);
+  Workbench bench;
+  auto& [device, pool, stream] = bench;
   const auto matrix = [&](float value) {
-    const Tensor x(pool, DType::F32, {3, 1}, tensor::Tag::Activations);
+    const Tensor x = Tensor::host_visible(pool, DType::F32, {3, 1}, tensor::Tag::Activations);
     for (int i = 0; i < 3; ++i) x.host<float>()[i] = value;
     return x;
   };
   const Tensor q = matrix(1000), k = matrix(1000), v = matrix(2), o = matrix(0);
-  const Tensor lse(pool, DType::F32, {1, 3}, tensor::Tag::Activations);
+  const Tensor lse = Tensor::host_visible(pool, DType::F32, {1, 3}, tensor::Tag::Activations);
   attention_forward(*stream,
                     pool,
                     o,

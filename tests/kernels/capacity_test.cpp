@@ -127,7 +127,7 @@ std::vector<Case> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Capacity, Conformance, testing::ValuesIn(cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(Capacity, Conformance, testing::ValuesIn(on_devices(cases())), case_name);
 
 }  // namespace capacity_test
 }  // namespace weft::kernels

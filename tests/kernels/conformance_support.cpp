@@ -56,33 +56,11 @@ double read_one(const std::byte* at, DType dtype) {
   return 0;
 }
 
-std::byte* base_of(const Tensor& x) {
-  switch (x.dtype()) {
-    case DType::F32:
-      return reinterpret_cast<std::byte*>(x.host<float>());
-    case DType::BF16:
-      return reinterpret_cast<std::byte*>(x.host<BFloat16>());
-    case DType::F64:
-      return reinterpret_cast<std::byte*>(x.host<double>());
-    case DType::I32:
-      return reinterpret_cast<std::byte*>(x.host<std::int32_t>());
-    case DType::I64:
-      return reinterpret_cast<std::byte*>(x.host<std::int64_t>());
-  }
-  return nullptr;
-}
-
-// Address of element i in row-major order.
-std::byte* element(const Tensor& x, std::int64_t i) {
-  const std::int64_t width = x.shape().rank() == 2 ? x.dim(1) : 1;
-  const std::int64_t stride = x.shape().rank() == 2 ? x.row_stride() : 1;
-  return base_of(x) + (i / width * stride + i % width) * tensor::size_of(x.dtype());
-}
-
-void fill(const Tensor& x, const Values& values) {
-  for (std::int64_t i = 0; i < x.elements(); ++i) {
-    write(element(x, i), x.dtype(), values[static_cast<std::size_t>(i)]);
-  }
+// Whether an element of a tensor is not in its margins left and right.
+bool is_inside(const Tensor& x, std::int64_t margin, std::int64_t element) {
+  if (margin == 0) return true;
+  const std::int64_t column = element % x.dim(1);
+  return column >= margin && column < x.dim(1) - margin;
 }
 
 Values initial_values(const Argument& argument) {
@@ -92,9 +70,19 @@ Values initial_values(const Argument& argument) {
 
 }  // namespace
 
-std::string case_name(const testing::TestParamInfo<Case>& info) { return info.param.name; }
+std::vector<DeviceCase> on_devices(const std::vector<Case>& cases) {
+  std::vector<DeviceCase> all;
+  for (const DeviceKind device : devices::kDevices) {
+    for (const Case& test : cases) all.push_back({test, device});
+  }
+  return all;
+}
 
-void PrintTo(const Case& test, std::ostream* out) { *out << test.name; }
+std::string case_name(const testing::TestParamInfo<DeviceCase>& info) {
+  return base::text("{}_{}", info.param.test.name, devices::name_of(info.param.device));
+}
+
+void PrintTo(const DeviceCase& at, std::ostream* out) { *out << at.test.name; }
 
 Values draw(std::uint64_t seed, const Shape& shape, double deviation) {
   Values values(static_cast<std::size_t>(shape.elements()));
@@ -179,21 +167,20 @@ std::string name_of_case(const std::string& prefix, DType dtype, const Shape& sh
   return base::text("{}_{}_{}", prefix, tensor::name_of(dtype), fmt::join(shape.dims(), "x"));
 }
 
-Arena::Arena(const Case& test, int threads, Rows rows)
-    : test_(test), stream_(tensor::make_cpu_stream("test", threads, tensor::StreamMode::Threaded)) {
-  for (const Argument& argument : test.arguments) {
+Arena::Arena(const DeviceCase& at, int threads, Rows rows)
+    : test_(at.test),
+      device_(devices::make_device(at.device, threads)),
+      pool_(*device_),
+      stream_(device_->make_stream("test", tensor::StreamRole::Compute)) {
+  for (const Argument& argument : test_.arguments) {
     const bool wide = rows == Rows::MayBeStrided && argument.rows == Rows::MayBeStrided;
-    Tensor x;
-    if (wide) {
-      const Shape shape{argument.shape[0], argument.shape[1] + 2 * kMargin};
-      wide_.emplace_back(pool_, argument.dtype, shape, Tag::Activations);
-      fill(wide_.back(), Values(static_cast<std::size_t>(shape.elements()), kSentinel));
-      x = wide_.back().columns(kMargin, argument.shape[1]);
-    } else {
-      x = Tensor(pool_, argument.dtype, argument.shape, Tag::Activations);
-    }
-    fill(x, initial_values(argument));
-    tensors_.push_back(x);
+    Placed placed{.whole = {}, .margin = wide ? kMargin : 0};
+    Shape shape = argument.shape;
+    if (wide) shape = Shape{shape[0], shape[1] + 2 * kMargin};
+    placed.whole = Tensor(pool_, argument.dtype, shape, Tag::Activations);
+    fill(placed, initial_values(argument));
+    tensors_.push_back(wide ? placed.whole.columns(kMargin, argument.shape[1]) : placed.whole);
+    placed_.push_back(std::move(placed));
   }
 }
 
@@ -202,32 +189,60 @@ void Arena::run() {
   stream_->synchronize();
 }
 
-Values Arena::read(std::size_t argument) const {
-  const Tensor& x = tensors_[argument];
-  Values values;
+// The values of the rows, and the sentinel beside them.
+void Arena::fill(const Placed& placed, const Values& values) {
+  const Tensor& x = placed.whole;
+  const std::int64_t size = tensor::size_of(x.dtype());
+  std::vector<std::byte> bytes(static_cast<std::size_t>(x.bytes()));
+  std::size_t next = 0;
   for (std::int64_t i = 0; i < x.elements(); ++i) {
-    values.push_back(read_one(element(x, i), x.dtype()));
+    write(bytes.data() + i * size,
+          x.dtype(),
+          is_inside(x, placed.margin, i) ? values[next++] : kSentinel);
   }
-  return values;
+  stream_->upload(x.raw(*stream_), bytes.data(), x.bytes());
+  stream_->synchronize();
+}
+
+std::vector<std::byte> Arena::contents(const Placed& placed) const {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(placed.whole.bytes()));
+  stream_->download(bytes.data(), placed.whole.raw(*stream_), placed.whole.bytes());
+  stream_->synchronize();
+  return bytes;
 }
 
 std::vector<std::byte> Arena::bytes(std::size_t argument) const {
-  const Tensor& x = tensors_[argument];
-  const std::int64_t size = tensor::size_of(x.dtype());
+  const Placed& placed = placed_[argument];
+  const std::int64_t size = tensor::size_of(placed.whole.dtype());
+  const std::vector<std::byte> all = contents(placed);
   std::vector<std::byte> copied;
-  for (std::int64_t i = 0; i < x.elements(); ++i) {
-    const std::byte* at = element(x, i);
-    copied.insert(copied.end(), at, at + size);
+  for (std::int64_t i = 0; i < placed.whole.elements(); ++i) {
+    if (!is_inside(placed.whole, placed.margin, i)) continue;
+    copied.insert(copied.end(), all.begin() + i * size, all.begin() + (i + 1) * size);
   }
   return copied;
 }
 
+Values Arena::read(std::size_t argument) const {
+  const DType dtype = tensors_[argument].dtype();
+  const std::vector<std::byte> all = bytes(argument);
+  Values values;
+  for (std::size_t at = 0; at < all.size();
+       at += static_cast<std::size_t>(tensor::size_of(dtype))) {
+    values.push_back(read_one(all.data() + at, dtype));
+  }
+  return values;
+}
+
 bool Arena::surroundings_untouched() const {
-  for (const Tensor& x : wide_) {
+  for (const Placed& placed : placed_) {
+    const Tensor& x = placed.whole;
+    const std::vector<std::byte> all = contents(placed);
     for (std::int64_t i = 0; i < x.elements(); ++i) {
-      const std::int64_t column = i % x.dim(1);
-      const bool inside = column >= kMargin && column < x.dim(1) - kMargin;
-      if (!inside && read_one(element(x, i), x.dtype()) != kSentinel) return false;
+      if (is_inside(x, placed.margin, i)) continue;
+      if (read_one(all.data() + i * tensor::size_of(x.dtype()), x.dtype()) != kSentinel) {
+        return false;
+      }
     }
   }
   return true;

@@ -12,11 +12,14 @@
 #include <string>
 #include <vector>
 
+#include "tests/devices/devices_support.h"
 #include "weft/kernels/kernels.h"
 #include "weft/tensor/tensor.h"
 
 namespace weft::kernels {
 
+using devices::DeviceKind;
+using devices::Workbench;
 using tensor::DType;
 using tensor::Shape;
 
@@ -49,10 +52,16 @@ struct Case {
   std::function<std::vector<Expected>(const std::vector<Argument>&)> expect;
 };
 
-void PrintTo(const Case& test, std::ostream* out);  // its name, for googletest
+// A case on a device; every case runs on all of them.
+struct DeviceCase {
+  Case test;
+  DeviceKind device = DeviceKind::Cpu;
+};
+std::vector<DeviceCase> on_devices(const std::vector<Case>& cases);
+void PrintTo(const DeviceCase& at, std::ostream* out);
 
-class Conformance : public testing::TestWithParam<Case> {};
-std::string case_name(const testing::TestParamInfo<Case>& info);
+class Conformance : public testing::TestWithParam<DeviceCase> {};
+std::string case_name(const testing::TestParamInfo<DeviceCase>& info);
 
 // Normal draws, the same for the same seed.
 Values draw(std::uint64_t seed, const Shape& shape, double deviation = 1);
@@ -77,10 +86,10 @@ double dot(const Values& a, const Values& b);
 double tolerance_of(DType dtype);  // of a result that is stored so
 std::string name_of_case(const std::string& prefix, DType dtype, const Shape& shape);
 
-// Tensors of a case, in memory of their own.
+// Tensors of a case, in device memory of their own.
 class Arena {
  public:
-  Arena(const Case& test, int threads, Rows rows);
+  Arena(const DeviceCase& at, int threads, Rows rows);
   void run();
   const std::vector<Tensor>& tensors() const { return tensors_; }
   Values read(std::size_t argument) const;
@@ -88,10 +97,20 @@ class Arena {
   bool surroundings_untouched() const;                       // of strided arguments
 
  private:
+  // An argument in memory: a strided one is a block of columns of `whole`.
+  struct Placed {
+    Tensor whole;  // contiguous
+    std::int64_t margin = 0;
+  };
+  void fill(const Placed& placed, const Values& values);
+  std::vector<std::byte> contents(const Placed& placed) const;
+
   const Case& test_;
+  std::unique_ptr<tensor::Device> device_;
   Pool pool_;
   std::unique_ptr<Stream> stream_;
-  std::vector<Tensor> tensors_, wide_;
+  std::vector<Tensor> tensors_;
+  std::vector<Placed> placed_;
 };
 
 }  // namespace weft::kernels

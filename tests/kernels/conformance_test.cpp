@@ -27,8 +27,8 @@ void compare(const Values& got, const Expected& expected, const Argument& argume
 }
 
 TEST_P(Conformance, MatchesDoublePrecision) {
-  const Case& test = GetParam();
-  Arena arena(test, 1, Rows::Contiguous);
+  const Case& test = GetParam().test;
+  Arena arena(GetParam(), 1, Rows::Contiguous);
   arena.run();
   for (const Expected& expected : test.expect(test.arguments)) {
     compare(arena.read(expected.argument), expected, test.arguments[expected.argument]);
@@ -36,8 +36,8 @@ TEST_P(Conformance, MatchesDoublePrecision) {
 }
 
 TEST_P(Conformance, StridedRowsAreTheSameMatrix) {
-  const Case& test = GetParam();
-  Arena dense(test, 1, Rows::Contiguous), strided(test, 1, Rows::MayBeStrided);
+  const Case& test = GetParam().test;
+  Arena dense(GetParam(), 1, Rows::Contiguous), strided(GetParam(), 1, Rows::MayBeStrided);
   dense.run();
   strided.run();
   EXPECT_TRUE(strided.surroundings_untouched());
@@ -49,11 +49,11 @@ TEST_P(Conformance, StridedRowsAreTheSameMatrix) {
 }
 
 TEST_P(Conformance, TheThreadCountChangesNoBit) {
-  const Case& test = GetParam();
-  Arena one(test, 1, Rows::Contiguous);
+  const Case& test = GetParam().test;
+  Arena one(GetParam(), 1, Rows::Contiguous);
   one.run();
   for (const int threads : {2, 3}) {
-    Arena several(test, threads, Rows::Contiguous);
+    Arena several(GetParam(), threads, Rows::Contiguous);
     several.run();
     for (std::size_t i = 0; i < test.arguments.size(); ++i) {
       EXPECT_EQ(several.bytes(i), one.bytes(i)) << test.arguments[i].name << ", " << threads;
@@ -62,8 +62,8 @@ TEST_P(Conformance, TheThreadCountChangesNoBit) {
 }
 
 TEST_P(Conformance, InputsStayAsTheyWere) {
-  const Case& test = GetParam();
-  Arena arena(test, 2, Rows::Contiguous);
+  const Case& test = GetParam().test;
+  Arena arena(GetParam(), 2, Rows::Contiguous);
   arena.run();
   for (std::size_t i = 0; i < test.arguments.size(); ++i) {
     if (test.arguments[i].role == Role::Input) {
@@ -75,8 +75,8 @@ TEST_P(Conformance, InputsStayAsTheyWere) {
 // Forward and dgrad assign, wgrad accumulates: a second call changes nothing, or adds as much
 // again.
 TEST_P(Conformance, ASecondCallAssignsAgainOrAddsAgain) {
-  const Case& test = GetParam();
-  Arena once(test, 2, Rows::Contiguous), twice(test, 2, Rows::Contiguous);
+  const Case& test = GetParam().test;
+  Arena once(GetParam(), 2, Rows::Contiguous), twice(GetParam(), 2, Rows::Contiguous);
   once.run();
   twice.run();
   twice.run();

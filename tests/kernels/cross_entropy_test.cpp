@@ -67,15 +67,18 @@ std::vector<Case> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(CrossEntropy, Conformance, testing::ValuesIn(cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(CrossEntropy,
+                         Conformance,
+                         testing::ValuesIn(on_devices(cases())),
+                         case_name);
 
 TEST(CrossEntropy, TheGradientMayReplaceTheLogits) {
-  Pool pool;
-  const auto stream = tensor::make_cpu_stream("s", 1, tensor::StreamMode::Inline);
-  const Tensor logits(pool, DType::F32, {1, 2}, tensor::Tag::Activations);
-  const Tensor lse(pool, DType::F32, {1}, tensor::Tag::Activations);
-  const Tensor loss(pool, DType::F32, {1}, tensor::Tag::Activations);
-  const Tensor labels(pool, DType::I32, {1}, tensor::Tag::Activations);
+  Workbench bench;
+  auto& [device, pool, stream] = bench;
+  const Tensor logits = Tensor::host_visible(pool, DType::F32, {1, 2}, tensor::Tag::Activations);
+  const Tensor lse = Tensor::host_visible(pool, DType::F32, {1}, tensor::Tag::Activations);
+  const Tensor loss = Tensor::host_visible(pool, DType::F32, {1}, tensor::Tag::Activations);
+  const Tensor labels = Tensor::host_visible(pool, DType::I32, {1}, tensor::Tag::Activations);
   logits.host<float>()[0] = logits.host<float>()[1] = 500;
   labels.host<std::int32_t>()[0] = 1;
   cross_entropy_forward(*stream, loss, lse, logits, labels);

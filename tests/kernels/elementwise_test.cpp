@@ -80,7 +80,10 @@ std::vector<Case> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Elementwise, Conformance, testing::ValuesIn(cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(Elementwise,
+                         Conformance,
+                         testing::ValuesIn(on_devices(cases())),
+                         case_name);
 
 }  // namespace elementwise_test
 }  // namespace weft::kernels

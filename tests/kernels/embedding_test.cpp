@@ -56,14 +56,14 @@ std::vector<Case> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Embedding, Conformance, testing::ValuesIn(cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(Embedding, Conformance, testing::ValuesIn(on_devices(cases())), case_name);
 
 TEST(Embedding, ATokenOutsideTheVocabularyIsAnError) {
-  Pool pool;
-  const auto stream = tensor::make_cpu_stream("s", 1, tensor::StreamMode::Inline);
-  const Tensor x(pool, DType::F32, {1, 2}, tensor::Tag::Activations);
-  const Tensor table(pool, DType::F32, {3, 2}, tensor::Tag::Activations);
-  const Tensor ids(pool, DType::I32, {1}, tensor::Tag::Activations);
+  Workbench bench;
+  auto& [device, pool, stream] = bench;
+  const Tensor x = Tensor::host_visible(pool, DType::F32, {1, 2}, tensor::Tag::Activations);
+  const Tensor table = Tensor::host_visible(pool, DType::F32, {3, 2}, tensor::Tag::Activations);
+  const Tensor ids = Tensor::host_visible(pool, DType::I32, {1}, tensor::Tag::Activations);
   ids.host<std::int32_t>()[0] = 3;
   EXPECT_THROW(embedding_forward(*stream, x, table, ids), base::InternalError);
 }

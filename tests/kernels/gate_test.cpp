@@ -52,7 +52,7 @@ std::vector<Case> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Gate, Conformance, testing::ValuesIn(cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(Gate, Conformance, testing::ValuesIn(on_devices(cases())), case_name);
 
 }  // namespace gate_test
 }  // namespace weft::kernels

@@ -89,21 +89,24 @@ std::vector<Case> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(GroupedLinear, Conformance, testing::ValuesIn(cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(GroupedLinear,
+                         Conformance,
+                         testing::ValuesIn(on_devices(cases())),
+                         case_name);
 
 // Room for seven rows, three of them taken.
 struct Roomy {
-  Pool pool;
-  std::unique_ptr<Stream> stream = tensor::make_cpu_stream("roomy", 1, tensor::StreamMode::Inline);
+  Workbench bench;
+  Stream* stream = bench.stream.get();
   Tensor x = filled({7, 2}, 1), w = filled({2, 3, 2}, 1), y = filled({7, 3}, -5);
 
   Tensor filled(const Shape& shape, float value) {
-    Tensor t(pool, DType::F32, shape, tensor::Tag::Workspace);
+    Tensor t = Tensor::host_visible(bench.pool, DType::F32, shape, tensor::Tag::Workspace);
     std::fill_n(t.host<float>(), t.elements(), value);
     return t;
   }
   Tensor counts(std::int64_t first, std::int64_t second) {
-    Tensor t(pool, DType::I64, {2}, tensor::Tag::Workspace);
+    Tensor t = Tensor::host_visible(bench.pool, DType::I64, {2}, tensor::Tag::Workspace);
     t.host<std::int64_t>()[0] = first;
     t.host<std::int64_t>()[1] = second;
     return t;

@@ -70,7 +70,10 @@ std::vector<Case> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(LatentKeys, Conformance, testing::ValuesIn(cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(LatentKeys,
+                         Conformance,
+                         testing::ValuesIn(on_devices(cases())),
+                         case_name);
 
 }  // namespace latent_keys_test
 }  // namespace weft::kernels

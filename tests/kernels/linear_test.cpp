@@ -75,14 +75,14 @@ std::vector<Case> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Linear, Conformance, testing::ValuesIn(cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(Linear, Conformance, testing::ValuesIn(on_devices(cases())), case_name);
 
 TEST(Linear, AShapeThatDoesNotFitIsNamed) {
-  Pool pool;
-  const auto stream = tensor::make_cpu_stream("s", 1, tensor::StreamMode::Inline);
-  const Tensor y(pool, DType::F32, {2, 3}, tensor::Tag::Activations);
-  const Tensor x(pool, DType::F32, {2, 4}, tensor::Tag::Activations);
-  const Tensor w(pool, DType::F32, {3, 5}, tensor::Tag::Activations);
+  Workbench bench;
+  auto& [device, pool, stream] = bench;
+  const Tensor y = Tensor::host_visible(pool, DType::F32, {2, 3}, tensor::Tag::Activations);
+  const Tensor x = Tensor::host_visible(pool, DType::F32, {2, 4}, tensor::Tag::Activations);
+  const Tensor w = Tensor::host_visible(pool, DType::F32, {3, 5}, tensor::Tag::Activations);
   EXPECT_THROW(linear_forward(*stream, y, x, w), base::InternalError);
 }
 

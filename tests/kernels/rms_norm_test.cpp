@@ -80,7 +80,7 @@ std::vector<Case> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(RmsNorm, Conformance, testing::ValuesIn(cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(RmsNorm, Conformance, testing::ValuesIn(on_devices(cases())), case_name);
 
 }  // namespace rms_norm_test
 }  // namespace weft::kernels

@@ -136,13 +136,13 @@ std::vector<Case> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Rotary, Conformance, testing::ValuesIn(cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(Rotary, Conformance, testing::ValuesIn(on_devices(cases())), case_name);
 
 TEST(Rotary, MayTurnInPlace) {
-  Pool pool;
-  const auto stream = tensor::make_cpu_stream("s", 2, tensor::StreamMode::Inline);
-  const Tensor x(pool, DType::F32, {2, 2}, tensor::Tag::Activations);
-  const Tensor angles(pool, DType::F32, {2, 2}, tensor::Tag::Activations);
+  Workbench bench(2);
+  auto& [device, pool, stream] = bench;
+  const Tensor x = Tensor::host_visible(pool, DType::F32, {2, 2}, tensor::Tag::Activations);
+  const Tensor angles = Tensor::host_visible(pool, DType::F32, {2, 2}, tensor::Tag::Activations);
   rotary_table(*stream, angles, {.base = kBase});
   for (int i = 0; i < 4; ++i) x.host<float>()[i] = i % 2 == 0 ? 1.0f : 0.0f;
   rotary_forward(*stream, x, x, angles);

@@ -118,14 +118,17 @@ std::vector<Case> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(RouterLosses, Conformance, testing::ValuesIn(cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(RouterLosses,
+                         Conformance,
+                         testing::ValuesIn(on_devices(cases())),
+                         case_name);
 
 TEST(RouterLosses, EvenLoadsCostOne) {
-  Pool pool;
-  const auto stream = tensor::make_cpu_stream("s", 1, tensor::StreamMode::Inline);
-  const Tensor logits(pool, DType::F32, {64, 8}, tensor::Tag::Activations);
-  const Tensor counts(pool, DType::I64, {1, 8}, tensor::Tag::Activations);
-  const Tensor loss(pool, DType::F32, {1}, tensor::Tag::Activations);
+  Workbench bench;
+  auto& [device, pool, stream] = bench;
+  const Tensor logits = Tensor::host_visible(pool, DType::F32, {64, 8}, tensor::Tag::Activations);
+  const Tensor counts = Tensor::host_visible(pool, DType::I64, {1, 8}, tensor::Tag::Activations);
+  const Tensor loss = Tensor::host_visible(pool, DType::F32, {1}, tensor::Tag::Activations);
   std::ranges::copy(draw(1, {64, 8}, 3), logits.host<float>());
   std::fill_n(counts.host<std::int64_t>(), 8, 16);
   for (const Score score : {Score::Softmax, Score::Sigmoid, Score::SqrtSoftplus}) {

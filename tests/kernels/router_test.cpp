@@ -154,14 +154,14 @@ std::vector<Case> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Router, Conformance, testing::ValuesIn(cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(Router, Conformance, testing::ValuesIn(on_devices(cases())), case_name);
 
 TEST(Router, EqualLogitsPreferTheLowerExpert) {
-  Pool pool;
-  const auto stream = tensor::make_cpu_stream("s", 1, tensor::StreamMode::Inline);
-  const Tensor logits(pool, DType::F32, {1, 5}, tensor::Tag::Activations);
-  const Tensor p(pool, DType::F32, {1, 3}, tensor::Tag::Activations);
-  const Tensor experts(pool, DType::I32, {1, 3}, tensor::Tag::Activations);
+  Workbench bench;
+  auto& [device, pool, stream] = bench;
+  const Tensor logits = Tensor::host_visible(pool, DType::F32, {1, 5}, tensor::Tag::Activations);
+  const Tensor p = Tensor::host_visible(pool, DType::F32, {1, 3}, tensor::Tag::Activations);
+  const Tensor experts = Tensor::host_visible(pool, DType::I32, {1, 3}, tensor::Tag::Activations);
   const float values[] = {1, 0, 1, 2, 1};
   std::copy_n(values, 5, logits.host<float>());
   top_k_forward(*stream, p, experts, logits, {}, {});
@@ -170,13 +170,13 @@ TEST(Router, EqualLogitsPreferTheLowerExpert) {
 }
 
 TEST(Router, ScoresOfFarLogitsAndTheirGradientsAreFinite) {
-  Pool pool;
-  const auto stream = tensor::make_cpu_stream("s", 1, tensor::StreamMode::Inline);
-  const Tensor logits(pool, DType::F32, {1, 4}, tensor::Tag::Activations);
-  const Tensor p(pool, DType::F32, {1, 4}, tensor::Tag::Activations);
-  const Tensor dp(pool, DType::F32, {1, 4}, tensor::Tag::Activations);
-  const Tensor dlogits(pool, DType::F32, {1, 4}, tensor::Tag::Activations);
-  const Tensor experts(pool, DType::I32, {1, 4}, tensor::Tag::Activations);
+  Workbench bench;
+  auto& [device, pool, stream] = bench;
+  const Tensor logits = Tensor::host_visible(pool, DType::F32, {1, 4}, tensor::Tag::Activations);
+  const Tensor p = Tensor::host_visible(pool, DType::F32, {1, 4}, tensor::Tag::Activations);
+  const Tensor dp = Tensor::host_visible(pool, DType::F32, {1, 4}, tensor::Tag::Activations);
+  const Tensor dlogits = Tensor::host_visible(pool, DType::F32, {1, 4}, tensor::Tag::Activations);
+  const Tensor experts = Tensor::host_visible(pool, DType::I32, {1, 4}, tensor::Tag::Activations);
   std::fill_n(dp.host<float>(), 4, 1.0f);
   for (const std::array<float, 4>& values :
        {std::array{-200.0f, -200.0f, -200.0f, -200.0f}, std::array{-1e4f, 0.0f, 90.0f, 1e4f}}) {

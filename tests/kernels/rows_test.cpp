@@ -83,16 +83,18 @@ std::vector<Case> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Rows, Conformance, testing::ValuesIn(cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(Rows, Conformance, testing::ValuesIn(on_devices(cases())), case_name);
 
 // More than caches keep, in rows that are not whole pieces.
 TEST(Rows, ManyAreGatheredLikeFew) {
   constexpr std::int64_t kColumns = 260, kSources = 100, kRows = 66'000;
-  Pool pool;
-  const auto stream = tensor::make_cpu_stream("s", 2, tensor::StreamMode::Inline);
-  const Tensor x(pool, DType::F32, {kSources, kColumns}, tensor::Tag::Activations);
-  const Tensor y(pool, DType::F32, {kRows, kColumns}, tensor::Tag::Activations);
-  const Tensor index(pool, DType::I32, {kRows}, tensor::Tag::Activations);
+  Workbench bench(2);
+  auto& [device, pool, stream] = bench;
+  const Tensor x =
+      Tensor::host_visible(pool, DType::F32, {kSources, kColumns}, tensor::Tag::Activations);
+  const Tensor y =
+      Tensor::host_visible(pool, DType::F32, {kRows, kColumns}, tensor::Tag::Activations);
+  const Tensor index = Tensor::host_visible(pool, DType::I32, {kRows}, tensor::Tag::Activations);
   for (std::int64_t i = 0; i < x.elements(); ++i) x.host<float>()[i] = float(i);
   const auto source = [](std::int64_t r) { return r % 11 == 0 ? -1 : r * 7 % kSources; };
   for (std::int64_t r = 0; r < kRows; ++r) {
@@ -110,10 +112,10 @@ TEST(Rows, ManyAreGatheredLikeFew) {
 }
 
 TEST(Rows, BlocksOfRowsAreCopied) {
-  Pool pool;
-  const auto stream = tensor::make_cpu_stream("s", 2, tensor::StreamMode::Inline);
-  const Tensor x(pool, DType::F32, {6, 2}, tensor::Tag::Activations);
-  const Tensor wide(pool, DType::F32, {6, 4}, tensor::Tag::Activations);
+  Workbench bench(2);
+  auto& [device, pool, stream] = bench;
+  const Tensor x = Tensor::host_visible(pool, DType::F32, {6, 2}, tensor::Tag::Activations);
+  const Tensor wide = Tensor::host_visible(pool, DType::F32, {6, 4}, tensor::Tag::Activations);
   const Tensor y = wide.columns(1, 2);
   for (int i = 0; i < 12; ++i) x.host<float>()[i] = float(i);
   for (int i = 0; i < 24; ++i) wide.host<float>()[i] = -1;
@@ -125,11 +127,11 @@ TEST(Rows, BlocksOfRowsAreCopied) {
 }
 
 TEST(Rows, VectorsHaveRowsOfOneElement) {
-  Pool pool;
-  const auto stream = tensor::make_cpu_stream("s", 1, tensor::StreamMode::Inline);
-  const Tensor x(pool, DType::I64, {4}, tensor::Tag::Activations);
-  const Tensor y(pool, DType::I64, {4}, tensor::Tag::Activations);
-  const Tensor index(pool, DType::I32, {4}, tensor::Tag::Activations);
+  Workbench bench;
+  auto& [device, pool, stream] = bench;
+  const Tensor x = Tensor::host_visible(pool, DType::I64, {4}, tensor::Tag::Activations);
+  const Tensor y = Tensor::host_visible(pool, DType::I64, {4}, tensor::Tag::Activations);
+  const Tensor index = Tensor::host_visible(pool, DType::I32, {4}, tensor::Tag::Activations);
   for (int i = 0; i < 4; ++i) {
     x.host<std::int64_t>()[i] = 10 * i;
     index.host<std::int32_t>()[i] = 3 - i;

@@ -196,24 +196,23 @@ std::vector<Case> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(SortRows, Conformance, testing::ValuesIn(cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(SortRows, Conformance, testing::ValuesIn(on_devices(cases())), case_name);
 
 class Scratch {
  public:
   Tensor integers(DType dtype, Shape shape, const Values& values = {}) {
-    const Tensor x(pool_, dtype, shape, tensor::Tag::Activations);
+    const Tensor x = Tensor::host_visible(pool(), dtype, shape, tensor::Tag::Activations);
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (dtype == DType::I32) x.host<std::int32_t>()[i] = std::int32_t(values[i]);
       if (dtype == DType::I64) x.host<std::int64_t>()[i] = std::int64_t(values[i]);
     }
     return x;
   }
-  Stream& stream() { return *stream_; }
-  Pool& pool() { return pool_; }
+  Stream& stream() { return *bench_.stream; }
+  Pool& pool() { return bench_.pool; }
 
  private:
-  Pool pool_;
-  std::unique_ptr<Stream> stream_ = tensor::make_cpu_stream("s", 1, tensor::StreamMode::Inline);
+  Workbench bench_;
 };
 
 TEST(SortRows, MoreRowsThanThereIsRoomForAreAnError) {
@@ -259,7 +258,7 @@ std::vector<std::int64_t> splits(Scratch& s, int rank, std::int64_t budget, doub
                   .most_local = 2,
                   .budget = budget};
   const Tensor out = s.integers(DType::I64, {hops.splits()});
-  const Tensor flag(s.pool(), DType::F64, {1}, tensor::Tag::Activations);
+  const Tensor flag = Tensor::host_visible(s.pool(), DType::F64, {1}, tensor::Tag::Activations);
   *flag.host<double>() = 0;
   plan_hops(s.stream(), out, flag, s.integers(DType::I64, {4, 10}, kCounts), hops);
   overflow = *flag.host<double>();

@@ -84,7 +84,7 @@ std::vector<Case> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Swiglu, Conformance, testing::ValuesIn(cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(Swiglu, Conformance, testing::ValuesIn(on_devices(cases())), case_name);
 
 }  // namespace swiglu_test
 }  // namespace weft::kernels

@@ -6,8 +6,10 @@
 #include <mutex>
 #include <set>
 
+#include "tests/devices/devices_support.h"
 #include "weft/base/text.h"
 #include "weft/measure/dispatch_trip.h"
+#include "weft/tensor/transfer.h"
 
 namespace weft::measure {
 
@@ -42,8 +44,8 @@ DispatchTraffic counted(const config::ModelConfig& model, const derive::Dispatch
   comm::run_threads({.world = static_cast<int>(shape.ranks)}, [&](comm::Endpoint& endpoint) {
     const DispatchGroups groups =
         join_dispatch_groups(endpoint, static_cast<int>(shape.ranks_per_node));
-    tensor::Pool pool;
-    const auto stream = tensor::make_cpu_stream("s", 1, tensor::StreamMode::Inline);
+    devices::Workbench bench;
+    auto& [device, pool, stream] = bench;
     comm::poison_on_error(endpoint, [&] {
       const std::int64_t k = model.moe_router_topk;
       const model::Routed routed{
@@ -51,11 +53,15 @@ DispatchTraffic counted(const config::ModelConfig& model, const derive::Dispatch
           .p_Tk = Tensor(pool, DType::F32, {shape.tokens, k}, Tag::Workspace),
           .experts_Tk = Tensor(pool, DType::I32, {shape.tokens, k}, Tag::Workspace),
           .most_tokens = shape.tokens};
-      std::fill_n(routed.x_TD.host<float>(), routed.x_TD.elements(), 1.0f);
-      std::fill_n(routed.p_Tk.host<float>(), routed.p_Tk.elements(), 0.125f);
-      std::ranges::copy(
-          uniform_choices(endpoint.rank() * shape.tokens, shape.tokens, k, model.experts()),
-          routed.experts_Tk.host<std::int32_t>());
+      const auto all = [](const Tensor& x, float value) {
+        return std::vector<float>(static_cast<std::size_t>(x.elements()), value);
+      };
+      tensor::write<float>(*stream, routed.x_TD, all(routed.x_TD, 1));
+      tensor::write<float>(*stream, routed.p_Tk, all(routed.p_Tk, 0.125f));
+      tensor::write<std::int32_t>(
+          *stream,
+          routed.experts_Tk,
+          uniform_choices(endpoint.rank() * shape.tokens, shape.tokens, k, model.experts()));
       const TripResult result = DispatchTrip(model, groups, shape, *stream, pool).run(routed);
       const std::lock_guard lock(mutex);
       add(mean.inside, result.sent.inside, 1.0 / static_cast<double>(shape.ranks));

@@ -58,6 +58,12 @@ std::string backend_of(std::string_view path) {
   return {};
 }
 
+// "cpu/" of "weft/kernels/cpu/".
+std::string last_folder(const std::string& path) {
+  const std::size_t slash = path.size() < 2 ? std::string::npos : path.rfind('/', path.size() - 2);
+  return slash == std::string::npos ? path : path.substr(slash + 1);
+}
+
 Complaints own_include_complaints(const Layers& layers,
                                   const TextFile& file,
                                   const std::string& header) {
@@ -72,8 +78,10 @@ Complaints own_include_complaints(const Layers& layers,
   if (from != to && !layers.at(from).contains(to)) {
     return {text("{} includes \"{}\": {} may not include {}", file.path, header, from, to)};
   }
-  const std::string backend = backend_of(header);
-  if (!backend.empty() && !file.path.starts_with(backend)) {
+  // A device has a folder of the same name in several modules; those may see each other.
+  const std::string backend = backend_of(header), own = backend_of(file.path);
+  const bool same = !own.empty() && last_folder(own) == last_folder(backend);
+  if (!backend.empty() && !file.path.starts_with(backend) && !same) {
     return {text("{} includes \"{}\", which is inside a backend", file.path, header)};
   }
   return {};

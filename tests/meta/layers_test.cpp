@@ -43,6 +43,13 @@ TEST(Layers, ABackendIsIncludedOnlyFromItsFolder) {
   EXPECT_EQ(judge("weft/comm/fake/a.cpp", "#include \"weft/comm/mpi/world.h\"\n").size(), 1u);
 }
 
+TEST(Layers, ADevicesFolderMayIncludeTheSameDevicesFolderBelow) {
+  EXPECT_TRUE(judge("weft/comm/cpu/a.cpp", "#include \"weft/base/cpu/b.h\"\n").empty());
+  EXPECT_EQ(judge("weft/comm/cpu/a.cpp", "#include \"weft/base/cuda/b.h\"\n").size(), 1u);
+  EXPECT_EQ(judge("weft/comm/a.cpp", "#include \"weft/base/cpu/b.h\"\n").size(), 1u);
+  EXPECT_EQ(judge("weft/base/cpu/a.cpp", "#include \"weft/comm/cpu/b.h\"\n").size(), 1u);
+}
+
 TEST(Layers, AVendorHeaderOutsideItsFolderIsNamed) {
   EXPECT_EQ(judge("weft/comm/launch.cpp", "#include <mpi.h>\n").size(), 1u);
   EXPECT_EQ(judge("weft/base/a.cpp", "#include <cblas.h>\n").size(), 1u);

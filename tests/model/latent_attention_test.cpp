@@ -9,8 +9,10 @@
 #include <map>
 #include <numeric>
 
+#include "tests/devices/devices_support.h"
 #include "weft/base/random.h"
 #include "weft/model/rotary.h"
+#include "weft/tensor/transfer.h"
 
 namespace weft::model {
 namespace latent_attention_test {
@@ -148,15 +150,14 @@ Values reference(const config::ModelConfig& c, const Positions& positions, const
 
 class Engine {
  public:
-  explicit Engine(const config::ModelConfig& config)
-      : config_(config), stream_(tensor::make_cpu_stream("s", 2, tensor::StreamMode::Inline)) {
+  explicit Engine(const config::ModelConfig& config) : config_(config) {
     rotary_ = Tensor(pool_, DType::F32, {kSequence, config.rotary_width()}, Tag::Workspace);
     kernels::rotary_table(*stream_, rotary_, rotary_angles(config_));
   }
 
   Tensor put(const Values& values, Shape shape) {
     Tensor tensor(pool_, DType::F32, shape, Tag::Activations);
-    for (std::size_t i = 0; i < values.size(); ++i) tensor.host<float>()[i] = float(values[i]);
+    tensor::write<float>(*stream_, tensor, std::vector<float>(values.begin(), values.end()));
     return tensor;
   }
   LatentAttentionWeights weights(const std::function<Tensor(const char*)>& pick) const {
@@ -181,19 +182,22 @@ class Engine {
 
  private:
   const config::ModelConfig& config_;
-  tensor::Pool pool_;
-  std::unique_ptr<tensor::Stream> stream_;
+  devices::Workbench bench_{2};
+  tensor::Pool& pool_ = bench_.pool;
+  tensor::Stream* stream_ = bench_.stream.get();
   Tensor rotary_;
 };
 
-void expect_close(const Tensor& got,
+void expect_close(Engine& engine,
+                  const Tensor& got,
                   const Values& want,
                   double tolerance,
                   const std::string& name) {
   double largest = 0;
   for (const double value : want) largest = std::max(largest, std::abs(value));
+  const std::vector<float> values = tensor::read<float>(engine.context().stream, got);
   for (std::size_t i = 0; i < want.size(); ++i) {
-    ASSERT_NEAR(double(got.host<float>()[i]), want[i], tolerance * largest) << name << " " << i;
+    ASSERT_NEAR(double(values[i]), want[i], tolerance * largest) << name << " " << i;
   }
 }
 
@@ -222,7 +226,7 @@ void check(const config::ModelConfig& config, const Positions& positions) {
   attention_qkv_forward(context, state, weights, x_TD);
   attention_core_forward(context, state);
   const Tensor h = attention_proj_forward(context, state, weights, x_TD);
-  expect_close(h, reference(config, positions, in), 2e-6, "forward");
+  expect_close(engine, h, reference(config, positions, in), 2e-6, "forward");
   attention_proj_dgrad(context, state, weights, dh_TD);
   attention_core_dgrad(context, state);
   gradients["x"] = attention_qkv_dgrad(context, state, weights, x_TD, dh_TD);
@@ -244,7 +248,7 @@ void check(const config::ModelConfig& config, const Positions& positions) {
       difference.push_back((above - loss()) / 2e-5);
       value = before;
     }
-    expect_close(gradients.at(name), difference, 1e-5, name);
+    expect_close(engine, gradients.at(name), difference, 1e-5, name);
   }
 }
 

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/devices/devices_support.h"
+#include "weft/tensor/transfer.h"
+
 namespace weft::model {
 namespace parameters_test {
 
@@ -19,8 +22,9 @@ config::ModelConfig small() {
 }
 
 TEST(Parameters, LieInReverseOrderOfUseWithoutOverlap) {
-  tensor::Pool pool;
-  const Parameters parameters(pool, small(), holding_of(small(), 0), {});
+  devices::Workbench bench;
+  auto& [device, pool, stream] = bench;
+  const Parameters parameters(pool, *stream, small(), holding_of(small(), 0), {});
   std::map<Home, std::int64_t> end{{Home::Dense, 1 << 30}, {Home::Expert, 1 << 30}};
   for (const Parameter& parameter : parameters.all()) {
     EXPECT_EQ(parameter.offset % 64, 0) << parameter.spec.name;
@@ -36,43 +40,46 @@ TEST(Parameters, LieInReverseOrderOfUseWithoutOverlap) {
 
 TEST(Parameters, ExpertsStartAsTheirGlobalElementsSay) {
   config::ModelConfig config = small();
-  tensor::Pool pool;
-  Parameters whole(pool, config, holding_of(config, 0), {});
-  whole.initialise(7);
+  devices::Workbench bench;
+  auto& [device, pool, stream] = bench;
+  Parameters whole(pool, *stream, config, holding_of(config, 0), {});
+  whole.initialise(*stream, 7);
   config.expert_model_parallel_size = 2;
-  Parameters second(pool, config, holding_of(config, 0), {.ep = 1});
-  second.initialise(7);
+  Parameters second(pool, *stream, config, holding_of(config, 0), {.ep = 1});
+  second.initialise(*stream, 7);
   const Parameter& all = whole.find("layers.1.experts.fc1.weight");
   const Parameter& half = second.find("layers.1.experts.fc1.weight");
   const std::int64_t begin = half.weight.elements();
   ASSERT_EQ(tensor::runs_of(half.spec.slice).front().global, begin);
-  for (std::int64_t i = 0; i < half.weight.elements(); ++i) {
-    EXPECT_EQ(half.weight.host<float>()[i], all.weight.host<float>()[begin + i]);
-  }
-  EXPECT_EQ(whole.find("layers.0.mlp.norm.weight").weight.host<float>()[3], 1.0f);
+  const Tensor same = all.weight.range(begin, {half.weight.elements()});
+  EXPECT_EQ(tensor::read<float>(*stream, half.weight), tensor::read<float>(*stream, same));
+  const Tensor& norm = whole.find("layers.0.mlp.norm.weight").weight;
+  EXPECT_EQ(tensor::read<float>(*stream, norm)[3], 1.0f);
 }
 
 TEST(Parameters, SharedExpertsAreDenseAndOfMoeLayersAlone) {
   config::ModelConfig config = small();
   config.moe_shared_expert_intermediate_size = 10;
   config.expert_model_parallel_size = 2;
-  tensor::Pool pool;
-  const Parameters plain(pool, config, holding_of(config, 0), {});
+  devices::Workbench bench;
+  auto& [device, pool, stream] = bench;
+  const Parameters plain(pool, *stream, config, holding_of(config, 0), {});
   EXPECT_EQ(plain.find("layers.1.shared.fc1.weight").spec.shape, (Shape{20, 8}));
   EXPECT_EQ(plain.find("layers.1.shared.fc2.weight").spec.shape, (Shape{8, 10}));
   EXPECT_EQ(plain.find("layers.1.shared.fc1.weight").spec.home, Home::Dense);
   EXPECT_FALSE(plain.has("layers.1.shared.gate.weight"));
   EXPECT_FALSE(plain.has("layers.0.shared.fc1.weight"));
   config.moe_shared_expert_gate = true;
-  const Parameters gated(pool, config, holding_of(config, 0), {});
+  const Parameters gated(pool, *stream, config, holding_of(config, 0), {});
   EXPECT_EQ(gated.find("layers.1.shared.gate.weight").spec.shape, (Shape{1, 8}));
 }
 
 TEST(Parameters, TiedHeadsHaveAGradientButNoWeight) {
   config::ModelConfig config = small();
   config.share_embeddings_and_output_weights = true;
-  tensor::Pool pool;
-  const Parameters parameters(pool, config, holding_of(config, 0), {});
+  devices::Workbench bench;
+  auto& [device, pool, stream] = bench;
+  const Parameters parameters(pool, *stream, config, holding_of(config, 0), {});
   EXPECT_THROW(parameters.find("head.weight"), base::InternalError);
   EXPECT_EQ(parameters.tied_head_gradient().shape(), (Shape{16, 8}));
 }
@@ -81,14 +88,15 @@ TEST(Parameters, ARoutersBiasIsFp32StartsAtZeroAndHasNoGradient) {
   config::ModelConfig config = small();
   config.moe_router_enable_expert_bias = true;
   config.params_dtype = config::Precision::Bf16;
-  tensor::Pool pool;
-  Parameters parameters(pool, config, holding_of(config, 0), {});
-  parameters.initialise(7);
+  devices::Workbench bench;
+  auto& [device, pool, stream] = bench;
+  Parameters parameters(pool, *stream, config, holding_of(config, 0), {});
+  parameters.initialise(*stream, 7);
   const Parameter& bias = parameters.find("layers.1.route.bias");
   EXPECT_EQ(bias.weight.dtype(), tensor::DType::F32);
   EXPECT_EQ(bias.weight.shape(), (Shape{4}));
   EXPECT_FALSE(bias.gradient.defined());
-  for (int e = 0; e < 4; ++e) EXPECT_EQ(bias.weight.host<float>()[e], 0.0f);
+  EXPECT_EQ(tensor::read<float>(*stream, bias.weight), std::vector<float>(4, 0.0f));
   EXPECT_FALSE(parameters.has("layers.0.route.bias")) << "a dense layer";
 }
 
@@ -102,10 +110,11 @@ TEST(Parameters, AStageHasItsOwnAlone) {
   config::ModelConfig config = small();
   config.pipeline_model_parallel_size = 3;
   config.pipeline_model_parallel_layout = "Et||tL";
-  tensor::Pool pool;
-  const Parameters first(pool, config, holding_of(config, 0), {});
-  const Parameters middle(pool, config, holding_of(config, 1), {});
-  const Parameters last(pool, config, holding_of(config, 2), {});
+  devices::Workbench bench;
+  auto& [device, pool, stream] = bench;
+  const Parameters first(pool, *stream, config, holding_of(config, 0), {});
+  const Parameters middle(pool, *stream, config, holding_of(config, 1), {});
+  const Parameters last(pool, *stream, config, holding_of(config, 2), {});
   EXPECT_TRUE(first.has("embedding.weight"));
   EXPECT_TRUE(first.has("layers.0.mlp.fc1.weight"));
   EXPECT_FALSE(first.has("layers.1.experts.fc1.weight"));
@@ -115,7 +124,7 @@ TEST(Parameters, AStageHasItsOwnAlone) {
   EXPECT_EQ(middle.buffer(Home::Dense).weights.elements(), 0);
   EXPECT_FALSE(last.has("embedding.weight"));
   EXPECT_EQ(names_of(last).back(), "head.weight");
-  const Parameters whole(pool, config, whole_model(config), {});
+  const Parameters whole(pool, *stream, config, whole_model(config), {});
   EXPECT_EQ(whole.all().size(), first.all().size() + last.all().size());
 }
 
@@ -123,18 +132,17 @@ TEST(Parameters, StagesOfTiedEmbeddingsHaveACopyEach) {
   config::ModelConfig config = small();
   config.share_embeddings_and_output_weights = true;
   config.pipeline_model_parallel_size = 2;
-  tensor::Pool pool;
-  Parameters first(pool, config, holding_of(config, 0), {});
-  Parameters last(pool, config, holding_of(config, 1), {});
-  first.initialise(3);
-  last.initialise(3);
+  devices::Workbench bench;
+  auto& [device, pool, stream] = bench;
+  Parameters first(pool, *stream, config, holding_of(config, 0), {});
+  Parameters last(pool, *stream, config, holding_of(config, 1), {});
+  first.initialise(*stream, 3);
+  last.initialise(*stream, 3);
   EXPECT_FALSE(first.tied_head_gradient().defined());
   EXPECT_FALSE(last.tied_head_gradient().defined());
   const Tensor& table = first.find("embedding.weight").weight;
   const Tensor& copy = last.find("embedding.weight").weight;
-  for (std::int64_t i = 0; i < table.elements(); ++i) {
-    EXPECT_EQ(table.host<float>()[i], copy.host<float>()[i]);
-  }
+  EXPECT_EQ(tensor::read<float>(*stream, table), tensor::read<float>(*stream, copy));
   // The norm of the whole model counts the table once, on the first stage.
   EXPECT_EQ(first.normed_gradients(Home::Dense).elements(),
             first.buffer(Home::Dense).gradients.elements());
@@ -241,20 +249,24 @@ TEST(AxisSplits, WholeLatentQueriesAreDividedAndWhatIsCompressedIsNot) {
 }
 
 TEST(AxisSplits, WeightsStartAsTheirGlobalElementsSayWhateverSplitsThem) {
-  tensor::Pool pool;
+  devices::Workbench bench;
+  auto& [device, pool, stream] = bench;
   const config::ModelConfig config = split_config();
   config::ModelConfig alone = config;
   alone.tensor_model_parallel_size = alone.expert_model_parallel_size = 1;
   alone.expert_tensor_parallel_size = 1;
-  Parameters whole(pool, alone, holding_of(alone, 0), {});
-  Parameters part(pool, config, holding_of(config, 0), {.tp = 3, .ep = 1, .etp = 1});
-  whole.initialise(7);
-  part.initialise(7);
+  Parameters whole(pool, *stream, alone, holding_of(alone, 0), {});
+  Parameters part(pool, *stream, config, holding_of(config, 0), {.tp = 3, .ep = 1, .etp = 1});
+  whole.initialise(*stream, 7);
+  part.initialise(*stream, 7);
   for (const Parameter& parameter : part.all()) {
-    const float* all = whole.find(parameter.spec.name).weight.host<float>();
+    const std::vector<float> all =
+        tensor::read<float>(*stream, whole.find(parameter.spec.name).weight);
+    const std::vector<float> own = tensor::read<float>(*stream, parameter.weight);
     for (const tensor::Run& run : tensor::runs_of(parameter.spec.slice)) {
       for (std::int64_t i = 0; i < run.count; ++i) {
-        ASSERT_EQ(parameter.weight.host<float>()[run.local + i], all[run.global + i])
+        ASSERT_EQ(own[static_cast<std::size_t>(run.local + i)],
+                  all[static_cast<std::size_t>(run.global + i)])
             << parameter.spec.name;
       }
     }
@@ -262,8 +274,9 @@ TEST(AxisSplits, WeightsStartAsTheirGlobalElementsSayWhateverSplitsThem) {
 }
 
 TEST(Parameters, ARangeOfTheBuffersNamesWhatLiesInIt) {
-  tensor::Pool pool;
-  const Parameters parameters(pool, small(), holding_of(small(), 0), {}, {.shards = 3});
+  devices::Workbench bench;
+  auto& [device, pool, stream] = bench;
+  const Parameters parameters(pool, *stream, small(), holding_of(small(), 0), {}, {.shards = 3});
   const BufferLayout& layout = parameters.buffer(Home::Dense).layout;
   std::map<std::string, std::int64_t> seen;
   for (const Bucket& bucket : layout.buckets) {

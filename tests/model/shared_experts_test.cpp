@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/devices/devices_support.h"
 #include "weft/base/random.h"
+#include "weft/tensor/transfer.h"
 
 namespace weft::model {
 namespace shared_experts_test {
@@ -75,28 +77,29 @@ struct Problem {
   }
 };
 
-void expect_near(const Tensor& tensor, const Values& expected, const char* what) {
-  ASSERT_EQ(tensor.elements(), std::ssize(expected)) << what;
-  for (std::int64_t i = 0; i < tensor.elements(); ++i) {
-    EXPECT_NEAR(tensor.host<float>()[i], at(expected, i), 2e-5 * (1 + std::abs(at(expected, i))))
-        << what << " " << i;
-  }
-}
-
 class SharedExperts : public ::testing::TestWithParam<bool> {
  protected:
   Tensor tensor(Shape shape, const Values& values) {
     Tensor t(pool_, DType::F32, shape, Tag::Activations);
-    std::ranges::copy(values, t.host<float>());
+    tensor::write<float>(*stream_, t, std::vector<float>(values.begin(), values.end()));
     return t;
+  }
+
+  void expect_near(const Tensor& tensor, const Values& expected, const char* what) {
+    ASSERT_EQ(tensor.elements(), std::ssize(expected)) << what;
+    const std::vector<float> values = tensor::read<float>(*stream_, tensor);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      EXPECT_NEAR(values[i], expected[i], 2e-5 * (1 + std::abs(expected[i]))) << what << " " << i;
+    }
   }
 
   Tensor zeros(const Tensor& like) {
     return tensor(like.shape(), Values(static_cast<std::size_t>(like.elements()), 0.0));
   }
 
-  std::unique_ptr<Stream> stream_ = tensor::make_cpu_stream("test", 1, tensor::StreamMode::Inline);
-  Pool pool_;
+  devices::Workbench bench_;
+  Stream* stream_ = bench_.stream.get();
+  Pool& pool_ = bench_.pool;
   config::ModelConfig config_;
   const Context context_{.stream = *stream_, .pool = pool_, .config = config_};
 };
@@ -175,8 +178,7 @@ TEST_P(SharedExperts, WeightGradientsAreTheSameWhicheverPartIsFirst) {
     EXPECT_FALSE(state.x_TD.defined() || state.gate_x_TD.defined());
     std::vector<float> all;
     for (const Tensor& sum : {sums.fc1_FD, sums.fc2_DF, sums.gate_1D}) {
-      if (sum.defined())
-        all.insert(all.end(), sum.host<float>(), sum.host<float>() + sum.elements());
+      if (sum.defined()) std::ranges::copy(tensor::read<float>(*stream_, sum), back_inserter(all));
     }
     return all;
   };

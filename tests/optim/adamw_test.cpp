@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/devices/devices_support.h"
 #include "weft/base/random.h"
+#include "weft/tensor/transfer.h"
 
 namespace weft::optim {
 namespace adamw_test {
@@ -75,26 +77,24 @@ struct Reference {
 class AdamWTest : public ::testing::TestWithParam<DType> {
  protected:
   AdamWTest()
-      : stream_(tensor::make_cpu_stream("compute", 1, tensor::StreamMode::Inline)),
-        weights_(pool_, GetParam(), {kElements}, Tag::Weights),
-        gradients_(pool_, DType::F32, {kElements}, Tag::Gradients),
+      : weights_(bench_.pool, GetParam(), {kElements}, Tag::Weights),
+        gradients_(bench_.pool, DType::F32, {kElements}, Tag::Gradients),
         references_(kElements) {
     config_.weight_decay = 0.3;
-    for (std::int64_t i = 0; i < kElements; ++i) {
-      const float weight = static_cast<float>(base::normal(1, static_cast<std::uint64_t>(i)));
-      if (GetParam() == DType::F32) {
-        weights_.host<float>()[i] = weight;
-      } else {
-        weights_.host<BFloat16>()[i] = BFloat16(weight);
-      }
-      references_[static_cast<std::size_t>(i)].weight = weight_at(i);
+    std::vector<float> start;
+    for (std::uint64_t i = 0; i < kElements; ++i) {
+      start.push_back(static_cast<float>(base::normal(1, i)));
     }
+    tensor::write_floats(stream_, weights_, start);
+    const std::vector<float> rounded = values_of(weights_);
+    for (std::size_t i = 0; i < kElements; ++i) references_[i].weight = rounded[i];
   }
 
-  double weight_at(std::int64_t i) const {
-    return GetParam() == DType::F32 ? weights_.host<float>()[i]
-                                    : static_cast<float>(weights_.host<BFloat16>()[i]);
+  std::vector<float> values_of(const Tensor& tensor) {
+    return tensor::read_floats(stream_, tensor);
   }
+
+  AdamW make_optimizer() { return {bench_.pool, stream_, weights_, gradients_, kSegments}; }
 
   static float gradient_at(std::int64_t i, int step) {
     return static_cast<float>(
@@ -105,9 +105,14 @@ class AdamWTest : public ::testing::TestWithParam<DType> {
   void expect_steps_equal(const AdamW& optimizer, int steps) {
     for (int step = 1; step <= steps; ++step) {
       const double learning_rate = 0.05 / step, scale = 0.5 + 0.125 * step;
-      for (std::int64_t i = 0; i < kElements; ++i)
-        gradients_.host<float>()[i] = gradient_at(i, step);
-      optimizer.apply(*stream_, config_, learning_rate, scale, step);
+      std::vector<float> gradients;
+      for (std::int64_t i = 0; i < kElements; ++i) gradients.push_back(gradient_at(i, step));
+      tensor::write<float>(stream_, gradients_, gradients);
+      optimizer.apply(stream_, config_, learning_rate, scale, step);
+      const std::vector<float> master = values_of(optimizer.master());
+      const std::vector<float> moment1 = values_of(optimizer.moment1());
+      const std::vector<float> moment2 = values_of(optimizer.moment2());
+      EXPECT_EQ(values_of(gradients_), std::vector<float>(kElements, 0.0f));
       for (std::int64_t i = 0; i < kElements; ++i) {
         Reference& reference = references_[static_cast<std::size_t>(i)];
         const bool all = config_.weight_decay_scope == config::DecayScope::All;
@@ -116,16 +121,16 @@ class AdamWTest : public ::testing::TestWithParam<DType> {
                         static_cast<double>(gradient_at(i, step)) * scale,
                         all || decays(i) ? config_.weight_decay : 0,
                         step);
-        ASSERT_NEAR(optimizer.master().host<float>()[i], reference.weight, 2e-6) << i;
-        ASSERT_NEAR(optimizer.moment1().host<float>()[i], reference.moment1, 1e-6) << i;
-        ASSERT_NEAR(optimizer.moment2().host<float>()[i], reference.moment2, 1e-6) << i;
-        ASSERT_EQ(gradients_.host<float>()[i], 0.0f) << i;
+        const auto at = static_cast<std::size_t>(i);
+        ASSERT_NEAR(master[at], reference.weight, 2e-6) << i;
+        ASSERT_NEAR(moment1[at], reference.moment1, 1e-6) << i;
+        ASSERT_NEAR(moment2[at], reference.moment2, 1e-6) << i;
       }
     }
   }
 
-  tensor::Pool pool_;
-  std::unique_ptr<tensor::Stream> stream_;
+  devices::Workbench bench_;
+  tensor::Stream& stream_ = *bench_.stream;
   Tensor weights_, gradients_;
   std::vector<Reference> references_;
   config::OptimizerConfig config_;
@@ -137,24 +142,25 @@ INSTANTIATE_TEST_SUITE_P(Weights,
                          [](const auto& test) { return std::string(tensor::name_of(test.param)); });
 
 TEST_P(AdamWTest, EqualsDoublePrecisionAndLeavesGradientsZero) {
-  const AdamW optimizer(pool_, weights_, gradients_, kSegments);
+  const AdamW optimizer = make_optimizer();
   expect_steps_equal(optimizer, 5);
 }
 
 TEST_P(AdamWTest, DecayScopeAllDecaysEverything) {
   config_.weight_decay_scope = config::DecayScope::All;
-  const AdamW optimizer(pool_, weights_, gradients_, kSegments);
+  const AdamW optimizer = make_optimizer();
   expect_steps_equal(optimizer, 3);
 }
 
 TEST_P(AdamWTest, WeightsAreTheMasterRoundedOnce) {
-  const AdamW optimizer(pool_, weights_, gradients_, kSegments);
+  const AdamW optimizer = make_optimizer();
   expect_steps_equal(optimizer, 3);
   int differ = 0;
-  for (std::int64_t i = 0; i < kElements; ++i) {
-    const float master = optimizer.master().host<float>()[i];
+  const std::vector<float> masters = values_of(optimizer.master()), weights = values_of(weights_);
+  for (std::size_t i = 0; i < kElements; ++i) {
+    const float master = masters[i];
     const float rounded = GetParam() == DType::F32 ? master : static_cast<float>(BFloat16(master));
-    EXPECT_EQ(weight_at(i), rounded);
+    EXPECT_EQ(weights[i], rounded);
     differ += rounded != master ? 1 : 0;
   }
   EXPECT_EQ(differ > 0, GetParam() == DType::BF16) << "the master holds what bf16 cannot";
@@ -162,33 +168,30 @@ TEST_P(AdamWTest, WeightsAreTheMasterRoundedOnce) {
 
 TEST_P(AdamWTest, WithoutGradientOnlyWhatDecaysChanges) {
   config_.weight_decay = 2;
-  std::fill_n(gradients_.host<float>(), kElements, 0.0f);
-  const AdamW optimizer(pool_, weights_, gradients_, kSegments);
-  optimizer.apply(*stream_, config_, 0.25, 1, 1);
+  kernels::zero(stream_, gradients_);
+  const AdamW optimizer = make_optimizer();
+  optimizer.apply(stream_, config_, 0.25, 1, 1);
+  const std::vector<float> weights = values_of(weights_);
   for (std::int64_t i = 0; i < kElements; ++i) {
-    const double start = references_[static_cast<std::size_t>(i)].weight;
-    EXPECT_EQ(weight_at(i), decays(i) ? start / 2 : start) << i;
+    const auto at = static_cast<std::size_t>(i);
+    const double start = references_[at].weight;
+    EXPECT_EQ(weights[at], decays(i) ? start / 2 : start) << i;
   }
 }
 
 TEST_P(AdamWTest, RefreshMasterTakesWeightsSetFromOutside) {
-  AdamW optimizer(pool_, weights_, gradients_, kSegments);
-  for (std::int64_t i = 0; i < kElements; ++i) {
-    if (GetParam() == DType::F32) {
-      weights_.host<float>()[i] = 0.75f;
-    } else {
-      weights_.host<BFloat16>()[i] = BFloat16(0.75f);
-    }
-    references_[static_cast<std::size_t>(i)] = {.weight = 0.75};
-  }
-  optimizer.refresh_master();
+  AdamW optimizer = make_optimizer();
+  tensor::write_floats(stream_, weights_, std::vector<float>(kElements, 0.75f));
+  references_.assign(kElements, {.weight = 0.75});
+  optimizer.refresh_master(stream_);
   expect_steps_equal(optimizer, 2);
 }
 
 TEST(AdamW, AnEmptyBufferHasNothingToDo) {
-  tensor::Pool pool;
-  const auto stream = tensor::make_cpu_stream("compute", 1, tensor::StreamMode::Inline);
+  devices::Workbench bench;
+  auto& [device, pool, stream] = bench;
   const AdamW optimizer(pool,
+                        *stream,
                         Tensor(pool, DType::BF16, {0}, Tag::Weights),
                         Tensor(pool, DType::F32, {0}, Tag::Gradients),
                         {});

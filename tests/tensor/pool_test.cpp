@@ -6,68 +6,88 @@
 #include <chrono>
 #include <thread>
 
+#include "tests/devices/devices_support.h"
 #include "weft/base/error.h"
-#include "weft/tensor/tensor.h"
+#include "weft/kernels/kernels.h"
+#include "weft/tensor/transfer.h"
+#include "weft/tensor/transfers.h"
 
 namespace weft::tensor {
 namespace pool_test {
 
-TEST(Pool, PeaksCountRequestedBytesByTag) {
-  Pool pool;
+class Pools : public testing::TestWithParam<devices::DeviceKind> {
+ protected:
+  const std::unique_ptr<Device> device_ = devices::make_device(GetParam());
+  const std::unique_ptr<Stream> a_ = device_->make_stream("a", StreamRole::Compute);
+  const std::unique_ptr<Stream> b_ = device_->make_stream("b", StreamRole::Compute);
+  Pool pool_{*device_};
+};
+
+const auto name_of_device = [](const auto& info) { return devices::name_of(info.param); };
+
+INSTANTIATE_TEST_SUITE_P(Devices, Pools, testing::ValuesIn(devices::kDevices), name_of_device);
+
+TEST_P(Pools, PeaksCountRequestedBytesByTag) {
   {
-    Tensor a(pool, DType::F32, {10}, Tag::Activations);
-    { Tensor b(pool, DType::F32, {5}, Tag::Activations); }
-    Tensor w(pool, DType::BF16, {3}, Tag::Weights);
-    EXPECT_EQ(pool.use(Tag::Activations).bytes, 40u);
-    EXPECT_EQ(pool.use(Tag::Activations).peak, 60u);
-    EXPECT_EQ(pool.use(Tag::Weights).bytes, 6u);
-    EXPECT_EQ(pool.total().peak, 60u);
+    Tensor a(pool_, DType::F32, {10}, Tag::Activations);
+    { Tensor b(pool_, DType::F32, {5}, Tag::Activations); }
+    Tensor w(pool_, DType::BF16, {3}, Tag::Weights);
+    EXPECT_EQ(pool_.use(Tag::Activations).bytes, 40u);
+    EXPECT_EQ(pool_.use(Tag::Activations).peak, 60u);
+    EXPECT_EQ(pool_.use(Tag::Weights).bytes, 6u);
+    EXPECT_EQ(pool_.total().peak, 60u);
   }
-  EXPECT_EQ(pool.total().bytes, 0u);
-  pool.reset_peaks();
-  EXPECT_EQ(pool.total().peak, 0u);
+  EXPECT_EQ(pool_.total().bytes, 0u);
+  pool_.reset_peaks();
+  EXPECT_EQ(pool_.total().peak, 0u);
 }
 
-TEST(Pool, EqualRequestsGetEqualAddressesEveryStep) {
-  Pool pool;
+TEST_P(Pools, EqualRequestsGetEqualAddressesEveryStep) {
   std::vector<std::vector<float*>> steps;
   for (int step = 0; step < 3; ++step) {
-    pool.settle();
+    pool_.settle();
+    pool_.allocate_for(*a_);
     std::vector<Tensor> live;
     std::vector<float*> addresses;
     for (const int n : {100, 7, 5000, 64, 1}) {
-      live.emplace_back(pool, DType::F32, Shape{n}, Tag::Activations);
-      addresses.push_back(live.back().host<float>());
+      live.emplace_back(pool_, DType::F32, Shape{n}, Tag::Activations);
+      addresses.push_back(live.back().data<float>(*a_));
+      kernels::zero(*a_, live.back());
       if (n == 7) live.erase(live.begin());
     }
     steps.push_back(addresses);
+    a_->synchronize();
   }
   EXPECT_EQ(steps[0], steps[1]);
   EXPECT_EQ(steps[1], steps[2]);
 }
 
 // A tensor that a stream is still busy with when it is given back.
-class ReleasedInUse : public ::testing::Test {
+class ReleasedInUse : public Pools {
  protected:
   // Writes 1 and, a while later, keeps what is there then.
   float* use_on(Stream& stream, std::int64_t elements) {
     Tensor tensor(pool_, DType::F32, {elements}, Tag::Activations);
     float* address = tensor.data<float>(stream);
-    stream.enqueue("slow", WorkClass::Memory, [this, address](Workers&) {
-      address[0] = 1;
+    stream.enqueue_host("slow", WorkClass::Memory, [this, address](Transfers& transfers) {
+      const float one = 1;
+      auto* at = reinterpret_cast<std::byte*>(address);
+      transfers.copy(at, reinterpret_cast<const std::byte*>(&one), sizeof one);
       std::this_thread::sleep_for(std::chrono::milliseconds(30));
-      seen_ = address[0];
+      transfers.copy(reinterpret_cast<std::byte*>(&seen_), at, sizeof seen_);
     });
     return address;
   }
 
-  const std::unique_ptr<Stream> a_ = make_cpu_stream("a", 1, StreamMode::Threaded);
-  const std::unique_ptr<Stream> b_ = make_cpu_stream("b", 1, StreamMode::Threaded);
-  Pool pool_;
   float seen_ = 0;
 };
 
-TEST_F(ReleasedInUse, AnotherStreamGetsFreshMemoryRatherThanAWait) {
+INSTANTIATE_TEST_SUITE_P(Devices,
+                         ReleasedInUse,
+                         testing::ValuesIn(devices::kDevices),
+                         name_of_device);
+
+TEST_P(ReleasedInUse, AnotherStreamGetsFreshMemoryRatherThanAWait) {
   pool_.allocate_for(*a_);
   const float* address = use_on(*a_, 4);
   pool_.allocate_for(*b_);
@@ -76,7 +96,7 @@ TEST_F(ReleasedInUse, AnotherStreamGetsFreshMemoryRatherThanAWait) {
   a_->synchronize();
 }
 
-TEST_F(ReleasedInUse, TheSameStreamGetsItAgain) {
+TEST_P(ReleasedInUse, TheSameStreamGetsItAgain) {
   pool_.allocate_for(*a_);
   const float* address = use_on(*a_, 4);
   Tensor second(pool_, DType::F32, {4}, Tag::Activations);
@@ -84,7 +104,7 @@ TEST_F(ReleasedInUse, TheSameStreamGetsItAgain) {
   a_->synchronize();
 }
 
-TEST_F(ReleasedInUse, AStreamThatWaitsForTheLastUseAnywayGetsIt) {
+TEST_P(ReleasedInUse, AStreamThatWaitsForTheLastUseAnywayGetsIt) {
   pool_.allocate_for(*a_);
   const float* address = use_on(*a_, 4);
   b_->wait(a_->record());
@@ -95,7 +115,7 @@ TEST_F(ReleasedInUse, AStreamThatWaitsForTheLastUseAnywayGetsIt) {
   a_->synchronize();
 }
 
-TEST_F(ReleasedInUse, WhereMuchLiesIdleTheOldestIsGivenAndWaitedFor) {
+TEST_P(ReleasedInUse, WhereMuchLiesIdleTheOldestIsGivenAndWaitedFor) {
   pool_.allocate_for(*a_);
   constexpr std::int64_t kElements = 1 << 20;  // eight such fill what the pool takes at a time
   std::vector<Tensor> all;
@@ -104,48 +124,45 @@ TEST_F(ReleasedInUse, WhereMuchLiesIdleTheOldestIsGivenAndWaitedFor) {
   float* oldest = use_on(*a_, kElements);
   for (Tensor& tensor : all) {
     tensor.data<float>(*a_);
-    a_->enqueue("use", WorkClass::Memory, [](Workers&) {});
+    a_->enqueue_host("use", WorkClass::Memory, [](Transfers&) {});
   }
   all.clear();
   pool_.allocate_for(*b_);
   Tensor next(pool_, DType::F32, {kElements}, Tag::Activations);
   float* p = next.data<float>(*b_);
   EXPECT_EQ(p, oldest);
-  b_->enqueue("overwrite", WorkClass::Memory, [p](Workers&) { p[0] = 2; });
+  kernels::zero(*b_, next);
   b_->synchronize();
   a_->synchronize();
   EXPECT_EQ(seen_, 1);
 }
 
-TEST(Pool, MemoryForOtherStagesIsNotReusedBeforeItIsIdle) {
-  const auto a = make_cpu_stream("a", 1, StreamMode::Threaded);
-  Pool pool;
+TEST_P(Pools, MemoryForOtherStagesIsNotReusedBeforeItIsIdle) {
   std::atomic<bool> go = false;
   const auto make = [&] {
-    return Tensor(pool, DType::F32, {4}, Tag::Activations, Reuse::WhenIdle);
+    return Tensor(pool_, DType::F32, {4}, Tag::Activations, Reuse::WhenIdle);
   };
   float* address = nullptr;
   {
     Tensor first = make();
-    address = first.data<float>(*a);
-    a->enqueue("send", WorkClass::Communication, [&go](Workers&) { go.wait(false); });
+    address = first.data<float>(*a_);
+    a_->enqueue_host("send", WorkClass::Communication, [&go](Transfers&) { go.wait(false); });
   }
-  EXPECT_EQ(pool.use(Tag::Activations).bytes, 0u);
+  EXPECT_EQ(pool_.use(Tag::Activations).bytes, 0u);
   {
     Tensor second = make();
-    EXPECT_NE(second.host<float>(), address) << "the host would wait for ever";
-    EXPECT_EQ(pool.use(Tag::Activations).bytes, 16u);
+    EXPECT_NE(second.data<float>(*b_), address) << "it would wait for ever";
+    EXPECT_EQ(pool_.use(Tag::Activations).bytes, 16u);
   }
   go = true;
   go.notify_all();
-  a->synchronize();
+  a_->synchronize();
   Tensor third = make(), fourth = make();
-  EXPECT_TRUE(third.host<float>() == address || fourth.host<float>() == address);
-  EXPECT_EQ(pool.use(Tag::Activations).peak, 32u);
+  EXPECT_TRUE(third.data<float>(*b_) == address || fourth.data<float>(*b_) == address);
+  EXPECT_EQ(pool_.use(Tag::Activations).peak, 32u);
 }
 
-TEST(Pool, ManyRandomBlocksNeverOverlap) {
-  Pool pool;
+TEST_P(Pools, ManyRandomBlocksNeverOverlap) {
   std::vector<Tensor> live;
   std::uint64_t state = 1;
   for (int i = 0; i < 2000; ++i) {
@@ -155,7 +172,7 @@ TEST(Pool, ManyRandomBlocksNeverOverlap) {
       continue;
     }
     const auto n = static_cast<std::int64_t>((state >> 40) % 3000);
-    Tensor t(pool, DType::I32, {n}, Tag::Workspace);
+    const Tensor t = Tensor::host_visible(pool_, DType::I32, {n}, Tag::Workspace);
     for (std::int64_t j = 0; j < n; ++j) t.host<std::int32_t>()[j] = i;
     live.push_back(t);
     for (const Tensor& other : live) {
@@ -166,9 +183,8 @@ TEST(Pool, ManyRandomBlocksNeverOverlap) {
   }
 }
 
-TEST(Tensor, ColumnsAreStridedViews) {
-  Pool pool;
-  Tensor t(pool, DType::F32, {2, 6}, Tag::Activations);
+TEST_P(Pools, ColumnsAreStridedViews) {
+  const Tensor t = Tensor::host_visible(pool_, DType::F32, {2, 6}, Tag::Activations);
   for (int i = 0; i < 12; ++i) t.host<float>()[i] = static_cast<float>(i);
   const Tensor c = t.columns(2, 3);
   EXPECT_EQ(c.shape(), (Shape{2, 3}));
@@ -178,6 +194,20 @@ TEST(Tensor, ColumnsAreStridedViews) {
   EXPECT_EQ(t.rows(1, 1).host<float>()[0], 6);
   EXPECT_THROW(c.view({6}), base::InternalError);
   EXPECT_THROW(t.rows(1, 2), base::InternalError);
+}
+
+TEST_P(Pools, TheHostReachesWhatIsHostVisibleAndNothingElse) {
+  const Tensor hidden(pool_, DType::F32, {2}, Tag::Activations);
+  const Tensor visible = Tensor::host_visible(pool_, DType::F32, {2}, Tag::Activations);
+  EXPECT_EQ(pool_.use(Tag::Activations).bytes, 16u);
+  EXPECT_THROW(hidden.host<float>(), base::InternalError);
+  visible.host<float>()[0] = 3;
+  visible.host<float>()[1] = 4;
+  kernels::copy(*a_, hidden, visible);
+  kernels::scale(*a_, hidden, 2);
+  kernels::copy(*a_, visible, hidden);
+  a_->synchronize();
+  EXPECT_EQ(visible.host<float>()[1], 8);
 }
 
 TEST(Tensor, BFloat16RoundsToNearestEven) {

@@ -5,6 +5,8 @@
 
 #include "tests/train/train_support.h"
 #include "weft/base/text.h"
+#include "weft/schedule/anatomy_bytes.h"
+#include "weft/tensor/transfer.h"
 
 namespace weft::train {
 namespace bytes_test {
@@ -50,20 +52,23 @@ std::int64_t reduction_bytes(Engine& engine) {
 enum class Way { Out, Back };
 
 // What the host learned, or what only the device knows.
-std::vector<std::int64_t> numbers_of(const std::vector<std::int64_t>& host,
+std::vector<std::int64_t> numbers_of(tensor::Stream& stream,
+                                     const std::vector<std::int64_t>& host,
                                      const tensor::Tensor& device) {
   if (!host.empty() || !device.defined()) return host;
-  const std::int64_t* rows = device.host<const std::int64_t>();
-  return {rows, rows + device.elements()};
+  return tensor::read<std::int64_t>(stream, device);
 }
 
-std::vector<std::int64_t> rows_over(const model::Hop& hop, Way way) {
-  return way == Way::Out ? numbers_of(hop.send_rows, hop.send)
-                         : numbers_of(hop.receive_rows, hop.receive);
+std::vector<std::int64_t> rows_over(tensor::Stream& stream, const model::Hop& hop, Way way) {
+  return way == Way::Out ? numbers_of(stream, hop.send_rows, hop.send)
+                         : numbers_of(stream, hop.receive_rows, hop.receive);
 }
 
 // Rows that leave the rank on their way to the experts, or back: over one hop or two.
-std::int64_t rows_to_others(const model::DispatchState& state, int ep_rank, Way way) {
+std::int64_t rows_to_others(tensor::Stream& stream,
+                            const model::DispatchState& state,
+                            int ep_rank,
+                            Way way) {
   const auto others = [](const std::vector<std::int64_t>& rows, int self) {
     std::int64_t sum = 0;
     for (std::size_t peer = 0; peer < rows.size(); ++peer) {
@@ -72,14 +77,18 @@ std::int64_t rows_to_others(const model::DispatchState& state, int ep_rank, Way 
     return sum;
   };
   const bool out = way == Way::Out;
-  const auto hop = [&](const model::Hop& of, int self) { return others(rows_over(of, way), self); };
-  const int per_node = std::max(1, static_cast<int>(rows_over(state.within, way).size()));
+  const auto hop = [&](const model::Hop& of, int self) {
+    return others(rows_over(stream, of, way), self);
+  };
+  const int per_node = std::max(1, static_cast<int>(rows_over(stream, state.within, way).size()));
   return others(out ? state.plan.send_rows : state.plan.receive_rows, ep_rank) +
          hop(state.across, ep_rank / per_node) + hop(state.within, ep_rank % per_node);
 }
 
-schedule::Load load_of(const model::DispatchState& state, std::int64_t tokens) {
-  const bool two = rows_over(state.within, Way::Out).size() > 1;
+schedule::Load load_of(tensor::Stream& stream,
+                       const model::DispatchState& state,
+                       std::int64_t tokens) {
+  const bool two = rows_over(stream, state.within, Way::Out).size() > 1;
   return {.tokens = tokens,
           .rows = state.plan.received + state.arriving,
           .copies = two ? state.within.room : state.across.room,
@@ -88,7 +97,8 @@ schedule::Load load_of(const model::DispatchState& state, std::int64_t tokens) {
 }
 
 // What a rank keeps of a micro-batch and sends for it, by the anatomy of its chunks.
-void declare(const schedule::Anatomy& anatomy,
+void declare(tensor::Stream& stream,
+             const schedule::Anatomy& anatomy,
              const model::MicroBatchState& state,
              int ep_rank,
              Counted& own) {
@@ -105,9 +115,9 @@ void declare(const schedule::Anatomy& anatomy,
       const model::LayerState& kept = state.layers[static_cast<std::size_t>(layer)];
       const model::DispatchState dispatch =
           kept.slices.empty() ? model::DispatchState{} : kept.slices.front().dispatch;
-      const schedule::Load load = load_of(dispatch, tokens);
-      const std::int64_t leaving = rows_to_others(dispatch, ep_rank, Way::Out);
-      const std::int64_t returning = rows_to_others(dispatch, ep_rank, Way::Back);
+      const schedule::Load load = load_of(stream, dispatch, tokens);
+      const std::int64_t leaving = rows_to_others(stream, dispatch, ep_rank, Way::Out);
+      const std::int64_t returning = rows_to_others(stream, dispatch, ep_rank, Way::Back);
       for (const schedule::PieceAnatomy& piece : anatomy.layers[static_cast<std::size_t>(layer)]) {
         own.declared_kept += piece.kept.of(load);
         const bool back = piece.piece == schedule::Piece::Combine;
@@ -146,7 +156,11 @@ Counted count(const config::Config& config) {
     own.sent += layer_bytes(engine);
     const std::int64_t tokens = engine.program().state(0).tokens;
     for (int m = 0; m < plan.shape.micro_batches; ++m) {
-      declare(plan.anatomy, engine.program().state(m), engine.groups().self.ep, own);
+      declare(engine.lanes()[schedule::Lane::Compute],
+              plan.anatomy,
+              engine.program().state(m),
+              engine.groups().self.ep,
+              own);
     }
     const std::int64_t before = layer_bytes(engine), pp_before = pp_bytes(engine);
     engine.program().drop_states();

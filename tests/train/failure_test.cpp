@@ -38,8 +38,10 @@ TEST(NotFinite, AWeightIsNamedWithItsRankAndLayer) {
   const std::string text =
       finding(with_layout(small_config(), {.world = 2, .ep = 2}), [](Engine& engine) {
         if (engine.rank() != 1) return;
-        engine.parameters().find("layers.2.experts.fc1.weight").weight.host<float>()[5] =
-            std::numeric_limits<float>::quiet_NaN();
+        set(engine,
+            engine.parameters().find("layers.2.experts.fc1.weight").weight,
+            5,
+            std::numeric_limits<float>::quiet_NaN());
       });
   EXPECT_NE(text.find(": the weights of layers.2.experts.fc1.weight is not finite"),
             std::string::npos)
@@ -50,7 +52,7 @@ TEST(NotFinite, AWeightIsNamedWithItsRankAndLayer) {
 TEST(NotFinite, TheFirstNodeThatOverflowsIsNamed) {
   const std::string text = finding(small_config(), [](Engine& engine) {
     const tensor::Tensor& weight = engine.parameters().find("layers.1.mlp.fc2.weight").weight;
-    std::fill_n(weight.host<float>(), weight.elements(), std::numeric_limits<float>::max());
+    fill(engine, weight, std::numeric_limits<float>::max());
   });
   EXPECT_NE(text.find(": the output of 1F0.mlp (layer 1) is not finite"), std::string::npos)
       << text;
@@ -60,7 +62,7 @@ TEST(NotFinite, TheFirstNodeThatOverflowsIsNamed) {
 void spoil_expert(Engine& engine, std::int64_t expert) {
   const tensor::Tensor& weight = engine.parameters().find("layers.2.experts.fc2.weight").weight;
   const std::int64_t each = weight.elements() / weight.dim(0);
-  std::fill_n(weight.host<float>() + expert * each, each, std::numeric_limits<float>::max());
+  fill(engine, weight.range(expert * each, {each}), std::numeric_limits<float>::max());
 }
 
 // Forced routing is another in every step: the expert that overflows has rows in some.
@@ -74,9 +76,9 @@ TEST(NotFinite, TheStepThatFailedIsTheOneLookedAt) {
     const Batch batch = batch_of(engine, 0);
     forward_step(engine, batch);
     const tensor::Tensor chosen = engine.program().state(0).layers[2].route.experts_Tk;
-    const std::int32_t* experts = chosen.host<std::int32_t>();
+    const std::vector<std::int32_t> experts = integers_of(engine, chosen);
     std::int64_t unused = 0;
-    while (std::find(experts, experts + 3, unused) != experts + 3) ++unused;
+    while (std::ranges::find(experts, unused) != experts.end()) ++unused;
     engine.program().drop_states();
     spoil_expert(engine, unused);
   });
@@ -102,11 +104,14 @@ TEST(NotFinite, AStepThatRanWithoutItsBudgetIsLookedAtWithoutIt) {
 TEST(NotFinite, AStepThatIsNotFiniteChangesNoWeight) {
   on_ranks(small_config(), [](Engine& engine) {
     const Batch batch = batch_of(engine, 0);
-    const std::vector<float> before = floats_of(engine.parameters().find("head.weight").weight);
-    engine.parameters().find("layers.0.attention.norm.weight").weight.host<float>()[0] =
-        std::numeric_limits<float>::infinity();
+    const std::vector<float> before =
+        floats_of(engine, engine.parameters().find("head.weight").weight);
+    set(engine,
+        engine.parameters().find("layers.0.attention.norm.weight").weight,
+        0,
+        std::numeric_limits<float>::infinity());
     train_step(engine, {.batch = batch, .learning_rate = 1}, exec::Tracing::Off);
-    EXPECT_EQ(before, floats_of(engine.parameters().find("head.weight").weight));
+    EXPECT_EQ(before, floats_of(engine, engine.parameters().find("head.weight").weight));
   });
 }
 
@@ -115,13 +120,13 @@ TEST(NotFinite, WhereTheRunGoesOnTheNextStepIsFinite) {
   config.rerun_state_machine.check_for_nan_in_loss = false;
   on_ranks(config, [](Engine& engine) {
     const Batch batch = batch_of(engine, 0);
-    float& weight =
-        engine.parameters().find("layers.0.attention.norm.weight").weight.host<float>()[0];
-    const float before = weight;
-    weight = std::numeric_limits<float>::infinity();
+    const tensor::Tensor& weight =
+        engine.parameters().find("layers.0.attention.norm.weight").weight;
+    const float before = floats_of(engine, weight).front();
+    set(engine, weight, 0, std::numeric_limits<float>::infinity());
     EXPECT_FALSE(
         is_finite(train_step(engine, {.batch = batch, .learning_rate = 0.1}, exec::Tracing::Off)));
-    weight = before;
+    set(engine, weight, 0, before);
     EXPECT_TRUE(is_finite(
         train_step(engine, {.batch = batch, .step = 1, .learning_rate = 0.1}, exec::Tracing::Off)));
   });
@@ -137,7 +142,7 @@ std::string failure_at(const config::Config& config, int rank, const std::string
       engine.training().run(
           [&](const schedule::Node& node, tensor::Stream& stream) {
             if (engine.rank() == rank && schedule::print(node) == node_name) {
-              stream.enqueue("spoil", tensor::WorkClass::Gemm, [](tensor::Workers&) {
+              stream.enqueue_host("spoil", tensor::WorkClass::Gemm, [](tensor::Transfers&) {
                 throw base::SystemError("out of luck");
               });
             }

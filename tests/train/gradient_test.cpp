@@ -29,8 +29,8 @@ std::map<std::string, std::vector<float>> gradients_of(Engine& engine, const Bat
         stream.synchronize();
         for (const model::Parameter& parameter : engine.parameters().all()) {
           if (!parameter.spec.is_trained()) continue;
-          gradients[parameter.spec.name] = floats_of(parameter.gradient);
-          std::fill_n(parameter.gradient.host<float>(), parameter.gradient.elements(), 0.0f);
+          gradients[parameter.spec.name] = floats_of(engine, parameter.gradient);
+          fill(engine, parameter.gradient, 0);
         }
       },
       exec::Tracing::Off);
@@ -48,13 +48,13 @@ void check_differences(const config::Config& config) {
       const auto largest =
           std::ranges::max_element(gradient, {}, [](float value) { return std::abs(value); });
       const auto i = largest - gradient.begin();
-      float& weight = parameter.weight.host<float>()[i];
-      const float before = weight, delta = 4e-4f;
-      weight = before + delta;
+      const float before = floats_of(engine, parameter.weight)[static_cast<std::size_t>(i)];
+      const float delta = 4e-4f;
+      set(engine, parameter.weight, i, before + delta);
       const double above = objective(engine, batch);
-      weight = before - delta;
+      set(engine, parameter.weight, i, before - delta);
       const double below = objective(engine, batch);
-      weight = before;
+      set(engine, parameter.weight, i, before);
       const double difference = (above - below) / (2.0 * delta);
       EXPECT_NEAR(*largest, difference, 0.02 * std::abs(difference) + 5e-4) << parameter.spec.name;
     }

@@ -7,8 +7,9 @@
 
 #include "weft/base/cores.h"
 #include "weft/base/error.h"
+#include "weft/kernels/device.h"
 #include "weft/tensor/stream.h"
-#include "weft/tensor/workers.h"
+#include "weft/tensor/transfers.h"
 
 namespace weft::train {
 namespace launch_test {
@@ -18,8 +19,9 @@ std::map<int, std::vector<int>> cores_of_streams(const config::Config& config) {
   std::mutex mutex;
   std::map<int, std::vector<int>> all;
   launch(config, {}, [&](comm::Endpoint& endpoint) {
-    const auto stream = tensor::make_cpu_stream("one", 1, tensor::StreamMode::Threaded);
-    stream->enqueue("look", tensor::WorkClass::Memory, [&](tensor::Workers&) {
+    const auto device = kernels::make_cpu_device();
+    const auto stream = device->make_stream("one", tensor::StreamRole::Compute);
+    stream->enqueue_host("look", tensor::WorkClass::Memory, [&](tensor::Transfers&) {
       const std::lock_guard lock(mutex);
       all[endpoint.rank()] = base::usable_cores();
     });

@@ -83,7 +83,7 @@ TEST(Pipeline, BothCopiesOfATiedTableStayEqual) {
     }
     if (!engine.parameters().has("embedding.weight")) return;
     const std::lock_guard lock(mutex);
-    copies.push_back(floats_of(engine.parameters().find("embedding.weight").weight));
+    copies.push_back(floats_of(engine, engine.parameters().find("embedding.weight").weight));
   });
   ASSERT_EQ(copies.size(), 4u);
   for (const std::vector<float>& copy : copies) EXPECT_EQ(copy, copies.front());
@@ -151,7 +151,7 @@ TEST(Pipeline, WhatIsNotFiniteIsNamedWithItsStage) {
     const Batch batch = batch_of(engine, 0);
     if (engine.parameters().has("layers.5.mlp.fc1.weight")) {
       const tensor::Tensor& weight = engine.parameters().find("layers.5.mlp.fc1.weight").weight;
-      std::fill_n(weight.host<float>(), weight.elements(), std::numeric_limits<float>::max());
+      fill(engine, weight, std::numeric_limits<float>::max());
     }
     const StepTotals totals =
         train_step(engine, {.batch = batch, .learning_rate = 1}, exec::Tracing::Off);

@@ -46,12 +46,11 @@ TEST(ExpertBias, MovesTowardsEvenLoads) {
     std::vector<double> rows(8, 0.0);
     for (int m = 0; m < 8; ++m) {
       const tensor::Tensor& chosen = engine.program().state(m).layers[0].route.experts_Tk;
-      const std::int32_t* experts = chosen.host<std::int32_t>();
-      for (std::int64_t i = 0; i < chosen.elements(); ++i) ++rows[std::size_t(experts[i])];
+      for (const std::int32_t expert : integers_of(engine, chosen)) ++rows[std::size_t(expert)];
     }
     engine.program().drop_states();
     train_step(engine, {.batch = batch, .learning_rate = 0}, exec::Tracing::Off);
-    const std::vector<float> bias = floats_of(engine.parameters().find(kBias).weight);
+    const std::vector<float> bias = floats_of(engine, engine.parameters().find(kBias).weight);
     const double mean = 16.0 * 8 * 2 / 8;
     for (std::size_t e = 0; e < bias.size(); ++e) {
       EXPECT_EQ(bias[e], rows[e] < mean ? 0.01f : rows[e] > mean ? -0.01f : 0.0f) << e;
@@ -95,10 +94,13 @@ TEST(ExpertBias, StaysInAStepThatIsNotFinite) {
   config::Config config = biased_config();
   config.rerun_state_machine.check_for_nan_in_loss = false;
   on_ranks(config, [](Engine& engine) {
-    engine.parameters().find("head.weight").weight.host<float>()[0] =
-        std::numeric_limits<float>::infinity();
+    set(engine,
+        engine.parameters().find("head.weight").weight,
+        0,
+        std::numeric_limits<float>::infinity());
     train_step(engine, {.batch = batch_of(engine, 0)}, exec::Tracing::Off);
-    EXPECT_EQ(floats_of(engine.parameters().find(kBias).weight), std::vector<float>(8, 0.0f));
+    EXPECT_EQ(floats_of(engine, engine.parameters().find(kBias).weight),
+              std::vector<float>(8, 0.0f));
   });
 }
 
@@ -111,7 +113,7 @@ TEST(BalanceLoss, IsOneWhereScoresAreEven) {
       on_ranks(with_layout(config, {.world = 2, .ep = 2}), [&](Engine& engine) {
         for (const char* name : {"layers.0.route.router.weight", "layers.2.route.router.weight"}) {
           const tensor::Tensor& weight = engine.parameters().find(name).weight;
-          std::fill_n(weight.host<float>(), weight.elements(), 0.0f);
+          fill(engine, weight, 0.0f);
         }
         const RouterLosses losses =
             train_step(engine, {.batch = batch_of(engine, 0)}, exec::Tracing::Off).router_losses;

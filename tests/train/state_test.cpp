@@ -6,6 +6,7 @@
 
 #include "tests/train/train_support.h"
 #include "weft/checkpoint/huggingface.h"
+#include "weft/tensor/transfer.h"
 #include "weft/train/state_list.h"
 #include "weft/train/weights.h"
 
@@ -14,20 +15,25 @@ namespace state_test {
 
 using Snapshot = std::map<std::string, std::vector<std::byte>>;
 
-Snapshot take(const std::vector<checkpoint::StateEntry>& list) {
+Snapshot take(Engine& engine, const Progress& progress) {
+  tensor::Stream& stream = engine.lanes()[schedule::Lane::Compute];
   Snapshot snapshot;
-  for (const checkpoint::StateEntry& entry : list) {
-    const std::byte* data = entry.tensor.host_raw();
-    snapshot[entry.name] = {data, data + entry.tensor.bytes()};
+  for (const checkpoint::StateEntry& entry : state_list(engine, progress)) {
+    std::vector<std::byte>& bytes = snapshot[entry.name];
+    bytes.resize(static_cast<std::size_t>(entry.tensor.bytes()));
+    stream.download(bytes.data(), entry.tensor.raw(stream), entry.tensor.bytes());
   }
+  stream.synchronize();
   return snapshot;
 }
 
-void restore(const std::vector<checkpoint::StateEntry>& list, const Snapshot& snapshot) {
-  for (const checkpoint::StateEntry& entry : list) {
+void restore(Engine& engine, const Progress& progress, const Snapshot& snapshot) {
+  tensor::Stream& stream = engine.lanes()[schedule::Lane::Compute];
+  for (const checkpoint::StateEntry& entry : state_list(engine, progress)) {
     const std::vector<std::byte>& bytes = snapshot.at(entry.name);
-    std::memcpy(entry.tensor.host_raw(), bytes.data(), bytes.size());
+    stream.upload(entry.tensor.raw(stream), bytes.data(), entry.tensor.bytes());
   }
+  stream.synchronize();
 }
 
 void advance(Engine& engine, Progress& progress, std::int64_t until) {
@@ -47,19 +53,19 @@ void expect_restored_run_continues(const config::Config& config) {
     Progress progress(engine.pool(), config.rng.seed);
     const auto rank = static_cast<std::size_t>(engine.rank());
     advance(engine, progress, 3);
-    half[rank] = take(state_list(engine, progress));
+    half[rank] = take(engine, progress);
     advance(engine, progress, 6);
-    whole[rank] = take(state_list(engine, progress));
+    whole[rank] = take(engine, progress);
   });
   on_ranks(config, [&](Engine& engine) {
     Progress progress(engine.pool(), 0);
     const auto rank = static_cast<std::size_t>(engine.rank());
     advance(engine, progress, 1);  // a state that is wrong in every tensor
-    restore(state_list(engine, progress), half[rank]);
+    restore(engine, progress, half[rank]);
     EXPECT_EQ(progress.step(), 3);
     EXPECT_EQ(progress.samples(), 24);
     advance(engine, progress, 6);
-    EXPECT_EQ(take(state_list(engine, progress)), whole[rank]);
+    EXPECT_EQ(take(engine, progress), whole[rank]);
   });
 }
 
@@ -114,23 +120,26 @@ TEST(StateList, PartsOfExpertsTileTheGlobalTensor) {
 // What ranks hold of a state, by the name of the global tensor.
 using Global = std::map<std::string, std::vector<float>>;
 
-void put(Global& all, const std::vector<checkpoint::StateEntry>& list) {
+void put(tensor::Stream& stream, Global& all, const std::vector<checkpoint::StateEntry>& list) {
   for (const checkpoint::StateEntry& entry : list) {
     std::vector<float>& whole = all[entry.name];
     whole.resize(static_cast<std::size_t>(entry.slice.global.elements()), -1);
-    const float* values = entry.tensor.host<float>();
+    const std::vector<float> values = tensor::read<float>(stream, entry.tensor);
     for (const tensor::Run& run : tensor::runs_of(entry.slice)) {
-      std::copy_n(values + run.local, run.count, whole.begin() + run.global);
+      std::copy_n(values.begin() + run.local, run.count, whole.begin() + run.global);
     }
   }
 }
 
-void get(const Global& all, const std::vector<checkpoint::StateEntry>& list) {
+void get(tensor::Stream& stream,
+         const Global& all,
+         const std::vector<checkpoint::StateEntry>& list) {
   for (const checkpoint::StateEntry& entry : list) {
-    float* values = entry.tensor.host<float>();
+    std::vector<float> values = tensor::read<float>(stream, entry.tensor);
     for (const tensor::Run& run : tensor::runs_of(entry.slice)) {
-      std::copy_n(all.at(entry.name).begin() + run.global, run.count, values + run.local);
+      std::copy_n(all.at(entry.name).begin() + run.global, run.count, values.begin() + run.local);
     }
+    tensor::write<float>(stream, entry.tensor, values);
   }
 }
 
@@ -140,20 +149,22 @@ TEST(StateList, SharesOfBucketsUnderOneLayoutAreReadUnderAnother) {
     std::int64_t tp = 1, ep = 1, etp = 1, shards = 1, bucket_size = 0;
   };
   config::ModelConfig model = small_config().model;
-  tensor::Pool pool;
+  devices::Workbench bench;
+  auto& [device, pool, stream] = bench;
   const auto shares = [&](const Ranks& ranks, const auto& visit) {
     model.tensor_model_parallel_size = ranks.tp;
     model.expert_model_parallel_size = ranks.ep;
     model.expert_tensor_parallel_size = ranks.etp;
     for (std::int64_t i = 0; i < ranks.tp * ranks.ep * ranks.etp; ++i) {
       model::Parameters parameters(pool,
+                                   *stream,
                                    model,
                                    model::whole_model(model),
                                    {.tp = static_cast<int>(i % ranks.tp),
                                     .ep = static_cast<int>(i / ranks.tp % ranks.ep),
                                     .etp = static_cast<int>(i / ranks.tp / ranks.ep)},
                                    {.bucket_size = ranks.bucket_size, .shards = ranks.shards});
-      parameters.initialise(11);
+      parameters.initialise(*stream, 11);
       for (const model::Home home : {model::Home::Dense, model::Home::Expert}) {
         const model::ParameterBuffer& buffer = parameters.buffer(home);
         for (const model::Bucket& bucket : buffer.layout.buckets) {
@@ -161,7 +172,8 @@ TEST(StateList, SharesOfBucketsUnderOneLayoutAreReadUnderAnother) {
             const tensor::Range range = buffer.layout.shard(bucket, rank);
             tensor::Tensor moments(pool, tensor::DType::F32, {range.count}, tensor::Tag::Optimizer);
             // As good as any other state: what the weights are.
-            const float* weights = buffer.weights.host<float>() + range.begin;
+            const std::vector<float> weights =
+                tensor::read_floats(*stream, buffer.weights.range(range.begin, {range.count}));
             visit(moments,
                   weights,
                   share_list(parameters, home, range, {{.name = "moment", .values = moments}}));
@@ -171,19 +183,20 @@ TEST(StateList, SharesOfBucketsUnderOneLayoutAreReadUnderAnother) {
     }
   };
   Global all;
-  shares({.tp = 2, .ep = 2, .etp = 2, .shards = 3, .bucket_size = 2000},
-         [&](const tensor::Tensor& moments, const float* weights, const auto& entries) {
-           std::copy_n(weights, moments.elements(), moments.host<float>());
-           put(all, entries);
-         });
+  shares(
+      {.tp = 2, .ep = 2, .etp = 2, .shards = 3, .bucket_size = 2000},
+      [&](const tensor::Tensor& moments, const std::vector<float>& weights, const auto& entries) {
+        tensor::write<float>(*stream, moments, weights);
+        put(*stream, all, entries);
+      });
   for (const Ranks& ranks : {Ranks{}, Ranks{.ep = 4, .shards = 5}, Ranks{.tp = 2, .shards = 2}}) {
-    shares(ranks, [&](const tensor::Tensor& moments, const float* weights, const auto& entries) {
-      std::fill_n(moments.host<float>(), moments.elements(), 0.0f);
-      get(all, entries);
-      for (std::int64_t i = 0; i < moments.elements(); ++i) {
-        ASSERT_EQ(moments.host<float>()[i], weights[i]);
-      }
-    });
+    shares(
+        ranks,
+        [&](const tensor::Tensor& moments, const std::vector<float>& weights, const auto& entries) {
+          kernels::zero(*stream, moments);
+          get(*stream, all, entries);
+          ASSERT_EQ(tensor::read<float>(*stream, moments), weights);
+        });
   }
 }
 
@@ -210,12 +223,10 @@ TEST(HuggingFaceOut, EveryLayoutWritesTheSameFile) {
   const LayoutCase stages{.world = 4, .ep = 2, .pp = 2, .stages = "Et|ttL"};
   on_ranks(with_layout(config, stages), [&](Engine& engine) {
     const std::vector<float> before =
-        floats_of(engine.parameters().buffer(model::Home::Expert).weights);
-    std::fill_n(engine.parameters().buffer(model::Home::Expert).weights.host<float>(),
-                before.size(),
-                0.0f);
+        floats_of(engine, engine.parameters().buffer(model::Home::Expert).weights);
+    fill(engine, engine.parameters().buffer(model::Home::Expert).weights, 0);
     load_weights(engine, model);
-    EXPECT_EQ(before, floats_of(engine.parameters().buffer(model::Home::Expert).weights));
+    EXPECT_EQ(before, floats_of(engine, engine.parameters().buffer(model::Home::Expert).weights));
   });
   fs::remove_all(folder);
 }

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "weft/data/dataset.h"
+#include "weft/tensor/transfer.h"
 #include "weft/train/launch.h"
 
 namespace weft::train {
@@ -91,9 +92,11 @@ void expect_same_bits(const Outcome& a, const Outcome& b) {
 
 void on_ranks(const config::Config& config,
               const std::function<void(Engine&)>& body,
-              const schedule::Detail& detail) {
+              const schedule::Detail& detail,
+              devices::DeviceKind device) {
+  const auto threads = static_cast<int>(config.runtime.threads_per_rank);
   launch(config, {}, [&](comm::Endpoint& endpoint) {
-    Engine engine(config, endpoint, detail);
+    Engine engine(config, endpoint, detail, devices::make_device(device, threads));
     comm::poison_on_error(endpoint, [&] { body(engine); });
   });
 }
@@ -112,18 +115,27 @@ Batch batch_of(Engine& engine, std::int64_t step) {
                     });
 }
 
-std::vector<float> floats_of(const tensor::Tensor& tensor) {
-  std::vector<float> values(static_cast<std::size_t>(tensor.elements()));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = tensor.dtype() == tensor::DType::F32 ? tensor.host<float>()[i]
-                                                     : float(tensor.host<tensor::BFloat16>()[i]);
-  }
-  return values;
+std::vector<float> floats_of(Engine& engine, const tensor::Tensor& tensor) {
+  return tensor::read_floats(engine.lanes()[schedule::Lane::Compute], tensor);
+}
+
+void fill(Engine& engine, const tensor::Tensor& tensor, float value) {
+  const std::vector<float> values(static_cast<std::size_t>(tensor.elements()), value);
+  tensor::write_floats(engine.lanes()[schedule::Lane::Compute], tensor, values);
+}
+
+void set(Engine& engine, const tensor::Tensor& tensor, std::int64_t element, float value) {
+  fill(engine, tensor.range(element, {1}), value);
+}
+
+std::vector<std::int32_t> integers_of(Engine& engine, const tensor::Tensor& tensor) {
+  return tensor::read<std::int32_t>(engine.lanes()[schedule::Lane::Compute], tensor);
 }
 
 Outcome train_some(const config::Config& config,
                    std::int64_t steps,
-                   const schedule::Detail& detail) {
+                   const schedule::Detail& detail,
+                   devices::DeviceKind device) {
   Outcome outcome;
   std::mutex mutex;
   on_ranks(
@@ -147,13 +159,14 @@ Outcome train_some(const config::Config& config,
         for (const model::Parameter& parameter : engine.parameters().all()) {
           std::vector<float>& whole = outcome.weights[parameter.spec.name];
           whole.resize(static_cast<std::size_t>(parameter.spec.global_shape.elements()));
-          const std::vector<float> part = floats_of(parameter.weight);
+          const std::vector<float> part = floats_of(engine, parameter.weight);
           for (const tensor::Run& run : tensor::runs_of(parameter.spec.slice)) {
             std::copy_n(part.begin() + run.local, run.count, whole.begin() + run.global);
           }
         }
       },
-      detail);
+      detail,
+      device);
   return outcome;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/devices/devices_support.h"
 #include "weft/config/config.h"
 #include "weft/train/engine.h"
 #include "weft/train/step.h"
@@ -33,7 +34,8 @@ std::string name_of(const LayoutCase& layout);
 // Runs `body` on every rank, as threads.
 void on_ranks(const config::Config& config,
               const std::function<void(Engine&)>& body,
-              const schedule::Detail& detail = {});
+              const schedule::Detail& detail = {},
+              devices::DeviceKind device = devices::DeviceKind::Cpu);
 
 // The batch of a step: tokens of the mock dataset.
 Batch batch_of(Engine& engine, std::int64_t step);
@@ -52,8 +54,13 @@ void expect_same_bits(const Outcome& a, const Outcome& b);
 // Trains some steps from the config's seed.
 Outcome train_some(const config::Config& config,
                    std::int64_t steps,
-                   const schedule::Detail& detail = {});
+                   const schedule::Detail& detail = {},
+                   devices::DeviceKind device = devices::DeviceKind::Cpu);
 
-std::vector<float> floats_of(const tensor::Tensor& tensor);
+// While no step is under way.
+std::vector<float> floats_of(Engine& engine, const tensor::Tensor& tensor);
+void fill(Engine& engine, const tensor::Tensor& tensor, float value);
+void set(Engine& engine, const tensor::Tensor& tensor, std::int64_t element, float value);
+std::vector<std::int32_t> integers_of(Engine& engine, const tensor::Tensor& tensor);
 
 }  // namespace weft::train

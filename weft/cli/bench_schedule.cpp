@@ -11,6 +11,7 @@
 #include "weft/derive/derived.h"
 #include "weft/exec/real/executor.h"
 #include "weft/exec/sim/simulate.h"
+#include "weft/kernels/device.h"
 #include "weft/rules/validate.h"
 #include "weft/schedule/plan.h"
 
@@ -62,7 +63,8 @@ schedule::Graph ping_pong(int nodes) {
 
 // The host's time for a node, from its first to its last, with bodies that enqueue nothing to do.
 double issue_seconds(const schedule::Graph& graph) {
-  const exec::Lanes lanes(graph, 1);
+  const auto device = kernels::make_cpu_device();
+  const exec::Lanes lanes(*device, graph);
   exec::Executor executor(graph, lanes);
   double best = 1e9;
   for (int round = 0; round < kRounds; ++round) {
@@ -71,7 +73,7 @@ double issue_seconds(const schedule::Graph& graph) {
         [&](const schedule::Node&, tensor::Stream& stream) {
           last = Clock::now();
           if (first == Clock::time_point()) first = last;
-          stream.enqueue("nothing", tensor::WorkClass::Memory, [](tensor::Workers&) {});
+          stream.enqueue_host("nothing", tensor::WorkClass::Memory, [](tensor::Transfers&) {});
         },
         exec::Tracing::Off);
     const double nodes = static_cast<double>(graph.entries.size()) - 1;
@@ -84,14 +86,15 @@ double issue_seconds(const schedule::Graph& graph) {
 double wake_seconds() {
   constexpr int kNodes = 4000;
   const schedule::Graph graph = ping_pong(kNodes);
-  const exec::Lanes lanes(graph, 1);
+  const auto device = kernels::make_cpu_device();
+  const exec::Lanes lanes(*device, graph);
   exec::Executor executor(graph, lanes);
   double best = 1e9;
   for (int round = 0; round < kRounds; ++round) {
     const Clock::time_point start = Clock::now();
     executor.run(
         [](const schedule::Node&, tensor::Stream& stream) {
-          stream.enqueue("nothing", tensor::WorkClass::Memory, [](tensor::Workers&) {});
+          stream.enqueue_host("nothing", tensor::WorkClass::Memory, [](tensor::Transfers&) {});
         },
         exec::Tracing::Off);
     best = std::min(best, seconds_since(start) / kNodes);

@@ -1,10 +1,9 @@
 #include "weft/comm/collectives.h"
 
-#include <cstring>
 #include <utility>
 
 #include "weft/base/check.h"
-#include "weft/comm/reduce.h"
+#include "weft/comm/call_checks.h"
 #include "weft/comm/row_exchange.h"
 
 namespace weft::comm {
@@ -35,55 +34,26 @@ Collectives::Collectives(Membership group, std::unique_ptr<Transport> transport)
       transport_(std::move(transport)),
       next_send_(group_.members.size()),
       next_receive_(group_.members.size()),
-      sent_(group_.members.size()) {
+      ledger_(group_.size()) {
   const int self = group_.world_rank();
   for (const int peer : group_.members) {
     pairs_.push_back({std::min(self, peer), std::max(self, peer)});
   }
 }
 
-void Collectives::issue(Stream& stream,
-                        Operation operation,
-                        tensor::WorkSize size,
-                        std::function<std::int64_t()> body) {
-  stream.enqueue(
+void Collectives::issue(Stream& stream, Operation operation, tensor::WorkSize size, Body body) {
+  stream.enqueue_host(
       name_of(operation),
       tensor::WorkClass::Communication,
-      [this, operation, body = std::move(body)](tensor::Workers&) {
+      [this, operation, body = std::move(body)](tensor::Transfers& transfers) {
         try {
-          const std::int64_t bytes = body();
-          Counter& counter = counters_[static_cast<std::size_t>(operation)];
-          counter.calls.fetch_add(1, std::memory_order_relaxed);
-          counter.bytes_sent.fetch_add(bytes, std::memory_order_relaxed);
+          ledger_.count_call(operation, body(transfers));
         } catch (const std::exception& error) {
           transport_->fail(error.what());
           throw;
         }
       },
       size);
-}
-
-std::map<Operation, Traffic> Collectives::traffic() const {
-  std::map<Operation, Traffic> all;
-  for (std::size_t i = 0; i < counters_.size(); ++i) {
-    const Traffic traffic{.calls = counters_[i].calls.load(),
-                          .bytes_sent = counters_[i].bytes_sent.load()};
-    if (traffic.calls > 0) all[static_cast<Operation>(i)] = traffic;
-  }
-  return all;
-}
-
-std::vector<Sent> Collectives::sent() const {
-  std::vector<Sent> all;
-  for (const auto& member : sent_) {
-    const auto bytes = [&](Content content) {
-      return member[static_cast<std::size_t>(content)].load();
-    };
-    all.push_back({.payload = bytes(Content::Payload),
-                   .probabilities = bytes(Content::Probabilities),
-                   .metadata = bytes(Content::Metadata)});
-  }
-  return all;
 }
 
 Call Collectives::next_call(Operation operation, std::int64_t extent, Content content) {
@@ -94,31 +64,23 @@ Call Collectives::next_call(Operation operation, std::int64_t extent, Content co
           .content = content};
 }
 
-void Collectives::check_peer(int peer) const {
-  CHECK(peer >= 0 && peer < size() && peer != rank(),
-        "member {} of group '{}' and its peer {}; the group has {} members",
-        rank(),
-        name(),
-        peer,
-        size());
-}
-
-std::int64_t Collectives::meet(const Call& call, std::span<const Part> parts) {
+std::int64_t Collectives::meet(const Call& call,
+                               std::span<const Part> parts,
+                               tensor::Transfers& transfers) {
   std::int64_t bytes = 0;
   for (const Part& part : parts) {
     if (part.member != group_.self) {
       bytes += part.out_bytes;
-      sent_[static_cast<std::size_t>(part.member)][static_cast<std::size_t>(call.content)]
-          .fetch_add(part.out_bytes, std::memory_order_relaxed);
+      ledger_.count_sent(part.member, call.content, part.out_bytes);
     } else if (part.in != part.out && part.in_bytes > 0) {
       CHECK(part.in_bytes == part.out_bytes,
             "{} bytes to itself, {} expected",
             part.out_bytes,
             part.in_bytes);
-      std::memmove(part.in, part.out, static_cast<std::size_t>(part.in_bytes));
+      transfers.copy(part.in, part.out, part.in_bytes);
     }
   }
-  if (size() > 1) transport_->meet(call, parts);
+  if (size() > 1) transport_->meet(call, parts, transfers);
   return bytes;
 }
 
@@ -134,9 +96,8 @@ void Collectives::all_to_all(Stream& stream,
   issue(stream,
         Operation::AllToAll,
         size_of_call(leaving * rows.row_bytes(), leaving),
-        [=, this, in = copy_of(receive_rows), out = copy_of(send_rows)] {
-          return meet(call, rows.parts(in, out));
-        });
+        [=, this, in = copy_of(receive_rows), out = copy_of(send_rows)](
+            tensor::Transfers& transfers) { return meet(call, rows.parts(in, out), transfers); });
 }
 
 void Collectives::all_to_all_counted(Stream& stream,
@@ -145,87 +106,83 @@ void Collectives::all_to_all_counted(Stream& stream,
                                      Tensor send,
                                      Tensor send_rows,
                                      Content content) {
-  CHECK(receive_rows.elements() == size() && send_rows.elements() == size(),
-        "counts {} and {} for a group of {}",
-        receive_rows.shape().print(),
-        send_rows.shape().print(),
-        size());
-  CHECK(receive_rows.contiguous() && send_rows.contiguous(), "strided counts");
+  check_counts(group_, receive_rows, send_rows);
   RowExchange rows(group_, receive, send, stream);
   const Call call = next_call(Operation::AllToAll, rows.row_bytes(), content);
-  const std::int64_t* in = receive_rows.data<const std::int64_t>(stream);
-  const std::int64_t* out = send_rows.data<const std::int64_t>(stream);
+  const std::byte* in = receive_rows.raw(stream);
+  const std::byte* out = send_rows.raw(stream);
   // How many rows leave is known only where it runs.
-  issue(stream,
-        Operation::AllToAll,
-        size_of_call(0),
-        [=, this, n = static_cast<std::size_t>(size())] {
-          return meet(call, rows.parts({in, n}, {out, n}));
-        });
+  issue(stream, Operation::AllToAll, size_of_call(0), [=, this](tensor::Transfers& transfers) {
+    const auto taken = [&](const std::byte* counts) {
+      std::vector<std::int64_t> numbers(static_cast<std::size_t>(size()));
+      transfers.copy(reinterpret_cast<std::byte*>(numbers.data()),
+                     counts,
+                     size() * std::int64_t{sizeof(std::int64_t)});
+      return numbers;
+    };
+    return meet(call, rows.parts(taken(in), taken(out)), transfers);
+  });
 }
 
 void Collectives::all_gather(Stream& stream, Tensor receive, Tensor send, Content content) {
-  CHECK(receive.dtype() == send.dtype() && receive.elements() == size() * send.elements(),
-        "all_gather of {} {} from {} members into {} {}",
-        tensor::name_of(send.dtype()),
-        send.shape().print(),
-        size(),
-        tensor::name_of(receive.dtype()),
-        receive.shape().print());
+  check_all_gather(group_, receive, send);
   const std::int64_t bytes = send.bytes();
   const Call call = next_call(Operation::AllGather, bytes, content);
   std::byte* in = receive.raw(stream);
   const std::byte* out = send.raw(stream);
-  issue(stream, Operation::AllGather, size_of_call((size() - 1) * bytes), [=, this] {
-    std::vector<Part> parts;
-    for (int i = 0; i < size(); ++i) parts.push_back({i, out, bytes, in + i * bytes, bytes});
-    return meet(call, parts);
-  });
+  issue(stream,
+        Operation::AllGather,
+        size_of_call((size() - 1) * bytes),
+        [=, this](tensor::Transfers& transfers) {
+          std::vector<Part> parts;
+          for (int i = 0; i < size(); ++i) parts.push_back({i, out, bytes, in + i * bytes, bytes});
+          return meet(call, parts, transfers);
+        });
 }
 
 void Collectives::reduce_scatter(Stream& stream, Tensor receive, Tensor send, Content content) {
-  CHECK(receive.dtype() == send.dtype() && send.elements() == size() * receive.elements(),
-        "reduce_scatter of {} {} over {} members into {} {}",
-        tensor::name_of(send.dtype()),
-        send.shape().print(),
-        size(),
-        tensor::name_of(receive.dtype()),
-        receive.shape().print());
-  check_reducible(send.dtype());
+  check_reduce_scatter(group_, receive, send);
   Call next = next_call(Operation::ReduceScatter, send.bytes(), content);
   const Chunks chunks{.elements = send.elements(), .members = size()};
   const tensor::DType dtype = send.dtype();
   std::byte* out = receive.raw(stream);
   const std::byte* data = send.raw(stream);
-  issue(stream, Operation::ReduceScatter, size_of_call(send.bytes() - receive.bytes()), [=, this] {
-    Call call = next;
-    return reduce_chunks(call, chunks, dtype, Reduce::Sum, data, out);
-  });
+  issue(stream,
+        Operation::ReduceScatter,
+        size_of_call(send.bytes() - receive.bytes()),
+        [=, this](tensor::Transfers& transfers) {
+          Call call = next;
+          return reduce_chunks(transfers, call, chunks, dtype, Reduce::Sum, data, out);
+        });
 }
 
 void Collectives::all_reduce(Stream& stream, Tensor data, Reduce reduce) {
-  check_reducible(data.dtype());
+  tensor::check_reducible(data.dtype());
   const Call next = next_call(Operation::AllReduce, data.bytes());
   const Chunks chunks{.elements = data.elements(), .members = size()};
   const tensor::DType dtype = data.dtype();
   std::byte* all = data.raw(stream);
   const std::int64_t own = chunks.count(rank());
   const std::int64_t sent = (chunks.elements - own) + (size() - 1) * own;
-  issue(stream, Operation::AllReduce, size_of_call(sent * tensor::size_of(dtype)), [=, this] {
-    Call call = next;
-    std::byte* mine = all + chunks.begin(rank()) * tensor::size_of(dtype);
-    const std::int64_t reduced = reduce_chunks(call, chunks, dtype, reduce, all, mine);
-    return reduced + gather_chunks(call, chunks, tensor::size_of(dtype), all);
-  });
+  issue(stream,
+        Operation::AllReduce,
+        size_of_call(sent * tensor::size_of(dtype)),
+        [=, this](tensor::Transfers& transfers) {
+          Call call = next;
+          std::byte* mine = all + chunks.begin(rank()) * tensor::size_of(dtype);
+          const std::int64_t reduced =
+              reduce_chunks(transfers, call, chunks, dtype, reduce, all, mine);
+          return reduced + gather_chunks(transfers, call, chunks, tensor::size_of(dtype), all);
+        });
 }
 
 void Collectives::broadcast(Stream& stream, Tensor data, int root) {
-  CHECK(root >= 0 && root < size(), "root {} of a group of {}", root, size());
+  check_root(group_, root);
   const std::int64_t bytes = data.bytes();
   const Call call = next_call(Operation::Broadcast, bytes);
   std::byte* all = data.raw(stream);
   const std::int64_t sent = rank() == root ? (size() - 1) * bytes : 0;
-  issue(stream, Operation::Broadcast, size_of_call(sent), [=, this] {
+  issue(stream, Operation::Broadcast, size_of_call(sent), [=, this](tensor::Transfers& transfers) {
     std::vector<Part> parts;
     for (int i = 0; i < size(); ++i) {
       Part part{.member = i};
@@ -233,39 +190,44 @@ void Collectives::broadcast(Stream& stream, Tensor data, int root) {
       if (rank() != root && i == root) part = {.member = i, .in = all, .in_bytes = bytes};
       parts.push_back(part);
     }
-    return meet(call, parts);
+    return meet(call, parts, transfers);
   });
 }
 
 void Collectives::send(Stream& stream, Tensor data, int peer) {
-  check_peer(peer);
+  check_peer(group_, peer);
   const Call call{.operation = Operation::Send,
                   .sequence = next_send_[static_cast<std::size_t>(peer)]++};
   const Part part{.member = peer, .out = data.raw(stream), .out_bytes = data.bytes()};
   const tensor::WorkSize size{.bytes = data.bytes(),
                               .members = pairs_[static_cast<std::size_t>(peer)]};
-  issue(stream, Operation::Send, size, [=, this] { return meet(call, {&part, 1}); });
+  issue(stream, Operation::Send, size, [=, this](tensor::Transfers& transfers) {
+    return meet(call, {&part, 1}, transfers);
+  });
 }
 
 void Collectives::receive(Stream& stream, Tensor data, int peer) {
-  check_peer(peer);
+  check_peer(group_, peer);
   const Call call{.operation = Operation::Receive,
                   .sequence = next_receive_[static_cast<std::size_t>(peer)]++};
   const Part part{.member = peer, .in = data.raw(stream), .in_bytes = data.bytes()};
   const tensor::WorkSize size{.members = pairs_[static_cast<std::size_t>(peer)]};
-  issue(stream, Operation::Receive, size, [=, this] { return meet(call, {&part, 1}); });
+  issue(stream, Operation::Receive, size, [=, this](tensor::Transfers& transfers) {
+    return meet(call, {&part, 1}, transfers);
+  });
 }
 
 void Collectives::barrier(Stream& stream) {
   const Call call = next_call(Operation::Barrier, 0);
-  issue(stream, Operation::Barrier, size_of_call(0), [=, this] {
+  issue(stream, Operation::Barrier, size_of_call(0), [=, this](tensor::Transfers& transfers) {
     std::vector<Part> parts;
     for (int i = 0; i < size(); ++i) parts.push_back({.member = i});
-    return meet(call, parts);
+    return meet(call, parts, transfers);
   });
 }
 
-std::int64_t Collectives::gather_chunks(const Call& call,
+std::int64_t Collectives::gather_chunks(tensor::Transfers& transfers,
+                                        const Call& call,
                                         const Chunks& chunks,
                                         std::int64_t element_bytes,
                                         std::byte* data) {
@@ -276,10 +238,11 @@ std::int64_t Collectives::gather_chunks(const Call& call,
     std::byte* theirs = data + chunks.begin(i) * element_bytes;
     parts.push_back({i, mine, bytes, theirs, chunks.count(i) * element_bytes});
   }
-  return meet(call, parts);
+  return meet(call, parts, transfers);
 }
 
-std::int64_t Collectives::reduce_chunks(Call& call,
+std::int64_t Collectives::reduce_chunks(tensor::Transfers& transfers,
+                                        Call& call,
                                         const Chunks& chunks,
                                         tensor::DType dtype,
                                         Reduce reduce,
@@ -288,8 +251,7 @@ std::int64_t Collectives::reduce_chunks(Call& call,
   const std::int64_t width = tensor::size_of(dtype);
   const std::int64_t longest = chunks.count(0);
   const std::int64_t segment = std::min(longest, kSegmentBytes / width);
-  const auto scratch = std::make_unique_for_overwrite<std::byte[]>(
-      static_cast<std::size_t>(size() * segment * width));
+  const std::shared_ptr<std::byte> scratch = transfers.scratch(size() * segment * width);
   std::int64_t sent = 0;
   std::int64_t offset = 0;  // of the segment in every chunk
   do {
@@ -309,9 +271,9 @@ std::int64_t Collectives::reduce_chunks(Call& call,
                        .in = own ? nullptr : incoming,
                        .in_bytes = own ? 0 : length(rank()) * width});
     }
-    sent += meet(call, parts);
+    sent += meet(call, parts, transfers);
     ++call.step;
-    reduce_in_order(dtype, reduce, out + offset * width, sources, length(rank()));
+    transfers.reduce(dtype, reduce, out + offset * width, sources, length(rank()));
     offset += segment;
   } while (offset < longest);
   return sent;

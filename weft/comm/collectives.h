@@ -1,9 +1,9 @@
-// The communicator of every backend: operations as meetings of a transport and local sums.
+// The communicator of backends that let members meet: operations as meetings of a transport and
+// local sums. They run as work of the host in the stream's order.
 #pragma once
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "weft/comm/communicator.h"
+#include "weft/comm/ledger.h"
 #include "weft/comm/transport.h"
 
 namespace weft::comm {
@@ -56,16 +57,14 @@ class Collectives : public Communicator {
   void receive(Stream& stream, Tensor data, int peer) override;
   void barrier(Stream& stream) override;
 
-  std::map<Operation, Traffic> traffic() const override;
-  std::vector<Sent> sent() const override;
+  std::map<Operation, Traffic> traffic() const override { return ledger_.traffic(); }
+  std::vector<Sent> sent() const override { return ledger_.sent(); }
 
  protected:
   // Enqueues `body`, which returns the bytes it sent to other ranks; counts them when it has run,
   // and ends the world when it throws. `size` is what the host knows of them before, for the trace.
-  void issue(Stream& stream,
-             Operation operation,
-             tensor::WorkSize size,
-             std::function<std::int64_t()> body);
+  using Body = std::function<std::int64_t(tensor::Transfers&)>;
+  void issue(Stream& stream, Operation operation, tensor::WorkSize size, Body body);
 
   // Of an operation of the whole group.
   tensor::WorkSize size_of_call(std::int64_t bytes, std::int64_t rows = 0) const {
@@ -73,21 +72,17 @@ class Collectives : public Communicator {
   }
 
  private:
-  struct Counter {
-    std::atomic<std::int64_t> calls{0};
-    std::atomic<std::int64_t> bytes_sent{0};
-  };
-
   Call next_call(Operation operation, std::int64_t extent, Content content = Content::Payload);
-  void check_peer(int peer) const;
   // Copies this member's own part, meets the others, and returns the bytes sent to them.
-  std::int64_t meet(const Call& call, std::span<const Part> parts);
-  std::int64_t gather_chunks(const Call& call,
+  std::int64_t meet(const Call& call, std::span<const Part> parts, tensor::Transfers& transfers);
+  std::int64_t gather_chunks(tensor::Transfers& transfers,
+                             const Call& call,
                              const Chunks& chunks,
                              std::int64_t element_bytes,
                              std::byte* data);
   // out = this member's chunk of everyone's `data`, reduced. Leaves call.step at the next step.
-  std::int64_t reduce_chunks(Call& call,
+  std::int64_t reduce_chunks(tensor::Transfers& transfers,
+                             Call& call,
                              const Chunks& chunks,
                              tensor::DType dtype,
                              Reduce reduce,
@@ -100,9 +95,7 @@ class Collectives : public Communicator {
   std::uint64_t next_collective_ = 0;
   std::vector<std::uint64_t> next_send_, next_receive_;  // by member
   std::vector<std::array<int, 2>> pairs_;  // by member: its world rank and this one's, in order
-  std::array<Counter, 8> counters_;        // by operation
-  // By member and content; bytes.
-  std::vector<std::array<std::atomic<std::int64_t>, kContents>> sent_;
+  Ledger ledger_;
 };
 
 }  // namespace weft::comm

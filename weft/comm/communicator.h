@@ -8,7 +8,12 @@
 // get an error naming both ranks and both numbers.
 //
 // Reductions are an exchange and a local sum in member order, so that results depend neither on
-// timing nor on the backend. Every byte that leaves a rank is counted. A member that fails poisons
+// timing nor on the backend (one with collectives of its own, as NCCL, is repeatable and says so).
+//
+// Two kinds of backend: Collectives (collectives.h) writes the operations once, above a transport
+// that lets members meet; a backend with collectives of its own implements this interface, with the
+// checks (call_checks.h), the members (membership.h) and the counters (ledger.h) that all share.
+// Every byte that leaves a rank is counted. A member that fails poisons
 // the world: peers stop with an error that names it, within the timeout.
 #pragma once
 
@@ -23,9 +28,11 @@
 #include "weft/grid/fabric.h"
 #include "weft/tensor/stream.h"
 #include "weft/tensor/tensor.h"
+#include "weft/tensor/transfers.h"
 
 namespace weft::comm {
 
+using tensor::Reduce;
 using tensor::Stream;
 using tensor::Tensor;
 
@@ -39,6 +46,7 @@ enum class Operation {
   Receive,
   Barrier
 };
+inline constexpr int kOperations = static_cast<int>(Operation::Barrier) + 1;
 std::string_view name_of(Operation operation);
 
 struct Traffic {
@@ -55,8 +63,6 @@ struct Sent {
 
   std::int64_t total() const { return payload + probabilities + metadata; }
 };
-
-enum class Reduce { Sum, Max };
 
 // Must outlive the work enqueued through it.
 class Communicator {

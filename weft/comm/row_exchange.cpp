@@ -1,31 +1,16 @@
 #include "weft/comm/row_exchange.h"
 
 #include "weft/base/check.h"
+#include "weft/comm/call_checks.h"
 
 namespace weft::comm {
-namespace {
-
-std::int64_t row_elements(const Tensor& tensor) {
-  std::int64_t elements = 1;
-  for (const std::int64_t dim : tensor.shape().dims().subspan(1)) elements *= dim;
-  return elements;
-}
-
-}  // namespace
 
 RowExchange::RowExchange(const Membership& group,
                          const Tensor& receive,
                          const Tensor& send,
                          Stream& stream)
     : self_(group.self), world_rank_(group.world_rank()), members_(group.size()) {
-  CHECK(receive.shape().rank() >= 1 && send.shape().rank() >= 1 &&
-            receive.dtype() == send.dtype() && row_elements(receive) == row_elements(send),
-        "all_to_all from {} {} to {} {}",
-        tensor::name_of(send.dtype()),
-        send.shape().print(),
-        tensor::name_of(receive.dtype()),
-        receive.shape().print());
-  row_bytes_ = row_elements(send) * tensor::size_of(send.dtype());
+  row_bytes_ = check_row_exchange(receive, send);
   receive_room_ = receive.dim(0);
   send_room_ = send.dim(0);
   receive_ = receive.raw(stream);

@@ -6,25 +6,12 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "weft/comm/communicator.h"
+#include "weft/comm/membership.h"
+#include "weft/tensor/transfers.h"
 
 namespace weft::comm {
-
-// A group as one member sees it.
-struct Membership {
-  std::string name;
-  std::vector<int> members;  // world ranks
-  int self = 0;              // index in members
-
-  int size() const { return static_cast<int>(members.size()); }
-  int rank_of(int member) const { return members[static_cast<std::size_t>(member)]; }
-  int world_rank() const { return rank_of(self); }
-};
-
-// CHECKs that the ranks are distinct and of the world, and that this rank is one of them.
-Membership make_membership(std::string name, std::vector<int> members, int rank, int world);
 
 // One meeting, as all who meet must see it. A Send of one member meets the Receive of another;
 // everything else is a meeting of the whole group.
@@ -54,8 +41,10 @@ class Transport {
   // the others' have arrived; throws SystemError when a peer fails, disagrees or does not come. A
   // collective has a part for every member in order; its own is already copied and is there to be
   // read. A Send or a Receive has one part, the peer's. Meetings of one group may run on several
-  // threads at once.
-  virtual void meet(const Call& call, std::span<const Part> parts) = 0;
+  // threads at once. The parts are in device memory: `transfers` reaches it, and nothing else.
+  virtual void meet(const Call& call,
+                    std::span<const Part> parts,
+                    tensor::Transfers& transfers) = 0;
 
   // This rank failed: ends all ranks of the world.
   virtual void fail(const std::string& reason) = 0;

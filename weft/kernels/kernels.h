@@ -7,6 +7,11 @@
 // arithmetic is fp32, weight gradients are fp32. Matrices may have strided rows unless said
 // otherwise; everything else is contiguous. Results depend on the shapes and values only, never on
 // the number of threads.
+//
+// Shapes and dtypes are checked at the call, whatever the device (InternalError); the work itself
+// is that of the stream's device (kernels/operations.h). What only the work sees, an index or a
+// count that does not fit, is a fault of the stream (tensor/fault.h). Any tensor may be
+// host-visible.
 #pragma once
 
 #include <cstdint>
@@ -240,7 +245,7 @@ void z_loss_forward(Stream&, Tensor loss_1, Tensor logits_TE);
 void z_loss_dgrad(Stream&, Tensor dlogits_TE, Tensor logits_TE, float scale);
 
 // Rows of tokens. What the sorts read may have come from other ranks: numbers that do not fit are a
-// SystemError where the work runs. A choice of -1 is none (dropped, or of somebody else).
+// fault, and a SystemError. A choice of -1 is none (dropped, or of somebody else).
 //
 // `sort_by_expert`: the slots whose expert is in [first, first + E), by expert, stable in token
 // order: token_R[r] is the token of row r, slot_R[r] its flat index (token * k + j), row_Tk[t, j]

@@ -8,6 +8,8 @@
 #include "weft/base/random.h"
 #include "weft/derive/derived.h"
 #include "weft/measure/dispatch_trip.h"
+#include "weft/tensor/transfer.h"
+#include "weft/train/launch.h"
 
 namespace weft::measure {
 
@@ -47,9 +49,9 @@ class RankDispatchBench {
                .tokens = request.tokens},
         dispatchers_(dispatchers_of(model_)),
         groups_(join_dispatch_groups(endpoint, static_cast<int>(shape_.ranks_per_node))),
-        stream_(tensor::make_cpu_stream("dispatch",
-                                        static_cast<int>(request.config.runtime.threads_per_rank),
-                                        tensor::StreamMode::Inline)),
+        device_(make_device(request.config)),
+        pool_(*device_),
+        stream_(device_->make_stream("dispatch", tensor::StreamRole::Alone)),
         measured_(dispatchers_.size()) {
     for (const NamedDispatcher& dispatcher : dispatchers_) {
       trips_.push_back(
@@ -100,19 +102,20 @@ class RankDispatchBench {
   void make_tokens() {
     const std::int64_t tokens = shape_.tokens, d = model_.hidden_size, k = model_.moe_router_topk;
     const std::int64_t first = endpoint_.rank() * tokens;
-    const Tensor x_TD(pool_, DType::F32, {tokens, d}, Tag::Workspace);
-    for (std::int64_t i = 0; i < x_TD.elements(); ++i) {
-      x_TD.host<float>()[i] = value_of(first * d + i);
-    }
+    std::vector<float> x_TD;
+    for (std::int64_t i = 0; i < tokens * d; ++i) x_TD.push_back(value_of(first * d + i));
     routed_ = {
         .x_TD = Tensor(pool_, model::dtype_of(model_.params_dtype), {tokens, d}, Tag::Workspace),
         .p_Tk = Tensor(pool_, DType::F32, {tokens, k}, Tag::Workspace),
         .experts_Tk = Tensor(pool_, DType::I32, {tokens, k}, Tag::Workspace),
         .most_tokens = tokens};
-    kernels::copy(*stream_, routed_.x_TD, x_TD);
-    std::fill_n(routed_.p_Tk.host<float>(), tokens * k, 1.0f / static_cast<float>(k));
-    std::ranges::copy(uniform_choices(first, tokens, k, model_.experts()),
-                      routed_.experts_Tk.host<std::int32_t>());
+    tensor::write_floats(*stream_, routed_.x_TD, x_TD);
+    const std::vector<float> p_Tk(static_cast<std::size_t>(tokens * k),
+                                  1.0f / static_cast<float>(k));
+    tensor::write<float>(*stream_, routed_.p_Tk, p_Tk);
+    tensor::write<std::int32_t>(*stream_,
+                                routed_.experts_Tk,
+                                uniform_choices(first, tokens, k, model_.experts()));
   }
 
   // A trip, told to and by all ranks.
@@ -144,10 +147,9 @@ class RankDispatchBench {
   void agree(std::vector<double>& numbers, comm::Reduce reduce) {
     const auto n = static_cast<std::int64_t>(numbers.size());
     const Tensor shared(pool_, DType::F64, {n}, Tag::Workspace);
-    std::ranges::copy(numbers, shared.host<double>());
+    tensor::upload<double>(*stream_, shared, numbers);
     groups_.world->all_reduce(*stream_, shared, reduce);
-    stream_->synchronize();
-    std::copy_n(shared.host<double>(), n, numbers.begin());
+    tensor::read<double>(*stream_, numbers, shared);
   }
 
   void use(const grid::Fabric& fabric) {
@@ -222,6 +224,7 @@ class RankDispatchBench {
   const derive::DispatchShape shape_;
   const std::vector<NamedDispatcher> dispatchers_;
   const DispatchGroups groups_;
+  std::unique_ptr<tensor::Device> device_;
   tensor::Pool pool_;
   std::unique_ptr<tensor::Stream> stream_;
   std::vector<std::unique_ptr<DispatchTrip>> trips_;

@@ -4,7 +4,7 @@
 
 #include "weft/base/check.h"
 #include "weft/model/moe/exchange.h"
-#include "weft/tensor/stream.h"
+#include "weft/tensor/transfer.h"
 #include "weft/train/groups.h"
 
 namespace weft::measure {
@@ -141,15 +141,16 @@ void DispatchTrip::check(const Tensor& y_TD, const Tensor& x_TD) const {
   const Tensor x(pool_, DType::F32, x_TD.shape(), Tag::Workspace);
   kernels::copy(stream_, y, y_TD);
   kernels::copy(stream_, x, x_TD);
-  stream_.synchronize();
+  const std::vector<float> sent = tensor::read<float>(stream_, x);
+  const std::vector<float> came = tensor::read<float>(stream_, y);
   const auto k = static_cast<float>(config_.moe_router_topk);
-  for (std::int64_t i = 0; i < x.elements(); ++i) {
-    CHECK(y.host<float>()[i] == k * x.host<float>()[i],
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    CHECK(came[i] == k * sent[i],
           "element {} came back as {}, should be {} times {}",
           i,
-          y.host<float>()[i],
+          came[i],
           k,
-          x.host<float>()[i]);
+          sent[i]);
   }
 }
 

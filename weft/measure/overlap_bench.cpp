@@ -10,6 +10,7 @@
 #include "weft/base/median.h"
 #include "weft/data/dataset.h"
 #include "weft/derive/derived.h"
+#include "weft/tensor/transfer.h"
 #include "weft/train/gather_timelines.h"
 #include "weft/train/step.h"
 
@@ -165,12 +166,12 @@ class RankOverlapBench {
   double agreed(double seconds) {
     tensor::Stream& stream = engine_.lanes()[schedule::Lane::Compute];
     tensor::Tensor number(engine_.pool(), tensor::DType::F64, {3}, tensor::Tag::Workspace);
-    double* numbers = number.host<double>();
-    numbers[0] = engine_.rank() == 0 ? seconds : 0;
-    numbers[1] = request_.stop != nullptr && request_.stop->load() ? 1 : 0;
-    numbers[2] = static_cast<double>(last_peak_);
+    std::array<double, 3> numbers{engine_.rank() == 0 ? seconds : 0,
+                                  request_.stop != nullptr && request_.stop->load() ? 1.0 : 0.0,
+                                  static_cast<double>(last_peak_)};
+    tensor::upload<double>(stream, number, numbers);
     engine_.groups().world->all_reduce(stream, number, comm::Reduce::Max);
-    stream.synchronize();
+    tensor::read<double>(stream, numbers, number);
     stopped_ |= numbers[1] > 0;
     last_peak_ = static_cast<std::int64_t>(numbers[2]);
     return numbers[0];

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "weft/checkpoint/huggingface_tensors.h"
+#include "weft/tensor/transfer.h"
 #include "weft/train/launch.h"
 #include "weft/train/step.h"
 #include "weft/train/weights.h"
@@ -54,6 +55,8 @@ class RankCheck {
   }
 
  private:
+  tensor::Stream& stream() const { return engine_.lanes()[schedule::Lane::Compute]; }
+
   void note(std::string name, const Difference& difference, double tolerance) {
     checks_.push_back({.name = std::move(name), .error = 0, .tolerance = tolerance});
     differences_.push_back(difference);
@@ -104,13 +107,15 @@ class RankCheck {
                        sequence = reference_.seq_length();
     std::vector<float> expected(static_cast<std::size_t>(sequence * vocab));
     for (std::int64_t m = 0; m < share.micro_batches; ++m) {
-      const float* logits =
-          engine_.program().state(static_cast<int>(m)).head.logits_TV.host<float>();
+      const std::vector<float> logits =
+          tensor::read<float>(stream(),
+                              engine_.program().state(static_cast<int>(m)).head.logits_TV);
       for (std::int64_t i = 0; i < share.micro_batch_size; ++i) {
         const std::int64_t size = std::ssize(expected);
         reference_.read_logits((share.first_sequence(m) + i) * size, expected);
         for (std::int64_t j = 0; j < size; ++j) {
-          difference.add(logits[i * size + j], expected[static_cast<std::size_t>(j)]);
+          difference.add(logits[static_cast<std::size_t>(i * size + j)],
+                         expected[static_cast<std::size_t>(j)]);
         }
       }
     }
@@ -128,9 +133,7 @@ class RankCheck {
     }
     for (const model::Home home : {model::Home::Dense, model::Home::Expert}) {
       const Tensor& gradients = engine_.parameters().buffer(home).gradients;
-      std::fill_n(gradients.host<float>(),
-                  gradients.elements(),
-                  0.0f);  // as the optimizer leaves them
+      kernels::zero(stream(), gradients);  // as the optimizer leaves them
     }
   }
 
@@ -144,7 +147,8 @@ class RankCheck {
                                                   {.begin = row.begin, .count = row.elements()})) {
       expected.resize(static_cast<std::size_t>(run.count));
       reference_.read_gradient(row.parameter, run.global, expected);
-      const float* gradient = parameter.gradient.host<float>() + run.local;
+      const std::vector<float> gradient =
+          tensor::read<float>(stream(), parameter.gradient.range(run.local, {run.count}));
       for (std::size_t i = 0; i < expected.size(); ++i) difference.add(gradient[i], expected[i]);
     }
     return difference;
@@ -168,18 +172,16 @@ class RankCheck {
   std::vector<Check> agree() {
     const std::int64_t n = std::ssize(differences_);
     Tensor numbers(engine_.pool(), DType::F64, {2 * n}, Tag::Communication);
-    double* at = numbers.host<double>();
-    for (std::int64_t i = 0; i < n; ++i) {
-      at[2 * i] = differences_[static_cast<std::size_t>(i)].error;
-      at[2 * i + 1] = differences_[static_cast<std::size_t>(i)].magnitude;
+    std::vector<double> worst;
+    for (const Difference& difference : differences_) {
+      worst.insert(worst.end(), {difference.error, difference.magnitude});
     }
-    tensor::Stream& stream = engine_.lanes()[schedule::Lane::Compute];
-    engine_.groups().world->all_reduce(stream, numbers, comm::Reduce::Max);
-    stream.synchronize();
-    for (std::int64_t i = 0; i < n; ++i) {
-      const double magnitude = at[2 * i + 1];
-      checks_[static_cast<std::size_t>(i)].error =
-          magnitude > 0 ? at[2 * i] / magnitude : at[2 * i];
+    tensor::upload<double>(stream(), numbers, worst);
+    engine_.groups().world->all_reduce(stream(), numbers, comm::Reduce::Max);
+    tensor::read<double>(stream(), worst, numbers);
+    for (std::size_t i = 0; i < checks_.size(); ++i) {
+      const double error = worst[2 * i], magnitude = worst[2 * i + 1];
+      checks_[i].error = magnitude > 0 ? error / magnitude : error;
     }
     return checks_;
   }

@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <thread>
 
+#include "weft/kernels/device.h"
 #include "weft/kernels/kernels.h"
 #include "weft/measure/dispatch_bench.h"
-#include "weft/tensor/workers.h"
+#include "weft/tensor/transfer.h"
 
 namespace weft::measure {
 
@@ -32,7 +33,9 @@ class Copies {
       : request_(request),
         hidden_(hidden),
         threads_(threads),
-        stream_(tensor::make_cpu_stream("copies", threads, tensor::StreamMode::Inline)) {}
+        device_(kernels::make_cpu_device(threads)),
+        pool_(*device_),
+        stream_(device_->make_stream("copies", tensor::StreamRole::Alone)) {}
 
   std::vector<RowCopy> run() {
     const std::int64_t rows = request_.tokens * request_.topk;
@@ -88,8 +91,8 @@ class Copies {
     const std::int64_t k = request_.topk;
     const auto tokens = static_cast<std::int64_t>(choices.size()) / k;
     const Tensor chosen(pool_, DType::I32, {tokens, k}, Tag::Workspace);
-    std::ranges::copy(choices, chosen.host<std::int32_t>());
-    Sorted result{.row_Tk = Tensor(pool_, DType::I32, {tokens, k}, Tag::Workspace),
+    tensor::write<std::int32_t>(*stream_, chosen, choices);
+    Sorted result{.row_Tk = Tensor::host_visible(pool_, DType::I32, {tokens, k}, Tag::Workspace),
                   .token_R = Tensor(pool_, DType::I32, {rows}, Tag::Workspace)};
     const Tensor slot_R(pool_, DType::I32, {rows}, Tag::Workspace);
     const Tensor counts(pool_, DType::I64, {experts}, Tag::Workspace);
@@ -99,13 +102,13 @@ class Copies {
 
   // Written once, so that no page is missing when it is timed.
   Tensor touched(std::int64_t rows) {
-    Tensor x(pool_, request_.dtype, {rows, hidden_}, Tag::Workspace);
+    const Tensor x = Tensor::host_visible(pool_, request_.dtype, {rows, hidden_}, Tag::Workspace);
     kernels::zero(*stream_, x);
     return x;
   }
 
-  // memcpy of as many bytes as `work` reads and writes, in turn with it; into memory like `rows`,
-  // which it moves.
+  // A plain copy of as many bytes as `work` reads and writes, in turn with it; into memory like
+  // `rows`, which it moves.
   template <typename Work>
   RowCopy measure(const char* name, std::int64_t bytes, const Tensor& rows, const Work& work) {
     const std::int64_t half = std::min(bytes / 2, static_cast<std::int64_t>(rows.bytes()));
@@ -115,7 +118,8 @@ class Copies {
     kernels::zero(*stream_, to);
     double own = 0, plain = 0;
     for (int i = 0; i <= request_.rounds; ++i) {
-      const double taken = seconds_of(work), copied = seconds_of([&] { copy(to, from); });
+      const double taken = seconds_of(work);
+      const double copied = seconds_of([&] { kernels::copy(*stream_, to, from); });
       own = std::max(own, static_cast<double>(bytes) / taken);
       plain = std::max(plain, static_cast<double>(2 * half) / copied);
     }
@@ -131,8 +135,10 @@ class Copies {
   // All rows in the order of `index`, the next one asked for while one is read; of the best round.
   double seconds_to_read(const Tensor& x, const Tensor& index) {
     constexpr std::int64_t kLine = 16;  // words of four bytes
-    const auto* words = reinterpret_cast<const std::uint32_t*>(x.raw(*stream_));
-    const auto* order = index.data<std::int32_t>(*stream_);
+    const auto* words = request_.dtype == DType::F32
+                            ? reinterpret_cast<const std::uint32_t*>(x.host<float>())
+                            : reinterpret_cast<const std::uint32_t*>(x.host<tensor::BFloat16>());
+    const auto* order = index.host<std::int32_t>();
     const std::int64_t rows = index.elements();
     const auto width = static_cast<std::int64_t>(x.bytes()) / x.dim(0) / 4;
     const auto row = [=](std::int64_t i) { return words + order[std::min(i, rows - 1)] * width; };
@@ -151,30 +157,15 @@ class Copies {
     double best = std::numeric_limits<double>::max();
     for (int i = 0; i <= request_.rounds; ++i) {
       best = std::min(best, seconds_of([&] {
-                        stream_->enqueue("read",
-                                         tensor::WorkClass::Memory,
-                                         [&](tensor::Workers& workers) {
-                                           const std::int64_t parts = workers.threads();
-                                           workers.parallel(parts, [&](std::int64_t part) {
-                                             read(rows * part / parts, rows * (part + 1) / parts);
-                                           });
-                                         });
+                        std::vector<std::jthread> readers;
+                        for (std::int64_t part = 0; part < threads_; ++part) {
+                          readers.emplace_back(read,
+                                               rows * part / threads_,
+                                               rows * (part + 1) / threads_);
+                        }
                       }));
     }
     return best;
-  }
-
-  void copy(const Tensor& to, const Tensor& from) {
-    auto* target = to.data<float>(*stream_);
-    const auto* source = from.data<float>(*stream_);
-    const std::int64_t n = from.elements();
-    stream_->enqueue("memcpy", tensor::WorkClass::Copy, [=](tensor::Workers& workers) {
-      const std::int64_t parts = workers.threads();
-      workers.parallel(parts, [&](std::int64_t i) {
-        const std::int64_t begin = n * i / parts, end = n * (i + 1) / parts;
-        std::memcpy(target + begin, source + begin, static_cast<std::size_t>(end - begin) * 4);
-      });
-    });
   }
 
   template <typename Work>
@@ -188,6 +179,7 @@ class Copies {
   const RowCopiesRequest& request_;
   const std::int64_t hidden_;
   const int threads_;
+  std::unique_ptr<tensor::Device> device_;
   tensor::Pool pool_;
   std::unique_ptr<tensor::Stream> stream_;
   std::atomic<std::uint32_t> read_ = 0;  // keeps what is read from being left out

@@ -8,6 +8,7 @@
 #include "weft/data/dataset.h"
 #include "weft/derive/derived.h"
 #include "weft/kernels/kernels.h"
+#include "weft/tensor/transfer.h"
 #include "weft/train/launch.h"
 #include "weft/train/step.h"
 #include "weft/train/weights.h"
@@ -33,10 +34,12 @@ double seconds_of(const Work& work) {
 // A product of square matrices on the engine's own compute threads.
 class Ceiling {
  public:
-  explicit Ceiling(Engine& engine) : stream_(engine.lanes()[schedule::Lane::Compute]) {
+  explicit Ceiling(Engine& engine)
+      : stream_(engine.lanes()[schedule::Lane::Compute]), pool_(engine.device()) {
+    const std::vector<float> halves(kSize * kSize, 0.5f);
     for (Tensor* t : {&y_, &x_, &w_}) {
       *t = Tensor(pool_, DType::F32, {kSize, kSize}, Tag::Workspace);
-      std::fill_n(t->host<float>(), t->elements(), 0.5f);
+      tensor::write<float>(stream_, *t, halves);
     }
   }
 
@@ -55,8 +58,8 @@ class Ceiling {
 
  private:
   static constexpr std::int64_t kSize = 2048;
-  tensor::Pool pool_;  // apart, so that the step's peaks do not count it
   tensor::Stream& stream_;
+  tensor::Pool pool_;  // apart, so that the step's peaks do not count it
   Tensor y_, x_, w_;
 };
 

@@ -1,53 +1,49 @@
 #include "weft/model/parameters.h"
 
 #include <algorithm>
-#include <cstring>
 #include <ranges>
 
 #include "weft/base/random.h"
+#include "weft/kernels/kernels.h"
+#include "weft/tensor/transfer.h"
 
 namespace weft::model {
 namespace {
 
-using tensor::BFloat16;
 using tensor::DType;
 using tensor::Tag;
 
-// Zeroes what the host may touch before any stream does.
-void clear(const Tensor& t) {
-  if (t.bytes() > 0) std::memset(t.host_raw(), 0, static_cast<std::size_t>(t.bytes()));
-}
-
-// Elements [begin, begin + values.size()) of this rank's part.
-void set(const Tensor& weight, std::int64_t begin, std::span<const float> values) {
-  if (weight.dtype() == DType::F32) {
-    std::ranges::copy(values, weight.host<float>() + begin);
-  } else {
-    std::ranges::transform(values, weight.host<BFloat16>() + begin, [](float value) {
-      return BFloat16(value);
-    });
-  }
-}
-
-void fill(const Parameter& parameter, std::uint64_t seed) {
+// The elements of this rank's part go up in pieces: runs may be short.
+void fill(tensor::Stream& stream, const Parameter& parameter, std::uint64_t seed) {
   const ParameterSpec& spec = parameter.spec;
   std::vector<float> values(
-      static_cast<std::size_t>(std::min<std::int64_t>(parameter.weight.elements(), 1 << 16)));
+      static_cast<std::size_t>(std::min<std::int64_t>(parameter.weight.elements(), 1 << 18)));
   const std::uint64_t key = base::combine(seed, base::hash(spec.name));
   const auto deviation = static_cast<float>(spec.init_deviation);
+  std::int64_t first = 0, filled = 0;  // of `values`: its place in the part, and how many are there
+  const auto put_up = [&] {
+    const std::span<const float> ready = std::span(values).first(static_cast<std::size_t>(filled));
+    tensor::write_floats(stream, parameter.weight.range(first, {filled}), ready);
+    first += filled;
+    filled = 0;
+  };
   for (const tensor::Run& run : tensor::runs_of(spec.slice)) {
-    for (std::int64_t begin = 0; begin < run.count; begin += std::ssize(values)) {
-      const std::int64_t n = std::min<std::int64_t>(std::ssize(values), run.count - begin);
-      const std::span<float> part = std::span(values).first(static_cast<std::size_t>(n));
+    CHECK(run.local == first + filled, "a gap before element {} of {}", run.local, spec.name);
+    for (std::int64_t done = 0, n = 0; done < run.count; done += n) {
+      n = std::min(run.count - done, std::ssize(values) - filled);
+      const std::span<float> part =
+          std::span(values).subspan(static_cast<std::size_t>(filled), static_cast<std::size_t>(n));
       if (spec.is_matrix()) {
-        base::normals(key, static_cast<std::uint64_t>(run.global + begin), part);
+        base::normals(key, static_cast<std::uint64_t>(run.global + done), part);
         for (float& value : part) value *= deviation;
       } else {
         std::ranges::fill(part, spec.is_trained() ? 1.0f : 0.0f);
       }
-      set(parameter.weight, run.local + begin, part);
+      filled += n;
+      if (filled == std::ssize(values)) put_up();
     }
   }
+  if (filled > 0) put_up();
 }
 
 // The parameters of a home, in order of use.
@@ -63,6 +59,7 @@ tensor::DType dtype_of(config::Precision precision) {
 }
 
 Parameters::Parameters(Pool& pool,
+                       tensor::Stream& stream,
                        const config::ModelConfig& config,
                        const Holding& holding,
                        const AxisRanks& ranks,
@@ -73,7 +70,12 @@ Parameters::Parameters(Pool& pool,
   }
   const bool tied = config.share_embeddings_and_output_weights;
   for (const Home home : {Home::Dense, Home::Expert, Home::Untrained}) {
-    make_buffers(pool, home, dtype_of(config.params_dtype), tied ? Ties::Yes : Ties::No, rules);
+    make_buffers(pool,
+                 stream,
+                 home,
+                 dtype_of(config.params_dtype),
+                 tied ? Ties::Yes : Ties::No,
+                 rules);
   }
   const ParameterBuffer& dense = buffer(Home::Dense);
   normed_dense_gradients_ = dense.gradients;
@@ -85,11 +87,12 @@ Parameters::Parameters(Pool& pool,
     normed_dense_gradients_ = dense.gradients.range(begin, {dense.gradients.elements() - begin});
   } else {
     tied_head_gradient_ = Tensor(pool, DType::F32, table.spec.shape, Tag::Gradients);
-    clear(tied_head_gradient_);
+    kernels::zero(stream, tied_head_gradient_);
   }
 }
 
 void Parameters::make_buffers(Pool& pool,
+                              tensor::Stream& stream,
                               Home home,
                               DType dtype,
                               Ties ties,
@@ -104,10 +107,10 @@ void Parameters::make_buffers(Pool& pool,
   own.layout = lay_out(items, rules);
   const bool trained = home != Home::Untrained;
   own.weights = Tensor(pool, trained ? dtype : DType::F32, {own.layout.elements}, Tag::Weights);
-  clear(own.weights);
+  kernels::zero(stream, own.weights);
   if (trained) {
     own.gradients = Tensor(pool, DType::F32, {own.layout.elements}, Tag::Gradients);
-    clear(own.gradients);
+    kernels::zero(stream, own.gradients);
   }
   std::size_t item = 0;
   for (Parameter& parameter : of_home(all_, home)) {
@@ -142,8 +145,8 @@ const Parameter& Parameters::find(std::string_view name) const {
   return *found;
 }
 
-void Parameters::initialise(std::uint64_t seed) {
-  for (const Parameter& parameter : all_) fill(parameter, seed);
+void Parameters::initialise(tensor::Stream& stream, std::uint64_t seed) {
+  for (const Parameter& parameter : all_) fill(stream, parameter, seed);
 }
 
 }  // namespace weft::model

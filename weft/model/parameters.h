@@ -70,7 +70,9 @@ enum class Ties { Yes, No };
 
 class Parameters {
  public:
+  // Zeros, when the stream comes to it.
   Parameters(Pool& pool,
+             tensor::Stream& stream,
              const config::ModelConfig& config,
              const Holding& holding,
              const AxisRanks& ranks,
@@ -96,10 +98,11 @@ class Parameters {
   }
 
   // Initial values, a function of (seed, parameter, global element): the same under every layout.
-  void initialise(std::uint64_t seed);
+  void initialise(tensor::Stream& stream, std::uint64_t seed);
 
  private:
   void make_buffers(Pool& pool,
+                    tensor::Stream& stream,
                     Home home,
                     tensor::DType dtype,
                     Ties ties,

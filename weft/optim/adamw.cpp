@@ -1,11 +1,7 @@
 #include "weft/optim/adamw.h"
 
-#include <algorithm>
-#include <cstring>
-
 namespace weft::optim {
 
-using tensor::BFloat16;
 using tensor::DType;
 using tensor::Tag;
 
@@ -19,29 +15,25 @@ std::vector<Segment> join_segments(std::vector<Segment> segments, std::int64_t e
   return joined;
 }
 
-AdamW::AdamW(Pool& pool, Tensor weights_N, Tensor gradients_N, std::vector<Segment> segments)
+AdamW::AdamW(Pool& pool,
+             Stream& stream,
+             Tensor weights_N,
+             Tensor gradients_N,
+             std::vector<Segment> segments)
     : weights_N_(std::move(weights_N)),
       gradients_N_(std::move(gradients_N)),
       moment1_N_(pool, DType::F32, weights_N_.shape(), Tag::Optimizer),
       moment2_N_(pool, DType::F32, weights_N_.shape(), Tag::Optimizer),
       segments_(join_segments(std::move(segments), weights_N_.elements())) {
-  for (const Tensor& moment : {moment1_N_, moment2_N_}) {
-    if (moment.bytes() > 0) {
-      std::memset(moment.host_raw(), 0, static_cast<std::size_t>(moment.bytes()));
-    }
-  }
+  for (const Tensor& moment : {moment1_N_, moment2_N_}) kernels::zero(stream, moment);
   const bool needs_master = weights_N_.dtype() != DType::F32;
   master_N_ =
       needs_master ? Tensor(pool, DType::F32, weights_N_.shape(), Tag::Optimizer) : weights_N_;
-  refresh_master();
+  refresh_master(stream);
 }
 
-void AdamW::refresh_master() {
-  if (weights_N_.dtype() == DType::F32) return;
-  std::transform(weights_N_.host<BFloat16>(),
-                 weights_N_.host<BFloat16>() + weights_N_.elements(),
-                 master_N_.host<float>(),
-                 [](BFloat16 weight) { return static_cast<float>(weight); });
+void AdamW::refresh_master(Stream& stream) {
+  if (weights_N_.dtype() != DType::F32) kernels::copy(stream, master_N_, weights_N_);
 }
 
 void AdamW::apply(Stream& stream,

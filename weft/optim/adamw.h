@@ -29,8 +29,12 @@ std::vector<Segment> join_segments(std::vector<Segment> segments, std::int64_t e
 
 class AdamW {
  public:
-  // Master weights start as the weights are now.
-  AdamW(Pool& pool, Tensor weights_N, Tensor gradients_N, std::vector<Segment> segments);
+  // Moments start at zero, master weights as the weights are when the stream comes to it.
+  AdamW(Pool& pool,
+        Stream& stream,
+        Tensor weights_N,
+        Tensor gradients_N,
+        std::vector<Segment> segments);
 
   // Applies the gradients times `gradient_scale` and leaves them zero. `step` counts from 1.
   void apply(Stream& stream,
@@ -42,7 +46,7 @@ class AdamW {
   const Tensor& moment1() const { return moment1_N_; }
   const Tensor& moment2() const { return moment2_N_; }
   const Tensor& master() const { return master_N_; }  // the weights themselves where they are fp32
-  void refresh_master();                              // after the weights were set from outside
+  void refresh_master(Stream& stream);                // after the weights were set from outside
 
  private:
   Tensor weights_N_, gradients_N_, master_N_, moment1_N_, moment2_N_;

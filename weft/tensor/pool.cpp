@@ -1,7 +1,5 @@
 #include "weft/tensor/pool.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -14,7 +12,8 @@ namespace weft::tensor {
 namespace {
 
 constexpr std::size_t kAlignment = 256;  // wide enough for any vector unit and for cache lines
-constexpr std::size_t kSlabBytes = 32u << 20;  // memory is taken from the system in such pieces
+// Memory is taken from the device in such pieces.
+constexpr std::size_t kSlabBytes = 32u << 20, kVisibleSlabBytes = 1u << 20;
 
 std::size_t round_up(std::size_t bytes, std::size_t multiple) {
   return (bytes + multiple - 1) / multiple * multiple;
@@ -66,16 +65,21 @@ std::byte* Block::on(Stream& stream) {
 }
 
 std::byte* Block::on_host() {
+  CHECK(memory_ == Memory::HostVisible,
+        "the host reads or writes a tensor in device memory ({}); upload, download or allocate it "
+        "host-visible",
+        name_of(tag_));
   for (const Event& event : pending_) event.stream->host_wait(event);
   pending_.clear();
   return data_;
 }
 
-// Best fit with splitting over slabs of system memory; deterministic in its calls.
+// Best fit with splitting over slabs of the device's memory; deterministic in its calls.
 class Pool::Arena {
  public:
+  Arena(Device& device, Memory memory) : device_(device), memory_(memory) {}
   ~Arena() {
-    for (const auto& [data, bytes] : slabs_) ::munmap(data, bytes);
+    for (const auto& [data, bytes] : slabs_) device_.give_back(memory_, data, bytes);
   }
 
   std::pair<std::byte*, std::vector<Event>> take(std::size_t bytes, const Stream* user) {
@@ -171,14 +175,11 @@ class Pool::Arena {
   }
 
   void grow(std::size_t bytes) {
-    const std::size_t size = round_up(std::max(bytes, kSlabBytes), kSlabBytes);
-    void* at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED) {
-      base::throw_errno(base::text("cannot allocate {}", base::human_bytes(double(size))));
-    }
-    ::madvise(at, size, MADV_HUGEPAGE);  // a hint; its failure changes nothing
-    slabs_.emplace_back(static_cast<std::byte*>(at), size);
-    insert(static_cast<std::byte*>(at), {size, {}, slabs_.size() - 1, 0});
+    const std::size_t slab = memory_ == Memory::HostVisible ? kVisibleSlabBytes : kSlabBytes;
+    const std::size_t size = round_up(std::max(bytes, slab), slab);
+    std::byte* data = device_.take(memory_, size);
+    slabs_.emplace_back(data, size);
+    insert(data, {size, {}, slabs_.size() - 1, 0});
   }
 
   std::size_t slab_of(const std::byte* data) const {
@@ -198,6 +199,8 @@ class Pool::Arena {
     free_.erase(data);
   }
 
+  Device& device_;
+  const Memory memory_;
   std::vector<std::pair<std::byte*, std::size_t>> slabs_;
   std::map<std::byte*, Free> free_;
   std::set<std::pair<std::size_t, std::byte*>> by_size_;
@@ -207,6 +210,8 @@ class Pool::Arena {
 // Blocks of the sizes that were asked for. There are few sizes: what stages exchange is all alike.
 class Pool::IdleArena {
  public:
+  explicit IdleArena(Device& device) : memory_(device, Memory::Device) {}
+
   std::byte* take(std::size_t bytes) {
     std::vector<Free>& free = free_[bytes];
     const auto idle = std::ranges::find_if(free, &Free::is_idle);
@@ -235,44 +240,53 @@ class Pool::IdleArena {
   std::map<std::size_t, std::vector<Free>> free_;
 };
 
-Pool::Pool() : idle_arena_(std::make_unique<IdleArena>()) {
-  for (auto& arena : arenas_) arena = std::make_unique<Arena>();
+Pool::Pool(Device& device)
+    : visible_arena_(std::make_unique<Arena>(device, Memory::HostVisible)),
+      idle_arena_(std::make_unique<IdleArena>(device)) {
+  for (auto& arena : arenas_) arena = std::make_unique<Arena>(device, Memory::Device);
 }
 
 Pool::~Pool() = default;
 
-std::shared_ptr<Block> Pool::allocate(std::size_t bytes, Tag tag, Reuse reuse) {
+Pool::Arena& Pool::arena_of(Tag tag, Memory memory) {
+  return memory == Memory::HostVisible ? *visible_arena_ : *arenas_[static_cast<std::size_t>(tag)];
+}
+
+std::shared_ptr<Block> Pool::allocate(std::size_t bytes, Tag tag, Memory memory, Reuse reuse) {
+  CHECK(memory == Memory::Device || reuse == Reuse::InOrder,
+        "host-visible memory is reused in order");
   std::byte* data = nullptr;
   std::vector<Event> pending;
   if (bytes > 0 && reuse == Reuse::WhenIdle) data = idle_arena_->take(bytes);
   if (bytes > 0 && reuse == Reuse::InOrder) {
-    std::tie(data, pending) = arenas_[static_cast<std::size_t>(tag)]->take(bytes, user_);
+    std::tie(data, pending) = arena_of(tag, memory).take(bytes, user_);
   }
   for (PoolUse* use : {&use_[static_cast<std::size_t>(tag)], &total_}) {
     use->bytes += bytes;
     use->peak = std::max(use->peak, use->bytes);
   }
-  return std::make_shared<Block>(this, tag, reuse, data, bytes, std::move(pending));
+  return std::make_shared<Block>(this, tag, memory, reuse, data, bytes, std::move(pending));
 }
 
 void Pool::release(const Block& block, std::vector<Event> uses) {
   if (block.bytes_ == 0) return;
-  const auto tag = static_cast<std::size_t>(block.tag_);
-  use_[tag].bytes -= block.bytes_;
+  use_[static_cast<std::size_t>(block.tag_)].bytes -= block.bytes_;
   total_.bytes -= block.bytes_;
   switch (block.reuse_) {
     case Reuse::InOrder:
-      return arenas_[tag]->give(block.data_, block.bytes_, std::move(uses));
+      return arena_of(block.tag_, block.memory_).give(block.data_, block.bytes_, std::move(uses));
     case Reuse::WhenIdle:
       return idle_arena_->give(block.data_, block.bytes_, std::move(uses));
   }
 }
 
 void Pool::settle() {
-  for (auto& arena : arenas_) {
-    arena->forget_uses();
-    arena->merge(nullptr);
-  }
+  const auto settle_arena = [](Arena& arena) {
+    arena.forget_uses();
+    arena.merge(nullptr);
+  };
+  for (const auto& arena : arenas_) settle_arena(*arena);
+  settle_arena(*visible_arena_);
   user_ = nullptr;
 }
 

@@ -5,8 +5,9 @@
 // whoever gets that memory next waits for them. Such a wait can undo what a schedule overlaps, so
 // memory goes first to those who wait for its last uses anyway, by what their stream was told so
 // far, and fresh memory is taken before a stream is made to wait; only where much lies idle is it
-// given to one that must. Each tag has its own arena. The same sequence of calls gets the same
-// addresses, step after step.
+// given to one that must. Each tag has its own arena, and host-visible memory has one. The same
+// sequence of calls gets the same addresses, step after step. What is counted is what was asked
+// for, whatever memory it is in: the same on every device.
 #pragma once
 
 #include <array>
@@ -16,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/tensor/device.h"
 #include "weft/tensor/stream.h"
 
 namespace weft::tensor {
@@ -39,12 +41,14 @@ class Block {
  public:
   Block(Pool* pool,
         Tag tag,
+        Memory memory,
         Reuse reuse,
         std::byte* data,
         std::size_t bytes,
         std::vector<Event> pending)
       : pool_(pool),
         tag_(tag),
+        memory_(memory),
         reuse_(reuse),
         data_(data),
         bytes_(bytes),
@@ -54,11 +58,13 @@ class Block {
   Block& operator=(const Block&) = delete;
 
   std::size_t bytes() const { return bytes_; }
+  Memory memory() const { return memory_; }
 
   // The memory, for the next work enqueued on `stream`: notes the use, and makes the stream wait
   // for what earlier owners of this memory still have under way.
   std::byte* on(Stream& stream);
-  // The memory, for the host: waits for earlier owners. The caller has waited for its own writers.
+  // The memory, for the host, where it is host-visible: waits for earlier owners. The caller has
+  // waited for its own writers.
   std::byte* on_host();
 
  private:
@@ -66,6 +72,7 @@ class Block {
 
   Pool* pool_;
   Tag tag_;
+  Memory memory_;
   Reuse reuse_;
   std::byte* data_;
   std::size_t bytes_;
@@ -80,14 +87,17 @@ struct PoolUse {
 
 class Pool {
  public:
-  Pool();
+  explicit Pool(Device& device);
   ~Pool();
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
   // What is allocated from now on is first used on `stream`.
   void allocate_for(const Stream& stream) { user_ = &stream; }
-  std::shared_ptr<Block> allocate(std::size_t bytes, Tag tag, Reuse reuse = Reuse::InOrder);
+  std::shared_ptr<Block> allocate(std::size_t bytes,
+                                  Tag tag,
+                                  Memory memory = Memory::Device,
+                                  Reuse reuse = Reuse::InOrder);
 
   // Puts free memory together, while all streams are idle: every step starts alike.
   void settle();
@@ -101,10 +111,12 @@ class Pool {
   class Arena;
   class IdleArena;
 
+  Arena& arena_of(Tag tag, Memory memory);
   void release(const Block& block, std::vector<Event> uses);
 
   const Stream* user_ = nullptr;  // none: the host
   std::array<std::unique_ptr<Arena>, kTags> arenas_;
+  std::unique_ptr<Arena> visible_arena_;   // of all tags: Memory::HostVisible
   std::unique_ptr<IdleArena> idle_arena_;  // of all tags: Reuse::WhenIdle
   std::array<PoolUse, kTags> use_{};
   PoolUse total_;

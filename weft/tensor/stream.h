@@ -1,11 +1,15 @@
 // A stream runs work in the order it was enqueued. Streams run beside each other; events order
 // them.
 //
-// The host thread of a rank enqueues; it alone calls these functions. A stream keeps its first
-// error: work after it is skipped, and every later wait on the stream (by the host or by another
-// stream) throws that error with the label of the work that failed.
+// The host thread of a rank enqueues; it alone calls these functions, unless said otherwise. A
+// stream keeps its first error: work after it is skipped, and every later wait on the stream (by
+// the host or by another stream) throws that error with the label of the work that failed.
+//
+// What computes is enqueued through the operations of the stream's device (kernels/kernels.h); the
+// streams of a device have further functions for those, in the folder of that device.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -15,10 +19,13 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/base/bell.h"
+#include "weft/tensor/device.h"
+
 namespace weft::tensor {
 
-class Workers;
 class Stream;
+class Transfers;
 
 // What kind of work something is; `hidden_gemm` counts Gemm and Attention.
 enum class WorkClass { Gemm, Attention, Memory, Copy, Communication };
@@ -47,18 +54,35 @@ struct WorkSpan {
   WorkSize size{};
 };
 
+// Work of the host in a stream's order; see Stream::enqueue_host.
+using HostWork = std::function<void(Transfers&)>;
+
 class Stream {
  public:
-  using Task = std::function<void(Workers&)>;
-
+  explicit Stream(Device& device) : device_(device) {}
   virtual ~Stream() = default;
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
 
-  // `name` must outlive the stream's work (a literal).
-  virtual void enqueue(std::string_view name, WorkClass kind, Task task, WorkSize size = {}) = 0;
+  Device& device() const { return device_; }
+  virtual const std::string& name() const = 0;
+
+  // Copies between the host's memory, which must stay until the copy is over, and the device's. The
+  // typed functions of tensor/transfer.h are the way to call them.
+  virtual void upload(std::byte* to, const std::byte* from, std::int64_t bytes) = 0;
+  virtual void download(std::byte* to, const std::byte* from, std::int64_t bytes) = 0;
+
+  // Runs `work` in the stream's order, on a thread that is not the host's (or at once, where the
+  // stream is Alone). It may block, as a meeting of ranks does; what it throws is the stream's
+  // error. `name` must outlive the stream's work (a literal).
+  virtual void enqueue_host(std::string_view name,
+                            WorkClass kind,
+                            HostWork work,
+                            WorkSize size = {}) = 0;
 
   // The end of what is enqueued so far.
   virtual Event record() = 0;
-  // Work enqueued from now on starts after the event. Throws only in an inline stream.
+  // Work enqueued from now on starts after the event. Throws only in a stream that is Alone.
   virtual void wait(const Event& event) = 0;
   // The host waits for an event of this stream; throws the stream's error.
   virtual void host_wait(const Event& event) = 0;
@@ -67,10 +91,19 @@ class Stream {
   // Whether work enqueued on this stream from now on starts after the event, going by what it was
   // told to wait for: a matter of the order of calls, never of timing.
   virtual bool knows(const Event& event) const = 0;
+  // Whether the host has waited for that ticket of this stream: everything enqueued anywhere from
+  // then on is after it.
+  virtual bool host_knows(std::uint64_t ticket) const = 0;
 
   // The ticket the next enqueued work will have.
   virtual std::uint64_t next_ticket() const = 0;
   virtual bool reached(std::uint64_t ticket) const = 0;
+  // The error the stream keeps, as far as it is known now. Any thread may ask.
+  virtual std::exception_ptr error() const = 0;
+  // For the threads of other streams: sleeps on `bell`, which is the caller's own, until the ticket
+  // is over; returns the stream's error.
+  virtual std::exception_ptr await(std::uint64_t ticket,
+                                   const std::shared_ptr<base::Bell>& bell) = 0;
 
   // `tell` is called once, by the thread that runs the work, as soon as the stream has an error.
   virtual void on_failure(std::function<void(const std::exception_ptr&)> tell) = 0;
@@ -86,15 +119,9 @@ class Stream {
   // Stops recording and returns what was recorded; call after synchronize().
   virtual std::vector<WorkSpan> take_recording() = 0;
 
-  virtual const std::string& name() const = 0;
+ private:
+  Device& device_;
 };
-
-// Threaded: a FIFO served by its own thread. Prompt: with a thread that mostly waits, and whose
-// sleeps end on time. Yielding: with a thread that runs only while no other wants its core. Inline:
-// work runs inside enqueue, for graphs of one lane.
-enum class StreamMode { Threaded, Prompt, Yielding, Inline };
-
-std::unique_ptr<Stream> make_cpu_stream(std::string name, int threads, StreamMode mode);
 
 // Nanoseconds of the clock that spans are in.
 std::int64_t now_ns();

@@ -3,6 +3,13 @@
 #include <algorithm>
 
 namespace weft::tensor {
+namespace {
+
+std::size_t bytes_of(DType dtype, const Shape& shape) {
+  return static_cast<std::size_t>(shape.elements() * size_of(dtype));
+}
+
+}  // namespace
 
 Shape::Shape(std::initializer_list<std::int64_t> dims)
     : Shape(std::span<const std::int64_t>(dims.begin(), dims.size())) {}
@@ -21,12 +28,18 @@ std::int64_t Shape::elements() const {
 
 std::string Shape::print() const { return base::text("({})", fmt::join(dims(), ", ")); }
 
-Tensor::Tensor(Pool& pool, DType dtype, Shape shape, Tag tag, Reuse reuse)
-    : block_(
-          pool.allocate(static_cast<std::size_t>(shape.elements() * size_of(dtype)), tag, reuse)),
+Tensor::Tensor(std::shared_ptr<Block> block, DType dtype, Shape shape)
+    : block_(std::move(block)),
       dtype_(dtype),
       shape_(shape),
       row_stride_(shape.rank() > 0 && shape[0] > 0 ? shape.elements() / shape[0] : 0) {}
+
+Tensor::Tensor(Pool& pool, DType dtype, Shape shape, Tag tag, Reuse reuse)
+    : Tensor(pool.allocate(bytes_of(dtype, shape), tag, Memory::Device, reuse), dtype, shape) {}
+
+Tensor Tensor::host_visible(Pool& pool, DType dtype, Shape shape, Tag tag) {
+  return {pool.allocate(bytes_of(dtype, shape), tag, Memory::HostVisible), dtype, shape};
+}
 
 bool Tensor::contiguous() const {
   return shape_.rank() == 0 || shape_[0] <= 1 || row_stride_ * shape_[0] == elements();
@@ -93,11 +106,6 @@ std::byte* Tensor::on_host(DType wanted) const {
 std::byte* Tensor::raw(Stream& stream) const {
   CHECK(contiguous(), "raw bytes of a strided tensor {}", shape_.print());
   return on_stream(stream, dtype_);
-}
-
-std::byte* Tensor::host_raw() const {
-  CHECK(contiguous(), "raw bytes of a strided tensor {}", shape_.print());
-  return on_host(dtype_);
 }
 
 }  // namespace weft::tensor

@@ -1,9 +1,10 @@
 // A tensor: a shared handle on pool memory, with a shape. Rows may be strided (a block of columns).
 //
-// Memory is reached through data<T>(stream) by whoever is about to enqueue work that uses it, and
-// through host<T>() by the host, after waiting for the writers. Dropping the last handle returns
-// the memory to the pool at that moment of the issue order, even though the work may still be to
-// run.
+// Memory is reached through data<T>(stream) by whoever is about to enqueue work that uses it. That
+// is an address of the device: the host does not follow it. Only a host-visible tensor has
+// host<T>() too, after waiting for the writers; for everything else there is tensor/transfer.h.
+// Dropping the last handle returns the memory to the pool at that moment of the issue order, even
+// though the work may still be to run.
 #pragma once
 
 #include <array>
@@ -43,6 +44,8 @@ class Tensor {
  public:
   Tensor() = default;
   Tensor(Pool& pool, DType dtype, Shape shape, Tag tag, Reuse reuse = Reuse::InOrder);
+  // For the few numbers that the host writes or reads: operations take it as any other.
+  static Tensor host_visible(Pool& pool, DType dtype, Shape shape, Tag tag);
 
   bool defined() const { return block_ != nullptr; }
   void reset() { *this = Tensor(); }
@@ -66,15 +69,16 @@ class Tensor {
   T* data(Stream& stream) const {
     return reinterpret_cast<T*>(on_stream(stream, DTypeOf<std::remove_const_t<T>>::value));
   }
+  // The bytes, whatever the dtype; contiguous tensors only.
+  std::byte* raw(Stream& stream) const;
+  // Host-visible tensors only (CHECKed).
   template <typename T>
   T* host() const {
     return reinterpret_cast<T*>(on_host(DTypeOf<std::remove_const_t<T>>::value));
   }
-  // The bytes, whatever the dtype; contiguous tensors only.
-  std::byte* raw(Stream& stream) const;
-  std::byte* host_raw() const;
 
  private:
+  Tensor(std::shared_ptr<Block> block, DType dtype, Shape shape);
   std::byte* on_stream(Stream& stream, DType wanted) const;
   std::byte* on_host(DType wanted) const;
 

@@ -5,24 +5,17 @@
 #include <limits>
 
 #include "weft/base/text.h"
+#include "weft/tensor/transfer.h"
 #include "weft/train/gather_texts.h"
 
 namespace weft::train {
 namespace {
 
-using tensor::BFloat16;
-using tensor::DType;
-using tensor::Tag;
 using tensor::Tensor;
 
-bool all_finite(const Tensor& t) {
-  const std::int64_t n = t.elements();
-  if (t.dtype() == DType::F32) {
-    const float* values = t.host<float>();
-    return std::all_of(values, values + n, [](float x) { return std::isfinite(x); });
-  }
-  const BFloat16* values = t.host<BFloat16>();
-  return std::all_of(values, values + n, [](BFloat16 x) { return std::isfinite(float(x)); });
+bool all_finite(tensor::Stream& stream, const Tensor& t) {
+  return std::ranges::all_of(tensor::read_floats(stream, t),
+                             [](float x) { return std::isfinite(x); });
 }
 
 std::string place_of(const schedule::Node& node) {
@@ -38,8 +31,9 @@ struct Finding {
 };
 
 Finding look_at_weights(const Engine& engine) {
+  tensor::Stream& stream = engine.lanes()[schedule::Lane::Compute];
   for (const model::Parameter& parameter : engine.parameters().all()) {
-    if (!all_finite(parameter.weight))
+    if (!all_finite(stream, parameter.weight))
       return {.order = 0, .what = "the weights of " + parameter.spec.name + " are"};
   }
   return {};
@@ -74,8 +68,7 @@ Finding look_at_forward(Engine& engine, const StepInput& step, const StepTotals&
         if (order >= found.order) return;
         const Tensor output = program.output_of(node);
         if (!output.defined() || output.elements() == 0) return;
-        stream.synchronize();
-        if (!all_finite(output))
+        if (!all_finite(stream, output))
           found = {.order = order, .what = "the output of " + place_of(node) + " is"};
       },
       exec::Tracing::Off);
@@ -84,8 +77,9 @@ Finding look_at_forward(Engine& engine, const StepInput& step, const StepTotals&
 }
 
 Finding look_at_gradients(const Engine& engine) {
+  tensor::Stream& stream = engine.lanes()[schedule::Lane::Compute];
   for (const model::Parameter& parameter : engine.parameters().all()) {
-    if (!parameter.spec.is_trained() || all_finite(parameter.gradient)) continue;
+    if (!parameter.spec.is_trained() || all_finite(stream, parameter.gradient)) continue;
     return {.order = std::numeric_limits<std::int64_t>::max() - 1,
             .what = "the gradient of " + parameter.spec.name + " is"};
   }

@@ -7,6 +7,7 @@
 #include "weft/comm/failure.h"
 #include "weft/derive/derived.h"
 #include "weft/schedule/plan_files.h"
+#include "weft/train/launch.h"
 
 namespace weft::train {
 namespace {
@@ -42,7 +43,9 @@ exec::Cores cores_of(const config::Config& config) {
   return config.runtime.pin_ranks && fits ? exec::Cores::Own : exec::Cores::Shared;
 }
 
-std::vector<optim::AdamW> make_optimizers(tensor::Pool& pool, const model::Parameters& parameters) {
+std::vector<optim::AdamW> make_optimizers(tensor::Pool& pool,
+                                          tensor::Stream& stream,
+                                          const model::Parameters& parameters) {
   std::vector<optim::AdamW> optimizers;
   for (const model::Home home : {model::Home::Dense, model::Home::Expert}) {
     std::vector<optim::Segment> segments;
@@ -55,19 +58,21 @@ std::vector<optim::AdamW> make_optimizers(tensor::Pool& pool, const model::Param
     }
     std::ranges::sort(segments, {}, &optim::Segment::begin);
     const model::ParameterBuffer& buffer = parameters.buffer(home);
-    optimizers.emplace_back(pool, buffer.weights, buffer.gradients, std::move(segments));
+    optimizers.emplace_back(pool, stream, buffer.weights, buffer.gradients, std::move(segments));
   }
   return optimizers;
 }
 
 model::Parameters make_parameters(tensor::Pool& pool,
+                                  tensor::Stream& stream,
                                   const config::Config& config,
                                   const grid::Coordinate& self) {
   model::Parameters parameters(pool,
+                               stream,
                                config.model,
                                model::holding_of(config.model, self.pp),
                                {.ep = self.ep});
-  parameters.initialise(static_cast<std::uint64_t>(config.rng.seed));
+  parameters.initialise(stream, static_cast<std::uint64_t>(config.rng.seed));
   return parameters;
 }
 
@@ -76,13 +81,21 @@ model::Parameters make_parameters(tensor::Pool& pool,
 Engine::Engine(const config::Config& config,
                comm::Endpoint& endpoint,
                const schedule::Detail& detail)
+    : Engine(config, endpoint, detail, make_device(config)) {}
+
+Engine::Engine(const config::Config& config,
+               comm::Endpoint& endpoint,
+               const schedule::Detail& detail,
+               std::unique_ptr<tensor::Device> device)
     : config_(config),
       rank_(endpoint.rank()),
+      device_(std::move(device)),
+      pool_(*device_),
       groups_(join_groups(config_, endpoint)),
       plan_(verified_plan(config_, groups_, detail)),
-      lanes_(plan_.training, static_cast<int>(config.runtime.threads_per_rank), cores_of(config)),
-      parameters_(make_parameters(pool_, config_, groups_.self)),
-      optimizers_(make_optimizers(pool_, parameters_)),
+      lanes_(*device_, plan_.training, cores_of(config)),
+      parameters_(make_parameters(pool_, lanes_[schedule::Lane::Compute], config_, groups_.self)),
+      optimizers_(make_optimizers(pool_, lanes_[schedule::Lane::Compute], parameters_)),
       program_(config_,
                plan_.anatomy,
                pool_,

@@ -25,6 +25,11 @@ class Engine {
   Engine(const config::Config& config,
          comm::Endpoint& endpoint,
          const schedule::Detail& detail = {});
+  // On a device of the caller's.
+  Engine(const config::Config& config,
+         comm::Endpoint& endpoint,
+         const schedule::Detail& detail,
+         std::unique_ptr<tensor::Device> device);
 
   const config::Config& config() const { return config_; }
   const Groups& groups() const { return groups_; }
@@ -32,6 +37,7 @@ class Engine {
   int rank() const { return rank_; }
   Share share() const;
 
+  tensor::Device& device() { return *device_; }
   tensor::Pool& pool() { return pool_; }
   const model::Parameters& parameters() const { return parameters_; }
   std::vector<optim::AdamW>& optimizers() { return optimizers_; }
@@ -49,6 +55,7 @@ class Engine {
  private:
   const config::Config config_;
   const int rank_;
+  const std::unique_ptr<tensor::Device> device_;
   tensor::Pool pool_;
   Groups groups_;
   const schedule::RankPlan plan_;

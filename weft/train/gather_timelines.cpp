@@ -4,6 +4,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "weft/tensor/transfer.h"
 #include "weft/trace/timeline_text.h"
 #include "weft/train/gather_texts.h"
 
@@ -38,12 +39,9 @@ std::vector<std::int64_t> gather_sizes(Engine& engine, std::int64_t own) {
   tensor::Stream& stream = engine.lanes()[schedule::Lane::Compute];
   Tensor mine(engine.pool(), DType::I64, {1}, Tag::Communication);
   Tensor all(engine.pool(), DType::I64, {world.size()}, Tag::Communication);
-  std::memcpy(mine.host_raw(), &own, sizeof own);
+  tensor::upload<std::int64_t>(stream, mine, {&own, 1});
   world.all_gather(stream, all, mine);
-  stream.synchronize();
-  std::vector<std::int64_t> sizes(static_cast<std::size_t>(world.size()));
-  std::memcpy(sizes.data(), all.host_raw(), sizes.size() * sizeof(std::int64_t));
-  return sizes;
+  return tensor::read<std::int64_t>(stream, all);
 }
 
 // Every rank's text, on rank 0 only.
@@ -61,13 +59,14 @@ std::vector<std::string> send_to_first(Engine& engine, const std::string& text) 
   for (const std::int64_t words : in) total += words;
   Tensor send(engine.pool(), DType::I64, {own}, Tag::Communication);
   Tensor receive(engine.pool(), DType::I64, {std::max<std::int64_t>(1, total)}, Tag::Communication);
-  std::memset(send.host_raw(), 0, static_cast<std::size_t>(own) * 8);
-  std::memcpy(send.host_raw(), text.data(), text.size());
+  std::vector<std::int64_t> letters(static_cast<std::size_t>(own), 0);
+  std::memcpy(letters.data(), text.data(), text.size());
+  tensor::upload<std::int64_t>(stream, send, letters);
   world.all_to_all(stream, receive, send, in, out);
-  stream.synchronize();
+  const std::vector<std::int64_t> received = tensor::read<std::int64_t>(stream, receive);
   std::vector<std::string> texts;
   if (!is_first) return texts;
-  const char* at = reinterpret_cast<const char*>(receive.host_raw());
+  const char* at = reinterpret_cast<const char*>(received.data());
   for (const std::int64_t words : in) {
     const auto room = static_cast<std::size_t>(words) * 8;
     texts.emplace_back(at, ::strnlen(at, room));

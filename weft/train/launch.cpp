@@ -2,6 +2,7 @@
 
 #include "weft/base/cores.h"
 #include "weft/derive/derived.h"
+#include "weft/kernels/device.h"
 #include "weft/kernels/kernels.h"
 
 namespace weft::train {
@@ -27,6 +28,10 @@ void run_reporting(const comm::LaunchOptions& options, const comm::RankFunction&
 }
 
 }  // namespace
+
+std::unique_ptr<tensor::Device> make_device(const config::Config& config) {
+  return kernels::make_cpu_device(static_cast<int>(config.runtime.threads_per_rank));
+}
 
 void launch(const config::Config& config, const Report& report, const comm::RankFunction& body) {
   kernels::prepare_process();

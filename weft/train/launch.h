@@ -1,12 +1,14 @@
-// Starts the ranks of a run on the backend its config names.
+// Starts the ranks of a run on the backend its config names, and gives them their device.
 #pragma once
 
 #include <exception>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "weft/comm/launch.h"
 #include "weft/config/config.h"
+#include "weft/tensor/device.h"
 
 namespace weft::train {
 
@@ -29,5 +31,8 @@ class ReportedError : public std::exception {
 // MPI a rank that fails calls `report` before any rank leaves (the launcher may end a rank that
 // waits with it) and throws ReportedError; otherwise the error itself is thrown.
 void launch(const config::Config& config, const Report& report, const comm::RankFunction& body);
+
+// The device that a rank of this run works on; each rank makes its own.
+std::unique_ptr<tensor::Device> make_device(const config::Config& config);
 
 }  // namespace weft::train

@@ -28,13 +28,14 @@ model::EpGroups ep_groups(Groups& groups) {
 Program::Program(const config::Config& config,
                  const schedule::Anatomy& anatomy,
                  tensor::Pool& pool,
-                 Stream& setup,
+                 Stream& compute,
                  Groups& groups,
                  const model::Parameters& parameters,
                  std::vector<optim::AdamW>& optimizers)
     : config_(config),
       anatomy_(anatomy),
       pool_(pool),
+      compute_(compute),
       groups_(groups),
       parameters_(parameters),
       optimizers_(optimizers),
@@ -49,8 +50,8 @@ Program::Program(const config::Config& config,
       micro_batches_(at(derive::micro_batches(config.train, groups.grid.dp()))),
       dropping_(anatomy),
       totals_(pool, config.model, groups.grid.world(), std::ssize(micro_batches_)) {
-  kernels::rotary_table(setup, rotary_SD_, model::rotary_angles(config.model));
-  setup.synchronize();
+  kernels::rotary_table(compute, rotary_SD_, model::rotary_angles(config.model));
+  compute.synchronize();
 }
 
 void Program::begin(const StepInput& input) {
@@ -70,7 +71,7 @@ void Program::begin(const StepInput& input) {
     labelled.push_back(micro_batches_[i].labelled);
   }
   stop_ = input.stop;
-  totals_.begin(labelled);
+  totals_.begin(compute_, labelled);
   // A forward-only step has no later place to look.
   if (stop_ != nullptr && stop_->load()) totals_.request_stop();
 }
@@ -82,7 +83,7 @@ void Program::load(std::size_t index, const MicroBatch& part) {
   state.layers.resize(at(config_.model.num_layers));
   state.chunks.resize(anatomy_.chunks.size());
   const auto copy = [&](const std::vector<std::int32_t>& values) {
-    Tensor t(pool_, DType::I32, {std::ssize(values)}, Tag::Activations);
+    Tensor t = Tensor::host_visible(pool_, DType::I32, {std::ssize(values)}, Tag::Activations);
     std::ranges::copy(values, t.host<std::int32_t>());
     return t;
   };
@@ -152,7 +153,7 @@ Tensor Program::output_of(const Node& node) {
 }
 
 const StepTotals& Program::read_totals() {
-  totals_read_ = totals_.read(groups_.grid);
+  totals_read_ = totals_.read(compute_, groups_.grid);
   return totals_read_;
 }
 

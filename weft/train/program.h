@@ -40,7 +40,7 @@ class Program {
   Program(const config::Config& config,
           const schedule::Anatomy& anatomy,
           tensor::Pool& pool,
-          tensor::Stream& setup,
+          tensor::Stream& compute,
           Groups& groups,
           const model::Parameters& parameters,
           std::vector<optim::AdamW>& optimizers);
@@ -112,6 +112,7 @@ class Program {
   const config::Config& config_;
   const schedule::Anatomy& anatomy_;
   tensor::Pool& pool_;
+  tensor::Stream& compute_;  // for what is between steps, and for reading totals
   Groups& groups_;
   const model::Parameters& parameters_;
   std::vector<optim::AdamW>& optimizers_;

@@ -1,9 +1,10 @@
 #include "weft/train/router_totals.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "weft/base/check.h"
+#include "weft/kernels/kernels.h"
+#include "weft/tensor/transfer.h"
 
 namespace weft::train {
 namespace {
@@ -15,12 +16,6 @@ using tensor::Tensor;
 
 // Places in a rank's row of losses.
 enum LossPlace : std::int64_t { kBatch, kSequence, kGlobal, kZ, kLosses };
-
-void clear(const Tensor& t) {
-  if (t.defined() && t.bytes() > 0) {
-    std::memset(t.host_raw(), 0, static_cast<std::size_t>(t.bytes()));
-  }
-}
 
 std::vector<int> moe_layers_of(const config::ModelConfig& model) {
   std::vector<int> layers;
@@ -62,8 +57,10 @@ RouterTotals::RouterTotals(tensor::Pool& pool, const config::ModelConfig& model,
   }
 }
 
-void RouterTotals::begin() {
-  for (const Tensor& t : {own_losses_, rows_, global_}) clear(t);
+void RouterTotals::begin(tensor::Stream& stream) {
+  for (const Tensor& t : {own_losses_, rows_, global_}) {
+    if (t.defined()) kernels::zero(stream, t);
+  }
 }
 
 model::RouterSums RouterTotals::of_layer(int layer) const {
@@ -88,13 +85,15 @@ void RouterTotals::gather(tensor::Stream& stream, comm::Communicator& world) con
 
 Tensor RouterTotals::rows(int layer) const { return of_layer(layer).rows_1E.view({experts_}); }
 
-RouterLosses RouterTotals::losses(const grid::Grid& grid, std::int64_t micro_batches) const {
+RouterLosses RouterTotals::losses(tensor::Stream& stream,
+                                  const grid::Grid& grid,
+                                  std::int64_t micro_batches) const {
   RouterLosses sum;
-  const float* all = all_losses_.host<float>();
+  const std::vector<float> all = tensor::read<float>(stream, all_losses_);
   // Each rank has the sums of its own layers; the ranks of a stage see different tokens.
   const auto mean_of = static_cast<double>(grid.world() / grid.pp() * micro_batches *
                                            std::max<std::int64_t>(1, std::ssize(moe_layers_)));
-  for (std::int64_t begin = 0; begin < all_losses_.elements(); begin += kLosses) {
+  for (std::size_t begin = 0; begin < all.size(); begin += kLosses) {
     sum.batch += static_cast<double>(all[begin + kBatch]) / mean_of;
     sum.sequence += static_cast<double>(all[begin + kSequence]) / mean_of;
     sum.global += static_cast<double>(all[begin + kGlobal]) / mean_of;
@@ -103,13 +102,13 @@ RouterLosses RouterTotals::losses(const grid::Grid& grid, std::int64_t micro_bat
   return sum;
 }
 
-std::vector<ExpertLoads> RouterTotals::loads() const {
+std::vector<ExpertLoads> RouterTotals::loads(tensor::Stream& stream) const {
   std::vector<ExpertLoads> loads;
-  const std::int64_t* numbers = rows_.host<std::int64_t>();
-  const std::int64_t* dropped = numbers + std::ssize(moe_layers_) * experts_;
+  const std::vector<std::int64_t> numbers = tensor::read<std::int64_t>(stream, rows_);
+  const std::int64_t* dropped = numbers.data() + std::ssize(moe_layers_) * experts_;
   for (std::size_t i = 0; i < moe_layers_.size(); ++i) {
     const auto experts = static_cast<std::size_t>(experts_);
-    loads.push_back(loads_of(moe_layers_[i], {numbers + i * experts, experts}, dropped[i]));
+    loads.push_back(loads_of(moe_layers_[i], {numbers.data() + i * experts, experts}, dropped[i]));
   }
   return loads;
 }

@@ -33,7 +33,7 @@ class RouterTotals {
   RouterTotals(tensor::Pool& pool, const config::ModelConfig& model, int world);
 
   // Before a step, with all streams idle. A step that is not finished leaves nothing behind.
-  void begin();
+  void begin(tensor::Stream& stream);
   // What the pieces of a layer add to.
   model::RouterSums of_layer(int layer) const;
   // Every rank's losses, and the sum of all ranks' rows in place of this one's.
@@ -41,8 +41,11 @@ class RouterTotals {
 
   // After the gather: the rows of a layer's experts, int64 (E).
   tensor::Tensor rows(int layer) const;
-  RouterLosses losses(const grid::Grid& grid, std::int64_t micro_batches) const;
-  std::vector<ExpertLoads> loads() const;  // of every MoE layer of the model
+  // These two wait for the stream.
+  RouterLosses losses(tensor::Stream& stream,
+                      const grid::Grid& grid,
+                      std::int64_t micro_batches) const;
+  std::vector<ExpertLoads> loads(tensor::Stream& stream) const;  // of every MoE layer of the model
 
  private:
   std::int64_t experts_;

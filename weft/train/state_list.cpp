@@ -12,7 +12,7 @@ using tensor::Tag;
 using tensor::Tensor;
 
 Tensor number(tensor::Pool& pool, std::int64_t value) {
-  Tensor t(pool, DType::I64, {1}, Tag::Workspace);
+  Tensor t = Tensor::host_visible(pool, DType::I64, {1}, Tag::Workspace);
   *t.host<std::int64_t>() = value;
   return t;
 }

@@ -22,7 +22,7 @@ class Progress {
   std::vector<checkpoint::StateEntry> entries() const;
 
  private:
-  tensor::Tensor step_, samples_, seed_;  // int64 (1)
+  tensor::Tensor step_, samples_, seed_;  // int64 (1), host-visible
 };
 
 // Values of every element of a range of a home's buffers: a rank's share of one of its states.

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "weft/kernels/kernels.h"
+#include "weft/tensor/transfer.h"
+
 namespace weft::train {
 namespace {
 
@@ -22,15 +25,19 @@ Totals::Totals(tensor::Pool& pool,
                std::int64_t micro_batches)
     : world_(world), micro_batches_(micro_batches), router_(pool, model, world) {
   const std::int64_t numbers = kFirstLoss + 2 * micro_batches;
-  own_ = Tensor(pool, DType::F64, {numbers}, Tag::Workspace);
-  all_ = world == 1 ? own_ : Tensor(pool, DType::F64, {world * numbers}, Tag::Communication);
+  own_ = Tensor::host_visible(pool, DType::F64, {numbers}, Tag::Workspace);
+  sent_ = all_ = own_;
+  if (world == 1) return;
+  sent_ = Tensor(pool, DType::F64, {numbers}, Tag::Communication);
+  all_ = Tensor(pool, DType::F64, {world * numbers}, Tag::Communication);
 }
 
-void Totals::begin(std::span<const std::int64_t> labelled) {
+void Totals::begin(tensor::Stream& stream, std::span<const std::int64_t> labelled) {
   double* own = own_.host<double>();
   std::fill_n(own, own_.elements(), 0.0);
   std::ranges::copy(labelled, own + kFirstLoss + micro_batches_);
-  router_.begin();
+  router_.begin(stream);
+  stream.synchronize();
 }
 
 void Totals::request_stop() { own_.host<double>()[kStop] = 1; }
@@ -43,7 +50,8 @@ Tensor Totals::expert_square_norm() const { return own_.range(kExpertSquareNorm,
 Tensor Totals::overflow() const { return own_.range(kOverflow, Shape{1}); }
 
 void Totals::gather(tensor::Stream& stream, comm::Communicator& world) const {
-  world.all_gather(stream, all_, own_);
+  kernels::copy(stream, sent_, own_);
+  world.all_gather(stream, all_, sent_);
   router_.gather(stream, world);
 }
 
@@ -55,12 +63,13 @@ double Totals::mean_loss(const double* own) const {
   return loss / static_cast<double>(micro_batches_);
 }
 
-StepTotals Totals::read(const grid::Grid& grid) const {
+StepTotals Totals::read(tensor::Stream& stream, const grid::Grid& grid) const {
   StepTotals totals;
+  const std::vector<double> numbers = tensor::read<double>(stream, all_);
   double square_norm = 0;
   const int stage_ranks = world_ / grid.pp();
   for (int rank = 0; rank < world_; ++rank) {
-    const double* own = all_.host<double>() + rank * own_.elements();
+    const double* own = numbers.data() + rank * own_.elements();
     const grid::Coordinate place = grid.coordinate(rank);
     totals.rank_losses.emplace_back();
     if (place.pp + 1 == grid.pp()) {
@@ -75,8 +84,8 @@ StepTotals Totals::read(const grid::Grid& grid) const {
     if (place.edp == 0) square_norm += own[kExpertSquareNorm];
   }
   totals.gradient_norm = std::sqrt(square_norm);
-  totals.router_losses = router_.losses(grid, micro_batches_);
-  totals.expert_loads = router_.loads();
+  totals.router_losses = router_.losses(stream, grid, micro_batches_);
+  totals.expert_loads = router_.loads(stream);
   return totals;
 }
 

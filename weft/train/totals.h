@@ -35,8 +35,8 @@ class Totals {
          int world,
          std::int64_t micro_batches);
 
-  // Before a step, with all streams idle.
-  void begin(std::span<const std::int64_t> labelled);
+  // Before a step, with all streams idle; waits for the stream.
+  void begin(tensor::Stream& stream, std::span<const std::int64_t> labelled);
   // Any time before the gather is issued.
   void request_stop();
 
@@ -47,15 +47,16 @@ class Totals {
   const RouterTotals& router() const { return router_; }
 
   void gather(tensor::Stream& stream, comm::Communicator& world) const;
-  // After the gather (or, with one rank, after the nodes that write) is over.
-  StepTotals read(const grid::Grid& grid) const;
+  // After the gather (or, with one rank, after the nodes that write) is over; waits for the stream.
+  StepTotals read(tensor::Stream& stream, const grid::Grid& grid) const;
 
  private:
   double mean_loss(const double* own) const;  // of one rank's row
 
   int world_;
   std::int64_t micro_batches_;
-  tensor::Tensor own_, all_;  // fp64 (N), (world, N)
+  tensor::Tensor own_;         // fp64 (N); host-visible
+  tensor::Tensor sent_, all_;  // what travels: fp64 (N), (world, N); with one rank own_
   RouterTotals router_;
 };
 

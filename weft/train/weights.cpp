@@ -5,33 +5,21 @@
 
 #include "weft/base/check.h"
 #include "weft/config/field.h"
+#include "weft/tensor/transfer.h"
 
 namespace weft::train {
 namespace {
 
-using tensor::BFloat16;
 using tensor::DType;
 using tensor::Tag;
 using tensor::Tensor;
 
-void copy_in(const Tensor& weight, std::span<const float> values) {
-  if (weight.dtype() == DType::F32) {
-    std::ranges::copy(values, weight.host<float>());
-  } else {
-    std::ranges::transform(values, weight.host<BFloat16>(), [](float x) { return BFloat16(x); });
-  }
-}
-
 // The local elements [begin, begin + out.size()) of this rank's part of a parameter.
-void copy_out(const model::Parameter& parameter, std::int64_t begin, std::span<float> out) {
-  if (parameter.weight.dtype() == DType::F32) {
-    std::copy_n(parameter.weight.host<float>() + begin, out.size(), out.begin());
-  } else {
-    std::transform(parameter.weight.host<BFloat16>() + begin,
-                   parameter.weight.host<BFloat16>() + begin + out.size(),
-                   out.begin(),
-                   [](BFloat16 x) { return float(x); });
-  }
+void copy_out(tensor::Stream& stream,
+              const model::Parameter& parameter,
+              std::int64_t begin,
+              std::span<float> out) {
+  tensor::read_floats(stream, out, parameter.weight.range(begin, {std::ssize(out)}));
 }
 
 // One range of one parameter's global elements, as far as one of its owners has them; parameter -1
@@ -98,7 +86,7 @@ class ParameterFetcher {
       const std::vector<float> packed =
           pack(specs_[static_cast<std::size_t>(asked.parameter)].name, runs);
       Tensor values(engine_.pool(), DType::F32, {std::ssize(packed)}, Tag::Communication);
-      std::ranges::copy(packed, values.host<float>());
+      tensor::upload<float>(stream_, values, packed);
       group_.send(stream_, values, 0);
       stream_.synchronize();
     }
@@ -142,7 +130,7 @@ class ParameterFetcher {
     std::span<float> rest = values;
     for (const tensor::Run& run : runs) {
       const auto count = static_cast<std::size_t>(run.count);
-      copy_out(engine_.parameters().find(name), run.local, rest.first(count));
+      copy_out(stream_, engine_.parameters().find(name), run.local, rest.first(count));
       rest = rest.subspan(count);
     }
     return values;
@@ -152,20 +140,16 @@ class ParameterFetcher {
     announce(request);
     Tensor values(engine_.pool(), DType::F32, {count}, Tag::Communication);
     group_.receive(stream_, values, owner_of(request).member);
-    stream_.synchronize();
-    return {values.host<float>(), values.host<float>() + count};
+    return tensor::read<float>(stream_, values);
   }
 
   // Member 0's request, on every member.
   Request announce(const Request& mine) {
     if (group_.size() == 1) return mine;
-    std::int64_t* words = request_.host<std::int64_t>();
-    words[0] = mine.parameter;
-    words[1] = mine.owner;
-    words[2] = mine.begin;
-    words[3] = mine.count;
+    std::array<std::int64_t, 4> words{mine.parameter, mine.owner, mine.begin, mine.count};
+    tensor::upload<std::int64_t>(stream_, request_, words);
     group_.broadcast(stream_, request_, 0);
-    stream_.synchronize();
+    tensor::read<std::int64_t>(stream_, words, request_);
     return {.parameter = words[0], .owner = words[1], .begin = words[2], .count = words[3]};
   }
 
@@ -206,6 +190,7 @@ void check_finite(const model::Parameter& parameter, std::span<const float> valu
 }  // namespace
 
 void load_weights(Engine& engine, const checkpoint::HuggingFaceModel& model) {
+  tensor::Stream& stream = engine.lanes()[schedule::Lane::Compute];
   std::vector<float> values;
   for (const model::Parameter& parameter : engine.parameters().all()) {
     values.resize(static_cast<std::size_t>(parameter.weight.elements()));
@@ -216,9 +201,9 @@ void load_weights(Engine& engine, const checkpoint::HuggingFaceModel& model) {
                                            static_cast<std::size_t>(run.count)));
     }
     check_finite(parameter, values);
-    copy_in(parameter.weight, values);
+    tensor::write_floats(stream, parameter.weight, values);
   }
-  for (optim::AdamW& optimizer : engine.optimizers()) optimizer.refresh_master();
+  for (optim::AdamW& optimizer : engine.optimizers()) optimizer.refresh_master(stream);
 }
 
 std::optional<std::string> save_weights(Engine& engine,

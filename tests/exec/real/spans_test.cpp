@@ -32,8 +32,8 @@ const std::map<std::string, std::string> kLaneOf{{"0F0.route", "compute"},
 // Every node but the host's does a product and a copy.
 void two_operations(const std::string& node, tensor::Stream& stream) {
   if (node == "0F0.sizes") return sleep_us(500);
-  stream.enqueue("first", WorkClass::Gemm, [](tensor::Workers&) { sleep_us(200); });
-  stream.enqueue("second", WorkClass::Copy, [](tensor::Workers&) { sleep_us(100); });
+  stream.enqueue_host("first", WorkClass::Gemm, [](tensor::Transfers&) { sleep_us(200); });
+  stream.enqueue_host("second", WorkClass::Copy, [](tensor::Transfers&) { sleep_us(100); });
 }
 
 std::vector<Span> traced(Toy& toy, const Toy::TextBody& body) {
@@ -101,7 +101,7 @@ TEST(Spans, EveryClassOfWorkHasItsKind) {
                                  WorkClass::Memory,
                                  WorkClass::Copy,
                                  WorkClass::Communication}) {
-      stream.enqueue("x", kind, [](tensor::Workers&) {});
+      stream.enqueue_host("x", kind, [](tensor::Transfers&) {});
     }
   });
   std::vector<SpanKind> kinds;
@@ -135,7 +135,7 @@ TEST(Spans, NodesKnowTheirPlaceInTheGraph) {
       "pp_receive_previous c1F2.receive\n"
       "compute optimizer\n");
   const auto nodes = nodes_of(traced(toy, [](const std::string& node, tensor::Stream& stream) {
-    if (node != "0F1.sizes") stream.enqueue("x", WorkClass::Memory, [](tensor::Workers&) {});
+    if (node != "0F1.sizes") stream.enqueue_host("x", WorkClass::Memory, [](tensor::Transfers&) {});
   }));
   using Names = std::vector<std::string>;
   EXPECT_EQ(nodes.at("0F1.route").after, Names{});
@@ -161,18 +161,18 @@ TEST(Spans, BytesAddUpAndRowsPassThrough) {
   Toy toy("ep 0F0.dispatch\n");
   const std::vector<int> members{1, 3};
   const auto nodes = nodes_of(traced(toy, [&](const std::string&, tensor::Stream& stream) {
-    stream.enqueue("counts",
-                   WorkClass::Communication,
-                   [](tensor::Workers&) {},
-                   {.bytes = 16, .rows = 2, .members = members});
-    stream.enqueue("rows",
-                   WorkClass::Communication,
-                   [](tensor::Workers&) {},
-                   {.bytes = 100, .rows = 7, .members = members});
-    stream.enqueue("weights",
-                   WorkClass::Communication,
-                   [](tensor::Workers&) {},
-                   {.bytes = 50, .rows = 7});
+    stream.enqueue_host("counts",
+                        WorkClass::Communication,
+                        [](tensor::Transfers&) {},
+                        {.bytes = 16, .rows = 2, .members = members});
+    stream.enqueue_host("rows",
+                        WorkClass::Communication,
+                        [](tensor::Transfers&) {},
+                        {.bytes = 100, .rows = 7, .members = members});
+    stream.enqueue_host("weights",
+                        WorkClass::Communication,
+                        [](tensor::Transfers&) {},
+                        {.bytes = 50, .rows = 7});
   }));
   const Span& node = nodes.at("0F0.dispatch");
   EXPECT_EQ(node.bytes, 166);
@@ -184,7 +184,7 @@ TEST(Spans, WorkThatTheHostLeavesOnTheComputeLaneIsANodeThere) {
   Toy toy("compute norm\nhost clip < norm\ncompute optimizer\n");
   std::map<std::string, SpanKind> kinds;  // by lane
   for (const Span& span : traced(toy, [](const std::string&, tensor::Stream& stream) {
-         stream.enqueue("x", WorkClass::Memory, [](tensor::Workers&) {});
+         stream.enqueue_host("x", WorkClass::Memory, [](tensor::Transfers&) {});
        })) {
     if (is_node(span) && span.name == "clip") kinds[span.lane] = span.kind;
   }

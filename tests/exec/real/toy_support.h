@@ -8,8 +8,9 @@
 #include <utility>
 
 #include "weft/exec/real/executor.h"
+#include "weft/kernels/device.h"
 #include "weft/schedule/text.h"
-#include "weft/tensor/workers.h"
+#include "weft/tensor/transfers.h"
 
 namespace weft::exec {
 
@@ -17,7 +18,7 @@ namespace weft::exec {
 class Toy {
  public:
   explicit Toy(schedule::Graph graph)
-      : graph_(std::move(graph)), lanes_(graph_, 1), executor_(graph_, lanes_) {}
+      : graph_(std::move(graph)), lanes_(*device_, graph_), executor_(graph_, lanes_) {}
   explicit Toy(const std::string& text) : Toy(schedule::parse_graph(text)) {}
 
   const schedule::Graph& graph() const { return graph_; }
@@ -33,15 +34,16 @@ class Toy {
   }
 
  private:
+  const std::unique_ptr<tensor::Device> device_ = kernels::make_cpu_device();
   schedule::Graph graph_;
   Lanes lanes_;
   Executor executor_;
 };
 
 inline void enqueue(tensor::Stream& stream, std::function<void()> work) {
-  stream.enqueue("toy", tensor::WorkClass::Memory, [work = std::move(work)](tensor::Workers&) {
-    work();
-  });
+  stream.enqueue_host("toy",
+                      tensor::WorkClass::Memory,
+                      [work = std::move(work)](tensor::Transfers&) { work(); });
 }
 
 inline void sleep_us(int us) { std::this_thread::sleep_for(std::chrono::microseconds(us)); }

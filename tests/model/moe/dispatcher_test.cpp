@@ -194,9 +194,16 @@ class Faulty final : public comm::Communicator {
     if (receive.dtype() != DType::I64) return;
     auto* data = receive.data<std::int64_t>(stream);
     const auto n = static_cast<std::size_t>(receive.elements());
-    stream.enqueue("fault", tensor::WorkClass::Memory, [=, this](tensor::Workers&) {
-      change_({data, n});
-    });
+    auto* at = reinterpret_cast<std::byte*>(data);
+    stream.enqueue_host("fault",
+                        tensor::WorkClass::Memory,
+                        [=, this](tensor::Transfers& transfers) {
+                          std::vector<std::int64_t> numbers(n);
+                          auto* copy = reinterpret_cast<std::byte*>(numbers.data());
+                          transfers.copy(copy, at, receive.bytes());
+                          change_(numbers);
+                          transfers.copy(at, copy, receive.bytes());
+                        });
   }
   void reduce_scatter(Stream& stream, Tensor receive, Tensor send, comm::Content content) override {
     real_.reduce_scatter(stream, receive, send, content);

@@ -4,8 +4,10 @@
 #include <mutex>
 #include <numeric>
 
+#include "tests/devices/devices_support.h"
 #include "weft/base/random.h"
 #include "weft/model/moe/exchange.h"
+#include "weft/tensor/transfer.h"
 
 namespace weft::model {
 namespace {
@@ -18,10 +20,7 @@ float value_of(std::uint64_t list, std::int64_t i) {
 class Rank {
  public:
   Rank(const LayerCase& layer, comm::Endpoint& endpoint, const Tap& tap)
-      : layer_(layer),
-        config_(model_of(layer)),
-        stream_(tensor::make_cpu_stream("s", 1, tensor::StreamMode::Inline)),
-        rank_(endpoint.rank()) {
+      : layer_(layer), config_(model_of(layer)), rank_(endpoint.rank()) {
     std::vector<int> all(layer.tokens.size());
     std::iota(all.begin(), all.end(), 0);
     ep_ = endpoint.group("ep", all);
@@ -71,7 +70,7 @@ class Rank {
     const std::int64_t expert = rank_ * local_;
     put(all.dfc1, expert * 2 * f * d, gradients_.fc1_LFD, layer_.experts * 2 * f * d);
     put(all.dfc2, expert * d * f, gradients_.fc2_LDF, layer_.experts * d * f);
-    all.overflow += *overflow_1_.host<double>();
+    all.overflow += tensor::read<double>(*stream_, overflow_1_).front();
     all.sent.resize(layer_.tokens.size());
     std::vector<comm::Sent> sent = ep_->sent();
     const auto add = [&](const comm::Communicator* group) {
@@ -95,7 +94,7 @@ class Rank {
     Tensor counts_N;
     if (numbers > 0) counts_N = Tensor(pool_, DType::I64, {numbers}, Tag::Activations);
     overflow_1_ = Tensor(pool_, DType::F64, {1}, Tag::Activations);
-    *overflow_1_.host<double>() = 0;
+    tensor::write<double>(*stream_, overflow_1_, std::vector<double>{0});
     dispatcher_->lay_out(context, state_, routed_, counts_N);
     if (numbers > 0) {
       const Tensor table = exchange_counts(context, *tapped_, std::move(counts_N));
@@ -133,35 +132,39 @@ class Rank {
 
   Tensor floats(std::uint64_t list, std::int64_t first, Shape shape) {
     Tensor x(pool_, DType::F32, shape, Tag::Activations);
-    for (std::int64_t i = 0; i < x.elements(); ++i) x.host<float>()[i] = value_of(list, first + i);
+    std::vector<float> values;
+    for (std::int64_t i = 0; i < x.elements(); ++i) values.push_back(value_of(list, first + i));
+    tensor::write<float>(*stream_, x, values);
     return x;
   }
 
   Tensor zeros(Shape shape) {
     Tensor x(pool_, DType::F32, shape, Tag::Gradients);
-    std::fill_n(x.host<float>(), x.elements(), 0.0f);
+    kernels::zero(*stream_, x);
     return x;
   }
 
   Tensor choices() {
     Tensor x(pool_, DType::I32, {tokens_, layer_.k}, Tag::Activations);
-    std::copy_n(layer_.choices.begin() + first_ * layer_.k, x.elements(), x.host<std::int32_t>());
+    const auto own = layer_.choices.begin() + first_ * layer_.k;
+    tensor::write<std::int32_t>(*stream_, x, std::vector<std::int32_t>(own, own + x.elements()));
     return x;
   }
 
-  static void put(std::vector<float>& all,
-                  std::int64_t begin,
-                  const Tensor& part,
-                  std::int64_t size) {
+  void put(std::vector<float>& all,
+           std::int64_t begin,
+           const Tensor& part,
+           std::int64_t size) const {
     all.resize(static_cast<std::size_t>(size));
-    std::copy_n(part.host<float>(), part.elements(), all.begin() + begin);
+    std::ranges::copy(tensor::read<float>(*stream_, part), all.begin() + begin);
   }
 
   const LayerCase& layer_;
   const config::ModelConfig config_;
-  Pool pool_;
+  devices::Workbench bench_;
+  Pool& pool_ = bench_.pool;
+  Stream* stream_ = bench_.stream.get();
   std::unique_ptr<comm::Communicator> ep_, across_, within_;
-  std::unique_ptr<Stream> stream_;
   comm::Communicator* tapped_ = nullptr;
   std::unique_ptr<Dispatcher> dispatcher_;
   int rank_;

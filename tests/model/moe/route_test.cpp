@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tests/devices/devices_support.h"
 #include "weft/base/random.h"
+#include "weft/tensor/transfer.h"
 
 namespace weft::model {
 namespace route_test {
@@ -47,13 +49,17 @@ class Routing {
 
   double weighed() const {
     double sum = 0;
+    const std::vector<float> p_Tk = probabilities();
     for (std::int64_t i = 0; i < kTokens * kBest; ++i) {
-      sum += double(w_Tk_.host<float>()[i]) * double(state_.p_Tk.host<float>()[i]);
+      sum += double(w_Tk_.host<float>()[i]) * double(p_Tk[std::size_t(i)]);
     }
     return sum;
   }
 
-  const RouteState& state() const { return state_; }
+  std::vector<float> probabilities() const { return tensor::read<float>(*stream_, state_.p_Tk); }
+  std::vector<std::int32_t> experts() const {
+    return tensor::read<std::int32_t>(*stream_, state_.experts_Tk);
+  }
   float& router(std::int64_t i) { return weights_.router_ED.host<float>()[i]; }
   float gradient(std::int64_t i) const { return gradients_.router_ED.host<float>()[i]; }
   std::int64_t dropped() const { return *sums_.dropped_1.host<std::int64_t>(); }
@@ -64,7 +70,7 @@ class Routing {
   }
 
   Tensor floats(Shape shape, float deviation) {
-    Tensor x(pool_, DType::F32, shape, Tag::Activations);
+    Tensor x = Tensor::host_visible(pool_, DType::F32, shape, Tag::Activations);
     for (std::int64_t i = 0; i < x.elements(); ++i) {
       x.host<float>()[i] = deviation * float(base::normal(++drawn_, std::uint64_t(i)));
     }
@@ -72,14 +78,15 @@ class Routing {
   }
 
   Tensor integers(Shape shape) {
-    Tensor x(pool_, DType::I64, shape, Tag::Activations);
+    Tensor x = Tensor::host_visible(pool_, DType::I64, shape, Tag::Activations);
     std::fill_n(x.host<std::int64_t>(), x.elements(), 0);
     return x;
   }
 
   config::ModelConfig config_;
-  Pool pool_;
-  std::unique_ptr<Stream> stream_ = tensor::make_cpu_stream("s", 1, tensor::StreamMode::Inline);
+  devices::Workbench bench_;
+  Pool& pool_ = bench_.pool;
+  Stream* stream_ = bench_.stream.get();
   std::uint64_t drawn_ = 0;
   Tensor h_TD_ = floats({kTokens, kWidth}, 1), w_Tk_ = floats({kTokens, kBest}, 1);
   RouteWeights weights_, gradients_;
@@ -90,11 +97,12 @@ class Routing {
 void check_capacity(const config::ModelConfig& config) {
   Routing routing(config);
   routing.forward();
-  const std::int32_t* experts = routing.state().experts_Tk.host<std::int32_t>();
+  const std::vector<std::int32_t> experts = routing.experts();
+  const std::vector<float> p_Tk = routing.probabilities();
   std::vector<std::int64_t> rows(kExperts, 0);
   std::int64_t dropped = 0;
-  for (std::int64_t i = 0; i < kTokens * kBest; ++i) {
-    const float p = routing.state().p_Tk.host<float>()[i];
+  for (std::size_t i = 0; i < kTokens * kBest; ++i) {
+    const float p = p_Tk[i];
     if (experts[i] < 0) {
       ++dropped;
       EXPECT_EQ(p, 0.0f);

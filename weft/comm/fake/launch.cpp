@@ -1,7 +1,6 @@
 #include "weft/comm/launch.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -10,28 +9,26 @@
 #include "weft/base/text.h"
 #include "weft/comm/collectives.h"
 #include "weft/comm/failure.h"
-#include "weft/comm/reduce.h"
 
 namespace weft::comm {
 namespace {
 
-// `bytes` over and over until `in` is full; zeros where there are none.
-void repeat(const std::byte* out, std::int64_t out_bytes, std::byte* in, std::int64_t in_bytes) {
-  if (out_bytes == 0) {
-    if (in_bytes > 0) std::memset(in, 0, static_cast<std::size_t>(in_bytes));
-    return;
-  }
-  for (std::int64_t at = 0; at < in_bytes; at += out_bytes) {
-    std::memcpy(in + at, out, static_cast<std::size_t>(std::min(out_bytes, in_bytes - at)));
+// `own.out` over and over until `part.in` is full; zeros where there is nothing.
+void repeat(tensor::Transfers& transfers, const Part& own, const Part& part) {
+  if (own.out_bytes == 0) return transfers.clear(part.in, part.in_bytes);
+  for (std::int64_t at = 0; at < part.in_bytes; at += own.out_bytes) {
+    transfers.copy(part.in + at, own.out, std::min(own.out_bytes, part.in_bytes - at));
   }
 }
 
 // What this member sends, as sealed counts (base/sealed_count.h); none where it is something else.
-std::optional<std::vector<std::int64_t>> opened_counts(const Part& own, int self) {
+std::optional<std::vector<std::int64_t>> opened_counts(tensor::Transfers& transfers,
+                                                       const Part& own,
+                                                       int self) {
   constexpr auto kWidth = static_cast<std::int64_t>(sizeof(std::int64_t));
   if (own.out_bytes == 0 || own.out_bytes % kWidth != 0) return std::nullopt;
   std::vector<std::int64_t> counts(static_cast<std::size_t>(own.out_bytes / kWidth));
-  std::memcpy(counts.data(), own.out, static_cast<std::size_t>(own.out_bytes));
+  transfers.copy(reinterpret_cast<std::byte*>(counts.data()), own.out, own.out_bytes);
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const auto count = base::unseal(counts[i], self, static_cast<std::int64_t>(i));
     if (!count) return std::nullopt;
@@ -44,18 +41,19 @@ class FakeTransport final : public Transport {
  public:
   explicit FakeTransport(int self) : self_(self) {}
 
-  void meet(const Call& call, std::span<const Part> parts) override {
+  void meet(const Call& call, std::span<const Part> parts, tensor::Transfers& transfers) override {
     if (call.operation == Operation::Broadcast) return;
     const bool alone = parts.size() == 1;  // a Send or Receive: nothing goes to oneself
     const Part own = alone ? Part{} : parts[static_cast<std::size_t>(self_)];
-    const auto counts =
-        call.operation == Operation::AllGather ? opened_counts(own, self_) : std::nullopt;
+    const auto counts = call.operation == Operation::AllGather
+                            ? opened_counts(transfers, own, self_)
+                            : std::nullopt;
     for (const Part& part : parts) {
       if (part.member == self_) continue;
       if (counts) {
-        seal_as(part, *counts);
+        seal_as(transfers, part, *counts);
       } else {
-        repeat(own.out, own.out_bytes, part.in, part.in_bytes);
+        repeat(transfers, own, part);
       }
     }
   }
@@ -64,11 +62,13 @@ class FakeTransport final : public Transport {
 
  private:
   // The same counts under the code of the member that is pretended to have sent them.
-  static void seal_as(const Part& part, std::span<const std::int64_t> counts) {
+  static void seal_as(tensor::Transfers& transfers,
+                      const Part& part,
+                      std::vector<std::int64_t> counts) {
     for (std::size_t i = 0; i < counts.size(); ++i) {
-      const std::int64_t sealed = base::seal(counts[i], part.member, static_cast<std::int64_t>(i));
-      std::memcpy(part.in + i * sizeof sealed, &sealed, sizeof sealed);
+      counts[i] = base::seal(counts[i], part.member, static_cast<std::int64_t>(i));
     }
+    transfers.copy(part.in, reinterpret_cast<const std::byte*>(counts.data()), part.in_bytes);
   }
 
   const int self_;
@@ -80,7 +80,7 @@ class FakeCommunicator final : public Collectives {
 
   // Peers hold what this rank holds, all of it and not only its own chunk.
   void all_reduce(Stream& stream, Tensor data, Reduce reduce) override {
-    check_reducible(data.dtype());
+    tensor::check_reducible(data.dtype());
     const Chunks chunks{.elements = data.elements(), .members = size()};
     const tensor::DType dtype = data.dtype();
     std::byte* all = data.raw(stream);
@@ -88,11 +88,14 @@ class FakeCommunicator final : public Collectives {
     const std::int64_t mine = chunks.count(rank());
     const std::int64_t sent =
         (chunks.elements - mine + (size() - 1) * mine) * tensor::size_of(dtype);
-    issue(stream, Operation::AllReduce, size_of_call(sent), [=, this] {
-      const std::vector<const std::byte*> sources(static_cast<std::size_t>(size()), all);
-      reduce_in_order(dtype, reduce, all, sources, chunks.elements);
-      return sent;
-    });
+    issue(stream,
+          Operation::AllReduce,
+          size_of_call(sent),
+          [=, this](tensor::Transfers& transfers) {
+            const std::vector<const std::byte*> sources(static_cast<std::size_t>(size()), all);
+            transfers.reduce(dtype, reduce, all, sources, chunks.elements);
+            return sent;
+          });
   }
 };
 

@@ -7,6 +7,7 @@
 
 #include "weft/base/check.h"
 #include "weft/comm/agreement.h"
+#include "weft/comm/mpi/staging.h"
 
 namespace weft::comm::mpi {
 namespace {
@@ -59,16 +60,18 @@ class MpiTransport final : public Transport {
     }
   }
 
-  void meet(const Call& call, std::span<const Part> parts) override {
+  void meet(const Call& call, std::span<const Part> parts, tensor::Transfers& transfers) override {
     agree(call, parts);
-    exchange(call, parts);
+    Staging staging(group_, parts, transfers);
+    exchange(call, staging);
+    staging.deliver();
   }
 
   void fail(const std::string& reason) override { world_.fail(reason); }
 
  private:
   void agree(const Call& call, std::span<const Part> parts);
-  void exchange(const Call& call, std::span<const Part> parts);
+  void exchange(const Call& call, const Staging& staging);
   Header header_for(const Call& call, const Part& part) const;
   void check_header(const Header& mine, int member, Header theirs) const;
   int tag(const Call& call, int member) const;
@@ -153,14 +156,15 @@ void MpiTransport::agree(const Call& call, std::span<const Part> parts) {
   }
 }
 
-void MpiTransport::exchange(const Call& call, std::span<const Part> parts) {
+void MpiTransport::exchange(const Call& call, const Staging& staging) {
   Requests requests;
+  requests.storage = staging.memory();
   const auto pieces = [](std::int64_t bytes, const auto& each) {
     for (std::int64_t at = 0; at < bytes; at += kMessageBytes)
       each(at, static_cast<int>(std::min(kMessageBytes, bytes - at)));
   };
   world_.post(requests, [&](MPI_Comm comm) {
-    for (const Part& part : parts) {
+    for (const Part& part : staging.parts()) {
       if (part.member == group_.self) continue;
       const int peer = group_.rank_of(part.member);
       const int wire_tag = tag(call, part.member);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <utility>
 
 #include "weft/base/check.h"
@@ -20,9 +19,10 @@ const Part& part_for(int member, std::span<const Part> parts) {
   return parts.size() == 1 ? parts[0] : parts[static_cast<std::size_t>(member)];
 }
 
-// The one place where bytes pass from a rank to another.
-void deliver(const Part& mine, const Part& theirs) {
-  if (mine.in_bytes > 0) std::memcpy(mine.in, theirs.out, static_cast<std::size_t>(mine.in_bytes));
+// The one place where bytes pass from a rank to another: each takes what is its own, by means of
+// its own device.
+void take(tensor::Transfers& transfers, const Part& mine, const Part& theirs) {
+  if (mine.in_bytes > 0) transfers.copy(mine.in, theirs.out, mine.in_bytes);
 }
 
 }  // namespace
@@ -39,7 +39,10 @@ MeetingPlace::Key MeetingPlace::key_of(const Membership& group,
   return {from, to, call.sequence, call.step};
 }
 
-void MeetingPlace::meet(const Membership& group, const Call& call, std::span<const Part> parts) {
+void MeetingPlace::meet(const Membership& group,
+                        const Call& call,
+                        std::span<const Part> parts,
+                        tensor::Transfers& transfers) {
   Lock lock(mutex_);
   const auto found = meetings_.try_emplace(key_of(group, call, parts)).first;
   Meeting& meeting = found->second;
@@ -57,7 +60,7 @@ void MeetingPlace::meet(const Membership& group, const Call& call, std::span<con
   lock.unlock();
   std::exception_ptr error;
   try {
-    copy_from_others(group, meeting, own);
+    copy_from_others(group, meeting, own, transfers);
   } catch (const std::exception&) {
     error = std::current_exception();
   }
@@ -98,7 +101,8 @@ void MeetingPlace::wait_for_all(Lock& lock,
 // Runs unlocked: all offers are in place and stay until wait_for_copies.
 void MeetingPlace::copy_from_others(const Membership& group,
                                     const Meeting& meeting,
-                                    const Offer& own) {
+                                    const Offer& own,
+                                    tensor::Transfers& transfers) {
   const auto offer_of = [&](const Part& part) -> const Offer& {
     return meeting.offers[static_cast<std::size_t>(part.member)];
   };
@@ -109,7 +113,8 @@ void MeetingPlace::copy_from_others(const Membership& group,
     check_agreement(group, terms_of(own.call, part), part.member, theirs);
   }
   for (const Part& part : own.parts) {
-    if (part.member != group.self) deliver(part, part_for(group.self, offer_of(part).parts));
+    if (part.member == group.self) continue;
+    take(transfers, part, part_for(group.self, offer_of(part).parts));
   }
 }
 

@@ -24,7 +24,10 @@ class MeetingPlace {
       : timeout_seconds_(timeout_seconds), wire_(wire) {}
 
   // Transport::meet for one member of the group.
-  void meet(const Membership& group, const Call& call, std::span<const Part> parts);
+  void meet(const Membership& group,
+            const Call& call,
+            std::span<const Part> parts,
+            tensor::Transfers& transfers);
 
   // Ends all meetings, those to come too.
   void poison(const Failure& failure);
@@ -50,7 +53,10 @@ class MeetingPlace {
   using Lock = std::unique_lock<std::mutex>;
 
   static Key key_of(const Membership& group, const Call& call, std::span<const Part> parts);
-  static void copy_from_others(const Membership& group, const Meeting& meeting, const Offer& own);
+  static void copy_from_others(const Membership& group,
+                               const Meeting& meeting,
+                               const Offer& own,
+                               tensor::Transfers& transfers);
   void wait_for_all(Lock& lock, const Membership& group, Meeting& meeting, const Offer& own);
   void wait_for_copies(Lock& lock, Meeting& meeting);
   void notify_all(Lock& lock);

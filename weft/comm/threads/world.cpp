@@ -12,8 +12,8 @@ class ThreadTransport final : public Transport {
   ThreadTransport(World& world, MeetingPlace& place, Membership group)
       : world_(world), place_(place), group_(std::move(group)) {}
 
-  void meet(const Call& call, std::span<const Part> parts) override {
-    place_.meet(group_, call, parts);
+  void meet(const Call& call, std::span<const Part> parts, tensor::Transfers& transfers) override {
+    place_.meet(group_, call, parts, transfers);
   }
   void fail(const std::string& reason) override { world_.fail(group_.world_rank(), reason); }
 

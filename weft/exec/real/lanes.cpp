@@ -8,9 +8,18 @@
 namespace weft::exec {
 
 using schedule::Lane;
-using tensor::StreamMode;
+using tensor::StreamRole;
 
-Lanes::Lanes(const schedule::Graph& graph, int threads, Cores cores)
+namespace {
+
+StreamRole role_of(Lane lane, Cores cores) {
+  if (lane != Lane::Compute) return StreamRole::Communication;
+  return cores == Cores::Own ? StreamRole::ComputeOnOwnCores : StreamRole::Compute;
+}
+
+}  // namespace
+
+Lanes::Lanes(tensor::Device& device, const schedule::Graph& graph, Cores cores)
     : failure_(std::make_unique<Failure>()) {
   std::array<bool, schedule::kLanes> used{};
   for (const schedule::Entry& entry : graph.entries)
@@ -24,12 +33,8 @@ Lanes::Lanes(const schedule::Graph& graph, int threads, Cores cores)
     const auto lane = static_cast<Lane>(i);
     if (!used[static_cast<std::size_t>(i)]) continue;
     streams_[static_cast<std::size_t>(i)] =
-        tensor::make_cpu_stream(std::string(schedule::word(lane)),
-                                lane == Lane::Compute ? threads : 1,
-                                alone                   ? StreamMode::Inline
-                                : lane != Lane::Compute ? StreamMode::Prompt
-                                : cores == Cores::Own   ? StreamMode::Yielding
-                                                        : StreamMode::Threaded);
+        device.make_stream(std::string(schedule::word(lane)),
+                           alone ? StreamRole::Alone : role_of(lane, cores));
     streams_[static_cast<std::size_t>(i)]->on_failure(
         [failure = failure_.get()](const std::exception_ptr& error) {
           {

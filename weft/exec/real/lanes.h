@@ -18,9 +18,9 @@ enum class Cores { Shared, Own };
 
 class Lanes {
  public:
-  // Streams for the lanes of `graph`; `threads` compute threads on the compute lane. Where compute
-  // is the only lane besides the host, it runs inline: there is nothing to overlap with.
-  Lanes(const schedule::Graph& graph, int threads, Cores cores = Cores::Shared);
+  // Streams of the device, which outlives them, for the lanes of `graph`. Where compute is the only
+  // lane besides the host, it is alone: there is nothing to overlap with.
+  Lanes(tensor::Device& device, const schedule::Graph& graph, Cores cores = Cores::Shared);
 
   tensor::Stream& operator[](schedule::Lane lane) const;
   bool has(schedule::Lane lane) const {

@@ -2,12 +2,10 @@
 #include <cmath>
 
 #include "weft/kernels/cpu/arguments.h"
+#include "weft/kernels/cpu/operations.h"
 #include "weft/kernels/cpu/work_cut.h"
-#include "weft/kernels/kernels.h"
 
-namespace weft::kernels {
-
-using namespace cpu;
+namespace weft::kernels::cpu {
 
 namespace {
 
@@ -21,7 +19,6 @@ struct Factors {
 };
 
 Factors factors_of(const AdamW& options) {
-  CHECK(options.step >= 1, "step {}", options.step);
   const double beta1 = options.beta1, beta2 = options.beta2, lr = options.learning_rate;
   const auto step = static_cast<double>(options.step);
   return {.gradient_scale = options.gradient_scale,
@@ -58,24 +55,19 @@ void adamw(Stream& stream,
            Tensor moment2,
            Tensor gradient,
            const AdamW& options) {
-  const std::int64_t n = vector_length("weights", weights);
-  check_vector("master", master, n);
-  check_vector("moment1", moment1, n);
-  check_vector("moment2", moment2, n);
-  check_vector("gradient", gradient, n);
-  check_float("weights", weights);
-  float* w = master.data<float>(stream);
-  float* m = moment1.data<float>(stream);
-  float* v = moment2.data<float>(stream);
-  float* g = gradient.data<float>(stream);
+  const std::int64_t n = weights.dim(0);
+  float* w = data<float>(stream, master);
+  float* m = data<float>(stream, moment1);
+  float* v = data<float>(stream, moment2);
+  float* g = data<float>(stream, gradient);
   BFloat16* rounded = nullptr;
   if (weights.dtype() == DType::BF16) {
-    rounded = weights.data<BFloat16>(stream);
+    rounded = data<BFloat16>(stream, weights);
   } else {
-    CHECK(weights.data<float>(stream) == w, "fp32 weights are their own master");
+    CHECK(data<float>(stream, weights) == w, "fp32 weights are their own master");
   }
   const Factors factors = factors_of(options);
-  stream.enqueue("adamw", WorkClass::Memory, [=](Workers& workers) {
+  enqueue(stream, "adamw", WorkClass::Memory, [=](Workers& workers) {
     parallel(workers, cut_elements(n), [&](Range range) {
       const std::int64_t at = range.begin;
       update(w + at, m + at, v + at, g + at, range.size(), factors);
@@ -86,4 +78,4 @@ void adamw(Stream& stream,
   });
 }
 
-}  // namespace weft::kernels
+}  // namespace weft::kernels::cpu

@@ -1,14 +1,17 @@
-// How kernels take their arguments: checks that name the argument, and plain views of the memory
-// that a task may capture by value. A task never captures a Tensor: its memory returns to the pool
-// in issue order, before the task has run.
+// How the CPU's operations take their arguments: plain views of the memory that a task may capture
+// by value. A task never captures a Tensor: its memory returns to the pool in issue order, before
+// the task has run. What holds for arguments on every device was checked before (kernels/checks.h);
+// what only a task sees it says as a fault.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string_view>
 
 #include "weft/base/check.h"
-#include "weft/tensor/stream.h"
+#include "weft/kernels/checks.h"
+#include "weft/tensor/cpu/stream.h"
 #include "weft/tensor/tensor.h"
 
 namespace weft::kernels::cpu {
@@ -19,19 +22,41 @@ using tensor::Stream;
 using tensor::Tensor;
 using tensor::WorkClass;
 
-// Each throws InternalError with the argument's name, what it is and what it should be.
-void check_matrix(std::string_view name, const Tensor& x, std::int64_t rows, std::int64_t columns);
-void check_vector(std::string_view name, const Tensor& x, std::int64_t elements);
-void check_dtype(std::string_view name, const Tensor& x, DType wanted);
-void check_float(std::string_view name, const Tensor& x);  // fp32 or bf16
-void check_contiguous(std::string_view name, const Tensor& x);
+using tensor::FaultCode;
+using tensor::cpu::cpu_stream;
+using tensor::cpu::Workers;
 
-// The dims of a matrix; throws where `x` is none.
-struct MatrixShape {
-  std::int64_t rows = 0, columns = 0;
+inline void enqueue(Stream& stream,
+                    std::string_view name,
+                    WorkClass kind,
+                    tensor::cpu::Task task,
+                    tensor::WorkSize size = {}) {
+  cpu_stream(stream).enqueue(name, kind, std::move(task), size);
+}
+
+// The memory of a tensor as a task reaches it.
+template <typename T>
+T* data(Stream& stream, const Tensor& x) {
+  return cpu_stream(stream).cpu().reach(x.data<T>(stream));
+}
+inline std::byte* raw(Stream& stream, const Tensor& x) {
+  return cpu_stream(stream).cpu().reach(x.raw(stream));
+}
+
+// Where the next task enqueued says what is wrong with its data; it then goes on without it.
+class Faults {
+ public:
+  explicit Faults(Stream& stream)
+      : word_(&cpu_stream(stream).fault()), ticket_(stream.next_ticket()) {}
+
+  void raise(FaultCode code, std::initializer_list<std::int64_t> numbers) const {
+    tensor::raise(*word_, ticket_, code, numbers);
+  }
+
+ private:
+  tensor::FaultWord* word_;
+  std::uint64_t ticket_;
 };
-MatrixShape matrix_shape(std::string_view name, const Tensor& x);
-std::int64_t vector_length(std::string_view name, const Tensor& x);
 
 template <typename T>
 struct Matrix {
@@ -44,7 +69,7 @@ struct Matrix {
 
 template <typename T>
 Matrix<T> matrix(Stream& stream, const Tensor& x) {
-  return {x.data<T>(stream), x.dim(0), x.dim(1), x.row_stride()};
+  return {data<T>(stream, x), x.dim(0), x.dim(1), x.row_stride()};
 }
 
 // The memory whatever the dtype, strided or not.

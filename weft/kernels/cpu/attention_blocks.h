@@ -30,13 +30,8 @@ struct AttentionSizes {
   std::int64_t key_chunk() const { return std::min(sequence, kKeys); }
 };
 
-// Checks the shapes and dtypes that both directions have.
-AttentionSizes attention_sizes(const Tensor& o_TO,
-                               const Tensor& lse_HT,
-                               const Tensor& q_TQ,
-                               const Tensor& k_TK,
-                               const Tensor& v_TV,
-                               const AttentionShape& shape);
+// Of a call with `tokens` rows.
+AttentionSizes attention_sizes(std::int64_t tokens, const AttentionShape& shape);
 
 // Memory of one slot, handed out in pieces.
 class SlotMemory {

@@ -4,9 +4,7 @@
 #include "weft/kernels/cpu/attention_blocks.h"
 #include "weft/kernels/cpu/vector_math.h"
 
-namespace weft::kernels {
-
-using namespace cpu;
+namespace weft::kernels::cpu {
 
 namespace {
 
@@ -101,7 +99,7 @@ void attention_forward(Stream& stream,
                        Tensor k,
                        Tensor v,
                        const AttentionShape& shape) {
-  const AttentionSizes sizes = attention_sizes(o, lse, q, k, v, shape);
+  const AttentionSizes sizes = attention_sizes(q.dim(0), shape);
   with_float(q.dtype(), [&]<typename T>(As<T>) {
     const std::int64_t lines = sizes.batch * sizes.heads;
     const std::int64_t blocks = lines * sizes.query_blocks();
@@ -114,8 +112,8 @@ void attention_forward(Stream& stream,
                          .k = matrix<T>(stream, k),
                          .v = matrix<T>(stream, v),
                          .lse = matrix<float>(stream, lse),
-                         .workspace = memory.data<float>(stream)};
-    stream.enqueue("attention_forward", WorkClass::Attention, [=](Workers& workers) {
+                         .workspace = data<float>(stream, memory)};
+    enqueue(stream, "attention_forward", WorkClass::Attention, [=](Workers& workers) {
       const Cut query_cut{sizes.sequence, kQueries};
       workers.parallel(slots, [&](std::int64_t slot) {
         // The longest blocks, those late in the sequence, come first.
@@ -132,4 +130,4 @@ void attention_forward(Stream& stream,
   });
 }
 
-}  // namespace weft::kernels
+}  // namespace weft::kernels::cpu

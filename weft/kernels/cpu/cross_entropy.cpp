@@ -1,27 +1,17 @@
 #include "weft/kernels/cpu/arguments.h"
+#include "weft/kernels/cpu/operations.h"
 #include "weft/kernels/cpu/vector_math.h"
 #include "weft/kernels/cpu/work_cut.h"
-#include "weft/kernels/kernels.h"
 
-namespace weft::kernels {
-
-using namespace cpu;
+namespace weft::kernels::cpu {
 
 namespace {
 
-void check_logits(const Tensor& logits, const Tensor& lse, const Tensor& labels) {
-  const auto [rows, vocabulary] = matrix_shape("logits", logits);
-  CHECK(vocabulary > 0, "an empty vocabulary");
-  check_dtype("logits", logits, DType::F32);
-  check_vector("lse", lse, rows);
-  check_dtype("lse", lse, DType::F32);
-  check_vector("labels", labels, rows);
-  check_dtype("labels", labels, DType::I32);
-}
-
-std::int64_t check_label(std::int32_t label, std::int64_t vocabulary) {
-  CHECK(label < vocabulary, "label {} of a vocabulary of {}", label, vocabulary);
-  return label;
+// A label that is none of the vocabulary is a fault, and taken for none.
+std::int64_t label_in(std::int64_t vocabulary, std::int32_t label, const Faults& faults) {
+  if (label < vocabulary) return label;
+  faults.raise(FaultCode::LabelOutOfRange, {label, vocabulary});
+  return -1;
 }
 
 // scale * (softmax - one hot); dx may be x.
@@ -36,16 +26,15 @@ void dgrad_row(T* dx, const float* x, std::int64_t n, std::int64_t label, float 
 }  // namespace
 
 void cross_entropy_forward(Stream& stream, Tensor loss, Tensor lse, Tensor logits, Tensor labels) {
-  check_logits(logits, lse, labels);
-  check_vector("loss", loss, logits.dim(0));
   const Matrix<float> rows_of = matrix<float>(stream, logits);
-  const std::int32_t* label_of = labels.data<std::int32_t>(stream);
-  float* losses = loss.data<float>(stream);
-  float* lses = lse.data<float>(stream);
-  stream.enqueue("cross_entropy_forward", WorkClass::Memory, [=](Workers& workers) {
+  const std::int32_t* label_of = data<std::int32_t>(stream, labels);
+  float* losses = data<float>(stream, loss);
+  float* lses = data<float>(stream, lse);
+  const Faults faults(stream);
+  enqueue(stream, "cross_entropy_forward", WorkClass::Memory, [=](Workers& workers) {
     parallel(workers, cut_rows(rows_of.rows, rows_of.columns), [&](Range rows) {
       for (std::int64_t t = rows.begin; t < rows.end; ++t) {
-        const std::int64_t label = check_label(label_of[t], rows_of.columns);
+        const std::int64_t label = label_in(rows_of.columns, label_of[t], faults);
         lses[t] = log_sum_exp(rows_of.row(t), rows_of.columns);
         losses[t] = label < 0 ? 0.0f : lses[t] - rows_of.row(t)[label];
       }
@@ -59,17 +48,16 @@ void cross_entropy_dgrad(Stream& stream,
                          Tensor lse,
                          Tensor labels,
                          float scale) {
-  check_logits(logits, lse, labels);
-  check_matrix("dlogits", dlogits, logits.dim(0), logits.dim(1));
   with_float(dlogits.dtype(), [&]<typename T>(As<T>) {
     const Matrix<T> to = matrix<T>(stream, dlogits);
     const Matrix<float> from = matrix<float>(stream, logits);
-    const std::int32_t* label_of = labels.data<std::int32_t>(stream);
-    const float* lses = lse.data<float>(stream);
-    stream.enqueue("cross_entropy_dgrad", WorkClass::Memory, [=](Workers& workers) {
+    const std::int32_t* label_of = data<std::int32_t>(stream, labels);
+    const float* lses = data<float>(stream, lse);
+    const Faults faults(stream);
+    enqueue(stream, "cross_entropy_dgrad", WorkClass::Memory, [=](Workers& workers) {
       parallel(workers, cut_rows(from.rows, from.columns), [&](Range rows) {
         for (std::int64_t t = rows.begin; t < rows.end; ++t) {
-          const std::int64_t label = check_label(label_of[t], from.columns);
+          const std::int64_t label = label_in(from.columns, label_of[t], faults);
           if (label < 0) {
             std::fill_n(to.row(t), to.columns, T(0.0f));
           } else {
@@ -81,4 +69,4 @@ void cross_entropy_dgrad(Stream& stream,
   });
 }
 
-}  // namespace weft::kernels
+}  // namespace weft::kernels::cpu

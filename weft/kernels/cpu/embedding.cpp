@@ -2,45 +2,34 @@
 #include <cstring>
 
 #include "weft/kernels/cpu/arguments.h"
+#include "weft/kernels/cpu/operations.h"
 #include "weft/kernels/cpu/work_cut.h"
-#include "weft/kernels/kernels.h"
 
-namespace weft::kernels {
-
-using namespace cpu;
+namespace weft::kernels::cpu {
 
 namespace {
 
 constexpr std::int64_t kColumnsPerTask = 64;  // four cache lines of a row of gradients
 
-std::int64_t check_id(std::int32_t id, std::int64_t vocabulary) {
-  CHECK(id >= 0 && id < vocabulary, "token {} of a vocabulary of {}", id, vocabulary);
-  return id;
-}
-
-void check_embedding(const Tensor& x, const Tensor& table, const Tensor& ids) {
-  const auto [rows, width] = matrix_shape("x", x);
-  CHECK(matrix_shape("table", table).columns == width,
-        "rows of {} and a table {}",
-        width,
-        table.shape().print());
-  check_vector("ids", ids, rows);
-  check_dtype("ids", ids, DType::I32);
+// Whether there is a row for a token; a fault where there is none.
+bool has_row(std::int32_t id, std::int64_t vocabulary, const Faults& faults) {
+  if (id >= 0 && id < vocabulary) return true;
+  faults.raise(FaultCode::TokenOutOfRange, {id, vocabulary});
+  return false;
 }
 
 }  // namespace
 
 void embedding_forward(Stream& stream, Tensor x, Tensor table, Tensor ids) {
-  check_embedding(x, table, ids);
-  check_dtype("table", table, x.dtype());
   with_float(x.dtype(), [&]<typename T>(As<T>) {
     const Matrix<T> xs = matrix<T>(stream, x), rows_of = matrix<T>(stream, table);
-    const std::int32_t* tokens = ids.data<std::int32_t>(stream);
-    stream.enqueue("embedding_forward", WorkClass::Memory, [=](Workers& workers) {
+    const std::int32_t* tokens = data<std::int32_t>(stream, ids);
+    const Faults faults(stream);
+    enqueue(stream, "embedding_forward", WorkClass::Memory, [=](Workers& workers) {
       parallel(workers, cut_rows(xs.rows, xs.columns), [&](Range rows) {
         for (std::int64_t t = rows.begin; t < rows.end; ++t) {
-          const T* row = rows_of.row(check_id(tokens[t], rows_of.rows));
-          std::copy_n(row, xs.columns, xs.row(t));
+          if (!has_row(tokens[t], rows_of.rows, faults)) return;
+          std::copy_n(rows_of.row(tokens[t]), xs.columns, xs.row(t));
         }
       });
     });
@@ -50,17 +39,17 @@ void embedding_forward(Stream& stream, Tensor x, Tensor table, Tensor ids) {
 // A task owns a block of columns and adds the rows in their order, so that a token that occurs
 // twice is summed the same way every time.
 void embedding_wgrad(Stream& stream, Tensor dtable, Tensor dx, Tensor ids) {
-  check_embedding(dx, dtable, ids);
-  check_dtype("dtable", dtable, DType::F32);
   with_float(dx.dtype(), [&]<typename T>(As<T>) {
     const Matrix<T> dxs = matrix<T>(stream, dx);
     const Matrix<float> sums = matrix<float>(stream, dtable);
-    const std::int32_t* tokens = ids.data<std::int32_t>(stream);
-    stream.enqueue("embedding_wgrad", WorkClass::Memory, [=](Workers& workers) {
+    const std::int32_t* tokens = data<std::int32_t>(stream, ids);
+    const Faults faults(stream);
+    enqueue(stream, "embedding_wgrad", WorkClass::Memory, [=](Workers& workers) {
       parallel(workers, Cut{sums.columns, kColumnsPerTask}, [&](Range columns) {
         for (std::int64_t t = 0; t < dxs.rows; ++t) {
           if (tokens[t] < 0) continue;
-          float* to = sums.row(check_id(tokens[t], sums.rows));
+          if (!has_row(tokens[t], sums.rows, faults)) return;
+          float* to = sums.row(tokens[t]);
           const T* from = dxs.row(t);
 #pragma omp simd
           for (std::int64_t c = columns.begin; c < columns.end; ++c) to[c] += load(from[c]);
@@ -70,4 +59,4 @@ void embedding_wgrad(Stream& stream, Tensor dtable, Tensor dx, Tensor ids) {
   });
 }
 
-}  // namespace weft::kernels
+}  // namespace weft::kernels::cpu

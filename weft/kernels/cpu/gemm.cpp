@@ -126,7 +126,8 @@ void enqueue_gemms(Stream& stream,
           "accumulation into {}",
           tensor::name_of(gemm.c_dtype));
   }
-  stream.enqueue(
+  enqueue(
+      stream,
       name,
       WorkClass::Gemm,
       [gemms = std::move(gemms)](Workers& workers) { run_gemms(workers, gemms); },

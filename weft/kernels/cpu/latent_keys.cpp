@@ -3,12 +3,10 @@
 #include <algorithm>
 
 #include "weft/kernels/cpu/arguments.h"
+#include "weft/kernels/cpu/operations.h"
 #include "weft/kernels/cpu/work_cut.h"
-#include "weft/kernels/kernels.h"
 
-namespace weft::kernels {
-
-using namespace cpu;
+namespace weft::kernels::cpu {
 
 namespace {
 
@@ -65,19 +63,6 @@ LatentKeys<T> job_of(Stream& stream,
           .position = matrix<T>(stream, position)};
 }
 
-void check_shapes(const Tensor& k,
-                  const Tensor& v,
-                  const Tensor& kv,
-                  const Tensor& position,
-                  const LatentHeads& shape) {
-  const std::int64_t tokens = matrix_shape("kv", kv).rows;
-  check_matrix("kv", kv, tokens, shape.heads * (shape.content + shape.value));
-  check_matrix("k", k, tokens, shape.heads * (shape.content + shape.position));
-  check_matrix("v", v, tokens, shape.heads * shape.value);
-  check_matrix("position", position, tokens, shape.position);
-  for (const Tensor* x : {&k, &v, &position}) check_dtype("k, v and position", *x, kv.dtype());
-}
-
 }  // namespace
 
 void latent_keys_forward(Stream& stream,
@@ -86,10 +71,9 @@ void latent_keys_forward(Stream& stream,
                          Tensor kv,
                          Tensor position,
                          const LatentHeads& shape) {
-  check_shapes(k, v, kv, position, shape);
   with_float(kv.dtype(), [&]<typename T>(As<T>) {
     const LatentKeys<T> job = job_of<T>(stream, k, v, kv, position, shape);
-    stream.enqueue("latent_keys_forward", WorkClass::Memory, [job](Workers& workers) {
+    enqueue(stream, "latent_keys_forward", WorkClass::Memory, [job](Workers& workers) {
       parallel(workers, cut_rows(job.kv.rows, job.kv.columns), [&](Range rows) {
         for (std::int64_t t = rows.begin; t < rows.end; ++t) job.split_row(t);
       });
@@ -103,10 +87,9 @@ void latent_keys_dgrad(Stream& stream,
                        Tensor dk,
                        Tensor dv,
                        const LatentHeads& shape) {
-  check_shapes(dk, dv, dkv, dposition, shape);
   with_float(dkv.dtype(), [&]<typename T>(As<T>) {
     const LatentKeys<T> job = job_of<T>(stream, dk, dv, dkv, dposition, shape);
-    stream.enqueue("latent_keys_dgrad", WorkClass::Memory, [job](Workers& workers) {
+    enqueue(stream, "latent_keys_dgrad", WorkClass::Memory, [job](Workers& workers) {
       parallel(workers, cut_rows(job.kv.rows, job.kv.columns), [&](Range rows) {
         for (std::int64_t t = rows.begin; t < rows.end; ++t) job.join_row(t);
       });
@@ -114,4 +97,4 @@ void latent_keys_dgrad(Stream& stream,
   });
 }
 
-}  // namespace weft::kernels
+}  // namespace weft::kernels::cpu

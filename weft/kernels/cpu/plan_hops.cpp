@@ -1,18 +1,12 @@
 // How many rows go where, from what all ranks counted.
 #include <numeric>
 
-#include "weft/base/error.h"
-#include "weft/base/text.h"
 #include "weft/kernels/cpu/arguments.h"
-#include "weft/kernels/kernels.h"
+#include "weft/kernels/cpu/operations.h"
 
-namespace weft::kernels {
-
-using namespace cpu;
+namespace weft::kernels::cpu {
 
 namespace {
-
-using base::text;
 
 // The counts of all ranks. They come from other ranks, so they are checked before they are used.
 struct CountTable {
@@ -34,30 +28,31 @@ struct CountTable {
     return sum;
   }
 
-  void check() const {
+  // False where a member announces what it cannot have.
+  bool check(const Faults& faults) const {
     for (std::int64_t source = 0; source < hops.ranks; ++source) {
+      const auto bounded = [&](FaultCode code, std::int64_t count, std::int64_t most) {
+        if (count >= 0 && count <= most) return true;
+        faults.raise(code, {source, count, most});
+        return false;
+      };
       for (std::int64_t node = 0; node < hops.nodes(); ++node) {
-        bound(source, "rows for a node", to_node(source, node), hops.most_tokens);
+        const std::int64_t rows = to_node(source, node);
+        if (!bounded(FaultCode::RowsForNodeAnnounced, rows, hops.most_tokens)) return false;
       }
       std::int64_t all = 0;
       for (std::int64_t rank = 0; rank < hops.ranks; ++rank) {
-        const std::int64_t rows = to_rank(source, rank);
-        bound(source, "rows for a rank", rows, hops.most_tokens);
-        bound(source, "slots for a rank", slots(source, rank), rows * hops.most_local);
-        all += slots(source, rank);
+        const std::int64_t rows = to_rank(source, rank), chosen = slots(source, rank);
+        if (!bounded(FaultCode::RowsForRankAnnounced, rows, hops.most_tokens) ||
+            !bounded(FaultCode::SlotsForRankAnnounced, chosen, rows * hops.most_local)) {
+          return false;
+        }
+        all += chosen;
       }
-      bound(source, "slots in all", all, hops.most_tokens * hops.most_choices);
+      const std::int64_t most = hops.most_tokens * hops.most_choices;
+      if (!bounded(FaultCode::SlotsAnnounced, all, most)) return false;
     }
-  }
-
- private:
-  static void bound(std::int64_t source,
-                    std::string_view what,
-                    std::int64_t count,
-                    std::int64_t most) {
-    if (count >= 0 && count <= most) return;
-    throw base::SystemError(
-        text("member {} announces {} {}; it can have at most {}", source, count, what, most));
+    return true;
   }
 };
 
@@ -65,7 +60,6 @@ struct CountTable {
 bool split(const CountTable& table, std::int64_t* out) {
   const Hops& hops = table.hops;
   const std::int64_t n = hops.per_node, node = hops.rank / n, index = hops.rank % n;
-  table.check();
   std::fill_n(out, hops.splits(), 0);
   std::int64_t* send_across = out;
   std::int64_t* receive_across = send_across + hops.nodes();
@@ -91,31 +85,20 @@ bool split(const CountTable& table, std::int64_t* out) {
 }  // namespace
 
 void plan_hops(Stream& stream, Tensor splits, Tensor overflow, Tensor counts, const Hops& hops) {
-  CHECK(hops.per_node >= 1 && hops.ranks % hops.per_node == 0 && hops.rank < hops.ranks,
-        "rank {} of {}, {} a node",
-        hops.rank,
-        hops.ranks,
-        hops.per_node);
-  check_matrix("counts", counts, hops.ranks, hops.counts());
-  check_vector("splits", splits, hops.splits());
   const CountTable table{matrix<std::int64_t>(stream, counts), hops};
-  std::int64_t* out = splits.data<std::int64_t>(stream);
-  double* flag = hops.budget > 0 ? overflow.data<double>(stream) : nullptr;
-  stream.enqueue("plan_hops", WorkClass::Memory, [=](tensor::Workers&) {
-    if (!split(table, out)) *flag += 1;
+  std::int64_t* out = data<std::int64_t>(stream, splits);
+  double* flag = hops.budget > 0 ? data<double>(stream, overflow) : nullptr;
+  const Faults faults(stream);
+  enqueue(stream, "plan_hops", WorkClass::Memory, [=](Workers&) {
+    if (table.check(faults) && !split(table, out)) *flag += 1;
   });
 }
 
 void sum_counts(Stream& stream, Tensor rows, Tensor counts, std::int64_t first) {
-  const std::int64_t local = vector_length("rows", rows);
-  CHECK(first >= 0 && first + local <= matrix_shape("counts", counts).columns,
-        "columns {} to {} of counts {}",
-        first,
-        first + local,
-        counts.shape().print());
+  const std::int64_t local = rows.dim(0);
   const Matrix<std::int64_t> table = matrix<std::int64_t>(stream, counts);
-  std::int64_t* out = rows.data<std::int64_t>(stream);
-  stream.enqueue("sum_counts", WorkClass::Memory, [=](tensor::Workers&) {
+  std::int64_t* out = data<std::int64_t>(stream, rows);
+  enqueue(stream, "sum_counts", WorkClass::Memory, [=](Workers&) {
     std::fill_n(out, local, 0);
     for (std::int64_t g = 0; g < table.rows; ++g) {
       for (std::int64_t l = 0; l < local; ++l) out[l] += table.row(g)[first + l];
@@ -123,4 +106,4 @@ void sum_counts(Stream& stream, Tensor rows, Tensor counts, std::int64_t first) 
   });
 }
 
-}  // namespace weft::kernels
+}  // namespace weft::kernels::cpu

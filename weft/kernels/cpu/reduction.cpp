@@ -1,11 +1,9 @@
 // Sums over long vectors, fp64, in blocks of a fixed size added in their order.
 #include "weft/kernels/cpu/arguments.h"
+#include "weft/kernels/cpu/operations.h"
 #include "weft/kernels/cpu/work_cut.h"
-#include "weft/kernels/kernels.h"
 
-namespace weft::kernels {
-
-using namespace cpu;
+namespace weft::kernels::cpu {
 
 namespace {
 
@@ -15,11 +13,10 @@ void enqueue_sum(Stream& stream,
                  const Tensor& result,
                  const Tensor& x,
                  BlockSum block_sum) {
-  check_vector("sum", result, 1);
-  const std::int64_t elements = vector_length("x", x);
-  const float* xs = x.data<float>(stream);
-  double* total = result.data<double>(stream);
-  stream.enqueue(name, WorkClass::Memory, [=](Workers& workers) {
+  const std::int64_t elements = x.dim(0);
+  const float* xs = data<float>(stream, x);
+  double* total = data<double>(stream, result);
+  enqueue(stream, name, WorkClass::Memory, [=](Workers& workers) {
     *total = parallel_sum(workers, cut_elements(elements), [&](Range range) {
       return block_sum(xs + range.begin, range.size());
     });
@@ -48,4 +45,4 @@ void sum(Stream& stream, Tensor sum_1, Tensor x_N) {
   });
 }
 
-}  // namespace weft::kernels
+}  // namespace weft::kernels::cpu

@@ -2,12 +2,10 @@
 #include <cmath>
 
 #include "weft/kernels/cpu/arguments.h"
+#include "weft/kernels/cpu/operations.h"
 #include "weft/kernels/cpu/work_cut.h"
-#include "weft/kernels/kernels.h"
 
-namespace weft::kernels {
-
-using namespace cpu;
+namespace weft::kernels::cpu {
 
 namespace {
 
@@ -16,21 +14,6 @@ constexpr std::int64_t kRowsPerPart = 64;
 constexpr std::int64_t kParts = 16;
 
 // Returns the width N of a group.
-std::int64_t check_norm(const Tensor& x, const Tensor& w, const Tensor& rstd) {
-  const auto [rows, columns] = matrix_shape("x", x);
-  const std::int64_t width = vector_length("w", w);
-  CHECK(width > 0 && columns % width == 0, "groups of {} columns of {}", width, columns);
-  check_matrix("rstd", rstd, rows, columns / width);
-  check_dtype("rstd", rstd, DType::F32);
-  check_contiguous("rstd", rstd);
-  return width;
-}
-
-void check_like(std::string_view name, const Tensor& y, const Tensor& x) {
-  check_matrix(name, y, x.dim(0), x.dim(1));
-  check_dtype(name, y, x.dtype());
-}
-
 template <typename T>
 float reciprocal_rms(const T* x, std::int64_t n, float epsilon) {
   float sum = 0;
@@ -67,13 +50,12 @@ void wgrad_group(float* dw, const T* dy, const T* x, std::int64_t n, float rstd)
 }  // namespace
 
 void rms_norm_forward(Stream& stream, Tensor y, Tensor rstd, Tensor x, Tensor w, float epsilon) {
-  const std::int64_t n = check_norm(x, w, rstd);
-  check_like("y", y, x);
+  const std::int64_t n = w.dim(0);
   with_float(x.dtype(), [&]<typename T>(As<T>) {
     const Matrix<T> xs = matrix<T>(stream, x), ys = matrix<T>(stream, y);
     const Matrix<float> rstds = matrix<float>(stream, rstd);
-    const T* ws = w.data<T>(stream);
-    stream.enqueue("rms_norm_forward", WorkClass::Memory, [=](Workers& workers) {
+    const T* ws = data<T>(stream, w);
+    enqueue(stream, "rms_norm_forward", WorkClass::Memory, [=](Workers& workers) {
       parallel(workers, cut_rows(xs.rows, xs.columns), [&](Range rows) {
         for (std::int64_t t = rows.begin; t < rows.end; ++t) {
           for (std::int64_t g = 0; g < rstds.columns; ++g) {
@@ -88,15 +70,13 @@ void rms_norm_forward(Stream& stream, Tensor y, Tensor rstd, Tensor x, Tensor w,
 }
 
 void rms_norm_dgrad(Stream& stream, Tensor dx, Tensor dy, Tensor x, Tensor w, Tensor rstd) {
-  const std::int64_t n = check_norm(x, w, rstd);
-  check_like("dx", dx, x);
-  check_like("dy", dy, x);
+  const std::int64_t n = w.dim(0);
   with_float(x.dtype(), [&]<typename T>(As<T>) {
     const Matrix<T> xs = matrix<T>(stream, x), dys = matrix<T>(stream, dy);
     const Matrix<T> dxs = matrix<T>(stream, dx);
     const Matrix<float> rstds = matrix<float>(stream, rstd);
-    const T* ws = w.data<T>(stream);
-    stream.enqueue("rms_norm_dgrad", WorkClass::Memory, [=](Workers& workers) {
+    const T* ws = data<T>(stream, w);
+    enqueue(stream, "rms_norm_dgrad", WorkClass::Memory, [=](Workers& workers) {
       parallel(workers, cut_rows(xs.rows, xs.columns), [&](Range rows) {
         for (std::int64_t t = rows.begin; t < rows.end; ++t) {
           for (std::int64_t g = 0; g < rstds.columns; ++g) {
@@ -112,15 +92,13 @@ void rms_norm_dgrad(Stream& stream, Tensor dx, Tensor dy, Tensor x, Tensor w, Te
 
 // Each part of the rows is summed on its own; the parts are added in order.
 void rms_norm_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Tensor rstd) {
-  const std::int64_t n = check_norm(x, dw, rstd);
-  check_dtype("dw", dw, DType::F32);
-  check_like("dy", dy, x);
+  const std::int64_t n = dw.dim(0);
   with_float(x.dtype(), [&]<typename T>(As<T>) {
     const Matrix<T> xs = matrix<T>(stream, x), dys = matrix<T>(stream, dy);
     const Matrix<float> rstds = matrix<float>(stream, rstd);
-    float* dws = dw.data<float>(stream);
+    float* dws = data<float>(stream, dw);
     const Cut cut{xs.rows, std::max(kRowsPerPart, (xs.rows + kParts - 1) / kParts)};
-    stream.enqueue("rms_norm_wgrad", WorkClass::Memory, [=](Workers& workers) {
+    enqueue(stream, "rms_norm_wgrad", WorkClass::Memory, [=](Workers& workers) {
       std::vector<float> parts(static_cast<std::size_t>(cut.count() * n));
       workers.parallel(cut.count(), [&](std::int64_t i) {
         for (std::int64_t t = cut[i].begin; t < cut[i].end; ++t) {
@@ -137,4 +115,4 @@ void rms_norm_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Tensor rstd)
   });
 }
 
-}  // namespace weft::kernels
+}  // namespace weft::kernels::cpu

@@ -3,12 +3,10 @@
 #include <algorithm>
 
 #include "weft/kernels/cpu/arguments.h"
+#include "weft/kernels/cpu/operations.h"
 #include "weft/kernels/cpu/work_cut.h"
-#include "weft/kernels/kernels.h"
 
-namespace weft::kernels {
-
-using namespace cpu;
+namespace weft::kernels::cpu {
 
 namespace {
 
@@ -59,27 +57,14 @@ void turn(Stream& stream,
           const Tensor& table,
           const Rotary& rotary,
           Turn direction) {
-  const auto [rows, columns] = matrix_shape("x", x);
-  const auto [positions, width] = matrix_shape("table", table);
-  check_matrix("y", y, rows, columns);
-  check_dtype("y", y, x.dtype());
-  check_dtype("table", table, DType::F32);
-  check_contiguous("table", table);
-  const std::int64_t unturned = rotary.unturned, head = unturned + width;
-  CHECK(width > 0 && width % 2 == 0 && unturned >= 0 && columns % head == 0,
-        "{} columns in heads of {}, the last {} of which turn",
-        columns,
-        head,
-        width);
-  CHECK(positions > 0 || rows == 0, "no positions for {} rows", rows);
   with_float(x.dtype(), [&]<typename T>(As<T>) {
     const Turning<T> job{.y = matrix<T>(stream, y),
                          .x = matrix<T>(stream, x),
                          .angles = matrix<float>(stream, table),
-                         .unturned = unturned,
+                         .unturned = rotary.unturned,
                          .sign = direction == Turn::Forth ? 1.0f : -1.0f};
     const bool halves = rotary.pairs == Rotary::Pairs::Halves;
-    stream.enqueue(name, WorkClass::Memory, [=](Workers& workers) {
+    enqueue(stream, name, WorkClass::Memory, [=](Workers& workers) {
       parallel(workers, cut_rows(job.x.rows, job.x.columns), [&](Range range) {
         if (halves) {
           job.template turn_rows<Rotary::Pairs::Halves>(range);
@@ -101,4 +86,4 @@ void rotary_dgrad(Stream& stream, Tensor dx, Tensor dy, Tensor table, const Rota
   turn(stream, "rotary_dgrad", dx, dy, table, rotary, Turn::Back);
 }
 
-}  // namespace weft::kernels
+}  // namespace weft::kernels::cpu

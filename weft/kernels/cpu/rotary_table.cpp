@@ -5,12 +5,10 @@
 #include <numbers>
 
 #include "weft/kernels/cpu/arguments.h"
+#include "weft/kernels/cpu/operations.h"
 #include "weft/kernels/cpu/work_cut.h"
-#include "weft/kernels/kernels.h"
 
-namespace weft::kernels {
-
-using namespace cpu;
+namespace weft::kernels::cpu {
 
 namespace {
 
@@ -41,12 +39,8 @@ double step_of(std::int64_t pair, std::int64_t half, const RotaryAngles& angles)
 }  // namespace
 
 void rotary_table(Stream& stream, Tensor table, const RotaryAngles& angles) {
-  const auto [positions, width] = matrix_shape("table", table);
-  CHECK(width % 2 == 0, "heads of {} columns", width);
-  check_dtype("table", table, DType::F32);
-  check_contiguous("table", table);
   const Matrix<float> rows = matrix<float>(stream, table);
-  stream.enqueue("rotary_table", WorkClass::Memory, [=](Workers& workers) {
+  enqueue(stream, "rotary_table", WorkClass::Memory, [=](Workers& workers) {
     const std::int64_t half = rows.columns / 2;
     const double magnitude = angles.yarn ? angles.yarn->magnitude : 1.0;
     parallel(workers, cut_rows(rows.rows, rows.columns), [&](Range range) {
@@ -62,4 +56,4 @@ void rotary_table(Stream& stream, Tensor table, const RotaryAngles& angles) {
   });
 }
 
-}  // namespace weft::kernels
+}  // namespace weft::kernels::cpu

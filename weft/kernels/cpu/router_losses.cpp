@@ -3,41 +3,13 @@
 #include <vector>
 
 #include "weft/kernels/cpu/arguments.h"
+#include "weft/kernels/cpu/operations.h"
 #include "weft/kernels/cpu/scores.h"
 #include "weft/kernels/cpu/work_cut.h"
-#include "weft/kernels/kernels.h"
 
-namespace weft::kernels {
-
-using namespace cpu;
+namespace weft::kernels::cpu {
 
 namespace {
-
-Matrix<float> take_logits(Stream& stream, const Tensor& logits) {
-  CHECK(matrix_shape("logits", logits).columns > 0, "no experts");
-  check_dtype("logits", logits, DType::F32);
-  return matrix<float>(stream, logits);
-}
-
-Matrix<std::int64_t> take_counts(Stream& stream,
-                                 const Tensor& counts,
-                                 const Matrix<float>& logits) {
-  const std::int64_t runs = matrix_shape("counts", counts).rows;
-  check_matrix("counts", counts, runs, logits.columns);
-  check_dtype("counts", counts, DType::I64);
-  CHECK(runs >= 1 && logits.rows % runs == 0, "{} tokens in {} equal runs", logits.rows, runs);
-  return matrix<std::int64_t>(stream, counts);
-}
-
-float* take_loss(Stream& stream, const Tensor& loss) {
-  check_vector("loss", loss, 1);
-  return loss.data<float>(stream);
-}
-
-Matrix<float> take_gradient(Stream& stream, const Tensor& dlogits, const Tensor& logits) {
-  check_matrix("dlogits", dlogits, logits.dim(0), logits.dim(1));
-  return matrix<float>(stream, dlogits);
-}
 
 // Each expert's share of the rows, times the number of experts: 1 where they are even.
 std::vector<double> loads_of(const Matrix<std::int64_t>& counts) {
@@ -100,10 +72,10 @@ struct Loads {
 }  // namespace
 
 void balance_loss_forward(Stream& stream, Tensor loss, Tensor logits, Tensor counts, Score score) {
-  const Matrix<float> xs = take_logits(stream, logits);
-  const Matrix<std::int64_t> rows_of = take_counts(stream, counts, xs);
-  float* result = take_loss(stream, loss);
-  stream.enqueue("balance_loss_forward", WorkClass::Memory, [=](Workers& workers) {
+  const Matrix<float> xs = matrix<float>(stream, logits);
+  const Matrix<std::int64_t> rows_of = matrix<std::int64_t>(stream, counts);
+  float* result = data<float>(stream, loss);
+  enqueue(stream, "balance_loss_forward", WorkClass::Memory, [=](Workers& workers) {
     const Loads loads{xs, rows_of, loads_of(rows_of)};
     const auto part = [&](Range rows) {
       double sum = 0;
@@ -127,10 +99,10 @@ void balance_loss_dgrad(Stream& stream,
                         Tensor counts,
                         Score score,
                         float scale) {
-  const Matrix<float> xs = take_logits(stream, logits);
-  const Matrix<float> dxs = take_gradient(stream, dlogits, logits);
-  const Matrix<std::int64_t> rows_of = take_counts(stream, counts, xs);
-  stream.enqueue("balance_loss_dgrad", WorkClass::Memory, [=](Workers& workers) {
+  const Matrix<float> xs = matrix<float>(stream, logits);
+  const Matrix<float> dxs = matrix<float>(stream, dlogits);
+  const Matrix<std::int64_t> rows_of = matrix<std::int64_t>(stream, counts);
+  enqueue(stream, "balance_loss_dgrad", WorkClass::Memory, [=](Workers& workers) {
     const double factor = static_cast<double>(scale) / static_cast<double>(xs.rows);
     const Loads loads{xs, rows_of, loads_of(rows_of)};
     parallel(workers, cut_rows(xs.rows, xs.columns), [&](Range rows) {
@@ -153,9 +125,9 @@ void balance_loss_dgrad(Stream& stream,
 }
 
 void z_loss_forward(Stream& stream, Tensor loss, Tensor logits) {
-  const Matrix<float> xs = take_logits(stream, logits);
-  float* result = take_loss(stream, loss);
-  stream.enqueue("z_loss_forward", WorkClass::Memory, [=](Workers& workers) {
+  const Matrix<float> xs = matrix<float>(stream, logits);
+  float* result = data<float>(stream, loss);
+  enqueue(stream, "z_loss_forward", WorkClass::Memory, [=](Workers& workers) {
     const auto part = [&](Range rows) {
       double sum = 0;
       for (std::int64_t t = rows.begin; t < rows.end; ++t) {
@@ -170,9 +142,9 @@ void z_loss_forward(Stream& stream, Tensor loss, Tensor logits) {
 }
 
 void z_loss_dgrad(Stream& stream, Tensor dlogits, Tensor logits, float scale) {
-  const Matrix<float> xs = take_logits(stream, logits);
-  const Matrix<float> dxs = take_gradient(stream, dlogits, logits);
-  stream.enqueue("z_loss_dgrad", WorkClass::Memory, [=](Workers& workers) {
+  const Matrix<float> xs = matrix<float>(stream, logits);
+  const Matrix<float> dxs = matrix<float>(stream, dlogits);
+  enqueue(stream, "z_loss_dgrad", WorkClass::Memory, [=](Workers& workers) {
     parallel(workers, cut_rows(xs.rows, xs.columns), [&](Range rows) {
       for (std::int64_t t = rows.begin; t < rows.end; ++t) {
         const float* x = xs.row(t);
@@ -186,4 +158,4 @@ void z_loss_dgrad(Stream& stream, Tensor dlogits, Tensor logits, float scale) {
   });
 }
 
-}  // namespace weft::kernels
+}  // namespace weft::kernels::cpu

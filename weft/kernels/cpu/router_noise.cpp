@@ -3,20 +3,15 @@
 
 #include "weft/base/random.h"
 #include "weft/kernels/cpu/arguments.h"
+#include "weft/kernels/cpu/operations.h"
 #include "weft/kernels/cpu/work_cut.h"
-#include "weft/kernels/kernels.h"
 
-namespace weft::kernels {
-
-using namespace cpu;
+namespace weft::kernels::cpu {
 
 void jitter(Stream& stream, Tensor y, Tensor x, float epsilon, const Noise& noise) {
-  const auto [tokens, width] = matrix_shape("x", x);
-  check_matrix("y", y, tokens, width);
-  check_dtype("y", y, x.dtype());
   with_float(x.dtype(), [&]<typename T>(As<T>) {
     const Matrix<T> from = matrix<T>(stream, x), to = matrix<T>(stream, y);
-    stream.enqueue("jitter", WorkClass::Memory, [=](Workers& workers) {
+    enqueue(stream, "jitter", WorkClass::Memory, [=](Workers& workers) {
       parallel(workers, cut_rows(from.rows, from.columns), [&](Range rows) {
         for (std::int64_t t = rows.begin; t < rows.end; ++t) {
           const std::int64_t first = (noise.first_row + t) * from.columns;
@@ -32,10 +27,8 @@ void jitter(Stream& stream, Tensor y, Tensor x, float epsilon, const Noise& nois
 }
 
 void random_logits(Stream& stream, Tensor logits, const RandomLogits& options) {
-  check_dtype("logits", logits, DType::F32);
-  CHECK(matrix_shape("logits", logits).columns > 0, "no experts");
   const Matrix<float> xs = matrix<float>(stream, logits);
-  stream.enqueue("random_logits", WorkClass::Memory, [=](Workers& workers) {
+  enqueue(stream, "random_logits", WorkClass::Memory, [=](Workers& workers) {
     const auto n = static_cast<std::size_t>(xs.columns);
     std::vector<float> bias(n, 0.0f);
     if (options.deviation != 0) base::normals(options.expert_key, 0, bias);
@@ -50,4 +43,4 @@ void random_logits(Stream& stream, Tensor logits, const RandomLogits& options) {
   });
 }
 
-}  // namespace weft::kernels
+}  // namespace weft::kernels::cpu

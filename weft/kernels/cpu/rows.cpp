@@ -5,12 +5,10 @@
 #endif
 
 #include "weft/kernels/cpu/arguments.h"
+#include "weft/kernels/cpu/operations.h"
 #include "weft/kernels/cpu/work_cut.h"
-#include "weft/kernels/kernels.h"
 
-namespace weft::kernels {
-
-using namespace cpu;
+namespace weft::kernels::cpu {
 
 namespace {
 
@@ -22,30 +20,17 @@ struct ByteRows {
   std::byte* row(std::int64_t i) const { return data + i * stride; }
 };
 
-ByteRows byte_rows(Stream& stream, std::string_view name, const Tensor& x) {
-  const int rank = x.shape().rank();
-  CHECK(rank == 1 || rank == 2,
-        "{} is {}, should be a matrix or a vector",
-        name,
-        x.shape().print());
+ByteRows byte_rows(Stream& stream, const Tensor& x) {
   const std::int64_t size = tensor::size_of(x.dtype());
-  const std::int64_t columns = rank == 2 ? x.dim(1) : 1;
+  const std::int64_t columns = x.shape().rank() == 2 ? x.dim(1) : 1;
   return {bytes_of(stream, x), x.dim(0), columns * size, x.row_stride() * size};
 }
 
-// y and x with rows of the same kind.
-void check_same_rows(const Tensor& y, const Tensor& x) {
-  check_dtype("y", y, x.dtype());
-  CHECK(y.shape().rank() == x.shape().rank() && (x.shape().rank() != 2 || y.dim(1) == x.dim(1)),
-        "rows of y {} and x {}",
-        y.shape().print(),
-        x.shape().print());
-}
-
-// Whether an index names a row; -1 names none.
-bool names_row(std::int32_t i, std::int64_t rows) {
-  CHECK(i >= -1 && i < rows, "row {} of {}", i, rows);
-  return i >= 0;
+// Whether an index names a row; -1 names none, and anything else is a fault.
+bool names_row(std::int32_t i, std::int64_t rows, const Faults& faults) {
+  if (i >= 0 && i < rows) return true;
+  if (i != -1) faults.raise(FaultCode::RowOutOfRange, {i, rows});
+  return false;
 }
 
 // Rows are short and far apart: the machine's own prefetching gets going when one is nearly over.
@@ -170,16 +155,15 @@ void sum_of(Y* y,
 }  // namespace
 
 void gather_rows(Stream& stream, Tensor y, Tensor x, Tensor index) {
-  check_same_rows(y, x);
-  check_vector("index", index, y.dim(0));
-  const ByteRows to = byte_rows(stream, "y", y), from = byte_rows(stream, "x", x);
-  const std::int32_t* source = index.data<std::int32_t>(stream);
+  const ByteRows to = byte_rows(stream, y), from = byte_rows(stream, x);
+  const std::int32_t* source = data<std::int32_t>(stream, index);
   const Writes writes = writes_of(to);
-  stream.enqueue("gather_rows", WorkClass::Memory, [=](Workers& workers) {
+  const Faults faults(stream);
+  enqueue(stream, "gather_rows", WorkClass::Memory, [=](Workers& workers) {
     parallel(workers, cut_rows(to.rows, to.bytes / 4), [&](Range rows) {
       for (std::int64_t r = rows.begin; r < rows.end; ++r) {
         const std::int32_t later = source[std::min(r + kRowsAhead, to.rows - 1)];
-        if (names_row(source[r], from.rows)) {
+        if (names_row(source[r], from.rows, faults)) {
           const std::int32_t asked = later >= 0 && later < from.rows ? later : source[r];
           copy_row(to.row(r), from.row(source[r]), from.row(asked), to.bytes, writes);
         } else {
@@ -192,25 +176,20 @@ void gather_rows(Stream& stream, Tensor y, Tensor x, Tensor index) {
 }
 
 void sum_rows(Stream& stream, Tensor y, Tensor x, Tensor index) {
-  const auto [tokens, k] = matrix_shape("index", index);
-  check_matrix("y", y, tokens, matrix_shape("x", x).columns);
-  CHECK(y.dtype() == x.dtype() || y.dtype() == DType::F32,
-        "sum of {} rows in {}",
-        tensor::name_of(x.dtype()),
-        tensor::name_of(y.dtype()));
-  const auto enqueue = [&]<typename Y, typename X>(As<Y>, As<X>) {
+  const auto sum_in = [&]<typename Y, typename X>(As<Y>, As<X>) {
     const Matrix<Y> ys = matrix<Y>(stream, y);
     const Matrix<X> xs = matrix<X>(stream, x);
     const Matrix<std::int32_t> sources = matrix<std::int32_t>(stream, index);
     // Cut by what is written: a task of few tokens would end before asking ahead paid.
-    stream.enqueue("sum_rows", WorkClass::Memory, [=](Workers& workers) {
+    const Faults faults(stream);
+    enqueue(stream, "sum_rows", WorkClass::Memory, [=](Workers& workers) {
       parallel(workers, cut_rows(ys.rows, ys.columns), [&](Range rows) {
         std::vector<const X*> named;
         std::vector<float> sum(static_cast<std::size_t>(xs.columns));
         const auto name_rows_of = [&](std::int64_t t) {
           for (std::int64_t j = 0; j < sources.columns; ++j) {
             const std::int32_t i = sources.row(t)[j];
-            if (names_row(i, xs.rows)) named.push_back(xs.row(i));
+            if (names_row(i, xs.rows, faults)) named.push_back(xs.row(i));
           }
         };
         for (std::int64_t t = rows.begin; t < rows.end; ++t) {
@@ -224,22 +203,19 @@ void sum_rows(Stream& stream, Tensor y, Tensor x, Tensor index) {
     });
   };
   with_float(x.dtype(), [&]<typename X>(As<X> as) {
-    y.dtype() == x.dtype() ? enqueue(as, as) : enqueue(As<float>{}, as);
+    y.dtype() == x.dtype() ? sum_in(as, as) : sum_in(As<float>{}, as);
   });
 }
 
 void gather_choices(Stream& stream, Tensor p_Rk, Tensor p_Tk, Tensor token, Tensor choice) {
-  const auto [rows, k] = matrix_shape("choice", choice);
-  check_matrix("p_Rk", p_Rk, rows, k);
-  check_matrix("p_Tk", p_Tk, p_Tk.dim(0), k);
-  check_vector("token", token, rows);
   const Matrix<float> to = matrix<float>(stream, p_Rk), from = matrix<float>(stream, p_Tk);
   const Matrix<std::int32_t> chosen = matrix<std::int32_t>(stream, choice);
-  const std::int32_t* source = token.data<std::int32_t>(stream);
-  stream.enqueue("gather_choices", WorkClass::Memory, [=](Workers& workers) {
+  const std::int32_t* source = data<std::int32_t>(stream, token);
+  const Faults faults(stream);
+  enqueue(stream, "gather_choices", WorkClass::Memory, [=](Workers& workers) {
     parallel(workers, cut_rows(to.rows, to.columns), [&](Range range) {
       for (std::int64_t r = range.begin; r < range.end; ++r) {
-        const bool taken = names_row(source[r], from.rows);
+        const bool taken = names_row(source[r], from.rows, faults);
         for (std::int64_t j = 0; j < to.columns; ++j) {
           const bool own = taken && chosen.row(r)[j] >= 0;
           to.row(r)[j] = own ? from.row(source[r])[j] : 0.0f;
@@ -250,24 +226,15 @@ void gather_choices(Stream& stream, Tensor p_Rk, Tensor p_Tk, Tensor token, Tens
 }
 
 void copy_rows(Stream& stream, Tensor y, Tensor x, std::span<const RowBlock> blocks) {
-  check_same_rows(y, x);
-  const ByteRows to = byte_rows(stream, "y", y), from = byte_rows(stream, "x", x);
+  const ByteRows to = byte_rows(stream, y), from = byte_rows(stream, x);
   std::vector<RowBlock> pieces;
   for (const RowBlock& block : blocks) {
-    CHECK(block.rows >= 0 && block.from >= 0 && block.to >= 0 &&
-              block.from <= from.rows - block.rows && block.to <= to.rows - block.rows,
-          "block of {} rows from {} of {} to {} of {}",
-          block.rows,
-          block.from,
-          from.rows,
-          block.to,
-          to.rows);
     const Cut cut = cut_rows(block.rows, to.bytes / 4);
     for (std::int64_t i = 0; i < cut.count(); ++i) {
       pieces.push_back({block.from + cut[i].begin, block.to + cut[i].begin, cut[i].size()});
     }
   }
-  stream.enqueue("copy_rows", WorkClass::Memory, [=](Workers& workers) {
+  enqueue(stream, "copy_rows", WorkClass::Memory, [=](Workers& workers) {
     workers.parallel(static_cast<std::int64_t>(pieces.size()), [&](std::int64_t i) {
       const RowBlock& piece = pieces[static_cast<std::size_t>(i)];
       if (to.stride == to.bytes && from.stride == from.bytes) {
@@ -281,4 +248,4 @@ void copy_rows(Stream& stream, Tensor y, Tensor x, std::span<const RowBlock> blo
   });
 }
 
-}  // namespace weft::kernels
+}  // namespace weft::kernels::cpu

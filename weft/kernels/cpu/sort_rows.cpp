@@ -1,21 +1,14 @@
 // Which rows travel: one for each chosen expert, or one for each group of experts chosen from.
 // Counting sorts: stable, one pass over the slots for the counts and one for the rows. Each is one
 // task; even tens of thousands of slots take well under a millisecond.
-#include <limits>
+#include <optional>
 
-#include "weft/base/error.h"
-#include "weft/base/text.h"
 #include "weft/kernels/cpu/arguments.h"
-#include "weft/kernels/kernels.h"
+#include "weft/kernels/cpu/operations.h"
 
-namespace weft::kernels {
-
-using namespace cpu;
+namespace weft::kernels::cpu {
 
 namespace {
-
-using base::SystemError;
-using base::text;
 
 struct Choices {
   std::int64_t tokens = 0, k = 0;
@@ -25,13 +18,7 @@ struct Choices {
 };
 
 Choices choices_of(Stream& stream, const Tensor& experts_Tk) {
-  const auto [tokens, k] = matrix_shape("experts", experts_Tk);
-  CHECK(k >= 1, "experts is {}", experts_Tk.shape().print());
-  CHECK(tokens * k <= std::numeric_limits<std::int32_t>::max(),
-        "{} rows do not fit int32",
-        tokens * k);
-  check_contiguous("experts", experts_Tk);
-  return {tokens, k, experts_Tk.data<std::int32_t>(stream)};
+  return {experts_Tk.dim(0), experts_Tk.dim(1), data<std::int32_t>(stream, experts_Tk)};
 }
 
 struct ByExpert {
@@ -48,29 +35,30 @@ struct ByExpert {
   }
 };
 
-// Where the rows of each expert start.
-std::vector<std::int64_t> starts_of(const ByExpert& s) {
+// Where the rows of each expert start; none where they do not fit.
+std::optional<std::vector<std::int64_t>> starts_of(const ByExpert& s, const Faults& faults) {
   std::vector<std::int64_t> starts;
   std::int64_t row = 0;
   for (std::int64_t e = 0; e < s.experts; ++e) {
     starts.push_back(row);
     const std::int64_t room = s.room_each > 0 ? s.room_each : s.room - row;
     if (s.counts[e] > room) {
-      throw SystemError(
-          text("{} rows for expert {}, and room for {}", s.counts[e], s.first + e, room));
+      faults.raise(FaultCode::RowsOfExpertBeyondRoom, {s.counts[e], s.first + e, room});
+      return std::nullopt;
     }
     row += s.room_each > 0 ? s.room_each : s.counts[e];
   }
   return starts;
 }
 
-void sort_slots(const ByExpert& s) {
+void sort_slots(const ByExpert& s, const Faults& faults) {
   std::fill_n(s.counts, s.experts, 0);
   for (std::int64_t slot = 0; slot < s.choices.slots(); ++slot) {
     const std::int64_t e = s.expert_of(slot);
     if (e >= 0) ++s.counts[e];
   }
-  std::vector<std::int64_t> next = starts_of(s);
+  std::optional<std::vector<std::int64_t>> next = starts_of(s, faults);
+  if (!next) return;
   std::fill_n(s.slot_of, s.room, -1);
   std::fill_n(s.token_of, s.room, -1);
   for (std::int64_t slot = 0; slot < s.choices.slots(); ++slot) {
@@ -79,7 +67,7 @@ void sort_slots(const ByExpert& s) {
       s.row_of[slot] = -1;
       continue;
     }
-    const std::int64_t r = next[static_cast<std::size_t>(e)]++;
+    const std::int64_t r = (*next)[static_cast<std::size_t>(e)]++;
     s.row_of[slot] = static_cast<std::int32_t>(r);
     s.slot_of[r] = static_cast<std::int32_t>(slot);
     s.token_of[r] = static_cast<std::int32_t>(slot / s.choices.k);
@@ -87,11 +75,13 @@ void sort_slots(const ByExpert& s) {
 }
 
 // Calls found(token, group) for each group a token chose from, and chosen(token, slot, group) for
-// each of its choices there.
+// each of its choices there. False where a token's choices do not ascend through the groups, or
+// where found says so.
 template <typename Found, typename Slot>
-void walk_groups(const Choices& choices,
+bool walk_groups(const Choices& choices,
                  const ExpertGroups& groups,
                  std::int64_t count,
+                 const Faults& faults,
                  const Found& found,
                  const Slot& chosen) {
   for (std::int64_t t = 0; t < choices.tokens; ++t) {
@@ -102,21 +92,16 @@ void walk_groups(const Choices& choices,
       const std::int64_t offset = expert - groups.first;
       const std::int64_t group = offset / groups.width;
       if (offset < 0 || group >= count || group < last) {
-        throw SystemError(
-            text("token {} chose expert {} after group {} of {} groups of {} experts "
-                 "from {} on",
-                 t,
-                 expert,
-                 last,
-                 count,
-                 groups.width,
-                 groups.first));
+        faults.raise(FaultCode::ChoiceOutOfOrder,
+                     {t, expert, last, count, groups.width, groups.first});
+        return false;
       }
-      if (group != last) found(t, group);
+      if (group != last && !found(t, group)) return false;
       last = group;
       chosen(t, j, group);
     }
   }
+  return true;
 }
 
 struct ByGroup {
@@ -128,22 +113,18 @@ struct ByGroup {
   std::int64_t* counts;
 };
 
-void sort_tokens(const ByGroup& s) {
+void sort_tokens(const ByGroup& s, const Faults& faults) {
   const std::int64_t k = s.choices.k;
   std::fill_n(s.counts, s.count, 0);
-  walk_groups(
-      s.choices,
-      s.groups,
-      s.count,
-      [&](std::int64_t, std::int64_t group) { ++s.counts[group]; },
-      [](auto...) {});
+  const auto count = [&](std::int64_t, std::int64_t group) { return ++s.counts[group] > 0; };
+  if (!walk_groups(s.choices, s.groups, s.count, faults, count, [](auto...) {})) return;
   std::vector<std::int64_t> next;
   std::int64_t rows = 0;
   for (std::int64_t g = 0; g < s.count; ++g) {
     next.push_back(rows);
     rows += s.counts[g];
   }
-  if (rows > s.room) throw SystemError(text("{} rows, and room for {}", rows, s.room));
+  if (rows > s.room) return faults.raise(FaultCode::RowsBeyondRoom, {rows, s.room});
   std::fill_n(s.row_of, s.choices.tokens * s.most, -1);
   std::fill_n(s.token_of + rows, s.room - rows, -1);
   std::fill_n(s.choice_of, s.room * k, -1);
@@ -152,13 +133,18 @@ void sort_tokens(const ByGroup& s) {
       s.choices,
       s.groups,
       s.count,
+      faults,
       [&](std::int64_t t, std::int64_t group) {
         place = t == token ? place + 1 : 0;
         token = t;
-        CHECK(place < s.most, "token {} has more than {} rows", t, s.most);
+        if (place >= s.most) {
+          faults.raise(FaultCode::TooManyRowsOfToken, {t, s.most});
+          return false;
+        }
         row = next[static_cast<std::size_t>(group)]++;
         s.row_of[t * s.most + place] = static_cast<std::int32_t>(row);
         s.token_of[row] = static_cast<std::int32_t>(t);
+        return true;
       },
       [&](std::int64_t t, std::int64_t j, std::int64_t) {
         s.choice_of[row * k + j] = s.choices.expert[t * k + j];
@@ -176,22 +162,19 @@ void sort_by_expert(Stream& stream,
                     std::int64_t first,
                     Room room) {
   const Choices choices = choices_of(stream, experts);
-  const std::int64_t rows = vector_length("slot", slot), e = vector_length("counts", counts);
-  check_matrix("row", row, choices.tokens, choices.k);
-  check_vector("token", token, rows);
-  check_contiguous("row", row);
-  CHECK(room == Room::Packed || rows % e == 0, "{} rows for {} experts", rows, e);
+  const std::int64_t rows = slot.dim(0), e = counts.dim(0);
   const ByExpert sorting{.choices = choices,
                          .first = first,
                          .experts = e,
                          .room = rows,
                          .room_each = room == Room::Padded ? rows / e : 0,
-                         .row_of = row.data<std::int32_t>(stream),
-                         .slot_of = slot.data<std::int32_t>(stream),
-                         .token_of = token.data<std::int32_t>(stream),
-                         .counts = counts.data<std::int64_t>(stream)};
-  stream.enqueue("sort_by_expert", WorkClass::Memory, [sorting](tensor::Workers&) {
-    sort_slots(sorting);
+                         .row_of = data<std::int32_t>(stream, row),
+                         .slot_of = data<std::int32_t>(stream, slot),
+                         .token_of = data<std::int32_t>(stream, token),
+                         .counts = data<std::int64_t>(stream, counts)};
+  const Faults faults(stream);
+  enqueue(stream, "sort_by_expert", WorkClass::Memory, [=](Workers&) {
+    sort_slots(sorting, faults);
   });
 }
 
@@ -203,24 +186,18 @@ void sort_by_group(Stream& stream,
                    Tensor experts,
                    const ExpertGroups& groups) {
   const Choices choices = choices_of(stream, experts);
-  const std::int64_t rows = vector_length("token", token);
-  const auto [tokens, most] = matrix_shape("row", row);
-  check_matrix("row", row, choices.tokens, most);
-  check_matrix("choice", choice, rows, choices.k);
-  check_contiguous("row", row);
-  check_contiguous("choice", choice);
-  CHECK(groups.width >= 1, "groups of {} experts", groups.width);
   const ByGroup sorting{.choices = choices,
                         .groups = groups,
-                        .count = vector_length("counts", counts),
-                        .room = rows,
-                        .most = most,
-                        .row_of = row.data<std::int32_t>(stream),
-                        .token_of = token.data<std::int32_t>(stream),
-                        .choice_of = choice.data<std::int32_t>(stream),
-                        .counts = counts.data<std::int64_t>(stream)};
-  stream.enqueue("sort_by_group", WorkClass::Memory, [sorting](tensor::Workers&) {
-    sort_tokens(sorting);
+                        .count = counts.dim(0),
+                        .room = token.dim(0),
+                        .most = row.dim(1),
+                        .row_of = data<std::int32_t>(stream, row),
+                        .token_of = data<std::int32_t>(stream, token),
+                        .choice_of = data<std::int32_t>(stream, choice),
+                        .counts = data<std::int64_t>(stream, counts)};
+  const Faults faults(stream);
+  enqueue(stream, "sort_by_group", WorkClass::Memory, [=](Workers&) {
+    sort_tokens(sorting, faults);
   });
 }
 
@@ -230,20 +207,21 @@ void count_by_group(Stream& stream,
                     Tensor experts,
                     const ExpertGroups& groups) {
   const Choices choices = choices_of(stream, experts);
-  const std::int64_t count = vector_length("rows", rows);
-  check_vector("choices", chosen, count);
-  std::int64_t* rows_of = rows.data<std::int64_t>(stream);
-  std::int64_t* chosen_of = chosen.data<std::int64_t>(stream);
-  stream.enqueue("count_by_group", WorkClass::Memory, [=](tensor::Workers&) {
+  const std::int64_t count = rows.dim(0);
+  std::int64_t* rows_of = data<std::int64_t>(stream, rows);
+  std::int64_t* chosen_of = data<std::int64_t>(stream, chosen);
+  const Faults faults(stream);
+  enqueue(stream, "count_by_group", WorkClass::Memory, [=](Workers&) {
     std::fill_n(rows_of, count, 0);
     std::fill_n(chosen_of, count, 0);
     walk_groups(
         choices,
         groups,
         count,
-        [&](std::int64_t, std::int64_t group) { ++rows_of[group]; },
+        faults,
+        [&](std::int64_t, std::int64_t group) { return ++rows_of[group] > 0; },
         [&](std::int64_t, std::int64_t, std::int64_t group) { ++chosen_of[group]; });
   });
 }
 
-}  // namespace weft::kernels
+}  // namespace weft::kernels::cpu

@@ -1,25 +1,12 @@
 // SwiGLU, y = silu(gate) * up, and the same times a weight a row.
 #include "weft/kernels/cpu/arguments.h"
+#include "weft/kernels/cpu/operations.h"
 #include "weft/kernels/cpu/vector_math.h"
 #include "weft/kernels/cpu/work_cut.h"
-#include "weft/kernels/kernels.h"
 
-namespace weft::kernels {
-
-using namespace cpu;
+namespace weft::kernels::cpu {
 
 namespace {
-
-void check_halves(const Tensor& y, const Tensor& h) {
-  const auto [rows, width] = matrix_shape("y", y);
-  check_matrix("h", h, rows, 2 * width);
-  check_dtype("h", h, y.dtype());
-}
-
-void check_weights(std::string_view name, const Tensor& p, std::int64_t rows) {
-  check_vector(name, p, rows);
-  check_dtype(name, p, DType::F32);
-}
 
 template <typename T>
 void forward_row(T* y, const T* gate, const T* up, std::int64_t n, float weight) {
@@ -51,7 +38,7 @@ float dgrad_row(T* dh, const T* dy, const T* h, std::int64_t n, float weight) {
 // `p`: the weights, or null for none.
 template <typename T>
 void forward(Stream& stream, std::string_view name, Matrix<T> y, Matrix<T> h, const float* p) {
-  stream.enqueue(name, WorkClass::Memory, [=](Workers& workers) {
+  enqueue(stream, name, WorkClass::Memory, [=](Workers& workers) {
     parallel(workers, cut_rows(y.rows, y.columns), [&](Range rows) {
       for (std::int64_t t = rows.begin; t < rows.end; ++t) {
         const float weight = p == nullptr ? 1.0f : p[t];
@@ -64,28 +51,23 @@ void forward(Stream& stream, std::string_view name, Matrix<T> y, Matrix<T> h, co
 }  // namespace
 
 void swiglu_forward(Stream& stream, Tensor y, Tensor h) {
-  check_halves(y, h);
   with_float(y.dtype(), [&]<typename T>(As<T>) {
     forward(stream, "swiglu_forward", matrix<T>(stream, y), matrix<T>(stream, h), nullptr);
   });
 }
 
 void weighted_swiglu_forward(Stream& stream, Tensor y, Tensor h, Tensor p) {
-  check_halves(y, h);
-  check_weights("p", p, y.dim(0));
   with_float(y.dtype(), [&]<typename T>(As<T>) {
-    const float* ps = p.data<float>(stream);
+    const float* ps = data<float>(stream, p);
     forward(stream, "weighted_swiglu_forward", matrix<T>(stream, y), matrix<T>(stream, h), ps);
   });
 }
 
 void swiglu_dgrad(Stream& stream, Tensor dh, Tensor dy, Tensor h) {
-  check_halves(dy, h);
-  check_halves(dy, dh);
   with_float(h.dtype(), [&]<typename T>(As<T>) {
     const Matrix<T> dhs = matrix<T>(stream, dh), dys = matrix<T>(stream, dy);
     const Matrix<T> hs = matrix<T>(stream, h);
-    stream.enqueue("swiglu_dgrad", WorkClass::Memory, [=](Workers& workers) {
+    enqueue(stream, "swiglu_dgrad", WorkClass::Memory, [=](Workers& workers) {
       parallel(workers, cut_rows(dys.rows, dys.columns), [&](Range rows) {
         for (std::int64_t t = rows.begin; t < rows.end; ++t) {
           dgrad_row(dhs.row(t), dys.row(t), hs.row(t), dys.columns, 1.0f);
@@ -96,16 +78,12 @@ void swiglu_dgrad(Stream& stream, Tensor dh, Tensor dy, Tensor h) {
 }
 
 void weighted_swiglu_dgrad(Stream& stream, Tensor dh, Tensor dp, Tensor dy, Tensor h, Tensor p) {
-  check_halves(dy, h);
-  check_halves(dy, dh);
-  check_weights("p", p, dy.dim(0));
-  check_weights("dp", dp, dy.dim(0));
   with_float(h.dtype(), [&]<typename T>(As<T>) {
     const Matrix<T> dhs = matrix<T>(stream, dh), dys = matrix<T>(stream, dy);
     const Matrix<T> hs = matrix<T>(stream, h);
-    const float* ps = p.data<float>(stream);
-    float* dps = dp.data<float>(stream);
-    stream.enqueue("weighted_swiglu_dgrad", WorkClass::Memory, [=](Workers& workers) {
+    const float* ps = data<float>(stream, p);
+    float* dps = data<float>(stream, dp);
+    enqueue(stream, "weighted_swiglu_dgrad", WorkClass::Memory, [=](Workers& workers) {
       parallel(workers, cut_rows(dys.rows, dys.columns), [&](Range rows) {
         for (std::int64_t t = rows.begin; t < rows.end; ++t) {
           dps[t] = dgrad_row(dhs.row(t), dys.row(t), hs.row(t), dys.columns, ps[t]);
@@ -115,4 +93,4 @@ void weighted_swiglu_dgrad(Stream& stream, Tensor dh, Tensor dp, Tensor dy, Tens
   });
 }
 
-}  // namespace weft::kernels
+}  // namespace weft::kernels::cpu

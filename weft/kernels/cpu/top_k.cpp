@@ -6,13 +6,11 @@
 #include <vector>
 
 #include "weft/kernels/cpu/arguments.h"
+#include "weft/kernels/cpu/operations.h"
 #include "weft/kernels/cpu/scores.h"
 #include "weft/kernels/cpu/work_cut.h"
-#include "weft/kernels/kernels.h"
 
-namespace weft::kernels {
-
-using namespace cpu;
+namespace weft::kernels::cpu {
 
 namespace {
 
@@ -31,38 +29,11 @@ struct Router {
   TopK options;
 };
 
-void check_groups(const GroupLimit& groups, std::int64_t k, std::int64_t experts) {
-  CHECK(groups.groups >= 1 && experts % groups.groups == 0,
-        "{} experts in {} groups",
-        experts,
-        groups.groups);
-  const std::int64_t size = experts / groups.groups;
-  CHECK(groups.kept >= 1 && groups.kept <= groups.groups && groups.kept * size >= k,
-        "the best {} experts in {} of {} groups of {}",
-        k,
-        groups.kept,
-        groups.groups,
-        size);
-  CHECK(groups.counted >= 1 && groups.counted <= size,
-        "{} experts count of a group of {}",
-        groups.counted,
-        size);
-}
-
 Router take(Stream& stream,
             const Tensor& p,
             const Tensor& experts,
             const Tensor& logits,
             const TopK& options) {
-  const auto [rows, all] = matrix_shape("logits", logits);
-  const std::int64_t k = matrix_shape("p", p).columns;
-  CHECK(k >= 1 && k <= all, "the best {} of {} experts", k, all);
-  check_groups(options.groups, k, all);
-  check_matrix("p", p, rows, k);
-  check_matrix("experts", experts, rows, k);
-  check_dtype("logits", logits, DType::F32);
-  check_dtype("p", p, DType::F32);
-  check_dtype("experts", experts, DType::I32);
   return {matrix<float>(stream, logits),
           matrix<float>(stream, p),
           matrix<std::int32_t>(stream, experts),
@@ -214,11 +185,9 @@ void top_k_forward(Stream& stream,
   const Router router = take(stream, p, experts, logits, options);
   const float* biases = nullptr;
   if (bias.defined()) {
-    check_vector("bias", bias, router.logits.columns);
-    check_dtype("bias", bias, DType::F32);
-    biases = bias.data<float>(stream);
+    biases = data<float>(stream, bias);
   }
-  stream.enqueue("top_k_forward", WorkClass::Memory, [router, biases](Workers& workers) {
+  enqueue(stream, "top_k_forward", WorkClass::Memory, [router, biases](Workers& workers) {
     const std::int64_t all = router.logits.columns, k = router.p.columns;
     parallel(workers, cut_rows(router.p.rows, all * k), [&](Range rows) {
       Chooser chooser(router.options, biases, all);
@@ -241,20 +210,19 @@ void top_k_dgrad(Stream& stream,
                  Tensor logits,
                  const TopK& options) {
   const Router router = take(stream, p, experts, logits, options);
-  check_matrix("dlogits", dlogits, logits.dim(0), logits.dim(1));
-  check_matrix("dp", dp, p.dim(0), p.dim(1));
   const Matrix<float> dxs = matrix<float>(stream, dlogits), dps = matrix<float>(stream, dp);
-  stream.enqueue("top_k_dgrad", WorkClass::Memory, [=](Workers& workers) {
+  const Faults faults(stream);
+  enqueue(stream, "top_k_dgrad", WorkClass::Memory, [=](Workers& workers) {
     const std::int64_t all = router.logits.columns, k = router.p.columns;
     parallel(workers, cut_rows(dxs.rows, all), [&](Range rows) {
       for (std::int64_t t = rows.begin; t < rows.end; ++t) {
         const float *p_k = router.p.row(t), *dp_k = dps.row(t);
         const std::int32_t* chosen = router.experts.row(t);
+        const auto* beyond =
+            std::find_if(chosen, chosen + k, [&](std::int32_t e) { return e < 0 || e >= all; });
+        if (beyond != chosen + k) return faults.raise(FaultCode::ExpertOutOfRange, {*beyond, all});
         float dot = 0;
-        for (std::int64_t j = 0; j < k; ++j) {
-          CHECK(chosen[j] >= 0 && chosen[j] < all, "expert {} of {}", chosen[j], all);
-          dot += p_k[j] * dp_k[j];
-        }
+        for (std::int64_t j = 0; j < k; ++j) dot += p_k[j] * dp_k[j];
         const Slots slots{.chosen = chosen,
                           .p = p_k,
                           .dp = dp_k,
@@ -271,4 +239,4 @@ void top_k_dgrad(Stream& stream,
   });
 }
 
-}  // namespace weft::kernels
+}  // namespace weft::kernels::cpu

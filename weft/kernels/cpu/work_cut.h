@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "weft/tensor/workers.h"
+#include "weft/tensor/cpu/workers.h"
 
 namespace weft::kernels::cpu {
 
-using tensor::Workers;
+using tensor::cpu::Workers;
 
 // Small enough to spread, large enough to pay for handing a task to a thread (about 10 us).
 inline constexpr std::int64_t kElementsPerTask = 32 * 1024;

@@ -63,22 +63,22 @@ void AllGather::lay_out(const Context& context,
                           {.first = 0, .width = experts_ / ep_.size()});
 }
 
-void AllGather::learn(const Context&,
+void AllGather::learn(const Context& context,
                       DispatchState& state,
                       const Tensor& counts_GN,
                       const Tensor&) const {
-  state.counts_GN = counts_GN;
+  state.announced_GN = show_to_host(context, counts_GN);
 }
 
 void AllGather::size(DispatchState& state) const {
   state.arriving = 0;
-  const std::int64_t* row = state.counts_GN.host<const std::int64_t>();
-  for (int rank = 0; rank < ep_.size(); ++rank, row += state.counts_GN.row_stride()) {
+  const std::int64_t* row = state.announced_GN.host<const std::int64_t>();
+  for (int rank = 0; rank < ep_.size(); ++rank, row += state.announced_GN.row_stride()) {
     const std::int64_t slots = row[ep_.rank()];
     check_announced(rank, slots, state.most_tokens * k_);
     state.arriving += slots;
   }
-  state.counts_GN.reset();
+  state.announced_GN.reset();
 }
 
 void AllGather::permute_forward(const Context& context,

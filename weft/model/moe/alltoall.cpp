@@ -85,20 +85,19 @@ void AllToAll::lay_out(const Context& context,
   state.plan = plan_exchange(equal, ep_.size(), ep_.rank(), experts_, rows);
 }
 
-void AllToAll::learn(const Context&,
+void AllToAll::learn(const Context& context,
                      DispatchState& state,
                      const Tensor& counts_GN,
                      const Tensor&) const {
   state.counts_GN = counts_GN;
+  state.announced_GN = show_to_host(context, counts_GN);
 }
 
 void AllToAll::size(DispatchState& state) const {
-  std::vector<std::int64_t> counts;
-  const std::int64_t* row = state.counts_GN.host<const std::int64_t>();
-  for (int rank = 0; rank < ep_.size(); ++rank, row += state.counts_GN.row_stride()) {
-    counts.insert(counts.end(), row, row + experts_);
-  }
-  state.plan = plan_exchange(counts, ep_.size(), ep_.rank(), experts_, state.most_tokens * k_);
+  const std::span counts_GE(state.announced_GN.host<const std::int64_t>(),
+                            static_cast<std::size_t>(state.announced_GN.elements()));
+  state.plan = plan_exchange(counts_GE, ep_.size(), ep_.rank(), experts_, state.most_tokens * k_);
+  state.announced_GN.reset();
 }
 
 void AllToAll::permute_forward(const Context& context,

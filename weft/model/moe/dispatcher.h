@@ -62,10 +62,11 @@ struct Hop {
 struct DispatchState {
   std::int64_t most_tokens = 0;
   Tensor counts_GN;                // int64: what every rank counted
+  Tensor announced_GN;             // the same, host-visible, where the host is to learn it
   Tensor row_Tk, slot_R, token_R;  // alltoall: see kernels::sort_by_expert
   Exchange plan;                   // alltoall: what the host learned
   Hop across, within;              // flex
-  Tensor splits;                   // flex: see kernels::plan_hops
+  Tensor splits;                   // flex: see kernels::plan_hops; host-visible as above
   std::int64_t arriving = 0;       // X, or room for as many
   std::int64_t rows_each = 0;      // where experts are padded: of each; else 0
   Cargo sent, received;

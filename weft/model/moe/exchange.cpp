@@ -41,6 +41,14 @@ Tensor exchange_counts(const Context& context, comm::Communicator& ep, Tensor co
   return counts_GN;
 }
 
+Tensor show_to_host(const Context& context, const Tensor& counts_GN) {
+  const Tensor shown =
+      Tensor::host_visible(context.pool, DType::I64, counts_GN.shape(), Tag::Workspace);
+  const kernels::RowBlock all{.from = 0, .to = 0, .rows = counts_GN.dim(0)};
+  kernels::copy_rows(context.stream, shown, counts_GN, {&all, 1});
+  return shown;
+}
+
 Exchange plan_exchange(std::span<const std::int64_t> counts_GE,
                        std::int64_t ranks,
                        std::int64_t rank,

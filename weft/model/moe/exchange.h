@@ -15,6 +15,9 @@ namespace weft::model {
 // message ends the run; the codes that tell are put in and taken out on the way.
 Tensor exchange_counts(const Context&, comm::Communicator& ep, Tensor counts_N);
 
+// A copy that the host may read, once it has waited for it.
+Tensor show_to_host(const Context&, const Tensor& counts_GN);
+
 struct Exchange {
   std::vector<std::int64_t> send_rows;     // to each rank of the group
   std::vector<std::int64_t> receive_rows;  // from each rank

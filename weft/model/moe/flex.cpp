@@ -157,7 +157,10 @@ void Flex::learn(const Context& context,
                  const Tensor& overflow_1) const {
   const kernels::Hops shape = hops(state.most_tokens);
   const std::int64_t nodes = shape.nodes(), n = shape.per_node;
-  state.splits = Tensor(context.pool, DType::I64, {shape.splits()}, Tag::Communication);
+  const Shape numbers{shape.splits()};
+  state.splits = bounded_
+                     ? Tensor(context.pool, DType::I64, numbers, Tag::Communication)
+                     : Tensor::host_visible(context.pool, DType::I64, numbers, Tag::Communication);
   kernels::plan_hops(context.stream, state.splits, overflow_1, counts_GN, shape);
   state.across.send = state.splits.rows(0, nodes);
   state.across.receive = state.splits.rows(nodes, nodes);

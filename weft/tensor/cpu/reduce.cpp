@@ -1,4 +1,4 @@
-#include "weft/comm/reduce.h"
+#include "weft/tensor/cpu/reduce.h"
 
 #include <algorithm>
 #include <array>
@@ -6,10 +6,8 @@
 
 #include "weft/base/check.h"
 
-namespace weft::comm {
+namespace weft::tensor::cpu {
 namespace {
-
-using tensor::DType;
 
 constexpr std::int64_t kBlock = 512;  // elements summed at a time, in the first-level cache
 
@@ -74,12 +72,6 @@ void reduce_with(Combine combine,
 
 }  // namespace
 
-void check_reducible(DType dtype) {
-  CHECK(dtype == DType::F32 || dtype == DType::F64 || dtype == DType::I64,
-        "reductions take fp32, fp64 and int64, not {}",
-        tensor::name_of(dtype));
-}
-
 void reduce_in_order(DType dtype,
                      Reduce reduce,
                      std::byte* out,
@@ -93,4 +85,4 @@ void reduce_in_order(DType dtype,
   }
 }
 
-}  // namespace weft::comm
+}  // namespace weft::tensor::cpu

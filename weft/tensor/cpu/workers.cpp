@@ -1,8 +1,8 @@
-#include "weft/tensor/workers.h"
+#include "weft/tensor/cpu/workers.h"
 
 #include "weft/base/check.h"
 
-namespace weft::tensor {
+namespace weft::tensor::cpu {
 
 Workers::Workers(int threads) {
   CHECK(threads >= 1, "{} threads", threads);
@@ -66,4 +66,4 @@ void Workers::take_tasks() {
   }
 }
 
-}  // namespace weft::tensor
+}  // namespace weft::tensor::cpu

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace weft::tensor {
+namespace weft::tensor::cpu {
 
 class Workers {
  public:
@@ -43,4 +43,4 @@ class Workers {
   std::atomic<std::int64_t> next_{0};
 };
 
-}  // namespace weft::tensor
+}  // namespace weft::tensor::cpu

@@ -1,4 +1,4 @@
-#include "weft/comm/transport.h"
+#include "weft/comm/membership.h"
 
 #include <algorithm>
 #include <set>

@@ -1,0 +1,104 @@
+// Elementwise work, sums over all elements, and the optimizer.
+#include "weft/kernels/checks.h"
+#include "weft/kernels/operations.h"
+
+namespace weft::kernels {
+namespace {
+
+void check_like(std::string_view name, const Tensor& x, const Tensor& y) {
+  CHECK(x.shape() == y.shape(),
+        "{} is {}, should be {}",
+        name,
+        x.shape().print(),
+        y.shape().print());
+  check_contiguous(name, x);
+  check_contiguous("y", y);
+}
+
+void check_sum(const Tensor& sum, const Tensor& x) {
+  check_vector("sum", sum, 1);
+  check_dtype("sum", sum, DType::F64);
+  vector_length("x", x);
+  check_dtype("x", x, DType::F32);
+}
+
+}  // namespace
+
+void add(Stream& stream, Tensor y, Tensor a, Tensor b) {
+  check_like("a", a, y);
+  check_like("b", b, y);
+  check_float("y", y);
+  check_dtype("a", a, y.dtype());
+  check_dtype("b", b, y.dtype());
+  operations_of(stream).add(stream, std::move(y), std::move(a), std::move(b));
+}
+
+void accumulate(Stream& stream, Tensor y, Tensor a) {
+  check_like("a", a, y);
+  check_dtype("a", a, DType::F32);
+  check_dtype("y", y, DType::F32);
+  operations_of(stream).accumulate(stream, std::move(y), std::move(a));
+}
+
+void scale(Stream& stream, Tensor y, float factor) {
+  check_contiguous("y", y);
+  check_dtype("y", y, DType::F32);
+  operations_of(stream).scale(stream, std::move(y), factor);
+}
+
+void zero(Stream& stream, Tensor y) {
+  check_contiguous("y", y);
+  operations_of(stream).zero(stream, std::move(y));
+}
+
+void fill(Stream& stream, Tensor y, std::int64_t value) {
+  check_contiguous("y", y);
+  CHECK(y.dtype() == DType::I32 || y.dtype() == DType::I64,
+        "fill of {}",
+        tensor::name_of(y.dtype()));
+  operations_of(stream).fill(stream, std::move(y), value);
+}
+
+void copy(Stream& stream, Tensor y, Tensor x) {
+  check_like("x", x, y);
+  if (y.dtype() != x.dtype()) {
+    check_float("x", x);
+    check_float("y", y);
+  }
+  operations_of(stream).copy(stream, std::move(y), std::move(x));
+}
+
+void squared_norm(Stream& stream, Tensor sum, Tensor x) {
+  check_sum(sum, x);
+  operations_of(stream).squared_norm(stream, std::move(sum), std::move(x));
+}
+
+void sum(Stream& stream, Tensor sum, Tensor x) {
+  check_sum(sum, x);
+  operations_of(stream).sum(stream, std::move(sum), std::move(x));
+}
+
+void adamw(Stream& stream,
+           Tensor weights,
+           Tensor master,
+           Tensor moment1,
+           Tensor moment2,
+           Tensor gradient,
+           const AdamW& options) {
+  const std::int64_t n = vector_length("weights", weights);
+  check_float("weights", weights);
+  for (const Tensor* x : {&master, &moment1, &moment2, &gradient}) {
+    check_vector("the optimizer's state", *x, n);
+    check_dtype("the optimizer's state", *x, DType::F32);
+  }
+  CHECK(options.step >= 1, "step {}", options.step);
+  operations_of(stream).adamw(stream,
+                              std::move(weights),
+                              std::move(master),
+                              std::move(moment1),
+                              std::move(moment2),
+                              std::move(gradient),
+                              options);
+}
+
+}  // namespace weft::kernels

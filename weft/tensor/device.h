@@ -1,0 +1,56 @@
+// WITH WHAT? A device makes memory and streams and holds the operations that run on them. A rank
+// has one; everything of the rank that lies in memory or runs on a stream comes from it.
+//
+// What is above tensor/ cannot tell which device it is on. The host reaches device memory in three
+// ways: by copies enqueued on a stream (tensor/transfer.h), through tensors that it allocated as
+// host-visible (tensor/tensor.h), and in work of its own that a stream runs in order
+// (Stream::enqueue_host).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace weft::kernels {
+struct Operations;  // see kernels/operations.h
+}
+
+namespace weft::tensor {
+
+class Stream;
+
+// Device: fast, and out of the host's reach. HostVisible: the host and the device reach it at the
+// same addresses (pinned memory); for the few numbers that the host reads or writes.
+enum class Memory { Device, HostVisible };
+
+// What a stream is for; how it is served is the device's matter. Alone: the only stream of its
+// rank, so that nothing can run beside it. Compute: computes beside communication.
+// ComputeOnOwnCores: the same, where nobody else uses the rank's cores: it gives way to
+// communication. Communication: mostly waits, and goes on at once when what it waits for is over.
+enum class StreamRole { Alone, Compute, ComputeOnOwnCores, Communication };
+
+class Device {
+ public:
+  explicit Device(const kernels::Operations& operations) : operations_(operations) {}
+  virtual ~Device() = default;
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  virtual std::string_view name() const = 0;  // "cpu"
+  const kernels::Operations& operations() const { return operations_; }
+
+  // The device outlives its streams and its memory.
+  virtual std::unique_ptr<Stream> make_stream(std::string name, StreamRole role) = 0;
+
+  // Memory in large pieces, aligned for any use; a pool cuts them. Its content is undefined.
+  // SystemError where there is none left.
+  virtual std::byte* take(Memory memory, std::size_t bytes) = 0;
+  virtual void give_back(Memory memory, std::byte* data, std::size_t bytes) = 0;
+
+ private:
+  const kernels::Operations& operations_;
+};
+
+}  // namespace weft::tensor

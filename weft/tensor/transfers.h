@@ -1,0 +1,46 @@
+// What work of the host may do with device memory while it runs in a stream's order
+// (Stream::enqueue_host): ranks exchange bytes so, and sum them.
+//
+// Every function has done its work when it returns. Addresses are of device memory, of host-visible
+// memory or of the host's own; device memory may be that of another rank of this process.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "weft/tensor/dtype.h"
+
+namespace weft::tensor {
+
+enum class Reduce { Sum, Max };
+
+// Throws InternalError for a dtype that reductions do not take: they take fp32, fp64 and int64.
+void check_reducible(DType dtype);
+
+class Transfers {
+ public:
+  virtual ~Transfers() = default;
+
+  // The two may overlap.
+  virtual void copy(std::byte* to, const std::byte* from, std::int64_t bytes) = 0;
+  virtual void clear(std::byte* to, std::int64_t bytes) = 0;
+
+  // out[i] = sources[0][i] + sources[1][i] + ..., in that order and in that dtype; or their
+  // maximum, which is NaN where any is. `out` may be one of the sources.
+  virtual void reduce(DType dtype,
+                      Reduce reduce,
+                      std::byte* out,
+                      std::span<const std::byte* const> sources,
+                      std::int64_t elements) = 0;
+
+  // Device memory outside any pool, until the handle goes.
+  virtual std::shared_ptr<std::byte> scratch(std::int64_t bytes) = 0;
+
+  // Where the host's own threads, and libraries on them, reach the same bytes; null where they
+  // cannot and must copy.
+  virtual std::byte* on_host(const std::byte* memory) = 0;
+};
+
+}  // namespace weft::tensor
