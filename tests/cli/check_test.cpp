@@ -74,7 +74,7 @@ TEST(CheckCommand, WhatCannotBeReadIsAnErrorOfTheReport) {
   EXPECT_TRUE(contains(json["errors"][0]["message"], "did you mean 'model.num_layers'?"));
   const Outcome text = weft("check model.num_layer=3");
   EXPECT_EQ(text.code, 2);
-  EXPECT_TRUE(contains(text.out, "could not parse the arguments"));
+  EXPECT_TRUE(contains(text.out, "could not parse the arguments: 1 error"));
 }
 
 // As train does: the folder a run starts from decides the model.

@@ -43,7 +43,7 @@ TEST(NotFinite, AWeightIsNamedWithItsRankAndLayer) {
             5,
             std::numeric_limits<float>::quiet_NaN());
       });
-  EXPECT_NE(text.find(": the weights of layers.2.experts.fc1.weight is not finite"),
+  EXPECT_NE(text.find(": the weights of layers.2.experts.fc1.weight are not finite"),
             std::string::npos)
       << text;
   EXPECT_TRUE(text.starts_with("on rank 1 ")) << text;

