@@ -11,7 +11,7 @@ flags=(-std=c++20 -O1 -gline-tables-only -I. -DFMT_SHARED "$sanitizers")
 
 checkpoint=weft/checkpoint
 base="weft/base/check.cpp weft/base/error.cpp weft/base/json.cpp weft/base/text.cpp"
-config="weft/base/descriptor.cpp weft/base/file.cpp weft/base/pipe.cpp weft/config/*.cpp weft/derive/gpu.cpp weft/words/*.cpp"
+config="weft/base/descriptor.cpp weft/base/file.cpp weft/base/file_write.cpp weft/base/pipe.cpp weft/config/*.cpp weft/derive/gpu.cpp weft/words/*.cpp"
 declare -A sources=(
   [indexed]="weft/data/indexed_index.cpp"
   [safetensors]="$checkpoint/strict_json.cpp $checkpoint/file_tensor.cpp

@@ -45,7 +45,7 @@ void order_names(std::vector<Setting>& settings) {
     const bool twice = std::ranges::find(settings, meant, &Setting::key) != settings.end();
     if (twice) setting.standing = NameStanding::Overruled;
   }
-  std::ranges::stable_partition(settings, [](const Setting& setting) {
+  std::stable_partition(settings.begin(), settings.end(), [](const Setting& setting) {
     return setting.standing == NameStanding::Overruled;
   });
 }
