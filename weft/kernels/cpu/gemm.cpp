@@ -14,7 +14,7 @@ namespace {
 // stay worth a task.
 constexpr std::int64_t kTileRows = 256, kTileColumns = 512;
 constexpr std::int64_t kLeastRows = 64, kLeastColumns = 128;
-constexpr std::int64_t kEnoughTiles = 48;
+constexpr std::int64_t kEnoughTiles = 24;
 constexpr std::int64_t kTileWork = 1 << 20;  // multiply-adds worth a task
 
 struct TileSize {
