@@ -74,9 +74,9 @@ TEST(ExpertBias, MakesLoadsMoreEven) {
   });
 }
 
-// Three steps. On a Xeon the loss of a fourth one differs by 1.6e-4 of itself between one rank and
-// two (dp 2), far beyond rounding. A token that goes to another expert after a near tie would
-// explain it, but that has not been shown; on aarch64 four steps agreed.
+// Three steps, where four belong: on a Xeon the loss of a fourth one differs by 1.6e-4 of itself
+// between one rank and two (dp 2). At commit 6299f0b four steps agreed there. The cause is not
+// known.
 TEST(ExpertBias, IsTheSameUnderEveryLayout) {
   constexpr int kSteps = 3;
   const Outcome one = train_some(biased_config(), kSteps);
