@@ -38,7 +38,7 @@ config::Config bench_config() {
 }
 
 OverlapBench run(const config::Config& config) {
-  return bench_overlap({.config = config,
+  return bench_overlap({.orders = overlap_orders(config),
                         .targets = {{"free", 0}, {"slow", 1.0}},
                         .rounds = kSanitized ? 1 : 5,
                         .progress = [](int, int) {}});

@@ -56,7 +56,7 @@ TEST_P(EverySending, ComputesTheGoldenDeepSeekModelOnOneTwoAndFourRanks) {
     const config::Config wanted =
         with_sending(with_layout(config::Config(), {.world = ranks, .ep = ranks}), GetParam());
     for (const measure::Check& check :
-         measure::check_reference(measure::reference_config(wanted, model, reference),
+         measure::check_reference(judged(measure::reference_config(wanted, model, reference)),
                                   model,
                                   reference,
                                   {})) {

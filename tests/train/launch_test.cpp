@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 
+#include "tests/train/train_support.h"
 #include "weft/base/cores.h"
 #include "weft/base/error.h"
 #include "weft/kernels/device.h"
@@ -14,11 +15,15 @@
 namespace weft::train {
 namespace launch_test {
 
+// A config that was not judged does not run.
+static_assert(!std::is_constructible_v<Engine, config::Config, comm::Endpoint&>);
+static_assert(std::is_constructible_v<Engine, rules::JudgedConfig, comm::Endpoint&>);
+
 // The cores that a stream of each rank may use.
 std::map<int, std::vector<int>> cores_of_streams(const config::Config& config) {
   std::mutex mutex;
   std::map<int, std::vector<int>> all;
-  launch(config, {}, [&](comm::Endpoint& endpoint) {
+  launch(judged(config), {}, [&](comm::Endpoint& endpoint) {
     const auto device = kernels::make_cpu_device();
     const auto stream = device->make_stream("one", tensor::StreamRole::Compute);
     stream->enqueue_host("look", tensor::WorkClass::Memory, [&](tensor::Transfers&) {
@@ -49,7 +54,7 @@ TEST(Launch, APinnedRankThatIsTheCallerIsLetGoAtTheEnd) {
   config::Config config;
   config.runtime.backend = config::CommBackend::Fake;
   config.runtime.pin_ranks = true;
-  launch(config, {}, [&](comm::Endpoint&) {
+  launch(judged(config), {}, [&](comm::Endpoint&) {
     EXPECT_EQ(base::usable_cores(), std::vector<int>{cores[0]});
   });
   EXPECT_EQ(base::usable_cores(), cores);

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "weft/data/dataset.h"
+#include "weft/rules/validate.h"
 #include "weft/tensor/transfer.h"
 #include "weft/train/launch.h"
 
@@ -90,13 +91,18 @@ void expect_same_bits(const Outcome& a, const Outcome& b) {
   EXPECT_EQ(a.weights, b.weights);
 }
 
+rules::JudgedConfig judged(const config::Config& config) {
+  return rules::validate(config).judged.value();
+}
+
 void on_ranks(const config::Config& config,
               const std::function<void(Engine&)>& body,
               const schedule::Detail& detail,
               devices::DeviceKind device) {
-  const auto threads = static_cast<int>(config.runtime.threads_per_rank);
-  launch(config, {}, [&](comm::Endpoint& endpoint) {
-    Engine engine(config, endpoint, detail, devices::make_device(device, threads));
+  const rules::JudgedConfig run = judged(config);
+  const auto threads = static_cast<int>(run->runtime.threads_per_rank);
+  launch(run, {}, [&](comm::Endpoint& endpoint) {
+    Engine engine(run, endpoint, detail, devices::make_device(device, threads));
     comm::poison_on_error(endpoint, [&] { body(engine); });
   });
 }

@@ -31,7 +31,10 @@ config::Config with_layout(config::Config config, const LayoutCase& layout);
 // "World4Ep2", with the pipeline where there is one.
 std::string name_of(const LayoutCase& layout);
 
-// Runs `body` on every rank, as threads.
+// What the judge makes of a config, as in `weft train`. ConfigError where it is refused.
+rules::JudgedConfig judged(const config::Config& config);
+
+// Judges the config and runs `body` on every rank, as threads.
 void on_ranks(const config::Config& config,
               const std::function<void(Engine&)>& body,
               const schedule::Detail& detail = {},

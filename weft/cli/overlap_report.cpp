@@ -30,10 +30,9 @@ std::string links_of(const measure::FabricRuns& fabric) {
   return fabric.fabric && !fabric.fabric->is_free() ? grid::describe(*fabric.fabric) : "";
 }
 
-FabricReport report_of(const config::Config& config,
+FabricReport report_of(const std::vector<measure::OverlapOrder>& orders,
                        const measure::OverlapBench& bench,
                        const measure::FabricRuns& fabric) {
-  const std::vector<measure::OverlapOrder> orders = measure::overlap_orders(config);
   const measure::OverlapRun& plain = fabric.runs.front();
   const plan::OverlapPrediction prediction(orders.front().config,
                                            fabric.fabric,
@@ -114,11 +113,11 @@ std::string reasons_text(const OverlapRow& row) {
 
 }  // namespace
 
-std::vector<FabricReport> report_of(const config::Config& config,
+std::vector<FabricReport> report_of(const std::vector<measure::OverlapOrder>& orders,
                                     const measure::OverlapBench& bench) {
   std::vector<FabricReport> reports;
   for (const measure::FabricRuns& fabric : bench.fabrics) {
-    reports.push_back(report_of(config, bench, fabric));
+    reports.push_back(report_of(orders, bench, fabric));
   }
   return reports;
 }

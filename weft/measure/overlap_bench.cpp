@@ -47,11 +47,12 @@ class RankOverlapBench {
       : request_(request),
         engine_(engine),
         endpoint_(endpoint),
-        orders_(overlap_orders(request.config)),
-        dataset_(data::open_dataset(request.config.dataset,
-                                    request.config.model.seq_length,
-                                    request.config.model.vocab_size,
-                                    static_cast<std::uint64_t>(request.config.rng.seed))) {
+        orders_(request.orders),
+        config_(orders_.front().config),
+        dataset_(data::open_dataset(config_.dataset,
+                                    config_.model.seq_length,
+                                    config_.model.vocab_size,
+                                    static_cast<std::uint64_t>(config_.rng.seed))) {
     for (const OverlapOrder& order : orders_) {
       std::vector<schedule::RankPlan> plans =
           schedule::plan_step(order.config, engine.groups().grid);
@@ -82,7 +83,7 @@ class RankOverlapBench {
  private:
   static constexpr int kWarmUpSteps = 4;
 
-  bool emulates() const { return request_.config.runtime.backend == config::CommBackend::Threads; }
+  bool emulates() const { return config_.runtime.backend == config::CommBackend::Threads; }
 
   // In every round, on every fabric, every order takes a step.
   void measure(int rounds, exec::Tracing tracing) {
@@ -124,14 +125,14 @@ class RankOverlapBench {
   StepInput input(const Batch& batch) const {
     return {.batch = batch,
             .step = step_,
-            .learning_rate = request_.config.optimizer.lr,
+            .learning_rate = config_.optimizer.lr,
             .routing = Routing::Kept};
   }
 
   double train(std::size_t order, exec::Tracing tracing) {
     const double seconds = timed([&](const Batch& batch) {
       const StepTotals totals = train_step(engine_, *executors_[order], input(batch), tracing);
-      refuse_repeated(totals, request_.config);
+      refuse_repeated(totals, config_);
       stopped_ |= totals.stop_requested;
     });
     ++step_;
@@ -184,10 +185,10 @@ class RankOverlapBench {
   }
 
   Batch read() const {
-    const std::int64_t first = round_ * request_.config.train.global_batch_size;
+    const std::int64_t first = round_ * config_.train.global_batch_size;
     return read_batch(
         engine_.share(),
-        request_.config.model.seq_length,
+        config_.model.seq_length,
         [&](std::int64_t sequence, std::span<std::int32_t> tokens) {
           dataset_->read(data::Split::Train, static_cast<std::uint64_t>(first + sequence), tokens);
         });
@@ -264,7 +265,8 @@ class RankOverlapBench {
   const OverlapBenchRequest& request_;
   Engine& engine_;
   comm::Endpoint& endpoint_;
-  const std::vector<OverlapOrder> orders_;
+  const std::vector<OverlapOrder>& orders_;
+  const config::Config& config_;  // of the plain order
   std::unique_ptr<data::Dataset> dataset_;
   std::vector<schedule::RankPlan> plans_;
   std::vector<std::unique_ptr<exec::Executor>> executors_;
@@ -279,6 +281,13 @@ class RankOverlapBench {
   trace::Clocks clocks_ = trace::Clocks::Shared;
 };
 
+OverlapOrder judged(const char* name, const config::Config& config) {
+  rules::Verdict verdict = rules::validate(config);
+  return {.name = name,
+          .config = std::move(verdict.judged).value(),
+          .warnings = std::move(verdict.warnings)};
+}
+
 }  // namespace
 
 std::vector<OverlapOrder> overlap_orders(const config::Config& config) {
@@ -290,14 +299,17 @@ std::vector<OverlapOrder> overlap_orders(const config::Config& config) {
   overlap.comm_overlap.overlap_moe_expert_parallel_comm = true;
   config::Config delayed = overlap;
   delayed.comm_overlap.delay_wgrad_compute = true;
-  return {{"plain", plain}, {"overlap", overlap}, {"overlap + delayed wgrad", delayed}};
+  return {judged("plain", plain),
+          judged("overlap", overlap),
+          judged("overlap + delayed wgrad", delayed)};
 }
 
 OverlapBench bench_overlap(const OverlapBenchRequest& request) {
   OverlapBench result;
   std::mutex mutex;
-  launch(request.config, request.report, [&](comm::Endpoint& endpoint) {
-    Engine engine(request.config, endpoint);
+  const rules::JudgedConfig& plain = request.orders.front().config;
+  launch(plain, request.report, [&](comm::Endpoint& endpoint) {
+    Engine engine(plain, endpoint);
     comm::poison_on_error(endpoint, [&] {
       OverlapBench own = RankOverlapBench(request, engine, endpoint).run();
       const std::lock_guard lock(mutex);

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "weft/config/config.h"
 #include "weft/model/model.h"
 #include "weft/optim/adamw.h"
+#include "weft/rules/judged_config.h"
 #include "weft/schedule/anatomy.h"
 #include "weft/schedule/dropping.h"
 #include "weft/train/batch.h"
@@ -37,7 +37,7 @@ struct StepInput {
 
 class Program {
  public:
-  Program(const config::Config& config,
+  Program(const rules::JudgedConfig& config,
           const schedule::Anatomy& anatomy,
           tensor::Pool& pool,
           tensor::Stream& compute,
