@@ -104,10 +104,17 @@ class Background {
     EXPECT_TRUE(holds()) << err();
   }
   void signal(int number) const { ::kill(child_, number); }
-  // The exit code; -1 where a signal ended it.
+  // The exit code; -1 where a signal ended it, also ours after two minutes without an end.
   int wait() {
     int status = 0;
-    ::waitpid(child_, &status, 0);
+    for (int i = 0; i < 4800 && ::waitpid(child_, &status, WNOHANG) == 0; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(25));
+      if (i == 4799) {
+        ADD_FAILURE() << "it does not end; it wrote " << err();
+        ::kill(child_, SIGKILL);
+        ::waitpid(child_, &status, 0);
+      }
+    }
     child_ = 0;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
