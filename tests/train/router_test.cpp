@@ -111,10 +111,10 @@ double closest_choice(const config::Config& config, int steps) {
         for (const std::size_t layer : {0u, 2u}) {
           const tensor::Tensor& logits = engine.program().state(m).layers[layer].route.logits_TE;
           const std::string bias = base::text("layers.{}.route.bias", layer);
-          closest = std::min(
-              closest,
-              closest_choice(floats_of(engine, logits),
-                             floats_of(engine, engine.parameters().find(bias).weight)));
+          closest =
+              std::min(closest,
+                       closest_choice(floats_of(engine, logits),
+                                      floats_of(engine, engine.parameters().find(bias).weight)));
         }
       }
       engine.program().drop_states();
@@ -127,8 +127,8 @@ double closest_choice(const config::Config& config, int steps) {
 }
 
 // Layouts sum in different orders, so logits differ by some 2e-6 after three steps, and a choice
-// between scores that are nearer than that falls one way here and the other way there, as it should.
-// The seed is one where no choice is that close.
+// between scores that are nearer than that falls one way here and the other way there, as it
+// should. The seed is one where no choice is that close.
 TEST(ExpertBias, IsTheSameUnderEveryLayout) {
   constexpr int kSteps = 4;
   config::Config config = biased_config();
