@@ -97,7 +97,7 @@ TEST(BenchStep, TimesTheJudgedConfig) {
   const auto weights = [](const std::string& words) {
     const Outcome outcome = weft(
         "bench step cpu_small --steps 1 --json model.hidden_size=64 model.vocab_size=256 "
-        "model.seq_length=16 model.num_layers=2 train.global_batch_size=1 " +
+        "model.seq_length=16 model.num_layers=2 train.global_batch_size=2 " +
         words);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return Json::parse(outcome.out)["peak_bytes"]["weights"].get<std::int64_t>();

@@ -21,7 +21,7 @@ struct Sending {
   std::string name;
   Dispatcher type = Dispatcher::AllToAll;
   std::optional<FlexBackend> backend = {};
-  int per_node = 0;  // 0: one node
+  std::int64_t per_node = 0;  // at most; 0: not said
 };
 
 const std::vector<Sending>& sendings() {
@@ -38,7 +38,9 @@ const std::vector<Sending>& sendings() {
 config::Config with_sending(config::Config config, const Sending& sending) {
   config.model.moe_token_dispatcher_type = sending.type;
   config.model.moe_flex_dispatcher_backend = sending.backend;
-  if (sending.per_node > 0) config.runtime.ranks_per_node = sending.per_node;
+  if (sending.per_node > 0) {
+    config.runtime.ranks_per_node = std::min(sending.per_node, *config.runtime.world_size);
+  }
   return config;
 }
 

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "tests/sanitized.h"
+#include "weft/config/field.h"
 #include "weft/data/dataset.h"
 #include "weft/rules/validate.h"
 #include "weft/tensor/transfer.h"
@@ -93,7 +94,12 @@ void expect_same_bits(const Outcome& a, const Outcome& b) {
 }
 
 rules::JudgedConfig judged(const config::Config& config) {
-  return rules::validate(config).judged.value();
+  rules::Verdict verdict = rules::validate(config);
+  for (const config::Finding& set : verdict.automatic) {
+    EXPECT_TRUE(config::is_default(*config::find_field(set.key), config))
+        << "the test sets " << set.key << ", which does not run: " << config::to_text(set);
+  }
+  return std::move(*verdict.judged);
 }
 
 void on_ranks(const config::Config& config,

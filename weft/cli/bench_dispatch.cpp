@@ -105,6 +105,7 @@ config::Config run_of(const DispatchOptions& options, config::Config config) {
   config.model.moe_ffn_hidden_size = 1;
   config.model.num_moe_experts = options.experts;
   config.model.moe_router_topk = options.topk;
+  config.model.moe_router_pre_softmax = true;  // --topk 1 needs it, and nothing is routed by it
   config.model.hidden_size = options.hidden;
   config.model.params_dtype = options.dtype;
   config.model.expert_model_parallel_size = options.ep;
