@@ -10,7 +10,8 @@
 #include <filesystem>
 #include <thread>
 
-#include "program_support.h"
+#include "tests/cli/program_support.h"
+#include "tests/sanitized.h"
 #include "weft/base/file.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
@@ -24,12 +25,6 @@ using base::Json;
 using base::text;
 
 const std::string kSource = WEFT_SOURCE_DIR;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 
 bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/sanitized.h"
 #include "tests/train/train_support.h"
 #include "weft/base/cores.h"
 #include "weft/plan/overlap_prediction.h"
@@ -15,12 +16,6 @@ namespace overlap_bench_test {
 
 using trace::Span;
 using trace::SpanKind;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 
 config::Config bench_config() {
   config::Config config = with_layout(small_config(), {.world = 2, .ep = 2});

@@ -51,7 +51,8 @@ double largest_difference(const std::vector<float>& a, const std::vector<float>&
 
 void expect_same_bits(const Outcome& a, const Outcome& b);
 
-// Trains some steps from the config's seed.
+// Trains some steps from the config's seed: at most two under a sanitizer, which finds there what it
+// would find in more.
 Outcome train_some(const config::Config& config,
                    std::int64_t steps,
                    const schedule::Detail& detail = {},
