@@ -14,7 +14,6 @@
 #include "weft/plan/overlap_prediction.h"
 #include "weft/tensor/transfer.h"
 #include "weft/train/gather_timelines.h"
-#include "weft/train/step.h"
 
 namespace weft::measure {
 
@@ -144,15 +143,14 @@ class RankOverlapBench {
     engine_.pool().reset_peaks();
     barrier();
     const auto start = std::chrono::steady_clock::now();
-    const StepTotals totals =
-        train_step(engine_,
-                   *executors_[order],
-                   {.batch = batch, .step = step_, .learning_rate = request_.config.optimizer.lr},
-                   tracing);
+    const StepTotals totals = step_in_order(
+        engine_,
+        *executors_[order],
+        {.batch = batch, .step = step_, .learning_rate = request_.config.optimizer.lr},
+        tracing);
     barrier();
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    refuse_repeated(totals, request_.config);
     stopped_ |= totals.stop_requested;
     last_peak_ = static_cast<std::int64_t>(engine_.pool().use(tensor::Tag::Activations).peak +
                                            engine_.pool().use(tensor::Tag::Communication).peak);

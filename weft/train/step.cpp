@@ -37,14 +37,7 @@ StepTotals run_with_room(Engine& engine,
 }  // namespace
 
 StepTotals train_step(Engine& engine, const StepInput& input, exec::Tracing tracing) {
-  return train_step(engine, engine.training(), input, tracing);
-}
-
-StepTotals train_step(Engine& engine,
-                      exec::Executor& executor,
-                      const StepInput& input,
-                      exec::Tracing tracing) {
-  return run_with_room(engine, executor, engine.lifted_training(), input, tracing);
+  return run_with_room(engine, engine.training(), engine.lifted_training(), input, tracing);
 }
 
 StepTotals forward_step(Engine& engine, const Batch& batch, const std::atomic<bool>* stop) {

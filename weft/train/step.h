@@ -11,12 +11,6 @@ namespace weft::train {
 // finite changes no weight; the caller decides what that means.
 StepTotals train_step(Engine& engine, const StepInput& input, exec::Tracing tracing);
 
-// The same by another graph of the same lanes: orders of one layout give the same bits.
-StepTotals train_step(Engine& engine,
-                      exec::Executor& executor,
-                      const StepInput& input,
-                      exec::Tracing tracing);
-
 // The mean loss of a batch, without gradients. All ranks learn whether one was told to stop.
 StepTotals forward_step(Engine& engine,
                         const Batch& batch,
