@@ -54,8 +54,6 @@ struct OverlapRun {
 struct FabricRuns {
   std::string name;
   std::optional<grid::Fabric> fabric;  // as emulated; none: a network
-  double communication_seconds = 0;    // the plain order with compute left out; median
-  std::vector<trace::Timeline> communication_timelines;
   std::vector<OverlapRun> runs;
 };
 

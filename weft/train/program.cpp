@@ -62,7 +62,6 @@ void Program::begin(const StepInput& input) {
   pool_.settle();
   dropping_.begin();
   step_ = input.step;
-  routing_ = input.routing;
   budget_ = input.budget;
   learning_rate_ = input.learning_rate;
   std::vector<std::int64_t> labelled;
