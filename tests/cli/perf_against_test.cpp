@@ -10,9 +10,11 @@ namespace perf_against_test {
 
 constexpr const char* kValue = "as configured";
 
+rules::JudgedConfig judged_defaults() { return *rules::judge({}).judged; }
+
 PerfReport report(double step_ms, double spread_ms) {
   PerfReport made;
-  made.plan.candidates.push_back({.value = kValue, .config = *rules::judge({}).judged});
+  made.plan.candidates.push_back({.value = kValue, .config = judged_defaults()});
   made.machine = this_machine();
   measure::PerfRun run;
   run.window = measure::Window{.first = 2, .end = 6};
@@ -30,6 +32,10 @@ StoredResult stored(double step_ms, double spread_ms) {
                        .peak_bytes = 1000,
                        .window = {.first = 2, .end = 6},
                        .config = {}});
+  const rules::JudgedConfig config = judged_defaults();
+  for (const config::Field& field : config::fields()) {
+    made.runs[0].config[field.key] = field.get(config).dump();
+  }
   const base::Json machine = to_json(this_machine());
   for (const auto& [key, value] : machine.items()) made.machine[key] = value.dump();
   return made;
