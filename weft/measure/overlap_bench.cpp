@@ -144,11 +144,11 @@ class RankOverlapBench {
     engine_.pool().reset_peaks();
     barrier();
     const auto start = std::chrono::steady_clock::now();
-    const StepTotals totals = step_in_order(
-        engine_,
-        *executors_[order],
-        {.batch = batch, .step = step_, .learning_rate = request_.config.optimizer.lr},
-        tracing);
+    const StepTotals totals =
+        step_in_order(engine_,
+                      *executors_[order],
+                      {.batch = batch, .step = step_, .learning_rate = config_.optimizer.lr},
+                      tracing);
     barrier();
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
