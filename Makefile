@@ -3,7 +3,7 @@
 # make asan, make tsan   the same tests under the sanitizers
 # make bench  speed: one step against the machine's ceiling and against PyTorch
 # make soak   long runs: fuzzers, races
-# make install   install the program, recipes, completions and manual page (PREFIX=/usr/local)
+# make install   install the program, recipes, completions and manual page (PREFIX=/usr/local, DESTDIR)
 # make package   a Debian package in build/package, for any processor of this kind
 # make format, make clean
 
@@ -56,11 +56,11 @@ soak: setup
 
 PREFIX ?= /usr/local
 install: setup
-	$(call build,release,--target weft completions)
+	$(call build,release,--target installed)
 	@cmake --install build/release --prefix $(PREFIX)
 
 package: setup
-	$(call build,package,--target weft completions)
+	$(call build,package,--target installed)
 	@cd build/package && cpack -G DEB
 
 format:
