@@ -51,14 +51,26 @@ default PMIX_MCA_gds hash
 # Open MPI looks for ssh even when every rank is local, and gives up without it.
 command -v ssh >/dev/null || default OMPI_MCA_plm_rsh_agent /bin/false
 
-# What is asked to end goes on to the ranks as SIGUSR1, which mpirun hands to every one of them: they
-# end after their step, save what they are to save, and print their summary. mpirun itself, told to
-# end, would give them one second and then kill them. The second time it is told.
+# What is asked to end goes on to the ranks as SIGUSR1: they end after their step, save what they are to
+# save, and print their summary. mpirun itself, told to end, would give them one second and then kill
+# them; and not every mpirun hands SIGUSR1 on. The second time mpirun is told.
 told=""
+ranks() {  # the processes that mpirun started
+  local file line
+  for file in /proc/[0-9]*/stat; do
+    { read -r line <"$file"; } 2>/dev/null || continue
+    line=${line##*) }  # after the name: state, parent
+    set -- $line
+    [ "$2" = "$job" ] && basename "${file%/stat}"
+  done
+  true
+}
 hand_on() {
   if [ -z "$told" ]; then
     told=$1
-    kill -USR1 "$job" 2>/dev/null || true
+    local all
+    all=$(ranks)
+    kill -USR1 ${all:-"$job"} 2>/dev/null || true
   else
     kill -TERM "$job" 2>/dev/null || true
   fi

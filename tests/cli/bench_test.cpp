@@ -1,4 +1,4 @@
-// weft bench overlap and weft bench schedule as a user runs them, on a model that takes no time.
+// weft bench overlap, step and schedule as a user runs them, on a model that takes no time.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -73,6 +73,37 @@ TEST_F(BenchOverlap, RefusesLinksOfItsOwnAndModelsWithoutExperts) {
       weft("bench overlap " + kTiny + " model.expert_model_parallel_size=1 world=1");
   EXPECT_EQ(dense.code, 2);
   EXPECT_NE(dense.err.find("expert_model_parallel_size"), std::string::npos) << dense.err;
+}
+
+// The rules make a dtype of model.bf16: what is timed is what they made, as in weft train.
+TEST_F(BenchOverlap, TimesTheJudgedConfig) {
+  const auto peaks = [](const std::string& words) {
+    const Outcome outcome = weft("bench overlap " + kTiny + " --json " + words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    std::vector<std::int64_t> bytes;
+    const Json json = Json::parse(outcome.out);
+    for (const Json& run : json["fabrics"][0]["runs"])
+      bytes.push_back(run["peak_activation_bytes"]);
+    return bytes;
+  };
+  const std::vector<std::int64_t> switched = peaks("model.bf16=true");
+  EXPECT_EQ(switched, peaks("model.params_dtype=bf16"));
+  const std::vector<std::int64_t> full = peaks("");
+  ASSERT_EQ(switched.size(), full.size());
+  for (std::size_t i = 0; i < full.size(); ++i) EXPECT_LT(switched[i], full[i]) << i;
+}
+
+TEST(BenchStep, TimesTheJudgedConfig) {
+  const auto weights = [](const std::string& words) {
+    const Outcome outcome = weft(
+        "bench step cpu_small --steps 1 --json model.hidden_size=64 model.vocab_size=256 "
+        "model.seq_length=16 model.num_layers=2 train.global_batch_size=2 " +
+        words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return Json::parse(outcome.out)["peak_bytes"]["weights"].get<std::int64_t>();
+  };
+  const std::int64_t full = weights("");
+  EXPECT_EQ(2 * weights("model.bf16=true"), full);
 }
 
 TEST(BenchSchedule, SaysWhatDecidingCosts) {

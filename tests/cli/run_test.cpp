@@ -10,7 +10,8 @@
 #include <filesystem>
 #include <thread>
 
-#include "program_support.h"
+#include "tests/cli/program_support.h"
+#include "tests/sanitized.h"
 #include "weft/base/file.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
@@ -24,12 +25,6 @@ using base::Json;
 using base::text;
 
 const std::string kSource = WEFT_SOURCE_DIR;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 
 bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
@@ -104,10 +99,17 @@ class Background {
     EXPECT_TRUE(holds()) << err();
   }
   void signal(int number) const { ::kill(child_, number); }
-  // The exit code; -1 where a signal ended it.
+  // The exit code; -1 where a signal ended it, also ours after two minutes without an end.
   int wait() {
     int status = 0;
-    ::waitpid(child_, &status, 0);
+    for (int i = 0; i < 4800 && ::waitpid(child_, &status, WNOHANG) == 0; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(25));
+      if (i == 4799) {
+        ADD_FAILURE() << "it does not end; it wrote " << err();
+        ::kill(child_, SIGKILL);
+        ::waitpid(child_, &status, 0);
+      }
+    }
     child_ = 0;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "tests/cli/program_support.h"
+#include "tests/sanitized.h"
 #include "weft/base/file.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
@@ -24,12 +25,6 @@ using base::Json;
 
 const std::string kSource = WEFT_SOURCE_DIR;
 const std::string kGolden = kSource + "/tests/golden/";
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 
 class Train : public ::testing::Test {
  protected:

@@ -9,15 +9,10 @@
 #include <vector>
 
 #include "tests/comm/failure_support.h"
+#include "tests/sanitized.h"
 
 namespace weft::comm {
 namespace mpi_test {
-
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 
 struct Outcome {
   std::string output;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "tests/devices/devices_support.h"
+#include "tests/train/train_support.h"
 #include "weft/base/text.h"
 #include "weft/measure/dispatch_trip.h"
 #include "weft/tensor/transfer.h"
@@ -22,12 +23,17 @@ using tensor::DType;
 using tensor::Tag;
 using tensor::Tensor;
 
-config::ModelConfig narrow_model() {
-  config::ModelConfig model;
-  model.hidden_size = 2;
-  model.num_moe_experts = 64;
-  model.moe_router_topk = 8;
-  return model;
+config::Config narrow_config(std::int64_t ranks, std::int64_t ranks_per_node) {
+  config::Config config;
+  config.model.hidden_size = 2;
+  config.model.num_attention_heads = 1;
+  config.model.num_moe_experts = 64;
+  config.model.moe_router_topk = 8;
+  config.model.expert_model_parallel_size = ranks;
+  config.train.global_batch_size = ranks;
+  config.runtime.world_size = ranks;
+  config.runtime.ranks_per_node = ranks_per_node;
+  return config;
 }
 
 void add(WireTraffic& sum, const WireTraffic& part, double share) {
@@ -86,10 +92,11 @@ TEST(Bytes, OfUniformRoutingAreTheFormulasWithinTwoPercent) {
       const derive::DispatchShape shape{.ranks = ranks,
                                         .ranks_per_node = per_node,
                                         .tokens = kTokens / ranks};
-      for (const NamedDispatcher& dispatcher : dispatchers_of(narrow_model())) {
+      for (const NamedDispatcher& dispatcher : dispatchers_of(narrow_config(ranks, per_node))) {
         SCOPED_TRACE(base::text("{}, {} ranks, {} a node", dispatcher.name, ranks, per_node));
-        const DispatchTraffic got = counted(dispatcher.model, shape);
-        const DispatchTraffic want = derive::expected_traffic(dispatcher.model, shape);
+        const config::ModelConfig& model = dispatcher.config->model;
+        const DispatchTraffic got = counted(model, shape);
+        const DispatchTraffic want = derive::expected_traffic(model, shape);
         expect_within_two_percent(got.inside, want.inside);
         expect_within_two_percent(got.between, want.between);
       }
@@ -113,19 +120,15 @@ TEST(UniformChoices, AreDifferentAscendingAndTheSameForWhoeverAsks) {
 }
 
 config::Config tiny_bench() {
-  config::Config config;
-  config.model = narrow_model();
+  config::Config config = narrow_config(4, 2);
   config.model.num_moe_experts = 8;
   config.model.moe_router_topk = 2;
-  config.model.expert_model_parallel_size = 4;
   config.model.params_dtype = config::Precision::Bf16;
-  config.runtime.world_size = 4;
-  config.runtime.ranks_per_node = 2;
   return config;
 }
 
 TEST(DispatchBench, MeasuresEveryDispatcherOverLinksOfItsChoice) {
-  const config::Config config = tiny_bench();
+  const rules::JudgedConfig config = judged(tiny_bench());
   int trips = 0, of_all = 0;
   const DispatchBench bench = bench_dispatch({.config = config,
                                               .tokens = 16,
@@ -150,8 +153,9 @@ TEST(DispatchBench, MeasuresEveryDispatcherOverLinksOfItsChoice) {
 }
 
 TEST(DispatchBench, TakesTheLinksItIsGiven) {
-  config::Config config = tiny_bench();
-  config.fabric.inter_node_gb_per_second = 0.5;
+  config::Config links = tiny_bench();
+  links.fabric.inter_node_gb_per_second = 0.5;
+  const rules::JudgedConfig config = judged(links);
   const DispatchBench bench = bench_dispatch(
       {.config = config, .tokens = 4, .rounds = 1, .progress = [](int, int) {}, .stop = nullptr});
   EXPECT_EQ(bench.fabric.inter.bytes_per_second, 0.5e9);
@@ -159,7 +163,7 @@ TEST(DispatchBench, TakesTheLinksItIsGiven) {
 }
 
 TEST(DispatchBench, StopsBetweenTwoPasses) {
-  const config::Config config = tiny_bench();
+  const rules::JudgedConfig config = judged(tiny_bench());
   const std::atomic<bool> stop = true;
   const DispatchBench bench = bench_dispatch(
       {.config = config, .tokens = 4, .rounds = 9, .progress = [](int, int) {}, .stop = &stop});

@@ -8,7 +8,6 @@
 #include "weft/base/file.h"
 #include "weft/base/text.h"
 #include "weft/measure/reference_check.h"
-#include "weft/rules/validate.h"
 #include "weft/words/recipe.h"
 #include "weft/words/resolution.h"
 
@@ -29,7 +28,7 @@ std::vector<Check> checks_of(const ReferenceCase& reference_case) {
   const checkpoint::ReferenceRun reference(folder, model.huggingface_config());
   config::Config wanted = with_layout(config::Config(), reference_case.layout);
   wanted.train.micro_batch_size = reference_case.micro_batch;
-  return check_reference(reference_config(wanted, model, reference), model, reference, {});
+  return check_reference(judged(reference_config(wanted, model, reference)), model, reference, {});
 }
 
 class Reference : public ::testing::TestWithParam<ReferenceCase> {};
@@ -73,8 +72,7 @@ void expect_agreement(const std::string& name, const char* words, std::size_t le
   const checkpoint::ReferenceRun reference(folder, model.huggingface_config());
   config::Config config = words::with_words({}, base::split(words, ' '));
   config = reference_config(config, model, reference);
-  rules::validate(config);
-  const std::vector<Check> checks = check_reference(config, model, reference, {});
+  const std::vector<Check> checks = check_reference(judged(config), model, reference, {});
   EXPECT_GT(checks.size(), least_checks);
   for (const Check& check : checks) {
     EXPECT_TRUE(check.pass()) << check.name << ": " << check.error << " > " << check.tolerance;
@@ -128,7 +126,8 @@ TEST(ReferenceTolerance, AWrongEpsilonOrForgottenDecayFails) {
   const auto fails = [&](const std::function<void(config::Config&)>& spoil) {
     config::Config config = reference_config(config::Config(), model, reference);
     spoil(config);
-    return !std::ranges::all_of(check_reference(config, model, reference, {}), &Check::pass);
+    return !std::ranges::all_of(check_reference(judged(config), model, reference, {}),
+                                &Check::pass);
   };
   EXPECT_TRUE(fails([](config::Config& config) { config.optimizer.weight_decay = 0; }));
   EXPECT_TRUE(fails([](config::Config& config) { config.optimizer.adam_beta2 = 0.999; }));
@@ -160,10 +159,11 @@ class SpoiledReference {
     const checkpoint::HuggingFaceModel model(folder_);
     const checkpoint::ReferenceRun reference(folder_, model.huggingface_config());
     std::vector<std::string> names;
-    for (const Check& check : check_reference(reference_config(config::Config(), model, reference),
-                                              model,
-                                              reference,
-                                              {})) {
+    for (const Check& check :
+         check_reference(judged(reference_config(config::Config(), model, reference)),
+                         model,
+                         reference,
+                         {})) {
       if (!check.pass()) names.push_back(check.name);
     }
     return names;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <type_traits>
 
 #include "tests/base/complaints_support.h"
 #include "weft/config/field.h"
@@ -20,6 +21,32 @@ std::vector<std::string> complaints(std::vector<std::string> overrides) {
 }
 
 TEST(Validate, DefaultsAreLegal) { EXPECT_EQ(complaints({}), std::vector<std::string>{}); }
+
+// Only the judge makes what an engine takes.
+static_assert(!std::is_default_constructible_v<JudgedConfig>);
+static_assert(!std::is_constructible_v<JudgedConfig, Config>);
+static_assert(!std::is_convertible_v<Config, JudgedConfig>);
+
+TEST(Validate, WhatRunsIsJudgedWithWhatTheRulesSet) {
+  const Verdict verdict =
+      validate(words::with_words({}, std::vector<std::string>{"model.bf16=true"}));
+  ASSERT_TRUE(verdict.judged);
+  EXPECT_EQ((*verdict.judged)->model.params_dtype, Precision::Bf16);
+  for (const Field& field : fields()) {
+    EXPECT_EQ(field.get(*verdict.judged), field.get(verdict.config)) << field.key;
+  }
+}
+
+TEST(Validate, WhatIsRefusedMissingOrOnlyLookedAtIsNotJudged) {
+  const auto config = [](const std::string& word) {
+    return words::with_words({}, std::vector<std::string>{word});
+  };
+  EXPECT_FALSE(judge(config("model.num_attention_heads=7")).judged) << "refused";
+  const Config split = config("model.tensor_model_parallel_size=2");
+  EXPECT_TRUE(judge(split).legal());
+  EXPECT_FALSE(judge(split).judged) << "legal, and not built";
+  EXPECT_FALSE(validate_schedule({}).judged) << "only looked at";
+}
 
 TEST(Validate, EveryNumberIsHeldToBothEndsOfItsRange) {
   for (const Range& range : ranges()) {

@@ -70,7 +70,6 @@ TEST(NotFinite, TheStepThatFailedIsTheOneLookedAt) {
   config::Config config = small_config();
   config.train.global_batch_size = 1;
   config.model.seq_length = 3;
-  config.model.moe_router_topk = 1;
   config.model.moe_router_force_load_balancing = true;
   const std::string text = finding(config, [](Engine& engine) {
     const Batch batch = batch_of(engine, 0);
@@ -180,6 +179,7 @@ TEST(Failure, ARankLostInAnOverlappedPipelineEndsTheRunWithItsName) {
 TEST(Failure, ARankLostInADensePipelineEndsTheRunWithItsName) {
   config::Config config = deep_config();
   config.model.num_moe_experts = std::nullopt;
+  config.model.moe_ffn_hidden_size = std::nullopt;
   config.model.moe_layer_freq = {1};
   config = with_layout(config, {.world = 4, .pp = 4});
   for (const char* node : {"3F1.mlp", "c1D2.receive", "c1F2.send", "2W0.attention"}) {

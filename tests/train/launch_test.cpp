@@ -2,23 +2,30 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <map>
 #include <mutex>
 
+#include "tests/devices/devices_support.h"
+#include "tests/train/train_support.h"
 #include "weft/base/cores.h"
-#include "weft/base/error.h"
 #include "weft/kernels/device.h"
 #include "weft/tensor/stream.h"
+#include "weft/tensor/transfer.h"
 #include "weft/tensor/transfers.h"
 
 namespace weft::train {
 namespace launch_test {
 
+// A config that was not judged does not run.
+static_assert(!std::is_constructible_v<Engine, config::Config, comm::Endpoint&>);
+static_assert(std::is_constructible_v<Engine, rules::JudgedConfig, comm::Endpoint&>);
+
 // The cores that a stream of each rank may use.
 std::map<int, std::vector<int>> cores_of_streams(const config::Config& config) {
   std::mutex mutex;
   std::map<int, std::vector<int>> all;
-  launch(config, {}, [&](comm::Endpoint& endpoint) {
+  launch(judged(config), {}, [&](comm::Endpoint& endpoint) {
     const auto device = kernels::make_cpu_device();
     const auto stream = device->make_stream("one", tensor::StreamRole::Compute);
     stream->enqueue_host("look", tensor::WorkClass::Memory, [&](tensor::Transfers&) {
@@ -34,6 +41,7 @@ TEST(Launch, PinnedRanksShareTheCoresInTurn) {
   const std::vector<int> cores = base::usable_cores();
   config::Config config;
   config.runtime.world_size = 3;
+  config.train.global_batch_size = 3;
   for (const auto& [rank, of_rank] : cores_of_streams(config)) EXPECT_EQ(of_rank, cores) << rank;
   config.runtime.pin_ranks = true;
   const auto pinned = cores_of_streams(config);
@@ -49,7 +57,7 @@ TEST(Launch, APinnedRankThatIsTheCallerIsLetGoAtTheEnd) {
   config::Config config;
   config.runtime.backend = config::CommBackend::Fake;
   config.runtime.pin_ranks = true;
-  launch(config, {}, [&](comm::Endpoint&) {
+  launch(judged(config), {}, [&](comm::Endpoint&) {
     EXPECT_EQ(base::usable_cores(), std::vector<int>{cores[0]});
   });
   EXPECT_EQ(base::usable_cores(), cores);
@@ -57,9 +65,20 @@ TEST(Launch, APinnedRankThatIsTheCallerIsLetGoAtTheEnd) {
 
 TEST(Launch, TheFabricOfTheConfigReachesTheBackend) {
   config::Config config;
-  config.fabric.intra_node_latency_us = 1;
-  config.runtime.backend = config::CommBackend::Fake;
-  EXPECT_THROW(launch(config, {}, [](comm::Endpoint&) {}), base::ConfigError);
+  config.runtime.world_size = 2;
+  config.train.global_batch_size = 2;
+  config.fabric.intra_node_latency_us = 50'000;
+  launch(judged(config), {}, [&](comm::Endpoint& endpoint) {
+    devices::Workbench bench;
+    auto& [device, pool, stream] = bench;
+    const auto world = endpoint.group("world", {0, 1});
+    const tensor::Tensor number(pool, tensor::DType::F64, {1}, tensor::Tag::Workspace);
+    tensor::write<double>(*stream, number, std::vector<double>{1});
+    const auto start = std::chrono::steady_clock::now();
+    world->all_reduce(*stream, number, comm::Reduce::Sum);
+    stream->synchronize();
+    EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(50));
+  });
 }
 
 }  // namespace launch_test

@@ -33,6 +33,13 @@ config::Config with_order(config::Config config, const Order& order) {
   return config;
 }
 
+// Stages exchange either under compute or at fixed points.
+config::Config with_exchange(config::Config config, bool overlapped) {
+  config.comm_overlap.overlap_p2p_comm = overlapped;
+  config.comm_overlap.batch_p2p_comm = !overlapped;
+  return config;
+}
+
 struct BitsCase {
   int pp = 1, vpp = 1, micro_batches = 2;
 };
@@ -54,14 +61,11 @@ TEST_P(OverlapBits, AreThoseOfThePlainOrder) {
   for (const bool p2p : {true, false}) {
     if (p2p && GetParam().pp == 1) continue;
     if (p2p != derive::overlaps_p2p(plain)) {
-      config::Config config = plain;
-      config.comm_overlap.overlap_p2p_comm = p2p;
-      expect_same_bits(expected, train_some(config, kSteps));
+      expect_same_bits(expected, train_some(with_exchange(plain, p2p), kSteps));
     }
     for (const Order& order : kOrders) {
       SCOPED_TRACE(fmt::format("{}, overlap_p2p_comm={}", order.name, p2p));
-      config::Config config = with_order(plain, order);
-      config.comm_overlap.overlap_p2p_comm = p2p;
+      const config::Config config = with_exchange(with_order(plain, order), p2p);
       expect_same_bits(expected, train_some(config, kSteps));
     }
   }

@@ -92,6 +92,7 @@ TEST(Pipeline, BothCopiesOfATiedTableStayEqual) {
 TEST(Pipeline, DenseModelsTrainAlike) {
   config::Config config = deep_config();
   config.model.num_moe_experts = std::nullopt;
+  config.model.moe_ffn_hidden_size = std::nullopt;
   config.model.moe_layer_freq = {1};
   expect_alike(train_some(with_layout(config, {.world = 4, .pp = 4, .vpp = 2}), 3),
                train_some(config, 3));

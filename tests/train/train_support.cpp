@@ -5,7 +5,10 @@
 #include <cmath>
 #include <mutex>
 
+#include "tests/sanitized.h"
+#include "weft/config/field.h"
 #include "weft/data/dataset.h"
+#include "weft/rules/validate.h"
 #include "weft/tensor/transfer.h"
 #include "weft/train/launch.h"
 
@@ -90,13 +93,23 @@ void expect_same_bits(const Outcome& a, const Outcome& b) {
   EXPECT_EQ(a.weights, b.weights);
 }
 
+rules::JudgedConfig judged(const config::Config& config) {
+  rules::Verdict verdict = rules::validate(config);
+  for (const config::Finding& set : verdict.automatic) {
+    EXPECT_TRUE(config::is_default(*config::find_field(set.key), config))
+        << "the test sets " << set.key << ", which does not run: " << config::to_text(set);
+  }
+  return std::move(*verdict.judged);
+}
+
 void on_ranks(const config::Config& config,
               const std::function<void(Engine&)>& body,
               const schedule::Detail& detail,
               devices::DeviceKind device) {
-  const auto threads = static_cast<int>(config.runtime.threads_per_rank);
-  launch(config, {}, [&](comm::Endpoint& endpoint) {
-    Engine engine(config, endpoint, detail, devices::make_device(device, threads));
+  const rules::JudgedConfig run = judged(config);
+  const auto threads = static_cast<int>(run->runtime.threads_per_rank);
+  launch(run, {}, [&](comm::Endpoint& endpoint) {
+    Engine engine(run, endpoint, detail, devices::make_device(device, threads));
     comm::poison_on_error(endpoint, [&] { body(engine); });
   });
 }
@@ -138,11 +151,12 @@ Outcome train_some(const config::Config& config,
                    devices::DeviceKind device) {
   Outcome outcome;
   std::mutex mutex;
+  const std::int64_t enough = kSanitized ? std::min<std::int64_t>(steps, 2) : steps;
   on_ranks(
       config,
       [&](Engine& engine) {
         std::vector<double> losses, norms;
-        for (std::int64_t step = 0; step < steps; ++step) {
+        for (std::int64_t step = 0; step < enough; ++step) {
           const Batch batch = batch_of(engine, step);
           const StepTotals totals =
               train_step(engine,

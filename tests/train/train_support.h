@@ -31,7 +31,11 @@ config::Config with_layout(config::Config config, const LayoutCase& layout);
 // "World4Ep2", with the pipeline where there is one.
 std::string name_of(const LayoutCase& layout);
 
-// Runs `body` on every rank, as threads.
+// What the judge makes of a config, as in `weft train`. ConfigError where it is refused; the test
+// fails where the judge changes what the test has set.
+rules::JudgedConfig judged(const config::Config& config);
+
+// Judges the config and runs `body` on every rank, as threads.
 void on_ranks(const config::Config& config,
               const std::function<void(Engine&)>& body,
               const schedule::Detail& detail = {},
@@ -51,7 +55,8 @@ double largest_difference(const std::vector<float>& a, const std::vector<float>&
 
 void expect_same_bits(const Outcome& a, const Outcome& b);
 
-// Trains some steps from the config's seed.
+// Trains some steps from the config's seed: at most two under a sanitizer, which finds there what
+// it would find in more.
 Outcome train_some(const config::Config& config,
                    std::int64_t steps,
                    const schedule::Detail& detail = {},

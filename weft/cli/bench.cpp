@@ -90,7 +90,7 @@ int run_step(const StepOptions& options) {
   const words::Resolution run = resolve_or(options.run, kStepRecipe);
   refuse_foreign_launcher(run);
   print_findings(run);
-  const config::Config config = rules::validate(run.config).config;
+  const rules::JudgedConfig config = rules::validate(run.config).judged.value();
   if (derive::layout_of(config).world != 1) {
     throw base::ConfigError("bench step times one rank: set world=1 and every parallel size to 1");
   }

@@ -36,11 +36,8 @@ std::vector<measure::FabricTarget> targets_of(const config::Config& config) {
           {"communication as long as compute", 0.98}};
 }
 
+// What the bench decides itself may not be asked for.
 void check(const config::Config& config) {
-  rules::validate(config);
-  for (const measure::OverlapOrder& order : measure::overlap_orders(config)) {
-    rules::validate(order.config);
-  }
   if (config.runtime.backend == config::CommBackend::Fake) {
     throw base::ConfigError("bench overlap needs ranks: set runtime.backend to threads or mpi");
   }
@@ -58,9 +55,12 @@ void check(const config::Config& config) {
 
 int run_overlap(const OverlapOptions& options) {
   const words::Resolution run = resolve_or(options.run, kOverlapRecipe);
-  config::Config config = run.config;
-  follow_launcher(run, config);
-  check(config);
+  config::Config asked = run.config;
+  follow_launcher(run, asked);
+  rules::validate(asked);
+  const std::vector<measure::OverlapOrder> orders = measure::overlap_orders(asked);
+  check(asked);
+  const config::Config& config = orders.front().config;
   if (launcher_rank() == 0) {
     for (const std::string& file : {options.svg, options.costs}) {
       if (!file.empty()) base::require_writable(file);
@@ -74,15 +74,14 @@ int run_overlap(const OverlapOptions& options) {
           "weft: warning: figures mean something with a core for each rank, and "
           "runtime.pin_ranks=true to keep it there");
     }
-    const rules::Verdict verdict = rules::judge(measure::overlap_orders(config)[1].config);
-    for (const auto* warnings : {&run.warnings, &verdict.warnings}) {
+    for (const auto* warnings : {&run.warnings, &orders[1].warnings}) {
       for (const config::Finding& warning : *warnings) {
         line.log("weft: warning: " + config::to_text(warning));
       }
     }
   }
   const measure::OverlapBench bench = measure::bench_overlap(
-      {.config = config,
+      {.orders = orders,
        .targets = targets_of(config),
        .rounds = options.rounds,
        .progress =
@@ -103,7 +102,7 @@ int run_overlap(const OverlapOptions& options) {
     const std::vector<trace::Timeline>& plain = bench.fabrics.back().runs.front().timelines;
     base::write_whole(options.costs, exec::sim::print(exec::sim::measure(plain)));
   }
-  const std::vector<FabricReport> reports = report_of(config, bench);
+  const std::vector<FabricReport> reports = report_of(orders, bench);
   const grid::Grid grid(derive::layout_of(config));
   switch (options.run.format) {
     case Format::Text:

@@ -14,8 +14,9 @@ constexpr double kPictured = 0.2;
 // another measurement or a simulation, with its own waiting for late ranks.
 constexpr const char* kLegend =
     "\n"
-    "  compute alone: the plain order on free links; communication alone: the plain order with "
-    "compute left out.\n"
+    "  compute alone: the plain order on free links; communication alone: the plain order "
+    "simulated, with the measured\n"
+    "  costs of its communication and no time for compute.\n"
     "  ideal: the simulated step where only compute and the wire take time, of the last order. "
     "None "
     "of the three is\n"
@@ -30,10 +31,9 @@ std::string links_of(const measure::FabricRuns& fabric) {
   return fabric.fabric && !fabric.fabric->is_free() ? grid::describe(*fabric.fabric) : "";
 }
 
-FabricReport report_of(const config::Config& config,
+FabricReport report_of(const std::vector<measure::OverlapOrder>& orders,
                        const measure::OverlapBench& bench,
                        const measure::FabricRuns& fabric) {
-  const std::vector<measure::OverlapOrder> orders = measure::overlap_orders(config);
   const measure::OverlapRun& plain = fabric.runs.front();
   const plan::OverlapPrediction prediction(orders.front().config,
                                            fabric.fabric,
@@ -43,7 +43,7 @@ FabricReport report_of(const config::Config& config,
       .name = fabric.name,
       .links = links_of(fabric),
       .compute_seconds = bench.compute_seconds.value_or(prediction.compute_seconds()),
-      .communication_seconds = fabric.communication_seconds,
+      .communication_seconds = prediction.communication_seconds(),
       .compute_is_priced = !bench.compute_seconds,
       .rows = {}};
   for (std::size_t i = 0; i < orders.size(); ++i) {
@@ -63,11 +63,13 @@ FabricReport report_of(const config::Config& config,
 std::string heading(const FabricReport& report) {
   std::string text =
       base::text("\n{}{}{}\n", report.name, report.links.empty() ? "" : ": ", report.links);
-  text += base::text("compute alone {:.1f} ms{}, communication alone {:.1f} ms ({:.2f} of compute)",
-                     ms(report.compute_seconds),
-                     report.compute_is_priced ? " (simulated)" : "",
-                     ms(report.communication_seconds),
-                     report.communication_seconds / report.compute_seconds);
+  text += base::text(
+      "compute alone {:.1f} ms{}, communication alone {:.1f} ms (simulated; {:.2f} of "
+      "compute)",
+      ms(report.compute_seconds),
+      report.compute_is_priced ? " (simulated)" : "",
+      ms(report.communication_seconds),
+      report.communication_seconds / report.compute_seconds);
   text += base::text("; the longer of the two {:.1f} ms, ideal {:.1f} ms\n",
                      ms(report.longer_alone_seconds()),
                      ms(report.ideal_seconds()));
@@ -114,11 +116,11 @@ std::string reasons_text(const OverlapRow& row) {
 
 }  // namespace
 
-std::vector<FabricReport> report_of(const config::Config& config,
+std::vector<FabricReport> report_of(const std::vector<measure::OverlapOrder>& orders,
                                     const measure::OverlapBench& bench) {
   std::vector<FabricReport> reports;
   for (const measure::FabricRuns& fabric : bench.fabrics) {
-    reports.push_back(report_of(config, bench, fabric));
+    reports.push_back(report_of(orders, bench, fabric));
   }
   return reports;
 }

@@ -35,7 +35,7 @@ struct FabricReport {
   double ideal_seconds() const { return rows.back().ideal_seconds; }
 };
 
-std::vector<FabricReport> report_of(const config::Config& config,
+std::vector<FabricReport> report_of(const std::vector<measure::OverlapOrder>& orders,
                                     const measure::OverlapBench& bench);
 
 base::Json to_json(const std::vector<FabricReport>& reports);

@@ -59,11 +59,12 @@ std::vector<plan::Change> harness_changes(const config::Config& from, const conf
   return changes;
 }
 
-Candidate candidate_of(const PlanRequest& request,
-                       const PerfPlan& plan,
-                       const plan::Variant& variant,
-                       const config::Config& config,
-                       Complaints& complaints) {
+// None where the rules refuse it or this build does not run it.
+std::optional<Candidate> candidate_of(const PlanRequest& request,
+                                      const PerfPlan& plan,
+                                      const plan::Variant& variant,
+                                      const config::Config& config,
+                                      Complaints& complaints) {
   plan::Twin twin{.config = config, .changes = {}};
   if (plan.is_twin()) twin = plan::twin_of(config);
   const config::Config run = measure::perf_config(twin.config, request.steps);
@@ -80,19 +81,19 @@ Candidate candidate_of(const PlanRequest& request,
                         "process: set runtime.backend=threads",
                         config::word(run.runtime.backend)));
   }
+  if (!verdict.judged) return std::nullopt;
   std::vector<plan::Change> changes = std::move(twin.changes);
   for (plan::Change& change : harness_changes(twin.config, run)) {
     changes.push_back(std::move(change));
   }
-  std::vector<rules::OverlapMode> overlaps;
-  if (verdict.legal()) overlaps = rules::overlap_modes(verdict);
-  return {.value = variant.value,
-          .asked = rules::judge(config).config,
-          .config = std::move(verdict.config),
-          .changes = std::move(changes),
-          .warnings = std::move(verdict.warnings),
-          .automatic = std::move(verdict.automatic),
-          .overlaps = std::move(overlaps)};
+  std::vector<rules::OverlapMode> overlaps = rules::overlap_modes(verdict);
+  return Candidate{.value = variant.value,
+                   .asked = rules::judge(config).config,
+                   .config = std::move(*verdict.judged),
+                   .changes = std::move(changes),
+                   .warnings = std::move(verdict.warnings),
+                   .automatic = std::move(verdict.automatic),
+                   .overlaps = std::move(overlaps)};
 }
 
 // Values that are one value, however they are spelled.
@@ -188,8 +189,10 @@ PerfPlan plan_perf(const PlanRequest& request) {
     }
   }
   for (std::size_t i = 0; i < variants.size(); ++i) {
-    plan.candidates.push_back(candidate_of(request, plan, variants[i], configs[i], complaints));
+    auto candidate = candidate_of(request, plan, variants[i], configs[i], complaints);
+    if (candidate) plan.candidates.push_back(std::move(*candidate));
   }
+  complaints.raise();
   refuse_equal(plan, variants, complaints);
   complaints.raise();
   plan.following = following_keys(plan);

@@ -16,7 +16,7 @@ namespace weft::cli {
 struct Candidate {
   std::string value;                  // of the varied knob
   config::Config asked;               // as resolved, with what the rules set
-  config::Config config;              // what runs
+  rules::JudgedConfig config;         // what runs
   std::vector<plan::Change> changes;  // from what was asked to what runs, less the rules' own
   std::vector<config::Finding> warnings, automatic;  // what the rules say of `config`
   std::vector<rules::OverlapMode> overlaps;  // with the reasons of the one judgement there was

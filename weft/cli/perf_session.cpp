@@ -48,9 +48,9 @@ void announce(const PerfPlan& plan, const Machine& machine, ProgressLine& line) 
              plan.twin_reason,
              base::counted(std::ssize(first.changes), "key"),
              base::counted(derive::layout_of(first.config).world, "rank"),
-             layout_text(first.config.model),
-             base::counted(first.config.model.num_layers, "layer"),
-             base::counted(first.config.model.experts(), "expert")));
+             layout_text(first.config->model),
+             base::counted(first.config->model.num_layers, "layer"),
+             base::counted(first.config->model.experts(), "expert")));
   }
   if (const std::string crowd = crowding(plan, machine); !crowd.empty()) {
     line.log("warning: " + crowd);

@@ -221,7 +221,7 @@ std::string dry_run_text(const PerfPlan& plan) {
                 base::counted(plan.steps, "step"),
                 measure::kTracedSteps,
                 base::counted(derive::layout_of(candidate.config).world, "rank"),
-                layout_text(candidate.config.model),
+                layout_text(candidate.config->model),
                 plan.is_twin() ? ", on a twin (" + plan.twin_reason + ")" : "");
     for (const plan::Change& change : candidate.changes) {
       all += text("#   {}\n", to_text(change));

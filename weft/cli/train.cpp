@@ -133,11 +133,10 @@ void show(const train::TrainResult& result, const config::Config& config, Format
 int run_train(const TrainOptions& options) {
   const Format format = options.run.format;
   const words::Resolution run = resolve(options.run);
-  config::Config config = run.config;
-  follow_launcher(run, config);
-  config = with_start(run, config);
-  const rules::Verdict verdict = with_findings(run, rules::validate(config));
-  config = verdict.config;
+  config::Config asked = run.config;
+  follow_launcher(run, asked);
+  const rules::Verdict verdict = with_findings(run, rules::validate(with_start(run, asked)));
+  const rules::JudgedConfig& config = verdict.judged.value();
   if (const auto limit = machine_limit(config)) {
     throw base::ConfigError(base::text("{}: {}", limit->message, limit->fix));
   }

@@ -110,7 +110,7 @@ int run_verify(const VerifyOptions& options) {
   const checkpoint::ReferenceRun reference(options.folder, model.huggingface_config());
   const rules::Verdict verdict =
       rules::validate(measure::reference_config(wanted, model, reference));
-  const config::Config& config = verdict.config;
+  const rules::JudgedConfig& config = verdict.judged.value();
   if (launcher_rank() == 0) {
     print_findings(run);
     print_findings(verdict);

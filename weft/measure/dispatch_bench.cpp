@@ -8,6 +8,7 @@
 #include "weft/base/random.h"
 #include "weft/derive/derived.h"
 #include "weft/measure/dispatch_trip.h"
+#include "weft/rules/validate.h"
 #include "weft/tensor/transfer.h"
 #include "weft/train/launch.h"
 
@@ -40,22 +41,27 @@ float value_of(std::int64_t element) {
 // One rank's part. All ranks take the same decisions, from numbers all have.
 class RankDispatchBench {
  public:
-  RankDispatchBench(const DispatchBenchRequest& request, comm::Endpoint& endpoint)
+  RankDispatchBench(const DispatchBenchRequest& request,
+                    const std::vector<NamedDispatcher>& dispatchers,
+                    comm::Endpoint& endpoint)
       : request_(request),
-        model_(request.config.model),
+        model_(request.config->model),
         endpoint_(endpoint),
         shape_{.ranks = endpoint.world(),
-               .ranks_per_node = request.config.runtime.ranks_per_node.value(),
+               .ranks_per_node = request.config->runtime.ranks_per_node.value(),
                .tokens = request.tokens},
-        dispatchers_(dispatchers_of(model_)),
+        dispatchers_(dispatchers),
         groups_(join_dispatch_groups(endpoint, static_cast<int>(shape_.ranks_per_node))),
         device_(make_device(request.config)),
         pool_(*device_),
         stream_(device_->make_stream("dispatch", tensor::StreamRole::Alone)),
         measured_(dispatchers_.size()) {
     for (const NamedDispatcher& dispatcher : dispatchers_) {
-      trips_.push_back(
-          std::make_unique<DispatchTrip>(dispatcher.model, groups_, shape_, *stream_, pool_));
+      trips_.push_back(std::make_unique<DispatchTrip>(dispatcher.config->model,
+                                                      groups_,
+                                                      shape_,
+                                                      *stream_,
+                                                      pool_));
     }
   }
 
@@ -201,7 +207,7 @@ class RankDispatchBench {
       DispatcherRun& run = bench_.runs.emplace_back();
       run.name = dispatchers_[d].name;
       run.counted = measured.last.sent;
-      run.predicted = derive::expected_traffic(dispatchers_[d].model, shape_);
+      run.predicted = derive::expected_traffic(dispatchers_[d].config->model, shape_);
       run.free_seconds = base::median(measured.free);
       run.local_seconds = base::median(measured.local);
       run.fabric_seconds = base::median(measured.fabric);
@@ -222,7 +228,7 @@ class RankDispatchBench {
   const config::ModelConfig& model_;
   comm::Endpoint& endpoint_;
   const derive::DispatchShape shape_;
-  const std::vector<NamedDispatcher> dispatchers_;
+  const std::vector<NamedDispatcher>& dispatchers_;
   const DispatchGroups groups_;
   std::unique_ptr<tensor::Device> device_;
   tensor::Pool pool_;
@@ -237,13 +243,14 @@ class RankDispatchBench {
 
 }  // namespace
 
-std::vector<NamedDispatcher> dispatchers_of(const config::ModelConfig& model) {
+std::vector<NamedDispatcher> dispatchers_of(const config::Config& config) {
   std::vector<NamedDispatcher> all;
   const auto add =
       [&](const char* name, config::Dispatcher type, std::optional<config::FlexBackend> backend) {
-        NamedDispatcher& dispatcher = all.emplace_back(NamedDispatcher{name, model});
-        dispatcher.model.moe_token_dispatcher_type = type;
-        dispatcher.model.moe_flex_dispatcher_backend = backend;
+        config::Config chosen = config;
+        chosen.model.moe_token_dispatcher_type = type;
+        chosen.model.moe_flex_dispatcher_backend = backend;
+        all.push_back({name, rules::validate(chosen).judged.value()});
       };
   add("alltoall", config::Dispatcher::AllToAll, std::nullopt);
   add("allgather", config::Dispatcher::AllGather, std::nullopt);
@@ -276,10 +283,12 @@ std::vector<std::int32_t> uniform_choices(std::int64_t first_token,
 DispatchBench bench_dispatch(const DispatchBenchRequest& request) {
   DispatchBench result;
   std::mutex mutex;
-  config::Config config = request.config;
-  config.fabric = {};  // links come when the copies are known
+  config::Config free = request.config;
+  free.fabric = {};  // links come when the copies are known
+  const rules::JudgedConfig config = rules::validate(free).judged.value();
+  const std::vector<NamedDispatcher> dispatchers = dispatchers_of(config);
   launch(config, {}, [&](comm::Endpoint& endpoint) {
-    RankDispatchBench rank(request, endpoint);
+    RankDispatchBench rank(request, dispatchers, endpoint);
     comm::poison_on_error(endpoint, [&] {
       DispatchBench own = rank.run();
       const std::lock_guard lock(mutex);

@@ -12,6 +12,7 @@
 #include "weft/config/config.h"
 #include "weft/derive/dispatch_traffic.h"
 #include "weft/grid/fabric.h"
+#include "weft/rules/judged_config.h"
 #include "weft/train/launch.h"
 
 namespace weft::measure {
@@ -19,7 +20,7 @@ namespace weft::measure {
 struct DispatchBenchRequest {
   // Of the model: experts, topk, hidden size, dtype, ep (all ranks). Of runtime: ranks_per_node,
   // threads. fabric: free ones are chosen here, so that the wire takes ten times the copies.
-  const config::Config& config;
+  const rules::JudgedConfig& config;
   std::int64_t tokens = 0;  // of each rank
   int rounds = 5;           // timed trips of each dispatcher on each fabric
   std::function<void(int done, int of)> progress;
@@ -45,12 +46,13 @@ struct DispatchBench {
   bool interrupted = false;
 };
 
-// The dispatchers that are measured, in order: alltoall, allgather, deepep, hybridep.
+// The dispatchers that are measured, in order: alltoall, allgather, deepep, hybridep. Each is
+// judged as a run of its own; ConfigError where the rules refuse one.
 struct NamedDispatcher {
   std::string name;
-  config::ModelConfig model;
+  rules::JudgedConfig config;
 };
-std::vector<NamedDispatcher> dispatchers_of(const config::ModelConfig& model);
+std::vector<NamedDispatcher> dispatchers_of(const config::Config& config);
 
 // k different experts for each of a rank's tokens, ascending, every expert as likely; (T, k).
 std::vector<std::int32_t> uniform_choices(std::int64_t first_token,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <mutex>
 #include <optional>
 
@@ -9,10 +10,10 @@
 #include "weft/base/error.h"
 #include "weft/base/median.h"
 #include "weft/data/dataset.h"
-#include "weft/derive/derived.h"
+#include "weft/measure/timed_step.h"
+#include "weft/plan/overlap_prediction.h"
 #include "weft/tensor/transfer.h"
 #include "weft/train/gather_timelines.h"
-#include "weft/train/step.h"
 
 namespace weft::measure {
 
@@ -20,6 +21,7 @@ using namespace train;
 namespace {
 
 constexpr int kTracedRounds = 2;
+constexpr int kSettingRounds = 3;  // one step each with and without a trace
 constexpr double kLatencySeconds = 20e-6;
 
 // What is measured of one order on one fabric.
@@ -40,6 +42,24 @@ void add_run(std::vector<trace::Timeline>& timelines, trace::Timeline run) {
   }
 }
 
+// Links over which the communication of a step takes that long; `free` is from free links.
+grid::Fabric links_for(double communication_seconds, const plan::OverlapPrediction& free) {
+  grid::Fabric links;
+  const auto set = [&](double bytes_per_second) {
+    links.intra =
+        links.inter = {.bytes_per_second = bytes_per_second, .latency_seconds = kLatencySeconds};
+  };
+  // The more bandwidth, the less time: where the range is halved, one half has the answer.
+  double slow = 1e3, fast = 1e12;
+  while (fast > 1.001 * slow) {
+    const double middle = std::sqrt(slow * fast);
+    set(middle);
+    (free.communication_seconds(links) > communication_seconds ? slow : fast) = middle;
+  }
+  set(fast);
+  return links;
+}
+
 // One rank's part in the experiment. All ranks take the same decisions, from rank 0's clock.
 class RankOverlapBench {
  public:
@@ -47,11 +67,12 @@ class RankOverlapBench {
       : request_(request),
         engine_(engine),
         endpoint_(endpoint),
-        orders_(overlap_orders(request.config)),
-        dataset_(data::open_dataset(request.config.dataset,
-                                    request.config.model.seq_length,
-                                    request.config.model.vocab_size,
-                                    static_cast<std::uint64_t>(request.config.rng.seed))) {
+        orders_(request.orders),
+        config_(orders_.front().config),
+        dataset_(data::open_dataset(config_.dataset,
+                                    config_.model.seq_length,
+                                    config_.model.vocab_size,
+                                    static_cast<std::uint64_t>(config_.rng.seed))) {
     for (const OverlapOrder& order : orders_) {
       std::vector<schedule::RankPlan> plans =
           schedule::plan_step(order.config, engine.groups().grid);
@@ -65,11 +86,9 @@ class RankOverlapBench {
   }
 
   OverlapBench run() {
-    const std::size_t fabrics = request_.targets.size();
-    const std::size_t setting = emulates() ? 3 * (fabrics + 1) : 0;
-    total_ = static_cast<int>(kWarmUpSteps + setting +
-                              static_cast<std::size_t>(request_.rounds + kTracedRounds) * fabrics *
-                                  (orders_.size() + 1));
+    const auto in_a_round = static_cast<int>(request_.targets.size() * orders_.size());
+    total_ = kWarmUpSteps + (emulates() ? 2 * kSettingRounds : 0) +
+             (request_.rounds + kTracedRounds) * in_a_round;
     for (int i = 0; i < kWarmUpSteps && !stopped_; ++i) {
       train(static_cast<std::size_t>(i) % orders_.size(), exec::Tracing::Off);
     }
@@ -82,12 +101,11 @@ class RankOverlapBench {
  private:
   static constexpr int kWarmUpSteps = 4;
 
-  bool emulates() const { return request_.config.runtime.backend == config::CommBackend::Threads; }
+  bool emulates() const { return config_.runtime.backend == config::CommBackend::Threads; }
 
   // In every round, on every fabric, every order takes a step.
   void measure(int rounds, exec::Tracing tracing) {
     measured_.resize(fabrics_.size());
-    communication_.resize(fabrics_.size());
     for (int round = 0; round < rounds; ++round, ++round_) {
       for (std::size_t fabric = 0; fabric < fabrics_.size(); ++fabric) {
         if (stopped_) return;
@@ -97,7 +115,6 @@ class RankOverlapBench {
           if (stopped_) return;
           add(measured_[fabric][order], train(order, tracing), tracing, order);
         }
-        add(communication_[fabric], communicate(tracing), tracing, 0);
       }
     }
   }
@@ -121,42 +138,24 @@ class RankOverlapBench {
     }
   }
 
-  StepInput input(const Batch& batch) const {
-    return {.batch = batch,
-            .step = step_,
-            .learning_rate = request_.config.optimizer.lr,
-            .routing = Routing::Kept};
-  }
-
+  // A step of one order, and how long it took.
   double train(std::size_t order, exec::Tracing tracing) {
-    const double seconds = timed([&](const Batch& batch) {
-      const StepTotals totals = train_step(engine_, *executors_[order], input(batch), tracing);
-      refuse_repeated(totals, request_.config);
-      stopped_ |= totals.stop_requested;
-    });
-    ++step_;
-    return seconds;
-  }
-
-  // Over the rows of the step before.
-  double communicate(exec::Tracing tracing) {
-    return timed([&](const Batch& batch) {
-      communication_step(engine_, *executors_.front(), input(batch), tracing);
-    });
-  }
-
-  template <typename Work>
-  double timed(const Work& work) {
     const Batch batch = read();
     engine_.pool().reset_peaks();
     barrier();
     const auto start = std::chrono::steady_clock::now();
-    work(batch);
+    const StepTotals totals = step_in_order(
+        engine_,
+        *executors_[order],
+        {.batch = batch, .step = step_, .learning_rate = request_.config.optimizer.lr},
+        tracing);
     barrier();
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    stopped_ |= totals.stop_requested;
     last_peak_ = static_cast<std::int64_t>(engine_.pool().use(tensor::Tag::Activations).peak +
                                            engine_.pool().use(tensor::Tag::Communication).peak);
+    ++step_;
     ++done_;
     if (engine_.rank() == 0) request_.progress(std::min(done_, total_), total_);
     return agreed(seconds);
@@ -184,10 +183,10 @@ class RankOverlapBench {
   }
 
   Batch read() const {
-    const std::int64_t first = round_ * request_.config.train.global_batch_size;
+    const std::int64_t first = round_ * config_.train.global_batch_size;
     return read_batch(
         engine_.share(),
-        request_.config.model.seq_length,
+        config_.model.seq_length,
         [&](std::int64_t sequence, std::span<std::int32_t> tokens) {
           dataset_->read(data::Split::Train, static_cast<std::uint64_t>(first + sequence), tokens);
         });
@@ -199,39 +198,28 @@ class RankOverlapBench {
     barrier();
   }
 
-  // Links so slow that communication alone takes its share of compute alone. What the machine adds
-  // to the wire (copies, wake-ups) is measured and left out of what the wire may take.
+  // Links so slow that communication alone takes its share of compute alone. Both are known from
+  // plain steps on free links: what the nodes cost there stays, and the wire comes on top.
   void set_fabrics() {
-    if (!emulates()) {
-      fabrics_.push_back({});
-      return;
-    }
+    fabrics_.resize(request_.targets.size());
+    if (!emulates()) return;
     use({});
-    std::vector<double> compute, free;
-    for (int i = 0; i < 3 && !stopped_; ++i) {
-      compute.push_back(train(0, exec::Tracing::Off));
-      free.push_back(communicate(exec::Tracing::Off));
+    OverlapMeasured plain;
+    for (int i = 0; i < kSettingRounds && !stopped_; ++i) {
+      for (const exec::Tracing tracing : {exec::Tracing::Off, exec::Tracing::On}) {
+        add(plain, train(0, tracing), tracing, 0);
+      }
     }
-    if (stopped_) return;
-    grid::Fabric slow;
-    slow.intra = slow.inter = {.bytes_per_second = 1e9, .latency_seconds = kLatencySeconds};
-    double bytes_per_second = 1e9;
-    for (const FabricTarget& target : request_.targets) {
-      if (target.communication_share == 0) {
-        fabrics_.push_back({});
-        continue;
-      }
-      const double wanted = target.communication_share * base::median(compute);
-      // The time over the wanted one falls with the bandwidth; two corrections are enough.
-      for (int i = 0; i < 3 && !stopped_; ++i) {
-        slow.intra.bytes_per_second = slow.inter.bytes_per_second = bytes_per_second;
-        use(slow);
-        const double taken = communicate(exec::Tracing::Off);
-        const double wire = std::max(1e-6, taken - base::median(free));
-        bytes_per_second *= wire / std::max(1e-6, wanted - base::median(free));
-      }
-      slow.intra.bytes_per_second = slow.inter.bytes_per_second = bytes_per_second;
-      fabrics_.push_back(slow);
+    // Rank 0 has the traces, and sets the links of all.
+    if (stopped_ || engine_.rank() != 0) return;
+    const double compute = base::median(plain.seconds);
+    const plan::OverlapPrediction free(orders_.front().config,
+                                       grid::Fabric(),
+                                       std::move(plain.timelines),
+                                       compute);
+    for (std::size_t i = 0; i < fabrics_.size(); ++i) {
+      const double share = request_.targets[i].communication_share;
+      if (share > 0) fabrics_[i] = links_for(share * compute, free);
     }
   }
 
@@ -246,8 +234,6 @@ class RankOverlapBench {
       FabricRuns& fabric = bench.fabrics.emplace_back();
       fabric.name = request_.targets[i].name;
       if (emulates()) fabric.fabric = fabrics_[i];
-      fabric.communication_seconds = base::median(communication_[i].seconds);
-      fabric.communication_timelines = std::move(communication_[i].timelines);
       for (std::size_t order = 0; order < orders_.size(); ++order) {
         OverlapMeasured& measured = measured_[i][order];
         fabric.runs.push_back({.name = orders_[order].name,
@@ -264,13 +250,13 @@ class RankOverlapBench {
   const OverlapBenchRequest& request_;
   Engine& engine_;
   comm::Endpoint& endpoint_;
-  const std::vector<OverlapOrder> orders_;
+  const std::vector<OverlapOrder>& orders_;
+  const config::Config& config_;  // of the plain order
   std::unique_ptr<data::Dataset> dataset_;
   std::vector<schedule::RankPlan> plans_;
   std::vector<std::unique_ptr<exec::Executor>> executors_;
   std::vector<grid::Fabric> fabrics_;
   std::vector<std::vector<OverlapMeasured>> measured_;  // by fabric and order
-  std::vector<OverlapMeasured> communication_;          // by fabric
   std::int64_t step_ = 0;                               // of the optimizer
   std::int64_t round_ = 0;                              // all steps of a round take the same tokens
   std::int64_t last_peak_ = 0;
@@ -278,6 +264,13 @@ class RankOverlapBench {
   bool stopped_ = false;
   trace::Clocks clocks_ = trace::Clocks::Shared;
 };
+
+OverlapOrder judged(const char* name, const config::Config& config) {
+  rules::Verdict verdict = rules::validate(config);
+  return {.name = name,
+          .config = std::move(verdict.judged).value(),
+          .warnings = std::move(verdict.warnings)};
+}
 
 }  // namespace
 
@@ -290,14 +283,17 @@ std::vector<OverlapOrder> overlap_orders(const config::Config& config) {
   overlap.comm_overlap.overlap_moe_expert_parallel_comm = true;
   config::Config delayed = overlap;
   delayed.comm_overlap.delay_wgrad_compute = true;
-  return {{"plain", plain}, {"overlap", overlap}, {"overlap + delayed wgrad", delayed}};
+  return {judged("plain", plain),
+          judged("overlap", overlap),
+          judged("overlap + delayed wgrad", delayed)};
 }
 
 OverlapBench bench_overlap(const OverlapBenchRequest& request) {
   OverlapBench result;
   std::mutex mutex;
-  launch(request.config, request.report, [&](comm::Endpoint& endpoint) {
-    Engine engine(request.config, endpoint);
+  const rules::JudgedConfig& plain = request.orders.front().config;
+  launch(plain, request.report, [&](comm::Endpoint& endpoint) {
+    Engine engine(plain, endpoint);
     comm::poison_on_error(endpoint, [&] {
       OverlapBench own = RankOverlapBench(request, engine, endpoint).run();
       const std::lock_guard lock(mutex);

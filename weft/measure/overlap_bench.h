@@ -11,17 +11,21 @@
 
 #include "weft/config/config.h"
 #include "weft/grid/fabric.h"
+#include "weft/rules/validate.h"
 #include "weft/schedule/plan.h"
 #include "weft/trace/exposure.h"
 #include "weft/train/launch.h"
 
 namespace weft::measure {
 
-// The three orders differ in one knob each.
+// One of three runs that differ in one knob each.
 struct OverlapOrder {
   std::string name;
-  config::Config config;
+  rules::JudgedConfig config;
+  std::vector<config::Finding> warnings;
 };
+// Plain, overlap, overlap and delayed weight gradients, each judged as a run of its own.
+// ConfigError where the rules refuse one.
 std::vector<OverlapOrder> overlap_orders(const config::Config& config);
 
 // How long communication alone should take, as a share of compute alone; 0: a free fabric.
@@ -31,7 +35,7 @@ struct FabricTarget {
 };
 
 struct OverlapBenchRequest {
-  const config::Config& config;
+  std::vector<OverlapOrder> orders;   // of overlap_orders(), the plain one first
   std::vector<FabricTarget> targets;  // threads; on a real network there is one fabric, as it is
   int rounds = 5;
   std::function<void(int done, int of)> progress;
@@ -50,8 +54,6 @@ struct OverlapRun {
 struct FabricRuns {
   std::string name;
   std::optional<grid::Fabric> fabric;  // as emulated; none: a network
-  double communication_seconds = 0;    // the plain order with compute left out; median
-  std::vector<trace::Timeline> communication_timelines;
   std::vector<OverlapRun> runs;
 };
 

@@ -4,6 +4,7 @@
 
 #include "weft/base/check.h"
 #include "weft/derive/derived.h"
+#include "weft/rules/validate.h"
 #include "weft/train/trainer.h"
 
 namespace weft::measure {
@@ -25,7 +26,7 @@ void take_times(const PerfRequest& request, PerfRun& run) {
   run.steady_ms = steady_state(run.step_ms, *run.window);
   run.tokens_per_second =
       static_cast<double>(derive::tokens_per_step(request.config)) / (run.steady_ms->mean / 1e3);
-  run.flops_per_second = derive::flops_per_token(request.config.model) * run.tokens_per_second;
+  run.flops_per_second = derive::flops_per_token(request.config->model) * run.tokens_per_second;
 }
 
 }  // namespace
@@ -45,13 +46,14 @@ config::Config perf_config(config::Config config, std::int64_t steps) {
 }
 
 PerfRun run_perf(const PerfRequest& request) {
-  CHECK(request.config.train.train_iters == request.steps + kTracedSteps,
+  CHECK(request.config->train.train_iters == request.steps + kTracedSteps,
         "{} steps for a run of {} and the traced ones",
-        request.config.train.train_iters,
+        request.config->train.train_iters,
         request.steps);
   PerfRun run;
-  config::Config config = request.config;
-  config.runtime.run_dir = request.run_dir.string();
+  config::Config in_folder = request.config;
+  in_folder.runtime.run_dir = request.run_dir.string();
+  const rules::JudgedConfig config = rules::validate(in_folder).judged.value();
   const auto note = [&](const StepRecord& record) {
     if (record.iteration > request.steps) return;
     run.step_ms.push_back(record.elapsed_ms);
@@ -68,7 +70,7 @@ PerfRun run_perf(const PerfRequest& request) {
                                            .progress = note,
                                            .report = {}});
   if (!result.failures.empty()) throw base::SystemError(result.failures.front());
-  run.interrupted = result.steps < config.train.train_iters;
+  run.interrupted = result.steps < config->train.train_iters;
   run.peak_bytes = result.peak_bytes;
   if (!run.interrupted) run.exposure = result.exposure;
   take_times(request, run);

@@ -11,6 +11,7 @@
 
 #include "weft/config/config.h"
 #include "weft/measure/timing_window.h"
+#include "weft/rules/judged_config.h"
 #include "weft/tensor/pool.h"
 #include "weft/trace/exposure.h"
 #include "weft/train/metrics.h"
@@ -25,7 +26,7 @@ inline constexpr std::int64_t kTracedSteps = 2;
 config::Config perf_config(config::Config config, std::int64_t steps);
 
 struct PerfRequest {
-  config::Config config;  // of perf_config(), validated; ranks are threads
+  rules::JudgedConfig config;  // of perf_config(); ranks are threads
   std::int64_t steps = 0;
   WindowOptions window;
   std::filesystem::path run_dir;  // for config, metrics and trace

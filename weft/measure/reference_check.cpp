@@ -216,7 +216,7 @@ config::Config reference_config(const config::Config& base,
   return config;
 }
 
-std::vector<Check> check_reference(const config::Config& config,
+std::vector<Check> check_reference(const rules::JudgedConfig& config,
                                    const checkpoint::HuggingFaceModel& model,
                                    const checkpoint::ReferenceRun& reference,
                                    const Report& report) {

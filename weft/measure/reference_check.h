@@ -9,6 +9,7 @@
 #include "weft/checkpoint/huggingface.h"
 #include "weft/checkpoint/reference_run.h"
 #include "weft/config/config.h"
+#include "weft/rules/judged_config.h"
 #include "weft/train/launch.h"
 
 namespace weft::measure {
@@ -27,7 +28,7 @@ config::Config reference_config(const config::Config& base,
                                 const checkpoint::ReferenceRun& reference);
 
 // Runs on the ranks of config.runtime. Empty in a process that does not hold rank 0.
-std::vector<Check> check_reference(const config::Config& config,
+std::vector<Check> check_reference(const rules::JudgedConfig& config,
                                    const checkpoint::HuggingFaceModel& model,
                                    const checkpoint::ReferenceRun& reference,
                                    const train::Report& report);

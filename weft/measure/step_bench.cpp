@@ -8,6 +8,7 @@
 #include "weft/data/dataset.h"
 #include "weft/derive/derived.h"
 #include "weft/kernels/kernels.h"
+#include "weft/measure/timed_step.h"
 #include "weft/tensor/transfer.h"
 #include "weft/train/launch.h"
 #include "weft/train/step.h"

@@ -8,7 +8,7 @@
 #include <functional>
 #include <vector>
 
-#include "weft/config/config.h"
+#include "weft/rules/judged_config.h"
 #include "weft/tensor/pool.h"
 
 namespace weft::measure {
@@ -24,8 +24,8 @@ struct StepBench {
 };
 
 struct StepBenchRequest {
-  config::Config config;  // validated; one rank
-  int steps = 6;          // timed, after two that warm up
+  rules::JudgedConfig config;  // one rank
+  int steps = 6;               // timed, after two that warm up
   // Called half-way, with nothing else running: a peer can be timed under the same conditions.
   std::function<void()> between;
   // Where to leave the initial weights and the batches for a peer; empty: nowhere. The folder gets

@@ -94,13 +94,26 @@ double simulated(const World& world, const sim::CostTable& costs, double wake_se
   return sim::simulate(step).step_seconds();
 }
 
-sim::CostOf without_communication(const World& world, const sim::CostOf& measured) {
-  return [&world, measured](int rank, int entry) {
+// The same costs, but none for the entries left out.
+sim::CostOf without(bool (*is_left_out)(const schedule::Entry&),
+                    const World& world,
+                    const sim::CostOf& measured) {
+  return [=, &world](int rank, int entry) {
     const schedule::Graph& graph = *world.graphs()[static_cast<std::size_t>(rank)];
     sim::Cost cost = measured(rank, entry);
-    if (schedule::is_meeting(graph.entries[static_cast<std::size_t>(entry)])) cost.seconds = 0;
+    if (is_left_out(graph.entries[static_cast<std::size_t>(entry)])) cost.seconds = 0;
     return cost;
   };
+}
+
+bool is_compute(const schedule::Entry& entry) { return entry.lane == schedule::Lane::Compute; }
+
+// `sent` outlives it.
+sim::Wire wire_of(const grid::Fabric& fabric, const SentBytes& sent) {
+  return {.fabric = fabric,
+          .transfers = [&sent](const Node& meeting, std::span<const int> members) {
+            return sent.transfers(meeting, members);
+          }};
 }
 
 }  // namespace
@@ -130,18 +143,24 @@ double OverlapPrediction::ideal_seconds(const config::Config& config) const {
   if (!fabric_) return simulated(world, costs, 0);
   const SentBytes sent(plain_);
   sim::Step step = world.step(costs);
-  step.cost = without_communication(world, step.cost);
-  step.wire = sim::Wire{.fabric = *fabric_,
-                        .transfers = [&sent](const Node& meeting, std::span<const int> members) {
-                          return sent.transfers(meeting, members);
-                        }};
+  step.cost = without(schedule::is_meeting, world, step.cost);
+  step.wire = wire_of(*fabric_, sent);
   return sim::simulate(step).step_seconds();
 }
 
 double OverlapPrediction::compute_seconds() const {
   const World world(plain_config_);
   sim::Step step = world.step(sim::measure(plain_, world.graphs()));
-  step.cost = without_communication(world, step.cost);
+  step.cost = without(schedule::is_meeting, world, step.cost);
+  return sim::simulate(step).step_seconds();
+}
+
+double OverlapPrediction::communication_seconds(const grid::Fabric& links) const {
+  const World world(plain_config_);
+  const SentBytes sent(plain_);
+  sim::Step step = world.step(sim::measure(plain_, world.graphs()));
+  step.cost = without(is_compute, world, step.cost);
+  step.wire = wire_of(links, sent);
   return sim::simulate(step).step_seconds();
 }
 

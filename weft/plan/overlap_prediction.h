@@ -27,6 +27,10 @@ class OverlapPrediction {
   double ideal_seconds(const config::Config& config) const;
   // The plain order if communication took no time.
   double compute_seconds() const;
+  // The plain order if compute took no time: an operation of several ranks costs what it takes once
+  // all of them have come to it. Steps that were traced on free links can be asked for `links`,
+  // whose time comes on top.
+  double communication_seconds(const grid::Fabric& links = {}) const;
 
  private:
   double wake_seconds_ = 0;

@@ -28,7 +28,8 @@ Verdict judge_rules(const Config& config) {
           .errors = judge.take_errors(),
           .warnings = judge.take_warnings(),
           .automatic = judge.take_automatic(),
-          .missing = {}};
+          .missing = {},
+          .judged = {}};
 }
 
 }  // namespace
@@ -44,6 +45,7 @@ Verdict judge(const Config& config) {
       }
     }
   }
+  if (verdict.runs()) verdict.judged = JudgedConfig(verdict.config);
   return verdict;
 }
 

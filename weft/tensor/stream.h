@@ -111,10 +111,6 @@ class Stream {
   // The node all following work belongs to.
   virtual void set_label(std::string_view label) = 0;
 
-  // From now on work keeps its place and its waits, but is not done: to see what is left of a step
-  // without it.
-  virtual void leave_out_work(bool leave_out) = 0;
-
   virtual void start_recording() = 0;
   // Stops recording and returns what was recorded; call after synchronize().
   virtual std::vector<WorkSpan> take_recording() = 0;

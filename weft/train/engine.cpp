@@ -78,12 +78,12 @@ model::Parameters make_parameters(tensor::Pool& pool,
 
 }  // namespace
 
-Engine::Engine(const config::Config& config,
+Engine::Engine(const rules::JudgedConfig& config,
                comm::Endpoint& endpoint,
                const schedule::Detail& detail)
     : Engine(config, endpoint, detail, make_device(config)) {}
 
-Engine::Engine(const config::Config& config,
+Engine::Engine(const rules::JudgedConfig& config,
                comm::Endpoint& endpoint,
                const schedule::Detail& detail,
                std::unique_ptr<tensor::Device> device)
@@ -105,7 +105,7 @@ Engine::Engine(const config::Config& config,
                optimizers_),
       training_(plan_.training, lanes_),
       forward_(plan_.forward, lanes_) {
-  if (has_row_budget(config_.model)) {
+  if (has_row_budget(config_->model)) {
     std::vector<schedule::RankPlan> plans =
         schedule::plan_step(config_, groups_.grid, config::RowBudget::Lifted, detail);
     check(plans);
@@ -117,8 +117,8 @@ Engine::Engine(const config::Config& config,
 }
 
 Share Engine::share() const {
-  return {.micro_batch_size = config_.train.micro_batch_size,
-          .micro_batches = derive::micro_batches(config_.train, groups_.grid.dp()),
+  return {.micro_batch_size = config_->train.micro_batch_size,
+          .micro_batches = derive::micro_batches(config_->train, groups_.grid.dp()),
           .dp = groups_.grid.dp(),
           .dp_rank = groups_.self.dp};
 }

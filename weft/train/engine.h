@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "weft/comm/communicator.h"
-#include "weft/config/config.h"
 #include "weft/exec/real/executor.h"
 #include "weft/exec/real/lanes.h"
 #include "weft/model/parameters.h"
 #include "weft/optim/adamw.h"
+#include "weft/rules/judged_config.h"
 #include "weft/schedule/plan.h"
 #include "weft/train/batch.h"
 #include "weft/train/groups.h"
@@ -19,14 +19,14 @@ namespace weft::train {
 
 class Engine {
  public:
-  // Weights start from config.rng.seed. The config has been validated; every rank of the world
-  // makes its engine at the same time. Graphs are verified before anything runs. A stream that
-  // fails tells the other ranks at once, through `endpoint`, which outlives the engine.
-  Engine(const config::Config& config,
+  // Weights start from config.rng.seed. Every rank of the world makes its engine at the same time.
+  // Graphs are verified before anything runs. A stream that fails tells the other ranks at once,
+  // through `endpoint`, which outlives the engine.
+  Engine(const rules::JudgedConfig& config,
          comm::Endpoint& endpoint,
          const schedule::Detail& detail = {});
   // On a device of the caller's.
-  Engine(const config::Config& config,
+  Engine(const rules::JudgedConfig& config,
          comm::Endpoint& endpoint,
          const schedule::Detail& detail,
          std::unique_ptr<tensor::Device> device);
@@ -53,7 +53,7 @@ class Engine {
   std::string label() const;  // "[PP00-DP01-EP02]"
 
  private:
-  const config::Config config_;
+  const rules::JudgedConfig config_;
   const int rank_;
   const std::unique_ptr<tensor::Device> device_;
   tensor::Pool pool_;

@@ -25,7 +25,7 @@ NodeMembers node_members(const std::vector<int>& members, int rank, int ranks_pe
   return nodes;
 }
 
-Groups join_groups(const config::Config& config, comm::Endpoint& endpoint) {
+Groups join_groups(const rules::JudgedConfig& config, comm::Endpoint& endpoint) {
   const grid::Grid grid(derive::layout_of(config));
   const int rank = endpoint.rank();
   const auto join = [&](const char* name, grid::GroupKind kind) {
@@ -43,8 +43,8 @@ Groups join_groups(const config::Config& config, comm::Endpoint& endpoint) {
                 .pp_forward = nullptr,
                 .pp_backward = nullptr,
                 .embedding = nullptr};
-  if (grid.ep() > 1 && config::dispatches_by(config.model, config::FlexBackend::HybridEp)) {
-    const auto per_node = static_cast<int>(config.runtime.ranks_per_node.value());
+  if (grid.ep() > 1 && config::dispatches_by(config->model, config::FlexBackend::HybridEp)) {
+    const auto per_node = static_cast<int>(config->runtime.ranks_per_node.value());
     NodeMembers nodes = node_members(groups.ep->members(), rank, per_node);
     groups.ep_across = endpoint.group("ep_across", std::move(nodes.across));
     groups.ep_within = endpoint.group("ep_within", std::move(nodes.within));

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "weft/comm/communicator.h"
-#include "weft/config/config.h"
 #include "weft/grid/grid.h"
+#include "weft/rules/judged_config.h"
 
 namespace weft::train {
 
@@ -40,7 +40,6 @@ struct NodeMembers {
 NodeMembers node_members(const std::vector<int>& members, int rank, int ranks_per_node);
 
 // Every rank of the world calls this. Any two ranks make the groups they share in this one order.
-// The config has been validated.
-Groups join_groups(const config::Config& config, comm::Endpoint& endpoint);
+Groups join_groups(const rules::JudgedConfig& config, comm::Endpoint& endpoint);
 
 }  // namespace weft::train

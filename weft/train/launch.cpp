@@ -29,17 +29,19 @@ void run_reporting(const comm::LaunchOptions& options, const comm::RankFunction&
 
 }  // namespace
 
-std::unique_ptr<tensor::Device> make_device(const config::Config& config) {
-  return kernels::make_cpu_device(static_cast<int>(config.runtime.threads_per_rank));
+std::unique_ptr<tensor::Device> make_device(const rules::JudgedConfig& config) {
+  return kernels::make_cpu_device(static_cast<int>(config->runtime.threads_per_rank));
 }
 
-void launch(const config::Config& config, const Report& report, const comm::RankFunction& body) {
+void launch(const rules::JudgedConfig& config,
+            const Report& report,
+            const comm::RankFunction& body) {
   kernels::prepare_process();
   comm::LaunchOptions options{.world = static_cast<int>(derive::layout_of(config).world),
-                              .timeout_seconds = config.runtime.timeout_seconds,
+                              .timeout_seconds = config->runtime.timeout_seconds,
                               .fabric = derive::fabric_of(config)};
-  const comm::RankFunction function = config.runtime.pin_ranks ? on_one_core(body) : body;
-  switch (config.runtime.backend) {
+  const comm::RankFunction function = config->runtime.pin_ranks ? on_one_core(body) : body;
+  switch (config->runtime.backend) {
     case config::CommBackend::Threads:
       return comm::run_threads(options, function);
     case config::CommBackend::Mpi:

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "weft/comm/launch.h"
-#include "weft/config/config.h"
+#include "weft/rules/judged_config.h"
 #include "weft/tensor/device.h"
 
 namespace weft::train {
@@ -30,9 +30,11 @@ class ReportedError : public std::exception {
 // and on the cores that the config asks for; see comm/launch.h for how failures come back. Under
 // MPI a rank that fails calls `report` before any rank leaves (the launcher may end a rank that
 // waits with it) and throws ReportedError; otherwise the error itself is thrown.
-void launch(const config::Config& config, const Report& report, const comm::RankFunction& body);
+void launch(const rules::JudgedConfig& config,
+            const Report& report,
+            const comm::RankFunction& body);
 
 // The device that a rank of this run works on; each rank makes its own.
-std::unique_ptr<tensor::Device> make_device(const config::Config& config);
+std::unique_ptr<tensor::Device> make_device(const rules::JudgedConfig& config);
 
 }  // namespace weft::train

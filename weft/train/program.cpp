@@ -25,7 +25,7 @@ model::EpGroups ep_groups(Groups& groups) {
 
 }  // namespace
 
-Program::Program(const config::Config& config,
+Program::Program(const rules::JudgedConfig& config,
                  const schedule::Anatomy& anatomy,
                  tensor::Pool& pool,
                  Stream& compute,
@@ -39,18 +39,18 @@ Program::Program(const config::Config& config,
       groups_(groups),
       parameters_(parameters),
       optimizers_(optimizers),
-      weights_(model::weights_of(parameters, config.model)),
-      gradients_(model::gradients_of(parameters, config.model)),
+      weights_(model::weights_of(parameters, config->model)),
+      gradients_(model::gradients_of(parameters, config->model)),
       rotary_SD_(pool,
                  DType::F32,
-                 {config.model.seq_length, config.model.rotary_width()},
+                 {config->model.seq_length, config->model.rotary_width()},
                  Tag::Workspace),
-      bounded_(make_dispatcher(config.model, ep_groups(groups), config::RowBudget::AsConfigured)),
-      unbounded_(make_dispatcher(config.model, ep_groups(groups), config::RowBudget::Lifted)),
-      micro_batches_(at(derive::micro_batches(config.train, groups.grid.dp()))),
+      bounded_(make_dispatcher(config->model, ep_groups(groups), config::RowBudget::AsConfigured)),
+      unbounded_(make_dispatcher(config->model, ep_groups(groups), config::RowBudget::Lifted)),
+      micro_batches_(at(derive::micro_batches(config->train, groups.grid.dp()))),
       dropping_(anatomy),
-      totals_(pool, config.model, groups.grid.world(), std::ssize(micro_batches_)) {
-  kernels::rotary_table(compute, rotary_SD_, model::rotary_angles(config.model));
+      totals_(pool, config->model, groups.grid.world(), std::ssize(micro_batches_)) {
+  kernels::rotary_table(compute, rotary_SD_, model::rotary_angles(config->model));
   compute.synchronize();
 }
 
@@ -62,7 +62,6 @@ void Program::begin(const StepInput& input) {
   pool_.settle();
   dropping_.begin();
   step_ = input.step;
-  routing_ = input.routing;
   budget_ = input.budget;
   learning_rate_ = input.learning_rate;
   std::vector<std::int64_t> labelled;

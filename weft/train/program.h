@@ -3,14 +3,12 @@
 #pragma once
 
 #include <atomic>
-#include <map>
 #include <memory>
-#include <utility>
 #include <vector>
 
-#include "weft/config/config.h"
 #include "weft/model/model.h"
 #include "weft/optim/adamw.h"
+#include "weft/rules/judged_config.h"
 #include "weft/schedule/anatomy.h"
 #include "weft/schedule/dropping.h"
 #include "weft/train/batch.h"
@@ -19,25 +17,17 @@
 
 namespace weft::train {
 
-// How a step comes to know which experts a token goes to.
-enum class Routing {
-  Computed,
-  Kept,      // computed and remembered
-  Repeated,  // as in the last step that kept it: for a step without compute
-};
-
 struct StepInput {
   const Batch& batch;
   std::int64_t step = 0;  // from 0
   double learning_rate = 0;
   const std::atomic<bool>* stop = nullptr;  // looked at before the step and near its end
-  Routing routing = Routing::Computed;
   config::RowBudget budget = config::RowBudget::AsConfigured;
 };
 
 class Program {
  public:
-  Program(const config::Config& config,
+  Program(const rules::JudgedConfig& config,
           const schedule::Anatomy& anatomy,
           tensor::Pool& pool,
           tensor::Stream& compute,
@@ -121,8 +111,6 @@ class Program {
   const std::unique_ptr<model::Dispatcher> bounded_, unbounded_;  // with its budget, and without
   std::vector<model::MicroBatchState> micro_batches_;
   config::RowBudget budget_ = config::RowBudget::AsConfigured;
-  std::map<std::pair<int, int>, tensor::Tensor> choices_;  // kept, by layer and micro-batch
-  Routing routing_ = Routing::Computed;
   schedule::Dropping dropping_;
   Totals totals_;
   StepTotals totals_read_;

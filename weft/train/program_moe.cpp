@@ -40,16 +40,9 @@ model::Routed Program::routed(const Node& node) {
           .most_tokens = x_TD.dim(0)};
 }
 
-// Where rows go is part of routing, so that counts can travel under the permutation. A step without
-// compute takes the choices of an earlier one, and lays out as ever.
+// Where rows go is part of routing, so that counts can travel under the permutation.
 void Program::lay_out(const Node& node, const model::Context& context) {
   model::LayerState& state = layer(node);
-  const std::pair<int, int> key{node.layer, node.micro_batch};
-  if (routing_ == Routing::Kept) choices_[key] = state.route.experts_Tk;
-  if (routing_ == Routing::Repeated) {
-    state.route.experts_Tk = choices_.at(key);
-    context.stream.leave_out_work(false);
-  }
   const std::int64_t slices = anatomy_.flow.slices, numbers = dispatcher().counts();
   state.slices.resize(at(slices));
   if (numbers > 0) {
@@ -61,7 +54,6 @@ void Program::lay_out(const Node& node, const model::Context& context) {
     dispatcher().lay_out(context, slice(part).dispatch, routed(part), counts_N);
     begin += numbers;
   }
-  if (routing_ == Routing::Repeated) context.stream.leave_out_work(true);
 }
 
 void Program::counts(const Node& node, const model::Context& context) {

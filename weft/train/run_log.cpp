@@ -11,7 +11,7 @@ using base::text;
 
 void RunLog::tell(const StepRecord& record, Next next) {
   interval_.add(record);
-  if (record.iteration % request_.config.logger.log_interval == 0 ||
+  if (record.iteration % request_.config->logger.log_interval == 0 ||
       record.iteration == record.iterations || next == Next::End) {
     request_.log(log_line(interval_.mean(record), std::chrono::system_clock::now()));
     interval_ = LogInterval(record.not_finite);

@@ -37,42 +37,15 @@ StepTotals run_with_room(Engine& engine,
 }  // namespace
 
 StepTotals train_step(Engine& engine, const StepInput& input, exec::Tracing tracing) {
-  return train_step(engine, engine.training(), input, tracing);
-}
-
-StepTotals train_step(Engine& engine,
-                      exec::Executor& executor,
-                      const StepInput& input,
-                      exec::Tracing tracing) {
-  return run_with_room(engine, executor, engine.lifted_training(), input, tracing);
-}
-
-void communication_step(Engine& engine,
-                        exec::Executor& executor,
-                        const StepInput& input,
-                        exec::Tracing tracing) {
-  tensor::Stream& compute = engine.lanes()[schedule::Lane::Compute];
-  StepInput repeated = input;
-  repeated.routing = Routing::Repeated;
-  compute.leave_out_work(true);
-  run(engine, executor, repeated, tracing);
-  compute.leave_out_work(false);
-}
-
-void refuse_repeated(const StepTotals& totals, const config::Config& config) {
-  if (!totals.repeated) return;
-  throw base::ConfigError(
-      base::text("a rank got more rows than model.moe_expert_rank_capacity_factor = {} leaves room "
-                 "for, and the "
-                 "step ran twice: raise the factor to time a step",
-                 config.model.moe_expert_rank_capacity_factor.value_or(0)));
+  return run_with_room(engine, engine.training(), engine.lifted_training(), input, tracing);
 }
 
 StepTotals forward_step(Engine& engine, const Batch& batch, const std::atomic<bool>* stop) {
+  const StepInput input{.batch = batch, .stop = stop};
   return run_with_room(engine,
                        engine.forward(),
                        engine.lifted_forward(),
-                       {.batch = batch, .stop = stop},
+                       input,
                        exec::Tracing::Off);
 }
 

@@ -11,22 +11,6 @@ namespace weft::train {
 // finite changes no weight; the caller decides what that means.
 StepTotals train_step(Engine& engine, const StepInput& input, exec::Tracing tracing);
 
-// The same by another graph of the same lanes: orders of one layout give the same bits.
-StepTotals train_step(Engine& engine,
-                      exec::Executor& executor,
-                      const StepInput& input,
-                      exec::Tracing tracing);
-
-// The communication of such a step alone: compute keeps its place, but is not done. Rows go where
-// they went in the last step that kept its routing; weights and gradients stay as they are.
-void communication_step(Engine& engine,
-                        exec::Executor& executor,
-                        const StepInput& input,
-                        exec::Tracing tracing);
-
-// ConfigError where the step ran twice: what a bench timed is then no step.
-void refuse_repeated(const StepTotals& totals, const config::Config& config);
-
 // The mean loss of a batch, without gradients. All ranks learn whether one was told to stop.
 StepTotals forward_step(Engine& engine,
                         const Batch& batch,

@@ -281,7 +281,7 @@ void write_trace_files(Shared& shared, config::CommBackend backend) {
 }  // namespace
 
 TrainResult train(const TrainRequest& request) {
-  const config::Config& config = request.config;
+  const rules::JudgedConfig& config = request.config;
   const Preparation ready = prepare(config);
   Shared shared;
   launch(config, request.report, [&](comm::Endpoint& endpoint) {
@@ -292,7 +292,7 @@ TrainResult train(const TrainRequest& request) {
   });
   if (shared.timelines.empty()) return shared.result;
   try {
-    write_trace_files(shared, config.runtime.backend);
+    write_trace_files(shared, config->runtime.backend);
   } catch (const base::SystemError& error) {
     shared.result.failures.push_back(error.what());
   }

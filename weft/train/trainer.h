@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "weft/config/config.h"
+#include "weft/rules/judged_config.h"
 #include "weft/tensor/pool.h"
 #include "weft/trace/exposure.h"
 #include "weft/train/metrics.h"
@@ -24,7 +24,7 @@ struct RunStart {
 };
 
 struct TrainRequest {
-  config::Config config;          // validated
+  rules::JudgedConfig config;
   std::string name;               // of the recipe, for the run folder
   const std::atomic<bool>* stop;  // set to end after the current step
   // What rank 0 has to say; called on its thread. `start` comes before the first step, `progress`

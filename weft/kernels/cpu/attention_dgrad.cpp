@@ -10,7 +10,7 @@ namespace weft::kernels::cpu {
 
 namespace {
 
-constexpr std::int64_t kUnitsWanted = 8;
+constexpr std::int64_t kUnitsWanted = 16;
 
 // In how many shares the heads of a group are cut: a divisor of their number.
 std::int64_t shares_of(const AttentionSizes& s) {

@@ -59,7 +59,7 @@ void CpuStream::enqueue(std::string_view name, WorkClass kind, Task task, WorkSi
   push({.label = label_,
         .name = name,
         .kind = kind,
-        .task = leave_out_ ? Task() : std::move(task),
+        .task = std::move(task),
         .size = size,
         .awaited = std::exchange(awaited_, {})});
 }
@@ -68,7 +68,7 @@ void CpuStream::enqueue_host(std::string_view name, WorkClass kind, HostWork wor
   push({.label = label_,
         .name = name,
         .kind = kind,
-        .host_work = leave_out_ ? HostWork() : std::move(work),
+        .host_work = std::move(work),
         .size = size,
         .awaited = std::exchange(awaited_, {})});
 }

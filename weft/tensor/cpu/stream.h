@@ -56,7 +56,6 @@ class CpuStream final : public Stream {
   std::exception_ptr await(std::uint64_t ticket, const std::shared_ptr<base::Bell>& bell) override;
   void on_failure(std::function<void(const std::exception_ptr&)> tell) override;
   void set_label(std::string_view label) override;
-  void leave_out_work(bool leave_out) override { leave_out_ = leave_out; }
   void start_recording() override;
   std::vector<WorkSpan> take_recording() override;
 
@@ -88,10 +87,9 @@ class CpuStream final : public Stream {
   CpuTransfers transfers_;
   FaultWord fault_;
   const std::string name_;
-  std::function<void(const std::exception_ptr&)> tell_;  // of the first error; set while idle
-  std::optional<Workers> workers_;                       // of the serving thread
-  std::string_view label_;                               // host thread only, like the next six
-  bool leave_out_ = false;
+  std::function<void(const std::exception_ptr&)> tell_;     // of the first error; set while idle
+  std::optional<Workers> workers_;                          // of the serving thread
+  std::string_view label_;                                  // host thread only, like the next five
   std::unordered_map<const Stream*, std::uint64_t> known_;  // of other streams, what is before
   std::uint64_t host_knows_ = 0;                            // of this stream: nobody is before it
   std::unordered_set<std::string> labels_;

@@ -1,0 +1,12 @@
+// Whether the tests run under a sanitizer, where they are some ten times slower.
+#pragma once
+
+namespace weft {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+}  // namespace weft
