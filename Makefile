@@ -2,8 +2,8 @@
 # make test   build and run every test (release)
 # make asan, make tsan   the same tests under the sanitizers
 # make bench  speed: one step against the machine's ceiling and against PyTorch
-# make soak   long runs: fuzzers, races
-# make install   install the program, recipes, completions and manual page (PREFIX=/usr/local)
+# make soak   long runs: fuzzers, races, the first two commands on a bare Debian
+# make install   install the program, recipes, completions and manual page (PREFIX=/usr/local, DESTDIR)
 # make package   a Debian package in build/package, for any processor of this kind
 # make format, make clean
 
@@ -51,16 +51,17 @@ bench: setup
 
 soak: setup
 	$(call build,release)
-	@tests/fuzz/run.sh 120
+	@tests/fuzz/run.sh 120 || [ $$? -eq 77 ]
 	@ctest --preset release --repeat until-fail:20 -R '^(tensor|comm|exec|train)$$'
+	@tests/setup/run.sh || [ $$? -eq 77 ]
 
 PREFIX ?= /usr/local
 install: setup
-	$(call build,release,--target weft completions)
+	$(call build,release,--target installed)
 	@cmake --install build/release --prefix $(PREFIX)
 
 package: setup
-	$(call build,package,--target weft completions)
+	$(call build,package,--target installed)
 	@cd build/package && cpack -G DEB
 
 format:

@@ -9,10 +9,11 @@ compiler=${CLANGXX:-clang++}
 sanitizers=-fsanitize=fuzzer,address
 flags=(-std=c++20 -O1 -gline-tables-only -I. -DFMT_SHARED "$sanitizers")
 
+# The engine's files in units that each compile as one: headers are read once for all files of a unit, and
+# units compile beside each other.
 checkpoint=weft/checkpoint
-base="weft/base/check.cpp weft/base/error.cpp weft/base/json.cpp weft/base/text.cpp"
-config="weft/base/descriptor.cpp weft/base/file.cpp weft/base/file_write.cpp weft/base/pipe.cpp weft/config/*.cpp weft/derive/gpu.cpp weft/words/*.cpp"
-declare -A sources=(
+declare -A units=(
+  [base]="weft/base/check.cpp weft/base/error.cpp weft/base/json.cpp weft/base/text.cpp"
   [indexed]="weft/data/indexed_index.cpp"
   [safetensors]="$checkpoint/strict_json.cpp $checkpoint/file_tensor.cpp
     $checkpoint/safetensors_header.cpp"
@@ -22,9 +23,20 @@ declare -A sources=(
     $checkpoint/huggingface_deepseek.cpp $checkpoint/huggingface_defaults.cpp
     $checkpoint/huggingface_family.cpp $checkpoint/huggingface_keys.cpp
     $checkpoint/huggingface_rope.cpp"
-  [words]="$config"
-  [recipe]="$config"
+  [config]="weft/base/descriptor.cpp weft/base/file.cpp weft/base/file_write.cpp weft/base/pipe.cpp
+    weft/config/*.cpp weft/derive/gpu.cpp"
+  [words]="weft/words/*.cpp"
 )
+# What each fuzzer links.
+declare -A linked=(
+  [indexed]="indexed base"
+  [safetensors]="safetensors base"
+  [huggingface_config]="huggingface_config base"
+  [words]="words config base"
+  [recipe]="words config base"
+)
+# The longest first, so that no core waits for one at the end.
+order="config words huggingface_config safetensors indexed base"
 # Libraries beside fmt.
 declare -A libraries=([words]=-lyaml-cpp [recipe]=-lyaml-cpp)
 
@@ -35,19 +47,21 @@ have_libfuzzer() {
   "$compiler" -std=c++20 "$sanitizers" "$build/probe.cpp" -o "$build/probe" 2>/dev/null
 }
 
-# The files that a fuzzer calls compile as one: headers are read once for all of them. Two fuzzers with the
-# same files share them.
-unit_of() {
-  local name=$1
-  [[ ${sources[$name]} == "$config" ]] && name=config
-  echo "$build/${name}_unit"
+write_if_new() {
+  cat >"$1.new"
+  cmp -s "$1.new" "$1" && rm "$1.new" || mv "$1.new" "$1"
 }
 
 write_unit() {
-  local source unit
-  unit=$(unit_of "$1")
-  for source in ${sources[$1]} $base; do echo "#include \"$source\""; done >"$unit.new"
-  cmp -s "$unit.new" "$unit.cpp" && rm "$unit.new" || mv "$unit.new" "$unit.cpp"
+  local source
+  for source in ${units[$1]}; do echo "#include \"$source\""; done | write_if_new "$build/${1}_unit.cpp"
+}
+
+# The heavy headers that nearly every unit reads, compiled once.
+compile_headers() {
+  printf '#include <%s>\n' algorithm filesystem functional map memory optional set span sstream string \
+    variant vector fmt/format.h fmt/ranges.h nlohmann/json.hpp | write_if_new "$build/headers.h"
+  "$compiler" "${flags[@]}" -x c++-header "$build/headers.h" -o "$build/headers.pch"
 }
 
 # Compiles one source unless its object is newer than every file of the engine.
@@ -60,19 +74,24 @@ compile() {
 # Every unit and every fuzzer once, on all cores.
 compile_all() {
   local name
-  export compiler flags_text="${flags[*]}"
+  compile_headers
+  export compiler flags_text="${flags[*]} -include-pch $build/headers.pch"
   export -f compile
-  for name in "${!sources[@]}"; do
+  for name in $order; do
     write_unit "$name"
-    printf '%s.cpp %s.o\n' "$(unit_of "$name")" "$(unit_of "$name")"
+    printf '%s.cpp %s.o\n' "$build/${name}_unit" "$build/${name}_unit"
+  done >"$build/jobs"
+  for name in "${!linked[@]}"; do
     printf '%s %s\n' "tests/fuzz/${name}_fuzz.cpp" "$build/${name}_fuzz.o"
-  done | sort -u | xargs -P "$(nproc)" -L1 bash -c 'set -e; compile "$0" "$1"'
+  done >>"$build/jobs"
+  xargs -P "$(nproc)" -L1 bash -c 'set -e; compile "$0" "$1"' <"$build/jobs"
 }
 
 # Leaks are looked for when a fuzzer ends; after every input it would take most of the time.
 fuzz() {
-  local name=$1
-  "$compiler" "$sanitizers" "$build/${name}_fuzz.o" "$(unit_of "$name").o" -lfmt ${libraries[$name]:-} \
+  local name=$1 unit objects=()
+  for unit in ${linked[$name]}; do objects+=("$build/${unit}_unit.o"); done
+  "$compiler" "$sanitizers" "$build/${name}_fuzz.o" "${objects[@]}" -lfmt ${libraries[$name]:-} \
     -o "$build/${name}_fuzz"
   mkdir -p "$build/corpus/$name"
   if ! "$build/${name}_fuzz" -max_total_time="$seconds_each" -max_len=65536 -timeout=10 -detect_leaks=0 \

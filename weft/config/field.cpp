@@ -7,27 +7,51 @@
 namespace weft::config {
 namespace {
 
+// Adds the fields of one section to the table.
 template <typename Section>
-struct SectionOf {
-  using Type = Section;
-  const char* name;
-  Section Config::*member;
-};
-template <typename Section>
-SectionOf(const char*, Section Config::*) -> SectionOf<Section>;
+class SectionFields {
+ public:
+  SectionFields(const char* name, Section Config::*member, std::vector<Field>& all)
+      : name_(name), member_(member), all_(all) {}
 
-template <typename Section, typename T>
-Field make_field(const SectionOf<Section>& section,
-                 T Section::*member,
-                 const char* name,
-                 const char* meaning,
-                 const char* unit,
-                 Support support) {
+  using Type = Section;
+
+  // Never inlined: hundreds of copies in one function would take the compiler longer than all else
+  // here.
+  template <typename T>
+  [[gnu::noinline]] void add(T Section::*member,
+                             const char* name,
+                             const char* meaning,
+                             const char* unit,
+                             Support support) {
+    all_.push_back(make_field(member, name, meaning, unit, support));
+  }
+
+ private:
+  template <typename T>
+  Field make_field(T Section::*member,
+                   const char* name,
+                   const char* meaning,
+                   const char* unit,
+                   Support support) const;
+
+  const char* name_;
+  Section Config::*member_;
+  std::vector<Field>& all_;
+};
+
+template <typename Section>
+template <typename T>
+Field SectionFields<Section>::make_field(T Section::*member,
+                                         const char* name,
+                                         const char* meaning,
+                                         const char* unit,
+                                         Support support) const {
   using Codec = FieldCodec<T>;
   Field field{
-      .section = section.name,
+      .section = name_,
       .name = name,
-      .key = base::text("{}.{}", section.name, name),
+      .key = base::text("{}.{}", name_, name),
       .type = Codec::type(),
       .initial = {},
       .example = Codec::example(),
@@ -35,12 +59,12 @@ Field make_field(const SectionOf<Section>& section,
       .unit = unit,
       .shape = Codec::shape,
       .support = support,
-      .get = [of = section.member,
+      .get = [of = member_,
               member](const Config& config) { return Codec::json(config.*of.*member); },
-      .copy = [of = section.member, member](const Config& from,
-                                            Config& to) { to.*of.*member = from.*of.*member; },
+      .copy = [of = member_, member](const Config& from,
+                                     Config& to) { to.*of.*member = from.*of.*member; },
       .set =
-          [of = section.member, member](Config& config, const Written& written) {
+          [of = member_, member](Config& config, const Written& written) {
             // Where Megatron Bridge has "unset" beside true and false, unset is the default.
             if (std::is_same_v<T, bool> && std::holds_alternative<std::monostate>(written)) {
               config.*of.*member = Section().*member;
@@ -66,9 +90,9 @@ Support idle_on_cpu(std::string_view why) {
 std::vector<Field> make_fields() {
   std::vector<Field> all;
 #define WEFT_FIELD(type, name, initial, meaning, unit, support) \
-  all.push_back(make_field(section, &decltype(section)::Type::name, #name, meaning, unit, support));
+  section.add(&decltype(section)::Type::name, #name, meaning, unit, support);
   {
-    const SectionOf section{"model", &Config::model};
+    SectionFields section("model", &Config::model, all);
 #include "weft/config/fields/model.def"
 #include "weft/config/fields/model_memory.def"
 #include "weft/config/fields/model_moe.def"
@@ -76,59 +100,59 @@ std::vector<Field> make_fields() {
 #include "weft/config/fields/model_precision.def"
   }
   {
-    const SectionOf section{"comm_overlap", &Config::comm_overlap};
+    SectionFields section("comm_overlap", &Config::comm_overlap, all);
 #include "weft/config/fields/comm_overlap.def"
   }
   {
-    const SectionOf section{"ddp", &Config::ddp};
+    SectionFields section("ddp", &Config::ddp, all);
 #include "weft/config/fields/ddp.def"
   }
   {
-    const SectionOf section{"train", &Config::train};
+    SectionFields section("train", &Config::train, all);
 #include "weft/config/fields/train.def"
   }
   {
-    const SectionOf section{"optimizer", &Config::optimizer};
+    SectionFields section("optimizer", &Config::optimizer, all);
 #include "weft/config/fields/optimizer.def"
   }
   {
-    const SectionOf section{"scheduler", &Config::scheduler};
+    SectionFields section("scheduler", &Config::scheduler, all);
 #include "weft/config/fields/scheduler.def"
   }
   {
-    const SectionOf section{"dataset", &Config::dataset};
+    SectionFields section("dataset", &Config::dataset, all);
 #include "weft/config/fields/dataset.def"
   }
   {
-    const SectionOf section{"tokenizer", &Config::tokenizer};
+    SectionFields section("tokenizer", &Config::tokenizer, all);
 #include "weft/config/fields/tokenizer.def"
   }
   {
-    const SectionOf section{"rng", &Config::rng};
+    SectionFields section("rng", &Config::rng, all);
 #include "weft/config/fields/rng.def"
   }
   {
-    const SectionOf section{"rerun_state_machine", &Config::rerun_state_machine};
+    SectionFields section("rerun_state_machine", &Config::rerun_state_machine, all);
 #include "weft/config/fields/rerun_state_machine.def"
   }
   {
-    const SectionOf section{"checkpoint", &Config::checkpoint};
+    SectionFields section("checkpoint", &Config::checkpoint, all);
 #include "weft/config/fields/checkpoint.def"
   }
   {
-    const SectionOf section{"logger", &Config::logger};
+    SectionFields section("logger", &Config::logger, all);
 #include "weft/config/fields/logger.def"
   }
   {
-    const SectionOf section{"runtime", &Config::runtime};
+    SectionFields section("runtime", &Config::runtime, all);
 #include "weft/config/fields/runtime.def"
   }
   {
-    const SectionOf section{"fabric", &Config::fabric};
+    SectionFields section("fabric", &Config::fabric, all);
 #include "weft/config/fields/fabric.def"
   }
   {
-    const SectionOf section{"hardware", &Config::hardware};
+    SectionFields section("hardware", &Config::hardware, all);
 #include "weft/config/fields/hardware.def"
   }
 #undef WEFT_FIELD
