@@ -140,7 +140,7 @@ enum class RowCounts {
 struct TokenFlow {
   int slices = 1;
   config::RowBudget budget = config::RowBudget::AsConfigured;
-  int nodes = 1;     // that an expert-parallel group lies in; for hybridep
+  int machines = 1;  // that an expert-parallel group lies in; for hybridep
   int replicas = 1;  // ranks with the same dense layers and other tokens: dp x cp
 };
 
