@@ -17,7 +17,7 @@ struct WireTraffic {
 };
 
 struct DispatchTraffic {
-  WireTraffic inside, between;  // the sender's machine; machines
+  WireTraffic inside, between;  // inside the sender's machine; between machines
 };
 
 // Ranks of the expert-parallel group, of which `ranks_per_node` are in the sender's machine, each

@@ -1,6 +1,6 @@
 // The links between ranks, as a model: when do bytes arrive? Each rank has two full-duplex ports,
-// one inside its machine and one between machines. Pure: the emulated fabric asks with the time of
-// the machine, the simulator with its own clock.
+// one inside its machine and one between machines. Pure: the emulated fabric asks with the real
+// time, the simulator with its own clock.
 #pragma once
 
 #include <cstdint>

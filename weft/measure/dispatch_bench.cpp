@@ -212,8 +212,9 @@ class RankDispatchBench {
       run.local_seconds = base::median(measured.local);
       run.fabric_seconds = base::median(measured.fabric);
       if (!one_machine_apart()) run.one_machine_seconds = run.fabric_seconds;
-      if (!measured.one_machine.empty())
+      if (!measured.one_machine.empty()) {
         run.one_machine_seconds = base::median(measured.one_machine);
+      }
       run.peak_bytes = measured.last.peak_bytes;
       const bool between = shape_.machines() > 1;
       const grid::Link& slow = between ? bench_.fabric.inter : bench_.fabric.intra;

@@ -166,7 +166,7 @@ constexpr Rule kFabricRules[] = {
      .when =
          "hybridep on CPU ranks with ep > 1 and without runtime.ranks_per_node, or with machines "
          "that hold unequal parts of an expert-parallel group, or groups in different numbers of "
-         "nodes",
+         "machines",
      .then = "refused",
      .why = "A token goes to the rank with its sender's place in the other machine, and every rank "
             "follows one schedule: machines and groups are alike.",
