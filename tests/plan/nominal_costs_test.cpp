@@ -152,7 +152,7 @@ TEST(NominalCosts, AFlexDispatchCarriesATokenOnceToEachRankOrMachine) {
 
 // Ranks 0 to 3 and 8 to 11 share a machine, 4 to 7 lie in two: their dispatch is the one to wait
 // for.
-TEST(NominalCosts, AGroupThatCrossesMachinesIsPricedWhereverItIs) {
+TEST(NominalCosts, AGroupThatCrossesMachinesIsCountedWhereverItIs) {
   config::Config config = moe_config();
   config.model.pipeline_model_parallel_size = 1;
   config.runtime.world_size = 12;

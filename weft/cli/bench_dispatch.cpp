@@ -237,7 +237,7 @@ void add_bench_dispatch(CLI::App& bench, Action& chosen) {
          1000,
          dispatch->add_option("--rounds",
                               options->rounds,
-                              "timed passes of each dispatcher on each fabric"))
+                              "timed runs of each dispatcher on each fabric"))
       ->capture_default_str();
   on_chosen(*dispatch, chosen, std::move(options), run_dispatch);
 }
