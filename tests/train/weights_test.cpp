@@ -111,7 +111,8 @@ void expect_read_again(const config::Config& config,
 }
 
 TEST_P(HuggingFaceOut, EveryLayoutOnEveryDeviceWritesTheSameFileAndReadsIt) {
-  const fs::path folder = fs::path(::testing::TempDir()) / "weft_hf_out";
+  const fs::path folder =
+      fs::path(::testing::TempDir()) / ("weft_hf_out_" + std::string(config::word(GetParam())));
   config::Config config = small_config();
   config.model.params_dtype = GetParam();
   config.model.moe_router_pre_softmax = true;
