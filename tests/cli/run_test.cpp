@@ -142,9 +142,9 @@ TEST_F(Run, EverySignalToEndSavesTheWeightsAndSaysSo) {
 TEST_F(Run, OneCtrlCAfterAnySignalStopsAtOnce) {
   for (const int number : {SIGHUP, SIGUSR1}) {
     fs::remove_all(folder_ / "run");
-    // Steps of some seconds, so that the run is in one when the second signal comes.
+    // Steps of about a second, so that the run is in one when the second signal comes.
     Background run(folder_,
-                   program() + words("train.train_iters=1000000 train.global_batch_size=8192 "
+                   program() + words("train.train_iters=1000000 train.global_batch_size=2048 "
                                      "train.micro_batch_size=1"));
     run.wait_until([&] { return !contents(metrics()).empty(); });
     run.signal(number);

@@ -107,7 +107,7 @@ std::size_t block_around(const std::string& code, std::size_t at) {
 
 // How many switches over an enum have a default. What a switch is over is told by its first label.
 int enum_defaults(const std::string& code) {
-  static const std::regex first_case(R"(\bcase\s+([\w:]+?)\s*:(?!:))");
+  static const std::regex first_case(R"(\bcase\s+((?:\w+::)*\w+)\s*:(?!:))");
   int count = 0;
   for (std::size_t at = code.find("default:"); at != code.npos;
        at = code.find("default:", at + 1)) {
