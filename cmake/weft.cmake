@@ -25,7 +25,7 @@ endif()
 # header serves only the level it was made for).
 #
 # -O3 is for where numbers are crunched: it doubles what compiling costs and gains nothing elsewhere. What
-# only reads, judges and prints is content with less than what plans and runs a step.
+# only reads, judges and prints needs less than what plans and runs a step.
 set(weft_crunching kernels comm tensor)
 set(weft_reading config words rules derive checkpoint cli)
 file(WRITE ${CMAKE_BINARY_DIR}/pch.cpp "")

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/cli/program_support.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
@@ -165,6 +167,13 @@ TEST(CheckCommand, AScheduleOfTooManyNodesIsRefusedBeforeItIsPlanned) {
   EXPECT_EQ(json["schedule"]["valid"], false);
   EXPECT_TRUE(contains(json["schedule"]["complaints"][0], "at most 4e+06 are built"))
       << json["schedule"];
+  // The process would have all ranks, the plan has one: the number of one rank is in both.
+  const std::string each = "1000 make a schedule of about 6.25e+07 nodes";
+  EXPECT_TRUE(contains(json["schedule"]["complaints"][0], each + ", and")) << json["schedule"];
+  const auto of_process = std::ranges::find_if(json["missing"], [&](const Json& part) {
+    return contains(part["message"], each + " a rank, 1.25e+11 on 2000 ranks, and");
+  });
+  EXPECT_NE(of_process, json["missing"].end()) << json["missing"];
 }
 
 }  // namespace check_test

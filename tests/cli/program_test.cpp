@@ -56,6 +56,27 @@ TEST(Program, AUsageLineNamesWhatACommandTakes) {
   EXPECT_TRUE(contains(weft("recipes --help").out, "Usage: weft recipes [NAME] [OPTIONS]"));
 }
 
+TEST(Program, HelpIsInOneVoice) {
+  for (const char* command : {"", "bench ", "train ", "recipes "}) {
+    const std::string help = weft(command + std::string("--help")).out;
+    EXPECT_TRUE(contains(help, "print this and leave")) << help;
+    EXPECT_FALSE(contains(help, "Subcommands")) << help;
+    EXPECT_FALSE(contains(help, "and exit")) << help;
+  }
+  EXPECT_TRUE(contains(weft("--help").out, "Commands:")) << weft("--help").out;
+}
+
+TEST(Program, ABenchSaysOnceWhichRecipeItTakes) {
+  for (const auto& [bench, recipe] : {std::pair{"step", "cpu_small"},
+                                      {"overlap", "overlap_bench"},
+                                      {"schedule", "overlap_bench"}}) {
+    const std::string help = weft(base::text("bench {} --help", bench)).out;
+    EXPECT_TRUE(contains(help, base::text("without one {} is taken", recipe))) << help;
+    EXPECT_FALSE(contains(help, "the defaults of `weft config` hold")) << help;
+  }
+  EXPECT_TRUE(contains(weft("train --help").out, "the defaults of `weft config` hold"));
+}
+
 TEST(Program, WithJsonAnErrorIsOneObjectOnStandardOutput) {
   struct Case {
     const char* arguments;

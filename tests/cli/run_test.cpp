@@ -139,6 +139,22 @@ TEST_F(Run, EverySignalToEndSavesTheWeightsAndSaysSo) {
   }
 }
 
+TEST_F(Run, OneCtrlCAfterAnySignalStopsAtOnce) {
+  for (const int number : {SIGHUP, SIGUSR1}) {
+    fs::remove_all(folder_ / "run");
+    // Steps of about a second, so that the run is in one when the second signal comes.
+    Background run(folder_,
+                   program() + words("train.train_iters=1000000 train.global_batch_size=2048 "
+                                     "train.micro_batch_size=1"));
+    run.wait_until([&] { return !contents(metrics()).empty(); });
+    run.signal(number);
+    run.wait_until([&] { return has(run.err(), "press again to stop at once"); });
+    run.signal(SIGINT);
+    EXPECT_EQ(run.wait(), -1) << run.err();
+    EXPECT_FALSE(has(run.out(), "stopped after ")) << run.out();
+  }
+}
+
 TEST_F(Run, AnIgnoredHangUpStaysIgnored) {
   Background run(folder_, "nohup " + program() + words("train.train_iters=1000000"));
   run.wait_until([&] { return !contents(metrics()).empty(); });
@@ -282,7 +298,7 @@ TEST_F(Run, MoreSamplesAStepThanThereAreIsToldOf) {
       weft(words(text("dataset.path={} train.train_iters=1", (folder_ / "short.txt").string())));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.err, "has 2 samples for training")) << outcome.err;
-  EXPECT_TRUE(has(outcome.out, "1 step read 4.00 epochs")) << outcome.out;
+  EXPECT_TRUE(has(outcome.out, "1 step reads 4.00 epochs")) << outcome.out;
 }
 
 TEST_F(Run, RanksThatShareCoresAreToldOf) {
@@ -295,7 +311,7 @@ TEST_F(Run, AFolderThatCannotSayTheCapacityIsToldOf) {
   const Outcome outcome =
       weft(words(save() + "model.moe_expert_capacity_factor=1.0 train.train_iters=1"));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_TRUE(has(outcome.err, "cannot say model.moe_expert_capacity_factor=1:")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "cannot say model.moe_expert_capacity_factor = 1:")) << outcome.err;
 }
 
 TEST_F(Run, AForeignLauncherIsRefusedUnlessThreadsAreAskedFor) {
@@ -334,6 +350,17 @@ TEST_F(Run, APeerThatIsNotInstalledIsNamed) {
   EXPECT_EQ(outcome.code, 1);
   EXPECT_TRUE(has(outcome.err, "--peer needs PyTorch")) << outcome.err;
   EXPECT_FALSE(has(outcome.err, "Traceback")) << outcome.err;
+}
+
+TEST_F(Run, ThePeerIsRunByThePythonThatPathFinds) {
+  const std::filesystem::path python = folder_ / "python3", asked = folder_ / "asked";
+  base::write_whole(python, text("#!/bin/sh\necho \"$@\" >> '{}'\nexit 1\n", asked.string()));
+  std::filesystem::permissions(python, std::filesystem::perms::owner_all);
+  const Outcome outcome =
+      weft("bench step cpu_small --steps 1 --peer", text("PATH='{}':\"$PATH\"", folder_.string()));
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_TRUE(has(outcome.err, "the python3 that PATH finds has no module")) << outcome.err;
+  EXPECT_TRUE(has(base::read_text(asked), "import torch"));
 }
 
 TEST_F(Run, CtrlCUnderMpiLeavesTheWeightsAndTheSummary) {

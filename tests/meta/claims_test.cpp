@@ -1,8 +1,7 @@
 // What pages show of the engine is what the engine does: schedules and metric keys.
 #include <gtest/gtest.h>
 
-#include <cctype>
-#include <cstring>
+#include <regex>
 
 #include "tests/meta/page_support.h"
 #include "tests/meta/source_support.h"
@@ -50,7 +49,8 @@ Complaints metric_complaints(const Page& page) {
                                  .global_balance_loss = 1.0,
                                  .z_loss = 1.0,
                                  .expert_loads = {{}},
-                                 .eval_loss = 1.0};
+                                 .eval_loss = 1.0,
+                                 .repeated = 1};
   Complaints complaints;
   const base::Json json = train::metrics_json(record);
   for (const auto& [key, value] : json.items()) {
@@ -84,39 +84,78 @@ TEST(Claims, TheFormatsPageNamesEveryMetric) {
   EXPECT_TRUE(complaints.empty()) << listed(complaints);
 }
 
+// By `Piece::Head`, or by all names at once.
+bool names_pieces(const std::string& code) {
+  static const std::regex named(R"(\bPiece::[A-Z]|\busing enum (\w+::)*Piece\s*;)");
+  return std::regex_search(code, named);
+}
+
+// An enumerator, as opposed to a number, a letter, a kConstant and a MACRO.
+bool is_enumerator(const std::string& label) {
+  static const std::regex shape(R"((\w+::)*[A-Z]\w*[a-z]\w*|(\w+::)+\w+)");
+  return std::regex_match(label, shape);
+}
+
+// Where the block around `at` begins: its opening brace; npos where there is none.
+std::size_t block_around(const std::string& code, std::size_t at) {
+  for (int depth = 0; at-- > 0;) {
+    if (code[at] == '}') ++depth;
+    if (code[at] == '{' && depth-- == 0) return at;
+  }
+  return std::string::npos;
+}
+
+// How many switches over an enum have a default. What a switch is over is told by its first label.
+int enum_defaults(const std::string& code) {
+  static const std::regex first_case(R"(\bcase\s+((?:\w+::)*\w+)\s*:(?!:))");
+  int count = 0;
+  for (std::size_t at = code.find("default:"); at != code.npos;
+       at = code.find("default:", at + 1)) {
+    const std::size_t open = block_around(code, at);
+    if (open == code.npos) continue;
+    std::smatch found;
+    const std::string block = code.substr(open);
+    if (std::regex_search(block, found, first_case) && is_enumerator(found[1])) ++count;
+  }
+  return count;
+}
+
+TEST(Claims, AllNamesOfPiecesAtOnceAreNoticed) {
+  EXPECT_TRUE(names_pieces("f(Piece::Head);"));
+  EXPECT_TRUE(names_pieces("using enum schedule::Piece;"));
+  EXPECT_FALSE(names_pieces("f(TimePiece::Head, Piece::count());"));
+}
+
 TEST(Claims, TheFilesThatNamePiecesAreThoseThatThePageLists) {
   std::vector<std::string> listed, found;
   for (const Fence& fence : parse_page(read_page("docs/adding.md")).fences) {
     if (fence.kind == "pieces") listed = words_of(fence.text);
   }
   for (const TextFile& file : files_below("weft", {".h", ".cpp"})) {
-    const std::string code = code_of(file.text);
-    for (std::size_t at = code.find("Piece::"); at != code.npos;
-         at = code.find("Piece::", at + 1)) {
-      const bool is_whole = at == 0 || (std::isalnum(code[at - 1]) == 0 && code[at - 1] != '_');
-      const bool is_enumerator = std::isupper(code[at + std::strlen("Piece::")]) != 0;
-      if (!is_whole || !is_enumerator) continue;
-      found.push_back(file.path);
-      break;
-    }
+    if (names_pieces(code_of(file.text))) found.push_back(file.path);
   }
   EXPECT_FALSE(listed.empty());
   EXPECT_EQ(found, listed);
 }
 
-TEST(Claims, NoSwitchOverPiecesPartsOrDirectionsHasADefault) {
+TEST(Claims, ADefaultOverAnEnumIsNoticed) {
+  EXPECT_EQ(enum_defaults("switch (p) { case Piece::Head: f(); default: g(); }"), 1);
+  EXPECT_EQ(enum_defaults("using enum Piece; switch (p) { case Head: f(); default: g(); }"), 1);
+  EXPECT_EQ(enum_defaults("switch (p) { default: g(); case schedule::Piece::Head: f(); }"), 1);
+  EXPECT_EQ(
+      enum_defaults("switch (p) { case Head: { switch (c) { case 1: f(); } } default: g(); }"),
+      1);
+  EXPECT_EQ(enum_defaults("switch (p) { case Head: switch (c) { case 1: default: f(); } }"), 0);
+  EXPECT_EQ(enum_defaults("switch (c) { case '': f(); case 1: f(); default: g(); }"), 0);
+  EXPECT_EQ(enum_defaults("switch (errno) { case ENOSPC: f(); default: g(); }"), 0);
+  EXPECT_EQ(enum_defaults("switch (n) { case kMost: f(); default: g(); }"), 0);
+}
+
+TEST(Claims, NoSwitchOverAnEnumHasADefault) {
   Complaints complaints;
   for (const TextFile& file : files_below("weft", {".h", ".cpp"})) {
-    const std::string code = code_of(file.text);
-    for (std::size_t at = code.find("default:"); at != code.npos;
-         at = code.find("default:", at + 1)) {
-      // What is switched over is named by the label of the case before it.
-      const std::size_t before = code.rfind("case ", at);
-      if (before == code.npos) continue;
-      const std::string label = code.substr(before, code.find(":\n", before) - before);
-      const bool is_enum = label.find("::") != std::string::npos;
-      if (is_enum) complaints.push_back(file.path + " has a default: over an enum");
-    }
+    if (enum_defaults(code_of(file.text)) == 0) continue;
+    complaints.push_back(file.path + " has a default: over an enum");
   }
   EXPECT_TRUE(complaints.empty()) << meta::listed(complaints);
 }

@@ -163,7 +163,7 @@ std::set<std::string> listed_commands(std::string_view help) {
   for (const std::string& line : lines_of(help)) {
     std::string lower = line;
     std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
-    if (lower.starts_with("subcommands:")) {
+    if (lower.starts_with("commands:")) {
       inside = true;
     } else if (inside && line.starts_with("  ") && line[2] != ' ') {
       commands.insert(words_of(line).front());

@@ -32,8 +32,27 @@ TEST(Pasted, TheStartOfAnotherProgramIsLeftOut) {
   }
 }
 
+TEST(Pasted, FlagsBeforeAnotherProgramStay) {
+  const std::string start = "uv run python scripts/performance/run_script.py -m qwen";
+  for (const char* flags : {"--dryrun", "-tp 2", "--verbose --num-layers 4", "--num-layers=4"}) {
+    EXPECT_EQ(meant(flags + (" " + start)), base::split(flags + std::string(" -m qwen"), ' '))
+        << flags;
+  }
+  EXPECT_EQ(meant("--dryrun CUDA_DEVICE_MAX_CONNECTIONS=1 run_script.py -m qwen"),
+            (Typed{"--dryrun", "-m", "qwen"}));
+  // What a flag takes is its value, whatever it is called.
+  EXPECT_EQ(meant("-m python tiny.py"), (Typed{"-m", "python"}));
+  EXPECT_EQ(meant_words(base::split("--dryrun uv run x.py -m qwen", ' ')).places,
+            (std::vector<int>{1, 5, 6}));
+}
+
 TEST(Pasted, WordsThatStartNothingStay) {
-  for (const char* line : {"tiny world=8", "uv", "python world=8", "tiny run_script.py"}) {
+  for (const char* line : {"tiny world=8",
+                           "uv",
+                           "python world=8",
+                           "tiny run_script.py",
+                           "--dryrun tiny uv run x.py",
+                           "-m python tiny"}) {
     EXPECT_EQ(meant(line), base::split(line, ' ')) << line;
   }
 }
@@ -74,6 +93,11 @@ TEST(Pasted, ALineOfTheHarnessIsReadForCheckAndPerfAlike) {
   EXPECT_EQ(timed.recipe, checked.recipe);
   EXPECT_EQ(checked.config.train.train_iters, 20);
   EXPECT_EQ(timed.config.train.train_iters, 20);
+  Typed flagged = line;
+  flagged.insert(flagged.begin(), "--dryrun");
+  const Resolution dry = resolve_words(kRecipes, flagged, Audience::Perf);
+  EXPECT_EQ(dry.recipe, timed.recipe);
+  EXPECT_TRUE(dry.harness.dryrun);
 }
 
 TEST(Pasted, CheckSaysOfFlagsOfTheMeasurementThatTheyChangeNothing) {

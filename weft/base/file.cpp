@@ -35,6 +35,7 @@ std::string read_text(const std::filesystem::path& path, std::size_t limit_bytes
   std::size_t done = 0;
   while (done < size) {
     const ssize_t got = ::read(file.get(), all.data() + done, size - done);
+    if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw_errno(text("cannot read '{}'", path.string()));
     if (got == 0) break;
     done += static_cast<std::size_t>(got);

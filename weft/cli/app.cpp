@@ -20,6 +20,14 @@ void add_commands(CLI::App& program, Action& chosen) {
 #undef WEFT_COMMAND
 }
 
+// Help lists "Commands", as its usage line calls them, also those of a command.
+void name_group(CLI::App& app) {
+  for (CLI::App* command : app.get_subcommands({})) {
+    command->group("Commands");
+    name_group(*command);
+  }
+}
+
 int fail(ExitCode code, const std::vector<std::string>& complaints, Format format) {
   std::cout.flush();
   print_failure(complaints, format);
@@ -101,10 +109,13 @@ int run(int argc, char** argv) {
   CLI::App program("Weft trains mixture-of-experts language models.", "weft");
   program.formatter(std::make_shared<HelpFormat>());  // of its commands, too
   program.footer("Example: weft grid tiny world=4\nEvery config key: weft config");
-  program.set_version_flag("--version", WEFT_VERSION);
+  // Of its commands, too. Not -h, as -hf is a flag of the harness: see for_parser.
+  program.set_help_flag("--help", "print this and leave");
+  program.set_version_flag("--version", WEFT_VERSION, "print the version and leave");
   program.require_subcommand(1);
   Action chosen;
   add_commands(program, chosen);
+  name_group(program);
   const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   const Format format = format_of(words);
   if (const auto complaint = misnamed(program, words)) {

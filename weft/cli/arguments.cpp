@@ -22,26 +22,24 @@ void add_run_arguments(CLI::App& command, RunArguments& arguments, const std::st
   command.allow_extras();
   command.parse_complete_callback(
       [&command, &arguments] { arguments.words = command.remaining(); });
-  command.set_help_flag("--help", "print this and leave");  // -hf is a flag of the harness
   command.formatter(std::make_shared<HelpFormat>("[RECIPE] [a.b=c ...]"));
   add_format(command, arguments.format);
   command.footer(base::text(
       "Words: [RECIPE] [a.b=c ...] [--flag value ...]; of two for one key the later wins.\n"
-      "  A recipe is a name or a path; without one the defaults of `weft config` hold. ~a.b gives\n"
-      "  a key back its default. --config-file FILE is YAML between the recipe and the words. "
-      "Flags\n"
-      "  are named after keys, as in --num-layers 4.\n"
+      "  A recipe is a name or a path; without one {}.\n"
+      "  ~a.b gives a key back its default. --config-file FILE is YAML between the recipe and the\n"
+      "  words. Flags are named after keys, as in --num-layers 4.\n"
       "Example: {}\nEvery key, its default and meaning: weft config\nRecipes: weft recipes",
+      arguments.default_recipe.empty() ? "the defaults of `weft config` hold"
+                                       : base::text("{} is taken", arguments.default_recipe),
       example));
 }
 
-words::Resolution resolve(const RunArguments& arguments) { return resolve_or(arguments, ""); }
-
-words::Resolution resolve_or(const RunArguments& arguments, const std::string& default_recipe) {
+words::Resolution resolve(const RunArguments& arguments) {
   return words::resolve_words(recipes_folder(),
                               arguments.words,
                               words::Audience::Run,
-                              default_recipe);
+                              arguments.default_recipe);
 }
 
 words::Resolution resolve_for_check(const RunArguments& arguments) {

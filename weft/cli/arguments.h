@@ -22,17 +22,15 @@ struct RunArguments {
   // reads it.
   std::vector<std::string> words;
   Format format = Format::Text;
+  // What a bench takes where none is named; empty: the defaults of `weft config` hold.
+  std::string default_recipe = {};
 };
 
 // Lets the command take words, adds --json, and a help text that ends in `example`.
 void add_run_arguments(CLI::App& command, RunArguments& arguments, const std::string& example);
 
-// The config the words ask for, not validated; without a recipe they change the defaults of `weft
-// config`. ConfigError when they are wrong.
+// The config the words ask for, not validated. ConfigError when they are wrong.
 words::Resolution resolve(const RunArguments& arguments);
-// The same for a bench, which has a recipe of its own for those who name none.
-words::Resolution resolve_or(const RunArguments& arguments, const std::string& default_recipe);
-
 // The same for `weft check`, which takes the lines of every command.
 words::Resolution resolve_for_check(const RunArguments& arguments);
 // The same for `weft perf`, whose words may also choose the recipe by the harness's flags.

@@ -18,10 +18,8 @@
 namespace weft::cli {
 namespace {
 
-constexpr const char* kStepRecipe = "cpu_small";
-
 struct StepOptions {
-  RunArguments run;
+  RunArguments run{.default_recipe = "cpu_small"};
   bool peer = false;
   int steps = 6;
 };
@@ -87,7 +85,7 @@ void show_text(const measure::StepBench& bench,
 int run_step(const StepOptions& options) {
   if (under_launcher())
     throw base::ConfigError("bench step times one process: run it without mpirun");
-  const words::Resolution run = resolve_or(options.run, kStepRecipe);
+  const words::Resolution run = resolve(options.run);
   refuse_foreign_launcher(run);
   print_findings(run);
   const rules::JudgedConfig config = rules::validate(run.config).judged.value();

@@ -20,10 +20,8 @@
 namespace weft::cli {
 namespace {
 
-constexpr const char* kOverlapRecipe = "overlap_bench";
-
 struct OverlapOptions {
-  RunArguments run;
+  RunArguments run{.default_recipe = "overlap_bench"};
   int rounds = 5;
   std::string svg, costs;
 };
@@ -54,7 +52,7 @@ void check(const config::Config& config) {
 }
 
 int run_overlap(const OverlapOptions& options) {
-  const words::Resolution run = resolve_or(options.run, kOverlapRecipe);
+  const words::Resolution run = resolve(options.run);
   config::Config asked = run.config;
   follow_launcher(run, asked);
   rules::validate(asked);

@@ -151,7 +151,7 @@ LargeCase large_case() {
 }
 
 int run_schedule_bench(const RunArguments& arguments) {
-  const words::Resolution run = resolve_or(arguments, "overlap_bench");
+  const words::Resolution run = resolve(arguments);
   print_findings(run);
   config::Config config = run.config;
   config.comm_overlap.overlap_moe_expert_parallel_comm = true;
@@ -194,7 +194,7 @@ void add_bench_schedule(CLI::App& bench, Action& chosen) {
   CLI::App* schedule = bench.add_subcommand(
       "schedule",
       "what deciding costs: issuing, waking, and planning, verifying and simulating 128 ranks");
-  auto options = std::make_shared<RunArguments>();
+  auto options = std::make_shared<RunArguments>(RunArguments{.default_recipe = "overlap_bench"});
   add_run_arguments(*schedule, *options, "weft bench schedule");
   on_chosen(*schedule, chosen, std::move(options), run_schedule_bench);
 }

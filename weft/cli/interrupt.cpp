@@ -32,10 +32,9 @@ void note_interrupt(int signal) {
   int none = 0;
   const bool first = first_signal.compare_exchange_strong(none, signal);
   interrupted.store(true);
-  if (signal == SIGINT || signal == SIGTERM) {
-    end_at_next(SIGINT);
-    end_at_next(SIGTERM);
-  }
+  // Schedulers send SIGTERM some time after SIGUSR1, and the run may need that time.
+  end_at_next(SIGINT);
+  if (signal == SIGINT || signal == SIGTERM) end_at_next(SIGTERM);
   if (first) say("\nstopping after this step; press again to stop at once\n");
   errno = error;
 }

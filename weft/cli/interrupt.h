@@ -1,5 +1,5 @@
 // Signals that ask a run to end: it stops after the current step, with everything written that it
-// was asked to write. A second Ctrl-C or SIGTERM ends the process at once.
+// was asked to write. A Ctrl-C after any of them, or a second SIGTERM, ends the process at once.
 //
 //   SIGINT   Ctrl-C
 //   SIGTERM  schedulers, kill

@@ -24,7 +24,8 @@ using base::text;
 constexpr double kLossTolerance = 1e-5;
 constexpr std::size_t kStepsCompared = 3;
 
-constexpr const char* kPython = "/usr/bin/python3";
+// The one that PATH finds, as tools/setup.sh peers asks it.
+constexpr const char* kPython = "python3";
 
 // Its exit code, or 128 and the number of the signal that ended it.
 int code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
@@ -67,10 +68,10 @@ double largest_difference(const std::vector<double>& theirs, const std::vector<d
 
 void require_torch() {
   if (std::system(text("{} -c 'import torch' > /dev/null 2>&1", kPython).c_str()) != 0) {
-    throw base::SystemError(text(
-        "--peer needs PyTorch, and {} has no module 'torch': install it (tools/setup.sh peers, "
-        "or python3-torch of Debian), or leave --peer out",
-        kPython));
+    throw base::SystemError(
+        text("--peer needs PyTorch, and the {} that PATH finds has no module 'torch': install it "
+             "(tools/setup.sh peers, or python3-torch of Debian), or leave --peer out",
+             kPython));
   }
 }
 

@@ -20,7 +20,8 @@ struct PeerResult {
 
 class Peer {
  public:
-  // Makes a temporary folder for the peer's inputs. SystemError where python3 or torch is missing.
+  // Makes a temporary folder for the peer's inputs. SystemError where PATH finds no python3, or
+  // one without torch.
   explicit Peer(const config::Config& config);
   ~Peer();
   Peer(const Peer&) = delete;

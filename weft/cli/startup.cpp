@@ -100,7 +100,7 @@ std::vector<std::string> start_lines(const config::Config& config, const train::
     const auto samples = static_cast<double>(config.train.train_iters) *
                          static_cast<double>(config.train.global_batch_size);
     data = text(
-        "data      {} ({}): {}, {} for training, {} held out; {} read {:.2f} "
+        "data      {} ({}): {}, {} for training, {} held out; {} {} {:.2f} "
         "epochs",
         config.dataset.path,
         config::word(config.dataset.kind),
@@ -108,6 +108,7 @@ std::vector<std::string> start_lines(const config::Config& config, const train::
         counted(static_cast<std::int64_t>(start.train_samples), "sample"),
         start.eval_samples,
         counted(config.train.train_iters, "step"),
+        config.train.train_iters == 1 ? "reads" : "read",
         samples / static_cast<double>(start.train_samples));
   }
   return {data, text("run       {}", start.run_dir.string())};
@@ -127,13 +128,6 @@ std::vector<std::string> opening_warnings(const config::Config& config) {
                             counted(derive::layout_of(config).world, "rank"),
                             counted(config.runtime.threads_per_rank, "thread"),
                             counted(cores, "core")));
-  }
-  if (!config.checkpoint.save_hf.empty() && config.model.moe_expert_capacity_factor) {
-    warnings.push_back(
-        text("checkpoint.save_hf: a Hugging Face folder cannot say "
-             "model.moe_expert_capacity_factor={:g}: who loads it drops no tokens, and computes "
-             "something else than this run wherever an expert is full",
-             *config.model.moe_expert_capacity_factor));
   }
   return warnings;
 }

@@ -199,7 +199,7 @@ class RankOverlapBench {
   }
 
   // Links so slow that communication alone takes its share of compute alone. Both are known from
-  // plain steps on free links: what the nodes cost there stays, and the wire comes on top.
+  // plain steps on free links: what the nodes cost there stays, and the wire is added to it.
   void set_fabrics() {
     fabrics_.resize(request_.targets.size());
     if (!emulates()) return;

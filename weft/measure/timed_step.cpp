@@ -2,6 +2,7 @@
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
+#include "weft/train/step.h"
 
 namespace weft::measure {
 
@@ -9,11 +10,7 @@ train::StepTotals step_in_order(train::Engine& engine,
                                 exec::Executor& order,
                                 const train::StepInput& input,
                                 exec::Tracing tracing) {
-  train::Program& program = engine.program();
-  program.begin(input);
-  order.run([&](const schedule::Node& node, tensor::Stream& stream) { program.run(node, stream); },
-            tracing);
-  train::StepTotals totals = program.read_totals();
+  const train::StepTotals totals = train::run_once(engine, order, input, tracing);
   refuse_repeated(totals, engine.config());
   return totals;
 }

@@ -13,7 +13,7 @@ namespace weft::plan {
 class OverlapPrediction {
  public:
   // `plain` are traced steps of the plain order of `plain_config` on `fabric` (none: a network),
-  // which took `plain_seconds` when nobody looked.
+  // which took `plain_seconds` untraced.
   OverlapPrediction(const config::Config& plain_config,
                     const std::optional<grid::Fabric>& fabric,
                     std::vector<trace::Timeline> plain,
@@ -29,7 +29,7 @@ class OverlapPrediction {
   double compute_seconds() const;
   // The plain order if compute took no time: an operation of several ranks costs what it takes once
   // all of them have come to it. Steps that were traced on free links can be asked for `links`,
-  // whose time comes on top.
+  // whose time is added.
   double communication_seconds(const grid::Fabric& links = {}) const;
 
  private:

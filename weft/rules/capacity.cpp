@@ -125,6 +125,17 @@ void judge_paged_stash(Judge& judge) {
   }
 }
 
+void judge_capacity_of_a_folder(Judge& judge) {
+  const std::optional<double> factor = judge.model().moe_expert_capacity_factor;
+  if (!factor || judge.config().checkpoint.save_hf.empty()) return;
+  judge.report("checkpoint.save_hf",
+               text("checkpoint.save_hf: a Hugging Face folder cannot say "
+                    "model.moe_expert_capacity_factor = {:g}: who loads it drops no tokens, and "
+                    "computes something else than this run wherever an expert is full",
+                    *factor),
+               "leave model.moe_expert_capacity_factor out where others are to load the weights");
+}
+
 constexpr Rule kCapacityRules[] = {
     {.id = "TC-38",
      .when = "model.moe_pad_expert_input_to_capacity without model.moe_expert_capacity_factor",
@@ -167,6 +178,13 @@ constexpr Rule kCapacityRules[] = {
                 "model.moe_expert_rank_capacity_factor=2 model.moe_expert_capacity_factor=1 "
                 "model.moe_pad_expert_input_to_capacity=true",
      .judge = judge_two_budgets},
+    {.id = "W73",
+     .kind = Kind::Warning,
+     .when = "checkpoint.save_hf of a model with model.moe_expert_capacity_factor",
+     .then = "warned",
+     .why = "The format has no word for it, so that who loads the folder computes another model.",
+     .example = "model.num_moe_experts=4 model.moe_expert_capacity_factor=1 checkpoint.save_hf=x",
+     .judge = judge_capacity_of_a_folder},
     {.id = "TC-47",
      .when = "model.moe_paged_stash with model.cpu_offloading, without a budget for the rank, or "
              "with the experts' inputs offloaded",

@@ -102,12 +102,12 @@ void judge_chunks(Judge& judge) {
 void judge_mtp(Judge& judge) {
   const std::int64_t layers = judge.model().mtp_num_layers.value_or(0);
   if (!overlaps(judge) || layers == 0 || layers == 1) return;
-  judge.report("model.mtp_num_layers",
-               text("{} takes at most one layer of multi-token prediction, and "
-                    "model.mtp_num_layers = {}",
-                    kOverlap,
-                    layers),
-               "use 1, or leave it out");
+  judge.answer_for("model.mtp_num_layers",
+                   text("{} takes at most one layer of multi-token prediction, and "
+                        "model.mtp_num_layers = {}",
+                        kOverlap,
+                        layers),
+                   "use 1, or leave it out");
 }
 
 void judge_early_release(Judge& judge) {

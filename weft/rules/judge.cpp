@@ -72,6 +72,12 @@ void Judge::report(std::string_view key, std::string message, std::string fix) {
   UNREACHABLE("rule {} sets keys and reports none", rule_->id);
 }
 
+void Judge::answer_for(std::string_view key, std::string message, std::string fix) {
+  std::erase_if(errors_,
+                [&](const Finding& error) { return error.id == "W1" && error.key == key; });
+  report(key, std::move(message), std::move(fix));
+}
+
 std::optional<Finding> Judge::changed(std::string_view key, std::string_view value) {
   CHECK(rule_ != nullptr, "no rule is judging");
   const Field* field = find_field(key);

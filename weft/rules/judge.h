@@ -28,6 +28,9 @@ class Judge {
 
   // For rules that only speak. `fix` says how to mend it.
   void report(std::string_view key, std::string message, std::string fix);
+  // The same for a rule that has its own answer to a number out of range: it takes the place of
+  // W1's, so that one mistake stays one error.
+  void answer_for(std::string_view key, std::string message, std::string fix);
   // For rules that set. Nothing is said where the key has that value already. `value` is what a
   // user would type.
   void set(std::string_view key, std::string_view value, std::string message, std::string fix = "");

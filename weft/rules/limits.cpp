@@ -61,15 +61,12 @@ void check_nodes(const Config& config,
       number(ranks) * number(batches) * number(config.model.num_layers) * kNodesOfLayer;
   if (nodes <= kMostNodes) return;
   add(limits,
-      base::text("{} of model.num_layers = {} on {} of this process make a "
-                 "schedule of "
-                 "about {:.3g} nodes, and at most {:.3g} are built: lower train.global_batch_size, "
-                 "or raise "
-                 "train.micro_batch_size",
+      base::text("{} of model.num_layers = {} make a schedule of about {:.3g} nodes{}, and at most "
+                 "{:.3g} are built: lower train.global_batch_size, or raise train.micro_batch_size",
                  base::counted(batches, "micro-batch"),
                  config.model.num_layers,
-                 base::counted(ranks, "rank"),
-                 nodes,
+                 nodes / number(ranks),
+                 ranks == 1 ? "" : base::text(" a rank, {:.3g} on {} ranks", nodes, ranks),
                  kMostNodes));
 }
 

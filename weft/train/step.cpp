@@ -3,12 +3,11 @@
 #include "weft/base/check.h"
 
 namespace weft::train {
-namespace {
 
-StepTotals run(Engine& engine,
-               exec::Executor& executor,
-               const StepInput& input,
-               exec::Tracing tracing) {
+StepTotals run_once(Engine& engine,
+                    exec::Executor& executor,
+                    const StepInput& input,
+                    exec::Tracing tracing) {
   Program& program = engine.program();
   program.begin(input);
   executor.run(
@@ -17,6 +16,8 @@ StepTotals run(Engine& engine,
   return program.read_totals();
 }
 
+namespace {
+
 // Where a rank got more rows than its budget, once more without it: with the bits of a run that
 // never had one.
 StepTotals run_with_room(Engine& engine,
@@ -24,11 +25,11 @@ StepTotals run_with_room(Engine& engine,
                          exec::Executor& lifted,
                          const StepInput& input,
                          exec::Tracing tracing) {
-  StepTotals totals = run(engine, executor, input, tracing);
+  StepTotals totals = run_once(engine, executor, input, tracing);
   if (!totals.overflowed) return totals;
   StepInput again = input;
   again.budget = config::RowBudget::Lifted;
-  totals = run(engine, lifted, again, tracing);
+  totals = run_once(engine, lifted, again, tracing);
   CHECK(!totals.overflowed, "rows exceed a budget that was lifted");
   totals.repeated = true;
   return totals;

@@ -11,6 +11,13 @@ namespace weft::train {
 // finite changes no weight; the caller decides what that means.
 StepTotals train_step(Engine& engine, const StepInput& input, exec::Tracing tracing);
 
+// Runs a graph of the engine's lanes once, whatever comes of its row budget: `overflowed` of the
+// totals says whether it sufficed.
+StepTotals run_once(Engine& engine,
+                    exec::Executor& executor,
+                    const StepInput& input,
+                    exec::Tracing tracing);
+
 // The mean loss of a batch, without gradients. All ranks learn whether one was told to stop.
 StepTotals forward_step(Engine& engine,
                         const Batch& batch,

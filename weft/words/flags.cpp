@@ -214,6 +214,10 @@ std::optional<std::string> nearest_flag(std::string_view letters) {
 
 }  // namespace
 
+bool is_flag(std::string_view word) {
+  return word.size() >= 2 && word.front() == '-' && !base::parse_number(word);
+}
+
 std::optional<KebabFlag> find_kebab_flag(std::string_view name) {
   for (const Spelling& spelling : kSpellings) {
     if (spelling.name != name) continue;

@@ -12,6 +12,9 @@
 
 namespace weft::words {
 
+// Whether a word opens a flag; a negative number is a value.
+bool is_flag(std::string_view word);
+
 // What a kebab-case flag means.
 struct KebabFlag {
   enum class Takes {

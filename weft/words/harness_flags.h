@@ -1,5 +1,6 @@
 // The options of Megatron Bridge's performance harness, as one table: what each takes, and what it
-// does here. `weft perf` takes them all; other commands take those that change the run.
+// does here. `weft perf` and `weft check` take them all; other commands take those that change the
+// run.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 namespace weft::words {
 
 // What the harness's options choose apart from config keys: the recipe, and how its timing is
-// measured and compared. For `weft perf`.
+// measured and compared. `weft perf` follows all of it, `weft check` the choice of the recipe.
 struct HarnessSelection {
   std::string domain = "llm";
   std::string family;  // "qwen"

@@ -8,6 +8,7 @@
 #include "weft/config/codec.h"
 #include "weft/config/field.h"
 #include "weft/config/other_names.h"
+#include "weft/words/flags.h"
 
 namespace weft::words {
 
@@ -28,14 +29,40 @@ bool is_variable(std::string_view word) {
 
 bool is_script(std::string_view word) { return word.ends_with(".py"); }
 
-// How many of the first words start the program that the line was made for.
-std::size_t start_of_another_program(std::span<const std::string> typed) {
-  const auto first = std::ranges::find_if_not(typed, is_variable);
-  if (first == typed.end()) return 0;
-  const std::string_view program = std::string_view(*first).substr(first->rfind('/') + 1);
-  if (std::ranges::find(kLaunchers, program) == kLaunchers.end() && !is_script(program)) return 0;
-  const auto script = std::find_if(first, typed.end(), is_script);
-  return script == typed.end() ? 0 : static_cast<std::size_t>(script - typed.begin()) + 1;
+bool is_program(std::string_view word) {
+  const std::string_view name = word.substr(word.rfind('/') + 1);
+  return std::ranges::find(kLaunchers, name) != kLaunchers.end() || is_script(name);
+}
+
+// Whether `next` is the value of the flag before it. Of a flag that is not in the harness's table
+// it is one unless it starts a program.
+bool is_value_of(std::string_view flag, std::string_view next) {
+  if (flag.find('=') != std::string_view::npos || is_flag(next) || is_variable(next)) return false;
+  const HarnessFlag* known = find_harness_flag(flag);
+  return known != nullptr ? known->takes != Takes::Nothing : !is_program(next);
+}
+
+// The part of a line that starts the program it was made for.
+struct Start {
+  std::vector<std::size_t> kept;  // words before it, which are flags for Weft and their values
+  std::size_t rest = 0;           // the first word after it
+};
+
+Start start_of_another_program(std::span<const std::string> typed) {
+  Start start;
+  std::size_t at = 0;
+  for (; at < typed.size(); ++at) {
+    if (is_variable(typed[at])) continue;
+    if (!is_flag(typed[at])) break;
+    start.kept.push_back(at);
+    if (at + 1 < typed.size() && is_value_of(typed[at], typed[at + 1])) start.kept.push_back(++at);
+  }
+  if (at == typed.size() || !is_program(typed[at])) return {};
+  const auto begin = typed.begin() + static_cast<std::ptrdiff_t>(at);
+  const auto script = std::find_if(begin, typed.end(), is_script);
+  if (script == typed.end()) return {};
+  start.rest = static_cast<std::size_t>(script - typed.begin()) + 1;
+  return start;
 }
 
 // Without the marks of an override and without `cfg.`.
@@ -90,7 +117,12 @@ std::string plain(const std::string& word) {
 
 MeantWords meant_words(std::span<const std::string> typed) {
   MeantWords meant;
-  std::size_t at = start_of_another_program(typed);
+  const Start start = start_of_another_program(typed);
+  for (const std::size_t kept : start.kept) {
+    meant.places.push_back(static_cast<int>(kept) + 1);
+    meant.words.push_back(plain(typed[kept]));
+  }
+  std::size_t at = start.rest;
   while (at < typed.size()) {
     std::string joined;
     meant.places.push_back(static_cast<int>(at) + 1);

@@ -19,13 +19,6 @@ using base::text;
 // Far more than anyone types; a script that goes on forever is refused.
 constexpr std::size_t kMostWords = 4096;
 
-bool is_negative_number(std::string_view word) { return base::parse_number(word).has_value(); }
-
-// Whether a word opens a flag; a negative number is a value.
-bool is_flag(std::string_view word) {
-  return word.size() >= 2 && word.front() == '-' && !is_negative_number(word);
-}
-
 // Whether a word sets or gives back a key that exists, so that it is not the value of a flag.
 bool is_setting(std::string_view word) {
   const std::size_t start = word.find_first_not_of("+~");

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "weft/base/error.h"
 
@@ -18,6 +20,49 @@ TEST(Workers, EveryTaskRunsOnce) {
       for (const auto& n : times) EXPECT_EQ(n, 1);
     }
   }
+}
+
+// Longer than anyone looks before it sleeps.
+constexpr std::chrono::milliseconds kLong{2};
+
+TEST(Workers, HelpersThatSleepAreWoken) {
+  for (const int threads : {2, 4}) {
+    Workers workers(threads);
+    for (int round = 0; round < 20; ++round) {
+      std::this_thread::sleep_for(kLong);
+      std::vector<std::atomic<int>> times(37);
+      workers.parallel(37, [&](std::int64_t i) { ++times[static_cast<std::size_t>(i)]; });
+      for (const auto& n : times) EXPECT_EQ(n, 1);
+    }
+  }
+}
+
+TEST(Workers, ACallerThatSleepsIsWoken) {
+  for (const int threads : {2, 4}) {
+    Workers workers(threads);
+    const auto caller = std::this_thread::get_id();
+    for (int round = 0; round < 20; ++round) {
+      // A helper takes one task and keeps it; the caller has the other ones and then waits.
+      std::atomic<int> kept{0}, done{0};
+      workers.parallel(8, [&](std::int64_t) {
+        if (std::this_thread::get_id() == caller) {
+          while (kept == 0) std::this_thread::yield();
+        } else {
+          ++kept;
+          std::this_thread::sleep_for(kLong);
+        }
+        ++done;
+      });
+      EXPECT_EQ(done, 8);
+      EXPECT_GT(kept, 0);
+    }
+  }
+}
+
+TEST(Workers, SleepingHelpersEndWithTheirOwner) {
+  Workers workers(4);
+  workers.parallel(8, [](std::int64_t) {});
+  std::this_thread::sleep_for(kLong);
 }
 
 TEST(Workers, AnExceptionReachesTheCaller) {
