@@ -94,7 +94,7 @@ struct Sending {
   std::string name;
   Dispatcher type = Dispatcher::AllToAll;
   std::optional<FlexBackend> backend = {};
-  std::int64_t per_node = 4;
+  std::int64_t per_machine = 4;
 };
 
 // Every way to move tokens: as it is, in slices under other work, with rows dropped, padded, and
@@ -108,7 +108,7 @@ void add_sendings(std::vector<HiddenCase>& cases, const Config& base) {
     const Config config = with(base, [&](Config& changed) {
       changed.model.moe_token_dispatcher_type = sending.type;
       changed.model.moe_flex_dispatcher_backend = sending.backend;
-      changed.runtime.ranks_per_node = sending.per_node;
+      changed.runtime.ranks_per_node = sending.per_machine;
     });
     cases.push_back({sending.name, config});
     cases.push_back({sending.name + "Bf16", with(config, to_bf16)});

@@ -35,7 +35,7 @@ class ToyStep {
   SimulatedStep step_;
 };
 
-// A fabric of one node, bytes a nanosecond.
+// A fabric of one machine, bytes a nanosecond.
 grid::Fabric fabric_of(double bytes_per_ns, double latency_ns);
 
 // How gtest shows an interval.
