@@ -33,7 +33,7 @@ demo: setup
 
 test: setup
 	$(call build,release)
-	@ctest --preset release
+	@ctest --preset release -j2
 
 asan tsan debug dev: setup
 	$(call build,$@)

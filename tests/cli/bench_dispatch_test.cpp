@@ -48,7 +48,7 @@ TEST(BenchDispatch, TextSaysThatLinksAreEmulatedAndShowsBothNumbers) {
       weft(kSmall + "--dtype fp32 --copy-tokens 0 fabric.inter_node_gb_per_second=0.5");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   for (const char* part : {"emulated fabric",
-                           "between nodes 0.5 GB/s",
+                           "between machines 0.5 GB/s",
                            "counted (predicted)",
                            "hybridep",
                            "probabilities",
@@ -81,7 +81,7 @@ TEST(BenchDispatch, RefusesLinksThatNothingWouldEverCross) {
   EXPECT_NE(outcome.err.find("slower than any link"), std::string::npos) << outcome.err;
 }
 
-TEST(BenchDispatch, NodesDivideTheRanksWhereNoneAreGiven) {
+TEST(BenchDispatch, MachinesDivideTheRanksWhereNoneAreGiven) {
   EXPECT_EQ(
       weft("bench dispatch --experts 6 --topk 2 --ep 6 --hidden 16 --tokens 8 --copy-tokens 0 "
            "--rounds 1")

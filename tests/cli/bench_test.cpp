@@ -58,7 +58,7 @@ TEST_F(BenchOverlap, JsonHasTheKeysOfTheContract) {
     }
   }
   EXPECT_NE(base::read_text(svg).find("</svg>"), std::string::npos);
-  // What it measured prices the same order again.
+  // What it measured simulates the same order again.
   const Outcome schedule =
       weft("schedule overlap_bench model.num_layers=2 train.global_batch_size=6 --json --costs " +
            costs);

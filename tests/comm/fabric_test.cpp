@@ -85,9 +85,9 @@ TEST(EmulatedFabric, GroupsContendForTheSamePorts) {
   });
 }
 
-TEST(EmulatedFabric, NodesAreJoinedByTheOtherLink) {
+TEST(EmulatedFabric, MachinesAreJoinedByTheOtherLink) {
   const grid::Link slow{.bytes_per_second = kBytesPerSecond / 2, .latency_seconds = 5 * kLatency};
-  // Rank 2 is alone in its node and takes in two parts.
+  // Rank 2 is alone in its machine and takes in two parts.
   expect_at_least(2 * kPart + 5 * kLatency,
                   {.ranks_per_node = 2, .intra = kLink, .inter = slow},
                   [](Bench& bench) { all_to_all(bench, *bench.all, *bench.stream); });

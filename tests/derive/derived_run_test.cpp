@@ -100,11 +100,12 @@ TEST(DerivedRun, DistinctRanksOfAToken) {
   EXPECT_DOUBLE_EQ(distinct_parts(4, 4, 2), 2) << "more experts than another part has";
 }
 
-// 4096 tokens of 7168 bf16 channels to 8 of 256 experts, 8 GPUs a node.
+// 4096 tokens of 7168 bf16 channels to 8 of 256 experts, 8 GPUs a machine.
 TEST(DerivedRun, BytesOfADispatch) {
   struct Case {
     int ep;
-    double all, all_between, once, once_between;  // MiB: a row an expert, and a row a rank or node
+    double all, all_between, once,
+        once_between;  // MiB: a row an expert, and a row a rank or machine
   };
   for (const Case& c : {Case{8, 392, 0, 259.4, 0},
                         Case{16, 420, 224, 342.5, 55.8},
@@ -118,28 +119,28 @@ TEST(DerivedRun, BytesOfADispatch) {
     const DispatchNumbers once = dispatch_of(config);
     EXPECT_EQ(once.tokens, 4096);
     EXPECT_NEAR(once.bytes / kMiB, c.once, 0.06) << c.ep;
-    EXPECT_NEAR(once.bytes_between_nodes / kMiB, c.once_between, 0.06) << c.ep;
+    EXPECT_NEAR(once.bytes_between_machines / kMiB, c.once_between, 0.06) << c.ep;
     config.model.moe_token_dispatcher_type = Dispatcher::AllToAll;
     const DispatchNumbers all = dispatch_of(config);
     EXPECT_DOUBLE_EQ(all.rows, 4096.0 * 8 * (c.ep - 1) / c.ep);
     EXPECT_NEAR(all.bytes / kMiB, c.all, 0.06) << c.ep;
-    EXPECT_NEAR(all.bytes_between_nodes / kMiB, c.all_between, 0.06) << c.ep;
+    EXPECT_NEAR(all.bytes_between_machines / kMiB, c.all_between, 0.06) << c.ep;
   }
 }
 
-TEST(DerivedRun, ARackIsOneNodeToADispatch) {
-  EXPECT_EQ(dispatch_of(shipped("deepseek_v3_pretrain_256gpu_gb200_bf16")).nodes, 1);
-  EXPECT_EQ(dispatch_of(shipped("deepseek_v3_pretrain_1024gpu_h100_bf16")).nodes, 8);
+TEST(DerivedRun, ARackIsOneMachineToADispatch) {
+  EXPECT_EQ(dispatch_of(shipped("deepseek_v3_pretrain_256gpu_gb200_bf16")).machines, 1);
+  EXPECT_EQ(dispatch_of(shipped("deepseek_v3_pretrain_1024gpu_h100_bf16")).machines, 8);
   EXPECT_EQ(dispatch_of(shipped("deepseek_v3_pretrain_1024gpu_h100_bf16")).tokens, 2048);
 }
 
 // 64 tokens to 8 of 64 experts on 8 ranks. Groups lie apart differently: the rank that sends most
-// to other nodes is counted.
-TEST(DerivedRun, RowsBetweenNodesAreThoseOfTheRealMembers) {
+// to other machines is counted.
+TEST(DerivedRun, RowsBetweenMachinesAreThoseOfTheRealMembers) {
   for (const char* dispatcher : {"alltoall", "allgather", "flex"}) {
-    // Ranks a node, and the fewest members in the node of one: 12 makes [8], [4 4], [8]; 6 makes
-    // [6 2], [4 4], [2 6]; 3 makes [3 3 2], [1 3 3 1], [2 3 3].
-    for (const auto& [per_node, beside] :
+    // Ranks a machine, and the fewest members in the machine of one: 12 makes [8], [4 4], [8]; 6
+    // makes [6 2], [4 4], [2 6]; 3 makes [3 3 2], [1 3 3 1], [2 3 3].
+    for (const auto& [per_machine, beside] :
          std::map<int, int>{{24, 8}, {12, 4}, {8, 8}, {6, 2}, {4, 4}, {3, 1}, {2, 2}, {1, 1}}) {
       const DispatchNumbers sent =
           dispatch_of(with({"model.num_moe_experts=64",
@@ -149,9 +150,9 @@ TEST(DerivedRun, RowsBetweenNodesAreThoseOfTheRealMembers) {
                             "runtime.world_size=24",
                             "model.moe_flex_dispatcher_backend=deepep",
                             std::string("model.moe_token_dispatcher_type=") + dispatcher,
-                            "runtime.ranks_per_node=" + std::to_string(per_node)}));
-      EXPECT_NEAR(sent.rows_between_nodes, sent.rows * (8 - beside) / 7, 1e-9)
-          << dispatcher << ", " << per_node;
+                            "runtime.ranks_per_node=" + std::to_string(per_machine)}));
+      EXPECT_NEAR(sent.rows_between_machines, sent.rows * (8 - beside) / 7, 1e-9)
+          << dispatcher << ", " << per_machine;
     }
   }
 }
@@ -183,7 +184,7 @@ TEST(DerivedRun, JsonAndTextHaveTheNumbers) {
   EXPECT_EQ(json["pipeline_ranks"].size(), 1u);
   EXPECT_EQ(json["dispatch"]["nodes"], 2);
   const std::string text = to_text(run);
-  for (const char* part : {"16 ranks", "30.53 B", "23.0063 G", "2 nodes", "64 micro-batches"}) {
+  for (const char* part : {"16 ranks", "30.53 B", "23.0063 G", "2 machines", "64 micro-batches"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
   }
 }

@@ -86,15 +86,15 @@ TEST(DispatchTraffic, WithACapacityIsAtMostWhatExpertsTake) {
   EXPECT_EQ(expected_traffic(model, shape).inside.rows, all / 2);
 }
 
-// Whoever is in a node with two of seven others sends them two sevenths.
-TEST(DispatchTraffic, OfOneHopNeedsNoEqualNodes) {
+// Whoever is in a machine with two of seven others sends them two sevenths.
+TEST(DispatchTraffic, OfOneHopNeedsNoEqualMachines) {
   const ModelConfig deepep = large(Dispatcher::Flex, FlexBackend::DeepEp);
   const DispatchTraffic sent =
       expected_traffic(deepep, {.ranks = 8, .ranks_per_node = 3, .tokens = 100});
   EXPECT_NEAR(sent.inside.rows / 2, sent.between.rows / 5, 1e-9);
 }
 
-// Ranks of one node take no middle, and nodes of one rank pass nothing on.
+// Ranks of one machine take no middle, and machines of one rank pass nothing on.
 TEST(DispatchTraffic, OfHybridEpInOneHopIsThatOfDeepEp) {
   const ModelConfig deepep = large(Dispatcher::Flex, FlexBackend::DeepEp);
   const ModelConfig hybridep = large(Dispatcher::Flex, FlexBackend::HybridEp);

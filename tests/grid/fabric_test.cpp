@@ -11,7 +11,7 @@
 namespace weft::grid {
 namespace fabric_test {
 
-// 1 byte/ns inside a node, a quarter of it between nodes.
+// 1 byte/ns inside a machine, a quarter of it between machines.
 constexpr Link kFast{.bytes_per_second = 1e9, .latency_seconds = 100e-9};
 constexpr Link kSlow{.bytes_per_second = 0.25e9, .latency_seconds = 1000e-9};
 
@@ -39,17 +39,17 @@ std::int64_t last(const std::vector<std::int64_t>& ends) {
 
 using Ends = std::vector<std::int64_t>;
 
-TEST(Fabric, NodesAreRunsOfRanks) {
+TEST(Fabric, MachinesAreRunsOfRanks) {
   const Fabric two{.ranks_per_node = 2};
-  EXPECT_TRUE(two.same_node(2, 3));
-  EXPECT_FALSE(two.same_node(1, 2));
-  EXPECT_TRUE(Fabric{}.same_node(0, 1000));
+  EXPECT_TRUE(two.same_machine(2, 3));
+  EXPECT_FALSE(two.same_machine(1, 2));
+  EXPECT_TRUE(Fabric{}.same_machine(0, 1000));
 }
 
 TEST(Fabric, IsFreeWhereNothingEverWaits) {
   EXPECT_TRUE(Fabric{}.is_free());
   EXPECT_TRUE((Fabric{.ranks_per_node = 2}).is_free());
-  EXPECT_TRUE((Fabric{.inter = kSlow}).is_free()) << "there is one node";
+  EXPECT_TRUE((Fabric{.inter = kSlow}).is_free()) << "there is one machine";
   EXPECT_FALSE((Fabric{.ranks_per_node = 2, .inter = kSlow}).is_free());
   EXPECT_FALSE((Fabric{.intra = {.latency_seconds = 1e-6}}).is_free());
   EXPECT_FALSE((Fabric{.intra = {.bytes_per_second = 1e9}}).is_free());
@@ -57,11 +57,12 @@ TEST(Fabric, IsFreeWhereNothingEverWaits) {
 }
 
 TEST(Fabric, IsDescribedAsEmulated) {
-  EXPECT_EQ(describe({.ranks_per_node = 2, .intra = kFast, .inter = kSlow, .jitter_seconds = 2e-6}),
-            "emulated fabric: 2 ranks a node, inside 1 GB/s + 0.1 us, between nodes 0.25 GB/s + 1 "
-            "us, jitter up to 2 us");
+  EXPECT_EQ(
+      describe({.ranks_per_node = 2, .intra = kFast, .inter = kSlow, .jitter_seconds = 2e-6}),
+      "emulated fabric: 2 ranks a machine, inside 1 GB/s + 0.1 us, between machines 0.25 GB/s + 1 "
+      "us, jitter up to 2 us");
   EXPECT_EQ(describe({.intra = {.latency_seconds = 3e-6}}),
-            "emulated fabric: one node, any bandwidth + 3 us");
+            "emulated fabric: one machine, any bandwidth + 3 us");
   EXPECT_EQ(describe({}), "free fabric: bytes take no time");
 }
 
@@ -69,7 +70,7 @@ TEST(Ports, ATransferTakesItsBytesAndTheLatency) {
   Ports ports({.ranks_per_node = 2, .intra = kFast, .inter = kSlow}, 4);
   EXPECT_EQ(reserve(ports, 5000, {{0, 1, 800}}), Ends{5000 + 800 + 100});
   EXPECT_EQ(reserve(ports, 5000, {{0, 2, 800}}), Ends{5000 + 3200 + 1000})
-      << "the port between nodes is another one";
+      << "the port between machines is another one";
 }
 
 TEST(Ports, LatencyKeepsNoPortBusy) {
@@ -106,13 +107,13 @@ TEST(Ports, AllToAllOfEqualPartsNeverQueuesBehindItself) {
     for (int i = 0; i < size; ++i) ranks.push_back(i * i + 3);  // no regular distances
     Ports ports({.intra = kFast}, 100);
     EXPECT_EQ(last(reserve(ports, 40, all_to_all(ranks, 1000))), 40 + (size - 1) * 1000 + 100);
-    Ports nodes({.ranks_per_node = 1, .inter = kSlow}, 100);
-    EXPECT_EQ(last(reserve(nodes, 40, all_to_all(ranks, 1000))), 40 + (size - 1) * 4000 + 1000);
+    Ports machines({.ranks_per_node = 1, .inter = kSlow}, 100);
+    EXPECT_EQ(last(reserve(machines, 40, all_to_all(ranks, 1000))), 40 + (size - 1) * 4000 + 1000);
   }
 }
 
-TEST(Ports, AllToAllOverNodesFillsBothKindsOfPorts) {
-  // Each rank has 3 peers in its node and 8 in the two others.
+TEST(Ports, AllToAllOverMachinesFillsBothKindsOfPorts) {
+  // Each rank has 3 peers in its machine and 8 in the two others.
   Ports ports({.ranks_per_node = 4, .intra = kFast, .inter = kSlow}, 12);
   std::vector<int> ranks(12);
   for (int i = 0; i < 12; ++i) ranks[static_cast<std::size_t>(i)] = i;

@@ -240,8 +240,8 @@ TEST(SortRows, ChoicesThatDoNotAscendOrAreOfNoGroupAreAnError) {
   }
 }
 
-// Four ranks, two a node, one token each with two experts: rank 0 to itself and rank 3, rank 1 to
-// ranks 2 and 3, rank 2 twice to rank 0, rank 3 nowhere.
+// Four ranks, two a machine, one token each with two experts: rank 0 to itself and rank 3, rank 1
+// to ranks 2 and 3, rank 2 twice to rank 0, rank 3 nowhere.
 const Values kCounts{
     1, 1, /* */ 1, 0, 0, 1, /* */ 1, 0, 0, 1,  //
     0, 1, /* */ 0, 0, 1, 1, /* */ 0, 0, 1, 1,  //
@@ -251,7 +251,7 @@ const Values kCounts{
 
 std::vector<std::int64_t> splits(Scratch& s, int rank, std::int64_t budget, double& overflow) {
   const Hops hops{.ranks = 4,
-                  .per_node = 2,
+                  .per_machine = 2,
                   .rank = rank,
                   .most_tokens = 1,
                   .most_choices = 2,
@@ -265,11 +265,12 @@ std::vector<std::int64_t> splits(Scratch& s, int rank, std::int64_t budget, doub
   return {out.host<std::int64_t>(), out.host<std::int64_t>() + hops.splits()};
 }
 
-TEST(PlanHops, RowsGoAcrossNodesOnceAndThenToTheirRanks) {
+TEST(PlanHops, RowsGoAcrossMachinesOnceAndThenToTheirRanks) {
   using Rows = std::vector<std::int64_t>;
   Scratch s;
   double overflow = 0;
-  // across: to each node, from each node; within: to each rank, from each rank; slots that arrive.
+  // across: to each machine, from each machine; within: to each rank, from each rank; slots that
+  // arrive.
   EXPECT_EQ(splits(s, 0, 0, overflow), (Rows{1, 1, /**/ 1, 1, /**/ 2, 0, /**/ 2, 0, /**/ 3}));
   EXPECT_EQ(splits(s, 1, 0, overflow), (Rows{0, 1, /**/ 0, 0, /**/ 0, 0, /**/ 0, 0, /**/ 0}));
   EXPECT_EQ(splits(s, 2, 0, overflow), (Rows{1, 0, /**/ 1, 0, /**/ 0, 1, /**/ 0, 1, /**/ 1}));
@@ -337,9 +338,9 @@ TEST(PlanHops, NumbersThatARankCannotHaveAreErrorsThatNameIt) {
   };
   EXPECT_EQ(complaint({4, 4, 4, 4, 0, 0, 0, 0}), "accepted");
   EXPECT_EQ(complaint({0, 0, 0, 0, -1, 0, 0, 0}),
-            "member 1 announces -1 rows for a node; it can have at most 4");
+            "member 1 announces -1 rows for a machine; it can have at most 4");
   EXPECT_EQ(complaint({5, 0, 0, 0, 0, 0, 0, 0}),
-            "member 0 announces 5 rows for a node; it can have at most 4");
+            "member 0 announces 5 rows for a machine; it can have at most 4");
   EXPECT_EQ(complaint({1, 0, 2, 0, 0, 0, 0, 0}),
             "member 0 announces 2 slots for a rank; it can have at most 1");
 }

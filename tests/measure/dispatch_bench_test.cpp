@@ -87,13 +87,13 @@ void expect_within_two_percent(const WireTraffic& got, const WireTraffic& want) 
 TEST(Bytes, OfUniformRoutingAreTheFormulasWithinTwoPercent) {
   constexpr std::int64_t kTokens = 64 * 1024;  // of all ranks
   for (const std::int64_t ranks : {2, 4, 8, 16}) {
-    for (const std::int64_t per_node : {2, 4}) {
-      if (ranks % per_node != 0) continue;
+    for (const std::int64_t per_machine : {2, 4}) {
+      if (ranks % per_machine != 0) continue;
       const derive::DispatchShape shape{.ranks = ranks,
-                                        .ranks_per_node = per_node,
+                                        .ranks_per_node = per_machine,
                                         .tokens = kTokens / ranks};
-      for (const NamedDispatcher& dispatcher : dispatchers_of(narrow_config(ranks, per_node))) {
-        SCOPED_TRACE(base::text("{}, {} ranks, {} a node", dispatcher.name, ranks, per_node));
+      for (const NamedDispatcher& dispatcher : dispatchers_of(narrow_config(ranks, per_machine))) {
+        SCOPED_TRACE(base::text("{}, {} ranks, {} a machine", dispatcher.name, ranks, per_machine));
         const config::ModelConfig& model = dispatcher.config->model;
         const DispatchTraffic got = counted(model, shape);
         const DispatchTraffic want = derive::expected_traffic(model, shape);
@@ -148,7 +148,7 @@ TEST(DispatchBench, MeasuresEveryDispatcherOverLinksOfItsChoice) {
     EXPECT_GT(run.free_seconds, 0) << run.name;
     EXPECT_GT(run.peak_bytes, 0) << run.name;
     EXPECT_GT(run.share_of_link, 0) << run.name;
-    EXPECT_EQ(run.one_node_seconds.has_value(), run.name == "alltoall" || run.name == "deepep");
+    EXPECT_EQ(run.one_machine_seconds.has_value(), run.name == "alltoall" || run.name == "deepep");
   }
 }
 

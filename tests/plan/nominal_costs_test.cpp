@@ -130,7 +130,7 @@ TEST(NominalCosts, ADispatchCarriesTheRowsThatLeave) {
   EXPECT_NEAR(costs.seconds(0, "c0F.send"), costs.seconds(1, "c1F.receive"), 0);
 }
 
-TEST(NominalCosts, AFlexDispatchCarriesATokenOnceToEachRankOrNode) {
+TEST(NominalCosts, AFlexDispatchCarriesATokenOnceToEachRankOrMachine) {
   config::Config config = moe_config();
   config.runtime.ranks_per_node = 2;
   config.fabric.intra_node_gb_per_second = 10;
@@ -141,17 +141,18 @@ TEST(NominalCosts, AFlexDispatchCarriesATokenOnceToEachRankOrNode) {
   const auto row = static_cast<double>(config.model.hidden_size * 4 + 8 * k);
   config.model.moe_flex_dispatcher_backend = config::FlexBackend::DeepEp;
   const double by_rank = tokens * derive::distinct_parts(experts, k, 4) * row;
-  // Two of the three peers are in another node.
+  // Two of the three peers are in another machine.
   EXPECT_NEAR(Costs(config).seconds(0, "0F.dispatch"), by_rank * 3 / 4 * 2 / 3 / 1e9, 1e-7);
   config.model.moe_flex_dispatcher_backend = config::FlexBackend::HybridEp;
-  const double by_node = tokens * derive::distinct_parts(experts, k, 2) * row;
+  const double by_machine = tokens * derive::distinct_parts(experts, k, 2) * row;
   EXPECT_NEAR(Costs(config).seconds(0, "0F.dispatch"),
-              by_node / 2 / 1e9 + by_rank / 2 / 10e9,
+              by_machine / 2 / 1e9 + by_rank / 2 / 10e9,
               1e-6);
 }
 
-// Ranks 0 to 3 and 8 to 11 share a node, 4 to 7 lie in two: their dispatch is the one to wait for.
-TEST(NominalCosts, AGroupThatCrossesNodesIsPricedWhereverItIs) {
+// Ranks 0 to 3 and 8 to 11 share a machine, 4 to 7 lie in two: their dispatch is the one to wait
+// for.
+TEST(NominalCosts, AGroupThatCrossesMachinesIsCountedWhereverItIs) {
   config::Config config = moe_config();
   config.model.pipeline_model_parallel_size = 1;
   config.runtime.world_size = 12;
@@ -184,7 +185,7 @@ TEST(NominalCosts, TheFabricOfTheConfigIsUsed) {
   config.fabric.inter_node_gb_per_second = 1;
   const double rows = static_cast<double>(expected_load(config, {}).rows) * 3 / 4;
   const double bytes = rows * static_cast<double>(config.model.hidden_size * 4 + 4);
-  // Two of the three peers are in another node.
+  // Two of the three peers are in another machine.
   EXPECT_NEAR(Costs(config).seconds(0, "0F.dispatch"), bytes * 2 / 3 / 1e9, 1e-12);
 }
 

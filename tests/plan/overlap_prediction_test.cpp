@@ -29,20 +29,21 @@ config::Config plain_config() {
 class TracedStep {
  public:
   TracedStep() : grid_(derive::layout_of(config)), plans_(schedule::plan_step(config, grid_)) {
-    const sim::Step step{.graphs = {&graph(), &graph()},
-                         .members =
-                             [&](int rank, const schedule::Entry& entry) {
-                               return schedule::ranks_of_entry(grid_, rank, entry);
-                             },
-                         .cost = [&](int rank, int entry) { return cost(rank, entry); },
-                         .wire = sim::Wire{.fabric = {},
-                                           .transfers =
-                                               [](const auto&, auto) {
-                                                 return std::vector<grid::Transfer>{
-                                                     {.from = 0, .to = 1, .bytes = kBytes},
-                                                     {.from = 1, .to = 0, .bytes = kBytes}};
-                                               }},
-                         .overheads = {}};
+    const sim::SimulatedStep step{
+        .graphs = {&graph(), &graph()},
+        .members =
+            [&](int rank, const schedule::Entry& entry) {
+              return schedule::ranks_of_entry(grid_, rank, entry);
+            },
+        .cost = [&](int rank, int entry) { return cost(rank, entry); },
+        .wire = sim::Wire{.fabric = {},
+                          .transfers =
+                              [](const auto&, auto) {
+                                return std::vector<grid::Transfer>{
+                                    {.from = 0, .to = 1, .bytes = kBytes},
+                                    {.from = 1, .to = 0, .bytes = kBytes}};
+                              }},
+        .overheads = {}};
     const sim::Result result = sim::simulate(step);
     seconds = result.step_seconds();
     timelines = sim::timelines_of(step, result);

@@ -94,29 +94,29 @@ TEST(Dispatchers, WhatOnlyCpuRanksLackIsNotSaidOfGpus) {
   }
 }
 
-TEST(Dispatchers, HybridEpWantsNodesAndGroupsThatAreAlike) {
-#define WORLD(n, ep, per_node)                                             \
+TEST(Dispatchers, HybridEpWantsMachinesAndGroupsThatAreAlike) {
+#define WORLD(n, ep, per_machine)                                          \
   "model.num_moe_experts=24 model.moe_token_dispatcher_type=flex "         \
   "model.moe_flex_dispatcher_backend=hybridep train.global_batch_size=24 " \
   "runtime.world_size=" #n " model.expert_model_parallel_size=" #ep        \
-  " runtime.ranks_per_node=" #per_node " "
+  " runtime.ranks_per_node=" #per_machine " "
   for (const Case& c : {
-           Case{.name = "no node size",
+           Case{.name = "no machine size",
           .words = FLEX "model.moe_flex_dispatcher_backend=hybridep",
           .errors = "W64"},
-           Case{.name = "no ranks in a node", .words = WORLD(8, 4, 0), .errors = "W1"},
-           Case{.name = "nodes that do not fill the world",
+           Case{.name = "no ranks in a machine", .words = WORLD(8, 4, 0), .errors = "W1"},
+           Case{.name = "machines that do not fill the world",
            .words = WORLD(8, 4, 3),
            .errors = "W15 W64"},
            Case{.name = "unequal members: [3 1]", .words = WORLD(12, 4, 3), .errors = "W64"},
-           Case{.name = "one group in one node, another in two",
+           Case{.name = "one group in one machine, another in two",
            .words = WORLD(12, 4, 6),
            .errors = "W64"},
            Case{.name = "the same by deepep",
            .words = WORLD(12, 4, 6) "model.moe_flex_dispatcher_backend=deepep"},
-           Case{.name = "two nodes a group", .words = WORLD(12, 4, 2)},
-           Case{.name = "three groups a node", .words = WORLD(12, 4, 12)},
-           Case{.name = "three nodes a group", .words = WORLD(12, 6, 2)},
+           Case{.name = "two machines a group", .words = WORLD(12, 4, 2)},
+           Case{.name = "three groups a machine", .words = WORLD(12, 4, 12)},
+           Case{.name = "three machines a group", .words = WORLD(12, 6, 2)},
        }) {
     expect_settled(c);
   }
@@ -126,7 +126,7 @@ TEST(Dispatchers, HybridEpWantsNodesAndGroupsThatAreAlike) {
     EXPECT_NE(verdict.errors[0].message.find(part), std::string::npos) << verdict.errors[0].message;
   };
   said(WORLD(12, 4, 3), "[0 1 2 3] lie [3 1]");
-  said(WORLD(12, 4, 6), "[0 1 2 3] span 1 of the nodes and [4 5 6 7] span 2");
+  said(WORLD(12, 4, 6), "[0 1 2 3] span 1 of the machines and [4 5 6 7] span 2");
 #undef WORLD
 }
 

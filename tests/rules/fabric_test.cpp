@@ -50,13 +50,13 @@ TEST(FabricConfig, LinksAreEmulatedBetweenThreadsOnly) {
   EXPECT_TRUE(complaints({"runtime.backend=fake"}).empty());
 }
 
-TEST(FabricConfig, LinksBetweenNodesNeedNodes) {
+TEST(FabricConfig, LinksBetweenMachinesNeedMachines) {
   EXPECT_TRUE(any_names(complaints({"fabric.inter_node_latency_us=1"}),
                         {"fabric.inter_node_*", "runtime.ranks_per_node"}));
   EXPECT_TRUE(complaints({"fabric.inter_node_latency_us=1", "runtime.ranks_per_node=1"}).empty());
 }
 
-TEST(FabricConfig, NodesDivideTheWorld) {
+TEST(FabricConfig, MachinesDivideTheWorld) {
   const auto with = [](const char* ranks) {
     return complaints({"runtime.world_size=6",
                        "train.global_batch_size=6",

@@ -80,9 +80,10 @@ std::int64_t rows_to_others(tensor::Stream& stream,
   const auto hop = [&](const model::Hop& of, int self) {
     return others(rows_over(stream, of, way), self);
   };
-  const int per_node = std::max(1, static_cast<int>(rows_over(stream, state.within, way).size()));
+  const int per_machine =
+      std::max(1, static_cast<int>(rows_over(stream, state.within, way).size()));
   return others(out ? state.plan.send_rows : state.plan.receive_rows, ep_rank) +
-         hop(state.across, ep_rank / per_node) + hop(state.within, ep_rank % per_node);
+         hop(state.across, ep_rank / per_machine) + hop(state.within, ep_rank % per_machine);
 }
 
 schedule::Load load_of(tensor::Stream& stream,
@@ -244,7 +245,7 @@ TEST(DispatcherBytes, DeclaredEqualsCounted) {
   struct Sending {
     config::Dispatcher type;
     std::optional<config::FlexBackend> backend = {};
-    std::int64_t per_node = 4;
+    std::int64_t per_machine = 4;
     Room room = Room::Exact;
   };
   using config::Dispatcher;
@@ -255,15 +256,15 @@ TEST(DispatcherBytes, DeclaredEqualsCounted) {
                                 {Dispatcher::AllToAll, std::nullopt, 4, Room::Padded},
                                 {Dispatcher::Flex, FlexBackend::DeepEp},
                                 {Dispatcher::Flex, FlexBackend::DeepEp, 4, Room::Dropped}};
-  for (const std::int64_t per_node : {1, 2, 4}) {
+  for (const std::int64_t per_machine : {1, 2, 4}) {
     for (const Room room : {Room::Exact, Room::Dropped, Room::Padded, Room::Budget}) {
-      sendings.push_back({Dispatcher::Flex, FlexBackend::HybridEp, per_node, room});
+      sendings.push_back({Dispatcher::Flex, FlexBackend::HybridEp, per_machine, room});
     }
   }
   for (const Sending& sending : sendings) {
-    SCOPED_TRACE(base::text("{}, {} a node, room {}",
+    SCOPED_TRACE(base::text("{}, {} a machine, room {}",
                             config::word(sending.type),
-                            sending.per_node,
+                            sending.per_machine,
                             static_cast<int>(sending.room)));
     for (const config::Precision precision : {config::Precision::Fp32, config::Precision::Bf16}) {
       config::Config config = with_layout(small_config(), {.world = 4, .ep = 4});
@@ -272,7 +273,7 @@ TEST(DispatcherBytes, DeclaredEqualsCounted) {
       config.model.moe_shared_expert_intermediate_size = 20;
       config.model.moe_token_dispatcher_type = sending.type;
       config.model.moe_flex_dispatcher_backend = sending.backend;
-      config.runtime.ranks_per_node = sending.per_node;
+      config.runtime.ranks_per_node = sending.per_machine;
       if (sending.room == Room::Dropped) config.model.moe_expert_capacity_factor = 0.3;
       if (sending.room == Room::Padded) config.model.moe_expert_capacity_factor = 1.5;
       config.model.moe_pad_expert_input_to_capacity = sending.room == Room::Padded;

@@ -21,7 +21,7 @@ struct Sending {
   std::string name;
   Dispatcher type = Dispatcher::AllToAll;
   std::optional<FlexBackend> backend = {};
-  std::int64_t per_node = 0;  // at most; 0: not said
+  std::int64_t per_machine = 0;  // at most; 0: not said
 };
 
 const std::vector<Sending>& sendings() {
@@ -30,7 +30,7 @@ const std::vector<Sending>& sendings() {
       {"AllGather", Dispatcher::AllGather},
       {"DeepEp", Dispatcher::Flex, FlexBackend::DeepEp},
       {"HybridEp", Dispatcher::Flex, FlexBackend::HybridEp, 2},
-      {"HybridEpOneNode", Dispatcher::Flex, FlexBackend::HybridEp, 16},
+      {"HybridEpOneMachine", Dispatcher::Flex, FlexBackend::HybridEp, 16},
   };
   return all;
 }
@@ -38,8 +38,8 @@ const std::vector<Sending>& sendings() {
 config::Config with_sending(config::Config config, const Sending& sending) {
   config.model.moe_token_dispatcher_type = sending.type;
   config.model.moe_flex_dispatcher_backend = sending.backend;
-  if (sending.per_node > 0) {
-    config.runtime.ranks_per_node = std::min(sending.per_node, *config.runtime.world_size);
+  if (sending.per_machine > 0) {
+    config.runtime.ranks_per_node = std::min(sending.per_machine, *config.runtime.world_size);
   }
   return config;
 }

@@ -10,31 +10,48 @@
 namespace weft::train {
 namespace failure_test {
 
-// What is said of the first step that is not finite, once `spoil` has been there.
-std::string finding(const config::Config& config, const std::function<void(Engine&)>& spoil) {
-  std::string text;
-  on_ranks(config, [&](Engine& engine) {
-    const Batch batch = batch_of(engine, 0);
-    spoil(engine);
-    for (std::int64_t step = 0; step < 100; ++step) {
-      const StepInput input{.batch = batch, .step = step};
-      const StepTotals totals = train_step(engine, input, exec::Tracing::Off);
-      if (is_finite(totals)) continue;
-      const NotFinite found = find_not_finite(engine, input, totals);
-      if (engine.rank() == 0) {
-        text = fmt::format("on rank {} step {} {}{}",
-                           found.rank,
-                           step,
-                           totals.repeated ? "repeated " : "",
-                           found.what);
-      }
-      return;
-    }
-  });
-  return text;
-}
+// Runs on the device that the test is given.
+class OnADevice : public testing::TestWithParam<devices::DeviceKind> {
+ protected:
+  static void on_ranks(const config::Config& config, const std::function<void(Engine&)>& body) {
+    train::on_ranks(config, body, {}, GetParam());
+  }
+};
 
-TEST(NotFinite, AWeightIsNamedWithItsRankAndLayer) {
+class NotFiniteStep : public OnADevice {
+ protected:
+  // What is said of the first step that is not finite, once `spoil` has been there.
+  static std::string finding(const config::Config& config,
+                             const std::function<void(Engine&)>& spoil) {
+    std::string text;
+    on_ranks(config, [&](Engine& engine) {
+      const Batch batch = batch_of(engine, 0);
+      spoil(engine);
+      for (std::int64_t step = 0; step < 100; ++step) {
+        const StepInput input{.batch = batch, .step = step};
+        const StepTotals totals = train_step(engine, input, exec::Tracing::Off);
+        if (is_finite(totals)) continue;
+        const NotFinite found = find_not_finite(engine, input, totals);
+        if (engine.rank() == 0) {
+          text = fmt::format("on rank {} step {} {}{}",
+                             found.rank,
+                             step,
+                             totals.repeated ? "repeated " : "",
+                             found.what);
+        }
+        return;
+      }
+    });
+    return text;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Devices,
+                         NotFiniteStep,
+                         testing::ValuesIn(devices::kDevices),
+                         [](const auto& test) { return devices::name_of(test.param); });
+
+TEST_P(NotFiniteStep, AWeightIsNamedWithItsRankAndLayer) {
   const std::string text =
       finding(with_layout(small_config(), {.world = 2, .ep = 2}), [](Engine& engine) {
         if (engine.rank() != 1) return;
@@ -49,7 +66,7 @@ TEST(NotFinite, AWeightIsNamedWithItsRankAndLayer) {
   EXPECT_TRUE(text.starts_with("on rank 1 ")) << text;
 }
 
-TEST(NotFinite, TheFirstNodeThatOverflowsIsNamed) {
+TEST_P(NotFiniteStep, TheFirstNodeThatOverflowsIsNamed) {
   const std::string text = finding(small_config(), [](Engine& engine) {
     const tensor::Tensor& weight = engine.parameters().find("layers.1.mlp.fc2.weight").weight;
     fill(engine, weight, std::numeric_limits<float>::max());
@@ -66,7 +83,7 @@ void spoil_expert(Engine& engine, std::int64_t expert) {
 }
 
 // Forced routing is another in every step: the expert that overflows has rows in some.
-TEST(NotFinite, TheStepThatFailedIsTheOneLookedAt) {
+TEST_P(NotFiniteStep, TheStepThatFailedIsTheOneLookedAt) {
   config::Config config = small_config();
   config.train.global_batch_size = 1;
   config.model.seq_length = 3;
@@ -86,7 +103,7 @@ TEST(NotFinite, TheStepThatFailedIsTheOneLookedAt) {
       << text;
 }
 
-TEST(NotFinite, AStepThatRanWithoutItsBudgetIsLookedAtWithoutIt) {
+TEST_P(NotFiniteStep, AStepThatRanWithoutItsBudgetIsLookedAtWithoutIt) {
   config::Config config = with_layout(small_config(), {.world = 4, .ep = 4});
   config.model.moe_token_dispatcher_type = config::Dispatcher::Flex;
   config.model.moe_flex_dispatcher_backend = config::FlexBackend::HybridEp;
@@ -100,7 +117,7 @@ TEST(NotFinite, AStepThatRanWithoutItsBudgetIsLookedAtWithoutIt) {
       << text;
 }
 
-TEST(NotFinite, AStepThatIsNotFiniteChangesNoWeight) {
+TEST_P(NotFiniteStep, AStepThatIsNotFiniteChangesNoWeight) {
   on_ranks(small_config(), [](Engine& engine) {
     const Batch batch = batch_of(engine, 0);
     const std::vector<float> before =
@@ -114,7 +131,7 @@ TEST(NotFinite, AStepThatIsNotFiniteChangesNoWeight) {
   });
 }
 
-TEST(NotFinite, WhereTheRunGoesOnTheNextStepIsFinite) {
+TEST_P(NotFiniteStep, WhereTheRunGoesOnTheNextStepIsFinite) {
   config::Config config = with_layout(small_config(), {.world = 2, .ep = 2});
   config.rerun_state_machine.check_for_nan_in_loss = false;
   on_ranks(config, [](Engine& engine) {
@@ -131,31 +148,41 @@ TEST(NotFinite, WhereTheRunGoesOnTheNextStepIsFinite) {
   });
 }
 
-// What a run says in which `rank` fails at `node`, in the middle of a step.
-std::string failure_at(const config::Config& config, int rank, const std::string& node_name) {
-  try {
-    on_ranks(config, [&](Engine& engine) {
-      const Batch batch = batch_of(engine, 0);
-      Program& program = engine.program();
-      program.begin({.batch = batch});
-      engine.training().run(
-          [&](const schedule::Node& node, tensor::Stream& stream) {
-            if (engine.rank() == rank && schedule::print(node) == node_name) {
-              stream.enqueue_host("spoil", tensor::WorkClass::Gemm, [](tensor::Transfers&) {
-                throw base::SystemError("out of luck");
-              });
-            }
-            program.run(node, stream);
-          },
-          exec::Tracing::Off);
-    });
-  } catch (const base::SystemError& error) {
-    return error.what();
+class Failure : public OnADevice {
+ protected:
+  // What a run says in which `rank` fails at `node`, in the middle of a step.
+  static std::string failure_at(const config::Config& config,
+                                int rank,
+                                const std::string& node_name) {
+    try {
+      on_ranks(config, [&](Engine& engine) {
+        const Batch batch = batch_of(engine, 0);
+        Program& program = engine.program();
+        program.begin({.batch = batch});
+        engine.training().run(
+            [&](const schedule::Node& node, tensor::Stream& stream) {
+              if (engine.rank() == rank && schedule::print(node) == node_name) {
+                stream.enqueue_host("spoil", tensor::WorkClass::Gemm, [](tensor::Transfers&) {
+                  throw base::SystemError("out of luck");
+                });
+              }
+              program.run(node, stream);
+            },
+            exec::Tracing::Off);
+      });
+    } catch (const base::SystemError& error) {
+      return error.what();
+    }
+    return "the run did not end with an error";
   }
-  return "the run did not end with an error";
-}
+};
 
-TEST(Failure, ARankThatThrowsInAStepEndsTheRunWithItsName) {
+INSTANTIATE_TEST_SUITE_P(Devices,
+                         Failure,
+                         testing::ValuesIn(devices::kDevices),
+                         [](const auto& test) { return devices::name_of(test.param); });
+
+TEST_P(Failure, ARankThatThrowsInAStepEndsTheRunWithItsName) {
   const std::string text =
       failure_at(with_layout(small_config(), {.world = 4, .ep = 4}), 2, "2F1.experts");
   EXPECT_NE(text.find("rank 2"), std::string::npos) << text;
@@ -163,7 +190,7 @@ TEST(Failure, ARankThatThrowsInAStepEndsTheRunWithItsName) {
   EXPECT_NE(text.find("out of luck"), std::string::npos) << text;
 }
 
-TEST(Failure, ARankLostInAnOverlappedPipelineEndsTheRunWithItsName) {
+TEST_P(Failure, ARankLostInAnOverlappedPipelineEndsTheRunWithItsName) {
   config::Config config = with_layout(deep_config(), {.world = 8, .ep = 2, .pp = 4, .vpp = 2});
   config.comm_overlap.overlap_moe_expert_parallel_comm = true;
   config.comm_overlap.delay_wgrad_compute = true;
@@ -176,7 +203,7 @@ TEST(Failure, ARankLostInAnOverlappedPipelineEndsTheRunWithItsName) {
 }
 
 // Without experts the host waits for nothing in a step: only the streams see the failure.
-TEST(Failure, ARankLostInADensePipelineEndsTheRunWithItsName) {
+TEST_P(Failure, ARankLostInADensePipelineEndsTheRunWithItsName) {
   config::Config config = deep_config();
   config.model.num_moe_experts = std::nullopt;
   config.model.moe_ffn_hidden_size = std::nullopt;

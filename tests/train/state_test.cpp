@@ -5,14 +5,13 @@
 #include <mutex>
 
 #include "tests/train/train_support.h"
-#include "weft/checkpoint/huggingface.h"
 #include "weft/tensor/transfer.h"
 #include "weft/train/state_list.h"
-#include "weft/train/weights.h"
 
 namespace weft::train {
 namespace state_test {
 
+using devices::DeviceKind;
 using Snapshot = std::map<std::string, std::vector<std::byte>>;
 
 Snapshot take(Engine& engine, const Progress& progress) {
@@ -46,10 +45,13 @@ void advance(Engine& engine, Progress& progress, std::int64_t until) {
   }
 }
 
-void expect_restored_run_continues(const config::Config& config) {
+void expect_restored_run_continues(const config::Config& config, DeviceKind device) {
   const auto ranks = static_cast<std::size_t>(*config.runtime.world_size);
   std::vector<Snapshot> half(ranks), whole(ranks);
-  on_ranks(config, [&](Engine& engine) {
+  const auto run = [&](const std::function<void(Engine&)>& body) {
+    on_ranks(config, body, {}, device);
+  };
+  run([&](Engine& engine) {
     Progress progress(engine.pool(), config.rng.seed);
     const auto rank = static_cast<std::size_t>(engine.rank());
     advance(engine, progress, 3);
@@ -57,7 +59,7 @@ void expect_restored_run_continues(const config::Config& config) {
     advance(engine, progress, 6);
     whole[rank] = take(engine, progress);
   });
-  on_ranks(config, [&](Engine& engine) {
+  run([&](Engine& engine) {
     Progress progress(engine.pool(), 0);
     const auto rank = static_cast<std::size_t>(engine.rank());
     advance(engine, progress, 1);  // a state that is wrong in every tensor
@@ -69,34 +71,48 @@ void expect_restored_run_continues(const config::Config& config) {
   });
 }
 
-class State : public ::testing::TestWithParam<config::Precision> {};
+struct StateCase {
+  config::Precision precision;
+  DeviceKind device;
+};
+
+std::vector<StateCase> state_cases() {
+  std::vector<StateCase> cases;
+  for (const config::Precision precision : {config::Precision::Fp32, config::Precision::Bf16}) {
+    for (const DeviceKind device : devices::kDevices) cases.push_back({precision, device});
+  }
+  return cases;
+}
+
+class State : public ::testing::TestWithParam<StateCase> {};
 
 TEST_P(State, ARestoredRunContinuesWithTheSameBits) {
   config::Config config = with_layout(small_config(), {.world = 2, .ep = 2});
-  config.model.params_dtype = GetParam();
-  expect_restored_run_continues(config);
+  config.model.params_dtype = GetParam().precision;
+  expect_restored_run_continues(config, GetParam().device);
 }
 
 TEST_P(State, ARestoredPipelineContinuesWithTheSameBits) {
   config::Config config = with_layout(deep_config(), {.world = 4, .ep = 2, .pp = 2, .vpp = 2});
-  config.model.params_dtype = GetParam();
+  config.model.params_dtype = GetParam().precision;
   config.model.share_embeddings_and_output_weights = true;
-  expect_restored_run_continues(config);
+  expect_restored_run_continues(config, GetParam().device);
 }
 
 TEST_P(State, ARestoredRunContinuesWithItsRoutersBiases) {
   config::Config config = with_layout(small_config(), {.world = 2, .ep = 2});
-  config.model.params_dtype = GetParam();
+  config.model.params_dtype = GetParam().precision;
   config.model.moe_router_score_function = config::ScoreFunction::Sigmoid;
   config.model.moe_router_enable_expert_bias = true;
-  expect_restored_run_continues(config);
+  expect_restored_run_continues(config, GetParam().device);
 }
 
 INSTANTIATE_TEST_SUITE_P(Precisions,
                          State,
-                         ::testing::Values(config::Precision::Fp32, config::Precision::Bf16),
-                         [](const auto& param_info) {
-                           return std::string(config::word(param_info.param));
+                         ::testing::ValuesIn(state_cases()),
+                         [](const auto& test) {
+                           return std::string(config::word(test.param.precision)) + "On" +
+                                  devices::name_of(test.param.device);
                          });
 
 TEST(StateList, PartsOfExpertsTileTheGlobalTensor) {
@@ -198,37 +214,6 @@ TEST(StateList, SharesOfBucketsUnderOneLayoutAreReadUnderAnother) {
           ASSERT_EQ(tensor::read<float>(*stream, moments), weights);
         });
   }
-}
-
-TEST(HuggingFaceOut, EveryLayoutWritesTheSameFile) {
-  namespace fs = std::filesystem;
-  const fs::path folder = fs::path(::testing::TempDir()) / "weft_hf_out";
-  config::Config config = small_config();
-  config.model.moe_router_pre_softmax = true;
-  config.model.moe_router_norm_topk_prob = true;
-  std::vector<std::string> files;
-  for (const LayoutCase& layout : {LayoutCase{},
-                                   LayoutCase{.world = 2, .ep = 2},
-                                   LayoutCase{.world = 4, .ep = 2},
-                                   LayoutCase{.world = 6, .ep = 2, .pp = 3, .stages = "Et||ttL"},
-                                   LayoutCase{.world = 4, .ep = 2, .pp = 2, .stages = "Et|ttL"}}) {
-    fs::remove_all(folder);
-    on_ranks(with_layout(config, layout), [&](Engine& engine) {
-      save_weights(engine, folder, huggingface_config_for(engine.config().model));
-    });
-    files.push_back(base::read_text(folder / "model.safetensors"));
-  }
-  for (const std::string& file : files) EXPECT_EQ(files[0], file);
-  const checkpoint::HuggingFaceModel model(folder);
-  const LayoutCase stages{.world = 4, .ep = 2, .pp = 2, .stages = "Et|ttL"};
-  on_ranks(with_layout(config, stages), [&](Engine& engine) {
-    const std::vector<float> before =
-        floats_of(engine, engine.parameters().buffer(model::Home::Expert).weights);
-    fill(engine, engine.parameters().buffer(model::Home::Expert).weights, 0);
-    load_weights(engine, model);
-    EXPECT_EQ(before, floats_of(engine, engine.parameters().buffer(model::Home::Expert).weights));
-  });
-  fs::remove_all(folder);
 }
 
 }  // namespace state_test

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/train/train_support.h"
+#include "weft/base/file.h"
 #include "weft/base/json.h"
 #include "weft/words/recipe.h"
 
@@ -53,6 +55,82 @@ TEST(Weights, WhatAFolderSaysToThoseWhoGenerateIsWrittenAgain) {
   EXPECT_EQ(read.eos_token_ids, (std::vector<std::int64_t>{8, 9}));
   EXPECT_FALSE(read.use_cache);
   EXPECT_EQ(read.max_position_embeddings, 4321);
+}
+
+class HuggingFaceOut : public ::testing::TestWithParam<config::Precision> {};
+
+INSTANTIATE_TEST_SUITE_P(Precisions,
+                         HuggingFaceOut,
+                         ::testing::Values(config::Precision::Fp32, config::Precision::Bf16),
+                         [](const auto& test) { return std::string(config::word(test.param)); });
+
+// The file that a run's first weights make.
+std::string written_by(const config::Config& config,
+                       devices::DeviceKind device,
+                       const fs::path& folder) {
+  fs::remove_all(folder);
+  on_ranks(
+      config,
+      [&](Engine& engine) {
+        save_weights(engine, folder, huggingface_config_for(engine.config().model));
+      },
+      {},
+      device);
+  return base::read_text(folder / "model.safetensors");
+}
+
+using Values = std::vector<std::vector<float>>;
+
+// The weights, and what the optimizers hold of them.
+Values weights_of(Engine& engine) {
+  Values all;
+  for (const model::Parameter& parameter : engine.parameters().all()) {
+    all.push_back(floats_of(engine, parameter.weight));
+  }
+  for (const optim::AdamW& of : engine.optimizers()) all.push_back(floats_of(engine, of.master()));
+  return all;
+}
+
+void expect_read_again(const config::Config& config,
+                       devices::DeviceKind device,
+                       const fs::path& folder) {
+  const checkpoint::HuggingFaceModel model(folder);
+  on_ranks(
+      config,
+      [&](Engine& engine) {
+        const Values before = weights_of(engine);
+        for (const model::Parameter& parameter : engine.parameters().all()) {
+          fill(engine, parameter.weight, 0);
+        }
+        for (const optim::AdamW& of : engine.optimizers()) fill(engine, of.master(), 0);
+        load_weights(engine, model);
+        EXPECT_EQ(before, weights_of(engine));
+      },
+      {},
+      device);
+}
+
+TEST_P(HuggingFaceOut, EveryLayoutOnEveryDeviceWritesTheSameFileAndReadsIt) {
+  const fs::path folder =
+      fs::path(::testing::TempDir()) / ("weft_hf_out_" + std::string(config::word(GetParam())));
+  config::Config config = small_config();
+  config.model.params_dtype = GetParam();
+  config.model.moe_router_pre_softmax = true;
+  config.model.moe_router_norm_topk_prob = true;
+  const std::string expected = written_by(config, devices::DeviceKind::Cpu, folder);
+  for (const LayoutCase& layout : {LayoutCase{},
+                                   LayoutCase{.world = 2, .ep = 2},
+                                   LayoutCase{.world = 4, .ep = 2},
+                                   LayoutCase{.world = 6, .ep = 2, .pp = 3, .stages = "Et||ttL"},
+                                   LayoutCase{.world = 4, .ep = 2, .pp = 2, .stages = "Et|ttL"}}) {
+    SCOPED_TRACE(name_of(layout));
+    const config::Config laid_out = with_layout(config, layout);
+    for (const devices::DeviceKind device : devices::kDevices) {
+      EXPECT_TRUE(written_by(laid_out, device, folder) == expected) << devices::name_of(device);
+      expect_read_again(laid_out, device, folder);
+    }
+  }
+  fs::remove_all(folder);
 }
 
 }  // namespace weights_test

@@ -63,7 +63,7 @@ void check_shape(const DispatchOptions& options, std::vector<std::string>& compl
   }
   if (options.ep % options.ranks_per_node() != 0) {
     complaints.push_back(
-        text("--ranks-per-node {} does not divide --ep {}: every node has as many "
+        text("--ranks-per-node {} does not divide --ep {}: every machine has as many "
              "ranks; use a divisor of {}",
              options.ranks_per_node(),
              options.ep,
@@ -195,7 +195,8 @@ int run_dispatch(const DispatchOptions& options) {
 void add_bench_dispatch(CLI::App& bench, Action& chosen) {
   CLI::App* dispatch = bench.add_subcommand(
       "dispatch",
-      "every dispatcher: rows and bytes inside and between nodes, counted and predicted, time over "
+      "every dispatcher: rows and bytes inside and between machines, counted and predicted, time "
+      "over "
       "emulated links and without, memory; and the local copies against memcpy");
   auto options = std::make_shared<DispatchOptions>();
   add_run_arguments(*dispatch, options->run, "");
@@ -203,7 +204,7 @@ void add_bench_dispatch(CLI::App& bench, Action& chosen) {
   dispatch->footer(
       "Words: fabric.* gives the links (without any, the wire takes ten times the copies and is "
       "ten\n"
-      "  times slower between nodes); runtime.threads_per_rank, pin_ranks and timeout_seconds.\n"
+      "  times slower between machines); runtime.threads_per_rank, pin_ranks and timeout_seconds.\n"
       "Example: weft bench dispatch --experts 256 --topk 8 --ep 16 --ranks-per-node 4\n"
       "What travels, byte by byte: docs/dispatch.md");
   const auto number =
@@ -217,7 +218,7 @@ void add_bench_dispatch(CLI::App& bench, Action& chosen) {
          kMostRanks,
          dispatch->add_option("--ranks-per-node",
                               options->given_ranks_per_node,
-                              "ranks of a node; without it 4, or what of 4 divides --ep"));
+                              "ranks of a machine; without it 4, or what of 4 divides --ep"));
   number("--hidden", options->hidden, "values of a token", 1, 1 << 20);
   number("--tokens", options->tokens, "tokens of each rank", 1, 1 << 24);
   number("--copy-tokens",
@@ -236,7 +237,7 @@ void add_bench_dispatch(CLI::App& bench, Action& chosen) {
          1000,
          dispatch->add_option("--rounds",
                               options->rounds,
-                              "timed passes of each dispatcher on each fabric"))
+                              "timed runs of each dispatcher on each fabric"))
       ->capture_default_str();
   on_chosen(*dispatch, chosen, std::move(options), run_dispatch);
 }

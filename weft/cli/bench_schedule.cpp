@@ -134,7 +134,7 @@ LargeCase large_case() {
   const std::vector<std::string> complaints = schedule::verify_plan(plans);
   result.verify_seconds = seconds_since(start);
   CHECK(complaints.empty(), "the schedule is wrong: {}", complaints.front());
-  exec::sim::Step step;
+  exec::sim::SimulatedStep step;
   for (const schedule::RankPlan& plan : plans) {
     step.graphs.push_back(&plan.training);
     result.nodes += plan.training.entries.size();

@@ -58,7 +58,7 @@ Json json_of(const DispatcherRun& run) {
             {"copies_ms", run.local_seconds * 1e3},
             {"peak_bytes", run.peak_bytes},
             {"share_of_link", run.share_of_link}};
-  json["one_node_ms"] = run.one_node_seconds ? Json(*run.one_node_seconds * 1e3) : Json();
+  json["one_node_ms"] = run.one_machine_seconds ? Json(*run.one_machine_seconds * 1e3) : Json();
   return json;
 }
 
@@ -88,7 +88,7 @@ std::string traffic_table(const DispatchReport& report) {
                   both(inside.bytes() / kMebi, run.predicted.inside.bytes() / kMebi),
                   both(between.bytes() / kMebi, run.predicted.between.bytes() / kMebi));
   }
-  table += "of these bytes, inside and between nodes together:\n";
+  table += "of these bytes, inside and between machines together:\n";
   for (const DispatcherRun& run : report.bench.runs) {
     const auto& [inside, between] = run.counted;
     table += text("{:10}payload {:.2f} MiB, probabilities {:.1f} KiB, metadata {:.1f} KiB\n",
@@ -103,7 +103,8 @@ std::string traffic_table(const DispatchReport& report) {
 constexpr const char* kTimeLegend =
     "over links: dispatch and combine over the emulated links; x alltoall: that time over "
     "alltoall's; of link: the rate\nreached on the slowest link, as a share of it; without links: "
-    "the copies between ranks alone; one node: with all\nranks in one node; local work: permute, "
+    "the copies between ranks alone; one machine: with all\nranks in one machine; local work: "
+    "permute, "
     "arrange, restore and un-permute; memory: the peak of a rank.\n";
 
 std::string time_table(const DispatchReport& report) {
@@ -114,7 +115,7 @@ std::string time_table(const DispatchReport& report) {
                            "x alltoall",
                            "of link",
                            "without links",
-                           "one node",
+                           "one machine",
                            "local work",
                            "memory");
   for (const DispatcherRun& run : report.bench.runs) {
@@ -124,7 +125,7 @@ std::string time_table(const DispatchReport& report) {
                   run.fabric_seconds / first.fabric_seconds,
                   run.share_of_link * 100,
                   run.free_seconds * 1e3,
-                  run.one_node_seconds ? text("{:.2f}", *run.one_node_seconds * 1e3) : "-",
+                  run.one_machine_seconds ? text("{:.2f}", *run.one_machine_seconds * 1e3) : "-",
                   run.local_seconds * 1e3,
                   base::human_bytes(static_cast<double>(run.peak_bytes)));
   }
@@ -169,12 +170,12 @@ std::vector<Bar> bars_of(const DispatchReport& report) {
   std::vector<Bar> bars;
   if (has_bar_shape(report)) {
     const DispatcherRun& alltoall = run_of(report, "alltoall");
-    bars.push_back({.name = "hybridep over alltoall, two nodes",
+    bars.push_back({.name = "hybridep over alltoall, two machines",
                     .value = run_of(report, "hybridep").fabric_seconds / alltoall.fabric_seconds,
                     .limit = 0.5});
     bars.push_back(
-        {.name = "deepep over alltoall, one node",
-         .value = *run_of(report, "deepep").one_node_seconds / *alltoall.one_node_seconds,
+        {.name = "deepep over alltoall, one machine",
+         .value = *run_of(report, "deepep").one_machine_seconds / *alltoall.one_machine_seconds,
          .limit = 1});
   }
   for (const measure::RowCopy& copy : report.copies) {
@@ -203,7 +204,7 @@ std::string to_text(const Bar& bar) {
 std::string to_text(const DispatchReport& report) {
   const config::ModelConfig& model = report.config.model;
   std::string all = text(
-      "{}, {} a node; {}, top-{}, {} of {} {} values a rank; uniform routing\n"
+      "{}, {} a machine; {}, top-{}, {} of {} {} values a rank; uniform routing\n"
       "one forward trip of one rank, mean of the ranks; bytes are of dispatch and combine\n\n",
       base::counted(model.expert_model_parallel_size, "rank"),
       report.config.runtime.ranks_per_node.value(),
@@ -214,8 +215,8 @@ std::string to_text(const DispatchReport& report) {
       config::word(model.params_dtype));
   all += traffic_table(report) + "\n";
   all += text("dispatch + combine over: {}\n", describe(report.bench.fabric));
-  if (report.bench.one_node.ranks_per_node != report.bench.fabric.ranks_per_node) {
-    all += text("one node: {}\n", describe(report.bench.one_node));
+  if (report.bench.one_machine.ranks_per_node != report.bench.fabric.ranks_per_node) {
+    all += text("one machine: {}\n", describe(report.bench.one_machine));
   }
   all += time_table(report);
   if (!report.copies.empty()) {
@@ -238,7 +239,7 @@ Json to_json(const DispatchReport& report) {
             {"tokens", report.tokens},
             {"dtype", config::word(model.params_dtype)},
             {"fabric", json_of(report.bench.fabric)},
-            {"one_node_fabric", json_of(report.bench.one_node)},
+            {"one_node_fabric", json_of(report.bench.one_machine)},
             {"dispatchers", Json::array()},
             {"copies", Json::array()},
             {"bars", Json::array()}};

@@ -30,7 +30,7 @@ struct Bar {
   bool met() const { return kind == Kind::AtMost ? value <= limit : value >= limit; }
 };
 // Those that are set for this shape: the ones of dispatchers are for 64 experts, top-8, 8 ranks, 4
-// a node, and links chosen by the bench.
+// a machine, and links chosen by the bench.
 std::vector<Bar> bars_of(const DispatchReport& report);
 
 // "NOT MET permute over memcpy: 0.598, at least 0.600": with as many digits as tell the two apart.

@@ -4,7 +4,7 @@
 //   SIGINT   Ctrl-C
 //   SIGTERM  schedulers, kill
 //   SIGHUP   the terminal is gone; often sent twice, so that more of them change nothing
-//   SIGUSR1  launchers hand it to every rank, and schedulers send it ahead of a time limit
+//   SIGUSR1  tools/mpirun.sh sends it to every rank, and schedulers send it ahead of a time limit
 #pragma once
 
 #include <atomic>

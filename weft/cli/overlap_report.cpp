@@ -44,7 +44,7 @@ FabricReport report_of(const std::vector<measure::OverlapOrder>& orders,
       .links = links_of(fabric),
       .compute_seconds = bench.compute_seconds.value_or(prediction.compute_seconds()),
       .communication_seconds = prediction.communication_seconds(),
-      .compute_is_priced = !bench.compute_seconds,
+      .compute_is_simulated = !bench.compute_seconds,
       .rows = {}};
   for (std::size_t i = 0; i < orders.size(); ++i) {
     const measure::OverlapRun& run = fabric.runs[i];
@@ -67,7 +67,7 @@ std::string heading(const FabricReport& report) {
       "compute alone {:.1f} ms{}, communication alone {:.1f} ms (simulated; {:.2f} of "
       "compute)",
       ms(report.compute_seconds),
-      report.compute_is_priced ? " (simulated)" : "",
+      report.compute_is_simulated ? " (simulated)" : "",
       ms(report.communication_seconds),
       report.communication_seconds / report.compute_seconds);
   text += base::text("; the longer of the two {:.1f} ms, ideal {:.1f} ms\n",
@@ -145,7 +145,7 @@ base::Json to_json(const std::vector<FabricReport>& reports) {
     fabrics.push_back({{"name", report.name},
                        {"links", report.links},
                        {"compute_only_ms", ms(report.compute_seconds)},
-                       {"compute_only_is_simulated", report.compute_is_priced},
+                       {"compute_only_is_simulated", report.compute_is_simulated},
                        {"comm_only_ms", ms(report.communication_seconds)},
                        {"longer_alone_ms", ms(report.longer_alone_seconds())},
                        {"ideal_ms", ms(report.ideal_seconds())},

@@ -27,7 +27,7 @@ struct FabricReport {
   std::string name;
   std::string links;  // what was emulated
   double compute_seconds = 0, communication_seconds = 0;
-  bool compute_is_priced = false;  // a network cannot be taken away: simulated from the trace
+  bool compute_is_simulated = false;  // a network cannot be taken away: simulated from the trace
   std::vector<OverlapRow> rows;
 
   double longer_alone_seconds() const { return std::max(compute_seconds, communication_seconds); }

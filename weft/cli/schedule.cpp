@@ -100,7 +100,7 @@ SimulatedStep simulate(const ScheduleOptions& options,
                           .result = {},
                           .exposure = {},
                           .costs = costs_text(options, config)};
-  sim::Step& step = simulated.step;
+  sim::SimulatedStep& step = simulated.step;
   std::size_t nodes = 0;
   for (const RankPlan& plan : plans) {
     step.graphs.push_back(&plan.training);

@@ -16,7 +16,7 @@ namespace weft::cli {
 
 // A step of which one rank stands for all of its pipeline stage.
 struct SimulatedStep {
-  exec::sim::Step step;
+  exec::sim::SimulatedStep step;
   exec::sim::Result result;
   std::optional<trace::Exposure> exposure;  // none: too many spans to look at
   std::string costs;                        // where they come from, in words

@@ -75,7 +75,7 @@ bool is_pretended(const config::Config& config) {
 
 std::vector<std::string> opening_lines(const rules::Verdict& verdict,
                                        const std::string& name,
-                                       Detail detail) {
+                                       Opening opening) {
   const config::Config& config = verdict.config;
   std::vector<std::string> lines{model_line(config, name),
                                  ranks_line(config),
@@ -86,10 +86,10 @@ std::vector<std::string> opening_lines(const rules::Verdict& verdict,
     lines.push_back("links     " + grid::describe(fabric));
   }
   for (const rules::OverlapMode& mode : rules::overlap_modes(verdict)) {
-    if (!mode.on && detail == Detail::Short) continue;
+    if (!mode.on && opening == Opening::Short) continue;
     lines.push_back("overlap   " + rules::to_line(mode));
   }
-  if (detail == Detail::Short) return lines;
+  if (opening == Opening::Short) return lines;
   for (const config::Finding& set : verdict.automatic) lines.push_back(set_line(set));
   return lines;
 }

@@ -9,7 +9,7 @@
 
 namespace weft::cli {
 
-enum class Detail { Short, Full };
+enum class Opening { Short, Full };
 
 // Whether this process is one rank whose peers are only taken to be there: what it prints says so.
 bool is_pretended(const config::Config& config);
@@ -18,7 +18,7 @@ bool is_pretended(const config::Config& config);
 // Full also what was set automatically and what does not overlap, and why.
 std::vector<std::string> opening_lines(const rules::Verdict& verdict,
                                        const std::string& name,
-                                       Detail detail);
+                                       Opening opening);
 
 // Data, epochs and the run folder, which are known when the run begins.
 std::vector<std::string> start_lines(const config::Config& config, const train::RunStart& start);

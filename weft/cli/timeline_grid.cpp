@@ -104,13 +104,13 @@ std::string row_name(const Entry& entry) {
 }
 
 // The work of an entry, without what it waited for.
-sim::Interval work_of(const sim::Step& step, int rank, int entry, sim::Interval interval) {
+sim::Interval work_of(const sim::SimulatedStep& step, int rank, int entry, sim::Interval interval) {
   const std::int64_t cost_ns = std::llround(step.cost(rank, entry).seconds * 1e9);
   interval.begin_ns = std::max(interval.begin_ns, interval.end_ns - cost_ns);
   return interval;
 }
 
-std::map<std::pair<int, std::string>, Row> rows_of(const sim::Step& step,
+std::map<std::pair<int, std::string>, Row> rows_of(const sim::SimulatedStep& step,
                                                    const sim::Result& result,
                                                    int rank,
                                                    int columns) {
@@ -161,7 +161,7 @@ std::map<std::string, std::string> letters_of(std::map<std::pair<int, std::strin
 
 }  // namespace
 
-std::string timeline_grid(const sim::Step& step, const sim::Result& result, int columns) {
+std::string timeline_grid(const sim::SimulatedStep& step, const sim::Result& result, int columns) {
   std::string text;
   for (int rank = 0; static_cast<std::size_t>(rank) < step.graphs.size(); ++rank) {
     std::string label = base::text("rank {}", rank);

@@ -17,7 +17,7 @@ namespace weft::cli {
 
 // Of a step without a wire, where an operation lasts as long as it costs. Ranks are those of the
 // step; `columns` slices of time.
-std::string timeline_grid(const exec::sim::Step& step,
+std::string timeline_grid(const exec::sim::SimulatedStep& step,
                           const exec::sim::Result& result,
                           int columns);
 

@@ -20,7 +20,7 @@ namespace {
 
 struct TrainOptions {
   RunArguments run;
-  Detail detail = Detail::Short;
+  Opening opening = Opening::Short;
 };
 
 // A model that comes from a folder has the folder's name.
@@ -145,7 +145,7 @@ int run_train(const TrainOptions& options) {
   warn(verdict);
   // Once nothing can be wrong any more: an error leaves standard output empty.
   const auto open_log = [&](const train::RunStart& start) {
-    for (const std::string& said : opening_lines(verdict, name, options.detail)) line.log(said);
+    for (const std::string& said : opening_lines(verdict, name, options.opening)) line.log(said);
     for (const std::string& said : start_lines(config, start)) line.log(said);
     for (const std::string& warning : start_warnings(config, start)) print_warning(warning);
   };
@@ -178,7 +178,7 @@ void add_train(CLI::App& program, Action& chosen) {
                     "weft train tiny world=2 train.train_iters=50 runtime.trace=true");
   command->add_flag_callback(
       "--verbose",
-      [options] { options->detail = Detail::Full; },
+      [options] { options->opening = Opening::Full; },
       "say at the start also what was set automatically, and what does not overlap and why");
   on_chosen(*command, chosen, std::move(options), run_train);
 }

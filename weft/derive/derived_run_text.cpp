@@ -49,11 +49,11 @@ Json rank_json(const DerivedRank& rank) {
 Json dispatch_json(const DispatchNumbers& dispatch) {
   return {{"tokens", dispatch.tokens},
           {"ranks", dispatch.ranks},
-          {"nodes", dispatch.nodes},
+          {"nodes", dispatch.machines},
           {"rows", dispatch.rows},
-          {"rows_between_nodes", dispatch.rows_between_nodes},
+          {"rows_between_nodes", dispatch.rows_between_machines},
           {"bytes", dispatch.bytes},
-          {"bytes_between_nodes", dispatch.bytes_between_nodes}};
+          {"bytes_between_nodes", dispatch.bytes_between_machines}};
 }
 
 // "E 11 layers | 12 layers": the chunks of a rank.
@@ -103,11 +103,11 @@ std::string dispatch_text(const DispatchNumbers& dispatch) {
                          base::counted(dispatch.tokens, "token"),
                          dispatch.rows,
                          bytes_text(dispatch.bytes));
-  if (dispatch.nodes > 1) {
-    all += text(", {:.0f} rows ({}) between {} nodes",
-                dispatch.rows_between_nodes,
-                bytes_text(dispatch.bytes_between_nodes),
-                dispatch.nodes);
+  if (dispatch.machines > 1) {
+    all += text(", {:.0f} rows ({}) between {} machines",
+                dispatch.rows_between_machines,
+                bytes_text(dispatch.bytes_between_machines),
+                dispatch.machines);
   }
   return all + "; expected under even routing\n";
 }

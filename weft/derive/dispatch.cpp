@@ -6,7 +6,7 @@
 #include "weft/derive/derived.h"
 #include "weft/derive/dispatch_traffic.h"
 #include "weft/derive/gpu.h"
-#include "weft/derive/nodes.h"
+#include "weft/derive/machines.h"
 #include "weft/grid/grid.h"
 
 namespace weft::derive {
@@ -24,7 +24,7 @@ bool is_in_rack(const std::string& device) {
   return std::ranges::any_of(kNames, [&](const char* start) { return device.starts_with(start); });
 }
 
-// A group of GPUs fills as few nodes as it can, evenly; CPU ranks lie where their numbers say.
+// A group of GPUs fills as few machines as it can, evenly; CPU ranks lie where their numbers say.
 GroupPlace place_of(const Config& config, const grid::Layout& layout) {
   const std::optional<std::int64_t> ranks = config.runtime.ranks_per_node;
   if (!is_on_gpu(config)) {
@@ -33,10 +33,10 @@ GroupPlace place_of(const Config& config, const grid::Layout& layout) {
   }
   const GpuFacts gpu = gpu_facts(config.hardware);
   const std::int64_t gpus = is_in_rack(gpu.name) ? kRackOfGpus : gpu.gpus_per_node;
-  const std::int64_t node = std::max<std::int64_t>(1, ranks.value_or(gpus));
+  const std::int64_t machine = std::max<std::int64_t>(1, ranks.value_or(gpus));
   const std::int64_t span = layout.ep * layout.etp;
-  const auto nodes = std::clamp<std::int64_t>((span + node - 1) / node, 1, layout.ep);
-  return {.nodes = nodes, .in_node = (layout.ep + nodes - 1) / nodes};
+  const auto machines = std::clamp<std::int64_t>((span + machine - 1) / machine, 1, layout.ep);
+  return {.machines = machines, .in_machine = (layout.ep + machines - 1) / machines};
 }
 
 double bytes_of_row(const Config& config) {
@@ -73,23 +73,23 @@ DispatchNumbers dispatch_of(const Config& config) {
   if (layout.ep == 1 || model.moe_layers() == 0) return result;
   const GroupPlace place = place_of(config, layout);
   const DispatchShape shape{.ranks = layout.ep,
-                            .ranks_per_node = place.in_node,
+                            .ranks_per_node = place.in_machine,
                             .tokens = result.tokens};
   const DispatchTraffic traffic = expected_traffic(model, shape);
-  result.nodes = place.nodes;
+  result.machines = place.machines;
   result.rows = rows_of(traffic);
-  result.rows_between_nodes = traffic.between.rows;
+  result.rows_between_machines = traffic.between.rows;
   if (is_on_gpu(config) && model.moe_token_dispatcher_type == Dispatcher::Flex) {
-    // There both backends cross to a node once for a token, and fan out on the other side.
+    // There both backends cross to a machine once for a token, and fan out on the other side.
     ModelConfig by_rank = model;
     by_rank.moe_flex_dispatcher_backend = FlexBackend::DeepEp;
     result.rows = rows_of(expected_traffic(by_rank, shape));
-    const double nodes = distinct_parts(model.experts(), model.moe_router_topk, place.nodes);
-    result.rows_between_nodes =
-        number(result.tokens) * nodes * number(place.nodes - 1) / number(place.nodes);
+    const double machines = distinct_parts(model.experts(), model.moe_router_topk, place.machines);
+    result.rows_between_machines =
+        number(result.tokens) * machines * number(place.machines - 1) / number(place.machines);
   }
   result.bytes = result.rows * bytes_of_row(config);
-  result.bytes_between_nodes = result.rows_between_nodes * bytes_of_row(config);
+  result.bytes_between_machines = result.rows_between_machines * bytes_of_row(config);
   return result;
 }
 

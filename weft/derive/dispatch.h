@@ -8,19 +8,19 @@
 namespace weft::derive {
 
 // Different parts that one token's experts lie in, on average, where `experts` are dealt evenly to
-// `parts` (ranks, or nodes) and a token visits `topk` of them.
+// `parts` (ranks, or machines) and a token visits `topk` of them.
 double distinct_parts(std::int64_t experts, std::int64_t topk, std::int64_t parts);
 
-// One transfer of one rank: where CPU ranks differ, of the one that sends most to other nodes. A
+// One transfer of one rank: where CPU ranks differ, of the one that sends most to other machines. A
 // MoE layer has four for each micro-batch: dispatch and combine, forward and backward.
 struct DispatchNumbers {
-  std::int64_t tokens = 0;         // a rank brings
-  std::int64_t ranks = 1;          // the experts are spread over
-  std::int64_t nodes = 1;          // those ranks are in: what NVLink, or shared memory, joins
-  double rows = 0;                 // sent to other ranks
-  double rows_between_nodes = 0;   // of them, those that leave the node
-  double bytes = 0;                // of rows
-  double bytes_between_nodes = 0;  // of rows_between_nodes
+  std::int64_t tokens = 0;            // a rank brings
+  std::int64_t ranks = 1;             // the experts are spread over
+  std::int64_t machines = 1;          // those ranks are in: what NVLink, or shared memory, joins
+  double rows = 0;                    // sent to other ranks
+  double rows_between_machines = 0;   // of them, those that leave the machine
+  double bytes = 0;                   // of rows
+  double bytes_between_machines = 0;  // of rows_between_machines
 };
 // What dispatch_traffic.h expects; on GPUs the flex backends do it differently. Nothing where the
 // experts are on one rank. Wants a legal config.

@@ -17,7 +17,8 @@ struct WireFormat {
 };
 
 WireFormat format_of(const ModelConfig& model, const DispatchShape& shape) {
-  const auto ranks = static_cast<double>(shape.ranks), nodes = static_cast<double>(shape.nodes());
+  const auto ranks = static_cast<double>(shape.ranks),
+             machines = static_cast<double>(shape.machines());
   const auto hidden = static_cast<double>(model.hidden_size);
   const auto k = static_cast<double>(model.moe_router_topk);
   const double row = hidden * (model.params_dtype == Precision::Fp32 ? 4 : 2);
@@ -44,7 +45,7 @@ WireFormat format_of(const ModelConfig& model, const DispatchShape& shape) {
               .probabilities = k,
               .choices = k,
               .counts = dispatches_by(model, FlexBackend::HybridEp) && shape.ranks_per_node > 1
-                            ? nodes + 2 * ranks
+                            ? machines + 2 * ranks
                             : 2 * ranks};
   }
   return {};
@@ -77,14 +78,14 @@ Rows rows_of_token(const ModelConfig& model, const DispatchShape& shape) {
     case Dispatcher::Flex:
       break;
   }
-  // The chance that a token has an expert on one given rank, and in one given node.
+  // The chance that a token has an expert on one given rank, and in one given machine.
   const double rank = distinct_parts(model.experts(), k, shape.ranks) / ranks;
   if (!dispatches_by(model, FlexBackend::HybridEp))
     return {.inside = inside * rank, .between = between * rank};
-  const auto nodes = static_cast<double>(shape.nodes());
-  const double node = distinct_parts(model.experts(), k, shape.nodes()) / nodes;
-  // A rank passes on the tokens of its fellows, one in each node.
-  return {.inside = nodes * inside * rank, .between = (nodes - 1) * node};
+  const auto machines = static_cast<double>(shape.machines());
+  const double machine = distinct_parts(model.experts(), k, shape.machines()) / machines;
+  // A rank passes on the tokens of its fellows, one in each machine.
+  return {.inside = machines * inside * rank, .between = (machines - 1) * machine};
 }
 
 }  // namespace

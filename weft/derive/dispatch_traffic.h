@@ -17,18 +17,18 @@ struct WireTraffic {
 };
 
 struct DispatchTraffic {
-  WireTraffic inside, between;  // the sender's node; nodes
+  WireTraffic inside, between;  // inside the sender's machine; between machines
 };
 
-// Ranks of the expert-parallel group, of which `ranks_per_node` are in the sender's node, each
-// bringing as many tokens. Only hybridep asks for the nodes, and wants as many ranks in each.
+// Ranks of the expert-parallel group, of which `ranks_per_node` are in the sender's machine, each
+// bringing as many tokens. Only hybridep asks for the machines, and wants as many ranks in each.
 struct DispatchShape {
   std::int64_t ranks = 1, ranks_per_node = 1, tokens = 0;
 
-  std::int64_t nodes() const { return ranks / ranks_per_node; }
+  std::int64_t machines() const { return ranks / ranks_per_node; }
 };
 
-// hybridep's rows inside a node are those that the ranks in the middle pass on.
+// hybridep's rows inside a machine are those that the ranks in the middle pass on.
 DispatchTraffic expected_traffic(const config::ModelConfig& model, const DispatchShape& shape);
 
 }  // namespace weft::derive

@@ -6,7 +6,7 @@
 namespace weft::derive {
 
 // Floating-point operations of one token in one training step, forward and backward: matrix
-// products and causal attention, multi-token prediction with its own pass through the head; no
+// products and causal attention, multi-token prediction with its own run of the head; no
 // recomputation, embedding lookup or router.
 double flops_per_token(const config::ModelConfig& model);
 

@@ -33,14 +33,14 @@ std::int64_t time_on_port(const Link& link, std::int64_t bytes) {
 // Where a rank sits among those that take part in an operation.
 struct Seat {
   int rank = 0;
-  int node = 0;   // the how-manieth of the nodes
-  int place = 0;  // the how-manieth in its node
+  int machine = 0;  // the how-manieth of the machines
+  int place = 0;    // the how-manieth in its machine
 };
 
 struct Seating {
   std::vector<Seat> seats;  // by rank
-  int nodes = 0;
-  int places = 0;  // of the largest node
+  int machines = 0;
+  int places = 0;  // of the largest machine
 
   const Seat& of(int rank) const {
     return *std::lower_bound(seats.begin(), seats.end(), rank, [](const Seat& seat, int r) {
@@ -59,10 +59,10 @@ Seating seat(const Fabric& fabric, std::span<const Transfer> transfers) {
   ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
   Seating all;
   for (const int rank : ranks) {
-    const bool first = all.seats.empty() || !fabric.same_node(all.seats.back().rank, rank);
-    if (first) ++all.nodes;
+    const bool first = all.seats.empty() || !fabric.same_machine(all.seats.back().rank, rank);
+    if (first) ++all.machines;
     const int place = first ? 0 : all.seats.back().place + 1;
-    all.seats.push_back({.rank = rank, .node = all.nodes - 1, .place = place});
+    all.seats.push_back({.rank = rank, .machine = all.machines - 1, .place = place});
     all.places = std::max(all.places, place + 1);
   }
   return all;
@@ -73,8 +73,8 @@ int distance(int from, int to, int size) { return (to - from + size) % size; }
 }  // namespace
 
 bool Fabric::is_free() const {
-  const bool one_node = ranks_per_node == 0;
-  return jitter_seconds == 0 && intra.is_free() && (one_node || inter.is_free());
+  const bool one_machine = ranks_per_node == 0;
+  return jitter_seconds == 0 && intra.is_free() && (one_machine || inter.is_free());
 }
 
 std::string describe(const Fabric& fabric) {
@@ -86,8 +86,8 @@ std::string describe(const Fabric& fabric) {
     return base::text("{} + {:.6g} us", rate, of.latency_seconds * 1e6);
   };
   std::string text = "emulated fabric: ";
-  text += fabric.ranks_per_node == 0 ? base::text("one node, {}", link(fabric.intra))
-                                     : base::text("{} a node, inside {}, between nodes {}",
+  text += fabric.ranks_per_node == 0 ? base::text("one machine, {}", link(fabric.intra))
+                                     : base::text("{} a machine, inside {}, between machines {}",
                                                   base::counted(fabric.ranks_per_node, "rank"),
                                                   link(fabric.intra),
                                                   link(fabric.inter));
@@ -99,7 +99,7 @@ std::string describe(const Fabric& fabric) {
 
 Ports::Ports(const Fabric& fabric, int world) : fabric_(fabric), world_(world) {
   CHECK(world >= 1 && fabric.ranks_per_node >= 0,
-        "a fabric of {} ranks, {} a node",
+        "a fabric of {} ranks, {} a machine",
         world,
         fabric.ranks_per_node);
   for (const double number : {fabric.intra.bytes_per_second,
@@ -135,8 +135,9 @@ void Ports::reserve(std::int64_t now_ns,
   for (const std::size_t i : take_turns(transfers)) end_ns[i] = reserve_one(now_ns, transfers[i]);
 }
 
-// By the distance of the nodes, then of the places in them: of one turn no two transfers leave or
-// enter the same rank, and all use the same kind of port, so that neither kind waits for the other.
+// By the distance of the machines, then of the places in them: of one turn no two transfers leave
+// or enter the same rank, and all use the same kind of port, so that neither kind waits for the
+// other.
 std::vector<std::size_t> Ports::take_turns(std::span<const Transfer> transfers) const {
   std::vector<std::size_t> order(transfers.size());
   std::iota(order.begin(), order.end(), 0u);
@@ -148,7 +149,7 @@ std::vector<std::size_t> Ports::take_turns(std::span<const Transfer> transfers) 
   for (const Transfer& transfer : transfers) {
     const Seat& from = seating.of(transfer.from);
     const Seat& to = seating.of(transfer.to);
-    turns.emplace_back(distance(from.node, to.node, seating.nodes),
+    turns.emplace_back(distance(from.machine, to.machine, seating.machines),
                        distance(from.place, to.place, seating.places),
                        transfer.from);
   }
@@ -159,7 +160,7 @@ std::vector<std::size_t> Ports::take_turns(std::span<const Transfer> transfers) 
 }
 
 std::int64_t Ports::reserve_one(std::int64_t now_ns, const Transfer& transfer) {
-  const bool inside = fabric_.same_node(transfer.from, transfer.to);
+  const bool inside = fabric_.same_machine(transfer.from, transfer.to);
   const Link& link = inside ? fabric_.intra : fabric_.inter;
   std::int64_t sent = now_ns;
   if (const std::int64_t duration = time_on_port(link, transfer.bytes); duration > 0) {

@@ -1,6 +1,6 @@
 // The links between ranks, as a model: when do bytes arrive? Each rank has two full-duplex ports,
-// one inside its node and one between nodes. Pure: the emulated fabric asks with the time of the
-// machine, the simulator with its own clock.
+// one inside its machine and one between machines. Pure: the emulated fabric asks with the real
+// time, the simulator with its own clock.
 #pragma once
 
 #include <cstdint>
@@ -19,19 +19,19 @@ struct Link {
 };
 
 struct Fabric {
-  int ranks_per_node = 0;  // 0: all in one node
-  Link intra, inter;       // inside a node, between nodes
+  int ranks_per_node = 0;  // 0: all in one machine
+  Link intra, inter;       // inside a machine, between machines
   double jitter_seconds = 0;
   std::uint64_t seed = 0;  // of the jitter
 
   // Whether everything arrives at once.
   bool is_free() const;
-  int node_of(int rank) const { return ranks_per_node == 0 ? 0 : rank / ranks_per_node; }
-  bool same_node(int a, int b) const { return node_of(a) == node_of(b); }
+  int machine_of(int rank) const { return ranks_per_node == 0 ? 0 : rank / ranks_per_node; }
+  bool same_machine(int a, int b) const { return machine_of(a) == machine_of(b); }
 };
 
-// "emulated fabric: 2 ranks a node, inside 1 GB/s + 5 us, between nodes ...": for reports, which
-// must say that links are emulated.
+// "emulated fabric: 2 ranks a machine, inside 1 GB/s + 5 us, between machines ...": for reports,
+// which must say that links are emulated.
 std::string describe(const Fabric& fabric);
 
 struct Transfer {

@@ -290,23 +290,23 @@ void sum_counts(Stream&, Tensor rows_L, Tensor counts_GE, std::int64_t first);
 void seal_counts(Stream&, Tensor counts_N, std::int64_t member);
 void open_counts(Stream&, Tensor counts_GN);
 
-// Where rows go in two hops: across nodes to the rank with the same index, then within the node.
-// counts_GC has one line a rank (int64, may be strided), as that rank counted its own tokens: rows
-// for each node, rows for each rank (only where a node has several), slots for each rank. Writes
-// `splits`: rows this rank sends across to each node, receives across from each, sends within to
-// each, receives within from each, then the slots that arrive here. Where any rank would get more
-// than `budget` slots (0: no budget), all rows are 0 and overflow_1 (fp64; undefined without a
-// budget) is one more.
+// Where rows go in two hops: across machines to the rank with the same index, then within the
+// machine. counts_GC has one line a rank (int64, may be strided), as that rank counted its own
+// tokens: rows for each machine, rows for each rank (only where a machine has several), slots for
+// each rank. Writes `splits`: rows this rank sends across to each machine, receives across from
+// each, sends within to each, receives within from each, then the slots that arrive here. Where any
+// rank would get more than `budget` slots (0: no budget), all rows are 0 and overflow_1 (fp64;
+// undefined without a budget) is one more.
 struct Hops {
-  std::int64_t ranks = 1, per_node = 1, rank = 0;
+  std::int64_t ranks = 1, per_machine = 1, rank = 0;
   std::int64_t most_tokens = 0;   // that a rank may bring
   std::int64_t most_choices = 1;  // of a token, anywhere
   std::int64_t most_local = 1;    // of a token, among the experts of one rank
   std::int64_t budget = 0;
 
-  std::int64_t nodes() const { return ranks / per_node; }
-  std::int64_t counts() const { return nodes() + (per_node > 1 ? ranks : 0) + ranks; }
-  std::int64_t splits() const { return 2 * nodes() + 2 * per_node + 1; }
+  std::int64_t machines() const { return ranks / per_machine; }
+  std::int64_t counts() const { return machines() + (per_machine > 1 ? ranks : 0) + ranks; }
+  std::int64_t splits() const { return 2 * machines() + 2 * per_machine + 1; }
 };
 void plan_hops(Stream&, Tensor splits, Tensor overflow_1, Tensor counts_GC, const Hops&);
 

@@ -138,11 +138,11 @@ void open_counts(Stream& stream, Tensor counts) {
 }
 
 void plan_hops(Stream& stream, Tensor splits, Tensor overflow, Tensor counts, const Hops& hops) {
-  CHECK(hops.per_node >= 1 && hops.ranks % hops.per_node == 0 && hops.rank < hops.ranks,
-        "rank {} of {}, {} a node",
+  CHECK(hops.per_machine >= 1 && hops.ranks % hops.per_machine == 0 && hops.rank < hops.ranks,
+        "rank {} of {}, {} a machine",
         hops.rank,
         hops.ranks,
-        hops.per_node);
+        hops.per_machine);
   check_matrix("counts", counts, hops.ranks, hops.counts());
   check_vector("splits", splits, hops.splits());
   operations_of(stream).plan_hops(stream,

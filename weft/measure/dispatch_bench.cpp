@@ -23,13 +23,13 @@ using tensor::Tag;
 using tensor::Tensor;
 
 constexpr double kWireOverCopies = 10;     // what links are chosen for
-constexpr double kInsideOverBetween = 10;  // how much faster links are inside a node
+constexpr double kInsideOverBetween = 10;  // how much faster links are inside a machine
 constexpr double kInsideLatency = 5e-6, kBetweenLatency = 20e-6;
 constexpr int kWarmUpTrips = 1;
 
 // What one dispatcher's trips took.
 struct DispatchMeasured {
-  std::vector<double> free, local, fabric, one_node;
+  std::vector<double> free, local, fabric, one_machine;
   TripResult last;  // traffic, as a mean of the ranks; peak, the largest
 };
 
@@ -68,8 +68,8 @@ class RankDispatchBench {
   DispatchBench run() {
     make_tokens();
     const auto all = static_cast<int>(dispatchers_.size());
-    total_ =
-        all * (kWarmUpTrips + 2 * request_.rounds) + (one_node_apart() ? 2 * request_.rounds : 0);
+    total_ = all * (kWarmUpTrips + 2 * request_.rounds) +
+             (one_machine_apart() ? 2 * request_.rounds : 0);
     use({});
     for (int i = 0; i < kWarmUpTrips; ++i) each([&](std::size_t d) { trip(d); });
     rounds([&](std::size_t d) {
@@ -80,18 +80,18 @@ class RankDispatchBench {
     if (!stopped_) choose_links();
     use(bench_.fabric);
     rounds([&](std::size_t d) { measured_[d].fabric.push_back(trip(d).travel_seconds); });
-    if (one_node_apart()) {
-      use(bench_.one_node);
+    if (one_machine_apart()) {
+      use(bench_.one_machine);
       rounds([&](std::size_t d) {
-        if (in_one_node(d)) measured_[d].one_node.push_back(trip(d).travel_seconds);
+        if (in_one_machine(d)) measured_[d].one_machine.push_back(trip(d).travel_seconds);
       });
     }
     return results();
   }
 
  private:
-  bool one_node_apart() const { return shape_.nodes() > 1; }
-  bool in_one_node(std::size_t d) const {
+  bool one_machine_apart() const { return shape_.machines() > 1; }
+  bool in_one_machine(std::size_t d) const {
     return dispatchers_[d].name == "alltoall" || dispatchers_[d].name == "deepep";
   }
 
@@ -168,7 +168,7 @@ class RankDispatchBench {
     barrier();
   }
 
-  // Bytes over the links of a rank, in what one byte inside a node takes.
+  // Bytes over the links of a rank, in what one byte inside a machine takes.
   static double on_the_wire(const NamedDispatcher& dispatcher, const DispatchTraffic& sent) {
     const double inside = sent.inside.bytes(), between = sent.between.bytes() * kInsideOverBetween;
     // Two hops follow one another; otherwise both ports work at the same time.
@@ -178,25 +178,25 @@ class RankDispatchBench {
   void choose_links() {
     bench_.fabric = derive::fabric_of(request_.config);
     if (bench_.fabric.is_free()) {
-      double rate = std::numeric_limits<double>::max(), one_node_rate = rate;
+      double rate = std::numeric_limits<double>::max(), one_machine_rate = rate;
       for (std::size_t d = 0; d < dispatchers_.size(); ++d) {
         const DispatchTraffic& sent = measured_[d].last.sent;
         const double copies = kWireOverCopies * base::median(measured_[d].free);
         rate = std::min(rate, on_the_wire(dispatchers_[d], sent) / copies);
-        if (!in_one_node(d)) continue;
+        if (!in_one_machine(d)) continue;
         const double bytes = sent.inside.bytes() + sent.between.bytes();
-        one_node_rate = std::min(one_node_rate, bytes / copies);
+        one_machine_rate = std::min(one_machine_rate, bytes / copies);
       }
       bench_.fabric.ranks_per_node = static_cast<int>(shape_.ranks_per_node);
       bench_.fabric.intra = {.bytes_per_second = rate, .latency_seconds = kInsideLatency};
       bench_.fabric.inter = {.bytes_per_second = rate / kInsideOverBetween,
                              .latency_seconds = kBetweenLatency};
-      bench_.one_node.intra = {.bytes_per_second = one_node_rate,
-                               .latency_seconds = kInsideLatency};
+      bench_.one_machine.intra = {.bytes_per_second = one_machine_rate,
+                                  .latency_seconds = kInsideLatency};
     } else {
-      bench_.one_node.intra = bench_.fabric.intra;
+      bench_.one_machine.intra = bench_.fabric.intra;
     }
-    bench_.one_node = one_node_apart() ? bench_.one_node : bench_.fabric;
+    bench_.one_machine = one_machine_apart() ? bench_.one_machine : bench_.fabric;
   }
 
   DispatchBench results() {
@@ -211,10 +211,12 @@ class RankDispatchBench {
       run.free_seconds = base::median(measured.free);
       run.local_seconds = base::median(measured.local);
       run.fabric_seconds = base::median(measured.fabric);
-      if (!one_node_apart()) run.one_node_seconds = run.fabric_seconds;
-      if (!measured.one_node.empty()) run.one_node_seconds = base::median(measured.one_node);
+      if (!one_machine_apart()) run.one_machine_seconds = run.fabric_seconds;
+      if (!measured.one_machine.empty()) {
+        run.one_machine_seconds = base::median(measured.one_machine);
+      }
       run.peak_bytes = measured.last.peak_bytes;
-      const bool between = shape_.nodes() > 1;
+      const bool between = shape_.machines() > 1;
       const grid::Link& slow = between ? bench_.fabric.inter : bench_.fabric.intra;
       const derive::WireTraffic& sent = between ? run.counted.between : run.counted.inside;
       if (slow.bytes_per_second > 0) {

@@ -35,13 +35,13 @@ struct DispatcherRun {
   double free_seconds = 0;                     // without links: the copies
   double local_seconds = 0;                    // permute, arrange, restore, merge; without links
   double fabric_seconds = 0;
-  std::optional<double> one_node_seconds;  // with all ranks in one node; not hybridep
-  std::int64_t peak_bytes = 0;             // largest of the ranks, activations and communication
-  double share_of_link = 0;                // bytes over the slowest link / time / its rate
+  std::optional<double> one_machine_seconds;  // with all ranks in one machine; not hybridep
+  std::int64_t peak_bytes = 0;                // largest of the ranks, activations and communication
+  double share_of_link = 0;                   // bytes over the slowest link / time / its rate
 };
 
 struct DispatchBench {
-  grid::Fabric fabric, one_node;
+  grid::Fabric fabric, one_machine;
   std::vector<DispatcherRun> runs;
   bool interrupted = false;
 };

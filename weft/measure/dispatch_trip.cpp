@@ -35,12 +35,12 @@ DispatchTraffic minus(const DispatchTraffic& a, const DispatchTraffic& b) {
 DispatchGroups join_dispatch_groups(comm::Endpoint& endpoint, int ranks_per_node) {
   std::vector<int> all(static_cast<std::size_t>(endpoint.world()));
   std::iota(all.begin(), all.end(), 0);
-  const NodeMembers nodes = node_members(all, endpoint.rank(), ranks_per_node);
+  const MachineMembers machines = machine_members(all, endpoint.rank(), ranks_per_node);
   DispatchGroups groups;
   groups.world = endpoint.group("world", all);
   groups.ep = endpoint.group("ep", all);
-  groups.across = endpoint.group("ep_across", nodes.across);
-  groups.within = endpoint.group("ep_within", nodes.within);
+  groups.across = endpoint.group("ep_across", machines.across);
+  groups.within = endpoint.group("ep_within", machines.within);
   return groups;
 }
 

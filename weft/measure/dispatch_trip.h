@@ -14,7 +14,7 @@ namespace weft::measure {
 struct DispatchGroups {
   std::unique_ptr<comm::Communicator> world, ep, across, within;
 };
-// All ranks of the world, in nodes of `ranks_per_node`.
+// All ranks of the world, in machines of `ranks_per_node`.
 DispatchGroups join_dispatch_groups(comm::Endpoint& endpoint, int ranks_per_node);
 
 struct TripResult {

@@ -7,7 +7,7 @@
 #include "weft/derive/derived.h"
 #include "weft/derive/dispatch.h"
 #include "weft/derive/dispatch_traffic.h"
-#include "weft/derive/nodes.h"
+#include "weft/derive/machines.h"
 #include "weft/plan/nominal_work.h"
 #include "weft/schedule/meeting.h"
 
@@ -44,7 +44,8 @@ double seconds_on(const grid::Link& link, double bytes) {
   return wire + link.latency_seconds;
 }
 
-// The rank of a pipeline stage whose tokens cross nodes most: the others of a dispatch wait for it.
+// The rank of a pipeline stage whose tokens cross machines most: the others of a dispatch wait for
+// it.
 int most_remote_rank_of(const config::Config& config, const grid::Grid& grid, int pp_rank) {
   std::vector<std::vector<int>> groups = grid.groups(grid::GroupKind::Ep);
   std::erase_if(groups, [&](const std::vector<int>& group) {
@@ -66,7 +67,7 @@ LeavingRows leaving_rows(const config::Config& config, const schedule::TokenFlow
   const derive::DispatchTraffic sent =
       derive::expected_traffic(model,
                                {.ranks = ranks,
-                                .ranks_per_node = ranks / flow.nodes,
+                                .ranks_per_node = ranks / flow.machines,
                                 .tokens = expected_load(config, flow).tokens});
   if (!config::dispatches_by(model, config::FlexBackend::HybridEp)) {
     return {.across = sent.inside.rows + sent.between.rows};
@@ -118,7 +119,8 @@ class Pricing {
     const double bytes = bytes_sent(entry.node, number(std::ssize(members)));
     // Equal parts to all others, through the two ports at once.
     const double near =
-        number(std::ranges::count_if(members, [&](int r) { return links_.same_node(r, rank); })) -
+        number(
+            std::ranges::count_if(members, [&](int r) { return links_.same_machine(r, rank); })) -
         1;
     const double peers = number(std::ssize(members)) - 1;
     double seconds = 0;
@@ -182,7 +184,7 @@ schedule::Load expected_load(const config::Config& config, const schedule::Token
   };
   const std::int64_t ranks = model.expert_model_parallel_size;
   load.copies = copies(ranks);
-  load.passing = copies(flow.nodes);
+  load.passing = copies(flow.machines);
   load.onward = load.copies;
   if (model.moe_pad_expert_input_to_capacity) {
     load.rows = model.experts() * model.expert_capacity(tokens);
@@ -191,8 +193,8 @@ schedule::Load expected_load(const config::Config& config, const schedule::Token
   // Room is made for what may come.
   if (!model.moe_pad_expert_input_to_capacity) load.rows = model.row_budget(tokens);
   load.copies = std::min(load.rows, ranks * tokens);
-  load.passing = flow.nodes * tokens;
-  load.onward = load.passing * std::min(model.moe_router_topk, ranks / flow.nodes);
+  load.passing = flow.machines * tokens;
+  load.onward = load.passing * std::min(model.moe_router_topk, ranks / flow.machines);
   return load;
 }
 

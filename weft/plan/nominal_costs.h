@@ -21,7 +21,7 @@ struct NominalRates {
 // What one micro-batch brings a rank where routing is even.
 schedule::Load expected_load(const config::Config& config, const schedule::TokenFlow& flow);
 
-// By pipeline rank: the cost of every node its graph has. Communication is priced alone on the
+// By pipeline rank: the cost of every node its graph has. Communication is computed alone on the
 // links: several operations at once do not slow each other down.
 exec::sim::CostTable nominal_costs(const config::Config& config,
                                    const grid::Grid& grid,

@@ -69,7 +69,7 @@ class World {
     }
   }
 
-  sim::Step step(const sim::CostTable& costs) const {
+  sim::SimulatedStep step(const sim::CostTable& costs) const {
     return {.graphs = graphs_,
             .members =
                 [this](int rank, const schedule::Entry& entry) {
@@ -89,7 +89,7 @@ class World {
 };
 
 double simulated(const World& world, const sim::CostTable& costs, double wake_seconds) {
-  sim::Step step = world.step(costs);
+  sim::SimulatedStep step = world.step(costs);
   step.overheads.wake_seconds = wake_seconds;
   return sim::simulate(step).step_seconds();
 }
@@ -142,7 +142,7 @@ double OverlapPrediction::ideal_seconds(const config::Config& config) const {
   const sim::CostTable costs = sim::measure(plain_, world.graphs());
   if (!fabric_) return simulated(world, costs, 0);
   const SentBytes sent(plain_);
-  sim::Step step = world.step(costs);
+  sim::SimulatedStep step = world.step(costs);
   step.cost = without(schedule::is_meeting, world, step.cost);
   step.wire = wire_of(*fabric_, sent);
   return sim::simulate(step).step_seconds();
@@ -150,7 +150,7 @@ double OverlapPrediction::ideal_seconds(const config::Config& config) const {
 
 double OverlapPrediction::compute_seconds() const {
   const World world(plain_config_);
-  sim::Step step = world.step(sim::measure(plain_, world.graphs()));
+  sim::SimulatedStep step = world.step(sim::measure(plain_, world.graphs()));
   step.cost = without(schedule::is_meeting, world, step.cost);
   return sim::simulate(step).step_seconds();
 }
@@ -158,7 +158,7 @@ double OverlapPrediction::compute_seconds() const {
 double OverlapPrediction::communication_seconds(const grid::Fabric& links) const {
   const World world(plain_config_);
   const SentBytes sent(plain_);
-  sim::Step step = world.step(sim::measure(plain_, world.graphs()));
+  sim::SimulatedStep step = world.step(sim::measure(plain_, world.graphs()));
   step.cost = without(is_compute, world, step.cost);
   step.wire = wire_of(links, sent);
   return sim::simulate(step).step_seconds();

@@ -67,7 +67,7 @@ void set_world(const Config& model, TwinDraft& draft) {
   if (runtime.world_size) {
     draft.set("runtime.world_size", runtime.world_size, std::optional(world), why);
   }
-  // Two nodes stand for many; a world that cannot be halved is one.
+  // Two machines stand for many; a world that cannot be halved is one.
   const std::int64_t ranks = world % 2 == 0 ? world / 2 : world;
   const ModelConfig& twin = draft.config.model;
   const bool hybrid = dispatches_by(twin, FlexBackend::HybridEp);
@@ -77,7 +77,7 @@ void set_world(const Config& model, TwinDraft& draft) {
     draft.set("runtime.ranks_per_node",
               runtime.ranks_per_node,
               std::optional(ranks),
-              "hybridep sends by node, and CPU ranks have none of their own");
+              "hybridep sends by machine, and CPU ranks have none of their own");
   }
 }
 

@@ -11,7 +11,7 @@
 namespace weft::rules {
 
 // Whether model.cuda_graph_modules or its old name, model.cuda_graph_scope, has this scope, whoever
-// captures. The reference judges delayed weight gradients by the names, also with
+// captures. Megatron judges delayed weight gradients by the names, also with
 // model.cuda_graph_impl=none.
 bool names_scope(const config::ModelConfig& model, config::CudaGraphScope scope);
 

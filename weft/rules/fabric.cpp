@@ -1,8 +1,8 @@
-// Nodes and the emulated links between ranks.
+// Machines and the emulated links between ranks.
 #include <algorithm>
 
 #include "weft/derive/derived.h"
-#include "weft/derive/nodes.h"
+#include "weft/derive/machines.h"
 #include "weft/grid/grid.h"
 #include "weft/rules/chosen.h"
 #include "weft/rules/judge.h"
@@ -18,16 +18,16 @@ using base::text;
 // 1 kB/s. Slower ones are typing errors that would look like a run that hangs.
 constexpr double kSlowest = 1e-6;
 
-bool between_nodes(const FabricConfig& fabric) {
+bool between_machines(const FabricConfig& fabric) {
   return fabric.inter_node_gb_per_second != 0 || fabric.inter_node_latency_us != 0;
 }
 
 bool emulates(const FabricConfig& fabric) {
   return fabric.intra_node_gb_per_second != 0 || fabric.intra_node_latency_us != 0 ||
-         between_nodes(fabric) || fabric.jitter_us != 0;
+         between_machines(fabric) || fabric.jitter_us != 0;
 }
 
-void judge_nodes(Judge& judge) {
+void judge_machines(Judge& judge) {
   const std::optional<std::int64_t> ranks = judge.config().runtime.ranks_per_node;
   if (!ranks || !judge.sound({"runtime.ranks_per_node", "runtime.world_size"}) ||
       !judge.sound_section("model.")) {
@@ -71,9 +71,9 @@ void judge_backend(Judge& judge) {
 
 void judge_inter_node(Judge& judge) {
   const Config& config = judge.config();
-  if (!between_nodes(config.fabric) || config.runtime.ranks_per_node) return;
+  if (!between_machines(config.fabric) || config.runtime.ranks_per_node) return;
   judge.report("runtime.ranks_per_node",
-               "fabric.inter_node_* is for links between nodes, and all ranks are in one",
+               "fabric.inter_node_* is for links between machines, and all ranks are in one",
                "set runtime.ranks_per_node, or use fabric.intra_node_*");
 }
 
@@ -81,38 +81,39 @@ std::string ranks_text(const std::vector<int>& group) {
   return text("[{}]", fmt::join(group, " "));
 }
 
-// Nothing where the group has as many ranks in each node and is in as many nodes as the first.
+// Nothing where the group has as many ranks in each machine and is in as many machines as the
+// first.
 std::optional<std::string> unlike(const std::vector<int>& first,
                                   const std::vector<int>& group,
-                                  std::int64_t per_node) {
-  const std::vector<std::int64_t> counts = derive::members_by_node(group, per_node);
+                                  std::int64_t per_machine) {
+  const std::vector<std::int64_t> counts = derive::members_by_machine(group, per_machine);
   if (std::ranges::count(counts, counts.front()) != std::ssize(counts)) {
     return text(
-        "the {} expert-parallel ranks {} lie [{}] in their nodes, and hybridep wants as "
+        "the {} expert-parallel ranks {} lie [{}] in their machines, and hybridep wants as "
         "many in each",
         group.size(),
         ranks_text(group),
         fmt::join(counts, " "));
   }
-  const std::size_t nodes = derive::members_by_node(first, per_node).size();
-  if (counts.size() == nodes) return std::nullopt;
+  const std::size_t machines = derive::members_by_machine(first, per_machine).size();
+  if (counts.size() == machines) return std::nullopt;
   return text(
-      "the expert-parallel ranks {} span {} of the nodes and {} span {}, and hybridep wants "
+      "the expert-parallel ranks {} span {} of the machines and {} span {}, and hybridep wants "
       "every group in as many",
       ranks_text(first),
-      nodes,
+      machines,
       ranks_text(group),
       counts.size());
 }
 
-void judge_hybrid_nodes(Judge& judge) {
+void judge_hybrid_machines(Judge& judge) {
   const Config& config = judge.config();
   if (judge.on_gpu() || !dispatches_by(config.model, FlexBackend::HybridEp)) return;
   if (config.model.expert_model_parallel_size < 2) return;
   if (!config.runtime.ranks_per_node) {
     judge.report(
         "runtime.ranks_per_node",
-        text("model.moe_flex_dispatcher_backend = hybridep sends a token once to each node "
+        text("model.moe_flex_dispatcher_backend = hybridep sends a token once to each machine "
              "of its {} expert-parallel ranks, and runtime.ranks_per_node = null",
              config.model.expert_model_parallel_size),
         "set runtime.ranks_per_node, or use model.moe_flex_dispatcher_backend=deepep");
@@ -122,15 +123,16 @@ void judge_hybrid_nodes(Judge& judge) {
       !judge.sound_section("model.") || !judge.dp()) {
     return;
   }
-  const std::int64_t per_node = *config.runtime.ranks_per_node;
+  const std::int64_t per_machine = *config.runtime.ranks_per_node;
   const auto groups = grid::Grid(derive::layout_of(config)).groups(grid::GroupKind::Ep);
   for (const std::vector<int>& group : groups) {
-    const std::optional<std::string> complaint = unlike(groups.front(), group, per_node);
+    const std::optional<std::string> complaint = unlike(groups.front(), group, per_machine);
     if (!complaint) continue;
-    judge.report("runtime.ranks_per_node",
-                 text("with runtime.ranks_per_node = {} {}", per_node, *complaint),
-                 "use a number of ranks a node that divides model.expert_model_parallel_size, or a "
-                 "multiple of it");
+    judge.report(
+        "runtime.ranks_per_node",
+        text("with runtime.ranks_per_node = {} {}", per_machine, *complaint),
+        "use a number of ranks a machine that divides model.expert_model_parallel_size, or a "
+        "multiple of it");
     return;
   }
 }
@@ -139,9 +141,9 @@ constexpr Rule kFabricRules[] = {
     {.id = "W15",
      .when = "runtime.ranks_per_node does not divide the world",
      .then = "refused",
-     .why = "Nodes are equal.",
+     .why = "Machines are equal.",
      .example = "runtime.world_size=4 runtime.ranks_per_node=3 train.global_batch_size=4",
-     .judge = judge_nodes},
+     .judge = judge_machines},
     {.id = "W16",
      .when = "an emulated bandwidth above 0 and below 1 kB/s",
      .then = "refused",
@@ -157,21 +159,21 @@ constexpr Rule kFabricRules[] = {
     {.id = "W18",
      .when = "fabric.inter_node_* without runtime.ranks_per_node",
      .then = "refused",
-     .why = "All ranks are in one node, so that link carries nothing.",
+     .why = "All ranks are in one machine, so that link carries nothing.",
      .example = "fabric.inter_node_gb_per_second=1",
      .judge = judge_inter_node},
     {.id = "W64",
      .when =
-         "hybridep on CPU ranks with ep > 1 and without runtime.ranks_per_node, or with nodes "
+         "hybridep on CPU ranks with ep > 1 and without runtime.ranks_per_node, or with machines "
          "that hold unequal parts of an expert-parallel group, or groups in different numbers of "
-         "nodes",
+         "machines",
      .then = "refused",
-     .why = "A token goes to the rank with its sender's place in the other node, and every rank "
-            "follows one schedule: nodes and groups are alike.",
+     .why = "A token goes to the rank with its sender's place in the other machine, and every rank "
+            "follows one schedule: machines and groups are alike.",
      .example = "model.num_moe_experts=4 model.expert_model_parallel_size=2 "
                 "train.global_batch_size=2 model.moe_token_dispatcher_type=flex "
                 "model.moe_flex_dispatcher_backend=hybridep",
-     .judge = judge_hybrid_nodes},
+     .judge = judge_hybrid_machines},
 };
 
 }  // namespace

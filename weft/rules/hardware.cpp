@@ -29,7 +29,7 @@ void judge_facts(Judge& judge) {
   }
 }
 
-// GPUs of a rack that share one NVLink domain across nodes.
+// GPUs of a rack that share one NVLink domain across machines.
 bool shares_a_rack(const HardwareConfig& hardware) {
   constexpr const char* kNames[] = {"NVIDIA GB200", "NVIDIA GB300", "NVIDIA VR200", "NVIDIA R100"};
   const std::string name = derive::gpu_facts(hardware).name;
@@ -65,7 +65,7 @@ constexpr Rule kHardwareRules[] = {
      .then = "refused",
      .why =
          "There the whole ep group shares one NVLink domain, which a rack of 72 bounds. On h100, "
-         "b200 and b300 the domain is a node: min(ep, 8) ranks share it (F13).",
+         "b200 and b300 the domain is a machine: min(ep, 8) ranks share it (F13).",
      .example = "hardware.gpu=gb200 model.num_moe_experts=128 model.expert_model_parallel_size=128 "
                 "train.global_batch_size=128 model.moe_token_dispatcher_type=flex "
                 "model.moe_flex_dispatcher_backend=hybridep",

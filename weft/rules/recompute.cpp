@@ -133,7 +133,7 @@ constexpr Rule kRecomputeRules[] = {
      .when = "moe or moe_act recomputed without experts, shared_experts without a shared expert, "
              "mlp where every layer is MoE",
      .then = "warned: nothing of the kind runs again",
-     .why = "The reference takes the word and recomputes nothing, and the memory that was hoped "
+     .why = "Megatron takes the word and recomputes nothing, and the memory that was hoped "
             "for is not saved.",
      .example = "model.recompute_granularity=selective model.recompute_modules=[shared_experts]",
      .judge = judge_idle_modules},

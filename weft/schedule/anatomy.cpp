@@ -7,6 +7,7 @@
 #include "weft/derive/layer_kind.h"
 #include "weft/derive/pipeline.h"
 #include "weft/schedule/anatomy_bytes.h"
+#include "weft/schedule/passes/parts.h"
 #include "weft/schedule/step_end.h"
 
 namespace weft::schedule {
@@ -27,9 +28,8 @@ std::vector<PieceAnatomy> moe_layer(const MoeLayerKind& kind) {
   using enum Piece;
   using Names = std::vector<PieceName>;
   std::vector<PieceAnatomy> pieces;
-  const auto add = [&](const PieceName& name, Lane lane, Names after) {
-    pieces.push_back(
-        {.piece = name.piece, .part = name.part, .lane = lane, .after = std::move(after)});
+  const auto add = [&](Piece piece, Lane lane, Names after) {
+    pieces.push_back({.piece = piece, .lane = lane, .after = std::move(after)});
   };
   const bool has_sizes = kind.counts == RowCounts::Host;
   Names dispatched{Permute}, merged{Combine};
@@ -41,10 +41,8 @@ std::vector<PieceAnatomy> moe_layer(const MoeLayerKind& kind) {
   }
   if (kind.counts_globally) add(Balance, kind.dp, {Route});
   if (kind.has_shared_experts) {
-    const PieceName first{Shared, Part::Fc1}, second{Shared, Part::Fc2};
-    add(first, Lane::Compute, {Route});
-    add(second, Lane::Compute, {first});
-    merged.push_back(second);
+    add(Shared, Lane::Compute, {Route});
+    merged.push_back(Shared);
   }
   add(Permute, Lane::Compute, {Route});
   if (has_sizes) add(Sizes, Lane::Host, {Counts});
@@ -101,6 +99,14 @@ void declare_parts(const config::ModelConfig& model, const TokenFlow& flow, Piec
     piece.parts.push_back(std::move(part));
     after = {{piece.piece, name}};
   }
+}
+
+std::vector<Piece> always_split() {
+  std::vector<Piece> pieces;
+  for (const PieceRow& row : kPieceTable) {
+    if (row.is_always_split) pieces.push_back(row.piece);
+  }
+  return pieces;
 }
 
 // What a chunk hands on to the next stage is sent, not kept.
@@ -172,7 +178,7 @@ Anatomy describe(const config::ModelConfig& model,
   anatomy.tie = tie_of(model, anatomy.chunks);
   anatomy.step_end = training_end(anatomy.tie, reductions);
   anatomy.forward_end = forward_end(reductions);
-  return anatomy;
+  return with_parts(std::move(anatomy), always_split());
 }
 
 const PieceAnatomy& piece_of(const Anatomy& anatomy, const Node& node) {

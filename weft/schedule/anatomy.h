@@ -11,8 +11,9 @@
 // rows to experts and back have a node for each slice, `3F7.dispatch#1`, and all others one. A
 // slice is [T i / n, T (i + 1) / n) of the tokens.
 //
-// A piece is one node until a pass splits it into its parts (passes/parts.h); where a pass has it
-// recomputed (passes/recompute.h), it has a node of direction R as well.
+// A piece is one node until a pass splits it into its parts (passes/parts.h); only the shared
+// experts are always split. Where a pass has a piece recomputed (passes/recompute.h), it has a node
+// of direction R as well.
 //
 // A step ends with `tie` (tied embeddings: the two gradients are added), `reduce.dense` and
 // `reduce.expert` (gradients summed over ranks), `norm` (this rank's sums of squares), `totals`
@@ -139,7 +140,7 @@ enum class RowCounts {
 struct TokenFlow {
   int slices = 1;
   config::RowBudget budget = config::RowBudget::AsConfigured;
-  int nodes = 1;     // that an expert-parallel group lies in; for hybridep
+  int machines = 1;  // that an expert-parallel group lies in; for hybridep
   int replicas = 1;  // ranks with the same dense layers and other tokens: dp x cp
 };
 

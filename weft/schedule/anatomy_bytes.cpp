@@ -113,10 +113,10 @@ std::int64_t balance_bytes(const config::ModelConfig& model, const TokenFlow& fl
 
 // The first part keeps FC1's output and the activation; the second, where there is a gate, what the
 // gate is multiplied with and its logit.
-PieceBytes shared_bytes(const config::ModelConfig& model, Part part) {
+PartBytes shared_bytes(const config::ModelConfig& model) {
   const std::int64_t b = element_bytes(model);
-  if (part == Part::Fc1) return keeps({.per_token = 3 * derive::shared_expert_width(model) * b});
-  return keeps({.per_token = model.moe_shared_expert_gate ? model.hidden_size * b + kFp32 : 0});
+  return {keeps({.per_token = 3 * derive::shared_expert_width(model) * b}),
+          keeps({.per_token = model.moe_shared_expert_gate ? model.hidden_size * b + kFp32 : 0})};
 }
 
 // Of one part, or of all.
@@ -175,7 +175,7 @@ PieceBytes bytes_of(const config::ModelConfig& model,
     case Piece::Combine:
       return sends(model, flow, &DispatchSent::combine, {});
     case Piece::Shared:
-      return shared_bytes(model, name.part);
+      return pick(shared_bytes(model), name);
     case Piece::Head:
       return keeps({.per_token = norm_bytes(model) + (model.vocab_size + 1) * kFp32});
     case Piece::Sizes:

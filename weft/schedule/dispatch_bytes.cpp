@@ -9,28 +9,29 @@ namespace {
 
 // An expert-parallel group as a dispatcher sees it.
 struct Group {
-  std::int64_t ranks = 1, nodes = 1, k = 1;
+  std::int64_t ranks = 1, machines = 1, k = 1;
   config::Dispatcher type = config::Dispatcher::AllToAll;
 
-  std::int64_t per_node() const { return ranks / nodes; }
+  std::int64_t per_machine() const { return ranks / machines; }
   std::int64_t peers() const { return ranks - 1; }
   bool is_flex() const { return type == config::Dispatcher::Flex; }
   bool is_gathered() const { return type == config::Dispatcher::AllGather; }
 };
 
-// deepep: every rank is a node of its own.
+// deepep: every rank is a machine of its own.
 Group group_of(const config::ModelConfig& model, const TokenFlow& flow) {
   const bool hybrid = config::dispatches_by(model, config::FlexBackend::HybridEp);
   const std::int64_t ranks = model.expert_model_parallel_size;
   return {.ranks = ranks,
-          .nodes = hybrid ? flow.nodes : ranks,
+          .machines = hybrid ? flow.machines : ranks,
           .k = model.moe_router_topk,
           .type = model.moe_token_dispatcher_type};
 }
 
 // Numbers that a rank tells the others of a slice.
 std::int64_t counts_of(const config::ModelConfig& model, const Group& group) {
-  if (group.is_flex()) return group.nodes + (group.per_node() > 1 ? group.ranks : 0) + group.ranks;
+  if (group.is_flex())
+    return group.machines + (group.per_machine() > 1 ? group.ranks : 0) + group.ranks;
   if (model.moe_pad_expert_input_to_capacity) return 0;
   return group.is_gathered() ? group.ranks : model.experts();
 }
@@ -61,7 +62,7 @@ std::int64_t splits_bytes(const config::ModelConfig& model,
                           const TokenFlow& flow,
                           const Group& group) {
   if (row_counts_of(model, flow.budget) != RowCounts::Device) return 0;
-  return (2 * group.nodes + 2 * group.per_node() + 1) * kInt64;
+  return (2 * group.machines + 2 * group.per_machine() + 1) * kInt64;
 }
 
 // Which rows are a token's, and which token a row is of.
@@ -71,15 +72,15 @@ Bytes route_bytes(const config::ModelConfig& model, const Group& group) {
   if (!group.is_flex() && model.moe_pad_expert_input_to_capacity) {
     return {.per_token = kInt32 * group.k, .per_row = kInt32};
   }
-  const std::int64_t copies = group.is_flex() ? std::min(group.k, group.nodes) : group.k;
+  const std::int64_t copies = group.is_flex() ? std::min(group.k, group.machines) : group.k;
   return {.per_token = 2 * kInt32 * copies};
 }
 
 // The same of the rows that are fanned out.
 Bytes passing_bytes(const config::ModelConfig& model, const TokenFlow& flow, const Group& group) {
   Bytes bytes{.fixed = splits_bytes(model, flow, group)};
-  if (!group.is_flex() || group.per_node() == 1) return bytes;
-  bytes.per_passing = std::min(group.k, group.per_node()) * kInt32;
+  if (!group.is_flex() || group.per_machine() == 1) return bytes;
+  bytes.per_passing = std::min(group.k, group.per_machine()) * kInt32;
   bytes.per_onward = kInt32;
   return bytes;
 }

@@ -51,6 +51,7 @@ enum class Weights { None, Dense, Expert };
 
 inline constexpr std::array kAttentionParts{Part::Qkv, Part::Core, Part::Proj};
 inline constexpr std::array kFeedForwardParts{Part::Fc1, Part::Act, Part::Fc2};
+inline constexpr std::array kSharedParts{Part::Fc1, Part::Fc2};  // the first with the activation
 
 struct PieceRow {
   Piece piece = Piece::Optimizer;
@@ -65,6 +66,7 @@ struct PieceRow {
   Cover cover = Cover::Unsplit;
   // In forward order, each after the one before it; they are nodes where a pass asks for it.
   std::span<const Part> parts = {};
+  bool is_always_split = false;  // its parts are nodes, asked for or not
   // What it remakes where it is recomputed is also read by the forward of the pieces after it.
   bool is_read_by_followers = false;
 };
@@ -142,7 +144,9 @@ inline constexpr std::array<PieceRow, kPieces> kPieceTable{{
      .word = "shared",
      .place = Place::Before,
      .weights = Weights::Dense,
-     .cover = Cover::LayerBefore},
+     .cover = Cover::LayerBefore,
+     .parts = kSharedParts,
+     .is_always_split = true},
     {.piece = Piece::Mlp,
      .word = "mlp",
      .place = Place::Between,

@@ -4,7 +4,7 @@
 
 #include "weft/base/check.h"
 #include "weft/derive/derived.h"
-#include "weft/derive/nodes.h"
+#include "weft/derive/machines.h"
 #include "weft/derive/pipeline.h"
 #include "weft/schedule/builders/pipeline.h"
 #include "weft/schedule/meeting.h"
@@ -36,12 +36,12 @@ int token_slices(const config::Config& config) {
   return travel ? static_cast<int>(config.comm_overlap.moe_token_slices) : 1;
 }
 
-// That an expert-parallel group is in. Only hybridep is described by it, whose groups are all in as
-// many: the config has been validated (W64).
-int nodes_of(const config::Config& config, const grid::Grid& grid) {
+// Those that an expert-parallel group lies in. Only hybridep is described by it, whose groups are
+// all in as many: the config has been validated (W64).
+int machines_of(const config::Config& config, const grid::Grid& grid) {
   if (!config.runtime.ranks_per_node) return 1;
   const std::vector<int> group = grid.group_of(grid::GroupKind::Ep, 0);
-  return static_cast<int>(derive::members_by_node(group, *config.runtime.ranks_per_node).size());
+  return static_cast<int>(derive::members_by_machine(group, *config.runtime.ranks_per_node).size());
 }
 
 Graph training_graph(const config::Config& config,
@@ -104,7 +104,7 @@ std::vector<RankPlan> plan_step(const config::Config& config,
                             .totals = sums_over(grid.world())};
   const TokenFlow tokens{.slices = token_slices(config),
                          .budget = budget,
-                         .nodes = nodes_of(config, grid),
+                         .machines = machines_of(config, grid),
                          .replicas = grid.dp() * grid.cp()};
   std::vector<RankPlan> plans;
   for (int pp_rank = 0; pp_rank < grid.pp(); ++pp_rank) {

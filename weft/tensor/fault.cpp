@@ -56,8 +56,8 @@ Told tell(const Fault& fault) {
                    n[3],
                    n[4],
                    n[5])};
-    case FaultCode::RowsForNodeAnnounced:
-      return announced(fault, "rows for a node");
+    case FaultCode::RowsForMachineAnnounced:
+      return announced(fault, "rows for a machine");
     case FaultCode::RowsForRankAnnounced:
       return announced(fault, "rows for a rank");
     case FaultCode::SlotsForRankAnnounced:

@@ -24,7 +24,7 @@ enum class FaultCode : std::int64_t {
   RowsOfExpertBeyondRoom,
   RowsOfExpertBeyondRest,
   ChoiceOutOfOrder,
-  RowsForNodeAnnounced,
+  RowsForMachineAnnounced,
   RowsForRankAnnounced,
   SlotsForRankAnnounced,
   SlotsAnnounced,

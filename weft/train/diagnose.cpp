@@ -24,13 +24,13 @@ std::string place_of(const schedule::Node& node) {
 }
 
 // What one rank found, and how early it is on the way from weights to gradients: what is not finite
-// spreads to other ranks, and the earliest finding is nearest to the cause.
-struct Finding {
+// spreads to other ranks, and the earliest suspect is nearest to the cause.
+struct Suspect {
   std::int64_t order = std::numeric_limits<std::int64_t>::max();
   std::string what;  // empty: nothing
 };
 
-Finding look_at_weights(const Engine& engine) {
+Suspect look_at_weights(const Engine& engine) {
   tensor::Stream& stream = engine.lanes()[schedule::Lane::Compute];
   for (const model::Parameter& parameter : engine.parameters().all()) {
     if (!all_finite(stream, parameter.weight))
@@ -52,8 +52,8 @@ std::int64_t order_of(const schedule::Anatomy& anatomy, const schedule::Node& no
 
 // The earliest forward node of this rank whose output is not finite. All ranks take part. The rows
 // go where they went: random numbers are of the step, and a budget that was lifted stays so.
-Finding look_at_forward(Engine& engine, const StepInput& step, const StepTotals& totals) {
-  Finding found;
+Suspect look_at_forward(Engine& engine, const StepInput& step, const StepTotals& totals) {
+  Suspect found;
   Program& program = engine.program();
   program.begin(
       {.batch = step.batch,
@@ -76,7 +76,7 @@ Finding look_at_forward(Engine& engine, const StepInput& step, const StepTotals&
   return found;
 }
 
-Finding look_at_gradients(const Engine& engine) {
+Suspect look_at_gradients(const Engine& engine) {
   tensor::Stream& stream = engine.lanes()[schedule::Lane::Compute];
   for (const model::Parameter& parameter : engine.parameters().all()) {
     if (!parameter.spec.is_trained() || all_finite(stream, parameter.gradient)) continue;
@@ -93,11 +93,11 @@ bool is_finite(const StepTotals& totals) {
 }
 
 NotFinite find_not_finite(Engine& engine, const StepInput& step, const StepTotals& totals) {
-  Finding own = look_at_weights(engine);
-  const Finding forward = look_at_forward(engine, step, totals);
+  Suspect own = look_at_weights(engine);
+  const Suspect forward = look_at_forward(engine, step, totals);
   if (own.what.empty()) own = forward;
   if (own.what.empty()) own = look_at_gradients(engine);
-  Finding earliest;
+  Suspect earliest;
   std::size_t where = 0;
   const std::vector<std::string> all =
       gather_texts(engine, base::text("{} {}", own.order, own.what));

@@ -7,22 +7,22 @@
 
 namespace weft::train {
 
-NodeMembers node_members(const std::vector<int>& members, int rank, int ranks_per_node) {
-  NodeMembers nodes;
-  std::ranges::copy_if(members, std::back_inserter(nodes.within), [&](int member) {
+MachineMembers machine_members(const std::vector<int>& members, int rank, int ranks_per_node) {
+  MachineMembers machines;
+  std::ranges::copy_if(members, std::back_inserter(machines.within), [&](int member) {
     return member / ranks_per_node == rank / ranks_per_node;
   });
-  const auto place = std::ranges::find(nodes.within, rank) - nodes.within.begin();
-  const auto each = std::ssize(nodes.within);
+  const auto place = std::ranges::find(machines.within, rank) - machines.within.begin();
+  const auto each = std::ssize(machines.within);
   CHECK(place < each && std::ssize(members) % each == 0,
-        "rank {} of [{}] with {} ranks a node",
+        "rank {} of [{}] with {} ranks a machine",
         rank,
         fmt::join(members, " "),
         ranks_per_node);
   for (auto i = place; i < std::ssize(members); i += each) {
-    nodes.across.push_back(members[static_cast<std::size_t>(i)]);
+    machines.across.push_back(members[static_cast<std::size_t>(i)]);
   }
-  return nodes;
+  return machines;
 }
 
 Groups join_groups(const rules::JudgedConfig& config, comm::Endpoint& endpoint) {
@@ -44,10 +44,10 @@ Groups join_groups(const rules::JudgedConfig& config, comm::Endpoint& endpoint) 
                 .pp_backward = nullptr,
                 .embedding = nullptr};
   if (grid.ep() > 1 && config::dispatches_by(config->model, config::FlexBackend::HybridEp)) {
-    const auto per_node = static_cast<int>(config->runtime.ranks_per_node.value());
-    NodeMembers nodes = node_members(groups.ep->members(), rank, per_node);
-    groups.ep_across = endpoint.group("ep_across", std::move(nodes.across));
-    groups.ep_within = endpoint.group("ep_within", std::move(nodes.within));
+    const auto per_machine = static_cast<int>(config->runtime.ranks_per_node.value());
+    MachineMembers machines = machine_members(groups.ep->members(), rank, per_machine);
+    groups.ep_across = endpoint.group("ep_across", std::move(machines.across));
+    groups.ep_within = endpoint.group("ep_within", std::move(machines.within));
   }
   if (grid.pp() == 1) return groups;
   groups.pp_forward = join("pp_forward", grid::GroupKind::Pp);

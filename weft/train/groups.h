@@ -15,8 +15,8 @@ struct Groups {
   grid::Coordinate self;
   std::unique_ptr<comm::Communicator> world;
   std::unique_ptr<comm::Communicator> ep;
-  // hybridep, where ep > 1: the ranks of the ep group with this one's place in their node, one a
-  // node, and those of this rank's node.
+  // hybridep, where ep > 1: the ranks of the ep group with this one's place in their machine, one a
+  // machine, and those of this rank's machine.
   std::unique_ptr<comm::Communicator> ep_across, ep_within;
   std::unique_ptr<comm::Communicator> dense_reduction;   // dp x cp
   std::unique_ptr<comm::Communicator> expert_reduction;  // edp
@@ -32,12 +32,13 @@ struct Groups {
   int previous_stage() const { return (self.pp + grid.pp() - 1) % grid.pp(); }
 };
 
-// An expert-parallel group by its nodes, as one of its members sees it: the ranks with its place in
-// their node, one a node, and those of its own node. World ranks ascend, as many in each node.
-struct NodeMembers {
+// An expert-parallel group by its machines, as one of its members sees it: the ranks with its place
+// in their machine, one a machine, and those of its own machine. World ranks ascend, as many in
+// each machine.
+struct MachineMembers {
   std::vector<int> across, within;
 };
-NodeMembers node_members(const std::vector<int>& members, int rank, int ranks_per_node);
+MachineMembers machine_members(const std::vector<int>& members, int rank, int ranks_per_node);
 
 // Every rank of the world calls this. Any two ranks make the groups they share in this one order.
 Groups join_groups(const rules::JudgedConfig& config, comm::Endpoint& endpoint);

@@ -10,13 +10,13 @@
 namespace weft::train {
 namespace {
 
-// Runs several steps and keeps what each finds wrong.
-class Findings {
+// Runs several checks and keeps what each finds wrong.
+class Complaints {
  public:
-  template <typename Step>
-  void look(const Step& step) {
+  template <typename Check>
+  void look(const Check& check) {
     try {
-      step();
+      check();
     } catch (const base::ConfigError& error) {
       complaints_.insert(complaints_.end(), error.complaints().begin(), error.complaints().end());
     } catch (const base::SystemError&) {
@@ -45,25 +45,25 @@ void look_at_schedule(const config::Config& config) {
 
 Preparation prepare(const config::Config& config) {
   Preparation ready;
-  Findings findings;
-  findings.look([&] {
+  Complaints complaints;
+  complaints.look([&] {
     ready.dataset = data::open_dataset(config.dataset,
                                        config.model.seq_length,
                                        config.model.vocab_size,
                                        static_cast<std::uint64_t>(config.rng.seed));
   });
-  findings.look([&] {
+  complaints.look([&] {
     const std::string& folder = config.checkpoint.pretrained_checkpoint;
     if (!folder.empty()) ready.start.emplace(folder);
   });
-  findings.look([&] {
+  complaints.look([&] {
     if (config.checkpoint.save_hf.empty()) return;
     ready.written =
         huggingface_config_for(config.model,
                                ready.start ? &ready.start->huggingface_config() : nullptr);
   });
-  findings.look([&] { look_at_schedule(config); });
-  findings.raise();
+  complaints.look([&] { look_at_schedule(config); });
+  complaints.raise();
   return ready;
 }
 

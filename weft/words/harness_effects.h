@@ -10,7 +10,7 @@ namespace weft::words {
 
 inline constexpr const char* kOverlap = "comm_overlap.overlap_moe_expert_parallel_comm";
 
-// Applies the effect of one flag. `last` is the config as all words leave it, from a first pass
+// Applies the effect of one flag. `last` is the config as all words leave it, from a first reading
 // over them: a GPU named by a later word counts.
 void apply_effect(const Asked& asked, const config::Config& last, Ledger& ledger);
 

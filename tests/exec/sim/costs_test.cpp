@@ -162,7 +162,7 @@ TEST(MeasureCosts, CostsOfAPlainRunPredictTheOverlappedOne) {
   const CostTable table = measure(timelines_of(plain.step(), plain.run()));
   EXPECT_DOUBLE_EQ(ns_of(table, 0, "0F0.dispatch"), 18);
   EXPECT_DOUBLE_EQ(ns_of(table, 1, "0F0.permute"), 14);
-  Step predicted = overlapped.step();
+  SimulatedStep predicted = overlapped.step();
   predicted.wire.reset();
   predicted.cost = table.for_graphs(predicted.graphs);
   EXPECT_EQ(simulate(predicted).entries, overlapped.run().entries);

@@ -77,7 +77,7 @@ class Planned {
   }
   Planned(const Planned&) = delete;
 
-  Step& step() { return step_; }
+  SimulatedStep& step() { return step_; }
   const std::vector<Entry>& entries(int rank) const {
     return step_.graphs[static_cast<std::size_t>(rank)]->entries;
   }
@@ -86,7 +86,7 @@ class Planned {
   grid::Grid grid_;
   std::vector<schedule::RankPlan> plans_;
   NodeSeconds seconds_;
-  Step step_;
+  SimulatedStep step_;
 };
 
 TEST(SimulatedPlans, AccumulationIsAChainAsLongAsItsSum) {
@@ -168,7 +168,7 @@ TEST(SimulatedPlans, CostsOfThePlainOrderPredictTheInterleavedOne) {
   plain.step().wire = interleaved.step().wire = even_wire();
   const Result plain_result = simulate(plain.step()),
                interleaved_result = simulate(interleaved.step());
-  Step predicted = interleaved.step();
+  SimulatedStep predicted = interleaved.step();
   predicted.wire.reset();
   predicted.cost = measure(timelines_of(plain.step(), plain_result)).for_graphs(predicted.graphs);
   EXPECT_EQ(simulate(predicted).step_ns, interleaved_result.step_ns);

@@ -45,7 +45,7 @@ class RandomStep {
     };
   }
 
-  Step& step() { return step_; }
+  SimulatedStep& step() { return step_; }
 
   void add_overheads() {
     step_.overheads = {.issue_seconds = 1e-9 * draw(0, 3), .wake_seconds = 1e-9 * draw(0, 4)};
@@ -126,7 +126,7 @@ class RandomStep {
   bool only_local_;
   std::vector<schedule::Graph> graphs_;
   std::vector<std::vector<std::int64_t>> costs_ns_;
-  Step step_;
+  SimulatedStep step_;
 };
 
 TEST(RandomSteps, CostsAloneEqualTheSlowClock) {

@@ -24,7 +24,7 @@ struct Running {
 
 class SlowClock {
  public:
-  explicit SlowClock(const Step& step) : step_(step), free_(step.graphs.size(), 0) {
+  explicit SlowClock(const SimulatedStep& step) : step_(step), free_(step.graphs.size(), 0) {
     for (const schedule::Graph* graph : step.graphs) ranks_.emplace_back(graph->entries.size());
     if (step.wire) ports_.emplace(step.wire->fabric, static_cast<int>(step.graphs.size()));
   }
@@ -175,7 +175,7 @@ class SlowClock {
     }
   }
 
-  const Step& step_;
+  const SimulatedStep& step_;
   std::vector<std::vector<Running>> ranks_;
   std::vector<std::int64_t> free_;  // by rank: when the host can issue again
   std::optional<grid::Ports> ports_;
@@ -184,7 +184,7 @@ class SlowClock {
 
 }  // namespace
 
-std::vector<std::vector<Interval>> simulate_slowly(const Step& step) {
+std::vector<std::vector<Interval>> simulate_slowly(const SimulatedStep& step) {
   return SlowClock(step).run();
 }
 

@@ -6,6 +6,6 @@
 namespace weft::exec::sim {
 
 // By rank and entry, as Result::entries. Costs and overheads must be whole nanoseconds.
-std::vector<std::vector<Interval>> simulate_slowly(const Step& step);
+std::vector<std::vector<Interval>> simulate_slowly(const SimulatedStep& step);
 
 }  // namespace weft::exec::sim

@@ -60,7 +60,7 @@ void PrintTo(const Interval& interval, std::ostream* out) {
   *out << "[" << interval.begin_ns << ", " << interval.end_ns << "]";
 }
 
-std::string complaint_of(const Step& step) {
+std::string complaint_of(const SimulatedStep& step) {
   try {
     simulate(step);
   } catch (const base::ConfigError& error) {

@@ -24,7 +24,7 @@ class ToyStep {
   ToyStep(const std::vector<std::string>& texts, CostsNs costs);
   ToyStep(const ToyStep&) = delete;
 
-  Step& step() { return step_; }
+  SimulatedStep& step() { return step_; }
   Result run() const { return simulate(step_); }
   // When the node ran on the rank.
   Interval at(const std::string& node, int rank = 0) const;
@@ -32,7 +32,7 @@ class ToyStep {
  private:
   std::deque<schedule::Graph> graphs_;
   CostsNs costs_;
-  Step step_;
+  SimulatedStep step_;
 };
 
 // A fabric of one node, bytes a nanosecond.
@@ -42,6 +42,6 @@ grid::Fabric fabric_of(double bytes_per_ns, double latency_ns);
 void PrintTo(const Interval& interval, std::ostream* out);
 
 // What a ConfigError of the simulation says; empty where there is none.
-std::string complaint_of(const Step& step);
+std::string complaint_of(const SimulatedStep& step);
 
 }  // namespace weft::exec::sim

@@ -73,11 +73,11 @@ std::vector<LayerCase> routings() {
 std::vector<LayerCase> cases() {
   std::vector<LayerCase> all;
   for (const LayerCase& routing : routings()) {
-    const auto add = [&](const std::string& word, Dispatcher dispatcher, int per_node) {
+    const auto add = [&](const std::string& word, Dispatcher dispatcher, int per_machine) {
       LayerCase layer = routing;
       layer.name += word;
       layer.dispatcher = dispatcher;
-      layer.per_node = per_node;
+      layer.per_machine = per_machine;
       all.push_back(layer);
     };
     add("AllToAll", Dispatcher::AllToAll, 0);
@@ -122,12 +122,12 @@ void drop_beyond(LayerCase& layer, std::int64_t capacity) {
 }
 
 TEST(DropAndPad, IsTheUnpaddedRunOfTheKeptTokens) {
-  for (const int per_node : {-1, 0, 1, 2, 4}) {
+  for (const int per_machine : {-1, 0, 1, 2, 4}) {
     LayerCase layer = random_case("padded", {12, 12, 12, 12}, 8, 2);
-    layer.dispatcher = per_node < 0    ? Dispatcher::AllToAll
-                       : per_node == 0 ? Dispatcher::AllGather
-                                       : Dispatcher::Flex;
-    layer.per_node = std::max(0, per_node);
+    layer.dispatcher = per_machine < 0    ? Dispatcher::AllToAll
+                       : per_machine == 0 ? Dispatcher::AllGather
+                                          : Dispatcher::Flex;
+    layer.per_machine = std::max(0, per_machine);
     drop_beyond(layer, 3);
     layer.capacity = 1;  // 12 * 2 / 8 rows an expert
     ASSERT_GT(std::ranges::count(layer.choices, -1), 0);
@@ -136,10 +136,10 @@ TEST(DropAndPad, IsTheUnpaddedRunOfTheKeptTokens) {
 }
 
 TEST(RowBudget, WhereItIsEnoughTheBitsAreThoseOfARunWithoutOne) {
-  for (const int per_node : {1, 2, 4}) {
+  for (const int per_machine : {1, 2, 4}) {
     LayerCase layer = random_case("budget", {10, 10, 10, 10}, 8, 3);
     layer.dispatcher = Dispatcher::Flex;
-    layer.per_node = per_node;
+    layer.per_machine = per_machine;
     const LayerOutcome free = run_layer(layer);
     layer.budget = 2;
     const LayerOutcome bounded = run_layer(layer);
@@ -153,10 +153,10 @@ TEST(RowBudget, WhereItIsEnoughTheBitsAreThoseOfARunWithoutOne) {
 }
 
 TEST(RowBudget, WhereItIsTooSmallEveryRankSaysSo) {
-  for (const int per_node : {1, 2, 4}) {
+  for (const int per_machine : {1, 2, 4}) {
     LayerCase layer = random_case("overflow", {10, 10, 10, 10}, 8, 3);
     layer.dispatcher = Dispatcher::Flex;
-    layer.per_node = per_node;
+    layer.per_machine = per_machine;
     layer.budget = 0.5;
     EXPECT_EQ(run_layer(layer).overflow, 4);
   }
@@ -252,15 +252,15 @@ TEST(CorruptedCounts, EndTheRunWithAnErrorOnEveryDispatcher) {
     change("one less", [](std::int64_t n) { return n - 1; });
     change("a bit", [](std::int64_t n) { return n ^ (std::int64_t{1} << 33); });
   }
-  // Two ranks a node, then the same with a row budget: counts that the host never sees.
-  for (const int per_node : {-2, -1, 0, 2, 12}) {
+  // Two ranks a machine, then the same with a row budget: counts that the host never sees.
+  for (const int per_machine : {-2, -1, 0, 2, 12}) {
     for (const Fault& fault : faults) {
       LayerCase layer = random_case(fault.name, {10, 10, 10, 10}, 8, 3);
-      layer.dispatcher = per_node == -2   ? Dispatcher::AllToAll
-                         : per_node == -1 ? Dispatcher::AllGather
-                                          : Dispatcher::Flex;
-      layer.per_node = std::max(0, per_node % 10);
-      if (per_node > 10) layer.budget = 2;
+      layer.dispatcher = per_machine == -2   ? Dispatcher::AllToAll
+                         : per_machine == -1 ? Dispatcher::AllGather
+                                             : Dispatcher::Flex;
+      layer.per_machine = std::max(0, per_machine % 10);
+      if (per_machine > 10) layer.budget = 2;
       std::mutex mutex;
       std::vector<std::unique_ptr<Faulty>> taps;
       const Tap tap = [&](comm::Communicator& group) -> comm::Communicator& {
@@ -271,7 +271,7 @@ TEST(CorruptedCounts, EndTheRunWithAnErrorOnEveryDispatcher) {
       };
       try {
         run_layer(layer, tap);
-        ADD_FAILURE() << fault.name << " " << per_node << " ran to the end";
+        ADD_FAILURE() << fault.name << " " << per_machine << " ran to the end";
       } catch (const base::SystemError& error) {
         EXPECT_NE(std::string(error.what()).find("arrived damaged"), std::string::npos)
             << error.what();
@@ -289,14 +289,14 @@ TEST(AnnouncedRows, AreBoundedByWhatARankCanHave) {
 
 // Rows that leave a rank by what each token chose: the formula of the byte counts.
 struct LeavingRows {
-  std::int64_t inside = 0, between = 0;  // of the sender's node, and of other nodes
+  std::int64_t inside = 0, between = 0;  // of the sender's machine, and of other machines
 };
 
-LeavingRows leaving(const LayerCase& layer, int rank, int per_node) {
+LeavingRows leaving(const LayerCase& layer, int rank, int per_machine) {
   std::int64_t first = 0;
   for (int i = 0; i < rank; ++i) first += layer.tokens[static_cast<std::size_t>(i)];
   const std::int64_t local = layer.experts / layer.ranks();
-  const int own_node = rank / per_node;
+  const int own_machine = rank / per_machine;
   LeavingRows rows;
   for (std::int64_t t = first; t < first + layer.tokens[static_cast<std::size_t>(rank)]; ++t) {
     std::vector<std::int64_t> to;
@@ -308,33 +308,34 @@ LeavingRows leaving(const LayerCase& layer, int rank, int per_node) {
     }
     for (const std::int64_t owner : to) {
       if (owner == rank) continue;
-      (owner / per_node == own_node ? rows.inside : rows.between) += 1;
+      (owner / per_machine == own_machine ? rows.inside : rows.between) += 1;
     }
   }
   return rows;
 }
 
-// What the one rank that passes rows on sends on, and what crosses nodes once.
+// What the one rank that passes rows on sends on, and what crosses machines once.
 LeavingRows leaving_in_two_hops(const LayerCase& layer, int rank) {
-  const int n = layer.per_node, node = rank / n, index = rank % n;
+  const int n = layer.per_machine, machine = rank / n, index = rank % n;
   const std::int64_t local = layer.experts / layer.ranks();
   LeavingRows rows;
   std::int64_t t = 0;
   for (int source = 0; source < layer.ranks(); ++source) {
     for (std::int64_t i = 0; i < layer.tokens[static_cast<std::size_t>(source)]; ++i, ++t) {
-      std::vector<std::int64_t> owners, nodes;
+      std::vector<std::int64_t> owners, machines;
       for (std::int64_t j = 0; j < layer.k; ++j) {
         owners.push_back(layer.choices[static_cast<std::size_t>(t * layer.k + j)] / local);
-        nodes.push_back(owners.back() / n);
+        machines.push_back(owners.back() / n);
       }
       owners.erase(std::unique(owners.begin(), owners.end()), owners.end());
-      nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+      machines.erase(std::unique(machines.begin(), machines.end()), machines.end());
       if (source == rank) {
-        rows.between += std::ranges::count_if(nodes, [&](std::int64_t to) { return to != node; });
+        rows.between +=
+            std::ranges::count_if(machines, [&](std::int64_t to) { return to != machine; });
       }
-      if (source % n != index) continue;  // another rank of this node passes it on
+      if (source % n != index) continue;  // another rank of this machine passes it on
       rows.inside += std::ranges::count_if(owners, [&](std::int64_t owner) {
-        return owner / n == node && owner != rank;
+        return owner / n == machine && owner != rank;
       });
     }
   }
@@ -349,9 +350,9 @@ TEST(Bytes, CountedEqualTheFormulaToTheByte) {
     if (layer.name.starts_with("SomeDropped")) continue;
     const LayerOutcome outcome = run_layer(layer);
     const bool flex = layer.dispatcher == Dispatcher::Flex;
-    const int per_node = layer.per_node > 0 ? layer.per_node : 1;
-    const std::int64_t g = layer.ranks(), nodes = g / per_node;
-    const std::int64_t numbers = flex ? nodes + (per_node > 1 ? g : 0) + g : layer.experts;
+    const int per_machine = layer.per_machine > 0 ? layer.per_machine : 1;
+    const std::int64_t g = layer.ranks(), machines = g / per_machine;
+    const std::int64_t numbers = flex ? machines + (per_machine > 1 ? g : 0) + g : layer.experts;
     const auto hold =
         [&](std::int64_t out, std::int64_t back, std::int64_t peers, comm::Sent sent) {
           EXPECT_EQ(sent.payload, 2 * (out + back) * layer.hidden * 4) << layer.name;
@@ -360,7 +361,8 @@ TEST(Bytes, CountedEqualTheFormulaToTheByte) {
               << layer.name;
         };
     const auto rows_out = [&](int rank) {
-      return layer.per_node > 0 ? leaving_in_two_hops(layer, rank) : leaving(layer, rank, per_node);
+      return layer.per_machine > 0 ? leaving_in_two_hops(layer, rank)
+                                   : leaving(layer, rank, per_machine);
     };
     // What comes back leaves the ranks it was sent to: with all ranks' rows, by kind of link.
     LeavingRows all;
@@ -373,7 +375,7 @@ TEST(Bytes, CountedEqualTheFormulaToTheByte) {
       for (int to = 0; to < layer.ranks(); ++to) {
         const comm::Sent& sent =
             outcome.sent[static_cast<std::size_t>(rank)][static_cast<std::size_t>(to)];
-        const bool near = to / per_node == rank / per_node;
+        const bool near = to / per_machine == rank / per_machine;
         for (comm::Sent* sum : {near ? &own_inside : &own_between, near ? &inside : &between}) {
           sum->payload += sent.payload;
           sum->probabilities += sent.probabilities;
@@ -381,15 +383,15 @@ TEST(Bytes, CountedEqualTheFormulaToTheByte) {
         }
       }
       // Choices go out only: they tell each rank's rows apart.
-      EXPECT_EQ(own_inside.metadata - (per_node - 1) * numbers * 8,
+      EXPECT_EQ(own_inside.metadata - (per_machine - 1) * numbers * 8,
                 flex ? out.inside * layer.k * 4 : 0)
           << layer.name << " rank " << rank;
-      EXPECT_EQ(own_between.metadata - (g - per_node) * numbers * 8,
+      EXPECT_EQ(own_between.metadata - (g - per_machine) * numbers * 8,
                 flex ? out.between * layer.k * 4 : 0)
           << layer.name << " rank " << rank;
     }
-    hold(all.inside, all.inside, g * (per_node - 1), inside);
-    hold(all.between, all.between, g * (g - per_node), between);
+    hold(all.inside, all.inside, g * (per_machine - 1), inside);
+    hold(all.between, all.between, g * (g - per_machine), between);
   }
 }
 

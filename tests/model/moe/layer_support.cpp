@@ -28,12 +28,12 @@ class Rank {
       return tap ? tap(group) : group;
     };
     EpGroups groups{.ep = through(*ep_)};
-    if (layer.per_node > 0) {
-      const int n = layer.per_node, node = rank_ / n;
+    if (layer.per_machine > 0) {
+      const int n = layer.per_machine, machine = rank_ / n;
       std::vector<int> across, within;
       for (int i = 0; i < layer.ranks(); ++i) {
         if (i % n == rank_ % n) across.push_back(i);
-        if (i / n == node) within.push_back(i);
+        if (i / n == machine) within.push_back(i);
       }
       across_ = endpoint.group("across", across);
       within_ = endpoint.group("within", within);
@@ -193,7 +193,7 @@ config::ModelConfig model_of(const LayerCase& layer) {
   config.moe_token_dispatcher_type = layer.dispatcher;
   if (layer.dispatcher == config::Dispatcher::Flex) {
     config.moe_flex_dispatcher_backend =
-        layer.per_node > 0 ? config::FlexBackend::HybridEp : config::FlexBackend::DeepEp;
+        layer.per_machine > 0 ? config::FlexBackend::HybridEp : config::FlexBackend::DeepEp;
   }
   config.moe_expert_capacity_factor = layer.capacity;
   config.moe_pad_expert_input_to_capacity = layer.capacity.has_value();
@@ -218,7 +218,7 @@ LayerOutcome run_layer(const LayerCase& layer, const Tap& tap) {
 LayerOutcome run_on_one_rank(const LayerCase& layer) {
   LayerCase alone = layer;
   alone.dispatcher = config::Dispatcher::AllToAll;
-  alone.per_node = 0;
+  alone.per_machine = 0;
   alone.tokens = {layer.all_tokens()};
   alone.capacity.reset();
   alone.budget.reset();

@@ -15,7 +15,7 @@ namespace weft::model {
 struct LayerCase {
   std::string name;
   config::Dispatcher dispatcher = config::Dispatcher::AllToAll;
-  int per_node = 0;                       // hybridep: ranks of a node; 0: not hybridep
+  int per_machine = 0;                    // hybridep: ranks of a machine; 0: not hybridep
   std::vector<std::int64_t> tokens = {};  // of each rank
   std::int64_t experts = 8, k = 2, hidden = 20, width = 12;
   std::vector<std::int32_t> choices = {};  // of all tokens, (T, k); -1: dropped

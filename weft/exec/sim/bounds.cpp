@@ -9,10 +9,10 @@
 namespace weft::exec::sim {
 namespace {
 
-// Prices operations one by one on an idle fabric without jitter.
+// Simulates operations one by one on an idle fabric without jitter.
 class IdleFabric {
  public:
-  explicit IdleFabric(const Step& step) : step_(step), wire_ns_(step.graphs.size(), 0) {
+  explicit IdleFabric(const SimulatedStep& step) : step_(step), wire_ns_(step.graphs.size(), 0) {
     if (!step.wire || step.wire->fabric.is_free()) return;
     grid::Fabric steady = step.wire->fabric;
     steady.jitter_seconds = 0;
@@ -40,7 +40,7 @@ class IdleFabric {
   }
 
  private:
-  const Step& step_;
+  const SimulatedStep& step_;
   std::optional<grid::Ports> ports_;
   std::vector<std::int64_t> wire_ns_;  // by rank
   std::vector<std::int64_t> ends_ns_;  // by transfer
@@ -52,7 +52,7 @@ using LaneSeconds = std::array<double, schedule::kLanes>;
 // Costs and wire, by rank and lane.
 class Load {
  public:
-  explicit Load(const Step& step) : step_(step), seconds_(step.graphs.size()) {
+  explicit Load(const SimulatedStep& step) : step_(step), seconds_(step.graphs.size()) {
     add_costs();
     add_wire();
   }
@@ -89,13 +89,13 @@ class Load {
     }
   }
 
-  const Step& step_;
+  const SimulatedStep& step_;
   std::vector<LaneSeconds> seconds_;
 };
 
 }  // namespace
 
-Bounds bounds_of(const Step& step) {
+Bounds bounds_of(const SimulatedStep& step) {
   Bounds bounds;
   const Load load(step);
   for (const LaneSeconds& seconds : load.by_rank()) {

@@ -14,6 +14,6 @@ struct Bounds {
   double step_seconds() const { return std::max(compute_seconds, communication_seconds); }
 };
 
-Bounds bounds_of(const Step& step);
+Bounds bounds_of(const SimulatedStep& step);
 
 }  // namespace weft::exec::sim

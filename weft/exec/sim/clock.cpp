@@ -36,7 +36,7 @@ std::int64_t to_ns(double seconds) {
 
 }  // namespace
 
-Clock::Clock(const Step& step)
+Clock::Clock(const SimulatedStep& step)
     : step_(step),
       operations_(step),
       wire_end_ns_(step.graphs.size(), 0),
@@ -165,6 +165,6 @@ void Clock::finish(Place place, std::int64_t work_from_ns, std::int64_t end_ns) 
   }
 }
 
-Result simulate(const Step& step) { return Clock(step).run(); }
+Result simulate(const SimulatedStep& step) { return Clock(step).run(); }
 
 }  // namespace weft::exec::sim

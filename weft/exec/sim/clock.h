@@ -20,7 +20,7 @@ namespace weft::exec::sim {
 
 class Clock {
  public:
-  explicit Clock(const Step& step);
+  explicit Clock(const SimulatedStep& step);
   Result run();
 
  private:
@@ -53,7 +53,7 @@ class Clock {
   }
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-  const Step& step_;
+  const SimulatedStep& step_;
   Operations operations_;
   std::deque<Dependencies> distinct_;              // of each graph once
   std::vector<const Dependencies*> dependencies_;  // by rank

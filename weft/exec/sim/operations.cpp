@@ -41,7 +41,7 @@ struct KeyHash {
 
 }  // namespace
 
-Operations::Operations(const Step& step) {
+Operations::Operations(const SimulatedStep& step) {
   std::unordered_map<Key, int, KeyHash> index;
   const int ranks = static_cast<int>(step.graphs.size());
   for (int rank = 0; rank < ranks; ++rank) {

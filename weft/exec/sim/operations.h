@@ -16,7 +16,7 @@ struct Operation {
 
 class Operations {
  public:
-  explicit Operations(const Step& step);
+  explicit Operations(const SimulatedStep& step);
 
   int size() const { return static_cast<int>(operations_.size()); }
   const Operation& operator[](int operation) const {

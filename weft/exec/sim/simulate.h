@@ -1,4 +1,4 @@
-// The clock: a step's graphs priced instead of executed.
+// The clock: a step's graphs simulated instead of executed.
 //
 // As in exec/real, one host thread a rank issues the graph in order. A host node blocks it until
 // what the node waits for is over, then for the node's cost. Any other node starts once it is
@@ -35,6 +35,6 @@ struct Result {
 };
 
 // ConfigError naming who waits for whom where the ranks come to a standstill.
-Result simulate(const Step& step);
+Result simulate(const SimulatedStep& step);
 
 }  // namespace weft::exec::sim

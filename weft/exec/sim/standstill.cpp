@@ -13,7 +13,7 @@ using schedule::kNone;
 
 class Standstill {
  public:
-  Standstill(const Step& step,
+  Standstill(const SimulatedStep& step,
              const std::vector<const Dependencies*>& dependencies,
              const Operations& operations,
              const std::function<bool(Place)>& is_over)
@@ -87,7 +87,7 @@ class Standstill {
     return text + last + "; members of a group must issue the same operations in the same order";
   }
 
-  const Step& step_;
+  const SimulatedStep& step_;
   const std::vector<const Dependencies*>& dependencies_;
   const Operations& operations_;
   const std::function<bool(Place)>& is_over_;
@@ -95,7 +95,7 @@ class Standstill {
 
 }  // namespace
 
-std::string name_standstill(const Step& step,
+std::string name_standstill(const SimulatedStep& step,
                             const std::vector<const Dependencies*>& dependencies,
                             const Operations& operations,
                             const std::function<bool(Place)>& is_over) {

@@ -18,7 +18,7 @@ struct Place {
 
 // Who waits for whom, from an entry that is not over: in a circle, or up to a rank that lacks an
 // operation. `is_over` tells whether an entry is; at least one is not.
-std::string name_standstill(const Step& step,
+std::string name_standstill(const SimulatedStep& step,
                             const std::vector<const Dependencies*>& dependencies,
                             const Operations& operations,
                             const std::function<bool(Place)>& is_over);

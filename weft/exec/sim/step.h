@@ -1,4 +1,4 @@
-// A step to be priced: every rank's graph, who meets whom, and what everything costs.
+// A step to be simulated: every rank's graph, who meets whom, and what everything costs.
 #pragma once
 
 #include <functional>
@@ -39,7 +39,7 @@ struct Wire {
   TransfersOf transfers;
 };
 
-struct Step {
+struct SimulatedStep {
   std::vector<const schedule::Graph*> graphs;  // by rank; ranks may share one
   schedule::MembersOf members;
   CostOf cost;

@@ -33,7 +33,7 @@ std::vector<int> waits_between_lanes(const schedule::Graph& graph,
   return waits;
 }
 
-std::int64_t bytes_sent(const Step& step, const Operation& operation, int rank) {
+std::int64_t bytes_sent(const SimulatedStep& step, const Operation& operation, int rank) {
   if (!step.wire) return 0;
   std::int64_t bytes = 0;
   for (const auto& transfer : step.wire->transfers(operation.meeting, operation.members)) {
@@ -45,7 +45,7 @@ std::int64_t bytes_sent(const Step& step, const Operation& operation, int rank) 
 // One rank's spans.
 class Writer {
  public:
-  Writer(const Step& step,
+  Writer(const SimulatedStep& step,
          const Operations& operations,
          const Result& result,
          const Window& window,
@@ -122,7 +122,7 @@ class Writer {
     return graph_.entries[static_cast<std::size_t>(i)];
   }
 
-  const Step& step_;
+  const SimulatedStep& step_;
   const Operations& operations_;
   const std::vector<Interval>& intervals_;
   const Window window_;
@@ -135,7 +135,7 @@ class Writer {
 
 }  // namespace
 
-std::vector<trace::Timeline> timelines_of(const Step& step,
+std::vector<trace::Timeline> timelines_of(const SimulatedStep& step,
                                           const Result& result,
                                           const Window& window) {
   const Operations operations(step);

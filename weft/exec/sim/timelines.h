@@ -22,7 +22,7 @@ struct Window {
 // By rank: a span a node, of the same names, lanes and kinds as exec/real's, and inside it one
 // operation: communication, or of the kind that the node's cost gives. Times are from the start of
 // the step. Only what the window sees is written.
-std::vector<trace::Timeline> timelines_of(const Step& step,
+std::vector<trace::Timeline> timelines_of(const SimulatedStep& step,
                                           const Result& result,
                                           const Window& window = {});
 

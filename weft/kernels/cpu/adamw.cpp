@@ -1,4 +1,4 @@
-// AdamW in one pass over memory.
+// AdamW, which reads and writes memory once.
 #include <cmath>
 
 #include "weft/kernels/cpu/arguments.h"

@@ -13,11 +13,11 @@ struct CountTable {
   Matrix<std::int64_t> counts;
   Hops hops;
 
-  std::int64_t to_node(std::int64_t source, std::int64_t node) const {
-    return counts.row(source)[node];
+  std::int64_t to_machine(std::int64_t source, std::int64_t machine) const {
+    return counts.row(source)[machine];
   }
   std::int64_t to_rank(std::int64_t source, std::int64_t rank) const {
-    return counts.row(source)[hops.per_node > 1 ? hops.nodes() + rank : rank];
+    return counts.row(source)[hops.per_machine > 1 ? hops.machines() + rank : rank];
   }
   std::int64_t slots(std::int64_t source, std::int64_t rank) const {
     return counts.row(source)[hops.counts() - hops.ranks + rank];
@@ -36,9 +36,9 @@ struct CountTable {
         faults.raise(code, {source, count, most});
         return false;
       };
-      for (std::int64_t node = 0; node < hops.nodes(); ++node) {
-        const std::int64_t rows = to_node(source, node);
-        if (!bounded(FaultCode::RowsForNodeAnnounced, rows, hops.most_tokens)) return false;
+      for (std::int64_t machine = 0; machine < hops.machines(); ++machine) {
+        const std::int64_t rows = to_machine(source, machine);
+        if (!bounded(FaultCode::RowsForMachineAnnounced, rows, hops.most_tokens)) return false;
       }
       std::int64_t all = 0;
       for (std::int64_t rank = 0; rank < hops.ranks; ++rank) {
@@ -59,23 +59,23 @@ struct CountTable {
 // False where somebody's budget is not enough.
 bool split(const CountTable& table, std::int64_t* out) {
   const Hops& hops = table.hops;
-  const std::int64_t n = hops.per_node, node = hops.rank / n, index = hops.rank % n;
+  const std::int64_t n = hops.per_machine, machine = hops.rank / n, index = hops.rank % n;
   std::fill_n(out, hops.splits(), 0);
   std::int64_t* send_across = out;
-  std::int64_t* receive_across = send_across + hops.nodes();
-  std::int64_t* send_within = receive_across + hops.nodes();
+  std::int64_t* receive_across = send_across + hops.machines();
+  std::int64_t* send_within = receive_across + hops.machines();
   std::int64_t* receive_within = send_within + n;
   std::int64_t* slots = receive_within + n;
   for (std::int64_t rank = 0; rank < hops.ranks && hops.budget > 0; ++rank) {
     if (table.arriving(rank) > hops.budget) return false;
   }
   *slots = table.arriving(hops.rank);
-  for (std::int64_t other = 0; other < hops.nodes(); ++other) {
-    const std::int64_t source = other * n + index;  // same index, other node
-    send_across[other] = table.to_node(hops.rank, other);
-    receive_across[other] = table.to_node(source, node);
+  for (std::int64_t other = 0; other < hops.machines(); ++other) {
+    const std::int64_t source = other * n + index;  // same index, other machine
+    send_across[other] = table.to_machine(hops.rank, other);
+    receive_across[other] = table.to_machine(source, machine);
     for (std::int64_t i = 0; i < n; ++i) {
-      send_within[i] += table.to_rank(source, node * n + i);
+      send_within[i] += table.to_rank(source, machine * n + i);
       receive_within[i] += table.to_rank(other * n + i, hops.rank);
     }
   }

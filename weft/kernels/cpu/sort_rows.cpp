@@ -1,5 +1,5 @@
 // Which rows travel: one for each chosen expert, or one for each group of experts chosen from.
-// Counting sorts: stable, one pass over the slots for the counts and one for the rows. Each is one
+// Counting sorts: stable, the slots are read once for the counts and once for the rows. Each is one
 // task; even tens of thousands of slots take well under a millisecond.
 #include <optional>
 

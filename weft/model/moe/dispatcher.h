@@ -122,8 +122,8 @@ class Dispatcher {
 // The groups a rank's experts' rows travel in.
 struct EpGroups {
   comm::Communicator& ep;
-  // hybridep: the ranks of the group with this one's place in their node, one a node; and those of
-  // this rank's node. Null for the others.
+  // hybridep: the ranks of the group with this one's place in their machine, one a machine; and
+  // those of this rank's machine. Null for the others.
   comm::Communicator* across = nullptr;
   comm::Communicator* within = nullptr;
 };

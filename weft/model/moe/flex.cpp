@@ -111,7 +111,7 @@ Flex::Flex(const config::ModelConfig& config, const EpGroups& groups, config::Ro
 
 kernels::Hops Flex::hops(std::int64_t most_tokens) const {
   kernels::Hops hops{.ranks = ep_.size(),
-                     .per_node = ep_.size() / across_.size(),
+                     .per_machine = ep_.size() / across_.size(),
                      .rank = ep_.rank(),
                      .most_tokens = most_tokens,
                      .most_choices = k_,
@@ -129,21 +129,22 @@ void Flex::lay_out(const Context& context,
                    DispatchState& state,
                    const Routed& routed,
                    const Tensor& counts_N) const {
-  const std::int64_t tokens = routed.experts_Tk.dim(0), nodes = across_.size();
+  const std::int64_t tokens = routed.experts_Tk.dim(0), machines = across_.size();
   const std::int64_t ranks = ep_.size();
   state.most_tokens = routed.most_tokens;
-  make_room(context, state.across, tokens, tokens * std::min(k_, nodes), nodes, k_);
+  make_room(context, state.across, tokens, tokens * std::min(k_, machines), machines, k_);
   kernels::sort_by_group(context.stream,
                          state.across.row_Tm,
                          state.across.token_R,
                          state.across.choice_Rk,
-                         counts_N.rows(0, nodes),
+                         counts_N.rows(0, machines),
                          routed.experts_Tk,
-                         {.first = 0, .width = experts_ / nodes});
-  // Where every rank is a node of its own, its rows are counted already.
+                         {.first = 0, .width = experts_ / machines});
+  // Where every rank is a machine of its own, its rows are counted already.
   const std::int64_t last = counts_N.dim(0) - ranks;
-  const Tensor rows_G = last > nodes ? counts_N.rows(nodes, ranks)
-                                     : Tensor(context.pool, DType::I64, {ranks}, Tag::Activations);
+  const Tensor rows_G = last > machines
+                            ? counts_N.rows(machines, ranks)
+                            : Tensor(context.pool, DType::I64, {ranks}, Tag::Activations);
   kernels::count_by_group(context.stream,
                           rows_G,
                           counts_N.rows(last, ranks),
@@ -156,21 +157,21 @@ void Flex::learn(const Context& context,
                  const Tensor& counts_GN,
                  const Tensor& overflow_1) const {
   const kernels::Hops shape = hops(state.most_tokens);
-  const std::int64_t nodes = shape.nodes(), n = shape.per_node;
+  const std::int64_t machines = shape.machines(), n = shape.per_machine;
   const Shape numbers{shape.splits()};
   state.splits = bounded_
                      ? Tensor(context.pool, DType::I64, numbers, Tag::Communication)
                      : Tensor::host_visible(context.pool, DType::I64, numbers, Tag::Communication);
   kernels::plan_hops(context.stream, state.splits, overflow_1, counts_GN, shape);
-  state.across.send = state.splits.rows(0, nodes);
-  state.across.receive = state.splits.rows(nodes, nodes);
-  state.within.send = state.splits.rows(2 * nodes, n);
-  state.within.receive = state.splits.rows(2 * nodes + n, n);
+  state.across.send = state.splits.rows(0, machines);
+  state.across.receive = state.splits.rows(machines, machines);
+  state.within.send = state.splits.rows(2 * machines, n);
+  state.within.receive = state.splits.rows(2 * machines + n, n);
   if (!bounded_) return;
   if (padded_) state.rows_each = shape.budget / local_;
   const std::int64_t every = shape.ranks * state.most_tokens;
   state.arriving = shape.budget;
-  state.across.room = two_hops() ? nodes * state.most_tokens : std::min(shape.budget, every);
+  state.across.room = two_hops() ? machines * state.most_tokens : std::min(shape.budget, every);
   state.within.room = std::min(shape.budget, every);
 }
 
@@ -205,7 +206,7 @@ void Flex::dispatch_forward(const Context& context, DispatchState& state) const 
 }
 
 void Flex::fan_out(const Context& context, DispatchState& state) const {
-  const std::int64_t n = within_->size(), node = ep_.rank() / n;
+  const std::int64_t n = within_->size(), machine = ep_.rank() / n;
   const std::int64_t rows = state.received.choices_Rk.dim(0);
   const std::int64_t on =
       state.within.send_rows.empty() ? rows * std::min(k_, n) : total(state.within.send_rows);
@@ -217,7 +218,7 @@ void Flex::fan_out(const Context& context, DispatchState& state) const {
                          state.within.choice_Rk,
                          counts_n,
                          state.received.choices_Rk,
-                         {.first = node * n * local_, .width = local_});
+                         {.first = machine * n * local_, .width = local_});
   const Cargo sent = copies(context, state.within, state.received.rows_RD, state.received.p);
   state.received = travel(context, *within_, state.within, sent);
 }
@@ -233,7 +234,7 @@ void Flex::restore_forward(const Context& context,
   kernels::sum_rows(context.stream, state.output_RD, output_XD, state.place_Rk);
 }
 
-// Back over the hops, a rank in the middle adding up what its node computed.
+// Back over the hops, a rank in the middle adding up what its machine computed.
 Tensor Flex::back(const Context& context,
                   const DispatchState& state,
                   Tensor rows,

@@ -2,11 +2,11 @@
 // choices and their probabilities, and is expanded there; the experts' outputs are summed before
 // they travel back.
 //
-// deepep: a group is one rank. hybridep: a group is a node; the copy goes to the rank with the same
-// place in that node, and that rank fans it out, so that a token crosses nodes once. Both are hops
-// of the same kind, one or two of them. What the rank in the middle does between its two hops
-// (sorting, copying, summing) is part of the transport, as the sum is of an all-reduce: it runs on
-// the communication's lane, under other compute.
+// deepep: a group is one rank. hybridep: a group is a machine; the copy goes to the rank with the
+// same place in that machine, and that rank fans it out, so that a token crosses machines once.
+// Both are hops of the same kind, one or two of them. What the rank in the middle does between its
+// two hops (sorting, copying, summing) is part of the transport, as the sum is of an all-reduce: it
+// runs on the communication's lane, under other compute.
 #pragma once
 
 #include "weft/model/moe/dispatcher.h"

@@ -18,17 +18,17 @@ bool has_rack_domain(std::optional<Gpu> gpu) {
 RunFacts facts_of(const Config& config) {
   const grid::Layout layout = derive::layout_of(config);
   const std::int64_t dp = layout.world / (layout.tp * layout.cp * layout.pp);
-  const std::int64_t node = derive::is_on_gpu(config)
-                                ? derive::gpu_facts(config.hardware).gpus_per_node
-                                : config.runtime.ranks_per_node.value_or(layout.world);
+  const std::int64_t machine = derive::is_on_gpu(config)
+                                   ? derive::gpu_facts(config.hardware).gpus_per_node
+                                   : config.runtime.ranks_per_node.value_or(layout.world);
   return {.tp = layout.tp,
           .pp = layout.pp,
           .vpp = derive::virtual_stages(config.model),
           .ep = layout.ep,
           .etp = layout.etp,
           .micro_batches = derive::micro_batches(config.train, dp),
-          .nodes = (layout.world + node - 1) / node,
-          .domain = has_rack_domain(config.hardware.gpu) ? kRackDomain : node};
+          .machines = (layout.world + machine - 1) / machine,
+          .domain = has_rack_domain(config.hardware.gpu) ? kRackDomain : machine};
 }
 
 bool is_blackwell(const Config& config) {

@@ -13,7 +13,7 @@ inline constexpr std::int64_t kRackDomain = 72;
 struct RunFacts {
   std::int64_t tp = 1, pp = 1, vpp = 1, ep = 1, etp = 1;
   std::int64_t micro_batches = 1;
-  std::int64_t nodes = 1;
+  std::int64_t machines = 1;
   std::int64_t domain = 1;  // ranks that reach each other over fast links
 };
 RunFacts facts_of(const config::Config& config);

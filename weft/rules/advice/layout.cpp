@@ -19,7 +19,7 @@ std::optional<Note> fast_domain(const Config& config) {
                    run.etp,
                    run.ep * run.etp,
                    run.domain),
-              "where memory allows, keep it inside and put pipeline stages between nodes");
+              "where memory allows, keep it inside and put pipeline stages between machines");
 }
 
 std::optional<Note> whole_experts(const Config& config) {
@@ -61,10 +61,10 @@ constexpr Advice kLayoutAdvice[] = {
     {.id = "A13",
      .when = "ep * etp beyond a fast domain",
      .then = "keep it inside where memory allows",
-     .why =
-         "Links between nodes are ten times slower; pipeline stages send far less than experts do.",
+     .why = "Links between machines are ten times slower; pipeline stages send far less than "
+            "experts do.",
      .measured =
-         "EP communication is about 20 % of a step inside NVLink, 40 to 60 % across H100 nodes.",
+         "EP communication is about 20 % of a step inside NVLink, 40 to 60 % across H100 machines.",
      .example = "hardware.gpu=h100 model.num_moe_experts=16 model.expert_model_parallel_size=16 "
                 "model.moe_router_dtype=fp32 model.bf16=true train.global_batch_size=16",
      .judge = fast_domain},

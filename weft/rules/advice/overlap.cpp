@@ -13,14 +13,14 @@ using base::text;
 
 std::optional<Note> small_expert_group(const Config& config) {
   const RunFacts run = facts_of(config);
-  if (!config.comm_overlap.overlap_moe_expert_parallel_comm || run.ep > 4 || run.nodes > 2)
+  if (!config.comm_overlap.overlap_moe_expert_parallel_comm || run.ep > 4 || run.machines > 2)
     return {};
   if (config.model.moe_token_dispatcher_type != Dispatcher::AllToAll) return {};
   return note(
       kOverlap,
       text("overlap over ep = {} with alltoall on {} is likely slower than none",
            run.ep,
-           base::counted(run.nodes, "node")),
+           base::counted(run.machines, "machine")),
       "measure both: weft perf --vary comm_overlap.overlap_moe_expert_parallel_comm=false,true");
 }
 
@@ -62,13 +62,13 @@ std::optional<Note> delayed_alone(const Config& config) {
 
 constexpr Advice kOverlapAdvice[] = {
     {.id = "A1",
-     .when = "expert-parallel overlap with ep <= 4, alltoall and at most 2 nodes",
+     .when = "expert-parallel overlap with ep <= 4, alltoall and at most 2 machines",
      .then = "likely slower",
      .why = "Little communication is there to hide, and the interleaved order costs what it costs: "
             "smaller "
             "launches, events, less locality.",
      .measured =
-         "Qwen3-30B-A3B, 2 H100 nodes, EP4, alltoall: 822 -> 827 ms at batch 8, 4889 -> 5538 ms "
+         "Qwen3-30B-A3B, 2 H100 machines, EP4, alltoall: 822 -> 827 ms at batch 8, 4889 -> 5538 ms "
          "at batch 64.",
      .example = "model.num_moe_experts=4 model.expert_model_parallel_size=2 "
                 "comm_overlap.overlap_moe_expert_parallel_comm=true train.global_batch_size=16",

@@ -38,8 +38,8 @@ std::optional<Note> dispatcher_of_platform(const Config& config) {
   if (run.domain == kRackDomain || flex || run.ep <= run.domain) return {};
   return note(
       "model.moe_token_dispatcher_type",
-      text("alltoall sends a token once for each of its {} experts, between nodes too (ep = {}, "
-           "{} GPUs a node)",
+      text("alltoall sends a token once for each of its {} experts, between machines too (ep = {}, "
+           "{} GPUs a machine)",
            config.model.moe_router_topk,
            run.ep,
            run.domain),
@@ -119,7 +119,7 @@ constexpr Advice kPlatformAdvice[] = {
     {.id = "A9",
      .when = "a dispatcher that the platform's published runs do not prefer",
      .then = "compare",
-     .why = "alltoall sends a token once an expert, deepep once a rank, hybridep once a node. "
+     .why = "alltoall sends a token once an expert, deepep once a rank, hybridep once a machine. "
             "Inside an "
             "NVL72 domain hybridep is the one to begin with.",
      .measured =
@@ -144,7 +144,7 @@ constexpr Advice kPlatformAdvice[] = {
             "preprocessing "
             "have fixed shapes and many launches.",
      .measured =
-         "Qwen3-30B-A3B, TP2 PP2 EP4, 2 H100 nodes, attn + router + preprocess: 623 -> 484 ms.",
+         "Qwen3-30B-A3B, TP2 PP2 EP4, 2 H100 machines, attn + router + preprocess: 623 -> 484 ms.",
      .example =
          "hardware.gpu=h100 model.bf16=true model.num_moe_experts=4 "
          "model.moe_router_dtype=fp32 model.cuda_graph_impl=transformer_engine "
@@ -156,7 +156,7 @@ constexpr Advice kPlatformAdvice[] = {
      .why = "A graph's shapes are fixed when it is captured. Padding to a capacity fixes the rows "
             "of every expert, a budget those of a rank; without either the captured iteration fits "
             "the rows of one step only.",
-     .measured = "The reference's recipes capture whole iterations with drop-and-pad, or dropless "
+     .measured = "Megatron's recipes capture whole iterations with drop-and-pad, or dropless "
                  "with a paged stash and a budget of 1.5 times the mean.",
      .example = "hardware.gpu=h100 model.bf16=true model.num_moe_experts=4 "
                 "model.moe_router_dtype=fp32 model.cuda_graph_impl=full_iteration "

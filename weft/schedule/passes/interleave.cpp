@@ -13,33 +13,33 @@ constexpr int kPlaces = static_cast<int>(Place::After) + 1;
 
 struct Layer {
   int index = kNone;
-  std::array<Steps, kPlaces> places;
+  std::array<NamedEntries, kPlaces> places;
 };
 
 // One turn of one chunk, as the plain order has it.
-struct TurnSteps {
+struct TurnEntries {
   bool is_forward = false;
   int micro_batch = kNone;
   int stage = kNone;
-  Steps before;               // the input or the gradient arrives: receive, embed, head
+  NamedEntries before;        // the input or the gradient arrives: receive, embed, head
   std::vector<Layer> layers;  // in the order they run
-  Steps after;                // send, head, embed
+  NamedEntries after;         // send, head, embed
 
   bool is_of(const Node& node, int node_stage) const {
     return is_forward == (node.direction == Direction::F) && micro_batch == node.micro_batch &&
            stage == node_stage;
   }
 
-  void add(Step step) {
-    if (step.node.layer == kNone) {
-      (layers.empty() ? before : after).push_back(std::move(step));
+  void add(NamedEntry entry) {
+    if (entry.node.layer == kNone) {
+      (layers.empty() ? before : after).push_back(std::move(entry));
       return;
     }
-    if (layers.empty() || layers.back().index != step.node.layer) {
-      layers.push_back({.index = step.node.layer, .places = {}});
+    if (layers.empty() || layers.back().index != entry.node.layer) {
+      layers.push_back({.index = entry.node.layer, .places = {}});
     }
-    const auto place = static_cast<std::size_t>(row_of(step.node.piece).place);
-    layers.back().places[place].push_back(std::move(step));
+    const auto place = static_cast<std::size_t>(row_of(entry.node.piece).place);
+    layers.back().places[place].push_back(std::move(entry));
   }
 };
 
@@ -48,7 +48,7 @@ class Weaver {
  public:
   explicit Weaver(AttentionRelease release) : release_(release) {}
 
-  void weave(TurnSteps* forward, TurnSteps* backward) {
+  void weave(TurnEntries* forward, TurnEntries* backward) {
     if (forward != nullptr) add(forward->before);
     if (backward != nullptr) {
       add(backward->before);
@@ -65,12 +65,12 @@ class Weaver {
     if (backward != nullptr) add(backward->after);
   }
 
-  void add(Steps& steps) {
-    for (Step& step : steps) all_.push_back(std::move(step));
-    steps.clear();
+  void add(NamedEntries& entries) {
+    for (NamedEntry& entry : entries) all_.push_back(std::move(entry));
+    entries.clear();
   }
 
-  Steps take() { return std::move(all_); }
+  NamedEntries take() { return std::move(all_); }
 
  private:
   void add(Layer* layer, Place place) {
@@ -79,7 +79,7 @@ class Weaver {
 
   // What stands between one backward layer and the next: the next one's combine sets out, or the
   // gradient goes to the stage before.
-  void start_combine(TurnSteps& backward, std::size_t layer) {
+  void start_combine(TurnEntries& backward, std::size_t layer) {
     if (layer < backward.layers.size()) {
       add(&backward.layers[layer], Place::After);
       add(&backward.layers[layer], Place::Combine);
@@ -103,28 +103,28 @@ class Weaver {
   }
 
   const AttentionRelease release_;
-  Steps all_;
+  NamedEntries all_;
 };
 
 // The turns in order; what belongs to none ends the step.
-std::vector<TurnSteps> cut(Steps steps, const Anatomy& anatomy, Steps& step_end) {
-  std::vector<TurnSteps> turns;
-  for (Step& step : steps) {
-    if (step.node.direction == Direction::None) {
-      step_end.push_back(std::move(step));
+std::vector<TurnEntries> cut(NamedEntries entries, const Anatomy& anatomy, NamedEntries& step_end) {
+  std::vector<TurnEntries> turns;
+  for (NamedEntry& entry : entries) {
+    if (entry.node.direction == Direction::None) {
+      step_end.push_back(std::move(entry));
       continue;
     }
-    CHECK(step_end.empty(), "{} after the end of the step", print(step.node));
-    const int stage = chunk_of(anatomy, step.node).stage;
-    if (turns.empty() || !turns.back().is_of(step.node, stage)) {
-      turns.push_back({.is_forward = step.node.direction == Direction::F,
-                       .micro_batch = step.node.micro_batch,
+    CHECK(step_end.empty(), "{} after the end of the step", print(entry.node));
+    const int stage = chunk_of(anatomy, entry.node).stage;
+    if (turns.empty() || !turns.back().is_of(entry.node, stage)) {
+      turns.push_back({.is_forward = entry.node.direction == Direction::F,
+                       .micro_batch = entry.node.micro_batch,
                        .stage = stage,
                        .before = {},
                        .layers = {},
                        .after = {}});
     }
-    turns.back().add(std::move(step));
+    turns.back().add(std::move(entry));
   }
   return turns;
 }
@@ -135,8 +135,8 @@ Graph interleave_turns(const Graph& graph,
                        const Anatomy& anatomy,
                        const PipelineShape& shape,
                        AttentionRelease release) {
-  Steps step_end;
-  std::vector<TurnSteps> turns = cut(steps_of(graph), anatomy, step_end);
+  NamedEntries step_end;
+  std::vector<TurnEntries> turns = cut(named_entries(graph), anatomy, step_end);
   Weaver weaver(release);
   int to_warm_up = warm_up(shape);
   for (std::size_t i = 0; i < turns.size(); ++i) {

@@ -52,17 +52,17 @@ Anatomy with_parts(Anatomy anatomy, std::span<const Piece> pieces) {
 }
 
 Graph split_parts(const Graph& graph, const Anatomy& split, int micro_batches) {
-  std::vector<Step> steps;
-  for (const Step& step : steps_of(graph)) {
+  NamedEntries entries;
+  for (const NamedEntry& entry : named_entries(graph)) {
     std::vector<Node> waits;
-    for (const Node& wait : step.waits) {
+    for (const Node& wait : entry.waits) {
       std::ranges::copy(parts_of(split, wait), std::back_inserter(waits));
     }
-    for (const Node& part : parts_of(split, step.node)) {
-      steps.push_back({.node = part, .waits = waits});
+    for (const Node& part : parts_of(split, entry.node)) {
+      entries.push_back({.node = part, .waits = waits});
     }
   }
-  return write(steps, split, micro_batches);
+  return write(entries, split, micro_batches);
 }
 
 }  // namespace weft::schedule

@@ -12,13 +12,13 @@
 namespace weft::schedule {
 namespace {
 
-// The step that takes up what each receive brings: the first that requires it.
-std::map<Node, std::size_t> takers(const std::vector<Step>& steps,
+// The entry that takes up what each receive brings: the first that requires it.
+std::map<Node, std::size_t> takers(const NamedEntries& entries,
                                    const Anatomy& anatomy,
                                    int micro_batches) {
   std::map<Node, std::size_t> takers;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    for (const Node& need : required(anatomy, steps[i].node, micro_batches, StepKind::Training)) {
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    for (const Node& need : required(anatomy, entries[i].node, micro_batches, StepKind::Training)) {
       if (need.piece == anatomy.receive.piece) takers.emplace(need, i);
     }
   }
@@ -27,7 +27,7 @@ std::map<Node, std::size_t> takers(const std::vector<Step>& steps,
 
 // What stands between two exchanges.
 struct Round {
-  std::vector<Step> receives, work, sends;
+  NamedEntries receives, work, sends;
 };
 
 // The round of every turn of one pipeline rank.
@@ -79,20 +79,20 @@ class PostingRound {
 }  // namespace
 
 Graph prefetch_receives(const Graph& graph, const Anatomy& anatomy, int micro_batches) {
-  const std::vector<Step> steps = steps_of(graph);
-  const std::map<Node, std::size_t> taken_by = takers(steps, anatomy, micro_batches);
-  std::vector<std::vector<Step>> posted(steps.size());  // in the place of, or behind, each step
+  const NamedEntries entries = named_entries(graph);
+  const std::map<Node, std::size_t> taken_by = takers(entries, anatomy, micro_batches);
+  std::vector<NamedEntries> posted(entries.size());  // in the place of, or behind, each entry
   std::array<std::optional<std::size_t>, kLanes> last_taker;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (steps[i].node.piece != anatomy.receive.piece) continue;
-    auto& last = last_taker[static_cast<std::size_t>(lane_of(anatomy, steps[i].node))];
-    posted[last.value_or(i)].push_back(steps[i]);
-    last = taken_by.at(steps[i].node);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (entries[i].node.piece != anatomy.receive.piece) continue;
+    auto& last = last_taker[static_cast<std::size_t>(lane_of(anatomy, entries[i].node))];
+    posted[last.value_or(i)].push_back(entries[i]);
+    last = taken_by.at(entries[i].node);
   }
-  std::vector<Step> order;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (steps[i].node.piece != anatomy.receive.piece) order.push_back(steps[i]);
-    for (Step& step : posted[i]) order.push_back(std::move(step));
+  NamedEntries order;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (entries[i].node.piece != anatomy.receive.piece) order.push_back(entries[i]);
+    for (NamedEntry& entry : posted[i]) order.push_back(std::move(entry));
   }
   return write(order, anatomy, micro_batches);
 }
@@ -101,40 +101,40 @@ Graph batch_exchanges(const Graph& graph, const Anatomy& anatomy, const Pipeline
   const RoundOf round_of(shape, shape.pp_rank);
   const PostingRound posted_before(shape, round_of);
   std::vector<Round> rounds(static_cast<std::size_t>(round_of.count()));
-  std::vector<Step> step_end;
-  for (Step& step : steps_of(graph)) {
-    const Node& node = step.node;
+  NamedEntries step_end;
+  for (NamedEntry& entry : named_entries(graph)) {
+    const Node& node = entry.node;
     if (node.direction == Direction::None) {
-      step_end.push_back(std::move(step));
+      step_end.push_back(std::move(entry));
     } else if (node.piece == anatomy.receive.piece) {
-      rounds[static_cast<std::size_t>(posted_before(node))].receives.push_back(std::move(step));
+      rounds[static_cast<std::size_t>(posted_before(node))].receives.push_back(std::move(entry));
     } else {
       const int chunk = chunk_of(anatomy, node).stage / shape.pp;
       Round& round = rounds[static_cast<std::size_t>(round_of(node, chunk))];
-      (node.piece == anatomy.send.piece ? round.sends : round.work).push_back(std::move(step));
+      (node.piece == anatomy.send.piece ? round.sends : round.work).push_back(std::move(entry));
     }
   }
-  std::vector<Step> order;
+  NamedEntries order;
   std::vector<Node> exchange;
-  const auto add = [&](std::vector<Step>& steps) {
-    for (Step& step : steps) {
-      exchange.push_back(step.node);
-      order.push_back(std::move(step));
+  const auto add = [&](NamedEntries& entries) {
+    for (NamedEntry& entry : entries) {
+      exchange.push_back(entry.node);
+      order.push_back(std::move(entry));
     }
   };
   for (std::size_t i = 0; i < rounds.size(); ++i) {
     if (i > 0) add(rounds[i - 1].sends);
     add(rounds[i].receives);
-    for (Step& step : rounds[i].work) {
-      if (lane_of(anatomy, step.node) == Lane::Compute) {
-        step.waits.insert(step.waits.end(), exchange.begin(), exchange.end());
+    for (NamedEntry& entry : rounds[i].work) {
+      if (lane_of(anatomy, entry.node) == Lane::Compute) {
+        entry.waits.insert(entry.waits.end(), exchange.begin(), exchange.end());
         exchange.clear();
       }
-      order.push_back(std::move(step));
+      order.push_back(std::move(entry));
     }
   }
   add(rounds.back().sends);
-  for (Step& step : step_end) order.push_back(std::move(step));
+  for (NamedEntry& entry : step_end) order.push_back(std::move(entry));
   return write(order, anatomy, shape.micro_batches);
 }
 

@@ -9,26 +9,26 @@
 namespace weft::schedule {
 namespace {
 
-// Writes steps, each behind the recomputations it needs.
+// Writes entries, each behind the recomputations it needs.
 class Inserter {
  public:
   Inserter(const Anatomy& anatomy, int micro_batches)
       : anatomy_(anatomy), micro_batches_(micro_batches) {}
 
-  void add(Step step) {
-    for (const Node& need : required(anatomy_, step.node, micro_batches_, StepKind::Training)) {
+  void add(NamedEntry entry) {
+    for (const Node& need : required(anatomy_, entry.node, micro_batches_, StepKind::Training)) {
       const bool is_new = need.direction == Direction::R && done_.insert(need).second;
       if (is_new) add({.node = need, .waits = {}});
     }
-    steps_.push_back(std::move(step));
+    entries_.push_back(std::move(entry));
   }
 
-  Graph write() const { return schedule::write(steps_, anatomy_, micro_batches_); }
+  Graph write() const { return schedule::write(entries_, anatomy_, micro_batches_); }
 
  private:
   const Anatomy& anatomy_;
   const int micro_batches_;
-  std::vector<Step> steps_;
+  NamedEntries entries_;
   std::unordered_set<Node, NodeHash> done_;
 };
 
@@ -59,7 +59,7 @@ Anatomy with_recomputation(Anatomy anatomy, std::span<const PieceName> names) {
 
 Graph recompute(const Graph& graph, const Anatomy& recomputing, int micro_batches) {
   Inserter inserter(recomputing, micro_batches);
-  for (Step& step : steps_of(graph)) inserter.add(std::move(step));
+  for (NamedEntry& entry : named_entries(graph)) inserter.add(std::move(entry));
   return inserter.write();
 }
 

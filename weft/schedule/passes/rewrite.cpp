@@ -7,29 +7,29 @@
 
 namespace weft::schedule {
 
-std::vector<Step> steps_of(const Graph& graph) {
-  std::vector<Step> steps;
-  steps.reserve(graph.entries.size());
+NamedEntries named_entries(const Graph& graph) {
+  NamedEntries entries;
+  entries.reserve(graph.entries.size());
   for (const Entry& entry : graph.entries) {
-    Step step{.node = entry.node, .waits = {}};
+    NamedEntry named{.node = entry.node, .waits = {}};
     for (const int wait : entry.waits) {
-      step.waits.push_back(graph.entries[static_cast<std::size_t>(wait)].node);
+      named.waits.push_back(graph.entries[static_cast<std::size_t>(wait)].node);
     }
-    steps.push_back(std::move(step));
+    entries.push_back(std::move(named));
   }
-  return steps;
+  return entries;
 }
 
-Graph write(const std::vector<Step>& steps, const Anatomy& anatomy, int micro_batches) {
+Graph write(const NamedEntries& entries, const Anatomy& anatomy, int micro_batches) {
   GraphWriter writer(anatomy, micro_batches, StepKind::Training);
-  for (const Step& step : steps) writer.add(step.node, step.waits);
+  for (const NamedEntry& entry : entries) writer.add(entry.node, entry.waits);
   return writer.take();
 }
 
-void move_behind(std::vector<Step>& steps, std::size_t from, std::size_t to) {
-  CHECK(from < to && to < steps.size(), "step {} behind {} of {}", from, to, steps.size());
-  const auto begin = steps.begin() + static_cast<std::ptrdiff_t>(from);
-  std::rotate(begin, begin + 1, steps.begin() + static_cast<std::ptrdiff_t>(to) + 1);
+void move_behind(NamedEntries& entries, std::size_t from, std::size_t to) {
+  CHECK(from < to && to < entries.size(), "entry {} behind {} of {}", from, to, entries.size());
+  const auto begin = entries.begin() + static_cast<std::ptrdiff_t>(from);
+  std::rotate(begin, begin + 1, entries.begin() + static_cast<std::ptrdiff_t>(to) + 1);
 }
 
 }  // namespace weft::schedule

@@ -1,6 +1,6 @@
-// A graph taken apart into steps that name what they wait for, so that a pass can change the order
-// and write it down again: waits that the anatomy requires come back by themselves, whatever the
-// order.
+// A graph taken apart into entries that name the nodes they wait for, so that a pass can change the
+// order and write it down again: waits that the anatomy requires come back by themselves, whatever
+// the order.
 #pragma once
 
 #include <vector>
@@ -10,19 +10,20 @@
 
 namespace weft::schedule {
 
-struct Step {
+// An entry of a graph whose waits are nodes, not places in the graph.
+struct NamedEntry {
   Node node;
   std::vector<Node> waits;
 };
 
-using Steps = std::vector<Step>;
+using NamedEntries = std::vector<NamedEntry>;
 
-Steps steps_of(const Graph& graph);
+NamedEntries named_entries(const Graph& graph);
 
-// Of a training step. Every node that a step waits for or requires comes before it.
-Graph write(const Steps& steps, const Anatomy& anatomy, int micro_batches);
+// Of a training step. Every node that an entry waits for or requires comes before it.
+Graph write(const NamedEntries& entries, const Anatomy& anatomy, int micro_batches);
 
-// Puts the step at `from` behind the one at `to`; from < to.
-void move_behind(Steps& steps, std::size_t from, std::size_t to);
+// Puts the entry at `from` behind the one at `to`; from < to.
+void move_behind(NamedEntries& entries, std::size_t from, std::size_t to);
 
 }  // namespace weft::schedule

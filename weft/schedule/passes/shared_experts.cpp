@@ -15,25 +15,25 @@ Way way_of(const Node& node) {
   return {node.layer, node.micro_batch, node.direction == Direction::F};
 }
 
-// The shared experts' steps of one way.
+// The shared experts' entries of one way.
 struct Halves {
-  Steps under_first, under_second;  // of the two times that rows travel
+  NamedEntries under_first, under_second;  // of the two times that rows travel
 };
 
-std::map<Way, Halves> take_shared(Steps& steps) {
+std::map<Way, Halves> take_shared(NamedEntries& entries) {
   std::map<Way, Halves> taken;
-  Steps others;
-  for (Step& step : steps) {
-    const Node& node = step.node;
+  NamedEntries others;
+  for (NamedEntry& entry : entries) {
+    const Node& node = entry.node;
     if (node.piece != Piece::Shared) {
-      others.push_back(std::move(step));
+      others.push_back(std::move(entry));
       continue;
     }
     const Part first = node.direction == Direction::F ? Part::Fc1 : Part::Fc2;
     Halves& halves = taken[way_of(node)];
-    (node.part == first ? halves.under_first : halves.under_second).push_back(std::move(step));
+    (node.part == first ? halves.under_first : halves.under_second).push_back(std::move(entry));
   }
-  steps = std::move(others);
+  entries = std::move(others);
   return taken;
 }
 
@@ -44,25 +44,25 @@ bool is_last_way_back(const Anatomy& anatomy, const Node& node) {
          (node.slice == kNone || node.slice + 1 == anatomy.flow.slices);
 }
 
-void move(Steps& from, Steps& to) {
-  for (Step& step : from) to.push_back(std::move(step));
+void move(NamedEntries& from, NamedEntries& to) {
+  for (NamedEntry& entry : from) to.push_back(std::move(entry));
   from.clear();
 }
 
 }  // namespace
 
 Graph overlap_shared_experts(const Graph& graph, const Anatomy& anatomy, int micro_batches) {
-  Steps steps = steps_of(graph);
-  std::map<Way, Halves> shared = take_shared(steps);
-  Steps order;
-  for (Step& step : steps) {
-    const auto own = shared.find(way_of(step.node));
-    const bool back = is_last_way_back(anatomy, step.node);
+  NamedEntries entries = named_entries(graph);
+  std::map<Way, Halves> shared = take_shared(entries);
+  NamedEntries order;
+  for (NamedEntry& entry : entries) {
+    const auto own = shared.find(way_of(entry.node));
+    const bool back = is_last_way_back(anatomy, entry.node);
     // In front of the first experts, behind what travels to them.
-    if (own != shared.end() && row_of(step.node.piece).place == Place::Between) {
+    if (own != shared.end() && row_of(entry.node.piece).place == Place::Between) {
       move(own->second.under_first, order);
     }
-    order.push_back(std::move(step));
+    order.push_back(std::move(entry));
     if (own != shared.end() && back) move(own->second.under_second, order);
   }
   return write(order, anatomy, micro_batches);

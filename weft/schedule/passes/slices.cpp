@@ -20,16 +20,16 @@ Leg leg_of(const Node& node) {
 // The slices of one layer and micro-batch, one way.
 class Slices {
  public:
-  void add(Step step) {
+  void add(NamedEntry entry) {
     const std::size_t slice =
-        step.node.slice == kNone ? 0 : static_cast<std::size_t>(step.node.slice);
+        entry.node.slice == kNone ? 0 : static_cast<std::size_t>(entry.node.slice);
     if (slice >= slices_.size()) slices_.resize(slice + 1);
-    slices_[slice][static_cast<std::size_t>(leg_of(step.node))].push_back(std::move(step));
+    slices_[slice][static_cast<std::size_t>(leg_of(entry.node))].push_back(std::move(entry));
   }
 
   // Each slice sets out before the one ahead of it is with its experts, and is put in its place
   // after the one behind it was.
-  void stagger(Steps& order) {
+  void stagger(NamedEntries& order) {
     const std::size_t count = slices_.size();
     if (count > 0) move(0, Leg::There, order);
     for (std::size_t i = 0; i < count; ++i) {
@@ -43,29 +43,29 @@ class Slices {
   }
 
  private:
-  void move(std::size_t slice, Leg leg, Steps& order) {
-    for (Step& step : slices_[slice][static_cast<std::size_t>(leg)]) {
-      order.push_back(std::move(step));
+  void move(std::size_t slice, Leg leg, NamedEntries& order) {
+    for (NamedEntry& entry : slices_[slice][static_cast<std::size_t>(leg)]) {
+      order.push_back(std::move(entry));
     }
   }
 
-  std::vector<std::array<Steps, kLegs>> slices_;
+  std::vector<std::array<NamedEntries, kLegs>> slices_;
 };
 
 }  // namespace
 
 Graph stagger_slices(const Graph& graph, const Anatomy& anatomy, int micro_batches) {
   Slices slices;
-  Steps order;
-  for (Step& step : steps_of(graph)) {
+  NamedEntries order;
+  for (NamedEntry& entry : named_entries(graph)) {
     // What has a leg and no slice (the host learns the sizes) goes with the first.
     const bool inside =
-        step.node.slice != kNone || row_of(step.node.piece).forward_leg != Leg::None;
+        entry.node.slice != kNone || row_of(entry.node.piece).forward_leg != Leg::None;
     if (inside) {
-      slices.add(std::move(step));
+      slices.add(std::move(entry));
     } else {
       slices.stagger(order);
-      order.push_back(std::move(step));
+      order.push_back(std::move(entry));
     }
   }
   slices.stagger(order);

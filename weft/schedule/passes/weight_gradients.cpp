@@ -17,30 +17,31 @@ bool is_split(const Node& node, const IsSplit& split) {
 }
 
 // Whoever waits for a weight gradient only because it was one with its D waits for the D.
-void uncouple(std::vector<Step>& steps, const IsSplit& split) {
-  for (Step& step : steps) {
+void uncouple(NamedEntries& entries, const IsSplit& split) {
+  for (NamedEntry& entry : entries) {
     const bool adds_up =
-        step.node.direction == Direction::W || step.node.direction == Direction::None;
+        entry.node.direction == Direction::W || entry.node.direction == Direction::None;
     if (adds_up) continue;
-    for (Node& wait : step.waits) {
+    for (Node& wait : entry.waits) {
       if (is_split(wait, split)) wait.direction = Direction::D;
     }
   }
 }
 
 // Moves weight gradients behind the node they cover, where there is one further on.
-void move_under(std::vector<Step>& steps,
+void move_under(NamedEntries& entries,
                 const IsSplit& split,
                 const std::function<std::optional<Node>(const Node&)>& covered_by) {
-  for (std::size_t i = steps.size(); i-- > 0;) {
-    if (!is_split(steps[i].node, split)) continue;
-    const std::optional<Node> covered = covered_by(steps[i].node);
+  for (std::size_t i = entries.size(); i-- > 0;) {
+    if (!is_split(entries[i].node, split)) continue;
+    const std::optional<Node> covered = covered_by(entries[i].node);
     if (!covered) continue;
-    const auto found = std::find_if(steps.begin() + static_cast<std::ptrdiff_t>(i),
-                                    steps.end(),
-                                    [&](const Step& step) { return step.node == *covered; });
-    if (found == steps.end()) continue;
-    move_behind(steps, i, static_cast<std::size_t>(found - steps.begin()));
+    const auto found =
+        std::find_if(entries.begin() + static_cast<std::ptrdiff_t>(i),
+                     entries.end(),
+                     [&](const NamedEntry& entry) { return entry.node == *covered; });
+    if (found == entries.end()) continue;
+    move_behind(entries, i, static_cast<std::size_t>(found - entries.begin()));
   }
 }
 
@@ -95,23 +96,23 @@ std::optional<Node> sets_out_before(const Anatomy& anatomy, const Node& node) {
 
 Graph delay_weight_gradients(const Graph& graph, const Anatomy& anatomy, int micro_batches) {
   const IsSplit split = [](const PieceRow& row) { return row.cover != Cover::Unsplit; };
-  std::vector<Step> steps = steps_of(graph);
-  uncouple(steps, split);
-  move_under(steps, split, [&](const Node& node) { return sets_out_before(anatomy, node); });
-  return write(steps, anatomy, micro_batches);
+  NamedEntries entries = named_entries(graph);
+  uncouple(entries, split);
+  move_under(entries, split, [&](const Node& node) { return sets_out_before(anatomy, node); });
+  return write(entries, anatomy, micro_batches);
 }
 
 Graph delay_expert_gradients(const Graph& graph, const Anatomy& anatomy, int micro_batches) {
   const IsSplit split = [](const PieceRow& row) { return row.cover == Cover::WayBack; };
-  std::vector<Step> steps = steps_of(graph);
-  uncouple(steps, split);
-  move_under(steps, split, [&](const Node& node) -> std::optional<Node> {
+  NamedEntries entries = named_entries(graph);
+  uncouple(entries, split);
+  move_under(entries, split, [&](const Node& node) -> std::optional<Node> {
     for (const Node& dispatch : gradients_at(anatomy, node, Place::Dispatch)) {
       if (dispatch.slice == node.slice) return dispatch;
     }
     return std::nullopt;
   });
-  return write(steps, anatomy, micro_batches);
+  return write(entries, anatomy, micro_batches);
 }
 
 }  // namespace weft::schedule

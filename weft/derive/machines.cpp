@@ -1,11 +1,11 @@
-#include "weft/derive/nodes.h"
+#include "weft/derive/machines.h"
 
 #include "weft/base/check.h"
 
 namespace weft::derive {
 
-std::vector<std::int64_t> members_by_node(const std::vector<int>& group,
-                                          std::int64_t ranks_per_node) {
+std::vector<std::int64_t> members_by_machine(const std::vector<int>& group,
+                                             std::int64_t ranks_per_node) {
   std::vector<std::int64_t> counts;
   std::int64_t last = -1;
   for (const int rank : group) {
@@ -18,13 +18,13 @@ std::vector<std::int64_t> members_by_node(const std::vector<int>& group,
 
 GroupPlace most_remote(const std::vector<std::vector<int>>& groups, std::int64_t ranks_per_node) {
   CHECK(!groups.empty() && !groups.front().empty(), "{} groups", groups.size());
-  GroupPlace most{.in_node = std::ssize(groups.front()) + 1};
+  GroupPlace most{.in_machine = std::ssize(groups.front()) + 1};
   for (const std::vector<int>& group : groups) {
-    const std::vector<std::int64_t> counts = members_by_node(group, ranks_per_node);
-    std::size_t first = 0;  // member of a node
+    const std::vector<std::int64_t> counts = members_by_machine(group, ranks_per_node);
+    std::size_t first = 0;  // member of a machine
     for (const std::int64_t count : counts) {
-      if (count < most.in_node) {
-        most = {.rank = group[first], .nodes = std::ssize(counts), .in_node = count};
+      if (count < most.in_machine) {
+        most = {.rank = group[first], .machines = std::ssize(counts), .in_machine = count};
       }
       first += static_cast<std::size_t>(count);
     }
