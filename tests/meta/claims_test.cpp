@@ -107,7 +107,7 @@ std::size_t block_around(const std::string& code, std::size_t at) {
 
 // How many switches over an enum have a default. What a switch is over is told by its first label.
 int enum_defaults(const std::string& code) {
-  static const std::regex first_case(R"(\bcase\s+((?:\w+::)*\w+)\s*:(?!:))");
+  static const std::regex first_case(R"(\bcase\s+((?:[^:]|::)+?)\s*:(?!:))");
   int count = 0;
   for (std::size_t at = code.find("default:"); at != code.npos;
        at = code.find("default:", at + 1)) {
@@ -147,6 +147,9 @@ TEST(Claims, ADefaultOverAnEnumIsNoticed) {
       1);
   EXPECT_EQ(enum_defaults("switch (p) { case Head: switch (c) { case 1: default: f(); } }"), 0);
   EXPECT_EQ(enum_defaults("switch (c) { case '': f(); case 1: f(); default: g(); }"), 0);
+  EXPECT_EQ(
+      enum_defaults("switch (c) { case '': default: f(); } switch (p) { case P::Head: g(); }"),
+      0);
   EXPECT_EQ(enum_defaults("switch (errno) { case ENOSPC: f(); default: g(); }"), 0);
   EXPECT_EQ(enum_defaults("switch (n) { case kMost: f(); default: g(); }"), 0);
 }

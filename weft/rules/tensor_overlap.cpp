@@ -1,9 +1,11 @@
 // Tensor-parallel collectives under the matrix products beside them.
 #include <algorithm>
+#include <span>
 
 #include "weft/rules/judge.h"
 #include "weft/rules/topics.h"
 #include "weft/rules/tp_presets.h"
+#include "weft/rules/tp_slots.h"
 
 namespace weft::rules {
 
@@ -12,7 +14,7 @@ namespace {
 
 using base::text;
 
-constexpr std::size_t kLongestShown = 80;
+constexpr std::size_t kLongestShown = 80, kMostFaults = 16;
 
 void judge_tensor_ranks(Judge& judge) {
   const std::int64_t tp = judge.model().tensor_model_parallel_size;
@@ -37,7 +39,7 @@ void judge_shared_tokens(Judge& judge) {
 
 void judge_preset_name(Judge& judge) {
   const std::string& name = judge.overlap().tp_comm_overlap_cfg;
-  if (name.empty() || find_tp_preset(name) != nullptr) return;
+  if (name.empty() || gives_slots(name) || find_tp_preset(name) != nullptr) return;
   std::vector<std::string> names;
   for (const TpPreset& preset : tp_presets()) names.emplace_back(preset.name);
   const bool is_short = name.size() <= kLongestShown;
@@ -51,12 +53,32 @@ void judge_preset_name(Judge& judge) {
       best ? text("did you mean '{}'?", *best) : text("use one of {}", fmt::join(names, ", ")));
 }
 
+void judge_given_slots(Judge& judge) {
+  const std::string& given = judge.overlap().tp_comm_overlap_cfg;
+  if (!gives_slots(given)) return;
+  const std::vector<std::string> faults = read_slots(given).faults;
+  const std::size_t told = std::min(faults.size(), kMostFaults);
+  for (const std::string& fault : std::span(faults).first(told)) {
+    judge.report("comm_overlap.tp_comm_overlap_cfg",
+                 text("comm_overlap.tp_comm_overlap_cfg: {}", fault),
+                 told == faults.size()
+                     ? text("start from the slots of `weft check --explain {} --json`",
+                            tp_presets().front().name)
+                     : text("mend it; it is one of {} faults", faults.size()));
+  }
+}
+
+void judge_preset(Judge& judge) {
+  judge_preset_name(judge);
+  judge_given_slots(judge);
+}
+
 void judge_no_preset(Judge& judge) {
   if (!judge.overlap().tp_comm_overlap || !judge.overlap().tp_comm_overlap_cfg.empty()) return;
   judge.report("comm_overlap.tp_comm_overlap_cfg",
                "tensor-parallel overlap without a preset: the library's own choice of methods and "
                "SMs is taken",
-               "name a preset in comm_overlap.tp_comm_overlap_cfg");
+               "name a preset in comm_overlap.tp_comm_overlap_cfg, or give its slots there");
 }
 
 void judge_preset_shape(Judge& judge) {
@@ -94,14 +116,18 @@ constexpr Rule kTensorOverlapRules[] = {
      .example = "comm_overlap.tp_comm_overlap=true model.tensor_model_parallel_size=2",
      .judge = judge_shared_tokens},
     {.id = "C9",
-     .when = "comm_overlap.tp_comm_overlap_cfg is not the name of a preset",
+     .when =
+         "comm_overlap.tp_comm_overlap_cfg is neither the name of a preset nor, as JSON, what a "
+         "preset holds",
      .then = "refused",
      .why =
          "A preset says, for each of ten matrix products, how its collective is cut and how many "
-         "SMs it gets. The list is closed: a name that nobody knows would mean none.",
+         "SMs it gets. The list is closed: a name that nobody knows would mean none. Who has "
+         "measured better ones gives them as the JSON of `slots` that `weft check --explain PRESET "
+         "--json` prints; each fault of it is one error.",
      .example = "comm_overlap.tp_comm_overlap=true model.tensor_model_parallel_size=2 "
                 "model.sequence_parallel=true comm_overlap.tp_comm_overlap_cfg=fastest",
-     .judge = judge_preset_name},
+     .judge = judge_preset},
     {.id = "C8",
      .kind = Kind::Warning,
      .when = "comm_overlap.tp_comm_overlap stays on and there is no preset",

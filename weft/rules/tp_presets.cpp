@@ -4,6 +4,7 @@
 
 #include "weft/base/check.h"
 #include "weft/base/text.h"
+#include "weft/rules/tp_slots.h"
 
 namespace weft::rules {
 namespace {
@@ -100,22 +101,11 @@ std::string to_text(const TpPreset& preset) {
 }
 
 base::Json to_json(const TpPreset& preset) {
-  base::Json slots = base::Json::object();
-  for (const NamedSlot& named : slots_of(preset)) {
-    const TpSlot& slot = named.slot;
-    slots[std::string(named.name)] = {{"method", word(slot.method)},
-                                      {"num_sm", slot.sms},
-                                      {"cga_size", slot.cga},
-                                      {"set_sm_margin", slot.sm_margin},
-                                      {"num_splits", slot.splits},
-                                      {"aggregate", slot.aggregate},
-                                      {"fp8_buf", slot.fp8_buffer}};
-  }
   return {{"id", preset.name},
           {"kind", "tensor-parallel preset"},
           {"hidden_size", preset.hidden},
           {"tensor_model_parallel_size", preset.tp},
-          {"slots", slots}};
+          {"slots", to_json(slots_of(preset))}};
 }
 
 std::span<const TpPreset> tp_presets() { return kPresets; }

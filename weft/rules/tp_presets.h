@@ -1,6 +1,6 @@
 // The presets of tensor-parallel overlap: SMs given to communication in each matrix product.
 //
-// They are the values of comm_overlap.tp_comm_overlap_cfg, and each was tuned for one shape.
+// Their names are values of comm_overlap.tp_comm_overlap_cfg, and each was tuned for one shape.
 #pragma once
 
 #include <cstdint>
