@@ -42,8 +42,8 @@ const std::vector<schedule::RankPlan>& large_plans() {
 
 Cost some_cost(int, int entry) { return {.seconds = 1e-6 * (1 + entry % 5)}; }
 
-Step step_of_stages() {
-  Step step{.cost = some_cost};
+SimulatedStep step_of_stages() {
+  SimulatedStep step{.cost = some_cost};
   for (const schedule::RankPlan& plan : large_plans()) step.graphs.push_back(&plan.training);
   step.members = [](int rank, const schedule::Entry& entry) {
     return schedule::stages_of_entry(large_grid().pp(), rank, entry);
@@ -51,8 +51,8 @@ Step step_of_stages() {
   return step;
 }
 
-Step step_of_ranks() {
-  Step step{.cost = some_cost};
+SimulatedStep step_of_ranks() {
+  SimulatedStep step{.cost = some_cost};
   for (int rank = 0; rank < large_grid().world(); ++rank) {
     const auto stage = static_cast<std::size_t>(large_grid().coordinate(rank).pp);
     step.graphs.push_back(&large_plans()[stage].training);
@@ -75,8 +75,8 @@ std::vector<grid::Transfer> some_transfers(const schedule::Node& meeting,
   return transfers;
 }
 
-Step step_on_a_fabric() {
-  Step step = step_of_ranks();
+SimulatedStep step_on_a_fabric() {
+  SimulatedStep step = step_of_ranks();
   step.wire = Wire{.fabric = {.ranks_per_node = 8,
                               .intra = {.bytes_per_second = 100e9, .latency_seconds = 1e-6},
                               .inter = {.bytes_per_second = 25e9, .latency_seconds = 5e-6}},
@@ -94,8 +94,8 @@ void verify(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(schedule::verify_plan(large_plans()));
 }
 
-void simulate(benchmark::State& state, Step (*make)()) {
-  const Step step = make();
+void simulate(benchmark::State& state, SimulatedStep (*make)()) {
+  const SimulatedStep step = make();
   std::size_t entries = 0;
   for (const schedule::Graph* graph : step.graphs) entries += graph->entries.size();
   for (auto _ : state) benchmark::DoNotOptimize(sim::simulate(step));
