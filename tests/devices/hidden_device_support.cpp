@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "tests/sanitized.h"
 #include "weft/base/check.h"
 #include "weft/kernels/cpu/operations.h"
 #include "weft/tensor/cpu/device.h"
@@ -15,8 +16,9 @@ namespace {
 
 using tensor::Memory;
 
-constexpr std::size_t kReserved = std::size_t{64} << 30;  // of addresses, not of memory
-constexpr std::size_t kPage = 64 << 10;                   // as large as any machine's
+// Of addresses, not of memory. A sanitizer has taken most of them for itself.
+constexpr std::size_t kReserved = std::size_t{kSanitized ? 2 : 64} << 30;
+constexpr std::size_t kPage = 64 << 10;  // as large as any machine's
 
 std::byte* reserve(int rights) {
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;

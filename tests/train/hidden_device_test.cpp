@@ -21,6 +21,7 @@ struct HiddenCase {
   Config config;
   schedule::Detail detail = {};
 };
+void PrintTo(const HiddenCase& hidden, std::ostream* out) { *out << hidden.name; }
 
 // A config that differs from `config` in what `change` does to it.
 template <typename Change>
