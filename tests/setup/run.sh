@@ -48,7 +48,7 @@ echo "setup: a bare root of $suite after $((SECONDS - began)) s"
 # The inside asks the same name server and goes through the same proxy.
 cp -L /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || true
 apt-config dump Acquire | grep -i '::proxy ' >"$root/etc/apt/apt.conf.d/99proxy" || true
-git clone -q --no-local "$source" "$root/root/weft"
+git clone -q --no-local "$source" "$root/srv/weft"
 
 # The mounts belong to a namespace of their own: they are gone when the last process in it is, and what
 # still runs then is ended with it.
@@ -58,8 +58,8 @@ run_inside() {
     mount --rbind /dev "$root/dev"
     mount --make-rslave "$root/dev"
     mount -t proc proc "$root/proc"
-    exec chroot "$root" env -i HOME=/root TERM=dumb LANG=C.UTF-8 \
-      PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin make -C /root/weft "$2"
+    exec chroot "$root" env -i HOME=/srv TERM=dumb LANG=C.UTF-8 \
+      PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin make -C /srv/weft "$2"
   ' inside "$root" "$1"
 }
 
