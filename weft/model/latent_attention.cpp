@@ -11,7 +11,7 @@ struct DownColumns {
   Tensor position_TP;  // of the keys, one for all heads
 };
 
-DownColumns split(const config::ModelConfig& config, const Tensor& down_TC) {
+DownColumns split_down(const config::ModelConfig& config, const Tensor& down_TC) {
   const std::int64_t r = config.kv_lora_rank, p = config.qk_pos_emb_head_dim;
   const std::int64_t query = down_TC.dim(1) - r - p;
   return {.query = down_TC.columns(0, query),
@@ -19,7 +19,7 @@ DownColumns split(const config::ModelConfig& config, const Tensor& down_TC) {
           .position_TP = down_TC.columns(query + r, p)};
 }
 
-kernels::AttentionShape shape_of(const Context& context) {
+kernels::AttentionShape latent_shape(const Context& context) {
   const config::ModelConfig& config = context.config;
   return {.sequence = context.sequence,
           .heads = config.num_attention_heads,
@@ -148,7 +148,7 @@ void attention_qkv_forward(const Context& context,
   norm_forward(context, state.norm, x_TD, weights.norm_D);
   state.down_TC = context.activation({x_TD.dim(0), weights.down_CD.dim(0)});
   kernels::linear_forward(context.stream, state.down_TC, state.norm.y_TD, weights.down_CD);
-  const DownColumns down = split(context.config, state.down_TC);
+  const DownColumns down = split_down(context.config, state.down_TC);
   make_queries(context, state, weights, down.query);
   make_keys_and_values(context, state, weights, down);
 }
@@ -164,7 +164,7 @@ void attention_core_forward(const Context& context, LatentAttentionState& state)
                              state.q_TQ,
                              state.k_TK,
                              state.v_TV,
-                             shape_of(context));
+                             latent_shape(context));
 }
 
 Tensor attention_proj_forward(const Context& context,
@@ -191,7 +191,7 @@ void attention_core_dgrad(const Context& context, LatentAttentionState& state) {
   state.ddown_TC = context.activation(state.down_TC.shape());
   const bool compressed = state.q_norm.y_TD.defined();
   state.dq_TQ = compressed ? context.activation(state.q_TQ.shape())
-                           : split(context.config, state.ddown_TC).query;
+                           : split_down(context.config, state.ddown_TC).query;
   state.dk_TK = context.activation(state.k_TK.shape());
   state.dv_TV = context.activation(state.v_TV.shape());
   kernels::attention_dgrad(context.stream,
@@ -205,7 +205,7 @@ void attention_core_dgrad(const Context& context, LatentAttentionState& state) {
                            state.q_TQ,
                            state.k_TK,
                            state.v_TV,
-                           shape_of(context));
+                           latent_shape(context));
   for (Tensor* done :
        {&state.q_TQ, &state.k_TK, &state.v_TV, &state.o_TV, &state.lse_HT, &state.do_TV}) {
     done->reset();
@@ -217,8 +217,8 @@ Tensor attention_qkv_dgrad(const Context& context,
                            const LatentAttentionWeights& weights,
                            const Tensor& x_TD,
                            const Tensor& dh_TD) {
-  const DownColumns down = split(context.config, state.down_TC);
-  const DownColumns ddown = split(context.config, state.ddown_TC);
+  const DownColumns down = split_down(context.config, state.down_TC);
+  const DownColumns ddown = split_down(context.config, state.ddown_TC);
   rotation_dgrad(context, state, ddown);
   if (weights.q_up_QL.defined()) {
     expansion_dgrad(context,
@@ -253,7 +253,7 @@ void attention_qkv_wgrad(const Context& context,
                          LatentAttentionState& state,
                          const LatentAttentionWeights& gradients,
                          const Tensor& x_TD) {
-  const DownColumns down = split(context.config, state.down_TC);
+  const DownColumns down = split_down(context.config, state.down_TC);
   if (gradients.q_up_QL.defined()) {
     expansion_wgrad(context,
                     state.q_norm,
