@@ -3,16 +3,19 @@
 add_library(weft_flags INTERFACE)
 target_include_directories(weft_flags INTERFACE ${CMAKE_SOURCE_DIR})
 # The vectorised loops are marked with "omp simd"; no OpenMP runtime is used.
-target_compile_options(weft_flags INTERFACE
+set(weft_cxx_options
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror -Werror=switch
   # Designated initialisers leave out what keeps its default.
   -Wno-missing-field-initializers
   # g++ 12 and 13 report these falsely inside std::string at -O3.
   -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread -Wno-restrict
-  -fopenmp-simd -fno-math-errno -fno-trapping-math)
+  -fopenmp-simd -fno-math-errno -fno-trapping-math
+  # The libraries of devices (cmake/cuda.cmake) are linked of the same objects as the program.
+  -fPIC -fno-semantic-interposition)
 if(WEFT_NATIVE)
-  target_compile_options(weft_flags INTERFACE -march=native)
+  list(APPEND weft_cxx_options -march=native)
 endif()
+target_compile_options(weft_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${weft_cxx_options}>")
 if(WEFT_SANITIZE)
   target_compile_options(weft_flags INTERFACE
     -fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
@@ -78,7 +81,7 @@ function(weft_module module)
   weft_target_name(target ${module})
   set(folder ${CMAKE_SOURCE_DIR}/weft/${module})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "/main\\.cpp$|/cuda/")
   # A backend is a folder; where it is absent, the file no_<backend>.cpp stands in for it.
   if(MPI_CXX_FOUND)
     list(FILTER sources EXCLUDE REGEX "/no_mpi\\.cpp$")

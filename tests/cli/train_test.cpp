@@ -146,18 +146,41 @@ TEST_F(Train, APretendedWorldTrainsWithEveryDispatcherAndSaysWhatItIs) {
         "model.moe_token_dispatcher_type=flex model.moe_flex_dispatcher_backend=hybridep "
         "runtime.ranks_per_node=2",
         "model.moe_expert_capacity_factor=1 model.moe_pad_expert_input_to_capacity=true"}) {
-    const Outcome outcome =
-        weft(arguments("a") + " --fake-init-process-group world=8 ep=4 gbs=16 " + dispatcher +
-             " --json");
-    ASSERT_EQ(outcome.code, 0) << dispatcher << outcome.err;
-    const Json json = Json::parse(outcome.out);
-    EXPECT_EQ(json.at("pretended"), true);
-    EXPECT_EQ(json.at("steps"), 3);
-    EXPECT_NE(outcome.err.find("8 ranks (pretended, one runs)"), std::string::npos) << outcome.err;
-    EXPECT_NE(outcome.err.find("| pretended world |"), std::string::npos) << outcome.err;
+    for (const char* backend : {"--fake-init-process-group", "runtime.backend=loopback"}) {
+      const Outcome outcome = weft(
+          base::text("{} {} world=8 ep=4 gbs=16 {} --json", arguments("a"), backend, dispatcher));
+      ASSERT_EQ(outcome.code, 0) << backend << " " << dispatcher << outcome.err;
+      const Json json = Json::parse(outcome.out);
+      EXPECT_EQ(json.at("pretended"), true);
+      EXPECT_EQ(json.at("steps"), 3);
+      EXPECT_NE(outcome.err.find("8 ranks (pretended, one runs)"), std::string::npos)
+          << outcome.err;
+      EXPECT_NE(outcome.err.find("| pretended world |"), std::string::npos) << outcome.err;
+      for (const Json& line : metrics("a")) EXPECT_EQ(line.at("pretended"), true);
+    }
   }
   const Outcome text = weft(arguments("a") + " --fake-init-process-group");
   EXPECT_NE(text.out.find("tokens/s, of a pretended world"), std::string::npos) << text.out;
+}
+
+TEST_F(Train, APretendedWorldSavesAndVerifiesNothing) {
+  for (const char* backend : {"fake", "loopback"}) {
+    const std::string key = base::text(" runtime.backend={}", backend);
+    const Outcome said = weft(arguments("a") + key);
+    ASSERT_EQ(said.code, 0) << said.err;
+    EXPECT_NE(said.err.find("a pretended world (runtime.backend=" + std::string(backend)),
+              std::string::npos)
+        << said.err;
+    const Outcome saves =
+        weft(arguments("b") + key + " checkpoint.save_hf=" + (folder_ / "hf").string());
+    EXPECT_EQ(saves.code, 2);
+    EXPECT_NE(saves.err.find("whose weights are not those of a run"), std::string::npos)
+        << saves.err;
+    EXPECT_FALSE(fs::exists(folder_ / "hf"));
+    const Outcome verifies = weft("verify " + kGolden + "qwen3_moe_tiny" + key);
+    EXPECT_EQ(verifies.code, 2);
+    EXPECT_NE(verifies.err.find("computes nothing to verify"), std::string::npos) << verifies.err;
+  }
 }
 
 TEST_F(Train, CtrlCStopsAtAStepsEnd) {

@@ -22,8 +22,9 @@ using tensor::Shape;
 using tensor::StreamRole;
 using tensor::Tag;
 
-// Pretended: peers hold and send what this rank does (the fake backend).
-enum class Peers { Real, Pretended };
+// Pretended: peers hold and send what this rank does (the fake backend). Returning: the same, but
+// rows and messages sent to a peer return from it (the loopback backend).
+enum class Peers { Real, Pretended, Returning };
 
 // Streams are joined before the pool and the communicators go.
 struct Bench {

@@ -6,7 +6,7 @@ namespace weft::comm {
 namespace conformance_test {
 
 // SlowFabric and Jitter are threads over emulated links.
-enum class Backend { Threads, SlowFabric, Jitter, Fake };
+enum class Backend { Threads, SlowFabric, Jitter, Fake, Loopback };
 
 std::string name_of_backend(Backend backend) {
   switch (backend) {
@@ -18,6 +18,8 @@ std::string name_of_backend(Backend backend) {
       return "Jitter";
     case Backend::Fake:
       return "Fake";
+    case Backend::Loopback:
+      return "Loopback";
   }
   UNREACHABLE("a backend");
 }
@@ -32,6 +34,11 @@ grid::Fabric fabric_of(Backend backend) {
   return {};
 }
 
+Peers peers_of(Backend backend) {
+  if (backend == Backend::Fake) return Peers::Pretended;
+  return backend == Backend::Loopback ? Peers::Returning : Peers::Real;
+}
+
 struct Arrangement {
   Backend backend;
   int world;
@@ -44,15 +51,18 @@ struct Arrangement {
 std::vector<DeviceKind> devices_for(Backend backend) {
   const bool emulated = backend == Backend::SlowFabric || backend == Backend::Jitter;
   if (emulated) return {DeviceKind::Cpu};
-  return {devices::kDevices.begin(), devices::kDevices.end()};
+  return devices::all_devices();
 }
 
 std::vector<Arrangement> arrangements() {
   std::vector<Arrangement> all;
   for (const auto& test : conformance_cases()) {
-    for (const Backend backend :
-         {Backend::Threads, Backend::SlowFabric, Backend::Jitter, Backend::Fake}) {
-      const Peers peers = backend == Backend::Fake ? Peers::Pretended : Peers::Real;
+    for (const Backend backend : {Backend::Threads,
+                                  Backend::SlowFabric,
+                                  Backend::Jitter,
+                                  Backend::Fake,
+                                  Backend::Loopback}) {
+      const Peers peers = peers_of(backend);
       for (const int world : {1, 2, 3, 4}) {
         for (const StreamRole role : {StreamRole::Communication, StreamRole::Alone}) {
           if (!suits(test, peers, role)) continue;
@@ -80,16 +90,18 @@ class Conformance : public testing::TestWithParam<Arrangement> {};
 
 TEST_P(Conformance, Holds) {
   const Arrangement& at = GetParam();
-  if (at.backend != Backend::Fake) {
+  const Peers peers = peers_of(at.backend);
+  if (peers == Peers::Real) {
     run_threads({.world = at.world, .timeout_seconds = 20, .fabric = fabric_of(at.backend)},
                 [&](Endpoint& endpoint) {
-                  run_conformance(*at.test, endpoint, Peers::Real, at.role, at.device);
+                  run_conformance(*at.test, endpoint, peers, at.role, at.device);
                 });
     return;
   }
+  const auto run_alone = at.backend == Backend::Fake ? run_fake : run_loopback;
   for (int rank = 0; rank < at.world; ++rank) {
-    run_fake({.world = at.world, .rank = rank}, [&](Endpoint& endpoint) {
-      run_conformance(*at.test, endpoint, Peers::Pretended, at.role, at.device);
+    run_alone({.world = at.world, .rank = rank}, [&](Endpoint& endpoint) {
+      run_conformance(*at.test, endpoint, peers, at.role, at.device);
     });
   }
 }

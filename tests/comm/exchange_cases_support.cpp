@@ -85,8 +85,11 @@ RowTensors make_rows(Bench& bench, DType dtype, int pattern, std::int64_t spare)
     out += rows.send_rows[at];
     const std::int64_t count = rows.receive_rows[at];
     auto bytes = filled(dtype, count * kWidth, mark(i, bench.rank), pattern);
-    if (bench.peers == Peers::Pretended) {
-      const auto kept = filled(dtype, own * kWidth, mark(bench.rank, bench.rank), pattern);
+    if (bench.peers != Peers::Real) {
+      const bool returns = bench.peers == Peers::Returning;
+      const auto kept =
+          returns ? filled(dtype, rows.send_rows[at] * kWidth, mark(bench.rank, i), pattern)
+                  : filled(dtype, own * kWidth, mark(bench.rank, bench.rank), pattern);
       for (std::size_t j = 0; j < bytes.size(); ++j)
         bytes[j] = kept.empty() ? std::byte{0} : kept[j % kept.size()];
     }
@@ -160,7 +163,13 @@ void passes_round(Bench& bench) {
     if (bench.rank != 0) bench.all->send(*bench.stream, out, next);
     bench.stream->synchronize();
     auto expected = filled(DType::BF16, rows * kWidth, before, round);
-    if (bench.peers == Peers::Pretended) std::fill(expected.begin(), expected.end(), std::byte{0});
+    if (bench.peers == Peers::Returning) {
+      expected = filled(DType::BF16, rows * kWidth, bench.rank, 0);  // the first that was sent
+    }
+    const bool has_sent = bench.rank == 0 || round > 0;
+    if (bench.peers == Peers::Pretended || (bench.peers == Peers::Returning && !has_sent)) {
+      std::fill(expected.begin(), expected.end(), std::byte{0});
+    }
     expect_bytes(bench, in, expected, base::text("round {}", round));
   }
 }

@@ -113,7 +113,7 @@ TEST(Group, RefusesRanksThatMakeNoGroup) {
 }
 
 TEST(RunFake, CountsArriveUnderTheCodeOfThePeerThatWouldHaveSentThem) {
-  for (const DeviceKind device : devices::kDevices) {
+  for (const DeviceKind device : devices::all_devices()) {
     run_fake({.world = 4, .rank = 2}, [&](Endpoint& endpoint) {
       Bench bench(endpoint, Peers::Pretended, StreamRole::Alone, device);
       const Tensor own = bench.tensor(DType::I64, {3}), all = bench.tensor(DType::I64, {12});

@@ -2,6 +2,7 @@
 
 #include "tests/devices/hidden_device_support.h"
 #include "weft/base/check.h"
+#include "weft/base/error.h"
 #include "weft/kernels/device.h"
 
 namespace weft::devices {
@@ -12,8 +13,31 @@ std::string name_of(DeviceKind kind) {
       return "Cpu";
     case DeviceKind::HiddenCpu:
       return "HiddenCpu";
+    case DeviceKind::Cuda:
+      return "Cuda";
   }
   UNREACHABLE("a device");
+}
+
+const std::string& why_no_gpu() {
+  static const std::string kReason = [] {
+    try {
+      kernels::make_cuda_device();
+      return std::string();
+    } catch (const base::SystemError& error) {
+      return std::string(error.what());
+    }
+  }();
+  return kReason;
+}
+
+const std::vector<DeviceKind>& all_devices() {
+  static const std::vector<DeviceKind> kAll = [] {
+    std::vector<DeviceKind> all{DeviceKind::Cpu, DeviceKind::HiddenCpu};
+    if (why_no_gpu().empty()) all.push_back(DeviceKind::Cuda);
+    return all;
+  }();
+  return kAll;
 }
 
 std::unique_ptr<tensor::Device> make_device(DeviceKind kind, int threads) {
@@ -22,6 +46,8 @@ std::unique_ptr<tensor::Device> make_device(DeviceKind kind, int threads) {
       return kernels::make_cpu_device(threads);
     case DeviceKind::HiddenCpu:
       return make_hidden_device(threads);
+    case DeviceKind::Cuda:
+      return kernels::make_cuda_device();
   }
   UNREACHABLE("a device");
 }

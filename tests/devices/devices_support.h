@@ -1,9 +1,9 @@
 // The devices that tests run on: tables of tests take one as a parameter.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "weft/tensor/pool.h"
 #include "weft/tensor/stream.h"
@@ -11,9 +11,12 @@
 namespace weft::devices {
 
 // Cpu: the engine's own. HiddenCpu: a CPU whose device memory the host cannot touch (see
-// hidden_device_support.h): what forgets an upload or a download dies on it.
-enum class DeviceKind { Cpu, HiddenCpu };
-inline constexpr std::array kDevices{DeviceKind::Cpu, DeviceKind::HiddenCpu};
+// hidden_device_support.h): what forgets an upload or a download dies on it. Cuda: the first GPU.
+enum class DeviceKind { Cpu, HiddenCpu, Cuda };
+// Those that are there: without a GPU all but Cuda, and a test that is skipped says why.
+const std::vector<DeviceKind>& all_devices();
+// Why there is no GPU to test on; empty where there is one.
+const std::string& why_no_gpu();
 
 std::string name_of(DeviceKind kind);
 std::unique_ptr<tensor::Device> make_device(DeviceKind kind, int threads = 1);

@@ -72,7 +72,7 @@ Values initial_values(const Argument& argument) {
 
 std::vector<DeviceCase> on_devices(const std::vector<Case>& cases) {
   std::vector<DeviceCase> all;
-  for (const DeviceKind device : devices::kDevices) {
+  for (const DeviceKind device : devices::all_devices()) {
     for (const Case& test : cases) all.push_back({test, device});
   }
   return all;

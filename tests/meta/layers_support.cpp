@@ -10,12 +10,8 @@ namespace {
 
 using base::text;
 
-constexpr std::array<std::string_view, 6> kBackends{"cpu",
-                                                    "cuda",
-                                                    "fake",
-                                                    "mpi",
-                                                    "nccl",
-                                                    "threads"};
+constexpr std::array<std::string_view, 7>
+    kBackends{"cpu", "cuda", "fake", "loopback", "mpi", "nccl", "threads"};
 
 // Where the headers of a vendor may be included.
 struct Vendor {

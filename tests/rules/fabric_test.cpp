@@ -41,7 +41,7 @@ TEST(FabricConfig, LinksAreEmulatedBetweenThreadsOnly) {
                           "fabric.intra_node_latency_us=1",
                           "fabric.jitter_us=1"}) {
     EXPECT_TRUE(complaints({key}).empty()) << key;
-    for (const char* backend : {"mpi", "fake"}) {
+    for (const char* backend : {"mpi", "fake", "loopback"}) {
       EXPECT_TRUE(any_names(complaints({key, base::text("runtime.backend={}", backend)}),
                             {"fabric.*", backend, "runtime.backend=threads", "MPI"}))
           << key;

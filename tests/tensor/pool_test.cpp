@@ -25,7 +25,7 @@ class Pools : public testing::TestWithParam<devices::DeviceKind> {
 
 const auto name_of_device = [](const auto& info) { return devices::name_of(info.param); };
 
-INSTANTIATE_TEST_SUITE_P(Devices, Pools, testing::ValuesIn(devices::kDevices), name_of_device);
+INSTANTIATE_TEST_SUITE_P(Devices, Pools, testing::ValuesIn(devices::all_devices()), name_of_device);
 
 TEST_P(Pools, PeaksCountRequestedBytesByTag) {
   {
@@ -84,7 +84,7 @@ class ReleasedInUse : public Pools {
 
 INSTANTIATE_TEST_SUITE_P(Devices,
                          ReleasedInUse,
-                         testing::ValuesIn(devices::kDevices),
+                         testing::ValuesIn(devices::all_devices()),
                          name_of_device);
 
 TEST_P(ReleasedInUse, AnotherStreamGetsFreshMemoryRatherThanAWait) {

@@ -4,6 +4,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <cmath>
+#include <cstring>
+#include <numeric>
 #include <thread>
 
 #include "tests/devices/devices_support.h"
@@ -30,7 +33,7 @@ class Streams : public testing::TestWithParam<devices::DeviceKind> {
 
 INSTANTIATE_TEST_SUITE_P(Devices,
                          Streams,
-                         testing::ValuesIn(devices::kDevices),
+                         testing::ValuesIn(devices::all_devices()),
                          [](const auto& test) { return devices::name_of(test.param); });
 
 TEST_P(Streams, WorkRunsInOrder) {
@@ -167,6 +170,48 @@ TEST_P(Streams, WorkOfTheHostReachesDeviceMemoryThroughTransfers) {
   EXPECT_EQ(seen, 22);
 }
 
+TEST_P(Streams, BytesLeaveForHostMemoryAndComeBackAtTheSameTime) {
+  Pool pool(*device_);
+  const auto stream = make("s");
+  const Tensor a(pool, DType::F32, {2}, Tag::Workspace), b(pool, DType::F32, {2}, Tag::Workspace);
+  write<float>(*stream, a, std::vector<float>{1, 2});
+  std::byte *out = a.raw(*stream), *in = b.raw(*stream);
+  stream->enqueue_host("meet", WorkClass::Communication, [=](Transfers& transfers) {
+    const std::shared_ptr<std::byte> first = transfers.host_scratch(8);
+    const std::shared_ptr<std::byte> second = transfers.host_scratch(8);
+    const float theirs[]{30, 40};
+    std::memcpy(first.get(), theirs, 8);
+    const Copy away[]{{second.get(), out, 4}, {second.get() + 4, out + 4, 4}};
+    const Copy back[]{{in, first.get(), 8}};
+    transfers.copy_both(away, back);
+    transfers.copy_both({}, {});
+    float gone[2];
+    std::memcpy(gone, second.get(), 8);
+    EXPECT_EQ(gone[0], 1);
+    EXPECT_EQ(gone[1], 2);
+  });
+  EXPECT_EQ(read<float>(*stream, b), (std::vector<float>{30, 40}));
+}
+
+TEST_P(Streams, SumsTakeAnyNumberOfSources) {
+  Pool pool(*device_);
+  const auto stream = make("s");
+  constexpr int kSources = 200;
+  const Tensor all(pool, DType::F32, {kSources}, Tag::Workspace);
+  std::vector<float> values;
+  for (int i = 0; i < kSources; ++i) values.push_back(std::ldexp(1.1f, i % 23));
+  write<float>(*stream, all, values);
+  std::byte* data = all.raw(*stream);
+  stream->enqueue_host("sum", WorkClass::Communication, [=](Transfers& transfers) {
+    std::vector<const std::byte*> sources;
+    for (int i = 0; i < kSources; ++i) sources.push_back(data + 4 * i);
+    transfers.reduce(DType::F32, Reduce::Sum, data + 4 * 150, sources, 1);
+  });
+  float expected = values[0];
+  for (int i = 1; i < kSources; ++i) expected += values[static_cast<std::size_t>(i)];
+  EXPECT_EQ(read<float>(*stream, all)[150], expected) << "in order, and one source is overwritten";
+}
+
 TEST_P(Streams, AloneWorkRunsInsideTheCallAndThrowsThere) {
   const auto stream = device_->make_stream("s", StreamRole::Alone);
   int value = 0;
@@ -190,6 +235,101 @@ TEST_P(Streams, RecordSpansWithLabelAndClass) {
   EXPECT_EQ(spans[0].label, "0F0.attention");
   EXPECT_EQ(spans[0].kind, WorkClass::Gemm);
   EXPECT_GE(spans[0].end_ns - spans[0].begin_ns, 2'000'000);
+}
+
+std::vector<float> numbers(int count, float first) {
+  std::vector<float> values(static_cast<std::size_t>(count));
+  std::iota(values.begin(), values.end(), first);
+  return values;
+}
+
+TEST_P(Streams, LargeValuesComeBackToo) {
+  Pool pool(*device_);
+  const auto stream = make("s");
+  const std::vector<float> up = numbers(3'000'000, 0.5f);
+  const Tensor x(pool, DType::F32, {3'000'000}, Tag::Activations);
+  upload<float>(*stream, x, up);
+  EXPECT_EQ(read<float>(*stream, x), up);
+}
+
+// The copy is enqueued long before the host's work has ended, and must not overtake it.
+TEST_P(Streams, CopiesWaitForHostWorkBeforeThem) {
+  Pool pool(*device_);
+  const auto stream = make("s");
+  const Tensor x = Tensor::host_visible(pool, DType::F32, {1}, Tag::Activations);
+  const Tensor y(pool, DType::F32, {1}, Tag::Activations);
+  float* place = x.host<float>();
+  *place = 1;
+  stream->enqueue_host("slow", kMemory, [=](Transfers&) {
+    std::this_thread::sleep_for(milliseconds(50));
+    *place = 2;
+  });
+  kernels::copy(*stream, y, x);
+  EXPECT_EQ(read<float>(*stream, y), std::vector<float>{2});
+}
+
+TEST_P(Streams, TransfersReduceInTheOrderOfTheSources) {
+  Pool pool(*device_);
+  const auto stream = make("s");
+  std::vector<Tensor> sources;
+  std::vector<const std::byte*> at;
+  for (const float first : {1.0f, 1e8f, -1e8f}) {
+    sources.emplace_back(pool, DType::F32, Shape{1000}, Tag::Activations);
+    write<float>(*stream, sources.back(), numbers(1000, first));
+    at.push_back(sources.back().raw(*stream));
+  }
+  const Tensor sum(pool, DType::F32, {1000}, Tag::Activations);
+  const Tensor most(pool, DType::F32, {1000}, Tag::Activations);
+  std::byte *sum_at = sum.raw(*stream), *most_at = most.raw(*stream);
+  stream->enqueue_host("reduce", kMemory, [=](Transfers& transfers) {
+    transfers.reduce(DType::F32, Reduce::Sum, sum_at, at, 1000);
+    transfers.reduce(DType::F32, Reduce::Max, most_at, at, 1000);
+  });
+  const std::vector<float> sums = read<float>(*stream, sum), mosts = read<float>(*stream, most);
+  const std::vector<float> a = numbers(1000, 1), b = numbers(1000, 1e8f), c = numbers(1000, -1e8f);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(sums[i], (a[i] + b[i]) + c[i]);
+    EXPECT_EQ(mosts[i], std::max({a[i], b[i], c[i]}));
+  }
+}
+
+TEST_P(Streams, SpansOfTheDeviceAndOfTheHostAreOnOneClock) {
+  Pool pool(*device_);
+  const auto stream = make("s");
+  const Tensor x(pool, DType::F32, {1 << 20}, Tag::Activations);
+  const std::vector<float> values = numbers(1 << 20, 0);
+  stream->start_recording();
+  stream->set_label("node");
+  const std::int64_t before = now_ns();
+  for (int i = 0; i < 3; ++i) {
+    upload<float>(*stream, x, values);
+    stream->enqueue_host("sleep", kMemory, [](Transfers&) {
+      std::this_thread::sleep_for(milliseconds(5));
+    });
+  }
+  stream->synchronize();
+  const std::int64_t after = now_ns();
+  const std::vector<WorkSpan> spans = stream->take_recording();
+  ASSERT_EQ(spans.size(), 6u);
+  constexpr std::int64_t kSlack = 200'000;  // how well two clocks agree
+  std::int64_t last = before - kSlack;
+  for (const WorkSpan& span : spans) {
+    EXPECT_EQ(span.label, "node");
+    EXPECT_GE(span.begin_ns, last - kSlack) << span.name;
+    EXPECT_GE(span.end_ns, span.begin_ns) << span.name;
+    last = span.end_ns;
+  }
+  EXPECT_LE(last, after + kSlack);
+}
+
+TEST_P(Streams, MemoryThatIsNotThereIsAnErrorThatNamesTheSize) {
+  if (GetParam() == devices::DeviceKind::HiddenCpu) GTEST_SKIP() << "it reserves what it has";
+  try {
+    device_->take(Memory::Device, std::size_t(1) << 50);
+    FAIL() << "no error";
+  } catch (const base::SystemError& error) {
+    EXPECT_NE(std::string(error.what()).find("TiB"), std::string::npos) << error.what();
+  }
 }
 
 }  // namespace stream_test

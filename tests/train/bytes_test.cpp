@@ -278,9 +278,12 @@ TEST(DispatcherBytes, DeclaredEqualsCounted) {
       if (sending.room == Room::Padded) config.model.moe_expert_capacity_factor = 1.5;
       config.model.moe_pad_expert_input_to_capacity = sending.room == Room::Padded;
       if (sending.room == Room::Budget) config.model.moe_expert_rank_capacity_factor = 4;
-      const Counted counted = count(config);
-      EXPECT_EQ(counted.kept, counted.declared_kept);
-      EXPECT_EQ(counted.sent, counted.declared_sent_forward);
+      for (const auto backend : {config::CommBackend::Threads, config::CommBackend::Loopback}) {
+        config.runtime.backend = backend;
+        const Counted counted = count(config);
+        EXPECT_EQ(counted.kept, counted.declared_kept);
+        EXPECT_EQ(counted.sent, counted.declared_sent_forward);
+      }
     }
   }
 }
@@ -291,9 +294,12 @@ TEST_P(PipelineBytes, DeclaredEqualsCounted) {
   for (const config::Precision precision : {config::Precision::Fp32, config::Precision::Bf16}) {
     config::Config config = with_layout(deep_config(), GetParam());
     config.model.params_dtype = precision;
-    const Counted counted = count(config);
-    EXPECT_EQ(counted.kept, counted.declared_kept);
-    EXPECT_EQ(counted.sent, counted.declared_sent_forward);
+    for (const auto backend : {config::CommBackend::Threads, config::CommBackend::Loopback}) {
+      config.runtime.backend = backend;
+      const Counted counted = count(config);
+      EXPECT_EQ(counted.kept, counted.declared_kept);
+      EXPECT_EQ(counted.sent, counted.declared_sent_forward);
+    }
   }
 }
 

@@ -48,7 +48,7 @@ class NotFiniteStep : public OnADevice {
 
 INSTANTIATE_TEST_SUITE_P(Devices,
                          NotFiniteStep,
-                         testing::ValuesIn(devices::kDevices),
+                         testing::ValuesIn(devices::all_devices()),
                          [](const auto& test) { return devices::name_of(test.param); });
 
 TEST_P(NotFiniteStep, AWeightIsNamedWithItsRankAndLayer) {
@@ -179,7 +179,7 @@ class Failure : public OnADevice {
 
 INSTANTIATE_TEST_SUITE_P(Devices,
                          Failure,
-                         testing::ValuesIn(devices::kDevices),
+                         testing::ValuesIn(devices::all_devices()),
                          [](const auto& test) { return devices::name_of(test.param); });
 
 TEST_P(Failure, ARankThatThrowsInAStepEndsTheRunWithItsName) {

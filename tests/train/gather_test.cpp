@@ -14,7 +14,7 @@ class Gather : public testing::TestWithParam<devices::DeviceKind> {};
 
 INSTANTIATE_TEST_SUITE_P(Devices,
                          Gather,
-                         testing::ValuesIn(devices::kDevices),
+                         testing::ValuesIn(devices::all_devices()),
                          [](const auto& test) { return devices::name_of(test.param); });
 
 const config::Config& four_ranks() {

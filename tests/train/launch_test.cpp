@@ -54,13 +54,15 @@ TEST(Launch, PinnedRanksShareTheCoresInTurn) {
 
 TEST(Launch, APinnedRankThatIsTheCallerIsLetGoAtTheEnd) {
   const std::vector<int> cores = base::usable_cores();
-  config::Config config;
-  config.runtime.backend = config::CommBackend::Fake;
-  config.runtime.pin_ranks = true;
-  launch(judged(config), {}, [&](comm::Endpoint&) {
-    EXPECT_EQ(base::usable_cores(), std::vector<int>{cores[0]});
-  });
-  EXPECT_EQ(base::usable_cores(), cores);
+  for (const auto backend : {config::CommBackend::Fake, config::CommBackend::Loopback}) {
+    config::Config config;
+    config.runtime.backend = backend;
+    config.runtime.pin_ranks = true;
+    launch(judged(config), {}, [&](comm::Endpoint&) {
+      EXPECT_EQ(base::usable_cores(), std::vector<int>{cores[0]});
+    });
+    EXPECT_EQ(base::usable_cores(), cores);
+  }
 }
 
 TEST(Launch, TheFabricOfTheConfigReachesTheBackend) {

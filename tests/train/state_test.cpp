@@ -79,7 +79,7 @@ struct StateCase {
 std::vector<StateCase> state_cases() {
   std::vector<StateCase> cases;
   for (const config::Precision precision : {config::Precision::Fp32, config::Precision::Bf16}) {
-    for (const DeviceKind device : devices::kDevices) cases.push_back({precision, device});
+    for (const DeviceKind device : devices::all_devices()) cases.push_back({precision, device});
   }
   return cases;
 }

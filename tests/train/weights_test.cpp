@@ -125,7 +125,7 @@ TEST_P(HuggingFaceOut, EveryLayoutOnEveryDeviceWritesTheSameFileAndReadsIt) {
                                    LayoutCase{.world = 4, .ep = 2, .pp = 2, .stages = "Et|ttL"}}) {
     SCOPED_TRACE(name_of(layout));
     const config::Config laid_out = with_layout(config, layout);
-    for (const devices::DeviceKind device : devices::kDevices) {
+    for (const devices::DeviceKind device : devices::all_devices()) {
       EXPECT_TRUE(written_by(laid_out, device, folder) == expected) << devices::name_of(device);
       expect_read_again(laid_out, device, folder);
     }

@@ -36,7 +36,7 @@ std::vector<measure::FabricTarget> targets_of(const config::Config& config) {
 
 // What the bench decides itself may not be asked for.
 void check(const config::Config& config) {
-  if (config.runtime.backend == config::CommBackend::Fake) {
+  if (config::is_pretended(config.runtime.backend)) {
     throw base::ConfigError("bench overlap needs ranks: set runtime.backend to threads or mpi");
   }
   for (const config::Field& field : config::fields()) {

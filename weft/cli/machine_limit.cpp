@@ -23,7 +23,8 @@ double bytes_of_process(const config::Config& config) {
 }  // namespace
 
 std::optional<rules::Missing> machine_limit(const config::Config& config) {
-  if (derive::is_on_gpu(config)) return std::nullopt;
+  const bool on_cpu = config.runtime.device == config::DeviceKind::Cpu;
+  if (derive::is_on_gpu(config) || !on_cpu) return std::nullopt;
   const double needed = bytes_of_process(config);
   const auto memory = static_cast<double>(this_machine().memory_bytes);
   if (memory <= 0 || needed <= memory) return std::nullopt;

@@ -70,7 +70,7 @@ std::string weights_line(const config::Config& config) {
 }  // namespace
 
 bool is_pretended(const config::Config& config) {
-  return config.runtime.backend == config::CommBackend::Fake;
+  return config::is_pretended(config.runtime.backend);
 }
 
 std::vector<std::string> opening_lines(const rules::Verdict& verdict,
@@ -116,14 +116,21 @@ std::vector<std::string> start_lines(const config::Config& config, const train::
 
 std::vector<std::string> opening_warnings(const config::Config& config) {
   std::vector<std::string> warnings;
-  if (is_pretended(config)) {
+  if (config.runtime.backend == config::CommBackend::Fake) {
     warnings.push_back(
         "a pretended world (runtime.backend=fake): rank 0 runs alone and its peers are taken to "
         "hold and send what it does; losses, speed and waiting times are not those of a run");
   }
+  if (config.runtime.backend == config::CommBackend::Loopback) {
+    warnings.push_back(
+        "a pretended world (runtime.backend=loopback): rank 0 runs alone, and what it sends "
+        "returns to it from host memory as if its peers had sent it; shapes, memory and bytes are "
+        "those of a run, losses and what it learns are not");
+  }
   const std::int64_t threads = derive::layout_of(config).world * config.runtime.threads_per_rank;
   const auto cores = static_cast<std::int64_t>(base::usable_cores().size());
-  if (config.runtime.backend == config::CommBackend::Threads && threads > cores) {
+  const bool on_cpu = config.runtime.device == config::DeviceKind::Cpu;
+  if (on_cpu && config.runtime.backend == config::CommBackend::Threads && threads > cores) {
     warnings.push_back(text("{} of {} each share {}: a step takes the longer",
                             counted(derive::layout_of(config).world, "rank"),
                             counted(config.runtime.threads_per_rank, "thread"),

@@ -57,9 +57,10 @@ void show_json(const std::vector<measure::Check>& checks, bool pass) {
 }
 
 // What a user may choose; the folder decides the model, the data and the optimizer, in fp32.
-constexpr std::array<std::string_view, 33> kChoices{
+constexpr std::array<std::string_view, 34> kChoices{
     "runtime.world_size",
     "runtime.backend",
+    "runtime.device",
     "runtime.ranks_per_node",
     "runtime.threads_per_rank",
     "runtime.pin_ranks",
@@ -102,8 +103,10 @@ int run_verify(const VerifyOptions& options) {
   allow_only(run, kChoices, "the reference run's folder decides it");
   config::Config wanted = run.config;
   follow_launcher(run, wanted);
-  if (wanted.runtime.backend == config::CommBackend::Fake) {
-    throw base::ConfigError("runtime.backend=fake: a pretended world computes nothing to verify");
+  if (config::is_pretended(wanted.runtime.backend)) {
+    throw base::ConfigError(
+        base::text("runtime.backend={}: a pretended world computes nothing to verify",
+                   config::word(wanted.runtime.backend)));
   }
   const checkpoint::HuggingFaceModel model(options.folder);
   warn_of_weights(model);

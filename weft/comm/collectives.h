@@ -71,10 +71,11 @@ class Collectives : public Communicator {
     return {.bytes = bytes, .rows = rows, .members = group_.members};
   }
 
- private:
   Call next_call(Operation operation, std::int64_t extent, Content content = Content::Payload);
   // Copies this member's own part, meets the others, and returns the bytes sent to them.
   std::int64_t meet(const Call& call, std::span<const Part> parts, tensor::Transfers& transfers);
+
+ private:
   std::int64_t gather_chunks(tensor::Transfers& transfers,
                              const Call& call,
                              const Chunks& chunks,

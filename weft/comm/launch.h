@@ -8,19 +8,34 @@
 // of ranks in OMPI_COMM_WORLD_SIZE and its own in OMPI_COMM_WORLD_RANK.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
+#include <string>
 
 #include "weft/comm/communicator.h"
 #include "weft/grid/fabric.h"
 
 namespace weft::comm {
 
+// What the messages of a group say about experts, for a backend that answers in the place of this
+// rank's peers: rows for a member's experts return as that member's rows for this rank's.
+struct ExpertMessages {
+  // Member m has the experts from first + m * each on. each = 0: no message names experts.
+  std::int64_t first = 0, each = 0;
+  // Which of the numbers that this rank counted (a message of sealed counts, base/sealed_count.h)
+  // stands at `place` of what `member` counts. None: the one at the same place.
+  std::function<std::int64_t(int member, std::int64_t place)> counted_at = {};
+};
+
 struct LaunchOptions {
   int world = 0;                // ranks; MPI: 0 accepts the launcher's number
-  int rank = 0;                 // which rank to pretend to be (fake only)
+  int rank = 0;                 // which rank to pretend to be (fake and loopback only)
   double timeout_seconds = 60;  // longest wait for a peer
   // Threads only: the emulated links, over which meetings end late. Free by default.
   grid::Fabric fabric = {};
+  // Loopback only: by the name of the group.
+  std::map<std::string, ExpertMessages> expert_messages = {};
   // MPI only: called with the text of the error that run_mpi is about to throw, on every rank and
   // before any rank leaves. The place to print it: a launcher ends all ranks as soon as one exits
   // with an error, so whoever prints after run_mpi may not get to it.
@@ -52,6 +67,15 @@ bool has_mpi();
 // count). Sealed counts (base/sealed_count.h) arrive under the code of the peer that would have
 // sent them. A broadcast leaves the data as it is; what is received from a peer is zeros.
 void run_fake(const LaunchOptions& options, const RankFunction& function);
+
+// One rank of a pretended world whose bytes travel: what would leave for a peer goes to host
+// memory, and as many bytes as would come from the peer come back from there. An all_to_all returns
+// to each peer's place what was sent to that peer (over again, or cut, to the expected count), an
+// all_gather its own rows; messages about experts are answered as `expert_messages` says, and in
+// such a group a reduce_scatter sums what was sent to the peers. Any other sum is size() times its
+// own. A broadcast leaves the data as it is. What is received from a peer is the first message that
+// this rank sent to any; zeros where it sends none before it receives.
+void run_loopback(const LaunchOptions& options, const RankFunction& function);
 
 // ConfigError for a world, rank or timeout out of range; `smallest_world` is 1 where it must be
 // given.

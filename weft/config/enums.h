@@ -262,11 +262,22 @@ struct EnumWords<DataKind> {
   static constexpr std::array<std::string_view, 3> words{"mock", "text", "indexed"};
 };
 
-enum class CommBackend { Threads, Mpi, Fake };
+enum class DeviceKind { Cpu, Cuda };
+template <>
+struct EnumWords<DeviceKind> {
+  static constexpr std::array<std::string_view, 2> words{"cpu", "cuda"};
+};
+
+enum class CommBackend { Threads, Mpi, Fake, Loopback };
 template <>
 struct EnumWords<CommBackend> {
-  static constexpr std::array<std::string_view, 3> words{"threads", "mpi", "fake"};
+  static constexpr std::array<std::string_view, 4> words{"threads", "mpi", "fake", "loopback"};
 };
+// Whether one rank runs alone and its peers are only taken to be there: what it computes is not
+// what a run computes.
+constexpr bool is_pretended(CommBackend backend) {
+  return backend == CommBackend::Fake || backend == CommBackend::Loopback;
+}
 
 template <typename Enum>
 constexpr std::string_view word(Enum value) {

@@ -52,7 +52,7 @@ class RankDispatchBench {
                .tokens = request.tokens},
         dispatchers_(dispatchers),
         groups_(join_dispatch_groups(endpoint, static_cast<int>(shape_.ranks_per_node))),
-        device_(make_device(request.config)),
+        device_(make_device(request.config, endpoint.local_rank())),
         pool_(*device_),
         stream_(device_->make_stream("dispatch", tensor::StreamRole::Alone)),
         measured_(dispatchers_.size()) {

@@ -35,6 +35,7 @@ std::int64_t ranks_of_process(const Config& config, const grid::Layout& layout) 
       return layout.world;
     case CommBackend::Mpi:
     case CommBackend::Fake:
+    case CommBackend::Loopback:
       return 1;
   }
   return 1;

@@ -62,6 +62,17 @@ class Parts {
   std::vector<Missing> all_;
 };
 
+// A run that is judged for GPUs and would not be on one.
+Missing no_gpu_asked_for(const Config& config) {
+  const std::string key = config.hardware.gpu ? "hardware.gpu" : "hardware.device_name";
+  return {.part = "a GPU",
+          .keys = {key, "runtime.device"},
+          .message = text("a run for GPUs ({} = {}) on processor cores (runtime.device = cpu)",
+                          key,
+                          value_text(*find_field(key), config)),
+          .fix = text("use runtime.device=cuda, or {}", way_out(key, config.model))};
+}
+
 }  // namespace
 
 bool is_built(LoadBalancing kind) {
@@ -73,8 +84,6 @@ std::vector<Missing> missing_parts(const Config& config) {
   const auto add = [&](std::string_view part, const char* key) {
     parts.add(part, key, value_text(*find_field(key), config));
   };
-  if (derive::is_on_gpu(config))
-    add("CUDA", config.hardware.gpu ? "hardware.gpu" : "hardware.device_name");
   for (const Field& field : fields()) {
     if (field.support.kind != Support::Kind::Later || asks_for_nothing(field, config)) continue;
     parts.add(field.support.text, field.key, value_text(field, config));
@@ -99,7 +108,11 @@ std::vector<Missing> missing_parts(const Config& config) {
   if (balanced) {
     add("balancing by sinkhorn or by quantiles", "model.moe_router_load_balancing_type");
   }
-  return parts.take(model);
+  std::vector<Missing> missing = parts.take(model);
+  if (derive::is_on_gpu(config) && config.runtime.device == DeviceKind::Cpu) {
+    missing.insert(missing.begin(), no_gpu_asked_for(config));
+  }
+  return missing;
 }
 
 }  // namespace weft::rules

@@ -1,4 +1,4 @@
-// Tokens, learning rate and data.
+// Tokens, learning rate, data, and what may be saved.
 #include "weft/rules/judge.h"
 #include "weft/rules/topics.h"
 
@@ -89,6 +89,16 @@ void judge_held_out(Judge& judge) {
       "set a fraction such as 0.05, or train.eval_interval=0");
 }
 
+void judge_saved(Judge& judge) {
+  const Config& config = judge.config();
+  if (!is_pretended(config.runtime.backend) || config.checkpoint.save_hf.empty()) return;
+  judge.report("checkpoint.save_hf",
+               text("checkpoint.save_hf: runtime.backend = {} is a pretended world, whose weights "
+                    "are not those of a run",
+                    word(config.runtime.backend)),
+               "leave checkpoint.save_hf empty, or use runtime.backend=threads or mpi");
+}
+
 constexpr Rule kRunRules[] = {
     {.id = "W10",
      .when = "a micro-batch above 2^31 tokens, or a step above 2^40",
@@ -128,6 +138,13 @@ constexpr Rule kRunRules[] = {
      .why = "Evaluation reads the part of the data that training does not.",
      .example = "dataset.kind=text dataset.path=docs train.eval_interval=5 dataset.eval_fraction=0",
      .judge = judge_held_out},
+    {.id = "W74",
+     .when = "checkpoint.save_hf with runtime.backend = fake or loopback",
+     .then = "refused",
+     .why = "One rank runs and has no peers: what it learns is not what a run learns, and most of "
+            "the model is on ranks that are not there.",
+     .example = "runtime.backend=loopback checkpoint.save_hf=x",
+     .judge = judge_saved},
 };
 
 }  // namespace

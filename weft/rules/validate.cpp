@@ -39,7 +39,8 @@ Verdict judge(const Config& config) {
   if (verdict.legal()) {
     verdict.missing = missing_parts(verdict.config);
     // The limits are those of CPU ranks in this process.
-    if (!derive::is_on_gpu(verdict.config)) {
+    const bool on_cpu = verdict.config.runtime.device == config::DeviceKind::Cpu;
+    if (on_cpu && !derive::is_on_gpu(verdict.config)) {
       for (Missing& limit : process_limits(verdict.config)) {
         verdict.missing.push_back(std::move(limit));
       }

@@ -19,12 +19,21 @@ enum class Reduce { Sum, Max };
 // Throws InternalError for a dtype that reductions do not take: they take fp32, fp64 and int64.
 void check_reducible(DType dtype);
 
+struct Copy {
+  std::byte* to = nullptr;
+  const std::byte* from = nullptr;
+  std::int64_t bytes = 0;
+};
+
 class Transfers {
  public:
   virtual ~Transfers() = default;
 
   // The two may overlap.
   virtual void copy(std::byte* to, const std::byte* from, std::int64_t bytes) = 0;
+  // Two lists of copies beside each other, each in its order, as a link carries both directions at
+  // once. What one list writes the other does not touch, and no copy overlaps itself.
+  virtual void copy_both(std::span<const Copy> some, std::span<const Copy> others) = 0;
   virtual void clear(std::byte* to, std::int64_t bytes) = 0;
 
   // out[i] = sources[0][i] + sources[1][i] + ..., in that order and in that dtype; or their
@@ -37,6 +46,8 @@ class Transfers {
 
   // Device memory outside any pool, until the handle goes.
   virtual std::shared_ptr<std::byte> scratch(std::int64_t bytes) = 0;
+  // The same of host-visible memory.
+  virtual std::shared_ptr<std::byte> host_scratch(std::int64_t bytes) = 0;
 
   // Where the host's own threads, and libraries on them, reach the same bytes; null where they
   // cannot and must copy.

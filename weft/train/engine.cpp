@@ -81,7 +81,7 @@ model::Parameters make_parameters(tensor::Pool& pool,
 Engine::Engine(const rules::JudgedConfig& config,
                comm::Endpoint& endpoint,
                const schedule::Detail& detail)
-    : Engine(config, endpoint, detail, make_device(config)) {}
+    : Engine(config, endpoint, detail, make_device(config, endpoint.local_rank())) {}
 
 Engine::Engine(const rules::JudgedConfig& config,
                comm::Endpoint& endpoint,

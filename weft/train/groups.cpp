@@ -34,7 +34,7 @@ Groups join_groups(const rules::JudgedConfig& config, comm::Endpoint& endpoint) 
   Groups groups{.grid = grid,
                 .self = grid.coordinate(rank),
                 .world = join("world", grid::GroupKind::World),
-                .ep = join("ep", grid::GroupKind::Ep),
+                .ep = join(kEp, grid::GroupKind::Ep),
                 .ep_across = nullptr,
                 .ep_within = nullptr,
                 .dense_reduction = join("dp_cp", grid::GroupKind::DpCp),
@@ -46,8 +46,8 @@ Groups join_groups(const rules::JudgedConfig& config, comm::Endpoint& endpoint) 
   if (grid.ep() > 1 && config::dispatches_by(config->model, config::FlexBackend::HybridEp)) {
     const auto per_machine = static_cast<int>(config->runtime.ranks_per_node.value());
     MachineMembers machines = machine_members(groups.ep->members(), rank, per_machine);
-    groups.ep_across = endpoint.group("ep_across", std::move(machines.across));
-    groups.ep_within = endpoint.group("ep_within", std::move(machines.within));
+    groups.ep_across = endpoint.group(kEpAcross, std::move(machines.across));
+    groups.ep_within = endpoint.group(kEpWithin, std::move(machines.within));
   }
   if (grid.pp() == 1) return groups;
   groups.pp_forward = join("pp_forward", grid::GroupKind::Pp);

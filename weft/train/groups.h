@@ -10,6 +10,11 @@
 
 namespace weft::train {
 
+// The names of the groups that rows travel in to their experts.
+inline constexpr const char* kEp = "ep";
+inline constexpr const char* kEpAcross = "ep_across";
+inline constexpr const char* kEpWithin = "ep_within";
+
 struct Groups {
   grid::Grid grid;
   grid::Coordinate self;

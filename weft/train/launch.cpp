@@ -1,9 +1,11 @@
 #include "weft/train/launch.h"
 
+#include "weft/base/check.h"
 #include "weft/base/cores.h"
 #include "weft/derive/derived.h"
 #include "weft/kernels/device.h"
 #include "weft/kernels/kernels.h"
+#include "weft/train/expert_messages.h"
 
 namespace weft::train {
 namespace {
@@ -29,8 +31,15 @@ void run_reporting(const comm::LaunchOptions& options, const comm::RankFunction&
 
 }  // namespace
 
-std::unique_ptr<tensor::Device> make_device(const rules::JudgedConfig& config) {
-  return kernels::make_cpu_device(static_cast<int>(config->runtime.threads_per_rank));
+std::unique_ptr<tensor::Device> make_device(const rules::JudgedConfig& config, int local_rank) {
+  switch (config->runtime.device) {
+    case config::DeviceKind::Cpu:
+      return kernels::make_cpu_device(static_cast<int>(config->runtime.threads_per_rank));
+    case config::DeviceKind::Cuda:
+      const bool share = config->runtime.backend == config::CommBackend::Threads;
+      return kernels::make_cuda_device(share ? 0 : local_rank);
+  }
+  UNREACHABLE("a device");
 }
 
 void launch(const rules::JudgedConfig& config,
@@ -50,6 +59,9 @@ void launch(const rules::JudgedConfig& config,
       return run_reporting(options, function);
     case config::CommBackend::Fake:
       return comm::run_fake(options, function);
+    case config::CommBackend::Loopback:
+      options.expert_messages = expert_messages(config);
+      return comm::run_loopback(options, function);
   }
 }
 

@@ -34,7 +34,8 @@ void launch(const rules::JudgedConfig& config,
             const Report& report,
             const comm::RankFunction& body);
 
-// The device that a rank of this run works on; each rank makes its own.
-std::unique_ptr<tensor::Device> make_device(const rules::JudgedConfig& config);
+// The device that a rank of this run works on; each rank makes its own. `local_rank` is its number
+// among those on the same machine.
+std::unique_ptr<tensor::Device> make_device(const rules::JudgedConfig& config, int local_rank);
 
 }  // namespace weft::train

@@ -117,6 +117,7 @@ base::Json metrics_json(const StepRecord& record) {
   if (record.epoch) json["epoch"] = *record.epoch;
   if (record.repeated) json["repeated_steps"] = *record.repeated;
   if (!record.expert_loads.empty()) json["expert_loads"] = to_json(record.expert_loads);
+  if (record.pretended) json["pretended"] = true;
   return json;
 }
 

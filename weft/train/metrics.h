@@ -28,6 +28,7 @@ struct StepRecord {
   std::vector<ExpertLoads> expert_loads;  // by MoE layer
   std::optional<double> eval_loss;        // where this step evaluated
   std::int64_t not_finite = 0;            // steps so far that changed nothing
+  bool pretended = false;                 // one rank ran, and its peers were only taken to be there
   // Steps so far that ran again without their row budget; where there is one.
   std::optional<std::int64_t> repeated;
 };

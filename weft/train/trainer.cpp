@@ -172,7 +172,8 @@ class RankRun {
                       .learning_rate = rate,
                       .loss = totals.loss,
                       .gradient_norm = totals.gradient_norm,
-                      .not_finite = not_finite_};
+                      .not_finite = not_finite_,
+                      .pretended = config::is_pretended(config_.runtime.backend)};
     if (dataset_.tokens()) {
       record.epoch = static_cast<double>(record.consumed_samples) /
                      static_cast<double>(dataset_.samples(data::Split::Train));

@@ -13,6 +13,12 @@ void CpuTransfers::copy(std::byte* to, const std::byte* from, std::int64_t bytes
   std::memmove(device_.reach(to), device_.reach(from), static_cast<std::size_t>(bytes));
 }
 
+void CpuTransfers::copy_both(std::span<const Copy> some, std::span<const Copy> others) {
+  for (const std::span<const Copy> copies : {some, others}) {
+    for (const auto& [to, from, bytes] : copies) copy(to, from, bytes);
+  }
+}
+
 void CpuTransfers::clear(std::byte* to, std::int64_t bytes) {
   if (bytes > 0) std::memset(device_.reach(to), 0, static_cast<std::size_t>(bytes));
 }
@@ -29,10 +35,15 @@ void CpuTransfers::reduce(DType dtype,
 
 // Where memory is hidden a piece of the device's; else plain memory, which costs less to get.
 std::shared_ptr<std::byte> CpuTransfers::scratch(std::int64_t bytes) {
+  if (!device_.hides_memory()) return host_scratch(bytes);
   const auto size = static_cast<std::size_t>(std::max<std::int64_t>(1, bytes));
-  if (!device_.hides_memory()) return {new std::byte[size], std::default_delete<std::byte[]>()};
   return {device_.take(Memory::Device, size),
           [this, size](std::byte* data) { device_.give_back(Memory::Device, data, size); }};
+}
+
+std::shared_ptr<std::byte> CpuTransfers::host_scratch(std::int64_t bytes) {
+  const auto size = static_cast<std::size_t>(std::max<std::int64_t>(1, bytes));
+  return {new std::byte[size], std::default_delete<std::byte[]>()};
 }
 
 std::byte* CpuTransfers::on_host(const std::byte* memory) {

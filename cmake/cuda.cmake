@@ -1,0 +1,44 @@
+# The CUDA device (weft/*/cuda): a library of its own, libweft_cuda.so, that the program loads from beside itself
+# when a run asks for a GPU (weft/kernels/cuda_device.cpp). So the program starts where no CUDA is installed,
+# and only those who want a GPU, and the tests, build it.
+option(WEFT_CUDA "Build the CUDA device where the toolkit is found" ON)
+set(WEFT_CUDA_ARCHITECTURES "90a" CACHE STRING "The GPUs to build for: 90a (Hopper); 80, and 100 from CUDA 12.8 on")
+set(weft_cuda_found OFF)
+
+# The sanitizers do not see what a GPU does, and stop at its driver.
+if(WEFT_CUDA AND NOT WEFT_SANITIZE)
+  find_program(weft_nvcc nvcc HINTS /usr/local/cuda/bin)
+  if(weft_nvcc)
+    set(CMAKE_CUDA_COMPILER ${weft_nvcc})
+    set(CMAKE_CUDA_ARCHITECTURES ${WEFT_CUDA_ARCHITECTURES})
+    enable_language(CUDA)
+    # CMake knows nvcc's C++20 only from 3.26 on.
+    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+      set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+    endif()
+    if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.4)
+      message(STATUS "CUDA ${CMAKE_CUDA_COMPILER_VERSION} is older than 12.4: no CUDA device")
+    else()
+      find_package(CUDAToolkit REQUIRED)
+      set(weft_cuda_found ON)
+    endif()
+  endif()
+endif()
+
+# fmt 9 turns its constant expressions half off for nvcc; on, they compile.
+set(weft_cuda_options -DFMT_USE_CONSTEXPR=1 --expt-relaxed-constexpr
+  -Xcompiler=-Wall,-Wextra,-Werror,-fPIC,-fno-semantic-interposition --Werror=all-warnings)
+
+function(weft_cuda_device)
+  file(GLOB sources CONFIGURE_DEPENDS
+    ${CMAKE_SOURCE_DIR}/weft/*/cuda/*.cpp ${CMAKE_SOURCE_DIR}/weft/*/cuda/*.cu)
+  add_library(weft_cuda SHARED EXCLUDE_FROM_ALL ${sources})
+  target_include_directories(weft_cuda PRIVATE ${CMAKE_SOURCE_DIR})
+  target_link_libraries(weft_cuda PRIVATE
+    weft_tensor CUDA::cudart_static CUDA::cublasLt ${CMAKE_DL_LIBS})
+  target_compile_definitions(weft_cuda PRIVATE WEFT_VERSION="${PROJECT_VERSION}")
+  target_compile_options(weft_cuda PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${weft_cuda_options}>")
+  set_target_properties(weft_cuda PROPERTIES
+    UNITY_BUILD OFF LIBRARY_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+endfunction()

@@ -1,0 +1,158 @@
+#include "tests/train/engine_cases_support.h"
+
+namespace weft::train {
+
+using config::Config;
+using config::Dispatcher;
+using config::FlexBackend;
+using config::LoadBalancing;
+using schedule::Part;
+using schedule::Piece;
+
+namespace {
+
+// A config that differs from `config` in what `change` does to it.
+template <typename Change>
+Config with(Config config, const Change& change) {
+  change(config);
+  return config;
+}
+
+void to_bf16(Config& config) { config.model.params_dtype = config::Precision::Bf16; }
+
+void to_slices(Config& config) {
+  to_overlap(config);
+  config.comm_overlap.moe_token_slices = 3;
+}
+
+void to_dropping(Config& config) {
+  config.model.moe_expert_capacity_factor = 0.6;
+  config.model.moe_token_drop_policy = config::DropPolicy::Position;
+}
+
+void to_padding(Config& config) {
+  config.model.moe_expert_capacity_factor = 0.6;
+  config.model.moe_pad_expert_input_to_capacity = true;
+}
+
+void to_shared(Config& config) {
+  config.model.moe_shared_expert_intermediate_size = 20;
+  config.model.moe_shared_expert_gate = true;
+}
+
+void to_shared_overlap(Config& config) {
+  to_shared(config);
+  config.model.moe_shared_expert_overlap = true;
+  config.model.overlap_dispatch_backward_with_experts_wgrad = true;
+}
+
+// Groups, biases, noise and every loss of a router.
+void to_routing(Config& config) {
+  config.model.moe_router_score_function = config::ScoreFunction::Sigmoid;
+  config.model.moe_router_num_groups = 4;
+  config.model.moe_router_group_topk = 2;
+  config.model.moe_router_topk_scaling_factor = 2.5;
+  config.model.moe_router_enable_expert_bias = true;
+  config.model.moe_router_load_balancing_type = {LoadBalancing::AuxLoss,
+                                                 LoadBalancing::SeqAuxLoss,
+                                                 LoadBalancing::GlobalAuxLoss};
+  config.model.moe_aux_loss_coeff = {0.01, 0.02, 0.03};
+  config.model.moe_z_loss_coeff = 0.001;
+  config.model.moe_input_jitter_eps = 0.05;
+}
+
+void to_dense(Config& config) {
+  config.model.num_moe_experts = std::nullopt;
+  config.model.moe_ffn_hidden_size = std::nullopt;
+  config.model.moe_layer_freq = {1};
+}
+
+void to_tied(Config& config) {
+  config.model.share_embeddings_and_output_weights = true;
+  config.model.pad_token_id = 3;
+}
+
+struct Sending {
+  std::string name;
+  Dispatcher type = Dispatcher::AllToAll;
+  std::optional<FlexBackend> backend = {};
+  std::int64_t per_machine = 4;
+};
+
+// Every way to move tokens: as it is, in slices under other work, with rows dropped, padded, and
+// within a budget, as far as each can.
+void add_sendings(std::vector<EngineCase>& cases, const Config& base) {
+  for (const Sending& sending : {Sending{"AllToAll"},
+                                 Sending{"AllGather", Dispatcher::AllGather},
+                                 Sending{"DeepEp", Dispatcher::Flex, FlexBackend::DeepEp},
+                                 Sending{"HybridEp", Dispatcher::Flex, FlexBackend::HybridEp, 2},
+                                 Sending{"OneNode", Dispatcher::Flex, FlexBackend::HybridEp}}) {
+    const Config config = with(base, [&](Config& changed) {
+      changed.model.moe_token_dispatcher_type = sending.type;
+      changed.model.moe_flex_dispatcher_backend = sending.backend;
+      changed.runtime.ranks_per_node = sending.per_machine;
+    });
+    cases.push_back({sending.name, config});
+    cases.push_back({sending.name + "Bf16", with(config, to_bf16)});
+    cases.push_back({sending.name + "Slices", with(config, to_slices)});
+    cases.push_back({sending.name + "Dropping", with(config, to_dropping)});
+    if (sending.backend != FlexBackend::DeepEp) {  // pads nothing
+      cases.push_back({sending.name + "Padding", with(config, to_padding)});
+    }
+    if (sending.backend != FlexBackend::HybridEp) continue;  // the others have no budget
+    for (const auto& [name, factor] : {std::pair{"Exceeded", kTooSmall}, {"Kept", 4.0}}) {
+      cases.push_back({sending.name + "Budget" + name, with(config, [&](Config& changed) {
+                         changed.model.moe_expert_rank_capacity_factor = factor;
+                       })});
+    }
+  }
+}
+
+// Pieces whole, in parts, and recomputed: some of their parts, or all that can be.
+void add_details(std::vector<EngineCase>& cases, const std::string& name, const Config& config) {
+  const std::vector<Piece> split{Piece::Attention, Piece::Mlp, Piece::Experts};
+  cases.push_back({name, config});
+  cases.push_back({name + "Parts", config, {split, {}}});
+  cases.push_back({name + "RecomputedParts",
+                   config,
+                   {split, {{Piece::Attention, Part::Core}, {Piece::Experts, Part::Act}}}});
+  cases.push_back({name + "Recomputed",
+                   config,
+                   {{}, {Piece::Attention, Piece::Route, Piece::Mlp, Piece::Experts}}});
+}
+
+}  // namespace
+
+void PrintTo(const EngineCase& at, std::ostream* out) { *out << at.name; }
+
+void to_overlap(Config& config) {
+  config.comm_overlap.overlap_moe_expert_parallel_comm = true;
+  config.comm_overlap.delay_wgrad_compute = true;
+}
+
+std::vector<EngineCase> engine_cases() {
+  const Config one = small_config();
+  const Config ep2 = with_layout(one, {.world = 2, .ep = 2});
+  const Config dp = with_layout(one, {.world = 4, .ep = 2});
+  const Config stages = with_layout(deep_config(), {.world = 4, .ep = 2, .pp = 2, .vpp = 2});
+  std::vector<EngineCase> all{
+      {"OneRank", one},
+      {"OneRankBf16", with(one, to_bf16)},
+      {"Threads", with(one, [](Config& config) { config.runtime.threads_per_rank = 2; })},
+      {"Dense", with(with_layout(one, {.world = 2}), to_dense)},
+      {"Routing", with(dp, to_routing)},
+      {"Forced",
+       with(ep2, [](Config& config) { config.model.moe_router_force_load_balancing = true; })},
+      {"Overlapped", with(dp, to_overlap)},
+      {"Jitter", with(with(dp, to_overlap), [](Config& config) { config.fabric.jitter_us = 50; })},
+      {"Pipeline", stages},
+      {"PipelineBf16", with(stages, to_bf16)},
+      {"PipelineTied", with(with(stages, to_tied), to_overlap)}};
+  add_sendings(all, with_layout(one, {.world = 4, .ep = 4}));
+  add_details(all, "Latent", with_layout(latent_config(), {.world = 2, .ep = 2}));
+  add_details(all, "Shared", with(ep2, to_shared));
+  add_details(all, "SharedOverlapped", with(with(ep2, to_shared_overlap), to_bf16));
+  return all;
+}
+
+}  // namespace weft::train

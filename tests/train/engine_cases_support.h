@@ -1,0 +1,27 @@
+// What the whole engine is tried with on every device beside the CPU: every layout, dispatcher,
+// order and way to keep or recompute that differs in what it does with memory.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "tests/train/train_support.h"
+
+namespace weft::train {
+
+struct EngineCase {
+  std::string name;
+  config::Config config;
+  schedule::Detail detail = {};
+};
+void PrintTo(const EngineCase& at, std::ostream* out);
+
+inline constexpr double kTooSmall = 1.01;  // a factor of the row budget that a step exceeds
+
+std::vector<EngineCase> engine_cases();
+
+// Forward beside backward, weight gradients delayed.
+void to_overlap(config::Config& config);
+
+}  // namespace weft::train

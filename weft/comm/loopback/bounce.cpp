@@ -1,0 +1,106 @@
+#include "weft/comm/loopback/bounce.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <vector>
+
+namespace weft::comm::loopback {
+namespace {
+
+using tensor::Copy;
+
+// So much travels in one direction before the host looks after it: long against the time that
+// starting a copy takes. Memory is asked for in this size, however little travels: what a device
+// keeps (tensor/transfers.h) then serves every operation after the first.
+constexpr std::int64_t kRoundBytes = 16 << 20;
+
+// The parts one after the other, each as long as the longer of its two directions.
+struct Cargo {
+  std::vector<Part> parts;
+  std::int64_t bytes = 0;
+
+  static std::int64_t length(const Part& part) { return std::max(part.out_bytes, part.in_bytes); }
+};
+
+Cargo cargo_of(std::span<const Part> parts, int self) {
+  Cargo cargo;
+  for (const Part& part : parts) {
+    if (part.member == self || Cargo::length(part) == 0) continue;
+    cargo.parts.push_back(part);
+    cargo.bytes += Cargo::length(part);
+  }
+  return cargo;
+}
+
+// What of the cargo lies at [begin, end), between the device and host memory.
+struct Round {
+  std::vector<Copy> out, in;
+};
+
+Round round_of(const Cargo& cargo,
+               std::int64_t begin,
+               std::int64_t end,
+               std::byte* host,
+               std::byte* unread) {
+  Round round;
+  std::int64_t at = 0;  // where the part begins
+  for (const Part& part : cargo.parts) {
+    const std::int64_t first = std::max<std::int64_t>(begin - at, 0);
+    const std::int64_t last = std::min(end - at, Cargo::length(part));
+    const std::int64_t place = at + first - begin;
+    at += Cargo::length(part);
+    if (first >= last) continue;
+    if (first < part.out_bytes) {
+      round.out.push_back({host + place, part.out + first, std::min(last, part.out_bytes) - first});
+    }
+    if (first < part.in_bytes) {
+      std::byte* to = part.in == nullptr ? unread + place : part.in + first;
+      round.in.push_back({to, host + place, std::min(last, part.in_bytes) - first});
+    }
+  }
+  return round;
+}
+
+}  // namespace
+
+void bounce(tensor::Transfers& transfers, std::span<const Part> parts, int self) {
+  const Cargo cargo = cargo_of(parts, self);
+  if (cargo.bytes == 0) return;
+  const bool has_unread = std::ranges::any_of(cargo.parts, [](const Part& part) {
+    return part.in == nullptr && part.in_bytes > 0;
+  });
+  const std::shared_ptr<std::byte> unread = has_unread ? transfers.scratch(kRoundBytes) : nullptr;
+  std::array<std::shared_ptr<std::byte>, 2> host;
+  std::vector<Copy> coming;
+  for (std::int64_t begin = 0, turn = 0; begin < cargo.bytes;
+       begin += kRoundBytes, turn = 1 - turn) {
+    std::shared_ptr<std::byte>& memory = host[static_cast<std::size_t>(turn)];
+    if (!memory) memory = transfers.host_scratch(kRoundBytes);
+    const std::int64_t end = std::min(begin + kRoundBytes, cargo.bytes);
+    Round round = round_of(cargo, begin, end, memory.get(), unread.get());
+    transfers.copy_both(round.out, coming);
+    coming = std::move(round.in);
+  }
+  transfers.copy_both({}, coming);
+}
+
+void bounce_answered(tensor::Transfers& transfers,
+                     std::span<const Part> parts,
+                     int self,
+                     const Answer& answer) {
+  const Cargo cargo = cargo_of(parts, self);
+  if (cargo.bytes == 0) return;
+  const std::shared_ptr<std::byte> host =
+      transfers.host_scratch(std::max(cargo.bytes, kRoundBytes));
+  const Round round = round_of(cargo, 0, cargo.bytes, host.get(), nullptr);
+  transfers.copy_both(round.out, {});
+  std::byte* bytes = host.get();
+  for (const Part& part : cargo.parts) {
+    answer(part, bytes);
+    bytes += Cargo::length(part);
+  }
+  transfers.copy_both({}, round.in);
+}
+
+}  // namespace weft::comm::loopback

@@ -1,0 +1,25 @@
+// Bytes that leave a rank for host memory, and come back.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "weft/comm/transport.h"
+
+namespace weft::comm::loopback {
+
+// What goes out in each part that is not this member's own goes to host memory, and as many bytes
+// as are expected come back from there: what went out, as far as it reaches. What comes in behind
+// it is undefined. A part without a place to come to (in = nullptr) comes to memory that nobody
+// reads. One direction runs beside the other, and host memory is of a fixed size.
+void bounce(tensor::Transfers& transfers, std::span<const Part> parts, int self);
+
+// The same with all of it in host memory at once, where `answer` makes out of what went out in a
+// part (its first out_bytes) what comes in (its first in_bytes).
+using Answer = std::function<void(const Part& part, std::byte* bytes)>;
+void bounce_answered(tensor::Transfers& transfers,
+                     std::span<const Part> parts,
+                     int self,
+                     const Answer& answer);
+
+}  // namespace weft::comm::loopback

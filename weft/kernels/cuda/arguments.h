@@ -1,0 +1,166 @@
+// How the GPU's operations take their arguments: plain views of device memory, passed to kernels by
+// value. What holds for arguments on every device was checked before (kernels/checks.h); what only
+// a kernel sees it says as a fault.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+
+#include "weft/base/check.h"
+#include "weft/tensor/cuda/stream.h"
+#include "weft/tensor/fault.h"
+#include "weft/tensor/tensor.h"
+
+namespace weft::kernels::cuda {
+
+using tensor::DType;
+using tensor::FaultCode;
+using tensor::Stream;
+using tensor::Tensor;
+using tensor::WorkClass;
+
+using tensor::cuda::cuda_stream;
+using BFloat16 = __nv_bfloat16;  // the same bits as tensor::BFloat16
+
+// The dtype of a tensor by the type that kernels have for its elements.
+template <typename T>
+struct HostType {
+  using type = T;
+};
+template <>
+struct HostType<BFloat16> {
+  using type = tensor::BFloat16;
+};
+
+template <typename T>
+T* data(Stream& stream, const Tensor& x) {
+  return reinterpret_cast<T*>(x.data<typename HostType<T>::type>(stream));
+}
+// Null where the tensor is undefined: an argument that may be left out.
+template <typename T>
+T* data_or_null(Stream& stream, const Tensor& x) {
+  return x.defined() ? data<T>(stream, x) : nullptr;
+}
+// The memory whatever the dtype, strided or not.
+std::byte* bytes_of(Stream& stream, const Tensor& x);
+
+template <typename T>
+struct Matrix {
+  T* data = nullptr;
+  std::int64_t rows = 0, columns = 0;
+  std::int64_t stride = 0;  // elements from one row to the next
+
+  __host__ __device__ T* row(std::int64_t i) const { return data + i * stride; }
+};
+
+template <typename T>
+Matrix<T> matrix(Stream& stream, const Tensor& x) {
+  return {data<T>(stream, x), x.dim(0), x.dim(1), x.row_stride()};
+}
+
+// A type as a value.
+template <typename T>
+struct As {
+  using type = T;
+};
+
+// Calls body(As<float>) or body(As<BFloat16>).
+template <typename Body>
+void with_float(DType dtype, Body&& body) {
+  CHECK(dtype == DType::F32 || dtype == DType::BF16, "dtype {}", tensor::name_of(dtype));
+  if (dtype == DType::F32) {
+    body(As<float>{});
+  } else {
+    body(As<BFloat16>{});
+  }
+}
+
+__device__ inline float load(float x) { return x; }
+__device__ inline float load(BFloat16 x) { return __bfloat162float(x); }
+__device__ inline void store(float& to, float x) { to = x; }
+__device__ inline void store(BFloat16& to, float x) { to = __float2bfloat16_rn(x); }
+
+// Where a kernel says what is wrong with its data; it then goes on without touching memory that is
+// not its own. Of the work that is enqueued next.
+class Faults {
+ public:
+  explicit Faults(Stream& stream) : place_(cuda_stream(stream).fault_place()) {}
+
+  template <typename... Numbers>
+  __device__ void raise(FaultCode code, Numbers... numbers) const {
+    static_assert(sizeof...(numbers) <= tensor::Fault::kNumbers);
+    auto* state = reinterpret_cast<unsigned long long*>(&place_.word->state);
+    constexpr auto kFree = static_cast<unsigned long long>(tensor::FaultWord::Free);
+    constexpr auto kTaken = static_cast<unsigned long long>(tensor::FaultWord::Taken);
+    if (atomicCAS_system(state, kFree, kTaken) != kFree) return;  // the first one counts
+    place_.word->fault.code = code;
+    place_.word->fault.ticket = place_.ticket;
+    auto* out = reinterpret_cast<std::int64_t*>(&place_.word->fault.numbers);
+    ((*out++ = static_cast<std::int64_t>(numbers)), ...);
+    __threadfence_system();
+    *reinterpret_cast<volatile std::int64_t*>(state) = tensor::FaultWord::Told;
+  }
+
+ private:
+  tensor::cuda::FaultPlace place_;
+};
+
+// Blocks of `threads` for `elements`; never so many that a kernel with a stride loop gains nothing.
+inline unsigned blocks_for(std::int64_t elements, int threads) {
+  constexpr std::int64_t kMost = 132 * 16;
+  const std::int64_t wanted = (elements + threads - 1) / threads;
+  return static_cast<unsigned>(wanted < kMost ? wanted : kMost);
+}
+
+// The elements of a thread in such a grid: for (i = first_index(); i < n; i += index_step()).
+__device__ inline std::int64_t first_index() {
+  return std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+__device__ inline std::int64_t index_step() { return std::int64_t(gridDim.x) * blockDim.x; }
+
+struct Grid {
+  dim3 blocks;
+  dim3 threads;
+  std::size_t shared = 0;  // bytes of dynamic shared memory; more than 48 KiB must be asked for
+};
+
+// One kernel as one piece of work; nothing is launched where there are no blocks.
+template <typename... Parameters, typename... Arguments>
+void enqueue(Stream& stream,
+             std::string_view name,
+             WorkClass kind,
+             const Grid& grid,
+             void (*kernel)(Parameters...),
+             const Arguments&... arguments) {
+  cuda_stream(stream).enqueue(
+      name,
+      kind,
+      [grid, kernel, parameters = std::tuple<Parameters...>(arguments...)](cudaStream_t handle) {
+        if (grid.blocks.x * grid.blocks.y * grid.blocks.z == 0) return;
+        std::apply(
+            [&](const Parameters&... each) {
+              kernel<<<grid.blocks, grid.threads, grid.shared, handle>>>(each...);
+            },
+            parameters);
+      });
+}
+
+// Several kernels as one piece of work: launch(handle) hands them to the CUDA stream, now or later;
+// it keeps by value what it needs.
+template <typename Launch>
+void enqueue_all(Stream& stream, std::string_view name, WorkClass kind, const Launch& launch) {
+  cuda_stream(stream).enqueue(name, kind, launch);
+}
+
+// Memory for what one piece of work keeps between its kernels: the stream's own, at most
+// tensor::cuda::kWorkspaceBytes. What the next work of the stream writes there overwrites it.
+template <typename T>
+T* scratch(Stream& stream, std::int64_t elements) {
+  return reinterpret_cast<T*>(cuda_stream(stream).workspace(elements * std::int64_t(sizeof(T))));
+}
+
+}  // namespace weft::kernels::cuda

@@ -1,0 +1,216 @@
+// Rows of a table by token, and their gradient.
+#include <algorithm>
+#include <bit>
+#include <cub/device/device_radix_sort.cuh>
+
+#include "weft/kernels/cuda/arguments.h"
+#include "weft/kernels/cuda/byte_rows.h"
+#include "weft/kernels/cuda/operations.h"
+#include "weft/tensor/cuda/call.h"
+
+namespace weft::kernels::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr std::int64_t kPiece = 1 << 20;  // positions sorted at once
+constexpr unsigned long long kNone = ~0ull;
+
+template <typename Word>
+__global__ void look_up(ByteRows x, ByteRows table, const std::int32_t* ids, Faults faults) {
+  for (std::int64_t t = first_row(); t < x.rows; t += row_step()) {
+    const std::int32_t id = ids[t];
+    if (id >= 0 && id < table.rows) {
+      copy_row<Word>(x, t, table, id);
+    } else if (threadIdx.x == 0) {
+      faults.raise(FaultCode::TokenOutOfRange, id, table.rows);
+    }
+  }
+}
+
+// Positions of a piece of the tokens, to be sorted by id; those to be skipped have the id
+// `vocabulary`, behind all others.
+struct Piece {
+  std::int64_t begin, count;
+  std::int64_t vocabulary;
+};
+
+__global__ void write_keys(Piece piece,
+                           const std::int32_t* ids,
+                           std::uint32_t* keys,
+                           std::int32_t* positions,
+                           unsigned long long* first_wrong) {
+  for (std::int64_t i = first_index(); i < piece.count; i += index_step()) {
+    const std::int32_t id = ids[piece.begin + i];
+    if (id >= piece.vocabulary) {
+      atomicMin(first_wrong, static_cast<unsigned long long>(piece.begin + i));
+    }
+    const bool skipped = id < 0 || id >= piece.vocabulary;
+    keys[i] = static_cast<std::uint32_t>(skipped ? piece.vocabulary : id);
+    positions[i] = std::int32_t(i);
+  }
+}
+
+// The end of the run of equal keys that begins at `begin`.
+__device__ std::int64_t end_of_run(const std::uint32_t* keys,
+                                   std::int64_t begin,
+                                   std::int64_t count) {
+  std::int64_t low = begin + 1, high = count;
+  while (low < high) {
+    const std::int64_t middle = (low + high) / 2;
+    if (keys[middle] == keys[begin]) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+// sum + the rows of the positions, in their order; several are asked for before the first is added.
+template <typename T>
+__device__ float add_rows(float sum,
+                          const Matrix<T>& rows,
+                          const std::int32_t* positions,
+                          std::int64_t count,
+                          std::int64_t column) {
+  constexpr int kAtOnce = 8;
+  std::int64_t i = 0;
+  for (; i + kAtOnce <= count; i += kAtOnce) {
+    float x[kAtOnce];
+#pragma unroll
+    for (int j = 0; j < kAtOnce; ++j) x[j] = load(rows.row(positions[i + j])[column]);
+#pragma unroll
+    for (int j = 0; j < kAtOnce; ++j) sum += x[j];
+  }
+  for (; i < count; ++i) sum += load(rows.row(positions[i])[column]);
+  return sum;
+}
+
+// A block takes some columns of the runs that begin where it looks; a token that occurs twice is
+// summed in the order of its positions. `dx` begins with the piece.
+template <typename T>
+__global__ void add_runs(Matrix<float> dtable,
+                         Matrix<T> dx,
+                         Piece piece,
+                         const std::uint32_t* keys,
+                         const std::int32_t* positions) {
+  const std::int64_t column = std::int64_t(blockIdx.y) * blockDim.x + threadIdx.x;
+  if (column >= dtable.columns) return;
+  for (std::int64_t i = blockIdx.x; i < piece.count; i += gridDim.x) {
+    const bool begins = i == 0 || keys[i] != keys[i - 1];
+    if (!begins || keys[i] == piece.vocabulary) continue;
+    float& sum = dtable.row(keys[i])[column];
+    const std::int64_t count = end_of_run(keys, i, piece.count) - i;
+    sum = add_rows(sum, dx, positions + i, count, column);
+  }
+}
+
+__global__ void tell_first_wrong(const unsigned long long* first_wrong,
+                                 const std::int32_t* ids,
+                                 std::int64_t vocabulary,
+                                 Faults faults) {
+  if (*first_wrong == kNone) return;
+  faults.raise(FaultCode::TokenOutOfRange, ids[*first_wrong], vocabulary);
+}
+
+// The stream's scratch: the first wrong position, two buffers of keys and of positions, and the
+// rest for the sort itself.
+struct SortRoom {
+  unsigned long long* first_wrong;
+  cub::DoubleBuffer<std::uint32_t> keys;
+  cub::DoubleBuffer<std::int32_t> positions;
+  std::byte* rest;
+  std::size_t rest_bytes;
+};
+
+SortRoom sort_room(Stream& stream, std::int64_t count) {
+  constexpr std::int64_t kAlignment = 256;
+  const std::int64_t bytes = (count * 4 + kAlignment - 1) / kAlignment * kAlignment;
+  const std::int64_t used = kAlignment + 4 * bytes;
+  auto* at = scratch<std::byte>(stream, tensor::cuda::kWorkspaceBytes);
+  const auto buffer = [&]<typename T>(As<T>, std::int64_t i) {
+    return reinterpret_cast<T*>(at + kAlignment + i * bytes);
+  };
+  return {reinterpret_cast<unsigned long long*>(at),
+          {buffer(As<std::uint32_t>{}, 0), buffer(As<std::uint32_t>{}, 1)},
+          {buffer(As<std::int32_t>{}, 2), buffer(As<std::int32_t>{}, 3)},
+          at + used,
+          static_cast<std::size_t>(tensor::cuda::kWorkspaceBytes - used)};
+}
+
+// By id, stable in position.
+void launch_sort(cudaStream_t handle, SortRoom& room, const Piece& piece) {
+  const int bits = int(std::bit_width(static_cast<std::uint64_t>(piece.vocabulary)));
+  const auto sort = [&](void* memory, std::size_t& bytes) {
+    const cudaError_t error = cub::DeviceRadixSort::SortPairs(memory,
+                                                              bytes,
+                                                              room.keys,
+                                                              room.positions,
+                                                              int(piece.count),
+                                                              0,
+                                                              bits,
+                                                              handle);
+    tensor::cuda::check("cub::DeviceRadixSort::SortPairs", error);
+  };
+  std::size_t wanted = 0;
+  sort(nullptr, wanted);
+  CHECK(wanted <= room.rest_bytes, "a sort of {} ids in {} bytes", piece.count, wanted);
+  sort(room.rest, wanted);
+}
+
+}  // namespace
+
+void embedding_forward(Stream& stream, Tensor x, Tensor table, Tensor ids) {
+  const ByteRows to = byte_rows(stream, x), from = byte_rows(stream, table);
+  const std::int32_t* tokens = data<std::int32_t>(stream, ids);
+  const Faults faults(stream);
+  with_word(to, from, [&]<typename Word>(As<Word>) {
+    const Grid grid = short_rows_grid(to.rows, to.bytes / std::int64_t(sizeof(Word)));
+    enqueue(stream,
+            "embedding_forward",
+            WorkClass::Memory,
+            grid,
+            look_up<Word>,
+            to,
+            from,
+            tokens,
+            faults);
+  });
+}
+
+void embedding_wgrad(Stream& stream, Tensor dtable, Tensor dx, Tensor ids) {
+  with_float(dx.dtype(), [&]<typename T>(As<T>) {
+    const Matrix<T> dxs = matrix<T>(stream, dx);
+    const Matrix<float> sums = matrix<float>(stream, dtable);
+    const std::int32_t* tokens = data<std::int32_t>(stream, ids);
+    const SortRoom given = sort_room(stream, std::min(dxs.rows, kPiece));
+    const Faults faults(stream);
+    enqueue_all(stream, "embedding_wgrad", WorkClass::Memory, [=](cudaStream_t handle) {
+      if (dxs.rows == 0 || dxs.columns == 0) return;
+      SortRoom room = given;
+      tensor::cuda::check("cudaMemsetAsync",
+                          cudaMemsetAsync(room.first_wrong, 0xff, sizeof kNone, handle));
+      for (std::int64_t begin = 0; begin < dxs.rows; begin += kPiece) {
+        const Piece piece{begin, std::min(kPiece, dxs.rows - begin), sums.rows};
+        write_keys<<<blocks_for(piece.count, kThreads), kThreads, 0, handle>>>(
+            piece,
+            tokens,
+            room.keys.Current(),
+            room.positions.Current(),
+            room.first_wrong);
+        launch_sort(handle, room, piece);
+        const Matrix<T> of_piece{dxs.row(begin), piece.count, dxs.columns, dxs.stride};
+        const auto columns = static_cast<unsigned>((dxs.columns + kThreads - 1) / kThreads);
+        const dim3 blocks(blocks_for(piece.count, 1), columns);
+        add_runs<T><<<blocks, kThreads, 0, handle>>>(sums,
+                                                     of_piece,
+                                                     piece,
+                                                     room.keys.Current(),
+                                                     room.positions.Current());
+      }
+      tell_first_wrong<<<1, 1, 0, handle>>>(room.first_wrong, tokens, sums.rows, faults);
+    });
+  });
+}
+
+}  // namespace weft::kernels::cuda

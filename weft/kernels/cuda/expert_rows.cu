@@ -1,0 +1,96 @@
+#include "weft/kernels/cuda/expert_rows.h"
+
+namespace weft::kernels::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+
+// Unsigned: sums behind a damaged count mean nothing, and may wrap around.
+using Count = unsigned long long;
+
+struct Extent {
+  Count rows, tiles;
+};
+
+// The sum over this thread and those before it. `shared` then holds all of them, until the next
+// call; whoever reads it must do so before a barrier that precedes that call.
+__device__ Extent inclusive_sum(const Extent& own, Extent (&shared)[kThreads]) {
+  const int thread = int(threadIdx.x);
+  shared[thread] = own;
+  __syncthreads();
+  for (int step = 1; step < kThreads; step *= 2) {
+    Extent before{0, 0};
+    if (thread >= step) before = shared[thread - step];
+    __syncthreads();
+    shared[thread].rows += before.rows;
+    shared[thread].tiles += before.tiles;
+    __syncthreads();
+  }
+  return shared[thread];
+}
+
+// One block: kThreads experts at a time, one a thread. The sums up to the first count that does not
+// fit are right, so that no count before it seems not to fit.
+__global__ void __launch_bounds__(kThreads)
+    find_rows(ExpertRows rows, const std::int64_t* counts, Faults faults) {
+  __shared__ Extent sums[kThreads];
+  __shared__ Count first_bad;
+  const Count experts = Count(rows.experts), tile_rows = Count(rows.tile_rows);
+  if (threadIdx.x == 0) first_bad = experts;
+  Extent before{0, 0};
+  for (std::int64_t chunk = 0; chunk < rows.experts; chunk += kThreads) {
+    const std::int64_t e = chunk + threadIdx.x;
+    const std::int64_t count = e < rows.experts ? counts[e] : 0;
+    const Extent own{Count(count), (Count(count) + tile_rows - 1) / tile_rows};
+    const Extent end = inclusive_sum(own, sums);
+    const Extent all = sums[kThreads - 1];
+    const std::int64_t row = std::int64_t(before.rows + end.rows - own.rows);
+    const std::int64_t tile = std::int64_t(before.tiles + end.tiles - own.tiles);
+    const std::int64_t rest = std::int64_t(Count(rows.room) - Count(row));
+    if (e < rows.experts && (count < 0 || count > rest)) atomicMin(&first_bad, Count(e));
+    __syncthreads();
+    if (first_bad < experts) {
+      if (first_bad == Count(e)) faults.raise(FaultCode::RowsOfExpertBeyondRest, count, e, rest);
+      break;
+    }
+    if (e < rows.experts) {
+      rows.first_row[e] = row;
+      rows.first_tile[e] = tile;
+    }
+    before.rows += all.rows;
+    before.tiles += all.tiles;
+  }
+  if (first_bad < experts) {
+    for (std::int64_t e = threadIdx.x; e <= rows.experts; e += kThreads) {
+      rows.first_row[e] = 0;
+      rows.first_tile[e] = 0;
+    }
+  } else if (threadIdx.x == 0) {
+    rows.first_row[rows.experts] = std::int64_t(before.rows);
+    rows.first_tile[rows.experts] = std::int64_t(before.tiles);
+  }
+}
+
+}  // namespace
+
+ExpertRows expert_rows(Stream& stream,
+                       std::int64_t experts,
+                       std::int64_t room,
+                       std::int64_t tile_rows) {
+  std::int64_t* memory = scratch<std::int64_t>(stream, 2 * (experts + 1));
+  return {.experts = experts,
+          .room = room,
+          .tile_rows = tile_rows,
+          .first_row = memory,
+          .first_tile = memory + experts + 1};
+}
+
+void launch_find_rows(cudaStream_t stream,
+                      const ExpertRows& rows,
+                      const std::int64_t* counts,
+                      const Faults& faults) {
+  if (rows.experts == 0) return;
+  find_rows<<<1, kThreads, 0, stream>>>(rows, counts, faults);
+}
+
+}  // namespace weft::kernels::cuda

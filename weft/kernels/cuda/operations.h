@@ -1,0 +1,12 @@
+// The operations of kernels.h on a GPU.
+#pragma once
+
+#include "weft/kernels/operations.h"
+
+namespace weft::kernels::cuda {
+
+WEFT_EACH_OPERATION(WEFT_DECLARE_OPERATION)
+
+const Operations& operations();
+
+}  // namespace weft::kernels::cuda

@@ -1,0 +1,68 @@
+// Sums over long vectors, fp64, in runs of a fixed size, one block each; then one block adds them.
+#include "weft/kernels/cuda/arguments.h"
+#include "weft/kernels/cuda/block_sums.h"
+#include "weft/kernels/cuda/operations.h"
+
+namespace weft::kernels::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kTotalThreads = 1024;
+constexpr std::int64_t kRun = 32 * 1024;  // elements
+
+struct Itself {
+  __device__ double operator()(double x) const { return x; }
+};
+struct Square {
+  __device__ double operator()(double x) const { return x * x; }
+};
+
+template <typename Term>
+__global__ void sum_run(double* parts, const float* x, std::int64_t n, Term term) {
+  const std::int64_t begin = blockIdx.x * kRun;
+  const std::int64_t end = min(n, begin + kRun);
+  double sum = 0;
+  for (std::int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
+    sum += term(static_cast<double>(x[i]));
+  }
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) parts[blockIdx.x] = sum;
+}
+
+__global__ void sum_parts(double* total, const double* parts, std::int64_t part_count) {
+  double sum = 0;
+  for (std::int64_t i = threadIdx.x; i < part_count; i += blockDim.x) sum += parts[i];
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) *total = sum;
+}
+
+template <typename Term>
+void enqueue_sum(Stream& stream,
+                 std::string_view name,
+                 const Tensor& result,
+                 const Tensor& x,
+                 Term term) {
+  const std::int64_t n = x.dim(0), part_count = (n + kRun - 1) / kRun;
+  const float* xs = data<float>(stream, x);
+  double* total = data<double>(stream, result);
+  double* parts = scratch<double>(stream, part_count);
+  enqueue_all(stream, name, WorkClass::Memory, [=](cudaStream_t handle) {
+    if (part_count > 0) {
+      const auto blocks = static_cast<unsigned>(part_count);
+      sum_run<<<blocks, kThreads, 0, handle>>>(parts, xs, n, term);
+    }
+    sum_parts<<<1, kTotalThreads, 0, handle>>>(total, parts, part_count);
+  });
+}
+
+}  // namespace
+
+void squared_norm(Stream& stream, Tensor sum_1, Tensor x_N) {
+  enqueue_sum(stream, "squared_norm", sum_1, x_N, Square{});
+}
+
+void sum(Stream& stream, Tensor sum_1, Tensor x_N) {
+  enqueue_sum(stream, "sum", sum_1, x_N, Itself{});
+}
+
+}  // namespace weft::kernels::cuda

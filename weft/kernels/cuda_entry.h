@@ -1,0 +1,18 @@
+// What the program finds in libweft_cuda.so.
+#pragma once
+
+#include "weft/tensor/device.h"
+
+namespace weft::kernels::cuda {
+
+inline constexpr const char* kLibrary = "libweft_cuda.so";
+inline constexpr const char* kEntrySymbol = "weft_cuda_entry";
+// Two builds that differ here do not fit together.
+inline constexpr const char* kEntryVersion = "1";
+
+struct Entry {
+  const char* version;
+  tensor::Device* (*make_device)(int ordinal);
+};
+
+}  // namespace weft::kernels::cuda

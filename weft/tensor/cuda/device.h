@@ -1,0 +1,32 @@
+// A GPU as a device: its memory, pinned host memory, and CUDA streams.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "weft/tensor/cuda/call.h"
+#include "weft/tensor/device.h"
+
+namespace weft::tensor::cuda {
+
+class CudaDevice final : public Device {
+ public:
+  // SystemError where there is no such card, or it has no kernels in this build.
+  CudaDevice(const kernels::Operations& operations, int ordinal);
+
+  std::string_view name() const override { return "cuda"; }
+  std::unique_ptr<Stream> make_stream(std::string name, StreamRole role) override;
+  std::byte* take(Memory memory, std::size_t bytes) override;
+  void give_back(Memory memory, std::byte* data, std::size_t bytes) override;
+
+  int ordinal() const { return ordinal_; }
+  // Calls of the calling thread are for this card from now on.
+  void use() const { check("cudaSetDevice", cudaSetDevice(ordinal_)); }
+
+ private:
+  const int ordinal_;
+};
+
+}  // namespace weft::tensor::cuda

@@ -1,0 +1,60 @@
+#include "weft/tensor/cuda/reduce.h"
+
+namespace weft::tensor::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr std::int64_t kMostBlocks = 1056;  // eight for each of 132 multiprocessors
+
+template <typename T>
+__device__ T larger(T a, T b) {
+  if (a != a) return a;
+  if (b != b) return b;
+  return a > b ? a : b;
+}
+
+template <typename T>
+__global__ void reduce(T* out, Sources<T> sources, Combine combine, std::int64_t elements) {
+  const std::int64_t step = std::int64_t(gridDim.x) * blockDim.x;
+  for (std::int64_t i = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < elements;
+       i += step) {
+    T value = sources.at[0][i];
+    for (int s = 1; s < sources.count; ++s) {
+      const T next = sources.at[s][i];
+      value = combine == Combine::Sum ? value + next : larger(value, next);
+    }
+    out[i] = value;
+  }
+}
+
+}  // namespace
+
+template <typename T>
+cudaError_t launch_reduce(cudaStream_t stream,
+                          T* out,
+                          const Sources<T>& sources,
+                          Combine combine,
+                          std::int64_t elements) {
+  const std::int64_t wanted = (elements + kThreads - 1) / kThreads;
+  const auto blocks = static_cast<unsigned>(wanted < kMostBlocks ? wanted : kMostBlocks);
+  reduce<T><<<blocks, kThreads, 0, stream>>>(out, sources, combine, elements);
+  return cudaGetLastError();
+}
+
+template cudaError_t launch_reduce(cudaStream_t,
+                                   float*,
+                                   const Sources<float>&,
+                                   Combine,
+                                   std::int64_t);
+template cudaError_t launch_reduce(cudaStream_t,
+                                   double*,
+                                   const Sources<double>&,
+                                   Combine,
+                                   std::int64_t);
+template cudaError_t launch_reduce(cudaStream_t,
+                                   std::int64_t*,
+                                   const Sources<std::int64_t>&,
+                                   Combine,
+                                   std::int64_t);
+
+}  // namespace weft::tensor::cuda

@@ -1,0 +1,29 @@
+// Sums and maxima of several members' elements on the card. A header that kernels are compiled
+// with: it includes nothing of the host's.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace weft::tensor::cuda {
+
+inline constexpr int kMostSources = 64;  // of one launch
+
+template <typename T>
+struct Sources {
+  const T* at[kMostSources];
+  int count;
+};
+
+enum class Combine { Sum, Max };
+
+// Element by element, in the order of the sources; T is float, double or std::int64_t.
+template <typename T>
+cudaError_t launch_reduce(cudaStream_t stream,
+                          T* out,
+                          const Sources<T>& sources,
+                          Combine combine,
+                          std::int64_t elements);
+
+}  // namespace weft::tensor::cuda

@@ -1,0 +1,404 @@
+#include "weft/tensor/cuda/stream.h"
+
+#include <nvtx3/nvToolsExt.h>
+
+#include <algorithm>
+#include <cstring>
+#include <typeinfo>
+#include <utility>
+
+#include "weft/base/check.h"
+#include "weft/base/error_context.h"
+
+namespace weft::tensor::cuda {
+namespace {
+
+// Larger pieces of memory that is not pinned are copied from where they are.
+constexpr std::int64_t kStaged = 4 << 20;
+
+constexpr int kComparisons = 20;  // of the two clocks; the tightest counts
+
+int priority_of(StreamRole role) {
+  int least = 0, greatest = 0;
+  check("cudaDeviceGetStreamPriorityRange", cudaDeviceGetStreamPriorityRange(&least, &greatest));
+  return role == StreamRole::Communication ? greatest : least;
+}
+
+bool is_pinned(const std::byte* memory) {
+  cudaPointerAttributes attributes{};
+  check("cudaPointerGetAttributes", cudaPointerGetAttributes(&attributes, memory));
+  return attributes.type != cudaMemoryTypeUnregistered;
+}
+
+// The error being handled, named for the work that failed.
+std::exception_ptr named_for(const std::string& place) {
+  try {
+    base::throw_at(place, std::current_exception());
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
+std::string place_text(const WorkSpan& span) {
+  return span.label.empty() ? std::string(span.name) : base::text("{} ({})", span.label, span.name);
+}
+
+}  // namespace
+
+CudaStream& cuda_stream(Stream& stream) {
+  CHECK(typeid(stream) == typeid(CudaStream),
+        "stream '{}' of the device '{}' where one of a GPU is needed",
+        stream.name(),
+        stream.device().name());
+  return static_cast<CudaStream&>(stream);
+}
+
+CudaStream::CudaStream(CudaDevice& device, std::string name, StreamRole role)
+    : Stream(device),
+      cuda_(device),
+      name_(std::move(name)),
+      role_(role),
+      transfers_(device),
+      staging_(device),
+      issuer_(device) {
+  check("cudaStreamCreateWithPriority",
+        cudaStreamCreateWithPriority(&handle_, cudaStreamNonBlocking, priority_of(role)));
+  transfers_.use(handle_);
+  std::byte* place = device.take(Memory::HostVisible, sizeof(FaultWord));
+  fault_ = new (place) FaultWord;
+}
+
+CudaStream::~CudaStream() {
+  issuer_.stop();
+  cudaStreamSynchronize(handle_);
+  cudaStreamDestroy(handle_);
+  cuda_.give_back(Memory::HostVisible, reinterpret_cast<std::byte*>(fault_), sizeof *fault_);
+  if (workspace_ != nullptr) cuda_.give_back(Memory::Device, workspace_, kWorkspaceBytes);
+}
+
+std::byte* CudaStream::workspace(std::int64_t bytes) {
+  CHECK(bytes <= kWorkspaceBytes, "a workspace of {} bytes", bytes);
+  if (workspace_ == nullptr) workspace_ = cuda_.take(Memory::Device, kWorkspaceBytes);
+  return workspace_;
+}
+
+CudaStream::Work CudaStream::next_work(std::string_view name,
+                                       WorkClass kind,
+                                       const WorkSize& size) {
+  return {next_ticket_++, {.label = label_, .name = name, .kind = kind, .size = size}, recording_};
+}
+
+void CudaStream::perform(const Work& work, const std::function<void()>& launch) {
+  {
+    const std::lock_guard lock(mutex_);
+    pending_.push_back(work);
+    if (error_) return;
+  }
+  nvtxRangePushA(work.span.label.empty() ? work.span.name.data() : work.span.label.data());
+  try {
+    TimedWork timed{.span = work.span};
+    if (work.timed) {
+      timed.begin = timing_.take();
+      timed.end = timing_.take();
+      check("cudaEventRecord", cudaEventRecord(timed.begin, handle_));
+    }
+    launch();
+    // Errors of the launch itself; those of the work come when the host waits.
+    check(work.span.name, cudaGetLastError());
+    if (work.timed) {
+      check("cudaEventRecord", cudaEventRecord(timed.end, handle_));
+      timed_.push_back(timed);
+    }
+  } catch (...) {
+    fail(named_for(place_text(work.span)));
+  }
+  nvtxRangePop();
+}
+
+void CudaStream::throw_if_alone() {
+  if (role_ != StreamRole::Alone) return;
+  if (const std::exception_ptr failed = error()) std::rethrow_exception(failed);
+}
+
+void CudaStream::upload(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  if (bytes > 0 && bytes <= kStaged && !is_pinned(from)) {
+    std::byte* staged = staging_.take(bytes, next_ticket_);
+    std::memcpy(staged, from, std::size_t(bytes));
+    from = staged;
+  }
+  enqueue("upload", WorkClass::Copy, [=](cudaStream_t stream) {
+    check("cudaMemcpyAsync",
+          cudaMemcpyAsync(to, from, std::size_t(bytes), cudaMemcpyDefault, stream));
+  });
+}
+
+void CudaStream::download(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  if (bytes > 0 && bytes <= kStaged && !is_pinned(to)) {
+    to = staging_.take_for(to, bytes, next_ticket_);
+  }
+  enqueue("download", WorkClass::Copy, [=](cudaStream_t stream) {
+    check("cudaMemcpyAsync",
+          cudaMemcpyAsync(to, from, std::size_t(bytes), cudaMemcpyDefault, stream));
+  });
+}
+
+void CudaStream::enqueue_host(std::string_view name, WorkClass kind, HostWork work, WorkSize size) {
+  record_work();  // see wait()
+  const Work host = next_work(name, kind, size);
+  std::vector<const CudaStream*> waited_for;
+  for (const auto& [stream, ticket] : known_) waited_for.push_back(&cuda_stream(*stream));
+  const auto task = [this, host, work = std::move(work), waited_for = std::move(waited_for)] {
+    perform_host(host, work, waited_for);
+  };
+  if (role_ == StreamRole::Alone) {
+    issuer_.run(host.ticket, task);
+    look_for_faults();
+    throw_if_alone();
+  } else {
+    issuer_.push(host.ticket, task);
+  }
+}
+
+// After an error, its own or that of a stream it waited for, no work runs; the error is told when
+// the host waits.
+void CudaStream::perform_host(const Work& work,
+                              const HostWork& host_work,
+                              const std::vector<const CudaStream*>& waited_for) {
+  {
+    const std::lock_guard lock(mutex_);
+    pending_.push_back(work);
+  }
+  cudaStreamSynchronize(handle_);  // an error of the card is told where the host waits
+  const auto went_wrong = [](const CudaStream* stream) { return stream->went_wrong(); };
+  if (went_wrong(this) || std::ranges::any_of(waited_for, went_wrong)) return;
+  try {
+    WorkSpan span = work.span;
+    span.begin_ns = now_ns();
+    host_work(transfers_);
+    span.end_ns = now_ns();
+    if (work.timed) host_spans_.push_back(span);
+  } catch (...) {
+    fail(named_for(place_text(work.span)));
+  }
+}
+
+Event CudaStream::record() {
+  // A wait is a position too: whoever follows this stream follows what it waited for.
+  if (std::exchange(waited_, false)) ++next_ticket_;
+  return record_work();
+}
+
+// The end of the work so far, without the waits behind it. It takes no ticket: an operation may
+// wait between naming its memory, by the ticket it will have, and being enqueued.
+Event CudaStream::record_work() {
+  const std::uint64_t ticket = next_ticket_ - 1;
+  if (ticket > last_recorded_) {
+    last_recorded_ = ticket;
+    issuer_.run(ticket, [this, ticket] { mark(ticket); });
+  }
+  return {this, ticket};
+}
+
+void CudaStream::mark(std::uint64_t ticket) {
+  const std::lock_guard lock(mutex_);
+  const cudaEvent_t event = events_.take();
+  cudaEventRecord(event, handle_);  // an error of the card is told where the host waits
+  marks_.push_back({ticket, event});
+}
+
+// The first recorded position at or after the ticket, which is issued.
+cudaEvent_t CudaStream::event_covering(std::uint64_t ticket) const {
+  const auto found = std::ranges::lower_bound(marks_, ticket, {}, &Mark::ticket);
+  if (found != marks_.end()) return found->event;
+  const cudaEvent_t event = events_.take();
+  cudaEventRecord(event, handle_);
+  marks_.push_back({ticket, event});
+  return event;
+}
+
+void CudaStream::wait(const Event& event) {
+  if (event.stream == nullptr || event.stream == this) return;
+  std::uint64_t& known = known_[event.stream];
+  known = std::max(known, event.ticket);
+  if (event.stream->reached(event.ticket)) return;
+  // Who asks for a position before this wait must not get one behind it: what is waited for may
+  // depend, on another rank, on whoever asks, an order that no schedule knows of.
+  const std::uint64_t ticket = record_work().ticket;
+  waited_ = true;
+  CudaStream& other = cuda_stream(*event.stream);
+  const auto task = [this, &other, awaited = event.ticket] { wait_on_card(other, awaited); };
+  if (other.issuer_.has_issued(event.ticket)) {
+    issuer_.run(ticket, task);
+  } else {
+    issuer_.push(ticket, task);
+  }
+}
+
+void CudaStream::wait_on_card(CudaStream& other, std::uint64_t ticket) {
+  other.issuer_.await_issued(ticket);
+  const std::lock_guard lock(other.mutex_);
+  if (other.completed_ >= ticket) return;
+  cudaStreamWaitEvent(handle_, other.event_covering(ticket), 0);
+}
+
+void CudaStream::host_wait(const Event& event) {
+  CHECK(event.stream == this, "an event of another stream than '{}'", name_);
+  issuer_.await_issued(event.ticket);
+  if (!reached(event.ticket)) {
+    cudaEvent_t covering = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      covering = event_covering(event.ticket);
+    }
+    const cudaError_t error = cudaEventSynchronize(covering);
+    if (error != cudaSuccess && !is_failed()) {
+      try {
+        throw base::SystemError(
+            base::text("cudaEventSynchronize: {}; the work that failed was enqueued at or before "
+                       "this place (CUDA_LAUNCH_BLOCKING=1 in the environment of a second run "
+                       "names it)",
+                       cudaGetErrorString(error)));
+      } catch (...) {
+        fail(named_for(place_of(event.ticket)));
+      }
+    }
+  }
+  look_for_faults();
+  look_at_known_streams();
+  if (const std::exception_ptr failed = this->error()) std::rethrow_exception(failed);
+  host_knows_ = std::max(host_knows_, event.ticket);
+  staging_.pass(event.ticket);
+}
+
+bool CudaStream::knows(const Event& event) const {
+  if (event.stream == nullptr || event.stream == this) return true;
+  if (event.stream->host_knows(event.ticket)) return true;
+  const auto known = known_.find(event.stream);
+  return known != known_.end() && known->second >= event.ticket;
+}
+
+bool CudaStream::reached(std::uint64_t ticket) const {
+  if (!issuer_.has_issued(ticket)) return false;
+  const std::lock_guard lock(mutex_);
+  while (completed_ < ticket && !marks_.empty() &&
+         cudaEventQuery(marks_.front().event) == cudaSuccess) {
+    completed_ = std::max(completed_, marks_.front().ticket);
+    events_.give(marks_.front().event);
+    marks_.pop_front();
+  }
+  // Who raised a fault is still to be named.
+  while (!pending_.empty() && pending_.front().ticket <= completed_ && !fault_in(*fault_)) {
+    pending_.pop_front();
+  }
+  return completed_ >= ticket;
+}
+
+void CudaStream::look_for_faults() {
+  const std::optional<Fault> fault = fault_in(*fault_);
+  if (!fault || is_failed()) return;
+  try {
+    throw_fault(*fault);
+  } catch (...) {
+    fail(named_for(place_of(fault->ticket)));
+  }
+}
+
+// What this stream waited for and failed is its failure too.
+void CudaStream::look_at_known_streams() {
+  for (const auto& [stream, ticket] : known_) {
+    if (is_failed()) return;
+    CudaStream& other = cuda_stream(*stream);
+    other.look_for_faults();
+    if (const std::exception_ptr failed = other.error()) fail(failed);
+  }
+}
+
+std::string CudaStream::place_of(std::uint64_t ticket) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find(pending_, ticket, &Work::ticket);
+  return found == pending_.end() ? name_ : place_text(found->span);
+}
+
+bool CudaStream::went_wrong() const { return is_failed() || fault_in(*fault_).has_value(); }
+
+bool CudaStream::is_failed() const { return error() != nullptr; }
+
+std::exception_ptr CudaStream::error() const {
+  const std::lock_guard lock(mutex_);
+  return error_;
+}
+
+std::exception_ptr CudaStream::await(std::uint64_t ticket, const std::shared_ptr<base::Bell>&) {
+  issuer_.await_issued(ticket);
+  cudaStreamSynchronize(handle_);
+  return error();
+}
+
+void CudaStream::on_failure(std::function<void(const std::exception_ptr&)> tell) {
+  synchronize();
+  const std::lock_guard lock(mutex_);
+  tell_ = std::move(tell);
+}
+
+void CudaStream::fail(const std::exception_ptr& error) {
+  std::function<void(const std::exception_ptr&)> tell;
+  {
+    const std::lock_guard lock(mutex_);
+    if (error_) return;
+    error_ = error;
+    tell = tell_;
+  }
+  if (tell) tell(error);
+}
+
+void CudaStream::set_label(std::string_view label) {
+  // Kept for the stream's life: errors and spans refer to it after the caller's text is gone.
+  label_ = *labels_.emplace(label).first;
+}
+
+void CudaStream::start_recording() {
+  synchronize();
+  for (const TimedWork& work : std::exchange(timed_, {})) {
+    timing_.give(work.begin);
+    timing_.give(work.end);
+  }
+  if (anchor_ == nullptr) anchor_ = timing_.take();
+  std::int64_t tightest = -1;
+  for (int i = 0; i < kComparisons; ++i) {
+    const cudaEvent_t event = timing_.take();
+    const std::int64_t before = now_ns();
+    check("cudaEventRecord", cudaEventRecord(event, handle_));
+    check("cudaEventSynchronize", cudaEventSynchronize(event));
+    const std::int64_t after = now_ns();
+    if (tightest < 0 || after - before < tightest) {
+      tightest = after - before;
+      anchor_ns_ = before + tightest / 2;
+      timing_.give(std::exchange(anchor_, event));
+    } else {
+      timing_.give(event);
+    }
+  }
+  host_spans_.clear();
+  recording_ = true;
+}
+
+std::vector<WorkSpan> CudaStream::take_recording() {
+  recording_ = false;
+  std::vector<WorkSpan> spans = std::exchange(host_spans_, {});
+  const auto time_of = [&](cudaEvent_t event) {
+    float milliseconds = 0;
+    check("cudaEventElapsedTime", cudaEventElapsedTime(&milliseconds, anchor_, event));
+    return anchor_ns_ + static_cast<std::int64_t>(double(milliseconds) * 1e6);
+  };
+  for (TimedWork& work : std::exchange(timed_, {})) {
+    work.span.begin_ns = time_of(work.begin);
+    work.span.end_ns = time_of(work.end);
+    spans.push_back(work.span);
+    timing_.give(work.begin);
+    timing_.give(work.end);
+  }
+  std::ranges::sort(spans, {}, &WorkSpan::begin_ns);
+  return spans;
+}
+
+}  // namespace weft::tensor::cuda

@@ -1,0 +1,162 @@
+#include "weft/tensor/cuda/transfers.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <vector>
+
+#include "weft/base/check.h"
+#include "weft/tensor/cuda/reduce.h"
+
+namespace weft::tensor::cuda {
+namespace {
+
+template <typename T>
+void reduce_as(cudaStream_t stream,
+               Reduce reduce,
+               std::byte* out,
+               std::span<const std::byte* const> sources,
+               std::int64_t elements) {
+  Sources<T> all{};
+  for (const std::byte* source : sources) {
+    all.at[all.count++] = reinterpret_cast<const T*>(source);
+  }
+  const Combine combine = reduce == Reduce::Sum ? Combine::Sum : Combine::Max;
+  check("reduce", launch_reduce<T>(stream, reinterpret_cast<T*>(out), all, combine, elements));
+}
+
+}  // namespace
+
+CudaTransfers::~CudaTransfers() {
+  if (second_stream_ != nullptr) cudaStreamDestroy(second_stream_);
+  for (const std::shared_ptr<Kept>& kept : {on_card_, pinned_}) {
+    const std::lock_guard lock(kept->mutex);
+    for (const auto& [bytes, data] : kept->free) device_.give_back(kept->memory, data, bytes);
+    kept->is_closed = true;
+  }
+}
+
+void CudaTransfers::copy(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  if (bytes == 0 || to == from) return;
+  if (to < from + bytes && from < to + bytes) {
+    const std::shared_ptr<std::byte> between = scratch(bytes);
+    copy(between.get(), from, bytes);
+    return copy(to, between.get(), bytes);
+  }
+  check("cudaMemcpyAsync",
+        cudaMemcpyAsync(to, from, std::size_t(bytes), cudaMemcpyDefault, stream_));
+  check("cudaStreamSynchronize", cudaStreamSynchronize(stream_));
+}
+
+void CudaTransfers::copy_both(std::span<const Copy> some, std::span<const Copy> others) {
+  if (second_stream_ == nullptr) {
+    check("cudaStreamCreateWithFlags",
+          cudaStreamCreateWithFlags(&second_stream_, cudaStreamNonBlocking));
+  }
+  const auto start = [](cudaStream_t stream, std::span<const Copy> copies) {
+    for (const auto& [to, from, bytes] : copies) {
+      if (bytes == 0) continue;
+      check("cudaMemcpyAsync",
+            cudaMemcpyAsync(to, from, std::size_t(bytes), cudaMemcpyDefault, stream));
+    }
+  };
+  start(stream_, some);
+  start(second_stream_, others);
+  for (const cudaStream_t stream : {stream_, second_stream_}) {
+    check("cudaStreamSynchronize", cudaStreamSynchronize(stream));
+  }
+}
+
+void CudaTransfers::clear(std::byte* to, std::int64_t bytes) {
+  if (bytes == 0) return;
+  check("cudaMemsetAsync", cudaMemsetAsync(to, 0, std::size_t(bytes), stream_));
+  check("cudaStreamSynchronize", cudaStreamSynchronize(stream_));
+}
+
+void CudaTransfers::reduce(DType dtype,
+                           Reduce reduce,
+                           std::byte* out,
+                           std::span<const std::byte* const> sources,
+                           std::int64_t elements) {
+  check_reducible(dtype);
+  if (elements == 0 || sources.empty()) return;
+  if (std::ssize(sources) > kMostSources) {
+    return reduce_many(dtype, reduce, out, sources, elements);
+  }
+  switch (dtype) {
+    case DType::F32:
+      reduce_as<float>(stream_, reduce, out, sources, elements);
+      break;
+    case DType::F64:
+      reduce_as<double>(stream_, reduce, out, sources, elements);
+      break;
+    case DType::I64:
+      reduce_as<std::int64_t>(stream_, reduce, out, sources, elements);
+      break;
+    case DType::BF16:
+    case DType::I32:
+      UNREACHABLE("a dtype that was refused");
+  }
+  check("cudaStreamSynchronize", cudaStreamSynchronize(stream_));
+}
+
+// One launch after the other adds more sources to what there is: the same sums in the same order.
+// Between them it is in memory of its own, because `out` may be a source that is still to come.
+void CudaTransfers::reduce_many(DType dtype,
+                                Reduce reduce,
+                                std::byte* out,
+                                std::span<const std::byte* const> sources,
+                                std::int64_t elements) {
+  const std::shared_ptr<std::byte> between = scratch(elements * size_of(dtype));
+  std::vector<const std::byte*> some(sources.begin(), sources.begin() + kMostSources);
+  sources = sources.subspan(kMostSources);
+  this->reduce(dtype, reduce, between.get(), some, elements);
+  while (!sources.empty()) {
+    const auto more = std::min<std::size_t>(kMostSources - 1, sources.size());
+    some.assign(1, between.get());
+    some.insert(some.end(), sources.begin(), sources.begin() + std::ptrdiff_t(more));
+    sources = sources.subspan(more);
+    this->reduce(dtype, reduce, sources.empty() ? out : between.get(), some, elements);
+  }
+}
+
+std::shared_ptr<std::byte> CudaTransfers::scratch(std::int64_t bytes) {
+  return lend(on_card_, bytes);
+}
+
+std::shared_ptr<std::byte> CudaTransfers::host_scratch(std::int64_t bytes) {
+  return lend(pinned_, bytes);
+}
+
+std::shared_ptr<std::byte> CudaTransfers::lend(const std::shared_ptr<Kept>& kept,
+                                               std::int64_t bytes) {
+  const std::size_t size = std::bit_ceil(std::max<std::size_t>(256, std::size_t(bytes)));
+  std::byte* data = nullptr;
+  {
+    const std::lock_guard lock(kept->mutex);
+    if (const auto found = kept->free.find(size); found != kept->free.end()) {
+      data = found->second;
+      kept->free.erase(found);
+    }
+  }
+  if (data == nullptr) data = device_.take(kept->memory, size);
+  return {data, [kept, size](std::byte* at) {
+            const std::lock_guard lock(kept->mutex);
+            if (!kept->is_closed) {
+              kept->free.emplace(size, at);
+            } else if (kept->memory == Memory::HostVisible) {
+              cudaFreeHost(at);
+            } else {
+              cudaFree(at);
+            }
+          }};
+}
+
+std::byte* CudaTransfers::on_host(const std::byte* memory) {
+  cudaPointerAttributes attributes{};
+  check("cudaPointerGetAttributes", cudaPointerGetAttributes(&attributes, memory));
+  const bool on_card = attributes.type == cudaMemoryTypeDevice;
+  return on_card ? nullptr : const_cast<std::byte*>(memory);
+}
+
+}  // namespace weft::tensor::cuda
