@@ -2,7 +2,7 @@
 # make test   build and run every test (release)
 # make asan, make tsan   the same tests under the sanitizers
 # make bench  speed: one step against the machine's ceiling and against PyTorch
-# make soak   long runs: fuzzers, races, the first two commands on a bare Debian
+# make soak   long runs: every file compiled alone, fuzzers, races, the first two commands on a bare Debian
 # make install   install the program, recipes, completions and manual page (PREFIX=/usr/local, DESTDIR)
 # make package   a Debian package in build/package, for any processor of this kind
 # make format, make clean
@@ -44,12 +44,13 @@ bench: setup
 	$(call build,release)
 	@$(weft) bench step cpu_small --peer
 	@$(weft) bench overlap
-	@$(weft) bench dispatch
 	@$(weft) bench schedule
 	@$(weft) bench check
 	@build/release/bin/kernels_bench
+	@$(weft) bench dispatch
 
 soak: setup
+	$(call build,dev)
 	$(call build,release)
 	@tests/fuzz/run.sh 120 || [ $$? -eq 77 ]
 	@ctest --preset release --repeat until-fail:20 -R '^(tensor|comm|exec|train)$$'

@@ -38,6 +38,10 @@ function(weft_cuda_device)
   target_link_libraries(weft_cuda PRIVATE
     weft_tensor CUDA::cudart_static CUDA::cublasLt ${CMAKE_DL_LIBS})
   target_compile_definitions(weft_cuda PRIVATE WEFT_VERSION="${PROJECT_VERSION}")
+  # Errors name what there are kernels for.
+  string(REPLACE ";" " " built_for "${WEFT_CUDA_ARCHITECTURES}")
+  set_source_files_properties(${CMAKE_SOURCE_DIR}/weft/tensor/cuda/cards.cpp PROPERTIES
+    COMPILE_DEFINITIONS "WEFT_CUDA_ARCHITECTURES=\"${built_for}\"")
   target_compile_options(weft_cuda PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${weft_cuda_options}>")
   set_target_properties(weft_cuda PROPERTIES
     UNITY_BUILD OFF LIBRARY_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})

@@ -4,6 +4,12 @@
 include(GNUInstallDirs)
 
 install(TARGETS weft RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+# Where they were built (make test builds them): the program finds them in lib/weft.
+foreach(library weft_cuda weft_nccl)
+  if(TARGET ${library})
+    install(FILES $<TARGET_FILE:${library}> DESTINATION lib/weft OPTIONAL)
+  endif()
+endforeach()
 install(DIRECTORY recipes DESTINATION ${CMAKE_INSTALL_DATADIR}/weft)
 install(PROGRAMS tools/mpirun.sh DESTINATION ${CMAKE_INSTALL_DATADIR}/weft)
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -81,7 +81,7 @@ function(weft_module module)
   weft_target_name(target ${module})
   set(folder ${CMAKE_SOURCE_DIR}/weft/${module})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "/main\\.cpp$|/cuda/")
+  list(FILTER sources EXCLUDE REGEX "/main\\.cpp$|/cuda/|/nccl/")
   # A backend is a folder; where it is absent, the file no_<backend>.cpp stands in for it.
   if(MPI_CXX_FOUND)
     list(FILTER sources EXCLUDE REGEX "/no_mpi\\.cpp$")

@@ -65,6 +65,12 @@ TEST_F(BenchOverlap, JsonHasTheKeysOfTheContract) {
   EXPECT_EQ(schedule.code, 0) << schedule.err;
 }
 
+TEST_F(BenchOverlap, WarnsAsOtherCommandsDo) {
+  const Outcome outcome = weft("bench overlap " + kTiny);
+  EXPECT_NE(("\n" + outcome.err).find("\nwarning: figures mean something"), std::string::npos)
+      << outcome.err;
+}
+
 TEST_F(BenchOverlap, RefusesLinksOfItsOwnAndModelsWithoutExperts) {
   const Outcome links = weft("bench overlap " + kTiny + " fabric.seed=4");
   EXPECT_EQ(links.code, 2);

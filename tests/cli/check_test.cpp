@@ -125,6 +125,20 @@ TEST(CheckCommand, AVeryLongStepIsVerifiedInItsShape) {
   EXPECT_GE(json["schedule"]["micro_batches_verified"], 24);
 }
 
+// Weights of megabytes, and activations of terabytes.
+TEST(CheckCommand, ActivationsThatNoMachineHoldsAreMissingRoom) {
+  const std::string words =
+      "tiny world=1 ep=1 dataset.kind=mock train.eval_interval=0 mbs=1048576 gbs=1048576";
+  const Json json = check(words, 0);
+  EXPECT_EQ(json["runs"], false);
+  ASSERT_EQ(json["missing"].size(), 1u) << json["missing"];
+  EXPECT_TRUE(contains(json["missing"][0]["message"], "activations")) << json["missing"];
+  const Outcome train = weft("train " + words);
+  EXPECT_EQ(train.code, 2);
+  EXPECT_TRUE(contains(train.err, "this machine has")) << train.err;
+  EXPECT_EQ(check("tiny", 0)["runs"], true);
+}
+
 TEST(CheckCommand, ExplainsARule) {
   const Outcome story = weft("check --explain B3");
   EXPECT_EQ(story.code, 0);
@@ -145,7 +159,7 @@ TEST(CheckCommand, TextSaysWhatWasDecided) {
 TEST(CheckCommand, WhatTrainRefusesBeforeItsFirstStepIsFound) {
   for (const char* words :
        {"tiny world=2 checkpoint.save_hf=x model.moe_shared_expert_intermediate_size=64",
-        "tiny dataset.path=" WEFT_SOURCE_DIR "/docs model.seq_length=10000000"}) {
+        "tiny dataset.path=" WEFT_SOURCE_DIR "/LICENSE model.seq_length=20000"}) {
     const Json json = check(words, 2);
     EXPECT_EQ(json["legal"], false);
     EXPECT_EQ(json["runs"], false);

@@ -50,6 +50,7 @@ TEST(BashCompletion, OffersTheOptionsOfEachCommand) {
   EXPECT_TRUE(offers("weft check --sch", "--schedule"));
   EXPECT_TRUE(offers("weft train --config", "--config-file"));
   EXPECT_TRUE(offers("weft schedule --sv", "--svg"));
+  EXPECT_TRUE(offers("weft doctor --js", "--json"));
   EXPECT_TRUE(offers("weft bench overlap --ro", "--rounds"));
   EXPECT_TRUE(offers("weft bench dispatch --ra", "--ranks-per-node"));
   EXPECT_FALSE(offers("weft check --va", "--vary"));

@@ -16,7 +16,7 @@ bool contains(const std::string& text, const std::string& part) {
 }
 
 TEST(Program, HelpShowsAnExampleEverywhere) {
-  for (const char* command : {"", "grid ", "schedule ", "recipes ", "config "}) {
+  for (const char* command : {"", "grid ", "schedule ", "recipes ", "doctor ", "config "}) {
     const Outcome help = weft(std::string(command) + "--help");
     EXPECT_EQ(help.code, 0) << command;
     EXPECT_TRUE(contains(help.out, "Example: weft")) << help.out;
@@ -26,8 +26,14 @@ TEST(Program, HelpShowsAnExampleEverywhere) {
 }
 
 TEST(Program, WrongUseExitsWithTwo) {
-  for (const char* arguments :
-       {"", "gird", "gird --help", "--no", "grid --jsn", "config extra", "recipes x=1"}) {
+  for (const char* arguments : {"",
+                                "gird",
+                                "gird --help",
+                                "--no",
+                                "grid --jsn",
+                                "config extra",
+                                "recipes x=1",
+                                "doctor extra"}) {
     const Outcome wrong = weft(arguments);
     EXPECT_EQ(wrong.code, 2) << arguments;
     EXPECT_EQ(wrong.out, "") << arguments;
@@ -87,11 +93,13 @@ TEST(Program, WithJsonAnErrorIsOneObjectOnStandardOutput) {
                             Case{"train tiny checkpoint.pretrained_checkpoint=none", 2, "none"},
                             Case{"schedule tiny model.num_layers=0", 2, "model.num_layers"},
                             Case{"grid world=7 ep=2", 2, "world = 7"},
-                            Case{"verify nowhere", 1, "nowhere"},
+                            Case{"verify nowhere", 2, "nowhere"},
+                            Case{"train dataset.kind=indexed dataset.path=no", 2, "no.idx"},
                             Case{"perf nosuch", 2, "nosuch"},
                             Case{"bench step nosuch", 2, "nosuch"},
                             Case{"recipes nosuch", 2, "nosuch"},
                             Case{"check --explain nosuch", 2, "nosuch"},
+                            Case{"check --explain ''", 2, "--explain"},
                             Case{"nosuch", 2, "nosuch"},
                             Case{"schedule tiny --flops 0", 2, "--flops"}}) {
     const Outcome outcome = weft(std::string(wrong.arguments) + " --json");

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "tests/cli/program_support.h"
@@ -99,6 +100,15 @@ class Background {
     EXPECT_TRUE(holds()) << err();
   }
   void signal(int number) const { ::kill(child_, number); }
+  // Whether it has a handler for it, as the system tells.
+  bool catches(int number) const {
+    std::ifstream status(text("/proc/{}/status", child_));
+    for (std::string line; std::getline(status, line);) {
+      if (!line.starts_with("SigCgt:")) continue;
+      return (std::stoull(line.substr(7), nullptr, 16) >> (number - 1) & 1) != 0;
+    }
+    return false;
+  }
   // The exit code; -1 where a signal ended it, also ours after two minutes without an end.
   int wait() {
     int status = 0;
@@ -185,6 +195,34 @@ TEST_F(Run, AStoppedRunLeavesNoEmptyTrace) {
   EXPECT_FALSE(fs::exists(folder_ / "run" / "trace.json"));
   EXPECT_FALSE(fs::exists(folder_ / "run" / "exposure.json"));
   EXPECT_TRUE(has(run.out(), "trace     none: stopped before the traced steps")) << run.out();
+}
+
+TEST_F(Run, ABenchSaysThatItStops) {
+  const std::string step = "bench step tiny world=1 ep=1 dataset.kind=mock --steps 10000";
+  for (const std::string& bench :
+       {step, std::string("bench schedule"), std::string("bench check")}) {
+    Background run(folder_, program() + bench);
+    run.wait_until([&] { return run.catches(SIGINT); });
+    run.signal(SIGINT);
+    EXPECT_EQ(run.wait(), 130) << bench << run.err();
+    EXPECT_TRUE(has(run.err(), "stopping after this step")) << bench << run.err();
+    EXPECT_TRUE(has(run.err(), "stopped before the end: nothing to report")) << run.err();
+    EXPECT_EQ(run.out(), "") << bench;
+  }
+}
+
+// Stacks of a gigabyte: after a few of them there is no room for one more.
+TEST_F(Run, AThreadThatCannotBeStartedIsNoBugOfWeft) {
+  if (kSanitized) GTEST_SKIP() << "a sanitizer needs more address space than this run may have";
+  for (const char* threads : {"world=64 ep=1", "world=1 ep=1 runtime.threads_per_rank=64"}) {
+    const Outcome outcome = shell("sh",
+                                  "ulimit -s 1048576; ulimit -v 16000000; exec " + program() +
+                                      words(threads) + " train.global_batch_size=128");
+    EXPECT_EQ(outcome.code, 1) << threads << outcome.err;
+    EXPECT_TRUE(has(outcome.err, "cannot start ")) << outcome.err;
+    EXPECT_TRUE(has(outcome.err, "ulimit")) << outcome.err;
+    EXPECT_FALSE(has(outcome.err, "a bug in weft")) << outcome.err;
+  }
 }
 
 TEST_F(Run, ASecondRunInItsFolderIsRefused) {

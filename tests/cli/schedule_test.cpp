@@ -251,6 +251,9 @@ TEST_F(Schedule, APictureOfALongStepIsCutAndSaysSo) {
   EXPECT_FALSE(contains(chosen.err, "--svg-window")) << chosen.err;
   EXPECT_TRUE(contains(base::read_text(path("a.svg")), "of which 10 to 11 ms are shown"));
   EXPECT_EQ(weft(step + " --svg-window 11 10").code, 2);
+  const Outcome outside = weft(step + " --svg-window 1e9 2e9");
+  EXPECT_EQ(outside.code, 2);
+  EXPECT_TRUE(contains(outside.err, "the step is over after")) << outside.err;
 }
 
 TEST_F(Schedule, APictureNamesTheStepTimeOnce) {

@@ -293,7 +293,7 @@ TEST_F(Train, WrongInputIsExplained) {
   fails("train tiny train.global_batch_size=7", 2, "train.global_batch_size");
   fails("train tiny dataset.path=/nonexistent/folder", 2, "/nonexistent/folder");
   fails("train tiny model.tensor_model_parallel_size=2 world=2", 2, "tensor");
-  fails("verify /nonexistent", 1, "/nonexistent");
+  fails("verify /nonexistent", 2, "/nonexistent");
   fails("verify " + kGolden + "mixtral_tiny model.num_layers=9", 2, "model.num_layers=9");
   fails("verify " + kGolden + "mixtral_tiny optimizer.lr=1", 2, "optimizer.lr=1");
   fails("train checkpoint.pretrained_checkpoint=" + kGolden + "mixtral_tiny model.num_layers=7",
@@ -361,6 +361,18 @@ TEST(Verify, PassesForPipelinesUnderMpi) {
     EXPECT_EQ(outcome.code, 0) << words << ": " << outcome.err;
     EXPECT_NE(outcome.out.find("PASS"), std::string::npos) << outcome.out;
   }
+}
+
+TEST(Verify, WithoutAComparisonInBf16ItSaysHowToMakeOne) {
+  const fs::path folder = fs::path(::testing::TempDir()) / base::text("weft_bf16_{}", ::getpid());
+  fs::copy(kGolden + "mixtral_tiny", folder, fs::copy_options::recursive);
+  fs::remove(folder / "bf16.safetensors");
+  const Outcome outcome = weft("verify " + folder.string() + " model.bf16=true");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("tools/make_reference.py " + folder.string() + " --bf16"),
+            std::string::npos)
+      << outcome.err;
+  fs::remove_all(folder);
 }
 
 TEST(Verify, ATruncatedModelIsAnErrorThatNamesTheFile) {

@@ -58,24 +58,41 @@ struct Choice {
   Values p, experts;
 };
 
-Choice reference(const Sizes& s, const Values& logits, const Values& bias, const TopK& options) {
-  Choice choice;
-  const bool softmax = options.score == Score::Softmax;
-  const bool after = softmax && options.softmax == TopK::Softmax::AfterSelection;
+bool after_selection(const TopK& options) {
+  return options.score == Score::Softmax && options.softmax == TopK::Softmax::AfterSelection;
+}
+
+// Of a choice of experts, whoever made it.
+Values probabilities(const Sizes& s,
+                     const Values& logits,
+                     const Values& experts,
+                     const TopK& options) {
+  Values p;
+  const bool one = after_selection(options) || options.renormalise == TopK::Renormalise::Yes;
   for (std::size_t t = 0; t < at(s.t); ++t) {
-    const double* row = logits.data() + t * at(s.e);
-    const Values scores = scores_of(row, at(s.e), options.score);
-    Values keys = after ? Values(row, row + s.e) : scores;
-    for (std::size_t e = 0; e < bias.size(); ++e) keys[e] += bias[e];
-    const std::vector<std::size_t> chosen = largest(limited(keys, options.groups), s.k);
+    const Values scores = scores_of(logits.data() + t * at(s.e), at(s.e), options.score);
+    const double* chosen = experts.data() + t * at(s.k);
     double sum = 0;
-    for (const std::size_t e : chosen) sum += scores[e];
-    const bool one = after || options.renormalise == TopK::Renormalise::Yes;
-    for (const std::size_t e : chosen) {
-      choice.experts.push_back(double(e));
-      choice.p.push_back(double(options.factor) * scores[e] / (one ? sum : 1));
+    for (std::size_t j = 0; j < at(s.k); ++j) sum += scores[std::size_t(chosen[j])];
+    for (std::size_t j = 0; j < at(s.k); ++j) {
+      p.push_back(double(options.factor) * scores[std::size_t(chosen[j])] / (one ? sum : 1));
     }
   }
+  return p;
+}
+
+Choice reference(const Sizes& s, const Values& logits, const Values& bias, const TopK& options) {
+  Choice choice;
+  for (std::size_t t = 0; t < at(s.t); ++t) {
+    const double* row = logits.data() + t * at(s.e);
+    Values keys =
+        after_selection(options) ? Values(row, row + s.e) : scores_of(row, at(s.e), options.score);
+    for (std::size_t e = 0; e < bias.size(); ++e) keys[e] += bias[e];
+    for (const std::size_t e : largest(limited(keys, options.groups), s.k)) {
+      choice.experts.push_back(double(e));
+    }
+  }
+  choice.p = probabilities(s, logits, choice.experts, options);
   return choice;
 }
 
@@ -119,6 +136,47 @@ void add_top_k(std::vector<Case>& cases,
                    }});
 }
 
+// Experts that no router would choose: those after the best ones, out of order.
+Values other_experts(const Sizes& s, const Values& best) {
+  Values others;
+  for (const double e : best) others.push_back(double((std::int64_t(e) + 1) % s.e));
+  return others;
+}
+
+void add_given_choice(std::vector<Case>& cases,
+                      const Sizes& s,
+                      const TopK& options,
+                      const char* variant) {
+  const Shape ls{s.t, s.e}, ps{s.t, s.k};
+  const auto name = [&](const char* op) {
+    return base::text("{}_{}_{}x{}x{}", op, variant, s.t, s.e, s.k);
+  };
+  const Argument logits = strided(input("logits", DType::F32, ls, draw(1, ls, 2)));
+  const Values given = other_experts(s, reference(s, logits.values, {}, options).experts);
+  const Values expected = probabilities(s, logits.values, given, options);
+  const Argument experts = strided(input("experts", DType::I32, ps, given));
+  const Argument p = strided(input("p", DType::F32, ps, expected));
+  const Argument dp = strided(input("dp", DType::F32, ps, draw(2, ps)));
+  cases.push_back(
+      {name("probabilities_of_choice"),
+       {strided(output("p", DType::F32, ps)), experts, logits},
+       [=](Stream& stream, Pool&, const std::vector<Tensor>& a) {
+         probabilities_of_choice(stream, a[0], a[1], a[2], options);
+       },
+       [=](const std::vector<Argument>&) { return std::vector{whole(0, expected, 1e-6)}; }});
+  cases.push_back({name("top_k_dgrad_of_choice"),
+                   {strided(output("dlogits", DType::F32, ls)), dp, p, experts, logits},
+                   [=](Stream& stream, Pool&, const std::vector<Tensor>& a) {
+                     top_k_dgrad(stream, a[0], a[1], a[2], a[3], a[4], options);
+                   },
+                   [=](const std::vector<Argument>&) {
+                     const auto loss = [&](const Values& logits_at) {
+                       return dot(dp.values, probabilities(s, logits_at, given, options));
+                     };
+                     return std::vector{finite_difference(0, logits.values, loss, 3e-6)};
+                   }});
+}
+
 std::vector<Case> cases() {
   using enum TopK::Softmax;
   using enum TopK::Renormalise;
@@ -150,7 +208,14 @@ std::vector<Case> cases() {
               {.score = Score::Sigmoid, .renormalise = Yes, .groups = summed, .factor = 2.5f},
               bias,
               "biased_groups");
+    add_given_choice(all, s, {.softmax = AfterSelection}, "after");
+    add_given_choice(all, s, {.softmax = BeforeSelection, .factor = 2.5f}, "before");
+    add_given_choice(all,
+                     s,
+                     {.score = Score::Sigmoid, .renormalise = Yes, .groups = summed},
+                     "sigmoid_groups");
   }
+  add_given_choice(all, {0, 4, 2}, {}, "none");
   return all;
 }
 

@@ -19,6 +19,7 @@ struct Vendor {
   std::string_view folder;
 };
 constexpr std::array kVendors{Vendor{"mpi.h", "weft/comm/mpi/"},
+                              Vendor{"nccl.h", "weft/comm/nccl/"},
                               Vendor{"cblas.h", "weft/kernels/cpu/"},
                               Vendor{"openblas", "weft/kernels/cpu/"},
                               Vendor{"yaml-cpp/", "weft/words/"},
@@ -74,9 +75,11 @@ Complaints own_include_complaints(const Layers& layers,
   if (from != to && !layers.at(from).contains(to)) {
     return {text("{} includes \"{}\": {} may not include {}", file.path, header, from, to)};
   }
-  // A device has a folder of the same name in several modules; those may see each other.
+  // A device has a folder of the same name in several modules; those may see each other. NCCL works
+  // on the streams of CUDA.
   const std::string backend = backend_of(header), own = backend_of(file.path);
-  const bool same = !own.empty() && last_folder(own) == last_folder(backend);
+  const std::string device = last_folder(own) == "nccl/" ? "cuda/" : last_folder(own);
+  const bool same = !own.empty() && device == last_folder(backend);
   if (!backend.empty() && !file.path.starts_with(backend) && !same) {
     return {text("{} includes \"{}\", which is inside a backend", file.path, header)};
   }

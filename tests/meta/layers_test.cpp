@@ -48,6 +48,8 @@ TEST(Layers, ADevicesFolderMayIncludeTheSameDevicesFolderBelow) {
   EXPECT_EQ(judge("weft/comm/cpu/a.cpp", "#include \"weft/base/cuda/b.h\"\n").size(), 1u);
   EXPECT_EQ(judge("weft/comm/a.cpp", "#include \"weft/base/cpu/b.h\"\n").size(), 1u);
   EXPECT_EQ(judge("weft/base/cpu/a.cpp", "#include \"weft/comm/cpu/b.h\"\n").size(), 1u);
+  EXPECT_TRUE(judge("weft/comm/nccl/a.cpp", "#include \"weft/base/cuda/b.h\"\n").empty());
+  EXPECT_EQ(judge("weft/comm/cuda/a.cpp", "#include \"weft/comm/nccl/b.h\"\n").size(), 1u);
 }
 
 TEST(Layers, AVendorHeaderOutsideItsFolderIsNamed) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "weft/base/error.h"
+#include "weft/base/text.h"
+#include "weft/config/other_names.h"
 
 namespace weft::plan {
 namespace perf_vary_test {
@@ -31,6 +33,12 @@ TEST(PerfVary, NamesAKeyAndItsValues) {
   const Knob knob = parse_knob("world=1,2");
   EXPECT_EQ(knob.key, "runtime.world_size");
   EXPECT_EQ(knob.values, (Words{"1", "2"}));
+}
+
+TEST(PerfVary, TakesTheShortNamesOfOtherWords) {
+  for (const config::ShortName& shorter : config::short_names()) {
+    EXPECT_EQ(parse_knob(base::text("{}=1,2", shorter.name)).key, shorter.key);
+  }
 }
 
 TEST(PerfVary, RefusesWhatIsNoKnob) {

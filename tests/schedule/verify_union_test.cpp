@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/schedule/models_support.h"
+#include "tests/schedule/plans_support.h"
 #include "weft/base/text.h"
 #include "weft/schedule/builders/pipeline.h"
 #include "weft/schedule/text.h"
@@ -138,6 +139,36 @@ TEST(VerifyUnionCycle, CrossedIssueWithoutWaitsIsFine) {
       parse_graph("ep 0F0.dispatch\ndp reduce.dense\n"),
   };
   EXPECT_EQ(check(graphs, both), std::vector<std::string>{});
+}
+
+std::vector<std::string> check_calls(const std::vector<Graph>& graphs, const MembersOf& members) {
+  std::vector<const Graph*> pointers;
+  for (const Graph& graph : graphs) pointers.push_back(&graph);
+  return verify_calls(pointers, members);
+}
+
+TEST_F(VerifyUnion, EveryPlanHasOneOrderOfCalls) {
+  for (const PlanCase& c : many_cases()) {
+    std::vector<Graph> training;
+    for (const RankPlan& plan : plans_of(c)) training.push_back(plan.training);
+    const auto members = [&](int rank, const Entry& entry) {
+      return stages_of_entry(static_cast<int>(training.size()), rank, entry);
+    };
+    EXPECT_EQ(check_calls(training, members), std::vector<std::string>{}) << name(c);
+  }
+}
+
+// Neither rank waits for the other's lane, so that the union has no circle; but a backend that
+// takes one collective after the other would stop at two that are called the other way round.
+TEST_F(VerifyUnion, CallsTheOtherWayRoundOnAnotherLaneAreReported) {
+  std::vector<Graph> graphs(4, graph_);
+  std::vector<Entry>& entries = graphs[1].entries;
+  const std::size_t ep = find(graph_, "1F0.combine"), dp = find(graph_, "reduce.expert");
+  EXPECT_EQ(check_calls(graphs, pairs_of_four), std::vector<std::string>{});
+  std::swap(entries[ep], entries[dp]);
+  const std::vector<std::string> found = check_calls(graphs, pairs_of_four);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_NE(found[0].find("reduce.expert"), std::string::npos) << found[0];
 }
 
 }  // namespace verify_union_test

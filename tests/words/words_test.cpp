@@ -115,6 +115,33 @@ TEST(Words, MegatronsOwnSpellingsAreKnown) {
   EXPECT_TRUE(any_names(complaints({"--normalization", "LayerNorm"}), {"LayerNorm", "RMSNorm"}));
 }
 
+TEST(Words, MegatronsCommonFlagsThatHaveNothingToDoHereAreAcceptedAndToldEach) {
+  const std::vector<std::string> line{"--split",
+                                      "99,1,0",
+                                      "--train-samples",
+                                      "1000",
+                                      "--data-cache-path",
+                                      "cache",
+                                      "--ckpt-format",
+                                      "torch_dist",
+                                      "--no-load-optim",
+                                      "--no-load-rng",
+                                      "--num-workers",
+                                      "8",
+                                      "--lr-warmup-fraction",
+                                      "0.01",
+                                      "--wandb-project",
+                                      "moe",
+                                      "--profile"};
+  EXPECT_TRUE(complaints(line).empty());
+  EXPECT_EQ(messages(resolved(line).warnings, "H14").size(), 10u);
+}
+
+TEST(Words, ATimeoutInMinutesIsTheKeyInSeconds) {
+  EXPECT_EQ(config_of({"--distributed-timeout-minutes", "5"}).runtime.timeout_seconds, 300);
+  EXPECT_TRUE(any_names(complaints({"--distributed-timeout-minutes", "five"}), {"an integer"}));
+}
+
 TEST(Words, DataParallelFlagsSetTheWishAndWhatComesOfIt) {
   const Config on =
       config_of({"--overlap-grad-reduce", "--overlap-param-gather", "--use-distributed-optimizer"});

@@ -27,6 +27,12 @@ class SystemError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// A file to read that is not there: the world's failure, and the input of who named the file.
+class MissingInput : public SystemError {
+ public:
+  using SystemError::SystemError;
+};
+
 class InternalError : public std::logic_error {
  public:
   using std::logic_error::logic_error;

@@ -1,6 +1,7 @@
 #include "weft/base/error_context.h"
 
 #include <new>
+#include <system_error>
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
@@ -25,9 +26,13 @@ void throw_at(std::string_view where, const std::exception_ptr& error) {
     std::rethrow_exception(error);
   } catch (const ConfigError&) {
     throw ConfigError(what);
+  } catch (const MissingInput&) {
+    throw MissingInput(what);
   } catch (const SystemError&) {
     throw SystemError(what);
   } catch (const std::bad_alloc&) {
+    throw SystemError(what);
+  } catch (const std::system_error&) {
     throw SystemError(what);
   } catch (...) {
     throw InternalError(what);

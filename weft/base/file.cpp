@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
@@ -14,6 +15,15 @@ namespace {
 
 // Without O_NONBLOCK, opening a pipe would wait for its writer; regular files ignore the flag.
 constexpr int kReadFlags = O_RDONLY | O_NONBLOCK;
+
+Descriptor open_input(const std::filesystem::path& path) {
+  const int file = ::open(path.c_str(), kReadFlags | O_CLOEXEC);
+  if (file >= 0) return Descriptor(file, path.string());
+  if (const int code = errno; code == ENOENT || code == ENOTDIR) {
+    throw MissingInput(text("cannot open '{}': {}", path.string(), std::strerror(code)));
+  }
+  throw_errno(text("cannot open '{}'", path.string()));
+}
 
 std::uint64_t regular_size(const Descriptor& file) {
   struct stat info {};
@@ -25,7 +35,7 @@ std::uint64_t regular_size(const Descriptor& file) {
 }  // namespace
 
 std::string read_text(const std::filesystem::path& path, std::size_t limit_bytes) {
-  const Descriptor file(path, kReadFlags, 0, path.string());
+  const Descriptor file = open_input(path);
   const std::uint64_t size = regular_size(file);
   if (size > limit_bytes) {
     throw SystemError(
@@ -45,7 +55,7 @@ std::string read_text(const std::filesystem::path& path, std::size_t limit_bytes
 }
 
 InputFile::InputFile(const std::filesystem::path& path)
-    : file_(path, kReadFlags, 0, path.string()), size_(regular_size(file_)) {}
+    : file_(open_input(path)), size_(regular_size(file_)) {}
 
 void InputFile::read(std::uint64_t begin, std::span<std::byte> out) const {
   std::size_t done = 0;

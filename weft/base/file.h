@@ -13,7 +13,8 @@
 
 namespace weft::base {
 
-// The whole file as text; SystemError when missing or larger than `limit_bytes`.
+// The whole file as text; MissingInput when it is not there, SystemError when it is larger than
+// `limit_bytes`.
 std::string read_text(const std::filesystem::path& path, std::size_t limit_bytes = 64u << 20);
 
 // A regular file read piece by piece, from any thread. Nothing is mapped: of a file that somebody

@@ -45,6 +45,8 @@ int act(const Action& chosen, Format format) {
     return code;
   } catch (const base::ConfigError& error) {
     return fail(kWrongInput, error.complaints(), format);
+  } catch (const base::MissingInput& error) {
+    return fail(kWrongInput, {error.what()}, format);
   } catch (const train::ReportedError& error) {
     return error.cause() == train::ReportedError::Cause::Input ? kWrongInput : kFailed;
   } catch (const base::InternalError& error) {

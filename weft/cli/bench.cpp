@@ -6,6 +6,7 @@
 #include "weft/cli/arguments.h"
 #include "weft/cli/benches.h"
 #include "weft/cli/command.h"
+#include "weft/cli/interrupt.h"
 #include "weft/cli/launcher.h"
 #include "weft/cli/number_range.h"
 #include "weft/cli/output.h"
@@ -82,6 +83,15 @@ void show_text(const measure::StepBench& bench,
   print_text("\n");
 }
 
+// Ctrl-C reaches the peer, too: that it ends is then no failure of its own.
+void run_unless_stopped(Peer& peer, const std::atomic<bool>& stop) {
+  try {
+    peer.run();
+  } catch (const base::SystemError&) {
+    if (!stop.load()) throw;
+  }
+}
+
 int run_step(const StepOptions& options) {
   if (under_launcher())
     throw base::ConfigError("bench step times one process: run it without mpirun");
@@ -92,6 +102,7 @@ int run_step(const StepOptions& options) {
   if (derive::layout_of(config).world != 1) {
     throw base::ConfigError("bench step times one rank: set world=1 and every parallel size to 1");
   }
+  const std::atomic<bool>& stop = catch_interrupts();
   ProgressLine line;
   std::optional<Peer> peer;
   std::vector<PeerResult> peer_results;
@@ -100,19 +111,22 @@ int run_step(const StepOptions& options) {
       .steps = options.steps,
       .between = {},
       .leave_in = {},
-      .progress = [&](int done, int of) {
-        line.show(base::text("{} step {}/{}", bar(double(done) / of, 24), done, of));
-      }};
+      .progress =
+          [&](int done, int of) {
+            line.show(base::text("{} step {}/{}", bar(double(done) / of, 24), done, of));
+          },
+      .stop = &stop};
   if (options.peer) {
     peer.emplace(config);
     request.leave_in = peer->folder();
     request.between = [&] {
       line.show("the same model in PyTorch");
-      peer->run();
+      run_unless_stopped(*peer, stop);
     };
   }
   const measure::StepBench bench = measure::bench_step(request);
   line.clear();
+  if (stop.load()) return stopped_bench(options.run.format);
   if (peer) peer_results = peer->compare(bench.losses);
   switch (options.run.format) {
     case Format::Text:
@@ -126,6 +140,11 @@ int run_step(const StepOptions& options) {
 }
 
 }  // namespace
+
+int stopped_bench(Format format) {
+  print_failure({"stopped before the end: nothing to report"}, format);
+  return interrupted_code();
+}
 
 void add_bench(CLI::App& program, Action& chosen) {
   CLI::App* bench =

@@ -5,6 +5,7 @@
 #include "weft/base/text.h"
 #include "weft/cli/arguments.h"
 #include "weft/cli/benches.h"
+#include "weft/cli/interrupt.h"
 #include "weft/cli/output.h"
 #include "weft/derive/derived_run.h"
 #include "weft/plan/check_schedule.h"
@@ -64,6 +65,7 @@ double large_milliseconds() {
 }
 
 int run_check_bench(const CheckBenchOptions& options) {
+  const std::atomic<bool>& stop = catch_interrupts();
   const std::vector<std::string> names = all_names();
   std::string slowest;
   double most = 0, sum = 0;
@@ -72,6 +74,7 @@ int run_check_bench(const CheckBenchOptions& options) {
     sum += taken;
     if (taken > most) slowest = name;
     most = std::max(most, taken);
+    if (stop.load()) return stopped_bench(options.format);
   }
   const double large = large_milliseconds();
   const double mean = sum / static_cast<double>(names.size());

@@ -175,10 +175,7 @@ int run_dispatch(const DispatchOptions& options) {
          .progress = progress("copies")});
   }
   line.clear();
-  if (stop.load()) {
-    print_failure({"stopped before the end: nothing to report"}, options.run.format);
-    return interrupted_code();
-  }
+  if (stop.load()) return stopped_bench(options.run.format);
   switch (options.run.format) {
     case Format::Text:
       print_text(to_text(report));
@@ -187,7 +184,7 @@ int run_dispatch(const DispatchOptions& options) {
       print_json(to_json(report));
       break;
   }
-  return kGood;
+  return std::ranges::all_of(bars_of(report), &Bar::met) ? kGood : kFailed;
 }
 
 }  // namespace

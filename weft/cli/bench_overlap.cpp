@@ -28,7 +28,7 @@ struct OverlapOptions {
 
 // Rank by rank in one process the links are emulated; between processes they are what they are.
 std::vector<measure::FabricTarget> targets_of(const config::Config& config) {
-  if (config.runtime.backend == config::CommBackend::Mpi) return {{"network, as it is", 0}};
+  if (config::are_processes(config.runtime.backend)) return {{"network, as it is", 0}};
   return {{"free", 0},
           {"communication a quarter of compute", 0.25},
           {"communication as long as compute", 0.98}};
@@ -64,20 +64,18 @@ int run_overlap(const OverlapOptions& options) {
       if (!file.empty()) base::require_writable(file);
     }
   }
-  ProgressLine line;
   if (launcher_rank() == 0) {
     const auto cores = static_cast<std::int64_t>(base::usable_cores().size());
     if (!config.runtime.pin_ranks || derive::layout_of(config).world > cores) {
-      line.log(
-          "weft: warning: figures mean something with a core for each rank, and "
-          "runtime.pin_ranks=true to keep it there");
+      print_warning(
+          "figures mean something with a core for each rank, and runtime.pin_ranks=true to keep it "
+          "there");
     }
     for (const auto* warnings : {&run.warnings, &orders[1].warnings}) {
-      for (const config::Finding& warning : *warnings) {
-        line.log("weft: warning: " + config::to_text(warning));
-      }
+      for (const config::Finding& warning : *warnings) print_warning(config::to_text(warning));
     }
   }
+  ProgressLine line;
   const measure::OverlapBench bench = measure::bench_overlap(
       {.orders = orders,
        .targets = targets_of(config),
@@ -87,13 +85,10 @@ int run_overlap(const OverlapOptions& options) {
              line.show(base::text("{} step {}/{}", bar(double(done) / of, 24), done, of));
            },
        .stop = &catch_interrupts(),
-       .report = failure_printer(options.run.format)});
+       .process = this_process(options.run.format)});
   line.clear();
   if (!bench.is_rank_zero) return kGood;
-  if (bench.interrupted) {
-    print_failure({"stopped before the end: nothing to report"}, options.run.format);
-    return interrupted_code();
-  }
+  if (bench.interrupted) return stopped_bench(options.run.format);
   // Before the report: of what cannot be written, --json tells in one object.
   if (!options.svg.empty()) base::write_whole(options.svg, to_svg(bench));
   if (!options.costs.empty()) {

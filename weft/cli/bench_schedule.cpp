@@ -7,6 +7,7 @@
 #include "weft/base/text.h"
 #include "weft/cli/arguments.h"
 #include "weft/cli/benches.h"
+#include "weft/cli/interrupt.h"
 #include "weft/cli/output.h"
 #include "weft/derive/derived.h"
 #include "weft/exec/real/executor.h"
@@ -151,6 +152,7 @@ LargeCase large_case() {
 }
 
 int run_schedule_bench(const RunArguments& arguments) {
+  const std::atomic<bool>& stop = catch_interrupts();
   const words::Resolution run = resolve(arguments);
   print_findings(run);
   config::Config config = run.config;
@@ -160,8 +162,12 @@ int run_schedule_bench(const RunArguments& arguments) {
   const std::vector<schedule::RankPlan> plans =
       schedule::plan_step(config, grid::Grid(derive::layout_of(config)));
   const schedule::Graph graph = without_host_nodes(plans.front().training);
-  const double issue = issue_seconds(graph), wake = wake_seconds();
+  const double issue = issue_seconds(graph);
+  if (stop.load()) return stopped_bench(arguments.format);
+  const double wake = wake_seconds();
+  if (stop.load()) return stopped_bench(arguments.format);
   const LargeCase large = large_case();
+  if (stop.load()) return stopped_bench(arguments.format);
   if (arguments.format == Format::Json) {
     print_json({{"issue_us", issue * 1e6},
                 {"wake_us", wake * 1e6},

@@ -2,8 +2,12 @@
 #pragma once
 
 #include "weft/cli/command.h"
+#include "weft/cli/output.h"
 
 namespace weft::cli {
+
+// Says that a signal ended the bench; the exit code.
+int stopped_bench(Format format);
 
 void add_bench_overlap(CLI::App& bench, Action& chosen);
 void add_bench_schedule(CLI::App& bench, Action& chosen);

@@ -126,6 +126,7 @@ void add_check(CLI::App& program, Action& chosen) {
                    options->explain,
                    "tell the story of a rule (C14) or advice (A1), or what a preset of "
                    "comm_overlap.tp_comm_overlap_cfg holds")
+      ->check([](const std::string& id) { return id.empty() ? "a rule's name is wanted" : ""; })
       ->type_name("ID");
   command->add_flag("--markdown", options->markdown, "print every rule and advice: docs/rules.md");
   on_chosen(*command, chosen, std::move(options), run_check);

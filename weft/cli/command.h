@@ -14,7 +14,7 @@ namespace weft::cli {
 enum ExitCode : int { kGood = 0, kFailed = 1, kWrongInput = 2 };
 
 // What the chosen command does once the command line is parsed; gives the exit code. It may throw:
-// ConfigError ends in kWrongInput, any other error in kFailed.
+// ConfigError and MissingInput end in kWrongInput, any other error in kFailed.
 using Action = std::function<int()>;
 
 // Makes `command`, when chosen, run `act` on its options.

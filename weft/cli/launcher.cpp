@@ -12,6 +12,7 @@ bool under_launcher() { return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr; }
 
 int launcher_rank() {
   const char* text = std::getenv("OMPI_COMM_WORLD_RANK");
+  if (text == nullptr && std::getenv("WORLD_SIZE") != nullptr) text = std::getenv("RANK");
   return text == nullptr ? 0 : static_cast<int>(base::parse_integer(text).value_or(0));
 }
 
@@ -38,13 +39,18 @@ void refuse_foreign_launcher(const words::Resolution& run) {
 
 void follow_launcher(const words::Resolution& run, config::Config& config) {
   refuse_foreign_launcher(run);
-  const char* text = std::getenv("OMPI_COMM_WORLD_SIZE");
+  const bool nccl = config.runtime.backend == config::CommBackend::Nccl;
+  const char* name = "OMPI_COMM_WORLD_SIZE";
+  const char* text = std::getenv(name);
+  if (nccl && std::getenv("WORLD_SIZE") != nullptr) text = std::getenv(name = "WORLD_SIZE");
   if (text == nullptr) return;
   const std::optional<long long> size = base::parse_integer(text);
   if (!size || *size < 1) {
-    throw base::ConfigError(base::text(
-        "OMPI_COMM_WORLD_SIZE={}: not a number of ranks; start through mpirun, or unset it",
-        text));
+    throw base::ConfigError(
+        base::text("{}={}: not a number of ranks; start through {}, or unset it",
+                   name,
+                   text,
+                   nccl ? "torchrun or mpirun" : "mpirun"));
   }
   const std::optional<std::int64_t>& asked = config.runtime.world_size;
   if (asked && *asked != *size) {
@@ -55,7 +61,15 @@ void follow_launcher(const words::Resolution& run, config::Config& config) {
         *asked));
   }
   config.runtime.world_size = *size;
-  config.runtime.backend = config::CommBackend::Mpi;
+  if (!nccl) config.runtime.backend = config::CommBackend::Mpi;
+}
+
+train::Process this_process(Format format) {
+  train::Process process{.report = failure_printer(format)};
+  for (const char* name : comm::nccl_variables()) {
+    if (const char* value = std::getenv(name)) process.environment.emplace(name, value);
+  }
+  return process;
 }
 
 }  // namespace weft::cli

@@ -1,13 +1,15 @@
 // Under a launcher, the launcher decides how many ranks there are.
 #pragma once
 
+#include "weft/cli/output.h"
+#include "weft/train/launch.h"
 #include "weft/words/resolution.h"
 
 namespace weft::cli {
 
-// Where Open MPI started this process: the MPI backend, whatever runtime.backend says, and the
-// launcher's number of ranks. ConfigError where the config asks for another number, and under a
-// launcher that is not known, as below.
+// Where Open MPI started this process: the MPI backend, unless runtime.backend says nccl, and the
+// launcher's number of ranks, which for nccl torchrun's WORLD_SIZE says too. ConfigError where the
+// config asks for another number, and under a launcher that is not known, as below.
 void follow_launcher(const words::Resolution& run, config::Config& config);
 
 // ConfigError where a launcher that is not Open MPI's (Slurm, MPICH, torchrun) started several
@@ -18,5 +20,8 @@ void refuse_foreign_launcher(const words::Resolution& run);
 bool under_launcher();
 // The rank of this process; 0 without a launcher.
 int launcher_rank();
+
+// What a run over several processes is told of this one.
+train::Process this_process(Format format);
 
 }  // namespace weft::cli

@@ -8,8 +8,9 @@
 
 namespace weft::cli {
 
-// What is wrong where weights, gradients and optimizer state of the ranks that this process holds
-// are larger than the machine's memory. Activations come on top and are not counted.
+// What is wrong where weights, gradients, optimizer state and kept activations of the ranks that
+// this process holds are larger than the machine's memory. Buffers on the wire and inside a node
+// come on top and are not counted.
 std::optional<rules::Missing> machine_limit(const config::Config& config);
 
 }  // namespace weft::cli

@@ -20,6 +20,10 @@ constexpr const char* kMend = "give another folder with --out";
   throw base::ConfigError(text("--out '{}': {}: {}", config::shown(folder.string()), why, kMend));
 }
 
+[[noreturn]] void fail(const fs::path& folder, const std::string& why) {
+  throw base::SystemError(text("--out '{}': {}: {}", config::shown(folder.string()), why, kMend));
+}
+
 // The folders on the way that are not there, outermost first.
 std::vector<fs::path> absent_folders(const fs::path& folder) {
   std::vector<fs::path> absent;
@@ -41,9 +45,9 @@ void require_possible(const fs::path& folder) {
   const bool writable = is_folder && ::access(folder.c_str(), W_OK | X_OK) == 0;
   for (auto made = absent.rbegin(); made != absent.rend(); ++made) fs::remove(*made, ignored);
   if (!is_folder) {
-    refuse(folder, error ? text("cannot be made ({})", error.message()) : "is no folder");
+    fail(folder, error ? text("cannot be made ({})", error.message()) : "is no folder");
   }
-  if (!writable) refuse(folder, "cannot be written into");
+  if (!writable) fail(folder, "cannot be written into");
 }
 
 bool holds(const fs::path& folder, const fs::path& file) {

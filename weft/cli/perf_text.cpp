@@ -17,7 +17,7 @@ using Row = std::vector<std::string>;
 constexpr const char* kSeveralKnobs =
     "Several knobs vary: a winner among the combinations is not to be credited to one of them.";
 
-constexpr const char* kLegend =
+constexpr const char* kColumnLegend =
     "spread: standard deviation of the timed steps; speed-up: over the first row; exposed: "
     "communication while no\ncompute ran; hidden: the share of communication during which some "
     "compute ran; peak memory: of rank 0.";
@@ -187,7 +187,7 @@ std::string to_text(const PerfReport& report) {
   std::string all;
   if (!report.plan.varied.empty()) all += text("{}\n", fmt::join(report.plan.varied, ", "));
   all += aligned(table_of(report));
-  all += text("{}\n", kLegend);
+  all += text("{}\n", kColumnLegend);
   if (report.plan.varied.size() > 1) all += text("{}\n", kSeveralKnobs);
   all += text("window    {}\n", window_text(report));
   all += text("frozen    {}\n", frozen_text(report.plan));
@@ -201,7 +201,7 @@ std::string to_markdown(const PerfReport& report) {
   all += state_text(report);
   if (!plan.varied.empty()) all += text("Varies: `{}`\n\n", fmt::join(plan.varied, "`, `"));
   all += markdown_table(table_of(report));
-  all += text("\n{}\n", kLegend);
+  all += text("\n{}\n", kColumnLegend);
   if (plan.varied.size() > 1) all += text("\n{}\n", kSeveralKnobs);
   all += text("\n- window: {}\n- frozen: {}\n- label: {}\n- machine: {}\n",
               window_text(report),

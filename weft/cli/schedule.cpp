@@ -138,10 +138,21 @@ std::optional<PictureWindow> asked_window(const ScheduleOptions& options) {
   return PictureWindow{.from_ms = from, .to_ms = to};
 }
 
+void require_inside(const std::optional<PictureWindow>& asked, const SimulatedStep& simulated) {
+  const double step_ms = simulated.result.step_seconds() * 1e3;
+  if (!asked || asked->from_ms < step_ms) return;
+  throw base::ConfigError(
+      base::text("--svg-window {:g} {:g}: the step is over after {:.4g} ms: begin before that",
+                 asked->from_ms,
+                 asked->to_ms,
+                 step_ms));
+}
+
 void leave_files(const ScheduleOptions& options,
                  const std::optional<PictureWindow>& asked,
                  const ScheduleReport& report) {
   if (!report.valid()) return;
+  require_inside(asked, *report.simulated);
   if (!options.write.empty()) schedule::write_orders(options.write, report.plans);
   if (options.svg.empty()) return;
   const PictureWindow window = picture_window(*report.simulated, asked);

@@ -159,7 +159,7 @@ int run_train(const TrainOptions& options) {
              line.log(is_pretended(config) ? text + " pretended world |" : text);
            },
        .progress = [&](const train::StepRecord& record) { line.show(progress_text(record)); },
-       .report = failure_printer(format)});
+       .process = this_process(format)});
   line.clear();
   if (result.is_rank_zero) show(result, config, format);
   std::cout.flush();

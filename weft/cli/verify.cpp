@@ -1,5 +1,6 @@
 // weft verify: holds the engine, under any layout, against a reference run.
 #include <array>
+#include <optional>
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
@@ -25,7 +26,7 @@ struct VerifyOptions {
 void show_text(const std::vector<measure::Check>& checks, const config::Config& config, bool pass) {
   print_text(base::text("{:<52} {:>10} {:>10}\n", "check", "error", "tolerance"));
   for (const measure::Check& check : checks) {
-    print_text(base::text("{:<52} {:>10.2e} {:>10.0e}  {}\n",
+    print_text(base::text("{:<52} {:>10.2e} {:>10.1e}  {}\n",
                           check.name,
                           check.error,
                           check.tolerance,
@@ -56,8 +57,8 @@ void show_json(const std::vector<measure::Check>& checks, bool pass) {
   print_json({{"pass", pass}, {"checks", std::move(rows)}});
 }
 
-// What a user may choose; the folder decides the model, the data and the optimizer, in fp32.
-constexpr std::array<std::string_view, 34> kChoices{
+// What a user may choose; the folder decides the model, the data and the optimizer.
+constexpr std::array<std::string_view, 35> kChoices{
     "runtime.world_size",
     "runtime.backend",
     "runtime.device",
@@ -66,6 +67,7 @@ constexpr std::array<std::string_view, 34> kChoices{
     "runtime.pin_ranks",
     "runtime.timeout_seconds",
     "train.micro_batch_size",
+    "model.bf16",
     "model.moe_token_dispatcher_type",
     "model.moe_flex_dispatcher_backend",
     "model.moe_expert_rank_capacity_factor",
@@ -93,6 +95,16 @@ constexpr std::array<std::string_view, 34> kChoices{
     "fabric.jitter_us",
     "fabric.seed"};
 
+std::vector<measure::Check> check(const rules::JudgedConfig& config,
+                                  const checkpoint::HuggingFaceModel& model,
+                                  const checkpoint::ReferenceRun& reference,
+                                  const VerifyOptions& options,
+                                  const std::optional<checkpoint::Bf16Reference>& bf16) {
+  const train::Process process = this_process(options.format);
+  return bf16 ? measure::check_bf16_reference(config, model, reference, *bf16, process)
+              : measure::check_reference(config, model, reference, process);
+}
+
 int run_verify(const VerifyOptions& options) {
   const words::Resolution run =
       words::resolve_words(recipes_folder(), options.overrides, words::Audience::Run);
@@ -111,6 +123,8 @@ int run_verify(const VerifyOptions& options) {
   const checkpoint::HuggingFaceModel model(options.folder);
   warn_of_weights(model);
   const checkpoint::ReferenceRun reference(options.folder, model.huggingface_config());
+  std::optional<checkpoint::Bf16Reference> bf16;
+  if (wanted.model.bf16) bf16.emplace(options.folder, model, reference);
   const rules::Verdict verdict =
       rules::validate(measure::reference_config(wanted, model, reference));
   const rules::JudgedConfig& config = verdict.judged.value();
@@ -118,8 +132,7 @@ int run_verify(const VerifyOptions& options) {
     print_findings(run);
     print_findings(verdict);
   }
-  const std::vector<measure::Check> checks =
-      measure::check_reference(config, model, reference, failure_printer(options.format));
+  const std::vector<measure::Check> checks = check(config, model, reference, options, bf16);
   if (checks.empty()) return kGood;  // this process holds no rank that reports
   const bool pass = std::ranges::all_of(checks, &measure::Check::pass);
   switch (options.format) {
@@ -143,7 +156,8 @@ void add_verify(CLI::App& program, Action& chosen) {
   command
       ->add_option("DIR",
                    options->folder,
-                   "folder with config.json, model.safetensors, about.json, expected.safetensors")
+                   "folder with config.json, model.safetensors, about.json, expected.safetensors, "
+                   "and for model.bf16=true bf16.safetensors")
       ->required();
   command->add_option("OVERRIDES", options->overrides, "overrides a.b=c, as in world=4")
       ->type_name("[a.b=c ...]");

@@ -11,12 +11,16 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 
 #include "weft/comm/communicator.h"
 #include "weft/grid/fabric.h"
 
 namespace weft::comm {
+
+// Variables of the process's environment, by name; read in cli/.
+using Environment = std::map<std::string, std::string>;
 
 // What the messages of a group say about experts, for a backend that answers in the place of this
 // rank's peers: rows for a member's experts return as that member's rows for this rank's.
@@ -29,16 +33,18 @@ struct ExpertMessages {
 };
 
 struct LaunchOptions {
-  int world = 0;                // ranks; MPI: 0 accepts the launcher's number
+  int world = 0;                // ranks; MPI, NCCL: 0 accepts the launcher's number
   int rank = 0;                 // which rank to pretend to be (fake and loopback only)
   double timeout_seconds = 60;  // longest wait for a peer
   // Threads only: the emulated links, over which meetings end late. Free by default.
   grid::Fabric fabric = {};
   // Loopback only: by the name of the group.
   std::map<std::string, ExpertMessages> expert_messages = {};
-  // MPI only: called with the text of the error that run_mpi is about to throw, on every rank and
-  // before any rank leaves. The place to print it: a launcher ends all ranks as soon as one exits
-  // with an error, so whoever prints after run_mpi may not get to it.
+  // NCCL only: those of nccl_variables() that are set.
+  Environment environment = {};
+  // MPI and NCCL only: called with the text of the error that run_mpi or run_nccl is about to
+  // throw, on every rank and before any rank leaves. The place to print it: a launcher ends all
+  // ranks as soon as one exits with an error, so whoever prints afterwards may not get to it.
   std::function<void(const std::string& error)> report = {};
 };
 
@@ -59,6 +65,22 @@ void run_threads(const LaunchOptions& options, const RankFunction& function);
 void run_mpi(const LaunchOptions& options, const RankFunction& function);
 // Whether this build has the MPI backend; run_mpi is a ConfigError where it has not.
 bool has_mpi();
+
+// This process is one rank, on a GPU of its own: the one whose number, among those that the process
+// sees, is LOCAL_RANK modulo how many there are. Ranks find each other over TCP at MASTER_ADDR and
+// MASTER_PORT, and talk through NCCL, on the streams of the CUDA device. ConfigError for variables
+// that are missing or wrong (comm/rendezvous/place.h); SystemError where this build has no NCCL
+// backend, its libraries or the GPU are missing, two ranks have the same GPU, or a rank does not
+// come within the timeout.
+//
+// What differs from the other backends: a group's members meet where they make it, so that all
+// ranks of the world make their groups in one order. Members that disagree on a size or an
+// operation get no error but the timeout's. Sums are repeatable, in an order of NCCL's own.
+// Operations reach NCCL in the order of the calls, whatever their group: one that is held up holds
+// up all that are enqueued after it.
+void run_nccl(const LaunchOptions& options, const RankFunction& function);
+// What run_nccl wants to know of the environment.
+std::span<const char* const> nccl_variables();
 
 // One rank of a pretended world, alone: operations end at once and bytes are counted as if the
 // world were real. Every peer is taken to hold what this rank holds and to send this rank what it

@@ -268,11 +268,19 @@ struct EnumWords<DeviceKind> {
   static constexpr std::array<std::string_view, 2> words{"cpu", "cuda"};
 };
 
-enum class CommBackend { Threads, Mpi, Fake, Loopback };
+enum class CommBackend { Threads, Mpi, Nccl, Fake, Loopback };
 template <>
 struct EnumWords<CommBackend> {
-  static constexpr std::array<std::string_view, 4> words{"threads", "mpi", "fake", "loopback"};
+  static constexpr std::array<std::string_view, 5> words{"threads",
+                                                         "mpi",
+                                                         "nccl",
+                                                         "fake",
+                                                         "loopback"};
 };
+// Whether every rank is a process of its own, started by a launcher.
+constexpr bool are_processes(CommBackend backend) {
+  return backend == CommBackend::Mpi || backend == CommBackend::Nccl;
+}
 // Whether one rank runs alone and its peers are only taken to be there: what it computes is not
 // what a run computes.
 constexpr bool is_pretended(CommBackend backend) {

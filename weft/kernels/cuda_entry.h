@@ -1,6 +1,7 @@
 // What the program finds in libweft_cuda.so.
 #pragma once
 
+#include "weft/kernels/gpu_report.h"
 #include "weft/tensor/device.h"
 
 namespace weft::kernels::cuda {
@@ -8,11 +9,12 @@ namespace weft::kernels::cuda {
 inline constexpr const char* kLibrary = "libweft_cuda.so";
 inline constexpr const char* kEntrySymbol = "weft_cuda_entry";
 // Two builds that differ here do not fit together.
-inline constexpr const char* kEntryVersion = "1";
+inline constexpr const char* kEntryVersion = "2";
 
 struct Entry {
   const char* version;
-  tensor::Device* (*make_device)(int ordinal);
+  tensor::Device* (*make_device)(int local_rank);
+  void (*report)(GpuReport& report);  // does not throw
 };
 
 }  // namespace weft::kernels::cuda

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "weft/kernels/gpu_report.h"
 #include "weft/tensor/device.h"
 
 namespace weft::kernels {
@@ -11,8 +12,12 @@ namespace weft::kernels {
 // `threads` compute threads for each stream that computes.
 std::unique_ptr<tensor::Device> make_cpu_device(int threads = 1);
 
-// The GPU with that number, counted as the driver counts. SystemError where this build has no CUDA
-// device, where its libraries or the driver are missing, and where there is no such GPU.
-std::unique_ptr<tensor::Device> make_cuda_device(int ordinal = 0);
+// A GPU of those that the process sees: the one whose number is `local_rank` modulo how many there
+// are. SystemError where this build has no CUDA device, where its libraries or the driver are
+// missing, and where there is no GPU or no kernel for it.
+std::unique_ptr<tensor::Device> make_cuda_device(int local_rank = 0);
+
+// The GPUs of this machine, or the reason why there are none. Does not throw.
+GpuReport gpu_report();
 
 }  // namespace weft::kernels

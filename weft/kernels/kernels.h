@@ -183,6 +183,14 @@ void top_k_forward(Stream&,
                    Tensor logits_TE,
                    Tensor bias_E,
                    const TopK&);
+// The probabilities that top_k_forward gives with its choice, for experts that were chosen
+// elsewhere: different ones for each token, in any order, in whatever groups. Its gradient is
+// top_k_dgrad.
+void probabilities_of_choice(Stream&,
+                             Tensor p_Tk,
+                             Tensor experts_Tk,
+                             Tensor logits_TE,
+                             const TopK&);
 void top_k_dgrad(Stream&,
                  Tensor dlogits_TE,
                  Tensor dp_Tk,

@@ -87,6 +87,19 @@ void top_k_forward(Stream& stream,
                                       options);
 }
 
+void probabilities_of_choice(Stream& stream,
+                             Tensor p,
+                             Tensor experts,
+                             Tensor logits,
+                             const TopK& options) {
+  check_choice(p, experts, logits, options);
+  operations_of(stream).probabilities_of_choice(stream,
+                                                std::move(p),
+                                                std::move(experts),
+                                                std::move(logits),
+                                                options);
+}
+
 void top_k_dgrad(Stream& stream,
                  Tensor dlogits,
                  Tensor dp,

@@ -292,7 +292,7 @@ OverlapBench bench_overlap(const OverlapBenchRequest& request) {
   OverlapBench result;
   std::mutex mutex;
   const rules::JudgedConfig& plain = request.orders.front().config;
-  launch(plain, request.report, [&](comm::Endpoint& endpoint) {
+  launch(plain, request.process, [&](comm::Endpoint& endpoint) {
     Engine engine(plain, endpoint);
     comm::poison_on_error(endpoint, [&] {
       OverlapBench own = RankOverlapBench(request, engine, endpoint).run();

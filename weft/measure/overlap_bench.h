@@ -40,7 +40,7 @@ struct OverlapBenchRequest {
   int rounds = 5;
   std::function<void(int done, int of)> progress;
   const std::atomic<bool>* stop = nullptr;  // ends it between two steps
-  train::Report report = {};
+  train::Process process = {};
 };
 
 // One order on one fabric.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "weft/base/check.h"
 #include "weft/checkpoint/huggingface_tensors.h"
 #include "weft/tensor/transfer.h"
 #include "weft/train/launch.h"
@@ -20,6 +21,11 @@ using tensor::Tensor;
 
 // Relative to the reference's largest magnitude, for fp32; a correct run is ten times better.
 constexpr double kLogits = 5e-6, kGradient = 1e-5, kFirstLoss = 1e-6, kTrainedLoss = 5e-6;
+
+// In bf16: so many times the other implementation's error, or what one rounding of the largest
+// value can be: bf16 has 8 significant bits, so that rounding to it can change a value by this part
+// of itself, and an error below that is luck.
+constexpr double kTimesPeer = 1.5, kOneRounding = 0x1p-9;
 
 // Largest difference and largest reference value seen; a NaN on either side stays a NaN.
 struct Difference {
@@ -43,14 +49,16 @@ Batch cut(const std::vector<std::int32_t>& tokens, const Share& share, std::int6
 
 class RankCheck {
  public:
+  // `bf16`: null for a run in fp32.
   RankCheck(Engine& engine,
             const checkpoint::HuggingFaceModel& model,
-            const checkpoint::ReferenceRun& reference)
-      : engine_(engine), model_(model), reference_(reference) {}
+            const checkpoint::ReferenceRun& reference,
+            const checkpoint::Bf16Reference* bf16)
+      : engine_(engine), model_(model), reference_(reference), bf16_(bf16) {}
 
   std::vector<Check> run() {
     compare_first_batch();
-    compare_training();
+    if (bf16_ == nullptr) compare_training();
     return agree();
   }
 
@@ -62,8 +70,32 @@ class RankCheck {
     differences_.push_back(difference);
   }
 
+  // Of the first batch; `fp32` is the tolerance of such a run. In a mean of `terms` numbers,
+  // roundings that have nothing to do with each other mostly cancel.
+  void note_first(const std::string& name,
+                  const Difference& difference,
+                  double fp32,
+                  std::int64_t terms = 1) {
+    if (bf16_ == nullptr) return note(name, difference, fp32);
+    const double rounding = kOneRounding / std::sqrt(static_cast<double>(terms));
+    note(name, difference, kTimesPeer * std::max(bf16_->error(name), rounding));
+  }
+
+  Batch first_batch() const {
+    const Share share = engine_.share();
+    Batch batch = cut(reference_.input_ids(), share, reference_.seq_length());
+    if (bf16_ == nullptr) return batch;
+    for (std::int64_t m = 0; m < share.micro_batches; ++m) {
+      for (std::int64_t layer = 0; layer < engine_.config().model.num_layers; ++layer) {
+        batch[static_cast<std::size_t>(m)].experts.push_back(
+            bf16_->experts(layer, share.first_sequence(m), share.micro_batch_size));
+      }
+    }
+    return batch;
+  }
+
   void compare_first_batch() {
-    const Batch batch = cut(reference_.input_ids(), engine_.share(), reference_.seq_length());
+    const Batch batch = first_batch();
     forward_step(engine_, batch);
     compare_logits();
     engine_.program().drop_states();
@@ -75,7 +107,8 @@ class RankCheck {
     }
     Difference loss;
     loss.add(engine_.program().totals().loss, reference_.loss());
-    note("loss", loss, kFirstLoss);
+    const std::int64_t labelled = reference_.batch_size() * (reference_.seq_length() - 1);
+    note_first("loss", loss, kFirstLoss, labelled);
   }
 
   // A step without room for its rows has no gradients.
@@ -97,7 +130,7 @@ class RankCheck {
   void compare_logits() {
     Difference difference;
     if (engine_.parameters().holding().head) difference = logits_difference();
-    note("logits", difference, kLogits);
+    note_first("logits", difference, kLogits);
   }
 
   Difference logits_difference() const {
@@ -129,7 +162,7 @@ class RankCheck {
                                          model_.family(),
                                          checkpoint::ExpertNames::Stacked)) {
       if (!tensor.trained) continue;
-      note("grad." + tensor.name, gradient_difference(tensor), kGradient);
+      note_first("grad." + tensor.name, gradient_difference(tensor), kGradient);
     }
     for (const model::Home home : {model::Home::Dense, model::Home::Expert}) {
       const Tensor& gradients = engine_.parameters().buffer(home).gradients;
@@ -189,9 +222,32 @@ class RankCheck {
   Engine& engine_;
   const checkpoint::HuggingFaceModel& model_;
   const checkpoint::ReferenceRun& reference_;
+  const checkpoint::Bf16Reference* bf16_;
   std::vector<Check> checks_;
   std::vector<Difference> differences_;
 };
+
+std::vector<Check> check_ranks(const rules::JudgedConfig& config,
+                               const checkpoint::HuggingFaceModel& model,
+                               const checkpoint::ReferenceRun& reference,
+                               const checkpoint::Bf16Reference* bf16,
+                               const Process& process) {
+  const bool in_bf16 = config->model.params_dtype == config::Precision::Bf16;
+  CHECK(in_bf16 == (bf16 != nullptr),
+        "{} against what was computed in {}",
+        config::word(config->model.params_dtype),
+        bf16 == nullptr ? "fp32" : "bf16");
+  std::vector<Check> result;
+  launch(config, process, [&](comm::Endpoint& endpoint) {
+    Engine engine(config, endpoint);
+    comm::poison_on_error(endpoint, [&] {
+      load_weights(engine, model);
+      std::vector<Check> checks = RankCheck(engine, model, reference, bf16).run();
+      if (endpoint.rank() == 0) result = std::move(checks);
+    });
+  });
+  return result;
+}
 
 }  // namespace
 
@@ -219,17 +275,16 @@ config::Config reference_config(const config::Config& base,
 std::vector<Check> check_reference(const rules::JudgedConfig& config,
                                    const checkpoint::HuggingFaceModel& model,
                                    const checkpoint::ReferenceRun& reference,
-                                   const Report& report) {
-  std::vector<Check> result;
-  launch(config, report, [&](comm::Endpoint& endpoint) {
-    Engine engine(config, endpoint);
-    comm::poison_on_error(endpoint, [&] {
-      load_weights(engine, model);
-      std::vector<Check> checks = RankCheck(engine, model, reference).run();
-      if (endpoint.rank() == 0) result = std::move(checks);
-    });
-  });
-  return result;
+                                   const Process& process) {
+  return check_ranks(config, model, reference, nullptr, process);
+}
+
+std::vector<Check> check_bf16_reference(const rules::JudgedConfig& config,
+                                        const checkpoint::HuggingFaceModel& model,
+                                        const checkpoint::ReferenceRun& reference,
+                                        const checkpoint::Bf16Reference& bf16,
+                                        const Process& process) {
+  return check_ranks(config, model, reference, &bf16, process);
 }
 
 }  // namespace weft::measure

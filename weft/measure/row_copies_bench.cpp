@@ -7,6 +7,7 @@
 #include <numeric>
 #include <thread>
 
+#include "weft/base/thread.h"
 #include "weft/kernels/device.h"
 #include "weft/kernels/kernels.h"
 #include "weft/measure/dispatch_bench.h"
@@ -159,9 +160,9 @@ class Copies {
       best = std::min(best, seconds_of([&] {
                         std::vector<std::jthread> readers;
                         for (std::int64_t part = 0; part < threads_; ++part) {
-                          readers.emplace_back(read,
-                                               rows * part / threads_,
-                                               rows * (part + 1) / threads_);
+                          readers.push_back(base::start_thread<std::jthread>("a reader", [&, part] {
+                            read(rows * part / threads_, rows * (part + 1) / threads_);
+                          }));
                         }
                       }));
     }

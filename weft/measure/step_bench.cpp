@@ -80,6 +80,7 @@ class Bench {
     if (!request_.leave_in.empty()) leave_inputs();
     const int total = kWarmUp + request_.steps;
     for (int i = 0; i < total; ++i) {
+      if (request_.stop != nullptr && request_.stop->load()) return {};
       if (i == kWarmUp + request_.steps / 2 && request_.between) request_.between();
       step(i);
       request_.progress(i + 1, total);

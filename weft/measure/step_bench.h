@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -32,6 +33,7 @@ struct StepBenchRequest {
   // a Hugging Face model and tokens.i32, (steps, batch, sequence + 1) int32.
   std::filesystem::path leave_in;
   std::function<void(int done, int of)> progress;
+  const std::atomic<bool>* stop = nullptr;  // ends it between two steps, with nothing measured
 };
 
 StepBench bench_step(const StepBenchRequest& request);

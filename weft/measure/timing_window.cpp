@@ -9,7 +9,6 @@
 
 namespace weft::measure {
 
-using namespace train;
 namespace {
 
 using base::text;

@@ -6,6 +6,7 @@
 #include "weft/derive/derived.h"
 #include "weft/derive/pipeline.h"
 #include "weft/grid/grid.h"
+#include "weft/plan/short_step.h"
 #include "weft/rules/missing.h"
 #include "weft/schedule/plan.h"
 
@@ -16,29 +17,21 @@ namespace {
 constexpr std::int64_t kNodesWorthWaiting = 120'000;
 constexpr std::int64_t kNodesOfLayer = 25;
 
-std::int64_t data_parallel(const grid::Layout& layout) {
-  return layout.world / (layout.tp * layout.cp * layout.pp);
-}
-
-// At least four rounds of groups of micro-batches: warm-up, two of the steady state, the end.
 std::int64_t micro_batches_to_plan(const config::ModelConfig& model, std::int64_t all) {
   const std::int64_t group = derive::micro_batch_group(model);
   const std::int64_t affordable = kNodesWorthWaiting / (model.num_layers * kNodesOfLayer);
-  const std::int64_t fewest = group * (2 * derive::virtual_stages(model) + 2) + all % group;
-  const std::int64_t wanted = std::max(fewest, affordable / group * group + all % group);
-  return std::min(all, wanted);
+  return std::max(fewest_micro_batches(model, all),
+                  std::min(all, affordable / group * group + all % group));
 }
 
 }  // namespace
 
 ScheduleCheck check_schedule(const config::Config& config) {
   const grid::Layout layout = derive::layout_of(config);
-  const std::int64_t dp = data_parallel(layout);
   ScheduleCheck check;
-  check.micro_batches = derive::micro_batches(config.train, dp);
+  check.micro_batches = micro_batches_of(config);
   check.planned = micro_batches_to_plan(config.model, check.micro_batches);
-  config::Config shorter = config;
-  shorter.train.global_batch_size = check.planned * config.train.micro_batch_size * dp;
+  const config::Config shorter = with_micro_batches(config, check.planned);
   for (const rules::Missing& limit : rules::schedule_limits(shorter)) {
     check.complaints.push_back(base::text("not planned: {}: {}", limit.message, limit.fix));
   }

@@ -5,6 +5,7 @@
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/config/field.h"
+#include "weft/config/other_names.h"
 
 namespace weft::plan {
 namespace {
@@ -12,11 +13,6 @@ namespace {
 using base::text;
 
 constexpr std::size_t kMostRuns = 64;
-
-std::string key_of(std::string_view typed) {
-  const std::string key(base::trim(typed));
-  return key == "world" ? "runtime.world_size" : key;
-}
 
 void check_values(const std::string& word, const Knob& knob) {
   for (std::size_t i = 0; i < knob.values.size(); ++i) {
@@ -85,7 +81,8 @@ Knob parse_knob(const std::string& word) {
     throw base::ConfigError(text("--vary {}: a key and its values are wanted: write --vary a.b=x,y",
                                  config::shown(word)));
   }
-  Knob knob{.key = key_of(word.substr(0, equals)), .values = split_values(word.substr(equals + 1))};
+  Knob knob{.key = config::meant_key(base::trim(word.substr(0, equals))),
+            .values = split_values(word.substr(equals + 1))};
   if (config::find_field(knob.key) == nullptr) {
     throw base::ConfigError(text("--vary {}: no key '{}': {}",
                                  config::shown(word),

@@ -45,6 +45,15 @@ void judge_idle(Judge& judge) {
        model.overlap_dispatch_backward_with_experts_wgrad && model.expert_model_parallel_size == 1,
        "model.overlap_dispatch_backward_with_experts_wgrad",
        "model.expert_model_parallel_size = 1 sends no tokens");
+  const bool reads_order = !config.runtime.schedule.empty();
+  idle(judge,
+       reads_order && overlap.overlap_moe_expert_parallel_comm,
+       "comm_overlap.overlap_moe_expert_parallel_comm",
+       "the order that runs is that of runtime.schedule");
+  idle(judge,
+       reads_order && overlap.delay_wgrad_compute,
+       "comm_overlap.delay_wgrad_compute",
+       "the order that runs is that of runtime.schedule");
   idle(judge,
        model.multi_latent_attention && model.qk_layernorm != QkNorm::None,
        "model.qk_layernorm",

@@ -34,6 +34,7 @@ std::int64_t ranks_of_process(const Config& config, const grid::Layout& layout) 
     case CommBackend::Threads:
       return layout.world;
     case CommBackend::Mpi:
+    case CommBackend::Nccl:
     case CommBackend::Fake:
     case CommBackend::Loopback:
       return 1;

@@ -99,6 +99,14 @@ void judge_saved(Judge& judge) {
                "leave checkpoint.save_hf empty, or use runtime.backend=threads or mpi");
 }
 
+void judge_nccl(Judge& judge) {
+  const RuntimeConfig& runtime = judge.config().runtime;
+  if (runtime.backend != CommBackend::Nccl || runtime.device == DeviceKind::Cuda) return;
+  judge.report("runtime.backend",
+               "runtime.backend = nccl moves bytes between GPUs, and runtime.device = cpu",
+               "use runtime.device=cuda, or runtime.backend=mpi for ranks on processor cores");
+}
+
 constexpr Rule kRunRules[] = {
     {.id = "W10",
      .when = "a micro-batch above 2^31 tokens, or a step above 2^40",
@@ -145,6 +153,12 @@ constexpr Rule kRunRules[] = {
             "the model is on ranks that are not there.",
      .example = "runtime.backend=loopback checkpoint.save_hf=x",
      .judge = judge_saved},
+    {.id = "W75",
+     .when = "runtime.backend = nccl with runtime.device = cpu",
+     .then = "refused",
+     .why = "NCCL reaches the memory of GPUs alone.",
+     .example = "runtime.backend=nccl",
+     .judge = judge_nccl},
 };
 
 }  // namespace

@@ -148,6 +148,22 @@ std::vector<std::string> verify_plan(const std::vector<RankPlan>& plans) {
   return complaints;
 }
 
+std::vector<std::string> verify_plan_calls(const std::vector<RankPlan>& plans) {
+  const int pp = static_cast<int>(plans.size());
+  const MembersOf members = [pp](int rank, const Entry& entry) {
+    return stages_of_entry(pp, rank, entry);
+  };
+  std::vector<std::string> complaints;
+  for (const auto graph : {&RankPlan::training, &RankPlan::forward}) {
+    std::vector<const Graph*> graphs;
+    for (const RankPlan& plan : plans) graphs.push_back(&(plan.*graph));
+    for (std::string& complaint : verify_calls(graphs, members)) {
+      complaints.push_back(std::move(complaint));
+    }
+  }
+  return complaints;
+}
+
 std::vector<int> stages_of_entry(int pp, int pp_rank, const Entry& entry) {
   if (!is_meeting(entry)) return {pp_rank};
   switch (row_of(entry.node.piece).members) {

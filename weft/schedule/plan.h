@@ -29,6 +29,9 @@ std::vector<RankPlan> plan_step(const config::Config& config,
 // Every plan alone and all together; what is wrong, naming nodes.
 std::vector<std::string> verify_plan(const std::vector<RankPlan>& plans);
 
+// What NCCL needs besides: see verify_calls in verify.h.
+std::vector<std::string> verify_plan_calls(const std::vector<RankPlan>& plans);
+
 // Who takes part in an entry's operation, by pipeline rank: one rank stands for all of its stage.
 std::vector<int> stages_of_entry(int pp, int pp_rank, const Entry& entry);
 

@@ -29,4 +29,10 @@ using MembersOf = std::function<std::vector<int>(int rank, const Entry& entry)>;
 std::vector<std::string> verify_union(const std::vector<const Graph*>& graphs,
                                       const MembersOf& members);
 
+// For a backend that takes a rank's collectives one after the other, whatever their group and lane,
+// as NCCL does where it cannot run two at once: there is one order of all collectives of the world
+// that every rank calls its own in. Sends and receives are apart: each direction has its own way.
+std::vector<std::string> verify_calls(const std::vector<const Graph*>& graphs,
+                                      const MembersOf& members);
+
 }  // namespace weft::schedule

@@ -100,10 +100,15 @@ class Channels {
   std::vector<std::vector<int>> of_entry_;                    // by rank and entry; -1: local
 };
 
+// What comes after what: what must have ended before, by lanes and waits; or which collective a
+// rank calls before, whatever the lane.
+enum class After { Ends, Calls };
+
 // One vertex an entry; the entries of one operation share one.
 class Union {
  public:
-  Union(const std::vector<const Graph*>& graphs, const Channels& channels) : graphs_(graphs) {
+  Union(const std::vector<const Graph*>& graphs, const Channels& channels, After after)
+      : graphs_(graphs) {
     vertex_.resize(graphs.size());
     for (std::size_t rank = 0; rank < graphs.size(); ++rank) {
       for (std::size_t i = 0; i < graphs[rank]->entries.size(); ++i) {
@@ -112,7 +117,9 @@ class Union {
     }
     edges_.resize(owners_.size());
     incoming_.resize(owners_.size());
-    for (std::size_t rank = 0; rank < graphs.size(); ++rank) connect(rank);
+    for (std::size_t rank = 0; rank < graphs.size(); ++rank) {
+      after == After::Ends ? connect(rank) : connect_calls(rank, channels);
+    }
   }
 
   // The circle in which vertices wait for each other, or nothing.
@@ -193,6 +200,15 @@ class Union {
     }
   }
 
+  void connect_calls(std::size_t rank, const Channels& channels) {
+    int last = -1;
+    for (std::size_t i = 0; i < graphs_[rank]->entries.size(); ++i) {
+      if (channels.of(rank, i) < 0 || is_exchange(graphs_[rank]->entries[i].node)) continue;
+      if (last >= 0) edge(rank, last, static_cast<int>(i));
+      last = static_cast<int>(i);
+    }
+  }
+
   void edge(std::size_t rank, int from, int to) {
     const int a = vertex_[rank][at(from)], b = vertex_[rank][at(to)];
     edges_[at(a)].push_back(b);
@@ -214,7 +230,12 @@ std::vector<std::string> verify_union(const std::vector<const Graph*>& graphs,
   const Channels channels(graphs, members);
   std::vector<std::string> complaints = channels.compare();
   if (!complaints.empty()) return complaints;
-  return Union(graphs, channels).find_cycle();
+  return Union(graphs, channels, After::Ends).find_cycle();
+}
+
+std::vector<std::string> verify_calls(const std::vector<const Graph*>& graphs,
+                                      const MembersOf& members) {
+  return Union(graphs, Channels(graphs, members), After::Calls).find_cycle();
 }
 
 }  // namespace weft::schedule

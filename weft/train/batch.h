@@ -1,4 +1,5 @@
-// What a step reads: for each micro-batch of this rank its tokens and their labels.
+// What a step reads: for each micro-batch of this rank its tokens and their labels, and where the
+// routers' choice is given, that choice.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,9 @@ namespace weft::train {
 struct MicroBatch {
   std::vector<std::int32_t> ids;     // (sequences x sequence length), row by row
   std::vector<std::int32_t> labels;  // the same shape; -1: no label
+  // Of each layer of the model (tokens x k): the experts that the router would choose, ascending
+  // for each token; empty for a dense layer. No layers: the routers choose.
+  std::vector<std::vector<std::int32_t>> experts;
 };
 
 using Batch = std::vector<MicroBatch>;

@@ -17,17 +17,27 @@ void check(const std::vector<schedule::RankPlan>& plans) {
   CHECK(complaints.empty(), "the schedule is wrong: {}", fmt::join(complaints, "; "));
 }
 
+// An order from a file may be right and still call collectives in a way that only other backends
+// run.
+void check_calls(const std::vector<schedule::RankPlan>& plans) {
+  const std::vector<std::string> complaints = schedule::verify_plan_calls(plans);
+  if (complaints.empty()) return;
+  throw base::ConfigError(base::text("runtime.backend=nccl needs one order of all collectives: {}",
+                                     fmt::join(complaints, "; ")));
+}
+
 // This rank's graphs. All ranks make the same plans and verify them together before anything runs.
 schedule::RankPlan verified_plan(const config::Config& config,
                                  const Groups& groups,
                                  const schedule::Detail& detail) {
   std::vector<schedule::RankPlan> plans =
       schedule::plan_step(config, groups.grid, config::RowBudget::AsConfigured, detail);
-  if (!config.runtime.schedule.empty()) {
+  if (config.runtime.schedule.empty()) {
+    check(plans);
+  } else {
     schedule::take_orders_from(config.runtime.schedule, plans);
-    return std::move(plans[static_cast<std::size_t>(groups.self.pp)]);
   }
-  check(plans);
+  if (config.runtime.backend == config::CommBackend::Nccl) check_calls(plans);
   return std::move(plans[static_cast<std::size_t>(groups.self.pp)]);
 }
 

@@ -19,10 +19,16 @@ comm::RankFunction on_one_core(const comm::RankFunction& function) {
   };
 }
 
-void run_reporting(const comm::LaunchOptions& options, const comm::RankFunction& function) {
+using Run = void (*)(const comm::LaunchOptions&, const comm::RankFunction&);
+
+void run_reporting(Run run,
+                   const comm::LaunchOptions& options,
+                   const comm::RankFunction& function) {
   try {
-    comm::run_mpi(options, function);
+    run(options, function);
   } catch (const base::ConfigError&) {
+    throw ReportedError(ReportedError::Cause::Input);
+  } catch (const base::MissingInput&) {
     throw ReportedError(ReportedError::Cause::Input);
   } catch (const std::exception&) {
     throw ReportedError(ReportedError::Cause::Run);
@@ -43,7 +49,7 @@ std::unique_ptr<tensor::Device> make_device(const rules::JudgedConfig& config, i
 }
 
 void launch(const rules::JudgedConfig& config,
-            const Report& report,
+            const Process& process,
             const comm::RankFunction& body) {
   kernels::prepare_process();
   comm::LaunchOptions options{.world = static_cast<int>(derive::layout_of(config).world),
@@ -55,8 +61,12 @@ void launch(const rules::JudgedConfig& config,
       return comm::run_threads(options, function);
     case config::CommBackend::Mpi:
       if (!comm::has_mpi()) return comm::run_mpi(options, function);  // throws that there is none
-      options.report = report;
-      return run_reporting(options, function);
+      options.report = process.report;
+      return run_reporting(comm::run_mpi, options, function);
+    case config::CommBackend::Nccl:
+      options.report = process.report;
+      options.environment = process.environment;
+      return run_reporting(comm::run_nccl, options, function);
     case config::CommBackend::Fake:
       return comm::run_fake(options, function);
     case config::CommBackend::Loopback:

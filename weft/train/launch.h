@@ -14,6 +14,12 @@ namespace weft::train {
 
 using Report = std::function<void(const std::string& error)>;
 
+// What a run that is spread over processes needs of this one; empty for all others.
+struct Process {
+  Report report = {};
+  comm::Environment environment = {};  // see comm::nccl_variables()
+};
+
 // Thrown in place of an error that `report` has been called with already.
 class ReportedError : public std::exception {
  public:
@@ -28,10 +34,10 @@ class ReportedError : public std::exception {
 
 // Sets the process up (BLAS on one thread) and runs `body` on every rank, over the emulated fabric
 // and on the cores that the config asks for; see comm/launch.h for how failures come back. Under
-// MPI a rank that fails calls `report` before any rank leaves (the launcher may end a rank that
-// waits with it) and throws ReportedError; otherwise the error itself is thrown.
+// MPI and NCCL a rank that fails calls `report` before any rank leaves (the launcher may end a rank
+// that waits with it) and throws ReportedError; otherwise the error itself is thrown.
 void launch(const rules::JudgedConfig& config,
-            const Report& report,
+            const Process& process,
             const comm::RankFunction& body);
 
 // The device that a rank of this run works on; each rank makes its own. `local_rank` is its number

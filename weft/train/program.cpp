@@ -91,6 +91,15 @@ void Program::load(std::size_t index, const MicroBatch& part) {
         std::ranges::count_if(part.labels, [](std::int32_t label) { return label >= 0; });
     state.labels_T = copy(part.labels);
   }
+  CHECK(part.experts.empty() || part.experts.size() == state.layers.size(),
+        "a choice of experts for {} of {} layers",
+        part.experts.size(),
+        state.layers.size());
+  for (const int layer : parameters_.holding().layers) {
+    if (part.experts.empty() || !config_.model.is_moe_layer(layer)) continue;
+    state.layers[at(layer)].route.given_Tk =
+        copy(part.experts[at(layer)]).view({state.tokens, config_.model.moe_router_topk});
+  }
   if (!parameters_.holding().embedding) return;
   state.ids_T = copy(part.ids);
   state.learning_ids_T = state.ids_T;

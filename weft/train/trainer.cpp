@@ -233,7 +233,7 @@ class RankRun {
       std::ranges::move(engine_.lifted_training().take_spans(), std::back_inserter(own.spans));
     }
     GatheredTimelines gathered;
-    if (config_.runtime.backend == config::CommBackend::Mpi) {
+    if (config::are_processes(config_.runtime.backend)) {
       gathered = gather_timelines(engine_, own);
     }
     const std::lock_guard lock(shared_.mutex);
@@ -265,7 +265,7 @@ class RankRun {
 void write_trace_files(Shared& shared, config::CommBackend backend) {
   std::ranges::sort(shared.timelines, {}, &trace::Timeline::rank);
   TrainResult& result = shared.result;
-  if (backend != config::CommBackend::Mpi) {
+  if (!config::are_processes(backend)) {
     result.trace = write_trace(shared.run_dir, shared.timelines);
     result.exposure = write_exposure(shared.run_dir, shared.timelines, trace::Clocks::Shared);
     return;
@@ -285,7 +285,7 @@ TrainResult train(const TrainRequest& request) {
   const rules::JudgedConfig& config = request.config;
   const Preparation ready = prepare(config);
   Shared shared;
-  launch(config, request.report, [&](comm::Endpoint& endpoint) {
+  launch(config, request.process, [&](comm::Endpoint& endpoint) {
     Engine engine(config, endpoint);
     comm::poison_on_error(endpoint, [&] {
       RankRun(request, engine, *ready.dataset, ready.start, ready.written, shared).run();

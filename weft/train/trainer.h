@@ -11,6 +11,7 @@
 #include "weft/rules/judged_config.h"
 #include "weft/tensor/pool.h"
 #include "weft/trace/exposure.h"
+#include "weft/train/launch.h"
 #include "weft/train/metrics.h"
 
 namespace weft::train {
@@ -32,7 +33,7 @@ struct TrainRequest {
   std::function<void(const RunStart& start)> start;
   std::function<void(const std::string& line)> log;
   std::function<void(const StepRecord& record)> progress;
-  std::function<void(const std::string& error)> report;  // see launch.h
+  Process process = {};  // see launch.h
 };
 
 struct TrainResult {

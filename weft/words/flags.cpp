@@ -32,6 +32,10 @@ constexpr std::string_view kNorm = "every norm is RMSNorm";
 constexpr std::string_view kRope = "positions are always rotary";
 constexpr std::string_view kKernels = "kernels are chosen by the engine";
 constexpr std::string_view kMetrics = "metrics go to the run folder and nowhere else";
+constexpr std::string_view kWarmUp =
+    "the warm-up is counted in steps, by scheduler.lr_warmup_iters";
+constexpr std::string_view kWeightsAlone =
+    "a run starts from weights alone (checkpoint.pretrained_checkpoint)";
 
 constexpr Spelling refused(std::string_view name, FlagTakes takes, std::string_view why) {
   return {.name = name, .takes = takes, .sets = "", .refusal = why};
@@ -124,11 +128,21 @@ constexpr Spelling kSpellings[] = {
      "",
      "the optimizer is sharded over all data-parallel ranks",
      "1"},
-    {"--lr-warmup-samples",
+    {"--lr-warmup-samples", FlagTakes::Value, "", kWarmUp, "0"},
+    {"--lr-warmup-fraction", FlagTakes::Value, "", kWarmUp},
+    {"--train-samples", FlagTakes::Value, "", "a run ends after train.train_iters steps"},
+    {"--split", FlagTakes::Value, "", "dataset.eval_fraction says how much is held out"},
+    {"--data-cache-path", FlagTakes::Value, "", "indices of documents are not kept in files"},
+    {"--num-workers", FlagTakes::Value, "", "ranks read their data themselves"},
+    {"--ckpt-format",
      FlagTakes::Value,
      "",
-     "the warm-up is counted in steps, by scheduler.lr_warmup_iters",
-     "0"},
+     "weights are saved as Transformers opens them (checkpoint.save_hf)"},
+    {"--no-load-optim", FlagTakes::Nothing, "", kWeightsAlone},
+    {"--no-load-rng", FlagTakes::Nothing, "", kWeightsAlone},
+    {"--profile", FlagTakes::Nothing, "", "runtime.trace=true writes Weft's own trace"},
+    {"--wandb-project", FlagTakes::Value, "", kMetrics},
+    {"--wandb-exp-name", FlagTakes::Value, "", kMetrics},
     {"--tensorboard-dir", FlagTakes::Value, "", kMetrics},
     {"--log-throughput", FlagTakes::Nothing, "", "every step's speed is in the metrics"},
     refused("--use-torch-fsdp2",
@@ -139,6 +153,7 @@ constexpr Spelling kSpellings[] = {
             "Megatron-LM has dropped it: write --expert-tensor-parallel-size"),
     acts("--num-layers-per-virtual-pipeline-stage", FlagTakes::Value, Effect::LayersPerChunk),
     acts("--cuda-graph-scope", FlagTakes::Values, Effect::GraphScope),
+    acts("--distributed-timeout-minutes", FlagTakes::Value, Effect::Timeout),
 };
 
 // The sections in the order in which a bare name is looked for; the others follow as they stand.

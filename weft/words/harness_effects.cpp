@@ -198,8 +198,9 @@ void set_data_paths(const Asked& asked, Ledger& ledger) {
 }
 
 void set_timeout(const Asked& asked, Ledger& ledger) {
-  const auto minutes = static_cast<double>(base::parse_integer(asked.text).value_or(0));
-  ledger.set(asked, "runtime.timeout_seconds", text("{}", minutes * 60));
+  const std::optional<std::int64_t> minutes = base::parse_integer(asked.text);
+  if (!minutes) return ledger.complain(text("{}: it takes an integer", place_text(asked)));
+  ledger.set(asked, "runtime.timeout_seconds", text("{}", static_cast<double>(*minutes) * 60));
 }
 
 void set_layers_per_chunk(const Asked& asked, const Config& last, Ledger& ledger) {

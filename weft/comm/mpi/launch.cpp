@@ -47,21 +47,6 @@ void check_world(int wanted, const mpi::World& world) {
       wanted));
 }
 
-// What this rank has to say at the end: its own error, or that another one failed.
-std::exception_ptr final_error(const mpi::World& world, const std::exception_ptr& own) {
-  try {
-    if (own) throw_from_rank(world.rank(), own);
-    const auto failure = world.failure();
-    if (!failure) return nullptr;
-    throw base::SystemError(base::text("rank {}: ended well, but rank {} failed: {}",
-                                       world.rank(),
-                                       failure->rank,
-                                       failure->reason));
-  } catch (...) {
-    return std::current_exception();
-  }
-}
-
 }  // namespace
 
 void run_mpi(const LaunchOptions& options, const RankFunction& function) {
@@ -82,7 +67,7 @@ void run_mpi(const LaunchOptions& options, const RankFunction& function) {
   } catch (...) {
     if (!error) error = std::current_exception();
   }
-  error = final_error(world, error);
+  error = error_at_end(world.rank(), error, world.failure());
   if (error && options.report) options.report(reason_of(error));
   world.leave();
   if (error) std::rethrow_exception(error);

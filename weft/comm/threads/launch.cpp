@@ -1,10 +1,8 @@
 #include "weft/comm/launch.h"
 
-#include <system_error>
-#include <thread>
-
 #include "weft/base/error.h"
 #include "weft/base/text.h"
+#include "weft/base/thread.h"
 #include "weft/comm/threads/world.h"
 
 namespace weft::comm {
@@ -32,12 +30,12 @@ void run_threads(const LaunchOptions& options, const RankFunction& function) {
   for (int rank = 0; rank < options.world; ++rank) {
     std::exception_ptr& error = errors[static_cast<std::size_t>(rank)];
     try {
-      ranks.emplace_back(
-          [&world, &function, &error, rank] { run_rank(world, rank, function, error); });
-    } catch (const std::system_error& refused) {
-      const auto what = base::text("cannot start its thread: {}", refused.what());
-      error = std::make_exception_ptr(base::SystemError(what));
-      world.fail(rank, what);
+      ranks.push_back(base::start_thread("its thread", [&world, &function, &error, rank] {
+        run_rank(world, rank, function, error);
+      }));
+    } catch (const base::SystemError& refused) {
+      error = std::current_exception();
+      world.fail(rank, refused.what());
       break;
     }
   }

@@ -122,7 +122,10 @@ void softmax_of_chosen(float* p, const std::int32_t* chosen, std::int64_t k, con
 }
 
 // Without the factor.
-void probabilities(float* p, const std::int32_t* chosen, const float* x, const Router& router) {
+void unscaled_probabilities(float* p,
+                            const std::int32_t* chosen,
+                            const float* x,
+                            const Router& router) {
   const TopK& options = router.options;
   const std::int64_t all = router.logits.columns, k = router.p.columns;
   if (options.score != Score::Softmax) {
@@ -136,6 +139,21 @@ void probabilities(float* p, const std::int32_t* chosen, const float* x, const R
     const float lse = log_sum_exp(x, all);
     for (std::int64_t j = 0; j < k; ++j) p[j] = exp_f32(x[chosen[j]] - lse);
   }
+}
+
+void probabilities(float* p, const std::int32_t* chosen, const float* x, const Router& router) {
+  unscaled_probabilities(p, chosen, x, router);
+  for (std::int64_t j = 0; j < router.p.columns; ++j) p[j] *= router.options.factor;
+}
+
+// Says so where one of the k experts is none.
+bool all_in_range(const std::int32_t* chosen, const Router& router, const Faults& faults) {
+  const std::int64_t all = router.logits.columns, k = router.p.columns;
+  const auto* beyond =
+      std::find_if(chosen, chosen + k, [&](std::int32_t e) { return e < 0 || e >= all; });
+  if (beyond == chosen + k) return true;
+  faults.raise(FaultCode::ExpertOutOfRange, {*beyond, all});
+  return false;
 }
 
 // One token's slots on the way back. dp and p are given as they are, with the factor.
@@ -193,10 +211,26 @@ void top_k_forward(Stream& stream,
       Chooser chooser(router.options, biases, all);
       for (std::int64_t t = rows.begin; t < rows.end; ++t) {
         std::int32_t* chosen = router.experts.row(t);
-        float* p_k = router.p.row(t);
         chooser.choose_experts(chosen, k, router.logits.row(t));
-        probabilities(p_k, chosen, router.logits.row(t), router);
-        for (std::int64_t j = 0; j < k; ++j) p_k[j] *= router.options.factor;
+        probabilities(router.p.row(t), chosen, router.logits.row(t), router);
+      }
+    });
+  });
+}
+
+void probabilities_of_choice(Stream& stream,
+                             Tensor p,
+                             Tensor experts,
+                             Tensor logits,
+                             const TopK& options) {
+  const Router router = take(stream, p, experts, logits, options);
+  const Faults faults(stream);
+  enqueue(stream, "probabilities_of_choice", WorkClass::Memory, [=](Workers& workers) {
+    parallel(workers, cut_rows(router.p.rows, router.logits.columns), [&](Range rows) {
+      for (std::int64_t t = rows.begin; t < rows.end; ++t) {
+        const std::int32_t* chosen = router.experts.row(t);
+        if (!all_in_range(chosen, router, faults)) return;
+        probabilities(router.p.row(t), chosen, router.logits.row(t), router);
       }
     });
   });
@@ -218,9 +252,7 @@ void top_k_dgrad(Stream& stream,
       for (std::int64_t t = rows.begin; t < rows.end; ++t) {
         const float *p_k = router.p.row(t), *dp_k = dps.row(t);
         const std::int32_t* chosen = router.experts.row(t);
-        const auto* beyond =
-            std::find_if(chosen, chosen + k, [&](std::int32_t e) { return e < 0 || e >= all; });
-        if (beyond != chosen + k) return faults.raise(FaultCode::ExpertOutOfRange, {*beyond, all});
+        if (!all_in_range(chosen, router, faults)) return;
         float dot = 0;
         for (std::int64_t j = 0; j < k; ++j) dot += p_k[j] * dp_k[j];
         const Slots slots{.chosen = chosen,

@@ -1,6 +1,7 @@
 #include "weft/tensor/cuda/device.h"
 
 #include "weft/kernels/cuda/operations.h"
+#include "weft/kernels/cuda/report.h"
 #include "weft/kernels/cuda_entry.h"
 
 namespace weft::kernels::cuda {
@@ -14,6 +15,7 @@ const Operations& operations() {
 
 extern "C" const weft::kernels::cuda::Entry weft_cuda_entry{
     .version = weft::kernels::cuda::kEntryVersion,
-    .make_device = [](int ordinal) -> weft::tensor::Device* {
-      return new weft::tensor::cuda::CudaDevice(weft::kernels::cuda::operations(), ordinal);
-    }};
+    .make_device = [](int local_rank) -> weft::tensor::Device* {
+      return new weft::tensor::cuda::CudaDevice(weft::kernels::cuda::operations(), local_rank);
+    },
+    .report = weft::kernels::cuda::report};

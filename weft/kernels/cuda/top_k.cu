@@ -168,24 +168,30 @@ __device__ void softmax_of_all(float* p,
   }
 }
 
+__device__ void probabilities(float* p,
+                              const std::int32_t* chosen,
+                              const float* x,
+                              const Router& router) {
+  if (router.options.score != Score::Softmax) {
+    own_probabilities(p, chosen, x, router);
+  } else if (softmax_over(router.options) == Over::ChosenExperts) {
+    softmax_of_chosen(p, chosen, x, router);
+  } else {
+    softmax_of_all(p, chosen, x, router);
+  }
+}
+
 // `bias`: null for none.
 __global__ void forward(Router router, const float* bias) {
   const TopK& options = router.options;
   const Desk desk = own_desk(router.all());
   for (std::int64_t t = first_warp(); t < router.p.rows; t += warp_step()) {
     const float* x = router.logits.row(t);
-    float* p = router.p.row(t);
     fill_keys(desk.keys, x, bias, router);
     if (options.groups.groups > 1) keep_best_groups(desk, router.all(), options.groups);
     choose(desk.chosen, router.k(), desk.keys, router.all());
     for (int j = lane(); j < router.k(); j += kWarp) router.experts.row(t)[j] = desk.chosen[j];
-    if (options.score != Score::Softmax) {
-      own_probabilities(p, desk.chosen, x, router);
-    } else if (softmax_over(options) == Over::ChosenExperts) {
-      softmax_of_chosen(p, desk.chosen, x, router);
-    } else {
-      softmax_of_all(p, desk.chosen, x, router);
-    }
+    probabilities(router.p.row(t), desk.chosen, x, router);
   }
 }
 
@@ -245,6 +251,14 @@ __device__ bool all_in_range(const std::int32_t* chosen, const Router& router, F
   return true;
 }
 
+__global__ void weigh(Router router, Faults faults) {
+  for (std::int64_t t = first_warp(); t < router.p.rows; t += warp_step()) {
+    const std::int32_t* chosen = router.experts.row(t);
+    if (!all_in_range(chosen, router, faults)) continue;
+    probabilities(router.p.row(t), chosen, router.logits.row(t), router);
+  }
+}
+
 __global__ void dgrad(Matrix<float> dlogits, Matrix<float> dp, Router router, Faults faults) {
   for (std::int64_t t = first_warp(); t < dlogits.rows; t += warp_step()) {
     Slots slots{router.experts.row(t), router.p.row(t), dp.row(t), 0};
@@ -287,6 +301,22 @@ void top_k_forward(Stream& stream,
           forward,
           take(stream, p, experts, logits, options),
           data_or_null<float>(stream, bias));
+}
+
+void probabilities_of_choice(Stream& stream,
+                             Tensor p,
+                             Tensor experts,
+                             Tensor logits,
+                             const TopK& options) {
+  const Router router = take(stream, p, experts, logits, options);
+  const Faults faults(stream);
+  enqueue(stream,
+          "probabilities_of_choice",
+          WorkClass::Memory,
+          {blocks_for(p.dim(0), kWarps), kWarps * kWarp},
+          weigh,
+          router,
+          faults);
 }
 
 void top_k_dgrad(Stream& stream,

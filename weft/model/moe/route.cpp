@@ -71,7 +71,7 @@ void force_logits(const Context& context, const Tensor& logits_TE) {
        .deviation = static_cast<float>(config.moe_router_force_biased.value_or(0))});
 }
 
-// The k best experts of each token.
+// The k best experts of each token, or those that were given.
 void choose_experts(const Context& context, RouteState& state, const RouteWeights& weights) {
   const config::ModelConfig& config = context.config;
   const Shape slots{state.logits_TE.dim(0), config.moe_router_topk};
@@ -82,12 +82,20 @@ void choose_experts(const Context& context, RouteState& state, const RouteWeight
     state.chosen_Tk = context.integers(slots);
   }
   const bool may_drop = state.chosen_Tk.defined();
-  kernels::top_k_forward(context.stream,
-                         may_drop ? state.chosen_p_Tk : state.p_Tk,
-                         may_drop ? state.chosen_Tk : state.experts_Tk,
-                         state.logits_TE,
-                         weights.bias_E,
-                         top_k_of(config));
+  const Tensor& p_Tk = may_drop ? state.chosen_p_Tk : state.p_Tk;
+  const Tensor& experts_Tk = may_drop ? state.chosen_Tk : state.experts_Tk;
+  Stream& stream = context.stream;
+  const kernels::TopK options = top_k_of(config);
+  if (!state.given_Tk.defined()) {
+    return kernels::top_k_forward(stream,
+                                  p_Tk,
+                                  experts_Tk,
+                                  state.logits_TE,
+                                  weights.bias_E,
+                                  options);
+  }
+  kernels::copy(stream, experts_Tk, state.given_Tk);
+  kernels::probabilities_of_choice(stream, p_Tk, experts_Tk, state.logits_TE, options);
 }
 
 // What remains of the choice where experts have a capacity.

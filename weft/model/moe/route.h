@@ -16,7 +16,8 @@ struct RouteWeights {
 
 // A slot that its expert has no room for has experts_Tk = -1 and p_Tk = 0.
 struct RouteState {
-  NormState norm;  // its output is what travels to the experts
+  Tensor given_Tk;  // int32: experts chosen elsewhere; undefined: the router chooses
+  NormState norm;   // its output is what travels to the experts
   Tensor logits_TE, p_Tk, experts_Tk;
   Tensor chosen_p_Tk, chosen_Tk;  // before slots are dropped; undefined where none can be
   BalanceState balance;

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <future>
 #include <typeinfo>
 #include <utility>
 
 #include "weft/base/check.h"
 #include "weft/base/cores.h"
 #include "weft/base/error_context.h"
+#include "weft/base/thread.h"
 
 namespace weft::tensor::cpu {
 namespace {
@@ -38,12 +40,26 @@ CpuStream::CpuStream(CpuDevice& device, std::string name, int threads, StreamRol
     workers_.emplace(threads);
     return;
   }
-  thread_ = std::thread([this, role, threads] {
-    if (role == StreamRole::Communication) base::wake_promptly();
-    if (role == StreamRole::ComputeOnOwnCores) base::give_way();
-    workers_.emplace(threads);  // their threads are like this one
-    serve();
-  });
+  std::promise<void> promise;
+  std::future<void> ready = promise.get_future();
+  thread_ = base::start_thread(base::text("the thread of stream '{}'", name_),
+                               [this, role, threads, promise = std::move(promise)]() mutable {
+                                 if (role == StreamRole::Communication) base::wake_promptly();
+                                 if (role == StreamRole::ComputeOnOwnCores) base::give_way();
+                                 try {
+                                   workers_.emplace(threads);  // their threads are like this one
+                                 } catch (...) {
+                                   return promise.set_exception(std::current_exception());
+                                 }
+                                 promise.set_value();
+                                 serve();
+                               });
+  try {
+    ready.get();
+  } catch (...) {
+    thread_.join();
+    throw;
+  }
 }
 
 CpuStream::~CpuStream() {

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "weft/base/check.h"
+#include "weft/base/thread.h"
 
 namespace weft::tensor::cpu {
 namespace {
@@ -41,10 +42,19 @@ bool look(const Over& over) {
 
 Workers::Workers(int threads) {
   CHECK(threads >= 1, "{} threads", threads);
-  for (int i = 1; i < threads; ++i) helpers_.emplace_back([this] { serve(); });
+  try {
+    for (int i = 1; i < threads; ++i) {
+      helpers_.push_back(base::start_thread("a compute thread", [this] { serve(); }));
+    }
+  } catch (...) {
+    stop();
+    throw;
+  }
 }
 
-Workers::~Workers() {
+Workers::~Workers() { stop(); }
+
+void Workers::stop() {
   stopping_ = true;
   { const std::lock_guard lock(mutex_); }
   wake_.notify_all();

@@ -14,7 +14,7 @@ namespace weft::tensor::cpu {
 
 class Workers {
  public:
-  // `threads` includes the caller's own: 1 starts no thread.
+  // `threads` includes the caller's own: 1 starts no thread. SystemError where one cannot be had.
   explicit Workers(int threads);
   ~Workers();
   Workers(const Workers&) = delete;
@@ -29,6 +29,7 @@ class Workers {
   void parallel(std::int64_t tasks, const std::function<void(std::int64_t)>& body);
 
  private:
+  void stop();
   void serve();
   void take_tasks();
   void await_round(std::uint64_t seen);

@@ -1,37 +1,26 @@
 #include "weft/tensor/cuda/device.h"
 
-#include <cstdlib>
-
 #include "weft/base/text.h"
+#include "weft/tensor/cuda/cards.h"
 #include "weft/tensor/cuda/stream.h"
 
 namespace weft::tensor::cuda {
 namespace {
 
-// Streams that share a connection run one after the other. Read at the first CUDA call of the
-// process.
-void ask_for_connections() { ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); }
-
-void check_card(int ordinal) {
-  int cards = 0;
-  check("cudaGetDeviceCount", cudaGetDeviceCount(&cards));
-  if (ordinal < 0 || ordinal >= cards) {
-    throw base::SystemError(
-        base::text("there is no GPU {}: the driver knows {} (see CUDA_VISIBLE_DEVICES)",
-                   ordinal,
-                   cards));
-  }
+int card_of(int local_rank) {
+  const int cards = count_cards();
+  if (cards == 0) throw base::SystemError("this process sees no GPU (see CUDA_VISIBLE_DEVICES)");
+  return local_rank % cards;
 }
 
 }  // namespace
 
-CudaDevice::CudaDevice(const kernels::Operations& operations, int ordinal)
-    : Device(operations), ordinal_(ordinal) {
-  ask_for_connections();
-  check_card(ordinal);
+CudaDevice::CudaDevice(const kernels::Operations& operations, int local_rank)
+    : Device(operations), ordinal_(card_of(local_rank)) {
   use();
   // Ranks that share a card have more threads than there are cores: who waits gives way.
   check("cudaSetDeviceFlags", cudaSetDeviceFlags(cudaDeviceScheduleYield));
+  check_kernels(ordinal_);
 }
 
 std::unique_ptr<Stream> CudaDevice::make_stream(std::string name, StreamRole role) {

@@ -13,8 +13,9 @@ namespace weft::tensor::cuda {
 
 class CudaDevice final : public Device {
  public:
-  // SystemError where there is no such card, or it has no kernels in this build.
-  CudaDevice(const kernels::Operations& operations, int ordinal);
+  // The card whose number is `local_rank` modulo how many there are. SystemError where there is
+  // none, or it has no kernels in this build.
+  CudaDevice(const kernels::Operations& operations, int local_rank);
 
   std::string_view name() const override { return "cuda"; }
   std::unique_ptr<Stream> make_stream(std::string name, StreamRole role) override;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "weft/base/thread.h"
+
 namespace weft::tensor::cuda {
 
 bool Issuer::is_idle() {
@@ -14,7 +16,9 @@ void Issuer::push(std::uint64_t ticket, std::function<void()> task) {
     const std::lock_guard lock(mutex_);
     queue_.push_back({ticket, std::move(task)});
   }
-  if (!thread_.joinable()) thread_ = std::thread([this] { serve(); });
+  if (!thread_.joinable()) {
+    thread_ = base::start_thread("the thread that issues to the GPU", [this] { serve(); });
+  }
   pushed_.notify_one();
 }
 

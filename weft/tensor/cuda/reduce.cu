@@ -57,4 +57,9 @@ template cudaError_t launch_reduce(cudaStream_t,
                                    Combine,
                                    std::int64_t);
 
+cudaError_t find_reduce_image() {
+  cudaFuncAttributes attributes{};
+  return cudaFuncGetAttributes(&attributes, reduce<float>);
+}
+
 }  // namespace weft::tensor::cuda

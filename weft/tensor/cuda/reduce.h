@@ -26,4 +26,8 @@ cudaError_t launch_reduce(cudaStream_t stream,
                           Combine combine,
                           std::int64_t elements);
 
+// Whether the current card has an image of these kernels, and so of all that were built with them:
+// cudaErrorNoKernelImageForDevice where it has not.
+cudaError_t find_reduce_image();
+
 }  // namespace weft::tensor::cuda

@@ -264,6 +264,7 @@ void CudaStream::host_wait(const Event& event) {
     }
   }
   look_for_faults();
+  look_outside();
   look_at_known_streams();
   if (const std::exception_ptr failed = this->error()) std::rethrow_exception(failed);
   host_knows_ = std::max(host_knows_, event.ticket);
@@ -303,12 +304,30 @@ void CudaStream::look_for_faults() {
   }
 }
 
+std::uint64_t CudaStream::last_issued() const {
+  const std::lock_guard lock(mutex_);
+  return pending_.empty() ? 0 : pending_.back().ticket;
+}
+
+void CudaStream::look_outside() {
+  for (const auto& outside : outside_) {
+    const std::exception_ptr error = outside->error();
+    if (!error || is_failed()) continue;
+    try {
+      std::rethrow_exception(error);
+    } catch (...) {
+      fail(named_for(place_of(last_issued())));
+    }
+  }
+}
+
 // What this stream waited for and failed is its failure too.
 void CudaStream::look_at_known_streams() {
   for (const auto& [stream, ticket] : known_) {
     if (is_failed()) return;
     CudaStream& other = cuda_stream(*stream);
     other.look_for_faults();
+    other.look_outside();
     if (const std::exception_ptr failed = other.error()) fail(failed);
   }
 }

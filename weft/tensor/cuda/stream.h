@@ -34,6 +34,14 @@ struct FaultPlace {
   std::uint64_t ticket = 0;
 };
 
+// What may end a stream's work from outside, as a rank that fails ends the exchanges of all others.
+// Any thread may ask.
+class Outside {
+ public:
+  virtual ~Outside() = default;
+  virtual std::exception_ptr error() const = 0;  // none: all is well
+};
+
 // What the libraries ask for on Hopper; each stream has its own, so that results do not depend on
 // what runs beside it.
 inline constexpr std::int64_t kWorkspaceBytes = 32 << 20;
@@ -55,6 +63,8 @@ class CudaStream final : public Stream {
   CudaDevice& cuda() const { return cuda_; }
   // Of the work enqueued next.
   FaultPlace fault_place() const { return {fault_, next_ticket_}; }
+  // Asked from now on whenever the host waits; its error becomes the stream's.
+  void heed(const std::shared_ptr<const Outside>& outside) { outside_.insert(outside); }
   // Memory for the work enqueued next, while it runs; the same for every work of this stream.
   std::byte* workspace(std::int64_t bytes);
 
@@ -108,9 +118,11 @@ class CudaStream final : public Stream {
   bool went_wrong() const;
   cudaEvent_t event_covering(std::uint64_t ticket) const;  // under mutex_
   void look_for_faults();
+  void look_outside();
   void look_at_known_streams();
   void fail(const std::exception_ptr& error);
   std::string place_of(std::uint64_t ticket) const;
+  std::uint64_t last_issued() const;
 
   CudaDevice& cuda_;
   const std::string name_;
@@ -125,6 +137,7 @@ class CudaStream final : public Stream {
   std::string_view label_;
   std::unordered_set<std::string> labels_;
   std::unordered_map<Stream*, std::uint64_t> known_;
+  std::unordered_set<std::shared_ptr<const Outside>> outside_;
   std::uint64_t host_knows_ = 0;
   std::uint64_t next_ticket_ = 1;
   std::uint64_t last_recorded_ = 0;

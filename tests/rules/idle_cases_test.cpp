@@ -1,0 +1,37 @@
+// Keys that do nothing beside others are told, each once.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/rules/settled_support.h"
+
+namespace weft::rules {
+namespace idle_cases_test {
+
+bool warns_of(std::string_view words, std::string_view key) {
+  const Verdict verdict = judge_words(words);
+  EXPECT_TRUE(verdict.legal()) << words;
+  return std::ranges::any_of(verdict.warnings, [&](const config::Finding& warning) {
+    return warning.key == key && warning.message.find("no effect") != std::string::npos;
+  });
+}
+
+const std::string kOverlap =
+    "model.num_moe_experts=8 model.expert_model_parallel_size=2 train.global_batch_size=8 "
+    "comm_overlap.overlap_moe_expert_parallel_comm=true comm_overlap.delay_wgrad_compute=true ";
+
+TEST(Idle, AnOrderFromFilesLeavesNothingToTheKeysThatMakeOne) {
+  for (const char* key :
+       {"comm_overlap.overlap_moe_expert_parallel_comm", "comm_overlap.delay_wgrad_compute"}) {
+    EXPECT_TRUE(warns_of(kOverlap + "runtime.schedule=orders", key)) << key;
+    EXPECT_FALSE(warns_of(kOverlap, key)) << key;
+  }
+}
+
+TEST(Idle, StepsOfATraceNeedATrace) {
+  EXPECT_TRUE(warns_of("runtime.trace_steps=5", "runtime.trace_steps"));
+  EXPECT_FALSE(warns_of("runtime.trace_steps=5 runtime.trace=true", "runtime.trace_steps"));
+}
+
+}  // namespace idle_cases_test
+}  // namespace weft::rules

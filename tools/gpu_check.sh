@@ -1,0 +1,251 @@
+#!/usr/bin/env bash
+# Everything that is known of Weft on a GPU, tried on the GPU of this machine: all GPU tests, every reference
+# run under every layout, training against the CPU, and repeatability. One table at the end; exit code 1 where
+# something failed, 77 where there is no GPU to try it on.
+#
+# usage: tools/gpu_check.sh [--sanitize] [--no-build]
+#   --sanitize   also compute-sanitizer on the kernels (slow: half an hour and more)
+#   --no-build   take build/release as it is
+#
+# What every step printed is in build/gpu_check.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+
+sanitize="" build=yes
+for option in "$@"; do
+  case $option in
+    --sanitize) sanitize=yes ;;
+    --no-build) build="" ;;
+    *) sed -n '2,10s/^# \{0,1\}//p' "$0"; [ "$option" = --help ] && exit 0; exit 2 ;;
+  esac
+done
+
+bin=build/release/bin
+weft=$bin/weft
+logs=build/gpu_check
+golden=tests/golden
+mkdir -p "$logs"
+
+# Rows of the table: what, result, seconds.
+rows=()
+failed=0
+row() {  # row WHAT RESULT SECONDS
+  rows+=("$(printf '%-58s %-34s %7s' "$1" "$2" "$3")")
+  printf '%s s\n' "${rows[-1]}" >&2
+  case $2 in FAILED*) failed=1 ;; esac
+}
+table() {
+  printf '\n%-58s %-34s %7s\n' what result seconds
+  printf '%s\n' "${rows[@]}"
+  echo
+  if [ "$failed" = 0 ]; then echo "everything that was tried passed"; else echo "something FAILED: see $logs"; fi
+}
+
+# limited SECONDS LOG COMMAND...: its exit code; 124 or 137 where the time was over.
+limited() {
+  local seconds=$1 log=$2
+  shift 2
+  { printf '+ %s\n' "$*"; timeout --kill-after=10 "$seconds" "$@"; } >"$log" 2>&1
+}
+why() {  # why CODE LOG: a short reason
+  case $1 in
+    124 | 137) echo "FAILED: out of time" ;;
+    *) echo "FAILED: $2" ;;
+  esac
+}
+
+# Building.
+programs=(weft weft_cuda devices_test tensor_test kernels_test comm_test train_test)
+if [ -n "$build" ]; then
+  SECONDS=0
+  if limited 300 "$logs/configure.log" cmake --preset release &&
+    limited 3600 "$logs/build.log" cmake --build --preset release --target "${programs[@]}"; then
+    row "build (release, with CUDA)" passed "$SECONDS"
+  else
+    row "build (release, with CUDA)" "$(why $? "$logs/build.log")" "$SECONDS"
+    tail -qn 15 "$logs/configure.log" "$logs/build.log"
+    table
+    exit 1
+  fi
+fi
+
+SECONDS=0
+if ! limited 120 "$logs/doctor.log" "$weft" doctor; then
+  row "weft doctor" "FAILED: $logs/doctor.log" "$SECONDS"
+  table
+  exit 1
+fi
+grep -v '^+' "$logs/doctor.log"
+if ! grep -q '^  GPU 0' "$logs/doctor.log"; then
+  echo "no GPU that this build can use: nothing was tried"
+  exit 77
+fi
+row "weft doctor" passed "$SECONDS"
+
+# Tests. Those that skip, and a filter that fits nothing, are no success.
+run_tests() {  # run_tests FOLDER SECONDS
+  local log=$logs/$1.log code=0 ran skipped
+  SECONDS=0
+  limited "$2" "$log" "$bin/$1_test" --gtest_filter='*Cuda*:*Gpu*' --gtest_brief=0 || code=$?
+  ran=$(sed -n 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' "$log")
+  skipped=$(sed -n 's/^\[  SKIPPED \] \([0-9]*\) test.*/\1/p' "$log")
+  if [ "$code" -ne 0 ]; then
+    row "tests of $1" "$(why "$code" "$log")" "$SECONDS"
+  elif [ "${ran:-0}" -eq 0 ]; then
+    row "tests of $1" "FAILED: no test ran" "$SECONDS"
+  else
+    row "tests of $1" "passed: $ran tests${skipped:+, $skipped skipped}" "$SECONDS"
+  fi
+}
+run_tests devices 120
+run_tests tensor 600
+run_tests kernels 1200
+run_tests comm 900
+run_tests train 1800
+
+# Reference runs.
+models=()
+for folder in "$golden"/*/model.safetensors; do models+=("$(basename "$(dirname "$folder")")"); done
+
+# The model of DeepSeek has three layers: stages of equal size do not exist.
+stages_of() {  # stages_of MODEL: words for two pipeline ranks
+  case $1 in deepseek_v3_tiny) echo 'model.pipeline_model_parallel_layout=Et|ttL' ;; esac
+}
+chunks_of() {  # chunks_of MODEL: words for two pipeline ranks with two chunks each
+  case $1 in
+    deepseek_v3_tiny) echo 'model.pipeline_model_parallel_layout=E|t|t|tL' ;;
+    qwen3_moe_deep) ;;
+    *) echo 'model.pipeline_model_parallel_layout=E|t|t|L' ;;
+  esac
+}
+verify() {  # verify NAME MODELS WORD...: every model of the list; STAGES and CHUNKS stand for the model's words
+  local name=$1 list=$2 model word code bad="" count=0
+  shift 2
+  SECONDS=0
+  for model in $list; do
+    local words=(runtime.device=cuda)
+    for word in "$@"; do
+      case $word in
+        STAGES) word=$(stages_of "$model") ;;
+        CHUNKS) word=$(chunks_of "$model") ;;
+      esac
+      [ -n "$word" ] && words+=("$word")
+    done
+    code=0
+    limited 120 "$logs/verify.$model.${name// /_}.log" "$weft" verify "$golden/$model" "${words[@]}" || code=$?
+    count=$((count + 1))
+    [ "$code" -eq 0 ] || bad+=" $model"
+  done
+  if [ -z "$bad" ]; then
+    row "verify: $name" "passed: $count folder(s)" "$SECONDS"
+  else
+    row "verify: $name" "FAILED:$bad" "$SECONDS"
+  fi
+}
+
+all=${models[*]}
+overlap=comm_overlap.overlap_moe_expert_parallel_comm=true
+delay=comm_overlap.delay_wgrad_compute=true
+slices=comm_overlap.moe_token_slices=2
+flex=model.moe_token_dispatcher_type=flex
+hybridep=("$flex" model.moe_flex_dispatcher_backend=hybridep runtime.ranks_per_node=2)
+verify "1 rank" "$all"
+verify "EP2" "$all" world=2 ep=2
+verify "EP4" "$all" world=4 ep=4
+verify "DP2 x EP2" "$all" world=4 ep=2
+verify "PP2 x EP2" "$all" world=4 pp=2 ep=2 STAGES
+verify "EP4 allgather" "$all" world=4 ep=4 model.moe_token_dispatcher_type=allgather
+verify "EP4 deepep" "$all" world=4 ep=4 "$flex" model.moe_flex_dispatcher_backend=deepep
+verify "EP4 hybridep" "$all" world=4 ep=4 "${hybridep[@]}"
+verify "EP4 hybridep, row budget" "$all" world=4 ep=4 "${hybridep[@]}" model.moe_expert_rank_capacity_factor=4
+verify "EP2 overlap" "$all" world=2 ep=2 "$overlap"
+verify "EP2 overlap, delayed weight gradients" "$all" world=2 ep=2 "$overlap" "$delay"
+verify "EP2 slices" "$all" world=2 ep=2 "$slices"
+verify "DP2 x EP2 overlap, delayed, slices" "$all" world=4 ep=2 "$overlap" "$delay" "$slices"
+verify "EP4 hybridep overlap, delayed" "$all" world=4 ep=4 "${hybridep[@]}" "$overlap" "$delay"
+verify "PP2 x EP2 overlap, delayed" "$all" world=4 pp=2 vpp=2 ep=2 CHUNKS "$overlap" "$delay"
+verify "EP2 shared experts overlapped" deepseek_v3_tiny world=2 ep=2 model.moe_shared_expert_overlap=true
+verify "EP2 overlap, ranks come late" "$all" world=2 ep=2 "$overlap" "$delay" fabric.jitter_us=300
+
+# Training the demo: 200 steps, losses of every step.
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+train() {  # train NAME SECONDS WORD...
+  local name=$1 seconds=$2
+  shift 2
+  limited "$seconds" "$logs/train.$name.log" \
+    "$weft" train tiny train.eval_interval=0 runtime.run_dir="$scratch/$name" "$@"
+}
+losses() { grep -o '"lm_loss":[^,]*\|"grad_norm":[^,]*' "$scratch/$1/metrics.jsonl" 2>/dev/null; }
+last_loss() { losses "$1" | sed -n 's/"lm_loss"://p' | tail -n 1; }
+
+close_to_cpu() {
+  SECONDS=0
+  local what="train tiny, 200 steps: bf16 on the GPU, fp32 on the CPU" result gpu cpu
+  if train cpu 900 && train bf16 600 runtime.device=cuda model.params_dtype=bf16; then
+    cpu=$(last_loss cpu) gpu=$(last_loss bf16)
+    if awk -v a="$gpu" -v b="$cpu" 'BEGIN { d = a - b; exit !(b > 0 && (d < 0 ? -d : d) <= 0.01 * b) }'; then
+      result=passed
+    else
+      result=FAILED
+    fi
+    result=$(LC_ALL=C printf '%s: %.4f, %.4f' "$result" "$gpu" "$cpu")
+  else
+    result="FAILED: $logs/train.*.log"
+  fi
+  row "$what" "$result" "$SECONDS"
+}
+same_bits() {  # same_bits WHAT ONE OTHER SECONDS: runs whose losses and norms agree to the last digit
+  local one other
+  one=$(losses "$2") other=$(losses "$3")
+  if [ -n "$one" ] && [ "$one" = "$other" ]; then
+    row "$1" "passed: same digits" "$4"
+  else
+    row "$1" "FAILED: losses differ" "$4"
+  fi
+}
+repeated() {
+  local dtype name
+  for dtype in fp32 bf16; do
+    name=again.$dtype
+    SECONDS=0
+    train "$name" 600 runtime.device=cuda model.params_dtype=$dtype &&
+      train "$name.twice" 600 runtime.device=cuda model.params_dtype=$dtype
+    same_bits "train tiny twice, $dtype" "$name" "$name.twice" "$SECONDS"
+    SECONDS=0
+    train "$name.overlap" 600 runtime.device=cuda model.params_dtype=$dtype "$overlap" "$delay"
+    same_bits "train tiny with overlap on and off, $dtype" "$name" "$name.overlap" "$SECONDS"
+  done
+}
+close_to_cpu
+repeated
+
+# compute-sanitizer. The libraries' kernels are theirs: races and unset memory are looked for in ours.
+ours='Swiglu/*Cuda*:RmsNorm/*Cuda*:Rotary/*Cuda*:Attention/*Cuda*:CrossEntropy/*Cuda*:Embedding/*Cuda*'
+ours+=':Router/*Cuda*:SortRows/*Cuda*:Rows/*Cuda*:Capacity/*Cuda*:Elementwise/*Cuda*'
+sanitized() {  # sanitized TOOL FILTER
+  local log=$logs/sanitize.$1.log code=0
+  SECONDS=0
+  limited 3600 "$log" compute-sanitizer --tool "$1" --error-exitcode 9 \
+    "$bin/kernels_test" --gtest_filter="$2" --gtest_brief=1 || code=$?
+  if [ "$code" -eq 0 ] && grep -q 'PASSED  ] [1-9]' "$log"; then
+    row "compute-sanitizer $1" "passed: $(grep -c . <<<"${2//:/$'\n'}") kinds of kernels" "$SECONDS"
+  else
+    row "compute-sanitizer $1" "$(why "$code" "$log")" "$SECONDS"
+  fi
+}
+if [ -z "$sanitize" ]; then
+  row "compute-sanitizer" "skipped: ask with --sanitize" 0
+elif ! command -v compute-sanitizer >/dev/null; then
+  row "compute-sanitizer" "FAILED: not in PATH (CUDA toolkit)" 0
+else
+  sanitized memcheck "$ours:Linear/*Cuda*:GroupedLinear/*Cuda*"
+  sanitized racecheck "$ours"
+  sanitized initcheck "$ours"
+fi
+
+row "several GPUs" "skipped: not part of this script" 0
+row "bf16 against Transformers in bf16" "skipped: not part of this script" 0
+
+table
+exit "$failed"

@@ -1,0 +1,153 @@
+#include "weft/cli/libraries.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "weft/base/text.h"
+
+namespace weft::cli {
+namespace {
+
+using base::text;
+using Names = std::vector<std::string>;
+
+// Where toolkits are when the loader does not know of them.
+constexpr std::array<const char*, 3> kFolders{"", "/usr/local/cuda/lib64/", "/usr/local/cuda/lib/"};
+
+// Null where it is not there. It stays loaded, as the libraries of CUDA want it.
+void* open_library(const Names& names) {
+  for (const std::string& name : names) {
+    for (const char* folder : kFolders) {
+      if (void* library = ::dlopen((folder + name).c_str(), RTLD_LAZY | RTLD_LOCAL)) return library;
+    }
+  }
+  return nullptr;
+}
+
+template <typename Function>
+Function* function_of(void* library, const char* name) {
+  return reinterpret_cast<Function*>(::dlsym(library, name));
+}
+
+// 22809 is "2.28.9".
+std::string three_parts(std::size_t version) {
+  return text("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
+// 13000 is "13.0".
+std::string cuda_version(int version) { return text("{}.{}", version / 1000, version % 1000 / 10); }
+
+// Fills in the version of what is found, by `ask(library)`.
+template <typename Ask>
+LibraryFact fact(std::string name, std::string use, const Names& files, const Ask& ask) {
+  LibraryFact result{.name = std::move(name), .use = std::move(use)};
+  if (void* library = open_library(files)) {
+    result.found = true;
+    result.version = ask(library);
+  }
+  return result;
+}
+
+// "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ..."
+std::string openblas_version(void* library) {
+  const auto ask = function_of<char*()>(library, "openblas_get_config");
+  const Names words = ask == nullptr ? Names{} : base::split(ask(), ' ');
+  return words.size() > 1 ? words[1] : std::string();
+}
+
+// "Open MPI v4.1.4, package: ...": what follows may name the machine that it was built on.
+std::string mpi_version(void* library) {
+  const auto ask = function_of<int(char*, int*)>(library, "MPI_Get_library_version");
+  if (ask == nullptr) return {};
+  std::vector<char> said(8192);  // as much as any MPI asks for
+  int length = 0;
+  ask(said.data(), &length);
+  const Names words = base::split(base::split(said.data(), ',').front(), ' ');
+  const std::string& last = words.back();
+  return last.starts_with('v') ? last.substr(1) : std::string();
+}
+
+// Versions that are returned, and versions that are written where a pointer says.
+std::string returned_version(void* library, const char* name) {
+  const auto ask = function_of<std::size_t()>(library, name);
+  return ask == nullptr ? std::string() : three_parts(ask());
+}
+std::string written_version(void* library, const char* name, std::string (*to_text)(int)) {
+  const auto ask = function_of<int(int*)>(library, name);
+  int version = 0;
+  return ask == nullptr || ask(&version) != 0 || version == 0 ? std::string() : to_text(version);
+}
+
+// Of the kernel's part: "580.65.06".
+std::string driver_release() {
+  std::ifstream file("/sys/module/nvidia/version");
+  std::string release;
+  file >> release;
+  return release;
+}
+
+std::string driver_version(void* library) {
+  const std::string cuda = written_version(library, "cuDriverGetVersion", cuda_version);
+  const std::string release = driver_release();
+  if (release.empty()) return cuda.empty() ? "" : text("CUDA {}", cuda);
+  return text("{} (CUDA {})", release, cuda);
+}
+
+LibraryFact cuda_runtime(const kernels::GpuReport& gpus) {
+  const std::string use = "streams and memory of a GPU";
+  if (gpus.library_loaded) {
+    return {.name = "CUDA runtime",
+            .found = true,
+            .version = cuda_version(gpus.runtime_version),
+            .use = use};
+  }
+  return fact("CUDA runtime", use, {"libcudart.so.13", "libcudart.so.12"}, [](void* library) {
+    return written_version(library, "cudaRuntimeGetVersion", cuda_version);
+  });
+}
+
+}  // namespace
+
+std::vector<LibraryFact> find_libraries(const kernels::GpuReport& gpus) {
+  const LibraryFact device{.name = "libweft_cuda.so",
+                           .found = gpus.library_loaded,
+                           .version = gpus.library_loaded ? WEFT_VERSION : "",
+                           .use = "runtime.device=cuda"};
+  return {fact("OpenBLAS",
+               "products on a CPU",
+               {"libopenblas.so.0", "libopenblas.so"},
+               openblas_version),
+          fact("Open MPI", "runtime.backend=mpi", {"libmpi.so.40", "libmpi.so"}, mpi_version),
+          device,
+          fact("NVIDIA driver", "every GPU", {"libcuda.so.1"}, driver_version),
+          cuda_runtime(gpus),
+          fact("cuBLASLt",
+               "products on a GPU",
+               {"libcublasLt.so.13", "libcublasLt.so.12"},
+               [](void* library) { return returned_version(library, "cublasLtGetVersion"); }),
+          fact("cuDNN",
+               "attention on a GPU, not used yet",
+               {"libcudnn.so.9"},
+               [](void* library) { return returned_version(library, "cudnnGetVersion"); }),
+          fact("NCCL", "runtime.backend=nccl", {"libnccl.so.2"}, [](void* library) {
+            return written_version(library, "ncclGetVersion", [](int version) {
+              return three_parts(static_cast<std::size_t>(version));
+            });
+          })};
+}
+
+bool has_program(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  if (path == nullptr) return false;
+  for (const std::string& folder : base::split(path, ':')) {
+    if (::access((std::filesystem::path(folder) / name).c_str(), X_OK) == 0) return true;
+  }
+  return false;
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,97 @@
+// The communicator of ranks on GPUs: NCCL's own collectives, and grouped sends and receives for the
+// variable all-to-all.
+//
+// Bytes are counted as the other backends count them (collectives.h): those that an exchange and a
+// sum in member order would send.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weft/comm/communicator.h"
+#include "weft/comm/ledger.h"
+#include "weft/comm/nccl/lane.h"
+#include "weft/comm/nccl/world.h"
+#include "weft/comm/transport.h"
+
+namespace weft::comm::nccl {
+
+class NcclCommunicator final : public Communicator {
+ public:
+  // All members come here; `key` is theirs alone.
+  NcclCommunicator(World& world, Membership group, std::string key);
+
+  const std::string& name() const override { return group_.name; }
+  int rank() const override { return group_.self; }
+  const std::vector<int>& members() const override { return group_.members; }
+
+  void all_to_all(Stream& stream,
+                  Tensor receive,
+                  Tensor send,
+                  std::span<const std::int64_t> receive_rows,
+                  std::span<const std::int64_t> send_rows,
+                  Content content) override;
+  // NCCL takes sizes from the host alone: the stream's own thread reads the counts and hands the
+  // exchange over when they are there. The calling thread does not wait; that of the next operation
+  // of another communicator may, for its number (line.h).
+  void all_to_all_counted(Stream& stream,
+                          Tensor receive,
+                          Tensor receive_rows,
+                          Tensor send,
+                          Tensor send_rows,
+                          Content content) override;
+  void all_gather(Stream& stream, Tensor receive, Tensor send, Content content) override;
+  void reduce_scatter(Stream& stream, Tensor receive, Tensor send, Content content) override;
+  void all_reduce(Stream& stream, Tensor data, Reduce reduce) override;
+  void broadcast(Stream& stream, Tensor data, int root) override;
+  void send(Stream& stream, Tensor data, int peer) override;
+  void receive(Stream& stream, Tensor data, int peer) override;
+  void barrier(Stream& stream) override;
+
+  std::map<Operation, Traffic> traffic() const override { return ledger_.traffic(); }
+  std::vector<Sent> sent() const override { return ledger_.sent(); }
+
+ private:
+  // Enqueues `calls` as one piece of work: it gets a Line::Turn, keeps its arguments by value (and
+  // no tensor, whose memory it would hold) and returns the bytes it sent to other ranks.
+  template <typename Calls>
+  void issue(Stream& stream, Operation operation, tensor::WorkSize size, Calls calls) {
+    issue_on(all_, stream, operation, size, std::move(calls));
+  }
+  template <typename Calls>
+  void issue_on(const std::shared_ptr<Lane>& lane,
+                Stream& stream,
+                Operation operation,
+                tensor::WorkSize size,
+                Calls calls);
+  // That of one direction between two members. At its first use the stream's thread opens it: the
+  // calling thread does not wait for the peer.
+  std::shared_ptr<Lane> lane_between(Stream& stream, int from, int to);
+  std::int64_t exchange(Line::Turn& turn, std::span<const Part> parts, Content content);
+  template <typename T>
+  void find_largest(Stream& stream, const Tensor& data, std::int64_t sent);
+
+  tensor::WorkSize size_of_call(std::int64_t bytes, std::int64_t rows = 0) const {
+    return {.bytes = bytes, .rows = rows, .members = group_.members};
+  }
+  tensor::WorkSize size_of_pair(std::int64_t bytes, int peer) const {
+    return {.bytes = bytes, .members = pairs_[static_cast<std::size_t>(peer)]};
+  }
+  // Counts so many bytes to every other member; returns their sum.
+  std::int64_t count_to_others(Content content, std::int64_t bytes);
+  std::int64_t count_all_reduce(std::int64_t elements, std::int64_t width);
+
+  World& world_;
+  const Membership group_;
+  const std::string key_;
+  const std::shared_ptr<Lane> all_;
+  std::map<std::pair<int, int>, std::shared_ptr<Lane>> between_;  // by members, from and to
+  std::vector<std::array<int, 2>> pairs_;  // by member: its world rank and this one's, in order
+  Ledger ledger_;
+};
+
+}  // namespace weft::comm::nccl

@@ -1,0 +1,22 @@
+// What the program finds in libweft_nccl.so.
+#pragma once
+
+#include "weft/comm/launch.h"
+#include "weft/comm/rendezvous/place.h"
+
+namespace weft::comm {
+
+inline constexpr const char* kNcclLibrary = "libweft_nccl.so";
+inline constexpr const char* kNcclEntrySymbol = "weft_nccl_entry";
+// Two builds that differ here do not fit together.
+inline constexpr const char* kNcclEntryVersion = "1";
+
+struct NcclEntry {
+  const char* version;
+  // run_nccl, for options that were checked.
+  void (*run)(const rendezvous::Place& place,
+              const LaunchOptions& options,
+              const RankFunction& function);
+};
+
+}  // namespace weft::comm

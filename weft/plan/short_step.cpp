@@ -1,0 +1,32 @@
+#include "weft/plan/short_step.h"
+
+#include <algorithm>
+
+#include "weft/derive/derived.h"
+#include "weft/derive/pipeline.h"
+
+namespace weft::plan {
+namespace {
+
+std::int64_t data_parallel(const grid::Layout& layout) {
+  return layout.world / (layout.tp * layout.cp * layout.pp);
+}
+
+}  // namespace
+
+std::int64_t micro_batches_of(const config::Config& config) {
+  return derive::micro_batches(config.train, data_parallel(derive::layout_of(config)));
+}
+
+std::int64_t fewest_micro_batches(const config::ModelConfig& model, std::int64_t all) {
+  const std::int64_t group = derive::micro_batch_group(model);
+  return std::min(all, group * (2 * derive::virtual_stages(model) + 2) + all % group);
+}
+
+config::Config with_micro_batches(config::Config config, std::int64_t micro_batches) {
+  const std::int64_t dp = data_parallel(derive::layout_of(config));
+  config.train.global_batch_size = micro_batches * config.train.micro_batch_size * dp;
+  return config;
+}
+
+}  // namespace weft::plan
