@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+
 #include "tests/schedule/models_support.h"
 #include "tests/schedule/plans_support.h"
 #include "weft/base/text.h"
@@ -169,6 +172,52 @@ TEST_F(VerifyUnion, CallsTheOtherWayRoundOnAnotherLaneAreReported) {
   const std::vector<std::string> found = check_calls(graphs, pairs_of_four);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_NE(found[0].find("reduce.expert"), std::string::npos) << found[0];
+}
+
+// What a stage receives back was computed of what it sent, and what comes anew was sent after the
+// gradient before it had been taken.
+TEST(SendsOver, AMessageTellsOfTheSendsBeforeIt) {
+  std::vector<RankPlan> plans = plans_of({.pp = 2, .micro_batches = 4});
+  for (int stage = 0; stage < 2; ++stage) note_sends_over(plans, stage);
+  const auto told = [&](std::size_t stage, const std::string& receive) {
+    const Graph& graph = plans[stage].training;
+    std::vector<std::string> names;
+    for (const int send : plans[stage].training_over[find(graph, receive)]) {
+      names.push_back(print(graph.entries[static_cast<std::size_t>(send)].node));
+    }
+    return names;
+  };
+  EXPECT_EQ(told(0, "c0D0.receive"), std::vector<std::string>{"c0F0.send"});
+  EXPECT_EQ(told(0, "c0D3.receive"), std::vector<std::string>{"c0F3.send"});
+  EXPECT_EQ(told(1, "c1F0.receive"), std::vector<std::string>{});
+  EXPECT_EQ(told(1, "c1F2.receive"), std::vector<std::string>{"c1D0.send"});
+}
+
+// So what a stage must keep for sends that it does not know to be over does not grow with the
+// number of micro-batches.
+TEST(SendsOver, NoMoreSendsThanStagesAreUnknown) {
+  constexpr int kStages = 4;
+  std::vector<RankPlan> plans = plans_of({.pp = kStages, .micro_batches = 32});
+  for (int stage = 0; stage < kStages; ++stage) {
+    note_sends_over(plans, stage);
+    const RankPlan& plan = plans[static_cast<std::size_t>(stage)];
+    std::map<Lane, std::set<int>> unknown;
+    std::size_t most = 0;
+    for (std::size_t i = 0; i < plan.training.entries.size(); ++i) {
+      const Lane lane = plan.training.entries[i].lane;
+      if (lane == Lane::PpSendNext || lane == Lane::PpSendPrevious) {
+        unknown[lane].insert(static_cast<int>(i));
+      }
+      for (const int send : plan.training_over[i]) {
+        std::set<int>& of_lane =
+            unknown[plan.training.entries[static_cast<std::size_t>(send)].lane];
+        of_lane.erase(of_lane.begin(), of_lane.upper_bound(send));
+      }
+      for (const auto& [of, sends] : unknown) most = std::max(most, sends.size());
+    }
+    EXPECT_GE(most, 1u);
+    EXPECT_LE(most, static_cast<std::size_t>(kStages) + 1) << "stage " << stage;
+  }
 }
 
 }  // namespace verify_union_test

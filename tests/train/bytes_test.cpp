@@ -143,10 +143,10 @@ std::int64_t declared_between_stages(Engine& engine, std::int64_t tokens) {
   return bytes;
 }
 
-Counted count(const config::Config& config) {
+Counted count(const config::Config& config, devices::DeviceKind device) {
   Counted sum;
   std::mutex mutex;
-  on_ranks(config, [&](Engine& engine) {
+  const auto run = [&](Engine& engine) {
     const Batch batch = batch_of(engine, 0);
     const schedule::RankPlan& plan = engine.plan();
     Counted own;
@@ -174,8 +174,20 @@ Counted count(const config::Config& config) {
     sum.sent += own.sent;
     sum.declared_kept += own.declared_kept;
     sum.declared_sent_forward += own.declared_sent_forward;
-  });
+  };
+  on_ranks(config, run, {}, device);
   return sum;
+}
+
+// On every device whose memory is its own: the CPU, and the GPU where there is one.
+void expect_declared(const config::Config& config) {
+  for (const devices::DeviceKind device : devices::all_devices()) {
+    if (device == devices::DeviceKind::HiddenCpu) continue;
+    SCOPED_TRACE(devices::name_of(device));
+    const Counted counted = count(config, device);
+    EXPECT_EQ(counted.kept, counted.declared_kept);
+    EXPECT_EQ(counted.sent, counted.declared_sent_forward);
+  }
 }
 
 class Bytes : public ::testing::TestWithParam<LayoutCase> {};
@@ -187,9 +199,7 @@ TEST_P(Bytes, DeclaredEqualsCounted) {
       config::Config config = with_layout(small_config(), GetParam());
       config.model.qk_layernorm = norm;
       config.model.params_dtype = precision;
-      const Counted counted = count(config);
-      EXPECT_EQ(counted.kept, counted.declared_kept);
-      EXPECT_EQ(counted.sent, counted.declared_sent_forward);
+      expect_declared(config);
     }
   }
 }
@@ -200,9 +210,7 @@ TEST_P(Bytes, DeclaredEqualsCountedForLatentAttention) {
       config::Config config = with_layout(latent_config(), GetParam());
       config.model.params_dtype = precision;
       if (!compressed) config.model.q_lora_rank = std::nullopt;
-      const Counted counted = count(config);
-      EXPECT_EQ(counted.kept, counted.declared_kept);
-      EXPECT_EQ(counted.sent, counted.declared_sent_forward);
+      expect_declared(config);
     }
   }
 }
@@ -214,9 +222,7 @@ TEST_P(Bytes, DeclaredEqualsCountedForSharedExperts) {
       config.model.moe_shared_expert_intermediate_size = 20;
       config.model.moe_shared_expert_gate = gate;
       config.model.params_dtype = precision;
-      const Counted counted = count(config);
-      EXPECT_EQ(counted.kept, counted.declared_kept);
-      EXPECT_EQ(counted.sent, counted.declared_sent_forward);
+      expect_declared(config);
     }
   }
 }
@@ -227,9 +233,7 @@ TEST_P(Bytes, DeclaredEqualsCountedWithACapacityAndAGlobalLoss) {
   config.model.moe_expert_capacity_factor = 0.5;
   config.model.moe_router_load_balancing_type = {config::LoadBalancing::GlobalAuxLoss};
   config.model.moe_aux_loss_coeff = {0.1};
-  const Counted counted = count(config);
-  EXPECT_EQ(counted.kept, counted.declared_kept);
-  EXPECT_EQ(counted.sent, counted.declared_sent_forward);
+  expect_declared(config);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks,
@@ -280,9 +284,7 @@ TEST(DispatcherBytes, DeclaredEqualsCounted) {
       if (sending.room == Room::Budget) config.model.moe_expert_rank_capacity_factor = 4;
       for (const auto backend : {config::CommBackend::Threads, config::CommBackend::Loopback}) {
         config.runtime.backend = backend;
-        const Counted counted = count(config);
-        EXPECT_EQ(counted.kept, counted.declared_kept);
-        EXPECT_EQ(counted.sent, counted.declared_sent_forward);
+        expect_declared(config);
       }
     }
   }
@@ -296,9 +298,7 @@ TEST_P(PipelineBytes, DeclaredEqualsCounted) {
     config.model.params_dtype = precision;
     for (const auto backend : {config::CommBackend::Threads, config::CommBackend::Loopback}) {
       config.runtime.backend = backend;
-      const Counted counted = count(config);
-      EXPECT_EQ(counted.kept, counted.declared_kept);
-      EXPECT_EQ(counted.sent, counted.declared_sent_forward);
+      expect_declared(config);
     }
   }
 }

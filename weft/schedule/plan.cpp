@@ -148,6 +148,21 @@ std::vector<std::string> verify_plan(const std::vector<RankPlan>& plans) {
   return complaints;
 }
 
+void note_sends_over(std::vector<RankPlan>& plans, int pp_rank) {
+  const int pp = static_cast<int>(plans.size());
+  const MembersOf members = [pp](int rank, const Entry& entry) {
+    return stages_of_entry(pp, rank, entry);
+  };
+  std::vector<const Graph*> training, forward;
+  for (const RankPlan& plan : plans) {
+    training.push_back(&plan.training);
+    forward.push_back(&plan.forward);
+  }
+  RankPlan& own = plans[static_cast<std::size_t>(pp_rank)];
+  own.training_over = sends_over(training, members, pp_rank);
+  own.forward_over = sends_over(forward, members, pp_rank);
+}
+
 std::vector<std::string> verify_plan_calls(const std::vector<RankPlan>& plans) {
   const int pp = static_cast<int>(plans.size());
   const MembersOf members = [pp](int rank, const Entry& entry) {

@@ -18,6 +18,7 @@ struct RankPlan {
   Anatomy anatomy;
   PipelineShape shape;
   Graph training, forward;
+  SendsOver training_over, forward_over;  // see note_sends_over; empty: nothing is known
 };
 
 // One plan for each pipeline rank; the config has been validated.
@@ -28,6 +29,9 @@ std::vector<RankPlan> plan_step(const config::Config& config,
 
 // Every plan alone and all together; what is wrong, naming nodes.
 std::vector<std::string> verify_plan(const std::vector<RankPlan>& plans);
+
+// Notes in the plan of that pipeline rank what its receives tell of its sends; after verify_plan.
+void note_sends_over(std::vector<RankPlan>& plans, int pp_rank);
 
 // What NCCL needs besides: see verify_calls in verify.h.
 std::vector<std::string> verify_plan_calls(const std::vector<RankPlan>& plans);

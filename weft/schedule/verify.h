@@ -29,6 +29,12 @@ using MembersOf = std::function<std::vector<int>(int rank, const Entry& entry)>;
 std::vector<std::string> verify_union(const std::vector<const Graph*>& graphs,
                                       const MembersOf& members);
 
+// For each entry of a graph: the entries of the same rank, one a lane at most, that send and are
+// over when it is; empty for all that do not receive. What a message tells of others: its sender
+// had taken them before.
+using SendsOver = std::vector<std::vector<int>>;
+SendsOver sends_over(const std::vector<const Graph*>& graphs, const MembersOf& members, int rank);
+
 // For a backend that takes a rank's collectives one after the other, whatever their group and lane,
 // as NCCL does where it cannot run two at once: there is one order of all collectives of the world
 // that every rank calls its own in. Sends and receives are apart: each direction has its own way.

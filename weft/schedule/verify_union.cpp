@@ -1,6 +1,6 @@
 #include <algorithm>
+#include <array>
 #include <map>
-#include <queue>
 
 #include "weft/base/casts.h"
 #include "weft/base/text.h"
@@ -122,22 +122,42 @@ class Union {
     }
   }
 
-  // The circle in which vertices wait for each other, or nothing.
-  std::vector<std::string> find_cycle() {
-    std::queue<int> ready;
-    for (std::size_t v = 0; v < owners_.size(); ++v) {
-      if (incoming_[v] == 0) ready.push(static_cast<int>(v));
-    }
-    std::size_t done = 0;
-    while (!ready.empty()) {
-      const int v = ready.front();
-      ready.pop();
-      ++done;
-      for (const int next : edges_[at(v)]) {
-        if (--incoming_[at(next)] == 0) ready.push(next);
+  // See verify.h; there is no circle.
+  SendsOver sends_over(std::size_t rank) const {
+    const std::vector<Entry>& entries = graphs_[rank]->entries;
+    // By vertex and sending lane: the last entry of this rank that is over before.
+    constexpr std::array kSending{Lane::PpSendNext, Lane::PpSendPrevious};
+    std::vector<std::array<int, kSending.size()>> before(owners_.size(), {-1, -1}), own = before;
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      for (std::size_t lane = 0; lane < kSending.size(); ++lane) {
+        if (entries[i].lane == kSending[lane]) {
+          own[at(vertex_[rank][i])][lane] = static_cast<int>(i);
+        }
       }
     }
-    if (done == owners_.size()) return {};
+    for (const int v : in_order()) {
+      for (const int next : edges_[at(v)]) {
+        for (std::size_t lane = 0; lane < kSending.size(); ++lane) {
+          int& known = before[at(next)][lane];
+          known = std::max({known, before[at(v)][lane], own[at(v)][lane]});
+        }
+      }
+    }
+    SendsOver over(entries.size());
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      if (sending_lane(entries[i].lane) == entries[i].lane) continue;  // receives nothing
+      for (const int send : before[at(vertex_[rank][i])]) {
+        if (send >= 0) over[i].push_back(send);
+      }
+    }
+    return over;
+  }
+
+  // The circle in which vertices wait for each other, or nothing.
+  std::vector<std::string> find_cycle() {
+    std::vector<int> missing = incoming_;
+    if (in_order(missing).size() == owners_.size()) return {};
+    incoming_ = missing;
     return {base::text("the ranks wait for each other in a circle: {}",
                        fmt::join(name_circle(), " waits for "))};
   }
@@ -147,6 +167,26 @@ class Union {
   struct Owner {
     std::size_t rank = 0, entry = 0;
   };
+
+  std::vector<int> in_order() const {
+    std::vector<int> missing = incoming_;
+    return in_order(missing);
+  }
+
+  // The vertices, each after those it waits for, without those in a circle and behind one;
+  // `missing` becomes how many each still waits for.
+  std::vector<int> in_order(std::vector<int>& missing) const {
+    std::vector<int> order;
+    for (std::size_t v = 0; v < owners_.size(); ++v) {
+      if (missing[v] == 0) order.push_back(static_cast<int>(v));
+    }
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      for (const int next : edges_[at(order[i])]) {
+        if (--missing[at(next)] == 0) order.push_back(next);
+      }
+    }
+    return order;
+  }
 
   int vertex_for(std::size_t rank, std::size_t entry, int channel) {
     const int next = static_cast<int>(owners_.size());
@@ -231,6 +271,10 @@ std::vector<std::string> verify_union(const std::vector<const Graph*>& graphs,
   std::vector<std::string> complaints = channels.compare();
   if (!complaints.empty()) return complaints;
   return Union(graphs, channels, After::Ends).find_cycle();
+}
+
+SendsOver sends_over(const std::vector<const Graph*>& graphs, const MembersOf& members, int rank) {
+  return Union(graphs, Channels(graphs, members), After::Ends).sends_over(at(rank));
 }
 
 std::vector<std::string> verify_calls(const std::vector<const Graph*>& graphs,

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "weft/base/check.h"
+#include "weft/base/error.h"
+#include "weft/base/text.h"
 
 namespace weft::tensor {
 namespace {
@@ -208,41 +210,68 @@ class Pool::Arena {
 };
 
 // Blocks of the sizes that were asked for. There are few sizes: what stages exchange is all alike.
-class Pool::IdleArena {
+class Pool::ExchangeArena {
  public:
-  explicit IdleArena(Device& device) : memory_(device, Memory::Device) {}
+  explicit ExchangeArena(Device& device) : memory_(device, Memory::Device) {}
 
-  std::byte* take(std::size_t bytes) {
+  std::pair<std::byte*, std::vector<Event>> take(std::size_t bytes, const Stream* user) {
     std::vector<Free>& free = free_[bytes];
-    const auto idle = std::ranges::find_if(free, &Free::is_idle);
-    if (idle == free.end()) return memory_.take(bytes, nullptr).first;
-    std::byte* data = idle->data;
-    free.erase(idle);
-    return data;
+    const auto chosen = choose(free, user);
+    if (chosen == free.end()) return {memory_.take(bytes, nullptr).first, {}};
+    std::pair<std::byte*, std::vector<Event>> taken{chosen->data, std::move(chosen->uses)};
+    free.erase(chosen);
+    return taken;
   }
 
   void give(std::byte* data, std::size_t bytes, std::vector<Event> uses) {
     free_[bytes].push_back({data, std::move(uses)});
   }
 
+  void forget_uses() {
+    for (auto& [bytes, free] : free_) {
+      for (Free& piece : free) {
+        std::erase_if(piece.uses, [](const Event& use) { return use.stream->reached(use.ticket); });
+      }
+    }
+  }
+
  private:
   struct Free {
     std::byte* data;
     std::vector<Event> uses;
-
-    bool is_idle() const {
-      return std::ranges::all_of(uses,
-                                 [](const Event& use) { return use.stream->reached(use.ticket); });
-    }
   };
+  // So many pieces that would make their user wait for compute may lie idle before one is given
+  // out: a message that waits for memory comes late.
+  static constexpr int kMostIdle = 3;
 
-  Arena memory_;  // grows only
-  std::map<std::size_t, std::vector<Free>> free_;
+  static bool is_known(const Event& use, const Stream* user) {
+    return user == nullptr ? use.stream->reached(use.ticket) : user->knows(use);
+  }
+
+  // One whose uses are all known to be over; else the one given back longest ago of enough that
+  // only wait for this rank's compute.
+  static std::vector<Free>::iterator choose(std::vector<Free>& free, const Stream* user) {
+    auto oldest = free.end();
+    int waiting = 0;
+    for (auto at = free.begin(); at != free.end(); ++at) {
+      const auto known = [&](const Event& use) { return is_known(use, user); };
+      if (std::ranges::all_of(at->uses, known)) return at;
+      const bool only_compute = std::ranges::all_of(at->uses, [&](const Event& use) {
+        return known(use) || use.stream->role() != StreamRole::Communication;
+      });
+      if (!only_compute) continue;
+      if (waiting++ == 0) oldest = at;
+    }
+    return waiting >= kMostIdle ? oldest : free.end();
+  }
+
+  Arena memory_;                                   // grows only
+  std::map<std::size_t, std::vector<Free>> free_;  // in the order in which they came back
 };
 
 Pool::Pool(Device& device)
     : visible_arena_(std::make_unique<Arena>(device, Memory::HostVisible)),
-      idle_arena_(std::make_unique<IdleArena>(device)) {
+      exchange_arena_(std::make_unique<ExchangeArena>(device)) {
   for (auto& arena : arenas_) arena = std::make_unique<Arena>(device, Memory::Device);
 }
 
@@ -257,15 +286,36 @@ std::shared_ptr<Block> Pool::allocate(std::size_t bytes, Tag tag, Memory memory,
         "host-visible memory is reused in order");
   std::byte* data = nullptr;
   std::vector<Event> pending;
-  if (bytes > 0 && reuse == Reuse::WhenIdle) data = idle_arena_->take(bytes);
-  if (bytes > 0 && reuse == Reuse::InOrder) {
-    std::tie(data, pending) = arena_of(tag, memory).take(bytes, user_);
+  try {
+    if (bytes > 0 && reuse == Reuse::Exchanged) {
+      std::tie(data, pending) = exchange_arena_->take(bytes, user_);
+    } else if (bytes > 0) {
+      std::tie(data, pending) = arena_of(tag, memory).take(bytes, user_);
+    }
+  } catch (const base::SystemError& error) {
+    throw base::SystemError(base::text("{}; asked for {} of {}, this rank has {}",
+                                       error.what(),
+                                       base::human_bytes(double(bytes)),
+                                       name_of(tag),
+                                       in_use()));
   }
   for (PoolUse* use : {&use_[static_cast<std::size_t>(tag)], &total_}) {
     use->bytes += bytes;
     use->peak = std::max(use->peak, use->bytes);
   }
   return std::make_shared<Block>(this, tag, memory, reuse, data, bytes, std::move(pending));
+}
+
+// "weights 4.0 GiB, activations 1.5 GiB"
+std::string Pool::in_use() const {
+  std::vector<std::string> parts;
+  for (int i = 0; i < kTags; ++i) {
+    const std::size_t bytes = use_[static_cast<std::size_t>(i)].bytes;
+    if (bytes == 0) continue;
+    parts.push_back(
+        base::text("{} {}", name_of(static_cast<Tag>(i)), base::human_bytes(double(bytes))));
+  }
+  return parts.empty() ? "nothing yet" : base::text("{}", fmt::join(parts, ", "));
 }
 
 void Pool::release(const Block& block, std::vector<Event> uses) {
@@ -275,8 +325,8 @@ void Pool::release(const Block& block, std::vector<Event> uses) {
   switch (block.reuse_) {
     case Reuse::InOrder:
       return arena_of(block.tag_, block.memory_).give(block.data_, block.bytes_, std::move(uses));
-    case Reuse::WhenIdle:
-      return idle_arena_->give(block.data_, block.bytes_, std::move(uses));
+    case Reuse::Exchanged:
+      return exchange_arena_->give(block.data_, block.bytes_, std::move(uses));
   }
 }
 
@@ -287,6 +337,7 @@ void Pool::settle() {
   };
   for (const auto& arena : arenas_) settle_arena(*arena);
   settle_arena(*visible_arena_);
+  exchange_arena_->forget_uses();
   user_ = nullptr;
 }
 

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,12 +23,12 @@
 
 namespace weft::tensor {
 
-// Which memory a buffer may get. InOrder: as said above. WhenIdle: only memory whose last uses are
-// over. That is for what pipeline stages exchange: a buffer that waits for an earlier send waits
-// for another rank, an order no schedule knows of, and two ranks that wait so for each other wait
-// for ever. Such buffers are apart from all others; what is counted stays exact, but addresses may
-// differ from step to step.
-enum class Reuse { InOrder, WhenIdle };
+// Which memory a buffer may get. InOrder: as said above. Exchanged: for what pipeline stages
+// exchange. Its user never waits for a stream of communication: a buffer that waits for an earlier
+// send waits for another rank, an order no schedule knows of, and two ranks that wait so for each
+// other wait for ever. It gets memory whose sends and receives are over by what the user knows,
+// else new memory. Such buffers are apart from all others.
+enum class Reuse { InOrder, Exchanged };
 
 enum class Tag { Weights, Gradients, Optimizer, Activations, Communication, Workspace };
 inline constexpr int kTags = 6;
@@ -94,6 +95,7 @@ class Pool {
 
   // What is allocated from now on is first used on `stream`.
   void allocate_for(const Stream& stream) { user_ = &stream; }
+  // SystemError where the device has no more, with what this rank has by tag.
   std::shared_ptr<Block> allocate(std::size_t bytes,
                                   Tag tag,
                                   Memory memory = Memory::Device,
@@ -109,15 +111,16 @@ class Pool {
  private:
   friend class Block;
   class Arena;
-  class IdleArena;
+  class ExchangeArena;
 
   Arena& arena_of(Tag tag, Memory memory);
   void release(const Block& block, std::vector<Event> uses);
+  std::string in_use() const;
 
   const Stream* user_ = nullptr;  // none: the host
   std::array<std::unique_ptr<Arena>, kTags> arenas_;
-  std::unique_ptr<Arena> visible_arena_;   // of all tags: Memory::HostVisible
-  std::unique_ptr<IdleArena> idle_arena_;  // of all tags: Reuse::WhenIdle
+  std::unique_ptr<Arena> visible_arena_;           // of all tags: Memory::HostVisible
+  std::unique_ptr<ExchangeArena> exchange_arena_;  // of all tags: Reuse::Exchanged
   std::array<PoolUse, kTags> use_{};
   PoolUse total_;
 };

@@ -59,12 +59,13 @@ using HostWork = std::function<void(Transfers&)>;
 
 class Stream {
  public:
-  explicit Stream(Device& device) : device_(device) {}
+  Stream(Device& device, StreamRole role) : device_(device), role_(role) {}
   virtual ~Stream() = default;
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
   Device& device() const { return device_; }
+  StreamRole role() const { return role_; }
   virtual const std::string& name() const = 0;
 
   // Copies between the host's memory, which must stay until the copy is over, and the device's. The
@@ -91,6 +92,9 @@ class Stream {
   // Whether work enqueued on this stream from now on starts after the event, going by what it was
   // told to wait for: a matter of the order of calls, never of timing.
   virtual bool knows(const Event& event) const = 0;
+  // The event is over before whatever is enqueued from now on, as the caller knows from elsewhere
+  // (a message that is only sent after it).
+  virtual void learn(const Event& event) = 0;
   // Whether the host has waited for that ticket of this stream: everything enqueued anywhere from
   // then on is after it.
   virtual bool host_knows(std::uint64_t ticket) const = 0;
@@ -117,6 +121,7 @@ class Stream {
 
  private:
   Device& device_;
+  const StreamRole role_;
 };
 
 // Nanoseconds of the clock that spans are in.

@@ -38,6 +38,7 @@ schedule::RankPlan verified_plan(const config::Config& config,
     schedule::take_orders_from(config.runtime.schedule, plans);
   }
   if (config.runtime.backend == config::CommBackend::Nccl) check_calls(plans);
+  schedule::note_sends_over(plans, groups.self.pp);
   return std::move(plans[static_cast<std::size_t>(groups.self.pp)]);
 }
 
@@ -113,12 +114,13 @@ Engine::Engine(const rules::JudgedConfig& config,
                groups_,
                parameters_,
                optimizers_),
-      training_(plan_.training, lanes_),
-      forward_(plan_.forward, lanes_) {
+      training_(plan_.training, lanes_, plan_.training_over),
+      forward_(plan_.forward, lanes_, plan_.forward_over) {
   if (has_row_budget(config_->model)) {
     std::vector<schedule::RankPlan> plans =
         schedule::plan_step(config_, groups_.grid, config::RowBudget::Lifted, detail);
     check(plans);
+    schedule::note_sends_over(plans, groups_.self.pp);
     lifted_ = std::make_unique<Lifted>(std::move(plans[static_cast<std::size_t>(groups_.self.pp)]),
                                        lanes_);
   }

@@ -67,7 +67,9 @@ class Engine {
 
   struct Lifted {
     Lifted(schedule::RankPlan without, exec::Lanes& lanes)
-        : plan(std::move(without)), training(plan.training, lanes), forward(plan.forward, lanes) {}
+        : plan(std::move(without)),
+          training(plan.training, lanes, plan.training_over),
+          forward(plan.forward, lanes, plan.forward_over) {}
     schedule::RankPlan plan;
     exec::Executor training, forward;
   };

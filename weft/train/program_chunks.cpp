@@ -39,7 +39,7 @@ Reuse Program::memory_of_output(const Node& node) const {
         chunk.layers == 0 ? node.piece : anatomy_.layers[at(chunk.first_layer)].front().piece;
     away = sends_gradient(chunk, node, first);
   }
-  return away ? Reuse::WhenIdle : Reuse::InOrder;
+  return away ? Reuse::Exchanged : Reuse::InOrder;
 }
 
 model::ChunkState& Program::chunk(const Node& node) {
@@ -63,7 +63,7 @@ void Program::exchange(const Node& node, Stream& stream) {
               model::dtype_of(config_.model.params_dtype),
               {micro_batch(node).tokens, config_.model.hidden_size},
               tensor::Tag::Activations,
-              Reuse::WhenIdle);
+              Reuse::Exchanged);
   pipeline.receive(stream, come, from);
   forward ? take_input(node, std::move(come)) : take_gradient(node, std::move(come));
 }

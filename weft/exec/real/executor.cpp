@@ -66,8 +66,13 @@ void add_work(trace::Span& node, const tensor::WorkSpan& work) {
 
 }  // namespace
 
-Executor::Executor(const schedule::Graph& graph, const Lanes& lanes)
-    : graph_(graph), lanes_(lanes), awaited_(graph.entries.size(), false) {
+Executor::Executor(const schedule::Graph& graph,
+                   const Lanes& lanes,
+                   const schedule::SendsOver& over)
+    : graph_(graph), lanes_(lanes), over_(over), awaited_(graph.entries.size(), false) {
+  for (const std::vector<int>& sends : over_) {
+    for (const int send : sends) awaited_[static_cast<std::size_t>(send)] = true;
+  }
   for (const schedule::Entry& entry : graph.entries) {
     names_.push_back(schedule::print(entry.node));
     for (const int wait : entry.waits) awaited_[static_cast<std::size_t>(wait)] = true;
@@ -136,9 +141,19 @@ void Executor::issue(std::size_t i, const Body& body, Tracing tracing) {
   }
   tensor::Stream& stream = lanes_[entry.lane];
   stream.set_label(names_[i]);
-  for (const int wait : entry.waits) stream.wait(events_[static_cast<std::size_t>(wait)]);
+  for (const int wait : entry.waits) {
+    stream.wait(events_[static_cast<std::size_t>(wait)]);
+    learn(stream, static_cast<std::size_t>(wait));
+  }
   body(entry.node, stream);
+  learn(stream, i);
   if (awaited_[i]) events_[i] = stream.record();
+}
+
+// Whoever comes after a message comes after the sends that the message tells of.
+void Executor::learn(tensor::Stream& stream, std::size_t receive) const {
+  if (receive >= over_.size()) return;
+  for (const int send : over_[receive]) stream.learn(events_[static_cast<std::size_t>(send)]);
 }
 
 void Executor::describe_nodes() {

@@ -11,6 +11,7 @@
 
 #include "weft/exec/real/lanes.h"
 #include "weft/schedule/graph.h"
+#include "weft/schedule/verify.h"
 #include "weft/trace/span.h"
 
 namespace weft::exec {
@@ -23,8 +24,9 @@ enum class Tracing { Off, On };
 
 class Executor {
  public:
-  // Both must outlive the executor and everything it enqueues.
-  Executor(const schedule::Graph& graph, const Lanes& lanes);
+  // The first two must outlive the executor and everything it enqueues. `over`: what receives tell
+  // of sends.
+  Executor(const schedule::Graph& graph, const Lanes& lanes, const schedule::SendsOver& over = {});
 
   // Runs one step and waits for its end; throws the first error with the node's name. Either way no
   // work is under way when it returns, so that what the bodies refer to may go.
@@ -36,6 +38,7 @@ class Executor {
  private:
   void issue_all(const Body& body, Tracing tracing);
   void issue(std::size_t entry, const Body& body, Tracing tracing);
+  void learn(tensor::Stream& stream, std::size_t receive) const;
   void start_recording() const;
   [[noreturn]] void fail(const std::string& name) const;
   void describe_nodes();
@@ -44,6 +47,7 @@ class Executor {
 
   const schedule::Graph& graph_;
   const Lanes& lanes_;
+  const schedule::SendsOver over_;
   std::vector<std::string> names_;      // of each entry
   std::vector<bool> awaited_;           // by some entry
   std::vector<tensor::Event> events_;   // the end of each entry, of this run

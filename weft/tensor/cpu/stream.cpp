@@ -35,7 +35,7 @@ CpuStream& cpu_stream(Stream& stream) {
 }
 
 CpuStream::CpuStream(CpuDevice& device, std::string name, int threads, StreamRole role)
-    : Stream(device), cpu_(device), transfers_(device), name_(std::move(name)) {
+    : Stream(device, role), cpu_(device), transfers_(device), name_(std::move(name)) {
   if (role == StreamRole::Alone) {
     workers_.emplace(threads);
     return;
@@ -116,6 +116,12 @@ void CpuStream::wait(const Event& event) {
   } else {
     event.stream->host_wait(event);
   }
+}
+
+void CpuStream::learn(const Event& event) {
+  if (event.stream == nullptr || event.stream == this) return;
+  std::uint64_t& known = known_[event.stream];
+  known = std::max(known, event.ticket);
 }
 
 void CpuStream::host_wait(const Event& event) {

@@ -47,6 +47,7 @@ class CpuStream final : public Stream {
   void wait(const Event& event) override;
   void host_wait(const Event& event) override;
   bool knows(const Event& event) const override;
+  void learn(const Event& event) override;
   bool host_knows(std::uint64_t ticket) const override { return host_knows_ >= ticket; }
   std::uint64_t next_ticket() const override { return next_ticket_; }
   bool reached(std::uint64_t ticket) const override {

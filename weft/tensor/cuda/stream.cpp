@@ -54,10 +54,9 @@ CudaStream& cuda_stream(Stream& stream) {
 }
 
 CudaStream::CudaStream(CudaDevice& device, std::string name, StreamRole role)
-    : Stream(device),
+    : Stream(device, role),
       cuda_(device),
       name_(std::move(name)),
-      role_(role),
       transfers_(device),
       staging_(device),
       issuer_(device) {
@@ -116,7 +115,7 @@ void CudaStream::perform(const Work& work, const std::function<void()>& launch) 
 }
 
 void CudaStream::throw_if_alone() {
-  if (role_ != StreamRole::Alone) return;
+  if (role() != StreamRole::Alone) return;
   if (const std::exception_ptr failed = error()) std::rethrow_exception(failed);
 }
 
@@ -150,7 +149,7 @@ void CudaStream::enqueue_host(std::string_view name, WorkClass kind, HostWork wo
   const auto task = [this, host, work = std::move(work), waited_for = std::move(waited_for)] {
     perform_host(host, work, waited_for);
   };
-  if (role_ == StreamRole::Alone) {
+  if (role() == StreamRole::Alone) {
     issuer_.run(host.ticket, task);
     look_for_faults();
     throw_if_alone();
@@ -239,6 +238,12 @@ void CudaStream::wait_on_card(CudaStream& other, std::uint64_t ticket) {
   const std::lock_guard lock(other.mutex_);
   if (other.completed_ >= ticket) return;
   cudaStreamWaitEvent(handle_, other.event_covering(ticket), 0);
+}
+
+void CudaStream::learn(const Event& event) {
+  if (event.stream == nullptr || event.stream == this) return;
+  std::uint64_t& known = known_[event.stream];
+  known = std::max(known, event.ticket);
 }
 
 void CudaStream::host_wait(const Event& event) {

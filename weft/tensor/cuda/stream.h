@@ -76,6 +76,7 @@ class CudaStream final : public Stream {
   void wait(const Event& event) override;
   void host_wait(const Event& event) override;
   bool knows(const Event& event) const override;
+  void learn(const Event& event) override;
   bool host_knows(std::uint64_t ticket) const override { return host_knows_ >= ticket; }
   std::uint64_t next_ticket() const override { return next_ticket_; }
   bool reached(std::uint64_t ticket) const override;
@@ -126,7 +127,6 @@ class CudaStream final : public Stream {
 
   CudaDevice& cuda_;
   const std::string name_;
-  const StreamRole role_;
   cudaStream_t handle_ = nullptr;
   FaultWord* fault_ = nullptr;      // pinned
   std::byte* workspace_ = nullptr;  // made at the first use
