@@ -32,7 +32,9 @@ class Complaints {
 
 std::string why_twin(const config::Config& config, const PlanRequest& request) {
   if (request.twin == TwinUse::Always) return "--twin asks for it";
-  if (derive::is_on_gpu(config)) return "the run is for GPUs and this build has none";
+  if (derive::is_on_gpu(config)) {
+    return "the run is for GPUs, and weft perf times ranks on processor cores";
+  }
   const std::optional<rules::Missing> limit = machine_limit(config);
   return limit ? limit->message : "";
 }

@@ -166,6 +166,12 @@ void shrink_ranks(const Config& model, TwinDraft& draft) {
               CommBackend::Threads,
               "the twin's ranks are threads of one process");
   }
+  if (draft.config.runtime.device != DeviceKind::Cpu) {
+    draft.set("runtime.device",
+              draft.config.runtime.device,
+              DeviceKind::Cpu,
+              "the twin runs on processor cores");
+  }
   draft.set("runtime.threads_per_rank",
             draft.config.runtime.threads_per_rank,
             std::int64_t{1},
