@@ -9,6 +9,7 @@
 #include "tests/devices/devices_support.h"
 #include "tests/train/train_support.h"
 #include "weft/base/cores.h"
+#include "weft/base/error.h"
 #include "weft/kernels/device.h"
 #include "weft/tensor/stream.h"
 #include "weft/tensor/transfer.h"
@@ -35,6 +36,22 @@ std::map<int, std::vector<int>> cores_of_streams(const config::Config& config) {
     stream->synchronize();
   });
   return all;
+}
+
+// Before there is a world nobody reports an error but whoever started it.
+TEST(Launch, WhatFailsBeforeThereAreRanksIsThrownAsItIs) {
+  config::Config config = with_layout(small_config(), {.world = 2});
+  config.runtime.backend = config::CommBackend::Nccl;
+  config.runtime.device = config::DeviceKind::Cuda;
+  bool reported = false;
+  const Process process{.report = [&](const std::string&) { reported = true; }};
+  try {
+    launch(judged(config), process, [](comm::Endpoint&) {});
+    FAIL() << "no error";
+  } catch (const base::ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("RANK"), std::string::npos) << error.what();
+  }
+  EXPECT_FALSE(reported);
 }
 
 TEST(Launch, PinnedRanksShareTheCoresInTurn) {

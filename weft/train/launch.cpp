@@ -21,16 +21,26 @@ comm::RankFunction on_one_core(const comm::RankFunction& function) {
 
 using Run = void (*)(const comm::LaunchOptions&, const comm::RankFunction&);
 
-void run_reporting(Run run,
-                   const comm::LaunchOptions& options,
-                   const comm::RankFunction& function) {
+// What fails before there are ranks to tell (a variable that is missing, a library) is thrown as it
+// is.
+void run_reporting(Run run, comm::LaunchOptions options, const comm::RankFunction& function) {
+  bool reported = false;
+  if (options.report) {
+    options.report = [&reported, report = options.report](const std::string& error) {
+      report(error);
+      reported = true;
+    };
+  }
   try {
     run(options, function);
   } catch (const base::ConfigError&) {
+    if (!reported) throw;
     throw ReportedError(ReportedError::Cause::Input);
   } catch (const base::MissingInput&) {
+    if (!reported) throw;
     throw ReportedError(ReportedError::Cause::Input);
   } catch (const std::exception&) {
+    if (!reported) throw;
     throw ReportedError(ReportedError::Cause::Run);
   }
 }
@@ -60,7 +70,6 @@ void launch(const rules::JudgedConfig& config,
     case config::CommBackend::Threads:
       return comm::run_threads(options, function);
     case config::CommBackend::Mpi:
-      if (!comm::has_mpi()) return comm::run_mpi(options, function);  // throws that there is none
       options.report = process.report;
       return run_reporting(comm::run_mpi, options, function);
     case config::CommBackend::Nccl:

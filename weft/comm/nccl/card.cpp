@@ -3,10 +3,10 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdlib>
 #include <fstream>
 
 #include "weft/tensor/cuda/call.h"
+#include "weft/tensor/cuda/cards.h"
 
 namespace weft::comm::nccl {
 namespace {
@@ -23,14 +23,7 @@ std::string this_machine() {
 }  // namespace
 
 Card use_card(int local_rank) {
-  // As tensor/cuda does: whoever makes the first CUDA call of the process decides it.
-  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
-  int cards = 0;
-  tensor::cuda::check("cudaGetDeviceCount", cudaGetDeviceCount(&cards));
-  if (cards == 0) {
-    throw base::SystemError("this process sees no GPU (see CUDA_VISIBLE_DEVICES)");
-  }
-  Card card{.ordinal = local_rank % cards};
+  Card card{.ordinal = tensor::cuda::card_of(local_rank)};
   tensor::cuda::check("cudaSetDevice", cudaSetDevice(card.ordinal));
   std::array<char, 32> bus{};
   tensor::cuda::check("cudaDeviceGetPCIBusId",

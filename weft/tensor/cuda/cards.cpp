@@ -117,6 +117,8 @@ int count_cards() {
   throw base::SystemError(why_no_card(error));
 }
 
+int card_of(int local_rank) { return local_rank % count_cards(); }
+
 void check_kernels(int ordinal) {
   const cudaError_t error = find_reduce_image();
   if (error == cudaSuccess) return;

@@ -10,6 +10,9 @@ namespace weft::tensor::cuda {
 // SystemError where the driver is missing or too old, or shows no card.
 int count_cards();
 
+// The card of a rank: its number on the machine, modulo how many cards the process sees.
+int card_of(int local_rank);
+
 // That the current card, which has this number, has kernels in this build and can be used now;
 // else SystemError.
 void check_kernels(int ordinal);

@@ -5,15 +5,6 @@
 #include "weft/tensor/cuda/stream.h"
 
 namespace weft::tensor::cuda {
-namespace {
-
-int card_of(int local_rank) {
-  const int cards = count_cards();
-  if (cards == 0) throw base::SystemError("this process sees no GPU (see CUDA_VISIBLE_DEVICES)");
-  return local_rank % cards;
-}
-
-}  // namespace
 
 CudaDevice::CudaDevice(const kernels::Operations& operations, int local_rank)
     : Device(operations), ordinal_(card_of(local_rank)) {
