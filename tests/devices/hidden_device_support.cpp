@@ -10,6 +10,7 @@
 #include "weft/base/check.h"
 #include "weft/kernels/cpu/operations.h"
 #include "weft/tensor/cpu/device.h"
+#include "weft/tensor/pieces.h"
 
 namespace weft::devices {
 namespace {
@@ -84,6 +85,9 @@ class HiddenDevice final : public tensor::cpu::CpuDevice {
   void give_back(Memory memory, std::byte* data, std::size_t bytes) override {
     memory == Memory::HostVisible ? CpuDevice::give_back(memory, data, bytes)
                                   : HiddenMemory::of_this_process().give_back(data, bytes);
+  }
+  std::unique_ptr<tensor::Region> make_region(Memory memory) override {
+    return std::make_unique<tensor::Pieces>(*this, memory, kPage);
   }
 
  private:

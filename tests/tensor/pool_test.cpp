@@ -76,6 +76,59 @@ TEST_P(Pools, EqualRequestsGetEqualAddressesEveryStep) {
   EXPECT_EQ(steps[1], steps[2]);
 }
 
+// A step that leaves gaps when its buffers are placed as they come: a small one is taken between
+// large ones and outlives them. Its sizes are those of the data.
+class PlannedSteps : public Pools {
+ protected:
+  std::vector<const float*> run_step(std::int64_t more = 0) {
+    pool_.settle(this);
+    std::vector<Tensor> kept;
+    std::vector<const float*> addresses;
+    const auto take = [&](std::int64_t elements) {
+      pool_.allocate_for(*a_);
+      Tensor tensor(pool_, DType::F32, Shape{elements}, Tag::Activations);
+      addresses.push_back(tensor.data<float>(*a_));
+      kernels::zero(*a_, tensor);
+      return tensor;
+    };
+    for (int i = 1; i <= 8; ++i) {
+      const Tensor large = take(i * kElements + more);
+      kept.push_back(take(kElements / 2));
+    }
+    kept.clear();
+    a_->synchronize();
+    return addresses;
+  }
+  std::size_t reserved_for_the_next() {
+    pool_.settle();
+    return pool_.reserved();
+  }
+
+  static constexpr std::int64_t kElements = 1 << 20;
+};
+
+INSTANTIATE_TEST_SUITE_P(Devices,
+                         PlannedSteps,
+                         testing::ValuesIn(devices::all_devices()),
+                         name_of_device);
+
+TEST_P(PlannedSteps, LieWhereTheFirstOneShowedThatTheyFit) {
+  if (GetParam() == devices::DeviceKind::HiddenCpu) GTEST_SKIP() << "its memory does not shrink";
+  run_step();
+  EXPECT_GT(pool_.reserved(), pool_.total().peak * 21 / 20);
+  EXPECT_LE(reserved_for_the_next(), pool_.total().peak * 21 / 20);
+  const std::vector<const float*> second = run_step(), third = run_step();
+  EXPECT_EQ(second, third);
+  EXPECT_LE(reserved_for_the_next(), pool_.total().peak * 21 / 20);
+}
+
+TEST_P(PlannedSteps, MayTakeMoreThanTheyDid) {
+  run_step();
+  for (const std::int64_t more : {100, 5000, 0, 300000, 100000, 700000, 50, 0}) run_step(more);
+  pool_.settle();
+  EXPECT_EQ(pool_.total().bytes, 0u);
+}
+
 // A tensor that a stream is still busy with when it is given back.
 class ReleasedInUse : public Pools {
  protected:

@@ -5,7 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <iterator>
 #include <memory>
+#include <string>
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
@@ -58,6 +62,43 @@ StayOnCore::StayOnCore(int core) : before_(usable_cores()) {
 
 // A refusal leaves the thread where it is, which is no reason to end the run.
 StayOnCore::~StayOnCore() { allow(before_); }
+
+std::vector<int> parse_cores(std::string_view list) {
+  std::vector<int> cores;
+  while (!list.empty() && list.back() == '\n') list.remove_suffix(1);
+  const char* at = list.data();
+  const char* const end = at + list.size();
+  while (at != end) {
+    int first = 0;
+    auto [rest, error] = std::from_chars(at, end, first);
+    int last = first;
+    if (error == std::errc{} && rest != end && *rest == '-') {
+      const std::from_chars_result second = std::from_chars(rest + 1, end, last);
+      rest = second.ptr;
+      error = second.ec;
+    }
+    const bool in_range = error == std::errc{} && 0 <= first && first <= last && last < kMostCores;
+    if (!in_range || (rest != end && (*rest != ',' || rest + 1 == end))) return {};
+    for (int core = first; core <= last; ++core) cores.push_back(core);
+    at = rest == end ? end : rest + 1;
+  }
+  return cores;
+}
+
+std::vector<int> cores_of_node(int node, const std::filesystem::path& nodes) {
+  if (node < 0) return {};
+  std::ifstream file(nodes / text("node{}", node) / "cpulist");
+  std::string line;
+  std::getline(file, line);
+  return parse_cores(line);
+}
+
+void stay_on_node(int node) {
+  const std::vector<int> usable = usable_cores(), near = cores_of_node(node);
+  std::vector<int> both;
+  std::ranges::set_intersection(usable, near, std::back_inserter(both));
+  if (!both.empty()) allow(both);  // where it is refused the thread runs where it may
+}
 
 void wake_promptly() {
   // In nanoseconds. Where it is refused sleeps only end later.

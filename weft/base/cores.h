@@ -1,6 +1,8 @@
 // Which cores this thread may use, keeping it to one, and how soon it gets it.
 #pragma once
 
+#include <filesystem>
+#include <string_view>
 #include <vector>
 
 namespace weft::base {
@@ -24,6 +26,16 @@ class StayOnCore {
  private:
   std::vector<int> before_;
 };
+
+// The cores of one of the machine's nodes (NUMA: cores with memory of their own), as the system
+// writes them, for example "0-3,8". Empty where there is no such node or it writes anything else.
+std::vector<int> cores_of_node(int node,
+                               const std::filesystem::path& nodes = "/sys/devices/system/node");
+std::vector<int> parse_cores(std::string_view list);
+
+// Keeps the calling thread, and the threads it starts from now on, on those cores of a node that it
+// may use. Where there are none nothing changes.
+void stay_on_node(int node);
 
 // Lets sleeps of the calling thread, and of the threads it starts from now on, end on time. Linux
 // otherwise rounds each up by 50 microseconds to save wake-ups, which is more than a link's

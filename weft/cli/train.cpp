@@ -75,7 +75,10 @@ std::string summary(const train::TrainResult& result, const config::Config& conf
                        tensor::name_of(static_cast<tensor::Tag>(tag)),
                        base::human_bytes(static_cast<double>(bytes)));
   }
-  text += base::text("  (peak, rank 0)\nrun       {}\nmetrics   {}\n",
+  text += base::text("  (peaks of rank 0; at one time {}, taken from the device {})\n",
+                     base::human_bytes(static_cast<double>(result.peak_total_bytes)),
+                     base::human_bytes(static_cast<double>(result.reserved_bytes)));
+  text += base::text("run       {}\nmetrics   {}\n",
                      result.run_dir.string(),
                      (result.run_dir / "metrics.jsonl").string());
   if (result.saved) text += base::text("weights   {}\n", config.checkpoint.save_hf);

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -31,6 +32,17 @@ enum class Memory { Device, HostVisible };
 // communication. Communication: mostly waits, and goes on at once when what it waits for is over.
 enum class StreamRole { Alone, Compute, ComputeOnOwnCores, Communication };
 
+// Memory that a pool cuts up, and that grows as more is needed.
+class Region {
+ public:
+  virtual ~Region() = default;
+  // At least so much more: directly behind what came last where the device can. Its content is
+  // undefined. SystemError where there is none left.
+  virtual std::span<std::byte> grow(std::size_t bytes) = 0;
+  // Gives the last `bytes` back to the device, or as much of them as it can; how much.
+  virtual std::size_t give_back_end(std::size_t bytes) = 0;
+};
+
 class Device {
  public:
   explicit Device(const kernels::Operations& operations) : operations_(operations) {}
@@ -44,10 +56,11 @@ class Device {
   // The device outlives its streams and its memory.
   virtual std::unique_ptr<Stream> make_stream(std::string name, StreamRole role) = 0;
 
-  // Memory in large pieces, aligned for any use; a pool cuts them. Its content is undefined.
-  // SystemError where there is none left.
+  // A piece of memory, aligned for any use. Its content is undefined. SystemError where there is
+  // none left.
   virtual std::byte* take(Memory memory, std::size_t bytes) = 0;
   virtual void give_back(Memory memory, std::byte* data, std::size_t bytes) = 0;
+  virtual std::unique_ptr<Region> make_region(Memory memory) = 0;
 
  private:
   const kernels::Operations& operations_;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -13,23 +13,24 @@
 namespace weft::tensor {
 namespace {
 
-constexpr std::size_t kAlignment = 256;  // wide enough for any vector unit and for cache lines
-// Memory is taken from the device in such pieces.
-constexpr std::size_t kSlabBytes = 32u << 20, kVisibleSlabBytes = 1u << 20;
+// Pieces up to this size lie apart: among large ones they would leave gaps that fit nothing.
+constexpr std::size_t kSmallBytes = 64u << 10;
+// So much of what was counted may be taken from the device besides, rather than wait.
+constexpr std::size_t kSpareShare = 20;
 
-std::size_t round_up(std::size_t bytes, std::size_t multiple) {
-  return (bytes + multiple - 1) / multiple * multiple;
-}
-
-// Keeps the latest position for each stream and drops what is over.
-void note_use(std::vector<Event>& uses, const Event& use) {
-  for (Event& known : uses) {
-    if (known.stream == use.stream) {
-      known.ticket = std::max(known.ticket, use.ticket);
-      return;
-    }
+// Whether what has this tag lives as long as the run.
+bool lasts(Tag tag) {
+  switch (tag) {
+    case Tag::Weights:
+    case Tag::Gradients:
+    case Tag::Optimizer:
+      return true;
+    case Tag::Activations:
+    case Tag::Communication:
+    case Tag::Workspace:
+      return false;
   }
-  uses.push_back(use);
+  UNREACHABLE("tag {}", static_cast<int>(tag));
 }
 
 }  // namespace
@@ -76,139 +77,6 @@ std::byte* Block::on_host() {
   return data_;
 }
 
-// Best fit with splitting over slabs of the device's memory; deterministic in its calls.
-class Pool::Arena {
- public:
-  Arena(Device& device, Memory memory) : device_(device), memory_(memory) {}
-  ~Arena() {
-    for (const auto& [data, bytes] : slabs_) device_.give_back(memory_, data, bytes);
-  }
-
-  std::pair<std::byte*, std::vector<Event>> take(std::size_t bytes, const Stream* user) {
-    bytes = round_up(bytes, kAlignment);
-    std::byte* data = find(bytes, user);
-    Free found = std::move(free_.at(data));
-    erase(data, found.bytes);
-    if (found.bytes > bytes) {
-      insert(data + bytes, {found.bytes - bytes, found.uses, found.slab, found.given});
-    }
-    return {data, std::move(found.uses)};
-  }
-
-  void give(std::byte* data, std::size_t bytes, std::vector<Event> uses) {
-    insert(data, {round_up(bytes, kAlignment), std::move(uses), slab_of(data), ++given_});
-  }
-
-  // Forgets uses that are over; for when all of them are.
-  void forget_uses() {
-    for (auto& [data, piece] : free_) {
-      std::erase_if(piece.uses, [](const Event& use) { return use.stream->reached(use.ticket); });
-    }
-  }
-
-  // Merges neighbours that are both ready for `user`.
-  void merge(const Stream* user) {
-    for (auto at = free_.begin(); at != free_.end();) {
-      const auto next = std::next(at);
-      const bool adjacent = next != free_.end() && next->first == at->first + at->second.bytes &&
-                            next->second.slab == at->second.slab;
-      if (!adjacent || !is_ready(at->second, user) || !is_ready(next->second, user)) {
-        at = next;
-        continue;
-      }
-      std::byte* data = at->first;
-      Free piece = at->second;
-      absorb(piece, next->second);
-      erase(next->first, next->second.bytes);
-      erase(data, at->second.bytes);
-      at = insert(data, std::move(piece));
-    }
-  }
-
- private:
-  // So many pieces that would make their user wait may lie idle before one is given out anyway.
-  static constexpr int kMostIdle = 6;
-
-  struct Free {
-    std::size_t bytes;
-    std::vector<Event> uses;
-    std::size_t slab;
-    std::uint64_t given;  // when: a running number
-  };
-
-  static bool is_ready(const Free& piece, const Stream* user) {
-    return std::ranges::all_of(piece.uses, [&](const Event& use) {
-      return user == nullptr ? use.stream->reached(use.ticket) : user->knows(use);
-    });
-  }
-
-  std::byte* find(std::size_t bytes, const Stream* user) {
-    if (std::byte* ready = find_ready(bytes, user)) return ready;
-    merge(user);
-    if (std::byte* ready = find_ready(bytes, user)) return ready;
-    if (std::byte* oldest = find_oldest(bytes)) return oldest;
-    grow(bytes);
-    return find_ready(bytes, user);
-  }
-
-  std::byte* find_ready(std::size_t bytes, const Stream* user) const {
-    for (auto at = by_size_.lower_bound({bytes, nullptr}); at != by_size_.end(); ++at) {
-      if (is_ready(free_.at(at->second), user)) return at->second;
-    }
-    return nullptr;
-  }
-
-  // The piece given back longest ago, where enough would do.
-  std::byte* find_oldest(std::size_t bytes) const {
-    std::byte* oldest = nullptr;
-    int fitting = 0;
-    for (auto at = by_size_.lower_bound({bytes, nullptr}); at != by_size_.end(); ++at, ++fitting) {
-      if (oldest == nullptr || free_.at(at->second).given < free_.at(oldest).given) {
-        oldest = at->second;
-      }
-    }
-    return fitting >= kMostIdle ? oldest : nullptr;
-  }
-
-  static void absorb(Free& piece, const Free& other) {
-    piece.bytes += other.bytes;
-    piece.given = std::max(piece.given, other.given);
-    for (const Event& use : other.uses) note_use(piece.uses, use);
-  }
-
-  void grow(std::size_t bytes) {
-    const std::size_t slab = memory_ == Memory::HostVisible ? kVisibleSlabBytes : kSlabBytes;
-    const std::size_t size = round_up(std::max(bytes, slab), slab);
-    std::byte* data = device_.take(memory_, size);
-    slabs_.emplace_back(data, size);
-    insert(data, {size, {}, slabs_.size() - 1, 0});
-  }
-
-  std::size_t slab_of(const std::byte* data) const {
-    for (std::size_t i = 0; i < slabs_.size(); ++i) {
-      if (data >= slabs_[i].first && data < slabs_[i].first + slabs_[i].second) return i;
-    }
-    UNREACHABLE("memory that is not of this pool");
-  }
-
-  std::map<std::byte*, Free>::iterator insert(std::byte* data, Free piece) {
-    by_size_.emplace(piece.bytes, data);
-    return free_.emplace(data, std::move(piece)).first;
-  }
-
-  void erase(std::byte* data, std::size_t bytes) {
-    by_size_.erase({bytes, data});
-    free_.erase(data);
-  }
-
-  Device& device_;
-  const Memory memory_;
-  std::vector<std::pair<std::byte*, std::size_t>> slabs_;
-  std::map<std::byte*, Free> free_;
-  std::set<std::pair<std::size_t, std::byte*>> by_size_;
-  std::uint64_t given_ = 0;
-};
-
 // Blocks of the sizes that were asked for. There are few sizes: what stages exchange is all alike.
 class Pool::ExchangeArena {
  public:
@@ -217,7 +85,7 @@ class Pool::ExchangeArena {
   std::pair<std::byte*, std::vector<Event>> take(std::size_t bytes, const Stream* user) {
     std::vector<Free>& free = free_[bytes];
     const auto chosen = choose(free, user);
-    if (chosen == free.end()) return {memory_.take(bytes, nullptr).first, {}};
+    if (chosen == free.end()) return {memory_.take(bytes, nullptr, bytes).first, {}};
     std::pair<std::byte*, std::vector<Event>> taken{chosen->data, std::move(chosen->uses)};
     free.erase(chosen);
     return taken;
@@ -226,6 +94,8 @@ class Pool::ExchangeArena {
   void give(std::byte* data, std::size_t bytes, std::vector<Event> uses) {
     free_[bytes].push_back({data, std::move(uses)});
   }
+
+  std::size_t reserved() const { return memory_.reserved(); }
 
   void forget_uses() {
     for (auto& [bytes, free] : free_) {
@@ -270,28 +140,69 @@ class Pool::ExchangeArena {
 };
 
 Pool::Pool(Device& device)
-    : visible_arena_(std::make_unique<Arena>(device, Memory::HostVisible)),
-      exchange_arena_(std::make_unique<ExchangeArena>(device)) {
-  for (auto& arena : arenas_) arena = std::make_unique<Arena>(device, Memory::Device);
-}
+    : lasting_arena_(std::make_unique<Arena>(device, Memory::Device)),
+      passing_arena_(std::make_unique<Arena>(device, Memory::Device)),
+      small_arena_(std::make_unique<Arena>(device, Memory::Device)),
+      visible_arena_(std::make_unique<Arena>(device, Memory::HostVisible)),
+      exchange_arena_(std::make_unique<ExchangeArena>(device)) {}
 
 Pool::~Pool() = default;
 
-Pool::Arena& Pool::arena_of(Tag tag, Memory memory) {
-  return memory == Memory::HostVisible ? *visible_arena_ : *arenas_[static_cast<std::size_t>(tag)];
+Arena& Pool::arena_of(Tag tag, Memory memory, std::size_t bytes) {
+  if (memory == Memory::HostVisible) return *visible_arena_;
+  if (lasts(tag)) return *lasting_arena_;
+  return bytes > kSmallBytes ? *passing_arena_ : *small_arena_;
+}
+
+// How much more may be taken from the device when so many bytes are asked for.
+std::size_t Pool::may_grow(std::size_t bytes) const {
+  const std::size_t counted = std::max(total_.peak, total_.bytes + bytes);
+  const std::size_t most = counted + counted / kSpareShare;
+  return most - std::min(most, reserved());
+}
+
+struct Pool::Taken {
+  std::byte* data = nullptr;
+  std::vector<Event> pending{};
+  Block::Number number{};
+};
+
+Pool::Taken Pool::take(std::size_t bytes, Tag tag, Memory memory, Reuse reuse) {
+  Taken taken;
+  std::optional<std::size_t> place;
+  const bool is_numbered =
+      step_ != nullptr && memory == Memory::Device && reuse == Reuse::InOrder && !lasts(tag);
+  if (is_numbered) {
+    taken.number = {.step = steps_, .buffer = step_->taken()};
+    place = step_->take(bytes > kSmallBytes ? bytes : 0, user_);
+  }
+  if (bytes == 0) return taken;
+  if (reuse == Reuse::Exchanged) {
+    std::tie(taken.data, taken.pending) = exchange_arena_->take(bytes, user_);
+    return taken;
+  }
+  Arena& arena = arena_of(tag, memory, bytes);
+  if (is_numbered && bytes > kSmallBytes) {
+    if (place && arena.begin() != nullptr) {
+      std::byte* data = arena.begin() + *place;
+      if (std::optional<std::vector<Event>> pending = arena.take_at(data, bytes)) {
+        taken.data = data;
+        taken.pending = std::move(*pending);
+        return taken;
+      }
+    }
+    step_->missed();
+  }
+  std::tie(taken.data, taken.pending) = arena.take(bytes, user_, may_grow(bytes));
+  return taken;
 }
 
 std::shared_ptr<Block> Pool::allocate(std::size_t bytes, Tag tag, Memory memory, Reuse reuse) {
   CHECK(memory == Memory::Device || reuse == Reuse::InOrder,
         "host-visible memory is reused in order");
-  std::byte* data = nullptr;
-  std::vector<Event> pending;
+  Taken taken;
   try {
-    if (bytes > 0 && reuse == Reuse::Exchanged) {
-      std::tie(data, pending) = exchange_arena_->take(bytes, user_);
-    } else if (bytes > 0) {
-      std::tie(data, pending) = arena_of(tag, memory).take(bytes, user_);
-    }
+    taken = take(bytes, tag, memory, reuse);
   } catch (const base::SystemError& error) {
     throw base::SystemError(base::text("{}; asked for {} of {}, this rank has {}",
                                        error.what(),
@@ -303,7 +214,15 @@ std::shared_ptr<Block> Pool::allocate(std::size_t bytes, Tag tag, Memory memory,
     use->bytes += bytes;
     use->peak = std::max(use->peak, use->bytes);
   }
-  return std::make_shared<Block>(this, tag, memory, reuse, data, bytes, std::move(pending));
+  auto block = std::make_shared<Block>(this,
+                                       tag,
+                                       memory,
+                                       reuse,
+                                       taken.data,
+                                       bytes,
+                                       std::move(taken.pending));
+  block->number_ = taken.number;
+  return block;
 }
 
 // "weights 4.0 GiB, activations 1.5 GiB"
@@ -322,23 +241,49 @@ void Pool::release(const Block& block, std::vector<Event> uses) {
   if (block.bytes_ == 0) return;
   use_[static_cast<std::size_t>(block.tag_)].bytes -= block.bytes_;
   total_.bytes -= block.bytes_;
+  const bool of_this_step = step_ != nullptr && block.number_.step == steps_;
+  if (of_this_step) step_->give(block.number_.buffer, uses);
   switch (block.reuse_) {
     case Reuse::InOrder:
-      return arena_of(block.tag_, block.memory_).give(block.data_, block.bytes_, std::move(uses));
+      return arena_of(block.tag_, block.memory_, block.bytes_)
+          .give(block.data_, block.bytes_, std::move(uses));
     case Reuse::Exchanged:
       return exchange_arena_->give(block.data_, block.bytes_, std::move(uses));
   }
 }
 
-void Pool::settle() {
+void Pool::settle(const void* kind) {
   const auto settle_arena = [](Arena& arena) {
     arena.forget_uses();
     arena.merge(nullptr);
   };
-  for (const auto& arena : arenas_) settle_arena(*arena);
-  settle_arena(*visible_arena_);
+  for (Arena* arena :
+       {lasting_arena_.get(), passing_arena_.get(), small_arena_.get(), visible_arena_.get()}) {
+    settle_arena(*arena);
+  }
   exchange_arena_->forget_uses();
   user_ = nullptr;
+  if (step_ != nullptr) plan_step();
+  step_ = kind == nullptr ? nullptr : &step_memories_[kind];
+  ++steps_;
+  if (step_ != nullptr) step_->begin();
+}
+
+// The step that is over, for when it runs again. What it then does not need goes back to the
+// device.
+void Pool::plan_step() {
+  Arena& arena = *passing_arena_;
+  if (arena.begin() == nullptr) return;
+  const std::size_t others = reserved() - arena.reserved();
+  const std::size_t most = total_.peak + total_.peak / kSpareShare;
+  const std::optional<std::size_t> top =
+      step_->plan(arena.occupied(), most - std::min(most, others));
+  if (top) arena.shrink(*top);
+}
+
+std::size_t Pool::reserved() const {
+  return lasting_arena_->reserved() + passing_arena_->reserved() + small_arena_->reserved() +
+         exchange_arena_->reserved();
 }
 
 void Pool::reset_peaks() {

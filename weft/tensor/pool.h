@@ -4,21 +4,26 @@
 // buffer runs later on streams. So a released buffer carries the positions of its last uses, and
 // whoever gets that memory next waits for them. Such a wait can undo what a schedule overlaps, so
 // memory goes first to those who wait for its last uses anyway, by what their stream was told so
-// far, and fresh memory is taken before a stream is made to wait; only where much lies idle is it
-// given to one that must. Each tag has its own arena, and host-visible memory has one. The same
-// sequence of calls gets the same addresses, step after step. What is counted is what was asked
-// for, whatever memory it is in: the same on every device.
+// far, and more is taken from the device before a stream is made to wait, as long as that leaves
+// what was taken near what was counted. Steps that say which they are get places that were planned
+// when they ran before (tensor/step_memory.h). What lives as long as the run, what lives within a
+// step, the small pieces of it and host-visible memory have a region each. The same sequence of
+// calls gets the same addresses, step after step. What is counted is what was asked for, whatever
+// memory it is in: the same on every device.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "weft/tensor/arena.h"
 #include "weft/tensor/device.h"
+#include "weft/tensor/step_memory.h"
 #include "weft/tensor/stream.h"
 
 namespace weft::tensor {
@@ -71,12 +76,19 @@ class Block {
  private:
   friend class Pool;
 
+  // Which buffer of which step it is, where that is planned.
+  struct Number {
+    std::uint64_t step = 0;
+    std::int64_t buffer = 0;
+  };
+
   Pool* pool_;
   Tag tag_;
   Memory memory_;
   Reuse reuse_;
   std::byte* data_;
   std::size_t bytes_;
+  Number number_{};
   std::vector<Event> pending_;  // last uses by earlier owners
   std::vector<Event> uses_;     // last uses by this one, one a stream
 };
@@ -93,32 +105,46 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  // What is allocated from now on is first used on `stream`.
-  void allocate_for(const Stream& stream) { user_ = &stream; }
+  // What is allocated from now on belongs to the next node, and is first used on `stream`.
+  void allocate_for(const Stream& stream) {
+    user_ = &stream;
+    if (step_ != nullptr) step_->next_node();
+  }
   // SystemError where the device has no more, with what this rank has by tag.
   std::shared_ptr<Block> allocate(std::size_t bytes,
                                   Tag tag,
                                   Memory memory = Memory::Device,
                                   Reuse reuse = Reuse::InOrder);
 
-  // Puts free memory together, while all streams are idle: every step starts alike.
-  void settle();
+  // Puts free memory together, while all streams are idle: every step starts alike. `kind`:
+  // anything that is the same for steps that take memory alike; null for none of those.
+  void settle(const void* kind = nullptr);
 
   PoolUse use(Tag tag) const { return use_[static_cast<std::size_t>(tag)]; }
   PoolUse total() const { return total_; }
+  // What was taken from the device for all this, of its own memory.
+  std::size_t reserved() const;
   void reset_peaks();
 
  private:
   friend class Block;
-  class Arena;
   class ExchangeArena;
 
-  Arena& arena_of(Tag tag, Memory memory);
+  struct Taken;
+  Taken take(std::size_t bytes, Tag tag, Memory memory, Reuse reuse);
+  void plan_step();
+  Arena& arena_of(Tag tag, Memory memory, std::size_t bytes);
+  std::size_t may_grow(std::size_t bytes) const;
   void release(const Block& block, std::vector<Event> uses);
   std::string in_use() const;
 
   const Stream* user_ = nullptr;  // none: the host
-  std::array<std::unique_ptr<Arena>, kTags> arenas_;
+  std::map<const void*, StepMemory> step_memories_;
+  StepMemory* step_ = nullptr;  // of the step under way
+  std::uint64_t steps_ = 0;
+  std::unique_ptr<Arena> lasting_arena_;           // weights, gradients, optimizer
+  std::unique_ptr<Arena> passing_arena_;           // activations, communication, workspace
+  std::unique_ptr<Arena> small_arena_;             // the small ones of them
   std::unique_ptr<Arena> visible_arena_;           // of all tags: Memory::HostVisible
   std::unique_ptr<ExchangeArena> exchange_arena_;  // of all tags: Reuse::Exchanged
   std::array<PoolUse, kTags> use_{};

@@ -54,12 +54,13 @@ Program::Program(const rules::JudgedConfig& config,
   compute.synchronize();
 }
 
-void Program::begin(const StepInput& input) {
+void Program::begin(const StepInput& input, const void* kind) {
   CHECK(input.batch.size() == micro_batches_.size(),
         "{} micro-batches for {}",
         input.batch.size(),
         micro_batches_.size());
-  pool_.settle();
+  drop_states();
+  pool_.settle(kind);
   dropping_.begin();
   step_ = input.step;
   budget_ = input.budget;
@@ -77,7 +78,6 @@ void Program::begin(const StepInput& input) {
 
 void Program::load(std::size_t index, const MicroBatch& part) {
   model::MicroBatchState& state = micro_batches_[index];
-  state = {};
   state.tokens = std::ssize(part.ids);
   state.layers.resize(at(config_.model.num_layers));
   state.chunks.resize(anatomy_.chunks.size());

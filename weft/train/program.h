@@ -35,8 +35,8 @@ class Program {
           const model::Parameters& parameters,
           std::vector<optim::AdamW>& optimizers);
 
-  // Takes a step's micro-batches; all streams are idle.
-  void begin(const StepInput& input);
+  // Takes a step's micro-batches; all streams are idle. `kind`: see Pool::settle.
+  void begin(const StepInput& input, const void* kind = nullptr);
   // A node's body: enqueues its work and returns.
   void run(const schedule::Node& node, tensor::Stream& stream);
 

@@ -9,7 +9,7 @@ StepTotals run_once(Engine& engine,
                     const StepInput& input,
                     exec::Tracing tracing) {
   Program& program = engine.program();
-  program.begin(input);
+  program.begin(input, &executor);
   executor.run(
       [&](const schedule::Node& node, tensor::Stream& stream) { program.run(node, stream); },
       tracing);

@@ -223,6 +223,8 @@ class RankRun {
       shared_.result.peak_bytes[static_cast<std::size_t>(tag)] =
           engine_.pool().use(static_cast<tensor::Tag>(tag)).peak;
     }
+    shared_.result.peak_total_bytes = engine_.pool().total().peak;
+    shared_.result.reserved_bytes = engine_.pool().reserved();
   }
 
   void leave_timeline() {

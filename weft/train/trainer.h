@@ -53,6 +53,8 @@ struct TrainResult {
   std::vector<std::string> failures;
   bool saved = false;                                   // checkpoint.save_hf is written
   std::array<std::size_t, tensor::kTags> peak_bytes{};  // of rank 0, by tag
+  std::size_t peak_total_bytes = 0;                     // of rank 0, all tags at one time
+  std::size_t reserved_bytes = 0;                       // what rank 0 took from its device
   bool is_rank_zero = false;  // false in a process that holds other ranks only
 };
 

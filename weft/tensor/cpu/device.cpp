@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include "weft/base/check.h"
+#include "weft/tensor/cpu/region.h"
 #include "weft/tensor/cpu/stream.h"
 
 namespace weft::tensor::cpu {
@@ -30,5 +31,7 @@ std::byte* CpuDevice::take(Memory, std::size_t bytes) {
 }
 
 void CpuDevice::give_back(Memory, std::byte* data, std::size_t bytes) { ::munmap(data, bytes); }
+
+std::unique_ptr<Region> CpuDevice::make_region(Memory) { return std::make_unique<CpuRegion>(); }
 
 }  // namespace weft::tensor::cpu

@@ -18,6 +18,7 @@ class CpuDevice : public Device {
   std::unique_ptr<Stream> make_stream(std::string name, StreamRole role) override;
   std::byte* take(Memory memory, std::size_t bytes) override;
   void give_back(Memory memory, std::byte* data, std::size_t bytes) override;
+  std::unique_ptr<Region> make_region(Memory memory) override;
 
   // The bytes of `memory` as the cores reach them: all that touches device memory goes through
   // here. The same address, but for a device that keeps its memory out of the host's sight.

@@ -21,10 +21,13 @@ class CudaDevice final : public Device {
   std::unique_ptr<Stream> make_stream(std::string name, StreamRole role) override;
   std::byte* take(Memory memory, std::size_t bytes) override;
   void give_back(Memory memory, std::byte* data, std::size_t bytes) override;
+  std::unique_ptr<Region> make_region(Memory memory) override;
 
   int ordinal() const { return ordinal_; }
   // Calls of the calling thread are for this card from now on.
   void use() const { check("cudaSetDevice", cudaSetDevice(ordinal_)); }
+  // SystemError: so much more is not there, and how much is.
+  [[noreturn]] void throw_no_memory(std::size_t bytes) const;
 
  private:
   const int ordinal_;
