@@ -31,6 +31,10 @@ enum class Memory { Device, HostVisible };
 // communication. Communication: mostly waits, and goes on at once when what it waits for is over.
 enum class StreamRole { Alone, Compute, ComputeOnOwnCores, Communication };
 
+// Whether the same work has the same bits in every run. No: the device may add in an order that
+// varies, where that is faster.
+enum class Deterministic { No, Yes };
+
 class Device {
  public:
   explicit Device(const kernels::Operations& operations) : operations_(operations) {}
