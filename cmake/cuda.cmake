@@ -33,8 +33,18 @@ set(weft_cuda_options -DFMT_USE_CONSTEXPR=1 --expt-relaxed-constexpr
 function(weft_cuda_device)
   file(GLOB sources CONFIGURE_DEPENDS
     ${CMAKE_SOURCE_DIR}/weft/*/cuda/*.cpp ${CMAKE_SOURCE_DIR}/weft/*/cuda/*.cu)
+  # cuDNN is loaded at run time; to build, its headers are enough.
+  find_path(weft_cudnn_folder cudnn_graph.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+  if(weft_cudnn_folder)
+    list(FILTER sources EXCLUDE REGEX "/no_cudnn\\.cpp$")
+  else()
+    list(FILTER sources EXCLUDE REGEX "/cudnn_[^/]*\\.cpp$")
+  endif()
   add_library(weft_cuda SHARED EXCLUDE_FROM_ALL ${sources})
   target_include_directories(weft_cuda PRIVATE ${CMAKE_SOURCE_DIR})
+  if(weft_cudnn_folder)
+    target_include_directories(weft_cuda SYSTEM PRIVATE ${weft_cudnn_folder})
+  endif()
   target_link_libraries(weft_cuda PRIVATE
     weft_tensor CUDA::cudart_static CUDA::cublasLt ${CMAKE_DL_LIBS})
   target_compile_definitions(weft_cuda PRIVATE WEFT_VERSION="${PROJECT_VERSION}")

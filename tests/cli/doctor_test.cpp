@@ -43,6 +43,7 @@ TEST(Doctor, NamesTheDevicesAndTheLibraries) {
   for (const char* name : {"OpenBLAS",
                            "Open MPI",
                            "libweft_cuda.so",
+                           "libweft_nccl.so",
                            "NVIDIA driver",
                            "CUDA runtime",
                            "cuBLASLt",
@@ -71,6 +72,13 @@ TEST(Doctor, SaysWhyThereIsNoGpuOrShowsIt) {
   EXPECT_EQ(find(found.at("devices"), "kind", "cuda").is_object(), !report.gpus.empty());
   EXPECT_EQ(find(found.at("limits"), "what", "runtime.device=cuda").is_object(),
             report.gpus.empty());
+}
+
+TEST(Doctor, SaysWhyTheCudaDeviceDoesWithoutCudnnExactlyWhereItDoes) {
+  const kernels::GpuReport report = kernels::gpu_report();
+  const Json limit =
+      find(examine().at("limits"), "what", "attention by cuDNN (a slower kernel computes it)");
+  EXPECT_EQ(limit.is_object(), !report.why_no_cudnn.empty()) << report.why_no_cudnn;
 }
 
 TEST(Doctor, SaysThatTheGpusAreHidden) {

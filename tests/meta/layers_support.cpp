@@ -19,6 +19,7 @@ struct Vendor {
   std::string_view folder;
 };
 constexpr std::array kVendors{Vendor{"mpi.h", "weft/comm/mpi/"},
+                              Vendor{"cudnn", "weft/kernels/cuda/"},
                               Vendor{"nccl.h", "weft/comm/nccl/"},
                               Vendor{"cblas.h", "weft/kernels/cpu/"},
                               Vendor{"openblas", "weft/kernels/cpu/"},

@@ -2,12 +2,16 @@
 
 #include <dlfcn.h>
 
+#include <array>
 #include <filesystem>
 
 namespace weft::base {
 namespace {
 
 namespace fs = std::filesystem;
+
+// Where toolkits are when the loader does not know of them.
+constexpr std::array<const char*, 3> kFolders{"", "/usr/local/cuda/lib64/", "/usr/local/cuda/lib/"};
 
 // Beside the program, or where it is installed.
 fs::path path_of(const Library& library) {
@@ -39,5 +43,15 @@ const void* find_entry(const Library& library) {
 void throw_other_build(const Library& library) {
   throw SystemError(text("{} is of another build of weft: build it again", library.file));
 }
+
+void* open_foreign(const char* file) {
+  for (const char* folder : kFolders) {
+    const std::string path = std::string(folder) + file;
+    if (void* library = ::dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL)) return library;
+  }
+  return nullptr;
+}
+
+void* find_symbol(void* library, const char* name) { return ::dlsym(library, name); }
 
 }  // namespace weft::base

@@ -3,6 +3,8 @@
 //
 // Such a library exports one symbol, its entry: a struct whose member `version` names what it
 // holds. Two builds whose entries differ have different versions.
+//
+// Libraries of others are opened by the name of their file, and used by their symbols.
 #pragma once
 
 #include <string>
@@ -32,5 +34,11 @@ const Entry& load_entry(const Library& library) {
   if (std::string_view(entry->version) != library.version) throw_other_build(library);
   return *entry;
 }
+
+// A library of somebody else ("libcudnn.so.9"), from where the loader finds it or from the usual
+// folders of CUDA's toolkit; null where it is not there. It stays loaded, as those of CUDA want it.
+void* open_foreign(const char* file);
+// Null where the library has no such symbol.
+void* find_symbol(void* library, const char* name);
 
 }  // namespace weft::base

@@ -77,6 +77,10 @@ void add_gpu_limits(const Findings& found, std::vector<Limit>& limits) {
                       "there is no NVIDIA driver (libcuda.so.1)",
                       "install one, or start the container with the GPUs (docker run --gpus all)"});
   }
+  if (!gpus.why_no_cudnn.empty()) {
+    limits.push_back(
+        limit_of("attention by cuDNN (a slower kernel computes it)", gpus.why_no_cudnn, ""));
+  }
   for (const Gpu& gpu : gpus.gpus) {
     if (is_usable(gpu)) continue;
     limits.push_back(
@@ -88,6 +92,16 @@ void add_gpu_limits(const Findings& found, std::vector<Limit>& limits) {
                       "start one rank a GPU with mpirun (docs/mpi.md), which nobody has tried yet "
                       "on more than one GPU"});
   }
+}
+
+// Told where GPUs could be used without it.
+void add_nccl_limits(const Findings& found, std::vector<Limit>& limits) {
+  const std::string why = comm::why_no_nccl();
+  if (!found.gpus.library_loaded || why.empty()) return;
+  limits.push_back(limit_of("runtime.backend=nccl",
+                            why,
+                            "install NCCL (apt-get install libnccl2), or name the folder of "
+                            "libnccl.so.2 in LD_LIBRARY_PATH"));
 }
 
 bool is_mpi_ready() { return comm::has_mpi() && has_program("mpirun"); }
@@ -108,6 +122,7 @@ Findings look() {
   found.libraries = find_libraries(found.gpus);
   add_gpu_limits(found, found.limits);
   add_mpi_limits(found.limits);
+  add_nccl_limits(found, found.limits);
   return found;
 }
 

@@ -1,14 +1,14 @@
 #include "weft/cli/libraries.h"
 
-#include <dlfcn.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
+#include "weft/base/library.h"
 #include "weft/base/text.h"
+#include "weft/comm/launch.h"
 
 namespace weft::cli {
 namespace {
@@ -16,22 +16,17 @@ namespace {
 using base::text;
 using Names = std::vector<std::string>;
 
-// Where toolkits are when the loader does not know of them.
-constexpr std::array<const char*, 3> kFolders{"", "/usr/local/cuda/lib64/", "/usr/local/cuda/lib/"};
-
-// Null where it is not there. It stays loaded, as the libraries of CUDA want it.
+// The first that is there, or null.
 void* open_library(const Names& names) {
   for (const std::string& name : names) {
-    for (const char* folder : kFolders) {
-      if (void* library = ::dlopen((folder + name).c_str(), RTLD_LAZY | RTLD_LOCAL)) return library;
-    }
+    if (void* library = base::open_foreign(name.c_str())) return library;
   }
   return nullptr;
 }
 
 template <typename Function>
 Function* function_of(void* library, const char* name) {
-  return reinterpret_cast<Function*>(::dlsym(library, name));
+  return reinterpret_cast<Function*>(base::find_symbol(library, name));
 }
 
 // 22809 is "2.28.9".
@@ -118,12 +113,18 @@ std::vector<LibraryFact> find_libraries(const kernels::GpuReport& gpus) {
                            .found = gpus.library_loaded,
                            .version = gpus.library_loaded ? WEFT_VERSION : "",
                            .use = "runtime.device=cuda"};
+  const bool nccl = comm::why_no_nccl().empty();
+  const LibraryFact backend{.name = "libweft_nccl.so",
+                            .found = nccl,
+                            .version = nccl ? WEFT_VERSION : "",
+                            .use = "runtime.backend=nccl"};
   return {fact("OpenBLAS",
                "products on a CPU",
                {"libopenblas.so.0", "libopenblas.so"},
                openblas_version),
           fact("Open MPI", "runtime.backend=mpi", {"libmpi.so.40", "libmpi.so"}, mpi_version),
           device,
+          backend,
           fact("NVIDIA driver", "every GPU", {"libcuda.so.1"}, driver_version),
           cuda_runtime(gpus),
           fact("cuBLASLt",
@@ -131,7 +132,7 @@ std::vector<LibraryFact> find_libraries(const kernels::GpuReport& gpus) {
                {"libcublasLt.so.13", "libcublasLt.so.12"},
                [](void* library) { return returned_version(library, "cublasLtGetVersion"); }),
           fact("cuDNN",
-               "attention on a GPU, not used yet",
+               "attention in bf16 on a GPU",
                {"libcudnn.so.9"},
                [](void* library) { return returned_version(library, "cudnnGetVersion"); }),
           fact("NCCL", "runtime.backend=nccl", {"libnccl.so.2"}, [](void* library) {

@@ -79,6 +79,9 @@ bool has_mpi();
 // Operations reach NCCL in the order of the calls, whatever their group: one that is held up holds
 // up all that are enqueued after it.
 void run_nccl(const LaunchOptions& options, const RankFunction& function);
+// Why run_nccl cannot run here, and the way out, as far as the libraries tell; empty where they are
+// there.
+std::string why_no_nccl();
 // What run_nccl wants to know of the environment.
 std::span<const char* const> nccl_variables();
 

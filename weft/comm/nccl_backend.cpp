@@ -23,6 +23,15 @@ const NcclEntry& load_nccl() {
 
 std::span<const char* const> nccl_variables() { return rendezvous::variables(); }
 
+std::string why_no_nccl() {
+  try {
+    load_nccl();
+    return "";
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
 void run_nccl(const LaunchOptions& options, const RankFunction& function) {
   check_options(options, 0);
   refuse_fabric(options.fabric);

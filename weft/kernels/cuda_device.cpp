@@ -25,8 +25,9 @@ const cuda::Entry& entry() {
 
 }  // namespace
 
-std::unique_ptr<tensor::Device> make_cuda_device(int local_rank) {
-  return std::unique_ptr<tensor::Device>(entry().make_device(local_rank));
+std::unique_ptr<tensor::Device> make_cuda_device(int local_rank,
+                                                 tensor::Deterministic deterministic) {
+  return std::unique_ptr<tensor::Device>(entry().make_device(local_rank, deterministic));
 }
 
 GpuReport gpu_report() {

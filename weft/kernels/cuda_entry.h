@@ -9,11 +9,11 @@ namespace weft::kernels::cuda {
 inline constexpr const char* kLibrary = "libweft_cuda.so";
 inline constexpr const char* kEntrySymbol = "weft_cuda_entry";
 // Two builds that differ here do not fit together.
-inline constexpr const char* kEntryVersion = "2";
+inline constexpr const char* kEntryVersion = "3";
 
 struct Entry {
   const char* version;
-  tensor::Device* (*make_device)(int local_rank);
+  tensor::Device* (*make_device)(int local_rank, tensor::Deterministic deterministic);
   void (*report)(GpuReport& report);  // does not throw
 };
 

@@ -15,7 +15,9 @@ std::unique_ptr<tensor::Device> make_cpu_device(int threads = 1);
 // A GPU of those that the process sees: the one whose number is `local_rank` modulo how many there
 // are. SystemError where this build has no CUDA device, where its libraries or the driver are
 // missing, and where there is no GPU or no kernel for it.
-std::unique_ptr<tensor::Device> make_cuda_device(int local_rank = 0);
+std::unique_ptr<tensor::Device> make_cuda_device(
+    int local_rank = 0,
+    tensor::Deterministic deterministic = tensor::Deterministic::Yes);
 
 // The GPUs of this machine, or the reason why there are none. Does not throw.
 GpuReport gpu_report();

@@ -34,7 +34,9 @@ struct GpuReport {
   int runtime_version = 0;      // of CUDA, as in 13000
   int driver_version = 0;       // of CUDA, that the driver knows; 0: there is no driver
   std::vector<Gpu> gpus = {};
-  std::string why_none;  // why there is no GPU, and the way out; empty where there is one
+  // "The reason; the way out", or empty.
+  std::string why_no_cudnn;  // why attention does without cuDNN
+  std::string why_none;      // why there is no GPU
 };
 
 }  // namespace weft::kernels

@@ -43,6 +43,10 @@ class Region {
   virtual std::size_t give_back_end(std::size_t bytes) = 0;
 };
 
+// Whether the same work has the same bits in every run. No: the device may add in an order that
+// varies, where that is faster.
+enum class Deterministic { No, Yes };
+
 class Device {
  public:
   explicit Device(const kernels::Operations& operations) : operations_(operations) {}

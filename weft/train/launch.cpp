@@ -53,7 +53,10 @@ std::unique_ptr<tensor::Device> make_device(const rules::JudgedConfig& config, i
       return kernels::make_cpu_device(static_cast<int>(config->runtime.threads_per_rank));
     case config::DeviceKind::Cuda:
       const bool share = config->runtime.backend == config::CommBackend::Threads;
-      return kernels::make_cuda_device(share ? 0 : local_rank);
+      const bool same_bits = config->runtime.deterministic || config->model.deterministic_mode;
+      return kernels::make_cuda_device(
+          share ? 0 : local_rank,
+          same_bits ? tensor::Deterministic::Yes : tensor::Deterministic::No);
   }
   UNREACHABLE("a device");
 }

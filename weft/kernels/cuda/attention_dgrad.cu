@@ -4,6 +4,7 @@
 // see a tile of keys, head by head of the group: every sum has one owner and one order. Both form
 // delta = sum of do * o of a query from the same two rows, which is cheaper than to keep it.
 #include "weft/kernels/cuda/attention_tiles.h"
+#include "weft/kernels/cuda/cudnn_attention.h"
 #include "weft/kernels/cuda/operations.h"
 
 namespace weft::kernels::cuda {
@@ -219,7 +220,7 @@ void run(Stream& stream, const Dgrad<T>& job) {
 }  // namespace
 
 void attention_dgrad(Stream& stream,
-                     Pool& /*workspace*/,
+                     Pool& workspace,
                      Tensor dq,
                      Tensor dk,
                      Tensor dv,
@@ -230,6 +231,7 @@ void attention_dgrad(Stream& stream,
                      Tensor k,
                      Tensor v,
                      const AttentionShape& shape) {
+  if (cudnn_attention_dgrad(stream, workspace, dq, dk, dv, dout, o, lse, q, k, v, shape)) return;
   const AttentionSizes sizes = attention_sizes(q.dim(0), shape);
   with_float(q.dtype(), [&]<typename T>(As<T>) {
     const Dgrad<T> job{.sizes = sizes,

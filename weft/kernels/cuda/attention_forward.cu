@@ -1,5 +1,6 @@
 // Forward attention with a running softmax: each tile of keys rescales what earlier tiles left.
 #include "weft/kernels/cuda/attention_tiles.h"
+#include "weft/kernels/cuda/cudnn_attention.h"
 #include "weft/kernels/cuda/operations.h"
 
 namespace weft::kernels::cuda {
@@ -122,13 +123,14 @@ __global__ void __launch_bounds__(kAttentionThreads) forward(Forward<T> job) {
 }  // namespace
 
 void attention_forward(Stream& stream,
-                       Pool& /*workspace*/,
+                       Pool& workspace,
                        Tensor o,
                        Tensor lse,
                        Tensor q,
                        Tensor k,
                        Tensor v,
                        const AttentionShape& shape) {
+  if (cudnn_attention_forward(stream, workspace, o, lse, q, k, v, shape)) return;
   const AttentionSizes sizes = attention_sizes(q.dim(0), shape);
   with_float(q.dtype(), [&]<typename T>(As<T>) {
     with_widths(sizes, [&]<int kWidth, int kValue>(HeadWidths<kWidth, kValue>) {

@@ -15,7 +15,10 @@ const Operations& operations() {
 
 extern "C" const weft::kernels::cuda::Entry weft_cuda_entry{
     .version = weft::kernels::cuda::kEntryVersion,
-    .make_device = [](int local_rank) -> weft::tensor::Device* {
-      return new weft::tensor::cuda::CudaDevice(weft::kernels::cuda::operations(), local_rank);
+    .make_device = [](int local_rank,
+                      weft::tensor::Deterministic deterministic) -> weft::tensor::Device* {
+      return new weft::tensor::cuda::CudaDevice(weft::kernels::cuda::operations(),
+                                                local_rank,
+                                                deterministic);
     },
     .report = weft::kernels::cuda::report};

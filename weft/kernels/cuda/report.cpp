@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "weft/kernels/cuda/cudnn_attention.h"
 #include "weft/tensor/cuda/call.h"
 #include "weft/tensor/cuda/cards.h"
 
@@ -76,6 +77,7 @@ Gpu report_card(int ordinal, int cards) {
 
 void report(GpuReport& report) {
   report.built_for = tensor::cuda::built_for();
+  report.why_no_cudnn = why_no_cudnn();
   try {
     const int cards = tensor::cuda::count_cards();
     int current = 0;

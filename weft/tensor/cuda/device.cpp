@@ -27,8 +27,10 @@ void stay_near(int ordinal) {
 
 }  // namespace
 
-CudaDevice::CudaDevice(const kernels::Operations& operations, int local_rank)
-    : Device(operations), ordinal_(card_of(local_rank)) {
+CudaDevice::CudaDevice(const kernels::Operations& operations,
+                       int local_rank,
+                       Deterministic deterministic)
+    : Device(operations), ordinal_(card_of(local_rank)), deterministic_(deterministic) {
   use();
   // Ranks that share a card have more threads than there are cores: who waits gives way.
   check("cudaSetDeviceFlags", cudaSetDeviceFlags(cudaDeviceScheduleYield));

@@ -15,7 +15,7 @@ class CudaDevice final : public Device {
  public:
   // The card whose number is `local_rank` modulo how many there are. SystemError where there is
   // none, or it has no kernels in this build.
-  CudaDevice(const kernels::Operations& operations, int local_rank);
+  CudaDevice(const kernels::Operations& operations, int local_rank, Deterministic deterministic);
 
   std::string_view name() const override { return "cuda"; }
   std::unique_ptr<Stream> make_stream(std::string name, StreamRole role) override;
@@ -24,6 +24,7 @@ class CudaDevice final : public Device {
   std::unique_ptr<Region> make_region(Memory memory) override;
 
   int ordinal() const { return ordinal_; }
+  Deterministic deterministic() const { return deterministic_; }
   // Calls of the calling thread are for this card from now on.
   void use() const { check("cudaSetDevice", cudaSetDevice(ordinal_)); }
   // SystemError: so much more is not there, and how much is.
@@ -31,6 +32,7 @@ class CudaDevice final : public Device {
 
  private:
   const int ordinal_;
+  const Deterministic deterministic_;
 };
 
 }  // namespace weft::tensor::cuda

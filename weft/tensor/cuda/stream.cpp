@@ -70,6 +70,7 @@ CudaStream::CudaStream(CudaDevice& device, std::string name, StreamRole role)
 CudaStream::~CudaStream() {
   issuer_.stop();
   cudaStreamSynchronize(handle_);
+  held_.clear();
   cudaStreamDestroy(handle_);
   cuda_.give_back(Memory::HostVisible, reinterpret_cast<std::byte*>(fault_), sizeof *fault_);
   if (workspace_ != nullptr) cuda_.give_back(Memory::Device, workspace_, kWorkspaceBytes);

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <typeindex>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -67,6 +68,17 @@ class CudaStream final : public Stream {
   void heed(const std::shared_ptr<const Outside>& outside) { outside_.insert(outside); }
   // Memory for the work enqueued next, while it runs; the same for every work of this stream.
   std::byte* workspace(std::int64_t bytes);
+  // What a library keeps for this stream, as a handle is: made of the CUDA stream at the first use,
+  // ends with this one after all its work.
+  template <typename T>
+  T& held() {
+    std::shared_ptr<void>& place = held_[typeid(T)];
+    if (!place) {
+      cuda_.use();
+      place = std::make_shared<T>(handle_);
+    }
+    return *static_cast<T*>(place.get());
+  }
 
   const std::string& name() const override { return name_; }
   void upload(std::byte* to, const std::byte* from, std::int64_t bytes) override;
@@ -138,6 +150,7 @@ class CudaStream final : public Stream {
   std::unordered_set<std::string> labels_;
   std::unordered_map<Stream*, std::uint64_t> known_;
   std::unordered_set<std::shared_ptr<const Outside>> outside_;
+  std::unordered_map<std::type_index, std::shared_ptr<void>> held_;
   std::uint64_t host_knows_ = 0;
   std::uint64_t next_ticket_ = 1;
   std::uint64_t last_recorded_ = 0;
