@@ -85,6 +85,9 @@ std::vector<Case> cases() {
     add_cases(all, {"all_to_one", {0, 0, 300, 0}, 33, 17}, dtype);
     add_cases(all, {"no_rows", {0, 0}, 4, 3}, dtype);
     add_cases(all, {"one_row", {0, 1}, 1, 1}, dtype);
+    // Sizes that a GPU's tensor cores take: multiples of 8.
+    add_cases(all, {"eights_long", {3, 0, 130, 1}, 16, 24}, dtype);
+    add_cases(all, {"eights_wide", {2, 5}, 8, 264}, dtype);
   }
   return all;
 }

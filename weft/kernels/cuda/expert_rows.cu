@@ -29,19 +29,43 @@ __device__ Extent inclusive_sum(const Extent& own, Extent (&shared)[kThreads]) {
   return shared[thread];
 }
 
+__device__ Count tiles_of(Count rows, const RowCut& cut) {
+  const Count cuts = (rows + Count(cut.rows) - 1) / Count(cut.rows);
+  return cuts / 2 * Count(cut.of_two) + cuts % 2 * Count(cut.of_one);
+}
+
+// The place of each expert among all: how many have more rows, or as many and a smaller number.
+__device__ void order_by_count(const ExpertRows& rows, const std::int64_t* counts) {
+  __shared__ std::int64_t others[kThreads];
+  for (std::int64_t chunk = 0; chunk < rows.experts; chunk += kThreads) {
+    const std::int64_t e = chunk + threadIdx.x;
+    const std::int64_t own = e < rows.experts ? counts[e] : 0;
+    std::int64_t place = 0;
+    for (std::int64_t first = 0; first < rows.experts; first += kThreads) {
+      __syncthreads();
+      if (first + threadIdx.x < rows.experts) others[threadIdx.x] = counts[first + threadIdx.x];
+      __syncthreads();
+      for (int i = 0; i < kThreads && first + i < rows.experts; ++i) {
+        place += others[i] > own || (others[i] == own && first + i < e);
+      }
+    }
+    if (e < rows.experts) rows.by_count[place] = e;
+  }
+}
+
 // One block: kThreads experts at a time, one a thread. The sums up to the first count that does not
 // fit are right, so that no count before it seems not to fit.
 __global__ void __launch_bounds__(kThreads)
     find_rows(ExpertRows rows, const std::int64_t* counts, Faults faults) {
   __shared__ Extent sums[kThreads];
   __shared__ Count first_bad;
-  const Count experts = Count(rows.experts), tile_rows = Count(rows.tile_rows);
+  const Count experts = Count(rows.experts);
   if (threadIdx.x == 0) first_bad = experts;
   Extent before{0, 0};
   for (std::int64_t chunk = 0; chunk < rows.experts; chunk += kThreads) {
     const std::int64_t e = chunk + threadIdx.x;
     const std::int64_t count = e < rows.experts ? counts[e] : 0;
-    const Extent own{Count(count), (Count(count) + tile_rows - 1) / tile_rows};
+    const Extent own{Count(count), tiles_of(Count(count), rows.cut)};
     const Extent end = inclusive_sum(own, sums);
     const Extent all = sums[kThreads - 1];
     const std::int64_t row = std::int64_t(before.rows + end.rows - own.rows);
@@ -69,20 +93,19 @@ __global__ void __launch_bounds__(kThreads)
     rows.first_row[rows.experts] = std::int64_t(before.rows);
     rows.first_tile[rows.experts] = std::int64_t(before.tiles);
   }
+  order_by_count(rows, counts);
 }
 
 }  // namespace
 
-ExpertRows expert_rows(Stream& stream,
-                       std::int64_t experts,
-                       std::int64_t room,
-                       std::int64_t tile_rows) {
-  std::int64_t* memory = scratch<std::int64_t>(stream, 2 * (experts + 1));
+ExpertRows expert_rows(Stream& stream, std::int64_t experts, std::int64_t room, const RowCut& cut) {
+  std::int64_t* memory = scratch<std::int64_t>(stream, 3 * (experts + 1));
   return {.experts = experts,
           .room = room,
-          .tile_rows = tile_rows,
+          .cut = cut,
           .first_row = memory,
-          .first_tile = memory + experts + 1};
+          .first_tile = memory + (experts + 1),
+          .by_count = memory + 2 * (experts + 1)};
 }
 
 void launch_find_rows(cudaStream_t stream,

@@ -7,21 +7,28 @@
 
 namespace weft::kernels::cuda {
 
-// Expert e has the rows [first_row[e], first_row[e + 1]). They are cut into tiles of `tile_rows`,
-// counted over all experts: those of expert e are [first_tile[e], first_tile[e + 1]). All are zero
-// where the counts do not fit.
+// How the rows of an expert are cut: each `rows` of them, and the rest, are one cut; two cuts make
+// `of_two` tiles, and a last one without a second makes `of_one`.
+struct RowCut {
+  std::int64_t rows = 1;
+  std::int64_t of_two = 2, of_one = 1;
+};
+
+// Expert e has the rows [first_row[e], first_row[e + 1]) and, counted over all experts, the tiles
+// [first_tile[e], first_tile[e + 1]). All are zero where the counts do not fit.
 struct ExpertRows {
   std::int64_t experts = 0;
   std::int64_t room = 0;  // for the rows of all experts
-  std::int64_t tile_rows = 1;
+  RowCut cut;
   std::int64_t* first_row = nullptr;   // (experts + 1)
   std::int64_t* first_tile = nullptr;  // (experts + 1)
+  std::int64_t* by_count = nullptr;    // (experts): the one with most rows first
 
   // No counts that fit have more.
-  std::int64_t most_tiles() const {
+  std::int64_t most_cuts() const {
     if (experts == 0) return 0;
     const std::int64_t partial = experts < room ? experts : room;
-    return (room + (tile_rows - 1) * partial) / tile_rows;
+    return (room + (cut.rows - 1) * partial) / cut.rows;
   }
   // The expert of a tile there is.
   __device__ std::int64_t expert_of(std::int64_t tile) const {
@@ -35,10 +42,7 @@ struct ExpertRows {
 };
 
 // In the stream's scratch memory: the work that uses it has no other.
-ExpertRows expert_rows(Stream& stream,
-                       std::int64_t experts,
-                       std::int64_t room,
-                       std::int64_t tile_rows);
+ExpertRows expert_rows(Stream& stream, std::int64_t experts, std::int64_t room, const RowCut& cut);
 
 // Fills it from `counts` (experts). The first count that is negative or larger than the room that
 // is left is a fault.

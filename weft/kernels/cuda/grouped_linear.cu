@@ -1,25 +1,39 @@
+#include "weft/kernels/cuda/hopper_product.h"
 #include "weft/kernels/cuda/operations.h"
 #include "weft/kernels/cuda/tiled_product.h"
 
 namespace weft::kernels::cuda {
 namespace {
 
-using Launch = void (*)(cudaStream_t, const Product&, const ExpertRows&);
+// Who computes a product: the kernel for Hopper, where it takes it, or the one for all cards.
+struct Kernels {
+  std::optional<HopperProduct> (*hopper)(int, const Product&, std::int64_t, std::int64_t);
+  void (*tiled)(cudaStream_t, const Product&, const ExpertRows&);
+};
+constexpr Kernels kRows{hopper_rows, launch_tiled_rows}, kSums{hopper_sums, launch_tiled_sums};
 
 // The counts are known on the GPU and not before: there they are held against the room, and where
 // they do not fit nothing is computed.
 void enqueue_grouped(Stream& stream,
                      std::string_view name,
-                     Launch launch,
+                     const Kernels& kernels,
                      const Product& product,
                      const Tensor& rows_E,
                      std::int64_t room) {
   const std::int64_t* counts = data<std::int64_t>(stream, rows_E);
-  const ExpertRows rows = expert_rows(stream, rows_E.dim(0), room, kTiledRows);
+  const int ordinal = cuda_stream(stream).cuda().ordinal();
+  std::optional<HopperProduct> hopper = kernels.hopper(ordinal, product, rows_E.dim(0), room);
+  const RowCut cut = hopper ? hopper->cut : RowCut{.rows = kTiledRows};
+  const ExpertRows rows = expert_rows(stream, rows_E.dim(0), room, cut);
+  if (hopper) hopper->set(rows);
   const Faults faults(stream);
-  const auto work = [=](cudaStream_t handle) {
+  const auto work = [=, tiled = kernels.tiled](cudaStream_t handle) {
     launch_find_rows(handle, rows, counts, faults);
-    launch(handle, product, rows);
+    if (hopper) {
+      launch_hopper(handle, *hopper);
+    } else {
+      tiled(handle, product, rows);
+    }
   };
   cuda_stream(stream).enqueue(name, WorkClass::Gemm, work, {.rows = room});
 }
@@ -38,7 +52,7 @@ void grouped_linear_forward(Stream& stream, Tensor y, Tensor x, Tensor w, Tensor
                         .c = bytes_of(stream, y),
                         .c_dtype = y.dtype(),
                         .c_stride = n};
-  enqueue_grouped(stream, "grouped_linear_forward", launch_tiled_rows, product, rows_E, x.dim(0));
+  enqueue_grouped(stream, "grouped_linear_forward", kRows, product, rows_E, x.dim(0));
 }
 
 void grouped_linear_dgrad(Stream& stream, Tensor dx, Tensor dy, Tensor w, Tensor rows_E) {
@@ -50,7 +64,7 @@ void grouped_linear_dgrad(Stream& stream, Tensor dx, Tensor dy, Tensor w, Tensor
                         .c = bytes_of(stream, dx),
                         .c_dtype = dx.dtype(),
                         .c_stride = k};
-  enqueue_grouped(stream, "grouped_linear_dgrad", launch_tiled_rows, product, rows_E, dy.dim(0));
+  enqueue_grouped(stream, "grouped_linear_dgrad", kRows, product, rows_E, dy.dim(0));
 }
 
 void grouped_linear_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Tensor rows_E) {
@@ -62,7 +76,7 @@ void grouped_linear_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Tensor
                         .c = bytes_of(stream, dw),
                         .c_stride = k,
                         .write = Write::Accumulate};
-  enqueue_grouped(stream, "grouped_linear_wgrad", launch_tiled_sums, product, rows_E, dy.dim(0));
+  enqueue_grouped(stream, "grouped_linear_wgrad", kSums, product, rows_E, dy.dim(0));
 }
 
 }  // namespace weft::kernels::cuda

@@ -221,7 +221,7 @@ void launch_tiled(cudaStream_t stream, const Product& product) {
 
 void launch_tiled_rows(cudaStream_t stream, const Product& product, const ExpertRows& rows) {
   CHECK(product.write == Write::Assign, "rows of experts are assigned");
-  const unsigned blocks = grid_of(rows.most_tiles() * tiles_of(product.n));
+  const unsigned blocks = grid_of(rows.most_cuts() * tiles_of(product.n));
   if (blocks == 0) return;
   with_factors(product, [&]<typename A, typename B>(As<A>, As<B>) {
     with_float(product.c_dtype, [&]<typename C>(As<C>) {

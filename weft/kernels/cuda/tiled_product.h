@@ -11,7 +11,7 @@
 
 namespace weft::kernels::cuda {
 
-// Rows of the result that a block computes: what ExpertRows must be cut into.
+// Rows of the result that a block computes: those of the cuts of ExpertRows.
 inline constexpr std::int64_t kTiledRows = 64;
 
 Factor factor(Stream& stream, const Tensor& matrix, SumOver sum_over);
