@@ -35,9 +35,9 @@ std::vector<Check> check_reference(const rules::JudgedConfig& config,
                                    const train::Process& process);
 
 // In bf16, with the experts that the reference chose: no tensor may be further from the fp32
-// reference than 1.5 times what the other implementation is in bf16, or than 1.5 times one rounding
-// of its largest value, where the other is nearer than that by luck. Training is no part of it:
-// after the first update the routers choose for themselves, and runs part.
+// reference than 1.5 times what the other implementation is in bf16, or than 1.5 times one
+// rounding, where the other is nearer than that by luck. Training is no part of it: after the first
+// update the routers choose for themselves, and runs part.
 std::vector<Check> check_bf16_reference(const rules::JudgedConfig& config,
                                         const checkpoint::HuggingFaceModel& model,
                                         const checkpoint::ReferenceRun& reference,

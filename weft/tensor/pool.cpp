@@ -15,6 +15,8 @@ namespace {
 
 // Pieces up to this size lie apart: among large ones they would leave gaps that fit nothing.
 constexpr std::size_t kSmallBytes = 64u << 10;
+// So much may be taken for them in any case, rather than wait.
+constexpr std::size_t kSmallSpare = 4u << 20;
 // So much of what was counted may be taken from the device besides, rather than wait.
 constexpr std::size_t kSpareShare = 20;
 
@@ -193,7 +195,11 @@ Pool::Taken Pool::take(std::size_t bytes, Tag tag, Memory memory, Reuse reuse) {
     }
     step_->missed();
   }
-  std::tie(taken.data, taken.pending) = arena.take(bytes, user_, may_grow(bytes));
+  std::size_t room = may_grow(bytes);
+  if (&arena == small_arena_.get()) {
+    room = std::max(room, kSmallSpare - std::min(kSmallSpare, arena.reserved()));
+  }
+  std::tie(taken.data, taken.pending) = arena.take(bytes, user_, room);
   return taken;
 }
 

@@ -7,8 +7,8 @@
 namespace weft::tensor {
 namespace {
 
-// More are not planned: the time grows with the square.
-constexpr std::size_t kMostBuffers = 32768;
+// Steps with more are not planned: the time grows with the square.
+constexpr std::size_t kMostBuffers = 16384;
 // The lower bits of a key are the buffer's place in its node.
 constexpr int kKeyBits = 20;
 // Room for those whose size varies: one part in so many, as much as the memory allows.
@@ -26,13 +26,10 @@ void StepMemory::begin() {
   number_ = missed_ = 0;
   key_ = 0;
   time_ = 0;
+  stop_watching();
+  users_.clear();
   // Watching costs little, but is of use only where a plan may follow.
   watches_ = std::has_single_bit(static_cast<std::uint64_t>(steps_));
-  seen_.clear();
-  keys_.clear();
-  uses_.clear();
-  users_.clear();
-  unknown_.clear();
 }
 
 void StepMemory::next_node() { key_ = ((key_ >> kKeyBits) + 1) << kKeyBits; }
@@ -40,6 +37,7 @@ void StepMemory::next_node() { key_ = ((key_ >> kKeyBits) + 1) << kKeyBits; }
 std::optional<std::size_t> StepMemory::take(std::size_t bytes, const Stream* user) {
   const std::uint64_t key = key_++;
   ++number_;
+  if (seen_.size() == kMostBuffers) stop_watching();
   if (watches_) {
     const int who = user_of(user);
     look_what_is_known(who, user);
@@ -50,6 +48,14 @@ std::optional<std::size_t> StepMemory::take(std::size_t bytes, const Stream* use
   const auto planned = plan_.find(key);
   if (bytes == 0 || planned == plan_.end()) return std::nullopt;
   return planned->second.offset;
+}
+
+void StepMemory::stop_watching() {
+  watches_ = false;
+  seen_.clear();
+  keys_.clear();
+  uses_.clear();
+  unknown_.clear();
 }
 
 void StepMemory::give(std::int64_t number, std::span<const Event> uses) {
@@ -86,8 +92,7 @@ void StepMemory::look_what_is_known(int user, const Stream* stream) {
 }
 
 bool StepMemory::is_due() const {
-  return watches_ && (missed_ > 0 || plan_.empty()) && !seen_.empty() &&
-         seen_.size() <= kMostBuffers;
+  return watches_ && (missed_ > 0 || plan_.empty()) && !seen_.empty();
 }
 
 // As large as the buffer was so far, and a little more where that was not always the same. Those

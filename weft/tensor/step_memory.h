@@ -40,6 +40,7 @@ class StepMemory {
   std::optional<std::size_t> plan(std::span<const Extent> occupied, std::size_t most);
 
  private:
+  void stop_watching();
   bool is_due() const;
   int user_of(const Stream* user);
   void look_what_is_known(int user, const Stream* stream);

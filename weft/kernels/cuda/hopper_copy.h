@@ -78,9 +78,10 @@ __device__ __forceinline__ void meet(int number, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
 }
 
-// Where an element of a tensor of three dimensions lies, the innermost first.
+// Where an element of a tensor lies, the innermost dimension first. A matrix may be cut into strips
+// of columns, which are then a dimension of their own: one copy brings several.
 struct At {
-  int column, row, matrix;
+  int column, row, strip, matrix;
 };
 
 __device__ __forceinline__ void prefetch(const CUtensorMap& map) {
@@ -93,12 +94,13 @@ __device__ __forceinline__ void copy_in(std::byte* to,
                                         const At& at,
                                         Barrier& full) {
   asm volatile(
-      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"
-      " [%0], [%1, {%3, %4, %5}], [%2];" ::"r"(shared_address(to)),
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes"
+      " [%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(shared_address(to)),
       "l"(&map),
       "r"(shared_address(&full)),
       "r"(at.column),
       "r"(at.row),
+      "r"(at.strip),
       "r"(at.matrix)
       : "memory");
 }
@@ -109,13 +111,14 @@ __device__ __forceinline__ void copy_in_all(std::byte* to,
                                             Barrier& full,
                                             std::uint16_t ranks) {
   asm volatile(
-      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"
-      ".multicast::cluster [%0], [%1, {%4, %5, %6}], [%2], %3;" ::"r"(shared_address(to)),
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes"
+      ".multicast::cluster [%0], [%1, {%4, %5, %6, %7}], [%2], %3;" ::"r"(shared_address(to)),
       "l"(&map),
       "r"(shared_address(&full)),
       "h"(ranks),
       "r"(at.column),
       "r"(at.row),
+      "r"(at.strip),
       "r"(at.matrix)
       : "memory");
 }
@@ -130,10 +133,12 @@ __device__ __forceinline__ void copy_out(const CUtensorMap& map,
                                          const At& at,
                                          const std::byte* from) {
   asm volatile(
-      "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(&map),
+      "cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(
+          &map),
       "r"(shared_address(from)),
       "r"(at.column),
       "r"(at.row),
+      "r"(at.strip),
       "r"(at.matrix)
       : "memory");
 }
@@ -142,11 +147,12 @@ __device__ __forceinline__ void add_out(const CUtensorMap& map,
                                         const At& at,
                                         const std::byte* from) {
   asm volatile(
-      "cp.reduce.async.bulk.tensor.3d.global.shared::cta.add.bulk_group"
-      " [%0, {%2, %3, %4}], [%1];" ::"l"(&map),
+      "cp.reduce.async.bulk.tensor.4d.global.shared::cta.add.bulk_group"
+      " [%0, {%2, %3, %4, %5}], [%1];" ::"l"(&map),
       "r"(shared_address(from)),
       "r"(at.column),
       "r"(at.row),
+      "r"(at.strip),
       "r"(at.matrix)
       : "memory");
 }

@@ -3,8 +3,8 @@
 // into the next tile; two warpgroups multiply, 64 rows each. A result goes through shared memory
 // and the copy engine again, while the next tile's slices already arrive.
 //
-// Two blocks are a cluster: what both need each loads half of, into the shared memory of both. So
-// a buffer is free when the readers of both blocks are done with it.
+// Two blocks are a cluster: of the second factor, which both need, each loads half into the shared
+// memory of both. So a buffer is free when the readers of both blocks are done with it.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -70,7 +70,7 @@ __device__ bool is_nothing(const Tile& tile, const Work& work) {
 }
 __device__ inline int slices_of(const Tile& tile) { return (tile.depth + kDepth - 1) / kDepth; }
 
-// Asks for the slices of a tile: halves of each factor, from its own matrix.
+// Asks for the slices of a tile. One copy brings a factor, or half of it: small ones cost as much.
 template <typename Kind, int kColumns, int kBlocks>
 struct Loader {
   Shared<kColumns>& shared;
@@ -78,49 +78,36 @@ struct Loader {
   const Tile& tile;
   int rank;
 
-  static constexpr int kHalfBoxes = kBoxesOfB<kColumns> / 2;
+  static constexpr int kHalfOfB = kBoxesOfB<kColumns> / 2 * kBox;
 
-  __device__ void copy(std::byte* to,
-                       const CUtensorMap& map,
-                       const At& at,
-                       Barrier& full,
-                       bool to_all) const {
-    if (kBlocks > 1 && to_all) {
-      copy_in_all(to, map, at, full, (1 << kBlocks) - 1);
-    } else {
-      copy_in(to, map, at, full);
+  __device__ void load_a(int stage, int depth) const {
+    At at{depth, tile.first_row + tile.row, 0, 0};
+    if constexpr (Kind::kA == SumOver::Rows) {
+      at = {0, tile.first_row + depth, tile.row / kBoxColumns, 0};
     }
-  }
-  __device__ void load_a(int stage, int depth, int half, bool to_all) const {
-    const int row = tile.row + half * kBoxRows;
-    At at{depth, tile.first_row + row, 0};
-    if constexpr (Kind::kA == SumOver::Rows) at = {row, tile.first_row + depth, 0};
-    copy(shared.a[stage] + half * kBox, maps.a, at, shared.full[stage], to_all);
+    copy_in(shared.a[stage], maps.a, at, shared.full[stage]);
   }
   __device__ void load_b(int stage, int depth, int half, bool to_all) const {
     const int column = tile.column_tile * kColumns + half * (kColumns / 2);
-    std::byte* to = shared.b[stage] + half * kHalfBoxes * kBox;
-    if constexpr (Kind::kB == SumOver::Columns) {
-      copy(to, maps.b, {depth, column, tile.expert}, shared.full[stage], to_all);
+    At at{depth, column, 0, tile.expert};
+    if constexpr (Kind::kB == SumOver::Rows) at = {0, depth, column / kBoxColumns, tile.expert};
+    if constexpr (Kind::kGrouped == Grouped::Sums) {
+      at.row += tile.first_row;
+      at.matrix = 0;
+    }
+    std::byte* to = shared.b[stage] + half * kHalfOfB;
+    if (to_all) {
+      copy_in_all(to, maps.b, at, shared.full[stage], (1 << kBlocks) - 1);
     } else {
-#pragma unroll
-      for (int box = 0; box < kHalfBoxes; ++box) {
-        At at{column + box * kBoxRows, depth, tile.expert};
-        if constexpr (Kind::kGrouped == Grouped::Sums) {
-          at.row += tile.first_row;
-          at.matrix = 0;
-        }
-        copy(to + box * kBox, maps.b, at, shared.full[stage], to_all);
-      }
+      copy_in(to, maps.b, at, shared.full[stage]);
     }
   }
   __device__ void load(int stage, int depth) const {
     arrive_expecting(shared.full[stage], kStageBytes<kColumns>);
-    const bool shares_a = kBlocks > 1 && !tile.shares_b;
     const bool shares_b = kBlocks > 1 && tile.shares_b;
+    load_a(stage, depth);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      if (!shares_a || half == rank) load_a(stage, depth, half, shares_a);
       if (!shares_b || half == rank) load_b(stage, depth, half, shares_b);
     }
   }
@@ -308,22 +295,23 @@ __device__ __forceinline__ void write_sums(const Sums<kColumns>& sums,
                                            unsigned& boxes) {
   constexpr bool kRows = Kind::kGrouped == Grouped::Rows;
   using C = std::conditional_t<kRows, BFloat16, float>;
-  constexpr int kBoxColumns = kBoxRow / int(sizeof(C));
+  constexpr int kResultColumns = kBoxRow / int(sizeof(C));
   const int row = tile.row + own.group * kGroupRows;
 #pragma unroll
-  for (int slice = 0; slice < kColumns / kBoxColumns; ++slice) {
-    const int column = tile.column_tile * kColumns + slice * kBoxColumns;
+  for (int slice = 0; slice < kColumns / kResultColumns; ++slice) {
+    const int column = tile.column_tile * kColumns + slice * kResultColumns;
     if (column >= work.n) break;
     std::byte* box = shared.c[own.group][boxes++ % 2];
     if (own.leads()) wait_until_read<1>();
     own.meet_group();
-    write_box(box, sums + slice * (kBoxColumns / 2), own, C{});
+    write_box(box, sums + slice * (kResultColumns / 2), own, C{});
     show_to_engines();
     own.meet_group();
     if (kRows && rows < kGroupRows) {
       copy_rows(work, tile.first_row + row, column, rows, box, own);
     } else if (own.leads()) {
-      const At at = kRows ? At{column, tile.first_row + row, 0} : At{column, row, tile.expert};
+      const At at =
+          kRows ? At{column, tile.first_row + row, 0, 0} : At{column, row, 0, tile.expert};
       if (work.write == Write::Accumulate) {
         add_out(maps.c, at, box);
       } else {

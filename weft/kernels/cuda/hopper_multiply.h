@@ -18,6 +18,7 @@ namespace weft::kernels::cuda::hopper {
 
 inline constexpr int kBoxRow = 128;  // bytes
 inline constexpr int kBoxRows = 64;
+inline constexpr int kBoxColumns = 64;  // of bf16
 inline constexpr int kBox = kBoxRow * kBoxRows;
 inline constexpr int kDepth = 64;      // of d in a slice
 inline constexpr int kStepDepth = 16;  // of d in one product

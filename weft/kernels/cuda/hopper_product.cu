@@ -52,31 +52,39 @@ PFN_cuTensorMapEncodeTiled_v12000 find_encoder() {
   return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(function);
 }
 
-// Row-major matrices behind each other, and the boxes they are copied in; a row of a box has 128
-// bytes.
+// Row-major matrices behind each other, and what one copy brings of them: rows of 128 bytes, of one
+// strip of columns or of several, each below the one before.
 struct Boxes {
   const std::byte* data;
   DType dtype;
   std::int64_t columns, rows, matrices;
   std::int64_t stride;  // elements from one row to the next
   int box_rows = kBoxRows;
+  int box_strips = 0;  // none: the matrix is not cut into strips
 };
 
 CUtensorMap map_of(const Boxes& boxes) {
   static const PFN_cuTensorMapEncodeTiled_v12000 encode = find_encoder();
   const bool single = boxes.dtype == DType::F32;
+  const cuuint32_t width = single ? 32 : 64;  // elements of 128 bytes
+  const bool strips = boxes.box_strips > 0;
+  const auto columns = static_cast<cuuint64_t>(boxes.columns);
   const auto row_bytes = static_cast<cuuint64_t>(boxes.stride * (single ? 4 : 2));
-  const cuuint64_t sizes[] = {static_cast<cuuint64_t>(boxes.columns),
+  const cuuint64_t sizes[] = {strips ? width : columns,
                               static_cast<cuuint64_t>(boxes.rows),
+                              strips ? columns / width : 1,
                               static_cast<cuuint64_t>(boxes.matrices)};
-  const cuuint64_t strides[] = {row_bytes, row_bytes * sizes[1]};
-  const cuuint32_t box[] = {single ? 32u : 64u, static_cast<cuuint32_t>(boxes.box_rows), 1};
-  const cuuint32_t steps[] = {1, 1, 1};
+  const cuuint64_t strides[] = {row_bytes, kBoxRow, row_bytes * sizes[1]};
+  const cuuint32_t box[] = {width,
+                            static_cast<cuuint32_t>(boxes.box_rows),
+                            strips ? static_cast<cuuint32_t>(boxes.box_strips) : 1,
+                            1};
+  const cuuint32_t steps[] = {1, 1, 1, 1};
   CUtensorMap map{};
   const CUresult result =
       encode(&map,
              single ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-             3,
+             4,
              const_cast<std::byte*>(boxes.data),
              sizes,
              strides,
@@ -126,6 +134,11 @@ bool is_narrow(std::int64_t n) {
   return 5 * wide > 6 * narrow;
 }
 
+int columns_of_tile(std::int64_t n) { return is_narrow(n) ? 128 : 256; }
+
+// Whole strips: behind the last column of one lies the next row.
+bool has_strips(std::int64_t columns) { return columns % kBoxColumns == 0; }
+
 // Of clusters of two blocks.
 template <typename Kind>
 HopperProduct with_tiles(int ordinal, const Product& p, std::int64_t experts) {
@@ -162,6 +175,8 @@ std::optional<HopperProduct> hopper_rows(int ordinal,
   if (!takes(ordinal, p, DType::BF16, experts, room)) return std::nullopt;
   if (!is_countable(room / kTileRows + experts, p.n)) return std::nullopt;
   const bool forward = p.b.sum_over == SumOver::Columns;
+  if (!forward && !has_strips(p.n)) return std::nullopt;
+  const int half = columns_of_tile(p.n) / 2;  // of b
   HopperProduct product =
       forward ? with_tiles<Forward>(ordinal, p, experts) : with_tiles<Dgrad>(ordinal, p, experts);
   product.a = map_of({.data = p.a.data,
@@ -169,14 +184,16 @@ std::optional<HopperProduct> hopper_rows(int ordinal,
                       .columns = p.k,
                       .rows = room,
                       .matrices = 1,
-                      .stride = p.a.stride});
+                      .stride = p.a.stride,
+                      .box_rows = kTileRows});
   product.b = map_of({.data = p.b.data,
                       .dtype = DType::BF16,
                       .columns = forward ? p.k : p.n,
                       .rows = forward ? p.n : p.k,
                       .matrices = experts,
                       .stride = p.b.stride,
-                      .box_rows = forward && !is_narrow(p.n) ? 128 : 64});
+                      .box_rows = forward ? half : kDepth,
+                      .box_strips = forward ? 0 : half / kBoxColumns});
   product.c = map_of({.data = p.c,
                       .dtype = DType::BF16,
                       .columns = p.n,
@@ -192,19 +209,22 @@ std::optional<HopperProduct> hopper_sums(int ordinal,
                                          std::int64_t room) {
   if (p.a.sum_over != SumOver::Rows || p.b.sum_over != SumOver::Rows) return std::nullopt;
   if (!is_width(p.m) || !is_width(p.n)) return std::nullopt;
+  if (!has_strips(p.m) || !has_strips(p.n)) return std::nullopt;
   if (!takes(ordinal, p, DType::F32, experts, room)) return std::nullopt;
   if (!is_countable((p.m + kTileRows - 1) / kTileRows * experts, p.n)) return std::nullopt;
   HopperProduct product = with_tiles<Wgrad>(ordinal, p, experts);
-  const auto factor_map = [&](const Factor& factor, std::int64_t columns) {
+  const auto factor_map = [&](const Factor& factor, std::int64_t columns, int tile_columns) {
     return map_of({.data = factor.data,
                    .dtype = DType::BF16,
                    .columns = columns,
                    .rows = room,
                    .matrices = 1,
-                   .stride = factor.stride});
+                   .stride = factor.stride,
+                   .box_rows = kDepth,
+                   .box_strips = tile_columns / kBoxColumns});
   };
-  product.a = factor_map(p.a, p.m);
-  product.b = factor_map(p.b, p.n);
+  product.a = factor_map(p.a, p.m, kTileRows);
+  product.b = factor_map(p.b, p.n, columns_of_tile(p.n) / 2);
   product.c = map_of({.data = p.c,
                       .dtype = DType::F32,
                       .columns = p.n,

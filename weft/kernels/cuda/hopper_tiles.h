@@ -3,8 +3,7 @@
 //
 // A result is cut into tiles of kTileRows rows. Two below each other go to a cluster of two blocks,
 // which then load each other's half of b; a last one without a partner goes to it with its right
-// neighbour, and the blocks share a. So an expert pays for 128 rows at most that it does not have,
-// never for 256.
+// neighbour. So an expert pays for 128 rows at most that it does not have, never for 256.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +47,7 @@ struct Tile {
   int height = 0;                // rows of the expert's result
   int depth = 0;                 // what is summed over
   int row = 0, column_tile = 0;  // in the expert's result
-  bool shares_b = true;          // or a
+  bool shares_b = true;          // with the cluster's other block
 };
 
 // The tile `index` of the expert, whose `height` is set, for block `rank` of the cluster.

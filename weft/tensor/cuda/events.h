@@ -18,11 +18,12 @@ class Events {
   Events(const Events&) = delete;
   Events& operator=(const Events&) = delete;
 
+  // Null where the card gives none: after an error it does nothing more, and who waits is told.
   cudaEvent_t take() {
     if (free_.empty()) {
       cudaEvent_t event = nullptr;
       const unsigned flags = use_ == EventUse::Order ? cudaEventDisableTiming : cudaEventDefault;
-      check("cudaEventCreateWithFlags", cudaEventCreateWithFlags(&event, flags));
+      if (cudaEventCreateWithFlags(&event, flags) != cudaSuccess) return nullptr;
       all_.push_back(event);
       return event;
     }

@@ -36,7 +36,7 @@ void Issuer::await_issued(std::uint64_t ticket) const {
 }
 
 void Issuer::serve() {
-  device_.use();
+  cudaSetDevice(device_.ordinal());  // an error of the card is told where the host waits
   std::unique_lock lock(mutex_);
   while (true) {
     pushed_.wait(lock, [&] { return stopping_ || !queue_.empty(); });

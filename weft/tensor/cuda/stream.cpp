@@ -201,19 +201,22 @@ Event CudaStream::record_work() {
 
 void CudaStream::mark(std::uint64_t ticket) {
   const std::lock_guard lock(mutex_);
-  const cudaEvent_t event = events_.take();
-  cudaEventRecord(event, handle_);  // an error of the card is told where the host waits
-  marks_.push_back({ticket, event});
+  add_mark(ticket);
 }
 
-// The first recorded position at or after the ticket, which is issued.
-cudaEvent_t CudaStream::event_covering(std::uint64_t ticket) const {
-  const auto found = std::ranges::lower_bound(marks_, ticket, {}, &Mark::ticket);
-  if (found != marks_.end()) return found->event;
+// The end of what is issued. Null after an error of the card, which is told where the host waits.
+cudaEvent_t CudaStream::add_mark(std::uint64_t ticket) const {
   const cudaEvent_t event = events_.take();
+  if (event == nullptr) return nullptr;
   cudaEventRecord(event, handle_);
   marks_.push_back({ticket, event});
   return event;
+}
+
+// The first recorded position at or after the ticket, which is issued; null after an error.
+cudaEvent_t CudaStream::event_covering(std::uint64_t ticket) const {
+  const auto found = std::ranges::lower_bound(marks_, ticket, {}, &Mark::ticket);
+  return found == marks_.end() ? add_mark(ticket) : found->event;
 }
 
 void CudaStream::wait(const Event& event) {
@@ -238,7 +241,8 @@ void CudaStream::wait_on_card(CudaStream& other, std::uint64_t ticket) {
   other.issuer_.await_issued(ticket);
   const std::lock_guard lock(other.mutex_);
   if (other.completed_ >= ticket) return;
-  cudaStreamWaitEvent(handle_, other.event_covering(ticket), 0);
+  const cudaEvent_t event = other.event_covering(ticket);
+  if (event != nullptr) cudaStreamWaitEvent(handle_, event, 0);
 }
 
 void CudaStream::learn(const Event& event) {
@@ -256,14 +260,11 @@ void CudaStream::host_wait(const Event& event) {
       const std::lock_guard lock(mutex_);
       covering = event_covering(event.ticket);
     }
-    const cudaError_t error = cudaEventSynchronize(covering);
+    const cudaError_t error =
+        covering == nullptr ? cudaStreamSynchronize(handle_) : cudaEventSynchronize(covering);
     if (error != cudaSuccess && !is_failed()) {
       try {
-        throw base::SystemError(
-            base::text("cudaEventSynchronize: {}; the work that failed was enqueued at or before "
-                       "this place (CUDA_LAUNCH_BLOCKING=1 in the environment of a second run "
-                       "names it)",
-                       cudaGetErrorString(error)));
+        throw_cuda("cudaEventSynchronize", error);
       } catch (...) {
         fail(named_for(place_of(event.ticket)));
       }

@@ -129,6 +129,7 @@ class CudaStream final : public Stream {
   bool is_failed() const;
   // Whether it has an error, or a fault that is not told yet.
   bool went_wrong() const;
+  cudaEvent_t add_mark(std::uint64_t ticket) const;        // under mutex_
   cudaEvent_t event_covering(std::uint64_t ticket) const;  // under mutex_
   void look_for_faults();
   void look_outside();
