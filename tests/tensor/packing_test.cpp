@@ -19,20 +19,20 @@ Lifetime known(std::size_t bytes, std::int32_t taken, std::int32_t given) {
   return {.bytes = bytes, .taken = taken, .given = given, .known_from = {given}};
 }
 
-TEST(Packing, NothingTakesNothing) { EXPECT_EQ(pack({}, {}, 0).top, 0u); }
+TEST(Packing, NothingTakesNothing) { EXPECT_EQ(pack({}, {}, 0)->top, 0u); }
 
 TEST(Packing, WhatIsAliveTogetherLiesApartAndTheRestShares) {
   const std::vector<Lifetime> buffers{known(100, 0, 3), known(50, 1, 2), known(100, 4, 5)};
-  const Packing packing = pack(buffers, {}, kNoLimit);
+  const Packing packing = pack(buffers, {}, kNoLimit).value();
   EXPECT_EQ(packing.top, 150u);
   EXPECT_EQ(packing.offsets[0], packing.offsets[2]);
 }
 
 TEST(Packing, WhatIsOccupiedStaysFree) {
   const std::vector<Lifetime> buffers{known(100, 0, 1)};
-  EXPECT_EQ(pack(buffers, std::vector<Extent>{{0, 64}}, kNoLimit).offsets[0], 64u);
-  EXPECT_EQ(pack(buffers, std::vector<Extent>{{100, 64}}, kNoLimit).offsets[0], 0u);
-  EXPECT_EQ(pack(buffers, std::vector<Extent>{{99, 64}}, kNoLimit).offsets[0], 163u);
+  EXPECT_EQ(pack(buffers, std::vector<Extent>{{0, 64}}, kNoLimit)->offsets[0], 64u);
+  EXPECT_EQ(pack(buffers, std::vector<Extent>{{100, 64}}, kNoLimit)->offsets[0], 0u);
+  EXPECT_EQ(pack(buffers, std::vector<Extent>{{99, 64}}, kNoLimit)->offsets[0], 163u);
 }
 
 TEST(Packing, AStreamGetsWhatItMustWaitForOnlyWhereRoomIsShort) {
@@ -42,10 +42,58 @@ TEST(Packing, AStreamGetsWhatItMustWaitForOnlyWhereRoomIsShort) {
                  .user = 0,
                  .known_from = {1, Lifetime::kNever}};
   const Lifetime second{.bytes = 100, .taken = 2, .given = 3, .user = 1};
-  EXPECT_EQ(pack(std::vector{first, second}, {}, 200).top, 200u);
-  EXPECT_EQ(pack(std::vector{first, second}, {}, 199).top, 100u);
+  EXPECT_EQ(pack(std::vector{first, second}, {}, 200)->top, 200u);
+  EXPECT_EQ(pack(std::vector{first, second}, {}, 199)->top, 100u);
   first.known_from = {1, 2};
-  EXPECT_EQ(pack(std::vector{first, second}, {}, kNoLimit).top, 100u);
+  EXPECT_EQ(pack(std::vector{first, second}, {}, kNoLimit)->top, 100u);
+}
+
+// What two streams know of each other's buffers, drawn; by the rule, without what makes it quick.
+TEST(Packing, GivesNoStreamWhatItMustWaitForWhereThereIsRoom) {
+  std::mt19937 random(11);
+  std::vector<Lifetime> buffers;
+  for (std::int32_t i = 0; i < 300; ++i) {
+    const std::int32_t given = 2 * i + 1 + static_cast<std::int32_t>(random() % 90);
+    const auto later = [&] {
+      return random() % 4 == 0 ? Lifetime::kNever
+                               : given + static_cast<std::int32_t>(random() % 200);
+    };
+    buffers.push_back({.bytes = 256 * (1 + random() % 9),
+                       .taken = 2 * i,
+                       .given = given,
+                       .user = static_cast<int>(random() % 2),
+                       .known_from = {later(), later()}});
+  }
+  const Packing packing = pack(buffers, {}, kNoLimit).value();
+  for (std::size_t late = 0; late < buffers.size(); ++late) {
+    for (std::size_t early = 0; early < late; ++early) {
+      const auto user = static_cast<std::size_t>(buffers[late].user);
+      if (buffers[early].given <= buffers[late].taken &&
+          buffers[early].known_from[user] <= buffers[late].taken) {
+        continue;
+      }
+      EXPECT_FALSE(overlap(packing.offsets[late],
+                           buffers[late].bytes,
+                           packing.offsets[early],
+                           buffers[early].bytes))
+          << early << " and " << late;
+    }
+  }
+}
+
+TEST(Packing, ALongStepIsPlanned) {
+  std::vector<Lifetime> buffers;
+  for (std::int32_t i = 0; i < 60000; ++i) {
+    const std::int32_t given = 2 * i + 1 + i * 31 % 120;
+    buffers.push_back({.bytes = 256u * (1 + static_cast<std::size_t>(i) * 7919 % 64),
+                       .taken = 2 * i,
+                       .given = given,
+                       .user = i % 3 == 0,
+                       .known_from = {given, Lifetime::kNever}});
+  }
+  const std::optional<Packing> packing = pack(buffers, {}, 0);
+  ASSERT_TRUE(packing);
+  EXPECT_LT(packing->top, 100u * 256 * 64);
 }
 
 TEST(Packing, IsRightAndTightForManyBuffers) {
@@ -66,7 +114,7 @@ TEST(Packing, IsRightAndTightForManyBuffers) {
     }
     most_alive = std::max(most_alive, alive);
   }
-  const Packing packing = pack(buffers, {}, kNoLimit);
+  const Packing packing = pack(buffers, {}, kNoLimit).value();
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       if (buffers[j].given <= buffers[i].taken) continue;

@@ -160,7 +160,7 @@ class RankCheck {
     return difference;
   }
 
-  // One check for each tensor of the reference, relative to its own largest magnitude.
+  // One check for each tensor of the reference, relative to its own size.
   void compare_gradients() {
     for (const checkpoint::HuggingFaceTensor& tensor :
          checkpoint::huggingface_tensors(model_.config(),

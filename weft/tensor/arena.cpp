@@ -56,19 +56,22 @@ std::vector<Extent> Arena::occupied() const {
   return extents;
 }
 
-// Gives back to the device what is free above `kept` bytes. Nothing is under way.
-void Arena::shrink(std::size_t kept) {
+void Arena::resize(std::size_t bytes) {
+  const std::size_t now = slabs_.back().size();
+  if (bytes > now && region_->grows_in_place()) {
+    grow(bytes - now, free_.end());
+    return merge(nullptr);
+  }
   const auto last = last_piece();
-  if (last == free_.end()) return;
-  const std::size_t above = slabs_.back().size() - std::min(slabs_.back().size(), kept);
-  const std::size_t gone = region_->give_back_end(std::min(above, last->second.bytes));
+  if (bytes >= now || last == free_.end()) return;
+  const std::size_t gone = region_->give_back_end(std::min(now - bytes, last->second.bytes));
   if (gone == 0) return;
   std::byte* data = last->first;
   Free piece = last->second;
   erase(data, piece.bytes);
   piece.bytes -= gone;
   if (piece.bytes > 0) insert(data, std::move(piece));
-  slabs_.back() = slabs_.back().first(slabs_.back().size() - gone);
+  slabs_.back() = slabs_.back().first(now - gone);
 }
 
 // Memory for `user`. Where none is ready for it, the region grows by at most `may_grow`; only
@@ -215,7 +218,7 @@ Arena::Piece Arena::join(Piece at, Piece next) {
 
 // The free piece at the region's end.
 Arena::Piece Arena::last_piece() {
-  if (slabs_.empty()) return free_.end();
+  if (slabs_.empty() || !region_->grows_in_place()) return free_.end();
   std::byte* end = slabs_.back().data() + slabs_.back().size();
   const auto behind = free_.lower_bound(end);
   if (behind == free_.begin()) return free_.end();

@@ -40,8 +40,9 @@ class Arena {
   std::byte* begin() const { return slabs_.size() == 1 ? slabs_.front().data() : nullptr; }
   // What of it is not free.
   std::vector<Extent> occupied() const;
-  // Gives back to the device what is free above `kept` bytes. Nothing is under way.
-  void shrink(std::size_t kept);
+  // Gives back to the device what is free above so many bytes, or takes what is missing. Nothing is
+  // under way.
+  void resize(std::size_t bytes);
 
   // Forgets uses that are over; for when all of them are.
   void forget_uses();

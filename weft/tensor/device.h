@@ -36,9 +36,10 @@ enum class StreamRole { Alone, Compute, ComputeOnOwnCores, Communication };
 class Region {
  public:
   virtual ~Region() = default;
-  // At least so much more: directly behind what came last where the device can. Its content is
-  // undefined. SystemError where there is none left.
+  // At least so much more. Its content is undefined. SystemError where there is none left.
   virtual std::span<std::byte> grow(std::size_t bytes) = 0;
+  // Whether that mostly lies directly behind what came last, and is one with it.
+  virtual bool grows_in_place() const = 0;
   // Gives the last `bytes` back to the device, or as much of them as it can; how much.
   virtual std::size_t give_back_end(std::size_t bytes) = 0;
 };

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -35,7 +36,9 @@ struct Packing {
 // Places for all buffers, none of which overlaps with another that is alive at the same time, nor
 // with what is `occupied` throughout. As far as the buffers then end below `most`, no stream gets
 // memory whose last use its work does not come after anyway; else memory is given to such a stream
-// too, that which was given back longest ago.
-Packing pack(std::span<const Lifetime> buffers, std::span<const Extent> occupied, std::size_t most);
+// too, that which was given back longest ago. None for a step that is too long for it.
+std::optional<Packing> pack(std::span<const Lifetime> buffers,
+                            std::span<const Extent> occupied,
+                            std::size_t most);
 
 }  // namespace weft::tensor

@@ -19,6 +19,7 @@ class Pieces final : public Region {
   Pieces& operator=(const Pieces&) = delete;
 
   std::span<std::byte> grow(std::size_t bytes) override;
+  bool grows_in_place() const override { return false; }
   std::size_t give_back_end(std::size_t) override { return 0; }  // whole pieces only
 
  private:

@@ -158,7 +158,7 @@ Arena& Pool::arena_of(Tag tag, Memory memory, std::size_t bytes) {
 
 // How much more may be taken from the device when so many bytes are asked for.
 std::size_t Pool::may_grow(std::size_t bytes) const {
-  const std::size_t counted = std::max(total_.peak, total_.bytes + bytes);
+  const std::size_t counted = std::max(most_at_once_, total_.bytes + bytes);
   const std::size_t most = counted + counted / kSpareShare;
   return most - std::min(most, reserved());
 }
@@ -220,6 +220,7 @@ std::shared_ptr<Block> Pool::allocate(std::size_t bytes, Tag tag, Memory memory,
     use->bytes += bytes;
     use->peak = std::max(use->peak, use->bytes);
   }
+  most_at_once_ = std::max(most_at_once_, total_.bytes);
   auto block = std::make_shared<Block>(this,
                                        tag,
                                        memory,
@@ -276,15 +277,15 @@ void Pool::settle(const void* kind) {
 }
 
 // The step that is over, for when it runs again. What it then does not need goes back to the
-// device.
+// device, and what it needs more is taken.
 void Pool::plan_step() {
   Arena& arena = *passing_arena_;
   if (arena.begin() == nullptr) return;
   const std::size_t others = reserved() - arena.reserved();
-  const std::size_t most = total_.peak + total_.peak / kSpareShare;
+  const std::size_t most = most_at_once_ + most_at_once_ / kSpareShare;
   const std::optional<std::size_t> top =
       step_->plan(arena.occupied(), most - std::min(most, others));
-  if (top) arena.shrink(*top);
+  if (top) arena.resize(*top);
 }
 
 std::size_t Pool::reserved() const {

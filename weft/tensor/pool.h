@@ -8,8 +8,8 @@
 // what was taken near what was counted. Steps that say which they are get places that were planned
 // when they ran before (tensor/step_memory.h). What lives as long as the run, what lives within a
 // step, the small pieces of it and host-visible memory have a region each. The same sequence of
-// calls gets the same addresses, step after step. What is counted is what was asked for, whatever
-// memory it is in: the same on every device.
+// calls gets the same addresses, step after step, but for the step after which there is a new plan.
+// What is counted is what was asked for, whatever memory it is in: the same on every device.
 #pragma once
 
 #include <array>
@@ -149,6 +149,7 @@ class Pool {
   std::unique_ptr<ExchangeArena> exchange_arena_;  // of all tags: Reuse::Exchanged
   std::array<PoolUse, kTags> use_{};
   PoolUse total_;
+  std::size_t most_at_once_ = 0;  // the peak of all time
 };
 
 }  // namespace weft::tensor

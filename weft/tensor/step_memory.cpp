@@ -7,8 +7,8 @@
 namespace weft::tensor {
 namespace {
 
-// Steps with more are not planned: the time grows with the square.
-constexpr std::size_t kMostBuffers = 16384;
+// Steps with more are not planned: that would take seconds.
+constexpr std::size_t kMostBuffers = 1 << 16;
 // The lower bits of a key are the buffer's place in its node.
 constexpr int kKeyBits = 20;
 // Room for those whose size varies: one part in so many, as much as the memory allows.
@@ -108,11 +108,12 @@ std::size_t StepMemory::room_for(std::size_t buffer, std::size_t spare_share) co
 std::optional<std::size_t> StepMemory::plan(std::span<const Extent> occupied, std::size_t most) {
   if (!is_due()) return std::nullopt;
   std::vector<Lifetime> buffers = seen_;
-  Packing packing;
+  std::optional<Packing> packing;
   for (const std::size_t share : kSpareShares) {
     for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i].bytes = room_for(i, share);
     packing = pack(buffers, occupied, most);
-    if (packing.top <= most) break;
+    if (!packing) return std::nullopt;
+    if (packing->top <= most) break;
   }
   std::unordered_map<std::uint64_t, Planned> plan;
   for (std::size_t i = 0; i < buffers.size(); ++i) {
@@ -120,10 +121,10 @@ std::optional<std::size_t> StepMemory::plan(std::span<const Extent> occupied, st
     const auto before = plan_.find(keys_[i]);
     const std::size_t largest = before == plan_.end() ? 0 : before->second.seen;
     plan[keys_[i]] = {.seen = std::max(round_up(seen_[i].bytes), largest),
-                      .offset = packing.offsets[i]};
+                      .offset = packing->offsets[i]};
   }
   plan_ = std::move(plan);
-  return packing.top;
+  return packing->top;
 }
 
 }  // namespace weft::tensor

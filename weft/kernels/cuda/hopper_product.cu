@@ -1,10 +1,12 @@
 #include <cudaTypedefs.h>
 
 #include <limits>
+#include <string_view>
 
 #include "weft/kernels/cuda/hopper_kernel.h"
 #include "weft/kernels/cuda/hopper_product.h"
 #include "weft/tensor/cuda/call.h"
+#include "weft/tensor/cuda/cards.h"
 
 namespace weft::kernels::cuda {
 namespace {
@@ -104,8 +106,10 @@ int attribute(int ordinal, cudaDeviceAttr name) {
   return value;
 }
 
+// The card, and this build: only what is compiled for 90a has the kernel.
 bool is_hopper(int ordinal) {
-  return attribute(ordinal, cudaDevAttrComputeCapabilityMajor) == 9 &&
+  return tensor::cuda::built_for().find("90a") != std::string_view::npos &&
+         attribute(ordinal, cudaDevAttrComputeCapabilityMajor) == 9 &&
          attribute(ordinal, cudaDevAttrComputeCapabilityMinor) == 0;
 }
 

@@ -44,6 +44,8 @@ std::span<std::byte> CpuRegion::grow(std::size_t bytes) {
   return {more, size};
 }
 
+bool CpuRegion::grows_in_place() const { return reservation() > 0; }
+
 std::size_t CpuRegion::give_back_end(std::size_t bytes) {
   const std::size_t size = std::min(bytes, used_) / kGranule * kGranule;
   if (size == 0) return 0;

@@ -17,6 +17,7 @@ class CpuRegion final : public Region {
   CpuRegion& operator=(const CpuRegion&) = delete;
 
   std::span<std::byte> grow(std::size_t bytes) override;
+  bool grows_in_place() const override;
   std::size_t give_back_end(std::size_t bytes) override;
 
  private:

@@ -96,15 +96,23 @@ class GrowingRegion final : public Region {
     const std::size_t size = whole_granules(bytes);
     if (size > room_ - used_) device_.throw_no_memory(size);
     const CUdeviceptr at = begin_ + used_;
-    // In parts, so that the end can go back to the card.
-    for (const std::size_t end = used_ + size; used_ < end;) {
-      const std::size_t part = std::min(end - used_, std::max(kPart, granule_));
-      map(begin_ + used_, part);
-      mapped_.push_back(part);
-      used_ += part;
+    const std::size_t before = used_;
+    try {
+      // In parts, so that the end can go back to the card.
+      for (const std::size_t end = used_ + size; used_ < end;) {
+        const std::size_t part = std::min(end - used_, std::max(kPart, granule_));
+        map(begin_ + used_, part);
+        mapped_.push_back(part);
+        used_ += part;
+      }
+    } catch (...) {
+      give_back_end(used_ - before);
+      throw;
     }
     return {reinterpret_cast<std::byte*>(at), size};
   }
+
+  bool grows_in_place() const override { return true; }
 
   std::size_t give_back_end(std::size_t bytes) override {
     device_.use();
@@ -142,7 +150,9 @@ class GrowingRegion final : public Region {
     check("cuMemMap", mapped);
     const CUmemAccessDesc access{.location = properties.location,
                                  .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-    check("cuMemSetAccess", driver_.set_access(at, size, &access, 1));
+    const CUresult reachable = driver_.set_access(at, size, &access, 1);
+    if (reachable != CUDA_SUCCESS) driver_.unmap(at, size);
+    check("cuMemSetAccess", reachable);
   }
 
   const CudaDevice& device_;

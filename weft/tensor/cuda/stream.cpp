@@ -168,7 +168,7 @@ void CudaStream::perform_host(const Work& work,
     const std::lock_guard lock(mutex_);
     pending_.push_back(work);
   }
-  cudaStreamSynchronize(handle_);  // an error of the card is told where the host waits
+  if (cudaStreamSynchronize(handle_) != cudaSuccess) return;  // told where the host waits
   const auto went_wrong = [](const CudaStream* stream) { return stream->went_wrong(); };
   if (went_wrong(this) || std::ranges::any_of(waited_for, went_wrong)) return;
   try {
@@ -242,7 +242,11 @@ void CudaStream::wait_on_card(CudaStream& other, std::uint64_t ticket) {
   const std::lock_guard lock(other.mutex_);
   if (other.completed_ >= ticket) return;
   const cudaEvent_t event = other.event_covering(ticket);
-  if (event != nullptr) cudaStreamWaitEvent(handle_, event, 0);
+  if (event == nullptr) {
+    cudaStreamSynchronize(other.handle_);  // the card has no more events: the thread waits
+  } else {
+    cudaStreamWaitEvent(handle_, event, 0);
+  }
 }
 
 void CudaStream::learn(const Event& event) {
