@@ -89,8 +89,7 @@ std::string model_text(const config::Config& config) {
               config.model.seq_length);
 }
 
-// The rates that the issue of this card sets for weight gradients of experts, FLOP/s; they hold for
-// an H200 alone.
+// What weight gradients of experts shall reach on an H200, FLOP/s.
 std::optional<double> least_adding_wgrad(const std::string& card, const std::string& rows) {
   if (card.find("H200") == std::string::npos) return std::nullopt;
   if (rows.ends_with(" x 256 rows")) return 220e12;
@@ -286,7 +285,7 @@ void add_bench_gpu(CLI::App& bench, Action& chosen) {
       "a GPU's ceilings, every operation against them, and the step, against PyTorch and "
       "Transformers; without a recipe, qwen3_30b_a3b_gpu");
   auto options = std::make_shared<GpuOptions>();
-  add_run_arguments(*gpu, options->run, "weft bench gpu --only products,attention --peer");
+  add_run_arguments(*gpu, options->run, "weft bench gpu --only=products,attention --peer");
   gpu->add_option("--only", options->only, "parts of it; the ceilings are always measured")
       ->delimiter(',')
       ->allow_extra_args(false)
