@@ -1,6 +1,4 @@
 // weft bench: speed against the ceiling of the machine and against peers, in one run.
-#include <filesystem>
-
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/cli/arguments.h"
@@ -83,15 +81,6 @@ void show_text(const measure::StepBench& bench,
   print_text("\n");
 }
 
-// Ctrl-C reaches the peer, too: that it ends is then no failure of its own.
-void run_unless_stopped(Peer& peer, const std::atomic<bool>& stop) {
-  try {
-    peer.run();
-  } catch (const base::SystemError&) {
-    if (!stop.load()) throw;
-  }
-}
-
 int run_step(const StepOptions& options) {
   if (under_launcher())
     throw base::ConfigError("bench step times one process: run it without mpirun");
@@ -121,7 +110,7 @@ int run_step(const StepOptions& options) {
     request.leave_in = peer->folder();
     request.between = [&] {
       line.show("the same model in PyTorch");
-      run_unless_stopped(*peer, stop);
+      peer->run(stop);
     };
   }
   const measure::StepBench bench = measure::bench_step(request);
@@ -165,6 +154,7 @@ void add_bench(CLI::App& program, Action& chosen) {
   add_bench_schedule(*bench, chosen);
   add_bench_check(*bench, chosen);
   add_bench_dispatch(*bench, chosen);
+  add_bench_gpu(*bench, chosen);
 }
 
 }  // namespace weft::cli

@@ -40,6 +40,7 @@ constexpr std::string_view kAllowed[] = {"fabric.intra_node_gb_per_second",
                                          "fabric.inter_node_latency_us",
                                          "fabric.jitter_us",
                                          "fabric.seed",
+                                         "runtime.device",
                                          "runtime.threads_per_rank",
                                          "runtime.pin_ranks",
                                          "runtime.timeout_seconds"};
@@ -159,7 +160,9 @@ int run_dispatch(const DispatchOptions& options) {
                                                           .progress = progress("trip"),
                                                           .stop = &stop}),
                         .copies = {}};
-  if (options.copy_tokens > 0 && !report.bench.interrupted) {
+  // Copies are held against memcpy on threads; those of a GPU against its own in bench gpu.
+  const bool on_cpu = config->runtime.device == config::DeviceKind::Cpu;
+  if (options.copy_tokens > 0 && on_cpu && !report.bench.interrupted) {
     const int threads = static_cast<int>(config->runtime.threads_per_rank);
     report.copies = measure::bench_row_copies(
         {.tokens = options.copy_tokens,
@@ -201,7 +204,8 @@ void add_bench_dispatch(CLI::App& bench, Action& chosen) {
   dispatch->footer(
       "Words: fabric.* gives the links (without any, the wire takes ten times the copies and is "
       "ten\n"
-      "  times slower between machines); runtime.threads_per_rank, pin_ranks and timeout_seconds.\n"
+      "  times slower between machines); runtime.device (cuda: all ranks on one card, no copies),\n"
+      "  threads_per_rank, pin_ranks and timeout_seconds.\n"
       "Example: weft bench dispatch --experts 256 --topk 8 --ep 16 --ranks-per-node 4\n"
       "What travels, byte by byte: docs/dispatch.md");
   const auto number =

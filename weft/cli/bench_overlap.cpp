@@ -51,6 +51,22 @@ void check(const config::Config& config) {
   }
 }
 
+// Ranks that take a core or a card from each other time that.
+void warn_of_shared_hardware(const config::Config& config) {
+  const std::int64_t ranks = derive::layout_of(config).world;
+  if (config.runtime.device == config::DeviceKind::Cuda) {
+    if (config.runtime.backend != config::CommBackend::Threads || ranks == 1) return;
+    print_warning(
+        "ranks that are threads share one card: compute of one runs beside that of others");
+    return;
+  }
+  const auto cores = static_cast<std::int64_t>(base::usable_cores().size());
+  if (config.runtime.pin_ranks && ranks <= cores) return;
+  print_warning(
+      "figures mean something with a core for each rank, and runtime.pin_ranks=true to keep it "
+      "there");
+}
+
 int run_overlap(const OverlapOptions& options) {
   const words::Resolution run = resolve(options.run);
   config::Config asked = run.config;
@@ -65,12 +81,7 @@ int run_overlap(const OverlapOptions& options) {
     }
   }
   if (launcher_rank() == 0) {
-    const auto cores = static_cast<std::int64_t>(base::usable_cores().size());
-    if (!config.runtime.pin_ranks || derive::layout_of(config).world > cores) {
-      print_warning(
-          "figures mean something with a core for each rank, and runtime.pin_ranks=true to keep it "
-          "there");
-    }
+    warn_of_shared_hardware(config);
     for (const auto* warnings : {&run.warnings, &orders[1].warnings}) {
       for (const config::Finding& warning : *warnings) print_warning(config::to_text(warning));
     }

@@ -189,18 +189,6 @@ std::vector<Bar> bars_of(const DispatchReport& report) {
   return bars;
 }
 
-std::string to_text(const Bar& bar) {
-  int digits = 2;
-  const auto shown = [&](double number) { return text("{:.{}f}", number, digits); };
-  while (digits < 6 && bar.value != bar.limit && shown(bar.value) == shown(bar.limit)) ++digits;
-  return text("{:7} {}: {}, {} {}",
-              bar.met() ? "met" : "NOT MET",
-              bar.name,
-              shown(bar.value),
-              bar.kind == Bar::Kind::AtMost ? "at most" : "at least",
-              shown(bar.limit));
-}
-
 std::string to_text(const DispatchReport& report) {
   const config::ModelConfig& model = report.config.model;
   std::string all = text(
@@ -257,12 +245,7 @@ Json to_json(const DispatchReport& report) {
     if (copy.read_bytes_per_second > 0)
       json["copies"].back()["share_of_reading"] = copy.share_of_reading();
   }
-  for (const Bar& bar : bars_of(report)) {
-    json["bars"].push_back({{"name", bar.name},
-                            {"value", bar.value},
-                            {bar.kind == Bar::Kind::AtMost ? "at_most" : "at_least", bar.limit},
-                            {"met", bar.met()}});
-  }
+  for (const Bar& bar : bars_of(report)) json["bars"].push_back(to_json(bar));
   return json;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "weft/base/json.h"
+#include "weft/cli/bar.h"
 #include "weft/config/config.h"
 #include "weft/measure/dispatch_bench.h"
 #include "weft/measure/row_copies_bench.h"
@@ -20,21 +21,9 @@ struct DispatchReport {
   std::vector<measure::RowCopy> copies;
 };
 
-// A number that must be at most, or at least, so much.
-struct Bar {
-  enum class Kind { AtMost, AtLeast };
-  std::string name;
-  double value = 0, limit = 0;
-  Kind kind = Kind::AtMost;
-
-  bool met() const { return kind == Kind::AtMost ? value <= limit : value >= limit; }
-};
 // Those that are set for this shape: the ones of dispatchers are for 64 experts, top-8, 8 ranks, 4
 // a machine, and links chosen by the bench.
 std::vector<Bar> bars_of(const DispatchReport& report);
-
-// "NOT MET permute over memcpy: 0.598, at least 0.600": with as many digits as tell the two apart.
-std::string to_text(const Bar& bar);
 
 std::string to_text(const DispatchReport& report);
 base::Json to_json(const DispatchReport& report);

@@ -2,11 +2,13 @@
 // model code is commonly written, and tuned by hand.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "weft/cli/peer_program.h"
 #include "weft/config/config.h"
 
 namespace weft::cli {
@@ -20,21 +22,18 @@ struct PeerResult {
 
 class Peer {
  public:
-  // Makes a temporary folder for the peer's inputs. SystemError where PATH finds no python3, or
-  // one without torch.
+  // SystemError where PATH finds no python3, or one without torch.
   explicit Peer(const config::Config& config);
-  ~Peer();
-  Peer(const Peer&) = delete;
-  Peer& operator=(const Peer&) = delete;
 
-  const std::filesystem::path& folder() const { return folder_; }
-  void run();
+  const std::filesystem::path& folder() const { return folder_.path(); }
+  // Both styles; ends early where it is told to stop.
+  void run(const std::atomic<bool>& stop);
   // SystemError where the losses differ: a bench verifies, then times.
   std::vector<PeerResult> compare(const std::vector<double>& losses) const;
 
  private:
   const config::Config& config_;
-  std::filesystem::path folder_;
+  PeerFolder folder_;
   std::vector<std::pair<std::string, std::string>> outputs_;  // by style
 };
 

@@ -1,0 +1,51 @@
+#include "weft/cli/peer_program.h"
+
+#include <cstdlib>
+
+#include "weft/base/error.h"
+#include "weft/base/text.h"
+#include "weft/cli/arguments.h"
+#include "weft/cli/child.h"
+
+namespace weft::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using base::text;
+
+// The one that PATH finds, as tools/setup.sh peers asks it.
+constexpr const char* kPython = "python3";
+
+}  // namespace
+
+PeerFolder::PeerFolder() {
+  std::string pattern = (fs::temp_directory_path() / "weft-peer-XXXXXX").string();
+  if (::mkdtemp(pattern.data()) == nullptr) base::throw_errno("cannot make a temporary folder");
+  path_ = pattern;
+}
+
+PeerFolder::~PeerFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+void require_module(const std::string& module) {
+  if (!run_child({kPython, "-c", text("import {}", module)}).failure) return;
+  const std::string name = module == "torch" ? "PyTorch" : "Transformers";
+  throw base::SystemError(
+      text("--peer needs {}, and the {} that PATH finds has no module '{}': install it "
+           "(tools/setup.sh peers, or python3-torch of Debian), or leave --peer out",
+           name,
+           kPython,
+           module));
+}
+
+std::vector<std::string> peer_command(const std::string& script,
+                                      const std::vector<std::string>& arguments) {
+  const fs::path file = recipes_folder().parent_path() / "bench" / "peers" / script;
+  std::vector<std::string> command{kPython, file.string()};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return command;
+}
+
+}  // namespace weft::cli

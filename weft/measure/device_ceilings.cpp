@@ -1,0 +1,75 @@
+#include "weft/measure/device_ceilings.h"
+
+#include "weft/base/casts.h"
+#include "weft/base/median.h"
+#include "weft/kernels/kernels.h"
+
+namespace weft::measure {
+namespace {
+
+using base::number;
+using tensor::DType;
+using tensor::Shape;
+using tensor::Tag;
+using tensor::Tensor;
+
+constexpr int kTransfers = 10, kRounds = 3;
+
+double product_rate(DeviceTimer& timer, std::int64_t size) {
+  const Tensor x = timer.random(DType::BF16, {size, size}),
+               w = timer.random(DType::BF16, {size, size});
+  const Tensor y = timer.empty(DType::BF16, {size, size});
+  const double seconds =
+      timer.seconds_of([&] { kernels::linear_forward(timer.stream(), y, x, w); });
+  return product_flop(number(size), number(size), number(size)) / seconds;
+}
+
+double copy_rate(DeviceTimer& timer, std::int64_t bytes) {
+  const Tensor from = timer.zeros(DType::F32, {bytes / 4}),
+               to = timer.empty(DType::F32, {bytes / 4});
+  const double seconds = timer.seconds_of([&] { kernels::copy(timer.stream(), to, from); });
+  return 2 * number(to.bytes()) / seconds;
+}
+
+// Of the host's clock: no clock of a stream sees the other one.
+double rate_both_ways(DeviceTimer& timer, const Tensor& host, const Tensor& device) {
+  const auto up = timer.device().make_stream("up", tensor::StreamRole::Communication);
+  const auto down = timer.device().make_stream("down", tensor::StreamRole::Communication);
+  const std::int64_t half = host.elements() / 2;
+  const auto part = [&](const Tensor& t, int i) { return t.range(i * half, Shape{half}); };
+  std::vector<double> rates;
+  for (int round = 0; round < kRounds; ++round) {
+    const std::int64_t begin = tensor::now_ns();
+    for (int i = 0; i < kTransfers; ++i) {
+      kernels::copy(*up, part(device, 0), part(host, 0));
+      kernels::copy(*down, part(host, 1), part(device, 1));
+    }
+    up->synchronize();
+    down->synchronize();
+    const double seconds = number(tensor::now_ns() - begin) * 1e-9;
+    rates.push_back(kTransfers * number(half) * 4 / seconds);
+  }
+  return base::median(rates);
+}
+
+}  // namespace
+
+DeviceCeilings bench_ceilings(DeviceTimer& timer, const CeilingShapes& shapes) {
+  DeviceCeilings ceilings;
+  ceilings.flops = product_rate(timer, shapes.product);
+  ceilings.copy = copy_rate(timer, shapes.copy_bytes);
+  const Shape link{shapes.link_bytes / 4};
+  const Tensor host = Tensor::host_visible(timer.pool(), DType::F32, link, Tag::Workspace);
+  const Tensor device = timer.zeros(DType::F32, link);
+  kernels::copy(timer.stream(), host, device);
+  const auto rate = [&](const Tensor& to, const Tensor& from) {
+    return number(to.bytes()) / timer.seconds_of([&] { kernels::copy(timer.stream(), to, from); });
+  };
+  ceilings.upload = rate(device, host);
+  ceilings.download = rate(host, device);
+  timer.stream().synchronize();
+  ceilings.both = rate_both_ways(timer, host, device);
+  return ceilings;
+}
+
+}  // namespace weft::measure

@@ -1,0 +1,24 @@
+// What a device can do at best: the fastest product, copies inside its memory, and the way to the
+// host.
+#pragma once
+
+#include "weft/measure/device_rate.h"
+#include "weft/measure/device_timer.h"
+
+namespace weft::measure {
+
+struct CeilingShapes {
+  std::int64_t product = 8192;                        // rows, columns and depth of a bf16 product
+  std::int64_t copy_bytes = std::int64_t{2} << 30;    // copied
+  std::int64_t link_bytes = std::int64_t{256} << 20;  // of a transfer, pinned
+};
+
+struct DeviceCeilings {
+  double flops = 0;                           // a second
+  double copy = 0;                            // bytes read and written a second
+  double upload = 0, download = 0, both = 0;  // bytes a second, one way; at once, each way
+};
+
+DeviceCeilings bench_ceilings(DeviceTimer& timer, const CeilingShapes& shapes);
+
+}  // namespace weft::measure
