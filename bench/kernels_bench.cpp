@@ -110,7 +110,7 @@ void linear(benchmark::State& state) {
   run_flops(state, flops, [&] {
     if (direction == 0) linear_forward(b.stream(), y, x, w);
     if (direction == 1) linear_dgrad(b.stream(), x, y, w);
-    if (direction == 2) linear_wgrad(b.stream(), w, y, x);
+    if (direction == 2) linear_wgrad(b.stream(), w, y, x, Write::Accumulate);
   });
 }
 
@@ -127,7 +127,7 @@ void grouped_linear(benchmark::State& state) {
   run_flops(state, flops, [&] {
     if (direction == 0) grouped_linear_forward(b.stream(), y, x, w, rows);
     if (direction == 1) grouped_linear_dgrad(b.stream(), x, y, w, rows);
-    if (direction == 2) grouped_linear_wgrad(b.stream(), w, y, x, rows);
+    if (direction == 2) grouped_linear_wgrad(b.stream(), w, y, x, rows, Write::Accumulate);
   });
 }
 
@@ -177,7 +177,7 @@ void norm(benchmark::State& state) {
   run_bytes(state, bytes * (direction == 1 ? 3 : 2), [&] {
     if (direction == 0) rms_norm_forward(b.stream(), y, rstd, x, w, 1e-6f);
     if (direction == 1) rms_norm_dgrad(b.stream(), dx, y, x, w, rstd);
-    if (direction == 2) rms_norm_wgrad(b.stream(), w, y, x, rstd);
+    if (direction == 2) rms_norm_wgrad(b.stream(), w, y, x, rstd, Write::Accumulate);
   });
 }
 
@@ -250,7 +250,7 @@ void embedding(benchmark::State& state) {
   const std::int64_t direction = state.range(0);
   run_bytes(state, static_cast<double>(x.bytes()) * (direction == 0 ? 2 : 3), [&] {
     if (direction == 0) embedding_forward(b.stream(), x, table, ids);
-    if (direction == 2) embedding_wgrad(b.stream(), table, x, ids);
+    if (direction == 2) embedding_wgrad(b.stream(), table, x, ids, Write::Accumulate);
   });
 }
 

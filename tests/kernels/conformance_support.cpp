@@ -65,7 +65,8 @@ bool is_inside(const Tensor& x, std::int64_t margin, std::int64_t element) {
 
 Values initial_values(const Argument& argument) {
   const auto n = static_cast<std::size_t>(argument.shape.elements());
-  return argument.role == Role::Output ? Values(n, kUnwritten) : argument.values;
+  const bool any = argument.role == Role::Output && argument.values.empty();
+  return any ? Values(n, kUnwritten) : argument.values;
 }
 
 }  // namespace
@@ -121,6 +122,17 @@ Argument sum_into(std::string name, Shape shape) {
           .shape = shape,
           .role = Role::Sum,
           .values = rounded(draw(99, shape), DType::F32)};
+}
+
+Argument weight_gradient(std::string name, Shape shape, Write write) {
+  if (write == Write::Accumulate) return sum_into(std::move(name), shape);
+  Argument argument = output(std::move(name), DType::F32, shape);
+  argument.values.assign(static_cast<std::size_t>(shape.elements()), std::nan(""));
+  return argument;
+}
+
+std::string name_of_wgrad(Write write) {
+  return write == Write::Assign ? "wgrad_assigned" : "wgrad";
 }
 
 Argument strided(Argument argument) {

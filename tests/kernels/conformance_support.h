@@ -33,7 +33,7 @@ struct Argument {
   DType dtype = DType::F32;
   Shape shape;
   Role role = Role::Input;
-  Values values;  // as the dtype holds them
+  Values values;  // as the dtype holds them; of an Output: before, where it matters
   Rows rows = Rows::Contiguous;
 };
 
@@ -70,6 +70,9 @@ Values rounded(Values values, DType dtype);
 Argument input(std::string name, DType dtype, Shape shape, Values values);
 Argument output(std::string name, DType dtype, Shape shape);
 Argument sum_into(std::string name, Shape shape);
+// What a wgrad writes; where it assigns, it finds what is not a number.
+Argument weight_gradient(std::string name, Shape shape, Write write);
+std::string name_of_wgrad(Write write);
 // The same argument, a block of columns in one of the runs.
 Argument strided(Argument argument);
 

@@ -72,8 +72,7 @@ TEST_P(Conformance, InputsStayAsTheyWere) {
   }
 }
 
-// Forward and dgrad assign, wgrad accumulates: a second call changes nothing, or adds as much
-// again.
+// What assigns changes nothing when it is called again, what accumulates adds as much again.
 TEST_P(Conformance, ASecondCallAssignsAgainOrAddsAgain) {
   const Case& test = GetParam().test;
   Arena once(GetParam(), 2, Rows::Contiguous), twice(GetParam(), 2, Rows::Contiguous);

@@ -32,17 +32,19 @@ void add_cases(std::vector<Case>& cases,
                    [=](const std::vector<Argument>&) {
                      return std::vector{whole(0, reference(d, table.values, tokens), 0)};
                    }});
-  cases.push_back({name_of_case("wgrad", dtype, {t, v, d}),
-                   {strided(sum_into("dtable", tables)), dx, ids},
-                   [](Stream& stream, Pool&, const std::vector<Tensor>& a) {
-                     embedding_wgrad(stream, a[0], a[1], a[2]);
-                   },
-                   [=](const std::vector<Argument>&) {
-                     const auto loss = [&](const Values& at) {
-                       return dot(dx.values, reference(d, at, tokens));
-                     };
-                     return std::vector{finite_difference(0, table.values, loss, 3e-6)};
-                   }});
+  for (const Write write : {Write::Accumulate, Write::Assign}) {
+    cases.push_back({name_of_case(name_of_wgrad(write), dtype, {t, v, d}),
+                     {strided(weight_gradient("dtable", tables, write)), dx, ids},
+                     [write](Stream& stream, Pool&, const std::vector<Tensor>& a) {
+                       embedding_wgrad(stream, a[0], a[1], a[2], write);
+                     },
+                     [=](const std::vector<Argument>&) {
+                       const auto loss = [&](const Values& at) {
+                         return dot(dx.values, reference(d, at, tokens));
+                       };
+                       return std::vector{finite_difference(0, table.values, loss, 3e-6)};
+                     }});
+  }
 }
 
 std::vector<Case> cases() {

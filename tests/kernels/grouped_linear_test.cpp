@@ -37,7 +37,7 @@ Values reference(const Sizes& s, const Values& x, const Values& w) {
 
 void add_cases(std::vector<Case>& cases, const Sizes& s, DType dtype) {
   const Shape ys{s.total(), s.n}, xs{s.total(), s.k}, ws{s.experts(), s.n, s.k};
-  const auto name = [&](const char* op) {
+  const auto name = [&](const std::string& op) {
     return base::text("{}_{}_{}", op, s.name, tensor::name_of(dtype));
   };
   const Argument x = input("x", dtype, xs, draw(1, xs)), w = input("w", dtype, ws, draw(2, ws));
@@ -64,18 +64,20 @@ void add_cases(std::vector<Case>& cases, const Sizes& s, DType dtype) {
                      };
                      return std::vector{finite_difference(0, x.values, loss, tolerance_of(dtype))};
                    }});
-  cases.push_back({name("wgrad"),
-                   {sum_into("dw", ws), dy, x, rows},
-                   [=](Stream& stream, Pool&, const std::vector<Tensor>& a) {
-                     grouped_linear_wgrad(stream, a[0], a[1], a[2], a[3]);
-                   },
-                   [=](const std::vector<Argument>&) {
-                     const auto loss = [&](const Values& at) {
-                       return dot(dy.values, reference(s, x.values, at));
-                     };
-                     return std::vector{
-                         finite_difference(0, w.values, loss, tolerance_of(DType::F32))};
-                   }});
+  for (const Write write : {Write::Accumulate, Write::Assign}) {
+    cases.push_back({name(name_of_wgrad(write)),
+                     {weight_gradient("dw", ws, write), dy, x, rows},
+                     [=](Stream& stream, Pool&, const std::vector<Tensor>& a) {
+                       grouped_linear_wgrad(stream, a[0], a[1], a[2], a[3], write);
+                     },
+                     [=](const std::vector<Argument>&) {
+                       const auto loss = [&](const Values& at) {
+                         return dot(dy.values, reference(s, x.values, at));
+                       };
+                       return std::vector{
+                           finite_difference(0, w.values, loss, tolerance_of(DType::F32))};
+                     }});
+  }
 }
 
 std::vector<Case> cases() {
@@ -88,6 +90,7 @@ std::vector<Case> cases() {
     // Sizes that a GPU's tensor cores take: multiples of 8.
     add_cases(all, {"eights_long", {3, 0, 130, 1}, 16, 24}, dtype);
     add_cases(all, {"eights_wide", {2, 5}, 8, 264}, dtype);
+    add_cases(all, {"strips", {3, 0, 70, 1}, 64, 128}, dtype);  // for their weight gradients too
   }
   return all;
 }
@@ -126,8 +129,10 @@ TEST(GroupedLinearRoom, BehindTheRowsIsNeitherReadNorWritten) {
   for (int i = 3 * 3; i < 7 * 3; ++i) r.y.host<float>()[i] = std::nanf("");
   grouped_linear_dgrad(*r.stream, dx, r.y, r.w, rows);
   for (int i = 0; i < 7 * 2; ++i) EXPECT_EQ(dx.host<float>()[i], i < 3 * 2 ? 6 : -5) << i;
-  grouped_linear_wgrad(*r.stream, dw, r.y, r.x, rows);
+  grouped_linear_wgrad(*r.stream, dw, r.y, r.x, rows, Write::Accumulate);
   for (int i = 0; i < 12; ++i) EXPECT_EQ(dw.host<float>()[i], i < 6 ? 2 : 4) << i;
+  grouped_linear_wgrad(*r.stream, dw, r.y, r.x, r.counts(0, 1), Write::Assign);
+  for (int i = 0; i < 12; ++i) EXPECT_EQ(dw.host<float>()[i], i < 6 ? 0 : 2) << i;
 }
 
 TEST(GroupedLinearRoom, CountsThatDoNotFitAreErrors) {

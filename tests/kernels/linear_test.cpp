@@ -26,7 +26,9 @@ Values reference(const Sizes& s, const Values& x, const Values& w) {
 void add_cases(std::vector<Case>& cases, const Sizes& s, DType dtype, DType y_dtype) {
   const Shape ys{s.t, s.n}, xs{s.t, s.k}, ws{s.n, s.k};
   const std::string of = y_dtype == dtype ? "" : "_fp32_y";
-  const auto name = [&](const char* op) { return name_of_case(op + of, dtype, {s.t, s.n, s.k}); };
+  const auto name = [&](const std::string& op) {
+    return name_of_case(op + of, dtype, {s.t, s.n, s.k});
+  };
   const Argument x = strided(input("x", dtype, xs, draw(1, xs)));
   const Argument w = strided(input("w", dtype, ws, draw(2, ws)));
   const Argument dy = strided(input("dy", y_dtype, ys, draw(3, ys)));
@@ -50,18 +52,20 @@ void add_cases(std::vector<Case>& cases, const Sizes& s, DType dtype, DType y_dt
                      };
                      return std::vector{finite_difference(0, x.values, loss, tolerance_of(dtype))};
                    }});
-  cases.push_back({name("wgrad"),
-                   {strided(sum_into("dw", ws)), dy, x},
-                   [](Stream& stream, Pool&, const std::vector<Tensor>& a) {
-                     linear_wgrad(stream, a[0], a[1], a[2]);
-                   },
-                   [=](const std::vector<Argument>& a) {
-                     const auto loss = [&](const Values& at) {
-                       return dot(a[1].values, reference(s, a[2].values, at));
-                     };
-                     return std::vector{
-                         finite_difference(0, w.values, loss, tolerance_of(DType::F32))};
-                   }});
+  for (const Write write : {Write::Accumulate, Write::Assign}) {
+    cases.push_back({name(name_of_wgrad(write)),
+                     {strided(weight_gradient("dw", ws, write)), dy, x},
+                     [write](Stream& stream, Pool&, const std::vector<Tensor>& a) {
+                       linear_wgrad(stream, a[0], a[1], a[2], write);
+                     },
+                     [=](const std::vector<Argument>& a) {
+                       const auto loss = [&](const Values& at) {
+                         return dot(a[1].values, reference(s, a[2].values, at));
+                       };
+                       return std::vector{
+                           finite_difference(0, w.values, loss, tolerance_of(DType::F32))};
+                     }});
+  }
 }
 
 std::vector<Case> cases() {

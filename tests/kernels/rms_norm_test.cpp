@@ -30,7 +30,9 @@ Values reference(const Sizes& s, const Values& x, const Values& w) {
 
 void add_cases(std::vector<Case>& cases, const Sizes& s, DType dtype) {
   const Shape xs{s.t, s.columns}, ws{s.n}, rs{s.t, s.columns / s.n};
-  const auto name = [&](const char* op) { return name_of_case(op, dtype, {s.t, s.columns, s.n}); };
+  const auto name = [&](const std::string& op) {
+    return name_of_case(op, dtype, {s.t, s.columns, s.n});
+  };
   const Argument x = strided(input("x", dtype, xs, draw(1, xs, 2)));
   const Argument w = input("w", dtype, ws, draw(2, ws));
   const Argument dy = strided(input("dy", dtype, xs, draw(3, xs)));
@@ -56,17 +58,19 @@ void add_cases(std::vector<Case>& cases, const Sizes& s, DType dtype) {
                      };
                      return std::vector{finite_difference(0, x.values, loss, tolerance_of(dtype))};
                    }});
-  cases.push_back({name("wgrad"),
-                   {sum_into("dw", ws), dy, x, rstd},
-                   [](Stream& stream, Pool&, const std::vector<Tensor>& a) {
-                     rms_norm_wgrad(stream, a[0], a[1], a[2], a[3]);
-                   },
-                   [=](const std::vector<Argument>&) {
-                     const auto loss = [&](const Values& at) {
-                       return dot(dy.values, reference(s, x.values, at));
-                     };
-                     return std::vector{finite_difference(0, w.values, loss, 3e-6)};
-                   }});
+  for (const Write write : {Write::Accumulate, Write::Assign}) {
+    cases.push_back({name(name_of_wgrad(write)),
+                     {weight_gradient("dw", ws, write), dy, x, rstd},
+                     [write](Stream& stream, Pool&, const std::vector<Tensor>& a) {
+                       rms_norm_wgrad(stream, a[0], a[1], a[2], a[3], write);
+                     },
+                     [=](const std::vector<Argument>&) {
+                       const auto loss = [&](const Values& at) {
+                         return dot(dy.values, reference(s, x.values, at));
+                       };
+                       return std::vector{finite_difference(0, w.values, loss, 3e-6)};
+                     }});
+  }
 }
 
 std::vector<Case> cases() {

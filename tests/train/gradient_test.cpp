@@ -30,7 +30,6 @@ std::map<std::string, std::vector<float>> gradients_of(Engine& engine, const Bat
         for (const model::Parameter& parameter : engine.parameters().all()) {
           if (!parameter.spec.is_trained()) continue;
           gradients[parameter.spec.name] = floats_of(engine, parameter.gradient);
-          fill(engine, parameter.gradient, 0);
         }
       },
       exec::Tracing::Off);

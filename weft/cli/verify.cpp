@@ -58,7 +58,7 @@ void show_json(const std::vector<measure::Check>& checks, bool pass) {
 }
 
 // What a user may choose; the folder decides the model, the data and the optimizer.
-constexpr std::array<std::string_view, 35> kChoices{
+constexpr std::array<std::string_view, 36> kChoices{
     "runtime.world_size",
     "runtime.backend",
     "runtime.device",
@@ -80,6 +80,7 @@ constexpr std::array<std::string_view, 35> kChoices{
     "model.context_parallel_size",
     "model.expert_model_parallel_size",
     "model.expert_tensor_parallel_size",
+    "model.gradient_accumulation_fusion",
     "model.ep_overlap_early_attn_memory_release",
     "model.overlap_dispatch_backward_with_experts_wgrad",
     "model.moe_shared_expert_overlap",

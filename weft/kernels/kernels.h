@@ -1,5 +1,5 @@
-// Every operation a decoder needs, each once. forward and dgrad assign, wgrad accumulates; a sum of
-// two gradients is its own operation.
+// Every operation a decoder needs, each once. forward and dgrad assign, a wgrad does as it is told;
+// a sum of two gradients is its own operation.
 //
 // All functions enqueue on the stream and return. Shapes are in the suffixes: T tokens (rows), D,
 // N, K widths, V vocabulary, E experts, k experts a token, R rows of tokens on their way to
@@ -28,6 +28,10 @@ using tensor::Pool;
 using tensor::Stream;
 using tensor::Tensor;
 
+// What a wgrad does with what is in its result: an assigning one does not read it, and writes all
+// of it, also where there is nothing to sum.
+enum class Write { Assign, Accumulate };
+
 // Sets the BLAS to one thread; call once before ranks start. Ranks split work with their own
 // threads.
 void prepare_process();
@@ -36,21 +40,21 @@ void prepare_process();
 // is).
 void linear_forward(Stream&, Tensor y_TN, Tensor x_TK, Tensor w_NK);
 void linear_dgrad(Stream&, Tensor dx_TK, Tensor dy_TN, Tensor w_NK);
-void linear_wgrad(Stream&, Tensor dw_NK, Tensor dy_TN, Tensor x_TK);
+void linear_wgrad(Stream&, Tensor dw_NK, Tensor dy_TN, Tensor x_TK, Write);
 
 // grouped linear: rows of x are sorted by expert, rows_E[e] of them for expert e (zero allowed).
 // The counts (int64) are read where the work runs, so that no host needs to know them; R is room
 // for their sum, and what lies behind it is neither read nor written. Matrices are contiguous.
 void grouped_linear_forward(Stream&, Tensor y_RN, Tensor x_RK, Tensor w_ENK, Tensor rows_E);
 void grouped_linear_dgrad(Stream&, Tensor dx_RK, Tensor dy_RN, Tensor w_ENK, Tensor rows_E);
-void grouped_linear_wgrad(Stream&, Tensor dw_ENK, Tensor dy_RN, Tensor x_RK, Tensor rows_E);
+void grouped_linear_wgrad(Stream&, Tensor dw_ENK, Tensor dy_RN, Tensor x_RK, Tensor rows_E, Write);
 
 // RMSNorm over each group of N columns, with C a multiple of N: N = C is the usual norm, N = head
 // width the per-head norm of queries and keys. rstd_TG keeps 1 / sqrt(mean square + epsilon), fp32,
 // G = C / N.
 void rms_norm_forward(Stream&, Tensor y_TC, Tensor rstd_TG, Tensor x_TC, Tensor w_N, float epsilon);
 void rms_norm_dgrad(Stream&, Tensor dx_TC, Tensor dy_TC, Tensor x_TC, Tensor w_N, Tensor rstd_TG);
-void rms_norm_wgrad(Stream&, Tensor dw_N, Tensor dy_TC, Tensor x_TC, Tensor rstd_TG);
+void rms_norm_wgrad(Stream&, Tensor dw_N, Tensor dy_TC, Tensor x_TC, Tensor rstd_TG, Write);
 
 // Rotary embedding: pairs of channels turn by their position's angle. Row t has position t mod S.
 // table_SD holds (S, d), fp32: a row is the cosines, then the sines, of d/2 angles, times
@@ -145,7 +149,7 @@ void gate_dgrad(Stream&, Tensor dx_TD, Tensor dg_T, Tensor dy_TD, Tensor x_TD, T
 
 // wgrad skips negative ids.
 void embedding_forward(Stream&, Tensor x_TD, Tensor table_VD, Tensor ids_T);
-void embedding_wgrad(Stream&, Tensor dtable_VD, Tensor dx_TD, Tensor ids_T);
+void embedding_wgrad(Stream&, Tensor dtable_VD, Tensor dx_TD, Tensor ids_T, Write);
 
 // Cross entropy of each row with its label (int32; negative: ignored, loss 0, no gradient). fp32
 // logits. dgrad: dlogits = scale * (softmax - one hot); dlogits may be logits, and may be bf16.
@@ -344,8 +348,8 @@ void squared_norm(Stream&, Tensor sum_1, Tensor x_N);
 void sum(Stream&, Tensor sum_1, Tensor x_N);
 
 // AdamW with decoupled decay on contiguous fp32 ranges; `gradient_scale` multiplies the gradient
-// first, and the gradient is zero afterwards (the next step's wgrads accumulate into it). weights:
-// fp32 (and then master is the same tensor) or bf16 rounded from master.
+// first, which stays as it is. weights: fp32 (and then master is the same tensor) or bf16 rounded
+// from master.
 struct AdamW {
   float learning_rate = 0, beta1 = 0, beta2 = 0, epsilon = 0, weight_decay = 0;
   float gradient_scale = 1;

@@ -50,7 +50,7 @@ void linear_dgrad(Stream& stream, Tensor dx, Tensor dy, Tensor w) {
   operations_of(stream).linear_dgrad(stream, std::move(dx), std::move(dy), std::move(w));
 }
 
-void linear_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x) {
+void linear_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Write write) {
   const auto [tokens, n] = matrix_shape("dy", dy);
   const std::int64_t k = matrix_shape("x", x).columns;
   check_matrix("x", x, tokens, k);
@@ -58,7 +58,7 @@ void linear_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x) {
   check_float("x", x);
   check_dtype("dw", dw, DType::F32);
   check_product(dw, n, k);
-  operations_of(stream).linear_wgrad(stream, std::move(dw), std::move(dy), std::move(x));
+  operations_of(stream).linear_wgrad(stream, std::move(dw), std::move(dy), std::move(x), write);
 }
 
 void grouped_linear_forward(Stream& stream, Tensor y, Tensor x, Tensor w, Tensor rows) {
@@ -85,7 +85,12 @@ void grouped_linear_dgrad(Stream& stream, Tensor dx, Tensor dy, Tensor w, Tensor
                                              std::move(rows));
 }
 
-void grouped_linear_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Tensor rows) {
+void grouped_linear_wgrad(Stream& stream,
+                          Tensor dw,
+                          Tensor dy,
+                          Tensor x,
+                          Tensor rows,
+                          Write write) {
   const auto [n, k] = check_expert_weights("dw", dw, rows);
   const std::int64_t room = matrix_shape("dy", dy).rows;
   check_dtype("dw", dw, DType::F32);
@@ -95,7 +100,8 @@ void grouped_linear_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Tensor
                                              std::move(dw),
                                              std::move(dy),
                                              std::move(x),
-                                             std::move(rows));
+                                             std::move(rows),
+                                             write);
 }
 
 }  // namespace weft::kernels

@@ -42,15 +42,12 @@ void rms_norm_dgrad(Stream& stream, Tensor dx, Tensor dy, Tensor x, Tensor w, Te
                                        std::move(rstd));
 }
 
-void rms_norm_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Tensor rstd) {
+void rms_norm_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Tensor rstd, Write write) {
   check_norm(x, dw, rstd);
   check_dtype("dw", dw, DType::F32);
   check_like_rows("dy", dy, x);
-  operations_of(stream).rms_norm_wgrad(stream,
-                                       std::move(dw),
-                                       std::move(dy),
-                                       std::move(x),
-                                       std::move(rstd));
+  operations_of(stream)
+      .rms_norm_wgrad(stream, std::move(dw), std::move(dy), std::move(x), std::move(rstd), write);
 }
 
 }  // namespace weft::kernels

@@ -34,10 +34,14 @@ void embedding_forward(Stream& stream, Tensor x, Tensor table, Tensor ids) {
   operations_of(stream).embedding_forward(stream, std::move(x), std::move(table), std::move(ids));
 }
 
-void embedding_wgrad(Stream& stream, Tensor dtable, Tensor dx, Tensor ids) {
+void embedding_wgrad(Stream& stream, Tensor dtable, Tensor dx, Tensor ids, Write write) {
   check_embedding(dx, dtable, ids);
   check_dtype("dtable", dtable, DType::F32);
-  operations_of(stream).embedding_wgrad(stream, std::move(dtable), std::move(dx), std::move(ids));
+  operations_of(stream).embedding_wgrad(stream,
+                                        std::move(dtable),
+                                        std::move(dx),
+                                        std::move(ids),
+                                        write);
 }
 
 void cross_entropy_forward(Stream& stream, Tensor loss, Tensor lse, Tensor logits, Tensor labels) {

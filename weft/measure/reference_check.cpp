@@ -169,10 +169,6 @@ class RankCheck {
       if (!tensor.trained) continue;
       note_first("grad." + tensor.name, gradient_difference(tensor), kGradient);
     }
-    for (const model::Home home : {model::Home::Dense, model::Home::Expert}) {
-      const Tensor& gradients = engine_.parameters().buffer(home).gradients;
-      kernels::zero(stream(), gradients);  // as the optimizer leaves them
-    }
   }
 
   // Over the elements of the tensor that this rank owns.

@@ -1,6 +1,7 @@
 #include "weft/model/attention.h"
 
 #include "weft/model/rotary.h"
+#include "weft/model/weight_gradient.h"
 
 namespace weft::model {
 namespace {
@@ -168,7 +169,7 @@ Tensor attention_qkv_dgrad(const Context& context,
 void attention_proj_wgrad(const Context& context,
                           AttentionState& state,
                           const AttentionWeights& gradients) {
-  kernels::linear_wgrad(context.stream, gradients.proj_DQ, state.proj_dh_TD, state.proj_o_TQ);
+  weight_gradient(context, gradients.proj_DQ, state.proj_dh_TD, state.proj_o_TQ);
   state.proj_dh_TD.reset();
   state.proj_o_TQ.reset();
 }
@@ -178,12 +179,13 @@ void attention_qkv_wgrad(const Context& context,
                          const AttentionWeights& gradients,
                          const Tensor& x_TD) {
   Stream& stream = context.stream;
-  kernels::linear_wgrad(stream, gradients.qkv_CD, state.dqkv_TC, state.norm.y_TD);
+  const kernels::Write write = context.gradient_write;
+  weight_gradient(context, gradients.qkv_CD, state.dqkv_TC, state.norm.y_TD);
   if (state.dnormed_TP.defined()) {
     const Heads normed = split(context.config, state.dnormed_TP);
     const Heads plain = split(context.config, state.qkv_TC);
-    kernels::rms_norm_wgrad(stream, gradients.q_norm, normed.q_TQ, plain.q_TQ, state.q_rstd);
-    kernels::rms_norm_wgrad(stream, gradients.k_norm, normed.k_TK, plain.k_TK, state.k_rstd);
+    kernels::rms_norm_wgrad(stream, gradients.q_norm, normed.q_TQ, plain.q_TQ, state.q_rstd, write);
+    kernels::rms_norm_wgrad(stream, gradients.k_norm, normed.k_TK, plain.k_TK, state.k_rstd, write);
   }
   norm_wgrad(context, state.norm, x_TD, gradients.norm_D);
   state.norm = {};

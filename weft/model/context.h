@@ -32,6 +32,9 @@ struct Context {
   float loss_scale = 1;
   // Memory of what the piece hands on: to a piece of this rank, or to another pipeline stage.
   tensor::Reuse output_memory = tensor::Reuse::InOrder;
+  // What weight gradients do with what is in their buffers: the first of a step assign, and leave
+  // nothing of the step before.
+  kernels::Write gradient_write = kernels::Write::Accumulate;
 
   Randomness random = {};
 

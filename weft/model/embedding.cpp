@@ -12,7 +12,7 @@ void embedding_wgrad(const Context& context,
                      const Tensor& dtable_VD,
                      const Tensor& dx_TD,
                      const Tensor& ids_T) {
-  kernels::embedding_wgrad(context.stream, dtable_VD, dx_TD, ids_T);
+  kernels::embedding_wgrad(context.stream, dtable_VD, dx_TD, ids_T, context.gradient_write);
 }
 
 }  // namespace weft::model

@@ -1,5 +1,7 @@
 #include "weft/model/head.h"
 
+#include "weft/model/weight_gradient.h"
+
 namespace weft::model {
 
 void head_forward(const Context& context,
@@ -53,7 +55,7 @@ void head_wgrad(const Context& context,
                 HeadState& state,
                 const HeadWeights& gradients,
                 const Tensor& x_TD) {
-  kernels::linear_wgrad(context.stream, gradients.head_VD, state.dlogits_TV, state.norm.y_TD);
+  weight_gradient(context, gradients.head_VD, state.dlogits_TV, state.norm.y_TD);
   norm_wgrad(context, state.norm, x_TD, gradients.norm_D);
   state = {};
 }

@@ -1,6 +1,7 @@
 #include "weft/model/latent_attention.h"
 
 #include "weft/model/rotary.h"
+#include "weft/model/weight_gradient.h"
 
 namespace weft::model {
 namespace {
@@ -70,7 +71,7 @@ void expansion_wgrad(const Context& context,
                      const Tensor& dw,
                      const Tensor& dy,
                      const Tensor& x) {
-  kernels::linear_wgrad(context.stream, dup, dy, state.y_TD);
+  weight_gradient(context, dup, dy, state.y_TD);
   norm_wgrad(context, state, x, dw);
 }
 
@@ -244,7 +245,7 @@ Tensor attention_qkv_dgrad(const Context& context,
 void attention_proj_wgrad(const Context& context,
                           LatentAttentionState& state,
                           const LatentAttentionWeights& gradients) {
-  kernels::linear_wgrad(context.stream, gradients.proj_DV, state.proj_dh_TD, state.proj_o_TV);
+  weight_gradient(context, gradients.proj_DV, state.proj_dh_TD, state.proj_o_TV);
   state.proj_dh_TD.reset();
   state.proj_o_TV.reset();
 }
@@ -268,7 +269,7 @@ void attention_qkv_wgrad(const Context& context,
                   gradients.kv_norm_R,
                   state.dkv_TU,
                   down.latent_TR);
-  kernels::linear_wgrad(context.stream, gradients.down_CD, state.ddown_TC, state.norm.y_TD);
+  weight_gradient(context, gradients.down_CD, state.ddown_TC, state.norm.y_TD);
   norm_wgrad(context, state.norm, x_TD, gradients.norm_D);
   for (NormState* done : {&state.norm, &state.q_norm, &state.kv_norm}) *done = {};
   for (Tensor* done : {&state.down_TC, &state.ddown_TC, &state.dq_TQ, &state.dkv_TU}) {

@@ -1,5 +1,7 @@
 #include "weft/model/mlp.h"
 
+#include "weft/model/weight_gradient.h"
+
 namespace weft::model {
 
 void mlp_fc1_forward(const Context& context,
@@ -53,7 +55,7 @@ Tensor mlp_fc1_dgrad(const Context& context,
 }
 
 void mlp_fc2_wgrad(const Context& context, MlpState& state, const MlpWeights& gradients) {
-  kernels::linear_wgrad(context.stream, gradients.fc2_DF, state.fc2_dy_TD, state.act_TF);
+  weight_gradient(context, gradients.fc2_DF, state.fc2_dy_TD, state.act_TF);
   state.fc2_dy_TD.reset();
   state.act_TF.reset();
 }
@@ -62,7 +64,7 @@ void mlp_fc1_wgrad(const Context& context,
                    MlpState& state,
                    const MlpWeights& gradients,
                    const Tensor& h_TD) {
-  kernels::linear_wgrad(context.stream, gradients.fc1_FD, state.dfc1_T2F, state.norm.y_TD);
+  weight_gradient(context, gradients.fc1_FD, state.dfc1_T2F, state.norm.y_TD);
   norm_wgrad(context, state.norm, h_TD, gradients.norm_D);
   state.norm = {};
   state.dfc1_T2F.reset();

@@ -28,7 +28,12 @@ void norm_wgrad(const Context& context,
                 const NormState& state,
                 const Tensor& x_TD,
                 const Tensor& dw_D) {
-  kernels::rms_norm_wgrad(context.stream, dw_D, state.dy_TD, x_TD, state.rstd_T1);
+  kernels::rms_norm_wgrad(context.stream,
+                          dw_D,
+                          state.dy_TD,
+                          x_TD,
+                          state.rstd_T1,
+                          context.gradient_write);
 }
 
 }  // namespace weft::model

@@ -1,5 +1,7 @@
 #include "weft/model/shared_experts.h"
 
+#include "weft/model/weight_gradient.h"
+
 namespace weft::model {
 namespace {
 
@@ -68,9 +70,9 @@ void shared_fc2_dgrad(const Context& context,
 void shared_fc2_wgrad(const Context& context,
                       SharedExpertsState& state,
                       const SharedExpertsWeights& gradients) {
-  kernels::linear_wgrad(context.stream, gradients.fc2_DF, state.doutput_TD, state.act_TF);
+  weight_gradient(context, gradients.fc2_DF, state.doutput_TD, state.act_TF);
   if (gradients.gate_1D.defined()) {
-    kernels::linear_wgrad(context.stream, gradients.gate_1D, state.dgate_T1, state.gate_x_TD);
+    weight_gradient(context, gradients.gate_1D, state.dgate_T1, state.gate_x_TD);
   }
   for (Tensor* done : {&state.doutput_TD, &state.dgate_T1, &state.act_TF, &state.gate_x_TD}) {
     done->reset();
@@ -95,7 +97,7 @@ void shared_fc1_dgrad(const Context& context,
 void shared_fc1_wgrad(const Context& context,
                       SharedExpertsState& state,
                       const SharedExpertsWeights& gradients) {
-  kernels::linear_wgrad(context.stream, gradients.fc1_FD, state.dfc1_T2F, state.x_TD);
+  weight_gradient(context, gradients.fc1_FD, state.dfc1_T2F, state.x_TD);
   state.dfc1_T2F.reset();
   state.x_TD.reset();
 }

@@ -36,7 +36,7 @@ class AdamW {
         Tensor gradients_N,
         std::vector<Segment> segments);
 
-  // Applies the gradients times `gradient_scale` and leaves them zero. `step` counts from 1.
+  // Applies the gradients times `gradient_scale`. `step` counts from 1.
   void apply(Stream& stream,
              const config::OptimizerConfig& config,
              double learning_rate,

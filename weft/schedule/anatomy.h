@@ -94,7 +94,7 @@ struct PieceAnatomy {
 };
 
 // Weight gradients that something at the end of a step waits for: until the last micro-batch has
-// added to them.
+// written them.
 enum class Gradients {
   Tables,  // of embedding and head
   Dense,   // of all dense weights, tables among them
@@ -211,6 +211,11 @@ std::vector<Node> required(const Anatomy& anatomy,
                            const Node& node,
                            int micro_batches,
                            StepKind kind);
+
+// Whether a weight gradient is the first of its weights in a step, which assigns; all later ones
+// add. It is that of the first micro-batch, and there of the first slice, in every order: those of
+// a weight are required to run one after the other.
+bool begins_gradient(const Node& node);
 
 // The forward nodes that read what a recomputed node makes, itself first: when all of them have
 // been issued, it is dropped.

@@ -157,7 +157,7 @@ std::vector<Node> recomputation_needs(const Anatomy& anatomy, const Node& node) 
   return needs;
 }
 
-// A weight's gradients add in ascending order of micro-batch, and of slice within one. The
+// A weight's gradients come in ascending order of micro-batch, and of slice within one. The
 // embedding's come from the gradient of its chunk's input; where a pass splits W out, it may run
 // any time after its D.
 std::vector<Node> weight_gradient_needs(const Anatomy& anatomy, const Node& node) {
@@ -169,11 +169,12 @@ std::vector<Node> weight_gradient_needs(const Anatomy& anatomy, const Node& node
   } else {
     needs.push_back(input_gradient_of(anatomy, chunk_of(anatomy, node), node.micro_batch));
   }
+  if (begins_gradient(node)) return needs;
   Node earlier = node;
   if (node.slice > 0) {
     --earlier.slice;
     needs.push_back(earlier);
-  } else if (node.micro_batch > 0) {
+  } else {
     --earlier.micro_batch;
     needs.push_back(nodes_of(anatomy, piece_of(anatomy, node), earlier).back());
   }
@@ -181,6 +182,10 @@ std::vector<Node> weight_gradient_needs(const Anatomy& anatomy, const Node& node
 }
 
 }  // namespace
+
+bool begins_gradient(const Node& node) {
+  return node.direction == Direction::W && node.micro_batch == 0 && node.slice <= 0;
+}
 
 bool follows(const PieceAnatomy& later, const PieceName& name) {
   return std::ranges::find(later.after, name) != later.after.end();

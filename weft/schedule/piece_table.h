@@ -46,7 +46,7 @@ enum class Cover {
   LayerBefore,  // what the layer's input gradient sets off: the combine before it, or the send
 };
 
-// Whose buffers a piece's weight gradients add to.
+// Whose buffers a piece's weight gradients are in.
 enum class Weights { None, Dense, Expert };
 
 inline constexpr std::array kAttentionParts{Part::Qkv, Part::Core, Part::Proj};

@@ -120,6 +120,8 @@ model::Context Program::context(const Node& node, Stream& stream) const {
           .rotary_SD = rotary_SD_,
           .loss_scale = 1.0f / parts,
           .output_memory = memory_of_output(node),
+          .gradient_write =
+              schedule::begins_gradient(node) ? kernels::Write::Assign : kernels::Write::Accumulate,
           .random = randomness(node)};
 }
 

@@ -39,7 +39,6 @@ Program::Bodies Program::Pieces::tie() {
       return p.groups_.embedding->all_reduce(stream, gradient, comm::Reduce::Sum);
     }
     kernels::accumulate(stream, p.gradients_.embedding_VD, p.parameters_.tied_head_gradient());
-    kernels::zero(stream, p.parameters_.tied_head_gradient());
   }};
 }
 
@@ -69,16 +68,9 @@ Program::Bodies Program::Pieces::optimizer() {
 }
 
 void Program::apply_gradients(Stream& stream) {
-  const bool finite = std::isfinite(totals_read_.gradient_norm);
   // A step without room for its rows changes nothing, and runs again. A step that is not finite
-  // changes nothing. Where the run stops at it, the gradients stay, so that it can be said which is
-  // to blame; where it goes on, the next step starts from zero.
-  const bool stops = !finite && config_.rerun_state_machine.check_for_nan_in_loss;
-  if (!totals_read_.overflowed && stops) return;
-  if (totals_read_.overflowed || !finite) {
-    kernels::zero(stream, parameters_.buffer(Home::Dense).gradients);
-    return kernels::zero(stream, parameters_.buffer(Home::Expert).gradients);
-  }
+  // changes nothing. The gradients stay: the next step's first ones take their place.
+  if (totals_read_.overflowed || !std::isfinite(totals_read_.gradient_norm)) return;
   const double scale = optim::clip_scale(totals_read_.gradient_norm, config_.optimizer.clip_grad);
   for (const optim::AdamW& optimizer : optimizers_) {
     optimizer.apply(stream, config_.optimizer, learning_rate_, scale, step_ + 1);

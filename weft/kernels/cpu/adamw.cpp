@@ -33,7 +33,7 @@ Factors factors_of(const AdamW& options) {
 }
 
 // m, v, g and w do not overlap, so the loop may be vectorised.
-void update(float* w, float* m, float* v, float* g, std::int64_t n, const Factors& f) {
+void update(float* w, float* m, float* v, const float* g, std::int64_t n, const Factors& f) {
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) {
     const float gradient = g[i] * f.gradient_scale;
@@ -42,7 +42,6 @@ void update(float* w, float* m, float* v, float* g, std::int64_t n, const Factor
     w[i] = f.keep * w[i] - f.rate * m1 / (std::sqrt(m2) * f.root + f.epsilon);
     m[i] = m1;
     v[i] = m2;
-    g[i] = 0;
   }
 }
 
@@ -59,7 +58,7 @@ void adamw(Stream& stream,
   float* w = data<float>(stream, master);
   float* m = data<float>(stream, moment1);
   float* v = data<float>(stream, moment2);
-  float* g = data<float>(stream, gradient);
+  const float* g = data<float>(stream, gradient);
   BFloat16* rounded = nullptr;
   if (weights.dtype() == DType::BF16) {
     rounded = data<BFloat16>(stream, weights);

@@ -18,6 +18,12 @@ bool has_row(std::int32_t id, std::int64_t vocabulary, const Faults& faults) {
   return false;
 }
 
+void clear(const Matrix<float>& sums, Range columns) {
+  for (std::int64_t row = 0; row < sums.rows; ++row) {
+    std::fill_n(sums.row(row) + columns.begin, columns.size(), 0.0f);
+  }
+}
+
 }  // namespace
 
 void embedding_forward(Stream& stream, Tensor x, Tensor table, Tensor ids) {
@@ -38,7 +44,7 @@ void embedding_forward(Stream& stream, Tensor x, Tensor table, Tensor ids) {
 
 // A task owns a block of columns and adds the rows in their order, so that a token that occurs
 // twice is summed the same way every time.
-void embedding_wgrad(Stream& stream, Tensor dtable, Tensor dx, Tensor ids) {
+void embedding_wgrad(Stream& stream, Tensor dtable, Tensor dx, Tensor ids, Write write) {
   with_float(dx.dtype(), [&]<typename T>(As<T>) {
     const Matrix<T> dxs = matrix<T>(stream, dx);
     const Matrix<float> sums = matrix<float>(stream, dtable);
@@ -46,6 +52,7 @@ void embedding_wgrad(Stream& stream, Tensor dtable, Tensor dx, Tensor ids) {
     const Faults faults(stream);
     enqueue(stream, "embedding_wgrad", WorkClass::Memory, [=](Workers& workers) {
       parallel(workers, Cut{sums.columns, kColumnsPerTask}, [&](Range columns) {
+        if (write == Write::Assign) clear(sums, columns);
         for (std::int64_t t = 0; t < dxs.rows; ++t) {
           if (tokens[t] < 0) continue;
           if (!has_row(tokens[t], sums.rows, faults)) return;

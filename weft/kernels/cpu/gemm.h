@@ -9,6 +9,7 @@
 #include "weft/kernels/cpu/arguments.h"
 #include "weft/kernels/cpu/blas.h"
 #include "weft/kernels/cpu/work_cut.h"
+#include "weft/kernels/kernels.h"
 #include "weft/tensor/stream.h"
 
 namespace weft::kernels::cpu {
@@ -22,8 +23,6 @@ struct Operand {
 
   Operand rows_from(std::int64_t row) const;
 };
-
-enum class Write { Assign, Accumulate };
 
 // c (m, n) = a (m, k) b (k, n), or +=. The sum over k is fp32; a bf16 result is rounded once and
 // is never accumulated into.

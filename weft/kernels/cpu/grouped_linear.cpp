@@ -79,7 +79,12 @@ void grouped_linear_dgrad(Stream& stream, Tensor dx, Tensor dy, Tensor w, Tensor
       });
 }
 
-void grouped_linear_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Tensor rows_E) {
+void grouped_linear_wgrad(Stream& stream,
+                          Tensor dw,
+                          Tensor dy,
+                          Tensor x,
+                          Tensor rows_E,
+                          Write write) {
   const std::int64_t n = dw.dim(1), k = dw.dim(2);
   const std::int64_t room = dy.dim(0);
   const Operand a = operand(stream, dy, Transpose::Yes);
@@ -97,7 +102,7 @@ void grouped_linear_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Tensor
                                 .b = b.rows_from(row),
                                 .c = c + expert * n * k * tensor::size_of(DType::F32),
                                 .c_stride = k,
-                                .write = Write::Accumulate};
+                                .write = write};
                   });
 }
 

@@ -47,14 +47,14 @@ void linear_dgrad(Stream& stream, Tensor dx, Tensor dy, Tensor w) {
                   Write::Assign);
 }
 
-void linear_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x) {
+void linear_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Write write) {
   enqueue_product(stream,
                   "linear_wgrad",
                   dy.dim(0),
                   operand(stream, dy, Transpose::Yes),
                   operand(stream, x, Transpose::No),
                   dw,
-                  Write::Accumulate);
+                  write);
 }
 
 }  // namespace weft::kernels::cpu

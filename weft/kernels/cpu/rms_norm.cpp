@@ -91,7 +91,7 @@ void rms_norm_dgrad(Stream& stream, Tensor dx, Tensor dy, Tensor x, Tensor w, Te
 }
 
 // Each part of the rows is summed on its own; the parts are added in order.
-void rms_norm_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Tensor rstd) {
+void rms_norm_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Tensor rstd, Write write) {
   const std::int64_t n = dw.dim(0);
   with_float(x.dtype(), [&]<typename T>(As<T>) {
     const Matrix<T> xs = matrix<T>(stream, x), dys = matrix<T>(stream, dy);
@@ -108,6 +108,7 @@ void rms_norm_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Tensor rstd)
           }
         }
       });
+      if (write == Write::Assign) std::fill_n(dws, n, 0.0f);
       for (std::int64_t i = 0; i < cut.count(); ++i) {
         for (std::int64_t c = 0; c < n; ++c) dws[c] += parts[static_cast<std::size_t>(i * n + c)];
       }

@@ -34,7 +34,7 @@ Factors factors_of(const AdamW& options) {
 
 // `rounded`: the bf16 weights, or null where the master is the weights.
 __global__ void
-update(BFloat16* rounded, float* w, float* m, float* v, float* g, std::int64_t n, Factors f) {
+update(BFloat16* rounded, float* w, float* m, float* v, const float* g, std::int64_t n, Factors f) {
   for (std::int64_t i = first_index(); i < n; i += index_step()) {
     const float gradient = g[i] * f.gradient_scale;
     const float m1 = f.beta1 * m[i] + f.rest1 * gradient;
@@ -43,7 +43,6 @@ update(BFloat16* rounded, float* w, float* m, float* v, float* g, std::int64_t n
     w[i] = weight;
     m[i] = m1;
     v[i] = m2;
-    g[i] = 0;
     if (rounded != nullptr) store(rounded[i], weight);
   }
 }

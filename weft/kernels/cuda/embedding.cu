@@ -86,6 +86,16 @@ __device__ float add_rows(float sum,
   return sum;
 }
 
+void clear(cudaStream_t handle, const Matrix<float>& x) {
+  if (x.rows == 0 || x.columns == 0) return;
+  const auto rows = static_cast<std::size_t>(x.rows);
+  const std::size_t width = static_cast<std::size_t>(x.columns) * sizeof(float);
+  const std::size_t pitch = static_cast<std::size_t>(x.stride) * sizeof(float);
+  tensor::cuda::check("cudaMemsetAsync",
+                      pitch == width ? cudaMemsetAsync(x.data, 0, rows * width, handle)
+                                     : cudaMemset2DAsync(x.data, pitch, 0, width, rows, handle));
+}
+
 // A block takes some columns of the runs that begin where it looks; a token that occurs twice is
 // summed in the order of its positions. `dx` begins with the piece.
 template <typename T>
@@ -178,7 +188,7 @@ void embedding_forward(Stream& stream, Tensor x, Tensor table, Tensor ids) {
   });
 }
 
-void embedding_wgrad(Stream& stream, Tensor dtable, Tensor dx, Tensor ids) {
+void embedding_wgrad(Stream& stream, Tensor dtable, Tensor dx, Tensor ids, Write write) {
   with_float(dx.dtype(), [&]<typename T>(As<T>) {
     const Matrix<T> dxs = matrix<T>(stream, dx);
     const Matrix<float> sums = matrix<float>(stream, dtable);
@@ -186,6 +196,7 @@ void embedding_wgrad(Stream& stream, Tensor dtable, Tensor dx, Tensor ids) {
     const SortRoom given = sort_room(stream, std::min(dxs.rows, kPiece));
     const Faults faults(stream);
     enqueue_all(stream, "embedding_wgrad", WorkClass::Memory, [=](cudaStream_t handle) {
+      if (write == Write::Assign) clear(handle, sums);
       if (dxs.rows == 0 || dxs.columns == 0) return;
       SortRoom room = given;
       tensor::cuda::check("cudaMemsetAsync",

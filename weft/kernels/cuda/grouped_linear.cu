@@ -67,7 +67,12 @@ void grouped_linear_dgrad(Stream& stream, Tensor dx, Tensor dy, Tensor w, Tensor
   enqueue_grouped(stream, "grouped_linear_dgrad", kRows, product, rows_E, dy.dim(0));
 }
 
-void grouped_linear_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Tensor rows_E) {
+void grouped_linear_wgrad(Stream& stream,
+                          Tensor dw,
+                          Tensor dy,
+                          Tensor x,
+                          Tensor rows_E,
+                          Write write) {
   const std::int64_t n = dw.dim(1), k = dw.dim(2);
   const Product product{.m = n,
                         .n = k,
@@ -75,7 +80,7 @@ void grouped_linear_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Tensor
                         .b = factor(stream, x, SumOver::Rows),
                         .c = bytes_of(stream, dw),
                         .c_stride = k,
-                        .write = Write::Accumulate};
+                        .write = write};
   enqueue_grouped(stream, "grouped_linear_wgrad", kSums, product, rows_E, dy.dim(0));
 }
 

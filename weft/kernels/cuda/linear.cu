@@ -48,7 +48,7 @@ void linear_dgrad(Stream& stream, Tensor dx, Tensor dy, Tensor w) {
   enqueue_product(stream, "linear_dgrad", product);
 }
 
-void linear_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x) {
+void linear_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Write write) {
   const Product product{.m = dw.dim(0),
                         .n = dw.dim(1),
                         .k = dy.dim(0),
@@ -57,7 +57,7 @@ void linear_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x) {
                         .c = bytes_of(stream, dw),
                         .c_dtype = dw.dtype(),
                         .c_stride = dw.row_stride(),
-                        .write = Write::Accumulate};
+                        .write = write};
   enqueue_product(stream, "linear_wgrad", product);
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "weft/kernels/kernels.h"
 #include "weft/tensor/dtype.h"
 
 namespace weft::kernels::cuda {
@@ -21,8 +22,6 @@ struct Factor {
   std::int64_t stride = 0;
   SumOver sum_over = SumOver::Columns;
 };
-
-enum class Write { Assign, Accumulate };
 
 // c (m, n): c[i, j] is the sum over the k elements d of a[i, d] b[j, d], or is increased by it. So
 // x w^T sums over the columns of both. The sum is fp32; a bf16 result is rounded once and is never

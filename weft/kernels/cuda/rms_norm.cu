@@ -97,11 +97,13 @@ __global__ void sum_part(float* parts,
   parts[blockIdx.x * groups.width + column] = sum;
 }
 
-// Adds the parts of each column to dw: every kSumRuns-th part in order, then those runs in order.
+// Adds the parts of each column, to dw or in its place: every kSumRuns-th part in order, then those
+// runs in order.
 __global__ void add_parts(float* dw,
                           const float* parts,
                           std::int64_t part_count,
-                          std::int64_t width) {
+                          std::int64_t width,
+                          Write write) {
   __shared__ float runs[kSumRuns][kSumColumns];
   const std::int64_t column = std::int64_t(blockIdx.x) * kSumColumns + threadIdx.x;
   float sum = 0;
@@ -114,7 +116,7 @@ __global__ void add_parts(float* dw,
   __syncthreads();
   if (threadIdx.y > 0 || column >= width) return;
   for (int run = 1; run < kSumRuns; ++run) sum += runs[run][threadIdx.x];
-  dw[column] += sum;
+  dw[column] = write == Write::Assign ? sum : dw[column] + sum;
 }
 
 std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -166,7 +168,7 @@ void rms_norm_dgrad(Stream& stream, Tensor dx, Tensor dy, Tensor x, Tensor w, Te
 }
 
 // Each part of the groups is summed on its own; the parts are added in a fixed order.
-void rms_norm_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Tensor rstd) {
+void rms_norm_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Tensor rstd, Write write) {
   const Groups groups = groups_of(rstd, dw.dim(0));
   const std::int64_t n = groups.width;
   const std::int64_t room = tensor::cuda::kWorkspaceBytes / std::int64_t(sizeof(float)) / n;
@@ -184,14 +186,16 @@ void rms_norm_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Tensor rstd)
                     static_cast<unsigned>(divided_up(n, columns)));
     const auto sums = static_cast<unsigned>(divided_up(n, kSumColumns));
     enqueue_all(stream, "rms_norm_wgrad", WorkClass::Memory, [=](cudaStream_t handle) {
-      if (part_count == 0) return;
-      sum_part<T><<<grid, static_cast<unsigned>(columns), 0, handle>>>(parts,
-                                                                       dys,
-                                                                       xs,
-                                                                       rstds,
-                                                                       groups,
-                                                                       per_part);
-      add_parts<<<sums, dim3(kSumColumns, kSumRuns), 0, handle>>>(dws, parts, part_count, n);
+      if (part_count == 0 && write == Write::Accumulate) return;
+      if (part_count > 0) {
+        sum_part<T><<<grid, static_cast<unsigned>(columns), 0, handle>>>(parts,
+                                                                         dys,
+                                                                         xs,
+                                                                         rstds,
+                                                                         groups,
+                                                                         per_part);
+      }
+      add_parts<<<sums, dim3(kSumColumns, kSumRuns), 0, handle>>>(dws, parts, part_count, n, write);
     });
   });
 }

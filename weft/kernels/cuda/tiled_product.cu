@@ -153,7 +153,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   const std::int64_t expert = blockIdx.x / tiles, tile = blockIdx.x % tiles;
   const std::int64_t first = rows.first_row[expert];
   p.k = rows.first_row[expert + 1] - first;
-  if (p.k == 0) return;
+  if (p.k == 0 && p.write == Write::Accumulate) return;
   p.a.data += first * p.a.depth;
   p.b.data += first * p.b.depth;
   p.c += expert * p.m * p.n;
@@ -231,7 +231,6 @@ void launch_tiled_rows(cudaStream_t stream, const Product& product, const Expert
 }
 
 void launch_tiled_sums(cudaStream_t stream, const Product& product, const ExpertRows& rows) {
-  CHECK(product.write == Write::Accumulate, "sums of experts are accumulated");
   check_write(product);
   const unsigned blocks = grid_of(rows.experts * tiles_of(product.m) * tiles_of(product.n));
   if (blocks == 0) return;

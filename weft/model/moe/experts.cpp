@@ -1,5 +1,7 @@
 #include "weft/model/moe/experts.h"
 
+#include "weft/model/weight_gradient.h"
+
 namespace weft::model {
 
 void experts_arrange(const Context& context,
@@ -86,22 +88,22 @@ void experts_fc1_dgrad(const Context& context,
 void experts_fc2_wgrad(const Context& context,
                        ExpertsState& state,
                        const ExpertsWeights& gradients) {
-  kernels::grouped_linear_wgrad(context.stream,
-                                gradients.fc2_LDF,
-                                state.doutput_XD,
-                                state.act_XF,
-                                state.fc2_rows_L);
+  expert_weight_gradient(context,
+                         gradients.fc2_LDF,
+                         state.doutput_XD,
+                         state.act_XF,
+                         state.fc2_rows_L);
   for (Tensor* done : {&state.doutput_XD, &state.act_XF, &state.fc2_rows_L}) done->reset();
 }
 
 void experts_fc1_wgrad(const Context& context,
                        ExpertsState& state,
                        const ExpertsWeights& gradients) {
-  kernels::grouped_linear_wgrad(context.stream,
-                                gradients.fc1_LFD,
-                                state.dfc1_X2F,
-                                state.in.x_XD,
-                                state.in.rows_L);
+  expert_weight_gradient(context,
+                         gradients.fc1_LFD,
+                         state.dfc1_X2F,
+                         state.in.x_XD,
+                         state.in.rows_L);
   state.in = {};
   state.dfc1_X2F.reset();
 }

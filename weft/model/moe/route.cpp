@@ -1,6 +1,7 @@
 #include "weft/model/moe/route.h"
 
 #include "weft/base/random.h"
+#include "weft/model/weight_gradient.h"
 
 namespace weft::model {
 namespace {
@@ -202,10 +203,7 @@ void route_wgrad(const Context& context,
                  RouteState& state,
                  const RouteWeights& gradients,
                  const Tensor& h_TD) {
-  kernels::linear_wgrad(context.stream,
-                        gradients.router_ED,
-                        state.dlogits_TE,
-                        router_input(context, state));
+  weight_gradient(context, gradients.router_ED, state.dlogits_TE, router_input(context, state));
   norm_wgrad(context, state.norm, h_TD, gradients.norm_D);
   state = {};
 }

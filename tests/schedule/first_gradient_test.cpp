@@ -1,0 +1,39 @@
+// Which weight gradient assigns is known from its name, in every order.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "tests/schedule/plans_support.h"
+
+namespace weft::schedule {
+namespace first_gradient_test {
+
+// The node's place without what tells the gradients of one weight apart.
+Node weights_of(Node node) {
+  node.micro_batch = 0;
+  node.slice = kNone;
+  return node;
+}
+
+TEST(FirstGradient, IsOverBeforeAllOthersOfItsWeights) {
+  for (const PlanCase& c : many_cases()) {
+    for (const RankPlan& plan : plans_of(c)) {
+      const Order order(plan.training);
+      std::map<Node, int> first;
+      for (int i = 0; i < static_cast<int>(plan.training.entries.size()); ++i) {
+        const Node& node = plan.training.entries[static_cast<std::size_t>(i)].node;
+        if (node.direction != Direction::W) {
+          EXPECT_FALSE(begins_gradient(node)) << print(node);
+          continue;
+        }
+        const auto [found, is_new] = first.emplace(weights_of(node), i);
+        EXPECT_EQ(begins_gradient(node), is_new) << name(c) << ": " << print(node);
+        if (!is_new) EXPECT_TRUE(order.before(found->second, i)) << name(c) << ": " << print(node);
+      }
+      EXPECT_FALSE(first.empty()) << name(c);
+    }
+  }
+}
+
+}  // namespace first_gradient_test
+}  // namespace weft::schedule
