@@ -10,10 +10,9 @@
 
 namespace weft::kernels::cuda {
 
-inline constexpr int kTeamsThreads = 256;       // of a block of several teams
-inline constexpr int kMostTeamThreads = 512;    // of a block that is one team
-inline constexpr std::int64_t kMostPacks = 8;   // that a lane of a warp has before a block is taken
-inline constexpr std::int64_t kBlockPacks = 4;  // that a thread of such a block has
+inline constexpr int kTeamsThreads = 256;      // of a block of several teams
+inline constexpr int kMostTeamThreads = 512;   // of a block that is one team
+inline constexpr std::int64_t kMostPacks = 4;  // of a thread, where blocks have enough threads
 
 struct Groups {
   std::int64_t width, per_row, count;
@@ -34,7 +33,7 @@ constexpr std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + 
 // two up to a warp or else a block, that would like to take `wanted` packs each.
 inline int team_threads(std::int64_t packs, std::int64_t wanted) {
   if (packs > kMostPacks * kWarp) {
-    const std::int64_t warps = divided_up(packs, kBlockPacks * kWarp);
+    const std::int64_t warps = divided_up(packs, kMostPacks * kWarp);
     return int(std::min<std::int64_t>(warps * kWarp, kMostTeamThreads));
   }
   int threads = 1;

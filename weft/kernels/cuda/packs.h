@@ -47,9 +47,16 @@ template <int kCount, typename T>
 __device__ Pack<T, kCount> load_pack(const T* from) {
   return *reinterpret_cast<const Pack<T, kCount>*>(from);
 }
+// As one word: the compiler cuts what is assigned through a pointer into its members.
 template <typename T, int kCount>
 __device__ void store_pack(T* to, const Pack<T, kCount>& pack) {
-  *reinterpret_cast<Pack<T, kCount>*>(to) = pack;
+  static_assert(sizeof(pack) == sizeof(uint4) || sizeof(pack) == sizeof(uint2));
+  if constexpr (sizeof(pack) == sizeof(uint4)) {
+    __stwb(reinterpret_cast<uint4*>(to),
+           make_uint4(pack.words[0], pack.words[1], pack.words[2], pack.words[3]));
+  } else {
+    __stwb(reinterpret_cast<uint2*>(to), make_uint2(pack.words[0], pack.words[1]));
+  }
 }
 
 // A stretch of a row in packs, pack p from element p * kPack on. What is loaded behind its end is

@@ -39,8 +39,8 @@ __device__ void store_scaled(const Stretch<kAccess, T>& to,
   to.store(p, y);
 }
 
-// A thread holds kHeld packs of its group between the two passes; what a wider group has more is
-// read again.
+// A thread holds kHeld packs of its group, and of the weights, between the two passes; what a wider
+// group has more is read again.
 template <Access kAccess, int kHeld, typename T>
 __global__ void __launch_bounds__(kMostTeamThreads)
     forward(Matrix<T> y, float* rstd, Matrix<T> x, T* w, Groups groups, float epsilon, int team) {
@@ -53,9 +53,12 @@ __global__ void __launch_bounds__(kMostTeamThreads)
     const std::int64_t group = i < groups.count ? i : 0;
     const Stretch<kAccess, T> from{group_of(x, groups, group), width};
     const Stretch<kAccess, T> to{group_of(y, groups, group), width};
-    Pack<T> held[kHeld];
+    Pack<T> held[kHeld], held_w[kHeld];
 #pragma unroll
-    for (int j = 0; j < kHeld; ++j) held[j] = from.load(lane + j * team);
+    for (int j = 0; j < kHeld; ++j) {
+      held[j] = from.load(lane + j * team);
+      held_w[j] = weights.load(lane + j * team);
+    }
     float squares = 0;
 #pragma unroll
     for (int j = 0; j < kHeld; ++j) squares += squares_of(held[j]);
@@ -66,9 +69,7 @@ __global__ void __launch_bounds__(kMostTeamThreads)
     const float r = 1.0f / sqrtf(squares / static_cast<float>(groups.width) + epsilon);
     if (i < groups.count && lane == 0) rstd[i] = r;
 #pragma unroll
-    for (int j = 0; j < kHeld; ++j) {
-      store_scaled(to, lane + j * team, held[j], weights.load(lane + j * team), r);
-    }
+    for (int j = 0; j < kHeld; ++j) store_scaled(to, lane + j * team, held[j], held_w[j], r);
     for (std::int64_t p = lane + kHeld * team; p < packs; p += team) {
       store_scaled(to, p, from.load(p), weights.load(p), r);
     }
@@ -109,17 +110,16 @@ __global__ void __launch_bounds__(kMostTeamThreads) dgrad(Matrix<T> dx,
     const Stretch<kAccess, T> xs{group_of(x, groups, group), width};
     const Stretch<kAccess, T> to{group_of(dx, groups, group), width};
     const float r = rstd[group];
-    Pack<T> held_dy[kHeld], held_x[kHeld];
+    Pack<T> held_dy[kHeld], held_x[kHeld], held_w[kHeld];
 #pragma unroll
     for (int j = 0; j < kHeld; ++j) {
       held_dy[j] = dys.load(lane + j * team);
       held_x[j] = xs.load(lane + j * team);
+      held_w[j] = weights.load(lane + j * team);
     }
     float dot = 0;
 #pragma unroll
-    for (int j = 0; j < kHeld; ++j) {
-      dot += product_of(weights.load(lane + j * team), held_dy[j], held_x[j]);
-    }
+    for (int j = 0; j < kHeld; ++j) dot += product_of(held_w[j], held_dy[j], held_x[j]);
     for (std::int64_t p = lane + kHeld * team; p < packs; p += team) {
       dot += product_of(weights.load(p), dys.load(p), xs.load(p));
     }
@@ -127,8 +127,7 @@ __global__ void __launch_bounds__(kMostTeamThreads) dgrad(Matrix<T> dx,
     const float pull = dot / static_cast<float>(groups.width) * r * r;
 #pragma unroll
     for (int j = 0; j < kHeld; ++j) {
-      const int p = lane + j * team;
-      store_gradient(to, p, held_dy[j], held_x[j], weights.load(p), r, pull);
+      store_gradient(to, lane + j * team, held_dy[j], held_x[j], held_w[j], r, pull);
     }
     for (std::int64_t p = lane + kHeld * team; p < packs; p += team) {
       store_gradient(to, p, dys.load(p), xs.load(p), weights.load(p), r, pull);
@@ -169,6 +168,7 @@ __global__ void __launch_bounds__(kSumThreads, 2) sum_part(float* parts,
   add_runs(sums, runs);
   if (threadIdx.y > 0) return;
   float* to = parts + blockIdx.y * groups.width;
+#pragma unroll
   for (int c = 0; c < kPack<T>; ++c) {
     if (p * kPack<T> + c < groups.width) to[p * kPack<T> + c] = sums[c];
   }
@@ -188,8 +188,8 @@ Cut cut_of(const Groups& groups, bool whole_packs) {
   return {whole_packs ? Access::Packs : Access::Elements, team, divided_up(packs, team)};
 }
 
-// Calls body(access, held) with constants: as many packs as a thread has, and one where it goes
-// through elements.
+// Calls body(access, held) with constants: as many packs as a thread has, if there is room for
+// them, and one where it goes through elements.
 template <typename Body>
 void with_cut(const Cut& cut, Body&& body) {
   constexpr std::integral_constant<Access, Access::Packs> kInPacks;
@@ -200,10 +200,8 @@ void with_cut(const Cut& cut, Body&& body) {
     body(kInPacks, std::integral_constant<int, 1>{});
   } else if (cut.packs <= 2) {
     body(kInPacks, std::integral_constant<int, 2>{});
-  } else if (cut.packs <= 4 || cut.team > kWarp) {
-    body(kInPacks, std::integral_constant<int, 4>{});
   } else {
-    body(kInPacks, std::integral_constant<int, 8>{});
+    body(kInPacks, std::integral_constant<int, kMostPacks>{});
   }
 }
 
