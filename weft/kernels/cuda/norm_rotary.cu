@@ -66,7 +66,7 @@ __device__ void norm_back(Unit<T>& dy, const Unit<T>& x, const Unit<T>& w, float
 // A thread holds one unit of its head between the two passes; what a wider head has more is read
 // again.
 template <Access kAccess, typename T>
-__global__ void __launch_bounds__(kMostTeamThreads) forward(Matrix<T> y,
+__global__ void __launch_bounds__(kTeamsThreads, 3) forward(Matrix<T> y,
                                                             float* rstd,
                                                             Matrix<T> x,
                                                             T* w,
@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(kMostTeamThreads) forward(Matrix<T> y,
 
 // With dn, dy turned back: dx = rstd * (w dn - x rstd^2 mean(w dn x)).
 template <Access kAccess, typename T>
-__global__ void __launch_bounds__(kMostTeamThreads) dgrad(Matrix<T> dx,
+__global__ void __launch_bounds__(kTeamsThreads, 2) dgrad(Matrix<T> dx,
                                                           Matrix<T> dy,
                                                           Matrix<T> x,
                                                           T* w,
@@ -196,6 +196,9 @@ struct Call {
         whole(starts_pack(heads.table.data)) {
     for (const Matrix<T>& x : matrices) whole = whole && in_units(x, heads.half(), 0);
   }
+
+  // A head has at most a warp.
+  int team() const { return team_threads(std::min<std::int64_t>(units, kWarp), 1); }
 };
 
 }  // namespace
@@ -212,7 +215,7 @@ void norm_rotary_forward(Stream& stream,
     const Matrix<T> ys = matrix<T>(stream, y), xs = matrix<T>(stream, x);
     T* ws = data<T>(stream, w);
     const Call<T> call(stream, rstd, table, pairs, {ys, xs});
-    const int team = team_threads(call.units, 1);
+    const int team = call.team();
     enqueue(
         stream,
         "norm_rotary_forward",
@@ -242,7 +245,7 @@ void norm_rotary_dgrad(Stream& stream,
     const Matrix<T> xs = matrix<T>(stream, x);
     T* ws = data<T>(stream, w);
     const Call<T> call(stream, rstd, table, pairs, {dxs, dys, xs});
-    const int team = team_threads(call.units, 1);
+    const int team = call.team();
     enqueue(stream,
             "norm_rotary_dgrad",
             WorkClass::Memory,
