@@ -118,7 +118,10 @@ chunks_of() {  # chunks_of MODEL: words for two pipeline ranks with two chunks e
     *) echo 'model.pipeline_model_parallel_layout=E|t|t|L' ;;
   esac
 }
-verify() {  # verify NAME MODELS WORD...: every model of the list; STAGES and CHUNKS stand for the model's words
+fusion_of() {  # fusion_of MODEL: words for one operation of norm and rotation, where heads are normed
+  case $1 in qwen3_*) echo 'model.apply_rope_fusion=true' ;; esac
+}
+verify() {  # verify NAME MODELS WORD...: every model of the list; STAGES, CHUNKS and FUSION stand for the model's words
   local name=$1 list=$2 model word code bad="" count=0
   shift 2
   SECONDS=0
@@ -128,6 +131,7 @@ verify() {  # verify NAME MODELS WORD...: every model of the list; STAGES and CH
       case $word in
         STAGES) word=$(stages_of "$model") ;;
         CHUNKS) word=$(chunks_of "$model") ;;
+        FUSION) word=$(fusion_of "$model") ;;
       esac
       [ -n "$word" ] && words+=("$word")
     done
@@ -168,9 +172,9 @@ verify "EP2 shared experts overlapped" deepseek_v3_tiny world=2 ep=2 model.moe_s
 verify "EP2 overlap, ranks come late" "$all" world=2 ep=2 "$overlap" "$delay" fabric.jitter_us=300
 
 # In bf16, against Transformers in bf16 on such a card; the experts are those that fp32 chose.
-verify "1 rank, bf16" "$all" model.bf16=true
-verify "EP2, bf16" "$all" world=2 ep=2 model.bf16=true
-verify "DP2 x EP2 overlap, delayed, bf16" "$all" world=4 ep=2 "$overlap" "$delay" model.bf16=true
+verify "1 rank, bf16" "$all" model.bf16=true FUSION
+verify "EP2, bf16" "$all" world=2 ep=2 model.bf16=true FUSION
+verify "DP2 x EP2 overlap, delayed, bf16" "$all" world=4 ep=2 "$overlap" "$delay" model.bf16=true FUSION
 
 # Training the demo: 200 steps, losses of every step.
 scratch=$(mktemp -d)
@@ -226,7 +230,7 @@ close_to_cpu
 repeated
 
 # compute-sanitizer. The libraries' kernels are theirs: races and unset memory are looked for in ours.
-ours='Swiglu/*Cuda*:RmsNorm/*Cuda*:Rotary/*Cuda*:Attention/*Cuda*:CrossEntropy/*Cuda*:Embedding/*Cuda*'
+ours='Swiglu/*Cuda*:RmsNorm/*Cuda*:Rotary/*Cuda*:NormRotary/*Cuda*:Attention/*Cuda*:CrossEntropy/*Cuda*:Embedding/*Cuda*'
 ours+=':Router/*Cuda*:SortRows/*Cuda*:Rows/*Cuda*:Capacity/*Cuda*:Elementwise/*Cuda*'
 sanitized() {  # sanitized TOOL FILTER: in parts beside each other, since one uses little of the card
   local log=$logs/sanitize.$1 parts=6 part code=0 ran pids=()

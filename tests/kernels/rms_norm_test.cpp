@@ -76,8 +76,15 @@ void add_cases(std::vector<Case>& cases, const Sizes& s, DType dtype) {
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const DType dtype : {DType::F32, DType::BF16}) {
-    for (const Sizes& s :
-         {Sizes{1, 2, 2}, {0, 6, 6}, {5, 7, 7}, {3, 24, 8}, {300, 33, 11}, {2, 515, 515}}) {
+    for (const Sizes& s : {Sizes{1, 2, 2},
+                           {0, 6, 6},
+                           {5, 7, 7},
+                           {3, 24, 8},
+                           {300, 33, 11},
+                           {2, 515, 515},
+                           {67, 384, 128},
+                           {5, 2048, 2048},
+                           {2, 5120, 2560}}) {
       add_cases(all, s, dtype);
     }
   }

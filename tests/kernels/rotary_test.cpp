@@ -112,7 +112,8 @@ Case yarn_table() {
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const DType dtype : {DType::F32, DType::BF16}) {
-    for (const Sizes& s : {Sizes{1, 2, 1, 2}, {0, 8, 4, 4}, {10, 12, 5, 4}, {600, 64, 300, 64}}) {
+    for (const Sizes& s :
+         {Sizes{1, 2, 1, 2}, {0, 8, 4, 4}, {10, 12, 5, 4}, {600, 64, 300, 64}, {7, 384, 5, 128}}) {
       add_cases(all, s, dtype);
     }
     const Rotary part{.unturned = 3};
@@ -120,7 +121,8 @@ std::vector<Case> cases() {
     const Rotary latent{.pairs = Rotary::Pairs::Neighbours, .unturned = 16};
     for (const Sizes& s : {Sizes{10, 14, 5, 4, part},
                            Sizes{10, 12, 5, 6, neighbours},
-                           Sizes{300, 72, 100, 8, latent}}) {
+                           Sizes{300, 72, 100, 8, latent},
+                           Sizes{7, 96, 5, 32, latent}}) {
       add_cases(all, s, dtype);
     }
   }

@@ -190,21 +190,17 @@ TEST(Bf16Reference, AnErrorThatHappensToBeNoneLeavesRoomForOneRounding) {
   EXPECT_FALSE(std::ranges::all_of(checks, &Check::pass)) << "bf16 is not that exact";
 }
 
-// Sixteen numbers, the sums of what mostly cancels: of eight layers' query and key norms one is
-// that far away, on the CPU and on a GPU alike, while the others are nearer than Transformers as
-// often as not.
-constexpr std::string_view kFarthest = "grad.model.layers.2.self_attn.k_norm.weight";
-constexpr double kHowFar = 1.6 / 1.5;
-
-// As files beside the golden models say, which Transformers computed on a GPU.
+// As files beside the golden models say, which Transformers computed on a GPU. Norm and rotation of
+// heads are one operation: with a rounding between them one of qwen3_moe_deep's 93 tensors, the
+// sixteen numbers of a key norm, is 1.55 times as far away as Transformers.
 class Bf16Golden : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Bf16Golden, IsAsNearToTheReferenceAsTransformers) {
-  const fs::path folder = fs::path(WEFT_SOURCE_DIR) / "tests/golden" / GetParam();
-  const bool is_deep = GetParam() == std::string_view("qwen3_moe_deep");
-  for (const Check& check : Reference(folder).checks(in_bf16())) {
-    const double more = is_deep && check.name == kFarthest ? kHowFar : 1;
-    EXPECT_LE(check.error, more * check.tolerance) << check.name;
+  const Reference reference(fs::path(WEFT_SOURCE_DIR) / "tests/golden" / GetParam());
+  config::Config config = in_bf16();
+  config.model.apply_rope_fusion = reference.model.config().qk_layernorm == config::QkNorm::Head;
+  for (const Check& check : reference.checks(config)) {
+    EXPECT_LE(check.error, check.tolerance) << check.name;
   }
 }
 

@@ -33,5 +33,12 @@ TEST(Idle, StepsOfATraceNeedATrace) {
   EXPECT_FALSE(warns_of("runtime.trace_steps=5 runtime.trace=true", "runtime.trace_steps"));
 }
 
+TEST(Idle, FusedRotationNeedsANormOfEachHead) {
+  const std::string_view key = "model.apply_rope_fusion";
+  EXPECT_TRUE(warns_of("model.apply_rope_fusion=true", key));
+  EXPECT_TRUE(warns_of("model.apply_rope_fusion=true model.qk_layernorm=projection", key));
+  EXPECT_FALSE(warns_of("model.apply_rope_fusion=true model.qk_layernorm=head", key));
+}
+
 }  // namespace idle_cases_test
 }  // namespace weft::rules

@@ -204,6 +204,12 @@ TEST_P(Bytes, DeclaredEqualsCounted) {
   }
 }
 
+TEST_P(Bytes, DeclaredEqualsCountedForNormAndRotationInOne) {
+  config::Config config = with_layout(small_config(), GetParam());
+  config.model.apply_rope_fusion = true;
+  expect_declared(config);
+}
+
 TEST_P(Bytes, DeclaredEqualsCountedForLatentAttention) {
   for (const config::Precision precision : {config::Precision::Fp32, config::Precision::Bf16}) {
     for (const bool compressed : {true, false}) {

@@ -20,6 +20,8 @@ Config with(Config config, const Change& change) {
 
 void to_bf16(Config& config) { config.model.params_dtype = config::Precision::Bf16; }
 
+void to_fused(Config& config) { config.model.apply_rope_fusion = true; }
+
 void to_slices(Config& config) {
   to_overlap(config);
   config.comm_overlap.moe_token_slices = 3;
@@ -143,6 +145,8 @@ std::vector<EngineCase> engine_cases() {
       {"Routing", with(dp, to_routing)},
       {"Forced",
        with(ep2, [](Config& config) { config.model.moe_router_force_load_balancing = true; })},
+      {"Fused", with(one, to_fused)},
+      {"FusedBf16", with(with(dp, to_fused), to_bf16)},
       {"Overlapped", with(dp, to_overlap)},
       {"Jitter", with(with(dp, to_overlap), [](Config& config) { config.fabric.jitter_us = 50; })},
       {"Pipeline", stages},

@@ -62,6 +62,12 @@ void check_differences(const config::Config& config) {
 
 TEST(Gradient, EqualsFiniteDifferences) { check_differences(small_config()); }
 
+TEST(Gradient, EqualsFiniteDifferencesForNormAndRotationInOne) {
+  config::Config config = small_config();
+  config.model.apply_rope_fusion = true;
+  check_differences(config);
+}
+
 TEST(Gradient, EqualsFiniteDifferencesWithAuxiliaryLosses) {
   config::Config config = small_config();
   config.model.moe_aux_loss_coeff = {0.5};

@@ -68,6 +68,7 @@ constexpr std::array<std::string_view, 36> kChoices{
     "runtime.timeout_seconds",
     "train.micro_batch_size",
     "model.bf16",
+    "model.apply_rope_fusion",
     "model.moe_token_dispatcher_type",
     "model.moe_flex_dispatcher_backend",
     "model.moe_expert_rank_capacity_factor",

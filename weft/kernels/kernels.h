@@ -79,6 +79,34 @@ struct Rotary {
 void rotary_forward(Stream&, Tensor y_TC, Tensor x_TC, Tensor table_SD, const Rotary& = {});
 void rotary_dgrad(Stream&, Tensor dx_TC, Tensor dy_TC, Tensor table_SD, const Rotary& = {});
 
+// RMSNorm over heads of N columns and their rotation (all of a head turns: table_SN) in one,
+// without rounding between: rms_norm_forward, then rotary_forward. dy is the gradient of the turned
+// y; dx may be dy.
+void norm_rotary_forward(Stream&,
+                         Tensor y_TC,
+                         Tensor rstd_TG,
+                         Tensor x_TC,
+                         Tensor w_N,
+                         Tensor table_SN,
+                         float epsilon,
+                         Rotary::Pairs pairs);
+void norm_rotary_dgrad(Stream&,
+                       Tensor dx_TC,
+                       Tensor dy_TC,
+                       Tensor x_TC,
+                       Tensor w_N,
+                       Tensor rstd_TG,
+                       Tensor table_SN,
+                       Rotary::Pairs pairs);
+void norm_rotary_wgrad(Stream&,
+                       Tensor dw_N,
+                       Tensor dy_TC,
+                       Tensor x_TC,
+                       Tensor rstd_TG,
+                       Tensor table_SN,
+                       Rotary::Pairs pairs,
+                       Write);
+
 // Keys and values of latent attention: a head of kv_TC is (content | value), a head of k_TK
 // (content | position), with one position part for all heads; a head of v_TV is a value.
 struct LatentHeads {

@@ -14,12 +14,13 @@ namespace weft::kernels {
   apply(linear_forward) apply(linear_dgrad) apply(linear_wgrad) apply(grouped_linear_forward)      \
       apply(grouped_linear_dgrad) apply(grouped_linear_wgrad) apply(rms_norm_forward) apply(       \
           rms_norm_dgrad) apply(rms_norm_wgrad) apply(rotary_table) apply(rotary_forward)          \
-          apply(rotary_dgrad) apply(latent_keys_forward) apply(latent_keys_dgrad) apply(           \
-              attention_forward) apply(attention_dgrad) apply(swiglu_forward) apply(swiglu_dgrad)  \
-              apply(weighted_swiglu_forward) apply(weighted_swiglu_dgrad) apply(gate_forward)      \
-                  apply(gate_dgrad) apply(embedding_forward) apply(embedding_wgrad) apply(         \
-                      cross_entropy_forward) apply(cross_entropy_dgrad) apply(top_k_forward)       \
-                      apply(probabilities_of_choice) apply(top_k_dgrad)                            \
+          apply(rotary_dgrad) apply(norm_rotary_forward) apply(norm_rotary_dgrad) apply(           \
+              norm_rotary_wgrad) apply(latent_keys_forward) apply(latent_keys_dgrad)               \
+              apply(attention_forward) apply(attention_dgrad) apply(swiglu_forward) apply(         \
+                  swiglu_dgrad) apply(weighted_swiglu_forward) apply(weighted_swiglu_dgrad)        \
+                  apply(gate_forward) apply(gate_dgrad) apply(embedding_forward) apply(            \
+                      embedding_wgrad) apply(cross_entropy_forward) apply(cross_entropy_dgrad)     \
+                      apply(top_k_forward) apply(probabilities_of_choice) apply(top_k_dgrad)       \
                           apply(drop_over_capacity_forward) apply(drop_over_capacity_dgrad) apply( \
                               count_experts) apply(move_bias) apply(jitter) apply(random_logits)   \
                               apply(balance_loss_forward) apply(balance_loss_dgrad) apply(         \

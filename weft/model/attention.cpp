@@ -38,26 +38,86 @@ kernels::AttentionShape shape_of(const Context& context) {
           .scale = score_scale(config)};
 }
 
-void norm_heads(const Context& context, AttentionState& state, const AttentionWeights& weights) {
+// Whether the norm of queries and keys and their rotation are one operation.
+bool norm_turns(const config::ModelConfig& config) {
+  return config.apply_rope_fusion && config.qk_layernorm == config::QkNorm::Head;
+}
+
+// Queries, or keys: normed, and turned where one operation does both.
+void norm_heads(const Context& context,
+                const Tensor& to,
+                const Tensor& rstd,
+                const Tensor& from,
+                const Tensor& w) {
+  const config::ModelConfig& config = context.config;
+  const auto epsilon = static_cast<float>(config.layernorm_epsilon);
+  if (norm_turns(config)) {
+    kernels::norm_rotary_forward(context.stream,
+                                 to,
+                                 rstd,
+                                 from,
+                                 w,
+                                 context.rotary_SD,
+                                 epsilon,
+                                 query_rotary(config).pairs);
+  } else {
+    kernels::rms_norm_forward(context.stream, to, rstd, from, w, epsilon);
+  }
+}
+
+void norm_queries_and_keys(const Context& context,
+                           AttentionState& state,
+                           const AttentionWeights& weights) {
   const config::ModelConfig& config = context.config;
   const std::int64_t tokens = state.qkv_TC.dim(0), q = config.query_width(), k = config.key_width();
-  const auto epsilon = static_cast<float>(config.layernorm_epsilon);
   state.rotated_TP = context.activation({tokens, q + k});
   state.q_rstd = context.activation_fp32({tokens, q / weights.q_norm.dim(0)});
   state.k_rstd = context.activation_fp32({tokens, k / weights.k_norm.dim(0)});
   const Heads from = split(config, state.qkv_TC), to = split(config, state.rotated_TP);
-  kernels::rms_norm_forward(context.stream,
-                            to.q_TQ,
-                            state.q_rstd,
-                            from.q_TQ,
-                            weights.q_norm,
-                            epsilon);
-  kernels::rms_norm_forward(context.stream,
-                            to.k_TK,
-                            state.k_rstd,
-                            from.k_TK,
-                            weights.k_norm,
-                            epsilon);
+  norm_heads(context, to.q_TQ, state.q_rstd, from.q_TQ, weights.q_norm);
+  norm_heads(context, to.k_TK, state.k_rstd, from.k_TK, weights.k_norm);
+}
+
+// From the gradient of queries, or keys, as norm_heads left them.
+void norm_heads_dgrad(const Context& context,
+                      const Tensor& dx,
+                      const Tensor& dy,
+                      const Tensor& x,
+                      const Tensor& w,
+                      const Tensor& rstd) {
+  const config::ModelConfig& config = context.config;
+  if (norm_turns(config)) {
+    kernels::norm_rotary_dgrad(context.stream,
+                               dx,
+                               dy,
+                               x,
+                               w,
+                               rstd,
+                               context.rotary_SD,
+                               query_rotary(config).pairs);
+  } else {
+    kernels::rms_norm_dgrad(context.stream, dx, dy, x, w, rstd);
+  }
+}
+
+void norm_heads_wgrad(const Context& context,
+                      const Tensor& dw,
+                      const Tensor& dy,
+                      const Tensor& x,
+                      const Tensor& rstd) {
+  const config::ModelConfig& config = context.config;
+  if (norm_turns(config)) {
+    kernels::norm_rotary_wgrad(context.stream,
+                               dw,
+                               dy,
+                               x,
+                               rstd,
+                               context.rotary_SD,
+                               query_rotary(config).pairs,
+                               context.gradient_write);
+  } else {
+    kernels::rms_norm_wgrad(context.stream, dw, dy, x, rstd, context.gradient_write);
+  }
 }
 
 }  // namespace
@@ -72,7 +132,8 @@ void attention_qkv_forward(const Context& context,
   norm_forward(context, state.norm, x_TD, weights.norm_D);
   state.qkv_TC = context.activation({tokens, q + 2 * k});
   kernels::linear_forward(stream, state.qkv_TC, state.norm.y_TD, weights.qkv_CD);
-  if (weights.q_norm.defined()) norm_heads(context, state, weights);
+  if (weights.q_norm.defined()) norm_queries_and_keys(context, state, weights);
+  if (norm_turns(config)) return;
   // Queries and keys lie side by side, so one rotation turns both.
   const Tensor turned_TP =
       state.rotated_TP.defined() ? state.rotated_TP : state.qkv_TC.columns(0, q + k);
@@ -154,12 +215,14 @@ Tensor attention_qkv_dgrad(const Context& context,
   Stream& stream = context.stream;
   const bool normed = state.dnormed_TP.defined();
   const Tensor turned_TP = normed ? state.dnormed_TP : state.dqkv_TC.columns(0, q + k);
-  kernels::rotary_dgrad(stream, turned_TP, turned_TP, context.rotary_SD, query_rotary(config));
+  if (!norm_turns(config)) {
+    kernels::rotary_dgrad(stream, turned_TP, turned_TP, context.rotary_SD, query_rotary(config));
+  }
   if (normed) {
     const Heads from = split(config, state.dnormed_TP), to = split(config, state.dqkv_TC);
     const Heads plain = split(config, state.qkv_TC);
-    kernels::rms_norm_dgrad(stream, to.q_TQ, from.q_TQ, plain.q_TQ, weights.q_norm, state.q_rstd);
-    kernels::rms_norm_dgrad(stream, to.k_TK, from.k_TK, plain.k_TK, weights.k_norm, state.k_rstd);
+    norm_heads_dgrad(context, to.q_TQ, from.q_TQ, plain.q_TQ, weights.q_norm, state.q_rstd);
+    norm_heads_dgrad(context, to.k_TK, from.k_TK, plain.k_TK, weights.k_norm, state.k_rstd);
   }
   state.norm.dy_TD = context.activation(x_TD.shape());
   kernels::linear_dgrad(stream, state.norm.dy_TD, state.dqkv_TC, weights.qkv_CD);
@@ -178,14 +241,12 @@ void attention_qkv_wgrad(const Context& context,
                          AttentionState& state,
                          const AttentionWeights& gradients,
                          const Tensor& x_TD) {
-  Stream& stream = context.stream;
-  const kernels::Write write = context.gradient_write;
   weight_gradient(context, gradients.qkv_CD, state.dqkv_TC, state.norm.y_TD);
   if (state.dnormed_TP.defined()) {
     const Heads normed = split(context.config, state.dnormed_TP);
     const Heads plain = split(context.config, state.qkv_TC);
-    kernels::rms_norm_wgrad(stream, gradients.q_norm, normed.q_TQ, plain.q_TQ, state.q_rstd, write);
-    kernels::rms_norm_wgrad(stream, gradients.k_norm, normed.k_TK, plain.k_TK, state.k_rstd, write);
+    norm_heads_wgrad(context, gradients.q_norm, normed.q_TQ, plain.q_TQ, state.q_rstd);
+    norm_heads_wgrad(context, gradients.k_norm, normed.k_TK, plain.k_TK, state.k_rstd);
   }
   norm_wgrad(context, state.norm, x_TD, gradients.norm_D);
   state.norm = {};

@@ -24,7 +24,9 @@ struct AttentionState {
   Tensor proj_o_TQ, proj_dh_TD;
   Tensor do_TQ;
   Tensor dqkv_TC;
-  Tensor dnormed_TP;  // gradient of normed queries and keys, before rotation; undefined without
+  // Gradient of normed queries and keys, before rotation, or after it where norm and rotation are
+  // one operation; undefined without.
+  Tensor dnormed_TP;
 };
 
 void attention_qkv_forward(const Context&,

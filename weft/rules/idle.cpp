@@ -59,6 +59,12 @@ void judge_idle(Judge& judge) {
        "model.qk_layernorm",
        "model.multi_latent_attention norms what it compresses, and nothing else");
   idle(judge,
+       model.apply_rope_fusion &&
+           (model.multi_latent_attention || model.qk_layernorm != QkNorm::Head),
+       "model.apply_rope_fusion",
+       "a rotation is one kernel with the norm of each head (model.qk_layernorm=head), and without "
+       "one it is a kernel already");
+  idle(judge,
        model.multi_latent_attention && model.kv_channels,
        "model.kv_channels",
        "model.multi_latent_attention has widths of its own");

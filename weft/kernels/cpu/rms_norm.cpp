@@ -1,26 +1,10 @@
 // RMSNorm over groups of N columns: y = x * rstd * w.
-#include <cmath>
-
-#include "weft/kernels/cpu/arguments.h"
+#include "weft/kernels/cpu/norm_rows.h"
 #include "weft/kernels/cpu/operations.h"
-#include "weft/kernels/cpu/work_cut.h"
 
 namespace weft::kernels::cpu {
 
 namespace {
-
-// Rows of one partial sum of the weight gradient at least, and partial sums at most.
-constexpr std::int64_t kRowsPerPart = 64;
-constexpr std::int64_t kParts = 16;
-
-// Returns the width N of a group.
-template <typename T>
-float reciprocal_rms(const T* x, std::int64_t n, float epsilon) {
-  float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < n; ++i) sum += load(x[i]) * load(x[i]);
-  return 1.0f / std::sqrt(sum / static_cast<float>(n) + epsilon);
-}
 
 template <typename T>
 void forward_group(T* y, const T* x, const T* w, std::int64_t n, float rstd) {
@@ -97,7 +81,7 @@ void rms_norm_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Tensor rstd,
     const Matrix<T> xs = matrix<T>(stream, x), dys = matrix<T>(stream, dy);
     const Matrix<float> rstds = matrix<float>(stream, rstd);
     float* dws = data<float>(stream, dw);
-    const Cut cut{xs.rows, std::max(kRowsPerPart, (xs.rows + kParts - 1) / kParts)};
+    const Cut cut = partial_sums(xs.rows);
     enqueue(stream, "rms_norm_wgrad", WorkClass::Memory, [=](Workers& workers) {
       std::vector<float> parts(static_cast<std::size_t>(cut.count() * n));
       workers.parallel(cut.count(), [&](std::int64_t i) {

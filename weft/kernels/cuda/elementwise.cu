@@ -1,5 +1,7 @@
-#include "weft/kernels/cuda/arguments.h"
+#include <algorithm>
+
 #include "weft/kernels/cuda/operations.h"
+#include "weft/kernels/cuda/packs.h"
 #include "weft/tensor/cuda/call.h"
 
 namespace weft::kernels::cuda {
@@ -9,16 +11,38 @@ using tensor::cuda::check;
 
 constexpr int kThreads = 256;
 
-// y may be a or b: an element is read by the thread that writes it.
-template <typename T>
-__global__ void add_elements(T* y, const T* a, const T* b, std::int64_t n) {
-  for (std::int64_t i = first_index(); i < n; i += index_step()) {
-    store(y[i], load(a[i]) + load(b[i]));
-  }
-}
+struct Sum {
+  __device__ float operator()(float a, float b) const { return a + b; }
+};
+struct Product {
+  float factor;
+  __device__ float operator()(float x) const { return x * factor; }
+};
+struct Same {
+  __device__ float operator()(float x) const { return x; }
+};
 
-__global__ void scale_elements(float* y, float factor, std::int64_t n) {
-  for (std::int64_t i = first_index(); i < n; i += index_step()) y[i] *= factor;
+// Elements that a thread takes at once: as many as fill 16 bytes of the widest dtype.
+template <typename... Types>
+constexpr int kAtOnce = 16 / std::max({sizeof(Types)...});
+
+// y[i] = map(x[i]...), `packs` of them at once and the rest each on its own. y may be one of x: an
+// element is read by the thread that writes it.
+template <typename Map, typename To, typename... From>
+__global__ void map_elements(To* y, std::int64_t packs, std::int64_t n, Map map, const From*... x) {
+  constexpr int kCount = kAtOnce<To, From...>;
+  const auto mapped = [&](const Pack<From, kCount>&... each) {
+    float values[kCount];
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) values[i] = map(each[i]...);
+    return packed<To>(values);
+  };
+  for (std::int64_t p = first_index(); p < packs; p += index_step()) {
+    store_pack(y + p * kCount, mapped(load_pack<kCount>(x + p * kCount)...));
+  }
+  for (std::int64_t i = packs * kCount + first_index(); i < n; i += index_step()) {
+    store(y[i], map(load(x[i])...));
+  }
 }
 
 template <typename T>
@@ -26,23 +50,29 @@ __global__ void fill_elements(T* y, T value, std::int64_t n) {
   for (std::int64_t i = first_index(); i < n; i += index_step()) y[i] = value;
 }
 
-template <typename To, typename From>
-__global__ void convert_elements(To* y, const From* x, std::int64_t n) {
-  for (std::int64_t i = first_index(); i < n; i += index_step()) store(y[i], load(x[i]));
-}
+Grid grid_of(std::int64_t items) { return {blocks_for(items, kThreads), kThreads}; }
 
-Grid grid_of(const Tensor& y) { return {blocks_for(y.elements(), kThreads), kThreads}; }
-
-template <typename To, typename From>
-void convert(Stream& stream, const Tensor& y, const Tensor& x) {
+template <typename Map, typename To, typename... From>
+void enqueue_map(Stream& stream,
+                 std::string_view name,
+                 const Map& map,
+                 std::int64_t n,
+                 To* y,
+                 const From*... x) {
+  constexpr int kCount = kAtOnce<To, From...>;
+  const bool whole = (starts_pack(x, kCount * int(sizeof(From))) && ...) &&
+                     starts_pack(y, kCount * int(sizeof(To)));
+  const std::int64_t packs = whole ? n / kCount : 0;
   enqueue(stream,
-          "copy",
+          name,
           WorkClass::Memory,
-          grid_of(y),
-          convert_elements<To, From>,
-          data<To>(stream, y),
-          data<From>(stream, x),
-          y.elements());
+          grid_of(whole ? packs + n % kCount : n),
+          map_elements<Map, To, From...>,
+          y,
+          packs,
+          n,
+          map,
+          x...);
 }
 
 template <typename T>
@@ -50,49 +80,30 @@ void fill_with(Stream& stream, const Tensor& y, std::int64_t value) {
   enqueue(stream,
           "fill",
           WorkClass::Memory,
-          grid_of(y),
+          grid_of(y.elements()),
           fill_elements<T>,
           data<T>(stream, y),
           static_cast<T>(value),
           y.elements());
 }
 
-template <typename T>
-void enqueue_add(Stream& stream,
-                 std::string_view name,
-                 const Tensor& y,
-                 const Tensor& a,
-                 const Tensor& b) {
-  enqueue(stream,
-          name,
-          WorkClass::Memory,
-          grid_of(y),
-          add_elements<T>,
-          data<T>(stream, y),
-          data<T>(stream, a),
-          data<T>(stream, b),
-          y.elements());
-}
-
 }  // namespace
 
 void add(Stream& stream, Tensor y, Tensor a, Tensor b) {
-  with_float(y.dtype(), [&]<typename T>(As<T>) { enqueue_add<T>(stream, "add", y, a, b); });
+  with_float(y.dtype(), [&]<typename T>(As<T>) {
+    T *to = data<T>(stream, y), *as = data<T>(stream, a), *bs = data<T>(stream, b);
+    enqueue_map<Sum, T, T, T>(stream, "add", {}, y.elements(), to, as, bs);
+  });
 }
 
 void accumulate(Stream& stream, Tensor y, Tensor a) {
-  enqueue_add<float>(stream, "accumulate", y, y, a);
+  float *to = data<float>(stream, y), *as = data<float>(stream, a);
+  enqueue_map<Sum, float, float, float>(stream, "accumulate", {}, y.elements(), to, to, as);
 }
 
 void scale(Stream& stream, Tensor y, float factor) {
-  enqueue(stream,
-          "scale",
-          WorkClass::Memory,
-          grid_of(y),
-          scale_elements,
-          data<float>(stream, y),
-          factor,
-          y.elements());
+  float* to = data<float>(stream, y);
+  enqueue_map<Product, float, float>(stream, "scale", {factor}, y.elements(), to, to);
 }
 
 void zero(Stream& stream, Tensor y) {
@@ -122,9 +133,21 @@ void copy(Stream& stream, Tensor y, Tensor x) {
     return;
   }
   if (y.dtype() == DType::F32) {
-    convert<float, BFloat16>(stream, y, x);
+    float* to = data<float>(stream, y);
+    enqueue_map<Same, float, BFloat16>(stream,
+                                       "copy",
+                                       {},
+                                       y.elements(),
+                                       to,
+                                       data<BFloat16>(stream, x));
   } else {
-    convert<BFloat16, float>(stream, y, x);
+    BFloat16* to = data<BFloat16>(stream, y);
+    enqueue_map<Same, BFloat16, float>(stream,
+                                       "copy",
+                                       {},
+                                       y.elements(),
+                                       to,
+                                       data<float>(stream, x));
   }
 }
 

@@ -1,43 +1,50 @@
 // Rotary embedding: each pair (x1, x2) of a head turns by its position's angle; the gradient turns
 // back.
-#include "weft/kernels/cuda/arguments.h"
+#include "weft/kernels/cuda/groups.h"
 #include "weft/kernels/cuda/operations.h"
+#include "weft/kernels/cuda/turns.h"
 
 namespace weft::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 256;
 
-enum class Turn { Forth, Back };
+// What the threads of a head take, one after another: units that turn, then packs of channels
+// before them that do not (none where they are in place already).
+struct HeadItems {
+  std::int64_t heads, units, copies;
 
-// A block takes whole rows, a thread whole pairs: y may be x.
-template <typename T>
-__global__ void turn_rows(Matrix<T> y,
-                          Matrix<T> x,
-                          Matrix<float> table,
-                          Rotary rotary,
-                          float sign) {
-  const std::int64_t unturned = rotary.unturned, head = unturned + table.columns;
-  const std::int64_t half = table.columns / 2, heads = x.columns / head;
-  const bool halves = rotary.pairs == Rotary::Pairs::Halves;
-  for (std::int64_t t = blockIdx.x; t < x.rows; t += gridDim.x) {
-    const T* from = x.row(t);
-    T* to = y.row(t);
-    const float* cosines = table.row(t % table.rows);
-    const float* sines = cosines + half;
-    for (std::int64_t i = threadIdx.x; i < heads * half; i += blockDim.x) {
-      const std::int64_t pair = i % half, at = i / half * head + unturned;
-      const std::int64_t first = at + (halves ? pair : 2 * pair);
-      const std::int64_t second = halves ? first + half : first + 1;
-      const float x1 = load(from[first]), x2 = load(from[second]);
-      const float c = cosines[pair], s = sign * sines[pair];
-      store(to[first], x1 * c - x2 * s);
-      store(to[second], x2 * c + x1 * s);
-    }
-    if (to == from) continue;
-    for (std::int64_t i = threadIdx.x; i < heads * unturned; i += blockDim.x) {
-      const std::int64_t at = i / unturned * head + i % unturned;
-      to[at] = from[at];
+  __host__ __device__ std::int64_t all() const { return units + copies; }
+};
+
+// y may be x: a thread has whole pairs.
+template <Access kAccess, typename T>
+__global__ void turn_heads(Matrix<T> y,
+                           Matrix<T> x,
+                           Matrix<float> table,
+                           Rotary rotary,
+                           HeadItems items,
+                           float direction) {
+  const std::int64_t half = table.columns / 2, width = rotary.unturned + table.columns;
+  const std::int64_t all = x.rows * items.heads * items.all();
+  for (std::int64_t i = first_index(); i < all; i += index_step()) {
+    const std::int64_t head = i / items.all(), item = i % items.all();
+    const std::int64_t t = head / items.heads, at = head % items.heads * width;
+    T *from = x.row(t) + at, *to = y.row(t) + at;
+    if (item < items.units) {
+      const TurnedHead<kAccess, T> source{from + rotary.unturned, half, rotary.pairs};
+      const TurnedHead<kAccess, T> target{to + rotary.unturned, half, rotary.pairs};
+      Unit<T> unit = source.load(item);
+      const float* angles = table.row(t % table.rows);
+      turn_unit(unit, load_angles<kAccess, T>(angles, half, item), rotary.pairs, direction);
+      target.store(item, unit);
+    } else {
+      const std::int64_t p = item - items.units;
+      const Pack<T> pack = Stretch<kAccess, T>{from, rotary.unturned}.load(p);
+      float values[kPack<T>];
+#pragma unroll
+      for (int c = 0; c < kPack<T>; ++c) values[c] = pack[c];
+      Stretch<kAccess, T>{to, rotary.unturned}.store(p, values);
     }
   }
 }
@@ -48,29 +55,39 @@ void turn(Stream& stream,
           const Tensor& x,
           const Tensor& table,
           const Rotary& rotary,
-          Turn direction) {
+          float direction) {
   with_float(x.dtype(), [&]<typename T>(As<T>) {
+    const Matrix<T> ys = matrix<T>(stream, y), xs = matrix<T>(stream, x);
+    const Matrix<float> angles = matrix<float>(stream, table);
+    const std::int64_t half = angles.columns / 2, unturned = rotary.unturned;
+    const bool in_place = ys.data == xs.data && ys.stride == xs.stride;
+    const HeadItems items{.heads = xs.columns / (unturned + angles.columns),
+                          .units = divided_up(half, kPack<T>),
+                          .copies = in_place ? 0 : divided_up(unturned, kPack<T>)};
+    const bool whole =
+        in_units(ys, half, unturned) && in_units(xs, half, unturned) && starts_pack(angles.data);
     enqueue(stream,
             name,
             WorkClass::Memory,
-            {blocks_for(x.dim(0), 1), kThreads},
-            turn_rows<T>,
-            matrix<T>(stream, y),
-            matrix<T>(stream, x),
-            matrix<float>(stream, table),
+            {blocks_for(xs.rows * items.heads * items.all(), kThreads), kThreads},
+            whole ? turn_heads<Access::Packs, T> : turn_heads<Access::Elements, T>,
+            ys,
+            xs,
+            angles,
             rotary,
-            direction == Turn::Forth ? 1.0f : -1.0f);
+            items,
+            direction);
   });
 }
 
 }  // namespace
 
 void rotary_forward(Stream& stream, Tensor y, Tensor x, Tensor table, const Rotary& rotary) {
-  turn(stream, "rotary_forward", y, x, table, rotary, Turn::Forth);
+  turn(stream, "rotary_forward", y, x, table, rotary, kForth);
 }
 
 void rotary_dgrad(Stream& stream, Tensor dx, Tensor dy, Tensor table, const Rotary& rotary) {
-  turn(stream, "rotary_dgrad", dx, dy, table, rotary, Turn::Back);
+  turn(stream, "rotary_dgrad", dx, dy, table, rotary, kBack);
 }
 
 }  // namespace weft::kernels::cuda
