@@ -47,7 +47,8 @@ void add(std::vector<Case>& cases, std::int64_t t, std::int64_t d, DType dtype) 
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const DType dtype : {DType::F32, DType::BF16}) {
-    for (const auto& [t, d] : {std::pair{1, 1}, {0, 4}, {5, 7}, {300, 130}}) add(all, t, d, dtype);
+    for (const auto& [t, d] : {std::pair{1, 1}, {0, 4}, {5, 7}, {300, 130}, {9, 64}, {5, 1040}})
+      add(all, t, d, dtype);
   }
   return all;
 }

@@ -39,22 +39,28 @@ void add_gather(std::vector<Case>& cases,
                    }});
 }
 
+enum class Residual { None, Added };
+
 void add_sum(std::vector<Case>& cases,
              std::int64_t t,
              std::int64_t k,
              std::int64_t r,
              std::int64_t d,
-             DType dtype) {
+             DType dtype,
+             Residual residual = Residual::None) {
   const Shape ys{t, d}, xs{r, d};
   const Argument x = strided(input("x", dtype, xs, draw(1, xs)));
   const Argument index = strided(input("index", DType::I32, {t, k}, indices(t * k, r)));
-  cases.push_back({name_of_case("sum_rows", dtype, {t, k, r, d}),
-                   {strided(output("y", dtype, ys)), x, index},
-                   [](Stream& stream, Pool&, const std::vector<Tensor>& a) {
-                     sum_rows(stream, a[0], a[1], a[2]);
+  std::vector<Argument> arguments{strided(output("y", dtype, ys)), x, index};
+  const bool added = residual == Residual::Added;
+  if (added) arguments.push_back(strided(input("residual", dtype, ys, draw(2, ys))));
+  cases.push_back({name_of_case(added ? "sum_rows_residual" : "sum_rows", dtype, {t, k, r, d}),
+                   arguments,
+                   [added](Stream& stream, Pool&, const std::vector<Tensor>& a) {
+                     sum_rows(stream, a[0], a[1], a[2], added ? a[3] : Tensor());
                    },
-                   [=](const std::vector<Argument>&) {
-                     Values want(std::size_t(t * d));
+                   [=](const std::vector<Argument>& given) {
+                     Values want = added ? given[3].values : Values(std::size_t(t * d));
                      for (std::size_t i = 0; i < index.values.size(); ++i) {
                        if (index.values[i] < 0) continue;
                        for (std::size_t c = 0; c < std::size_t(d); ++c) {
@@ -72,43 +78,85 @@ std::vector<Case> cases() {
     add_gather(all, 0, 3, 4, dtype);
     add_gather(all, 5, 3, 7, dtype);
     add_gather(all, 300, 40, 300, dtype);
+    add_gather(all, 50, 40, 64, dtype);
+    add_gather(all, 7, 9, 2400, dtype);
   }
   for (const DType dtype : {DType::F32, DType::BF16}) {
     add_sum(all, 0, 2, 4, 5, dtype);
     add_sum(all, 1, 1, 1, 1, dtype);
     add_sum(all, 6, 3, 9, 7, dtype);
     add_sum(all, 60, 4, 100, 300, dtype);
-    for (const std::int64_t k : {2, 6, 8, 9}) add_sum(all, 20, k, 100, 70, dtype);
+    for (const std::int64_t k : {2, 6, 8, 9}) {
+      add_sum(all, 20, k, 100, 70, dtype);
+      add_sum(all, 20, k, 100, 64, dtype);
+      add_sum(all, 20, k, 100, 64, dtype, Residual::Added);
+    }
+    add_sum(all, 5, 8, 9, 2400, dtype);
+    add_sum(all, 0, 2, 4, 5, dtype, Residual::Added);
+    add_sum(all, 6, 3, 9, 7, dtype, Residual::Added);
+    add_sum(all, 6, 1, 9, 72, dtype, Residual::Added);
   }
   return all;
 }
 
 INSTANTIATE_TEST_SUITE_P(Rows, Conformance, testing::ValuesIn(on_devices(cases())), case_name);
 
-// More than caches keep, in rows that are not whole pieces.
-TEST(Rows, ManyAreGatheredLikeFew) {
-  constexpr std::int64_t kColumns = 260, kSources = 100, kRows = 66'000;
-  Workbench bench(2);
+// Elements that are not those of the rows named, in rows that are not whole pieces.
+std::int64_t wrongly_gathered(DeviceKind kind, std::int64_t sources, std::int64_t rows) {
+  constexpr std::int64_t kColumns = 260;
+  Workbench bench(2, kind);
   auto& [device, pool, stream] = bench;
-  const Tensor x =
-      Tensor::host_visible(pool, DType::F32, {kSources, kColumns}, tensor::Tag::Activations);
-  const Tensor y =
-      Tensor::host_visible(pool, DType::F32, {kRows, kColumns}, tensor::Tag::Activations);
-  const Tensor index = Tensor::host_visible(pool, DType::I32, {kRows}, tensor::Tag::Activations);
+  const auto make = [&](DType dtype, const Shape& shape) {
+    return Tensor::host_visible(pool, dtype, shape, tensor::Tag::Activations);
+  };
+  const Tensor x = make(DType::F32, {sources, kColumns}), y = make(DType::F32, {rows, kColumns});
+  const Tensor index = make(DType::I32, {rows});
   for (std::int64_t i = 0; i < x.elements(); ++i) x.host<float>()[i] = float(i);
-  const auto source = [](std::int64_t r) { return r % 11 == 0 ? -1 : r * 7 % kSources; };
-  for (std::int64_t r = 0; r < kRows; ++r) {
+  const auto source = [&](std::int64_t r) { return r % 11 == 0 ? -1 : r * 7 % sources; };
+  for (std::int64_t r = 0; r < rows; ++r) {
     index.host<std::int32_t>()[r] = static_cast<std::int32_t>(source(r));
   }
   gather_rows(*stream, y, x, index);
+  stream->synchronize();
   std::int64_t wrong = 0;
-  for (std::int64_t r = 0; r < kRows; ++r) {
+  for (std::int64_t r = 0; r < rows; ++r) {
     for (std::int64_t c = 0; c < kColumns; ++c) {
       const float want = source(r) < 0 ? 0 : float(source(r) * kColumns + c);
       wrong += y.host<float>()[r * kColumns + c] != want;
     }
   }
-  EXPECT_EQ(wrong, 0);
+  return wrong;
+}
+
+TEST(Rows, MoreThanCachesKeepAreGatheredLikeFew) {
+  for (const DeviceKind kind : devices::all_devices()) {
+    SCOPED_TRACE(devices::name_of(kind));
+    EXPECT_EQ(wrongly_gathered(kind, 100, 66'000), 0);
+    EXPECT_EQ(wrongly_gathered(kind, 20'000, 30'000), 0);
+  }
+}
+
+TEST(Rows, AResidualIsAddedAfterTheRowsAndBeforeTheSumIsRounded) {
+  for (const DeviceKind kind : devices::all_devices()) {
+    SCOPED_TRACE(devices::name_of(kind));
+    Workbench bench(1, kind);
+    auto& [device, pool, stream] = bench;
+    const auto make = [&](DType dtype, const Shape& shape) {
+      return Tensor::host_visible(pool, dtype, shape, tensor::Tag::Activations);
+    };
+    const Tensor x = make(DType::BF16, {2, 1}), y = make(DType::BF16, {1, 1});
+    const Tensor residual = make(DType::BF16, {1, 1}), index = make(DType::I32, {1, 2});
+    using tensor::BFloat16;
+    x.host<BFloat16>()[0] = BFloat16(1.0f);
+    x.host<BFloat16>()[1] = BFloat16(0x1p-9f);  // lost where 1 + 2^-9 is rounded by itself
+    residual.host<BFloat16>()[0] = BFloat16(-1.0f);
+    for (int i = 0; i < 2; ++i) index.host<std::int32_t>()[i] = i;
+    sum_rows(*stream, y, x, index, residual);
+    stream->synchronize();
+    EXPECT_EQ(static_cast<float>(y.host<BFloat16>()[0]), 0x1p-9f);
+    EXPECT_THROW(sum_rows(*stream, make(DType::F32, {1, 1}), x, index, residual),
+                 base::InternalError);
+  }
 }
 
 TEST(Rows, BlocksOfRowsAreCopied) {

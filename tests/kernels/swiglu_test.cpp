@@ -76,7 +76,7 @@ void add_weighted(std::vector<Case>& cases, std::int64_t t, std::int64_t f, DTyp
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const DType dtype : {DType::F32, DType::BF16}) {
-    for (const auto& [t, f] : {std::pair{1, 1}, {0, 4}, {5, 7}, {300, 130}}) {
+    for (const auto& [t, f] : {std::pair{1, 1}, {0, 4}, {5, 7}, {300, 130}, {9, 64}, {5, 1040}}) {
       add_plain(all, t, f, dtype);
       add_weighted(all, t, f, dtype);
     }

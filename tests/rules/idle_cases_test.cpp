@@ -28,6 +28,15 @@ TEST(Idle, AnOrderFromFilesLeavesNothingToTheKeysThatMakeOne) {
   }
 }
 
+TEST(Idle, RowsAreMergedInOnePassWhereTheyComeBackByThemselves) {
+  constexpr std::string_view kKey = "model.moe_permute_fusion";
+  const std::string fused = "model.moe_permute_fusion=true ";
+  const std::string experts = fused + "model.num_moe_experts=8 model.moe_token_dispatcher_type=";
+  EXPECT_TRUE(warns_of(fused, kKey));
+  EXPECT_TRUE(warns_of(experts + "allgather", kKey));
+  EXPECT_FALSE(warns_of(experts + "alltoall", kKey));
+}
+
 TEST(Idle, StepsOfATraceNeedATrace) {
   EXPECT_TRUE(warns_of("runtime.trace_steps=5", "runtime.trace_steps"));
   EXPECT_FALSE(warns_of("runtime.trace_steps=5 runtime.trace=true", "runtime.trace_steps"));

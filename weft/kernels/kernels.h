@@ -353,8 +353,9 @@ void plan_hops(Stream&, Tensor splits, Tensor overflow_1, Tensor counts_GC, cons
 // y[r] = x[index[r]] for matrices (any dtype) and for vectors; zero where the index is -1.
 void gather_rows(Stream&, Tensor y_RD, Tensor x_TD, Tensor index_R);
 // y[t] = sum over j of x[index[t, j]], j ascending, in fp32; an index of -1 adds nothing. y may be
-// fp32 where x is not.
-void sum_rows(Stream&, Tensor y_TD, Tensor x_RD, Tensor index_Tk);
+// fp32 where x is not. Where there is a residual_TD (undefined: none; y of its and x's dtype) it is
+// added last, before the sum is rounded.
+void sum_rows(Stream&, Tensor y_TD, Tensor x_RD, Tensor index_Tk, Tensor residual_TD = {});
 // Copies blocks of whole rows; `to` blocks do not overlap. Works for vectors (a row is one element)
 // too.
 struct RowBlock {

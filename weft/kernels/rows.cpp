@@ -159,14 +159,23 @@ void gather_rows(Stream& stream, Tensor y, Tensor x, Tensor index) {
   operations_of(stream).gather_rows(stream, std::move(y), std::move(x), std::move(index));
 }
 
-void sum_rows(Stream& stream, Tensor y, Tensor x, Tensor index) {
+void sum_rows(Stream& stream, Tensor y, Tensor x, Tensor index, Tensor residual) {
   check_matrix("y", y, matrix_shape("index", index).rows, matrix_shape("x", x).columns);
   check_float("x", x);
   CHECK(y.dtype() == x.dtype() || y.dtype() == DType::F32,
         "sum of {} rows in {}",
         tensor::name_of(x.dtype()),
         tensor::name_of(y.dtype()));
-  operations_of(stream).sum_rows(stream, std::move(y), std::move(x), std::move(index));
+  if (residual.defined()) {
+    check_matrix("residual", residual, y.dim(0), y.dim(1));
+    check_dtype("residual", residual, x.dtype());
+    check_dtype("y", y, x.dtype());
+  }
+  operations_of(stream).sum_rows(stream,
+                                 std::move(y),
+                                 std::move(x),
+                                 std::move(index),
+                                 std::move(residual));
 }
 
 void copy_rows(Stream& stream, Tensor y, Tensor x, std::span<const RowBlock> blocks) {

@@ -99,6 +99,15 @@ void judge_idle(Judge& judge) {
        "model.moe_expert_rank_capacity_factor",
        "model.expert_model_parallel_size = 1: one rank has all rows, whatever they are");
   idle(judge,
+       model.moe_permute_fusion && model.experts() == 0,
+       "model.moe_permute_fusion",
+       "model.num_moe_experts is null, so no rows come back from experts");
+  idle(judge,
+       model.moe_permute_fusion && model.experts() > 0 &&
+           model.moe_token_dispatcher_type == Dispatcher::AllGather,
+       "model.moe_permute_fusion",
+       "model.moe_token_dispatcher_type = allgather adds a token's rows before they come back");
+  idle(judge,
        config.fabric.seed != 0 && config.fabric.jitter_us == 0,
        "fabric.seed",
        "fabric.jitter_us = 0 draws nothing at random");
@@ -172,7 +181,7 @@ constexpr Rule kIdleRules[] = {
      .why =
          "The keys are accepted so that a command line carries over; that they choose nothing is "
          "said, unless another rule refuses the run because of the key.",
-     .example = "model.moe_permute_fusion=true",
+     .example = "model.moe_router_fusion=true",
      .judge = judge_built_in},
 };
 

@@ -175,11 +175,12 @@ void gather_rows(Stream& stream, Tensor y, Tensor x, Tensor index) {
   });
 }
 
-void sum_rows(Stream& stream, Tensor y, Tensor x, Tensor index) {
+void sum_rows(Stream& stream, Tensor y, Tensor x, Tensor index, Tensor residual) {
   const auto sum_in = [&]<typename Y, typename X>(As<Y>, As<X>) {
     const Matrix<Y> ys = matrix<Y>(stream, y);
     const Matrix<X> xs = matrix<X>(stream, x);
     const Matrix<std::int32_t> sources = matrix<std::int32_t>(stream, index);
+    const Matrix<X> added = residual.defined() ? matrix<X>(stream, residual) : Matrix<X>{};
     // Cut by what is written: a task of few tokens would end before asking ahead paid.
     const Faults faults(stream);
     enqueue(stream, "sum_rows", WorkClass::Memory, [=](Workers& workers) {
@@ -191,6 +192,7 @@ void sum_rows(Stream& stream, Tensor y, Tensor x, Tensor index) {
             const std::int32_t i = sources.row(t)[j];
             if (names_row(i, xs.rows, faults)) named.push_back(xs.row(i));
           }
+          if (added.data != nullptr) named.push_back(added.row(t));
         };
         for (std::int64_t t = rows.begin; t < rows.end; ++t) {
           named.clear();

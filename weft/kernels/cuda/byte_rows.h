@@ -18,6 +18,11 @@ struct ByteRows {
     return reinterpret_cast<Word*>(data + i * stride);
   }
 
+  template <typename Word>
+  __host__ __device__ std::int64_t words() const {
+    return bytes / std::int64_t(sizeof(Word));
+  }
+
   bool in_words_of(std::int64_t size) const {
     return reinterpret_cast<std::uintptr_t>(data) % std::uintptr_t(size) == 0 &&
            bytes % size == 0 && stride % size == 0;
@@ -43,13 +48,13 @@ void with_word(const ByteRows& to, const ByteRows& from, Body&& body) {
 }
 
 // Blocks of several rows where rows are short: threadIdx.x goes over the columns of a row (or its
-// words), threadIdx.y over the rows of a block.
-inline Grid short_rows_grid(std::int64_t rows, std::int64_t columns) {
-  constexpr unsigned kThreads = 256;
+// words), threadIdx.y over the rows of a block. A thread takes `at_once` rows at a time.
+inline constexpr unsigned kRowThreads = 256;
+inline Grid short_rows_grid(std::int64_t rows, std::int64_t columns, int at_once = 1) {
   unsigned across = 1;
-  while (across < kThreads && across < columns) across *= 2;
-  const unsigned down = kThreads / across;
-  return {blocks_for(rows, int(down)), dim3(across, down)};
+  while (across < kRowThreads && across < columns) across *= 2;
+  const unsigned down = kRowThreads / across;
+  return {blocks_for(rows, int(down) * at_once), dim3(across, down)};
 }
 
 // The rows of a thread in such a grid: for (r = first_row(); r < rows; r += row_step()).
@@ -65,14 +70,7 @@ __device__ void copy_row(const ByteRows& to,
                          std::int64_t from_row) {
   Word* y = to.row<Word>(to_row);
   const Word* x = from.row<Word>(from_row);
-  const std::int64_t words = to.bytes / std::int64_t(sizeof(Word));
-  for (std::int64_t w = threadIdx.x; w < words; w += blockDim.x) y[w] = x[w];
-}
-
-template <typename Word>
-__device__ void clear_row(const ByteRows& to, std::int64_t row) {
-  const std::int64_t words = to.bytes / std::int64_t(sizeof(Word));
-  for (std::int64_t w = threadIdx.x; w < words; w += blockDim.x) to.row<Word>(row)[w] = Word{};
+  for (std::int64_t w = threadIdx.x; w < to.words<Word>(); w += blockDim.x) y[w] = x[w];
 }
 
 }  // namespace weft::kernels::cuda

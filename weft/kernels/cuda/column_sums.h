@@ -6,6 +6,7 @@
 
 #include "weft/kernels/cuda/arguments.h"
 #include "weft/kernels/cuda/groups.h"
+#include "weft/kernels/kernels.h"
 
 namespace weft::kernels::cuda {
 

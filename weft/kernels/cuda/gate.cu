@@ -1,70 +1,117 @@
 // A gate a row: y = x * sigmoid(g).
 #include "weft/kernels/cuda/arguments.h"
-#include "weft/kernels/cuda/block_sums.h"
 #include "weft/kernels/cuda/operations.h"
+#include "weft/kernels/cuda/sigmoid.h"
+#include "weft/kernels/cuda/streamed_packs.h"
+#include "weft/kernels/cuda/warps.h"
 
 namespace weft::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr int kAtOnce = 4;  // packs that a lane asks for before it computes
 
-__device__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
-
-// A block takes whole rows.
-template <typename T>
+// A warp takes whole rows.
+template <int N, typename T>
 __global__ void forward(Matrix<T> y, Matrix<T> x, const float* g) {
-  for (std::int64_t t = blockIdx.x; t < y.rows; t += gridDim.x) {
+  const std::int64_t packs = y.columns / N;
+  for (std::int64_t t = first_warp(); t < y.rows; t += warp_step()) {
     const float s = sigmoid(g[t]);
-    for (std::int64_t i = threadIdx.x; i < y.columns; i += blockDim.x) {
-      store(y.row(t)[i], load(x.row(t)[i]) * s);
+    for (std::int64_t first = lane(); first < packs; first += kAtOnce * kWarp) {
+      StreamedPack<T, N> from[kAtOnce];
+#pragma unroll
+      for (int j = 0; j < kAtOnce; ++j) {
+        const std::int64_t c = first + j * kWarp;
+        if (c >= packs) break;
+        from[j] = read_once<N>(x.row(t) + c * N);
+      }
+#pragma unroll
+      for (int j = 0; j < kAtOnce; ++j) {
+        const std::int64_t c = first + j * kWarp;
+        if (c >= packs) break;
+        float to[N];
+#pragma unroll
+        for (int i = 0; i < N; ++i) to[i] = from[j][i] * s;
+        write(y.row(t) + c * N, streamed<T>(to));
+      }
     }
   }
 }
 
-template <typename T>
+template <int N, typename T>
 __global__ void dgrad(Matrix<T> dx, float* dg, Matrix<T> dy, Matrix<T> x, const float* g) {
-  for (std::int64_t t = blockIdx.x; t < dy.rows; t += gridDim.x) {
+  const std::int64_t packs = dy.columns / N;
+  for (std::int64_t t = first_warp(); t < dy.rows; t += warp_step()) {
     const float s = sigmoid(g[t]);
     float dot = 0;
-    for (std::int64_t i = threadIdx.x; i < dy.columns; i += blockDim.x) {
-      const float d = load(dy.row(t)[i]);
-      dot += d * load(x.row(t)[i]);
-      store(dx.row(t)[i], d * s);
+    for (std::int64_t first = lane(); first < packs; first += kAtOnce * kWarp) {
+      StreamedPack<T, N> d[kAtOnce], from[kAtOnce];
+#pragma unroll
+      for (int j = 0; j < kAtOnce; ++j) {
+        const std::int64_t c = first + j * kWarp;
+        if (c >= packs) break;
+        d[j] = read_once<N>(dy.row(t) + c * N);
+        from[j] = read_once<N>(x.row(t) + c * N);
+      }
+#pragma unroll
+      for (int j = 0; j < kAtOnce; ++j) {
+        const std::int64_t c = first + j * kWarp;
+        if (c >= packs) break;
+        float to[N];
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+          dot += d[j][i] * from[j][i];
+          to[i] = d[j][i] * s;
+        }
+        write(dx.row(t) + c * N, streamed<T>(to));
+      }
     }
-    dot = block_sum(dot);
-    if (threadIdx.x == 0) dg[t] = dot * s * (1.0f - s);
+    dot = warp_sum(dot);
+    if (lane() == 0) dg[t] = dot * s * (1.0f - s);
   }
 }
 
-Grid rows_grid(std::int64_t rows) { return {blocks_for(rows, 1), kThreads}; }
+Grid rows_grid(std::int64_t rows) { return {blocks_for(rows, kThreads / kWarp), kThreads}; }
 
 }  // namespace
 
 void gate_forward(Stream& stream, Tensor y, Tensor x, Tensor g) {
   with_float(y.dtype(), [&]<typename T>(As<T>) {
-    enqueue(stream,
-            "gate_forward",
-            WorkClass::Memory,
-            rows_grid(y.dim(0)),
-            forward<T>,
-            matrix<T>(stream, y),
-            matrix<T>(stream, x),
-            data<float>(stream, g));
+    const Matrix<T> ys = matrix<T>(stream, y), xs = matrix<T>(stream, x);
+    const float* gs = data<float>(stream, g);
+    const auto enqueue_with = [&]<int N>(std::integral_constant<int, N>) {
+      enqueue(stream,
+              "gate_forward",
+              WorkClass::Memory,
+              rows_grid(ys.rows),
+              forward<N, T>,
+              ys,
+              xs,
+              gs);
+    };
+    with_packs<kPerWord<T>>(enqueue_with, ys, xs);
   });
 }
 
 void gate_dgrad(Stream& stream, Tensor dx, Tensor dg, Tensor dy, Tensor x, Tensor g) {
   with_float(dy.dtype(), [&]<typename T>(As<T>) {
-    enqueue(stream,
-            "gate_dgrad",
-            WorkClass::Memory,
-            rows_grid(dy.dim(0)),
-            dgrad<T>,
-            matrix<T>(stream, dx),
-            data<float>(stream, dg),
-            matrix<T>(stream, dy),
-            matrix<T>(stream, x),
-            data<float>(stream, g));
+    const Matrix<T> dxs = matrix<T>(stream, dx), dys = matrix<T>(stream, dy);
+    const Matrix<T> xs = matrix<T>(stream, x);
+    float* dgs = data<float>(stream, dg);
+    const float* gs = data<float>(stream, g);
+    const auto enqueue_with = [&]<int N>(std::integral_constant<int, N>) {
+      enqueue(stream,
+              "gate_dgrad",
+              WorkClass::Memory,
+              rows_grid(dys.rows),
+              dgrad<N, T>,
+              dxs,
+              dgs,
+              dys,
+              xs,
+              gs);
+    };
+    with_packs<kPerWord<T>>(enqueue_with, dxs, dys, xs);
   });
 }
 

@@ -6,6 +6,7 @@
 #include "weft/kernels/cuda/arguments.h"
 #include "weft/kernels/cuda/byte_rows.h"
 #include "weft/kernels/cuda/operations.h"
+#include "weft/kernels/cuda/streamed_packs.h"
 
 namespace weft::kernels::cuda {
 namespace {
@@ -17,33 +18,107 @@ __device__ void check_index(std::int32_t i, std::int64_t rows, const Faults& fau
   if (!names_row(i, rows) && i != -1) faults.raise(FaultCode::RowOutOfRange, i, rows);
 }
 
+// Rows that a thread asks for before it writes the first: every blockDim.y-th of a block's.
+constexpr int kRowsAtOnce = 4;
+
+// Words of all rows are gathered in slices, one behind the other: blockIdx.y is the slice.
 template <typename Word>
-__global__ void gather(ByteRows to, ByteRows from, const std::int32_t* source, Faults faults) {
-  for (std::int64_t r = first_row(); r < to.rows; r += row_step()) {
-    const std::int32_t i = source[r];
-    if (threadIdx.x == 0) check_index(i, from.rows, faults);
-    if (names_row(i, from.rows)) {
-      copy_row<Word>(to, r, from, i);
-    } else {
-      clear_row<Word>(to, r);
+__global__ void gather(ByteRows to,
+                       ByteRows from,
+                       const std::int32_t* source,
+                       std::int64_t slice_words,
+                       Faults faults) {
+  const std::int64_t begin = blockIdx.y * slice_words;
+  const std::int64_t end = min(begin + slice_words, to.words<Word>());
+  const std::int64_t block_rows = std::int64_t(blockDim.y) * kRowsAtOnce;
+  for (std::int64_t first = blockIdx.x * block_rows + threadIdx.y; first < to.rows;
+       first += gridDim.x * block_rows) {
+    std::int32_t named[kRowsAtOnce];
+#pragma unroll
+    for (int j = 0; j < kRowsAtOnce; ++j) {
+      const std::int64_t r = first + j * blockDim.y;
+      named[j] = r < to.rows ? source[r] : -1;
     }
+    for (std::int64_t w = begin + threadIdx.x; w < end; w += blockDim.x) {
+      Word words[kRowsAtOnce];
+#pragma unroll
+      for (int j = 0; j < kRowsAtOnce; ++j) {
+        words[j] = names_row(named[j], from.rows) ? from.row<Word>(named[j])[w] : Word{};
+      }
+#pragma unroll
+      for (int j = 0; j < kRowsAtOnce; ++j) {
+        const std::int64_t r = first + j * blockDim.y;
+        if (r < to.rows) __stcs(to.row<Word>(r) + w, words[j]);
+      }
+    }
+    if (blockIdx.y > 0 || threadIdx.x > 0) continue;
+    for (int j = 0; j < kRowsAtOnce; ++j) check_index(named[j], from.rows, faults);
   }
 }
 
-template <typename Y, typename X>
-__global__ void add_named(Matrix<Y> y, Matrix<X> x, Matrix<std::int32_t> sources, Faults faults) {
+// Where rows are copied more than once: as many words of a row as leave those of all rows in the
+// cache until the last copy of them is made. In whole lines, and enough of them for a warp.
+template <typename Word>
+std::int64_t slice_words(const ByteRows& to, const ByteRows& from) {
+  constexpr std::int64_t kCachedBytes = 16 << 20, kLeastBytes = 512, kLineBytes = 128;
+  std::int64_t bytes = to.bytes;
+  while (to.rows > from.rows && bytes > kLeastBytes && from.rows * bytes > kCachedBytes) {
+    const std::int64_t lines = (bytes + kLineBytes - 1) / kLineBytes;
+    bytes = (lines + 1) / 2 * kLineBytes;
+  }
+  return std::max<std::int64_t>(bytes / std::int64_t(sizeof(Word)), 1);
+}
+
+// Rows of a sum that a thread asks for before it adds the first.
+constexpr int kAddedAtOnce = 8;
+
+// sum += pack c of the rows that are named, in their order. What names none adds 0: a sum that
+// began with 0 is never -0, so that this changes no bit of it.
+template <int N, typename X>
+__device__ void add_packs(float (&sum)[N],
+                          const Matrix<X>& x,
+                          const std::int32_t* source,
+                          std::int64_t count,
+                          std::int64_t c,
+                          const Faults& faults) {
+  std::int32_t named[kAddedAtOnce];
+  StreamedPack<X, N> packs[kAddedAtOnce];
+#pragma unroll
+  for (int j = 0; j < kAddedAtOnce; ++j) named[j] = j < count ? source[j] : -1;
+#pragma unroll
+  for (int j = 0; j < kAddedAtOnce; ++j) {
+    if (names_row(named[j], x.rows)) packs[j] = read_once<N>(x.row(named[j]) + c * N);
+  }
+  if (c == 0) {
+    for (int j = 0; j < kAddedAtOnce; ++j) check_index(named[j], x.rows, faults);
+  }
+#pragma unroll
+  for (int j = 0; j < kAddedAtOnce; ++j) {
+#pragma unroll
+    for (int i = 0; i < N; ++i) sum[i] += packs[j][i];
+  }
+}
+
+// `residual`: added last; its data is null where there is none. Three blocks a multiprocessor have
+// enough loads under way while others wait for their indices.
+template <int N, typename Y, typename X>
+__global__ void __launch_bounds__(kRowThreads, 3) add_named(Matrix<Y> y,
+                                                            Matrix<X> x,
+                                                            Matrix<std::int32_t> sources,
+                                                            Matrix<X> residual,
+                                                            Faults faults) {
+  const std::int64_t packs = y.columns / N;
   for (std::int64_t t = first_row(); t < y.rows; t += row_step()) {
-    const std::int32_t* source = sources.row(t);
-    for (std::int64_t j = 0; j < sources.columns && threadIdx.x == 0; ++j) {
-      check_index(source[j], x.rows, faults);
-    }
-    for (std::int64_t c = threadIdx.x; c < y.columns; c += blockDim.x) {
-      float s = 0;
-      for (std::int64_t j = 0; j < sources.columns; ++j) {
-        const std::int32_t i = source[j];
-        if (names_row(i, x.rows)) s += load(x.row(i)[c]);
+    for (std::int64_t c = threadIdx.x; c < packs; c += blockDim.x) {
+      StreamedPack<X, N> added;
+      if (residual.data != nullptr) added = read_once<N>(residual.row(t) + c * N);
+      float sum[N] = {};
+      for (std::int64_t j = 0; j < sources.columns; j += kAddedAtOnce) {
+        add_packs(sum, x, sources.row(t) + j, sources.columns - j, c, faults);
       }
-      store(y.row(t)[c], s);
+#pragma unroll
+      for (int i = 0; i < N; ++i) sum[i] += added[i];
+      write(y.row(t) + c * N, streamed<Y>(sum));
     }
   }
 }
@@ -112,23 +187,45 @@ void gather_rows(Stream& stream, Tensor y, Tensor x, Tensor index) {
   const std::int32_t* source = data<std::int32_t>(stream, index);
   const Faults faults(stream);
   with_word(to, from, [&]<typename Word>(As<Word>) {
-    const Grid grid = short_rows_grid(to.rows, to.bytes / std::int64_t(sizeof(Word)));
-    enqueue(stream, "gather_rows", WorkClass::Memory, grid, gather<Word>, to, from, source, faults);
+    const std::int64_t slice = slice_words<Word>(to, from);
+    Grid grid = short_rows_grid(to.rows, slice, kRowsAtOnce);
+    grid.blocks.y = static_cast<unsigned>((to.words<Word>() + slice - 1) / slice);
+    enqueue(stream,
+            "gather_rows",
+            WorkClass::Memory,
+            grid,
+            gather<Word>,
+            to,
+            from,
+            source,
+            slice,
+            faults);
   });
 }
 
-void sum_rows(Stream& stream, Tensor y, Tensor x, Tensor index) {
+void sum_rows(Stream& stream, Tensor y, Tensor x, Tensor index, Tensor residual) {
   const auto sum_in = [&]<typename Y, typename X>(As<Y>, As<X>) {
+    const Matrix<Y> ys = matrix<Y>(stream, y);
+    const Matrix<X> xs = matrix<X>(stream, x);
     const Matrix<std::int32_t> sources = matrix<std::int32_t>(stream, index);
-    enqueue(stream,
-            "sum_rows",
-            WorkClass::Memory,
-            short_rows_grid(y.dim(0), y.dim(1)),
-            add_named<Y, X>,
-            matrix<Y>(stream, y),
-            matrix<X>(stream, x),
-            sources,
-            Faults(stream));
+    const Matrix<X> added = residual.defined() ? matrix<X>(stream, residual) : Matrix<X>{};
+    const Faults faults(stream);
+    with_packs<kPerWord<X>>(
+        [&]<int N>(std::integral_constant<int, N>) {
+          enqueue(stream,
+                  "sum_rows",
+                  WorkClass::Memory,
+                  short_rows_grid(ys.rows, ys.columns / N),
+                  add_named<N, Y, X>,
+                  ys,
+                  xs,
+                  sources,
+                  added,
+                  faults);
+        },
+        ys,
+        xs,
+        added);
   };
   with_float(x.dtype(), [&]<typename X>(As<X> as) {
     y.dtype() == x.dtype() ? sum_in(as, as) : sum_in(As<float>{}, as);
@@ -159,7 +256,7 @@ void copy_rows(Stream& stream, Tensor y, Tensor x, std::span<const RowBlock> blo
     enqueue_all(stream, "copy_rows", WorkClass::Memory, [=](cudaStream_t handle) {
       for (const Batch& batch : batches) {
         if (batch.rows == 0) continue;
-        const Grid grid = short_rows_grid(batch.rows, to.bytes / std::int64_t(sizeof(Word)));
+        const Grid grid = short_rows_grid(batch.rows, to.words<Word>());
         copy_blocks<Word><<<grid.blocks, grid.threads, 0, handle>>>(to, from, batch);
       }
     });

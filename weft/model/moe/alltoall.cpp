@@ -148,8 +148,7 @@ void AllToAll::merge_forward(const Context& context,
                              DispatchState& state,
                              const Tensor& y_TD,
                              const Tensor& h_TD) const {
-  kernels::sum_rows(context.stream, y_TD, state.returned_RD, state.row_Tk);
-  kernels::add(context.stream, y_TD, y_TD, h_TD);
+  merge_rows(context, y_TD, h_TD, state.returned_RD, state.row_Tk);
   state.returned_RD.reset();
 }
 

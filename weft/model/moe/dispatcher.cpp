@@ -7,6 +7,19 @@
 
 namespace weft::model {
 
+void merge_rows(const Context& context,
+                const Tensor& y_TD,
+                const Tensor& h_TD,
+                const Tensor& returned_RD,
+                const Tensor& rows_Tm) {
+  if (context.config.moe_permute_fusion) {
+    kernels::sum_rows(context.stream, y_TD, returned_RD, rows_Tm, h_TD);
+    return;
+  }
+  kernels::sum_rows(context.stream, y_TD, returned_RD, rows_Tm);
+  kernels::add(context.stream, y_TD, y_TD, h_TD);
+}
+
 std::unique_ptr<Dispatcher> make_dispatcher(const config::ModelConfig& config,
                                             const EpGroups& groups,
                                             config::RowBudget budget) {

@@ -119,6 +119,14 @@ class Dispatcher {
   virtual void permute_dgrad(const Context&, DispatchState&, const RoutedGradient&) const = 0;
 };
 
+// y[t] = h[t] + the sum of the rows that rows_Tm[t] names (-1 names none), for merge_forward. With
+// model.moe_permute_fusion in one pass, in which the sum alone is not rounded.
+void merge_rows(const Context&,
+                const Tensor& y_TD,
+                const Tensor& h_TD,
+                const Tensor& returned_RD,
+                const Tensor& rows_Tm);
+
 // The groups a rank's experts' rows travel in.
 struct EpGroups {
   comm::Communicator& ep;

@@ -255,8 +255,7 @@ void Flex::merge_forward(const Context& context,
                          DispatchState& state,
                          const Tensor& y_TD,
                          const Tensor& h_TD) const {
-  kernels::sum_rows(context.stream, y_TD, state.returned_RD, state.across.row_Tm);
-  kernels::add(context.stream, y_TD, y_TD, h_TD);
+  merge_rows(context, y_TD, h_TD, state.returned_RD, state.across.row_Tm);
   state.returned_RD.reset();
 }
 

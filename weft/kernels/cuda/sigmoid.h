@@ -1,0 +1,16 @@
+#pragma once
+
+namespace weft::kernels::cuda {
+
+// 1 / (1 + e^-x) within 3 units in the last place, without branches: 1 + e^-x is kept where its
+// reciprocal is a normal number (what lies below changes no sum), and one step of Newton's makes
+// the machine's estimate of that good to the last place.
+__device__ inline float sigmoid(float x) {
+  constexpr float kMost = 87.0f;
+  const float y = 1.0f + expf(-x > kMost ? kMost : -x);  // NaN stays
+  float estimate;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(estimate) : "f"(y));
+  return fmaf(estimate, fmaf(-y, estimate, 1.0f), estimate);
+}
+
+}  // namespace weft::kernels::cuda
