@@ -28,7 +28,8 @@ TEST(FirstGradient, IsOverBeforeAllOthersOfItsWeights) {
         }
         const auto [found, is_new] = first.emplace(weights_of(node), i);
         EXPECT_EQ(begins_gradient(node), is_new) << name(c) << ": " << print(node);
-        if (!is_new) EXPECT_TRUE(order.before(found->second, i)) << name(c) << ": " << print(node);
+        const bool follows = is_new || order.before(found->second, i);
+        EXPECT_TRUE(follows) << name(c) << ": " << print(node);
       }
       EXPECT_FALSE(first.empty()) << name(c);
     }
