@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/devices/devices_support.h"
@@ -9,6 +10,7 @@
 namespace weft::kernels {
 namespace adamw_test {
 
+using devices::DeviceKind;
 using devices::Workbench;
 using tensor::BFloat16;
 using tensor::DType;
@@ -30,7 +32,7 @@ float gradient(int step, std::int64_t i) {
 
 // State of one run of three steps.
 struct Steps {
-  explicit Steps(int threads) : bench(threads) {}
+  explicit Steps(int threads, DeviceKind device = DeviceKind::Cpu) : bench(threads, device) {}
 
   void steps(const Tensor& weights, const AdamW& options) {
     for (std::int64_t i = 0; i < kSize; ++i) {
@@ -42,6 +44,7 @@ struct Steps {
       AdamW now = options;
       now.step = step;
       adamw(*bench.stream, weights, w, m, v, g, now);
+      bench.stream->synchronize();
     }
   }
 
@@ -82,6 +85,27 @@ TEST(AdamW, Bf16WeightsAreTheRoundedMaster) {
   run.steps(weights, kOptions);
   for (std::int64_t i = 0; i < kSize; ++i) {
     ASSERT_EQ(weights.host<BFloat16>()[i].bits, BFloat16(run.w.host<float>()[i]).bits);
+  }
+}
+
+// Runs that begin and end anywhere, next to each other, empty, and at the end.
+TEST(AdamW, OnlyUndecayedRunsKeepTheirWeight) {
+  const std::vector<ElementRun> runs{{2, 3}, {3, 9}, {500, 500}, {4095, 4099}, {30001, kSize}};
+  AdamW options = kOptions, without = kOptions;
+  options.undecayed = runs;
+  without.weight_decay = 0;
+  for (const DeviceKind device : devices::all_devices()) {
+    Steps mixed(2, device), decayed(2, device), kept(2, device);
+    mixed.steps(mixed.w, options);
+    decayed.steps(decayed.w, kOptions);
+    kept.steps(kept.w, without);
+    for (std::int64_t i = 0; i < kSize; ++i) {
+      const bool is_kept = std::ranges::any_of(runs, [&](const ElementRun& run) {
+        return run.begin <= i && i < run.end;
+      });
+      ASSERT_EQ(mixed.w.host<float>()[i], (is_kept ? kept : decayed).w.host<float>()[i])
+          << devices::name_of(device) << ' ' << i;
+    }
   }
 }
 

@@ -64,6 +64,7 @@ std::vector<Case> cases() {
   add_cases(all, 0, 5);
   add_cases(all, 4, 13);
   add_cases(all, 40, 2500);
+  add_cases(all, 3, 20003);
   return all;
 }
 

@@ -76,6 +76,9 @@ std::vector<Case> cases() {
     add_cases(all, s, DType::BF16, DType::BF16);
   }
   add_cases(all, {9, 8, 16}, DType::BF16, DType::F32);
+  // Large enough for tensor cores, which take fp32 in parts.
+  add_cases(all, {300, 128, 144}, DType::BF16, DType::F32);
+  add_cases(all, {1100, 3, 1300}, DType::BF16, DType::F32);
   return all;
 }
 

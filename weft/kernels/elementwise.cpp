@@ -92,6 +92,16 @@ void adamw(Stream& stream,
     check_dtype("the optimizer's state", *x, DType::F32);
   }
   CHECK(options.step >= 1, "step {}", options.step);
+  std::int64_t last = 0;
+  for (const ElementRun& run : options.undecayed) {
+    CHECK(last <= run.begin && run.begin <= run.end && run.end <= n,
+          "elements {} to {} of {} without decay, after those before {}",
+          run.begin,
+          run.end,
+          n,
+          last);
+    last = run.end;
+  }
   operations_of(stream).adamw(stream,
                               std::move(weights),
                               std::move(master),

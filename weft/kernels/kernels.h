@@ -379,10 +379,14 @@ void sum(Stream&, Tensor sum_1, Tensor x_N);
 // AdamW with decoupled decay on contiguous fp32 ranges; `gradient_scale` multiplies the gradient
 // first, which stays as it is. weights: fp32 (and then master is the same tensor) or bf16 rounded
 // from master.
+struct ElementRun {
+  std::int64_t begin = 0, end = 0;
+};
 struct AdamW {
   float learning_rate = 0, beta1 = 0, beta2 = 0, epsilon = 0, weight_decay = 0;
   float gradient_scale = 1;
-  std::int64_t step = 1;  // for the bias correction, from 1
+  std::int64_t step = 1;                   // for the bias correction, from 1
+  std::vector<ElementRun> undecayed = {};  // without decay; in order, none twice
 };
 void adamw(Stream&,
            Tensor weights_N,

@@ -36,31 +36,35 @@ void AdamW::refresh_master(Stream& stream) {
   if (weights_N_.dtype() != DType::F32) kernels::copy(stream, master_N_, weights_N_);
 }
 
+std::vector<kernels::ElementRun> AdamW::undecayed(const config::OptimizerConfig& config) const {
+  std::vector<kernels::ElementRun> runs;
+  if (config.weight_decay_scope == config::DecayScope::All) return runs;
+  for (const Segment& segment : segments_) {
+    if (segment.decay == Decay::Yes) continue;
+    runs.push_back({.begin = segment.begin, .end = segment.begin + segment.count});
+  }
+  return runs;
+}
+
 void AdamW::apply(Stream& stream,
                   const config::OptimizerConfig& config,
                   double learning_rate,
                   double gradient_scale,
                   std::int64_t step) const {
-  for (const Segment& segment : segments_) {
-    const auto part = [&](const Tensor& whole) {
-      return whole.range(segment.begin, {segment.count});
-    };
-    const bool decays =
-        segment.decay == Decay::Yes || config.weight_decay_scope == config::DecayScope::All;
-    kernels::adamw(stream,
-                   part(weights_N_),
-                   part(master_N_),
-                   part(moment1_N_),
-                   part(moment2_N_),
-                   part(gradients_N_),
-                   {.learning_rate = static_cast<float>(learning_rate),
-                    .beta1 = static_cast<float>(config.adam_beta1),
-                    .beta2 = static_cast<float>(config.adam_beta2),
-                    .epsilon = static_cast<float>(config.adam_eps),
-                    .weight_decay = decays ? static_cast<float>(config.weight_decay) : 0.0f,
-                    .gradient_scale = static_cast<float>(gradient_scale),
-                    .step = step});
-  }
+  kernels::adamw(stream,
+                 weights_N_,
+                 master_N_,
+                 moment1_N_,
+                 moment2_N_,
+                 gradients_N_,
+                 {.learning_rate = static_cast<float>(learning_rate),
+                  .beta1 = static_cast<float>(config.adam_beta1),
+                  .beta2 = static_cast<float>(config.adam_beta2),
+                  .epsilon = static_cast<float>(config.adam_eps),
+                  .weight_decay = static_cast<float>(config.weight_decay),
+                  .gradient_scale = static_cast<float>(gradient_scale),
+                  .step = step,
+                  .undecayed = undecayed(config)});
 }
 
 }  // namespace weft::optim

@@ -49,6 +49,8 @@ class AdamW {
   void refresh_master(Stream& stream);                // after the weights were set from outside
 
  private:
+  std::vector<kernels::ElementRun> undecayed(const config::OptimizerConfig& config) const;
+
   Tensor weights_N_, gradients_N_, master_N_, moment1_N_, moment2_N_;
   std::vector<Segment> segments_;
 };

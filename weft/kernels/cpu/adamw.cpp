@@ -1,4 +1,5 @@
 // AdamW, which reads and writes memory once.
+#include <algorithm>
 #include <cmath>
 
 #include "weft/kernels/cpu/arguments.h"
@@ -32,14 +33,37 @@ Factors factors_of(const AdamW& options) {
           .epsilon = options.epsilon};
 }
 
+// Calls body(elements, keep) for the runs of a range that decay alike; `keep` of the weight stays.
+template <typename Body>
+void for_each_run(Range range,
+                  const std::vector<ElementRun>& undecayed,
+                  const Factors& f,
+                  const Body& body) {
+  std::int64_t at = range.begin;
+  for (const ElementRun& run : undecayed) {
+    const std::int64_t begin = std::clamp(run.begin, at, range.end);
+    const std::int64_t end = std::clamp(run.end, at, range.end);
+    if (at < begin) body(Range{at, begin}, f.keep);
+    if (begin < end) body(Range{begin, end}, 1.0f);
+    at = end;
+  }
+  if (at < range.end) body(Range{at, range.end}, f.keep);
+}
+
 // m, v, g and w do not overlap, so the loop may be vectorised.
-void update(float* w, float* m, float* v, const float* g, std::int64_t n, const Factors& f) {
+void update(float* w,
+            float* m,
+            float* v,
+            const float* g,
+            std::int64_t n,
+            float keep,
+            const Factors& f) {
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) {
     const float gradient = g[i] * f.gradient_scale;
     const float m1 = f.beta1 * m[i] + f.rest1 * gradient;
     const float m2 = f.beta2 * v[i] + f.rest2 * gradient * gradient;
-    w[i] = f.keep * w[i] - f.rate * m1 / (std::sqrt(m2) * f.root + f.epsilon);
+    w[i] = keep * w[i] - f.rate * m1 / (std::sqrt(m2) * f.root + f.epsilon);
     m[i] = m1;
     v[i] = m2;
   }
@@ -66,10 +90,13 @@ void adamw(Stream& stream,
     CHECK(data<float>(stream, weights) == w, "fp32 weights are their own master");
   }
   const Factors factors = factors_of(options);
+  const std::vector<ElementRun> undecayed = options.undecayed;
   enqueue(stream, "adamw", WorkClass::Memory, [=](Workers& workers) {
     parallel(workers, cut_elements(n), [&](Range range) {
-      const std::int64_t at = range.begin;
-      update(w + at, m + at, v + at, g + at, range.size(), factors);
+      for_each_run(range, undecayed, factors, [&](Range run, float keep) {
+        const std::int64_t at = run.begin;
+        update(w + at, m + at, v + at, g + at, run.size(), keep, factors);
+      });
       if (rounded == nullptr) return;
 #pragma omp simd
       for (std::int64_t i = range.begin; i < range.end; ++i) store(rounded[i], w[i]);

@@ -1,13 +1,19 @@
-// AdamW, which reads and writes memory once.
+// AdamW, which reads and writes memory once: a block takes a piece of the elements.
+#include <algorithm>
 #include <cmath>
 
 #include "weft/kernels/cuda/arguments.h"
+#include "weft/kernels/cuda/fours.h"
 #include "weft/kernels/cuda/operations.h"
 
 namespace weft::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr int kBlocks = 6;             // on a multiprocessor at once
+constexpr int kPiece = kThreads * 16;  // elements of a block
+// Runs without decay travel as an argument of the kernel, 16 KiB of the 32 KiB there are.
+constexpr std::size_t kMostRuns = 1024;
 
 // The options as the kernel needs them, worked out once in fp64.
 struct Factors {
@@ -32,19 +38,113 @@ Factors factors_of(const AdamW& options) {
           .epsilon = options.epsilon};
 }
 
-// `rounded`: the bf16 weights, or null where the master is the weights.
-__global__ void
-update(BFloat16* rounded, float* w, float* m, float* v, const float* g, std::int64_t n, Factors f) {
-  for (std::int64_t i = first_index(); i < n; i += index_step()) {
-    const float gradient = g[i] * f.gradient_scale;
-    const float m1 = f.beta1 * m[i] + f.rest1 * gradient;
-    const float m2 = f.beta2 * v[i] + f.rest2 * gradient * gradient;
-    const float weight = f.keep * w[i] - f.rate * m1 / (sqrtf(m2) * f.root + f.epsilon);
-    w[i] = weight;
-    m[i] = m1;
-    v[i] = m2;
-    if (rounded != nullptr) store(rounded[i], weight);
+// The elements that do not decay: runs in order.
+struct Undecayed {
+  ElementRun runs[kMostRuns];
+  int count;
+
+  // The first run that ends behind element i; `count` where none does.
+  __device__ int first_behind(std::int64_t i) const {
+    int low = 0, high = count;
+    while (low < high) {
+      const int middle = (low + high) / 2;
+      if (runs[middle].end > i) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    return low;
   }
+  // Whether element i is in one of the runs from `first` on.
+  __device__ bool holds(std::int64_t i, int first) const {
+    for (int r = first; r < count && runs[r].begin <= i; ++r) {
+      if (i < runs[r].end) return true;
+    }
+    return false;
+  }
+};
+
+struct State {
+  BFloat16* rounded;  // the bf16 weights, or null where the master is the weights
+  float *w, *m, *v;
+  const float* g;
+};
+
+// Gives the new moments and returns the new weight; `keep` is what stays of the old one.
+__device__ float step(float w, float& m, float& v, float g, float keep, const Factors& f) {
+  const float gradient = g * f.gradient_scale;
+  const float m1 = f.beta1 * m + f.rest1 * gradient;
+  const float m2 = f.beta2 * v + f.rest2 * gradient * gradient;
+  m = m1;
+  v = m2;
+  return keep * w - f.rate * m1 / (sqrtf(m2) * f.root + f.epsilon);
+}
+
+__device__ void update_one(const State& s, std::int64_t i, float keep, const Factors& f) {
+  const float weight = step(s.w[i], s.m[i], s.v[i], s.g[i], keep, f);
+  s.w[i] = weight;
+  if (s.rounded != nullptr) store(s.rounded[i], weight);
+}
+
+template <Access access>
+__device__ void update_four(const State& s,
+                            std::int64_t i,
+                            const FourFloats& keep,
+                            const Factors& f) {
+  const FourFloats g = load_four<access>(s.g + i);
+  FourFloats w = load_four<access>(s.w + i);
+  FourFloats m = load_four<access>(s.m + i);
+  FourFloats v = load_four<access>(s.v + i);
+#pragma unroll
+  for (int j = 0; j < 4; ++j) w.x[j] = step(w.x[j], m.x[j], v.x[j], g.x[j], keep.x[j], f);
+  store_four<access>(s.w + i, w);
+  store_four<access>(s.m + i, m);
+  store_four<access>(s.v + i, v);
+  if (s.rounded != nullptr) store_four<access>(s.rounded + i, w);
+}
+
+template <Access access>
+__global__ void __launch_bounds__(kThreads, kBlocks)
+    update(State state, std::int64_t n, Factors f, __grid_constant__ const Undecayed undecayed) {
+  const std::int64_t begin = std::int64_t(blockIdx.x) * kPiece;
+  const std::int64_t end = begin + kPiece < n ? begin + kPiece : n;
+  const int run = undecayed.first_behind(begin);
+  const bool all_decay = run == undecayed.count || undecayed.runs[run].begin >= end;
+  const auto keep_of = [&](std::int64_t i) {
+    return all_decay || !undecayed.holds(i, run) ? f.keep : 1.0f;
+  };
+  for (std::int64_t i = begin + 4 * int(threadIdx.x); i < end; i += 4 * kThreads) {
+    if (i + 4 <= end) {
+      const FourFloats keep{{keep_of(i), keep_of(i + 1), keep_of(i + 2), keep_of(i + 3)}};
+      update_four<access>(state, i, keep, f);
+    } else {
+      for (std::int64_t j = i; j < end; ++j) update_one(state, j, keep_of(j), f);
+    }
+  }
+}
+
+Access access_of(const State& s) {
+  bool fours = true;
+  for (const float* x : {static_cast<const float*>(s.w),
+                         static_cast<const float*>(s.m),
+                         static_cast<const float*>(s.v),
+                         s.g}) {
+    fours = fours && cuda::access_of(x) == Access::Fours;
+  }
+  return fours && cuda::access_of(s.rounded) == Access::Fours ? Access::Fours : Access::Singles;
+}
+
+Undecayed undecayed_of(const AdamW& options) {
+  const std::vector<ElementRun>& runs = options.undecayed;
+  CHECK(runs.size() <= kMostRuns,
+        "{} runs without decay; this device has room for {}",
+        runs.size(),
+        kMostRuns);
+  Undecayed undecayed{};
+  std::ranges::copy(runs, undecayed.runs);
+  undecayed.count = static_cast<int>(runs.size());
+  return undecayed;
 }
 
 }  // namespace
@@ -57,25 +157,28 @@ void adamw(Stream& stream,
            Tensor gradient,
            const AdamW& options) {
   const std::int64_t n = weights.dim(0);
-  float* w = data<float>(stream, master);
-  BFloat16* rounded = nullptr;
+  State state{.rounded = nullptr,
+              .w = data<float>(stream, master),
+              .m = data<float>(stream, moment1),
+              .v = data<float>(stream, moment2),
+              .g = data<float>(stream, gradient)};
   if (weights.dtype() == DType::BF16) {
-    rounded = data<BFloat16>(stream, weights);
+    state.rounded = data<BFloat16>(stream, weights);
   } else {
-    CHECK(data<float>(stream, weights) == w, "fp32 weights are their own master");
+    CHECK(data<float>(stream, weights) == state.w, "fp32 weights are their own master");
   }
-  enqueue(stream,
-          "adamw",
-          WorkClass::Memory,
-          {blocks_for(n, kThreads), kThreads},
-          update,
-          rounded,
-          w,
-          data<float>(stream, moment1),
-          data<float>(stream, moment2),
-          data<float>(stream, gradient),
-          n,
-          factors_of(options));
+  const std::int64_t pieces = (n + kPiece - 1) / kPiece;
+  with_access(access_of(state), [&]<Access access>() {
+    enqueue(stream,
+            "adamw",
+            WorkClass::Memory,
+            {static_cast<unsigned>(pieces), kThreads},
+            update<access>,
+            state,
+            n,
+            factors_of(options),
+            undecayed_of(options));
+  });
 }
 
 }  // namespace weft::kernels::cuda

@@ -39,7 +39,7 @@ std::uint32_t alignment_of(const std::byte* data) {
       std::min<std::uintptr_t>(lowest_bit == 0 ? kMostAlignment : lowest_bit, kMostAlignment));
 }
 
-MatmulShape shape_of(const Product& product) {
+MatmulShape shape_of(const Product& product, std::int64_t workspace_bytes) {
   return {.m = product.m,
           .n = product.n,
           .k = product.k,
@@ -49,7 +49,8 @@ MatmulShape shape_of(const Product& product) {
           .b_sum_over = product.b.sum_over,
           .a = {product.a.stride, alignment_of(product.a.data)},
           .b = {product.b.stride, alignment_of(product.b.data)},
-          .c = {product.c_stride, alignment_of(product.c)}};
+          .c = {product.c_stride, alignment_of(product.c)},
+          .workspace_bytes = workspace_bytes};
 }
 
 // fp32 sums of the factors as they are: no TF32.
@@ -101,7 +102,7 @@ LtPreference make_preference(const MatmulShape& shape) {
     check("cublasLtMatmulPreferenceSetAttribute",
           cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value));
   };
-  set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t(tensor::cuda::kWorkspaceBytes));
+  set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t(shape.workspace_bytes));
   set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t(CUBLASLT_REDUCTION_SCHEME_NONE));
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, shape.b.alignment);
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, shape.a.alignment);
@@ -119,9 +120,9 @@ T config_of(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttri
 }
 
 // Whether one block computes each sum. Of stream-K the library tells nothing.
-bool is_taken(const cublasLtMatmulHeuristicResult_t& proposal) {
+bool is_taken(const cublasLtMatmulHeuristicResult_t& proposal, const MatmulShape& shape) {
   if (proposal.state != CUBLAS_STATUS_SUCCESS) return false;
-  if (proposal.workspaceSize > std::size_t(tensor::cuda::kWorkspaceBytes)) return false;
+  if (proposal.workspaceSize > std::size_t(shape.workspace_bytes)) return false;
   const auto splits = config_of<std::int32_t>(proposal.algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
   const auto scheme =
       config_of<std::uint32_t>(proposal.algo, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME);
@@ -149,7 +150,8 @@ std::optional<MatmulPlan> make_plan(cublasLtHandle_t handle, const MatmulShape& 
   if (status == CUBLAS_STATUS_NOT_SUPPORTED) return std::nullopt;
   check("cublasLtMatmulAlgoGetHeuristic", status);
   const auto proposed = std::span(proposals).first(static_cast<std::size_t>(count));
-  const auto taken = std::ranges::find_if(proposed, is_taken);
+  const auto taken =
+      std::ranges::find_if(proposed, [&](const auto& each) { return is_taken(each, shape); });
   if (taken == proposed.end()) return std::nullopt;
   plan.algorithm = taken->algo;
   plan.workspace_bytes = static_cast<std::int64_t>(taken->workspaceSize);
@@ -174,9 +176,9 @@ Blas& Blas::of_card(int ordinal) {
   return *card;
 }
 
-const MatmulPlan* Blas::plan_for(const Product& product) {
+const MatmulPlan* Blas::plan_for(const Product& product, std::int64_t workspace_bytes) {
   if (!is_mix_of_library(product)) return nullptr;
-  const MatmulShape shape = shape_of(product);
+  const MatmulShape shape = shape_of(product, workspace_bytes);
   const std::lock_guard lock(mutex_);
   auto found = plans_.find(shape);
   if (found == plans_.end()) {

@@ -43,6 +43,7 @@ struct MatmulShape {
   DType factors = DType::F32, result = DType::F32;
   SumOver a_sum_over = SumOver::Columns, b_sum_over = SumOver::Columns;
   Matrix a, b, c;
+  std::int64_t workspace_bytes = 0;  // that there are
   auto operator<=>(const MatmulShape&) const = default;
 };
 
@@ -60,7 +61,7 @@ class Blas {
   static Blas& of_card(int ordinal);
 
   // Null where the library has no algorithm for it, or none that we take. A plan stays where it is.
-  const MatmulPlan* plan_for(const Product& product);
+  const MatmulPlan* plan_for(const Product& product, std::int64_t workspace_bytes);
 
   // A product of the plan's shape, none of whose sizes is zero.
   void run(const MatmulPlan& plan,

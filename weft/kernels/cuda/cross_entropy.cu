@@ -1,14 +1,36 @@
-// Cross entropy: a block takes whole rows, once for the largest logit and once for the sum.
+// Cross entropy: a block takes a row, and each thread four neighbouring logits at a time, several
+// times before it looks at the first of them.
+#include <cfloat>
 #include <limits>
 
 #include "weft/kernels/cuda/arguments.h"
 #include "weft/kernels/cuda/block_sums.h"
+#include "weft/kernels/cuda/fours.h"
 #include "weft/kernels/cuda/operations.h"
 
 namespace weft::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 512;
+constexpr int kBlocks = 3;                     // on a multiprocessor at once
+constexpr int kAhead = 4;                      // fours that a thread has on their way
+constexpr int kTaken = kThreads * kAhead * 4;  // logits of a block at once
+
+// The first of the j-th four of this thread, of those that begin at `begin`.
+__device__ std::int64_t first_of_four(std::int64_t begin, int j) {
+  return begin + (j * kThreads + int(threadIdx.x)) * 4;
+}
+
+// The four from x[i] on; -infinity, which adds nothing to a sum of e^x, where the n end.
+template <Access access>
+__device__ FourFloats logits_from(const float* x, std::int64_t i, std::int64_t n) {
+  if (i + 4 <= n) return load_four<access>(x + i);
+  FourFloats four;
+  for (int j = 0; j < 4; ++j) {
+    four.x[j] = i + j < n ? x[i + j] : -std::numeric_limits<float>::infinity();
+  }
+  return four;
+}
 
 // A label that is none of the vocabulary is a fault, and taken for none. By all threads of a block.
 __device__ std::int64_t label_in(std::int64_t vocabulary, std::int32_t label, Faults faults) {
@@ -17,59 +39,138 @@ __device__ std::int64_t label_in(std::int64_t vocabulary, std::int32_t label, Fa
   return -1;
 }
 
-// The logarithm of the sum of e^x, by all threads of a block.
-__device__ float log_sum_exp(const float* x, std::int64_t n) {
-  float largest = -std::numeric_limits<float>::infinity();
-  for (std::int64_t i = threadIdx.x; i < n; i += blockDim.x) {
-    largest = x[i] > largest ? x[i] : largest;
-  }
-  largest = block_max(largest);
-  double sum = 0;
-  for (std::int64_t i = threadIdx.x; i < n; i += blockDim.x) {
-    sum += static_cast<double>(expf(x[i] - largest));
-  }
-  return static_cast<float>(static_cast<double>(largest) + log(block_sum(sum)));
-}
-
-__global__ void forward(float* loss,
-                        float* lse,
-                        Matrix<float> logits,
-                        const std::int32_t* labels,
-                        Faults faults) {
-  for (std::int64_t t = blockIdx.x; t < logits.rows; t += gridDim.x) {
-    const std::int64_t label = label_in(logits.columns, labels[t], faults);
-    const float sum = log_sum_exp(logits.row(t), logits.columns);
-    if (threadIdx.x > 0) continue;
-    lse[t] = sum;
-    loss[t] = label < 0 ? 0.0f : sum - logits.row(t)[label];
-  }
-}
-
-// scale * (softmax - one hot). A logit is read by the thread that writes its gradient, so dlogits
-// may be logits.
-template <typename T>
-__global__ void dgrad(Matrix<T> dlogits,
-                      Matrix<float> logits,
-                      const float* lse,
-                      const std::int32_t* labels,
-                      float scale,
-                      Faults faults) {
-  for (std::int64_t t = blockIdx.x; t < logits.rows; t += gridDim.x) {
-    const std::int64_t label = label_in(logits.columns, labels[t], faults);
-    const float* from = logits.row(t);
-    T* to = dlogits.row(t);
-    const float log_sum = lse[t];
-    for (std::int64_t i = threadIdx.x; i < logits.columns; i += blockDim.x) {
-      if (label < 0) {
-        store(to[i], 0.0f);
-      } else {
-        store(to[i], scale * (expf(from[i] - log_sum) - (i == label ? 1.0f : 0.0f)));
-      }
+// The fours of this thread. Where all are there, nothing is asked between one load and the next.
+template <Access access>
+__device__ void take(FourFloats (&fours)[kAhead],
+                     const float* x,
+                     std::int64_t begin,
+                     std::int64_t n) {
+  if (begin + kTaken <= n) {
+#pragma unroll
+    for (int j = 0; j < kAhead; ++j) fours[j] = load_four<access>(x + first_of_four(begin, j));
+  } else {
+#pragma unroll
+    for (int j = 0; j < kAhead; ++j) {
+      fours[j] = logits_from<access>(x, first_of_four(begin, j), n);
     }
   }
 }
 
-Grid rows_grid(std::int64_t rows) { return {blocks_for(rows, 1), kThreads}; }
+// A sum of e^x as it grows, in units of e^largest. Below the least finite number nothing is large,
+// so that no difference of infinities arises where logits are -infinity.
+struct SumOfExp {
+  float largest = -FLT_MAX;
+  double sum = 0;
+
+  __device__ void add(const FourFloats (&fours)[kAhead]) {
+    float top = largest;
+#pragma unroll
+    for (int j = 0; j < kAhead; ++j) {
+      const float* x = fours[j].x;
+      top = fmaxf(top, fmaxf(fmaxf(x[0], x[1]), fmaxf(x[2], x[3])));
+    }
+    if (top > largest) {
+      sum *= static_cast<double>(expf(largest - top));
+      largest = top;
+    }
+    float more = 0;
+#pragma unroll
+    for (int j = 0; j < kAhead; ++j) {
+      const float* x = fours[j].x;
+      more += (expf(x[0] - top) + expf(x[1] - top)) + (expf(x[2] - top) + expf(x[3] - top));
+    }
+    sum += static_cast<double>(more);
+  }
+};
+
+// The logarithm of the sum of e^x, by all threads of a block.
+template <Access access>
+__device__ float log_sum_exp(const float* x, std::int64_t n) {
+  SumOfExp own;
+  for (std::int64_t begin = 0; begin < n; begin += kTaken) {
+    FourFloats fours[kAhead];
+    take<access>(fours, x, begin, n);
+    own.add(fours);
+  }
+  const float largest = block_max(own.largest);
+  const double sum = block_sum(own.sum * static_cast<double>(expf(own.largest - largest)));
+  return static_cast<float>(static_cast<double>(largest) + log(sum));
+}
+
+template <Access access>
+__global__ void __launch_bounds__(kThreads, kBlocks) forward(float* loss,
+                                                             float* lse,
+                                                             Matrix<float> logits,
+                                                             const std::int32_t* labels,
+                                                             Faults faults) {
+  const std::int64_t t = blockIdx.x;
+  const float* x = logits.row(t);
+  const std::int64_t label = label_in(logits.columns, labels[t], faults);
+  const float of_label = label < 0 ? 0.0f : x[label];
+  const float log_sum = log_sum_exp<access>(x, logits.columns);
+  if (threadIdx.x > 0) return;
+  lse[t] = log_sum;
+  loss[t] = label < 0 ? 0.0f : log_sum - of_label;
+}
+
+// scale * (softmax - one hot).
+struct Gradient {
+  std::int64_t label;
+  float log_sum, scale;
+
+  __device__ FourFloats of(const FourFloats& logits, std::int64_t i) const {
+    FourFloats gradients;
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const float hot = i + j == label ? 1.0f : 0.0f;
+      gradients.x[j] = scale * (expf(logits.x[j] - log_sum) - hot);
+    }
+    return gradients;
+  }
+};
+
+template <Access access, typename T>
+__device__ void write_from(T* to, const FourFloats& four, std::int64_t i, std::int64_t n) {
+  if (i + 4 <= n) return store_four<access>(to + i, four);
+  for (int j = 0; j < 4; ++j) {
+    if (i + j < n) store(to[i + j], four.x[j]);
+  }
+}
+
+// A logit is read by the thread that writes its gradient, so dlogits may be logits.
+template <Access access, typename T>
+__global__ void __launch_bounds__(kThreads, kBlocks) dgrad(Matrix<T> dlogits,
+                                                           Matrix<float> logits,
+                                                           const float* lse,
+                                                           const std::int32_t* labels,
+                                                           float scale,
+                                                           Faults faults) {
+  const std::int64_t t = blockIdx.x, n = logits.columns;
+  const float* from = logits.row(t);
+  T* to = dlogits.row(t);
+  const Gradient gradient{label_in(n, labels[t], faults), lse[t], scale};
+  for (std::int64_t begin = 0; begin < n; begin += kTaken) {
+    FourFloats fours[kAhead] = {};
+    if (gradient.label >= 0) {
+      take<access>(fours, from, begin, n);
+#pragma unroll
+      for (int j = 0; j < kAhead; ++j) {
+        fours[j] = gradient.of(fours[j], first_of_four(begin, j));
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < kAhead; ++j) {
+      write_from<access>(to, fours[j], first_of_four(begin, j), n);
+    }
+  }
+}
+
+Grid rows_grid(std::int64_t rows) { return {static_cast<unsigned>(rows), kThreads}; }
+
+template <typename T>
+Access access_of(const Matrix<T>& x) {
+  return cuda::access_of(x.data, x.stride);
+}
 
 }  // namespace
 
@@ -78,16 +179,18 @@ void cross_entropy_forward(Stream& stream, Tensor loss, Tensor lse, Tensor logit
   const Matrix<float> rows_of = matrix<float>(stream, logits);
   const std::int32_t* label_of = data<std::int32_t>(stream, labels);
   const Faults faults(stream);
-  enqueue(stream,
-          "cross_entropy_forward",
-          WorkClass::Memory,
-          rows_grid(rows_of.rows),
-          forward,
-          losses,
-          lses,
-          rows_of,
-          label_of,
-          faults);
+  with_access(access_of(rows_of), [&]<Access access>() {
+    enqueue(stream,
+            "cross_entropy_forward",
+            WorkClass::Memory,
+            rows_grid(rows_of.rows),
+            forward<access>,
+            losses,
+            lses,
+            rows_of,
+            label_of,
+            faults);
+  });
 }
 
 void cross_entropy_dgrad(Stream& stream,
@@ -102,17 +205,20 @@ void cross_entropy_dgrad(Stream& stream,
     const float* lses = data<float>(stream, lse);
     const std::int32_t* label_of = data<std::int32_t>(stream, labels);
     const Faults faults(stream);
-    enqueue(stream,
-            "cross_entropy_dgrad",
-            WorkClass::Memory,
-            rows_grid(from.rows),
-            dgrad<T>,
-            to,
-            from,
-            lses,
-            label_of,
-            scale,
-            faults);
+    const bool fours = access_of(to) == Access::Fours && access_of(from) == Access::Fours;
+    with_access(fours ? Access::Fours : Access::Singles, [&]<Access access>() {
+      enqueue(stream,
+              "cross_entropy_dgrad",
+              WorkClass::Memory,
+              rows_grid(from.rows),
+              dgrad<access, T>,
+              to,
+              from,
+              lses,
+              label_of,
+              scale,
+              faults);
+    });
   });
 }
 

@@ -1,32 +1,41 @@
 // How many rows each expert has, and what follows for its bias.
+#include <algorithm>
+
 #include "weft/kernels/cuda/arguments.h"
+#include "weft/kernels/cuda/block_sums.h"
 #include "weft/kernels/cuda/operations.h"
-#include "weft/kernels/cuda/warps.h"
 
 namespace weft::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr int kSlots = 8;  // of a thread, where there are enough
+// What the shared memory of a block has room for.
+constexpr std::int64_t kMostExperts = 8192;
 
-// Lanes whose slots fall on the same count add to it together. Whole numbers: their sums do not
-// depend on the order.
+// A block counts slots of a run in its shared memory, then adds its counts to those of the run.
+// Whole numbers: their sums do not depend on the order.
 __global__ void count(Matrix<std::int64_t> sums, Matrix<std::int32_t> experts, Faults faults) {
-  const std::int64_t run = experts.rows / sums.rows, slots = experts.rows * experts.columns;
-  for (std::int64_t begin = first_warp() * kWarp; begin < slots; begin += warp_step() * kWarp) {
-    const std::int64_t slot = begin + lane(), t = slot / experts.columns;
-    unsigned long long* place = nullptr;
-    if (slot < slots) {
+  extern __shared__ unsigned own[];
+  const std::int64_t run = experts.rows / sums.rows, slots = run * experts.columns;
+  for (std::int64_t g = blockIdx.y; g < sums.rows; g += gridDim.y) {
+    for (std::int64_t e = threadIdx.x; e < sums.columns; e += blockDim.x) own[e] = 0;
+    __syncthreads();
+    for (std::int64_t slot = first_index(); slot < slots; slot += index_step()) {
+      const std::int64_t t = g * run + slot / experts.columns;
       const std::int32_t e = experts.row(t)[slot % experts.columns];
       if (e < 0 || e >= sums.columns) {
         faults.raise(FaultCode::ExpertOutOfRange, e, sums.columns);
       } else {
-        place = reinterpret_cast<unsigned long long*>(sums.row(t / run) + e);
+        atomicAdd(own + e, 1u);
       }
     }
-    __syncwarp();
-    const unsigned same = __match_any_sync(kAllLanes, reinterpret_cast<unsigned long long>(place));
-    const bool first = (same & lanes_below()) == 0;
-    if (place != nullptr && first) atomicAdd(place, static_cast<unsigned long long>(__popc(same)));
+    __syncthreads();
+    for (std::int64_t e = threadIdx.x; e < sums.columns; e += blockDim.x) {
+      if (own[e] == 0) continue;
+      atomicAdd(reinterpret_cast<unsigned long long*>(sums.row(g) + e),
+                static_cast<unsigned long long>(own[e]));
+    }
   }
 }
 
@@ -45,11 +54,18 @@ __global__ void move(float* bias, const std::int64_t* rows_of, std::int64_t expe
 void count_experts(Stream& stream, Tensor counts, Tensor experts) {
   const Matrix<std::int64_t> sums = matrix<std::int64_t>(stream, counts);
   const Matrix<std::int32_t> chosen = matrix<std::int32_t>(stream, experts);
+  CHECK(sums.columns <= kMostExperts,
+        "the rows of {} experts; this device has room for {}",
+        sums.columns,
+        kMostExperts);
+  const std::int64_t slots = sums.rows == 0 ? 0 : chosen.rows / sums.rows * chosen.columns;
+  const dim3 blocks(blocks_for(slots, kThreads * kSlots),
+                    static_cast<unsigned>(std::min<std::int64_t>(sums.rows, 65535)));
   const Faults faults(stream);
   enqueue(stream,
           "count_experts",
           WorkClass::Memory,
-          {blocks_for(chosen.rows * chosen.columns, kThreads), kThreads},
+          {blocks, kThreads, std::size_t(sums.columns) * sizeof(unsigned)},
           count,
           sums,
           chosen,

@@ -1,5 +1,6 @@
 #include "weft/kernels/cuda/blas.h"
 #include "weft/kernels/cuda/operations.h"
+#include "weft/kernels/cuda/split_product.h"
 #include "weft/kernels/cuda/tiled_product.h"
 
 namespace weft::kernels::cuda {
@@ -13,8 +14,9 @@ void enqueue_tiled(Stream& stream, std::string_view name, const Product& product
 
 void enqueue_product(Stream& stream, std::string_view name, const Product& product) {
   if (product.is_nothing() || product.k == 0) return enqueue_tiled(stream, name, product);
+  if (enqueue_split(stream, name, product)) return;
   Blas& blas = Blas::of_card(cuda_stream(stream).cuda().ordinal());
-  const MatmulPlan* plan = blas.plan_for(product);
+  const MatmulPlan* plan = blas.plan_for(product, tensor::cuda::kWorkspaceBytes);
   if (plan == nullptr) return enqueue_tiled(stream, name, product);
   std::byte* workspace = scratch<std::byte>(stream, plan->workspace_bytes);
   enqueue_all(stream, name, WorkClass::Gemm, [=, &blas](cudaStream_t handle) {

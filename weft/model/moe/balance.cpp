@@ -12,7 +12,8 @@ bool has_loss(const config::ModelConfig& config, LoadBalancing kind) {
 }
 
 // The k best experts by score alone: by logit, because scores grow with their logits.
-Tensor best_experts(const Context& context, const Tensor& logits_TE) {
+Tensor best_experts(const Context& context, const Tensor& logits_TE, const Tensor& best_Tk) {
+  if (best_Tk.defined()) return best_Tk;
   const Shape shape{logits_TE.dim(0), context.config.moe_router_topk};
   Tensor p_Tk = context.activation_fp32(shape), experts_Tk = context.integers(shape);
   kernels::top_k_forward(context.stream, p_Tk, experts_Tk, logits_TE, {}, {});
@@ -77,13 +78,14 @@ kernels::Score score_of(const config::ModelConfig& config) {
 void balance_forward(const Context& context,
                      BalanceState& state,
                      const Tensor& logits_TE,
+                     const Tensor& best_Tk,
                      const RouterSums& sums) {
   const config::ModelConfig& config = context.config;
   const bool batch = has_loss(config, LoadBalancing::AuxLoss);
   const bool sequence = has_loss(config, LoadBalancing::SeqAuxLoss);
   const bool global = has_loss(config, LoadBalancing::GlobalAuxLoss);
   if (batch || sequence || global) {
-    const Tensor experts_Tk = best_experts(context, logits_TE);
+    const Tensor experts_Tk = best_experts(context, logits_TE, best_Tk);
     if (batch) {
       add_loss(context, sums.batch_loss_1, logits_TE, rows_of(context, experts_Tk, 1));
     }
@@ -116,12 +118,13 @@ void balance_dgrad(const Context& context,
                    BalanceState& state,
                    const Tensor& dlogits_TE,
                    const Tensor& logits_TE,
+                   const Tensor& best_Tk,
                    const RouterSums& sums) {
   const config::ModelConfig& config = context.config;
   const bool batch = has_loss(config, LoadBalancing::AuxLoss);
   const bool sequence = has_loss(config, LoadBalancing::SeqAuxLoss);
   if (batch || sequence) {
-    const Tensor experts_Tk = best_experts(context, logits_TE);
+    const Tensor experts_Tk = best_experts(context, logits_TE, best_Tk);
     if (batch) {
       const Tensor rows_1E = rows_of(context, experts_Tk, 1);
       add_gradient(context, dlogits_TE, logits_TE, rows_1E, LoadBalancing::AuxLoss);

@@ -3,7 +3,8 @@
 // sequence's, or those of all ranks and of the step's micro-batches so far (docs/decisions/0014).
 //
 // What is counted are the k best experts by score alone, whatever bias, groups and capacity make of
-// them. The counts are constants to the gradient.
+// them. The counts are constants to the gradient. `best_Tk` are these experts where the router's
+// choice already is that; undefined: they are found again.
 #pragma once
 
 #include "weft/comm/communicator.h"
@@ -30,6 +31,7 @@ kernels::Score score_of(const config::ModelConfig& config);
 void balance_forward(const Context&,
                      BalanceState&,
                      const Tensor& logits_TE,
+                     const Tensor& best_Tk,
                      const RouterSums& sums);
 // Between the two: the ranks with other tokens of the same layers.
 void balance_exchange(const Context&, BalanceState&, comm::Communicator& others);
@@ -38,6 +40,7 @@ void balance_dgrad(const Context&,
                    BalanceState&,
                    const Tensor& dlogits_TE,
                    const Tensor& logits_TE,
+                   const Tensor& best_Tk,
                    const RouterSums& sums);
 
 }  // namespace weft::model

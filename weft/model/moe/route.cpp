@@ -99,6 +99,19 @@ void choose_experts(const Context& context, RouteState& state, const RouteWeight
   kernels::probabilities_of_choice(stream, p_Tk, experts_Tk, state.logits_TE, options);
 }
 
+const Tensor& choice(const RouteState& state) {
+  return state.chosen_Tk.defined() ? state.chosen_Tk : state.experts_Tk;
+}
+
+// The choice where it is by logit alone; other scores may round different logits to one number.
+Tensor choice_by_logit(const RouteState& state,
+                       const RouteWeights& weights,
+                       const config::ModelConfig& config) {
+  const bool by_logit = score_of(config) == kernels::Score::Softmax && !weights.bias_E.defined() &&
+                        !config.moe_router_num_groups && !state.given_Tk.defined();
+  return by_logit ? choice(state) : Tensor();
+}
+
 // What remains of the choice where experts have a capacity.
 void drop_over_capacity(const Context& context, RouteState& state, const Tensor& dropped_1) {
   const config::ModelConfig& config = context.config;
@@ -159,10 +172,10 @@ void route_forward(const Context& context,
   norm_forward(context, state.norm, h_TD, weights.norm_D);
   make_logits(context, state, weights);
   choose_experts(context, state, weights);
-  const Tensor& chosen_Tk = state.chosen_Tk.defined() ? state.chosen_Tk : state.experts_Tk;
-  kernels::count_experts(context.stream, sums.rows_1E, chosen_Tk);
+  kernels::count_experts(context.stream, sums.rows_1E, choice(state));
   drop_over_capacity(context, state, sums.dropped_1);
-  balance_forward(context, state.balance, state.logits_TE, sums);
+  const Tensor best_Tk = choice_by_logit(state, weights, context.config);
+  balance_forward(context, state.balance, state.logits_TE, best_Tk, sums);
 }
 
 void route_recompute(const Context& context, RouteState& state, const RouteWeights& weights) {
@@ -189,7 +202,8 @@ Tensor route_dgrad(const Context& context,
                    const RouterSums& sums) {
   Stream& stream = context.stream;
   choice_dgrad(context, state);
-  balance_dgrad(context, state.balance, state.dlogits_TE, state.logits_TE, sums);
+  const Tensor best_Tk = choice_by_logit(state, weights, context.config);
+  balance_dgrad(context, state.balance, state.dlogits_TE, state.logits_TE, best_Tk, sums);
   Tensor through_router_TD = context.activation(h_TD.shape());
   kernels::linear_dgrad(stream, through_router_TD, state.dlogits_TE, weights.router_ED);
   if (has_jitter(context.config)) through_router_TD = jittered(context, through_router_TD);
