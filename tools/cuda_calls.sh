@@ -15,9 +15,8 @@
 # The thread of a rank may wait for the card
 #   - once for each `sizes` node: a layer and micro-batch whose rows the host must know; none with fixed sizes;
 #   - before the first node, for the numbers of the step before (1);
-#   - at the end: for the sums of all ranks before it decides on the update (1), for each of the three tables
-#     that it reads then (3), and for each of its streams (as many as there are). One rank alone has no thread
-#     for exchanges, and does the three of its sums itself (3).
+#   - at the end: for the sums of all ranks before it decides on the update (1), to read them (1), and for each
+#     of its streams (as many as there are).
 # Its waits are calls of cudaEventSynchronize; a wait for what is over already makes no call, so that there may
 # be fewer. Ranks that share a card exchange rows through threads of their own, which wait for their stream
 # before each exchange and after each copy (cudaStreamSynchronize): that holds up no other stream, and with NCCL
@@ -96,7 +95,7 @@ judge() {
         if (w ~ /pageable/) pageable += work[w]
         if (work[w] != 0) printf "%10.2f %10s  %s\n", per_step(work[w]), "", w > list
       }
-      allowed = sizes + 5 + streams / ranks + (ranks == 1 ? 3 : 0)
+      allowed = sizes + 3 + streams / ranks
       bad = ""
       if (memory != 0) bad = bad " memory"
       if (made != 0) bad = bad " made"
