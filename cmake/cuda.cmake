@@ -56,3 +56,23 @@ function(weft_cuda_device)
   set_target_properties(weft_cuda PROPERTIES
     UNITY_BUILD OFF LIBRARY_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
 endfunction()
+
+# Counts what a process asks of CUDA (tools/cuda_calls.sh): loaded by the driver, no part of the program.
+function(weft_cuda_calls)
+  set(extras ${CUDAToolkit_LIBRARY_ROOT}/extras/CUPTI ${CUDAToolkit_TARGET_DIR}/extras/CUPTI)
+  find_path(weft_cupti_folder cupti.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ${extras} PATH_SUFFIXES include)
+  find_library(weft_cupti cupti
+    HINTS ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_LIBRARY_ROOT} ${CUDAToolkit_TARGET_DIR} ${extras}
+    PATH_SUFFIXES lib64 lib)
+  if(NOT weft_cupti_folder OR NOT weft_cupti)
+    add_custom_target(weft_cuda_calls COMMAND ${CMAKE_COMMAND} -E echo "no CUPTI: nothing to count with")
+    return()
+  endif()
+  add_library(weft_cuda_calls SHARED EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/tools/cuda_calls.cpp)
+  target_include_directories(weft_cuda_calls SYSTEM PRIVATE
+    ${weft_cupti_folder} ${CUDAToolkit_INCLUDE_DIRS})
+  target_link_libraries(weft_cuda_calls PRIVATE ${weft_cupti})
+  target_compile_options(weft_cuda_calls PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Werror)
+  set_target_properties(weft_cuda_calls PROPERTIES
+    UNITY_BUILD OFF LIBRARY_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+endfunction()

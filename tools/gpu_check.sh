@@ -55,7 +55,7 @@ why() {  # why CODE LOG: a short reason
 }
 
 # Building.
-programs=(weft weft_cuda weft_nccl devices_test tensor_test kernels_test comm_test train_test)
+programs=(weft weft_cuda weft_nccl weft_cuda_calls devices_test tensor_test kernels_test comm_test train_test)
 if [ -n "$build" ]; then
   SECONDS=0
   if limited 300 "$logs/configure.log" cmake --preset release &&
@@ -228,6 +228,20 @@ repeated() {
 }
 close_to_cpu
 repeated
+
+# What a step asks of CUDA: it waits only where it must.
+calls() {
+  local code=0
+  SECONDS=0
+  limited 1800 "$logs/cuda_calls.log" tools/cuda_calls.sh "$logs/cuda_calls" || code=$?
+  sed 1d "$logs/cuda_calls.log"
+  case $code in
+    0) row "calls of CUDA in a step" "passed: no hidden wait" "$SECONDS" ;;
+    77) row "calls of CUDA in a step" "skipped: $(tail -n 1 "$logs/cuda_calls.log")" "$SECONDS" ;;
+    *) row "calls of CUDA in a step" "$(why "$code" "$logs/cuda_calls.log")" "$SECONDS" ;;
+  esac
+}
+calls
 
 # compute-sanitizer. The libraries' kernels are theirs: races and unset memory are looked for in ours.
 ours='Swiglu/*Cuda*:RmsNorm/*Cuda*:Rotary/*Cuda*:NormRotary/*Cuda*:Attention/*Cuda*'

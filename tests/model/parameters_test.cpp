@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/devices/devices_support.h"
+#include "weft/base/random.h"
 #include "weft/tensor/transfer.h"
 
 namespace weft::model {
@@ -55,6 +56,32 @@ TEST(Parameters, ExpertsStartAsTheirGlobalElementsSay) {
   EXPECT_EQ(tensor::read<float>(*stream, half.weight), tensor::read<float>(*stream, same));
   const Tensor& norm = whole.find("layers.0.mlp.norm.weight").weight;
   EXPECT_EQ(tensor::read<float>(*stream, norm)[3], 1.0f);
+}
+
+// Two tables that do not fit into what is on the host at a time, of a size that is no round number.
+TEST(Parameters, StartTheSameOnAnyNumberOfThreads) {
+  for (const config::Precision precision : {config::Precision::Fp32, config::Precision::Bf16}) {
+    config::ModelConfig config = small();
+    config.vocab_size = 9'000'001 / config.hidden_size;
+    config.params_dtype = precision;
+    devices::Workbench bench;
+    auto& [device, pool, stream] = bench;
+    Parameters parameters(pool, *stream, config, holding_of(config, 0), {});
+    parameters.initialise(*stream, 7);
+    const Tensor& table = parameters.find("embedding.weight").weight;
+    const std::vector<float> alone = tensor::read_floats(*stream, table);
+    std::vector<float> drawn(alone.size());
+    base::normals(base::combine(7, base::hash("embedding.weight")), 0, drawn);
+    const double deviation = parameters.find("embedding.weight").spec.init_deviation;
+    for (float& value : drawn) value *= static_cast<float>(deviation);
+    if (precision == config::Precision::Bf16) {
+      for (float& value : drawn) value = float(tensor::BFloat16(value));
+    }
+    EXPECT_EQ(alone, drawn);
+    parameters.initialise(*stream, 8);
+    parameters.initialise(*stream, 7, 5);
+    EXPECT_EQ(tensor::read_floats(*stream, table), alone);
+  }
 }
 
 TEST(Parameters, SharedExpertsAreDenseAndOfMoeLayersAlone) {

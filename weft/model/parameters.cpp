@@ -3,48 +3,14 @@
 #include <algorithm>
 #include <ranges>
 
-#include "weft/base/random.h"
 #include "weft/kernels/kernels.h"
-#include "weft/tensor/transfer.h"
+#include "weft/model/initial_values.h"
 
 namespace weft::model {
 namespace {
 
 using tensor::DType;
 using tensor::Tag;
-
-// The elements of this rank's part go up in pieces: runs may be short.
-void fill(tensor::Stream& stream, const Parameter& parameter, std::uint64_t seed) {
-  const ParameterSpec& spec = parameter.spec;
-  std::vector<float> values(
-      static_cast<std::size_t>(std::min<std::int64_t>(parameter.weight.elements(), 1 << 18)));
-  const std::uint64_t key = base::combine(seed, base::hash(spec.name));
-  const auto deviation = static_cast<float>(spec.init_deviation);
-  std::int64_t first = 0, filled = 0;  // of `values`: its place in the part, and how many are there
-  const auto put_up = [&] {
-    const std::span<const float> ready = std::span(values).first(static_cast<std::size_t>(filled));
-    tensor::write_floats(stream, parameter.weight.range(first, {filled}), ready);
-    first += filled;
-    filled = 0;
-  };
-  for (const tensor::Run& run : tensor::runs_of(spec.slice)) {
-    CHECK(run.local == first + filled, "a gap before element {} of {}", run.local, spec.name);
-    for (std::int64_t done = 0, n = 0; done < run.count; done += n) {
-      n = std::min(run.count - done, std::ssize(values) - filled);
-      const std::span<float> part =
-          std::span(values).subspan(static_cast<std::size_t>(filled), static_cast<std::size_t>(n));
-      if (spec.is_matrix()) {
-        base::normals(key, static_cast<std::uint64_t>(run.global + done), part);
-        for (float& value : part) value *= deviation;
-      } else {
-        std::ranges::fill(part, spec.is_trained() ? 1.0f : 0.0f);
-      }
-      filled += n;
-      if (filled == std::ssize(values)) put_up();
-    }
-  }
-  if (filled > 0) put_up();
-}
 
 // The parameters of a home, in order of use.
 template <typename All>
@@ -145,8 +111,8 @@ const Parameter& Parameters::find(std::string_view name) const {
   return *found;
 }
 
-void Parameters::initialise(tensor::Stream& stream, std::uint64_t seed) {
-  for (const Parameter& parameter : all_) fill(stream, parameter, seed);
+void Parameters::initialise(tensor::Stream& stream, std::uint64_t seed, int threads) {
+  put_initial_values(stream, all_, seed, threads);
 }
 
 }  // namespace weft::model

@@ -97,8 +97,9 @@ class Parameters {
     return home == Home::Dense ? normed_dense_gradients_ : buffer(home).gradients;
   }
 
-  // Initial values, a function of (seed, parameter, global element): the same under every layout.
-  void initialise(tensor::Stream& stream, std::uint64_t seed);
+  // Initial values, a function of (seed, parameter, global element): the same under every layout,
+  // and on however many threads they are drawn.
+  void initialise(tensor::Stream& stream, std::uint64_t seed, int threads = 1);
 
  private:
   void make_buffers(Pool& pool,

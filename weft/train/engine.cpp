@@ -12,6 +12,8 @@
 namespace weft::train {
 namespace {
 
+constexpr int kMostDrawingThreads = 32;
+
 void check(const std::vector<schedule::RankPlan>& plans) {
   const std::vector<std::string> complaints = schedule::verify_plan(plans);
   CHECK(complaints.empty(), "the schedule is wrong: {}", fmt::join(complaints, "; "));
@@ -74,6 +76,17 @@ std::vector<optim::AdamW> make_optimizers(tensor::Pool& pool,
   return optimizers;
 }
 
+// Threads that draw this rank's initial weights: its share of the cores of its process, where it is
+// not kept to one of them. Nothing else runs meanwhile.
+int drawing_threads(const config::Config& config) {
+  const config::CommBackend backend = config.runtime.backend;
+  const bool own_process =
+      backend == config::CommBackend::Mpi || backend == config::CommBackend::Nccl;
+  const std::int64_t ranks = own_process ? 1 : derive::layout_of(config).world;
+  const std::int64_t share = std::ssize(base::usable_cores()) / ranks;
+  return static_cast<int>(std::clamp<std::int64_t>(share, 1, kMostDrawingThreads));
+}
+
 model::Parameters make_parameters(tensor::Pool& pool,
                                   tensor::Stream& stream,
                                   const config::Config& config,
@@ -83,7 +96,9 @@ model::Parameters make_parameters(tensor::Pool& pool,
                                config.model,
                                model::holding_of(config.model, self.pp),
                                {.ep = self.ep});
-  parameters.initialise(stream, static_cast<std::uint64_t>(config.rng.seed));
+  parameters.initialise(stream,
+                        static_cast<std::uint64_t>(config.rng.seed),
+                        drawing_threads(config));
   return parameters;
 }
 

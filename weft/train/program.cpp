@@ -72,6 +72,7 @@ void Program::begin(const StepInput& input, const void* kind) {
   }
   stop_ = input.stop;
   totals_.begin(compute_, labelled);
+  are_totals_read_ = false;
   // A forward-only step has no later place to look.
   if (stop_ != nullptr && stop_->load()) totals_.request_stop();
 }
@@ -163,7 +164,8 @@ Tensor Program::output_of(const Node& node) {
 }
 
 const StepTotals& Program::read_totals() {
-  totals_read_ = totals_.read(compute_, groups_.grid);
+  if (!are_totals_read_) totals_read_ = totals_.read(compute_, groups_.grid);
+  are_totals_read_ = true;
   return totals_read_;
 }
 

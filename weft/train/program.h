@@ -114,6 +114,7 @@ class Program {
   schedule::Dropping dropping_;
   Totals totals_;
   StepTotals totals_read_;
+  bool are_totals_read_ = false;  // those of this step
   std::int64_t step_ = 0;
   const std::atomic<bool>* stop_ = nullptr;
   double learning_rate_ = 0;

@@ -85,11 +85,19 @@ void RouterTotals::gather(tensor::Stream& stream, comm::Communicator& world) con
 
 Tensor RouterTotals::rows(int layer) const { return of_layer(layer).rows_1E.view({experts_}); }
 
-RouterLosses RouterTotals::losses(tensor::Stream& stream,
+RouterTotals::Numbers RouterTotals::download(tensor::Stream& stream) const {
+  Numbers numbers{.losses = std::vector<float>(static_cast<std::size_t>(all_losses_.elements())),
+                  .rows = std::vector<std::int64_t>(static_cast<std::size_t>(rows_.elements()))};
+  tensor::download<float>(stream, numbers.losses, all_losses_);
+  tensor::download<std::int64_t>(stream, numbers.rows, rows_);
+  return numbers;
+}
+
+RouterLosses RouterTotals::losses(const Numbers& numbers,
                                   const grid::Grid& grid,
                                   std::int64_t micro_batches) const {
   RouterLosses sum;
-  const std::vector<float> all = tensor::read<float>(stream, all_losses_);
+  const std::vector<float>& all = numbers.losses;
   // Each rank has the sums of its own layers; the ranks of a stage see different tokens.
   const auto mean_of = static_cast<double>(grid.world() / grid.pp() * micro_batches *
                                            std::max<std::int64_t>(1, std::ssize(moe_layers_)));
@@ -102,13 +110,13 @@ RouterLosses RouterTotals::losses(tensor::Stream& stream,
   return sum;
 }
 
-std::vector<ExpertLoads> RouterTotals::loads(tensor::Stream& stream) const {
+std::vector<ExpertLoads> RouterTotals::loads(const Numbers& numbers) const {
   std::vector<ExpertLoads> loads;
-  const std::vector<std::int64_t> numbers = tensor::read<std::int64_t>(stream, rows_);
-  const std::int64_t* dropped = numbers.data() + std::ssize(moe_layers_) * experts_;
+  const std::int64_t* rows = numbers.rows.data();
+  const std::int64_t* dropped = rows + std::ssize(moe_layers_) * experts_;
   for (std::size_t i = 0; i < moe_layers_.size(); ++i) {
     const auto experts = static_cast<std::size_t>(experts_);
-    loads.push_back(loads_of(moe_layers_[i], {numbers.data() + i * experts, experts}, dropped[i]));
+    loads.push_back(loads_of(moe_layers_[i], {rows + i * experts, experts}, dropped[i]));
   }
   return loads;
 }

@@ -41,11 +41,17 @@ class RouterTotals {
 
   // After the gather: the rows of a layer's experts, int64 (E).
   tensor::Tensor rows(int layer) const;
-  // These two wait for the stream.
-  RouterLosses losses(tensor::Stream& stream,
+  // What the host reads then.
+  struct Numbers {
+    std::vector<float> losses;
+    std::vector<std::int64_t> rows;
+  };
+  // Enqueues the copies; the numbers are there when the host has waited for the stream.
+  Numbers download(tensor::Stream& stream) const;
+  RouterLosses losses(const Numbers& numbers,
                       const grid::Grid& grid,
                       std::int64_t micro_batches) const;
-  std::vector<ExpertLoads> loads(tensor::Stream& stream) const;  // of every MoE layer of the model
+  std::vector<ExpertLoads> loads(const Numbers& numbers) const;  // of every MoE layer of the model
 
  private:
   std::int64_t experts_;

@@ -65,7 +65,12 @@ double Totals::mean_loss(const double* own) const {
 
 StepTotals Totals::read(tensor::Stream& stream, const grid::Grid& grid) const {
   StepTotals totals;
-  const std::vector<double> numbers = tensor::read<double>(stream, all_);
+  std::vector<double> numbers(static_cast<std::size_t>(all_.elements()));
+  if (world_ > 1) tensor::download<double>(stream, numbers, all_);
+  const RouterTotals::Numbers of_routers = router_.download(stream);
+  stream.synchronize();
+  // One rank's are the host's already; a GPU's copy from the host to the host would wait.
+  if (world_ == 1) std::copy_n(own_.host<double>(), own_.elements(), numbers.begin());
   double square_norm = 0;
   const int stage_ranks = world_ / grid.pp();
   for (int rank = 0; rank < world_; ++rank) {
@@ -84,8 +89,8 @@ StepTotals Totals::read(tensor::Stream& stream, const grid::Grid& grid) const {
     if (place.edp == 0) square_norm += own[kExpertSquareNorm];
   }
   totals.gradient_norm = std::sqrt(square_norm);
-  totals.router_losses = router_.losses(stream, grid, micro_batches_);
-  totals.expert_loads = router_.loads(stream);
+  totals.router_losses = router_.losses(of_routers, grid, micro_batches_);
+  totals.expert_loads = router_.loads(of_routers);
   return totals;
 }
 

@@ -2,6 +2,7 @@
 #include "weft/kernels/cuda/attention_tiles.h"
 #include "weft/kernels/cuda/cudnn_attention.h"
 #include "weft/kernels/cuda/operations.h"
+#include "weft/kernels/cuda/shared_memory.h"
 
 namespace weft::kernels::cuda {
 namespace {

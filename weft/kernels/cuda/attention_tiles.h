@@ -264,12 +264,4 @@ __device__ inline Place place_of_block(const AttentionSizes& sizes, int heads) {
   return {block % lines / heads, int(block % heads), block / lines};
 }
 
-// Kernels that take more than 48 KiB of shared memory must be told so, on each GPU.
-template <typename... Parameters>
-void allow_shared(void (*kernel)(Parameters...), int bytes) {
-  tensor::cuda::check(
-      "cudaFuncSetAttribute",
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-}
-
 }  // namespace weft::kernels::cuda

@@ -1,10 +1,13 @@
 #include <cudaTypedefs.h>
 
 #include <limits>
+#include <map>
+#include <mutex>
 #include <string_view>
 
 #include "weft/kernels/cuda/hopper_kernel.h"
 #include "weft/kernels/cuda/hopper_product.h"
+#include "weft/kernels/cuda/shared_memory.h"
 #include "weft/tensor/cuda/call.h"
 #include "weft/tensor/cuda/cards.h"
 
@@ -17,9 +20,7 @@ template <typename Kind, int kColumns, int kBlocks>
 void launch(cudaStream_t stream, const HopperProduct& product) {
   const auto kernel = grouped_product<Kind, kColumns, kBlocks>;
   constexpr int kBytes = sizeof(Shared<kColumns>);
-  tensor::cuda::check(
-      "cudaFuncSetAttribute",
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
+  allow_shared(kernel, kBytes);
   cudaLaunchAttribute cluster{};
   cluster.id = cudaLaunchAttributeClusterDimension;
   cluster.val.clusterDim = {kBlocks, 1, 1};
@@ -106,11 +107,26 @@ int attribute(int ordinal, cudaDeviceAttr name) {
   return value;
 }
 
+struct Card {
+  bool is_hopper = false;
+  int multiprocessors = 0;
+};
+
 // The card, and this build: only what is compiled for 90a has the kernel.
-bool is_hopper(int ordinal) {
-  return tensor::cuda::built_for().find("90a") != std::string_view::npos &&
-         attribute(ordinal, cudaDevAttrComputeCapabilityMajor) == 9 &&
-         attribute(ordinal, cudaDevAttrComputeCapabilityMinor) == 0;
+Card look_at(int ordinal) {
+  const bool is_hopper = tensor::cuda::built_for().find("90a") != std::string_view::npos &&
+                         attribute(ordinal, cudaDevAttrComputeCapabilityMajor) == 9 &&
+                         attribute(ordinal, cudaDevAttrComputeCapabilityMinor) == 0;
+  return {is_hopper, attribute(ordinal, cudaDevAttrMultiProcessorCount)};
+}
+
+// Asked once.
+Card card(int ordinal) {
+  static std::mutex mutex;
+  static std::map<int, Card> cards;
+  const std::lock_guard lock(mutex);
+  const auto found = cards.find(ordinal);
+  return found != cards.end() ? found->second : cards[ordinal] = look_at(ordinal);
 }
 
 bool is_addressable(const std::byte* data, DType dtype, std::int64_t stride) {
@@ -128,7 +144,7 @@ bool takes(int ordinal, const Product& p, DType result, std::int64_t experts, st
          experts > 0 && room > 0 && room < std::numeric_limits<int>::max() / 2 &&
          is_addressable(p.a.data, DType::BF16, p.a.stride) &&
          is_addressable(p.b.data, DType::BF16, p.b.stride) &&
-         is_addressable(p.c, result, p.c_stride) && is_hopper(ordinal);
+         is_addressable(p.c, result, p.c_stride) && card(ordinal).is_hopper;
 }
 
 // Tiles of 128 columns have less to do with each byte that is loaded: they are for results that
@@ -158,7 +174,7 @@ HopperProduct with_tiles(int ordinal, const Product& p, std::int64_t experts) {
                   .c_stride = p.c_stride,
                   .write = p.write};
   product.cut = {.rows = kTileRows, .of_two = column_tiles, .of_one = (column_tiles + 1) / 2};
-  product.multiprocessors = attribute(ordinal, cudaDevAttrMultiProcessorCount);
+  product.multiprocessors = card(ordinal).multiprocessors;
   product.launch = narrow ? launch<Kind, 128, 2> : launch<Kind, 256, 2>;
   return product;
 }

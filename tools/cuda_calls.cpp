@@ -1,0 +1,217 @@
+// What a process asks of CUDA, counted: loaded into it by the driver where CUDA_INJECTION64_PATH
+// names this library, and no part of weft. Calls are counted by thread and name, a call of the
+// driver only where the program made it itself; copies by what memory they are of; and what ran on
+// the default stream, on which everything waits for everything. At exit all of it is written to
+// WEFT_CUDA_CALLS as JSON with one count a line, so that awk reads it too (tools/cuda_calls.sh).
+#include <cupti.h>
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace {
+
+#if CUPTI_API_VERSION >= 130000
+using Kernel = CUpti_ActivityKernel10;
+using Copy = CUpti_ActivityMemcpy6;
+#else
+using Kernel = CUpti_ActivityKernel9;
+using Copy = CUpti_ActivityMemcpy5;
+#endif
+using Clear = CUpti_ActivityMemset4;
+
+using Counts = std::map<std::string, std::int64_t>;
+using StreamId = std::pair<std::uint32_t, std::uint32_t>;  // context, stream
+
+struct Seen {
+  std::mutex mutex;  // of all that follows
+  int threads = 0;
+  std::map<int, Counts> calls;  // by thread
+  Counts work;                  // what the card did
+  std::map<StreamId, std::int64_t> by_stream;
+  std::set<StreamId> default_streams;
+  std::set<CUcontext> contexts;
+  std::int64_t failed = 0;  // calls of CUPTI
+};
+
+// Never destroyed: threads of the driver may call until the process is gone.
+Seen& seen() {
+  static Seen& all = *new Seen;
+  return all;
+}
+
+void check(CUptiResult result) {
+  if (result == CUPTI_SUCCESS) return;
+  const std::lock_guard lock(seen().mutex);
+  ++seen().failed;
+}
+
+// "cudaMalloc" of "cudaMalloc_v3020", "cuMemcpyAsync" of "cuMemcpyAsync_ptsz".
+std::string plain(std::string name) {
+  for (const char* ending : {"_ptsz", "_ptds"}) {
+    if (name.ends_with(ending)) name.resize(name.size() - 5);
+  }
+  const std::size_t at = name.rfind("_v");
+  const bool is_version =
+      at != std::string::npos && name.find_first_not_of("0123456789", at + 2) == std::string::npos;
+  if (is_version) name.resize(at);
+  return name;
+}
+
+// Which of the card's stream numbers stands for the default stream of a context. Not under the
+// mutex: what is asked may call back.
+void look_at(CUcontext context) {
+  Seen& all = seen();
+  {
+    const std::lock_guard lock(all.mutex);
+    if (context == nullptr || !all.contexts.insert(context).second) return;
+  }
+  std::uint32_t id = 0, stream = 0;
+  check(cuptiGetContextId(context, &id));
+  check(cuptiGetStreamIdEx(context, nullptr, 0, &stream));
+  const std::lock_guard lock(all.mutex);
+  all.default_streams.insert({id, stream});
+}
+
+void count(CUpti_CallbackDomain domain, CUpti_CallbackId id, const char* function) {
+  thread_local int thread = -1;
+  const char* name = nullptr;
+  if (cuptiGetCallbackName(domain, id, &name) != CUPTI_SUCCESS) name = function;
+  Seen& all = seen();
+  const std::lock_guard lock(all.mutex);
+  if (thread < 0) thread = all.threads++;
+  ++all.calls[thread][plain(name)];
+}
+
+void CUPTIAPI on_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
+  thread_local int depth = 0;  // calls that this thread is in: a call makes others
+  const auto& call = *static_cast<const CUpti_CallbackData*>(data);
+  if (call.callbackSite == CUPTI_API_ENTER) {
+    if (depth++ == 0) count(domain, id, call.functionName);
+  } else if (depth > 0) {  // not so at the end of the call that loaded this library
+    if (depth == 1) look_at(call.context);
+    --depth;
+  }
+}
+
+void CUPTIAPI give_buffer(std::uint8_t** buffer, std::size_t* bytes, std::size_t* most_records) {
+  *bytes = 8u << 20;
+  *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(8, *bytes));
+  *most_records = 0;
+}
+
+const char* word(std::uint8_t memory) {
+  switch (memory) {
+    case CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE:
+      return "pageable";
+    case CUPTI_ACTIVITY_MEMORY_KIND_PINNED:
+      return "pinned";
+    case CUPTI_ACTIVITY_MEMORY_KIND_DEVICE:
+    case CUPTI_ACTIVITY_MEMORY_KIND_DEVICE_STATIC:
+      return "device";
+    default:
+      return "other";
+  }
+}
+
+void add(Seen& all, const Copy& copy) {
+  const bool waits = (copy.flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC) == 0;
+  ++all.work[std::string(waits ? "synchronous copy " : "copy ") + word(copy.srcKind) + " to " +
+             word(copy.dstKind)];
+  ++all.by_stream[{copy.contextId, copy.streamId}];
+}
+
+void add(Seen& all, const CUpti_Activity& record) {
+  switch (record.kind) {
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
+      const auto& kernel = reinterpret_cast<const Kernel&>(record);
+      ++all.work["kernel"];
+      ++all.by_stream[{kernel.contextId, kernel.streamId}];
+      return;
+    }
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+      return add(all, reinterpret_cast<const Copy&>(record));
+    case CUPTI_ACTIVITY_KIND_MEMSET: {
+      const auto& clear = reinterpret_cast<const Clear&>(record);
+      ++all.work["clear"];
+      ++all.by_stream[{clear.contextId, clear.streamId}];
+      return;
+    }
+    default:
+      return;
+  }
+}
+
+void CUPTIAPI
+take_buffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid) {
+  Seen& all = seen();
+  {
+    const std::lock_guard lock(all.mutex);
+    CUpti_Activity* record = nullptr;
+    while (cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS) add(all, *record);
+    std::size_t dropped = 0;
+    cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped);
+    if (dropped > 0) all.work["dropped"] += static_cast<std::int64_t>(dropped);
+  }
+  std::free(buffer);
+}
+
+void write(std::FILE* file, Seen& all) {
+  std::int64_t on_default = 0;
+  for (const auto& [stream, count] : all.by_stream) {
+    if (all.default_streams.contains(stream)) on_default += count;
+  }
+  all.work["on the default stream"] = on_default;
+  std::fprintf(file, "[\n");
+  for (const auto& [thread, counts] : all.calls) {
+    for (const auto& [name, count] : counts) {
+      std::fprintf(file,
+                   "{\"thread\": %d, \"call\": \"%s\", \"count\": %lld},\n",
+                   thread,
+                   name.c_str(),
+                   static_cast<long long>(count));
+    }
+  }
+  for (const auto& [name, count] : all.work) {
+    std::fprintf(file,
+                 "{\"work\": \"%s\", \"count\": %lld},\n",
+                 name.c_str(),
+                 static_cast<long long>(count));
+  }
+  std::fprintf(file,
+               "{\"work\": \"failed calls of CUPTI\", \"count\": %lld}\n]\n",
+               static_cast<long long>(all.failed));
+}
+
+void finish() {
+  check(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
+  const char* path = std::getenv("WEFT_CUDA_CALLS");
+  std::FILE* file = path == nullptr ? stderr : std::fopen(path, "w");
+  if (file == nullptr) return std::perror(path);
+  const std::lock_guard lock(seen().mutex);
+  write(file, seen());
+  if (file != stderr) std::fclose(file);
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
+  static CUpti_SubscriberHandle subscriber = nullptr;
+  check(cuptiSubscribe(&subscriber, on_call, nullptr));
+  check(cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API));
+  check(cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API));
+  check(cuptiActivityRegisterCallbacks(give_buffer, take_buffer));
+  for (const CUpti_ActivityKind kind : std::array{CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                                  CUPTI_ACTIVITY_KIND_MEMCPY,
+                                                  CUPTI_ACTIVITY_KIND_MEMSET}) {
+    check(cuptiActivityEnable(kind));
+  }
+  std::atexit(finish);
+  return 1;
+}
