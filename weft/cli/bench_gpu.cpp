@@ -17,6 +17,7 @@
 #include "weft/cli/progress.h"
 #include "weft/derive/derived.h"
 #include "weft/kernels/device.h"
+#include "weft/kernels/kernels.h"
 #include "weft/measure/device_kernels.h"
 #include "weft/rules/validate.h"
 
@@ -90,10 +91,13 @@ std::string model_text(const config::Config& config) {
 }
 
 // What weight gradients of experts shall reach on an H200, FLOP/s.
-std::optional<double> least_adding_wgrad(const std::string& card, const std::string& rows) {
-  if (card.find("H200") == std::string::npos) return std::nullopt;
-  if (rows.ends_with(" x 256 rows")) return 220e12;
-  if (rows.ends_with(" x 1024 rows")) return 600e12;
+std::optional<double> least_wgrad(const std::string& card,
+                                  const measure::GroupedProduct& product,
+                                  kernels::Write write) {
+  if (card.find("H200") == std::string::npos || product.name != "FC1") return std::nullopt;
+  const bool adds = write == kernels::Write::Accumulate;
+  if (product.rows_name.ends_with(" x 256 rows")) return adds ? 220e12 : 400e12;
+  if (product.rows_name.ends_with(" x 1024 rows")) return adds ? 600e12 : 650e12;
   return std::nullopt;
 }
 
@@ -189,8 +193,10 @@ class GpuRun {
       };
       add(rates.forward, "forward").least_ratio = kLeastProductRatio;
       add(rates.dgrad, "dgrad").least_ratio = kLeastProductRatio;
+      add(rates.wgrad, "wgrad").least_rate =
+          least_wgrad(bench_.card, grouped[i], kernels::Write::Assign);
       add(rates.adding_wgrad, "wgrad").least_rate =
-          least_adding_wgrad(bench_.card, grouped[i].rows_name);
+          least_wgrad(bench_.card, grouped[i], kernels::Write::Accumulate);
     }
   }
 

@@ -58,7 +58,7 @@ void show_json(const std::vector<measure::Check>& checks, bool pass) {
 }
 
 // What a user may choose; the folder decides the model, the data and the optimizer.
-constexpr std::array<std::string_view, 36> kChoices{
+constexpr std::array<std::string_view, 37> kChoices{
     "runtime.world_size",
     "runtime.backend",
     "runtime.device",

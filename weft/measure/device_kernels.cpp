@@ -82,7 +82,7 @@ class KernelsBench {
       kernels::rms_norm_dgrad(stream_, y, dy, x, w, rstd);
     });
     measure(name + "_wgrad", by(tokens, columns), 2 * matrix + scales, [&] {
-      kernels::rms_norm_wgrad(stream_, dw, dy, x, rstd);
+      kernels::rms_norm_wgrad(stream_, dw, dy, x, rstd, kernels::Write::Assign);
     });
   }
 
@@ -189,10 +189,11 @@ class KernelsBench {
       kernels::embedding_forward(stream_, x, table, ids);
     });
     const Tensor gradient = timer_.zeros(DType::F32, {s_.vocabulary, hidden});
-    measure("embedding_wgrad",
-            by(tokens, hidden),
-            matrix + 2 * kFloat * different * number(hidden),
-            [&] { kernels::embedding_wgrad(stream_, gradient, x, ids); });
+    measure(
+        "embedding_wgrad",
+        by(tokens, hidden),
+        matrix + 2 * kFloat * different * number(hidden),
+        [&] { kernels::embedding_wgrad(stream_, gradient, x, ids, kernels::Write::Accumulate); });
   }
 
   void cross_entropy() {
@@ -223,7 +224,7 @@ class KernelsBench {
     measure("squared_norm", size, kFloat * count, [&] {
       kernels::squared_norm(stream_, square_norm, gradient);
     });
-    measure("adamw", size, (8 * kFloat + kHalf) * count, [&] {
+    measure("adamw", size, (7 * kFloat + kHalf) * count, [&] {
       kernels::adamw(stream_,
                      weights,
                      master,

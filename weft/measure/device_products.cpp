@@ -12,6 +12,7 @@ namespace {
 
 using base::number;
 using base::text;
+using kernels::Write;
 using tensor::DType;
 using tensor::Tensor;
 
@@ -112,8 +113,11 @@ ProductRates bench_product(DeviceTimer& timer,
   const Tensor dw = timer.zeros(DType::F32, {n, k});
   return {.forward = timed.measure("forward", [&] { kernels::linear_forward(stream, y, x, w); }),
           .dgrad = timed.measure("dgrad", [&] { kernels::linear_dgrad(stream, dx, dy, w); }),
-          .adding_wgrad =
-              timed.measure("wgrad, adding", [&] { kernels::linear_wgrad(stream, dw, dy, x); })};
+          .wgrad = timed.measure("wgrad",
+                                 [&] { kernels::linear_wgrad(stream, dw, dy, x, Write::Assign); }),
+          .adding_wgrad = timed.measure("wgrad, adding", [&] {
+            kernels::linear_wgrad(stream, dw, dy, x, Write::Accumulate);
+          })};
 }
 
 ProductRates bench_product(DeviceTimer& timer,
@@ -136,8 +140,11 @@ ProductRates bench_product(DeviceTimer& timer,
                                    [&] { kernels::grouped_linear_forward(stream, y, x, w, rows); }),
           .dgrad = timed.measure("dgrad",
                                  [&] { kernels::grouped_linear_dgrad(stream, dx, dy, w, rows); }),
+          .wgrad = timed.measure(
+              "wgrad",
+              [&] { kernels::grouped_linear_wgrad(stream, dw, dy, x, rows, Write::Assign); }),
           .adding_wgrad = timed.measure("wgrad, adding", [&] {
-            kernels::grouped_linear_wgrad(stream, dw, dy, x, rows);
+            kernels::grouped_linear_wgrad(stream, dw, dy, x, rows, Write::Accumulate);
           })};
 }
 

@@ -33,9 +33,9 @@ std::vector<GroupedProduct> grouped_products(const config::ModelConfig& model);
 
 struct ProductRates {
   DeviceRate forward, dgrad;
-  DeviceRate adding_wgrad;  // to what is there, in fp32
+  DeviceRate wgrad, adding_wgrad;  // in place of what is there, and added to it; in fp32
 
-  std::vector<DeviceRate> all() const { return {forward, dgrad, adding_wgrad}; }
+  std::vector<DeviceRate> all() const { return {forward, dgrad, wgrad, adding_wgrad}; }
 };
 ProductRates bench_product(DeviceTimer& timer,
                            const DenseProduct& product,
