@@ -48,6 +48,17 @@ TEST(Packing, AStreamGetsWhatItMustWaitForOnlyWhereRoomIsShort) {
   EXPECT_EQ(pack(std::vector{first, second}, {}, kNoLimit)->top, 100u);
 }
 
+TEST(Packing, WhatVariesLiesBesideTheOthersAndKnowsWhichOfThemCome) {
+  std::vector<Lifetime> buffers{known(300, 0, 3), known(100, 2, 5), known(200, 4, 6)};
+  buffers[0].varies = true;
+  const Packing packing = pack(buffers, {}, kNoLimit).value();
+  EXPECT_EQ(packing.offsets, (std::vector<std::size_t>{300, 200, 0}));
+  ASSERT_EQ(packing.kept[0].size(), 1u);
+  EXPECT_EQ(packing.kept[0][0].offset, 200u);
+  EXPECT_EQ(packing.kept[0][0].bytes, 100u);
+  EXPECT_TRUE(packing.kept[1].empty());
+}
+
 // What two streams know of each other's buffers, drawn; by the rule, without what makes it quick.
 TEST(Packing, GivesNoStreamWhatItMustWaitForWhereThereIsRoom) {
   std::mt19937 random(11);

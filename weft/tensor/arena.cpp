@@ -41,6 +41,40 @@ std::optional<std::vector<Event>> Arena::take_at(std::byte* data, std::size_t by
   return take_from(data, bytes);
 }
 
+std::optional<std::pair<std::byte*, std::vector<Event>>> Arena::take_lowest(
+    std::size_t bytes,
+    const Stream* user,
+    std::span<const Extent> kept,
+    std::uint64_t others) {
+  bytes = round_up(bytes, kAlignment);
+  std::size_t offset = lowest(bytes, user, kept, others);
+  if (offset + bytes > slabs_.front().size()) offset = lowest(bytes, user, kept, 0);
+  if (const std::size_t end = offset + bytes; end > slabs_.front().size()) {
+    grow(end - slabs_.front().size(), free_.end());
+    if (begin() == nullptr) return std::nullopt;
+  }
+  std::byte* data = begin() + offset;
+  return std::pair{data, take_at(data, bytes).value()};
+}
+
+// The lowest place beside what is kept; where none is free, it ends above the region's end.
+std::size_t Arena::lowest(std::size_t bytes,
+                          const Stream* user,
+                          std::span<const Extent> kept,
+                          std::uint64_t others) const {
+  std::size_t at = 0, end = 0;  // the place, and where that which is free around it ends
+  for (const auto& [data, piece] : free_) {
+    if (given_ - piece.given < others && !is_ready(piece, user)) continue;
+    const std::size_t offset = to_size(data - begin());
+    if (offset != end) at = std::max(at, offset);
+    end = offset + piece.bytes;
+    at = lowest_beside(kept, at, bytes);
+    if (at + bytes <= end) return at;
+  }
+  const std::size_t size = slabs_.front().size();
+  return lowest_beside(kept, end == size ? at : std::max(at, size), bytes);
+}
+
 // What of it is not free.
 std::vector<Extent> Arena::occupied() const {
   std::vector<Extent> extents;

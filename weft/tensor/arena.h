@@ -32,6 +32,13 @@ class Arena {
                                                  std::size_t may_grow);
   // The memory at that place, where it is free.
   std::optional<std::vector<Event>> take_at(std::byte* data, std::size_t bytes);
+  // The lowest memory beside what is `kept`, sorted: such as is ready for `user` or was given back
+  // before so many others, else such as is free, else the region grows. None where it does not grow
+  // in place. Not for memory in pieces.
+  std::optional<std::pair<std::byte*, std::vector<Event>>> take_lowest(std::size_t bytes,
+                                                                       const Stream* user,
+                                                                       std::span<const Extent> kept,
+                                                                       std::uint64_t others);
   void give(std::byte* data, std::size_t bytes, std::vector<Event> uses);
 
   // What was taken from the device.
@@ -66,6 +73,10 @@ class Arena {
   std::byte* find(std::size_t bytes, const Stream* user, std::size_t may_grow);
   std::byte* find_ready(std::size_t bytes, const Stream* user) const;
   std::byte* find_oldest(std::size_t bytes);
+  std::size_t lowest(std::size_t bytes,
+                     const Stream* user,
+                     std::span<const Extent> kept,
+                     std::uint64_t others) const;
   Piece last_piece();
   std::byte* grow(std::size_t bytes, Piece last);
   std::size_t slab_of(const std::byte* data) const;

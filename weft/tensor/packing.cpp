@@ -1,17 +1,12 @@
 #include "weft/tensor/packing.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <optional>
 #include <utility>
 
 namespace weft::tensor {
 namespace {
-
-// How long ago a buffer must have been given back before a stream that does not know of its last
-// use gets its memory: from never to at once.
-constexpr std::array<std::int32_t, 6> kAges{Lifetime::kNever, 512, 128, 32, 8, 0};
 
 bool is_known(const Lifetime& buffer, int user, std::int32_t when) {
   const auto index = static_cast<std::size_t>(user);
@@ -29,14 +24,19 @@ bool apart(const Lifetime& one, const Lifetime& other, std::int32_t age) {
   return one.taken < other.taken ? !collide(one, other, age) : !collide(other, one, age);
 }
 
-// The lowest place for so many bytes beside what is taken, which is sorted.
-std::size_t lowest_gap(std::span<const Extent> taken, std::size_t bytes) {
-  std::size_t at = 0;
-  for (const Extent& extent : taken) {
-    if (extent.offset >= at + bytes) break;
-    at = std::max(at, extent.offset + extent.bytes);
+// Sorts them, and makes one of those that overlap or touch.
+void unite(std::vector<Extent>& extents) {
+  std::ranges::sort(extents, {}, &Extent::offset);
+  std::size_t count = 0;
+  for (const Extent& next : extents) {
+    if (count > 0 && next.offset <= extents[count - 1].offset + extents[count - 1].bytes) {
+      Extent& last = extents[count - 1];
+      last.bytes = std::max(last.offset + last.bytes, next.offset + next.bytes) - last.offset;
+    } else {
+      extents[count++] = next;
+    }
   }
-  return at;
+  extents.resize(count);
 }
 
 // The buffers that are placed, by when they are in the way of others: so that not each has to be
@@ -107,43 +107,67 @@ class Placed {
   std::uint32_t round_ = 0;
 };
 
-// The largest first, each as low as it goes. None where that would take too much.
+// One after the other, each as low as it goes. None where that would take too much.
 std::optional<Packing> pack_with(std::span<const Lifetime> buffers,
                                  std::span<const Extent> occupied,
                                  std::span<const std::size_t> order,
                                  std::int32_t age) {
-  Packing packing{.offsets = std::vector<std::size_t>(buffers.size())};
+  Packing packing{.offsets = std::vector<std::size_t>(buffers.size()),
+                  .kept = std::vector<std::vector<Extent>>(buffers.size())};
   Placed placed(buffers, age);
   if (!placed.has_room()) return std::nullopt;
   std::vector<Extent> taken;
   for (const std::size_t index : order) {
-    if (buffers[index].bytes == 0) continue;
+    const Lifetime& buffer = buffers[index];
+    if (buffer.bytes == 0 && !buffer.varies) continue;
     taken.assign(occupied.begin(), occupied.end());
+    std::vector<Extent>& kept = packing.kept[index];
     placed.for_each_beside(index, [&](std::size_t other) {
-      taken.push_back({packing.offsets[other], buffers[other].bytes});
+      const Extent place{packing.offsets[other], buffers[other].bytes};
+      taken.push_back(place);
+      if (buffer.varies && buffers[other].taken > buffer.taken) kept.push_back(place);
     });
+    unite(kept);
+    if (buffer.bytes == 0) continue;
     std::ranges::sort(taken, {}, &Extent::offset);
-    packing.offsets[index] = lowest_gap(taken, buffers[index].bytes);
-    packing.top = std::max(packing.top, packing.offsets[index] + buffers[index].bytes);
+    std::span<const Extent> in_the_way = taken;
+    packing.offsets[index] = lowest_beside(in_the_way, 0, buffer.bytes);
+    packing.top = std::max(packing.top, packing.offsets[index] + buffer.bytes);
     placed.add(index);
   }
   return packing;
 }
 
+// Those that never vary by size, the others by time.
+bool is_placed_before(const Lifetime& one, const Lifetime& other) {
+  if (one.varies != other.varies) return other.varies;
+  return one.varies ? one.taken < other.taken : one.bytes > other.bytes;
+}
+
 }  // namespace
+
+std::size_t lowest_beside(std::span<const Extent>& taken, std::size_t at, std::size_t bytes) {
+  while (!taken.empty() && taken.front().offset < at + bytes) {
+    at = std::max(at, taken.front().offset + taken.front().bytes);
+    taken = taken.subspan(1);
+  }
+  return at;
+}
 
 std::optional<Packing> pack(std::span<const Lifetime> buffers,
                             std::span<const Extent> occupied,
-                            std::size_t most) {
+                            std::size_t most,
+                            std::size_t first_age) {
   std::vector<std::size_t> order(buffers.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, [&](std::size_t one, std::size_t other) {
-    return buffers[one].bytes > buffers[other].bytes;
+    return is_placed_before(buffers[one], buffers[other]);
   });
   std::optional<Packing> best;
-  for (const std::int32_t age : kAges) {
-    std::optional<Packing> packing = pack_with(buffers, occupied, order, age);
+  for (std::size_t age = first_age; age < kAges.size(); ++age) {
+    std::optional<Packing> packing = pack_with(buffers, occupied, order, kAges[age]);
     if (!packing) continue;
+    packing->age = age;
     if (!best || packing->top < best->top) best = std::move(packing);
     if (best->top <= most) break;
   }

@@ -17,8 +17,13 @@ namespace {
 constexpr std::size_t kSmallBytes = 64u << 10;
 // So much may be taken for them in any case, rather than wait.
 constexpr std::size_t kSmallSpare = 4u << 20;
+// Regions grow by multiples of it, so by up to so much more than was asked for.
+constexpr std::size_t kGranule = 2u << 20;
 // So much of what was counted may be taken from the device besides, rather than wait.
 constexpr std::size_t kSpareShare = 20;
+
+// What a step's plan counts: small ones lie apart.
+std::size_t placed_bytes(std::size_t bytes) { return bytes > kSmallBytes ? bytes : 0; }
 
 // Whether what has this tag lives as long as the run.
 bool lasts(Tag tag) {
@@ -159,7 +164,7 @@ Arena& Pool::arena_of(Tag tag, Memory memory, std::size_t bytes) {
 // How much more may be taken from the device when so many bytes are asked for.
 std::size_t Pool::may_grow(std::size_t bytes) const {
   const std::size_t counted = std::max(most_at_once_, total_.bytes + bytes);
-  const std::size_t most = counted + counted / kSpareShare;
+  const std::size_t most = counted + counted / kSpareShare - std::min(counted, kGranule);
   return most - std::min(most, reserved());
 }
 
@@ -169,14 +174,34 @@ struct Pool::Taken {
   Block::Number number{};
 };
 
+// Whether the buffer could have its place.
+bool Pool::take_place(const Place& place, std::size_t bytes, Taken& taken) {
+  Arena& arena = *passing_arena_;
+  if (arena.begin() == nullptr) return false;
+  if (place.offset) {
+    std::byte* data = arena.begin() + *place.offset;
+    std::optional<std::vector<Event>> pending = arena.take_at(data, bytes);
+    if (!pending) return false;
+    taken.data = data;
+    taken.pending = std::move(*pending);
+    return true;
+  }
+  // About every second of a step's times is that of a buffer given back.
+  const auto others = static_cast<std::uint64_t>(place.age / 2);
+  auto found = arena.take_lowest(bytes, user_, place.kept, others);
+  if (!found) return false;
+  std::tie(taken.data, taken.pending) = std::move(*found);
+  return true;
+}
+
 Pool::Taken Pool::take(std::size_t bytes, Tag tag, Memory memory, Reuse reuse) {
   Taken taken;
-  std::optional<std::size_t> place;
+  std::optional<Place> place;
   const bool is_numbered =
       step_ != nullptr && memory == Memory::Device && reuse == Reuse::InOrder && !lasts(tag);
   if (is_numbered) {
     taken.number = {.step = steps_, .buffer = step_->taken()};
-    place = step_->take(bytes > kSmallBytes ? bytes : 0, user_);
+    place = step_->take(placed_bytes(bytes), user_);
   }
   if (bytes == 0) return taken;
   if (reuse == Reuse::Exchanged) {
@@ -185,14 +210,7 @@ Pool::Taken Pool::take(std::size_t bytes, Tag tag, Memory memory, Reuse reuse) {
   }
   Arena& arena = arena_of(tag, memory, bytes);
   if (is_numbered && bytes > kSmallBytes) {
-    if (place && arena.begin() != nullptr) {
-      std::byte* data = arena.begin() + *place;
-      if (std::optional<std::vector<Event>> pending = arena.take_at(data, bytes)) {
-        taken.data = data;
-        taken.pending = std::move(*pending);
-        return taken;
-      }
-    }
+    if (place && take_place(*place, bytes, taken)) return taken;
     step_->missed();
   }
   std::size_t room = may_grow(bytes);
@@ -249,7 +267,7 @@ void Pool::release(const Block& block, std::vector<Event> uses) {
   use_[static_cast<std::size_t>(block.tag_)].bytes -= block.bytes_;
   total_.bytes -= block.bytes_;
   const bool of_this_step = step_ != nullptr && block.number_.step == steps_;
-  if (of_this_step) step_->give(block.number_.buffer, uses);
+  if (of_this_step) step_->give(block.number_.buffer, placed_bytes(block.bytes_), uses);
   switch (block.reuse_) {
     case Reuse::InOrder:
       return arena_of(block.tag_, block.memory_, block.bytes_)
@@ -284,7 +302,7 @@ void Pool::plan_step() {
   const std::size_t others = reserved() - arena.reserved();
   const std::size_t most = most_at_once_ + most_at_once_ / kSpareShare;
   const std::optional<std::size_t> top =
-      step_->plan(arena.occupied(), most - std::min(most, others));
+      step_->plan(arena.occupied(), arena.reserved(), most - std::min(most, others));
   if (top) arena.resize(*top);
 }
 

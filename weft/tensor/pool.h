@@ -132,6 +132,7 @@ class Pool {
 
   struct Taken;
   Taken take(std::size_t bytes, Tag tag, Memory memory, Reuse reuse);
+  bool take_place(const Place& place, std::size_t bytes, Taken& taken);
   void plan_step();
   Arena& arena_of(Tag tag, Memory memory, std::size_t bytes);
   std::size_t may_grow(std::size_t bytes) const;

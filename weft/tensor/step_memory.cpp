@@ -1,7 +1,6 @@
 #include "weft/tensor/step_memory.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 
 namespace weft::tensor {
@@ -11,8 +10,6 @@ namespace {
 constexpr std::size_t kMostBuffers = 1 << 16;
 // The lower bits of a key are the buffer's place in its node.
 constexpr int kKeyBits = 20;
-// Room for those whose size varies: one part in so many, as much as the memory allows.
-constexpr std::array<std::size_t, 3> kSpareShares{8, 16, 32};
 
 std::size_t round_up(std::size_t bytes) {
   constexpr std::size_t kAlignment = 256;
@@ -24,19 +21,24 @@ std::size_t round_up(std::size_t bytes) {
 void StepMemory::begin() {
   ++steps_;
   number_ = missed_ = 0;
+  alive_ = most_alive_ = 0;
   key_ = 0;
   time_ = 0;
   stop_watching();
   users_.clear();
   // Watching costs little, but is of use only where a plan may follow.
-  watches_ = std::has_single_bit(static_cast<std::uint64_t>(steps_));
+  watches_ = outdated_ || std::has_single_bit(static_cast<std::uint64_t>(steps_));
+  outdated_ = false;
 }
 
 void StepMemory::next_node() { key_ = ((key_ >> kKeyBits) + 1) << kKeyBits; }
 
-std::optional<std::size_t> StepMemory::take(std::size_t bytes, const Stream* user) {
+std::optional<Place> StepMemory::take(std::size_t bytes, const Stream* user) {
   const std::uint64_t key = key_++;
   ++number_;
+  alive_ += bytes;
+  most_alive_ = std::max(most_alive_, alive_);
+  most_ever_ = std::max(most_ever_, alive_);
   if (seen_.size() == kMostBuffers) stop_watching();
   if (watches_) {
     const int who = user_of(user);
@@ -45,9 +47,14 @@ std::optional<std::size_t> StepMemory::take(std::size_t bytes, const Stream* use
     keys_.push_back(key);
     uses_.emplace_back();
   }
-  const auto planned = plan_.find(key);
-  if (bytes == 0 || planned == plan_.end()) return std::nullopt;
-  return planned->second.offset;
+  const auto found = plan_.find(key);
+  if (found == plan_.end()) return std::nullopt;
+  Planned& planned = found->second;
+  if (planned.varies)
+    return Place{.offset = std::nullopt, .kept = planned.kept, .age = kAges[age_]};
+  if (round_up(bytes) == planned.bytes) return Place{.offset = planned.offset};
+  planned.varies = outdated_ = true;
+  return std::nullopt;
 }
 
 void StepMemory::stop_watching() {
@@ -58,7 +65,8 @@ void StepMemory::stop_watching() {
   unknown_.clear();
 }
 
-void StepMemory::give(std::int64_t number, std::span<const Event> uses) {
+void StepMemory::give(std::int64_t number, std::size_t bytes, std::span<const Event> uses) {
+  alive_ -= bytes;
   if (!watches_ || number >= std::ssize(seen_)) return;
   const auto index = static_cast<std::size_t>(number);
   seen_[index].given = time_++;
@@ -91,39 +99,52 @@ void StepMemory::look_what_is_known(int user, const Stream* stream) {
   });
 }
 
-bool StepMemory::is_due() const {
-  return watches_ && (missed_ > 0 || plan_.empty()) && !seen_.empty();
+bool StepMemory::is_due(bool too_large) const {
+  return watches_ && (missed_ > 0 || outdated_ || too_large || plan_.empty()) && !seen_.empty();
 }
 
-// As large as the buffer was so far, and a little more where that was not always the same. Those
-// that outlive the step have no place: they may be there already when it runs again.
-std::size_t StepMemory::room_for(std::size_t buffer, std::size_t spare_share) const {
-  if (seen_[buffer].given == Lifetime::kNever) return 0;
-  const std::size_t bytes = round_up(seen_[buffer].bytes);
-  const auto planned = plan_.find(keys_[buffer]);
-  if (planned == plan_.end() || planned->second.seen == bytes) return bytes;
-  return round_up(std::max(bytes, planned->second.seen) * (spare_share + 1) / spare_share);
-}
-
-std::optional<std::size_t> StepMemory::plan(std::span<const Extent> occupied, std::size_t most) {
-  if (!is_due()) return std::nullopt;
+// Those that outlive the step have no place: they may be there already when it runs again.
+std::vector<Lifetime> StepMemory::buffers_to_plan() const {
   std::vector<Lifetime> buffers = seen_;
-  std::optional<Packing> packing;
-  for (const std::size_t share : kSpareShares) {
-    for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i].bytes = room_for(i, share);
-    packing = pack(buffers, occupied, most);
-    if (!packing) return std::nullopt;
-    if (packing->top <= most) break;
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    Lifetime& buffer = buffers[i];
+    const bool stays = buffer.given == Lifetime::kNever;
+    const auto planned = plan_.find(keys_[i]);
+    buffer.bytes = stays ? 0 : round_up(buffer.bytes);
+    buffer.varies = !stays && planned != plan_.end() && planned->second.varies;
   }
+  return buffers;
+}
+
+// The largest step shall end below `most`, and its buffers lie much like those of this one.
+std::size_t StepMemory::most_for_this_step(std::size_t most) const {
+  if (most_alive_ == most_ever_) return most;
+  return static_cast<std::size_t>(double(most) * double(most_alive_) / double(most_ever_));
+}
+
+std::optional<std::size_t> StepMemory::plan(std::span<const Extent> occupied,
+                                            std::size_t size,
+                                            std::size_t most) {
+  const bool too_loose = size > most && !plan_.empty() && !outdated_ && age_ + 1 < kAges.size();
+  if (too_loose) {
+    ++age_;
+    outdated_ = true;
+  }
+  if (!is_due(size > most)) return std::nullopt;
+  const std::vector<Lifetime> buffers = buffers_to_plan();
+  std::optional<Packing> packing = pack(buffers, occupied, most_for_this_step(most), age_);
+  if (!packing) return std::nullopt;
   std::unordered_map<std::uint64_t, Planned> plan;
   for (std::size_t i = 0; i < buffers.size(); ++i) {
-    if (buffers[i].bytes == 0) continue;
-    const auto before = plan_.find(keys_[i]);
-    const std::size_t largest = before == plan_.end() ? 0 : before->second.seen;
-    plan[keys_[i]] = {.seen = std::max(round_up(seen_[i].bytes), largest),
-                      .offset = packing->offsets[i]};
+    if (buffers[i].given == Lifetime::kNever) continue;
+    plan[keys_[i]] = {.bytes = buffers[i].bytes,
+                      .varies = buffers[i].varies,
+                      .offset = packing->offsets[i],
+                      .kept = std::move(packing->kept[i])};
   }
   plan_ = std::move(plan);
+  outdated_ = false;
+  age_ = packing->age;
   return packing->top;
 }
 
