@@ -65,6 +65,47 @@ TEST_F(BenchOverlap, JsonHasTheKeysOfTheContract) {
   EXPECT_EQ(schedule.code, 0) << schedule.err;
 }
 
+// One rank of a pretended world: its own links, ratio, parts and bars.
+TEST_F(BenchOverlap, OneRankAloneHasLinksAndBars) {
+  for (const char* dispatcher :
+       {"model.moe_token_dispatcher_type=alltoall",
+        "model.moe_token_dispatcher_type=flex model.moe_flex_dispatcher_backend=deepep"}) {
+    const Outcome outcome =
+        weft("bench overlap " + kTiny + " --json runtime.backend=loopback " + dispatcher);
+    ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out;
+    const Json json = Json::parse(outcome.out);
+    ASSERT_EQ(json["fabrics"].size(), 4u);
+    EXPECT_EQ(json["fabrics"][1]["name"], "host link, as it is");
+    EXPECT_EQ(json["fabrics"][1]["links"], "");
+    EXPECT_NE(json["fabrics"][3]["links"].get<std::string>().find("emulated"), std::string::npos);
+    for (const Json& fabric : json["fabrics"]) {
+      EXPECT_GT(fabric["ratio"], 0.0);
+      EXPECT_LT(fabric["layers_compute_only_ms"], fabric["compute_only_ms"]);
+      EXPECT_LE(fabric["layers_comm_only_ms"], fabric["comm_only_ms"]);
+      EXPECT_FALSE(fabric["bars"].empty());
+      for (const Json& run : fabric["runs"]) {
+        EXPECT_LT(run["layers_ms"], run["step_ms"]);
+        EXPECT_GT(run["layers_ms"], 0.0);
+        EXPECT_LE(run["partnered_hidden_any"], 1.0);
+      }
+    }
+    EXPECT_GT(json["fabrics"][3]["ratio"], json["fabrics"][0]["ratio"]);
+  }
+}
+
+TEST_F(BenchOverlap, OneRankAloneSaysSoAndRefusesStages) {
+  const Outcome text = weft("bench overlap " + kTiny + " runtime.backend=loopback");
+  EXPECT_EQ(text.code, 0) << text.err;
+  for (const char* part : {"(loopback, one runs)", "of the layers: compute alone", "over plain:"}) {
+    EXPECT_NE(text.out.find(part), std::string::npos) << part << text.out;
+  }
+  const Outcome stages = weft("bench overlap " + kTiny +
+                              " runtime.backend=loopback pp=2 world=4 "
+                              "model.num_layers=4 model.virtual_pipeline_model_parallel_size=2");
+  EXPECT_EQ(stages.code, 2);
+  EXPECT_NE(stages.err.find("pipeline_model_parallel_size = 2"), std::string::npos) << stages.err;
+}
+
 TEST_F(BenchOverlap, WarnsAsOtherCommandsDo) {
   const Outcome outcome = weft("bench overlap " + kTiny);
   EXPECT_NE(("\n" + outcome.err).find("\nwarning: figures mean something"), std::string::npos)

@@ -5,8 +5,8 @@
 namespace weft::comm {
 namespace conformance_test {
 
-// SlowFabric and Jitter are threads over emulated links.
-enum class Backend { Threads, SlowFabric, Jitter, Fake, Loopback };
+// SlowFabric and Jitter are threads over emulated links, LoopbackFabric is one rank alone.
+enum class Backend { Threads, SlowFabric, Jitter, Fake, Loopback, LoopbackFabric };
 
 std::string name_of_backend(Backend backend) {
   switch (backend) {
@@ -20,23 +20,26 @@ std::string name_of_backend(Backend backend) {
       return "Fake";
     case Backend::Loopback:
       return "Loopback";
+    case Backend::LoopbackFabric:
+      return "LoopbackFabric";
   }
   UNREACHABLE("a backend");
 }
 
-grid::Fabric fabric_of(Backend backend) {
-  if (backend == Backend::SlowFabric) {
-    return {.ranks_per_node = 2,
-            .intra = {.bytes_per_second = 1e9, .latency_seconds = 50e-6},
-            .inter = {.bytes_per_second = 0.3e9, .latency_seconds = 400e-6}};
+std::optional<grid::Fabric> fabric_of(Backend backend) {
+  if (backend == Backend::SlowFabric || backend == Backend::LoopbackFabric) {
+    return grid::Fabric{.ranks_per_node = 2,
+                        .intra = {.bytes_per_second = 1e9, .latency_seconds = 50e-6},
+                        .inter = {.bytes_per_second = 0.3e9, .latency_seconds = 400e-6}};
   }
-  if (backend == Backend::Jitter) return {.jitter_seconds = 1e-3, .seed = 3};
-  return {};
+  if (backend == Backend::Jitter) return grid::Fabric{.jitter_seconds = 1e-3, .seed = 3};
+  return std::nullopt;
 }
 
 Peers peers_of(Backend backend) {
   if (backend == Backend::Fake) return Peers::Pretended;
-  return backend == Backend::Loopback ? Peers::Returning : Peers::Real;
+  const bool returns = backend == Backend::Loopback || backend == Backend::LoopbackFabric;
+  return returns ? Peers::Returning : Peers::Real;
 }
 
 struct Arrangement {
@@ -61,7 +64,8 @@ std::vector<Arrangement> arrangements() {
                                   Backend::SlowFabric,
                                   Backend::Jitter,
                                   Backend::Fake,
-                                  Backend::Loopback}) {
+                                  Backend::Loopback,
+                                  Backend::LoopbackFabric}) {
       const Peers peers = peers_of(backend);
       for (const int world : {1, 2, 3, 4}) {
         for (const StreamRole role : {StreamRole::Communication, StreamRole::Alone}) {
@@ -100,9 +104,10 @@ TEST_P(Conformance, Holds) {
   }
   const auto run_alone = at.backend == Backend::Fake ? run_fake : run_loopback;
   for (int rank = 0; rank < at.world; ++rank) {
-    run_alone({.world = at.world, .rank = rank}, [&](Endpoint& endpoint) {
-      run_conformance(*at.test, endpoint, peers, at.role, at.device);
-    });
+    run_alone({.world = at.world, .rank = rank, .fabric = fabric_of(at.backend)},
+              [&](Endpoint& endpoint) {
+                run_conformance(*at.test, endpoint, peers, at.role, at.device);
+              });
   }
 }
 

@@ -127,10 +127,10 @@ TEST(EmulatedFabric, AFailureEndsASlowTransfer) {
   EXPECT_EQ(error, "rank 2: the disk is full");
 }
 
-TEST(EmulatedFabric, IsForThreadsOnly) {
+TEST(EmulatedFabric, IsForThreadsAndOneRankAloneOnly) {
   const auto refusal = [](const auto& run) -> std::string {
     try {
-      run(LaunchOptions{.world = 1, .fabric = {.intra = kLink}}, [](Endpoint&) {});
+      run(LaunchOptions{.world = 1, .fabric = grid::Fabric{.intra = kLink}}, [](Endpoint&) {});
     } catch (const base::ConfigError& error) {
       return error.what();
     }
@@ -140,6 +140,77 @@ TEST(EmulatedFabric, IsForThreadsOnly) {
   if (has_mpi()) {
     EXPECT_NE(refusal(run_mpi).find("real networks are measured with MPI"), std::string::npos);
   }
+}
+
+// Runs `body` on one rank of three over loopback, on `fabric`; how long it took.
+double seconds_alone(const std::optional<grid::Fabric>& fabric,
+                     const std::function<void(Bench&)>& body) {
+  double seconds = 0;
+  run_loopback({.world = 3, .rank = 1, .fabric = fabric}, [&](Endpoint& endpoint) {
+    Bench bench(endpoint, Peers::Returning, StreamRole::Communication);
+    poison_on_error(endpoint, [&] {
+      const auto begin = Clock::now();
+      body(bench);
+      bench.stream->synchronize();
+      bench.other->synchronize();
+      seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    });
+  });
+  return seconds;
+}
+
+TEST(EmulatedFabric, OneRankAloneTakesTheTimeOfItsPorts) {
+  const auto once = [](Bench& bench) { all_to_all(bench, *bench.all, *bench.stream); };
+  EXPECT_GE(seconds_alone(grid::Fabric{.intra = kLink}, once), 2 * kPart + kLatency - 1e-8);
+  EXPECT_GE(seconds_alone(grid::Fabric{.intra = kLink},
+                          [](Bench& bench) { bench.all->barrier(*bench.stream); }),
+            kLatency - 1e-8);
+  // Groups contend here too.
+  const auto twice = [&](Bench& bench) {
+    const auto second = bench.everyone("second");
+    all_to_all(bench, *bench.all, *bench.stream);
+    all_to_all(bench, *second, *bench.other);
+    bench.stream->synchronize();
+    bench.other->synchronize();
+  };
+  EXPECT_GE(seconds_alone(grid::Fabric{.intra = kLink}, twice), 4 * kPart + kLatency - 1e-8);
+}
+
+TEST(EmulatedFabric, OneRankAloneChangesItsLinks) {
+  run_loopback({.world = 3, .rank = 1}, [&](Endpoint& endpoint) {
+    Bench bench(endpoint, Peers::Returning, StreamRole::Communication);
+    poison_on_error(endpoint, [&] {
+      std::vector<std::vector<std::byte>> answers;
+      for (const auto& fabric : {std::optional<grid::Fabric>(),
+                                 std::optional(grid::Fabric()),
+                                 std::optional(grid::Fabric{.intra = kLink})}) {
+        endpoint.set_fabric(fabric);
+        const Tensor send = bench.tensor(DType::F32, {3 * kFloats});
+        const Tensor receive = bench.tensor(DType::F32, {3 * kFloats});
+        fill(bench, send, bench.rank, 0);
+        const std::vector<std::int64_t> rows(3, kFloats);
+        bench.all->all_to_all(*bench.stream, receive, send, rows, rows);
+        answers.push_back(bytes_of(bench, receive));
+      }
+      EXPECT_EQ(answers[1], answers[0]);
+      EXPECT_EQ(answers[2], answers[0]);
+    });
+  });
+}
+
+// A transfer of hours, which the rank itself ends.
+TEST(EmulatedFabric, AFailureOfOneRankAloneEndsItsSlowTransfer) {
+  std::string error;
+  try {
+    seconds_alone(grid::Fabric{.intra = {.bytes_per_second = 1}}, [](Bench& bench) {
+      all_to_all(bench, *bench.all, *bench.stream);
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      throw base::SystemError("the disk is full");
+    });
+  } catch (const base::SystemError& caught) {
+    error = caught.what();
+  }
+  EXPECT_EQ(error, "rank 1: the disk is full");
 }
 
 }  // namespace fabric_test

@@ -49,8 +49,9 @@ TEST(RunNccl, NeedsALauncherForSeveralRanks) {
 }
 
 TEST(RunNccl, RefusesAnEmulatedFabric) {
-  EXPECT_THROW(run_nccl({.world = 1, .fabric = {.jitter_seconds = 1}}, [](Endpoint&) {}),
-               base::ConfigError);
+  EXPECT_THROW(
+      run_nccl({.world = 1, .fabric = grid::Fabric{.jitter_seconds = 1}}, [](Endpoint&) {}),
+      base::ConfigError);
 }
 
 TEST(RunNccl, SaysWhatIsMissingWhereItCannotRun) {

@@ -51,6 +51,11 @@ class TracedStep {
 
   OverlapPrediction prediction() const { return {config, grid::Fabric(), timelines, seconds}; }
   double operations() const { return count(schedule::is_meeting); }
+  double layers_operations() const {
+    return count([](const schedule::Entry& entry) {
+      return schedule::is_meeting(entry) && entry.node.layer != schedule::kNone;
+    });
+  }
   double computations() const {
     return count([](const schedule::Entry& e) { return e.lane == schedule::Lane::Compute; });
   }
@@ -91,6 +96,28 @@ TEST(OverlapPrediction, LinksComeOnTopOfWhatOperationsCostOnFreeOnes) {
   grid::Fabric links;
   links.intra = {.bytes_per_second = 1e9, .latency_seconds = 0};
   EXPECT_NEAR(traced.prediction().communication_seconds(links),
+              traced.operations() * (kOperation + static_cast<double>(kBytes) / 1e9),
+              1e-6);
+}
+
+// Of the layers alone: what the optimizer reduces and gathers is no part of it.
+TEST(OverlapPrediction, CommunicationOfTheLayersIsWithoutTheOptimizers) {
+  const TracedStep traced;
+  EXPECT_NEAR(traced.prediction().layers_communication_seconds(),
+              traced.layers_operations() * kOperation,
+              1e-6);
+  EXPECT_LT(traced.layers_operations(), traced.operations());
+}
+
+TEST(OverlapPrediction, OneRankStandsForThoseOfWhichNothingIsKnown) {
+  TracedStep traced;
+  traced.timelines.erase(traced.timelines.begin());
+  const OverlapPrediction prediction = traced.prediction();
+  EXPECT_NEAR(prediction.step_seconds(traced.config), traced.seconds, 1e-6);
+  EXPECT_NEAR(prediction.communication_seconds(), traced.operations() * kOperation, 1e-6);
+  grid::Fabric links;
+  links.intra = {.bytes_per_second = 1e9, .latency_seconds = 0};
+  EXPECT_NEAR(prediction.communication_seconds(links),
               traced.operations() * (kOperation + static_cast<double>(kBytes) / 1e9),
               1e-6);
 }

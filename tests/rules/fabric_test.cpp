@@ -36,16 +36,17 @@ TEST(FabricConfig, UnitsBecomeBytesAndSeconds) {
   EXPECT_EQ(fabric.seed, 7u);
 }
 
-TEST(FabricConfig, LinksAreEmulatedBetweenThreadsOnly) {
+TEST(FabricConfig, LinksAreEmulatedInsideOneProcessOnly) {
   for (const char* key : {"fabric.intra_node_gb_per_second=1",
                           "fabric.intra_node_latency_us=1",
                           "fabric.jitter_us=1"}) {
     EXPECT_TRUE(complaints({key}).empty()) << key;
-    for (const char* backend : {"mpi", "fake", "loopback"}) {
+    for (const char* backend : {"mpi", "nccl", "fake"}) {
       EXPECT_TRUE(any_names(complaints({key, base::text("runtime.backend={}", backend)}),
                             {"fabric.*", backend, "runtime.backend=threads", "MPI"}))
           << key;
     }
+    EXPECT_TRUE(complaints({key, "runtime.backend=loopback"}).empty()) << key;
   }
   EXPECT_TRUE(complaints({"runtime.backend=fake"}).empty());
 }

@@ -16,6 +16,7 @@ namespace shipped_recipes_test {
 const std::set<std::string> kSmall{"tiny",
                                    "cpu_small",
                                    "overlap_bench",
+                                   "overlap_bench_gpu",
                                    "qwen3_30b_a3b_twin",
                                    "deepseek_v3_twin"};
 

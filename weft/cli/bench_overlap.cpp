@@ -26,18 +26,41 @@ struct OverlapOptions {
   std::string svg, costs;
 };
 
-// Rank by rank in one process the links are emulated; between processes they are what they are.
+// Rank by rank in one process the links are emulated; between processes they are what they are. One
+// rank alone has links too, to host memory.
 std::vector<measure::FabricTarget> targets_of(const config::Config& config) {
-  if (config::are_processes(config.runtime.backend)) return {{"network, as it is", 0}};
-  return {{"free", 0},
-          {"communication a quarter of compute", 0.25},
-          {"communication as long as compute", 0.98}};
+  switch (config.runtime.backend) {
+    case config::CommBackend::Threads:
+      return {{"free", 0.0},
+              {"communication a quarter of compute", 0.25},
+              {"communication as long as compute", 0.98}};
+    case config::CommBackend::Loopback:
+      return {{"free", 0.0},
+              {"host link, as it is", std::nullopt},
+              {"communication 0.6 of the layers' compute", 0.6},
+              {"communication as long as the layers' compute", 0.98}};
+    case config::CommBackend::Mpi:
+    case config::CommBackend::Nccl:
+    case config::CommBackend::Fake:  // refused below
+      break;
+  }
+  return {{"network, as it is", std::nullopt}};
 }
 
 // What the bench decides itself may not be asked for.
 void check(const config::Config& config) {
-  if (config::is_pretended(config.runtime.backend)) {
-    throw base::ConfigError("bench overlap needs ranks: set runtime.backend to threads or mpi");
+  if (config.runtime.backend == config::CommBackend::Fake) {
+    throw base::ConfigError(
+        "bench overlap needs bytes that travel: set runtime.backend to threads or mpi, or to "
+        "loopback for one rank alone");
+  }
+  const std::int64_t stages = config.model.pipeline_model_parallel_size;
+  if (config.runtime.backend == config::CommBackend::Loopback && stages > 1) {
+    throw base::ConfigError(
+        base::text("model.pipeline_model_parallel_size = {} with runtime.backend = loopback: one "
+                   "rank stands for all of bench overlap, and stages are not alike; use 1, or "
+                   "runtime.backend=threads",
+                   stages));
   }
   for (const config::Field& field : config::fields()) {
     const bool changed =
@@ -53,7 +76,8 @@ void check(const config::Config& config) {
 
 // Ranks that take a core or a card from each other time that.
 void warn_of_shared_hardware(const config::Config& config) {
-  const std::int64_t ranks = derive::layout_of(config).world;
+  const bool alone = config::is_pretended(config.runtime.backend);
+  const std::int64_t ranks = alone ? 1 : derive::layout_of(config).world;
   if (config.runtime.device == config::DeviceKind::Cuda) {
     if (config.runtime.backend != config::CommBackend::Threads || ranks == 1) return;
     print_warning(
@@ -111,9 +135,10 @@ int run_overlap(const OverlapOptions& options) {
   switch (options.run.format) {
     case Format::Text:
       print_text(
-          base::text("{} ({}), {}, median of {} of each order, in turn\n",
+          base::text("{} ({}{}), {}, median of {} of each order, in turn\n",
                      base::counted(derive::layout_of(config).world, "rank"),
                      config::word(config.runtime.backend),
+                     config::is_pretended(config.runtime.backend) ? ", one runs" : "",
                      base::counted(derive::micro_batches(config.train, grid.dp()), "micro-batch"),
                      base::counted(options.rounds, "step")));
       print_text(to_text(reports));
@@ -130,7 +155,7 @@ int run_overlap(const OverlapOptions& options) {
 void add_bench_overlap(CLI::App& bench, Action& chosen) {
   CLI::App* overlap = bench.add_subcommand(
       "overlap",
-      "one step in three orders (plain, overlap, overlap + delayed weight gradients), on three "
+      "one step in three orders (plain, overlap, overlap + delayed weight gradients), on several "
       "fabrics; without a recipe, overlap_bench");
   auto options = std::make_shared<OverlapOptions>();
   add_run_arguments(*overlap, options->run, "weft bench overlap --svg overlap.svg");

@@ -1,7 +1,11 @@
 #include "weft/cli/overlap_report.h"
 
+#include <cmath>
+#include <utility>
+
 #include "weft/base/text.h"
 #include "weft/plan/overlap_prediction.h"
+#include "weft/trace/step_parts.h"
 #include "weft/trace/svg.h"
 
 namespace weft::cli {
@@ -12,11 +16,24 @@ constexpr double kPictured = 0.2;
 
 // A measured step may be shorter than the longer of the two, and than the ideal: each of them is
 // another measurement or a simulation, with its own waiting for late ranks.
-constexpr const char* kLegend =
+constexpr const char* kComputeLegend =
     "\n"
     "  compute alone: the plain order on free links; communication alone: the plain order "
     "simulated, with the measured\n"
-    "  costs of its communication and no time for compute.\n"
+    "  costs of its communication and no time for compute.\n";
+constexpr const char* kOneRankLegend =
+    "\n"
+    "  One rank of a pretended world runs; its peers are taken to do what it does. Free links: "
+    "communication is a copy\n"
+    "  inside the device. compute alone: the plain order on free links, less these copies; "
+    "communication alone: the\n"
+    "  plain order simulated, with the measured costs of its communication and no time for "
+    "compute.\n"
+    "  layers: without embedding, head and optimizer, and what is reduced and gathered for it; "
+    "ratio: communication\n"
+    "  alone over compute alone, of the layers. with a partner: of the communication that compute "
+    "may run beside, by the order.\n";
+constexpr const char* kLegend =
     "  ideal: the simulated step where only compute and the wire take time, of the last order. "
     "None "
     "of the three is\n"
@@ -42,22 +59,53 @@ FabricReport report_of(const std::vector<measure::OverlapOrder>& orders,
   FabricReport report{
       .name = fabric.name,
       .links = links_of(fabric),
+      .is_free = fabric.fabric && fabric.fabric->is_free(),
+      .is_one_rank = config::is_pretended(orders.front().config->runtime.backend),
       .compute_seconds = bench.compute_seconds.value_or(prediction.compute_seconds()),
       .communication_seconds = prediction.communication_seconds(),
+      .layers_compute_seconds = bench.layers_compute_seconds,
+      .layers_communication_seconds = prediction.layers_communication_seconds(),
       .compute_is_simulated = !bench.compute_seconds,
       .rows = {}};
   for (std::size_t i = 0; i < orders.size(); ++i) {
     const measure::OverlapRun& run = fabric.runs[i];
+    const double apart_seconds = trace::step_parts(run.timelines).apart_ms * 1e-3;
     report.rows.push_back({.name = run.name,
                            .step_seconds = run.step_seconds,
                            .speedup = plain.step_seconds / run.step_seconds,
                            .exposure = trace::analyse(run.timelines, bench.clocks),
+                           .partnered = trace::partnered(run.timelines),
                            .peak_activation_bytes = run.peak_activation_bytes,
                            .predicted_seconds = prediction.step_seconds(orders[i].config),
                            .ideal_seconds = prediction.ideal_seconds(orders[i].config),
+                           .layers_seconds = run.step_seconds - apart_seconds,
                            .is_fitted = i == 0});
   }
   return report;
+}
+
+std::string layers_text(const FabricReport& report) {
+  return base::text(
+      "of the layers: compute alone {:.1f} ms, communication alone {:.1f} ms (ratio {:.2f})\n",
+      ms(report.layers_compute_seconds.value_or(0)),
+      ms(report.layers_communication_seconds),
+      report.ratio().value_or(0));
+}
+
+std::string layers_text(const FabricReport& report, const OverlapRow& row) {
+  std::string text =
+      base::text("  {:<24} {:.3f} times compute alone; layers' part {:.1f} ms, {:.2f}x",
+                 "",
+                 row.step_seconds / report.compute_seconds,
+                 ms(row.layers_seconds),
+                 report.layers_speedup(row));
+  if (row.partnered.communication_ms > 0) {
+    text += base::text("; with a partner {:.1f} ms: hidden_any {:.1f} %, hidden_gemm {:.1f} %",
+                       row.partnered.communication_ms,
+                       row.partnered.hidden_any * 100,
+                       row.partnered.hidden_gemm * 100);
+  }
+  return text + "\n";
 }
 
 std::string heading(const FabricReport& report) {
@@ -73,6 +121,7 @@ std::string heading(const FabricReport& report) {
   text += base::text("; the longer of the two {:.1f} ms, ideal {:.1f} ms\n",
                      ms(report.longer_alone_seconds()),
                      ms(report.ideal_seconds()));
+  if (report.is_one_rank) text += layers_text(report);
   text += base::text("  {:<24} {:>9} {:>8} {:>10} {:>11} {:>10} {:>11} {:>10} {:>7}\n",
                      "order",
                      "step ms",
@@ -114,7 +163,63 @@ std::string reasons_text(const OverlapRow& row) {
       reasons.host_ms);
 }
 
+base::Json run_json(const FabricReport& report, const OverlapRow& row) {
+  return {{"name", row.name},
+          {"step_ms", ms(row.step_seconds)},
+          {"speedup", row.speedup},
+          {"over_compute_only", row.step_seconds / report.compute_seconds},
+          {"layers_ms", ms(row.layers_seconds)},
+          {"layers_speedup", report.layers_speedup(row)},
+          {"hidden_any", row.exposure.total.hidden_any},
+          {"hidden_gemm", row.exposure.total.hidden_gemm},
+          {"partnered_comm_ms", row.partnered.communication_ms},
+          {"partnered_hidden_any", row.partnered.hidden_any},
+          {"partnered_hidden_gemm", row.partnered.hidden_gemm},
+          {"exposed_ms", row.exposure.total.exposed_ms},
+          {"peak_activation_bytes", row.peak_activation_bytes},
+          {"predicted_ms", ms(row.predicted_seconds)},
+          {"prediction_error", row.prediction_error()},
+          {"ideal_ms", ms(row.ideal_seconds)},
+          {"exposure", trace::to_json(row.exposure.total)}};
+}
+
+// The ratios for which bars are set: communication that compute can hide, and as long as compute.
+struct Ratios {
+  double from = 0, to = 0;
+  bool contain(std::optional<double> ratio) const {
+    return ratio && *ratio >= from && *ratio <= to;
+  }
+};
+constexpr Ratios kHidden{0.4, 0.8}, kNearOne{0.85, 1.15};
+
 }  // namespace
+
+std::vector<Bar> bars_of(const FabricReport& report) {
+  std::vector<Bar> bars;
+  if (!report.is_one_rank) return bars;
+  const OverlapRow& plain = report.rows.front();
+  const OverlapRow& last = report.rows.back();
+  const auto at_least = [&](std::string name, double value, double limit) {
+    bars.push_back({std::move(name), value, limit, Bar::Kind::AtLeast});
+  };
+  if (kHidden.contain(report.ratio())) {
+    bars.push_back(
+        {last.name + " over compute alone", last.step_seconds / report.compute_seconds, 1.08});
+    at_least(last.name + ", hidden_any with a partner", last.partnered.hidden_any, 0.97);
+    at_least(last.name + ", hidden_gemm with a partner", last.partnered.hidden_gemm, 0.75);
+  }
+  if (kNearOne.contain(report.ratio())) {
+    at_least(last.name + ", layers' part, faster than plain", report.layers_speedup(last), 1.6);
+  }
+  for (const OverlapRow& row : report.rows) {
+    if (row.is_fitted) continue;
+    if (report.is_free) {
+      bars.push_back({row.name + " over plain", row.step_seconds / plain.step_seconds, 1.01});
+    }
+    bars.push_back({row.name + ", prediction error", std::abs(row.prediction_error()), 0.06});
+  }
+  return bars;
+}
 
 std::vector<FabricReport> report_of(const std::vector<measure::OverlapOrder>& orders,
                                     const measure::OverlapBench& bench) {
@@ -129,27 +234,24 @@ base::Json to_json(const std::vector<FabricReport>& reports) {
   base::Json fabrics = base::Json::array();
   for (const FabricReport& report : reports) {
     base::Json runs = base::Json::array();
-    for (const OverlapRow& row : report.rows) {
-      runs.push_back({{"name", row.name},
-                      {"step_ms", ms(row.step_seconds)},
-                      {"speedup", row.speedup},
-                      {"hidden_any", row.exposure.total.hidden_any},
-                      {"hidden_gemm", row.exposure.total.hidden_gemm},
-                      {"exposed_ms", row.exposure.total.exposed_ms},
-                      {"peak_activation_bytes", row.peak_activation_bytes},
-                      {"predicted_ms", ms(row.predicted_seconds)},
-                      {"prediction_error", row.prediction_error()},
-                      {"ideal_ms", ms(row.ideal_seconds)},
-                      {"exposure", trace::to_json(row.exposure.total)}});
-    }
+    for (const OverlapRow& row : report.rows) runs.push_back(run_json(report, row));
+    base::Json bars = base::Json::array();
+    for (const Bar& bar : bars_of(report)) bars.push_back(to_json(bar));
+    const std::optional<double> layers_compute = report.layers_compute_seconds;
+    const std::optional<double> ratio = report.ratio();
     fabrics.push_back({{"name", report.name},
                        {"links", report.links},
                        {"compute_only_ms", ms(report.compute_seconds)},
                        {"compute_only_is_simulated", report.compute_is_simulated},
                        {"comm_only_ms", ms(report.communication_seconds)},
+                       {"layers_compute_only_ms",
+                        layers_compute ? base::Json(ms(*layers_compute)) : base::Json()},
+                       {"layers_comm_only_ms", ms(report.layers_communication_seconds)},
+                       {"ratio", ratio ? base::Json(*ratio) : base::Json()},
                        {"longer_alone_ms", ms(report.longer_alone_seconds())},
                        {"ideal_ms", ms(report.ideal_seconds())},
-                       {"runs", std::move(runs)}});
+                       {"runs", std::move(runs)},
+                       {"bars", std::move(bars)}});
   }
   return {{"fabrics", std::move(fabrics)}};
 }
@@ -158,9 +260,14 @@ std::string to_text(const std::vector<FabricReport>& reports) {
   std::string text;
   for (const FabricReport& report : reports) {
     text += heading(report);
-    for (const OverlapRow& row : report.rows) text += row_text(row) + reasons_text(row);
+    for (const OverlapRow& row : report.rows) {
+      text += row_text(row) + reasons_text(row);
+      if (report.is_one_rank) text += layers_text(report, row);
+    }
+    for (const Bar& bar : bars_of(report)) text += "  " + to_text(bar) + "\n";
   }
-  return text + kLegend + trace::legend("  ");
+  const bool is_one_rank = reports.front().is_one_rank;
+  return text + (is_one_rank ? kOneRankLegend : kComputeLegend) + kLegend + trace::legend("  ");
 }
 
 std::string to_svg(const measure::OverlapBench& bench) {

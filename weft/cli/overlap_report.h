@@ -1,12 +1,15 @@
 // What `weft bench overlap` found, in text, JSON and as a picture.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "weft/base/json.h"
+#include "weft/cli/bar.h"
 #include "weft/measure/overlap_bench.h"
 #include "weft/trace/exposure.h"
+#include "weft/trace/partnered.h"
 
 namespace weft::cli {
 
@@ -15,9 +18,12 @@ struct OverlapRow {
   double step_seconds = 0;
   double speedup = 0;  // over plain on the same fabric
   trace::Exposure exposure;
+  trace::Partnered partnered;
   std::int64_t peak_activation_bytes = 0;
   double predicted_seconds = 0;
   double ideal_seconds = 0;
+  // Of the step, without what embedding, head and optimizer took with nothing of a layer beside it.
+  double layers_seconds = 0;
   bool is_fitted = false;  // the plain order, from which the prediction starts
 
   double prediction_error() const { return predicted_seconds / step_seconds - 1; }
@@ -26,17 +32,33 @@ struct OverlapRow {
 struct FabricReport {
   std::string name;
   std::string links;  // what was emulated
+  bool is_free = false;
+  bool is_one_rank = false;  // of a pretended world
   double compute_seconds = 0, communication_seconds = 0;
+  // Of the layers alone: without embedding, head and optimizer, and what they reduce and gather.
+  std::optional<double> layers_compute_seconds;
+  double layers_communication_seconds = 0;
   bool compute_is_simulated = false;  // a network cannot be taken away: simulated from the trace
   std::vector<OverlapRow> rows;
 
   double longer_alone_seconds() const { return std::max(compute_seconds, communication_seconds); }
   // Of the order that hides most.
   double ideal_seconds() const { return rows.back().ideal_seconds; }
+  // Communication alone over compute alone, both of the layers.
+  std::optional<double> ratio() const {
+    if (!layers_compute_seconds) return std::nullopt;
+    return layers_communication_seconds / *layers_compute_seconds;
+  }
+  double layers_speedup(const OverlapRow& row) const {
+    return rows.front().layers_seconds / row.layers_seconds;
+  }
 };
 
 std::vector<FabricReport> report_of(const std::vector<measure::OverlapOrder>& orders,
                                     const measure::OverlapBench& bench);
+
+// Those that are set for one rank of a pretended world: which they are, the ratio decides.
+std::vector<Bar> bars_of(const FabricReport& report);
 
 base::Json to_json(const std::vector<FabricReport>& reports);
 std::string to_text(const std::vector<FabricReport>& reports);

@@ -122,10 +122,12 @@ std::vector<std::string> opening_warnings(const config::Config& config) {
         "hold and send what it does; losses, speed and waiting times are not those of a run");
   }
   if (config.runtime.backend == config::CommBackend::Loopback) {
+    const bool emulated = !derive::fabric_of(config).is_free();
     warnings.push_back(
-        "a pretended world (runtime.backend=loopback): rank 0 runs alone, and what it sends "
-        "returns to it from host memory as if its peers had sent it; shapes, memory and bytes are "
-        "those of a run, losses and what it learns are not");
+        text("a pretended world (runtime.backend=loopback): rank 0 runs alone, and what it sends "
+             "returns to it {} as if its peers had sent it; shapes, memory and bytes are those of "
+             "a run, losses and what it learns are not",
+             emulated ? "over emulated links" : "from host memory"));
   }
   const std::int64_t threads = derive::layout_of(config).world * config.runtime.threads_per_rank;
   const auto cores = static_cast<std::int64_t>(base::usable_cores().size());

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -124,9 +125,10 @@ class Endpoint {
   // All members call this with the same arguments, and any two ranks make the groups they share in
   // the same order. Does not communicate. Must outlive its groups.
   virtual std::unique_ptr<Communicator> group(std::string name, std::vector<int> members) = 0;
-  // Emulates other links from now on (threads only; ConfigError elsewhere, but for free ones). One
-  // rank calls it, while no operation is under way.
-  virtual void set_fabric(const grid::Fabric& fabric) = 0;
+  // Emulates these links from now on, free ones too; none: the links are what they are (threads:
+  // memory; loopback: that of the host). Threads and loopback only, ConfigError elsewhere. One rank
+  // calls it, while no operation is under way.
+  virtual void set_fabric(const std::optional<grid::Fabric>& fabric) = 0;
   // Tells every rank that this one failed, with the reason. The first failure of a world counts.
   virtual void fail(const std::string& reason) = 0;
 };

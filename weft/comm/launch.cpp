@@ -42,11 +42,11 @@ void check_options(const LaunchOptions& options, int smallest_world) {
   if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
 }
 
-void refuse_fabric(const grid::Fabric& fabric) {
-  if (fabric.is_free()) return;
+void refuse_fabric(const std::optional<grid::Fabric>& fabric) {
+  if (!fabric) return;
   throw base::ConfigError(
-      "links are emulated between threads only: use the threads backend, or leave the fabric free; "
-      "real networks are measured with MPI");
+      "links are emulated between threads, and for one rank alone by the loopback backend: use one "
+      "of the two, or give no fabric; real networks are measured with MPI");
 }
 
 }  // namespace weft::comm

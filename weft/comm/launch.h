@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -36,8 +37,9 @@ struct LaunchOptions {
   int world = 0;                // ranks; MPI, NCCL: 0 accepts the launcher's number
   int rank = 0;                 // which rank to pretend to be (fake and loopback only)
   double timeout_seconds = 60;  // longest wait for a peer
-  // Threads only: the emulated links, over which meetings end late. Free by default.
-  grid::Fabric fabric = {};
+  // Threads and loopback only: the emulated links, over which meetings end late; as
+  // Endpoint::set_fabric takes them.
+  std::optional<grid::Fabric> fabric = {};
   // Loopback only: by the name of the group.
   std::map<std::string, ExpertMessages> expert_messages = {};
   // NCCL only: those of nccl_variables() that are set.
@@ -94,7 +96,9 @@ std::span<const char* const> nccl_variables();
 void run_fake(const LaunchOptions& options, const RankFunction& function);
 
 // One rank of a pretended world whose bytes travel: what would leave for a peer goes to host
-// memory, and as many bytes as would come from the peer come back from there. An all_to_all returns
+// memory, and as many bytes as would come from the peer come back from there. Over an emulated
+// fabric they stay in the device, and the operation until the last of them would have passed this
+// rank's ports, in a world where no other rank is late. An all_to_all returns
 // to each peer's place what was sent to that peer (over again, or cut, to the expected count), an
 // all_gather its own rows; messages about experts are answered as `expert_messages` says, and in
 // such a group a reduce_scatter sums what was sent to the peers. Any other sum is size() times its
@@ -105,7 +109,7 @@ void run_loopback(const LaunchOptions& options, const RankFunction& function);
 // ConfigError for a world, rank or timeout out of range; `smallest_world` is 1 where it must be
 // given.
 void check_options(const LaunchOptions& options, int smallest_world);
-// ConfigError for an emulated fabric where the ranks are not threads.
-void refuse_fabric(const grid::Fabric& fabric);
+// ConfigError for an emulated fabric, where the links are what they are.
+void refuse_fabric(const std::optional<grid::Fabric>& fabric);
 
 }  // namespace weft::comm

@@ -24,7 +24,7 @@ class PretendedEndpoint final : public Endpoint {
   int rank() const override { return rank_; }
   int world() const override { return size_; }
   int local_rank() const override { return 0; }  // alone on its machine
-  void set_fabric(const grid::Fabric& fabric) override { refuse_fabric(fabric); }
+  void set_fabric(const std::optional<grid::Fabric>& fabric) override { world_.set_fabric(fabric); }
 
   std::unique_ptr<Communicator> group(std::string name, std::vector<int> members) override {
     return world_.group(make_membership(std::move(name), std::move(members), rank_, size_));
@@ -123,8 +123,7 @@ void repeat(tensor::Transfers& transfers,
 void run_pretended(const LaunchOptions& options,
                    const PretendedWorld& world,
                    const RankFunction& function) {
-  check_options(options, 1);
-  refuse_fabric(options.fabric);
+  world.set_fabric(options.fabric);
   PretendedEndpoint endpoint(options, world);
   try {
     function(endpoint);

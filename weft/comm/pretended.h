@@ -39,9 +39,10 @@ void repeat(tensor::Transfers& transfers,
 struct PretendedWorld {
   std::function<std::unique_ptr<Communicator>(Membership group)> group;
   std::function<void()> on_failure = [] {};
+  std::function<void(const std::optional<grid::Fabric>&)> set_fabric = refuse_fabric;
 };
 
-// Runs the one rank in this thread; its error has the rank in front.
+// Runs the one rank of checked options in this thread; its error has the rank in front.
 void run_pretended(const LaunchOptions& options,
                    const PretendedWorld& world,
                    const RankFunction& function);

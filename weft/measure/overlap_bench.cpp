@@ -13,6 +13,7 @@
 #include "weft/measure/timed_step.h"
 #include "weft/plan/overlap_prediction.h"
 #include "weft/tensor/transfer.h"
+#include "weft/trace/step_parts.h"
 #include "weft/train/gather_timelines.h"
 
 namespace weft::measure {
@@ -21,7 +22,8 @@ using namespace train;
 namespace {
 
 constexpr int kTracedRounds = 2;
-constexpr int kSettingRounds = 3;  // one step each with and without a trace
+constexpr int kCorrectingSteps = 2;  // on each emulated fabric of one rank alone
+constexpr int kSettingRounds = 3;    // one step each with and without a trace
 constexpr double kLatencySeconds = 20e-6;
 
 // What is measured of one order on one fabric.
@@ -42,22 +44,40 @@ void add_run(std::vector<trace::Timeline>& timelines, trace::Timeline run) {
   }
 }
 
-// Links over which the communication of a step takes that long; `free` is from free links.
-grid::Fabric links_for(double communication_seconds, const plan::OverlapPrediction& free) {
-  grid::Fabric links;
-  const auto set = [&](double bytes_per_second) {
-    links.intra =
-        links.inter = {.bytes_per_second = bytes_per_second, .latency_seconds = kLatencySeconds};
-  };
+grid::Fabric links_of(double bytes_per_second) {
+  const grid::Link link{.bytes_per_second = bytes_per_second, .latency_seconds = kLatencySeconds};
+  return {.intra = link, .inter = link};
+}
+
+// Links over which communication takes that long, by what it takes over any.
+grid::Fabric links_for(double communication_seconds,
+                       const std::function<double(const grid::Fabric&)>& seconds_over) {
   // The more bandwidth, the less time: where the range is halved, one half has the answer.
   double slow = 1e3, fast = 1e12;
   while (fast > 1.001 * slow) {
     const double middle = std::sqrt(slow * fast);
-    set(middle);
-    (free.communication_seconds(links) > communication_seconds ? slow : fast) = middle;
+    (seconds_over(links_of(middle)) > communication_seconds ? slow : fast) = middle;
   }
-  set(fast);
-  return links;
+  return links_of(fast);
+}
+
+// What compute takes alone, from the plain order on free links.
+struct ComputeAlone {
+  double seconds = 0;
+  double layers_seconds = 0;  // without embedding, head and optimizer
+};
+
+// The links of ranks that are threads are copies between them. One rank's are copies inside the
+// device, which a network would not ask of it: they do not count as its compute.
+enum class Copies { Count, DoNotCount };
+
+ComputeAlone compute_alone(const OverlapMeasured& plain, Copies copies) {
+  ComputeAlone alone{.seconds = base::median(plain.seconds)};
+  if (copies == Copies::DoNotCount) {
+    alone.seconds -= trace::analyse(plain.timelines).total.exposed_ms * 1e-3;
+  }
+  alone.layers_seconds = alone.seconds - trace::step_parts(plain.timelines).compute_apart_ms * 1e-3;
+  return alone;
 }
 
 // One rank's part in the experiment. All ranks take the same decisions, from rank 0's clock.
@@ -87,7 +107,7 @@ class RankOverlapBench {
 
   OverlapBench run() {
     const auto in_a_round = static_cast<int>(request_.targets.size() * orders_.size());
-    total_ = kWarmUpSteps + (emulates() ? 2 * kSettingRounds : 0) +
+    total_ = kWarmUpSteps + (emulates() ? 2 * kSettingRounds : 0) + correcting_steps() +
              (request_.rounds + kTracedRounds) * in_a_round;
     for (int i = 0; i < kWarmUpSteps && !stopped_; ++i) {
       train(static_cast<std::size_t>(i) % orders_.size(), exec::Tracing::Off);
@@ -101,7 +121,18 @@ class RankOverlapBench {
  private:
   static constexpr int kWarmUpSteps = 4;
 
-  bool emulates() const { return config_.runtime.backend == config::CommBackend::Threads; }
+  // Whether this process can be given links.
+  bool emulates() const { return !config::are_processes(config_.runtime.backend); }
+  bool is_alone() const { return config::is_pretended(config_.runtime.backend); }
+  Copies copies() const { return is_alone() ? Copies::DoNotCount : Copies::Count; }
+
+  static bool has_share(const FabricTarget& target) {
+    return target.communication_share.value_or(0) > 0;
+  }
+  int correcting_steps() const {
+    if (!is_alone()) return 0;
+    return kCorrectingSteps * static_cast<int>(std::ranges::count_if(request_.targets, has_share));
+  }
 
   // In every round, on every fabric, every order takes a step.
   void measure(int rounds, exec::Tracing tracing) {
@@ -131,6 +162,7 @@ class RankOverlapBench {
     // Each traced step is a run of its own.
     const int run = measured.traced++;
     for (trace::Span& span : own.spans) span.run = run;
+    if (is_alone()) return add_run(measured.timelines, std::move(own));
     GatheredTimelines gathered = gather_timelines(engine_, own);
     clocks_ = gathered.clocks;
     for (trace::Timeline& timeline : gathered.timelines) {
@@ -192,7 +224,7 @@ class RankOverlapBench {
         });
   }
 
-  void use(const grid::Fabric& fabric) {
+  void use(const std::optional<grid::Fabric>& fabric) {
     barrier();
     if (emulates() && engine_.rank() == 0) endpoint_.set_fabric(fabric);
     barrier();
@@ -203,7 +235,7 @@ class RankOverlapBench {
   void set_fabrics() {
     fabrics_.resize(request_.targets.size());
     if (!emulates()) return;
-    use({});
+    use(grid::Fabric());
     OverlapMeasured plain;
     for (int i = 0; i < kSettingRounds && !stopped_; ++i) {
       for (const exec::Tracing tracing : {exec::Tracing::Off, exec::Tracing::On}) {
@@ -212,19 +244,45 @@ class RankOverlapBench {
     }
     // Rank 0 has the traces, and sets the links of all.
     if (stopped_ || engine_.rank() != 0) return;
-    const double compute = base::median(plain.seconds);
-    const plan::OverlapPrediction free(orders_.front().config,
+    const ComputeAlone alone = compute_alone(plain, copies());
+    const plan::OverlapPrediction free(config_,
                                        grid::Fabric(),
-                                       std::move(plain.timelines),
-                                       compute);
-    for (std::size_t i = 0; i < fabrics_.size(); ++i) {
-      const double share = request_.targets[i].communication_share;
-      if (share > 0) fabrics_[i] = links_for(share * compute, free);
+                                       plain.timelines,
+                                       base::median(plain.seconds));
+    for (std::size_t i = 0; i < fabrics_.size() && !stopped_; ++i) {
+      const FabricTarget& target = request_.targets[i];
+      if (target.communication_share) fabrics_[i] = grid::Fabric();
+      if (!has_share(target)) continue;
+      fabrics_[i] = is_alone()
+                        ? links_alone(*target.communication_share * alone.layers_seconds, free)
+                        : links_for(*target.communication_share * alone.seconds,
+                                    [&](const grid::Fabric& links) {
+                                      return free.communication_seconds(links);
+                                    });
     }
+  }
+
+  // Copies inside a device are a large part of what its operations cost on free links, and run
+  // beside the wire and not before it: how long communication takes is measured over the links
+  // found, and the bandwidth corrected by it.
+  grid::Fabric links_alone(double communication_seconds, const plan::OverlapPrediction& free) {
+    grid::Fabric links = links_for(communication_seconds, [&](const grid::Fabric& any) {
+      return free.layers_communication_seconds(any);
+    });
+    for (int i = 0; i < kCorrectingSteps && !stopped_; ++i) {
+      use(links);
+      OverlapMeasured plain;
+      add(plain, train(0, exec::Tracing::On), exec::Tracing::On, 0);
+      const plan::OverlapPrediction over(config_, links, plain.timelines, 0);
+      links = links_of(links.intra.bytes_per_second * over.layers_communication_seconds() /
+                       communication_seconds);
+    }
+    return links;
   }
 
   OverlapBench results() {
     OverlapBench bench{.compute_seconds = {},
+                       .layers_compute_seconds = {},
                        .fabrics = {},
                        .clocks = clocks_,
                        .is_rank_zero = engine_.rank() == 0,
@@ -233,7 +291,12 @@ class RankOverlapBench {
     for (std::size_t i = 0; i < fabrics_.size(); ++i) {
       FabricRuns& fabric = bench.fabrics.emplace_back();
       fabric.name = request_.targets[i].name;
-      if (emulates()) fabric.fabric = fabrics_[i];
+      fabric.fabric = fabrics_[i];
+      if (fabrics_[i] && fabrics_[i]->is_free()) {
+        const ComputeAlone alone = compute_alone(measured_[i].front(), copies());
+        bench.compute_seconds = alone.seconds;
+        bench.layers_compute_seconds = alone.layers_seconds;
+      }
       for (std::size_t order = 0; order < orders_.size(); ++order) {
         OverlapMeasured& measured = measured_[i][order];
         fabric.runs.push_back({.name = orders_[order].name,
@@ -241,8 +304,6 @@ class RankOverlapBench {
                                .timelines = std::move(measured.timelines),
                                .peak_activation_bytes = measured.peak_bytes});
       }
-      if (emulates() && fabrics_[i].is_free())
-        bench.compute_seconds = fabric.runs.front().step_seconds;
     }
     return bench;
   }
@@ -255,7 +316,7 @@ class RankOverlapBench {
   std::unique_ptr<data::Dataset> dataset_;
   std::vector<schedule::RankPlan> plans_;
   std::vector<std::unique_ptr<exec::Executor>> executors_;
-  std::vector<grid::Fabric> fabrics_;
+  std::vector<std::optional<grid::Fabric>> fabrics_;
   std::vector<std::vector<OverlapMeasured>> measured_;  // by fabric and order
   std::int64_t step_ = 0;                               // of the optimizer
   std::int64_t round_ = 0;                              // all steps of a round take the same tokens

@@ -1,6 +1,7 @@
 // The overlap experiment: one model, the same steps in three orders (plain; overlap; overlap and
 // delayed weight gradients), on several fabrics, all in one process and in turn, so that noise
-// falls on all alike. Equal bits allow it: whichever order runs, the weights go the same way.
+// falls on all alike. Equal bits allow it: whichever order runs, the weights go the same way. One
+// rank of a pretended world (loopback) stands for all of them.
 #pragma once
 
 #include <atomic>
@@ -28,15 +29,16 @@ struct OverlapOrder {
 // ConfigError where the rules refuse one.
 std::vector<OverlapOrder> overlap_orders(const config::Config& config);
 
-// How long communication alone should take, as a share of compute alone; 0: a free fabric.
+// How long communication alone should take, as a share of compute alone (of one rank alone, both
+// those of the layers); 0: free links, where communication is a copy; none: links as they are.
 struct FabricTarget {
   std::string name;
-  double communication_share = 0;
+  std::optional<double> communication_share;
 };
 
 struct OverlapBenchRequest {
   std::vector<OverlapOrder> orders;   // of overlap_orders(), the plain one first
-  std::vector<FabricTarget> targets;  // threads; on a real network there is one fabric, as it is
+  std::vector<FabricTarget> targets;  // on a real network there is one, as it is
   int rounds = 5;
   std::function<void(int done, int of)> progress;
   const std::atomic<bool>* stop = nullptr;  // ends it between two steps
@@ -53,13 +55,16 @@ struct OverlapRun {
 
 struct FabricRuns {
   std::string name;
-  std::optional<grid::Fabric> fabric;  // as emulated; none: a network
+  std::optional<grid::Fabric> fabric;  // as emulated; none: as it is
   std::vector<OverlapRun> runs;
 };
 
 struct OverlapBench {
-  // The plain order without a fabric; median. None on a network, which cannot be taken away.
+  // The plain order on free links; median. Of one rank alone less what its communication took
+  // there. None on a network, which cannot be taken away.
   std::optional<double> compute_seconds;
+  // What of it the layers took: without embedding, head and optimizer.
+  std::optional<double> layers_compute_seconds;
   std::vector<FabricRuns> fabrics;
   trace::Clocks clocks = trace::Clocks::Shared;  // of the timelines
   bool is_rank_zero = false;                     // this process holds the results

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "weft/base/check.h"
@@ -22,42 +23,42 @@ Node without_micro_batch(Node node) {
   return node;
 }
 
-// Bytes each rank sends in an operation, whatever its micro-batch: the mean over what was traced.
-class SentBytes {
- public:
-  explicit SentBytes(const std::vector<trace::Timeline>& timelines) {
-    for (const trace::Timeline& timeline : timelines) {
-      for (const trace::Span& span : timeline.spans) {
-        if (!trace::is_node(span) || span.operation.empty()) continue;
-        const Node operation = without_micro_batch(schedule::parse_node(span.operation));
-        Sum& sum = sums_[{timeline.rank, operation}];
-        sum.bytes += span.bytes;
-        ++sum.spans;
-      }
-    }
-  }
+using SentBytes = std::map<std::pair<int, Node>, std::int64_t>;  // by rank and operation
 
-  // To each of the others alike.
-  std::vector<grid::Transfer> transfers(const Node& meeting, std::span<const int> members) const {
-    std::vector<grid::Transfer> all;
-    const auto peers = static_cast<std::int64_t>(members.size()) - 1;
-    for (const int from : members) {
-      const auto found = sums_.find({from, without_micro_batch(meeting)});
-      if (found == sums_.end() || found->second.bytes == 0) continue;
-      const std::int64_t bytes = found->second.bytes / found->second.spans;
-      for (const int to : members) {
-        if (to != from) all.push_back({.from = from, .to = to, .bytes = bytes / peers});
-      }
-    }
-    return all;
-  }
-
- private:
+SentBytes mean_sent(const std::vector<trace::Timeline>& timelines) {
   struct Sum {
     std::int64_t bytes = 0, spans = 0;
   };
-  std::map<std::pair<int, Node>, Sum> sums_;
-};
+  std::map<std::pair<int, Node>, Sum> sums;
+  for (const trace::Timeline& timeline : timelines) {
+    for (const trace::Span& span : timeline.spans) {
+      if (!trace::is_node(span) || span.operation.empty()) continue;
+      const Node operation = without_micro_batch(schedule::parse_node(span.operation));
+      Sum& sum = sums[{timeline.rank, operation}];
+      sum.bytes += span.bytes;
+      ++sum.spans;
+    }
+  }
+  SentBytes sent;
+  for (const auto& [key, sum] : sums) sent[key] = sum.bytes / sum.spans;
+  return sent;
+}
+
+// To each of the others alike.
+std::vector<grid::Transfer> transfers_of(const SentBytes& sent,
+                                         const Node& meeting,
+                                         std::span<const int> members) {
+  std::vector<grid::Transfer> all;
+  const auto peers = static_cast<std::int64_t>(members.size()) - 1;
+  for (const int from : members) {
+    const auto found = sent.find({from, without_micro_batch(meeting)});
+    if (found == sent.end() || found->second == 0) continue;
+    for (const int to : members) {
+      if (to != from) all.push_back({.from = from, .to = to, .bytes = found->second / peers});
+    }
+  }
+  return all;
+}
 
 // A config's graphs by world rank, and what the simulator asks about them.
 class World {
@@ -69,18 +70,36 @@ class World {
     }
   }
 
-  sim::SimulatedStep step(const sim::CostTable& costs) const {
+  sim::SimulatedStep step(const sim::CostTable& measured) const {
     return {.graphs = graphs_,
             .members =
                 [this](int rank, const schedule::Entry& entry) {
                   return schedule::ranks_of_entry(grid_, rank, entry);
                 },
-            .cost = costs.for_graphs(graphs_),
+            .cost = sim::complete(measured, graphs_).for_graphs(graphs_),
             .wire = {},
             .overheads = {}};
   }
 
   const std::vector<const schedule::Graph*>& graphs() const { return graphs_; }
+
+  // Ranks that tell nothing send what the first of their stage that tells does.
+  SentBytes by_symmetry(SentBytes sent) const {
+    std::map<const schedule::Graph*, int> told;  // a rank of each graph
+    std::set<int> tell;
+    for (const auto& [key, bytes] : sent) {
+      told.try_emplace(graphs_.at(static_cast<std::size_t>(key.first)), key.first);
+      tell.insert(key.first);
+    }
+    for (const auto& [key, bytes] : SentBytes(sent)) {
+      for (int rank = 0; rank < std::ssize(graphs_); ++rank) {
+        const auto like = told.find(graphs_[static_cast<std::size_t>(rank)]);
+        if (tell.contains(rank) || like == told.end() || like->second != key.first) continue;
+        sent[{rank, key.second}] = bytes;
+      }
+    }
+    return sent;
+  }
 
  private:
   grid::Grid grid_;
@@ -108,11 +127,13 @@ sim::CostOf without(bool (*is_left_out)(const schedule::Entry&),
 
 bool is_compute(const schedule::Entry& entry) { return entry.lane == schedule::Lane::Compute; }
 
+bool is_of_no_layer(const Node& node) { return node.layer == schedule::kNone; }
+
 // `sent` outlives it.
 sim::Wire wire_of(const grid::Fabric& fabric, const SentBytes& sent) {
   return {.fabric = fabric,
           .transfers = [&sent](const Node& meeting, std::span<const int> members) {
-            return sent.transfers(meeting, members);
+            return transfers_of(sent, meeting, members);
           }};
 }
 
@@ -120,46 +141,55 @@ sim::Wire wire_of(const grid::Fabric& fabric, const SentBytes& sent) {
 
 OverlapPrediction::OverlapPrediction(const config::Config& plain_config,
                                      const std::optional<grid::Fabric>& fabric,
-                                     std::vector<trace::Timeline> plain,
+                                     const std::vector<trace::Timeline>& plain,
                                      double plain_seconds)
-    : plain_config_(plain_config), fabric_(fabric), plain_(std::move(plain)) {
-  // What the plain step took beyond its nodes is waking up, once for each wait between lanes.
+    : plain_config_(plain_config), fabric_(fabric), costs_(sim::measure(plain)) {
   const World world(plain_config_);
-  const sim::CostTable costs = sim::measure(plain_, world.graphs());
-  const double without = simulated(world, costs, 0);
+  sent_bytes_ = world.by_symmetry(mean_sent(plain));
+  // What the plain step took beyond its nodes is waking up, once for each wait between lanes.
+  const double without = simulated(world, costs_, 0);
   constexpr double kProbe = 1e-5;
-  const double slope = (simulated(world, costs, kProbe) - without) / kProbe;
+  const double slope = (simulated(world, costs_, kProbe) - without) / kProbe;
   if (slope > 0) wake_seconds_ = std::max(0.0, (plain_seconds - without) / slope);
 }
 
 double OverlapPrediction::step_seconds(const config::Config& config) const {
-  const World world(config);
-  return simulated(world, sim::measure(plain_, world.graphs()), wake_seconds_);
+  return simulated(World(config), costs_, wake_seconds_);
 }
 
 double OverlapPrediction::ideal_seconds(const config::Config& config) const {
   const World world(config);
-  const sim::CostTable costs = sim::measure(plain_, world.graphs());
-  if (!fabric_) return simulated(world, costs, 0);
-  const SentBytes sent(plain_);
-  sim::SimulatedStep step = world.step(costs);
+  if (!fabric_) return simulated(world, costs_, 0);
+  sim::SimulatedStep step = world.step(costs_);
   step.cost = without(schedule::is_meeting, world, step.cost);
-  step.wire = wire_of(*fabric_, sent);
+  step.wire = wire_of(*fabric_, sent_bytes_);
   return sim::simulate(step).step_seconds();
 }
 
 double OverlapPrediction::compute_seconds() const {
   const World world(plain_config_);
-  sim::SimulatedStep step = world.step(sim::measure(plain_, world.graphs()));
+  sim::SimulatedStep step = world.step(costs_);
   step.cost = without(schedule::is_meeting, world, step.cost);
   return sim::simulate(step).step_seconds();
 }
 
 double OverlapPrediction::communication_seconds(const grid::Fabric& links) const {
   const World world(plain_config_);
-  const SentBytes sent(plain_);
-  sim::SimulatedStep step = world.step(sim::measure(plain_, world.graphs()));
+  sim::SimulatedStep step = world.step(costs_);
   step.cost = without(is_compute, world, step.cost);
+  step.wire = wire_of(links, sent_bytes_);
+  return sim::simulate(step).step_seconds();
+}
+
+double OverlapPrediction::layers_communication_seconds(const grid::Fabric& links) const {
+  const World world(plain_config_);
+  SentBytes sent = sent_bytes_;
+  std::erase_if(sent, [](const auto& one) { return is_of_no_layer(one.first.second); });
+  sim::SimulatedStep step = world.step(costs_);
+  const auto is_left_out = [](const schedule::Entry& entry) {
+    return !schedule::is_meeting(entry) || is_of_no_layer(entry.node);
+  };
+  step.cost = without(is_left_out, world, step.cost);
   step.wire = wire_of(links, sent);
   return sim::simulate(step).step_seconds();
 }

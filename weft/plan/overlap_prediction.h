@@ -1,10 +1,12 @@
 // What the simulator says of an order before it runs: from costs measured in the plain one.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <vector>
 
 #include "weft/config/config.h"
+#include "weft/exec/sim/costs.h"
 #include "weft/grid/fabric.h"
 #include "weft/trace/span.h"
 
@@ -13,10 +15,11 @@ namespace weft::plan {
 class OverlapPrediction {
  public:
   // `plain` are traced steps of the plain order of `plain_config` on `fabric` (none: a network),
-  // which took `plain_seconds` untraced.
+  // which took `plain_seconds` untraced. A rank without a timeline is like one of its stage that
+  // has one: of a pretended world one rank tells.
   OverlapPrediction(const config::Config& plain_config,
                     const std::optional<grid::Fabric>& fabric,
-                    std::vector<trace::Timeline> plain,
+                    const std::vector<trace::Timeline>& plain,
                     double plain_seconds);
 
   // The step of another order of the same layout: what nodes cost, and for each wait between lanes
@@ -31,12 +34,16 @@ class OverlapPrediction {
   // all of them have come to it. Steps that were traced on free links can be asked for `links`,
   // whose time is added.
   double communication_seconds(const grid::Fabric& links = {}) const;
+  // The same of the layers alone: without what is reduced and gathered for the optimizer.
+  double layers_communication_seconds(const grid::Fabric& links = {}) const;
 
  private:
   double wake_seconds_ = 0;
   config::Config plain_config_;
   std::optional<grid::Fabric> fabric_;
-  std::vector<trace::Timeline> plain_;
+  exec::sim::CostTable costs_;
+  // What a rank sends in an operation, whatever its micro-batch: the mean over what was traced.
+  std::map<std::pair<int, schedule::Node>, std::int64_t> sent_bytes_;
 };
 
 }  // namespace weft::plan

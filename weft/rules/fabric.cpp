@@ -60,12 +60,21 @@ void judge_bandwidths(Judge& judge) {
 
 void judge_backend(Judge& judge) {
   const Config& config = judge.config();
-  if (config.runtime.backend == CommBackend::Threads || !emulates(config.fabric)) return;
+  if (!emulates(config.fabric)) return;
+  switch (config.runtime.backend) {
+    case CommBackend::Threads:
+    case CommBackend::Loopback:
+      return;
+    case CommBackend::Mpi:
+    case CommBackend::Nccl:
+    case CommBackend::Fake:
+      break;
+  }
   judge.report(
       "runtime.backend",
-      text("fabric.* emulates links between threads of one process, and runtime.backend = {}",
+      text("fabric.* emulates links inside one process, and runtime.backend = {}",
            word(config.runtime.backend)),
-      "use runtime.backend=threads, or leave fabric.* at its defaults (real networks are "
+      "use runtime.backend=threads, or loopback for one rank alone, or leave fabric.* at its defaults (real networks are "
       "measured with MPI)");
 }
 
@@ -151,9 +160,9 @@ constexpr Rule kFabricRules[] = {
      .example = "fabric.intra_node_gb_per_second=1e-9",
      .judge = judge_bandwidths},
     {.id = "W17",
-     .when = "an emulated fabric with runtime.backend other than threads",
+     .when = "an emulated fabric with runtime.backend other than threads and loopback",
      .then = "refused",
-     .why = "Links are emulated between threads of one process; a real network is what it is.",
+     .why = "Links are emulated inside one process; a real network is what it is.",
      .example = "fabric.intra_node_gb_per_second=1 runtime.backend=mpi",
      .judge = judge_backend},
     {.id = "W18",

@@ -66,8 +66,9 @@ void launch(const rules::JudgedConfig& config,
             const comm::RankFunction& body) {
   kernels::prepare_process();
   comm::LaunchOptions options{.world = static_cast<int>(derive::layout_of(config).world),
-                              .timeout_seconds = config->runtime.timeout_seconds,
-                              .fabric = derive::fabric_of(config)};
+                              .timeout_seconds = config->runtime.timeout_seconds};
+  const grid::Fabric fabric = derive::fabric_of(config);
+  if (!fabric.is_free()) options.fabric = fabric;
   const comm::RankFunction function = config->runtime.pin_ranks ? on_one_core(body) : body;
   switch (config->runtime.backend) {
     case config::CommBackend::Threads:

@@ -119,14 +119,24 @@ TEST(MeasureCosts, ASendAndItsReceiveAreOneOperation) {
   EXPECT_DOUBLE_EQ(ns_of(table, 1, "c1F0.receive"), 6);
 }
 
-TEST(MeasureCosts, ANodeOfTheTracedGraphWithoutASpanCostsNothing) {
+TEST(CompleteCosts, ANodeOfTheTracedGraphWithoutASpanCostsNothing) {
   trace::Timeline timeline;
   append(timeline.spans, node("0F0.mlp", "compute", 0, 8), SpanKind::Gemm);
   const schedule::Graph graph = schedule::parse_graph("compute 0F0.mlp\ncompute 0F0.dispatch\n");
   EXPECT_EQ(measure({&timeline, 1}).find(0, graph.entries[1].node), nullptr);
-  const CostTable table = measure({&timeline, 1}, {&graph});
+  const CostTable table = complete(measure({&timeline, 1}), {&graph});
   EXPECT_DOUBLE_EQ(ns_of(table, 0, "0F0.mlp"), 8);
   EXPECT_DOUBLE_EQ(ns_of(table, 0, "0F0.dispatch"), 0);
+}
+
+TEST(CompleteCosts, ARankThatWasNotMeasuredCostsWhatOneWithTheSameGraphDoes) {
+  trace::Timeline timeline;
+  append(timeline.spans, node("0F0.mlp", "compute", 0, 8), SpanKind::Gemm);
+  const schedule::Graph graph = schedule::parse_graph("compute 0F0.mlp\n");
+  const schedule::Graph other = graph;
+  const CostTable table = complete(measure({&timeline, 1}), {&graph, &graph, &other});
+  EXPECT_DOUBLE_EQ(ns_of(table, 1, "0F0.mlp"), 8);
+  EXPECT_EQ(table.find(2, graph.entries[0].node), nullptr);
 }
 
 // One layer of two micro-batches, one after the other, and with the transfers under compute.

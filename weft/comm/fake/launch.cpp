@@ -41,6 +41,7 @@ class FakeTransport final : public Transport {
 }  // namespace
 
 void run_fake(const LaunchOptions& options, const RankFunction& function) {
+  check_options(options, 1);
   const auto group = [](Membership members) {
     auto transport = std::make_unique<FakeTransport>(members.self);
     return std::make_unique<PretendedCommunicator>(std::move(members), std::move(transport));

@@ -85,6 +85,15 @@ void bounce(tensor::Transfers& transfers, std::span<const Part> parts, int self)
   transfers.copy_both({}, coming);
 }
 
+void hand_back(tensor::Transfers& transfers, std::span<const Part> parts, int self) {
+  std::vector<Copy> copies;
+  for (const Part& part : parts) {
+    if (part.member == self || part.in == nullptr) continue;
+    copies.push_back({part.in, part.out, std::min(part.out_bytes, part.in_bytes)});
+  }
+  transfers.copy_both(copies, {});
+}
+
 void bounce_answered(tensor::Transfers& transfers,
                      std::span<const Part> parts,
                      int self,

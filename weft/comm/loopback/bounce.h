@@ -1,4 +1,4 @@
-// Bytes that leave a rank for host memory, and come back.
+// Bytes that leave a rank, for host memory or as if they did, and come back.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,10 @@ namespace weft::comm::loopback {
 // reads. One direction runs beside the other, and host memory is of a fixed size.
 void bounce(tensor::Transfers& transfers, std::span<const Part> parts, int self);
 
-// The same with all of it in host memory at once, where `answer` makes out of what went out in a
+// The same inside the device. A part without a place to come to stays where it is.
+void hand_back(tensor::Transfers& transfers, std::span<const Part> parts, int self);
+
+// As bounce, with all of it in host memory at once, where `answer` makes out of what went out in a
 // part (its first out_bytes) what comes in (its first in_bytes).
 using Answer = std::function<void(const Part& part, std::byte* bytes)>;
 void bounce_answered(tensor::Transfers& transfers,

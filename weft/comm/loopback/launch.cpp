@@ -6,6 +6,7 @@
 
 #include "weft/base/text.h"
 #include "weft/comm/loopback/bounce.h"
+#include "weft/comm/loopback/links.h"
 #include "weft/comm/loopback/mail.h"
 #include "weft/comm/pretended.h"
 
@@ -15,27 +16,44 @@ namespace {
 
 class LoopbackTransport final : public Transport {
  public:
-  LoopbackTransport(int self, ExpertMessages messages, Mail& mail)
-      : self_(self), messages_(std::move(messages)), mail_(mail) {}
+  LoopbackTransport(Membership group, ExpertMessages messages, Mail& mail, Links& links)
+      : group_(std::move(group)),
+        self_(group_.self),
+        messages_(std::move(messages)),
+        mail_(mail),
+        links_(links) {}
 
+  // Emulated links carry the bytes while they are copied.
   void meet(const Call& call, std::span<const Part> parts, tensor::Transfers& transfers) override {
+    const std::int64_t end_ns = links_.reserve(group_, parts);
+    move(call, parts, transfers);
+    links_.wait_until(end_ns);
+  }
+
+  void fail(const std::string&) override {  // no peer to tell
+    mail_.fail();
+    links_.fail();
+  }
+
+ private:
+  void move(const Call& call, std::span<const Part> parts, tensor::Transfers& transfers) {
     switch (call.operation) {
       case Operation::AllToAll:
       case Operation::AllGather:
         if (call.content == Content::Metadata) return answer(call, parts, transfers);
-        bounce(transfers, parts, self_);
+        carry(transfers, parts);
         return fill_behind(parts, transfers);
       case Operation::ReduceScatter:
-        bounce(transfers, parts, self_);
+        carry(transfers, parts);
         // Sums of what experts computed are rows too: those for a peer return as the peer's.
         if (messages_.each == 0) hold_own(parts, transfers);
         return;
       case Operation::AllReduce:
-        return bounce(transfers, parts, self_);
+        return carry(transfers, parts);
       case Operation::Broadcast:
-        return bounce(transfers, only_out(parts), self_);
+        return carry(transfers, only_out(parts));
       case Operation::Send:
-        if (!keep(parts.front(), transfers)) bounce(transfers, parts, self_);
+        if (!keep(parts.front(), transfers)) carry(transfers, parts);
         return;
       case Operation::Receive:
         return bring_back(parts.front(), transfers);
@@ -44,9 +62,10 @@ class LoopbackTransport final : public Transport {
     }
   }
 
-  void fail(const std::string&) override { mail_.fail(); }  // no peer to tell
+  void carry(tensor::Transfers& transfers, std::span<const Part> parts) const {
+    links_.are_emulated() ? hand_back(transfers, parts, self_) : bounce(transfers, parts, self_);
+  }
 
- private:
   void answer(const Call& call, std::span<const Part> parts, tensor::Transfers& transfers) const {
     bounce_answered(transfers, parts, self_, [&](const Part& part, std::byte* bytes) {
       const std::span<const std::byte> message(bytes, static_cast<std::size_t>(part.out_bytes));
@@ -118,9 +137,11 @@ class LoopbackTransport final : public Transport {
     repeat(transfers, part.in, part.in_bytes, message.data(), std::ssize(message));
   }
 
+  const Membership group_;
   const int self_;
   const ExpertMessages messages_;
   Mail& mail_;
+  Links& links_;
 };
 
 class LoopbackCommunicator final : public PretendedCommunicator {
@@ -150,18 +171,26 @@ class LoopbackCommunicator final : public PretendedCommunicator {
 }  // namespace loopback
 
 void run_loopback(const LaunchOptions& options, const RankFunction& function) {
+  check_options(options, 1);
   loopback::Mail mail(options.timeout_seconds);
+  loopback::Links links(options.world);
   const auto group = [&](Membership members) {
     const auto messages = options.expert_messages.find(members.name);
     auto transport = std::make_unique<loopback::LoopbackTransport>(
-        members.self,
+        members,
         messages == options.expert_messages.end() ? ExpertMessages{} : messages->second,
-        mail);
+        mail,
+        links);
     return std::make_unique<loopback::LoopbackCommunicator>(std::move(members),
                                                             std::move(transport),
                                                             mail);
   };
-  run_pretended(options, {.group = group, .on_failure = [&] { mail.fail(); }}, function);
+  const auto fail = [&] {
+    mail.fail();
+    links.fail();
+  };
+  const auto set_fabric = [&](const std::optional<grid::Fabric>& fabric) { links.set(fabric); };
+  run_pretended(options, {.group = group, .on_failure = fail, .set_fabric = set_fabric}, function);
 }
 
 }  // namespace weft::comm

@@ -21,7 +21,7 @@ class NcclEndpoint final : public Endpoint {
   int rank() const override { return world_.place().rank; }
   int world() const override { return world_.place().world; }
   int local_rank() const override { return world_.place().local_rank; }
-  void set_fabric(const grid::Fabric& fabric) override { refuse_fabric(fabric); }
+  void set_fabric(const std::optional<grid::Fabric>& fabric) override { refuse_fabric(fabric); }
 
   std::unique_ptr<Communicator> group(std::string name, std::vector<int> members) override {
     Membership group = make_membership(std::move(name), std::move(members), rank(), world());

@@ -24,7 +24,7 @@ void run_rank(World& world, int rank, const RankFunction& function, std::excepti
 
 void run_threads(const LaunchOptions& options, const RankFunction& function) {
   check_options(options, 1);
-  World world(options.world, options.timeout_seconds, options.fabric);
+  World world(options.world, options.timeout_seconds, options.fabric.value_or(grid::Fabric()));
   std::vector<std::exception_ptr> errors(static_cast<std::size_t>(options.world));
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < options.world; ++rank) {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "weft/comm/failure.h"
-#include "weft/comm/threads/wire.h"
 #include "weft/comm/transport.h"
+#include "weft/comm/wire.h"
 
 namespace weft::comm::threads {
 

@@ -40,7 +40,9 @@ class ThreadEndpoint final : public Endpoint {
   }
 
   void fail(const std::string& reason) override { world_.fail(rank_, reason); }
-  void set_fabric(const grid::Fabric& fabric) override { world_.set_fabric(fabric); }
+  void set_fabric(const std::optional<grid::Fabric>& fabric) override {
+    world_.set_fabric(fabric.value_or(grid::Fabric()));
+  }
 
  private:
   World& world_;

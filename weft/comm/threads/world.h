@@ -11,7 +11,7 @@
 
 #include "weft/comm/failure.h"
 #include "weft/comm/threads/meeting_place.h"
-#include "weft/comm/threads/wire.h"
+#include "weft/comm/wire.h"
 
 namespace weft::comm::threads {
 

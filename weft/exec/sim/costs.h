@@ -44,9 +44,9 @@ CostTable parse_costs(std::string_view text);
 //   a communication node: the shortest of its members' (the last to arrive did not wait for others;
 //   no clock in common is needed).
 CostTable measure(std::span<const trace::Timeline> timelines);
-// The same, given the graphs that were traced, by rank: a node that left no span had nothing to do,
-// and its row says so.
-CostTable measure(std::span<const trace::Timeline> timelines,
-                  const std::vector<const schedule::Graph*>& graphs);
+// What was measured, with a row for every entry of the graphs, by rank: a node that left no span
+// had nothing to do, and a rank of which nothing was measured costs what one with the same graph
+// does.
+CostTable complete(const CostTable& measured, const std::vector<const schedule::Graph*>& graphs);
 
 }  // namespace weft::exec::sim

@@ -134,15 +134,21 @@ CostTable measure(std::span<const trace::Timeline> timelines) {
   return table;
 }
 
-CostTable measure(std::span<const trace::Timeline> timelines,
-                  const std::vector<const schedule::Graph*>& graphs) {
-  CostTable table = measure(timelines);
-  for (const trace::Timeline& timeline : timelines) {
-    for (const schedule::Entry& entry :
-         graphs.at(static_cast<std::size_t>(timeline.rank))->entries) {
-      if (table.find(timeline.rank, entry.node)) continue;
-      table.set(timeline.rank, entry.node, {.seconds = 0, .kind = SpanKind::Memory});
+CostTable complete(const CostTable& measured, const std::vector<const schedule::Graph*>& graphs) {
+  CostTable table = measured;
+  std::map<const schedule::Graph*, CostTable::Rows> rows_of_graph;
+  const auto graph_of = [&](int rank) { return graphs.at(static_cast<std::size_t>(rank)); };
+  for (const auto& [rank, rows] : measured.ranks()) {
+    for (const schedule::Entry& entry : graph_of(rank)->entries) {
+      if (table.find(rank, entry.node)) continue;
+      table.set(rank, entry.node, {.seconds = 0, .kind = SpanKind::Memory});
     }
+    rows_of_graph.try_emplace(graph_of(rank), table.ranks().at(rank));
+  }
+  for (int rank = 0; rank < std::ssize(graphs); ++rank) {
+    const auto rows = rows_of_graph.find(graph_of(rank));
+    if (table.ranks().contains(rank) || rows == rows_of_graph.end()) continue;
+    for (const auto& [node, cost] : rows->second) table.set(rank, node, cost);
   }
   return table;
 }

@@ -1,5 +1,5 @@
-// The emulated fabric of a world of threads: the ports of all ranks, shared by all their groups, so
-// that expert, data and pipeline traffic contend.
+// The emulated fabric of the ranks of one process: their ports, shared by all their groups, so that
+// expert, data and pipeline traffic contend.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 
 #include "weft/grid/fabric.h"
 
-namespace weft::comm::threads {
+namespace weft::comm {
 
 class Wire {
  public:
@@ -29,4 +29,4 @@ class Wire {
   std::optional<grid::Ports> ports_;
 };
 
-}  // namespace weft::comm::threads
+}  // namespace weft::comm

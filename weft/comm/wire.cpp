@@ -1,8 +1,8 @@
-#include "weft/comm/threads/wire.h"
+#include "weft/comm/wire.h"
 
 #include "weft/tensor/stream.h"
 
-namespace weft::comm::threads {
+namespace weft::comm {
 
 void Wire::set(const grid::Fabric& fabric) {
   const std::lock_guard lock(mutex_);
@@ -15,4 +15,4 @@ void Wire::reserve(std::span<const grid::Transfer> transfers, std::span<std::int
   ports_->reserve(tensor::now_ns(), transfers, end_ns);
 }
 
-}  // namespace weft::comm::threads
+}  // namespace weft::comm

@@ -1,0 +1,50 @@
+#include "weft/trace/step_parts.h"
+
+#include <gtest/gtest.h>
+
+namespace weft::trace {
+namespace step_parts_test {
+
+constexpr std::int64_t kMs = 1'000'000;
+
+// A node and the operation that it consists of.
+void append(Timeline& timeline,
+            const std::string& name,
+            std::string_view lane,
+            int layer,
+            std::int64_t begin_ms,
+            std::int64_t end_ms) {
+  Span node{.name = name,
+            .node = name,
+            .lane = std::string(lane),
+            .begin_ns = begin_ms * kMs,
+            .end_ns = end_ms * kMs,
+            .layer = layer};
+  timeline.spans.push_back(node);
+  node.kind = lane == kComputeLane ? SpanKind::Gemm : SpanKind::Communication;
+  node.layer = -1;
+  timeline.spans.push_back(node);
+}
+
+TEST(StepParts, WhatRunsBesideALayerIsNotApart) {
+  Timeline timeline;
+  append(timeline, "F0.embed", kComputeLane, -1, 0, 10);
+  append(timeline, "0F0.attention", kComputeLane, 0, 10, 40);
+  append(timeline, "0F0.dispatch", "ep", 0, 40, 60);
+  append(timeline, "F1.head", kComputeLane, -1, 50, 90);  // 10 ms of it under the dispatch
+  append(timeline, "reduce.dense", "dp", -1, 90, 95);
+  const StepParts parts = step_parts({&timeline, 1});
+  EXPECT_DOUBLE_EQ(parts.apart_ms, 10 + 30 + 5);
+  EXPECT_DOUBLE_EQ(parts.compute_apart_ms, 10 + 40);
+}
+
+TEST(StepParts, AreMeansOverRunsAndRanks) {
+  std::vector<Timeline> timelines(2);
+  append(timelines[0], "F0.embed", kComputeLane, -1, 0, 10);
+  append(timelines[1], "F0.embed", kComputeLane, -1, 0, 20);
+  EXPECT_DOUBLE_EQ(step_parts(timelines).apart_ms, 15);
+  EXPECT_DOUBLE_EQ(step_parts({}).apart_ms, 0);
+}
+
+}  // namespace step_parts_test
+}  // namespace weft::trace

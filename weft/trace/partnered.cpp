@@ -1,0 +1,34 @@
+#include "weft/trace/partnered.h"
+
+#include <map>
+
+#include "weft/trace/compute_lane.h"
+#include "weft/trace/intervals.h"
+
+namespace weft::trace {
+
+Partnered partnered(std::span<const Timeline> timelines) {
+  double all = 0, exposed = 0, without_gemm = 0, steps = 0;
+  for (const Timeline& timeline : timelines) {
+    std::map<int, Intervals> runs;
+    for (const Span& span : timeline.spans) {
+      Intervals& times = runs[span.run];
+      if (!is_node(span) || !span.coverable || communication_kind(span.lane).empty()) continue;
+      times.push_back({span.begin_ns, span.end_ns});
+    }
+    for (auto& [run, times] : runs) {
+      const ComputeLane compute(timeline, run);
+      const Intervals communication = unite(std::move(times));
+      all += static_cast<double>(length(communication));
+      exposed += static_cast<double>(length(subtract(communication, compute.busy())));
+      without_gemm += static_cast<double>(length(subtract(communication, compute.gemm())));
+      ++steps;
+    }
+  }
+  if (all == 0) return {};
+  return {.communication_ms = all / steps / 1e6,
+          .hidden_any = 1 - exposed / all,
+          .hidden_gemm = 1 - without_gemm / all};
+}
+
+}  // namespace weft::trace
