@@ -62,7 +62,7 @@ Values reference(const Sizes& s, const Values& x, const Values& w) {
 
 void add_cases(std::vector<Case>& cases, const Sizes& s, DType dtype) {
   const Shape xs{s.t, s.columns}, ws{s.n}, rs{s.t, s.columns / s.n}, as{s.sequence, s.n};
-  const auto name = [&](const char* op) {
+  const auto name = [&](const std::string& op) {
     return name_of_case(base::text("{}_{}", s.pairs == Pairs::Halves ? "halves" : "neighbours", op),
                         dtype,
                         {s.t, s.columns, s.n});
