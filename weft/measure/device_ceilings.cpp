@@ -31,10 +31,17 @@ double copy_rate(DeviceTimer& timer, std::int64_t bytes) {
   return 2 * number(to.bytes()) / seconds;
 }
 
-// Of the host's clock: no clock of a stream sees the other one.
-double rate_both_ways(DeviceTimer& timer, const Tensor& host, const Tensor& device) {
-  const auto up = timer.device().make_stream("up", tensor::StreamRole::Communication);
-  const auto down = timer.device().make_stream("down", tensor::StreamRole::Communication);
+// Of the host's clock: no clock of a stream sees the other one. The memory is its own, because it
+// may not outlive the streams that used it.
+double rate_both_ways(tensor::Device& rank_device, const Shape& link) {
+  tensor::Pool pool(rank_device);
+  const auto up = rank_device.make_stream("up", tensor::StreamRole::Communication);
+  const auto down = rank_device.make_stream("down", tensor::StreamRole::Communication);
+  const Tensor host = Tensor::host_visible(pool, DType::F32, link, Tag::Workspace);
+  const Tensor device(pool, DType::F32, link, Tag::Workspace);
+  kernels::zero(*up, device);
+  kernels::copy(*up, host, device);
+  up->synchronize();
   const std::int64_t half = host.elements() / 2;
   const auto part = [&](const Tensor& t, int i) { return t.range(i * half, Shape{half}); };
   std::vector<double> rates;
@@ -67,8 +74,7 @@ DeviceCeilings bench_ceilings(DeviceTimer& timer, const CeilingShapes& shapes) {
   };
   ceilings.upload = rate(device, host);
   ceilings.download = rate(host, device);
-  timer.stream().synchronize();
-  ceilings.both = rate_both_ways(timer, host, device);
+  ceilings.both = rate_both_ways(timer.device(), link);
   return ceilings;
 }
 
