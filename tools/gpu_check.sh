@@ -82,19 +82,38 @@ if ! grep -q '^  GPU 0' "$logs/doctor.log"; then
 fi
 row "weft doctor" passed "$SECONDS"
 
-# Tests. Those that skip, and a filter that fits nothing, are no success.
+# Tests, in parts beside each other, since one uses little of the card. Those that skip, and a filter that fits
+# nothing, are no success.
+parts=6
+sum_of() {  # sum_of WORD LOG...: how many tests, by the last lines of the logs
+  local word=$1
+  shift
+  cat "$@" | sed -n "s/^\[ *$word *\] \([0-9]*\) test.*/\1/p" | awk '{ n += $1 } END { print n + 0 }'
+}
+# in_parts LOG SECONDS COMMAND...: a test program, its parts' logs in LOG.0.log and so on; the last bad exit code
+in_parts() {
+  local log=$1 seconds=$2 part code=0 pids=()
+  shift 2
+  for ((part = 0; part < parts; ++part)); do
+    GTEST_TOTAL_SHARDS=$parts GTEST_SHARD_INDEX=$part limited "$seconds" "$log.$part.log" "$@" &
+    pids[part]=$!
+  done
+  for ((part = 0; part < parts; ++part)); do wait "${pids[part]}" || code=$?; done
+  return "$code"
+}
 run_tests() {  # run_tests FOLDER SECONDS
-  local log=$logs/$1.log code=0 ran skipped
+  local log=$logs/$1 code=0 ran skipped
   SECONDS=0
-  limited "$2" "$log" "$bin/$1_test" --gtest_filter='*Cuda*:*Gpu*:*Bytes*:*Nccl*:*Loopback*' --gtest_brief=0 || code=$?
-  ran=$(sed -n 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' "$log")
-  skipped=$(sed -n 's/^\[  SKIPPED \] \([0-9]*\) test.*/\1/p' "$log")
+  in_parts "$log" "$2" "$bin/$1_test" --gtest_filter='*Cuda*:*Gpu*:*Bytes*:*Nccl*:*Loopback*' --gtest_brief=0 || code=$?
+  ran=$(sum_of PASSED "$log".[0-9].log) skipped=$(sum_of SKIPPED "$log".[0-9].log)
   if [ "$code" -ne 0 ]; then
-    row "tests of $1" "$(why "$code" "$log")" "$SECONDS"
-  elif [ "${ran:-0}" -eq 0 ]; then
+    row "tests of $1" "$(why "$code" "$log.*.log")" "$SECONDS"
+  elif [ "$ran" -eq 0 ]; then
     row "tests of $1" "FAILED: no test ran" "$SECONDS"
+  elif [ "$skipped" -gt 0 ]; then
+    row "tests of $1" "passed: $ran tests, $skipped skipped" "$SECONDS"
   else
-    row "tests of $1" "passed: $ran tests${skipped:+, $skipped skipped}" "$SECONDS"
+    row "tests of $1" "passed: $ran tests" "$SECONDS"
   fi
 }
 run_tests devices 120
@@ -122,7 +141,8 @@ fusion_of() {  # fusion_of MODEL: words for one operation of norm and rotation, 
   case $1 in qwen3_*) echo 'model.apply_rope_fusion=true' ;; esac
 }
 verify() {  # verify NAME MODELS WORD...: every model of the list; STAGES, CHUNKS and FUSION stand for the model's words
-  local name=$1 list=$2 model word code bad="" count=0
+  local name=$1 list=$2 model word bad="" count=0
+  local -A pids=()
   shift 2
   SECONDS=0
   for model in $list; do
@@ -135,10 +155,12 @@ verify() {  # verify NAME MODELS WORD...: every model of the list; STAGES, CHUNK
       esac
       [ -n "$word" ] && words+=("$word")
     done
-    code=0
-    limited 120 "$logs/verify.$model.${name// /_}.log" "$weft" verify "$golden/$model" "${words[@]}" || code=$?
+    limited 120 "$logs/verify.$model.${name// /_}.log" "$weft" verify "$golden/$model" "${words[@]}" &
+    pids[$model]=$!
+  done
+  for model in $list; do
+    wait "${pids[$model]}" || bad+=" $model"
     count=$((count + 1))
-    [ "$code" -eq 0 ] || bad+=" $model"
   done
   if [ -z "$bad" ]; then
     row "verify: $name" "passed: $count folder(s)" "$SECONDS"
@@ -246,16 +268,12 @@ calls
 # compute-sanitizer. The libraries' kernels are theirs: races and unset memory are looked for in ours.
 ours='Swiglu/*Cuda*:RmsNorm/*Cuda*:Rotary/*Cuda*:NormRotary/*Cuda*:Attention/*Cuda*'
 ours+=':CrossEntropy/*Cuda*:Embedding/*Cuda*:Router/*Cuda*:SortRows/*Cuda*:Rows/*Cuda*:Capacity/*Cuda*:Elementwise/*Cuda*'
-sanitized() {  # sanitized TOOL FILTER: in parts beside each other, since one uses little of the card
-  local log=$logs/sanitize.$1 parts=6 part code=0 ran pids=()
+sanitized() {  # sanitized TOOL FILTER
+  local log=$logs/sanitize.$1 code=0 ran
   SECONDS=0
-  for ((part = 0; part < parts; ++part)); do
-    GTEST_TOTAL_SHARDS=$parts GTEST_SHARD_INDEX=$part limited 3600 "$log.$part.log" \
-      compute-sanitizer --tool "$1" --error-exitcode 9 "$bin/kernels_test" --gtest_filter="$2" --gtest_brief=0 &
-    pids[part]=$!
-  done
-  for ((part = 0; part < parts; ++part)); do wait "${pids[part]}" || code=$?; done
-  ran=$(cat "$log".*.log | sed -n 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' | awk '{ n += $1 } END { print n + 0 }')
+  in_parts "$log" 3600 compute-sanitizer --tool "$1" --error-exitcode 9 "$bin/kernels_test" --gtest_filter="$2" \
+    --gtest_brief=0 || code=$?
+  ran=$(sum_of PASSED "$log".[0-9].log)
   if [ "$code" -eq 0 ] && [ "$ran" -gt 0 ]; then
     row "compute-sanitizer $1" "passed: $ran tests" "$SECONDS"
   else
