@@ -75,6 +75,7 @@ TEST_F(BenchOverlap, OneRankAloneHasLinksAndBars) {
     ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out;
     const Json json = Json::parse(outcome.out);
     ASSERT_EQ(json["fabrics"].size(), 4u);
+    EXPECT_EQ(json["pretended"], true);
     EXPECT_EQ(json["fabrics"][1]["name"], "host link, as it is");
     EXPECT_EQ(json["fabrics"][1]["links"], "");
     EXPECT_NE(json["fabrics"][3]["links"].get<std::string>().find("emulated"), std::string::npos);

@@ -17,6 +17,7 @@ const std::set<std::string> kSmall{"tiny",
                                    "cpu_small",
                                    "overlap_bench",
                                    "overlap_bench_gpu",
+                                   "qwen3_30b_a3b_gpu",
                                    "qwen3_30b_a3b_twin",
                                    "deepseek_v3_twin"};
 

@@ -253,7 +253,9 @@ base::Json to_json(const std::vector<FabricReport>& reports) {
                        {"runs", std::move(runs)},
                        {"bars", std::move(bars)}});
   }
-  return {{"fabrics", std::move(fabrics)}};
+  base::Json json{{"fabrics", std::move(fabrics)}};
+  if (reports.front().is_one_rank) json["pretended"] = true;
+  return json;
 }
 
 std::string to_text(const std::vector<FabricReport>& reports) {
