@@ -100,9 +100,10 @@ TEST_F(BenchOverlap, OneRankAloneSaysSoAndRefusesStages) {
   for (const char* part : {"(loopback, one runs)", "of the layers: compute alone", "over plain:"}) {
     EXPECT_NE(text.out.find(part), std::string::npos) << part << text.out;
   }
-  const Outcome stages = weft("bench overlap " + kTiny +
-                              " runtime.backend=loopback pp=2 world=4 "
-                              "model.num_layers=4 model.virtual_pipeline_model_parallel_size=2");
+  const Outcome stages =
+      weft("bench overlap " + kTiny +
+           " runtime.backend=loopback pp=2 world=4 "
+           "model.num_layers=4 model.virtual_pipeline_model_parallel_size=2 gbs=8");
   EXPECT_EQ(stages.code, 2);
   EXPECT_NE(stages.err.find("pipeline_model_parallel_size = 2"), std::string::npos) << stages.err;
 }

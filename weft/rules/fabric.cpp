@@ -74,8 +74,8 @@ void judge_backend(Judge& judge) {
       "runtime.backend",
       text("fabric.* emulates links inside one process, and runtime.backend = {}",
            word(config.runtime.backend)),
-      "use runtime.backend=threads, or loopback for one rank alone, or leave fabric.* at its defaults (real networks are "
-      "measured with MPI)");
+      "use runtime.backend=threads, or loopback for one rank alone, or leave fabric.* at its "
+      "defaults (real networks are measured with MPI)");
 }
 
 void judge_inter_node(Judge& judge) {
