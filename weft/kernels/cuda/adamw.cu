@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "weft/kernels/cuda/arguments.h"
-#include "weft/kernels/cuda/fours.h"
 #include "weft/kernels/cuda/operations.h"
+#include "weft/kernels/cuda/packs.h"
 
 namespace weft::kernels::cuda {
 namespace {
@@ -87,24 +87,29 @@ __device__ void update_one(const State& s, std::int64_t i, float keep, const Fac
   if (s.rounded != nullptr) store(s.rounded[i], weight);
 }
 
-template <Access access>
+template <Access kAccess>
 __device__ void update_four(const State& s,
                             std::int64_t i,
-                            const FourFloats& keep,
+                            const float (&keep)[4],
                             const Factors& f) {
-  const FourFloats g = load_four<access>(s.g + i);
-  FourFloats w = load_four<access>(s.w + i);
-  FourFloats m = load_four<access>(s.m + i);
-  FourFloats v = load_four<access>(s.v + i);
+  const Pack<float, 4> g = read_once<kAccess, 4>(s.g + i);
+  const Pack<float, 4> old_w = read_once<kAccess, 4>(s.w + i);
+  const Pack<float, 4> old_m = read_once<kAccess, 4>(s.m + i);
+  const Pack<float, 4> old_v = read_once<kAccess, 4>(s.v + i);
+  float w[4], m[4], v[4];
 #pragma unroll
-  for (int j = 0; j < 4; ++j) w.x[j] = step(w.x[j], m.x[j], v.x[j], g.x[j], keep.x[j], f);
-  store_four<access>(s.w + i, w);
-  store_four<access>(s.m + i, m);
-  store_four<access>(s.v + i, v);
-  if (s.rounded != nullptr) store_four<access>(s.rounded + i, w);
+  for (int j = 0; j < 4; ++j) {
+    m[j] = old_m[j];
+    v[j] = old_v[j];
+    w[j] = step(old_w[j], m[j], v[j], g[j], keep[j], f);
+  }
+  write_past_caches<kAccess>(s.w + i, w);
+  write_past_caches<kAccess>(s.m + i, m);
+  write_past_caches<kAccess>(s.v + i, v);
+  if (s.rounded != nullptr) write_past_caches<kAccess>(s.rounded + i, w);
 }
 
-template <Access access>
+template <Access kAccess>
 __global__ void __launch_bounds__(kThreads, kBlocks)
     update(State state, std::int64_t n, Factors f, __grid_constant__ const Undecayed undecayed) {
   const std::int64_t begin = std::int64_t(blockIdx.x) * kPiece;
@@ -116,23 +121,17 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   };
   for (std::int64_t i = begin + 4 * int(threadIdx.x); i < end; i += 4 * kThreads) {
     if (i + 4 <= end) {
-      const FourFloats keep{{keep_of(i), keep_of(i + 1), keep_of(i + 2), keep_of(i + 3)}};
-      update_four<access>(state, i, keep, f);
+      const float keep[4] = {keep_of(i), keep_of(i + 1), keep_of(i + 2), keep_of(i + 3)};
+      update_four<kAccess>(state, i, keep, f);
     } else {
       for (std::int64_t j = i; j < end; ++j) update_one(state, j, keep_of(j), f);
     }
   }
 }
 
-Access access_of(const State& s) {
-  bool fours = true;
-  for (const float* x : {static_cast<const float*>(s.w),
-                         static_cast<const float*>(s.m),
-                         static_cast<const float*>(s.v),
-                         s.g}) {
-    fours = fours && cuda::access_of(x) == Access::Fours;
-  }
-  return fours && cuda::access_of(s.rounded) == Access::Fours ? Access::Fours : Access::Singles;
+bool starts_packs(const State& s) {
+  return starts_pack(s.w) && starts_pack(s.m) && starts_pack(s.v) && starts_pack(s.g) &&
+         starts_pack(s.rounded, 4);
 }
 
 Undecayed undecayed_of(const AdamW& options) {
@@ -167,18 +166,15 @@ void adamw(Stream& stream,
   } else {
     CHECK(data<float>(stream, weights) == state.w, "fp32 weights are their own master");
   }
-  const std::int64_t pieces = (n + kPiece - 1) / kPiece;
-  with_access(access_of(state), [&]<Access access>() {
-    enqueue(stream,
-            "adamw",
-            WorkClass::Memory,
-            {static_cast<unsigned>(pieces), kThreads},
-            update<access>,
-            state,
-            n,
-            factors_of(options),
-            undecayed_of(options));
-  });
+  enqueue(stream,
+          "adamw",
+          WorkClass::Memory,
+          {static_cast<unsigned>(divided_up(n, kPiece)), kThreads},
+          starts_packs(state) ? update<Access::Packs> : update<Access::Elements>,
+          state,
+          n,
+          factors_of(options),
+          undecayed_of(options));
 }
 
 }  // namespace weft::kernels::cuda

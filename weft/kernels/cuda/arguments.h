@@ -109,10 +109,12 @@ class Faults {
   tensor::cuda::FaultPlace place_;
 };
 
+constexpr std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
 // Blocks of `threads` for `elements`; never so many that a kernel with a stride loop gains nothing.
 inline unsigned blocks_for(std::int64_t elements, int threads) {
   constexpr std::int64_t kMost = 132 * 16;
-  const std::int64_t wanted = (elements + threads - 1) / threads;
+  const std::int64_t wanted = divided_up(elements, threads);
   return static_cast<unsigned>(wanted < kMost ? wanted : kMost);
 }
 

@@ -5,11 +5,13 @@
 
 #include "weft/kernels/cuda/arguments.h"
 #include "weft/kernels/cuda/block_sums.h"
-#include "weft/kernels/cuda/fours.h"
 #include "weft/kernels/cuda/operations.h"
+#include "weft/kernels/cuda/packs.h"
 
 namespace weft::kernels::cuda {
 namespace {
+
+using FourFloats = Pack<float, 4>;
 
 constexpr int kThreads = 512;
 constexpr int kBlocks = 3;                     // on a multiprocessor at once
@@ -22,14 +24,15 @@ __device__ std::int64_t first_of_four(std::int64_t begin, int j) {
 }
 
 // The four from x[i] on; -infinity, which adds nothing to a sum of e^x, where the n end.
-template <Access access>
+template <Access kAccess>
 __device__ FourFloats logits_from(const float* x, std::int64_t i, std::int64_t n) {
-  if (i + 4 <= n) return load_four<access>(x + i);
-  FourFloats four;
+  if (i + 4 <= n) return read_once<kAccess, 4>(x + i);
+  float four[4];
+#pragma unroll
   for (int j = 0; j < 4; ++j) {
-    four.x[j] = i + j < n ? x[i + j] : -std::numeric_limits<float>::infinity();
+    four[j] = i + j < n ? x[i + j] : -std::numeric_limits<float>::infinity();
   }
-  return four;
+  return packed<float>(four);
 }
 
 // A label that is none of the vocabulary is a fault, and taken for none. By all threads of a block.
@@ -40,18 +43,18 @@ __device__ std::int64_t label_in(std::int64_t vocabulary, std::int32_t label, Fa
 }
 
 // The fours of this thread. Where all are there, nothing is asked between one load and the next.
-template <Access access>
+template <Access kAccess>
 __device__ void take(FourFloats (&fours)[kAhead],
                      const float* x,
                      std::int64_t begin,
                      std::int64_t n) {
   if (begin + kTaken <= n) {
 #pragma unroll
-    for (int j = 0; j < kAhead; ++j) fours[j] = load_four<access>(x + first_of_four(begin, j));
+    for (int j = 0; j < kAhead; ++j) fours[j] = read_once<kAccess, 4>(x + first_of_four(begin, j));
   } else {
 #pragma unroll
     for (int j = 0; j < kAhead; ++j) {
-      fours[j] = logits_from<access>(x, first_of_four(begin, j), n);
+      fours[j] = logits_from<kAccess>(x, first_of_four(begin, j), n);
     }
   }
 }
@@ -66,7 +69,7 @@ struct SumOfExp {
     float top = largest;
 #pragma unroll
     for (int j = 0; j < kAhead; ++j) {
-      const float* x = fours[j].x;
+      const FourFloats& x = fours[j];
       top = fmaxf(top, fmaxf(fmaxf(x[0], x[1]), fmaxf(x[2], x[3])));
     }
     if (top > largest) {
@@ -76,7 +79,7 @@ struct SumOfExp {
     float more = 0;
 #pragma unroll
     for (int j = 0; j < kAhead; ++j) {
-      const float* x = fours[j].x;
+      const FourFloats& x = fours[j];
       more += (expf(x[0] - top) + expf(x[1] - top)) + (expf(x[2] - top) + expf(x[3] - top));
     }
     sum += static_cast<double>(more);
@@ -84,12 +87,12 @@ struct SumOfExp {
 };
 
 // The logarithm of the sum of e^x, by all threads of a block.
-template <Access access>
+template <Access kAccess>
 __device__ float log_sum_exp(const float* x, std::int64_t n) {
   SumOfExp own;
   for (std::int64_t begin = 0; begin < n; begin += kTaken) {
     FourFloats fours[kAhead];
-    take<access>(fours, x, begin, n);
+    take<kAccess>(fours, x, begin, n);
     own.add(fours);
   }
   const float largest = block_max(own.largest);
@@ -97,7 +100,7 @@ __device__ float log_sum_exp(const float* x, std::int64_t n) {
   return static_cast<float>(static_cast<double>(largest) + log(sum));
 }
 
-template <Access access>
+template <Access kAccess>
 __global__ void __launch_bounds__(kThreads, kBlocks) forward(float* loss,
                                                              float* lse,
                                                              Matrix<float> logits,
@@ -107,7 +110,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) forward(float* loss,
   const float* x = logits.row(t);
   const std::int64_t label = label_in(logits.columns, labels[t], faults);
   const float of_label = label < 0 ? 0.0f : x[label];
-  const float log_sum = log_sum_exp<access>(x, logits.columns);
+  const float log_sum = log_sum_exp<kAccess>(x, logits.columns);
   if (threadIdx.x > 0) return;
   lse[t] = log_sum;
   loss[t] = label < 0 ? 0.0f : log_sum - of_label;
@@ -118,27 +121,26 @@ struct Gradient {
   std::int64_t label;
   float log_sum, scale;
 
-  __device__ FourFloats of(const FourFloats& logits, std::int64_t i) const {
-    FourFloats gradients;
+  __device__ void put(float (&gradients)[4], const FourFloats& logits, std::int64_t i) const {
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
       const float hot = i + j == label ? 1.0f : 0.0f;
-      gradients.x[j] = scale * (expf(logits.x[j] - log_sum) - hot);
+      gradients[j] = scale * (expf(logits[j] - log_sum) - hot);
     }
-    return gradients;
   }
 };
 
-template <Access access, typename T>
-__device__ void write_from(T* to, const FourFloats& four, std::int64_t i, std::int64_t n) {
-  if (i + 4 <= n) return store_four<access>(to + i, four);
+template <Access kAccess, typename T>
+__device__ void write_from(T* to, const float (&four)[4], std::int64_t i, std::int64_t n) {
+  if (i + 4 <= n) return write_past_caches<kAccess>(to + i, four);
+#pragma unroll
   for (int j = 0; j < 4; ++j) {
-    if (i + j < n) store(to[i + j], four.x[j]);
+    if (i + j < n) store(to[i + j], four[j]);
   }
 }
 
 // A logit is read by the thread that writes its gradient, so dlogits may be logits.
-template <Access access, typename T>
+template <Access kAccess, typename T>
 __global__ void __launch_bounds__(kThreads, kBlocks) dgrad(Matrix<T> dlogits,
                                                            Matrix<float> logits,
                                                            const float* lse,
@@ -150,27 +152,23 @@ __global__ void __launch_bounds__(kThreads, kBlocks) dgrad(Matrix<T> dlogits,
   T* to = dlogits.row(t);
   const Gradient gradient{label_in(n, labels[t], faults), lse[t], scale};
   for (std::int64_t begin = 0; begin < n; begin += kTaken) {
-    FourFloats fours[kAhead] = {};
+    float gradients[kAhead][4] = {};
     if (gradient.label >= 0) {
-      take<access>(fours, from, begin, n);
+      FourFloats fours[kAhead];
+      take<kAccess>(fours, from, begin, n);
 #pragma unroll
       for (int j = 0; j < kAhead; ++j) {
-        fours[j] = gradient.of(fours[j], first_of_four(begin, j));
+        gradient.put(gradients[j], fours[j], first_of_four(begin, j));
       }
     }
 #pragma unroll
     for (int j = 0; j < kAhead; ++j) {
-      write_from<access>(to, fours[j], first_of_four(begin, j), n);
+      write_from<kAccess>(to, gradients[j], first_of_four(begin, j), n);
     }
   }
 }
 
 Grid rows_grid(std::int64_t rows) { return {static_cast<unsigned>(rows), kThreads}; }
-
-template <typename T>
-Access access_of(const Matrix<T>& x) {
-  return cuda::access_of(x.data, x.stride);
-}
 
 }  // namespace
 
@@ -179,18 +177,16 @@ void cross_entropy_forward(Stream& stream, Tensor loss, Tensor lse, Tensor logit
   const Matrix<float> rows_of = matrix<float>(stream, logits);
   const std::int32_t* label_of = data<std::int32_t>(stream, labels);
   const Faults faults(stream);
-  with_access(access_of(rows_of), [&]<Access access>() {
-    enqueue(stream,
-            "cross_entropy_forward",
-            WorkClass::Memory,
-            rows_grid(rows_of.rows),
-            forward<access>,
-            losses,
-            lses,
-            rows_of,
-            label_of,
-            faults);
-  });
+  enqueue(stream,
+          "cross_entropy_forward",
+          WorkClass::Memory,
+          rows_grid(rows_of.rows),
+          rows_start_packs(rows_of) ? forward<Access::Packs> : forward<Access::Elements>,
+          losses,
+          lses,
+          rows_of,
+          label_of,
+          faults);
 }
 
 void cross_entropy_dgrad(Stream& stream,
@@ -205,20 +201,18 @@ void cross_entropy_dgrad(Stream& stream,
     const float* lses = data<float>(stream, lse);
     const std::int32_t* label_of = data<std::int32_t>(stream, labels);
     const Faults faults(stream);
-    const bool fours = access_of(to) == Access::Fours && access_of(from) == Access::Fours;
-    with_access(fours ? Access::Fours : Access::Singles, [&]<Access access>() {
-      enqueue(stream,
-              "cross_entropy_dgrad",
-              WorkClass::Memory,
-              rows_grid(from.rows),
-              dgrad<access, T>,
-              to,
-              from,
-              lses,
-              label_of,
-              scale,
-              faults);
-    });
+    const bool whole = rows_start_packs(to, 4) && rows_start_packs(from);
+    enqueue(stream,
+            "cross_entropy_dgrad",
+            WorkClass::Memory,
+            rows_grid(from.rows),
+            whole ? dgrad<Access::Packs, T> : dgrad<Access::Elements, T>,
+            to,
+            from,
+            lses,
+            label_of,
+            scale,
+            faults);
   });
 }
 

@@ -60,8 +60,7 @@ void enqueue_map(Stream& stream,
                  To* y,
                  const From*... x) {
   constexpr int kCount = kAtOnce<To, From...>;
-  const bool whole = (starts_pack(x, kCount * int(sizeof(From))) && ...) &&
-                     starts_pack(y, kCount * int(sizeof(To)));
+  const bool whole = (starts_pack(x, kCount) && ...) && starts_pack(y, kCount);
   const std::int64_t packs = whole ? n / kCount : 0;
   enqueue(stream,
           name,

@@ -1,8 +1,8 @@
 // A gate a row: y = x * sigmoid(g).
 #include "weft/kernels/cuda/arguments.h"
 #include "weft/kernels/cuda/operations.h"
+#include "weft/kernels/cuda/packs.h"
 #include "weft/kernels/cuda/sigmoid.h"
-#include "weft/kernels/cuda/streamed_packs.h"
 #include "weft/kernels/cuda/warps.h"
 
 namespace weft::kernels::cuda {
@@ -17,8 +17,9 @@ __global__ void forward(Matrix<T> y, Matrix<T> x, const float* g) {
   const std::int64_t packs = y.columns / N;
   for (std::int64_t t = first_warp(); t < y.rows; t += warp_step()) {
     const float s = sigmoid(g[t]);
+#pragma unroll 1  // more would take more registers
     for (std::int64_t first = lane(); first < packs; first += kAtOnce * kWarp) {
-      StreamedPack<T, N> from[kAtOnce];
+      Pack<T, N> from[kAtOnce];
 #pragma unroll
       for (int j = 0; j < kAtOnce; ++j) {
         const std::int64_t c = first + j * kWarp;
@@ -32,7 +33,7 @@ __global__ void forward(Matrix<T> y, Matrix<T> x, const float* g) {
         float to[N];
 #pragma unroll
         for (int i = 0; i < N; ++i) to[i] = from[j][i] * s;
-        write(y.row(t) + c * N, streamed<T>(to));
+        store_pack(y.row(t) + c * N, packed<T>(to));
       }
     }
   }
@@ -45,7 +46,7 @@ __global__ void dgrad(Matrix<T> dx, float* dg, Matrix<T> dy, Matrix<T> x, const 
     const float s = sigmoid(g[t]);
     float dot = 0;
     for (std::int64_t first = lane(); first < packs; first += kAtOnce * kWarp) {
-      StreamedPack<T, N> d[kAtOnce], from[kAtOnce];
+      Pack<T, N> d[kAtOnce], from[kAtOnce];
 #pragma unroll
       for (int j = 0; j < kAtOnce; ++j) {
         const std::int64_t c = first + j * kWarp;
@@ -63,7 +64,7 @@ __global__ void dgrad(Matrix<T> dx, float* dg, Matrix<T> dy, Matrix<T> x, const 
           dot += d[j][i] * from[j][i];
           to[i] = d[j][i] * s;
         }
-        write(dx.row(t) + c * N, streamed<T>(to));
+        store_pack(dx.row(t) + c * N, packed<T>(to));
       }
     }
     dot = warp_sum(dot);
@@ -89,7 +90,7 @@ void gate_forward(Stream& stream, Tensor y, Tensor x, Tensor g) {
               xs,
               gs);
     };
-    with_packs<kPerWord<T>>(enqueue_with, ys, xs);
+    with_packs<kPack<T>>(enqueue_with, ys, xs);
   });
 }
 
@@ -111,7 +112,7 @@ void gate_dgrad(Stream& stream, Tensor dx, Tensor dg, Tensor dy, Tensor x, Tenso
               xs,
               gs);
     };
-    with_packs<kPerWord<T>>(enqueue_with, dxs, dys, xs);
+    with_packs<kPack<T>>(enqueue_with, dxs, dys, xs);
   });
 }
 

@@ -27,8 +27,6 @@ __device__ T* group_of(const Matrix<T>& x, const Groups& groups, std::int64_t i)
   return x.row(i / groups.per_row) + i % groups.per_row * groups.width;
 }
 
-constexpr std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 // Of groups of so many packs (or whatever a thread takes at once): threads of a team, a power of
 // two up to a warp or else a block, that would like to take `wanted` packs each.
 inline int team_threads(std::int64_t packs, std::int64_t wanted) {

@@ -1,9 +1,10 @@
 // Elements in packs, by default of 16 bytes: what a thread moves at once. Rows that do not lie in
-// whole packs are moved an element at a time, and a thread has the same elements then: the way of
-// access changes no bit of a result.
+// whole packs are moved an element at a time, and a thread has the same elements then, or they are
+// taken in packs of one element.
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "weft/kernels/cuda/arguments.h"
 
@@ -14,30 +15,49 @@ enum class Access { Packs, Elements };
 template <typename T>
 inline constexpr int kPack = 16 / int(sizeof(T));
 
-// kCount elements as their bits. An index is known at compile time, in a loop that is unrolled.
+// The bytes of a pack that one access moves.
+constexpr int word_bytes(int pack_bytes) { return pack_bytes % 16 == 0 ? 16 : pack_bytes; }
+
+// kCount elements as their bits: one, or as many as fill 8 bytes or whole words of 16. An index is
+// known at compile time, in a loop that is unrolled.
 template <typename T, int kCount = kPack<T>>
-struct alignas(kCount * sizeof(T)) Pack {
-  std::uint32_t words[kCount * sizeof(T) / sizeof(std::uint32_t)];
+struct Pack {
+  static constexpr int kBytes = kCount * int(sizeof(T));
+  using Wide = std::conditional_t<word_bytes(kBytes) == 16, uint4, uint2>;
+  using Word = std::conditional_t<kCount == 1, T, Wide>;
+  static constexpr int kWords = kBytes / int(sizeof(Word));
+  static_assert(kWords * int(sizeof(Word)) == kBytes);
+
+  Word words[kWords] = {};
 
   __device__ float operator[](int i) const {
-    if constexpr (sizeof(T) == sizeof(float)) {
-      return __uint_as_float(words[i]);
+    if constexpr (kCount == 1) {
+      return load(words[0]);
+    } else if constexpr (std::is_same_v<T, float>) {
+      return __uint_as_float(bits()[i]);
     } else {
-      return __uint_as_float(i % 2 == 0 ? words[i / 2] << 16 : words[i / 2] & 0xffff0000u);
+      const std::uint32_t pair = bits()[i / 2];
+      return __uint_as_float(i % 2 == 0 ? pair << 16 : pair & 0xffff0000u);
     }
   }
+  // Of a float or of two in bf16. Not of a pack of one element.
+  __device__ std::uint32_t* bits() { return &words[0].x; }
+  __device__ const std::uint32_t* bits() const { return &words[0].x; }
 };
 
 template <typename T, int kCount>
 __device__ Pack<T, kCount> packed(const float (&values)[kCount]) {
   Pack<T, kCount> pack;
+  if constexpr (kCount == 1) {
+    store(pack.words[0], values[0]);
+  } else if constexpr (std::is_same_v<T, float>) {
 #pragma unroll
-  for (int word = 0; word < int(sizeof(pack) / sizeof(std::uint32_t)); ++word) {
-    if constexpr (sizeof(T) == sizeof(float)) {
-      pack.words[word] = __float_as_uint(values[word]);
-    } else {
-      const __nv_bfloat162 two = __floats2bfloat162_rn(values[2 * word], values[2 * word + 1]);
-      pack.words[word] = *reinterpret_cast<const std::uint32_t*>(&two);
+    for (int i = 0; i < kCount; ++i) pack.bits()[i] = __float_as_uint(values[i]);
+  } else {
+#pragma unroll
+    for (int i = 0; i < kCount; i += 2) {
+      const __nv_bfloat162 pair = __floats2bfloat162_rn(values[i], values[i + 1]);
+      pack.bits()[i / 2] = reinterpret_cast<const std::uint32_t&>(pair);
     }
   }
   return pack;
@@ -45,17 +65,60 @@ __device__ Pack<T, kCount> packed(const float (&values)[kCount]) {
 
 template <int kCount, typename T>
 __device__ Pack<T, kCount> load_pack(const T* from) {
-  return *reinterpret_cast<const Pack<T, kCount>*>(from);
+  Pack<T, kCount> pack;
+#pragma unroll
+  for (int w = 0; w < pack.kWords; ++w) {
+    pack.words[w] = reinterpret_cast<const typename Pack<T, kCount>::Word*>(from)[w];
+  }
+  return pack;
 }
-// As one word: the compiler cuts what is assigned through a pointer into its members.
+// Not by assignment, for which the compiler keeps more registers.
 template <typename T, int kCount>
 __device__ void store_pack(T* to, const Pack<T, kCount>& pack) {
-  static_assert(sizeof(pack) == sizeof(uint4) || sizeof(pack) == sizeof(uint2));
-  if constexpr (sizeof(pack) == sizeof(uint4)) {
-    __stwb(reinterpret_cast<uint4*>(to),
-           make_uint4(pack.words[0], pack.words[1], pack.words[2], pack.words[3]));
+#pragma unroll
+  for (int w = 0; w < pack.kWords; ++w) {
+    __stwb(reinterpret_cast<typename Pack<T, kCount>::Word*>(to) + w, pack.words[w]);
+  }
+}
+
+// What nobody reads again soon: it leaves the caches before anything else does.
+template <int kCount, typename T>
+__device__ Pack<T, kCount> read_once(const T* from) {
+  Pack<T, kCount> pack;
+#pragma unroll
+  for (int w = 0; w < pack.kWords; ++w) {
+    pack.words[w] = __ldcs(reinterpret_cast<const typename Pack<T, kCount>::Word*>(from) + w);
+  }
+  return pack;
+}
+// More than caches keep until somebody reads it.
+template <typename T, int kCount>
+__device__ void write_past_caches(T* to, const Pack<T, kCount>& pack) {
+#pragma unroll
+  for (int w = 0; w < pack.kWords; ++w) {
+    __stcs(reinterpret_cast<typename Pack<T, kCount>::Word*>(to) + w, pack.words[w]);
+  }
+}
+
+// The same in either way of access.
+template <Access kAccess, int kCount, typename T>
+__device__ Pack<T, kCount> read_once(const T* from) {
+  if constexpr (kAccess == Access::Packs) {
+    return read_once<kCount>(from);
   } else {
-    __stwb(reinterpret_cast<uint2*>(to), make_uint2(pack.words[0], pack.words[1]));
+    float values[kCount];
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) values[i] = load(from[i]);
+    return packed<T>(values);
+  }
+}
+template <Access kAccess, typename T, int kCount>
+__device__ void write_past_caches(T* to, const float (&values)[kCount]) {
+  if constexpr (kAccess == Access::Packs) {
+    write_past_caches(to, packed<T>(values));
+  } else {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) store(to[i], values[i]);
   }
 }
 
@@ -93,14 +156,31 @@ struct Stretch {
   }
 };
 
+// Whether a pack of `count` elements may begin there.
 template <typename T>
-bool starts_pack(const T* data, int bytes = 16) {
-  return reinterpret_cast<std::uintptr_t>(data) % std::uintptr_t(bytes) == 0;
+bool starts_pack(const T* data, int count = kPack<T>) {
+  return reinterpret_cast<std::uintptr_t>(data) % word_bytes(count * int(sizeof(T))) == 0;
+}
+// Whether one may begin every row.
+template <typename T>
+bool rows_start_packs(const Matrix<T>& x, int count = kPack<T>) {
+  const std::int64_t bytes = x.stride * std::int64_t(sizeof(T));
+  return starts_pack(x.data, count) && bytes % word_bytes(count * int(sizeof(T))) == 0;
 }
 // Whether stretches of `width` elements, one behind another in every row, lie in whole packs.
 template <typename T>
-bool in_packs(const Matrix<T>& x, std::int64_t width) {
-  return starts_pack(x.data) && x.stride % kPack<T> == 0 && width % kPack<T> == 0;
+bool in_packs(const Matrix<T>& x, std::int64_t width, int count = kPack<T>) {
+  return rows_start_packs(x, count) && width % count == 0;
+}
+
+// Calls body(std::integral_constant<int, N>) where all matrices have whole packs of N elements,
+// else with 1.
+template <int N, typename Body, typename... T>
+void with_packs(Body&& body, const Matrix<T>&... matrices) {
+  if ((in_packs(matrices, matrices.columns, N) && ...)) {
+    return body(std::integral_constant<int, N>{});
+  }
+  body(std::integral_constant<int, 1>{});
 }
 
 }  // namespace weft::kernels::cuda

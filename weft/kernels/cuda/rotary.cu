@@ -1,6 +1,5 @@
 // Rotary embedding: each pair (x1, x2) of a head turns by its position's angle; the gradient turns
 // back.
-#include "weft/kernels/cuda/groups.h"
 #include "weft/kernels/cuda/operations.h"
 #include "weft/kernels/cuda/turns.h"
 

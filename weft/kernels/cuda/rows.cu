@@ -6,7 +6,7 @@
 #include "weft/kernels/cuda/arguments.h"
 #include "weft/kernels/cuda/byte_rows.h"
 #include "weft/kernels/cuda/operations.h"
-#include "weft/kernels/cuda/streamed_packs.h"
+#include "weft/kernels/cuda/packs.h"
 
 namespace weft::kernels::cuda {
 namespace {
@@ -63,7 +63,7 @@ std::int64_t slice_words(const ByteRows& to, const ByteRows& from) {
   constexpr std::int64_t kCachedBytes = 16 << 20, kLeastBytes = 512, kLineBytes = 128;
   std::int64_t bytes = to.bytes;
   while (to.rows > from.rows && bytes > kLeastBytes && from.rows * bytes > kCachedBytes) {
-    const std::int64_t lines = (bytes + kLineBytes - 1) / kLineBytes;
+    const std::int64_t lines = divided_up(bytes, kLineBytes);
     bytes = (lines + 1) / 2 * kLineBytes;
   }
   return std::max<std::int64_t>(bytes / std::int64_t(sizeof(Word)), 1);
@@ -82,7 +82,7 @@ __device__ void add_packs(float (&sum)[N],
                           std::int64_t c,
                           const Faults& faults) {
   std::int32_t named[kAddedAtOnce];
-  StreamedPack<X, N> packs[kAddedAtOnce];
+  Pack<X, N> packs[kAddedAtOnce];
 #pragma unroll
   for (int j = 0; j < kAddedAtOnce; ++j) named[j] = j < count ? source[j] : -1;
 #pragma unroll
@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(kRowThreads, 3) add_named(Matrix<Y> y,
   const std::int64_t packs = y.columns / N;
   for (std::int64_t t = first_row(); t < y.rows; t += row_step()) {
     for (std::int64_t c = threadIdx.x; c < packs; c += blockDim.x) {
-      StreamedPack<X, N> added;
+      Pack<X, N> added;
       if (residual.data != nullptr) added = read_once<N>(residual.row(t) + c * N);
       float sum[N] = {};
       for (std::int64_t j = 0; j < sources.columns; j += kAddedAtOnce) {
@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(kRowThreads, 3) add_named(Matrix<Y> y,
       }
 #pragma unroll
       for (int i = 0; i < N; ++i) sum[i] += added[i];
-      write(y.row(t) + c * N, streamed<Y>(sum));
+      store_pack(y.row(t) + c * N, packed<Y>(sum));
     }
   }
 }
@@ -189,7 +189,7 @@ void gather_rows(Stream& stream, Tensor y, Tensor x, Tensor index) {
   with_word(to, from, [&]<typename Word>(As<Word>) {
     const std::int64_t slice = slice_words<Word>(to, from);
     Grid grid = short_rows_grid(to.rows, slice, kRowsAtOnce);
-    grid.blocks.y = static_cast<unsigned>((to.words<Word>() + slice - 1) / slice);
+    grid.blocks.y = static_cast<unsigned>(divided_up(to.words<Word>(), slice));
     enqueue(stream,
             "gather_rows",
             WorkClass::Memory,
@@ -210,7 +210,7 @@ void sum_rows(Stream& stream, Tensor y, Tensor x, Tensor index, Tensor residual)
     const Matrix<std::int32_t> sources = matrix<std::int32_t>(stream, index);
     const Matrix<X> added = residual.defined() ? matrix<X>(stream, residual) : Matrix<X>{};
     const Faults faults(stream);
-    with_packs<kPerWord<X>>(
+    with_packs<kPack<X>>(
         [&]<int N>(std::integral_constant<int, N>) {
           enqueue(stream,
                   "sum_rows",

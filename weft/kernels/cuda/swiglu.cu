@@ -1,8 +1,8 @@
 // SwiGLU, y = silu(gate) * up, and the same times a weight a row.
 #include "weft/kernels/cuda/arguments.h"
 #include "weft/kernels/cuda/operations.h"
+#include "weft/kernels/cuda/packs.h"
 #include "weft/kernels/cuda/sigmoid.h"
-#include "weft/kernels/cuda/streamed_packs.h"
 #include "weft/kernels/cuda/warps.h"
 
 namespace weft::kernels::cuda {
@@ -13,13 +13,11 @@ constexpr int kThreads = 256;
 constexpr int kAtOnce = 3;
 
 template <typename T, int N>
-__device__ StreamedPack<T, N> activated(const StreamedPack<T, N>& gate,
-                                        const StreamedPack<T, N>& up,
-                                        float weight) {
+__device__ Pack<T, N> activated(const Pack<T, N>& gate, const Pack<T, N>& up, float weight) {
   float y[N];
 #pragma unroll
   for (int i = 0; i < N; ++i) y[i] = gate[i] * sigmoid(gate[i]) * up[i] * weight;
-  return streamed<T>(y);
+  return packed<T>(y);
 }
 
 // `p`: the weights, or null for none. A warp takes whole rows.
@@ -30,7 +28,7 @@ __global__ void forward(Matrix<T> y, Matrix<T> h, const float* p) {
     const float weight = p == nullptr ? 1.0f : p[t];
     const T *gates = h.row(t), *ups = gates + y.columns;
     for (std::int64_t first = lane(); first < packs; first += kAtOnce * kWarp) {
-      StreamedPack<T, N> gate[kAtOnce], up[kAtOnce];
+      Pack<T, N> gate[kAtOnce], up[kAtOnce];
 #pragma unroll
       for (int j = 0; j < kAtOnce; ++j) {
         const std::int64_t c = first + j * kWarp;
@@ -51,14 +49,14 @@ __global__ void forward(Matrix<T> y, Matrix<T> h, const float* p) {
 // Gradients of a pack of gates and of its ups.
 template <typename T, int N>
 struct PackGradient {
-  StreamedPack<T, N> dgate, dup;
+  Pack<T, N> dgate, dup;
 };
 
 // Adds the gradient of the weight to dweight.
 template <typename T, int N>
-__device__ PackGradient<T, N> gradient_of(const StreamedPack<T, N>& gate,
-                                          const StreamedPack<T, N>& up,
-                                          const StreamedPack<T, N>& dy,
+__device__ PackGradient<T, N> gradient_of(const Pack<T, N>& gate,
+                                          const Pack<T, N>& up,
+                                          const Pack<T, N>& dy,
                                           float weight,
                                           float& dweight) {
   float dgate[N], dup[N];
@@ -71,7 +69,7 @@ __device__ PackGradient<T, N> gradient_of(const StreamedPack<T, N>& gate,
     dgate[i] = d * weight * u * (s + silu * (1.0f - s));
     dup[i] = d * weight * silu;
   }
-  return {streamed<T>(dgate), streamed<T>(dup)};
+  return {packed<T>(dgate), packed<T>(dup)};
 }
 
 // The gradient of (gate | up), and of the weight where there is one.
@@ -84,7 +82,7 @@ __global__ void dgrad(Matrix<T> dh, float* dp, Matrix<T> dy, Matrix<T> h, const 
     T *dgates = dh.row(t), *dups = dgates + dy.columns;
     float dweight = 0;
     for (std::int64_t first = lane(); first < packs; first += kAtOnce * kWarp) {
-      StreamedPack<T, N> gate[kAtOnce], up[kAtOnce], d[kAtOnce];
+      Pack<T, N> gate[kAtOnce], up[kAtOnce], d[kAtOnce];
 #pragma unroll
       for (int j = 0; j < kAtOnce; ++j) {
         const std::int64_t c = first + j * kWarp;
@@ -116,7 +114,7 @@ void enqueue_forward(Stream& stream,
                      const Matrix<T>& y,
                      const Matrix<T>& h,
                      const float* p) {
-  with_packs<kPerWord<T>>(
+  with_packs<kPack<T>>(
       [&]<int N>(std::integral_constant<int, N>) {
         enqueue(stream, name, WorkClass::Memory, rows_grid(y.rows), forward<N, T>, y, h, p);
       },
@@ -132,7 +130,7 @@ void enqueue_dgrad(Stream& stream,
                    const Matrix<T>& dy,
                    const Matrix<T>& h,
                    const float* p) {
-  with_packs<kPerWord<T>>(
+  with_packs<kPack<T>>(
       [&]<int N>(std::integral_constant<int, N>) {
         enqueue(stream, name, WorkClass::Memory, rows_grid(dy.rows), dgrad<N, T>, dh, dp, dy, h, p);
       },

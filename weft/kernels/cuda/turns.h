@@ -70,22 +70,21 @@ __device__ UnitAngles<T> load_angles(const float* row, std::int64_t half, std::i
   const std::int64_t at = u * kPack<T>;
 #pragma unroll
   for (int i = 0; i < kPack<T>; i += kPack<float>) {
-    Pack<float> cosines{}, sines{};
     if constexpr (kAccess == Access::Packs) {
-      cosines = load_pack<kPack<float>>(row + at + i);
-      sines = load_pack<kPack<float>>(row + half + at + i);
+      const Pack<float> cosines = load_pack<kPack<float>>(row + at + i);
+      const Pack<float> sines = load_pack<kPack<float>>(row + half + at + i);
+#pragma unroll
+      for (int j = 0; j < kPack<float>; ++j) {
+        angles.cosines[i + j] = cosines[j];
+        angles.sines[i + j] = sines[j];
+      }
     } else {
 #pragma unroll
       for (int j = 0; j < kPack<float>; ++j) {
         const std::int64_t angle = min(at + i + j, half - 1);
-        cosines.words[j] = __float_as_uint(row[angle]);
-        sines.words[j] = __float_as_uint(row[half + angle]);
+        angles.cosines[i + j] = row[angle];
+        angles.sines[i + j] = row[half + angle];
       }
-    }
-#pragma unroll
-    for (int j = 0; j < kPack<float>; ++j) {
-      angles.cosines[i + j] = cosines[j];
-      angles.sines[i + j] = sines[j];
     }
   }
   return angles;
