@@ -55,8 +55,10 @@ struct Steps {
   Tensor v = numbers(Tag::Optimizer), g = numbers(Tag::Gradients);
 };
 
-TEST(AdamW, ThreeStepsMatchDoublePrecision) {
-  Steps run(2);
+class AdamWOn : public ::testing::TestWithParam<DeviceKind> {};
+
+TEST_P(AdamWOn, ThreeStepsMatchDoublePrecision) {
+  Steps run(2, GetParam());
   run.steps(run.w, kOptions);
   for (std::int64_t i = 0; i < kSize; i += 97) {
     double w = double(gradient(0, i)), m = 0, v = 0;
@@ -73,14 +75,14 @@ TEST(AdamW, ThreeStepsMatchDoublePrecision) {
   }
 }
 
-TEST(AdamW, LeavesTheGradientAsItIs) {
-  Steps run(1);
+TEST_P(AdamWOn, LeavesTheGradientAsItIs) {
+  Steps run(1, GetParam());
   run.steps(run.w, kOptions);
   for (std::int64_t i = 0; i < kSize; ++i) ASSERT_EQ(run.g.host<float>()[i], gradient(3, i));
 }
 
-TEST(AdamW, Bf16WeightsAreTheRoundedMaster) {
-  Steps run(2);
+TEST_P(AdamWOn, Bf16WeightsAreTheRoundedMaster) {
+  Steps run(2, GetParam());
   const Tensor weights = Tensor::host_visible(run.bench.pool, DType::BF16, {kSize}, Tag::Weights);
   run.steps(weights, kOptions);
   for (std::int64_t i = 0; i < kSize; ++i) {
@@ -108,6 +110,11 @@ TEST(AdamW, OnlyUndecayedRunsKeepTheirWeight) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Devices,
+                         AdamWOn,
+                         ::testing::ValuesIn(devices::all_devices()),
+                         [](const auto& test) { return devices::name_of(test.param); });
 
 TEST(AdamW, TheThreadCountChangesNoBit) {
   Steps one(1), three(3);

@@ -157,8 +157,8 @@ class KernelsBench {
     chosen_ = chosen;
   }
 
-  // As in bench dispatch: permute reads and writes each row of a slot, un-permute reads them all
-  // and writes one for each token.
+  // Permute has to read each token's row once, and writes it for each of its slots; un-permute
+  // reads those and writes one for each token.
   void rows() {
     const std::int64_t slots = s_.tokens * s_.topk;
     const Tensor x_TD = half({s_.tokens, s_.hidden});
@@ -169,7 +169,7 @@ class KernelsBench {
     measure("sort_by_expert", by(s_.tokens, s_.topk), 4 * kFloat * number(slots), [&] {
       kernels::sort_by_expert(stream_, row_Tk, slot_R, token_R, counts, chosen_);
     });
-    measure("permute", by(slots, s_.hidden), 2 * number(x_RD.bytes()), [&] {
+    measure("permute", by(slots, s_.hidden), number(x_RD.bytes() + x_TD.bytes()), [&] {
       kernels::gather_rows(stream_, x_RD, x_TD, token_R);
     });
     measure("unpermute", by(slots, s_.hidden), number(x_RD.bytes() + x_TD.bytes()), [&] {
@@ -177,7 +177,8 @@ class KernelsBench {
     });
   }
 
-  // The gradient's rows of ids that occur are read and written once.
+  // The gradient's rows of ids that occur are read and written once; one that is assigned is
+  // written as a whole.
   void embedding() {
     const std::int64_t tokens = s_.tokens, hidden = s_.hidden;
     const std::vector<std::int32_t> drawn = drawn_ids(tokens);
@@ -189,8 +190,11 @@ class KernelsBench {
       kernels::embedding_forward(stream_, x, table, ids);
     });
     const Tensor gradient = timer_.zeros(DType::F32, {s_.vocabulary, hidden});
+    measure("embedding_wgrad", by(tokens, hidden), matrix + number(gradient.bytes()), [&] {
+      kernels::embedding_wgrad(stream_, gradient, x, ids, kernels::Write::Assign);
+    });
     measure(
-        "embedding_wgrad",
+        "embedding_wgrad, adding",
         by(tokens, hidden),
         matrix + 2 * kFloat * different * number(hidden),
         [&] { kernels::embedding_wgrad(stream_, gradient, x, ids, kernels::Write::Accumulate); });
@@ -210,8 +214,8 @@ class KernelsBench {
     });
   }
 
-  // AdamW reads and writes the gradient, both moments and the master weights, and writes the bf16
-  // weights.
+  // AdamW reads the gradient, reads and writes both moments and the master weights, and writes the
+  // bf16 weights.
   void optimizer() {
     const Shape shape{s_.parameters};
     const Tensor master = timer_.random(DType::F32, shape, 0.02f);

@@ -68,7 +68,8 @@ std::vector<DenseProduct> dense_products(const config::Config& config) {
                         .rows = tokens,
                         .n = model.experts(),
                         .k = hidden,
-                        .result = DType::F32});
+                        .result = DType::F32,
+                        .gradient = DType::F32});
   }
   return products;
 }
@@ -100,7 +101,7 @@ std::vector<GroupedProduct> grouped_products(const config::ModelConfig& model) {
 ProductRates bench_product(DeviceTimer& timer,
                            const DenseProduct& product,
                            const NoteOperation& note) {
-  const auto [name, rows, n, k, result] = product;
+  const auto [name, rows, n, k, result, gradient] = product;
   const Product timed(timer,
                       note,
                       name,
@@ -109,7 +110,7 @@ ProductRates bench_product(DeviceTimer& timer,
   tensor::Stream& stream = timer.stream();
   const Tensor x = timer.random(DType::BF16, {rows, k}), dx = timer.empty(DType::BF16, {rows, k});
   const Tensor w = timer.random(DType::BF16, {n, k}, kWeights);
-  const Tensor y = timer.empty(result, {rows, n}), dy = timer.random(DType::BF16, {rows, n});
+  const Tensor y = timer.empty(result, {rows, n}), dy = timer.random(gradient, {rows, n});
   const Tensor dw = timer.zeros(DType::F32, {n, k});
   return {.forward = timed.measure("forward", [&] { kernels::linear_forward(stream, y, x, w); }),
           .dgrad = timed.measure("dgrad", [&] { kernels::linear_dgrad(stream, dx, dy, w); }),

@@ -14,7 +14,8 @@ namespace weft::measure {
 struct DenseProduct {
   std::string name;  // "qkv"
   std::int64_t rows = 0, n = 0, k = 0;
-  tensor::DType result = tensor::DType::BF16;  // of the forward product
+  tensor::DType result = tensor::DType::BF16;    // of the forward product
+  tensor::DType gradient = tensor::DType::BF16;  // of that result, which dgrad and wgrad read
 };
 // The projections, the router and the head of one micro-batch; the head's on at most 4096 tokens.
 std::vector<DenseProduct> dense_products(const config::Config& config);

@@ -3,14 +3,15 @@
 namespace weft::kernels::cuda {
 
 // 1 / (1 + e^-x) within 3 units in the last place, without branches: 1 + e^-x is kept where its
-// reciprocal is a normal number (what lies below changes no sum), and one step of Newton's makes
-// the machine's estimate of that good to the last place.
+// reciprocal is a normal number, what lies below is zero, and one step of Newton's makes the
+// machine's estimate of the reciprocal good to the last place.
 __device__ inline float sigmoid(float x) {
   constexpr float kMost = 87.0f;
   const float y = 1.0f + expf(-x > kMost ? kMost : -x);  // NaN stays
   float estimate;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(estimate) : "f"(y));
-  return fmaf(estimate, fmaf(-y, estimate, 1.0f), estimate);
+  const float exact = fmaf(estimate, fmaf(-y, estimate, 1.0f), estimate);
+  return -x > kMost ? 0.0f : exact;
 }
 
 }  // namespace weft::kernels::cuda
