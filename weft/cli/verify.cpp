@@ -58,7 +58,7 @@ void show_json(const std::vector<measure::Check>& checks, bool pass) {
 }
 
 // What a user may choose; the folder decides the model, the data and the optimizer.
-constexpr std::array<std::string_view, 37> kChoices{
+constexpr std::array<std::string_view, 38> kChoices{
     "runtime.world_size",
     "runtime.backend",
     "runtime.device",
@@ -69,6 +69,7 @@ constexpr std::array<std::string_view, 37> kChoices{
     "train.micro_batch_size",
     "model.bf16",
     "model.apply_rope_fusion",
+    "model.cross_entropy_loss_fusion",
     "model.moe_token_dispatcher_type",
     "model.moe_flex_dispatcher_backend",
     "model.moe_expert_rank_capacity_factor",

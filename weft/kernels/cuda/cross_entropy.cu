@@ -137,7 +137,8 @@ __device__ void write_from(T* to, const FourFloats& four, std::int64_t i, std::i
   }
 }
 
-// A logit is read by the thread that writes its gradient, so dlogits may be logits.
+// A row of dlogits may begin where the logits' row does. Then fp32 gradients lie where the thread
+// that writes them read, and bf16 ones where the block has read, now or before: it meets between.
 template <Access access, typename T>
 __global__ void __launch_bounds__(kThreads, kBlocks) dgrad(Matrix<T> dlogits,
                                                            Matrix<float> logits,
@@ -153,6 +154,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) dgrad(Matrix<T> dlogits,
     FourFloats fours[kAhead] = {};
     if (gradient.label >= 0) {
       take<access>(fours, from, begin, n);
+      if constexpr (sizeof(T) < sizeof(float)) __syncthreads();
 #pragma unroll
       for (int j = 0; j < kAhead; ++j) {
         fours[j] = gradient.of(fours[j], first_of_four(begin, j));
