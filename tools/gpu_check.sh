@@ -182,6 +182,8 @@ verify() {  # verify NAME MODELS WORD...: every model of the list; STAGES, CHUNK
 all=${models[*]}
 overlap=comm_overlap.overlap_moe_expert_parallel_comm=true
 delay=comm_overlap.delay_wgrad_compute=true
+over_logits=model.cross_entropy_loss_fusion=true
+merged=model.moe_permute_fusion=true
 slices=comm_overlap.moe_token_slices=2
 flex=model.moe_token_dispatcher_type=flex
 hybridep=("$flex" model.moe_flex_dispatcher_backend=hybridep runtime.ranks_per_node=2)
@@ -204,9 +206,9 @@ verify "EP2 shared experts overlapped" deepseek_v3_tiny world=2 ep=2 model.moe_s
 verify "EP2 overlap, ranks come late" "$all" world=2 ep=2 "$overlap" "$delay" fabric.jitter_us=300
 
 # In bf16, against Transformers in bf16 on such a card; the experts are those that fp32 chose.
-verify "1 rank, bf16" "$all" model.bf16=true FUSION model.moe_permute_fusion=true
-verify "EP2, bf16" "$all" world=2 ep=2 model.bf16=true FUSION model.moe_permute_fusion=true
-verify "DP2 x EP2 overlap, delayed, bf16" "$all" world=4 ep=2 "$overlap" "$delay" model.bf16=true FUSION model.moe_permute_fusion=true
+verify "1 rank, bf16" "$all" model.bf16=true FUSION "$merged"
+verify "EP2, bf16" "$all" world=2 ep=2 model.bf16=true "$over_logits" FUSION "$merged"
+verify "DP2 x EP2 overlap, delayed, bf16" "$all" world=4 ep=2 "$overlap" "$delay" model.bf16=true "$over_logits" FUSION "$merged"
 
 # Training the demo: 200 steps, losses of every step.
 scratch=$(mktemp -d)

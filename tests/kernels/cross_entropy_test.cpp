@@ -1,4 +1,9 @@
+#include <span>
+
 #include "tests/kernels/conformance_support.h"
+#include "weft/base/random.h"
+#include "weft/base/text.h"
+#include "weft/tensor/transfer.h"
 
 namespace weft::kernels {
 namespace cross_entropy_test {
@@ -87,6 +92,119 @@ TEST(CrossEntropy, TheGradientMayReplaceTheLogits) {
   cross_entropy_dgrad(*stream, logits, logits, lse, labels, 1);
   EXPECT_NEAR(logits.host<float>()[0], 0.5, 1e-4);
   EXPECT_NEAR(logits.host<float>()[1], -0.5, 1e-4);
+}
+
+enum class Place { Beside, Over };  // where gradients are written, seen from the logits
+
+struct Layout {
+  Shape shape;
+  std::int64_t margin = 0;  // columns left and right of the logits
+
+  std::int64_t width() const { return shape[1] + 2 * margin; }
+  bool is_inside(std::int64_t column) const {
+    return column >= margin && column < margin + shape[1];
+  }
+};
+
+constexpr float kOutside = 77;  // what the margins hold
+
+std::vector<float> logits_of(const Layout& layout) {
+  std::vector<float> values;
+  for (std::int64_t i = 0; i < layout.shape[0] * layout.width(); ++i) {
+    const bool inside = layout.is_inside(i % layout.width());
+    values.push_back(inside ? float(4 * base::normal(1, std::uint64_t(i))) : kOutside);
+  }
+  return values;
+}
+
+// Every third row has no label.
+std::vector<std::int32_t> labels_of(const Shape& shape) {
+  std::vector<std::int32_t> labels;
+  for (std::int64_t t = 0; t < shape[0]; ++t) {
+    labels.push_back(t % 3 == 1 ? -100 : std::int32_t((t + 1) * 7919 % shape[1]));
+  }
+  return labels;
+}
+
+using Bits = std::vector<std::byte>;
+
+template <typename T>
+Bits bits_of(const std::vector<T>& values) {
+  const auto bytes = std::as_bytes(std::span(values));
+  return {bytes.begin(), bytes.end()};
+}
+
+// The rows of the gradients in what was the logits and their margins, which are still what they
+// were.
+Bits bits_inside(const std::vector<float>& all, const Layout& layout, DType dtype) {
+  const Bits bytes = bits_of(all);
+  Bits inside;
+  for (std::int64_t t = 0; t < layout.shape[0]; ++t) {
+    for (std::int64_t i = 0; i < layout.width(); ++i) {
+      if (layout.is_inside(i)) continue;
+      EXPECT_EQ(all[std::size_t(t * layout.width() + i)], kOutside) << t << ", " << i;
+    }
+    const auto row = bytes.begin() + (t * layout.width() + layout.margin) * 4;
+    inside.insert(inside.end(), row, row + layout.shape[1] * tensor::size_of(dtype));
+  }
+  return inside;
+}
+
+Bits gradients(DeviceKind kind, const Layout& layout, DType dtype, Place place) {
+  Workbench bench(3, kind);
+  auto& [device, pool, stream] = bench;
+  const auto make = [&](DType of, Shape shape) {
+    return Tensor(pool, of, shape, tensor::Tag::Activations);
+  };
+  const std::int64_t rows = layout.shape[0];
+  const Tensor all = make(DType::F32, {rows, layout.width()}), beside = make(dtype, layout.shape);
+  const Tensor logits = all.columns(layout.margin, layout.shape[1]);
+  const Tensor loss = make(DType::F32, {rows}), lse = make(DType::F32, {rows});
+  const Tensor labels = make(DType::I32, {rows});
+  tensor::write<float>(*stream, all, logits_of(layout));
+  tensor::write<std::int32_t>(*stream, labels, labels_of(layout.shape));
+  cross_entropy_forward(*stream, loss, lse, logits, labels);
+  const Tensor over = dtype == DType::F32 ? logits : logits.front_halves();
+  cross_entropy_dgrad(*stream, place == Place::Over ? over : beside, logits, lse, labels, 0.25f);
+  if (place == Place::Over) return bits_inside(tensor::read<float>(*stream, all), layout, dtype);
+  return dtype == DType::F32 ? bits_of(tensor::read<float>(*stream, beside))
+                             : bits_of(tensor::read<tensor::BFloat16>(*stream, beside));
+}
+
+TEST(CrossEntropy, GradientsOverTheLogitsHaveTheBitsOfThoseBesideThem) {
+  for (const DeviceKind kind : devices::all_devices()) {
+    for (const Shape& shape : {Shape{1, 1},
+                               Shape{0, 5},
+                               Shape{4, 13},
+                               Shape{7, 2500},
+                               Shape{3, 16384},
+                               Shape{5, 20003}}) {
+      for (const std::int64_t margin : {0, 3, 4}) {
+        for (const DType dtype : {DType::F32, DType::BF16}) {
+          SCOPED_TRACE(base::text("{}, margin {}, {}",
+                                  name_of_case("dgrad", dtype, shape),
+                                  margin,
+                                  devices::name_of(kind)));
+          const Layout layout{shape, margin};
+          EXPECT_TRUE(gradients(kind, layout, dtype, Place::Over) ==
+                      gradients(kind, layout, dtype, Place::Beside));
+        }
+      }
+    }
+  }
+}
+
+TEST(CrossEntropy, GradientsLieOverTheLogitsRowByRowOrNotAtAll) {
+  Workbench bench;
+  auto& [device, pool, stream] = bench;
+  const Tensor all(pool, DType::F32, {2, 8}, tensor::Tag::Activations);
+  const Tensor lse(pool, DType::F32, {2}, tensor::Tag::Activations);
+  const Tensor labels(pool, DType::I32, {2}, tensor::Tag::Activations);
+  const Tensor logits = all.columns(0, 4);
+  for (const Tensor& wrong :
+       {all.columns(2, 4), all.columns(4, 4), all.columns(2, 4).front_halves()}) {
+    EXPECT_THROW(cross_entropy_dgrad(*stream, wrong, logits, lse, labels, 1), base::InternalError);
+  }
 }
 
 }  // namespace cross_entropy_test

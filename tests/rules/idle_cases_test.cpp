@@ -37,6 +37,13 @@ TEST(Idle, RowsAreMergedInOnePassWhereTheyComeBackByThemselves) {
   EXPECT_FALSE(warns_of(experts + "alltoall", kKey));
 }
 
+TEST(Idle, GradientsOverLogitsAreNeverIdle) {
+  constexpr std::string_view kKey = "model.cross_entropy_loss_fusion";
+  for (const char* words : {"", " model.bf16=true"}) {
+    EXPECT_FALSE(warns_of(std::string(kKey) + "=true" + words, kKey)) << words;
+  }
+}
+
 TEST(Idle, StepsOfATraceNeedATrace) {
   EXPECT_TRUE(warns_of("runtime.trace_steps=5", "runtime.trace_steps"));
   EXPECT_FALSE(warns_of("runtime.trace_steps=5 runtime.trace=true", "runtime.trace_steps"));

@@ -366,6 +366,23 @@ TEST_P(Pools, ColumnsAreStridedViews) {
   EXPECT_THROW(t.rows(1, 2), base::InternalError);
 }
 
+TEST_P(Pools, FrontHalvesOfRowsBeginAsTheRowsDo) {
+  const Tensor t = Tensor::host_visible(pool_, DType::F32, {3, 6}, Tag::Activations);
+  for (const Tensor& rows : {t, t.columns(1, 5)}) {
+    const Tensor halves = rows.front_halves();
+    EXPECT_EQ(halves.dtype(), DType::BF16);
+    EXPECT_EQ(halves.shape(), rows.shape());
+    EXPECT_FALSE(halves.contiguous());
+    EXPECT_TRUE(halves.shares_block(t));
+    EXPECT_TRUE(halves.rows_begin_as(rows));
+    const auto* last = reinterpret_cast<const std::byte*>(rows.rows(2, 1).host<float>());
+    EXPECT_EQ(reinterpret_cast<const std::byte*>(halves.rows(2, 1).host<BFloat16>()), last);
+  }
+  EXPECT_FALSE(t.columns(1, 5).rows_begin_as(t));
+  EXPECT_FALSE(t.rows_begin_as(t.view({6, 3})));
+  EXPECT_THROW(t.front_halves().front_halves(), base::InternalError);
+}
+
 TEST_P(Pools, TheHostReachesWhatIsHostVisibleAndNothingElse) {
   const Tensor hidden(pool_, DType::F32, {2}, Tag::Activations);
   const Tensor visible = Tensor::host_visible(pool_, DType::F32, {2}, Tag::Activations);

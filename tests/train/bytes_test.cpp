@@ -210,6 +210,13 @@ TEST_P(Bytes, DeclaredEqualsCountedForNormAndRotationInOne) {
   expect_declared(config);
 }
 
+TEST_P(Bytes, DeclaredEqualsCountedForGradientsOverLogits) {
+  config::Config config = with_layout(small_config(), GetParam());
+  config.model.params_dtype = config::Precision::Bf16;
+  config.model.cross_entropy_loss_fusion = true;
+  expect_declared(config);
+}
+
 TEST_P(Bytes, DeclaredEqualsCountedForLatentAttention) {
   for (const config::Precision precision : {config::Precision::Fp32, config::Precision::Bf16}) {
     for (const bool compressed : {true, false}) {

@@ -20,7 +20,10 @@ Config with(Config config, const Change& change) {
 
 void to_bf16(Config& config) { config.model.params_dtype = config::Precision::Bf16; }
 
-void to_fused(Config& config) { config.model.apply_rope_fusion = true; }
+void to_fused(Config& config) {
+  config.model.apply_rope_fusion = true;
+  config.model.cross_entropy_loss_fusion = true;
+}
 
 void to_slices(Config& config) {
   to_overlap(config);

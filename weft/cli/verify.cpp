@@ -58,7 +58,7 @@ void show_json(const std::vector<measure::Check>& checks, bool pass) {
 }
 
 // What a user may choose; the folder decides the model, the data and the optimizer.
-constexpr std::array<std::string_view, 38> kChoices{
+constexpr std::array<std::string_view, 39> kChoices{
     "runtime.world_size",
     "runtime.backend",
     "runtime.device",
@@ -70,6 +70,7 @@ constexpr std::array<std::string_view, 38> kChoices{
     "model.bf16",
     "model.apply_rope_fusion",
     "model.moe_permute_fusion",
+    "model.cross_entropy_loss_fusion",
     "model.moe_token_dispatcher_type",
     "model.moe_flex_dispatcher_backend",
     "model.moe_expert_rank_capacity_factor",

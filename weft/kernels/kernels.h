@@ -180,7 +180,8 @@ void embedding_forward(Stream&, Tensor x_TD, Tensor table_VD, Tensor ids_T);
 void embedding_wgrad(Stream&, Tensor dtable_VD, Tensor dx_TD, Tensor ids_T, Write);
 
 // Cross entropy of each row with its label (int32; negative: ignored, loss 0, no gradient). fp32
-// logits. dgrad: dlogits = scale * (softmax - one hot); dlogits may be logits, and may be bf16.
+// logits. dgrad: dlogits = scale * (softmax - one hot), fp32 or bf16, in memory of its own or over
+// the logits: then each of its rows begins where theirs does (logits, or logits.front_halves()).
 void cross_entropy_forward(Stream&, Tensor loss_T, Tensor lse_T, Tensor logits_TV, Tensor labels_T);
 void cross_entropy_dgrad(Stream&,
                          Tensor dlogits_TV,

@@ -64,6 +64,9 @@ void cross_entropy_dgrad(Stream& stream,
   check_logits(logits, lse, labels);
   check_matrix("dlogits", dlogits, logits.dim(0), logits.dim(1));
   check_float("dlogits", dlogits);
+  CHECK(!dlogits.shares_block(logits) || dlogits.rows_begin_as(logits),
+        "dlogits lies over the logits {}, and its rows begin elsewhere than theirs",
+        logits.shape().print());
   operations_of(stream).cross_entropy_dgrad(stream,
                                             std::move(dlogits),
                                             std::move(logits),

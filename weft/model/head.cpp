@@ -3,6 +3,16 @@
 #include "weft/model/weight_gradient.h"
 
 namespace weft::model {
+namespace {
+
+// That of the logits where the dtype is theirs, or where there shall be no copy beside them.
+Tensor memory_of_gradients(const Context& context, const Tensor& logits_TV) {
+  if (context.dtype() == DType::F32) return logits_TV;
+  if (context.config.cross_entropy_loss_fusion) return logits_TV.front_halves();
+  return context.activation(logits_TV.shape());
+}
+
+}  // namespace
 
 void head_forward(const Context& context,
                   HeadState& state,
@@ -29,8 +39,7 @@ Tensor head_dgrad(const Context& context,
                   std::int64_t labelled) {
   Stream& stream = context.stream;
   const float scale = context.loss_scale / static_cast<float>(labelled);
-  state.dlogits_TV =
-      context.dtype() == DType::F32 ? state.logits_TV : context.activation(state.logits_TV.shape());
+  state.dlogits_TV = memory_of_gradients(context, state.logits_TV);
   kernels::cross_entropy_dgrad(stream,
                                state.dlogits_TV,
                                state.logits_TV,

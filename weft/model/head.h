@@ -12,7 +12,7 @@ struct HeadWeights {
 struct HeadState {
   NormState norm;
   Tensor logits_TV, lse_T;  // fp32
-  Tensor dlogits_TV;        // the logits' own memory where dtypes allow
+  Tensor dlogits_TV;        // over the logits in fp32, and with model.cross_entropy_loss_fusion
 };
 
 // The sum of the labelled tokens' losses goes to loss_sum_1 (fp64).

@@ -91,6 +91,19 @@ Tensor Tensor::range(std::int64_t begin, Shape shape) const {
   return part;
 }
 
+Tensor Tensor::front_halves() const {
+  CHECK(dtype_ == DType::F32, "halves of {} rows", name_of(dtype_));
+  Tensor part = *this;
+  part.dtype_ = DType::BF16;
+  part.row_stride_ = 2 * row_stride_;
+  return part;
+}
+
+bool Tensor::rows_begin_as(const Tensor& other) const {
+  return offset_bytes_ == other.offset_bytes_ &&
+         row_stride_ * size_of(dtype_) == other.row_stride_ * size_of(other.dtype_);
+}
+
 std::byte* Tensor::on_stream(Stream& stream, DType wanted) const {
   CHECK(defined(), "an undefined tensor");
   CHECK(wanted == dtype_, "a {} tensor read as {}", name_of(dtype_), name_of(wanted));

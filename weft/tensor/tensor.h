@@ -59,11 +59,17 @@ class Tensor {
   std::int64_t row_stride() const { return row_stride_; }
   bool contiguous() const;
 
-  // Views share the memory. All but columns() need a contiguous tensor.
+  // Views share the memory. All but columns() need a contiguous tensor unless said otherwise.
   Tensor view(Shape shape) const;                                // the same elements, another shape
   Tensor rows(std::int64_t begin, std::int64_t count) const;     // of dim 0
   Tensor columns(std::int64_t begin, std::int64_t count) const;  // of a matrix; strided
   Tensor range(std::int64_t begin, Shape shape) const;           // elements from begin on
+  // Of fp32, strided or not: bf16, each row in the first half of its row's bytes.
+  Tensor front_halves() const;
+
+  bool shares_block(const Tensor& other) const { return block_ == other.block_; }
+  // Whether each row begins at the byte of the block at which the other's begins.
+  bool rows_begin_as(const Tensor& other) const;
 
   template <typename T>
   T* data(Stream& stream) const {

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cstring>
+
 #include "weft/kernels/cpu/arguments.h"
 #include "weft/kernels/cpu/operations.h"
 #include "weft/kernels/cpu/vector_math.h"
@@ -14,13 +17,22 @@ std::int64_t label_in(std::int64_t vocabulary, std::int32_t label, const Faults&
   return -1;
 }
 
-// scale * (softmax - one hot); dx may be x.
+// scale * (softmax - one hot). dx may begin where x does: logits are copied, as bytes, before
+// gradients are written over them, and gradients end where the logits that were copied do, or
+// before.
 template <typename T>
 void dgrad_row(T* dx, const float* x, std::int64_t n, std::int64_t label, float lse, float scale) {
-  const float at_label = scale * (exp_f32(x[label] - lse) - 1.0f);
+  constexpr std::int64_t kCopied = 1024;
+  float logits[kCopied];
+  for (std::int64_t begin = 0; begin < n; begin += kCopied) {
+    const std::int64_t count = std::min(kCopied, n - begin);
+    std::memcpy(logits, x + begin, static_cast<std::size_t>(count) * sizeof(float));
+    T* to = dx + begin;
 #pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) store(dx[i], scale * exp_f32(x[i] - lse));
-  store(dx[label], at_label);
+    for (std::int64_t i = 0; i < count; ++i) store(to[i], scale * exp_f32(logits[i] - lse));
+    const std::int64_t hot = label - begin;
+    if (hot >= 0 && hot < count) store(to[hot], scale * (exp_f32(logits[hot] - lse) - 1.0f));
+  }
 }
 
 }  // namespace

@@ -139,7 +139,8 @@ __device__ void write_from(T* to, const float (&four)[4], std::int64_t i, std::i
   }
 }
 
-// A logit is read by the thread that writes its gradient, so dlogits may be logits.
+// A row of dlogits may begin where the logits' row does. Then fp32 gradients lie where the thread
+// that writes them read, and bf16 ones where the block has read, now or before: it meets between.
 template <Access kAccess, typename T>
 __global__ void __launch_bounds__(kThreads, kBlocks) dgrad(Matrix<T> dlogits,
                                                            Matrix<float> logits,
@@ -156,6 +157,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) dgrad(Matrix<T> dlogits,
     if (gradient.label >= 0) {
       FourFloats fours[kAhead];
       take<kAccess>(fours, from, begin, n);
+      if constexpr (sizeof(T) < sizeof(float)) __syncthreads();
 #pragma unroll
       for (int j = 0; j < kAhead; ++j) {
         gradient.put(gradients[j], fours[j], first_of_four(begin, j));
