@@ -1,10 +1,17 @@
 // weft bench gpu: what it refuses, and its report on made-up rates; the measurements are in
 // tests/measure.
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
+#include <chrono>
+#include <csignal>
 
 #include "tests/cli/program_support.h"
+#include "weft/base/error.h"
 #include "weft/base/json.h"
 #include "weft/cli/child.h"
 #include "weft/cli/gpu_bench_report.h"
@@ -186,14 +193,83 @@ TEST(Child, GivesItsOutputAndTellsItsLines) {
 
 TEST(Child, SaysWhyItFailed) {
   EXPECT_EQ(run_child({"sh", "-c", "echo why >&2; exit 3"}).failure, "exit code 3: why");
-  EXPECT_TRUE(run_child({"/no/such/program"}).failure);
+}
+
+TEST(Child, ThatCannotBeStartedIsAnErrorWithItsReason) {
+  try {
+    run_child({"/no/such/program"});
+    FAIL() << "no error";
+  } catch (const base::SystemError& error) {
+    EXPECT_STREQ(error.what(), "cannot start /no/such/program: No such file or directory");
+  }
+  EXPECT_THROW(run_child({"/"}), base::SystemError);
 }
 
 TEST(Child, IsEndedWithAllThatItStarted) {
   const ChildResult late = run_child({"sh", "-c", "sleep 100 & sleep 100"}, {.limit_seconds = 0.2});
   EXPECT_TRUE(late.failure && has(*late.failure, "longer than")) << late.failure.value_or("none");
   const std::atomic<bool> stop = true;
-  EXPECT_TRUE(run_child({"sleep", "100"}, {.stop = &stop}).failure);
+  EXPECT_TRUE(run_child({"sleep", "100"}, {.stop = &stop}).was_ended);
+}
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::seconds kSoon(30);  // far from the 100 s of the sleeps
+
+TEST(Child, IsNotOutlivedByWhatItLeavesBehind) {
+  const Clock::time_point begin = Clock::now();
+  const ChildResult result = run_child({"sh", "-c", "sleep 100 & echo out; exit 0"});
+  EXPECT_FALSE(result.failure) << *result.failure;
+  EXPECT_EQ(result.output, "out\n");
+  EXPECT_LT(Clock::now() - begin, kSoon);
+}
+
+TEST(Child, IsEndedThoughItsPipesAreClosedOrHeldByAnother) {
+  const Clock::time_point begin = Clock::now();
+  EXPECT_TRUE(
+      run_child({"sh", "-c", "exec >&- 2>&-; sleep 100"}, {.limit_seconds = 0.2}).was_ended);
+  EXPECT_TRUE(
+      run_child({"sh", "-c", "setsid sleep 60 & sleep 100"}, {.limit_seconds = 0.5}).was_ended);
+  EXPECT_LT(Clock::now() - begin, kSoon);
+}
+
+TEST(Child, GivesAllThatItWroteBeforeItsEnd) {
+  const ChildResult result = run_child({"sh", "-c", "head -c 1000000 /dev/zero"});
+  EXPECT_FALSE(result.failure) << *result.failure;
+  EXPECT_EQ(result.output.size(), 1000000u);
+}
+
+TEST(Child, IsEndedByWhatProgressThrows) {
+  pid_t child = 0;
+  EXPECT_THROW(run_child({"sh", "-c", "echo $$ >&2; sleep 100"},
+                         {.progress =
+                              [&](const std::string& line) {
+                                child = std::stoi(line);
+                                throw std::runtime_error("no more");
+                              }}),
+               std::runtime_error);
+  ASSERT_GT(child, 0);
+  EXPECT_EQ(::kill(child, 0), -1) << "it still runs";
+}
+
+// The child holds the pipe, and nobody else.
+TEST(Child, DiesWithWhoStartedIt) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    ::close(ends[0]);
+    run_child({"sh", "-c", "echo up >&2; exec sleep 100"},
+              {.progress = [](const std::string&) { ::kill(::getpid(), SIGKILL); }});
+    ::_exit(1);
+  }
+  ASSERT_GT(parent, 0);
+  ::close(ends[1]);
+  int status = 0;
+  EXPECT_EQ(::waitpid(parent, &status, 0), parent);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  pollfd end{.fd = ends[0], .events = POLLIN, .revents = 0};
+  EXPECT_EQ(::poll(&end, 1, 30'000), 1) << "it still runs";
+  ::close(ends[0]);
 }
 
 TEST(Peers, AreProgramsThatPythonReads) {

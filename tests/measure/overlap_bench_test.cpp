@@ -7,6 +7,7 @@
 #include "tests/sanitized.h"
 #include "tests/train/train_support.h"
 #include "weft/base/cores.h"
+#include "weft/base/error.h"
 #include "weft/plan/overlap_prediction.h"
 
 namespace weft::measure {
@@ -137,6 +138,19 @@ TEST_F(Overlap, TimelinesAreOfEveryRankAndRun) {
         EXPECT_EQ(timeline.spans.back().run, 1) << "two traced steps";
       }
     }
+  }
+}
+
+TEST(OverlapAlone, RefusesLayersThatCommunicateNothing) {
+  config::Config config = bench_config();
+  config.model.expert_model_parallel_size = 1;
+  config.runtime.backend = config::CommBackend::Loopback;
+  try {
+    run(config);
+    FAIL() << "no error";
+  } catch (const base::ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("nothing to overlap"), std::string::npos)
+        << error.what();
   }
 }
 

@@ -69,6 +69,23 @@ TEST(Launch, PinnedRanksShareTheCoresInTurn) {
   EXPECT_EQ(base::usable_cores(), cores) << "the caller is left alone";
 }
 
+TEST(Launch, RanksShareTheCoresWithThoseThatAreThere) {
+  const std::int64_t usable = std::ssize(base::usable_cores());
+  config::Config config;
+  config.runtime.world_size = 64 * usable;
+  for (const auto backend : {config::CommBackend::Fake, config::CommBackend::Loopback}) {
+    config.runtime.backend = backend;
+    EXPECT_EQ(share_of_cores(config), usable) << "alone";
+  }
+  config.runtime.backend = config::CommBackend::Threads;
+  EXPECT_EQ(share_of_cores(config), 1);
+  config.runtime.backend = config::CommBackend::Mpi;
+  config.runtime.ranks_per_node = 1;
+  EXPECT_EQ(share_of_cores(config), usable) << "alone on its machine";
+  config.runtime.ranks_per_node = base::online_cores();
+  EXPECT_EQ(share_of_cores(config), 1);
+}
+
 TEST(Launch, APinnedRankThatIsTheCallerIsLetGoAtTheEnd) {
   const std::vector<int> cores = base::usable_cores();
   for (const auto backend : {config::CommBackend::Fake, config::CommBackend::Loopback}) {

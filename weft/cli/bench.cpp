@@ -106,11 +106,12 @@ int run_step(const StepOptions& options) {
           },
       .stop = &stop};
   if (options.peer) {
-    peer.emplace(config);
+    peer.emplace(config, stop);
+    if (stop.load()) return stopped_bench(options.run.format);
     request.leave_in = peer->folder();
     request.between = [&] {
       line.show("the same model in PyTorch");
-      peer->run(stop);
+      peer->run();
     };
   }
   const measure::StepBench bench = measure::bench_step(request);

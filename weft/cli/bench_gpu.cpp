@@ -262,8 +262,10 @@ int run_gpu(const GpuOptions& options) {
   const kernels::GpuReport report = kernels::gpu_report();
   const kernels::Gpu& gpu = first_gpu(report);
   if (options.peer) {
-    require_module("torch");
-    if (options.has(Part::Step)) require_module("transformers");
+    const std::atomic<bool>& stop = catch_interrupts();
+    require_module("torch", stop);
+    if (options.has(Part::Step)) require_module("transformers", stop);
+    if (stop.load()) return stopped_bench(options.run.format);
   }
   GpuBench bench;
   try {

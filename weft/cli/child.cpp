@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,8 +25,10 @@ using base::text;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kLookMilliseconds = 100;
-constexpr double kPatienceSeconds = 5;  // between SIGTERM and SIGKILL
+constexpr int kSilentMilliseconds = 10;  // between looks when it has closed its pipes
+constexpr double kPatienceSeconds = 5;   // between SIGTERM and SIGKILL
 constexpr std::size_t kLastLines = 8;
+constexpr std::size_t kPipeBytes = 1 << 16;  // what a pipe of Linux holds: one read takes it all
 
 struct Pipe {
   Descriptor read, write;
@@ -37,46 +40,112 @@ Pipe make_pipe() {
   return {Descriptor(ends[0], "pipe"), Descriptor(ends[1], "pipe")};
 }
 
+struct Ends {
+  int output, errors;
+  int error_of_exec;  // closed by exec where that succeeds
+};
+
 // In the child: nothing but calls that are safe between fork and exec.
-[[noreturn]] void become(char* const* arguments, int output, int errors) {
+[[noreturn]] void become(char* const* arguments, const Ends& ends, pid_t parent) {
+  constexpr int kNotFound = 127;
   ::setpgid(0, 0);
-  ::dup2(output, STDOUT_FILENO);
-  ::dup2(errors, STDERR_FILENO);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(kNotFound);  // the parent died before that call
+  ::dup2(ends.output, STDOUT_FILENO);
+  ::dup2(ends.errors, STDERR_FILENO);
   for (const int signal : {SIGPIPE, SIGXFSZ, SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);
   ::execvp(arguments[0], arguments);
-  constexpr int kNotFound = 127;
+  const int error = errno;
+  (void)!::write(ends.error_of_exec, &error, sizeof error);
   ::_exit(kNotFound);
 }
 
-class Child {
+// A process with a group of its own, both gone with their owner. (Who left the group, as a daemon
+// does, is not.)
+class Process {
  public:
-  Child(const std::vector<std::string>& arguments, const ChildOptions& options)
-      : options_(options), output_(make_pipe()), errors_(make_pipe()), start_(Clock::now()) {
+  // SystemError where the program cannot be started.
+  Process(const std::vector<std::string>& arguments, int output, int errors) {
     std::vector<char*> pointers;
     for (const std::string& argument : arguments) {
       pointers.push_back(const_cast<char*>(argument.c_str()));
     }
     pointers.push_back(nullptr);
-    process_ = ::fork();
-    if (process_ < 0) base::throw_errno(text("cannot start {}", arguments.front()));
-    if (process_ == 0) become(pointers.data(), output_.write.get(), errors_.write.get());
-    ::setpgid(process_, process_);  // whoever of the two comes first
+    Pipe told = make_pipe();
+    const Ends ends{.output = output, .errors = errors, .error_of_exec = told.write.get()};
+    const pid_t parent = ::getpid();
+    id_ = ::fork();
+    if (id_ == 0) become(pointers.data(), ends, parent);
+    if (id_ < 0) base::throw_errno(text("cannot start {}", arguments.front()));
+    told.write.close();
+    int error = 0;
+    ssize_t got = 0;
+    while ((got = ::read(told.read.get(), &error, sizeof error)) < 0 && errno == EINTR) {
+    }
+    if (got != sizeof error) return;
+    end();
+    errno = error;
+    base::throw_errno(text("cannot start {}", arguments.front()));
+  }
+  ~Process() { end(); }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  void terminate() const { ::kill(-id_, SIGTERM); }
+  void kill() const {
+    ::kill(-id_, SIGKILL);
+    ::kill(id_, SIGKILL);  // it may have left its group
+  }
+
+  // Leaves it a zombie, whose id nobody else can get before end().
+  bool is_over() const {
+    siginfo_t info{};
+    const int answer = ::waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOHANG | WNOWAIT);
+    return answer == 0 ? info.si_pid == id_ : errno != EINTR;
+  }
+
+  // Ends what still runs of it. Its status, as waitpid tells it.
+  int end() {
+    if (ended_) return status_;
+    ended_ = true;
+    kill();
+    while (::waitpid(id_, &status_, 0) < 0 && errno == EINTR) {
+    }
+    return status_;
+  }
+
+ private:
+  pid_t id_ = -1;
+  bool ended_ = false;
+  int status_ = 0;
+};
+
+class Child {
+ public:
+  Child(const std::vector<std::string>& arguments, const ChildOptions& options)
+      : options_(options),
+        output_(make_pipe()),
+        errors_(make_pipe()),
+        start_(Clock::now()),
+        process_(arguments, output_.write.get(), errors_.write.get()) {
     output_.write.close();
     errors_.write.close();
   }
 
+  // A pipe may stay open after the child, held by what it started, and be closed before its end.
   ChildResult wait() {
-    while (output_open_ || errors_open_) {
-      look();
+    while (!process_.is_over()) {
+      look(output_open_ || errors_open_ ? kLookMilliseconds : kSilentMilliseconds);
       if (!ended_for_)
         end_if_due();
       else if (seconds_since(ended_at_) > kPatienceSeconds)
-        ::kill(-process_, SIGKILL);
+        process_.kill();
     }
-    int status = 0;
-    while (::waitpid(process_, &status, 0) < 0 && errno == EINTR) {
-    }
-    return {.output = std::move(result_), .failure = failure_of(status)};
+    const int status = process_.end();
+    look(0);
+    return {.output = std::move(result_),
+            .failure = failure_of(status),
+            .was_ended = ended_for_.has_value()};
   }
 
  private:
@@ -84,11 +153,11 @@ class Child {
     return std::chrono::duration<double>(Clock::now() - begin).count();
   }
 
-  void look() {
+  void look(int milliseconds) {
     std::array<pollfd, 2> ready{
         pollfd{.fd = output_open_ ? output_.read.get() : -1, .events = POLLIN, .revents = 0},
         pollfd{.fd = errors_open_ ? errors_.read.get() : -1, .events = POLLIN, .revents = 0}};
-    if (::poll(ready.data(), ready.size(), kLookMilliseconds) <= 0) return;
+    if (::poll(ready.data(), ready.size(), milliseconds) <= 0) return;
     std::string part;
     if (ready[0].revents != 0) {
       output_open_ = take(output_.read.get(), part);
@@ -102,7 +171,7 @@ class Child {
 
   // False at its end.
   static bool take(int from, std::string& part) {
-    std::array<char, 4096> bytes{};
+    std::array<char, kPipeBytes> bytes;
     const ssize_t got = ::read(from, bytes.data(), bytes.size());
     part.assign(bytes.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
     return got > 0 || (got < 0 && errno == EINTR);
@@ -131,7 +200,7 @@ class Child {
       return;
     }
     ended_at_ = Clock::now();
-    ::kill(-process_, SIGTERM);
+    process_.terminate();
   }
 
   std::optional<std::string> failure_of(int status) const {
@@ -152,7 +221,7 @@ class Child {
   const ChildOptions& options_;
   Pipe output_, errors_;
   const Clock::time_point start_;
-  pid_t process_ = -1;
+  Process process_;
   bool output_open_ = true, errors_open_ = true;
   std::optional<std::string> ended_for_;
   Clock::time_point ended_at_;

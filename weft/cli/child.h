@@ -19,11 +19,12 @@ struct ChildResult {
   std::string output;  // its standard output
   // "exit code 1: <the last lines of its standard error>", or why it was ended; none: it succeeded.
   std::optional<std::string> failure;
+  bool was_ended = false;  // by the limit, or told to stop
 };
 
-// Runs `arguments` (a program that PATH finds, and what it gets) and waits. What it was started for
-// ends with it: it has a process group of its own, which is ended as a whole. SystemError where it
-// cannot be started.
+// Runs `arguments` (a program that PATH finds, and what it gets) and waits for its end. What it
+// started ends with it: it has a process group of its own, which is ended as a whole. It ends where
+// this process does, and with whatever `progress` throws. SystemError where it cannot be started.
 ChildResult run_child(const std::vector<std::string>& arguments, const ChildOptions& options = {});
 
 }  // namespace weft::cli

@@ -35,9 +35,12 @@ double largest_difference(const std::vector<double>& theirs, const std::vector<d
 
 }  // namespace
 
-Peer::Peer(const config::Config& config) : config_(config) { require_module("torch"); }
+Peer::Peer(const config::Config& config, const std::atomic<bool>& stop)
+    : config_(config), stop_(stop) {
+  require_module("torch", stop);
+}
 
-void Peer::run(const std::atomic<bool>& stop) {
+void Peer::run() {
   const config::OptimizerConfig& optimizer = config_.optimizer;
   const base::Json settings{
       {"threads", config_.runtime.threads_per_rank},
@@ -52,8 +55,8 @@ void Peer::run(const std::atomic<bool>& stop) {
   base::write_whole(folder() / "settings.json", settings.dump());
   for (const char* style : {"modules", "tuned"}) {
     ChildResult result =
-        run_child(peer_command("torch_step.py", {folder().string(), style}), {.stop = &stop});
-    if (stop.load()) return;
+        run_child(peer_command("torch_step.py", {folder().string(), style}), {.stop = &stop_});
+    if (stop_.load()) return;
     if (result.failure) throw base::SystemError(text("the peer failed: {}", *result.failure));
     outputs_.emplace_back(style, std::move(result.output));
   }

@@ -22,17 +22,18 @@ struct PeerResult {
 
 class Peer {
  public:
-  // SystemError where PATH finds no python3, or one without torch.
-  explicit Peer(const config::Config& config);
+  // SystemError where PATH finds no python3, or one without torch; see require_module().
+  Peer(const config::Config& config, const std::atomic<bool>& stop);
 
   const std::filesystem::path& folder() const { return folder_.path(); }
   // Both styles; ends early where it is told to stop.
-  void run(const std::atomic<bool>& stop);
+  void run();
   // SystemError where the losses differ: a bench verifies, then times.
   std::vector<PeerResult> compare(const std::vector<double>& losses) const;
 
  private:
   const config::Config& config_;
+  const std::atomic<bool>& stop_;
   PeerFolder folder_;
   std::vector<std::pair<std::string, std::string>> outputs_;  // by style
 };

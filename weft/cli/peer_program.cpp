@@ -15,6 +15,7 @@ using base::text;
 
 // The one that PATH finds, as tools/setup.sh peers asks it.
 constexpr const char* kPython = "python3";
+constexpr double kImportSeconds = 60;
 
 }  // namespace
 
@@ -29,9 +30,18 @@ PeerFolder::~PeerFolder() {
   fs::remove_all(path_, ignored);
 }
 
-void require_module(const std::string& module) {
-  if (!run_child({kPython, "-c", text("import {}", module)}).failure) return;
+void require_module(const std::string& module, const std::atomic<bool>& stop) {
+  const ChildResult result = run_child({kPython, "-c", text("import {}", module)},
+                                       {.limit_seconds = kImportSeconds, .stop = &stop});
+  if (!result.failure || stop.load()) return;
   const std::string name = module == "torch" ? "PyTorch" : "Transformers";
+  if (result.was_ended) {
+    throw base::SystemError(text("--peer needs {}, and `{} -c 'import {}'` did not end: {}",
+                                 name,
+                                 kPython,
+                                 module,
+                                 *result.failure));
+  }
   throw base::SystemError(
       text("--peer needs {}, and the {} that PATH finds has no module '{}': install it "
            "(tools/setup.sh peers, or python3-torch of Debian), or leave --peer out",

@@ -25,6 +25,8 @@ constexpr int kTracedRounds = 2;
 constexpr int kCorrectingSteps = 2;  // on each emulated fabric of one rank alone
 constexpr int kSettingRounds = 3;    // one step each with and without a trace
 constexpr double kLatencySeconds = 20e-6;
+// Of emulated links, in bytes a second.
+constexpr double kSlowest = 1e3, kFastest = 1e12;
 
 // What is measured of one order on one fabric.
 struct OverlapMeasured {
@@ -53,12 +55,21 @@ grid::Fabric links_of(double bytes_per_second) {
 grid::Fabric links_for(double communication_seconds,
                        const std::function<double(const grid::Fabric&)>& seconds_over) {
   // The more bandwidth, the less time: where the range is halved, one half has the answer.
-  double slow = 1e3, fast = 1e12;
+  double slow = kSlowest, fast = kFastest;
   while (fast > 1.001 * slow) {
     const double middle = std::sqrt(slow * fast);
     (seconds_over(links_of(middle)) > communication_seconds ? slow : fast) = middle;
   }
   return links_of(fast);
+}
+
+// Those over which it took `measured` seconds, made faster or slower.
+grid::Fabric corrected(const grid::Fabric& links, double measured, double communication_seconds) {
+  // No compute to compare with (it is a difference of two measured times) asks for the fastest.
+  if (communication_seconds <= 0) return links_of(kFastest);
+  return links_of(std::clamp(links.intra.bytes_per_second * measured / communication_seconds,
+                             kSlowest,
+                             kFastest));
 }
 
 // What compute takes alone, from the plain order on free links.
@@ -266,16 +277,23 @@ class RankOverlapBench {
   // beside the wire and not before it: how long communication takes is measured over the links
   // found, and the bandwidth corrected by it.
   grid::Fabric links_alone(double communication_seconds, const plan::OverlapPrediction& free) {
-    grid::Fabric links = links_for(communication_seconds, [&](const grid::Fabric& any) {
+    const auto seconds_over = [&](const grid::Fabric& any) {
       return free.layers_communication_seconds(any);
-    });
+    };
+    if (seconds_over(links_of(kSlowest)) <= seconds_over(links_of(kFastest))) {
+      throw base::ConfigError(
+          base::text("bench overlap: the layers of this run send nothing to another rank "
+                     "(model.expert_model_parallel_size = {}), so that there is nothing to "
+                     "overlap: set it to 2 or more",
+                     config_.model.expert_model_parallel_size));
+    }
+    grid::Fabric links = links_for(communication_seconds, seconds_over);
     for (int i = 0; i < kCorrectingSteps && !stopped_; ++i) {
       use(links);
       OverlapMeasured plain;
       add(plain, train(0, exec::Tracing::On), exec::Tracing::On, 0);
       const plan::OverlapPrediction over(config_, links, plain.timelines, 0);
-      links = links_of(links.intra.bytes_per_second * over.layers_communication_seconds() /
-                       communication_seconds);
+      links = corrected(links, over.layers_communication_seconds(), communication_seconds);
     }
     return links;
   }

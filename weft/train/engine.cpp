@@ -12,7 +12,7 @@
 namespace weft::train {
 namespace {
 
-constexpr int kMostDrawingThreads = 32;
+constexpr std::int64_t kMostDrawingThreads = 32;
 
 void check(const std::vector<schedule::RankPlan>& plans) {
   const std::vector<std::string> complaints = schedule::verify_plan(plans);
@@ -76,17 +76,6 @@ std::vector<optim::AdamW> make_optimizers(tensor::Pool& pool,
   return optimizers;
 }
 
-// Threads that draw this rank's initial weights: its share of the cores of its process, where it is
-// not kept to one of them. Nothing else runs meanwhile.
-int drawing_threads(const config::Config& config) {
-  const config::CommBackend backend = config.runtime.backend;
-  const bool own_process =
-      backend == config::CommBackend::Mpi || backend == config::CommBackend::Nccl;
-  const std::int64_t ranks = own_process ? 1 : derive::layout_of(config).world;
-  const std::int64_t share = std::ssize(base::usable_cores()) / ranks;
-  return static_cast<int>(std::clamp<std::int64_t>(share, 1, kMostDrawingThreads));
-}
-
 model::Parameters make_parameters(tensor::Pool& pool,
                                   tensor::Stream& stream,
                                   const config::Config& config,
@@ -98,7 +87,7 @@ model::Parameters make_parameters(tensor::Pool& pool,
                                {.ep = self.ep});
   parameters.initialise(stream,
                         static_cast<std::uint64_t>(config.rng.seed),
-                        drawing_threads(config));
+                        static_cast<int>(std::min(share_of_cores(config), kMostDrawingThreads)));
   return parameters;
 }
 

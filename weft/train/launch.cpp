@@ -1,5 +1,7 @@
 #include "weft/train/launch.h"
 
+#include <algorithm>
+
 #include "weft/base/check.h"
 #include "weft/base/cores.h"
 #include "weft/derive/derived.h"
@@ -46,6 +48,18 @@ void run_reporting(Run run, comm::LaunchOptions options, const comm::RankFunctio
 }
 
 }  // namespace
+
+std::int64_t share_of_cores(const config::Config& config) {
+  const std::int64_t usable = std::ssize(base::usable_cores());
+  if (config::is_pretended(config.runtime.backend)) return usable;
+  const std::int64_t world = derive::layout_of(config).world;
+  if (!config::are_processes(config.runtime.backend)) {
+    return std::max<std::int64_t>(1, usable / world);
+  }
+  // The launcher may have given each process cores of its own already.
+  const std::int64_t on_machine = std::min(world, config.runtime.ranks_per_node.value_or(world));
+  return std::clamp<std::int64_t>(base::online_cores() / on_machine, 1, usable);
+}
 
 std::unique_ptr<tensor::Device> make_device(const rules::JudgedConfig& config, int local_rank) {
   switch (config->runtime.device) {

@@ -1,6 +1,7 @@
 // Starts the ranks of a run on the backend its config names, and gives them their device.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -43,5 +44,9 @@ void launch(const rules::JudgedConfig& config,
 // The device that a rank of this run works on; each rank makes its own. `local_rank` is its number
 // among those on the same machine.
 std::unique_ptr<tensor::Device> make_device(const rules::JudgedConfig& config, int local_rank);
+
+// Cores that a rank may keep busy while nothing else runs, as at its start: its share of those that
+// its process has, or that its machine has where each rank is a process.
+std::int64_t share_of_cores(const config::Config& config);
 
 }  // namespace weft::train
