@@ -282,9 +282,9 @@ class RankOverlapBench {
     };
     if (seconds_over(links_of(kSlowest)) <= seconds_over(links_of(kFastest))) {
       throw base::ConfigError(
-          base::text("bench overlap: the layers of this run send nothing to another rank "
-                     "(model.expert_model_parallel_size = {}), so that there is nothing to "
-                     "overlap: set it to 2 or more",
+          base::text("the layers of this run send nothing to another rank, so that there is "
+                     "nothing to overlap: it needs MoE layers, and "
+                     "model.expert_model_parallel_size (now {}) of 2 or more",
                      config_.model.expert_model_parallel_size));
     }
     grid::Fabric links = links_for(communication_seconds, seconds_over);
