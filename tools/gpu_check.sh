@@ -26,9 +26,13 @@ logs=build/gpu_check
 golden=tests/golden
 mkdir -p "$logs"
 scratch=""
-# What was started beside this script does not see Ctrl-C.
+# What was started beside this script does not see Ctrl-C: each job is a shell with a `timeout`, which passes it on.
 leave() {
-  jobs -p | xargs -r kill 2>/dev/null
+  local job
+  for job in $(jobs -p); do
+    pkill -P "$job"
+    kill "$job"
+  done 2>/dev/null
   [ -z "$scratch" ] || rm -rf "$scratch"
 }
 trap leave EXIT
@@ -53,7 +57,7 @@ table() {
 limited() {
   local seconds=$1 log=$2
   shift 2
-  { printf '+ %s\n' "$*"; timeout --kill-after=10 "$seconds" "$@"; } >"$log" 2>&1
+  { printf '+ %s\n' "$*"; timeout --foreground --kill-after=10 "$seconds" "$@"; } >"$log" 2>&1
 }
 why() {  # why CODE LOG: a short reason
   case $1 in

@@ -207,11 +207,13 @@ TEST_P(Bf16Golden, IsAsNearToTheReferenceAsTransformers) {
 }
 
 // One of qwen3_moe_deep's 93 tensors, the sixteen numbers of a key norm, is 1.55 times as far away
-// as Transformers.
-TEST_P(Bf16Golden, PlainOperationsAreAlmostAsNear) {
+// as Transformers; all others, and all of the other models, are as near.
+TEST_P(Bf16Golden, PlainOperationsAreAsNearButForOneTensor) {
   constexpr double kAllowed = 1.5, kFarthest = 1.6;
+  const bool deep = std::string(GetParam()) == "qwen3_moe_deep";
   for (const Check& check : reference_.checks(in_bf16())) {
-    EXPECT_LE(check.error, kFarthest / kAllowed * check.tolerance) << check.name;
+    const bool far = deep && check.name == "grad.model.layers.2.self_attn.k_norm.weight";
+    EXPECT_LE(check.error, (far ? kFarthest / kAllowed : 1) * check.tolerance) << check.name;
   }
 }
 
