@@ -129,6 +129,16 @@ bool is_temporary_of(const std::string& name, const std::string& target) {
   return middle.size() > 1 && middle.find_first_not_of(".0123456789") == std::string_view::npos;
 }
 
+// Its writer may have renamed it before it was locked here, and another may have taken the name.
+// Who holds the lock keeps the name: only a writer renames, and it holds the lock of what it
+// renames.
+bool is_still_at(const Descriptor& file, const fs::path& path) {
+  struct stat here {};
+  struct stat there {};
+  return ::fstat(file.get(), &here) == 0 && ::lstat(path.c_str(), &there) == 0 &&
+         here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
 void remove_left_temporaries(const fs::path& target) {
   std::error_code error;
   const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
@@ -138,7 +148,7 @@ void remove_left_temporaries(const fs::path& target) {
     const int fd = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) continue;
     const Descriptor file(fd, path.string());
-    if (try_lock(file) == Locked::Now) ::unlink(path.c_str());
+    if (try_lock(file) == Locked::Now && is_still_at(file, path)) ::unlink(path.c_str());
   }
 }
 
