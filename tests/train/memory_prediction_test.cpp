@@ -6,9 +6,11 @@
 #include <map>
 #include <mutex>
 
+#include "tests/sanitized.h"
 #include "tests/train/engine_cases_support.h"
 #include "weft/kernels/device.h"
-#include "weft/train/trainer.h"
+#include "weft/kernels/kernels.h"
+#include "weft/train/state_list.h"
 
 namespace weft::train {
 namespace memory_prediction_test {
@@ -91,6 +93,53 @@ TEST_P(DryStep, TakesWhatARealOneTakes) {
                      EXPECT_EQ(peaks_of(engine.pool()), peaks) << "rank " << rank;
                    });
   }
+}
+
+// With one expert-parallel rank, whatever its router does.
+void expect_as_predicted(const config::Config& config) {
+  const rules::JudgedConfig run = judged(config);
+  std::map<int, PredictedMemory> predicted;
+  for (const PredictedMemory& stage : predict_memory(run)) predicted[stage.rank] = stage;
+  EXPECT_EQ(std::ssize(predicted), config.model.pipeline_model_parallel_size);
+  std::mutex mutex;
+  on_ranks(config, [&](Engine& engine) {
+    const Progress progress(engine.pool(), config.rng.seed);
+    for (std::int64_t step = 0; step < 2; ++step) {
+      const Batch batch = batch_of(engine, step);
+      train_step(engine, {.batch = batch, .step = step}, exec::Tracing::Off);
+    }
+    const std::lock_guard lock(mutex);
+    const auto found = predicted.find(engine.rank());
+    if (found == predicted.end()) return;
+    EXPECT_EQ(peaks_of(engine.pool()),
+              (Peaks{found->second.peak_bytes, found->second.peak_total_bytes}))
+        << "rank " << engine.rank();
+  });
+}
+
+TEST(PredictedMemory, IsThatOfARunWithItsOwnRouter) {
+  config::Config config = small_config();
+  config.train.eval_interval = 0;
+  expect_as_predicted(config);
+  config.model.params_dtype = config::Precision::Bf16;
+  config.model.apply_rope_fusion = true;
+  expect_as_predicted(config);
+}
+
+TEST(PredictedMemory, IsOfEveryPipelineStage) {
+  config::Config config = with_layout(deep_config(), {.world = 4, .pp = 2, .vpp = 2});
+  config.train.eval_interval = 0;
+  expect_as_predicted(config);
+}
+
+// 10^12 parameters and more on one rank: addresses, not memory.
+TEST(PredictedMemory, ATensorOfAnySizeTakesNoMemory) {
+  const auto device = kernels::make_dry_device();
+  tensor::Pool pool(*device);
+  const std::int64_t elements = std::int64_t{1} << (kSanitized ? 33 : 40);
+  const tensor::Tensor x(pool, tensor::DType::F32, {elements}, tensor::Tag::Weights);
+  kernels::zero(*device->make_stream("compute", tensor::StreamRole::Compute), x);
+  EXPECT_EQ(pool.total().peak, static_cast<std::size_t>(x.bytes()));
 }
 
 }  // namespace memory_prediction_test

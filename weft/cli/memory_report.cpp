@@ -38,7 +38,7 @@ std::string total_text(const train::PredictedMemory& memory) {
   return base::human_bytes(static_cast<double>(memory.peak_total_bytes));
 }
 
-const train::PredictedMemory& largest(const MemoryReport& report) {
+train::PredictedMemory largest(const MemoryReport& report) {
   return std::ranges::max(report.stages, {}, &train::PredictedMemory::peak_total_bytes);
 }
 
@@ -68,7 +68,7 @@ MemoryReport predict_memory(const config::Config& config) {
 std::optional<rules::Missing> gpu_limit(const config::Config& config, const MemoryReport& report) {
   const derive::GpuFacts gpu = derive::gpu_facts(config.hardware);
   if (!gpu.memory_gb || report.stages.empty()) return std::nullopt;
-  const train::PredictedMemory& most = largest(report);
+  const train::PredictedMemory most = largest(report);
   const double room = *gpu.memory_gb * 1e9, need = static_cast<double>(most.peak_total_bytes);
   if (need <= room) return std::nullopt;
   return rules::Missing{
@@ -94,7 +94,7 @@ base::Json to_json(const MemoryReport& report) {
 }
 
 std::string to_text(const MemoryReport& report) {
-  if (report.stages.empty()) return "  not predicted: this build does not run it\n";
+  if (report.stages.empty()) return "  not predicted: this build lacks parts of the run\n";
   std::string all;
   for (std::size_t stage = 0; stage < report.stages.size(); ++stage) {
     all += base::text("  {:<16}{}; at one time {}, predicted by a dry step\n",

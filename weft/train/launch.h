@@ -43,5 +43,7 @@ void launch(const rules::JudgedConfig& config,
 // The device that a rank of this run works on; each rank makes its own. `local_rank` is its number
 // among those on the same machine.
 std::unique_ptr<tensor::Device> make_device(const rules::JudgedConfig& config, int local_rank);
+// One that takes the same memory and computes nothing (kernels::make_dry_device).
+std::unique_ptr<tensor::Device> make_dry_device(const rules::JudgedConfig& config);
 
 }  // namespace weft::train

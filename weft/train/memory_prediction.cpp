@@ -2,7 +2,7 @@
 
 #include "weft/base/casts.h"
 #include "weft/derive/derived.h"
-#include "weft/kernels/device.h"
+#include "weft/train/launch.h"
 #include "weft/train/state_list.h"
 #include "weft/train/step.h"
 
@@ -33,7 +33,7 @@ PredictedMemory predict_memory(const rules::JudgedConfig& config, int rank) {
   const comm::LaunchOptions world{.world = static_cast<int>(derive::layout_of(config).world),
                                   .rank = rank};
   comm::run_fake(world, [&](comm::Endpoint& endpoint) {
-    Engine engine(config, endpoint, {}, kernels::make_dry_device(), InitialWeights::Undefined);
+    Engine engine(config, endpoint, {}, make_dry_device(config), InitialWeights::Undefined);
     const Progress progress(engine.pool(), config->rng.seed);
     run_dry(engine);
     for (int tag = 0; tag < tensor::kTags; ++tag) {

@@ -7,7 +7,8 @@
 
 namespace weft::kernels::cpu {
 
-// With the workspace of the CPU's operations.
+// With the workspace of the CPU's operations, or that of a GPU's as far as it is known without one.
 const Operations& dry_operations();
+const Operations& dry_gpu_operations(tensor::Deterministic deterministic);
 
 }  // namespace weft::kernels::cpu
