@@ -57,9 +57,9 @@ base::Json json_of(const train::PredictedMemory& memory) {
 
 MemoryReport predict_memory(const config::Config& config) {
   MemoryReport report{.stages = {}, .micro_batches = plan::micro_batches_of(config)};
-  const std::int64_t fewest = plan::fewest_micro_batches(config.model, report.micro_batches);
-  report.run = std::min(report.micro_batches, std::max(fewest, kMostMicroBatches));
-  if (report.run < report.micro_batches) report.run = fewest;
+  report.run = report.micro_batches <= kMostMicroBatches
+                   ? report.micro_batches
+                   : plan::fewest_micro_batches(config.model, report.micro_batches);
   const auto run = runnable(plan::with_micro_batches(config, report.run));
   if (run) report.stages = train::predict_memory(*run);
   return report;

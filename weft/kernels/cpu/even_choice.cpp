@@ -30,8 +30,10 @@ class Deck {
       std::iter_swap(first, card);
       hand.push_back(cards_[next_++]);
     }
+    dealt_ += count;
     return hand;
   }
+  std::int64_t dealt() const { return dealt_; }  // so far
 
  private:
   // Not std::shuffle, whose order is the library's own.
@@ -42,6 +44,7 @@ class Deck {
 
   std::vector<std::int32_t> cards_;
   std::size_t next_;
+  std::int64_t dealt_ = 0;
 };
 
 }  // namespace
@@ -54,12 +57,17 @@ void choose_evenly(std::span<std::int32_t> chosen,
   const std::int64_t width = experts / limit.groups;
   Deck groups(limit.groups);
   std::vector<Deck> members(static_cast<std::size_t>(limit.groups), Deck(width));
+  const auto dealt_from = [&](std::int32_t group) {
+    return members[static_cast<std::size_t>(group)].dealt();
+  };
   for (std::size_t token = 0; token * static_cast<std::size_t>(k) < chosen.size(); ++token) {
     const auto own =
         chosen.subspan(token * static_cast<std::size_t>(k), static_cast<std::size_t>(k));
     std::size_t at = 0;
     std::int64_t groups_left = limit.kept;
-    for (const std::int32_t group : groups.deal(limit.kept, random)) {
+    std::vector<std::int32_t> kept = groups.deal(limit.kept, random);
+    std::ranges::stable_sort(kept, {}, dealt_from);  // where shares differ, the first are larger
+    for (const std::int32_t group : kept) {
       const auto experts_left = static_cast<std::int64_t>(own.size() - at);
       const std::int64_t share = (experts_left + groups_left - 1) / groups_left;
       --groups_left;
