@@ -139,6 +139,23 @@ TEST(CheckCommand, ActivationsThatNoMachineHoldsAreMissingRoom) {
   EXPECT_EQ(check("tiny", 0)["runs"], true);
 }
 
+TEST(CheckCommand, MemoryIsPredictedOfWhatNoMachineHolds) {
+  const Json json = check(
+      "tiny world=64 ep=8 pp=4 vpp=1 dataset.kind=mock train.eval_interval=0 "
+      "model.num_layers=16 model.hidden_size=8192 model.num_moe_experts=64 gbs=4096 "
+      "model.moe_ffn_hidden_size=4096 model.seq_length=4096 hardware.gpu=h100 "
+      "runtime.device=cuda model.bf16=true --memory",
+      0);
+  const Json& memory = json["memory"];
+  ASSERT_EQ(memory["pipeline_ranks"].size(), 4u) << json["missing"];
+  EXPECT_LT(memory["micro_batches_run"], memory["micro_batches"]);
+  EXPECT_GT(memory["pipeline_ranks"][0]["peak_total_bytes"], 80e9);
+  const Json& missing = json["missing"].back();
+  EXPECT_EQ(missing["part"], "room on the GPU");
+  EXPECT_TRUE(contains(missing["message"], "more than the")) << missing;
+  EXPECT_TRUE(contains(missing["message"], "activations")) << missing;
+}
+
 TEST(CheckCommand, ExplainsARule) {
   const Outcome story = weft("check --explain B3");
   EXPECT_EQ(story.code, 0);

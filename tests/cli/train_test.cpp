@@ -267,6 +267,24 @@ TEST_F(Train, OverlapOfOneMicroBatchWarns) {
       << outcome.err;
 }
 
+// "32.3 MiB"
+std::string at_one_time(const std::string& text) {
+  const std::string before = "at one time ";
+  const std::size_t found = text.find(before);
+  if (found == std::string::npos) return text;
+  return text.substr(found + before.size(), text.find(',', found) - found - before.size());
+}
+
+TEST_F(Train, TakesTheMemoryThatCheckPredicts) {
+  const std::string run = arguments("memory") + " world=1 ep=1";
+  const Outcome predicted = weft("check " + run.substr(run.find("tiny")) + " --memory");
+  EXPECT_EQ(predicted.code, 0) << predicted.err;
+  EXPECT_NE(predicted.out.find("predicted by a dry step"), std::string::npos) << predicted.out;
+  const Outcome trained = weft(run);
+  EXPECT_EQ(trained.code, 0) << trained.err;
+  EXPECT_EQ(at_one_time(predicted.out), at_one_time(trained.out));
+}
+
 TEST_F(Train, StartsFromAHuggingFaceFolder) {
   const Outcome outcome =
       weft(base::text("train checkpoint.pretrained_checkpoint={}mixtral_tiny dataset.kind=mock "

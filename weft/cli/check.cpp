@@ -16,6 +16,7 @@ namespace {
 struct CheckOptions {
   RunArguments run;
   ScheduleWish wish = ScheduleWish::None;
+  MemoryWish memory = MemoryWish::None;
   std::string explain;
   bool markdown = false;
 };
@@ -69,6 +70,12 @@ CheckReport check(const CheckOptions& options) {
   if (!report.verdict.legal()) return report;
   const config::Config& config = report.verdict.config;
   if (auto limit = machine_limit(config)) report.verdict.missing.push_back(std::move(*limit));
+  if (options.memory == MemoryWish::Predict) {
+    report.memory = predict_memory(config);
+    if (auto limit = gpu_limit(config, *report.memory)) {
+      report.verdict.missing.push_back(std::move(*limit));
+    }
+  }
   report.advice = rules::advise(config);
   report.modes = rules::overlap_modes(report.verdict);
   report.derived = derive::derived_run(config);
@@ -121,6 +128,10 @@ void add_check(CLI::App& program, Action& chosen) {
       "--schedule",
       [options = options.get()] { options->wish = ScheduleWish::Verify; },
       "also plan and verify the schedule of every pipeline rank");
+  command->add_flag_callback(
+      "--memory",
+      [options = options.get()] { options->memory = MemoryWish::Predict; },
+      "also predict the memory of every pipeline rank, by a step without arithmetic");
   command
       ->add_option("--explain",
                    options->explain,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "weft/base/json.h"
+#include "weft/cli/memory_report.h"
 #include "weft/derive/derived_run.h"
 #include "weft/plan/check_schedule.h"
 #include "weft/rules/advice/advice.h"
@@ -17,6 +18,7 @@ namespace weft::cli {
 // Whether the words and files could be read at all; where not, there is nothing else to judge.
 enum class Readable { Yes, No };
 enum class ScheduleWish { None, Verify };
+enum class MemoryWish { None, Predict };
 
 struct CheckReport {
   std::string recipe;  // empty: the defaults
@@ -27,6 +29,7 @@ struct CheckReport {
   std::vector<rules::OverlapMode> modes;
   std::optional<derive::DerivedRun> derived;
   std::optional<plan::ScheduleCheck> schedule;
+  std::optional<MemoryReport> memory;
   ScheduleWish wish = ScheduleWish::None;
 };
 

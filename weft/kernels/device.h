@@ -12,6 +12,12 @@ namespace weft::kernels {
 // `threads` compute threads for each stream that computes.
 std::unique_ptr<tensor::Device> make_cpu_device(int threads = 1);
 
+// A device without memory or arithmetic: everything is taken and counted as on the CPU, tensors may
+// be of any size and hold nothing. Routers choose evenly.
+std::unique_ptr<tensor::Device> make_dry_device();
+// The same with the workspace of a GPU's operations, as far as it is known without one.
+std::unique_ptr<tensor::Device> make_dry_gpu(tensor::Deterministic deterministic);
+
 // A GPU of those that the process sees: the one whose number is `local_rank` modulo how many there
 // are. SystemError where this build has no CUDA device, where its libraries or the driver are
 // missing, and where there is no GPU or no kernel for it.

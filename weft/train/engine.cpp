@@ -79,12 +79,14 @@ std::vector<optim::AdamW> make_optimizers(tensor::Pool& pool,
 model::Parameters make_parameters(tensor::Pool& pool,
                                   tensor::Stream& stream,
                                   const config::Config& config,
-                                  const grid::Coordinate& self) {
+                                  const grid::Coordinate& self,
+                                  InitialWeights weights) {
   model::Parameters parameters(pool,
                                stream,
                                config.model,
                                model::holding_of(config.model, self.pp),
                                {.ep = self.ep});
+  if (weights == InitialWeights::Undefined) return parameters;
   parameters.initialise(stream,
                         static_cast<std::uint64_t>(config.rng.seed),
                         static_cast<int>(std::min(share_of_cores(config), kMostDrawingThreads)));
@@ -101,7 +103,8 @@ Engine::Engine(const rules::JudgedConfig& config,
 Engine::Engine(const rules::JudgedConfig& config,
                comm::Endpoint& endpoint,
                const schedule::Detail& detail,
-               std::unique_ptr<tensor::Device> device)
+               std::unique_ptr<tensor::Device> device,
+               InitialWeights weights)
     : config_(config),
       rank_(endpoint.rank()),
       device_(std::move(device)),
@@ -109,7 +112,8 @@ Engine::Engine(const rules::JudgedConfig& config,
       groups_(join_groups(config_, endpoint)),
       plan_(verified_plan(config_, groups_, detail)),
       lanes_(*device_, plan_.training, cores_of(config)),
-      parameters_(make_parameters(pool_, lanes_[schedule::Lane::Compute], config_, groups_.self)),
+      parameters_(
+          make_parameters(pool_, lanes_[schedule::Lane::Compute], config_, groups_.self, weights)),
       optimizers_(make_optimizers(pool_, lanes_[schedule::Lane::Compute], parameters_)),
       program_(config_,
                plan_.anatomy,

@@ -17,6 +17,9 @@
 
 namespace weft::train {
 
+// Drawn: from config.rng.seed. Undefined: for who does not look at them.
+enum class InitialWeights { Drawn, Undefined };
+
 class Engine {
  public:
   // Weights start from config.rng.seed. Every rank of the world makes its engine at the same time.
@@ -29,7 +32,8 @@ class Engine {
   Engine(const rules::JudgedConfig& config,
          comm::Endpoint& endpoint,
          const schedule::Detail& detail,
-         std::unique_ptr<tensor::Device> device);
+         std::unique_ptr<tensor::Device> device,
+         InitialWeights weights = InitialWeights::Drawn);
 
   const config::Config& config() const { return config_; }
   const Groups& groups() const { return groups_; }

@@ -47,6 +47,11 @@ void run_reporting(Run run, comm::LaunchOptions options, const comm::RankFunctio
   }
 }
 
+tensor::Deterministic deterministic(const config::Config& config) {
+  const bool same_bits = config.runtime.deterministic || config.model.deterministic_mode;
+  return same_bits ? tensor::Deterministic::Yes : tensor::Deterministic::No;
+}
+
 }  // namespace
 
 std::int64_t share_of_cores(const config::Config& config) {
@@ -67,10 +72,17 @@ std::unique_ptr<tensor::Device> make_device(const rules::JudgedConfig& config, i
       return kernels::make_cpu_device(static_cast<int>(config->runtime.threads_per_rank));
     case config::DeviceKind::Cuda:
       const bool share = config->runtime.backend == config::CommBackend::Threads;
-      const bool same_bits = config->runtime.deterministic || config->model.deterministic_mode;
-      return kernels::make_cuda_device(
-          share ? 0 : local_rank,
-          same_bits ? tensor::Deterministic::Yes : tensor::Deterministic::No);
+      return kernels::make_cuda_device(share ? 0 : local_rank, deterministic(config));
+  }
+  UNREACHABLE("a device");
+}
+
+std::unique_ptr<tensor::Device> make_dry_device(const rules::JudgedConfig& config) {
+  switch (config->runtime.device) {
+    case config::DeviceKind::Cpu:
+      return kernels::make_dry_device();
+    case config::DeviceKind::Cuda:
+      return kernels::make_dry_gpu(deterministic(config));
   }
   UNREACHABLE("a device");
 }

@@ -44,6 +44,8 @@ void launch(const rules::JudgedConfig& config,
 // The device that a rank of this run works on; each rank makes its own. `local_rank` is its number
 // among those on the same machine.
 std::unique_ptr<tensor::Device> make_device(const rules::JudgedConfig& config, int local_rank);
+// One that takes the same memory and computes nothing (kernels::make_dry_device).
+std::unique_ptr<tensor::Device> make_dry_device(const rules::JudgedConfig& config);
 
 // Cores that a rank may keep busy while nothing else runs, as at its start: its share of those that
 // its process has, or that its machine has where each rank is a process.

@@ -33,6 +33,13 @@ struct AttentionSizes {
 // Of a call with `tokens` rows.
 AttentionSizes attention_sizes(std::int64_t tokens, const AttentionShape& shape);
 
+// What a call takes from its pool, in floats.
+std::int64_t forward_workspace(const AttentionSizes& sizes);
+struct DgradWorkspace {
+  std::int64_t slots = 0, partial = 0;
+};
+DgradWorkspace dgrad_workspace(const AttentionSizes& sizes);
+
 // Memory of one slot, handed out in pieces.
 class SlotMemory {
  public:

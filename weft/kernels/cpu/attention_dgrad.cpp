@@ -23,6 +23,10 @@ std::int64_t shares_of(const AttentionSizes& s) {
   return shares;
 }
 
+std::int64_t units_of(const AttentionSizes& s, std::int64_t shares) {
+  return s.batch * s.groups * shares;
+}
+
 template <typename T>
 struct Dgrad {
   AttentionSizes sizes;
@@ -32,12 +36,12 @@ struct Dgrad {
   float* slots;    // scratch
   float* partial;  // a unit's dk (S, d), then its dv (S, value width)
 
-  std::int64_t units() const { return sizes.batch * sizes.groups * shares; }
+  std::int64_t units() const { return units_of(sizes, shares); }
   std::int64_t dk_elements() const { return sizes.sequence * sizes.width; }
-  std::int64_t partial_elements() const {
-    return dk_elements() + sizes.sequence * sizes.value_width;
+  static std::int64_t partial_elements(const AttentionSizes& s) {
+    return s.sequence * (s.width + s.value_width);
   }
-  float* dk_of(std::int64_t unit) const { return partial + unit * partial_elements(); }
+  float* dk_of(std::int64_t unit) const { return partial + unit * partial_elements(sizes); }
   float* dv_of(std::int64_t unit) const { return dk_of(unit) + dk_elements(); }
 
   static std::int64_t slot_elements(const AttentionSizes& s) {
@@ -124,7 +128,7 @@ void Dgrad<T>::run_block(std::int64_t unit, std::int64_t head, Range queries, fl
 
 template <typename T>
 void Dgrad<T>::run_unit(std::int64_t unit, float* memory) const {
-  std::fill_n(dk_of(unit), partial_elements(), 0.0f);
+  std::fill_n(dk_of(unit), partial_elements(sizes), 0.0f);
   const std::int64_t heads = sizes.heads_per_group() / shares;
   const std::int64_t first_head = unit % (sizes.groups * shares) * heads;
   const Cut query_cut{sizes.sequence, kQueries};
@@ -143,7 +147,7 @@ void Dgrad<T>::add_shares(std::int64_t line, Range rows) const {
     for (std::int64_t c = 0; c < width; ++c) {
       float sum = 0;
       for (std::int64_t share = 0; share < shares; ++share) {
-        sum += part[share * partial_elements() + c];
+        sum += part[share * partial_elements(sizes) + c];
       }
       store(to[c], sum);
     }
@@ -171,6 +175,12 @@ void run(Workers& workers, const Dgrad<T>& job, std::int64_t slots) {
 }
 
 }  // namespace
+
+DgradWorkspace dgrad_workspace(const AttentionSizes& sizes) {
+  const std::int64_t units = units_of(sizes, shares_of(sizes));
+  return {.slots = std::min(units, kSlots) * Dgrad<float>::slot_elements(sizes),
+          .partial = units * Dgrad<float>::partial_elements(sizes)};
+}
 
 void attention_dgrad(Stream& stream,
                      Pool& workspace,
@@ -200,14 +210,9 @@ void attention_dgrad(Stream& stream,
                  .slots = nullptr,
                  .partial = nullptr};
     const std::int64_t slots = std::min(job.units(), kSlots);
-    const Tensor scratch(workspace,
-                         DType::F32,
-                         {slots * Dgrad<T>::slot_elements(sizes)},
-                         tensor::Tag::Workspace);
-    const Tensor partial(workspace,
-                         DType::F32,
-                         {job.units() * job.partial_elements()},
-                         tensor::Tag::Workspace);
+    const DgradWorkspace floats = dgrad_workspace(sizes);
+    const Tensor scratch(workspace, DType::F32, {floats.slots}, tensor::Tag::Workspace);
+    const Tensor partial(workspace, DType::F32, {floats.partial}, tensor::Tag::Workspace);
     job.slots = data<float>(stream, scratch);
     job.partial = data<float>(stream, partial);
     enqueue(stream, "attention_dgrad", WorkClass::Attention, [job, slots](Workers& workers) {

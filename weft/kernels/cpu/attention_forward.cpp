@@ -8,6 +8,10 @@ namespace weft::kernels::cpu {
 
 namespace {
 
+std::int64_t slots_of(const AttentionSizes& s) {
+  return std::min(s.batch * s.heads * s.query_blocks(), kSlots);
+}
+
 template <typename T>
 struct Forward {
   AttentionSizes sizes;
@@ -91,6 +95,10 @@ void Forward<T>::run_block(std::int64_t b, std::int64_t head, Range queries, flo
 
 }  // namespace
 
+std::int64_t forward_workspace(const AttentionSizes& sizes) {
+  return slots_of(sizes) * Forward<float>::slot_elements(sizes);
+}
+
 void attention_forward(Stream& stream,
                        Pool& workspace,
                        Tensor o,
@@ -103,9 +111,9 @@ void attention_forward(Stream& stream,
   with_float(q.dtype(), [&]<typename T>(As<T>) {
     const std::int64_t lines = sizes.batch * sizes.heads;
     const std::int64_t blocks = lines * sizes.query_blocks();
-    const std::int64_t slots = std::min(blocks, kSlots);
+    const std::int64_t slots = slots_of(sizes);
     const std::int64_t slot_elements = Forward<T>::slot_elements(sizes);
-    const Tensor memory(workspace, DType::F32, {slots * slot_elements}, tensor::Tag::Workspace);
+    const Tensor memory(workspace, DType::F32, {forward_workspace(sizes)}, tensor::Tag::Workspace);
     const Forward<T> job{.sizes = sizes,
                          .o = matrix<T>(stream, o),
                          .q = matrix<T>(stream, q),

@@ -1,17 +1,14 @@
-// Which attention is cuDNN's, in which parts, and with which memory.
-//
-// The deterministic backward keeps the gradients of all scores of a launch, so it is launched for
-// parts of the batch, or of the heads of one sequence, whose workspace is bounded. Heads do not
-// depend on each other: the parts change no bit.
+// Which attention is cuDNN's, and how it is called; in which parts, and with which memory, is said
+// in kernels/cudnn_shapes.h.
 #include "weft/kernels/cuda/cudnn_attention.h"
 
-#include <algorithm>
 #include <array>
 #include <limits>
 #include <vector>
 
 #include "weft/base/text.h"
 #include "weft/kernels/cuda/cudnn_stream.h"
+#include "weft/kernels/cudnn_shapes.h"
 #include "weft/tensor/cuda/stream.h"
 
 namespace weft::kernels::cuda {
@@ -24,11 +21,7 @@ using tensor::cuda::cuda_stream;
 
 // 9.10.0 and 9.10.1 have wrong attention, 9.11 and 9.12 take few widths of latent attention.
 constexpr std::size_t kOldest = 91300;
-// Up to 9.15.0 the backward may touch memory behind the last keys where they fill no whole tile.
-constexpr std::int64_t kTile = 128;
-constexpr std::int64_t kWidest = 256;
 constexpr std::int64_t kBytesAtOnce = 16;  // addresses and strides are multiples of it
-constexpr std::int64_t kMostWorkspace = std::int64_t{5} << 28;  // 1.25 GiB
 
 // fp32 or bf16, (batch * sequence, heads * width).
 struct Rows {
@@ -36,17 +29,12 @@ struct Rows {
   std::int64_t stride = 0;  // elements from one row to the next
 };
 
-struct Call {
-  DType dtype = DType::F32;
-  std::int64_t batch = 0, sequence = 0, heads = 0, groups = 0;
-  std::int64_t width = 0, value_width = 0;
+struct Call : CudnnShape {
   float scale = 1;
   Rows q, k, v, o;
   Rows dq, dk, dv, d_o;  // of the backward alone
   float* lse = nullptr;  // (heads, batch * sequence)
   std::int64_t lse_stride = 0;
-
-  std::int64_t heads_per_group() const { return heads / groups; }
 };
 
 Rows rows_of(Stream& stream, const Tensor& x) {
@@ -62,20 +50,15 @@ Call call_of(Stream& stream,
              const Tensor& k,
              const Tensor& v,
              const AttentionShape& shape) {
-  return {.dtype = q.dtype(),
-          .batch = q.dim(0) / shape.sequence,
-          .sequence = shape.sequence,
-          .heads = shape.heads,
-          .groups = shape.groups,
-          .width = shape.head_width,
-          .value_width = shape.value_width.value_or(shape.head_width),
-          .scale = shape.scale,
-          .q = rows_of(stream, q),
-          .k = rows_of(stream, k),
-          .v = rows_of(stream, v),
-          .o = rows_of(stream, o),
-          .lse = lse.data<float>(stream),
-          .lse_stride = lse.row_stride()};
+  Call call{cudnn_shape(q, shape)};
+  call.scale = shape.scale;
+  call.q = rows_of(stream, q);
+  call.k = rows_of(stream, k);
+  call.v = rows_of(stream, v);
+  call.o = rows_of(stream, o);
+  call.lse = lse.data<float>(stream);
+  call.lse_stride = lse.row_stride();
+  return call;
 }
 
 bool is_aligned(const void* data, std::int64_t stride_bytes) {
@@ -83,15 +66,12 @@ bool is_aligned(const void* data, std::int64_t stride_bytes) {
          stride_bytes % kBytesAtOnce == 0;
 }
 
-bool is_width(std::int64_t width) { return width % 8 == 0 && width <= kWidest; }
-
 bool has_cudnn() { return find_cudnn() != nullptr && find_cudnn()->version >= kOldest; }
 
 // The rule. What it takes is cuDNN's if the library has an engine for it, which it says when the
 // plan is made: a matter of shapes, versions and the card, never of timing.
 bool uses_cudnn(const Call& call) {
-  if (call.dtype != DType::BF16 || call.batch == 0 || call.sequence % kTile != 0) return false;
-  if (!is_width(call.width) || !is_width(call.value_width)) return false;
+  if (!suits_cudnn(call)) return false;
   constexpr auto kSize = static_cast<std::int64_t>(sizeof(tensor::BFloat16));
   for (const Rows* rows :
        {&call.q, &call.k, &call.v, &call.o, &call.dq, &call.dk, &call.dv, &call.d_o}) {
@@ -100,32 +80,8 @@ bool uses_cudnn(const Call& call) {
   return is_aligned(call.lse, call.lse_stride * std::int64_t{sizeof(float)}) && has_cudnn();
 }
 
-// What one launch computes: whole sequences, or some of the groups of one.
-struct Part {
-  std::int64_t sequences = 0, groups = 0;
-};
-
-std::int64_t largest_divisor(std::int64_t of, std::int64_t at_most) {
-  std::int64_t divisor = std::clamp<std::int64_t>(at_most, 1, of);
-  while (of % divisor != 0) --divisor;
-  return divisor;
-}
-
-// At least the heads of one group, whose gradients are summed into the same keys.
-Part part_of(const Call& call, Deterministic deterministic) {
-  const std::int64_t kept = deterministic == Deterministic::Yes
-                                ? 2 * call.sequence * call.sequence  // gradients of the scores
-                                : 4 * call.sequence * call.width;    // sums of dq
-  // Before they are summed, gradients of keys and values.
-  const std::int64_t unsummed =
-      call.heads == call.groups ? 0 : 2 * call.sequence * (call.width + call.value_width);
-  const std::int64_t most_groups = kMostWorkspace / (call.heads_per_group() * (kept + unsummed));
-  if (most_groups < call.groups) return {1, largest_divisor(call.groups, most_groups)};
-  return {largest_divisor(call.batch, most_groups / call.groups), call.groups};
-}
-
 AttentionGraphShape graph_shape(const Call& call,
-                                const Part& part,
+                                const CudnnPart& part,
                                 Direction direction,
                                 Deterministic deterministic) {
   return {.direction = direction,
@@ -166,22 +122,6 @@ void run_forward(CudnnStream& library, const Plan& plan, const Call& call, std::
   library.run(plan, bound, workspace);
 }
 
-// Pieces of one workspace, one behind the other.
-class Pieces {
- public:
-  // Where it begins, in bytes.
-  std::int64_t add(std::int64_t bytes) {
-    constexpr std::int64_t kApart = 256;
-    const std::int64_t begin = bytes_;
-    bytes_ += (bytes + kApart - 1) / kApart * kApart;
-    return begin;
-  }
-  std::int64_t bytes() const { return bytes_; }
-
- private:
-  std::int64_t bytes_ = 0;
-};
-
 Tensor make_workspace(Pool& pool, std::int64_t bytes) {
   constexpr auto kSize = static_cast<std::int64_t>(sizeof(float));
   return {pool, DType::F32, {(bytes + kSize - 1) / kSize}, tensor::Tag::Workspace};
@@ -189,7 +129,7 @@ Tensor make_workspace(Pool& pool, std::int64_t bytes) {
 
 struct Backward {
   Call call;
-  Part part;
+  CudnnPart part;
   Deterministic deterministic = Deterministic::Yes;
   const Plan* plan = nullptr;
   // Memory of the operation's own.
@@ -206,23 +146,19 @@ bool is_lse_in_order(const Call& call) {
 // The memory of a backward: the caller keeps it until the work is enqueued.
 Tensor place(Stream& stream, Pool& pool, Backward& job) {
   const Call& call = job.call;
-  constexpr auto kSize = static_cast<std::int64_t>(sizeof(float));
-  const std::int64_t queries =
-      job.part.sequences * job.part.groups * call.heads_per_group() * call.sequence;
-  Pieces pieces;
-  const std::int64_t workspace = pieces.add(job.plan->workspace_bytes());
-  const std::int64_t delta = pieces.add(queries * kSize);
-  const bool varies = job.deterministic == Deterministic::No;
-  const std::int64_t dq_sums = pieces.add(varies ? queries * call.width * kSize : 0);
-  const bool copies = !is_lse_in_order(call);
-  const std::int64_t lse = pieces.add(copies ? call.batch * call.heads * call.sequence * kSize : 0);
-  Tensor memory = make_workspace(pool, pieces.bytes());
+  const bool in_order = is_lse_in_order(call);
+  const CudnnMemory pieces = cudnn_memory(call,
+                                          job.part,
+                                          job.deterministic,
+                                          in_order ? LseOrder::AsItLies : LseOrder::BySequence,
+                                          job.plan->workspace_bytes());
+  Tensor memory = make_workspace(pool, pieces.total());
   auto* at = reinterpret_cast<std::byte*>(memory.data<float>(stream));
   const auto floats = [&](std::int64_t begin) { return reinterpret_cast<float*>(at + begin); };
-  job.workspace = at + workspace;
-  job.delta = floats(delta);
-  job.dq_sums = floats(dq_sums);
-  job.lse = copies ? floats(lse) : call.lse;
+  job.workspace = at;
+  job.delta = floats(pieces.delta_at());
+  job.dq_sums = floats(pieces.dq_sums_at());
+  job.lse = in_order ? call.lse : floats(pieces.lse_at());
   return memory;
 }
 
@@ -333,7 +269,7 @@ bool cudnn_attention_dgrad(Stream& stream,
   job.call.dv = rows_of(stream, dv);
   job.call.d_o = rows_of(stream, d_o);
   if (!uses_cudnn(job.call)) return false;
-  job.part = part_of(job.call, job.deterministic);
+  job.part = cudnn_part(job.call, job.deterministic);
   AttentionGraphShape graph =
       graph_shape(job.call, job.part, Direction::Backward, job.deterministic);
   graph.lse_batch_stride = graph.heads * graph.sequence;

@@ -5,6 +5,7 @@
 #include "weft/base/check.h"
 #include "weft/tensor/cpu/region.h"
 #include "weft/tensor/cpu/stream.h"
+#include "weft/tensor/cpu/transfers.h"
 
 namespace weft::tensor::cpu {
 
@@ -33,5 +34,9 @@ std::byte* CpuDevice::take(Memory, std::size_t bytes) {
 void CpuDevice::give_back(Memory, std::byte* data, std::size_t bytes) { ::munmap(data, bytes); }
 
 std::unique_ptr<Region> CpuDevice::make_region(Memory) { return std::make_unique<CpuRegion>(); }
+
+std::unique_ptr<Transfers> CpuDevice::make_transfers() {
+  return std::make_unique<CpuTransfers>(*this);
+}
 
 }  // namespace weft::tensor::cpu

@@ -7,6 +7,10 @@
 
 #include "weft/tensor/device.h"
 
+namespace weft::tensor {
+class Transfers;
+}
+
 namespace weft::tensor::cpu {
 
 class CpuDevice : public Device {
@@ -19,6 +23,8 @@ class CpuDevice : public Device {
   std::byte* take(Memory memory, std::size_t bytes) override;
   void give_back(Memory memory, std::byte* data, std::size_t bytes) override;
   std::unique_ptr<Region> make_region(Memory memory) override;
+  // For a stream of this device.
+  virtual std::unique_ptr<Transfers> make_transfers();
 
   // The bytes of `memory` as the cores reach them: all that touches device memory goes through
   // here. The same address, but for a device that keeps its memory out of the host's sight.

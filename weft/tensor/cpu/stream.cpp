@@ -35,7 +35,10 @@ CpuStream& cpu_stream(Stream& stream) {
 }
 
 CpuStream::CpuStream(CpuDevice& device, std::string name, int threads, StreamRole role)
-    : Stream(device, role), cpu_(device), transfers_(device), name_(std::move(name)) {
+    : Stream(device, role),
+      cpu_(device),
+      transfers_(device.make_transfers()),
+      name_(std::move(name)) {
   if (role == StreamRole::Alone) {
     workers_.emplace(threads);
     return;
@@ -240,7 +243,7 @@ void CpuStream::run(const Item& item) {
     if (!item.task && !item.host_work) return;
     const bool record = recording_.load(std::memory_order_relaxed);
     const std::int64_t begin = record ? now_ns() : 0;
-    item.task ? item.task(*workers_) : item.host_work(transfers_);
+    item.task ? item.task(*workers_) : item.host_work(*transfers_);
     if (const std::optional<Fault> fault = fault_in(fault_)) throw_fault(*fault);
     if (record) {
       spans_.push_back({.label = item.label,

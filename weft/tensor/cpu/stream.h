@@ -16,10 +16,10 @@
 
 #include "weft/base/bell.h"
 #include "weft/tensor/cpu/device.h"
-#include "weft/tensor/cpu/transfers.h"
 #include "weft/tensor/cpu/workers.h"
 #include "weft/tensor/fault.h"
 #include "weft/tensor/stream.h"
+#include "weft/tensor/transfers.h"
 
 namespace weft::tensor::cpu {
 
@@ -85,7 +85,7 @@ class CpuStream final : public Stream {
   void fail(const std::exception_ptr& error);
 
   CpuDevice& cpu_;
-  CpuTransfers transfers_;
+  const std::unique_ptr<Transfers> transfers_;
   FaultWord fault_;
   const std::string name_;
   std::function<void(const std::exception_ptr&)> tell_;     // of the first error; set while idle

@@ -1,0 +1,147 @@
+// What a dry step counts, against what a real one does.
+#include "weft/train/memory_prediction.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <mutex>
+
+#include "tests/sanitized.h"
+#include "tests/train/engine_cases_support.h"
+#include "weft/comm/launch.h"
+#include "weft/kernels/device.h"
+#include "weft/kernels/kernels.h"
+#include "weft/train/state_list.h"
+
+namespace weft::train {
+namespace memory_prediction_test {
+
+struct Peaks {
+  std::array<std::size_t, tensor::kTags> tags{};
+  std::size_t total = 0;
+  bool operator==(const Peaks&) const = default;
+};
+
+std::ostream& operator<<(std::ostream& out, const Peaks& peaks) {
+  return out << fmt::format("{} at one time, by tag {}", peaks.total, peaks.tags);
+}
+
+Peaks peaks_of(const tensor::Pool& pool) {
+  Peaks peaks{.total = pool.total().peak};
+  for (std::size_t tag = 0; tag < peaks.tags.size(); ++tag) {
+    peaks.tags[tag] = pool.use(static_cast<tensor::Tag>(tag)).peak;
+  }
+  return peaks;
+}
+
+// The same choice on every rank, each expert as often as any other: what a dry step takes of its
+// peers.
+Batch even_batch(const Engine& engine) {
+  const config::ModelConfig& model = engine.config().model;
+  const std::int64_t tokens = engine.config().train.micro_batch_size * model.seq_length;
+  const std::vector<std::int32_t> ids(static_cast<std::size_t>(tokens), 1);
+  MicroBatch part{.ids = ids, .labels = ids, .experts = {}};
+  for (int layer = 0; layer < model.num_layers; ++layer) {
+    std::vector<std::int32_t>& experts = part.experts.emplace_back();
+    if (!model.is_moe_layer(layer)) continue;
+    const std::int64_t k = model.moe_router_topk, stride = model.experts() / k;
+    for (std::int64_t token = 0; token < tokens; ++token) {
+      for (std::int64_t j = 0; j < k; ++j) {
+        experts.push_back(static_cast<std::int32_t>(j * stride + token % stride));
+      }
+    }
+  }
+  return Batch(static_cast<std::size_t>(engine.share().micro_batches), part);
+}
+
+void run_steps(Engine& engine, std::int64_t steps) {
+  const Batch batch = even_batch(engine);
+  for (std::int64_t step = 0; step < steps; ++step) {
+    train_step(engine, {.batch = batch, .step = step}, exec::Tracing::Off);
+  }
+  forward_step(engine, batch);
+  engine.program().drop_states();
+}
+
+class DryStep : public testing::TestWithParam<EngineCase> {};
+
+INSTANTIATE_TEST_SUITE_P(Layouts, DryStep, testing::ValuesIn(engine_cases()), [](const auto& test) {
+  return test.param.name;
+});
+
+TEST_P(DryStep, TakesWhatARealOneTakes) {
+  const auto& [name, config, detail] = GetParam();
+  std::mutex mutex;
+  std::map<int, Peaks> real;
+  on_ranks(
+      config,
+      [&](Engine& engine) {
+        run_steps(engine, 2);
+        const std::lock_guard lock(mutex);
+        real[engine.rank()] = peaks_of(engine.pool());
+      },
+      detail);
+  const rules::JudgedConfig run = judged(config);
+  for (const auto& [rank, peaks] : real) {
+    comm::run_fake({.world = static_cast<int>(real.size()), .rank = rank},
+                   [&](comm::Endpoint& endpoint) {
+                     Engine engine(run,
+                                   endpoint,
+                                   detail,
+                                   kernels::make_dry_device(),
+                                   InitialWeights::Undefined);
+                     run_steps(engine, 1);
+                     EXPECT_EQ(peaks_of(engine.pool()), peaks) << "rank " << rank;
+                   });
+  }
+}
+
+// With one expert-parallel rank, whatever its router does.
+void expect_as_predicted(const config::Config& config) {
+  const rules::JudgedConfig run = judged(config);
+  std::map<int, PredictedMemory> predicted;
+  for (const PredictedMemory& stage : predict_memory(run)) predicted[stage.rank] = stage;
+  EXPECT_EQ(std::ssize(predicted), config.model.pipeline_model_parallel_size);
+  std::mutex mutex;
+  on_ranks(config, [&](Engine& engine) {
+    const Progress progress(engine.pool(), config.rng.seed);
+    for (std::int64_t step = 0; step < 2; ++step) {
+      const Batch batch = batch_of(engine, step);
+      train_step(engine, {.batch = batch, .step = step}, exec::Tracing::Off);
+    }
+    const std::lock_guard lock(mutex);
+    const auto found = predicted.find(engine.rank());
+    if (found == predicted.end()) return;
+    EXPECT_EQ(peaks_of(engine.pool()),
+              (Peaks{found->second.peak_bytes, found->second.peak_total_bytes}))
+        << "rank " << engine.rank();
+  });
+}
+
+TEST(PredictedMemory, IsThatOfARunWithItsOwnRouter) {
+  config::Config config = small_config();
+  config.train.eval_interval = 0;
+  expect_as_predicted(config);
+  config.model.params_dtype = config::Precision::Bf16;
+  config.model.apply_rope_fusion = true;
+  expect_as_predicted(config);
+}
+
+TEST(PredictedMemory, IsOfEveryPipelineStage) {
+  config::Config config = with_layout(deep_config(), {.world = 4, .pp = 2, .vpp = 2});
+  config.train.eval_interval = 0;
+  expect_as_predicted(config);
+}
+
+// 10^12 elements: addresses, not memory.
+TEST(PredictedMemory, ATensorOfAnySizeTakesNoMemory) {
+  const auto device = kernels::make_dry_device();
+  tensor::Pool pool(*device);
+  const std::int64_t elements = std::int64_t{1} << (kSanitized ? 29 : 40);
+  const tensor::Tensor x(pool, tensor::DType::F32, {elements}, tensor::Tag::Weights);
+  kernels::zero(*device->make_stream("compute", tensor::StreamRole::Compute), x);
+  EXPECT_EQ(pool.total().peak, static_cast<std::size_t>(x.bytes()));
+}
+
+}  // namespace memory_prediction_test
+}  // namespace weft::train

@@ -1,0 +1,206 @@
+#include "weft/kernels/cpu/dry_operations.h"
+
+#include "weft/kernels/cpu/attention_blocks.h"
+#include "weft/kernels/cpu/even_choice.h"
+#include "weft/kernels/cpu/operations.h"
+#include "weft/kernels/cudnn_shapes.h"
+#include "weft/kernels/device.h"
+#include "weft/tensor/cpu/dry_device.h"
+
+namespace weft::kernels {
+
+std::unique_ptr<tensor::Device> make_dry_device() {
+  return std::make_unique<tensor::cpu::DryDevice>(cpu::dry_operations());
+}
+
+std::unique_ptr<tensor::Device> make_dry_gpu(tensor::Deterministic deterministic) {
+  return std::make_unique<tensor::cpu::DryDevice>(cpu::dry_gpu_operations(deterministic));
+}
+
+namespace cpu {
+namespace {
+
+template <typename Operation>
+struct Nothing;
+template <typename... Arguments>
+struct Nothing<void(Arguments...)> {
+  static void run(Arguments...) {}
+};
+
+Tensor floats(Pool& pool, std::int64_t elements) {
+  return {pool, DType::F32, {elements}, tensor::Tag::Workspace};
+}
+
+void dry_attention_forward(Stream&,
+                           Pool& workspace,
+                           Tensor,
+                           Tensor,
+                           Tensor q,
+                           Tensor,
+                           Tensor,
+                           const AttentionShape& shape) {
+  floats(workspace, forward_workspace(attention_sizes(q.dim(0), shape)));
+}
+
+void dry_attention_dgrad(Stream&,
+                         Pool& workspace,
+                         Tensor,
+                         Tensor,
+                         Tensor,
+                         Tensor,
+                         Tensor,
+                         Tensor,
+                         Tensor q,
+                         Tensor,
+                         Tensor,
+                         const AttentionShape& shape) {
+  const DgradWorkspace elements = dgrad_workspace(attention_sizes(q.dim(0), shape));
+  const Tensor slots = floats(workspace, elements.slots);
+  floats(workspace, elements.partial);
+}
+
+// What attention of its own kernels needs does not come from the pool.
+template <tensor::Deterministic deterministic>
+void dry_gpu_attention_dgrad(Stream&,
+                             Pool& workspace,
+                             Tensor,
+                             Tensor,
+                             Tensor,
+                             Tensor,
+                             Tensor,
+                             Tensor,
+                             Tensor q,
+                             Tensor,
+                             Tensor,
+                             const AttentionShape& shape) {
+  const CudnnShape call = cudnn_shape(q, shape);
+  if (!suits_cudnn(call)) return;
+  const CudnnPart part = cudnn_part(call, deterministic);
+  const CudnnMemory memory =
+      cudnn_memory(call,
+                   part,
+                   deterministic,
+                   call.batch == 1 ? LseOrder::AsItLies : LseOrder::BySequence,
+                   expected_library_bytes(call, part, deterministic));
+  floats(workspace, memory.total() / static_cast<std::int64_t>(sizeof(float)));
+}
+
+void even_top_k(Stream& stream,
+                Tensor,
+                Tensor experts_Tk,
+                Tensor logits_TE,
+                Tensor,
+                const TopK& options) {
+  const std::span chosen(data<std::int32_t>(stream, experts_Tk),
+                         static_cast<std::size_t>(experts_Tk.elements()));
+  const std::int64_t k = experts_Tk.dim(1), experts = logits_TE.dim(1);
+  enqueue(stream, "even_top_k", WorkClass::Memory, [=, groups = options.groups](Workers&) {
+    choose_evenly(chosen, k, experts, groups);
+  });
+}
+
+// Of the sorts, the counts alone. What came from peers is no choice, and is counted as it may be.
+void count_by_expert(Stream& stream,
+                     Tensor,
+                     Tensor,
+                     Tensor,
+                     Tensor counts_E,
+                     Tensor experts_Tk,
+                     std::int64_t first,
+                     Room) {
+  const std::span counts(data<std::int64_t>(stream, counts_E),
+                         static_cast<std::size_t>(counts_E.elements()));
+  const std::span chosen(data<const std::int32_t>(stream, experts_Tk),
+                         static_cast<std::size_t>(experts_Tk.elements()));
+  enqueue(stream, "count_by_expert", WorkClass::Memory, [=](Workers&) {
+    std::ranges::fill(counts, 0);
+    for (const std::int32_t expert : chosen) {
+      const std::int64_t own = expert - first;
+      if (expert >= 0 && own >= 0 && own < std::ssize(counts)) {
+        ++counts[static_cast<std::size_t>(own)];
+      }
+    }
+  });
+}
+
+void count_tokens_by_group(Stream& stream,
+                           Tensor,
+                           Tensor,
+                           Tensor,
+                           Tensor counts_G,
+                           Tensor experts_Tk,
+                           const ExpertGroups& groups) {
+  const std::span counts(data<std::int64_t>(stream, counts_G),
+                         static_cast<std::size_t>(counts_G.elements()));
+  const Matrix<std::int32_t> chosen = matrix<std::int32_t>(stream, experts_Tk);
+  enqueue(stream, "count_tokens_by_group", WorkClass::Memory, [=](Workers&) {
+    std::ranges::fill(counts, 0);
+    for (std::int64_t token = 0; token < chosen.rows; ++token) {
+      std::int64_t last = -1;
+      for (std::int64_t j = 0; j < chosen.columns; ++j) {
+        const std::int64_t expert = chosen.row(token)[j] - groups.first;
+        const std::int64_t group = expert / groups.width;
+        if (expert < 0 || group >= std::ssize(counts) || group == last) continue;
+        ++counts[static_cast<std::size_t>(group)];
+        last = group;
+      }
+    }
+  });
+}
+
+// Values of the model; all other numbers are choices, counts and totals.
+bool holds_values(const Tensor& x) { return x.dtype() == DType::F32 || x.dtype() == DType::BF16; }
+
+void copy_numbers(Stream& stream, Tensor y, Tensor x) {
+  if (!holds_values(x)) cpu::copy(stream, std::move(y), std::move(x));
+}
+
+void copy_rows_of_numbers(Stream& stream, Tensor y, Tensor x, std::span<const RowBlock> blocks) {
+  if (!holds_values(x)) cpu::copy_rows(stream, std::move(y), std::move(x), blocks);
+}
+
+#define WEFT_DRY_OPERATION(name) .name = Nothing<decltype(::weft::kernels::name)>::run,
+
+Operations make_dry_operations() {
+  Operations table{WEFT_EACH_OPERATION(WEFT_DRY_OPERATION)};
+  table.attention_forward = dry_attention_forward;
+  table.attention_dgrad = dry_attention_dgrad;
+  table.top_k_forward = even_top_k;
+  table.drop_over_capacity_forward = drop_over_capacity_forward;
+  table.sort_by_expert = count_by_expert;
+  table.sort_by_group = count_tokens_by_group;
+  table.count_by_group = count_by_group;
+  table.seal_counts = seal_counts;
+  table.open_counts = open_counts;
+  table.plan_hops = plan_hops;
+  table.copy = copy_numbers;
+  table.copy_rows = copy_rows_of_numbers;
+  return table;
+}
+
+#undef WEFT_DRY_OPERATION
+
+template <tensor::Deterministic deterministic>
+Operations make_dry_gpu_operations() {
+  Operations table = make_dry_operations();
+  table.attention_forward = Nothing<decltype(::weft::kernels::attention_forward)>::run;
+  table.attention_dgrad = dry_gpu_attention_dgrad<deterministic>;
+  return table;
+}
+
+}  // namespace
+
+const Operations& dry_operations() {
+  static const Operations kTable = make_dry_operations();
+  return kTable;
+}
+
+const Operations& dry_gpu_operations(tensor::Deterministic deterministic) {
+  using enum tensor::Deterministic;
+  static const Operations kSame = make_dry_gpu_operations<Yes>();
+  static const Operations kVarying = make_dry_gpu_operations<No>();
+  return deterministic == Yes ? kSame : kVarying;
+}
+
+}  // namespace cpu
+}  // namespace weft::kernels
