@@ -114,11 +114,7 @@ void Collectives::all_to_all_counted(Stream& stream,
   // How many rows leave is known only where it runs.
   issue(stream, Operation::AllToAll, size_of_call(0), [=, this](tensor::Transfers& transfers) {
     const auto taken = [&](const std::byte* counts) {
-      std::vector<std::int64_t> numbers(static_cast<std::size_t>(size()));
-      transfers.copy(reinterpret_cast<std::byte*>(numbers.data()),
-                     counts,
-                     size() * std::int64_t{sizeof(std::int64_t)});
-      return numbers;
+      return read_counts(transfers, counts, group_.members.size());
     };
     return meet(call, rows.parts(taken(in), taken(out)), transfers);
   });

@@ -63,4 +63,14 @@ std::vector<Part> RowExchange::parts(std::span<const std::int64_t> receive_rows,
   return parts;
 }
 
+std::vector<std::int64_t> read_counts(tensor::Transfers& transfers,
+                                      const std::byte* counts,
+                                      std::size_t members) {
+  const auto bytes = static_cast<std::int64_t>(members * sizeof(std::int64_t));
+  const std::shared_ptr<std::byte> shown = transfers.host_scratch(bytes);
+  transfers.copy(shown.get(), counts, bytes);
+  const auto* numbers = reinterpret_cast<const std::int64_t*>(shown.get());
+  return {numbers, numbers + members};
+}
+
 }  // namespace weft::comm

@@ -39,4 +39,10 @@ class RowExchange {
   std::int64_t send_room_;
 };
 
+// Counts (int64) that lie in device memory, where the work of a stream needs them: copied through
+// host-visible memory, which a card writes without going through pages of its own.
+std::vector<std::int64_t> read_counts(tensor::Transfers& transfers,
+                                      const std::byte* counts,
+                                      std::size_t members);
+
 }  // namespace weft::comm

@@ -204,16 +204,15 @@ void NcclCommunicator::all_to_all_counted(Stream& stream,
                                           Content content) {
   check_counts(group_, receive_rows, send_rows);
   struct Counts {
-    explicit Counts(std::size_t members) : in(members), out(members) {}
     std::vector<std::int64_t> in, out;
   };
-  const auto counts = std::make_shared<Counts>(group_.members.size());
+  const auto counts = std::make_shared<Counts>();
+  const std::size_t members = group_.members.size();
   const std::byte* in = receive_rows.raw(stream);
   const std::byte* out = send_rows.raw(stream);
-  const std::int64_t bytes = receive_rows.bytes();
   stream.enqueue_host("counts", tensor::WorkClass::Copy, [=](tensor::Transfers& transfers) {
-    transfers.copy(reinterpret_cast<std::byte*>(counts->in.data()), in, bytes);
-    transfers.copy(reinterpret_cast<std::byte*>(counts->out.data()), out, bytes);
+    counts->in = read_counts(transfers, in, members);
+    counts->out = read_counts(transfers, out, members);
   });
   const RowExchange rows(group_, receive, send, stream);
   issue(stream, Operation::AllToAll, size_of_call(0), [=, this](Line::Turn& turn) {
