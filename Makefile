@@ -54,6 +54,7 @@ soak: setup
 	$(call build,release)
 	@tests/fuzz/run.sh 120 || [ $$? -eq 77 ]
 	@ctest --preset release --repeat until-fail:20 -R '^(tensor|comm|exec|train)$$'
+	@WEFT_RANDOM_LAYOUTS=60 build/release/bin/train_test --gtest_filter='RandomLayouts.*'
 	@tests/setup/run.sh || [ $$? -eq 77 ]
 
 PREFIX ?= /usr/local
