@@ -33,7 +33,7 @@ class TracedStep {
         .graphs = {&graph(), &graph()},
         .members =
             [&](int rank, const schedule::Entry& entry) {
-              return schedule::ranks_of_entry(grid_, rank, entry);
+              return schedule::ranks_of_entry(grid_, {}, rank, entry);
             },
         .cost = [&](int rank, int entry) { return cost(rank, entry); },
         .wire = sim::Wire{.fabric = {},

@@ -46,8 +46,10 @@ TEST(Plan, AGlobalLossMeetsAllRanksWithOtherTokens) {
     ASSERT_EQ(grid.coordinate(rank).pp, 1);
     const Entry& entry = training.entries[find(training, "1F0.balance")];
     EXPECT_EQ(entry.lane, Lane::Dp) << ep;
-    EXPECT_EQ(ranks_of_entry(grid, rank, entry), grid.group_of(grid::GroupKind::DpCp, rank));
-    EXPECT_EQ(std::ssize(ranks_of_entry(grid, rank, entry)), 4) << ep;
+    const derive::Pipeline pipeline = derive::pipeline_of(config);
+    EXPECT_EQ(ranks_of_entry(grid, pipeline, rank, entry),
+              grid.group_of(grid::GroupKind::DpCp, rank));
+    EXPECT_EQ(std::ssize(ranks_of_entry(grid, pipeline, rank, entry)), 4) << ep;
   }
 }
 
@@ -115,6 +117,62 @@ TEST(Plan, PipelinesAreAsInTheGoldenFiles) {
   }
 }
 
+TEST(Plan, OrdersThatPutWeightGradientsOffAreAsInTheGoldenFiles) {
+  using enum config::PipelineSchedule;
+  PlanCase c{.layers = "mm",
+             .pp = 2,
+             .micro_batches = 2,
+             .overlap_p2p = true,
+             .schedule = ZeroBubble};
+  EXPECT_TRUE(matches_golden("zb_h1_rank1.txt", print(plans_of(c)[1].training)));
+  c = {.layers = "mmmm",
+       .pp = 2,
+       .vpp = 2,
+       .micro_batches = 2,
+       .tied = true,
+       .overlap_p2p = true,
+       .schedule = DualPipeV};
+  EXPECT_TRUE(matches_golden("dualpipev_rank1.txt", print(plans_of(c)[1].training)));
+  EXPECT_TRUE(matches_golden("dualpipev_forward_rank1.txt", print(plans_of(c)[1].forward)));
+  c = {.layers = "mm", .pp = 2, .micro_batches = 3, .defer_head = true, .defer_limit = 2};
+  EXPECT_TRUE(matches_golden("deferred_head_rank1.txt", print(plans_of(c)[1].training)));
+}
+
+TEST(Plan, TurnsOfFourRanksThatPutWeightGradientsOff) {
+  using enum config::PipelineSchedule;
+  PlanCase c{.layers = "mmmmmmmm",
+             .pp = 4,
+             .micro_batches = 8,
+             .overlap_p2p = true,
+             .schedule = ZeroBubble};
+  EXPECT_TRUE(matches_golden("turns_zb_h1_pp4_m8.txt", summaries(c)));
+  c.vpp = 2;
+  c.schedule = DualPipeV;
+  c.overlap = true;
+  EXPECT_TRUE(matches_golden("turns_dualpipev_pp4_m8.txt", summaries(c)));
+}
+
+TEST(Plan, AVHandsOverAtItsTurn) {
+  const PlanCase c{.layers = "mmmm",
+                   .pp = 2,
+                   .vpp = 2,
+                   .micro_batches = 3,
+                   .tied = true,
+                   .overlap_p2p = true,
+                   .schedule = config::PipelineSchedule::DualPipeV};
+  const std::vector<RankPlan> plans = plans_of(c);
+  const std::vector<Chunk>& first = plans[0].anatomy.chunks;
+  const std::vector<Chunk>& last = plans[1].anatomy.chunks;
+  EXPECT_TRUE(first[0].has_embed && first[1].has_head);
+  EXPECT_EQ(plans[0].anatomy.tie, Tie::Local);
+  EXPECT_EQ(plans[1].anatomy.tie, Tie::None);
+  EXPECT_TRUE(last[0].hands_over && last[1].takes_over);
+  EXPECT_FALSE(last[0].sends() || last[1].receives());
+  const Graph& graph = plans[1].training;
+  EXPECT_TRUE(Reach(graph).before(find(graph, "1F0.merge"), find(graph, "2F0.attention")));
+  EXPECT_TRUE(Reach(graph).before(find(graph, "2D0.attention"), find(graph, "1D0.merge")));
+}
+
 TEST(Plan, WorkedExamplesOfTwoRanksAndTwoChunks) {
   PlanCase c{.layers = "mmmm", .pp = 2, .vpp = 2, .micro_batches = 4, .overlap_p2p = true};
   EXPECT_TRUE(matches_golden("turns_pp2_vpp2_m4_plain.txt", summaries(c)));
@@ -139,7 +197,11 @@ TEST(Plan, InterleavedTurnsAreAllThatTheWarmUpLeaves) {
       const auto pairs = std::ranges::count(text, '|');
       // A chunk without layers has nothing to run beside.
       if (!c.layout.empty()) continue;
-      EXPECT_EQ(pairs, c.micro_batches * c.vpp - warm_up(plan.shape)) << name(c) << "\n" << text;
+      const auto rounds = training_rounds(plan.shape);
+      EXPECT_EQ(pairs, std::ranges::count(rounds, 2u, &std::vector<Turn>::size)) << name(c) << "\n"
+                                                                                 << text;
+      if (c.schedule == config::PipelineSchedule::DualPipeV) continue;
+      EXPECT_EQ(pairs, c.micro_batches * c.vpp - warm_up(plan.shape)) << name(c);
     }
   }
 }

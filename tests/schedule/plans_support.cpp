@@ -7,7 +7,7 @@
 namespace weft::schedule {
 
 std::string name(const PlanCase& c) {
-  return base::text("{}{} ep{} dp{} pp{} vpp{} m{} group{} slices{}{}{}{}{}{}{}{}{}{}",
+  return base::text("{}{} ep{} dp{} pp{} vpp{} m{} group{} slices{}{}{}{}{}{}{}{}{}{} {}{}{}",
                     c.layers,
                     c.layout,
                     c.ep,
@@ -25,7 +25,10 @@ std::string name(const PlanCase& c) {
                     c.delay ? " delay" : "",
                     c.early ? " early" : "",
                     c.experts_wgrad ? " experts_wgrad" : "",
-                    c.overlap_p2p ? " overlap_p2p" : "");
+                    c.overlap_p2p ? " overlap_p2p" : "",
+                    config::word(c.schedule),
+                    c.defer_head ? base::text(" defer_head{}", c.defer_limit) : "",
+                    c.flush ? " flush" : "");
 }
 
 config::Config config_of(const PlanCase& c) {
@@ -48,6 +51,10 @@ config::Config config_of(const PlanCase& c) {
   config.comm_overlap.moe_token_slices = c.slices;
   config.comm_overlap.overlap_p2p_comm = c.overlap_p2p;
   config.comm_overlap.batch_p2p_comm = !c.overlap_p2p;
+  config.runtime.pipeline_schedule = c.schedule;
+  config.comm_overlap.defer_embedding_wgrad_compute = c.defer_head;
+  config.comm_overlap.wgrad_deferral_limit = c.defer_limit;
+  config.model.overlap_p2p_comm_warmup_flush = c.flush;
   config.train.global_batch_size = std::int64_t{c.micro_batches} * c.dp;
   config.runtime.world_size = std::int64_t{c.dp} * c.pp;
   return config;
@@ -100,6 +107,52 @@ std::vector<PlanCase> many_cases() {
       c.shared = turn != 0;
       c.shared_overlap = c.shared && !c.overlap;
       c.global_loss = turn == 2;
+      all.push_back(c);
+    }
+  }
+  std::ranges::copy(ordered_cases(), std::back_inserter(all));
+  return all;
+}
+
+std::vector<PlanCase> ordered_cases() {
+  using enum config::PipelineSchedule;
+  std::vector<PlanCase> all;
+  for (const int pp : {2, 4}) {
+    const std::string layers = pp == 2 ? "dmmm" : "mmmmdmmm";
+    for (const int micro_batches : {1, pp - 1, pp + 1, 2 * pp, 3 * pp + 1}) {
+      for (const config::PipelineSchedule schedule : {ZeroBubble, DualPipeV}) {
+        PlanCase c{.layers = layers,
+                   .pp = pp,
+                   .vpp = schedule == DualPipeV ? 2 : 1,
+                   .micro_batches = micro_batches,
+                   .tied = micro_batches % 2 == 0,
+                   .overlap_p2p = true,
+                   .slices = 1 + micro_batches % 2,
+                   .shared = micro_batches > pp,
+                   .schedule = schedule,
+                   .flush = micro_batches == pp + 1};
+        all.push_back(c);
+        c.experts_wgrad = true;
+        c.shared_overlap = c.shared;
+        all.push_back(c);
+        if (schedule != DualPipeV) continue;
+        c.experts_wgrad = c.shared_overlap = false;
+        c.overlap = true;
+        all.push_back(c);
+        c.delay = c.early = true;
+        all.push_back(c);
+      }
+      PlanCase c{.layers = layers,
+                 .pp = pp,
+                 .micro_batches = micro_batches,
+                 .tied = true,
+                 .overlap_p2p = micro_batches % 2 == 0,
+                 .defer_head = true,
+                 .defer_limit = micro_batches / 2,
+                 .flush = micro_batches % 2 == 0};
+      all.push_back(c);
+      c.schedule = ZeroBubble;
+      c.overlap_p2p = true;
       all.push_back(c);
     }
   }

@@ -23,6 +23,10 @@ struct PlanCase {
   int slices = 1;
   bool shared = false, shared_overlap = false;
   bool global_loss = false;
+  config::PipelineSchedule schedule = config::PipelineSchedule::Auto;
+  bool defer_head = false;
+  int defer_limit = 0;
+  bool flush = false;
   Detail detail = {};
 };
 
@@ -32,5 +36,7 @@ std::vector<RankPlan> plans_of(const PlanCase& c);
 
 // Every knob and shape worth a look, all of them legal.
 std::vector<PlanCase> many_cases();
+// Those of them whose weight gradients are put off: zero bubble, DualPipeV, the head's.
+std::vector<PlanCase> ordered_cases();
 
 }  // namespace weft::schedule

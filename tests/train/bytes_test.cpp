@@ -322,7 +322,13 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(LayoutCase{.world = 2, .pp = 2},
                       LayoutCase{.world = 4, .ep = 2, .pp = 2, .vpp = 2},
                       LayoutCase{.world = 4, .pp = 4, .stages = "E|ttt||tttttL"},
-                      LayoutCase{.world = 4, .pp = 2, .vpp = 2, .stages = "Ett|t|ttttt|L"}),
+                      LayoutCase{.world = 4, .pp = 2, .vpp = 2, .stages = "Ett|t|ttttt|L"},
+                      LayoutCase{.world = 4,
+                                 .ep = 2,
+                                 .pp = 2,
+                                 .vpp = 2,
+                                 .stages = "E|tt|ttt|tttL",
+                                 .schedule = config::PipelineSchedule::DualPipeV}),
     [](const auto& param_info) { return name_of(param_info.param); });
 
 void expect_clean_steps(const config::Config& config) {

@@ -67,12 +67,14 @@ config::Config with_layout(config::Config config, const LayoutCase& layout) {
   config.model.pipeline_model_parallel_size = layout.pp;
   if (layout.pp > 1) config.model.virtual_pipeline_model_parallel_size = layout.vpp;
   config.model.pipeline_model_parallel_layout = layout.stages;
+  config.runtime.pipeline_schedule = layout.schedule;
   return config;
 }
 
 std::string name_of(const LayoutCase& layout) {
   std::string name = fmt::format("World{}Ep{}", layout.world, layout.ep);
   if (layout.pp > 1) name += fmt::format("Pp{}Vpp{}", layout.pp, layout.vpp);
+  if (layout.schedule != config::PipelineSchedule::Auto) name += config::word(layout.schedule);
   if (layout.stages.empty()) return name;
   name += "Stages";
   for (const char symbol : layout.stages) name += symbol == '|' ? '_' : symbol;

@@ -26,6 +26,7 @@ struct LayoutCase {
   int world = 1, ep = 1;
   int pp = 1, vpp = 1;
   std::string stages = "";  // model.pipeline_model_parallel_layout
+  config::PipelineSchedule schedule = config::PipelineSchedule::Auto;
 };
 config::Config with_layout(config::Config config, const LayoutCase& layout);
 // "World4Ep2", with the pipeline where there is one.

@@ -140,9 +140,8 @@ LargeCase large_case() {
     step.graphs.push_back(&plan.training);
     result.nodes += plan.training.entries.size();
   }
-  const int pp = static_cast<int>(plans.size());
-  step.members = [pp](int rank, const schedule::Entry& entry) {
-    return schedule::stages_of_entry(pp, rank, entry);
+  step.members = [&plans](int rank, const schedule::Entry& entry) {
+    return schedule::stages_of_entry(plans.front().anatomy.pipeline, rank, entry);
   };
   step.cost = [](int, int) { return exec::sim::Cost{.seconds = 1e-3}; };
   start = Clock::now();

@@ -49,6 +49,9 @@ std::string order_text(const config::Config& config) {
     text += base::text(", tokens in {} slices", slices);
   }
   if (config.model.pipeline_model_parallel_size == 1) return text;
+  if (config.runtime.pipeline_schedule != config::PipelineSchedule::Auto) {
+    text = base::text("{}, {}", config::word(config.runtime.pipeline_schedule), text);
+  }
   return text + (derive::overlaps_p2p(config) ? ", stages exchange under compute"
                                               : ", stages exchange at fixed points");
 }

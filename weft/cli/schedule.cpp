@@ -12,6 +12,7 @@
 #include "weft/cli/schedule_report.h"
 #include "weft/cli/start_model.h"
 #include "weft/derive/derived.h"
+#include "weft/derive/pipeline.h"
 #include "weft/exec/sim/timelines.h"
 #include "weft/plan/nominal_costs.h"
 #include "weft/rules/validate.h"
@@ -64,16 +65,17 @@ sim::CostTable measured_costs(const std::string& file, const grid::Grid& grid) {
   return by_stage;
 }
 
+plan::NominalRates rates_of(const ScheduleOptions& options) {
+  return {.flops_per_second = options.flops_per_second,
+          .link_bytes_per_second = options.gb_per_second * 1e9};
+}
+
 sim::CostTable costs_of(const ScheduleOptions& options,
                         const config::Config& config,
                         const grid::Grid& grid,
                         const std::vector<RankPlan>& plans) {
   if (!options.costs.empty()) return measured_costs(options.costs, grid);
-  return plan::nominal_costs(config,
-                             grid,
-                             plans,
-                             {.flops_per_second = options.flops_per_second,
-                              .link_bytes_per_second = options.gb_per_second * 1e9});
+  return plan::nominal_costs(config, grid, plans, rates_of(options));
 }
 
 std::string costs_text(const ScheduleOptions& options, const config::Config& config) {
@@ -91,8 +93,9 @@ SimulatedStep simulate(const ScheduleOptions& options,
                        const std::vector<RankPlan>& plans) {
   SimulatedStep simulated{.step = {.graphs = {},
                                    .members =
-                                       [pp = grid.pp()](int rank, const schedule::Entry& entry) {
-                                         return schedule::stages_of_entry(pp, rank, entry);
+                                       [pipeline = derive::pipeline_of(
+                                            config)](int rank, const schedule::Entry& entry) {
+                                         return schedule::stages_of_entry(pipeline, rank, entry);
                                        },
                                    .cost = {},
                                    .wire = {},
@@ -172,7 +175,8 @@ int run_schedule(const ScheduleOptions& options) {
   const words::Resolution run = resolve(options.run);
   print_findings(run);
   if (!options.svg.empty()) base::require_writable(options.svg);
-  const rules::Verdict verdict = rules::validate_schedule(with_start(run, run.config));
+  const config::Config asked_for = with_start(run, run.config);
+  const rules::Verdict verdict = rules::validate_schedule(asked_for);
   const config::Config& config = verdict.config;
   print_findings(verdict);
   const grid::Grid grid(derive::layout_of(config));
@@ -194,6 +198,9 @@ int run_schedule(const ScheduleOptions& options) {
           schedule::activation_mark(plan.training,
                                     plan.anatomy,
                                     plan::expected_load(config, plan.anatomy.flow)));
+    }
+    if (grid.pp() > 1 && 2 * nodes_of(report) <= kMostSpans) {
+      report.orders = plan::compare_pipelines(asked_for, rates_of(options));
     }
   }
   leave_files(options, asked, report);

@@ -21,12 +21,6 @@ constexpr std::size_t kLongestTurns = 160;
 // Nodes of a picture: about 4 MB, which a browser still opens.
 constexpr std::ptrdiff_t kMostDrawn = 20'000;
 
-std::size_t nodes_of(const ScheduleReport& report) {
-  std::size_t nodes = 0;
-  for (const schedule::RankPlan& plan : report.plans) nodes += plan.training.entries.size();
-  return nodes;
-}
-
 double step_ms(const SimulatedStep& simulated) { return simulated.result.step_seconds() * 1e3; }
 
 exec::sim::Window window_ns(const PictureWindow& window) {
@@ -60,7 +54,9 @@ std::string shortened(const std::string& turns) {
 }
 
 std::string turns_text(const ScheduleReport& report) {
-  std::string text = "\nturns (F forward, B backward, micro-batch.chunk; [side|by side])\n";
+  std::string text =
+      "\nturns (F forward, B backward, or D and later W: its input and its weight gradients; "
+      "micro-batch.chunk; [side|by side])\n";
   for (const schedule::RankPlan& plan : report.plans) {
     text += base::text("rank {:<3} {}\n",
                        plan.anatomy.pp_rank,
@@ -119,7 +115,54 @@ base::Json rank_json(const ScheduleReport& report, std::size_t i) {
   return json;
 }
 
+// The orders of the pipeline, beside each other; '>' is the one that is asked for.
+std::string orders_text(const ScheduleReport& report) {
+  if (report.orders.empty()) return "";
+  std::string text = base::text(
+      "\norders of the pipeline (runtime.pipeline_schedule), nominal costs\n"
+      "  {:<12} {:>6} {:>10} {:>14} {:>22}\n",
+      "schedule",
+      "chunks",
+      "step",
+      "compute idle",
+      "kept activations, most");
+  for (const plan::PipelineOrder& order : report.orders) {
+    text += base::text("{} {:<12} {:>6} ",
+                       order.is_asked_for ? '>' : ' ',
+                       config::word(order.schedule),
+                       order.chunks);
+    text += order.refusal.empty()
+                ? base::text("{:>7.4g} ms {:>12.1f} % {:>22}\n",
+                             order.step_seconds * 1e3,
+                             order.idle * 100,
+                             base::human_bytes(static_cast<double>(order.activation_bytes)))
+                : base::text("  none: {}\n", order.refusal);
+  }
+  return text;
+}
+
+base::Json order_json(const plan::PipelineOrder& order) {
+  base::Json json{{"schedule", config::word(order.schedule)},
+                  {"chunks", order.chunks},
+                  {"asked_for", order.is_asked_for},
+                  {"refusal", nullptr}};
+  if (!order.refusal.empty()) {
+    json["refusal"] = order.refusal;
+    return json;
+  }
+  json["step_ms"] = order.step_seconds * 1e3;
+  json["idle"] = order.idle;
+  json["peak_activation_bytes"] = order.activation_bytes;
+  return json;
+}
+
 }  // namespace
+
+std::size_t nodes_of(const ScheduleReport& report) {
+  std::size_t nodes = 0;
+  for (const schedule::RankPlan& plan : report.plans) nodes += plan.training.entries.size();
+  return nodes;
+}
 
 base::Json to_json(const ScheduleReport& report) {
   base::Json ranks = base::Json::array();
@@ -136,6 +179,10 @@ base::Json to_json(const ScheduleReport& report) {
   json["step_ms"] = step_ms(*report.simulated);
   json["peak_activation_bytes"] = std::ranges::max(report.activation_bytes);
   json["costs"] = report.simulated->costs;
+  json["pipeline_orders"] = base::Json::array();
+  for (const plan::PipelineOrder& order : report.orders) {
+    json["pipeline_orders"].push_back(order_json(order));
+  }
   if (report.simulated->exposure) {
     json["exposure"] = trace::to_json(report.simulated->exposure->total);
   }
@@ -154,7 +201,8 @@ std::string to_text(const ScheduleReport& report) {
       "they "
       "ran at the same time)\n";
   text += timeline_grid(simulated.step, simulated.result, kColumns);
-  return text + verdict_text(report) + ranks_text(report) + time_text(simulated);
+  return text + verdict_text(report) + ranks_text(report) + time_text(simulated) +
+         orders_text(report);
 }
 
 PictureWindow picture_window(const SimulatedStep& simulated,

@@ -9,6 +9,7 @@
 #include "weft/config/config.h"
 #include "weft/exec/sim/simulate.h"
 #include "weft/grid/grid.h"
+#include "weft/plan/pipeline_comparison.h"
 #include "weft/schedule/plan.h"
 #include "weft/trace/exposure.h"
 
@@ -30,10 +31,12 @@ struct ScheduleReport {
   std::vector<std::string> complaints;
   std::optional<SimulatedStep> simulated;        // of a schedule without complaints
   std::vector<std::int64_t> activation_bytes{};  // by pipeline rank, of the same
+  std::vector<plan::PipelineOrder> orders{};     // of a pipeline, where they were compared
 
   bool valid() const { return complaints.empty(); }
 };
 
+std::size_t nodes_of(const ScheduleReport& report);
 base::Json to_json(const ScheduleReport& report);
 std::string to_text(const ScheduleReport& report);
 

@@ -262,6 +262,16 @@ struct EnumWords<DataKind> {
   static constexpr std::array<std::string_view, 3> words{"mock", "text", "indexed"};
 };
 
+enum class PipelineSchedule { Auto, OneForwardOneBackward, Interleaved, ZeroBubble, DualPipeV };
+template <>
+struct EnumWords<PipelineSchedule> {
+  static constexpr std::array<std::string_view, 5> words{"auto",
+                                                         "1f1b",
+                                                         "interleaved",
+                                                         "zb_h1",
+                                                         "dualpipev"};
+};
+
 enum class DeviceKind { Cpu, Cuda };
 template <>
 struct EnumWords<DeviceKind> {

@@ -16,8 +16,10 @@ std::vector<DerivedRank> ranks_of(const Config& config) {
     ranks[i].bytes = state_bytes(config, parameters[i]);
   }
   const std::vector<Stage> stages = stages_of(config.model).all;
+  const Pipeline pipeline = pipeline_of(config);
   for (std::size_t i = 0; i < stages.size(); ++i) {
-    ranks[i % ranks.size()].stages.push_back(stages[i]);
+    const int rank = pipeline.rank_of(static_cast<int>(i));
+    ranks[static_cast<std::size_t>(rank)].stages.push_back(stages[i]);
   }
   return ranks;
 }

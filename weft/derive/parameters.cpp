@@ -172,9 +172,11 @@ std::vector<RankParameters> rank_parameters(const Config& config) {
   std::vector<RankParameters> ranks(static_cast<std::size_t>(layout.pp));
   std::vector<std::int64_t> embeddings(ranks.size());
   const std::vector<Stage> stages = stages_of(model).all;
+  const Pipeline pipeline = pipeline_of(config);
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const Stage& stage = stages[s];
-    RankParameters& rank = ranks[s % ranks.size()];
+    const auto place = static_cast<std::size_t>(pipeline.rank_of(static_cast<int>(s)));
+    RankParameters& rank = ranks[place];
     const auto add = [&](const LayerParameters& layer) {
       rank.dense += split_between(layer.split, layout.tp) + layer.replicated;
       rank.experts += split_between(layer.experts, layout.ep * layout.etp);
@@ -183,7 +185,7 @@ std::vector<RankParameters> rank_parameters(const Config& config) {
     for (int i = 0; i < stage.mtp_layers; ++i) add(mtp_layer_parameters(model));
     const bool tied = model.share_embeddings_and_output_weights;
     if (stage.embedding || stage.mtp_layers > 0 || (stage.loss && tied)) {
-      embeddings[s % ranks.size()] = table;
+      embeddings[place] = table;
     }
     if (stage.loss) rank.dense += model.hidden_size + (tied ? 0 : table);
   }

@@ -237,6 +237,41 @@ std::optional<std::int64_t> stages_in_layout(const ModelConfig& model) {
   return count_of(*symbols, '|') + 1;
 }
 
+int Pipeline::rank_of(int stage) const {
+  const int rank = stage % pp;
+  return placement == Placement::V && stage >= pp ? pp - 1 - rank : rank;
+}
+
+std::vector<int> Pipeline::stages_of(int rank) const {
+  std::vector<int> own;
+  for (int stage = 0; stage < stages(); ++stage) {
+    if (rank_of(stage) == rank) own.push_back(stage);
+  }
+  return own;
+}
+
+Pipeline pipeline_of(const ModelConfig& model, Placement placement) {
+  return {.pp = static_cast<int>(model.pipeline_model_parallel_size),
+          .vpp = static_cast<int>(virtual_stages(model)),
+          .placement = placement};
+}
+
+Pipeline pipeline_of(const Config& config) {
+  return pipeline_of(config.model, placement_of(config));
+}
+
+Placement placement_of(const Config& config) {
+  return pipeline_schedule(config) == PipelineSchedule::DualPipeV ? Placement::V : Placement::Ring;
+}
+
+PipelineSchedule pipeline_schedule(const Config& config) {
+  if (config.runtime.pipeline_schedule != PipelineSchedule::Auto) {
+    return config.runtime.pipeline_schedule;
+  }
+  return virtual_stages(config.model) > 1 ? PipelineSchedule::Interleaved
+                                          : PipelineSchedule::OneForwardOneBackward;
+}
+
 std::int64_t virtual_stages(const ModelConfig& model) {
   return model.virtual_pipeline_model_parallel_size.value_or(1);
 }
@@ -249,7 +284,7 @@ bool overlaps_p2p(const Config& config) {
   const CommOverlapConfig& overlap = config.comm_overlap;
   if (overlap.overlap_p2p_comm) return *overlap.overlap_p2p_comm;
   if (overlap.batch_p2p_comm) return !*overlap.batch_p2p_comm;
-  return virtual_stages(config.model) > 1;
+  return pipeline_schedule(config) != PipelineSchedule::OneForwardOneBackward;
 }
 
 }  // namespace weft::derive

@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "weft/base/check.h"
-#include "weft/derive/pipeline.h"
 
 namespace weft::model {
 
@@ -22,13 +21,12 @@ Holding whole_model(const config::ModelConfig& config) {
   return whole;
 }
 
-Holding holding_of(const config::ModelConfig& config, int pp_rank) {
+Holding holding_of(const config::ModelConfig& config, int pp_rank, derive::Placement placement) {
   const derive::Stages stages = derive::stages_of(config);
   CHECK(stages.complaints.empty(), "stages: {}", fmt::join(stages.complaints, "; "));
-  const auto pp = static_cast<std::size_t>(config.pipeline_model_parallel_size);
   Holding holding;
-  for (auto i = static_cast<std::size_t>(pp_rank); i < stages.all.size(); i += pp) {
-    const derive::Stage& stage = stages.all[i];
+  for (const int index : derive::pipeline_of(config, placement).stages_of(pp_rank)) {
+    const derive::Stage& stage = stages.all[static_cast<std::size_t>(index)];
     for (int layer = 0; layer < stage.layers; ++layer) {
       holding.layers.push_back(stage.first_layer + layer);
     }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "weft/config/model_config.h"
+#include "weft/derive/pipeline.h"
 
 namespace weft::model {
 
@@ -19,6 +20,8 @@ struct Holding {
 
 Holding whole_model(const config::ModelConfig& config);
 // Of pipeline rank `pp_rank`; the config has been validated.
-Holding holding_of(const config::ModelConfig& config, int pp_rank);
+Holding holding_of(const config::ModelConfig& config,
+                   int pp_rank,
+                   derive::Placement placement = derive::Placement::Ring);
 
 }  // namespace weft::model

@@ -114,7 +114,8 @@ class Pricing {
              (hops_.within > 0 ? seconds_on(links_.intra, bytes * hops_.within) : 0);
     }
     const int rank = entry.lane == schedule::Lane::Ep ? dispatching_ : rank_;
-    const std::vector<int> members = schedule::ranks_of_entry(grid_, rank, entry);
+    const std::vector<int> members =
+        schedule::ranks_of_entry(grid_, anatomy_.pipeline, rank, entry);
     if (members.size() < 2) return 0;
     const double bytes = bytes_sent(entry.node, number(std::ssize(members)));
     // Equal parts to all others, through the two ports at once.

@@ -71,14 +71,15 @@ class World {
   }
 
   sim::SimulatedStep step(const sim::CostTable& measured) const {
-    return {.graphs = graphs_,
-            .members =
-                [this](int rank, const schedule::Entry& entry) {
-                  return schedule::ranks_of_entry(grid_, rank, entry);
-                },
-            .cost = sim::complete(measured, graphs_).for_graphs(graphs_),
-            .wire = {},
-            .overheads = {}};
+    return {
+        .graphs = graphs_,
+        .members =
+            [this](int rank, const schedule::Entry& entry) {
+              return schedule::ranks_of_entry(grid_, plans_.front().anatomy.pipeline, rank, entry);
+            },
+        .cost = sim::complete(measured, graphs_).for_graphs(graphs_),
+        .wire = {},
+        .overheads = {}};
   }
 
   const std::vector<const schedule::Graph*>& graphs() const { return graphs_; }

@@ -31,6 +31,11 @@ void judge_idle(Judge& judge) {
        model.microbatch_group_size_per_vp_stage && derive::virtual_stages(model) == 1,
        "model.microbatch_group_size_per_vp_stage",
        "model.virtual_pipeline_model_parallel_size = 1 is a plain pipeline");
+  idle(judge,
+       model.microbatch_group_size_per_vp_stage &&
+           config.runtime.pipeline_schedule == PipelineSchedule::DualPipeV,
+       "model.microbatch_group_size_per_vp_stage",
+       "runtime.pipeline_schedule = dualpipev takes its two chunks in turn");
   const bool alone = model.pipeline_model_parallel_size == 1;
   const CommOverlapConfig& overlap = judge.overlap();
   idle(judge,

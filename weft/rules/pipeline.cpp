@@ -115,11 +115,15 @@ void judge_equal_stages(Judge& judge) {
   report_stages(judge, "model.num_layers");
 }
 
+bool is_interleaved(const Judge& judge) {
+  return derive::pipeline_schedule(judge.config()) == PipelineSchedule::Interleaved;
+}
+
 // Rules of a virtual pipeline over the micro-batches of one rank.
 void judge_chunk_groups(Judge& judge) {
   const ModelConfig& model = judge.model();
   const std::optional<std::int64_t> batches = judge.micro_batches();
-  if (derive::virtual_stages(model) <= 1 || !batches) return;
+  if (!is_interleaved(judge) || !batches) return;
   const std::int64_t pp = model.pipeline_model_parallel_size,
                      group = derive::micro_batch_group(model);
   if (pp == 1) return;
@@ -151,7 +155,7 @@ void judge_chunk_groups(Judge& judge) {
 
 void judge_group_size(Judge& judge) {
   const ModelConfig& model = judge.model();
-  if (model.microbatch_group_size_per_vp_stage || derive::virtual_stages(model) <= 1) return;
+  if (model.microbatch_group_size_per_vp_stage || !is_interleaved(judge)) return;
   if (!stages_are_sound(judge)) return;
   judge.set("model.microbatch_group_size_per_vp_stage",
             text("{}", model.pipeline_model_parallel_size),
@@ -171,7 +175,7 @@ void set_exchange(Judge& judge, bool overlap, bool batch, const std::string& why
 void judge_virtual_exchange(Judge& judge) {
   const std::int64_t pp = judge.model().pipeline_model_parallel_size;
   const std::int64_t vpp = derive::virtual_stages(judge.model());
-  if (pp <= 1 || vpp <= 1) return;
+  if (pp <= 1 || !is_interleaved(judge)) return;
   set_exchange(
       judge,
       true,
@@ -181,7 +185,8 @@ void judge_virtual_exchange(Judge& judge) {
 
 void judge_plain_exchange(Judge& judge) {
   const std::int64_t pp = judge.model().pipeline_model_parallel_size;
-  if (pp <= 1 || derive::virtual_stages(judge.model()) > 1) return;
+  const PipelineSchedule schedule = derive::pipeline_schedule(judge.config());
+  if (pp <= 1 || schedule != PipelineSchedule::OneForwardOneBackward) return;
   set_exchange(judge,
                false,
                true,

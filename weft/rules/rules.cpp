@@ -23,6 +23,7 @@ const std::vector<Topic>& all_topics() {
       {"Capacity and padding", capacity_rules()},
       {"Layout", layout_rules()},
       {"Context parallelism", context_rules()},
+      {"Order of a pipeline", pipeline_order_rules()},
       {"Pipeline", pipeline_rules()},
       {"Dispatchers", dispatcher_rules()},
       {"Flex backends", flex_backend_rules()},

@@ -19,6 +19,7 @@ std::span<const Rule> router_rules();
 std::span<const Rule> capacity_rules();
 std::span<const Rule> layout_rules();
 std::span<const Rule> context_rules();
+std::span<const Rule> pipeline_order_rules();
 std::span<const Rule> pipeline_rules();
 std::span<const Rule> dispatcher_rules();
 std::span<const Rule> flex_backend_rules();

@@ -58,27 +58,39 @@ std::vector<PieceAnatomy> dense_layer() {
           {.piece = Piece::Mlp, .lane = Lane::Compute, .after = {Piece::Attention}}};
 }
 
-std::vector<Chunk> chunks_of(const config::ModelConfig& model, int pp_rank) {
+std::vector<Chunk> chunks_of(const config::ModelConfig& model,
+                             const derive::Pipeline& pipeline,
+                             int pp_rank) {
   const derive::Stages stages = derive::stages_of(model);
   CHECK(stages.complaints.empty(), "stages: {}", fmt::join(stages.complaints, "; "));
-  const int pp = static_cast<int>(model.pipeline_model_parallel_size);
+  const auto rank_of = [&](int stage) {
+    return stage < 0 || stage >= pipeline.stages() ? kNone : pipeline.rank_of(stage);
+  };
   std::vector<Chunk> chunks;
-  for (int stage = pp_rank; stage < std::ssize(stages.all); stage += pp) {
+  for (const int stage : pipeline.stages_of(pp_rank)) {
     const derive::Stage& content = stages.all[at(stage)];
-    chunks.push_back({.stage = stage,
-                      .first_layer = content.first_layer,
-                      .layers = content.layers,
-                      .has_embed = content.embedding,
-                      .has_head = content.loss});
+    Chunk chunk{.stage = stage,
+                .index = static_cast<int>(chunks.size()),
+                .first_layer = content.first_layer,
+                .layers = content.layers,
+                .has_embed = content.embedding,
+                .has_head = content.loss,
+                .from = rank_of(stage - 1),
+                .to = rank_of(stage + 1)};
+    chunk.takes_over = chunk.from == pp_rank;
+    chunk.hands_over = chunk.to == pp_rank;
+    if (chunk.takes_over) chunk.from = kNone;
+    if (chunk.hands_over) chunk.to = kNone;
+    chunks.push_back(chunk);
   }
   return chunks;
 }
 
 Tie tie_of(const config::ModelConfig& model, const std::vector<Chunk>& chunks) {
   if (!model.share_embeddings_and_output_weights) return Tie::None;
-  if (model.pipeline_model_parallel_size == 1) return Tie::Local;
-  const bool takes_part = chunks.front().has_embed || chunks.back().has_head;
-  return takes_part ? Tie::BetweenStages : Tie::None;
+  const bool has_embed = chunks.front().has_embed, has_head = chunks.back().has_head;
+  if (has_embed && has_head) return Tie::Local;
+  return has_embed || has_head ? Tie::BetweenStages : Tie::None;
 }
 
 void declare_bytes(const config::ModelConfig& model, const TokenFlow& flow, PieceAnatomy& piece) {
@@ -144,7 +156,8 @@ RowCounts row_counts_of(const config::ModelConfig& model, config::RowBudget budg
 Anatomy describe(const config::ModelConfig& model,
                  ReductionScope reductions,
                  int pp_rank,
-                 TokenFlow tokens) {
+                 TokenFlow tokens,
+                 derive::Placement placement) {
   CHECK(tokens.slices >= 1, "{} slices of tokens", tokens.slices);
   Anatomy anatomy;
   anatomy.flow = tokens;
@@ -171,9 +184,9 @@ Anatomy describe(const config::ModelConfig& model,
   for (PieceAnatomy* piece : {&anatomy.embed, &anatomy.head, &anatomy.receive, &anatomy.send}) {
     declare_bytes(model, anatomy.flow, *piece);
   }
-  anatomy.chunks = chunks_of(model, pp_rank);
-  anatomy.pp = static_cast<int>(model.pipeline_model_parallel_size);
+  anatomy.pipeline = derive::pipeline_of(model, placement);
   anatomy.pp_rank = pp_rank;
+  anatomy.chunks = chunks_of(model, anatomy.pipeline, pp_rank);
   let_go_of_outputs(anatomy);
   anatomy.tie = tie_of(model, anatomy.chunks);
   anatomy.step_end = training_end(anatomy.tie, reductions);
@@ -240,12 +253,12 @@ const Chunk& chunk_of_layer(const Anatomy& anatomy, int layer) {
 }
 
 const Chunk& chunk_of_stage(const Anatomy& anatomy, int stage) {
-  const int index = stage / anatomy.pp;
-  CHECK(stage >= 0 && stage % anatomy.pp == anatomy.pp_rank && at(index) < anatomy.chunks.size(),
+  const auto found = std::ranges::find(anatomy.chunks, stage, &Chunk::stage);
+  CHECK(found != anatomy.chunks.end(),
         "stage {} is not of pipeline rank {}",
         stage,
         anatomy.pp_rank);
-  return anatomy.chunks[at(index)];
+  return *found;
 }
 
 const Chunk& chunk_of(const Anatomy& anatomy, const Node& node) {

@@ -4,7 +4,8 @@
 //
 // A pipeline rank holds chunks of layers, one for each of its stages. A chunk that is not the first
 // gets its input by `receive`, and one that is not the last hands its output on by `send`;
-// gradients go the other way. The `chunk` of these nodes is the stage's number in the whole
+// gradients go the other way; but where a rank holds two stages in a row, the turn of a V, the one
+// takes over from the other. The `chunk` of these nodes is the stage's number in the whole
 // pipeline: what `c1F3.send` sends is what `c2F3.receive` receives.
 //
 // The tokens of a micro-batch can be cut into slices (`flow.slices`): then the pieces that bring
@@ -27,6 +28,7 @@
 #include <vector>
 
 #include "weft/config/model_config.h"
+#include "weft/derive/pipeline.h"
 #include "weft/schedule/graph.h"
 #include "weft/schedule/piece_table.h"
 
@@ -115,15 +117,21 @@ struct StepEndAnatomy {
 // One pipeline stage of a rank.
 struct Chunk {
   int stage = 0;  // number in the whole pipeline
+  int index = 0;  // among the rank's
   int first_layer = 0;
   int layers = 0;  // may be none
   bool has_embed = false;
   bool has_head = false;
+  // Pipeline ranks of the stages before and after it, where they are others'; kNone: an end of the
+  // pipeline, or the turn of a V.
+  int from = kNone, to = kNone;
+  // The turn of a V: the chunk before it, or after it, is this rank's too, and what it hands on is
+  // handed over in memory.
+  bool takes_over = false, hands_over = false;
 
   int end_layer() const { return first_layer + layers; }
-  // Embedding and head are the ends of the pipeline.
-  bool receives() const { return !has_embed; }
-  bool sends() const { return !has_head; }
+  bool receives() const { return from != kNone; }
+  bool sends() const { return to != kNone; }
 };
 
 // Tied embeddings: the head's gradient is added to the embedding's, on one rank or between two.
@@ -159,7 +167,8 @@ struct Anatomy {
   PieceAnatomy receive;  // what a chunk gets keeps until its first layer is done with it
   PieceAnatomy send;
   std::vector<Chunk> chunks;  // of this rank, ascending
-  int pp = 1, pp_rank = 0;
+  derive::Pipeline pipeline;
+  int pp_rank = 0;
   TokenFlow flow;
   RowCounts row_counts = RowCounts::Host;
   Tie tie = Tie::None;
@@ -181,7 +190,8 @@ RowCounts row_counts_of(const config::ModelConfig& model, config::RowBudget budg
 Anatomy describe(const config::ModelConfig& model,
                  ReductionScope reductions,
                  int pp_rank = 0,
-                 TokenFlow tokens = {});
+                 TokenFlow tokens = {},
+                 derive::Placement placement = derive::Placement::Ring);
 
 // The piece that a node of a micro-batch is of.
 const PieceAnatomy& piece_of(const Anatomy& anatomy, const Node& node);

@@ -37,16 +37,23 @@ Node exchange_of(const PieceAnatomy& piece,
           .piece = piece.piece};
 }
 
+Node output_of(const Anatomy& anatomy, const Chunk& chunk, int micro_batch);
+Node input_gradient_of(const Anatomy& anatomy, const Chunk& chunk, int micro_batch);
+
 // The forward node that gives a chunk its input.
 Node input_of(const Anatomy& anatomy, const Chunk& chunk, int micro_batch) {
-  return chunk.has_embed ? node_of(anatomy.embed, kNone, Direction::F, micro_batch)
-                         : exchange_of(anatomy.receive, chunk, Direction::F, micro_batch);
+  if (chunk.has_embed) return node_of(anatomy.embed, kNone, Direction::F, micro_batch);
+  if (chunk.takes_over) return output_of(anatomy, anatomy.chunks[at(chunk.index - 1)], micro_batch);
+  return exchange_of(anatomy.receive, chunk, Direction::F, micro_batch);
 }
 
 // The backward node that gives it the gradient of its output.
 Node gradient_of(const Anatomy& anatomy, const Chunk& chunk, int micro_batch) {
-  return chunk.has_head ? node_of(anatomy.head, kNone, Direction::D, micro_batch)
-                        : exchange_of(anatomy.receive, chunk, Direction::D, micro_batch);
+  if (chunk.has_head) return node_of(anatomy.head, kNone, Direction::D, micro_batch);
+  if (chunk.hands_over) {
+    return input_gradient_of(anatomy, anatomy.chunks[at(chunk.index + 1)], micro_batch);
+  }
+  return exchange_of(anatomy.receive, chunk, Direction::D, micro_batch);
 }
 
 // The forward node whose output is a layer's, and the backward one whose is its input's gradient.

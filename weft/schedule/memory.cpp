@@ -59,7 +59,7 @@ class Ledger {
     if (next_in_layer != nullptr) {
       reader.layer = forward.layer;
       piece = next_in_layer;
-    } else if (next < chunk.end_layer()) {
+    } else if (next < chunk.end_layer() || chunk.hands_over) {
       reader.layer = next;
       piece = &anatomy_.layers[at(next)].front();
     }

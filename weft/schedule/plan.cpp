@@ -21,13 +21,28 @@ namespace {
 
 Sums sums_over(int ranks) { return ranks > 1 ? Sums::OverRanks : Sums::None; }
 
+TurnOrder order_of(const config::Config& config) {
+  switch (derive::pipeline_schedule(config)) {
+    case config::PipelineSchedule::Auto:
+    case config::PipelineSchedule::OneForwardOneBackward:
+    case config::PipelineSchedule::Interleaved:
+      return TurnOrder::OneForwardOneBackward;
+    case config::PipelineSchedule::ZeroBubble:
+      return TurnOrder::ZeroBubble;
+    case config::PipelineSchedule::DualPipeV:
+      return TurnOrder::DualPipeV;
+  }
+  UNREACHABLE("pipeline schedule {}", static_cast<int>(derive::pipeline_schedule(config)));
+}
+
 PipelineShape shape_of(const config::Config& config, const grid::Grid& grid, int pp_rank) {
   return {.pp = grid.pp(),
           .pp_rank = pp_rank,
           .vpp = static_cast<int>(derive::virtual_stages(config.model)),
           .micro_batches = static_cast<int>(derive::micro_batches(config.train, grid.dp())),
           .group = static_cast<int>(derive::micro_batch_group(config.model)),
-          .extra_warm_up = config.comm_overlap.overlap_moe_expert_parallel_comm ? 1 : 0};
+          .extra_warm_up = config.comm_overlap.overlap_moe_expert_parallel_comm ? 1 : 0,
+          .order = order_of(config)};
 }
 
 // Where no tokens travel there is nothing to cut them for.
@@ -68,9 +83,16 @@ Graph training_graph(const config::Config& config,
   if (config.model.overlap_dispatch_backward_with_experts_wgrad) {
     graph = delay_expert_gradients(graph, anatomy, micro_batches);
   }
-  if (anatomy.pp == 1) return graph;
-  return derive::overlaps_p2p(config) ? prefetch_receives(graph, anatomy, micro_batches)
-                                      : batch_exchanges(graph, anatomy, shape);
+  if (anatomy.pipeline.pp == 1) return graph;
+  const FirstReceive first =
+      config.model.overlap_p2p_comm_warmup_flush ? FirstReceive::AtOnce : FirstReceive::InItsPlace;
+  graph = derive::overlaps_p2p(config) ? prefetch_receives(graph, anatomy, micro_batches, first)
+                                       : batch_exchanges(graph, anatomy, shape);
+  if (config.comm_overlap.defer_embedding_wgrad_compute.value_or(false)) {
+    const std::int64_t limit = config.comm_overlap.wgrad_deferral_limit.value_or(0);
+    graph = defer_head_gradients(graph, anatomy, micro_batches, static_cast<int>(limit));
+  }
+  return graph;
 }
 
 void add_detail(RankPlan& plan, const Detail& detail) {
@@ -85,12 +107,17 @@ void add_detail(RankPlan& plan, const Detail& detail) {
   }
 }
 
-bool is_sender(const Node& node) { return meeting_of(node) == node; }
+// The pipeline ranks of a send or a receive: first the sender's.
+std::vector<int> ends_of(const derive::Pipeline& pipeline, const Node& node) {
+  const int stage = meeting_of(node).chunk;
+  const int next = stage + (node.direction == Direction::F ? 1 : -1);
+  return {pipeline.rank_of(stage), pipeline.rank_of(next)};
+}
 
-// From the sender to the receiver, around the ring.
-int peer_of(int pp, int pp_rank, const Node& node) {
-  const bool forward = node.direction == Direction::F;
-  return (pp_rank + (is_sender(node) == forward ? 1 : pp - 1)) % pp;
+MembersOf members_of(const std::vector<RankPlan>& plans) {
+  return [pipeline = plans.front().anatomy.pipeline](int rank, const Entry& entry) {
+    return stages_of_entry(pipeline, rank, entry);
+  };
 }
 
 }  // namespace
@@ -106,9 +133,10 @@ std::vector<RankPlan> plan_step(const config::Config& config,
                          .budget = budget,
                          .machines = machines_of(config, grid),
                          .replicas = grid.dp() * grid.cp()};
+  const derive::Placement placement = derive::placement_of(config);
   std::vector<RankPlan> plans;
   for (int pp_rank = 0; pp_rank < grid.pp(); ++pp_rank) {
-    RankPlan plan{.anatomy = describe(config.model, sums, pp_rank, tokens),
+    RankPlan plan{.anatomy = describe(config.model, sums, pp_rank, tokens, placement),
                   .shape = shape_of(config, grid, pp_rank),
                   .training = {},
                   .forward = {}};
@@ -138,9 +166,7 @@ std::vector<std::string> verify_plan(const std::vector<RankPlan>& plans) {
     forward.push_back(&plan.forward);
   }
   if (!complaints.empty()) return complaints;
-  const MembersOf members = [pp](int rank, const Entry& entry) {
-    return stages_of_entry(pp, rank, entry);
-  };
+  const MembersOf members = members_of(plans);
   complaints = verify_union(training, members);
   for (std::string& complaint : verify_union(forward, members)) {
     complaints.push_back(std::move(complaint));
@@ -149,10 +175,7 @@ std::vector<std::string> verify_plan(const std::vector<RankPlan>& plans) {
 }
 
 void note_sends_over(std::vector<RankPlan>& plans, int pp_rank) {
-  const int pp = static_cast<int>(plans.size());
-  const MembersOf members = [pp](int rank, const Entry& entry) {
-    return stages_of_entry(pp, rank, entry);
-  };
+  const MembersOf members = members_of(plans);
   std::vector<const Graph*> training, forward;
   for (const RankPlan& plan : plans) {
     training.push_back(&plan.training);
@@ -164,10 +187,7 @@ void note_sends_over(std::vector<RankPlan>& plans, int pp_rank) {
 }
 
 std::vector<std::string> verify_plan_calls(const std::vector<RankPlan>& plans) {
-  const int pp = static_cast<int>(plans.size());
-  const MembersOf members = [pp](int rank, const Entry& entry) {
-    return stages_of_entry(pp, rank, entry);
-  };
+  const MembersOf members = members_of(plans);
   std::vector<std::string> complaints;
   for (const auto graph : {&RankPlan::training, &RankPlan::forward}) {
     std::vector<const Graph*> graphs;
@@ -179,20 +199,20 @@ std::vector<std::string> verify_plan_calls(const std::vector<RankPlan>& plans) {
   return complaints;
 }
 
-std::vector<int> stages_of_entry(int pp, int pp_rank, const Entry& entry) {
+std::vector<int> stages_of_entry(const derive::Pipeline& pipeline,
+                                 int pp_rank,
+                                 const Entry& entry) {
   if (!is_meeting(entry)) return {pp_rank};
   switch (row_of(entry.node.piece).members) {
-    case Members::Neighbour: {
-      const int peer = peer_of(pp, pp_rank, entry.node);
-      return is_sender(entry.node) ? std::vector{pp_rank, peer} : std::vector{peer, pp_rank};
-    }
+    case Members::Neighbour:
+      return ends_of(pipeline, entry.node);
     case Members::World: {
-      std::vector<int> all(static_cast<std::size_t>(pp));
+      std::vector<int> all(static_cast<std::size_t>(pipeline.pp));
       std::iota(all.begin(), all.end(), 0);
       return all;
     }
     case Members::Tables:
-      return pp == 1 ? std::vector{0} : std::vector{0, pp - 1};
+      return pipeline.pp == 1 ? std::vector{0} : std::vector{0, pipeline.pp - 1};
     case Members::Rank:
     case Members::Experts:
     case Members::Replicas:
@@ -202,7 +222,10 @@ std::vector<int> stages_of_entry(int pp, int pp_rank, const Entry& entry) {
   UNREACHABLE("who takes part in {}", print(entry.node));
 }
 
-std::vector<int> ranks_of_entry(const grid::Grid& grid, int rank, const Entry& entry) {
+std::vector<int> ranks_of_entry(const grid::Grid& grid,
+                                const derive::Pipeline& pipeline,
+                                int rank,
+                                const Entry& entry) {
   using grid::GroupKind;
   const Node& node = entry.node;
   if (!is_meeting(entry)) return {rank};
@@ -210,10 +233,10 @@ std::vector<int> ranks_of_entry(const grid::Grid& grid, int rank, const Entry& e
     case Members::Rank:
       return {rank};
     case Members::Neighbour: {
-      const std::vector<int> pipeline = grid.group_of(GroupKind::Pp, rank);
-      const int own = grid.coordinate(rank).pp;
-      const int peer = pipeline[static_cast<std::size_t>(peer_of(grid.pp(), own, node))];
-      return is_sender(node) ? std::vector{rank, peer} : std::vector{peer, rank};
+      const std::vector<int> group = grid.group_of(GroupKind::Pp, rank);
+      std::vector<int> ends = ends_of(pipeline, node);
+      for (int& end : ends) end = group[static_cast<std::size_t>(end)];
+      return ends;
     }
     case Members::World:
       return grid.group_of(GroupKind::World, rank);

@@ -37,9 +37,12 @@ void note_sends_over(std::vector<RankPlan>& plans, int pp_rank);
 std::vector<std::string> verify_plan_calls(const std::vector<RankPlan>& plans);
 
 // Who takes part in an entry's operation, by pipeline rank: one rank stands for all of its stage.
-std::vector<int> stages_of_entry(int pp, int pp_rank, const Entry& entry);
+std::vector<int> stages_of_entry(const derive::Pipeline& pipeline, int pp_rank, const Entry& entry);
 
 // The same by world rank.
-std::vector<int> ranks_of_entry(const grid::Grid& grid, int rank, const Entry& entry);
+std::vector<int> ranks_of_entry(const grid::Grid& grid,
+                                const derive::Pipeline& pipeline,
+                                int rank,
+                                const Entry& entry);
 
 }  // namespace weft::schedule

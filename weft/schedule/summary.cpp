@@ -9,42 +9,59 @@
 namespace weft::schedule {
 namespace {
 
-// From a turn's first node to its last; sends, receives and weight gradients may stand elsewhere.
+// From a turn's first node to its last; sends, receives and single weight gradients may stand
+// elsewhere.
 struct Stretch {
-  bool is_forward = false;
+  char letter = 'F';
   int micro_batch = 0;
   int chunk = 0;
   std::size_t begin = 0, end = 0;
 };
 
-bool counts(const Node& node) {
-  const bool moves = node.direction == Direction::F || node.direction == Direction::D;
-  return moves && !is_exchange(node);
+using Found = std::map<std::tuple<Direction, int, int>, Stretch>;
+
+void add(Found& found, Direction direction, const Node& node, int chunk, std::size_t i) {
+  const auto [at, is_new] =
+      found.try_emplace({direction, node.micro_batch, chunk},
+                        Stretch{.letter = direction == Direction::F ? 'F' : 'B',
+                                .micro_batch = node.micro_batch,
+                                .chunk = chunk,
+                                .begin = i,
+                                .end = i});
+  at->second.end = i;
+}
+
+// Weight gradients that all come after the backward they are of have a turn of their own.
+void take_put_off(Found& found, const Found& weights, std::vector<Stretch>& stretches) {
+  for (const auto& [key, stretch] : weights) {
+    Stretch& backward = found.at({Direction::D, stretch.micro_batch, stretch.chunk});
+    if (stretch.begin < backward.end) continue;
+    backward.letter = 'D';
+    stretches.push_back(stretch);
+    stretches.back().letter = 'W';
+  }
 }
 
 std::vector<Stretch> stretches_of(const Graph& graph, const Anatomy& anatomy) {
-  std::map<std::tuple<bool, int, int>, Stretch> found;
+  Found found, weights;
   for (std::size_t i = 0; i < graph.entries.size(); ++i) {
     const Node& node = graph.entries[i].node;
-    if (!counts(node)) continue;
-    const bool is_forward = node.direction == Direction::F;
-    const int chunk = chunk_of(anatomy, node).stage / anatomy.pp;
-    const auto [at, is_new] = found.try_emplace({is_forward, node.micro_batch, chunk},
-                                                Stretch{.is_forward = is_forward,
-                                                        .micro_batch = node.micro_batch,
-                                                        .chunk = chunk,
-                                                        .begin = i,
-                                                        .end = i});
-    at->second.end = i;
+    const bool moves = node.direction == Direction::F || node.direction == Direction::D;
+    if (moves && !is_exchange(node)) {
+      add(found, node.direction, node, chunk_of(anatomy, node).index, i);
+    } else if (may_wait(node)) {
+      add(weights, Direction::W, node, chunk_of(anatomy, node).index, i);
+    }
   }
   std::vector<Stretch> stretches;
+  take_put_off(found, weights, stretches);
   for (const auto& [key, stretch] : found) stretches.push_back(stretch);
   std::ranges::sort(stretches, {}, &Stretch::begin);
   return stretches;
 }
 
 std::string name(const Stretch& stretch) {
-  return base::text("{}{}.{}", stretch.is_forward ? 'F' : 'B', stretch.micro_batch, stretch.chunk);
+  return base::text("{}{}.{}", stretch.letter, stretch.micro_batch, stretch.chunk);
 }
 
 }  // namespace
@@ -58,8 +75,8 @@ std::string summary(const Graph& graph, const Anatomy& anatomy) {
       words.push_back(name(stretches[i]));
       continue;
     }
-    const Stretch& first = stretches[i].is_forward ? stretches[i] : stretches[i + 1];
-    const Stretch& second = stretches[i].is_forward ? stretches[i + 1] : stretches[i];
+    const Stretch& first = stretches[i].letter == 'F' ? stretches[i] : stretches[i + 1];
+    const Stretch& second = stretches[i].letter == 'F' ? stretches[i + 1] : stretches[i];
     words.push_back(base::text("[{}|{}]", name(first), name(second)));
     ++i;
   }

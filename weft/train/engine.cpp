@@ -81,11 +81,12 @@ model::Parameters make_parameters(tensor::Pool& pool,
                                   const config::Config& config,
                                   const grid::Coordinate& self,
                                   InitialWeights weights) {
-  model::Parameters parameters(pool,
-                               stream,
-                               config.model,
-                               model::holding_of(config.model, self.pp),
-                               {.ep = self.ep});
+  model::Parameters parameters(
+      pool,
+      stream,
+      config.model,
+      model::holding_of(config.model, self.pp, derive::placement_of(config)),
+      {.ep = self.ep});
   if (weights == InitialWeights::Undefined) return parameters;
   parameters.initialise(stream,
                         static_cast<std::uint64_t>(config.rng.seed),

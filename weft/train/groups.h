@@ -31,10 +31,6 @@ struct Groups {
   // two ranks each is the other's next and previous, and their traffic must not mix.
   std::unique_ptr<comm::Communicator> pp_forward, pp_backward;
   std::unique_ptr<comm::Communicator> embedding;  // first and last stage, on those
-
-  // Members of the pipeline groups.
-  int next_stage() const { return (self.pp + 1) % grid.pp(); }
-  int previous_stage() const { return (self.pp + grid.pp() - 1) % grid.pp(); }
 };
 
 // An expert-parallel group by its machines, as one of its members sees it: the ranks with its place

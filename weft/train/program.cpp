@@ -164,7 +164,9 @@ Tensor Program::output_of(const Node& node) {
 }
 
 const StepTotals& Program::read_totals() {
-  if (!are_totals_read_) totals_read_ = totals_.read(compute_, groups_.grid);
+  if (!are_totals_read_) {
+    totals_read_ = totals_.read(compute_, groups_.grid, anatomy_.pipeline.loss_rank());
+  }
   are_totals_read_ = true;
   return totals_read_;
 }

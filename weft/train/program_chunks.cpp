@@ -44,16 +44,16 @@ Reuse Program::memory_of_output(const Node& node) const {
 
 model::ChunkState& Program::chunk(const Node& node) {
   const Chunk& chunk = schedule::chunk_of(anatomy_, node);
-  return micro_batch(node).chunks[at(chunk.stage / anatomy_.pp)];
+  return micro_batch(node).chunks[at(chunk.index)];
 }
 
-// Activations travel to the next rank of the ring, gradients to the previous one. What is sent goes
-// back to the pool at once; what comes is an activation like any other.
+// Activations travel to the rank of the next stage, gradients to that of the stage before. What is
+// sent goes back to the pool at once; what comes is an activation like any other.
 void Program::exchange(const Node& node, Stream& stream) {
   const bool forward = node.direction == Direction::F;
   comm::Communicator& pipeline = forward ? *groups_.pp_forward : *groups_.pp_backward;
-  const int towards = forward ? groups_.next_stage() : groups_.previous_stage();
-  const int from = forward ? groups_.previous_stage() : groups_.next_stage();
+  const Chunk& own = schedule::chunk_of(anatomy_, node);
+  const int towards = forward ? own.to : own.from, from = forward ? own.from : own.to;
   if (node.piece == anatomy_.send.piece) {
     Tensor& ready = forward ? chunk(node).y_TD : chunk(node).dx_TD;
     pipeline.send(stream, ready, towards);
@@ -77,7 +77,8 @@ void Program::take_input(const Node& node, Tensor x_TD) {
 
 void Program::hand_on(const Node& node, Tensor y_TD) {
   const int next = node.layer + 1;
-  const bool last = next == schedule::chunk_of(anatomy_, node).end_layer();
+  const Chunk& own = schedule::chunk_of(anatomy_, node);
+  const bool last = next == own.end_layer() && !own.hands_over;
   (last ? chunk(node).y_TD : micro_batch(node).layers[at(next)].x_TD) = std::move(y_TD);
 }
 
@@ -89,13 +90,15 @@ void Program::take_gradient(const Node& node, Tensor dy_TD) {
 }
 
 void Program::hand_back(const Node& node, Tensor dx_TD) {
-  const bool first = node.layer == schedule::chunk_of(anatomy_, node).first_layer;
+  const Chunk& own = schedule::chunk_of(anatomy_, node);
+  const bool first = node.layer == own.first_layer && !own.takes_over;
   Tensor& place = first ? chunk(node).dx_TD : micro_batch(node).layers[at(node.layer - 1)].dy_TD;
   place = std::move(dx_TD);
 }
 
 Tensor Program::layer_input(const Node& node, int layer) {
-  const bool out = layer == schedule::chunk_of(anatomy_, node).end_layer();
+  const Chunk& own = schedule::chunk_of(anatomy_, node);
+  const bool out = layer == own.end_layer() && !own.hands_over;
   return out ? chunk(node).y_TD : micro_batch(node).layers[at(layer)].x_TD;
 }
 

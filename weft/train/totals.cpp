@@ -63,7 +63,7 @@ double Totals::mean_loss(const double* own) const {
   return loss / static_cast<double>(micro_batches_);
 }
 
-StepTotals Totals::read(tensor::Stream& stream, const grid::Grid& grid) const {
+StepTotals Totals::read(tensor::Stream& stream, const grid::Grid& grid, int loss_pp_rank) const {
   StepTotals totals;
   std::vector<double> numbers(static_cast<std::size_t>(all_.elements()));
   if (world_ > 1) tensor::download<double>(stream, numbers, all_);
@@ -77,7 +77,7 @@ StepTotals Totals::read(tensor::Stream& stream, const grid::Grid& grid) const {
     const double* own = numbers.data() + rank * own_.elements();
     const grid::Coordinate place = grid.coordinate(rank);
     totals.rank_losses.emplace_back();
-    if (place.pp + 1 == grid.pp()) {
+    if (place.pp == loss_pp_rank) {
       totals.rank_losses.back() = mean_loss(own);
       totals.loss += *totals.rank_losses.back() / stage_ranks;
     }

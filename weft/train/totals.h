@@ -48,7 +48,7 @@ class Totals {
 
   void gather(tensor::Stream& stream, comm::Communicator& world) const;
   // After the gather (or, with one rank, after the nodes that write) is over; waits for the stream.
-  StepTotals read(tensor::Stream& stream, const grid::Grid& grid) const;
+  StepTotals read(tensor::Stream& stream, const grid::Grid& grid, int loss_pp_rank) const;
 
  private:
   double mean_loss(const double* own) const;  // of one rank's row

@@ -98,11 +98,14 @@ class ParameterFetcher {
   void find_owners() {
     const config::ModelConfig& model = engine_.config().model;
     const grid::Grid& grid = engine_.groups().grid;
+    const derive::Placement placement = derive::placement_of(engine_.config());
     for (int member = 0; member < group_.size(); ++member) {
       const grid::Coordinate place =
           grid.coordinate(group_.members()[static_cast<std::size_t>(member)]);
       for (const model::ParameterSpec& held :
-           model::list_parameters(model, model::holding_of(model, place.pp), {.ep = place.ep})) {
+           model::list_parameters(model,
+                                  model::holding_of(model, place.pp, placement),
+                                  {.ep = place.ep})) {
         std::vector<Owner>& owners = owners_[static_cast<std::size_t>(index_.at(held.name))];
         const bool is_copy = std::ranges::find(owners, held.slice, &Owner::slice) != owners.end();
         if (!is_copy) owners.push_back({.member = member, .slice = held.slice});

@@ -68,8 +68,9 @@ class Planned {
       step_.graphs.push_back(&plans_[static_cast<std::size_t>(stage)].training);
     }
     step_.members = [this, ranks](int rank, const Entry& entry) {
-      return ranks == Ranks::All ? schedule::ranks_of_entry(grid_, rank, entry)
-                                 : schedule::stages_of_entry(grid_.pp(), rank, entry);
+      const derive::Pipeline& pipeline = plans_.front().anatomy.pipeline;
+      return ranks == Ranks::All ? schedule::ranks_of_entry(grid_, pipeline, rank, entry)
+                                 : schedule::stages_of_entry(pipeline, rank, entry);
     };
     step_.cost = [this](int rank, int entry) -> Cost {
       return {.seconds = seconds_(entries(rank)[static_cast<std::size_t>(entry)].node)};

@@ -1,5 +1,6 @@
 // Which ranks do what.
 #include "weft/base/text.h"
+#include "weft/derive/pipeline.h"
 #include "weft/rules/advice/facts.h"
 #include "weft/rules/advice/topics.h"
 
@@ -45,7 +46,10 @@ std::optional<Note> pipeline_bubble(const Config& config) {
   const RunFacts run = facts_of(config);
   const double bubble =
       static_cast<double>(run.pp - 1) / static_cast<double>(run.micro_batches * run.vpp);
-  if (run.pp <= 1 || bubble <= 0.2) return {};
+  const PipelineSchedule schedule = derive::pipeline_schedule(config);
+  const bool fills = schedule == PipelineSchedule::ZeroBubble ||
+                     schedule == PipelineSchedule::DualPipeV;  // most of it
+  if (run.pp <= 1 || bubble <= 0.2 || fills) return {};
   return note(
       "train.global_batch_size",
       text("pp = {}, vpp = {} and {} micro-batches leave a rank idle for about {:.0f} % of its "
@@ -54,7 +58,8 @@ std::optional<Note> pipeline_bubble(const Config& config) {
            run.vpp,
            run.micro_batches,
            100 * bubble),
-      "raise the global batch, or model.virtual_pipeline_model_parallel_size");
+      "raise the global batch or model.virtual_pipeline_model_parallel_size, or try "
+      "runtime.pipeline_schedule=zb_h1");
 }
 
 constexpr Advice kLayoutAdvice[] = {

@@ -15,12 +15,29 @@ using base::at;
 // Writes one turn of one chunk.
 class TurnWriter {
  public:
-  TurnWriter(GraphWriter& writer, const Anatomy& anatomy, const Turn& turn)
+  TurnWriter(GraphWriter& writer, const Anatomy& anatomy, const TurnOf& turn_of, const Turn& turn)
       : writer_(writer),
         anatomy_(anatomy),
-        chunk_(anatomy.chunks[at(turn.chunk)]),
-        micro_batch_(turn.micro_batch) {}
+        turn_of_(turn_of),
+        turn_(turn),
+        chunk_(anatomy.chunks[at(turn.chunk)]) {}
 
+  void write() {
+    switch (turn_.direction) {
+      case Direction::F:
+        return forward();
+      case Direction::D:
+        return backward();
+      case Direction::W:
+        return weight_gradients();
+      case Direction::R:
+      case Direction::None:
+        break;
+    }
+    UNREACHABLE("a turn of direction {}", word(turn_.direction));
+  }
+
+ private:
   void forward() {
     if (chunk_.receives()) exchange(Direction::F, anatomy_.receive);
     if (chunk_.has_embed) writer_.add(node(kNone, Direction::F, anatomy_.embed));
@@ -45,11 +62,22 @@ class TurnWriter {
     if (chunk_.has_embed) gradients(kNone, anatomy_.embed);
   }
 
- private:
+  void weight_gradients() {
+    for (int layer = chunk_.end_layer(); layer-- > chunk_.first_layer;) {
+      slice_after_slice(anatomy_.layers[at(layer)] | std::views::reverse,
+                        [&](const PieceAnatomy& piece, int slice) {
+                          const Node weight = node(layer, Direction::W, piece, slice);
+                          if (piece.has_weight_gradient() && is_here(weight)) writer_.add(weight);
+                        });
+    }
+  }
+
+  bool is_here(const Node& node) const { return turn_of_(node, turn_.chunk) == turn_; }
+
   Node node(int layer, Direction direction, const PieceAnatomy& piece, int slice = kNone) const {
     return {.layer = layer,
             .direction = direction,
-            .micro_batch = micro_batch_,
+            .micro_batch = turn_.micro_batch,
             .piece = piece.piece,
             .part = piece.part,
             .slice = slice};
@@ -82,26 +110,28 @@ class TurnWriter {
   void exchange(Direction direction, const PieceAnatomy& piece) {
     writer_.add({.chunk = chunk_.stage,
                  .direction = direction,
-                 .micro_batch = micro_batch_,
+                 .micro_batch = turn_.micro_batch,
                  .piece = piece.piece});
   }
 
   void gradients(int layer, const PieceAnatomy& piece, int slice = kNone) {
     const Node input = node(layer, Direction::D, piece, slice);
     const Node weight = node(layer, Direction::W, piece, slice);
-    if (piece.has_input_gradient() && piece.has_weight_gradient()) {
+    const bool weighs = piece.has_weight_gradient() && is_here(weight);
+    if (piece.has_input_gradient() && weighs) {
       writer_.add_unit(input, weight);
     } else if (piece.has_input_gradient()) {
       writer_.add(input);
-    } else if (piece.has_weight_gradient()) {
+    } else if (weighs) {
       writer_.add(weight);
     }
   }
 
   GraphWriter& writer_;
   const Anatomy& anatomy_;
+  const TurnOf& turn_of_;
+  const Turn turn_;
   const Chunk& chunk_;
-  const int micro_batch_;
 };
 
 void add_all(GraphWriter& writer, const std::vector<StepEndAnatomy>& ends) {
@@ -109,11 +139,11 @@ void add_all(GraphWriter& writer, const std::vector<StepEndAnatomy>& ends) {
 }
 
 void check_shape(const Anatomy& anatomy, const PipelineShape& shape) {
-  CHECK(anatomy.pp == shape.pp && anatomy.pp_rank == shape.pp_rank &&
+  CHECK(anatomy.pipeline.pp == shape.pp && anatomy.pp_rank == shape.pp_rank &&
             anatomy.chunks.size() == at(shape.vpp),
         "the anatomy of pipeline rank {} of {} with {} chunks, and a shape of {} of {} with {}",
         anatomy.pp_rank,
-        anatomy.pp,
+        anatomy.pipeline.pp,
         anatomy.chunks.size(),
         shape.pp_rank,
         shape.pp,
@@ -125,10 +155,9 @@ void check_shape(const Anatomy& anatomy, const PipelineShape& shape) {
 Graph build_training(const Anatomy& anatomy, const PipelineShape& shape) {
   check_shape(anatomy, shape);
   GraphWriter writer(anatomy, shape.micro_batches, StepKind::Training);
-  for (const Turn& turn : training_turns(shape)) {
-    TurnWriter turn_writer(writer, anatomy, turn);
-    turn.direction == Direction::F ? turn_writer.forward() : turn_writer.backward();
-  }
+  const std::vector<Turn> turns = training_turns(shape);
+  const TurnOf turn_of(turns);
+  for (const Turn& turn : turns) TurnWriter(writer, anatomy, turn_of, turn).write();
   add_all(writer, anatomy.step_end);
   return writer.take();
 }
@@ -136,7 +165,9 @@ Graph build_training(const Anatomy& anatomy, const PipelineShape& shape) {
 Graph build_forward(const Anatomy& anatomy, const PipelineShape& shape) {
   check_shape(anatomy, shape);
   GraphWriter writer(anatomy, shape.micro_batches, StepKind::ForwardOnly);
-  for (const Turn& turn : forward_turns(shape)) TurnWriter(writer, anatomy, turn).forward();
+  const std::vector<Turn> turns = forward_turns(shape);
+  const TurnOf turn_of(turns);
+  for (const Turn& turn : turns) TurnWriter(writer, anatomy, turn_of, turn).write();
   add_all(writer, anatomy.forward_end);
   return writer.take();
 }

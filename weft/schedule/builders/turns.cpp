@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "weft/base/check.h"
+#include "weft/schedule/builders/orders.h"
+#include "weft/schedule/piece_table.h"
 
 namespace weft::schedule {
 namespace {
@@ -26,15 +28,7 @@ std::vector<Turn> table(const PipelineShape& shape, Direction direction) {
   return turns;
 }
 
-}  // namespace
-
-int warm_up(const PipelineShape& shape) {
-  const int after = shape.pp - shape.pp_rank - 1;  // ranks behind this one
-  const int forwards = shape.vpp == 1 ? after : 2 * after + (shape.vpp - 1) * shape.group;
-  return std::min(forwards + shape.extra_warm_up, shape.micro_batches * shape.vpp);
-}
-
-std::vector<std::vector<Turn>> training_rounds(const PipelineShape& shape) {
+std::vector<std::vector<Turn>> alternating_rounds(const PipelineShape& shape) {
   const std::vector<Turn> forwards = table(shape, Direction::F);
   const std::vector<Turn> backwards = table(shape, Direction::D);
   const auto ahead = static_cast<std::size_t>(warm_up(shape));
@@ -53,6 +47,26 @@ std::vector<std::vector<Turn>> training_rounds(const PipelineShape& shape) {
   return rounds;
 }
 
+}  // namespace
+
+int warm_up(const PipelineShape& shape) {
+  const int after = shape.pp - shape.pp_rank - 1;  // ranks behind this one
+  const int forwards = shape.vpp == 1 ? after : 2 * after + (shape.vpp - 1) * shape.group;
+  return std::min(forwards + shape.extra_warm_up, shape.micro_batches * shape.vpp);
+}
+
+std::vector<std::vector<Turn>> training_rounds(const PipelineShape& shape) {
+  switch (shape.order) {
+    case TurnOrder::OneForwardOneBackward:
+      return alternating_rounds(shape);
+    case TurnOrder::ZeroBubble:
+      return zero_bubble_rounds(shape);
+    case TurnOrder::DualPipeV:
+      return dual_pipe_rounds(shape);
+  }
+  UNREACHABLE("order {} of turns", static_cast<int>(shape.order));
+}
+
 std::vector<Turn> training_turns(const PipelineShape& shape) {
   std::vector<Turn> turns;
   for (const std::vector<Turn>& round : training_rounds(shape)) {
@@ -61,6 +75,23 @@ std::vector<Turn> training_turns(const PipelineShape& shape) {
   return turns;
 }
 
-std::vector<Turn> forward_turns(const PipelineShape& shape) { return table(shape, Direction::F); }
+std::vector<Turn> forward_turns(const PipelineShape& shape) {
+  return shape.order == TurnOrder::DualPipeV ? dual_pipe_forwards(shape)
+                                             : table(shape, Direction::F);
+}
+
+TurnOf::TurnOf(const std::vector<Turn>& turns) {
+  for (const Turn& turn : turns) {
+    if (turn.direction == Direction::W) put_off_.emplace(turn.chunk, turn.micro_batch);
+  }
+}
+
+Turn TurnOf::operator()(const Node& node, int chunk) const {
+  Turn turn{.direction = Direction::D, .chunk = chunk, .micro_batch = node.micro_batch};
+  if (node.direction == Direction::F) turn.direction = Direction::F;
+  const bool waits = may_wait(node) && put_off_.contains({chunk, node.micro_batch});
+  if (waits) turn.direction = Direction::W;
+  return turn;
+}
 
 }  // namespace weft::schedule

@@ -1,6 +1,7 @@
 #include "weft/schedule/passes/interleave.h"
 
 #include <array>
+#include <map>
 #include <utility>
 
 #include "weft/base/check.h"
@@ -18,17 +19,9 @@ struct Layer {
 
 // One turn of one chunk, as the plain order has it.
 struct TurnEntries {
-  bool is_forward = false;
-  int micro_batch = kNone;
-  int stage = kNone;
   NamedEntries before;        // the input or the gradient arrives: receive, embed, head
   std::vector<Layer> layers;  // in the order they run
   NamedEntries after;         // send, head, embed
-
-  bool is_of(const Node& node, int node_stage) const {
-    return is_forward == (node.direction == Direction::F) && micro_batch == node.micro_batch &&
-           stage == node_stage;
-  }
 
   void add(NamedEntry entry) {
     if (entry.node.layer == kNone) {
@@ -106,25 +99,20 @@ class Weaver {
   NamedEntries all_;
 };
 
-// The turns in order; what belongs to none ends the step.
-std::vector<TurnEntries> cut(NamedEntries entries, const Anatomy& anatomy, NamedEntries& step_end) {
-  std::vector<TurnEntries> turns;
+// What belongs to no turn ends the step.
+std::map<Turn, TurnEntries> cut(NamedEntries entries,
+                                const Anatomy& anatomy,
+                                const TurnOf& turn_of,
+                                NamedEntries& step_end) {
+  std::map<Turn, TurnEntries> turns;
   for (NamedEntry& entry : entries) {
     if (entry.node.direction == Direction::None) {
       step_end.push_back(std::move(entry));
       continue;
     }
     CHECK(step_end.empty(), "{} after the end of the step", print(entry.node));
-    const int stage = chunk_of(anatomy, entry.node).stage;
-    if (turns.empty() || !turns.back().is_of(entry.node, stage)) {
-      turns.push_back({.is_forward = entry.node.direction == Direction::F,
-                       .micro_batch = entry.node.micro_batch,
-                       .stage = stage,
-                       .before = {},
-                       .layers = {},
-                       .after = {}});
-    }
-    turns.back().add(std::move(entry));
+    const int chunk = chunk_of(anatomy, entry.node).index;
+    turns[turn_of(entry.node, chunk)].add(std::move(entry));
   }
   return turns;
 }
@@ -136,18 +124,17 @@ Graph interleave_turns(const Graph& graph,
                        const PipelineShape& shape,
                        AttentionRelease release) {
   NamedEntries step_end;
-  std::vector<TurnEntries> turns = cut(named_entries(graph), anatomy, step_end);
+  std::map<Turn, TurnEntries> turns =
+      cut(named_entries(graph), anatomy, TurnOf(training_turns(shape)), step_end);
   Weaver weaver(release);
-  int to_warm_up = warm_up(shape);
-  for (std::size_t i = 0; i < turns.size(); ++i) {
-    if (!turns[i].is_forward) {
-      weaver.weave(nullptr, &turns[i]);
-    } else if (to_warm_up-- > 0) {
-      weaver.weave(&turns[i], nullptr);
+  for (const std::vector<Turn>& round : training_rounds(shape)) {
+    TurnEntries* first = &turns[round.front()];
+    if (round.size() == 2) {
+      weaver.weave(first, &turns[round.back()]);
+    } else if (round.front().direction == Direction::F) {
+      weaver.weave(first, nullptr);
     } else {
-      CHECK(i + 1 < turns.size() && !turns[i + 1].is_forward, "a forward without a backward");
-      weaver.weave(&turns[i], &turns[i + 1]);
-      ++i;
+      weaver.weave(nullptr, first);
     }
   }
   weaver.add(step_end);

@@ -25,9 +25,9 @@ namespace weft::schedule {
 // cover.
 enum class AttentionRelease { Late, Early };
 
-// Over the plain order of a shape whose warm-up is one longer (see turns.h). Warm-up and what is
-// left at the end stay as they are: a forward of the warm-up beside a backward could wait for a
-// stage that waits for it.
+// Over the plain order of a shape whose warm-up is one longer, or of DualPipeV: two turns of one
+// round (see turns.h) become one. Warm-up and what is left at the end stay as they are: a forward
+// of the warm-up beside a backward could wait for a stage that waits for it.
 Graph interleave_turns(const Graph& graph,
                        const Anatomy& anatomy,
                        const PipelineShape& shape,

@@ -6,6 +6,7 @@
 #include <optional>
 #include <tuple>
 
+#include "weft/base/check.h"
 #include "weft/schedule/meeting.h"
 #include "weft/schedule/passes/rewrite.h"
 
@@ -63,7 +64,7 @@ class PostingRound {
   }
 
   int operator()(const Node& receive) const {
-    const int needed = own_(receive, receive.chunk / shape_.pp);
+    const int needed = own_(receive, receive.chunk / shape_.pp);  // a ring's
     if (shape_.vpp == 1) return needed;
     const int stage = meeting_of(receive).chunk, sender = stage % shape_.pp;
     const int sent = senders_[static_cast<std::size_t>(sender)](receive, stage / shape_.pp);
@@ -78,18 +79,22 @@ class PostingRound {
 
 }  // namespace
 
-Graph prefetch_receives(const Graph& graph, const Anatomy& anatomy, int micro_batches) {
+Graph prefetch_receives(const Graph& graph,
+                        const Anatomy& anatomy,
+                        int micro_batches,
+                        FirstReceive first) {
   const NamedEntries entries = named_entries(graph);
   const std::map<Node, std::size_t> taken_by = takers(entries, anatomy, micro_batches);
   std::vector<NamedEntries> posted(entries.size());  // in the place of, or behind, each entry
+  NamedEntries order;
   std::array<std::optional<std::size_t>, kLanes> last_taker;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     if (entries[i].node.piece != anatomy.receive.piece) continue;
     auto& last = last_taker[static_cast<std::size_t>(lane_of(anatomy, entries[i].node))];
-    posted[last.value_or(i)].push_back(entries[i]);
+    const bool at_once = !last && first == FirstReceive::AtOnce;
+    (at_once ? order : posted[last.value_or(i)]).push_back(entries[i]);
     last = taken_by.at(entries[i].node);
   }
-  NamedEntries order;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     if (entries[i].node.piece != anatomy.receive.piece) order.push_back(entries[i]);
     for (NamedEntry& entry : posted[i]) order.push_back(std::move(entry));
@@ -98,6 +103,7 @@ Graph prefetch_receives(const Graph& graph, const Anatomy& anatomy, int micro_ba
 }
 
 Graph batch_exchanges(const Graph& graph, const Anatomy& anatomy, const PipelineShape& shape) {
+  CHECK(shape.order == TurnOrder::OneForwardOneBackward, "rounds that are not of one length");
   const RoundOf round_of(shape, shape.pp_rank);
   const PostingRound posted_before(shape, round_of);
   std::vector<Round> rounds(static_cast<std::size_t>(round_of.count()));
@@ -109,7 +115,7 @@ Graph batch_exchanges(const Graph& graph, const Anatomy& anatomy, const Pipeline
     } else if (node.piece == anatomy.receive.piece) {
       rounds[static_cast<std::size_t>(posted_before(node))].receives.push_back(std::move(entry));
     } else {
-      const int chunk = chunk_of(anatomy, node).stage / shape.pp;
+      const int chunk = chunk_of(anatomy, node).index;
       Round& round = rounds[static_cast<std::size_t>(round_of(node, chunk))];
       (node.piece == anatomy.send.piece ? round.sends : round.work).push_back(std::move(entry));
     }

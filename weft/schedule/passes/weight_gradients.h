@@ -17,4 +17,12 @@ Graph delay_weight_gradients(const Graph& graph, const Anatomy& anatomy, int mic
 // gradients run while their dispatch travels back.
 Graph delay_expert_gradients(const Graph& graph, const Anatomy& anatomy, int micro_batches);
 
+// comm_overlap.defer_embedding_wgrad_compute, over any order: the head's weight gradients of the
+// last `limit` micro-batches (0: of all) run behind the last backward, while stages before the last
+// one drain. Their logits' gradients are kept as long.
+Graph defer_head_gradients(const Graph& graph,
+                           const Anatomy& anatomy,
+                           int micro_batches,
+                           int limit);
+
 }  // namespace weft::schedule

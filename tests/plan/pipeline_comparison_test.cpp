@@ -1,0 +1,108 @@
+#include "weft/plan/pipeline_comparison.h"
+
+#include <gtest/gtest.h>
+
+#include "weft/derive/derived.h"
+#include "weft/exec/sim/simulate.h"
+#include "weft/rules/validate.h"
+#include "weft/schedule/memory.h"
+#include "weft/schedule/plan.h"
+
+namespace weft::plan {
+namespace pipeline_comparison_test {
+
+using config::PipelineSchedule;
+using schedule::Direction;
+using schedule::Node;
+
+// Equal stages of a pipeline of four ranks, eight micro-batches.
+config::Config pipeline() {
+  config::Config config;
+  config.model.num_layers = 8;
+  config.model.num_moe_experts = 8;
+  config.model.moe_ffn_hidden_size = 256;
+  config.model.pipeline_model_parallel_size = 4;
+  config.train.global_batch_size = 8;
+  return config;
+}
+
+struct Step {
+  double seconds = 0;
+  std::int64_t kept = 0;
+  std::int64_t idle_ns = 0;  // of the rank with most
+};
+
+// Embedding and head cost nothing here, and nothing else that only one stage has.
+Step simulate(PipelineSchedule order, const std::function<double(const Node&)>& seconds_of) {
+  config::Config config = pipeline();
+  config.runtime.pipeline_schedule = order;
+  config = rules::validate_schedule(config).config;
+  const grid::Grid grid(derive::layout_of(config));
+  const std::vector<schedule::RankPlan> plans = schedule::plan_step(config, grid);
+  EXPECT_EQ(schedule::verify_plan(plans), std::vector<std::string>{});
+  exec::sim::SimulatedStep step;
+  Step result;
+  for (const schedule::RankPlan& plan : plans) {
+    step.graphs.push_back(&plan.training);
+    const schedule::Load load{.tokens = 1024, .rows = 2048};
+    result.kept =
+        std::max(result.kept, schedule::activation_mark(plan.training, plan.anatomy, load));
+  }
+  step.members = [&](int rank, const schedule::Entry& entry) {
+    return schedule::stages_of_entry(plans.front().anatomy.pipeline, rank, entry);
+  };
+  step.cost = [&](int rank, int entry) -> exec::sim::Cost {
+    const auto& graph = plans[static_cast<std::size_t>(rank)].training;
+    return {.seconds = seconds_of(graph.entries[static_cast<std::size_t>(entry)].node)};
+  };
+  result.seconds = exec::sim::simulate(step).step_seconds();
+  return result;
+}
+
+TEST(ZeroBubble, ReachesItsBarInTheSimulator) {
+  struct Costs {
+    double forward, input, weight;
+  };
+  for (const Costs& cost : {Costs{1, 1, 1}, Costs{1, 1.2, 0.8}, Costs{1, 1.1, 0.6}}) {
+    const auto seconds_of = [&](const Node& node) {
+      if (node.layer == schedule::kNone) return 0.0;
+      const bool weighs =
+          node.piece == schedule::Piece::Attention || node.piece == schedule::Piece::Experts;
+      if (!weighs) return 0.0;
+      // Four nodes of a stage for each direction.
+      if (node.direction == Direction::F) return cost.forward / 4;
+      return (node.direction == Direction::D ? cost.input : cost.weight) / 4;
+    };
+    const Step plain = simulate(PipelineSchedule::OneForwardOneBackward, seconds_of);
+    const Step filled = simulate(PipelineSchedule::ZeroBubble, seconds_of);
+    const double turn = cost.forward + cost.input + cost.weight, work = 8 * turn;
+    const double bar = (turn - 2 * cost.weight) / turn * 1.03;
+    EXPECT_LE(filled.seconds - work, bar * (plain.seconds - work));
+    EXPECT_LE(filled.kept, plain.kept);
+  }
+}
+
+TEST(PipelineComparison, HasEveryOrderBesideTheOthers) {
+  const std::vector<PipelineOrder> orders = compare_pipelines(pipeline(), {});
+  ASSERT_EQ(orders.size(), 4u);
+  for (const PipelineOrder& order : orders) {
+    EXPECT_EQ(order.refusal, "") << config::word(order.schedule);
+    EXPECT_EQ(order.is_asked_for, order.schedule == PipelineSchedule::OneForwardOneBackward);
+    EXPECT_GT(order.activation_bytes, 0);
+  }
+  EXPECT_LT(orders[2].idle, orders[0].idle);
+  EXPECT_LT(orders[3].idle, orders[2].idle);
+}
+
+TEST(PipelineComparison, SaysWhyAnOrderIsNotThere) {
+  config::Config config = pipeline();
+  config.model.num_layers = 4;
+  const std::vector<PipelineOrder> orders = compare_pipelines(config, {});
+  EXPECT_EQ(orders[0].refusal, "");
+  EXPECT_NE(orders[1].refusal, "");
+  EXPECT_EQ(orders[2].refusal, "");
+  EXPECT_NE(orders[3].refusal, "");
+}
+
+}  // namespace pipeline_comparison_test
+}  // namespace weft::plan
