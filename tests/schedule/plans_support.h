@@ -23,6 +23,10 @@ struct PlanCase {
   int slices = 1;
   bool shared = false, shared_overlap = false;
   bool global_loss = false;
+  // Between data-parallel ranks.
+  bool distributed = false, overlap_reduce = false, overlap_gather = false;
+  bool gather_under_optimizer = false, align_gather = false;
+  int bucket_size = 0;  // 0: the rules'
   Detail detail = {};
 };
 

@@ -104,8 +104,8 @@ class TurnWriter {
   const int micro_batch_;
 };
 
-void add_all(GraphWriter& writer, const std::vector<StepEndAnatomy>& ends) {
-  for (const StepEndAnatomy& end : ends) writer.add({.piece = end.piece, .part = end.part});
+void add_all(GraphWriter& writer, const std::vector<StepNodeAnatomy>& of_step) {
+  for (const StepNodeAnatomy& one : of_step) writer.add(one.node);
 }
 
 void check_shape(const Anatomy& anatomy, const PipelineShape& shape) {
@@ -125,6 +125,7 @@ void check_shape(const Anatomy& anatomy, const PipelineShape& shape) {
 Graph build_training(const Anatomy& anatomy, const PipelineShape& shape) {
   check_shape(anatomy, shape);
   GraphWriter writer(anatomy, shape.micro_batches, StepKind::Training);
+  add_all(writer, anatomy.step_start);
   for (const Turn& turn : training_turns(shape)) {
     TurnWriter turn_writer(writer, anatomy, turn);
     turn.direction == Direction::F ? turn_writer.forward() : turn_writer.backward();

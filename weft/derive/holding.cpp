@@ -1,4 +1,4 @@
-#include "weft/model/holding.h"
+#include "weft/derive/holding.h"
 
 #include <algorithm>
 #include <numeric>
@@ -6,9 +6,14 @@
 #include "weft/base/check.h"
 #include "weft/derive/pipeline.h"
 
-namespace weft::model {
+namespace weft::derive {
 
 bool Holding::has_layer(int layer) const { return std::ranges::binary_search(layers, layer); }
+
+int Holding::chunk_of_layer(int layer) const {
+  return static_cast<int>(
+      std::ranges::count_if(later_chunks, [&](int first) { return first <= layer; }));
+}
 
 bool Holding::copies_table(const config::ModelConfig& config) const {
   return config.share_embeddings_and_output_weights && head && !embedding;
@@ -23,12 +28,13 @@ Holding whole_model(const config::ModelConfig& config) {
 }
 
 Holding holding_of(const config::ModelConfig& config, int pp_rank) {
-  const derive::Stages stages = derive::stages_of(config);
+  const Stages stages = stages_of(config);
   CHECK(stages.complaints.empty(), "stages: {}", fmt::join(stages.complaints, "; "));
   const auto pp = static_cast<std::size_t>(config.pipeline_model_parallel_size);
   Holding holding;
   for (auto i = static_cast<std::size_t>(pp_rank); i < stages.all.size(); i += pp) {
-    const derive::Stage& stage = stages.all[i];
+    const Stage& stage = stages.all[i];
+    if (i >= pp) holding.later_chunks.push_back(stage.first_layer);
     for (int layer = 0; layer < stage.layers; ++layer) {
       holding.layers.push_back(stage.first_layer + layer);
     }
@@ -38,4 +44,4 @@ Holding holding_of(const config::ModelConfig& config, int pp_rank) {
   return holding;
 }
 
-}  // namespace weft::model
+}  // namespace weft::derive
