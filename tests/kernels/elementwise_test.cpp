@@ -60,6 +60,15 @@ void add_fp32_cases(std::vector<Case>& cases, std::int64_t n) {
                    [=](const std::vector<Argument>&) {
                      return std::vector{whole(0, {dot(a.values, a.values)}, 1e-12)};
                    }});
+  cases.push_back({name_of_case("squared_norm_added", DType::F32, {n}),
+                   {output("sum", DType::F64, {1}), x},
+                   [](Stream& stream, Pool&, const std::vector<Tensor>& t) {
+                     squared_norm(stream, t[0], t[1]);
+                     squared_norm(stream, t[0], t[1], Write::Accumulate);
+                   },
+                   [=](const std::vector<Argument>&) {
+                     return std::vector{whole(0, {2 * dot(a.values, a.values)}, 1e-12)};
+                   }});
   for (double& value : x.values) value = std::abs(value);
   cases.push_back(
       {name_of_case("sum", DType::F32, {n}),

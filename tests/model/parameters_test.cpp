@@ -171,9 +171,9 @@ TEST(Parameters, StagesOfTiedEmbeddingsHaveACopyEach) {
   const Tensor& copy = last.find("embedding.weight").weight;
   EXPECT_EQ(tensor::read<float>(*stream, table), tensor::read<float>(*stream, copy));
   // The norm of the whole model counts the table once, on the first stage.
-  EXPECT_EQ(first.normed_gradients(Home::Dense).elements(),
+  EXPECT_EQ(first.normed_gradients(Home::Dense, 0).at(0).elements(),
             first.buffer(Home::Dense).gradients.elements());
-  EXPECT_EQ(last.normed_gradients(Home::Dense).elements(),
+  EXPECT_EQ(last.normed_gradients(Home::Dense, 0).at(0).elements(),
             last.buffer(Home::Dense).gradients.elements() - 16 * 8);
 }
 
@@ -303,7 +303,12 @@ TEST(AxisSplits, WeightsStartAsTheirGlobalElementsSayWhateverSplitsThem) {
 TEST(Parameters, ARangeOfTheBuffersNamesWhatLiesInIt) {
   devices::Workbench bench;
   auto& [device, pool, stream] = bench;
-  const Parameters parameters(pool, *stream, small(), holding_of(small(), 0), {}, {.shards = 3});
+  const Parameters parameters(pool,
+                              *stream,
+                              small(),
+                              holding_of(small(), 0),
+                              {},
+                              {.dense = {.shards = 3}});
   const BufferLayout& layout = parameters.buffer(Home::Dense).layout;
   std::map<std::string, std::int64_t> seen;
   for (const Bucket& bucket : layout.buckets) {

@@ -106,21 +106,6 @@ TEST(NominalCosts, EveryNodeOfASplitAndRecomputedStepHasOne) {
   EXPECT_LT(costs.seconds(0, "0R.attention"), costs.seconds(0, "0F.attention"));
 }
 
-TEST(NominalWork, ParametersAreThoseOfTheModel) {
-  const config::Config config = sliced_config();
-  double dense = 0, experts = 0;
-  for (const schedule::RankPlan& plan : Costs(config).plans) {
-    const NominalWork work(config, plan.anatomy);
-    dense += work.dense_parameters();
-    experts += work.expert_parameters();
-  }
-  const derive::ParameterCount count = derive::parameters_of(config.model);
-  EXPECT_EQ(4 * experts, static_cast<double>(count.experts));
-  const auto norms =
-      static_cast<double>((2 * config.model.num_layers + 1) * config.model.hidden_size);
-  EXPECT_EQ(dense, static_cast<double>(count.total - count.experts) - norms);
-}
-
 TEST(NominalCosts, ADispatchCarriesTheRowsThatLeave) {
   const config::Config config = moe_config();
   const double rows = static_cast<double>(expected_load(config, {}).rows) * 3 / 4;

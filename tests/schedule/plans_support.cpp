@@ -7,7 +7,7 @@
 namespace weft::schedule {
 
 std::string name(const PlanCase& c) {
-  return base::text("{}{} ep{} dp{} pp{} vpp{} m{} group{} slices{}{}{}{}{}{}{}{}{}{} {}{}{}",
+  return base::text("{}{} ep{} dp{} pp{} vpp{} m{} group{} slices{}{}{}{}{}{}{}{}{}{} {}{}{}{}{}{}",
                     c.layers,
                     c.layout,
                     c.ep,
@@ -28,7 +28,10 @@ std::string name(const PlanCase& c) {
                     c.overlap_p2p ? " overlap_p2p" : "",
                     config::word(c.schedule),
                     c.defer_head ? base::text(" defer_head{}", c.defer_limit) : "",
-                    c.flush ? " flush" : "");
+                    c.flush ? " flush" : "",
+                    c.distributed ? " distributed" : "",
+                    c.overlap_reduce ? " overlap_reduce" : "",
+                    c.overlap_gather ? " overlap_gather" : "");
 }
 
 config::Config config_of(const PlanCase& c) {
@@ -55,6 +58,13 @@ config::Config config_of(const PlanCase& c) {
   config.comm_overlap.defer_embedding_wgrad_compute = c.defer_head;
   config.comm_overlap.wgrad_deferral_limit = c.defer_limit;
   config.model.overlap_p2p_comm_warmup_flush = c.flush;
+  config.ddp.use_distributed_optimizer = c.distributed;
+  config.optimizer.use_distributed_optimizer = c.distributed;
+  config.ddp.overlap_grad_reduce = c.overlap_reduce;
+  config.ddp.overlap_param_gather = config.optimizer.overlap_param_gather = c.overlap_gather;
+  config.optimizer.overlap_param_gather_with_optimizer_step = c.gather_under_optimizer;
+  config.ddp.align_param_gather = c.align_gather;
+  if (c.bucket_size > 0) config.ddp.bucket_size = c.bucket_size;
   config.train.global_batch_size = std::int64_t{c.micro_batches} * c.dp;
   config.runtime.world_size = std::int64_t{c.dp} * c.pp;
   return config;
@@ -107,6 +117,14 @@ std::vector<PlanCase> many_cases() {
       c.shared = turn != 0;
       c.shared_overlap = c.shared && !c.overlap;
       c.global_loss = turn == 2;
+      // The same between data-parallel ranks.
+      const std::size_t exchange = all.size() / 2 % 5;
+      c.overlap_reduce = exchange == 1 || exchange >= 3;
+      c.distributed = exchange >= 2;
+      c.overlap_gather = exchange >= 3;
+      c.align_gather = exchange == 4;
+      c.gather_under_optimizer = exchange == 3 && c.vpp > 1 && turn == 1;
+      if (c.overlap_reduce) c.bucket_size = 1000;
       all.push_back(c);
     }
   }

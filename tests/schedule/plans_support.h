@@ -27,6 +27,10 @@ struct PlanCase {
   bool defer_head = false;
   int defer_limit = 0;
   bool flush = false;
+  // Between data-parallel ranks.
+  bool distributed = false, overlap_reduce = false, overlap_gather = false;
+  bool gather_under_optimizer = false, align_gather = false;
+  int bucket_size = 0;  // 0: the rules'
   Detail detail = {};
 };
 

@@ -51,9 +51,9 @@ TEST_F(VerifyUnion, AnotherOrderOnALaneNamesRanksAndNodes) {
   EXPECT_EQ(check_with_swap(3, "1F0.counts", "1F0.dispatch"),
             std::vector<std::string>{
                 "lane ep: operation 0 is 1F0.counts on rank 2 and 1F0.dispatch on rank 3"});
-  EXPECT_EQ(check_with_swap(1, "reduce.expert", "reduce.dense"),
+  EXPECT_EQ(check_with_swap(1, "reduce.expert", "reduce.dense#0"),
             std::vector<std::string>{
-                "lane dp: operation 0 is reduce.expert on rank 0 and reduce.dense on rank 1"});
+                "lane dp: operation 0 is reduce.expert on rank 0 and reduce.dense#0 on rank 1"});
 }
 
 TEST_F(VerifyUnion, AnyTwoNeighboursOfALaneSwappedOnOneRankAreReported) {
@@ -77,7 +77,7 @@ TEST_F(VerifyUnion, AMissingOperationIsReported) {
   graphs[1] = without_entry(graph_, find(graph_, "totals"));
   EXPECT_EQ(
       check(graphs, pairs_of_four),
-      std::vector<std::string>{"lane dp: operation 2 is totals on rank 0 and nothing on rank 1"});
+      std::vector<std::string>{"lane dp: operation 3 is totals on rank 0 and nothing on rank 1"});
   graphs[1] = graph_;
   graphs[0] = without_entry(graph_, find(graph_, "1D1.dispatch"));
   EXPECT_EQ(check(graphs, pairs_of_four),

@@ -99,6 +99,14 @@ TEST_P(State, ARestoredPipelineContinuesWithTheSameBits) {
   expect_restored_run_continues(config, GetParam().device);
 }
 
+TEST_P(State, ARestoredShareOfTheOptimizerContinuesWithTheSameBits) {
+  config::Config config = with_layout(small_config(), {.world = 4, .ep = 2});
+  config.model.params_dtype = GetParam().precision;
+  config.ddp.use_distributed_optimizer = config.optimizer.use_distributed_optimizer = true;
+  config.comm_overlap.bucket_size = 3000;
+  expect_restored_run_continues(config, GetParam().device);
+}
+
 TEST_P(State, ARestoredRunContinuesWithItsRoutersBiases) {
   config::Config config = with_layout(small_config(), {.world = 2, .ep = 2});
   config.model.params_dtype = GetParam().precision;
@@ -171,6 +179,7 @@ TEST(StateList, SharesOfBucketsUnderOneLayoutAreReadUnderAnother) {
     model.tensor_model_parallel_size = ranks.tp;
     model.expert_model_parallel_size = ranks.ep;
     model.expert_tensor_parallel_size = ranks.etp;
+    const derive::BufferRules rules{.bucket_size = ranks.bucket_size, .shards = ranks.shards};
     for (std::int64_t i = 0; i < ranks.tp * ranks.ep * ranks.etp; ++i) {
       model::Parameters parameters(pool,
                                    *stream,
@@ -179,7 +188,7 @@ TEST(StateList, SharesOfBucketsUnderOneLayoutAreReadUnderAnother) {
                                    {.tp = static_cast<int>(i % ranks.tp),
                                     .ep = static_cast<int>(i / ranks.tp % ranks.ep),
                                     .etp = static_cast<int>(i / ranks.tp / ranks.ep)},
-                                   {.bucket_size = ranks.bucket_size, .shards = ranks.shards});
+                                   {.dense = rules, .expert = rules});
       parameters.initialise(*stream, 11);
       for (const model::Home home : {model::Home::Dense, model::Home::Expert}) {
         const model::ParameterBuffer& buffer = parameters.buffer(home);

@@ -167,6 +167,7 @@ Outcome train_some(const config::Config& config,
           losses.push_back(totals.loss);
           norms.push_back(totals.gradient_norm);
         }
+        engine.program().gather_weights();
         const std::lock_guard lock(mutex);
         if (engine.rank() == 0) {
           outcome.losses = losses;

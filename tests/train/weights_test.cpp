@@ -87,7 +87,9 @@ Values weights_of(Engine& engine) {
   for (const model::Parameter& parameter : engine.parameters().all()) {
     all.push_back(floats_of(engine, parameter.weight));
   }
-  for (const optim::AdamW& of : engine.optimizers()) all.push_back(floats_of(engine, of.master()));
+  for (const OptimizerShare& of : engine.optimizers()) {
+    all.push_back(floats_of(engine, of.adamw.master()));
+  }
   return all;
 }
 
@@ -102,7 +104,7 @@ void expect_read_again(const config::Config& config,
         for (const model::Parameter& parameter : engine.parameters().all()) {
           fill(engine, parameter.weight, 0);
         }
-        for (const optim::AdamW& of : engine.optimizers()) fill(engine, of.master(), 0);
+        for (const OptimizerShare& of : engine.optimizers()) fill(engine, of.adamw.master(), 0);
         load_weights(engine, model);
         EXPECT_EQ(before, weights_of(engine));
       },

@@ -58,7 +58,7 @@ void show_json(const std::vector<measure::Check>& checks, bool pass) {
 }
 
 // What a user may choose; the folder decides the model, the data and the optimizer.
-constexpr std::array<std::string_view, 39> kChoices{
+constexpr std::array<std::string_view, 53> kChoices{
     "runtime.world_size",
     "runtime.backend",
     "runtime.device",
@@ -96,6 +96,20 @@ constexpr std::array<std::string_view, 39> kChoices{
     "comm_overlap.wgrad_deferral_limit",
     "model.overlap_p2p_comm_warmup_flush",
     "runtime.pipeline_schedule",
+    "comm_overlap.overlap_grad_reduce",
+    "comm_overlap.overlap_param_gather",
+    "comm_overlap.overlap_param_gather_with_optimizer_step",
+    "comm_overlap.align_param_gather",
+    "comm_overlap.bucket_size",
+    "ddp.use_distributed_optimizer",
+    "ddp.overlap_grad_reduce",
+    "ddp.overlap_param_gather",
+    "ddp.align_param_gather",
+    "ddp.bucket_size",
+    "ddp.num_buckets",
+    "optimizer.use_distributed_optimizer",
+    "optimizer.overlap_param_gather",
+    "optimizer.overlap_param_gather_with_optimizer_step",
     "fabric.intra_node_gb_per_second",
     "fabric.inter_node_gb_per_second",
     "fabric.intra_node_latency_us",

@@ -171,21 +171,37 @@ class RankCheck {
     }
   }
 
-  // Over the elements of the tensor that this rank owns.
+  // Over the elements of the tensor whose gradients this rank applies: those are summed.
   Difference gradient_difference(const checkpoint::HuggingFaceTensor& row) const {
     if (!engine_.parameters().has(row.parameter)) return {};
     const model::Parameter& parameter = engine_.parameters().find(row.parameter);
     Difference difference;
-    std::vector<float> expected;
-    for (const tensor::Run& run : tensor::runs_in(tensor::runs_of(parameter.spec.slice),
-                                                  {.begin = row.begin, .count = row.elements()})) {
-      expected.resize(static_cast<std::size_t>(run.count));
-      reference_.read_gradient(row.parameter, run.global, expected);
-      const std::vector<float> gradient =
-          tensor::read<float>(stream(), parameter.gradient.range(run.local, {run.count}));
-      for (std::size_t i = 0; i < expected.size(); ++i) difference.add(gradient[i], expected[i]);
+    for (const OptimizerShare& share : engine_.optimizers()) {
+      if (share.home != parameter.spec.home) continue;
+      for (const model::ParameterRange& found :
+           engine_.parameters().in_range(share.home, share.range)) {
+        if (found.parameter == &parameter) add_difference(row, found, difference);
+      }
     }
     return difference;
+  }
+
+  void add_difference(const checkpoint::HuggingFaceTensor& row,
+                      const model::ParameterRange& found,
+                      Difference& difference) const {
+    tensor::Slice slice = found.parameter->spec.slice;
+    slice.elements = found.elements;
+    const Tensor gradient = found.parameter->gradient.view({found.parameter->gradient.elements()});
+    std::vector<float> expected;
+    for (const tensor::Run& run :
+         tensor::runs_in(tensor::runs_of(slice), {.begin = row.begin, .count = row.elements()})) {
+      expected.resize(static_cast<std::size_t>(run.count));
+      reference_.read_gradient(row.parameter, run.global, expected);
+      const std::vector<float> own =
+          tensor::read<float>(stream(),
+                              gradient.range(found.elements.begin + run.local, {run.count}));
+      for (std::size_t i = 0; i < expected.size(); ++i) difference.add(own[i], expected[i]);
+    }
   }
 
   void compare_training() {

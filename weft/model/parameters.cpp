@@ -29,50 +29,37 @@ Parameters::Parameters(Pool& pool,
                        const config::ModelConfig& config,
                        const Holding& holding,
                        const AxisRanks& ranks,
-                       const BufferRules& rules)
+                       const BufferScheme& scheme)
     : holding_(holding) {
   for (ParameterSpec& spec : list_parameters(config, holding, ranks)) {
     all_.push_back({.spec = std::move(spec)});
   }
-  const bool tied = config.share_embeddings_and_output_weights;
   for (const Home home : {Home::Dense, Home::Expert, Home::Untrained}) {
-    make_buffers(pool,
-                 stream,
-                 home,
-                 dtype_of(config.params_dtype),
-                 tied ? Ties::Yes : Ties::No,
-                 rules);
+    make_buffers(pool, stream, home, config, scheme.of(home));
   }
-  const ParameterBuffer& dense = buffer(Home::Dense);
-  normed_dense_gradients_ = dense.gradients;
-  if (!tied || !holding.head) return;
-  const Parameter& table = find("embedding.weight");
-  if (holding.copies_table(config)) {
-    CHECK(table.offset == 0, "the copied table is not the last in use");
-    const std::int64_t begin = dense.layout.buckets.front().elements.end();
-    normed_dense_gradients_ = dense.gradients.range(begin, {dense.gradients.elements() - begin});
-  } else {
-    tied_head_gradient_ = Tensor(pool, DType::F32, table.spec.shape, Tag::Gradients);
-    kernels::zero(stream, tied_head_gradient_);
-  }
+  copies_table_ = holding.copies_table(config);
+  const bool tied_here =
+      config.share_embeddings_and_output_weights && holding.head && !copies_table_;
+  if (!tied_here) return;
+  tied_head_gradient_ =
+      Tensor(pool, DType::F32, find("embedding.weight").spec.shape, Tag::Gradients);
+  kernels::zero(stream, tied_head_gradient_);
 }
 
 void Parameters::make_buffers(Pool& pool,
                               tensor::Stream& stream,
                               Home home,
-                              DType dtype,
-                              Ties ties,
-                              const BufferRules& rules) {
-  std::vector<BufferItem> items;
-  for (const Parameter& parameter : of_home(all_, home)) {
-    const bool alone = ties == Ties::Yes && parameter.spec.name == "embedding.weight";
-    items.push_back({.elements = parameter.spec.shape.elements(),
-                     .company = alone ? Company::Alone : Company::Any});
-  }
+                              const config::ModelConfig& config,
+                              const derive::BufferRules& rules) {
+  std::vector<const ParameterSpec*> specs;
+  for (const Parameter& parameter : of_home(all_, home)) specs.push_back(&parameter.spec);
   ParameterBuffer& own = buffers_[static_cast<std::size_t>(home)];
-  own.layout = lay_out(items, rules);
+  own.layout = derive::lay_out(config, holding_, specs, rules);
   const bool trained = home != Home::Untrained;
-  own.weights = Tensor(pool, trained ? dtype : DType::F32, {own.layout.elements}, Tag::Weights);
+  own.weights = Tensor(pool,
+                       trained ? dtype_of(config.params_dtype) : DType::F32,
+                       {own.layout.elements},
+                       Tag::Weights);
   kernels::zero(stream, own.weights);
   if (trained) {
     own.gradients = Tensor(pool, DType::F32, {own.layout.elements}, Tag::Gradients);
@@ -84,6 +71,25 @@ void Parameters::make_buffers(Pool& pool,
     parameter.weight = own.weights.range(parameter.offset, parameter.spec.shape);
     if (trained) parameter.gradient = own.gradients.range(parameter.offset, parameter.spec.shape);
   }
+}
+
+std::vector<Tensor> Parameters::normed_gradients(Home home, std::int64_t shard) const {
+  const ParameterBuffer& own = buffer(home);
+  std::vector<Tensor> counted;
+  const auto add = [&](const tensor::Range& range) {
+    if (range.count > 0) counted.push_back(own.gradients.range(range.begin, {range.count}));
+  };
+  // The copy is the last in use: the first bucket is its own.
+  const std::size_t first = copies_table_ && home == Home::Dense ? 1 : 0;
+  if (own.layout.shards == 1) {
+    const std::int64_t begin = first == 0 ? 0 : own.layout.buckets.front().elements.end();
+    add({.begin = begin, .count = own.layout.elements - begin});
+    return counted;
+  }
+  for (std::size_t i = first; i < own.layout.buckets.size(); ++i) {
+    add(own.layout.shard(own.layout.buckets[i], shard));
+  }
+  return counted;
 }
 
 std::vector<ParameterRange> Parameters::in_range(Home home, const tensor::Range& range) const {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "weft/config/model_config.h"
-#include "weft/model/axis_split.h"
-#include "weft/model/buffer_layout.h"
-#include "weft/model/holding.h"
+#include "weft/derive/parameter_buffers.h"
+#include "weft/derive/parameter_list.h"
+#include "weft/tensor/slice.h"
 #include "weft/tensor/tensor.h"
 
 namespace weft::model {
@@ -20,29 +20,18 @@ using tensor::Pool;
 using tensor::Shape;
 using tensor::Tensor;
 
-// Dense parameters are the same on every data-parallel rank; expert parameters belong to the ranks
-// that own the expert. Untrained ones have no gradient and no optimizer: the routers' biases, which
-// balance moves; fp32 whatever the weights are, the same on every data-parallel rank.
-enum class Home { Dense, Expert, Untrained };
-
-struct ParameterSpec {
-  std::string name;               // "layers.3.experts.fc1.weight"
-  Shape global_shape;             // of the whole model
-  std::vector<AxisSplit> splits;  // by which axes, along which dims
-  tensor::Slice slice;            // this rank's part
-  Shape shape;                    // of that
-  Home home = Home::Dense;
-  int layer = -1;             // -1: embedding or head
-  double init_deviation = 0;  // 0: starts as ones (a norm), or as zeros where it is not trained
-  bool is_matrix() const { return init_deviation > 0; }
-  bool is_trained() const { return home != Home::Untrained; }
-};
-
-// Those of a holding, in order of use. Where the head has its own copy of a tied table,
-// "embedding.weight" comes last.
-std::vector<ParameterSpec> list_parameters(const config::ModelConfig& config,
-                                           const Holding& holding,
-                                           const AxisRanks& ranks);
+using derive::Axis;
+using derive::AxisRanks;
+using derive::Bucket;
+using derive::BufferLayout;
+using derive::BufferScheme;
+using derive::Holding;
+using derive::holding_of;
+using derive::Home;
+using derive::list_parameters;
+using derive::ParameterSpec;
+using derive::ranks_of;
+using derive::whole_model;
 
 struct Parameter {
   ParameterSpec spec;
@@ -65,9 +54,6 @@ struct ParameterRange {
   std::int64_t at = 0;     // where the first of them is in the range
 };
 
-// Whether embedding and head share a table.
-enum class Ties { Yes, No };
-
 class Parameters {
  public:
   // Zeros, when the stream comes to it.
@@ -76,7 +62,7 @@ class Parameters {
              const config::ModelConfig& config,
              const Holding& holding,
              const AxisRanks& ranks,
-             const BufferRules& rules = {});
+             const BufferScheme& scheme = {});
 
   const std::vector<Parameter>& all() const { return all_; }  // in order of use
   bool has(std::string_view name) const;
@@ -91,11 +77,9 @@ class Parameters {
   // Embedding and head tied on one rank: the head's side of the gradient, apart until it is added
   // once. Else undefined.
   const Tensor& tied_head_gradient() const { return tied_head_gradient_; }
-  // The gradients of a home that are this rank's in the norm of the whole model: all but those of a
-  // copied table, which is the first stage's.
-  const Tensor& normed_gradients(Home home) const {
-    return home == Home::Dense ? normed_dense_gradients_ : buffer(home).gradients;
-  }
+  // The gradients of a home that count in the norm of the whole model, with what is shard `shard`'s
+  // of each bucket: all but those of a copied table, which is the first stage's.
+  std::vector<Tensor> normed_gradients(Home home, std::int64_t shard) const;
 
   // Initial values, a function of (seed, parameter, global element): the same under every layout,
   // and on however many threads they are drawn.
@@ -105,14 +89,14 @@ class Parameters {
   void make_buffers(Pool& pool,
                     tensor::Stream& stream,
                     Home home,
-                    tensor::DType dtype,
-                    Ties ties,
-                    const BufferRules& rules);
+                    const config::ModelConfig& config,
+                    const derive::BufferRules& rules);
 
   Holding holding_;
   std::vector<Parameter> all_;
   std::array<ParameterBuffer, 3> buffers_;  // by home
-  Tensor tied_head_gradient_, normed_dense_gradients_;
+  Tensor tied_head_gradient_;
+  bool copies_table_ = false;
 };
 
 tensor::DType dtype_of(config::Precision precision);

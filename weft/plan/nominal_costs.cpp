@@ -18,7 +18,6 @@ namespace sim = exec::sim;
 using schedule::Entry;
 using schedule::Members;
 using schedule::Node;
-using schedule::Part;
 using schedule::Place;
 
 using base::number;
@@ -134,11 +133,15 @@ class Pricing {
 
   // By one of so many members.
   double bytes_sent(const Node& node, double members) const {
-    const double summed = kGradientBytes * 2 * (members - 1) / members;
+    const double to_others = (members - 1) / members, summed = kGradientBytes * 2 * to_others;
     switch (schedule::row_of(node.piece).members) {
-      case Members::Gradients:
-        return summed *
-               (node.part == Part::Dense ? work_.dense_parameters() : work_.expert_parameters());
+      case Members::Gradients: {
+        const schedule::BucketAnatomy& bucket = schedule::bucket_of(anatomy_, node);
+        const double elements = number(bucket.elements);
+        if (node.piece == schedule::Piece::Gather)
+          return elements * work_.element_bytes() * to_others;
+        return elements * (bucket.shards == 1 ? summed : kGradientBytes * to_others);
+      }
       case Members::Tables:
         return summed * number(config_.model.vocab_size * config_.model.hidden_size);
       case Members::Rank:

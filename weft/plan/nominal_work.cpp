@@ -43,16 +43,6 @@ double projection_out(const config::ModelConfig& model) {
   return number(model.hidden_size * width);
 }
 
-double feed_forward(const config::ModelConfig& model, std::int64_t width) {
-  return kGatedMatrices * number(model.hidden_size) * number(width);
-}
-
-double shared_parameters(const config::ModelConfig& model) {
-  const std::int64_t width = derive::shared_expert_width(model);
-  const bool has_gate = width > 0 && model.moe_shared_expert_gate;
-  return feed_forward(model, width) + (has_gate ? number(model.hidden_size) : 0);
-}
-
 double table(const config::ModelConfig& model) {
   return number(model.vocab_size) * number(model.hidden_size);
 }
@@ -70,22 +60,9 @@ NominalWork::NominalWork(const config::Config& config, const schedule::Anatomy& 
       rows_(number(expected_load(config, anatomy.flow).rows)),
       slices_(anatomy.flow.slices),
       element_bytes_(config.model.params_dtype == config::Precision::Fp32 ? 4 : 2) {
-  for (const schedule::Chunk& chunk : anatomy.chunks) {
-    if (chunk.has_embed) dense_parameters_ += table(model_);
-    if (chunk.has_head) dense_parameters_ += table(model_);
-    for (int layer = chunk.first_layer; layer < chunk.end_layer(); ++layer) {
-      dense_parameters_ += projections_in(model_) + projection_out(model_);
-      if (model_.is_moe_layer(layer)) {
-        dense_parameters_ +=
-            number(model_.experts() * model_.hidden_size) + shared_parameters(model_);
-        expert_parameters_ +=
-            number(model_.local_experts()) * feed_forward(model_, model_.expert_width());
-      } else {
-        dense_parameters_ += feed_forward(model_, model_.dense_width());
-      }
-    }
+  for (const schedule::BucketAnatomy& bucket : anatomy.buckets) {
+    optimized_ += number(bucket.elements / bucket.shards);
   }
-  if (anatomy.tie == schedule::Tie::Local) dense_parameters_ -= table(model_);
 }
 
 // The first part has two of the three matrices and the last the third; between them is the
@@ -122,7 +99,6 @@ Work NominalWork::attention(const schedule::Node& node) const {
 Work NominalWork::of(const schedule::Node& node) const {
   const double h = number(model_.hidden_size);
   const double stream = h * element_bytes_;  // bytes of one token, or one row
-  const double parameters = dense_parameters_ + expert_parameters_;
   const double rows = node.slice == schedule::kNone ? rows_ : rows_ / slices_;
   switch (node.piece) {
     case Piece::Attention:
@@ -146,9 +122,9 @@ Work NominalWork::of(const schedule::Node& node) const {
     case Piece::Tie:
       return {.memory_bytes = 3 * table(model_) * kGradientBytes};
     case Piece::Norm:
-      return {.memory_bytes = parameters * kGradientBytes};
+      return {.memory_bytes = optimized_ * kGradientBytes};
     case Piece::Optimizer:
-      return {.memory_bytes = parameters * (kMomentBytes + kGradientBytes + 2 * element_bytes_)};
+      return {.memory_bytes = optimized_ * (kMomentBytes + kGradientBytes + 2 * element_bytes_)};
     // Without expert parallelism, rows stay where they are.
     case Piece::Counts:
     case Piece::Balance:

@@ -22,9 +22,7 @@ class NominalWork {
   // A compute node's.
   Work of(const schedule::Node& node) const;
 
-  // Held by one rank: matrices; the vectors of norms are too few to matter.
-  double dense_parameters() const { return dense_parameters_; }
-  double expert_parameters() const { return expert_parameters_; }
+  double element_bytes() const { return element_bytes_; }  // of a weight
 
  private:
   Work attention(const schedule::Node& node) const;
@@ -34,7 +32,7 @@ class NominalWork {
   double tokens_ = 0, rows_ = 0;
   double slices_ = 1;
   double element_bytes_ = 0;
-  double dense_parameters_ = 0, expert_parameters_ = 0;
+  double optimized_ = 0;  // parameters whose optimizer state the rank keeps
 };
 
 }  // namespace weft::plan

@@ -19,15 +19,12 @@ bool asks_for_nothing(const Field& field, const Config& config) {
          (field.shape == Shape::Optional && field.get(config) == base::Json(0));
 }
 
-// What to type instead. Where a rule decides over the key by the wish in comm_overlap, that is it;
-// a backend gives way to one that sends the same rows and, where there is one, keeps the budget.
+// What to type instead. A backend gives way to one that sends the same rows and, where there is one,
+// keeps the budget.
 std::string way_out(const std::string& key, const ModelConfig& model) {
   if (key == "model.moe_flex_dispatcher_backend") {
     return text("{}={}", key, model.moe_expert_rank_capacity_factor ? "hybridep" : "deepep");
   }
-  const std::string name = key.substr(key.find('.') + 1);
-  const bool wished = name == "overlap_grad_reduce" || name == "overlap_param_gather";
-  if (wished) return text("comm_overlap.{}=false", name);
   const Field& field = *find_field(key);
   return field.initial == "\"\"" || field.initial == "[]" ? "~" + key
                                                           : text("{}={}", key, field.initial);

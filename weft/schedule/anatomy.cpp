@@ -7,6 +7,7 @@
 #include "weft/derive/layer_kind.h"
 #include "weft/derive/pipeline.h"
 #include "weft/schedule/anatomy_bytes.h"
+#include "weft/schedule/buckets.h"
 #include "weft/schedule/passes/parts.h"
 #include "weft/schedule/step_end.h"
 
@@ -189,7 +190,9 @@ Anatomy describe(const config::ModelConfig& model,
   anatomy.chunks = chunks_of(model, anatomy.pipeline, pp_rank);
   let_go_of_outputs(anatomy);
   anatomy.tie = tie_of(model, anatomy.chunks);
-  anatomy.step_end = training_end(anatomy.tie, reductions);
+  anatomy.buckets =
+      buckets_of(model, reductions.buffers, derive::holding_of(model, pp_rank, placement));
+  anatomy.step_end = training_end(anatomy, reductions);
   anatomy.forward_end = forward_end(reductions);
   return with_parts(std::move(anatomy), always_split());
 }
@@ -243,6 +246,13 @@ Load share_of(const Anatomy& anatomy, const Node& node, const Load& all) {
           .copies = share(all.copies),
           .passing = share(all.passing),
           .onward = share(all.onward)};
+}
+
+const BucketAnatomy& bucket_of(const Anatomy& anatomy, const Node& node) {
+  for (const BucketAnatomy& bucket : anatomy.buckets) {
+    if (bucket.part == node.part && bucket.number == node.slice) return bucket;
+  }
+  UNREACHABLE("no bucket for {}", print(node));
 }
 
 const Chunk& chunk_of_layer(const Anatomy& anatomy, int layer) {

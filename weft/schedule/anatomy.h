@@ -18,16 +18,21 @@
 //
 // A step ends with `tie` (tied embeddings: the two gradients are added), `reduce.dense` and
 // `reduce.expert` (gradients summed over ranks), `norm` (this rank's sums of squares), `totals`
-// (ranks exchange them), `clip` (the host learns the norm and judges it) and `optimizer`.
+// (ranks exchange them), `clip` (the host learns the norm and judges it), `optimizer`, and where
+// ranks share its work, `gather.dense` and `gather.expert` (every rank learns all new weights).
+// Reductions and gathers have a node for each bucket of the gradients, `reduce.dense#2`; a pass may
+// have them early (passes/data_parallel.h), gathers at the start of the next step.
 //
 // From it follow the dependencies every order must respect (`required`), whatever the builder or
 // pass.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "weft/config/model_config.h"
+#include "weft/derive/parameter_buffers.h"
 #include "weft/derive/pipeline.h"
 #include "weft/schedule/graph.h"
 #include "weft/schedule/piece_table.h"
@@ -95,23 +100,35 @@ struct PieceAnatomy {
   }
 };
 
-// Weight gradients that something at the end of a step waits for: until the last micro-batch has
-// written them.
-enum class Gradients {
-  Tables,  // of embedding and head
-  Dense,   // of all dense weights, tables among them
-  Expert,
+// A piece that has weights: of a layer, or the embedding or the head.
+struct PieceAt {
+  int layer = kNone;
+  Piece piece = Piece::Embed;
+
+  auto operator<=>(const PieceAt&) const = default;
 };
 
-// One node of the end of a step.
-struct StepEndAnatomy {
-  Piece piece = Piece::Optimizer;
-  Part part = Part::None;
-  Lane lane = Lane::Compute;
-  std::vector<PieceName> after;  // of the step's end
-  std::vector<Gradients> gradients = {};
+// Gradients that are summed together, and whose weights are gathered together.
+struct BucketAnatomy {
+  Part part = Part::Dense;  // or Expert
+  int number = kNone;       // of several of its part
+  int chunk = 0;            // of the rank, where buckets keep them apart
+  std::int64_t elements = 0;
+  std::int64_t shards = 1;  // ranks that each keep the optimizer's state of an equal part
+  std::vector<PieceAt> pieces;
+  bool has_table = false;  // the embedding's
 
-  bool is(const PieceName& name) const { return piece == name.piece && part == name.part; }
+  Node reduce() const { return {.piece = Piece::Reduce, .part = part, .slice = number}; }
+  Node gather() const { return {.piece = Piece::Gather, .part = part, .slice = number}; }
+};
+
+// One node of a step that belongs to no micro-batch.
+struct StepNodeAnatomy {
+  Node node;
+  Lane lane = Lane::Compute;
+  std::vector<Node> after = {};
+  // Whose weight gradients it waits for: until the last micro-batch has written them.
+  std::vector<PieceAt> gradients = {};
 };
 
 // One pipeline stage of a rank.
@@ -172,9 +189,13 @@ struct Anatomy {
   TokenFlow flow;
   RowCounts row_counts = RowCounts::Host;
   Tie tie = Tie::None;
-  std::vector<StepEndAnatomy> step_end;  // of a training step, in order
-  std::vector<StepEndAnatomy>
+  std::vector<BucketAnatomy> buckets;
+  std::vector<StepNodeAnatomy> step_start;  // of a training step, ahead of who needs them
+  std::vector<StepNodeAnatomy> step_end;    // of a training step, in order
+  std::vector<StepNodeAnatomy>
       forward_end;  // of a forward-only step: every micro-batch has left the rank
+  // By piece: those of step_start that bring its weights.
+  std::map<PieceAt, std::vector<Node>> gathered_for;
 };
 
 enum class Sums { None, OverRanks };
@@ -183,6 +204,7 @@ struct ReductionScope {
   Sums dense = Sums::None;
   Sums expert = Sums::None;
   Sums totals = Sums::None;
+  derive::BufferScheme buffers = {};
 };
 
 RowCounts row_counts_of(const config::ModelConfig& model, config::RowBudget budget);
@@ -205,6 +227,9 @@ int slices_of(const Anatomy& anatomy, const PieceAnatomy& piece);
 std::vector<Node> nodes_of(const Anatomy& anatomy, const PieceAnatomy& piece, const Node& place);
 // What a node has of the load of its micro-batch and layer.
 Load share_of(const Anatomy& anatomy, const Node& node, const Load& all);
+
+// The bucket that a reduction or a gather is of.
+const BucketAnatomy& bucket_of(const Anatomy& anatomy, const Node& node);
 
 // The chunk of this rank that holds a layer, and the one that is a stage.
 const Chunk& chunk_of_layer(const Anatomy& anatomy, int layer);

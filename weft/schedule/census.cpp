@@ -26,8 +26,8 @@ class Census {
     }
   }
 
-  void add_step_end(const StepEndAnatomy& end) {
-    nodes_.push_back({.piece = end.piece, .part = end.part});
+  void add_all(const std::vector<StepNodeAnatomy>& of_step) {
+    for (const StepNodeAnatomy& one : of_step) nodes_.push_back(one.node);
   }
   std::vector<Node> take() { return std::move(nodes_); }
 
@@ -67,9 +67,11 @@ std::vector<Node> all_nodes(const Anatomy& anatomy, int micro_batches, StepKind 
   for (int micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
     census.add_micro_batch(micro_batch);
   }
-  for (const StepEndAnatomy& end :
-       kind == StepKind::Training ? anatomy.step_end : anatomy.forward_end) {
-    census.add_step_end(end);
+  if (kind == StepKind::Training) {
+    census.add_all(anatomy.step_start);
+    census.add_all(anatomy.step_end);
+  } else {
+    census.add_all(anatomy.forward_end);
   }
   return census.take();
 }

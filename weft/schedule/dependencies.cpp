@@ -104,6 +104,16 @@ std::vector<Node> forward_needs(const Anatomy& anatomy, const Node& node) {
   return {output_of(anatomy, chunk_of(anatomy, node), node.micro_batch)};
 }
 
+// With the gathers that bring its weights.
+std::vector<Node> training_forward_needs(const Anatomy& anatomy, const Node& node) {
+  std::vector<Node> needs = forward_needs(anatomy, node);
+  const auto found = anatomy.gathered_for.find({.layer = node.layer, .piece = node.piece});
+  if (found != anatomy.gathered_for.end()) {
+    needs.insert(needs.end(), found->second.begin(), found->second.end());
+  }
+  return needs;
+}
+
 // Parts of one piece share a state: what a recomputed one makes is read by the gradients of those
 // that follow it too. The recomputations that a node of the layer needs, but for its own.
 void add_recomputations(const Anatomy& anatomy, const Node& node, std::vector<Node>& needs) {
@@ -217,7 +227,8 @@ std::vector<Node> required(const Anatomy& anatomy,
                            StepKind kind) {
   switch (node.direction) {
     case Direction::F:
-      return forward_needs(anatomy, node);
+      return kind == StepKind::Training ? training_forward_needs(anatomy, node)
+                                        : forward_needs(anatomy, node);
     case Direction::D:
       return input_gradient_needs(anatomy, node);
     case Direction::W:
@@ -225,7 +236,7 @@ std::vector<Node> required(const Anatomy& anatomy,
     case Direction::R:
       return recomputation_needs(anatomy, node);
     case Direction::None:
-      return step_end_needs(anatomy, node, micro_batches, kind);
+      return step_node_needs(anatomy, node, micro_batches, kind);
   }
   UNREACHABLE("direction of {}", print(node));
 }
@@ -240,8 +251,8 @@ Lane lane_of(const Anatomy& anatomy, const Node& node) {
       if (node.piece == anatomy.send.piece)
         return forward ? Lane::PpSendNext : Lane::PpSendPrevious;
       return forward ? Lane::PpReceivePrevious : Lane::PpReceiveNext;
-    case Scope::StepEnd:
-      return step_end_of(anatomy, node).lane;
+    case Scope::Step:
+      return step_node_of(anatomy, node).lane;
   }
   UNREACHABLE("lane of {}", print(node));
 }

@@ -16,7 +16,7 @@ enum class Scope {
   Layer,     // a layer of a micro-batch
   ChunkEnd,  // a micro-batch, at one end of the model: embedding and head
   Exchange,  // a chunk and a micro-batch: between pipeline stages
-  StepEnd,   // the step, after all of its micro-batches
+  Step,      // the step: ahead of its micro-batches, or after them
 };
 
 // Who takes part in a piece, where it is on a lane between ranks.
@@ -159,19 +159,13 @@ inline constexpr std::array<PieceRow, kPieces> kPieceTable{{
      .word = "receive",
      .scope = Scope::Exchange,
      .members = Members::Neighbour},
-    {.piece = Piece::Reduce,
-     .word = "reduce",
-     .scope = Scope::StepEnd,
-     .members = Members::Gradients},
-    {.piece = Piece::Gather,
-     .word = "gather",
-     .scope = Scope::StepEnd,
-     .members = Members::Gradients},
-    {.piece = Piece::Tie, .word = "tie", .scope = Scope::StepEnd, .members = Members::Tables},
-    {.piece = Piece::Norm, .word = "norm", .scope = Scope::StepEnd},
-    {.piece = Piece::Totals, .word = "totals", .scope = Scope::StepEnd, .members = Members::World},
-    {.piece = Piece::Clip, .word = "clip", .scope = Scope::StepEnd},
-    {.piece = Piece::Optimizer, .word = "optimizer", .scope = Scope::StepEnd},
+    {.piece = Piece::Reduce, .word = "reduce", .scope = Scope::Step, .members = Members::Gradients},
+    {.piece = Piece::Gather, .word = "gather", .scope = Scope::Step, .members = Members::Gradients},
+    {.piece = Piece::Tie, .word = "tie", .scope = Scope::Step, .members = Members::Tables},
+    {.piece = Piece::Norm, .word = "norm", .scope = Scope::Step},
+    {.piece = Piece::Totals, .word = "totals", .scope = Scope::Step, .members = Members::World},
+    {.piece = Piece::Clip, .word = "clip", .scope = Scope::Step},
+    {.piece = Piece::Optimizer, .word = "optimizer", .scope = Scope::Step},
 }};
 
 inline constexpr std::array<PartRow, kParts> kPartTable{{

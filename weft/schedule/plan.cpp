@@ -8,6 +8,7 @@
 #include "weft/derive/pipeline.h"
 #include "weft/schedule/builders/pipeline.h"
 #include "weft/schedule/meeting.h"
+#include "weft/schedule/passes/data_parallel.h"
 #include "weft/schedule/passes/interleave.h"
 #include "weft/schedule/passes/parts.h"
 #include "weft/schedule/passes/point_to_point.h"
@@ -114,6 +115,25 @@ std::vector<int> ends_of(const derive::Pipeline& pipeline, const Node& node) {
   return {pipeline.rank_of(stage), pipeline.rank_of(next)};
 }
 
+// What travels between data-parallel ranks, in its place; after all else.
+void overlap_exchanges(const config::Config& config, RankPlan& plan) {
+  const config::DdpConfig& ddp = config.ddp;
+  const bool gathers = ddp.use_distributed_optimizer && ddp.overlap_param_gather;
+  if (!ddp.overlap_grad_reduce && !gathers) return;
+  if (gathers) {
+    const bool under_optimizer = config.optimizer.overlap_param_gather_with_optimizer_step;
+    plan.anatomy =
+        with_gathers_ahead(std::move(plan.anatomy),
+                           under_optimizer ? FirstGather::UnderOptimizer : FirstGather::NextStep);
+  }
+  plan.training =
+      place_exchanges(plan.training,
+                      plan.anatomy,
+                      plan.shape,
+                      ddp.overlap_grad_reduce ? ReduceStart::Early : ReduceStart::AtEnd,
+                      ddp.align_param_gather ? GatherStart::Aligned : GatherStart::OneAhead);
+}
+
 MembersOf members_of(const std::vector<RankPlan>& plans) {
   return [pipeline = plans.front().anatomy.pipeline](int rank, const Entry& entry) {
     return stages_of_entry(pipeline, rank, entry);
@@ -126,9 +146,9 @@ std::vector<RankPlan> plan_step(const config::Config& config,
                                 const grid::Grid& grid,
                                 config::RowBudget budget,
                                 const Detail& detail) {
-  const ReductionScope sums{.dense = sums_over(grid.dp() * grid.cp()),
-                            .expert = sums_over(grid.edp()),
-                            .totals = sums_over(grid.world())};
+  ReductionScope sums{.dense = sums_over(grid.dp() * grid.cp()),
+                      .expert = sums_over(grid.edp()),
+                      .totals = sums_over(grid.world())};
   const TokenFlow tokens{.slices = token_slices(config),
                          .budget = budget,
                          .machines = machines_of(config, grid),
@@ -136,12 +156,14 @@ std::vector<RankPlan> plan_step(const config::Config& config,
   const derive::Placement placement = derive::placement_of(config);
   std::vector<RankPlan> plans;
   for (int pp_rank = 0; pp_rank < grid.pp(); ++pp_rank) {
+    sums.buffers = derive::buffer_scheme(config, pp_rank);
     RankPlan plan{.anatomy = describe(config.model, sums, pp_rank, tokens, placement),
                   .shape = shape_of(config, grid, pp_rank),
                   .training = {},
                   .forward = {}};
     plan.training = training_graph(config, plan.anatomy, plan.shape);
     add_detail(plan, detail);
+    overlap_exchanges(config, plan);
     plan.forward = build_forward(plan.anatomy, plan.shape);
     plans.push_back(std::move(plan));
   }

@@ -1,49 +1,35 @@
 #include "weft/schedule/step_end.h"
 
+#include <algorithm>
+
 #include "weft/base/check.h"
 
 namespace weft::schedule {
 namespace {
 
-// The ends of the tables' weight gradients that this rank has.
-void table_gradients(const Anatomy& anatomy, int last, std::vector<Node>& needs) {
-  if (anatomy.chunks.front().has_embed) {
-    needs.push_back(node_of(anatomy.embed, kNone, Direction::W, last));
-  }
-  if (anatomy.chunks.back().has_head) {
-    needs.push_back(node_of(anatomy.head, kNone, Direction::W, last));
-  }
+// The tables of embedding and head that this rank has.
+std::vector<PieceAt> tables_of(const Anatomy& anatomy) {
+  std::vector<PieceAt> tables;
+  if (anatomy.chunks.front().has_embed) tables.push_back({.piece = anatomy.embed.piece});
+  if (anatomy.chunks.back().has_head) tables.push_back({.piece = anatomy.head.piece});
+  return tables;
 }
 
-void layer_weight_gradients(const Anatomy& anatomy,
-                            Weights weights,
-                            int last,
-                            std::vector<Node>& needs) {
-  for (const Chunk& chunk : anatomy.chunks) {
-    for (int layer = chunk.first_layer; layer < chunk.end_layer(); ++layer) {
-      for (const PieceAnatomy& piece : anatomy.layers[static_cast<std::size_t>(layer)]) {
-        if (!piece.has_weight_gradient() || row_of(piece.piece).weights != weights) continue;
-        const Node place{.layer = layer, .direction = Direction::W, .micro_batch = last};
-        needs.push_back(nodes_of(anatomy, piece, place).back());
-      }
-    }
+// The ends of a piece's weight gradients, of all of its parts.
+void add_last_gradients(const Anatomy& anatomy,
+                        const PieceAt& at,
+                        int last,
+                        std::vector<Node>& needs) {
+  const Node place{.layer = at.layer, .direction = Direction::W, .micro_batch = last};
+  if (at.layer == kNone) {
+    const Node end{.piece = at.piece};
+    needs.push_back(nodes_of(anatomy, piece_of(anatomy, end), place).back());
+    return;
   }
-}
-
-void last_weight_gradients(const Anatomy& anatomy,
-                           Gradients gradients,
-                           int last,
-                           std::vector<Node>& needs) {
-  switch (gradients) {
-    case Gradients::Tables:
-      return table_gradients(anatomy, last, needs);
-    case Gradients::Dense:
-      layer_weight_gradients(anatomy, Weights::Dense, last, needs);
-      return table_gradients(anatomy, last, needs);
-    case Gradients::Expert:
-      return layer_weight_gradients(anatomy, Weights::Expert, last, needs);
+  for (const PieceAnatomy& piece : anatomy.layers[static_cast<std::size_t>(at.layer)]) {
+    if (piece.piece != at.piece || !piece.has_weight_gradient()) continue;
+    needs.push_back(nodes_of(anatomy, piece, place).back());
   }
-  UNREACHABLE("gradients {}", static_cast<int>(gradients));
 }
 
 // A forward-only step ends when every micro-batch has left the rank.
@@ -60,73 +46,72 @@ std::vector<Node> forward_ends(const Anatomy& anatomy, int micro_batches) {
   return ends;
 }
 
+constexpr Node kTie{.piece = Piece::Tie}, kNorm{.piece = Piece::Norm};
+constexpr Node kTotals{.piece = Piece::Totals}, kClip{.piece = Piece::Clip};
+constexpr Node kOptimizer{.piece = Piece::Optimizer};
+
 }  // namespace
 
 // Gradients are summed over the ranks that have them, the norm over all; then the host judges it.
-std::vector<StepEndAnatomy> training_end(Tie tie, const ReductionScope& sums) {
-  std::vector<StepEndAnatomy> end;
-  const PieceName dense_sum{Piece::Reduce, Part::Dense}, expert_sum{Piece::Reduce, Part::Expert};
-  std::vector<PieceName> tied;
-  if (tie != Tie::None) {
-    tied.emplace_back(Piece::Tie);
-    end.push_back({.piece = Piece::Tie,
-                   .lane = tie == Tie::BetweenStages ? Lane::Dp : Lane::Compute,
-                   .after = {},
-                   .gradients = {Gradients::Tables}});
+// Where ranks share buckets, each applies its own part, and all gather what came of it.
+std::vector<StepNodeAnatomy> training_end(const Anatomy& anatomy, const ReductionScope& sums) {
+  std::vector<StepNodeAnatomy> end;
+  if (anatomy.tie != Tie::None) {
+    end.push_back({.node = kTie,
+                   .lane = anatomy.tie == Tie::BetweenStages ? Lane::Dp : Lane::Compute,
+                   .gradients = tables_of(anatomy)});
   }
-  StepEndAnatomy norm{.piece = Piece::Norm, .lane = Lane::Compute, .after = {}};
-  const auto add_sum =
-      [&](Sums over, const PieceName& name, Gradients of, const std::vector<PieceName>& after) {
-        if (over == Sums::None) {
-          norm.gradients.push_back(of);
-          norm.after.insert(norm.after.end(), after.begin(), after.end());
-          return;
-        }
-        norm.after.push_back(name);
-        end.push_back({.piece = name.piece,
-                       .part = name.part,
-                       .lane = Lane::Dp,
-                       .after = after,
-                       .gradients = {of}});
-      };
-  add_sum(sums.expert, expert_sum, Gradients::Expert, {});
-  add_sum(sums.dense, dense_sum, Gradients::Dense, tied);
+  StepNodeAnatomy norm{.node = kNorm};
+  for (const BucketAnatomy& bucket : anatomy.buckets) {
+    std::vector<Node> after;
+    if (bucket.has_table && anatomy.tie != Tie::None) after.push_back(kTie);
+    const Sums over = bucket.part == Part::Dense ? sums.dense : sums.expert;
+    if (over == Sums::None) {
+      std::ranges::copy(after, std::back_inserter(norm.after));
+      std::ranges::copy(bucket.pieces, std::back_inserter(norm.gradients));
+      continue;
+    }
+    norm.after.push_back(bucket.reduce());
+    end.push_back({.node = bucket.reduce(),
+                   .lane = Lane::Dp,
+                   .after = std::move(after),
+                   .gradients = bucket.pieces});
+  }
   end.push_back(std::move(norm));
   const bool has_totals = sums.totals == Sums::OverRanks;
-  if (has_totals) end.push_back({.piece = Piece::Totals, .lane = Lane::Dp, .after = {Piece::Norm}});
-  end.push_back({.piece = Piece::Clip,
-                 .lane = Lane::Host,
-                 .after = {has_totals ? Piece::Totals : Piece::Norm}});
-  end.push_back({.piece = Piece::Optimizer, .lane = Lane::Compute, .after = {Piece::Clip}});
+  if (has_totals) end.push_back({.node = kTotals, .lane = Lane::Dp, .after = {kNorm}});
+  end.push_back({.node = kClip, .lane = Lane::Host, .after = {has_totals ? kTotals : kNorm}});
+  end.push_back({.node = kOptimizer, .after = {kClip}});
+  for (const BucketAnatomy& bucket : anatomy.buckets) {
+    if (bucket.shards == 1) continue;
+    end.push_back({.node = bucket.gather(), .lane = Lane::Dp, .after = {kOptimizer}});
+  }
   return end;
 }
 
-std::vector<StepEndAnatomy> forward_end(const ReductionScope& sums) {
+std::vector<StepNodeAnatomy> forward_end(const ReductionScope& sums) {
   if (sums.totals == Sums::None) return {};
-  return {{.piece = Piece::Totals, .lane = Lane::Dp, .after = {}}};
+  return {{.node = kTotals, .lane = Lane::Dp}};
 }
 
-const StepEndAnatomy& step_end_of(const Anatomy& anatomy, const Node& node) {
-  for (const std::vector<StepEndAnatomy>* ends : {&anatomy.step_end, &anatomy.forward_end}) {
-    for (const StepEndAnatomy& end : *ends) {
-      if (end.is({node.piece, node.part})) return end;
+const StepNodeAnatomy& step_node_of(const Anatomy& anatomy, const Node& node) {
+  for (const auto* nodes : {&anatomy.step_start, &anatomy.step_end, &anatomy.forward_end}) {
+    for (const StepNodeAnatomy& known : *nodes) {
+      if (known.node == node) return known;
     }
   }
-  UNREACHABLE("no step of this rank ends with {}", print(node));
+  UNREACHABLE("no step of this rank has {}", print(node));
 }
 
-std::vector<Node> step_end_needs(const Anatomy& anatomy,
-                                 const Node& node,
-                                 int micro_batches,
-                                 StepKind kind) {
+std::vector<Node> step_node_needs(const Anatomy& anatomy,
+                                  const Node& node,
+                                  int micro_batches,
+                                  StepKind kind) {
   if (kind == StepKind::ForwardOnly) return forward_ends(anatomy, micro_batches);
-  const StepEndAnatomy& end = step_end_of(anatomy, node);
-  std::vector<Node> needs;
-  for (const PieceName& before : end.after) {
-    needs.push_back({.piece = before.piece, .part = before.part});
-  }
-  for (const Gradients gradients : end.gradients) {
-    last_weight_gradients(anatomy, gradients, micro_batches - 1, needs);
+  const StepNodeAnatomy& known = step_node_of(anatomy, node);
+  std::vector<Node> needs = known.after;
+  for (const PieceAt& at : known.gradients) {
+    add_last_gradients(anatomy, at, micro_batches - 1, needs);
   }
   return needs;
 }

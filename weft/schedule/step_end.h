@@ -7,14 +7,14 @@
 
 namespace weft::schedule {
 
-// Of a training step, in order; of a forward-only step.
-std::vector<StepEndAnatomy> training_end(Tie tie, const ReductionScope& sums);
-std::vector<StepEndAnatomy> forward_end(const ReductionScope& sums);
+// Of a training step, in order, of an anatomy that has all the rest; of a forward-only step.
+std::vector<StepNodeAnatomy> training_end(const Anatomy& anatomy, const ReductionScope& sums);
+std::vector<StepNodeAnatomy> forward_end(const ReductionScope& sums);
 
-const StepEndAnatomy& step_end_of(const Anatomy& anatomy, const Node& node);
-std::vector<Node> step_end_needs(const Anatomy& anatomy,
-                                 const Node& node,
-                                 int micro_batches,
-                                 StepKind kind);
+const StepNodeAnatomy& step_node_of(const Anatomy& anatomy, const Node& node);
+std::vector<Node> step_node_needs(const Anatomy& anatomy,
+                                  const Node& node,
+                                  int micro_batches,
+                                  StepKind kind);
 
 }  // namespace weft::schedule

@@ -93,6 +93,7 @@ bool is_finite(const StepTotals& totals) {
 }
 
 NotFinite find_not_finite(Engine& engine, const StepInput& step, const StepTotals& totals) {
+  engine.program().gather_weights();
   Suspect own = look_at_weights(engine);
   const Suspect forward = look_at_forward(engine, step, totals);
   if (own.what.empty()) own = forward;

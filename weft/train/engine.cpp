@@ -56,26 +56,6 @@ exec::Cores cores_of(const config::Config& config) {
   return config.runtime.pin_ranks && fits ? exec::Cores::Own : exec::Cores::Shared;
 }
 
-std::vector<optim::AdamW> make_optimizers(tensor::Pool& pool,
-                                          tensor::Stream& stream,
-                                          const model::Parameters& parameters) {
-  std::vector<optim::AdamW> optimizers;
-  for (const model::Home home : {model::Home::Dense, model::Home::Expert}) {
-    std::vector<optim::Segment> segments;
-    for (const model::Parameter& parameter : parameters.all()) {
-      if (parameter.spec.home != home) continue;
-      segments.push_back(
-          {.begin = parameter.offset,
-           .count = parameter.weight.elements(),
-           .decay = parameter.spec.is_matrix() ? optim::Decay::Yes : optim::Decay::No});
-    }
-    std::ranges::sort(segments, {}, &optim::Segment::begin);
-    const model::ParameterBuffer& buffer = parameters.buffer(home);
-    optimizers.emplace_back(pool, stream, buffer.weights, buffer.gradients, std::move(segments));
-  }
-  return optimizers;
-}
-
 model::Parameters make_parameters(tensor::Pool& pool,
                                   tensor::Stream& stream,
                                   const config::Config& config,
@@ -86,7 +66,8 @@ model::Parameters make_parameters(tensor::Pool& pool,
       stream,
       config.model,
       model::holding_of(config.model, self.pp, derive::placement_of(config)),
-      {.ep = self.ep});
+      {.ep = self.ep},
+      derive::buffer_scheme(config, self.pp));
   if (weights == InitialWeights::Undefined) return parameters;
   parameters.initialise(stream,
                         static_cast<std::uint64_t>(config.rng.seed),
@@ -115,7 +96,7 @@ Engine::Engine(const rules::JudgedConfig& config,
       lanes_(*device_, plan_.training, cores_of(config)),
       parameters_(
           make_parameters(pool_, lanes_[schedule::Lane::Compute], config_, groups_.self, weights)),
-      optimizers_(make_optimizers(pool_, lanes_[schedule::Lane::Compute], parameters_)),
+      optimizers_(make_optimizers(pool_, lanes_[schedule::Lane::Compute], parameters_, groups_)),
       program_(config_,
                plan_.anatomy,
                pool_,

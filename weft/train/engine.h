@@ -8,11 +8,11 @@
 #include "weft/exec/real/executor.h"
 #include "weft/exec/real/lanes.h"
 #include "weft/model/parameters.h"
-#include "weft/optim/adamw.h"
 #include "weft/rules/judged_config.h"
 #include "weft/schedule/plan.h"
 #include "weft/train/batch.h"
 #include "weft/train/groups.h"
+#include "weft/train/optimizers.h"
 #include "weft/train/program.h"
 
 namespace weft::train {
@@ -44,7 +44,7 @@ class Engine {
   tensor::Device& device() { return *device_; }
   tensor::Pool& pool() { return pool_; }
   const model::Parameters& parameters() const { return parameters_; }
-  std::vector<optim::AdamW>& optimizers() { return optimizers_; }
+  std::vector<OptimizerShare>& optimizers() { return optimizers_; }
   const exec::Lanes& lanes() const { return lanes_; }
   Program& program() { return program_; }
   exec::Executor& training() { return training_; }
@@ -65,7 +65,7 @@ class Engine {
   const schedule::RankPlan plan_;
   exec::Lanes lanes_;
   model::Parameters parameters_;
-  std::vector<optim::AdamW> optimizers_;
+  std::vector<OptimizerShare> optimizers_;
   Program program_;
   exec::Executor training_, forward_;
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "weft/comm/communicator.h"
+#include "weft/derive/parameter_list.h"
 #include "weft/grid/grid.h"
 #include "weft/rules/judged_config.h"
 
@@ -31,6 +32,11 @@ struct Groups {
   // two ranks each is the other's next and previous, and their traffic must not mix.
   std::unique_ptr<comm::Communicator> pp_forward, pp_backward;
   std::unique_ptr<comm::Communicator> embedding;  // first and last stage, on those
+
+  // The ranks that hold copies of a home's parameters.
+  comm::Communicator& reduction(derive::Home home) const {
+    return home == derive::Home::Expert ? *expert_reduction : *dense_reduction;
+  }
 };
 
 // An expert-parallel group by its machines, as one of its members sees it: the ranks with its place

@@ -31,7 +31,7 @@ Program::Program(const rules::JudgedConfig& config,
                  Stream& compute,
                  Groups& groups,
                  const model::Parameters& parameters,
-                 std::vector<optim::AdamW>& optimizers)
+                 std::vector<OptimizerShare>& optimizers)
     : config_(config),
       anatomy_(anatomy),
       pool_(pool),
@@ -49,7 +49,11 @@ Program::Program(const rules::JudgedConfig& config,
       unbounded_(make_dispatcher(config->model, ep_groups(groups), config::RowBudget::Lifted)),
       micro_batches_(at(derive::micro_batches(config->train, groups.grid.dp()))),
       dropping_(anatomy),
-      totals_(pool, config->model, groups.grid.world(), std::ssize(micro_batches_)) {
+      totals_(pool,
+              config->model,
+              groups.grid.world(),
+              std::ssize(micro_batches_),
+              config->ddp.use_distributed_optimizer ? Squares::OfShards : Squares::OfReplicas) {
   kernels::rotary_table(compute, rotary_SD_, model::rotary_angles(config->model));
   compute.synchronize();
 }
@@ -112,8 +116,8 @@ void Program::load(std::size_t index, const MicroBatch& part) {
 }
 
 model::Context Program::context(const Node& node, Stream& stream) const {
-  const auto parts =
-      static_cast<float>(std::ssize(micro_batches_) * groups_.grid.dp() * groups_.grid.cp());
+  const auto parts = static_cast<float>(std::ssize(micro_batches_) *
+                                        (config_.ddp.average_in_collective ? 1 : replicas()));
   return {.stream = stream,
           .pool = pool_,
           .config = config_.model,
@@ -141,8 +145,8 @@ void Program::run(const Node& node, Stream& stream) {
   pool_.allocate_for(stream);
   if (node.direction == Direction::None) {
     const Bodies bodies = bodies_of(node);
-    CHECK(bodies.step_end != nullptr, "no body for {}", schedule::print(node));
-    return bodies.step_end(*this, stream);
+    CHECK(bodies.step != nullptr, "no body for {}", schedule::print(node));
+    return bodies.step(*this, node, stream);
   }
   const model::Context given = context(node, stream);
   for (const Node& part : parts_of(node)) {
@@ -164,9 +168,9 @@ Tensor Program::output_of(const Node& node) {
 }
 
 const StepTotals& Program::read_totals() {
-  if (!are_totals_read_) {
-    totals_read_ = totals_.read(compute_, groups_.grid, anatomy_.pipeline.loss_rank());
-  }
+  if (are_totals_read_) return totals_read_;
+  totals_read_ = totals_.read(compute_, groups_.grid, anatomy_.pipeline.loss_rank());
+  totals_read_.gradient_norm *= average();
   are_totals_read_ = true;
   return totals_read_;
 }

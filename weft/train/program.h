@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "weft/model/model.h"
-#include "weft/optim/adamw.h"
 #include "weft/rules/judged_config.h"
 #include "weft/schedule/anatomy.h"
 #include "weft/schedule/dropping.h"
 #include "weft/train/batch.h"
 #include "weft/train/groups.h"
+#include "weft/train/optimizers.h"
 #include "weft/train/totals.h"
 
 namespace weft::train {
@@ -33,12 +33,16 @@ class Program {
           tensor::Stream& compute,
           Groups& groups,
           const model::Parameters& parameters,
-          std::vector<optim::AdamW>& optimizers);
+          std::vector<OptimizerShare>& optimizers);
 
   // Takes a step's micro-batches; all streams are idle. `kind`: see Pool::settle.
   void begin(const StepInput& input, const void* kind = nullptr);
   // A node's body: enqueues its work and returns.
   void run(const schedule::Node& node, tensor::Stream& stream);
+
+  // Before weights are read outside of a training step: where a step leaves them to the next one to
+  // gather, they are gathered now. Every rank calls it, with all streams idle.
+  void gather_weights();
 
   // What the ranks know after a training step (or after totals(), a forward-only step).
   const StepTotals& totals() const { return totals_read_; }
@@ -72,7 +76,12 @@ class Program {
   const model::LayerWeights& layer_gradients(const Node& node) const;
   template <typename Do>
   void with_attention(const Node& node, const Do& act);  // program_layers.cpp
-  void apply_gradients(tensor::Stream& stream);
+  void reduce(const Node& node, tensor::Stream& stream);
+  void gather(const Node& node, tensor::Stream& stream);
+  void apply_gradients(const Node& node, tensor::Stream& stream);
+  int replicas() const { return groups_.grid.dp() * groups_.grid.cp(); }
+  // What makes of summed gradients those of the mean over ranks, where they were not scaled before.
+  double average() const { return config_.ddp.average_in_collective ? 1.0 / replicas() : 1; }
   void move_biases(tensor::Stream& stream);
 
   // MoE layers, slice by slice (program_moe.cpp).
@@ -105,7 +114,7 @@ class Program {
   tensor::Stream& compute_;  // for what is between steps, and for reading totals
   Groups& groups_;
   const model::Parameters& parameters_;
-  std::vector<optim::AdamW>& optimizers_;
+  std::vector<OptimizerShare>& optimizers_;
   model::Weights weights_, gradients_;
   tensor::Tensor rotary_SD_;
   const std::unique_ptr<model::Dispatcher> bounded_, unbounded_;  // with its budget, and without
@@ -115,6 +124,7 @@ class Program {
   Totals totals_;
   StepTotals totals_read_;
   bool are_totals_read_ = false;  // those of this step
+  bool are_weights_gathered_ = true;
   std::int64_t step_ = 0;
   const std::atomic<bool>* stop_ = nullptr;
   double learning_rate_ = 0;

@@ -48,7 +48,7 @@ Program::Bodies Program::bodies_of(const Node& node) {
     case Piece::Receive:
       return Pieces::exchange();
     case Piece::Reduce:
-      return Pieces::reduce(node.part);
+      return Pieces::reduce();
     case Piece::Tie:
       return Pieces::tie();
     case Piece::Norm:
@@ -60,7 +60,7 @@ Program::Bodies Program::bodies_of(const Node& node) {
     case Piece::Optimizer:
       return Pieces::optimizer();
     case Piece::Gather:
-      break;
+      return Pieces::gather();
   }
   UNREACHABLE("no body for {}", schedule::print(node));
 }

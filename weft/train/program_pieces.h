@@ -16,7 +16,7 @@ struct Program::Bodies {
   void (*drop)(Program&, const Node&) = nullptr;
   // The tensor that its forward computed; for looking for what is not finite.
   tensor::Tensor (*output)(Program&, const Node&) = nullptr;
-  void (*step_end)(Program&, tensor::Stream&) = nullptr;
+  void (*step)(Program&, const Node&, tensor::Stream&) = nullptr;  // of no micro-batch
 };
 
 struct Program::Pieces {
@@ -50,7 +50,8 @@ struct Program::Pieces {
   // program_chunks.cpp
   static Bodies exchange();
   // program_step_end.cpp
-  static Bodies reduce(schedule::Part part);
+  static Bodies reduce();
+  static Bodies gather();
   static Bodies tie();
   static Bodies norm();
   static Bodies totals();

@@ -9,31 +9,67 @@ namespace weft::train {
 namespace {
 
 using model::Home;
+using schedule::Node;
 using schedule::Part;
+using tensor::Range;
 using tensor::Stream;
 using tensor::Tensor;
 
+Home home_of(const Node& node) {
+  CHECK(node.part == Part::Dense || node.part == Part::Expert, "whose is {}", print(node));
+  return node.part == Part::Dense ? Home::Dense : Home::Expert;
+}
+
+const model::Bucket& bucket_of(const model::BufferLayout& layout, const Node& node) {
+  return layout.buckets.at(node.slice == schedule::kNone ? 0
+                                                         : static_cast<std::size_t>(node.slice));
+}
+
+Tensor part_of(const Tensor& buffer, const Range& range) {
+  return buffer.range(range.begin, {range.count});
+}
+
 }  // namespace
 
-Program::Bodies Program::Pieces::reduce(Part part) {
-  if (part == Part::Dense) {
-    return {.step_end = [](Program& p, Stream& stream) {
-      p.groups_.dense_reduction->all_reduce(stream,
-                                            p.parameters_.buffer(Home::Dense).gradients,
-                                            comm::Reduce::Sum);
-    }};
-  }
-  CHECK(part == Part::Expert, "no gradients are {}", schedule::word(part));
-  return {.step_end = [](Program& p, Stream& stream) {
-    p.groups_.expert_reduction->all_reduce(stream,
-                                           p.parameters_.buffer(Home::Expert).gradients,
-                                           comm::Reduce::Sum);
-  }};
+Program::Bodies Program::Pieces::reduce() {
+  return {.step = [](Program& p, const Node& node, Stream& stream) { p.reduce(node, stream); }};
+}
+
+Program::Bodies Program::Pieces::gather() {
+  return {.step = [](Program& p, const Node& node, Stream& stream) { p.gather(node, stream); }};
+}
+
+// Every rank gets the sum of a bucket, or where they share it, of its own part.
+void Program::reduce(const Node& node, Stream& stream) {
+  const Home home = home_of(node);
+  const model::ParameterBuffer& buffer = parameters_.buffer(home);
+  const model::Bucket& bucket = bucket_of(buffer.layout, node);
+  comm::Communicator& group = groups_.reduction(home);
+  const Tensor gradients = part_of(buffer.gradients, bucket.elements);
+  if (buffer.layout.shards == 1) return group.all_reduce(stream, gradients, comm::Reduce::Sum);
+  const Range own = buffer.layout.shard(bucket, group.rank());
+  group.reduce_scatter(stream, part_of(buffer.gradients, own), gradients);
+}
+
+void Program::gather(const Node& node, Stream& stream) {
+  const Home home = home_of(node);
+  const model::ParameterBuffer& buffer = parameters_.buffer(home);
+  const model::Bucket& bucket = bucket_of(buffer.layout, node);
+  comm::Communicator& group = groups_.reduction(home);
+  const Range own = buffer.layout.shard(bucket, group.rank());
+  group.all_gather(stream, part_of(buffer.weights, bucket.elements), part_of(buffer.weights, own));
+}
+
+void Program::gather_weights() {
+  if (are_weights_gathered_) return;
+  for (const schedule::StepNodeAnatomy& ahead : anatomy_.step_start) gather(ahead.node, compute_);
+  compute_.synchronize();
+  are_weights_gathered_ = true;
 }
 
 // Both sides of tied embeddings end with the sum of their gradients.
 Program::Bodies Program::Pieces::tie() {
-  return {.step_end = [](Program& p, Stream& stream) {
+  return {.step = [](Program& p, const Node&, Stream& stream) {
     if (p.anatomy_.tie == schedule::Tie::BetweenStages) {
       const Tensor& gradient = p.parameters_.find("embedding.weight").gradient;
       return p.groups_.embedding->all_reduce(stream, gradient, comm::Reduce::Sum);
@@ -43,39 +79,50 @@ Program::Bodies Program::Pieces::tie() {
 }
 
 Program::Bodies Program::Pieces::norm() {
-  return {.step_end = [](Program& p, Stream& stream) {
+  return {.step = [](Program& p, const Node&, Stream& stream) {
     if (p.stop_ != nullptr && p.stop_->load()) p.totals_.request_stop();
-    kernels::squared_norm(stream,
-                          p.totals_.dense_square_norm(),
-                          p.parameters_.normed_gradients(Home::Dense));
-    kernels::squared_norm(stream,
-                          p.totals_.expert_square_norm(),
-                          p.parameters_.normed_gradients(Home::Expert));
+    const auto square = [&](Home home, const Tensor& sum) {
+      auto write = kernels::Write::Assign;
+      const int shard = p.groups_.reduction(home).rank();
+      for (const Tensor& gradients : p.parameters_.normed_gradients(home, shard)) {
+        kernels::squared_norm(stream, sum, gradients, write);
+        write = kernels::Write::Accumulate;
+      }
+    };
+    square(Home::Dense, p.totals_.dense_square_norm());
+    square(Home::Expert, p.totals_.expert_square_norm());
   }};
 }
 
 Program::Bodies Program::Pieces::totals() {
-  return {
-      .step_end = [](Program& p, Stream& stream) { p.totals_.gather(stream, *p.groups_.world); }};
+  return {.step = [](Program& p, const Node&, Stream& stream) {
+    p.totals_.gather(stream, *p.groups_.world);
+  }};
 }
 
 Program::Bodies Program::Pieces::clip() {
-  return {.step_end = [](Program& p, Stream&) { p.read_totals(); }};
+  return {.step = [](Program& p, const Node&, Stream&) { p.read_totals(); }};
 }
 
 Program::Bodies Program::Pieces::optimizer() {
-  return {.step_end = [](Program& p, Stream& stream) { p.apply_gradients(stream); }};
+  return {.step = [](Program& p, const Node& node, Stream& stream) {
+    p.apply_gradients(node, stream);
+  }};
 }
 
-void Program::apply_gradients(Stream& stream) {
+// All of it, or of two parts the first chunk's or that of the others.
+void Program::apply_gradients(const Node& node, Stream& stream) {
   // A step without room for its rows changes nothing, and runs again. A step that is not finite
   // changes nothing. The gradients stay: the next step's first ones take their place.
   if (totals_read_.overflowed || !std::isfinite(totals_read_.gradient_norm)) return;
   const double scale = optim::clip_scale(totals_read_.gradient_norm, config_.optimizer.clip_grad);
-  for (const optim::AdamW& optimizer : optimizers_) {
-    optimizer.apply(stream, config_.optimizer, learning_rate_, scale, step_ + 1);
+  for (const OptimizerShare& share : optimizers_) {
+    const bool is_asked = node.slice == schedule::kNone || (node.slice == 0) == (share.chunk == 0);
+    if (!is_asked) continue;
+    share.adamw.apply(stream, config_.optimizer, learning_rate_, scale * average(), step_ + 1);
   }
-  move_biases(stream);
+  if (!anatomy_.step_start.empty()) are_weights_gathered_ = false;
+  if (node.slice <= 0) move_biases(stream);
 }
 
 // Towards even loads, by the rows of the whole step.

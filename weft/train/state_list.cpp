@@ -75,24 +75,26 @@ std::vector<StateEntry> share_list(const model::Parameters& parameters,
 }
 
 std::vector<StateEntry> state_list(Engine& engine, const Progress& progress) {
+  engine.program().gather_weights();
   std::vector<StateEntry> list = progress.entries();
   const model::Parameters& parameters = engine.parameters();
-  const auto add = [&](model::Home home, const std::vector<NamedShare>& shares) {
-    const tensor::Range all{.begin = 0, .count = parameters.buffer(home).layout.elements};
-    std::ranges::move(share_list(parameters, home, all, shares), std::back_inserter(list));
-  };
+  const auto add =
+      [&](model::Home home, const tensor::Range& range, const std::vector<NamedShare>& shares) {
+        std::ranges::move(share_list(parameters, home, range, shares), std::back_inserter(list));
+      };
   for (const model::Home home : {model::Home::Dense, model::Home::Expert, model::Home::Untrained}) {
-    const Tensor& weights = parameters.buffer(home).weights;
-    std::vector<NamedShare> shares{{.name = "weights", .values = weights}};
-    if (home != model::Home::Untrained) {
-      const optim::AdamW& optimizer = engine.optimizers()[home == model::Home::Dense ? 0 : 1];
-      shares.push_back({.name = "optimizer.moment1", .values = optimizer.moment1()});
-      shares.push_back({.name = "optimizer.moment2", .values = optimizer.moment2()});
-      if (weights.dtype() != DType::F32) {
-        shares.push_back({.name = "optimizer.master", .values = optimizer.master()});
-      }
+    const model::ParameterBuffer& buffer = parameters.buffer(home);
+    add(home,
+        {.begin = 0, .count = buffer.layout.elements},
+        {{.name = "weights", .values = buffer.weights}});
+  }
+  for (const OptimizerShare& share : engine.optimizers()) {
+    std::vector<NamedShare> states{{.name = "optimizer.moment1", .values = share.adamw.moment1()},
+                                   {.name = "optimizer.moment2", .values = share.adamw.moment2()}};
+    if (parameters.buffer(share.home).weights.dtype() != DType::F32) {
+      states.push_back({.name = "optimizer.master", .values = share.adamw.master()});
     }
-    add(home, shares);
+    add(share.home, share.range, states);
   }
   return list;
 }

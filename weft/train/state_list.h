@@ -38,6 +38,7 @@ std::vector<checkpoint::StateEntry> share_list(const model::Parameters& paramete
                                                const tensor::Range& range,
                                                const std::vector<NamedShare>& shares);
 
+// Every rank calls it, while no step is under way.
 std::vector<checkpoint::StateEntry> state_list(Engine& engine, const Progress& progress);
 
 }  // namespace weft::train

@@ -42,6 +42,7 @@ StepTotals train_step(Engine& engine, const StepInput& input, exec::Tracing trac
 }
 
 StepTotals forward_step(Engine& engine, const Batch& batch, const std::atomic<bool>* stop) {
+  engine.program().gather_weights();
   const StepInput input{.batch = batch, .stop = stop};
   return run_with_room(engine,
                        engine.forward(),

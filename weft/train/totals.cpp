@@ -22,8 +22,9 @@ enum Place : std::int64_t { kDenseSquareNorm, kExpertSquareNorm, kStop, kOverflo
 Totals::Totals(tensor::Pool& pool,
                const config::ModelConfig& model,
                int world,
-               std::int64_t micro_batches)
-    : world_(world), micro_batches_(micro_batches), router_(pool, model, world) {
+               std::int64_t micro_batches,
+               Squares squares)
+    : world_(world), micro_batches_(micro_batches), squares_(squares), router_(pool, model, world) {
   const std::int64_t numbers = kFirstLoss + 2 * micro_batches;
   own_ = Tensor::host_visible(pool, DType::F64, {numbers}, Tag::Workspace);
   sent_ = all_ = own_;
@@ -85,10 +86,12 @@ StepTotals Totals::read(tensor::Stream& stream, const grid::Grid& grid, int loss
     totals.stop_requested |= own[kStop] != 0;
     totals.overflowed |= own[kOverflow] != 0;
     // Replicas hold the same gradients after the reductions: each counts once.
-    if (place.dp == 0 && place.cp == 0) square_norm += own[kDenseSquareNorm];
-    if (place.edp == 0) square_norm += own[kExpertSquareNorm];
+    const bool shards = squares_ == Squares::OfShards;
+    if (shards || (place.dp == 0 && place.cp == 0)) square_norm += own[kDenseSquareNorm];
+    if (shards || place.edp == 0) square_norm += own[kExpertSquareNorm];
   }
-  totals.gradient_norm = std::sqrt(square_norm);
+  // Rounded, so that it does not show in which parts the fp64 sum was added up.
+  totals.gradient_norm = static_cast<float>(std::sqrt(square_norm));
   totals.router_losses = router_.losses(of_routers, grid, micro_batches_);
   totals.expert_loads = router_.loads(of_routers);
   return totals;

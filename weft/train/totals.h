@@ -27,13 +27,18 @@ struct StepTotals {
       rank_square_norms;  // of each rank's own gradients, for naming who is not finite
 };
 
+// Whose sum of squares a rank has: that of all gradients it holds, as its replicas do, or of its
+// own part of them.
+enum class Squares { OfReplicas, OfShards };
+
 // This rank's numbers on their way: written by the host and by the step's nodes, gathered, read.
 class Totals {
  public:
   Totals(tensor::Pool& pool,
          const config::ModelConfig& model,
          int world,
-         std::int64_t micro_batches);
+         std::int64_t micro_batches,
+         Squares squares = Squares::OfReplicas);
 
   // Before a step, with all streams idle; waits for the stream.
   void begin(tensor::Stream& stream, std::span<const std::int64_t> labelled);
@@ -55,6 +60,7 @@ class Totals {
 
   int world_;
   std::int64_t micro_batches_;
+  Squares squares_;
   tensor::Tensor own_;         // fp64 (N); host-visible
   tensor::Tensor sent_, all_;  // what travels: fp64 (N), (world, N); with one rank own_
   RouterTotals router_;

@@ -206,12 +206,13 @@ void load_weights(Engine& engine, const checkpoint::HuggingFaceModel& model) {
     check_finite(parameter, values);
     tensor::write_floats(stream, parameter.weight, values);
   }
-  for (optim::AdamW& optimizer : engine.optimizers()) optimizer.refresh_master(stream);
+  for (OptimizerShare& share : engine.optimizers()) share.adamw.refresh_master(stream);
 }
 
 std::optional<std::string> save_weights(Engine& engine,
                                         const std::filesystem::path& folder,
                                         const checkpoint::HuggingFaceConfig& config) {
+  engine.program().gather_weights();
   // The group of rank 0 holds one copy of the model; the other groups are replicas.
   if (engine.groups().model_copy->members().front() != 0) return std::nullopt;
   ParameterFetcher fetcher(engine);

@@ -134,8 +134,8 @@ class TurnWriter {
   const Chunk& chunk_;
 };
 
-void add_all(GraphWriter& writer, const std::vector<StepEndAnatomy>& ends) {
-  for (const StepEndAnatomy& end : ends) writer.add({.piece = end.piece, .part = end.part});
+void add_all(GraphWriter& writer, const std::vector<StepNodeAnatomy>& of_step) {
+  for (const StepNodeAnatomy& one : of_step) writer.add(one.node);
 }
 
 void check_shape(const Anatomy& anatomy, const PipelineShape& shape) {
@@ -155,6 +155,7 @@ void check_shape(const Anatomy& anatomy, const PipelineShape& shape) {
 Graph build_training(const Anatomy& anatomy, const PipelineShape& shape) {
   check_shape(anatomy, shape);
   GraphWriter writer(anatomy, shape.micro_batches, StepKind::Training);
+  add_all(writer, anatomy.step_start);
   const std::vector<Turn> turns = training_turns(shape);
   const TurnOf turn_of(turns);
   for (const Turn& turn : turns) TurnWriter(writer, anatomy, turn_of, turn).write();

@@ -59,8 +59,9 @@ Graph stagger_slices(const Graph& graph, const Anatomy& anatomy, int micro_batch
   NamedEntries order;
   for (NamedEntry& entry : named_entries(graph)) {
     // What has a leg and no slice (the host learns the sizes) goes with the first.
-    const bool inside =
-        entry.node.slice != kNone || row_of(entry.node.piece).forward_leg != Leg::None;
+    const PieceRow& row = row_of(entry.node.piece);
+    const bool is_slice = row.is_sliced && entry.node.slice != kNone;
+    const bool inside = is_slice || row.forward_leg != Leg::None;
     if (inside) {
       slices.add(std::move(entry));
     } else {

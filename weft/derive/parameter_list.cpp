@@ -1,10 +1,11 @@
-// Which parameters a model has, and how axes split them.
+#include "weft/derive/parameter_list.h"
+
 #include <cmath>
 
+#include "weft/base/text.h"
 #include "weft/derive/layer_kind.h"
-#include "weft/model/parameters.h"
 
-namespace weft::model {
+namespace weft::derive {
 namespace {
 
 // Collects specs, each with the part that a rank has of it.
@@ -28,7 +29,7 @@ class SpecList {
   }
 
   void matrix(std::string name,
-              Shape shape,
+              base::Shape shape,
               int layer,
               double deviation,
               std::vector<AxisSplit> splits = {}) {
@@ -40,7 +41,7 @@ class SpecList {
   }
 
   // One matrix for each expert of the model.
-  void experts(std::string name, Shape shape, int layer, double deviation, AxisSplit each) {
+  void experts(std::string name, base::Shape shape, int layer, double deviation, AxisSplit each) {
     const std::int64_t count = config_.experts();
     ++each.dim;
     add({.name = std::move(name),
@@ -162,7 +163,7 @@ void list_moe(SpecList& list,
   if (config.moe_router_enable_expert_bias) {
     list.untrained(prefix + "route.bias", config.experts(), layer);
   }
-  if (const std::int64_t shared = derive::shared_expert_width(config); shared > 0) {
+  if (const std::int64_t shared = shared_expert_width(config); shared > 0) {
     list_feed_forward(list, prefix + "shared.", d, shared, layer, deviations);
     if (config.moe_shared_expert_gate) {
       list.matrix(prefix + "shared.gate.weight", {1, d}, layer, deviations.in);
@@ -215,4 +216,4 @@ std::vector<ParameterSpec> list_parameters(const config::ModelConfig& config,
   return list.specs;
 }
 
-}  // namespace weft::model
+}  // namespace weft::derive

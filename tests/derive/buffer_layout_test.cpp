@@ -1,8 +1,10 @@
-#include "weft/model/buffer_layout.h"
+#include "weft/derive/buffer_layout.h"
 
 #include <gtest/gtest.h>
 
-namespace weft::model {
+#include <numeric>
+
+namespace weft::derive {
 namespace buffer_layout_test {
 
 TEST(BufferLayout, LaysTheLastUsedFirstEachAtAMultipleOf64) {
@@ -62,4 +64,4 @@ TEST(BufferLayout, OfNothingIsEmpty) {
 }
 
 }  // namespace buffer_layout_test
-}  // namespace weft::model
+}  // namespace weft::derive

@@ -2,16 +2,16 @@
 //
 // Tensor parallelism splits dense weights, expert parallelism the experts, expert-tensor
 // parallelism each expert. Pipeline stages split no parameter: each is held by the stages of its
-// layer (model/holding.h).
+// layer (derive/holding.h).
 #pragma once
 
 #include <span>
 #include <vector>
 
+#include "weft/base/slice.h"
 #include "weft/config/model_config.h"
-#include "weft/tensor/slice.h"
 
-namespace weft::model {
+namespace weft::derive {
 
 enum class Axis { Tp, Ep, Etp };
 
@@ -38,9 +38,9 @@ std::int64_t ranks_of(const config::ModelConfig& config, Axis axis);
 
 // A rank's part of a parameter that these axes split, each another dim. The config has been
 // validated: what is divided can be divided.
-tensor::Slice part_of(const config::ModelConfig& config,
-                      const tensor::Shape& global,
-                      std::span<const AxisSplit> splits,
-                      const AxisRanks& ranks);
+base::Slice part_of(const config::ModelConfig& config,
+                    const base::Shape& global,
+                    std::span<const AxisSplit> splits,
+                    const AxisRanks& ranks);
 
-}  // namespace weft::model
+}  // namespace weft::derive

@@ -1,4 +1,4 @@
-#include "weft/tensor/slice.h"
+#include "weft/base/slice.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "weft/base/error.h"
 
-namespace weft::tensor {
+namespace weft::base {
 namespace slice_test {
 
 using Runs = std::vector<Run>;
@@ -90,4 +90,4 @@ TEST(Slice, RangesThatOverlapOrLeaveTheDimAreABug) {
 }
 
 }  // namespace slice_test
-}  // namespace weft::tensor
+}  // namespace weft::base

@@ -1,13 +1,18 @@
-#include "weft/model/holding.h"
+#include "weft/derive/holding.h"
 
 #include <algorithm>
 #include <numeric>
 
 #include "weft/base/check.h"
 
-namespace weft::model {
+namespace weft::derive {
 
 bool Holding::has_layer(int layer) const { return std::ranges::binary_search(layers, layer); }
+
+int Holding::chunk_of_layer(int layer) const {
+  return static_cast<int>(
+      std::ranges::count_if(later_chunks, [&](int first) { return first <= layer; }));
+}
 
 bool Holding::copies_table(const config::ModelConfig& config) const {
   return config.share_embeddings_and_output_weights && head && !embedding;
@@ -21,12 +26,14 @@ Holding whole_model(const config::ModelConfig& config) {
   return whole;
 }
 
-Holding holding_of(const config::ModelConfig& config, int pp_rank, derive::Placement placement) {
-  const derive::Stages stages = derive::stages_of(config);
+Holding holding_of(const config::ModelConfig& config, int pp_rank, Placement placement) {
+  const Stages stages = stages_of(config);
   CHECK(stages.complaints.empty(), "stages: {}", fmt::join(stages.complaints, "; "));
   Holding holding;
-  for (const int index : derive::pipeline_of(config, placement).stages_of(pp_rank)) {
-    const derive::Stage& stage = stages.all[static_cast<std::size_t>(index)];
+  const std::vector<int> own = pipeline_of(config, placement).stages_of(pp_rank);
+  for (const int index : own) {
+    const Stage& stage = stages.all[static_cast<std::size_t>(index)];
+    if (index != own.front()) holding.later_chunks.push_back(stage.first_layer);
     for (int layer = 0; layer < stage.layers; ++layer) {
       holding.layers.push_back(stage.first_layer + layer);
     }
@@ -36,4 +43,4 @@ Holding holding_of(const config::ModelConfig& config, int pp_rank, derive::Place
   return holding;
 }
 
-}  // namespace weft::model
+}  // namespace weft::derive

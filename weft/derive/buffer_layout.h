@@ -10,13 +10,19 @@
 #include <span>
 #include <vector>
 
-#include "weft/tensor/slice.h"
+#include "weft/base/slice.h"
 
-namespace weft::model {
+namespace weft::derive {
+
+enum class Chunks { Together, Apart };  // whether a bucket may hold parameters of several
 
 struct BufferRules {
-  std::int64_t bucket_size = 0;  // a bucket is full when it has so many elements; 0: one bucket
-  std::int64_t shards = 1;       // ranks that share every bucket
+  // A bucket is full when it has so many elements; 0: all in one. Of several chunks only the first
+  // is cut.
+  std::int64_t bucket_size = 0;
+  std::int64_t buckets = 0;  // instead of their size: so many, more or less
+  std::int64_t shards = 1;   // ranks that share every bucket
+  Chunks chunks = Chunks::Together;
 };
 
 enum class Company { Any, Alone };  // Alone: a bucket of its own (a tied table)
@@ -25,11 +31,13 @@ enum class Company { Any, Alone };  // Alone: a bucket of its own (a tied table)
 struct BufferItem {
   std::int64_t elements = 0;
   Company company = Company::Any;
+  int chunk = 0;  // of the rank; ascending
 };
 
 struct Bucket {
-  tensor::Range elements;  // of the buffer, with its padding
+  base::Range elements;    // of the buffer, with its padding
   std::vector<int> items;  // in the order they lie
+  int chunk = 0;
 };
 
 struct BufferLayout {
@@ -39,9 +47,9 @@ struct BufferLayout {
   std::int64_t shards = 1;
 
   // What a rank has of a bucket.
-  tensor::Range shard(const Bucket& bucket, std::int64_t rank) const;
+  base::Range shard(const Bucket& bucket, std::int64_t rank) const;
 };
 
 BufferLayout lay_out(std::span<const BufferItem> items, const BufferRules& rules);
 
-}  // namespace weft::model
+}  // namespace weft::derive

@@ -1,13 +1,13 @@
-#include "weft/model/axis_split.h"
+#include "weft/derive/axis_split.h"
 
 #include <algorithm>
 
 #include "weft/base/check.h"
 
-namespace weft::model {
+namespace weft::derive {
 namespace {
 
-using tensor::Range;
+using base::Range;
 
 int rank_on(const AxisRanks& ranks, Axis axis) {
   switch (axis) {
@@ -54,16 +54,16 @@ std::int64_t ranks_of(const config::ModelConfig& config, Axis axis) {
   UNREACHABLE("axis {}", static_cast<int>(axis));
 }
 
-tensor::Slice part_of(const config::ModelConfig& config,
-                      const tensor::Shape& global,
-                      std::span<const AxisSplit> splits,
-                      const AxisRanks& ranks) {
-  std::vector<std::vector<Range>> dims = tensor::whole_slice(global).dims;
+base::Slice part_of(const config::ModelConfig& config,
+                    const base::Shape& global,
+                    std::span<const AxisSplit> splits,
+                    const AxisRanks& ranks) {
+  std::vector<std::vector<Range>> dims = base::whole_slice(global).dims;
   for (const AxisSplit& split : splits) {
     std::vector<Range>& ranges = dims[static_cast<std::size_t>(split.dim)];
     ranges = ranges_of(split, rank_on(ranks, split.axis), ranks_of(config, split.axis));
   }
-  return tensor::slice_of(global, std::move(dims));
+  return base::slice_of(global, std::move(dims));
 }
 
-}  // namespace weft::model
+}  // namespace weft::derive

@@ -1,10 +1,10 @@
-#include "weft/tensor/slice.h"
+#include "weft/base/slice.h"
 
 #include <algorithm>
 
 #include "weft/base/check.h"
 
-namespace weft::tensor {
+namespace weft::base {
 namespace {
 
 std::int64_t total(const std::vector<Range>& ranges) {
@@ -128,4 +128,4 @@ std::vector<Run> runs_in(const std::vector<Run>& runs, const Range& global) {
   return inside;
 }
 
-}  // namespace weft::tensor
+}  // namespace weft::base

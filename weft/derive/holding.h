@@ -6,14 +6,18 @@
 #include "weft/config/model_config.h"
 #include "weft/derive/pipeline.h"
 
-namespace weft::model {
+namespace weft::derive {
 
 struct Holding {
   std::vector<int> layers;  // ascending
   bool embedding = false;
   bool head = false;
+  std::vector<int> later_chunks = {};  // the first layer of each chunk but the first
 
   bool has_layer(int layer) const;
+  // The chunk of a layer, from 0; the embedding is in the first, the head in the last.
+  int chunk_of_layer(int layer) const;
+  int last_chunk() const { return static_cast<int>(later_chunks.size()); }
   // Tied embeddings between two ranks: the head's rank has its own copy of the embedding's table.
   bool copies_table(const config::ModelConfig& config) const;
 };
@@ -22,6 +26,6 @@ Holding whole_model(const config::ModelConfig& config);
 // Of pipeline rank `pp_rank`; the config has been validated.
 Holding holding_of(const config::ModelConfig& config,
                    int pp_rank,
-                   derive::Placement placement = derive::Placement::Ring);
+                   Placement placement = Placement::Ring);
 
-}  // namespace weft::model
+}  // namespace weft::derive

@@ -1,0 +1,182 @@
+// Ranks that share the optimizer's work: the bits of those that do not, whatever the buckets and
+// whenever they travel; bytes by the formulas.
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <numeric>
+
+#include "tests/train/train_support.h"
+#include "weft/derive/parameter_buffers.h"
+
+namespace weft::train {
+namespace data_parallel_test {
+
+using config::Config;
+using model::Home;
+
+enum class Overlap { None, Reduce, All, Aligned, UnderOptimizer };
+
+Config distributed(Config config, Overlap overlap, std::int64_t bucket_size = 0) {
+  config.ddp.use_distributed_optimizer = config.optimizer.use_distributed_optimizer = true;
+  const bool reduces = overlap != Overlap::None;
+  const bool gathers = reduces && overlap != Overlap::Reduce;
+  const bool under = overlap == Overlap::UnderOptimizer, aligned = overlap == Overlap::Aligned;
+  config.comm_overlap.overlap_grad_reduce = config.ddp.overlap_grad_reduce = reduces;
+  config.comm_overlap.overlap_param_gather = config.ddp.overlap_param_gather =
+      config.optimizer.overlap_param_gather = gathers;
+  config.comm_overlap.overlap_param_gather_with_optimizer_step =
+      config.optimizer.overlap_param_gather_with_optimizer_step = under;
+  config.comm_overlap.align_param_gather = config.ddp.align_param_gather = aligned;
+  if (bucket_size > 0) config.comm_overlap.bucket_size = config.ddp.bucket_size = bucket_size;
+  return config;
+}
+
+struct Case {
+  LayoutCase layout;
+  bool tied = false;
+  config::Precision precision = config::Precision::Fp32;
+};
+
+Config config_of(const Case& c) {
+  Config config = with_layout(c.layout.pp > 1 ? deep_config() : small_config(), c.layout);
+  config.model.share_embeddings_and_output_weights = c.tied;
+  config.model.params_dtype = c.precision;
+  config.model.moe_aux_loss_coeff = {0.02};
+  return config;
+}
+
+class DistributedOptimizer : public ::testing::TestWithParam<Case> {};
+
+TEST_P(DistributedOptimizer, HasTheBitsOfWholeOnesWhateverTheBucketsAndTheirTime) {
+  constexpr std::int64_t kSteps = 3;
+  const Config plain = config_of(GetParam());
+  const Outcome expected = train_some(plain, kSteps);
+  Config reduced = plain;
+  reduced.ddp.overlap_grad_reduce = true;
+  reduced.ddp.bucket_size = 2000;
+  expect_same_bits(train_some(reduced, kSteps), expected);
+  expect_same_bits(train_some(distributed(plain, Overlap::None), kSteps), expected);
+  expect_same_bits(train_some(distributed(plain, Overlap::Reduce, 2000), kSteps), expected);
+  for (const std::int64_t bucket_size : {1, 5000, 1'000'000}) {
+    SCOPED_TRACE(bucket_size);
+    expect_same_bits(train_some(distributed(plain, Overlap::All, bucket_size), kSteps), expected);
+  }
+  if (GetParam().layout.vpp == 1) return;
+  expect_same_bits(train_some(distributed(plain, Overlap::Aligned), kSteps), expected);
+  expect_same_bits(train_some(distributed(plain, Overlap::UnderOptimizer), kSteps), expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks,
+                         DistributedOptimizer,
+                         ::testing::Values(Case{.layout = {.world = 2}},
+                                           Case{.layout = {.world = 2},
+                                                .precision = config::Precision::Bf16},
+                                           Case{.layout = {.world = 4}, .tied = true},
+                                           Case{.layout = {.world = 4, .ep = 2}},
+                                           Case{.layout = {.world = 4, .pp = 2}, .tied = true},
+                                           Case{.layout = {.world = 4, .pp = 2, .vpp = 2},
+                                                .tied = true,
+                                                .precision = config::Precision::Bf16}),
+                         [](const auto& test) {
+                           const bool bf16 = test.param.precision == config::Precision::Bf16;
+                           return name_of(test.param.layout) + (test.param.tied ? "Tied" : "") +
+                                  (bf16 ? "Bf16" : "");
+                         });
+
+TEST(DataParallel, EqualsTheOneRankRun) {
+  Config config = small_config();
+  config.model.share_embeddings_and_output_weights = true;
+  const Outcome one = train_some(config, 12);
+  for (const LayoutCase& layout : {LayoutCase{.world = 4}, LayoutCase{.world = 4, .ep = 2}}) {
+    Config many = distributed(with_layout(config, layout), Overlap::All, 3000);
+    for (const bool average : {false, true}) {
+      many.ddp.average_in_collective = average;
+      const Outcome found = train_some(many, 12);
+      for (std::size_t i = 0; i < found.losses.size(); ++i) {
+        EXPECT_NEAR(found.losses[i], one.losses[i], 5e-6 * one.losses[i]) << "step " << i;
+        EXPECT_NEAR(found.gradient_norms[i], one.gradient_norms[i], 2e-5 * one.gradient_norms[i]);
+      }
+    }
+  }
+}
+
+TEST(DataParallel, AnEvaluationSeesTheNewWeights) {
+  const Config plain = with_layout(small_config(), {.world = 2});
+  std::vector<double> losses;
+  for (const Config& config : {plain, distributed(plain, Overlap::All, 3000)}) {
+    on_ranks(config, [&](Engine& engine) {
+      for (std::int64_t step = 0; step < 2; ++step) {
+        const Batch batch = batch_of(engine, step);
+        train_step(engine,
+                   {.batch = batch, .step = step, .learning_rate = 1e-2},
+                   exec::Tracing::Off);
+      }
+      const StepTotals totals = forward_step(engine, batch_of(engine, 7));
+      if (engine.rank() == 0) losses.push_back(totals.loss);
+    });
+  }
+  EXPECT_EQ(losses.at(0), losses.at(1));
+}
+
+// Elements of a home as the reference pads them: each parameter to 64, each bucket to
+// lcm(ranks, 128).
+std::int64_t padded(const model::Parameters& parameters, Home home, std::int64_t ranks) {
+  std::int64_t elements = 0, bucket = 0;
+  const auto up_to = [](std::int64_t n, std::int64_t multiple) {
+    return (n + multiple - 1) / multiple * multiple;
+  };
+  for (auto p = parameters.all().rbegin(); p != parameters.all().rend(); ++p) {
+    if (p->spec.home == home) bucket = up_to(bucket, 64) + p->weight.elements();
+  }
+  elements += up_to(bucket, std::lcm<std::int64_t>(ranks, 128));
+  return elements;
+}
+
+// 6 + 12 / d bytes a parameter in bf16, 8 + 8 / d in fp32.
+TEST(DataParallel, StateHasTheBytesOfTheFormulas) {
+  for (const config::Precision precision : {config::Precision::Fp32, config::Precision::Bf16}) {
+    for (const LayoutCase& layout :
+         {LayoutCase{.world = 2}, LayoutCase{.world = 3}, LayoutCase{.world = 4, .ep = 2}}) {
+      Config config = with_layout(small_config(), layout);
+      config.train.global_batch_size = 12;
+      config.model.params_dtype = precision;
+      on_ranks(distributed(config, Overlap::None), [&](Engine& engine) {
+        const std::int64_t dp = layout.world, edp = layout.world / layout.ep;
+        const std::int64_t dense = padded(engine.parameters(), Home::Dense, dp);
+        const std::int64_t expert = edp == 1
+                                        ? engine.parameters().buffer(Home::Expert).layout.elements
+                                        : padded(engine.parameters(), Home::Expert, edp);
+        const bool bf16 = precision == config::Precision::Bf16;
+        const std::int64_t state = bf16 ? 12 : 8;
+        const auto bytes = [&](tensor::Tag tag) {
+          return static_cast<std::int64_t>(engine.pool().use(tag).bytes);
+        };
+        EXPECT_EQ(bytes(tensor::Tag::Weights), (bf16 ? 2 : 4) * (dense + expert));
+        EXPECT_EQ(bytes(tensor::Tag::Gradients), 4 * (dense + expert));
+        EXPECT_EQ(bytes(tensor::Tag::Optimizer), state * (dense / dp + expert / edp));
+      });
+    }
+  }
+}
+
+// What a step sends: a reduction all of a bucket but the own part, a gather the own part to all
+// others.
+TEST(DataParallel, AStepSendsEveryBucketOnceEachWay) {
+  const Config config = distributed(with_layout(small_config(), {.world = 4}), Overlap::All, 5000);
+  on_ranks(config, [](Engine& engine) {
+    const comm::Communicator& group = *engine.groups().dense_reduction;
+    train_step(engine, {.batch = batch_of(engine, 0)}, exec::Tracing::Off);
+    const std::int64_t elements = engine.parameters().buffer(Home::Dense).layout.elements;
+    const std::int64_t buckets = std::ssize(engine.parameters().buffer(Home::Dense).layout.buckets);
+    EXPECT_GT(buckets, 2);
+    for (const comm::Operation operation :
+         {comm::Operation::ReduceScatter, comm::Operation::AllGather}) {
+      const comm::Traffic traffic = group.traffic().at(operation);
+      EXPECT_EQ(traffic.calls, buckets);
+      EXPECT_EQ(traffic.bytes_sent, 4 * elements * 3 / 4);
+    }
+  });
+}
+
+}  // namespace data_parallel_test
+}  // namespace weft::train

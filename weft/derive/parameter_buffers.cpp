@@ -1,0 +1,73 @@
+#include "weft/derive/parameter_buffers.h"
+
+#include <algorithm>
+
+#include "weft/base/check.h"
+#include "weft/derive/derived.h"
+
+namespace weft::derive {
+namespace {
+
+constexpr std::int64_t kSmallestBucket = 40'000'000;  // parameters, where nobody says how many
+constexpr std::int64_t kBucketForEachRank = 1'000'000;
+
+bool is_table(const ParameterSpec& spec) { return spec.name == "embedding.weight"; }
+
+int chunk_of(const Holding& holding, const ParameterSpec& spec) {
+  if (spec.layer >= 0) return holding.chunk_of_layer(spec.layer);
+  return is_table(spec) && holding.embedding ? 0 : holding.last_chunk();
+}
+
+BufferRules rules_for(const config::Config& config, int pp_rank, std::int64_t ranks) {
+  const config::DdpConfig& ddp = config.ddp;
+  const bool overlaps = ddp.overlap_grad_reduce || ddp.overlap_param_gather;
+  BufferRules rules{.shards = ddp.use_distributed_optimizer ? ranks : 1};
+  if (overlaps || ddp.use_distributed_optimizer) rules.chunks = Chunks::Apart;
+  const bool is_cut =
+      overlaps && pp_rank == 0 && !config.optimizer.overlap_param_gather_with_optimizer_step;
+  if (!is_cut) return rules;
+  if (ddp.num_buckets) {
+    rules.buckets = *ddp.num_buckets;
+  } else {
+    rules.bucket_size =
+        ddp.bucket_size.value_or(std::max(kSmallestBucket, kBucketForEachRank * ranks));
+  }
+  return rules;
+}
+
+}  // namespace
+
+BufferRules BufferScheme::of(Home home) const {
+  switch (home) {
+    case Home::Dense:
+      return dense;
+    case Home::Expert:
+      return expert;
+    case Home::Untrained:
+      return {};
+  }
+  UNREACHABLE("home {}", static_cast<int>(home));
+}
+
+BufferScheme buffer_scheme(const config::Config& config, int pp_rank) {
+  const grid::Layout layout = layout_of(config);
+  return {
+      .dense = rules_for(config, pp_rank, layout.world / (layout.tp * layout.pp)),
+      .expert = rules_for(config, pp_rank, layout.world / (layout.etp * layout.ep * layout.pp))};
+}
+
+BufferLayout lay_out(const config::ModelConfig& model,
+                     const Holding& holding,
+                     const std::vector<const ParameterSpec*>& parameters,
+                     const BufferRules& rules) {
+  std::vector<BufferItem> items;
+  for (const ParameterSpec* spec : parameters) {
+    const bool alone = model.share_embeddings_and_output_weights && is_table(*spec);
+    items.push_back({.elements = spec->shape.elements(),
+                     .company = alone ? Company::Alone : Company::Any,
+                     .chunk = rules.chunks == Chunks::Apart ? chunk_of(holding, *spec) : 0});
+  }
+  return lay_out(items, rules);
+}
+
+}  // namespace weft::derive

@@ -1,0 +1,78 @@
+#include "weft/schedule/buckets.h"
+
+#include <algorithm>
+
+#include "weft/base/casts.h"
+#include "weft/base/check.h"
+#include "weft/base/text.h"
+
+namespace weft::schedule {
+namespace {
+
+using base::at;
+using derive::Home;
+using derive::ParameterSpec;
+
+constexpr std::string_view kTable = "embedding.weight";
+
+// Of "layers.3.attention.qkv.weight" the third word is the piece's.
+Piece piece_of_layer(const std::string& name) {
+  const std::vector<std::string> words = base::split(name, '.');
+  CHECK(words.size() > 2, "no piece has the parameter {}", name);
+  for (const PieceRow& row : kPieceTable) {
+    if (row.scope == Scope::Layer && row.word == words[2]) return row.piece;
+  }
+  UNREACHABLE("no piece has the parameter {}", name);
+}
+
+// Who writes a parameter's gradient, and reads its weights.
+std::vector<PieceAt> users_of(const ParameterSpec& spec,
+                              const derive::Holding& holding,
+                              const config::ModelConfig& model) {
+  if (spec.layer >= 0) return {{.layer = spec.layer, .piece = piece_of_layer(spec.name)}};
+  std::vector<PieceAt> users;
+  const bool is_table = spec.name == kTable;
+  if (is_table && holding.embedding) users.push_back({.piece = Piece::Embed});
+  const bool of_head = !is_table || model.share_embeddings_and_output_weights;
+  if (of_head && holding.head) users.push_back({.piece = Piece::Head});
+  return users;
+}
+
+}  // namespace
+
+std::vector<BucketAnatomy> buckets_of(const config::ModelConfig& model,
+                                      const derive::BufferScheme& buffers,
+                                      const derive::Holding& holding) {
+  const std::vector<ParameterSpec> all = derive::list_parameters(model, holding, {});
+  std::vector<BucketAnatomy> buckets;
+  for (const Home home : {Home::Expert, Home::Dense}) {
+    std::vector<const ParameterSpec*> own;
+    for (const ParameterSpec& spec : all) {
+      if (spec.home == home) own.push_back(&spec);
+    }
+    const derive::BufferLayout layout = derive::lay_out(model, holding, own, buffers.of(home));
+    const int count = static_cast<int>(layout.buckets.size());
+    for (int i = 0; i < count; ++i) {
+      const derive::Bucket& bucket = layout.buckets[at(i)];
+      BucketAnatomy anatomy{.part = home == Home::Dense ? Part::Dense : Part::Expert,
+                            .number = count == 1 ? kNone : i,
+                            .chunk = bucket.chunk,
+                            .elements = bucket.elements.count,
+                            .shards = layout.shards,
+                            .pieces = {}};
+      for (const int item : bucket.items) {
+        const ParameterSpec& spec = *own[at(item)];
+        anatomy.has_table |= spec.name == kTable;
+        for (const PieceAt& user : users_of(spec, holding, model)) {
+          if (std::ranges::find(anatomy.pieces, user) == anatomy.pieces.end()) {
+            anatomy.pieces.push_back(user);
+          }
+        }
+      }
+      buckets.push_back(std::move(anatomy));
+    }
+  }
+  return buckets;
+}
+
+}  // namespace weft::schedule
