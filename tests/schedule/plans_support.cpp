@@ -7,11 +7,12 @@
 namespace weft::schedule {
 
 std::string name(const PlanCase& c) {
-  return base::text("{}{} ep{} dp{} pp{} vpp{} m{} group{} slices{}{}{}{}{}{}{}{}{}{}",
+  return base::text("{}{} ep{} dp{} tp{} pp{} vpp{} m{} group{} slices{}{}{}{}{}{}{}{}{}{}",
                     c.layers,
                     c.layout,
                     c.ep,
                     c.dp,
+                    c.tp,
                     c.pp,
                     c.vpp,
                     c.micro_batches,
@@ -31,6 +32,9 @@ std::string name(const PlanCase& c) {
 config::Config config_of(const PlanCase& c) {
   config::Config config;
   config.model = c.tied ? tied_model_of(c.layers, c.ep) : model_of(c.layers, c.ep);
+  config.model.tensor_model_parallel_size = c.tp;
+  config.model.sequence_parallel = c.tp > 1;
+  config.model.expert_tensor_parallel_size = 1;
   config.model.pipeline_model_parallel_size = c.pp;
   config.model.virtual_pipeline_model_parallel_size = c.vpp;
   config.model.pipeline_model_parallel_layout = c.layout;
@@ -49,7 +53,7 @@ config::Config config_of(const PlanCase& c) {
   config.comm_overlap.overlap_p2p_comm = c.overlap_p2p;
   config.comm_overlap.batch_p2p_comm = !c.overlap_p2p;
   config.train.global_batch_size = std::int64_t{c.micro_batches} * c.dp;
-  config.runtime.world_size = std::int64_t{c.dp} * c.pp;
+  config.runtime.world_size = std::int64_t{c.dp} * c.tp * c.pp;
   return config;
 }
 
@@ -67,6 +71,8 @@ std::vector<PlanCase> many_cases() {
       {.layers = "dm", .micro_batches = 2, .tied = true},
       {.layers = "mdmm", .micro_batches = 5},
       {.layers = "mm", .pp = 2, .micro_batches = 1},
+      {.layers = "md", .tp = 2, .micro_batches = 3, .tied = true},
+      {.layers = "mmdm", .dp = 1, .tp = 2, .pp = 2, .vpp = 2, .micro_batches = 4},
       {.layers = "mdmm", .pp = 2, .micro_batches = 4, .tied = true},
       {.layers = "mmmm", .ep = 4, .dp = 4, .pp = 4, .micro_batches = 8},
       {.layers = "mmmm", .pp = 4, .micro_batches = 2},

@@ -68,9 +68,9 @@ void copy(Stream& stream, Tensor y, Tensor x) {
   operations_of(stream).copy(stream, std::move(y), std::move(x));
 }
 
-void squared_norm(Stream& stream, Tensor sum, Tensor x) {
+void squared_norm(Stream& stream, Tensor sum, Tensor x, Write write) {
   check_sum(sum, x);
-  operations_of(stream).squared_norm(stream, std::move(sum), std::move(x));
+  operations_of(stream).squared_norm(stream, std::move(sum), std::move(x), write);
 }
 
 void sum(Stream& stream, Tensor sum, Tensor x) {

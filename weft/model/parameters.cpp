@@ -44,13 +44,13 @@ Parameters::Parameters(Pool& pool,
                  rules);
   }
   const ParameterBuffer& dense = buffer(Home::Dense);
-  normed_dense_gradients_ = dense.gradients;
+  normed_dense_ = {.count = dense.layout.elements};
   if (!tied || !holding.head) return;
   const Parameter& table = find("embedding.weight");
   if (holding.copies_table(config)) {
     CHECK(table.offset == 0, "the copied table is not the last in use");
     const std::int64_t begin = dense.layout.buckets.front().elements.end();
-    normed_dense_gradients_ = dense.gradients.range(begin, {dense.gradients.elements() - begin});
+    normed_dense_ = {.begin = begin, .count = dense.layout.elements - begin};
   } else {
     tied_head_gradient_ = Tensor(pool, DType::F32, table.spec.shape, Tag::Gradients);
     kernels::zero(stream, tied_head_gradient_);

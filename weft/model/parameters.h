@@ -91,11 +91,9 @@ class Parameters {
   // Embedding and head tied on one rank: the head's side of the gradient, apart until it is added
   // once. Else undefined.
   const Tensor& tied_head_gradient() const { return tied_head_gradient_; }
-  // The gradients of a home that are this rank's in the norm of the whole model: all but those of a
+  // The dense gradients that are this rank's in the norm of the whole model: all but those of a
   // copied table, which is the first stage's.
-  const Tensor& normed_gradients(Home home) const {
-    return home == Home::Dense ? normed_dense_gradients_ : buffer(home).gradients;
-  }
+  const tensor::Range& normed_dense() const { return normed_dense_; }
 
   // Initial values, a function of (seed, parameter, global element): the same under every layout,
   // and on however many threads they are drawn.
@@ -112,7 +110,8 @@ class Parameters {
   Holding holding_;
   std::vector<Parameter> all_;
   std::array<ParameterBuffer, 3> buffers_;  // by home
-  Tensor tied_head_gradient_, normed_dense_gradients_;
+  Tensor tied_head_gradient_;
+  tensor::Range normed_dense_;
 };
 
 tensor::DType dtype_of(config::Precision precision);

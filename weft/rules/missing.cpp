@@ -25,6 +25,7 @@ std::string way_out(const std::string& key, const ModelConfig& model) {
   if (key == "model.moe_flex_dispatcher_backend") {
     return text("{}={}", key, model.moe_expert_rank_capacity_factor ? "hybridep" : "deepep");
   }
+  if (key == "model.sequence_parallel") return text("{}=true", key);
   const std::string name = key.substr(key.find('.') + 1);
   const bool wished = name == "overlap_grad_reduce" || name == "overlap_param_gather";
   if (wished) return text("comm_overlap.{}=false", name);
@@ -91,6 +92,13 @@ std::vector<Missing> missing_parts(const Config& config) {
   const ModelConfig& model = config.model;
   if (derive::layout_of(config).etp > 1)
     add("expert tensor parallelism", "model.expert_tensor_parallel_size");
+  if (model.tensor_model_parallel_size > 1 && !model.sequence_parallel) {
+    add("tensor parallelism whose ranks all have all tokens", "model.sequence_parallel");
+  }
+  const bool norms_projection = model.qk_layernorm == QkNorm::Projection;
+  if (model.tensor_model_parallel_size > 1 && norms_projection) {
+    add("a norm over heads of several tensor-parallel ranks", "model.qk_layernorm");
+  }
   if (model.moe_router_dtype == RouterDtype::Fp64) add("an fp64 router", "model.moe_router_dtype");
   if (model.moe_token_dispatcher_type == Dispatcher::AllToAllSeq) {
     add("the alltoall_seq dispatcher", "model.moe_token_dispatcher_type");

@@ -79,10 +79,11 @@ void add_detail(RankPlan& plan, const Detail& detail) {
     plan.anatomy = with_parts(std::move(plan.anatomy), detail.split);
     plan.training = split_parts(plan.training, plan.anatomy, micro_batches);
   }
-  if (!detail.recomputed.empty()) {
-    plan.anatomy = with_recomputation(std::move(plan.anatomy), detail.recomputed);
-    plan.training = recompute(plan.training, plan.anatomy, micro_batches);
-  }
+  std::vector<PieceName> recomputed = always_recomputed(plan.anatomy);
+  recomputed.insert(recomputed.end(), detail.recomputed.begin(), detail.recomputed.end());
+  if (recomputed.empty()) return;
+  plan.anatomy = with_recomputation(std::move(plan.anatomy), recomputed);
+  plan.training = recompute(plan.training, plan.anatomy, micro_batches);
 }
 
 bool is_sender(const Node& node) { return meeting_of(node) == node; }
@@ -101,7 +102,8 @@ std::vector<RankPlan> plan_step(const config::Config& config,
                                 const Detail& detail) {
   const ReductionScope sums{.dense = sums_over(grid.dp() * grid.cp()),
                             .expert = sums_over(grid.edp()),
-                            .totals = sums_over(grid.world())};
+                            .totals = sums_over(grid.world()),
+                            .copied = sums_over(grid.tp())};
   const TokenFlow tokens{.slices = token_slices(config),
                          .budget = budget,
                          .machines = machines_of(config, grid),
@@ -181,7 +183,7 @@ std::vector<std::string> verify_plan_calls(const std::vector<RankPlan>& plans) {
 
 std::vector<int> stages_of_entry(int pp, int pp_rank, const Entry& entry) {
   if (!is_meeting(entry)) return {pp_rank};
-  switch (row_of(entry.node.piece).members) {
+  switch (members_of(entry.node)) {
     case Members::Neighbour: {
       const int peer = peer_of(pp, pp_rank, entry.node);
       return is_sender(entry.node) ? std::vector{pp_rank, peer} : std::vector{peer, pp_rank};
@@ -197,6 +199,7 @@ std::vector<int> stages_of_entry(int pp, int pp_rank, const Entry& entry) {
     case Members::Experts:
     case Members::Replicas:
     case Members::Gradients:
+    case Members::Tensor:
       return {pp_rank};
   }
   UNREACHABLE("who takes part in {}", print(entry.node));
@@ -206,7 +209,7 @@ std::vector<int> ranks_of_entry(const grid::Grid& grid, int rank, const Entry& e
   using grid::GroupKind;
   const Node& node = entry.node;
   if (!is_meeting(entry)) return {rank};
-  switch (row_of(node.piece).members) {
+  switch (members_of(node)) {
     case Members::Rank:
       return {rank};
     case Members::Neighbour: {
@@ -225,6 +228,8 @@ std::vector<int> ranks_of_entry(const grid::Grid& grid, int rank, const Entry& e
       return grid.group_of(node.part == Part::Dense ? GroupKind::DpCp : GroupKind::ExpertDp, rank);
     case Members::Experts:
       return grid.group_of(GroupKind::Ep, rank);
+    case Members::Tensor:
+      return grid.group_of(GroupKind::Tp, rank);
   }
   UNREACHABLE("who takes part in {}", print(node));
 }

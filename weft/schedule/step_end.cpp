@@ -75,22 +75,34 @@ std::vector<StepEndAnatomy> training_end(Tie tie, const ReductionScope& sums) {
                    .gradients = {Gradients::Tables}});
   }
   StepEndAnatomy norm{.piece = Piece::Norm, .lane = Lane::Compute, .after = {}};
-  const auto add_sum =
-      [&](Sums over, const PieceName& name, Gradients of, const std::vector<PieceName>& after) {
-        if (over == Sums::None) {
-          norm.gradients.push_back(of);
-          norm.after.insert(norm.after.end(), after.begin(), after.end());
-          return;
-        }
-        norm.after.push_back(name);
-        end.push_back({.piece = name.piece,
-                       .part = name.part,
-                       .lane = Lane::Dp,
-                       .after = after,
-                       .gradients = {of}});
-      };
-  add_sum(sums.expert, expert_sum, Gradients::Expert, {});
-  add_sum(sums.dense, dense_sum, Gradients::Dense, tied);
+  StepEndAnatomy copied{.piece = Piece::Reduce,
+                        .part = Part::Copied,
+                        .lane = Lane::Tp,
+                        .after = {}};
+  const auto add_sum = [&](Sums over,
+                           const PieceName& name,
+                           Gradients of,
+                           const std::vector<PieceName>& after,
+                           StepEndAnatomy& next) {
+    if (over == Sums::None) {
+      next.gradients.push_back(of);
+      next.after.insert(next.after.end(), after.begin(), after.end());
+      return;
+    }
+    next.after.push_back(name);
+    end.push_back({.piece = name.piece,
+                   .part = name.part,
+                   .lane = Lane::Dp,
+                   .after = after,
+                   .gradients = {of}});
+  };
+  add_sum(sums.expert, expert_sum, Gradients::Expert, {}, norm);
+  const bool has_copies = sums.copied == Sums::OverRanks;
+  add_sum(sums.dense, dense_sum, Gradients::Dense, tied, has_copies ? copied : norm);
+  if (has_copies) {
+    norm.after.emplace_back(copied.piece, copied.part);
+    end.push_back(std::move(copied));
+  }
   end.push_back(std::move(norm));
   const bool has_totals = sums.totals == Sums::OverRanks;
   if (has_totals) end.push_back({.piece = Piece::Totals, .lane = Lane::Dp, .after = {Piece::Norm}});

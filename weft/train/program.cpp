@@ -48,6 +48,11 @@ Program::Program(const rules::JudgedConfig& config,
       bounded_(make_dispatcher(config->model, ep_groups(groups), config::RowBudget::AsConfigured)),
       unbounded_(make_dispatcher(config->model, ep_groups(groups), config::RowBudget::Lifted)),
       micro_batches_(at(derive::micro_batches(config->train, groups.grid.dp()))),
+      copied_(model::copied_ranges(parameters, groups.grid.tp())),
+      counted_(model::counted_ranges(parameters.normed_dense(),
+                                     copied_,
+                                     groups.grid.tp(),
+                                     groups.self.tp)),
       dropping_(anatomy),
       totals_(pool, config->model, groups.grid.world(), std::ssize(micro_batches_)) {
   kernels::rotary_table(compute, rotary_SD_, model::rotary_angles(config->model));
@@ -79,7 +84,7 @@ void Program::begin(const StepInput& input, const void* kind) {
 
 void Program::load(std::size_t index, const MicroBatch& part) {
   model::MicroBatchState& state = micro_batches_[index];
-  state.tokens = std::ssize(part.ids);
+  state.tokens = std::ssize(part.ids) / groups_.grid.tp();
   state.layers.resize(at(config_.model.num_layers));
   state.chunks.resize(anatomy_.chunks.size());
   const auto copy = [&](const std::vector<std::int32_t>& values) {
@@ -99,7 +104,9 @@ void Program::load(std::size_t index, const MicroBatch& part) {
   for (const int layer : parameters_.holding().layers) {
     if (part.experts.empty() || !config_.model.is_moe_layer(layer)) continue;
     state.layers[at(layer)].route.given_Tk =
-        copy(part.experts[at(layer)]).view({state.tokens, config_.model.moe_router_topk});
+        copy(part.experts[at(layer)])
+            .view({std::ssize(part.ids), config_.model.moe_router_topk})
+            .rows(groups_.self.tp * state.tokens, state.tokens);
   }
   if (!parameters_.holding().embedding) return;
   state.ids_T = copy(part.ids);
@@ -134,7 +141,8 @@ model::Randomness Program::randomness(const Node& node) const {
   return {.layer_key = base::combine(static_cast<std::uint64_t>(config_.rng.seed),
                                      static_cast<std::uint64_t>(node.layer)),
           .step = step_,
-          .first_token = share.first_sequence(node.micro_batch) * config_.model.seq_length};
+          .first_token = share.first_sequence(node.micro_batch) * config_.model.seq_length +
+                         groups_.self.tp * micro_batches_[at(node.micro_batch)].tokens};
 }
 
 void Program::run(const Node& node, Stream& stream) {

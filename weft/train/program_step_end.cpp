@@ -23,6 +23,16 @@ Program::Bodies Program::Pieces::reduce(Part part) {
                                             comm::Reduce::Sum);
     }};
   }
+  if (part == Part::Copied) {
+    return {.step_end = [](Program& p, Stream& stream) {
+      const Tensor& gradients = p.parameters_.buffer(Home::Dense).gradients;
+      for (const model::CopiedRange& copied : p.copied_) {
+        comm::Communicator& holders = copied.parts == 1 ? *p.groups_.tp : *p.groups_.key_copies;
+        const auto& [begin, count] = copied.elements;
+        holders.all_reduce(stream, gradients.range(begin, {count}), comm::Reduce::Sum);
+      }
+    }};
+  }
   CHECK(part == Part::Expert, "no gradients are {}", schedule::word(part));
   return {.step_end = [](Program& p, Stream& stream) {
     p.groups_.expert_reduction->all_reduce(stream,
@@ -45,12 +55,17 @@ Program::Bodies Program::Pieces::tie() {
 Program::Bodies Program::Pieces::norm() {
   return {.step_end = [](Program& p, Stream& stream) {
     if (p.stop_ != nullptr && p.stop_->load()) p.totals_.request_stop();
-    kernels::squared_norm(stream,
-                          p.totals_.dense_square_norm(),
-                          p.parameters_.normed_gradients(Home::Dense));
+    const Tensor& dense = p.parameters_.buffer(Home::Dense).gradients;
+    kernels::Write write = kernels::Write::Assign;
+    for (const tensor::Range& counted : p.counted_) {
+      const Tensor some = dense.range(counted.begin, {counted.count});
+      kernels::squared_norm(stream, p.totals_.dense_square_norm(), some, write);
+      write = kernels::Write::Accumulate;
+    }
     kernels::squared_norm(stream,
                           p.totals_.expert_square_norm(),
-                          p.parameters_.normed_gradients(Home::Expert));
+                          p.parameters_.buffer(Home::Expert).gradients,
+                          kernels::Write::Assign);
   }};
 }
 

@@ -12,21 +12,23 @@ void enqueue_sum(Stream& stream,
                  std::string_view name,
                  const Tensor& result,
                  const Tensor& x,
+                 Write write,
                  BlockSum block_sum) {
   const std::int64_t elements = x.dim(0);
   const float* xs = data<float>(stream, x);
   double* total = data<double>(stream, result);
   enqueue(stream, name, WorkClass::Memory, [=](Workers& workers) {
-    *total = parallel_sum(workers, cut_elements(elements), [&](Range range) {
+    const double sum = parallel_sum(workers, cut_elements(elements), [&](Range range) {
       return block_sum(xs + range.begin, range.size());
     });
+    *total = write == Write::Assign ? sum : *total + sum;
   });
 }
 
 }  // namespace
 
-void squared_norm(Stream& stream, Tensor sum_1, Tensor x_N) {
-  enqueue_sum(stream, "squared_norm", sum_1, x_N, [](const float* x, std::int64_t n) {
+void squared_norm(Stream& stream, Tensor sum_1, Tensor x_N, Write write) {
+  enqueue_sum(stream, "squared_norm", sum_1, x_N, write, [](const float* x, std::int64_t n) {
     double total = 0;
 #pragma omp simd reduction(+ : total)
     for (std::int64_t i = 0; i < n; ++i) {
@@ -37,7 +39,7 @@ void squared_norm(Stream& stream, Tensor sum_1, Tensor x_N) {
 }
 
 void sum(Stream& stream, Tensor sum_1, Tensor x_N) {
-  enqueue_sum(stream, "sum", sum_1, x_N, [](const float* x, std::int64_t n) {
+  enqueue_sum(stream, "sum", sum_1, x_N, Write::Assign, [](const float* x, std::int64_t n) {
     double total = 0;
 #pragma omp simd reduction(+ : total)
     for (std::int64_t i = 0; i < n; ++i) total += static_cast<double>(x[i]);

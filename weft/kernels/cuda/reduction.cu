@@ -29,11 +29,14 @@ __global__ void sum_run(double* parts, const float* x, std::int64_t n, Term term
   if (threadIdx.x == 0) parts[blockIdx.x] = sum;
 }
 
-__global__ void sum_parts(double* total, const double* parts, std::int64_t part_count) {
+__global__ void sum_parts(double* total,
+                          const double* parts,
+                          std::int64_t part_count,
+                          Write write) {
   double sum = 0;
   for (std::int64_t i = threadIdx.x; i < part_count; i += blockDim.x) sum += parts[i];
   sum = block_sum(sum);
-  if (threadIdx.x == 0) *total = sum;
+  if (threadIdx.x == 0) *total = write == Write::Assign ? sum : *total + sum;
 }
 
 template <typename Term>
@@ -41,6 +44,7 @@ void enqueue_sum(Stream& stream,
                  std::string_view name,
                  const Tensor& result,
                  const Tensor& x,
+                 Write write,
                  Term term) {
   const std::int64_t n = x.dim(0), part_count = (n + kRun - 1) / kRun;
   const float* xs = data<float>(stream, x);
@@ -51,18 +55,18 @@ void enqueue_sum(Stream& stream,
       const auto blocks = static_cast<unsigned>(part_count);
       sum_run<<<blocks, kThreads, 0, handle>>>(parts, xs, n, term);
     }
-    sum_parts<<<1, kTotalThreads, 0, handle>>>(total, parts, part_count);
+    sum_parts<<<1, kTotalThreads, 0, handle>>>(total, parts, part_count, write);
   });
 }
 
 }  // namespace
 
-void squared_norm(Stream& stream, Tensor sum_1, Tensor x_N) {
-  enqueue_sum(stream, "squared_norm", sum_1, x_N, Square{});
+void squared_norm(Stream& stream, Tensor sum_1, Tensor x_N, Write write) {
+  enqueue_sum(stream, "squared_norm", sum_1, x_N, write, Square{});
 }
 
 void sum(Stream& stream, Tensor sum_1, Tensor x_N) {
-  enqueue_sum(stream, "sum", sum_1, x_N, Itself{});
+  enqueue_sum(stream, "sum", sum_1, x_N, Write::Assign, Itself{});
 }
 
 }  // namespace weft::kernels::cuda

@@ -90,12 +90,27 @@ class TurnWriter {
     const Node input = node(layer, Direction::D, piece, slice);
     const Node weight = node(layer, Direction::W, piece, slice);
     if (piece.has_input_gradient() && piece.has_weight_gradient()) {
-      writer_.add_unit(input, weight);
+      if (sets_off_exchange(layer, piece)) {
+        writer_.add(input);
+        writer_.add(weight);
+      } else {
+        writer_.add_unit(input, weight);
+      }
     } else if (piece.has_input_gradient()) {
       writer_.add(input);
     } else if (piece.has_weight_gradient()) {
       writer_.add(weight);
     }
+  }
+
+  // Whether the input gradient of a part travels on at once: then the weight gradient covers that.
+  bool sets_off_exchange(int layer, const PieceAnatomy& piece) const {
+    if (layer == kNone) return false;
+    return std::ranges::any_of(piece.after, [&](const PieceName& before) {
+      const PieceAnatomy& next =
+          piece_of(anatomy_, {.layer = layer, .piece = before.piece, .part = before.part});
+      return before.piece == piece.piece && next.lane != piece.lane;
+    });
   }
 
   GraphWriter& writer_;
