@@ -285,7 +285,9 @@ void adamw_bench(benchmark::State& state) {
 void squared_norm_bench(benchmark::State& state) {
   Bench b;
   const Tensor g = b.f32({kParameters}), sum_1 = b.empty(DType::F64, {1});
-  run_bytes(state, static_cast<double>(g.bytes()), [&] { squared_norm(b.stream(), sum_1, g); });
+  run_bytes(state, static_cast<double>(g.bytes()), [&] {
+    squared_norm(b.stream(), sum_1, g, Write::Assign);
+  });
 }
 
 void copy_bench(benchmark::State& state) {

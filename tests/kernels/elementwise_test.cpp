@@ -55,20 +55,22 @@ void add_fp32_cases(std::vector<Case>& cases, std::int64_t n) {
   cases.push_back({name_of_case("squared_norm", DType::F32, {n}),
                    {output("sum", DType::F64, {1}), x},
                    [](Stream& stream, Pool&, const std::vector<Tensor>& t) {
-                     squared_norm(stream, t[0], t[1]);
+                     squared_norm(stream, t[0], t[1], Write::Assign);
                    },
                    [=](const std::vector<Argument>&) {
                      return std::vector{whole(0, {dot(a.values, a.values)}, 1e-12)};
                    }});
-  cases.push_back({name_of_case("squared_norm_added", DType::F32, {n}),
-                   {output("sum", DType::F64, {1}), x},
-                   [](Stream& stream, Pool&, const std::vector<Tensor>& t) {
-                     squared_norm(stream, t[0], t[1]);
-                     squared_norm(stream, t[0], t[1], Write::Accumulate);
-                   },
-                   [=](const std::vector<Argument>&) {
-                     return std::vector{whole(0, {2 * dot(a.values, a.values)}, 1e-12)};
-                   }});
+  cases.push_back(
+      {name_of_case("squared_norm_of_two_parts", DType::F32, {n}),
+       {output("sum", DType::F64, {1}), x},
+       [](Stream& stream, Pool&, const std::vector<Tensor>& t) {
+         const std::int64_t half = t[1].elements() / 2;
+         squared_norm(stream, t[0], t[1].rows(0, half), Write::Assign);
+         squared_norm(stream, t[0], t[1].rows(half, t[1].elements() - half), Write::Accumulate);
+       },
+       [=](const std::vector<Argument>&) {
+         return std::vector{whole(0, {dot(a.values, a.values)}, 1e-12)};
+       }});
   for (double& value : x.values) value = std::abs(value);
   cases.push_back(
       {name_of_case("sum", DType::F32, {n}),

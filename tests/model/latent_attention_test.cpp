@@ -223,16 +223,22 @@ void check(const config::ModelConfig& config, const Positions& positions) {
   const auto weights = engine.weights([&](const char* name) { return tensors.at(name); });
   const auto sums = engine.weights([&](const char* name) { return gradients.at(name); });
   const Tensor& x_TD = tensors.at("x");
-  attention_qkv_forward(context, state, weights, x_TD);
+  sub_layer_norm_forward(context, state.norm, state.ends, x_TD, weights.norm_D);
+  attention_qkv_forward(context, state, weights);
   attention_core_forward(context, state);
-  const Tensor h = attention_proj_forward(context, state, weights, x_TD);
+  attention_proj_forward(context, state, weights);
+  const Tensor h = residual_forward(context, state.ends, x_TD);
   expect_close(engine, h, reference(config, positions, in), 2e-6, "forward");
-  attention_proj_dgrad(context, state, weights, dh_TD);
+  state.ends.dy_TD = dh_TD;
+  attention_proj_dgrad(context, state, weights);
   attention_core_dgrad(context, state);
-  gradients["x"] = attention_qkv_dgrad(context, state, weights, x_TD, dh_TD);
+  attention_qkv_dgrad(context, state, weights);
+  gradients["x"] =
+      sub_layer_norm_dgrad(context, state.norm, state.ends, x_TD, weights.norm_D, dh_TD);
   attention_proj_wgrad(context, state, sums);
-  attention_qkv_wgrad(context, state, sums, x_TD);
-  EXPECT_FALSE(state.down_TC.defined());
+  attention_qkv_wgrad(context, state, sums);
+  sub_layer_norm_wgrad(context, state.norm, x_TD, sums.norm_D);
+  EXPECT_FALSE(state.down_TC.defined() || state.norm.y_TD.defined());
 
   const auto loss = [&] {
     const Values y = reference(config, positions, in);

@@ -97,6 +97,26 @@ class SharedExperts : public ::testing::TestWithParam<bool> {
     return tensor(like.shape(), Values(static_cast<std::size_t>(like.elements()), 0.0));
   }
 
+  void forward(SharedExpertsState& state, const SharedExpertsWeights& weights, const Tensor& x_TD) {
+    state.ends.x_TD = x_TD;
+    shared_fc1_forward(context_, state, weights);
+    shared_fc2_forward(context_, state, weights);
+    if (GetParam()) shared_gate_forward(context_, state, weights, x_TD);
+  }
+
+  void second_half_dgrad(SharedExpertsState& state,
+                         const SharedExpertsWeights& weights,
+                         const Tensor& dy_TD) {
+    state.ends.dy_TD = dy_TD;
+    if (GetParam()) shared_gate_dgrad(context_, state, weights);
+    shared_fc2_dgrad(context_, state, weights);
+  }
+
+  void second_half_wgrad(SharedExpertsState& state, const SharedExpertsWeights& gradients) {
+    if (GetParam()) shared_gate_wgrad(context_, state, gradients);
+    shared_fc2_wgrad(context_, state, gradients);
+  }
+
   devices::Workbench bench_;
   Stream* stream_ = bench_.stream.get();
   Pool& pool_ = bench_.pool;
@@ -118,11 +138,10 @@ TEST_P(SharedExperts, AreThoseOfDoublePrecisionForwardAndBackward) {
   const Tensor y_TD = zeros(x_TD);
   SharedExpertsState state;
 
-  shared_fc1_forward(context_, state, weights, x_TD);
-  shared_fc2_forward(context_, state, weights);
+  forward(state, weights, x_TD);
   add_shared_output(context_, state, y_TD);
-  shared_fc2_dgrad(context_, state, weights, dy_TD);
-  shared_fc2_wgrad(context_, state, gradients);
+  second_half_dgrad(state, weights, dy_TD);
+  second_half_wgrad(state, gradients);
   shared_fc1_dgrad(context_, state, weights);
   add_shared_gradient(context_, state, norm);
   shared_fc1_wgrad(context_, state, gradients);
@@ -144,14 +163,13 @@ TEST_P(SharedExperts, KeepNothingBehindTheirGradients) {
   const NormState norm{.y_TD = x_TD, .rstd_T1 = {}, .dy_TD = zeros(x_TD)};
   const auto before = pool_.use(Tag::Activations).bytes;
   SharedExpertsState state;
-  shared_fc1_forward(context_, state, weights, x_TD);
-  shared_fc2_forward(context_, state, weights);
+  forward(state, weights, x_TD);
   add_shared_output(context_, state, x_TD);
-  shared_fc2_dgrad(context_, state, weights, x_TD);
+  second_half_dgrad(state, weights, x_TD);
   shared_fc1_dgrad(context_, state, weights);
   add_shared_gradient(context_, state, norm);
   // Delayed weight gradients, in the order in which they add up.
-  shared_fc2_wgrad(context_, state, weights);
+  second_half_wgrad(state, weights);
   shared_fc1_wgrad(context_, state, weights);
   EXPECT_EQ(pool_.use(Tag::Activations).bytes, before);
 }
@@ -168,14 +186,13 @@ TEST_P(SharedExperts, WeightGradientsAreTheSameWhicheverPartIsFirst) {
     SharedExpertsWeights sums{.fc1_FD = zeros(weights.fc1_FD), .fc2_DF = zeros(weights.fc2_DF)};
     if (GetParam()) sums.gate_1D = zeros(weights.gate_1D);
     SharedExpertsState state;
-    shared_fc1_forward(context_, state, weights, x_TD);
-    shared_fc2_forward(context_, state, weights);
-    shared_fc2_dgrad(context_, state, weights, dy_TD);
+    forward(state, weights, x_TD);
+    second_half_dgrad(state, weights, dy_TD);
     shared_fc1_dgrad(context_, state, weights);
     if (first == First::Fc1) shared_fc1_wgrad(context_, state, sums);
-    shared_fc2_wgrad(context_, state, sums);
+    second_half_wgrad(state, sums);
     if (first == First::Fc2) shared_fc1_wgrad(context_, state, sums);
-    EXPECT_FALSE(state.x_TD.defined() || state.gate_x_TD.defined());
+    EXPECT_FALSE(state.ends.x_TD.defined() || state.gate_x_TD.defined());
     std::vector<float> all;
     for (const Tensor& sum : {sums.fc1_FD, sums.fc2_DF, sums.gate_1D}) {
       if (sum.defined()) std::ranges::copy(tensor::read<float>(*stream_, sum), back_inserter(all));

@@ -5,6 +5,7 @@
 #include "weft/derive/derived.h"
 #include "weft/derive/dispatch.h"
 #include "weft/plan/nominal_work.h"
+#include "weft/schedule/piece_parts.h"
 
 namespace weft::plan {
 namespace nominal_costs_test {
@@ -82,7 +83,7 @@ TEST(NominalWork, PartsAddUpToTheirPieceAndARecomputationToItsForward) {
       for (const Piece piece : {Piece::Attention, Piece::Mlp, Piece::Experts}) {
         const std::string node = place + std::string(schedule::word(piece));
         double sum = 0;
-        for (const Part part : schedule::row_of(piece).parts) {
+        for (const Part part : schedule::parts_of(config.model, piece)) {
           sum += flops(node + "." + std::string(schedule::word(part)));
         }
         EXPECT_NEAR(sum / flops(node), 1, 1e-12) << node;

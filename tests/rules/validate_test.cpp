@@ -205,8 +205,7 @@ TEST(Validate, PartsNotBuiltAreNamedTogether) {
                                "model.expert_tensor_parallel_size=2"});
   EXPECT_EQ(all.size(), 3u);
   EXPECT_TRUE(
-      any_names(all,
-                {"not built yet: tensor parallelism", "use model.tensor_model_parallel_size=1"}));
+      any_names(all, {"not built yet: tensor parallelism", "use model.sequence_parallel=true"}));
   EXPECT_TRUE(any_names(all, {"not built yet: context parallelism"}));
   EXPECT_TRUE(any_names(all, {"not built yet: expert tensor parallelism"}));
 }

@@ -7,36 +7,41 @@
 namespace weft::schedule {
 
 std::string name(const PlanCase& c) {
-  return base::text("{}{} ep{} dp{} pp{} vpp{} m{} group{} slices{}{}{}{}{}{}{}{}{}{} {}{}{}{}{}{}",
-                    c.layers,
-                    c.layout,
-                    c.ep,
-                    c.dp,
-                    c.pp,
-                    c.vpp,
-                    c.micro_batches,
-                    c.group,
-                    c.slices,
-                    c.shared ? " shared" : "",
-                    c.shared_overlap ? " shared_overlap" : "",
-                    c.global_loss ? " global_loss" : "",
-                    c.tied ? " tied" : "",
-                    c.overlap ? " overlap" : "",
-                    c.delay ? " delay" : "",
-                    c.early ? " early" : "",
-                    c.experts_wgrad ? " experts_wgrad" : "",
-                    c.overlap_p2p ? " overlap_p2p" : "",
-                    config::word(c.schedule),
-                    c.defer_head ? base::text(" defer_head{}", c.defer_limit) : "",
-                    c.flush ? " flush" : "",
-                    c.distributed ? " distributed" : "",
-                    c.overlap_reduce ? " overlap_reduce" : "",
-                    c.overlap_gather ? " overlap_gather" : "");
+  return base::text(
+      "{}{} ep{} dp{} tp{} pp{} vpp{} m{} group{} slices{}{}{}{}{}{}{}{}{}{} {}{}{}{}{}{}",
+      c.layers,
+      c.layout,
+      c.ep,
+      c.dp,
+      c.tp,
+      c.pp,
+      c.vpp,
+      c.micro_batches,
+      c.group,
+      c.slices,
+      c.shared ? " shared" : "",
+      c.shared_overlap ? " shared_overlap" : "",
+      c.global_loss ? " global_loss" : "",
+      c.tied ? " tied" : "",
+      c.overlap ? " overlap" : "",
+      c.delay ? " delay" : "",
+      c.early ? " early" : "",
+      c.experts_wgrad ? " experts_wgrad" : "",
+      c.overlap_p2p ? " overlap_p2p" : "",
+      config::word(c.schedule),
+      c.defer_head ? base::text(" defer_head{}", c.defer_limit) : "",
+      c.flush ? " flush" : "",
+      c.distributed ? " distributed" : "",
+      c.overlap_reduce ? " overlap_reduce" : "",
+      c.overlap_gather ? " overlap_gather" : "");
 }
 
 config::Config config_of(const PlanCase& c) {
   config::Config config;
   config.model = c.tied ? tied_model_of(c.layers, c.ep) : model_of(c.layers, c.ep);
+  config.model.tensor_model_parallel_size = c.tp;
+  config.model.sequence_parallel = c.tp > 1;
+  config.model.expert_tensor_parallel_size = 1;
   config.model.pipeline_model_parallel_size = c.pp;
   config.model.virtual_pipeline_model_parallel_size = c.vpp;
   config.model.pipeline_model_parallel_layout = c.layout;
@@ -66,7 +71,7 @@ config::Config config_of(const PlanCase& c) {
   config.ddp.align_param_gather = c.align_gather;
   if (c.bucket_size > 0) config.ddp.bucket_size = c.bucket_size;
   config.train.global_batch_size = std::int64_t{c.micro_batches} * c.dp;
-  config.runtime.world_size = std::int64_t{c.dp} * c.pp;
+  config.runtime.world_size = std::int64_t{c.dp} * c.tp * c.pp;
   return config;
 }
 
@@ -84,6 +89,8 @@ std::vector<PlanCase> many_cases() {
       {.layers = "dm", .micro_batches = 2, .tied = true},
       {.layers = "mdmm", .micro_batches = 5},
       {.layers = "mm", .pp = 2, .micro_batches = 1},
+      {.layers = "md", .tp = 2, .micro_batches = 3, .tied = true},
+      {.layers = "mmdm", .dp = 1, .tp = 2, .pp = 2, .vpp = 2, .micro_batches = 4},
       {.layers = "mdmm", .pp = 2, .micro_batches = 4, .tied = true},
       {.layers = "mmmm", .ep = 4, .dp = 4, .pp = 4, .micro_batches = 8},
       {.layers = "mmmm", .pp = 4, .micro_batches = 2},

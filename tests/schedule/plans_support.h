@@ -13,6 +13,7 @@ struct PlanCase {
   std::string layers = "mmmm";  // 'd' dense, 'm' MoE
   int ep = 2;
   int dp = 2;  // a multiple of ep
+  int tp = 1;
   int pp = 1, vpp = 1;
   int micro_batches = 4;
   int group = 0;  // 0: pp

@@ -64,6 +64,11 @@ config::Config deep_config() {
 config::Config with_layout(config::Config config, const LayoutCase& layout) {
   config.runtime.world_size = layout.world;
   config.model.expert_model_parallel_size = layout.ep;
+  if (layout.tp > 1) {
+    config.model.tensor_model_parallel_size = layout.tp;
+    config.model.sequence_parallel = true;
+    config.model.expert_tensor_parallel_size = 1;
+  }
   config.model.pipeline_model_parallel_size = layout.pp;
   if (layout.pp > 1) config.model.virtual_pipeline_model_parallel_size = layout.vpp;
   config.model.pipeline_model_parallel_layout = layout.stages;
@@ -73,6 +78,7 @@ config::Config with_layout(config::Config config, const LayoutCase& layout) {
 
 std::string name_of(const LayoutCase& layout) {
   std::string name = fmt::format("World{}Ep{}", layout.world, layout.ep);
+  if (layout.tp > 1) name += fmt::format("Tp{}", layout.tp);
   if (layout.pp > 1) name += fmt::format("Pp{}Vpp{}", layout.pp, layout.vpp);
   if (layout.schedule != config::PipelineSchedule::Auto) name += config::word(layout.schedule);
   if (layout.stages.empty()) return name;

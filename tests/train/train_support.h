@@ -24,12 +24,13 @@ config::Config deep_config();
 
 struct LayoutCase {
   int world = 1, ep = 1;
+  int tp = 1;  // experts are whole
   int pp = 1, vpp = 1;
   std::string stages = "";  // model.pipeline_model_parallel_layout
   config::PipelineSchedule schedule = config::PipelineSchedule::Auto;
 };
 config::Config with_layout(config::Config config, const LayoutCase& layout);
-// "World4Ep2", with the pipeline where there is one.
+// "World4Ep2", with tensor parallelism and the pipeline where there are such.
 std::string name_of(const LayoutCase& layout);
 
 // What the judge makes of a config, as in `weft train`. ConfigError where it is refused; the test

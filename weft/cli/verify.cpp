@@ -58,7 +58,7 @@ void show_json(const std::vector<measure::Check>& checks, bool pass) {
 }
 
 // What a user may choose; the folder decides the model, the data and the optimizer.
-constexpr std::array<std::string_view, 53> kChoices{
+constexpr std::array<std::string_view, 58> kChoices{
     "runtime.world_size",
     "runtime.backend",
     "runtime.device",
@@ -76,6 +76,7 @@ constexpr std::array<std::string_view, 53> kChoices{
     "model.moe_expert_rank_capacity_factor",
     "model.use_transformer_engine_op_fuser",
     "model.tensor_model_parallel_size",
+    "model.sequence_parallel",
     "model.pipeline_model_parallel_size",
     "model.virtual_pipeline_model_parallel_size",
     "model.pipeline_model_parallel_layout",

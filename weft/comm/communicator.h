@@ -102,7 +102,8 @@ class Communicator {
                               Tensor receive,
                               Tensor send,
                               Content content = Content::Payload) = 0;
-  // Reductions take fp32, fp64 and int64. A NaN anywhere makes the maximum NaN.
+  // Reductions take fp32, bf16 (summed in fp32), fp64 and int64. A NaN anywhere makes the maximum
+  // NaN.
   virtual void all_reduce(Stream&, Tensor data, Reduce reduce) = 0;
   virtual void broadcast(Stream&, Tensor data, int root) = 0;
   virtual void send(Stream&, Tensor data, int peer) = 0;

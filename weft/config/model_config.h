@@ -28,6 +28,13 @@ struct ModelConfig {
   std::int64_t query_groups() const { return num_query_groups.value_or(num_attention_heads); }
   std::int64_t query_width() const { return num_attention_heads * head_dim(); }
   std::int64_t key_width() const { return query_groups() * head_dim(); }
+  // Of one tensor-parallel rank. Key and value heads are on several ranks where they are fewer.
+  std::int64_t local_heads() const { return num_attention_heads / tensor_model_parallel_size; }
+  std::int64_t local_query_groups() const {
+    return std::max<std::int64_t>(1, query_groups() / tensor_model_parallel_size);
+  }
+  std::int64_t local_query_width() const { return local_heads() * head_dim(); }
+  std::int64_t local_key_width() const { return local_query_groups() * head_dim(); }
   // Channels of a query or key head of latent attention.
   std::int64_t latent_head_dim() const { return qk_head_dim + qk_pos_emb_head_dim; }
   double latent_epsilon() const { return latent_layernorm_epsilon.value_or(layernorm_epsilon); }

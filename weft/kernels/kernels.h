@@ -372,8 +372,8 @@ void zero(Stream&, Tensor y);
 void fill(Stream&, Tensor y, std::int64_t value);  // int32 or int64
 void copy(Stream&, Tensor y, Tensor x);            // converts between fp32 and bf16
 
-// sum of squares of a fp32 vector, fp64, in fixed blocks, or added to what is there; sum_1 is fp64.
-void squared_norm(Stream&, Tensor sum_1, Tensor x_N, Write write = Write::Assign);
+// Sum of squares of a fp32 vector, in fixed blocks; sum_1 is fp64.
+void squared_norm(Stream&, Tensor sum_1, Tensor x_N, Write write);
 // sum_1 (fp64) = sum of a fp32 vector in fixed blocks.
 void sum(Stream&, Tensor sum_1, Tensor x_N);
 

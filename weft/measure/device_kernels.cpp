@@ -226,7 +226,7 @@ class KernelsBench {
     const auto count = number(s_.parameters);
     const std::string size = text("{} values", s_.parameters);
     measure("squared_norm", size, kFloat * count, [&] {
-      kernels::squared_norm(stream_, square_norm, gradient);
+      kernels::squared_norm(stream_, square_norm, gradient, kernels::Write::Assign);
     });
     measure("adamw", size, (7 * kFloat + kHalf) * count, [&] {
       kernels::adamw(stream_,

@@ -138,22 +138,27 @@ class RankCheck {
     note_first("logits", difference, kLogits);
   }
 
+  // Over the tokens and the channels that this rank has of each micro-batch.
   Difference logits_difference() const {
     Difference difference;
     const Share share = engine_.share();
     const std::int64_t vocab = engine_.config().model.vocab_size,
-                       sequence = reference_.seq_length();
-    std::vector<float> expected(static_cast<std::size_t>(sequence * vocab));
+                       sequence = reference_.seq_length(), tp_rank = engine_.groups().self.tp;
     for (std::int64_t m = 0; m < share.micro_batches; ++m) {
-      const std::vector<float> logits =
-          tensor::read<float>(stream(),
-                              engine_.program().state(static_cast<int>(m)).head.logits_TV);
-      for (std::int64_t i = 0; i < share.micro_batch_size; ++i) {
-        const std::int64_t size = std::ssize(expected);
-        reference_.read_logits((share.first_sequence(m) + i) * size, expected);
-        for (std::int64_t j = 0; j < size; ++j) {
-          difference.add(logits[static_cast<std::size_t>(i * size + j)],
-                         expected[static_cast<std::size_t>(j)]);
+      const Tensor& own = engine_.program().state(static_cast<int>(m)).head.logits_TV;
+      const std::vector<float> logits = tensor::read<float>(stream(), own);
+      const std::int64_t rows = own.dim(0), columns = own.dim(1);
+      const bool has_all_rows = rows == share.micro_batch_size * sequence;
+      const std::int64_t first_row =
+          share.first_sequence(m) * sequence + (has_all_rows ? 0 : tp_rank * rows);
+      const std::int64_t first_column = columns == vocab ? 0 : tp_rank * columns;
+      const std::int64_t real = std::clamp<std::int64_t>(vocab - first_column, 0, columns);
+      std::vector<float> expected(static_cast<std::size_t>(real));
+      for (std::int64_t row = 0; row < rows; ++row) {
+        reference_.read_logits((first_row + row) * vocab + first_column, expected);
+        for (std::int64_t i = 0; i < real; ++i) {
+          difference.add(logits[static_cast<std::size_t>(row * columns + i)],
+                         expected[static_cast<std::size_t>(i)]);
         }
       }
     }

@@ -1,5 +1,7 @@
 #include "weft/model/attention.h"
 
+#include <utility>
+
 #include "weft/model/rotary.h"
 #include "weft/model/weight_gradient.h"
 
@@ -12,7 +14,7 @@ struct Heads {
 
 // Query, key and value columns of a (T, C) tensor; of a (T, P) one, without values.
 Heads split(const config::ModelConfig& config, const Tensor& columns) {
-  const std::int64_t q = config.query_width(), k = config.key_width();
+  const std::int64_t q = config.local_query_width(), k = config.local_key_width();
   Heads heads{.q_TQ = columns.columns(0, q), .k_TK = columns.columns(q, k), .v_TK = {}};
   if (columns.dim(1) == q + 2 * k) heads.v_TK = columns.columns(q + k, k);
   return heads;
@@ -32,8 +34,8 @@ Heads attended(const config::ModelConfig& config, const AttentionState& state) {
 kernels::AttentionShape shape_of(const Context& context) {
   const config::ModelConfig& config = context.config;
   return {.sequence = context.sequence,
-          .heads = config.num_attention_heads,
-          .groups = config.query_groups(),
+          .heads = config.local_heads(),
+          .groups = config.local_query_groups(),
           .head_width = config.head_dim(),
           .scale = score_scale(config)};
 }
@@ -69,7 +71,8 @@ void norm_queries_and_keys(const Context& context,
                            AttentionState& state,
                            const AttentionWeights& weights) {
   const config::ModelConfig& config = context.config;
-  const std::int64_t tokens = state.qkv_TC.dim(0), q = config.query_width(), k = config.key_width();
+  const std::int64_t tokens = state.qkv_TC.dim(0), q = config.local_query_width(),
+                     k = config.local_key_width();
   state.rotated_TP = context.activation({tokens, q + k});
   state.q_rstd = context.activation_fp32({tokens, q / weights.q_norm.dim(0)});
   state.k_rstd = context.activation_fp32({tokens, k / weights.k_norm.dim(0)});
@@ -124,14 +127,13 @@ void norm_heads_wgrad(const Context& context,
 
 void attention_qkv_forward(const Context& context,
                            AttentionState& state,
-                           const AttentionWeights& weights,
-                           const Tensor& x_TD) {
+                           const AttentionWeights& weights) {
   const config::ModelConfig& config = context.config;
-  const std::int64_t tokens = x_TD.dim(0), q = config.query_width(), k = config.key_width();
+  const std::int64_t tokens = state.ends.x_TD.dim(0);
+  const std::int64_t q = config.local_query_width(), k = config.local_key_width();
   Stream& stream = context.stream;
-  norm_forward(context, state.norm, x_TD, weights.norm_D);
   state.qkv_TC = context.activation({tokens, q + 2 * k});
-  kernels::linear_forward(stream, state.qkv_TC, state.norm.y_TD, weights.qkv_CD);
+  kernels::linear_forward(stream, state.qkv_TC, state.ends.x_TD, weights.qkv_CD);
   if (weights.q_norm.defined()) norm_queries_and_keys(context, state, weights);
   if (norm_turns(config)) return;
   // Queries and keys lie side by side, so one rotation turns both.
@@ -144,8 +146,8 @@ void attention_core_forward(const Context& context, AttentionState& state) {
   const config::ModelConfig& config = context.config;
   const std::int64_t tokens = state.qkv_TC.dim(0);
   const Heads heads = attended(config, state);
-  state.o_TQ = context.activation({tokens, config.query_width()});
-  state.lse_HT = context.activation_fp32({config.num_attention_heads, tokens});
+  state.o_TQ = context.activation({tokens, config.local_query_width()});
+  state.lse_HT = context.activation_fp32({config.local_heads(), tokens});
   kernels::attention_forward(context.stream,
                              context.pool,
                              state.o_TQ,
@@ -156,29 +158,26 @@ void attention_core_forward(const Context& context, AttentionState& state) {
                              shape_of(context));
 }
 
-Tensor attention_proj_forward(const Context& context,
-                              const AttentionState& state,
-                              const AttentionWeights& weights,
-                              const Tensor& x_TD) {
-  Tensor h_TD = context.activation(x_TD.shape());
-  kernels::linear_forward(context.stream, h_TD, state.o_TQ, weights.proj_DQ);
-  kernels::add(context.stream, h_TD, h_TD, x_TD);
-  return h_TD;
+void attention_proj_forward(const Context& context,
+                            AttentionState& state,
+                            const AttentionWeights& weights) {
+  state.ends.y_TD = context.activation({state.o_TQ.dim(0), weights.proj_DQ.dim(0)});
+  kernels::linear_forward(context.stream, state.ends.y_TD, state.o_TQ, weights.proj_DQ);
 }
 
 void attention_proj_dgrad(const Context& context,
                           AttentionState& state,
-                          const AttentionWeights& weights,
-                          const Tensor& dh_TD) {
+                          const AttentionWeights& weights) {
   state.do_TQ = context.activation(state.o_TQ.shape());
-  kernels::linear_dgrad(context.stream, state.do_TQ, dh_TD, weights.proj_DQ);
+  kernels::linear_dgrad(context.stream, state.do_TQ, state.ends.dy_TD, weights.proj_DQ);
   state.proj_o_TQ = state.o_TQ;
-  state.proj_dh_TD = dh_TD;
+  state.proj_dy_TD = std::move(state.ends.dy_TD);
 }
 
 void attention_core_dgrad(const Context& context, AttentionState& state) {
   const config::ModelConfig& config = context.config;
-  const std::int64_t tokens = state.qkv_TC.dim(0), q = config.query_width(), k = config.key_width();
+  const std::int64_t tokens = state.qkv_TC.dim(0), q = config.local_query_width(),
+                     k = config.local_key_width();
   state.dqkv_TC = context.activation({tokens, q + 2 * k});
   Heads gradient = split(config, state.dqkv_TC);
   if (state.rotated_TP.defined()) {
@@ -205,13 +204,11 @@ void attention_core_dgrad(const Context& context, AttentionState& state) {
   for (Tensor* done : {&state.do_TQ, &state.o_TQ, &state.lse_HT}) done->reset();
 }
 
-Tensor attention_qkv_dgrad(const Context& context,
-                           AttentionState& state,
-                           const AttentionWeights& weights,
-                           const Tensor& x_TD,
-                           const Tensor& dh_TD) {
+void attention_qkv_dgrad(const Context& context,
+                         AttentionState& state,
+                         const AttentionWeights& weights) {
   const config::ModelConfig& config = context.config;
-  const std::int64_t q = config.query_width(), k = config.key_width();
+  const std::int64_t q = config.local_query_width(), k = config.local_key_width();
   Stream& stream = context.stream;
   const bool normed = state.dnormed_TP.defined();
   const Tensor turned_TP = normed ? state.dnormed_TP : state.dqkv_TC.columns(0, q + k);
@@ -224,32 +221,29 @@ Tensor attention_qkv_dgrad(const Context& context,
     norm_heads_dgrad(context, to.q_TQ, from.q_TQ, plain.q_TQ, weights.q_norm, state.q_rstd);
     norm_heads_dgrad(context, to.k_TK, from.k_TK, plain.k_TK, weights.k_norm, state.k_rstd);
   }
-  state.norm.dy_TD = context.activation(x_TD.shape());
-  kernels::linear_dgrad(stream, state.norm.dy_TD, state.dqkv_TC, weights.qkv_CD);
-  return norm_dgrad(context, state.norm, x_TD, weights.norm_D, dh_TD);
+  state.ends.dx_TD = context.activation({state.dqkv_TC.dim(0), config.hidden_size});
+  kernels::linear_dgrad(stream, state.ends.dx_TD, state.dqkv_TC, weights.qkv_CD);
 }
 
 void attention_proj_wgrad(const Context& context,
                           AttentionState& state,
                           const AttentionWeights& gradients) {
-  weight_gradient(context, gradients.proj_DQ, state.proj_dh_TD, state.proj_o_TQ);
-  state.proj_dh_TD.reset();
+  weight_gradient(context, gradients.proj_DQ, state.proj_dy_TD, state.proj_o_TQ);
+  state.proj_dy_TD.reset();
   state.proj_o_TQ.reset();
 }
 
 void attention_qkv_wgrad(const Context& context,
                          AttentionState& state,
-                         const AttentionWeights& gradients,
-                         const Tensor& x_TD) {
-  weight_gradient(context, gradients.qkv_CD, state.dqkv_TC, state.norm.y_TD);
+                         const AttentionWeights& gradients) {
+  weight_gradient(context, gradients.qkv_CD, state.dqkv_TC, state.ends.x_TD);
   if (state.dnormed_TP.defined()) {
     const Heads normed = split(context.config, state.dnormed_TP);
     const Heads plain = split(context.config, state.qkv_TC);
     norm_heads_wgrad(context, gradients.q_norm, normed.q_TQ, plain.q_TQ, state.q_rstd);
     norm_heads_wgrad(context, gradients.k_norm, normed.k_TK, plain.k_TK, state.k_rstd);
   }
-  norm_wgrad(context, state.norm, x_TD, gradients.norm_D);
-  state.norm = {};
+  state.ends.drop_input();
   for (Tensor* done :
        {&state.dqkv_TC, &state.dnormed_TP, &state.qkv_TC, &state.q_rstd, &state.k_rstd}) {
     done->reset();
@@ -257,7 +251,6 @@ void attention_qkv_wgrad(const Context& context,
 }
 
 void drop_attention_qkv(AttentionState& state) {
-  state.norm = {};
   for (Tensor* done : {&state.qkv_TC, &state.rotated_TP, &state.q_rstd, &state.k_rstd}) {
     done->reset();
   }

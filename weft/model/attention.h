@@ -1,10 +1,12 @@
-// Attention, in three parts that can be nodes of their own: `qkv` (norm, QKV, optional norm of
-// queries and keys, rotation), `core` (causal attention) and `proj` (projection, residual).
+// Attention between its norm and its residual (product_ends.h), in three parts that can be nodes of
+// their own: `qkv` (QKV, optional norm of queries and keys, rotation), `core` (causal attention)
+// and `proj` (projection).
 //
-// Suffixes: T tokens, D hidden, C = Q + 2K columns of QKV, Q query width, K key width, P = Q + K.
+// Suffixes: T tokens, D hidden, C = Q + 2K columns of QKV, Q query width, K key width, P = Q + K;
+// the last three of the rank's heads.
 #pragma once
 
-#include "weft/model/norm.h"
+#include "weft/model/product_ends.h"
 
 namespace weft::model {
 
@@ -16,12 +18,13 @@ struct AttentionWeights {
 // gradient drops what it is the last to read; after the last weight gradient, nothing is left.
 struct AttentionState {
   NormState norm;
+  ProductEnds ends;
   Tensor qkv_TC;      // queries and keys rotated in place where they are not normed
   Tensor rotated_TP;  // normed and rotated queries and keys; undefined without
   Tensor q_rstd, k_rstd;
   Tensor o_TQ, lse_HT;
   // For the projection's weight gradient, which may run before or after core's input gradient.
-  Tensor proj_o_TQ, proj_dh_TD;
+  Tensor proj_o_TQ, proj_dy_TD;
   Tensor do_TQ;
   Tensor dqkv_TC;
   // Gradient of normed queries and keys, before rotation, or after it where norm and rotation are
@@ -29,34 +32,16 @@ struct AttentionState {
   Tensor dnormed_TP;
 };
 
-void attention_qkv_forward(const Context&,
-                           AttentionState&,
-                           const AttentionWeights&,
-                           const Tensor& x_TD);
+void attention_qkv_forward(const Context&, AttentionState&, const AttentionWeights&);
 void attention_core_forward(const Context&, AttentionState&);
-// Returns h = x + the projection.
-Tensor attention_proj_forward(const Context&,
-                              const AttentionState&,
-                              const AttentionWeights&,
-                              const Tensor& x_TD);
+void attention_proj_forward(const Context&, AttentionState&, const AttentionWeights&);
 
-void attention_proj_dgrad(const Context&,
-                          AttentionState&,
-                          const AttentionWeights&,
-                          const Tensor& dh_TD);
+void attention_proj_dgrad(const Context&, AttentionState&, const AttentionWeights&);
 void attention_core_dgrad(const Context&, AttentionState&);
-// Returns dx for dh.
-Tensor attention_qkv_dgrad(const Context&,
-                           AttentionState&,
-                           const AttentionWeights&,
-                           const Tensor& x_TD,
-                           const Tensor& dh_TD);
+void attention_qkv_dgrad(const Context&, AttentionState&, const AttentionWeights&);
 
 void attention_proj_wgrad(const Context&, AttentionState&, const AttentionWeights& gradients);
-void attention_qkv_wgrad(const Context&,
-                         AttentionState&,
-                         const AttentionWeights& gradients,
-                         const Tensor& x_TD);
+void attention_qkv_wgrad(const Context&, AttentionState&, const AttentionWeights& gradients);
 
 // What the part's forward makes again.
 void drop_attention_qkv(AttentionState&);

@@ -1,5 +1,7 @@
 #include "weft/model/latent_attention.h"
 
+#include <utility>
+
 #include "weft/model/rotary.h"
 #include "weft/model/weight_gradient.h"
 
@@ -23,15 +25,15 @@ DownColumns split_down(const config::ModelConfig& config, const Tensor& down_TC)
 kernels::AttentionShape latent_shape(const Context& context) {
   const config::ModelConfig& config = context.config;
   return {.sequence = context.sequence,
-          .heads = config.num_attention_heads,
-          .groups = config.num_attention_heads,
+          .heads = config.local_heads(),
+          .groups = config.local_heads(),
           .head_width = config.latent_head_dim(),
           .scale = score_scale(config),
           .value_width = config.v_head_dim};
 }
 
 kernels::LatentHeads heads_of(const config::ModelConfig& config) {
-  return {.heads = config.num_attention_heads,
+  return {.heads = config.local_heads(),
           .content = config.qk_head_dim,
           .position = config.qk_pos_emb_head_dim,
           .value = config.v_head_dim};
@@ -94,7 +96,7 @@ void make_keys_and_values(const Context& context,
                           const LatentAttentionWeights& weights,
                           const DownColumns& down) {
   const config::ModelConfig& config = context.config;
-  const std::int64_t tokens = down.latent_TR.dim(0), heads = config.num_attention_heads;
+  const std::int64_t tokens = down.latent_TR.dim(0), heads = config.local_heads();
   Stream& stream = context.stream;
   compressed_norm_forward(context, state.kv_norm, down.latent_TR, weights.kv_norm_R);
   const Tensor kv_TU = context.activation({tokens, weights.kv_up_UR.dim(0)});
@@ -144,11 +146,10 @@ void rotation_dgrad(const Context& context, LatentAttentionState& state, const D
 
 void attention_qkv_forward(const Context& context,
                            LatentAttentionState& state,
-                           const LatentAttentionWeights& weights,
-                           const Tensor& x_TD) {
-  norm_forward(context, state.norm, x_TD, weights.norm_D);
+                           const LatentAttentionWeights& weights) {
+  const Tensor& x_TD = state.ends.x_TD;
   state.down_TC = context.activation({x_TD.dim(0), weights.down_CD.dim(0)});
-  kernels::linear_forward(context.stream, state.down_TC, state.norm.y_TD, weights.down_CD);
+  kernels::linear_forward(context.stream, state.down_TC, x_TD, weights.down_CD);
   const DownColumns down = split_down(context.config, state.down_TC);
   make_queries(context, state, weights, down.query);
   make_keys_and_values(context, state, weights, down);
@@ -157,7 +158,7 @@ void attention_qkv_forward(const Context& context,
 void attention_core_forward(const Context& context, LatentAttentionState& state) {
   const std::int64_t tokens = state.v_TV.dim(0);
   state.o_TV = context.activation(state.v_TV.shape());
-  state.lse_HT = context.activation_fp32({context.config.num_attention_heads, tokens});
+  state.lse_HT = context.activation_fp32({context.config.local_heads(), tokens});
   kernels::attention_forward(context.stream,
                              context.pool,
                              state.o_TV,
@@ -168,24 +169,20 @@ void attention_core_forward(const Context& context, LatentAttentionState& state)
                              latent_shape(context));
 }
 
-Tensor attention_proj_forward(const Context& context,
-                              const LatentAttentionState& state,
-                              const LatentAttentionWeights& weights,
-                              const Tensor& x_TD) {
-  Tensor h_TD = context.activation(x_TD.shape());
-  kernels::linear_forward(context.stream, h_TD, state.o_TV, weights.proj_DV);
-  kernels::add(context.stream, h_TD, h_TD, x_TD);
-  return h_TD;
+void attention_proj_forward(const Context& context,
+                            LatentAttentionState& state,
+                            const LatentAttentionWeights& weights) {
+  state.ends.y_TD = context.activation({state.o_TV.dim(0), weights.proj_DV.dim(0)});
+  kernels::linear_forward(context.stream, state.ends.y_TD, state.o_TV, weights.proj_DV);
 }
 
 void attention_proj_dgrad(const Context& context,
                           LatentAttentionState& state,
-                          const LatentAttentionWeights& weights,
-                          const Tensor& dh_TD) {
+                          const LatentAttentionWeights& weights) {
   state.do_TV = context.activation(state.o_TV.shape());
-  kernels::linear_dgrad(context.stream, state.do_TV, dh_TD, weights.proj_DV);
+  kernels::linear_dgrad(context.stream, state.do_TV, state.ends.dy_TD, weights.proj_DV);
   state.proj_o_TV = state.o_TV;
-  state.proj_dh_TD = dh_TD;
+  state.proj_dy_TD = std::move(state.ends.dy_TD);
 }
 
 void attention_core_dgrad(const Context& context, LatentAttentionState& state) {
@@ -213,11 +210,9 @@ void attention_core_dgrad(const Context& context, LatentAttentionState& state) {
   }
 }
 
-Tensor attention_qkv_dgrad(const Context& context,
-                           LatentAttentionState& state,
-                           const LatentAttentionWeights& weights,
-                           const Tensor& x_TD,
-                           const Tensor& dh_TD) {
+void attention_qkv_dgrad(const Context& context,
+                         LatentAttentionState& state,
+                         const LatentAttentionWeights& weights) {
   const DownColumns down = split_down(context.config, state.down_TC);
   const DownColumns ddown = split_down(context.config, state.ddown_TC);
   rotation_dgrad(context, state, ddown);
@@ -237,23 +232,21 @@ Tensor attention_qkv_dgrad(const Context& context,
                   weights.kv_up_UR,
                   down.latent_TR,
                   weights.kv_norm_R);
-  state.norm.dy_TD = context.activation(x_TD.shape());
-  kernels::linear_dgrad(context.stream, state.norm.dy_TD, state.ddown_TC, weights.down_CD);
-  return norm_dgrad(context, state.norm, x_TD, weights.norm_D, dh_TD);
+  state.ends.dx_TD = context.activation({state.ddown_TC.dim(0), weights.down_CD.dim(1)});
+  kernels::linear_dgrad(context.stream, state.ends.dx_TD, state.ddown_TC, weights.down_CD);
 }
 
 void attention_proj_wgrad(const Context& context,
                           LatentAttentionState& state,
                           const LatentAttentionWeights& gradients) {
-  weight_gradient(context, gradients.proj_DV, state.proj_dh_TD, state.proj_o_TV);
-  state.proj_dh_TD.reset();
+  weight_gradient(context, gradients.proj_DV, state.proj_dy_TD, state.proj_o_TV);
+  state.proj_dy_TD.reset();
   state.proj_o_TV.reset();
 }
 
 void attention_qkv_wgrad(const Context& context,
                          LatentAttentionState& state,
-                         const LatentAttentionWeights& gradients,
-                         const Tensor& x_TD) {
+                         const LatentAttentionWeights& gradients) {
   const DownColumns down = split_down(context.config, state.down_TC);
   if (gradients.q_up_QL.defined()) {
     expansion_wgrad(context,
@@ -269,16 +262,16 @@ void attention_qkv_wgrad(const Context& context,
                   gradients.kv_norm_R,
                   state.dkv_TU,
                   down.latent_TR);
-  weight_gradient(context, gradients.down_CD, state.ddown_TC, state.norm.y_TD);
-  norm_wgrad(context, state.norm, x_TD, gradients.norm_D);
-  for (NormState* done : {&state.norm, &state.q_norm, &state.kv_norm}) *done = {};
+  weight_gradient(context, gradients.down_CD, state.ddown_TC, state.ends.x_TD);
+  for (NormState* done : {&state.q_norm, &state.kv_norm}) *done = {};
+  state.ends.drop_input();
   for (Tensor* done : {&state.down_TC, &state.ddown_TC, &state.dq_TQ, &state.dkv_TU}) {
     done->reset();
   }
 }
 
 void drop_attention_qkv(LatentAttentionState& state) {
-  for (NormState* done : {&state.norm, &state.q_norm, &state.kv_norm}) *done = {};
+  for (NormState* done : {&state.q_norm, &state.kv_norm}) *done = {};
   for (Tensor* done : {&state.down_TC, &state.q_TQ, &state.k_TK, &state.v_TV}) done->reset();
 }
 

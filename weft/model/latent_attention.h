@@ -1,15 +1,16 @@
-// Multi-head latent attention, in the parts of attention: `qkv` (norm, one projection down to
-// compressed queries, compressed keys and values and the position part of the keys; norms of what
-// is compressed; projections up; rotation), `core` (causal attention) and `proj` (projection,
-// residual). Queries need not be compressed: then the projection down makes them whole. The
-// functions are named as attention's are, and do the same for other states and weights.
+// Multi-head latent attention, in the parts of attention: `qkv` (one projection down to compressed
+// queries, compressed keys and values and the position part of the keys; norms of what is
+// compressed; projections up; rotation), `core` (causal attention) and `proj` (projection). Queries
+// need not be compressed: then the projection down makes them whole. The functions are named as
+// attention's are, and do the same for other states and weights.
 //
 // Suffixes: T tokens, D hidden, L compressed queries, R compressed keys and values, P position
 // channels, Q queries of all heads, C = (L or Q) + R + P columns of the projection down, U expanded
-// keys and values, K keys of all heads, V values of all heads.
+// keys and values, K keys of all heads, V values of all heads; heads are those of the rank. What is
+// compressed, and the position part, are the same on all tensor-parallel ranks.
 #pragma once
 
-#include "weft/model/norm.h"
+#include "weft/model/product_ends.h"
 
 namespace weft::model {
 
@@ -23,47 +24,32 @@ struct LatentAttentionWeights {
 // gradient drops what it is the last to read; after the last weight gradient, nothing is left.
 struct LatentAttentionState {
   NormState norm;
+  ProductEnds ends;
   Tensor down_TC;             // position part of the keys rotated in place; so are whole queries
   NormState q_norm, kv_norm;  // of the compressed columns; q_norm undefined without
   Tensor q_TQ;                // rotated; columns of down_TC where queries are not compressed
   Tensor k_TK, v_TV;
   Tensor o_TV, lse_HT;
   // For the projection's weight gradient, which may run before or after core's input gradient.
-  Tensor proj_o_TV, proj_dh_TD;
+  Tensor proj_o_TV, proj_dy_TD;
   Tensor do_TV, dk_TK, dv_TV;
   Tensor ddown_TC, dq_TQ, dkv_TU;
 };
 
-void attention_qkv_forward(const Context&,
-                           LatentAttentionState&,
-                           const LatentAttentionWeights&,
-                           const Tensor& x_TD);
+void attention_qkv_forward(const Context&, LatentAttentionState&, const LatentAttentionWeights&);
 void attention_core_forward(const Context&, LatentAttentionState&);
-// Returns h = x + the projection.
-Tensor attention_proj_forward(const Context&,
-                              const LatentAttentionState&,
-                              const LatentAttentionWeights&,
-                              const Tensor& x_TD);
+void attention_proj_forward(const Context&, LatentAttentionState&, const LatentAttentionWeights&);
 
-void attention_proj_dgrad(const Context&,
-                          LatentAttentionState&,
-                          const LatentAttentionWeights&,
-                          const Tensor& dh_TD);
+void attention_proj_dgrad(const Context&, LatentAttentionState&, const LatentAttentionWeights&);
 void attention_core_dgrad(const Context&, LatentAttentionState&);
-// Returns dx for dh.
-Tensor attention_qkv_dgrad(const Context&,
-                           LatentAttentionState&,
-                           const LatentAttentionWeights&,
-                           const Tensor& x_TD,
-                           const Tensor& dh_TD);
+void attention_qkv_dgrad(const Context&, LatentAttentionState&, const LatentAttentionWeights&);
 
 void attention_proj_wgrad(const Context&,
                           LatentAttentionState&,
                           const LatentAttentionWeights& gradients);
 void attention_qkv_wgrad(const Context&,
                          LatentAttentionState&,
-                         const LatentAttentionWeights& gradients,
-                         const Tensor& x_TD);
+                         const LatentAttentionWeights& gradients);
 
 // What the part's forward makes again.
 void drop_attention_qkv(LatentAttentionState&);

@@ -1,8 +1,9 @@
-// A dense layer's feed-forward, in three parts that can be nodes of their own: `fc1` (norm, FC1),
-// `act` (SwiGLU) and `fc2` (FC2, residual). Suffixes: T tokens, D hidden, F width.
+// A dense layer's feed-forward between its norm and its residual (product_ends.h), in three parts
+// that can be nodes of their own: `fc1`, `act` (SwiGLU) and `fc2`. Suffixes: T tokens, D hidden, F
+// width (of the rank).
 #pragma once
 
-#include "weft/model/norm.h"
+#include "weft/model/product_ends.h"
 
 namespace weft::model {
 
@@ -13,27 +14,22 @@ struct MlpWeights {
 // Each gradient drops what it is the last to read; after the last weight gradient, nothing is left.
 struct MlpState {
   NormState norm;
+  ProductEnds ends;
   Tensor fc1_T2F, act_TF;
   Tensor fc2_dy_TD;  // for FC2's weight gradient, which may run after FC1's input gradient
   Tensor dact_TF, dfc1_T2F;
 };
 
-void mlp_fc1_forward(const Context&, MlpState&, const MlpWeights&, const Tensor& h_TD);
+void mlp_fc1_forward(const Context&, MlpState&, const MlpWeights&);
 void mlp_act_forward(const Context&, MlpState&);
-// Returns y = h + FC2.
-Tensor mlp_fc2_forward(const Context&, const MlpState&, const MlpWeights&, const Tensor& h_TD);
+void mlp_fc2_forward(const Context&, MlpState&, const MlpWeights&);
 
-void mlp_fc2_dgrad(const Context&, MlpState&, const MlpWeights&, const Tensor& dy_TD);
+void mlp_fc2_dgrad(const Context&, MlpState&, const MlpWeights&);
 void mlp_act_dgrad(const Context&, MlpState&);
-// Returns dh for dy.
-Tensor mlp_fc1_dgrad(const Context&,
-                     MlpState&,
-                     const MlpWeights&,
-                     const Tensor& h_TD,
-                     const Tensor& dy_TD);
+void mlp_fc1_dgrad(const Context&, MlpState&, const MlpWeights&);
 
 void mlp_fc2_wgrad(const Context&, MlpState&, const MlpWeights& gradients);
-void mlp_fc1_wgrad(const Context&, MlpState&, const MlpWeights& gradients, const Tensor& h_TD);
+void mlp_fc1_wgrad(const Context&, MlpState&, const MlpWeights& gradients);
 
 // What the part's forward makes again.
 void drop_mlp_fc1(MlpState&);

@@ -73,23 +73,26 @@ void Parameters::make_buffers(Pool& pool,
   }
 }
 
-std::vector<Tensor> Parameters::normed_gradients(Home home, std::int64_t shard) const {
-  const ParameterBuffer& own = buffer(home);
-  std::vector<Tensor> counted;
-  const auto add = [&](const tensor::Range& range) {
-    if (range.count > 0) counted.push_back(own.gradients.range(range.begin, {range.count}));
-  };
+std::vector<tensor::Range> Parameters::shares(Home home, std::int64_t shard) const {
+  const BufferLayout& layout = buffer(home).layout;
+  if (layout.shards == 1) return {{.begin = 0, .count = layout.elements}};
+  std::vector<tensor::Range> own;
+  for (const Bucket& bucket : layout.buckets) own.push_back(layout.shard(bucket, shard));
+  return own;
+}
+
+std::vector<tensor::Range> Parameters::normed_ranges(Home home, std::int64_t shard) const {
+  const BufferLayout& layout = buffer(home).layout;
   // The copy is the last in use: the first bucket is its own.
-  const std::size_t first = copies_table_ && home == Home::Dense ? 1 : 0;
-  if (own.layout.shards == 1) {
-    const std::int64_t begin = first == 0 ? 0 : own.layout.buckets.front().elements.end();
-    add({.begin = begin, .count = own.layout.elements - begin});
-    return counted;
+  const bool has_copy = copies_table_ && home == Home::Dense;
+  const std::int64_t begin = has_copy ? layout.buckets.front().elements.end() : 0;
+  const tensor::Range counted{.begin = begin, .count = layout.elements - begin};
+  std::vector<tensor::Range> ranges;
+  for (const tensor::Range& share : shares(home, shard)) {
+    const tensor::Range inside = tensor::common(share, counted);
+    if (inside.count > 0) ranges.push_back(inside);
   }
-  for (std::size_t i = first; i < own.layout.buckets.size(); ++i) {
-    add(own.layout.shard(own.layout.buckets[i], shard));
-  }
-  return counted;
+  return ranges;
 }
 
 std::vector<ParameterRange> Parameters::in_range(Home home, const tensor::Range& range) const {

@@ -77,9 +77,11 @@ class Parameters {
   // Embedding and head tied on one rank: the head's side of the gradient, apart until it is added
   // once. Else undefined.
   const Tensor& tied_head_gradient() const { return tied_head_gradient_; }
-  // The gradients of a home that count in the norm of the whole model, with what is shard `shard`'s
-  // of each bucket: all but those of a copied table, which is the first stage's.
-  std::vector<Tensor> normed_gradients(Home home, std::int64_t shard) const;
+  // This rank's share of a home's buffers: all of it, or of each bucket what is shard `shard`'s.
+  std::vector<tensor::Range> shares(Home home, std::int64_t shard) const;
+  // Of it, what counts in the norm of the whole model: all but a copied table, which is the first
+  // stage's.
+  std::vector<tensor::Range> normed_ranges(Home home, std::int64_t shard) const;
 
   // Initial values, a function of (seed, parameter, global element): the same under every layout,
   // and on however many threads they are drawn.

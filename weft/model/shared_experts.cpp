@@ -1,5 +1,7 @@
 #include "weft/model/shared_experts.h"
 
+#include <utility>
+
 #include "weft/model/weight_gradient.h"
 
 namespace weft::model {
@@ -12,12 +14,10 @@ Tensor by_token(const Tensor& column_T1) { return column_T1.view({column_T1.dim(
 
 void shared_fc1_forward(const Context& context,
                         SharedExpertsState& state,
-                        const SharedExpertsWeights& weights,
-                        const Tensor& x_TD) {
-  const std::int64_t tokens = x_TD.dim(0), f = weights.fc2_DF.dim(1);
-  state.x_TD = x_TD;
+                        const SharedExpertsWeights& weights) {
+  const std::int64_t tokens = state.ends.x_TD.dim(0), f = weights.fc2_DF.dim(1);
   state.fc1_T2F = context.activation({tokens, 2 * f});
-  kernels::linear_forward(context.stream, state.fc1_T2F, x_TD, weights.fc1_FD);
+  kernels::linear_forward(context.stream, state.fc1_T2F, state.ends.x_TD, weights.fc1_FD);
   state.act_TF = context.activation({tokens, f});
   kernels::swiglu_forward(context.stream, state.act_TF, state.fc1_T2F);
 }
@@ -25,58 +25,69 @@ void shared_fc1_forward(const Context& context,
 void shared_fc2_forward(const Context& context,
                         SharedExpertsState& state,
                         const SharedExpertsWeights& weights) {
+  state.ends.y_TD = context.activation({state.act_TF.dim(0), weights.fc2_DF.dim(0)});
+  kernels::linear_forward(context.stream, state.ends.y_TD, state.act_TF, weights.fc2_DF);
+}
+
+void shared_gate_forward(const Context& context,
+                         SharedExpertsState& state,
+                         const SharedExpertsWeights& weights,
+                         const Tensor& x_TD) {
   Stream& stream = context.stream;
-  state.y_TD = context.activation(state.x_TD.shape());
-  if (!weights.gate_1D.defined()) {
-    return kernels::linear_forward(stream, state.y_TD, state.act_TF, weights.fc2_DF);
-  }
-  state.ungated_TD = context.activation(state.x_TD.shape());
-  kernels::linear_forward(stream, state.ungated_TD, state.act_TF, weights.fc2_DF);
-  state.gate_T1 = context.activation_fp32({state.x_TD.dim(0), 1});
-  kernels::linear_forward(stream, state.gate_T1, state.x_TD, weights.gate_1D);
-  state.gate_x_TD = state.x_TD;
-  kernels::gate_forward(stream, state.y_TD, state.ungated_TD, by_token(state.gate_T1));
+  state.gate_x_TD = x_TD;
+  state.ungated_TD = std::move(state.ends.y_TD);
+  state.gate_T1 = context.activation_fp32({x_TD.dim(0), 1});
+  kernels::linear_forward(stream, state.gate_T1, x_TD, weights.gate_1D);
+  state.ends.y_TD = context.activation(x_TD.shape());
+  kernels::gate_forward(stream, state.ends.y_TD, state.ungated_TD, by_token(state.gate_T1));
 }
 
 void add_shared_output(const Context& context, SharedExpertsState& state, const Tensor& y_TD) {
-  kernels::add(context.stream, y_TD, y_TD, state.y_TD);
-  state.y_TD.reset();
+  kernels::add(context.stream, y_TD, y_TD, state.ends.y_TD);
+  state.ends.y_TD.reset();
+}
+
+void shared_gate_dgrad(const Context& context,
+                       SharedExpertsState& state,
+                       const SharedExpertsWeights& weights) {
+  Stream& stream = context.stream;
+  const Tensor dy_TD = std::move(state.ends.dy_TD);
+  state.ends.dy_TD = context.activation(dy_TD.shape());
+  state.dgate_T1 = context.activation_fp32(state.gate_T1.shape());
+  kernels::gate_dgrad(stream,
+                      state.ends.dy_TD,
+                      by_token(state.dgate_T1),
+                      dy_TD,
+                      state.ungated_TD,
+                      by_token(state.gate_T1));
+  state.ungated_TD.reset();
+  state.gate_T1.reset();
+  state.dx_gate_TD = context.activation(dy_TD.shape());
+  kernels::linear_dgrad(stream, state.dx_gate_TD, state.dgate_T1, weights.gate_1D);
+}
+
+void shared_gate_wgrad(const Context& context,
+                       SharedExpertsState& state,
+                       const SharedExpertsWeights& gradients) {
+  weight_gradient(context, gradients.gate_1D, state.dgate_T1, state.gate_x_TD);
+  state.dgate_T1.reset();
+  state.gate_x_TD.reset();
 }
 
 void shared_fc2_dgrad(const Context& context,
                       SharedExpertsState& state,
-                      const SharedExpertsWeights& weights,
-                      const Tensor& dy_TD) {
-  Stream& stream = context.stream;
-  state.doutput_TD = dy_TD;
-  if (weights.gate_1D.defined()) {
-    state.doutput_TD = context.activation(dy_TD.shape());
-    state.dgate_T1 = context.activation_fp32(state.gate_T1.shape());
-    kernels::gate_dgrad(stream,
-                        state.doutput_TD,
-                        by_token(state.dgate_T1),
-                        dy_TD,
-                        state.ungated_TD,
-                        by_token(state.gate_T1));
-    state.ungated_TD.reset();
-    state.gate_T1.reset();
-    state.dx_gate_TD = context.activation(dy_TD.shape());
-    kernels::linear_dgrad(stream, state.dx_gate_TD, state.dgate_T1, weights.gate_1D);
-  }
+                      const SharedExpertsWeights& weights) {
+  state.fc2_dy_TD = std::move(state.ends.dy_TD);
   state.dact_TF = context.activation(state.act_TF.shape());
-  kernels::linear_dgrad(stream, state.dact_TF, state.doutput_TD, weights.fc2_DF);
+  kernels::linear_dgrad(context.stream, state.dact_TF, state.fc2_dy_TD, weights.fc2_DF);
 }
 
 void shared_fc2_wgrad(const Context& context,
                       SharedExpertsState& state,
                       const SharedExpertsWeights& gradients) {
-  weight_gradient(context, gradients.fc2_DF, state.doutput_TD, state.act_TF);
-  if (gradients.gate_1D.defined()) {
-    weight_gradient(context, gradients.gate_1D, state.dgate_T1, state.gate_x_TD);
-  }
-  for (Tensor* done : {&state.doutput_TD, &state.dgate_T1, &state.act_TF, &state.gate_x_TD}) {
-    done->reset();
-  }
+  weight_gradient(context, gradients.fc2_DF, state.fc2_dy_TD, state.act_TF);
+  state.fc2_dy_TD.reset();
+  state.act_TF.reset();
 }
 
 void shared_fc1_dgrad(const Context& context,
@@ -87,24 +98,26 @@ void shared_fc1_dgrad(const Context& context,
   kernels::swiglu_dgrad(stream, state.dfc1_T2F, state.dact_TF, state.fc1_T2F);
   state.dact_TF.reset();
   state.fc1_T2F.reset();
-  state.dx_TD = context.activation(state.x_TD.shape());
-  kernels::linear_dgrad(stream, state.dx_TD, state.dfc1_T2F, weights.fc1_FD);
-  if (!state.dx_gate_TD.defined()) return;
-  kernels::add(stream, state.dx_TD, state.dx_TD, state.dx_gate_TD);
-  state.dx_gate_TD.reset();
+  state.ends.dx_TD = context.activation({state.dfc1_T2F.dim(0), weights.fc1_FD.dim(1)});
+  kernels::linear_dgrad(stream, state.ends.dx_TD, state.dfc1_T2F, weights.fc1_FD);
 }
 
 void shared_fc1_wgrad(const Context& context,
                       SharedExpertsState& state,
                       const SharedExpertsWeights& gradients) {
-  weight_gradient(context, gradients.fc1_FD, state.dfc1_T2F, state.x_TD);
+  weight_gradient(context, gradients.fc1_FD, state.dfc1_T2F, state.ends.x_TD);
   state.dfc1_T2F.reset();
-  state.x_TD.reset();
+  state.ends.drop_input();
 }
 
 void add_shared_gradient(const Context& context, SharedExpertsState& state, const NormState& norm) {
-  kernels::add(context.stream, norm.dy_TD, norm.dy_TD, state.dx_TD);
-  state.dx_TD.reset();
+  Tensor& dx_TD = state.ends.dx_TD;
+  if (state.dx_gate_TD.defined()) {
+    kernels::add(context.stream, dx_TD, dx_TD, state.dx_gate_TD);
+    state.dx_gate_TD.reset();
+  }
+  kernels::add(context.stream, norm.dy_TD, norm.dy_TD, dx_TD);
+  dx_TD.reset();
 }
 
 }  // namespace weft::model

@@ -134,7 +134,7 @@ class Pricing {
   // By one of so many members.
   double bytes_sent(const Node& node, double members) const {
     const double to_others = (members - 1) / members, summed = kGradientBytes * 2 * to_others;
-    switch (schedule::row_of(node.piece).members) {
+    switch (schedule::members_of(node)) {
       case Members::Gradients: {
         const schedule::BucketAnatomy& bucket = schedule::bucket_of(anatomy_, node);
         const double elements = number(bucket.elements);
@@ -151,6 +151,8 @@ class Pricing {
       case Members::Experts:
       case Members::Replicas:
         return sent(node);
+      case Members::Tensor:  // at the end of a step, gradients of norms and routers
+        return node.piece == schedule::Piece::Reduce ? 0 : sent(node);
     }
     UNREACHABLE("what {} sends", schedule::print(node));
   }
@@ -179,7 +181,8 @@ class Pricing {
 
 schedule::Load expected_load(const config::Config& config, const schedule::TokenFlow& flow) {
   const config::ModelConfig& model = config.model;
-  const std::int64_t tokens = config.train.micro_batch_size * model.seq_length;
+  const std::int64_t tokens =
+      config.train.micro_batch_size * model.seq_length / model.tensor_model_parallel_size;
   schedule::Load load{.tokens = tokens, .rows = tokens * model.moe_router_topk};
   if (model.experts() == 0) return load;
   const auto copies = [&](std::int64_t parts) {

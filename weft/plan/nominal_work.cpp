@@ -71,7 +71,10 @@ NominalWork::NominalWork(const config::Config& config, const schedule::Anatomy& 
 Work NominalWork::feed_forward_work(const schedule::Node& node,
                                     double rows,
                                     std::int64_t width) const {
+  const bool has_products =
+      node.part == Part::None || node.part == Part::Fc1 || node.part == Part::Fc2;
   if (node.part == Part::Act) return {.memory_bytes = 3 * rows * number(width) * element_bytes_};
+  if (!has_products) return {};
   double matrices = kGatedMatrices;
   if (node.part == Part::Fc2) matrices = 1;
   const bool all_but_last = node.part == Part::None && node.direction == Direction::R;

@@ -1,6 +1,7 @@
 #include "weft/plan/twin_shape.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "weft/base/text.h"
 #include "weft/derive/derived.h"
@@ -26,6 +27,7 @@ constexpr std::int64_t kVocabulary = 256;
 constexpr std::int64_t kLayers = 4;   // where one stage holds them all
 constexpr std::int64_t kStages = 16;  // pp * vpp
 constexpr std::int64_t kExperts = 512;
+constexpr std::int64_t kTensorRanks = 2;  // stand for many
 
 constexpr const char* kSmaller = "small enough for any machine";
 
@@ -43,8 +45,8 @@ std::int64_t largest_proper_divisor(std::int64_t number) {
 
 // The larger of both gives way, so that a pipeline of expert-parallel ranks stays one: pp down to
 // 2, ep to a divisor, which divides the experts too.
-void fit(std::int64_t& pp, std::int64_t& ep) {
-  while (pp * ep > kMostTwinRanks) {
+void fit(std::int64_t& pp, std::int64_t& ep, std::int64_t tp) {
+  while (pp * std::lcm(ep, tp) > kMostTwinRanks) {
     const bool pipeline_gives = pp > 2 && (pp > ep || largest_proper_divisor(ep) == 1);
     if (pipeline_gives) {
       pp /= 2;
@@ -55,7 +57,9 @@ void fit(std::int64_t& pp, std::int64_t& ep) {
 }
 
 std::int64_t world_of(const Config& model, const ModelConfig& twin) {
-  const std::int64_t smallest = twin.pipeline_model_parallel_size * twin.expert_model_parallel_size;
+  const std::int64_t smallest =
+      twin.pipeline_model_parallel_size *
+      std::lcm(twin.expert_model_parallel_size, twin.tensor_model_parallel_size);
   const std::int64_t wanted = model.runtime.world_size.value_or(smallest);
   return std::max(smallest, std::min(wanted, kMostTwinRanks) / smallest * smallest);
 }
@@ -144,16 +148,32 @@ std::optional<std::int64_t> batches_of(const Config& config) {
   return config.train.global_batch_size / together;
 }
 
+void shrink_tensor_ranks(TwinDraft& draft) {
+  ModelConfig& twin = draft.config.model;
+  // A norm over the heads of several ranks is not built.
+  const bool is_whole = twin.qk_layernorm == QkNorm::Projection;
+  const std::int64_t tp = is_whole ? 1 : std::min(twin.tensor_model_parallel_size, kTensorRanks);
+  draft.set("model.tensor_model_parallel_size",
+            twin.tensor_model_parallel_size,
+            tp,
+            text("at most {} ranks", kMostTwinRanks));
+  draft.set("model.sequence_parallel",
+            twin.sequence_parallel,
+            tp > 1,
+            "not built yet: tensor parallelism whose ranks all have all tokens");
+}
+
 }  // namespace
 
 void shrink_ranks(const Config& model, TwinDraft& draft) {
   ModelConfig& twin = draft.config.model;
   std::int64_t pp = twin.pipeline_model_parallel_size, ep = twin.expert_model_parallel_size;
-  fit(pp, ep);
+  shrink_tensor_ranks(draft);
+  fit(pp, ep, twin.tensor_model_parallel_size);
   const std::string why = text("at most {} ranks", kMostTwinRanks);
   draft.set("model.pipeline_model_parallel_size", twin.pipeline_model_parallel_size, pp, why);
   draft.set("model.expert_model_parallel_size", twin.expert_model_parallel_size, ep, why);
-  if (twin.expert_tensor_parallel_size.value_or(1) != 1) {
+  if (derive::layout_of(draft.config).etp != 1) {
     draft.set("model.expert_tensor_parallel_size",
               twin.expert_tensor_parallel_size,
               std::optional<std::int64_t>(1),
@@ -275,7 +295,8 @@ void shrink_batch(const Config& model, TwinDraft& draft) {
   const std::int64_t pp = twin.pipeline_model_parallel_size;
   std::int64_t batches = std::min(batches_of(model).value_or(1), kMostTwinBatches);
   if (derive::virtual_stages(twin) > 1) batches = std::max(pp, batches / pp * pp);
-  const std::int64_t dp = derive::layout_of(draft.config).world / pp;
+  const std::int64_t dp =
+      derive::layout_of(draft.config).world / (pp * twin.tensor_model_parallel_size);
   draft.set("train.micro_batch_size", train.micro_batch_size, std::int64_t{1}, kSmaller);
   draft.set("train.global_batch_size",
             train.global_batch_size,

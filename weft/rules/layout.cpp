@@ -2,6 +2,7 @@
 #include "weft/grid/layout.h"
 
 #include "weft/derive/derived.h"
+#include "weft/derive/layer_kind.h"
 #include "weft/rules/judge.h"
 #include "weft/rules/topics.h"
 
@@ -95,6 +96,35 @@ void judge_groups_by_tp(Judge& judge) {
                     groups,
                     tp),
                "use one of both");
+}
+
+// What tensor-parallel ranks divide between them.
+void judge_shares_by_tp(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  if (!sizes_are_sound(judge) || !judge.sound_section("model.")) return;
+  if (!judge.sound({"train.micro_batch_size"})) return;
+  const std::int64_t tp = model.tensor_model_parallel_size;
+  const auto check = [&](const char* key, std::string_view what, std::int64_t count) {
+    if (count % tp == 0) return;
+    judge.report(
+        key,
+        text("{} = {} is not divisible by model.tensor_model_parallel_size = {}", what, count, tp),
+        "use a multiple");
+  };
+  if (model.sequence_parallel) {
+    check("model.seq_length",
+          "train.micro_batch_size * model.seq_length / cp",
+          judge.config().train.micro_batch_size * model.seq_length / model.context_parallel_size);
+  }
+  if (model.moe_layers() < model.num_layers) {
+    check("model.ffn_hidden_size", "model.ffn_hidden_size", model.dense_width());
+  }
+  const std::int64_t shared = derive::shared_expert_width(model);
+  if (shared > 0) {
+    check("model.moe_shared_expert_intermediate_size",
+          "model.moe_shared_expert_intermediate_size",
+          shared);
+  }
 }
 
 void judge_sequence_parallel_wanted(Judge& judge) {
@@ -219,6 +249,14 @@ constexpr Rule kLayoutRules[] = {
      .example = "model.num_attention_heads=12 model.kv_channels=16 model.num_query_groups=3 "
                 "model.tensor_model_parallel_size=4 model.sequence_parallel=true",
      .judge = judge_groups_by_tp},
+    {.id = "W80",
+     .when = "tokens of a micro-batch, or the width of a feed-forward, are no multiple of tp",
+     .then = "refused",
+     .why = "Tensor-parallel ranks share the channels of each product, and outside of the products "
+            "the tokens (model.sequence_parallel).",
+     .example = "model.tensor_model_parallel_size=4 model.sequence_parallel=true "
+                "model.seq_length=62",
+     .judge = judge_shares_by_tp},
     {.id = "MP-7",
      .kind = Kind::Warning,
      .when = "ep > 1 and tp > 1 without model.sequence_parallel",

@@ -19,12 +19,13 @@ bool asks_for_nothing(const Field& field, const Config& config) {
          (field.shape == Shape::Optional && field.get(config) == base::Json(0));
 }
 
-// What to type instead. A backend gives way to one that sends the same rows and, where there is one,
-// keeps the budget.
+// What to type instead. A backend gives way to one that sends the same rows and, where there is
+// one, keeps the budget.
 std::string way_out(const std::string& key, const ModelConfig& model) {
   if (key == "model.moe_flex_dispatcher_backend") {
     return text("{}={}", key, model.moe_expert_rank_capacity_factor ? "hybridep" : "deepep");
   }
+  if (key == "model.sequence_parallel") return text("{}=true", key);
   const Field& field = *find_field(key);
   return field.initial == "\"\"" || field.initial == "[]" ? "~" + key
                                                           : text("{}={}", key, field.initial);
@@ -88,6 +89,13 @@ std::vector<Missing> missing_parts(const Config& config) {
   const ModelConfig& model = config.model;
   if (derive::layout_of(config).etp > 1)
     add("expert tensor parallelism", "model.expert_tensor_parallel_size");
+  if (model.tensor_model_parallel_size > 1 && !model.sequence_parallel) {
+    add("tensor parallelism whose ranks all have all tokens", "model.sequence_parallel");
+  }
+  const bool norms_projection = model.qk_layernorm == QkNorm::Projection;
+  if (model.tensor_model_parallel_size > 1 && norms_projection) {
+    add("a norm over heads of several tensor-parallel ranks", "model.qk_layernorm");
+  }
   if (model.moe_router_dtype == RouterDtype::Fp64) add("an fp64 router", "model.moe_router_dtype");
   if (model.moe_token_dispatcher_type == Dispatcher::AllToAllSeq) {
     add("the alltoall_seq dispatcher", "model.moe_token_dispatcher_type");

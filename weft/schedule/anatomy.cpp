@@ -9,6 +9,7 @@
 #include "weft/schedule/anatomy_bytes.h"
 #include "weft/schedule/buckets.h"
 #include "weft/schedule/passes/parts.h"
+#include "weft/schedule/piece_parts.h"
 #include "weft/schedule/step_end.h"
 
 namespace weft::schedule {
@@ -106,18 +107,28 @@ void declare_bytes(const config::ModelConfig& model, const TokenFlow& flow, Piec
 // Each part after the one before it; the first after what the piece is after.
 void declare_parts(const config::ModelConfig& model, const TokenFlow& flow, PieceAnatomy& piece) {
   std::vector<PieceName> after = piece.after;
-  for (const Part name : row_of(piece.piece).parts) {
-    PieceAnatomy part{.piece = piece.piece, .part = name, .lane = piece.lane, .after = after};
+  for (const Part name : parts_of(model, piece.piece)) {
+    const bool is_exchanged = row_of(name).members == Members::Tensor;
+    PieceAnatomy part{.piece = piece.piece,
+                      .part = name,
+                      .lane = is_exchanged ? Lane::Tp : piece.lane,
+                      .after = after};
     declare_bytes(model, flow, part);
     piece.parts.push_back(std::move(part));
     after = {{piece.piece, name}};
   }
 }
 
-std::vector<Piece> always_split() {
+// A piece whose parts are on several lanes cannot be one node.
+std::vector<Piece> always_split(const Anatomy& anatomy) {
   std::vector<Piece> pieces;
-  for (const PieceRow& row : kPieceTable) {
-    if (row.is_always_split) pieces.push_back(row.piece);
+  for (const std::vector<PieceAnatomy>& layer : anatomy.layers) {
+    for (const PieceAnatomy& piece : layer) {
+      const bool has_other_lanes = std::ranges::any_of(piece.parts, [&](const PieceAnatomy& part) {
+        return part.lane != piece.lane;
+      });
+      if (row_of(piece.piece).is_always_split || has_other_lanes) pieces.push_back(piece.piece);
+    }
   }
   return pieces;
 }
@@ -194,7 +205,8 @@ Anatomy describe(const config::ModelConfig& model,
       buckets_of(model, reductions.buffers, derive::holding_of(model, pp_rank, placement));
   anatomy.step_end = training_end(anatomy, reductions);
   anatomy.forward_end = forward_end(reductions);
-  return with_parts(std::move(anatomy), always_split());
+  const std::vector<Piece> split = always_split(anatomy);
+  return with_parts(std::move(anatomy), split);
 }
 
 const PieceAnatomy& piece_of(const Anatomy& anatomy, const Node& node) {

@@ -12,12 +12,14 @@
 // rows to experts and back have a node for each slice, `3F7.dispatch#1`, and all others one. A
 // slice is [T i / n, T (i + 1) / n) of the tokens.
 //
-// A piece is one node until a pass splits it into its parts (passes/parts.h); only the shared
-// experts are always split. Where a pass has a piece recomputed (passes/recompute.h), it has a node
-// of direction R as well.
+// A piece is one node until a pass splits it into its parts (passes/parts.h); always split are the
+// shared experts, and a piece whose parts are on several lanes: under tensor parallelism `gather`
+// and `scatter` exchange tokens on the tp lane. Where a pass has a piece recomputed
+// (passes/recompute.h), it has a node of direction R as well.
 //
 // A step ends with `tie` (tied embeddings: the two gradients are added), `reduce.dense` and
-// `reduce.expert` (gradients summed over ranks), `norm` (this rank's sums of squares), `totals`
+// `reduce.expert` (gradients summed over ranks), `reduce.copied` (those of weights that several
+// tensor-parallel ranks hold, summed over these), `norm` (this rank's sums of squares), `totals`
 // (ranks exchange them), `clip` (the host learns the norm and judges it), `optimizer`, and where
 // ranks share its work, `gather.dense` and `gather.expert` (every rank learns all new weights).
 // Reductions and gathers have a node for each bucket of the gradients, `reduce.dense#2`; a pass may
@@ -41,7 +43,7 @@ namespace weft::schedule {
 
 // What a micro-batch, or a slice of it, brings a rank in one MoE layer.
 struct Load {
-  std::int64_t tokens = 0;   // the rank's own
+  std::int64_t tokens = 0;   // the rank's own: 1 / tp of those it shares with its tp group
   std::int64_t rows = 0;     // kept: for its experts; sent: that leave the rank
   std::int64_t copies = 0;   // as they arrive, where a token comes once for several experts
   std::int64_t passing = 0;  // that arrive to be fanned out in the node (hybridep)
@@ -204,6 +206,7 @@ struct ReductionScope {
   Sums dense = Sums::None;
   Sums expert = Sums::None;
   Sums totals = Sums::None;
+  Sums copied = Sums::None;  // dense gradients that tensor-parallel ranks hold copies of
   derive::BufferScheme buffers = {};
 };
 

@@ -2,10 +2,14 @@
 // communicators, to the byte.
 #include "weft/schedule/anatomy_bytes.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "weft/base/check.h"
 #include "weft/derive/layer_kind.h"
 #include "weft/schedule/dispatch_bytes.h"
 #include "weft/schedule/element_bytes.h"
+#include "weft/schedule/piece_parts.h"
 
 namespace weft::schedule {
 namespace {
@@ -23,15 +27,32 @@ PieceBytes keeps(const Bytes& bytes) { return {.kept = bytes}; }
 PieceBytes remakes(const Bytes& bytes) { return {.kept = bytes, .remade = bytes}; }
 PieceBytes hands_on(const Bytes& bytes) { return {.kept = bytes, .output = bytes}; }
 
-// Of the parts of a piece, in order.
-using PartBytes = std::vector<PieceBytes>;
+// Of the parts of a piece.
+using PartBytes = std::vector<std::pair<Part, PieceBytes>>;
+
+// Between gather and scatter a rank has the tokens of its whole tensor-parallel group: bytes of one
+// of its own tokens where it has so many of each of them.
+Bytes of_group(const config::ModelConfig& model, std::int64_t per_token) {
+  return {.per_token = model.tensor_model_parallel_size * per_token};
+}
+
+// A token's row goes to every other rank of the group, or comes from it, either way.
+PieceBytes shares_stream(const config::ModelConfig& model, const Bytes& kept) {
+  const Bytes sent{.per_token = (model.tensor_model_parallel_size - 1) * model.hidden_size *
+                                element_bytes(model)};
+  return {.kept = kept, .remade = kept, .sent_forward = sent, .sent_backward = sent};
+}
+
+PieceBytes gather_bytes(const config::ModelConfig& model) {
+  return shares_stream(model, of_group(model, model.hidden_size * element_bytes(model)));
+}
+PieceBytes scatter_bytes(const config::ModelConfig& model) { return shares_stream(model, {}); }
 
 // The projection down, what is compressed once more normed, expanded queries, keys and values.
 std::int64_t latent_qkv_bytes(const config::ModelConfig& model) {
-  const std::int64_t b = element_bytes(model), heads = model.num_attention_heads;
+  const std::int64_t b = element_bytes(model), heads = model.local_heads();
   const std::int64_t q = heads * model.latent_head_dim(), r = model.kv_lora_rank;
-  std::int64_t bytes = norm_bytes(model);
-  bytes += (model.q_lora_rank.value_or(q) + r + model.qk_pos_emb_head_dim) * b;
+  std::int64_t bytes = (model.q_lora_rank.value_or(q) + r + model.qk_pos_emb_head_dim) * b;
   if (model.q_lora_rank) bytes += (*model.q_lora_rank + q) * b + kFp32;
   bytes += r * b + kFp32;
   return bytes + (q + heads * model.v_head_dim) * b;  // keys and values
@@ -39,13 +60,14 @@ std::int64_t latent_qkv_bytes(const config::ModelConfig& model) {
 
 std::int64_t qkv_bytes(const config::ModelConfig& model) {
   if (model.multi_latent_attention) return latent_qkv_bytes(model);
-  const std::int64_t b = element_bytes(model), q = model.query_width(), k = model.key_width();
-  const std::int64_t bytes = norm_bytes(model) + (q + 2 * k) * b;
+  const std::int64_t b = element_bytes(model);
+  const std::int64_t q = model.local_query_width(), k = model.local_key_width();
+  const std::int64_t bytes = (q + 2 * k) * b;
   switch (model.qk_layernorm) {
     case config::QkNorm::None:
       return bytes;
     case config::QkNorm::Head:
-      return bytes + (q + k) * b + (model.num_attention_heads + model.query_groups()) * kFp32;
+      return bytes + (q + k) * b + (model.local_heads() + model.local_query_groups()) * kFp32;
     case config::QkNorm::Projection:
       return bytes + (q + k) * b + 2 * kFp32;
   }
@@ -54,19 +76,27 @@ std::int64_t qkv_bytes(const config::ModelConfig& model) {
 
 // Attention itself keeps its output and the logarithm of the sum of exponentials.
 PartBytes attention_bytes(const config::ModelConfig& model) {
-  const std::int64_t heads = model.num_attention_heads;
+  const std::int64_t heads = model.local_heads();
   const std::int64_t width =
-      model.multi_latent_attention ? heads * model.v_head_dim : model.query_width();
-  return {remakes({.per_token = qkv_bytes(model)}),
-          remakes({.per_token = width * element_bytes(model) + heads * kFp32}),
-          hands_on(stream_bytes(model))};
+      model.multi_latent_attention ? heads * model.v_head_dim : model.local_query_width();
+  const std::int64_t core = width * element_bytes(model) + heads * kFp32;
+  return {{Part::Norm, remakes({.per_token = norm_bytes(model)})},
+          {Part::Gather, gather_bytes(model)},
+          {Part::Qkv, remakes(of_group(model, qkv_bytes(model)))},
+          {Part::Core, remakes(of_group(model, core))},
+          {Part::Scatter, scatter_bytes(model)},
+          {Part::Add, hands_on(stream_bytes(model))}};
 }
 
+// Of all tokens of the group a share of the width: as much as of a share of the tokens all of it.
 PartBytes mlp_bytes(const config::ModelConfig& model) {
   const std::int64_t width = model.dense_width() * element_bytes(model);
-  return {remakes({.per_token = norm_bytes(model) + 2 * width}),
-          remakes({.per_token = width}),
-          hands_on(stream_bytes(model))};
+  return {{Part::Norm, remakes({.per_token = norm_bytes(model)})},
+          {Part::Gather, gather_bytes(model)},
+          {Part::Fc1, remakes({.per_token = 2 * width})},
+          {Part::Act, remakes({.per_token = width})},
+          {Part::Scatter, scatter_bytes(model)},
+          {Part::Add, hands_on(stream_bytes(model))}};
 }
 
 // The logits and the choice are made again from the norm's output, which others read too, and what
@@ -99,9 +129,8 @@ PartBytes experts_bytes(const config::ModelConfig& model, const Bytes& read) {
   const std::int64_t width = model.expert_width() * element_bytes(model);
   const Bytes fc1{.per_row = 2 * width};
   const Bytes counts{.fixed = model.local_experts() * kInt64};
-  return {{.kept = sum(sum(counts, read), fc1), .remade = fc1},
-          remakes({.per_row = width}),
-          keeps({})};
+  return {{Part::Fc1, {.kept = sum(sum(counts, read), fc1), .remade = fc1}},
+          {Part::Act, remakes({.per_row = width})}};
 }
 
 // The rows of every expert, summed over the ranks with other tokens: each sends all but its part,
@@ -111,23 +140,27 @@ std::int64_t balance_bytes(const config::ModelConfig& model, const TokenFlow& fl
   return 2 * (flow.replicas - 1) * model.experts() * kInt64 / flow.replicas;
 }
 
-// The first part keeps FC1's output and the activation; the second, where there is a gate, what the
-// gate is multiplied with and its logit.
+// FC1 keeps its output and the activation; a gate what it is multiplied with and its logit.
 PartBytes shared_bytes(const config::ModelConfig& model) {
   const std::int64_t b = element_bytes(model);
-  return {keeps({.per_token = 3 * derive::shared_expert_width(model) * b}),
-          keeps({.per_token = model.moe_shared_expert_gate ? model.hidden_size * b + kFp32 : 0})};
+  return {{Part::Gather, gather_bytes(model)},
+          {Part::Fc1, keeps({.per_token = 3 * derive::shared_expert_width(model) * b})},
+          {Part::Scatter, scatter_bytes(model)},
+          {Part::Gate, keeps({.per_token = model.hidden_size * b + kFp32})}};
 }
 
-// Of one part, or of all.
-PieceBytes pick(const PartBytes& parts, const PieceName& name) {
-  const std::span<const Part> names = row_of(name.piece).parts;
+// Of one part, or of all that the piece has.
+PieceBytes pick(const config::ModelConfig& model, const PartBytes& parts, const PieceName& name) {
+  const std::vector<Part> own = parts_of(model, name.piece);
   PieceBytes picked;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (name.part != Part::None && name.part != names[i]) continue;
-    picked.kept = sum(picked.kept, parts[i].kept);
-    picked.output = sum(picked.output, parts[i].output);
-    picked.remade = sum(picked.remade, parts[i].remade);
+  for (const auto& [part, bytes] : parts) {
+    const bool is_asked_for = name.part == Part::None || name.part == part;
+    if (!is_asked_for || std::ranges::find(own, part) == own.end()) continue;
+    picked.kept = sum(picked.kept, bytes.kept);
+    picked.output = sum(picked.output, bytes.output);
+    picked.remade = sum(picked.remade, bytes.remade);
+    picked.sent_forward = sum(picked.sent_forward, bytes.sent_forward);
+    picked.sent_backward = sum(picked.sent_backward, bytes.sent_backward);
   }
   return picked;
 }
@@ -156,9 +189,9 @@ PieceBytes bytes_of(const config::ModelConfig& model,
     case Piece::Send:
       return {.sent_forward = stream, .sent_backward = stream};
     case Piece::Attention:
-      return pick(attention_bytes(model), name);
+      return pick(model, attention_bytes(model), name);
     case Piece::Mlp:
-      return pick(mlp_bytes(model), name);
+      return pick(model, mlp_bytes(model), name);
     case Piece::Route: {
       PieceBytes bytes = route_bytes(model);
       bytes.kept = sum(bytes.kept, dispatch_kept_bytes(model, flow).route);
@@ -171,11 +204,11 @@ PieceBytes bytes_of(const config::ModelConfig& model,
     case Piece::Dispatch:
       return sends(model, flow, &DispatchSent::dispatch, dispatch_kept_bytes(model, flow).dispatch);
     case Piece::Experts:
-      return pick(experts_bytes(model, dispatch_kept_bytes(model, flow).experts), name);
+      return pick(model, experts_bytes(model, dispatch_kept_bytes(model, flow).experts), name);
     case Piece::Combine:
       return sends(model, flow, &DispatchSent::combine, {});
     case Piece::Shared:
-      return pick(shared_bytes(model), name);
+      return pick(model, shared_bytes(model), name);
     case Piece::Head:
       return keeps({.per_token = norm_bytes(model) + (model.vocab_size + 1) * kFp32});
     case Piece::Sizes:

@@ -122,7 +122,8 @@ void add_recomputations(const Anatomy& anatomy, const Node& node, std::vector<No
   for (const PieceName& before : piece_of(anatomy, node).after) {
     if (before.piece != node.piece) continue;
     const PieceAnatomy& part = named(anatomy, node.layer, before);
-    if (part.is_recomputed) add_beside(anatomy, place, part, needs);
+    const bool reads = node.direction != Direction::D || row_of(part.part).remade == Remade::ForAll;
+    if (part.is_recomputed && reads) add_beside(anatomy, place, part, needs);
   }
 }
 
@@ -156,7 +157,8 @@ std::vector<Node> input_gradient_needs(const Anatomy& anatomy, const Node& node)
     needs = layer_gradient_needs(anatomy, node);
     add_recomputations(anatomy, node, needs);
   }
-  if (piece_of(anatomy, node).is_recomputed) {
+  const bool reads_own = row_of(node.part).remade == Remade::ForAll;
+  if (piece_of(anatomy, node).is_recomputed && reads_own) {
     Node again = node;
     again.direction = Direction::R;
     needs.push_back(again);
@@ -186,6 +188,7 @@ std::vector<Node> weight_gradient_needs(const Anatomy& anatomy, const Node& node
   } else {
     needs.push_back(input_gradient_of(anatomy, chunk_of(anatomy, node), node.micro_batch));
   }
+  if (row_of(node.piece).scope == Scope::Layer) add_recomputations(anatomy, node, needs);
   if (begins_gradient(node)) return needs;
   Node earlier = node;
   if (node.slice > 0) {

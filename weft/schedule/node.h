@@ -45,8 +45,24 @@ enum class Piece {
 };
 inline constexpr int kPieces = static_cast<int>(Piece::Optimizer) + 1;
 
-enum class Part { None, Qkv, Core, Proj, Fc1, Act, Fc2, Dense, Expert };
-inline constexpr int kParts = static_cast<int>(Part::Expert) + 1;
+enum class Part {
+  None,
+  Norm,
+  Gather,
+  Qkv,
+  Core,
+  Proj,
+  Fc1,
+  Act,
+  Fc2,
+  Scatter,
+  Gate,
+  Add,
+  Dense,
+  Expert,
+  Copied,
+};
+inline constexpr int kParts = static_cast<int>(Part::Copied) + 1;
 
 std::string_view word(Direction direction);
 std::string_view word(Piece piece);
@@ -75,7 +91,7 @@ struct NodeHash {
     std::uint64_t hash = mix(static_cast<std::uint64_t>(node.piece), node.micro_batch);
     hash = mix(hash, node.layer) ^ (hash >> 29);
     hash = mix(hash,
-               (node.chunk + 1) * 64 + static_cast<int>(node.direction) * 16 +
+               (node.chunk + 1) * 256 + static_cast<int>(node.direction) * 32 +
                    static_cast<int>(node.part));
     return static_cast<std::size_t>(mix(hash ^ (hash >> 31), node.slice) >> 8);
   }

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <array>
-#include <span>
 #include <string_view>
 
 #include "weft/schedule/node.h"
@@ -27,6 +26,7 @@ enum class Members {
   Replicas,   // the ranks with the same dense layers and other tokens
   Gradients,  // the ranks that hold copies of the part's gradients
   Tables,     // the ends of a pipeline, which share a table
+  Tensor,     // the tensor-parallel group: ranks that share each product of a layer
   World,
 };
 
@@ -49,10 +49,6 @@ enum class Cover {
 // Whose buffers a piece's weight gradients are in.
 enum class Weights { None, Dense, Expert };
 
-inline constexpr std::array kAttentionParts{Part::Qkv, Part::Core, Part::Proj};
-inline constexpr std::array kFeedForwardParts{Part::Fc1, Part::Act, Part::Fc2};
-inline constexpr std::array kSharedParts{Part::Fc1, Part::Fc2};  // the first with the activation
-
 struct PieceRow {
   Piece piece = Piece::Optimizer;
   std::string_view word = {};
@@ -64,17 +60,22 @@ struct PieceRow {
   bool has_input_gradient = true;
   Weights weights = Weights::None;
   Cover cover = Cover::Unsplit;
-  // In forward order, each after the one before it; they are nodes where a pass asks for it.
-  std::span<const Part> parts = {};
   bool is_always_split = false;  // its parts are nodes, asked for or not
   // What it remakes where it is recomputed is also read by the forward of the pieces after it.
   bool is_read_by_followers = false;
 };
 
+// Which gradients of the parts after it read what a part remakes where it is recomputed.
+enum class Remade { ForAll, ForWeights };
+
 struct PartRow {
   Part part = Part::None;
   std::string_view word = {};
-  bool has_weights = true;  // of a piece that has
+  bool has_weights = true;          // of a piece that has
+  Members members = Members::Rank;  // others than the piece's: then it has the lane of these
+  Remade remade = Remade::ForAll;
+  // What it made is dropped after the forward and made again, asked for or not.
+  bool is_always_recomputed = false;
 };
 
 // In the order of the enumerators.
@@ -88,8 +89,7 @@ inline constexpr std::array<PieceRow, kPieces> kPieceTable{{
      .word = "attention",
      .place = Place::Before,
      .weights = Weights::Dense,
-     .cover = Cover::LayerBefore,
-     .parts = kAttentionParts},
+     .cover = Cover::LayerBefore},
     {.piece = Piece::Route,
      .word = "route",
      .place = Place::Before,
@@ -130,8 +130,7 @@ inline constexpr std::array<PieceRow, kPieces> kPieceTable{{
      .backward_leg = Leg::Experts,
      .is_sliced = true,
      .weights = Weights::Expert,
-     .cover = Cover::WayBack,
-     .parts = kFeedForwardParts},
+     .cover = Cover::WayBack},
     {.piece = Piece::Combine,
      .word = "combine",
      .members = Members::Experts,
@@ -145,14 +144,12 @@ inline constexpr std::array<PieceRow, kPieces> kPieceTable{{
      .place = Place::Before,
      .weights = Weights::Dense,
      .cover = Cover::LayerBefore,
-     .parts = kSharedParts,
      .is_always_split = true},
     {.piece = Piece::Mlp,
      .word = "mlp",
      .place = Place::Between,
      .weights = Weights::Dense,
-     .cover = Cover::Nothing,
-     .parts = kFeedForwardParts},
+     .cover = Cover::Nothing},
     {.piece = Piece::Head, .word = "head", .scope = Scope::ChunkEnd, .weights = Weights::Dense},
     {.piece = Piece::Send, .word = "send", .scope = Scope::Exchange, .members = Members::Neighbour},
     {.piece = Piece::Receive,
@@ -170,14 +167,25 @@ inline constexpr std::array<PieceRow, kPieces> kPieceTable{{
 
 inline constexpr std::array<PartRow, kParts> kPartTable{{
     {.part = Part::None, .word = ""},
+    {.part = Part::Norm, .word = "norm"},
+    {.part = Part::Gather,
+     .word = "gather",
+     .has_weights = false,
+     .members = Members::Tensor,
+     .remade = Remade::ForWeights,
+     .is_always_recomputed = true},
     {.part = Part::Qkv, .word = "qkv"},
     {.part = Part::Core, .word = "core", .has_weights = false},
     {.part = Part::Proj, .word = "proj"},
     {.part = Part::Fc1, .word = "fc1"},
     {.part = Part::Act, .word = "act", .has_weights = false},
     {.part = Part::Fc2, .word = "fc2"},
+    {.part = Part::Scatter, .word = "scatter", .has_weights = false, .members = Members::Tensor},
+    {.part = Part::Gate, .word = "gate"},
+    {.part = Part::Add, .word = "add", .has_weights = false},
     {.part = Part::Dense, .word = "dense"},
     {.part = Part::Expert, .word = "expert"},
+    {.part = Part::Copied, .word = "copied", .members = Members::Tensor},
 }};
 
 // A table too short ends in rows of their default; one out of order names another piece.
@@ -200,6 +208,12 @@ constexpr const PieceRow& row_of(Piece piece) {
   return kPieceTable[static_cast<std::size_t>(piece)];
 }
 constexpr const PartRow& row_of(Part part) { return kPartTable[static_cast<std::size_t>(part)]; }
+
+// Who takes part in a node: its part's members, where those are others than the piece's.
+constexpr Members members_of(const Node& node) {
+  const Members of_part = row_of(node.part).members;
+  return of_part == Members::Rank ? row_of(node.piece).members : of_part;
+}
 
 // Between pipeline stages.
 inline bool is_exchange(const Node& node) { return row_of(node.piece).scope == Scope::Exchange; }

@@ -102,10 +102,11 @@ void add_detail(RankPlan& plan, const Detail& detail) {
     plan.anatomy = with_parts(std::move(plan.anatomy), detail.split);
     plan.training = split_parts(plan.training, plan.anatomy, micro_batches);
   }
-  if (!detail.recomputed.empty()) {
-    plan.anatomy = with_recomputation(std::move(plan.anatomy), detail.recomputed);
-    plan.training = recompute(plan.training, plan.anatomy, micro_batches);
-  }
+  std::vector<PieceName> recomputed = always_recomputed(plan.anatomy);
+  recomputed.insert(recomputed.end(), detail.recomputed.begin(), detail.recomputed.end());
+  if (recomputed.empty()) return;
+  plan.anatomy = with_recomputation(std::move(plan.anatomy), recomputed);
+  plan.training = recompute(plan.training, plan.anatomy, micro_batches);
 }
 
 // The pipeline ranks of a send or a receive: first the sender's.
@@ -148,7 +149,8 @@ std::vector<RankPlan> plan_step(const config::Config& config,
                                 const Detail& detail) {
   ReductionScope sums{.dense = sums_over(grid.dp() * grid.cp()),
                       .expert = sums_over(grid.edp()),
-                      .totals = sums_over(grid.world())};
+                      .totals = sums_over(grid.world()),
+                      .copied = sums_over(grid.tp())};
   const TokenFlow tokens{.slices = token_slices(config),
                          .budget = budget,
                          .machines = machines_of(config, grid),
@@ -225,7 +227,7 @@ std::vector<int> stages_of_entry(const derive::Pipeline& pipeline,
                                  int pp_rank,
                                  const Entry& entry) {
   if (!is_meeting(entry)) return {pp_rank};
-  switch (row_of(entry.node.piece).members) {
+  switch (members_of(entry.node)) {
     case Members::Neighbour:
       return ends_of(pipeline, entry.node);
     case Members::World: {
@@ -239,6 +241,7 @@ std::vector<int> stages_of_entry(const derive::Pipeline& pipeline,
     case Members::Experts:
     case Members::Replicas:
     case Members::Gradients:
+    case Members::Tensor:
       return {pp_rank};
   }
   UNREACHABLE("who takes part in {}", print(entry.node));
@@ -251,7 +254,7 @@ std::vector<int> ranks_of_entry(const grid::Grid& grid,
   using grid::GroupKind;
   const Node& node = entry.node;
   if (!is_meeting(entry)) return {rank};
-  switch (row_of(node.piece).members) {
+  switch (members_of(node)) {
     case Members::Rank:
       return {rank};
     case Members::Neighbour: {
@@ -270,6 +273,8 @@ std::vector<int> ranks_of_entry(const grid::Grid& grid,
       return grid.group_of(node.part == Part::Dense ? GroupKind::DpCp : GroupKind::ExpertDp, rank);
     case Members::Experts:
       return grid.group_of(GroupKind::Ep, rank);
+    case Members::Tensor:
+      return grid.group_of(GroupKind::Tp, rank);
   }
   UNREACHABLE("who takes part in {}", print(node));
 }

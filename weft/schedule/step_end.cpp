@@ -48,6 +48,7 @@ std::vector<Node> forward_ends(const Anatomy& anatomy, int micro_batches) {
 
 constexpr Node kTie{.piece = Piece::Tie}, kNorm{.piece = Piece::Norm};
 constexpr Node kTotals{.piece = Piece::Totals}, kClip{.piece = Piece::Clip};
+constexpr Node kCopied{.piece = Piece::Reduce, .part = Part::Copied};
 constexpr Node kOptimizer{.piece = Piece::Optimizer};
 
 }  // namespace
@@ -62,20 +63,27 @@ std::vector<StepNodeAnatomy> training_end(const Anatomy& anatomy, const Reductio
                    .gradients = tables_of(anatomy)});
   }
   StepNodeAnatomy norm{.node = kNorm};
+  const bool has_copies = sums.copied == Sums::OverRanks;
+  StepNodeAnatomy copied{.node = kCopied, .lane = Lane::Tp};
   for (const BucketAnatomy& bucket : anatomy.buckets) {
     std::vector<Node> after;
     if (bucket.has_table && anatomy.tie != Tie::None) after.push_back(kTie);
     const Sums over = bucket.part == Part::Dense ? sums.dense : sums.expert;
+    StepNodeAnatomy& next = has_copies && bucket.part == Part::Dense ? copied : norm;
     if (over == Sums::None) {
-      std::ranges::copy(after, std::back_inserter(norm.after));
-      std::ranges::copy(bucket.pieces, std::back_inserter(norm.gradients));
+      std::ranges::copy(after, std::back_inserter(next.after));
+      std::ranges::copy(bucket.pieces, std::back_inserter(next.gradients));
       continue;
     }
-    norm.after.push_back(bucket.reduce());
+    next.after.push_back(bucket.reduce());
     end.push_back({.node = bucket.reduce(),
                    .lane = Lane::Dp,
                    .after = std::move(after),
                    .gradients = bucket.pieces});
+  }
+  if (has_copies) {
+    norm.after.push_back(copied.node);
+    end.push_back(std::move(copied));
   }
   end.push_back(std::move(norm));
   const bool has_totals = sums.totals == Sums::OverRanks;

@@ -16,7 +16,8 @@ namespace weft::tensor {
 
 enum class Reduce { Sum, Max };
 
-// Throws InternalError for a dtype that reductions do not take: they take fp32, fp64 and int64.
+// Throws InternalError for a dtype that reductions do not take: they take fp32, bf16
+// (summed in fp32 and rounded once), fp64 and int64.
 void check_reducible(DType dtype);
 
 struct Copy {

@@ -66,7 +66,7 @@ model::Parameters make_parameters(tensor::Pool& pool,
       stream,
       config.model,
       model::holding_of(config.model, self.pp, derive::placement_of(config)),
-      {.ep = self.ep},
+      {.tp = self.tp, .ep = self.ep},
       derive::buffer_scheme(config, self.pp));
   if (weights == InitialWeights::Undefined) return parameters;
   parameters.initialise(stream,
@@ -126,7 +126,12 @@ Share Engine::share() const {
 }
 
 std::string Engine::label() const {
-  return base::text("[PP{:02}-DP{:02}-EP{:02}]", groups_.self.pp, groups_.self.dp, groups_.self.ep);
+  const std::string tp = groups_.grid.tp() > 1 ? base::text("-TP{:02}", groups_.self.tp) : "";
+  return base::text("[PP{:02}-DP{:02}-EP{:02}{}]",
+                    groups_.self.pp,
+                    groups_.self.dp,
+                    groups_.self.ep,
+                    tp);
 }
 
 }  // namespace weft::train

@@ -6,6 +6,31 @@
 #include "weft/derive/derived.h"
 
 namespace weft::train {
+namespace {
+
+// Of a group cut into runs of so many members, the run with this rank.
+std::vector<int> neighbours(const std::vector<int>& members, int rank, std::int64_t each) {
+  const auto place = std::ranges::find(members, rank) - members.begin();
+  const auto first = members.begin() + place / each * each;
+  return {first, first + each};
+}
+
+// Tensor-parallel ranks that hold the same key and value heads.
+std::int64_t key_copies(const config::ModelConfig& model) {
+  if (model.multi_latent_attention) return 1;
+  return std::max<std::int64_t>(1, model.tensor_model_parallel_size / model.query_groups());
+}
+
+std::vector<int> holders_of_a_copy(const grid::Grid& grid) {
+  std::vector<int> holders;
+  for (int rank = 0; rank < grid.world(); ++rank) {
+    const grid::Coordinate place = grid.coordinate(rank);
+    if ((place.dp == 0 && place.cp == 0) || place.edp == 0) holders.push_back(rank);
+  }
+  return holders;
+}
+
+}  // namespace
 
 MachineMembers machine_members(const std::vector<int>& members, int rank, int ranks_per_node) {
   MachineMembers machines;
@@ -34,15 +59,26 @@ Groups join_groups(const rules::JudgedConfig& config, comm::Endpoint& endpoint) 
   Groups groups{.grid = grid,
                 .self = grid.coordinate(rank),
                 .world = join("world", grid::GroupKind::World),
+                .tp = join("tp", grid::GroupKind::Tp),
                 .ep = join(kEp, grid::GroupKind::Ep),
                 .ep_across = nullptr,
                 .ep_within = nullptr,
                 .dense_reduction = join("dp_cp", grid::GroupKind::DpCp),
                 .expert_reduction = join("expert_dp", grid::GroupKind::ExpertDp),
-                .model_copy = join("tp_ep_pp", grid::GroupKind::TpEpPp),
+                .key_copies = nullptr,
+                .model_copy = nullptr,
                 .pp_forward = nullptr,
                 .pp_backward = nullptr,
                 .embedding = nullptr};
+  const std::int64_t copies = key_copies(config->model);
+  if (copies > 1) {
+    groups.key_copies =
+        endpoint.group("key_copies", neighbours(groups.tp->members(), rank, copies));
+  }
+  std::vector<int> holders = holders_of_a_copy(grid);
+  if (std::ranges::find(holders, rank) != holders.end()) {
+    groups.model_copy = endpoint.group("model_copy", std::move(holders));
+  }
   if (grid.ep() > 1 && config::dispatches_by(config->model, config::FlexBackend::HybridEp)) {
     const auto per_machine = static_cast<int>(config->runtime.ranks_per_node.value());
     MachineMembers machines = machine_members(groups.ep->members(), rank, per_machine);

@@ -20,13 +20,18 @@ struct Groups {
   grid::Grid grid;
   grid::Coordinate self;
   std::unique_ptr<comm::Communicator> world;
+  std::unique_ptr<comm::Communicator> tp;
   std::unique_ptr<comm::Communicator> ep;
   // hybridep, where ep > 1: the ranks of the ep group with this one's place in their machine, one a
   // machine, and those of this rank's machine.
   std::unique_ptr<comm::Communicator> ep_across, ep_within;
   std::unique_ptr<comm::Communicator> dense_reduction;   // dp x cp
   std::unique_ptr<comm::Communicator> expert_reduction;  // edp
-  // The ranks that together hold one copy of the model: one pipeline, with all its experts.
+  // The tensor-parallel ranks that hold the same key and value heads as this one, where these are
+  // fewer than the ranks.
+  std::unique_ptr<comm::Communicator> key_copies;
+  // The first ranks that together hold a copy of the model, on those: one pipeline with all its
+  // shares of dense weights and all its experts.
   std::unique_ptr<comm::Communicator> model_copy;
   // Between pipeline stages, where there are several: activations and gradients apart, because of
   // two ranks each is the other's next and previous, and their traffic must not mix.

@@ -48,6 +48,13 @@ Program::Program(const rules::JudgedConfig& config,
       bounded_(make_dispatcher(config->model, ep_groups(groups), config::RowBudget::AsConfigured)),
       unbounded_(make_dispatcher(config->model, ep_groups(groups), config::RowBudget::Lifted)),
       micro_batches_(at(derive::micro_batches(config->train, groups.grid.dp()))),
+      copied_(model::within(model::copied_ranges(parameters, groups.grid.tp()),
+                            parameters.shares(model::Home::Dense, groups.dense_reduction->rank()))),
+      counted_(model::counted_ranges(
+          parameters.normed_ranges(model::Home::Dense, groups.dense_reduction->rank()),
+          copied_,
+          groups.grid.tp(),
+          groups.self.tp)),
       dropping_(anatomy),
       totals_(pool,
               config->model,
@@ -83,7 +90,7 @@ void Program::begin(const StepInput& input, const void* kind) {
 
 void Program::load(std::size_t index, const MicroBatch& part) {
   model::MicroBatchState& state = micro_batches_[index];
-  state.tokens = std::ssize(part.ids);
+  state.tokens = std::ssize(part.ids) / groups_.grid.tp();
   state.layers.resize(at(config_.model.num_layers));
   state.chunks.resize(anatomy_.chunks.size());
   const auto copy = [&](const std::vector<std::int32_t>& values) {
@@ -103,7 +110,9 @@ void Program::load(std::size_t index, const MicroBatch& part) {
   for (const int layer : parameters_.holding().layers) {
     if (part.experts.empty() || !config_.model.is_moe_layer(layer)) continue;
     state.layers[at(layer)].route.given_Tk =
-        copy(part.experts[at(layer)]).view({state.tokens, config_.model.moe_router_topk});
+        copy(part.experts[at(layer)])
+            .view({std::ssize(part.ids), config_.model.moe_router_topk})
+            .rows(groups_.self.tp * state.tokens, state.tokens);
   }
   if (!parameters_.holding().embedding) return;
   state.ids_T = copy(part.ids);
@@ -138,7 +147,8 @@ model::Randomness Program::randomness(const Node& node) const {
   return {.layer_key = base::combine(static_cast<std::uint64_t>(config_.rng.seed),
                                      static_cast<std::uint64_t>(node.layer)),
           .step = step_,
-          .first_token = share.first_sequence(node.micro_batch) * config_.model.seq_length};
+          .first_token = share.first_sequence(node.micro_batch) * config_.model.seq_length +
+                         groups_.self.tp * micro_batches_[at(node.micro_batch)].tokens};
 }
 
 void Program::run(const Node& node, Stream& stream) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "weft/model/model.h"
+#include "weft/model/tensor_copies.h"
 #include "weft/rules/judged_config.h"
 #include "weft/schedule/anatomy.h"
 #include "weft/schedule/dropping.h"
@@ -64,7 +65,7 @@ class Program {
   // The bodies of a node that stands for one piece, or one part.
   static Bodies bodies_of(const Node& node);
   static Body body_of(const Bodies& bodies, schedule::Direction direction);
-  static std::vector<Node> parts_of(const Node& node);
+  std::vector<Node> parts_of(const Node& node) const;
 
   model::Context context(const Node& node, tensor::Stream& stream) const;
   tensor::Reuse memory_of_output(const Node& node) const;
@@ -74,9 +75,20 @@ class Program {
   model::LayerState& layer(const Node& node);
   const model::LayerWeights& layer_weights(const Node& node) const;
   const model::LayerWeights& layer_gradients(const Node& node) const;
+
+  // Sub-layers, between their norm and their residual (program_sub_layers.cpp).
+  struct SubLayer;
+  SubLayer sub_layer(const Node& node);
+  model::ProductEnds& product_ends(const Node& node);
+  tensor::Tensor gathered(const model::Context& context, const tensor::Tensor& own_TD);
+  tensor::Tensor scattered(const model::Context& context,
+                           const tensor::Tensor& all_TD,
+                           tensor::Tensor own_TD);
+
   template <typename Do>
   void with_attention(const Node& node, const Do& act);  // program_layers.cpp
   void reduce(const Node& node, tensor::Stream& stream);
+  void reduce_copied(tensor::Stream& stream);
   void gather(const Node& node, tensor::Stream& stream);
   void apply_gradients(const Node& node, tensor::Stream& stream);
   int replicas() const { return groups_.grid.dp() * groups_.grid.cp(); }
@@ -96,6 +108,8 @@ class Program {
   void merge(const Node& node, const model::Context& context);
   void merge_gradient(const Node& node, const model::Context& context);
   void permute_gradient(const Node& node, const model::Context& context);
+
+  tensor::Tensor own_tokens(const tensor::Tensor& of_all_T) const;  // program_layers.cpp
 
   // Where tensors go at the ends of layers and of chunks (program_chunks.cpp).
   model::ChunkState& chunk(const Node& node);
@@ -120,6 +134,8 @@ class Program {
   const std::unique_ptr<model::Dispatcher> bounded_, unbounded_;  // with its budget, and without
   std::vector<model::MicroBatchState> micro_batches_;
   config::RowBudget budget_ = config::RowBudget::AsConfigured;
+  const std::vector<model::CopiedRange> copied_;  // of this rank's dense gradients
+  const std::vector<tensor::Range> counted_;      // of them, in this rank's norm
   schedule::Dropping dropping_;
   Totals totals_;
   StepTotals totals_read_;

@@ -1,7 +1,6 @@
 // The bodies of embedding, head, attention and the dense feed-forward.
 #include <algorithm>
 
-#include "weft/base/check.h"
 #include "weft/model/embedding.h"
 #include "weft/train/program_pieces.h"
 
@@ -15,26 +14,35 @@ using tensor::Tensor;
 
 }  // namespace
 
+// TEMPORARY, until embedding and head are divided by the vocabulary: each tensor-parallel rank has
+// the whole tables and does its own tokens. Their gradients are summed as those of other copies.
+Tensor Program::own_tokens(const Tensor& of_all_T) const {
+  const std::int64_t own = of_all_T.dim(0) / groups_.grid.tp();
+  return of_all_T.rows(groups_.self.tp * own, own);
+}
+
 Program::Bodies Program::Pieces::embed() {
-  return {
-      .forward =
-          [](Program& p, const Node& node, const Context& context) {
-            p.take_input(node,
-                         model::embedding_forward(context,
-                                                  p.weights_.embedding_VD,
-                                                  p.micro_batch(node).ids_T));
-          },
-      .weight_gradient =
-          [](Program& p, const Node& node, const Context& context) {
-            model::MicroBatchState& batch = p.micro_batch(node);
-            Tensor& dx_TD = p.chunk(node).dx_TD;
-            model::embedding_wgrad(context, p.gradients_.embedding_VD, dx_TD, batch.learning_ids_T);
-            for (Tensor* done : {&dx_TD, &batch.ids_T, &batch.learning_ids_T}) done->reset();
-          },
-      .output =
-          [](Program& p, const Node& node) {
-            return p.layer_input(node, schedule::chunk_of(p.anatomy_, node).first_layer);
-          }};
+  return {.forward =
+              [](Program& p, const Node& node, const Context& context) {
+                p.take_input(node,
+                             model::embedding_forward(context,
+                                                      p.weights_.embedding_VD,
+                                                      p.own_tokens(p.micro_batch(node).ids_T)));
+              },
+          .weight_gradient =
+              [](Program& p, const Node& node, const Context& context) {
+                model::MicroBatchState& batch = p.micro_batch(node);
+                Tensor& dx_TD = p.chunk(node).dx_TD;
+                model::embedding_wgrad(context,
+                                       p.gradients_.embedding_VD,
+                                       dx_TD,
+                                       p.own_tokens(batch.learning_ids_T));
+                for (Tensor* done : {&dx_TD, &batch.ids_T, &batch.learning_ids_T}) done->reset();
+              },
+          .output =
+              [](Program& p, const Node& node) {
+                return p.layer_input(node, schedule::chunk_of(p.anatomy_, node).first_layer);
+              }};
 }
 
 Program::Bodies Program::Pieces::head() {
@@ -46,7 +54,7 @@ Program::Bodies Program::Pieces::head() {
                                 batch.head,
                                 p.weights_.head,
                                 p.chunk(node).y_TD,
-                                batch.labels_T,
+                                p.own_tokens(batch.labels_T),
                                 p.totals_.loss_sum(node.micro_batch));
           },
       .input_gradient =
@@ -57,7 +65,7 @@ Program::Bodies Program::Pieces::head() {
                                               batch.head,
                                               p.weights_.head,
                                               p.chunk(node).y_TD,
-                                              batch.labels_T,
+                                              p.own_tokens(batch.labels_T),
                                               std::max<std::int64_t>(1, batch.labelled)));
           },
       .weight_gradient =
@@ -77,118 +85,102 @@ void Program::with_attention(const Node& node, const Do& act) {
   const model::LayerWeights& weights = layer_weights(node);
   const model::LayerWeights& gradients = layer_gradients(node);
   if (config_.model.multi_latent_attention) {
-    act(state, state.latent_attention, weights.latent_attention, gradients.latent_attention);
+    act(state.latent_attention, weights.latent_attention, gradients.latent_attention);
   } else {
-    act(state, state.attention, weights.attention, gradients.attention);
+    act(state.attention, weights.attention, gradients.attention);
   }
 }
 
 Program::Bodies Program::Pieces::attention_qkv() {
   const Body forward = [](Program& p, const Node& node, const Context& context) {
-    p.with_attention(node, [&](auto& layer, auto& state, const auto& weights, const auto&) {
-      attention_qkv_forward(context, state, weights, layer.x_TD);
+    p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
+      attention_qkv_forward(context, state, weights);
     });
   };
-  return {
-      .forward = forward,
-      .input_gradient =
-          [](Program& p, const Node& node, const Context& context) {
-            p.with_attention(node, [&](auto& layer, auto& state, const auto& weights, const auto&) {
-              p.hand_back(node,
-                          attention_qkv_dgrad(context, state, weights, layer.x_TD, layer.dh_TD));
-              layer.dh_TD.reset();
-            });
-          },
-      .weight_gradient =
-          [](Program& p, const Node& node, const Context& context) {
-            p.with_attention(node,
-                             [&](auto& layer, auto& state, const auto&, const auto& gradients) {
-                               attention_qkv_wgrad(context, state, gradients, layer.x_TD);
-                               layer.x_TD.reset();
-                             });
-          },
-      .recompute = forward,
-      .drop =
-          [](Program& p, const Node& node) {
-            p.with_attention(node, [](auto&, auto& state, const auto&, const auto&) {
-              drop_attention_qkv(state);
-            });
-          }};
+  return {.forward = forward,
+          .input_gradient =
+              [](Program& p, const Node& node, const Context& context) {
+                p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
+                  attention_qkv_dgrad(context, state, weights);
+                });
+              },
+          .weight_gradient =
+              [](Program& p, const Node& node, const Context& context) {
+                p.with_attention(node, [&](auto& state, const auto&, const auto& gradients) {
+                  attention_qkv_wgrad(context, state, gradients);
+                });
+              },
+          .recompute = forward,
+          .drop =
+              [](Program& p, const Node& node) {
+                p.with_attention(node, [](auto& state, const auto&, const auto&) {
+                  drop_attention_qkv(state);
+                });
+              }};
 }
 
 Program::Bodies Program::Pieces::attention_core() {
   const Body forward = [](Program& p, const Node& node, const Context& context) {
-    p.with_attention(node, [&](auto&, auto& state, const auto&, const auto&) {
+    p.with_attention(node, [&](auto& state, const auto&, const auto&) {
       attention_core_forward(context, state);
     });
   };
   return {.forward = forward,
           .input_gradient =
               [](Program& p, const Node& node, const Context& context) {
-                p.with_attention(node, [&](auto&, auto& state, const auto&, const auto&) {
+                p.with_attention(node, [&](auto& state, const auto&, const auto&) {
                   attention_core_dgrad(context, state);
                 });
               },
           .recompute = forward,
           .drop =
               [](Program& p, const Node& node) {
-                p.with_attention(node, [](auto&, auto& state, const auto&, const auto&) {
+                p.with_attention(node, [](auto& state, const auto&, const auto&) {
                   drop_attention_core(state);
                 });
               }};
 }
 
 Program::Bodies Program::Pieces::attention_proj() {
-  return {
-      .forward =
-          [](Program& p, const Node& node, const Context& context) {
-            p.with_attention(node, [&](auto& layer, auto& state, const auto& weights, const auto&) {
-              layer.h_TD = attention_proj_forward(context, state, weights, layer.x_TD);
-            });
-          },
-      .input_gradient =
-          [](Program& p, const Node& node, const Context& context) {
-            p.with_attention(node, [&](auto& layer, auto& state, const auto& weights, const auto&) {
-              attention_proj_dgrad(context, state, weights, layer.dh_TD);
-            });
-          },
-      .weight_gradient =
-          [](Program& p, const Node& node, const Context& context) {
-            p.with_attention(node, [&](auto&, auto& state, const auto&, const auto& gradients) {
-              attention_proj_wgrad(context, state, gradients);
-            });
-          },
-      .output = [](Program& p, const Node& node) { return p.layer(node).h_TD; }};
+  return {.forward =
+              [](Program& p, const Node& node, const Context& context) {
+                p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
+                  attention_proj_forward(context, state, weights);
+                });
+              },
+          .input_gradient =
+              [](Program& p, const Node& node, const Context& context) {
+                p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
+                  attention_proj_dgrad(context, state, weights);
+                });
+              },
+          .weight_gradient =
+              [](Program& p, const Node& node, const Context& context) {
+                p.with_attention(node, [&](auto& state, const auto&, const auto& gradients) {
+                  attention_proj_wgrad(context, state, gradients);
+                });
+              }};
 }
 
 Program::Bodies Program::Pieces::attention(Part part) {
   if (part == Part::Qkv) return attention_qkv();
   if (part == Part::Core) return attention_core();
-  CHECK(part == Part::Proj, "attention has no part {}", schedule::word(part));
-  return attention_proj();
+  if (part == Part::Proj) return attention_proj();
+  return around_products(part);
 }
 
 Program::Bodies Program::Pieces::mlp_fc1() {
   const Body forward = [](Program& p, const Node& node, const Context& context) {
-    model::LayerState& layer = p.layer(node);
-    model::mlp_fc1_forward(context, layer.mlp, p.layer_weights(node).mlp, layer.h_TD);
+    model::mlp_fc1_forward(context, p.layer(node).mlp, p.layer_weights(node).mlp);
   };
   return {.forward = forward,
           .input_gradient =
               [](Program& p, const Node& node, const Context& context) {
-                model::LayerState& layer = p.layer(node);
-                layer.dh_TD = model::mlp_fc1_dgrad(context,
-                                                   layer.mlp,
-                                                   p.layer_weights(node).mlp,
-                                                   layer.h_TD,
-                                                   layer.dy_TD);
-                layer.dy_TD.reset();
+                model::mlp_fc1_dgrad(context, p.layer(node).mlp, p.layer_weights(node).mlp);
               },
           .weight_gradient =
               [](Program& p, const Node& node, const Context& context) {
-                model::LayerState& layer = p.layer(node);
-                model::mlp_fc1_wgrad(context, layer.mlp, p.layer_gradients(node).mlp, layer.h_TD);
-                layer.h_TD.reset();
+                model::mlp_fc1_wgrad(context, p.layer(node).mlp, p.layer_gradients(node).mlp);
               },
           .recompute = forward,
           .drop = [](Program& p, const Node& node) { model::drop_mlp_fc1(p.layer(node).mlp); }};
@@ -208,31 +200,25 @@ Program::Bodies Program::Pieces::mlp_act() {
 }
 
 Program::Bodies Program::Pieces::mlp_fc2() {
-  return {
-      .forward =
-          [](Program& p, const Node& node, const Context& context) {
-            model::LayerState& layer = p.layer(node);
-            p.hand_on(
-                node,
-                model::mlp_fc2_forward(context, layer.mlp, p.layer_weights(node).mlp, layer.h_TD));
-          },
-      .input_gradient =
-          [](Program& p, const Node& node, const Context& context) {
-            model::LayerState& layer = p.layer(node);
-            model::mlp_fc2_dgrad(context, layer.mlp, p.layer_weights(node).mlp, layer.dy_TD);
-          },
-      .weight_gradient =
-          [](Program& p, const Node& node, const Context& context) {
-            model::mlp_fc2_wgrad(context, p.layer(node).mlp, p.layer_gradients(node).mlp);
-          },
-      .output = [](Program& p, const Node& node) { return p.layer_input(node, node.layer + 1); }};
+  return {.forward =
+              [](Program& p, const Node& node, const Context& context) {
+                model::mlp_fc2_forward(context, p.layer(node).mlp, p.layer_weights(node).mlp);
+              },
+          .input_gradient =
+              [](Program& p, const Node& node, const Context& context) {
+                model::mlp_fc2_dgrad(context, p.layer(node).mlp, p.layer_weights(node).mlp);
+              },
+          .weight_gradient =
+              [](Program& p, const Node& node, const Context& context) {
+                model::mlp_fc2_wgrad(context, p.layer(node).mlp, p.layer_gradients(node).mlp);
+              }};
 }
 
 Program::Bodies Program::Pieces::mlp(Part part) {
   if (part == Part::Fc1) return mlp_fc1();
   if (part == Part::Act) return mlp_act();
-  CHECK(part == Part::Fc2, "mlp has no part {}", schedule::word(part));
-  return mlp_fc2();
+  if (part == Part::Fc2) return mlp_fc2();
+  return around_products(part);
 }
 
 }  // namespace weft::train

@@ -81,14 +81,16 @@ void Program::merge(const Node& node, const model::Context& context) {
                                slice_of(y_TD, part),
                                slice_of(state.h_TD, part));
   }
-  if (state.shared.y_TD.defined()) model::add_shared_output(context, state.shared, y_TD);
+  if (state.shared.ends.y_TD.defined()) model::add_shared_output(context, state.shared, y_TD);
   hand_on(node, std::move(y_TD));
 }
 
 void Program::merge_gradient(const Node& node, const model::Context& context) {
+  model::LayerState& state = layer(node);
   for (const Node& part : slices_of(node)) {
-    dispatcher().merge_dgrad(context, slice(part).dispatch, slice_of(layer(node).dy_TD, part));
+    dispatcher().merge_dgrad(context, slice(part).dispatch, slice_of(state.dy_TD, part));
   }
+  if (layer_weights(node).shared.fc1_FD.defined()) state.shared.ends.dy_TD = state.dy_TD;
 }
 
 // The first slice to come makes room for all.

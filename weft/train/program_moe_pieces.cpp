@@ -20,6 +20,9 @@ Program::Bodies Program::Pieces::route() {
                                      p.layer_weights(node).route,
                                      layer.h_TD,
                                      p.totals_.router().of_layer(node.layer));
+                if (p.layer_weights(node).shared.fc1_FD.defined()) {
+                  layer.shared.ends.take_input(layer.route.norm.y_TD);
+                }
                 p.lay_out(node, context);
               },
           .input_gradient =
@@ -27,7 +30,7 @@ Program::Bodies Program::Pieces::route() {
                 model::LayerState& layer = p.layer(node);
                 // In this order whatever ran first: what came by the rows, the shared experts', the
                 // router's.
-                if (layer.shared.dx_TD.defined()) {
+                if (layer.shared.ends.dx_TD.defined()) {
                   model::add_shared_gradient(context, layer.shared, layer.route.norm);
                 }
                 layer.dh_TD = model::route_dgrad(context,
@@ -195,11 +198,7 @@ Program::Bodies Program::Pieces::shared_fc1() {
   return {
       .forward =
           [](Program& p, const Node& node, const Context& context) {
-            model::LayerState& layer = p.layer(node);
-            model::shared_fc1_forward(context,
-                                      layer.shared,
-                                      p.layer_weights(node).shared,
-                                      layer.route.norm.y_TD);
+            model::shared_fc1_forward(context, p.layer(node).shared, p.layer_weights(node).shared);
           },
       .input_gradient =
           [](Program& p, const Node& node, const Context& context) {
@@ -220,23 +219,41 @@ Program::Bodies Program::Pieces::shared_fc2() {
           },
       .input_gradient =
           [](Program& p, const Node& node, const Context& context) {
-            model::LayerState& layer = p.layer(node);
-            model::shared_fc2_dgrad(context,
-                                    layer.shared,
-                                    p.layer_weights(node).shared,
-                                    layer.dy_TD);
+            model::shared_fc2_dgrad(context, p.layer(node).shared, p.layer_weights(node).shared);
           },
       .weight_gradient =
           [](Program& p, const Node& node, const Context& context) {
             model::shared_fc2_wgrad(context, p.layer(node).shared, p.layer_gradients(node).shared);
           },
-      .output = [](Program& p, const Node& node) { return p.layer(node).shared.y_TD; }};
+      .output = [](Program& p, const Node& node) { return p.layer(node).shared.ends.y_TD; }};
+}
+
+Program::Bodies Program::Pieces::shared_gate() {
+  return {
+      .forward =
+          [](Program& p, const Node& node, const Context& context) {
+            model::LayerState& layer = p.layer(node);
+            model::shared_gate_forward(context,
+                                       layer.shared,
+                                       p.layer_weights(node).shared,
+                                       layer.route.norm.y_TD);
+          },
+      .input_gradient =
+          [](Program& p, const Node& node, const Context& context) {
+            model::shared_gate_dgrad(context, p.layer(node).shared, p.layer_weights(node).shared);
+          },
+      .weight_gradient =
+          [](Program& p, const Node& node, const Context& context) {
+            model::shared_gate_wgrad(context, p.layer(node).shared, p.layer_gradients(node).shared);
+          },
+      .output = [](Program& p, const Node& node) { return p.layer(node).shared.ends.y_TD; }};
 }
 
 Program::Bodies Program::Pieces::shared(Part part) {
   if (part == Part::Fc1) return shared_fc1();
-  CHECK(part == Part::Fc2, "shared experts have no part {}", schedule::word(part));
-  return shared_fc2();
+  if (part == Part::Fc2) return shared_fc2();
+  if (part == Part::Gate) return shared_gate();
+  return around_products(part);
 }
 
 }  // namespace weft::train

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "weft/base/check.h"
+#include "weft/schedule/piece_parts.h"
 
 namespace weft::train {
 namespace {
@@ -83,8 +84,8 @@ Program::Body Program::body_of(const Bodies& bodies, Direction direction) {
 
 // A piece that is one node runs its parts one after the other: those that have such a body. What
 // the last one hands on is not made again.
-std::vector<Node> Program::parts_of(const Node& node) {
-  const std::span<const Part> parts = schedule::row_of(node.piece).parts;
+std::vector<Node> Program::parts_of(const Node& node) const {
+  const std::vector<Part> parts = schedule::parts_of(config_.model, node.piece);
   if (parts.empty() || node.part != Part::None) return {node};
   std::vector<Node> nodes;
   for (const Part part : parts) {

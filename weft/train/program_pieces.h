@@ -31,6 +31,12 @@ struct Program::Pieces {
   static Bodies mlp_fc1();
   static Bodies mlp_act();
   static Bodies mlp_fc2();
+  // program_sub_layers.cpp
+  static Bodies around_products(schedule::Part part);
+  static Bodies sub_layer_norm();
+  static Bodies sub_layer_add();
+  static Bodies gather_tokens();
+  static Bodies scatter_tokens();
   // program_moe_pieces.cpp
   static Bodies route();
   static Bodies counts();
@@ -47,6 +53,7 @@ struct Program::Pieces {
   static Bodies shared(schedule::Part part);
   static Bodies shared_fc1();
   static Bodies shared_fc2();
+  static Bodies shared_gate();
   // program_chunks.cpp
   static Bodies exchange();
   // program_step_end.cpp

@@ -41,6 +41,7 @@ Program::Bodies Program::Pieces::gather() {
 
 // Every rank gets the sum of a bucket, or where they share it, of its own part.
 void Program::reduce(const Node& node, Stream& stream) {
+  if (node.part == Part::Copied) return reduce_copied(stream);
   const Home home = home_of(node);
   const model::ParameterBuffer& buffer = parameters_.buffer(home);
   const model::Bucket& bucket = bucket_of(buffer.layout, node);
@@ -49,6 +50,15 @@ void Program::reduce(const Node& node, Stream& stream) {
   if (buffer.layout.shards == 1) return group.all_reduce(stream, gradients, comm::Reduce::Sum);
   const Range own = buffer.layout.shard(bucket, group.rank());
   group.reduce_scatter(stream, part_of(buffer.gradients, own), gradients);
+}
+
+// Of what several tensor-parallel ranks hold, each has a part of the sum.
+void Program::reduce_copied(Stream& stream) {
+  const Tensor& gradients = parameters_.buffer(Home::Dense).gradients;
+  for (const model::CopiedRange& copied : copied_) {
+    comm::Communicator& holders = copied.parts == 1 ? *groups_.tp : *groups_.key_copies;
+    holders.all_reduce(stream, part_of(gradients, copied.elements), comm::Reduce::Sum);
+  }
 }
 
 void Program::gather(const Node& node, Stream& stream) {
@@ -81,16 +91,19 @@ Program::Bodies Program::Pieces::tie() {
 Program::Bodies Program::Pieces::norm() {
   return {.step = [](Program& p, const Node&, Stream& stream) {
     if (p.stop_ != nullptr && p.stop_->load()) p.totals_.request_stop();
-    const auto square = [&](Home home, const Tensor& sum) {
+    const auto square = [&](Home home, const std::vector<Range>& counted, const Tensor& sum) {
       auto write = kernels::Write::Assign;
-      const int shard = p.groups_.reduction(home).rank();
-      for (const Tensor& gradients : p.parameters_.normed_gradients(home, shard)) {
+      for (const Range& range : counted) {
+        const Tensor gradients = part_of(p.parameters_.buffer(home).gradients, range);
         kernels::squared_norm(stream, sum, gradients, write);
         write = kernels::Write::Accumulate;
       }
     };
-    square(Home::Dense, p.totals_.dense_square_norm());
-    square(Home::Expert, p.totals_.expert_square_norm());
+    const int shard = p.groups_.expert_reduction->rank();
+    square(Home::Dense, p.counted_, p.totals_.dense_square_norm());
+    square(Home::Expert,
+           p.parameters_.normed_ranges(Home::Expert, shard),
+           p.totals_.expert_square_norm());
   }};
 }
 

@@ -40,7 +40,7 @@ std::int64_t total(const std::vector<tensor::Run>& runs) {
   return sum;
 }
 
-// Rank 0 asks the other ranks of its copy of the model for ranges of what they own, one at a time.
+// Rank 0 asks the other ranks of a copy of the model for ranges of what they own, one at a time.
 class ParameterFetcher {
  public:
   explicit ParameterFetcher(Engine& engine)
@@ -105,7 +105,7 @@ class ParameterFetcher {
       for (const model::ParameterSpec& held :
            model::list_parameters(model,
                                   model::holding_of(model, place.pp, placement),
-                                  {.ep = place.ep})) {
+                                  {.tp = place.tp, .ep = place.ep})) {
         std::vector<Owner>& owners = owners_[static_cast<std::size_t>(index_.at(held.name))];
         const bool is_copy = std::ranges::find(owners, held.slice, &Owner::slice) != owners.end();
         if (!is_copy) owners.push_back({.member = member, .slice = held.slice});
@@ -213,8 +213,7 @@ std::optional<std::string> save_weights(Engine& engine,
                                         const std::filesystem::path& folder,
                                         const checkpoint::HuggingFaceConfig& config) {
   engine.program().gather_weights();
-  // The group of rank 0 holds one copy of the model; the other groups are replicas.
-  if (engine.groups().model_copy->members().front() != 0) return std::nullopt;
+  if (!engine.groups().model_copy) return std::nullopt;  // others hold the same
   ParameterFetcher fetcher(engine);
   if (engine.rank() != 0) {
     fetcher.serve();

@@ -43,15 +43,15 @@ using Names = std::set<std::string>;
 
 TEST(Parts, StandWhereTheirPieceStood) {
   const Anatomy anatomy = with_parts(describe(model_of("dm", 2), kAlone), kAll);
-  EXPECT_EQ(needs_of(anatomy, "0F1.attention.qkv"), (Names{"F1.embed"}));
+  EXPECT_EQ(needs_of(anatomy, "0F1.attention.norm"), (Names{"F1.embed"}));
   EXPECT_EQ(needs_of(anatomy, "0F1.attention.core"), (Names{"0F1.attention.qkv"}));
-  EXPECT_EQ(needs_of(anatomy, "0F1.mlp.fc1"), (Names{"0F1.attention.proj"}));
-  EXPECT_EQ(needs_of(anatomy, "1F1.attention.qkv"), (Names{"0F1.mlp.fc2"}));
+  EXPECT_EQ(needs_of(anatomy, "0F1.mlp.norm"), (Names{"0F1.attention.add"}));
+  EXPECT_EQ(needs_of(anatomy, "1F1.attention.norm"), (Names{"0F1.mlp.add"}));
   EXPECT_EQ(needs_of(anatomy, "1F1.combine"), (Names{"1F1.experts.fc2"}));
-  EXPECT_EQ(needs_of(anatomy, "0D1.mlp.fc2"), (Names{"0F1.mlp.fc2", "1D1.attention.qkv"}));
-  EXPECT_EQ(needs_of(anatomy, "1D1.attention.proj"), (Names{"1F1.attention.proj", "1D1.route"}));
+  EXPECT_EQ(needs_of(anatomy, "0D1.mlp.add"), (Names{"0F1.mlp.add", "1D1.attention.norm"}));
+  EXPECT_EQ(needs_of(anatomy, "1D1.attention.add"), (Names{"1F1.attention.add", "1D1.route"}));
   EXPECT_EQ(needs_of(anatomy, "1D1.dispatch"), (Names{"1F1.dispatch", "1D1.experts.fc1"}));
-  EXPECT_EQ(needs_of(anatomy, "W1.embed"), (Names{"0D1.attention.qkv", "W0.embed"}));
+  EXPECT_EQ(needs_of(anatomy, "W1.embed"), (Names{"0D1.attention.norm", "W0.embed"}));
   EXPECT_EQ(needs_of(anatomy, "1W1.experts.fc2"), (Names{"1D1.experts.fc2", "1W0.experts.fc2"}));
 }
 
@@ -98,25 +98,35 @@ TEST(Parts, RunInThePlaceOfTheirNode) {
   const PlanCase c{.layers = "d", .ep = 1, .dp = 1, .micro_batches = 1};
   EXPECT_EQ(print(plans_of(with(c, {kAll, {}}))[0].training),
             "compute  F0.embed\n"
+            "compute  0F0.attention.norm\n"
             "compute  0F0.attention.qkv\n"
             "compute  0F0.attention.core\n"
             "compute  0F0.attention.proj\n"
+            "compute  0F0.attention.add\n"
+            "compute  0F0.mlp.norm\n"
             "compute  0F0.mlp.fc1\n"
             "compute  0F0.mlp.act\n"
             "compute  0F0.mlp.fc2\n"
+            "compute  0F0.mlp.add\n"
             "compute  F0.head\n"
             "compute  D0.head\n"
             "compute  W0.head\n"
+            "compute  0D0.mlp.add\n"
             "compute  0D0.mlp.fc2\n"
             "compute  0D0.mlp.act\n"
             "compute  0D0.mlp.fc1\n"
+            "compute  0D0.mlp.norm\n"
             "compute  0W0.mlp.fc2\n"
             "compute  0W0.mlp.fc1\n"
+            "compute  0W0.mlp.norm\n"
+            "compute  0D0.attention.add\n"
             "compute  0D0.attention.proj\n"
             "compute  0D0.attention.core\n"
             "compute  0D0.attention.qkv\n"
+            "compute  0D0.attention.norm\n"
             "compute  0W0.attention.proj\n"
             "compute  0W0.attention.qkv\n"
+            "compute  0W0.attention.norm\n"
             "compute  W0.embed\n"
             "compute  norm\n"
             "host     clip < norm\n"
@@ -130,8 +140,7 @@ TEST(Recompute, ComesBeforeTheFirstGradientThatReadsIt) {
                                                                     {Piece::Attention, Part::Core},
                                                                     Piece::Route});
   EXPECT_EQ(needs_of(anatomy, "0R1.mlp.act"), (Names{"0F1.mlp.act", "0F1.mlp.fc2"}));
-  EXPECT_EQ(needs_of(anatomy, "0D1.mlp.fc2"),
-            (Names{"0F1.mlp.fc2", "1D1.attention.qkv", "0R1.mlp.act"}));
+  EXPECT_EQ(needs_of(anatomy, "0D1.mlp.fc2"), (Names{"0F1.mlp.fc2", "0D1.mlp.add", "0R1.mlp.act"}));
   EXPECT_EQ(needs_of(anatomy, "0R1.attention.core"),
             (Names{"0F1.attention.core", "0F1.attention.proj", "0R1.attention.qkv"}));
   EXPECT_EQ(needs_of(anatomy, "1R1.route"), (Names{"1F1.route", "1F1.counts", "1F1.permute"}));

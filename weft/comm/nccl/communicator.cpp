@@ -28,6 +28,7 @@ ncclDataType_t reducible(DType dtype) {
     case DType::I64:
       return ncclInt64;
     case DType::BF16:
+      return ncclBfloat16;
     case DType::I32:
       break;
   }

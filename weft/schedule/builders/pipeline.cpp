@@ -119,12 +119,27 @@ class TurnWriter {
     const Node weight = node(layer, Direction::W, piece, slice);
     const bool weighs = piece.has_weight_gradient() && is_here(weight);
     if (piece.has_input_gradient() && weighs) {
-      writer_.add_unit(input, weight);
+      if (sets_off_exchange(layer, piece)) {
+        writer_.add(input);
+        writer_.add(weight);
+      } else {
+        writer_.add_unit(input, weight);
+      }
     } else if (piece.has_input_gradient()) {
       writer_.add(input);
     } else if (weighs) {
       writer_.add(weight);
     }
+  }
+
+  // Whether the input gradient of a part travels on at once: then the weight gradient covers that.
+  bool sets_off_exchange(int layer, const PieceAnatomy& piece) const {
+    if (layer == kNone) return false;
+    return std::ranges::any_of(piece.after, [&](const PieceName& before) {
+      const PieceAnatomy& next =
+          piece_of(anatomy_, {.layer = layer, .piece = before.piece, .part = before.part});
+      return before.piece == piece.piece && next.lane != piece.lane;
+    });
   }
 
   GraphWriter& writer_;

@@ -1,8 +1,8 @@
 // The plain order of one pipeline rank: its turns one after the other, gradients accumulating; then
 // reductions, norm and optimizer. A D and its W are one unit, but where the W has a turn of its
-// own: whatever waits for the D waits for the W too. Slices of tokens go to their experts and back
-// one after the other. A chunk's input is received just before its turn and its output sent just
-// after.
+// own: whatever waits for the D waits for the W too, except an exchange between tensor-parallel
+// ranks, which the W covers. Slices of tokens go to their experts and back one after the other. A
+// chunk's input is received just before its turn and its output sent just after.
 #pragma once
 
 #include "weft/schedule/anatomy.h"

@@ -1,6 +1,7 @@
 #include "weft/schedule/passes/parts.h"
 
 #include <algorithm>
+#include <map>
 #include <ranges>
 
 #include "weft/schedule/passes/rewrite.h"
@@ -27,23 +28,23 @@ std::vector<Node> parts_of(const Anatomy& split, const Node& node) {
 }  // namespace
 
 Anatomy with_parts(Anatomy anatomy, std::span<const Piece> pieces) {
-  const auto is_split = [&](Piece piece) {
-    return std::ranges::find(pieces, piece) != pieces.end() && !row_of(piece).parts.empty();
-  };
   for (std::vector<PieceAnatomy>& layer : anatomy.layers) {
     std::vector<PieceAnatomy> detailed;
+    std::map<Piece, Part> last_parts;  // of those that are split here
     for (PieceAnatomy& piece : layer) {
-      if (!is_split(piece.piece) || piece.parts.empty()) {
+      const bool is_named = std::ranges::find(pieces, piece.piece) != pieces.end();
+      if (!is_named || piece.parts.empty()) {
         detailed.push_back(std::move(piece));
-      } else {
-        std::ranges::move(piece.parts, std::back_inserter(detailed));
+        continue;
       }
+      last_parts[piece.piece] = piece.parts.back().part;
+      std::ranges::move(piece.parts, std::back_inserter(detailed));
     }
     // What came after a piece comes after its last part.
     for (PieceAnatomy& piece : detailed) {
       for (PieceName& before : piece.after) {
-        const bool whole = before.part == Part::None && is_split(before.piece);
-        if (whole) before.part = row_of(before.piece).parts.back();
+        const auto split = last_parts.find(before.piece);
+        if (before.part == Part::None && split != last_parts.end()) before.part = split->second;
       }
     }
     layer = std::move(detailed);

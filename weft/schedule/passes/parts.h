@@ -1,6 +1,5 @@
-// Pieces split into their parts (attention: qkv, core, proj; feed-forwards: fc1, act, fc2), each a
-// node with its own lane, dependencies, gradients and kept bytes, so that other passes can move,
-// exchange or recompute a part.
+// Pieces split into their parts (piece_parts.h), each a node with its own lane, dependencies,
+// gradients and kept bytes, so that other passes can move, exchange or recompute a part.
 #pragma once
 
 #include <span>

@@ -1,5 +1,6 @@
 #include "weft/schedule/passes/recompute.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "weft/base/error.h"
@@ -43,7 +44,9 @@ Anatomy with_recomputation(Anatomy anatomy, std::span<const PieceName> names) {
     bool remakes = false;
     for (std::vector<PieceAnatomy>& layer : anatomy.layers) {
       for (PieceAnatomy& piece : layer) {
-        if (!piece.is(name) || piece.remade == Bytes{}) continue;
+        const bool is_named =
+            piece.piece == name.piece && (name.part == Part::None || name.part == piece.part);
+        if (!is_named || piece.remade == Bytes{}) continue;
         piece.is_recomputed = remakes = true;
       }
     }
@@ -55,6 +58,18 @@ Anatomy with_recomputation(Anatomy anatomy, std::span<const PieceName> names) {
     }
   }
   return anatomy;
+}
+
+std::vector<PieceName> always_recomputed(const Anatomy& anatomy) {
+  std::vector<PieceName> names;
+  for (const std::vector<PieceAnatomy>& layer : anatomy.layers) {
+    for (const PieceAnatomy& piece : layer) {
+      const PieceName name{piece.piece, piece.part};
+      const bool is_new = std::ranges::find(names, name) == names.end();
+      if (row_of(piece.part).is_always_recomputed && is_new) names.push_back(name);
+    }
+  }
+  return names;
 }
 
 Graph recompute(const Graph& graph, const Anatomy& recomputing, int micro_batches) {

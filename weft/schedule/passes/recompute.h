@@ -4,15 +4,19 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "weft/schedule/anatomy.h"
 #include "weft/schedule/graph.h"
 
 namespace weft::schedule {
 
-// The anatomy in which these pieces (or parts, where their piece is split) are recomputed in every
-// layer that has them. ConfigError where one remakes nothing.
+// The anatomy in which these pieces (all parts, where they are split) or parts are recomputed in
+// every layer that has them. ConfigError where one remakes nothing.
 Anatomy with_recomputation(Anatomy anatomy, std::span<const PieceName> names);
+
+// The parts that are recomputed whatever the config says: what tensor-parallel ranks gathered.
+std::vector<PieceName> always_recomputed(const Anatomy& anatomy);
 
 // A training order with the R nodes that `recomputing`, its anatomy with recomputation, asks for:
 // each as late as it may stand.

@@ -20,6 +20,9 @@ struct Halves {
   NamedEntries under_first, under_second;  // of the two times that rows travel
 };
 
+// The first product and what it reads; then the second and what is made of it.
+bool is_of_first_half(Part part) { return part == Part::Gather || part == Part::Fc1; }
+
 std::map<Way, Halves> take_shared(NamedEntries& entries) {
   std::map<Way, Halves> taken;
   NamedEntries others;
@@ -29,9 +32,9 @@ std::map<Way, Halves> take_shared(NamedEntries& entries) {
       others.push_back(std::move(entry));
       continue;
     }
-    const Part first = node.direction == Direction::F ? Part::Fc1 : Part::Fc2;
+    const bool is_early = is_of_first_half(node.part) == (node.direction == Direction::F);
     Halves& halves = taken[way_of(node)];
-    (node.part == first ? halves.under_first : halves.under_second).push_back(std::move(entry));
+    (is_early ? halves.under_first : halves.under_second).push_back(std::move(entry));
   }
   entries = std::move(others);
   return taken;

@@ -29,24 +29,28 @@ struct Largest {
   }
 };
 
-// The whole block is read before any of it is written, so that `out` may be a source.
-template <typename T, typename Combine>
+// The whole block is read before any of it is written, so that `out` may be a source. Sums of T are
+// made as Wide.
+template <typename T, typename Wide = T, typename Combine>
 void reduce_typed(Combine combine,
                   std::byte* out_bytes,
                   std::span<const std::byte* const> sources,
                   std::int64_t elements) {
-  std::array<T, kBlock> sum;
+  std::array<Wide, kBlock> sum;
   for (std::int64_t begin = 0; begin < elements; begin += kBlock) {
     const std::int64_t count = std::min(kBlock, elements - begin);
     const T* first = reinterpret_cast<const T*>(sources[0]) + begin;
-    std::copy_n(first, count, sum.begin());
+    Wide* into = sum.data();
+    for (std::int64_t i = 0; i < count; ++i) into[i] = static_cast<Wide>(first[i]);
     for (const std::byte* source : sources.subspan(1)) {
       const T* more = reinterpret_cast<const T*>(source) + begin;
-      T* into = sum.data();
 #pragma omp simd
-      for (std::int64_t i = 0; i < count; ++i) into[i] = combine(into[i], more[i]);
+      for (std::int64_t i = 0; i < count; ++i) {
+        into[i] = combine(into[i], static_cast<Wide>(more[i]));
+      }
     }
-    std::copy_n(sum.begin(), count, reinterpret_cast<T*>(out_bytes) + begin);
+    T* out = reinterpret_cast<T*>(out_bytes) + begin;
+    for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<T>(into[i]);
   }
 }
 
@@ -64,6 +68,7 @@ void reduce_with(Combine combine,
     case DType::I64:
       return reduce_typed<std::int64_t>(combine, out, sources, elements);
     case DType::BF16:
+      return reduce_typed<BFloat16, float>(combine, out, sources, elements);
     case DType::I32:
       break;
   }

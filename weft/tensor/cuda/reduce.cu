@@ -13,17 +13,28 @@ __device__ T larger(T a, T b) {
   return a > b ? a : b;
 }
 
+// What sums of T are made as.
+template <typename T>
+struct Wide {
+  using Type = T;
+};
+template <>
+struct Wide<__nv_bfloat16> {
+  using Type = float;
+};
+
 template <typename T>
 __global__ void reduce(T* out, Sources<T> sources, Combine combine, std::int64_t elements) {
+  using Value = typename Wide<T>::Type;
   const std::int64_t step = std::int64_t(gridDim.x) * blockDim.x;
   for (std::int64_t i = std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < elements;
        i += step) {
-    T value = sources.at[0][i];
+    Value value = static_cast<Value>(sources.at[0][i]);
     for (int s = 1; s < sources.count; ++s) {
-      const T next = sources.at[s][i];
+      const Value next = static_cast<Value>(sources.at[s][i]);
       value = combine == Combine::Sum ? value + next : larger(value, next);
     }
-    out[i] = value;
+    out[i] = static_cast<T>(value);
   }
 }
 
@@ -44,6 +55,11 @@ cudaError_t launch_reduce(cudaStream_t stream,
 template cudaError_t launch_reduce(cudaStream_t,
                                    float*,
                                    const Sources<float>&,
+                                   Combine,
+                                   std::int64_t);
+template cudaError_t launch_reduce(cudaStream_t,
+                                   __nv_bfloat16*,
+                                   const Sources<__nv_bfloat16>&,
                                    Combine,
                                    std::int64_t);
 template cudaError_t launch_reduce(cudaStream_t,

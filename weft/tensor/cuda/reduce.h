@@ -2,6 +2,7 @@
 // with: it includes nothing of the host's.
 #pragma once
 
+#include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -18,7 +19,8 @@ struct Sources {
 
 enum class Combine { Sum, Max };
 
-// Element by element, in the order of the sources; T is float, double or std::int64_t.
+// Element by element, in the order of the sources; T is float, __nv_bfloat16 (summed in fp32 and
+// rounded once), double or std::int64_t.
 template <typename T>
 cudaError_t launch_reduce(cudaStream_t stream,
                           T* out,

@@ -94,6 +94,8 @@ void CudaTransfers::reduce(DType dtype,
       reduce_as<std::int64_t>(stream_, reduce, out, sources, elements);
       break;
     case DType::BF16:
+      reduce_as<__nv_bfloat16>(stream_, reduce, out, sources, elements);
+      break;
     case DType::I32:
       UNREACHABLE("a dtype that was refused");
   }

@@ -1,0 +1,97 @@
+// Parts on the tp lane: what tensor-parallel ranks exchange, and what runs beside it.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/schedule/golden_support.h"
+#include "tests/schedule/models_support.h"
+#include "tests/schedule/plans_support.h"
+#include "weft/derive/derived.h"
+#include "weft/schedule/memory.h"
+#include "weft/schedule/piece_parts.h"
+#include "weft/schedule/text.h"
+
+namespace weft::schedule {
+namespace tensor_parallel_test {
+
+const PlanCase kDense{.layers = "d", .ep = 1, .dp = 1, .tp = 2, .micro_batches = 1};
+
+TEST(TensorParallel, SubLayersAreSplitAndExchangeTokens) {
+  EXPECT_TRUE(matches_golden("tensor_parallel.txt", print(plans_of(kDense)[0].training)));
+}
+
+TEST(TensorParallel, TheGroupOfAPartTakesPartInIt) {
+  const PlanCase c{.layers = "m", .dp = 2, .tp = 2, .pp = 1, .micro_batches = 1, .shared = true};
+  const config::Config config = config_of(c);
+  const grid::Grid grid(derive::layout_of(config));
+  const Graph graph = plans_of(c)[0].training;
+  for (const std::string node :
+       {"0F0.attention.gather", "0D0.attention.scatter", "0R0.shared.gather", "reduce.copied"}) {
+    const Entry& entry = graph.entries[find(graph, node)];
+    EXPECT_EQ(entry.lane, Lane::Tp) << node;
+    EXPECT_EQ(ranks_of_entry(grid, 3, entry), grid.group_of(grid::GroupKind::Tp, 3)) << node;
+    EXPECT_EQ(stages_of_entry(1, 0, entry), std::vector{0}) << node;
+  }
+}
+
+TEST(TensorParallel, WhatWasGatheredIsGatheredAgainBesideTheInputGradient) {
+  const Graph graph = plans_of(kDense)[0].training;
+  for (const std::string node : {"0D0.mlp.fc2", "0D0.mlp.act", "0D0.mlp.fc1"}) {
+    EXPECT_TRUE(run_together(graph, "0R0.mlp.gather", node)) << node;
+  }
+  for (const std::string node : {"0D0.attention.core", "0D0.attention.qkv"}) {
+    EXPECT_TRUE(run_together(graph, "0R0.attention.gather", node)) << node;
+  }
+  const Reach reach(graph);
+  EXPECT_TRUE(reach.before(find(graph, "0R0.mlp.gather"), find(graph, "0W0.mlp.fc1")));
+}
+
+TEST(TensorParallel, AWeightGradientCoversTheScatterThatItsInputGradientSetsOff) {
+  const Graph graph = plans_of(kDense)[0].training;
+  EXPECT_TRUE(run_together(graph, "0W0.mlp.fc1", "0D0.mlp.gather"));
+  EXPECT_TRUE(run_together(graph, "0W0.attention.qkv", "0D0.attention.gather"));
+}
+
+TEST(TensorParallel, NothingThatWasGatheredIsKept) {
+  const RankPlan plan = plans_of(kDense)[0];
+  const config::ModelConfig model = config_of(kDense).model;
+  const Load load{.tokens = 64};
+  const std::vector<std::int64_t> kept =
+      kept_after_each(plan.training, plan.anatomy, [&](const Node&) { return load; });
+  const auto of = [&](const std::string& node) { return kept[find(plan.training, node)]; };
+  const std::int64_t gathered = 2 * 64 * model.hidden_size * 4;
+  const PieceAnatomy& qkv = piece_of(plan.anatomy, parse_node("0F0.attention.qkv"));
+  EXPECT_EQ(of("0F0.attention.gather") - of("0F0.attention.norm"), gathered);
+  EXPECT_EQ(of("0F0.attention.qkv") - of("0F0.attention.gather"), qkv.kept.of(load) - gathered);
+  EXPECT_EQ(kept.back(), 0);
+}
+
+TEST(TensorParallel, SharedExpertsExchangeUnderDispatchAndCombine) {
+  const PlanCase c{.layers = "m",
+                   .tp = 2,
+                   .micro_batches = 1,
+                   .shared = true,
+                   .shared_overlap = true};
+  const Graph graph = plans_of(c)[0].training;
+  const std::vector<std::pair<std::string, std::string>> pairs{
+      {"0F0.shared.gather", "0F0.dispatch"},
+      {"0F0.shared.scatter", "0F0.combine"},
+      {"0D0.shared.scatter", "0D0.combine"},
+      {"0D0.shared.gather", "0D0.dispatch"}};
+  for (const auto& [shared, travels] : pairs) {
+    EXPECT_TRUE(run_together(graph, shared, travels)) << shared;
+  }
+}
+
+TEST(TensorParallel, OneRankHasTheSamePartsWithoutExchanges) {
+  config::ModelConfig model = model_of("d", 1);
+  using enum Part;
+  EXPECT_EQ(parts_of(model, Piece::Attention), (std::vector{Norm, Qkv, Core, Proj, Add}));
+  model.tensor_model_parallel_size = 2;
+  EXPECT_EQ(parts_of(model, Piece::Mlp), (std::vector{Norm, Gather, Fc1, Act, Fc2, Scatter, Add}));
+  model.moe_shared_expert_gate = true;
+  EXPECT_EQ(parts_of(model, Piece::Shared), (std::vector{Gather, Fc1, Fc2, Scatter, Gate}));
+}
+
+}  // namespace tensor_parallel_test
+}  // namespace weft::schedule

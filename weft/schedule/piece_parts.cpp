@@ -1,0 +1,66 @@
+#include "weft/schedule/piece_parts.h"
+
+#include <utility>
+
+namespace weft::schedule {
+namespace {
+
+// Products that tensor-parallel ranks share, between the exchanges of their tokens.
+std::vector<Part> exchanged(const config::ModelConfig& model, std::vector<Part> products) {
+  if (model.tensor_model_parallel_size == 1) return products;
+  products.insert(products.begin(), Part::Gather);
+  products.push_back(Part::Scatter);
+  return products;
+}
+
+// The same behind a norm and in front of the residual.
+std::vector<Part> sub_layer(const config::ModelConfig& model, std::vector<Part> products) {
+  std::vector<Part> parts = exchanged(model, std::move(products));
+  parts.insert(parts.begin(), Part::Norm);
+  parts.push_back(Part::Add);
+  return parts;
+}
+
+std::vector<Part> shared_parts(const config::ModelConfig& model) {
+  std::vector<Part> parts = exchanged(model, {Part::Fc1, Part::Fc2});
+  if (model.moe_shared_expert_gate) parts.push_back(Part::Gate);
+  return parts;
+}
+
+}  // namespace
+
+std::vector<Part> parts_of(const config::ModelConfig& model, Piece piece) {
+  switch (piece) {
+    case Piece::Attention:
+      return sub_layer(model, {Part::Qkv, Part::Core, Part::Proj});
+    case Piece::Mlp:
+      return sub_layer(model, {Part::Fc1, Part::Act, Part::Fc2});
+    case Piece::Shared:
+      return shared_parts(model);
+    case Piece::Experts:
+      return {Part::Fc1, Part::Act, Part::Fc2};
+    case Piece::Embed:
+    case Piece::Route:
+    case Piece::Counts:
+    case Piece::Balance:
+    case Piece::Sizes:
+    case Piece::Permute:
+    case Piece::Dispatch:
+    case Piece::Combine:
+    case Piece::Merge:
+    case Piece::Head:
+    case Piece::Send:
+    case Piece::Receive:
+    case Piece::Reduce:
+    case Piece::Gather:
+    case Piece::Tie:
+    case Piece::Norm:
+    case Piece::Totals:
+    case Piece::Clip:
+    case Piece::Optimizer:
+      return {};
+  }
+  return {};
+}
+
+}  // namespace weft::schedule

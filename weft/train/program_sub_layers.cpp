@@ -1,0 +1,167 @@
+// The bodies of the parts around the products of a sub-layer: its norm, what tensor-parallel ranks
+// exchange, and the residual.
+#include "weft/base/check.h"
+#include "weft/train/program_pieces.h"
+
+namespace weft::train {
+namespace {
+
+using model::Context;
+using model::ProductEnds;
+using schedule::Node;
+using schedule::Part;
+using schedule::Piece;
+using tensor::Tensor;
+
+}  // namespace
+
+// Attention, or a dense feed-forward: what is the same of both.
+struct Program::SubLayer {
+  model::NormState& norm;
+  ProductEnds& ends;
+  Tensor& x_TD;
+  Tensor& dy_TD;  // gradient of its output
+  const Tensor &w_D, &dw_D;
+};
+
+Program::SubLayer Program::sub_layer(const Node& node) {
+  model::LayerState& state = layer(node);
+  const model::LayerWeights& weights = layer_weights(node);
+  const model::LayerWeights& gradients = layer_gradients(node);
+  const auto attention = [&](auto& own, const Tensor& w_D, const Tensor& dw_D) {
+    return SubLayer{own.norm, own.ends, state.x_TD, state.dh_TD, w_D, dw_D};
+  };
+  if (node.piece == Piece::Mlp) {
+    return {.norm = state.mlp.norm,
+            .ends = state.mlp.ends,
+            .x_TD = state.h_TD,
+            .dy_TD = state.dy_TD,
+            .w_D = weights.mlp.norm_D,
+            .dw_D = gradients.mlp.norm_D};
+  }
+  CHECK(node.piece == Piece::Attention, "{} is no sub-layer", schedule::print(node));
+  return config_.model.multi_latent_attention
+             ? attention(state.latent_attention,
+                         weights.latent_attention.norm_D,
+                         gradients.latent_attention.norm_D)
+             : attention(state.attention, weights.attention.norm_D, gradients.attention.norm_D);
+}
+
+ProductEnds& Program::product_ends(const Node& node) {
+  return node.piece == Piece::Shared ? layer(node).shared.ends : sub_layer(node).ends;
+}
+
+Program::Bodies Program::Pieces::sub_layer_norm() {
+  const Body forward = [](Program& p, const Node& node, const Context& context) {
+    const SubLayer at = p.sub_layer(node);
+    model::sub_layer_norm_forward(context, at.norm, at.ends, at.x_TD, at.w_D);
+  };
+  return {
+      .forward = forward,
+      .input_gradient =
+          [](Program& p, const Node& node, const Context& context) {
+            const SubLayer at = p.sub_layer(node);
+            Tensor dx_TD =
+                model::sub_layer_norm_dgrad(context, at.norm, at.ends, at.x_TD, at.w_D, at.dy_TD);
+            at.dy_TD.reset();
+            if (node.piece == Piece::Mlp) {
+              p.layer(node).dh_TD = std::move(dx_TD);
+            } else {
+              p.hand_back(node, std::move(dx_TD));
+            }
+          },
+      .weight_gradient =
+          [](Program& p, const Node& node, const Context& context) {
+            const SubLayer at = p.sub_layer(node);
+            model::sub_layer_norm_wgrad(context, at.norm, at.x_TD, at.dw_D);
+            at.x_TD.reset();
+          },
+      .recompute = forward,
+      .drop =
+          [](Program& p, const Node& node) {
+            const SubLayer at = p.sub_layer(node);
+            model::drop_sub_layer_norm(at.norm, at.ends);
+          }};
+}
+
+// The residual: its gradient goes both ways as it is.
+Program::Bodies Program::Pieces::sub_layer_add() {
+  return {.forward =
+              [](Program& p, const Node& node, const Context& context) {
+                const SubLayer at = p.sub_layer(node);
+                Tensor sum_TD = model::residual_forward(context, at.ends, at.x_TD);
+                if (node.piece == Piece::Mlp) {
+                  p.hand_on(node, std::move(sum_TD));
+                } else {
+                  p.layer(node).h_TD = std::move(sum_TD);
+                }
+              },
+          .input_gradient =
+              [](Program& p, const Node& node, const Context&) {
+                const SubLayer at = p.sub_layer(node);
+                at.ends.dy_TD = at.dy_TD;
+              },
+          .output =
+              [](Program& p, const Node& node) {
+                return node.piece == Piece::Mlp ? p.layer_input(node, node.layer + 1)
+                                                : p.layer(node).h_TD;
+              }};
+}
+
+// The tokens of the group, each rank's share after the other, of this rank's share.
+Tensor Program::gathered(const Context& context, const Tensor& own_TD) {
+  Tensor all_TD = context.activation({own_TD.dim(0) * groups_.tp->size(), own_TD.dim(1)});
+  groups_.tp->all_gather(context.stream, all_TD, own_TD);
+  return all_TD;
+}
+
+// Takes the sum of all ranks' parts to `own`, this rank's share of the tokens.
+Tensor Program::scattered(const Context& context, const Tensor& all_TD, Tensor own_TD) {
+  groups_.tp->reduce_scatter(context.stream, own_TD, all_TD);
+  return own_TD;
+}
+
+Program::Bodies Program::Pieces::gather_tokens() {
+  const Body forward = [](Program& p, const Node& node, const Context& context) {
+    ProductEnds& ends = p.product_ends(node);
+    ends.x_TD = p.gathered(context, ends.own_x_TD);
+  };
+  return {.forward = forward,
+          .input_gradient =
+              [](Program& p, const Node& node, const Context& context) {
+                Tensor& dx_TD = p.product_ends(node).dx_TD;
+                dx_TD = p.scattered(
+                    context,
+                    dx_TD,
+                    context.activation({dx_TD.dim(0) / p.groups_.tp->size(), dx_TD.dim(1)}));
+              },
+          .recompute = forward,
+          .drop = [](Program& p, const Node& node) { p.product_ends(node).x_TD.reset(); }};
+}
+
+Program::Bodies Program::Pieces::scatter_tokens() {
+  return {.forward =
+              [](Program& p, const Node& node, const Context& context) {
+                Tensor& y_TD = p.product_ends(node).y_TD;
+                const tensor::Shape own{y_TD.dim(0) / p.groups_.tp->size(), y_TD.dim(1)};
+                const bool hands_on = node.piece == Piece::Mlp;
+                y_TD = p.scattered(context,
+                                   y_TD,
+                                   hands_on ? context.output(own) : context.activation(own));
+              },
+          .input_gradient =
+              [](Program& p, const Node& node, const Context& context) {
+                Tensor& dy_TD = p.product_ends(node).dy_TD;
+                dy_TD = p.gathered(context, dy_TD);
+              }};
+}
+
+Program::Bodies Program::Pieces::around_products(Part part) {
+  if (part == Part::Norm) return sub_layer_norm();
+  if (part == Part::Gather) return gather_tokens();
+  if (part == Part::Scatter) return scatter_tokens();
+  CHECK(part == Part::Add, "a sub-layer has no part {}", schedule::word(part));
+  return sub_layer_add();
+}
+
+}  // namespace weft::train
