@@ -91,6 +91,9 @@ TEST_P(PipelineReference, LogitsLossGradientsAndTrainingAgree) {
 #define STAGES "model.pipeline_model_parallel_layout="
 #define OVERLAP "comm_overlap.overlap_moe_expert_parallel_comm=true"
 #define DELAY "comm_overlap.delay_wgrad_compute=true"
+#define SHARDS                                                                   \
+  "ddp.use_distributed_optimizer=true optimizer.use_distributed_optimizer=true " \
+  "comm_overlap.bucket_size=3000"
 
 INSTANTIATE_TEST_SUITE_P(Golden,
                          PipelineReference,
@@ -105,7 +108,9 @@ INSTANTIATE_TEST_SUITE_P(Golden,
                                            "world=8 " PP "2 " VPP "1 " EP "4 " OVERLAP,
                                            "world=4 " PP "4 " STAGES "Ettt|tt||tttL",
                                            "world=4 " PP "2 " VPP "2 " EP "2 " STAGES
-                                           "E|ttt|ttttt|L " OVERLAP));
+                                           "E|ttt|ttttt|L " OVERLAP,
+                                           "world=4 " SHARDS,
+                                           "world=4 " PP "2 " SHARDS));
 
 class DeepseekReference : public ::testing::TestWithParam<const char*> {};
 

@@ -148,9 +148,7 @@ TEST(Twin, WishesForWhatIsNotBuiltAreDroppedAndSaid) {
                           "runtime.ranks_per_node",
                           "model.recompute_modules",
                           "model.fp8",
-                          "model.fp8_recipe",
-                          "ddp.use_distributed_optimizer",
-                          "comm_overlap.overlap_grad_reduce"}) {
+                          "model.fp8_recipe"}) {
     const auto at = std::ranges::find(twin.changes, key, &Change::key);
     ASSERT_NE(at, twin.changes.end()) << key;
     EXPECT_FALSE(at->why.empty()) << key;

@@ -96,6 +96,12 @@ TEST(DataParallel, EqualsTheOneRankRun) {
         EXPECT_NEAR(found.losses[i], one.losses[i], 5e-6 * one.losses[i]) << "step " << i;
         EXPECT_NEAR(found.gradient_norms[i], one.gradient_norms[i], 2e-5 * one.gradient_norms[i]);
       }
+      for (const auto& [name, values] : one.weights) {
+        const std::vector<float> zeros(values.size());
+        EXPECT_LT(largest_difference(found.weights.at(name), values),
+                  2e-4 * largest_difference(values, zeros))
+            << name;
+      }
     }
   }
 }

@@ -77,6 +77,12 @@ void to_tied(Config& config) {
   config.model.pad_token_id = 3;
 }
 
+// In buckets that travel under compute.
+void to_distributed(Config& config) {
+  config.ddp.use_distributed_optimizer = config.optimizer.use_distributed_optimizer = true;
+  config.comm_overlap.bucket_size = 3000;
+}
+
 struct Sending {
   std::string name;
   Dispatcher type = Dispatcher::AllToAll;
@@ -152,9 +158,11 @@ std::vector<EngineCase> engine_cases() {
       {"FusedBf16", with(with(dp, to_fused), to_bf16)},
       {"Overlapped", with(dp, to_overlap)},
       {"Jitter", with(with(dp, to_overlap), [](Config& config) { config.fabric.jitter_us = 50; })},
+      {"Distributed", with(dp, to_distributed)},
       {"Pipeline", stages},
       {"PipelineBf16", with(stages, to_bf16)},
-      {"PipelineTied", with(with(stages, to_tied), to_overlap)}};
+      {"PipelineTied", with(with(stages, to_tied), to_overlap)},
+      {"PipelineDistributed", with(with(with(stages, to_tied), to_overlap), to_distributed)}};
   add_sendings(all, with_layout(one, {.world = 4, .ep = 4}));
   add_details(all, "Latent", with_layout(latent_config(), {.world = 2, .ep = 2}));
   add_details(all, "Shared", with(ep2, to_shared));

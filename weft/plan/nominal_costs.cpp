@@ -138,8 +138,7 @@ class Pricing {
       case Members::Gradients: {
         const schedule::BucketAnatomy& bucket = schedule::bucket_of(anatomy_, node);
         const double elements = number(bucket.elements);
-        if (node.piece == schedule::Piece::Gather)
-          return elements * work_.element_bytes() * to_others;
+        if (node == bucket.gather()) return elements * work_.element_bytes() * to_others;
         return elements * (bucket.shards == 1 ? summed : kGradientBytes * to_others);
       }
       case Members::Tables:

@@ -125,8 +125,9 @@ void Program::load(std::size_t index, const MicroBatch& part) {
 }
 
 model::Context Program::context(const Node& node, Stream& stream) const {
-  const auto parts = static_cast<float>(std::ssize(micro_batches_) *
-                                        (config_.ddp.average_in_collective ? 1 : replicas()));
+  const bool averages = config_.ddp.average_in_collective;
+  const auto parts =
+      static_cast<float>(std::ssize(micro_batches_) * (averages ? 1 : groups_.grid.dp()));
   return {.stream = stream,
           .pool = pool_,
           .config = config_.model,

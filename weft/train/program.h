@@ -91,9 +91,8 @@ class Program {
   void reduce_copied(tensor::Stream& stream);
   void gather(const Node& node, tensor::Stream& stream);
   void apply_gradients(const Node& node, tensor::Stream& stream);
-  int replicas() const { return groups_.grid.dp() * groups_.grid.cp(); }
-  // What makes of summed gradients those of the mean over ranks, where they were not scaled before.
-  double average() const { return config_.ddp.average_in_collective ? 1.0 / replicas() : 1; }
+  // What makes of summed gradients those of the mean, where they were not scaled before.
+  double average() const;
   void move_biases(tensor::Stream& stream);
 
   // MoE layers, slice by slice (program_moe.cpp).

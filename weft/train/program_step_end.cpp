@@ -123,6 +123,10 @@ Program::Bodies Program::Pieces::optimizer() {
   }};
 }
 
+double Program::average() const {
+  return config_.ddp.average_in_collective ? 1.0 / groups_.grid.dp() : 1;
+}
+
 // All of it, or of two parts the first chunk's or that of the others.
 void Program::apply_gradients(const Node& node, Stream& stream) {
   // A step without room for its rows changes nothing, and runs again. A step that is not finite
