@@ -80,19 +80,25 @@ void add_drop(std::vector<Case>& cases, const Slots& s, std::int64_t capacity, K
                    [=](const std::vector<Argument>&) { return std::vector{whole(0, dp, 0)}; }});
 }
 
-void add_counts(std::vector<Case>& cases, const Slots& s, std::int64_t runs) {
+// Of tokens that are all of `runs` runs, or those from `first` on.
+void add_counts(std::vector<Case>& cases,
+                const Slots& s,
+                std::int64_t runs,
+                std::int64_t first = 0) {
+  TokenRuns equal;
+  if (runs > 1) equal = {.first = first, .length = (first + s.t + runs - 1) / runs};
   Values counts(at(runs * s.e), 0.0);
   for (std::int64_t slot = 0; slot < s.t * s.k; ++slot) {
-    const std::int64_t run = slot / s.k / (s.t / runs);
+    const std::int64_t run = (first + slot / s.k) / equal.length;
     ++counts[at(run * s.e) + at(std::int64_t(s.experts[at(slot)]))];
   }
   Argument sums = output("counts", DType::I64, {runs, s.e});
   sums.role = Role::Sum;
   sums.values = Values(at(runs * s.e), 2.0);
-  cases.push_back({base::text("count_experts_{}x{}x{}_{}", s.t, s.k, s.e, runs),
+  cases.push_back({base::text("count_experts_{}x{}x{}_{}_{}", s.t, s.k, s.e, runs, first),
                    {sums, strided(input("experts", DType::I32, {s.t, s.k}, s.experts))},
-                   [](Stream& stream, Pool&, const std::vector<Tensor>& a) {
-                     count_experts(stream, a[0], a[1]);
+                   [=](Stream& stream, Pool&, const std::vector<Tensor>& a) {
+                     count_experts(stream, a[0], a[1], equal);
                    },
                    [=](const std::vector<Argument>&) { return std::vector{whole(0, counts, 0)}; }});
 }
@@ -120,6 +126,7 @@ std::vector<Case> cases() {
     }
     add_counts(all, s, 1);
     if (s.t > 1) add_counts(all, s, 10);
+    if (s.t > 1) add_counts(all, s, 7, 111);
   }
   add_bias(all, {1, 2, 3}, {1, 0, -1});
   add_bias(all, {7, 0, 0, 0}, {-1, 1, 1, 1});

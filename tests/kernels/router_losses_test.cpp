@@ -7,6 +7,12 @@ namespace router_losses_test {
 struct Sizes {
   std::int64_t t, e;
   std::int64_t runs = 1;
+  std::int64_t first = 0;  // of the tokens, where they are a part of the runs' tokens
+
+  TokenRuns token_runs() const {
+    if (runs == 1) return {};
+    return {.first = first, .length = (first + t + runs - 1) / runs};
+  }
 };
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
@@ -27,7 +33,9 @@ double raw_score(double logit, Score score) {
 double balance(const Sizes& s, const Values& logits, const Values& counts, Score score) {
   double total = 0;
   for (std::size_t t = 0; t < at(s.t); ++t) {
-    const double* rows = counts.data() + t / at(s.t / s.runs) * at(s.e);
+    const TokenRuns runs = s.token_runs();
+    const std::int64_t run = (runs.first + std::int64_t(t)) / runs.length;
+    const double* rows = counts.data() + at(run * s.e);
     double scores = 0, shares = 0, sum = 0;
     for (std::size_t e = 0; e < at(s.e); ++e) {
       const double own = raw_score(logits[t * at(s.e) + e], score);
@@ -59,27 +67,28 @@ void add_balance(std::vector<Case>& cases, const Sizes& s, Score score, const ch
   for (std::int64_t i = 0; i < s.runs * s.e; ++i) rows.push_back(double((i + 1) % 3 * (s.t + 1)));
   const Argument counts = input("counts", DType::I64, cs, rows);
   const auto name = [&](const char* op) {
-    return base::text("{}_{}_{}x{}x{}", op, variant, s.t, s.e, s.runs);
+    return base::text("{}_{}_{}x{}x{}_{}", op, variant, s.t, s.e, s.runs, s.first);
   };
   cases.push_back({name("balance_loss_forward"),
                    {output("loss", DType::F32, {1}), logits, counts},
                    [=](Stream& stream, Pool&, const std::vector<Tensor>& a) {
-                     balance_loss_forward(stream, a[0], a[1], a[2], score);
+                     balance_loss_forward(stream, a[0], a[1], a[2], s.token_runs(), score);
                    },
                    [=](const std::vector<Argument>&) {
                      return std::vector{whole(0, {balance(s, logits.values, rows, score)}, 1e-6)};
                    }});
-  cases.push_back({name("balance_loss_dgrad"),
-                   {strided(output("dlogits", DType::F32, ls)), logits, counts},
-                   [=](Stream& stream, Pool&, const std::vector<Tensor>& a) {
-                     balance_loss_dgrad(stream, a[0], a[1], a[2], score, float(kScale));
-                   },
-                   [=](const std::vector<Argument>&) {
-                     const auto loss = [&](const Values& logits_at) {
-                       return kScale * balance(s, logits_at, rows, score);
-                     };
-                     return std::vector{finite_difference(0, logits.values, loss, 3e-6)};
-                   }});
+  cases.push_back(
+      {name("balance_loss_dgrad"),
+       {strided(output("dlogits", DType::F32, ls)), logits, counts},
+       [=](Stream& stream, Pool&, const std::vector<Tensor>& a) {
+         balance_loss_dgrad(stream, a[0], a[1], a[2], s.token_runs(), score, float(kScale));
+       },
+       [=](const std::vector<Argument>&) {
+         const auto loss = [&](const Values& logits_at) {
+           return kScale * balance(s, logits_at, rows, score);
+         };
+         return std::vector{finite_difference(0, logits.values, loss, 3e-6)};
+       }});
 }
 
 void add_z(std::vector<Case>& cases, const Sizes& s) {
@@ -109,7 +118,8 @@ void add_z(std::vector<Case>& cases, const Sizes& s) {
 
 std::vector<Case> cases() {
   std::vector<Case> all;
-  for (const Sizes& s : {Sizes{0, 4}, {1, 2}, {9, 7}, {9, 7, 3}, {2000, 20}, {2000, 20, 4}}) {
+  for (const Sizes& s :
+       {Sizes{0, 4}, {1, 2}, {9, 7}, {9, 7, 3}, {5, 7, 3, 4}, {2000, 20}, {2000, 20, 4, 700}}) {
     add_balance(all, s, Score::Softmax, "softmax");
     add_balance(all, s, Score::Sigmoid, "sigmoid");
     add_balance(all, s, Score::SqrtSoftplus, "sqrtsoftplus");
@@ -132,7 +142,7 @@ TEST(RouterLosses, EvenLoadsCostOne) {
   std::ranges::copy(draw(1, {64, 8}, 3), logits.host<float>());
   std::fill_n(counts.host<std::int64_t>(), 8, 16);
   for (const Score score : {Score::Softmax, Score::Sigmoid, Score::SqrtSoftplus}) {
-    balance_loss_forward(*stream, loss, logits, counts, score);
+    balance_loss_forward(*stream, loss, logits, counts, {}, score);
     EXPECT_NEAR(*loss.host<float>(), 1.0f, 1e-6f);
   }
 }

@@ -201,13 +201,11 @@ TEST(Validate, LogitsThatNoMachineHoldsAreAnError) {
 
 TEST(Validate, PartsNotBuiltAreNamedTogether) {
   const auto all = complaints({"model.tensor_model_parallel_size=2",
-                               "model.context_parallel_size=2",
-                               "model.expert_tensor_parallel_size=2"});
-  EXPECT_EQ(all.size(), 3u);
+                               "model.context_parallel_size=2"});
+  EXPECT_EQ(all.size(), 2u);
   EXPECT_TRUE(
       any_names(all, {"not built yet: tensor parallelism", "use model.sequence_parallel=true"}));
   EXPECT_TRUE(any_names(all, {"not built yet: context parallelism"}));
-  EXPECT_TRUE(any_names(all, {"not built yet: expert tensor parallelism"}));
 }
 
 TEST(Validate, LearningRateScheduleFitsTheRun) {

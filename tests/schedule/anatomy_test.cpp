@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "tests/schedule/models_support.h"
@@ -167,6 +168,33 @@ TEST(Anatomy, OnlyTheBackwardWaitsForTheRowsAGlobalLossCounts) {
   const Anatomy four = describe(model, kEverySum, 0, {.replicas = 4});
   EXPECT_EQ(lane_of(four, balance), Lane::Dp);
   EXPECT_EQ(piece_of(four, balance).sent_forward.fixed, 2 * 3 * 8 * 8 / 4);
+}
+
+TEST(Anatomy, OnlyTheBackwardWaitsForTheRowsOfASharedMicroBatch) {
+  config::ModelConfig model = model_of("m", 2);
+  model.moe_router_load_balancing_type = {config::LoadBalancing::AuxLoss,
+                                          config::LoadBalancing::SeqAuxLoss};
+  model.moe_aux_loss_coeff = {0.01, 0.01};
+  const auto has_tally = [&](const TokenFlow& flow) {
+    const std::vector<Node> nodes =
+        all_nodes(describe(model, kEverySum, 0, flow), 1, StepKind::Training);
+    return std::ranges::find(nodes, parse_node("0F0.tally")) != nodes.end();
+  };
+  EXPECT_FALSE(has_tally({.replicas = 4}));
+  const Anatomy shared = describe(model, kEverySum, 0, {.tp = 2, .cp = 2, .sequences = 3});
+  expect_needs(shared,
+               StepKind::Training,
+               {{"0F1.route", {"0F1.attention"}},
+                {"0F1.tally", {"0F1.route"}},
+                {"0F1.dispatch", {"0F1.permute", "0F1.sizes"}},
+                {"0D1.route", {"0F1.route", "0F1.counts", "0F1.tally", "0D1.permute"}}});
+  const Node tally = parse_node("0F0.tally");
+  EXPECT_EQ(lane_of(shared, tally), Lane::Tp);
+  EXPECT_EQ(lane_of(describe(model, kEverySum, 0, {.cp = 2}), tally), Lane::Cp);
+  // The micro-batch and three sequences of it, eight experts each.
+  EXPECT_EQ(piece_of(shared, tally).sent_forward.fixed, 2 * 3 * (1 + 3) * 8 * 8 / 4);
+  model.moe_aux_loss_coeff = {0, 0};
+  EXPECT_FALSE(has_tally({.tp = 2}));
 }
 
 TEST(Anatomy, TiedGradientsAreAddedBeforeTheyAreUsed) {

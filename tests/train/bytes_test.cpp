@@ -38,6 +38,8 @@ std::int64_t layer_bytes(Engine& engine) {
   const Groups& groups = engine.groups();
   std::int64_t bytes = bytes_of(*groups.ep) + bytes_of(*groups.dense_reduction);
   bytes += bytes_of(*groups.tp);
+  if (groups.replicas) bytes += bytes_of(*groups.replicas);
+  if (groups.sharers) bytes += bytes_of(*groups.sharers);
   if (groups.ep_across) bytes += bytes_of(*groups.ep_across) + bytes_of(*groups.ep_within);
   return bytes;
 }
@@ -79,7 +81,7 @@ std::vector<std::int64_t> rows_over(tensor::Stream& stream, const model::Hop& ho
 // Rows that leave the rank on their way to the experts, or back: over one hop or two.
 std::int64_t rows_to_others(tensor::Stream& stream,
                             const model::DispatchState& state,
-                            int ep_rank,
+                            int ep_rank,  // among those that hold the experts
                             Way way) {
   const auto others = [](const std::vector<std::int64_t>& rows, int self) {
     std::int64_t sum = 0;
@@ -176,7 +178,7 @@ Counted count(const config::Config& config, devices::DeviceKind device) {
       declare(engine.lanes()[schedule::Lane::Compute],
               plan.anatomy,
               engine.program().state(m),
-              engine.groups().self.ep,
+              engine.groups().ep->rank(),
               own);
     }
     const std::int64_t before = layer_bytes(engine), pp_before = pp_bytes(engine);
@@ -304,7 +306,9 @@ TEST(DispatcherBytes, DeclaredEqualsCounted) {
                             sending.per_machine,
                             static_cast<int>(sending.room)));
     for (const config::Precision precision : {config::Precision::Fp32, config::Precision::Bf16}) {
-      config::Config config = with_layout(small_config(), {.world = 4, .ep = 4});
+      // With bf16, two ranks share an expert.
+      const int etp = precision == config::Precision::Bf16 ? 2 : 1;
+      config::Config config = with_layout(small_config(), {.world = 4, .ep = 4 / etp, .etp = etp});
       config.model.params_dtype = precision;
       config.model.moe_router_topk = 3;
       config.model.moe_shared_expert_intermediate_size = 20;

@@ -145,6 +145,7 @@ std::vector<EngineCase> engine_cases() {
   const Config one = small_config();
   const Config ep2 = with_layout(one, {.world = 2, .ep = 2});
   const Config dp = with_layout(one, {.world = 4, .ep = 2});
+  const Config etp = with_layout(one, {.world = 4, .ep = 2, .etp = 2});
   const Config stages = with_layout(deep_config(), {.world = 4, .ep = 2, .pp = 2, .vpp = 2});
   std::vector<EngineCase> all{
       {"OneRank", one},
@@ -159,6 +160,8 @@ std::vector<EngineCase> engine_cases() {
       {"Overlapped", with(dp, to_overlap)},
       {"Jitter", with(with(dp, to_overlap), [](Config& config) { config.fabric.jitter_us = 50; })},
       {"Distributed", with(dp, to_distributed)},
+      {"CutExperts", with(etp, to_routing)},
+      {"CutExpertsBf16", with(with(etp, to_overlap), to_bf16)},
       {"Pipeline", stages},
       {"PipelineBf16", with(stages, to_bf16)},
       {"PipelineTied", with(with(stages, to_tied), to_overlap)},

@@ -161,6 +161,8 @@ Sums sent_by_rank_zero(const config::Config& config) {
                                             groups.ep_within.get(),
                                             groups.dense_reduction.get(),
                                             groups.expert_reduction.get(),
+                                            groups.replicas.get(),
+                                            groups.sharers.get(),
                                             groups.pp_forward.get(),
                                             groups.pp_backward.get(),
                                             groups.embedding.get()}) {

@@ -69,6 +69,7 @@ config::Config with_layout(config::Config config, const LayoutCase& layout) {
     config.model.sequence_parallel = true;
     config.model.expert_tensor_parallel_size = 1;
   }
+  if (layout.etp > 1) config.model.expert_tensor_parallel_size = layout.etp;
   config.model.pipeline_model_parallel_size = layout.pp;
   if (layout.pp > 1) config.model.virtual_pipeline_model_parallel_size = layout.vpp;
   config.model.pipeline_model_parallel_layout = layout.stages;
@@ -79,6 +80,7 @@ config::Config with_layout(config::Config config, const LayoutCase& layout) {
 std::string name_of(const LayoutCase& layout) {
   std::string name = fmt::format("World{}Ep{}", layout.world, layout.ep);
   if (layout.tp > 1) name += fmt::format("Tp{}", layout.tp);
+  if (layout.etp > 1) name += fmt::format("Etp{}", layout.etp);
   if (layout.pp > 1) name += fmt::format("Pp{}Vpp{}", layout.pp, layout.vpp);
   if (layout.schedule != config::PipelineSchedule::Auto) name += config::word(layout.schedule);
   if (layout.stages.empty()) return name;

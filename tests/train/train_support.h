@@ -28,6 +28,7 @@ struct LayoutCase {
   int pp = 1, vpp = 1;
   std::string stages = "";  // model.pipeline_model_parallel_layout
   config::PipelineSchedule schedule = config::PipelineSchedule::Auto;
+  int etp = 1;
 };
 config::Config with_layout(config::Config config, const LayoutCase& layout);
 // "World4Ep2", with tensor parallelism and the pipeline where there are such.

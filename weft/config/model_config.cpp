@@ -30,6 +30,14 @@ std::int64_t ModelConfig::moe_layers() const {
   return count;
 }
 
+ExpertGrid ModelConfig::expert_grid() const {
+  const std::int64_t shards = expert_shards();
+  return {.experts = experts() * shards,
+          .per_token = moe_router_topk * shards,
+          .ranks = expert_model_parallel_size * shards,
+          .shards = shards};
+}
+
 std::int64_t ModelConfig::expert_capacity(std::int64_t tokens) const {
   const double mean =
       static_cast<double>(tokens * moe_router_topk) / static_cast<double>(experts());
@@ -38,10 +46,10 @@ std::int64_t ModelConfig::expert_capacity(std::int64_t tokens) const {
 }
 
 std::int64_t ModelConfig::row_budget(std::int64_t tokens) const {
-  const auto mean = static_cast<double>(tokens * moe_router_topk);
+  const ExpertGrid grid = expert_grid();
+  const auto mean = static_cast<double>(tokens * grid.per_token);
   // More cannot come: every token of every rank, as often as it may choose here.
-  const std::int64_t most =
-      expert_model_parallel_size * tokens * std::min(moe_router_topk, local_experts());
+  const std::int64_t most = grid.ranks * tokens * std::min(moe_router_topk, grid.local());
   return std::min(most, static_cast<std::int64_t>(mean * moe_expert_rank_capacity_factor.value()));
 }
 

@@ -15,6 +15,17 @@ namespace weft::config {
 // that exceeded its budget runs again with the budget lifted.
 enum class RowBudget { AsConfigured, Lifted };
 
+// The experts as a dispatcher sees them: it brings every token that chose an expert to each of the
+// ranks that share it, so that an expert counts once for each of its shards.
+struct ExpertGrid {
+  std::int64_t experts = 0;    // shards of experts, in order of the ranks that hold them
+  std::int64_t per_token = 0;  // that a token is brought to
+  std::int64_t ranks = 1;      // that hold them, as many each
+  std::int64_t shards = 1;     // of an expert, on neighbouring ranks
+
+  std::int64_t local() const { return experts / ranks; }
+};
+
 struct ModelConfig {
 #define WEFT_FIELD(type, name, initial, meaning, unit, support) type name = initial;
 #include "weft/config/fields/model.def"
@@ -45,6 +56,14 @@ struct ModelConfig {
   // Experts of a MoE layer; 0: every layer is dense.
   std::int64_t experts() const { return std::max<std::int64_t>(0, num_moe_experts.value_or(0)); }
   std::int64_t local_experts() const { return experts() / expert_model_parallel_size; }
+  // Ranks that share an expert.
+  std::int64_t expert_shards() const {
+    const std::int64_t as_dense = expert_model_parallel_size > 1 ? 1 : tensor_model_parallel_size;
+    return expert_tensor_parallel_size.value_or(as_dense);
+  }
+  ExpertGrid expert_grid() const;
+  // Whether experts are on other ranks too.
+  bool tokens_travel() const { return experts() > 0 && expert_grid().ranks > 1; }
   std::int64_t dense_width() const { return ffn_hidden_size.value_or(4 * hidden_size); }
   // Rows an expert takes of one rank's `tokens` (moe_expert_capacity_factor, which is set).
   std::int64_t expert_capacity(std::int64_t tokens) const;
@@ -52,6 +71,7 @@ struct ModelConfig {
   // which is set).
   std::int64_t row_budget(std::int64_t tokens) const;
   std::int64_t expert_width() const { return moe_ffn_hidden_size.value_or(dense_width()); }
+  std::int64_t expert_shard_width() const { return expert_width() / expert_shards(); }
   // Coefficient of a kind of auxiliary loss; 0 where it is not among those asked for.
   double aux_loss_coeff(LoadBalancing kind) const;
   bool is_moe_layer(std::int64_t layer) const;

@@ -49,7 +49,7 @@ std::int64_t ranks_of(const config::ModelConfig& config, Axis axis) {
     case Axis::Ep:
       return config.expert_model_parallel_size;
     case Axis::Etp:
-      return config.expert_tensor_parallel_size.value_or(config.tensor_model_parallel_size);
+      return config.expert_shards();
   }
   UNREACHABLE("axis {}", static_cast<int>(axis));
 }

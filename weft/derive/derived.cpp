@@ -13,7 +13,7 @@ grid::Layout layout_of(const Config& config) {
   layout.cp = model.context_parallel_size;
   layout.pp = model.pipeline_model_parallel_size;
   layout.ep = model.expert_model_parallel_size;
-  layout.etp = model.expert_tensor_parallel_size.value_or(layout.ep > 1 ? 1 : layout.tp);
+  layout.etp = model.expert_shards();
   if (model.experts() > 0) layout.num_experts = model.experts();
   layout.world = config.runtime.world_size.value_or(grid::fewest_ranks(layout));
   return layout;

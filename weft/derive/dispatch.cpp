@@ -28,15 +28,15 @@ bool is_in_rack(const std::string& device) {
 GroupPlace place_of(const Config& config, const grid::Layout& layout) {
   const std::optional<std::int64_t> ranks = config.runtime.ranks_per_node;
   if (!is_on_gpu(config)) {
-    return most_remote(grid::Grid(layout).groups(grid::GroupKind::Ep),
+    return most_remote(grid::Grid(layout).groups(grid::GroupKind::TpEp),
                        ranks.value_or(layout.world));
   }
   const GpuFacts gpu = gpu_facts(config.hardware);
   const std::int64_t gpus = is_in_rack(gpu.name) ? kRackOfGpus : gpu.gpus_per_node;
   const std::int64_t machine = std::max<std::int64_t>(1, ranks.value_or(gpus));
   const std::int64_t span = layout.ep * layout.etp;
-  const auto machines = std::clamp<std::int64_t>((span + machine - 1) / machine, 1, layout.ep);
-  return {.machines = machines, .in_machine = (layout.ep + machines - 1) / machines};
+  const auto machines = std::clamp<std::int64_t>((span + machine - 1) / machine, 1, span);
+  return {.machines = machines, .in_machine = (span + machines - 1) / machines};
 }
 
 double bytes_of_row(const Config& config) {
@@ -64,15 +64,22 @@ double distinct_parts(std::int64_t experts, std::int64_t topk, std::int64_t part
   return number(parts) * (1 - none);
 }
 
+double copies_of_token(const ModelConfig& model, std::int64_t parts) {
+  // A machine may have less than all ranks that share an expert, but no part of a rank.
+  const std::int64_t apart = std::min(parts, model.expert_model_parallel_size);
+  return number(parts) / number(apart) *
+         distinct_parts(model.experts(), model.moe_router_topk, apart);
+}
+
 DispatchNumbers dispatch_of(const Config& config) {
   const ModelConfig& model = config.model;
   const grid::Layout layout = layout_of(config);
   const std::int64_t shared_by = layout.cp * (model.sequence_parallel ? layout.tp : 1);
   DispatchNumbers result{.tokens = config.train.micro_batch_size * model.seq_length / shared_by,
-                         .ranks = layout.ep};
-  if (layout.ep == 1 || model.moe_layers() == 0) return result;
+                         .ranks = layout.ep * layout.etp};
+  if (result.ranks == 1 || model.moe_layers() == 0) return result;
   const GroupPlace place = place_of(config, layout);
-  const DispatchShape shape{.ranks = layout.ep,
+  const DispatchShape shape{.ranks = result.ranks,
                             .ranks_per_node = place.in_machine,
                             .tokens = result.tokens};
   const DispatchTraffic traffic = expected_traffic(model, shape);
@@ -84,7 +91,7 @@ DispatchNumbers dispatch_of(const Config& config) {
     ModelConfig by_rank = model;
     by_rank.moe_flex_dispatcher_backend = FlexBackend::DeepEp;
     result.rows = rows_of(expected_traffic(by_rank, shape));
-    const double machines = distinct_parts(model.experts(), model.moe_router_topk, place.machines);
+    const double machines = copies_of_token(model, place.machines);
     result.rows_between_machines =
         number(result.tokens) * machines * number(place.machines - 1) / number(place.machines);
   }

@@ -20,7 +20,8 @@ WireFormat format_of(const ModelConfig& model, const DispatchShape& shape) {
   const auto ranks = static_cast<double>(shape.ranks),
              machines = static_cast<double>(shape.machines());
   const auto hidden = static_cast<double>(model.hidden_size);
-  const auto k = static_cast<double>(model.moe_router_topk);
+  const ExpertGrid grid = model.expert_grid();
+  const auto k = static_cast<double>(grid.per_token);
   const double row = hidden * (model.params_dtype == Precision::Fp32 ? 4 : 2);
   // Padded, every expert gets as many rows of each rank, and nobody need be told.
   const bool told = !model.moe_pad_expert_input_to_capacity;
@@ -31,7 +32,7 @@ WireFormat format_of(const ModelConfig& model, const DispatchShape& shape) {
               .combine_bytes = row,
               .probabilities = 1,
               .choices = 0,
-              .counts = told ? static_cast<double>(model.experts()) : 0};
+              .counts = told ? static_cast<double>(grid.experts) : 0};
     case Dispatcher::AllGather:
       // Outputs are summed on their way back, in fp32.
       return {.dispatch_bytes = row,
@@ -59,14 +60,14 @@ Rows rows_of_token(const ModelConfig& model, const DispatchShape& shape) {
   const auto ranks = static_cast<double>(shape.ranks);
   const double inside = static_cast<double>(shape.ranks_per_node - 1);  // ranks
   const double between = static_cast<double>(shape.ranks - shape.ranks_per_node);
-  const std::int64_t k = model.moe_router_topk;
+  const ExpertGrid grid = model.expert_grid();
   switch (model.moe_token_dispatcher_type) {
     case Dispatcher::AllToAll:
     case Dispatcher::AllToAllSeq: {
-      double each = static_cast<double>(k) / ranks;
+      double each = static_cast<double>(grid.per_token) / ranks;
       if (model.moe_expert_capacity_factor && shape.tokens > 0) {
         const double room =
-            static_cast<double>(model.experts() * model.expert_capacity(shape.tokens)) /
+            static_cast<double>(grid.experts * model.expert_capacity(shape.tokens)) /
             static_cast<double>(shape.tokens) / ranks;
         // Padded, every expert gets as many rows whoever chose it; else no more than that.
         each = model.moe_pad_expert_input_to_capacity ? room : std::min(each, room);
@@ -79,11 +80,11 @@ Rows rows_of_token(const ModelConfig& model, const DispatchShape& shape) {
       break;
   }
   // The chance that a token has an expert on one given rank, and in one given machine.
-  const double rank = distinct_parts(model.experts(), k, shape.ranks) / ranks;
+  const double rank = copies_of_token(model, shape.ranks) / ranks;
   if (!dispatches_by(model, FlexBackend::HybridEp))
     return {.inside = inside * rank, .between = between * rank};
   const auto machines = static_cast<double>(shape.machines());
-  const double machine = distinct_parts(model.experts(), k, shape.machines()) / machines;
+  const double machine = copies_of_token(model, shape.machines()) / machines;
   // A rank passes on the tokens of its fellows, one in each machine.
   return {.inside = machines * inside * rank, .between = (machines - 1) * machine};
 }

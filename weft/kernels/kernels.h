@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -248,8 +249,13 @@ void drop_over_capacity_forward(Stream&,
                                 Keep keep);
 void drop_over_capacity_dgrad(Stream&, Tensor dp_Tk, Tensor dkept_p_Tk, Tensor kept_experts_Tk);
 
-// Grows counts_GE (int64) by the slots of each expert, for G equal runs of tokens apart.
-void count_experts(Stream&, Tensor counts_GE, Tensor experts_Tk);
+// Runs of neighbouring tokens that are counted apart: token t is of run (first + t) / length. As
+// they are: one run of all.
+struct TokenRuns {
+  std::int64_t first = 0, length = std::numeric_limits<std::int64_t>::max();
+};
+// Grows counts_GE (int64) by the slots of each expert, for each of G runs of tokens.
+void count_experts(Stream&, Tensor counts_GE, Tensor experts_Tk, const TokenRuns&);
 // Moves the bias (fp32) of each expert by `rate`: up where it has fewer rows than the mean of the
 // experts, down where it has more.
 void move_bias(Stream&, Tensor bias_E, Tensor counts_E, float rate);
@@ -272,13 +278,19 @@ void random_logits(Stream&, Tensor logits_TE, const RandomLogits&);
 
 // Load-balancing loss E / T * sum_te s_te f_te, fp32, without coefficient: s is a token's scores
 // over all experts, scaled to sum 1; f an expert's share of the rows (counts_GE, int64) that are
-// counted for the token's run, of G equal runs of tokens. It is 1 where either is even. dgrad
-// assigns scale * d, the counts being constants. Without tokens these losses are 0.
-void balance_loss_forward(Stream&, Tensor loss_1, Tensor logits_TE, Tensor counts_GE, Score score);
+// counted for the token's run, of G. It is 1 where either is even. dgrad assigns scale * d, the
+// counts being constants. Without tokens these losses are 0.
+void balance_loss_forward(Stream&,
+                          Tensor loss_1,
+                          Tensor logits_TE,
+                          Tensor counts_GE,
+                          const TokenRuns&,
+                          Score score);
 void balance_loss_dgrad(Stream&,
                         Tensor dlogits_TE,
                         Tensor logits_TE,
                         Tensor counts_GE,
+                        const TokenRuns&,
                         Score score,
                         float scale);
 // z-loss: mean over tokens of (log sum exp of the logits)^2, without coefficient.
@@ -288,6 +300,21 @@ void z_loss_dgrad(Stream&, Tensor dlogits_TE, Tensor logits_TE, float scale);
 // Rows of tokens. What the sorts read may have come from other ranks: numbers that do not fit are a
 // fault, and a SystemError. A choice of -1 is none (dropped, or of somebody else).
 //
+// `choose_shards`: of a token's choices and their probabilities a copy for each shard of the
+// expert. A rank holds one shard of each of `experts` neighbours; the `shards` ranks that share
+// them follow each other, and shard s of expert e is number (e / experts * shards + s) * experts +
+// e % experts. A token's copies ascend by rank; copy_Sn (int32) has the places of each slot's
+// copies, as flat indices. A slot without an expert has copies without one.
+struct ExpertShards {
+  std::int64_t experts = 1, shards = 1;
+};
+void choose_shards(Stream&,
+                   Tensor chosen_p_TK,
+                   Tensor chosen_TK,
+                   Tensor copy_Sn,
+                   Tensor p_Tk,
+                   Tensor experts_Tk,
+                   const ExpertShards&);
 // `sort_by_expert`: the slots whose expert is in [first, first + E), by expert, stable in token
 // order: token_R[r] is the token of row r, slot_R[r] its flat index (token * k + j), row_Tk[t, j]
 // the row of slot j; counts_E rows an expert. Room that no row takes, and slots without a row, are

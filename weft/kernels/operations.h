@@ -24,13 +24,14 @@ namespace weft::kernels {
                           apply(drop_over_capacity_forward) apply(drop_over_capacity_dgrad) apply( \
                               count_experts) apply(move_bias) apply(jitter) apply(random_logits)   \
                               apply(balance_loss_forward) apply(balance_loss_dgrad) apply(         \
-                                  z_loss_forward) apply(z_loss_dgrad) apply(sort_by_expert)        \
-                                  apply(sort_by_group) apply(count_by_group) apply(gather_choices) \
-                                      apply(sum_counts) apply(seal_counts) apply(open_counts)      \
-                                          apply(plan_hops) apply(gather_rows) apply(sum_rows)      \
-                                              apply(copy_rows) apply(add) apply(accumulate)        \
-                                                  apply(scale) apply(zero) apply(fill) apply(copy) \
-                                                      apply(squared_norm) apply(sum) apply(adamw)
+                                  z_loss_forward) apply(z_loss_dgrad) apply(choose_shards)         \
+                                  apply(sort_by_expert) apply(sort_by_group) apply(count_by_group) \
+                                      apply(gather_choices) apply(sum_counts) apply(seal_counts)   \
+                                          apply(open_counts) apply(plan_hops) apply(gather_rows)   \
+                                              apply(sum_rows) apply(copy_rows) apply(add)          \
+                                                  apply(accumulate) apply(scale) apply(zero)       \
+                                                      apply(fill) apply(copy) apply(squared_norm)  \
+                                                          apply(sum) apply(adamw)
 
 #define WEFT_DECLARE_OPERATION(name) decltype(::weft::kernels::name) name;
 #define WEFT_OPERATION_OF_TABLE(name) .name = name,

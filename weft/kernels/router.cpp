@@ -1,4 +1,6 @@
 // The router: its choice, what it drops and counts, its noise and its losses.
+#include <algorithm>
+
 #include "weft/kernels/checks.h"
 #include "weft/kernels/operations.h"
 
@@ -49,11 +51,20 @@ void check_router_logits(const Tensor& logits) {
   CHECK(matrix_shape("logits", logits).columns > 0, "no experts");
 }
 
-void check_run_counts(const Tensor& counts, std::int64_t tokens, std::int64_t experts) {
-  const std::int64_t runs = matrix_shape("counts", counts).rows;
-  check_matrix("counts", counts, runs, experts);
+void check_run_counts(const Tensor& counts,
+                      std::int64_t tokens,
+                      std::int64_t experts,
+                      const TokenRuns& runs) {
+  const std::int64_t all = matrix_shape("counts", counts).rows;
+  check_matrix("counts", counts, all, experts);
   check_dtype("counts", counts, DType::I64);
-  CHECK(runs >= 1 && tokens % runs == 0, "{} tokens in {} equal runs", tokens, runs);
+  const std::int64_t last = runs.first + std::max<std::int64_t>(0, tokens - 1);
+  CHECK(runs.first >= 0 && runs.length >= 1 && last / runs.length < all,
+        "tokens {} to {} in {} runs of {}",
+        runs.first,
+        last,
+        all,
+        runs.length);
 }
 
 void check_loss(const Tensor& loss) {
@@ -159,11 +170,11 @@ void drop_over_capacity_dgrad(Stream& stream, Tensor dp, Tensor dkept_p, Tensor 
                                                  std::move(kept_experts));
 }
 
-void count_experts(Stream& stream, Tensor counts, Tensor experts) {
+void count_experts(Stream& stream, Tensor counts, Tensor experts, const TokenRuns& runs) {
   const std::int64_t all = matrix_shape("counts", counts).columns;
   check_dtype("experts", experts, DType::I32);
-  check_run_counts(counts, matrix_shape("experts", experts).rows, all);
-  operations_of(stream).count_experts(stream, std::move(counts), std::move(experts));
+  check_run_counts(counts, matrix_shape("experts", experts).rows, all, runs);
+  operations_of(stream).count_experts(stream, std::move(counts), std::move(experts), runs);
 }
 
 void move_bias(Stream& stream, Tensor bias, Tensor counts, float rate) {
@@ -186,14 +197,20 @@ void random_logits(Stream& stream, Tensor logits, const RandomLogits& options) {
   operations_of(stream).random_logits(stream, std::move(logits), options);
 }
 
-void balance_loss_forward(Stream& stream, Tensor loss, Tensor logits, Tensor counts, Score score) {
+void balance_loss_forward(Stream& stream,
+                          Tensor loss,
+                          Tensor logits,
+                          Tensor counts,
+                          const TokenRuns& runs,
+                          Score score) {
   check_router_logits(logits);
-  check_run_counts(counts, logits.dim(0), logits.dim(1));
+  check_run_counts(counts, logits.dim(0), logits.dim(1), runs);
   check_loss(loss);
   operations_of(stream).balance_loss_forward(stream,
                                              std::move(loss),
                                              std::move(logits),
                                              std::move(counts),
+                                             runs,
                                              score);
 }
 
@@ -201,15 +218,17 @@ void balance_loss_dgrad(Stream& stream,
                         Tensor dlogits,
                         Tensor logits,
                         Tensor counts,
+                        const TokenRuns& runs,
                         Score score,
                         float scale) {
   check_router_logits(logits);
   check_logit_gradient(dlogits, logits);
-  check_run_counts(counts, logits.dim(0), logits.dim(1));
+  check_run_counts(counts, logits.dim(0), logits.dim(1), runs);
   operations_of(stream).balance_loss_dgrad(stream,
                                            std::move(dlogits),
                                            std::move(logits),
                                            std::move(counts),
+                                           runs,
                                            score,
                                            scale);
 }

@@ -1,5 +1,6 @@
 // Rows of tokens on their way to experts: which they are, how many, and moving them.
 #include <limits>
+#include <tuple>
 
 #include "weft/kernels/checks.h"
 #include "weft/kernels/operations.h"
@@ -34,6 +35,35 @@ void check_counts(std::string_view name, const Tensor& counts) {
 }
 
 }  // namespace
+
+void choose_shards(Stream& stream,
+                   Tensor chosen_p,
+                   Tensor chosen,
+                   Tensor copy,
+                   Tensor p,
+                   Tensor experts,
+                   const ExpertShards& ranks) {
+  check_choices(experts);
+  const std::int64_t tokens = experts.dim(0), k = experts.dim(1), n = ranks.shards;
+  CHECK(ranks.experts >= 1 && n >= 1, "{} shards of {} experts a rank", n, ranks.experts);
+  check_choices(chosen);
+  check_matrix("chosen", chosen, tokens, k * n);
+  check_matrix("copy", copy, tokens * k, n);
+  check_dtype("copy", copy, DType::I32);
+  check_contiguous("copy", copy);
+  for (const auto& [name, x, columns] : {std::tuple("p", &p, k), {"chosen_p", &chosen_p, k * n}}) {
+    check_matrix(name, *x, tokens, columns);
+    check_dtype(name, *x, DType::F32);
+    check_contiguous(name, *x);
+  }
+  operations_of(stream).choose_shards(stream,
+                                      std::move(chosen_p),
+                                      std::move(chosen),
+                                      std::move(copy),
+                                      std::move(p),
+                                      std::move(experts),
+                                      ranks);
+}
 
 void sort_by_expert(Stream& stream,
                     Tensor row,

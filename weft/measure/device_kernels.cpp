@@ -141,16 +141,17 @@ class KernelsBench {
       kernels::top_k_dgrad(stream_, dlogits, dp, p, chosen, logits, {});
     });
     measure("count_experts", by(tokens, k), kFloat * slots, [&] {
-      kernels::count_experts(stream_, counts, chosen);
+      kernels::count_experts(stream_, counts, chosen, {});
     });
     measure("balance_loss_forward", shape, all, [&] {
-      kernels::balance_loss_forward(stream_, loss, logits, counts, kernels::Score::Softmax);
+      kernels::balance_loss_forward(stream_, loss, logits, counts, {}, kernels::Score::Softmax);
     });
     measure("balance_loss_dgrad", shape, 2 * all, [&] {
       kernels::balance_loss_dgrad(stream_,
                                   dlogits,
                                   logits,
                                   counts,
+                                  {},
                                   kernels::Score::Softmax,
                                   0.001f);
     });

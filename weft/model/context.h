@@ -21,6 +21,14 @@ struct Randomness {
   std::int64_t first_token = 0;  // of the micro-batch, in its step
 };
 
+// Which tokens of a micro-batch a rank has where it shares them: outside of attention a run of the
+// rows of its context-parallel rank, which has a part of every sequence.
+struct TokenShare {
+  std::int64_t ranks = 1;            // tp x cp: all that have tokens of the micro-batch
+  std::int64_t tp = 1, tp_rank = 0;  // of the run
+  std::int64_t sequence = 0;         // rows of a sequence on one context-parallel rank
+};
+
 struct Context {
   Stream& stream;
   Pool& pool;
@@ -37,6 +45,7 @@ struct Context {
   kernels::Write gradient_write = kernels::Write::Accumulate;
 
   Randomness random = {};
+  TokenShare share = {};
 
   DType dtype() const { return dtype_of(config.params_dtype); }
   Tensor activation(Shape shape) const { return {pool, dtype(), shape, Tag::Activations}; }

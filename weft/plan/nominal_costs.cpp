@@ -46,7 +46,7 @@ double seconds_on(const grid::Link& link, double bytes) {
 // The rank of a pipeline stage whose tokens cross machines most: the others of a dispatch wait for
 // it.
 int most_remote_rank_of(const config::Config& config, const grid::Grid& grid, int pp_rank) {
-  std::vector<std::vector<int>> groups = grid.groups(grid::GroupKind::Ep);
+  std::vector<std::vector<int>> groups = grid.groups(grid::GroupKind::TpEp);
   std::erase_if(groups, [&](const std::vector<int>& group) {
     return grid.coordinate(group.front()).pp != pp_rank;
   });
@@ -61,7 +61,7 @@ struct LeavingRows {
 
 LeavingRows leaving_rows(const config::Config& config, const schedule::TokenFlow& flow) {
   const config::ModelConfig& model = config.model;
-  const std::int64_t ranks = model.expert_model_parallel_size;
+  const std::int64_t ranks = model.expert_grid().ranks;
   if (model.experts() == 0 || ranks == 1) return {};
   const derive::DispatchTraffic sent =
       derive::expected_traffic(model,
@@ -149,6 +149,7 @@ class Pricing {
       case Members::Neighbour:
       case Members::Experts:
       case Members::Replicas:
+      case Members::Sharers:
         return sent(node);
       case Members::Tensor:  // at the end of a step, gradients of norms and routers
         return node.piece == schedule::Piece::Reduce ? 0 : sent(node);
@@ -182,25 +183,25 @@ schedule::Load expected_load(const config::Config& config, const schedule::Token
   const config::ModelConfig& model = config.model;
   const std::int64_t tokens =
       config.train.micro_batch_size * model.seq_length / model.tensor_model_parallel_size;
-  schedule::Load load{.tokens = tokens, .rows = tokens * model.moe_router_topk};
+  const config::ExpertGrid grid = model.expert_grid();
+  schedule::Load load{.tokens = tokens, .rows = tokens * grid.per_token};
   if (model.experts() == 0) return load;
   const auto copies = [&](std::int64_t parts) {
-    const double each = derive::distinct_parts(model.experts(), model.moe_router_topk, parts);
-    return static_cast<std::int64_t>(number(tokens) * each);
+    return static_cast<std::int64_t>(number(tokens) * derive::copies_of_token(model, parts));
   };
-  const std::int64_t ranks = model.expert_model_parallel_size;
+  const std::int64_t ranks = grid.ranks;
   load.copies = copies(ranks);
   load.passing = copies(flow.machines);
   load.onward = load.copies;
   if (model.moe_pad_expert_input_to_capacity) {
-    load.rows = model.experts() * model.expert_capacity(tokens);
+    load.rows = grid.experts * model.expert_capacity(tokens);
   }
   if (schedule::row_counts_of(model, flow.budget) != schedule::RowCounts::Device) return load;
   // Room is made for what may come.
   if (!model.moe_pad_expert_input_to_capacity) load.rows = model.row_budget(tokens);
   load.copies = std::min(load.rows, ranks * tokens);
   load.passing = flow.machines * tokens;
-  load.onward = load.passing * std::min(model.moe_router_topk, ranks / flow.machines);
+  load.onward = load.passing * std::min(grid.per_token, ranks / flow.machines);
   return load;
 }
 

@@ -109,7 +109,7 @@ Work NominalWork::of(const schedule::Node& node) const {
     case Piece::Route:
       return {.flops = kOperations * tokens_ * h * number(model_.experts())};
     case Piece::Experts:
-      return feed_forward_work(node, rows, model_.expert_width());
+      return feed_forward_work(node, rows, model_.expert_shard_width());
     case Piece::Shared:
       return feed_forward_work(node, tokens_, derive::shared_expert_width(model_));
     case Piece::Mlp:
@@ -131,6 +131,7 @@ Work NominalWork::of(const schedule::Node& node) const {
     // Without expert parallelism, rows stay where they are.
     case Piece::Counts:
     case Piece::Balance:
+    case Piece::Tally:
     case Piece::Sizes:
     case Piece::Dispatch:
     case Piece::Combine:

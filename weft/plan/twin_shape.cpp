@@ -177,7 +177,7 @@ void shrink_ranks(const Config& model, TwinDraft& draft) {
     draft.set("model.expert_tensor_parallel_size",
               twin.expert_tensor_parallel_size,
               std::optional<std::int64_t>(1),
-              "not built yet: expert tensor parallelism");
+              "the twin's experts are whole");
   }
   set_world(model, draft);
   if (draft.config.runtime.backend != CommBackend::Threads) {

@@ -52,12 +52,13 @@ void judge_rank_capacity(Judge& judge) {
 void judge_budget(Judge& judge) {
   const ModelConfig& model = judge.model();
   if (!model.moe_expert_rank_capacity_factor || model.experts() == 0) return;
-  if (model.expert_model_parallel_size == 1) return;  // no effect, as W20 says
+  if (!model.tokens_travel()) return;  // no effect, as W20 says
   if (!judge.sound_section("model.") || !judge.sound_section("train.")) return;
   if (!judge.sound({"comm_overlap.moe_token_slices"})) return;
   const std::int64_t tokens =
       judge.config().train.micro_batch_size * model.seq_length / judge.overlap().moe_token_slices;
-  const std::int64_t rows = model.row_budget(tokens), all = tokens * model.moe_router_topk;
+  const std::int64_t rows = model.row_budget(tokens);
+  const std::int64_t all = tokens * model.expert_grid().per_token;
   const std::int64_t one =
       std::min(model.moe_router_topk, std::max<std::int64_t>(1, model.local_experts()));
   if (rows < one) {

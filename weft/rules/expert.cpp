@@ -53,6 +53,20 @@ void judge_expert_bias(Judge& judge) {
       "set model.expert_tensor_parallel_size=1, or model.add_bias_linear=false");
 }
 
+void judge_cut_width(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  if (model.experts() == 0 || !judge.sound_section("model.")) return;
+  const std::int64_t etp = derive::layout_of(judge.config()).etp, width = model.expert_width();
+  if (width % etp == 0) return;
+  judge.report("model.expert_tensor_parallel_size",
+               text("experts of model.moe_ffn_hidden_size = {} cut over etp = {} ranks: {} columns "
+                    "are left over",
+                    width,
+                    etp,
+                    width % etp),
+               "use a number of ranks that divides model.moe_ffn_hidden_size");
+}
+
 void judge_shared_width(Judge& judge) {
   const auto width = judge.model().moe_shared_expert_intermediate_size;
   if (!width || *width > 0) return;
@@ -114,6 +128,13 @@ constexpr Rule kExpertRules[] = {
      .example = "model.num_moe_experts=4 model.add_bias_linear=true "
                 "model.tensor_model_parallel_size=2",
      .judge = judge_expert_bias},
+    {.id = "W90",
+     .when = "a model.moe_ffn_hidden_size that is no multiple of etp",
+     .then = "refused",
+     .why = "Every rank that shares an expert has as many of its columns as any other.",
+     .example = "model.num_moe_experts=4 model.moe_ffn_hidden_size=33 runtime.world_size=2 "
+                "model.expert_tensor_parallel_size=2",
+     .judge = judge_cut_width},
     {.id = "TC-32",
      .when = "model.moe_shared_expert_intermediate_size at or below 0",
      .then = "refused",

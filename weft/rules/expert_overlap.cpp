@@ -56,7 +56,7 @@ void judge_dispatcher(Judge& judge) {
 // Shared experts run under rows that travel, where there are both.
 bool overlaps_shared_experts(const ModelConfig& model) {
   return model.moe_shared_expert_overlap && model.moe_shared_expert_intermediate_size &&
-         model.expert_model_parallel_size > 1;
+         model.tokens_travel();
 }
 
 void judge_dispatcher_on_cpu(Judge& judge) {

@@ -118,13 +118,13 @@ std::optional<std::string> unlike(const std::vector<int>& first,
 void judge_hybrid_machines(Judge& judge) {
   const Config& config = judge.config();
   if (judge.on_gpu() || !dispatches_by(config.model, FlexBackend::HybridEp)) return;
-  if (config.model.expert_model_parallel_size < 2) return;
+  if (!config.model.tokens_travel()) return;
   if (!config.runtime.ranks_per_node) {
     judge.report(
         "runtime.ranks_per_node",
         text("model.moe_flex_dispatcher_backend = hybridep sends a token once to each machine "
              "of its {} expert-parallel ranks, and runtime.ranks_per_node = null",
-             config.model.expert_model_parallel_size),
+             config.model.expert_grid().ranks),
         "set runtime.ranks_per_node, or use model.moe_flex_dispatcher_backend=deepep");
     return;
   }
@@ -133,7 +133,7 @@ void judge_hybrid_machines(Judge& judge) {
     return;
   }
   const std::int64_t per_machine = *config.runtime.ranks_per_node;
-  const auto groups = grid::Grid(derive::layout_of(config)).groups(grid::GroupKind::Ep);
+  const auto groups = grid::Grid(derive::layout_of(config)).groups(grid::GroupKind::TpEp);
   for (const std::vector<int>& group : groups) {
     const std::optional<std::string> complaint = unlike(groups.front(), group, per_machine);
     if (!complaint) continue;

@@ -47,7 +47,7 @@ void judge_idle(Judge& judge) {
        "comm_overlap.batch_p2p_comm",
        "model.pipeline_model_parallel_size = 1 has no neighbours");
   idle(judge,
-       model.overlap_dispatch_backward_with_experts_wgrad && model.expert_model_parallel_size == 1,
+       model.overlap_dispatch_backward_with_experts_wgrad && !model.tokens_travel(),
        "model.overlap_dispatch_backward_with_experts_wgrad",
        "model.expert_model_parallel_size = 1 sends no tokens");
   const bool reads_order = !config.runtime.schedule.empty();
@@ -78,7 +78,7 @@ void judge_idle(Judge& judge) {
        "comm_overlap.moe_token_slices",
        "model.num_moe_experts is null, so no tokens travel to experts");
   idle(judge,
-       overlap.moe_token_slices > 1 && model.experts() > 0 && model.expert_model_parallel_size == 1,
+       overlap.moe_token_slices > 1 && model.experts() > 0 && !model.tokens_travel(),
        "comm_overlap.moe_token_slices",
        "model.expert_model_parallel_size = 1 sends no tokens");
   idle(judge,
@@ -87,7 +87,7 @@ void judge_idle(Judge& judge) {
        "model.num_moe_experts is null, and shared experts stand beside routed ones");
   idle(judge,
        model.moe_shared_expert_overlap && model.moe_shared_expert_intermediate_size &&
-           model.expert_model_parallel_size == 1,
+           !model.tokens_travel(),
        "model.moe_shared_expert_overlap",
        "model.expert_model_parallel_size = 1 sends no tokens");
   idle(judge,
@@ -99,7 +99,7 @@ void judge_idle(Judge& judge) {
        "model.moe_router_force_load_balancing",
        "model.moe_router_force_biased decides how tokens are routed");
   idle(judge,
-       model.moe_expert_rank_capacity_factor && model.expert_model_parallel_size == 1 &&
+       model.moe_expert_rank_capacity_factor && !model.tokens_travel() &&
            dispatches_by(model, FlexBackend::HybridEp),  // others are refused
        "model.moe_expert_rank_capacity_factor",
        "model.expert_model_parallel_size = 1: one rank has all rows, whatever they are");

@@ -87,8 +87,6 @@ std::vector<Missing> missing_parts(const Config& config) {
     parts.add(field.support.text, field.key, value_text(field, config));
   }
   const ModelConfig& model = config.model;
-  if (derive::layout_of(config).etp > 1)
-    add("expert tensor parallelism", "model.expert_tensor_parallel_size");
   if (model.tensor_model_parallel_size > 1 && !model.sequence_parallel) {
     add("tensor parallelism whose ranks all have all tokens", "model.sequence_parallel");
   }

@@ -106,7 +106,7 @@ std::string shared_idle(const ModelConfig& model) {
   if (!model.moe_shared_expert_intermediate_size) {
     return "there is no shared expert (model.moe_shared_expert_intermediate_size = null)";
   }
-  return where(model.expert_model_parallel_size == 1, "ep = 1 sends no tokens");
+  return where(!model.tokens_travel(), "ep = 1 sends no tokens");
 }
 
 std::string slices(const Config& config) {
@@ -126,7 +126,7 @@ std::vector<Asked> expert_modes(const Config& config) {
       {.name = "dispatch backward under the experts' weight gradients",
        .keys = {"model.overlap_dispatch_backward_with_experts_wgrad"},
        .number = text("ep = {}", model.expert_model_parallel_size),
-       .idle = where(model.expert_model_parallel_size == 1, "ep = 1 sends no tokens")},
+       .idle = where(!model.tokens_travel(), "ep = 1 sends no tokens")},
       {.name = "shared-expert overlap",
        .keys = {"model.moe_shared_expert_overlap"},
        .number = text("ep = {}", model.expert_model_parallel_size),
@@ -134,7 +134,7 @@ std::vector<Asked> expert_modes(const Config& config) {
       {.name = "token slices",
        .keys = {"comm_overlap.moe_token_slices"},
        .number = slices(config),
-       .idle = where(model.expert_model_parallel_size == 1, "ep = 1 sends no tokens")}};
+       .idle = where(!model.tokens_travel(), "ep = 1 sends no tokens")}};
 }
 
 std::vector<Asked> dense_modes(const Config& config) {

@@ -10,7 +10,7 @@ using base::text;
 constexpr const char* kSlices = "comm_overlap.moe_token_slices";
 
 // Where no tokens travel, slices have no effect, as W20 says.
-bool tokens_travel(const Judge& judge) { return judge.model().expert_model_parallel_size > 1; }
+bool tokens_travel(const Judge& judge) { return judge.model().tokens_travel(); }
 
 void judge_sliced_tokens(Judge& judge) {
   if (!tokens_travel(judge)) return;

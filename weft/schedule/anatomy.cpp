@@ -23,6 +23,9 @@ struct MoeLayerKind {
   Lane dp = Lane::Compute;  // the same without other ranks' tokens
   RowCounts counts = RowCounts::Host;
   bool counts_globally = false;  // a balancing loss counts the rows of all ranks
+  // One counts the rows of a micro-batch, or of its sequences, which several ranks have.
+  bool tallies = false;
+  Lane sharers = Lane::Compute;
   bool has_shared_experts = false;
 };
 
@@ -42,6 +45,7 @@ std::vector<PieceAnatomy> moe_layer(const MoeLayerKind& kind) {
     dispatched.push_back(has_sizes ? Sizes : Counts);
   }
   if (kind.counts_globally) add(Balance, kind.dp, {Route});
+  if (kind.tallies) add(Tally, kind.sharers, {Route});
   if (kind.has_shared_experts) {
     add(Shared, Lane::Compute, {Route});
     merged.push_back(Shared);
@@ -159,8 +163,7 @@ RowCounts row_counts_of(const config::ModelConfig& model, config::RowBudget budg
   const bool flex = model.moe_token_dispatcher_type == config::Dispatcher::Flex;
   if (model.moe_pad_expert_input_to_capacity) return flex ? RowCounts::Device : RowCounts::Static;
   // One rank has all rows, whatever they are.
-  const bool has_budget =
-      flex && model.moe_expert_rank_capacity_factor && model.expert_model_parallel_size > 1;
+  const bool has_budget = flex && model.moe_expert_rank_capacity_factor && model.tokens_travel();
   return has_budget && budget == config::RowBudget::AsConfigured ? RowCounts::Device
                                                                  : RowCounts::Host;
 }
@@ -175,10 +178,12 @@ Anatomy describe(const config::ModelConfig& model,
   anatomy.flow = tokens;
   anatomy.row_counts = row_counts_of(model, tokens.budget);
   const MoeLayerKind kind{
-      .ep = model.expert_model_parallel_size > 1 ? Lane::Ep : Lane::Compute,
+      .ep = model.tokens_travel() ? Lane::Ep : Lane::Compute,
       .dp = tokens.replicas > 1 ? Lane::Dp : Lane::Compute,
       .counts = anatomy.row_counts,
       .counts_globally = model.aux_loss_coeff(config::LoadBalancing::GlobalAuxLoss) != 0,
+      .tallies = tallied_runs(model, tokens) > 0,
+      .sharers = tokens.tp > 1 ? Lane::Tp : Lane::Cp,
       .has_shared_experts = derive::shared_expert_width(model) > 0};
   for (std::int64_t layer = 0; layer < model.num_layers; ++layer) {
     anatomy.layers.push_back(model.is_moe_layer(layer) ? moe_layer(kind) : dense_layer());

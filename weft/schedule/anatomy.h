@@ -167,8 +167,12 @@ enum class RowCounts {
 struct TokenFlow {
   int slices = 1;
   config::RowBudget budget = config::RowBudget::AsConfigured;
-  int machines = 1;  // that an expert-parallel group lies in; for hybridep
-  int replicas = 1;  // ranks with the same dense layers and other tokens: dp x cp
+  int machines = 1;    // that an expert-parallel group lies in; for hybridep
+  int replicas = 1;    // ranks with the same dense layers and other tokens: tp x dp x cp
+  int tp = 1, cp = 1;  // ranks that share the tokens of a micro-batch
+  int sequences = 1;   // of a micro-batch
+
+  int sharers() const { return tp * cp; }
 };
 
 // In how much detail a step is planned.

@@ -101,7 +101,7 @@ PartBytes mlp_bytes(const config::ModelConfig& model) {
 
 // The logits and the choice are made again from the norm's output, which others read too, and what
 // the dispatcher laid out stays.
-PieceBytes route_bytes(const config::ModelConfig& model) {
+PieceBytes route_bytes(const config::ModelConfig& model, const TokenFlow& flow) {
   const std::int64_t experts = model.experts(), k = model.moe_router_topk;
   Bytes choice{.per_token = experts * kFp32 + k * (kFp32 + kInt32)};
   // The choice before slots are dropped.
@@ -112,6 +112,7 @@ PieceBytes route_bytes(const config::ModelConfig& model) {
   if (model.aux_loss_coeff(config::LoadBalancing::GlobalAuxLoss) != 0) {
     all.fixed += experts * kInt64;
   }
+  all.fixed += tallied_runs(model, flow) * experts * kInt64;
   return {.kept = all, .remade = choice};
 }
 
@@ -126,7 +127,7 @@ Bytes sum(const Bytes& a, const Bytes& b) {
 
 // What the experts read stays (the dispatcher says how much): the rows would have to travel again.
 PartBytes experts_bytes(const config::ModelConfig& model, const Bytes& read) {
-  const std::int64_t width = model.expert_width() * element_bytes(model);
+  const std::int64_t width = model.expert_shard_width() * element_bytes(model);
   const Bytes fc1{.per_row = 2 * width};
   const Bytes counts{.fixed = model.local_experts() * kInt64};
   return {{Part::Fc1, {.kept = sum(sum(counts, read), fc1), .remade = fc1}},
@@ -136,8 +137,8 @@ PartBytes experts_bytes(const config::ModelConfig& model, const Bytes& read) {
 // The rows of every expert, summed over the ranks with other tokens: each sends all but its part,
 // and the sum of its part to every other. Of unequal parts, the mean, rounded
 // down.
-std::int64_t balance_bytes(const config::ModelConfig& model, const TokenFlow& flow) {
-  return 2 * (flow.replicas - 1) * model.experts() * kInt64 / flow.replicas;
+std::int64_t summed_bytes(std::int64_t rows, std::int64_t ranks) {
+  return 2 * (ranks - 1) * rows * kInt64 / ranks;
 }
 
 // FC1 keeps its output and the activation; a gate what it is multiplied with and its logit.
@@ -177,6 +178,13 @@ PieceBytes sends(const config::ModelConfig& model,
 
 }  // namespace
 
+std::int64_t tallied_runs(const config::ModelConfig& model, const TokenFlow& flow) {
+  if (flow.sharers() == 1) return 0;
+  const bool batch = model.aux_loss_coeff(config::LoadBalancing::AuxLoss) != 0;
+  const bool sequence = model.aux_loss_coeff(config::LoadBalancing::SeqAuxLoss) != 0;
+  return (batch ? 1 : 0) + (sequence ? flow.sequences : 0);
+}
+
 PieceBytes bytes_of(const config::ModelConfig& model,
                     const TokenFlow& flow,
                     const PieceName& name) {
@@ -193,14 +201,18 @@ PieceBytes bytes_of(const config::ModelConfig& model,
     case Piece::Mlp:
       return pick(model, mlp_bytes(model), name);
     case Piece::Route: {
-      PieceBytes bytes = route_bytes(model);
+      PieceBytes bytes = route_bytes(model, flow);
       bytes.kept = sum(bytes.kept, dispatch_kept_bytes(model, flow).route);
       return bytes;
     }
     case Piece::Counts:
       return sends(model, flow, &DispatchSent::counts, {});
     case Piece::Balance:
-      return {.sent_forward = {.fixed = balance_bytes(model, flow)}};
+      return {.sent_forward = {.fixed = summed_bytes(model.experts(), flow.replicas)}};
+    case Piece::Tally: {
+      const std::int64_t rows = tallied_runs(model, flow) * model.experts();
+      return {.sent_forward = {.fixed = summed_bytes(rows, flow.sharers())}};
+    }
     case Piece::Dispatch:
       return sends(model, flow, &DispatchSent::dispatch, dispatch_kept_bytes(model, flow).dispatch);
     case Piece::Experts:

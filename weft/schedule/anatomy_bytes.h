@@ -17,6 +17,10 @@ struct PieceBytes {
 };
 
 // A piece has the bytes of its parts.
+// Runs of a micro-batch's tokens whose rows are counted over the ranks that share them: the whole
+// for aux_loss, each sequence for seq_aux_loss.
+std::int64_t tallied_runs(const config::ModelConfig& model, const TokenFlow& flow);
+
 PieceBytes bytes_of(const config::ModelConfig& model, const TokenFlow& flow, const PieceName& name);
 
 }  // namespace weft::schedule

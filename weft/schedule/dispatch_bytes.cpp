@@ -9,7 +9,7 @@ namespace {
 
 // An expert-parallel group as a dispatcher sees it.
 struct Group {
-  std::int64_t ranks = 1, machines = 1, k = 1;
+  std::int64_t ranks = 1, machines = 1, k = 1, shards = 1;
   config::Dispatcher type = config::Dispatcher::AllToAll;
 
   std::int64_t per_machine() const { return ranks / machines; }
@@ -21,10 +21,11 @@ struct Group {
 // deepep: every rank is a machine of its own.
 Group group_of(const config::ModelConfig& model, const TokenFlow& flow) {
   const bool hybrid = config::dispatches_by(model, config::FlexBackend::HybridEp);
-  const std::int64_t ranks = model.expert_model_parallel_size;
-  return {.ranks = ranks,
-          .machines = hybrid ? flow.machines : ranks,
-          .k = model.moe_router_topk,
+  const config::ExpertGrid grid = model.expert_grid();
+  return {.ranks = grid.ranks,
+          .machines = hybrid ? flow.machines : grid.ranks,
+          .k = grid.per_token,
+          .shards = grid.shards,
           .type = model.moe_token_dispatcher_type};
 }
 
@@ -33,7 +34,7 @@ std::int64_t counts_of(const config::ModelConfig& model, const Group& group) {
   if (group.is_flex())
     return group.machines + (group.per_machine() > 1 ? group.ranks : 0) + group.ranks;
   if (model.moe_pad_expert_input_to_capacity) return 0;
-  return group.is_gathered() ? group.ranks : model.experts();
+  return group.is_gathered() ? group.ranks : model.expert_grid().experts;
 }
 
 // With each row: its probability and, where the receiver sorts, those of all its slots and which
@@ -65,15 +66,16 @@ std::int64_t splits_bytes(const config::ModelConfig& model,
   return (2 * group.machines + 2 * group.per_machine() + 1) * kInt64;
 }
 
-// Which rows are a token's, and which token a row is of.
+// Which rows are a token's, and which token a row is of; and where the copies of its choices are.
 Bytes route_bytes(const config::ModelConfig& model, const Group& group) {
-  if (group.is_gathered()) return {};
+  const std::int64_t shared = group.shards > 1 ? kInt32 * group.k : 0;
+  if (group.is_gathered()) return {.per_token = shared};
   // Padded, there are as many rows as come from the others.
   if (!group.is_flex() && model.moe_pad_expert_input_to_capacity) {
-    return {.per_token = kInt32 * group.k, .per_row = kInt32};
+    return {.per_token = shared + kInt32 * group.k, .per_row = kInt32};
   }
   const std::int64_t copies = group.is_flex() ? std::min(group.k, group.machines) : group.k;
-  return {.per_token = 2 * kInt32 * copies};
+  return {.per_token = shared + 2 * kInt32 * copies};
 }
 
 // The same of the rows that are fanned out.

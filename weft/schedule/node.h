@@ -24,6 +24,7 @@ enum class Piece {
   Route,
   Counts,
   Balance,
+  Tally,
   Sizes,
   Permute,
   Dispatch,

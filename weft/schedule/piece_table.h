@@ -22,8 +22,9 @@ enum class Scope {
 enum class Members {
   Rank,       // nobody else
   Neighbour,  // a sender and a receiver of a pipeline
-  Experts,    // the expert-parallel group
+  Experts,    // the ranks that hold the experts of a layer
   Replicas,   // the ranks with the same dense layers and other tokens
+  Sharers,    // of them, those with other tokens of the same micro-batch
   Gradients,  // the ranks that hold copies of the part's gradients
   Tables,     // the ends of a pipeline, which share a table
   Tensor,     // the tensor-parallel group: ranks that share each product of a layer
@@ -103,6 +104,11 @@ inline constexpr std::array<PieceRow, kPieces> kPieceTable{{
     {.piece = Piece::Balance,
      .word = "balance",
      .members = Members::Replicas,
+     .place = Place::Before,
+     .has_input_gradient = false},
+    {.piece = Piece::Tally,
+     .word = "tally",
+     .members = Members::Sharers,
      .place = Place::Before,
      .has_input_gradient = false},
     {.piece = Piece::Sizes,

@@ -48,7 +48,7 @@ PipelineShape shape_of(const config::Config& config, const grid::Grid& grid, int
 
 // Where no tokens travel there is nothing to cut them for.
 int token_slices(const config::Config& config) {
-  const bool travel = config.model.expert_model_parallel_size > 1;
+  const bool travel = config.model.tokens_travel();
   return travel ? static_cast<int>(config.comm_overlap.moe_token_slices) : 1;
 }
 
@@ -56,7 +56,7 @@ int token_slices(const config::Config& config) {
 // all in as many: the config has been validated (W64).
 int machines_of(const config::Config& config, const grid::Grid& grid) {
   if (!config.runtime.ranks_per_node) return 1;
-  const std::vector<int> group = grid.group_of(grid::GroupKind::Ep, 0);
+  const std::vector<int> group = grid.group_of(grid::GroupKind::TpEp, 0);
   return static_cast<int>(derive::members_by_machine(group, *config.runtime.ranks_per_node).size());
 }
 
@@ -154,7 +154,10 @@ std::vector<RankPlan> plan_step(const config::Config& config,
   const TokenFlow tokens{.slices = token_slices(config),
                          .budget = budget,
                          .machines = machines_of(config, grid),
-                         .replicas = grid.dp() * grid.cp()};
+                         .replicas = grid.tp() * grid.dp() * grid.cp(),
+                         .tp = grid.tp(),
+                         .cp = grid.cp(),
+                         .sequences = static_cast<int>(config.train.micro_batch_size)};
   const derive::Placement placement = derive::placement_of(config);
   std::vector<RankPlan> plans;
   for (int pp_rank = 0; pp_rank < grid.pp(); ++pp_rank) {
@@ -240,6 +243,7 @@ std::vector<int> stages_of_entry(const derive::Pipeline& pipeline,
     case Members::Rank:
     case Members::Experts:
     case Members::Replicas:
+    case Members::Sharers:
     case Members::Gradients:
     case Members::Tensor:
       return {pp_rank};
@@ -268,11 +272,13 @@ std::vector<int> ranks_of_entry(const grid::Grid& grid,
     case Members::Tables:
       return grid.group_of(GroupKind::Embedding, rank);
     case Members::Replicas:
-      return grid.group_of(GroupKind::DpCp, rank);
+      return grid.group_of(GroupKind::TpDpCp, rank);
+    case Members::Sharers:
+      return grid.group_of(GroupKind::TpCp, rank);
     case Members::Gradients:
       return grid.group_of(node.part == Part::Dense ? GroupKind::DpCp : GroupKind::ExpertDp, rank);
     case Members::Experts:
-      return grid.group_of(GroupKind::Ep, rank);
+      return grid.group_of(GroupKind::TpEp, rank);
     case Members::Tensor:
       return grid.group_of(GroupKind::Tp, rank);
   }

@@ -66,7 +66,7 @@ model::Parameters make_parameters(tensor::Pool& pool,
       stream,
       config.model,
       model::holding_of(config.model, self.pp, derive::placement_of(config)),
-      {.tp = self.tp, .ep = self.ep},
+      {.tp = self.tp, .ep = self.ep, .etp = self.etp},
       derive::buffer_scheme(config, self.pp));
   if (weights == InitialWeights::Undefined) return parameters;
   parameters.initialise(stream,
@@ -126,12 +126,15 @@ Share Engine::share() const {
 }
 
 std::string Engine::label() const {
-  const std::string tp = groups_.grid.tp() > 1 ? base::text("-TP{:02}", groups_.self.tp) : "";
-  return base::text("[PP{:02}-DP{:02}-EP{:02}{}]",
-                    groups_.self.pp,
-                    groups_.self.dp,
-                    groups_.self.ep,
-                    tp);
+  std::string all =
+      base::text("[PP{:02}-DP{:02}-EP{:02}", groups_.self.pp, groups_.self.dp, groups_.self.ep);
+  const auto add = [&](const char* axis, int size, int rank) {
+    if (size > 1) all += base::text("-{}{:02}", axis, rank);
+  };
+  add("TP", groups_.grid.tp(), groups_.self.tp);
+  add("CP", groups_.grid.cp(), groups_.self.cp);
+  add("ETP", groups_.grid.etp(), groups_.self.etp);
+  return all + "]";
 }
 
 }  // namespace weft::train

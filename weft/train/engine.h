@@ -54,7 +54,7 @@ class Engine {
   exec::Executor& lifted_forward() { return lifted_ ? lifted_->forward : forward_; }
   Groups& groups() { return groups_; }
 
-  std::string label() const;  // "[PP00-DP01-EP02]"
+  std::string label() const;  // "[PP00-DP01-EP02]", then tp, cp and etp where there are several
 
  private:
   const rules::JudgedConfig config_;

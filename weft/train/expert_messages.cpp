@@ -65,10 +65,10 @@ CountedAt counted_at(config::Dispatcher dispatcher, const Ranks& ranks, std::int
 std::map<std::string, comm::ExpertMessages> expert_messages(const rules::JudgedConfig& config) {
   const config::ModelConfig& model = config->model;
   const grid::Grid grid(derive::layout_of(config));
-  const std::vector<int> ep = grid.group_of(grid::GroupKind::Ep, 0);
+  const std::vector<int> ep = grid.group_of(grid::GroupKind::TpEp, 0);
   const std::int64_t size = std::ssize(ep);
   if (size == 1 || model.experts() == 0) return {};
-  const std::int64_t local = model.experts() / size;
+  const std::int64_t local = model.expert_grid().local();
   const bool has_machines = config::dispatches_by(model, config::FlexBackend::HybridEp);
   Ranks ranks{.machines = size};
   if (has_machines) {

@@ -60,11 +60,13 @@ Groups join_groups(const rules::JudgedConfig& config, comm::Endpoint& endpoint) 
                 .self = grid.coordinate(rank),
                 .world = join("world", grid::GroupKind::World),
                 .tp = join("tp", grid::GroupKind::Tp),
-                .ep = join(kEp, grid::GroupKind::Ep),
+                .ep = join(kEp, grid::GroupKind::TpEp),
                 .ep_across = nullptr,
                 .ep_within = nullptr,
                 .dense_reduction = join("dp_cp", grid::GroupKind::DpCp),
                 .expert_reduction = join("expert_dp", grid::GroupKind::ExpertDp),
+                .replicas = nullptr,
+                .sharers = nullptr,
                 .key_copies = nullptr,
                 .model_copy = nullptr,
                 .pp_forward = nullptr,
@@ -79,12 +81,17 @@ Groups join_groups(const rules::JudgedConfig& config, comm::Endpoint& endpoint) 
   if (std::ranges::find(holders, rank) != holders.end()) {
     groups.model_copy = endpoint.group("model_copy", std::move(holders));
   }
-  if (grid.ep() > 1 && config::dispatches_by(config->model, config::FlexBackend::HybridEp)) {
+  if (groups.ep->size() > 1 &&
+      config::dispatches_by(config->model, config::FlexBackend::HybridEp)) {
     const auto per_machine = static_cast<int>(config->runtime.ranks_per_node.value());
     MachineMembers machines = machine_members(groups.ep->members(), rank, per_machine);
     groups.ep_across = endpoint.group(kEpAcross, std::move(machines.across));
     groups.ep_within = endpoint.group(kEpWithin, std::move(machines.within));
   }
+  if (config->model.aux_loss_coeff(config::LoadBalancing::GlobalAuxLoss) != 0) {
+    groups.replicas = join("tp_dp_cp", grid::GroupKind::TpDpCp);
+  }
+  if (grid.tp() * grid.cp() > 1) groups.sharers = join("tp_cp", grid::GroupKind::TpCp);
   if (grid.pp() == 1) return groups;
   groups.pp_forward = join("pp_forward", grid::GroupKind::Pp);
   groups.pp_backward = join("pp_backward", grid::GroupKind::Pp);

@@ -21,12 +21,14 @@ struct Groups {
   grid::Coordinate self;
   std::unique_ptr<comm::Communicator> world;
   std::unique_ptr<comm::Communicator> tp;
-  std::unique_ptr<comm::Communicator> ep;
-  // hybridep, where ep > 1: the ranks of the ep group with this one's place in their machine, one a
-  // machine, and those of this rank's machine.
+  std::unique_ptr<comm::Communicator> ep;  // tp_ep: with those that share an expert
+  // hybridep, where ep is several ranks: the ranks of the ep group with this one's place in their
+  // machine, one a machine, and those of this rank's machine.
   std::unique_ptr<comm::Communicator> ep_across, ep_within;
   std::unique_ptr<comm::Communicator> dense_reduction;   // dp x cp
   std::unique_ptr<comm::Communicator> expert_reduction;  // edp
+  // Over which balancing losses count: tp x dp x cp, and tp x cp. Null where none does.
+  std::unique_ptr<comm::Communicator> replicas, sharers;
   // The tensor-parallel ranks that hold the same key and value heads as this one, where these are
   // fewer than the ranks.
   std::unique_ptr<comm::Communicator> key_copies;

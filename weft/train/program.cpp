@@ -137,7 +137,11 @@ model::Context Program::context(const Node& node, Stream& stream) const {
           .output_memory = memory_of_output(node),
           .gradient_write =
               schedule::begins_gradient(node) ? kernels::Write::Assign : kernels::Write::Accumulate,
-          .random = randomness(node)};
+          .random = randomness(node),
+          .share = {.ranks = groups_.grid.tp() * groups_.grid.cp(),
+                    .tp = groups_.grid.tp(),
+                    .tp_rank = groups_.self.tp,
+                    .sequence = config_.model.seq_length / groups_.grid.cp()}};
 }
 
 model::Randomness Program::randomness(const Node& node) const {

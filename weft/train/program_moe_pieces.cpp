@@ -63,7 +63,13 @@ Program::Bodies Program::Pieces::counts() {
 
 Program::Bodies Program::Pieces::balance() {
   return {.forward = [](Program& p, const Node& node, const Context& context) {
-    model::balance_exchange(context, p.layer(node).route.balance, *p.groups_.dense_reduction);
+    model::balance_exchange(context, p.layer(node).route.balance, *p.groups_.replicas);
+  }};
+}
+
+Program::Bodies Program::Pieces::tally() {
+  return {.forward = [](Program& p, const Node& node, const Context& context) {
+    model::balance_tally(context, p.layer(node).route.balance, *p.groups_.sharers);
   }};
 }
 

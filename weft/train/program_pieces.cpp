@@ -27,6 +27,8 @@ Program::Bodies Program::bodies_of(const Node& node) {
       return Pieces::counts();
     case Piece::Balance:
       return Pieces::balance();
+    case Piece::Tally:
+      return Pieces::tally();
     case Piece::Sizes:
       return Pieces::sizes();
     case Piece::Permute:

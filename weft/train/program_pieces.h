@@ -41,6 +41,7 @@ struct Program::Pieces {
   static Bodies route();
   static Bodies counts();
   static Bodies balance();
+  static Bodies tally();
   static Bodies sizes();
   static Bodies permute();
   static Bodies dispatch();

@@ -105,7 +105,7 @@ class ParameterFetcher {
       for (const model::ParameterSpec& held :
            model::list_parameters(model,
                                   model::holding_of(model, place.pp, placement),
-                                  {.tp = place.tp, .ep = place.ep})) {
+                                  {.tp = place.tp, .ep = place.ep, .etp = place.etp})) {
         std::vector<Owner>& owners = owners_[static_cast<std::size_t>(index_.at(held.name))];
         const bool is_copy = std::ranges::find(owners, held.slice, &Owner::slice) != owners.end();
         if (!is_copy) owners.push_back({.member = member, .slice = held.slice});

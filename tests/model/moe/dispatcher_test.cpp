@@ -90,6 +90,21 @@ std::vector<LayerCase> cases() {
   return all;
 }
 
+// The same with experts that two ranks share, or all.
+std::vector<LayerCase> cut_cases() {
+  std::vector<LayerCase> all;
+  for (const LayerCase& whole : cases()) {
+    for (const int shards : {2, 4}) {
+      if (whole.ranks() % shards != 0) continue;
+      LayerCase layer = whole;
+      layer.name += base::text("Shards{}", shards);
+      layer.shards = shards;
+      all.push_back(layer);
+    }
+  }
+  return all;
+}
+
 void expect_as_on_one_rank(const LayerOutcome& got, const LayerOutcome& want) {
   EXPECT_LE(relative_error(got.y, want.y), 1e-6);
   EXPECT_LE(relative_error(got.dx, want.dx), 1e-5);
@@ -107,6 +122,11 @@ TEST_P(EveryDispatcher, ComputesWhatOneRankDoes) {
 INSTANTIATE_TEST_SUITE_P(Layer, EveryDispatcher, ::testing::ValuesIn(cases()), [](const auto& of) {
   return of.param.name;
 });
+
+INSTANTIATE_TEST_SUITE_P(CutExperts,
+                         EveryDispatcher,
+                         ::testing::ValuesIn(cut_cases()),
+                         [](const auto& of) { return of.param.name; });
 
 // Keeps at most `capacity` slots of each expert and rank, the first ones.
 void drop_beyond(LayerCase& layer, std::int64_t capacity) {
@@ -131,7 +151,10 @@ TEST(DropAndPad, IsTheUnpaddedRunOfTheKeptTokens) {
     drop_beyond(layer, 3);
     layer.capacity = 1;  // 12 * 2 / 8 rows an expert
     ASSERT_GT(std::ranges::count(layer.choices, -1), 0);
-    expect_as_on_one_rank(run_layer(layer), run_on_one_rank(layer));
+    for (const int shards : {1, 2}) {
+      layer.shards = shards;
+      expect_as_on_one_rank(run_layer(layer), run_on_one_rank(layer));
+    }
   }
 }
 
@@ -140,6 +163,7 @@ TEST(RowBudget, WhereItIsEnoughTheBitsAreThoseOfARunWithoutOne) {
     LayerCase layer = random_case("budget", {10, 10, 10, 10}, 8, 3);
     layer.dispatcher = Dispatcher::Flex;
     layer.per_machine = per_machine;
+    layer.shards = per_machine == 2 ? 2 : 1;
     const LayerOutcome free = run_layer(layer);
     layer.budget = 2;
     const LayerOutcome bounded = run_layer(layer);

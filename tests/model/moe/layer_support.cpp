@@ -44,18 +44,18 @@ class Rank {
     dispatcher_ = make_dispatcher(config_, groups, config::RowBudget::AsConfigured);
     first_ = std::accumulate(layer.tokens.begin(), layer.tokens.begin() + rank_, std::int64_t{0});
     tokens_ = layer.tokens[static_cast<std::size_t>(rank_)];
-    local_ = layer.experts / layer.ranks();
+    local_ = layer.experts * layer.shards / layer.ranks();
   }
 
   void run() {
-    const std::int64_t d = layer_.hidden, k = layer_.k, f = layer_.width;
+    const std::int64_t d = layer_.hidden, k = layer_.k, f = layer_.width / layer_.shards;
     const Context context{.stream = *stream_, .pool = pool_, .config = config_, .rotary_SD = {}};
     routed_ = {.x_TD = floats(1, first_ * d, {tokens_, d}),
                .p_Tk = floats(2, first_ * k, {tokens_, k}),
                .experts_Tk = choices(),
                .most_tokens = *std::ranges::max_element(layer_.tokens)};
-    weights_ = {.fc1_LFD = floats(3, rank_ * local_ * 2 * f * d, {local_, 2 * f, d}),
-                .fc2_LDF = floats(4, rank_ * local_ * d * f, {local_, d, f})};
+    weights_ = {.fc1_LFD = floats(3, fc1_part(), {local_, 2 * f, d}),
+                .fc2_LDF = floats(4, fc2_part(), {local_, d, f})};
     forward(context);
     backward(context);
     stream_->synchronize();
@@ -67,9 +67,8 @@ class Rank {
     put(all.y, first_ * d, y_TD_, layer_.all_tokens() * d);
     put(all.dx, first_ * d, gradient_.dx_TD, layer_.all_tokens() * d);
     put(all.dp, first_ * k, gradient_.dp_Tk, layer_.all_tokens() * k);
-    const std::int64_t expert = rank_ * local_;
-    put(all.dfc1, expert * 2 * f * d, gradients_.fc1_LFD, layer_.experts * 2 * f * d);
-    put(all.dfc2, expert * d * f, gradients_.fc2_LDF, layer_.experts * d * f);
+    put(all.dfc1, fc1_part(), gradients_.fc1_LFD, layer_.experts * 2 * f * d);
+    put(all.dfc2, fc2_part(), gradients_.fc2_LDF, layer_.experts * d * f);
     all.overflow += tensor::read<double>(*stream_, overflow_1_).front();
     all.sent.resize(layer_.tokens.size());
     std::vector<comm::Sent> sent = ep_->sent();
@@ -130,10 +129,32 @@ class Rank {
     dispatcher_->permute_dgrad(context, state_, gradient_);
   }
 
+  // Where this rank's elements are in the weights of all experts: its columns, or rows, of each.
+  using Place = std::function<std::int64_t(std::int64_t)>;
+  Place fc1_part() const {
+    const std::int64_t own = layer_.width / layer_.shards, d = layer_.hidden, f = layer_.width;
+    const std::int64_t first = rank_ / layer_.shards * local_, shard = rank_ % layer_.shards;
+    return [=](std::int64_t i) {
+      const std::int64_t row = i / d, half = row / own;  // of all experts, gate and up
+      return ((first * 2 + half) * f + shard * own + row % own) * d + i % d;
+    };
+  }
+  Place fc2_part() const {
+    const std::int64_t own = layer_.width / layer_.shards, d = layer_.hidden, f = layer_.width;
+    const std::int64_t first = rank_ / layer_.shards * local_, shard = rank_ % layer_.shards;
+    return [=](std::int64_t i) { return (first * d + i / own) * f + shard * own + i % own; };
+  }
+  static Place from(std::int64_t first) {
+    return [=](std::int64_t i) { return first + i; };
+  }
+
   Tensor floats(std::uint64_t list, std::int64_t first, Shape shape) {
+    return floats(list, from(first), shape);
+  }
+  Tensor floats(std::uint64_t list, const Place& place, Shape shape) {
     Tensor x(pool_, DType::F32, shape, Tag::Activations);
     std::vector<float> values;
-    for (std::int64_t i = 0; i < x.elements(); ++i) values.push_back(value_of(list, first + i));
+    for (std::int64_t i = 0; i < x.elements(); ++i) values.push_back(value_of(list, place(i)));
     tensor::write<float>(*stream_, x, values);
     return x;
   }
@@ -155,8 +176,17 @@ class Rank {
            std::int64_t begin,
            const Tensor& part,
            std::int64_t size) const {
+    put(all, from(begin), part, size);
+  }
+  void put(std::vector<float>& all,
+           const Place& place,
+           const Tensor& part,
+           std::int64_t size) const {
     all.resize(static_cast<std::size_t>(size));
-    std::ranges::copy(tensor::read<float>(*stream_, part), all.begin() + begin);
+    std::int64_t i = 0;
+    for (const float value : tensor::read<float>(*stream_, part)) {
+      all[static_cast<std::size_t>(place(i++))] = value;
+    }
   }
 
   const LayerCase& layer_;
@@ -189,7 +219,8 @@ config::ModelConfig model_of(const LayerCase& layer) {
   config.num_moe_experts = layer.experts;
   config.moe_ffn_hidden_size = layer.width;
   config.moe_router_topk = layer.k;
-  config.expert_model_parallel_size = layer.ranks();
+  config.expert_model_parallel_size = layer.ranks() / layer.shards;
+  config.expert_tensor_parallel_size = layer.shards;
   config.moe_token_dispatcher_type = layer.dispatcher;
   if (layer.dispatcher == config::Dispatcher::Flex) {
     config.moe_flex_dispatcher_backend =
@@ -219,6 +250,7 @@ LayerOutcome run_on_one_rank(const LayerCase& layer) {
   LayerCase alone = layer;
   alone.dispatcher = config::Dispatcher::AllToAll;
   alone.per_machine = 0;
+  alone.shards = 1;
   alone.tokens = {layer.all_tokens()};
   alone.capacity.reset();
   alone.budget.reset();

@@ -16,6 +16,7 @@ struct LayerCase {
   std::string name;
   config::Dispatcher dispatcher = config::Dispatcher::AllToAll;
   int per_machine = 0;                    // hybridep: ranks of a machine; 0: not hybridep
+  int shards = 1;                         // ranks that share an expert
   std::vector<std::int64_t> tokens = {};  // of each rank
   std::int64_t experts = 8, k = 2, hidden = 20, width = 12;
   std::vector<std::int32_t> choices = {};  // of all tokens, (T, k); -1: dropped

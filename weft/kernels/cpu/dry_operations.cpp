@@ -1,6 +1,7 @@
 #include "weft/kernels/cpu/dry_operations.h"
 
 #include "weft/kernels/cpu/attention_blocks.h"
+#include "weft/kernels/cpu/choose_shards.h"
 #include "weft/kernels/cpu/even_choice.h"
 #include "weft/kernels/cpu/operations.h"
 #include "weft/kernels/cudnn_shapes.h"
@@ -99,6 +100,22 @@ void even_top_k(Stream& stream,
   });
 }
 
+void shards_of_experts(Stream& stream,
+                       Tensor,
+                       Tensor chosen_TK,
+                       Tensor copy_Sn,
+                       Tensor,
+                       Tensor experts_Tk,
+                       const ExpertShards& ranks) {
+  const Sharding sharding{.tokens = experts_Tk.dim(0),
+                          .k = experts_Tk.dim(1),
+                          .ranks = ranks,
+                          .expert = data<std::int32_t>(stream, experts_Tk),
+                          .chosen = data<std::int32_t>(stream, chosen_TK),
+                          .copy = data<std::int32_t>(stream, copy_Sn)};
+  enqueue(stream, "shards_of_experts", WorkClass::Memory, [=](Workers&) { choose(sharding); });
+}
+
 // Of the sorts, the counts alone. What came from peers is no choice, and is counted as it may be.
 void count_by_expert(Stream& stream,
                      Tensor,
@@ -167,6 +184,7 @@ Operations make_dry_operations() {
   table.attention_dgrad = dry_attention_dgrad;
   table.top_k_forward = even_top_k;
   table.drop_over_capacity_forward = drop_over_capacity_forward;
+  table.choose_shards = shards_of_experts;
   table.sort_by_expert = count_by_expert;
   table.sort_by_group = count_tokens_by_group;
   table.count_by_group = count_by_group;

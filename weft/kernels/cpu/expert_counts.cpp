@@ -6,19 +6,18 @@
 namespace weft::kernels::cpu {
 
 // One task: even tens of thousands of slots take well under a millisecond.
-void count_experts(Stream& stream, Tensor counts, Tensor experts) {
+void count_experts(Stream& stream, Tensor counts, Tensor experts, const TokenRuns& runs) {
   const Matrix<std::int64_t> sums = matrix<std::int64_t>(stream, counts);
   const Matrix<std::int32_t> chosen = matrix<std::int32_t>(stream, experts);
   const Faults faults(stream);
   enqueue(stream, "count_experts", WorkClass::Memory, [=](Workers&) {
-    const std::int64_t run = chosen.rows / sums.rows;
     for (std::int64_t t = 0; t < chosen.rows; ++t) {
       for (std::int64_t j = 0; j < chosen.columns; ++j) {
         const std::int32_t e = chosen.row(t)[j];
         if (e < 0 || e >= sums.columns) {
           return faults.raise(FaultCode::ExpertOutOfRange, {e, sums.columns});
         }
-        ++sums.row(t / run)[e];
+        ++sums.row((runs.first + t) / runs.length)[e];
       }
     }
   });

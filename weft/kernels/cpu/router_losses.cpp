@@ -58,25 +58,30 @@ double weighted_scores(Score score,
 // What the tokens of a batch weigh their scores with.
 struct Loads {
   Matrix<float> logits;
-  Matrix<std::int64_t> counts;
+  TokenRuns runs;
   std::vector<double> all;
 
   std::span<const float> token(std::int64_t t) const {
     return {logits.row(t), static_cast<std::size_t>(logits.columns)};
   }
   const double* of(std::int64_t t) const {
-    return all.data() + t / (logits.rows / counts.rows) * logits.columns;
+    return all.data() + (runs.first + t) / runs.length * logits.columns;
   }
 };
 
 }  // namespace
 
-void balance_loss_forward(Stream& stream, Tensor loss, Tensor logits, Tensor counts, Score score) {
+void balance_loss_forward(Stream& stream,
+                          Tensor loss,
+                          Tensor logits,
+                          Tensor counts,
+                          const TokenRuns& runs,
+                          Score score) {
   const Matrix<float> xs = matrix<float>(stream, logits);
   const Matrix<std::int64_t> rows_of = matrix<std::int64_t>(stream, counts);
   float* result = data<float>(stream, loss);
   enqueue(stream, "balance_loss_forward", WorkClass::Memory, [=](Workers& workers) {
-    const Loads loads{xs, rows_of, loads_of(rows_of)};
+    const Loads loads{xs, runs, loads_of(rows_of)};
     const auto part = [&](Range rows) {
       double sum = 0;
       for (std::int64_t t = rows.begin; t < rows.end; ++t) {
@@ -97,6 +102,7 @@ void balance_loss_dgrad(Stream& stream,
                         Tensor dlogits,
                         Tensor logits,
                         Tensor counts,
+                        const TokenRuns& runs,
                         Score score,
                         float scale) {
   const Matrix<float> xs = matrix<float>(stream, logits);
@@ -104,7 +110,7 @@ void balance_loss_dgrad(Stream& stream,
   const Matrix<std::int64_t> rows_of = matrix<std::int64_t>(stream, counts);
   enqueue(stream, "balance_loss_dgrad", WorkClass::Memory, [=](Workers& workers) {
     const double factor = static_cast<double>(scale) / static_cast<double>(xs.rows);
-    const Loads loads{xs, rows_of, loads_of(rows_of)};
+    const Loads loads{xs, runs, loads_of(rows_of)};
     parallel(workers, cut_rows(xs.rows, xs.columns), [&](Range rows) {
       for (std::int64_t t = rows.begin; t < rows.end; ++t) {
         const float* x = xs.row(t);

@@ -15,14 +15,21 @@ constexpr std::int64_t kMostExperts = 8192;
 
 // A block counts slots of a run in its shared memory, then adds its counts to those of the run.
 // Whole numbers: their sums do not depend on the order.
-__global__ void count(Matrix<std::int64_t> sums, Matrix<std::int32_t> experts, Faults faults) {
+__global__ void count(Matrix<std::int64_t> sums,
+                      Matrix<std::int32_t> experts,
+                      TokenRuns runs,
+                      Faults faults) {
   extern __shared__ unsigned own[];
-  const std::int64_t run = experts.rows / sums.rows, slots = run * experts.columns;
-  for (std::int64_t g = blockIdx.y; g < sums.rows; g += gridDim.y) {
+  const std::int64_t end = runs.first + experts.rows;
+  for (std::int64_t g = runs.first / runs.length + blockIdx.y; g * runs.length < end;
+       g += gridDim.y) {
+    const std::int64_t begins = max(g * runs.length, runs.first) - runs.first;
+    const std::int64_t ends = min((g + 1) * runs.length, end) - runs.first;
+    const std::int64_t slots = (ends - begins) * experts.columns;
     for (std::int64_t e = threadIdx.x; e < sums.columns; e += blockDim.x) own[e] = 0;
     __syncthreads();
     for (std::int64_t slot = first_index(); slot < slots; slot += index_step()) {
-      const std::int64_t t = g * run + slot / experts.columns;
+      const std::int64_t t = begins + slot / experts.columns;
       const std::int32_t e = experts.row(t)[slot % experts.columns];
       if (e < 0 || e >= sums.columns) {
         faults.raise(FaultCode::ExpertOutOfRange, e, sums.columns);
@@ -51,14 +58,17 @@ __global__ void move(float* bias, const std::int64_t* rows_of, std::int64_t expe
 
 }  // namespace
 
-void count_experts(Stream& stream, Tensor counts, Tensor experts) {
+void count_experts(Stream& stream, Tensor counts, Tensor experts, const TokenRuns& runs) {
   const Matrix<std::int64_t> sums = matrix<std::int64_t>(stream, counts);
   const Matrix<std::int32_t> chosen = matrix<std::int32_t>(stream, experts);
   CHECK(sums.columns <= kMostExperts,
         "the rows of {} experts; this device has room for {}",
         sums.columns,
         kMostExperts);
-  const std::int64_t slots = sums.rows == 0 ? 0 : chosen.rows / sums.rows * chosen.columns;
+  // Longer than all tokens, a run may not fit its number.
+  const TokenRuns held{.first = runs.first,
+                       .length = std::min(runs.length, runs.first + chosen.rows + 1)};
+  const std::int64_t slots = std::min(chosen.rows, held.length) * chosen.columns;
   const dim3 blocks(blocks_for(slots, kThreads * kSlots),
                     static_cast<unsigned>(std::min<std::int64_t>(sums.rows, 65535)));
   const Faults faults(stream);
@@ -69,6 +79,7 @@ void count_experts(Stream& stream, Tensor counts, Tensor experts) {
           count,
           sums,
           chosen,
+          held,
           faults);
 }
 

@@ -15,6 +15,7 @@ struct Batch {
   Matrix<float> logits;
   Matrix<std::int64_t> counts;
   const double* rows_of_run;
+  TokenRuns runs;
   Score score;
 };
 
@@ -43,7 +44,7 @@ struct Loads {
 };
 
 __device__ Loads loads_of(const Batch& batch, std::int64_t t) {
-  const std::int64_t run = t / (batch.logits.rows / batch.counts.rows);
+  const std::int64_t run = (batch.runs.first + t) / batch.runs.length;
   return {batch.counts.row(run), batch.counts.columns, batch.rows_of_run[run]};
 }
 
@@ -144,14 +145,19 @@ unsigned blocks_of(std::int64_t rows) { return blocks_for(rows, kWarps); }
 
 }  // namespace
 
-void balance_loss_forward(Stream& stream, Tensor loss, Tensor logits, Tensor counts, Score score) {
+void balance_loss_forward(Stream& stream,
+                          Tensor loss,
+                          Tensor logits,
+                          Tensor counts,
+                          const TokenRuns& runs,
+                          Score score) {
   const Matrix<float> xs = matrix<float>(stream, logits);
   const Matrix<std::int64_t> rows_of = matrix<std::int64_t>(stream, counts);
   float* result = data<float>(stream, loss);
   const unsigned blocks = blocks_of(xs.rows);
   double* parts = scratch<double>(stream, blocks + rows_of.rows);
   double* rows_of_run = parts + blocks;
-  const Batch batch{xs, rows_of, rows_of_run, score};
+  const Batch batch{xs, rows_of, rows_of_run, runs, score};
   enqueue_all(stream, "balance_loss_forward", WorkClass::Memory, [=](cudaStream_t handle) {
     if (xs.rows > 0) {
       sum_runs<<<blocks_of(rows_of.rows), kThreads, 0, handle>>>(rows_of_run, rows_of);
@@ -168,13 +174,14 @@ void balance_loss_dgrad(Stream& stream,
                         Tensor dlogits,
                         Tensor logits,
                         Tensor counts,
+                        const TokenRuns& runs,
                         Score score,
                         float scale) {
   const Matrix<float> xs = matrix<float>(stream, logits);
   const Matrix<float> dxs = matrix<float>(stream, dlogits);
   const Matrix<std::int64_t> rows_of = matrix<std::int64_t>(stream, counts);
   double* rows_of_run = scratch<double>(stream, rows_of.rows);
-  const Batch batch{xs, rows_of, rows_of_run, score};
+  const Batch batch{xs, rows_of, rows_of_run, runs, score};
   enqueue_all(stream, "balance_loss_dgrad", WorkClass::Memory, [=](cudaStream_t handle) {
     if (xs.rows == 0) return;
     sum_runs<<<blocks_of(rows_of.rows), kThreads, 0, handle>>>(rows_of_run, rows_of);

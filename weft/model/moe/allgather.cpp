@@ -39,20 +39,19 @@ Tensor scatter_sums(const Context& context,
 }  // namespace
 
 AllGather::AllGather(const config::ModelConfig& config, comm::Communicator& ep)
-    : config_(config),
+    : Dispatcher(config.expert_grid()),
+      config_(config),
       ep_(ep),
-      experts_(config.experts()),
-      k_(config.moe_router_topk),
       padded_(config.moe_pad_expert_input_to_capacity) {}
 
-void AllGather::lay_out(const Context& context,
-                        DispatchState& state,
-                        const Routed& routed,
-                        const Tensor& counts_N) const {
+void AllGather::lay_out_rows(const Context& context,
+                             DispatchState& state,
+                             const Routed& routed,
+                             const Tensor& counts_N) const {
   state.most_tokens = routed.most_tokens;
   if (padded_) {
     state.rows_each = ep_.size() * config_.expert_capacity(routed.most_tokens);
-    state.arriving = experts_ / ep_.size() * state.rows_each;
+    state.arriving = grid().local() * state.rows_each;
     return;
   }
   Tensor rows_G(context.pool, DType::I64, {ep_.size()}, Tag::Activations);
@@ -60,7 +59,7 @@ void AllGather::lay_out(const Context& context,
                           rows_G,
                           counts_N,
                           routed.experts_Tk,
-                          {.first = 0, .width = experts_ / ep_.size()});
+                          {.first = 0, .width = grid().local()});
 }
 
 void AllGather::learn(const Context& context,
@@ -75,21 +74,21 @@ void AllGather::size(DispatchState& state) const {
   const std::int64_t* row = state.announced_GN.host<const std::int64_t>();
   for (int rank = 0; rank < ep_.size(); ++rank, row += state.announced_GN.row_stride()) {
     const std::int64_t slots = row[ep_.rank()];
-    check_announced(rank, slots, state.most_tokens * k_);
+    check_announced(rank, slots, state.most_tokens * grid().per_token);
     state.arriving += slots;
   }
   state.announced_GN.reset();
 }
 
-void AllGather::permute_forward(const Context& context,
-                                DispatchState& state,
-                                const Routed& routed) const {
+void AllGather::permute_rows(const Context& context,
+                             DispatchState& state,
+                             const Routed& routed) const {
   const std::int64_t tokens = routed.x_TD.dim(0), most = state.most_tokens;
   state.sent = {.rows_RD = with_room(context, routed.x_TD, most),
                 .p = with_room(context, routed.p_Tk, most),
                 .choices_Rk = routed.experts_Tk};
   if (tokens == most) return;
-  state.sent.choices_Rk = context.integers({most, k_});
+  state.sent.choices_Rk = context.integers({most, grid().per_token});
   kernels::fill(context.stream, state.sent.choices_Rk, -1);
   const kernels::RowBlock all{.from = 0, .to = 0, .rows = tokens};
   kernels::copy_rows(context.stream, state.sent.choices_Rk, routed.experts_Tk, {&all, 1});
@@ -103,7 +102,7 @@ void AllGather::dispatch_forward(const Context& context, DispatchState& state) c
 }
 
 ExpertRows AllGather::arrange_forward(const Context& context, DispatchState& state) const {
-  const std::int64_t local = experts_ / ep_.size();
+  const std::int64_t local = grid().local();
   return sort_received(context, state, {.first = ep_.rank() * local, .width = local});
 }
 
@@ -157,9 +156,9 @@ void AllGather::dispatch_dgrad(const Context& context, DispatchState& state) con
   state.dreceived = {};
 }
 
-void AllGather::permute_dgrad(const Context& context,
-                              DispatchState& state,
-                              const RoutedGradient& gradient) const {
+void AllGather::permute_rows_dgrad(const Context& context,
+                                   DispatchState& state,
+                                   const RoutedGradient& gradient) const {
   const std::int64_t tokens = gradient.dx_TD.dim(0);
   kernels::copy(context.stream, gradient.dx_TD, state.dsent.rows_RD.rows(0, tokens));
   kernels::copy(context.stream, gradient.dp_Tk, state.dsent.p.rows(0, tokens));

@@ -53,25 +53,24 @@ Tensor reorder(const Context& context,
 }  // namespace
 
 AllToAll::AllToAll(const config::ModelConfig& config, comm::Communicator& ep)
-    : config_(config),
+    : Dispatcher(config.expert_grid()),
+      config_(config),
       ep_(ep),
-      experts_(config.experts()),
-      k_(config.moe_router_topk),
       padded_(config.moe_pad_expert_input_to_capacity) {}
 
-void AllToAll::lay_out(const Context& context,
-                       DispatchState& state,
-                       const Routed& routed,
-                       const Tensor& counts_N) const {
+void AllToAll::lay_out_rows(const Context& context,
+                            DispatchState& state,
+                            const Routed& routed,
+                            const Tensor& counts_N) const {
   const std::int64_t tokens = routed.experts_Tk.dim(0);
   const std::int64_t capacity = padded_ ? config_.expert_capacity(routed.most_tokens) : 0;
-  const std::int64_t rows = padded_ ? experts_ * capacity : tokens * k_;
+  const std::int64_t rows = padded_ ? grid().experts * capacity : tokens * grid().per_token;
   state.most_tokens = routed.most_tokens;
-  state.row_Tk = context.integers({tokens, k_});
+  state.row_Tk = context.integers({tokens, grid().per_token});
   state.slot_R = context.integers({rows});
   state.token_R = context.integers({rows});
   const Tensor counts_E =
-      padded_ ? Tensor(context.pool, DType::I64, {experts_}, Tag::Activations) : counts_N;
+      padded_ ? Tensor(context.pool, DType::I64, {grid().experts}, Tag::Activations) : counts_N;
   kernels::sort_by_expert(context.stream,
                           state.row_Tk,
                           state.slot_R,
@@ -81,8 +80,9 @@ void AllToAll::lay_out(const Context& context,
                           0,
                           padded_ ? kernels::Room::Padded : kernels::Room::Packed);
   if (!padded_) return;
-  const std::vector<std::int64_t> equal(static_cast<std::size_t>(ep_.size() * experts_), capacity);
-  state.plan = plan_exchange(equal, ep_.size(), ep_.rank(), experts_, rows);
+  const std::vector<std::int64_t> equal(static_cast<std::size_t>(ep_.size() * grid().experts),
+                                        capacity);
+  state.plan = plan_exchange(equal, ep_.size(), ep_.rank(), grid().experts, rows);
 }
 
 void AllToAll::learn(const Context& context,
@@ -96,13 +96,17 @@ void AllToAll::learn(const Context& context,
 void AllToAll::size(DispatchState& state) const {
   const std::span counts_GE(state.announced_GN.host<const std::int64_t>(),
                             static_cast<std::size_t>(state.announced_GN.elements()));
-  state.plan = plan_exchange(counts_GE, ep_.size(), ep_.rank(), experts_, state.most_tokens * k_);
+  state.plan = plan_exchange(counts_GE,
+                             ep_.size(),
+                             ep_.rank(),
+                             grid().experts,
+                             state.most_tokens * grid().per_token);
   state.announced_GN.reset();
 }
 
-void AllToAll::permute_forward(const Context& context,
-                               DispatchState& state,
-                               const Routed& routed) const {
+void AllToAll::permute_rows(const Context& context,
+                            DispatchState& state,
+                            const Routed& routed) const {
   const std::int64_t rows = state.token_R.dim(0), slots = routed.p_Tk.elements();
   state.sent.rows_RD = context.wire({rows, routed.x_TD.dim(1)});
   state.sent.p = context.wire_fp32({rows});
@@ -119,7 +123,7 @@ void AllToAll::dispatch_forward(const Context& context, DispatchState& state) co
 }
 
 ExpertRows AllToAll::arrange_forward(const Context& context, DispatchState& state) const {
-  const std::int64_t local = experts_ / ep_.size();
+  const std::int64_t local = grid().local();
   ExpertRows rows{.x_XD = reorder(context, state, state.received.rows_RD, RowOrder::Expert),
                   .p_X = reorder(context, state, state.received.p, RowOrder::Expert),
                   .rows_L = Tensor(context.pool, DType::I64, {local}, Tag::Activations)};
@@ -185,9 +189,9 @@ void AllToAll::dispatch_dgrad(const Context& context, DispatchState& state) cons
   state.dreceived = {};
 }
 
-void AllToAll::permute_dgrad(const Context& context,
-                             DispatchState& state,
-                             const RoutedGradient& gradient) const {
+void AllToAll::permute_rows_dgrad(const Context& context,
+                                  DispatchState& state,
+                                  const RoutedGradient& gradient) const {
   const std::int64_t slots = state.row_Tk.elements();
   kernels::sum_rows(context.stream, gradient.dx_TD, state.dsent.rows_RD, state.row_Tk);
   kernels::gather_rows(context.stream,

@@ -11,12 +11,10 @@ class AllToAll final : public Dispatcher {
  public:
   AllToAll(const config::ModelConfig& config, comm::Communicator& ep);
 
-  std::int64_t counts() const override { return padded_ ? 0 : experts_; }
-  void lay_out(const Context&, DispatchState&, const Routed&, const Tensor&) const override;
+  std::int64_t counts() const override { return padded_ ? 0 : grid().experts; }
   void learn(const Context&, DispatchState&, const Tensor&, const Tensor&) const override;
   void size(DispatchState&) const override;
 
-  void permute_forward(const Context&, DispatchState&, const Routed&) const override;
   void dispatch_forward(const Context&, DispatchState&) const override;
   ExpertRows arrange_forward(const Context&, DispatchState&) const override;
   void restore_forward(const Context&, DispatchState&, const Tensor&) const override;
@@ -31,12 +29,14 @@ class AllToAll final : public Dispatcher {
   Tensor arrange_dgrad(const Context&, DispatchState&) const override;
   void restore_dgrad(const Context&, DispatchState&, const Tensor&, const Tensor&) const override;
   void dispatch_dgrad(const Context&, DispatchState&) const override;
-  void permute_dgrad(const Context&, DispatchState&, const RoutedGradient&) const override;
 
  private:
+  void lay_out_rows(const Context&, DispatchState&, const Routed&, const Tensor&) const override;
+  void permute_rows(const Context&, DispatchState&, const Routed&) const override;
+  void permute_rows_dgrad(const Context&, DispatchState&, const RoutedGradient&) const override;
+
   const config::ModelConfig& config_;
   comm::Communicator& ep_;
-  const std::int64_t experts_, k_;
   const bool padded_;  // drop-and-pad: every rank sends every expert as many rows as it may take
 };
 

@@ -20,45 +20,108 @@ Tensor best_experts(const Context& context, const Tensor& logits_TE, const Tenso
   return experts_Tk;
 }
 
-// Rows of each expert in each of some equal runs of tokens.
-Tensor rows_of(const Context& context, const Tensor& experts_Tk, std::int64_t runs) {
-  Tensor rows_GE(context.pool, DType::I64, {runs, context.config.experts()}, Tag::Activations);
-  kernels::zero(context.stream, rows_GE);
-  kernels::count_experts(context.stream, rows_GE, experts_Tk);
-  return rows_GE;
+// Whose rows are counted together, and where a rank's tokens are among them.
+struct Counted {
+  std::int64_t count = 1;  // runs of tokens
+  kernels::TokenRuns runs = {};
+};
+
+Counted by_sequence(const Context& context, std::int64_t tokens) {
+  const TokenShare& share = context.share;
+  return {.count = std::max<std::int64_t>(1, tokens * share.tp / share.sequence),
+          .runs = {.first = share.tp_rank * tokens, .length = share.sequence}};
 }
 
-std::int64_t sequences(const Context& context, const Tensor& logits_TE) {
-  return std::max<std::int64_t>(1, logits_TE.dim(0) / context.sequence);
+Tensor rows_of(const Context& context, const Tensor& experts_Tk, const Counted& by) {
+  const Shape shape{by.count, context.config.experts()};
+  Tensor rows_GE(context.pool, DType::I64, shape, Tag::Activations);
+  kernels::zero(context.stream, rows_GE);
+  kernels::count_experts(context.stream, rows_GE, experts_Tk, by.runs);
+  return rows_GE;
 }
 
 void add_loss(const Context& context,
               const Tensor& sum_1,
               const Tensor& logits_TE,
-              const Tensor& rows_GE) {
+              const Tensor& rows_GE,
+              const kernels::TokenRuns& runs) {
   Tensor loss_1 = context.activation_fp32({1});
   kernels::balance_loss_forward(context.stream,
                                 loss_1,
                                 logits_TE,
                                 rows_GE,
+                                runs,
                                 score_of(context.config));
   kernels::accumulate(context.stream, sum_1, loss_1);
+}
+
+// Of the gradient of a mean over this rank's tokens, which are as many as those of the others that
+// share the micro-batch.
+float scale_of(const Context& context, double coefficient) {
+  return static_cast<float>(coefficient) * context.loss_scale /
+         static_cast<float>(context.share.ranks);
 }
 
 void add_gradient(const Context& context,
                   const Tensor& dlogits_TE,
                   const Tensor& logits_TE,
                   const Tensor& rows_GE,
+                  const kernels::TokenRuns& runs,
                   LoadBalancing kind) {
   Tensor more_TE = context.activation_fp32(logits_TE.shape());
-  kernels::balance_loss_dgrad(
-      context.stream,
-      more_TE,
-      logits_TE,
-      rows_GE,
-      score_of(context.config),
-      static_cast<float>(context.config.aux_loss_coeff(kind)) * context.loss_scale);
+  kernels::balance_loss_dgrad(context.stream,
+                              more_TE,
+                              logits_TE,
+                              rows_GE,
+                              runs,
+                              score_of(context.config),
+                              scale_of(context, context.config.aux_loss_coeff(kind)));
   kernels::add(context.stream, dlogits_TE, dlogits_TE, more_TE);
+}
+
+// This rank's rows of the micro-batch, and of each of its sequences.
+void count_shared(const Context& context, BalanceState& state, const Tensor& experts_Tk) {
+  const Counted by = by_sequence(context, experts_Tk.dim(0));
+  const std::int64_t batch = has_loss(context.config, LoadBalancing::AuxLoss) ? 1 : 0;
+  const std::int64_t sequences = has_loss(context.config, LoadBalancing::SeqAuxLoss) ? by.count : 0;
+  if (batch + sequences == 0) return;
+  const Shape shape{batch + sequences, context.config.experts()};
+  state.tally_RE = Tensor(context.pool, DType::I64, shape, Tag::Activations);
+  kernels::zero(context.stream, state.tally_RE);
+  if (batch > 0) {
+    kernels::count_experts(context.stream, state.tally_RE.rows(0, batch), experts_Tk, {});
+  }
+  if (sequences > 0) {
+    const Tensor rows_SE = state.tally_RE.rows(batch, sequences);
+    kernels::count_experts(context.stream, rows_SE, experts_Tk, by.runs);
+  }
+}
+
+// Losses and gradients by the rows of all ranks that share the micro-batch.
+void tallied_dgrad(const Context& context,
+                   BalanceState& state,
+                   const Tensor& dlogits_TE,
+                   const Tensor& logits_TE,
+                   const RouterSums& sums) {
+  const auto add = [&](LoadBalancing kind,
+                       const Tensor& sum_1,
+                       const Tensor& rows_GE,
+                       const kernels::TokenRuns& runs) {
+    add_loss(context, sum_1, logits_TE, rows_GE, runs);
+    add_gradient(context, dlogits_TE, logits_TE, rows_GE, runs, kind);
+  };
+  std::int64_t first = 0;
+  if (has_loss(context.config, LoadBalancing::AuxLoss)) {
+    add(LoadBalancing::AuxLoss, sums.batch_loss_1, state.tally_RE.rows(first++, 1), {});
+  }
+  if (has_loss(context.config, LoadBalancing::SeqAuxLoss)) {
+    const Counted by = by_sequence(context, logits_TE.dim(0));
+    add(LoadBalancing::SeqAuxLoss,
+        sums.sequence_loss_1,
+        state.tally_RE.rows(first, by.count),
+        by.runs);
+  }
+  state.tally_RE.reset();
 }
 
 }  // namespace
@@ -86,15 +149,20 @@ void balance_forward(const Context& context,
   const bool global = has_loss(config, LoadBalancing::GlobalAuxLoss);
   if (batch || sequence || global) {
     const Tensor experts_Tk = best_experts(context, logits_TE, best_Tk);
-    if (batch) {
-      add_loss(context, sums.batch_loss_1, logits_TE, rows_of(context, experts_Tk, 1));
-    }
-    if (sequence) {
-      const Tensor rows_SE = rows_of(context, experts_Tk, sequences(context, logits_TE));
-      add_loss(context, sums.sequence_loss_1, logits_TE, rows_SE);
+    if (context.share.ranks > 1) {
+      count_shared(context, state, experts_Tk);
+    } else {
+      if (batch) {
+        add_loss(context, sums.batch_loss_1, logits_TE, rows_of(context, experts_Tk, {}), {});
+      }
+      if (sequence) {
+        const Counted by = by_sequence(context, logits_TE.dim(0));
+        const Tensor rows_SE = rows_of(context, experts_Tk, by);
+        add_loss(context, sums.sequence_loss_1, logits_TE, rows_SE, by.runs);
+      }
     }
     if (global) {
-      kernels::count_experts(context.stream, sums.global_1E, experts_Tk);
+      kernels::count_experts(context.stream, sums.global_1E, experts_Tk, {});
       state.own_1E = Tensor(context.pool, DType::I64, sums.global_1E.shape(), Tag::Activations);
       kernels::copy(context.stream, state.own_1E, sums.global_1E);
     }
@@ -114,6 +182,11 @@ void balance_exchange(const Context& context, BalanceState& state, comm::Communi
   state.own_1E.reset();
 }
 
+void balance_tally(const Context& context, BalanceState& state, comm::Communicator& sharers) {
+  if (!state.tally_RE.defined()) return;
+  sharers.all_reduce(context.stream, state.tally_RE, comm::Reduce::Sum);
+}
+
 void balance_dgrad(const Context& context,
                    BalanceState& state,
                    const Tensor& dlogits_TE,
@@ -123,21 +196,24 @@ void balance_dgrad(const Context& context,
   const config::ModelConfig& config = context.config;
   const bool batch = has_loss(config, LoadBalancing::AuxLoss);
   const bool sequence = has_loss(config, LoadBalancing::SeqAuxLoss);
-  if (batch || sequence) {
+  if (context.share.ranks > 1) {
+    tallied_dgrad(context, state, dlogits_TE, logits_TE, sums);
+  } else if (batch || sequence) {
     const Tensor experts_Tk = best_experts(context, logits_TE, best_Tk);
     if (batch) {
-      const Tensor rows_1E = rows_of(context, experts_Tk, 1);
-      add_gradient(context, dlogits_TE, logits_TE, rows_1E, LoadBalancing::AuxLoss);
+      const Tensor rows_1E = rows_of(context, experts_Tk, {});
+      add_gradient(context, dlogits_TE, logits_TE, rows_1E, {}, LoadBalancing::AuxLoss);
     }
     if (sequence) {
-      const Tensor rows_SE = rows_of(context, experts_Tk, sequences(context, logits_TE));
-      add_gradient(context, dlogits_TE, logits_TE, rows_SE, LoadBalancing::SeqAuxLoss);
+      const Counted by = by_sequence(context, logits_TE.dim(0));
+      const Tensor rows_SE = rows_of(context, experts_Tk, by);
+      add_gradient(context, dlogits_TE, logits_TE, rows_SE, by.runs, LoadBalancing::SeqAuxLoss);
     }
   }
   if (has_loss(config, LoadBalancing::GlobalAuxLoss)) {
     CHECK(state.all_1E.defined(), "global_aux_loss: the ranks have not exchanged their rows");
-    add_loss(context, sums.global_loss_1, logits_TE, state.all_1E);
-    add_gradient(context, dlogits_TE, logits_TE, state.all_1E, LoadBalancing::GlobalAuxLoss);
+    add_loss(context, sums.global_loss_1, logits_TE, state.all_1E, {});
+    add_gradient(context, dlogits_TE, logits_TE, state.all_1E, {}, LoadBalancing::GlobalAuxLoss);
     state.all_1E.reset();
   }
   if (config.moe_z_loss_coeff == 0) return;
@@ -145,7 +221,7 @@ void balance_dgrad(const Context& context,
   kernels::z_loss_dgrad(context.stream,
                         more_TE,
                         logits_TE,
-                        static_cast<float>(config.moe_z_loss_coeff) * context.loss_scale);
+                        scale_of(context, config.moe_z_loss_coeff));
   kernels::add(context.stream, dlogits_TE, dlogits_TE, more_TE);
 }
 

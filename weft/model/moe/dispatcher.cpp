@@ -6,6 +6,59 @@
 #include "weft/model/moe/flex.h"
 
 namespace weft::model {
+namespace {
+
+Routed fanned_out(const Routed& routed, const ShardChoice& shards) {
+  return {.x_TD = routed.x_TD,
+          .p_Tk = shards.p_TK,
+          .experts_Tk = shards.experts_TK,
+          .most_tokens = routed.most_tokens};
+}
+
+}  // namespace
+
+void Dispatcher::lay_out(const Context& context,
+                         DispatchState& state,
+                         const Routed& routed,
+                         const Tensor& counts_N) const {
+  if (grid_.shards == 1) return lay_out_rows(context, state, routed, counts_N);
+  const std::int64_t tokens = routed.experts_Tk.dim(0);
+  ShardChoice& shards = state.shards;
+  shards = {.p_TK = context.activation_fp32({tokens, grid_.per_token}),
+            .experts_TK = context.integers({tokens, grid_.per_token}),
+            .copy_Sn = context.integers({routed.experts_Tk.elements(), grid_.shards})};
+  kernels::choose_shards(context.stream,
+                         shards.p_TK,
+                         shards.experts_TK,
+                         shards.copy_Sn,
+                         routed.p_Tk,
+                         routed.experts_Tk,
+                         {.experts = grid_.local(), .shards = grid_.shards});
+  lay_out_rows(context, state, fanned_out(routed, shards), counts_N);
+}
+
+void Dispatcher::permute_forward(const Context& context,
+                                 DispatchState& state,
+                                 const Routed& routed) const {
+  if (grid_.shards == 1) return permute_rows(context, state, routed);
+  permute_rows(context, state, fanned_out(routed, state.shards));
+  state.shards.p_TK.reset();
+  state.shards.experts_TK.reset();
+}
+
+void Dispatcher::permute_dgrad(const Context& context,
+                               DispatchState& state,
+                               const RoutedGradient& gradient) const {
+  if (grid_.shards == 1) return permute_rows_dgrad(context, state, gradient);
+  const Tensor copy_Sn = state.shards.copy_Sn;
+  const std::int64_t tokens = gradient.dp_Tk.dim(0), slots = gradient.dp_Tk.elements();
+  const Tensor dp_TK = context.activation_fp32({tokens, grid_.per_token});
+  permute_rows_dgrad(context, state, {.dx_TD = gradient.dx_TD, .dp_Tk = dp_TK});
+  kernels::sum_rows(context.stream,
+                    gradient.dp_Tk.view({slots, 1}),
+                    dp_TK.view({dp_TK.elements(), 1}),
+                    copy_Sn);
+}
 
 void merge_rows(const Context& context,
                 const Tensor& y_TD,
@@ -23,6 +76,8 @@ void merge_rows(const Context& context,
 std::unique_ptr<Dispatcher> make_dispatcher(const config::ModelConfig& config,
                                             const EpGroups& groups,
                                             config::RowBudget budget) {
+  const std::int64_t ranks = config.expert_grid().ranks;
+  CHECK(groups.ep.size() == ranks, "{} ranks for experts on {}", groups.ep.size(), ranks);
   switch (config.moe_token_dispatcher_type) {
     case config::Dispatcher::AllGather:
       return std::make_unique<AllGather>(config, groups.ep);

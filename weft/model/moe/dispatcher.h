@@ -17,8 +17,13 @@
 // restore, dispatch, permute. The state is a value per slice, layer and micro-batch, because
 // several micro-batches are in flight; a dispatcher itself has none.
 //
-// Suffixes: T tokens, k experts a token, R rows on the wire, X rows for the experts of this rank, G
-// ranks of the group, N numbers a rank tells the others.
+// Where ranks share experts (expert tensor parallelism) a token travels to all that share one: a
+// dispatcher sees every shard as an expert of its own (config::ExpertGrid). The choices are fanned
+// out to the shards before lay_out; what comes back from them is added up where a token's outputs
+// are, and the gradients of a probability's copies are added up after permute's.
+//
+// Suffixes: T tokens, k experts a token (K with their shards), R rows on the wire, X rows for the
+// experts of this rank, G ranks of the group, N numbers a rank tells the others.
 #pragma once
 
 #include <memory>
@@ -59,7 +64,14 @@ struct Hop {
   std::int64_t room = 0;                              // rows that may arrive
 };
 
+// A token's choices, one for each shard of the experts (see kernels::choose_shards).
+struct ShardChoice {
+  Tensor p_TK, experts_TK;  // until permute
+  Tensor copy_Sn;
+};
+
 struct DispatchState {
+  ShardChoice shards;  // undefined where every expert is on one rank
   std::int64_t most_tokens = 0;
   Tensor counts_GN;                // int64: what every rank counted
   Tensor announced_GN;             // the same, host-visible, where the host is to learn it
@@ -78,15 +90,13 @@ struct DispatchState {
 
 class Dispatcher {
  public:
+  explicit Dispatcher(const config::ExpertGrid& grid) : grid_(grid) {}
   virtual ~Dispatcher() = default;
 
   // Numbers a rank tells the others of each slice; 0: none need be told.
   virtual std::int64_t counts() const = 0;
 
-  virtual void lay_out(const Context&,
-                       DispatchState&,
-                       const Routed&,
-                       const Tensor& counts_N) const = 0;
+  void lay_out(const Context&, DispatchState&, const Routed&, const Tensor& counts_N) const;
   // Adds 1 to overflow_1 (fp64) where a rank would get more rows than its budget; nothing travels
   // then, and what this step computes is worth nothing.
   virtual void learn(const Context&,
@@ -95,7 +105,7 @@ class Dispatcher {
                      const Tensor& overflow_1) const = 0;
   virtual void size(DispatchState&) const = 0;
 
-  virtual void permute_forward(const Context&, DispatchState&, const Routed&) const = 0;
+  void permute_forward(const Context&, DispatchState&, const Routed&) const;
   virtual void dispatch_forward(const Context&, DispatchState&) const = 0;
   virtual ExpertRows arrange_forward(const Context&, DispatchState&) const = 0;
   virtual void restore_forward(const Context&, DispatchState&, const Tensor& output_XD) const = 0;
@@ -116,7 +126,21 @@ class Dispatcher {
                              const Tensor& dp_X) const = 0;
   virtual void dispatch_dgrad(const Context&, DispatchState&) const = 0;
   // Drops the state.
-  virtual void permute_dgrad(const Context&, DispatchState&, const RoutedGradient&) const = 0;
+  void permute_dgrad(const Context&, DispatchState&, const RoutedGradient&) const;
+
+ protected:
+  const config::ExpertGrid& grid() const { return grid_; }
+
+ private:
+  // The same three, of choices and probabilities that are fanned out.
+  virtual void lay_out_rows(const Context&,
+                            DispatchState&,
+                            const Routed&,
+                            const Tensor& counts_N) const = 0;
+  virtual void permute_rows(const Context&, DispatchState&, const Routed&) const = 0;
+  virtual void permute_rows_dgrad(const Context&, DispatchState&, const RoutedGradient&) const = 0;
+
+  const config::ExpertGrid grid_;
 };
 
 // y[t] = h[t] + the sum of the rows that rows_Tm[t] names (-1 names none), for merge_forward. With
@@ -129,6 +153,7 @@ void merge_rows(const Context&,
 
 // The groups a rank's experts' rows travel in.
 struct EpGroups {
+  // All ranks with experts of a layer, those that share an expert beside each other (tp_ep).
   comm::Communicator& ep;
   // hybridep: the ranks of the group with this one's place in their machine, one a machine; and
   // those of this rank's machine. Null for the others.

@@ -98,13 +98,11 @@ void make_room(const Context& context,
 }  // namespace
 
 Flex::Flex(const config::ModelConfig& config, const EpGroups& groups, config::RowBudget budget)
-    : config_(config),
+    : Dispatcher(config.expert_grid()),
+      config_(config),
       ep_(groups.ep),
       across_(groups.across != nullptr ? *groups.across : groups.ep),
       within_(groups.within),
-      experts_(config.experts()),
-      k_(config.moe_router_topk),
-      local_(experts_ / groups.ep.size()),
       padded_(config.moe_pad_expert_input_to_capacity),
       bounded_(padded_ || (config.moe_expert_rank_capacity_factor && groups.ep.size() > 1 &&
                            budget != config::RowBudget::Lifted)) {}
@@ -114,32 +112,37 @@ kernels::Hops Flex::hops(std::int64_t most_tokens) const {
                      .per_machine = ep_.size() / across_.size(),
                      .rank = ep_.rank(),
                      .most_tokens = most_tokens,
-                     .most_choices = k_,
-                     .most_local = std::min(k_, local_),
+                     .most_choices = grid().per_token,
+                     .most_local = std::min(config_.moe_router_topk, grid().local()),
                      .budget = 0};
   if (padded_) {
-    hops.budget = ep_.size() * local_ * config_.expert_capacity(most_tokens);
+    hops.budget = ep_.size() * grid().local() * config_.expert_capacity(most_tokens);
   } else if (bounded_) {
     hops.budget = config_.row_budget(most_tokens);
   }
   return hops;
 }
 
-void Flex::lay_out(const Context& context,
-                   DispatchState& state,
-                   const Routed& routed,
-                   const Tensor& counts_N) const {
+void Flex::lay_out_rows(const Context& context,
+                        DispatchState& state,
+                        const Routed& routed,
+                        const Tensor& counts_N) const {
   const std::int64_t tokens = routed.experts_Tk.dim(0), machines = across_.size();
   const std::int64_t ranks = ep_.size();
   state.most_tokens = routed.most_tokens;
-  make_room(context, state.across, tokens, tokens * std::min(k_, machines), machines, k_);
+  make_room(context,
+            state.across,
+            tokens,
+            tokens * std::min(grid().per_token, machines),
+            machines,
+            grid().per_token);
   kernels::sort_by_group(context.stream,
                          state.across.row_Tm,
                          state.across.token_R,
                          state.across.choice_Rk,
                          counts_N.rows(0, machines),
                          routed.experts_Tk,
-                         {.first = 0, .width = experts_ / machines});
+                         {.first = 0, .width = grid().experts / machines});
   // Where every rank is a machine of its own, its rows are counted already.
   const std::int64_t last = counts_N.dim(0) - ranks;
   const Tensor rows_G = last > machines
@@ -149,7 +152,7 @@ void Flex::lay_out(const Context& context,
                           rows_G,
                           counts_N.rows(last, ranks),
                           routed.experts_Tk,
-                          {.first = 0, .width = local_});
+                          {.first = 0, .width = grid().local()});
 }
 
 void Flex::learn(const Context& context,
@@ -168,7 +171,7 @@ void Flex::learn(const Context& context,
   state.within.send = state.splits.rows(2 * machines, n);
   state.within.receive = state.splits.rows(2 * machines + n, n);
   if (!bounded_) return;
-  if (padded_) state.rows_each = shape.budget / local_;
+  if (padded_) state.rows_each = shape.budget / grid().local();
   const std::int64_t every = shape.ranks * state.most_tokens;
   state.arriving = shape.budget;
   state.across.room = two_hops() ? machines * state.most_tokens : std::min(shape.budget, every);
@@ -193,9 +196,7 @@ void Flex::size(DispatchState& state) const {
   state.splits.reset();
 }
 
-void Flex::permute_forward(const Context& context,
-                           DispatchState& state,
-                           const Routed& routed) const {
+void Flex::permute_rows(const Context& context, DispatchState& state, const Routed& routed) const {
   state.sent = copies(context, state.across, routed.x_TD, routed.p_Tk);
 }
 
@@ -208,9 +209,9 @@ void Flex::dispatch_forward(const Context& context, DispatchState& state) const 
 void Flex::fan_out(const Context& context, DispatchState& state) const {
   const std::int64_t n = within_->size(), machine = ep_.rank() / n;
   const std::int64_t rows = state.received.choices_Rk.dim(0);
-  const std::int64_t on =
-      state.within.send_rows.empty() ? rows * std::min(k_, n) : total(state.within.send_rows);
-  make_room(context, state.within, rows, on, n, k_);
+  const std::int64_t on = state.within.send_rows.empty() ? rows * std::min(grid().per_token, n)
+                                                         : total(state.within.send_rows);
+  make_room(context, state.within, rows, on, n, grid().per_token);
   Tensor counts_n(context.pool, DType::I64, {n}, Tag::Communication);
   kernels::sort_by_group(context.stream,
                          state.within.row_Tm,
@@ -218,13 +219,15 @@ void Flex::fan_out(const Context& context, DispatchState& state) const {
                          state.within.choice_Rk,
                          counts_n,
                          state.received.choices_Rk,
-                         {.first = machine * n * local_, .width = local_});
+                         {.first = machine * n * grid().local(), .width = grid().local()});
   const Cargo sent = copies(context, state.within, state.received.rows_RD, state.received.p);
   state.received = travel(context, *within_, state.within, sent);
 }
 
 ExpertRows Flex::arrange_forward(const Context& context, DispatchState& state) const {
-  return sort_received(context, state, {.first = ep_.rank() * local_, .width = local_});
+  return sort_received(context,
+                       state,
+                       {.first = ep_.rank() * grid().local(), .width = grid().local()});
 }
 
 void Flex::restore_forward(const Context& context,
@@ -292,9 +295,9 @@ void Flex::dispatch_dgrad(const Context& context, DispatchState& state) const {
   state.dreceived = {};
 }
 
-void Flex::permute_dgrad(const Context& context,
-                         DispatchState& state,
-                         const RoutedGradient& gradient) const {
+void Flex::permute_rows_dgrad(const Context& context,
+                              DispatchState& state,
+                              const RoutedGradient& gradient) const {
   kernels::sum_rows(context.stream, gradient.dx_TD, state.dsent.rows_RD, state.across.row_Tm);
   kernels::sum_rows(context.stream, gradient.dp_Tk, state.dsent.p, state.across.row_Tm);
   state = {};

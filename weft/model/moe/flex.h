@@ -18,11 +18,9 @@ class Flex final : public Dispatcher {
   Flex(const config::ModelConfig& config, const EpGroups& groups, config::RowBudget budget);
 
   std::int64_t counts() const override { return hops(0).counts(); }
-  void lay_out(const Context&, DispatchState&, const Routed&, const Tensor&) const override;
   void learn(const Context&, DispatchState&, const Tensor&, const Tensor&) const override;
   void size(DispatchState&) const override;
 
-  void permute_forward(const Context&, DispatchState&, const Routed&) const override;
   void dispatch_forward(const Context&, DispatchState&) const override;
   ExpertRows arrange_forward(const Context&, DispatchState&) const override;
   void restore_forward(const Context&, DispatchState&, const Tensor&) const override;
@@ -37,9 +35,12 @@ class Flex final : public Dispatcher {
   Tensor arrange_dgrad(const Context&, DispatchState&) const override;
   void restore_dgrad(const Context&, DispatchState&, const Tensor&, const Tensor&) const override;
   void dispatch_dgrad(const Context&, DispatchState&) const override;
-  void permute_dgrad(const Context&, DispatchState&, const RoutedGradient&) const override;
 
  private:
+  void lay_out_rows(const Context&, DispatchState&, const Routed&, const Tensor&) const override;
+  void permute_rows(const Context&, DispatchState&, const Routed&) const override;
+  void permute_rows_dgrad(const Context&, DispatchState&, const RoutedGradient&) const override;
+
   kernels::Hops hops(std::int64_t most_tokens) const;
   bool two_hops() const { return within_ != nullptr && within_->size() > 1; }
   void fan_out(const Context&, DispatchState&) const;
@@ -49,7 +50,6 @@ class Flex final : public Dispatcher {
   comm::Communicator& ep_;
   comm::Communicator& across_;
   comm::Communicator* within_;  // null: one hop
-  const std::int64_t experts_, k_, local_;
   const bool padded_;
   const bool bounded_;  // the host never learns the counts: rows have a budget, or are padded
 };

@@ -172,7 +172,7 @@ void route_forward(const Context& context,
   norm_forward(context, state.norm, h_TD, weights.norm_D);
   make_logits(context, state, weights);
   choose_experts(context, state, weights);
-  kernels::count_experts(context.stream, sums.rows_1E, choice(state));
+  kernels::count_experts(context.stream, sums.rows_1E, choice(state), {});
   drop_over_capacity(context, state, sums.dropped_1);
   const Tensor best_Tk = choice_by_logit(state, weights, context.config);
   balance_forward(context, state.balance, state.logits_TE, best_Tk, sums);
