@@ -7,7 +7,9 @@
 #include "tests/schedule/models_support.h"
 #include "tests/schedule/plans_support.h"
 #include "weft/derive/derived.h"
+#include "weft/schedule/builders/pipeline.h"
 #include "weft/schedule/memory.h"
+#include "weft/schedule/passes/recompute.h"
 #include "weft/schedule/piece_parts.h"
 #include "weft/schedule/text.h"
 
@@ -24,13 +26,16 @@ TEST(TensorParallel, TheGroupOfAPartTakesPartInIt) {
   const PlanCase c{.layers = "m", .dp = 2, .tp = 2, .pp = 1, .micro_batches = 1, .shared = true};
   const config::Config config = config_of(c);
   const grid::Grid grid(derive::layout_of(config));
-  const Graph graph = plans_of(c)[0].training;
+  const RankPlan plan = plans_of(c)[0];
+  const Graph& graph = plan.training;
+  const derive::Pipeline& pipeline = plan.anatomy.pipeline;
   for (const std::string node :
        {"0F0.attention.gather", "0D0.attention.scatter", "0R0.shared.gather", "reduce.copied"}) {
     const Entry& entry = graph.entries[find(graph, node)];
     EXPECT_EQ(entry.lane, Lane::Tp) << node;
-    EXPECT_EQ(ranks_of_entry(grid, 3, entry), grid.group_of(grid::GroupKind::Tp, 3)) << node;
-    EXPECT_EQ(stages_of_entry(1, 0, entry), std::vector{0}) << node;
+    EXPECT_EQ(ranks_of_entry(grid, pipeline, 3, entry), grid.group_of(grid::GroupKind::Tp, 3))
+        << node;
+    EXPECT_EQ(stages_of_entry(pipeline, 0, entry), std::vector{0}) << node;
   }
 }
 
@@ -81,6 +86,51 @@ TEST(TensorParallel, SharedExpertsExchangeUnderDispatchAndCombine) {
   for (const auto& [shared, travels] : pairs) {
     EXPECT_TRUE(run_together(graph, shared, travels)) << shared;
   }
+}
+
+// The ends of the model take parts as layers do.
+TEST(TensorParallel, EmbeddingAndHeadMayExchangeToo) {
+  RankPlan plan = plans_of({.layers = "d", .ep = 1, .dp = 1, .micro_batches = 2})[0];
+  const auto part = [](Piece piece, Part name, std::vector<PieceName> after) {
+    const bool travels = row_of(name).members == Members::Tensor;
+    return PieceAnatomy{.piece = piece,
+                        .part = name,
+                        .lane = travels ? Lane::Tp : Lane::Compute,
+                        .after = std::move(after),
+                        .kept = {.per_token = 4},
+                        .remade = {.per_token = 4}};
+  };
+  using enum Piece;
+  Anatomy& anatomy = plan.anatomy;
+  anatomy.embed = {part(Embed, Part::Proj, {}), part(Embed, Part::Scatter, {{Embed, Part::Proj}})};
+  anatomy.head = {part(Head, Part::Norm, {}),
+                  part(Head, Part::Gather, {{Head, Part::Norm}}),
+                  part(Head, Part::Proj, {{Head, Part::Gather}})};
+  Graph graph = build_training(anatomy, plan.shape);
+  anatomy = with_recomputation(anatomy, std::vector<PieceName>{{Head, Part::Gather}});
+  graph = recompute(graph, anatomy, plan.shape.micro_batches);
+  EXPECT_EQ(verify(graph, anatomy, 2, StepKind::Training), std::vector<std::string>());
+  const Reach reach(graph);
+  const std::vector<std::string> chain{"F0.embed.proj",
+                                       "F0.embed.scatter",
+                                       "0F0.attention",
+                                       "F0.head.norm",
+                                       "F0.head.gather",
+                                       "F0.head.proj",
+                                       "D0.head.proj",
+                                       "D0.head.gather",
+                                       "D0.head.norm",
+                                       "0D0.mlp",
+                                       "0D0.attention",
+                                       "D0.embed.scatter",
+                                       "W0.embed.proj"};
+  for (std::size_t i = 1; i < chain.size(); ++i) {
+    EXPECT_TRUE(reach.before(find(graph, chain[i - 1]), find(graph, chain[i]))) << chain[i];
+  }
+  EXPECT_TRUE(run_together(graph, "R0.head.gather", "D0.head.proj"));
+  EXPECT_TRUE(run_together(graph, "W0.head.proj", "D0.head.gather"));
+  EXPECT_EQ(kept_after_each(graph, anatomy, [](const Node&) { return Load{.tokens = 8}; }).back(),
+            0);
 }
 
 TEST(TensorParallel, OneRankHasTheSamePartsWithoutExchanges) {

@@ -118,11 +118,20 @@ void declare(tensor::Stream& stream,
              int ep_rank,
              Counted& own) {
   const std::int64_t tokens = state.tokens;
+  const auto declare_end = [&](const std::vector<schedule::PieceAnatomy>& end) {
+    for (const schedule::PieceAnatomy& piece : end) {
+      own.declared_kept += piece.kept.of({.tokens = tokens});
+      if (piece.is_recomputed) own.declared_kept -= piece.remade.of({.tokens = tokens});
+    }
+  };
   for (const schedule::Chunk& chunk : anatomy.chunks) {
-    if (chunk.has_embed)
-      own.declared_kept += state.ids_T.bytes() + anatomy.embed.kept.of({.tokens = tokens});
+    if (chunk.has_embed) {
+      own.declared_kept += state.ids_T.bytes();
+      declare_end(anatomy.embed);
+    }
     if (chunk.has_head) {
-      own.declared_kept += state.labels_T.bytes() + anatomy.head.kept.of({.tokens = tokens});
+      own.declared_kept += state.labels_T.bytes();
+      declare_end(anatomy.head);
     }
     const bool passes_through = chunk.layers == 0 && chunk.sends();
     if (chunk.receives() && !passes_through) {

@@ -34,10 +34,19 @@ config::Config with_whole_queries(config::Config config) {
   return config;
 }
 
+config::Config with_shared_optimizer(config::Config config) {
+  config.ddp.use_distributed_optimizer = config.optimizer.use_distributed_optimizer = true;
+  config.ddp.overlap_grad_reduce = true;
+  config.ddp.overlap_param_gather = config.optimizer.overlap_param_gather = true;
+  config.ddp.bucket_size = 3000;
+  return config;
+}
+
 struct Case {
   std::string name;
   config::Config config;
   LayoutCase layout;
+  config::Config (*change)(config::Config) = [](config::Config same) { return same; };
 };
 
 void PrintTo(const Case& at, std::ostream* out) { *out << at.name; }
@@ -49,7 +58,8 @@ TEST_P(TensorParallel, EqualsTheOneRankRun) {
   config::Config config = GetParam().config;
   config.optimizer.lr = 1e-3;
   const Outcome one = train_some(config, kSteps);
-  const Outcome many = train_some(with_layout(config, GetParam().layout), kSteps);
+  const Outcome many =
+      train_some(GetParam().change(with_layout(config, GetParam().layout)), kSteps);
   for (std::size_t i = 0; i < one.losses.size(); ++i) {
     EXPECT_NEAR(many.losses[i], one.losses[i], 5e-6 * one.losses[i]) << "step " << i;
     EXPECT_NEAR(many.gradient_norms[i], one.gradient_norms[i], 2e-5 * one.gradient_norms[i])
@@ -72,6 +82,10 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"Tp2Ep2", small_config(), {.world = 2, .ep = 2, .tp = 2}},
         Case{"Tp2Ep4", small_config(), {.world = 4, .ep = 4, .tp = 2}},
         Case{"Tp2Dp2", small_config(), {.world = 4, .tp = 2}},
+        Case{"Tp4Dp2SharedOptimizer",
+             small_config(),
+             {.world = 8, .ep = 2, .tp = 4},
+             with_shared_optimizer},
         Case{"Tp2Pp2Tied", tied(deep_config()), {.world = 4, .tp = 2, .pp = 2}},
         Case{"Tp2Ep2Pp2Vpp2", deep_config(), {.world = 4, .ep = 2, .tp = 2, .pp = 2, .vpp = 2}},
         Case{"Tp2Tied", tied(small_config()), {.world = 2, .tp = 2}},

@@ -124,10 +124,10 @@ void declare_parts(const config::ModelConfig& model, const TokenFlow& flow, Piec
 }
 
 // A piece whose parts are on several lanes cannot be one node.
-std::vector<Piece> always_split(const Anatomy& anatomy) {
+std::vector<Piece> always_split(Anatomy& anatomy) {
   std::vector<Piece> pieces;
-  for (const std::vector<PieceAnatomy>& layer : anatomy.layers) {
-    for (const PieceAnatomy& piece : layer) {
+  for (const std::vector<PieceAnatomy>* list : all_pieces(anatomy)) {
+    for (const PieceAnatomy& piece : *list) {
       const bool has_other_lanes = std::ranges::any_of(piece.parts, [&](const PieceAnatomy& part) {
         return part.lane != piece.lane;
       });
@@ -150,7 +150,7 @@ void let_go_of_outputs(Anatomy& anatomy) {
     if (chunk.layers > 0) {
       let_go(anatomy.layers[at(chunk.end_layer() - 1)].back());
     } else if (chunk.has_embed) {
-      let_go(anatomy.embed);
+      let_go(anatomy.embed.back());
     }
   }
 }
@@ -188,17 +188,17 @@ Anatomy describe(const config::ModelConfig& model,
   for (std::int64_t layer = 0; layer < model.num_layers; ++layer) {
     anatomy.layers.push_back(model.is_moe_layer(layer) ? moe_layer(kind) : dense_layer());
   }
-  anatomy.embed = {.piece = Piece::Embed, .lane = Lane::Compute, .after = {}};
-  anatomy.head = {.piece = Piece::Head, .lane = Lane::Compute, .after = {}};
+  anatomy.embed = {{.piece = Piece::Embed, .lane = Lane::Compute, .after = {}}};
+  anatomy.head = {{.piece = Piece::Head, .lane = Lane::Compute, .after = {}}};
   anatomy.receive = {.piece = Piece::Receive, .lane = Lane::PpReceivePrevious, .after = {}};
   anatomy.send = {.piece = Piece::Send, .lane = Lane::PpSendNext, .after = {}};
-  for (std::vector<PieceAnatomy>& layer : anatomy.layers) {
-    for (PieceAnatomy& piece : layer) {
+  for (std::vector<PieceAnatomy>* list : all_pieces(anatomy)) {
+    for (PieceAnatomy& piece : *list) {
       declare_bytes(model, anatomy.flow, piece);
       declare_parts(model, anatomy.flow, piece);
     }
   }
-  for (PieceAnatomy* piece : {&anatomy.embed, &anatomy.head, &anatomy.receive, &anatomy.send}) {
+  for (PieceAnatomy* piece : {&anatomy.receive, &anatomy.send}) {
     declare_bytes(model, anatomy.flow, *piece);
   }
   anatomy.pipeline = derive::pipeline_of(model, placement);
@@ -214,15 +214,25 @@ Anatomy describe(const config::ModelConfig& model,
   return with_parts(std::move(anatomy), split);
 }
 
-const PieceAnatomy& piece_of(const Anatomy& anatomy, const Node& node) {
-  if (row_of(node.piece).scope != Scope::Layer) {
-    for (const PieceAnatomy* piece :
-         {&anatomy.embed, &anatomy.head, &anatomy.receive, &anatomy.send}) {
-      if (piece->piece == node.piece) return *piece;
-    }
-  }
+std::vector<std::vector<PieceAnatomy>*> all_pieces(Anatomy& anatomy) {
+  std::vector<std::vector<PieceAnatomy>*> all{&anatomy.embed, &anatomy.head};
+  for (std::vector<PieceAnatomy>& layer : anatomy.layers) all.push_back(&layer);
+  return all;
+}
+
+const std::vector<PieceAnatomy>& pieces_beside(const Anatomy& anatomy, const Node& node) {
+  static const std::vector<PieceAnatomy> kNobody;
+  if (is_exchange(node)) return kNobody;
+  if (node.piece == Piece::Embed) return anatomy.embed;
+  if (node.piece == Piece::Head) return anatomy.head;
   CHECK(node.layer >= 0 && at(node.layer) < anatomy.layers.size(), "no layer for {}", print(node));
-  for (const PieceAnatomy& piece : anatomy.layers[at(node.layer)]) {
+  return anatomy.layers[at(node.layer)];
+}
+
+const PieceAnatomy& piece_of(const Anatomy& anatomy, const Node& node) {
+  if (node.piece == anatomy.receive.piece) return anatomy.receive;
+  if (node.piece == anatomy.send.piece) return anatomy.send;
+  for (const PieceAnatomy& piece : pieces_beside(anatomy, node)) {
     if (piece.is({node.piece, node.part})) return piece;
   }
   UNREACHABLE("layer {} has no piece for {}", node.layer, print(node));
@@ -290,8 +300,8 @@ const Chunk& chunk_of_stage(const Anatomy& anatomy, int stage) {
 
 const Chunk& chunk_of(const Anatomy& anatomy, const Node& node) {
   if (node.chunk != kNone) return chunk_of_stage(anatomy, node.chunk);
-  if (node.piece == anatomy.embed.piece) return anatomy.chunks.front();
-  if (node.piece == anatomy.head.piece) return anatomy.chunks.back();
+  if (node.piece == Piece::Embed) return anatomy.chunks.front();
+  if (node.piece == Piece::Head) return anatomy.chunks.back();
   return chunk_of_layer(anatomy, node.layer);
 }
 

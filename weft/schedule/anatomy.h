@@ -93,7 +93,10 @@ struct PieceAnatomy {
   bool is_recomputed = false;
 
   bool is(const PieceName& name) const { return piece == name.piece && part == name.part; }
-  bool has_input_gradient() const { return row_of(piece).has_input_gradient; }
+  // What a part exchanges goes back too, where its piece begins the model.
+  bool has_input_gradient() const {
+    return row_of(piece).has_input_gradient || row_of(part).members != Members::Rank;
+  }
   bool has_weight_gradient() const {
     return row_of(piece).weights != Weights::None && row_of(part).has_weights;
   }
@@ -184,9 +187,8 @@ struct Detail {
 // Of one pipeline rank. Layers are those of the whole model, so that a layer's number is its index.
 struct Anatomy {
   std::vector<std::vector<PieceAnatomy>>
-      layers;  // pieces in forward order; the last is the layer's output
-  PieceAnatomy embed;
-  PieceAnatomy head;
+      layers;                             // pieces in forward order; the last is the layer's output
+  std::vector<PieceAnatomy> embed, head;  // the same of the ends of the model
   PieceAnatomy receive;  // what a chunk gets keeps until its first layer is done with it
   PieceAnatomy send;
   std::vector<Chunk> chunks;  // of this rank, ascending
@@ -221,6 +223,12 @@ Anatomy describe(const config::ModelConfig& model,
                  int pp_rank = 0,
                  TokenFlow tokens = {},
                  derive::Placement placement = derive::Placement::Ring);
+
+// The pieces among which a node of a micro-batch stands: those of its layer, or of its end of the
+// model; none between pipeline stages.
+const std::vector<PieceAnatomy>& pieces_beside(const Anatomy& anatomy, const Node& node);
+// Every such list, to be changed.
+std::vector<std::vector<PieceAnatomy>*> all_pieces(Anatomy& anatomy);
 
 // The piece that a node of a micro-batch is of.
 const PieceAnatomy& piece_of(const Anatomy& anatomy, const Node& node);

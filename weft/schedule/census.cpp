@@ -17,11 +17,14 @@ class Census {
       const auto of_layer = [&](int layer) {
         return Node{.layer = layer, .micro_batch = micro_batch};
       };
-      if (chunk.has_embed) add(anatomy_.embed, of_layer(kNone));
+      const auto add_end = [&](const std::vector<PieceAnatomy>& end) {
+        for (const PieceAnatomy& piece : end) add(piece, of_layer(kNone));
+      };
+      if (chunk.has_embed) add_end(anatomy_.embed);
       for (int layer = chunk.first_layer; layer < chunk.end_layer(); ++layer) {
         for (const PieceAnatomy& piece : anatomy_.layers[at(layer)]) add(piece, of_layer(layer));
       }
-      if (chunk.has_head) add(anatomy_.head, of_layer(kNone));
+      if (chunk.has_head) add_end(anatomy_.head);
       add_exchange(chunk, micro_batch);
     }
   }

@@ -27,6 +27,8 @@ const PieceAnatomy& named(const Anatomy& anatomy, int layer, const PieceName& na
   return piece_of(anatomy, {.layer = layer, .piece = name.piece, .part = name.part});
 }
 
+bool is_end(const Node& node) { return row_of(node.piece).scope == Scope::ChunkEnd; }
+
 Node exchange_of(const PieceAnatomy& piece,
                  const Chunk& chunk,
                  Direction direction,
@@ -42,14 +44,14 @@ Node input_gradient_of(const Anatomy& anatomy, const Chunk& chunk, int micro_bat
 
 // The forward node that gives a chunk its input.
 Node input_of(const Anatomy& anatomy, const Chunk& chunk, int micro_batch) {
-  if (chunk.has_embed) return node_of(anatomy.embed, kNone, Direction::F, micro_batch);
+  if (chunk.has_embed) return node_of(anatomy.embed.back(), kNone, Direction::F, micro_batch);
   if (chunk.takes_over) return output_of(anatomy, anatomy.chunks[at(chunk.index - 1)], micro_batch);
   return exchange_of(anatomy.receive, chunk, Direction::F, micro_batch);
 }
 
 // The backward node that gives it the gradient of its output.
 Node gradient_of(const Anatomy& anatomy, const Chunk& chunk, int micro_batch) {
-  if (chunk.has_head) return node_of(anatomy.head, kNone, Direction::D, micro_batch);
+  if (chunk.has_head) return node_of(anatomy.head.front(), kNone, Direction::D, micro_batch);
   if (chunk.hands_over) {
     return input_gradient_of(anatomy, anatomy.chunks[at(chunk.index + 1)], micro_batch);
   }
@@ -100,7 +102,14 @@ std::vector<Node> layer_forward_needs(const Anatomy& anatomy, const Node& node) 
 
 std::vector<Node> forward_needs(const Anatomy& anatomy, const Node& node) {
   if (row_of(node.piece).scope == Scope::Layer) return layer_forward_needs(anatomy, node);
-  if (node.piece == anatomy.embed.piece || node.piece == anatomy.receive.piece) return {};
+  if (is_end(node) && !piece_of(anatomy, node).after.empty()) {
+    std::vector<Node> needs;
+    for (const PieceName& before : piece_of(anatomy, node).after) {
+      add_beside(anatomy, node, named(anatomy, kNone, before), needs);
+    }
+    return needs;
+  }
+  if (node.piece == Piece::Embed || node.piece == anatomy.receive.piece) return {};
   return {output_of(anatomy, chunk_of(anatomy, node), node.micro_batch)};
 }
 
@@ -127,16 +136,22 @@ void add_recomputations(const Anatomy& anatomy, const Node& node, std::vector<No
   }
 }
 
-std::vector<Node> layer_gradient_needs(const Anatomy& anatomy, const Node& node) {
+// Of what follows a node in its layer, or in its end of the model: its gradient, or where it has
+// none its forward, which has brought something.
+std::vector<Node> follower_gradients(const Anatomy& anatomy, const Node& node) {
   std::vector<Node> needs;
-  const std::vector<PieceAnatomy>& pieces = anatomy.layers[at(node.layer)];
-  for (const PieceAnatomy& later : pieces) {
+  for (const PieceAnatomy& later : pieces_beside(anatomy, node)) {
     if (!follows(later, {node.piece, node.part})) continue;
-    // What has no gradient has brought something by its forward.
     Node place = node;
     place.direction = later.has_input_gradient() ? Direction::D : Direction::F;
     add_beside(anatomy, place, later, needs);
   }
+  return needs;
+}
+
+std::vector<Node> layer_gradient_needs(const Anatomy& anatomy, const Node& node) {
+  std::vector<Node> needs = follower_gradients(anatomy, node);
+  const std::vector<PieceAnatomy>& pieces = anatomy.layers[at(node.layer)];
   if (!pieces.back().is({node.piece, node.part})) return needs;
   const Chunk& chunk = chunk_of_layer(anatomy, node.layer);
   const int next = node.layer + 1;
@@ -146,17 +161,22 @@ std::vector<Node> layer_gradient_needs(const Anatomy& anatomy, const Node& node)
   return needs;
 }
 
+// The last part of the embedding takes the gradient of its chunk's input.
+std::vector<Node> end_gradient_needs(const Anatomy& anatomy, const Node& node) {
+  const bool takes = node.piece == Piece::Embed && anatomy.embed.back().part == node.part;
+  if (!takes) return follower_gradients(anatomy, node);
+  return {input_gradient_of(anatomy, chunk_of(anatomy, node), node.micro_batch)};
+}
+
 std::vector<Node> input_gradient_needs(const Anatomy& anatomy, const Node& node) {
   const Chunk& chunk = chunk_of(anatomy, node);
   if (node.piece == anatomy.receive.piece) return {};
   if (node.piece == anatomy.send.piece) {
     return {input_gradient_of(anatomy, chunk, node.micro_batch)};
   }
-  std::vector<Node> needs;
-  if (row_of(node.piece).scope == Scope::Layer) {
-    needs = layer_gradient_needs(anatomy, node);
-    add_recomputations(anatomy, node, needs);
-  }
+  std::vector<Node> needs =
+      is_end(node) ? end_gradient_needs(anatomy, node) : layer_gradient_needs(anatomy, node);
+  add_recomputations(anatomy, node, needs);
   const bool reads_own = row_of(node.part).remade == Remade::ForAll;
   if (piece_of(anatomy, node).is_recomputed && reads_own) {
     Node again = node;
@@ -186,9 +206,10 @@ std::vector<Node> weight_gradient_needs(const Anatomy& anatomy, const Node& node
     input.direction = Direction::D;
     needs.push_back(input);
   } else {
-    needs.push_back(input_gradient_of(anatomy, chunk_of(anatomy, node), node.micro_batch));
+    needs = end_gradient_needs(anatomy, node);
+    for (Node& need : needs) need.direction = Direction::D;
   }
-  if (row_of(node.piece).scope == Scope::Layer) add_recomputations(anatomy, node, needs);
+  add_recomputations(anatomy, node, needs);
   if (begins_gradient(node)) return needs;
   Node earlier = node;
   if (node.slice > 0) {
@@ -215,7 +236,7 @@ std::vector<Node> forward_readers(const Anatomy& anatomy, const Node& node) {
   Node forward = node;
   forward.direction = Direction::F;
   std::vector<Node> readers{forward};
-  for (const PieceAnatomy& later : anatomy.layers[at(node.layer)]) {
+  for (const PieceAnatomy& later : pieces_beside(anatomy, node)) {
     const bool reads = later.piece == node.piece || row_of(node.piece).is_read_by_followers;
     if (reads && follows(later, {node.piece, node.part})) {
       add_beside(anatomy, forward, later, readers);

@@ -6,8 +6,7 @@ namespace weft::schedule {
 
 std::vector<Node> Dropping::after(const Node& forward) {
   std::vector<Node> over;
-  if (row_of(forward.piece).scope != Scope::Layer) return over;
-  for (const PieceAnatomy& piece : anatomy_.layers[static_cast<std::size_t>(forward.layer)]) {
+  for (const PieceAnatomy& piece : pieces_beside(anatomy_, forward)) {
     if (!piece.is_recomputed) continue;
     for (const Node& made : nodes_of(anatomy_, piece, forward)) {
       const std::vector<Node> readers = forward_readers(anatomy_, made);

@@ -39,7 +39,7 @@ class Ledger {
     Node end = forward;
     end.direction = Direction::W;
     if (piece_of(anatomy_, forward).has_weight_gradient()) return end;
-    const PieceAnatomy* follower = forward.layer == kNone ? nullptr : follower_of(forward);
+    const PieceAnatomy* follower = follower_of(forward);
     if (follower != nullptr && follower->piece == forward.piece) {
       end.part = follower->part;
     } else {
@@ -52,7 +52,7 @@ class Ledger {
   // in its layer, or of the next layer's first piece, or of the head.
   Node reader_of(const Node& forward) const {
     Node reader{.direction = Direction::W, .micro_batch = forward.micro_batch};
-    const PieceAnatomy* piece = &anatomy_.head;
+    const PieceAnatomy* piece = &anatomy_.head.front();
     const Chunk& chunk = chunk_of(anatomy_, forward);
     const PieceAnatomy* next_in_layer = forward.layer == kNone ? nullptr : follower_of(forward);
     const int next = forward.layer == kNone ? chunk.first_layer : forward.layer + 1;
@@ -70,7 +70,7 @@ class Ledger {
 
  private:
   const PieceAnatomy* follower_of(const Node& node) const {
-    for (const PieceAnatomy& later : anatomy_.layers[at(node.layer)]) {
+    for (const PieceAnatomy& later : pieces_beside(anatomy_, node)) {
       if (follows(later, {node.piece, node.part})) return &later;
     }
     return nullptr;

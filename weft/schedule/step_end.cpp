@@ -10,8 +10,8 @@ namespace {
 // The tables of embedding and head that this rank has.
 std::vector<PieceAt> tables_of(const Anatomy& anatomy) {
   std::vector<PieceAt> tables;
-  if (anatomy.chunks.front().has_embed) tables.push_back({.piece = anatomy.embed.piece});
-  if (anatomy.chunks.back().has_head) tables.push_back({.piece = anatomy.head.piece});
+  if (anatomy.chunks.front().has_embed) tables.push_back({.piece = Piece::Embed});
+  if (anatomy.chunks.back().has_head) tables.push_back({.piece = Piece::Head});
   return tables;
 }
 
@@ -21,12 +21,8 @@ void add_last_gradients(const Anatomy& anatomy,
                         int last,
                         std::vector<Node>& needs) {
   const Node place{.layer = at.layer, .direction = Direction::W, .micro_batch = last};
-  if (at.layer == kNone) {
-    const Node end{.piece = at.piece};
-    needs.push_back(nodes_of(anatomy, piece_of(anatomy, end), place).back());
-    return;
-  }
-  for (const PieceAnatomy& piece : anatomy.layers[static_cast<std::size_t>(at.layer)]) {
+  const Node among{.layer = at.layer, .piece = at.piece};
+  for (const PieceAnatomy& piece : pieces_beside(anatomy, among)) {
     if (piece.piece != at.piece || !piece.has_weight_gradient()) continue;
     needs.push_back(nodes_of(anatomy, piece, place).back());
   }
@@ -37,7 +33,7 @@ std::vector<Node> forward_ends(const Anatomy& anatomy, int micro_batches) {
   std::vector<Node> ends;
   const Chunk& last = anatomy.chunks.back();
   for (int i = 0; i < micro_batches; ++i) {
-    ends.push_back(last.has_head ? node_of(anatomy.head, kNone, Direction::F, i)
+    ends.push_back(last.has_head ? node_of(anatomy.head.back(), kNone, Direction::F, i)
                                  : Node{.chunk = last.stage,
                                         .direction = Direction::F,
                                         .micro_batch = i,

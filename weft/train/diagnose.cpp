@@ -43,7 +43,7 @@ Suspect look_at_weights(const Engine& engine) {
 // each other, so each has a cause of its own, and the first one's is named.
 std::int64_t order_of(const schedule::Anatomy& anatomy, const schedule::Node& node) {
   const std::int64_t layers = std::ssize(anatomy.layers);
-  const std::int64_t layer = node.piece == anatomy.head.piece ? layers : node.layer;
+  const std::int64_t layer = node.piece == anatomy.head.front().piece ? layers : node.layer;
   const auto piece = static_cast<std::int64_t>(node.piece) * schedule::kParts +
                      static_cast<std::int64_t>(node.part);
   return ((node.micro_batch + 1) * (layers + 2) + layer) * schedule::kPieces * schedule::kParts +

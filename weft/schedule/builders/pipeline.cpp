@@ -40,26 +40,26 @@ class TurnWriter {
  private:
   void forward() {
     if (chunk_.receives()) exchange(Direction::F, anatomy_.receive);
-    if (chunk_.has_embed) writer_.add(node(kNone, Direction::F, anatomy_.embed));
+    if (chunk_.has_embed) end_forward(anatomy_.embed);
     for (int layer = chunk_.first_layer; layer < chunk_.end_layer(); ++layer) {
       slice_after_slice(anatomy_.layers[at(layer)], [&](const PieceAnatomy& piece, int slice) {
         writer_.add(node(layer, Direction::F, piece, slice));
       });
     }
-    if (chunk_.has_head) writer_.add(node(kNone, Direction::F, anatomy_.head));
+    if (chunk_.has_head) end_forward(anatomy_.head);
     if (chunk_.sends()) exchange(Direction::F, anatomy_.send);
   }
 
   void backward() {
     if (chunk_.sends()) exchange(Direction::D, anatomy_.receive);
-    if (chunk_.has_head) gradients(kNone, anatomy_.head);
+    if (chunk_.has_head) end_backward(anatomy_.head);
     for (int layer = chunk_.end_layer(); layer-- > chunk_.first_layer;) {
       slice_after_slice(
           anatomy_.layers[at(layer)] | std::views::reverse,
           [&](const PieceAnatomy& piece, int slice) { gradients(layer, piece, slice); });
     }
     if (chunk_.receives()) exchange(Direction::D, anatomy_.send);
-    if (chunk_.has_embed) gradients(kNone, anatomy_.embed);
+    if (chunk_.has_embed) end_backward(anatomy_.embed);
   }
 
   void weight_gradients() {
@@ -107,6 +107,13 @@ class TurnWriter {
     std::for_each(end, pieces.end(), [&](const PieceAnatomy& piece) { add(piece, kNone); });
   }
 
+  void end_forward(const std::vector<PieceAnatomy>& end) {
+    for (const PieceAnatomy& piece : end) writer_.add(node(kNone, Direction::F, piece));
+  }
+  void end_backward(const std::vector<PieceAnatomy>& end) {
+    for (const PieceAnatomy& piece : end | std::views::reverse) gradients(kNone, piece);
+  }
+
   void exchange(Direction direction, const PieceAnatomy& piece) {
     writer_.add({.chunk = chunk_.stage,
                  .direction = direction,
@@ -134,7 +141,6 @@ class TurnWriter {
 
   // Whether the input gradient of a part travels on at once: then the weight gradient covers that.
   bool sets_off_exchange(int layer, const PieceAnatomy& piece) const {
-    if (layer == kNone) return false;
     return std::ranges::any_of(piece.after, [&](const PieceName& before) {
       const PieceAnatomy& next =
           piece_of(anatomy_, {.layer = layer, .piece = before.piece, .part = before.part});

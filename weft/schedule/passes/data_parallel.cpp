@@ -96,8 +96,10 @@ std::size_t aligned_place(const NamedEntries& entries,
 NamedEntries with_early_reductions(NamedEntries entries,
                                    const Anatomy& anatomy,
                                    int micro_batches) {
-  const NamedEntries reduces =
-      take(entries, [](const Node& node) { return node.piece == Piece::Reduce; });
+  // Not the sum over tensor-parallel ranks, which comes after these.
+  const NamedEntries reduces = take(entries, [](const Node& node) {
+    return node.piece == Piece::Reduce && members_of(node) == Members::Gradients;
+  });
   std::unordered_map<Node, std::size_t, NodeHash> index;
   for (std::size_t i = 0; i < entries.size(); ++i) index.emplace(entries[i].node, i);
   Insertions insertions(entries.size());
@@ -141,7 +143,10 @@ Anatomy with_gathers_ahead(Anatomy anatomy, FirstGather first) {
   Node begun = whole, rest = whole;
   begun.slice = 0;
   rest.slice = 1;
-  const bool under_optimizer = first == FirstGather::UnderOptimizer && anatomy.chunks.size() > 1;
+  const bool has_later = std::ranges::any_of(anatomy.buckets, [](const BucketAnatomy& bucket) {
+    return bucket.shards > 1 && bucket.chunk > 0;
+  });
+  const bool under_optimizer = has_later && first == FirstGather::UnderOptimizer;
   std::erase_if(anatomy.step_end, [&](const StepNodeAnatomy& end) {
     return end.node.piece == Piece::Gather || (under_optimizer && end.node == whole);
   });

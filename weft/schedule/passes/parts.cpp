@@ -12,9 +12,11 @@ namespace {
 // The nodes of the parts that stand for a node, in the order they run; the node itself where it is
 // not split.
 std::vector<Node> parts_of(const Anatomy& split, const Node& node) {
-  if (row_of(node.piece).scope != Scope::Layer || node.part != Part::None) return {node};
+  const Scope scope = row_of(node.piece).scope;
+  const bool can_be_split = scope == Scope::Layer || scope == Scope::ChunkEnd;
+  if (!can_be_split || node.part != Part::None) return {node};
   std::vector<Node> nodes;
-  for (const PieceAnatomy& piece : split.layers[static_cast<std::size_t>(node.layer)]) {
+  for (const PieceAnatomy& piece : pieces_beside(split, node)) {
     const bool runs = node.direction != Direction::W || piece.has_weight_gradient();
     if (piece.piece != node.piece || !runs) continue;
     Node part = node;
@@ -28,10 +30,10 @@ std::vector<Node> parts_of(const Anatomy& split, const Node& node) {
 }  // namespace
 
 Anatomy with_parts(Anatomy anatomy, std::span<const Piece> pieces) {
-  for (std::vector<PieceAnatomy>& layer : anatomy.layers) {
+  for (std::vector<PieceAnatomy>* list : all_pieces(anatomy)) {
     std::vector<PieceAnatomy> detailed;
     std::map<Piece, Part> last_parts;  // of those that are split here
-    for (PieceAnatomy& piece : layer) {
+    for (PieceAnatomy& piece : *list) {
       const bool is_named = std::ranges::find(pieces, piece.piece) != pieces.end();
       if (!is_named || piece.parts.empty()) {
         detailed.push_back(std::move(piece));
@@ -47,7 +49,7 @@ Anatomy with_parts(Anatomy anatomy, std::span<const Piece> pieces) {
         if (before.part == Part::None && split != last_parts.end()) before.part = split->second;
       }
     }
-    layer = std::move(detailed);
+    *list = std::move(detailed);
   }
   return anatomy;
 }

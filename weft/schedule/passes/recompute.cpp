@@ -42,8 +42,8 @@ std::string name_of(const PieceName& name) {
 Anatomy with_recomputation(Anatomy anatomy, std::span<const PieceName> names) {
   for (const PieceName& name : names) {
     bool remakes = false;
-    for (std::vector<PieceAnatomy>& layer : anatomy.layers) {
-      for (PieceAnatomy& piece : layer) {
+    for (std::vector<PieceAnatomy>* list : all_pieces(anatomy)) {
+      for (PieceAnatomy& piece : *list) {
         const bool is_named =
             piece.piece == name.piece && (name.part == Part::None || name.part == piece.part);
         if (!is_named || piece.remade == Bytes{}) continue;
@@ -60,10 +60,10 @@ Anatomy with_recomputation(Anatomy anatomy, std::span<const PieceName> names) {
   return anatomy;
 }
 
-std::vector<PieceName> always_recomputed(const Anatomy& anatomy) {
+std::vector<PieceName> always_recomputed(Anatomy& anatomy) {
   std::vector<PieceName> names;
-  for (const std::vector<PieceAnatomy>& layer : anatomy.layers) {
-    for (const PieceAnatomy& piece : layer) {
+  for (const std::vector<PieceAnatomy>* list : all_pieces(anatomy)) {
+    for (const PieceAnatomy& piece : *list) {
       const PieceName name{piece.piece, piece.part};
       const bool is_new = std::ranges::find(names, name) == names.end();
       if (row_of(piece.part).is_always_recomputed && is_new) names.push_back(name);

@@ -16,7 +16,7 @@ namespace weft::schedule {
 Anatomy with_recomputation(Anatomy anatomy, std::span<const PieceName> names);
 
 // The parts that are recomputed whatever the config says: what tensor-parallel ranks gathered.
-std::vector<PieceName> always_recomputed(const Anatomy& anatomy);
+std::vector<PieceName> always_recomputed(Anatomy& anatomy);
 
 // A training order with the R nodes that `recomputing`, its anatomy with recomputation, asks for:
 // each as late as it may stand.

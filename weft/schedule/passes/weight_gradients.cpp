@@ -121,14 +121,15 @@ Graph defer_head_gradients(const Graph& graph,
                            int limit) {
   const int first = limit == 0 ? 0 : std::max(0, micro_batches - limit);
   const auto waits = [&](const Node& node) {
-    return node.piece == anatomy.head.piece && node.direction == Direction::W &&
+    return node.piece == anatomy.head.front().piece && node.direction == Direction::W &&
            node.micro_batch >= first;
   };
   NamedEntries order, deferred, step_end;
   for (NamedEntry& entry : named_entries(graph)) {
     const bool ends = entry.node.direction == Direction::None;
     for (Node& wait : entry.waits) {
-      if (!ends && wait.piece == anatomy.head.piece && waits(wait)) wait.direction = Direction::D;
+      if (!ends && wait.piece == anatomy.head.front().piece && waits(wait))
+        wait.direction = Direction::D;
     }
     (waits(entry.node) ? deferred : ends ? step_end : order).push_back(std::move(entry));
   }
