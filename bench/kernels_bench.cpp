@@ -204,11 +204,14 @@ void swiglu(benchmark::State& state) {
 void cross_entropy(benchmark::State& state) {
   Bench b;
   const Tensor logits = b.f32({kTokens, kVocabulary}), labels = b.i32({kTokens}, kVocabulary);
-  const Tensor loss = b.f32({kTokens}), lse = b.f32({kTokens});
+  const Tensor loss = b.f32({kTokens}), lse = b.f32({kTokens}), sums = b.f32({kTokens, 2});
   const std::int64_t direction = state.range(0);
   const double bytes = static_cast<double>(logits.bytes());
   run_bytes(state, bytes * (direction == 0 ? 1 : 2), [&] {
-    if (direction == 0) cross_entropy_forward(b.stream(), loss, lse, logits, labels);
+    if (direction == 0) {
+      cross_entropy_sums(b.stream(), sums, logits, labels);
+      cross_entropy_forward(b.stream(), loss, lse, sums, labels);
+    }
     if (direction == 1) cross_entropy_dgrad(b.stream(), logits, logits, lse, labels, 1e-3f);
   });
 }

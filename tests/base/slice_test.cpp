@@ -79,9 +79,30 @@ TEST(Slice, RunsAreTheElementsWhateverIsCut) {
 }
 
 TEST(Slice, WhatLiesInARangeOfTheGlobalTensorIsFound) {
-  const Runs runs = runs_of(slice_of({3, 8}, {{{0, 3}}, {{2, 3}}}));
-  EXPECT_EQ(runs_in(runs, {.begin = 3, .count = 8}), (Runs{{3, 1, 2}, {10, 3, 1}}));
-  EXPECT_TRUE(runs_in(runs, {.begin = 5, .count = 5}).empty());
+  const Slice slice = slice_of({3, 8}, {{{0, 3}}, {{2, 3}}});
+  EXPECT_EQ(runs_in(slice, {.begin = 3, .count = 8}), (Runs{{3, 1, 2}, {10, 3, 1}}));
+  EXPECT_TRUE(runs_in(slice, {.begin = 5, .count = 5}).empty());
+}
+
+// In one range of the slice too: nothing of it lies between.
+TEST(Slice, RangesOfTheGlobalTensorAreRangesOfTheSlice) {
+  Slice slice = slice_of({4, 6, 5}, {{{0, 1}, {3, 1}}, {{1, 2}, {5, 1}}, {{0, 2}, {4, 1}}});
+  slice.elements = {.begin = 2, .count = slice.elements.count - 3};
+  const std::vector<std::int64_t> all = elements_of(slice);
+  for (std::int64_t begin = 0; begin < 120; ++begin) {
+    for (std::int64_t count = 0; begin + count <= 120; count += 7) {
+      std::vector<std::int64_t> found;
+      for (const Run& run : runs_in(slice, {.begin = begin, .count = count})) {
+        for (std::int64_t i = 0; i < run.count; ++i) {
+          EXPECT_EQ(all.at(static_cast<std::size_t>(run.local + i)), run.global + i);
+          found.push_back(run.global + i);
+        }
+      }
+      const auto first = std::ranges::lower_bound(all, begin);
+      const auto end = std::ranges::lower_bound(all, begin + count);
+      EXPECT_EQ(found, std::vector<std::int64_t>(first, end));
+    }
+  }
 }
 
 TEST(Slice, RangesThatOverlapOrLeaveTheDimAreABug) {

@@ -10,51 +10,73 @@ namespace cross_entropy_test {
 
 constexpr double kScale = 0.25;
 
-struct Result {
-  Values loss, lse;
+// What the logits of other ranks sum up to, and the logit of a label among them.
+constexpr double kSumElsewhere = 2.5, kLogitElsewhere = 0.7;
+
+struct Vocabulary {
+  std::int64_t own = 0;
+  OtherIds others = {};
+
+  bool is_shared() const { return others.before + others.behind > 0; }
+  std::int64_t all() const { return others.before + own + others.behind; }
+  bool has(double label) const {
+    return label >= double(others.before) && label < double(others.before + own);
+  }
 };
 
-Result reference(std::int64_t v, const Values& logits, const Values& labels) {
+struct Result {
+  Values sums, lse, loss;  // sums: pairs
+};
+
+Result reference(const Vocabulary& vocabulary, const Values& logits, const Values& labels) {
   Result result;
   for (std::size_t t = 0; t < labels.size(); ++t) {
+    const double* row = logits.data() + std::int64_t(t) * vocabulary.own;
     double sum = 0;
-    for (std::size_t i = 0; i < std::size_t(v); ++i)
-      sum += std::exp(logits[t * std::size_t(v) + i]);
-    result.lse.push_back(std::log(sum));
+    for (std::int64_t i = 0; i < vocabulary.own; ++i) sum += std::exp(row[i]);
     const double label = labels[t];
-    result.loss.push_back(
-        label < 0 ? 0 : result.lse.back() - logits[t * std::size_t(v) + std::size_t(label)]);
+    const bool own = vocabulary.has(label);
+    const double logit = own ? row[std::int64_t(label) - vocabulary.others.before] : 0;
+    result.sums.push_back(std::log(sum));
+    result.sums.push_back(logit);
+    result.lse.push_back(std::log(sum + (vocabulary.is_shared() ? kSumElsewhere : 0)));
+    result.loss.push_back(label < 0 ? 0 : result.lse.back() - (own ? logit : kLogitElsewhere));
   }
   return result;
 }
 
-void add_cases(std::vector<Case>& cases, std::int64_t t, std::int64_t v) {
-  const Shape ls{t, v};
+void add_cases(std::vector<Case>& cases, std::int64_t t, const Vocabulary& vocabulary) {
+  const Shape ls{t, vocabulary.own};
+  const OtherIds others = vocabulary.others;
+  const std::string shared = vocabulary.is_shared() ? "part_" : "";
   Values chosen;
-  for (std::int64_t i = 0; i < t; ++i) chosen.push_back(i % 3 == 1 ? -100.0 : double(i * 5 % v));
+  for (std::int64_t i = 0; i < t; ++i) {
+    chosen.push_back(i % 3 == 1 ? -100.0 : double(i * 5 % vocabulary.all()));
+  }
   const Argument logits = strided(input("logits", DType::F32, ls, draw(1, ls, 4)));
   const Argument labels = input("labels", DType::I32, {t}, chosen);
-  const Argument lse = input("lse", DType::F32, {t}, reference(v, logits.values, chosen).lse);
-  cases.push_back(
-      {name_of_case("forward", DType::F32, ls),
-       {output("loss", DType::F32, {t}), output("lse", DType::F32, {t}), logits, labels},
-       [](Stream& stream, Pool&, const std::vector<Tensor>& a) {
-         cross_entropy_forward(stream, a[0], a[1], a[2], a[3]);
-       },
-       [=](const std::vector<Argument>&) {
-         const Result want = reference(v, logits.values, chosen);
-         return std::vector{whole(0, want.loss, 1e-6), whole(1, want.lse, 1e-6)};
-       }});
+  const Argument lse =
+      input("lse", DType::F32, {t}, reference(vocabulary, logits.values, chosen).lse);
+  cases.push_back({name_of_case(shared + "sums", DType::F32, ls),
+                   {output("sums", DType::F32, {t, 2}), logits, labels},
+                   [others](Stream& stream, Pool&, const std::vector<Tensor>& a) {
+                     cross_entropy_sums(stream, a[0], a[1], a[2], others);
+                   },
+                   [=](const std::vector<Argument>&) {
+                     const Result want = reference(vocabulary, logits.values, chosen);
+                     return std::vector{whole(0, want.sums, 1e-6)};
+                   }});
   for (const DType dtype : {DType::F32, DType::BF16}) {
-    cases.push_back({name_of_case("dgrad", dtype, ls),
+    cases.push_back({name_of_case(shared + "dgrad", dtype, ls),
                      {strided(output("dlogits", dtype, ls)), logits, lse, labels},
-                     [](Stream& stream, Pool&, const std::vector<Tensor>& a) {
-                       cross_entropy_dgrad(stream, a[0], a[1], a[2], a[3], float(kScale));
+                     [others](Stream& stream, Pool&, const std::vector<Tensor>& a) {
+                       cross_entropy_dgrad(stream, a[0], a[1], a[2], a[3], float(kScale), others);
                      },
                      [=](const std::vector<Argument>&) {
                        const auto loss = [&](const Values& at) {
                          double sum = 0;
-                         for (const double l : reference(v, at, chosen).loss) sum += kScale * l;
+                         for (const double l : reference(vocabulary, at, chosen).loss)
+                           sum += kScale * l;
                          return sum;
                        };
                        return std::vector{
@@ -63,13 +85,47 @@ void add_cases(std::vector<Case>& cases, std::int64_t t, std::int64_t v) {
   }
 }
 
+void add_forward(std::vector<Case>& cases, std::int64_t t, std::int64_t parts) {
+  const Shape ss{parts * t, 2};
+  const Argument sums = input("sums", DType::F32, ss, draw(3, ss, 4));
+  Values chosen, lse, loss;
+  for (std::int64_t i = 0; i < t; ++i) {
+    chosen.push_back(i % 3 == 1 ? -1.0 : double(i));
+    double sum = 0, of_label = 0;
+    for (std::int64_t part = 0; part < parts; ++part) {
+      const auto row = std::size_t(2 * (part * t + i));
+      sum += std::exp(sums.values[row]);
+      of_label += sums.values[row + 1];
+    }
+    lse.push_back(std::log(sum));
+    loss.push_back(chosen.back() < 0 ? 0 : lse.back() - of_label);
+  }
+  cases.push_back({name_of_case("forward", DType::F32, {parts, t}),
+                   {output("loss", DType::F32, {t}),
+                    output("lse", DType::F32, {t}),
+                    sums,
+                    input("labels", DType::I32, {t}, chosen)},
+                   [](Stream& stream, Pool&, const std::vector<Tensor>& a) {
+                     cross_entropy_forward(stream, a[0], a[1], a[2], a[3]);
+                   },
+                   [=](const std::vector<Argument>&) {
+                     return std::vector{whole(0, loss, 1e-6), whole(1, lse, 1e-6)};
+                   }});
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all;
-  add_cases(all, 1, 1);
-  add_cases(all, 0, 5);
-  add_cases(all, 4, 13);
-  add_cases(all, 40, 2500);
-  add_cases(all, 3, 20003);
+  add_cases(all, 1, {1});
+  add_cases(all, 0, {5});
+  add_cases(all, 4, {13});
+  add_cases(all, 40, {2500});
+  add_cases(all, 3, {20003});
+  add_cases(all, 1, {1, {.before = 0, .behind = 1}});
+  add_cases(all, 9, {13, {.before = 5, .behind = 7}});
+  add_cases(all, 40, {2500, {.before = 90, .behind = 0}});
+  for (const std::int64_t parts : {1, 2, 5}) {
+    for (const std::int64_t t : {0, 1, 700}) add_forward(all, t, parts);
+  }
   return all;
 }
 
@@ -85,9 +141,11 @@ TEST(CrossEntropy, TheGradientMayReplaceTheLogits) {
   const Tensor lse = Tensor::host_visible(pool, DType::F32, {1}, tensor::Tag::Activations);
   const Tensor loss = Tensor::host_visible(pool, DType::F32, {1}, tensor::Tag::Activations);
   const Tensor labels = Tensor::host_visible(pool, DType::I32, {1}, tensor::Tag::Activations);
+  const Tensor sums(pool, DType::F32, {1, 2}, tensor::Tag::Activations);
   logits.host<float>()[0] = logits.host<float>()[1] = 500;
   labels.host<std::int32_t>()[0] = 1;
-  cross_entropy_forward(*stream, loss, lse, logits, labels);
+  cross_entropy_sums(*stream, sums, logits, labels);
+  cross_entropy_forward(*stream, loss, lse, sums, labels);
   EXPECT_NEAR(loss.host<float>()[0], std::log(2.0), 1e-4);
   cross_entropy_dgrad(*stream, logits, logits, lse, labels, 1);
   EXPECT_NEAR(logits.host<float>()[0], 0.5, 1e-4);
@@ -160,10 +218,11 @@ Bits gradients(DeviceKind kind, const Layout& layout, DType dtype, Place place) 
   const Tensor all = make(DType::F32, {rows, layout.width()}), beside = make(dtype, layout.shape);
   const Tensor logits = all.columns(layout.margin, layout.shape[1]);
   const Tensor loss = make(DType::F32, {rows}), lse = make(DType::F32, {rows});
-  const Tensor labels = make(DType::I32, {rows});
+  const Tensor labels = make(DType::I32, {rows}), sums = make(DType::F32, {rows, 2});
   tensor::write<float>(*stream, all, logits_of(layout));
   tensor::write<std::int32_t>(*stream, labels, labels_of(layout.shape));
-  cross_entropy_forward(*stream, loss, lse, logits, labels);
+  cross_entropy_sums(*stream, sums, logits, labels);
+  cross_entropy_forward(*stream, loss, lse, sums, labels);
   const Tensor over = dtype == DType::F32 ? logits : logits.front_halves();
   cross_entropy_dgrad(*stream, place == Place::Over ? over : beside, logits, lse, labels, 0.25f);
   if (place == Place::Over) return bits_inside(tensor::read<float>(*stream, all), layout, dtype);
@@ -190,6 +249,33 @@ TEST(CrossEntropy, GradientsOverTheLogitsHaveTheBitsOfThoseBesideThem) {
                       gradients(kind, layout, dtype, Place::Beside));
         }
       }
+    }
+  }
+}
+
+// What one rank has is the whole: its sums are the result, to the bit.
+TEST(CrossEntropy, OfOnePartTheSumsAreTheResult) {
+  for (const DeviceKind kind : devices::all_devices()) {
+    Workbench bench(1, kind);
+    auto& [device, pool, stream] = bench;
+    const Layout layout{{7, 2500}};
+    const auto make = [&](DType of, Shape shape) {
+      return Tensor(pool, of, shape, tensor::Tag::Activations);
+    };
+    const Tensor logits = make(DType::F32, layout.shape), labels = make(DType::I32, {7});
+    const Tensor sums = make(DType::F32, {7, 2}), loss = make(DType::F32, {7});
+    const Tensor lse = make(DType::F32, {7});
+    const std::vector<std::int32_t> label_of = labels_of(layout.shape);
+    tensor::write<float>(*stream, logits, logits_of(layout));
+    tensor::write<std::int32_t>(*stream, labels, label_of);
+    cross_entropy_sums(*stream, sums, logits, labels);
+    cross_entropy_forward(*stream, loss, lse, sums, labels);
+    const std::vector<float> parts = tensor::read<float>(*stream, sums);
+    const std::vector<float> all = tensor::read<float>(*stream, lse);
+    const std::vector<float> losses = tensor::read<float>(*stream, loss);
+    for (std::size_t t = 0; t < 7; ++t) {
+      EXPECT_EQ(all[t], parts[2 * t]);
+      EXPECT_EQ(losses[t], label_of[t] < 0 ? 0.0f : parts[2 * t] - parts[2 * t + 1]);
     }
   }
 }

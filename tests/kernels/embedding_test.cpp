@@ -4,43 +4,51 @@
 namespace weft::kernels {
 namespace embedding_test {
 
-Values reference(std::int64_t width, const Values& table, const Values& ids) {
+struct Table {
+  std::int64_t rows = 0, width = 0;
+  OtherIds others = {};
+
+  bool is_shared() const { return others.before + others.behind > 0; }
+  std::int64_t ids() const { return others.before + rows + others.behind; }
+};
+
+Values reference(const Table& of, const Values& table, const Values& ids) {
   Values x;
   for (const double id : ids) {
-    for (std::int64_t c = 0; c < width; ++c)
-      x.push_back(table[std::size_t(std::int64_t(id) * width + c)]);
+    const std::int64_t row = std::int64_t(id) - of.others.before;
+    const bool own = row >= 0 && row < of.rows;
+    for (std::int64_t c = 0; c < of.width; ++c)
+      x.push_back(own ? table[std::size_t(row * of.width + c)] : 0);
   }
   return x;
 }
 
-void add_cases(std::vector<Case>& cases,
-               std::int64_t t,
-               std::int64_t v,
-               std::int64_t d,
-               DType dtype) {
-  const Shape xs{t, d}, tables{v, d};
+void add_cases(std::vector<Case>& cases, std::int64_t t, const Table& of, DType dtype) {
+  const Shape xs{t, of.width}, tables{of.rows, of.width}, named{t, of.rows, of.width};
+  const OtherIds others = of.others;
+  const std::string shared = of.is_shared() ? "part_" : "";
   Values tokens;
-  for (std::int64_t i = 0; i < t; ++i) tokens.push_back(double(i * i % v));  // with repetitions
+  for (std::int64_t i = 0; i < t; ++i) tokens.push_back(double(i * i % of.ids()));  // some often
   const Argument ids = input("ids", DType::I32, {t}, tokens);
   const Argument table = strided(input("table", dtype, tables, draw(1, tables)));
   const Argument dx = strided(input("dx", dtype, xs, draw(2, xs)));
-  cases.push_back({name_of_case("forward", dtype, {t, v, d}),
+  cases.push_back({name_of_case(shared + "forward", dtype, named),
                    {strided(output("x", dtype, xs)), table, ids},
-                   [](Stream& stream, Pool&, const std::vector<Tensor>& a) {
-                     embedding_forward(stream, a[0], a[1], a[2]);
+                   [others](Stream& stream, Pool&, const std::vector<Tensor>& a) {
+                     embedding_forward(stream, a[0], a[1], a[2], others);
                    },
                    [=](const std::vector<Argument>&) {
-                     return std::vector{whole(0, reference(d, table.values, tokens), 0)};
+                     return std::vector{whole(0, reference(of, table.values, tokens), 0)};
                    }});
   for (const Write write : {Write::Accumulate, Write::Assign}) {
-    cases.push_back({name_of_case(name_of_wgrad(write), dtype, {t, v, d}),
+    cases.push_back({name_of_case(shared + name_of_wgrad(write), dtype, named),
                      {strided(weight_gradient("dtable", tables, write)), dx, ids},
-                     [write](Stream& stream, Pool&, const std::vector<Tensor>& a) {
-                       embedding_wgrad(stream, a[0], a[1], a[2], write);
+                     [write, others](Stream& stream, Pool&, const std::vector<Tensor>& a) {
+                       embedding_wgrad(stream, a[0], a[1], a[2], write, others);
                      },
                      [=](const std::vector<Argument>&) {
                        const auto loss = [&](const Values& at) {
-                         return dot(dx.values, reference(d, at, tokens));
+                         return dot(dx.values, reference(of, at, tokens));
                        };
                        return std::vector{finite_difference(0, table.values, loss, 3e-6)};
                      }});
@@ -50,10 +58,12 @@ void add_cases(std::vector<Case>& cases,
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const DType dtype : {DType::F32, DType::BF16}) {
-    add_cases(all, 1, 1, 1, dtype);
-    add_cases(all, 0, 3, 4, dtype);
-    add_cases(all, 50, 7, 150, dtype);
-    add_cases(all, 700, 11, 70, dtype);
+    add_cases(all, 1, {1, 1}, dtype);
+    add_cases(all, 0, {3, 4}, dtype);
+    add_cases(all, 50, {7, 150}, dtype);
+    add_cases(all, 700, {11, 70}, dtype);
+    add_cases(all, 50, {7, 150, {.before = 3, .behind = 2}}, dtype);
+    add_cases(all, 700, {11, 70, {.before = 0, .behind = 9}}, dtype);
   }
   return all;
 }
@@ -68,6 +78,19 @@ TEST(Embedding, ATokenOutsideTheVocabularyIsAnError) {
   const Tensor ids = Tensor::host_visible(pool, DType::I32, {1}, tensor::Tag::Activations);
   ids.host<std::int32_t>()[0] = 3;
   EXPECT_THROW(embedding_forward(*stream, x, table, ids), base::InternalError);
+}
+
+TEST(Embedding, ATokenThatNoRankHasIsAnErrorOnEveryRank) {
+  Workbench bench;
+  auto& [device, pool, stream] = bench;
+  const Tensor x = Tensor::host_visible(pool, DType::F32, {1, 2}, tensor::Tag::Activations);
+  const Tensor table = Tensor::host_visible(pool, DType::F32, {3, 2}, tensor::Tag::Activations);
+  const Tensor ids = Tensor::host_visible(pool, DType::I32, {1}, tensor::Tag::Activations);
+  const OtherIds others{.before = 4, .behind = 2};
+  ids.host<std::int32_t>()[0] = 8;
+  embedding_forward(*stream, x, table, ids, others);
+  ids.host<std::int32_t>()[0] = 9;
+  EXPECT_THROW(embedding_forward(*stream, x, table, ids, others), base::InternalError);
 }
 
 }  // namespace embedding_test

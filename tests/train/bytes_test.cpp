@@ -122,6 +122,8 @@ void declare(tensor::Stream& stream,
     for (const schedule::PieceAnatomy& piece : end) {
       own.declared_kept += piece.kept.of({.tokens = tokens});
       if (piece.is_recomputed) own.declared_kept -= piece.remade.of({.tokens = tokens});
+      own.declared_sent_forward += piece.sent_forward.of({.tokens = tokens});
+      own.declared_sent_backward += piece.sent_backward.of({.tokens = tokens});
     }
   };
   for (const schedule::Chunk& chunk : anatomy.chunks) {
@@ -243,6 +245,14 @@ TEST_P(Bytes, DeclaredEqualsCountedForGradientsOverLogits) {
   config::Config config = with_layout(small_config(), GetParam());
   config.model.params_dtype = config::Precision::Bf16;
   config.model.cross_entropy_loss_fusion = true;
+  expect_declared(config);
+}
+
+TEST_P(Bytes, DeclaredEqualsCountedForAPaddedVocabulary) {
+  config::Config config = with_layout(small_config(), GetParam());
+  config.model.vocab_size = 67;
+  config.model.should_pad_vocab = true;
+  config.model.make_vocab_size_divisible_by = 6;
   expect_declared(config);
 }
 

@@ -123,6 +123,8 @@ TEST_P(HuggingFaceOut, EveryLayoutOnEveryDeviceWritesTheSameFileAndReadsIt) {
   for (const LayoutCase& layout : {LayoutCase{},
                                    LayoutCase{.world = 2, .ep = 2},
                                    LayoutCase{.world = 4, .ep = 2},
+                                   LayoutCase{.world = 4, .ep = 2, .tp = 2},
+                                   LayoutCase{.world = 4, .tp = 4},
                                    LayoutCase{.world = 6, .ep = 2, .pp = 3, .stages = "Et||ttL"},
                                    LayoutCase{.world = 4, .ep = 2, .pp = 2, .stages = "Et|ttL"}}) {
     SCOPED_TRACE(name_of(layout));
@@ -132,6 +134,22 @@ TEST_P(HuggingFaceOut, EveryLayoutOnEveryDeviceWritesTheSameFileAndReadsIt) {
       expect_read_again(laid_out, device, folder);
     }
   }
+  fs::remove_all(folder);
+}
+
+// Padding is in no file.
+TEST(HuggingFacePadding, APaddedVocabularyWritesTheFileOfOneThatIsNot) {
+  const fs::path folder = fs::path(::testing::TempDir()) / "weft_hf_out_padded";
+  config::Config config = small_config();
+  config.model.vocab_size = 67;
+  config.model.moe_router_pre_softmax = true;
+  config.model.moe_router_norm_topk_prob = true;
+  const std::string expected = written_by(config, devices::DeviceKind::Cpu, folder);
+  config = with_layout(config, {.world = 4, .tp = 4});
+  config.model.should_pad_vocab = true;
+  config.model.make_vocab_size_divisible_by = 3;
+  EXPECT_TRUE(written_by(config, devices::DeviceKind::Cpu, folder) == expected);
+  expect_read_again(config, devices::DeviceKind::Cpu, folder);
   fs::remove_all(folder);
 }
 

@@ -13,14 +13,18 @@ std::int64_t total(const std::vector<Range>& ranges) {
   return sum;
 }
 
-// Walks a part dim by dim, and writes down what of it lies in the slice.
+// Walks a part dim by dim, and writes down what of it lies in the slice and in a range of the
+// global tensor.
 class Walker {
  public:
-  explicit Walker(const Slice& slice) : slice_(slice) {
+  Walker(const Slice& slice, const Range& wanted) : slice_(slice), wanted_(wanted) {
     const int rank = slice.global.rank();
+    const Shape part = slice.part();
     inner_.assign(static_cast<std::size_t>(rank), 1);
+    part_inner_ = inner_;
     for (int dim = rank - 2; dim >= 0; --dim) {
       inner_[at(dim)] = inner_[at(dim + 1)] * slice.global[dim + 1];
+      part_inner_[at(dim)] = part_inner_[at(dim + 1)] * part[dim + 1];
     }
     // From here on inwards the part has all there is.
     whole_from_ = rank;
@@ -50,14 +54,25 @@ class Walker {
         add(first, range.count * inner_[at(dim)]);
         continue;
       }
-      for (std::int64_t i = 0; i < range.count; ++i) walk(dim + 1, first + i * inner_[at(dim)]);
+      for (std::int64_t i = 0; i < range.count; ++i) {
+        const Range all{.begin = first + i * inner_[at(dim)], .count = inner_[at(dim)]};
+        const Range part{.begin = position_, .count = part_inner_[at(dim)]};
+        if (common(all, wanted_).count == 0 || common(part, slice_.elements).count == 0) {
+          position_ = part.end();
+        } else {
+          walk(dim + 1, all.begin);
+        }
+      }
     }
   }
 
   // The next `count` elements of the part.
   void add(std::int64_t global, std::int64_t count) {
-    const Range inside = common({.begin = position_, .count = count}, slice_.elements);
-    const std::int64_t first = global + inside.begin - position_;
+    const std::int64_t to_local = position_ - global;
+    const Range wanted{.begin = wanted_.begin + to_local, .count = wanted_.count};
+    const Range inside =
+        common(common({.begin = position_, .count = count}, slice_.elements), wanted);
+    const std::int64_t first = inside.begin - to_local;
     position_ += count;
     if (inside.count == 0) return;
     const bool goes_on = !runs_.empty() && runs_.back().global + runs_.back().count == first;
@@ -70,7 +85,9 @@ class Walker {
   }
 
   const Slice& slice_;
-  std::vector<std::int64_t> inner_;  // elements from one index of a dim to the next
+  const Range wanted_;
+  std::vector<std::int64_t> inner_;       // elements from one index of a dim to the next
+  std::vector<std::int64_t> part_inner_;  // the same of the part
   int whole_from_ = 0;
   std::int64_t position_ = 0;  // in the part
   std::vector<Run> runs_;
@@ -114,18 +131,12 @@ Slice slice_of(const Shape& global, std::vector<std::vector<Range>> dims) {
   return slice;
 }
 
-std::vector<Run> runs_of(const Slice& slice) { return Walker(slice).walk(); }
+std::vector<Run> runs_of(const Slice& slice) {
+  return runs_in(slice, {.begin = 0, .count = slice.global.elements()});
+}
 
-std::vector<Run> runs_in(const std::vector<Run>& runs, const Range& global) {
-  std::vector<Run> inside;
-  for (const Run& run : runs) {
-    const Range found = common({.begin = run.global, .count = run.count}, global);
-    if (found.count == 0) continue;
-    inside.push_back({.global = found.begin,
-                      .local = run.local + found.begin - run.global,
-                      .count = found.count});
-  }
-  return inside;
+std::vector<Run> runs_in(const Slice& slice, const Range& global) {
+  return Walker(slice, global).walk();
 }
 
 }  // namespace weft::base

@@ -47,7 +47,8 @@ struct Run {
 
 // A slice as few runs, ascending by place in the slice.
 std::vector<Run> runs_of(const Slice& slice);
-// What of them lies in a range of the global tensor.
-std::vector<Run> runs_in(const std::vector<Run>& runs, const Range& global);
+// What of it lies in a range of the global tensor; that too is one range of the slice. Parts that
+// lie elsewhere are passed over, so that a long slice can be taken range by range.
+std::vector<Run> runs_in(const Slice& slice, const Range& global);
 
 }  // namespace weft::base

@@ -15,6 +15,12 @@ bool ModelConfig::is_moe_layer(std::int64_t layer) const {
   return moe_layer_freq.at(static_cast<std::size_t>(layer)) == 1;
 }
 
+std::int64_t ModelConfig::padded_vocab_size() const {
+  if (!should_pad_vocab) return vocab_size;
+  const std::int64_t unit = make_vocab_size_divisible_by * tensor_model_parallel_size;
+  return (vocab_size + unit - 1) / unit * unit;
+}
+
 double ModelConfig::aux_loss_coeff(LoadBalancing kind) const {
   double sum = 0;
   for (std::size_t i = 0; i < moe_router_load_balancing_type.size(); ++i) {

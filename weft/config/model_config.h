@@ -36,6 +36,8 @@ struct ModelConfig {
 #undef WEFT_FIELD
 
   std::int64_t head_dim() const { return kv_channels.value_or(hidden_size / num_attention_heads); }
+  // With the padding that makes it divisible by model.make_vocab_size_divisible_by times tp.
+  std::int64_t padded_vocab_size() const;
   std::int64_t query_groups() const { return num_query_groups.value_or(num_attention_heads); }
   std::int64_t query_width() const { return num_attention_heads * head_dim(); }
   std::int64_t key_width() const { return query_groups() * head_dim(); }

@@ -30,6 +30,7 @@ constexpr std::array kRanges{
     Range{"model.rotary_base", 1, 1e12, Ends::High},
     Range{"model.seq_length", 1, kWidest},
     Range{"model.vocab_size", 2, kWidest},
+    Range{"model.make_vocab_size_divisible_by", 1, kWidest},
     Range{"model.pad_token_id", 0, kWidest},
     Range{"model.init_method_std", 0, 100},
     Range{"model.window_size", 1, kWidest},

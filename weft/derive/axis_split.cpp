@@ -26,9 +26,11 @@ std::vector<Range> ranges_of(const AxisSplit& split, std::int64_t rank, std::int
   std::int64_t begin = 0;
   for (const SplitBlock& block : split.blocks) {
     const std::int64_t parts = block.most_parts == 0 ? ranks : std::min(ranks, block.most_parts);
-    CHECK(block.count % parts == 0, "{} elements in {} parts", block.count, parts);
-    const std::int64_t each = block.count / parts;
-    const Range own{.begin = begin + rank * parts / ranks * each, .count = each};
+    const std::int64_t divided = std::max(block.count, block.padded);
+    CHECK(divided % parts == 0, "{} elements in {} parts", divided, parts);
+    const std::int64_t each = divided / parts;
+    const Range own = base::common({.begin = begin + rank * parts / ranks * each, .count = each},
+                                   {.begin = begin, .count = block.count});
     const bool goes_on = !ranges.empty() && ranges.back().end() == own.begin;
     if (goes_on) {
       ranges.back().count += own.count;
@@ -41,6 +43,12 @@ std::vector<Range> ranges_of(const AxisSplit& split, std::int64_t rank, std::int
 }
 
 }  // namespace
+
+AxisSplit vocabulary_split(const config::ModelConfig& config) {
+  return {.axis = Axis::Tp,
+          .dim = 0,
+          .blocks = {{.count = config.vocab_size, .padded = config.padded_vocab_size()}}};
+}
 
 std::int64_t ranks_of(const config::ModelConfig& config, Axis axis) {
   switch (axis) {

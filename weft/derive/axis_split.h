@@ -21,6 +21,8 @@ struct SplitBlock {
   // Key and value heads are fewer than ranks may be: so many parts at most, and ranks that are more
   // hold copies. 1: all ranks have the whole run; 0: as many parts as there are ranks.
   std::int64_t most_parts = 0;
+  // What the parts are equal parts of, where that is more than there is: the last is smaller.
+  std::int64_t padded = 0;
 };
 
 struct AxisSplit {
@@ -28,6 +30,9 @@ struct AxisSplit {
   int dim = 0;
   std::vector<SplitBlock> blocks;  // together the whole dim
 };
+
+// Of the rows of a table of tokens.
+AxisSplit vocabulary_split(const config::ModelConfig& config);
 
 // Where a rank is on the axes that split parameters.
 struct AxisRanks {

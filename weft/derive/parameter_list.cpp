@@ -199,13 +199,12 @@ std::vector<ParameterSpec> list_parameters(const config::ModelConfig& config,
                                            const Holding& holding,
                                            const AxisRanks& ranks) {
   SpecList list(config, ranks);
-  // Temporary, until embedding and head are divided by the vocabulary: all ranks have the tables.
   const auto table = [&](const char* name) {
     list.matrix(name,
                 {config.vocab_size, config.hidden_size},
                 -1,
                 config.init_method_std,
-                {rows({{.count = config.vocab_size, .most_parts = 1}})});
+                {vocabulary_split(config)});
   };
   if (holding.embedding) table("embedding.weight");
   for (const int layer : holding.layers) list_layer(list, config, layer);

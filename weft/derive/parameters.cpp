@@ -168,7 +168,10 @@ double most_parameters(const ModelConfig& model) {
 std::vector<RankParameters> rank_parameters(const Config& config) {
   const ModelConfig& model = config.model;
   const grid::Layout layout = layout_of(config);
-  const std::int64_t table = split_between(model.vocab_size * model.hidden_size, layout.tp);
+  // Of padding there are no weights.
+  const std::int64_t rows =
+      std::min(model.vocab_size, split_between(model.padded_vocab_size(), layout.tp));
+  const std::int64_t table = rows * model.hidden_size;
   std::vector<RankParameters> ranks(static_cast<std::size_t>(layout.pp));
   std::vector<std::int64_t> embeddings(ranks.size());
   const std::vector<Stage> stages = stages_of(model).all;

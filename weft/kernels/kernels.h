@@ -176,20 +176,42 @@ void weighted_swiglu_dgrad(Stream&,
 void gate_forward(Stream&, Tensor y_TD, Tensor x_TD, Tensor g_T);
 void gate_dgrad(Stream&, Tensor dx_TD, Tensor dg_T, Tensor dy_TD, Tensor x_TD, Tensor g_T);
 
-// wgrad skips negative ids.
-void embedding_forward(Stream&, Tensor x_TD, Tensor table_VD, Tensor ids_T);
-void embedding_wgrad(Stream&, Tensor dtable_VD, Tensor dx_TD, Tensor ids_T, Write);
+// Where ranks share a vocabulary: how many ids come before the V of this rank, and how many behind.
+struct OtherIds {
+  std::int64_t before = 0, behind = 0;
+};
 
-// Cross entropy of each row with its label (int32; negative: ignored, loss 0, no gradient). fp32
-// logits. dgrad: dlogits = scale * (softmax - one hot), fp32 or bf16, in memory of its own or over
-// the logits: then each of its rows begins where theirs does (logits, or logits.front_halves()).
-void cross_entropy_forward(Stream&, Tensor loss_T, Tensor lse_T, Tensor logits_TV, Tensor labels_T);
+// An id of another rank gives zeros, and adds nothing to the gradient. wgrad skips negative ids.
+void embedding_forward(Stream&, Tensor x_TD, Tensor table_VD, Tensor ids_T, const OtherIds& = {});
+void embedding_wgrad(Stream&,
+                     Tensor dtable_VD,
+                     Tensor dx_TD,
+                     Tensor ids_T,
+                     Write,
+                     const OtherIds& = {});
+
+// Cross entropy of each row with its label (int32; negative: ignored, loss 0, no gradient) in two
+// steps, between which ranks that share the vocabulary exchange what the first one wrote. All fp32.
+//
+// sums: of this rank's logits the logarithm of the sum of e^logit, and the logit of the label, zero
+// where it is not among them.
+// forward: the loss, and lse over the whole vocabulary, from the sums of P ranks, (P T, 2), one
+// rank after the other. Of one rank, lse is that of its sums to the bit.
+// dgrad: dlogits = scale * (softmax - one hot), fp32 or bf16, in memory of its own or over the
+// logits: then each of its rows begins where theirs does (logits, or logits.front_halves()).
+void cross_entropy_sums(Stream&,
+                        Tensor sums_T2,
+                        Tensor logits_TV,
+                        Tensor labels_T,
+                        const OtherIds& = {});
+void cross_entropy_forward(Stream&, Tensor loss_T, Tensor lse_T, Tensor sums_P2, Tensor labels_T);
 void cross_entropy_dgrad(Stream&,
                          Tensor dlogits_TV,
                          Tensor logits_TV,
                          Tensor lse_T,
                          Tensor labels_T,
-                         float scale);
+                         float scale,
+                         const OtherIds& = {});
 
 // Router: the k best experts of each token, emitted in ascending order of expert, with
 // probabilities. Equal scores prefer the lower expert. All fp32; experts int32.

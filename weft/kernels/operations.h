@@ -19,8 +19,9 @@ namespace weft::kernels {
               apply(attention_forward) apply(attention_dgrad) apply(swiglu_forward) apply(         \
                   swiglu_dgrad) apply(weighted_swiglu_forward) apply(weighted_swiglu_dgrad)        \
                   apply(gate_forward) apply(gate_dgrad) apply(embedding_forward) apply(            \
-                      embedding_wgrad) apply(cross_entropy_forward) apply(cross_entropy_dgrad)     \
-                      apply(top_k_forward) apply(probabilities_of_choice) apply(top_k_dgrad)       \
+                      embedding_wgrad) apply(cross_entropy_sums) apply(cross_entropy_forward)      \
+                      apply(cross_entropy_dgrad) apply(top_k_forward) apply(                       \
+                          probabilities_of_choice) apply(top_k_dgrad)                              \
                           apply(drop_over_capacity_forward) apply(drop_over_capacity_dgrad) apply( \
                               count_experts) apply(move_bias) apply(jitter) apply(random_logits)   \
                               apply(balance_loss_forward) apply(balance_loss_dgrad) apply(         \

@@ -205,10 +205,12 @@ class KernelsBench {
     const std::int64_t rows = s_.logit_rows, vocabulary = s_.vocabulary;
     const Tensor logits = single({rows, vocabulary}), labels = ids_tensor(drawn_ids(rows));
     const Tensor loss = timer_.empty(DType::F32, {rows}), lse = timer_.empty(DType::F32, {rows});
+    const Tensor sums = timer_.empty(DType::F32, {rows, 2});
     const Tensor dlogits = timer_.empty(DType::BF16, {rows, vocabulary});
     const double all = number(logits.bytes());
     measure("cross_entropy_forward", by(rows, vocabulary), all, [&] {
-      kernels::cross_entropy_forward(stream_, loss, lse, logits, labels);
+      kernels::cross_entropy_sums(stream_, sums, logits, labels);
+      kernels::cross_entropy_forward(stream_, loss, lse, sums, labels);
     });
     measure("cross_entropy_dgrad", by(rows, vocabulary), all + number(dlogits.bytes()), [&] {
       kernels::cross_entropy_dgrad(stream_, dlogits, logits, lse, labels, 1e-4f);

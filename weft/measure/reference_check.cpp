@@ -5,6 +5,8 @@
 
 #include "weft/base/check.h"
 #include "weft/checkpoint/huggingface_tensors.h"
+#include "weft/checkpoint/run_reads.h"
+#include "weft/model/vocabulary.h"
 #include "weft/tensor/transfer.h"
 #include "weft/train/launch.h"
 #include "weft/train/step.h"
@@ -138,28 +140,23 @@ class RankCheck {
     note_first("logits", difference, kLogits);
   }
 
-  // Over the tokens and the channels that this rank has of each micro-batch.
+  // Over the ids that this rank has the logits of.
   Difference logits_difference() const {
     Difference difference;
     const Share share = engine_.share();
     const std::int64_t vocab = engine_.config().model.vocab_size,
-                       sequence = reference_.seq_length(), tp_rank = engine_.groups().self.tp;
+                       sequence = reference_.seq_length();
+    const std::int64_t first_id =
+        model::other_ids(engine_.config().model, {.tp = engine_.groups().self.tp}).before;
     for (std::int64_t m = 0; m < share.micro_batches; ++m) {
       const Tensor& own = engine_.program().state(static_cast<int>(m)).head.logits_TV;
-      const std::vector<float> logits = tensor::read<float>(stream(), own);
-      const std::int64_t rows = own.dim(0), columns = own.dim(1);
-      const bool has_all_rows = rows == share.micro_batch_size * sequence;
-      const std::int64_t first_row =
-          share.first_sequence(m) * sequence + (has_all_rows ? 0 : tp_rank * rows);
-      const std::int64_t first_column = columns == vocab ? 0 : tp_rank * columns;
-      const std::int64_t real = std::clamp<std::int64_t>(vocab - first_column, 0, columns);
-      std::vector<float> expected(static_cast<std::size_t>(real));
+      const std::int64_t rows = own.dim(0), ids = own.dim(1);
+      const std::int64_t first_row = share.first_sequence(m) * sequence;
+      std::vector<float> expected(static_cast<std::size_t>(ids));
       for (std::int64_t row = 0; row < rows; ++row) {
-        reference_.read_logits((first_row + row) * vocab + first_column, expected);
-        for (std::int64_t i = 0; i < real; ++i) {
-          difference.add(logits[static_cast<std::size_t>(row * columns + i)],
-                         expected[static_cast<std::size_t>(i)]);
-        }
+        reference_.read_logits((first_row + row) * vocab + first_id, expected);
+        const std::vector<float> logits = tensor::read<float>(stream(), own.rows(row, 1));
+        for (std::size_t i = 0; i < logits.size(); ++i) difference.add(logits[i], expected[i]);
       }
     }
     return difference;
@@ -196,17 +193,18 @@ class RankCheck {
                       Difference& difference) const {
     tensor::Slice slice = found.parameter->spec.slice;
     slice.elements = found.elements;
+    const std::vector<tensor::Run> runs =
+        tensor::runs_in(slice, {.begin = row.begin, .count = row.elements()});
+    if (runs.empty()) return;
+    const std::int64_t begin = runs.front().local, end = runs.back().local + runs.back().count;
     const Tensor gradient = found.parameter->gradient.view({found.parameter->gradient.elements()});
-    std::vector<float> expected;
-    for (const tensor::Run& run :
-         tensor::runs_in(tensor::runs_of(slice), {.begin = row.begin, .count = row.elements()})) {
-      expected.resize(static_cast<std::size_t>(run.count));
-      reference_.read_gradient(row.parameter, run.global, expected);
-      const std::vector<float> own =
-          tensor::read<float>(stream(),
-                              gradient.range(found.elements.begin + run.local, {run.count}));
-      for (std::size_t i = 0; i < expected.size(); ++i) difference.add(own[i], expected[i]);
-    }
+    const std::vector<float> own =
+        tensor::read<float>(stream(), gradient.range(found.elements.begin + begin, {end - begin}));
+    std::vector<float> expected(own.size());
+    checkpoint::read_runs(runs, expected, [&](std::int64_t first, std::span<float> out) {
+      reference_.read_gradient(row.parameter, first, out);
+    });
+    for (std::size_t i = 0; i < expected.size(); ++i) difference.add(own[i], expected[i]);
   }
 
   void compare_training() {

@@ -38,6 +38,7 @@ struct Context {
   // What a gradient of a micro-batch's mean loss is multiplied with, so that sums over
   // micro-batches and data-parallel ranks give the mean: 1 / (micro-batches * dp * cp).
   float loss_scale = 1;
+  kernels::OtherIds other_ids = {};  // of the vocabulary, on other tensor-parallel ranks
   // Memory of what the piece hands on: to a piece of this rank, or to another pipeline stage.
   tensor::Reuse output_memory = tensor::Reuse::InOrder;
   // What weight gradients do with what is in their buffers: the first of a step assign, and leave

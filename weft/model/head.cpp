@@ -5,53 +5,81 @@
 namespace weft::model {
 namespace {
 
+// Rows as wide as the largest part of the vocabulary, so that every rank has as many bytes.
+Shape padded(const Context& context, const Shape& shape_TV) {
+  const config::ModelConfig& config = context.config;
+  return {shape_TV[0], config.padded_vocab_size() / config.tensor_model_parallel_size};
+}
+
 // That of the logits where the dtype is theirs, or where there shall be no copy beside them.
 Tensor memory_of_gradients(const Context& context, const Tensor& logits_TV) {
   if (context.dtype() == DType::F32) return logits_TV;
   if (context.config.cross_entropy_loss_fusion) return logits_TV.front_halves();
-  return context.activation(logits_TV.shape());
+  return context.activation(padded(context, logits_TV.shape())).columns(0, logits_TV.dim(1));
 }
 
 }  // namespace
 
-void head_forward(const Context& context,
-                  HeadState& state,
-                  const HeadWeights& weights,
-                  const Tensor& x_TD,
-                  const Tensor& labels_T,
-                  const Tensor& loss_sum_1) {
-  Stream& stream = context.stream;
-  const std::int64_t tokens = x_TD.dim(0);
+void head_norm_forward(const Context& context,
+                       HeadState& state,
+                       const HeadWeights& weights,
+                       const Tensor& x_TD) {
   norm_forward(context, state.norm, x_TD, weights.norm_D);
-  state.logits_TV = context.activation_fp32({tokens, weights.head_VD.dim(0)});
-  kernels::linear_forward(stream, state.logits_TV, state.norm.y_TD, weights.head_VD);
-  state.lse_T = context.activation_fp32({tokens});
-  Tensor loss_T = context.activation_fp32({tokens});
-  kernels::cross_entropy_forward(stream, loss_T, state.lse_T, state.logits_TV, labels_T);
-  kernels::sum(stream, loss_sum_1, loss_T);
 }
 
-Tensor head_dgrad(const Context& context,
-                  HeadState& state,
-                  const HeadWeights& weights,
-                  const Tensor& x_TD,
-                  const Tensor& labels_T,
-                  std::int64_t labelled) {
-  Stream& stream = context.stream;
-  const float scale = context.loss_scale / static_cast<float>(labelled);
+void head_logits_forward(const Context& context,
+                         HeadState& state,
+                         const HeadWeights& weights,
+                         const Tensor& labels_T) {
+  const std::int64_t tokens = labels_T.dim(0), ids = weights.head_VD.dim(0);
+  state.logits_TV = context.activation_fp32(padded(context, {tokens, ids})).columns(0, ids);
+  kernels::linear_forward(context.stream, state.logits_TV, state.norm.y_TD, weights.head_VD);
+  state.sums_T2 = context.activation_fp32({tokens, 2});
+  kernels::cross_entropy_sums(context.stream,
+                              state.sums_T2,
+                              state.logits_TV,
+                              labels_T,
+                              context.other_ids);
+}
+
+void head_loss_forward(const Context& context,
+                       HeadState& state,
+                       const Tensor& labels_T,
+                       const Tensor& loss_sum_1) {
+  state.lse_T = context.activation_fp32(labels_T.shape());
+  Tensor loss_T = context.activation_fp32(labels_T.shape());
+  kernels::cross_entropy_forward(context.stream, loss_T, state.lse_T, state.sums_T2, labels_T);
+  state.sums_T2.reset();
+  kernels::sum(context.stream, loss_sum_1, loss_T);
+}
+
+void head_loss_dgrad(const Context& context,
+                     HeadState& state,
+                     const Tensor& labels_T,
+                     std::int64_t labelled) {
   state.dlogits_TV = memory_of_gradients(context, state.logits_TV);
-  kernels::cross_entropy_dgrad(stream,
+  kernels::cross_entropy_dgrad(context.stream,
                                state.dlogits_TV,
                                state.logits_TV,
                                state.lse_T,
                                labels_T,
-                               scale);
+                               context.loss_scale / static_cast<float>(labelled),
+                               context.other_ids);
   state.logits_TV.reset();
   state.lse_T.reset();
-  state.norm.dy_TD = context.activation(x_TD.shape());
-  kernels::linear_dgrad(stream, state.norm.dy_TD, state.dlogits_TV, weights.head_VD);
+}
+
+void head_logits_dgrad(const Context& context, HeadState& state, const HeadWeights& weights) {
+  state.norm.dy_TD = context.activation(state.norm.y_TD.shape());
+  kernels::linear_dgrad(context.stream, state.norm.dy_TD, state.dlogits_TV, weights.head_VD);
+}
+
+Tensor head_norm_dgrad(const Context& context,
+                       HeadState& state,
+                       const HeadWeights& weights,
+                       const Tensor& x_TD) {
   Tensor dx_TD = context.output(x_TD.shape());
-  kernels::rms_norm_dgrad(stream,
+  kernels::rms_norm_dgrad(context.stream,
                           dx_TD,
                           state.norm.dy_TD,
                           x_TD,
@@ -60,13 +88,19 @@ Tensor head_dgrad(const Context& context,
   return dx_TD;
 }
 
-void head_wgrad(const Context& context,
-                HeadState& state,
-                const HeadWeights& gradients,
-                const Tensor& x_TD) {
+void head_logits_wgrad(const Context& context, HeadState& state, const HeadWeights& gradients) {
   weight_gradient(context, gradients.head_VD, state.dlogits_TV, state.norm.y_TD);
+  state.dlogits_TV.reset();
+  state.norm.y_TD.reset();
+}
+
+void head_norm_wgrad(const Context& context,
+                     HeadState& state,
+                     const HeadWeights& gradients,
+                     const Tensor& x_TD) {
   norm_wgrad(context, state.norm, x_TD, gradients.norm_D);
-  state = {};
+  state.norm.rstd_T1.reset();
+  state.norm.dy_TD.reset();
 }
 
 }  // namespace weft::model

@@ -115,6 +115,7 @@ Work NominalWork::of(const schedule::Node& node) const {
     case Piece::Mlp:
       return feed_forward_work(node, tokens_, model_.dense_width());
     case Piece::Head:
+      if (node.part != Part::None && node.part != Part::Logits) return {};
       return {.flops = kOperations * tokens_ * table(model_)};
     case Piece::Embed:
       return {.memory_bytes = 2 * tokens_ * stream};

@@ -281,6 +281,9 @@ void shrink_widths(const Config& model, TwinDraft& draft) {
   }
   cap("model.seq_length", twin.seq_length, kSequence);
   cap("model.vocab_size", twin.vocab_size, kVocabulary);
+  if (twin.should_pad_vocab) {
+    cap("model.make_vocab_size_divisible_by", twin.make_vocab_size_divisible_by, 1);
+  }
   if (twin.pad_token_id.value_or(0) >= twin.vocab_size) {
     draft.set("model.pad_token_id",
               twin.pad_token_id,

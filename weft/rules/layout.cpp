@@ -127,6 +127,34 @@ void judge_shares_by_tp(Judge& judge) {
   }
 }
 
+void judge_vocabulary_by_tp(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  if (!sizes_are_sound(judge) ||
+      !judge.sound({"model.vocab_size", "model.make_vocab_size_divisible_by"})) {
+    return;
+  }
+  const std::int64_t tp = model.tensor_model_parallel_size, padded = model.padded_vocab_size();
+  if (padded % tp != 0) {
+    return judge.report("model.vocab_size",
+                        text("model.vocab_size = {} is not divisible by "
+                             "model.tensor_model_parallel_size = {}",
+                             model.vocab_size,
+                             tp),
+                        "pad it (model.should_pad_vocab=true), or use a multiple");
+  }
+  const std::int64_t each = padded / tp;
+  if (model.vocab_size > (tp - 1) * each) return;
+  judge.report(
+      "model.make_vocab_size_divisible_by",
+      text("model.vocab_size = {} is padded to {}, {} a rank of tp = {}: the last rank has "
+           "nothing but padding",
+           model.vocab_size,
+           padded,
+           each,
+           tp),
+      "lower model.make_vocab_size_divisible_by");
+}
+
 void judge_sequence_parallel_wanted(Judge& judge) {
   const ModelConfig& model = judge.model();
   if (model.expert_model_parallel_size <= 1 || model.tensor_model_parallel_size <= 1) return;
@@ -257,6 +285,15 @@ constexpr Rule kLayoutRules[] = {
      .example = "model.tensor_model_parallel_size=4 model.sequence_parallel=true "
                 "model.seq_length=62",
      .judge = judge_shares_by_tp},
+    {.id = "VP-1",
+     .when =
+         "model.vocab_size, with its padding, is no multiple of tp, or leaves a rank nothing but "
+         "padding",
+     .then = "refused",
+     .why = "Tensor-parallel ranks share the vocabulary, and each has some of it.",
+     .example = "model.vocab_size=257 model.tensor_model_parallel_size=2 "
+                "model.sequence_parallel=true",
+     .judge = judge_vocabulary_by_tp},
     {.id = "MP-7",
      .kind = Kind::Warning,
      .when = "ep > 1 and tp > 1 without model.sequence_parallel",

@@ -102,7 +102,8 @@ void check_logits(const Config& config,
                   std::vector<Missing>& limits) {
   const std::int64_t ranks = std::max<std::int64_t>(1, ranks_here / layout.pp);
   const double bytes = number(ranks) * number(config.train.micro_batch_size) *
-                       number(config.model.seq_length) * number(config.model.vocab_size) * 4;
+                       number(config.model.seq_length) * number(config.model.vocab_size) * 4 /
+                       number(static_cast<std::int64_t>(layout.tp) * layout.cp);
   if (bytes <= kMostBytes) return;
   add(limits,
       base::text("the fp32 logits of train.micro_batch_size = {}, model.seq_length = {} and "

@@ -108,7 +108,8 @@ void declare_bytes(const config::ModelConfig& model, const TokenFlow& flow, Piec
   if (piece.has_input_gradient()) piece.sent_backward = bytes.sent_backward;
 }
 
-// Each part after the one before it; the first after what the piece is after.
+// Each part after the one before it; the first after what the piece is after. Past a part without
+// an input gradient, gradients go from the one behind it to the one before it.
 void declare_parts(const config::ModelConfig& model, const TokenFlow& flow, PieceAnatomy& piece) {
   std::vector<PieceName> after = piece.after;
   for (const Part name : parts_of(model, piece.piece)) {
@@ -118,8 +119,9 @@ void declare_parts(const config::ModelConfig& model, const TokenFlow& flow, Piec
                       .lane = is_exchanged ? Lane::Tp : piece.lane,
                       .after = after};
     declare_bytes(model, flow, part);
+    if (part.has_input_gradient()) after.clear();
+    after.push_back({piece.piece, name});
     piece.parts.push_back(std::move(part));
-    after = {{piece.piece, name}};
   }
 }
 

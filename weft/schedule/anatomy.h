@@ -95,7 +95,9 @@ struct PieceAnatomy {
   bool is(const PieceName& name) const { return piece == name.piece && part == name.part; }
   // What a part exchanges goes back too, where its piece begins the model.
   bool has_input_gradient() const {
-    return row_of(piece).has_input_gradient || row_of(part).members != Members::Rank;
+    const bool goes_back =
+        row_of(piece).has_input_gradient || row_of(part).members != Members::Rank;
+    return goes_back && row_of(part).has_input_gradient;
   }
   bool has_weight_gradient() const {
     return row_of(piece).weights != Weights::None && row_of(part).has_weights;

@@ -150,6 +150,29 @@ PartBytes shared_bytes(const config::ModelConfig& model) {
           {Part::Gate, keeps({.per_token = model.hidden_size * b + kFp32})}};
 }
 
+// What was looked up is of all tokens of the group, until it is scattered.
+PartBytes embed_bytes(const config::ModelConfig& model) {
+  const bool is_alone = model.tensor_model_parallel_size == 1;
+  PieceBytes scatter = scatter_bytes(model);
+  scatter.kept = scatter.output = stream_bytes(model);
+  return {{Part::Lookup, is_alone ? hands_on(stream_bytes(model)) : keeps({})},
+          {Part::Scatter, scatter}};
+}
+
+// Of all tokens of the group, logits of a share of the vocabulary. What is gathered takes the place
+// of the rank's own, and is kept: head and its gradients follow each other at once.
+PartBytes head_bytes(const config::ModelConfig& model) {
+  const std::int64_t tp = model.tensor_model_parallel_size;
+  PieceBytes gather = gather_bytes(model);
+  gather.remade = {};
+  const Bytes sums{.per_token = (tp - 1) * tp * 2 * kFp32};
+  return {{Part::Norm, keeps({.per_token = tp == 1 ? norm_bytes(model) : kFp32})},
+          {Part::Gather, gather},
+          {Part::Logits, keeps({.per_token = model.padded_vocab_size() * kFp32})},
+          {Part::Sums, {.sent_forward = sums}},
+          {Part::Loss, keeps(of_group(model, kFp32))}};
+}
+
 // Of one part, or of all that the piece has.
 PieceBytes pick(const config::ModelConfig& model, const PartBytes& parts, const PieceName& name) {
   const std::vector<Part> own = parts_of(model, name.piece);
@@ -191,6 +214,7 @@ PieceBytes bytes_of(const config::ModelConfig& model,
   const Bytes stream = stream_bytes(model);
   switch (name.piece) {
     case Piece::Embed:
+      return pick(model, embed_bytes(model), name);
     case Piece::Merge:
     case Piece::Receive:
       return hands_on(stream);
@@ -222,7 +246,7 @@ PieceBytes bytes_of(const config::ModelConfig& model,
     case Piece::Shared:
       return pick(model, shared_bytes(model), name);
     case Piece::Head:
-      return keeps({.per_token = norm_bytes(model) + (model.vocab_size + 1) * kFp32});
+      return pick(model, head_bytes(model), name);
     case Piece::Sizes:
     case Piece::Permute:
     case Piece::Reduce:

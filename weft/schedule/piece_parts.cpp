@@ -27,6 +27,11 @@ std::vector<Part> shared_parts(const config::ModelConfig& model) {
   return parts;
 }
 
+std::vector<Part> head_parts(const config::ModelConfig& model) {
+  if (model.tensor_model_parallel_size == 1) return {Part::Norm, Part::Logits, Part::Loss};
+  return {Part::Norm, Part::Gather, Part::Logits, Part::Sums, Part::Loss};
+}
+
 }  // namespace
 
 std::vector<Part> parts_of(const config::ModelConfig& model, Piece piece) {
@@ -40,6 +45,10 @@ std::vector<Part> parts_of(const config::ModelConfig& model, Piece piece) {
     case Piece::Experts:
       return {Part::Fc1, Part::Act, Part::Fc2};
     case Piece::Embed:
+      return model.tensor_model_parallel_size == 1 ? std::vector{Part::Lookup}
+                                                   : std::vector{Part::Lookup, Part::Scatter};
+    case Piece::Head:
+      return head_parts(model);
     case Piece::Route:
     case Piece::Counts:
     case Piece::Balance:
@@ -48,7 +57,6 @@ std::vector<Part> parts_of(const config::ModelConfig& model, Piece piece) {
     case Piece::Dispatch:
     case Piece::Combine:
     case Piece::Merge:
-    case Piece::Head:
     case Piece::Send:
     case Piece::Receive:
     case Piece::Reduce:

@@ -74,6 +74,7 @@ struct PartRow {
   std::string_view word = {};
   bool has_weights = true;          // of a piece that has
   Members members = Members::Rank;  // others than the piece's: then it has the lane of these
+  bool has_input_gradient = true;   // of a piece that has
   Remade remade = Remade::ForAll;
   // What it made is dropped after the forward and made again, asked for or not.
   bool is_always_recomputed = false;
@@ -187,6 +188,14 @@ inline constexpr std::array<PartRow, kParts> kPartTable{{
     {.part = Part::Act, .word = "act", .has_weights = false},
     {.part = Part::Fc2, .word = "fc2"},
     {.part = Part::Scatter, .word = "scatter", .has_weights = false, .members = Members::Tensor},
+    {.part = Part::Lookup, .word = "lookup"},
+    {.part = Part::Logits, .word = "logits"},
+    {.part = Part::Sums,
+     .word = "sums",
+     .has_weights = false,
+     .members = Members::Tensor,
+     .has_input_gradient = false},
+    {.part = Part::Loss, .word = "loss", .has_weights = false},
     {.part = Part::Gate, .word = "gate"},
     {.part = Part::Add, .word = "add", .has_weights = false},
     {.part = Part::Dense, .word = "dense"},

@@ -5,6 +5,7 @@
 #include "weft/base/random.h"
 #include "weft/derive/derived.h"
 #include "weft/model/rotary.h"
+#include "weft/model/vocabulary.h"
 #include "weft/train/program_pieces.h"
 
 namespace weft::train {
@@ -48,6 +49,7 @@ Program::Program(const rules::JudgedConfig& config,
       bounded_(make_dispatcher(config->model, ep_groups(groups), config::RowBudget::AsConfigured)),
       unbounded_(make_dispatcher(config->model, ep_groups(groups), config::RowBudget::Lifted)),
       micro_batches_(at(derive::micro_batches(config->train, groups.grid.dp()))),
+      other_ids_(model::other_ids(config->model, {.tp = groups.self.tp})),
       copied_(model::within(model::copied_ranges(parameters, groups.grid.tp()),
                             parameters.shares(model::Home::Dense, groups.dense_reduction->rank()))),
       counted_(model::counted_ranges(
@@ -134,6 +136,7 @@ model::Context Program::context(const Node& node, Stream& stream) const {
           .sequence = config_.model.seq_length,
           .rotary_SD = rotary_SD_,
           .loss_scale = 1.0f / parts,
+          .other_ids = other_ids_,
           .output_memory = memory_of_output(node),
           .gradient_write =
               schedule::begins_gradient(node) ? kernels::Write::Assign : kernels::Write::Accumulate,

@@ -108,7 +108,7 @@ class Program {
   void merge_gradient(const Node& node, const model::Context& context);
   void permute_gradient(const Node& node, const model::Context& context);
 
-  tensor::Tensor own_tokens(const tensor::Tensor& of_all_T) const;  // program_layers.cpp
+  tensor::Tensor embedded(const Node& node);  // program_ends.cpp
 
   // Where tensors go at the ends of layers and of chunks (program_chunks.cpp).
   model::ChunkState& chunk(const Node& node);
@@ -133,6 +133,7 @@ class Program {
   const std::unique_ptr<model::Dispatcher> bounded_, unbounded_;  // with its budget, and without
   std::vector<model::MicroBatchState> micro_batches_;
   config::RowBudget budget_ = config::RowBudget::AsConfigured;
+  const kernels::OtherIds other_ids_;             // of the vocabulary, on other ranks
   const std::vector<model::CopiedRange> copied_;  // of this rank's dense gradients
   const std::vector<tensor::Range> counted_;      // of them, in this rank's norm
   schedule::Dropping dropping_;

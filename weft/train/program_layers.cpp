@@ -1,7 +1,4 @@
-// The bodies of embedding, head, attention and the dense feed-forward.
-#include <algorithm>
-
-#include "weft/model/embedding.h"
+// The bodies of attention and the dense feed-forward, between norm and residual.
 #include "weft/train/program_pieces.h"
 
 namespace weft::train {
@@ -13,70 +10,6 @@ using schedule::Part;
 using tensor::Tensor;
 
 }  // namespace
-
-// TEMPORARY, until embedding and head are divided by the vocabulary: each tensor-parallel rank has
-// the whole tables and does its own tokens. Their gradients are summed as those of other copies.
-Tensor Program::own_tokens(const Tensor& of_all_T) const {
-  const std::int64_t own = of_all_T.dim(0) / groups_.grid.tp();
-  return of_all_T.rows(groups_.self.tp * own, own);
-}
-
-Program::Bodies Program::Pieces::embed() {
-  return {.forward =
-              [](Program& p, const Node& node, const Context& context) {
-                p.take_input(node,
-                             model::embedding_forward(context,
-                                                      p.weights_.embedding_VD,
-                                                      p.own_tokens(p.micro_batch(node).ids_T)));
-              },
-          .weight_gradient =
-              [](Program& p, const Node& node, const Context& context) {
-                model::MicroBatchState& batch = p.micro_batch(node);
-                Tensor& dx_TD = p.chunk(node).dx_TD;
-                model::embedding_wgrad(context,
-                                       p.gradients_.embedding_VD,
-                                       dx_TD,
-                                       p.own_tokens(batch.learning_ids_T));
-                for (Tensor* done : {&dx_TD, &batch.ids_T, &batch.learning_ids_T}) done->reset();
-              },
-          .output =
-              [](Program& p, const Node& node) {
-                return p.layer_input(node, schedule::chunk_of(p.anatomy_, node).first_layer);
-              }};
-}
-
-Program::Bodies Program::Pieces::head() {
-  return {
-      .forward =
-          [](Program& p, const Node& node, const Context& context) {
-            model::MicroBatchState& batch = p.micro_batch(node);
-            model::head_forward(context,
-                                batch.head,
-                                p.weights_.head,
-                                p.chunk(node).y_TD,
-                                p.own_tokens(batch.labels_T),
-                                p.totals_.loss_sum(node.micro_batch));
-          },
-      .input_gradient =
-          [](Program& p, const Node& node, const Context& context) {
-            model::MicroBatchState& batch = p.micro_batch(node);
-            p.take_gradient(node,
-                            model::head_dgrad(context,
-                                              batch.head,
-                                              p.weights_.head,
-                                              p.chunk(node).y_TD,
-                                              p.own_tokens(batch.labels_T),
-                                              std::max<std::int64_t>(1, batch.labelled)));
-          },
-      .weight_gradient =
-          [](Program& p, const Node& node, const Context& context) {
-            model::MicroBatchState& batch = p.micro_batch(node);
-            model::head_wgrad(context, batch.head, p.gradients_.head, p.chunk(node).y_TD);
-            p.chunk(node).y_TD.reset();
-            batch.labels_T.reset();
-          },
-      .output = [](Program& p, const Node& node) { return p.micro_batch(node).head.logits_TV; }};
-}
 
 // Latent attention stands in the place of the other: its functions have the same names.
 template <typename Do>

@@ -18,7 +18,7 @@ using schedule::Piece;
 Program::Bodies Program::bodies_of(const Node& node) {
   switch (node.piece) {
     case Piece::Embed:
-      return Pieces::embed();
+      return Pieces::embed(node.part);
     case Piece::Attention:
       return Pieces::attention(node.part);
     case Piece::Route:
@@ -46,7 +46,7 @@ Program::Bodies Program::bodies_of(const Node& node) {
     case Piece::Mlp:
       return Pieces::mlp(node.part);
     case Piece::Head:
-      return Pieces::head();
+      return Pieces::head(node.part);
     case Piece::Send:
     case Piece::Receive:
       return Pieces::exchange();

@@ -20,9 +20,17 @@ struct Program::Bodies {
 };
 
 struct Program::Pieces {
+  // program_ends.cpp
+  static Bodies embed(schedule::Part part);
+  static Bodies embed_lookup();
+  static Bodies embed_scatter();
+  static Bodies head(schedule::Part part);
+  static Bodies head_norm();
+  static Bodies head_gather();
+  static Bodies head_logits();
+  static Bodies head_sums();
+  static Bodies head_loss();
   // program_layers.cpp
-  static Bodies embed();
-  static Bodies head();
   static Bodies attention(schedule::Part part);
   static Bodies attention_qkv();
   static Bodies attention_core();

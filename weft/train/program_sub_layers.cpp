@@ -110,7 +110,10 @@ Program::Bodies Program::Pieces::sub_layer_add() {
 
 // The tokens of the group, each rank's share after the other, of this rank's share.
 Tensor Program::gathered(const Context& context, const Tensor& own_TD) {
-  Tensor all_TD = context.activation({own_TD.dim(0) * groups_.tp->size(), own_TD.dim(1)});
+  Tensor all_TD(context.pool,
+                own_TD.dtype(),
+                {own_TD.dim(0) * groups_.tp->size(), own_TD.dim(1)},
+                tensor::Tag::Activations);
   groups_.tp->all_gather(context.stream, all_TD, own_TD);
   return all_TD;
 }

@@ -80,9 +80,7 @@ StepTotals Totals::read(tensor::Stream& stream, const grid::Grid& grid, int loss
     totals.rank_losses.emplace_back();
     if (place.pp == loss_pp_rank) {
       totals.rank_losses.back() = mean_loss(own);
-      // Temporary, until the head is divided by the vocabulary: a rank has the losses of its
-      // tokens.
-      totals.loss += *totals.rank_losses.back() * grid.tp() / stage_ranks;
+      totals.loss += *totals.rank_losses.back() / stage_ranks;
     }
     totals.rank_square_norms.push_back(own[kDenseSquareNorm] + own[kExpertSquareNorm]);
     totals.stop_requested |= own[kStop] != 0;

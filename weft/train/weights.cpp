@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "weft/base/casts.h"
 #include "weft/base/check.h"
+#include "weft/checkpoint/run_reads.h"
 #include "weft/config/field.h"
 #include "weft/tensor/transfer.h"
 
@@ -67,7 +69,7 @@ class ParameterFetcher {
       const std::vector<tensor::Run> runs = runs_for(request);
       if (runs.empty()) continue;
       const bool own = owners[i].member == group_.rank();
-      const std::vector<float> values = own ? pack(name, runs) : receive(request, total(runs));
+      const std::vector<float> values = own ? held(name, runs) : receive(request, total(runs));
       auto next = values.begin();
       for (const tensor::Run& run : runs) {
         std::copy_n(next, run.count, out.begin() + (run.global - begin));
@@ -84,7 +86,7 @@ class ParameterFetcher {
       const std::vector<tensor::Run> runs = runs_for(asked);
       if (owner_of(asked).member != group_.rank()) continue;
       const std::vector<float> packed =
-          pack(specs_[static_cast<std::size_t>(asked.parameter)].name, runs);
+          held(specs_[static_cast<std::size_t>(asked.parameter)].name, runs);
       Tensor values(engine_.pool(), DType::F32, {std::ssize(packed)}, Tag::Communication);
       tensor::upload<float>(stream_, values, packed);
       group_.send(stream_, values, 0);
@@ -123,19 +125,14 @@ class ParameterFetcher {
   }
 
   std::vector<tensor::Run> runs_for(const Request& request) const {
-    return tensor::runs_in(tensor::runs_of(owner_of(request).slice),
+    return tensor::runs_in(owner_of(request).slice,
                            {.begin = request.begin, .count = request.count});
   }
 
-  // What this rank holds of a parameter, run after run.
-  std::vector<float> pack(const std::string& name, const std::vector<tensor::Run>& runs) const {
+  // What this rank holds of a parameter, run after run: that is how they lie.
+  std::vector<float> held(const std::string& name, const std::vector<tensor::Run>& runs) const {
     std::vector<float> values(static_cast<std::size_t>(total(runs)));
-    std::span<float> rest = values;
-    for (const tensor::Run& run : runs) {
-      const auto count = static_cast<std::size_t>(run.count);
-      copy_out(stream_, engine_.parameters().find(name), run.local, rest.first(count));
-      rest = rest.subspan(count);
-    }
+    copy_out(stream_, engine_.parameters().find(name), runs.front().local, values);
     return values;
   }
 
@@ -190,21 +187,32 @@ void check_finite(const model::Parameter& parameter, std::span<const float> valu
                  parameter.spec.name));
 }
 
+// A piece after the other, so that the host never has a whole parameter.
+void load_parameter(tensor::Stream& stream,
+                    const model::Parameter& parameter,
+                    const checkpoint::HuggingFaceModel& model) {
+  constexpr std::int64_t kMostElements = 1 << 20;
+  const auto read = [&](std::int64_t begin, std::span<float> out) {
+    model.read(parameter.spec.name, begin, out);
+  };
+  tensor::Slice piece = parameter.spec.slice;
+  const std::int64_t elements = parameter.weight.elements();
+  std::vector<float> values;
+  for (std::int64_t begin = 0; begin < elements; begin += kMostElements) {
+    piece.elements = {.begin = begin, .count = std::min(kMostElements, elements - begin)};
+    values.resize(base::at(piece.elements.count));
+    checkpoint::read_runs(tensor::runs_of(piece), values, read);
+    check_finite(parameter, values);
+    tensor::write_floats(stream, parameter.weight.range(begin, {std::ssize(values)}), values);
+  }
+}
+
 }  // namespace
 
 void load_weights(Engine& engine, const checkpoint::HuggingFaceModel& model) {
   tensor::Stream& stream = engine.lanes()[schedule::Lane::Compute];
-  std::vector<float> values;
   for (const model::Parameter& parameter : engine.parameters().all()) {
-    values.resize(static_cast<std::size_t>(parameter.weight.elements()));
-    for (const tensor::Run& run : tensor::runs_of(parameter.spec.slice)) {
-      model.read(parameter.spec.name,
-                 run.global,
-                 std::span(values).subspan(static_cast<std::size_t>(run.local),
-                                           static_cast<std::size_t>(run.count)));
-    }
-    check_finite(parameter, values);
-    tensor::write_floats(stream, parameter.weight, values);
+    load_parameter(stream, parameter, model);
   }
   for (OptimizerShare& share : engine.optimizers()) share.adamw.refresh_master(stream);
 }

@@ -120,7 +120,8 @@ constexpr Spelling kSpellings[] = {
     {"--make-vocab-size-divisible-by",
      FlagTakes::Value,
      "",
-     "model.vocab_size is the number of rows, and nothing is added to it"},
+     "model.vocab_size is the number of rows; padding is none, and is asked for by "
+     "model.should_pad_vocab"},
     {"--exit-duration-in-mins", FlagTakes::Value, "", "a run ends after train.train_iters steps"},
     {"--main-grads-dtype", FlagTakes::Value, "", "gradients are summed in fp32", "fp32"},
     {"--num-distributed-optimizer-instances",

@@ -11,11 +11,19 @@ namespace {
 
 constexpr std::int64_t kColumnsPerTask = 64;  // four cache lines of a row of gradients
 
-// Whether there is a row for a token; a fault where there is none.
-bool has_row(std::int32_t id, std::int64_t vocabulary, const Faults& faults) {
+// Whether some rank has a row for a token; a fault where none has.
+bool is_token(std::int32_t id, std::int64_t rows, const OtherIds& others, const Faults& faults) {
+  const std::int64_t vocabulary = others.before + rows + others.behind;
   if (id >= 0 && id < vocabulary) return true;
   faults.raise(FaultCode::TokenOutOfRange, {id, vocabulary});
   return false;
+}
+
+// This rank's row of a token; null where it is another's.
+template <typename T>
+T* row_of(const Matrix<T>& table, std::int32_t id, const OtherIds& others) {
+  const std::int64_t own = id - others.before;
+  return own >= 0 && own < table.rows ? table.row(own) : nullptr;
 }
 
 void clear(const Matrix<float>& sums, Range columns) {
@@ -26,7 +34,7 @@ void clear(const Matrix<float>& sums, Range columns) {
 
 }  // namespace
 
-void embedding_forward(Stream& stream, Tensor x, Tensor table, Tensor ids) {
+void embedding_forward(Stream& stream, Tensor x, Tensor table, Tensor ids, const OtherIds& others) {
   with_float(x.dtype(), [&]<typename T>(As<T>) {
     const Matrix<T> xs = matrix<T>(stream, x), rows_of = matrix<T>(stream, table);
     const std::int32_t* tokens = data<std::int32_t>(stream, ids);
@@ -34,8 +42,12 @@ void embedding_forward(Stream& stream, Tensor x, Tensor table, Tensor ids) {
     enqueue(stream, "embedding_forward", WorkClass::Memory, [=](Workers& workers) {
       parallel(workers, cut_rows(xs.rows, xs.columns), [&](Range rows) {
         for (std::int64_t t = rows.begin; t < rows.end; ++t) {
-          if (!has_row(tokens[t], rows_of.rows, faults)) return;
-          std::copy_n(rows_of.row(tokens[t]), xs.columns, xs.row(t));
+          if (!is_token(tokens[t], rows_of.rows, others, faults)) return;
+          if (const T* row = row_of(rows_of, tokens[t], others)) {
+            std::copy_n(row, xs.columns, xs.row(t));
+          } else {
+            std::fill_n(xs.row(t), xs.columns, T(0.0f));
+          }
         }
       });
     });
@@ -44,7 +56,12 @@ void embedding_forward(Stream& stream, Tensor x, Tensor table, Tensor ids) {
 
 // A task owns a block of columns and adds the rows in their order, so that a token that occurs
 // twice is summed the same way every time.
-void embedding_wgrad(Stream& stream, Tensor dtable, Tensor dx, Tensor ids, Write write) {
+void embedding_wgrad(Stream& stream,
+                     Tensor dtable,
+                     Tensor dx,
+                     Tensor ids,
+                     Write write,
+                     const OtherIds& others) {
   with_float(dx.dtype(), [&]<typename T>(As<T>) {
     const Matrix<T> dxs = matrix<T>(stream, dx);
     const Matrix<float> sums = matrix<float>(stream, dtable);
@@ -55,8 +72,9 @@ void embedding_wgrad(Stream& stream, Tensor dtable, Tensor dx, Tensor ids, Write
         if (write == Write::Assign) clear(sums, columns);
         for (std::int64_t t = 0; t < dxs.rows; ++t) {
           if (tokens[t] < 0) continue;
-          if (!has_row(tokens[t], sums.rows, faults)) return;
-          float* to = sums.row(tokens[t]);
+          if (!is_token(tokens[t], sums.rows, others, faults)) return;
+          float* to = row_of(sums, tokens[t], others);
+          if (to == nullptr) continue;
           const T* from = dxs.row(t);
 #pragma omp simd
           for (std::int64_t c = columns.begin; c < columns.end; ++c) to[c] += load(from[c]);

@@ -100,32 +100,61 @@ __device__ float log_sum_exp(const float* x, std::int64_t n) {
   return static_cast<float>(static_cast<double>(largest) + log(sum));
 }
 
+// Ids of the whole vocabulary, those of this rank's logits from `before` on.
+struct Ids {
+  std::int64_t before, all;
+
+  Ids(const Matrix<float>& logits, const OtherIds& others)
+      : before(others.before), all(others.before + logits.columns + others.behind) {}
+};
+
 template <Access kAccess>
-__global__ void __launch_bounds__(kThreads, kBlocks) forward(float* loss,
-                                                             float* lse,
-                                                             Matrix<float> logits,
-                                                             const std::int32_t* labels,
-                                                             Faults faults) {
+__global__ void __launch_bounds__(kThreads, kBlocks)
+    sum_up(float2* sums, Matrix<float> logits, const std::int32_t* labels, Ids ids, Faults faults) {
   const std::int64_t t = blockIdx.x;
   const float* x = logits.row(t);
-  const std::int64_t label = label_in(logits.columns, labels[t], faults);
-  const float of_label = label < 0 ? 0.0f : x[label];
+  const std::int64_t own = label_in(ids.all, labels[t], faults) - ids.before;
+  const float of_label = own >= 0 && own < logits.columns ? x[own] : 0.0f;
   const float log_sum = log_sum_exp<kAccess>(x, logits.columns);
-  if (threadIdx.x > 0) return;
-  lse[t] = log_sum;
-  loss[t] = label < 0 ? 0.0f : log_sum - of_label;
+  if (threadIdx.x == 0) sums[t] = {log_sum, of_label};
+}
+
+// The sums of the parts of a vocabulary, one part's tokens after the other's.
+struct PartSums {
+  const float2* sums;
+  std::int64_t parts, tokens;
+
+  __device__ float2 of(std::int64_t part, std::int64_t t) const { return sums[part * tokens + t]; }
+};
+
+__global__ void join(float* loss, float* lse, PartSums from, const std::int32_t* labels) {
+  for (std::int64_t t = first_index(); t < from.tokens; t += index_step()) {
+    float largest = from.of(0, t).x, of_label = from.of(0, t).y;
+    for (std::int64_t part = 1; part < from.parts; ++part) {
+      largest = fmaxf(largest, from.of(part, t).x);
+      of_label += from.of(part, t).y;
+    }
+    double sum = 0;
+    for (std::int64_t part = 0; part < from.parts; ++part) {
+      sum += exp(static_cast<double>(from.of(part, t).x) - static_cast<double>(largest));
+    }
+    const float log_sum = static_cast<float>(static_cast<double>(largest) + log(sum));
+    lse[t] = log_sum;
+    loss[t] = labels[t] < 0 ? 0.0f : log_sum - of_label;
+  }
 }
 
 // scale * (softmax - one hot).
 struct Gradient {
-  std::int64_t label;
+  bool is_labelled;
+  std::int64_t hot;  // among this rank's logits, or none of them
   float log_sum, scale;
 
   __device__ void put(float (&gradients)[4], const FourFloats& logits, std::int64_t i) const {
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
-      const float hot = i + j == label ? 1.0f : 0.0f;
-      gradients[j] = scale * (expf(logits[j] - log_sum) - hot);
+      const float one = i + j == hot ? 1.0f : 0.0f;
+      gradients[j] = scale * (expf(logits[j] - log_sum) - one);
     }
   }
 };
@@ -147,14 +176,16 @@ __global__ void __launch_bounds__(kThreads, kBlocks) dgrad(Matrix<T> dlogits,
                                                            const float* lse,
                                                            const std::int32_t* labels,
                                                            float scale,
+                                                           Ids ids,
                                                            Faults faults) {
   const std::int64_t t = blockIdx.x, n = logits.columns;
   const float* from = logits.row(t);
   T* to = dlogits.row(t);
-  const Gradient gradient{label_in(n, labels[t], faults), lse[t], scale};
+  const std::int64_t label = label_in(ids.all, labels[t], faults);
+  const Gradient gradient{label >= 0, label - ids.before, lse[t], scale};
   for (std::int64_t begin = 0; begin < n; begin += kTaken) {
     float gradients[kAhead][4] = {};
-    if (gradient.label >= 0) {
+    if (gradient.is_labelled) {
       FourFloats fours[kAhead];
       take<kAccess>(fours, from, begin, n);
       if constexpr (sizeof(T) < sizeof(float)) __syncthreads();
@@ -174,21 +205,42 @@ Grid rows_grid(std::int64_t rows) { return {static_cast<unsigned>(rows), kThread
 
 }  // namespace
 
-void cross_entropy_forward(Stream& stream, Tensor loss, Tensor lse, Tensor logits, Tensor labels) {
-  float *losses = data<float>(stream, loss), *lses = data<float>(stream, lse);
+void cross_entropy_sums(Stream& stream,
+                        Tensor sums,
+                        Tensor logits,
+                        Tensor labels,
+                        const OtherIds& others) {
+  auto* to = reinterpret_cast<float2*>(data<float>(stream, sums));
   const Matrix<float> rows_of = matrix<float>(stream, logits);
   const std::int32_t* label_of = data<std::int32_t>(stream, labels);
   const Faults faults(stream);
   enqueue(stream,
-          "cross_entropy_forward",
+          "cross_entropy_sums",
           WorkClass::Memory,
           rows_grid(rows_of.rows),
-          rows_start_packs(rows_of) ? forward<Access::Packs> : forward<Access::Elements>,
-          losses,
-          lses,
+          rows_start_packs(rows_of) ? sum_up<Access::Packs> : sum_up<Access::Elements>,
+          to,
           rows_of,
           label_of,
+          Ids(rows_of, others),
           faults);
+}
+
+void cross_entropy_forward(Stream& stream, Tensor loss, Tensor lse, Tensor sums, Tensor labels) {
+  float *losses = data<float>(stream, loss), *lses = data<float>(stream, lse);
+  const auto* from = reinterpret_cast<const float2*>(data<float>(stream, sums));
+  const std::int32_t* label_of = data<std::int32_t>(stream, labels);
+  const std::int64_t tokens = labels.dim(0), parts = tokens == 0 ? 0 : sums.dim(0) / tokens;
+  constexpr int kJoining = 256;
+  enqueue(stream,
+          "cross_entropy_forward",
+          WorkClass::Memory,
+          Grid{blocks_for(tokens, kJoining), kJoining},
+          join,
+          losses,
+          lses,
+          PartSums{from, parts, tokens},
+          label_of);
 }
 
 void cross_entropy_dgrad(Stream& stream,
@@ -196,7 +248,8 @@ void cross_entropy_dgrad(Stream& stream,
                          Tensor logits,
                          Tensor lse,
                          Tensor labels,
-                         float scale) {
+                         float scale,
+                         const OtherIds& others) {
   with_float(dlogits.dtype(), [&]<typename T>(As<T>) {
     const Matrix<T> to = matrix<T>(stream, dlogits);
     const Matrix<float> from = matrix<float>(stream, logits);
@@ -214,6 +267,7 @@ void cross_entropy_dgrad(Stream& stream,
             lses,
             label_of,
             scale,
+            Ids(from, others),
             faults);
   });
 }

@@ -15,23 +15,48 @@ constexpr int kThreads = 256;
 constexpr std::int64_t kPiece = 1 << 20;  // positions sorted at once
 constexpr unsigned long long kNone = ~0ull;
 
+// The ids of this rank's rows, among all.
+struct Ids {
+  std::int64_t rows, before, all;
+
+  Ids(std::int64_t rows_of_table, const OtherIds& others)
+      : rows(rows_of_table),
+        before(others.before),
+        all(others.before + rows_of_table + others.behind) {}
+
+  __device__ bool has(std::int64_t own) const { return own >= 0 && own < rows; }
+};
+
 template <typename Word>
-__global__ void look_up(ByteRows x, ByteRows table, const std::int32_t* ids, Faults faults) {
+__device__ void clear_row(const ByteRows& x, std::int64_t row) {
+  Word* to = x.row<Word>(row);
+  for (std::int64_t w = threadIdx.x; w < x.words<Word>(); w += blockDim.x) to[w] = Word{};
+}
+
+template <typename Word>
+__global__ void look_up(ByteRows x,
+                        ByteRows table,
+                        const std::int32_t* ids,
+                        Ids of,
+                        Faults faults) {
   for (std::int64_t t = first_row(); t < x.rows; t += row_step()) {
     const std::int32_t id = ids[t];
-    if (id >= 0 && id < table.rows) {
-      copy_row<Word>(x, t, table, id);
+    const std::int64_t own = id - of.before;
+    if (of.has(own)) {
+      copy_row<Word>(x, t, table, own);
+    } else if (id >= 0 && id < of.all) {
+      clear_row<Word>(x, t);
     } else if (threadIdx.x == 0) {
-      faults.raise(FaultCode::TokenOutOfRange, id, table.rows);
+      faults.raise(FaultCode::TokenOutOfRange, id, of.all);
     }
   }
 }
 
-// Positions of a piece of the tokens, to be sorted by id; those to be skipped have the id
-// `vocabulary`, behind all others.
+// Positions of a piece of the tokens, to be sorted by row; those to be skipped have the row
+// `ids.rows`, behind all others.
 struct Piece {
   std::int64_t begin, count;
-  std::int64_t vocabulary;
+  Ids ids;
 };
 
 __global__ void write_keys(Piece piece,
@@ -41,11 +66,12 @@ __global__ void write_keys(Piece piece,
                            unsigned long long* first_wrong) {
   for (std::int64_t i = first_index(); i < piece.count; i += index_step()) {
     const std::int32_t id = ids[piece.begin + i];
-    if (id >= piece.vocabulary) {
+    if (id >= piece.ids.all) {
       atomicMin(first_wrong, static_cast<unsigned long long>(piece.begin + i));
     }
-    const bool skipped = id < 0 || id >= piece.vocabulary;
-    keys[i] = static_cast<std::uint32_t>(skipped ? piece.vocabulary : id);
+    const std::int64_t own = id - piece.ids.before;
+    const bool skipped = id < 0 || !piece.ids.has(own);
+    keys[i] = static_cast<std::uint32_t>(skipped ? piece.ids.rows : own);
     positions[i] = std::int32_t(i);
   }
 }
@@ -108,7 +134,7 @@ __global__ void add_runs(Matrix<float> dtable,
   if (column >= dtable.columns) return;
   for (std::int64_t i = blockIdx.x; i < piece.count; i += gridDim.x) {
     const bool begins = i == 0 || keys[i] != keys[i - 1];
-    if (!begins || keys[i] == piece.vocabulary) continue;
+    if (!begins || keys[i] == piece.ids.rows) continue;
     float& sum = dtable.row(keys[i])[column];
     const std::int64_t count = end_of_run(keys, i, piece.count) - i;
     sum = add_rows(sum, dx, positions + i, count, column);
@@ -150,7 +176,7 @@ SortRoom sort_room(Stream& stream, std::int64_t count) {
 
 // By id, stable in position.
 void launch_sort(cudaStream_t handle, SortRoom& room, const Piece& piece) {
-  const int bits = int(std::bit_width(static_cast<std::uint64_t>(piece.vocabulary)));
+  const int bits = int(std::bit_width(static_cast<std::uint64_t>(piece.ids.rows)));
   const auto sort = [&](void* memory, std::size_t& bytes) {
     const cudaError_t error = cub::DeviceRadixSort::SortPairs(memory,
                                                               bytes,
@@ -170,7 +196,7 @@ void launch_sort(cudaStream_t handle, SortRoom& room, const Piece& piece) {
 
 }  // namespace
 
-void embedding_forward(Stream& stream, Tensor x, Tensor table, Tensor ids) {
+void embedding_forward(Stream& stream, Tensor x, Tensor table, Tensor ids, const OtherIds& others) {
   const ByteRows to = byte_rows(stream, x), from = byte_rows(stream, table);
   const std::int32_t* tokens = data<std::int32_t>(stream, ids);
   const Faults faults(stream);
@@ -184,15 +210,22 @@ void embedding_forward(Stream& stream, Tensor x, Tensor table, Tensor ids) {
             to,
             from,
             tokens,
+            Ids(from.rows, others),
             faults);
   });
 }
 
-void embedding_wgrad(Stream& stream, Tensor dtable, Tensor dx, Tensor ids, Write write) {
+void embedding_wgrad(Stream& stream,
+                     Tensor dtable,
+                     Tensor dx,
+                     Tensor ids,
+                     Write write,
+                     const OtherIds& others) {
   with_float(dx.dtype(), [&]<typename T>(As<T>) {
     const Matrix<T> dxs = matrix<T>(stream, dx);
     const Matrix<float> sums = matrix<float>(stream, dtable);
     const std::int32_t* tokens = data<std::int32_t>(stream, ids);
+    const Ids rows_of(sums.rows, others);
     const SortRoom given = sort_room(stream, std::min(dxs.rows, kPiece));
     const Faults faults(stream);
     enqueue_all(stream, "embedding_wgrad", WorkClass::Memory, [=](cudaStream_t handle) {
@@ -202,7 +235,7 @@ void embedding_wgrad(Stream& stream, Tensor dtable, Tensor dx, Tensor ids, Write
       tensor::cuda::check("cudaMemsetAsync",
                           cudaMemsetAsync(room.first_wrong, 0xff, sizeof kNone, handle));
       for (std::int64_t begin = 0; begin < dxs.rows; begin += kPiece) {
-        const Piece piece{begin, std::min(kPiece, dxs.rows - begin), sums.rows};
+        const Piece piece{begin, std::min(kPiece, dxs.rows - begin), rows_of};
         write_keys<<<blocks_for(piece.count, kThreads), kThreads, 0, handle>>>(
             piece,
             tokens,
@@ -219,7 +252,7 @@ void embedding_wgrad(Stream& stream, Tensor dtable, Tensor dx, Tensor ids, Write
                                                      room.keys.Current(),
                                                      room.positions.Current());
       }
-      tell_first_wrong<<<1, 1, 0, handle>>>(room.first_wrong, tokens, sums.rows, faults);
+      tell_first_wrong<<<1, 1, 0, handle>>>(room.first_wrong, tokens, rows_of.all, faults);
     });
   });
 }

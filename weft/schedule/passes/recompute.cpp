@@ -66,7 +66,8 @@ std::vector<PieceName> always_recomputed(Anatomy& anatomy) {
     for (const PieceAnatomy& piece : *list) {
       const PieceName name{piece.piece, piece.part};
       const bool is_new = std::ranges::find(names, name) == names.end();
-      if (row_of(piece.part).is_always_recomputed && is_new) names.push_back(name);
+      const bool is_dropped = row_of(piece.part).is_always_recomputed && piece.remade != Bytes{};
+      if (is_dropped && is_new) names.push_back(name);
     }
   }
   return names;
