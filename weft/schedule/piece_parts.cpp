@@ -52,6 +52,7 @@ std::vector<Part> parts_of(const config::ModelConfig& model, Piece piece) {
     case Piece::Route:
     case Piece::Counts:
     case Piece::Balance:
+    case Piece::Tally:
     case Piece::Sizes:
     case Piece::Permute:
     case Piece::Dispatch:
