@@ -298,6 +298,17 @@ INSTANTIATE_TEST_SUITE_P(Ranks,
                                            LayoutCase{.world = 8, .ep = 8}),
                          [](const auto& param_info) { return name_of(param_info.param); });
 
+// Counts of a micro-batch, of its sequences and of all ranks, where ranks share the micro-batch.
+TEST(BalanceBytes, DeclaredEqualsCountedForASharedMicroBatch) {
+  config::Config config = with_layout(small_config(), {.world = 4, .ep = 2, .tp = 2});
+  config.train.micro_batch_size = 2;
+  config.model.moe_router_load_balancing_type = {config::LoadBalancing::AuxLoss,
+                                                 config::LoadBalancing::SeqAuxLoss,
+                                                 config::LoadBalancing::GlobalAuxLoss};
+  config.model.moe_aux_loss_coeff = {0.1, 0.1, 0.1};
+  expect_declared(config);
+}
+
 TEST(DispatcherBytes, DeclaredEqualsCounted) {
   enum class Room { Exact, Dropped, Padded, Budget };
   struct Sending {

@@ -34,7 +34,9 @@ config::Config with_sending(config::Config config, const Sending& sending) {
 // Tokens of eight ranks at most, and what routers may have besides.
 config::Config model_of(config::Config config) {
   config.train.global_batch_size = 16;
-  config.model.moe_aux_loss_coeff = {0.02};
+  config.model.moe_router_load_balancing_type = {config::LoadBalancing::AuxLoss,
+                                                 config::LoadBalancing::SeqAuxLoss};
+  config.model.moe_aux_loss_coeff = {0.02, 0.01};
   config.model.moe_z_loss_coeff = 0.001;
   config.model.moe_router_topk = 3;
   config.model.moe_router_enable_expert_bias = true;
@@ -59,6 +61,8 @@ INSTANTIATE_TEST_SUITE_P(Ranks,
                          ::testing::Values(LayoutCase{.world = 4, .ep = 2, .etp = 2},
                                            LayoutCase{.world = 2, .etp = 2},
                                            LayoutCase{.world = 8, .ep = 2, .etp = 2},
+                                           LayoutCase{.world = 2, .tp = 2, .etp = 2},
+                                           LayoutCase{.world = 8, .ep = 2, .tp = 4, .etp = 2},
                                            LayoutCase{.world = 8, .ep = 2, .pp = 2, .etp = 2}),
                          [](const auto& param_info) { return name_of(param_info.param); });
 

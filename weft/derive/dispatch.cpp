@@ -54,6 +54,12 @@ double rows_of(const DispatchTraffic& traffic) {
 
 }  // namespace
 
+std::int64_t tokens_of_rank(const Config& config) {
+  const ModelConfig& model = config.model;
+  const std::int64_t tp = model.sequence_parallel ? model.tensor_model_parallel_size : 1;
+  return config.train.micro_batch_size * model.seq_length / (model.context_parallel_size * tp);
+}
+
 double distinct_parts(std::int64_t experts, std::int64_t topk, std::int64_t parts) {
   // The chance that none of the chosen experts is in one given part.
   const double elsewhere = number(experts) - number(experts) / number(parts);
@@ -74,9 +80,7 @@ double copies_of_token(const ModelConfig& model, std::int64_t parts) {
 DispatchNumbers dispatch_of(const Config& config) {
   const ModelConfig& model = config.model;
   const grid::Layout layout = layout_of(config);
-  const std::int64_t shared_by = layout.cp * (model.sequence_parallel ? layout.tp : 1);
-  DispatchNumbers result{.tokens = config.train.micro_batch_size * model.seq_length / shared_by,
-                         .ranks = layout.ep * layout.etp};
+  DispatchNumbers result{.tokens = tokens_of_rank(config), .ranks = layout.ep * layout.etp};
   if (result.ranks == 1 || model.moe_layers() == 0) return result;
   const GroupPlace place = place_of(config, layout);
   const DispatchShape shape{.ranks = result.ranks,

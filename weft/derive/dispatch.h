@@ -7,6 +7,9 @@
 
 namespace weft::derive {
 
+// Tokens of a micro-batch that a rank has outside of attention.
+std::int64_t tokens_of_rank(const config::Config& config);
+
 // Different parts that one token's experts lie in, on average, where `experts` are dealt evenly to
 // `parts` (ranks, or machines) and a token visits `topk` of them.
 double distinct_parts(std::int64_t experts, std::int64_t topk, std::int64_t parts);

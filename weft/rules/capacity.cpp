@@ -1,6 +1,7 @@
 // Rows an expert or a rank has room for.
 #include <algorithm>
 
+#include "weft/derive/dispatch.h"
 #include "weft/rules/chosen.h"
 #include "weft/rules/judge.h"
 #include "weft/rules/topics.h"
@@ -56,7 +57,7 @@ void judge_budget(Judge& judge) {
   if (!judge.sound_section("model.") || !judge.sound_section("train.")) return;
   if (!judge.sound({"comm_overlap.moe_token_slices"})) return;
   const std::int64_t tokens =
-      judge.config().train.micro_batch_size * model.seq_length / judge.overlap().moe_token_slices;
+      derive::tokens_of_rank(judge.config()) / judge.overlap().moe_token_slices;
   const std::int64_t rows = model.row_budget(tokens);
   const std::int64_t all = tokens * model.expert_grid().per_token;
   const std::int64_t one =

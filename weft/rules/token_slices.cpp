@@ -1,4 +1,5 @@
 // The tokens of a micro-batch in slices.
+#include "weft/derive/dispatch.h"
 #include "weft/rules/judge.h"
 #include "weft/rules/topics.h"
 
@@ -14,20 +15,27 @@ bool tokens_travel(const Judge& judge) { return judge.model().tokens_travel(); }
 
 void judge_sliced_tokens(Judge& judge) {
   if (!tokens_travel(judge)) return;
-  if (!judge.sound({kSlices, "model.seq_length", "train.micro_batch_size"})) return;
+  if (!judge.sound({kSlices,
+                    "model.seq_length",
+                    "model.tensor_model_parallel_size",
+                    "model.context_parallel_size",
+                    "train.micro_batch_size"})) {
+    return;
+  }
   const std::int64_t slices = judge.overlap().moe_token_slices;
   const std::int64_t sequences = judge.config().train.micro_batch_size;
-  const std::int64_t tokens = sequences * judge.model().seq_length;
+  const std::int64_t tokens = derive::tokens_of_rank(judge.config());
   if (slices <= tokens) return;
-  judge.report(kSlices,
-               text("{} = {}, and a micro-batch has {} tokens (train.micro_batch_size = {} of "
-                    "model.seq_length = {})",
-                    kSlices,
-                    slices,
-                    tokens,
-                    sequences,
-                    judge.model().seq_length),
-               text("use at most {} slices; 2 to 4 are enough to overlap", tokens));
+  judge.report(
+      kSlices,
+      text("{} = {}, and a rank has {} tokens of a micro-batch (train.micro_batch_size = {} of "
+           "model.seq_length = {})",
+           kSlices,
+           slices,
+           tokens,
+           sequences,
+           judge.model().seq_length),
+      text("use at most {} slices; 2 to 4 are enough to overlap", tokens));
 }
 
 void judge_padded(Judge& judge) {
