@@ -92,7 +92,7 @@ TEST(Slice, RangesOfTheGlobalTensorAreRangesOfTheSlice) {
   for (std::int64_t begin = 0; begin < 120; ++begin) {
     for (std::int64_t count = 0; begin + count <= 120; count += 7) {
       std::vector<std::int64_t> found;
-      for (const Run& run : runs_in(slice, {.begin = begin, .count = count})) {
+      for (const base::Run& run : runs_in(slice, {.begin = begin, .count = count})) {
         for (std::int64_t i = 0; i < run.count; ++i) {
           EXPECT_EQ(all.at(static_cast<std::size_t>(run.local + i)), run.global + i);
           found.push_back(run.global + i);

@@ -63,7 +63,7 @@ BufferLayout lay_out(const config::ModelConfig& model,
   std::vector<BufferItem> items;
   for (const ParameterSpec* spec : parameters) {
     const bool alone = model.share_embeddings_and_output_weights && is_table(*spec);
-    items.push_back({.elements = spec->shape.elements(),
+    items.push_back({.elements = spec->room,
                      .company = alone ? Company::Alone : Company::Any,
                      .chunk = rules.chunks == Chunks::Apart ? chunk_of(holding, *spec) : 0});
   }

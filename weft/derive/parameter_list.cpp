@@ -17,6 +17,7 @@ class SpecList {
   void add(ParameterSpec spec) {
     spec.slice = part_of(config_, spec.global_shape, spec.splits, ranks_);
     spec.shape = spec.slice.part();
+    spec.room = part_of(config_, spec.global_shape, spec.splits, {}).elements.count;
     specs.push_back(std::move(spec));
   }
 

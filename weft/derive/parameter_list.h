@@ -22,6 +22,7 @@ struct ParameterSpec {
   std::vector<AxisSplit> splits;  // by which axes, along which dims
   base::Slice slice;              // this rank's part
   base::Shape shape;              // of that
+  std::int64_t room = 0;          // elements in a buffer: those of the largest part of any rank
   Home home = Home::Dense;
   int layer = -1;             // -1: embedding or head
   double init_deviation = 0;  // 0: starts as ones (a norm), or as zeros where it is not trained
