@@ -30,9 +30,37 @@ endif()
 set(weft_cuda_options -DFMT_USE_CONSTEXPR=1 --expt-relaxed-constexpr
   -Xcompiler=-Wall,-Wextra,-Werror,-fPIC,-fno-semantic-interposition --Werror=all-warnings)
 
+# Most of what nvcc takes for a file it takes for the headers: several files compile as one. Each has what is
+# its own in a namespace with its name. The largest is a unit of its own; where CMAKE_UNITY_BUILD is off, all are.
+function(weft_cuda_units result)
+  set(files ${ARGN})
+  if(CMAKE_UNITY_BUILD)
+    list(FILTER files EXCLUDE REGEX "/hopper_product\\.cu$")
+    set(written ${CMAKE_SOURCE_DIR}/weft/kernels/cuda/hopper_product.cu)
+    foreach(unit RANGE 4)
+      set(text "")
+      set(position 0)
+      foreach(file ${files})
+        math(EXPR turn "${position} % 5")
+        if(turn EQUAL unit)
+          string(APPEND text "#include \"${file}\"\n")
+        endif()
+        math(EXPR position "${position} + 1")
+      endforeach()
+      file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/cuda_units/unit_${unit}.cu CONTENT "${text}" @ONLY)
+      list(APPEND written ${CMAKE_BINARY_DIR}/cuda_units/unit_${unit}.cu)
+    endforeach()
+    set(files ${written})
+  endif()
+  set(${result} ${files} PARENT_SCOPE)
+endfunction()
+
 function(weft_cuda_device)
-  file(GLOB sources CONFIGURE_DEPENDS
-    ${CMAKE_SOURCE_DIR}/weft/*/cuda/*.cpp ${CMAKE_SOURCE_DIR}/weft/*/cuda/*.cu)
+  file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/weft/*/cuda/*.cu)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/weft/*/cuda/*.cpp)
+  weft_cuda_units(units ${kernels})
+  list(APPEND sources ${units})
+  set_source_files_properties(${units} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   # cuDNN is loaded at run time; to build, its headers are enough.
   find_path(weft_cudnn_folder cudnn_graph.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
   if(weft_cudnn_folder)
@@ -54,7 +82,7 @@ function(weft_cuda_device)
     COMPILE_DEFINITIONS "WEFT_CUDA_ARCHITECTURES=\"${built_for}\"")
   target_compile_options(weft_cuda PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${weft_cuda_options}>")
   set_target_properties(weft_cuda PROPERTIES
-    UNITY_BUILD OFF LIBRARY_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+    UNITY_BUILD ${CMAKE_UNITY_BUILD} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
 endfunction()
 
 # Counts what a process asks of CUDA (tools/cuda_calls.sh): loaded by the driver, no part of the program.

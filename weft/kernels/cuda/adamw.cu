@@ -7,6 +7,7 @@
 #include "weft/kernels/cuda/packs.h"
 
 namespace weft::kernels::cuda {
+namespace adamw_kernels {
 namespace {
 
 constexpr int kThreads = 256;
@@ -147,6 +148,7 @@ Undecayed undecayed_of(const AdamW& options) {
 }
 
 }  // namespace
+}  // namespace adamw_kernels
 
 void adamw(Stream& stream,
            Tensor weights,
@@ -156,11 +158,11 @@ void adamw(Stream& stream,
            Tensor gradient,
            const AdamW& options) {
   const std::int64_t n = weights.dim(0);
-  State state{.rounded = nullptr,
-              .w = data<float>(stream, master),
-              .m = data<float>(stream, moment1),
-              .v = data<float>(stream, moment2),
-              .g = data<float>(stream, gradient)};
+  adamw_kernels::State state{.rounded = nullptr,
+                             .w = data<float>(stream, master),
+                             .m = data<float>(stream, moment1),
+                             .v = data<float>(stream, moment2),
+                             .g = data<float>(stream, gradient)};
   if (weights.dtype() == DType::BF16) {
     state.rounded = data<BFloat16>(stream, weights);
   } else {
@@ -169,12 +171,13 @@ void adamw(Stream& stream,
   enqueue(stream,
           "adamw",
           WorkClass::Memory,
-          {static_cast<unsigned>(divided_up(n, kPiece)), kThreads},
-          starts_packs(state) ? update<Access::Packs> : update<Access::Elements>,
+          {static_cast<unsigned>(divided_up(n, adamw_kernels::kPiece)), adamw_kernels::kThreads},
+          adamw_kernels::starts_packs(state) ? adamw_kernels::update<Access::Packs>
+                                             : adamw_kernels::update<Access::Elements>,
           state,
           n,
-          factors_of(options),
-          undecayed_of(options));
+          adamw_kernels::factors_of(options),
+          adamw_kernels::undecayed_of(options));
 }
 
 }  // namespace weft::kernels::cuda

@@ -9,6 +9,7 @@
 #include "weft/kernels/cuda/shared_memory.h"
 
 namespace weft::kernels::cuda {
+namespace attention_dgrad_kernels {
 namespace {
 
 template <typename T>
@@ -219,6 +220,7 @@ void run(Stream& stream, const Dgrad<T>& job) {
 }
 
 }  // namespace
+}  // namespace attention_dgrad_kernels
 
 void attention_dgrad(Stream& stream,
                      Pool& workspace,
@@ -235,18 +237,18 @@ void attention_dgrad(Stream& stream,
   if (cudnn_attention_dgrad(stream, workspace, dq, dk, dv, dout, o, lse, q, k, v, shape)) return;
   const AttentionSizes sizes = attention_sizes(q.dim(0), shape);
   with_float(q.dtype(), [&]<typename T>(As<T>) {
-    const Dgrad<T> job{.sizes = sizes,
-                       .dq = matrix<T>(stream, dq),
-                       .dk = matrix<T>(stream, dk),
-                       .dv = matrix<T>(stream, dv),
-                       .dout = matrix<T>(stream, dout),
-                       .o = matrix<T>(stream, o),
-                       .q = matrix<T>(stream, q),
-                       .k = matrix<T>(stream, k),
-                       .v = matrix<T>(stream, v),
-                       .lse = matrix<float>(stream, lse)};
+    const attention_dgrad_kernels::Dgrad<T> job{.sizes = sizes,
+                                                .dq = matrix<T>(stream, dq),
+                                                .dk = matrix<T>(stream, dk),
+                                                .dv = matrix<T>(stream, dv),
+                                                .dout = matrix<T>(stream, dout),
+                                                .o = matrix<T>(stream, o),
+                                                .q = matrix<T>(stream, q),
+                                                .k = matrix<T>(stream, k),
+                                                .v = matrix<T>(stream, v),
+                                                .lse = matrix<float>(stream, lse)};
     with_widths(sizes, [&]<int kWidth, int kValue>(HeadWidths<kWidth, kValue>) {
-      run<T, kWidth, kValue>(stream, job);
+      attention_dgrad_kernels::run<T, kWidth, kValue>(stream, job);
     });
   });
 }

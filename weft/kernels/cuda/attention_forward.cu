@@ -5,6 +5,7 @@
 #include "weft/kernels/cuda/shared_memory.h"
 
 namespace weft::kernels::cuda {
+namespace attention_forward_kernels {
 namespace {
 
 template <typename T>
@@ -122,6 +123,7 @@ __global__ void __launch_bounds__(kAttentionThreads) forward(Forward<T> job) {
 }
 
 }  // namespace
+}  // namespace attention_forward_kernels
 
 void attention_forward(Stream& stream,
                        Pool& workspace,
@@ -135,20 +137,20 @@ void attention_forward(Stream& stream,
   const AttentionSizes sizes = attention_sizes(q.dim(0), shape);
   with_float(q.dtype(), [&]<typename T>(As<T>) {
     with_widths(sizes, [&]<int kWidth, int kValue>(HeadWidths<kWidth, kValue>) {
-      const Forward<T> job{.sizes = sizes,
-                           .o = matrix<T>(stream, o),
-                           .q = matrix<T>(stream, q),
-                           .k = matrix<T>(stream, k),
-                           .v = matrix<T>(stream, v),
-                           .lse = matrix<float>(stream, lse)};
-      constexpr int kShared = shared_bytes<kWidth, kValue>();
-      allow_shared(forward<T, kWidth, kValue>, kShared);
+      const attention_forward_kernels::Forward<T> job{.sizes = sizes,
+                                                      .o = matrix<T>(stream, o),
+                                                      .q = matrix<T>(stream, q),
+                                                      .k = matrix<T>(stream, k),
+                                                      .v = matrix<T>(stream, v),
+                                                      .lse = matrix<float>(stream, lse)};
+      constexpr int kShared = attention_forward_kernels::shared_bytes<kWidth, kValue>();
+      allow_shared(attention_forward_kernels::forward<T, kWidth, kValue>, kShared);
       const Grid grid{attention_blocks(sizes, sizes.heads), kAttentionThreads, kShared};
       enqueue(stream,
               "attention_forward",
               WorkClass::Attention,
               grid,
-              forward<T, kWidth, kValue>,
+              attention_forward_kernels::forward<T, kWidth, kValue>,
               job);
     });
   });

@@ -3,6 +3,7 @@
 #include "weft/kernels/cuda/operations.h"
 
 namespace weft::kernels::cuda {
+namespace choose_shards_kernels {
 namespace {
 
 constexpr int kThreads = 128;
@@ -60,6 +61,7 @@ __global__ void choose(Sharding s) {
 }
 
 }  // namespace
+}  // namespace choose_shards_kernels
 
 void choose_shards(Stream& stream,
                    Tensor chosen_p,
@@ -68,19 +70,20 @@ void choose_shards(Stream& stream,
                    Tensor p,
                    Tensor experts,
                    const ExpertShards& ranks) {
-  const Sharding sharding{.tokens = experts.dim(0),
-                          .k = experts.dim(1),
-                          .ranks = ranks,
-                          .expert = data<std::int32_t>(stream, experts),
-                          .p = data<float>(stream, p),
-                          .chosen = data<std::int32_t>(stream, chosen),
-                          .copy = data<std::int32_t>(stream, copy),
-                          .chosen_p = data<float>(stream, chosen_p)};
+  const choose_shards_kernels::Sharding sharding{.tokens = experts.dim(0),
+                                                 .k = experts.dim(1),
+                                                 .ranks = ranks,
+                                                 .expert = data<std::int32_t>(stream, experts),
+                                                 .p = data<float>(stream, p),
+                                                 .chosen = data<std::int32_t>(stream, chosen),
+                                                 .copy = data<std::int32_t>(stream, copy),
+                                                 .chosen_p = data<float>(stream, chosen_p)};
   enqueue(stream,
           "choose_shards",
           WorkClass::Memory,
-          {blocks_for(sharding.tokens, kThreads), kThreads},
-          choose,
+          {blocks_for(sharding.tokens, choose_shards_kernels::kThreads),
+           choose_shards_kernels::kThreads},
+          choose_shards_kernels::choose,
           sharding);
 }
 

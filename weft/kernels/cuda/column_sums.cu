@@ -2,6 +2,7 @@
 #include "weft/tensor/cuda/call.h"
 
 namespace weft::kernels::cuda {
+namespace column_sums_kernels {
 namespace {
 
 // Two blocks for each of 132 multiprocessors: as many as run at once.
@@ -33,13 +34,15 @@ __global__ void add_columns(float* dw,
 }
 
 }  // namespace
+}  // namespace column_sums_kernels
 
 ColumnSums column_sums(const Groups& groups, std::int64_t packs) {
   ColumnSums sums;
   while (sums.across < kWarp && sums.across < packs) sums.across *= 2;
   sums.tiles = divided_up(packs, sums.across);
-  const std::int64_t parts = std::max<std::int64_t>(1, kBlocks / sums.tiles);
-  sums.groups_per_part = std::max(kGroupsPerRun * sums.down(), divided_up(groups.count, parts));
+  const std::int64_t parts = std::max<std::int64_t>(1, column_sums_kernels::kBlocks / sums.tiles);
+  sums.groups_per_part =
+      std::max(column_sums_kernels::kGroupsPerRun * sums.down(), divided_up(groups.count, parts));
   sums.parts = divided_up(groups.count, sums.groups_per_part);
   return sums;
 }
@@ -50,8 +53,12 @@ void add_parts(cudaStream_t handle,
                std::int64_t count,
                std::int64_t width,
                Write write) {
-  const auto blocks = static_cast<unsigned>(divided_up(width, kColumns));
-  add_columns<<<blocks, dim3(kColumns, kRuns), 0, handle>>>(dw, parts, count, width, write);
+  const auto blocks = static_cast<unsigned>(divided_up(width, column_sums_kernels::kColumns));
+  column_sums_kernels::
+      add_columns<<<blocks,
+                    dim3(column_sums_kernels::kColumns, column_sums_kernels::kRuns),
+                    0,
+                    handle>>>(dw, parts, count, width, write);
 }
 
 }  // namespace weft::kernels::cuda

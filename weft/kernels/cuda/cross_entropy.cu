@@ -9,6 +9,7 @@
 #include "weft/kernels/cuda/packs.h"
 
 namespace weft::kernels::cuda {
+namespace cross_entropy_kernels {
 namespace {
 
 using FourFloats = Pack<float, 4>;
@@ -204,6 +205,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) dgrad(Matrix<T> dlogits,
 Grid rows_grid(std::int64_t rows) { return {static_cast<unsigned>(rows), kThreads}; }
 
 }  // namespace
+}  // namespace cross_entropy_kernels
 
 void cross_entropy_sums(Stream& stream,
                         Tensor sums,
@@ -217,12 +219,13 @@ void cross_entropy_sums(Stream& stream,
   enqueue(stream,
           "cross_entropy_sums",
           WorkClass::Memory,
-          rows_grid(rows_of.rows),
-          rows_start_packs(rows_of) ? sum_up<Access::Packs> : sum_up<Access::Elements>,
+          cross_entropy_kernels::rows_grid(rows_of.rows),
+          rows_start_packs(rows_of) ? cross_entropy_kernels::sum_up<Access::Packs>
+                                    : cross_entropy_kernels::sum_up<Access::Elements>,
           to,
           rows_of,
           label_of,
-          Ids(rows_of, others),
+          cross_entropy_kernels::Ids(rows_of, others),
           faults);
 }
 
@@ -236,10 +239,10 @@ void cross_entropy_forward(Stream& stream, Tensor loss, Tensor lse, Tensor sums,
           "cross_entropy_forward",
           WorkClass::Memory,
           Grid{blocks_for(tokens, kJoining), kJoining},
-          join,
+          cross_entropy_kernels::join,
           losses,
           lses,
-          PartSums{from, parts, tokens},
+          cross_entropy_kernels::PartSums{from, parts, tokens},
           label_of);
 }
 
@@ -260,14 +263,15 @@ void cross_entropy_dgrad(Stream& stream,
     enqueue(stream,
             "cross_entropy_dgrad",
             WorkClass::Memory,
-            rows_grid(from.rows),
-            whole ? dgrad<Access::Packs, T> : dgrad<Access::Elements, T>,
+            cross_entropy_kernels::rows_grid(from.rows),
+            whole ? cross_entropy_kernels::dgrad<Access::Packs, T>
+                  : cross_entropy_kernels::dgrad<Access::Elements, T>,
             to,
             from,
             lses,
             label_of,
             scale,
-            Ids(from, others),
+            cross_entropy_kernels::Ids(from, others),
             faults);
   });
 }

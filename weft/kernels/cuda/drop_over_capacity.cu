@@ -14,6 +14,7 @@
 #include "weft/tensor/cuda/call.h"
 
 namespace weft::kernels::cuda {
+namespace drop_over_capacity_kernels {
 namespace {
 
 constexpr int kWarps = 8;
@@ -231,6 +232,7 @@ void launch(const Dropping& d, const Faults& faults, cudaStream_t handle) {
 }
 
 }  // namespace
+}  // namespace drop_over_capacity_kernels
 
 void drop_over_capacity_forward(Stream& stream,
                                 Tensor kept_p,
@@ -241,33 +243,35 @@ void drop_over_capacity_forward(Stream& stream,
                                 std::int64_t all,
                                 std::int64_t capacity,
                                 Keep keep) {
-  Dropping dropping{.slots = experts.elements(),
-                    .experts = all,
-                    .capacity = capacity,
-                    .keep = keep,
-                    .p = data<float>(stream, p),
-                    .expert_of = data<std::int32_t>(stream, experts),
-                    .kept_p = data<float>(stream, kept_p),
-                    .kept_expert_of = data<std::int32_t>(stream, kept_experts),
-                    .dropped = data<std::int64_t>(stream, dropped)};
-  take_workspace(stream, dropping);
+  drop_over_capacity_kernels::Dropping dropping{
+      .slots = experts.elements(),
+      .experts = all,
+      .capacity = capacity,
+      .keep = keep,
+      .p = data<float>(stream, p),
+      .expert_of = data<std::int32_t>(stream, experts),
+      .kept_p = data<float>(stream, kept_p),
+      .kept_expert_of = data<std::int32_t>(stream, kept_experts),
+      .dropped = data<std::int64_t>(stream, dropped)};
+  drop_over_capacity_kernels::take_workspace(stream, dropping);
   const Faults faults(stream);
   enqueue_all(stream, "drop_over_capacity_forward", WorkClass::Memory, [=](cudaStream_t handle) {
-    if (dropping.slots > 0) launch(dropping, faults, handle);
+    if (dropping.slots > 0) drop_over_capacity_kernels::launch(dropping, faults, handle);
   });
 }
 
 void drop_over_capacity_dgrad(Stream& stream, Tensor dp, Tensor dkept_p, Tensor kept_experts) {
   const std::int64_t n = kept_experts.elements();
-  enqueue(stream,
-          "drop_over_capacity_dgrad",
-          WorkClass::Memory,
-          {blocks_for(n, kThreads), kThreads},
-          pass_kept,
-          data<float>(stream, dp),
-          data<float>(stream, dkept_p),
-          data<std::int32_t>(stream, kept_experts),
-          n);
+  enqueue(
+      stream,
+      "drop_over_capacity_dgrad",
+      WorkClass::Memory,
+      {blocks_for(n, drop_over_capacity_kernels::kThreads), drop_over_capacity_kernels::kThreads},
+      drop_over_capacity_kernels::pass_kept,
+      data<float>(stream, dp),
+      data<float>(stream, dkept_p),
+      data<std::int32_t>(stream, kept_experts),
+      n);
 }
 
 }  // namespace weft::kernels::cuda

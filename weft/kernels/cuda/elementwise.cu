@@ -5,6 +5,7 @@
 #include "weft/tensor/cuda/call.h"
 
 namespace weft::kernels::cuda {
+namespace elementwise_kernels {
 namespace {
 
 using tensor::cuda::check;
@@ -87,37 +88,56 @@ void fill_with(Stream& stream, const Tensor& y, std::int64_t value) {
 }
 
 }  // namespace
+}  // namespace elementwise_kernels
 
 void add(Stream& stream, Tensor y, Tensor a, Tensor b) {
   with_float(y.dtype(), [&]<typename T>(As<T>) {
     T *to = data<T>(stream, y), *as = data<T>(stream, a), *bs = data<T>(stream, b);
-    enqueue_map<Sum, T, T, T>(stream, "add", {}, y.elements(), to, as, bs);
+    elementwise_kernels::enqueue_map<elementwise_kernels::Sum, T, T, T>(stream,
+                                                                        "add",
+                                                                        {},
+                                                                        y.elements(),
+                                                                        to,
+                                                                        as,
+                                                                        bs);
   });
 }
 
 void accumulate(Stream& stream, Tensor y, Tensor a) {
   float *to = data<float>(stream, y), *as = data<float>(stream, a);
-  enqueue_map<Sum, float, float, float>(stream, "accumulate", {}, y.elements(), to, to, as);
+  elementwise_kernels::enqueue_map<elementwise_kernels::Sum, float, float, float>(stream,
+                                                                                  "accumulate",
+                                                                                  {},
+                                                                                  y.elements(),
+                                                                                  to,
+                                                                                  to,
+                                                                                  as);
 }
 
 void scale(Stream& stream, Tensor y, float factor) {
   float* to = data<float>(stream, y);
-  enqueue_map<Product, float, float>(stream, "scale", {factor}, y.elements(), to, to);
+  elementwise_kernels::enqueue_map<elementwise_kernels::Product, float, float>(stream,
+                                                                               "scale",
+                                                                               {factor},
+                                                                               y.elements(),
+                                                                               to,
+                                                                               to);
 }
 
 void zero(Stream& stream, Tensor y) {
   std::byte* to = y.raw(stream);
   const auto bytes = static_cast<std::size_t>(y.bytes());
   enqueue_all(stream, "zero", WorkClass::Memory, [=](cudaStream_t handle) {
-    if (bytes > 0) check("cudaMemsetAsync", cudaMemsetAsync(to, 0, bytes, handle));
+    if (bytes > 0)
+      elementwise_kernels::check("cudaMemsetAsync", cudaMemsetAsync(to, 0, bytes, handle));
   });
 }
 
 void fill(Stream& stream, Tensor y, std::int64_t value) {
   if (y.dtype() == DType::I32) {
-    fill_with<std::int32_t>(stream, y, value);
+    elementwise_kernels::fill_with<std::int32_t>(stream, y, value);
   } else {
-    fill_with<std::int64_t>(stream, y, value);
+    elementwise_kernels::fill_with<std::int64_t>(stream, y, value);
   }
 }
 
@@ -127,26 +147,29 @@ void copy(Stream& stream, Tensor y, Tensor x) {
     const auto bytes = static_cast<std::size_t>(y.bytes());
     enqueue_all(stream, "copy", WorkClass::Copy, [=](cudaStream_t handle) {
       if (bytes == 0) return;
-      check("cudaMemcpyAsync", cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, handle));
+      elementwise_kernels::check("cudaMemcpyAsync",
+                                 cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, handle));
     });
     return;
   }
   if (y.dtype() == DType::F32) {
     float* to = data<float>(stream, y);
-    enqueue_map<Same, float, BFloat16>(stream,
-                                       "copy",
-                                       {},
-                                       y.elements(),
-                                       to,
-                                       data<BFloat16>(stream, x));
+    elementwise_kernels::enqueue_map<elementwise_kernels::Same, float, BFloat16>(
+        stream,
+        "copy",
+        {},
+        y.elements(),
+        to,
+        data<BFloat16>(stream, x));
   } else {
     BFloat16* to = data<BFloat16>(stream, y);
-    enqueue_map<Same, BFloat16, float>(stream,
-                                       "copy",
-                                       {},
-                                       y.elements(),
-                                       to,
-                                       data<float>(stream, x));
+    elementwise_kernels::enqueue_map<elementwise_kernels::Same, BFloat16, float>(
+        stream,
+        "copy",
+        {},
+        y.elements(),
+        to,
+        data<float>(stream, x));
   }
 }
 

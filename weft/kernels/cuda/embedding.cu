@@ -9,6 +9,7 @@
 #include "weft/tensor/cuda/call.h"
 
 namespace weft::kernels::cuda {
+namespace embedding_kernels {
 namespace {
 
 constexpr int kThreads = 256;
@@ -195,6 +196,7 @@ void launch_sort(cudaStream_t handle, SortRoom& room, const Piece& piece) {
 }
 
 }  // namespace
+}  // namespace embedding_kernels
 
 void embedding_forward(Stream& stream, Tensor x, Tensor table, Tensor ids, const OtherIds& others) {
   const ByteRows to = byte_rows(stream, x), from = byte_rows(stream, table);
@@ -206,11 +208,11 @@ void embedding_forward(Stream& stream, Tensor x, Tensor table, Tensor ids, const
             "embedding_forward",
             WorkClass::Memory,
             grid,
-            look_up<Word>,
+            embedding_kernels::look_up<Word>,
             to,
             from,
             tokens,
-            Ids(from.rows, others),
+            embedding_kernels::Ids(from.rows, others),
             faults);
   });
 }
@@ -225,34 +227,45 @@ void embedding_wgrad(Stream& stream,
     const Matrix<T> dxs = matrix<T>(stream, dx);
     const Matrix<float> sums = matrix<float>(stream, dtable);
     const std::int32_t* tokens = data<std::int32_t>(stream, ids);
-    const Ids rows_of(sums.rows, others);
-    const SortRoom given = sort_room(stream, std::min(dxs.rows, kPiece));
+    const embedding_kernels::Ids rows_of(sums.rows, others);
+    const embedding_kernels::SortRoom given =
+        embedding_kernels::sort_room(stream, std::min(dxs.rows, embedding_kernels::kPiece));
     const Faults faults(stream);
     enqueue_all(stream, "embedding_wgrad", WorkClass::Memory, [=](cudaStream_t handle) {
-      if (write == Write::Assign) clear(handle, sums);
+      if (write == Write::Assign) embedding_kernels::clear(handle, sums);
       if (dxs.rows == 0 || dxs.columns == 0) return;
-      SortRoom room = given;
-      tensor::cuda::check("cudaMemsetAsync",
-                          cudaMemsetAsync(room.first_wrong, 0xff, sizeof kNone, handle));
-      for (std::int64_t begin = 0; begin < dxs.rows; begin += kPiece) {
-        const Piece piece{begin, std::min(kPiece, dxs.rows - begin), rows_of};
-        write_keys<<<blocks_for(piece.count, kThreads), kThreads, 0, handle>>>(
-            piece,
-            tokens,
-            room.keys.Current(),
-            room.positions.Current(),
-            room.first_wrong);
-        launch_sort(handle, room, piece);
+      embedding_kernels::SortRoom room = given;
+      tensor::cuda::check(
+          "cudaMemsetAsync",
+          cudaMemsetAsync(room.first_wrong, 0xff, sizeof embedding_kernels::kNone, handle));
+      for (std::int64_t begin = 0; begin < dxs.rows; begin += embedding_kernels::kPiece) {
+        const embedding_kernels::Piece piece{begin,
+                                             std::min(embedding_kernels::kPiece, dxs.rows - begin),
+                                             rows_of};
+        embedding_kernels::write_keys<<<blocks_for(piece.count, embedding_kernels::kThreads),
+                                        embedding_kernels::kThreads,
+                                        0,
+                                        handle>>>(piece,
+                                                  tokens,
+                                                  room.keys.Current(),
+                                                  room.positions.Current(),
+                                                  room.first_wrong);
+        embedding_kernels::launch_sort(handle, room, piece);
         const Matrix<T> of_piece{dxs.row(begin), piece.count, dxs.columns, dxs.stride};
-        const auto columns = static_cast<unsigned>((dxs.columns + kThreads - 1) / kThreads);
+        const auto columns = static_cast<unsigned>((dxs.columns + embedding_kernels::kThreads - 1) /
+                                                   embedding_kernels::kThreads);
         const dim3 blocks(blocks_for(piece.count, 1), columns);
-        add_runs<T><<<blocks, kThreads, 0, handle>>>(sums,
-                                                     of_piece,
-                                                     piece,
-                                                     room.keys.Current(),
-                                                     room.positions.Current());
+        embedding_kernels::add_runs<T>
+            <<<blocks, embedding_kernels::kThreads, 0, handle>>>(sums,
+                                                                 of_piece,
+                                                                 piece,
+                                                                 room.keys.Current(),
+                                                                 room.positions.Current());
       }
-      tell_first_wrong<<<1, 1, 0, handle>>>(room.first_wrong, tokens, rows_of.all, faults);
+      embedding_kernels::tell_first_wrong<<<1, 1, 0, handle>>>(room.first_wrong,
+                                                               tokens,
+                                                               rows_of.all,
+                                                               faults);
     });
   });
 }

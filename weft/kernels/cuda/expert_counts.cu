@@ -6,6 +6,7 @@
 #include "weft/kernels/cuda/operations.h"
 
 namespace weft::kernels::cuda {
+namespace expert_counts_kernels {
 namespace {
 
 constexpr int kThreads = 256;
@@ -57,26 +58,28 @@ __global__ void move(float* bias, const std::int64_t* rows_of, std::int64_t expe
 }
 
 }  // namespace
+}  // namespace expert_counts_kernels
 
 void count_experts(Stream& stream, Tensor counts, Tensor experts, const TokenRuns& runs) {
   const Matrix<std::int64_t> sums = matrix<std::int64_t>(stream, counts);
   const Matrix<std::int32_t> chosen = matrix<std::int32_t>(stream, experts);
-  CHECK(sums.columns <= kMostExperts,
+  CHECK(sums.columns <= expert_counts_kernels::kMostExperts,
         "the rows of {} experts; this device has room for {}",
         sums.columns,
-        kMostExperts);
+        expert_counts_kernels::kMostExperts);
   // Longer than all tokens, a run may not fit its number.
   const TokenRuns held{.first = runs.first,
                        .length = std::min(runs.length, runs.first + chosen.rows + 1)};
   const std::int64_t slots = std::min(chosen.rows, held.length) * chosen.columns;
-  const dim3 blocks(blocks_for(slots, kThreads * kSlots),
-                    static_cast<unsigned>(std::min<std::int64_t>(sums.rows, 65535)));
+  const dim3 blocks(
+      blocks_for(slots, expert_counts_kernels::kThreads * expert_counts_kernels::kSlots),
+      static_cast<unsigned>(std::min<std::int64_t>(sums.rows, 65535)));
   const Faults faults(stream);
   enqueue(stream,
           "count_experts",
           WorkClass::Memory,
-          {blocks, kThreads, std::size_t(sums.columns) * sizeof(unsigned)},
-          count,
+          {blocks, expert_counts_kernels::kThreads, std::size_t(sums.columns) * sizeof(unsigned)},
+          expert_counts_kernels::count,
           sums,
           chosen,
           held,
@@ -88,8 +91,8 @@ void move_bias(Stream& stream, Tensor bias, Tensor counts, float rate) {
   enqueue(stream,
           "move_bias",
           WorkClass::Memory,
-          {1, kThreads},
-          move,
+          {1, expert_counts_kernels::kThreads},
+          expert_counts_kernels::move,
           data<float>(stream, bias),
           data<std::int64_t>(stream, counts),
           experts,

@@ -1,6 +1,7 @@
 #include "weft/kernels/cuda/expert_rows.h"
 
 namespace weft::kernels::cuda {
+namespace expert_rows_kernels {
 namespace {
 
 constexpr int kThreads = 256;
@@ -97,6 +98,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 }  // namespace
+}  // namespace expert_rows_kernels
 
 ExpertRows expert_rows(Stream& stream, std::int64_t experts, std::int64_t room, const RowCut& cut) {
   std::int64_t* memory = scratch<std::int64_t>(stream, 3 * (experts + 1));
@@ -113,7 +115,9 @@ void launch_find_rows(cudaStream_t stream,
                       const std::int64_t* counts,
                       const Faults& faults) {
   if (rows.experts == 0) return;
-  find_rows<<<1, kThreads, 0, stream>>>(rows, counts, faults);
+  expert_rows_kernels::find_rows<<<1, expert_rows_kernels::kThreads, 0, stream>>>(rows,
+                                                                                  counts,
+                                                                                  faults);
 }
 
 }  // namespace weft::kernels::cuda

@@ -6,6 +6,7 @@
 #include "weft/kernels/cuda/warps.h"
 
 namespace weft::kernels::cuda {
+namespace gate_kernels {
 namespace {
 
 constexpr int kThreads = 256;
@@ -75,6 +76,7 @@ __global__ void dgrad(Matrix<T> dx, float* dg, Matrix<T> dy, Matrix<T> x, const 
 Grid rows_grid(std::int64_t rows) { return {blocks_for(rows, kThreads / kWarp), kThreads}; }
 
 }  // namespace
+}  // namespace gate_kernels
 
 void gate_forward(Stream& stream, Tensor y, Tensor x, Tensor g) {
   with_float(y.dtype(), [&]<typename T>(As<T>) {
@@ -84,8 +86,8 @@ void gate_forward(Stream& stream, Tensor y, Tensor x, Tensor g) {
       enqueue(stream,
               "gate_forward",
               WorkClass::Memory,
-              rows_grid(ys.rows),
-              forward<N, T>,
+              gate_kernels::rows_grid(ys.rows),
+              gate_kernels::forward<N, T>,
               ys,
               xs,
               gs);
@@ -104,8 +106,8 @@ void gate_dgrad(Stream& stream, Tensor dx, Tensor dg, Tensor dy, Tensor x, Tenso
       enqueue(stream,
               "gate_dgrad",
               WorkClass::Memory,
-              rows_grid(dys.rows),
-              dgrad<N, T>,
+              gate_kernels::rows_grid(dys.rows),
+              gate_kernels::dgrad<N, T>,
               dxs,
               dgs,
               dys,

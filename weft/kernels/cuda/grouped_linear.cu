@@ -3,6 +3,7 @@
 #include "weft/kernels/cuda/tiled_product.h"
 
 namespace weft::kernels::cuda {
+namespace grouped_linear_kernels {
 namespace {
 
 // Who computes a product: the kernel for Hopper, where it takes it, or the one for all cards.
@@ -42,17 +43,23 @@ void enqueue_grouped(Stream& stream,
 Tensor stacked(const Tensor& w) { return w.view({w.dim(0) * w.dim(1), w.dim(2)}); }
 
 }  // namespace
+}  // namespace grouped_linear_kernels
 
 void grouped_linear_forward(Stream& stream, Tensor y, Tensor x, Tensor w, Tensor rows_E) {
   const std::int64_t n = w.dim(1), k = w.dim(2);
   const Product product{.n = n,
                         .k = k,
                         .a = factor(stream, x, SumOver::Columns),
-                        .b = factor(stream, stacked(w), SumOver::Columns),
+                        .b = factor(stream, grouped_linear_kernels::stacked(w), SumOver::Columns),
                         .c = bytes_of(stream, y),
                         .c_dtype = y.dtype(),
                         .c_stride = n};
-  enqueue_grouped(stream, "grouped_linear_forward", kRows, product, rows_E, x.dim(0));
+  grouped_linear_kernels::enqueue_grouped(stream,
+                                          "grouped_linear_forward",
+                                          grouped_linear_kernels::kRows,
+                                          product,
+                                          rows_E,
+                                          x.dim(0));
 }
 
 void grouped_linear_dgrad(Stream& stream, Tensor dx, Tensor dy, Tensor w, Tensor rows_E) {
@@ -60,11 +67,16 @@ void grouped_linear_dgrad(Stream& stream, Tensor dx, Tensor dy, Tensor w, Tensor
   const Product product{.n = k,
                         .k = n,
                         .a = factor(stream, dy, SumOver::Columns),
-                        .b = factor(stream, stacked(w), SumOver::Rows),
+                        .b = factor(stream, grouped_linear_kernels::stacked(w), SumOver::Rows),
                         .c = bytes_of(stream, dx),
                         .c_dtype = dx.dtype(),
                         .c_stride = k};
-  enqueue_grouped(stream, "grouped_linear_dgrad", kRows, product, rows_E, dy.dim(0));
+  grouped_linear_kernels::enqueue_grouped(stream,
+                                          "grouped_linear_dgrad",
+                                          grouped_linear_kernels::kRows,
+                                          product,
+                                          rows_E,
+                                          dy.dim(0));
 }
 
 void grouped_linear_wgrad(Stream& stream,
@@ -81,7 +93,12 @@ void grouped_linear_wgrad(Stream& stream,
                         .c = bytes_of(stream, dw),
                         .c_stride = k,
                         .write = write};
-  enqueue_grouped(stream, "grouped_linear_wgrad", kSums, product, rows_E, dy.dim(0));
+  grouped_linear_kernels::enqueue_grouped(stream,
+                                          "grouped_linear_wgrad",
+                                          grouped_linear_kernels::kSums,
+                                          product,
+                                          rows_E,
+                                          dy.dim(0));
 }
 
 }  // namespace weft::kernels::cuda

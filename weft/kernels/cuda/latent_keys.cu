@@ -4,6 +4,7 @@
 #include "weft/kernels/cuda/operations.h"
 
 namespace weft::kernels::cuda {
+namespace latent_keys_kernels {
 namespace {
 
 constexpr int kThreads = 256;
@@ -57,6 +58,7 @@ __global__ void join_rows(Matrix<T> dkv,
 }
 
 }  // namespace
+}  // namespace latent_keys_kernels
 
 void latent_keys_forward(Stream& stream,
                          Tensor k,
@@ -68,8 +70,8 @@ void latent_keys_forward(Stream& stream,
     enqueue(stream,
             "latent_keys_forward",
             WorkClass::Memory,
-            {blocks_for(kv.dim(0), 1), kThreads},
-            split_rows<T>,
+            {blocks_for(kv.dim(0), 1), latent_keys_kernels::kThreads},
+            latent_keys_kernels::split_rows<T>,
             matrix<T>(stream, k),
             matrix<T>(stream, v),
             matrix<T>(stream, kv),
@@ -88,8 +90,8 @@ void latent_keys_dgrad(Stream& stream,
     enqueue(stream,
             "latent_keys_dgrad",
             WorkClass::Memory,
-            {blocks_for(dkv.dim(0), 1), kThreads},
-            join_rows<T>,
+            {blocks_for(dkv.dim(0), 1), latent_keys_kernels::kThreads},
+            latent_keys_kernels::join_rows<T>,
             matrix<T>(stream, dkv),
             matrix<T>(stream, dposition),
             matrix<T>(stream, dk),

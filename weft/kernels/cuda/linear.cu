@@ -4,6 +4,7 @@
 #include "weft/kernels/cuda/tiled_product.h"
 
 namespace weft::kernels::cuda {
+namespace linear_kernels {
 namespace {
 
 void enqueue_tiled(Stream& stream, std::string_view name, const Product& product) {
@@ -25,6 +26,7 @@ void enqueue_product(Stream& stream, std::string_view name, const Product& produ
 }
 
 }  // namespace
+}  // namespace linear_kernels
 
 void linear_forward(Stream& stream, Tensor y, Tensor x, Tensor w) {
   const Product product{.m = y.dim(0),
@@ -35,7 +37,7 @@ void linear_forward(Stream& stream, Tensor y, Tensor x, Tensor w) {
                         .c = bytes_of(stream, y),
                         .c_dtype = y.dtype(),
                         .c_stride = y.row_stride()};
-  enqueue_product(stream, "linear_forward", product);
+  linear_kernels::enqueue_product(stream, "linear_forward", product);
 }
 
 void linear_dgrad(Stream& stream, Tensor dx, Tensor dy, Tensor w) {
@@ -47,7 +49,7 @@ void linear_dgrad(Stream& stream, Tensor dx, Tensor dy, Tensor w) {
                         .c = bytes_of(stream, dx),
                         .c_dtype = dx.dtype(),
                         .c_stride = dx.row_stride()};
-  enqueue_product(stream, "linear_dgrad", product);
+  linear_kernels::enqueue_product(stream, "linear_dgrad", product);
 }
 
 void linear_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Write write) {
@@ -60,7 +62,7 @@ void linear_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Write write) {
                         .c_dtype = dw.dtype(),
                         .c_stride = dw.row_stride(),
                         .write = write};
-  enqueue_product(stream, "linear_wgrad", product);
+  linear_kernels::enqueue_product(stream, "linear_wgrad", product);
 }
 
 }  // namespace weft::kernels::cuda

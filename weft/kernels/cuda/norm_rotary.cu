@@ -5,6 +5,7 @@
 #include "weft/kernels/cuda/turns.h"
 
 namespace weft::kernels::cuda {
+namespace norm_rotary_kernels {
 namespace {
 
 // Heads of one call: group i of `groups` is a head, which turns by the angles of its row.
@@ -202,6 +203,7 @@ struct Call {
 };
 
 }  // namespace
+}  // namespace norm_rotary_kernels
 
 void norm_rotary_forward(Stream& stream,
                          Tensor y,
@@ -214,21 +216,21 @@ void norm_rotary_forward(Stream& stream,
   with_float(x.dtype(), [&]<typename T>(As<T>) {
     const Matrix<T> ys = matrix<T>(stream, y), xs = matrix<T>(stream, x);
     T* ws = data<T>(stream, w);
-    const Call<T> call(stream, rstd, table, pairs, {ys, xs});
+    const norm_rotary_kernels::Call<T> call(stream, rstd, table, pairs, {ys, xs});
     const int team = call.team();
-    enqueue(
-        stream,
-        "norm_rotary_forward",
-        WorkClass::Memory,
-        teams_grid(call.heads.groups, team),
-        call.whole && starts_pack(ws) ? forward<Access::Packs, T> : forward<Access::Elements, T>,
-        ys,
-        data<float>(stream, rstd),
-        xs,
-        ws,
-        call.heads,
-        epsilon,
-        team);
+    enqueue(stream,
+            "norm_rotary_forward",
+            WorkClass::Memory,
+            teams_grid(call.heads.groups, team),
+            call.whole && starts_pack(ws) ? norm_rotary_kernels::forward<Access::Packs, T>
+                                          : norm_rotary_kernels::forward<Access::Elements, T>,
+            ys,
+            data<float>(stream, rstd),
+            xs,
+            ws,
+            call.heads,
+            epsilon,
+            team);
   });
 }
 
@@ -244,13 +246,14 @@ void norm_rotary_dgrad(Stream& stream,
     const Matrix<T> dxs = matrix<T>(stream, dx), dys = matrix<T>(stream, dy);
     const Matrix<T> xs = matrix<T>(stream, x);
     T* ws = data<T>(stream, w);
-    const Call<T> call(stream, rstd, table, pairs, {dxs, dys, xs});
+    const norm_rotary_kernels::Call<T> call(stream, rstd, table, pairs, {dxs, dys, xs});
     const int team = call.team();
     enqueue(stream,
             "norm_rotary_dgrad",
             WorkClass::Memory,
             teams_grid(call.heads.groups, team),
-            call.whole && starts_pack(ws) ? dgrad<Access::Packs, T> : dgrad<Access::Elements, T>,
+            call.whole && starts_pack(ws) ? norm_rotary_kernels::dgrad<Access::Packs, T>
+                                          : norm_rotary_kernels::dgrad<Access::Elements, T>,
             dxs,
             dys,
             xs,
@@ -271,14 +274,15 @@ void norm_rotary_wgrad(Stream& stream,
                        Write write) {
   with_float(x.dtype(), [&]<typename T>(As<T>) {
     const Matrix<T> dys = matrix<T>(stream, dy), xs = matrix<T>(stream, x);
-    const Call<T> call(stream, rstd, table, pairs, {dys, xs});
-    const TurnedHeads heads = call.heads;
+    const norm_rotary_kernels::Call<T> call(stream, rstd, table, pairs, {dys, xs});
+    const norm_rotary_kernels::TurnedHeads heads = call.heads;
     const std::int64_t width = heads.groups.width;
     const ColumnSums sums = column_sums(heads.groups, call.units);
     float* parts = scratch<float>(stream, sums.parts * width);
     float* dws = data<float>(stream, dw);
     const float* rstds = data<float>(stream, rstd);
-    const auto sum = call.whole ? sum_part<Access::Packs, T> : sum_part<Access::Elements, T>;
+    const auto sum = call.whole ? norm_rotary_kernels::sum_part<Access::Packs, T>
+                                : norm_rotary_kernels::sum_part<Access::Elements, T>;
     enqueue_all(stream, "norm_rotary_wgrad", WorkClass::Memory, [=](cudaStream_t handle) {
       if (sums.parts == 0 && write == Write::Accumulate) return;
       if (sums.parts > 0) {

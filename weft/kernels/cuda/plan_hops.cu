@@ -5,6 +5,7 @@
 #include "weft/kernels/cuda/operations.h"
 
 namespace weft::kernels::cuda {
+namespace plan_hops_kernels {
 namespace {
 
 constexpr int kThreads = 1024, kWarps = kThreads / kWarp;
@@ -160,14 +161,17 @@ __global__ void add_lines(std::int64_t* out,
 }
 
 }  // namespace
+}  // namespace plan_hops_kernels
 
 void plan_hops(Stream& stream, Tensor splits, Tensor overflow, Tensor counts, const Hops& hops) {
-  const CountTable table{matrix<std::int64_t>(stream, counts), hops, hops.machines()};
+  const plan_hops_kernels::CountTable table{matrix<std::int64_t>(stream, counts),
+                                            hops,
+                                            hops.machines()};
   enqueue(stream,
           "plan_hops",
           WorkClass::Memory,
-          Grid{1, kThreads},
-          plan,
+          Grid{1, plan_hops_kernels::kThreads},
+          plan_hops_kernels::plan,
           table,
           data<std::int64_t>(stream, splits),
           hops.splits(),
@@ -181,7 +185,7 @@ void sum_counts(Stream& stream, Tensor rows, Tensor counts, std::int64_t first) 
           "sum_counts",
           WorkClass::Memory,
           Grid{blocks_for(rows.dim(0), kThreadsOfSum), kThreadsOfSum},
-          add_lines,
+          plan_hops_kernels::add_lines,
           data<std::int64_t>(stream, rows),
           rows.dim(0),
           matrix<std::int64_t>(stream, counts),

@@ -4,6 +4,7 @@
 #include "weft/kernels/cuda/operations.h"
 
 namespace weft::kernels::cuda {
+namespace reduction_kernels {
 namespace {
 
 constexpr int kThreads = 256;
@@ -60,13 +61,24 @@ void enqueue_sum(Stream& stream,
 }
 
 }  // namespace
+}  // namespace reduction_kernels
 
 void squared_norm(Stream& stream, Tensor sum_1, Tensor x_N, Write write) {
-  enqueue_sum(stream, "squared_norm", sum_1, x_N, write, Square{});
+  reduction_kernels::enqueue_sum(stream,
+                                 "squared_norm",
+                                 sum_1,
+                                 x_N,
+                                 write,
+                                 reduction_kernels::Square{});
 }
 
 void sum(Stream& stream, Tensor sum_1, Tensor x_N) {
-  enqueue_sum(stream, "sum", sum_1, x_N, Write::Assign, Itself{});
+  reduction_kernels::enqueue_sum(stream,
+                                 "sum",
+                                 sum_1,
+                                 x_N,
+                                 Write::Assign,
+                                 reduction_kernels::Itself{});
 }
 
 }  // namespace weft::kernels::cuda

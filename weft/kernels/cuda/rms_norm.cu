@@ -6,6 +6,7 @@
 #include "weft/kernels/cuda/packs.h"
 
 namespace weft::kernels::cuda {
+namespace rms_norm_kernels {
 namespace {
 
 constexpr std::int64_t kWantedPacks = 2;  // of a thread, where a warp has room for more
@@ -206,6 +207,7 @@ void with_cut(const Cut& cut, Body&& body) {
 }
 
 }  // namespace
+}  // namespace rms_norm_kernels
 
 void rms_norm_forward(Stream& stream, Tensor y, Tensor rstd, Tensor x, Tensor w, float epsilon) {
   const Groups groups = groups_of(rstd, w.dim(0));
@@ -213,13 +215,13 @@ void rms_norm_forward(Stream& stream, Tensor y, Tensor rstd, Tensor x, Tensor w,
     const Matrix<T> ys = matrix<T>(stream, y), xs = matrix<T>(stream, x);
     T* ws = data<T>(stream, w);
     const bool whole = in_packs(ys, groups.width) && in_packs(xs, groups.width) && starts_pack(ws);
-    const Cut cut = cut_of<T>(groups, whole);
-    with_cut(cut, [&](auto access, auto held) {
+    const rms_norm_kernels::Cut cut = rms_norm_kernels::cut_of<T>(groups, whole);
+    rms_norm_kernels::with_cut(cut, [&](auto access, auto held) {
       enqueue(stream,
               "rms_norm_forward",
               WorkClass::Memory,
               teams_grid(groups, cut.team),
-              forward<access(), held(), T>,
+              rms_norm_kernels::forward<access(), held(), T>,
               ys,
               data<float>(stream, rstd),
               xs,
@@ -239,13 +241,13 @@ void rms_norm_dgrad(Stream& stream, Tensor dx, Tensor dy, Tensor x, Tensor w, Te
     T* ws = data<T>(stream, w);
     const bool whole = in_packs(dxs, groups.width) && in_packs(dys, groups.width) &&
                        in_packs(xs, groups.width) && starts_pack(ws);
-    const Cut cut = cut_of<T>(groups, whole);
-    with_cut(cut, [&](auto access, auto held) {
+    const rms_norm_kernels::Cut cut = rms_norm_kernels::cut_of<T>(groups, whole);
+    rms_norm_kernels::with_cut(cut, [&](auto access, auto held) {
       enqueue(stream,
               "rms_norm_dgrad",
               WorkClass::Memory,
               teams_grid(groups, cut.team),
-              dgrad<access(), held(), T>,
+              rms_norm_kernels::dgrad<access(), held(), T>,
               dxs,
               dys,
               xs,
@@ -266,7 +268,8 @@ void rms_norm_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Tensor rstd,
     const Matrix<T> dys = matrix<T>(stream, dy), xs = matrix<T>(stream, x);
     const float* rstds = data<float>(stream, rstd);
     const bool whole = in_packs(dys, groups.width) && in_packs(xs, groups.width);
-    const auto sum = whole ? sum_part<Access::Packs, T> : sum_part<Access::Elements, T>;
+    const auto sum = whole ? rms_norm_kernels::sum_part<Access::Packs, T>
+                           : rms_norm_kernels::sum_part<Access::Elements, T>;
     enqueue_all(stream, "rms_norm_wgrad", WorkClass::Memory, [=](cudaStream_t handle) {
       if (sums.parts == 0 && write == Write::Accumulate) return;
       if (sums.parts > 0) {

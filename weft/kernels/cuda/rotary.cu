@@ -4,6 +4,7 @@
 #include "weft/kernels/cuda/turns.h"
 
 namespace weft::kernels::cuda {
+namespace rotary_kernels {
 namespace {
 
 constexpr int kThreads = 256;
@@ -80,13 +81,14 @@ void turn(Stream& stream,
 }
 
 }  // namespace
+}  // namespace rotary_kernels
 
 void rotary_forward(Stream& stream, Tensor y, Tensor x, Tensor table, const Rotary& rotary) {
-  turn(stream, "rotary_forward", y, x, table, rotary, kForth);
+  rotary_kernels::turn(stream, "rotary_forward", y, x, table, rotary, kForth);
 }
 
 void rotary_dgrad(Stream& stream, Tensor dx, Tensor dy, Tensor table, const Rotary& rotary) {
-  turn(stream, "rotary_dgrad", dx, dy, table, rotary, kBack);
+  rotary_kernels::turn(stream, "rotary_dgrad", dx, dy, table, rotary, kBack);
 }
 
 }  // namespace weft::kernels::cuda

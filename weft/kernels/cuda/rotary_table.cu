@@ -7,6 +7,7 @@
 #include "weft/kernels/rotary_step.h"
 
 namespace weft::kernels::cuda {
+namespace rotary_table_kernels {
 namespace {
 
 constexpr int kThreads = 256;
@@ -39,6 +40,7 @@ Steps steps_from(std::int64_t first, std::int64_t half, const RotaryAngles& angl
 }
 
 }  // namespace
+}  // namespace rotary_table_kernels
 
 void rotary_table(Stream& stream, Tensor table, const RotaryAngles& angles) {
   const Matrix<float> rows = matrix<float>(stream, table);
@@ -46,10 +48,14 @@ void rotary_table(Stream& stream, Tensor table, const RotaryAngles& angles) {
   const double magnitude = angles.yarn ? angles.yarn->magnitude : 1.0;
   enqueue_all(stream, "rotary_table", WorkClass::Memory, [=](cudaStream_t handle) {
     if (rows.rows == 0) return;
-    for (std::int64_t first = 0; first < half; first += kPairsPerLaunch) {
-      const Steps steps = steps_from(first, half, angles);
-      const unsigned blocks = blocks_for(rows.rows * steps.count, kThreads);
-      write_angles<<<blocks, kThreads, 0, handle>>>(rows, steps, magnitude);
+    for (std::int64_t first = 0; first < half; first += rotary_table_kernels::kPairsPerLaunch) {
+      const rotary_table_kernels::Steps steps =
+          rotary_table_kernels::steps_from(first, half, angles);
+      const unsigned blocks = blocks_for(rows.rows * steps.count, rotary_table_kernels::kThreads);
+      rotary_table_kernels::write_angles<<<blocks, rotary_table_kernels::kThreads, 0, handle>>>(
+          rows,
+          steps,
+          magnitude);
     }
   });
 }

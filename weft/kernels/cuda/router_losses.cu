@@ -5,6 +5,7 @@
 #include "weft/kernels/cuda/warps.h"
 
 namespace weft::kernels::cuda {
+namespace router_losses_kernels {
 namespace {
 
 constexpr int kWarps = 8;
@@ -144,6 +145,7 @@ __global__ void write_mean(float* loss, const double* parts, unsigned n, std::in
 unsigned blocks_of(std::int64_t rows) { return blocks_for(rows, kWarps); }
 
 }  // namespace
+}  // namespace router_losses_kernels
 
 void balance_loss_forward(Stream& stream,
                           Tensor loss,
@@ -154,16 +156,24 @@ void balance_loss_forward(Stream& stream,
   const Matrix<float> xs = matrix<float>(stream, logits);
   const Matrix<std::int64_t> rows_of = matrix<std::int64_t>(stream, counts);
   float* result = data<float>(stream, loss);
-  const unsigned blocks = blocks_of(xs.rows);
+  const unsigned blocks = router_losses_kernels::blocks_of(xs.rows);
   double* parts = scratch<double>(stream, blocks + rows_of.rows);
   double* rows_of_run = parts + blocks;
-  const Batch batch{xs, rows_of, rows_of_run, runs, score};
+  const router_losses_kernels::Batch batch{xs, rows_of, rows_of_run, runs, score};
   enqueue_all(stream, "balance_loss_forward", WorkClass::Memory, [=](cudaStream_t handle) {
     if (xs.rows > 0) {
-      sum_runs<<<blocks_of(rows_of.rows), kThreads, 0, handle>>>(rows_of_run, rows_of);
-      balance_parts<<<blocks, kThreads, 0, handle>>>(parts, batch);
+      router_losses_kernels::sum_runs<<<router_losses_kernels::blocks_of(rows_of.rows),
+                                        router_losses_kernels::kThreads,
+                                        0,
+                                        handle>>>(rows_of_run, rows_of);
+      router_losses_kernels::balance_parts<<<blocks, router_losses_kernels::kThreads, 0, handle>>>(
+          parts,
+          batch);
     }
-    write_mean<<<1, kThreads, 0, handle>>>(result, parts, blocks, xs.rows);
+    router_losses_kernels::write_mean<<<1, router_losses_kernels::kThreads, 0, handle>>>(result,
+                                                                                         parts,
+                                                                                         blocks,
+                                                                                         xs.rows);
   });
 }
 
@@ -181,22 +191,33 @@ void balance_loss_dgrad(Stream& stream,
   const Matrix<float> dxs = matrix<float>(stream, dlogits);
   const Matrix<std::int64_t> rows_of = matrix<std::int64_t>(stream, counts);
   double* rows_of_run = scratch<double>(stream, rows_of.rows);
-  const Batch batch{xs, rows_of, rows_of_run, runs, score};
+  const router_losses_kernels::Batch batch{xs, rows_of, rows_of_run, runs, score};
   enqueue_all(stream, "balance_loss_dgrad", WorkClass::Memory, [=](cudaStream_t handle) {
     if (xs.rows == 0) return;
-    sum_runs<<<blocks_of(rows_of.rows), kThreads, 0, handle>>>(rows_of_run, rows_of);
-    balance_dgrad<<<blocks_of(xs.rows), kThreads, 0, handle>>>(dxs, batch, scale);
+    router_losses_kernels::sum_runs<<<router_losses_kernels::blocks_of(rows_of.rows),
+                                      router_losses_kernels::kThreads,
+                                      0,
+                                      handle>>>(rows_of_run, rows_of);
+    router_losses_kernels::balance_dgrad<<<router_losses_kernels::blocks_of(xs.rows),
+                                           router_losses_kernels::kThreads,
+                                           0,
+                                           handle>>>(dxs, batch, scale);
   });
 }
 
 void z_loss_forward(Stream& stream, Tensor loss, Tensor logits) {
   const Matrix<float> xs = matrix<float>(stream, logits);
   float* result = data<float>(stream, loss);
-  const unsigned blocks = blocks_of(xs.rows);
+  const unsigned blocks = router_losses_kernels::blocks_of(xs.rows);
   double* parts = scratch<double>(stream, blocks);
   enqueue_all(stream, "z_loss_forward", WorkClass::Memory, [=](cudaStream_t handle) {
-    if (xs.rows > 0) z_parts<<<blocks, kThreads, 0, handle>>>(parts, xs);
-    write_mean<<<1, kThreads, 0, handle>>>(result, parts, blocks, xs.rows);
+    if (xs.rows > 0)
+      router_losses_kernels::z_parts<<<blocks, router_losses_kernels::kThreads, 0, handle>>>(parts,
+                                                                                             xs);
+    router_losses_kernels::write_mean<<<1, router_losses_kernels::kThreads, 0, handle>>>(result,
+                                                                                         parts,
+                                                                                         blocks,
+                                                                                         xs.rows);
   });
 }
 
@@ -206,8 +227,8 @@ void z_loss_dgrad(Stream& stream, Tensor dlogits, Tensor logits, float scale) {
   enqueue(stream,
           "z_loss_dgrad",
           WorkClass::Memory,
-          {blocks_of(xs.rows), kThreads},
-          z_dgrad,
+          {router_losses_kernels::blocks_of(xs.rows), router_losses_kernels::kThreads},
+          router_losses_kernels::z_dgrad,
           dxs,
           xs,
           scale);

@@ -4,6 +4,7 @@
 #include "weft/kernels/cuda/random.h"
 
 namespace weft::kernels::cuda {
+namespace router_noise_kernels {
 namespace {
 
 // A block takes 32 columns of 8 rows at a time, and a thread stays in its column.
@@ -47,14 +48,15 @@ __global__ void draw_logits(Matrix<float> logits, RandomLogits options) {
 }
 
 }  // namespace
+}  // namespace router_noise_kernels
 
 void jitter(Stream& stream, Tensor y, Tensor x, float epsilon, const Noise& noise) {
   with_float(x.dtype(), [&]<typename T>(As<T>) {
     enqueue(stream,
             "jitter",
             WorkClass::Memory,
-            columns_grid(x.dim(0), x.dim(1)),
-            multiply<T>,
+            router_noise_kernels::columns_grid(x.dim(0), x.dim(1)),
+            router_noise_kernels::multiply<T>,
             matrix<T>(stream, y),
             matrix<T>(stream, x),
             epsilon,
@@ -66,8 +68,8 @@ void random_logits(Stream& stream, Tensor logits, const RandomLogits& options) {
   enqueue(stream,
           "random_logits",
           WorkClass::Memory,
-          columns_grid(logits.dim(0), logits.dim(1)),
-          draw_logits,
+          router_noise_kernels::columns_grid(logits.dim(0), logits.dim(1)),
+          router_noise_kernels::draw_logits,
           matrix<float>(stream, logits),
           options);
 }

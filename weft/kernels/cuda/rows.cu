@@ -9,6 +9,7 @@
 #include "weft/kernels/cuda/packs.h"
 
 namespace weft::kernels::cuda {
+namespace rows_kernels {
 namespace {
 
 __device__ bool names_row(std::int32_t i, std::int64_t rows) { return i >= 0 && i < rows; }
@@ -181,20 +182,21 @@ __global__ void copy_blocks(ByteRows to, ByteRows from, const __grid_constant__ 
 }
 
 }  // namespace
+}  // namespace rows_kernels
 
 void gather_rows(Stream& stream, Tensor y, Tensor x, Tensor index) {
   const ByteRows to = byte_rows(stream, y), from = byte_rows(stream, x);
   const std::int32_t* source = data<std::int32_t>(stream, index);
   const Faults faults(stream);
   with_word(to, from, [&]<typename Word>(As<Word>) {
-    const std::int64_t slice = slice_words<Word>(to, from);
-    Grid grid = short_rows_grid(to.rows, slice, kRowsAtOnce);
+    const std::int64_t slice = rows_kernels::slice_words<Word>(to, from);
+    Grid grid = short_rows_grid(to.rows, slice, rows_kernels::kRowsAtOnce);
     grid.blocks.y = static_cast<unsigned>(divided_up(to.words<Word>(), slice));
     enqueue(stream,
             "gather_rows",
             WorkClass::Memory,
             grid,
-            gather<Word>,
+            rows_kernels::gather<Word>,
             to,
             from,
             source,
@@ -216,7 +218,7 @@ void sum_rows(Stream& stream, Tensor y, Tensor x, Tensor index, Tensor residual)
                   "sum_rows",
                   WorkClass::Memory,
                   short_rows_grid(ys.rows, ys.columns / N),
-                  add_named<N, Y, X>,
+                  rows_kernels::add_named<N, Y, X>,
                   ys,
                   xs,
                   sources,
@@ -237,7 +239,7 @@ void gather_choices(Stream& stream, Tensor p_Rk, Tensor p_Tk, Tensor token, Tens
           "gather_choices",
           WorkClass::Memory,
           short_rows_grid(p_Rk.dim(0), p_Rk.dim(1)),
-          choices,
+          rows_kernels::choices,
           matrix<float>(stream, p_Rk),
           matrix<float>(stream, p_Tk),
           data<std::int32_t>(stream, token),
@@ -247,17 +249,18 @@ void gather_choices(Stream& stream, Tensor p_Rk, Tensor p_Tk, Tensor token, Tens
 
 void copy_rows(Stream& stream, Tensor y, Tensor x, std::span<const RowBlock> blocks) {
   const ByteRows to = byte_rows(stream, y), from = byte_rows(stream, x);
-  std::vector<Batch> batches;
-  for (std::size_t first = 0; first < blocks.size(); first += Batch::kMost) {
-    const std::size_t count = std::min<std::size_t>(Batch::kMost, blocks.size() - first);
+  std::vector<rows_kernels::Batch> batches;
+  for (std::size_t first = 0; first < blocks.size(); first += rows_kernels::Batch::kMost) {
+    const std::size_t count =
+        std::min<std::size_t>(rows_kernels::Batch::kMost, blocks.size() - first);
     batches.emplace_back(blocks.subspan(first, count));
   }
   with_word(to, from, [&]<typename Word>(As<Word>) {
     enqueue_all(stream, "copy_rows", WorkClass::Memory, [=](cudaStream_t handle) {
-      for (const Batch& batch : batches) {
+      for (const rows_kernels::Batch& batch : batches) {
         if (batch.rows == 0) continue;
         const Grid grid = short_rows_grid(batch.rows, to.words<Word>());
-        copy_blocks<Word><<<grid.blocks, grid.threads, 0, handle>>>(to, from, batch);
+        rows_kernels::copy_blocks<Word><<<grid.blocks, grid.threads, 0, handle>>>(to, from, batch);
       }
     });
   });

@@ -5,6 +5,7 @@
 #include "weft/kernels/cuda/random.h"
 
 namespace weft::kernels::cuda {
+namespace sealed_counts_kernels {
 namespace {
 
 constexpr int kThreads = 256;
@@ -43,6 +44,7 @@ __global__ void open(Matrix<std::int64_t> table, Faults faults) {
 }
 
 }  // namespace
+}  // namespace sealed_counts_kernels
 
 void seal_counts(Stream& stream, Tensor counts, std::int64_t member) {
   const std::int64_t n = counts.dim(0);
@@ -51,8 +53,8 @@ void seal_counts(Stream& stream, Tensor counts, std::int64_t member) {
   enqueue(stream,
           "seal_counts",
           WorkClass::Memory,
-          {blocks_for(n, kThreads), kThreads},
-          seal,
+          {blocks_for(n, sealed_counts_kernels::kThreads), sealed_counts_kernels::kThreads},
+          sealed_counts_kernels::seal,
           numbers,
           n,
           member,
@@ -65,8 +67,9 @@ void open_counts(Stream& stream, Tensor counts) {
   enqueue(stream,
           "open_counts",
           WorkClass::Memory,
-          {blocks_for(table.rows * table.columns, kThreads), kThreads},
-          open,
+          {blocks_for(table.rows * table.columns, sealed_counts_kernels::kThreads),
+           sealed_counts_kernels::kThreads},
+          sealed_counts_kernels::open,
           table,
           faults);
 }

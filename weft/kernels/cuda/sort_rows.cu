@@ -11,6 +11,7 @@
 #include "weft/kernels/cuda/operations.h"
 
 namespace weft::kernels::cuda {
+namespace sort_rows_kernels {
 namespace {
 
 constexpr int kThreads = 256, kMostThreads = 1024;
@@ -355,6 +356,7 @@ __global__ void end_counts(Groups groups,
 }
 
 }  // namespace
+}  // namespace sort_rows_kernels
 
 void sort_by_expert(Stream& stream,
                     Tensor row,
@@ -365,25 +367,26 @@ void sort_by_expert(Stream& stream,
                     std::int64_t first,
                     Room room) {
   const std::int64_t rows = slot.dim(0), e = counts.dim(0);
-  const ByExpert sorting{.choices = choices_of(stream, experts),
-                         .first = first,
-                         .experts = e,
-                         .room = rows,
-                         .room_each = room == Room::Padded ? rows / e : 0,
-                         .row_of = data<std::int32_t>(stream, row),
-                         .slot_of = data<std::int32_t>(stream, slot),
-                         .token_of = data<std::int32_t>(stream, token),
-                         .counts = data<std::int64_t>(stream, counts)};
+  const sort_rows_kernels::ByExpert sorting{
+      .choices = sort_rows_kernels::choices_of(stream, experts),
+      .first = first,
+      .experts = e,
+      .room = rows,
+      .room_each = room == Room::Padded ? rows / e : 0,
+      .row_of = data<std::int32_t>(stream, row),
+      .slot_of = data<std::int32_t>(stream, slot),
+      .token_of = data<std::int32_t>(stream, token),
+      .counts = data<std::int64_t>(stream, counts)};
   const std::int64_t slots = sorting.choices.slots();
-  const Counters counters = counters_of(stream, slots, e);
+  const sort_rows_kernels::Counters counters = sort_rows_kernels::counters_of(stream, slots, e);
   const Faults faults(stream);
   enqueue_all(stream, "sort_by_expert", WorkClass::Memory, [=](cudaStream_t handle) {
-    launch_begin(handle,
-                 counters.verdict,
-                 {sorting.row_of, slots},
-                 {sorting.slot_of, rows},
-                 {sorting.token_of, rows});
-    launch_sort(handle, sorting, slots, counters, faults);
+    sort_rows_kernels::launch_begin(handle,
+                                    counters.verdict,
+                                    {sorting.row_of, slots},
+                                    {sorting.slot_of, rows},
+                                    {sorting.token_of, rows});
+    sort_rows_kernels::launch_sort(handle, sorting, slots, counters, faults);
   });
 }
 
@@ -395,24 +398,25 @@ void sort_by_group(Stream& stream,
                    Tensor experts,
                    const ExpertGroups& groups) {
   const std::int64_t count = counts.dim(0), room = token.dim(0);
-  const ByGroup sorting{.groups = {choices_of(stream, experts), groups, count},
-                        .room = room,
-                        .most = row.dim(1),
-                        .row_of = data<std::int32_t>(stream, row),
-                        .token_of = data<std::int32_t>(stream, token),
-                        .choice_of = data<std::int32_t>(stream, choice),
-                        .counts = data<std::int64_t>(stream, counts)};
+  const sort_rows_kernels::ByGroup sorting{
+      .groups = {sort_rows_kernels::choices_of(stream, experts), groups, count},
+      .room = room,
+      .most = row.dim(1),
+      .row_of = data<std::int32_t>(stream, row),
+      .token_of = data<std::int32_t>(stream, token),
+      .choice_of = data<std::int32_t>(stream, choice),
+      .counts = data<std::int64_t>(stream, counts)};
   const std::int64_t slots = sorting.groups.choices.slots();
   const std::int64_t rows_of_tokens = row.elements(), choices = choice.elements();
-  const Counters counters = counters_of(stream, slots, count);
+  const sort_rows_kernels::Counters counters = sort_rows_kernels::counters_of(stream, slots, count);
   const Faults faults(stream);
   enqueue_all(stream, "sort_by_group", WorkClass::Memory, [=](cudaStream_t handle) {
-    launch_begin(handle,
-                 counters.verdict,
-                 {sorting.row_of, rows_of_tokens},
-                 {sorting.token_of, room},
-                 {sorting.choice_of, choices});
-    launch_sort(handle, sorting, slots, counters, faults);
+    sort_rows_kernels::launch_begin(handle,
+                                    counters.verdict,
+                                    {sorting.row_of, rows_of_tokens},
+                                    {sorting.token_of, room},
+                                    {sorting.choice_of, choices});
+    sort_rows_kernels::launch_sort(handle, sorting, slots, counters, faults);
   });
 }
 
@@ -422,20 +426,29 @@ void count_by_group(Stream& stream,
                     Tensor experts,
                     const ExpertGroups& groups) {
   const std::int64_t count = rows.dim(0);
-  const Groups of{choices_of(stream, experts), groups, count};
+  const sort_rows_kernels::Groups of{sort_rows_kernels::choices_of(stream, experts), groups, count};
   std::int64_t* rows_of = data<std::int64_t>(stream, rows);
   std::int64_t* chosen_of = data<std::int64_t>(stream, chosen);
-  const Counters counters = counters_of(stream, 0, count);
-  const GroupCounts counted{counters.totals, counters.starts, counters.verdict};
+  const sort_rows_kernels::Counters counters = sort_rows_kernels::counters_of(stream, 0, count);
+  const sort_rows_kernels::GroupCounts counted{counters.totals, counters.starts, counters.verdict};
   const Faults faults(stream);
   enqueue_all(stream, "count_by_group", WorkClass::Memory, [=](cudaStream_t handle) {
-    const unsigned blocks = blocks_for(std::max<std::int64_t>(count, 1), kThreads);
-    begin_counts<<<blocks, kThreads, 0, handle>>>(counted, count);
-    if (const unsigned of_slots = blocks_for(of.choices.slots(), kThreads); of_slots > 0) {
+    const unsigned blocks =
+        blocks_for(std::max<std::int64_t>(count, 1), sort_rows_kernels::kThreads);
+    sort_rows_kernels::begin_counts<<<blocks, sort_rows_kernels::kThreads, 0, handle>>>(counted,
+                                                                                        count);
+    if (const unsigned of_slots = blocks_for(of.choices.slots(), sort_rows_kernels::kThreads);
+        of_slots > 0) {
       const std::size_t shared = 2 * std::size_t(count) * sizeof(std::int32_t);
-      count_groups<<<of_slots, kThreads, shared, handle>>>(of, counted);
+      sort_rows_kernels::count_groups<<<of_slots, sort_rows_kernels::kThreads, shared, handle>>>(
+          of,
+          counted);
     }
-    end_counts<<<blocks, kThreads, 0, handle>>>(of, counted, rows_of, chosen_of, faults);
+    sort_rows_kernels::end_counts<<<blocks, sort_rows_kernels::kThreads, 0, handle>>>(of,
+                                                                                      counted,
+                                                                                      rows_of,
+                                                                                      chosen_of,
+                                                                                      faults);
   });
 }
 

@@ -9,6 +9,7 @@
 #include "weft/kernels/cuda/split_product.h"
 
 namespace weft::kernels::cuda {
+namespace split_product_kernels {
 namespace {
 
 constexpr int kThreads = 256;
@@ -249,19 +250,21 @@ bool is_worth_it(const Product& product) {
 }
 
 }  // namespace
+}  // namespace split_product_kernels
 
 bool enqueue_split(Stream& stream, std::string_view name, const Product& product) {
-  if (!is_worth_it(product)) return false;
-  Scratch room{scratch<std::byte>(stream, tensor::cuda::kWorkspaceBytes),
-               tensor::cuda::kWorkspaceBytes};
-  Split split;
-  split.library = room.take<std::byte>(kLibraryBytes);
-  const bool fits = product.a.sum_over == SumOver::Columns ? cut_result(split, product, room)
-                                                           : cut_sum(split, product, room);
+  if (!split_product_kernels::is_worth_it(product)) return false;
+  split_product_kernels::Scratch room{scratch<std::byte>(stream, tensor::cuda::kWorkspaceBytes),
+                                      tensor::cuda::kWorkspaceBytes};
+  split_product_kernels::Split split;
+  split.library = room.take<std::byte>(split_product_kernels::kLibraryBytes);
+  const bool fits = product.a.sum_over == SumOver::Columns
+                        ? split_product_kernels::cut_result(split, product, room)
+                        : split_product_kernels::cut_sum(split, product, room);
   Blas& blas = Blas::of_card(cuda_stream(stream).cuda().ordinal());
-  if (!fits || !find_plans(split, blas)) return false;
+  if (!fits || !split_product_kernels::find_plans(split, blas)) return false;
   enqueue_all(stream, name, WorkClass::Gemm, [=, &blas](cudaStream_t handle) {
-    launch(handle, split, blas);
+    split_product_kernels::launch(handle, split, blas);
   });
   return true;
 }

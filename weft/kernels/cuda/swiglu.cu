@@ -6,6 +6,7 @@
 #include "weft/kernels/cuda/warps.h"
 
 namespace weft::kernels::cuda {
+namespace swiglu_kernels {
 namespace {
 
 constexpr int kThreads = 256;
@@ -140,18 +141,23 @@ void enqueue_dgrad(Stream& stream,
 }
 
 }  // namespace
+}  // namespace swiglu_kernels
 
 void swiglu_forward(Stream& stream, Tensor y, Tensor h) {
   with_float(y.dtype(), [&]<typename T>(As<T>) {
     const Matrix<T> ys = matrix<T>(stream, y), hs = matrix<T>(stream, h);
-    enqueue_forward(stream, "swiglu_forward", ys, hs, nullptr);
+    swiglu_kernels::enqueue_forward(stream, "swiglu_forward", ys, hs, nullptr);
   });
 }
 
 void weighted_swiglu_forward(Stream& stream, Tensor y, Tensor h, Tensor p) {
   with_float(y.dtype(), [&]<typename T>(As<T>) {
     const Matrix<T> ys = matrix<T>(stream, y), hs = matrix<T>(stream, h);
-    enqueue_forward(stream, "weighted_swiglu_forward", ys, hs, data<float>(stream, p));
+    swiglu_kernels::enqueue_forward(stream,
+                                    "weighted_swiglu_forward",
+                                    ys,
+                                    hs,
+                                    data<float>(stream, p));
   });
 }
 
@@ -159,7 +165,7 @@ void swiglu_dgrad(Stream& stream, Tensor dh, Tensor dy, Tensor h) {
   with_float(h.dtype(), [&]<typename T>(As<T>) {
     const Matrix<T> dhs = matrix<T>(stream, dh), dys = matrix<T>(stream, dy);
     const Matrix<T> hs = matrix<T>(stream, h);
-    enqueue_dgrad(stream, "swiglu_dgrad", dhs, nullptr, dys, hs, nullptr);
+    swiglu_kernels::enqueue_dgrad(stream, "swiglu_dgrad", dhs, nullptr, dys, hs, nullptr);
   });
 }
 
@@ -168,7 +174,13 @@ void weighted_swiglu_dgrad(Stream& stream, Tensor dh, Tensor dp, Tensor dy, Tens
     const Matrix<T> dhs = matrix<T>(stream, dh), dys = matrix<T>(stream, dy);
     const Matrix<T> hs = matrix<T>(stream, h);
     float* dps = data<float>(stream, dp);
-    enqueue_dgrad(stream, "weighted_swiglu_dgrad", dhs, dps, dys, hs, data<float>(stream, p));
+    swiglu_kernels::enqueue_dgrad(stream,
+                                  "weighted_swiglu_dgrad",
+                                  dhs,
+                                  dps,
+                                  dys,
+                                  hs,
+                                  data<float>(stream, p));
   });
 }
 

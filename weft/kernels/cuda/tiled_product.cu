@@ -5,6 +5,7 @@
 #include "weft/kernels/cuda/tiled_product.h"
 
 namespace weft::kernels::cuda {
+namespace tiled_product_kernels {
 namespace {
 
 constexpr int kTile = 64, kDepth = 16, kThreads = 256;
@@ -200,6 +201,7 @@ void check_write(const Product& p) {
 }
 
 }  // namespace
+}  // namespace tiled_product_kernels
 
 Factor factor(Stream& stream, const Tensor& matrix, SumOver sum_over) {
   return {.data = bytes_of(stream, matrix),
@@ -209,33 +211,44 @@ Factor factor(Stream& stream, const Tensor& matrix, SumOver sum_over) {
 }
 
 void launch_tiled(cudaStream_t stream, const Product& product) {
-  check_write(product);
+  tiled_product_kernels::check_write(product);
   if (product.is_nothing()) return;
-  const unsigned blocks = grid_of(tiles_of(product.m) * tiles_of(product.n));
-  with_factors(product, [&]<typename A, typename B>(As<A>, As<B>) {
+  const unsigned blocks = tiled_product_kernels::grid_of(
+      tiled_product_kernels::tiles_of(product.m) * tiled_product_kernels::tiles_of(product.n));
+  tiled_product_kernels::with_factors(product, [&]<typename A, typename B>(As<A>, As<B>) {
     with_float(product.c_dtype, [&]<typename C>(As<C>) {
-      whole<A, B, C><<<blocks, kThreads, 0, stream>>>(typed<A, B, C>(product));
+      tiled_product_kernels::whole<A, B, C><<<blocks, tiled_product_kernels::kThreads, 0, stream>>>(
+          tiled_product_kernels::typed<A, B, C>(product));
     });
   });
 }
 
 void launch_tiled_rows(cudaStream_t stream, const Product& product, const ExpertRows& rows) {
   CHECK(product.write == Write::Assign, "rows of experts are assigned");
-  const unsigned blocks = grid_of(rows.most_cuts() * tiles_of(product.n));
+  const unsigned blocks =
+      tiled_product_kernels::grid_of(rows.most_cuts() * tiled_product_kernels::tiles_of(product.n));
   if (blocks == 0) return;
-  with_factors(product, [&]<typename A, typename B>(As<A>, As<B>) {
+  tiled_product_kernels::with_factors(product, [&]<typename A, typename B>(As<A>, As<B>) {
     with_float(product.c_dtype, [&]<typename C>(As<C>) {
-      rows_of_experts<A, B, C><<<blocks, kThreads, 0, stream>>>(typed<A, B, C>(product), rows);
+      tiled_product_kernels::rows_of_experts<A, B, C>
+          <<<blocks, tiled_product_kernels::kThreads, 0, stream>>>(
+              tiled_product_kernels::typed<A, B, C>(product),
+              rows);
     });
   });
 }
 
 void launch_tiled_sums(cudaStream_t stream, const Product& product, const ExpertRows& rows) {
-  check_write(product);
-  const unsigned blocks = grid_of(rows.experts * tiles_of(product.m) * tiles_of(product.n));
+  tiled_product_kernels::check_write(product);
+  const unsigned blocks =
+      tiled_product_kernels::grid_of(rows.experts * tiled_product_kernels::tiles_of(product.m) *
+                                     tiled_product_kernels::tiles_of(product.n));
   if (blocks == 0) return;
-  with_factors(product, [&]<typename A, typename B>(As<A>, As<B>) {
-    sums_of_experts<A, B><<<blocks, kThreads, 0, stream>>>(typed<A, B, float>(product), rows);
+  tiled_product_kernels::with_factors(product, [&]<typename A, typename B>(As<A>, As<B>) {
+    tiled_product_kernels::sums_of_experts<A, B>
+        <<<blocks, tiled_product_kernels::kThreads, 0, stream>>>(
+            tiled_product_kernels::typed<A, B, float>(product),
+            rows);
   });
 }
 

@@ -10,6 +10,7 @@
 #include "weft/kernels/cuda/warps.h"
 
 namespace weft::kernels::cuda {
+namespace top_k_kernels {
 namespace {
 
 constexpr int kWarps = 4;
@@ -278,6 +279,7 @@ __global__ void dgrad(Matrix<float> dlogits, Matrix<float> dp, Router router, Fa
 }
 
 }  // namespace
+}  // namespace top_k_kernels
 
 void top_k_forward(Stream& stream,
                    Tensor p,
@@ -286,11 +288,12 @@ void top_k_forward(Stream& stream,
                    Tensor bias,
                    const TopK& options) {
   const std::int64_t all = logits.dim(1);
-  CHECK(all <= kMostExperts,
+  CHECK(all <= top_k_kernels::kMostExperts,
         "the best of {} experts; this device has room for {}",
         all,
-        kMostExperts);
-  const std::int64_t warps = std::clamp<std::int64_t>(kMostExperts / all, 1, kWarps);
+        top_k_kernels::kMostExperts);
+  const std::int64_t warps =
+      std::clamp<std::int64_t>(top_k_kernels::kMostExperts / all, 1, top_k_kernels::kWarps);
   const Grid grid{blocks_for(p.dim(0), int(warps)),
                   unsigned(warps * kWarp),
                   std::size_t(warps * 3 * all) * sizeof(float)};
@@ -298,8 +301,8 @@ void top_k_forward(Stream& stream,
           "top_k_forward",
           WorkClass::Memory,
           grid,
-          forward,
-          take(stream, p, experts, logits, options),
+          top_k_kernels::forward,
+          top_k_kernels::take(stream, p, experts, logits, options),
           data_or_null<float>(stream, bias));
 }
 
@@ -308,13 +311,13 @@ void probabilities_of_choice(Stream& stream,
                              Tensor experts,
                              Tensor logits,
                              const TopK& options) {
-  const Router router = take(stream, p, experts, logits, options);
+  const top_k_kernels::Router router = top_k_kernels::take(stream, p, experts, logits, options);
   const Faults faults(stream);
   enqueue(stream,
           "probabilities_of_choice",
           WorkClass::Memory,
-          {blocks_for(p.dim(0), kWarps), kWarps * kWarp},
-          weigh,
+          {blocks_for(p.dim(0), top_k_kernels::kWarps), top_k_kernels::kWarps * kWarp},
+          top_k_kernels::weigh,
           router,
           faults);
 }
@@ -326,14 +329,14 @@ void top_k_dgrad(Stream& stream,
                  Tensor experts,
                  Tensor logits,
                  const TopK& options) {
-  const Router router = take(stream, p, experts, logits, options);
+  const top_k_kernels::Router router = top_k_kernels::take(stream, p, experts, logits, options);
   const Matrix<float> dxs = matrix<float>(stream, dlogits), dps = matrix<float>(stream, dp);
   const Faults faults(stream);
   enqueue(stream,
           "top_k_dgrad",
           WorkClass::Memory,
-          {blocks_for(dxs.rows, kWarps), kWarps * kWarp},
-          dgrad,
+          {blocks_for(dxs.rows, top_k_kernels::kWarps), top_k_kernels::kWarps * kWarp},
+          top_k_kernels::dgrad,
           dxs,
           dps,
           router,

@@ -1,6 +1,7 @@
 #include "weft/tensor/cuda/reduce.h"
 
 namespace weft::tensor::cuda {
+namespace reduce_kernels {
 namespace {
 
 constexpr int kThreads = 256;
@@ -39,6 +40,7 @@ __global__ void reduce(T* out, Sources<T> sources, Combine combine, std::int64_t
 }
 
 }  // namespace
+}  // namespace reduce_kernels
 
 template <typename T>
 cudaError_t launch_reduce(cudaStream_t stream,
@@ -46,9 +48,11 @@ cudaError_t launch_reduce(cudaStream_t stream,
                           const Sources<T>& sources,
                           Combine combine,
                           std::int64_t elements) {
-  const std::int64_t wanted = (elements + kThreads - 1) / kThreads;
-  const auto blocks = static_cast<unsigned>(wanted < kMostBlocks ? wanted : kMostBlocks);
-  reduce<T><<<blocks, kThreads, 0, stream>>>(out, sources, combine, elements);
+  const std::int64_t wanted = (elements + reduce_kernels::kThreads - 1) / reduce_kernels::kThreads;
+  const auto blocks = static_cast<unsigned>(
+      wanted < reduce_kernels::kMostBlocks ? wanted : reduce_kernels::kMostBlocks);
+  reduce_kernels::reduce<T>
+      <<<blocks, reduce_kernels::kThreads, 0, stream>>>(out, sources, combine, elements);
   return cudaGetLastError();
 }
 
@@ -75,7 +79,7 @@ template cudaError_t launch_reduce(cudaStream_t,
 
 cudaError_t find_reduce_image() {
   cudaFuncAttributes attributes{};
-  return cudaFuncGetAttributes(&attributes, reduce<float>);
+  return cudaFuncGetAttributes(&attributes, reduce_kernels::reduce<float>);
 }
 
 }  // namespace weft::tensor::cuda
