@@ -1,4 +1,5 @@
 #include "tests/kernels/conformance_support.h"
+#include "weft/base/text.h"
 
 namespace weft::kernels {
 namespace elementwise_test {
@@ -81,8 +82,21 @@ void add_fp32_cases(std::vector<Case>& cases, std::int64_t n) {
        }});
 }
 
+void add_strided_copy(std::vector<Case>& cases, DType to, DType from) {
+  const Shape shape{5, 7};
+  const Argument x = strided(input("x", from, shape, rounded(draw(1, shape), DType::BF16)));
+  cases.push_back(
+      {base::text("copy_rows_{}_of_{}", tensor::name_of(to), tensor::name_of(from)),
+       {strided(output("y", to, shape)), x},
+       [](Stream& stream, Pool&, const std::vector<Tensor>& t) { copy(stream, t[0], t[1]); },
+       [=](const std::vector<Argument>&) { return std::vector{whole(0, x.values, 0)}; }});
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all;
+  for (const DType to : {DType::F32, DType::BF16}) {
+    for (const DType from : {DType::F32, DType::BF16}) add_strided_copy(all, to, from);
+  }
   for (const std::int64_t n : {0, 1, 7, 70001}) {
     add_cases(all, n, DType::F32);
     add_cases(all, n, DType::BF16);

@@ -18,7 +18,7 @@ void add_jitter(std::vector<Case>& cases, const Shape& shape, DType dtype) {
   cases.push_back({name_of_case("jitter", dtype, shape),
                    {strided(output("y", dtype, shape)), x},
                    [](Stream& stream, Pool&, const std::vector<Tensor>& a) {
-                     jitter(stream, a[0], a[1], 0.125f, {.key = kKey, .first_row = 3});
+                     jitter(stream, a[0], a[1], 0.125f, {.key = kKey, .tokens = {.first = 3}});
                    },
                    [=](const std::vector<Argument>&) {
                      return std::vector{whole(0, y, tolerance_of(dtype))};
@@ -40,7 +40,7 @@ void add_logits(std::vector<Case>& cases, const Shape& shape, float deviation) {
        [=](Stream& stream, Pool&, const std::vector<Tensor>& a) {
          random_logits(stream,
                        a[0],
-                       {.noise = {.key = kKey, .first_row = 3},
+                       {.noise = {.key = kKey, .tokens = {.first = 3}},
                         .expert_key = kKey + 1,
                         .deviation = deviation});
        },

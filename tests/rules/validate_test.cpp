@@ -200,12 +200,12 @@ TEST(Validate, LogitsThatNoMachineHoldsAreAnError) {
 }
 
 TEST(Validate, PartsNotBuiltAreNamedTogether) {
-  const auto all = complaints({"model.tensor_model_parallel_size=2",
-                               "model.context_parallel_size=2"});
+  const auto all =
+      complaints({"model.tensor_model_parallel_size=2", "model.variable_seq_lengths=true"});
   EXPECT_EQ(all.size(), 2u);
   EXPECT_TRUE(
       any_names(all, {"not built yet: tensor parallelism", "use model.sequence_parallel=true"}));
-  EXPECT_TRUE(any_names(all, {"not built yet: context parallelism"}));
+  EXPECT_TRUE(any_names(all, {"not built yet: sequences of different lengths"}));
 }
 
 TEST(Validate, LearningRateScheduleFitsTheRun) {

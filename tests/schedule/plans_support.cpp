@@ -8,12 +8,15 @@ namespace weft::schedule {
 
 std::string name(const PlanCase& c) {
   return base::text(
-      "{}{} ep{} dp{} tp{} pp{} vpp{} m{} group{} slices{}{}{}{}{}{}{}{}{}{} {}{}{}{}{}{}",
+      "{}{} ep{} dp{} tp{} cp{}{}{} pp{} vpp{} m{} group{} slices{}{}{}{}{}{}{}{}{}{} {}{}{}{}{}{}",
       c.layers,
       c.layout,
       c.ep,
       c.dp,
       c.tp,
+      c.cp,
+      c.cp > 1 ? config::word(c.cp_comm) : "",
+      c.cp_overlap ? "" : "_plain",
       c.pp,
       c.vpp,
       c.micro_batches,
@@ -41,6 +44,12 @@ config::Config config_of(const PlanCase& c) {
   config.model = c.tied ? tied_model_of(c.layers, c.ep) : model_of(c.layers, c.ep);
   config.model.tensor_model_parallel_size = c.tp;
   config.model.sequence_parallel = c.tp > 1;
+  config.model.context_parallel_size = c.cp;
+  config.model.cp_comm_type = {c.cp_comm};
+  if (c.cp_comm == config::CpComm::AllToAllP2p) {
+    config.model.hierarchical_context_parallel_sizes = {2, c.cp / 2};
+  }
+  config.comm_overlap.cp_comm_overlap = c.cp_overlap;
   config.model.expert_tensor_parallel_size = 1;
   config.model.pipeline_model_parallel_size = c.pp;
   config.model.virtual_pipeline_model_parallel_size = c.vpp;
@@ -71,7 +80,7 @@ config::Config config_of(const PlanCase& c) {
   config.ddp.align_param_gather = c.align_gather;
   if (c.bucket_size > 0) config.ddp.bucket_size = c.bucket_size;
   config.train.global_batch_size = std::int64_t{c.micro_batches} * c.dp;
-  config.runtime.world_size = std::int64_t{c.dp} * c.tp * c.pp;
+  config.runtime.world_size = std::int64_t{c.dp} * c.tp * c.cp * c.pp;
   return config;
 }
 
@@ -91,6 +100,9 @@ std::vector<PlanCase> many_cases() {
       {.layers = "mm", .pp = 2, .micro_batches = 1},
       {.layers = "md", .tp = 2, .micro_batches = 3, .tied = true},
       {.layers = "mmdm", .dp = 1, .tp = 2, .pp = 2, .vpp = 2, .micro_batches = 4},
+      {.layers = "md", .dp = 1, .cp = 4, .micro_batches = 3},
+      {.layers = "mdm", .dp = 1, .cp = 4, .cp_comm = config::CpComm::AllToAllP2p, .pp = 3},
+      {.layers = "md", .cp = 2, .cp_comm = config::CpComm::AllGather, .micro_batches = 2},
       {.layers = "mdmm", .pp = 2, .micro_batches = 4, .tied = true},
       {.layers = "mmmm", .ep = 4, .dp = 4, .pp = 4, .micro_batches = 8},
       {.layers = "mmmm", .pp = 4, .micro_batches = 2},

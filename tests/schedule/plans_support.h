@@ -14,6 +14,9 @@ struct PlanCase {
   int ep = 2;
   int dp = 2;  // a multiple of ep
   int tp = 1;
+  int cp = 1;
+  config::CpComm cp_comm = config::CpComm::P2p;
+  bool cp_overlap = true;
   int pp = 1, vpp = 1;
   int micro_batches = 4;
   int group = 0;  // 0: pp

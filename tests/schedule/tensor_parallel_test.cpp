@@ -136,11 +136,12 @@ TEST(TensorParallel, EmbeddingAndHeadMayExchangeToo) {
 TEST(TensorParallel, OneRankHasTheSamePartsWithoutExchanges) {
   config::ModelConfig model = model_of("d", 1);
   using enum Part;
-  EXPECT_EQ(parts_of(model, Piece::Attention), (std::vector{Norm, Qkv, Core, Proj, Add}));
+  EXPECT_EQ(parts_of(model, Piece::Attention, 0), (std::vector{Norm, Qkv, Core, Proj, Add}));
   model.tensor_model_parallel_size = 2;
-  EXPECT_EQ(parts_of(model, Piece::Mlp), (std::vector{Norm, Gather, Fc1, Act, Fc2, Scatter, Add}));
+  EXPECT_EQ(parts_of(model, Piece::Mlp, 0),
+            (std::vector{Norm, Gather, Fc1, Act, Fc2, Scatter, Add}));
   model.moe_shared_expert_gate = true;
-  EXPECT_EQ(parts_of(model, Piece::Shared), (std::vector{Gather, Fc1, Fc2, Scatter, Gate}));
+  EXPECT_EQ(parts_of(model, Piece::Shared, 0), (std::vector{Gather, Fc1, Fc2, Scatter, Gate}));
 }
 
 }  // namespace tensor_parallel_test

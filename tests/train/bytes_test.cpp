@@ -40,6 +40,8 @@ std::int64_t layer_bytes(Engine& engine) {
   bytes += bytes_of(*groups.tp);
   if (groups.replicas) bytes += bytes_of(*groups.replicas);
   if (groups.sharers) bytes += bytes_of(*groups.sharers);
+  bytes += bytes_of(*groups.cp);
+  if (groups.cp_heads) bytes += bytes_of(*groups.cp_heads) + bytes_of(*groups.cp_ring);
   if (groups.ep_across) bytes += bytes_of(*groups.ep_across) + bytes_of(*groups.ep_within);
   return bytes;
 }
@@ -153,9 +155,14 @@ void declare(tensor::Stream& stream,
         const auto rows = [&](std::int64_t n) {
           return schedule::Load{.tokens = tokens, .rows = n};
         };
-        own.declared_sent_forward += piece.sent_forward.of(rows(back ? returning : leaving));
-        own.declared_sent_backward += piece.sent_backward.of(rows(back ? leaving : returning));
-        if (piece.is_recomputed) own.declared_sent_backward += piece.sent_forward.of(rows(0));
+        const std::int64_t steps = piece.steps ? piece.steps->count : 1;
+        own.declared_sent_forward +=
+            steps * piece.sent_forward.of(rows(back ? returning : leaving));
+        own.declared_sent_backward +=
+            steps * piece.sent_backward.of(rows(back ? leaving : returning));
+        if (piece.is_recomputed) {
+          own.declared_sent_backward += steps * piece.sent_forward.of(rows(0));
+        }
       }
     }
   }
@@ -286,6 +293,28 @@ TEST_P(Bytes, DeclaredEqualsCountedWithACapacityAndAGlobalLoss) {
   config.model.moe_router_load_balancing_type = {config::LoadBalancing::GlobalAuxLoss};
   config.model.moe_aux_loss_coeff = {0.1};
   expect_declared(config);
+}
+
+// Ranks that share sequences, in every way that they exchange keys or heads.
+TEST(BytesOfContext, DeclaredEqualsCounted) {
+  using enum config::CpComm;
+  for (config::Config config : {small_config(), latent_config()}) {
+    config.model.num_query_groups = std::nullopt;
+    config.runtime.world_size = config.model.context_parallel_size = 4;
+    config.model.hierarchical_context_parallel_sizes = {2, 2};
+    config.model.moe_router_load_balancing_type = {config::LoadBalancing::AuxLoss,
+                                                   config::LoadBalancing::SeqAuxLoss};
+    config.model.moe_aux_loss_coeff = {0.01, 0.02};
+    config.train.micro_batch_size = 2;
+    config.model.cp_comm_type = {P2p, AllGather, AllToAllP2p};
+    expect_declared(config);
+    config.model.params_dtype = config::Precision::Bf16;
+    config.model.cp_comm_type = {AllToAll, P2p, AllToAllP2p};
+    expect_declared(config);
+    config.model.qk_layernorm = config::QkNorm::None;
+    config.model.q_lora_rank = std::nullopt;
+    expect_declared(config);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks,

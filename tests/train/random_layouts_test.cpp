@@ -41,14 +41,19 @@ class Draw {
 };
 
 Words draw_layout(Draw& draw) {
-  const std::string tp = draw.size(4), pp = draw.size(4);
+  const std::string tp = draw.size(4), cp = draw.size(4), pp = draw.size(4);
   Words words{{"runtime.world_size", draw.size(16)},
               {"model.tensor_model_parallel_size", tp},
-              {"model.context_parallel_size", draw.size(4)},
+              {"model.context_parallel_size", cp},
               {"model.pipeline_model_parallel_size", pp},
               {"model.expert_model_parallel_size", draw.size(8)},
               {"model.expert_tensor_parallel_size", draw.any_of({"1", "1", "2"})}};
   if (tp != "1") words.emplace_back("model.sequence_parallel", "true");
+  if (cp != "1") {
+    words.emplace_back("model.cp_comm_type", draw.any_of({"p2p", "all_gather", "a2a", "a2a+p2p"}));
+    words.emplace_back("model.hierarchical_context_parallel_sizes", cp == "2" ? "[2,1]" : "[2,2]");
+    words.emplace_back("comm_overlap.cp_comm_overlap", draw.either());
+  }
   if (pp == "1") return words;
   words.emplace_back("runtime.pipeline_schedule", draw.any_of({"auto", "zb_h1", "dualpipev"}));
   if (draw.either() == "true") {

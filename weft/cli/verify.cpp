@@ -58,7 +58,7 @@ void show_json(const std::vector<measure::Check>& checks, bool pass) {
 }
 
 // What a user may choose; the folder decides the model, the data and the optimizer.
-constexpr std::array<std::string_view, 58> kChoices{
+constexpr std::array<std::string_view, 61> kChoices{
     "runtime.world_size",
     "runtime.backend",
     "runtime.device",
@@ -82,6 +82,9 @@ constexpr std::array<std::string_view, 58> kChoices{
     "model.pipeline_model_parallel_layout",
     "model.microbatch_group_size_per_vp_stage",
     "model.context_parallel_size",
+    "model.cp_comm_type",
+    "model.hierarchical_context_parallel_sizes",
+    "comm_overlap.cp_comm_overlap",
     "model.expert_model_parallel_size",
     "model.expert_tensor_parallel_size",
     "model.gradient_accumulation_fusion",

@@ -45,31 +45,65 @@ void check_like_matrix(std::string_view name, const Tensor& dx, const Tensor& x)
   check_dtype(name, dx, x.dtype());
 }
 
+void check_rows(std::string_view name, const SequenceRows& rows) {
+  CHECK(rows.each > 0 && rows.begin >= 0 && rows.count > 0 && rows.end() <= rows.each,
+        "{}: rows {} to {} of sequences of {}",
+        name,
+        rows.begin,
+        rows.end(),
+        rows.each);
+}
+
+// Returns the number of sequences.
+std::int64_t sequences_of(std::int64_t tokens, const SequenceRows& rows) {
+  CHECK(tokens % rows.each == 0, "{} rows in sequences of {}", tokens, rows.each);
+  return tokens / rows.each;
+}
+
+void check_heads(const AttentionShape& shape) {
+  const std::int64_t value_width = shape.value_width.value_or(shape.head_width);
+  CHECK(shape.heads > 0 && shape.groups > 0 && shape.head_width > 0 && value_width > 0 &&
+            shape.heads % shape.groups == 0,
+        "attention of {} heads in {} groups of widths {} and {}",
+        shape.heads,
+        shape.groups,
+        shape.head_width,
+        value_width);
+  const SequenceRows queries = shape.query_rows(), keys = shape.key_rows();
+  check_rows("queries", queries);
+  check_rows("keys", keys);
+  CHECK(shape.mask == AttentionMask::None || queries.count <= keys.count,
+        "{} queries see at most {} keys, and the first of them none",
+        queries.count,
+        keys.count);
+}
+
+void check_output(const Tensor& o, const Tensor& lse, const AttentionShape& shape) {
+  const std::int64_t tokens = matrix_shape("o", o).rows;
+  sequences_of(tokens, shape.query_rows());
+  check_matrix("o", o, tokens, shape.heads * shape.value_width.value_or(shape.head_width));
+  check_matrix("lse", lse, shape.heads, tokens);
+  check_dtype("lse", lse, DType::F32);
+}
+
 void check_attention(const Tensor& o,
                      const Tensor& lse,
                      const Tensor& q,
                      const Tensor& k,
                      const Tensor& v,
                      const AttentionShape& shape) {
-  const std::int64_t value_width = shape.value_width.value_or(shape.head_width);
-  CHECK(shape.sequence > 0 && shape.heads > 0 && shape.groups > 0 && shape.head_width > 0 &&
-            value_width > 0 && shape.heads % shape.groups == 0,
-        "attention of {} heads in {} groups of widths {} and {} over sequences of {}",
-        shape.heads,
-        shape.groups,
-        shape.head_width,
-        value_width,
-        shape.sequence);
-  const std::int64_t tokens = matrix_shape("q", q).rows;
-  CHECK(tokens % shape.sequence == 0, "{} rows in sequences of {}", tokens, shape.sequence);
+  check_heads(shape);
+  check_output(o, lse, shape);
   check_float("q", q);
-  check_matrix("q", q, tokens, shape.heads * shape.head_width);
-  check_matrix("o", o, tokens, shape.heads * value_width);
-  check_matrix("k", k, tokens, shape.groups * shape.head_width);
-  check_matrix("v", v, tokens, shape.groups * value_width);
+  check_matrix("q", q, o.dim(0), shape.heads * shape.head_width);
+  const std::int64_t keys = matrix_shape("k", k).rows;
+  CHECK(sequences_of(keys, shape.key_rows()) == sequences_of(q.dim(0), shape.query_rows()),
+        "{} rows of queries and {} of keys",
+        q.dim(0),
+        keys);
+  check_matrix("k", k, keys, shape.groups * shape.head_width);
+  check_matrix("v", v, keys, shape.groups * shape.value_width.value_or(shape.head_width));
   for (const Tensor* x : {&o, &k, &v}) check_dtype("o, k and v", *x, q.dtype());
-  check_matrix("lse", lse, shape.heads, tokens);
-  check_dtype("lse", lse, DType::F32);
 }
 
 }  // namespace
@@ -177,6 +211,36 @@ void attention_dgrad(Stream& stream,
                                         std::move(k),
                                         std::move(v),
                                         shape);
+}
+
+void attention_merge(Stream& stream,
+                     Tensor sum,
+                     Tensor lse,
+                     Tensor part,
+                     Tensor part_lse,
+                     const AttentionShape& shape) {
+  check_heads(shape);
+  check_output(sum, lse, shape);
+  check_output(part, part_lse, shape);
+  check_matrix("part", part, sum.dim(0), sum.dim(1));
+  check_dtype("sum", sum, DType::F32);
+  check_float("part", part);
+  operations_of(stream).attention_merge(stream,
+                                        std::move(sum),
+                                        std::move(lse),
+                                        std::move(part),
+                                        std::move(part_lse),
+                                        shape);
+}
+
+void accumulate_rows(Stream& stream, Tensor y, Tensor x, const SequenceRows& rows) {
+  check_rows("rows", rows);
+  const auto [tokens, columns] = matrix_shape("y", y);
+  sequences_of(tokens, rows);
+  check_matrix("x", x, tokens, columns);
+  check_dtype("y", y, DType::F32);
+  check_float("x", x);
+  operations_of(stream).accumulate_rows(stream, std::move(y), std::move(x), rows);
 }
 
 }  // namespace weft::kernels

@@ -40,16 +40,17 @@ std::int64_t heads_of(const CudnnShape& shape, const CudnnPart& part) {
 
 CudnnShape cudnn_shape(const Tensor& q, const AttentionShape& shape) {
   return {.dtype = q.dtype(),
-          .batch = q.dim(0) / shape.sequence,
+          .batch = q.dim(0) / shape.query_rows().each,
           .sequence = shape.sequence,
           .heads = shape.heads,
           .groups = shape.groups,
           .width = shape.head_width,
-          .value_width = shape.value_width.value_or(shape.head_width)};
+          .value_width = shape.value_width.value_or(shape.head_width),
+          .is_whole = shape.is_whole()};
 }
 
 bool suits_cudnn(const CudnnShape& shape) {
-  return shape.dtype == tensor::DType::BF16 && shape.batch > 0 &&
+  return shape.is_whole && shape.dtype == tensor::DType::BF16 && shape.batch > 0 &&
          shape.sequence % kCudnnTile == 0 && is_head_width(shape.width) &&
          is_head_width(shape.value_width);
 }

@@ -16,6 +16,7 @@ struct CudnnShape {
   tensor::DType dtype = tensor::DType::F32;
   std::int64_t batch = 0, sequence = 0, heads = 0, groups = 0;
   std::int64_t width = 0, value_width = 0;
+  bool is_whole = true;  // all rows of a sequence meet each other
 
   std::int64_t heads_per_group() const { return heads / groups; }
 };

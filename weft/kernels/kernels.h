@@ -126,9 +126,22 @@ void latent_keys_dgrad(Stream&,
                        Tensor dv_TV,
                        const LatentHeads&);
 
-// Causal grouped-query attention over sequences of S rows; T = batch * S. The masked half is not
-// computed. The workspace is bounded by the shapes, whatever the number of threads. Values, and
-// with them o, may have heads of another width than queries and keys.
+// Rows of sequences that lie one behind the other: of the `each` of every sequence those from
+// `begin` on.
+struct SequenceRows {
+  std::int64_t each = 0, begin = 0, count = 0;
+
+  std::int64_t end() const { return begin + count; }
+};
+
+// Grouped-query attention over sequences of S rows; T = batch * S. What is masked is not computed.
+// The workspace is bounded by the shapes, whatever the number of threads. Values, and with them o,
+// may have heads of another width than queries and keys.
+//
+// A call may be for some of the queries (rows of q, o and lse) and some of the keys (rows of k and
+// v, of which a sequence may have another number): then it reads and writes those rows alone.
+// Causal: the last of the queries sees all of the keys, each one before it one key less.
+enum class AttentionMask { Causal, None };
 struct AttentionShape {
   std::int64_t sequence = 0;                               // S
   std::int64_t heads = 0;                                  // query heads
@@ -136,6 +149,13 @@ struct AttentionShape {
   std::int64_t head_width = 0;                             // d
   float scale = 1;                                         // of the scores, usually 1 / sqrt(d)
   std::optional<std::int64_t> value_width = std::nullopt;  // of a value head; null: d
+  std::optional<SequenceRows> queries = std::nullopt, keys = std::nullopt;  // null: all S
+  AttentionMask mask = AttentionMask::Causal;
+
+  SequenceRows query_rows() const { return queries.value_or(SequenceRows{sequence, 0, sequence}); }
+  SequenceRows key_rows() const { return keys.value_or(SequenceRows{sequence, 0, sequence}); }
+  // Whether all rows of a sequence meet each other.
+  bool is_whole() const { return !queries && !keys && mask == AttentionMask::Causal; }
 };
 // lse_HT: logarithm of the sum of exponentials of each query's scores, fp32, (heads, T).
 void attention_forward(Stream&,
@@ -157,6 +177,15 @@ void attention_dgrad(Stream&,
                      Tensor q_TQ,
                      Tensor k_TK,
                      Tensor v_TV,
+                     const AttentionShape&);
+// Of the same queries over other keys: (part, part_lse) is taken into (sum_TO in fp32, lse), in the
+// rows of the shape's queries. The gradients of a part are those of attention_dgrad with the o and
+// lse of all keys.
+void attention_merge(Stream&,
+                     Tensor sum_TO,
+                     Tensor lse_HT,
+                     Tensor part_TO,
+                     Tensor part_lse_HT,
                      const AttentionShape&);
 
 // SwiGLU on h = (gate | up): y = silu(gate) * up.
@@ -282,14 +311,29 @@ void count_experts(Stream&, Tensor counts_GE, Tensor experts_Tk, const TokenRuns
 // experts, down where it has more.
 void move_bias(Stream&, Tensor bias_E, Tensor counts_E, float rate);
 
-// y = x times noise between 1 - epsilon and 1 + epsilon, a function of (key, row, column), rows
-// counted from first_row. It is its own dgrad.
+// Which token of a step a row is. Of every sequence of `length` tokens the rows are two runs of
+// `run` tokens, which begin at `begins`; a run of the whole sequence is the only one.
+struct RowTokens {
+  std::int64_t first = 0;      // token of the first sequence's begin
+  std::int64_t first_row = 0;  // number of the first row among those of all the sequences
+  std::int64_t length = 1, run = 1;
+  std::int64_t begins[2] = {0, 0};
+
+  constexpr std::int64_t of_row(std::int64_t row) const {
+    const std::int64_t all = row + first_row, rows = run == length ? run : 2 * run;
+    const std::int64_t i = all % rows, half = i / run;
+    return first + all / rows * length + begins[half] + i - half * run;
+  }
+};
+
+// y = x times noise between 1 - epsilon and 1 + epsilon, a function of (key, token, column). It is
+// its own dgrad.
 struct Noise {
   std::uint64_t key = 0;
-  std::int64_t first_row = 0;
+  RowTokens tokens = {};
 };
 void jitter(Stream&, Tensor y_TD, Tensor x_TD, float epsilon, const Noise&);
-// Normal draws in place of logits, a function of (key, row, expert), plus a bias for each expert
+// Normal draws in place of logits, a function of (key, token, expert), plus a bias for each expert
 // with `deviation`, a function of (expert_key, expert).
 struct RandomLogits {
   Noise noise;
@@ -413,13 +457,17 @@ struct RowBlock {
 };
 void copy_rows(Stream&, Tensor y, Tensor x, std::span<const RowBlock> blocks);
 
+// y += x in the rows named, y in fp32; matrices.
+void accumulate_rows(Stream&, Tensor y_TC, Tensor x_TC, const SequenceRows& rows);
+
 // Elementwise, contiguous. y may be a or b.
 void add(Stream&, Tensor y, Tensor a, Tensor b);
 void accumulate(Stream&, Tensor y, Tensor a);  // y += a, fp32
 void scale(Stream&, Tensor y, float factor);   // fp32
 void zero(Stream&, Tensor y);
 void fill(Stream&, Tensor y, std::int64_t value);  // int32 or int64
-void copy(Stream&, Tensor y, Tensor x);            // converts between fp32 and bf16
+// Converts between fp32 and bf16; matrices may have strided rows.
+void copy(Stream&, Tensor y, Tensor x);
 
 // Sum of squares of a fp32 vector, in fixed blocks; sum_1 is fp64.
 void squared_norm(Stream&, Tensor sum_1, Tensor x_N, Write write);

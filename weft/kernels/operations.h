@@ -11,12 +11,13 @@ namespace weft::kernels {
 // (WEFT_DECLARE_OPERATION), and makes its table of them (WEFT_OPERATION_OF_TABLE): the compiler
 // names one of the wrong type, the linker one that is missing.
 #define WEFT_EACH_OPERATION(apply)                                                                 \
-  apply(linear_forward) apply(linear_dgrad) apply(linear_wgrad) apply(grouped_linear_forward)      \
-      apply(grouped_linear_dgrad) apply(grouped_linear_wgrad) apply(rms_norm_forward) apply(       \
-          rms_norm_dgrad) apply(rms_norm_wgrad) apply(rotary_table) apply(rotary_forward)          \
-          apply(rotary_dgrad) apply(norm_rotary_forward) apply(norm_rotary_dgrad) apply(           \
-              norm_rotary_wgrad) apply(latent_keys_forward) apply(latent_keys_dgrad)               \
-              apply(attention_forward) apply(attention_dgrad) apply(swiglu_forward) apply(         \
+  apply(linear_forward) apply(linear_dgrad) apply(linear_wgrad) apply(                             \
+      grouped_linear_forward) apply(grouped_linear_dgrad) apply(grouped_linear_wgrad)              \
+      apply(rms_norm_forward) apply(rms_norm_dgrad) apply(rms_norm_wgrad) apply(                   \
+          rotary_table) apply(rotary_forward) apply(rotary_dgrad) apply(norm_rotary_forward)       \
+          apply(norm_rotary_dgrad) apply(norm_rotary_wgrad) apply(latent_keys_forward) apply(      \
+              latent_keys_dgrad) apply(attention_forward) apply(attention_dgrad)                   \
+              apply(attention_merge) apply(accumulate_rows) apply(swiglu_forward) apply(           \
                   swiglu_dgrad) apply(weighted_swiglu_forward) apply(weighted_swiglu_dgrad)        \
                   apply(gate_forward) apply(gate_dgrad) apply(embedding_forward) apply(            \
                       embedding_wgrad) apply(cross_entropy_sums) apply(cross_entropy_forward)      \

@@ -88,7 +88,9 @@ Tensor DeviceTimer::random(DType dtype, const Shape& shape, float deviation) {
   const std::uint64_t key = next_key_++;
   for (std::int64_t begin = 0; begin < t.elements(); begin += drawn.elements()) {
     const std::int64_t count = std::min(drawn.elements(), t.elements() - begin);
-    kernels::random_logits(*stream_, drawn, {.noise = {.key = key, .first_row = begin / kColumns}});
+    kernels::random_logits(*stream_,
+                           drawn,
+                           {.noise = {.key = key, .tokens = {.first = begin / kColumns}}});
     kernels::scale(*stream_, drawn, deviation);
     kernels::copy(*stream_, t.range(begin, Shape{count}), drawn.range(0, Shape{count}));
   }

@@ -144,17 +144,18 @@ class RankCheck {
   Difference logits_difference() const {
     Difference difference;
     const Share share = engine_.share();
-    const std::int64_t vocab = engine_.config().model.vocab_size,
-                       sequence = reference_.seq_length();
+    const std::int64_t vocab = engine_.config().model.vocab_size;
     const std::int64_t first_id =
         model::other_ids(engine_.config().model, {.tp = engine_.groups().self.tp}).before;
     for (std::int64_t m = 0; m < share.micro_batches; ++m) {
       const Tensor& own = engine_.program().state(static_cast<int>(m)).head.logits_TV;
       const std::int64_t rows = own.dim(0), ids = own.dim(1);
-      const std::int64_t first_row = share.first_sequence(m) * sequence;
+      // All tokens of the tensor-parallel group have their logits on each of its ranks.
+      kernels::RowTokens tokens = engine_.program().tokens(static_cast<int>(m));
+      tokens.first_row = 0;
       std::vector<float> expected(static_cast<std::size_t>(ids));
       for (std::int64_t row = 0; row < rows; ++row) {
-        reference_.read_logits((first_row + row) * vocab + first_id, expected);
+        reference_.read_logits(tokens.of_row(row) * vocab + first_id, expected);
         const std::vector<float> logits = tensor::read<float>(stream(), own.rows(row, 1));
         for (std::size_t i = 0; i < logits.size(); ++i) difference.add(logits[i], expected[i]);
       }

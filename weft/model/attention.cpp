@@ -174,24 +174,30 @@ void attention_proj_dgrad(const Context& context,
   state.proj_dy_TD = std::move(state.ends.dy_TD);
 }
 
-void attention_core_dgrad(const Context& context, AttentionState& state) {
+Attended attended_gradients(const Context& context, AttentionState& state, std::int64_t tokens) {
   const config::ModelConfig& config = context.config;
-  const std::int64_t tokens = state.qkv_TC.dim(0), q = config.local_query_width(),
-                     k = config.local_key_width();
+  const std::int64_t q = config.local_query_width(), k = config.local_key_width();
   state.dqkv_TC = context.activation({tokens, q + 2 * k});
-  Heads gradient = split(config, state.dqkv_TC);
-  if (state.rotated_TP.defined()) {
+  const Heads plain = split(config, state.dqkv_TC);
+  Attended gradient{.q_TQ = plain.q_TQ, .k_TK = plain.k_TK, .v_TV = plain.v_TK};
+  if (config.qk_layernorm != config::QkNorm::None) {
     state.dnormed_TP = context.activation({tokens, q + k});
     const Heads normed = split(config, state.dnormed_TP);
     gradient.q_TQ = normed.q_TQ;
     gradient.k_TK = normed.k_TK;
   }
+  return gradient;
+}
+
+void attention_core_dgrad(const Context& context, AttentionState& state) {
+  const config::ModelConfig& config = context.config;
+  const Attended gradient = attended_gradients(context, state, state.qkv_TC.dim(0));
   const Heads heads = attended(config, state);
   kernels::attention_dgrad(context.stream,
                            context.pool,
                            gradient.q_TQ,
                            gradient.k_TK,
-                           gradient.v_TK,
+                           gradient.v_TV,
                            state.do_TQ,
                            state.o_TQ,
                            state.lse_HT,
@@ -248,6 +254,26 @@ void attention_qkv_wgrad(const Context& context,
        {&state.dqkv_TC, &state.dnormed_TP, &state.qkv_TC, &state.q_rstd, &state.k_rstd}) {
     done->reset();
   }
+}
+
+kernels::AttentionShape attention_shape(const Context& context, const AttentionState&) {
+  return shape_of(context);
+}
+
+Attended take_attended(const Context& context, AttentionState& state) {
+  Heads heads = attended(context.config, state);
+  // What was normed is read again by the norm's gradients.
+  (state.rotated_TP.defined() ? state.rotated_TP : state.qkv_TC).reset();
+  return {.q_TQ = std::move(heads.q_TQ),
+          .k_TK = std::move(heads.k_TK),
+          .v_TV = std::move(heads.v_TK)};
+}
+
+void put_output(AttentionState& state, Tensor o_TQ) { state.o_TQ = std::move(o_TQ); }
+
+Tensor take_output_gradient(AttentionState& state) {
+  state.o_TQ.reset();
+  return std::move(state.do_TQ);
 }
 
 void drop_attention_qkv(AttentionState& state) {

@@ -6,6 +6,7 @@
 // the last three of the rank's heads.
 #pragma once
 
+#include "weft/model/context_parallel.h"
 #include "weft/model/product_ends.h"
 
 namespace weft::model {
@@ -42,6 +43,15 @@ void attention_qkv_dgrad(const Context&, AttentionState&, const AttentionWeights
 
 void attention_proj_wgrad(const Context&, AttentionState&, const AttentionWeights& gradients);
 void attention_qkv_wgrad(const Context&, AttentionState&, const AttentionWeights& gradients);
+
+// For context-parallel ranks (context_parallel.h), which do in the core's place what it does: what
+// meets there, which the state gives away with all that nobody else reads; its output; and memory
+// for the gradients of `tokens` rows of it.
+kernels::AttentionShape attention_shape(const Context&, const AttentionState&);
+Attended take_attended(const Context&, AttentionState&);
+void put_output(AttentionState&, Tensor o_TQ);
+Tensor take_output_gradient(AttentionState&);
+Attended attended_gradients(const Context&, AttentionState&, std::int64_t tokens);
 
 // What the part's forward makes again.
 void drop_attention_qkv(AttentionState&);

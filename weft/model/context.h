@@ -16,9 +16,9 @@ using tensor::Tag;
 
 // What random numbers are functions of: the same under every layout and in every order.
 struct Randomness {
-  std::uint64_t layer_key = 0;   // of (seed, layer)
-  std::int64_t step = 0;         // of the run
-  std::int64_t first_token = 0;  // of the micro-batch, in its step
+  std::uint64_t layer_key = 0;     // of (seed, layer)
+  std::int64_t step = 0;           // of the run
+  kernels::RowTokens tokens = {};  // which of its step the rows of the micro-batch are
 };
 
 // Which tokens of a micro-batch a rank has where it shares them: outside of attention a run of the
@@ -26,17 +26,16 @@ struct Randomness {
 struct TokenShare {
   std::int64_t ranks = 1;            // tp x cp: all that have tokens of the micro-batch
   std::int64_t tp = 1, tp_rank = 0;  // of the run
-  std::int64_t sequence = 0;         // rows of a sequence on one context-parallel rank
 };
 
 struct Context {
   Stream& stream;
   Pool& pool;
   const config::ModelConfig& config;
-  std::int64_t sequence = 0;  // tokens a sequence in this run
-  Tensor rotary_SD;           // cosines and sines by position
+  std::int64_t sequence = 0;  // tokens that the rank has of every sequence
+  Tensor rotary_SD;           // cosines and sines of their positions
   // What a gradient of a micro-batch's mean loss is multiplied with, so that sums over
-  // micro-batches and data-parallel ranks give the mean: 1 / (micro-batches * dp * cp).
+  // micro-batches and data-parallel ranks give the mean: 1 / (micro-batches * dp).
   float loss_scale = 1;
   kernels::OtherIds other_ids = {};  // of the vocabulary, on other tensor-parallel ranks
   // Memory of what the piece hands on: to a piece of this rank, or to another pipeline stage.

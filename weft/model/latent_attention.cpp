@@ -185,13 +185,21 @@ void attention_proj_dgrad(const Context& context,
   state.proj_dy_TD = std::move(state.ends.dy_TD);
 }
 
-void attention_core_dgrad(const Context& context, LatentAttentionState& state) {
+Attended attended_gradients(const Context& context,
+                            LatentAttentionState& state,
+                            std::int64_t tokens) {
+  const kernels::AttentionShape shape = latent_shape(context);
   state.ddown_TC = context.activation(state.down_TC.shape());
   const bool compressed = state.q_norm.y_TD.defined();
-  state.dq_TQ = compressed ? context.activation(state.q_TQ.shape())
+  state.dq_TQ = compressed ? context.activation({tokens, shape.heads * shape.head_width})
                            : split_down(context.config, state.ddown_TC).query;
-  state.dk_TK = context.activation(state.k_TK.shape());
-  state.dv_TV = context.activation(state.v_TV.shape());
+  state.dk_TK = context.activation({tokens, shape.heads * shape.head_width});
+  state.dv_TV = context.activation({tokens, shape.heads * *shape.value_width});
+  return {.q_TQ = state.dq_TQ, .k_TK = state.dk_TK, .v_TV = state.dv_TV};
+}
+
+void attention_core_dgrad(const Context& context, LatentAttentionState& state) {
+  attended_gradients(context, state, state.v_TV.dim(0));
   kernels::attention_dgrad(context.stream,
                            context.pool,
                            state.dq_TQ,
@@ -268,6 +276,23 @@ void attention_qkv_wgrad(const Context& context,
   for (Tensor* done : {&state.down_TC, &state.ddown_TC, &state.dq_TQ, &state.dkv_TU}) {
     done->reset();
   }
+}
+
+kernels::AttentionShape attention_shape(const Context& context, const LatentAttentionState&) {
+  return latent_shape(context);
+}
+
+Attended take_attended(const Context&, LatentAttentionState& state) {
+  return {.q_TQ = std::move(state.q_TQ),
+          .k_TK = std::move(state.k_TK),
+          .v_TV = std::move(state.v_TV)};
+}
+
+void put_output(LatentAttentionState& state, Tensor o_TV) { state.o_TV = std::move(o_TV); }
+
+Tensor take_output_gradient(LatentAttentionState& state) {
+  state.o_TV.reset();
+  return std::move(state.do_TV);
 }
 
 void drop_attention_qkv(LatentAttentionState& state) {

@@ -10,6 +10,7 @@
 // compressed, and the position part, are the same on all tensor-parallel ranks.
 #pragma once
 
+#include "weft/model/context_parallel.h"
 #include "weft/model/product_ends.h"
 
 namespace weft::model {
@@ -50,6 +51,13 @@ void attention_proj_wgrad(const Context&,
 void attention_qkv_wgrad(const Context&,
                          LatentAttentionState&,
                          const LatentAttentionWeights& gradients);
+
+// For context-parallel ranks, as attention's.
+kernels::AttentionShape attention_shape(const Context&, const LatentAttentionState&);
+Attended take_attended(const Context&, LatentAttentionState&);
+void put_output(LatentAttentionState&, Tensor o_TV);
+Tensor take_output_gradient(LatentAttentionState&);
+Attended attended_gradients(const Context&, LatentAttentionState&, std::int64_t tokens);
 
 // What the part's forward makes again.
 void drop_attention_qkv(LatentAttentionState&);

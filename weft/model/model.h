@@ -49,6 +49,7 @@ struct LayerState {
   Tensor dh_TD;
   AttentionState attention;
   LatentAttentionState latent_attention;
+  ContextState context;  // of attention that context-parallel ranks share
   MlpState mlp;
   RouteState route;
   SharedExpertsState shared;

@@ -150,6 +150,7 @@ class Pricing {
       case Members::Experts:
       case Members::Replicas:
       case Members::Sharers:
+      case Members::Context:
         return sent(node);
       case Members::Tensor:  // at the end of a step, gradients of norms and routers
         return node.piece == schedule::Piece::Reduce ? 0 : sent(node);
@@ -181,8 +182,8 @@ class Pricing {
 
 schedule::Load expected_load(const config::Config& config, const schedule::TokenFlow& flow) {
   const config::ModelConfig& model = config.model;
-  const std::int64_t tokens =
-      config.train.micro_batch_size * model.seq_length / model.tensor_model_parallel_size;
+  const std::int64_t tokens = config.train.micro_batch_size * model.seq_length /
+                              (model.tensor_model_parallel_size * model.context_parallel_size);
   const config::ExpertGrid grid = model.expert_grid();
   schedule::Load load{.tokens = tokens, .rows = tokens * grid.per_token};
   if (model.experts() == 0) return load;

@@ -2,6 +2,7 @@
 
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
+#include "weft/derive/context_sharing.h"
 #include "weft/derive/layer_kind.h"
 #include "weft/plan/nominal_costs.h"
 
@@ -92,7 +93,11 @@ Work NominalWork::attention(const schedule::Node& node) const {
   const bool whole = node.part == Part::None;
   double operations = 0;
   if (whole || node.part == Part::Qkv) operations += projections_in(model_);
-  if (whole || node.part == Part::Core) operations += core * core_times(node.direction);
+  // Each step of a ring is as much work as any other.
+  const double steps = node.slice == schedule::kNone
+                           ? 1
+                           : number(derive::attention_sharing(model_, node.layer).key_ranks);
+  if (whole || node.part == Part::Core) operations += core * core_times(node.direction) / steps;
   if (node.part == Part::Proj || (whole && node.direction != Direction::R)) {
     operations += projection_out(model_);
   }

@@ -60,6 +60,32 @@ void judge_hierarchy(Judge& judge) {
       text("give sizes whose product is {}", cp));
 }
 
+// Ranks that exchange heads, in some layer.
+std::int64_t head_ranks(const ModelConfig& model) {
+  if (contains(model.cp_comm_type, CpComm::AllToAll)) return model.context_parallel_size;
+  const auto& sizes = model.hierarchical_context_parallel_sizes;
+  return contains(model.cp_comm_type, CpComm::AllToAllP2p) && !sizes.empty() ? sizes.front() : 1;
+}
+
+void judge_exchanged_heads(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  if (!is_shared(judge) || !judge.sound_section("model.")) return;
+  const std::int64_t ranks = head_ranks(model), tp = model.tensor_model_parallel_size;
+  const bool latent = model.multi_latent_attention;
+  const std::int64_t groups = latent ? model.num_attention_heads : model.query_groups();
+  // Where tp is more than the key and value heads, a rank has one.
+  const std::int64_t own = std::max<std::int64_t>(1, groups / tp);
+  if (own % ranks == 0) return;
+  judge.report("model.cp_comm_type",
+               text("{} ranks exchange heads, and each has {} of {} = {}{}",
+                    ranks,
+                    own,
+                    latent ? "model.num_attention_heads" : "model.num_query_groups",
+                    groups,
+                    tp > 1 ? text(" (tp = {})", tp) : ""),
+               text("use p2p or all_gather, or so many ranks that {} is a multiple of them", own));
+}
+
 void judge_data_length(Judge& judge) {
   const auto data = judge.config().dataset.seq_length;
   if (!data || *data == judge.model().seq_length) return;
@@ -136,6 +162,14 @@ constexpr Rule kContextRules[] = {
             "Megatron once left context parallelism off in silence.",
      .example = "model.context_parallel_size=4 model.cp_comm_type=a2a+p2p",
      .judge = judge_hierarchy},
+    {.id = "W91",
+     .when = "a2a or a2a+p2p among more ranks than a rank has key and value heads, or no divisor",
+     .then = "refused",
+     .why = "Ranks that exchange heads for tokens are left with an equal share of the heads, keys "
+            "and values with their queries.",
+     .example = "model.context_parallel_size=4 model.cp_comm_type=a2a "
+                "model.num_attention_heads=4 model.num_query_groups=2",
+     .judge = judge_exchanged_heads},
     {.id = "V9",
      .when = "dataset.seq_length is set and differs from model.seq_length",
      .then = "refused",

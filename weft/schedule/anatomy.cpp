@@ -4,6 +4,7 @@
 
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
+#include "weft/derive/context_sharing.h"
 #include "weft/derive/layer_kind.h"
 #include "weft/derive/pipeline.h"
 #include "weft/schedule/anatomy_bytes.h"
@@ -99,8 +100,11 @@ Tie tie_of(const config::ModelConfig& model, const std::vector<Chunk>& chunks) {
   return has_embed || has_head ? Tie::BetweenStages : Tie::None;
 }
 
-void declare_bytes(const config::ModelConfig& model, const TokenFlow& flow, PieceAnatomy& piece) {
-  const PieceBytes bytes = bytes_of(model, flow, {piece.piece, piece.part});
+void declare_bytes(const config::ModelConfig& model,
+                   const TokenFlow& flow,
+                   int layer,
+                   PieceAnatomy& piece) {
+  const PieceBytes bytes = bytes_of(model, flow, {piece.piece, piece.part}, layer);
   piece.kept = bytes.kept;
   piece.output = bytes.output;
   piece.remade = bytes.remade;
@@ -108,18 +112,37 @@ void declare_bytes(const config::ModelConfig& model, const TokenFlow& flow, Piec
   if (piece.has_input_gradient()) piece.sent_backward = bytes.sent_backward;
 }
 
+Lane lane_of_part(Part part, Lane of_piece) {
+  if (row_of(part).members == Members::Tensor) return Lane::Tp;
+  return row_of(part).members == Members::Context ? Lane::Cp : of_piece;
+}
+
+// Keys of one rank after the other; the first are the rank's own.
+std::optional<Steps> steps_of(const config::ModelConfig& model, int layer, Part part) {
+  if (part != Part::Ring && part != Part::Core) return std::nullopt;
+  const derive::AttentionSharing sharing = derive::attention_sharing(model, layer);
+  if (sharing.keys != derive::KeyExchange::Ring) return std::nullopt;
+  const int ranks = static_cast<int>(sharing.key_ranks);
+  return part == Part::Ring ? Steps{1, ranks - 1} : Steps{0, ranks};
+}
+
 // Each part after the one before it; the first after what the piece is after. Past a part without
-// an input gradient, gradients go from the one behind it to the one before it.
-void declare_parts(const config::ModelConfig& model, const TokenFlow& flow, PieceAnatomy& piece) {
+// an input gradient, gradients go from the one behind it to the one before it. What reads the steps
+// of an exchange is after what comes before that too: its first step has none.
+void declare_parts(const config::ModelConfig& model,
+                   const TokenFlow& flow,
+                   int layer,
+                   PieceAnatomy& piece) {
   std::vector<PieceName> after = piece.after;
-  for (const Part name : parts_of(model, piece.piece)) {
-    const bool is_exchanged = row_of(name).members == Members::Tensor;
+  for (const Part name : parts_of(model, piece.piece, layer)) {
     PieceAnatomy part{.piece = piece.piece,
                       .part = name,
-                      .lane = is_exchanged ? Lane::Tp : piece.lane,
-                      .after = after};
-    declare_bytes(model, flow, part);
-    if (part.has_input_gradient()) after.clear();
+                      .lane = lane_of_part(name, piece.lane),
+                      .after = after,
+                      .steps = steps_of(model, layer, name)};
+    declare_bytes(model, flow, layer, part);
+    const bool begins_late = part.steps && part.steps->first > 0;
+    if (part.has_input_gradient() && !begins_late) after.clear();
     after.push_back({piece.piece, name});
     piece.parts.push_back(std::move(part));
   }
@@ -194,14 +217,19 @@ Anatomy describe(const config::ModelConfig& model,
   anatomy.head = {{.piece = Piece::Head, .lane = Lane::Compute, .after = {}}};
   anatomy.receive = {.piece = Piece::Receive, .lane = Lane::PpReceivePrevious, .after = {}};
   anatomy.send = {.piece = Piece::Send, .lane = Lane::PpSendNext, .after = {}};
-  for (std::vector<PieceAnatomy>* list : all_pieces(anatomy)) {
-    for (PieceAnatomy& piece : *list) {
-      declare_bytes(model, anatomy.flow, piece);
-      declare_parts(model, anatomy.flow, piece);
+  const auto declare = [&](std::vector<PieceAnatomy>& pieces, int layer) {
+    for (PieceAnatomy& piece : pieces) {
+      declare_bytes(model, anatomy.flow, layer, piece);
+      declare_parts(model, anatomy.flow, layer, piece);
     }
+  };
+  for (std::size_t i = 0; i < anatomy.layers.size(); ++i) {
+    declare(anatomy.layers[i], static_cast<int>(i));
   }
+  declare(anatomy.embed, kNone);
+  declare(anatomy.head, kNone);
   for (PieceAnatomy* piece : {&anatomy.receive, &anatomy.send}) {
-    declare_bytes(model, anatomy.flow, *piece);
+    declare_bytes(model, anatomy.flow, kNone, *piece);
   }
   anatomy.pipeline = derive::pipeline_of(model, placement);
   anatomy.pp_rank = pp_rank;
@@ -257,6 +285,13 @@ std::vector<Node> nodes_of(const Anatomy& anatomy, const PieceAnatomy& piece, co
   node.piece = piece.piece;
   node.part = piece.part;
   node.slice = kNone;
+  if (piece.steps) {
+    std::vector<Node> nodes;
+    for (node.slice = piece.steps->first; piece.steps->has(node.slice); ++node.slice) {
+      nodes.push_back(node);
+    }
+    return nodes;
+  }
   const int slices = slices_of(anatomy, piece);
   if (slices == 1) return {node};
   std::vector<Node> nodes;
@@ -265,7 +300,7 @@ std::vector<Node> nodes_of(const Anatomy& anatomy, const PieceAnatomy& piece, co
 }
 
 Load share_of(const Anatomy& anatomy, const Node& node, const Load& all) {
-  if (node.slice == kNone) return all;
+  if (node.slice == kNone || !row_of(node.piece).is_sliced) return all;
   const std::int64_t slices = anatomy.flow.slices;
   const auto share = [&](std::int64_t of) {
     return of * (node.slice + 1) / slices - of * node.slice / slices;

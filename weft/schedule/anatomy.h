@@ -12,6 +12,10 @@
 // rows to experts and back have a node for each slice, `3F7.dispatch#1`, and all others one. A
 // slice is [T i / n, T (i + 1) / n) of the tokens.
 //
+// A part may run in steps (`steps`), each a node: `3F7.attention.core#2` reads what
+// `3F7.attention.ring#2` brought. Steps of a part run in order, going back the other way round. An
+// exchange in steps is at most two ahead of what reads it.
+//
 // A piece is one node until a pass splits it into its parts (passes/parts.h); always split are the
 // shared experts, and a piece whose parts are on several lanes: under tensor parallelism `gather`
 // and `scatter` exchange tokens on the tp lane. Where a pass has a piece recomputed
@@ -31,6 +35,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "weft/config/model_config.h"
@@ -76,16 +81,25 @@ struct PieceName {
   bool operator==(const PieceName&) const = default;
 };
 
+// Numbers of the nodes of a part that runs in steps.
+struct Steps {
+  int first = 0, count = 1;
+
+  int last() const { return first + count - 1; }
+  bool has(int step) const { return step >= first && step <= last(); }
+};
+
 struct PieceAnatomy {
   Piece piece = Piece::Attention;
   Part part = Part::None;
   Lane lane = Lane::Compute;
   std::vector<PieceName>
       after;  // pieces of the same layer whose forward this one needs; empty: the layer's input
-  Bytes kept = {};          // by its forward, for the backward
+  std::optional<Steps> steps = std::nullopt;
+  Bytes kept = {};          // by its forward, for the backward; of an exchange in steps, by each
   Bytes output = {};        // of it, what the next piece reads as its input
   Bytes remade = {};        // of it, what a recomputation drops and makes again
-  Bytes sent_forward = {};  // to other ranks, a row that leaves this one
+  Bytes sent_forward = {};  // to other ranks, a row that leaves this one; of steps, by each
   Bytes sent_backward = {};
   // What it becomes where a pass splits it (passes/parts.h), in forward order.
   std::vector<PieceAnatomy> parts = {};

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "weft/base/check.h"
+#include "weft/derive/context_sharing.h"
 #include "weft/derive/layer_kind.h"
 #include "weft/schedule/dispatch_bytes.h"
 #include "weft/schedule/element_bytes.h"
@@ -74,18 +75,70 @@ std::int64_t qkv_bytes(const config::ModelConfig& model) {
   UNREACHABLE("norm of queries and keys {}", static_cast<int>(model.qk_layernorm));
 }
 
+// Columns of what meets in attention, of one token.
+struct AttendedWidths {
+  std::int64_t queries = 0, keys_and_values = 0, output = 0;
+};
+AttendedWidths attended_widths(const config::ModelConfig& model) {
+  const std::int64_t heads = model.local_heads(), head = model.latent_head_dim();
+  if (model.multi_latent_attention) {
+    return {heads * head, heads * (head + model.v_head_dim), heads * model.v_head_dim};
+  }
+  return {model.local_query_width(), 2 * model.local_key_width(), model.local_query_width()};
+}
+
+// What qkv keeps besides what meets in attention: what the gradients of norms and expansions read.
+std::int64_t unattended_bytes(const config::ModelConfig& model) {
+  const auto [q, x, o] = attended_widths(model);
+  const std::int64_t b = element_bytes(model), whole = qkv_bytes(model);
+  if (model.multi_latent_attention) return whole - (x + (model.q_lora_rank ? q : 0)) * b;
+  return model.qk_layernorm == config::QkNorm::None ? 0 : whole - (q + x / 2) * b;
+}
+
+// Under context parallelism, between qkv and proj. What meets in attention is kept where attention
+// reads it: behind qkv, or behind the exchange of heads. A ring keeps its keys until they are read.
+PartBytes shared_attention_bytes(const config::ModelConfig& model,
+                                 const derive::AttentionSharing& sharing) {
+  const auto [q, x, o] = attended_widths(model);
+  const std::int64_t b = element_bytes(model), heads = sharing.head_ranks;
+  const std::int64_t attended = (q + x) * b, others = sharing.key_ranks - 1;
+  const auto of_tokens = [&](std::int64_t bytes) { return of_group(model, bytes); };
+  const auto to_other_heads = [&](std::int64_t bytes) {
+    const Bytes sent = of_tokens(bytes / heads * (heads - 1));
+    return PieceBytes{.sent_forward = sent, .sent_backward = sent};
+  };
+  const auto exchange = [&](std::int64_t come, std::int64_t sent, std::int64_t sent_back) {
+    return PieceBytes{.kept = of_tokens(come),
+                      .remade = of_tokens(come),
+                      .sent_forward = of_tokens(sent),
+                      .sent_backward = of_tokens(sent_back)};
+  };
+  const std::int64_t own = unattended_bytes(model);
+  return {{Part::Qkv, keeps(of_tokens(heads > 1 ? own : own + attended))},
+          {Part::Heads, to_other_heads(attended)},
+          {Part::Arrange, keeps(of_tokens(attended))},
+          {Part::Ring, exchange(x * b, x * b, x * b)},
+          {Part::Keys, exchange((others + 1) * x * b, others * x * b, others * x * kFp32)},
+          {Part::Core, keeps(of_tokens(o * b + model.local_heads() * kFp32))},
+          {Part::Tokens, to_other_heads(o * b)},
+          {Part::Proj, keeps(of_tokens(heads > 1 ? o * b : 0))}};
+}
+
 // Attention itself keeps its output and the logarithm of the sum of exponentials.
-PartBytes attention_bytes(const config::ModelConfig& model) {
-  const std::int64_t heads = model.local_heads();
-  const std::int64_t width =
-      model.multi_latent_attention ? heads * model.v_head_dim : model.local_query_width();
-  const std::int64_t core = width * element_bytes(model) + heads * kFp32;
-  return {{Part::Norm, remakes({.per_token = norm_bytes(model)})},
-          {Part::Gather, gather_bytes(model)},
-          {Part::Qkv, remakes(of_group(model, qkv_bytes(model)))},
-          {Part::Core, remakes(of_group(model, core))},
-          {Part::Scatter, scatter_bytes(model)},
-          {Part::Add, hands_on(stream_bytes(model))}};
+PartBytes attention_bytes(const config::ModelConfig& model, int layer) {
+  const std::int64_t core =
+      attended_widths(model).output * element_bytes(model) + model.local_heads() * kFp32;
+  PartBytes parts{{Part::Norm, remakes({.per_token = norm_bytes(model)})},
+                  {Part::Gather, gather_bytes(model)},
+                  {Part::Scatter, scatter_bytes(model)},
+                  {Part::Add, hands_on(stream_bytes(model))}};
+  const derive::AttentionSharing sharing = derive::attention_sharing(model, layer);
+  const PartBytes products =
+      sharing.is_shared() ? shared_attention_bytes(model, sharing)
+                          : PartBytes{{Part::Qkv, remakes(of_group(model, qkv_bytes(model)))},
+                                      {Part::Core, remakes(of_group(model, core))}};
+  parts.insert(parts.end(), products.begin(), products.end());
+  return parts;
 }
 
 // Of all tokens of the group a share of the width: as much as of a share of the tokens all of it.
@@ -174,8 +227,11 @@ PartBytes head_bytes(const config::ModelConfig& model) {
 }
 
 // Of one part, or of all that the piece has.
-PieceBytes pick(const config::ModelConfig& model, const PartBytes& parts, const PieceName& name) {
-  const std::vector<Part> own = parts_of(model, name.piece);
+PieceBytes pick(const config::ModelConfig& model,
+                const PartBytes& parts,
+                const PieceName& name,
+                int layer) {
+  const std::vector<Part> own = parts_of(model, name.piece, layer);
   PieceBytes picked;
   for (const auto& [part, bytes] : parts) {
     const bool is_asked_for = name.part == Part::None || name.part == part;
@@ -210,20 +266,21 @@ std::int64_t tallied_runs(const config::ModelConfig& model, const TokenFlow& flo
 
 PieceBytes bytes_of(const config::ModelConfig& model,
                     const TokenFlow& flow,
-                    const PieceName& name) {
+                    const PieceName& name,
+                    int layer) {
   const Bytes stream = stream_bytes(model);
   switch (name.piece) {
     case Piece::Embed:
-      return pick(model, embed_bytes(model), name);
+      return pick(model, embed_bytes(model), name, layer);
     case Piece::Merge:
     case Piece::Receive:
       return hands_on(stream);
     case Piece::Send:
       return {.sent_forward = stream, .sent_backward = stream};
     case Piece::Attention:
-      return pick(model, attention_bytes(model), name);
+      return pick(model, attention_bytes(model, layer), name, layer);
     case Piece::Mlp:
-      return pick(model, mlp_bytes(model), name);
+      return pick(model, mlp_bytes(model), name, layer);
     case Piece::Route: {
       PieceBytes bytes = route_bytes(model, flow);
       bytes.kept = sum(bytes.kept, dispatch_kept_bytes(model, flow).route);
@@ -240,13 +297,16 @@ PieceBytes bytes_of(const config::ModelConfig& model,
     case Piece::Dispatch:
       return sends(model, flow, &DispatchSent::dispatch, dispatch_kept_bytes(model, flow).dispatch);
     case Piece::Experts:
-      return pick(model, experts_bytes(model, dispatch_kept_bytes(model, flow).experts), name);
+      return pick(model,
+                  experts_bytes(model, dispatch_kept_bytes(model, flow).experts),
+                  name,
+                  layer);
     case Piece::Combine:
       return sends(model, flow, &DispatchSent::combine, {});
     case Piece::Shared:
-      return pick(model, shared_bytes(model), name);
+      return pick(model, shared_bytes(model), name, layer);
     case Piece::Head:
-      return pick(model, head_bytes(model), name);
+      return pick(model, head_bytes(model), name, layer);
     case Piece::Sizes:
     case Piece::Permute:
     case Piece::Reduce:

@@ -21,6 +21,10 @@ struct PieceBytes {
 // for aux_loss, each sequence for seq_aux_loss.
 std::int64_t tallied_runs(const config::ModelConfig& model, const TokenFlow& flow);
 
-PieceBytes bytes_of(const config::ModelConfig& model, const TokenFlow& flow, const PieceName& name);
+// `layer`: of a piece of one.
+PieceBytes bytes_of(const config::ModelConfig& model,
+                    const TokenFlow& flow,
+                    const PieceName& name,
+                    int layer);
 
 }  // namespace weft::schedule

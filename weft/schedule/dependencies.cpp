@@ -85,12 +85,40 @@ bool counts_on(const Anatomy& anatomy, const Node& node) {
   });
 }
 
+// Parts of a piece that have steps both, one an exchange that the other reads.
+bool reads_steps(const PieceAnatomy& reader, const PieceAnatomy& exchange) {
+  return reader.steps && exchange.steps && reader.lane != exchange.lane &&
+         follows(reader, {exchange.piece, exchange.part});
+}
+
+void add_step(const PieceAnatomy& piece, const Node& place, int step, std::vector<Node>& needs) {
+  if (!piece.steps || !piece.steps->has(step)) return;
+  Node node = place;
+  node.part = piece.part;
+  node.slice = step;
+  needs.push_back(node);
+}
+
+// The order of steps, and how far an exchange may be ahead: what it brings two steps on is the
+// place of what the step before the next has read.
+void add_steps(const Anatomy& anatomy, const Node& node, std::vector<Node>& needs) {
+  const PieceAnatomy& piece = piece_of(anatomy, node);
+  if (!piece.steps) return;
+  const bool forward = node.direction == Direction::F;
+  add_step(piece, node, node.slice + (forward ? -1 : 1), needs);
+  for (const PieceAnatomy& other : anatomy.layers[at(node.layer)]) {
+    if (forward && reads_steps(other, piece)) add_step(other, node, node.slice - 2, needs);
+    if (!forward && reads_steps(piece, other)) add_step(other, node, node.slice + 2, needs);
+  }
+}
+
 std::vector<Node> layer_forward_needs(const Anatomy& anatomy, const Node& node) {
   const PieceAnatomy& piece = piece_of(anatomy, node);
   std::vector<Node> needs;
   for (const PieceName& before : piece.after) {
     add_beside(anatomy, node, named(anatomy, node.layer, before), needs);
   }
+  add_steps(anatomy, node, needs);
   if (node.micro_batch > 0 && counts_on(anatomy, node)) {
     needs.push_back(node_of(piece, node.layer, Direction::F, node.micro_batch - 1));
   }
@@ -151,6 +179,7 @@ std::vector<Node> follower_gradients(const Anatomy& anatomy, const Node& node) {
 
 std::vector<Node> layer_gradient_needs(const Anatomy& anatomy, const Node& node) {
   std::vector<Node> needs = follower_gradients(anatomy, node);
+  add_steps(anatomy, node, needs);
   const std::vector<PieceAnatomy>& pieces = anatomy.layers[at(node.layer)];
   if (!pieces.back().is({node.piece, node.part})) return needs;
   const Chunk& chunk = chunk_of_layer(anatomy, node.layer);

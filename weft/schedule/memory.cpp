@@ -27,24 +27,28 @@ class Ledger {
     return passes_through ? Bytes{} : piece_of(anatomy_, forward).output;
   }
 
-  // The rest of it.
+  // The rest of it. What is computed in steps is kept from the first on.
   Bytes own_of(const Node& forward) const {
     const PieceAnatomy& piece = piece_of(anatomy_, forward);
+    if (piece.steps && !is_exchange_part(piece) && forward.slice > piece.steps->first) return {};
     return without(piece.kept, piece.output);
   }
 
   // The last backward node that reads what a piece keeps: its own, or of a part without weights the
-  // weight gradient of the part that follows it.
+  // weight gradient of the part that follows it; of what an exchange brought, the gradient of that.
   Node end_of(const Node& forward) const {
     Node end = forward;
     end.direction = Direction::W;
     if (piece_of(anatomy_, forward).has_weight_gradient()) return end;
     const PieceAnatomy* follower = follower_of(forward);
     if (follower != nullptr && follower->piece == forward.piece) {
-      end.part = follower->part;
-    } else {
-      end.direction = Direction::D;
+      if (follower->has_weight_gradient()) {
+        end.part = follower->part;
+        return end;
+      }
+      if (is_exchange_part(piece_of(anatomy_, forward))) end.part = follower->part;
     }
+    end.direction = Direction::D;
     return end;
   }
 
@@ -69,6 +73,10 @@ class Ledger {
   }
 
  private:
+  static bool is_exchange_part(const PieceAnatomy& piece) {
+    return row_of(piece.part).members != Members::Rank;
+  }
+
   const PieceAnatomy* follower_of(const Node& node) const {
     for (const PieceAnatomy& later : pieces_beside(anatomy_, node)) {
       if (follows(later, {node.piece, node.part})) return &later;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "weft/derive/context_sharing.h"
+
 namespace weft::schedule {
 namespace {
 
@@ -21,6 +23,18 @@ std::vector<Part> sub_layer(const config::ModelConfig& model, std::vector<Part> 
   return parts;
 }
 
+std::vector<Part> attention_parts(const config::ModelConfig& model, int layer) {
+  const derive::AttentionSharing sharing = derive::attention_sharing(model, layer);
+  std::vector<Part> parts{Part::Qkv};
+  if (sharing.head_ranks > 1) parts.insert(parts.end(), {Part::Heads, Part::Arrange});
+  if (sharing.keys == derive::KeyExchange::Ring) parts.push_back(Part::Ring);
+  if (sharing.keys == derive::KeyExchange::Gather) parts.push_back(Part::Keys);
+  parts.push_back(Part::Core);
+  if (sharing.head_ranks > 1) parts.push_back(Part::Tokens);
+  parts.push_back(Part::Proj);
+  return parts;
+}
+
 std::vector<Part> shared_parts(const config::ModelConfig& model) {
   std::vector<Part> parts = exchanged(model, {Part::Fc1, Part::Fc2});
   if (model.moe_shared_expert_gate) parts.push_back(Part::Gate);
@@ -34,10 +48,10 @@ std::vector<Part> head_parts(const config::ModelConfig& model) {
 
 }  // namespace
 
-std::vector<Part> parts_of(const config::ModelConfig& model, Piece piece) {
+std::vector<Part> parts_of(const config::ModelConfig& model, Piece piece, int layer) {
   switch (piece) {
     case Piece::Attention:
-      return sub_layer(model, {Part::Qkv, Part::Core, Part::Proj});
+      return sub_layer(model, attention_parts(model, layer));
     case Piece::Mlp:
       return sub_layer(model, {Part::Fc1, Part::Act, Part::Fc2});
     case Piece::Shared:

@@ -27,6 +27,7 @@ enum class Members {
   Sharers,    // of them, those with other tokens of the same micro-batch
   Gradients,  // the ranks that hold copies of the part's gradients
   Tables,     // the ends of a pipeline, which share a table
+  Context,    // the context-parallel group: ranks that share each sequence
   Tensor,     // the tensor-parallel group: ranks that share each product of a layer
   World,
 };
@@ -182,7 +183,20 @@ inline constexpr std::array<PartRow, kParts> kPartTable{{
      .remade = Remade::ForWeights,
      .is_always_recomputed = true},
     {.part = Part::Qkv, .word = "qkv"},
+    {.part = Part::Heads, .word = "heads", .has_weights = false, .members = Members::Context},
+    {.part = Part::Arrange, .word = "arrange", .has_weights = false},
+    {.part = Part::Ring,
+     .word = "ring",
+     .has_weights = false,
+     .members = Members::Context,
+     .is_always_recomputed = true},
+    {.part = Part::Keys,
+     .word = "keys",
+     .has_weights = false,
+     .members = Members::Context,
+     .is_always_recomputed = true},
     {.part = Part::Core, .word = "core", .has_weights = false},
+    {.part = Part::Tokens, .word = "tokens", .has_weights = false, .members = Members::Context},
     {.part = Part::Proj, .word = "proj"},
     {.part = Part::Fc1, .word = "fc1"},
     {.part = Part::Act, .word = "act", .has_weights = false},

@@ -13,6 +13,7 @@
 #include "weft/schedule/passes/parts.h"
 #include "weft/schedule/passes/point_to_point.h"
 #include "weft/schedule/passes/recompute.h"
+#include "weft/schedule/passes/ring_ahead.h"
 #include "weft/schedule/passes/shared_experts.h"
 #include "weft/schedule/passes/slices.h"
 #include "weft/schedule/passes/weight_gradients.h"
@@ -169,6 +170,9 @@ std::vector<RankPlan> plan_step(const config::Config& config,
     plan.training = training_graph(config, plan.anatomy, plan.shape);
     add_detail(plan, detail);
     overlap_exchanges(config, plan);
+    if (grid.cp() > 1 && config.comm_overlap.cp_comm_overlap) {
+      plan.training = run_ring_ahead(plan.training, plan.anatomy, plan.shape.micro_batches);
+    }
     plan.forward = build_forward(plan.anatomy, plan.shape);
     plans.push_back(std::move(plan));
   }
@@ -245,6 +249,7 @@ std::vector<int> stages_of_entry(const derive::Pipeline& pipeline,
     case Members::Replicas:
     case Members::Sharers:
     case Members::Gradients:
+    case Members::Context:
     case Members::Tensor:
       return {pp_rank};
   }
@@ -275,6 +280,8 @@ std::vector<int> ranks_of_entry(const grid::Grid& grid,
       return grid.group_of(GroupKind::TpDpCp, rank);
     case Members::Sharers:
       return grid.group_of(GroupKind::TpCp, rank);
+    case Members::Context:
+      return grid.group_of(GroupKind::Cp, rank);
     case Members::Gradients:
       return grid.group_of(node.part == Part::Dense ? GroupKind::DpCp : GroupKind::ExpertDp, rank);
     case Members::Experts:

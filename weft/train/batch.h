@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "weft/derive/context_sharing.h"
+
 namespace weft::train {
 
 struct MicroBatch {
@@ -31,6 +33,10 @@ struct Share {
     return (micro_batch * dp + dp_rank) * micro_batch_size;
   }
 };
+
+// A micro-batch as a context-parallel rank has it: of each sequence its share of the tokens, with
+// their labels and choices. The label of a token is the next one of the sequence, whoever has that.
+MicroBatch tokens_of(const MicroBatch& whole, const derive::SequenceShare& share);
 
 // read(sequence, tokens) fills sequence + 1 tokens: inputs and, one further, labels.
 using ReadSequence = std::function<void(std::int64_t sequence, std::span<std::int32_t> tokens)>;

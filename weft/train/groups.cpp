@@ -30,6 +30,21 @@ std::vector<int> holders_of_a_copy(const grid::Grid& grid) {
   return holders;
 }
 
+bool has_two_levels(const config::ModelConfig& model) {
+  return std::ranges::find(model.cp_comm_type, config::CpComm::AllToAllP2p) !=
+         model.cp_comm_type.end();
+}
+
+// Of a group cut into such runs, the members with this rank's place in their run.
+std::vector<int> counterparts(const std::vector<int>& members, int rank, std::int64_t each) {
+  const auto place = std::ranges::find(members, rank) - members.begin();
+  std::vector<int> found;
+  for (auto i = place % each; i < std::ssize(members); i += each) {
+    found.push_back(members[static_cast<std::size_t>(i)]);
+  }
+  return found;
+}
+
 }  // namespace
 
 MachineMembers machine_members(const std::vector<int>& members, int rank, int ranks_per_node) {
@@ -63,6 +78,9 @@ Groups join_groups(const rules::JudgedConfig& config, comm::Endpoint& endpoint) 
                 .ep = join(kEp, grid::GroupKind::TpEp),
                 .ep_across = nullptr,
                 .ep_within = nullptr,
+                .cp = join("cp", grid::GroupKind::Cp),
+                .cp_heads = nullptr,
+                .cp_ring = nullptr,
                 .dense_reduction = join("dp_cp", grid::GroupKind::DpCp),
                 .expert_reduction = join("expert_dp", grid::GroupKind::ExpertDp),
                 .replicas = nullptr,
@@ -92,6 +110,12 @@ Groups join_groups(const rules::JudgedConfig& config, comm::Endpoint& endpoint) 
     groups.replicas = join("tp_dp_cp", grid::GroupKind::TpDpCp);
   }
   if (grid.tp() * grid.cp() > 1) groups.sharers = join("tp_cp", grid::GroupKind::TpCp);
+  if (grid.cp() > 1 && has_two_levels(config->model)) {
+    const std::int64_t each = config->model.hierarchical_context_parallel_sizes.front();
+    const std::vector<int>& members = groups.cp->members();
+    groups.cp_heads = endpoint.group("cp_heads", neighbours(members, rank, each));
+    groups.cp_ring = endpoint.group("cp_ring", counterparts(members, rank, each));
+  }
   if (grid.pp() == 1) return groups;
   groups.pp_forward = join("pp_forward", grid::GroupKind::Pp);
   groups.pp_backward = join("pp_backward", grid::GroupKind::Pp);

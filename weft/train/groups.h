@@ -25,6 +25,9 @@ struct Groups {
   // hybridep, where ep is several ranks: the ranks of the ep group with this one's place in their
   // machine, one a machine, and those of this rank's machine.
   std::unique_ptr<comm::Communicator> ep_across, ep_within;
+  // Context-parallel ranks: all, and for a2a+p2p those that exchange heads and those that pass keys
+  // on.
+  std::unique_ptr<comm::Communicator> cp, cp_heads, cp_ring;
   std::unique_ptr<comm::Communicator> dense_reduction;   // dp x cp
   std::unique_ptr<comm::Communicator> expert_reduction;  // edp
   // Over which balancing losses count: tp x dp x cp, and tp x cp. Null where none does.

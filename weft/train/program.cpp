@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
@@ -19,6 +20,26 @@ using tensor::Tag;
 using tensor::Tensor;
 
 using base::at;
+
+derive::SequenceShare share_of(const config::ModelConfig& model, const Groups& groups) {
+  return {.length = model.seq_length, .ranks = groups.grid.cp(), .rank = groups.self.cp};
+}
+
+// Cosines and sines of the positions that this rank has of every sequence.
+void make_rotary_table(Stream& stream,
+                       tensor::Pool& pool,
+                       const Tensor& table,
+                       const config::ModelConfig& model,
+                       const derive::SequenceShare& share) {
+  const kernels::RotaryAngles angles = model::rotary_angles(model);
+  if (share.is_whole()) return kernels::rotary_table(stream, table, angles);
+  const Tensor all(pool, DType::F32, {share.length, table.dim(1)}, Tag::Workspace);
+  kernels::rotary_table(stream, all, angles);
+  const std::array<kernels::RowBlock, 2> own{
+      {{.from = share.front(), .to = 0, .rows = share.chunk()},
+       {.from = share.back(), .to = share.chunk(), .rows = share.chunk()}}};
+  kernels::copy_rows(stream, table, all, own);
+}
 
 model::EpGroups ep_groups(Groups& groups) {
   return {.ep = *groups.ep, .across = groups.ep_across.get(), .within = groups.ep_within.get()};
@@ -44,7 +65,7 @@ Program::Program(const rules::JudgedConfig& config,
       gradients_(model::gradients_of(parameters, config->model)),
       rotary_SD_(pool,
                  DType::F32,
-                 {config->model.seq_length, config->model.rotary_width()},
+                 {share_of(config->model, groups).rows(), config->model.rotary_width()},
                  Tag::Workspace),
       bounded_(make_dispatcher(config->model, ep_groups(groups), config::RowBudget::AsConfigured)),
       unbounded_(make_dispatcher(config->model, ep_groups(groups), config::RowBudget::Lifted)),
@@ -63,7 +84,7 @@ Program::Program(const rules::JudgedConfig& config,
               groups.grid.world(),
               std::ssize(micro_batches_),
               config->ddp.use_distributed_optimizer ? Squares::OfShards : Squares::OfReplicas) {
-  kernels::rotary_table(compute, rotary_SD_, model::rotary_angles(config->model));
+  make_rotary_table(compute, pool, rotary_SD_, config->model, sequence_share());
   compute.synchronize();
 }
 
@@ -90,7 +111,10 @@ void Program::begin(const StepInput& input, const void* kind) {
   if (stop_ != nullptr && stop_->load()) totals_.request_stop();
 }
 
-void Program::load(std::size_t index, const MicroBatch& part) {
+derive::SequenceShare Program::sequence_share() const { return share_of(config_.model, groups_); }
+
+void Program::load(std::size_t index, const MicroBatch& whole) {
+  const MicroBatch part = tokens_of(whole, sequence_share());
   model::MicroBatchState& state = micro_batches_[index];
   state.tokens = std::ssize(part.ids) / groups_.grid.tp();
   state.layers.resize(at(config_.model.num_layers));
@@ -102,7 +126,7 @@ void Program::load(std::size_t index, const MicroBatch& part) {
   };
   if (parameters_.holding().head) {
     state.labelled =
-        std::ranges::count_if(part.labels, [](std::int32_t label) { return label >= 0; });
+        std::ranges::count_if(whole.labels, [](std::int32_t label) { return label >= 0; });
     state.labels_T = copy(part.labels);
   }
   CHECK(part.experts.empty() || part.experts.size() == state.layers.size(),
@@ -133,7 +157,7 @@ model::Context Program::context(const Node& node, Stream& stream) const {
   return {.stream = stream,
           .pool = pool_,
           .config = config_.model,
-          .sequence = config_.model.seq_length,
+          .sequence = sequence_share().rows(),
           .rotary_SD = rotary_SD_,
           .loss_scale = 1.0f / parts,
           .other_ids = other_ids_,
@@ -143,20 +167,27 @@ model::Context Program::context(const Node& node, Stream& stream) const {
           .random = randomness(node),
           .share = {.ranks = groups_.grid.tp() * groups_.grid.cp(),
                     .tp = groups_.grid.tp(),
-                    .tp_rank = groups_.self.tp,
-                    .sequence = config_.model.seq_length / groups_.grid.cp()}};
+                    .tp_rank = groups_.self.tp}};
 }
 
-model::Randomness Program::randomness(const Node& node) const {
+kernels::RowTokens Program::tokens(int micro_batch) const {
   const Share share{.micro_batch_size = config_.train.micro_batch_size,
                     .micro_batches = std::ssize(micro_batches_),
                     .dp = groups_.grid.dp(),
                     .dp_rank = groups_.self.dp};
+  const derive::SequenceShare own = sequence_share();
+  return {.first = share.first_sequence(micro_batch) * own.length,
+          .first_row = groups_.self.tp * micro_batches_[at(micro_batch)].tokens,
+          .length = own.length,
+          .run = own.is_whole() ? own.length : own.chunk(),
+          .begins = {own.is_whole() ? 0 : own.front(), own.back()}};
+}
+
+model::Randomness Program::randomness(const Node& node) const {
   return {.layer_key = base::combine(static_cast<std::uint64_t>(config_.rng.seed),
                                      static_cast<std::uint64_t>(node.layer)),
           .step = step_,
-          .first_token = share.first_sequence(node.micro_batch) * config_.model.seq_length +
-                         groups_.self.tp * micro_batches_[at(node.micro_batch)].tokens};
+          .tokens = tokens(node.micro_batch)};
 }
 
 void Program::run(const Node& node, Stream& stream) {

@@ -49,6 +49,8 @@ class Program {
   const StepTotals& totals() const { return totals_read_; }
   const StepTotals& read_totals();
 
+  // Which tokens of the step the rows of a micro-batch are.
+  kernels::RowTokens tokens(int micro_batch) const;
   // What a micro-batch keeps; after a forward-only step, with its logits.
   const model::MicroBatchState& state(int micro_batch) const;
 
@@ -70,11 +72,22 @@ class Program {
   model::Context context(const Node& node, tensor::Stream& stream) const;
   tensor::Reuse memory_of_output(const Node& node) const;
   model::Randomness randomness(const Node& node) const;
+  derive::SequenceShare sequence_share() const;
 
   model::MicroBatchState& micro_batch(const Node& node);
   model::LayerState& layer(const Node& node);
   const model::LayerWeights& layer_weights(const Node& node) const;
   const model::LayerWeights& layer_gradients(const Node& node) const;
+
+  // Attention that context-parallel ranks share (program_context.cpp).
+  bool shares_context(const Node& node) const;
+  model::ContextSharing context_sharing(const model::Context& context, const Node& node);
+  comm::Communicator& head_ranks(const Node& node) const;
+  comm::Communicator& key_ranks(const Node& node) const;
+  void begin_context(const model::Context& context, const Node& node);
+  void end_context(const model::Context& context, const Node& node);
+  void end_context_gradient(const model::Context& context, const Node& node);
+  void begin_context_gradient(const model::Context& context, const Node& node);
 
   // Sub-layers, between their norm and their residual (program_sub_layers.cpp).
   struct SubLayer;
@@ -86,7 +99,7 @@ class Program {
                            tensor::Tensor own_TD);
 
   template <typename Do>
-  void with_attention(const Node& node, const Do& act);  // program_layers.cpp
+  void with_attention(const Node& node, const Do& act);  // program_pieces.h
   void reduce(const Node& node, tensor::Stream& stream);
   void reduce_copied(tensor::Stream& stream);
   void gather(const Node& node, tensor::Stream& stream);
@@ -119,7 +132,7 @@ class Program {
   void hand_on(const Node& node, tensor::Tensor y_TD);         // to the next layer, or out
   void take_gradient(const Node& node, tensor::Tensor dy_TD);  // of a chunk's output
   void hand_back(const Node& node, tensor::Tensor dx_TD);      // to the layer before, or out
-  void load(std::size_t index, const MicroBatch& part);
+  void load(std::size_t index, const MicroBatch& whole);
 
   const config::Config& config_;
   const schedule::Anatomy& anatomy_;

@@ -7,32 +7,20 @@ namespace {
 using model::Context;
 using schedule::Node;
 using schedule::Part;
-using tensor::Tensor;
 
 }  // namespace
-
-// Latent attention stands in the place of the other: its functions have the same names.
-template <typename Do>
-void Program::with_attention(const Node& node, const Do& act) {
-  model::LayerState& state = layer(node);
-  const model::LayerWeights& weights = layer_weights(node);
-  const model::LayerWeights& gradients = layer_gradients(node);
-  if (config_.model.multi_latent_attention) {
-    act(state.latent_attention, weights.latent_attention, gradients.latent_attention);
-  } else {
-    act(state.attention, weights.attention, gradients.attention);
-  }
-}
 
 Program::Bodies Program::Pieces::attention_qkv() {
   const Body forward = [](Program& p, const Node& node, const Context& context) {
     p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
       attention_qkv_forward(context, state, weights);
     });
+    if (p.shares_context(node)) p.begin_context(context, node);
   };
   return {.forward = forward,
           .input_gradient =
               [](Program& p, const Node& node, const Context& context) {
+                if (p.shares_context(node)) p.begin_context_gradient(context, node);
                 p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
                   attention_qkv_dgrad(context, state, weights);
                 });
@@ -54,6 +42,12 @@ Program::Bodies Program::Pieces::attention_qkv() {
 
 Program::Bodies Program::Pieces::attention_core() {
   const Body forward = [](Program& p, const Node& node, const Context& context) {
+    if (p.shares_context(node)) {
+      return context_core_forward(context,
+                                  p.context_sharing(context, node),
+                                  p.layer(node).context,
+                                  step_of(node));
+    }
     p.with_attention(node, [&](auto& state, const auto&, const auto&) {
       attention_core_forward(context, state);
     });
@@ -61,6 +55,12 @@ Program::Bodies Program::Pieces::attention_core() {
   return {.forward = forward,
           .input_gradient =
               [](Program& p, const Node& node, const Context& context) {
+                if (p.shares_context(node)) {
+                  return context_core_dgrad(context,
+                                            p.context_sharing(context, node),
+                                            p.layer(node).context,
+                                            step_of(node));
+                }
                 p.with_attention(node, [&](auto& state, const auto&, const auto&) {
                   attention_core_dgrad(context, state);
                 });
@@ -77,6 +77,7 @@ Program::Bodies Program::Pieces::attention_core() {
 Program::Bodies Program::Pieces::attention_proj() {
   return {.forward =
               [](Program& p, const Node& node, const Context& context) {
+                if (p.shares_context(node)) p.end_context(context, node);
                 p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
                   attention_proj_forward(context, state, weights);
                 });
@@ -86,6 +87,7 @@ Program::Bodies Program::Pieces::attention_proj() {
                 p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
                   attention_proj_dgrad(context, state, weights);
                 });
+                if (p.shares_context(node)) p.end_context_gradient(context, node);
               },
           .weight_gradient =
               [](Program& p, const Node& node, const Context& context) {
@@ -99,6 +101,11 @@ Program::Bodies Program::Pieces::attention(Part part) {
   if (part == Part::Qkv) return attention_qkv();
   if (part == Part::Core) return attention_core();
   if (part == Part::Proj) return attention_proj();
+  if (part == Part::Heads) return context_heads();
+  if (part == Part::Arrange) return context_arrange();
+  if (part == Part::Ring) return context_ring();
+  if (part == Part::Keys) return context_keys();
+  if (part == Part::Tokens) return context_tokens();
   return around_products(part);
 }
 

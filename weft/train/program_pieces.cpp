@@ -87,7 +87,7 @@ Program::Body Program::body_of(const Bodies& bodies, Direction direction) {
 // A piece that is one node runs its parts one after the other: those that have such a body. What
 // the last one hands on is not made again.
 std::vector<Node> Program::parts_of(const Node& node) const {
-  const std::vector<Part> parts = schedule::parts_of(config_.model, node.piece);
+  const std::vector<Part> parts = schedule::parts_of(config_.model, node.piece, node.layer);
   if (parts.empty() || node.part != Part::None) return {node};
   std::vector<Node> nodes;
   for (const Part part : parts) {

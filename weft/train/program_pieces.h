@@ -39,6 +39,12 @@ struct Program::Pieces {
   static Bodies mlp_fc1();
   static Bodies mlp_act();
   static Bodies mlp_fc2();
+  // program_context.cpp
+  static Bodies context_heads();
+  static Bodies context_arrange();
+  static Bodies context_ring();
+  static Bodies context_keys();
+  static Bodies context_tokens();
   // program_sub_layers.cpp
   static Bodies around_products(schedule::Part part);
   static Bodies sub_layer_norm();
@@ -74,5 +80,23 @@ struct Program::Pieces {
   static Bodies clip();
   static Bodies optimizer();
 };
+
+// Latent attention stands in the place of the other: its functions have the same names.
+template <typename Do>
+void Program::with_attention(const Node& node, const Do& act) {
+  model::LayerState& state = layer(node);
+  const model::LayerWeights& weights = layer_weights(node);
+  const model::LayerWeights& gradients = layer_gradients(node);
+  if (config_.model.multi_latent_attention) {
+    act(state.latent_attention, weights.latent_attention, gradients.latent_attention);
+  } else {
+    act(state.attention, weights.attention, gradients.attention);
+  }
+}
+
+// Of a part that runs in steps; else the only one.
+inline int step_of(const schedule::Node& node) {
+  return node.slice == schedule::kNone ? 0 : node.slice;
+}
 
 }  // namespace weft::train

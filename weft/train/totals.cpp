@@ -80,7 +80,8 @@ StepTotals Totals::read(tensor::Stream& stream, const grid::Grid& grid, int loss
     totals.rank_losses.emplace_back();
     if (place.pp == loss_pp_rank) {
       totals.rank_losses.back() = mean_loss(own);
-      totals.loss += *totals.rank_losses.back() / stage_ranks;
+      // Context-parallel ranks have parts of a micro-batch's mean.
+      totals.loss += *totals.rank_losses.back() * grid.cp() / stage_ranks;
     }
     totals.rank_square_norms.push_back(own[kDenseSquareNorm] + own[kExpertSquareNorm]);
     totals.stop_requested |= own[kStop] != 0;

@@ -84,11 +84,11 @@ void run_rank(const Layout& layout,
   const Context context{.stream = stream,
                         .pool = pool,
                         .config = config,
+                        .sequence = kLength / layout.cp,
                         .loss_scale = 0.25f,
                         .share = {.ranks = layout.ranks(),
                                   .tp = layout.tp,
-                                  .tp_rank = endpoint.rank() % layout.tp,
-                                  .sequence = kLength / layout.cp}};
+                                  .tp_rank = endpoint.rank() % layout.tp}};
   const Tensor logits_TE = context.activation_fp32({std::ssize(rows), kExperts});
   tensor::write<float>(stream, logits_TE, logits_of(rows));
   const Tensor dlogits_TE = context.activation_fp32(logits_TE.shape());

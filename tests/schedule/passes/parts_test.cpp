@@ -156,6 +156,7 @@ TEST(Recompute, EveryOrderCanRecomputeAndKeepsLess) {
       {kAll, {{Piece::Attention, Part::Qkv}, {Piece::Experts, Part::Fc1}, Piece::Route}}};
   std::size_t turn = 0;
   for (const PlanCase& c : some_cases(1)) {
+    if (c.cp > 1) continue;  // attention between ranks is not made again
     SCOPED_TRACE(name(c));
     const Detail& detail = details[turn++ % details.size()];
     const std::vector<RankPlan> plain = plans_of(c), again = plans_of(with(c, detail));

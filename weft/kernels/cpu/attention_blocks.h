@@ -1,8 +1,8 @@
 // What the two directions of attention share: blocks of queries against chunks of keys.
 //
-// A block of kQueries rows of one head meets the keys up to its own end, kKeys at a time, by matrix
-// products on the strided rows in place; above the diagonal nothing is computed but the corner of
-// the last block. Tasks take their scratch from a fixed number of slots of the workspace.
+// A block of kQueries rows of one head meets the keys that its last row sees, kKeys at a time, by
+// matrix products on the strided rows in place; what is masked is computed in corners alone. Tasks
+// take their scratch from a fixed number of slots of the workspace.
 #pragma once
 
 #include <algorithm>
@@ -18,16 +18,27 @@ namespace weft::kernels::cpu {
 inline constexpr std::int64_t kQueries = 64;
 inline constexpr std::int64_t kKeys = 512;
 inline constexpr std::int64_t kSlots = 32;
-static_assert(kKeys % kQueries == 0, "a chunk of keys starts at or before every block it meets");
 
 struct AttentionSizes {
-  std::int64_t batch, sequence, heads, groups;
+  std::int64_t batch, heads, groups;
+  SequenceRows queries, keys;
+  AttentionMask mask;
   std::int64_t width, value_width;  // of a query or key head, of a value head
   float scale;
 
   std::int64_t heads_per_group() const { return heads / groups; }
-  std::int64_t query_blocks() const { return (sequence + kQueries - 1) / kQueries; }
-  std::int64_t key_chunk() const { return std::min(sequence, kKeys); }
+  std::int64_t query_blocks() const { return (queries.count + kQueries - 1) / kQueries; }
+  std::int64_t key_chunk() const { return std::min(keys.count, kKeys); }
+  std::int64_t first_query(std::int64_t b) const { return b * queries.each + queries.begin; }
+  std::int64_t first_key(std::int64_t b) const { return b * keys.each + keys.begin; }
+  // How many keys a query sees, those of the front.
+  std::int64_t seen_by(std::int64_t query) const {
+    return mask == AttentionMask::None ? keys.count : query + 1 + keys.count - queries.count;
+  }
+  // The same of a chunk of keys.
+  std::int64_t visible(std::int64_t query, const Range& chunk) const {
+    return std::clamp<std::int64_t>(seen_by(query) - chunk.begin, 0, chunk.size());
+  }
 };
 
 // Of a call with `tokens` rows.
@@ -77,11 +88,6 @@ inline Factor fp32_rows(const BFloat16* x,
 inline Factor transposed(Factor x) {
   x.transpose = Transpose::Yes;
   return x;
-}
-
-// Keys of the chunk that query row i of a block may see.
-inline std::int64_t visible(std::int64_t query, const Range& keys) {
-  return std::min(keys.size(), query + 1 - keys.begin);
 }
 
 }  // namespace weft::kernels::cpu

@@ -34,12 +34,12 @@ struct Dgrad {
   Matrix<T> dq, dk, dv, dout, o, q, k, v;
   Matrix<float> lse;
   float* slots;    // scratch
-  float* partial;  // a unit's dk (S, d), then its dv (S, value width)
+  float* partial;  // a unit's dk (keys, d), then its dv (keys, value width)
 
   std::int64_t units() const { return units_of(sizes, shares); }
-  std::int64_t dk_elements() const { return sizes.sequence * sizes.width; }
+  std::int64_t dk_elements() const { return sizes.keys.count * sizes.width; }
   static std::int64_t partial_elements(const AttentionSizes& s) {
-    return s.sequence * (s.width + s.value_width);
+    return s.keys.count * (s.width + s.value_width);
   }
   float* dk_of(std::int64_t unit) const { return partial + unit * partial_elements(sizes); }
   float* dv_of(std::int64_t unit) const { return dk_of(unit) + dk_elements(); }
@@ -82,7 +82,7 @@ float dot(const T* a, const T* b, std::int64_t n) {
 template <typename T>
 void Dgrad<T>::run_block(std::int64_t unit, std::int64_t head, Range queries, float* memory) const {
   const std::int64_t d = sizes.width, d_value = sizes.value_width, m = queries.size();
-  const std::int64_t first = unit / (sizes.groups * shares) * sizes.sequence;
+  const std::int64_t sequence = unit / (sizes.groups * shares);
   const std::int64_t group = head / sizes.heads_per_group(), o_column = head * d_value;
   SlotMemory slot(memory);
   float* p = slot.take(kQueries * sizes.key_chunk());
@@ -93,7 +93,7 @@ void Dgrad<T>::run_block(std::int64_t unit, std::int64_t head, Range queries, fl
   float* k_scratch = slot.take(sizes.key_chunk() * d);
   float* v_scratch = slot.take(sizes.key_chunk() * d_value);
 
-  const std::int64_t row = first + queries.begin;
+  const std::int64_t row = sizes.first_query(sequence) + queries.begin;
   const Factor qs = fp32_rows(q.row(row) + head * d, q.stride, m, d, q_scratch);
   const Factor dos = fp32_rows(dout.row(row) + o_column, dout.stride, m, d_value, do_scratch);
   float delta[kQueries];
@@ -102,16 +102,16 @@ void Dgrad<T>::run_block(std::int64_t unit, std::int64_t head, Range queries, fl
   }
   float* dks = dk_of(unit);
   float* dvs = dv_of(unit);
-  const Cut chunks{queries.end, kKeys};
+  const Cut chunks{sizes.seen_by(queries.end - 1), kKeys};
   for (std::int64_t i = 0; i < chunks.count(); ++i) {
     const Range keys = chunks[i];
-    const std::int64_t n = keys.size(), key_row = first + keys.begin;
+    const std::int64_t n = keys.size(), key_row = sizes.first_key(sequence) + keys.begin;
     const Factor ks = fp32_rows(k.row(key_row) + group * d, k.stride, n, d, k_scratch);
     const Factor vs = fp32_rows(v.row(key_row) + group * d_value, v.stride, n, d_value, v_scratch);
     sgemm(m, n, d, sizes.scale, qs, transposed(ks), {p, n, 0});
     sgemm(m, n, d_value, 1, dos, transposed(vs), {dp, n, 0});
     for (std::int64_t t = 0; t < m; ++t) {
-      const std::int64_t seen = visible(queries.begin + t, keys);
+      const std::int64_t seen = sizes.visible(queries.begin + t, keys);
       const float l = lse.row(head)[row + t];
       score_gradient(p + t * n, dp + t * n, seen, n, l, delta[t], sizes.scale);
     }
@@ -131,7 +131,7 @@ void Dgrad<T>::run_unit(std::int64_t unit, float* memory) const {
   std::fill_n(dk_of(unit), partial_elements(sizes), 0.0f);
   const std::int64_t heads = sizes.heads_per_group() / shares;
   const std::int64_t first_head = unit % (sizes.groups * shares) * heads;
-  const Cut query_cut{sizes.sequence, kQueries};
+  const Cut query_cut{sizes.queries.count, kQueries};
   for (std::int64_t head = first_head; head < first_head + heads; ++head) {
     for (std::int64_t i = 0; i < query_cut.count(); ++i) {
       run_block(unit, head, query_cut[i], memory);
@@ -142,7 +142,7 @@ void Dgrad<T>::run_unit(std::int64_t unit, float* memory) const {
 // dk and dv of rows of one (sequence, group): the sum over its shares, in order.
 template <typename T>
 void Dgrad<T>::add_shares(std::int64_t line, Range rows) const {
-  const std::int64_t first = line / sizes.groups * sizes.sequence, group = line % sizes.groups;
+  const std::int64_t first = sizes.first_key(line / sizes.groups), group = line % sizes.groups;
   const auto add = [&](T* to, const float* part, std::int64_t width) {
     for (std::int64_t c = 0; c < width; ++c) {
       float sum = 0;
@@ -167,7 +167,7 @@ void run(Workers& workers, const Dgrad<T>& job, std::int64_t slots) {
       job.run_unit(unit, job.slots + slot * slot_elements);
     }
   });
-  const Cut rows = cut_rows(job.sizes.sequence, job.sizes.width * job.shares);
+  const Cut rows = cut_rows(job.sizes.keys.count, job.sizes.width * job.shares);
   const std::int64_t lines = job.sizes.batch * job.sizes.groups;
   workers.parallel(lines * rows.count(), [&](std::int64_t i) {
     job.add_shares(i / rows.count(), rows[i % rows.count()]);

@@ -58,7 +58,7 @@ void add_chunk(Running& run,
 
 template <typename T>
 void Forward<T>::run_block(std::int64_t b, std::int64_t head, Range queries, float* memory) const {
-  const std::int64_t d = sizes.width, dv = sizes.value_width, first = b * sizes.sequence;
+  const std::int64_t d = sizes.width, dv = sizes.value_width;
   const std::int64_t group = head / sizes.heads_per_group();
   const std::int64_t m = queries.size();
   SlotMemory slot(memory);
@@ -68,18 +68,18 @@ void Forward<T>::run_block(std::int64_t b, std::int64_t head, Range queries, flo
   float* k_scratch = slot.take(sizes.key_chunk() * d);
   float* v_scratch = slot.take(sizes.key_chunk() * dv);
 
-  const std::int64_t row = first + queries.begin;
+  const std::int64_t row = sizes.first_query(b) + queries.begin;
   const Factor qs = fp32_rows(q.row(row) + head * d, q.stride, m, d, q_scratch);
   Running running[kQueries];
-  const Cut chunks{queries.end, kKeys};
+  const Cut chunks{sizes.seen_by(queries.end - 1), kKeys};
   for (std::int64_t i = 0; i < chunks.count(); ++i) {
     const Range keys = chunks[i];
-    const std::int64_t n = keys.size(), key_row = first + keys.begin;
+    const std::int64_t n = keys.size(), key_row = sizes.first_key(b) + keys.begin;
     const Factor ks = fp32_rows(k.row(key_row) + group * d, k.stride, n, d, k_scratch);
     const Factor vs = fp32_rows(v.row(key_row) + group * dv, v.stride, n, dv, v_scratch);
     sgemm(m, n, d, sizes.scale, qs, transposed(ks), {scores, n, 0});
     for (std::int64_t t = 0; t < m; ++t) {
-      const std::int64_t seen = visible(queries.begin + t, keys);
+      const std::int64_t seen = sizes.visible(queries.begin + t, keys);
       add_chunk(running[t], scores + t * n, seen, n, sums + t * dv, dv);
     }
     sgemm(m, dv, n, 1, {scores, n}, vs, {sums, dv, i == 0 ? 0.0f : 1.0f});
@@ -122,7 +122,7 @@ void attention_forward(Stream& stream,
                          .lse = matrix<float>(stream, lse),
                          .workspace = data<float>(stream, memory)};
     enqueue(stream, "attention_forward", WorkClass::Attention, [=](Workers& workers) {
-      const Cut query_cut{sizes.sequence, kQueries};
+      const Cut query_cut{sizes.queries.count, kQueries};
       workers.parallel(slots, [&](std::int64_t slot) {
         // The longest blocks, those late in the sequence, come first.
         for (std::int64_t i = slot; i < blocks; i += slots) {

@@ -8,15 +8,33 @@ namespace weft::kernels::cpu {
 
 namespace {
 
+enum class Contiguous { No, Yes };
+
+// A contiguous tensor as one row, any other as its rows.
+template <typename T>
+Matrix<T> lines(Stream& stream, const Tensor& x, Contiguous whole) {
+  if (whole == Contiguous::No) return matrix<T>(stream, x);
+  return {data<T>(stream, x), 1, x.elements(), x.elements()};
+}
+
 template <typename To, typename From>
 void convert(Stream& stream, const Tensor& y, const Tensor& x) {
-  To* to = data<To>(stream, y);
-  const From* from = data<From>(stream, x);
-  const Cut cut = cut_elements(y.elements());
+  const Contiguous whole = y.contiguous() && x.contiguous() ? Contiguous::Yes : Contiguous::No;
+  const Matrix<To> to = lines<To>(stream, y, whole);
+  const Matrix<From> from = lines<From>(stream, x, whole);
   enqueue(stream, "copy", WorkClass::Memory, [=](Workers& workers) {
-    parallel(workers, cut, [&](Range range) {
+    const auto copy_columns = [&](std::int64_t r, Range range) {
+      To* ys = to.row(r);
+      const From* xs = from.row(r);
 #pragma omp simd
-      for (std::int64_t i = range.begin; i < range.end; ++i) store(to[i], load(from[i]));
+      for (std::int64_t i = range.begin; i < range.end; ++i) store(ys[i], load(xs[i]));
+    };
+    if (to.rows == 1) {
+      parallel(workers, cut_elements(to.columns), [&](Range range) { copy_columns(0, range); });
+      return;
+    }
+    parallel(workers, cut_rows(to.rows, to.columns), [&](Range rows) {
+      for (std::int64_t r = rows.begin; r < rows.end; ++r) copy_columns(r, {0, to.columns});
     });
   });
 }
@@ -85,6 +103,10 @@ void fill(Stream& stream, Tensor y, std::int64_t value) {
 }
 
 void copy(Stream& stream, Tensor y, Tensor x) {
+  if (y.dtype() == x.dtype() && !(y.contiguous() && x.contiguous())) {
+    const RowBlock all{.from = 0, .to = 0, .rows = y.dim(0)};
+    return copy_rows(stream, std::move(y), std::move(x), {&all, 1});
+  }
   if (y.dtype() == x.dtype()) {
     std::byte *to = raw(stream, y), *from = raw(stream, x);
     const Cut cut{y.bytes(), 4 * kElementsPerTask};

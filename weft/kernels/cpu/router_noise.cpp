@@ -14,7 +14,7 @@ void jitter(Stream& stream, Tensor y, Tensor x, float epsilon, const Noise& nois
     enqueue(stream, "jitter", WorkClass::Memory, [=](Workers& workers) {
       parallel(workers, cut_rows(from.rows, from.columns), [&](Range rows) {
         for (std::int64_t t = rows.begin; t < rows.end; ++t) {
-          const std::int64_t first = (noise.first_row + t) * from.columns;
+          const std::int64_t first = noise.tokens.of_row(t) * from.columns;
           for (std::int64_t i = 0; i < from.columns; ++i) {
             const double u = base::uniform(noise.key, static_cast<std::uint64_t>(first + i));
             const float factor = 1.0f + epsilon * static_cast<float>(2 * u - 1);
@@ -34,7 +34,7 @@ void random_logits(Stream& stream, Tensor logits, const RandomLogits& options) {
     if (options.deviation != 0) base::normals(options.expert_key, 0, bias);
     parallel(workers, cut_rows(xs.rows, xs.columns), [&](Range rows) {
       for (std::int64_t t = rows.begin; t < rows.end; ++t) {
-        const std::int64_t first = (options.noise.first_row + t) * xs.columns;
+        const std::int64_t first = options.noise.tokens.of_row(t) * xs.columns;
         const std::span<float> row(xs.row(t), n);
         base::normals(options.noise.key, static_cast<std::uint64_t>(first), row);
         for (std::size_t e = 0; e < n; ++e) row[e] += options.deviation * bias[e];

@@ -79,11 +79,6 @@ score_gradient(float product, float dp, float lse, float delta, float scale, boo
   return {p, scale * p * (dp - delta)};
 }
 
-template <typename T>
-__device__ const float* lse_of(const Dgrad<T>& job, std::int64_t sequence, int head) {
-  return job.lse.row(head) + sequence * job.sizes.sequence;
-}
-
 // A block has a tile of queries of one head.
 template <typename T, int kWidth, int kValue>
 __global__ void __launch_bounds__(kAttentionThreads) query_dgrad(Dgrad<T> job) {
@@ -100,18 +95,20 @@ __global__ void __launch_bounds__(kAttentionThreads) query_dgrad(Dgrad<T> job) {
   const Place place = place_of_block(sizes, sizes.heads);
   const int head = place.head, group = head / sizes.heads_per_group();
   // The longest blocks, those late in the sequence, come first.
-  const std::int64_t queries = (sizes.own_tiles() - 1 - place.tile) * kOwn;
-  const std::int64_t queries_end = min(queries + kOwn, sizes.sequence);
-  const auto dout = head_rows(job.dout, sizes, place.sequence, head, sizes.value_width);
-  const auto o = head_rows(job.o, sizes, place.sequence, head, sizes.value_width);
-  const auto k = head_rows(job.k, sizes, place.sequence, group, sizes.width);
-  const auto v = head_rows(job.v, sizes, place.sequence, group, sizes.value_width);
+  const std::int64_t queries = (own_tiles(sizes.queries) - 1 - place.tile) * kOwn;
+  const std::int64_t keys_end = sizes.seen_by(min(queries + kOwn, sizes.queries.count) - 1);
+  const auto dout = head_rows(job.dout, sizes.queries, place.sequence, head, sizes.value_width);
+  const auto o = head_rows(job.o, sizes.queries, place.sequence, head, sizes.value_width);
+  const auto k = head_rows(job.k, sizes.keys, place.sequence, group, sizes.width);
+  const auto v = head_rows(job.v, sizes.keys, place.sequence, group, sizes.value_width);
 
-  load_tile(query_tile, head_rows(job.q, sizes, place.sequence, head, sizes.width), queries);
+  load_tile(query_tile,
+            head_rows(job.q, sizes.queries, place.sequence, head, sizes.width),
+            queries);
   load_tile(dout_tile, dout, queries);
-  load_numbers(numbers, dout, o, lse_of(job, place.sequence, head), queries);
+  load_numbers(numbers, dout, o, lse_of(job.lse, sizes.queries, place.sequence, head), queries);
   ThreadSums<kWidth> dq;
-  for (std::int64_t keys = 0; keys < queries_end; keys += kPassing) {
+  for (std::int64_t keys = 0; keys < keys_end; keys += kPassing) {
     __syncthreads();  // the tiles before have been read
     load_tile(key_tile, k, keys);
     load_tile(value_tile, v, keys);
@@ -130,14 +127,14 @@ __global__ void __launch_bounds__(kAttentionThreads) query_dgrad(Dgrad<T> job) {
                                                       numbers.lse()[row],
                                                       numbers.delta()[row],
                                                       sizes.scale,
-                                                      keys + column <= queries + row);
+                                                      keys + column < sizes.seen_by(queries + row));
         ds_weights.row(row)[column] = gradient.ds;
       }
     }
     __syncwarp();  // a line writes and reads its own weights
     add_product(dq, ds_weights, key_tile);
   }
-  store_rows(head_rows(job.dq, sizes, place.sequence, head, sizes.width), queries, dq);
+  store_rows(head_rows(job.dq, sizes.queries, place.sequence, head, sizes.width), queries, dq);
 }
 
 // A block has a tile of keys of one group.
@@ -159,17 +156,19 @@ __global__ void __launch_bounds__(kAttentionThreads) key_value_dgrad(Dgrad<T> jo
   // The longest blocks, those early in the sequence, come first.
   const std::int64_t keys = place.tile * kOwn;
 
-  load_tile(key_tile, head_rows(job.k, sizes, place.sequence, group, sizes.width), keys);
-  load_tile(value_tile, head_rows(job.v, sizes, place.sequence, group, sizes.value_width), keys);
+  load_tile(key_tile, head_rows(job.k, sizes.keys, place.sequence, group, sizes.width), keys);
+  load_tile(value_tile,
+            head_rows(job.v, sizes.keys, place.sequence, group, sizes.value_width),
+            keys);
   ThreadSums<kWidth> dk;
   ThreadSums<kValue> dv;
   for (int head = group * heads; head < (group + 1) * heads; ++head) {
-    const auto q = head_rows(job.q, sizes, place.sequence, head, sizes.width);
-    const auto dout = head_rows(job.dout, sizes, place.sequence, head, sizes.value_width);
-    const auto o = head_rows(job.o, sizes, place.sequence, head, sizes.value_width);
-    const float* lse = lse_of(job, place.sequence, head);
-    // No query before the first key sees any of them.
-    for (std::int64_t queries = keys; queries < sizes.sequence; queries += kPassing) {
+    const auto q = head_rows(job.q, sizes.queries, place.sequence, head, sizes.width);
+    const auto dout = head_rows(job.dout, sizes.queries, place.sequence, head, sizes.value_width);
+    const auto o = head_rows(job.o, sizes.queries, place.sequence, head, sizes.value_width);
+    const float* lse = lse_of(job.lse, sizes.queries, place.sequence, head);
+    for (std::int64_t queries = sizes.first_to_see(keys); queries < sizes.queries.count;
+         queries += kPassing) {
       __syncthreads();  // the tiles before have been read
       load_tile(query_tile, q, queries);
       load_tile(dout_tile, dout, queries);
@@ -184,12 +183,13 @@ __global__ void __launch_bounds__(kAttentionThreads) key_value_dgrad(Dgrad<T> jo
 #pragma unroll
         for (int j = 0; j < kThreadColumns; ++j) {
           const int column = lane_of_thread() + j * kLanes;
-          const ScoreGradient gradient = score_gradient(products[i][j],
-                                                        dp[i][j],
-                                                        numbers.lse()[column],
-                                                        numbers.delta()[column],
-                                                        sizes.scale,
-                                                        keys + row <= queries + column);
+          const ScoreGradient gradient =
+              score_gradient(products[i][j],
+                             dp[i][j],
+                             numbers.lse()[column],
+                             numbers.delta()[column],
+                             sizes.scale,
+                             keys + row < sizes.seen_by(queries + column));
           p_weights.row(row)[column] = gradient.p;
           ds_weights.row(row)[column] = gradient.ds;
         }
@@ -199,8 +199,8 @@ __global__ void __launch_bounds__(kAttentionThreads) key_value_dgrad(Dgrad<T> jo
       add_product(dk, ds_weights, query_tile);
     }
   }
-  store_rows(head_rows(job.dk, sizes, place.sequence, group, sizes.width), keys, dk);
-  store_rows(head_rows(job.dv, sizes, place.sequence, group, sizes.value_width), keys, dv);
+  store_rows(head_rows(job.dk, sizes.keys, place.sequence, group, sizes.width), keys, dk);
+  store_rows(head_rows(job.dv, sizes.keys, place.sequence, group, sizes.value_width), keys, dv);
 }
 
 template <typename T, int kWidth, int kValue>
@@ -210,8 +210,8 @@ void run(Stream& stream, const Dgrad<T>& job) {
   constexpr int kKeyShared = dkv_shared_bytes<kWidth, kValue>();
   allow_shared(query_dgrad<T, kWidth, kValue>, kQueryShared);
   allow_shared(key_value_dgrad<T, kWidth, kValue>, kKeyShared);
-  const unsigned query_blocks = attention_blocks(sizes, sizes.heads);
-  const unsigned key_blocks = attention_blocks(sizes, sizes.groups);
+  const unsigned query_blocks = attention_blocks(sizes, sizes.heads, sizes.queries);
+  const unsigned key_blocks = attention_blocks(sizes, sizes.groups, sizes.keys);
   enqueue_all(stream, "attention_dgrad", WorkClass::Attention, [=](cudaStream_t handle) {
     if (sizes.batch == 0) return;
     query_dgrad<T, kWidth, kValue><<<query_blocks, kAttentionThreads, kQueryShared, handle>>>(job);

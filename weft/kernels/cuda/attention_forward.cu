@@ -40,18 +40,18 @@ struct Running {
   float sum = 0;
 };
 
-// Turns the scores of one query with the keys from `keys` on into exponentials, zero where the
-// query may not look; returns the factor of what earlier tiles left.
+// Turns the scores of one query with the keys from `keys` on into exponentials, zero from `seen`
+// on; returns the factor of what earlier tiles left.
 __device__ float add_scores(Running& running,
                             float (&scores)[kThreadColumns],
-                            std::int64_t query,
+                            std::int64_t seen,
                             std::int64_t keys,
                             float scale) {
   bool visible[kThreadColumns];
   float shift = running.shift;
 #pragma unroll
   for (int j = 0; j < kThreadColumns; ++j) {
-    visible[j] = keys + lane_of_thread() + j * kLanes <= query;
+    visible[j] = keys + lane_of_thread() + j * kLanes < seen;
     scores[j] *= scale;
     if (visible[j]) shift = fmaxf(shift, scores[j]);
   }
@@ -82,15 +82,17 @@ __global__ void __launch_bounds__(kAttentionThreads) forward(Forward<T> job) {
   const Place place = place_of_block(sizes, sizes.heads);
   const int head = place.head, group = head / sizes.heads_per_group();
   // The longest blocks, those late in the sequence, come first.
-  const std::int64_t queries = (sizes.own_tiles() - 1 - place.tile) * kOwn;
-  const std::int64_t queries_end = min(queries + kOwn, sizes.sequence);
-  const auto k = head_rows(job.k, sizes, place.sequence, group, sizes.width);
-  const auto v = head_rows(job.v, sizes, place.sequence, group, sizes.value_width);
+  const std::int64_t queries = (own_tiles(sizes.queries) - 1 - place.tile) * kOwn;
+  const std::int64_t keys_end = sizes.seen_by(min(queries + kOwn, sizes.queries.count) - 1);
+  const auto k = head_rows(job.k, sizes.keys, place.sequence, group, sizes.width);
+  const auto v = head_rows(job.v, sizes.keys, place.sequence, group, sizes.value_width);
 
-  load_tile(query_tile, head_rows(job.q, sizes, place.sequence, head, sizes.width), queries);
+  load_tile(query_tile,
+            head_rows(job.q, sizes.queries, place.sequence, head, sizes.width),
+            queries);
   ThreadSums<kValue> sums;
   Running running[kThreadRows];
-  for (std::int64_t keys = 0; keys < queries_end; keys += kPassing) {
+  for (std::int64_t keys = 0; keys < keys_end; keys += kPassing) {
     __syncthreads();  // the tiles before have been read
     load_tile(key_tile, k, keys);
     load_tile(value_tile, v, keys);
@@ -100,7 +102,8 @@ __global__ void __launch_bounds__(kAttentionThreads) forward(Forward<T> job) {
 #pragma unroll
     for (int i = 0; i < kThreadRows; ++i) {
       const int row = line_of_thread() + i * kLanes;
-      sums.scale_row(i, add_scores(running[i], scores[i], queries + row, keys, sizes.scale));
+      const std::int64_t seen = sizes.seen_by(queries + row);
+      sums.scale_row(i, add_scores(running[i], scores[i], seen, keys, sizes.scale));
 #pragma unroll
       for (int j = 0; j < kThreadColumns; ++j) {
         weights.row(row)[lane_of_thread() + j * kLanes] = scores[i][j];
@@ -110,16 +113,18 @@ __global__ void __launch_bounds__(kAttentionThreads) forward(Forward<T> job) {
     add_product(sums, weights, value_tile);
   }
 
-  float* lse = job.lse.row(head) + place.sequence * sizes.sequence;
+  float* lse = lse_of(job.lse, sizes.queries, place.sequence, head);
 #pragma unroll
   for (int i = 0; i < kThreadRows; ++i) {
     const std::int64_t query = queries + line_of_thread() + i * kLanes;
     sums.scale_row(i, 1.0f / running[i].sum);
-    if (query < sizes.sequence && lane_of_thread() == 0) {
+    if (query < sizes.queries.count && lane_of_thread() == 0) {
       lse[query] = running[i].shift + logf(running[i].sum);
     }
   }
-  store_rows(head_rows(job.o, sizes, place.sequence, head, sizes.value_width), queries, sums);
+  store_rows(head_rows(job.o, sizes.queries, place.sequence, head, sizes.value_width),
+             queries,
+             sums);
 }
 
 }  // namespace
@@ -145,7 +150,9 @@ void attention_forward(Stream& stream,
                                                       .lse = matrix<float>(stream, lse)};
       constexpr int kShared = attention_forward_kernels::shared_bytes<kWidth, kValue>();
       allow_shared(attention_forward_kernels::forward<T, kWidth, kValue>, kShared);
-      const Grid grid{attention_blocks(sizes, sizes.heads), kAttentionThreads, kShared};
+      const Grid grid{attention_blocks(sizes, sizes.heads, sizes.queries),
+                      kAttentionThreads,
+                      kShared};
       enqueue(stream,
               "attention_forward",
               WorkClass::Attention,

@@ -30,14 +30,29 @@ inline constexpr int kPadding = kQuad;            // of a row: the next starts i
 inline constexpr std::int64_t kWidestHead = 256;  // what shared memory holds
 
 struct AttentionSizes {
-  std::int64_t batch, sequence;
+  std::int64_t batch;
+  SequenceRows queries, keys;
+  AttentionMask mask;
   int heads, groups;
   int width, value_width;  // of a query or key head, of a value head
   float scale;
 
   __host__ __device__ int heads_per_group() const { return heads / groups; }
-  __host__ __device__ std::int64_t own_tiles() const { return (sequence + kOwn - 1) / kOwn; }
+  // How many keys a query sees, those of the front; of a query past the last one, all.
+  __device__ std::int64_t seen_by(std::int64_t query) const {
+    const std::int64_t causal = query + 1 + keys.count - queries.count;
+    return mask == AttentionMask::None ? keys.count : min(keys.count, causal);
+  }
+  // The first query that sees a key.
+  __device__ std::int64_t first_to_see(std::int64_t key) const {
+    const std::int64_t causal = key - (keys.count - queries.count);
+    return mask == AttentionMask::None || causal < 0 ? 0 : causal;
+  }
 };
+
+__host__ __device__ inline std::int64_t own_tiles(const SequenceRows& rows) {
+  return (rows.count + kOwn - 1) / kOwn;
+}
 
 // Of a call with `tokens` rows.
 inline AttentionSizes attention_sizes(std::int64_t tokens, const AttentionShape& shape) {
@@ -47,8 +62,10 @@ inline AttentionSizes attention_sizes(std::int64_t tokens, const AttentionShape&
         shape.head_width,
         value_width,
         kWidestHead);
-  return {.batch = tokens / shape.sequence,
-          .sequence = shape.sequence,
+  return {.batch = tokens / shape.query_rows().each,
+          .queries = shape.query_rows(),
+          .keys = shape.key_rows(),
+          .mask = shape.mask,
           .heads = int(shape.heads),
           .groups = int(shape.groups),
           .width = int(shape.head_width),
@@ -110,7 +127,7 @@ class SharedMemory {
   float* at_;
 };
 
-// The rows of one sequence and the columns of one head of a matrix.
+// Rows of one sequence and the columns of one head of a matrix.
 template <typename T>
 struct HeadRows {
   T* data;
@@ -123,14 +140,21 @@ struct HeadRows {
 
 template <typename T>
 __device__ HeadRows<T> head_rows(const Matrix<T>& x,
-                                 const AttentionSizes& sizes,
+                                 const SequenceRows& rows,
                                  std::int64_t sequence,
                                  int head,
                                  int width) {
-  return {x.row(sequence * sizes.sequence) + std::int64_t(head) * width,
+  return {x.row(sequence * rows.each + rows.begin) + std::int64_t(head) * width,
           x.stride,
-          sizes.sequence,
+          rows.count,
           width};
+}
+// The numbers of the same queries.
+__device__ inline float* lse_of(const Matrix<float>& lse,
+                                const SequenceRows& queries,
+                                std::int64_t sequence,
+                                int head) {
+  return lse.row(head) + sequence * queries.each + queries.begin;
 }
 
 __device__ inline int line_of_thread() { return int(threadIdx.x) / kLanes; }
@@ -247,8 +271,8 @@ __device__ void store_rows(const HeadRows<T>& to,
 }
 
 // A block for each own tile of each head, those with the same tile side by side.
-inline unsigned attention_blocks(const AttentionSizes& sizes, int heads) {
-  const std::int64_t blocks = sizes.batch * heads * sizes.own_tiles();
+inline unsigned attention_blocks(const AttentionSizes& sizes, int heads, const SequenceRows& own) {
+  const std::int64_t blocks = sizes.batch * heads * own_tiles(own);
   CHECK(blocks <= std::numeric_limits<int>::max(), "{} tiles of attention", blocks);
   return static_cast<unsigned>(blocks);
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "weft/kernels/cuda/byte_rows.h"
 #include "weft/kernels/cuda/operations.h"
 #include "weft/kernels/cuda/packs.h"
 #include "weft/tensor/cuda/call.h"
@@ -46,6 +47,15 @@ __global__ void map_elements(To* y, std::int64_t packs, std::int64_t n, Map map,
   }
 }
 
+template <typename To, typename From>
+__global__ void convert_rows(Matrix<To> y, Matrix<From> x) {
+  for (std::int64_t r = first_row(); r < y.rows; r += row_step()) {
+    for (std::int64_t c = threadIdx.x; c < y.columns; c += blockDim.x) {
+      store(y.row(r)[c], load(x.row(r)[c]));
+    }
+  }
+}
+
 template <typename T>
 __global__ void fill_elements(T* y, T value, std::int64_t n) {
   for (std::int64_t i = first_index(); i < n; i += index_step()) y[i] = value;
@@ -85,6 +95,22 @@ void fill_with(Stream& stream, const Tensor& y, std::int64_t value) {
           data<T>(stream, y),
           static_cast<T>(value),
           y.elements());
+}
+
+template <typename To, typename From>
+void convert(Stream& stream, const Tensor& y, const Tensor& x) {
+  if (y.contiguous() && x.contiguous()) {
+    To* to = data<To>(stream, y);
+    const From* from = data<From>(stream, x);
+    return enqueue_map<Same, To, From>(stream, "copy", {}, y.elements(), to, from);
+  }
+  enqueue(stream,
+          "copy",
+          WorkClass::Memory,
+          short_rows_grid(y.dim(0), y.dim(1)),
+          convert_rows<To, From>,
+          matrix<To>(stream, y),
+          matrix<From>(stream, x));
 }
 
 }  // namespace
@@ -142,6 +168,11 @@ void fill(Stream& stream, Tensor y, std::int64_t value) {
 }
 
 void copy(Stream& stream, Tensor y, Tensor x) {
+  const bool whole = y.contiguous() && x.contiguous();
+  if (y.dtype() == x.dtype() && !whole) {
+    const RowBlock all{.from = 0, .to = 0, .rows = y.dim(0)};
+    return copy_rows(stream, std::move(y), std::move(x), {&all, 1});
+  }
   if (y.dtype() == x.dtype()) {
     std::byte *to = y.raw(stream), *from = x.raw(stream);
     const auto bytes = static_cast<std::size_t>(y.bytes());
@@ -153,23 +184,9 @@ void copy(Stream& stream, Tensor y, Tensor x) {
     return;
   }
   if (y.dtype() == DType::F32) {
-    float* to = data<float>(stream, y);
-    elementwise_kernels::enqueue_map<elementwise_kernels::Same, float, BFloat16>(
-        stream,
-        "copy",
-        {},
-        y.elements(),
-        to,
-        data<BFloat16>(stream, x));
+    elementwise_kernels::convert<float, BFloat16>(stream, y, x);
   } else {
-    BFloat16* to = data<BFloat16>(stream, y);
-    elementwise_kernels::enqueue_map<elementwise_kernels::Same, BFloat16, float>(
-        stream,
-        "copy",
-        {},
-        y.elements(),
-        to,
-        data<float>(stream, x));
+    elementwise_kernels::convert<BFloat16, float>(stream, y, x);
   }
 }
 

@@ -28,7 +28,7 @@ __global__ void multiply(Matrix<T> y, Matrix<T> x, float epsilon, Noise noise) {
   const std::int64_t i = own_column();
   if (i >= x.columns) return;
   for (std::int64_t t = first_row_of_thread(); t < x.rows; t += row_step()) {
-    const std::int64_t element = (noise.first_row + t) * x.columns + i;
+    const std::int64_t element = noise.tokens.of_row(t) * x.columns + i;
     const double u = uniform(noise.key, std::uint64_t(element));
     const float factor = 1.0f + epsilon * float(2 * u - 1);
     store(y.row(t)[i], factor * load(x.row(t)[i]));
@@ -41,7 +41,7 @@ __global__ void draw_logits(Matrix<float> logits, RandomLogits options) {
   const float deviation = options.deviation;
   const float bias = deviation != 0 ? normal_at(options.expert_key, std::uint64_t(e)) : 0.0f;
   for (std::int64_t t = first_row_of_thread(); t < logits.rows; t += row_step()) {
-    const std::int64_t element = (options.noise.first_row + t) * logits.columns + e;
+    const std::int64_t element = options.noise.tokens.of_row(t) * logits.columns + e;
     const float drawn = normal_at(options.noise.key, std::uint64_t(element));
     logits.row(t)[e] = drawn + deviation * bias;
   }

@@ -28,8 +28,8 @@ struct Counted {
 
 Counted by_sequence(const Context& context, std::int64_t tokens) {
   const TokenShare& share = context.share;
-  return {.count = std::max<std::int64_t>(1, tokens * share.tp / share.sequence),
-          .runs = {.first = share.tp_rank * tokens, .length = share.sequence}};
+  return {.count = std::max<std::int64_t>(1, tokens * share.tp / context.sequence),
+          .runs = {.first = share.tp_rank * tokens, .length = context.sequence}};
 }
 
 Tensor rows_of(const Context& context, const Tensor& experts_Tk, const Counted& by) {

@@ -36,7 +36,7 @@ kernels::Noise noise_of(const Context& context, Drawn what) {
   const std::uint64_t key = base::combine(context.random.layer_key,
                                           base::hash(what == Drawn::Logits ? "logits" : "jitter"));
   return {.key = base::combine(key, static_cast<std::uint64_t>(context.random.step)),
-          .first_row = context.random.first_token};
+          .tokens = context.random.tokens};
 }
 
 bool has_jitter(const config::ModelConfig& config) {

@@ -43,7 +43,7 @@ class TurnWriter {
     if (chunk_.has_embed) end_forward(anatomy_.embed);
     for (int layer = chunk_.first_layer; layer < chunk_.end_layer(); ++layer) {
       slice_after_slice(anatomy_.layers[at(layer)], [&](const PieceAnatomy& piece, int slice) {
-        writer_.add(node(layer, Direction::F, piece, slice));
+        writer_.add(node(layer, Direction::F, piece, slice), read_before(layer, piece, slice));
       });
     }
     if (chunk_.has_head) end_forward(anatomy_.head);
@@ -94,7 +94,7 @@ class TurnWriter {
     for (auto piece = first; piece != pieces.end(); ++piece) {
       if (is_sliced(*piece)) end = std::next(piece);
     }
-    std::for_each(pieces.begin(), first, [&](const PieceAnatomy& piece) { add(piece, kNone); });
+    step_after_step(pieces.begin(), first, add);
     for (int slice = 0; slice < anatomy_.flow.slices; ++slice) {
       std::for_each(first, end, [&](const PieceAnatomy& piece) {
         if (is_sliced(piece)) {
@@ -104,7 +104,45 @@ class TurnWriter {
         }
       });
     }
-    std::for_each(end, pieces.end(), [&](const PieceAnatomy& piece) { add(piece, kNone); });
+    step_after_step(end, pieces.end(), add);
+  }
+
+  // Pieces in the order given; neighbours that run in steps, step by step: the first ones first,
+  // and last going back.
+  template <typename Iterator, typename Add>
+  void step_after_step(Iterator piece, Iterator end, const Add& add) const {
+    while (piece != end) {
+      if (!piece->steps) {
+        add(*piece++, kNone);
+        continue;
+      }
+      const auto stop =
+          std::find_if(piece, end, [](const PieceAnatomy& other) { return !other.steps; });
+      const bool back = piece->lane == Lane::Compute;  // what reads stands behind what it reads
+      int last = 0;
+      std::for_each(piece, stop, [&](const PieceAnatomy& of) {
+        last = std::max(last, of.steps->last());
+      });
+      for (int i = 0; i <= last; ++i) {
+        const int step = back ? last - i : i;
+        std::for_each(piece, stop, [&](const PieceAnatomy& of) {
+          if (of.steps->has(step)) add(of, step);
+        });
+      }
+      piece = stop;
+    }
+  }
+
+  // An exchange in steps: what the step before it brought has been read (passes/ring_ahead.h).
+  std::vector<Node> read_before(int layer, const PieceAnatomy& piece, int step) const {
+    std::vector<Node> readers;
+    if (!piece.steps) return readers;
+    for (const PieceAnatomy& other : anatomy_.layers[at(layer)]) {
+      if (other.steps && follows(other, {piece.piece, piece.part})) {
+        readers.push_back(node(layer, Direction::F, other, step - 1));
+      }
+    }
+    return readers;
   }
 
   void end_forward(const std::vector<PieceAnatomy>& end) {

@@ -42,12 +42,16 @@ Anatomy with_parts(Anatomy anatomy, std::span<const Piece> pieces) {
       last_parts[piece.piece] = piece.parts.back().part;
       std::ranges::move(piece.parts, std::back_inserter(detailed));
     }
-    // What came after a piece comes after its last part.
-    for (PieceAnatomy& piece : detailed) {
+    // What came after a piece comes after its last part; so do parts that are to be split later.
+    const auto comes_after_parts = [&](PieceAnatomy& piece) {
       for (PieceName& before : piece.after) {
         const auto split = last_parts.find(before.piece);
         if (before.part == Part::None && split != last_parts.end()) before.part = split->second;
       }
+    };
+    for (PieceAnatomy& piece : detailed) {
+      comes_after_parts(piece);
+      std::ranges::for_each(piece.parts, comes_after_parts);
     }
     *list = std::move(detailed);
   }

@@ -1,0 +1,52 @@
+#include "weft/schedule/passes/ring_ahead.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
+#include "weft/schedule/passes/rewrite.h"
+
+namespace weft::schedule {
+namespace {
+
+// What attention does one step before it reads what an exchange brings; the first to be read has no
+// such step.
+std::optional<Node> step_before(const Anatomy& anatomy, const Node& node) {
+  const bool brings = node.direction == Direction::F || node.direction == Direction::R;
+  if (!brings || node.slice == kNone || row_of(node.piece).scope != Scope::Layer) return {};
+  for (const PieceAnatomy& reader : anatomy.layers[static_cast<std::size_t>(node.layer)]) {
+    if (!reader.steps || !follows(reader, {node.piece, node.part})) continue;
+    Node before = node;
+    before.part = reader.part;
+    before.slice += node.direction == Direction::F ? -1 : 1;
+    if (node.direction == Direction::R) before.direction = Direction::D;
+    if (reader.steps->has(before.slice)) return before;
+  }
+  return {};
+}
+
+}  // namespace
+
+Graph run_ring_ahead(const Graph& graph, const Anatomy& anatomy, int micro_batches) {
+  std::unordered_map<Node, NamedEntry, NodeHash> ahead;  // by the node that it is put in front of
+  NamedEntries rest;
+  for (NamedEntry& entry : named_entries(graph)) {
+    const std::optional<Node> before = step_before(anatomy, entry.node);
+    if (!before) {
+      rest.push_back(std::move(entry));
+      continue;
+    }
+    std::erase(entry.waits, *before);
+    ahead.emplace(*before, std::move(entry));
+  }
+  NamedEntries order;
+  for (NamedEntry& entry : rest) {
+    if (const auto found = ahead.find(entry.node); found != ahead.end()) {
+      order.push_back(std::move(found->second));
+    }
+    order.push_back(std::move(entry));
+  }
+  return write(order, anatomy, micro_batches);
+}
+
+}  // namespace weft::schedule
