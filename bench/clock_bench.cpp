@@ -46,7 +46,7 @@ SimulatedStep step_of_stages() {
   SimulatedStep step{.cost = some_cost};
   for (const schedule::RankPlan& plan : large_plans()) step.graphs.push_back(&plan.training);
   step.members = [](int rank, const schedule::Entry& entry) {
-    return schedule::stages_of_entry(large_grid().pp(), rank, entry);
+    return schedule::stages_of_entry(large_plans().front().anatomy.pipeline, rank, entry);
   };
   return step;
 }
@@ -58,7 +58,10 @@ SimulatedStep step_of_ranks() {
     step.graphs.push_back(&large_plans()[stage].training);
   }
   step.members = [](int rank, const schedule::Entry& entry) {
-    return schedule::ranks_of_entry(large_grid(), rank, entry);
+    return schedule::ranks_of_entry(large_grid(),
+                                    large_plans().front().anatomy.pipeline,
+                                    rank,
+                                    entry);
   };
   return step;
 }

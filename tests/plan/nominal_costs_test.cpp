@@ -83,7 +83,7 @@ TEST(NominalWork, PartsAddUpToTheirPieceAndARecomputationToItsForward) {
       for (const Piece piece : {Piece::Attention, Piece::Mlp, Piece::Experts}) {
         const std::string node = place + std::string(schedule::word(piece));
         double sum = 0;
-        for (const Part part : schedule::parts_of(config.model, piece)) {
+        for (const Part part : schedule::parts_of(config.model, piece, 1)) {
           sum += flops(node + "." + std::string(schedule::word(part)));
         }
         EXPECT_NEAR(sum / flops(node), 1, 1e-12) << node;

@@ -81,14 +81,13 @@ void run_rank(const Layout& layout,
   std::iota(members.begin(), members.end(), 0);
   const auto group = endpoint.group("tp_cp", members);
   const std::vector<std::int64_t> rows = rows_of(layout, endpoint.rank());
-  const Context context{.stream = stream,
-                        .pool = pool,
-                        .config = config,
-                        .sequence = kLength / layout.cp,
-                        .loss_scale = 0.25f,
-                        .share = {.ranks = layout.ranks(),
-                                  .tp = layout.tp,
-                                  .tp_rank = endpoint.rank() % layout.tp}};
+  const Context context{
+      .stream = stream,
+      .pool = pool,
+      .config = config,
+      .sequence = kLength / layout.cp,
+      .loss_scale = 0.25f,
+      .share = {.ranks = layout.ranks(), .tp = layout.tp, .tp_rank = endpoint.rank() % layout.tp}};
   const Tensor logits_TE = context.activation_fp32({std::ssize(rows), kExperts});
   tensor::write<float>(stream, logits_TE, logits_of(rows));
   const Tensor dlogits_TE = context.activation_fp32(logits_TE.shape());
