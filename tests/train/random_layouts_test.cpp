@@ -50,6 +50,9 @@ Words draw_layout(Draw& draw) {
               {"model.expert_tensor_parallel_size", draw.any_of({"1", "1", "2"})}};
   if (tp != "1") words.emplace_back("model.sequence_parallel", "true");
   if (cp != "1") {
+    words.emplace_back("model.cp_comm_type", "[" + draw.any_of({"p2p", "all_gather", "a2a"}) + "]");
+  }
+  if (cp != "1") {
     words.emplace_back("model.cp_comm_type", draw.any_of({"p2p", "all_gather", "a2a", "a2a+p2p"}));
     words.emplace_back("model.hierarchical_context_parallel_sizes", cp == "2" ? "[2,1]" : "[2,2]");
     words.emplace_back("comm_overlap.cp_comm_overlap", draw.either());
