@@ -125,6 +125,7 @@ TEST_P(HuggingFaceOut, EveryLayoutOnEveryDeviceWritesTheSameFileAndReadsIt) {
                                    LayoutCase{.world = 4, .ep = 2},
                                    LayoutCase{.world = 4, .ep = 2, .tp = 2},
                                    LayoutCase{.world = 4, .tp = 4},
+                                   LayoutCase{.world = 4, .ep = 2, .etp = 2},
                                    LayoutCase{.world = 6, .ep = 2, .pp = 3, .stages = "Et||ttL"},
                                    LayoutCase{.world = 4, .ep = 2, .pp = 2, .stages = "Et|ttL"}}) {
     SCOPED_TRACE(name_of(layout));
