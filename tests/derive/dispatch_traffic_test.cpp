@@ -53,6 +53,20 @@ TEST(DispatchTraffic, IsTheTableOfTheReferenceSystem) {
   }
 }
 
+// Two ranks share an expert: a token goes to both, however few of it go to one.
+TEST(DispatchTraffic, OfSharedExpertsGoesToAllThatShareThem) {
+  const auto rows = [](Dispatcher dispatcher, std::int64_t shards) {
+    ModelConfig model = large(dispatcher, FlexBackend::DeepEp);
+    model.expert_tensor_parallel_size = shards;
+    const DispatchTraffic sent =
+        expected_traffic(model, {.ranks = 8 * shards, .ranks_per_node = 8 * shards, .tokens = 100});
+    const auto ranks = static_cast<double>(8 * shards);
+    return sent.inside.rows / (ranks - 1) * ranks;  // with those to itself
+  };
+  EXPECT_DOUBLE_EQ(rows(Dispatcher::AllToAll, 2), 2 * rows(Dispatcher::AllToAll, 1));
+  EXPECT_DOUBLE_EQ(rows(Dispatcher::Flex, 2), 2 * rows(Dispatcher::Flex, 1));
+}
+
 TEST(DispatchTraffic, OfAllGatherIsEveryTokenToEveryRankAndBackInFp32) {
   const DispatchTraffic sent = expected_traffic(large(Dispatcher::AllGather),
                                                 {.ranks = 16, .ranks_per_node = 8, .tokens = 10});

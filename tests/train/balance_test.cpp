@@ -6,6 +6,21 @@
 namespace weft::train {
 namespace balance_test {
 
+struct Sharing {
+  LayoutCase layout;
+  int cp = 1;
+};
+
+config::Config with_sharing(const config::Config& config, const Sharing& sharing) {
+  config::Config shared = with_layout(config, sharing.layout);
+  shared.model.context_parallel_size = sharing.cp;
+  return shared;
+}
+
+std::string name_of(const Sharing& sharing) {
+  return train::name_of(sharing.layout) + (sharing.cp > 1 ? fmt::format("Cp{}", sharing.cp) : "");
+}
+
 // Every loss of a router, strong enough to show, and a bias; two sequences a micro-batch.
 config::Config balanced(config::Config config) {
   using enum config::LoadBalancing;
@@ -41,22 +56,25 @@ Losses train(const config::Config& config) {
   return all;
 }
 
-class SharedMicroBatches : public ::testing::TestWithParam<LayoutCase> {};
+class SharedMicroBatches : public ::testing::TestWithParam<Sharing> {};
 
 // Of data-parallel ranks, a global loss counts other micro-batches than one rank does: there are
 // none here.
 INSTANTIATE_TEST_SUITE_P(Ranks,
                          SharedMicroBatches,
-                         ::testing::Values(LayoutCase{.world = 2, .tp = 2},
-                                           LayoutCase{.world = 4, .tp = 4},
-                                           LayoutCase{.world = 4, .ep = 4, .tp = 4},
-                                           LayoutCase{.world = 4, .ep = 2, .tp = 4, .etp = 2},
-                                           LayoutCase{.world = 4, .ep = 2, .tp = 2, .pp = 2}),
+                         ::testing::Values(Sharing{{.world = 2, .tp = 2}},
+                                           Sharing{{.world = 4, .tp = 4}},
+                                           Sharing{{.world = 2}, 2},
+                                           Sharing{{.world = 4, .ep = 2, .tp = 2}, 2},
+                                           Sharing{{.world = 4, .ep = 4, .tp = 4}},
+                                           Sharing{{.world = 4, .ep = 2, .tp = 4, .etp = 2}},
+                                           Sharing{{.world = 4, .ep = 2, .etp = 2}, 4},
+                                           Sharing{{.world = 4, .ep = 2, .tp = 2, .pp = 2}}),
                          [](const auto& param_info) { return name_of(param_info.param); });
 
 TEST_P(SharedMicroBatches, AreBalancedAsOnOneRank) {
-  const config::Config alone = balanced(GetParam().pp > 1 ? deep_config() : small_config());
-  const Losses one = train(alone), many = train(with_layout(alone, GetParam()));
+  const config::Config alone = balanced(GetParam().layout.pp > 1 ? deep_config() : small_config());
+  const Losses one = train(alone), many = train(with_sharing(alone, GetParam()));
   for (std::size_t i = 0; i < one.of_step.size(); ++i) {
     const RouterLosses &a = many.of_step[i], &b = one.of_step[i];
     EXPECT_NEAR(a.batch, b.batch, 1e-5 * b.batch) << "step " << i;
@@ -68,9 +86,9 @@ TEST_P(SharedMicroBatches, AreBalancedAsOnOneRank) {
 }
 
 TEST_P(SharedMicroBatches, TrainAsOnOneRank) {
-  const config::Config alone = balanced(GetParam().pp > 1 ? deep_config() : small_config());
+  const config::Config alone = balanced(GetParam().layout.pp > 1 ? deep_config() : small_config());
   const Outcome one = train_some(alone, 3);
-  const Outcome many = train_some(with_layout(alone, GetParam()), 3);
+  const Outcome many = train_some(with_sharing(alone, GetParam()), 3);
   for (std::size_t i = 0; i < one.losses.size(); ++i) {
     EXPECT_NEAR(many.losses[i], one.losses[i], 2e-6 * one.losses[i]) << "step " << i;
     EXPECT_NEAR(many.gradient_norms[i], one.gradient_norms[i], 2e-5 * one.gradient_norms[i]);

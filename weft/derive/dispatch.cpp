@@ -70,9 +70,9 @@ double distinct_parts(std::int64_t experts, std::int64_t topk, std::int64_t part
   return number(parts) * (1 - none);
 }
 
-double copies_of_token(const ModelConfig& model, std::int64_t parts) {
+double copies_of_token(const ModelConfig& model, std::int64_t ranks, std::int64_t parts) {
   // A machine may have less than all ranks that share an expert, but no part of a rank.
-  const std::int64_t apart = std::min(parts, model.expert_model_parallel_size);
+  const std::int64_t apart = std::min(parts, ranks / model.expert_shards());
   return number(parts) / number(apart) *
          distinct_parts(model.experts(), model.moe_router_topk, apart);
 }
@@ -95,7 +95,7 @@ DispatchNumbers dispatch_of(const Config& config) {
     ModelConfig by_rank = model;
     by_rank.moe_flex_dispatcher_backend = FlexBackend::DeepEp;
     result.rows = rows_of(expected_traffic(by_rank, shape));
-    const double machines = copies_of_token(model, place.machines);
+    const double machines = copies_of_token(model, result.ranks, place.machines);
     result.rows_between_machines =
         number(result.tokens) * machines * number(place.machines - 1) / number(place.machines);
   }

@@ -14,9 +14,9 @@ std::int64_t tokens_of_rank(const config::Config& config);
 // `parts` (ranks, or machines) and a token visits `topk` of them.
 double distinct_parts(std::int64_t experts, std::int64_t topk, std::int64_t parts);
 
-// Copies of a token where it travels once to each of `parts` of the ranks that hold experts: to all
-// that share one it has chosen.
-double copies_of_token(const config::ModelConfig& model, std::int64_t parts);
+// Copies of a token where experts are on `ranks` and it travels once to each of `parts` of them: to
+// all that share an expert it has chosen.
+double copies_of_token(const config::ModelConfig& model, std::int64_t ranks, std::int64_t parts);
 
 // One transfer of one rank: where CPU ranks differ, of the one that sends most to other machines. A
 // MoE layer has four for each micro-batch: dispatch and combine, forward and backward.

@@ -80,11 +80,11 @@ Rows rows_of_token(const ModelConfig& model, const DispatchShape& shape) {
       break;
   }
   // The chance that a token has an expert on one given rank, and in one given machine.
-  const double rank = copies_of_token(model, shape.ranks) / ranks;
+  const double rank = copies_of_token(model, shape.ranks, shape.ranks) / ranks;
   if (!dispatches_by(model, FlexBackend::HybridEp))
     return {.inside = inside * rank, .between = between * rank};
   const auto machines = static_cast<double>(shape.machines());
-  const double machine = copies_of_token(model, shape.machines()) / machines;
+  const double machine = copies_of_token(model, shape.ranks, shape.machines()) / machines;
   // A rank passes on the tokens of its fellows, one in each machine.
   return {.inside = machines * inside * rank, .between = (machines - 1) * machine};
 }

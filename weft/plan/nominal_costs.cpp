@@ -188,7 +188,8 @@ schedule::Load expected_load(const config::Config& config, const schedule::Token
   schedule::Load load{.tokens = tokens, .rows = tokens * grid.per_token};
   if (model.experts() == 0) return load;
   const auto copies = [&](std::int64_t parts) {
-    return static_cast<std::int64_t>(number(tokens) * derive::copies_of_token(model, parts));
+    return static_cast<std::int64_t>(number(tokens) *
+                                     derive::copies_of_token(model, grid.ranks, parts));
   };
   const std::int64_t ranks = grid.ranks;
   load.copies = copies(ranks);

@@ -133,7 +133,7 @@ constexpr Rule kExpertRules[] = {
      .then = "refused",
      .why = "Every rank that shares an expert has as many of its columns as any other.",
      .example = "model.num_moe_experts=4 model.moe_ffn_hidden_size=33 runtime.world_size=2 "
-                "model.expert_tensor_parallel_size=2",
+                "model.expert_tensor_parallel_size=2 train.global_batch_size=2",
      .judge = judge_cut_width},
     {.id = "TC-32",
      .when = "model.moe_shared_expert_intermediate_size at or below 0",
