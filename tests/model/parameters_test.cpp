@@ -214,7 +214,7 @@ config::ModelConfig split_config() {
 TEST(AxisSplits, EveryElementHasAHolderAndAsManyAsTheAxesSay) {
   const config::ModelConfig config = split_config();
   // Of 16 ranks: where nothing splits, all; where tp does, 4; where ep and etp do, 4.
-  const std::map<std::string, int> expected{{"embedding.weight", 16},  // temporary
+  const std::map<std::string, int> expected{{"embedding.weight", 4},
                                             {"layers.0.attention.norm.weight", 16},
                                             {"layers.0.attention.q_norm.weight", 4},
                                             {"layers.0.attention.k_norm.weight", 8},
@@ -225,7 +225,7 @@ TEST(AxisSplits, EveryElementHasAHolderAndAsManyAsTheAxesSay) {
                                             {"layers.1.shared.fc1.weight", 4},
                                             {"layers.1.experts.fc1.weight", 4},
                                             {"layers.1.experts.fc2.weight", 4},
-                                            {"head.weight", 16}};  // temporary
+                                            {"head.weight", 4}};
   for (const auto& [name, count] : expected) {
     for (const int holders : holders_of(config, name)) ASSERT_EQ(holders, count) << name;
   }

@@ -277,7 +277,7 @@ constexpr Rule kLayoutRules[] = {
      .example = "model.num_attention_heads=12 model.kv_channels=16 model.num_query_groups=3 "
                 "model.tensor_model_parallel_size=4 model.sequence_parallel=true",
      .judge = judge_groups_by_tp},
-    {.id = "W80",
+    {.id = "W89",
      .when = "tokens of a micro-batch, or the width of a feed-forward, are no multiple of tp",
      .then = "refused",
      .why = "Tensor-parallel ranks share the channels of each product, and outside of the products "
