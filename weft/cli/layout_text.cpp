@@ -26,10 +26,15 @@ std::string dispatcher_text(const config::ModelConfig& model) {
 }  // namespace
 
 std::string layout_text(const config::ModelConfig& model) {
-  const std::int64_t pp = model.pipeline_model_parallel_size, vpp = derive::virtual_stages(model);
   std::string text;
-  if (pp > 1) text += base::text("pp {}, ", pp);
-  if (vpp > 1) text += base::text("vpp {}, ", vpp);
+  const auto add = [&](const char* axis, std::int64_t size) {
+    if (size > 1) text += base::text("{} {}, ", axis, size);
+  };
+  add("tp", model.tensor_model_parallel_size);
+  add("cp", model.context_parallel_size);
+  add("pp", model.pipeline_model_parallel_size);
+  add("vpp", derive::virtual_stages(model));
+  add("etp", model.expert_tensor_parallel_size.value_or(model.tensor_model_parallel_size));
   return text + base::text("ep {}", model.expert_model_parallel_size) + dispatcher_text(model);
 }
 
