@@ -50,9 +50,6 @@ Words draw_layout(Draw& draw) {
               {"model.expert_tensor_parallel_size", draw.any_of({"1", "1", "2"})}};
   if (tp != "1") words.emplace_back("model.sequence_parallel", "true");
   if (cp != "1") {
-    words.emplace_back("model.cp_comm_type", "[" + draw.any_of({"p2p", "all_gather", "a2a"}) + "]");
-  }
-  if (cp != "1") {
     words.emplace_back("model.cp_comm_type", draw.any_of({"p2p", "all_gather", "a2a", "a2a+p2p"}));
     words.emplace_back("model.hierarchical_context_parallel_sizes", cp == "2" ? "[2,1]" : "[2,2]");
     words.emplace_back("comm_overlap.cp_comm_overlap", draw.either());
@@ -94,7 +91,7 @@ config::Config base_config() {
   config.model.init_method_std = 0.5;  // logits far apart: few near ties
   config.model.moe_aux_loss_coeff = {0.02};
   config.model.moe_z_loss_coeff = 0.001;
-  config.optimizer.lr = 2e-3;
+  config.optimizer.lr = 5e-4;
   // Gradients of the size of rounding errors move nothing; at 1e-8 they move as much as others.
   config.optimizer.adam_eps = 1e-4;
   return config;
@@ -165,9 +162,10 @@ double largest_of(const std::vector<float>& values) {
   return largest;
 }
 
-void expect_alike(const Outcome& many, const Outcome& one) {
+void expect_alike(const Outcome& many, const Outcome& one, double& worst_loss) {
   ASSERT_EQ(many.losses.size(), one.losses.size());
   for (std::size_t i = 0; i < one.losses.size(); ++i) {
+    worst_loss = std::max(worst_loss, std::abs(many.losses[i] / one.losses[i] - 1));
     EXPECT_NEAR(many.losses[i], one.losses[i], 5e-6 * one.losses[i]) << "step " << i;
   }
   for (const auto& [name, values] : one.weights) {
@@ -184,6 +182,7 @@ TEST(RandomLayouts, EachReproducesTheOneRankRun) {
   if (kSanitized) GTEST_SKIP() << "skipped: too long under a sanitizer";
   Draw draw(kSeed);
   int tried = 0, refused = 0, near_ties = 0;
+  double worst_loss = 0;
   // The one-rank run is the same for all layouts of a seed.
   std::map<std::int64_t, Outcome> one_rank_runs;
   std::int64_t seed = 1;
@@ -211,14 +210,15 @@ TEST(RandomLayouts, EachReproducesTheOneRankRun) {
         *std::next(one_rank_runs.begin(), tried % std::ssize(one_rank_runs));
     config.rng.seed = drawn_seed;
     SCOPED_TRACE("rng.seed=" + std::to_string(drawn_seed) + " " + text_of(words));
-    expect_alike(train_some(config, kSteps), one);
+    expect_alike(train_some(config, kSteps), one, worst_loss);
     ++tried;
   }
   std::printf(
-      "seed %u: %d layouts, %d drawn again because a rule refuses them, %d models because "
-      "of a near tie\n",
+      "seed %u: %d layouts, losses within %.1e; %d drawn again because a rule refuses them, "
+      "%d models because of a near tie\n",
       kSeed,
       tried,
+      worst_loss,
       refused,
       near_ties);
 }
