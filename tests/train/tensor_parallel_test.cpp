@@ -60,16 +60,7 @@ TEST_P(TensorParallel, EqualsTheOneRankRun) {
   const Outcome one = train_some(config, kSteps);
   const Outcome many =
       train_some(GetParam().change(with_layout(config, GetParam().layout)), kSteps);
-  for (std::size_t i = 0; i < one.losses.size(); ++i) {
-    EXPECT_NEAR(many.losses[i], one.losses[i], 5e-6 * one.losses[i]) << "step " << i;
-    EXPECT_NEAR(many.gradient_norms[i], one.gradient_norms[i], 2e-5 * one.gradient_norms[i])
-        << "step " << i;
-  }
-  for (const auto& [name, values] : one.weights) {
-    float largest = 0;
-    for (const float value : values) largest = std::max(largest, std::abs(value));
-    EXPECT_LT(largest_difference(many.weights.at(name), values), 2e-4 * largest) << name;
-  }
+  expect_equal_to_rounding(many, one);
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -103,6 +103,20 @@ void expect_same_bits(const Outcome& a, const Outcome& b) {
   EXPECT_EQ(a.weights, b.weights);
 }
 
+void expect_equal_to_rounding(const Outcome& many, const Outcome& one) {
+  ASSERT_EQ(many.losses.size(), one.losses.size());
+  for (std::size_t i = 0; i < one.losses.size(); ++i) {
+    EXPECT_NEAR(many.losses[i], one.losses[i], 5e-6 * one.losses[i]) << "step " << i;
+    EXPECT_NEAR(many.gradient_norms[i], one.gradient_norms[i], 2e-5 * one.gradient_norms[i])
+        << "step " << i;
+  }
+  for (const auto& [name, values] : one.weights) {
+    float largest = 0;
+    for (const float value : values) largest = std::max(largest, std::abs(value));
+    EXPECT_LT(largest_difference(many.weights.at(name), values), 2e-4 * largest) << name;
+  }
+}
+
 rules::JudgedConfig judged(const config::Config& config) {
   rules::Verdict verdict = rules::validate(config);
   for (const config::Finding& set : verdict.automatic) {

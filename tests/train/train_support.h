@@ -58,6 +58,10 @@ double largest_difference(const std::vector<float>& a, const std::vector<float>&
 
 void expect_same_bits(const Outcome& a, const Outcome& b);
 
+// A layout's run against the one-rank run: losses and norms by step, weights by the largest of
+// each.
+void expect_equal_to_rounding(const Outcome& many, const Outcome& one);
+
 // Trains some steps from the config's seed: at most two under a sanitizer, which finds there what
 // it would find in more.
 Outcome train_some(const config::Config& config,

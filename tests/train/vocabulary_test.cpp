@@ -24,16 +24,7 @@ config::Config padded(config::Config config, std::int64_t divisible_by) {
 
 void expect_equal_runs(const config::Config& plain, const config::Config& shared) {
   const Outcome one = train_some(plain, kSteps), many = train_some(shared, kSteps);
-  for (std::size_t i = 0; i < one.losses.size(); ++i) {
-    EXPECT_NEAR(many.losses[i], one.losses[i], 5e-6 * one.losses[i]) << "step " << i;
-    EXPECT_NEAR(many.gradient_norms[i], one.gradient_norms[i], 2e-5 * one.gradient_norms[i])
-        << "step " << i;
-  }
-  for (const auto& [name, values] : one.weights) {
-    float largest = 0;
-    for (const float value : values) largest = std::max(largest, std::abs(value));
-    EXPECT_LT(largest_difference(many.weights.at(name), values), 2e-4 * largest) << name;
-  }
+  expect_equal_to_rounding(many, one);
 }
 
 // Of one rank the padding is in the memory of the logits alone.
