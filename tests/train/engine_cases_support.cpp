@@ -83,6 +83,15 @@ void to_distributed(Config& config) {
   config.comm_overlap.bucket_size = 3000;
 }
 
+// Sequences cut over two ranks, by one way of sharing keys and values.
+void to_context(Config& config, config::CpComm kind) {
+  config.model.num_attention_heads = 4;
+  config.model.num_query_groups = 4;
+  config.model.context_parallel_size = 2;
+  config.model.cp_comm_type = {kind};
+  config.comm_overlap.cp_comm_overlap = true;
+}
+
 struct Sending {
   std::string name;
   Dispatcher type = Dispatcher::AllToAll;
@@ -132,6 +141,37 @@ void add_details(std::vector<EngineCase>& cases, const std::string& name, const 
                    {{}, {Piece::Attention, Piece::Route, Piece::Mlp, Piece::Experts}}});
 }
 
+// The axes that cut a micro-batch, alone and folded with the others.
+void add_shared_batches(std::vector<EngineCase>& cases, const Config& one) {
+  using enum config::CpComm;
+  using enum config::PipelineSchedule;
+  const Config tp = with_layout(one, {.world = 4, .ep = 2, .tp = 2});
+  cases.push_back({"TensorParallel", tp});
+  cases.push_back({"TensorParallelBf16", with(with(tp, to_overlap), to_bf16)});
+  cases.push_back({"TensorParallelShared", with(with(tp, to_shared), to_routing)});
+  cases.push_back({"TensorParallelLatent", with_layout(latent_config(), {.world = 2, .tp = 2})});
+  for (const auto& [name, kind] :
+       {std::pair{"Ring", P2p}, {"Gather", AllGather}, {"Heads", AllToAll}}) {
+    const Config cp = with(with_layout(one, {.world = 4, .ep = 2}),
+                           [&](Config& config) { to_context(config, kind); });
+    cases.push_back({std::string("Context") + name, cp});
+    cases.push_back({std::string("Context") + name + "Bf16", with(cp, to_bf16)});
+  }
+  const auto folded = [&](config::PipelineSchedule order) {
+    const LayoutCase layout{.world = 8,
+                            .ep = 2,
+                            .tp = 2,
+                            .pp = 2,
+                            .vpp = order == DualPipeV ? 2 : 1,
+                            .schedule = order};
+    return with(with_layout(deep_config(), layout),
+                [&](Config& config) { to_context(config, P2p); });
+  };
+  cases.push_back({"Folded", with(folded(Auto), to_distributed)});
+  cases.push_back({"FoldedZeroBubble", folded(ZeroBubble)});
+  cases.push_back({"FoldedDualPipeV", folded(DualPipeV)});
+}
+
 }  // namespace
 
 void PrintTo(const EngineCase& at, std::ostream* out) { *out << at.name; }
@@ -166,6 +206,7 @@ std::vector<EngineCase> engine_cases() {
       {"PipelineBf16", with(stages, to_bf16)},
       {"PipelineTied", with(with(stages, to_tied), to_overlap)},
       {"PipelineDistributed", with(with(with(stages, to_tied), to_overlap), to_distributed)}};
+  add_shared_batches(all, one);
   add_sendings(all, with_layout(one, {.world = 4, .ep = 4}));
   add_details(all, "Latent", with_layout(latent_config(), {.world = 2, .ep = 2}));
   add_details(all, "Shared", with(ep2, to_shared));
