@@ -180,9 +180,8 @@ class TurnWriter {
   // Whether the input gradient of a part travels on at once: then the weight gradient covers that.
   bool sets_off_exchange(int layer, const PieceAnatomy& piece) const {
     return std::ranges::any_of(piece.after, [&](const PieceName& before) {
-      const PieceAnatomy& next =
-          piece_of(anatomy_, {.layer = layer, .piece = before.piece, .part = before.part});
-      return before.piece == piece.piece && next.lane != piece.lane;
+      const Node next{.layer = layer, .piece = before.piece, .part = before.part};
+      return before.piece == piece.piece && piece_of(anatomy_, next).lane != piece.lane;
     });
   }
 
