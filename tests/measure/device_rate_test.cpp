@@ -92,7 +92,7 @@ TEST(DeviceStep, SharesAreOfOperationsAndWhatIsBetweenThem) {
   EXPECT_DOUBLE_EQ(shares.attention, 200e-9);
   EXPECT_DOUBLE_EQ(shares.memory, 100e-9);
   EXPECT_NEAR(shares.idle, 300e-9, 1e-15);
-  EXPECT_NEAR(shares.rest_share(), 0.4, 1e-9);
+  EXPECT_NEAR(shares.rest_share(900e-9), 1.0 / 3, 1e-9);
   const std::vector<OperationTime> times = operations_of(spans);
   ASSERT_EQ(times.size(), 3u);
   EXPECT_EQ(times[0].name, "linear");

@@ -212,7 +212,7 @@ void add_bars(const GpuBench& bench, const measure::DeviceStep& step, std::vecto
     if (step.single) add_ratio(*step.single, bench.step_peer->single_seconds, kLeastSingleRatio);
   }
   bars.push_back({.name = "step: share of what is neither product nor attention",
-                  .value = step.shares.rest_share(),
+                  .value = step.shares.rest_share(step.whole.seconds),
                   .limit = kMostRest,
                   .kind = Bar::Kind::AtMost});
 }

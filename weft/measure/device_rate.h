@@ -40,8 +40,9 @@ struct TimeShares {
   double products = 0, attention = 0, memory = 0, idle = 0;  // seconds
 
   double total() const { return products + attention + memory + idle; }
-  // All that is neither product nor attention.
-  double rest_share() const { return (memory + idle) / total(); }
+  // Of a run that was not traced and took `seconds`: what is neither product nor attention.
+  // Operations take as long in it; events of the trace between them do not keep the device idle.
+  double rest_share(double seconds) const { return 1 - (products + attention) / seconds; }
 };
 
 }  // namespace weft::measure

@@ -58,6 +58,9 @@ __device__ void order_by_count(const ExpertRows& rows, const std::int64_t* count
 // fit are right, so that no count before it seems not to fit.
 __global__ void __launch_bounds__(kThreads)
     find_rows(ExpertRows rows, const std::int64_t* counts, Faults faults) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");  // a product that waits for these rows itself
+#endif
   __shared__ Extent sums[kThreads];
   __shared__ Count first_bad;
   const Count experts = Count(rows.experts);

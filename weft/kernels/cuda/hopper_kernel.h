@@ -383,6 +383,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     publish_barriers();
   }
   meet_all<kBlocks>();
+  await_kernel_before();
   if (threadIdx.x >= kMultiplyThreads) {
     give_registers<40>();
     if (threadIdx.x < kMultiplyThreads + 32) {

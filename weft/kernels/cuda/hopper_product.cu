@@ -21,16 +21,19 @@ void launch(cudaStream_t stream, const HopperProduct& product) {
   const auto kernel = grouped_product<Kind, kColumns, kBlocks>;
   constexpr int kBytes = sizeof(Shared<kColumns>);
   allow_shared(kernel, kBytes);
-  cudaLaunchAttribute cluster{};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim = {kBlocks, 1, 1};
+  cudaLaunchAttribute attributes[2]{};
+  attributes[0].id = cudaLaunchAttributeClusterDimension;
+  attributes[0].val.clusterDim = {kBlocks, 1, 1};
+  // Blocks start beside the kernel that finds the rows, and wait for it when they are set up.
+  attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attributes[1].val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(unsigned(product.multiprocessors / kBlocks * kBlocks));
   config.blockDim = dim3(kThreads);
   config.dynamicSmemBytes = kBytes;
   config.stream = stream;
-  config.attrs = &cluster;
-  config.numAttrs = 1;
+  config.attrs = attributes;
+  config.numAttrs = 2;
   const Maps maps{product.a, product.b, product.c};
   tensor::cuda::check("cudaLaunchKernelEx",
                       cudaLaunchKernelEx(&config, kernel, maps, product.work));
