@@ -25,7 +25,7 @@ class Links {
   // When bytes that leave now, in both directions, have passed this rank's ports: those of its
   // peers are free when these are, since every rank does what this one does. 0: at once.
   std::int64_t reserve(const Membership& group, std::span<const Part> parts);
-  // Sleeps. SystemError where the rank fails meanwhile, or has failed.
+  // Sleeps, the last moments awake. SystemError where the rank fails meanwhile, or has failed.
   void wait_until(std::int64_t end_ns);
 
   void fail();  // ends the waiting
@@ -35,7 +35,7 @@ class Links {
   std::atomic<bool> emulated_{false};
   std::mutex mutex_;
   std::condition_variable failed_;
-  bool has_failed_ = false;
+  std::atomic<bool> has_failed_{false};
 };
 
 }  // namespace weft::comm::loopback

@@ -1,3 +1,4 @@
+#include "weft/kernels/cuda/block_scan.h"
 #include "weft/kernels/cuda/expert_rows.h"
 
 namespace weft::kernels::cuda {
@@ -8,27 +9,6 @@ constexpr int kThreads = 256;
 
 // Unsigned: sums behind a damaged count mean nothing, and may wrap around.
 using Count = unsigned long long;
-
-struct Extent {
-  Count rows, tiles;
-};
-
-// The sum over this thread and those before it. `shared` then holds all of them, until the next
-// call; whoever reads it must do so before a barrier that precedes that call.
-__device__ Extent inclusive_sum(const Extent& own, Extent (&shared)[kThreads]) {
-  const int thread = int(threadIdx.x);
-  shared[thread] = own;
-  __syncthreads();
-  for (int step = 1; step < kThreads; step *= 2) {
-    Extent before{0, 0};
-    if (thread >= step) before = shared[thread - step];
-    __syncthreads();
-    shared[thread].rows += before.rows;
-    shared[thread].tiles += before.tiles;
-    __syncthreads();
-  }
-  return shared[thread];
-}
 
 __device__ Count tiles_of(Count rows, const RowCut& cut) {
   const Count cuts = (rows + Count(cut.rows) - 1) / Count(cut.rows);
@@ -61,19 +41,16 @@ __global__ void __launch_bounds__(kThreads)
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");  // a product that waits for these rows itself
 #endif
-  __shared__ Extent sums[kThreads];
   __shared__ Count first_bad;
   const Count experts = Count(rows.experts);
   if (threadIdx.x == 0) first_bad = experts;
-  Extent before{0, 0};
+  Count rows_before = 0, tiles_before = 0;
   for (std::int64_t chunk = 0; chunk < rows.experts; chunk += kThreads) {
     const std::int64_t e = chunk + threadIdx.x;
     const std::int64_t count = e < rows.experts ? counts[e] : 0;
-    const Extent own{Count(count), tiles_of(Count(count), rows.cut)};
-    const Extent end = inclusive_sum(own, sums);
-    const Extent all = sums[kThreads - 1];
-    const std::int64_t row = std::int64_t(before.rows + end.rows - own.rows);
-    const std::int64_t tile = std::int64_t(before.tiles + end.tiles - own.tiles);
+    const Scanned<Count> at_row = block_scan(Count(count));
+    const Scanned<Count> at_tile = block_scan(tiles_of(Count(count), rows.cut));
+    const std::int64_t row = std::int64_t(rows_before + at_row.before);
     const std::int64_t rest = std::int64_t(Count(rows.room) - Count(row));
     if (e < rows.experts && (count < 0 || count > rest)) atomicMin(&first_bad, Count(e));
     __syncthreads();
@@ -83,10 +60,10 @@ __global__ void __launch_bounds__(kThreads)
     }
     if (e < rows.experts) {
       rows.first_row[e] = row;
-      rows.first_tile[e] = tile;
+      rows.first_tile[e] = std::int64_t(tiles_before + at_tile.before);
     }
-    before.rows += all.rows;
-    before.tiles += all.tiles;
+    rows_before += at_row.total;
+    tiles_before += at_tile.total;
   }
   if (first_bad < experts) {
     for (std::int64_t e = threadIdx.x; e <= rows.experts; e += kThreads) {
@@ -94,10 +71,10 @@ __global__ void __launch_bounds__(kThreads)
       rows.first_tile[e] = 0;
     }
   } else if (threadIdx.x == 0) {
-    rows.first_row[rows.experts] = std::int64_t(before.rows);
-    rows.first_tile[rows.experts] = std::int64_t(before.tiles);
+    rows.first_row[rows.experts] = std::int64_t(rows_before);
+    rows.first_tile[rows.experts] = std::int64_t(tiles_before);
   }
-  order_by_count(rows, counts);
+  if (rows.cut.order == ExpertOrder::ByCount) order_by_count(rows, counts);
 }
 
 }  // namespace

@@ -7,11 +7,15 @@
 
 namespace weft::kernels::cuda {
 
+// Whether a product goes through the experts by their numbers, or needs those with most rows first.
+enum class ExpertOrder { ByNumber, ByCount };
+
 // How the rows of an expert are cut: each `rows` of them, and the rest, are one cut; two cuts make
 // `of_two` tiles, and a last one without a second makes `of_one`.
 struct RowCut {
   std::int64_t rows = 1;
   std::int64_t of_two = 2, of_one = 1;
+  ExpertOrder order = ExpertOrder::ByNumber;
 };
 
 // Expert e has the rows [first_row[e], first_row[e + 1]) and, counted over all experts, the tiles
@@ -22,7 +26,7 @@ struct ExpertRows {
   RowCut cut;
   std::int64_t* first_row = nullptr;   // (experts + 1)
   std::int64_t* first_tile = nullptr;  // (experts + 1)
-  std::int64_t* by_count = nullptr;    // (experts): the one with most rows first
+  std::int64_t* by_count = nullptr;    // (experts): the one with most rows first; if asked for
 
   // No counts that fit have more.
   std::int64_t most_cuts() const {

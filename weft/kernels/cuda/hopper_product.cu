@@ -176,7 +176,11 @@ HopperProduct with_tiles(int ordinal, const Product& p, std::int64_t experts) {
                   .c = p.c,
                   .c_stride = p.c_stride,
                   .write = p.write};
-  product.cut = {.rows = kTileRows, .of_two = column_tiles, .of_one = (column_tiles + 1) / 2};
+  constexpr bool kSums = Kind::kGrouped == Grouped::Sums;
+  product.cut = {.rows = kTileRows,
+                 .of_two = column_tiles,
+                 .of_one = (column_tiles + 1) / 2,
+                 .order = kSums ? ExpertOrder::ByCount : ExpertOrder::ByNumber};
   product.multiprocessors = card(ordinal).multiprocessors;
   product.launch = narrow ? launch<Kind, 128, 2> : launch<Kind, 256, 2>;
   return product;
