@@ -77,7 +77,8 @@ std::int64_t Collectives::meet(const Call& call,
             "{} bytes to itself, {} expected",
             part.out_bytes,
             part.in_bytes);
-      transfers.copy(part.in, part.out, part.in_bytes);
+      size() > 1 ? transport_->copy_own(part, transfers)
+                 : transfers.copy(part.in, part.out, part.in_bytes);
     }
   }
   if (size() > 1) transport_->meet(call, parts, transfers);

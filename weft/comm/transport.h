@@ -39,12 +39,18 @@ class Transport {
 
   // Blocks the stream's thread that calls it: returns when this member's bytes have been taken and
   // the others' have arrived; throws SystemError when a peer fails, disagrees or does not come. A
-  // collective has a part for every member in order; its own is already copied and is there to be
-  // read. A Send or a Receive has one part, the peer's. Meetings of one group may run on several
-  // threads at once. The parts are in device memory: `transfers` reaches it, and nothing else.
+  // collective has a part for every member in order, its own too (see copy_own). A Send or a
+  // Receive has one part, the peer's. Meetings of one group may run on several threads at once. The
+  // parts are in device memory: `transfers` reaches it, and nothing else.
   virtual void meet(const Call& call,
                     std::span<const Part> parts,
                     tensor::Transfers& transfers) = 0;
+
+  // What one of several members of a collective has for itself: called before the meeting. A
+  // transport that does nothing here copies it in the meeting, beside the rest.
+  virtual void copy_own(const Part& own, tensor::Transfers& transfers) {
+    transfers.copy(own.in, own.out, own.in_bytes);
+  }
 
   // This rank failed: ends all ranks of the world.
   virtual void fail(const std::string& reason) = 0;

@@ -32,7 +32,7 @@ class Transfers {
 
   // The two may overlap.
   virtual void copy(std::byte* to, const std::byte* from, std::int64_t bytes) = 0;
-  // Two lists of copies beside each other, each in its order, as a link carries both directions at
+  // Two lists of copies beside each other, each in any order, as a link carries both directions at
   // once. What one list writes the other does not touch, and no copy overlaps itself.
   virtual void copy_both(std::span<const Copy> some, std::span<const Copy> others) = 0;
   virtual void clear(std::byte* to, std::int64_t bytes) = 0;

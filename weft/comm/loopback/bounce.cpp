@@ -33,6 +33,17 @@ Cargo cargo_of(std::span<const Part> parts, int self) {
   return cargo;
 }
 
+// What this member has for itself.
+std::vector<Copy> copies_to_self(std::span<const Part> parts, int self) {
+  std::vector<Copy> copies;
+  for (const Part& part : parts) {
+    if (part.member == self && part.in != part.out && part.in_bytes > 0) {
+      copies.push_back({part.in, part.out, part.in_bytes});
+    }
+  }
+  return copies;
+}
+
 // What of the cargo lies at [begin, end), between the device and host memory.
 struct Round {
   std::vector<Copy> out, in;
@@ -66,13 +77,12 @@ Round round_of(const Cargo& cargo,
 
 void bounce(tensor::Transfers& transfers, std::span<const Part> parts, int self) {
   const Cargo cargo = cargo_of(parts, self);
-  if (cargo.bytes == 0) return;
   const bool has_unread = std::ranges::any_of(cargo.parts, [](const Part& part) {
     return part.in == nullptr && part.in_bytes > 0;
   });
   const std::shared_ptr<std::byte> unread = has_unread ? transfers.scratch(kRoundBytes) : nullptr;
   std::array<std::shared_ptr<std::byte>, 2> host;
-  std::vector<Copy> coming;
+  std::vector<Copy> coming = copies_to_self(parts, self);
   for (std::int64_t begin = 0, turn = 0; begin < cargo.bytes;
        begin += kRoundBytes, turn = 1 - turn) {
     std::shared_ptr<std::byte>& memory = host[static_cast<std::size_t>(turn)];
@@ -86,7 +96,7 @@ void bounce(tensor::Transfers& transfers, std::span<const Part> parts, int self)
 }
 
 void hand_back(tensor::Transfers& transfers, std::span<const Part> parts, int self) {
-  std::vector<Copy> copies;
+  std::vector<Copy> copies = copies_to_self(parts, self);
   for (const Part& part : parts) {
     if (part.member == self || part.in == nullptr) continue;
     copies.push_back({part.in, part.out, std::min(part.out_bytes, part.in_bytes)});
@@ -99,11 +109,10 @@ void bounce_answered(tensor::Transfers& transfers,
                      int self,
                      const Answer& answer) {
   const Cargo cargo = cargo_of(parts, self);
-  if (cargo.bytes == 0) return;
   const std::shared_ptr<std::byte> host =
       transfers.host_scratch(std::max(cargo.bytes, kRoundBytes));
   const Round round = round_of(cargo, 0, cargo.bytes, host.get(), nullptr);
-  transfers.copy_both(round.out, {});
+  transfers.copy_both(round.out, copies_to_self(parts, self));
   std::byte* bytes = host.get();
   for (const Part& part : cargo.parts) {
     answer(part, bytes);

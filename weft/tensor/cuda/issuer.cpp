@@ -1,10 +1,26 @@
 #include "weft/tensor/cuda/issuer.h"
 
+#include <chrono>
 #include <utility>
 
 #include "weft/base/thread.h"
 
 namespace weft::tensor::cuda {
+namespace {
+
+constexpr std::chrono::milliseconds kAwake{2};
+
+}  // namespace
+
+std::atomic<int> Issuer::threads_ = 0;
+
+template <typename IsSo>
+void Issuer::stay_awake_for(const IsSo& is_so) {
+  if (2 * threads_ > int(std::thread::hardware_concurrency())) return;
+  const auto end = std::chrono::steady_clock::now() + kAwake;
+  while (!is_so() && std::chrono::steady_clock::now() < end) {
+  }
+}
 
 bool Issuer::is_idle() {
   const std::lock_guard lock(mutex_);
@@ -15,9 +31,11 @@ void Issuer::push(std::uint64_t ticket, std::function<void()> task) {
   {
     const std::lock_guard lock(mutex_);
     queue_.push_back({ticket, std::move(task)});
+    has_work_ = true;
   }
   if (!thread_.joinable()) {
     thread_ = base::start_thread("the thread that issues to the GPU", [this] { serve(); });
+    ++threads_;
   }
   pushed_.notify_one();
 }
@@ -28,6 +46,7 @@ void Issuer::issue(std::uint64_t ticket) {
 }
 
 void Issuer::await_issued(std::uint64_t ticket) const {
+  stay_awake_for([&] { return has_issued(ticket); });
   std::uint64_t seen = issued_.load();
   while (seen < ticket) {
     issued_.wait(seen);
@@ -37,12 +56,14 @@ void Issuer::await_issued(std::uint64_t ticket) const {
 
 void Issuer::serve() {
   cudaSetDevice(device_.ordinal());  // an error of the card is told where the host waits
-  std::unique_lock lock(mutex_);
   while (true) {
+    stay_awake_for([&] { return has_work_.load(); });
+    std::unique_lock lock(mutex_);
     pushed_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
     if (queue_.empty()) return;
     const Item item = std::move(queue_.front());
     queue_.pop_front();
+    has_work_ = stopping_ || !queue_.empty();
     busy_ = true;
     lock.unlock();
     item.task();
@@ -56,10 +77,11 @@ void Issuer::stop() {
   if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
-    stopping_ = true;
+    stopping_ = has_work_ = true;
   }
   pushed_.notify_one();
   thread_.join();
+  --threads_;
 }
 
 }  // namespace weft::tensor::cuda

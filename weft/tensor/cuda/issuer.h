@@ -50,13 +50,20 @@ class Issuer {
     std::function<void()> task;
   };
 
+  // Waits until it is so, for a moment and without sleeping, where cores are left for that: a
+  // thread that sleeps is woken late, and meanwhile the card has nothing to do.
+  template <typename IsSo>
+  static void stay_awake_for(const IsSo& is_so);
   bool is_idle();
   void issue(std::uint64_t ticket);
   void serve();
 
+  static std::atomic<int> threads_;  // of all issuers
+
   const CudaDevice& device_;
   std::atomic<std::uint64_t> issued_ = 0;
-  std::mutex mutex_;  // of the next three
+  std::atomic<bool> has_work_ = false;  // pushed, or told to stop; may be read without the mutex
+  std::mutex mutex_;                    // of the next three
   std::deque<Item> queue_;
   bool busy_ = false;  // the thread has a task
   bool stopping_ = false;

@@ -25,6 +25,44 @@ void reduce_as(cudaStream_t stream,
   check("reduce", launch_reduce<T>(stream, reinterpret_cast<T*>(out), all, combine, elements));
 }
 
+#if CUDART_VERSION >= 13000
+// By one call: many small ones would take the host longer than the card. Products that fill every
+// multiprocessor shall not hold the copies up.
+void start_copies(cudaStream_t stream, std::span<const Copy> copies) {
+  std::vector<void*> to;
+  std::vector<const void*> from;
+  std::vector<std::size_t> sizes;
+  for (const Copy& copy : copies) {
+    if (copy.bytes == 0) continue;
+    to.push_back(copy.to);
+    from.push_back(copy.from);
+    sizes.push_back(std::size_t(copy.bytes));
+  }
+  if (to.empty()) return;
+  cudaMemcpyAttributes attributes{};
+  attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+  attributes.flags = cudaMemcpyFlagPreferOverlapWithCompute;
+  std::size_t first = 0;  // that the attributes are for
+  check("cudaMemcpyBatchAsync",
+        cudaMemcpyBatchAsync(to.data(),
+                             from.data(),
+                             sizes.data(),
+                             to.size(),
+                             &attributes,
+                             &first,
+                             1,
+                             stream));
+}
+#else
+void start_copies(cudaStream_t stream, std::span<const Copy> copies) {
+  for (const auto& [to, from, bytes] : copies) {
+    if (bytes == 0) continue;
+    check("cudaMemcpyAsync",
+          cudaMemcpyAsync(to, from, std::size_t(bytes), cudaMemcpyDefault, stream));
+  }
+}
+#endif
+
 }  // namespace
 
 CudaTransfers::~CudaTransfers() {
@@ -53,18 +91,10 @@ void CudaTransfers::copy_both(std::span<const Copy> some, std::span<const Copy> 
     check("cudaStreamCreateWithFlags",
           cudaStreamCreateWithFlags(&second_stream_, cudaStreamNonBlocking));
   }
-  const auto start = [](cudaStream_t stream, std::span<const Copy> copies) {
-    for (const auto& [to, from, bytes] : copies) {
-      if (bytes == 0) continue;
-      check("cudaMemcpyAsync",
-            cudaMemcpyAsync(to, from, std::size_t(bytes), cudaMemcpyDefault, stream));
-    }
-  };
-  start(stream_, some);
-  start(second_stream_, others);
-  for (const cudaStream_t stream : {stream_, second_stream_}) {
-    check("cudaStreamSynchronize", cudaStreamSynchronize(stream));
-  }
+  start_copies(stream_, some);
+  start_copies(second_stream_, others);
+  if (!some.empty()) check("cudaStreamSynchronize", cudaStreamSynchronize(stream_));
+  if (!others.empty()) check("cudaStreamSynchronize", cudaStreamSynchronize(second_stream_));
 }
 
 void CudaTransfers::clear(std::byte* to, std::int64_t bytes) {
