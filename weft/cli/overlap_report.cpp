@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "weft/base/check.h"
 #include "weft/base/text.h"
 #include "weft/plan/overlap_prediction.h"
 #include "weft/trace/step_parts.h"
@@ -44,11 +45,27 @@ constexpr const char* kLegend =
 
 double ms(double seconds) { return seconds * 1e3; }
 
+base::Json ms_or_null(std::optional<double> seconds) {
+  return seconds ? base::Json(ms(*seconds)) : base::Json();
+}
+
+// "12.3", or "-" where nobody knows.
+std::string ms_text(std::optional<double> seconds) {
+  return seconds ? base::text("{:.1f}", ms(*seconds)) : "-";
+}
+
+trace::CommunicationTime time_of(const trace::Exposure& exposure, measure::BenchedKind kind) {
+  if (kind == measure::BenchedKind::Ep) return exposure.total;
+  const auto found = exposure.kinds.find(std::string(measure::word(kind)));
+  return found == exposure.kinds.end() ? trace::CommunicationTime() : found->second;
+}
+
 std::string links_of(const measure::FabricRuns& fabric) {
   return fabric.fabric && !fabric.fabric->is_free() ? grid::describe(*fabric.fabric) : "";
 }
 
 FabricReport report_of(const std::vector<measure::OverlapOrder>& orders,
+                       measure::BenchedKind kind,
                        const measure::OverlapBench& bench,
                        const measure::FabricRuns& fabric) {
   const measure::OverlapRun& plain = fabric.runs.front();
@@ -57,6 +74,7 @@ FabricReport report_of(const std::vector<measure::OverlapOrder>& orders,
                                            plain.timelines,
                                            plain.step_seconds);
   FabricReport report{
+      .kind = kind,
       .name = fabric.name,
       .links = links_of(fabric),
       .is_free = fabric.fabric && fabric.fabric->is_free(),
@@ -70,14 +88,18 @@ FabricReport report_of(const std::vector<measure::OverlapOrder>& orders,
   for (std::size_t i = 0; i < orders.size(); ++i) {
     const measure::OverlapRun& run = fabric.runs[i];
     const double apart_seconds = trace::step_parts(run.timelines).apart_ms * 1e-3;
+    const bool is_known = orders[i].nodes == measure::Nodes::OfPlain;
+    const auto known = [&](auto ask) {
+      return is_known ? std::optional((prediction.*ask)(orders[i].config)) : std::nullopt;
+    };
     report.rows.push_back({.name = run.name,
                            .step_seconds = run.step_seconds,
                            .speedup = plain.step_seconds / run.step_seconds,
-                           .exposure = trace::analyse(run.timelines, bench.clocks),
+                           .time = time_of(trace::analyse(run.timelines, bench.clocks), kind),
                            .partnered = trace::partnered(run.timelines),
                            .peak_activation_bytes = run.peak_activation_bytes,
-                           .predicted_seconds = prediction.step_seconds(orders[i].config),
-                           .ideal_seconds = prediction.ideal_seconds(orders[i].config),
+                           .predicted_seconds = known(&plan::OverlapPrediction::step_seconds),
+                           .ideal_seconds = known(&plan::OverlapPrediction::ideal_seconds),
                            .layers_seconds = run.step_seconds - apart_seconds,
                            .is_fitted = i == 0});
   }
@@ -118,9 +140,9 @@ std::string heading(const FabricReport& report) {
       report.compute_is_simulated ? " (simulated)" : "",
       ms(report.communication_seconds),
       report.communication_seconds / report.compute_seconds);
-  text += base::text("; the longer of the two {:.1f} ms, ideal {:.1f} ms\n",
+  text += base::text("; the longer of the two {:.1f} ms, ideal {} ms\n",
                      ms(report.longer_alone_seconds()),
-                     ms(report.ideal_seconds()));
+                     ms_text(report.ideal_seconds()));
   if (report.is_one_rank) text += layers_text(report);
   text += base::text("  {:<24} {:>9} {:>8} {:>10} {:>11} {:>10} {:>11} {:>10} {:>7}\n",
                      "order",
@@ -141,18 +163,19 @@ std::string row_text(const OverlapRow& row) {
                  row.name,
                  ms(row.step_seconds),
                  row.speedup,
-                 row.exposure.total.hidden_any * 100,
-                 row.exposure.total.hidden_gemm * 100,
-                 row.exposure.total.exposed_ms,
+                 row.time.hidden_any * 100,
+                 row.time.hidden_gemm * 100,
+                 row.time.exposed_ms,
                  base::human_bytes(static_cast<double>(row.peak_activation_bytes)));
   if (row.is_fitted) return text + base::text("{:>10}\n", "(measured)");
+  if (!row.predicted_seconds) return text + base::text("{:>10}\n", "-");
   return text + base::text("{:>10.1f} {:>+5.1f} %\n",
-                           ms(row.predicted_seconds),
-                           row.prediction_error() * 100);
+                           ms(*row.predicted_seconds),
+                           *row.prediction_error() * 100);
 }
 
 std::string reasons_text(const OverlapRow& row) {
-  const trace::Reasons& reasons = row.exposure.total.reasons;
+  const trace::Reasons& reasons = row.time.reasons;
   return base::text(
       "  {:<24} exposed: no partner {:.1f}, short cover {:.1f}, peer {:.1f}, "
       "host {:.1f} ms\n",
@@ -170,17 +193,18 @@ base::Json run_json(const FabricReport& report, const OverlapRow& row) {
           {"over_compute_only", row.step_seconds / report.compute_seconds},
           {"layers_ms", ms(row.layers_seconds)},
           {"layers_speedup", report.layers_speedup(row)},
-          {"hidden_any", row.exposure.total.hidden_any},
-          {"hidden_gemm", row.exposure.total.hidden_gemm},
+          {"hidden_any", row.time.hidden_any},
+          {"hidden_gemm", row.time.hidden_gemm},
           {"partnered_comm_ms", row.partnered.communication_ms},
           {"partnered_hidden_any", row.partnered.hidden_any},
           {"partnered_hidden_gemm", row.partnered.hidden_gemm},
-          {"exposed_ms", row.exposure.total.exposed_ms},
+          {"exposed_ms", row.time.exposed_ms},
           {"peak_activation_bytes", row.peak_activation_bytes},
-          {"predicted_ms", ms(row.predicted_seconds)},
-          {"prediction_error", row.prediction_error()},
-          {"ideal_ms", ms(row.ideal_seconds)},
-          {"exposure", trace::to_json(row.exposure.total)}};
+          {"predicted_ms", ms_or_null(row.predicted_seconds)},
+          {"prediction_error",
+           row.prediction_error() ? base::Json(*row.prediction_error()) : base::Json()},
+          {"ideal_ms", ms_or_null(row.ideal_seconds)},
+          {"exposure", trace::to_json(row.time)}};
 }
 
 // The ratios for which bars are set: communication that compute can hide, and as long as compute.
@@ -192,9 +216,45 @@ struct Ratios {
 };
 constexpr Ratios kHidden{0.4, 0.8}, kNearOne{0.85, 1.15};
 
+// What the last order of a kind may take where the kind alone would add about 30 % to the step.
+constexpr Ratios kAdded{1.25, 1.35};
+double limit_of(measure::BenchedKind kind) {
+  switch (kind) {
+    case measure::BenchedKind::Ep:
+    case measure::BenchedKind::Cp:
+      return 1.08;
+    case measure::BenchedKind::Dp:
+    case measure::BenchedKind::Pp:
+      return 1.05;
+    case measure::BenchedKind::Tp:
+      return 1.12;
+  }
+  UNREACHABLE("kind {}", static_cast<int>(kind));
+}
+
+std::vector<Bar> bars_of_kind(const FabricReport& report) {
+  std::vector<Bar> bars;
+  const OverlapRow& plain = report.rows.front();
+  const OverlapRow& last = report.rows.back();
+  if (last.is_fitted) return bars;
+  const auto over_compute = [&](const OverlapRow& row) {
+    return row.step_seconds / report.compute_seconds;
+  };
+  if (report.is_free) {
+    for (const OverlapRow& row : report.rows) {
+      if (row.is_fitted) continue;
+      bars.push_back({row.name + " over plain", row.step_seconds / plain.step_seconds, 1.02});
+    }
+  } else if (kAdded.contain(over_compute(plain))) {
+    bars.push_back({last.name + " over compute alone", over_compute(last), limit_of(report.kind)});
+  }
+  return bars;
+}
+
 }  // namespace
 
 std::vector<Bar> bars_of(const FabricReport& report) {
+  if (report.kind != measure::BenchedKind::Ep) return bars_of_kind(report);
   std::vector<Bar> bars;
   if (!report.is_one_rank) return bars;
   const OverlapRow& plain = report.rows.front();
@@ -216,16 +276,18 @@ std::vector<Bar> bars_of(const FabricReport& report) {
     if (report.is_free) {
       bars.push_back({row.name + " over plain", row.step_seconds / plain.step_seconds, 1.01});
     }
-    bars.push_back({row.name + ", prediction error", std::abs(row.prediction_error()), 0.06});
+    bars.push_back(
+        {row.name + ", prediction error", std::abs(row.prediction_error().value_or(0)), 0.06});
   }
   return bars;
 }
 
 std::vector<FabricReport> report_of(const std::vector<measure::OverlapOrder>& orders,
+                                    measure::BenchedKind kind,
                                     const measure::OverlapBench& bench) {
   std::vector<FabricReport> reports;
   for (const measure::FabricRuns& fabric : bench.fabrics) {
-    reports.push_back(report_of(orders, bench, fabric));
+    reports.push_back(report_of(orders, kind, bench, fabric));
   }
   return reports;
 }
@@ -249,11 +311,11 @@ base::Json to_json(const std::vector<FabricReport>& reports) {
                        {"layers_comm_only_ms", ms(report.layers_communication_seconds)},
                        {"ratio", ratio ? base::Json(*ratio) : base::Json()},
                        {"longer_alone_ms", ms(report.longer_alone_seconds())},
-                       {"ideal_ms", ms(report.ideal_seconds())},
+                       {"ideal_ms", ms_or_null(report.ideal_seconds())},
                        {"runs", std::move(runs)},
                        {"bars", std::move(bars)}});
   }
-  base::Json json{{"fabrics", std::move(fabrics)}};
+  base::Json json{{"mode", measure::word(reports.front().kind)}, {"fabrics", std::move(fabrics)}};
   if (reports.front().is_one_rank) json["pretended"] = true;
   return json;
 }
@@ -269,7 +331,12 @@ std::string to_text(const std::vector<FabricReport>& reports) {
     for (const Bar& bar : bars_of(report)) text += "  " + to_text(bar) + "\n";
   }
   const bool is_one_rank = reports.front().is_one_rank;
-  return text + (is_one_rank ? kOneRankLegend : kComputeLegend) + kLegend + trace::legend("  ");
+  text += is_one_rank ? kOneRankLegend : kComputeLegend;
+  if (reports.front().kind != measure::BenchedKind::Ep) {
+    text += base::text("  hidden and exposed are of {} communication alone.\n",
+                       measure::word(reports.front().kind));
+  }
+  return text + kLegend + trace::legend("  ");
 }
 
 std::string to_svg(const measure::OverlapBench& bench) {
