@@ -127,6 +127,7 @@ TEST_F(BenchOverlap, EveryModeHasItsOrders) {
         Case{"pp model.num_layers=4 train.global_batch_size=4", {"plain", "overlap_p2p_comm"}},
         Case{"pp vpp=null train.global_batch_size=4",
              {"plain", "overlap_p2p_comm", "overlap_p2p_comm + zb_h1"}},
+        Case{"cp train.global_batch_size=4", {"plain", "cp_comm_overlap"}},
         Case{"tp train.global_batch_size=4", {"plain"}}}) {
     const Outcome outcome = weft("bench overlap --json" + kTinyDense + "--mode " + words);
     ASSERT_EQ(outcome.code, 0) << words << outcome.err << outcome.out;
@@ -136,6 +137,9 @@ TEST_F(BenchOverlap, EveryModeHasItsOrders) {
     const Json& slow = json["fabrics"][1];
     EXPECT_EQ(names_of(slow["runs"]), orders) << words;
     EXPECT_GT(slow["runs"][0]["exposure"]["communication_ms"], 0.0) << words;
+    EXPECT_EQ(json["fabrics"][0]["runs"][0]["added"], 0.0) << words;
+    EXPECT_EQ(slow["runs"][0]["steady_added"].is_number(), orders.size() == 2 && words[0] == 'p')
+        << words;
     EXPECT_EQ(json["fabrics"][0]["bars"].size(), orders.size() - 1) << words;
   }
 }
@@ -148,6 +152,10 @@ TEST_F(BenchOverlap, AModeNeedsRanksOfItsKind) {
       weft("bench overlap" + kTinyDense + "--mode dp runtime.backend=loopback");
   EXPECT_EQ(pretended.code, 2);
   EXPECT_NE(pretended.err.find("loopback"), std::string::npos) << pretended.err;
+  const Outcome gathered =
+      weft("bench overlap" + kTinyDense + "--mode cp model.cp_comm_type=all_gather");
+  EXPECT_EQ(gathered.code, 2);
+  EXPECT_NE(gathered.err.find("cp_comm_type = all_gather"), std::string::npos) << gathered.err;
   EXPECT_EQ(weft("bench overlap --mode xp").code, 2);
 }
 

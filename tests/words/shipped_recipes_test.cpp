@@ -55,8 +55,7 @@ TEST(ShippedRecipes, SmallOnesRunAndOthersSayWhatIsMissing) {
     std::string parts;
     for (const rules::Missing& missing : rules::judge(config).missing) parts += missing.part + "; ";
     if (kSmall.contains(recipe.name)) {
-      const bool is_cp = config.model.context_parallel_size > 1;
-      EXPECT_EQ(parts, is_cp ? "context parallelism; " : "") << name;
+      EXPECT_EQ(parts, "") << name;
     } else if (!parts.empty()) {
       ++missing_something;
       if (name == recipe.name) std::printf("%s misses: %s\n", name.c_str(), parts.c_str());

@@ -24,6 +24,10 @@ struct OverlapRow {
   std::optional<double> predicted_seconds, ideal_seconds;
   // Of the step, without what embedding, head and optimizer took with nothing of a layer beside it.
   double layers_seconds = 0;
+  // What the best round took longer than that of the plain order on free links, as a share of the
+  // latter; and that outside warm-up and cool-down, of a pipeline with several chunks a rank. None
+  // where links are as they are.
+  std::optional<double> added, steady_added;
   bool is_fitted = false;  // the plain order, from which the prediction starts
 
   std::optional<double> prediction_error() const {
@@ -63,8 +67,8 @@ std::vector<FabricReport> report_of(const std::vector<measure::OverlapOrder>& or
                                     const measure::OverlapBench& bench);
 
 // Of experts' communication those that are set for one rank of a pretended world: which they are,
-// the ratio decides. Of another kind what it may add to the step where it alone would add about
-// 30 %, and on free links.
+// the ratio decides. Of another kind what it may add to the step where it adds about 30 % to the
+// plain one, and on free links.
 std::vector<Bar> bars_of(const FabricReport& report);
 
 base::Json to_json(const std::vector<FabricReport>& reports);

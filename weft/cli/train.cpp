@@ -45,15 +45,6 @@ std::string progress_text(const train::StepRecord& record) {
                     train::clock_text(left));
 }
 
-// On one line, or a table where there are several kinds.
-std::string communication_text(const trace::Exposure& exposure) {
-  if (exposure.kinds.size() > 1) {
-    return base::text("comm      of a {:.2f} ms step, by kind\n", exposure.mean_step_ms()) +
-           trace::to_table(exposure);
-  }
-  return base::text("comm      {}\n", trace::to_line(exposure)) + trace::legend("          ");
-}
-
 std::string summary(const train::TrainResult& result, const config::Config& config) {
   std::string text = base::text("{} {}: loss {:.4f} -> {:.4f}",
                                 result.interrupted ? "stopped after" : "trained",
@@ -92,7 +83,9 @@ std::string summary(const train::TrainResult& result, const config::Config& conf
                      (result.run_dir / "metrics.jsonl").string());
   if (result.saved) text += base::text("weights   {}\n", config.checkpoint.save_hf);
   if (result.exposure && result.exposure->total.communication_ms > 0) {
-    text += communication_text(*result.exposure);
+    text +=
+        base::text("comm      of a {:.2f} ms step, by kind\n", result.exposure->mean_step_ms()) +
+        trace::to_table(*result.exposure);
   }
   if (result.trace) {
     text += base::text("trace     {}  (open in ui.perfetto.dev)\n", result.trace->string());

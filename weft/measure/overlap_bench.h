@@ -19,7 +19,7 @@
 namespace weft::measure {
 
 // What communication should take, as a share of compute alone (of one rank alone, both those of the
-// layers): alone, or added to the plain step, part of which it may run beside.
+// layers): by itself, or what the plain order takes longer than on free links.
 enum class WireShare { Alone, Added };
 
 // 0: free links, where communication is a copy; none: links as they are.
@@ -42,6 +42,7 @@ struct OverlapBenchRequest {
 struct OverlapRun {
   std::string name;
   double step_seconds = 0;                 // median
+  double best_seconds = 0;                 // the least: what no other program disturbed
   std::vector<trace::Timeline> timelines;  // of the traced steps, all ranks
   std::int64_t peak_activation_bytes = 0;  // largest of the ranks, activations and communication
 };

@@ -1,5 +1,7 @@
 #include "weft/measure/overlap_orders.h"
 
+#include <algorithm>
+
 #include "weft/base/check.h"
 #include "weft/base/error.h"
 #include "weft/base/text.h"
@@ -24,6 +26,10 @@ OverlapOrder judged(const char* name, const Config& config, Nodes nodes = Nodes:
 void add_where_legal(Orders& orders, const char* name, const Config& config, Nodes nodes) {
   const rules::Verdict verdict = rules::judge(config);
   if (verdict.runs()) orders.push_back(judged(name, config, nodes));
+}
+
+bool is_ring(config::CpComm comm) {
+  return comm == config::CpComm::P2p || comm == config::CpComm::AllToAllP2p;
 }
 
 Orders expert_orders(const Config& config) {
@@ -96,17 +102,19 @@ Orders pipeline_orders(const Config& config) {
   return orders;
 }
 
-// Who collects all keys and values before the attention has nothing to run beside it; the ring, the
-// last, does.
+// The same ring, each transfer behind the attention before it or under it.
 Orders context_orders(const Config& config) {
-  Config one = config;
-  one.model.cp_comm_type = {config::CpComm::AllGather};
-  Orders orders{judged("plain (all_gather)", one)};
-  one.model.cp_comm_type = {config::CpComm::AllToAll};
-  add_where_legal(orders, "a2a", one, Nodes::Own);
-  one.model.cp_comm_type = {config::CpComm::P2p};
-  add_where_legal(orders, "p2p", one, Nodes::Own);
-  return orders;
+  if (std::ranges::none_of(config.model.cp_comm_type, is_ring)) {
+    throw base::ConfigError(
+        base::text("model.cp_comm_type = {}: only what a ring brings travels under attention, so "
+                   "that --mode cp needs p2p or a2a+p2p",
+                   config::word(config.model.cp_comm_type.front())));
+  }
+  Config plain = config;
+  plain.comm_overlap.cp_comm_overlap = false;
+  Config overlap = plain;
+  overlap.comm_overlap.cp_comm_overlap = true;
+  return {judged("plain", plain), judged("cp_comm_overlap", overlap)};
 }
 
 Orders orders_of(const Config& config, BenchedKind kind) {
