@@ -15,10 +15,11 @@ namespace bench_test {
 namespace fs = std::filesystem;
 using base::Json;
 
+const std::string kTinyDense =
+    " --rounds 1 model.num_layers=2 model.hidden_size=32 model.num_attention_heads=2 "
+    "model.kv_channels=16 model.seq_length=16 runtime.pin_ranks=false ";
 const std::string kTiny =
-    "overlap_bench --rounds 1 model.num_layers=2 model.hidden_size=32 model.num_attention_heads=2 "
-    "model.kv_channels=16 model.seq_length=16 model.moe_ffn_hidden_size=16 "
-    "train.global_batch_size=6 runtime.pin_ranks=false";
+    "overlap_bench" + kTinyDense + "model.moe_ffn_hidden_size=16 train.global_batch_size=6";
 
 class BenchOverlap : public ::testing::Test {
  protected:
@@ -106,6 +107,56 @@ TEST_F(BenchOverlap, OneRankAloneSaysSoAndRefusesStages) {
            "model.num_layers=4 model.virtual_pipeline_model_parallel_size=2 gbs=8");
   EXPECT_EQ(stages.code, 2);
   EXPECT_NE(stages.err.find("pipeline_model_parallel_size = 2"), std::string::npos) << stages.err;
+}
+
+std::vector<std::string> names_of(const Json& runs) {
+  std::vector<std::string> names;
+  for (const Json& run : runs) names.push_back(run["name"]);
+  return names;
+}
+
+// Each kind of communication has a layout of two ranks, orders and rows of its own.
+TEST_F(BenchOverlap, EveryModeHasItsOrders) {
+  using Names = std::vector<std::string>;
+  struct Case {
+    std::string words;
+    Names orders;
+  };
+  for (const auto& [words, orders] :
+       {Case{"dp", {"plain", "overlap_grad_reduce", "+ overlap_param_gather"}},
+        Case{"pp model.num_layers=4 train.global_batch_size=4", {"plain", "overlap_p2p_comm"}},
+        Case{"pp vpp=null train.global_batch_size=4",
+             {"plain", "overlap_p2p_comm", "overlap_p2p_comm + zb_h1"}},
+        Case{"cp train.global_batch_size=4", {"plain", "cp_comm_overlap"}},
+        Case{"tp train.global_batch_size=4", {"plain"}}}) {
+    const Outcome outcome = weft("bench overlap --json" + kTinyDense + "--mode " + words);
+    ASSERT_EQ(outcome.code, 0) << words << outcome.err << outcome.out;
+    const Json json = Json::parse(outcome.out);
+    EXPECT_EQ(json["mode"], words.substr(0, 2));
+    ASSERT_EQ(json["fabrics"].size(), 2u) << words;
+    const Json& slow = json["fabrics"][1];
+    EXPECT_EQ(names_of(slow["runs"]), orders) << words;
+    EXPECT_GT(slow["runs"][0]["exposure"]["communication_ms"], 0.0) << words;
+    EXPECT_EQ(json["fabrics"][0]["runs"][0]["added"], 0.0) << words;
+    EXPECT_EQ(slow["runs"][0]["steady_added"].is_number(), orders.size() == 2 && words[0] == 'p')
+        << words;
+    EXPECT_EQ(json["fabrics"][0]["bars"].size(), orders.size() - 1) << words;
+  }
+}
+
+TEST_F(BenchOverlap, AModeNeedsRanksOfItsKind) {
+  const Outcome alone = weft("bench overlap" + kTinyDense + "--mode pp pp=1 vpp=null");
+  EXPECT_EQ(alone.code, 2);
+  EXPECT_NE(alone.err.find("--mode pp"), std::string::npos) << alone.err;
+  const Outcome pretended =
+      weft("bench overlap" + kTinyDense + "--mode dp runtime.backend=loopback");
+  EXPECT_EQ(pretended.code, 2);
+  EXPECT_NE(pretended.err.find("loopback"), std::string::npos) << pretended.err;
+  const Outcome gathered =
+      weft("bench overlap" + kTinyDense + "--mode cp model.cp_comm_type=all_gather");
+  EXPECT_EQ(gathered.code, 2);
+  EXPECT_NE(gathered.err.find("cp_comm_type = all_gather"), std::string::npos) << gathered.err;
+  EXPECT_EQ(weft("bench overlap --mode xp").code, 2);
 }
 
 TEST_F(BenchOverlap, WarnsAsOtherCommandsDo) {

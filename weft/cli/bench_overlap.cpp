@@ -22,15 +22,21 @@ namespace {
 
 struct OverlapOptions {
   RunArguments run{.default_recipe = "overlap_bench"};
+  measure::BenchedKind kind = measure::BenchedKind::Ep;
   int rounds = 5;
   std::string svg, costs;
 };
 
 // Rank by rank in one process the links are emulated; between processes they are what they are. One
 // rank alone has links too, to host memory.
-std::vector<measure::FabricTarget> targets_of(const config::Config& config) {
+std::vector<measure::FabricTarget> targets_of(const config::Config& config,
+                                              measure::BenchedKind kind) {
   switch (config.runtime.backend) {
     case config::CommBackend::Threads:
+      if (kind != measure::BenchedKind::Ep) {
+        return {{"free", 0.0},
+                {"communication adds 30 % to the plain step", 0.3, measure::WireShare::Added}};
+      }
       return {{"free", 0.0},
               {"communication a quarter of compute", 0.25},
               {"communication as long as compute", 0.98}};
@@ -48,11 +54,17 @@ std::vector<measure::FabricTarget> targets_of(const config::Config& config) {
 }
 
 // What the bench decides itself may not be asked for.
-void check(const config::Config& config) {
+void check(const config::Config& config, measure::BenchedKind kind) {
   if (config.runtime.backend == config::CommBackend::Fake) {
     throw base::ConfigError(
         "bench overlap needs bytes that travel: set runtime.backend to threads or mpi, or to "
         "loopback for one rank alone");
+  }
+  if (config.runtime.backend == config::CommBackend::Loopback && kind != measure::BenchedKind::Ep) {
+    throw base::ConfigError(
+        base::text("--mode {} with runtime.backend = loopback: one rank alone stands for all in "
+                   "--mode ep only; use runtime.backend=threads",
+                   measure::word(kind)));
   }
   const std::int64_t stages = config.model.pipeline_model_parallel_size;
   if (config.runtime.backend == config::CommBackend::Loopback && stages > 1) {
@@ -91,29 +103,47 @@ void warn_of_shared_hardware(const config::Config& config) {
       "there");
 }
 
+// The default recipe has a layout for each kind but the experts', which it has itself.
+RunArguments arguments_of(const OverlapOptions& options) {
+  RunArguments arguments = options.run;
+  if (options.kind != measure::BenchedKind::Ep) {
+    arguments.default_recipe += base::text("_{}", measure::word(options.kind));
+  }
+  return arguments;
+}
+
+void warn(const words::Resolution& run,
+          const std::vector<measure::OverlapOrder>& orders,
+          measure::BenchedKind kind) {
+  warn_of_shared_hardware(orders.front().config);
+  for (const auto* warnings : {&run.warnings, &orders.back().warnings}) {
+    for (const config::Finding& warning : *warnings) print_warning(config::to_text(warning));
+  }
+  if (orders.size() > 1) return;
+  print_warning(
+      base::text("no overlap of {} communication is built for this run: only the plain order is "
+                 "measured",
+                 measure::word(kind)));
+}
+
 int run_overlap(const OverlapOptions& options) {
-  const words::Resolution run = resolve(options.run);
+  const words::Resolution run = resolve(arguments_of(options));
   config::Config asked = run.config;
   follow_launcher(run, asked);
   rules::validate(asked);
-  const std::vector<measure::OverlapOrder> orders = measure::overlap_orders(asked);
-  check(asked);
+  const std::vector<measure::OverlapOrder> orders = measure::overlap_orders(asked, options.kind);
+  check(asked, options.kind);
   const config::Config& config = orders.front().config;
   if (launcher_rank() == 0) {
     for (const std::string& file : {options.svg, options.costs}) {
       if (!file.empty()) base::require_writable(file);
     }
   }
-  if (launcher_rank() == 0) {
-    warn_of_shared_hardware(config);
-    for (const auto* warnings : {&run.warnings, &orders[1].warnings}) {
-      for (const config::Finding& warning : *warnings) print_warning(config::to_text(warning));
-    }
-  }
+  if (launcher_rank() == 0) warn(run, orders, options.kind);
   ProgressLine line;
   const measure::OverlapBench bench = measure::bench_overlap(
       {.orders = orders,
-       .targets = targets_of(config),
+       .targets = targets_of(config, options.kind),
        .rounds = options.rounds,
        .progress =
            [&](int done, int of) {
@@ -130,7 +160,7 @@ int run_overlap(const OverlapOptions& options) {
     const std::vector<trace::Timeline>& plain = bench.fabrics.back().runs.front().timelines;
     base::write_whole(options.costs, exec::sim::print(exec::sim::measure(plain)));
   }
-  const std::vector<FabricReport> reports = report_of(orders, bench);
+  const std::vector<FabricReport> reports = report_of(orders, options.kind, bench);
   const grid::Grid grid(derive::layout_of(config));
   switch (options.run.format) {
     case Format::Text:
@@ -155,10 +185,23 @@ int run_overlap(const OverlapOptions& options) {
 void add_bench_overlap(CLI::App& bench, Action& chosen) {
   CLI::App* overlap = bench.add_subcommand(
       "overlap",
-      "one step in three orders (plain, overlap, overlap + delayed weight gradients), on several "
-      "fabrics; without a recipe, overlap_bench");
+      "one step in several orders (plain, overlapped, more so) of one kind of communication, on "
+      "several fabrics; without a recipe, overlap_bench");
   auto options = std::make_shared<OverlapOptions>();
   add_run_arguments(*overlap, options->run, "weft bench overlap --svg overlap.svg");
+  std::vector<std::pair<std::string, measure::BenchedKind>> kinds;
+  for (const measure::BenchedKind kind : measure::kBenchedKinds) {
+    kinds.emplace_back(measure::word(kind), kind);
+  }
+  overlap
+      ->add_option("--mode",
+                   options->kind,
+                   "which communication: of experts (ep), data (dp), tensor (tp), "
+                   "pipeline (pp) or context (cp) parallelism; without a recipe, of two ranks, "
+                   "overlap_bench_MODE")
+      ->transform(CLI::CheckedTransformer(kinds).description(""))
+      ->type_name("ep|dp|tp|pp|cp")
+      ->default_str("ep");
   within(
       1,
       1000,

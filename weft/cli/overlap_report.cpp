@@ -3,7 +3,9 @@
 #include <cmath>
 #include <utility>
 
+#include "weft/base/check.h"
 #include "weft/base/text.h"
+#include "weft/measure/steady_part.h"
 #include "weft/plan/overlap_prediction.h"
 #include "weft/trace/step_parts.h"
 #include "weft/trace/svg.h"
@@ -44,11 +46,52 @@ constexpr const char* kLegend =
 
 double ms(double seconds) { return seconds * 1e3; }
 
+base::Json ms_or_null(std::optional<double> seconds) {
+  return seconds ? base::Json(ms(*seconds)) : base::Json();
+}
+
+// "12.3", or "-" where nobody knows.
+std::string ms_text(std::optional<double> seconds) {
+  return seconds ? base::text("{:.1f}", ms(*seconds)) : "-";
+}
+
+trace::CommunicationTime time_of(const trace::Exposure& exposure, measure::BenchedKind kind) {
+  if (kind == measure::BenchedKind::Ep) return exposure.total;
+  const auto found = exposure.kinds.find(std::string(measure::word(kind)));
+  return found == exposure.kinds.end() ? trace::CommunicationTime() : found->second;
+}
+
 std::string links_of(const measure::FabricRuns& fabric) {
   return fabric.fabric && !fabric.fabric->is_free() ? grid::describe(*fabric.fabric) : "";
 }
 
+// The plain order on free links.
+const measure::OverlapRun* plain_on_free_links(const measure::OverlapBench& bench) {
+  for (const measure::FabricRuns& fabric : bench.fabrics) {
+    if (fabric.fabric && fabric.fabric->is_free()) return &fabric.runs.front();
+  }
+  return nullptr;
+}
+
+std::optional<double> added(const measure::OverlapBench& bench, const measure::OverlapRun& run) {
+  const measure::OverlapRun* alone = plain_on_free_links(bench);
+  if (alone == nullptr) return std::nullopt;
+  return run.best_seconds / alone->best_seconds - 1;
+}
+
+std::optional<double> steady_added(const measure::OverlapBench& bench,
+                                   const measure::OverlapOrder& order,
+                                   const measure::OverlapRun& run) {
+  const measure::OverlapRun* alone = plain_on_free_links(bench);
+  const config::Config& config = order.config;
+  if (alone == nullptr || config.model.virtual_pipeline_model_parallel_size.value_or(1) < 2) {
+    return std::nullopt;
+  }
+  return measure::steady_seconds(run.timelines) / measure::steady_seconds(alone->timelines) - 1;
+}
+
 FabricReport report_of(const std::vector<measure::OverlapOrder>& orders,
+                       measure::BenchedKind kind,
                        const measure::OverlapBench& bench,
                        const measure::FabricRuns& fabric) {
   const measure::OverlapRun& plain = fabric.runs.front();
@@ -57,6 +100,7 @@ FabricReport report_of(const std::vector<measure::OverlapOrder>& orders,
                                            plain.timelines,
                                            plain.step_seconds);
   FabricReport report{
+      .kind = kind,
       .name = fabric.name,
       .links = links_of(fabric),
       .is_free = fabric.fabric && fabric.fabric->is_free(),
@@ -70,15 +114,21 @@ FabricReport report_of(const std::vector<measure::OverlapOrder>& orders,
   for (std::size_t i = 0; i < orders.size(); ++i) {
     const measure::OverlapRun& run = fabric.runs[i];
     const double apart_seconds = trace::step_parts(run.timelines).apart_ms * 1e-3;
+    const bool is_known = orders[i].nodes == measure::Nodes::OfPlain;
+    const auto known = [&](auto ask) {
+      return is_known ? std::optional((prediction.*ask)(orders[i].config)) : std::nullopt;
+    };
     report.rows.push_back({.name = run.name,
                            .step_seconds = run.step_seconds,
                            .speedup = plain.step_seconds / run.step_seconds,
-                           .exposure = trace::analyse(run.timelines, bench.clocks),
+                           .time = time_of(trace::analyse(run.timelines, bench.clocks), kind),
                            .partnered = trace::partnered(run.timelines),
                            .peak_activation_bytes = run.peak_activation_bytes,
-                           .predicted_seconds = prediction.step_seconds(orders[i].config),
-                           .ideal_seconds = prediction.ideal_seconds(orders[i].config),
+                           .predicted_seconds = known(&plan::OverlapPrediction::step_seconds),
+                           .ideal_seconds = known(&plan::OverlapPrediction::ideal_seconds),
                            .layers_seconds = run.step_seconds - apart_seconds,
+                           .added = added(bench, run),
+                           .steady_added = steady_added(bench, orders[i], run),
                            .is_fitted = i == 0});
   }
   return report;
@@ -118,9 +168,9 @@ std::string heading(const FabricReport& report) {
       report.compute_is_simulated ? " (simulated)" : "",
       ms(report.communication_seconds),
       report.communication_seconds / report.compute_seconds);
-  text += base::text("; the longer of the two {:.1f} ms, ideal {:.1f} ms\n",
+  text += base::text("; the longer of the two {:.1f} ms, ideal {} ms\n",
                      ms(report.longer_alone_seconds()),
-                     ms(report.ideal_seconds()));
+                     ms_text(report.ideal_seconds()));
   if (report.is_one_rank) text += layers_text(report);
   text += base::text("  {:<24} {:>9} {:>8} {:>10} {:>11} {:>10} {:>11} {:>10} {:>7}\n",
                      "order",
@@ -141,18 +191,28 @@ std::string row_text(const OverlapRow& row) {
                  row.name,
                  ms(row.step_seconds),
                  row.speedup,
-                 row.exposure.total.hidden_any * 100,
-                 row.exposure.total.hidden_gemm * 100,
-                 row.exposure.total.exposed_ms,
+                 row.time.hidden_any * 100,
+                 row.time.hidden_gemm * 100,
+                 row.time.exposed_ms,
                  base::human_bytes(static_cast<double>(row.peak_activation_bytes)));
   if (row.is_fitted) return text + base::text("{:>10}\n", "(measured)");
+  if (!row.predicted_seconds) return text + base::text("{:>10}\n", "-");
   return text + base::text("{:>10.1f} {:>+5.1f} %\n",
-                           ms(row.predicted_seconds),
-                           row.prediction_error() * 100);
+                           ms(*row.predicted_seconds),
+                           *row.prediction_error() * 100);
+}
+
+std::string added_text(const OverlapRow& row) {
+  if (!row.added) return "";
+  std::string text = base::text("  {:<24} adds {:.1f} % to the step", "", *row.added * 100);
+  if (row.steady_added) {
+    text += base::text(", {:.1f} % outside warm-up and cool-down", *row.steady_added * 100);
+  }
+  return text + "\n";
 }
 
 std::string reasons_text(const OverlapRow& row) {
-  const trace::Reasons& reasons = row.exposure.total.reasons;
+  const trace::Reasons& reasons = row.time.reasons;
   return base::text(
       "  {:<24} exposed: no partner {:.1f}, short cover {:.1f}, peer {:.1f}, "
       "host {:.1f} ms\n",
@@ -163,6 +223,10 @@ std::string reasons_text(const OverlapRow& row) {
       reasons.host_ms);
 }
 
+base::Json number_or_null(std::optional<double> number) {
+  return number ? base::Json(*number) : base::Json();
+}
+
 base::Json run_json(const FabricReport& report, const OverlapRow& row) {
   return {{"name", row.name},
           {"step_ms", ms(row.step_seconds)},
@@ -170,17 +234,19 @@ base::Json run_json(const FabricReport& report, const OverlapRow& row) {
           {"over_compute_only", row.step_seconds / report.compute_seconds},
           {"layers_ms", ms(row.layers_seconds)},
           {"layers_speedup", report.layers_speedup(row)},
-          {"hidden_any", row.exposure.total.hidden_any},
-          {"hidden_gemm", row.exposure.total.hidden_gemm},
+          {"hidden_any", row.time.hidden_any},
+          {"hidden_gemm", row.time.hidden_gemm},
           {"partnered_comm_ms", row.partnered.communication_ms},
           {"partnered_hidden_any", row.partnered.hidden_any},
           {"partnered_hidden_gemm", row.partnered.hidden_gemm},
-          {"exposed_ms", row.exposure.total.exposed_ms},
+          {"exposed_ms", row.time.exposed_ms},
           {"peak_activation_bytes", row.peak_activation_bytes},
-          {"predicted_ms", ms(row.predicted_seconds)},
-          {"prediction_error", row.prediction_error()},
-          {"ideal_ms", ms(row.ideal_seconds)},
-          {"exposure", trace::to_json(row.exposure.total)}};
+          {"predicted_ms", ms_or_null(row.predicted_seconds)},
+          {"prediction_error", number_or_null(row.prediction_error())},
+          {"ideal_ms", ms_or_null(row.ideal_seconds)},
+          {"added", number_or_null(row.added)},
+          {"steady_added", number_or_null(row.steady_added)},
+          {"exposure", trace::to_json(row.time)}};
 }
 
 // The ratios for which bars are set: communication that compute can hide, and as long as compute.
@@ -192,9 +258,57 @@ struct Ratios {
 };
 constexpr Ratios kHidden{0.4, 0.8}, kNearOne{0.85, 1.15};
 
+// What the last order of a kind may add to the step where the kind adds about 30 % to the plain
+// one.
+constexpr Ratios kAdded{0.25, 0.35};
+double limit_of(measure::BenchedKind kind) {
+  switch (kind) {
+    case measure::BenchedKind::Ep:
+    case measure::BenchedKind::Cp:
+      return 0.08;
+    case measure::BenchedKind::Dp:
+    case measure::BenchedKind::Pp:
+      return 0.05;
+    case measure::BenchedKind::Tp:
+      return 0.12;
+  }
+  UNREACHABLE("kind {}", static_cast<int>(kind));
+}
+
+// Of a pipeline the bar is set outside warm-up and cool-down, and for several chunks a rank.
+std::vector<Bar> bars_of_kind(const FabricReport& report) {
+  std::vector<Bar> bars;
+  if (report.is_free) {
+    for (const OverlapRow& row : report.rows) {
+      if (!row.is_fitted) bars.push_back({row.name + " adds on free links", *row.added, 0.02});
+    }
+    return bars;
+  }
+  const OverlapRow& last = report.rows.back();
+  if (last.is_fitted || !kAdded.contain(report.rows.front().added)) return bars;
+  const bool is_pipeline = report.kind == measure::BenchedKind::Pp;
+  if (const std::optional<double> added = is_pipeline ? last.steady_added : last.added) {
+    bars.push_back({last.name + (is_pipeline ? " adds outside warm-up and cool-down" : " adds"),
+                    *added,
+                    limit_of(report.kind)});
+  }
+  return bars;
+}
+
+// Where links are not as slow as was asked for.
+std::string unjudged_text(const FabricReport& report) {
+  const std::optional<double> added = report.rows.front().added;
+  if (report.is_free || !added || kAdded.contain(added)) return "";
+  return base::text("  not judged: plain adds {:.0f} %, not {:.0f} to {:.0f} %\n",
+                    *added * 100,
+                    kAdded.from * 100,
+                    kAdded.to * 100);
+}
+
 }  // namespace
 
 std::vector<Bar> bars_of(const FabricReport& report) {
+  if (report.kind != measure::BenchedKind::Ep) return bars_of_kind(report);
   std::vector<Bar> bars;
   if (!report.is_one_rank) return bars;
   const OverlapRow& plain = report.rows.front();
@@ -216,16 +330,18 @@ std::vector<Bar> bars_of(const FabricReport& report) {
     if (report.is_free) {
       bars.push_back({row.name + " over plain", row.step_seconds / plain.step_seconds, 1.01});
     }
-    bars.push_back({row.name + ", prediction error", std::abs(row.prediction_error()), 0.06});
+    bars.push_back(
+        {row.name + ", prediction error", std::abs(row.prediction_error().value_or(0)), 0.06});
   }
   return bars;
 }
 
 std::vector<FabricReport> report_of(const std::vector<measure::OverlapOrder>& orders,
+                                    measure::BenchedKind kind,
                                     const measure::OverlapBench& bench) {
   std::vector<FabricReport> reports;
   for (const measure::FabricRuns& fabric : bench.fabrics) {
-    reports.push_back(report_of(orders, bench, fabric));
+    reports.push_back(report_of(orders, kind, bench, fabric));
   }
   return reports;
 }
@@ -247,13 +363,13 @@ base::Json to_json(const std::vector<FabricReport>& reports) {
                        {"layers_compute_only_ms",
                         layers_compute ? base::Json(ms(*layers_compute)) : base::Json()},
                        {"layers_comm_only_ms", ms(report.layers_communication_seconds)},
-                       {"ratio", ratio ? base::Json(*ratio) : base::Json()},
+                       {"ratio", number_or_null(ratio)},
                        {"longer_alone_ms", ms(report.longer_alone_seconds())},
-                       {"ideal_ms", ms(report.ideal_seconds())},
+                       {"ideal_ms", ms_or_null(report.ideal_seconds())},
                        {"runs", std::move(runs)},
                        {"bars", std::move(bars)}});
   }
-  base::Json json{{"fabrics", std::move(fabrics)}};
+  base::Json json{{"mode", measure::word(reports.front().kind)}, {"fabrics", std::move(fabrics)}};
   if (reports.front().is_one_rank) json["pretended"] = true;
   return json;
 }
@@ -264,12 +380,22 @@ std::string to_text(const std::vector<FabricReport>& reports) {
     text += heading(report);
     for (const OverlapRow& row : report.rows) {
       text += row_text(row) + reasons_text(row);
+      if (report.kind != measure::BenchedKind::Ep) text += added_text(row);
       if (report.is_one_rank) text += layers_text(report, row);
     }
     for (const Bar& bar : bars_of(report)) text += "  " + to_text(bar) + "\n";
+    if (report.kind != measure::BenchedKind::Ep) text += unjudged_text(report);
   }
   const bool is_one_rank = reports.front().is_one_rank;
-  return text + (is_one_rank ? kOneRankLegend : kComputeLegend) + kLegend + trace::legend("  ");
+  text += is_one_rank ? kOneRankLegend : kComputeLegend;
+  if (reports.front().kind != measure::BenchedKind::Ep) {
+    text += base::text(
+        "  hidden and exposed are of {} communication alone. adds: what the best round takes "
+        "longer "
+        "than that of the\n  plain order on free links.\n",
+        measure::word(reports.front().kind));
+  }
+  return text + kLegend + trace::legend("  ");
 }
 
 std::string to_svg(const measure::OverlapBench& bench) {

@@ -16,20 +16,28 @@ namespace weft::cli {
 struct OverlapRow {
   std::string name;
   double step_seconds = 0;
-  double speedup = 0;  // over plain on the same fabric
-  trace::Exposure exposure;
+  double speedup = 0;             // over plain on the same fabric
+  trace::CommunicationTime time;  // of the benched kind; of all kinds where experts' is
   trace::Partnered partnered;
   std::int64_t peak_activation_bytes = 0;
-  double predicted_seconds = 0;
-  double ideal_seconds = 0;
+  // None of an order with nodes that the plain one does not have.
+  std::optional<double> predicted_seconds, ideal_seconds;
   // Of the step, without what embedding, head and optimizer took with nothing of a layer beside it.
   double layers_seconds = 0;
+  // What the best round took longer than that of the plain order on free links, as a share of the
+  // latter; and that outside warm-up and cool-down, of a pipeline with several chunks a rank. None
+  // where links are as they are.
+  std::optional<double> added, steady_added;
   bool is_fitted = false;  // the plain order, from which the prediction starts
 
-  double prediction_error() const { return predicted_seconds / step_seconds - 1; }
+  std::optional<double> prediction_error() const {
+    if (!predicted_seconds) return std::nullopt;
+    return *predicted_seconds / step_seconds - 1;
+  }
 };
 
 struct FabricReport {
+  measure::BenchedKind kind = measure::BenchedKind::Ep;
   std::string name;
   std::string links;  // what was emulated
   bool is_free = false;
@@ -43,7 +51,7 @@ struct FabricReport {
 
   double longer_alone_seconds() const { return std::max(compute_seconds, communication_seconds); }
   // Of the order that hides most.
-  double ideal_seconds() const { return rows.back().ideal_seconds; }
+  std::optional<double> ideal_seconds() const { return rows.back().ideal_seconds; }
   // Communication alone over compute alone, both of the layers.
   std::optional<double> ratio() const {
     if (!layers_compute_seconds) return std::nullopt;
@@ -55,9 +63,12 @@ struct FabricReport {
 };
 
 std::vector<FabricReport> report_of(const std::vector<measure::OverlapOrder>& orders,
+                                    measure::BenchedKind kind,
                                     const measure::OverlapBench& bench);
 
-// Those that are set for one rank of a pretended world: which they are, the ratio decides.
+// Of experts' communication those that are set for one rank of a pretended world: which they are,
+// the ratio decides. Of another kind what it may add to the step where it adds about 30 % to the
+// plain one, and on free links.
 std::vector<Bar> bars_of(const FabricReport& report);
 
 base::Json to_json(const std::vector<FabricReport>& reports);

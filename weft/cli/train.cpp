@@ -83,8 +83,9 @@ std::string summary(const train::TrainResult& result, const config::Config& conf
                      (result.run_dir / "metrics.jsonl").string());
   if (result.saved) text += base::text("weights   {}\n", config.checkpoint.save_hf);
   if (result.exposure && result.exposure->total.communication_ms > 0) {
-    text += base::text("comm      {}\n", trace::to_line(*result.exposure)) +
-            trace::legend("          ");
+    text +=
+        base::text("comm      of a {:.2f} ms step, by kind\n", result.exposure->mean_step_ms()) +
+        trace::to_table(*result.exposure);
   }
   if (result.trace) {
     text += base::text("trace     {}  (open in ui.perfetto.dev)\n", result.trace->string());

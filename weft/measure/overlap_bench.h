@@ -1,7 +1,7 @@
-// The overlap experiment: one model, the same steps in three orders (plain; overlap; overlap and
-// delayed weight gradients), on several fabrics, all in one process and in turn, so that noise
-// falls on all alike. Equal bits allow it: whichever order runs, the weights go the same way. One
-// rank of a pretended world (loopback) stands for all of them.
+// The overlap experiment: one model, the same steps in several orders (plain; overlapped; more so),
+// on several fabrics, all in one process and in turn, so that noise falls on all alike. Equal bits
+// allow it: whichever order runs, the weights go the same way. One rank of a pretended world
+// (loopback) stands for all of them.
 #pragma once
 
 #include <atomic>
@@ -10,30 +10,23 @@
 #include <string>
 #include <vector>
 
-#include "weft/config/config.h"
 #include "weft/grid/fabric.h"
-#include "weft/rules/validate.h"
+#include "weft/measure/overlap_orders.h"
 #include "weft/schedule/plan.h"
 #include "weft/trace/exposure.h"
 #include "weft/train/launch.h"
 
 namespace weft::measure {
 
-// One of three runs that differ in one knob each.
-struct OverlapOrder {
-  std::string name;
-  rules::JudgedConfig config;
-  std::vector<config::Finding> warnings;
-};
-// Plain, overlap, overlap and delayed weight gradients, each judged as a run of its own.
-// ConfigError where the rules refuse one.
-std::vector<OverlapOrder> overlap_orders(const config::Config& config);
+// What communication should take, as a share of compute alone (of one rank alone, both those of the
+// layers): by itself, or what the plain order takes longer than on free links.
+enum class WireShare { Alone, Added };
 
-// How long communication alone should take, as a share of compute alone (of one rank alone, both
-// those of the layers); 0: free links, where communication is a copy; none: links as they are.
+// 0: free links, where communication is a copy; none: links as they are.
 struct FabricTarget {
   std::string name;
   std::optional<double> communication_share;
+  WireShare share = WireShare::Alone;
 };
 
 struct OverlapBenchRequest {
@@ -49,6 +42,7 @@ struct OverlapBenchRequest {
 struct OverlapRun {
   std::string name;
   double step_seconds = 0;                 // median
+  double best_seconds = 0;                 // the least: what no other program disturbed
   std::vector<trace::Timeline> timelines;  // of the traced steps, all ranks
   std::int64_t peak_activation_bytes = 0;  // largest of the ranks, activations and communication
 };

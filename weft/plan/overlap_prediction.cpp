@@ -182,6 +182,13 @@ double OverlapPrediction::communication_seconds(const grid::Fabric& links) const
   return sim::simulate(step).step_seconds();
 }
 
+double OverlapPrediction::added_seconds(const grid::Fabric& links) const {
+  const World world(plain_config_);
+  sim::SimulatedStep step = world.step(costs_);
+  step.wire = wire_of(links, sent_bytes_);
+  return sim::simulate(step).step_seconds() - simulated(world, costs_, 0);
+}
+
 double OverlapPrediction::layers_communication_seconds(const grid::Fabric& links) const {
   const World world(plain_config_);
   SentBytes sent = sent_bytes_;

@@ -34,7 +34,10 @@ class OverlapPrediction {
   // all of them have come to it. Steps that were traced on free links can be asked for `links`,
   // whose time is added.
   double communication_seconds(const grid::Fabric& links = {}) const;
-  // The same of the layers alone: without what is reduced and gathered for the optimizer.
+  // What `links` add to the plain order, traced on free ones.
+  double added_seconds(const grid::Fabric& links) const;
+  // communication_seconds() of the layers alone: without what is reduced and gathered for the
+  // optimizer.
   double layers_communication_seconds(const grid::Fabric& links = {}) const;
 
  private:

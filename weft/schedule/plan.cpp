@@ -170,8 +170,9 @@ std::vector<RankPlan> plan_step(const config::Config& config,
     plan.training = training_graph(config, plan.anatomy, plan.shape);
     add_detail(plan, detail);
     overlap_exchanges(config, plan);
-    if (grid.cp() > 1 && config.comm_overlap.cp_comm_overlap) {
-      plan.training = run_ring_ahead(plan.training, plan.anatomy, plan.shape.micro_batches);
+    if (grid.cp() > 1) {
+      const auto place = config.comm_overlap.cp_comm_overlap ? run_ring_ahead : run_ring_in_line;
+      plan.training = place(plan.training, plan.anatomy, plan.shape.micro_batches);
     }
     plan.forward = build_forward(plan.anatomy, plan.shape);
     plans.push_back(std::move(plan));

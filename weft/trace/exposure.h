@@ -75,9 +75,7 @@ base::Json to_json(const Exposure& exposure);
 base::Json to_json(const CommunicationTime& time);
 // A table of kinds and their total, for people.
 std::string to_table(const Exposure& exposure);
-// The total on one line.
-std::string to_line(const Exposure& exposure);
-// What the words of the two mean, each line behind `indent`.
+// What its words mean, each line behind `indent`.
 std::string legend(std::string_view indent = "");
 
 }  // namespace weft::trace

@@ -87,20 +87,4 @@ std::string legend(std::string_view indent) {
   return all;
 }
 
-std::string to_line(const Exposure& exposure) {
-  const CommunicationTime& total = exposure.total;
-  return text(
-      "{:.2f} ms of a {:.2f} ms step: hidden_any {:.0f}%, hidden_gemm {:.0f}%, exposed {:.2f} ms "
-      "(no partner {:.2f}, short cover {:.2f}, peer {:.2f}, host {:.2f})",
-      total.communication_ms,
-      exposure.mean_step_ms(),
-      100 * total.hidden_any,
-      100 * total.hidden_gemm,
-      total.exposed_ms,
-      total.reasons.no_partner_ms,
-      total.reasons.short_cover_ms,
-      total.reasons.peer_ms,
-      total.reasons.host_ms);
-}
-
 }  // namespace weft::trace

@@ -1,8 +1,10 @@
 #include "weft/schedule/passes/ring_ahead.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "weft/schedule/passes/rewrite.h"
 
@@ -47,6 +49,24 @@ Graph run_ring_ahead(const Graph& graph, const Anatomy& anatomy, int micro_batch
     order.push_back(std::move(entry));
   }
   return write(order, anatomy, micro_batches);
+}
+
+Graph run_ring_in_line(const Graph& graph, const Anatomy& anatomy, int micro_batches) {
+  NamedEntries entries = named_entries(graph);
+  std::optional<Node> compute;  // the last
+  std::vector<Node> exchanges;  // since then
+  for (NamedEntry& entry : entries) {
+    const Lane lane = lane_of(anatomy, entry.node);
+    if (lane == Lane::Compute) {
+      std::ranges::move(exchanges, std::back_inserter(entry.waits));
+      exchanges.clear();
+      compute = entry.node;
+    } else if (lane == Lane::Cp) {
+      if (compute) entry.waits.push_back(*compute);
+      exchanges.push_back(entry.node);
+    }
+  }
+  return write(entries, anatomy, micro_batches);
 }
 
 }  // namespace weft::schedule
