@@ -2,7 +2,7 @@
 # make test   build and run every test (release)
 # make asan, make tsan   the same tests under the sanitizers
 # make bench  speed: one step against the machine's ceiling and against PyTorch
-# make soak   long runs: every file compiled alone, fuzzers, races, the first two commands on a bare Debian
+# make soak   long runs: every file compiled alone, fuzzers, races, every recipe, the first two commands on a bare Debian
 # make install   install the program, recipes, completions and manual page (PREFIX=/usr/local, DESTDIR)
 # make package   a Debian package in build/package, for any processor of this kind
 # make format, make clean
@@ -55,6 +55,7 @@ soak: setup
 	@tests/fuzz/run.sh 120 || [ $$? -eq 77 ]
 	@ctest --preset release --repeat until-fail:20 -R '^(tensor|comm|exec|train)$$'
 	@WEFT_RANDOM_LAYOUTS=60 build/release/bin/train_test --gtest_filter='RandomLayouts.*'
+	@$(weft) recipes --start
 	@tests/setup/run.sh || [ $$? -eq 77 ]
 
 PREFIX ?= /usr/local

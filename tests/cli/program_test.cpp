@@ -199,6 +199,22 @@ TEST(RecipesCommand, ListsTheLayoutsOfOne) {
   EXPECT_EQ(weft("recipes no_such_recipe").code, 2);
 }
 
+TEST(RecipesCommand, TriesWhichStart) {
+  const Outcome one = weft("recipes tiny --start --json");
+  ASSERT_EQ(one.code, 0) << one.err;
+  const Json json = Json::parse(one.out);
+  EXPECT_EQ(json["started"], 1);
+  EXPECT_EQ(json["failed"], 0);
+  EXPECT_EQ(json["interrupted"], false);
+  EXPECT_EQ(json["recipes"][0]["name"], "tiny");
+  EXPECT_EQ(json["recipes"][0]["start"], "started");
+  const Outcome missing = weft("recipes --start kimi_k2_pretrain_512gpu_h100_bf16");
+  EXPECT_EQ(missing.code, 0) << missing.err;
+  EXPECT_TRUE(missing.out.starts_with("0 of 1 recipe start; 1 miss a part")) << missing.out;
+  EXPECT_TRUE(contains(missing.out, "the Muon optimizer")) << missing.out;
+  EXPECT_EQ(weft("recipes --start no_such_recipe").code, 2);
+}
+
 TEST(RecipesCommand, TheFolderMayBeChosen) {
   const Outcome absent = weft("recipes", "WEFT_RECIPES=/no/such/folder");
   EXPECT_EQ(absent.code, 2);

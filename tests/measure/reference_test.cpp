@@ -124,6 +124,13 @@ INSTANTIATE_TEST_SUITE_P(Golden,
                                            "world=2 " PP "2 " STAGES "Et|ttL",
                                            "world=2 " EP "2 model.moe_shared_expert_overlap=true"));
 
+// Its queries and keys are normed over all heads.
+TEST(OlmoeReference, AgreesWhereTensorParallelRanksShareANorm) {
+  expect_agreement("olmoe_tiny",
+                   "world=4 model.tensor_model_parallel_size=4 model.sequence_parallel=true",
+                   20);
+}
+
 TEST(ReferenceTolerance, AWrongEpsilonOrForgottenDecayFails) {
   const std::string folder = std::string(WEFT_SOURCE_DIR) + "/tests/golden/qwen3_moe_tiny";
   const checkpoint::HuggingFaceModel model(folder);

@@ -198,5 +198,35 @@ TEST(Twin, LayoutsBeyondSixteenRanksFitAndStayPipelines) {
   }
 }
 
+TEST(Twin, KeepsEveryAxisOfAFoldedLayout) {
+  const Config asked = of(kQwen,
+                          {"model.num_query_groups=8",
+                           "model.tensor_model_parallel_size=4",
+                           "model.sequence_parallel=true",
+                           "model.context_parallel_size=4",
+                           "model.cp_comm_type=a2a+p2p",
+                           "model.hierarchical_context_parallel_sizes=[2,2]",
+                           "model.pipeline_model_parallel_size=2",
+                           "model.virtual_pipeline_model_parallel_size=2",
+                           "model.expert_model_parallel_size=32",
+                           "model.expert_tensor_parallel_size=4",
+                           "ddp.use_distributed_optimizer=true",
+                           "comm_overlap.overlap_grad_reduce=true",
+                           "runtime.world_size=256"});
+  ASSERT_TRUE(rules::judge(asked).legal()) << trouble(asked);
+  const Twin twin = twin_of(asked);
+  EXPECT_EQ(trouble(twin.config), "");
+  EXPECT_EQ(twin.given_up, std::vector<std::string>());
+  const grid::Layout layout = derive::layout_of(twin.config);
+  EXPECT_EQ(layout.tp, 2);
+  EXPECT_EQ(layout.cp, 4);
+  EXPECT_EQ(layout.pp, 2);
+  EXPECT_EQ(layout.ep, 4);
+  EXPECT_EQ(layout.etp, 2);
+  EXPECT_EQ(layout.world, kMostTwinRanks);
+  EXPECT_EQ(twin.config.model.query_groups(), 4) << "one for each rank that has heads";
+  EXPECT_TRUE(twin.config.comm_overlap.overlap_grad_reduce);
+}
+
 }  // namespace twin_test
 }  // namespace weft::plan

@@ -235,9 +235,7 @@ TEST_P(Bytes, DeclaredEqualsCounted) {
       config::Config config = with_layout(small_config(), GetParam());
       config.model.qk_layernorm = norm;
       config.model.params_dtype = precision;
-      // A norm over the heads of several ranks is not built.
-      const bool divides_norm = norm == config::QkNorm::Projection && GetParam().tp > 1;
-      if (!divides_norm) expect_declared(config);
+      expect_declared(config);
     }
   }
 }

@@ -24,6 +24,16 @@ config::Config with_groups(config::Config config, std::int64_t groups) {
   return config;
 }
 
+config::Config with_wide_norm(config::Config config) {
+  config.model.qk_layernorm = config::QkNorm::Projection;
+  return config;
+}
+
+config::Config with_context(config::Config config) {
+  config.model.context_parallel_size = 2;
+  return config;
+}
+
 config::Config tied(config::Config config) {
   config.model.share_embeddings_and_output_weights = true;
   return config;
@@ -79,6 +89,13 @@ INSTANTIATE_TEST_SUITE_P(
              with_shared_optimizer},
         Case{"Tp2Pp2Tied", tied(deep_config()), {.world = 4, .tp = 2, .pp = 2}},
         Case{"Tp2Ep2Pp2Vpp2", deep_config(), {.world = 4, .ep = 2, .tp = 2, .pp = 2, .vpp = 2}},
+        Case{"NormOfProjectionsTp2Cp2",
+             with_wide_norm(small_config()),
+             {.world = 4, .tp = 2},
+             with_context},
+        Case{"NormOfProjectionsTp4SharesKeyHeads",
+             with_wide_norm(small_config()),
+             {.world = 4, .ep = 2, .tp = 4}},
         Case{"Tp2Tied", tied(small_config()), {.world = 2, .tp = 2}},
         Case{"LatentTp4", latent_config(), {.world = 4, .tp = 4}},
         Case{"LatentTp2OfWholeQueries", with_whole_queries(latent_config()), {.world = 2, .tp = 2}},
@@ -95,6 +112,16 @@ TEST(TensorParallelOverlap, ChangesNoBit) {
   expect_same_bits(plain, train_some(config, 3));
   config.model.ep_overlap_early_attn_memory_release = true;
   expect_same_bits(plain, train_some(config, 3));
+}
+
+TEST(TensorParallelOverlap, OfNormsOverProjectionsChangesNoBit) {
+  config::Config config =
+      with_layout(with_wide_norm(deep_config()), {.world = 4, .ep = 2, .tp = 2, .pp = 2, .vpp = 2});
+  config.model.params_dtype = config::Precision::Bf16;
+  const Outcome plain = train_some(config, 2);
+  config.comm_overlap.overlap_moe_expert_parallel_comm = true;
+  config.comm_overlap.delay_wgrad_compute = true;
+  expect_same_bits(plain, train_some(config, 2));
 }
 
 TEST(TensorParallelOverlap, OfSharedExpertsChangesNoBit) {

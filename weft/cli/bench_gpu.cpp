@@ -15,6 +15,7 @@
 #include "weft/cli/number_range.h"
 #include "weft/cli/peer_program.h"
 #include "weft/cli/progress.h"
+#include "weft/cli/temporary_folder.h"
 #include "weft/derive/derived.h"
 #include "weft/kernels/device.h"
 #include "weft/kernels/kernels.h"
@@ -134,7 +135,7 @@ class GpuRun {
   }
 
   void ask_torch() {
-    const PeerFolder folder;
+    const TemporaryFolder folder;
     const std::filesystem::path settings = folder.path() / "settings.json";
     const auto products = options_.has(Part::Products) ? measure::grouped_products(config_->model)
                                                        : std::vector<measure::GroupedProduct>();
@@ -223,7 +224,7 @@ class GpuRun {
 
   void step() {
     throw_if_stopped();
-    std::optional<PeerFolder> folder;
+    std::optional<TemporaryFolder> folder;
     if (options_.peer) folder.emplace();
     bench_.step =
         measure::bench_device_step({.config = config_,

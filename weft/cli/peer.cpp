@@ -7,6 +7,7 @@
 #include "weft/base/json.h"
 #include "weft/base/text.h"
 #include "weft/cli/child.h"
+#include "weft/cli/peer_program.h"
 #include "weft/derive/derived.h"
 
 namespace weft::cli {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/cli/peer_program.h"
+#include "weft/cli/temporary_folder.h"
 #include "weft/config/config.h"
 
 namespace weft::cli {
@@ -34,7 +34,7 @@ class Peer {
  private:
   const config::Config& config_;
   const std::atomic<bool>& stop_;
-  PeerFolder folder_;
+  TemporaryFolder folder_;
   std::vector<std::pair<std::string, std::string>> outputs_;  // by style
 };
 

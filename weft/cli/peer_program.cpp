@@ -1,7 +1,5 @@
 #include "weft/cli/peer_program.h"
 
-#include <cstdlib>
-
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/cli/arguments.h"
@@ -18,17 +16,6 @@ constexpr const char* kPython = "python3";
 constexpr double kImportSeconds = 60;
 
 }  // namespace
-
-PeerFolder::PeerFolder() {
-  std::string pattern = (fs::temp_directory_path() / "weft-peer-XXXXXX").string();
-  if (::mkdtemp(pattern.data()) == nullptr) base::throw_errno("cannot make a temporary folder");
-  path_ = pattern;
-}
-
-PeerFolder::~PeerFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
 
 void require_module(const std::string& module, const std::atomic<bool>& stop) {
   const ChildResult result = run_child({kPython, "-c", text("import {}", module)},

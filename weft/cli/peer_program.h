@@ -2,25 +2,10 @@
 #pragma once
 
 #include <atomic>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 namespace weft::cli {
-
-// A temporary folder for a peer's inputs, gone with its owner.
-class PeerFolder {
- public:
-  PeerFolder();
-  ~PeerFolder();
-  PeerFolder(const PeerFolder&) = delete;
-  PeerFolder& operator=(const PeerFolder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 // SystemError where PATH finds no python3, or one without that module: torch or transformers, or
 // one that takes too long to say. Knows nothing where it is told to stop.

@@ -7,6 +7,7 @@
 #include "weft/cli/command.h"
 #include "weft/cli/layout_text.h"
 #include "weft/cli/output.h"
+#include "weft/cli/recipes_start.h"
 #include "weft/derive/derived.h"
 #include "weft/derive/pipeline.h"
 #include "weft/words/recipe.h"
@@ -21,13 +22,7 @@ using words::Recipe;
 struct RecipesOptions {
   Format format = Format::Text;
   std::string name;  // empty: all of them
-};
-
-// One thing that `weft train` can be given.
-struct Runnable {
-  std::string name;
-  std::string summary;
-  Config config;
+  bool start = false;
 };
 
 // Every recipe of the folder; ConfigError with the complaints of all that do not load.
@@ -130,7 +125,20 @@ std::vector<Runnable> every_runnable() {
   return all;
 }
 
+// The recipe of that name with its layouts, or the one layout that the name means.
+std::vector<Runnable> named_runnables(const std::string& name) {
+  const words::ChosenRecipe chosen = words::find_recipe(recipes_folder(), name);
+  std::vector<Runnable> all = runnables_of(words::load_recipe(chosen.file, recipes_folder()));
+  if (chosen.layout.empty()) return all;
+  std::erase_if(all, [&](const Runnable& each) { return each.name != chosen.name(); });
+  return all;
+}
+
 int run_recipes(const RecipesOptions& options) {
+  if (options.start) {
+    return start_recipes(options.name.empty() ? every_runnable() : named_runnables(options.name),
+                         options.format);
+  }
   switch (options.format) {
     case Format::Text:
       options.name.empty() ? show_all_text() : show_one_text(chosen_recipe(options.name));
@@ -146,10 +154,14 @@ int run_recipes(const RecipesOptions& options) {
 }  // namespace
 
 void add_recipes(CLI::App& program, Action& chosen) {
-  CLI::App* command = program.add_subcommand("recipes", "list the recipes, or the layouts of one");
+  CLI::App* command =
+      program.add_subcommand("recipes", "list the recipes, or the layouts of one; try which start");
   auto options = std::make_shared<RecipesOptions>();
   command->add_option("NAME", options->name, "a recipe whose layouts to list");
   add_format(*command, options->format);
+  command->add_flag("--start",
+                    options->start,
+                    "try whether they start: rank 0 of a small twin trains two steps of each");
   command->footer(
       "Example: weft recipes qwen3_30b_a3b\nThe folder is WEFT_RECIPES where that is set.");
   on_chosen(*command, chosen, std::move(options), run_recipes);

@@ -13,6 +13,11 @@ AttentionKind attention_of(const ModelConfig& model, std::int64_t layer) {
   return model.multi_latent_attention ? AttentionKind::Latent : AttentionKind::Grouped;
 }
 
+bool norms_across_ranks(const ModelConfig& model) {
+  return model.tensor_model_parallel_size > 1 && !model.multi_latent_attention &&
+         model.qk_layernorm == QkNorm::Projection;
+}
+
 bool is_windowed(const ModelConfig& model, std::int64_t layer) {
   if (!model.window_size) return false;
   return model.window_attn_skip_freq == 1 || (layer + 1) % model.window_attn_skip_freq != 0;

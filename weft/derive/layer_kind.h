@@ -15,6 +15,9 @@ enum class AttentionKind {
 
 AttentionKind attention_of(const config::ModelConfig& model, std::int64_t layer);
 
+// Whether queries and keys are normed over the heads of several tensor-parallel ranks.
+bool norms_across_ranks(const config::ModelConfig& model);
+
 // Whether a query of the layer sees only model.window_size tokens.
 bool is_windowed(const config::ModelConfig& model, std::int64_t layer);
 

@@ -20,6 +20,8 @@
 #include <span>
 #include <vector>
 
+#include "weft/kernels/rotary_angles.h"
+#include "weft/kernels/row_tokens.h"
 #include "weft/tensor/stream.h"
 #include "weft/tensor/tensor.h"
 
@@ -57,26 +59,34 @@ void rms_norm_forward(Stream&, Tensor y_TC, Tensor rstd_TG, Tensor x_TC, Tensor 
 void rms_norm_dgrad(Stream&, Tensor dx_TC, Tensor dy_TC, Tensor x_TC, Tensor w_N, Tensor rstd_TG);
 void rms_norm_wgrad(Stream&, Tensor dw_N, Tensor dy_TC, Tensor x_TC, Tensor rstd_TG, Write);
 
+// RMSNorm over `width` columns, of which this and other ranks have C each. What a rank has of a
+// row's sum is row_dots, fp32: of a b w, or of a b where w is undefined. The sum over ranks of x x
+// comes before the forward, that of w dy x before dgrad; wgrad is rms_norm_wgrad.
+void row_dots(Stream&, Tensor dots_T, Tensor a_TC, Tensor b_TC, Tensor w_C);
+struct SharedNorm {
+  std::int64_t width = 1;
+  float epsilon = 0;
+};
+void shared_norm_forward(Stream&,
+                         Tensor y_TC,
+                         Tensor rstd_T1,
+                         Tensor x_TC,
+                         Tensor w_C,
+                         Tensor squares_T,
+                         const SharedNorm&);
+void shared_norm_dgrad(Stream&,
+                       Tensor dx_TC,
+                       Tensor dy_TC,
+                       Tensor x_TC,
+                       Tensor w_C,
+                       Tensor rstd_T1,
+                       Tensor dots_T,
+                       const SharedNorm&);
+
 // Rotary embedding: pairs of channels turn by their position's angle. Row t has position t mod S.
 // table_SD holds (S, d), fp32: a row is the cosines, then the sines, of d/2 angles, times
 // `magnitude` where YaRN stretches. y may be x, dx may be dy.
-struct Yarn {
-  double factor = 1;              // how far positions are stretched
-  double original_positions = 1;  // what the model was trained for before
-  double beta_fast = 32;          // pairs that turn more often than this over them keep their angle
-  double beta_slow = 1;           // those that turn less often are stretched; between, a ramp
-  double magnitude = 1;
-};
-struct RotaryAngles {
-  double base = 10000;  // pair i turns by position * base^(-2i/d)
-  std::optional<Yarn> yarn;
-};
 void rotary_table(Stream&, Tensor table_SD, const RotaryAngles&);
-struct Rotary {
-  enum class Pairs { Halves, Neighbours };  // (i, i + d/2), or (2i, 2i + 1)
-  Pairs pairs = Pairs::Halves;
-  std::int64_t unturned = 0;  // channels of a head before the d that turn
-};
 void rotary_forward(Stream&, Tensor y_TC, Tensor x_TC, Tensor table_SD, const Rotary& = {});
 void rotary_dgrad(Stream&, Tensor dx_TC, Tensor dy_TC, Tensor table_SD, const Rotary& = {});
 
@@ -310,21 +320,6 @@ void count_experts(Stream&, Tensor counts_GE, Tensor experts_Tk, const TokenRuns
 // Moves the bias (fp32) of each expert by `rate`: up where it has fewer rows than the mean of the
 // experts, down where it has more.
 void move_bias(Stream&, Tensor bias_E, Tensor counts_E, float rate);
-
-// Which token of a step a row is. Of every sequence of `length` tokens the rows are two runs of
-// `run` tokens, which begin at `begins`; a run of the whole sequence is the only one.
-struct RowTokens {
-  std::int64_t first = 0;      // token of the first sequence's begin
-  std::int64_t first_row = 0;  // number of the first row among those of all the sequences
-  std::int64_t length = 1, run = 1;
-  std::int64_t begins[2] = {0, 0};
-
-  constexpr std::int64_t of_row(std::int64_t row) const {
-    const std::int64_t all = row + first_row, rows = run == length ? run : 2 * run;
-    const std::int64_t i = all % rows, half = i / run;
-    return first + all / rows * length + begins[half] + i - half * run;
-  }
-};
 
 // y = x times noise between 1 - epsilon and 1 + epsilon, a function of (key, token, column). It is
 // its own dgrad.

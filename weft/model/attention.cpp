@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "weft/derive/layer_kind.h"
 #include "weft/model/rotary.h"
 #include "weft/model/weight_gradient.h"
 
@@ -45,15 +46,41 @@ bool norm_turns(const config::ModelConfig& config) {
   return config.apply_rope_fusion && config.qk_layernorm == config::QkNorm::Head;
 }
 
+// Of the sums of a norm over several ranks, those of queries and those of keys; undefined without.
+struct NormSums {
+  Tensor q_T, k_T;
+};
+NormSums split_sums(const Tensor& sums_2T) {
+  if (!sums_2T.defined()) return {};
+  const std::int64_t tokens = sums_2T.dim(0) / 2;
+  return {.q_T = sums_2T.range(0, {tokens}), .k_T = sums_2T.range(tokens, {tokens})};
+}
+
+// What a norm over `columns` of each rank is over. Keys that several ranks have count as often in
+// its sums as in its width.
+kernels::SharedNorm norm_of_ranks(const config::ModelConfig& config, const Tensor& columns) {
+  return {.width = columns.dim(1) * config.tensor_model_parallel_size,
+          .epsilon = static_cast<float>(config.layernorm_epsilon)};
+}
+
 // Queries, or keys: normed, and turned where one operation does both.
 void norm_heads(const Context& context,
                 const Tensor& to,
                 const Tensor& rstd,
                 const Tensor& from,
-                const Tensor& w) {
+                const Tensor& w,
+                const Tensor& sums_T) {
   const config::ModelConfig& config = context.config;
   const auto epsilon = static_cast<float>(config.layernorm_epsilon);
-  if (norm_turns(config)) {
+  if (sums_T.defined()) {
+    kernels::shared_norm_forward(context.stream,
+                                 to,
+                                 rstd,
+                                 from,
+                                 w,
+                                 sums_T,
+                                 norm_of_ranks(config, from));
+  } else if (norm_turns(config)) {
     kernels::norm_rotary_forward(context.stream,
                                  to,
                                  rstd,
@@ -77,8 +104,49 @@ void norm_queries_and_keys(const Context& context,
   state.q_rstd = context.activation_fp32({tokens, q / weights.q_norm.dim(0)});
   state.k_rstd = context.activation_fp32({tokens, k / weights.k_norm.dim(0)});
   const Heads from = split(config, state.qkv_TC), to = split(config, state.rotated_TP);
-  norm_heads(context, to.q_TQ, state.q_rstd, from.q_TQ, weights.q_norm);
-  norm_heads(context, to.k_TK, state.k_rstd, from.k_TK, weights.k_norm);
+  const NormSums sums = split_sums(state.sums_2T);
+  norm_heads(context, to.q_TQ, state.q_rstd, from.q_TQ, weights.q_norm, sums.q_T);
+  norm_heads(context, to.k_TK, state.k_rstd, from.k_TK, weights.k_norm, sums.k_T);
+  state.sums_2T.reset();
+}
+
+// What this rank has of the sums of its group's norm: of a b w, w undefined as 1.
+void sum_heads(const Context& context,
+               AttentionState& state,
+               const Heads& a,
+               const Heads& b,
+               const AttentionWeights& w) {
+  state.sums_2T = context.wire_fp32({2 * a.q_TQ.dim(0)});
+  const NormSums sums = split_sums(state.sums_2T);
+  kernels::row_dots(context.stream, sums.q_T, a.q_TQ, b.q_TQ, w.q_norm);
+  kernels::row_dots(context.stream, sums.k_T, a.k_TK, b.k_TK, w.k_norm);
+}
+
+// Queries and keys lie side by side, so one rotation turns both.
+void turn_queries_and_keys(const Context& context, AttentionState& state) {
+  const config::ModelConfig& config = context.config;
+  if (norm_turns(config)) return;
+  const std::int64_t width = config.local_query_width() + config.local_key_width();
+  const Tensor turned_TP =
+      state.rotated_TP.defined() ? state.rotated_TP : state.qkv_TC.columns(0, width);
+  kernels::rotary_forward(context.stream,
+                          turned_TP,
+                          turned_TP,
+                          context.rotary_SD,
+                          query_rotary(config));
+}
+
+void turn_gradients_back(const Context& context, AttentionState& state) {
+  const config::ModelConfig& config = context.config;
+  if (norm_turns(config)) return;
+  const std::int64_t width = config.local_query_width() + config.local_key_width();
+  const Tensor turned_TP =
+      state.dnormed_TP.defined() ? state.dnormed_TP : state.dqkv_TC.columns(0, width);
+  kernels::rotary_dgrad(context.stream,
+                        turned_TP,
+                        turned_TP,
+                        context.rotary_SD,
+                        query_rotary(config));
 }
 
 // From the gradient of queries, or keys, as norm_heads left them.
@@ -87,9 +155,19 @@ void norm_heads_dgrad(const Context& context,
                       const Tensor& dy,
                       const Tensor& x,
                       const Tensor& w,
-                      const Tensor& rstd) {
+                      const Tensor& rstd,
+                      const Tensor& sums_T) {
   const config::ModelConfig& config = context.config;
-  if (norm_turns(config)) {
+  if (sums_T.defined()) {
+    kernels::shared_norm_dgrad(context.stream,
+                               dx,
+                               dy,
+                               x,
+                               w,
+                               rstd,
+                               sums_T,
+                               norm_of_ranks(config, x));
+  } else if (norm_turns(config)) {
     kernels::norm_rotary_dgrad(context.stream,
                                dx,
                                dy,
@@ -134,12 +212,19 @@ void attention_qkv_forward(const Context& context,
   Stream& stream = context.stream;
   state.qkv_TC = context.activation({tokens, q + 2 * k});
   kernels::linear_forward(stream, state.qkv_TC, state.ends.x_TD, weights.qkv_CD);
+  if (derive::norms_across_ranks(config)) {
+    const Heads heads = split(config, state.qkv_TC);
+    return sum_heads(context, state, heads, heads, {});
+  }
   if (weights.q_norm.defined()) norm_queries_and_keys(context, state, weights);
-  if (norm_turns(config)) return;
-  // Queries and keys lie side by side, so one rotation turns both.
-  const Tensor turned_TP =
-      state.rotated_TP.defined() ? state.rotated_TP : state.qkv_TC.columns(0, q + k);
-  kernels::rotary_forward(stream, turned_TP, turned_TP, context.rotary_SD, query_rotary(config));
+  turn_queries_and_keys(context, state);
+}
+
+void attention_turn_forward(const Context& context,
+                            AttentionState& state,
+                            const AttentionWeights& weights) {
+  norm_queries_and_keys(context, state, weights);
+  turn_queries_and_keys(context, state);
 }
 
 void attention_core_forward(const Context& context, AttentionState& state) {
@@ -210,25 +295,41 @@ void attention_core_dgrad(const Context& context, AttentionState& state) {
   for (Tensor* done : {&state.do_TQ, &state.o_TQ, &state.lse_HT}) done->reset();
 }
 
+void attention_turn_dgrad(const Context& context,
+                          AttentionState& state,
+                          const AttentionWeights& weights) {
+  turn_gradients_back(context, state);
+  const Heads gradients = split(context.config, state.dnormed_TP);
+  sum_heads(context, state, gradients, split(context.config, state.qkv_TC), weights);
+}
+
 void attention_qkv_dgrad(const Context& context,
                          AttentionState& state,
                          const AttentionWeights& weights) {
   const config::ModelConfig& config = context.config;
-  const std::int64_t q = config.local_query_width(), k = config.local_key_width();
-  Stream& stream = context.stream;
-  const bool normed = state.dnormed_TP.defined();
-  const Tensor turned_TP = normed ? state.dnormed_TP : state.dqkv_TC.columns(0, q + k);
-  if (!norm_turns(config)) {
-    kernels::rotary_dgrad(stream, turned_TP, turned_TP, context.rotary_SD, query_rotary(config));
-  }
-  if (normed) {
+  if (!derive::norms_across_ranks(config)) turn_gradients_back(context, state);
+  if (state.dnormed_TP.defined()) {
     const Heads from = split(config, state.dnormed_TP), to = split(config, state.dqkv_TC);
     const Heads plain = split(config, state.qkv_TC);
-    norm_heads_dgrad(context, to.q_TQ, from.q_TQ, plain.q_TQ, weights.q_norm, state.q_rstd);
-    norm_heads_dgrad(context, to.k_TK, from.k_TK, plain.k_TK, weights.k_norm, state.k_rstd);
+    const NormSums sums = split_sums(state.sums_2T);
+    norm_heads_dgrad(context,
+                     to.q_TQ,
+                     from.q_TQ,
+                     plain.q_TQ,
+                     weights.q_norm,
+                     state.q_rstd,
+                     sums.q_T);
+    norm_heads_dgrad(context,
+                     to.k_TK,
+                     from.k_TK,
+                     plain.k_TK,
+                     weights.k_norm,
+                     state.k_rstd,
+                     sums.k_T);
+    state.sums_2T.reset();
   }
   state.ends.dx_TD = context.activation({state.dqkv_TC.dim(0), config.hidden_size});
-  kernels::linear_dgrad(stream, state.ends.dx_TD, state.dqkv_TC, weights.qkv_CD);
+  kernels::linear_dgrad(context.stream, state.ends.dx_TD, state.dqkv_TC, weights.qkv_CD);
 }
 
 void attention_proj_wgrad(const Context& context,

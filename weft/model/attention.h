@@ -1,6 +1,7 @@
 // Attention between its norm and its residual (product_ends.h), in three parts that can be nodes of
 // their own: `qkv` (QKV, optional norm of queries and keys, rotation), `core` (causal attention)
-// and `proj` (projection).
+// and `proj` (projection). Where the norm is over the heads of several ranks, `qkv` ends with what
+// this one has of its sums, and `turn` has norm and rotation, with the sums of all.
 //
 // Suffixes: T tokens, D hidden, C = Q + 2K columns of QKV, Q query width, K key width, P = Q + K;
 // the last three of the rank's heads.
@@ -23,6 +24,7 @@ struct AttentionState {
   Tensor qkv_TC;      // queries and keys rotated in place where they are not normed
   Tensor rotated_TP;  // normed and rotated queries and keys; undefined without
   Tensor q_rstd, k_rstd;
+  Tensor sums_2T;  // for the norm of queries, then of keys, between qkv and turn, either way
   Tensor o_TQ, lse_HT;
   // For the projection's weight gradient, which may run before or after core's input gradient.
   Tensor proj_o_TQ, proj_dy_TD;
@@ -34,11 +36,13 @@ struct AttentionState {
 };
 
 void attention_qkv_forward(const Context&, AttentionState&, const AttentionWeights&);
+void attention_turn_forward(const Context&, AttentionState&, const AttentionWeights&);
 void attention_core_forward(const Context&, AttentionState&);
 void attention_proj_forward(const Context&, AttentionState&, const AttentionWeights&);
 
 void attention_proj_dgrad(const Context&, AttentionState&, const AttentionWeights&);
 void attention_core_dgrad(const Context&, AttentionState&);
+void attention_turn_dgrad(const Context&, AttentionState&, const AttentionWeights&);
 void attention_qkv_dgrad(const Context&, AttentionState&, const AttentionWeights&);
 
 void attention_proj_wgrad(const Context&, AttentionState&, const AttentionWeights& gradients);

@@ -23,18 +23,12 @@ struct Wish {
 };
 constexpr const char* kSms = "CPU ranks have no SMs";
 constexpr const char* kGraphs = "CUDA graphs are not built yet";
-constexpr const char* kBuckets = "overlapped data-parallel exchange is not built yet";
 constexpr Wish kWishes[] = {
     {"model.moe_flex_dispatcher_num_sms", kSms},
     {"model.moe_deepep_num_sms", kSms},
     {"model.moe_hybridep_num_sms", kSms},
     {"model.enable_cuda_graph", kGraphs},
     {"model.external_cuda_graph", kGraphs},
-    {"comm_overlap.overlap_grad_reduce", kBuckets},
-    {"comm_overlap.overlap_param_gather", kBuckets},
-    {"comm_overlap.overlap_param_gather_with_optimizer_step", kBuckets},
-    {"comm_overlap.align_param_gather", kBuckets},
-    {"comm_overlap.bucket_size", kBuckets},
     {"comm_overlap.data_parallel_size", "it follows from the twin's layout"},
     {"runtime.schedule", "it is for the layout of the model"},
     {"checkpoint.pretrained_checkpoint", "the twin's weights are random"},
@@ -131,6 +125,10 @@ void keep_dispatcher(TwinDraft& draft) {
   }
 }
 
+void give_up(TwinDraft& draft, const Field& field, const std::string& why) {
+  if (reset(draft, field, why)) draft.given_up.push_back(text("{} ({})", field.key, why));
+}
+
 // Rules that refuse the twin name the key they are about, which then goes to its default: a rule
 // this file does not know of costs the twin that key, not the run.
 void mend(TwinDraft& draft) {
@@ -139,10 +137,10 @@ void mend(TwinDraft& draft) {
     const rules::Verdict verdict = rules::judge(draft.config);
     if (verdict.runs()) return;
     for (const Finding& error : verdict.errors) {
-      if (const Field* field = find_field(error.key)) reset(draft, *field, to_text(error));
+      if (const Field* field = find_field(error.key)) give_up(draft, *field, to_text(error));
     }
     for (const rules::Missing& part : verdict.missing) {
-      for (const std::string& key : part.keys) reset(draft, *find_field(key), part.message);
+      for (const std::string& key : part.keys) give_up(draft, *find_field(key), part.message);
     }
     leave_governed(draft);
   }
@@ -177,7 +175,9 @@ Twin twin_of(const Config& config) {
   shrink_batch(config, draft);
   leave_governed(draft);
   mend(draft);
-  return {.config = draft.config, .changes = changes_of(config, draft)};
+  return {.config = draft.config,
+          .changes = changes_of(config, draft),
+          .given_up = std::move(draft.given_up)};
 }
 
 }  // namespace weft::plan

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "weft/base/text.h"
+#include "weft/derive/context_sharing.h"
 #include "weft/derive/derived.h"
 #include "weft/derive/pipeline.h"
 #include "weft/plan/twin.h"
@@ -27,7 +28,7 @@ constexpr std::int64_t kVocabulary = 256;
 constexpr std::int64_t kLayers = 4;   // where one stage holds them all
 constexpr std::int64_t kStages = 16;  // pp * vpp
 constexpr std::int64_t kExperts = 512;
-constexpr std::int64_t kTensorRanks = 2;  // stand for many
+constexpr std::int64_t kFew = 2;  // ranks of an axis, for many
 
 constexpr const char* kSmaller = "small enough for any machine";
 
@@ -45,21 +46,38 @@ std::int64_t largest_proper_divisor(std::int64_t number) {
 
 // The larger of both gives way, so that a pipeline of expert-parallel ranks stays one: pp down to
 // 2, ep to a divisor, which divides the experts too.
-void fit(std::int64_t& pp, std::int64_t& ep, std::int64_t tp) {
-  while (pp * std::lcm(ep, tp) > kMostTwinRanks) {
-    const bool pipeline_gives = pp > 2 && (pp > ep || largest_proper_divisor(ep) == 1);
+void fit(grid::Layout& twin) {
+  while (grid::fewest_ranks(twin) > kMostTwinRanks) {
+    const bool pipeline_gives =
+        twin.pp > 2 && (twin.pp > twin.ep || largest_proper_divisor(twin.ep) == 1);
     if (pipeline_gives) {
-      pp /= 2;
+      twin.pp = std::max<std::int64_t>(2, twin.pp / 2);
     } else {
-      ep = largest_proper_divisor(ep);
+      twin.ep = largest_proper_divisor(twin.ep);
     }
   }
 }
 
+// A hierarchical exchange keeps its two levels.
+std::int64_t context_ranks(const ModelConfig& model) {
+  const bool is_hierarchical = !model.hierarchical_context_parallel_sizes.empty();
+  return std::min(model.context_parallel_size, is_hierarchical ? kFew * kFew : kFew);
+}
+
+// Two ranks of an axis stand for many; pp and ep have what is left of kMostTwinRanks.
+grid::Layout twin_layout(const Config& config) {
+  grid::Layout twin = derive::layout_of(config);
+  twin.tp = std::min(twin.tp, kFew);
+  twin.cp = context_ranks(config.model);
+  twin.etp = std::min(twin.etp, kFew);
+  fit(twin);
+  return twin;
+}
+
 std::int64_t world_of(const Config& model, const ModelConfig& twin) {
-  const std::int64_t smallest =
-      twin.pipeline_model_parallel_size *
-      std::lcm(twin.expert_model_parallel_size, twin.tensor_model_parallel_size);
+  Config alone;
+  alone.model = twin;
+  const std::int64_t smallest = derive::layout_of(alone).world;
   const std::int64_t wanted = model.runtime.world_size.value_or(smallest);
   return std::max(smallest, std::min(wanted, kMostTwinRanks) / smallest * smallest);
 }
@@ -148,37 +166,45 @@ std::optional<std::int64_t> batches_of(const Config& config) {
   return config.train.global_batch_size / together;
 }
 
-void shrink_tensor_ranks(TwinDraft& draft) {
+// Ranks that have key heads of their own in some layer, where there are enough of them.
+std::int64_t ranks_with_heads(const ModelConfig& model) {
+  std::int64_t ranks = 1;
+  for (int layer = 0; layer < model.num_layers; ++layer) {
+    ranks = std::max(ranks, derive::attention_sharing(model, layer).head_ranks);
+  }
+  return ranks * model.tensor_model_parallel_size;
+}
+
+void shrink_axes(TwinDraft& draft) {
   ModelConfig& twin = draft.config.model;
-  // A norm over the heads of several ranks is not built.
-  const bool is_whole = twin.qk_layernorm == QkNorm::Projection;
-  const std::int64_t tp = is_whole ? 1 : std::min(twin.tensor_model_parallel_size, kTensorRanks);
-  draft.set("model.tensor_model_parallel_size",
-            twin.tensor_model_parallel_size,
-            tp,
-            text("at most {} ranks", kMostTwinRanks));
+  const grid::Layout fewer = twin_layout(draft.config);
+  const std::string why = text("at most {} ranks", kMostTwinRanks);
+  draft.set("model.tensor_model_parallel_size", twin.tensor_model_parallel_size, fewer.tp, why);
+  draft.set("model.context_parallel_size", twin.context_parallel_size, fewer.cp, why);
+  draft.set("model.pipeline_model_parallel_size", twin.pipeline_model_parallel_size, fewer.pp, why);
+  draft.set("model.expert_model_parallel_size", twin.expert_model_parallel_size, fewer.ep, why);
+  if (twin.expert_tensor_parallel_size) {
+    draft.set("model.expert_tensor_parallel_size",
+              twin.expert_tensor_parallel_size,
+              std::optional(fewer.etp),
+              why);
+  }
+  if (!twin.hierarchical_context_parallel_sizes.empty()) {
+    draft.set("model.hierarchical_context_parallel_sizes",
+              twin.hierarchical_context_parallel_sizes,
+              std::vector(2, kFew),
+              why);
+  }
   draft.set("model.sequence_parallel",
             twin.sequence_parallel,
-            tp > 1,
+            fewer.tp > 1,
             "not built yet: tensor parallelism whose ranks all have all tokens");
 }
 
 }  // namespace
 
 void shrink_ranks(const Config& model, TwinDraft& draft) {
-  ModelConfig& twin = draft.config.model;
-  std::int64_t pp = twin.pipeline_model_parallel_size, ep = twin.expert_model_parallel_size;
-  shrink_tensor_ranks(draft);
-  fit(pp, ep, twin.tensor_model_parallel_size);
-  const std::string why = text("at most {} ranks", kMostTwinRanks);
-  draft.set("model.pipeline_model_parallel_size", twin.pipeline_model_parallel_size, pp, why);
-  draft.set("model.expert_model_parallel_size", twin.expert_model_parallel_size, ep, why);
-  if (derive::layout_of(draft.config).etp != 1) {
-    draft.set("model.expert_tensor_parallel_size",
-              twin.expert_tensor_parallel_size,
-              std::optional<std::int64_t>(1),
-              "the twin's experts are whole");
-  }
+  shrink_axes(draft);
   set_world(model, draft);
   if (draft.config.runtime.backend != CommBackend::Threads) {
     draft.set("runtime.backend",
@@ -214,6 +240,12 @@ void shrink_layers(const Config& model, TwinDraft& draft) {
   const std::int64_t most = std::min(model.model.num_layers, std::max(stages, kLayers));
   const std::int64_t layers = std::max<std::int64_t>(1, most / stages) * stages;
   draft.set("model.num_layers", twin.num_layers, layers, kSmaller);
+  if (std::ssize(twin.cp_comm_type) > layers) {
+    draft.set("model.cp_comm_type",
+              twin.cp_comm_type,
+              {twin.cp_comm_type.begin(), twin.cp_comm_type.begin() + layers},
+              "one kind a layer");
+  }
   if (twin.experts() == 0 || twin.moe_layer_freq.size() <= 1) return;
   draft.set("model.moe_layer_freq",
             twin.moe_layer_freq,
@@ -240,7 +272,8 @@ void shrink_widths(const Config& model, TwinDraft& draft) {
   cap("model.hidden_size", twin.hidden_size, kHidden);
   cap("model.num_attention_heads", twin.num_attention_heads, kHeads);
   if (twin.num_query_groups) {
-    const std::int64_t kept = std::max<std::int64_t>(1, twin.num_attention_heads * groups / heads);
+    const std::int64_t least = std::min(groups, ranks_with_heads(twin));
+    const std::int64_t kept = std::max(least, twin.num_attention_heads * groups / heads);
     draft.set("model.num_query_groups",
               twin.num_query_groups,
               std::optional(twin.num_attention_heads % kept == 0 ? kept : 1),
@@ -298,8 +331,8 @@ void shrink_batch(const Config& model, TwinDraft& draft) {
   const std::int64_t pp = twin.pipeline_model_parallel_size;
   std::int64_t batches = std::min(batches_of(model).value_or(1), kMostTwinBatches);
   if (derive::virtual_stages(twin) > 1) batches = std::max(pp, batches / pp * pp);
-  const std::int64_t dp =
-      derive::layout_of(draft.config).world / (pp * twin.tensor_model_parallel_size);
+  const grid::Layout layout = derive::layout_of(draft.config);
+  const std::int64_t dp = layout.world / (layout.pp * layout.tp * layout.cp);
   draft.set("train.micro_batch_size", train.micro_batch_size, std::int64_t{1}, kSmaller);
   draft.set("train.global_batch_size",
             train.global_batch_size,

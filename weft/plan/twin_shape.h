@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "weft/config/config.h"
 
@@ -13,6 +14,7 @@ namespace weft::plan {
 struct TwinDraft {
   config::Config config;
   std::map<std::string, std::string> why;
+  std::vector<std::string> given_up = {};  // see Twin
 
   template <typename T>
   void set(const char* key, T& field, T value, const std::string& reason) {

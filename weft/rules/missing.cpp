@@ -90,10 +90,6 @@ std::vector<Missing> missing_parts(const Config& config) {
   if (model.tensor_model_parallel_size > 1 && !model.sequence_parallel) {
     add("tensor parallelism whose ranks all have all tokens", "model.sequence_parallel");
   }
-  const bool norms_projection = model.qk_layernorm == QkNorm::Projection;
-  if (model.tensor_model_parallel_size > 1 && norms_projection) {
-    add("a norm over heads of several tensor-parallel ranks", "model.qk_layernorm");
-  }
   if (model.moe_router_dtype == RouterDtype::Fp64) add("an fp64 router", "model.moe_router_dtype");
   if (model.moe_token_dispatcher_type == Dispatcher::AllToAllSeq) {
     add("the alltoall_seq dispatcher", "model.moe_token_dispatcher_type");

@@ -75,6 +75,19 @@ std::int64_t qkv_bytes(const config::ModelConfig& model) {
   UNREACHABLE("norm of queries and keys {}", static_cast<int>(model.qk_layernorm));
 }
 
+// A norm over the heads of several ranks is a part of its own, behind a sum over them: two numbers
+// of each token.
+PartBytes with_norm_apart(const config::ModelConfig& model, const PieceBytes& qkv) {
+  if (!derive::norms_across_ranks(model)) return {{Part::Qkv, qkv}};
+  const std::int64_t columns = model.local_query_width() + 2 * model.local_key_width();
+  const Bytes product = of_group(model, columns * element_bytes(model));
+  const Bytes normed{.per_token = qkv.kept.per_token - product.per_token};
+  const Bytes sums{.per_token = 2 * (model.tensor_model_parallel_size - 1) * 2 * kFp32};
+  return {{Part::Qkv, keeps(product)},
+          {Part::Squares, {.sent_forward = sums, .sent_backward = sums}},
+          {Part::Turn, keeps(normed)}};
+}
+
 // Columns of what meets in attention, of one token.
 struct AttendedWidths {
   std::int64_t queries = 0, keys_and_values = 0, output = 0;
@@ -95,8 +108,16 @@ std::int64_t unattended_bytes(const config::ModelConfig& model) {
   return model.qk_layernorm == config::QkNorm::None ? 0 : whole - (q + x / 2) * b;
 }
 
-// Under context parallelism, between qkv and proj. What meets in attention is kept where attention
-// reads it: behind qkv, or behind the exchange of heads. A ring keeps its keys until they are read.
+// Under context parallelism. What meets in attention is kept where attention reads it: behind qkv,
+// or behind the exchange of heads.
+std::int64_t shared_qkv_bytes(const config::ModelConfig& model,
+                              const derive::AttentionSharing& sharing) {
+  const auto [q, x, o] = attended_widths(model);
+  const std::int64_t attended = (q + x) * element_bytes(model);
+  return unattended_bytes(model) + (sharing.head_ranks > 1 ? 0 : attended);
+}
+
+// Between qkv and proj. A ring keeps its keys until they are read.
 PartBytes shared_attention_bytes(const config::ModelConfig& model,
                                  const derive::AttentionSharing& sharing) {
   const auto [q, x, o] = attended_widths(model);
@@ -113,9 +134,7 @@ PartBytes shared_attention_bytes(const config::ModelConfig& model,
                       .sent_forward = of_tokens(sent),
                       .sent_backward = of_tokens(sent_back)};
   };
-  const std::int64_t own = unattended_bytes(model);
-  return {{Part::Qkv, keeps(of_tokens(heads > 1 ? own : own + attended))},
-          {Part::Heads, to_other_heads(attended)},
+  return {{Part::Heads, to_other_heads(attended)},
           {Part::Arrange, keeps(of_tokens(attended))},
           {Part::Ring, exchange(x * b, x * b, x * b)},
           {Part::Keys, exchange((others + 1) * x * b, others * x * b, others * x * kFp32)},
@@ -133,11 +152,14 @@ PartBytes attention_bytes(const config::ModelConfig& model, int layer) {
                   {Part::Scatter, scatter_bytes(model)},
                   {Part::Add, hands_on(stream_bytes(model))}};
   const derive::AttentionSharing sharing = derive::attention_sharing(model, layer);
-  const PartBytes products =
-      sharing.is_shared() ? shared_attention_bytes(model, sharing)
-                          : PartBytes{{Part::Qkv, remakes(of_group(model, qkv_bytes(model)))},
-                                      {Part::Core, remakes(of_group(model, core))}};
-  parts.insert(parts.end(), products.begin(), products.end());
+  const bool is_shared = sharing.is_shared();
+  const PieceBytes qkv = is_shared ? keeps(of_group(model, shared_qkv_bytes(model, sharing)))
+                                   : remakes(of_group(model, qkv_bytes(model)));
+  const PartBytes rest = is_shared ? shared_attention_bytes(model, sharing)
+                                   : PartBytes{{Part::Core, remakes(of_group(model, core))}};
+  for (const PartBytes& more : {with_norm_apart(model, qkv), rest}) {
+    parts.insert(parts.end(), more.begin(), more.end());
+  }
   return parts;
 }
 

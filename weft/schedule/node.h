@@ -51,6 +51,8 @@ enum class Part {
   Norm,
   Gather,
   Qkv,
+  Squares,
+  Turn,
   Heads,
   Arrange,
   Ring,

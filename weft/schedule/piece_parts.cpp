@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "weft/derive/context_sharing.h"
+#include "weft/derive/layer_kind.h"
 
 namespace weft::schedule {
 namespace {
@@ -26,6 +27,7 @@ std::vector<Part> sub_layer(const config::ModelConfig& model, std::vector<Part> 
 std::vector<Part> attention_parts(const config::ModelConfig& model, int layer) {
   const derive::AttentionSharing sharing = derive::attention_sharing(model, layer);
   std::vector<Part> parts{Part::Qkv};
+  if (derive::norms_across_ranks(model)) parts.insert(parts.end(), {Part::Squares, Part::Turn});
   if (sharing.head_ranks > 1) parts.insert(parts.end(), {Part::Heads, Part::Arrange});
   if (sharing.keys == derive::KeyExchange::Ring) parts.push_back(Part::Ring);
   if (sharing.keys == derive::KeyExchange::Gather) parts.push_back(Part::Keys);

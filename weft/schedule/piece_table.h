@@ -183,6 +183,8 @@ inline constexpr std::array<PartRow, kParts> kPartTable{{
      .remade = Remade::ForWeights,
      .is_always_recomputed = true},
     {.part = Part::Qkv, .word = "qkv"},
+    {.part = Part::Squares, .word = "squares", .has_weights = false, .members = Members::Tensor},
+    {.part = Part::Turn, .word = "turn", .has_weights = false},
     {.part = Part::Heads, .word = "heads", .has_weights = false, .members = Members::Context},
     {.part = Part::Arrange, .word = "arrange", .has_weights = false},
     {.part = Part::Ring,

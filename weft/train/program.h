@@ -81,6 +81,8 @@ class Program {
 
   // Attention that context-parallel ranks share (program_context.cpp).
   bool shares_context(const Node& node) const;
+  // Whether the part is the last before the context-parallel ones.
+  bool hands_to_context(const Node& node) const;
   model::ContextSharing context_sharing(const model::Context& context, const Node& node);
   comm::Communicator& head_ranks(const Node& node) const;
   comm::Communicator& key_ranks(const Node& node) const;

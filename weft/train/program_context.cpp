@@ -1,4 +1,5 @@
 // The bodies of attention that context-parallel ranks share, and where the others hand over to it.
+#include "weft/derive/layer_kind.h"
 #include "weft/train/program_pieces.h"
 
 namespace weft::train {
@@ -6,12 +7,18 @@ namespace {
 
 using model::Context;
 using schedule::Node;
+using schedule::Part;
 using tensor::Tensor;
 
 }  // namespace
 
 bool Program::shares_context(const Node& node) const {
   return derive::attention_sharing(config_.model, node.layer).is_shared();
+}
+
+bool Program::hands_to_context(const Node& node) const {
+  const auto last = derive::norms_across_ranks(config_.model) ? Part::Turn : Part::Qkv;
+  return node.part == last && shares_context(node);
 }
 
 model::ContextSharing Program::context_sharing(const Context& context, const Node& node) {

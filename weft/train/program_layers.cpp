@@ -15,12 +15,12 @@ Program::Bodies Program::Pieces::attention_qkv() {
     p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
       attention_qkv_forward(context, state, weights);
     });
-    if (p.shares_context(node)) p.begin_context(context, node);
+    if (p.hands_to_context(node)) p.begin_context(context, node);
   };
   return {.forward = forward,
           .input_gradient =
               [](Program& p, const Node& node, const Context& context) {
-                if (p.shares_context(node)) p.begin_context_gradient(context, node);
+                if (p.hands_to_context(node)) p.begin_context_gradient(context, node);
                 p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
                   attention_qkv_dgrad(context, state, weights);
                 });
@@ -38,6 +38,30 @@ Program::Bodies Program::Pieces::attention_qkv() {
                   drop_attention_qkv(state);
                 });
               }};
+}
+
+// Ranks that share a norm of queries and keys add what they have of its sums, either way.
+Program::Bodies Program::Pieces::attention_squares() {
+  const Body add = [](Program& p, const Node& node, const Context& context) {
+    p.groups_.tp->all_reduce(context.stream, p.layer(node).attention.sums_2T, comm::Reduce::Sum);
+  };
+  return {.forward = add, .input_gradient = add};
+}
+
+Program::Bodies Program::Pieces::attention_turn() {
+  return {
+      .forward =
+          [](Program& p, const Node& node, const Context& context) {
+            attention_turn_forward(context,
+                                   p.layer(node).attention,
+                                   p.layer_weights(node).attention);
+            if (p.hands_to_context(node)) p.begin_context(context, node);
+          },
+      .input_gradient =
+          [](Program& p, const Node& node, const Context& context) {
+            if (p.hands_to_context(node)) p.begin_context_gradient(context, node);
+            attention_turn_dgrad(context, p.layer(node).attention, p.layer_weights(node).attention);
+          }};
 }
 
 Program::Bodies Program::Pieces::attention_core() {
@@ -99,6 +123,8 @@ Program::Bodies Program::Pieces::attention_proj() {
 
 Program::Bodies Program::Pieces::attention(Part part) {
   if (part == Part::Qkv) return attention_qkv();
+  if (part == Part::Squares) return attention_squares();
+  if (part == Part::Turn) return attention_turn();
   if (part == Part::Core) return attention_core();
   if (part == Part::Proj) return attention_proj();
   if (part == Part::Heads) return context_heads();

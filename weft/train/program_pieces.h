@@ -33,6 +33,8 @@ struct Program::Pieces {
   // program_layers.cpp
   static Bodies attention(schedule::Part part);
   static Bodies attention_qkv();
+  static Bodies attention_squares();
+  static Bodies attention_turn();
   static Bodies attention_core();
   static Bodies attention_proj();
   static Bodies mlp(schedule::Part part);
