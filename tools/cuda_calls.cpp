@@ -1,8 +1,12 @@
 // What a process asks of CUDA, counted: loaded into it by the driver where CUDA_INJECTION64_PATH
 // names this library, and no part of weft. Calls are counted by thread and name, a call of the
 // driver only where the program made it itself; copies by what memory they are of; and what ran on
-// the default stream, on which everything waits for everything. At exit all of it is written to
-// WEFT_CUDA_CALLS as JSON with one count a line, so that awk reads it too (tools/cuda_calls.sh).
+// the default stream, on which everything waits for everything.
+//
+// A launch of the optimizer's kernel (adamw) ends a period. At exit the counts of a quarter of all
+// periods are written, those from five to seven eighths of the run: long after its beginning, and
+// before its end. They go to WEFT_CUDA_CALLS as JSON with one count a line, so that awk reads it
+// too (tools/cuda_calls.sh).
 #include <cupti.h>
 
 #include <array>
@@ -13,7 +17,9 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace {
 
@@ -29,12 +35,22 @@ using Clear = CUpti_ActivityMemset4;
 using Counts = std::map<std::string, std::int64_t>;
 using StreamId = std::pair<std::uint32_t, std::uint32_t>;  // context, stream
 
+// What the card did, when, and on which stream.
+struct Work {
+  std::uint64_t start = 0;
+  const char* what = nullptr;
+  const char *from = nullptr, *to = nullptr;  // of a copy
+  StreamId stream;
+};
+
 struct Seen {
   std::mutex mutex;  // of all that follows
   int threads = 0;
-  std::map<int, Counts> calls;  // by thread
-  Counts work;                  // what the card did
-  std::map<StreamId, std::int64_t> by_stream;
+  std::vector<std::uint64_t> ends;                   // of periods
+  std::vector<std::map<int, Counts>> calls = {{}};   // by period and thread
+  std::map<std::string, std::int64_t> streams_made;  // by call, from the beginning
+  std::vector<Work> work;
+  std::int64_t dropped = 0;
   std::set<StreamId> default_streams;
   std::set<CUcontext> contexts;
   std::int64_t failed = 0;  // calls of CUPTI
@@ -79,21 +95,31 @@ void look_at(CUcontext context) {
   all.default_streams.insert({id, stream});
 }
 
-void count(CUpti_CallbackDomain domain, CUpti_CallbackId id, const char* function) {
+void count(CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUpti_CallbackData& call) {
   thread_local int thread = -1;
   const char* name = nullptr;
-  if (cuptiGetCallbackName(domain, id, &name) != CUPTI_SUCCESS) name = function;
+  if (cuptiGetCallbackName(domain, id, &name) != CUPTI_SUCCESS) name = call.functionName;
+  const bool ends_period =
+      call.symbolName != nullptr &&
+      std::string_view(call.symbolName).find("adamw") != std::string_view::npos;
+  std::uint64_t now = 0;
+  if (ends_period) check(cuptiGetTimestamp(&now));
   Seen& all = seen();
   const std::lock_guard lock(all.mutex);
   if (thread < 0) thread = all.threads++;
-  ++all.calls[thread][plain(name)];
+  const std::string called = plain(name);
+  ++all.calls.back()[thread][called];
+  if (called.starts_with("cudaStreamCreate")) ++all.streams_made[called];
+  if (!ends_period) return;
+  all.ends.push_back(now);
+  all.calls.emplace_back();
 }
 
 void CUPTIAPI on_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
   thread_local int depth = 0;  // calls that this thread is in: a call makes others
   const auto& call = *static_cast<const CUpti_CallbackData*>(data);
   if (call.callbackSite == CUPTI_API_ENTER) {
-    if (depth++ == 0) count(domain, id, call.functionName);
+    if (depth++ == 0) count(domain, id, call);
   } else if (depth > 0) {  // not so at the end of the call that loaded this library
     if (depth == 1) look_at(call.context);
     --depth;
@@ -120,28 +146,26 @@ const char* word(std::uint8_t memory) {
   }
 }
 
-void add(Seen& all, const Copy& copy) {
-  const bool waits = (copy.flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC) == 0;
-  ++all.work[std::string(waits ? "synchronous copy " : "copy ") + word(copy.srcKind) + " to " +
-             word(copy.dstKind)];
-  ++all.by_stream[{copy.contextId, copy.streamId}];
-}
-
 void add(Seen& all, const CUpti_Activity& record) {
   switch (record.kind) {
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
       const auto& kernel = reinterpret_cast<const Kernel&>(record);
-      ++all.work["kernel"];
-      ++all.by_stream[{kernel.contextId, kernel.streamId}];
-      return;
+      return all.work.push_back(
+          {.start = kernel.start, .what = "kernel", .stream = {kernel.contextId, kernel.streamId}});
     }
-    case CUPTI_ACTIVITY_KIND_MEMCPY:
-      return add(all, reinterpret_cast<const Copy&>(record));
+    case CUPTI_ACTIVITY_KIND_MEMCPY: {
+      const auto& copy = reinterpret_cast<const Copy&>(record);
+      const bool waits = (copy.flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC) == 0;
+      return all.work.push_back({.start = copy.start,
+                                 .what = waits ? "synchronous copy" : "copy",
+                                 .from = word(copy.srcKind),
+                                 .to = word(copy.dstKind),
+                                 .stream = {copy.contextId, copy.streamId}});
+    }
     case CUPTI_ACTIVITY_KIND_MEMSET: {
       const auto& clear = reinterpret_cast<const Clear&>(record);
-      ++all.work["clear"];
-      ++all.by_stream[{clear.contextId, clear.streamId}];
-      return;
+      return all.work.push_back(
+          {.start = clear.start, .what = "clear", .stream = {clear.contextId, clear.streamId}});
     }
     default:
       return;
@@ -157,33 +181,59 @@ take_buffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std::si
     while (cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS) add(all, *record);
     std::size_t dropped = 0;
     cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped);
-    if (dropped > 0) all.work["dropped"] += static_cast<std::int64_t>(dropped);
+    all.dropped += static_cast<std::int64_t>(dropped);
   }
   std::free(buffer);
 }
 
-void write(std::FILE* file, Seen& all) {
-  std::int64_t on_default = 0;
-  for (const auto& [stream, count] : all.by_stream) {
-    if (all.default_streams.contains(stream)) on_default += count;
-  }
-  all.work["on the default stream"] = on_default;
-  std::fprintf(file, "[\n");
-  for (const auto& [thread, counts] : all.calls) {
-    for (const auto& [name, count] : counts) {
-      std::fprintf(file,
-                   "{\"thread\": %d, \"call\": \"%s\", \"count\": %lld},\n",
-                   thread,
-                   name.c_str(),
-                   static_cast<long long>(count));
+// From period `first` up to, but not, period `end`.
+struct Window {
+  std::size_t first = 0, end = 0;
+
+  explicit Window(std::size_t periods) : first(periods * 5 / 8), end(periods * 7 / 8) {}
+};
+
+std::map<int, Counts> calls_in(const Window& window, const Seen& all) {
+  std::map<int, Counts> calls;
+  for (std::size_t period = window.first; period < window.end; ++period) {
+    for (const auto& [thread, counts] : all.calls[period]) {
+      for (const auto& [name, count] : counts) calls[thread][name] += count;
     }
   }
-  for (const auto& [name, count] : all.work) {
+  return calls;
+}
+
+Counts work_in(const Window& window, const Seen& all) {
+  Counts counts;
+  if (window.first == 0) return counts;
+  const std::uint64_t begin = all.ends[window.first - 1], end = all.ends[window.end - 1];
+  for (const Work& work : all.work) {
+    if (work.start < begin || work.start >= end) continue;
+    std::string what = work.what;
+    if (work.from != nullptr) what += std::string(" ") + work.from + " to " + work.to;
+    ++counts[what];
+    counts["on the default stream"] += all.default_streams.contains(work.stream);
+  }
+  return counts;
+}
+
+void write(std::FILE* file, const Seen& all) {
+  const auto line = [&](const std::string& start, const std::string& name, std::int64_t count) {
     std::fprintf(file,
-                 "{\"work\": \"%s\", \"count\": %lld},\n",
+                 "{%s\"%s\", \"count\": %lld},\n",
+                 start.c_str(),
                  name.c_str(),
                  static_cast<long long>(count));
+  };
+  const Window window(all.ends.size());
+  std::fprintf(file, "[\n");
+  for (const auto& [thread, counts] : calls_in(window, all)) {
+    const std::string start = "\"thread\": " + std::to_string(thread) + ", \"call\": ";
+    for (const auto& [name, count] : counts) line(start, name, count);
   }
+  for (const auto& [name, count] : work_in(window, all)) line("\"work\": ", name, count);
+  for (const auto& [name, count] : all.streams_made) line("\"made\": ", name, count);
+  line("\"work\": ", "dropped", all.dropped);
   std::fprintf(file,
                "{\"work\": \"failed calls of CUPTI\", \"count\": %lld}\n]\n",
                static_cast<long long>(all.failed));
