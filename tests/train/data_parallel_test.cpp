@@ -185,5 +185,56 @@ TEST(DataParallel, AStepSendsEveryBucketOnceEachWay) {
   });
 }
 
+Config in_bf16(const LayoutCase& layout) {
+  return config_of({.layout = layout, .precision = config::Precision::Bf16});
+}
+
+Config narrow(Config config) {
+  config.ddp.grad_reduce_in_fp32 = false;
+  return config;
+}
+
+TEST(NarrowGradients, AreNearTheWideOnes) {
+  constexpr std::int64_t kSteps = 4;
+  for (const LayoutCase& layout :
+       {LayoutCase{.world = 4, .ep = 2}, LayoutCase{.world = 4, .tp = 2}}) {
+    const Outcome wide = train_some(in_bf16(layout), kSteps);
+    const Outcome found = train_some(narrow(in_bf16(layout)), kSteps);
+    // Later ones are of other weights.
+    const double first = found.gradient_norms.front(), expected = wide.gradient_norms.front();
+    EXPECT_NE(first, expected) << "nothing was rounded";
+    EXPECT_NEAR(first, expected, 5e-4 * expected);
+    for (std::size_t i = 0; i < found.losses.size(); ++i) {
+      EXPECT_NEAR(found.losses[i], wide.losses[i], 2e-3 * wide.losses[i]) << "step " << i;
+    }
+  }
+}
+
+TEST(NarrowGradients, HaveTheSameBitsWheneverTheyTravel) {
+  const Config plain = narrow(in_bf16({.world = 4, .pp = 2, .vpp = 2}));
+  const Outcome expected = train_some(plain, 2);
+  expect_same_bits(train_some(distributed(plain, Overlap::None), 2), expected);
+  expect_same_bits(train_some(distributed(plain, Overlap::All, 3000), 2), expected);
+}
+
+// In fp32 they would be 4 bytes an element.
+TEST(NarrowGradients, TravelInTwoBytesAndLeaveNothing) {
+  using comm::Operation;
+  const Config whole = narrow(in_bf16({.world = 4}));
+  for (const Config& config : {whole, distributed(whole, Overlap::Reduce, 5000)}) {
+    const bool is_shared = config.ddp.use_distributed_optimizer;
+    on_ranks(config, [&](Engine& engine) {
+      const auto held = [&] { return engine.pool().use(tensor::Tag::Communication).bytes; };
+      const std::size_t before = held();
+      train_step(engine, {.batch = batch_of(engine, 0)}, exec::Tracing::Off);
+      const std::int64_t elements = engine.parameters().buffer(Home::Dense).layout.elements;
+      const auto sent = engine.groups().dense_reduction->traffic().at(
+          is_shared ? Operation::ReduceScatter : Operation::AllReduce);
+      EXPECT_EQ(sent.bytes_sent, 2 * elements * 3 / 4 * (is_shared ? 1 : 2));
+      EXPECT_EQ(held(), before);
+    });
+  }
+}
+
 }  // namespace data_parallel_test
 }  // namespace weft::train

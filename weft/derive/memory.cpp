@@ -42,8 +42,6 @@ bool is_fp32(const Config& config) {
 
 ParameterBytes bytes_of_parameter(const Config& config) {
   if (is_fp32(config)) return {.weight = 4, .gradient = 4, .optimizer = 8};
-  // Gradients that are summed in two bytes are widened for the optimizer.
-  if (!config.ddp.grad_reduce_in_fp32) return {.weight = 2, .gradient = 2, .optimizer = 16};
   return {.weight = 2, .gradient = 4, .optimizer = 12};
 }
 

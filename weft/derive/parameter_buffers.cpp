@@ -56,6 +56,10 @@ BufferScheme buffer_scheme(const config::Config& config, int pp_rank) {
       .expert = rules_for(config, pp_rank, layout.world / (layout.etp * layout.ep * layout.pp))};
 }
 
+config::Precision gradient_wire(const config::Config& config) {
+  return config.ddp.grad_reduce_in_fp32 ? config::Precision::Fp32 : config.model.params_dtype;
+}
+
 BufferLayout lay_out(const config::ModelConfig& model,
                      const Holding& holding,
                      const std::vector<const ParameterSpec*>& parameters,

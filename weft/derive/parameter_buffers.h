@@ -20,6 +20,9 @@ struct BufferScheme {
 // the first stage alone: the later ones have the bubble to exchange in.
 BufferScheme buffer_scheme(const config::Config& config, int pp_rank);
 
+// What gradients are between the ranks that sum them. Each rank has them in fp32.
+config::Precision gradient_wire(const config::Config& config);
+
 // How a rank's parameters of one home lie; in order of use.
 BufferLayout lay_out(const config::ModelConfig& model,
                      const Holding& holding,

@@ -139,7 +139,9 @@ class Pricing {
         const schedule::BucketAnatomy& bucket = schedule::bucket_of(anatomy_, node);
         const double elements = number(bucket.elements);
         if (node == bucket.gather()) return elements * work_.element_bytes() * to_others;
-        return elements * (bucket.shards == 1 ? summed : kGradientBytes * to_others);
+        const bool is_wide = derive::gradient_wire(config_) == config::Precision::Fp32;
+        const double width = is_wide ? kGradientBytes : work_.element_bytes();
+        return elements * width * (bucket.shards == 1 ? 2 : 1) * to_others;
       }
       case Members::Tables:
         return summed * number(config_.model.vocab_size * config_.model.hidden_size);

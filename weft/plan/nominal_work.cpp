@@ -1,5 +1,7 @@
 #include "weft/plan/nominal_work.h"
 
+#include <algorithm>
+
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
 #include "weft/derive/context_sharing.h"
@@ -60,10 +62,19 @@ NominalWork::NominalWork(const config::Config& config, const schedule::Anatomy& 
       tokens_(number(expected_load(config, anatomy.flow).tokens)),
       rows_(number(expected_load(config, anatomy.flow).rows)),
       slices_(anatomy.flow.slices),
-      element_bytes_(config.model.params_dtype == config::Precision::Fp32 ? 4 : 2) {
+      element_bytes_(config.model.params_dtype == config::Precision::Fp32 ? 4 : 2),
+      buckets_(anatomy.buckets) {
   for (const schedule::BucketAnatomy& bucket : anatomy.buckets) {
     optimized_ += number(bucket.elements / bucket.shards);
   }
+}
+
+// Gradients to what travels and back.
+Work NominalWork::rounding(const schedule::Node& node) const {
+  const auto bucket = std::ranges::find_if(buckets_, [&](const schedule::BucketAnatomy& each) {
+    return each.part == node.part && each.number == node.slice;
+  });
+  return {.memory_bytes = number(bucket->elements) * (kGradientBytes + element_bytes_)};
 }
 
 // The first part has two of the three matrices and the last the third; between them is the
@@ -134,6 +145,9 @@ Work NominalWork::of(const schedule::Node& node) const {
       return {.memory_bytes = optimized_ * kGradientBytes};
     case Piece::Optimizer:
       return {.memory_bytes = optimized_ * (kMomentBytes + kGradientBytes + 2 * element_bytes_)};
+    case Piece::Narrow:
+    case Piece::Widen:
+      return rounding(node);
     // Without expert parallelism, rows stay where they are.
     case Piece::Counts:
     case Piece::Balance:

@@ -6,7 +6,7 @@
 
 namespace weft::plan {
 
-inline constexpr double kGradientBytes = 4;  // of a parameter: gradients are summed in fp32
+inline constexpr double kGradientBytes = 4;  // of a parameter: gradients are fp32
 
 struct Work {
   double flops = 0;
@@ -26,6 +26,7 @@ class NominalWork {
 
  private:
   Work attention(const schedule::Node& node) const;
+  Work rounding(const schedule::Node& node) const;
   Work feed_forward_work(const schedule::Node& node, double rows, std::int64_t width) const;
 
   const config::ModelConfig& model_;
@@ -33,6 +34,7 @@ class NominalWork {
   double slices_ = 1;
   double element_bytes_ = 0;
   double optimized_ = 0;  // parameters whose optimizer state the rank keeps
+  std::vector<schedule::BucketAnatomy> buckets_;
 };
 
 }  // namespace weft::plan

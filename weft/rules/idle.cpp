@@ -50,6 +50,10 @@ void judge_idle(Judge& judge) {
        model.overlap_dispatch_backward_with_experts_wgrad && !model.tokens_travel(),
        "model.overlap_dispatch_backward_with_experts_wgrad",
        "model.expert_model_parallel_size = 1 sends no tokens");
+  idle(judge,
+       !config.ddp.grad_reduce_in_fp32 && model.params_dtype == Precision::Fp32,
+       "ddp.grad_reduce_in_fp32",
+       "the parameters' dtype is fp32");
   const bool reads_order = !config.runtime.schedule.empty();
   idle(judge,
        reads_order && overlap.overlap_moe_expert_parallel_comm,

@@ -139,6 +139,9 @@ struct BucketAnatomy {
   std::vector<PieceAt> pieces;
   bool has_table = false;  // the embedding's
 
+  // In front of the sum and behind it, where gradients travel in fewer bytes than they have.
+  Node narrow() const { return {.piece = Piece::Narrow, .part = part, .slice = number}; }
+  Node widen() const { return {.piece = Piece::Widen, .part = part, .slice = number}; }
   Node reduce() const { return {.piece = Piece::Reduce, .part = part, .slice = number}; }
   Node gather() const { return {.piece = Piece::Gather, .part = part, .slice = number}; }
 };
@@ -229,6 +232,7 @@ struct ReductionScope {
   Sums expert = Sums::None;
   Sums totals = Sums::None;
   Sums copied = Sums::None;  // dense gradients that tensor-parallel ranks hold copies of
+  config::Precision wire = config::Precision::Fp32;  // of dense and expert gradients
   derive::BufferScheme buffers = {};
 };
 

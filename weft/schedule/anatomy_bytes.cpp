@@ -331,7 +331,9 @@ PieceBytes bytes_of(const config::ModelConfig& model,
       return pick(model, head_bytes(model), name, layer);
     case Piece::Sizes:
     case Piece::Permute:
+    case Piece::Narrow:
     case Piece::Reduce:
+    case Piece::Widen:
     case Piece::Gather:
     case Piece::Tie:
     case Piece::Norm:

@@ -76,7 +76,9 @@ std::vector<Part> parts_of(const config::ModelConfig& model, Piece piece, int la
     case Piece::Merge:
     case Piece::Send:
     case Piece::Receive:
+    case Piece::Narrow:
     case Piece::Reduce:
+    case Piece::Widen:
     case Piece::Gather:
     case Piece::Tie:
     case Piece::Norm:

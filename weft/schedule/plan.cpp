@@ -151,7 +151,8 @@ std::vector<RankPlan> plan_step(const config::Config& config,
   ReductionScope sums{.dense = sums_over(grid.dp() * grid.cp()),
                       .expert = sums_over(grid.edp()),
                       .totals = sums_over(grid.world()),
-                      .copied = sums_over(grid.tp())};
+                      .copied = sums_over(grid.tp()),
+                      .wire = derive::gradient_wire(config)};
   const TokenFlow tokens{.slices = token_slices(config),
                          .budget = budget,
                          .machines = machines_of(config, grid),

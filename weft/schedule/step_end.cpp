@@ -61,6 +61,8 @@ std::vector<StepNodeAnatomy> training_end(const Anatomy& anatomy, const Reductio
   StepNodeAnatomy norm{.node = kNorm};
   const bool has_copies = sums.copied == Sums::OverRanks;
   StepNodeAnatomy copied{.node = kCopied, .lane = Lane::Tp};
+  const bool is_narrow = sums.wire != config::Precision::Fp32;
+  std::vector<StepNodeAnatomy> widened;
   for (const BucketAnatomy& bucket : anatomy.buckets) {
     std::vector<Node> after;
     if (bucket.has_table && anatomy.tie != Tie::None) after.push_back(kTie);
@@ -71,12 +73,22 @@ std::vector<StepNodeAnatomy> training_end(const Anatomy& anatomy, const Reductio
       std::ranges::copy(bucket.pieces, std::back_inserter(next.gradients));
       continue;
     }
-    next.after.push_back(bucket.reduce());
-    end.push_back({.node = bucket.reduce(),
-                   .lane = Lane::Dp,
-                   .after = std::move(after),
-                   .gradients = bucket.pieces});
+    next.after.push_back(is_narrow ? bucket.widen() : bucket.reduce());
+    StepNodeAnatomy ready{.node = bucket.reduce(),
+                          .lane = Lane::Dp,
+                          .after = std::move(after),
+                          .gradients = bucket.pieces};
+    if (is_narrow) {
+      ready.node = bucket.narrow();
+      ready.lane = Lane::Compute;
+      end.push_back(std::move(ready));
+      ready = {.node = bucket.reduce(), .lane = Lane::Dp, .after = {bucket.narrow()}};
+      widened.push_back({.node = bucket.widen(), .after = {bucket.reduce()}});
+    }
+    end.push_back(std::move(ready));
   }
+  // Behind all sums, so that none waits for another.
+  std::ranges::move(widened, std::back_inserter(end));
   if (has_copies) {
     norm.after.push_back(copied.node);
     end.push_back(std::move(copied));

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "weft/model/model.h"
@@ -102,7 +104,16 @@ class Program {
 
   template <typename Do>
   void with_attention(const Node& node, const Do& act);  // program_pieces.h
+  // Of a bucket (program_step_end.cpp).
+  struct Summed {
+    tensor::Tensor gradients;  // of all of it
+    tensor::Range own;         // of them, what this rank gets the sum of
+    comm::Communicator& group;
+  };
+  Summed summed(const Node& node);
+  void narrow(const Node& node, tensor::Stream& stream);
   void reduce(const Node& node, tensor::Stream& stream);
+  void widen(const Node& node, tensor::Stream& stream);
   void reduce_copied(tensor::Stream& stream);
   void gather(const Node& node, tensor::Stream& stream);
   void apply_gradients(const Node& node, tensor::Stream& stream);
@@ -151,6 +162,8 @@ class Program {
   const kernels::OtherIds other_ids_;             // of the vocabulary, on other ranks
   const std::vector<model::CopiedRange> copied_;  // of this rank's dense gradients
   const std::vector<tensor::Range> counted_;      // of them, in this rank's norm
+  // Gradients as they travel, where those are others: by part and number of their bucket.
+  std::map<std::pair<schedule::Part, int>, tensor::Tensor> on_the_wire_;
   schedule::Dropping dropping_;
   Totals totals_;
   StepTotals totals_read_;

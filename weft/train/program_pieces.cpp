@@ -50,8 +50,12 @@ Program::Bodies Program::bodies_of(const Node& node) {
     case Piece::Send:
     case Piece::Receive:
       return Pieces::exchange();
+    case Piece::Narrow:
+      return Pieces::narrow();
     case Piece::Reduce:
       return Pieces::reduce();
+    case Piece::Widen:
+      return Pieces::widen();
     case Piece::Tie:
       return Pieces::tie();
     case Piece::Norm:

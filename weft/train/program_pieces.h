@@ -74,7 +74,9 @@ struct Program::Pieces {
   // program_chunks.cpp
   static Bodies exchange();
   // program_step_end.cpp
+  static Bodies narrow();
   static Bodies reduce();
+  static Bodies widen();
   static Bodies gather();
   static Bodies tie();
   static Bodies norm();

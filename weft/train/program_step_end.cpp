@@ -31,6 +31,14 @@ Tensor part_of(const Tensor& buffer, const Range& range) {
 
 }  // namespace
 
+Program::Bodies Program::Pieces::narrow() {
+  return {.step = [](Program& p, const Node& node, Stream& stream) { p.narrow(node, stream); }};
+}
+
+Program::Bodies Program::Pieces::widen() {
+  return {.step = [](Program& p, const Node& node, Stream& stream) { p.widen(node, stream); }};
+}
+
 Program::Bodies Program::Pieces::reduce() {
   return {.step = [](Program& p, const Node& node, Stream& stream) { p.reduce(node, stream); }};
 }
@@ -39,17 +47,49 @@ Program::Bodies Program::Pieces::gather() {
   return {.step = [](Program& p, const Node& node, Stream& stream) { p.gather(node, stream); }};
 }
 
-// Every rank gets the sum of a bucket, or where they share it, of its own part.
-void Program::reduce(const Node& node, Stream& stream) {
-  if (node.part == Part::Copied) return reduce_copied(stream);
+// What of a bucket is summed, and which part of the sum this rank gets.
+Program::Summed Program::summed(const Node& node) {
   const Home home = home_of(node);
   const model::ParameterBuffer& buffer = parameters_.buffer(home);
   const model::Bucket& bucket = bucket_of(buffer.layout, node);
   comm::Communicator& group = groups_.reduction(home);
-  const Tensor gradients = part_of(buffer.gradients, bucket.elements);
-  if (buffer.layout.shards == 1) return group.all_reduce(stream, gradients, comm::Reduce::Sum);
-  const Range own = buffer.layout.shard(bucket, group.rank());
-  group.reduce_scatter(stream, part_of(buffer.gradients, own), gradients);
+  Range own{.begin = 0, .count = bucket.elements.count};
+  if (buffer.layout.shards > 1) {
+    own = buffer.layout.shard(bucket, group.rank());
+    own.begin -= bucket.elements.begin;
+  }
+  return {.gradients = part_of(buffer.gradients, bucket.elements), .own = own, .group = group};
+}
+
+// As what travels; it lives until the sum is back in fp32.
+void Program::narrow(const Node& node, Stream& stream) {
+  const Tensor gradients = summed(node).gradients;
+  Tensor& wire = on_the_wire_[{node.part, node.slice}];
+  wire = Tensor(pool_,
+                model::dtype_of(derive::gradient_wire(config_)),
+                gradients.shape(),
+                tensor::Tag::Communication);
+  kernels::copy(stream, wire, gradients);
+}
+
+// Every rank gets the sum of a bucket, or where they share it, of its own part.
+void Program::reduce(const Node& node, Stream& stream) {
+  if (node.part == Part::Copied) return reduce_copied(stream);
+  const Summed all = summed(node);
+  const auto narrow = on_the_wire_.find({node.part, node.slice});
+  const Tensor data = narrow == on_the_wire_.end() ? all.gradients : narrow->second;
+  if (all.own.count == data.elements()) {
+    return all.group.all_reduce(stream, data, comm::Reduce::Sum);
+  }
+  all.group.reduce_scatter(stream, part_of(data, all.own), data);
+}
+
+void Program::widen(const Node& node, Stream& stream) {
+  const Summed all = summed(node);
+  const auto wire = on_the_wire_.find({node.part, node.slice});
+  CHECK(wire != on_the_wire_.end(), "nothing travels for {}", print(node));
+  kernels::copy(stream, part_of(all.gradients, all.own), part_of(wire->second, all.own));
+  on_the_wire_.erase(wire);
 }
 
 // Of what several tensor-parallel ranks hold, each has a part of the sum.

@@ -97,18 +97,21 @@ NamedEntries with_early_reductions(NamedEntries entries,
                                    const Anatomy& anatomy,
                                    int micro_batches) {
   // Not the sum over tensor-parallel ranks, which comes after these.
-  const NamedEntries reduces = take(entries, [](const Node& node) {
-    return node.piece == Piece::Reduce && members_of(node) == Members::Gradients;
+  const NamedEntries moved = take(entries, [](const Node& node) {
+    return node.piece == Piece::Narrow ||
+           (node.piece == Piece::Reduce && members_of(node) == Members::Gradients);
   });
-  std::unordered_map<Node, std::size_t, NodeHash> index;
-  for (std::size_t i = 0; i < entries.size(); ++i) index.emplace(entries[i].node, i);
+  // Where a node may stand earliest; of one that was moved, where that stands now.
+  std::unordered_map<Node, std::size_t, NodeHash> place_behind;
+  for (std::size_t i = 0; i < entries.size(); ++i) place_behind.emplace(entries[i].node, i + 1);
   Insertions insertions(entries.size());
-  for (const NamedEntry& reduce : reduces) {
+  for (const NamedEntry& entry : moved) {
     std::size_t behind = 0;
-    for (const Node& need : required(anatomy, reduce.node, micro_batches, StepKind::Training)) {
-      behind = std::max(behind, index.at(need) + 1);
+    for (const Node& need : required(anatomy, entry.node, micro_batches, StepKind::Training)) {
+      behind = std::max(behind, place_behind.at(need));
     }
-    insertions.add(behind, reduce.node);
+    insertions.add(behind, entry.node);
+    place_behind.emplace(entry.node, behind);
   }
   return insertions.into(std::move(entries));
 }
