@@ -262,6 +262,19 @@ TEST_P(ReleasedInUse, AnotherStreamGetsFreshMemoryRatherThanAWait) {
   a_->synchronize();
 }
 
+// A message on its way must not hold up compute because the model is small.
+TEST_P(ReleasedInUse, SomeMegabytesAreTakenRatherThanWaitedForHoweverLittleIsUsed) {
+  pool_.allocate_for(*a_);
+  constexpr std::int64_t kElements = 1 << 18;
+  const float* address = use_on(*a_, kElements);
+  pool_.allocate_for(*b_);
+  Tensor second(pool_, DType::F32, {kElements}, Tag::Activations);
+  Tensor third(pool_, DType::F32, {kElements}, Tag::Activations);
+  EXPECT_NE(second.data<float>(*b_), address);
+  EXPECT_NE(third.data<float>(*b_), address);
+  a_->synchronize();
+}
+
 TEST_P(ReleasedInUse, TheSameStreamGetsItAgain) {
   pool_.allocate_for(*a_);
   const float* address = use_on(*a_, 4);
@@ -283,7 +296,7 @@ TEST_P(ReleasedInUse, AStreamThatWaitsForTheLastUseAnywayGetsIt) {
 
 TEST_P(ReleasedInUse, WhereMuchLiesIdleTheOldestIsGivenAndWaitedFor) {
   pool_.allocate_for(*a_);
-  constexpr std::int64_t kElements = 1 << 20;  // eight such fill what the pool takes at a time
+  constexpr std::int64_t kElements = 2 << 20;  // more than is taken besides rather than wait
   std::vector<Tensor> all;
   for (int i = 0; i < 7; ++i)
     all.emplace_back(pool_, DType::F32, Shape{kElements}, Tag::Activations);

@@ -15,12 +15,18 @@ namespace {
 
 // Pieces up to this size lie apart: among large ones they would leave gaps that fit nothing.
 constexpr std::size_t kSmallBytes = 64u << 10;
-// So much may be taken for them in any case, rather than wait.
-constexpr std::size_t kSmallSpare = 4u << 20;
+// So much may be taken for them in any case, rather than wait; and for the others.
+constexpr std::size_t kSmallSpare = 4u << 20, kSpare = 8u << 20;
 // Regions grow by multiples of it, so by up to so much more than was asked for.
 constexpr std::size_t kGranule = 2u << 20;
 // So much of what was counted may be taken from the device besides, rather than wait.
 constexpr std::size_t kSpareShare = 20;
+
+// What may be taken from the device where so much was counted. A small model's twentieth would not
+// hold what one message on its way needs.
+std::size_t with_spare(std::size_t counted) {
+  return counted + std::max(counted / kSpareShare, kSpare);
+}
 
 // What a step's plan counts: small ones lie apart.
 std::size_t placed_bytes(std::size_t bytes) { return bytes > kSmallBytes ? bytes : 0; }
@@ -164,7 +170,7 @@ Arena& Pool::arena_of(Tag tag, Memory memory, std::size_t bytes) {
 // How much more may be taken from the device when so many bytes are asked for.
 std::size_t Pool::may_grow(std::size_t bytes) const {
   const std::size_t counted = std::max(most_at_once_, total_.bytes + bytes);
-  const std::size_t most = counted + counted / kSpareShare - std::min(counted, kGranule);
+  const std::size_t most = with_spare(counted) - kGranule;
   return most - std::min(most, reserved());
 }
 
@@ -300,7 +306,7 @@ void Pool::plan_step() {
   Arena& arena = *passing_arena_;
   if (arena.begin() == nullptr) return;
   const std::size_t others = reserved() - arena.reserved();
-  const std::size_t most = most_at_once_ + most_at_once_ / kSpareShare;
+  const std::size_t most = with_spare(most_at_once_);
   const std::optional<std::size_t> top =
       step_->plan(arena.occupied(), arena.reserved(), most - std::min(most, others));
   if (top) arena.resize(*top);
