@@ -129,20 +129,13 @@ std::optional<Steps> ring_steps(const config::ModelConfig& model, int layer, Par
 // Tokens of one rank after the other: what is gathered begins with the rank's own, which are there;
 // what is scattered ends with them, so that the last of the others' travel meanwhile.
 std::optional<Steps> tensor_steps(const TokenFlow& flow, Part part) {
-  switch (part) {
-    case Part::Gather:
-      return Steps{part, 1, flow.tp - 1};
-    case Part::Qkv:
-    case Part::Fc1:
-      return Steps{Part::Gather, 0, flow.tp};
-    case Part::Proj:
-    case Part::Fc2:
-      return Steps{Part::Scatter, 0, flow.tp};
-    case Part::Scatter:
-      return Steps{part, 0, flow.tp - 1};
-    default:
-      return std::nullopt;
-  }
+  const bool reads = part == Part::Qkv || part == Part::Fc1;
+  const bool makes = part == Part::Proj || part == Part::Fc2;
+  if (reads) return Steps{Part::Gather, 0, flow.tp};
+  if (makes) return Steps{Part::Scatter, 0, flow.tp};
+  if (part == Part::Gather) return Steps{part, 1, flow.tp - 1};
+  if (part == Part::Scatter) return Steps{part, 0, flow.tp - 1};
+  return std::nullopt;
 }
 
 std::optional<Steps> steps_of(const config::ModelConfig& model,

@@ -16,7 +16,7 @@
 #include "weft/schedule/passes/ring_ahead.h"
 #include "weft/schedule/passes/shared_experts.h"
 #include "weft/schedule/passes/slices.h"
-#include "weft/schedule/passes/tensor_gathers.h"
+#include "weft/schedule/passes/tensor_overlap.h"
 #include "weft/schedule/passes/weight_gradients.h"
 
 namespace weft::schedule {
@@ -115,7 +115,7 @@ void add_detail(RankPlan& plan, const Detail& detail) {
   plan.anatomy = with_recomputation(std::move(plan.anatomy), recomputed);
   plan.training = recompute(plan.training, plan.anatomy, micro_batches);
   if (plan.anatomy.flow.exchange == TensorExchange::InSteps) {
-    plan.training = gather_before_products(plan.training, plan.anatomy, micro_batches);
+    plan.training = overlap_tensor_exchange(plan.training, plan.anatomy, micro_batches);
   }
 }
 

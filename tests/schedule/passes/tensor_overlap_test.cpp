@@ -1,5 +1,5 @@
 // Tokens that tensor-parallel ranks exchange in steps: what runs beside each transfer.
-#include "weft/schedule/passes/tensor_gathers.h"
+#include "weft/schedule/passes/tensor_overlap.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include "weft/schedule/text.h"
 
 namespace weft::schedule {
-namespace tensor_gathers_test {
+namespace tensor_overlap_test {
 
 const PlanCase kDense{.layers = "d",
                       .ep = 1,
@@ -52,7 +52,12 @@ TEST(TensorOverlap, WhatAWeightGradientReadsTravelsBeforeWhatItsInputGradientSen
   }
   const Reach reach(graph);
   EXPECT_TRUE(reach.before(find(graph, "0R0.mlp.gather"), find(graph, "0D0.mlp.gather#3")));
-  EXPECT_TRUE(run_together(graph, "0W0.mlp.fc1", "0D0.mlp.gather#1"));
+}
+
+TEST(TensorOverlap, AFeedForwardsWeightGradientCoversTheProjectionsGradients) {
+  const Graph graph = plans_of(four_ranks())[0].training;
+  EXPECT_TRUE(run_together(graph, "0W0.mlp.fc1", "0D0.attention.scatter#2"));
+  EXPECT_TRUE(run_together(graph, "0W0.attention.qkv", "0D0.attention.gather#1"));
 }
 
 // The rank's own tokens are in no transfer: what reads the products waits for them all the same.
@@ -84,5 +89,5 @@ TEST(TensorOverlap, KeepsWhatThePlainOrderKeeps) {
   EXPECT_EQ(kept_of(four_ranks()), kept_of(plain));
 }
 
-}  // namespace tensor_gathers_test
+}  // namespace tensor_overlap_test
 }  // namespace weft::schedule
