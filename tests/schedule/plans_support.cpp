@@ -8,12 +8,14 @@ namespace weft::schedule {
 
 std::string name(const PlanCase& c) {
   return base::text(
-      "{}{} ep{} dp{} tp{} cp{}{}{} pp{} vpp{} m{} group{} slices{}{}{}{}{}{}{}{}{}{} {}{}{}{}{}{}",
+      "{}{} ep{} dp{} tp{}{} cp{}{}{} pp{} vpp{} m{} group{} slices{}{}{}{}{}{}{}{}{}{} "
+      "{}{}{}{}{}{}",
       c.layers,
       c.layout,
       c.ep,
       c.dp,
       c.tp,
+      c.tp_overlap ? "_overlap" : "",
       c.cp,
       c.cp > 1 ? config::word(c.cp_comm) : "",
       c.cp_overlap ? "" : "_plain",
@@ -44,6 +46,7 @@ config::Config config_of(const PlanCase& c) {
   config.model = c.tied ? tied_model_of(c.layers, c.ep) : model_of(c.layers, c.ep);
   config.model.tensor_model_parallel_size = c.tp;
   config.model.sequence_parallel = c.tp > 1;
+  config.comm_overlap.tp_comm_overlap = c.tp_overlap;
   config.model.context_parallel_size = c.cp;
   config.model.cp_comm_type = {c.cp_comm};
   if (c.cp_comm == config::CpComm::AllToAllP2p) {
@@ -100,6 +103,15 @@ std::vector<PlanCase> many_cases() {
       {.layers = "mm", .pp = 2, .micro_batches = 1},
       {.layers = "md", .tp = 2, .micro_batches = 3, .tied = true},
       {.layers = "mmdm", .dp = 1, .tp = 2, .pp = 2, .vpp = 2, .micro_batches = 4},
+      {.layers = "md", .tp = 2, .tp_overlap = true, .micro_batches = 3, .shared = true},
+      {.layers = "dm", .dp = 1, .tp = 4, .tp_overlap = true, .cp = 2, .micro_batches = 2},
+      {.layers = "mmdm",
+       .tp = 2,
+       .tp_overlap = true,
+       .pp = 2,
+       .vpp = 2,
+       .micro_batches = 4,
+       .shared = true},
       {.layers = "md", .dp = 1, .cp = 4, .micro_batches = 3},
       {.layers = "mdm", .dp = 1, .cp = 4, .cp_comm = config::CpComm::AllToAllP2p, .pp = 3},
       {.layers = "md", .cp = 2, .cp_comm = config::CpComm::AllGather, .micro_batches = 2},
@@ -153,7 +165,14 @@ std::vector<PlanCase> many_cases() {
 
 std::vector<PlanCase> ordered_cases() {
   using enum config::PipelineSchedule;
-  std::vector<PlanCase> all;
+  std::vector<PlanCase> all{{.layers = "mmdm",
+                             .tp = 4,
+                             .tp_overlap = true,
+                             .pp = 2,
+                             .micro_batches = 4,
+                             .overlap_p2p = true,
+                             .shared = true,
+                             .schedule = ZeroBubble}};
   for (const int pp : {2, 4}) {
     const std::string layers = pp == 2 ? "dmmm" : "mmmmdmmm";
     for (const int micro_batches : {1, pp - 1, pp + 1, 2 * pp, 3 * pp + 1}) {

@@ -14,6 +14,7 @@ struct PlanCase {
   int ep = 2;
   int dp = 2;  // a multiple of ep
   int tp = 1;
+  bool tp_overlap = false;
   int cp = 1;
   config::CpComm cp_comm = config::CpComm::P2p;
   bool cp_overlap = true;

@@ -315,6 +315,20 @@ TEST(BytesOfContext, DeclaredEqualsCounted) {
   }
 }
 
+// Tensor-parallel ranks that exchange tokens in steps.
+TEST(BytesOfTensorOverlap, DeclaredEqualsCounted) {
+  for (config::Config config : {small_config(), latent_config()}) {
+    config = with_layout(std::move(config), {.world = 4, .tp = 4});
+    config.comm_overlap.tp_comm_overlap = true;
+    config.model.moe_shared_expert_intermediate_size = 20;
+    expect_declared(config);
+    config.model.moe_shared_expert_gate = true;
+    config.model.params_dtype = config::Precision::Bf16;
+    config.runtime.world_size = config.model.tensor_model_parallel_size = 2;
+    expect_declared(config);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Ranks,
                          Bytes,
                          ::testing::Values(LayoutCase{},

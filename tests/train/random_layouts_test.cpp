@@ -48,7 +48,10 @@ Words draw_layout(Draw& draw) {
               {"model.pipeline_model_parallel_size", pp},
               {"model.expert_model_parallel_size", draw.size(8)},
               {"model.expert_tensor_parallel_size", draw.any_of({"1", "1", "2"})}};
-  if (tp != "1") words.emplace_back("model.sequence_parallel", "true");
+  if (tp != "1") {
+    words.emplace_back("model.sequence_parallel", "true");
+    words.emplace_back("comm_overlap.tp_comm_overlap", draw.either());
+  }
   if (cp != "1") {
     words.emplace_back("model.cp_comm_type", draw.any_of({"p2p", "all_gather", "a2a", "a2a+p2p"}));
     words.emplace_back("model.hierarchical_context_parallel_sizes", cp == "2" ? "[2,1]" : "[2,2]");

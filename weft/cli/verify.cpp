@@ -58,7 +58,7 @@ void show_json(const std::vector<measure::Check>& checks, bool pass) {
 }
 
 // What a user may choose; the folder decides the model, the data and the optimizer.
-constexpr std::array<std::string_view, 61> kChoices{
+constexpr std::array<std::string_view, 62> kChoices{
     "runtime.world_size",
     "runtime.backend",
     "runtime.device",
@@ -77,6 +77,7 @@ constexpr std::array<std::string_view, 61> kChoices{
     "model.use_transformer_engine_op_fuser",
     "model.tensor_model_parallel_size",
     "model.sequence_parallel",
+    "comm_overlap.tp_comm_overlap",
     "model.pipeline_model_parallel_size",
     "model.virtual_pipeline_model_parallel_size",
     "model.pipeline_model_parallel_layout",

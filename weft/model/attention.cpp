@@ -201,17 +201,48 @@ void norm_heads_wgrad(const Context& context,
   }
 }
 
+// From the gradients of queries, keys and values, turned, to those of the product.
+void heads_dgrad(const Context& context, AttentionState& state, const AttentionWeights& weights) {
+  const config::ModelConfig& config = context.config;
+  if (!derive::norms_across_ranks(config)) turn_gradients_back(context, state);
+  if (state.dnormed_TP.defined()) {
+    const Heads from = split(config, state.dnormed_TP), to = split(config, state.dqkv_TC);
+    const Heads plain = split(config, state.qkv_TC);
+    const NormSums sums = split_sums(state.sums_2T);
+    norm_heads_dgrad(context,
+                     to.q_TQ,
+                     from.q_TQ,
+                     plain.q_TQ,
+                     weights.q_norm,
+                     state.q_rstd,
+                     sums.q_T);
+    norm_heads_dgrad(context,
+                     to.k_TK,
+                     from.k_TK,
+                     plain.k_TK,
+                     weights.k_norm,
+                     state.k_rstd,
+                     sums.k_T);
+    state.sums_2T.reset();
+  }
+}
+
 }  // namespace
 
 void attention_qkv_forward(const Context& context,
                            AttentionState& state,
                            const AttentionWeights& weights) {
   const config::ModelConfig& config = context.config;
-  const std::int64_t tokens = state.ends.x_TD.dim(0);
   const std::int64_t q = config.local_query_width(), k = config.local_key_width();
   Stream& stream = context.stream;
-  state.qkv_TC = context.activation({tokens, q + 2 * k});
-  kernels::linear_forward(stream, state.qkv_TC, state.ends.x_TD, weights.qkv_CD);
+  if (context.opens()) {
+    state.qkv_TC = context.activation({product_rows(context, state.ends), q + 2 * k});
+  }
+  kernels::linear_forward(stream,
+                          context.of_step(state.qkv_TC),
+                          product_input(context, state.ends),
+                          weights.qkv_CD);
+  if (!context.closes()) return;
   if (derive::norms_across_ranks(config)) {
     const Heads heads = split(config, state.qkv_TC);
     return sum_heads(context, state, heads, heads, {});
@@ -246,17 +277,26 @@ void attention_core_forward(const Context& context, AttentionState& state) {
 void attention_proj_forward(const Context& context,
                             AttentionState& state,
                             const AttentionWeights& weights) {
-  state.ends.y_TD = context.activation({state.o_TQ.dim(0), weights.proj_DQ.dim(0)});
-  kernels::linear_forward(context.stream, state.ends.y_TD, state.o_TQ, weights.proj_DQ);
+  if (context.opens()) {
+    state.ends.y_TD = context.activation({state.o_TQ.dim(0), weights.proj_DQ.dim(0)});
+  }
+  kernels::linear_forward(context.stream,
+                          product_output(context, state.ends),
+                          context.of_step(state.o_TQ),
+                          weights.proj_DQ);
 }
 
 void attention_proj_dgrad(const Context& context,
                           AttentionState& state,
                           const AttentionWeights& weights) {
-  state.do_TQ = context.activation(state.o_TQ.shape());
-  kernels::linear_dgrad(context.stream, state.do_TQ, state.ends.dy_TD, weights.proj_DQ);
+  if (context.opens()) state.do_TQ = context.activation(state.o_TQ.shape());
+  kernels::linear_dgrad(context.stream,
+                        context.of_step(state.do_TQ),
+                        product_output_gradient(context, state.ends),
+                        weights.proj_DQ);
+  if (!context.closes()) return;
   state.proj_o_TQ = state.o_TQ;
-  state.proj_dy_TD = std::move(state.ends.dy_TD);
+  state.proj_dy_TD = take_whole_gradient(context, state.ends);
 }
 
 Attended attended_gradients(const Context& context, AttentionState& state, std::int64_t tokens) {
@@ -306,30 +346,14 @@ void attention_turn_dgrad(const Context& context,
 void attention_qkv_dgrad(const Context& context,
                          AttentionState& state,
                          const AttentionWeights& weights) {
-  const config::ModelConfig& config = context.config;
-  if (!derive::norms_across_ranks(config)) turn_gradients_back(context, state);
-  if (state.dnormed_TP.defined()) {
-    const Heads from = split(config, state.dnormed_TP), to = split(config, state.dqkv_TC);
-    const Heads plain = split(config, state.qkv_TC);
-    const NormSums sums = split_sums(state.sums_2T);
-    norm_heads_dgrad(context,
-                     to.q_TQ,
-                     from.q_TQ,
-                     plain.q_TQ,
-                     weights.q_norm,
-                     state.q_rstd,
-                     sums.q_T);
-    norm_heads_dgrad(context,
-                     to.k_TK,
-                     from.k_TK,
-                     plain.k_TK,
-                     weights.k_norm,
-                     state.k_rstd,
-                     sums.k_T);
-    state.sums_2T.reset();
+  if (context.opens()) {
+    heads_dgrad(context, state, weights);
+    state.ends.dx_TD = context.activation({state.dqkv_TC.dim(0), context.config.hidden_size});
   }
-  state.ends.dx_TD = context.activation({state.dqkv_TC.dim(0), config.hidden_size});
-  kernels::linear_dgrad(context.stream, state.ends.dx_TD, state.dqkv_TC, weights.qkv_CD);
+  kernels::linear_dgrad(context.stream,
+                        product_input_gradient(context, state.ends),
+                        context.of_step(state.dqkv_TC),
+                        weights.qkv_CD);
 }
 
 void attention_proj_wgrad(const Context& context,

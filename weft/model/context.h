@@ -2,6 +2,8 @@
 // model is.
 #pragma once
 
+#include <optional>
+
 #include "weft/config/model_config.h"
 #include "weft/kernels/kernels.h"
 #include "weft/model/parameters.h"
@@ -28,6 +30,18 @@ struct TokenShare {
   std::int64_t tp = 1, tp_rank = 0;  // of the run
 };
 
+// The rows that one step of a product is about, where tensor-parallel ranks exchange tokens one
+// rank's after the other's (product_exchange.h), or one step of such an exchange.
+struct ProductStep {
+  std::int64_t ranks = 1, rows = 0;   // of each rank as many
+  std::int64_t rank = 0, mirror = 0;  // whose rows, and the rank to which this one is what that is
+  bool is_own = false;                // the rank's own tokens
+  bool opens = true, closes = true;   // the first and the last of its part to run
+
+  std::int64_t all() const { return ranks * rows; }
+  tensor::Range of(std::int64_t of_rank) const { return {of_rank * rows, rows}; }
+};
+
 struct Context {
   Stream& stream;
   Pool& pool;
@@ -46,6 +60,16 @@ struct Context {
 
   Randomness random = {};
   TokenShare share = {};
+  std::optional<ProductStep> step = std::nullopt;  // none: all rows at once
+  // For sums of what P ranks made of the same rows: which rows of all they are.
+  Tensor part_rows_TP = {};
+
+  bool opens() const { return !step || step->opens; }
+  bool closes() const { return !step || step->closes; }
+  // The rows of the step.
+  Tensor of_step(const Tensor& all) const {
+    return step ? all.rows(step->of(step->rank).begin, step->rows) : all;
+  }
 
   DType dtype() const { return dtype_of(config.params_dtype); }
   Tensor activation(Shape shape) const { return {pool, dtype(), shape, Tag::Activations}; }

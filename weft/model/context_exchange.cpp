@@ -1,6 +1,7 @@
 // What context-parallel ranks exchange around attention; nothing is computed here.
 #include "weft/base/casts.h"
 #include "weft/model/context_parallel.h"
+#include "weft/model/ring_pass.h"
 
 namespace weft::model {
 namespace {
@@ -8,22 +9,9 @@ namespace {
 using base::at;
 
 // The member so many places further on in a ring.
-std::size_t member_at(const comm::Communicator& ring, int further) {
+int member_at(const comm::Communicator& ring, int further) {
   const int size = ring.size();
-  return at(((ring.rank() + further) % size + size) % size);
-}
-
-// All rows of `sent` go to one member, and as many come from another.
-void pass_on(const Context& context,
-             comm::Communicator& ring,
-             const Tensor& received,
-             const Tensor& sent,
-             std::size_t to,
-             std::size_t from) {
-  std::vector<std::int64_t> receive_rows(at(ring.size())), send_rows(at(ring.size()));
-  receive_rows[from] = received.dim(0);
-  send_rows[to] = sent.dim(0);
-  ring.all_to_all(context.stream, received, sent, receive_rows, send_rows);
+  return ((ring.rank() + further) % size + size) % size;
 }
 
 // Each member gets its block of the rows.

@@ -142,14 +142,45 @@ void rotation_dgrad(const Context& context, LatentAttentionState& state, const D
   state.dv_TV.reset();
 }
 
+// From the gradients of queries, keys and values as attention saw them to those of what was
+// compressed.
+void expansions_dgrad(const Context& context,
+                      LatentAttentionState& state,
+                      const LatentAttentionWeights& weights) {
+  const DownColumns down = split_down(context.config, state.down_TC);
+  const DownColumns ddown = split_down(context.config, state.ddown_TC);
+  rotation_dgrad(context, state, ddown);
+  if (weights.q_up_QL.defined()) {
+    expansion_dgrad(context,
+                    state.q_norm,
+                    ddown.query,
+                    state.dq_TQ,
+                    weights.q_up_QL,
+                    down.query,
+                    weights.q_norm_L);
+  }
+  expansion_dgrad(context,
+                  state.kv_norm,
+                  ddown.latent_TR,
+                  state.dkv_TU,
+                  weights.kv_up_UR,
+                  down.latent_TR,
+                  weights.kv_norm_R);
+}
+
 }  // namespace
 
 void attention_qkv_forward(const Context& context,
                            LatentAttentionState& state,
                            const LatentAttentionWeights& weights) {
-  const Tensor& x_TD = state.ends.x_TD;
-  state.down_TC = context.activation({x_TD.dim(0), weights.down_CD.dim(0)});
-  kernels::linear_forward(context.stream, state.down_TC, x_TD, weights.down_CD);
+  if (context.opens()) {
+    state.down_TC = context.activation({product_rows(context, state.ends), weights.down_CD.dim(0)});
+  }
+  kernels::linear_forward(context.stream,
+                          context.of_step(state.down_TC),
+                          product_input(context, state.ends),
+                          weights.down_CD);
+  if (!context.closes()) return;
   const DownColumns down = split_down(context.config, state.down_TC);
   make_queries(context, state, weights, down.query);
   make_keys_and_values(context, state, weights, down);
@@ -172,17 +203,26 @@ void attention_core_forward(const Context& context, LatentAttentionState& state)
 void attention_proj_forward(const Context& context,
                             LatentAttentionState& state,
                             const LatentAttentionWeights& weights) {
-  state.ends.y_TD = context.activation({state.o_TV.dim(0), weights.proj_DV.dim(0)});
-  kernels::linear_forward(context.stream, state.ends.y_TD, state.o_TV, weights.proj_DV);
+  if (context.opens()) {
+    state.ends.y_TD = context.activation({state.o_TV.dim(0), weights.proj_DV.dim(0)});
+  }
+  kernels::linear_forward(context.stream,
+                          product_output(context, state.ends),
+                          context.of_step(state.o_TV),
+                          weights.proj_DV);
 }
 
 void attention_proj_dgrad(const Context& context,
                           LatentAttentionState& state,
                           const LatentAttentionWeights& weights) {
-  state.do_TV = context.activation(state.o_TV.shape());
-  kernels::linear_dgrad(context.stream, state.do_TV, state.ends.dy_TD, weights.proj_DV);
+  if (context.opens()) state.do_TV = context.activation(state.o_TV.shape());
+  kernels::linear_dgrad(context.stream,
+                        context.of_step(state.do_TV),
+                        product_output_gradient(context, state.ends),
+                        weights.proj_DV);
+  if (!context.closes()) return;
   state.proj_o_TV = state.o_TV;
-  state.proj_dy_TD = std::move(state.ends.dy_TD);
+  state.proj_dy_TD = take_whole_gradient(context, state.ends);
 }
 
 Attended attended_gradients(const Context& context,
@@ -221,27 +261,14 @@ void attention_core_dgrad(const Context& context, LatentAttentionState& state) {
 void attention_qkv_dgrad(const Context& context,
                          LatentAttentionState& state,
                          const LatentAttentionWeights& weights) {
-  const DownColumns down = split_down(context.config, state.down_TC);
-  const DownColumns ddown = split_down(context.config, state.ddown_TC);
-  rotation_dgrad(context, state, ddown);
-  if (weights.q_up_QL.defined()) {
-    expansion_dgrad(context,
-                    state.q_norm,
-                    ddown.query,
-                    state.dq_TQ,
-                    weights.q_up_QL,
-                    down.query,
-                    weights.q_norm_L);
+  if (context.opens()) {
+    expansions_dgrad(context, state, weights);
+    state.ends.dx_TD = context.activation({state.ddown_TC.dim(0), weights.down_CD.dim(1)});
   }
-  expansion_dgrad(context,
-                  state.kv_norm,
-                  ddown.latent_TR,
-                  state.dkv_TU,
-                  weights.kv_up_UR,
-                  down.latent_TR,
-                  weights.kv_norm_R);
-  state.ends.dx_TD = context.activation({state.ddown_TC.dim(0), weights.down_CD.dim(1)});
-  kernels::linear_dgrad(context.stream, state.ends.dx_TD, state.ddown_TC, weights.down_CD);
+  kernels::linear_dgrad(context.stream,
+                        product_input_gradient(context, state.ends),
+                        context.of_step(state.ddown_TC),
+                        weights.down_CD);
 }
 
 void attention_proj_wgrad(const Context& context,

@@ -7,8 +7,13 @@
 namespace weft::model {
 
 void mlp_fc1_forward(const Context& context, MlpState& state, const MlpWeights& weights) {
-  state.fc1_T2F = context.activation({state.ends.x_TD.dim(0), weights.fc1_FD.dim(0)});
-  kernels::linear_forward(context.stream, state.fc1_T2F, state.ends.x_TD, weights.fc1_FD);
+  if (context.opens()) {
+    state.fc1_T2F = context.activation({product_rows(context, state.ends), weights.fc1_FD.dim(0)});
+  }
+  kernels::linear_forward(context.stream,
+                          context.of_step(state.fc1_T2F),
+                          product_input(context, state.ends),
+                          weights.fc1_FD);
 }
 
 void mlp_act_forward(const Context& context, MlpState& state) {
@@ -17,14 +22,22 @@ void mlp_act_forward(const Context& context, MlpState& state) {
 }
 
 void mlp_fc2_forward(const Context& context, MlpState& state, const MlpWeights& weights) {
-  state.ends.y_TD = context.output({state.act_TF.dim(0), weights.fc2_DF.dim(0)});
-  kernels::linear_forward(context.stream, state.ends.y_TD, state.act_TF, weights.fc2_DF);
+  if (context.opens()) {
+    state.ends.y_TD = context.output({state.act_TF.dim(0), weights.fc2_DF.dim(0)});
+  }
+  kernels::linear_forward(context.stream,
+                          product_output(context, state.ends),
+                          context.of_step(state.act_TF),
+                          weights.fc2_DF);
 }
 
 void mlp_fc2_dgrad(const Context& context, MlpState& state, const MlpWeights& weights) {
-  state.fc2_dy_TD = std::move(state.ends.dy_TD);
-  state.dact_TF = context.activation({state.fc2_dy_TD.dim(0), weights.fc2_DF.dim(1)});
-  kernels::linear_dgrad(context.stream, state.dact_TF, state.fc2_dy_TD, weights.fc2_DF);
+  if (context.opens()) state.dact_TF = context.activation(state.act_TF.shape());
+  kernels::linear_dgrad(context.stream,
+                        context.of_step(state.dact_TF),
+                        product_output_gradient(context, state.ends),
+                        weights.fc2_DF);
+  if (context.closes()) state.fc2_dy_TD = take_whole_gradient(context, state.ends);
 }
 
 void mlp_act_dgrad(const Context& context, MlpState& state) {
@@ -35,8 +48,13 @@ void mlp_act_dgrad(const Context& context, MlpState& state) {
 }
 
 void mlp_fc1_dgrad(const Context& context, MlpState& state, const MlpWeights& weights) {
-  state.ends.dx_TD = context.activation({state.dfc1_T2F.dim(0), weights.fc1_FD.dim(1)});
-  kernels::linear_dgrad(context.stream, state.ends.dx_TD, state.dfc1_T2F, weights.fc1_FD);
+  if (context.opens()) {
+    state.ends.dx_TD = context.activation({state.dfc1_T2F.dim(0), weights.fc1_FD.dim(1)});
+  }
+  kernels::linear_dgrad(context.stream,
+                        product_input_gradient(context, state.ends),
+                        context.of_step(state.dfc1_T2F),
+                        weights.fc1_FD);
 }
 
 void mlp_fc2_wgrad(const Context& context, MlpState& state, const MlpWeights& gradients) {

@@ -3,6 +3,69 @@
 #include <utility>
 
 namespace weft::model {
+namespace {
+
+// What a rank makes of its own tokens is one of the parts; the rest is sent to whose they are.
+Tensor rows_made(const Context& context, const Tensor& all_TD, Tensor& parts_TD) {
+  if (!context.step || !context.step->is_own) return context.of_step(all_TD);
+  if (!parts_TD.defined()) parts_TD = context.wire(all_TD.shape());
+  return context.of_step(parts_TD);
+}
+
+Tensor sum_of(const Context& context, Tensor& parts_TD, tensor::Reuse memory) {
+  Tensor sum_TD(context.pool,
+                parts_TD.dtype(),
+                {context.part_rows_TP.dim(0), parts_TD.dim(1)},
+                Tag::Activations,
+                memory);
+  kernels::sum_rows(context.stream, sum_TD, parts_TD, context.part_rows_TP);
+  parts_TD.reset();
+  return sum_TD;
+}
+
+}  // namespace
+
+Tensor product_input(const Context& context, const ProductEnds& ends) {
+  const bool is_own = context.step && context.step->is_own;
+  return is_own ? ends.own_x_TD : context.of_step(ends.x_TD);
+}
+
+Tensor product_output(const Context& context, ProductEnds& ends) {
+  return rows_made(context, ends.y_TD, ends.y_parts_TD);
+}
+
+Tensor product_output_gradient(const Context& context, const ProductEnds& ends) {
+  const bool is_own = context.step && context.step->is_own;
+  if (!is_own) return context.of_step(ends.dy_TD);
+  return ends.own_dy_TD.defined() ? ends.own_dy_TD : ends.dy_TD;
+}
+
+Tensor product_input_gradient(const Context& context, ProductEnds& ends) {
+  return rows_made(context, ends.dx_TD, ends.dx_parts_TD);
+}
+
+std::int64_t product_rows(const Context& context, const ProductEnds& ends) {
+  return context.step ? context.step->all() : ends.x_TD.dim(0);
+}
+
+Tensor take_whole_gradient(const Context& context, ProductEnds& ends) {
+  if (ends.own_dy_TD.defined()) {
+    const std::int64_t rows = ends.own_dy_TD.dim(0);
+    const kernels::RowBlock own{.from = 0, .to = context.share.tp_rank * rows, .rows = rows};
+    kernels::copy_rows(context.stream, ends.dy_TD, ends.own_dy_TD, {&own, 1});
+    ends.own_dy_TD.reset();
+  }
+  return std::move(ends.dy_TD);
+}
+
+void settle_output(const Context& context, ProductEnds& ends, tensor::Reuse memory) {
+  if (ends.y_parts_TD.defined()) ends.y_TD = sum_of(context, ends.y_parts_TD, memory);
+}
+
+void settle_input_gradient(const Context& context, ProductEnds& ends) {
+  if (!ends.dx_parts_TD.defined()) return;
+  ends.dx_TD = sum_of(context, ends.dx_parts_TD, tensor::Reuse::InOrder);
+}
 
 void ProductEnds::drop_input() {
   x_TD.reset();
@@ -24,6 +87,7 @@ Tensor sub_layer_norm_dgrad(const Context& context,
                             const Tensor& x_TD,
                             const Tensor& w_D,
                             const Tensor& dresidual_TD) {
+  settle_input_gradient(context, ends);
   state.dy_TD = std::move(ends.dx_TD);
   return norm_dgrad(context, state, x_TD, w_D, dresidual_TD);
 }
@@ -44,6 +108,7 @@ void drop_sub_layer_norm(NormState& state, ProductEnds& ends) {
 }
 
 Tensor residual_forward(const Context& context, ProductEnds& ends, const Tensor& x_TD) {
+  settle_output(context, ends, context.output_memory);
   Tensor sum_TD = std::move(ends.y_TD);
   kernels::add(context.stream, sum_TD, sum_TD, x_TD);
   return sum_TD;

@@ -16,10 +16,28 @@ struct ProductEnds {
   Tensor y_TD;      // what the last one made
   Tensor dy_TD;     // their gradients
   Tensor dx_TD;
+  // Where they are exchanged in steps: the gradient of the rank's own tokens, and what every rank
+  // made of these, one after the other, until it is summed.
+  Tensor own_dy_TD, y_parts_TD, dx_parts_TD;
 
   void take_input(const Tensor& own_TD) { own_x_TD = x_TD = own_TD; }
   void drop_input();
 };
+
+// What a step of the first product reads and what one of the last makes, with their gradients; of
+// one that is not made in steps, all rows.
+Tensor product_input(const Context&, const ProductEnds&);
+Tensor product_output(const Context&, ProductEnds&);
+Tensor product_output_gradient(const Context&, const ProductEnds&);
+Tensor product_input_gradient(const Context&, ProductEnds&);
+// Rows of what the first product makes.
+std::int64_t product_rows(const Context&, const ProductEnds&);
+// For the weight gradient: of all rows.
+Tensor take_whole_gradient(const Context&, ProductEnds&);
+
+// Where what ranks made came in steps, sums it in the order of the ranks.
+void settle_output(const Context&, ProductEnds&, tensor::Reuse memory = tensor::Reuse::InOrder);
+void settle_input_gradient(const Context&, ProductEnds&);
 
 // The norm in front of the products.
 void sub_layer_norm_forward(const Context&,

@@ -15,18 +15,29 @@ Tensor by_token(const Tensor& column_T1) { return column_T1.view({column_T1.dim(
 void shared_fc1_forward(const Context& context,
                         SharedExpertsState& state,
                         const SharedExpertsWeights& weights) {
-  const std::int64_t tokens = state.ends.x_TD.dim(0), f = weights.fc2_DF.dim(1);
-  state.fc1_T2F = context.activation({tokens, 2 * f});
-  kernels::linear_forward(context.stream, state.fc1_T2F, state.ends.x_TD, weights.fc1_FD);
-  state.act_TF = context.activation({tokens, f});
-  kernels::swiglu_forward(context.stream, state.act_TF, state.fc1_T2F);
+  if (context.opens()) {
+    const std::int64_t tokens = product_rows(context, state.ends), f = weights.fc2_DF.dim(1);
+    state.fc1_T2F = context.activation({tokens, 2 * f});
+    state.act_TF = context.activation({tokens, f});
+  }
+  const Tensor fc1_T2F = context.of_step(state.fc1_T2F);
+  kernels::linear_forward(context.stream,
+                          fc1_T2F,
+                          product_input(context, state.ends),
+                          weights.fc1_FD);
+  kernels::swiglu_forward(context.stream, context.of_step(state.act_TF), fc1_T2F);
 }
 
 void shared_fc2_forward(const Context& context,
                         SharedExpertsState& state,
                         const SharedExpertsWeights& weights) {
-  state.ends.y_TD = context.activation({state.act_TF.dim(0), weights.fc2_DF.dim(0)});
-  kernels::linear_forward(context.stream, state.ends.y_TD, state.act_TF, weights.fc2_DF);
+  if (context.opens()) {
+    state.ends.y_TD = context.activation({state.act_TF.dim(0), weights.fc2_DF.dim(0)});
+  }
+  kernels::linear_forward(context.stream,
+                          product_output(context, state.ends),
+                          context.of_step(state.act_TF),
+                          weights.fc2_DF);
 }
 
 void shared_gate_forward(const Context& context,
@@ -35,6 +46,7 @@ void shared_gate_forward(const Context& context,
                          const Tensor& x_TD) {
   Stream& stream = context.stream;
   state.gate_x_TD = x_TD;
+  settle_output(context, state.ends);
   state.ungated_TD = std::move(state.ends.y_TD);
   state.gate_T1 = context.activation_fp32({x_TD.dim(0), 1});
   kernels::linear_forward(stream, state.gate_T1, x_TD, weights.gate_1D);
@@ -43,6 +55,7 @@ void shared_gate_forward(const Context& context,
 }
 
 void add_shared_output(const Context& context, SharedExpertsState& state, const Tensor& y_TD) {
+  settle_output(context, state.ends);
   kernels::add(context.stream, y_TD, y_TD, state.ends.y_TD);
   state.ends.y_TD.reset();
 }
@@ -77,9 +90,12 @@ void shared_gate_wgrad(const Context& context,
 void shared_fc2_dgrad(const Context& context,
                       SharedExpertsState& state,
                       const SharedExpertsWeights& weights) {
-  state.fc2_dy_TD = std::move(state.ends.dy_TD);
-  state.dact_TF = context.activation(state.act_TF.shape());
-  kernels::linear_dgrad(context.stream, state.dact_TF, state.fc2_dy_TD, weights.fc2_DF);
+  if (context.opens()) state.dact_TF = context.activation(state.act_TF.shape());
+  kernels::linear_dgrad(context.stream,
+                        context.of_step(state.dact_TF),
+                        product_output_gradient(context, state.ends),
+                        weights.fc2_DF);
+  if (context.closes()) state.fc2_dy_TD = take_whole_gradient(context, state.ends);
 }
 
 void shared_fc2_wgrad(const Context& context,
@@ -94,12 +110,17 @@ void shared_fc1_dgrad(const Context& context,
                       SharedExpertsState& state,
                       const SharedExpertsWeights& weights) {
   Stream& stream = context.stream;
-  state.dfc1_T2F = context.activation(state.fc1_T2F.shape());
-  kernels::swiglu_dgrad(stream, state.dfc1_T2F, state.dact_TF, state.fc1_T2F);
-  state.dact_TF.reset();
-  state.fc1_T2F.reset();
-  state.ends.dx_TD = context.activation({state.dfc1_T2F.dim(0), weights.fc1_FD.dim(1)});
-  kernels::linear_dgrad(stream, state.ends.dx_TD, state.dfc1_T2F, weights.fc1_FD);
+  if (context.opens()) {
+    state.dfc1_T2F = context.activation(state.fc1_T2F.shape());
+    kernels::swiglu_dgrad(stream, state.dfc1_T2F, state.dact_TF, state.fc1_T2F);
+    state.dact_TF.reset();
+    state.fc1_T2F.reset();
+    state.ends.dx_TD = context.activation({state.dfc1_T2F.dim(0), weights.fc1_FD.dim(1)});
+  }
+  kernels::linear_dgrad(stream,
+                        product_input_gradient(context, state.ends),
+                        context.of_step(state.dfc1_T2F),
+                        weights.fc1_FD);
 }
 
 void shared_fc1_wgrad(const Context& context,
@@ -111,6 +132,7 @@ void shared_fc1_wgrad(const Context& context,
 }
 
 void add_shared_gradient(const Context& context, SharedExpertsState& state, const NormState& norm) {
+  settle_input_gradient(context, state.ends);
   Tensor& dx_TD = state.ends.dx_TD;
   if (state.dx_gate_TD.defined()) {
     kernels::add(context.stream, dx_TD, dx_TD, state.dx_gate_TD);

@@ -166,7 +166,8 @@ class Pricing {
     leaving.rows = static_cast<std::int64_t>(hops_.across + hops_.within);
     const schedule::PieceAnatomy& piece =
         schedule::is_exchange(node) ? anatomy_.send : schedule::piece_of(anatomy_, node);
-    return number(piece.sent(node.direction).of(schedule::share_of(anatomy_, node, leaving)));
+    return piece.sends_of_node(node.direction) *
+           number(piece.sent(node.direction).of(schedule::share_of(anatomy_, node, leaving)));
   }
 
   const config::Config& config_;

@@ -94,6 +94,11 @@ Work NominalWork::feed_forward_work(const schedule::Node& node,
   return {.flops = kOperations * rows * matrices * number(model_.hidden_size) * number(width)};
 }
 
+// Of a product that tensor-parallel ranks share: a step is of the tokens of one of them.
+double NominalWork::product_steps(const schedule::Node& node) const {
+  return node.slice == schedule::kNone ? 1 : number(model_.tensor_model_parallel_size);
+}
+
 // Scores and values of causal attention over half the sequence each. Their gradient is twice the
 // work and belongs to no weight.
 Work NominalWork::attention(const schedule::Node& node) const {
@@ -103,14 +108,14 @@ Work NominalWork::attention(const schedule::Node& node) const {
                           : number(model_.query_width()) * s;
   const bool whole = node.part == Part::None;
   double operations = 0;
-  if (whole || node.part == Part::Qkv) operations += projections_in(model_);
+  if (whole || node.part == Part::Qkv) operations += projections_in(model_) / product_steps(node);
   // Each step of a ring is as much work as any other.
   const double steps = node.slice == schedule::kNone
                            ? 1
                            : number(derive::attention_sharing(model_, node.layer).key_ranks);
   if (whole || node.part == Part::Core) operations += core * core_times(node.direction) / steps;
   if (node.part == Part::Proj || (whole && node.direction != Direction::R)) {
-    operations += projection_out(model_);
+    operations += projection_out(model_) / product_steps(node);
   }
   return {.flops = kOperations * tokens_ * operations};
 }
@@ -127,9 +132,11 @@ Work NominalWork::of(const schedule::Node& node) const {
     case Piece::Experts:
       return feed_forward_work(node, rows, model_.expert_shard_width());
     case Piece::Shared:
-      return feed_forward_work(node, tokens_, derive::shared_expert_width(model_));
+      return feed_forward_work(node,
+                               tokens_ / product_steps(node),
+                               derive::shared_expert_width(model_));
     case Piece::Mlp:
-      return feed_forward_work(node, tokens_, model_.dense_width());
+      return feed_forward_work(node, tokens_ / product_steps(node), model_.dense_width());
     case Piece::Head:
       if (node.part != Part::None && node.part != Part::Logits) return {};
       return {.flops = kOperations * tokens_ * table(model_)};

@@ -27,6 +27,7 @@ class NominalWork {
  private:
   Work attention(const schedule::Node& node) const;
   Work rounding(const schedule::Node& node) const;
+  double product_steps(const schedule::Node& node) const;
   Work feed_forward_work(const schedule::Node& node, double rows, std::int64_t width) const;
 
   const config::ModelConfig& model_;

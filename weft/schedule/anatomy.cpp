@@ -118,17 +118,49 @@ Lane lane_of_part(Part part, Lane of_piece) {
 }
 
 // Keys of one rank after the other; the first are the rank's own.
-std::optional<Steps> steps_of(const config::ModelConfig& model, int layer, Part part) {
+std::optional<Steps> ring_steps(const config::ModelConfig& model, int layer, Part part) {
   if (part != Part::Ring && part != Part::Core) return std::nullopt;
   const derive::AttentionSharing sharing = derive::attention_sharing(model, layer);
   if (sharing.keys != derive::KeyExchange::Ring) return std::nullopt;
   const int ranks = static_cast<int>(sharing.key_ranks);
-  return part == Part::Ring ? Steps{1, ranks - 1} : Steps{0, ranks};
+  return part == Part::Ring ? Steps{Part::Ring, 1, ranks - 1} : Steps{Part::Ring, 0, ranks};
+}
+
+// Tokens of one rank after the other: what is gathered begins with the rank's own, which are there;
+// what is scattered ends with them, so that the last of the others' travel meanwhile.
+std::optional<Steps> tensor_steps(const TokenFlow& flow, Part part) {
+  const bool reads = part == Part::Qkv || part == Part::Fc1;
+  const bool makes = part == Part::Proj || part == Part::Fc2;
+  if (reads) return Steps{Part::Gather, 0, flow.tp};
+  if (makes) return Steps{Part::Scatter, 0, flow.tp};
+  if (part == Part::Gather) return Steps{part, 1, flow.tp - 1};
+  if (part == Part::Scatter) return Steps{part, 0, flow.tp - 1};
+  return std::nullopt;
+}
+
+std::optional<Steps> steps_of(const config::ModelConfig& model,
+                              const TokenFlow& flow,
+                              int layer,
+                              const PieceName& name) {
+  const bool has_shared_products =
+      name.piece == Piece::Attention || name.piece == Piece::Mlp || name.piece == Piece::Shared;
+  if (has_shared_products && flow.exchange == TensorExchange::InSteps) {
+    if (const std::optional<Steps> steps = tensor_steps(flow, name.part)) return steps;
+  }
+  return ring_steps(model, layer, name.part);
+}
+
+// Of what tensor-parallel ranks send at once or in steps, each step an equal part.
+void cut_sent_bytes(PieceAnatomy& part) {
+  if (part.lane != Lane::Tp || !part.steps) return;
+  for (Bytes* sent : {&part.sent_forward, &part.sent_backward}) {
+    sent->per_token /= part.steps->count;
+  }
 }
 
 // Each part after the one before it; the first after what the piece is after. Past a part without
-// an input gradient, gradients go from the one behind it to the one before it. What reads the steps
-// of an exchange is after what comes before that too: its first step has none.
+// an input gradient, gradients go from the one behind it to the one before it. What is after an
+// exchange in steps is after what comes before that too: one step has no exchange.
 void declare_parts(const config::ModelConfig& model,
                    const TokenFlow& flow,
                    int layer,
@@ -139,10 +171,10 @@ void declare_parts(const config::ModelConfig& model,
                       .part = name,
                       .lane = lane_of_part(name, piece.lane),
                       .after = after,
-                      .steps = steps_of(model, layer, name)};
+                      .steps = steps_of(model, flow, layer, {piece.piece, name})};
     declare_bytes(model, flow, layer, part);
-    const bool begins_late = part.steps && part.steps->first > 0;
-    if (part.has_input_gradient() && !begins_late) after.clear();
+    cut_sent_bytes(part);
+    if (part.has_input_gradient() && !part.is_exchange_in_steps()) after.clear();
     after.push_back({piece.piece, name});
     piece.parts.push_back(std::move(part));
   }
@@ -285,7 +317,7 @@ std::vector<Node> nodes_of(const Anatomy& anatomy, const PieceAnatomy& piece, co
   node.piece = piece.piece;
   node.part = piece.part;
   node.slice = kNone;
-  if (piece.steps) {
+  if (piece.runs_in_steps(place.direction)) {
     std::vector<Node> nodes;
     for (node.slice = piece.steps->first; piece.steps->has(node.slice); ++node.slice) {
       nodes.push_back(node);

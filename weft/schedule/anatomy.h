@@ -13,8 +13,11 @@
 // slice is [T i / n, T (i + 1) / n) of the tokens.
 //
 // A part may run in steps (`steps`), each a node: `3F7.attention.core#2` reads what
-// `3F7.attention.ring#2` brought. Steps of a part run in order, going back the other way round. An
-// exchange in steps is at most two ahead of what reads it.
+// `3F7.attention.ring#2` brought. Steps of a part run in order, going back the other way round. A
+// ring is at most two steps ahead of what reads it. Products that tensor-parallel ranks share may
+// have steps too, of the tokens of one rank each (`3F7.mlp.fc1#1` reads what `3F7.mlp.gather#1`
+// brought, `3F7.mlp.scatter#0` sends what `3F7.mlp.fc2#0` made); the step of the rank's own tokens
+// has no exchange.
 //
 // A piece is one node until a pass splits it into its parts (passes/parts.h); always split are the
 // shared experts, and a piece whose parts are on several lanes: under tensor parallelism `gather`
@@ -81,8 +84,9 @@ struct PieceName {
   bool operator==(const PieceName&) const = default;
 };
 
-// Numbers of the nodes of a part that runs in steps.
+// Numbers of the nodes of a part that runs in steps: an exchange, or what computes beside it.
 struct Steps {
+  Part exchange = Part::Ring;
   int first = 0, count = 1;
 
   int last() const { return first + count - 1; }
@@ -107,6 +111,13 @@ struct PieceAnatomy {
   bool is_recomputed = false;
 
   bool is(const PieceName& name) const { return piece == name.piece && part == name.part; }
+  // Whether its nodes of that direction are steps. A weight gradient is of all of them; and what a
+  // ring brings is the only thing that is made again step by step.
+  bool runs_in_steps(Direction direction) const {
+    if (!steps || direction == Direction::W) return false;
+    return direction != Direction::R || steps->exchange == Part::Ring;
+  }
+  bool is_exchange_in_steps() const { return steps && steps->exchange == part; }
   // What a part exchanges goes back too, where its piece begins the model.
   bool has_input_gradient() const {
     const bool goes_back =
@@ -118,6 +129,10 @@ struct PieceAnatomy {
   }
   const Bytes& sent(Direction direction) const {
     return direction == Direction::D ? sent_backward : sent_forward;
+  }
+  // How many times that one of its nodes sends.
+  int sends_of_node(Direction direction) const {
+    return steps && !runs_in_steps(direction) ? steps->count : 1;
   }
 };
 
@@ -185,6 +200,10 @@ enum class RowCounts {
   Static,  // every expert gets as many rows as any other: there is nothing to tell
 };
 
+// How tensor-parallel ranks exchange the tokens of a layer: all at once, or one rank's after the
+// other's, so that they travel under the products that read or make them.
+enum class TensorExchange { Whole, InSteps };
+
 // How tokens travel.
 struct TokenFlow {
   int slices = 1;
@@ -193,6 +212,7 @@ struct TokenFlow {
   int replicas = 1;    // ranks with the same dense layers and other tokens: tp x dp x cp
   int tp = 1, cp = 1;  // ranks that share the tokens of a micro-batch
   int sequences = 1;   // of a micro-batch
+  TensorExchange exchange = TensorExchange::Whole;
 
   int sharers() const { return tp * cp; }
 };

@@ -11,14 +11,21 @@ namespace {
 
 using base::at;
 
-// The nodes of another piece of the layer that a node has to do with: those of its own slice, or
-// of all.
+// Whether two pieces are cut alike: into slices of tokens, or into the steps of one exchange.
+bool are_cut_alike(const PieceAnatomy& a, const PieceAnatomy& b) {
+  if (!a.steps || !b.steps) return !a.steps && !b.steps;
+  return a.steps->exchange == b.steps->exchange;
+}
+
+// The nodes of another piece of the layer that a node has to do with: those of its own slice or
+// step, or all.
 void add_beside(const Anatomy& anatomy,
                 const Node& node,
                 const PieceAnatomy& other,
                 std::vector<Node>& to) {
+  const bool is_cut_alike = node.slice != kNone && are_cut_alike(piece_of(anatomy, node), other);
   for (const Node& found : nodes_of(anatomy, other, node)) {
-    const bool apart = node.slice != kNone && found.slice != kNone && node.slice != found.slice;
+    const bool apart = is_cut_alike && found.slice != kNone && node.slice != found.slice;
     if (!apart) to.push_back(found);
   }
 }
@@ -85,9 +92,9 @@ bool counts_on(const Anatomy& anatomy, const Node& node) {
   });
 }
 
-// Parts of a piece that have steps both, one an exchange that the other reads.
-bool reads_steps(const PieceAnatomy& reader, const PieceAnatomy& exchange) {
-  return reader.steps && exchange.steps && reader.lane != exchange.lane &&
+// What reads the steps of a ring.
+bool reads_ring(const PieceAnatomy& reader, const PieceAnatomy& exchange) {
+  return exchange.part == Part::Ring && reader.steps && are_cut_alike(reader, exchange) &&
          follows(reader, {exchange.piece, exchange.part});
 }
 
@@ -99,16 +106,16 @@ void add_step(const PieceAnatomy& piece, const Node& place, int step, std::vecto
   needs.push_back(node);
 }
 
-// The order of steps, and how far an exchange may be ahead: what it brings two steps on is the
-// place of what the step before the next has read.
+// The order of steps, and how far a ring may be ahead: what it brings two steps on is the place of
+// what the step before the next has read.
 void add_steps(const Anatomy& anatomy, const Node& node, std::vector<Node>& needs) {
   const PieceAnatomy& piece = piece_of(anatomy, node);
   if (!piece.steps) return;
   const bool forward = node.direction == Direction::F;
   add_step(piece, node, node.slice + (forward ? -1 : 1), needs);
   for (const PieceAnatomy& other : anatomy.layers[at(node.layer)]) {
-    if (forward && reads_steps(other, piece)) add_step(other, node, node.slice - 2, needs);
-    if (!forward && reads_steps(piece, other)) add_step(other, node, node.slice + 2, needs);
+    if (forward && reads_ring(other, piece)) add_step(other, node, node.slice - 2, needs);
+    if (!forward && reads_ring(piece, other)) add_step(other, node, node.slice + 2, needs);
   }
 }
 
@@ -210,7 +217,7 @@ std::vector<Node> input_gradient_needs(const Anatomy& anatomy, const Node& node)
   if (piece_of(anatomy, node).is_recomputed && reads_own) {
     Node again = node;
     again.direction = Direction::R;
-    needs.push_back(again);
+    add_beside(anatomy, again, piece_of(anatomy, node), needs);
   }
   Node forward = node;
   forward.direction = Direction::F;
@@ -233,7 +240,7 @@ std::vector<Node> weight_gradient_needs(const Anatomy& anatomy, const Node& node
   if (piece_of(anatomy, node).has_input_gradient()) {
     Node input = node;
     input.direction = Direction::D;
-    needs.push_back(input);
+    add_beside(anatomy, input, piece_of(anatomy, node), needs);
   } else {
     needs = end_gradient_needs(anatomy, node);
     for (Node& need : needs) need.direction = Direction::D;
@@ -264,7 +271,8 @@ bool follows(const PieceAnatomy& later, const PieceName& name) {
 std::vector<Node> forward_readers(const Anatomy& anatomy, const Node& node) {
   Node forward = node;
   forward.direction = Direction::F;
-  std::vector<Node> readers{forward};
+  std::vector<Node> readers;
+  add_beside(anatomy, forward, piece_of(anatomy, node), readers);
   for (const PieceAnatomy& later : pieces_beside(anatomy, node)) {
     const bool reads = later.piece == node.piece || row_of(node.piece).is_read_by_followers;
     if (reads && follows(later, {node.piece, node.part})) {

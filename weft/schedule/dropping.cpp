@@ -8,7 +8,10 @@ std::vector<Node> Dropping::after(const Node& forward) {
   std::vector<Node> over;
   for (const PieceAnatomy& piece : pieces_beside(anatomy_, forward)) {
     if (!piece.is_recomputed) continue;
-    for (const Node& made : nodes_of(anatomy_, piece, forward)) {
+    Node again = forward;
+    again.direction = Direction::R;
+    for (Node made : nodes_of(anatomy_, piece, again)) {
+      made.direction = Direction::F;
       const std::vector<Node> readers = forward_readers(anatomy_, made);
       if (std::ranges::find(readers, forward) == readers.end()) continue;
       const auto left = readers_left_.try_emplace(made, readers.size()).first;

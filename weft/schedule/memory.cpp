@@ -27,10 +27,12 @@ class Ledger {
     return passes_through ? Bytes{} : piece_of(anatomy_, forward).output;
   }
 
-  // The rest of it. What is computed in steps is kept from the first on.
+  // The rest of it. What is made in steps lies together and is kept from the first on, but for what
+  // a ring brings.
   Bytes own_of(const Node& forward) const {
     const PieceAnatomy& piece = piece_of(anatomy_, forward);
-    if (piece.steps && !is_exchange_part(piece) && forward.slice > piece.steps->first) return {};
+    const bool is_apart = piece.part == Part::Ring;
+    if (piece.steps && !is_apart && forward.slice > piece.steps->first) return {};
     return without(piece.kept, piece.output);
   }
 
@@ -39,6 +41,7 @@ class Ledger {
   Node end_of(const Node& forward) const {
     Node end = forward;
     end.direction = Direction::W;
+    if (piece_of(anatomy_, forward).steps) end.slice = kNone;
     if (piece_of(anatomy_, forward).has_weight_gradient()) return end;
     const PieceAnatomy* follower = follower_of(forward);
     if (follower != nullptr && follower->piece == forward.piece) {
@@ -48,6 +51,7 @@ class Ledger {
       }
       if (is_exchange_part(piece_of(anatomy_, forward))) end.part = follower->part;
     }
+    end.slice = forward.slice;
     end.direction = Direction::D;
     return end;
   }

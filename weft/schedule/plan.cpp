@@ -16,6 +16,7 @@
 #include "weft/schedule/passes/ring_ahead.h"
 #include "weft/schedule/passes/shared_experts.h"
 #include "weft/schedule/passes/slices.h"
+#include "weft/schedule/passes/tensor_overlap.h"
 #include "weft/schedule/passes/weight_gradients.h"
 
 namespace weft::schedule {
@@ -51,6 +52,11 @@ PipelineShape shape_of(const config::Config& config, const grid::Grid& grid, int
 int token_slices(const config::Config& config) {
   const bool travel = config.model.tokens_travel();
   return travel ? static_cast<int>(config.comm_overlap.moe_token_slices) : 1;
+}
+
+TensorExchange exchange_of(const config::Config& config, const grid::Grid& grid) {
+  const bool in_steps = grid.tp() > 1 && config.comm_overlap.tp_comm_overlap;
+  return in_steps ? TensorExchange::InSteps : TensorExchange::Whole;
 }
 
 // Those that an expert-parallel group lies in. Only hybridep is described by it, whose groups are
@@ -108,6 +114,9 @@ void add_detail(RankPlan& plan, const Detail& detail) {
   if (recomputed.empty()) return;
   plan.anatomy = with_recomputation(std::move(plan.anatomy), recomputed);
   plan.training = recompute(plan.training, plan.anatomy, micro_batches);
+  if (plan.anatomy.flow.exchange == TensorExchange::InSteps) {
+    plan.training = overlap_tensor_exchange(plan.training, plan.anatomy, micro_batches);
+  }
 }
 
 // The pipeline ranks of a send or a receive: first the sender's.
@@ -159,7 +168,8 @@ std::vector<RankPlan> plan_step(const config::Config& config,
                          .replicas = grid.tp() * grid.dp() * grid.cp(),
                          .tp = grid.tp(),
                          .cp = grid.cp(),
-                         .sequences = static_cast<int>(config.train.micro_batch_size)};
+                         .sequences = static_cast<int>(config.train.micro_batch_size),
+                         .exchange = exchange_of(config, grid)};
   const derive::Placement placement = derive::placement_of(config);
   std::vector<RankPlan> plans;
   for (int pp_rank = 0; pp_rank < grid.pp(); ++pp_rank) {

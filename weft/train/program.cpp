@@ -41,6 +41,19 @@ void make_rotary_table(Stream& stream,
   kernels::copy_rows(stream, table, all, own);
 }
 
+// Row t of what each rank made of as many tokens, where the ranks' lie one behind the other.
+Tensor part_rows(Stream& stream, tensor::Pool& pool, std::int64_t tokens, std::int64_t ranks) {
+  const tensor::Shape shape{tokens, ranks};
+  const Tensor written = Tensor::host_visible(pool, DType::I32, shape, Tag::Workspace);
+  for (std::int64_t i = 0; i < tokens * ranks; ++i) {
+    written.host<std::int32_t>()[i] = static_cast<std::int32_t>(i % ranks * tokens + i / ranks);
+  }
+  Tensor rows(pool, DType::I32, shape, Tag::Workspace);
+  const kernels::RowBlock all{.from = 0, .to = 0, .rows = tokens};
+  kernels::copy_rows(stream, rows, written, {&all, 1});
+  return rows;
+}
+
 model::EpGroups ep_groups(Groups& groups) {
   return {.ep = *groups.ep, .across = groups.ep_across.get(), .within = groups.ep_within.get()};
 }
@@ -85,6 +98,10 @@ Program::Program(const rules::JudgedConfig& config,
               std::ssize(micro_batches_),
               config->ddp.use_distributed_optimizer ? Squares::OfShards : Squares::OfReplicas) {
   make_rotary_table(compute, pool, rotary_SD_, config->model, sequence_share());
+  if (anatomy.flow.exchange == schedule::TensorExchange::InSteps) {
+    const std::int64_t tokens = config->train.micro_batch_size * sequence_share().rows();
+    part_rows_TP_ = part_rows(compute, pool, tokens / groups.grid.tp(), groups.grid.tp());
+  }
   compute.synchronize();
 }
 
@@ -167,7 +184,9 @@ model::Context Program::context(const Node& node, Stream& stream) const {
           .random = randomness(node),
           .share = {.ranks = groups_.grid.tp() * groups_.grid.cp(),
                     .tp = groups_.grid.tp(),
-                    .tp_rank = groups_.self.tp}};
+                    .tp_rank = groups_.self.tp},
+          .step = product_step(node),
+          .part_rows_TP = part_rows_TP_};
 }
 
 kernels::RowTokens Program::tokens(int micro_batch) const {
@@ -212,6 +231,7 @@ void Program::run(const Node& node, Stream& stream) {
 }
 
 Tensor Program::output_of(const Node& node) {
+  if (product_step(node)) return {};  // not all of it is there
   const auto output = bodies_of(parts_of(node).back()).output;
   return output == nullptr ? Tensor() : output(*this, node);
 }

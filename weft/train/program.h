@@ -97,6 +97,7 @@ class Program {
   struct SubLayer;
   SubLayer sub_layer(const Node& node);
   model::ProductEnds& product_ends(const Node& node);
+  std::optional<model::ProductStep> product_step(const Node& node) const;
   tensor::Tensor gathered(const model::Context& context, const tensor::Tensor& own_TD);
   tensor::Tensor scattered(const model::Context& context,
                            const tensor::Tensor& all_TD,
@@ -156,6 +157,7 @@ class Program {
   std::vector<OptimizerShare>& optimizers_;
   model::Weights weights_, gradients_;
   tensor::Tensor rotary_SD_;
+  tensor::Tensor part_rows_TP_;  // see model::Context; undefined where nothing is summed in steps
   const std::unique_ptr<model::Dispatcher> bounded_, unbounded_;  // with its budget, and without
   std::vector<model::MicroBatchState> micro_batches_;
   config::RowBudget budget_ = config::RowBudget::AsConfigured;

@@ -15,12 +15,14 @@ Program::Bodies Program::Pieces::attention_qkv() {
     p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
       attention_qkv_forward(context, state, weights);
     });
-    if (p.hands_to_context(node)) p.begin_context(context, node);
+    if (p.hands_to_context(node) && context.closes()) p.begin_context(context, node);
   };
   return {.forward = forward,
           .input_gradient =
               [](Program& p, const Node& node, const Context& context) {
-                if (p.hands_to_context(node)) p.begin_context_gradient(context, node);
+                if (p.hands_to_context(node) && context.opens()) {
+                  p.begin_context_gradient(context, node);
+                }
                 p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
                   attention_qkv_dgrad(context, state, weights);
                 });
@@ -101,7 +103,7 @@ Program::Bodies Program::Pieces::attention_core() {
 Program::Bodies Program::Pieces::attention_proj() {
   return {.forward =
               [](Program& p, const Node& node, const Context& context) {
-                if (p.shares_context(node)) p.end_context(context, node);
+                if (p.shares_context(node) && context.opens()) p.end_context(context, node);
                 p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
                   attention_proj_forward(context, state, weights);
                 });
@@ -111,7 +113,9 @@ Program::Bodies Program::Pieces::attention_proj() {
                 p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
                   attention_proj_dgrad(context, state, weights);
                 });
-                if (p.shares_context(node)) p.end_context_gradient(context, node);
+                if (p.shares_context(node) && context.closes()) {
+                  p.end_context_gradient(context, node);
+                }
               },
           .weight_gradient =
               [](Program& p, const Node& node, const Context& context) {

@@ -1,6 +1,8 @@
 // The bodies of the parts around the products of a sub-layer: its norm, what tensor-parallel ranks
 // exchange, and the residual.
+#include "weft/base/casts.h"
 #include "weft/base/check.h"
+#include "weft/model/product_exchange.h"
 #include "weft/train/program_pieces.h"
 
 namespace weft::train {
@@ -49,6 +51,27 @@ Program::SubLayer Program::sub_layer(const Node& node) {
 
 ProductEnds& Program::product_ends(const Node& node) {
   return node.piece == Piece::Shared ? layer(node).shared.ends : sub_layer(node).ends;
+}
+
+// Gathering, step i is about the rank i before this one; scattering, the rank as many steps further
+// on as are to come.
+std::optional<model::ProductStep> Program::product_step(const Node& node) const {
+  const schedule::PieceAnatomy& piece = schedule::piece_of(anatomy_, node);
+  const bool is_product = piece.steps && piece.steps->exchange != Part::Ring;
+  if (!is_product || !piece.runs_in_steps(node.direction)) return std::nullopt;
+  const std::int64_t ranks = groups_.grid.tp(), self = groups_.self.tp;
+  const std::int64_t away =
+      piece.steps->exchange == Part::Gather ? -node.slice : ranks - 1 - node.slice;
+  const bool forward = node.direction == schedule::Direction::F;
+  const bool is_first = node.slice == piece.steps->first;
+  const bool is_last = node.slice == piece.steps->last();
+  return model::ProductStep{.ranks = ranks,
+                            .rows = micro_batches_[base::at(node.micro_batch)].tokens,
+                            .rank = (self + away + ranks) % ranks,
+                            .mirror = (self - away + ranks) % ranks,
+                            .is_own = away == 0,
+                            .opens = forward ? is_first : is_last,
+                            .closes = forward ? is_last : is_first};
 }
 
 Program::Bodies Program::Pieces::sub_layer_norm() {
@@ -127,12 +150,17 @@ Tensor Program::scattered(const Context& context, const Tensor& all_TD, Tensor o
 Program::Bodies Program::Pieces::gather_tokens() {
   const Body forward = [](Program& p, const Node& node, const Context& context) {
     ProductEnds& ends = p.product_ends(node);
+    if (context.step) return model::bring_product_input(context, ends, *p.groups_.tp);
     ends.x_TD = p.gathered(context, ends.own_x_TD);
   };
   return {.forward = forward,
           .input_gradient =
               [](Program& p, const Node& node, const Context& context) {
-                Tensor& dx_TD = p.product_ends(node).dx_TD;
+                ProductEnds& ends = p.product_ends(node);
+                if (context.step) {
+                  return model::send_product_input_gradient(context, ends, *p.groups_.tp);
+                }
+                Tensor& dx_TD = ends.dx_TD;
                 dx_TD = p.scattered(
                     context,
                     dx_TD,
@@ -145,7 +173,11 @@ Program::Bodies Program::Pieces::gather_tokens() {
 Program::Bodies Program::Pieces::scatter_tokens() {
   return {.forward =
               [](Program& p, const Node& node, const Context& context) {
-                Tensor& y_TD = p.product_ends(node).y_TD;
+                ProductEnds& ends = p.product_ends(node);
+                if (context.step) {
+                  return model::send_product_output(context, ends, *p.groups_.tp);
+                }
+                Tensor& y_TD = ends.y_TD;
                 const tensor::Shape own{y_TD.dim(0) / p.groups_.tp->size(), y_TD.dim(1)};
                 const bool hands_on = node.piece == Piece::Mlp;
                 y_TD = p.scattered(context,
@@ -154,7 +186,11 @@ Program::Bodies Program::Pieces::scatter_tokens() {
               },
           .input_gradient =
               [](Program& p, const Node& node, const Context& context) {
-                Tensor& dy_TD = p.product_ends(node).dy_TD;
+                ProductEnds& ends = p.product_ends(node);
+                if (context.step) {
+                  return model::bring_product_output_gradient(context, ends, *p.groups_.tp);
+                }
+                Tensor& dy_TD = ends.dy_TD;
                 dy_TD = p.gathered(context, dy_TD);
               }};
 }

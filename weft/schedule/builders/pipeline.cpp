@@ -66,8 +66,7 @@ class TurnWriter {
     for (int layer = chunk_.end_layer(); layer-- > chunk_.first_layer;) {
       slice_after_slice(anatomy_.layers[at(layer)] | std::views::reverse,
                         [&](const PieceAnatomy& piece, int slice) {
-                          const Node weight = node(layer, Direction::W, piece, slice);
-                          if (piece.has_weight_gradient() && is_here(weight)) writer_.add(weight);
+                          if (weighs(layer, piece, slice)) writer_.add(weight(layer, piece, slice));
                         });
     }
   }
@@ -107,8 +106,8 @@ class TurnWriter {
     step_after_step(end, pieces.end(), add);
   }
 
-  // Pieces in the order given; neighbours that run in steps, step by step: the first ones first,
-  // and last going back.
+  // Pieces in the order given; an exchange in steps and what computes beside it step by step: the
+  // first ones first, and last going back.
   template <typename Iterator, typename Add>
   void step_after_step(Iterator piece, Iterator end, const Add& add) const {
     while (piece != end) {
@@ -116,9 +115,10 @@ class TurnWriter {
         add(*piece++, kNone);
         continue;
       }
-      const auto stop =
-          std::find_if(piece, end, [](const PieceAnatomy& other) { return !other.steps; });
-      const bool back = piece->lane == Lane::Compute;  // what reads stands behind what it reads
+      const auto stop = std::find_if(piece, end, [&](const PieceAnatomy& other) {
+        return !other.steps || other.steps->exchange != piece->steps->exchange;
+      });
+      const bool back = turn_.direction != Direction::F;
       int last = 0;
       std::for_each(piece, stop, [&](const PieceAnatomy& of) {
         last = std::max(last, of.steps->last());
@@ -133,12 +133,12 @@ class TurnWriter {
     }
   }
 
-  // An exchange in steps: what the step before it brought has been read (passes/ring_ahead.h).
+  // A ring: what the step before it brought has been read (passes/ring_ahead.h).
   std::vector<Node> read_before(int layer, const PieceAnatomy& piece, int step) const {
     std::vector<Node> readers;
-    if (!piece.steps) return readers;
+    if (piece.part != Part::Ring) return readers;
     for (const PieceAnatomy& other : anatomy_.layers[at(layer)]) {
-      if (other.steps && follows(other, {piece.piece, piece.part})) {
+      if (other.steps && other.steps->exchange == piece.part && other.part != piece.part) {
         readers.push_back(node(layer, Direction::F, other, step - 1));
       }
     }
@@ -161,20 +161,28 @@ class TurnWriter {
 
   void gradients(int layer, const PieceAnatomy& piece, int slice = kNone) {
     const Node input = node(layer, Direction::D, piece, slice);
-    const Node weight = node(layer, Direction::W, piece, slice);
-    const bool weighs = piece.has_weight_gradient() && is_here(weight);
-    if (piece.has_input_gradient() && weighs) {
+    const bool is_weighed = weighs(layer, piece, slice);
+    if (piece.has_input_gradient() && is_weighed) {
       if (sets_off_exchange(layer, piece)) {
         writer_.add(input);
-        writer_.add(weight);
+        writer_.add(weight(layer, piece, slice));
       } else {
-        writer_.add_unit(input, weight);
+        writer_.add_unit(input, weight(layer, piece, slice));
       }
     } else if (piece.has_input_gradient()) {
       writer_.add(input);
-    } else if (weighs) {
-      writer_.add(weight);
+    } else if (is_weighed) {
+      writer_.add(weight(layer, piece, slice));
     }
+  }
+
+  // Of steps there is one weight gradient, behind the last of their input gradients.
+  Node weight(int layer, const PieceAnatomy& piece, int slice) const {
+    return node(layer, Direction::W, piece, piece.steps ? kNone : slice);
+  }
+  bool weighs(int layer, const PieceAnatomy& piece, int slice) const {
+    const bool is_last = !piece.steps || slice == piece.steps->first;
+    return piece.has_weight_gradient() && is_last && is_here(weight(layer, piece, slice));
   }
 
   // Whether the input gradient of a part travels on at once: then the weight gradient covers that.

@@ -27,27 +27,44 @@ std::vector<Node> parts_of(const Anatomy& split, const Node& node) {
   return nodes;
 }
 
+// What is behind a piece is behind its last part; and where that is an exchange in steps, behind
+// the part before it too, one step of which has no exchange.
+std::vector<PieceName> last_parts_of(const PieceAnatomy& piece) {
+  const PieceAnatomy& last = piece.parts.back();
+  std::vector<PieceName> names{{piece.piece, last.part}};
+  if (last.is_exchange_in_steps())
+    names.insert(names.begin(), last.after.begin(), last.after.end());
+  return names;
+}
+
 }  // namespace
 
 Anatomy with_parts(Anatomy anatomy, std::span<const Piece> pieces) {
   for (std::vector<PieceAnatomy>* list : all_pieces(anatomy)) {
     std::vector<PieceAnatomy> detailed;
-    std::map<Piece, Part> last_parts;  // of those that are split here
+    std::map<Piece, std::vector<PieceName>> last_parts;  // of those that are split here
     for (PieceAnatomy& piece : *list) {
       const bool is_named = std::ranges::find(pieces, piece.piece) != pieces.end();
       if (!is_named || piece.parts.empty()) {
         detailed.push_back(std::move(piece));
         continue;
       }
-      last_parts[piece.piece] = piece.parts.back().part;
+      last_parts[piece.piece] = last_parts_of(piece);
       std::ranges::move(piece.parts, std::back_inserter(detailed));
     }
     // What came after a piece comes after its last part; so do parts that are to be split later.
     const auto comes_after_parts = [&](PieceAnatomy& piece) {
-      for (PieceName& before : piece.after) {
+      std::vector<PieceName> after;
+      for (const PieceName& before : piece.after) {
         const auto split = last_parts.find(before.piece);
-        if (before.part == Part::None && split != last_parts.end()) before.part = split->second;
+        const bool is_split = before.part == Part::None && split != last_parts.end();
+        if (is_split) {
+          after.insert(after.end(), split->second.begin(), split->second.end());
+        } else {
+          after.push_back(before);
+        }
       }
+      piece.after = std::move(after);
     };
     for (PieceAnatomy& piece : detailed) {
       comes_after_parts(piece);

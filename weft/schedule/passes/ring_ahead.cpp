@@ -15,7 +15,7 @@ namespace {
 // such step.
 std::optional<Node> step_before(const Anatomy& anatomy, const Node& node) {
   const bool brings = node.direction == Direction::F || node.direction == Direction::R;
-  if (!brings || node.slice == kNone || row_of(node.piece).scope != Scope::Layer) return {};
+  if (!brings || node.part != Part::Ring) return {};
   for (const PieceAnatomy& reader : anatomy.layers[static_cast<std::size_t>(node.layer)]) {
     if (!reader.steps || !follows(reader, {node.piece, node.part})) continue;
     Node before = node;

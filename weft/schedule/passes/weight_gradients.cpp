@@ -16,14 +16,18 @@ bool is_split(const Node& node, const IsSplit& split) {
   return node.direction == Direction::W && split(row_of(node.piece));
 }
 
-// Whoever waits for a weight gradient only because it was one with its D waits for the D.
-void uncouple(NamedEntries& entries, const IsSplit& split) {
+// Whoever waits for a weight gradient only because it was one with its D waits for the D, of
+// several steps the last.
+void uncouple(NamedEntries& entries, const Anatomy& anatomy, const IsSplit& split) {
   for (NamedEntry& entry : entries) {
     const bool adds_up =
         entry.node.direction == Direction::W || entry.node.direction == Direction::None;
     if (adds_up) continue;
     for (Node& wait : entry.waits) {
-      if (is_split(wait, split)) wait.direction = Direction::D;
+      if (!is_split(wait, split)) continue;
+      wait.direction = Direction::D;
+      const PieceAnatomy& piece = piece_of(anatomy, wait);
+      if (piece.steps) wait.slice = piece.steps->first;
     }
   }
 }
@@ -97,7 +101,7 @@ std::optional<Node> sets_out_before(const Anatomy& anatomy, const Node& node) {
 Graph delay_weight_gradients(const Graph& graph, const Anatomy& anatomy, int micro_batches) {
   const IsSplit split = [](const PieceRow& row) { return row.cover != Cover::Unsplit; };
   NamedEntries entries = named_entries(graph);
-  uncouple(entries, split);
+  uncouple(entries, anatomy, split);
   move_under(entries, split, [&](const Node& node) { return sets_out_before(anatomy, node); });
   return write(entries, anatomy, micro_batches);
 }
@@ -105,7 +109,7 @@ Graph delay_weight_gradients(const Graph& graph, const Anatomy& anatomy, int mic
 Graph delay_expert_gradients(const Graph& graph, const Anatomy& anatomy, int micro_batches) {
   const IsSplit split = [](const PieceRow& row) { return row.cover == Cover::WayBack; };
   NamedEntries entries = named_entries(graph);
-  uncouple(entries, split);
+  uncouple(entries, anatomy, split);
   move_under(entries, split, [&](const Node& node) -> std::optional<Node> {
     for (const Node& dispatch : gradients_at(anatomy, node, Place::Dispatch)) {
       if (dispatch.slice == node.slice) return dispatch;

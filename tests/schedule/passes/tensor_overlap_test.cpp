@@ -1,0 +1,93 @@
+// Tokens that tensor-parallel ranks exchange in steps: what runs beside each transfer.
+#include "weft/schedule/passes/tensor_overlap.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/schedule/golden_support.h"
+#include "tests/schedule/models_support.h"
+#include "tests/schedule/plans_support.h"
+#include "weft/schedule/memory.h"
+#include "weft/schedule/text.h"
+
+namespace weft::schedule {
+namespace tensor_overlap_test {
+
+const PlanCase kDense{.layers = "d",
+                      .ep = 1,
+                      .dp = 1,
+                      .tp = 2,
+                      .tp_overlap = true,
+                      .micro_batches = 1};
+
+PlanCase four_ranks() {
+  PlanCase four = kDense;
+  four.tp = 4;
+  return four;
+}
+
+TEST(TensorOverlap, ExchangesOneRanksTokensAfterTheOthers) {
+  EXPECT_TRUE(matches_golden("tensor_overlap.txt", print(plans_of(kDense)[0].training)));
+}
+
+TEST(TensorOverlap, EveryTransferIsUnderAProduct) {
+  const Graph graph = plans_of(four_ranks())[0].training;
+  const std::vector<std::pair<std::string, std::string>> pairs{
+      {"0F0.attention.gather#1", "0F0.attention.qkv#0"},
+      {"0F0.mlp.gather#2", "0F0.mlp.fc1#1"},
+      {"0F0.mlp.scatter#0", "0F0.mlp.fc2#1"},
+      {"0F0.attention.scatter#2", "0F0.attention.proj#3"},
+      {"0D0.mlp.scatter#2", "0D0.mlp.fc2#3"},
+      {"0D0.attention.scatter#0", "0D0.attention.proj#1"},
+      {"0D0.mlp.gather#3", "0D0.mlp.fc1#2"},
+      {"0D0.attention.gather#1", "0D0.attention.qkv#0"}};
+  for (const auto& [transfer, product] : pairs) {
+    EXPECT_TRUE(run_together(graph, transfer, product)) << transfer;
+  }
+}
+
+TEST(TensorOverlap, WhatAWeightGradientReadsTravelsBeforeWhatItsInputGradientSends) {
+  const Graph graph = plans_of(four_ranks())[0].training;
+  for (const std::string node : {"0D0.attention.core", "0D0.attention.qkv#3"}) {
+    EXPECT_TRUE(run_together(graph, "0R0.attention.gather", node)) << node;
+  }
+  const Reach reach(graph);
+  EXPECT_TRUE(reach.before(find(graph, "0R0.mlp.gather"), find(graph, "0D0.mlp.gather#3")));
+}
+
+TEST(TensorOverlap, AFeedForwardsWeightGradientCoversTheProjectionsGradients) {
+  const Graph graph = plans_of(four_ranks())[0].training;
+  EXPECT_TRUE(run_together(graph, "0W0.mlp.fc1", "0D0.attention.scatter#2"));
+  EXPECT_TRUE(run_together(graph, "0W0.attention.qkv", "0D0.attention.gather#1"));
+}
+
+// The rank's own tokens are in no transfer: what reads the products waits for them all the same.
+TEST(TensorOverlap, WhatFollowsWaitsForTheOwnTokensToo) {
+  PlanCase c{.layers = "m", .tp = 4, .tp_overlap = true, .micro_batches = 1, .shared = true};
+  const Graph graph = plans_of(c)[0].training;
+  const Reach reach(graph);
+  const auto before = [&](const std::string& first, const std::string& second) {
+    EXPECT_TRUE(reach.before(find(graph, first), find(graph, second))) << first << " " << second;
+  };
+  before("0F0.shared.fc2#3", "0F0.merge");
+  before("0F0.attention.proj#3", "0F0.attention.add");
+  before("0F0.attention.qkv#0", "0F0.attention.core");
+  before("0F0.shared.fc1#3", "0F0.shared.fc2#0");
+  before("0D0.shared.fc1#0", "0D0.route");
+  before("0D0.merge", "0D0.shared.fc2#3");
+}
+
+TEST(TensorOverlap, KeepsWhatThePlainOrderKeeps) {
+  PlanCase plain = four_ranks();
+  plain.tp_overlap = false;
+  const auto kept_of = [](const PlanCase& c) {
+    const RankPlan plan = plans_of(c)[0];
+    const std::vector<std::int64_t> kept =
+        kept_after_each(plan.training, plan.anatomy, [](const Node&) { return Load{.tokens = 8}; });
+    EXPECT_EQ(kept.back(), 0);
+    return std::ranges::max(kept);
+  };
+  EXPECT_EQ(kept_of(four_ranks()), kept_of(plain));
+}
+
+}  // namespace tensor_overlap_test
+}  // namespace weft::schedule

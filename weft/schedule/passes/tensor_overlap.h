@@ -1,0 +1,20 @@
+// Places in the order where tensor-parallel ranks exchange tokens in steps
+// (comm_overlap.tp_comm_overlap), each under the product beside it. The rest goes beside products
+// that have nothing to do with it:
+//
+// - What a weight gradient reads is gathered again in front of its input gradient, which keeps the
+//   tp lane busy with what it sends; behind that, the weight gradient would wait.
+// - The weight gradient of a feed-forward's first product, whose input gradient sends under its own
+//   steps, goes behind the first gradients that come for attention's projection: that product is
+//   small, and they need more cover.
+#pragma once
+
+#include "weft/schedule/anatomy.h"
+#include "weft/schedule/graph.h"
+
+namespace weft::schedule {
+
+// Over any training order with recomputation.
+Graph overlap_tensor_exchange(const Graph& graph, const Anatomy& anatomy, int micro_batches);
+
+}  // namespace weft::schedule
