@@ -83,6 +83,8 @@ void to_distributed(Config& config) {
   config.comm_overlap.bucket_size = 3000;
 }
 
+void to_tensor_overlap(Config& config) { config.comm_overlap.tp_comm_overlap = true; }
+
 // Sequences cut over two ranks, by one way of sharing keys and values.
 void to_context(Config& config, config::CpComm kind) {
   config.model.num_attention_heads = 4;
@@ -149,6 +151,11 @@ void add_shared_batches(std::vector<EngineCase>& cases, const Config& one) {
   cases.push_back({"TensorParallel", tp});
   cases.push_back({"TensorParallelBf16", with(with(tp, to_overlap), to_bf16)});
   cases.push_back({"TensorParallelShared", with(with(tp, to_shared), to_routing)});
+  cases.push_back({"TensorOverlap", with(with(tp, to_shared), to_tensor_overlap)});
+  cases.push_back({"TensorOverlapBf16", with(with(tp, to_tensor_overlap), to_bf16)});
+  cases.push_back({"TensorParallelNorm", with(tp, [](Config& config) {
+                     config.model.qk_layernorm = config::QkNorm::Projection;
+                   })});
   cases.push_back({"TensorParallelLatent", with_layout(latent_config(), {.world = 2, .tp = 2})});
   for (const auto& [name, kind] :
        {std::pair{"Ring", P2p}, {"Gather", AllGather}, {"Heads", AllToAll}}) {
@@ -200,6 +207,9 @@ std::vector<EngineCase> engine_cases() {
       {"Overlapped", with(dp, to_overlap)},
       {"Jitter", with(with(dp, to_overlap), [](Config& config) { config.fabric.jitter_us = 50; })},
       {"Distributed", with(dp, to_distributed)},
+      {"NarrowGradients",
+       with(with(dp, to_distributed),
+            [](Config& config) { config.ddp.grad_reduce_in_fp32 = false; })},
       {"CutExperts", with(etp, to_routing)},
       {"CutExpertsBf16", with(with(etp, to_overlap), to_bf16)},
       {"Pipeline", stages},

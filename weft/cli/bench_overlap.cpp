@@ -24,8 +24,33 @@ struct OverlapOptions {
   RunArguments run{.default_recipe = "overlap_bench"};
   measure::BenchedKind kind = measure::BenchedKind::Ep;
   int rounds = 5;
+  std::vector<double> shares;
   std::string svg, costs;
 };
+
+// Free links, and those that were asked for.
+std::vector<measure::FabricTarget> targets_of(const config::Config& config,
+                                              const OverlapOptions& options) {
+  if (config::are_processes(config.runtime.backend)) {
+    throw base::ConfigError(
+        base::text("--shares asks for emulated links, and between processes (runtime.backend = {}) "
+                   "they are what they are: leave it out, or use threads or loopback",
+                   config::word(config.runtime.backend)));
+  }
+  const bool is_ep = options.kind == measure::BenchedKind::Ep;
+  const bool is_alone = config::is_pretended(config.runtime.backend);
+  std::vector<measure::FabricTarget> targets{{"free", 0.0}};
+  for (const double share : options.shares) {
+    targets.push_back(
+        {is_ep ? base::text("communication {:.2f} of {}compute",
+                            share,
+                            is_alone ? "the layers' " : "")
+               : base::text("communication adds {:.0f} % to the plain step", share * 100),
+         share,
+         is_ep ? measure::WireShare::Alone : measure::WireShare::Added});
+  }
+  return targets;
+}
 
 // Rank by rank in one process the links are emulated; between processes they are what they are. One
 // rank alone has links too, to host memory.
@@ -143,7 +168,8 @@ int run_overlap(const OverlapOptions& options) {
   ProgressLine line;
   const measure::OverlapBench bench = measure::bench_overlap(
       {.orders = orders,
-       .targets = targets_of(config, options.kind),
+       .targets =
+           options.shares.empty() ? targets_of(config, options.kind) : targets_of(config, options),
        .rounds = options.rounds,
        .progress =
            [&](int done, int of) {
@@ -207,6 +233,14 @@ void add_bench_overlap(CLI::App& bench, Action& chosen) {
       1000,
       overlap->add_option("--rounds", options->rounds, "timed steps of each order on each fabric"))
       ->capture_default_str();
+  overlap
+      ->add_option("--shares",
+                   options->shares,
+                   "emulated links on which communication takes these shares of compute alone (dp, "
+                   "tp, pp and cp: adds them to the plain step), as in 0.4,0.8; beside free links, "
+                   "instead of the usual ones")
+      ->delimiter(',')
+      ->check(CLI::Range(0.01, 10.0));
   overlap->add_option("--svg", options->svg, "file for a picture of the timelines");
   overlap->add_option("--costs",
                       options->costs,

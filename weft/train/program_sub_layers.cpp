@@ -55,7 +55,11 @@ ProductEnds& Program::product_ends(const Node& node) {
 
 // Gathering, step i is about the rank i before this one; scattering, the rank as many steps further
 // on as are to come.
+//
+// A step that is run again, because its rows exceeded their budget, has pieces that this anatomy
+// does not know; none of them runs in steps.
 std::optional<model::ProductStep> Program::product_step(const Node& node) const {
+  if (node.slice == schedule::kNone || node.part == Part::None) return std::nullopt;
   const schedule::PieceAnatomy& piece = schedule::piece_of(anatomy_, node);
   const bool is_product = piece.steps && piece.steps->exchange != Part::Ring;
   if (!is_product || !piece.runs_in_steps(node.direction)) return std::nullopt;

@@ -10,8 +10,9 @@ namespace weft::comm::loopback {
 
 // What goes out in each part that is not this member's own goes to host memory, and as many bytes
 // as are expected come back from there: what went out, as far as it reaches. What comes in behind
-// it is undefined. The own part is copied in the device, beside them. A part without a place to come to (in = nullptr) comes to memory that nobody
-// reads. One direction runs beside the other, and host memory is of a fixed size.
+// it is undefined. The own part is copied in the device, beside them. A part without a place to
+// come to (in = nullptr) comes to memory that nobody reads. One direction runs beside the other,
+// and host memory is of a fixed size.
 void bounce(tensor::Transfers& transfers, std::span<const Part> parts, int self);
 
 // The same inside the device. A part without a place to come to stays where it is.

@@ -15,8 +15,8 @@ __device__ __forceinline__ std::uint32_t shared_address(const void* object) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(object));
 }
 
-// Until the kernel before in the stream is over and what it wrote can be read: for a kernel that may
-// start beside it.
+// Until the kernel before in the stream is over and what it wrote can be read: for a kernel that
+// may start beside it.
 __device__ __forceinline__ void await_kernel_before() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 }
