@@ -30,7 +30,8 @@
 // (ranks exchange them), `clip` (the host learns the norm and judges it), `optimizer`, and where
 // ranks share its work, `gather.dense` and `gather.expert` (every rank learns all new weights).
 // Reductions and gathers have a node for each bucket of the gradients, `reduce.dense#2`; a pass may
-// have them early (passes/data_parallel.h), gathers at the start of the next step.
+// have them early (passes/data_parallel.h), gathers at the start of the next step. Around a sum of
+// gradients that travel in bf16 stand `narrow.dense` and `widen.dense`.
 //
 // From it follow the dependencies every order must respect (`required`), whatever the builder or
 // pass.
