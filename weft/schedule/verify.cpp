@@ -1,11 +1,11 @@
 #include "weft/schedule/verify.h"
 
 #include <algorithm>
-#include <unordered_map>
-#include <unordered_set>
+#include <optional>
 
 #include "weft/base/casts.h"
 #include "weft/base/text.h"
+#include "weft/schedule/node_index.h"
 
 namespace weft::schedule {
 namespace {
@@ -27,8 +27,6 @@ std::vector<std::string> check_waits(const Graph& graph) {
   return complaints;
 }
 
-using NodeIndex = std::unordered_map<Node, int, NodeHash>;
-
 // Index of every node, with complaints about missing, doubled and foreign ones.
 NodeIndex index_nodes(const Graph& graph,
                       const std::vector<Node>& wanted,
@@ -36,18 +34,18 @@ NodeIndex index_nodes(const Graph& graph,
   NodeIndex index;
   for (std::size_t i = 0; i < graph.entries.size(); ++i) {
     const Node& node = graph.entries[i].node;
-    if (!index.emplace(node, static_cast<int>(i)).second) {
+    if (!index.add(node, static_cast<int>(i))) {
       complaints.push_back(base::text("{} is issued twice", print(node)));
     }
   }
-  std::unordered_set<Node, NodeHash> expected;
+  NodeIndex expected;
   for (const Node& node : wanted) {
-    expected.insert(node);
+    expected.add(node, 0);
     if (!index.contains(node)) complaints.push_back(base::text("{} is missing", print(node)));
   }
   for (std::size_t i = 0; i < graph.entries.size(); ++i) {
     const Node& node = graph.entries[i].node;
-    if (index.at(node) == static_cast<int>(i) && !expected.contains(node)) {
+    if (index.find(node) == static_cast<int>(i) && !expected.contains(node)) {
       complaints.push_back(base::text("{} does not belong to this step", print(node)));
     }
   }
@@ -75,10 +73,9 @@ void check_dependencies(const Graph& graph,
   for (std::size_t i = 0; i < graph.entries.size(); ++i) {
     const Node& node = graph.entries[i].node;
     for (const Node& need : required(anatomy, node, micro_batches, kind)) {
-      const auto found = index.find(need);
-      if (found == index.end()) continue;  // already reported as missing
-      const bool ordered =
-          at(found->second) < i && order.before(found->second, static_cast<int>(i));
+      const std::optional<int> found = index.find(need);
+      if (!found) continue;  // already reported as missing
+      const bool ordered = at(*found) < i && order.before(*found, static_cast<int>(i));
       if (!ordered) {
         complaints.push_back(
             base::text("{} may start before {} is over", print(node), print(need)));

@@ -10,9 +10,9 @@ void GraphWriter::add(const Node& node, const std::vector<Node>& waits) {
   Entry entry{.node = node, .lane = lane_of(anatomy_, node), .waits = {}};
   std::vector<int> needs;
   const auto need = [&](const Node& before) {
-    const auto found = index_.find(before);
-    CHECK(found != index_.end(), "{} is issued before {}", print(node), print(before));
-    needs.push_back(found->second);
+    const std::optional<int> found = index_.find(before);
+    CHECK(found, "{} is issued before {}", print(node), print(before));
+    needs.push_back(*found);
   };
   for (const Node& before : required(anatomy_, node, micro_batches_, kind_)) need(before);
   for (const Node& before : waits) need(before);
@@ -23,14 +23,14 @@ void GraphWriter::add(const Node& node, const std::vector<Node>& waits) {
   }
   std::ranges::sort(entry.waits);
   order_.append(entry);
-  index_.emplace(node, static_cast<int>(graph_.entries.size()));
+  index_.add(node, static_cast<int>(graph_.entries.size()));
   graph_.entries.push_back(std::move(entry));
 }
 
 void GraphWriter::add_unit(const Node& input_gradient, const Node& weight_gradient) {
   add(input_gradient);
   add(weight_gradient);
-  index_.at(input_gradient) = index_.at(weight_gradient);
+  index_.change(input_gradient, *index_.find(weight_gradient));
 }
 
 }  // namespace weft::schedule

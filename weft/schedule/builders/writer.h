@@ -2,10 +2,9 @@
 // lanes or other waits already imply is left out.
 #pragma once
 
-#include <unordered_map>
-
 #include "weft/schedule/anatomy.h"
 #include "weft/schedule/graph.h"
+#include "weft/schedule/node_index.h"
 
 namespace weft::schedule {
 
@@ -26,7 +25,7 @@ class GraphWriter {
   StepKind kind_;
   Graph graph_;
   Order order_;
-  std::unordered_map<Node, int, NodeHash> index_;  // the entry that ends a node or its unit
+  NodeIndex index_;  // the entry that ends a node or its unit
 };
 
 }  // namespace weft::schedule
