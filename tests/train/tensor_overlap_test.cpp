@@ -23,6 +23,11 @@ config::Config with_groups(config::Config config, std::int64_t groups) {
   return config;
 }
 
+config::Config normed_over_heads(config::Config config) {
+  config.model.qk_layernorm = config::QkNorm::Projection;
+  return config;
+}
+
 config::Config in_bf16(config::Config config) {
   config.model.params_dtype = config::Precision::Bf16;
   return config;
@@ -60,6 +65,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"Tp4SharesKeyHeads", small_config(), {.world = 4, .tp = 4}},
         Case{"Tp4InBf16", in_bf16(with_gate(small_config())), {.world = 4, .tp = 4}},
         Case{"Tp4OfOneKeyHead", with_groups(small_config(), 1), {.world = 4, .tp = 4}},
+        Case{"Tp2OfOneNorm", normed_over_heads(small_config()), {.world = 2, .tp = 2}},
         Case{"LatentTp2", latent_config(), {.world = 2, .tp = 2}},
         Case{"LatentTp4InBf16", in_bf16(latent_config()), {.world = 4, .tp = 4}},
         Case{"SharedTp2Ep2", with_shared(small_config()), {.world = 2, .ep = 2, .tp = 2}},
