@@ -20,13 +20,8 @@ class Events {
 
   // Null where the card gives none: after an error it does nothing more, and who waits is told.
   cudaEvent_t take() {
-    if (free_.empty()) {
-      cudaEvent_t event = nullptr;
-      const unsigned flags = use_ == EventUse::Order ? cudaEventDisableTiming : cudaEventDefault;
-      if (cudaEventCreateWithFlags(&event, flags) != cudaSuccess) return nullptr;
-      all_.push_back(event);
-      return event;
-    }
+    if (free_.empty()) make_more();
+    if (free_.empty()) return nullptr;
     const cudaEvent_t event = free_.back();
     free_.pop_back();
     return event;
@@ -36,6 +31,20 @@ class Events {
   void give(cudaEvent_t event) { free_.push_back(event); }
 
  private:
+  // As many as there are, and a few to begin with: how many are under way at once depends on
+  // timing, and a step shall not make events because it had one more than those before.
+  void make_more() {
+    const unsigned flags = use_ == EventUse::Order ? cudaEventDisableTiming : cudaEventDefault;
+    const std::size_t more = all_.empty() ? kFirst : all_.size();
+    for (std::size_t i = 0; i < more; ++i) {
+      cudaEvent_t event = nullptr;
+      if (cudaEventCreateWithFlags(&event, flags) != cudaSuccess) return;
+      all_.push_back(event);
+      free_.push_back(event);
+    }
+  }
+
+  static constexpr std::size_t kFirst = 32;
   const EventUse use_;
   std::vector<cudaEvent_t> all_, free_;
 };
