@@ -59,8 +59,7 @@ void run_steps(Engine& engine, std::int64_t steps) {
   for (std::int64_t step = 0; step < steps; ++step) {
     train_step(engine, {.batch = batch, .step = step}, exec::Tracing::Off);
   }
-  forward_step(engine, batch);
-  engine.program().drop_states();
+  evaluate_step(engine, batch);
 }
 
 class DryStep : public testing::TestWithParam<EngineCase> {};

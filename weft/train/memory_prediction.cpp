@@ -22,8 +22,7 @@ void run_dry(Engine& engine) {
   const Batch batch = batch_without_data(engine);
   train_step(engine, {.batch = batch}, exec::Tracing::Off);
   if (engine.config().train.eval_interval <= 0) return;
-  forward_step(engine, batch);
-  engine.program().drop_states();
+  evaluate_step(engine, batch);
 }
 
 }  // namespace

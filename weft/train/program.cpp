@@ -252,6 +252,15 @@ void Program::drop_states() {
   for (model::MicroBatchState& state : micro_batches_) state = {};
 }
 
+void Program::drop_state(const ForwardDrops::State& state) {
+  model::MicroBatchState& all = micro_batches_[at(state.micro_batch)];
+  if (state.layer == schedule::kNone) {
+    all = {};
+  } else {
+    all.layers[at(state.layer)] = {};
+  }
+}
+
 model::MicroBatchState& Program::micro_batch(const Node& node) {
   return micro_batches_[at(node.micro_batch)];
 }

@@ -14,6 +14,7 @@
 #include "weft/schedule/anatomy.h"
 #include "weft/schedule/dropping.h"
 #include "weft/train/batch.h"
+#include "weft/train/forward_drops.h"
 #include "weft/train/groups.h"
 #include "weft/train/optimizers.h"
 #include "weft/train/totals.h"
@@ -59,6 +60,7 @@ class Program {
   // The tensor that forward node `node` just computed; for looking for what is not finite.
   tensor::Tensor output_of(const schedule::Node& node);
   void drop_states();
+  void drop_state(const ForwardDrops::State& state);
 
  private:
   using Node = schedule::Node;

@@ -18,18 +18,32 @@ StepTotals run_once(Engine& engine,
 
 namespace {
 
+// As run_once, of a graph without gradients.
+StepTotals evaluate_once(Engine& engine, exec::Executor& executor, const StepInput& input) {
+  Program& program = engine.program();
+  const ForwardDrops drops(executor.graph());
+  program.begin(input, &executor);
+  executor.run(
+      [&](const schedule::Node& node, tensor::Stream& stream) {
+        program.run(node, stream);
+        for (const ForwardDrops::State& state : drops.after(node)) program.drop_state(state);
+      },
+      exec::Tracing::Off);
+  return program.read_totals();
+}
+
 // Where a rank got more rows than its budget, once more without it: with the bits of a run that
 // never had one.
-StepTotals run_with_room(Engine& engine,
+template <typename Run>
+StepTotals run_with_room(const Run& run,
                          exec::Executor& executor,
                          exec::Executor& lifted,
-                         const StepInput& input,
-                         exec::Tracing tracing) {
-  StepTotals totals = run_once(engine, executor, input, tracing);
+                         const StepInput& input) {
+  StepTotals totals = run(executor, input);
   if (!totals.overflowed) return totals;
   StepInput again = input;
   again.budget = config::RowBudget::Lifted;
-  totals = run_once(engine, lifted, again, tracing);
+  totals = run(lifted, again);
   CHECK(!totals.overflowed, "rows exceed a budget that was lifted");
   totals.repeated = true;
   return totals;
@@ -38,17 +52,27 @@ StepTotals run_with_room(Engine& engine,
 }  // namespace
 
 StepTotals train_step(Engine& engine, const StepInput& input, exec::Tracing tracing) {
-  return run_with_room(engine, engine.training(), engine.lifted_training(), input, tracing);
+  const auto run = [&](exec::Executor& executor, const StepInput& given) {
+    return run_once(engine, executor, given, tracing);
+  };
+  return run_with_room(run, engine.training(), engine.lifted_training(), input);
 }
 
-StepTotals forward_step(Engine& engine, const Batch& batch, const std::atomic<bool>* stop) {
+StepTotals evaluate_step(Engine& engine, const Batch& batch, const std::atomic<bool>* stop) {
   engine.program().gather_weights();
+  const auto run = [&](exec::Executor& executor, const StepInput& given) {
+    return evaluate_once(engine, executor, given);
+  };
   const StepInput input{.batch = batch, .stop = stop};
-  return run_with_room(engine,
-                       engine.forward(),
-                       engine.lifted_forward(),
-                       input,
-                       exec::Tracing::Off);
+  return run_with_room(run, engine.forward(), engine.lifted_forward(), input);
+}
+
+StepTotals forward_step(Engine& engine, const Batch& batch) {
+  engine.program().gather_weights();
+  const auto run = [&](exec::Executor& executor, const StepInput& given) {
+    return run_once(engine, executor, given, exec::Tracing::Off);
+  };
+  return run_with_room(run, engine.forward(), engine.lifted_forward(), {.batch = batch});
 }
 
 }  // namespace weft::train

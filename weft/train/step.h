@@ -18,9 +18,14 @@ StepTotals run_once(Engine& engine,
                     const StepInput& input,
                     exec::Tracing tracing);
 
-// The mean loss of a batch, without gradients. All ranks learn whether one was told to stop.
-StepTotals forward_step(Engine& engine,
-                        const Batch& batch,
-                        const std::atomic<bool>* stop = nullptr);
+// The mean loss of a batch, without gradients, and no more: what was computed on the way goes as
+// soon as it can, so that any number of micro-batches needs little more memory than one. All ranks
+// learn whether one was told to stop.
+StepTotals evaluate_step(Engine& engine,
+                         const Batch& batch,
+                         const std::atomic<bool>* stop = nullptr);
+
+// The same, and the program keeps what it computed until the next step (Program::state).
+StepTotals forward_step(Engine& engine, const Batch& batch);
 
 }  // namespace weft::train

@@ -150,8 +150,7 @@ class RankRun {
     if (interval <= 0 || (progress_.step() % interval != 0 && !last)) return std::nullopt;
     double sum = 0;
     for (std::int64_t i = 0; i < config_.train.eval_iters && !stopped_; ++i) {
-      const StepTotals totals = forward_step(engine_, read(data::Split::Eval, i), request_.stop);
-      engine_.program().drop_states();
+      const StepTotals totals = evaluate_step(engine_, read(data::Split::Eval, i), request_.stop);
       sum += totals.loss;
       stopped_ = totals.stop_requested;
     }

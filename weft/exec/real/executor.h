@@ -32,6 +32,8 @@ class Executor {
   // work is under way when it returns, so that what the bodies refer to may go.
   void run(const Body& body, Tracing tracing);
 
+  const schedule::Graph& graph() const { return graph_; }
+
   // Spans of the runs with tracing on, by lane: each node, and the operations inside it.
   std::vector<trace::Span> take_spans() { return std::exchange(spans_, {}); }
 

@@ -1,0 +1,47 @@
+// A pass without gradients that keeps nothing.
+#include <gtest/gtest.h>
+
+#include "tests/train/engine_cases_support.h"
+#include "weft/train/step.h"
+
+namespace weft::train {
+namespace evaluation_test {
+
+class Evaluation : public testing::TestWithParam<EngineCase> {};
+
+INSTANTIATE_TEST_SUITE_P(Layouts,
+                         Evaluation,
+                         testing::ValuesIn(engine_cases()),
+                         [](const auto& test) { return test.param.name; });
+
+TEST_P(Evaluation, HasTheLossOfAPassThatKeepsAll) {
+  on_ranks(GetParam().config, [&](Engine& engine) {
+    const Batch batch = batch_of(engine, 0);
+    const double kept = forward_step(engine, batch).loss;
+    EXPECT_EQ(evaluate_step(engine, batch).loss, kept);
+    for (int m = 0; m < std::ssize(batch); ++m)
+      EXPECT_TRUE(engine.program().state(m).layers.empty());
+  });
+}
+
+// Of one rank, which runs one micro-batch after the other.
+std::size_t peak_of(std::int64_t micro_batches) {
+  config::Config config = small_config();
+  config.train.global_batch_size = micro_batches * config.train.micro_batch_size;
+  std::size_t peak = 0;
+  on_ranks(config, [&](Engine& engine) {
+    const Batch batch = batch_of(engine, 0);
+    engine.pool().reset_peaks();
+    evaluate_step(engine, batch);
+    peak = engine.pool().use(tensor::Tag::Activations).peak;
+  });
+  return peak;
+}
+
+TEST(EvaluationMemory, DoesNotGrowWithTheMicroBatches) {
+  const std::size_t one = peak_of(1);
+  EXPECT_LT(peak_of(8), one + one / 4);
+}
+
+}  // namespace evaluation_test
+}  // namespace weft::train
