@@ -191,11 +191,12 @@ int run_overlap(const OverlapOptions& options) {
   switch (options.run.format) {
     case Format::Text:
       print_text(
-          base::text("{} ({}{}), {}, median of {} of each order, in turn\n",
+          base::text("{} ({}{}), {}, {} of {} of each order, in turn\n",
                      base::counted(derive::layout_of(config).world, "rank"),
                      config::word(config.runtime.backend),
                      config::is_pretended(config.runtime.backend) ? ", one runs" : "",
                      base::counted(derive::micro_batches(config.train, grid.dp()), "micro-batch"),
+                     options.kind == measure::BenchedKind::Ep ? "median" : "the best",
                      base::counted(options.rounds, "step")));
       print_text(to_text(reports));
       break;
@@ -204,6 +205,16 @@ int run_overlap(const OverlapOptions& options) {
       break;
   }
   return kGood;
+}
+
+// Puts the number of a kind in place of its name; returns what is wrong.
+std::string number_of_kind(std::string& name) {
+  for (const measure::BenchedKind kind : measure::kBenchedKinds) {
+    if (name != measure::word(kind)) continue;
+    name = std::to_string(static_cast<int>(kind));
+    return "";
+  }
+  return base::text("'{}' is no kind of communication: ep, dp, tp, pp or cp", name);
 }
 
 }  // namespace
@@ -215,17 +226,13 @@ void add_bench_overlap(CLI::App& bench, Action& chosen) {
       "several fabrics; without a recipe, overlap_bench");
   auto options = std::make_shared<OverlapOptions>();
   add_run_arguments(*overlap, options->run, "weft bench overlap --svg overlap.svg");
-  std::vector<std::pair<std::string, measure::BenchedKind>> kinds;
-  for (const measure::BenchedKind kind : measure::kBenchedKinds) {
-    kinds.emplace_back(measure::word(kind), kind);
-  }
   overlap
       ->add_option("--mode",
                    options->kind,
                    "which communication: of experts (ep), data (dp), tensor (tp), "
                    "pipeline (pp) or context (cp) parallelism; without a recipe, of two ranks, "
                    "overlap_bench_MODE")
-      ->transform(CLI::CheckedTransformer(kinds).description(""))
+      ->transform(CLI::Validator(number_of_kind, ""))
       ->type_name("ep|dp|tp|pp|cp")
       ->default_str("ep");
   within(

@@ -54,7 +54,7 @@ struct FabricReport {
   std::optional<double> ideal_seconds() const { return rows.back().ideal_seconds; }
   // Communication alone over compute alone, both of the layers.
   std::optional<double> ratio() const {
-    if (!layers_compute_seconds) return std::nullopt;
+    if (kind != measure::BenchedKind::Ep || !layers_compute_seconds) return std::nullopt;
     return layers_communication_seconds / *layers_compute_seconds;
   }
   double layers_speedup(const OverlapRow& row) const {
