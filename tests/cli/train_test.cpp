@@ -405,6 +405,19 @@ TEST(Verify, ATruncatedModelIsAnErrorThatNamesTheFile) {
   fs::remove_all(folder);
 }
 
+TEST_F(Train, AFoldedLayoutHasTheSameLossesUnderMpi) {
+  NEEDS_MPI();
+  const std::string layout =
+      " runtime.world_size=8 tp=2 cp=2 pp=2 model.sequence_parallel=true ep=2 "
+      "train.global_batch_size=4 train.micro_batch_size=1 comm_overlap.tp_comm_overlap=true "
+      "ddp.use_distributed_optimizer=true optimizer.use_distributed_optimizer=true";
+  const Outcome threads = weft(arguments("threads") + layout);
+  ASSERT_EQ(threads.code, 0) << threads.err;
+  const Outcome mpi = under_mpi(8, arguments("mpi") + layout);
+  ASSERT_EQ(mpi.code, 0) << mpi.err;
+  EXPECT_EQ(losses("mpi"), losses("threads"));
+}
+
 TEST(Mpi, ADifferentNumberOfRanksThanAskedForIsExplained) {
   NEEDS_MPI();
   const Outcome outcome = under_mpi(2, "verify " + kGolden + "mixtral_tiny world=3");

@@ -124,12 +124,34 @@ INSTANTIATE_TEST_SUITE_P(Golden,
                                            "world=2 " PP "2 " STAGES "Et|ttL",
                                            "world=2 " EP "2 model.moe_shared_expert_overlap=true"));
 
-// Its queries and keys are normed over all heads.
-TEST(OlmoeReference, AgreesWhereTensorParallelRanksShareANorm) {
-  expect_agreement("olmoe_tiny",
-                   "world=4 model.tensor_model_parallel_size=4 model.sequence_parallel=true",
-                   20);
+// The axes that cut a micro-batch or an expert, each on two models.
+using ModelAndWords = std::pair<const char*, const char*>;
+class AxesReference : public ::testing::TestWithParam<ModelAndWords> {};
+
+TEST_P(AxesReference, LogitsLossGradientsAndTrainingAgree) {
+  expect_agreement(GetParam().first, GetParam().second, 20);
 }
+
+#define TP "model.sequence_parallel=true model.tensor_model_parallel_size="
+#define CP "model.context_parallel_size="
+#define ETP "model.expert_tensor_parallel_size="
+
+INSTANTIATE_TEST_SUITE_P(
+    Golden,
+    AxesReference,
+    ::testing::Values(
+        ModelAndWords{"qwen3_moe_tiny", "world=8 " TP "2 " CP "2 " PP "2"},
+        ModelAndWords{"deepseek_v3_tiny", "world=8 " TP "2 " CP "2 " PP "2 " STAGES "Et|ttL"},
+        ModelAndWords{"mixtral_tiny", "world=8 " EP "4"},
+        ModelAndWords{"deepseek_v3_tiny", "world=8 " EP "4"},
+        ModelAndWords{"qwen3_moe_tiny", "world=4 " TP "4 comm_overlap.tp_comm_overlap=true"},
+        ModelAndWords{"olmoe_tiny", "world=4 " TP "4"},  // norms over all heads
+        ModelAndWords{"mixtral_tiny", "world=4 " CP "4"},
+        ModelAndWords{"olmoe_tiny", "world=4 " CP "4 model.cp_comm_type=[a2a]"},
+        ModelAndWords{"qwen3_moe_tiny", "world=4 " EP "2 " ETP "2"},
+        ModelAndWords{"deepseek_v3_tiny", "world=4 " EP "2 " ETP "2"},
+        ModelAndWords{"mixtral_tiny", "world=4 " SHARDS},
+        ModelAndWords{"olmoe_tiny", "world=4 ddp.average_in_collective=true " SHARDS}));
 
 TEST(ReferenceTolerance, AWrongEpsilonOrForgottenDecayFails) {
   const std::string folder = std::string(WEFT_SOURCE_DIR) + "/tests/golden/qwen3_moe_tiny";

@@ -40,7 +40,7 @@ std::vector<std::string> with(std::vector<std::string> overrides, const std::str
 
 TEST(OverlapModes, EachModeHasALineAndTheDefaultsHaveNone) {
   const std::vector<std::string> all = lines({});
-  EXPECT_EQ(all.size(), 11u);
+  EXPECT_EQ(all.size(), 12u);
   for (const std::string& one : all) EXPECT_NE(one.find(": off ("), std::string::npos) << one;
   EXPECT_EQ(line(all, "expert-parallel overlap"), "expert-parallel overlap: off (off by default)");
   EXPECT_EQ(line(all, "pipeline exchange"),

@@ -142,13 +142,18 @@ std::int64_t padded(const model::Parameters& parameters, Home home, std::int64_t
 // 6 + 12 / d bytes a parameter in bf16, 8 + 8 / d in fp32.
 TEST(DataParallel, StateHasTheBytesOfTheFormulas) {
   for (const config::Precision precision : {config::Precision::Fp32, config::Precision::Bf16}) {
-    for (const LayoutCase& layout :
-         {LayoutCase{.world = 2}, LayoutCase{.world = 3}, LayoutCase{.world = 4, .ep = 2}}) {
-      Config config = with_layout(small_config(), layout);
+    for (const LayoutCase& layout : {LayoutCase{.world = 2},
+                                     LayoutCase{.world = 3},
+                                     LayoutCase{.world = 4, .ep = 2},
+                                     LayoutCase{.world = 4, .tp = 2},
+                                     LayoutCase{.world = 4, .pp = 2},
+                                     LayoutCase{.world = 8, .ep = 2, .tp = 2, .pp = 2, .etp = 2}}) {
+      Config config = with_layout(layout.pp > 1 ? deep_config() : small_config(), layout);
       config.train.global_batch_size = 12;
       config.model.params_dtype = precision;
       on_ranks(distributed(config, Overlap::None), [&](Engine& engine) {
-        const std::int64_t dp = layout.world, edp = layout.world / layout.ep;
+        const std::int64_t dp = layout.world / layout.tp / layout.pp;
+        const std::int64_t edp = layout.world / layout.ep / layout.etp / layout.pp;
         const std::int64_t dense = padded(engine.parameters(), Home::Dense, dp);
         const std::int64_t expert = edp == 1
                                         ? engine.parameters().buffer(Home::Expert).layout.elements

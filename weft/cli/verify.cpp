@@ -58,7 +58,7 @@ void show_json(const std::vector<measure::Check>& checks, bool pass) {
 }
 
 // What a user may choose; the folder decides the model, the data and the optimizer.
-constexpr std::array<std::string_view, 62> kChoices{
+constexpr std::array<std::string_view, 65> kChoices{
     "runtime.world_size",
     "runtime.backend",
     "runtime.device",
@@ -77,6 +77,8 @@ constexpr std::array<std::string_view, 62> kChoices{
     "model.use_transformer_engine_op_fuser",
     "model.tensor_model_parallel_size",
     "model.sequence_parallel",
+    "model.should_pad_vocab",
+    "model.make_vocab_size_divisible_by",
     "comm_overlap.tp_comm_overlap",
     "model.pipeline_model_parallel_size",
     "model.virtual_pipeline_model_parallel_size",
@@ -112,6 +114,7 @@ constexpr std::array<std::string_view, 62> kChoices{
     "ddp.align_param_gather",
     "ddp.bucket_size",
     "ddp.num_buckets",
+    "ddp.average_in_collective",
     "optimizer.use_distributed_optimizer",
     "optimizer.overlap_param_gather",
     "optimizer.overlap_param_gather_with_optimizer_step",

@@ -132,8 +132,10 @@ void judge_hybrid_machines(Judge& judge) {
       !judge.sound_section("model.") || !judge.dp()) {
     return;
   }
+  const grid::Layout layout = derive::layout_of(config);
+  if (!grid::layout_complaints(layout).empty()) return;  // V1's
   const std::int64_t per_machine = *config.runtime.ranks_per_node;
-  const auto groups = grid::Grid(derive::layout_of(config)).groups(grid::GroupKind::TpEp);
+  const auto groups = grid::Grid(layout).groups(grid::GroupKind::TpEp);
   for (const std::vector<int>& group : groups) {
     const std::optional<std::string> complaint = unlike(groups.front(), group, per_machine);
     if (!complaint) continue;

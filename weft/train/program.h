@@ -52,6 +52,9 @@ class Program {
   const StepTotals& totals() const { return totals_read_; }
   const StepTotals& read_totals();
 
+  // What makes of summed gradients those of the mean, where they were not scaled before.
+  double average() const;
+
   // Which tokens of the step the rows of a micro-batch are.
   kernels::RowTokens tokens(int micro_batch) const;
   // What a micro-batch keeps; after a forward-only step, with its logits.
@@ -120,8 +123,6 @@ class Program {
   void reduce_copied(tensor::Stream& stream);
   void gather(const Node& node, tensor::Stream& stream);
   void apply_gradients(const Node& node, tensor::Stream& stream);
-  // What makes of summed gradients those of the mean, where they were not scaled before.
-  double average() const;
   void move_biases(tensor::Stream& stream);
 
   // MoE layers, slice by slice (program_moe.cpp).
