@@ -77,6 +77,7 @@ TEST(BashCompletion, OffersFilesWhereAFileIsWanted) {
   EXPECT_TRUE(offers("weft perf tiny --against docs/per", "docs/perf.md"));
   EXPECT_TRUE(offers("weft perf tiny --out do", "docs"));
   EXPECT_TRUE(offers("weft check recipes/tin", "recipes/tiny.yaml"));
+  EXPECT_TRUE(offers("weft data import READ", "README.md"));
 }
 
 }  // namespace completion_test

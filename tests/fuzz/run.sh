@@ -14,7 +14,8 @@ flags=(-std=c++20 -O1 -gline-tables-only -I. -DFMT_SHARED "$sanitizers")
 checkpoint=weft/checkpoint
 declare -A units=(
   [base]="weft/base/check.cpp weft/base/error.cpp weft/base/json.cpp weft/base/text.cpp"
-  [indexed]="weft/data/indexed_index.cpp"
+  [indexed]="weft/data/integer_type.cpp weft/data/indexed_index.cpp"
+  [npy]="weft/data/integer_type.cpp weft/data/npy.cpp"
   [safetensors]="$checkpoint/strict_json.cpp $checkpoint/file_tensor.cpp
     $checkpoint/safetensors_header.cpp"
   [huggingface_config]="weft/config/model_config.cpp weft/derive/layer_kind.cpp
@@ -30,13 +31,14 @@ declare -A units=(
 # What each fuzzer links.
 declare -A linked=(
   [indexed]="indexed base"
+  [npy]="npy base"
   [safetensors]="safetensors base"
   [huggingface_config]="huggingface_config base"
   [words]="words config base"
   [recipe]="words config base"
 )
 # The longest first, so that no core waits for one at the end.
-order="config words huggingface_config safetensors indexed base"
+order="config words huggingface_config safetensors indexed npy base"
 # Libraries beside fmt.
 declare -A libraries=([words]=-lyaml-cpp [recipe]=-lyaml-cpp)
 
@@ -109,4 +111,4 @@ if ! have_libfuzzer; then
   exit 77
 fi
 compile_all
-for name in indexed safetensors huggingface_config words recipe; do fuzz "$name"; done
+for name in indexed npy safetensors huggingface_config words recipe; do fuzz "$name"; done

@@ -95,7 +95,7 @@ _weft_plain_words() {{
   case "$2:$3" in
     -*) COMPREPLY=($(compgen -W "$(_weft_options "$3")" -- "$2")) ;;
     *:recipes) COMPREPLY=($(compgen -W "$(_weft_recipes "$1")" -- "$2")) ;;
-    *:verify) _weft_files "$2" ;;
+    *:verify|*:data\ *) _weft_files "$2" ;;
   esac
 }}
 _weft() {{

@@ -3,10 +3,7 @@
 // documents: a simpler order than Megatron's, the same tokens.
 #pragma once
 
-#include <vector>
-
-#include "weft/base/file.h"
-#include "weft/data/indexed_index.h"
+#include "weft/data/indexed_files.h"
 #include "weft/data/sample_order.h"
 
 namespace weft::data {
@@ -22,7 +19,7 @@ class IndexedDataset : public Dataset {
                  std::int64_t vocab_size,
                  std::uint64_t seed);
 
-  const IndexedIndex& index() const { return index_; }
+  const IndexedIndex& index() const { return files_.index(); }
 
   std::uint64_t samples(Split split) const override { return order_.samples(split); }
   std::optional<std::uint64_t> tokens() const override { return order_.tokens(); }
@@ -36,9 +33,7 @@ class IndexedDataset : public Dataset {
   void judge_ids() const;
 
   std::int64_t vocab_size_;
-  std::vector<std::byte> idx_;
-  base::InputFile bin_;
-  IndexedIndex index_;
+  IndexedFiles files_;
   SampleOrder order_;
 };
 

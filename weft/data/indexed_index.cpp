@@ -1,8 +1,6 @@
 #include "weft/data/indexed_index.h"
 
-#include <bit>
 #include <cstring>
-#include <string_view>
 
 #include "weft/base/check.h"
 
@@ -11,9 +9,6 @@ namespace {
 
 using base::text;
 
-static_assert(std::endian::native == std::endian::little, "files are read as they lie");
-
-constexpr std::string_view kMagic{"MMIDIDX\0\0", 9};
 constexpr std::size_t kHeaderBytes = 34;
 constexpr std::uint64_t kBytesPerSequence = 12;
 constexpr std::uint64_t kBytesPerBoundary = 8;
@@ -49,11 +44,11 @@ void check_header(std::span<const std::byte> bytes, const std::string& name) {
   if (bytes.size() < kHeaderBytes) {
     reject(name, text("it has {} bytes; its header alone has {}", bytes.size(), kHeaderBytes));
   }
-  if (std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) != 0) {
+  if (std::memcmp(bytes.data(), kIndexMagic.data(), kIndexMagic.size()) != 0) {
     reject(name, "it does not begin with MMIDIDX");
   }
   const auto version = number_at<std::uint64_t>(bytes, 9);
-  if (version != 1) reject(name, text("its version is {}; 1 is read", version));
+  if (version != kIndexVersion) reject(name, text("its version is {}; 1 is read", version));
 }
 
 // Counts first bounded one by one by the file's size, so that the sums below cannot overflow.
@@ -83,21 +78,25 @@ void check_size(std::uint64_t size,
 
 }  // namespace
 
-std::size_t token_bytes(TokenType type) {
+IntegerType integer_type(TokenType type) {
   switch (type) {
     case TokenType::U8:
+      return IntegerType::U8;
     case TokenType::I8:
-      return 1;
+      return IntegerType::I8;
     case TokenType::I16:
-    case TokenType::U16:
-      return 2;
+      return IntegerType::I16;
     case TokenType::I32:
-      return 4;
+      return IntegerType::I32;
     case TokenType::I64:
-      return 8;
+      return IntegerType::I64;
+    case TokenType::U16:
+      return IntegerType::U16;
   }
   UNREACHABLE("token type {}", static_cast<int>(type));
 }
+
+std::size_t token_bytes(TokenType type) { return bytes_of(integer_type(type)); }
 
 std::int32_t IndexedIndex::length(std::uint64_t sequence) const {
   CHECK(sequence < sequences_, "sequence {} of {}", sequence, sequences_);

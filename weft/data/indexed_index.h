@@ -9,12 +9,19 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
+
+#include "weft/data/integer_type.h"
 
 namespace weft::data {
+
+inline constexpr std::string_view kIndexMagic{"MMIDIDX\0\0", 9};
+inline constexpr std::uint64_t kIndexVersion = 1;
 
 // The format's codes of the token types this reader takes.
 enum class TokenType : std::uint8_t { U8 = 1, I8 = 2, I16 = 3, I32 = 4, I64 = 5, U16 = 8 };
 
+IntegerType integer_type(TokenType type);
 std::size_t token_bytes(TokenType type);
 
 // A view of a checked .idx; the bytes must outlive it.
@@ -25,13 +32,13 @@ class IndexedIndex {
   std::uint64_t documents() const { return boundaries_ - 1; }
   std::uint64_t tokens() const { return tokens_; }
   std::int32_t length(std::uint64_t sequence) const;
+  // Byte of the .bin at which the sequence begins.
+  std::int64_t offset(std::uint64_t sequence) const;
   // Sequence at which document `document` begins; documents() names the end.
   std::int64_t boundary(std::uint64_t document) const;
 
  private:
   friend IndexedIndex parse_index(std::span<const std::byte>, std::uint64_t, const std::string&);
-
-  std::int64_t offset(std::uint64_t sequence) const;
 
   std::span<const std::byte> bytes_;
   TokenType type_ = TokenType::U8;
