@@ -11,8 +11,14 @@
 namespace weft::tensor::cpu {
 namespace {
 
-constexpr std::size_t kGranule = 2u << 20;                  // a huge page
-constexpr std::size_t kReservation = std::size_t{4} << 30;  // of addresses, not of memory
+constexpr std::size_t kGranule = 2u << 20;  // a huge page
+
+// Of addresses, not of memory. ThreadSanitizer leaves a process few of them.
+#ifdef __SANITIZE_THREAD__
+constexpr std::size_t kReservation = std::size_t{256} << 20;
+#else
+constexpr std::size_t kReservation = std::size_t{4} << 30;
+#endif
 
 // How far ahead addresses are reserved: not at all where the process has few of them (ulimit -v).
 std::size_t reservation() {
