@@ -17,6 +17,7 @@ namespace weft::train {
 namespace checkpoints_test {
 
 namespace fs = std::filesystem;
+using devices::DeviceKind;
 
 // Every global tensor's bytes, put together from what all ranks hold.
 using Global = std::map<std::string, std::vector<std::byte>>;
@@ -85,35 +86,45 @@ class Checkpoints : public ::testing::Test {
   ~Checkpoints() override { fs::remove_all(folder_); }
 
   // Some steps, then a save; what was saved.
-  Global saved(const config::Config& config, std::int64_t steps = 2) const {
+  Global saved(const config::Config& config,
+               std::int64_t steps,
+               DeviceKind device = DeviceKind::Cpu) const {
     Global all;
     std::mutex mutex;
-    on_ranks(config, [&](Engine& engine) {
-      Progress progress(engine.pool(), config.rng.seed);
-      while (progress.step() < steps) {
-        const Batch batch = batch_of(engine, progress.step());
-        train_step(engine,
-                   {.batch = batch, .step = progress.step(), .learning_rate = 1e-2},
-                   exec::Tracing::Off);
-        progress.advance(config.train.global_batch_size);
-      }
-      put(engine, progress, all, mutex);
-      EXPECT_EQ(save_checkpoint(engine, progress), std::nullopt);
-    });
+    on_ranks(
+        config,
+        [&](Engine& engine) {
+          Progress progress(engine.pool(), config.rng.seed);
+          while (progress.step() < steps) {
+            const Batch batch = batch_of(engine, progress.step());
+            train_step(engine,
+                       {.batch = batch, .step = progress.step(), .learning_rate = 1e-2},
+                       exec::Tracing::Off);
+            progress.advance(config.train.global_batch_size);
+          }
+          put(engine, progress, all, mutex);
+          EXPECT_EQ(save_checkpoint(engine, progress), std::nullopt);
+        },
+        {},
+        device);
     return all;
   }
 
-  Global loaded(const config::Config& config) const {
+  Global loaded(const config::Config& config, DeviceKind device = DeviceKind::Cpu) const {
     Global all;
     std::mutex mutex;
     const std::optional<Resumption> from = find_resumption(config);
     EXPECT_TRUE(from.has_value());
-    on_ranks(config, [&](Engine& engine) {
-      Progress progress(engine.pool(), config.rng.seed);
-      load_checkpoint(engine, progress, *from);
-      EXPECT_EQ(progress.step(), from->manifest.step);
-      put(engine, progress, all, mutex);
-    });
+    on_ranks(
+        config,
+        [&](Engine& engine) {
+          Progress progress(engine.pool(), config.rng.seed);
+          load_checkpoint(engine, progress, *from);
+          EXPECT_EQ(progress.step(), from->manifest.step);
+          put(engine, progress, all, mutex);
+        },
+        {},
+        device);
     return all;
   }
 
@@ -144,6 +155,14 @@ TEST_F(Checkpoints, WrittenUnderOneLayoutAreReadUnderOthers) {
     }
     fs::remove_all(folder_);
     fs::create_directories(folder_);
+  }
+}
+
+TEST_F(Checkpoints, GoFromOneDeviceToAnother) {
+  const config::Config config = config_of(cases()[1], folder_, config::Precision::Bf16);
+  for (const DeviceKind from : devices::all_devices()) {
+    const Global state = saved(config, 1, from);
+    for (const DeviceKind to : devices::all_devices()) EXPECT_EQ(loaded(config, to), state);
   }
 }
 
@@ -215,7 +234,8 @@ TEST_F(Checkpoints, OnlyTheMostRecentAreKept) {
   config::Config config = config_of(cases()[1], folder_, config::Precision::Fp32);
   config.checkpoint.most_recent_k = 2;
   fs::create_directories(checkpoint::step_folder(folder_, 9));  // another run's
-  for (const std::int64_t steps : {0, 1, 2, 3}) saved(config, steps);
+  std::ofstream(checkpoint::make_step_folder(folder_, 1) / "rank_0.safetensors.1.0.partial") << 1;
+  for (const std::int64_t steps : {0, 2, 3}) saved(config, steps);
   EXPECT_EQ(checkpoint::saved_steps(folder_), (std::vector<std::int64_t>{2, 3, 9}));
   EXPECT_EQ(base::read_text(folder_ / checkpoint::kTrackerName), "3\n");
 }

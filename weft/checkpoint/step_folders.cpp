@@ -1,5 +1,7 @@
 #include "weft/checkpoint/step_folders.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -141,6 +143,16 @@ void remove_step(const fs::path& save, std::int64_t step) {
   fs::remove(folder, error);  // stays where somebody else's files are in it
 }
 
+base::Descriptor lock_folder(const fs::path& save) {
+  base::Descriptor folder(save, O_RDONLY | O_DIRECTORY, 0, save.string());
+  if (base::try_lock(folder) == base::Locked::Elsewhere) {
+    throw base::SystemError(
+        text("checkpoint.save: another run saves to '{}': wait for its end, or name another folder",
+             save.string()));
+  }
+  return folder;
+}
+
 void write_tracker(const fs::path& save, std::int64_t step) {
   base::write_whole(save / kTrackerName, text("{}\n", step));
   base::sync_folder(save);
@@ -149,9 +161,10 @@ void write_tracker(const fs::path& save, std::int64_t step) {
 void remove_old_steps(const fs::path& save, std::int64_t newest, std::int64_t keep) {
   std::vector<std::int64_t> steps = saved_steps(save);
   std::erase_if(steps, [&](std::int64_t step) { return step >= newest; });
-  while (std::ssize(steps) > std::max<std::int64_t>(0, keep - 1)) {
-    remove_step(save, steps.front());
-    steps.erase(steps.begin());
+  std::int64_t kept = 1;
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    const bool stays = kept < keep && is_whole(step_folder(save, *step));
+    stays ? void(++kept) : remove_step(save, *step);
   }
 }
 

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "weft/base/descriptor.h"
+
 namespace weft::checkpoint {
 
 inline constexpr const char* kTrackerName = "latest_checkpointed_iteration.txt";
@@ -35,10 +37,13 @@ std::filesystem::path make_step_folder(const std::filesystem::path& save, std::i
 // What was written of a step that could not be finished, or that is not wanted any more.
 void remove_step(const std::filesystem::path& save, std::int64_t step);
 
+// As long as it is open no other run saves there: SystemError where one does.
+base::Descriptor lock_folder(const std::filesystem::path& save);
+
 void write_tracker(const std::filesystem::path& save, std::int64_t step);
 
-// Removes checkpoints of earlier steps until `keep`, with that of `newest`, are left. Those of
-// later steps, which another run made, stay.
+// Removes checkpoints of earlier steps until `keep`, with that of `newest`, are left, and all of
+// them that were never finished. Those of later steps, which another run made, stay.
 void remove_old_steps(const std::filesystem::path& save, std::int64_t newest, std::int64_t keep);
 
 }  // namespace weft::checkpoint

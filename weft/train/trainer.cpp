@@ -71,10 +71,11 @@ class RankRun {
   bool is_rank_zero() const { return engine_.rank() == 0; }
 
   // Known now, not after hours of training.
-  void require_room() const {
+  void require_room() {
     if (const fs::path folder = config_.checkpoint.save; !folder.empty()) {
       make_writable_folder(folder, "checkpoint.save");
       base::require_writable(folder / checkpoint::kTrackerName);
+      saving_ = checkpoint::lock_folder(folder);
     }
     if (!written_) return;
     const fs::path folder = config_.checkpoint.save_hf;
@@ -115,8 +116,9 @@ class RankRun {
     if (!log_) return;
     const fs::path folder = checkpoint::step_folder(config_.checkpoint.save, saved_step_);
     if (failure) {
-      failures_.push_back("checkpoint.save: " + *failure);
-      request_.log("warning: " + failures_.back());
+      ++lost_checkpoints_;
+      why_lost_ = *failure;
+      request_.log("warning: " + *failure);
     } else {
       request_.log(base::text("saved     '{}'", folder.string()));
       last_checkpoint_ = folder;
@@ -243,6 +245,11 @@ class RankRun {
     shared_.run_dir = run_dir_;
     if (!is_rank_zero()) return;
     if (const std::string lost = log_->failure(); !lost.empty()) failures_.push_back(lost);
+    if (lost_checkpoints_ > 0) {
+      failures_.push_back(base::text("checkpoint.save: {} not written, the last of them {}",
+                                     base::counted(lost_checkpoints_, "checkpoint"),
+                                     why_lost_));
+    }
     shared_.result = {.steps = progress_.step(),
                       .first_loss = first_loss_,
                       .final_loss = last_loss_,
@@ -303,6 +310,9 @@ class RankRun {
   bool left_ = false;  // train.exit_interval
   std::int64_t first_step_ = 0, saved_step_ = 0;
   std::optional<fs::path> last_checkpoint_;
+  std::int64_t lost_checkpoints_ = 0;
+  std::string why_lost_;
+  std::optional<base::Descriptor> saving_;  // rank 0's lock on checkpoint.save
   std::vector<std::string> failures_;
   std::optional<std::int64_t> last_repeated_;
   double first_seconds_ = 0, warm_seconds_ = 0, first_loss_ = 0, last_loss_ = 0;
