@@ -18,6 +18,9 @@ declare -A units=(
   [npy]="weft/data/integer_type.cpp weft/data/npy.cpp"
   [safetensors]="$checkpoint/strict_json.cpp $checkpoint/file_tensor.cpp
     $checkpoint/safetensors_header.cpp"
+  [manifest]="$checkpoint/strict_json.cpp $checkpoint/file_tensor.cpp $checkpoint/manifest.cpp
+    $checkpoint/manifest_read.cpp weft/base/crc32c.cpp weft/base/shape.cpp weft/base/slice.cpp
+    weft/base/descriptor.cpp weft/base/file.cpp"
   [huggingface_config]="weft/config/model_config.cpp weft/derive/layer_kind.cpp
     $checkpoint/strict_json.cpp
     $checkpoint/huggingface_config_read.cpp $checkpoint/huggingface_config_write.cpp
@@ -33,12 +36,13 @@ declare -A linked=(
   [indexed]="indexed base"
   [npy]="npy base"
   [safetensors]="safetensors base"
+  [manifest]="manifest base"
   [huggingface_config]="huggingface_config base"
   [words]="words config base"
   [recipe]="words config base"
 )
 # The longest first, so that no core waits for one at the end.
-order="config words huggingface_config safetensors indexed npy base"
+order="config words huggingface_config manifest safetensors indexed npy base"
 # Libraries beside fmt.
 declare -A libraries=([words]=-lyaml-cpp [recipe]=-lyaml-cpp)
 

@@ -48,6 +48,9 @@ using Append = std::function<void(std::string_view bytes)>;
 void write_whole(const std::filesystem::path& path,
                  const std::function<void(const Append&)>& write);
 
+// Makes the names in a folder as durable as write_whole makes the bytes of a file.
+void sync_folder(const std::filesystem::path& folder);
+
 // For commands that write only after long work: SystemError, now, where write_whole(path) of
 // `bytes` bytes could not succeed as things are. Leaves nothing behind.
 void require_writable(const std::filesystem::path& path, std::uint64_t bytes = 0);

@@ -195,6 +195,15 @@ void write_whole(const fs::path& path, const std::function<void(const Append&)>&
   temporary.become_target();
 }
 
+void sync_folder(const fs::path& folder) {
+  const Descriptor file(folder, O_RDONLY | O_DIRECTORY, 0, folder.string());
+  // File systems that cannot sync a folder say so with EINVAL; their names are as durable as theirs
+  // get.
+  if (::fsync(file.get()) != 0 && errno != EINVAL) {
+    throw_errno(text("cannot sync '{}'", folder.string()));
+  }
+}
+
 void require_writable(const fs::path& path, std::uint64_t bytes) {
   if (const auto info = stat_of(path); info && is_written_in_place(*info)) {
     // A pipe is not opened: its reader would take the close for the end.

@@ -20,10 +20,12 @@ LineFile::LineFile(const std::filesystem::path& path, const std::string& if_in_u
   if (regular_ && try_lock(file_) == Locked::Elsewhere) throw SystemError(if_in_use);
 }
 
-void LineFile::clear() {
+void LineFile::cut(std::uint64_t bytes) {
   if (!regular_) return;
-  if (::ftruncate(file_.get(), 0) != 0) throw_errno(text("cannot empty '{}'", file_.named()));
-  size_ = 0;
+  if (::ftruncate(file_.get(), static_cast<off_t>(bytes)) != 0) {
+    throw_errno(text("cannot cut '{}'", file_.named()));
+  }
+  size_ = bytes;
 }
 
 void LineFile::append(std::string_view line) {

@@ -17,7 +17,9 @@ class LineFile {
   // file (/dev/null, a pipe) is written into and not locked.
   LineFile(const std::filesystem::path& path, const std::string& if_in_use);
 
-  void clear();
+  void clear() { cut(0); }
+  // Leaves the first `bytes`, which are whole lines.
+  void cut(std::uint64_t bytes);
   // Appends the line and its end with one write, so that a reader never sees a part of it.
   // SystemError where it cannot be written whole; nothing of it is left then, and a later line may
   // succeed.

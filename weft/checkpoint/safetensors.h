@@ -75,8 +75,8 @@ struct NewTensor {
 };
 
 // Writes a file, whole or not at all. `write` is called for each tensor in turn and appends exactly
-// its bytes.
-void write_safetensors(
+// its bytes. Returns the bytes before those of the first tensor.
+std::string write_safetensors(
     const std::filesystem::path& path,
     std::span<const NewTensor> tensors,
     const std::function<void(const NewTensor& tensor, const base::Append& append)>& write);

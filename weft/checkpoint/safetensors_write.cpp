@@ -50,11 +50,11 @@ std::string header_of(std::span<const NewTensor> tensors) {
 
 }  // namespace
 
-void write_safetensors(
+std::string write_safetensors(
     const std::filesystem::path& path,
     std::span<const NewTensor> tensors,
     const std::function<void(const NewTensor& tensor, const base::Append& append)>& write) {
-  const std::string header = header_of(tensors);
+  std::string header = header_of(tensors);
   base::write_whole(path, [&](const base::Append& append) {
     append(header);
     for (const NewTensor& tensor : tensors) {
@@ -70,6 +70,7 @@ void write_safetensors(
             bytes_of(tensor));
     }
   });
+  return header;
 }
 
 }  // namespace weft::checkpoint

@@ -14,7 +14,6 @@ namespace {
 using base::text;
 
 constexpr int kDeepest = 16;
-constexpr std::size_t kLargest = std::size_t{32} << 20;
 constexpr std::size_t kShownCharacters = 80;
 
 // Watches a parse: throws on the first duplicate key and on nesting past kDeepest.
@@ -42,10 +41,10 @@ class Watch {
 
 }  // namespace
 
-StrictJson parse_object(std::string_view bytes, const std::string& file) {
-  if (bytes.size() > kLargest) {
+StrictJson parse_object(std::string_view bytes, const std::string& file, std::size_t most_bytes) {
+  if (bytes.size() > most_bytes) {
     throw base::ConfigError(
-        text("'{}': {} bytes of JSON; at most {} are read", file, bytes.size(), kLargest));
+        text("'{}': {} bytes of JSON; at most {} are read", file, bytes.size(), most_bytes));
   }
   StrictJson parsed;
   try {

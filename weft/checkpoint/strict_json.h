@@ -13,8 +13,12 @@ namespace weft::checkpoint {
 // Sorted keys: lookup and insertion stay logarithmic however many keys a file brings.
 using StrictJson = nlohmann::json;
 
+inline constexpr std::size_t kLargestJson = std::size_t{32} << 20;  // bytes
+
 // ConfigError, naming `file`, where `bytes` is not one JSON object within these limits.
-StrictJson parse_object(std::string_view bytes, const std::string& file);
+StrictJson parse_object(std::string_view bytes,
+                        const std::string& file,
+                        std::size_t most_bytes = kLargestJson);
 
 // The value for an error text: printable ASCII, cut short where long.
 std::string shown(const StrictJson& value);

@@ -18,7 +18,7 @@ constexpr std::int64_t kMostMicroBatches = 16;
 std::optional<rules::JudgedConfig> runnable(config::Config config) {
   if (std::optional<rules::JudgedConfig> judged = rules::judge(config).judged) return judged;
   config.runtime.backend = config::CommBackend::Fake;
-  config.checkpoint.save_hf.clear();
+  config.checkpoint = {};
   return rules::judge(config).judged;
 }
 

@@ -46,11 +46,13 @@ std::string progress_text(const train::StepRecord& record) {
 }
 
 std::string summary(const train::TrainResult& result, const config::Config& config) {
-  std::string text = base::text("{} {}: loss {:.4f} -> {:.4f}",
+  std::string text = base::text("{} {}",
                                 result.interrupted ? "stopped after" : "trained",
-                                base::counted(result.steps, "step"),
-                                result.first_loss,
-                                result.final_loss);
+                                base::counted(result.steps, "step"));
+  if (result.first_step > 0) text += base::text(", {} of them before", result.first_step);
+  if (result.steps > result.first_step) {
+    text += base::text(": loss {:.4f} -> {:.4f}", result.first_loss, result.final_loss);
+  }
   if (result.eval_loss) text += base::text(", held-out {:.4f}", *result.eval_loss);
   if (result.repeated.value_or(0) > 0) {
     text += base::text(
@@ -81,6 +83,7 @@ std::string summary(const train::TrainResult& result, const config::Config& conf
   text += base::text("run       {}\nmetrics   {}\n",
                      result.run_dir.string(),
                      (result.run_dir / "metrics.jsonl").string());
+  if (result.checkpoint) text += base::text("saved     {}\n", result.checkpoint->string());
   if (result.saved) text += base::text("weights   {}\n", config.checkpoint.save_hf);
   if (result.exposure && result.exposure->total.communication_ms > 0) {
     text +=
@@ -107,6 +110,8 @@ base::Json result_json(const train::TrainResult& result, const config::Config& c
   if (result.eval_loss) json["eval_loss"] = *result.eval_loss;
   if (result.repeated) json["repeated_steps"] = *result.repeated;
   if (!result.expert_loads.empty()) json["expert_loads"] = train::to_json(result.expert_loads);
+  if (result.first_step > 0) json["first_step"] = result.first_step;
+  if (result.checkpoint) json["checkpoint"] = result.checkpoint->string();
   if (result.saved) json["weights"] = config.checkpoint.save_hf;
   if (!result.failures.empty()) json["failures"] = result.failures;
   if (result.trace) json["trace"] = result.trace->string();

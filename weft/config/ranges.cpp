@@ -109,6 +109,7 @@ constexpr std::array kRanges{
     Range{"train.micro_batch_size", 1, 1 << 20},
     Range{"train.global_batch_size", 1, kWidest},
     Range{"train.train_iters", 1, kMostSteps},
+    Range{"train.exit_interval", 1, kMostSteps},
     Range{"train.eval_interval", 0, kMostSteps},
     Range{"train.eval_iters", 1, kMostSteps},
     Range{"train.eval_global_batch_size", 1, kWidest},

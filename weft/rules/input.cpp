@@ -25,9 +25,10 @@ constexpr Rule kInputRules[] = {
      .example = "model.num_layers=0",
      .judge = nullptr},
     {.id = "W71",
-     .when = "files that do not fit the run: data too small for a sample of each split, orders of "
-             "another step, checkpoint.save_hf of a model that no Hugging Face family computes; a "
-             "warning where a file is not on this machine",
+     .when =
+         "files that do not fit the run: data too small for a sample of each split, orders of "
+         "another step, a checkpoint.load of another model, checkpoint.save_hf of a model that no "
+         "Hugging Face family computes; a warning where a file is not on this machine",
      .then = "refused",
      .why =
          "`weft train` looks at them before its first step, and `weft check` in the same way: what "

@@ -91,12 +91,19 @@ void judge_held_out(Judge& judge) {
 
 void judge_saved(Judge& judge) {
   const Config& config = judge.config();
-  if (!is_pretended(config.runtime.backend) || config.checkpoint.save_hf.empty()) return;
-  judge.report("checkpoint.save_hf",
-               text("checkpoint.save_hf: runtime.backend = {} is a pretended world, whose weights "
-                    "are not those of a run",
-                    word(config.runtime.backend)),
-               "leave checkpoint.save_hf empty, or use runtime.backend=threads or mpi");
+  if (!is_pretended(config.runtime.backend)) return;
+  const auto refuse = [&](const char* key, const std::string& value) {
+    if (value.empty()) return;
+    judge.report(key,
+                 text("{}: runtime.backend = {} is a pretended world, whose weights are not those "
+                      "of a run",
+                      key,
+                      word(config.runtime.backend)),
+                 text("leave {} empty, or use runtime.backend=threads or mpi", key));
+  };
+  refuse("checkpoint.save_hf", config.checkpoint.save_hf);
+  refuse("checkpoint.save", config.checkpoint.save);
+  refuse("checkpoint.load", config.checkpoint.load);
 }
 
 void judge_nccl(Judge& judge) {
@@ -147,7 +154,7 @@ constexpr Rule kRunRules[] = {
      .example = "dataset.kind=text dataset.path=docs train.eval_interval=5 dataset.eval_fraction=0",
      .judge = judge_held_out},
     {.id = "W74",
-     .when = "checkpoint.save_hf with runtime.backend = fake or loopback",
+     .when = "checkpoint.save_hf, save or load with runtime.backend = fake or loopback",
      .then = "refused",
      .why = "One rank runs and has no peers: what it learns is not what a run learns, and most of "
             "the model is on ranks that are not there.",

@@ -62,6 +62,7 @@ Preparation prepare(const config::Config& config) {
         huggingface_config_for(config.model,
                                ready.start ? &ready.start->huggingface_config() : nullptr);
   });
+  complaints.look([&] { ready.resumed = find_resumption(config); });
   complaints.look([&] { look_at_schedule(config); });
   complaints.raise();
   return ready;

@@ -9,6 +9,7 @@
 #include "weft/checkpoint/huggingface.h"
 #include "weft/config/config.h"
 #include "weft/data/dataset.h"
+#include "weft/train/checkpoints.h"
 
 namespace weft::train {
 
@@ -16,7 +17,8 @@ struct Preparation {
   std::unique_ptr<data::Dataset> dataset;
   std::optional<checkpoint::HuggingFaceModel> start;  // checkpoint.pretrained_checkpoint
   std::optional<checkpoint::HuggingFaceConfig>
-      written;  // what checkpoint.save_hf says of the model
+      written;                        // what checkpoint.save_hf says of the model
+  std::optional<Resumption> resumed;  // checkpoint.load
 };
 
 // Writes nothing. ConfigError with all that does not fit the run; SystemError for a file that is

@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <ctime>
+#include <fstream>
 
 #include "weft/base/error.h"
 #include "weft/base/file.h"
+#include "weft/base/json.h"
 #include "weft/base/text.h"
 #include "weft/config/dump.h"
 
@@ -32,6 +34,24 @@ base::LineFile open_metrics(const fs::path& folder) {
       folder / "metrics.jsonl",
       base::text("'{}' is in use by another run: wait for its end, or set another runtime.run_dir",
                  folder.string()));
+}
+
+// How much of metrics.jsonl is about the first `steps` steps: each has one line, in their order.
+std::uint64_t bytes_of_steps(const fs::path& metrics, std::int64_t steps) {
+  std::uint64_t bytes = 0;
+  if (steps == 0 || !fs::is_regular_file(metrics)) return bytes;
+  std::ifstream file(metrics);
+  std::int64_t last = 0;
+  for (std::string line; std::getline(file, line) && !file.eof();) {
+    const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const auto found = json.is_object() ? json.find("iteration") : json.end();
+    if (found == json.end() || !found->is_number_integer()) break;
+    const auto step = found->get<std::int64_t>();
+    if (step <= last || step > steps) break;
+    last = step;
+    bytes += line.size() + 1;
+  }
+  return bytes;
 }
 
 // What is written after the last step.
@@ -69,7 +89,9 @@ fs::path make_fresh_folder(const fs::path& parent, const std::string& name) {
   throw base::SystemError(base::text("too many runs named '{}' in this second", stem));
 }
 
-RunFolder make_run_folder(const config::Config& config, const std::string& name) {
+RunFolder make_run_folder(const config::Config& config,
+                          const std::string& name,
+                          std::int64_t step) {
   fs::path folder = config.runtime.run_dir;
   if (folder.empty()) {
     folder = make_fresh_folder("runs", name);
@@ -79,7 +101,7 @@ RunFolder make_run_folder(const config::Config& config, const std::string& name)
   base::LineFile metrics = open_metrics(folder);
   require_late_files(folder, config);
   remove_old_files(folder);
-  metrics.clear();
+  metrics.cut(bytes_of_steps(folder / "metrics.jsonl", step));
   base::write_whole(folder / "config.yaml", config::to_yaml(config));
   return {std::move(folder), std::move(metrics)};
 }

@@ -19,13 +19,17 @@ std::filesystem::path make_fresh_folder(const std::filesystem::path& parent,
 
 struct RunFolder {
   std::filesystem::path path;
-  // metrics.jsonl, empty. As long as it is open no other run gets the folder.
+  // metrics.jsonl, with what earlier runs said of the steps this one goes on from. As long as it is
+  // open no other run gets the folder.
   base::LineFile metrics;
 };
 
-// Makes config.runtime.run_dir, or runs/<name>-<time>, with config.yaml in it. A given folder may
-// exist: its files are replaced. SystemError where another run is using it, or where a file of the
-// run could not be written because a folder has its name.
-RunFolder make_run_folder(const config::Config& config, const std::string& name);
+// `step`: the steps done before, of a run that goes on. Makes config.runtime.run_dir, or
+// runs/<name>-<time>, with config.yaml in it. A given folder may exist: its files are replaced.
+// SystemError where another run is using it, or where a file of the run could not be written
+// because a folder has its name.
+RunFolder make_run_folder(const config::Config& config,
+                          const std::string& name,
+                          std::int64_t step = 0);
 
 }  // namespace weft::train

@@ -11,9 +11,9 @@ namespace weft::train {
 
 class RunLog {
  public:
-  // `request` must outlive it.
-  RunLog(const TrainRequest& request, RunFolder folder)
-      : request_(request), folder_(std::move(folder)) {}
+  // `request` must outlive it. `not_finite`: the steps before the run that changed nothing.
+  RunLog(const TrainRequest& request, RunFolder folder, std::int64_t not_finite)
+      : request_(request), folder_(std::move(folder)), interval_(not_finite) {}
 
   const std::filesystem::path& folder() const { return folder_.path; }
 

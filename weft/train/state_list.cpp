@@ -19,7 +19,7 @@ Tensor number(tensor::Pool& pool, std::int64_t value) {
 
 using checkpoint::StateEntry;
 
-StateEntry single(const char* name, const Tensor& tensor) {
+StateEntry single(const std::string& name, const Tensor& tensor) {
   return {.name = name, .tensor = tensor, .slice = tensor::whole_slice({1})};
 }
 
@@ -44,17 +44,31 @@ void add_share(std::vector<StateEntry>& list,
 }  // namespace
 
 Progress::Progress(tensor::Pool& pool, std::int64_t seed)
-    : step_(number(pool, 0)), samples_(number(pool, 0)), seed_(number(pool, seed)) {}
+    : step_(number(pool, 0)),
+      samples_(number(pool, 0)),
+      seed_(number(pool, seed)),
+      not_finite_(number(pool, 0)),
+      repeated_(number(pool, 0)) {}
 
 void Progress::advance(std::int64_t samples) {
   ++*step_.host<std::int64_t>();
   *samples_.host<std::int64_t>() += samples;
 }
 
+std::vector<std::string> Progress::names() {
+  return {"progress/step",
+          "progress/samples",
+          "rng/seed",
+          "progress/not_finite",
+          "progress/repeated"};
+}
+
 std::vector<StateEntry> Progress::entries() const {
-  return {single("progress/step", step_),
-          single("progress/samples", samples_),
-          single("rng/seed", seed_)};
+  const std::vector<Tensor> tensors{step_, samples_, seed_, not_finite_, repeated_};
+  const std::vector<std::string> all = names();
+  std::vector<StateEntry> entries;
+  for (std::size_t i = 0; i < all.size(); ++i) entries.push_back(single(all[i], tensors[i]));
+  return entries;
 }
 
 std::vector<StateEntry> share_list(const model::Parameters& parameters,

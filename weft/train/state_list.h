@@ -17,12 +17,18 @@ class Progress {
 
   std::int64_t step() const { return *step_.host<std::int64_t>(); }        // steps done
   std::int64_t samples() const { return *samples_.host<std::int64_t>(); }  // sequences consumed
+  std::int64_t not_finite() const { return *not_finite_.host<std::int64_t>(); }
+  std::int64_t repeated() const { return *repeated_.host<std::int64_t>(); }
   void advance(std::int64_t samples);
+  void count_not_finite() { ++*not_finite_.host<std::int64_t>(); }  // a step that changed nothing
+  void count_repeated() { ++*repeated_.host<std::int64_t>(); }  // one that ran without its budget
+
+  static std::vector<std::string> names();  // of its entries
 
   std::vector<checkpoint::StateEntry> entries() const;
 
  private:
-  tensor::Tensor step_, samples_, seed_;  // int64 (1), host-visible
+  tensor::Tensor step_, samples_, seed_, not_finite_, repeated_;  // int64 (1), host-visible
 };
 
 // Values of every element of a range of a home's buffers: a rank's share of one of its states.

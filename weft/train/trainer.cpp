@@ -5,9 +5,11 @@
 #include <mutex>
 
 #include "weft/base/file.h"
+#include "weft/checkpoint/step_folders.h"
 #include "weft/data/dataset.h"
 #include "weft/derive/derived.h"
 #include "weft/optim/learning_rate.h"
+#include "weft/train/checkpoints.h"
 #include "weft/train/diagnose.h"
 #include "weft/train/gather_texts.h"
 #include "weft/train/gather_timelines.h"
@@ -41,27 +43,25 @@ struct Shared {
 // One rank's run.
 class RankRun {
  public:
-  // `written`: what checkpoint.save_hf will say of the model.
-  RankRun(const TrainRequest& request,
-          Engine& engine,
-          const data::Dataset& dataset,
-          const std::optional<checkpoint::HuggingFaceModel>& start,
-          const std::optional<checkpoint::HuggingFaceConfig>& written,
-          Shared& shared)
+  RankRun(const TrainRequest& request, Engine& engine, const Preparation& ready, Shared& shared)
       : request_(request),
         config_(request.config),
         engine_(engine),
-        dataset_(dataset),
-        start_(start),
-        written_(written),
+        dataset_(*ready.dataset),
+        start_(ready.start),
+        written_(ready.written),
+        resumed_(ready.resumed),
         shared_(shared),
         progress_(engine.pool(), config_.rng.seed) {}
 
   void run() {
-    if (written_ && is_rank_zero()) require_room_for_weights();
-    if (start_) load_weights(engine_, *start_);
+    if (is_rank_zero()) require_room();
+    if (start_ && !resumed_) load_weights(engine_, *start_);
+    if (resumed_) load_checkpoint(engine_, progress_, *resumed_);
+    first_step_ = saved_step_ = progress_.step();
     open_run_folder();
-    while (progress_.step() < config_.train.train_iters && !stopped_) step();
+    while (progress_.step() < config_.train.train_iters && !stopped_ && !left_) step();
+    if (progress_.step() != saved_step_) keep_checkpoint();
     if (written_) save();
     leave_results();
     if (traced_) leave_timeline();
@@ -71,7 +71,13 @@ class RankRun {
   bool is_rank_zero() const { return engine_.rank() == 0; }
 
   // Known now, not after hours of training.
-  void require_room_for_weights() const {
+  void require_room() {
+    if (const fs::path folder = config_.checkpoint.save; !folder.empty()) {
+      make_writable_folder(folder, "checkpoint.save");
+      base::require_writable(folder / checkpoint::kTrackerName);
+      saving_ = checkpoint::lock_folder(folder);
+    }
+    if (!written_) return;
     const fs::path folder = config_.checkpoint.save_hf;
     make_writable_folder(folder, "checkpoint.save_hf");
     base::require_writable(folder / "model.safetensors", checkpoint::huggingface_bytes(*written_));
@@ -79,13 +85,44 @@ class RankRun {
   }
 
   void open_run_folder() {
-    if (is_rank_zero()) log_.emplace(request_, make_run_folder(config_, request_.name));
+    if (is_rank_zero()) {
+      log_.emplace(request_,
+                   make_run_folder(config_, request_.name, first_step_),
+                   progress_.not_finite());
+    }
     run_dir_ = gather_texts(engine_, log_ ? log_->folder().string() : std::string()).front();
     if (!log_) return;
     request_.start({.run_dir = run_dir_,
                     .tokens = dataset_.tokens(),
                     .train_samples = dataset_.samples(data::Split::Train),
                     .eval_samples = dataset_.samples(data::Split::Eval)});
+    if (resumed_) tell_resumption();
+  }
+
+  void tell_resumption() const {
+    if (!resumed_->note.empty()) request_.log("warning: " + resumed_->note);
+    request_.log(base::text("goes on   from '{}' after step {}, {} samples consumed, written by {}",
+                            resumed_->folder.string(),
+                            first_step_,
+                            progress_.samples(),
+                            checkpoint::layout_text(resumed_->manifest)));
+  }
+
+  // A checkpoint that cannot be written is told at once and at the end; the run goes on.
+  void keep_checkpoint() {
+    if (config_.checkpoint.save.empty()) return;
+    saved_step_ = progress_.step();
+    const std::optional<std::string> failure = save_checkpoint(engine_, progress_);
+    if (!log_) return;
+    const fs::path folder = checkpoint::step_folder(config_.checkpoint.save, saved_step_);
+    if (failure) {
+      ++lost_checkpoints_;
+      why_lost_ = *failure;
+      request_.log("warning: " + *failure);
+    } else {
+      request_.log(base::text("saved     '{}'", folder.string()));
+      last_checkpoint_ = folder;
+    }
   }
 
   void save() {
@@ -95,8 +132,7 @@ class RankRun {
     saved_ = !failure;
   }
 
-  Batch read(data::Split split, std::int64_t step) const {
-    const std::int64_t first = step * config_.train.global_batch_size;
+  Batch read(data::Split split, std::int64_t first) const {
     return read_batch(engine_.share(),
                       config_.model.seq_length,
                       [&](std::int64_t sequence, std::span<std::int32_t> tokens) {
@@ -107,7 +143,7 @@ class RankRun {
   void step() {
     const Clock::time_point start = Clock::now();
     const std::int64_t step = progress_.step();
-    const Batch batch = read(data::Split::Train, step);
+    const Batch batch = read(data::Split::Train, progress_.samples());
     const bool traced =
         config_.runtime.trace && step >= config_.train.train_iters - config_.runtime.trace_steps;
     const double rate = optim::learning_rate(config_, step);
@@ -116,20 +152,25 @@ class RankRun {
                    {.batch = batch, .step = step, .learning_rate = rate, .stop = request_.stop},
                    traced ? exec::Tracing::On : exec::Tracing::Off);
     if (!is_finite(totals)) {
-      ++not_finite_;
+      progress_.count_not_finite();
       if (config_.rerun_state_machine.check_for_nan_in_loss) end_not_finite(step, batch, totals);
     }
-    repeated_ += totals.repeated ? 1 : 0;
+    if (totals.repeated) progress_.count_repeated();
     progress_.advance(config_.train.global_batch_size);
     stopped_ = totals.stop_requested;
     traced_ |= traced;
     const double seconds = seconds_since(start);
-    (step == 0 ? first_seconds_ : warm_seconds_) += seconds;
+    (step == first_step_ ? first_seconds_ : warm_seconds_) += seconds;
     StepRecord record = record_of(totals, rate, seconds);
     if (log_) log_->tell(record, stopped_ ? RunLog::Next::End : RunLog::Next::Step);
     record.eval_loss = evaluate();
     if (record.eval_loss) eval_loss_ = record.eval_loss;
     if (log_) log_->keep(record);
+    const auto divides = [&](const std::optional<std::int64_t>& interval) {
+      return interval && progress_.step() % *interval == 0;
+    };
+    if (divides(config_.checkpoint.save_interval)) keep_checkpoint();
+    left_ = divides(config_.train.exit_interval);
   }
 
   // The rank nearest to the cause throws; the others wait to be told.
@@ -150,7 +191,8 @@ class RankRun {
     if (interval <= 0 || (progress_.step() % interval != 0 && !last)) return std::nullopt;
     double sum = 0;
     for (std::int64_t i = 0; i < config_.train.eval_iters && !stopped_; ++i) {
-      const StepTotals totals = evaluate_step(engine_, read(data::Split::Eval, i), request_.stop);
+      const Batch batch = read(data::Split::Eval, i * config_.train.global_batch_size);
+      const StepTotals totals = evaluate_step(engine_, batch, request_.stop);
       sum += totals.loss;
       stopped_ = totals.stop_requested;
     }
@@ -171,15 +213,15 @@ class RankRun {
                       .learning_rate = rate,
                       .loss = totals.loss,
                       .gradient_norm = totals.gradient_norm,
-                      .not_finite = not_finite_,
+                      .not_finite = progress_.not_finite(),
                       .pretended = config::is_pretended(config_.runtime.backend)};
     if (dataset_.tokens()) {
       record.epoch = static_cast<double>(record.consumed_samples) /
                      static_cast<double>(dataset_.samples(data::Split::Train));
     }
-    if (config_.model.moe_expert_rank_capacity_factor) record.repeated = repeated_;
+    if (config_.model.moe_expert_rank_capacity_factor) record.repeated = progress_.repeated();
     add_router(totals, record);
-    if (record.iteration == 1) first_loss_ = record.loss;
+    if (record.iteration == first_step_ + 1) first_loss_ = record.loss;
     last_loss_ = record.loss;
     last_loads_ = record.expert_loads;
     last_repeated_ = record.repeated;
@@ -203,20 +245,24 @@ class RankRun {
     shared_.run_dir = run_dir_;
     if (!is_rank_zero()) return;
     if (const std::string lost = log_->failure(); !lost.empty()) failures_.push_back(lost);
-    const auto steps = static_cast<double>(progress_.step());
-    const auto tokens = static_cast<double>(derive::tokens_per_step(config_));
+    if (lost_checkpoints_ > 0) {
+      failures_.push_back(base::text("checkpoint.save: {} not written, the last of them {}",
+                                     base::counted(lost_checkpoints_, "checkpoint"),
+                                     why_lost_));
+    }
     shared_.result = {.steps = progress_.step(),
                       .first_loss = first_loss_,
                       .final_loss = last_loss_,
                       .eval_loss = eval_loss_,
                       .expert_loads = last_loads_,
                       .repeated = last_repeated_,
-                      .tokens_per_second = steps > 1 ? tokens * (steps - 1) / warm_seconds_
-                                                     : tokens / first_seconds_,
+                      .tokens_per_second = tokens_per_second(),
                       .run_dir = run_dir_,
                       .interrupted = stopped_,
                       .failures = failures_,
                       .saved = saved_,
+                      .first_step = first_step_,
+                      .checkpoint = last_checkpoint_,
                       .is_rank_zero = true};
     for (int tag = 0; tag < tensor::kTags; ++tag) {
       shared_.result.peak_bytes[static_cast<std::size_t>(tag)] =
@@ -224,6 +270,13 @@ class RankRun {
     }
     shared_.result.peak_total_bytes = engine_.pool().total().peak;
     shared_.result.reserved_bytes = engine_.pool().reserved();
+  }
+
+  double tokens_per_second() const {
+    const auto steps = static_cast<double>(progress_.step() - first_step_);
+    const auto tokens = static_cast<double>(derive::tokens_per_step(config_));
+    if (steps == 0) return 0;
+    return steps > 1 ? tokens * (steps - 1) / warm_seconds_ : tokens / first_seconds_;
   }
 
   void leave_timeline() {
@@ -247,14 +300,20 @@ class RankRun {
   Engine& engine_;
   const data::Dataset& dataset_;
   const std::optional<checkpoint::HuggingFaceModel>& start_;
-  const std::optional<checkpoint::HuggingFaceConfig>& written_;
+  const std::optional<checkpoint::HuggingFaceConfig>& written_;  // what save_hf says of the model
+  const std::optional<Resumption>& resumed_;
   Shared& shared_;
   Progress progress_;
   fs::path run_dir_;
   std::optional<RunLog> log_;  // of rank 0
   bool stopped_ = false, traced_ = false, saved_ = false;
+  bool left_ = false;  // train.exit_interval
+  std::int64_t first_step_ = 0, saved_step_ = 0;
+  std::optional<fs::path> last_checkpoint_;
+  std::int64_t lost_checkpoints_ = 0;
+  std::string why_lost_;
+  std::optional<base::Descriptor> saving_;  // rank 0's lock on checkpoint.save
   std::vector<std::string> failures_;
-  std::int64_t not_finite_ = 0, repeated_ = 0;
   std::optional<std::int64_t> last_repeated_;
   double first_seconds_ = 0, warm_seconds_ = 0, first_loss_ = 0, last_loss_ = 0;
   std::optional<double> eval_loss_;
@@ -288,9 +347,7 @@ TrainResult train(const TrainRequest& request) {
   Shared shared;
   launch(config, request.process, [&](comm::Endpoint& endpoint) {
     Engine engine(config, endpoint);
-    comm::poison_on_error(endpoint, [&] {
-      RankRun(request, engine, *ready.dataset, ready.start, ready.written, shared).run();
-    });
+    comm::poison_on_error(endpoint, [&] { RankRun(request, engine, ready, shared).run(); });
   });
   if (shared.timelines.empty()) return shared.result;
   try {

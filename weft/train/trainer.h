@@ -52,6 +52,8 @@ struct TrainResult {
   // What could not be written, with the reason: the run has failed, the rest of it is whole.
   std::vector<std::string> failures;
   bool saved = false;                                   // checkpoint.save_hf is written
+  std::int64_t first_step = 0;                          // steps done before, of a run that went on
+  std::optional<std::filesystem::path> checkpoint;      // the last that was saved
   std::array<std::size_t, tensor::kTags> peak_bytes{};  // of rank 0, by tag
   std::size_t peak_total_bytes = 0;                     // of rank 0, all tags at one time
   std::size_t reserved_bytes = 0;                       // what rank 0 took from its device

@@ -1,0 +1,275 @@
+// A checkpoint written under one layout is the state of a run under any other.
+#include "weft/train/checkpoints.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <mutex>
+
+#include "tests/train/train_support.h"
+#include "weft/base/error.h"
+#include "weft/base/file.h"
+#include "weft/checkpoint/shard.h"
+#include "weft/checkpoint/step_folders.h"
+
+namespace weft::train {
+namespace checkpoints_test {
+
+namespace fs = std::filesystem;
+using devices::DeviceKind;
+
+// Every global tensor's bytes, put together from what all ranks hold.
+using Global = std::map<std::string, std::vector<std::byte>>;
+
+void put(Engine& engine, const Progress& progress, Global& all, std::mutex& mutex) {
+  tensor::Stream& stream = engine.lanes()[schedule::Lane::Compute];
+  for (const checkpoint::StateEntry& entry : state_list(engine, progress)) {
+    std::vector<std::byte> values(static_cast<std::size_t>(entry.tensor.bytes()));
+    stream.download(values.data(), entry.tensor.raw(stream), entry.tensor.bytes());
+    stream.synchronize();
+    const std::int64_t size = tensor::size_of(entry.tensor.dtype());
+    const std::lock_guard lock(mutex);
+    std::vector<std::byte>& whole = all[entry.name];
+    whole.resize(static_cast<std::size_t>(entry.slice.global.elements() * size));
+    for (const tensor::Run& run : tensor::runs_of(entry.slice)) {
+      std::copy_n(values.begin() + run.local * size,
+                  run.count * size,
+                  whole.begin() + run.global * size);
+    }
+  }
+}
+
+struct Case {
+  std::string name;
+  LayoutCase layout;
+  bool distributed = false;
+  int cp = 1;
+};
+
+std::ostream& operator<<(std::ostream& out, const Case& value) { return out << value.name; }
+
+config::Config config_of(const Case& value, const fs::path& folder, config::Precision precision) {
+  config::Config config = with_layout(deep_config(), value.layout);
+  config.model.context_parallel_size = value.cp;
+  config.model.params_dtype = precision;
+  config.model.moe_router_score_function = config::ScoreFunction::Sigmoid;
+  config.model.moe_router_enable_expert_bias = true;
+  config.model.share_embeddings_and_output_weights = true;
+  config.checkpoint.save = config.checkpoint.load = folder.string();
+  if (value.distributed) {
+    config.ddp.use_distributed_optimizer = config.optimizer.use_distributed_optimizer = true;
+    config.comm_overlap.bucket_size = 700;
+  }
+  return config;
+}
+
+std::vector<Case> cases() {
+  return {
+      {.name = "one", .layout = {}},
+      {.name = "ep2", .layout = {.world = 2, .ep = 2}},
+      {.name = "tp2", .layout = {.world = 2, .tp = 2}},
+      {.name = "etp2", .layout = {.world = 2, .tp = 2, .etp = 2}},
+      {.name = "pp2vpp2ep2", .layout = {.world = 4, .ep = 2, .pp = 2, .vpp = 2}},
+      {.name = "cp2", .layout = {.world = 2}, .cp = 2},
+      {.name = "dp2distributed", .layout = {.world = 2}, .distributed = true},
+      {.name = "pp2distributed", .layout = {.world = 4, .pp = 2}, .distributed = true},
+      {.name = "tp2ep2distributed", .layout = {.world = 4, .ep = 2, .tp = 2}, .distributed = true}};
+}
+
+class Checkpoints : public ::testing::Test {
+ protected:
+  Checkpoints() : folder_(fs::path(::testing::TempDir()) / fmt::format("weft_cp_{}", ::getpid())) {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  ~Checkpoints() override { fs::remove_all(folder_); }
+
+  // Some steps, then a save; what was saved.
+  Global saved(const config::Config& config,
+               std::int64_t steps,
+               DeviceKind device = DeviceKind::Cpu) const {
+    Global all;
+    std::mutex mutex;
+    on_ranks(
+        config,
+        [&](Engine& engine) {
+          Progress progress(engine.pool(), config.rng.seed);
+          while (progress.step() < steps) {
+            const Batch batch = batch_of(engine, progress.step());
+            train_step(engine,
+                       {.batch = batch, .step = progress.step(), .learning_rate = 1e-2},
+                       exec::Tracing::Off);
+            progress.advance(config.train.global_batch_size);
+          }
+          put(engine, progress, all, mutex);
+          EXPECT_EQ(save_checkpoint(engine, progress), std::nullopt);
+        },
+        {},
+        device);
+    return all;
+  }
+
+  Global loaded(const config::Config& config, DeviceKind device = DeviceKind::Cpu) const {
+    Global all;
+    std::mutex mutex;
+    const std::optional<Resumption> from = find_resumption(config);
+    EXPECT_TRUE(from.has_value());
+    on_ranks(
+        config,
+        [&](Engine& engine) {
+          Progress progress(engine.pool(), config.rng.seed);
+          load_checkpoint(engine, progress, *from);
+          EXPECT_EQ(progress.step(), from->manifest.step);
+          put(engine, progress, all, mutex);
+        },
+        {},
+        device);
+    return all;
+  }
+
+  std::string complaint(const config::Config& config) const {
+    try {
+      loaded(config);
+    } catch (const base::ConfigError& error) {
+      return error.what();
+    } catch (const base::SystemError& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  fs::path folder_;
+};
+
+// Of every layout a checkpoint goes to four others, which cut tensors otherwise.
+TEST_F(Checkpoints, WrittenUnderOneLayoutAreReadUnderOthers) {
+  const std::vector<Case> all = cases();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto precision = i % 2 == 0 ? config::Precision::Bf16 : config::Precision::Fp32;
+    const Global state = saved(config_of(all[i], folder_, precision), 1);
+    for (const std::size_t step : {1, 3, 4, 7}) {
+      const Case& other = all[(i + step) % all.size()];
+      SCOPED_TRACE(all[i].name + " to " + other.name);
+      EXPECT_EQ(loaded(config_of(other, folder_, precision)), state);
+    }
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+}
+
+TEST_F(Checkpoints, GoFromOneDeviceToAnother) {
+  const config::Config config = config_of(cases()[1], folder_, config::Precision::Bf16);
+  for (const DeviceKind from : devices::all_devices()) {
+    const Global state = saved(config, 1, from);
+    for (const DeviceKind to : devices::all_devices()) EXPECT_EQ(loaded(config, to), state);
+  }
+}
+
+TEST_F(Checkpoints, ReplicasAreWrittenOnceAndSpreadOverRanks) {
+  const config::Config config =
+      config_of({.name = "", .layout = {.world = 4}}, folder_, config::Precision::Fp32);
+  saved(config, 0);
+  const checkpoint::Manifest manifest =
+      checkpoint::read_manifest(checkpoint::step_folder(folder_, 0));
+  ASSERT_EQ(manifest.files.size(), 4u);
+  std::uint64_t most = 0, all = 0;
+  for (const checkpoint::StoredFile& file : manifest.files) {
+    most = std::max(most, file.bytes - file.header_bytes);
+    all += file.bytes - file.header_bytes;
+  }
+  std::uint64_t held = 0;
+  for (const auto& [name, state] : manifest.states) {
+    EXPECT_EQ(state.slices.size(), 1u) << name;
+    held +=
+        static_cast<std::uint64_t>(state.shape.elements()) * checkpoint::element_bytes(state.dtype);
+  }
+  EXPECT_EQ(all, held);
+  EXPECT_LT(static_cast<double>(most), 0.3 * static_cast<double>(all));
+}
+
+TEST_F(Checkpoints, AFlippedBitOrAMissingEndIsFoundAndNamed) {
+  const config::Config config = config_of(cases()[1], folder_, config::Precision::Fp32);
+  saved(config, 0);
+  const fs::path step = checkpoint::step_folder(folder_, 0);
+  for (const char* name : {"rank_0.safetensors", "rank_1.safetensors", "manifest.json"}) {
+    const std::string whole = base::read_text(step / name);
+    for (const std::size_t byte : {std::size_t{20}, whole.size() / 2, whole.size() - 5}) {
+      std::string damaged = whole;
+      damaged[byte] = static_cast<char>(damaged[byte] ^ 1);
+      base::write_whole(step / name, damaged);
+      EXPECT_NE(complaint(config).find(name), std::string::npos) << name << " byte " << byte;
+    }
+    for (const std::size_t bytes : {std::size_t{0}, whole.size() / 2, whole.size() - 1}) {
+      base::write_whole(step / name, whole.substr(0, bytes));
+      EXPECT_NE(complaint(config).find(name), std::string::npos) << name << " cut at " << bytes;
+    }
+    base::write_whole(step / name, whole);
+  }
+  fs::remove(step / "rank_1.safetensors");
+  EXPECT_NE(complaint(config).find("rank_1.safetensors"), std::string::npos);
+}
+
+TEST_F(Checkpoints, OfAnotherModelAreRefusedWithBothNumbers) {
+  config::Config config = config_of(cases()[0], folder_, config::Precision::Fp32);
+  saved(config, 0);
+  config.model.hidden_size = 32;
+  EXPECT_NE(complaint(config).find("F32 (64, 16), and this run's is F32 (64, 32)"),
+            std::string::npos)
+      << complaint(config);
+  config.model.hidden_size = 16;
+  config.model.params_dtype = config::Precision::Bf16;
+  EXPECT_NE(complaint(config).find("is F32 (16), and this run's is BF16 (16)"), std::string::npos)
+      << complaint(config);
+  config.model.params_dtype = config::Precision::Fp32;
+  config.rng.seed += 1;
+  EXPECT_NE(complaint(config).find("rng.seed"), std::string::npos);
+  config.rng.seed -= 1;
+  config.model.num_layers = 6;
+  config.model.moe_layer_freq = {1, 0, 1, 1, 1, 0};
+  EXPECT_NE(complaint(config).find("is not part of this run's model"), std::string::npos);
+}
+
+TEST_F(Checkpoints, OnlyTheMostRecentAreKept) {
+  config::Config config = config_of(cases()[1], folder_, config::Precision::Fp32);
+  config.checkpoint.most_recent_k = 2;
+  fs::create_directories(checkpoint::step_folder(folder_, 9));  // another run's
+  std::ofstream(checkpoint::make_step_folder(folder_, 1) / "rank_0.safetensors.1.0.partial") << 1;
+  for (const std::int64_t steps : {0, 2, 3}) saved(config, steps);
+  EXPECT_EQ(checkpoint::saved_steps(folder_), (std::vector<std::int64_t>{2, 3, 9}));
+  EXPECT_EQ(base::read_text(folder_ / checkpoint::kTrackerName), "3\n");
+}
+
+TEST_F(Checkpoints, OneThatWasNeverFinishedGivesWayToTheOneBefore) {
+  const config::Config config = config_of(cases()[1], folder_, config::Precision::Fp32);
+  const Global state = saved(config, 1);
+  saved(config, 2);
+  fs::remove(checkpoint::step_folder(folder_, 2) / checkpoint::kManifestName);
+  const std::optional<Resumption> from = find_resumption(config);
+  ASSERT_TRUE(from.has_value());
+  EXPECT_EQ(from->folder, checkpoint::step_folder(folder_, 1));
+  EXPECT_NE(from->note.find("step 2"), std::string::npos);
+  EXPECT_EQ(loaded(config), state);
+}
+
+TEST_F(Checkpoints, AFolderWithoutAnyIsAStartOnlyWhereTheRunSavesToIt) {
+  config::Config config = config_of(cases()[0], folder_, config::Precision::Fp32);
+  EXPECT_FALSE(find_resumption(config).has_value());
+  config.checkpoint.save.clear();
+  EXPECT_THROW(find_resumption(config), base::ConfigError);
+  base::write_whole(folder_ / checkpoint::kTrackerName, "../../etc");
+  EXPECT_THROW(find_resumption(config), base::ConfigError);
+}
+
+TEST_F(Checkpoints, AFolderThatCannotBeWrittenFailsTheSaveAndNotTheRun) {
+  const config::Config config = config_of(cases()[1], folder_, config::Precision::Fp32);
+  base::write_whole(checkpoint::step_folder(folder_, 0), "a file where the folder would be");
+  on_ranks(config, [&](Engine& engine) {
+    const Progress progress(engine.pool(), config.rng.seed);
+    const std::optional<std::string> failure = save_checkpoint(engine, progress);
+    EXPECT_EQ(failure.has_value(), engine.rank() == 0);
+  });
+}
+
+}  // namespace checkpoints_test
+}  // namespace weft::train

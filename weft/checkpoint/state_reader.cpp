@@ -1,0 +1,168 @@
+#include "weft/checkpoint/state_reader.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "weft/base/casts.h"
+#include "weft/base/crc32c.h"
+#include "weft/base/error.h"
+#include "weft/base/text.h"
+#include "weft/checkpoint/shard.h"
+
+namespace weft::checkpoint {
+namespace {
+
+using base::at;
+using base::text;
+
+constexpr std::int64_t kPieceElements = 4 << 20;  // of a tensor, on the host at once
+constexpr std::size_t kMostOpen = 16;             // files of a rank
+
+[[noreturn]] void throw_damaged(const std::string& file, const std::string& what) {
+  throw base::ConfigError(
+      text("'{}' is damaged: {}; go on from another checkpoint (checkpoint.load=<the folder of a "
+           "step>), or restore it",
+           file,
+           what));
+}
+
+}  // namespace
+
+StateReader::StateReader(const Manifest& manifest, std::filesystem::path folder)
+    : manifest_(manifest), folder_(std::move(folder)) {}
+
+void StateReader::read(tensor::Stream& stream, const StateEntry& entry) {
+  const auto found = manifest_.states.find(entry.name);
+  if (found == manifest_.states.end()) {
+    throw base::ConfigError(text("'{}' has no tensor '{}'", folder_.string(), entry.name));
+  }
+  const StoredState& state = found->second;
+  const FileDtype dtype = file_dtype(entry.tensor.dtype());
+  if (state.shape != entry.slice.global || state.dtype != dtype) {
+    throw base::ConfigError(text("'{}': tensor '{}' is {} {}, and this run's is {} {}",
+                                 folder_.string(),
+                                 entry.name,
+                                 word(state.dtype),
+                                 state.shape.print(),
+                                 word(dtype),
+                                 entry.slice.global.print()));
+  }
+  const auto size = static_cast<std::int64_t>(element_bytes(dtype));
+  std::vector<std::byte> values;
+  tensor::Slice piece = entry.slice;
+  for (std::int64_t done = 0; done < entry.slice.elements.count; done += kPieceElements) {
+    piece.elements = {.begin = entry.slice.elements.begin + done,
+                      .count = std::min(kPieceElements, entry.slice.elements.count - done)};
+    values.resize(at(piece.elements.count * size));
+    read_piece(entry.name, state, piece, values);
+    stream.upload(entry.tensor.raw(stream) + done * size, values.data(), std::ssize(values));
+    stream.synchronize();
+  }
+}
+
+void StateReader::read_piece(const std::string& name,
+                             const StoredState& state,
+                             const tensor::Slice& piece,
+                             std::span<std::byte> out) {
+  const std::vector<tensor::Run> wanted = tensor::runs_of(piece);
+  const std::int64_t first = wanted.front().global;
+  const tensor::Range hull{.begin = first,
+                           .count = wanted.back().global + wanted.back().count - first};
+  const std::size_t size = element_bytes(state.dtype);
+  std::vector<tensor::Range> filled;
+  for (const StoredSlice& stored : state.slices) {
+    for (const Part& part : parts(stored, wanted, hull)) {
+      copy(stored,
+           state.dtype,
+           static_cast<std::uint64_t>(part.from) * size,
+           out.subspan(at(part.to) * size, at(part.count) * size));
+      filled.push_back({.begin = part.to, .count = part.count});
+    }
+  }
+  std::ranges::sort(filled, {}, &tensor::Range::begin);
+  std::int64_t end = 0;
+  for (const tensor::Range& range : filled) {
+    if (range.begin > end) break;
+    end = std::max(end, range.end());
+  }
+  if (end == piece.elements.count) return;
+  throw_damaged((folder_ / kManifestName).string(),
+                text("tensor '{}' lacks its element {}", name, piece.elements.begin + end));
+}
+
+// Both lists of runs ascend: one walk finds what they have in common.
+std::vector<StateReader::Part> StateReader::parts(const StoredSlice& stored,
+                                                  const std::vector<tensor::Run>& wanted,
+                                                  const tensor::Range& hull) {
+  std::vector<Part> all;
+  const std::vector<tensor::Run> held = tensor::runs_in(stored.slice, hull);
+  for (auto a = wanted.begin(), b = held.begin(); a != wanted.end() && b != held.end();) {
+    const tensor::Range both = tensor::common({.begin = a->global, .count = a->count},
+                                              {.begin = b->global, .count = b->count});
+    if (both.count > 0) {
+      all.push_back({.to = a->local + both.begin - a->global,
+                     .from = b->local + both.begin - b->global,
+                     .count = both.count});
+    }
+    const bool ends_first = a->global + a->count <= b->global + b->count;
+    ends_first ? ++a : ++b;
+  }
+  return all;
+}
+
+void StateReader::copy(const StoredSlice& stored,
+                       FileDtype dtype,
+                       std::uint64_t begin,
+                       std::span<std::byte> out) {
+  while (!out.empty()) {
+    const std::uint64_t block = begin / kBlockBytes;
+    if (loaded_ != &stored || loaded_block_ != block) load_block(stored, dtype, block);
+    const std::uint64_t inside = begin - block * kBlockBytes;
+    const std::size_t count = std::min<std::size_t>(out.size(), block_.size() - inside);
+    std::memcpy(out.data(), block_.data() + inside, count);
+    out = out.subspan(count);
+    begin += count;
+  }
+}
+
+void StateReader::load_block(const StoredSlice& stored, FileDtype dtype, std::uint64_t block) {
+  loaded_ = nullptr;
+  const std::uint64_t begin = block * kBlockBytes;
+  block_.resize(std::min(kBlockBytes, bytes_of(stored, dtype) - begin));
+  const base::InputFile& from = file(stored.file);
+  from.read(stored.at + begin, block_);
+  const std::uint32_t found = base::crc32c(block_);
+  if (found != stored.checksums[block]) {
+    throw_damaged(from.name(),
+                  text("its {} bytes from byte {} on have checksum {}, and {} says {}",
+                       block_.size(),
+                       stored.at + begin,
+                       found,
+                       kManifestName,
+                       stored.checksums[block]));
+  }
+  loaded_ = &stored;
+  loaded_block_ = block;
+}
+
+// Opened and looked at when first needed, and again after many others.
+const base::InputFile& StateReader::file(std::size_t index) {
+  if (const auto found = open_.find(index); found != open_.end()) return found->second;
+  if (open_.size() == kMostOpen) open_.clear();
+  const StoredFile& stored = manifest_.files[index];
+  base::InputFile opened(folder_ / stored.name);
+  if (opened.size() != stored.bytes) {
+    throw_damaged(
+        opened.name(),
+        text("it has {} bytes, and {} says {}", opened.size(), kManifestName, stored.bytes));
+  }
+  std::vector<std::byte> header(stored.header_bytes);
+  opened.read(0, header);
+  if (base::crc32c(header) != stored.header_checksum) {
+    throw_damaged(opened.name(),
+                  text("its header has another checksum than {} says", kManifestName));
+  }
+  return open_.emplace(index, std::move(opened)).first->second;
+}
+
+}  // namespace weft::checkpoint

@@ -1,0 +1,50 @@
+// State from a checkpoint, whatever layout it was written under.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "weft/base/file.h"
+#include "weft/checkpoint/manifest.h"
+#include "weft/checkpoint/state.h"
+
+namespace weft::checkpoint {
+
+// Reads only the blocks that hold something of what is asked for, and checks each. ConfigError
+// names the file that is damaged and the bytes.
+class StateReader {
+ public:
+  // `manifest` outlives it.
+  StateReader(const Manifest& manifest, std::filesystem::path folder);
+
+  // Fills the entry's tensor. ConfigError where the checkpoint has no such tensor, or not of this
+  // shape and dtype, or not all of it.
+  void read(tensor::Stream& stream, const StateEntry& entry);
+
+ private:
+  // Elements that a stored slice has of a piece.
+  struct Part {
+    std::int64_t to = 0, from = 0, count = 0;  // elements of the piece and of the stored slice
+  };
+  void read_piece(const std::string& name,
+                  const StoredState& state,
+                  const tensor::Slice& piece,
+                  std::span<std::byte> out);
+  static std::vector<Part> parts(const StoredSlice& stored,
+                                 const std::vector<tensor::Run>& wanted,
+                                 const tensor::Range& hull);
+  void copy(const StoredSlice& stored, FileDtype dtype, std::uint64_t begin, std::span<std::byte>);
+  void load_block(const StoredSlice& stored, FileDtype dtype, std::uint64_t block);
+  const base::InputFile& file(std::size_t index);
+
+  const Manifest& manifest_;
+  const std::filesystem::path folder_;
+  std::map<std::size_t, base::InputFile> open_;
+  const StoredSlice* loaded_ = nullptr;  // whose block is in block_
+  std::uint64_t loaded_block_ = 0;
+  std::vector<std::byte> block_;
+};
+
+}  // namespace weft::checkpoint

@@ -1,0 +1,49 @@
+// The folders of a run's checkpoints: iter_0000010/ for each step that was saved, and beside them
+// the tracker, which names the last.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weft/base/descriptor.h"
+
+namespace weft::checkpoint {
+
+inline constexpr const char* kTrackerName = "latest_checkpointed_iteration.txt";
+
+std::filesystem::path step_folder(const std::filesystem::path& save, std::int64_t step);
+
+bool is_whole(const std::filesystem::path& step_folder);
+
+// The steps that have a folder, ascending; whole or not.
+std::vector<std::int64_t> saved_steps(const std::filesystem::path& save);
+
+struct Found {
+  std::filesystem::path folder;  // of a step
+  std::string note;              // why it is another than the tracker names; empty: it is not
+};
+
+// `load` itself where it is a step's folder; else the one its tracker names, or where that was
+// never finished the newest whole one before it. None where nothing was ever saved; ConfigError
+// where something was and nothing of it is whole.
+std::optional<Found> find_checkpoint(const std::filesystem::path& load);
+
+// An empty folder for a step. What was there is no checkpoint from then on.
+std::filesystem::path make_step_folder(const std::filesystem::path& save, std::int64_t step);
+
+// What was written of a step that could not be finished, or that is not wanted any more.
+void remove_step(const std::filesystem::path& save, std::int64_t step);
+
+// As long as it is open no other run saves there: SystemError where one does.
+base::Descriptor lock_folder(const std::filesystem::path& save);
+
+void write_tracker(const std::filesystem::path& save, std::int64_t step);
+
+// Removes checkpoints of earlier steps until `keep`, with that of `newest`, are left, and all of
+// them that were never finished. Those of later steps, which another run made, stay.
+void remove_old_steps(const std::filesystem::path& save, std::int64_t newest, std::int64_t keep);
+
+}  // namespace weft::checkpoint
