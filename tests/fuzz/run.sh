@@ -115,4 +115,4 @@ if ! have_libfuzzer; then
   exit 77
 fi
 compile_all
-for name in indexed npy safetensors huggingface_config words recipe; do fuzz "$name"; done
+for name in indexed npy safetensors manifest huggingface_config words recipe; do fuzz "$name"; done
