@@ -41,7 +41,7 @@ asan tsan debug dev: setup
 
 bench: setup
 	@tools/setup.sh peers
-	$(call build,release)
+	$(call build,release,--target all kernels_bench clock_bench)
 	@$(weft) bench step cpu_small --peer
 	@$(weft) bench overlap
 	@$(weft) bench schedule
@@ -50,7 +50,7 @@ bench: setup
 	@$(weft) bench dispatch
 
 soak: setup
-	$(call build,dev)
+	$(call build,dev,--target all kernels_bench clock_bench)
 	$(call build,release)
 	@tests/fuzz/run.sh 120 || [ $$? -eq 77 ]
 	@ctest --preset release --repeat until-fail:20 -R '^(tensor|comm|exec|train)$$'
