@@ -63,6 +63,12 @@ std::string rate_line(const config::Config& config) {
 
 std::string weights_line(const config::Config& config) {
   const std::string& start = config.checkpoint.pretrained_checkpoint;
+  const std::string& load = config.checkpoint.load;
+  if (!load.empty()) {
+    return text("weights   from the checkpoint in {}{}",
+                load,
+                load == config.checkpoint.save ? ", or a new start where there is none" : "");
+  }
   if (start.empty()) return text("weights   random (rng.seed={})", config.rng.seed);
   return text("weights   from {}", start);
 }
