@@ -122,6 +122,7 @@ void Program::begin(const StepInput& input, const void* kind) {
     labelled.push_back(micro_batches_[i].labelled);
   }
   stop_ = input.stop;
+  snapshot_ = input.snapshot;
   totals_.begin(compute_, labelled);
   are_totals_read_ = false;
   // A forward-only step has no later place to look.

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/checkpoint/snapshot.h"
 #include "weft/model/model.h"
 #include "weft/model/tensor_copies.h"
 #include "weft/rules/judged_config.h"
@@ -27,6 +28,8 @@ struct StepInput {
   double learning_rate = 0;
   const std::atomic<bool>* stop = nullptr;  // looked at before the step and near its end
   config::RowBudget budget = config::RowBudget::AsConfigured;
+  // Copied as it is before the step, in graphs that have `snapshot`; null: nothing is.
+  const checkpoint::Snapshot* snapshot = nullptr;
 };
 
 class Program {
@@ -176,6 +179,7 @@ class Program {
   bool are_weights_gathered_ = true;
   std::int64_t step_ = 0;
   const std::atomic<bool>* stop_ = nullptr;
+  const checkpoint::Snapshot* snapshot_ = nullptr;
   double learning_rate_ = 0;
 };
 

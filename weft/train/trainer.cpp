@@ -9,6 +9,7 @@
 #include "weft/data/dataset.h"
 #include "weft/derive/derived.h"
 #include "weft/optim/learning_rate.h"
+#include "weft/train/background_saves.h"
 #include "weft/train/checkpoints.h"
 #include "weft/train/diagnose.h"
 #include "weft/train/gather_texts.h"
@@ -59,9 +60,11 @@ class RankRun {
     if (start_ && !resumed_) load_weights(engine_, *start_);
     if (resumed_) load_checkpoint(engine_, progress_, *resumed_);
     first_step_ = saved_step_ = progress_.step();
+    if (derive::saves_beside(config_)) beside_.emplace(engine_, progress_);
     open_run_folder();
     while (progress_.step() < config_.train.train_iters && !stopped_ && !left_) step();
     if (progress_.step() != saved_step_) keep_checkpoint();
+    if (beside_) tell_ended(beside_->finish());
     if (written_) save();
     leave_results();
     if (traced_) leave_timeline();
@@ -108,21 +111,41 @@ class RankRun {
                             checkpoint::layout_text(resumed_->manifest)));
   }
 
-  // A checkpoint that cannot be written is told at once and at the end; the run goes on.
   void keep_checkpoint() {
     if (config_.checkpoint.save.empty()) return;
     saved_step_ = progress_.step();
-    const std::optional<std::string> failure = save_checkpoint(engine_, progress_);
-    if (!log_) return;
     const fs::path folder = checkpoint::step_folder(config_.checkpoint.save, saved_step_);
-    if (failure) {
-      ++lost_checkpoints_;
-      why_lost_ = *failure;
-      request_.log("warning: " + *failure);
-    } else {
-      request_.log(base::text("saved     '{}'", folder.string()));
-      last_checkpoint_ = folder;
+    if (beside_) {
+      tell_ended(beside_->finish());
+      if (log_) request_.log(base::text("saving    '{}' beside the run", folder.string()));
+      return beside_->begin();
     }
+    const Clock::time_point start = Clock::now();
+    std::optional<std::string> failure = save_checkpoint(engine_, progress_);
+    tell_ended(EndedSave{.folder = folder, .seconds = seconds_since(start), .failure = failure});
+  }
+
+  // A checkpoint that cannot be written is told at once and at the end; the run goes on.
+  void tell_ended(const std::optional<EndedSave>& end) {
+    if (!log_ || !end) return;
+    if (end->failure) {
+      ++lost_checkpoints_;
+      why_lost_ = *end->failure;
+      return request_.log("warning: " + why_lost_);
+    }
+    last_checkpoint_ = end->folder;
+    request_.log(
+        base::text("saved     '{}': {} in {:.2f} s",
+                   end->folder.string(),
+                   base::human_bytes(static_cast<double>(checkpoint::bytes_in(end->folder))),
+                   end->seconds));
+  }
+
+  // Of a step that is not finite the run may end: what was saved before must be whole then.
+  void look_after_saves(const StepTotals& totals) {
+    if (!beside_) return;
+    tell_ended(beside_->look());
+    if (!is_finite(totals)) tell_ended(beside_->finish());
   }
 
   void save() {
@@ -147,10 +170,14 @@ class RankRun {
     const bool traced =
         config_.runtime.trace && step >= config_.train.train_iters - config_.runtime.trace_steps;
     const double rate = optim::learning_rate(config_, step);
-    const StepTotals totals =
-        train_step(engine_,
-                   {.batch = batch, .step = step, .learning_rate = rate, .stop = request_.stop},
-                   traced ? exec::Tracing::On : exec::Tracing::Off);
+    const StepTotals totals = train_step(engine_,
+                                         {.batch = batch,
+                                          .step = step,
+                                          .learning_rate = rate,
+                                          .stop = request_.stop,
+                                          .snapshot = beside_ ? beside_->due() : nullptr},
+                                         traced ? exec::Tracing::On : exec::Tracing::Off);
+    look_after_saves(totals);
     if (!is_finite(totals)) {
       progress_.count_not_finite();
       if (config_.rerun_state_machine.check_for_nan_in_loss) end_not_finite(step, batch, totals);
@@ -309,6 +336,7 @@ class RankRun {
   bool stopped_ = false, traced_ = false, saved_ = false;
   bool left_ = false;  // train.exit_interval
   std::int64_t first_step_ = 0, saved_step_ = 0;
+  std::optional<BackgroundSaves> beside_;
   std::optional<fs::path> last_checkpoint_;
   std::int64_t lost_checkpoints_ = 0;
   std::string why_lost_;
