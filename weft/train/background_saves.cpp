@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "weft/base/check.h"
+#include "weft/base/cores.h"
 #include "weft/base/thread.h"
 
 namespace weft::train {
@@ -11,11 +12,16 @@ BackgroundSaves::BackgroundSaves(Engine& engine, const Progress& progress)
     : engine_(engine),
       progress_(progress),
       talk_(engine),
-      snapshot_(engine.device(), own_entries(engine, progress, talk_)) {}
+      snapshot_(engine.device(), own_entries(engine, progress, talk_)) {
+  // Memory is taken where it is first used: now, and not beside a step.
+  tensor::Stream& stream = engine_.lanes()[schedule::Lane::Copy];
+  snapshot_.copy(stream);
+  stream.synchronize();
+}
 
 BackgroundSaves::~BackgroundSaves() {
   is_given_up_ = true;
-  if (thread_.joinable()) thread_.join();
+  join();
 }
 
 void BackgroundSaves::begin() {
@@ -116,7 +122,10 @@ void BackgroundSaves::start(std::function<std::string()> work) {
   const auto task = std::make_shared<std::packaged_task<std::string()>>(std::move(work));
   result_ = task->get_future();
   try {
-    thread_ = base::start_thread("a thread that writes checkpoints", [task] { (*task)(); });
+    thread_ = base::start_thread("a thread that writes checkpoints", [task] {
+      base::give_way();  // to what computes
+      (*task)();
+    });
   } catch (const base::SystemError&) {
     (*task)();  // the run waits for it, and loses nothing
   }
@@ -126,8 +135,15 @@ bool BackgroundSaves::is_done() const {
   return result_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
 }
 
+// The run waits now, and the thread need not give way any more.
+void BackgroundSaves::join() {
+  if (!thread_.joinable()) return;
+  base::give_way_no_more(thread_);
+  thread_.join();
+}
+
 std::string BackgroundSaves::take_result() {
-  if (thread_.joinable()) thread_.join();
+  join();
   return result_.get();
 }
 
