@@ -152,7 +152,7 @@ for ((restart = 1; restart <= restarts; ++restart)); do
     next+=("${layout[@]:1}")
   fi
   echo "tools/mpirun.sh: the job ended with code $code; restart $restart of $restarts${layout:+, ranks and layout: ${layout[*]}}" >&2
-  sleep 1  # for ranks that are still ending
+  sleep 0.5  # for ranks that are still ending
   [ -z "$told" ] || { code=$told && break; }
   run_once "${next[@]}"
 done

@@ -159,6 +159,22 @@ TEST_F(Damage, OfAManifestThatVouchesForItselfEndsInAnErrorOrNothing) {
   EXPECT_GT(errors, asked_damages() / 4);
 }
 
+TEST_F(Damage, NoNameOfATensorIsAPath) {
+  const fs::path other = folder_ / "other";
+  fs::create_directories(other);
+  for (StateEntry& entry : entries_) entry.name = "../" + entry.name;
+  const Manifest manifest = write_shard(*bench_.stream, other, 0, entries_);
+  put(other / kManifestName, manifest_text(manifest));
+  const Manifest read = read_manifest(other);
+  StateReader reader(read, other);
+  for (const StateEntry& entry : entries_) EXPECT_NO_THROW(reader.read(*bench_.stream, entry));
+  const auto files = [](const fs::path& folder) {
+    return std::distance(fs::directory_iterator(folder), fs::directory_iterator());
+  };
+  EXPECT_EQ(files(other), 2);
+  EXPECT_EQ(files(folder_), 3) << "its own two and the other folder";
+}
+
 TEST_F(Damage, OfAFileThatIsGoneOrIsAFolderIsNamed) {
   fs::remove(shard_);
   EXPECT_NE(complaint().find("rank_0.safetensors"), std::string::npos);
