@@ -25,18 +25,19 @@ refuse() {
 }
 
 restarts=0
-then=()
+layouts=()
 while :; do
   case ${1-} in
     --restarts=*) restarts=${1#*=} ;;
-    --then=*) then+=("${1#*=}") ;;
+    --then=*) layouts+=("${1#*=}") ;;
     --restarts | --then) refuse "$1 wants its value behind an equals sign: $1=..." ;;
     *) break ;;
   esac
   shift
 done
 [[ $restarts =~ ^[0-9]{1,4}$ ]] || refuse "--restarts=$restarts: a number from 0 to 9999 expected"
-for layout in "${then[@]}"; do
+restarts=$((10#$restarts))
+for layout in "${layouts[@]}"; do
   [[ $layout =~ ^[1-9][0-9]{0,5}(\ |$) ]] ||
     refuse "--then=\"$layout\": a number of ranks expected, and words for weft behind it"
 done
@@ -45,7 +46,10 @@ ranks_at=""  # where the number of ranks stands in the command
 for i in "${!given[@]}"; do
   case ${given[i]} in -n | -np | --n | --np) ranks_at=$((i + 1)) && break ;; esac
 done
-if [ "${#then[@]}" -gt 0 ] && [ -z "$ranks_at" ]; then
+if [ "$restarts" -gt 0 ] && [[ " $* " == *" checkpoint.ckpt_step="* ]]; then
+  refuse "checkpoint.ckpt_step goes back at every restart: start without --restarts until the run has saved"
+fi
+if [ "${#layouts[@]}" -gt 0 ] && [ -z "$ranks_at" ]; then
   refuse "--then changes the number of ranks, and the command has no -n"
 fi
 
@@ -142,20 +146,24 @@ is_worth_a_restart() {  # not what is done, wrong or told to end
   [ -z "$told" ] && case $code in 0 | 2 | 127 | 129 | 130 | 143) false ;; esac
 }
 
-run_once "${given[@]}"
-for ((restart = 1; restart <= restarts; ++restart)); do
-  is_worth_a_restart || break
-  next=("${given[@]}")
-  if [ "${#then[@]}" -gt 0 ]; then
-    read -r -a layout <<<"${then[restart <= ${#then[@]} ? restart - 1 : -1]}"
-    next[ranks_at]=${layout[0]}
-    next+=("${layout[@]:1}")
-  fi
-  echo "tools/mpirun.sh: the job ended with code $code; restart $restart of $restarts${layout:+, ranks and layout: ${layout[*]}}" >&2
-  sleep 0.5  # for ranks that are still ending
-  [ -z "$told" ] || { code=$told && break; }
-  run_once "${next[@]}"
-done
-# Ranks that SIGUSR1 ended say 143; who started this script knows the signal that it sent.
-if [ -n "$told" ] && [ "$code" = 143 ]; then code=$told; fi
-exit "$code"
+# A function, so that all of it has been read: a run lasts weeks, and this file may be replaced meanwhile.
+main() {
+  run_once "${given[@]}"
+  for ((restart = 1; restart <= restarts; ++restart)); do
+    is_worth_a_restart || break
+    next=("${given[@]}")
+    if [ "${#layouts[@]}" -gt 0 ]; then
+      read -r -a layout <<<"${layouts[restart <= ${#layouts[@]} ? restart - 1 : -1]}"
+      next[ranks_at]=${layout[0]}
+      next+=("${layout[@]:1}")
+    fi
+    echo "tools/mpirun.sh: the job ended with code $code; restart $restart of $restarts${layout:+, ranks and layout: ${layout[*]}}" >&2
+    sleep 0.5  # for ranks that are still ending
+    [ -z "$told" ] || { code=$told && break; }
+    run_once "${next[@]}"
+  done
+  # Ranks that SIGUSR1 ended say 143; who started this script knows the signal that it sent.
+  if [ -n "$told" ] && [ "$code" = 143 ]; then code=$told; fi
+  exit "$code"
+}
+main

@@ -276,13 +276,17 @@ TEST_F(Resume, RestartsAreCountedAndTakeTheLayoutGiven) {
   const std::string tool = text("'{}/tools/mpirun.sh'", kSource);
   const fs::path log = folder_ / "log";
   base::write_whole(folder_ / "mpirun",
-                    text("#!/bin/sh\necho mpirun \"$@\" >> '{}'\nexit $CODE\n", log.string()));
+                    text("#!/bin/sh\necho mpirun \"$@\" >> '{}'\nsleep $SECONDS_EACH\nexit $CODE\n",
+                         log.string()));
   fs::permissions(folder_ / "mpirun", fs::perms::owner_all);
   const auto run = [&](const std::string& code, const std::string& words) {
     fs::remove(log);
-    const Outcome outcome =
-        shell("bash",
-              text("export PATH='{}':$PATH CODE={}; {} {}", folder_.string(), code, tool, words));
+    const Outcome outcome = shell("bash",
+                                  text("export PATH='{}':$PATH CODE={} SECONDS_EACH=0; {} {}",
+                                       folder_.string(),
+                                       code,
+                                       tool,
+                                       words));
     return text("{}: {}", outcome.code, fs::exists(log) ? base::read_text(log) : "");
   };
   EXPECT_EQ(run("137", "--restarts=2 --then='4 ep=4' --then='2 ep=2 tp=1' -n 8 weft train tiny"),
@@ -296,9 +300,19 @@ TEST_F(Resume, RestartsAreCountedAndTakeTheLayoutGiven) {
   for (const char* wrong : {"--restarts=x -n 2 weft",
                             "--restarts -n 2 weft",
                             "--restarts=1 --then=ep=2 -n 2 weft",
-                            "--restarts=1 --then=2 weft"}) {
+                            "--restarts=1 --then=2 weft",
+                            "--restarts=1 -n 2 weft train checkpoint.ckpt_step=3"}) {
     EXPECT_EQ(run("1", wrong), "2: ") << wrong;
   }
+  fs::remove(log);
+  const Outcome told =
+      shell("bash",
+            text("export PATH='{}':$PATH CODE=143 SECONDS_EACH=20; {} --restarts=2 "
+                 "-n 8 weft & sleep 0.3; kill -USR1 $!; wait $!",
+                 folder_.string(),
+                 tool));
+  EXPECT_EQ(told.code, 143) << "a signal goes to the ranks, and nothing is started again";
+  EXPECT_EQ(base::read_text(log), "mpirun -n 8 weft\n");
 }
 
 }  // namespace resume_test

@@ -158,6 +158,7 @@ TEST_F(Faults, ARunWhoseTimeIsUpSavesAndEnds) {
   const Told told = run();
   EXPECT_EQ(told.result.steps, 1);
   EXPECT_FALSE(told.result.interrupted);
+  EXPECT_NE(told.lines.find("train.exit_duration_in_mins"), std::string::npos) << told.lines;
   EXPECT_EQ(told.result.checkpoint, checkpoint::step_folder(saved(), 1));
 }
 

@@ -2,8 +2,9 @@
 
 #include <cmath>
 
+#include "weft/base/error.h"
 #include "weft/base/text.h"
-#include "weft/train/checkpoints.h"
+#include "weft/train/gather_texts.h"
 #include "weft/train/step.h"
 
 namespace weft::train {
@@ -49,6 +50,22 @@ bool is_made_to_fail(const config::Config& config, const Progress& progress) {
   const std::int64_t rate = config.rerun_state_machine.error_injection_rate;
   const std::int64_t batch = progress.samples() / config.train.global_batch_size + 1;
   return rate > 0 && batch % rate == 0;
+}
+
+void require_one_checkpoint(Engine& engine, const std::optional<Resumption>& found) {
+  const std::vector<std::string> all = gather_texts(
+      engine,
+      found ? text("step {} ({})", found->manifest.step, found->manifest.checksum) : "none");
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank] == all[0]) continue;
+    throw base::SystemError(text(
+        "checkpoint.load: rank {} finds {} in '{}', and rank 0 {}: all ranks must see the same "
+        "folder",
+        rank,
+        all[rank],
+        engine.config().checkpoint.load,
+        all[0]));
+  }
 }
 
 void go_back(Engine& engine, Progress& progress, const std::filesystem::path& folder) {

@@ -1,11 +1,12 @@
-// What a run does about a step that is not finite, before it is given up.
+// What a run does about steps that are not finite, and about checkpoints.
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
+#include "weft/train/checkpoints.h"
 #include "weft/train/engine.h"
-#include "weft/train/state_list.h"
 
 namespace weft::train {
 
@@ -26,6 +27,10 @@ Attempt attempt_step(Engine& engine,
 // makes fail. The place decides, not the step: who goes back and on behind it does not meet it
 // again.
 bool is_made_to_fail(const config::Config& config, const Progress& progress);
+
+// Processes have each looked for the checkpoint to go on from: SystemError where they do not agree.
+// Every rank calls it.
+void require_one_checkpoint(Engine& engine, const std::optional<Resumption>& found);
 
 // The state of the checkpoint in `folder`, and the data behind the batch at which `progress`
 // stands. Every rank calls it, between steps, with the same folder.

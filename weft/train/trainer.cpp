@@ -58,7 +58,7 @@ class RankRun {
 
   void run() {
     if (is_rank_zero()) require_room();
-    if (!config_.checkpoint.load.empty()) require_one_checkpoint();
+    if (!config_.checkpoint.load.empty()) require_one_checkpoint(engine_, resumed_);
     if (start_ && !resumed_) load_weights(engine_, *start_);
     if (resumed_) load_checkpoint(engine_, progress_, *resumed_);
     first_step_ = saved_step_ = progress_.step();
@@ -85,24 +85,6 @@ class RankRun {
     make_writable_folder(folder, "checkpoint.save_hf");
     base::require_writable(folder / "model.safetensors", checkpoint::huggingface_bytes(*written_));
     base::require_writable(folder / "config.json");
-  }
-
-  // Each process has looked for itself.
-  void require_one_checkpoint() {
-    const auto& from = resumed_;
-    const std::vector<std::string> all = gather_texts(
-        engine_,
-        from ? base::text("step {} ({})", from->manifest.step, from->manifest.checksum) : "none");
-    for (std::size_t rank = 1; rank < all.size(); ++rank) {
-      if (all[rank] == all[0]) continue;
-      throw base::SystemError(
-          base::text("checkpoint.load: rank {} finds {} in '{}', and rank 0 {}: all ranks must see "
-                     "the same folder",
-                     rank,
-                     all[rank],
-                     config_.checkpoint.load,
-                     all[0]));
-    }
   }
 
   void open_run_folder() {
@@ -190,7 +172,11 @@ class RankRun {
     const double seconds = seconds_since(start);
     (step == first_step_ ? first_seconds_ : warm_seconds_) += seconds;
     StepRecord record = record_of(totals, rate, seconds);
-    if (log_) log_->tell(record, stopped_ ? RunLog::Next::End : RunLog::Next::Step);
+    const bool ends = stopped_ || totals.time_is_up;
+    if (log_) log_->tell(record, ends ? RunLog::Next::End : RunLog::Next::Step);
+    if (log_ && totals.time_is_up) {
+      request_.log("ends      here: the minutes of train.exit_duration_in_mins have passed");
+    }
     record.eval_loss = evaluate();
     if (record.eval_loss) eval_loss_ = record.eval_loss;
     if (log_) log_->keep(record);
