@@ -14,6 +14,7 @@
 #include "weft/base/file.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
+#include "weft/checkpoint/step_folders.h"
 #include "weft/comm/launch.h"
 
 namespace weft::cli {
@@ -194,6 +195,16 @@ void start_and_kill(const std::string& arguments, std::chrono::milliseconds afte
   ::waitpid(child, nullptr, 0);
 }
 
+// By the names of the folders that have a manifest: this run never goes back.
+fs::path newest_whole(const fs::path& saved) {
+  fs::path newest;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(saved, error)) {
+    if (fs::exists(entry.path() / "manifest.json")) newest = std::max(newest, entry.path());
+  }
+  return newest;
+}
+
 TEST_F(Resume, AfterEveryKillToTheSameBits) {
   const char* asked = std::getenv("WEFT_KILLS");  // `make soak` asks for more
   const int kills = asked == nullptr ? 10 : std::atoi(asked);
@@ -203,6 +214,8 @@ TEST_F(Resume, AfterEveryKillToTheSameBits) {
   const std::string run = words("killed", more + " checkpoint.save_interval=1");
   for (int i = 0; i < kills; ++i) {
     start_and_kill(run, std::chrono::milliseconds(100 + 13 * i % 130));
+    const auto found = checkpoint::find_checkpoint(folder_ / "killed_saved");
+    EXPECT_EQ(found ? found->folder : fs::path(), newest_whole(folder_ / "killed_saved"));
   }
   const Outcome outcome = weft(run);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
