@@ -65,7 +65,7 @@ class Watching : public ::testing::Test {
 };
 
 #define NEEDS_PROTOBUF() \
-  if (!events::has_protobuf()) GTEST_SKIP() << "skipped: this build has no protobuf"
+  if (events::protobuf_version().empty()) GTEST_SKIP() << "skipped: this build has no protobuf"
 
 // Every step's value of a tag is the metric of that step, by step and by samples.
 void expect_metric(const Curves& curves,
@@ -141,6 +141,21 @@ TEST_F(Watching, ARunThatGoesOnShowsEveryStepOnce) {
   expect_metric(after, metrics("a"), "iteration-time", "iteration_time_ms", 1e-3);
 }
 
+// A process of the program that is ended as by a lost machine.
+TEST_F(Watching, AKilledRunLosesAtMostTheStepItWasIn) {
+  NEEDS_PROTOBUF();
+  const Outcome killed = shell("bash",
+                               text("{} {} {} >/dev/null & sleep 0.4; kill -9 $!; wait $!",
+                                    WEFT_BINARY,
+                                    words("a", "train.train_iters=100000"),
+                                    on_board("a")));
+  ASSERT_EQ(killed.code, 137) << killed.err;
+  const std::size_t told = metrics("a").size();
+  ASSERT_GT(told, 0u);
+  const std::size_t shown = curves("a").at("lm loss").size();
+  EXPECT_TRUE(shown == told || shown + 1 == told) << shown << " of " << told;
+}
+
 TEST_F(Watching, PointsComeAtTheIntervalAndEvaluationsAlways) {
   NEEDS_PROTOBUF();
   const Outcome outcome = weft(words("a",
@@ -183,7 +198,7 @@ TEST_F(Watching, AFolderThatCannotBeMadeIsKnownBeforeTheFirstStep) {
 
 TEST_F(Watching, EverySetIsEvaluatedUnderItsName) {
   const Outcome outcome = weft(words("a", "train.train_iters=3 " + sets()) +
-                               (events::has_protobuf() ? on_board("a") : ""));
+                               (events::protobuf_version().empty() ? "" : on_board("a")));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("eval      digits.txt: 49 samples"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find(" validation loss at iteration 2 on letters | lm loss value: "),
@@ -195,7 +210,7 @@ TEST_F(Watching, EverySetIsEvaluatedUnderItsName) {
   EXPECT_EQ(last.size(), 2u);
   EXPECT_NE(last.at("digits.txt"), last.at("letters"));
   EXPECT_NE(last.at("letters"), records[2].at("eval_loss"));
-  if (!events::has_protobuf()) return;
+  if (events::protobuf_version().empty()) return;
   const Curves seen = curves("a");
   EXPECT_EQ(seen.at("lm loss validation letters vs samples").at(24),
             last.at("letters").get<float>());

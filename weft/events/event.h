@@ -26,7 +26,7 @@ std::string encode(const Event& event);
 // Nothing where the bytes are no such message.
 std::optional<Event> decode(std::string_view bytes);
 
-bool has_protobuf();
+std::string protobuf_version();  // empty in a build without it
 // ConfigError in a build without it.
 void require_protobuf();
 

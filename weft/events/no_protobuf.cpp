@@ -17,6 +17,6 @@ std::string encode(const Event&) {
 
 std::optional<Event> decode(std::string_view) { return std::nullopt; }
 
-bool has_protobuf() { return false; }
+std::string protobuf_version() { return {}; }
 
 }  // namespace weft::events

@@ -23,8 +23,9 @@ void move_to_end(std::vector<events::Scalar> from, std::vector<events::Scalar>& 
 
 }  // namespace
 
-Board::Board(const TrainRequest& request, std::int64_t step)
-    : request_(&request), file_(writable_folder(request.config), step) {}
+Board::Board(const TrainRequest& request, std::int64_t step) : request_(&request) {
+  file_.emplace(writable_folder(request.config), step);
+}
 
 void Board::keep(const StepRecord& record, const tensor::Pool& memory) {
   const config::Config& config = request_->config;
@@ -42,14 +43,28 @@ void Board::keep(const trace::Exposure& exposure, std::int64_t step) {
   append({{.step = step, .scalars = exposure_scalars(exposure)}});
 }
 
+void Board::go_back(std::int64_t step) {
+  file_.reset();  // and with it the lock on what is cut
+  try {
+    file_.emplace(writable_folder(request_->config), step);
+  } catch (const base::SystemError& error) {
+    request_->log(text("warning: {}", error.what()));
+    why_lost_ = error.what();
+  }
+}
+
 void Board::append(std::vector<events::Event> all) {
   std::erase_if(all, [](const events::Event& event) { return event.scalars.empty(); });
   if (all.empty()) return;
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   for (events::Event& event : all) event.seconds = std::chrono::duration<double>(now).count();
   ++writes_;
+  if (!file_) {
+    ++lost_writes_;
+    return;
+  }
   try {
-    file_.append(all);
+    file_->append(all);
   } catch (const base::SystemError& error) {
     if (lost_writes_++ == 0) request_->log(text("warning: {}", error.what()));
     why_lost_ = error.what();

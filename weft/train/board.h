@@ -2,6 +2,7 @@
 // that a run that is killed loses at most the step it was in.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "weft/events/event_file.h"
@@ -21,6 +22,9 @@ class Board {
   // Of the traced steps, the last of which was `step`.
   void keep(const trace::Exposure& exposure, std::int64_t step);
 
+  // The run goes on from an earlier step, which was its last: what is shown of later ones is cut.
+  void go_back(std::int64_t step);
+
   // Why the event file is not whole; empty: it is.
   std::string failure() const;
 
@@ -28,7 +32,7 @@ class Board {
   void append(std::vector<events::Event> all);
 
   const TrainRequest* request_;
-  events::EventFile file_;
+  std::optional<events::EventFile> file_;  // none where one could not be made again
   std::int64_t writes_ = 0, lost_writes_ = 0;
   std::string why_lost_;
 };

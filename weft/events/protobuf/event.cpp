@@ -1,5 +1,6 @@
 #include "weft/events/event.h"
 
+#include "weft/base/text.h"
 #include "weft/events/protobuf/event.pb.h"
 
 namespace weft::events {
@@ -29,7 +30,10 @@ std::optional<Event> decode(std::string_view bytes) {
   return event;
 }
 
-bool has_protobuf() { return true; }
+std::string protobuf_version() {
+  constexpr int kVersion = GOOGLE_PROTOBUF_VERSION;  // 3021012 is "3.21.12"
+  return base::text("{}.{}.{}", kVersion / 1000000, kVersion / 1000 % 1000, kVersion % 1000);
+}
 
 void require_protobuf() {}
 
