@@ -134,6 +134,8 @@ constexpr std::array kRanges{
     Range{"checkpoint.save_interval", 1, kMostSteps},
     Range{"checkpoint.most_recent_k", -1, kMostSteps},
     Range{"logger.log_interval", 1, kMostSteps},
+    Range{"logger.tensorboard_log_interval", 1, kMostSteps},
+    Range{"logger.tensorboard_queue_size", 1, kMostSteps},
     Range{"runtime.world_size", 1, kRanks},
     Range{"runtime.ranks_per_node", 1, kRanks},
     Range{"runtime.threads_per_rank", 1, 256},

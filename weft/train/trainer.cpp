@@ -40,6 +40,7 @@ struct Shared {
   std::vector<trace::Timeline> timelines;
   GatheredTimelines gathered;  // under a launcher
   fs::path run_dir;
+  std::optional<Board> board;  // of rank 0
 };
 
 // One rank's run.
@@ -50,6 +51,7 @@ class RankRun {
         config_(request.config),
         engine_(engine),
         dataset_(*ready.dataset),
+        evaluation_(ready.evaluation),
         start_(ready.start),
         written_(ready.written),
         resumed_(ready.resumed),
@@ -91,14 +93,20 @@ class RankRun {
     if (is_rank_zero()) {
       log_.emplace(request_,
                    make_run_folder(config_, request_.name, first_step_),
+                   first_step_,
                    progress_.not_finite());
     }
     run_dir_ = gather_texts(engine_, log_ ? log_->folder().string() : std::string()).front();
     if (!log_) return;
-    request_.start({.run_dir = run_dir_,
-                    .tokens = dataset_.tokens(),
-                    .train_samples = dataset_.samples(data::Split::Train),
-                    .eval_samples = dataset_.samples(data::Split::Eval)});
+    RunStart start{.run_dir = run_dir_,
+                   .tokens = dataset_.tokens(),
+                   .train_samples = dataset_.samples(data::Split::Train),
+                   .eval_samples = dataset_.samples(data::Split::Eval)};
+    for (const EvaluationData& set : evaluation_) {
+      start.evaluation.push_back(
+          {.name = set.name, .samples = set.dataset->samples(data::Split::Train)});
+    }
+    request_.start(start);
     if (resumed_) tell_resumption();
   }
 
@@ -135,18 +143,18 @@ class RankRun {
     saved_ = !failure;
   }
 
-  Batch read(data::Split split, std::int64_t first) const {
+  Batch read(const data::Dataset& dataset, data::Split split, std::int64_t first) const {
     return read_batch(engine_.share(),
                       config_.model.seq_length,
                       [&](std::int64_t sequence, std::span<std::int32_t> tokens) {
-                        dataset_.read(split, static_cast<std::uint64_t>(first + sequence), tokens);
+                        dataset.read(split, static_cast<std::uint64_t>(first + sequence), tokens);
                       });
   }
 
   void step() {
     const Clock::time_point start = Clock::now();
     const std::int64_t step = progress_.step();
-    const Batch batch = read(data::Split::Train, progress_.samples());
+    const Batch batch = read(dataset_, data::Split::Train, progress_.samples());
     const bool traced =
         config_.runtime.trace && step >= config_.train.train_iters - config_.runtime.trace_steps;
     const double rate = optim::learning_rate(config_, step);
@@ -177,9 +185,8 @@ class RankRun {
     if (log_ && totals.time_is_up) {
       request_.log("ends      here: the minutes of train.exit_duration_in_mins have passed");
     }
-    record.eval_loss = evaluate();
-    if (record.eval_loss) eval_loss_ = record.eval_loss;
-    if (log_) log_->keep(record);
+    evaluate(record);
+    if (log_) log_->keep(record, engine_.pool());
     const auto divides = [&](const std::optional<std::int64_t>& interval) {
       return interval && progress_.step() % *interval == 0;
     };
@@ -231,14 +238,27 @@ class RankRun {
     stream.synchronize();
   }
 
-  // The loss on held-out data, where this step is one that evaluates and nobody stops it.
-  std::optional<double> evaluate() {
+  // On held-out data and on every set, where this step is one that evaluates and nobody stops it.
+  void evaluate(StepRecord& record) {
     const std::int64_t interval = config_.train.eval_interval;
     const bool last = progress_.step() == config_.train.train_iters;
-    if (interval <= 0 || (progress_.step() % interval != 0 && !last)) return std::nullopt;
+    if (interval <= 0 || (progress_.step() % interval != 0 && !last)) return;
+    if (dataset_.samples(data::Split::Eval) > 0) {
+      record.eval_loss = loss_on(dataset_, data::Split::Eval);
+    }
+    for (const EvaluationData& set : evaluation_) {
+      const std::optional<double> loss = loss_on(*set.dataset, data::Split::Train);
+      if (loss) record.eval_losses.push_back({.name = set.name, .loss = *loss});
+    }
+    if (record.eval_loss) eval_loss_ = record.eval_loss;
+    if (!record.eval_losses.empty()) eval_losses_ = record.eval_losses;
+  }
+
+  // Nothing where somebody stops it.
+  std::optional<double> loss_on(const data::Dataset& dataset, data::Split split) {
     double sum = 0;
     for (std::int64_t i = 0; i < config_.train.eval_iters && !stopped_; ++i) {
-      const Batch batch = read(data::Split::Eval, i * config_.train.global_batch_size);
+      const Batch batch = read(dataset, split, i * config_.train.global_batch_size);
       const StepTotals totals = evaluate_step(engine_, batch, request_.stop);
       sum += totals.loss;
       stopped_ = totals.stop_requested;
@@ -301,6 +321,7 @@ class RankRun {
                       .first_loss = first_loss_,
                       .final_loss = last_loss_,
                       .eval_loss = eval_loss_,
+                      .eval_losses = eval_losses_,
                       .expert_loads = last_loads_,
                       .repeated = last_repeated_,
                       .tokens_per_second = tokens_per_second(),
@@ -317,6 +338,7 @@ class RankRun {
     }
     shared_.result.peak_total_bytes = engine_.pool().total().peak;
     shared_.result.reserved_bytes = engine_.pool().reserved();
+    shared_.board = log_->take_board();
   }
 
   double tokens_per_second() const {
@@ -346,6 +368,7 @@ class RankRun {
   const config::Config& config_;
   Engine& engine_;
   const data::Dataset& dataset_;
+  const std::vector<EvaluationData>& evaluation_;
   const std::optional<checkpoint::HuggingFaceModel>& start_;
   const std::optional<checkpoint::HuggingFaceConfig>& written_;  // what save_hf says of the model
   const std::optional<Resumption>& resumed_;
@@ -365,6 +388,7 @@ class RankRun {
   std::optional<std::int64_t> last_repeated_;
   double first_seconds_ = 0, warm_seconds_ = 0, first_loss_ = 0, last_loss_ = 0;
   std::optional<double> eval_loss_;
+  std::vector<SetLoss> eval_losses_;
   std::vector<ExpertLoads> last_loads_;
 };
 
@@ -387,6 +411,15 @@ void write_trace_files(Shared& shared, config::CommBackend backend) {
   result.exposure = write_exposure(shared.run_dir, timelines, clocks);
 }
 
+void finish_board(Shared& shared) {
+  if (!shared.board) return;
+  TrainResult& result = shared.result;
+  if (result.exposure) shared.board->keep(*result.exposure, result.steps);
+  if (const std::string lost = shared.board->failure(); !lost.empty()) {
+    result.failures.push_back(lost);
+  }
+}
+
 }  // namespace
 
 TrainResult train(const TrainRequest& request) {
@@ -397,12 +430,12 @@ TrainResult train(const TrainRequest& request) {
     Engine engine(config, endpoint);
     comm::poison_on_error(endpoint, [&] { RankRun(request, engine, ready, shared).run(); });
   });
-  if (shared.timelines.empty()) return shared.result;
   try {
-    write_trace_files(shared, config->runtime.backend);
+    if (!shared.timelines.empty()) write_trace_files(shared, config->runtime.backend);
   } catch (const base::SystemError& error) {
     shared.result.failures.push_back(error.what());
   }
+  finish_board(shared);
   return shared.result;
 }
 
