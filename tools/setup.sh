@@ -37,6 +37,10 @@ need libspdlog-dev spdlog has_header spdlog/version.h
 need libgtest-dev GoogleTest has_header gtest/gtest.h
 need libbenchmark-dev "Google Benchmark" has_header benchmark/benchmark.h
 required=${#missing[@]}
+# Without protobuf everything but event files for TensorBoard is built.
+if ! has_program protoc || ! has_header google/protobuf/message_lite.h; then
+  missing+=(protobuf-compiler libprotobuf-dev)
+fi
 # Without MPI everything but MPI ranks is built.
 if ! has_program mpirun || ! has_program mpicxx; then
   missing+=(libopenmpi-dev openmpi-bin)

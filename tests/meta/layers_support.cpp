@@ -10,8 +10,8 @@ namespace {
 
 using base::text;
 
-constexpr std::array<std::string_view, 7>
-    kBackends{"cpu", "cuda", "fake", "loopback", "mpi", "nccl", "threads"};
+constexpr std::array<std::string_view, 8>
+    kBackends{"cpu", "cuda", "fake", "loopback", "mpi", "nccl", "protobuf", "threads"};
 
 // Where the headers of a vendor may be included.
 struct Vendor {
@@ -23,6 +23,7 @@ constexpr std::array kVendors{Vendor{"mpi.h", "weft/comm/mpi/"},
                               Vendor{"nccl.h", "weft/comm/nccl/"},
                               Vendor{"cblas.h", "weft/kernels/cpu/"},
                               Vendor{"openblas", "weft/kernels/cpu/"},
+                              Vendor{"google/protobuf/", "weft/events/protobuf/"},
                               Vendor{"yaml-cpp/", "weft/words/"},
                               Vendor{"spdlog/", "weft/base/"},
                               Vendor{"CLI/", "weft/cli/"}};

@@ -225,6 +225,7 @@ void check(const config::ModelConfig& config, const Positions& positions) {
   const Tensor& x_TD = tensors.at("x");
   sub_layer_norm_forward(context, state.norm, state.ends, x_TD, weights.norm_D);
   attention_qkv_forward(context, state, weights);
+  attention_expand_forward(context, state, weights);
   attention_core_forward(context, state);
   attention_proj_forward(context, state, weights);
   const Tensor h = residual_forward(context, state.ends, x_TD);
@@ -232,10 +233,12 @@ void check(const config::ModelConfig& config, const Positions& positions) {
   state.ends.dy_TD = dh_TD;
   attention_proj_dgrad(context, state, weights);
   attention_core_dgrad(context, state);
+  attention_expand_dgrad(context, state, weights);
   attention_qkv_dgrad(context, state, weights);
   gradients["x"] =
       sub_layer_norm_dgrad(context, state.norm, state.ends, x_TD, weights.norm_D, dh_TD);
   attention_proj_wgrad(context, state, sums);
+  attention_expand_wgrad(context, state, sums);
   attention_qkv_wgrad(context, state, sums);
   sub_layer_norm_wgrad(context, state.norm, x_TD, sums.norm_D);
   EXPECT_FALSE(state.down_TC.defined() || state.norm.y_TD.defined());

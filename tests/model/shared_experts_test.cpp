@@ -98,10 +98,10 @@ class SharedExperts : public ::testing::TestWithParam<bool> {
   }
 
   void forward(SharedExpertsState& state, const SharedExpertsWeights& weights, const Tensor& x_TD) {
-    state.ends.x_TD = x_TD;
+    take_shared_input(state, weights, x_TD);
     shared_fc1_forward(context_, state, weights);
     shared_fc2_forward(context_, state, weights);
-    if (GetParam()) shared_gate_forward(context_, state, weights, x_TD);
+    if (GetParam()) shared_gate_forward(context_, state, weights);
   }
 
   void second_half_dgrad(SharedExpertsState& state,

@@ -227,5 +227,23 @@ TEST(Validate, TextNeedsAByteOfVocabulary) {
                         {"eval_fraction"}));
 }
 
+TEST(Validate, SetsToEvaluateOnHavePathsAndPlainNamesOfTheirOwn) {
+  const auto complain = [](const std::string& sets, const std::string& kind = "text") {
+    return complaints({"dataset.kind=" + kind,
+                       "dataset.path=docs",
+                       "train.eval_interval=5",
+                       "dataset.eval_fraction=0",
+                       "dataset.valid_data_path=" + sets});
+  };
+  EXPECT_TRUE(complain("[a/books,web=b/books]").empty());
+  EXPECT_TRUE(any_names(complain("[a/books,b/books]"), {"two sets are called 'books'"}));
+  EXPECT_TRUE(any_names(complain("[a/my books]"), {"'my books' cannot be the name"}));
+  EXPECT_TRUE(any_names(complain("[books=]"), {"'books' has no path"}));
+  EXPECT_TRUE(any_names(complain("[books]", "mock"), {"dataset.kind = mock"}));
+  std::string many = "[s0=x";
+  for (int i = 1; i < 65; ++i) many += base::text(",s{}=x", i);
+  EXPECT_TRUE(any_names(complain(many + "]"), {"has 65 sets", "at most 64"}));
+}
+
 }  // namespace validate_test
 }  // namespace weft::rules

@@ -140,7 +140,13 @@ void add_details(std::vector<EngineCase>& cases, const std::string& name, const 
                    {split, {{Piece::Attention, Part::Core}, {Piece::Experts, Part::Act}}}});
   cases.push_back({name + "Recomputed",
                    config,
-                   {{}, {Piece::Attention, Piece::Route, Piece::Mlp, Piece::Experts}}});
+                   {{},
+                    {Piece::Attention,
+                     Piece::Route,
+                     Piece::Permute,
+                     Piece::Dispatch,
+                     Piece::Mlp,
+                     Piece::Experts}}});
 }
 
 // The axes that cut a micro-batch, alone and folded with the others.

@@ -14,7 +14,7 @@ using schedule::Detail;
 using schedule::Part;
 using schedule::Piece;
 
-const std::vector<Piece> kAll{Piece::Attention, Piece::Mlp, Piece::Experts};
+const std::vector<Piece> kAll{Piece::Attention, Piece::Route, Piece::Mlp, Piece::Experts};
 constexpr int kSteps = 3;
 
 struct Recomputed {
@@ -30,9 +30,18 @@ const std::vector<Recomputed> kRecomputed{
     {"mlp", {{}, {Piece::Mlp}}},
     {"activations", {kAll, {{Piece::Mlp, Part::Act}, {Piece::Experts, Part::Act}}}},
     {"first products", {kAll, {{Piece::Mlp, Part::Fc1}, {Piece::Experts, Part::Fc1}}}},
-    {"experts", {{}, {Piece::Experts}}},
+    {"experts", {kAll, {{Piece::Experts, Part::Fc1}, {Piece::Experts, Part::Act}}}},
     {"route", {{}, {Piece::Route}}},
-    {"everything", {{}, {Piece::Attention, Piece::Route, Piece::Mlp, Piece::Experts}}},
+    {"norms", {kAll, {{Piece::Attention, Part::Norm}, {Piece::Route, Part::Norm}}}},
+    {"rows", {{}, {Piece::Permute, Piece::Dispatch, Piece::Experts}}},
+    {"everything",
+     {{},
+      {Piece::Attention,
+       Piece::Route,
+       Piece::Permute,
+       Piece::Dispatch,
+       Piece::Mlp,
+       Piece::Experts}}},
 };
 
 std::vector<config::Config> models() {
@@ -124,7 +133,10 @@ TEST(Recompute, RoutesAsBeforeAndCountsOnce) {
   const StepTotals plain = totals_of({});
   EXPECT_GT(plain.expert_loads.at(0).dropped, 0);
   for (const Detail& detail :
-       {Detail{{}, {Piece::Route}}, Detail{{}, {Piece::Attention, Piece::Route, Piece::Experts}}}) {
+       {Detail{{}, {Piece::Route}},
+        Detail{
+            {},
+            {Piece::Attention, Piece::Route, Piece::Permute, Piece::Dispatch, Piece::Experts}}}) {
     expect_same_bits(expected, train_some(config, kSteps, detail));
     const StepTotals again = totals_of(detail);
     EXPECT_EQ(again.loss, plain.loss);

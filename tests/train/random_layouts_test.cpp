@@ -4,13 +4,10 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <random>
 
 #include "tests/sanitized.h"
+#include "tests/train/random_runs_support.h"
 #include "tests/train/train_support.h"
-#include "weft/config/field.h"
-#include "weft/derive/derived.h"
-#include "weft/rules/validate.h"
 
 namespace weft::train {
 namespace random_layouts_test {
@@ -18,80 +15,6 @@ namespace random_layouts_test {
 constexpr unsigned kSeed = 20261116;
 constexpr std::int64_t kSteps = 12;
 constexpr double kLeastMargin = 1e-4;  // between the last expert chosen and the first that is not
-
-// A run's keys as a user types them.
-using Words = std::vector<std::pair<std::string, std::string>>;
-
-class Draw {
- public:
-  explicit Draw(unsigned seed) : generator_(seed) {}
-
-  const std::string& any_of(const std::vector<std::string>& values) {
-    return values[std::uniform_int_distribution<std::size_t>(0, values.size() - 1)(generator_)];
-  }
-  std::string size(int most) {
-    std::vector<std::string> sizes;
-    for (int i = 1; i <= most; i *= 2) sizes.push_back(std::to_string(i));
-    return any_of(sizes);
-  }
-  std::string either() { return any_of({"false", "true"}); }
-
- private:
-  std::mt19937 generator_;
-};
-
-Words draw_layout(Draw& draw) {
-  const std::string tp = draw.size(4), cp = draw.size(4), pp = draw.size(4);
-  Words words{{"runtime.world_size", draw.size(16)},
-              {"model.tensor_model_parallel_size", tp},
-              {"model.context_parallel_size", cp},
-              {"model.pipeline_model_parallel_size", pp},
-              {"model.expert_model_parallel_size", draw.size(8)},
-              {"model.expert_tensor_parallel_size", draw.any_of({"1", "1", "2"})}};
-  if (tp != "1") {
-    words.emplace_back("model.sequence_parallel", "true");
-    words.emplace_back("comm_overlap.tp_comm_overlap", draw.either());
-  }
-  if (cp != "1") {
-    words.emplace_back("model.cp_comm_type", draw.any_of({"p2p", "all_gather", "a2a", "a2a+p2p"}));
-    words.emplace_back("model.hierarchical_context_parallel_sizes", cp == "2" ? "[2,1]" : "[2,2]");
-    words.emplace_back("comm_overlap.cp_comm_overlap", draw.either());
-  }
-  if (pp == "1") return words;
-  const std::string schedule =
-      draw.any_of({"1f1b", "1f1b", "interleaved", "interleaved", "zb_h1", "zb_h1", "dualpipev"});
-  words.emplace_back("runtime.pipeline_schedule", schedule);
-  if (schedule == "interleaved" || schedule == "dualpipev") {
-    words.emplace_back("model.virtual_pipeline_model_parallel_size", "2");
-  }
-  return words;
-}
-
-void draw_dispatcher(Draw& draw, Words& words) {
-  const std::string dispatcher = draw.any_of({"alltoall", "allgather", "flex"});
-  words.emplace_back("model.moe_token_dispatcher_type", dispatcher);
-  if (dispatcher != "flex") return;
-  words.emplace_back("model.moe_flex_dispatcher_backend", draw.any_of({"deepep", "hybridep"}));
-  words.emplace_back("runtime.ranks_per_node", draw.size(4));
-}
-
-void draw_overlap(Draw& draw, Words& words) {
-  const std::string overlap = draw.either();
-  words.emplace_back("comm_overlap.overlap_moe_expert_parallel_comm", overlap);
-  if (overlap == "true") words.emplace_back("comm_overlap.delay_wgrad_compute", draw.either());
-  words.emplace_back("comm_overlap.moe_token_slices", draw.any_of({"1", "1", "2"}));
-}
-
-void draw_data_parallel(Draw& draw, Words& words) {
-  if (draw.either() == "false") return;
-  for (const char* key : {"ddp.use_distributed_optimizer", "optimizer.use_distributed_optimizer"}) {
-    words.emplace_back(key, "true");
-  }
-  words.emplace_back("comm_overlap.overlap_grad_reduce", draw.either());
-  words.emplace_back("comm_overlap.overlap_param_gather", draw.either());
-  words.emplace_back("ddp.average_in_collective", draw.either());
-  words.emplace_back("comm_overlap.bucket_size", draw.any_of({"1000", "4000", "100000"}));
-}
 
 config::Config base_config() {
   config::Config config = deep_config();
@@ -105,36 +28,6 @@ config::Config base_config() {
   // Gradients of the size of rounding errors move nothing; at 1e-8 they move as much as others.
   config.optimizer.adam_eps = 1e-4;
   return config;
-}
-
-config::Config with_words(config::Config config, const Words& words) {
-  for (const auto& [key, value] : words) {
-    const config::Field* field = config::find_field(key);
-    EXPECT_TRUE(field != nullptr && field->set(config, config::written_from_text(*field, value)))
-        << key << "=" << value;
-  }
-  return config;
-}
-
-std::string text_of(const Words& words) {
-  std::string all;
-  for (const auto& [key, value] : words) all += key + "=" + value + " ";
-  return all;
-}
-
-// Whether the rules let it run as it is: what they would change is another run. A rule that refuses
-// says its name, the numbers that it does not like, and what to do.
-bool is_legal(const config::Config& config) {
-  const rules::Verdict verdict = rules::judge(config);
-  for (const config::Finding& error : verdict.errors) {
-    EXPECT_FALSE(error.id.empty() || error.fix.empty()) << config::to_text(error);
-    EXPECT_TRUE(error.message.find_first_of("0123456789") != std::string::npos)
-        << config::to_text(error);
-  }
-  return verdict.judged.has_value() &&
-         std::ranges::all_of(verdict.automatic, [&](const config::Finding& set) {
-           return config::is_default(*config::find_field(set.key), config);
-         });
 }
 
 double margin_of(std::span<const float> logits, std::int64_t experts, std::int64_t chosen) {

@@ -28,8 +28,9 @@ void LineFile::cut(std::uint64_t bytes) {
   size_ = bytes;
 }
 
-void LineFile::append(std::string_view line) {
-  const std::string whole = text("{}\n", line);
+void LineFile::append(std::string_view line) { append_bytes(text("{}\n", line)); }
+
+void LineFile::append_bytes(std::string_view whole) {
   std::size_t done = 0;
   while (done < whole.size()) {
     const ssize_t put = ::write(file_.get(), whole.data() + done, whole.size() - done);

@@ -1,4 +1,5 @@
-// A file that grows by whole lines while others may read it, and that one process writes at a time.
+// A file that grows by whole lines, or by whole records, while others may read it, and that one
+// process writes at a time.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +25,13 @@ class LineFile {
   // SystemError where it cannot be written whole; nothing of it is left then, and a later line may
   // succeed.
   void append(std::string_view line);
+  // The same for bytes that are a whole of their own.
+  void append_bytes(std::string_view whole);
 
  private:
   Descriptor file_;
   bool regular_ = false;
-  std::uint64_t size_ = 0;  // of whole lines
+  std::uint64_t size_ = 0;  // of what was appended whole
 };
 
 }  // namespace weft::base

@@ -9,6 +9,7 @@
 #include "weft/base/library.h"
 #include "weft/base/text.h"
 #include "weft/comm/launch.h"
+#include "weft/events/event.h"
 
 namespace weft::cli {
 namespace {
@@ -123,6 +124,10 @@ std::vector<LibraryFact> find_libraries(const kernels::GpuReport& gpus) {
                {"libopenblas.so.0", "libopenblas.so"},
                openblas_version),
           fact("Open MPI", "runtime.backend=mpi", {"libmpi.so.40", "libmpi.so"}, mpi_version),
+          {.name = "protobuf",
+           .found = !events::protobuf_version().empty(),
+           .version = events::protobuf_version(),
+           .use = "logger.tensorboard_dir"},
           device,
           backend,
           fact("NVIDIA driver", "every GPU", {"libcuda.so.1"}, driver_version),

@@ -117,7 +117,14 @@ std::vector<std::string> start_lines(const config::Config& config, const train::
         config.train.train_iters == 1 ? "reads" : "read",
         samples / static_cast<double>(start.train_samples));
   }
-  return {data, text("run       {}", start.run_dir.string())};
+  std::vector<std::string> lines{data};
+  for (const train::RunStart::EvaluationSet& set : start.evaluation) {
+    lines.push_back(text("eval      {}: {}",
+                         set.name,
+                         counted(static_cast<std::int64_t>(set.samples), "sample")));
+  }
+  lines.push_back(text("run       {}", start.run_dir.string()));
+  return lines;
 }
 
 std::vector<std::string> opening_warnings(const config::Config& config) {

@@ -1,4 +1,5 @@
 // weft train: trains, and leaves a run folder.
+#include <chrono>
 #include <iostream>
 
 #include "weft/base/error.h"
@@ -12,6 +13,8 @@
 #include "weft/cli/progress.h"
 #include "weft/cli/start_model.h"
 #include "weft/cli/startup.h"
+#include "weft/cli/time_left.h"
+#include "weft/cli/train_progress.h"
 #include "weft/rules/validate.h"
 #include "weft/train/trainer.h"
 
@@ -31,18 +34,8 @@ std::string name_of(const words::Resolution& run, const config::Config& config) 
   return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
 }
 
-std::string progress_text(const train::StepRecord& record) {
-  const double share =
-      static_cast<double>(record.iteration) / static_cast<double>(record.iterations);
-  const double left =
-      static_cast<double>(record.iterations - record.iteration) * record.elapsed_ms / 1e3;
-  return base::text("{} step {}/{}  loss {:.4f}  {:.0f} tokens/s  {} left",
-                    bar(share, 24),
-                    record.iteration,
-                    record.iterations,
-                    record.loss,
-                    record.tokens_per_second,
-                    train::clock_text(left));
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 std::string summary(const train::TrainResult& result, const config::Config& config) {
@@ -54,6 +47,9 @@ std::string summary(const train::TrainResult& result, const config::Config& conf
     text += base::text(": loss {:.4f} -> {:.4f}", result.first_loss, result.final_loss);
   }
   if (result.eval_loss) text += base::text(", held-out {:.4f}", *result.eval_loss);
+  for (const train::SetLoss& set : result.eval_losses) {
+    text += base::text(", {} {:.4f}", set.name, set.loss);
+  }
   if (result.repeated.value_or(0) > 0) {
     text += base::text(
         "\nbudget    exceeded in {} of {}, which ran again without it (raise "
@@ -83,6 +79,9 @@ std::string summary(const train::TrainResult& result, const config::Config& conf
   text += base::text("run       {}\nmetrics   {}\n",
                      result.run_dir.string(),
                      (result.run_dir / "metrics.jsonl").string());
+  if (const std::string& board = config.logger.tensorboard_dir; !board.empty()) {
+    text += base::text("board     {0}  (tensorboard --logdir={0})\n", board);
+  }
   if (result.checkpoint) text += base::text("saved     {}\n", result.checkpoint->string());
   if (result.saved) text += base::text("weights   {}\n", config.checkpoint.save_hf);
   if (result.exposure && result.exposure->total.communication_ms > 0) {
@@ -108,6 +107,7 @@ base::Json result_json(const train::TrainResult& result, const config::Config& c
                   {"interrupted", result.interrupted}};
   if (is_pretended(config)) json["pretended"] = true;
   if (result.eval_loss) json["eval_loss"] = *result.eval_loss;
+  if (!result.eval_losses.empty()) json["eval_losses"] = train::to_json(result.eval_losses);
   if (result.repeated) json["repeated_steps"] = *result.repeated;
   if (!result.expert_loads.empty()) json["expert_loads"] = train::to_json(result.expert_loads);
   if (result.first_step > 0) json["first_step"] = result.first_step;
@@ -158,16 +158,23 @@ int run_train(const TrainOptions& options) {
     for (const std::string& said : start_lines(config, start)) line.log(said);
     for (const std::string& warning : start_warnings(config, start)) print_warning(warning);
   };
+  TimeLeft time_left;
   const train::TrainResult result = train::train(
       {.config = config,
        .name = name,
-       .stop = &catch_interrupts(),
+       .stop = &catch_interrupts(config->train.exit_signal_handler ? Caught::All
+                                                                   : Caught::ExceptSchedulers),
        .start = open_log,
        .log =
            [&](const std::string& text) {
              line.log(is_pretended(config) ? text + " pretended world |" : text);
            },
-       .progress = [&](const train::StepRecord& record) { line.show(progress_text(record)); },
+       .progress =
+           [&](const train::StepRecord& record) {
+             time_left.step_over(seconds_now());
+             line.show(progress_text(record,
+                                     time_left.seconds_for(record.iterations - record.iteration)));
+           },
        .process = this_process(format)});
   line.clear();
   if (result.is_rank_zero) show(result, config, format);

@@ -77,35 +77,36 @@ void expansion_wgrad(const Context& context,
   norm_wgrad(context, state, x, dw);
 }
 
-void make_queries(const Context& context,
-                  LatentAttentionState& state,
-                  const LatentAttentionWeights& weights,
-                  const Tensor& query) {
-  state.q_TQ = query;
-  if (weights.q_up_QL.defined()) {
-    compressed_norm_forward(context, state.q_norm, query, weights.q_norm_L);
-    state.q_TQ = context.activation({query.dim(0), weights.q_up_QL.dim(0)});
-    kernels::linear_forward(context.stream, state.q_TQ, state.q_norm.y_TD, weights.q_up_QL);
-  }
+void turn_queries(const Context& context, const Tensor& q_TQ) {
   const kernels::Rotary rotary = query_rotary(context.config);
-  kernels::rotary_forward(context.stream, state.q_TQ, state.q_TQ, context.rotary_SD, rotary);
+  kernels::rotary_forward(context.stream, q_TQ, q_TQ, context.rotary_SD, rotary);
 }
 
-void make_keys_and_values(const Context& context,
-                          LatentAttentionState& state,
-                          const LatentAttentionWeights& weights,
-                          const DownColumns& down) {
+void turn_queries_back(const Context& context, const Tensor& dq_TQ) {
+  const kernels::Rotary rotary = query_rotary(context.config);
+  kernels::rotary_dgrad(context.stream, dq_TQ, dq_TQ, context.rotary_SD, rotary);
+}
+
+void expand_queries(const Context& context,
+                    LatentAttentionState& state,
+                    const LatentAttentionWeights& weights,
+                    const Tensor& query) {
+  compressed_norm_forward(context, state.q_norm, query, weights.q_norm_L);
+  state.q_TQ = context.activation({query.dim(0), weights.q_up_QL.dim(0)});
+  kernels::linear_forward(context.stream, state.q_TQ, state.q_norm.y_TD, weights.q_up_QL);
+  turn_queries(context, state.q_TQ);
+}
+
+void expand_keys_and_values(const Context& context,
+                            LatentAttentionState& state,
+                            const LatentAttentionWeights& weights,
+                            const DownColumns& down) {
   const config::ModelConfig& config = context.config;
   const std::int64_t tokens = down.latent_TR.dim(0), heads = config.local_heads();
   Stream& stream = context.stream;
   compressed_norm_forward(context, state.kv_norm, down.latent_TR, weights.kv_norm_R);
   const Tensor kv_TU = context.activation({tokens, weights.kv_up_UR.dim(0)});
   kernels::linear_forward(stream, kv_TU, state.kv_norm.y_TD, weights.kv_up_UR);
-  kernels::rotary_forward(stream,
-                          down.position_TP,
-                          down.position_TP,
-                          context.rotary_SD,
-                          position_rotary(config));
   state.k_TK = context.activation({tokens, heads * config.latent_head_dim()});
   state.v_TV = context.activation({tokens, heads * config.v_head_dim});
   kernels::latent_keys_forward(stream,
@@ -116,41 +117,67 @@ void make_keys_and_values(const Context& context,
                                heads_of(config));
 }
 
-// From the gradients of queries, keys and values as attention saw them to those of the expanded
-// queries (state.dq_TQ) and of what keys and values were made of (state.dkv_TU and the position
-// part of `ddown`).
-void rotation_dgrad(const Context& context, LatentAttentionState& state, const DownColumns& ddown) {
-  const config::ModelConfig& config = context.config;
-  Stream& stream = context.stream;
-  const kernels::Rotary rotary = query_rotary(config);
-  kernels::rotary_dgrad(stream, state.dq_TQ, state.dq_TQ, context.rotary_SD, rotary);
-  const kernels::LatentHeads heads = heads_of(config);
+// From the gradients of keys and values as attention saw them to those of what they were made of:
+// state.dkv_TU and the position part of `ddown`.
+void keys_and_values_dgrad(const Context& context,
+                           LatentAttentionState& state,
+                           const DownColumns& ddown) {
+  const kernels::LatentHeads heads = heads_of(context.config);
   state.dkv_TU =
       context.activation({state.dk_TK.dim(0), heads.heads * (heads.content + heads.value)});
-  kernels::latent_keys_dgrad(stream,
+  kernels::latent_keys_dgrad(context.stream,
                              state.dkv_TU,
                              ddown.position_TP,
                              state.dk_TK,
                              state.dv_TV,
                              heads);
-  kernels::rotary_dgrad(stream,
-                        ddown.position_TP,
-                        ddown.position_TP,
-                        context.rotary_SD,
-                        position_rotary(config));
   state.dk_TK.reset();
   state.dv_TV.reset();
 }
 
+}  // namespace
+
+// What is turned in place is turned here, so that an expansion can be made again.
+void attention_qkv_forward(const Context& context,
+                           LatentAttentionState& state,
+                           const LatentAttentionWeights& weights) {
+  if (context.opens()) {
+    state.down_TC = context.activation({product_rows(context, state.ends), weights.down_CD.dim(0)});
+  }
+  kernels::linear_forward(context.stream,
+                          context.of_step(state.down_TC),
+                          product_input(context, state.ends),
+                          weights.down_CD);
+  if (!context.closes()) return;
+  const DownColumns down = split_down(context.config, state.down_TC);
+  kernels::rotary_forward(context.stream,
+                          down.position_TP,
+                          down.position_TP,
+                          context.rotary_SD,
+                          position_rotary(context.config));
+  if (weights.q_up_QL.defined()) return;
+  state.q_TQ = down.query;
+  turn_queries(context, state.q_TQ);
+}
+
+void attention_expand_forward(const Context& context,
+                              LatentAttentionState& state,
+                              const LatentAttentionWeights& weights) {
+  const DownColumns down = split_down(context.config, state.down_TC);
+  if (weights.q_up_QL.defined()) expand_queries(context, state, weights, down.query);
+  expand_keys_and_values(context, state, weights, down);
+}
+
 // From the gradients of queries, keys and values as attention saw them to those of what was
 // compressed.
-void expansions_dgrad(const Context& context,
-                      LatentAttentionState& state,
-                      const LatentAttentionWeights& weights) {
+void attention_expand_dgrad(const Context& context,
+                            LatentAttentionState& state,
+                            const LatentAttentionWeights& weights) {
   const DownColumns down = split_down(context.config, state.down_TC);
   const DownColumns ddown = split_down(context.config, state.ddown_TC);
-  rotation_dgrad(context, state, ddown);
+  keys_and_values_dgrad(context, state, ddown);
   if (weights.q_up_QL.defined()) {
+    turn_queries_back(context, state.dq_TQ);
     expansion_dgrad(context,
                     state.q_norm,
                     ddown.query,
@@ -166,24 +193,6 @@ void expansions_dgrad(const Context& context,
                   weights.kv_up_UR,
                   down.latent_TR,
                   weights.kv_norm_R);
-}
-
-}  // namespace
-
-void attention_qkv_forward(const Context& context,
-                           LatentAttentionState& state,
-                           const LatentAttentionWeights& weights) {
-  if (context.opens()) {
-    state.down_TC = context.activation({product_rows(context, state.ends), weights.down_CD.dim(0)});
-  }
-  kernels::linear_forward(context.stream,
-                          context.of_step(state.down_TC),
-                          product_input(context, state.ends),
-                          weights.down_CD);
-  if (!context.closes()) return;
-  const DownColumns down = split_down(context.config, state.down_TC);
-  make_queries(context, state, weights, down.query);
-  make_keys_and_values(context, state, weights, down);
 }
 
 void attention_core_forward(const Context& context, LatentAttentionState& state) {
@@ -229,10 +238,12 @@ Attended attended_gradients(const Context& context,
                             LatentAttentionState& state,
                             std::int64_t tokens) {
   const kernels::AttentionShape shape = latent_shape(context);
-  state.ddown_TC = context.activation(state.down_TC.shape());
-  const bool compressed = state.q_norm.y_TD.defined();
-  state.dq_TQ = compressed ? context.activation({tokens, shape.heads * shape.head_width})
-                           : split_down(context.config, state.ddown_TC).query;
+  const config::ModelConfig& config = context.config;
+  const std::int64_t query = config.q_lora_rank.value_or(shape.heads * shape.head_width);
+  state.ddown_TC =
+      context.activation({tokens, query + config.kv_lora_rank + config.qk_pos_emb_head_dim});
+  state.dq_TQ = config.q_lora_rank ? context.activation({tokens, shape.heads * shape.head_width})
+                                   : split_down(context.config, state.ddown_TC).query;
   state.dk_TK = context.activation({tokens, shape.heads * shape.head_width});
   state.dv_TV = context.activation({tokens, shape.heads * *shape.value_width});
   return {.q_TQ = state.dq_TQ, .k_TK = state.dk_TK, .v_TV = state.dv_TV};
@@ -262,7 +273,13 @@ void attention_qkv_dgrad(const Context& context,
                          LatentAttentionState& state,
                          const LatentAttentionWeights& weights) {
   if (context.opens()) {
-    expansions_dgrad(context, state, weights);
+    const DownColumns ddown = split_down(context.config, state.ddown_TC);
+    kernels::rotary_dgrad(context.stream,
+                          ddown.position_TP,
+                          ddown.position_TP,
+                          context.rotary_SD,
+                          position_rotary(context.config));
+    if (!weights.q_up_QL.defined()) turn_queries_back(context, ddown.query);
     state.ends.dx_TD = context.activation({state.ddown_TC.dim(0), weights.down_CD.dim(1)});
   }
   kernels::linear_dgrad(context.stream,
@@ -279,9 +296,9 @@ void attention_proj_wgrad(const Context& context,
   state.proj_o_TV.reset();
 }
 
-void attention_qkv_wgrad(const Context& context,
-                         LatentAttentionState& state,
-                         const LatentAttentionWeights& gradients) {
+void attention_expand_wgrad(const Context& context,
+                            LatentAttentionState& state,
+                            const LatentAttentionWeights& gradients) {
   const DownColumns down = split_down(context.config, state.down_TC);
   if (gradients.q_up_QL.defined()) {
     expansion_wgrad(context,
@@ -297,12 +314,16 @@ void attention_qkv_wgrad(const Context& context,
                   gradients.kv_norm_R,
                   state.dkv_TU,
                   down.latent_TR);
-  weight_gradient(context, gradients.down_CD, state.ddown_TC, state.ends.x_TD);
   for (NormState* done : {&state.q_norm, &state.kv_norm}) *done = {};
+  for (Tensor* done : {&state.down_TC, &state.dq_TQ, &state.dkv_TU}) done->reset();
+}
+
+void attention_qkv_wgrad(const Context& context,
+                         LatentAttentionState& state,
+                         const LatentAttentionWeights& gradients) {
+  weight_gradient(context, gradients.down_CD, state.ddown_TC, state.ends.x_TD);
+  state.ddown_TC.reset();
   state.ends.drop_input();
-  for (Tensor* done : {&state.down_TC, &state.ddown_TC, &state.dq_TQ, &state.dkv_TU}) {
-    done->reset();
-  }
 }
 
 kernels::AttentionShape attention_shape(const Context& context, const LatentAttentionState&) {
@@ -323,8 +344,15 @@ Tensor take_output_gradient(LatentAttentionState& state) {
 }
 
 void drop_attention_qkv(LatentAttentionState& state) {
+  if (state.q_TQ.defined() && state.q_TQ.shares_block(state.down_TC)) state.q_TQ.reset();
+  state.down_TC.reset();
+}
+
+void drop_attention_expand(LatentAttentionState& state) {
+  const bool compressed = state.q_norm.y_TD.defined();
   for (NormState* done : {&state.q_norm, &state.kv_norm}) *done = {};
-  for (Tensor* done : {&state.down_TC, &state.q_TQ, &state.k_TK, &state.v_TV}) done->reset();
+  if (compressed) state.q_TQ.reset();
+  for (Tensor* done : {&state.k_TK, &state.v_TV}) done->reset();
 }
 
 void drop_attention_core(LatentAttentionState& state) {

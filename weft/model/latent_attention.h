@@ -1,8 +1,8 @@
 // Multi-head latent attention, in the parts of attention: `qkv` (one projection down to compressed
-// queries, compressed keys and values and the position part of the keys; norms of what is
-// compressed; projections up; rotation), `core` (causal attention) and `proj` (projection). Queries
-// need not be compressed: then the projection down makes them whole. The functions are named as
-// attention's are, and do the same for other states and weights.
+// queries, compressed keys and values and the position part of the keys), `expand` (norms of what
+// is compressed, projections up, rotation), `core` (causal attention) and `proj` (projection).
+// Queries need not be compressed: then the projection down makes them whole. The functions are
+// named as attention's are, and do the same for other states and weights.
 //
 // Suffixes: T tokens, D hidden, L compressed queries, R compressed keys and values, P position
 // channels, Q queries of all heads, C = (L or Q) + R + P columns of the projection down, U expanded
@@ -38,16 +38,21 @@ struct LatentAttentionState {
 };
 
 void attention_qkv_forward(const Context&, LatentAttentionState&, const LatentAttentionWeights&);
+void attention_expand_forward(const Context&, LatentAttentionState&, const LatentAttentionWeights&);
 void attention_core_forward(const Context&, LatentAttentionState&);
 void attention_proj_forward(const Context&, LatentAttentionState&, const LatentAttentionWeights&);
 
 void attention_proj_dgrad(const Context&, LatentAttentionState&, const LatentAttentionWeights&);
 void attention_core_dgrad(const Context&, LatentAttentionState&);
+void attention_expand_dgrad(const Context&, LatentAttentionState&, const LatentAttentionWeights&);
 void attention_qkv_dgrad(const Context&, LatentAttentionState&, const LatentAttentionWeights&);
 
 void attention_proj_wgrad(const Context&,
                           LatentAttentionState&,
                           const LatentAttentionWeights& gradients);
+void attention_expand_wgrad(const Context&,
+                            LatentAttentionState&,
+                            const LatentAttentionWeights& gradients);
 void attention_qkv_wgrad(const Context&,
                          LatentAttentionState&,
                          const LatentAttentionWeights& gradients);
@@ -61,6 +66,7 @@ Attended attended_gradients(const Context&, LatentAttentionState&, std::int64_t 
 
 // What the part's forward makes again.
 void drop_attention_qkv(LatentAttentionState&);
+void drop_attention_expand(LatentAttentionState&);
 void drop_attention_core(LatentAttentionState&);
 
 }  // namespace weft::model

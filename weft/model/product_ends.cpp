@@ -72,6 +72,11 @@ void ProductEnds::drop_input() {
   own_x_TD.reset();
 }
 
+void ProductEnds::drop_own_input() {
+  if (x_TD.defined() && x_TD.shares_block(own_x_TD)) x_TD.reset();
+  own_x_TD.reset();
+}
+
 void sub_layer_norm_forward(const Context& context,
                             NormState& state,
                             ProductEnds& ends,
@@ -102,9 +107,7 @@ void sub_layer_norm_wgrad(const Context& context,
 
 void drop_sub_layer_norm(NormState& state, ProductEnds& ends) {
   state = {};
-  // What was gathered of it is not the norm's to drop.
-  if (ends.x_TD.defined() && ends.x_TD.shares_block(ends.own_x_TD)) ends.x_TD.reset();
-  ends.own_x_TD.reset();
+  ends.drop_own_input();
 }
 
 Tensor residual_forward(const Context& context, ProductEnds& ends, const Tensor& x_TD) {

@@ -22,6 +22,8 @@ struct ProductEnds {
 
   void take_input(const Tensor& own_TD) { own_x_TD = x_TD = own_TD; }
   void drop_input();
+  // But for what was gathered of it.
+  void drop_own_input();
 };
 
 // What a step of the first product reads and what one of the last makes, with their gradients; of

@@ -12,6 +12,18 @@ Tensor by_token(const Tensor& column_T1) { return column_T1.view({column_T1.dim(
 
 }  // namespace
 
+void take_shared_input(SharedExpertsState& state,
+                       const SharedExpertsWeights& weights,
+                       const Tensor& x_TD) {
+  state.ends.take_input(x_TD);
+  if (weights.gate_1D.defined()) state.gate_x_TD = x_TD;
+}
+
+void drop_shared_input(SharedExpertsState& state) {
+  state.ends.drop_own_input();
+  state.gate_x_TD.reset();
+}
+
 void shared_fc1_forward(const Context& context,
                         SharedExpertsState& state,
                         const SharedExpertsWeights& weights) {
@@ -42,10 +54,9 @@ void shared_fc2_forward(const Context& context,
 
 void shared_gate_forward(const Context& context,
                          SharedExpertsState& state,
-                         const SharedExpertsWeights& weights,
-                         const Tensor& x_TD) {
+                         const SharedExpertsWeights& weights) {
+  const Tensor& x_TD = state.gate_x_TD;
   Stream& stream = context.stream;
-  state.gate_x_TD = x_TD;
   settle_output(context, state.ends);
   state.ungated_TD = std::move(state.ends.y_TD);
   state.gate_T1 = context.activation_fp32({x_TD.dim(0), 1});
@@ -129,6 +140,11 @@ void shared_fc1_wgrad(const Context& context,
   weight_gradient(context, gradients.fc1_FD, state.dfc1_T2F, state.ends.x_TD);
   state.dfc1_T2F.reset();
   state.ends.drop_input();
+}
+
+void drop_shared_fc1(SharedExpertsState& state) {
+  state.fc1_T2F.reset();
+  state.act_TF.reset();
 }
 
 void add_shared_gradient(const Context& context, SharedExpertsState& state, const NormState& norm) {

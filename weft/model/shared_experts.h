@@ -26,13 +26,12 @@ struct SharedExpertsState {
   Tensor dx_gate_TD;  // the gate's part of dx; undefined without
 };
 
+// x: the routing norm's output.
+void take_shared_input(SharedExpertsState&, const SharedExpertsWeights&, const Tensor& x_TD);
+void drop_shared_input(SharedExpertsState&);
 void shared_fc1_forward(const Context&, SharedExpertsState&, const SharedExpertsWeights&);
 void shared_fc2_forward(const Context&, SharedExpertsState&, const SharedExpertsWeights&);
-// x: the norm's output.
-void shared_gate_forward(const Context&,
-                         SharedExpertsState&,
-                         const SharedExpertsWeights&,
-                         const Tensor& x_TD);
+void shared_gate_forward(const Context&, SharedExpertsState&, const SharedExpertsWeights&);
 // y += the shared experts' output, which is dropped.
 void add_shared_output(const Context&, SharedExpertsState&, const Tensor& y_TD);
 
@@ -45,6 +44,8 @@ void shared_fc1_dgrad(const Context&, SharedExpertsState&, const SharedExpertsWe
 // With the other weight gradients, in any order, drops the state, but for the gradient of x where
 // that has not been added yet.
 void shared_fc1_wgrad(const Context&, SharedExpertsState&, const SharedExpertsWeights& gradients);
+// What FC1 makes again.
+void drop_shared_fc1(SharedExpertsState&);
 // The gradient of the norm's output += that of x, which is dropped.
 void add_shared_gradient(const Context&, SharedExpertsState&, const NormState& norm);
 

@@ -24,17 +24,24 @@ constexpr double kMomentBytes = 16;
 using base::number;
 
 // Down to what is compressed, and up from it.
-double latent_projections(const config::ModelConfig& model) {
-  const double h = number(model.hidden_size), heads = number(model.num_attention_heads);
-  const double q = heads * number(model.latent_head_dim()), rank = number(model.kv_lora_rank);
-  const double queries = model.q_lora_rank ? number(*model.q_lora_rank) * (h + q) : h * q;
-  const double value = heads * number(model.v_head_dim);
-  return queries + h * (rank + number(model.qk_pos_emb_head_dim)) +
-         rank * (heads * number(model.qk_head_dim) + value);
+double latent_down(const config::ModelConfig& model) {
+  const double heads = number(model.num_attention_heads);
+  const double q = heads * number(model.latent_head_dim());
+  const double queries = model.q_lora_rank ? number(*model.q_lora_rank) : q;
+  const double keys = number(model.kv_lora_rank) + number(model.qk_pos_emb_head_dim);
+  return number(model.hidden_size) * (queries + keys);
+}
+
+double latent_up(const config::ModelConfig& model) {
+  if (!model.multi_latent_attention) return 0;
+  const double heads = number(model.num_attention_heads), rank = number(model.kv_lora_rank);
+  const double q = heads * number(model.latent_head_dim());
+  const double queries = model.q_lora_rank ? number(*model.q_lora_rank) * q : 0;
+  return queries + rank * heads * number(model.qk_head_dim + model.v_head_dim);
 }
 
 double projections_in(const config::ModelConfig& model) {
-  if (model.multi_latent_attention) return latent_projections(model);
+  if (model.multi_latent_attention) return latent_down(model);
   const double q = number(model.query_width()), kv = number(model.key_width());
   return number(model.hidden_size) * (q + 2 * kv);
 }
@@ -78,8 +85,8 @@ Work NominalWork::rounding(const schedule::Node& node) const {
 }
 
 // The first part has two of the three matrices and the last the third; between them is the
-// activation. What a piece hands on is not made again, so that its recomputation ends before its
-// last product.
+// activation. What a feed-forward hands on is not made again, so that its recomputation ends before
+// its last product.
 Work NominalWork::feed_forward_work(const schedule::Node& node,
                                     double rows,
                                     std::int64_t width) const {
@@ -109,12 +116,13 @@ Work NominalWork::attention(const schedule::Node& node) const {
   const bool whole = node.part == Part::None;
   double operations = 0;
   if (whole || node.part == Part::Qkv) operations += projections_in(model_) / product_steps(node);
+  if (whole || node.part == Part::Expand) operations += latent_up(model_);
   // Each step of a ring is as much work as any other.
   const double steps = node.slice == schedule::kNone
                            ? 1
                            : number(derive::attention_sharing(model_, node.layer).key_ranks);
   if (whole || node.part == Part::Core) operations += core * core_times(node.direction) / steps;
-  if (node.part == Part::Proj || (whole && node.direction != Direction::R)) {
+  if (whole || node.part == Part::Proj) {
     operations += projection_out(model_) / product_steps(node);
   }
   return {.flops = kOperations * tokens_ * operations};
@@ -128,6 +136,7 @@ Work NominalWork::of(const schedule::Node& node) const {
     case Piece::Attention:
       return attention(node);
     case Piece::Route:
+      if (node.part == Part::Norm) return {.memory_bytes = 2 * tokens_ * stream};
       return {.flops = kOperations * tokens_ * h * number(model_.experts())};
     case Piece::Experts:
       return feed_forward_work(node, rows, model_.expert_shard_width());

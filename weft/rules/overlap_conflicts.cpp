@@ -19,14 +19,19 @@ bool recomputes_layers(const ModelConfig& model) {
   return model.recompute_granularity == RecomputeGranularity::Full;
 }
 
+bool runs_experts_again(const Judge& judge) {
+  return judge.config().runtime.recompute_under_overlap;
+}
+
 void judge_full_recompute(Judge& judge) {
-  if (!overlaps(judge) || !recomputes_layers(judge.model())) return;
-  judge.report("model.recompute_granularity",
-               text("{} and model.recompute_granularity = full: a layer that runs again as a whole "
-                    "sends its tokens again, with nothing beside it",
-                    kOverlap),
-               "use selective recomputation, and unset model.recompute_method and "
-               "model.recompute_num_layers");
+  if (!overlaps(judge) || !recomputes_layers(judge.model()) || runs_experts_again(judge)) return;
+  judge.report(
+      "model.recompute_granularity",
+      text("{} and model.recompute_granularity = full: a layer that runs again as a whole "
+           "sends its tokens again, with nothing beside it",
+           kOverlap),
+      "use selective recomputation, and unset model.recompute_method and "
+      "model.recompute_num_layers; or let it run with runtime.recompute_under_overlap=true");
 }
 
 // With full recomputation C20 has said it.
@@ -53,13 +58,14 @@ void judge_recompute_layers(Judge& judge) {
 
 void judge_recompute_moe(Judge& judge) {
   const auto& modules = judge.model().recompute_modules;
-  if (!overlaps(judge) || !modules) return;
+  if (!overlaps(judge) || !modules || runs_experts_again(judge)) return;
   if (std::ranges::find(*modules, RecomputeModule::Moe) == modules->end()) return;
   judge.report("model.recompute_modules",
                text("{} and moe in model.recompute_modules: experts that run again as a whole send "
                     "their tokens again",
                     kOverlap),
-               "recompute moe_act or layernorm instead");
+               "recompute moe_act or layernorm instead, or let it run with "
+               "runtime.recompute_under_overlap=true");
 }
 
 void judge_shared_overlap(Judge& judge) {
@@ -163,7 +169,8 @@ void judge_one_queue(Judge& judge) {
 
 constexpr Rule kOverlapConflictsRules[] = {
     {.id = "C20",
-     .when = "expert-parallel overlap and model.recompute_granularity = full",
+     .when = "expert-parallel overlap and model.recompute_granularity = full, without "
+             "runtime.recompute_under_overlap",
      .then = "refused",
      .why = "The backward of a layer would first run its forward again, dispatch and combine "
             "included, and wait for both.",
@@ -184,7 +191,8 @@ constexpr Rule kOverlapConflictsRules[] = {
      .example = WEFT_OVERLAPPED "model.recompute_num_layers=1",
      .judge = judge_recompute_layers},
     {.id = "C23",
-     .when = "expert-parallel overlap and moe among model.recompute_modules",
+     .when = "expert-parallel overlap and moe among model.recompute_modules, without "
+             "runtime.recompute_under_overlap",
      .then = "refused",
      .why = "Running the experts again means dispatching again, in the middle of the backward.",
      .example = WEFT_OVERLAPPED "model.recompute_granularity=selective "

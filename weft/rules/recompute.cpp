@@ -89,6 +89,20 @@ void judge_core_attention(Judge& judge) {
                "compare with model.recompute_modules=[]");
 }
 
+void judge_shared_attention(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  if (model.context_parallel_size == 1) return;
+  for (const RecomputeModule module : {RecomputeModule::CoreAttn, RecomputeModule::MlaUpProj}) {
+    if (!recomputes(model, module)) continue;
+    judge.report("model.recompute_modules",
+                 text("{} is to be recomputed with model.context_parallel_size = {}: what ranks "
+                      "share in attention is kept, and nothing of it runs again",
+                      word(module),
+                      model.context_parallel_size),
+                 text("take {} out of model.recompute_modules", word(module)));
+  }
+}
+
 void judge_distributed(Judge& judge) {
   const ModelConfig& model = judge.model();
   if (!model.distribute_saved_activations || !model.sequence_parallel) return;
@@ -145,6 +159,15 @@ constexpr Rule kRecomputeRules[] = {
             "MB less of 36.6 GB, and a step 3.9% longer.",
      .example = "model.recompute_granularity=selective model.recompute_modules=[core_attn]",
      .judge = judge_core_attention},
+    {.id = "W97",
+     .kind = Kind::Warning,
+     .when = "core_attn or mla_up_proj recomputed with context parallelism",
+     .then = "warned: it is kept",
+     .why = "Its keys would travel around the ranks once more. The rest of a layer can be "
+            "recomputed there.",
+     .example = "model.context_parallel_size=2 model.recompute_granularity=selective "
+                "model.recompute_modules=[core_attn]",
+     .judge = judge_shared_attention},
     {.id = "TC-56",
      .when = "model.distribute_saved_activations with model.sequence_parallel",
      .then = "refused",

@@ -1,4 +1,7 @@
 // Tokens, learning rate, data, and what may be saved.
+#include <set>
+
+#include "weft/derive/evaluation_sets.h"
 #include "weft/rules/judge.h"
 #include "weft/rules/topics.h"
 
@@ -80,13 +83,54 @@ void judge_bytes_as_tokens(Judge& judge) {
 void judge_held_out(Judge& judge) {
   const Config& config = judge.config();
   if (config.dataset.kind == DataKind::Mock || config.train.eval_interval <= 0) return;
-  if (config.dataset.eval_fraction != 0) return;
+  if (config.dataset.eval_fraction != 0 || !config.dataset.valid_data_path.empty()) return;
   judge.report(
       "dataset.eval_fraction",
       text("train.eval_interval = {} with dataset.eval_fraction = 0 has nothing to evaluate "
            "on",
            config.train.eval_interval),
       "set a fraction such as 0.05, or train.eval_interval=0");
+}
+
+// Names become parts of tags and keys, which other programs read.
+bool is_set_name(const std::string& name) {
+  constexpr std::size_t kLongestName = 64;
+  return !name.empty() && name.size() <= kLongestName && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("._+-").find(c) != std::string_view::npos;
+  });
+}
+
+void judge_evaluation_sets(Judge& judge) {
+  constexpr std::size_t kMostSets = 64;
+  const DatasetConfig& dataset = judge.config().dataset;
+  const std::string key = "dataset.valid_data_path";
+  const std::size_t sets = dataset.valid_data_path.size();
+  if (sets == 0) return;
+  if (dataset.kind == DataKind::Mock) {
+    judge.report(key,
+                 text("{} names files, and dataset.kind = mock reads none", key),
+                 "set dataset.kind, or leave the sets out");
+  }
+  if (sets > kMostSets) {
+    judge.report(key, text("{} has {} sets", key, sets), text("name at most {}", kMostSets));
+    return;
+  }
+  std::set<std::string> names;
+  for (const derive::EvaluationSet& set : derive::evaluation_sets_of(dataset)) {
+    const std::string shown = base::shown(set.name);
+    if (set.path.empty()) {
+      judge.report(key, text("{}: the set '{}' has no path", key, shown), "write NAME=PATH");
+    } else if (!is_set_name(set.name)) {
+      judge.report(key,
+                   text("{}: '{}' cannot be the name of a set", key, shown),
+                   "write NAME=PATH, with a name of up to 64 letters, digits and . _ + -");
+    } else if (!names.insert(set.name).second) {
+      judge.report(key,
+                   text("{}: two sets are called '{}'", key, shown),
+                   "write NAME=PATH with other names");
+    }
+  }
 }
 
 void judge_saved(Judge& judge) {
@@ -148,11 +192,21 @@ constexpr Rule kRunRules[] = {
      .example = "dataset.kind=text dataset.path=docs model.vocab_size=128",
      .judge = judge_bytes_as_tokens},
     {.id = "W14",
-     .when = "train.eval_interval > 0 on files and dataset.eval_fraction = 0",
+     .when = "train.eval_interval > 0 on files, dataset.eval_fraction = 0 and no "
+             "dataset.valid_data_path",
      .then = "refused",
      .why = "Evaluation reads the part of the data that training does not.",
      .example = "dataset.kind=text dataset.path=docs train.eval_interval=5 dataset.eval_fraction=0",
      .judge = judge_held_out},
+    {.id = "W95",
+     .when = "dataset.valid_data_path with dataset.kind = mock, more than 64 sets, a set without a "
+             "path, or names that are not plain or occur twice",
+     .then = "refused",
+     .why = "Each set is evaluated alone and logged under its name: the last part of its path, or "
+            "what stands before the sign in NAME=PATH.",
+     .example = "dataset.kind=text dataset.path=docs train.eval_interval=5 "
+                "dataset.valid_data_path=[a/text,b/text]",
+     .judge = judge_evaluation_sets},
     {.id = "W74",
      .when = "checkpoint.save_hf, save or load with runtime.backend = fake or loopback",
      .then = "refused",

@@ -109,6 +109,7 @@ void declare_bytes(const config::ModelConfig& model,
   piece.output = bytes.output;
   piece.remade = bytes.remade;
   piece.sent_forward = bytes.sent_forward;
+  piece.sent_again = bytes.sent_again;
   if (piece.has_input_gradient()) piece.sent_backward = bytes.sent_backward;
 }
 
@@ -158,6 +159,11 @@ void cut_sent_bytes(PieceAnatomy& part) {
   }
 }
 
+// Latent attention whose queries are not expanded: they are columns of what was projected down.
+bool has_whole_queries(const config::ModelConfig& model) {
+  return model.multi_latent_attention && !model.q_lora_rank;
+}
+
 // Each part after the one before it; the first after what the piece is after. Past a part without
 // an input gradient, gradients go from the one behind it to the one before it. What is after an
 // exchange in steps is after what comes before that too: one step has no exchange.
@@ -172,6 +178,13 @@ void declare_parts(const config::ModelConfig& model,
                       .lane = lane_of_part(name, piece.lane),
                       .after = after,
                       .steps = steps_of(model, flow, layer, {piece.piece, name})};
+    if (name == Part::Core && has_whole_queries(model)) {
+      part.after.push_back({Piece::Attention, Part::Qkv});
+    }
+    // The gate of shared experts reads what the first of their products read.
+    if (name == Part::Gate) {
+      part.after.insert(part.after.end(), piece.after.begin(), piece.after.end());
+    }
     declare_bytes(model, flow, layer, part);
     cut_sent_bytes(part);
     if (part.has_input_gradient() && !part.is_exchange_in_steps()) after.clear();

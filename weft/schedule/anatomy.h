@@ -108,9 +108,11 @@ struct PieceAnatomy {
   Bytes remade = {};        // of it, what a recomputation drops and makes again
   Bytes sent_forward = {};  // to other ranks, a row that leaves this one; of steps, by each
   Bytes sent_backward = {};
+  std::optional<Bytes> sent_again = std::nullopt;  // where it runs again, unless as forward
   // What it becomes where a pass splits it (passes/parts.h), in forward order.
   std::vector<PieceAnatomy> parts = {};
-  // What it remakes is dropped after the forward and made again before its input gradient.
+  // It runs again before its input gradient. What it remakes is dropped after the forward; where
+  // that is nothing, it brings what others remake.
   bool is_recomputed = false;
 
   bool is(const PieceName& name) const { return piece == name.piece && part == name.part; }
@@ -131,6 +133,7 @@ struct PieceAnatomy {
     return row_of(piece).weights != Weights::None && row_of(part).has_weights;
   }
   const Bytes& sent(Direction direction) const {
+    if (direction == Direction::R && sent_again) return *sent_again;
     return direction == Direction::D ? sent_backward : sent_forward;
   }
   // How many times that one of its nodes sends.
@@ -224,6 +227,8 @@ struct TokenFlow {
 struct Detail {
   std::vector<Piece> split;           // into parts
   std::vector<PieceName> recomputed;  // pieces, or parts of a piece that is split
+  // In how many layers from the first of each chunk on; else in all.
+  std::optional<int> recomputed_layers = std::nullopt;
 };
 
 // Of one pipeline rank. Layers are those of the whole model, so that a layer's number is its index.

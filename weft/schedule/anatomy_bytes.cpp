@@ -24,9 +24,20 @@ Bytes stream_bytes(const config::ModelConfig& model) {
   return {.per_token = model.hidden_size * element_bytes(model)};
 }
 
+Bytes sum(const Bytes& a, const Bytes& b) {
+  return {.fixed = a.fixed + b.fixed,
+          .per_token = a.per_token + b.per_token,
+          .per_row = a.per_row + b.per_row,
+          .per_copy = a.per_copy + b.per_copy,
+          .per_passing = a.per_passing + b.per_passing,
+          .per_onward = a.per_onward + b.per_onward};
+}
+
 PieceBytes keeps(const Bytes& bytes) { return {.kept = bytes}; }
 PieceBytes remakes(const Bytes& bytes) { return {.kept = bytes, .remade = bytes}; }
 PieceBytes hands_on(const Bytes& bytes) { return {.kept = bytes, .output = bytes}; }
+// To what stands behind it in its layer.
+PieceBytes shows(const Bytes& bytes) { return {.kept = bytes, .output = bytes, .remade = bytes}; }
 
 // Of the parts of a piece.
 using PartBytes = std::vector<std::pair<Part, PieceBytes>>;
@@ -49,18 +60,23 @@ PieceBytes gather_bytes(const config::ModelConfig& model) {
 }
 PieceBytes scatter_bytes(const config::ModelConfig& model) { return shares_stream(model, {}); }
 
-// The projection down, what is compressed once more normed, expanded queries, keys and values.
-std::int64_t latent_qkv_bytes(const config::ModelConfig& model) {
+// The projection down.
+std::int64_t latent_down_bytes(const config::ModelConfig& model) {
+  const std::int64_t q = model.local_heads() * model.latent_head_dim();
+  const std::int64_t kv = model.kv_lora_rank + model.qk_pos_emb_head_dim;
+  return (model.q_lora_rank.value_or(q) + kv) * element_bytes(model);
+}
+
+// What is compressed once more normed, expanded queries, keys and values.
+std::int64_t expanded_bytes(const config::ModelConfig& model) {
   const std::int64_t b = element_bytes(model), heads = model.local_heads();
-  const std::int64_t q = heads * model.latent_head_dim(), r = model.kv_lora_rank;
-  std::int64_t bytes = (model.q_lora_rank.value_or(q) + r + model.qk_pos_emb_head_dim) * b;
-  if (model.q_lora_rank) bytes += (*model.q_lora_rank + q) * b + kFp32;
-  bytes += r * b + kFp32;
-  return bytes + (q + heads * model.v_head_dim) * b;  // keys and values
+  const std::int64_t q = heads * model.latent_head_dim();
+  const std::int64_t queries = model.q_lora_rank ? (*model.q_lora_rank + q) * b + kFp32 : 0;
+  return queries + model.kv_lora_rank * b + kFp32 + (q + heads * model.v_head_dim) * b;
 }
 
 std::int64_t qkv_bytes(const config::ModelConfig& model) {
-  if (model.multi_latent_attention) return latent_qkv_bytes(model);
+  if (model.multi_latent_attention) return latent_down_bytes(model) + expanded_bytes(model);
   const std::int64_t b = element_bytes(model);
   const std::int64_t q = model.local_query_width(), k = model.local_key_width();
   const std::int64_t bytes = (q + 2 * k) * b;
@@ -76,8 +92,15 @@ std::int64_t qkv_bytes(const config::ModelConfig& model) {
 }
 
 // A norm over the heads of several ranks is a part of its own, behind a sum over them: two numbers
-// of each token.
-PartBytes with_norm_apart(const config::ModelConfig& model, const PieceBytes& qkv) {
+// of each token. So is what latent attention expands.
+PartBytes qkv_parts(const config::ModelConfig& model, const PieceBytes& qkv) {
+  if (model.multi_latent_attention) {
+    const Bytes down = of_group(model, latent_down_bytes(model));
+    const Bytes expanded{.per_token = qkv.kept.per_token - down.per_token};
+    const bool is_remade = qkv.remade != Bytes{};
+    return {{Part::Qkv, is_remade ? remakes(down) : keeps(down)},
+            {Part::Expand, is_remade ? remakes(expanded) : keeps(expanded)}};
+  }
   if (!derive::norms_across_ranks(model)) return {{Part::Qkv, qkv}};
   const std::int64_t columns = model.local_query_width() + 2 * model.local_key_width();
   const Bytes product = of_group(model, columns * element_bytes(model));
@@ -149,15 +172,16 @@ PartBytes attention_bytes(const config::ModelConfig& model, int layer) {
       attended_widths(model).output * element_bytes(model) + model.local_heads() * kFp32;
   PartBytes parts{{Part::Norm, remakes({.per_token = norm_bytes(model)})},
                   {Part::Gather, gather_bytes(model)},
-                  {Part::Scatter, scatter_bytes(model)},
-                  {Part::Add, hands_on(stream_bytes(model))}};
+                  {Part::Scatter, scatter_bytes(model)}};
   const derive::AttentionSharing sharing = derive::attention_sharing(model, layer);
   const bool is_shared = sharing.is_shared();
+  const Bytes stream = stream_bytes(model);
+  parts.emplace_back(Part::Add, is_shared ? hands_on(stream) : shows(stream));
   const PieceBytes qkv = is_shared ? keeps(of_group(model, shared_qkv_bytes(model, sharing)))
                                    : remakes(of_group(model, qkv_bytes(model)));
   const PartBytes rest = is_shared ? shared_attention_bytes(model, sharing)
                                    : PartBytes{{Part::Core, remakes(of_group(model, core))}};
-  for (const PartBytes& more : {with_norm_apart(model, qkv), rest}) {
+  for (const PartBytes& more : {qkv_parts(model, qkv), rest}) {
     parts.insert(parts.end(), more.begin(), more.end());
   }
   return parts;
@@ -174,38 +198,29 @@ PartBytes mlp_bytes(const config::ModelConfig& model) {
           {Part::Add, hands_on(stream_bytes(model))}};
 }
 
-// The logits and the choice are made again from the norm's output, which others read too, and what
-// the dispatcher laid out stays.
-PieceBytes route_bytes(const config::ModelConfig& model, const TokenFlow& flow) {
+// The logits and the choice are made again; what the dispatcher laid out stays.
+PartBytes route_bytes(const config::ModelConfig& model, const TokenFlow& flow) {
   const std::int64_t experts = model.experts(), k = model.moe_router_topk;
   Bytes choice{.per_token = experts * kFp32 + k * (kFp32 + kInt32)};
   // The choice before slots are dropped.
   if (model.moe_expert_capacity_factor) choice.per_token += k * (kFp32 + kInt32);
-  Bytes all = choice;
-  all.per_token += norm_bytes(model);
+  Bytes all = sum(choice, dispatch_kept_bytes(model, flow).route);
   // The rows that a global loss counts.
   if (model.aux_loss_coeff(config::LoadBalancing::GlobalAuxLoss) != 0) {
     all.fixed += experts * kInt64;
   }
   all.fixed += tallied_runs(model, flow) * experts * kInt64;
-  return {.kept = all, .remade = choice};
+  return {{Part::Norm, remakes({.per_token = norm_bytes(model)})},
+          {Part::Choose, {.kept = all, .remade = choice}}};
 }
 
-Bytes sum(const Bytes& a, const Bytes& b) {
-  return {.fixed = a.fixed + b.fixed,
-          .per_token = a.per_token + b.per_token,
-          .per_row = a.per_row + b.per_row,
-          .per_copy = a.per_copy + b.per_copy,
-          .per_passing = a.per_passing + b.per_passing,
-          .per_onward = a.per_onward + b.per_onward};
-}
-
-// What the experts read stays (the dispatcher says how much): the rows would have to travel again.
-PartBytes experts_bytes(const config::ModelConfig& model, const Bytes& read) {
+// What the experts read (the dispatcher says how much), with the rows that can travel again.
+PartBytes experts_bytes(const config::ModelConfig& model, const TokenFlow& flow) {
   const std::int64_t width = model.expert_shard_width() * element_bytes(model);
-  const Bytes fc1{.per_row = 2 * width};
   const Bytes counts{.fixed = model.local_experts() * kInt64};
-  return {{Part::Fc1, {.kept = sum(sum(counts, read), fc1), .remade = fc1}},
+  const DispatchKept dispatcher = dispatch_kept_bytes(model, flow);
+  return {{Part::Arrange, {.kept = sum(counts, dispatcher.experts), .remade = dispatcher.rows}},
+          {Part::Fc1, remakes({.per_row = 2 * width})},
           {Part::Act, remakes({.per_row = width})}};
 }
 
@@ -220,7 +235,7 @@ std::int64_t summed_bytes(std::int64_t rows, std::int64_t ranks) {
 PartBytes shared_bytes(const config::ModelConfig& model) {
   const std::int64_t b = element_bytes(model);
   return {{Part::Gather, gather_bytes(model)},
-          {Part::Fc1, keeps({.per_token = 3 * derive::shared_expert_width(model) * b})},
+          {Part::Fc1, remakes({.per_token = 3 * derive::shared_expert_width(model) * b})},
           {Part::Scatter, scatter_bytes(model)},
           {Part::Gate, keeps({.per_token = model.hidden_size * b + kFp32})}};
 }
@@ -277,6 +292,12 @@ PieceBytes sends(const config::ModelConfig& model,
           .sent_backward = dispatch_sent_bytes(model, flow, Direction::D).*piece};
 }
 
+// Made again, the rows travel alone, as the gradients of what the experts made do.
+PieceBytes sends_again(PieceBytes bytes, const Bytes& rows) {
+  bytes.sent_again = rows;
+  return bytes;
+}
+
 }  // namespace
 
 std::int64_t tallied_runs(const config::ModelConfig& model, const TokenFlow& flow) {
@@ -303,11 +324,8 @@ PieceBytes bytes_of(const config::ModelConfig& model,
       return pick(model, attention_bytes(model, layer), name, layer);
     case Piece::Mlp:
       return pick(model, mlp_bytes(model), name, layer);
-    case Piece::Route: {
-      PieceBytes bytes = route_bytes(model, flow);
-      bytes.kept = sum(bytes.kept, dispatch_kept_bytes(model, flow).route);
-      return bytes;
-    }
+    case Piece::Route:
+      return pick(model, route_bytes(model, flow), name, layer);
     case Piece::Counts:
       return sends(model, flow, &DispatchSent::counts, {});
     case Piece::Balance:
@@ -317,12 +335,11 @@ PieceBytes bytes_of(const config::ModelConfig& model,
       return {.sent_forward = {.fixed = summed_bytes(rows, flow.sharers())}};
     }
     case Piece::Dispatch:
-      return sends(model, flow, &DispatchSent::dispatch, dispatch_kept_bytes(model, flow).dispatch);
+      return sends_again(
+          sends(model, flow, &DispatchSent::dispatch, dispatch_kept_bytes(model, flow).dispatch),
+          dispatch_sent_bytes(model, flow, Direction::D).combine);
     case Piece::Experts:
-      return pick(model,
-                  experts_bytes(model, dispatch_kept_bytes(model, flow).experts),
-                  name,
-                  layer);
+      return pick(model, experts_bytes(model, flow), name, layer);
     case Piece::Combine:
       return sends(model, flow, &DispatchSent::combine, {});
     case Piece::Shared:

@@ -1,6 +1,8 @@
 // Memory and wire bytes of a piece, as linear functions of a load.
 #pragma once
 
+#include <optional>
+
 #include "weft/config/model_config.h"
 #include "weft/schedule/anatomy.h"
 
@@ -14,6 +16,7 @@ struct PieceBytes {
   Bytes remade = {};  // of it, what a recomputation drops and makes again
   // To other ranks by one node. Rows: those that leave the rank.
   Bytes sent_forward = {}, sent_backward = {};
+  std::optional<Bytes> sent_again = std::nullopt;  // where it runs again, unless as forward
 };
 
 // A piece has the bytes of its parts.

@@ -158,16 +158,29 @@ std::vector<Node> training_forward_needs(const Anatomy& anatomy, const Node& nod
   return needs;
 }
 
-// Parts of one piece share a state: what a recomputed one makes is read by the gradients of those
-// that follow it too. The recomputations that a node of the layer needs, but for its own.
+// What a node reads of a piece before it: of another piece, what that shows.
+PieceName read_of(const Node& node, const PieceName& before) {
+  const bool is_split = before.part != Part::None;
+  const std::optional<Part> shown = row_of(before.piece).shown;
+  return before.piece != node.piece && is_split && shown ? PieceName{before.piece, *shown} : before;
+}
+
+// Whether a node reads what a piece before it made and makes again. Parts of one piece share a
+// state, of which gradients read too; of another piece they read what that shows.
+bool reads_again(const Node& node, const PieceAnatomy& before) {
+  if (node.direction == Direction::R) return true;
+  if (before.piece != node.piece) return row_of(before.piece).shown.has_value();
+  return node.direction != Direction::D || row_of(before.part).remade == Remade::ForAll;
+}
+
+// The recomputations that a node of the layer needs, but for its own.
 void add_recomputations(const Anatomy& anatomy, const Node& node, std::vector<Node>& needs) {
   Node place = node;
   place.direction = Direction::R;
   for (const PieceName& before : piece_of(anatomy, node).after) {
-    if (before.piece != node.piece) continue;
-    const PieceAnatomy& part = named(anatomy, node.layer, before);
-    const bool reads = node.direction != Direction::D || row_of(part.part).remade == Remade::ForAll;
-    if (part.is_recomputed && reads) add_beside(anatomy, place, part, needs);
+    const PieceName read = read_of(node, before);
+    const PieceAnatomy& piece = named(anatomy, node.layer, read);
+    if (piece.is_recomputed && reads_again(node, piece)) add_beside(anatomy, place, piece, needs);
   }
 }
 
@@ -268,16 +281,28 @@ bool follows(const PieceAnatomy& later, const PieceName& name) {
   return std::ranges::find(later.after, name) != later.after.end();
 }
 
+// Whether a piece reads in its forward what a node before it made.
+bool reads_forward(const PieceAnatomy& later, const Node& node) {
+  if (later.piece == node.piece) return follows(later, {node.piece, node.part});
+  const std::optional<Part> shown = row_of(node.piece).shown;
+  if (!shown) return false;
+  if (node.part != *shown) return follows(later, {node.piece, node.part});
+  return std::ranges::any_of(later.after,
+                             [&](const PieceName& before) { return before.piece == node.piece; });
+}
+
 std::vector<Node> forward_readers(const Anatomy& anatomy, const Node& node) {
   Node forward = node;
   forward.direction = Direction::F;
   std::vector<Node> readers;
-  add_beside(anatomy, forward, piece_of(anatomy, node), readers);
-  for (const PieceAnatomy& later : pieces_beside(anatomy, node)) {
-    const bool reads = later.piece == node.piece || row_of(node.piece).is_read_by_followers;
-    if (reads && follows(later, {node.piece, node.part})) {
-      add_beside(anatomy, forward, later, readers);
-    }
+  const std::vector<PieceAnatomy>& pieces = pieces_beside(anatomy, node);
+  const PieceAnatomy& own = piece_of(anatomy, node);
+  add_beside(anatomy, forward, own, readers);
+  for (const PieceAnatomy& later : pieces) {
+    if (later.is({node.piece, node.part})) continue;
+    // The layer's last piece adds what it made to the residual.
+    const bool adds = own.output != Bytes{} && &later == &pieces.back();
+    if (adds || reads_forward(later, node)) add_beside(anatomy, forward, later, readers);
   }
   return readers;
 }

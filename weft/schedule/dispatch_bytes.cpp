@@ -44,6 +44,18 @@ std::int64_t beside_a_row(const Group& group, Direction direction) {
   return group.k * (direction == Direction::D ? kFp32 : kFp32 + kInt32);
 }
 
+// One rank's experts read the rows as they were permuted, with room for slots that were dropped.
+bool reads_as_permuted(const config::ModelConfig& model, const Group& group) {
+  return group.type == config::Dispatcher::AllToAll && group.ranks == 1 &&
+         !model.moe_pad_expert_input_to_capacity;
+}
+
+Bytes row_bytes(const config::ModelConfig& model, const Group& group) {
+  const std::int64_t row = model.hidden_size * element_bytes(model);
+  if (reads_as_permuted(model, group)) return {.per_token = group.k * row};
+  return {.per_row = row};
+}
+
 // What the experts read, and where what arrived is, by expert.
 Bytes arranged_bytes(const config::ModelConfig& model, const Group& group) {
   const std::int64_t row = model.hidden_size * element_bytes(model) + kFp32;
@@ -51,10 +63,7 @@ Bytes arranged_bytes(const config::ModelConfig& model, const Group& group) {
   if (group.is_gathered()) {
     return {.per_token = group.ranks * group.k * kInt32, .per_row = row + kInt32};
   }
-  // One rank's experts read the rows as they were permuted, with room for slots that were dropped.
-  if (group.ranks == 1 && !model.moe_pad_expert_input_to_capacity) {
-    return {.per_token = group.k * row};
-  }
+  if (reads_as_permuted(model, group)) return {.per_token = group.k * row};
   return {.per_row = row};
 }
 
@@ -93,7 +102,8 @@ DispatchKept dispatch_kept_bytes(const config::ModelConfig& model, const TokenFl
   const Group group = group_of(model, flow);
   return {.route = route_bytes(model, group),
           .dispatch = passing_bytes(model, flow, group),
-          .experts = arranged_bytes(model, group)};
+          .experts = arranged_bytes(model, group),
+          .rows = row_bytes(model, group)};
 }
 
 DispatchSent dispatch_sent_bytes(const config::ModelConfig& model,

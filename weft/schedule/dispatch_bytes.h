@@ -9,6 +9,7 @@ namespace weft::schedule {
 // Beside what these pieces keep whoever moves the rows.
 struct DispatchKept {
   Bytes route, dispatch, experts;
+  Bytes rows;  // of the experts', the rows themselves
 };
 DispatchKept dispatch_kept_bytes(const config::ModelConfig& model, const TokenFlow& flow);
 

@@ -27,6 +27,7 @@ std::vector<Part> sub_layer(const config::ModelConfig& model, std::vector<Part> 
 std::vector<Part> attention_parts(const config::ModelConfig& model, int layer) {
   const derive::AttentionSharing sharing = derive::attention_sharing(model, layer);
   std::vector<Part> parts{Part::Qkv};
+  if (model.multi_latent_attention) parts.push_back(Part::Expand);
   if (derive::norms_across_ranks(model)) parts.insert(parts.end(), {Part::Squares, Part::Turn});
   if (sharing.head_ranks > 1) parts.insert(parts.end(), {Part::Heads, Part::Arrange});
   if (sharing.keys == derive::KeyExchange::Ring) parts.push_back(Part::Ring);
@@ -58,14 +59,15 @@ std::vector<Part> parts_of(const config::ModelConfig& model, Piece piece, int la
       return sub_layer(model, {Part::Fc1, Part::Act, Part::Fc2});
     case Piece::Shared:
       return shared_parts(model);
+    case Piece::Route:
+      return {Part::Norm, Part::Choose};
     case Piece::Experts:
-      return {Part::Fc1, Part::Act, Part::Fc2};
+      return {Part::Arrange, Part::Fc1, Part::Act, Part::Fc2};
     case Piece::Embed:
       return model.tensor_model_parallel_size == 1 ? std::vector{Part::Lookup}
                                                    : std::vector{Part::Lookup, Part::Scatter};
     case Piece::Head:
       return head_parts(model);
-    case Piece::Route:
     case Piece::Counts:
     case Piece::Balance:
     case Piece::Tally:

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string_view>
 
 #include "weft/schedule/node.h"
@@ -63,8 +64,9 @@ struct PieceRow {
   Weights weights = Weights::None;
   Cover cover = Cover::Unsplit;
   bool is_always_split = false;  // its parts are nodes, asked for or not
-  // What it remakes where it is recomputed is also read by the forward of the pieces after it.
-  bool is_read_by_followers = false;
+  // The part whose output is also read by the pieces after it: what it made is dropped behind them,
+  // and made again before their gradients, where it is recomputed.
+  std::optional<Part> shown = std::nullopt;
 };
 
 // Which gradients of the parts after it read what a part remakes where it is recomputed.
@@ -92,12 +94,13 @@ inline constexpr std::array<PieceRow, kPieces> kPieceTable{{
      .word = "attention",
      .place = Place::Before,
      .weights = Weights::Dense,
-     .cover = Cover::LayerBefore},
+     .cover = Cover::LayerBefore,
+     .shown = Part::Add},
     {.piece = Piece::Route,
      .word = "route",
      .place = Place::Before,
      .weights = Weights::Dense,
-     .is_read_by_followers = true},
+     .shown = Part::Norm},
     {.piece = Piece::Counts,
      .word = "counts",
      .members = Members::Experts,
@@ -188,6 +191,7 @@ inline constexpr std::array<PartRow, kParts> kPartTable{{
     {.part = Part::Qkv, .word = "qkv"},
     {.part = Part::Squares, .word = "squares", .has_weights = false, .members = Members::Tensor},
     {.part = Part::Turn, .word = "turn", .has_weights = false},
+    {.part = Part::Expand, .word = "expand"},
     {.part = Part::Heads, .word = "heads", .has_weights = false, .members = Members::Context},
     {.part = Part::Arrange, .word = "arrange", .has_weights = false},
     {.part = Part::Ring,
@@ -216,6 +220,7 @@ inline constexpr std::array<PartRow, kParts> kPartTable{{
      .has_input_gradient = false},
     {.part = Part::Loss, .word = "loss", .has_weights = false},
     {.part = Part::Gate, .word = "gate"},
+    {.part = Part::Choose, .word = "choose"},
     {.part = Part::Add, .word = "add", .has_weights = false},
     {.part = Part::Dense, .word = "dense"},
     {.part = Part::Expert, .word = "expert"},

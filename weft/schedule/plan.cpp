@@ -19,6 +19,7 @@
 #include "weft/schedule/passes/snapshot.h"
 #include "weft/schedule/passes/tensor_overlap.h"
 #include "weft/schedule/passes/weight_gradients.h"
+#include "weft/schedule/savings.h"
 
 namespace weft::schedule {
 namespace {
@@ -110,10 +111,11 @@ void add_detail(RankPlan& plan, const Detail& detail) {
     plan.anatomy = with_parts(std::move(plan.anatomy), detail.split);
     plan.training = split_parts(plan.training, plan.anatomy, micro_batches);
   }
-  std::vector<PieceName> recomputed = always_recomputed(plan.anatomy);
-  recomputed.insert(recomputed.end(), detail.recomputed.begin(), detail.recomputed.end());
-  if (recomputed.empty()) return;
-  plan.anatomy = with_recomputation(std::move(plan.anatomy), recomputed);
+  const std::vector<PieceName> always = always_recomputed(plan.anatomy);
+  if (always.empty() && detail.recomputed.empty()) return;
+  plan.anatomy = with_recomputation(std::move(plan.anatomy), always);
+  plan.anatomy =
+      with_recomputation(std::move(plan.anatomy), detail.recomputed, detail.recomputed_layers);
   plan.training = recompute(plan.training, plan.anatomy, micro_batches);
   if (plan.anatomy.flow.exchange == TensorExchange::InSteps) {
     plan.training = overlap_tensor_exchange(plan.training, plan.anatomy, micro_batches);
@@ -180,7 +182,7 @@ std::vector<RankPlan> plan_step(const config::Config& config,
                   .training = {},
                   .forward = {}};
     plan.training = training_graph(config, plan.anatomy, plan.shape);
-    add_detail(plan, detail);
+    add_detail(plan, with_savings(detail, config.model));
     overlap_exchanges(config, plan);
     if (grid.cp() > 1) {
       const auto place = config.comm_overlap.cp_comm_overlap ? run_ring_ahead : run_ring_in_line;

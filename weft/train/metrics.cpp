@@ -114,6 +114,7 @@ base::Json metrics_json(const StepRecord& record) {
   add("global_load_balancing_loss", record.global_balance_loss);
   add("z_loss", record.z_loss);
   add("eval_loss", record.eval_loss);
+  if (!record.eval_losses.empty()) json["eval_losses"] = to_json(record.eval_losses);
   if (record.epoch) json["epoch"] = *record.epoch;
   if (record.repeated) json["repeated_steps"] = *record.repeated;
   if (!record.expert_loads.empty()) json["expert_loads"] = to_json(record.expert_loads);
@@ -131,6 +132,12 @@ base::Json to_json(const std::vector<ExpertLoads>& loads) {
                     {"dropped", load.dropped}});
   }
   return rows;
+}
+
+base::Json to_json(const std::vector<SetLoss>& losses) {
+  base::Json by_name = base::Json::object();
+  for (const SetLoss& set : losses) by_name[set.name] = set.loss;
+  return by_name;
 }
 
 }  // namespace weft::train

@@ -11,6 +11,12 @@
 
 namespace weft::train {
 
+// Of one set of dataset.valid_data_path.
+struct SetLoss {
+  std::string name;
+  double loss = 0;
+};
+
 struct StepRecord {
   std::int64_t iteration = 0;  // from 1
   std::int64_t iterations = 0;
@@ -26,7 +32,8 @@ struct StepRecord {
   std::optional<double> balance_loss, sequence_balance_loss, global_balance_loss,
       z_loss;                             // where the model has them
   std::vector<ExpertLoads> expert_loads;  // by MoE layer
-  std::optional<double> eval_loss;        // where this step evaluated
+  std::optional<double> eval_loss;        // on held-out data, where this step evaluated
+  std::vector<SetLoss> eval_losses;       // where this step evaluated
   std::int64_t not_finite = 0;            // steps so far that changed nothing
   bool pretended = false;                 // one rank ran, and its peers were only taken to be there
   // Steps so far that ran again without their row budget; where there is one.
@@ -56,6 +63,7 @@ std::string log_line(const StepRecord& record, std::chrono::system_clock::time_p
 
 base::Json metrics_json(const StepRecord& record);
 base::Json to_json(const std::vector<ExpertLoads>& loads);
+base::Json to_json(const std::vector<SetLoss>& losses);
 
 // 3725 -> "1:02:05".
 std::string clock_text(double seconds);

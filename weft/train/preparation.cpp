@@ -4,6 +4,7 @@
 
 #include "weft/base/error.h"
 #include "weft/derive/derived.h"
+#include "weft/events/event.h"
 #include "weft/schedule/plan_files.h"
 #include "weft/train/weights.h"
 
@@ -51,6 +52,10 @@ Preparation prepare(const config::Config& config) {
                                        config.model.seq_length,
                                        config.model.vocab_size,
                                        static_cast<std::uint64_t>(config.rng.seed));
+  });
+  complaints.look([&] { ready.evaluation = open_evaluation_data(config); });
+  complaints.look([&] {
+    if (!config.logger.tensorboard_dir.empty()) events::require_protobuf();
   });
   complaints.look([&] {
     const std::string& folder = config.checkpoint.pretrained_checkpoint;

@@ -10,11 +10,13 @@
 #include "weft/config/config.h"
 #include "weft/data/dataset.h"
 #include "weft/train/checkpoints.h"
+#include "weft/train/evaluation_data.h"
 
 namespace weft::train {
 
 struct Preparation {
   std::unique_ptr<data::Dataset> dataset;
+  std::vector<EvaluationData> evaluation;             // dataset.valid_data_path
   std::optional<checkpoint::HuggingFaceModel> start;  // checkpoint.pretrained_checkpoint
   std::optional<checkpoint::HuggingFaceConfig>
       written;                        // what checkpoint.save_hf says of the model

@@ -17,7 +17,8 @@ bool Program::shares_context(const Node& node) const {
 }
 
 bool Program::hands_to_context(const Node& node) const {
-  const auto last = derive::norms_across_ranks(config_.model) ? Part::Turn : Part::Qkv;
+  Part last = derive::norms_across_ranks(config_.model) ? Part::Turn : Part::Qkv;
+  if (config_.model.multi_latent_attention) last = Part::Expand;
   return node.part == last && shares_context(node);
 }
 

@@ -42,6 +42,33 @@ Program::Bodies Program::Pieces::attention_qkv() {
               }};
 }
 
+// Of latent attention.
+Program::Bodies Program::Pieces::attention_expand() {
+  const Body forward = [](Program& p, const Node& node, const Context& context) {
+    attention_expand_forward(context,
+                             p.layer(node).latent_attention,
+                             p.layer_weights(node).latent_attention);
+    if (p.hands_to_context(node)) p.begin_context(context, node);
+  };
+  return {.forward = forward,
+          .input_gradient =
+              [](Program& p, const Node& node, const Context& context) {
+                if (p.hands_to_context(node)) p.begin_context_gradient(context, node);
+                attention_expand_dgrad(context,
+                                       p.layer(node).latent_attention,
+                                       p.layer_weights(node).latent_attention);
+              },
+          .weight_gradient =
+              [](Program& p, const Node& node, const Context& context) {
+                attention_expand_wgrad(context,
+                                       p.layer(node).latent_attention,
+                                       p.layer_gradients(node).latent_attention);
+              },
+          .recompute = forward,
+          .drop = [](Program& p,
+                     const Node& node) { drop_attention_expand(p.layer(node).latent_attention); }};
+}
+
 // Ranks that share a norm of queries and keys add what they have of its sums, either way.
 Program::Bodies Program::Pieces::attention_squares() {
   const Body add = [](Program& p, const Node& node, const Context& context) {
@@ -101,13 +128,13 @@ Program::Bodies Program::Pieces::attention_core() {
 }
 
 Program::Bodies Program::Pieces::attention_proj() {
-  return {.forward =
-              [](Program& p, const Node& node, const Context& context) {
-                if (p.shares_context(node) && context.opens()) p.end_context(context, node);
-                p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
-                  attention_proj_forward(context, state, weights);
-                });
-              },
+  const Body forward = [](Program& p, const Node& node, const Context& context) {
+    if (p.shares_context(node) && context.opens()) p.end_context(context, node);
+    p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
+      attention_proj_forward(context, state, weights);
+    });
+  };
+  return {.forward = forward,
           .input_gradient =
               [](Program& p, const Node& node, const Context& context) {
                 p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
@@ -122,11 +149,13 @@ Program::Bodies Program::Pieces::attention_proj() {
                 p.with_attention(node, [&](auto& state, const auto&, const auto& gradients) {
                   attention_proj_wgrad(context, state, gradients);
                 });
-              }};
+              },
+          .recompute = forward};
 }
 
 Program::Bodies Program::Pieces::attention(Part part) {
   if (part == Part::Qkv) return attention_qkv();
+  if (part == Part::Expand) return attention_expand();
   if (part == Part::Squares) return attention_squares();
   if (part == Part::Turn) return attention_turn();
   if (part == Part::Core) return attention_core();
@@ -136,7 +165,13 @@ Program::Bodies Program::Pieces::attention(Part part) {
   if (part == Part::Ring) return context_ring();
   if (part == Part::Keys) return context_keys();
   if (part == Part::Tokens) return context_tokens();
-  return around_products(part);
+  Bodies around = around_products(part);
+  // Its output is read inside of the layer, and can be made again.
+  if (part == Part::Scatter || part == Part::Add) around.recompute = around.forward;
+  if (part == Part::Add) {
+    around.drop = [](Program& p, const Node& node) { p.layer(node).h_TD.reset(); };
+  }
+  return around;
 }
 
 Program::Bodies Program::Pieces::mlp_fc1() {

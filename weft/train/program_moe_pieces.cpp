@@ -11,18 +11,51 @@ using schedule::Part;
 
 }  // namespace
 
-Program::Bodies Program::Pieces::route() {
-  return {.forward =
+Program::Bodies Program::Pieces::route_norm() {
+  const Body forward = [](Program& p, const Node& node, const Context& context) {
+    model::LayerState& layer = p.layer(node);
+    const model::LayerWeights& weights = p.layer_weights(node);
+    model::norm_forward(context, layer.route.norm, layer.h_TD, weights.route.norm_D);
+    if (weights.shared.fc1_FD.defined()) {
+      model::take_shared_input(layer.shared, weights.shared, layer.route.norm.y_TD);
+    }
+  };
+  return {.forward = forward,
+          .input_gradient =
               [](Program& p, const Node& node, const Context& context) {
                 model::LayerState& layer = p.layer(node);
-                model::route_forward(context,
-                                     layer.route,
-                                     p.layer_weights(node).route,
-                                     layer.h_TD,
-                                     p.totals_.router().of_layer(node.layer));
-                if (p.layer_weights(node).shared.fc1_FD.defined()) {
-                  layer.shared.ends.take_input(layer.route.norm.y_TD);
-                }
+                layer.dh_TD = model::norm_dgrad(context,
+                                                layer.route.norm,
+                                                layer.h_TD,
+                                                p.layer_weights(node).route.norm_D,
+                                                layer.dy_TD);
+                layer.dy_TD.reset();
+              },
+          .weight_gradient =
+              [](Program& p, const Node& node, const Context& context) {
+                model::LayerState& layer = p.layer(node);
+                model::norm_wgrad(context,
+                                  layer.route.norm,
+                                  layer.h_TD,
+                                  p.layer_gradients(node).route.norm_D);
+                layer.route = {};
+                layer.h_TD.reset();
+              },
+          .recompute = forward,
+          .drop =
+              [](Program& p, const Node& node) {
+                p.layer(node).route.norm = {};
+                model::drop_shared_input(p.layer(node).shared);
+              }};
+}
+
+Program::Bodies Program::Pieces::route_choose() {
+  return {.forward =
+              [](Program& p, const Node& node, const Context& context) {
+                model::choose_forward(context,
+                                      p.layer(node).route,
+                                      p.layer_weights(node).route,
+                                      p.totals_.router().of_layer(node.layer));
                 p.lay_out(node, context);
               },
           .input_gradient =
@@ -33,26 +66,27 @@ Program::Bodies Program::Pieces::route() {
                 if (layer.shared.ends.dx_TD.defined()) {
                   model::add_shared_gradient(context, layer.shared, layer.route.norm);
                 }
-                layer.dh_TD = model::route_dgrad(context,
-                                                 layer.route,
-                                                 p.layer_weights(node).route,
-                                                 layer.h_TD,
-                                                 layer.dy_TD,
-                                                 p.totals_.router().of_layer(node.layer));
-                layer.dy_TD.reset();
+                model::choose_dgrad(context,
+                                    layer.route,
+                                    p.layer_weights(node).route,
+                                    p.totals_.router().of_layer(node.layer));
               },
           .weight_gradient =
               [](Program& p, const Node& node, const Context& context) {
-                model::LayerState& layer = p.layer(node);
-                model::route_wgrad(context, layer.route, p.layer_gradients(node).route, layer.h_TD);
-                layer.h_TD.reset();
+                model::choose_wgrad(context, p.layer(node).route, p.layer_gradients(node).route);
               },
           .recompute =
               [](Program& p, const Node& node, const Context& context) {
-                model::route_recompute(context, p.layer(node).route, p.layer_weights(node).route);
+                model::choose_again(context, p.layer(node).route, p.layer_weights(node).route);
               },
-          .drop = [](Program& p, const Node& node) { model::drop_route(p.layer(node).route); },
+          .drop = [](Program& p, const Node& node) { model::drop_choice(p.layer(node).route); },
           .output = [](Program& p, const Node& node) { return p.layer(node).route.logits_TE; }};
+}
+
+Program::Bodies Program::Pieces::route(Part part) {
+  if (part == Part::Norm) return route_norm();
+  CHECK(part == Part::Choose, "a route has no part {}", schedule::word(part));
+  return route_choose();
 }
 
 Program::Bodies Program::Pieces::counts() {
@@ -84,7 +118,13 @@ Program::Bodies Program::Pieces::permute() {
               },
           .input_gradient = [](Program& p,
                                const Node& node,
-                               const Context& context) { p.permute_gradient(node, context); }};
+                               const Context& context) { p.permute_gradient(node, context); },
+          .recompute =
+              [](Program& p, const Node& node, const Context& context) {
+                p.dispatcher().permute_again(context,
+                                             p.slice(node).dispatch,
+                                             p.slice_of(p.layer(node).route.norm.y_TD, node));
+              }};
 }
 
 Program::Bodies Program::Pieces::dispatch() {
@@ -95,25 +135,43 @@ Program::Bodies Program::Pieces::dispatch() {
           .input_gradient =
               [](Program& p, const Node& node, const Context& context) {
                 p.dispatcher().dispatch_dgrad(context, p.slice(node).dispatch);
+              },
+          .recompute =
+              [](Program& p, const Node& node, const Context& context) {
+                p.dispatcher().dispatch_again(context, p.slice(node).dispatch);
               }};
 }
 
-Program::Bodies Program::Pieces::experts_fc1() {
+Program::Bodies Program::Pieces::experts_arrange() {
   return {
       .forward =
           [](Program& p, const Node& node, const Context& context) {
             model::SliceState& slice = p.slice(node);
-            model::experts_arrange(context, slice.experts, p.dispatcher(), slice.dispatch);
-            model::experts_fc1_forward(context, slice.experts, p.layer_weights(node).experts);
+            model::experts_arrange_forward(context, slice.experts, p.dispatcher(), slice.dispatch);
           },
       .input_gradient =
           [](Program& p, const Node& node, const Context& context) {
             model::SliceState& slice = p.slice(node);
-            model::experts_fc1_dgrad(context,
-                                     slice.experts,
-                                     p.layer_weights(node).experts,
-                                     p.dispatcher(),
-                                     slice.dispatch);
+            model::experts_arrange_dgrad(context, slice.experts, p.dispatcher(), slice.dispatch);
+          },
+      .recompute =
+          [](Program& p, const Node& node, const Context& context) {
+            model::SliceState& slice = p.slice(node);
+            model::experts_arrange_again(context, slice.experts, p.dispatcher(), slice.dispatch);
+          },
+      .drop = [](Program& p,
+                 const Node& node) { model::drop_experts_arrange(p.slice(node).experts); }};
+}
+
+Program::Bodies Program::Pieces::experts_fc1() {
+  const Body forward = [](Program& p, const Node& node, const Context& context) {
+    model::experts_fc1_forward(context, p.slice(node).experts, p.layer_weights(node).experts);
+  };
+  return {
+      .forward = forward,
+      .input_gradient =
+          [](Program& p, const Node& node, const Context& context) {
+            model::experts_fc1_dgrad(context, p.slice(node).experts, p.layer_weights(node).experts);
           },
       .weight_gradient =
           [](Program& p, const Node& node, const Context& context) {
@@ -121,12 +179,7 @@ Program::Bodies Program::Pieces::experts_fc1() {
                                      p.slice(node).experts,
                                      p.layer_gradients(node).experts);
           },
-      .recompute =
-          [](Program& p, const Node& node, const Context& context) {
-            model::experts_fc1_forward(context,
-                                       p.slice(node).experts,
-                                       p.layer_weights(node).experts);
-          },
+      .recompute = forward,
       .drop = [](Program& p, const Node& node) { model::drop_experts_fc1(p.slice(node).experts); }};
 }
 
@@ -173,6 +226,7 @@ Program::Bodies Program::Pieces::experts_fc2() {
 }
 
 Program::Bodies Program::Pieces::experts(Part part) {
+  if (part == Part::Arrange) return experts_arrange();
   if (part == Part::Fc1) return experts_fc1();
   if (part == Part::Act) return experts_act();
   CHECK(part == Part::Fc2, "experts have no part {}", schedule::word(part));
@@ -201,11 +255,11 @@ Program::Bodies Program::Pieces::merge() {
 }
 
 Program::Bodies Program::Pieces::shared_fc1() {
+  const Body forward = [](Program& p, const Node& node, const Context& context) {
+    model::shared_fc1_forward(context, p.layer(node).shared, p.layer_weights(node).shared);
+  };
   return {
-      .forward =
-          [](Program& p, const Node& node, const Context& context) {
-            model::shared_fc1_forward(context, p.layer(node).shared, p.layer_weights(node).shared);
-          },
+      .forward = forward,
       .input_gradient =
           [](Program& p, const Node& node, const Context& context) {
             model::shared_fc1_dgrad(context, p.layer(node).shared, p.layer_weights(node).shared);
@@ -214,6 +268,8 @@ Program::Bodies Program::Pieces::shared_fc1() {
           [](Program& p, const Node& node, const Context& context) {
             model::shared_fc1_wgrad(context, p.layer(node).shared, p.layer_gradients(node).shared);
           },
+      .recompute = forward,
+      .drop = [](Program& p, const Node& node) { model::drop_shared_fc1(p.layer(node).shared); },
       .output = [](Program& p, const Node& node) { return p.layer(node).shared.act_TF; }};
 }
 
@@ -238,11 +294,7 @@ Program::Bodies Program::Pieces::shared_gate() {
   return {
       .forward =
           [](Program& p, const Node& node, const Context& context) {
-            model::LayerState& layer = p.layer(node);
-            model::shared_gate_forward(context,
-                                       layer.shared,
-                                       p.layer_weights(node).shared,
-                                       layer.route.norm.y_TD);
+            model::shared_gate_forward(context, p.layer(node).shared, p.layer_weights(node).shared);
           },
       .input_gradient =
           [](Program& p, const Node& node, const Context& context) {

@@ -22,7 +22,7 @@ Program::Bodies Program::bodies_of(const Node& node) {
     case Piece::Attention:
       return Pieces::attention(node.part);
     case Piece::Route:
-      return Pieces::route();
+      return Pieces::route(node.part);
     case Piece::Counts:
       return Pieces::counts();
     case Piece::Balance:
@@ -90,8 +90,7 @@ Program::Body Program::body_of(const Bodies& bodies, Direction direction) {
   UNREACHABLE("a step's end has no direction");
 }
 
-// A piece that is one node runs its parts one after the other: those that have such a body. What
-// the last one hands on is not made again.
+// A piece that is one node runs its parts one after the other: those that have such a body.
 std::vector<Node> Program::parts_of(const Node& node) const {
   const std::vector<Part> parts = schedule::parts_of(config_.model, node.piece, node.layer);
   if (parts.empty() || node.part != Part::None) return {node};

@@ -33,6 +33,7 @@ struct Program::Pieces {
   // program_layers.cpp
   static Bodies attention(schedule::Part part);
   static Bodies attention_qkv();
+  static Bodies attention_expand();
   static Bodies attention_squares();
   static Bodies attention_turn();
   static Bodies attention_core();
@@ -54,7 +55,9 @@ struct Program::Pieces {
   static Bodies gather_tokens();
   static Bodies scatter_tokens();
   // program_moe_pieces.cpp
-  static Bodies route();
+  static Bodies route(schedule::Part part);
+  static Bodies route_norm();
+  static Bodies route_choose();
   static Bodies counts();
   static Bodies balance();
   static Bodies tally();
@@ -62,6 +65,7 @@ struct Program::Pieces {
   static Bodies permute();
   static Bodies dispatch();
   static Bodies experts(schedule::Part part);
+  static Bodies experts_arrange();
   static Bodies experts_fc1();
   static Bodies experts_act();
   static Bodies experts_fc2();

@@ -113,16 +113,16 @@ Program::Bodies Program::Pieces::sub_layer_norm() {
 
 // The residual: its gradient goes both ways as it is.
 Program::Bodies Program::Pieces::sub_layer_add() {
-  return {.forward =
-              [](Program& p, const Node& node, const Context& context) {
-                const SubLayer at = p.sub_layer(node);
-                Tensor sum_TD = model::residual_forward(context, at.ends, at.x_TD);
-                if (node.piece == Piece::Mlp) {
-                  p.hand_on(node, std::move(sum_TD));
-                } else {
-                  p.layer(node).h_TD = std::move(sum_TD);
-                }
-              },
+  const Body forward = [](Program& p, const Node& node, const Context& context) {
+    const SubLayer at = p.sub_layer(node);
+    Tensor sum_TD = model::residual_forward(context, at.ends, at.x_TD);
+    if (node.piece == Piece::Mlp) {
+      p.hand_on(node, std::move(sum_TD));
+    } else {
+      p.layer(node).h_TD = std::move(sum_TD);
+    }
+  };
+  return {.forward = forward,
           .input_gradient =
               [](Program& p, const Node& node, const Context&) {
                 const SubLayer at = p.sub_layer(node);
@@ -175,28 +175,23 @@ Program::Bodies Program::Pieces::gather_tokens() {
 }
 
 Program::Bodies Program::Pieces::scatter_tokens() {
-  return {.forward =
-              [](Program& p, const Node& node, const Context& context) {
-                ProductEnds& ends = p.product_ends(node);
-                if (context.step) {
-                  return model::send_product_output(context, ends, *p.groups_.tp);
-                }
-                Tensor& y_TD = ends.y_TD;
-                const tensor::Shape own{y_TD.dim(0) / p.groups_.tp->size(), y_TD.dim(1)};
-                const bool hands_on = node.piece == Piece::Mlp;
-                y_TD = p.scattered(context,
-                                   y_TD,
-                                   hands_on ? context.output(own) : context.activation(own));
-              },
-          .input_gradient =
-              [](Program& p, const Node& node, const Context& context) {
-                ProductEnds& ends = p.product_ends(node);
-                if (context.step) {
-                  return model::bring_product_output_gradient(context, ends, *p.groups_.tp);
-                }
-                Tensor& dy_TD = ends.dy_TD;
-                dy_TD = p.gathered(context, dy_TD);
-              }};
+  const Body forward = [](Program& p, const Node& node, const Context& context) {
+    ProductEnds& ends = p.product_ends(node);
+    if (context.step) return model::send_product_output(context, ends, *p.groups_.tp);
+    Tensor& y_TD = ends.y_TD;
+    const tensor::Shape own{y_TD.dim(0) / p.groups_.tp->size(), y_TD.dim(1)};
+    const bool hands_on = node.piece == Piece::Mlp;
+    y_TD = p.scattered(context, y_TD, hands_on ? context.output(own) : context.activation(own));
+  };
+  return {.forward = forward,
+          .input_gradient = [](Program& p, const Node& node, const Context& context) {
+            ProductEnds& ends = p.product_ends(node);
+            if (context.step) {
+              return model::bring_product_output_gradient(context, ends, *p.groups_.tp);
+            }
+            Tensor& dy_TD = ends.dy_TD;
+            dy_TD = p.gathered(context, dy_TD);
+          }};
 }
 
 Program::Bodies Program::Pieces::around_products(Part part) {

@@ -89,6 +89,19 @@ void require_fit(const Resumption& from, const config::Config& config) {
   throw base::ConfigError(std::move(complaints));
 }
 
+// Before any rank starts; what is in them is checked as it is read.
+void require_files(const Resumption& from) {
+  std::vector<std::string> complaints = checkpoint::wrong_files(from.folder, from.manifest);
+  if (complaints.empty()) return;
+  for (std::string& complaint : complaints) {
+    complaint = text("checkpoint.load: '{}' is damaged: {}; {}",
+                     from.folder.string(),
+                     complaint,
+                     checkpoint::way_back(from.folder));
+  }
+  throw base::ConfigError(std::move(complaints));
+}
+
 bool is_same_folder(const fs::path& a, const fs::path& b) {
   if (b.empty()) return false;
   return fs::absolute(a).lexically_normal() == fs::absolute(b).lexically_normal();
@@ -99,7 +112,8 @@ bool is_same_folder(const fs::path& a, const fs::path& b) {
 std::optional<Resumption> find_resumption(const config::Config& config) {
   const fs::path load = config.checkpoint.load;
   if (load.empty()) return std::nullopt;
-  const std::optional<checkpoint::Found> found = checkpoint::find_checkpoint(load);
+  const std::optional<checkpoint::Found> found =
+      checkpoint::find_checkpoint(load, config.checkpoint.ckpt_step);
   if (!found) {
     if (is_same_folder(load, config.checkpoint.save)) return std::nullopt;
     throw base::ConfigError(
@@ -111,6 +125,7 @@ std::optional<Resumption> find_resumption(const config::Config& config) {
   Resumption from{.folder = found->folder,
                   .note = found->note,
                   .manifest = checkpoint::read_manifest(found->folder)};
+  require_files(from);
   require_fit(from, config);
   return from;
 }

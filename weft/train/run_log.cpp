@@ -9,6 +9,14 @@ namespace weft::train {
 
 using base::text;
 
+RunLog::RunLog(const TrainRequest& request,
+               RunFolder folder,
+               std::int64_t step,
+               std::int64_t not_finite)
+    : request_(request), folder_(std::move(folder)), interval_(not_finite) {
+  if (!request.config->logger.tensorboard_dir.empty()) board_.emplace(request, step);
+}
+
 void RunLog::tell(const StepRecord& record, Next next) {
   interval_.add(record);
   if (record.iteration % request_.config->logger.log_interval == 0 ||
@@ -19,7 +27,7 @@ void RunLog::tell(const StepRecord& record, Next next) {
   request_.progress(record);
 }
 
-void RunLog::keep(const StepRecord& record) {
+void RunLog::keep(const StepRecord& record, const tensor::Pool& memory) {
   ++lines_;
   try {
     folder_.metrics.append(metrics_json(record).dump());
@@ -27,10 +35,25 @@ void RunLog::keep(const StepRecord& record) {
     if (lost_lines_++ == 0) request_.log(text("warning: {}", error.what()));
     why_lost_ = error.what();
   }
-  if (!record.eval_loss) return;
-  request_.log(text(" validation loss at iteration {} | lm loss value: {:.6E} |",
-                    record.iteration,
-                    *record.eval_loss));
+  if (board_) board_->keep(record, memory);
+  const auto tell_loss = [&](const std::string& where, double loss) {
+    request_.log(text(" validation loss at iteration {}{} | lm loss value: {:.6E} |",
+                      record.iteration,
+                      where,
+                      loss));
+  };
+  if (record.eval_loss) tell_loss("", *record.eval_loss);
+  for (const SetLoss& set : record.eval_losses) tell_loss(" on " + set.name, set.loss);
+}
+
+void RunLog::go_back(std::int64_t step, std::int64_t not_finite) {
+  interval_ = LogInterval(not_finite);
+  if (board_) board_->go_back(step);
+  try {
+    drop_later_steps(folder_, step);
+  } catch (const base::SystemError& error) {
+    request_.log(text("warning: {}", error.what()));
+  }
 }
 
 std::string RunLog::failure() const {

@@ -45,6 +45,7 @@ void finish(const SavePlace& place, Manifest& manifest) {
   manifest.samples = place.samples;
   manifest.seed = config.rng.seed;
   manifest.config = config::to_yaml(config);
+  manifest.follows = checkpoint::tracked_checksum(place.save);
   const grid::Grid& grid = place.grid;
   manifest.layout = {{"world", grid.world()},
                      {"tp", grid.tp()},

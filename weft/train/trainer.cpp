@@ -12,6 +12,7 @@
 #include "weft/train/background_saves.h"
 #include "weft/train/checkpoints.h"
 #include "weft/train/diagnose.h"
+#include "weft/train/faults.h"
 #include "weft/train/gather_texts.h"
 #include "weft/train/gather_timelines.h"
 #include "weft/train/launch.h"
@@ -34,11 +35,13 @@ double seconds_since(Clock::time_point start) {
 
 // What the ranks of this process leave behind.
 struct Shared {
+  const Clock::time_point started = Clock::now();
   std::mutex mutex;
   TrainResult result;
   std::vector<trace::Timeline> timelines;
   GatheredTimelines gathered;  // under a launcher
   fs::path run_dir;
+  std::optional<Board> board;  // of rank 0
 };
 
 // One rank's run.
@@ -49,6 +52,7 @@ class RankRun {
         config_(request.config),
         engine_(engine),
         dataset_(*ready.dataset),
+        evaluation_(ready.evaluation),
         start_(ready.start),
         written_(ready.written),
         resumed_(ready.resumed),
@@ -57,6 +61,7 @@ class RankRun {
 
   void run() {
     if (is_rank_zero()) require_room();
+    if (!config_.checkpoint.load.empty()) require_one_checkpoint(engine_, resumed_);
     if (start_ && !resumed_) load_weights(engine_, *start_);
     if (resumed_) load_checkpoint(engine_, progress_, *resumed_);
     first_step_ = saved_step_ = progress_.step();
@@ -91,14 +96,20 @@ class RankRun {
     if (is_rank_zero()) {
       log_.emplace(request_,
                    make_run_folder(config_, request_.name, first_step_),
+                   first_step_,
                    progress_.not_finite());
     }
     run_dir_ = gather_texts(engine_, log_ ? log_->folder().string() : std::string()).front();
     if (!log_) return;
-    request_.start({.run_dir = run_dir_,
-                    .tokens = dataset_.tokens(),
-                    .train_samples = dataset_.samples(data::Split::Train),
-                    .eval_samples = dataset_.samples(data::Split::Eval)});
+    RunStart start{.run_dir = run_dir_,
+                   .tokens = dataset_.tokens(),
+                   .train_samples = dataset_.samples(data::Split::Train),
+                   .eval_samples = dataset_.samples(data::Split::Eval)};
+    for (const EvaluationData& set : evaluation_) {
+      start.evaluation.push_back(
+          {.name = set.name, .samples = set.dataset->samples(data::Split::Train)});
+    }
+    request_.start(start);
     if (resumed_) tell_resumption();
   }
 
@@ -155,70 +166,124 @@ class RankRun {
     saved_ = !failure;
   }
 
-  Batch read(data::Split split, std::int64_t first) const {
+  Batch read(const data::Dataset& dataset, data::Split split, std::int64_t first) const {
     return read_batch(engine_.share(),
                       config_.model.seq_length,
                       [&](std::int64_t sequence, std::span<std::int32_t> tokens) {
-                        dataset_.read(split, static_cast<std::uint64_t>(first + sequence), tokens);
+                        dataset.read(split, static_cast<std::uint64_t>(first + sequence), tokens);
                       });
   }
 
   void step() {
     const Clock::time_point start = Clock::now();
     const std::int64_t step = progress_.step();
-    const Batch batch = read(data::Split::Train, progress_.samples());
+    const Batch batch = read(dataset_, data::Split::Train, progress_.samples());
     const bool traced =
         config_.runtime.trace && step >= config_.train.train_iters - config_.runtime.trace_steps;
     const double rate = optim::learning_rate(config_, step);
-    const StepTotals totals = train_step(engine_,
+    const Attempt attempt = attempt_step(engine_,
+                                         progress_,
                                          {.batch = batch,
                                           .step = step,
                                           .learning_rate = rate,
                                           .stop = request_.stop,
+                                          .leave_at = leave_at(),
                                           .snapshot = beside_ ? beside_->due() : nullptr},
                                          traced ? exec::Tracing::On : exec::Tracing::Off);
+    const StepTotals& totals = attempt.totals;
+    stopped_ = totals.stop_requested;
+    if (log_ && !attempt.note.empty()) request_.log("warning: " + attempt.note);
     look_after_saves(totals);
     if (!is_finite(totals)) {
+      if (return_to_checkpoint()) return;
       progress_.count_not_finite();
       if (config_.rerun_state_machine.check_for_nan_in_loss) end_not_finite(step, batch, totals);
     }
     if (totals.repeated) progress_.count_repeated();
     progress_.advance(config_.train.global_batch_size);
-    stopped_ = totals.stop_requested;
     traced_ |= traced;
     const double seconds = seconds_since(start);
     (step == first_step_ ? first_seconds_ : warm_seconds_) += seconds;
     StepRecord record = record_of(totals, rate, seconds);
-    if (log_) log_->tell(record, stopped_ ? RunLog::Next::End : RunLog::Next::Step);
-    record.eval_loss = evaluate();
-    if (record.eval_loss) eval_loss_ = record.eval_loss;
-    if (log_) log_->keep(record);
+    const bool ends = stopped_ || totals.time_is_up;
+    if (log_) log_->tell(record, ends ? RunLog::Next::End : RunLog::Next::Step);
+    if (log_ && totals.time_is_up) {
+      request_.log("ends      here: the minutes of train.exit_duration_in_mins have passed");
+    }
+    evaluate(record);
+    if (log_) log_->keep(record, engine_.pool());
     const auto divides = [&](const std::optional<std::int64_t>& interval) {
       return interval && progress_.step() % *interval == 0;
     };
     if (divides(config_.checkpoint.save_interval)) keep_checkpoint();
-    left_ = divides(config_.train.exit_interval);
+    left_ = totals.time_is_up || divides(config_.train.exit_interval);
+  }
+
+  // train.exit_duration_in_mins by the clock of rank 0, which tells the others.
+  std::optional<Clock::time_point> leave_at() const {
+    const std::optional<double>& minutes = config_.train.exit_duration_in_mins;
+    if (!minutes || !is_rank_zero()) return std::nullopt;
+    const std::chrono::duration<double> allowed(60 * *minutes);
+    return shared_.started + std::chrono::duration_cast<Clock::duration>(allowed);
+  }
+
+  // False where there is no checkpoint, or where the run has gone back often enough.
+  bool return_to_checkpoint() {
+    if (returns_ == config_.runtime.rollbacks) return false;
+    const fs::path last = last_checkpoint_.value_or(resumed_ ? resumed_->folder : fs::path());
+    const fs::path folder = gather_texts(engine_, last.string()).front();
+    if (folder.empty()) return false;
+    ++returns_;
+    const std::int64_t failed = progress_.step() + 1;
+    go_back(engine_, progress_, folder);
+    saved_step_ = progress_.step();
+    steps_again_ += failed - progress_.step();
+    if (!log_) return true;
+    log_->go_back(progress_.step(), progress_.not_finite());
+    request_.log(base::text(
+        "warning: training step {} is not finite: back to '{}', and on behind its data ({} of {})",
+        failed,
+        folder.string(),
+        returns_,
+        config_.runtime.rollbacks));
+    return true;
   }
 
   // The rank nearest to the cause throws; the others wait to be told.
   void end_not_finite(std::int64_t step, const Batch& batch, const StepTotals& totals) {
     const NotFinite finding = find_not_finite(engine_, {.batch = batch, .step = step}, totals);
     if (finding.rank == engine_.rank()) {
-      throw base::SystemError(base::text("training step {}: {}", step + 1, finding.what));
+      const std::string what = is_made_to_fail(config_, progress_)
+                                   ? "made to fail (rerun_state_machine.error_injection_rate)"
+                                   : finding.what;
+      throw base::SystemError(base::text("training step {}: {}", step + 1, what));
     }
     tensor::Stream& stream = engine_.lanes()[schedule::Lane::Compute];
     engine_.groups().world->barrier(stream);
     stream.synchronize();
   }
 
-  // The loss on held-out data, where this step is one that evaluates and nobody stops it.
-  std::optional<double> evaluate() {
+  // On held-out data and on every set, where this step is one that evaluates and nobody stops it.
+  void evaluate(StepRecord& record) {
     const std::int64_t interval = config_.train.eval_interval;
     const bool last = progress_.step() == config_.train.train_iters;
-    if (interval <= 0 || (progress_.step() % interval != 0 && !last)) return std::nullopt;
+    if (interval <= 0 || (progress_.step() % interval != 0 && !last)) return;
+    if (dataset_.samples(data::Split::Eval) > 0) {
+      record.eval_loss = loss_on(dataset_, data::Split::Eval);
+    }
+    for (const EvaluationData& set : evaluation_) {
+      const std::optional<double> loss = loss_on(*set.dataset, data::Split::Train);
+      if (loss) record.eval_losses.push_back({.name = set.name, .loss = *loss});
+    }
+    if (record.eval_loss) eval_loss_ = record.eval_loss;
+    if (!record.eval_losses.empty()) eval_losses_ = record.eval_losses;
+  }
+
+  // Nothing where somebody stops it.
+  std::optional<double> loss_on(const data::Dataset& dataset, data::Split split) {
     double sum = 0;
     for (std::int64_t i = 0; i < config_.train.eval_iters && !stopped_; ++i) {
-      const Batch batch = read(data::Split::Eval, i * config_.train.global_batch_size);
+      const Batch batch = read(dataset, split, i * config_.train.global_batch_size);
       const StepTotals totals = evaluate_step(engine_, batch, request_.stop);
       sum += totals.loss;
       stopped_ = totals.stop_requested;
@@ -281,6 +346,7 @@ class RankRun {
                       .first_loss = first_loss_,
                       .final_loss = last_loss_,
                       .eval_loss = eval_loss_,
+                      .eval_losses = eval_losses_,
                       .expert_loads = last_loads_,
                       .repeated = last_repeated_,
                       .tokens_per_second = tokens_per_second(),
@@ -297,10 +363,11 @@ class RankRun {
     }
     shared_.result.peak_total_bytes = engine_.pool().total().peak;
     shared_.result.reserved_bytes = engine_.pool().reserved();
+    shared_.board = log_->take_board();
   }
 
   double tokens_per_second() const {
-    const auto steps = static_cast<double>(progress_.step() - first_step_);
+    const auto steps = static_cast<double>(progress_.step() - first_step_ + steps_again_);
     const auto tokens = static_cast<double>(derive::tokens_per_step(config_));
     if (steps == 0) return 0;
     return steps > 1 ? tokens * (steps - 1) / warm_seconds_ : tokens / first_seconds_;
@@ -326,6 +393,7 @@ class RankRun {
   const config::Config& config_;
   Engine& engine_;
   const data::Dataset& dataset_;
+  const std::vector<EvaluationData>& evaluation_;
   const std::optional<checkpoint::HuggingFaceModel>& start_;
   const std::optional<checkpoint::HuggingFaceConfig>& written_;  // what save_hf says of the model
   const std::optional<Resumption>& resumed_;
@@ -334,7 +402,8 @@ class RankRun {
   fs::path run_dir_;
   std::optional<RunLog> log_;  // of rank 0
   bool stopped_ = false, traced_ = false, saved_ = false;
-  bool left_ = false;  // train.exit_interval
+  bool left_ = false;                           // train.exit_interval, train.exit_duration_in_mins
+  std::int64_t returns_ = 0, steps_again_ = 0;  // to a checkpoint, and what was done in vain
   std::int64_t first_step_ = 0, saved_step_ = 0;
   std::optional<BackgroundSaves> beside_;
   std::optional<fs::path> last_checkpoint_;
@@ -345,6 +414,7 @@ class RankRun {
   std::optional<std::int64_t> last_repeated_;
   double first_seconds_ = 0, warm_seconds_ = 0, first_loss_ = 0, last_loss_ = 0;
   std::optional<double> eval_loss_;
+  std::vector<SetLoss> eval_losses_;
   std::vector<ExpertLoads> last_loads_;
 };
 
@@ -367,22 +437,31 @@ void write_trace_files(Shared& shared, config::CommBackend backend) {
   result.exposure = write_exposure(shared.run_dir, timelines, clocks);
 }
 
+void finish_board(Shared& shared) {
+  if (!shared.board) return;
+  TrainResult& result = shared.result;
+  if (result.exposure) shared.board->keep(*result.exposure, result.steps);
+  if (const std::string lost = shared.board->failure(); !lost.empty()) {
+    result.failures.push_back(lost);
+  }
+}
+
 }  // namespace
 
 TrainResult train(const TrainRequest& request) {
   const rules::JudgedConfig& config = request.config;
-  const Preparation ready = prepare(config);
   Shared shared;
+  const Preparation ready = prepare(config);
   launch(config, request.process, [&](comm::Endpoint& endpoint) {
     Engine engine(config, endpoint);
     comm::poison_on_error(endpoint, [&] { RankRun(request, engine, ready, shared).run(); });
   });
-  if (shared.timelines.empty()) return shared.result;
   try {
-    write_trace_files(shared, config->runtime.backend);
+    if (!shared.timelines.empty()) write_trace_files(shared, config->runtime.backend);
   } catch (const base::SystemError& error) {
     shared.result.failures.push_back(error.what());
   }
+  finish_board(shared);
   return shared.result;
 }
 

@@ -22,6 +22,12 @@ struct RunStart {
   std::optional<std::uint64_t> tokens;  // of the data; none: it never ends
   std::uint64_t train_samples = 0;      // one epoch
   std::uint64_t eval_samples = 0;
+  // Of each set of dataset.valid_data_path.
+  struct EvaluationSet {
+    std::string name;
+    std::uint64_t samples = 0;
+  };
+  std::vector<EvaluationSet> evaluation = {};
 };
 
 struct TrainRequest {
@@ -40,7 +46,8 @@ struct TrainResult {
   std::int64_t steps = 0;
   double first_loss = 0;
   double final_loss = 0;
-  std::optional<double> eval_loss;
+  std::optional<double> eval_loss;  // of the last step that evaluated, as the next
+  std::vector<SetLoss> eval_losses;
   std::vector<ExpertLoads> expert_loads;  // of the last step
   std::optional<std::int64_t> repeated;   // see StepRecord
   double tokens_per_second = 0;           // without the first step, which warms up

@@ -7,6 +7,7 @@
 #include "weft/base/pipe.h"
 #include "weft/base/text.h"
 #include "weft/config/field.h"
+#include "weft/derive/evaluation_sets.h"
 #include "weft/words/recipe_file.h"
 
 namespace weft::words {
@@ -288,6 +289,10 @@ LoadedRecipe load_with_findings(const ChosenRecipe& recipe, const fs::path& fold
   apply_all(settings, config, complaints);
   check_others(loaded, recipe.layout, complaints);
   config.dataset.path = located(config.dataset.path, recipe.file);
+  for (std::string& set : config.dataset.valid_data_path) {
+    const std::size_t path = derive::path_begin(set);
+    set = set.substr(0, path) + located(set.substr(path), recipe.file);
+  }
   if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
   return {.config = std::move(config), .warnings = other_name_findings(settings)};
 }

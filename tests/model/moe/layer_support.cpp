@@ -103,7 +103,7 @@ class Rank {
     }
     dispatcher_->permute_forward(context, state_, routed_);
     dispatcher_->dispatch_forward(context, state_);
-    experts_arrange(context, experts_, *dispatcher_, state_);
+    experts_arrange_forward(context, experts_, *dispatcher_, state_);
     experts_fc1_forward(context, experts_, weights_);
     experts_act_forward(context, experts_);
     experts_fc2_forward(context, experts_, weights_, *dispatcher_, state_);
@@ -118,7 +118,8 @@ class Rank {
     dispatcher_->combine_dgrad(context, state_);
     experts_fc2_dgrad(context, experts_, weights_, *dispatcher_, state_);
     experts_act_dgrad(context, experts_);
-    experts_fc1_dgrad(context, experts_, weights_, *dispatcher_, state_);
+    experts_fc1_dgrad(context, experts_, weights_);
+    experts_arrange_dgrad(context, experts_, *dispatcher_, state_);
     gradients_ = {.fc1_LFD = zeros(weights_.fc1_LFD.shape()),
                   .fc2_LDF = zeros(weights_.fc2_LDF.shape())};
     experts_fc2_wgrad(context, experts_, gradients_);

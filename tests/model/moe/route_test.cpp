@@ -37,14 +37,17 @@ class Routing {
     sums_.dropped_1 = integers({1});
   }
 
-  void forward() { route_forward(context(), state_, weights_, h_TD_, sums_); }
+  void forward() {
+    norm_forward(context(), state_.norm, h_TD_, weights_.norm_D);
+    choose_forward(context(), state_, weights_, sums_);
+  }
 
   // The gradient of sum(w p) for the router's weights.
   void backward() {
     state_.dp_Tk = w_Tk_;
     state_.norm.dy_TD = floats({kTokens, kWidth}, 0);
-    route_dgrad(context(), state_, weights_, h_TD_, floats({kTokens, kWidth}, 0), sums_);
-    route_wgrad(context(), state_, gradients_, h_TD_);
+    choose_dgrad(context(), state_, weights_, sums_);
+    choose_wgrad(context(), state_, gradients_);
   }
 
   double weighed() const {

@@ -50,7 +50,7 @@ TEST(Parts, StandWhereTheirPieceStood) {
   EXPECT_EQ(needs_of(anatomy, "1F1.combine"), (Names{"1F1.experts.fc2"}));
   EXPECT_EQ(needs_of(anatomy, "0D1.mlp.add"), (Names{"0F1.mlp.add", "1D1.attention.norm"}));
   EXPECT_EQ(needs_of(anatomy, "1D1.attention.add"), (Names{"1F1.attention.add", "1D1.route"}));
-  EXPECT_EQ(needs_of(anatomy, "1D1.dispatch"), (Names{"1F1.dispatch", "1D1.experts.fc1"}));
+  EXPECT_EQ(needs_of(anatomy, "1D1.dispatch"), (Names{"1F1.dispatch", "1D1.experts.arrange"}));
   EXPECT_EQ(needs_of(anatomy, "W1.embed"), (Names{"0D1.attention.norm", "W0.embed"}));
   EXPECT_EQ(needs_of(anatomy, "1W1.experts.fc2"), (Names{"1D1.experts.fc2", "1W0.experts.fc2"}));
 }
@@ -151,7 +151,7 @@ TEST(Recompute, ComesBeforeTheFirstGradientThatReadsIt) {
 TEST(Recompute, EveryOrderCanRecomputeAndKeepsLess) {
   const std::vector<Detail> details{
       {{}, {Piece::Attention}},
-      {{}, {Piece::Attention, Piece::Route, Piece::Experts}},
+      {{}, {Piece::Attention, Piece::Route, Piece::Permute, Piece::Dispatch, Piece::Experts}},
       {kAll, {{Piece::Experts, Part::Act}, {Piece::Attention, Part::Core}}},
       {kAll, {{Piece::Attention, Part::Qkv}, {Piece::Experts, Part::Fc1}, Piece::Route}}};
   std::size_t turn = 0;
@@ -180,7 +180,7 @@ TEST(Recompute, AMissingOrEarlyRecomputationIsCaught) {
                "0R0.attention is missing"));
   EXPECT_TRUE(
       contains(verify(with_swapped(plan.training, entry), plan.anatomy, 1, StepKind::Training),
-               "0D0.attention may start before 0R0.attention is over"));
+               "0D0.route may start before 0R0.attention is over"));
 }
 
 TEST(Recompute, WhatRemakesNothingIsRefused) {
@@ -189,6 +189,8 @@ TEST(Recompute, WhatRemakesNothingIsRefused) {
                base::ConfigError);
   const Anatomy moe = describe(model_of("m", 1), kAlone);
   EXPECT_THROW(with_recomputation(moe, std::vector<PieceName>{Piece::Merge}), base::ConfigError);
+  EXPECT_THROW(with_recomputation(moe, std::vector<PieceName>{Piece::Experts}), base::ConfigError)
+      << "their rows would have to travel again";
 }
 
 }  // namespace parts_test

@@ -84,7 +84,7 @@ void AllGather::permute_rows(const Context& context,
                              DispatchState& state,
                              const Routed& routed) const {
   const std::int64_t tokens = routed.x_TD.dim(0), most = state.most_tokens;
-  state.sent = {.rows_RD = with_room(context, routed.x_TD, most),
+  state.sent = {.rows_RD = wire_rows(context, state, routed.x_TD),
                 .p = with_room(context, routed.p_Tk, most),
                 .choices_Rk = routed.experts_Tk};
   if (tokens == most) return;
@@ -95,7 +95,7 @@ void AllGather::permute_rows(const Context& context,
 }
 
 void AllGather::dispatch_forward(const Context& context, DispatchState& state) const {
-  state.received = {.rows_RD = gather(context, ep_, state.sent.rows_RD, Content::Payload),
+  state.received = {.rows_RD = rows_at_experts(context, state, state.sent.rows_RD),
                     .p = gather(context, ep_, state.sent.p, Content::Probabilities),
                     .choices_Rk = gather(context, ep_, state.sent.choices_Rk, Content::Metadata)};
   state.sent = {};
@@ -127,19 +127,22 @@ void AllGather::merge_forward(const Context& context,
   state.returned_RD.reset();
 }
 
-void AllGather::merge_dgrad(const Context& context,
-                            DispatchState& state,
-                            const Tensor& dy_TD) const {
-  state.dreturned_RD = with_room(context, dy_TD, state.most_tokens);
+Tensor AllGather::wire_rows(const Context& context,
+                            const DispatchState& state,
+                            const Tensor& x_TD) const {
+  return with_room(context, x_TD, state.most_tokens);
 }
 
-void AllGather::combine_dgrad(const Context& context, DispatchState& state) const {
-  state.doutput_RD = gather(context, ep_, state.dreturned_RD, Content::Payload);
-  state.dreturned_RD.reset();
+Tensor AllGather::rows_at_experts(const Context& context,
+                                  const DispatchState&,
+                                  const Tensor& rows_RD) const {
+  return gather(context, ep_, rows_RD, Content::Payload);
 }
 
-Tensor AllGather::arrange_dgrad(const Context& context, DispatchState& state) const {
-  return sort_gradient(context, state);
+Tensor AllGather::rows_by_expert(const Context& context,
+                                 const DispatchState& state,
+                                 const Tensor& rows_RD) const {
+  return sort_rows(context, state, rows_RD);
 }
 
 void AllGather::restore_dgrad(const Context& context,

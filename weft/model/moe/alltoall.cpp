@@ -108,16 +108,15 @@ void AllToAll::permute_rows(const Context& context,
                             DispatchState& state,
                             const Routed& routed) const {
   const std::int64_t rows = state.token_R.dim(0), slots = routed.p_Tk.elements();
-  state.sent.rows_RD = context.wire({rows, routed.x_TD.dim(1)});
+  state.sent.rows_RD = wire_rows(context, state, routed.x_TD);
   state.sent.p = context.wire_fp32({rows});
-  kernels::gather_rows(context.stream, state.sent.rows_RD, routed.x_TD, state.token_R);
   kernels::gather_rows(context.stream, state.sent.p, routed.p_Tk.view({slots}), state.slot_R);
   state.slot_R.reset();
 }
 
 void AllToAll::dispatch_forward(const Context& context, DispatchState& state) const {
   const Direction way = to_experts(state);
-  state.received.rows_RD = travel(context, ep_, state.sent.rows_RD, way, Content::Payload);
+  state.received.rows_RD = rows_at_experts(context, state, state.sent.rows_RD);
   state.received.p = travel(context, ep_, state.sent.p, way, Content::Probabilities);
   state.sent = {};
 }
@@ -156,22 +155,24 @@ void AllToAll::merge_forward(const Context& context,
   state.returned_RD.reset();
 }
 
-void AllToAll::merge_dgrad(const Context& context,
-                           DispatchState& state,
-                           const Tensor& dy_TD) const {
-  state.dreturned_RD = context.wire({state.token_R.dim(0), dy_TD.dim(1)});
-  kernels::gather_rows(context.stream, state.dreturned_RD, dy_TD, state.token_R);
+Tensor AllToAll::wire_rows(const Context& context,
+                           const DispatchState& state,
+                           const Tensor& x_TD) const {
+  Tensor rows_RD = context.wire({state.token_R.dim(0), x_TD.dim(1)});
+  kernels::gather_rows(context.stream, rows_RD, x_TD, state.token_R);
+  return rows_RD;
 }
 
-void AllToAll::combine_dgrad(const Context& context, DispatchState& state) const {
-  state.doutput_RD = travel(context, ep_, state.dreturned_RD, to_experts(state), Content::Payload);
-  state.dreturned_RD.reset();
+Tensor AllToAll::rows_at_experts(const Context& context,
+                                 const DispatchState& state,
+                                 const Tensor& rows_RD) const {
+  return travel(context, ep_, rows_RD, to_experts(state), Content::Payload);
 }
 
-Tensor AllToAll::arrange_dgrad(const Context& context, DispatchState& state) const {
-  Tensor doutput_XD = reorder(context, state, state.doutput_RD, RowOrder::Expert);
-  state.doutput_RD.reset();
-  return doutput_XD;
+Tensor AllToAll::rows_by_expert(const Context& context,
+                                const DispatchState& state,
+                                const Tensor& rows_RD) const {
+  return reorder(context, state, rows_RD, RowOrder::Expert);
 }
 
 void AllToAll::restore_dgrad(const Context& context,

@@ -24,15 +24,15 @@ class AllToAll final : public Dispatcher {
                      const Tensor& y_TD,
                      const Tensor& h_TD) const override;
 
-  void merge_dgrad(const Context&, DispatchState&, const Tensor& dy_TD) const override;
-  void combine_dgrad(const Context&, DispatchState&) const override;
-  Tensor arrange_dgrad(const Context&, DispatchState&) const override;
   void restore_dgrad(const Context&, DispatchState&, const Tensor&, const Tensor&) const override;
   void dispatch_dgrad(const Context&, DispatchState&) const override;
 
  private:
   void lay_out_rows(const Context&, DispatchState&, const Routed&, const Tensor&) const override;
   void permute_rows(const Context&, DispatchState&, const Routed&) const override;
+  Tensor wire_rows(const Context&, const DispatchState&, const Tensor& x_TD) const override;
+  Tensor rows_at_experts(const Context&, const DispatchState&, const Tensor&) const override;
+  Tensor rows_by_expert(const Context&, const DispatchState&, const Tensor&) const override;
   void permute_rows_dgrad(const Context&, DispatchState&, const RoutedGradient&) const override;
 
   const config::ModelConfig& config_;

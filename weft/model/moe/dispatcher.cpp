@@ -46,6 +46,39 @@ void Dispatcher::permute_forward(const Context& context,
   state.shards.experts_TK.reset();
 }
 
+void Dispatcher::permute_again(const Context& context,
+                               DispatchState& state,
+                               const Tensor& x_TD) const {
+  state.again_RD = wire_rows(context, state, x_TD);
+}
+
+void Dispatcher::dispatch_again(const Context& context, DispatchState& state) const {
+  state.again_RD = rows_at_experts(context, state, state.again_RD);
+}
+
+Tensor Dispatcher::arrange_again(const Context& context, DispatchState& state) const {
+  Tensor x_XD = rows_by_expert(context, state, state.again_RD);
+  state.again_RD.reset();
+  return x_XD;
+}
+
+void Dispatcher::merge_dgrad(const Context& context,
+                             DispatchState& state,
+                             const Tensor& dy_TD) const {
+  state.dreturned_RD = wire_rows(context, state, dy_TD);
+}
+
+void Dispatcher::combine_dgrad(const Context& context, DispatchState& state) const {
+  state.doutput_RD = rows_at_experts(context, state, state.dreturned_RD);
+  state.dreturned_RD.reset();
+}
+
+Tensor Dispatcher::arrange_dgrad(const Context& context, DispatchState& state) const {
+  Tensor doutput_XD = rows_by_expert(context, state, state.doutput_RD);
+  state.doutput_RD.reset();
+  return doutput_XD;
+}
+
 void Dispatcher::permute_dgrad(const Context& context,
                                DispatchState& state,
                                const RoutedGradient& gradient) const {

@@ -82,6 +82,7 @@ struct DispatchState {
   std::int64_t arriving = 0;       // X, or room for as many
   std::int64_t rows_each = 0;      // where experts are padded: of each; else 0
   Cargo sent, received;
+  Tensor again_RD;                // rows that travel once more, for a recomputation
   Tensor place_Rk, token_X;       // where received rows are sorted: see kernels::sort_by_expert
   Tensor output_RD, returned_RD;  // the experts' outputs: here, and back home
   Tensor dreturned_RD, doutput_RD;
@@ -116,10 +117,15 @@ class Dispatcher {
                              const Tensor& y_TD,
                              const Tensor& h_TD) const = 0;
 
-  virtual void merge_dgrad(const Context&, DispatchState&, const Tensor& dy_TD) const = 0;
-  virtual void combine_dgrad(const Context&, DispatchState&) const = 0;
+  // What the experts read, once more: the rows alone, on the ways that the forward has laid out.
+  void permute_again(const Context&, DispatchState&, const Tensor& x_TD) const;
+  void dispatch_again(const Context&, DispatchState&) const;
+  Tensor arrange_again(const Context&, DispatchState&) const;
+
+  void merge_dgrad(const Context&, DispatchState&, const Tensor& dy_TD) const;
+  void combine_dgrad(const Context&, DispatchState&) const;
   // The gradient of the experts' outputs, by expert.
-  virtual Tensor arrange_dgrad(const Context&, DispatchState&) const = 0;
+  Tensor arrange_dgrad(const Context&, DispatchState&) const;
   virtual void restore_dgrad(const Context&,
                              DispatchState&,
                              const Tensor& dx_XD,
@@ -132,7 +138,13 @@ class Dispatcher {
   const config::ExpertGrid& grid() const { return grid_; }
 
  private:
-  // The same three, of choices and probabilities that are fanned out.
+  // Rows of this rank's tokens, for its experts' ranks: into wire order, to these ranks, and there
+  // by expert.
+  virtual Tensor wire_rows(const Context&, const DispatchState&, const Tensor& x_TD) const = 0;
+  virtual Tensor rows_at_experts(const Context&, const DispatchState&, const Tensor&) const = 0;
+  virtual Tensor rows_by_expert(const Context&, const DispatchState&, const Tensor&) const = 0;
+
+  // lay_out, permute and its gradient, of choices and probabilities that are fanned out.
   virtual void lay_out_rows(const Context&,
                             DispatchState&,
                             const Routed&,

@@ -4,10 +4,10 @@
 
 namespace weft::model {
 
-void experts_arrange(const Context& context,
-                     ExpertsState& state,
-                     const Dispatcher& dispatcher,
-                     DispatchState& dispatch) {
+void experts_arrange_forward(const Context& context,
+                             ExpertsState& state,
+                             const Dispatcher& dispatcher,
+                             DispatchState& dispatch) {
   state.in = dispatcher.arrange_forward(context, dispatch);
 }
 
@@ -34,7 +34,7 @@ void experts_fc2_forward(const Context& context,
                          const Dispatcher& dispatcher,
                          DispatchState& dispatch) {
   const ExpertRows& in = state.in;
-  Tensor output_XD = context.wire(in.x_XD.shape());
+  Tensor output_XD = context.wire({state.act_XF.dim(0), weights.fc2_LDF.dim(1)});
   kernels::grouped_linear_forward(context.stream,
                                   output_XD,
                                   state.act_XF,
@@ -70,18 +70,21 @@ void experts_act_dgrad(const Context& context, ExpertsState& state) {
   for (Tensor* done : {&state.fc1_X2F, &state.in.p_X, &state.dact_XF}) done->reset();
 }
 
-void experts_fc1_dgrad(const Context& context,
-                       ExpertsState& state,
-                       const ExpertsWeights& weights,
-                       const Dispatcher& dispatcher,
-                       DispatchState& dispatch) {
-  Tensor dx_XD = context.wire(state.in.x_XD.shape());
+void experts_fc1_dgrad(const Context& context, ExpertsState& state, const ExpertsWeights& weights) {
+  state.dx_XD = context.wire({state.dfc1_X2F.dim(0), weights.fc1_LFD.dim(2)});
   kernels::grouped_linear_dgrad(context.stream,
-                                dx_XD,
+                                state.dx_XD,
                                 state.dfc1_X2F,
                                 weights.fc1_LFD,
                                 state.in.rows_L);
-  dispatcher.restore_dgrad(context, dispatch, dx_XD, state.dp_X);
+}
+
+void experts_arrange_dgrad(const Context& context,
+                           ExpertsState& state,
+                           const Dispatcher& dispatcher,
+                           DispatchState& dispatch) {
+  dispatcher.restore_dgrad(context, dispatch, state.dx_XD, state.dp_X);
+  state.dx_XD.reset();
   state.dp_X.reset();
 }
 
@@ -106,6 +109,15 @@ void experts_fc1_wgrad(const Context& context,
                          state.in.rows_L);
   state.in = {};
   state.dfc1_X2F.reset();
+}
+
+void drop_experts_arrange(ExpertsState& state) { state.in.x_XD.reset(); }
+
+void experts_arrange_again(const Context& context,
+                           ExpertsState& state,
+                           const Dispatcher& dispatcher,
+                           DispatchState& dispatch) {
+  state.in.x_XD = dispatcher.arrange_again(context, dispatch);
 }
 
 void drop_experts_fc1(ExpertsState& state) { state.fc1_X2F.reset(); }

@@ -1,7 +1,7 @@
-// The experts this rank owns, in three parts that can be nodes of their own: `fc1` (rows by expert,
-// grouped FC1), `act` (SwiGLU times the router's probability) and `fc2` (grouped FC2, rows back
-// into the order they came in). Suffixes: X received rows, D hidden, F expert width, L local
-// experts.
+// The experts this rank owns, in four parts that can be nodes of their own: `arrange` (rows by
+// expert), `fc1` (grouped FC1), `act` (SwiGLU times the router's probability) and `fc2` (grouped
+// FC2, rows back into the order they came in). Suffixes: X received rows, D hidden, F expert width,
+// L local experts.
 #pragma once
 
 #include "weft/model/moe/dispatcher.h"
@@ -17,11 +17,11 @@ struct ExpertsState {
   ExpertRows in;
   Tensor fc1_X2F, act_XF;
   Tensor doutput_XD, fc2_rows_L;  // in expert order; for FC2's weight gradient
-  Tensor dact_XF, dfc1_X2F, dp_X;
+  Tensor dact_XF, dfc1_X2F, dp_X, dx_XD;
 };
 
 // What the experts read, by expert.
-void experts_arrange(const Context&, ExpertsState&, const Dispatcher&, DispatchState&);
+void experts_arrange_forward(const Context&, ExpertsState&, const Dispatcher&, DispatchState&);
 void experts_fc1_forward(const Context&, ExpertsState&, const ExpertsWeights&);
 void experts_act_forward(const Context&, ExpertsState&);
 void experts_fc2_forward(const Context&,
@@ -36,16 +36,15 @@ void experts_fc2_dgrad(const Context&,
                        const Dispatcher&,
                        DispatchState&);
 void experts_act_dgrad(const Context&, ExpertsState&);
-void experts_fc1_dgrad(const Context&,
-                       ExpertsState&,
-                       const ExpertsWeights&,
-                       const Dispatcher&,
-                       DispatchState&);
+void experts_fc1_dgrad(const Context&, ExpertsState&, const ExpertsWeights&);
+void experts_arrange_dgrad(const Context&, ExpertsState&, const Dispatcher&, DispatchState&);
 
 void experts_fc2_wgrad(const Context&, ExpertsState&, const ExpertsWeights& gradients);
 void experts_fc1_wgrad(const Context&, ExpertsState&, const ExpertsWeights& gradients);
 
-// What the part's forward makes again, from what was arranged.
+// What the part's forward makes again; of what was arranged the rows, which have travelled again.
+void drop_experts_arrange(ExpertsState&);
+void experts_arrange_again(const Context&, ExpertsState&, const Dispatcher&, DispatchState&);
 void drop_experts_fc1(ExpertsState&);
 void drop_experts_act(ExpertsState&);
 

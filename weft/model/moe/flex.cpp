@@ -77,7 +77,7 @@ Tensor sum_copies(const Context& context, const Hop& hop, const Tensor& rows) {
   return sum;
 }
 
-Tensor copy_gradient(const Context& context, const Hop& hop, const Tensor& rows_TD) {
+Tensor copy_rows(const Context& context, const Hop& hop, const Tensor& rows_TD) {
   const std::int64_t rows = rows_out(hop);
   Tensor copied = context.wire({rows, rows_TD.dim(1)});
   kernels::gather_rows(context.stream, copied, rows_TD, hop.token_R.rows(0, rows));
@@ -262,23 +262,25 @@ void Flex::merge_forward(const Context& context,
   state.returned_RD.reset();
 }
 
-void Flex::merge_dgrad(const Context& context, DispatchState& state, const Tensor& dy_TD) const {
-  state.dreturned_RD = copy_gradient(context, state.across, dy_TD);
+Tensor Flex::wire_rows(const Context& context,
+                       const DispatchState& state,
+                       const Tensor& x_TD) const {
+  return copy_rows(context, state.across, x_TD);
 }
 
-void Flex::combine_dgrad(const Context& context, DispatchState& state) const {
-  Tensor rows =
-      travel(context, across_, state.across, state.dreturned_RD, Way::Out, Content::Payload);
-  state.dreturned_RD.reset();
-  if (two_hops()) {
-    rows = copy_gradient(context, state.within, rows);
-    rows = travel(context, *within_, state.within, rows, Way::Out, Content::Payload);
-  }
-  state.doutput_RD = std::move(rows);
+Tensor Flex::rows_at_experts(const Context& context,
+                             const DispatchState& state,
+                             const Tensor& rows_RD) const {
+  Tensor rows = travel(context, across_, state.across, rows_RD, Way::Out, Content::Payload);
+  if (!two_hops()) return rows;
+  rows = copy_rows(context, state.within, rows);
+  return travel(context, *within_, state.within, rows, Way::Out, Content::Payload);
 }
 
-Tensor Flex::arrange_dgrad(const Context& context, DispatchState& state) const {
-  return sort_gradient(context, state);
+Tensor Flex::rows_by_expert(const Context& context,
+                            const DispatchState& state,
+                            const Tensor& rows_RD) const {
+  return sort_rows(context, state, rows_RD);
 }
 
 void Flex::restore_dgrad(const Context& context,

@@ -164,12 +164,10 @@ void choice_dgrad(const Context& context, RouteState& state) {
 
 }  // namespace
 
-void route_forward(const Context& context,
-                   RouteState& state,
-                   const RouteWeights& weights,
-                   const Tensor& h_TD,
-                   const RouterSums& sums) {
-  norm_forward(context, state.norm, h_TD, weights.norm_D);
+void choose_forward(const Context& context,
+                    RouteState& state,
+                    const RouteWeights& weights,
+                    const RouterSums& sums) {
   make_logits(context, state, weights);
   choose_experts(context, state, weights);
   kernels::count_experts(context.stream, sums.rows_1E, choice(state), {});
@@ -178,7 +176,7 @@ void route_forward(const Context& context,
   balance_forward(context, state.balance, state.logits_TE, best_Tk, sums);
 }
 
-void route_recompute(const Context& context, RouteState& state, const RouteWeights& weights) {
+void choose_again(const Context& context, RouteState& state, const RouteWeights& weights) {
   make_logits(context, state, weights);
   choose_experts(context, state, weights);
   if (!state.chosen_Tk.defined()) return;
@@ -187,39 +185,32 @@ void route_recompute(const Context& context, RouteState& state, const RouteWeigh
   drop_over_capacity(context, state, counted_before_1);
 }
 
-void drop_route(RouteState& state) {
+void drop_choice(RouteState& state) {
   for (Tensor* done :
        {&state.logits_TE, &state.p_Tk, &state.experts_Tk, &state.chosen_p_Tk, &state.chosen_Tk}) {
     done->reset();
   }
 }
 
-Tensor route_dgrad(const Context& context,
-                   RouteState& state,
-                   const RouteWeights& weights,
-                   const Tensor& h_TD,
-                   const Tensor& dy_TD,
-                   const RouterSums& sums) {
+void choose_dgrad(const Context& context,
+                  RouteState& state,
+                  const RouteWeights& weights,
+                  const RouterSums& sums) {
   Stream& stream = context.stream;
   choice_dgrad(context, state);
   const Tensor best_Tk = choice_by_logit(state, weights, context.config);
   balance_dgrad(context, state.balance, state.dlogits_TE, state.logits_TE, best_Tk, sums);
-  Tensor through_router_TD = context.activation(h_TD.shape());
+  Tensor through_router_TD = context.activation(state.norm.dy_TD.shape());
   kernels::linear_dgrad(stream, through_router_TD, state.dlogits_TE, weights.router_ED);
   if (has_jitter(context.config)) through_router_TD = jittered(context, through_router_TD);
   kernels::add(stream, state.norm.dy_TD, state.norm.dy_TD, through_router_TD);
-  drop_route(state);
+  drop_choice(state);
   state.dp_Tk.reset();
-  return norm_dgrad(context, state.norm, h_TD, weights.norm_D, dy_TD);
 }
 
-void route_wgrad(const Context& context,
-                 RouteState& state,
-                 const RouteWeights& gradients,
-                 const Tensor& h_TD) {
+void choose_wgrad(const Context& context, RouteState& state, const RouteWeights& gradients) {
   weight_gradient(context, gradients.router_ED, state.dlogits_TE, router_input(context, state));
-  norm_wgrad(context, state.norm, h_TD, gradients.norm_D);
-  state = {};
+  state.dlogits_TE.reset();
 }
 
 }  // namespace weft::model

@@ -1,5 +1,5 @@
-// Routing: norm, router logits in fp32, the k best experts of each token with their probabilities,
-// and the auxiliary losses.
+// Routing, in two parts that can be nodes of their own: `norm`, and `choose`: router logits in
+// fp32, the k best experts of each token with their probabilities, and the auxiliary losses.
 //
 // Suffixes: T tokens, D hidden, E experts, k experts a token.
 #pragma once
@@ -25,24 +25,14 @@ struct RouteState {
   Tensor dlogits_TE;
 };
 
-void route_forward(const Context&,
-                   RouteState&,
-                   const RouteWeights&,
-                   const Tensor& h_TD,
-                   const RouterSums& sums);
-// The logits and the choice once more, from the norm's output: the same, and nothing is counted
-// twice.
-void route_recompute(const Context&, RouteState&, const RouteWeights&);
-void drop_route(RouteState&);
-// Expects the gradients that permute left in state: of the norm's output (without the router's
-// part) and of the probabilities. Returns dh = the norm's gradient + dy, the gradient of the
-// residual.
-Tensor route_dgrad(const Context&,
-                   RouteState&,
-                   const RouteWeights&,
-                   const Tensor& h_TD,
-                   const Tensor& dy_TD,
-                   const RouterSums& sums);
-void route_wgrad(const Context&, RouteState&, const RouteWeights& gradients, const Tensor& h_TD);
+// Reads the output of state.norm, as do the others.
+void choose_forward(const Context&, RouteState&, const RouteWeights&, const RouterSums& sums);
+// The logits and the choice once more: the same, and nothing is counted twice.
+void choose_again(const Context&, RouteState&, const RouteWeights&);
+void drop_choice(RouteState&);
+// Expects the gradients that permute left in state: of the norm's output, to which the router's
+// part is added, and of the probabilities.
+void choose_dgrad(const Context&, RouteState&, const RouteWeights&, const RouterSums& sums);
+void choose_wgrad(const Context&, RouteState&, const RouteWeights& gradients);
 
 }  // namespace weft::model

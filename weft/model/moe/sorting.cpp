@@ -29,11 +29,10 @@ ExpertRows sort_received(const Context& context,
   return sorted;
 }
 
-Tensor sort_gradient(const Context& context, DispatchState& state) {
-  Tensor doutput_XD = context.activation({state.arriving, state.doutput_RD.dim(1)});
-  kernels::gather_rows(context.stream, doutput_XD, state.doutput_RD, state.token_X);
-  state.doutput_RD.reset();
-  return doutput_XD;
+Tensor sort_rows(const Context& context, const DispatchState& state, const Tensor& rows_RD) {
+  Tensor rows_XD = context.activation({state.arriving, rows_RD.dim(1)});
+  kernels::gather_rows(context.stream, rows_XD, rows_RD, state.token_X);
+  return rows_XD;
 }
 
 void unsort_gradient(const Context& context,

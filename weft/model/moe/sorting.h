@@ -8,8 +8,8 @@ namespace weft::model {
 
 // What arrived, expanded by expert of `own`; drops it and leaves the places in the state.
 ExpertRows sort_received(const Context&, DispatchState&, const kernels::ExpertGroups& own);
-// doutput by expert.
-Tensor sort_gradient(const Context&, DispatchState&);
+// Rows that came the same way, by expert.
+Tensor sort_rows(const Context&, const DispatchState&, const Tensor& rows_RD);
 // A row's gradients over its experts are added into dreceived.rows_RD (made by the caller); those
 // of its probabilities go to dreceived.p (R, k).
 void unsort_gradient(const Context&, DispatchState&, const Tensor& dx_XD, const Tensor& dp_X);

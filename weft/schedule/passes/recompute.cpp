@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "weft/base/casts.h"
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/schedule/passes/rewrite.h"
@@ -37,26 +38,67 @@ std::string name_of(const PieceName& name) {
   return print({.piece = name.piece, .part = name.part});
 }
 
+// Whether a piece that keeps nothing runs again, for what is behind it to be remade: rows that
+// travel to the experts, and the projection of attention where its sum is remade.
+bool carries(const std::vector<PieceAnatomy>& pieces, const PieceAnatomy& piece) {
+  if (piece.piece == Piece::Permute || piece.piece == Piece::Dispatch) return true;
+  const bool is_in_front_of_sum =
+      piece.piece == Piece::Attention && (piece.part == Part::Proj || piece.part == Part::Scatter);
+  return is_in_front_of_sum && std::ranges::any_of(pieces, [](const PieceAnatomy& other) {
+           return other.is({Piece::Attention, Part::Add}) && other.remade != Bytes{};
+         });
+}
+
+// Whether a list of pieces is one of the first layers of a chunk of this rank.
+bool is_among_first(const Anatomy& anatomy, const std::vector<PieceAnatomy>& list, int layers) {
+  return std::ranges::any_of(anatomy.chunks, [&](const Chunk& chunk) {
+    const int end = chunk.first_layer + std::min(layers, chunk.layers);
+    for (int layer = chunk.first_layer; layer < end; ++layer) {
+      if (&anatomy.layers[base::at(layer)] == &list) return true;
+    }
+    return false;
+  });
+}
+
+// Rows that experts are to read again must travel again.
+void check_rows(const std::vector<PieceAnatomy>& pieces) {
+  const auto runs_again = [&](Piece piece, Part part) {
+    return std::ranges::any_of(pieces, [&](const PieceAnatomy& each) {
+      return each.is({piece, part}) && each.is_recomputed;
+    });
+  };
+  const bool reads_again =
+      runs_again(Piece::Experts, Part::None) || runs_again(Piece::Experts, Part::Arrange);
+  if (!reads_again || runs_again(Piece::Dispatch, Part::None)) return;
+  throw base::ConfigError(
+      "experts cannot be recomputed without permute and dispatch, which bring "
+      "their rows");
+}
+
 }  // namespace
 
-Anatomy with_recomputation(Anatomy anatomy, std::span<const PieceName> names) {
+Anatomy with_recomputation(Anatomy anatomy,
+                           std::span<const PieceName> names,
+                           std::optional<int> layers) {
   for (const PieceName& name : names) {
-    bool remakes = false;
+    bool runs_again = false;
     for (std::vector<PieceAnatomy>* list : all_pieces(anatomy)) {
       for (PieceAnatomy& piece : *list) {
         const bool is_named =
             piece.piece == name.piece && (name.part == Part::None || name.part == piece.part);
-        if (!is_named || piece.remade == Bytes{}) continue;
-        piece.is_recomputed = remakes = true;
+        if (!is_named || (piece.remade == Bytes{} && !carries(*list, piece))) continue;
+        runs_again = true;
+        if (!layers || is_among_first(anatomy, *list, *layers)) piece.is_recomputed = true;
       }
     }
-    if (!remakes) {
+    if (!runs_again) {
       throw base::ConfigError(
           base::text("{} cannot be recomputed: no layer has it, or it keeps nothing that can be "
                      "made again",
                      name_of(name)));
     }
   }
+  for (const std::vector<PieceAnatomy>* list : all_pieces(anatomy)) check_rows(*list);
   return anatomy;
 }
 

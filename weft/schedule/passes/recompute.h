@@ -1,8 +1,9 @@
 // Recomputation: what a piece or a part keeps for the backward is dropped after the forward and
-// made again, by a node of direction R, before the first gradient that reads it. What the piece
-// hands on to others, and what cannot be made without moving rows again, stays.
+// made again, by a node of direction R, before the first gradient that reads it. The rows that
+// experts read are made again by moving them again: `permute` and `dispatch` run again too.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,8 +13,11 @@
 namespace weft::schedule {
 
 // The anatomy in which these pieces (all parts, where they are split) or parts are recomputed in
-// every layer that has them. ConfigError where one remakes nothing.
-Anatomy with_recomputation(Anatomy anatomy, std::span<const PieceName> names);
+// every layer that has them, or in the first `layers` of each chunk. ConfigError where one remakes
+// nothing.
+Anatomy with_recomputation(Anatomy anatomy,
+                           std::span<const PieceName> names,
+                           std::optional<int> layers = std::nullopt);
 
 // The parts that are recomputed whatever the config says: what tensor-parallel ranks gathered.
 std::vector<PieceName> always_recomputed(Anatomy& anatomy);
