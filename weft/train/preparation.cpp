@@ -41,6 +41,19 @@ void look_at_schedule(const config::Config& config) {
   schedule::take_orders_from(config.runtime.schedule, plans);
 }
 
+// Where dataset.split leaves nothing for evaluation, the first one would be told after hours.
+void require_held_out(const data::Dataset& dataset, const config::Config& config) {
+  if (config.train.eval_interval <= 0 || dataset.samples(data::Split::Eval) > 0) return;
+  throw base::ConfigError(
+      base::text("train.eval_interval={}, and dataset.split='{}' leaves not one sample of "
+                 "model.seq_length={} for evaluation{}: give it a larger share, or set "
+                 "train.eval_interval=0",
+                 config.train.eval_interval,
+                 config.dataset.split,
+                 config.model.seq_length,
+                 config.dataset.blend.empty() ? "" : " in each data set of dataset.blend"));
+}
+
 }  // namespace
 
 Preparation prepare(const config::Config& config) {
@@ -51,6 +64,7 @@ Preparation prepare(const config::Config& config) {
                                        config.model.seq_length,
                                        config.model.vocab_size,
                                        static_cast<std::uint64_t>(config.rng.seed));
+    require_held_out(*ready.dataset, config);
   });
   complaints.look([&] {
     const std::string& folder = config.checkpoint.pretrained_checkpoint;

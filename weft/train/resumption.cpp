@@ -1,6 +1,6 @@
 // Whether a checkpoint is one of this run.
 #include <algorithm>
-#include <set>
+#include <charconv>
 
 #include "weft/base/error.h"
 #include "weft/checkpoint/shard.h"
@@ -45,21 +45,65 @@ std::map<std::string, Expected> expected_states(const config::ModelConfig& model
   return all;
 }
 
-std::vector<std::string> complaints_about(const Manifest& manifest, const config::Config& config) {
+bool holds_only_weights(const Manifest& manifest) {
+  return std::ranges::all_of(manifest.states,
+                             [](const auto& state) { return state.first.starts_with("weights/"); });
+}
+
+// Of tensors named "weights/layers.3.attention.norm.weight".
+std::int64_t layers_in(const Manifest& manifest) {
+  constexpr std::string_view kFront = "weights/layers.";
+  std::int64_t layers = 0;
+  for (auto state = manifest.states.lower_bound(kFront);
+       state != manifest.states.end() && state->first.starts_with(kFront);
+       ++state) {
+    const std::string_view digits = std::string_view(state->first).substr(kFront.size());
+    std::int64_t layer = 0;
+    std::from_chars(digits.begin(), digits.end(), layer);
+    layers = std::max(layers, layer < INT64_MAX ? layer + 1 : layer);
+  }
+  return layers;
+}
+
+// Whether a tensor of the checkpoint does for one of the run. Weights that a run begins with may be
+// stored in any floating point.
+bool fits(const Expected& has, const Expected& want, Loads loads) {
+  if (has.shape != want.shape) return false;
+  return has.dtype == want.dtype || (loads == Loads::Weights && checkpoint::is_floating(has.dtype));
+}
+
+std::vector<std::string> complaints_about(const Manifest& manifest,
+                                          const config::Config& config,
+                                          Loads loads) {
+  if (loads != Loads::Weights && holds_only_weights(manifest)) {
+    return {"it has weights and nothing else: checkpoint.finetune=true begins a run with them"};
+  }
   std::vector<std::string> complaints;
-  if (manifest.seed != config.rng.seed) {
+  if (loads == Loads::Everything && manifest.seed != config.rng.seed) {
     complaints.push_back(
         text("it was written with rng.seed={}, and this run has rng.seed={}: the data would come "
-             "in another order",
+             "in another order (checkpoint.load_rng=false goes on with the seed of this run)",
              manifest.seed,
              config.rng.seed));
   }
-  const std::map<std::string, Expected> expected = expected_states(config.model);
+  if (const std::int64_t layers = layers_in(manifest); layers != config.model.num_layers) {
+    complaints.push_back(
+        text("it has {}, and this run has model.num_layers={}: layers are neither "
+             "added nor left out",
+             base::counted(layers, "layer"),
+             config.model.num_layers));
+    return complaints;
+  }
+  std::map<std::string, Expected> expected = expected_states(config.model);
+  const auto is_asked_for = [&](std::string_view name) {
+    return loads != Loads::Weights || name.starts_with("weights/");
+  };
+  std::erase_if(expected, [&](const auto& each) { return !is_asked_for(each.first); });
   for (const auto& [name, want] : expected) {
     const auto found = manifest.states.find(name);
     if (found == manifest.states.end()) continue;
     const Expected has{.dtype = found->second.dtype, .shape = found->second.shape};
-    if (has.dtype == want.dtype && has.shape == want.shape) continue;
+    if (fits(has, want, loads)) continue;
     complaints.push_back(
         text("its tensor '{}' is {}, and this run's is {}", name, has.print(), want.print()));
   }
@@ -68,7 +112,7 @@ std::vector<std::string> complaints_about(const Manifest& manifest, const config
     complaints.push_back(text("it has no tensor '{}', {} of this run", name, want.print()));
   }
   for (const auto& [name, state] : manifest.states) {
-    if (expected.contains(name)) continue;
+    if (expected.contains(name) || !is_asked_for(name)) continue;
     complaints.push_back(
         text("its tensor '{}' is not part of this run's model", base::shown(name)));
   }
@@ -76,7 +120,7 @@ std::vector<std::string> complaints_about(const Manifest& manifest, const config
 }
 
 void require_fit(const Resumption& from, const config::Config& config) {
-  std::vector<std::string> complaints = complaints_about(from.manifest, config);
+  std::vector<std::string> complaints = complaints_about(from.manifest, config, from.loads);
   if (complaints.empty()) return;
   const std::size_t all = complaints.size();
   if (all > kMostMisfits) {
@@ -94,14 +138,49 @@ bool is_same_folder(const fs::path& a, const fs::path& b) {
   return fs::absolute(a).lexically_normal() == fs::absolute(b).lexically_normal();
 }
 
+Loads loads_of(const config::CheckpointConfig& checkpoint) {
+  if (checkpoint.finetune) return Loads::Weights;
+  return checkpoint.load_rng ? Loads::Everything : Loads::AllButSeed;
+}
+
+// The same words a second time would give away what the first run has learned.
+void refuse_to_begin_again(const config::CheckpointConfig& checkpoint) {
+  const fs::path save = checkpoint.save;
+  if (save.empty() || is_same_folder(checkpoint.load, save)) return;
+  const std::optional<checkpoint::Found> own = checkpoint::find_checkpoint(save);
+  if (!own) return;
+  throw base::ConfigError(
+      text("checkpoint.finetune: '{}' is there already, and the run would begin anew: go on from "
+           "it with checkpoint.load={} checkpoint.finetune=false, or name another checkpoint.save",
+           own->folder.string(),
+           save.string()));
+}
+
 }  // namespace
+
+std::string resumption_text(const Resumption& from, const Progress& progress) {
+  const std::string layout = checkpoint::layout_text(from.manifest);
+  if (from.loads == Loads::Weights) {
+    return text("begins    with the weights of '{}', written after step {} by {}",
+                from.folder.string(),
+                from.manifest.step,
+                layout);
+  }
+  return text("goes on   from '{}' after step {}, {} samples consumed, written by {}",
+              from.folder.string(),
+              progress.step(),
+              progress.samples(),
+              layout);
+}
 
 std::optional<Resumption> find_resumption(const config::Config& config) {
   const fs::path load = config.checkpoint.load;
   if (load.empty()) return std::nullopt;
   const std::optional<checkpoint::Found> found = checkpoint::find_checkpoint(load);
+  if (config.checkpoint.finetune) refuse_to_begin_again(config.checkpoint);
   if (!found) {
-    if (is_same_folder(load, config.checkpoint.save)) return std::nullopt;
+    const bool may_start = !config.checkpoint.finetune;
+    if (may_start && is_same_folder(load, config.checkpoint.save)) return std::nullopt;
     throw base::ConfigError(
         text("checkpoint.load: '{}' has no checkpoint: give the folder that checkpoint.save named, "
              "or one of its iter_ folders (a run that may start or go on names one folder in both "
@@ -110,7 +189,8 @@ std::optional<Resumption> find_resumption(const config::Config& config) {
   }
   Resumption from{.folder = found->folder,
                   .note = found->note,
-                  .manifest = checkpoint::read_manifest(found->folder)};
+                  .manifest = checkpoint::read_manifest(found->folder),
+                  .loads = loads_of(config.checkpoint)};
   require_fit(from, config);
   return from;
 }

@@ -101,11 +101,7 @@ class RankRun {
 
   void tell_resumption() const {
     if (!resumed_->note.empty()) request_.log("warning: " + resumed_->note);
-    request_.log(base::text("goes on   from '{}' after step {}, {} samples consumed, written by {}",
-                            resumed_->folder.string(),
-                            first_step_,
-                            progress_.samples(),
-                            checkpoint::layout_text(resumed_->manifest)));
+    request_.log(resumption_text(*resumed_, progress_));
   }
 
   // A checkpoint that cannot be written is told at once and at the end; the run goes on.
