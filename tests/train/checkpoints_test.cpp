@@ -279,7 +279,7 @@ TEST_F(Checkpoints, FinetuningTakesTheWeightsAndNothingElse) {
   }
 }
 
-TEST_F(Checkpoints, FinetuningNeverBeginsAgainOverItsOwnCheckpoints) {
+TEST_F(Checkpoints, AFinetuningRunThatHasSavedGoesOnFromThere) {
   config::Config config = config_of(cases()[0], folder_, config::Precision::Fp32);
   const fs::path own = folder_ / "own";
   config.checkpoint.finetune = true;
@@ -290,9 +290,16 @@ TEST_F(Checkpoints, FinetuningNeverBeginsAgainOverItsOwnCheckpoints) {
   saved(config, 0);
   config.checkpoint.finetune = true;
   config.checkpoint.save = own.string();
-  EXPECT_TRUE(find_resumption(config).has_value());
-  saved(config, 1);
-  EXPECT_NE(complaint(config).find("checkpoint.load=" + own.string()), std::string::npos);
+  const std::optional<Resumption> first = find_resumption(config);
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(first->loads, Loads::Weights);
+  EXPECT_EQ(first->note, "");
+  const Global state = saved(config, 1);
+  const std::optional<Resumption> second = find_resumption(config);
+  ASSERT_TRUE(second.has_value());
+  EXPECT_EQ(second->folder, checkpoint::step_folder(own, 1));
+  EXPECT_NE(second->note.find(own.string()), std::string::npos);
+  EXPECT_EQ(loaded(config), state);
 }
 
 TEST_F(Checkpoints, WithoutLoadRngTheSeedIsThatOfTheRun) {

@@ -116,11 +116,12 @@ void judge_finetune(Judge& judge) {
                  "set checkpoint.load (a Hugging Face folder is checkpoint.pretrained_checkpoint, "
                  "and needs no finetune)");
   } else if (checkpoint.load == checkpoint.save) {
-    judge.report("checkpoint.finetune",
-                 text("checkpoint.finetune begins anew from '{}', where the run saves too: started "
-                      "a second time it would give away what it has learned",
-                      checkpoint.load),
-                 "name another folder in checkpoint.save");
+    judge.report(
+        "checkpoint.finetune",
+        text("checkpoint.finetune begins with the weights in '{}', where the run saves too: "
+             "which of the two is meant when it is started again cannot be known",
+             checkpoint.load),
+        "name another folder in checkpoint.save");
   }
 }
 

@@ -23,8 +23,8 @@ struct Resumption {
 };
 
 // What checkpoint.load names; none where it is empty, or where it is the folder that the run saves
-// to and nothing is there yet. ConfigError where the checkpoint does not fit the run, and where a
-// finetuning run finds no checkpoint, or would begin again over one of its own.
+// to and nothing is there yet. A finetuning run takes its weights from there until it has saved,
+// and then goes on from what it saved. ConfigError where the checkpoint does not fit the run.
 std::optional<Resumption> find_resumption(const config::Config& config);
 
 // What the log of a run says of it.

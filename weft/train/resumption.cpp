@@ -138,22 +138,28 @@ bool is_same_folder(const fs::path& a, const fs::path& b) {
   return fs::absolute(a).lexically_normal() == fs::absolute(b).lexically_normal();
 }
 
-Loads loads_of(const config::CheckpointConfig& checkpoint) {
-  if (checkpoint.finetune) return Loads::Weights;
-  return checkpoint.load_rng ? Loads::Everything : Loads::AllButSeed;
-}
+// Where a run goes on or begins.
+struct Source {
+  fs::path folder;
+  Loads loads = Loads::Everything;
+  std::string note;
+};
 
-// The same words a second time would give away what the first run has learned.
-void refuse_to_begin_again(const config::CheckpointConfig& checkpoint) {
-  const fs::path save = checkpoint.save;
-  if (save.empty() || is_same_folder(checkpoint.load, save)) return;
-  const std::optional<checkpoint::Found> own = checkpoint::find_checkpoint(save);
-  if (!own) return;
-  throw base::ConfigError(
-      text("checkpoint.finetune: '{}' is there already, and the run would begin anew: go on from "
-           "it with checkpoint.load={} checkpoint.finetune=false, or name another checkpoint.save",
-           own->folder.string(),
-           save.string()));
+// A finetuning run that has saved goes on: the same words start it and take it up again.
+Source source_of(const config::CheckpointConfig& checkpoint) {
+  const fs::path load = checkpoint.load, save = checkpoint.save;
+  const Loads all = checkpoint.load_rng ? Loads::Everything : Loads::AllButSeed;
+  if (!checkpoint.finetune) return {.folder = load, .loads = all};
+  const bool has_own = !save.empty() && !is_same_folder(load, save);
+  if (!has_own || !checkpoint::find_checkpoint(save)) {
+    return {.folder = load, .loads = Loads::Weights};
+  }
+  return {
+      .folder = save,
+      .loads = all,
+      .note = text("checkpoint.finetune: '{}' has a checkpoint of this run already, and the run "
+                   "goes on from it: to begin anew, name another folder",
+                   save.string())};
 }
 
 }  // namespace
@@ -174,23 +180,22 @@ std::string resumption_text(const Resumption& from, const Progress& progress) {
 }
 
 std::optional<Resumption> find_resumption(const config::Config& config) {
-  const fs::path load = config.checkpoint.load;
-  if (load.empty()) return std::nullopt;
-  const std::optional<checkpoint::Found> found = checkpoint::find_checkpoint(load);
-  if (config.checkpoint.finetune) refuse_to_begin_again(config.checkpoint);
+  if (config.checkpoint.load.empty()) return std::nullopt;
+  const Source source = source_of(config.checkpoint);
+  const std::optional<checkpoint::Found> found = checkpoint::find_checkpoint(source.folder);
   if (!found) {
-    const bool may_start = !config.checkpoint.finetune;
-    if (may_start && is_same_folder(load, config.checkpoint.save)) return std::nullopt;
+    const bool may_start = source.loads != Loads::Weights;
+    if (may_start && is_same_folder(source.folder, config.checkpoint.save)) return std::nullopt;
     throw base::ConfigError(
         text("checkpoint.load: '{}' has no checkpoint: give the folder that checkpoint.save named, "
              "or one of its iter_ folders (a run that may start or go on names one folder in both "
              "keys)",
-             load.string()));
+             source.folder.string()));
   }
   Resumption from{.folder = found->folder,
-                  .note = found->note,
+                  .note = found->note.empty() ? source.note : found->note,
                   .manifest = checkpoint::read_manifest(found->folder),
-                  .loads = loads_of(config.checkpoint)};
+                  .loads = source.loads};
   require_fit(from, config);
   return from;
 }
