@@ -3,13 +3,54 @@
 #
 #   tools/mpirun.sh -n 2 build/release/bin/weft train ...
 #
-# Everything is handed to mpirun, also signals (see the end). The settings below are Open MPI's environment variables, so an
+#   tools/mpirun.sh --restarts=3 -n 4 build/release/bin/weft train ... checkpoint.save=D checkpoint.load=D
+#
+# --restarts=N   start the job again, up to N times, where it failed or a rank was lost; it goes on from its
+#                last checkpoint. Not where it was told to end, and not where its input is wrong (code 2).
+# --then="R words"   the first restart has R ranks, and the words behind the command's own; given again, the
+#                second, and so on; the last is for all that follow. --then="2 ep=2"
+#
+# Everything else is handed to mpirun, also signals (see the end). The settings below are Open MPI's environment variables, so an
 # explicit option (--mca btl_tcp_if_include eth0) or a variable set by the caller wins over them.
 set -euo pipefail
 
 # A shell cannot trap what was ignored when it started, as SIGINT is in the background of a script.
 if [ -z "${WEFT_MPIRUN_TRAPS-}" ] && env --default-signal=INT true 2>/dev/null; then
   exec env --default-signal=INT WEFT_MPIRUN_TRAPS=1 "$0" "$@"
+fi
+
+refuse() {
+  echo "tools/mpirun.sh: $1" >&2
+  exit 2
+}
+
+restarts=0
+layouts=()
+while :; do
+  case ${1-} in
+    --restarts=*) restarts=${1#*=} ;;
+    --then=*) layouts+=("${1#*=}") ;;
+    --restarts | --then) refuse "$1 wants its value behind an equals sign: $1=..." ;;
+    *) break ;;
+  esac
+  shift
+done
+[[ $restarts =~ ^[0-9]{1,4}$ ]] || refuse "--restarts=$restarts: a number from 0 to 9999 expected"
+restarts=$((10#$restarts))
+for layout in "${layouts[@]}"; do
+  [[ $layout =~ ^[1-9][0-9]{0,5}(\ |$) ]] ||
+    refuse "--then=\"$layout\": a number of ranks expected, and words for weft behind it"
+done
+given=("$@")
+ranks_at=""  # where the number of ranks stands in the command
+for i in "${!given[@]}"; do
+  case ${given[i]} in -n | -np | --n | --np) ranks_at=$((i + 1)) && break ;; esac
+done
+if [ "$restarts" -gt 0 ] && [[ " $* " == *" checkpoint.ckpt_step="* ]]; then
+  refuse "checkpoint.ckpt_step goes back at every restart: start without --restarts until the run has saved"
+fi
+if [ "${#layouts[@]}" -gt 0 ] && [ -z "$ranks_at" ]; then
+  refuse "--then changes the number of ranks, and the command has no -n"
 fi
 
 if ! command -v mpirun >/dev/null; then
@@ -55,6 +96,7 @@ command -v ssh >/dev/null || default OMPI_MCA_plm_rsh_agent /bin/false
 # save, and print their summary. mpirun itself, told to end, would give them one second and then kill
 # them; and not every mpirun hands SIGUSR1 on. The second time mpirun is told.
 told=""
+job=""
 ranks() {  # the processes that mpirun started
   local file line
   for file in /proc/[0-9]*/stat; do
@@ -68,33 +110,60 @@ ranks() {  # the processes that mpirun started
 hand_on() {
   if [ -z "$told" ]; then
     told=$1
+    [ -n "$job" ] || return 0
     local all
     all=$(ranks)
     kill -USR1 ${all:-"$job"} 2>/dev/null || true
-  else
+  elif [ -n "$job" ]; then
     kill -TERM "$job" 2>/dev/null || true
   fi
 }
 trap 'hand_on 130' INT
-trap 'hand_on 143' TERM
+trap 'hand_on 143' TERM USR1
 trap 'hand_on 129' HUP
 
 # With job control mpirun has a process group of its own, which Ctrl-C does not reach; and where this
 # script is killed, it does not stay behind.
 set -m
-if setpriv --pdeathsig TERM true 2>/dev/null; then
-  setpriv --pdeathsig TERM mpirun "$@" <&0 &
-else
-  mpirun "$@" <&0 &
-fi
-job=$!
-code=0
-wait "$job" || code=$?
-# A signal ends the wait, not what is waited for.
-while kill -0 "$job" 2>/dev/null; do
+run_once() {
+  if setpriv --pdeathsig TERM true 2>/dev/null; then
+    setpriv --pdeathsig TERM mpirun "$@" <&0 &
+  else
+    mpirun "$@" <&0 &
+  fi
+  job=$!
   code=0
   wait "$job" || code=$?
-done
-# Ranks that SIGUSR1 ended say 138; who started this script knows the signal that it sent.
-if [ -n "$told" ] && [ "$code" = 138 ]; then code=$told; fi
-exit "$code"
+  # A signal ends the wait, not what is waited for.
+  while kill -0 "$job" 2>/dev/null; do
+    code=0
+    wait "$job" || code=$?
+  done
+  job=""
+}
+
+is_worth_a_restart() {  # not what is done, wrong or told to end
+  [ -z "$told" ] && case $code in 0 | 2 | 127 | 129 | 130 | 143) false ;; esac
+}
+
+# A function, so that all of it has been read: a run lasts weeks, and this file may be replaced meanwhile.
+main() {
+  run_once "${given[@]}"
+  for ((restart = 1; restart <= restarts; ++restart)); do
+    is_worth_a_restart || break
+    next=("${given[@]}")
+    if [ "${#layouts[@]}" -gt 0 ]; then
+      read -r -a layout <<<"${layouts[restart <= ${#layouts[@]} ? restart - 1 : -1]}"
+      next[ranks_at]=${layout[0]}
+      next+=("${layout[@]:1}")
+    fi
+    echo "tools/mpirun.sh: the job ended with code $code; restart $restart of $restarts${layout:+, ranks and layout: ${layout[*]}}" >&2
+    sleep 0.5  # for ranks that are still ending
+    [ -z "$told" ] || { code=$told && break; }
+    run_once "${next[@]}"
+  done
+  # Ranks that SIGUSR1 ended say 143; who started this script knows the signal that it sent.
+  if [ -n "$told" ] && [ "$code" = 143 ]; then code=$told; fi
+  exit "$code"
+}
+main

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "tests/cli/program_support.h"
@@ -13,6 +14,7 @@
 #include "weft/base/file.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
+#include "weft/checkpoint/step_folders.h"
 #include "weft/comm/launch.h"
 
 namespace weft::cli {
@@ -103,8 +105,7 @@ TEST_F(Resume, StepsThatWereNotSavedAreToldOnce) {
   const std::string run = words("run", "train.train_iters=4 checkpoint.save_interval=2");
   ASSERT_EQ(weft(run).code, 0);
   const std::vector<Json> before = records("run");
-  base::write_whole(folder_ / "run_saved" / "latest_checkpointed_iteration.txt", "2");
-  const Outcome again = weft(run);
+  const Outcome again = weft(run + " checkpoint.ckpt_step=2");
   ASSERT_EQ(again.code, 0) << again.err;
   EXPECT_NE(again.out.find("after step 2"), std::string::npos) << again.out;
   EXPECT_EQ(records("run"), before);
@@ -161,6 +162,24 @@ TEST_F(Resume, ADamagedShardEndsTheRunBeforeItsFirstStepAndIsNamed) {
   const Outcome outcome = weft(run);
   EXPECT_EQ(outcome.code, 2);
   EXPECT_NE(outcome.err.find("rank_1.safetensors' is damaged"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("no checkpoint before it"), std::string::npos) << outcome.err;
+}
+
+// The one before is used where the user says so, and not otherwise.
+TEST_F(Resume, AShardThatIsCutShortIsNamedWithTheWayBack) {
+  const std::string run = words("run", "train.train_iters=3 checkpoint.save_interval=1");
+  ASSERT_EQ(weft(run).code, 0);
+  const std::vector<Json> before = records("run");
+  fs::resize_file(folder_ / "run_saved" / "iter_0000003" / "rank_1.safetensors", 1000);
+  const Outcome refused = weft(run);
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.err.find("rank_1.safetensors has 1000 bytes"), std::string::npos)
+      << refused.err;
+  EXPECT_NE(refused.err.find("checkpoint.ckpt_step=2"), std::string::npos) << refused.err;
+  const Outcome back = weft(run + " checkpoint.ckpt_step=2");
+  EXPECT_EQ(back.code, 0) << back.err;
+  EXPECT_NE(back.out.find("after step 2"), std::string::npos) << back.out;
+  EXPECT_EQ(records("run"), before);
 }
 
 // A process of the program that is ended as by a lost machine.
@@ -176,6 +195,16 @@ void start_and_kill(const std::string& arguments, std::chrono::milliseconds afte
   ::waitpid(child, nullptr, 0);
 }
 
+// By the names of the folders that have a manifest: this run never goes back.
+fs::path newest_whole(const fs::path& saved) {
+  fs::path newest;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(saved, error)) {
+    if (fs::exists(entry.path() / "manifest.json")) newest = std::max(newest, entry.path());
+  }
+  return newest;
+}
+
 TEST_F(Resume, AfterEveryKillToTheSameBits) {
   const char* asked = std::getenv("WEFT_KILLS");  // `make soak` asks for more
   const int kills = asked == nullptr ? 10 : std::atoi(asked);
@@ -185,6 +214,8 @@ TEST_F(Resume, AfterEveryKillToTheSameBits) {
   const std::string run = words("killed", more + " checkpoint.save_interval=1");
   for (int i = 0; i < kills; ++i) {
     start_and_kill(run, std::chrono::milliseconds(100 + 13 * i % 130));
+    const auto found = checkpoint::find_checkpoint(folder_ / "killed_saved");
+    EXPECT_EQ(found ? found->folder : fs::path(), newest_whole(folder_ / "killed_saved"));
   }
   const Outcome outcome = weft(run);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
@@ -194,6 +225,107 @@ TEST_F(Resume, AfterEveryKillToTheSameBits) {
     folders += entry.is_directory() ? 1 : 0;
   }
   EXPECT_EQ(folders, 2u);
+}
+
+// Processes of the program whose command names the folder.
+std::vector<pid_t> ranks_of(const fs::path& folder) {
+  std::vector<pid_t> all;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("/proc", error)) {
+    const pid_t id = std::atoi(entry.path().filename().c_str());
+    if (id <= 0) continue;
+    std::ifstream name(entry.path() / "comm"), line(entry.path() / "cmdline");
+    std::string comm, command;
+    std::getline(name, comm);
+    std::getline(line, command);
+    if (comm == "weft" && command.find(folder.string()) != command.npos) all.push_back(id);
+  }
+  return all;
+}
+
+// Ranks are lost, and tools/mpirun.sh starts the job again.
+TEST_F(Resume, AfterEveryLostRankToTheSameBits) {
+  if (!comm::has_mpi() || kSanitized) GTEST_SKIP() << "skipped: needs MPI without sanitizers";
+  const char* asked = std::getenv("WEFT_KILLS");
+  const int kills = asked == nullptr ? 3 : std::atoi(asked);
+  const std::string more = text("train.train_iters={} checkpoint.most_recent_k=2", 10 * kills + 10);
+  ASSERT_EQ(weft(words("whole", more)).code, 0);
+  const fs::path out = folder_ / "out";
+  const pid_t job = ::fork();
+  if (job == 0) {
+    const std::string command = text(
+        "OMPI_MCA_odls_base_sigkill_timeout=0 exec '{}/tools/mpirun.sh' --restarts={} -n 2 '{}' {} "
+        "> '{}' 2>&1",
+        kSource,
+        kills,
+        WEFT_BINARY,
+        words("killed", more + " checkpoint.save_interval=1 runtime.backend=mpi"),
+        out.string());
+    ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    ::_exit(127);
+  }
+  int killed = 0, status = 0;
+  std::size_t told = 0;  // of what the job said when a rank was killed last
+  while (::waitpid(job, &status, WNOHANG) == 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(3 + 7 * killed % 40));
+    const std::string said = fs::exists(out) ? base::read_text(out) : "";
+    if (killed == kills || said.find("saved ", told) == said.npos) continue;
+    std::vector<pid_t> ranks = ranks_of(folder_ / "killed");
+    if (ranks.empty()) continue;
+    told = said.size();
+    if (killed % 3 != 1) ranks = {ranks[static_cast<std::size_t>(killed) % ranks.size()]};
+    ++killed;  // one rank, or all as with their machine
+    for (const pid_t rank : ranks) ::kill(rank, SIGKILL);
+  }
+  EXPECT_EQ(status, 0) << base::read_text(out);
+  EXPECT_EQ(killed, kills) << "the run was too short";
+  const std::string said = base::read_text(out);
+  EXPECT_NE(said.find(text("restart {} of {}", kills, kills)), said.npos) << said;
+  expect_same_run("whole", "killed", 10 * kills + 10);
+}
+
+// With a stand-in for mpirun, which says what it was given and fails as often as it is told to.
+TEST_F(Resume, RestartsAreCountedAndTakeTheLayoutGiven) {
+  const std::string tool = text("'{}/tools/mpirun.sh'", kSource);
+  const fs::path log = folder_ / "log";
+  base::write_whole(folder_ / "mpirun",
+                    text("#!/bin/sh\necho mpirun \"$@\" >> '{}'\nsleep $SECONDS_EACH\nexit $CODE\n",
+                         log.string()));
+  fs::permissions(folder_ / "mpirun", fs::perms::owner_all);
+  const auto run = [&](const std::string& code, const std::string& words) {
+    fs::remove(log);
+    const Outcome outcome = shell("bash",
+                                  text("export PATH='{}':$PATH CODE={} SECONDS_EACH=0; {} {}",
+                                       folder_.string(),
+                                       code,
+                                       tool,
+                                       words));
+    return text("{}: {}", outcome.code, fs::exists(log) ? base::read_text(log) : "");
+  };
+  EXPECT_EQ(run("137", "--restarts=2 --then='4 ep=4' --then='2 ep=2 tp=1' -n 8 weft train tiny"),
+            "137: mpirun -n 8 weft train tiny\nmpirun -n 4 weft train tiny ep=4\nmpirun -n 2 weft "
+            "train tiny ep=2 tp=1\n");
+  EXPECT_EQ(run("2", "--restarts=2 -n 8 weft"), "2: mpirun -n 8 weft\n")
+      << "wrong input stays wrong";
+  EXPECT_EQ(run("143", "--restarts=2 -n 8 weft"), "143: mpirun -n 8 weft\n")
+      << "it was told to end";
+  EXPECT_EQ(run("1", "-n 8 weft"), "1: mpirun -n 8 weft\n");
+  for (const char* wrong : {"--restarts=x -n 2 weft",
+                            "--restarts -n 2 weft",
+                            "--restarts=1 --then=ep=2 -n 2 weft",
+                            "--restarts=1 --then=2 weft",
+                            "--restarts=1 -n 2 weft train checkpoint.ckpt_step=3"}) {
+    EXPECT_EQ(run("1", wrong), "2: ") << wrong;
+  }
+  fs::remove(log);
+  const Outcome told =
+      shell("bash",
+            text("export PATH='{}':$PATH CODE=143 SECONDS_EACH=20; {} --restarts=2 "
+                 "-n 8 weft & sleep 0.3; kill -USR1 $!; wait $!",
+                 folder_.string(),
+                 tool));
+  EXPECT_EQ(told.code, 143) << "a signal goes to the ranks, and nothing is started again";
+  EXPECT_EQ(base::read_text(log), "mpirun -n 8 weft\n");
 }
 
 }  // namespace resume_test

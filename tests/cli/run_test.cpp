@@ -136,19 +136,33 @@ class Background {
 std::string program() { return text("'{}' ", WEFT_BINARY); }
 
 TEST_F(Run, EverySignalToEndSavesTheWeightsAndSaysSo) {
-  for (const auto& [number, code] : {std::pair{SIGTERM, 143}, {SIGHUP, 129}, {SIGUSR1, 138}}) {
+  for (const auto& [number, code] : {std::pair{SIGTERM, 143}, {SIGHUP, 129}, {SIGUSR1, 143}}) {
     fs::remove_all(saved());
     fs::remove_all(folder_ / "run");
-    Background run(folder_, program() + words(save() + "train.train_iters=1000000"));
+    fs::remove_all(folder_ / "saved");
+    Background run(folder_,
+                   program() + words(save() + "train.train_iters=1000000 checkpoint.save=" +
+                                     (folder_ / "saved").string()));
     run.wait_until([&] { return !contents(metrics()).empty(); });
     run.signal(number);
     if (number == SIGHUP) run.signal(number);
     EXPECT_EQ(run.wait(), code) << run.err();
     EXPECT_TRUE(fs::exists(saved() / "model.safetensors"));
+    EXPECT_EQ(contents(folder_ / "saved" / "latest_checkpointed_iteration.txt"),
+              text("{}\n", whole_lines()));
     EXPECT_TRUE(has(run.err(), "stopping after this step; press again to stop at once"));
     EXPECT_TRUE(has(run.out(), "stopped after ")) << run.out();
     EXPECT_GT(whole_lines(), 0u);
   }
+}
+
+TEST_F(Run, SignalsOfSchedulersEndTheProcessWhereTheyAreNotHandled) {
+  Background run(folder_,
+                 program() + words("train.train_iters=1000000 train.exit_signal_handler=false"));
+  run.wait_until([&] { return !contents(metrics()).empty(); });
+  run.signal(SIGTERM);
+  EXPECT_EQ(run.wait(), -1) << run.err();
+  EXPECT_FALSE(has(run.out(), "stopped after ")) << run.out();
 }
 
 TEST_F(Run, OneCtrlCAfterAnySignalStopsAtOnce) {

@@ -12,6 +12,7 @@
 #include "weft/base/file.h"
 #include "weft/checkpoint/shard.h"
 #include "weft/checkpoint/step_folders.h"
+#include "weft/train/faults.h"
 
 namespace weft::train {
 namespace checkpoints_test {
@@ -335,6 +336,52 @@ TEST_F(Checkpoints, OneThatWasNeverFinishedGivesWayToTheOneBefore) {
   EXPECT_EQ(from->folder, checkpoint::step_folder(folder_, 1));
   EXPECT_NE(from->note.find("step 2"), std::string::npos);
   EXPECT_EQ(loaded(config), state);
+}
+
+TEST_F(Checkpoints, GoingBackIsTheStateThatWasSavedAndTrainsOnAsIt) {
+  for (const std::size_t which : {1u, 7u, 8u}) {
+    const config::Config config = config_of(cases()[which], folder_, config::Precision::Bf16);
+    SCOPED_TRACE(cases()[which].name);
+    Global before, after;
+    std::mutex mutex;
+    std::vector<double> norms(2);  // of one more step, by who went back and by who came anew
+    const auto step = [&](Engine& engine, Progress& progress, std::int64_t data) {
+      const Batch batch = batch_of(engine, data);
+      const StepTotals totals =
+          train_step(engine,
+                     {.batch = batch, .step = progress.step(), .learning_rate = 1e-2},
+                     exec::Tracing::Off);
+      progress.advance(config.train.global_batch_size);
+      return totals.gradient_norm;
+    };
+    on_ranks(config, [&](Engine& engine) {
+      Progress progress(engine.pool(), config.rng.seed);
+      step(engine, progress, 0);
+      put(engine, progress, before, mutex);
+      EXPECT_EQ(save_checkpoint(engine, progress), std::nullopt);
+      for (const std::int64_t data : {1, 2}) step(engine, progress, data);
+      go_back(engine, progress, checkpoint::step_folder(folder_, 1));
+      EXPECT_EQ(progress.samples(), 4 * config.train.global_batch_size);
+      EXPECT_EQ(progress.not_finite(), 1);
+      put(engine, progress, after, mutex);
+      const double norm = step(engine, progress, 4);
+      if (engine.rank() == 0) norms[0] = norm;
+    });
+    for (Global* all : {&before, &after}) {
+      for (const char* moved : {"progress/samples", "progress/not_finite"}) all->erase(moved);
+    }
+    EXPECT_EQ(before, after);
+    const std::optional<Resumption> from = find_resumption(config);
+    on_ranks(config, [&](Engine& engine) {
+      Progress progress(engine.pool(), config.rng.seed);
+      load_checkpoint(engine, progress, *from);
+      const double norm = step(engine, progress, 4);
+      if (engine.rank() == 0) norms[1] = norm;
+    });
+    EXPECT_EQ(norms[0], norms[1]);
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
 }
 
 TEST_F(Checkpoints, AFolderWithoutAnyIsAStartOnlyWhereTheRunSavesToIt) {

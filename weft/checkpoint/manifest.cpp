@@ -54,6 +54,7 @@ std::string manifest_text(const Manifest& manifest) {
             {"layout", manifest.layout},
             {"config", manifest.config},
             {"block_bytes", kBlockBytes}};
+  if (manifest.follows) json["follows"] = *manifest.follows;
   json["files"] = Json::array();
   for (const StoredFile& file : manifest.files) json["files"].push_back(to_json(file));
   json["tensors"] = Json::object();

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,8 @@ struct Manifest {
   std::int64_t step = 0;                       // steps done
   std::int64_t samples = 0;                    // sequences consumed: the position in the data
   std::int64_t seed = 0;                       // all the random state there is
+  std::uint32_t checksum = 0;                  // of its own text, once it has been read
+  std::optional<std::uint32_t> follows;        // that of the checkpoint saved before it
   std::map<std::string, std::int64_t> layout;  // what it was written under, for people
   std::string config;                          // resolved, as YAML
   std::vector<StoredFile> files;
@@ -58,6 +61,12 @@ Manifest parse_manifest(std::string_view text, const std::string& name);
 
 // Of the folder of a step.
 Manifest read_manifest(const std::filesystem::path& folder);
+
+// Its checksum alone, which no other content has; none where the folder has no such file.
+std::optional<std::uint32_t> manifest_checksum(const std::filesystem::path& folder);
+
+// What is wrong with the files of a step's folder, as far as their sizes tell.
+std::vector<std::string> wrong_files(const std::filesystem::path& folder, const Manifest& manifest);
 
 // Adds the files and slices of another rank.
 void add_part(Manifest& manifest, Manifest part);

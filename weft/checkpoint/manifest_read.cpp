@@ -14,15 +14,19 @@ namespace {
 using base::text;
 
 constexpr std::size_t kMostManifestBytes = std::size_t{256} << 20;  // of a manifest
+constexpr std::size_t kMostTailBytes = 64;                          // that hold its checksum
 constexpr std::size_t kMostShards = 1 << 20;
 constexpr std::int64_t kMostStateElements = std::int64_t{1} << 48;  // of a tensor
 constexpr std::int64_t kLargestNumber = INT64_MAX;
 
-// The checksum of the text against the one at its end.
-void check_text(std::string_view content, const std::string& file) {
+// The checksum of the text, which must be the one at its end.
+std::uint32_t checked(std::string_view content, const std::string& file) {
   const auto reject = [&](const std::string& what) {
     throw base::ConfigError(
-        text("'{}' is damaged: {}; go on from another checkpoint, or restore it", file, what));
+        text("'{}' is damaged: {}; go on from another checkpoint (checkpoint.ckpt_step), or "
+             "restore it",
+             file,
+             what));
   };
   const std::size_t at = content.rfind(kChecksumKey);
   if (at == std::string_view::npos) reject("it has no checksum at its end, so it is cut short");
@@ -34,6 +38,7 @@ void check_text(std::string_view content, const std::string& file) {
   }
   const std::uint32_t found = base::crc32c(content.substr(0, at));
   if (found != said) reject(text("its bytes have checksum {}, and it says {}", found, said));
+  return found;
 }
 
 class ManifestParser {
@@ -46,6 +51,9 @@ class ManifestParser {
     manifest_.samples = number(json, "samples");
     manifest_.seed = number(json, "seed");
     number(json, "block_bytes", kBlockBytes, kBlockBytes);
+    if (json.contains("follows")) {
+      manifest_.follows = static_cast<std::uint32_t>(number(json, "follows", 0, UINT32_MAX));
+    }
     manifest_.config = as_word(member(json, "config", file_), "config", file_);
     for (const auto& [axis, size] : object(member(json, "layout", file_), "layout").items()) {
       manifest_.layout[axis] = as_integer(size, "layout", file_, 0, kLargestNumber);
@@ -205,13 +213,45 @@ class ManifestParser {
 }  // namespace
 
 Manifest parse_manifest(std::string_view content, const std::string& name) {
-  check_text(content, name);
-  return ManifestParser(name).parse(parse_object(content, name, kMostManifestBytes));
+  const std::uint32_t checksum = checked(content, name);
+  Manifest manifest = ManifestParser(name).parse(parse_object(content, name, kMostManifestBytes));
+  manifest.checksum = checksum;
+  return manifest;
 }
 
 Manifest read_manifest(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / kManifestName;
   return parse_manifest(base::read_text(path, kMostManifestBytes), path.string());
+}
+
+std::optional<std::uint32_t> manifest_checksum(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / kManifestName;
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
+  const base::InputFile file(path);
+  std::string tail(std::min<std::uint64_t>(file.size(), kMostTailBytes), '\0');
+  file.read(file.size() - tail.size(), std::as_writable_bytes(std::span(tail)));
+  const std::size_t at = tail.rfind(kChecksumKey);
+  if (at == std::string::npos) return std::nullopt;
+  std::uint32_t checksum = 0;
+  const char* digits = tail.data() + at + kChecksumKey.size();
+  const auto [end, failure] = std::from_chars(digits, tail.data() + tail.size(), checksum);
+  return failure == std::errc() ? std::optional(checksum) : std::nullopt;
+}
+
+std::vector<std::string> wrong_files(const std::filesystem::path& folder,
+                                     const Manifest& manifest) {
+  std::vector<std::string> wrong;
+  for (const StoredFile& file : manifest.files) {
+    std::error_code error;
+    const std::uintmax_t bytes = std::filesystem::file_size(folder / file.name, error);
+    if (error) {
+      wrong.push_back(text("{}: {}", file.name, error.message()));
+    } else if (bytes != file.bytes) {
+      wrong.push_back(text("{} has {} bytes, {} expected", file.name, bytes, file.bytes));
+    }
+  }
+  return wrong;
 }
 
 }  // namespace weft::checkpoint

@@ -8,6 +8,7 @@
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/checkpoint/shard.h"
+#include "weft/checkpoint/step_folders.h"
 
 namespace weft::checkpoint {
 namespace {
@@ -18,12 +19,9 @@ using base::text;
 constexpr std::int64_t kPieceElements = 4 << 20;  // of a tensor, on the host at once
 constexpr std::size_t kMostOpen = 16;             // files of a rank
 
-[[noreturn]] void throw_damaged(const std::string& file, const std::string& what) {
+[[noreturn]] void throw_damaged(const std::filesystem::path& file, const std::string& what) {
   throw base::ConfigError(
-      text("'{}' is damaged: {}; go on from another checkpoint (checkpoint.load=<the folder of a "
-           "step>), or restore it",
-           file,
-           what));
+      text("'{}' is damaged: {}; {}", file.string(), what, way_back(file.parent_path())));
 }
 
 }  // namespace
@@ -110,7 +108,7 @@ void StateReader::read_piece(const std::string& name,
     end = std::max(end, range.end());
   }
   if (end == piece.elements.count) return;
-  throw_damaged((folder_ / kManifestName).string(),
+  throw_damaged(folder_ / kManifestName,
                 text("tensor '{}' lacks its element {}", name, piece.elements.begin + end));
 }
 

@@ -28,6 +28,12 @@ std::optional<std::int64_t> whole_number(std::string_view digits) {
 
 std::string folder_name(std::int64_t step) { return text("{}{:07}", kStepFront, step); }
 
+std::optional<std::int64_t> step_named(const std::string& name) {
+  if (!name.starts_with(kStepFront)) return std::nullopt;
+  const auto step = whole_number(std::string_view(name).substr(kStepFront.size()));
+  return step && folder_name(*step) == name ? step : std::nullopt;
+}
+
 bool is_present(const fs::path& path) {
   std::error_code error;
   return fs::exists(path, error);
@@ -78,6 +84,65 @@ std::optional<std::int64_t> tracked_step(const fs::path& tracker) {
                                base::shown(content)));
 }
 
+// The steps up to `last` whose checkpoint was finished, ascending.
+std::vector<std::int64_t> whole_steps(const fs::path& save, std::int64_t last) {
+  std::vector<std::int64_t> steps = saved_steps(save);
+  std::erase_if(steps, [&](std::int64_t step) {
+    return step > last || !is_whole(step_folder(save, step));
+  });
+  return steps;
+}
+
+fs::path asked_folder(const fs::path& load, std::int64_t step) {
+  if (is_whole(load)) {
+    throw base::ConfigError(
+        text("checkpoint.ckpt_step: '{}' is the folder of one step: give the one that has it, or "
+             "leave out checkpoint.ckpt_step",
+             load.string()));
+  }
+  fs::path folder = step_folder(load, step);
+  if (is_whole(folder)) return folder;
+  const std::vector<std::int64_t> steps = whole_steps(load, INT64_MAX);
+  throw base::ConfigError(
+      text("checkpoint.ckpt_step: '{}' has no checkpoint of step {}; it has {}",
+           load.string(),
+           step,
+           steps.empty() ? "none" : text("those of {}", fmt::join(steps, ", "))));
+}
+
+// Whether a whole checkpoint was saved right after the one with that checksum; `note` where its
+// manifest cannot be read.
+bool follows(const fs::path& folder, std::uint32_t checksum, std::string& note) {
+  if (!is_whole(folder)) return false;
+  try {
+    return read_manifest(folder).follows == checksum;
+  } catch (const base::ConfigError& error) {
+    note = error.what();
+  } catch (const base::SystemError& error) {
+    note = error.what();
+  }
+  return false;
+}
+
+// What of later steps follows the checkpoint that the tracker names. Others of later steps are of a
+// run that was left for this one.
+Found last_after(const fs::path& load, std::int64_t tracked) {
+  Found found{.folder = step_folder(load, tracked), .note = ""};
+  for (std::int64_t last = tracked;;) {
+    const std::optional<std::uint32_t> checksum = manifest_checksum(found.folder);
+    if (!checksum) return found;
+    std::vector<std::int64_t> later = saved_steps(load);
+    std::erase_if(later, [&](std::int64_t step) {
+      return step <= last || !follows(step_folder(load, step), *checksum, found.note);
+    });
+    if (later.empty()) return found;
+    last = later.back();
+    found.folder = step_folder(load, last);
+    found.note =
+        text("'{}' names step {}; step {} was saved after it", kTrackerName, tracked, last);
+  }
+}
+
 }  // namespace
 
 fs::path step_folder(const fs::path& save, std::int64_t step) { return save / folder_name(step); }
@@ -87,27 +152,20 @@ bool is_whole(const fs::path& step_folder) { return is_present(step_folder / kMa
 std::vector<std::int64_t> saved_steps(const fs::path& save) {
   std::vector<std::int64_t> steps;
   for (const std::string& name : names_in(save)) {
-    if (!name.starts_with(kStepFront)) continue;
-    const auto step = whole_number(std::string_view(name).substr(kStepFront.size()));
-    if (step && folder_name(*step) == name) steps.push_back(*step);
+    if (const std::optional<std::int64_t> step = step_named(name)) steps.push_back(*step);
   }
   std::ranges::sort(steps);
   return steps;
 }
 
-std::optional<Found> find_checkpoint(const fs::path& load) {
-  if (is_whole(load)) return Found{.folder = load};
+std::optional<Found> find_checkpoint(const fs::path& load, std::optional<std::int64_t> step) {
+  if (step) return Found{.folder = asked_folder(load, *step), .note = ""};
+  if (is_whole(load)) return Found{.folder = load, .note = ""};
   const std::optional<std::int64_t> tracked = tracked_step(load / kTrackerName);
-  if (tracked && is_whole(step_folder(load, *tracked))) {
-    return Found{.folder = step_folder(load, *tracked)};
-  }
-  const std::vector<std::int64_t> steps = saved_steps(load);
-  const std::int64_t last = tracked.value_or(INT64_MAX);
-  const auto best = std::find_if(steps.rbegin(), steps.rend(), [&](std::int64_t step) {
-    return step <= last && is_whole(step_folder(load, step));
-  });
-  if (best != steps.rend()) {
-    return Found{.folder = step_folder(load, *best),
+  if (tracked && is_whole(step_folder(load, *tracked))) return last_after(load, *tracked);
+  const std::vector<std::int64_t> steps = whole_steps(load, tracked.value_or(INT64_MAX));
+  if (!steps.empty()) {
+    return Found{.folder = step_folder(load, steps.back()),
                  .note = tracked ? text("the checkpoint of step {}, which '{}' names, was never "
                                         "finished",
                                         *tracked,
@@ -122,6 +180,27 @@ std::optional<Found> find_checkpoint(const fs::path& load) {
                                  kManifestName));
   }
   return std::nullopt;
+}
+
+std::string way_back(const fs::path& step_folder) {
+  const std::int64_t step = step_named(step_folder.filename().string()).value_or(0);
+  const fs::path save = step_folder.parent_path();
+  const std::vector<std::int64_t> before = whole_steps(save, step - 1);
+  if (before.empty()) return "restore it; there is no checkpoint before it";
+  return text(
+      "restore it, or go on from the checkpoint before it: checkpoint.load={} "
+      "checkpoint.ckpt_step={}",
+      save.string(),
+      before.back());
+}
+
+std::optional<std::uint32_t> tracked_checksum(const fs::path& save) {
+  try {
+    const std::optional<std::int64_t> tracked = tracked_step(save / kTrackerName);
+    return tracked ? manifest_checksum(step_folder(save, *tracked)) : std::nullopt;
+  } catch (const base::ConfigError&) {  // no tracker of ours: it is about to be replaced
+    return std::nullopt;
+  }
 }
 
 fs::path make_step_folder(const fs::path& save, std::int64_t step) {
@@ -154,6 +233,8 @@ base::Descriptor lock_folder(const fs::path& save) {
 }
 
 void write_tracker(const fs::path& save, std::int64_t step) {
+  // A link would be followed, out of the folder.
+  if (fs::is_symlink(save / kTrackerName)) remove_file(save / kTrackerName);
   base::write_whole(save / kTrackerName, text("{}\n", step));
   base::sync_folder(save);
 }

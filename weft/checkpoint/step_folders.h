@@ -26,10 +26,19 @@ struct Found {
   std::string note;              // why it is another than the tracker names; empty: it is not
 };
 
-// `load` itself where it is a step's folder; else the one its tracker names, or where that was
-// never finished the newest whole one before it. None where nothing was ever saved; ConfigError
-// where something was and nothing of it is whole.
-std::optional<Found> find_checkpoint(const std::filesystem::path& load);
+// `load` itself where it is a step's folder; else the newest that was finished: the one its tracker
+// names, or one that follows it where a save ended between its manifest and the tracker, or where
+// the one that the tracker names was never finished the newest before it. None where nothing was
+// ever saved; ConfigError where something was and nothing of it is whole. With a step, that one,
+// and ConfigError where it is not there.
+std::optional<Found> find_checkpoint(const std::filesystem::path& load,
+                                     std::optional<std::int64_t> step = std::nullopt);
+
+// How to go on without a step's folder that is damaged: the end of an error.
+std::string way_back(const std::filesystem::path& step_folder);
+
+// The checksum of the manifest that the tracker names: what the next save follows.
+std::optional<std::uint32_t> tracked_checksum(const std::filesystem::path& save);
 
 // An empty folder for a step. What was there is no checkpoint from then on.
 std::filesystem::path make_step_folder(const std::filesystem::path& save, std::int64_t step);

@@ -38,21 +38,6 @@ std::map<std::string, Kind> kinds_of(const Manifest& manifest) {
   return kinds;
 }
 
-// What is wrong with the files, as far as their sizes tell.
-std::vector<std::string> wrong_files(const fs::path& folder, const Manifest& manifest) {
-  std::vector<std::string> wrong;
-  for (const checkpoint::StoredFile& file : manifest.files) {
-    std::error_code error;
-    const std::uintmax_t bytes = fs::file_size(folder / file.name, error);
-    if (error) {
-      wrong.push_back(text("{}: {}", file.name, error.message()));
-    } else if (bytes != file.bytes) {
-      wrong.push_back(text("{} has {} bytes, {} expected", file.name, bytes, file.bytes));
-    }
-  }
-  return wrong;
-}
-
 std::uint64_t all_bytes(const Manifest& manifest) {
   std::uint64_t bytes = 0;
   for (const checkpoint::StoredFile& file : manifest.files) bytes += file.bytes;
@@ -111,7 +96,7 @@ int run_show(const ShowOptions& options) {
   }
   if (!found->note.empty()) print_warning(found->note);
   const Manifest manifest = checkpoint::read_manifest(found->folder);
-  const std::vector<std::string> wrong = wrong_files(found->folder, manifest);
+  const std::vector<std::string> wrong = checkpoint::wrong_files(found->folder, manifest);
   switch (options.format) {
     case Format::Text:
       show_text(found->folder, manifest, wrong);

@@ -54,17 +54,20 @@ bool is_ignored(int signal) {
 
 }  // namespace
 
-const std::atomic<bool>& catch_interrupts() {
+const std::atomic<bool>& catch_interrupts(Caught caught) {
   speaks = launcher_rank() == 0;
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) handle(signal);
+  handle(SIGINT);
   if (!is_ignored(SIGHUP)) handle(SIGHUP);
+  if (caught == Caught::All) {
+    for (const int signal : {SIGTERM, SIGUSR1}) handle(signal);
+  }
   return interrupted;
 }
 
-// Under a launcher another rank may have been told.
+// Under a launcher another rank may have been told, as schedulers do.
 int interrupted_code() {
   const int signal = first_signal.load();
-  return 128 + (signal == 0 ? SIGINT : signal);
+  return 128 + (signal == 0 || signal == SIGUSR1 ? SIGTERM : signal);
 }
 
 }  // namespace weft::cli

@@ -13,9 +13,11 @@ namespace weft::cli {
 
 // Installs the handlers; the flag they set. (Signal handlers can only reach a global; this is the
 // one place that has it.) A SIGHUP that is ignored stays ignored, as nohup wants it.
-const std::atomic<bool>& catch_interrupts();
+enum class Caught { All, ExceptSchedulers };  // SIGTERM and SIGUSR1 end the process at once
+const std::atomic<bool>& catch_interrupts(Caught caught = Caught::All);
 
-// The exit code of a run that such a signal ended: 128 and the signal's number, 130 for Ctrl-C.
+// The exit code of a run that such a signal ended: 130 for Ctrl-C, 143 for SIGTERM and SIGUSR1, 129
+// for SIGHUP.
 int interrupted_code();
 
 }  // namespace weft::cli

@@ -161,7 +161,8 @@ int run_train(const TrainOptions& options) {
   const train::TrainResult result = train::train(
       {.config = config,
        .name = name,
-       .stop = &catch_interrupts(),
+       .stop = &catch_interrupts(config->train.exit_signal_handler ? Caught::All
+                                                                   : Caught::ExceptSchedulers),
        .start = open_log,
        .log =
            [&](const std::string& text) {

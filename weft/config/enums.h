@@ -262,6 +262,18 @@ struct EnumWords<DataKind> {
   static constexpr std::array<std::string_view, 3> words{"mock", "text", "indexed"};
 };
 
+enum class RerunMode { Disabled, ValidateResults };
+template <>
+struct EnumWords<RerunMode> {
+  static constexpr std::array<std::string_view, 2> words{"disabled", "validate_results"};
+};
+
+enum class ErrorInjection { TransientError, PersistentError };
+template <>
+struct EnumWords<ErrorInjection> {
+  static constexpr std::array<std::string_view, 2> words{"transient_error", "persistent_error"};
+};
+
 enum class PipelineSchedule { Auto, OneForwardOneBackward, Interleaved, ZeroBubble, DualPipeV };
 template <>
 struct EnumWords<PipelineSchedule> {

@@ -184,6 +184,7 @@ class Save {
     manifest.samples = progress_.samples();
     manifest.seed = config_.rng.seed;
     manifest.config = config::to_yaml(config_);
+    manifest.follows = checkpoint::tracked_checksum(save_);
     const grid::Grid& grid = engine_.groups().grid;
     manifest.layout = {{"world", grid.world()},
                        {"tp", grid.tp()},

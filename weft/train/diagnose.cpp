@@ -88,10 +88,6 @@ Suspect look_at_gradients(const Engine& engine) {
 
 }  // namespace
 
-bool is_finite(const StepTotals& totals) {
-  return std::isfinite(totals.loss) && std::isfinite(totals.gradient_norm);
-}
-
 NotFinite find_not_finite(Engine& engine, const StepInput& step, const StepTotals& totals) {
   engine.program().gather_weights();
   Suspect own = look_at_weights(engine);

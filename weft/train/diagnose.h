@@ -7,8 +7,6 @@
 
 namespace weft::train {
 
-bool is_finite(const StepTotals& totals);
-
 struct NotFinite {
   int rank = 0;      // where it is seen earliest
   std::string what;  // node or parameter, with its layer, and the step's numbers

@@ -122,10 +122,17 @@ void Program::begin(const StepInput& input, const void* kind) {
     labelled.push_back(micro_batches_[i].labelled);
   }
   stop_ = input.stop;
+  leave_at_ = input.leave_at;
   totals_.begin(compute_, labelled);
   are_totals_read_ = false;
+  if (input.fails) totals_.ask(Ask::Fail);
   // A forward-only step has no later place to look.
-  if (stop_ != nullptr && stop_->load()) totals_.request_stop();
+  ask_for_end();
+}
+
+void Program::ask_for_end() {
+  if (stop_ != nullptr && stop_->load()) totals_.ask(Ask::Stop);
+  if (leave_at_ && std::chrono::steady_clock::now() >= *leave_at_) totals_.ask(Ask::Leave);
 }
 
 derive::SequenceShare Program::sequence_share() const { return share_of(config_.model, groups_); }

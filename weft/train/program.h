@@ -3,8 +3,10 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -26,6 +28,8 @@ struct StepInput {
   std::int64_t step = 0;  // from 0
   double learning_rate = 0;
   const std::atomic<bool>* stop = nullptr;  // looked at before the step and near its end
+  std::optional<std::chrono::steady_clock::time_point> leave_at = std::nullopt;  // likewise
+  bool fails = false;  // not finite, to try out what a run does then
   config::RowBudget budget = config::RowBudget::AsConfigured;
 };
 
@@ -124,6 +128,7 @@ class Program {
   void gather(const Node& node, tensor::Stream& stream);
   void apply_gradients(const Node& node, tensor::Stream& stream);
   void move_biases(tensor::Stream& stream);
+  void ask_for_end();  // where this rank was told, or its time is up
 
   // MoE layers, slice by slice (program_moe.cpp).
   const model::Dispatcher& dispatcher() const;
@@ -176,6 +181,7 @@ class Program {
   bool are_weights_gathered_ = true;
   std::int64_t step_ = 0;
   const std::atomic<bool>* stop_ = nullptr;
+  std::optional<std::chrono::steady_clock::time_point> leave_at_;
   double learning_rate_ = 0;
 };
 

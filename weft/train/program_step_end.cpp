@@ -130,7 +130,7 @@ Program::Bodies Program::Pieces::tie() {
 
 Program::Bodies Program::Pieces::norm() {
   return {.step = [](Program& p, const Node&, Stream& stream) {
-    if (p.stop_ != nullptr && p.stop_->load()) p.totals_.request_stop();
+    p.ask_for_end();
     const auto square = [&](Home home, const std::vector<Range>& counted, const Tensor& sum) {
       auto write = kernels::Write::Assign;
       for (const Range& range : counted) {
@@ -171,7 +171,7 @@ double Program::average() const {
 void Program::apply_gradients(const Node& node, Stream& stream) {
   // A step without room for its rows changes nothing, and runs again. A step that is not finite
   // changes nothing. The gradients stay: the next step's first ones take their place.
-  if (totals_read_.overflowed || !std::isfinite(totals_read_.gradient_norm)) return;
+  if (totals_read_.overflowed || !is_finite(totals_read_)) return;
   const double scale = optim::clip_scale(totals_read_.gradient_norm, config_.optimizer.clip_grad);
   for (const OptimizerShare& share : optimizers_) {
     const bool is_asked = node.slice == schedule::kNone || (node.slice == 0) == (share.chunk == 0);

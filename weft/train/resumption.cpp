@@ -133,6 +133,19 @@ void require_fit(const Resumption& from, const config::Config& config) {
   throw base::ConfigError(std::move(complaints));
 }
 
+// Before any rank starts; what is in them is checked as it is read.
+void require_files(const Resumption& from) {
+  std::vector<std::string> complaints = checkpoint::wrong_files(from.folder, from.manifest);
+  if (complaints.empty()) return;
+  for (std::string& complaint : complaints) {
+    complaint = text("checkpoint.load: '{}' is damaged: {}; {}",
+                     from.folder.string(),
+                     complaint,
+                     checkpoint::way_back(from.folder));
+  }
+  throw base::ConfigError(std::move(complaints));
+}
+
 bool is_same_folder(const fs::path& a, const fs::path& b) {
   if (b.empty()) return false;
   return fs::absolute(a).lexically_normal() == fs::absolute(b).lexically_normal();
@@ -141,6 +154,7 @@ bool is_same_folder(const fs::path& a, const fs::path& b) {
 // Where a run goes on or begins.
 struct Source {
   fs::path folder;
+  std::optional<std::int64_t> step;  // none: the last
   Loads loads = Loads::Everything;
   std::string note;
 };
@@ -149,13 +163,14 @@ struct Source {
 Source source_of(const config::CheckpointConfig& checkpoint) {
   const fs::path load = checkpoint.load, save = checkpoint.save;
   const Loads all = checkpoint.load_rng ? Loads::Everything : Loads::AllButSeed;
-  if (!checkpoint.finetune) return {.folder = load, .loads = all};
+  if (!checkpoint.finetune) return {.folder = load, .step = checkpoint.ckpt_step, .loads = all};
   const bool has_own = !save.empty() && !is_same_folder(load, save);
   if (!has_own || !checkpoint::find_checkpoint(save)) {
-    return {.folder = load, .loads = Loads::Weights};
+    return {.folder = load, .step = checkpoint.ckpt_step, .loads = Loads::Weights};
   }
   return {
       .folder = save,
+      .step = {},
       .loads = all,
       .note = text("checkpoint.finetune: '{}' has a checkpoint of this run already, and the run "
                    "goes on from it: to begin anew, name another folder",
@@ -182,7 +197,8 @@ std::string resumption_text(const Resumption& from, const Progress& progress) {
 std::optional<Resumption> find_resumption(const config::Config& config) {
   if (config.checkpoint.load.empty()) return std::nullopt;
   const Source source = source_of(config.checkpoint);
-  const std::optional<checkpoint::Found> found = checkpoint::find_checkpoint(source.folder);
+  const std::optional<checkpoint::Found> found =
+      checkpoint::find_checkpoint(source.folder, source.step);
   if (!found) {
     const bool may_start = source.loads != Loads::Weights;
     if (may_start && is_same_folder(source.folder, config.checkpoint.save)) return std::nullopt;
@@ -196,6 +212,7 @@ std::optional<Resumption> find_resumption(const config::Config& config) {
                   .note = found->note.empty() ? source.note : found->note,
                   .manifest = checkpoint::read_manifest(found->folder),
                   .loads = source.loads};
+  require_files(from);
   require_fit(from, config);
   return from;
 }

@@ -89,6 +89,10 @@ fs::path make_fresh_folder(const fs::path& parent, const std::string& name) {
   throw base::SystemError(base::text("too many runs named '{}' in this second", stem));
 }
 
+void drop_later_steps(RunFolder& folder, std::int64_t step) {
+  folder.metrics.cut(bytes_of_steps(folder.path / "metrics.jsonl", step));
+}
+
 RunFolder make_run_folder(const config::Config& config,
                           const std::string& name,
                           std::int64_t step) {
@@ -101,9 +105,10 @@ RunFolder make_run_folder(const config::Config& config,
   base::LineFile metrics = open_metrics(folder);
   require_late_files(folder, config);
   remove_old_files(folder);
-  metrics.cut(bytes_of_steps(folder / "metrics.jsonl", step));
   base::write_whole(folder / "config.yaml", config::to_yaml(config));
-  return {std::move(folder), std::move(metrics)};
+  RunFolder made{.path = std::move(folder), .metrics = std::move(metrics)};
+  drop_later_steps(made, step);
+  return made;
 }
 
 }  // namespace weft::train

@@ -24,6 +24,9 @@ struct RunFolder {
   base::LineFile metrics;
 };
 
+// Leaves of its metrics what is said of the first `step` steps.
+void drop_later_steps(RunFolder& folder, std::int64_t step);
+
 // `step`: the steps done before, of a run that goes on. Makes config.runtime.run_dir, or
 // runs/<name>-<time>, with config.yaml in it. A given folder may exist: its files are replaced.
 // SystemError where another run is using it, or where a file of the run could not be written

@@ -33,6 +33,15 @@ void RunLog::keep(const StepRecord& record) {
                     *record.eval_loss));
 }
 
+void RunLog::go_back(std::int64_t step, std::int64_t not_finite) {
+  interval_ = LogInterval(not_finite);
+  try {
+    drop_later_steps(folder_, step);
+  } catch (const base::SystemError& error) {
+    request_.log(text("warning: {}", error.what()));
+  }
+}
+
 std::string RunLog::failure() const {
   if (lost_lines_ == 0) return "";
   return text("metrics.jsonl lacks {} of {} lines: {}", lost_lines_, lines_, why_lost_);

@@ -25,6 +25,9 @@ class RunLog {
   // lines are tried on, and failure() says what is missing.
   void keep(const StepRecord& record);
 
+  // The run is back after `step`: what was kept of later ones goes.
+  void go_back(std::int64_t step, std::int64_t not_finite);
+
   // Why metrics.jsonl is not whole; empty: it is.
   std::string failure() const;
 

@@ -20,6 +20,7 @@ class Progress {
   std::int64_t not_finite() const { return *not_finite_.host<std::int64_t>(); }
   std::int64_t repeated() const { return *repeated_.host<std::int64_t>(); }
   void advance(std::int64_t samples);
+  void skip_to(std::int64_t samples) { *samples_.host<std::int64_t>() = samples; }
   void count_not_finite() { ++*not_finite_.host<std::int64_t>(); }  // a step that changed nothing
   void count_repeated() { ++*repeated_.host<std::int64_t>(); }  // one that ran without its budget
 

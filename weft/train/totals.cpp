@@ -15,9 +15,13 @@ using tensor::Tag;
 using tensor::Tensor;
 
 // Places in a rank's row of numbers; then losses and labelled tokens, one each a micro-batch.
-enum Place : std::int64_t { kDenseSquareNorm, kExpertSquareNorm, kStop, kOverflow, kFirstLoss };
+enum Place : std::int64_t { kDenseSquareNorm, kExpertSquareNorm, kAsked, kOverflow, kFirstLoss };
 
 }  // namespace
+
+bool is_finite(const StepTotals& totals) {
+  return std::isfinite(totals.loss) && std::isfinite(totals.gradient_norm);
+}
 
 Totals::Totals(tensor::Pool& pool,
                const config::ModelConfig& model,
@@ -41,7 +45,10 @@ void Totals::begin(tensor::Stream& stream, std::span<const std::int64_t> labelle
   stream.synchronize();
 }
 
-void Totals::request_stop() { own_.host<double>()[kStop] = 1; }
+void Totals::ask(Ask what) {
+  double& asked = own_.host<double>()[kAsked];
+  asked = static_cast<double>(static_cast<int>(asked) | static_cast<int>(what));
+}
 
 Tensor Totals::loss_sum(std::int64_t micro_batch) const {
   return own_.range(kFirstLoss + micro_batch, Shape{1});
@@ -73,6 +80,7 @@ StepTotals Totals::read(tensor::Stream& stream, const grid::Grid& grid, int loss
   // One rank's are the host's already; a GPU's copy from the host to the host would wait.
   if (world_ == 1) std::copy_n(own_.host<double>(), own_.elements(), numbers.begin());
   double square_norm = 0;
+  int asked = 0;
   const int stage_ranks = world_ / grid.pp();
   for (int rank = 0; rank < world_; ++rank) {
     const double* own = numbers.data() + rank * own_.elements();
@@ -84,7 +92,7 @@ StepTotals Totals::read(tensor::Stream& stream, const grid::Grid& grid, int loss
       totals.loss += *totals.rank_losses.back() * grid.cp() / stage_ranks;
     }
     totals.rank_square_norms.push_back(own[kDenseSquareNorm] + own[kExpertSquareNorm]);
-    totals.stop_requested |= own[kStop] != 0;
+    asked |= static_cast<int>(own[kAsked]);
     totals.overflowed |= own[kOverflow] != 0;
     // Replicas hold the same gradients after the reductions: each counts once.
     const bool shards = squares_ == Squares::OfShards;
@@ -93,6 +101,10 @@ StepTotals Totals::read(tensor::Stream& stream, const grid::Grid& grid, int loss
   }
   // Rounded, so that it does not show in which parts the fp64 sum was added up.
   totals.gradient_norm = static_cast<float>(std::sqrt(square_norm));
+  const auto is_asked = [&](Ask what) { return (asked & static_cast<int>(what)) != 0; };
+  totals.stop_requested = is_asked(Ask::Stop);
+  totals.time_is_up = is_asked(Ask::Leave);
+  if (is_asked(Ask::Fail)) totals.loss = totals.gradient_norm = std::nan("");
   totals.router_losses = router_.losses(of_routers, grid, micro_batches_);
   totals.expert_loads = router_.loads(of_routers);
   return totals;

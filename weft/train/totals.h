@@ -20,12 +20,18 @@ struct StepTotals {
   RouterLosses router_losses;
   std::vector<ExpertLoads> expert_loads;  // by MoE layer
   bool stop_requested = false;            // by any rank
+  bool time_is_up = false;                // says any rank
   bool overflowed = false;  // a rank got more rows than its budget: the step is worth nothing
   bool repeated = false;    // it was, and these are the numbers of the step without the budget
   std::vector<std::optional<double>> rank_losses;  // mean of each rank that has the head
   std::vector<double>
       rank_square_norms;  // of each rank's own gradients, for naming who is not finite
 };
+
+bool is_finite(const StepTotals& totals);
+
+// What a rank may ask all of them for, told with the step's numbers.
+enum class Ask { Stop = 1, Leave = 2, Fail = 4 };
 
 // Whose sum of squares a rank has: that of all gradients it holds, as its replicas do, or of its
 // own part of them.
@@ -42,8 +48,9 @@ class Totals {
 
   // Before a step, with all streams idle; waits for the stream.
   void begin(tensor::Stream& stream, std::span<const std::int64_t> labelled);
-  // Any time before the gather is issued.
-  void request_stop();
+  // Any time before the gather is issued. Stop and Leave are told on; a step that is to fail is not
+  // finite, whatever it computed.
+  void ask(Ask what);
 
   tensor::Tensor loss_sum(std::int64_t micro_batch) const;  // fp64 (1)
   tensor::Tensor dense_square_norm() const;                 // fp64 (1)

@@ -11,6 +11,7 @@
 #include "weft/optim/learning_rate.h"
 #include "weft/train/checkpoints.h"
 #include "weft/train/diagnose.h"
+#include "weft/train/faults.h"
 #include "weft/train/gather_texts.h"
 #include "weft/train/gather_timelines.h"
 #include "weft/train/launch.h"
@@ -33,6 +34,7 @@ double seconds_since(Clock::time_point start) {
 
 // What the ranks of this process leave behind.
 struct Shared {
+  const Clock::time_point started = Clock::now();
   std::mutex mutex;
   TrainResult result;
   std::vector<trace::Timeline> timelines;
@@ -56,6 +58,7 @@ class RankRun {
 
   void run() {
     if (is_rank_zero()) require_room();
+    if (!config_.checkpoint.load.empty()) require_one_checkpoint(engine_, resumed_);
     if (start_ && !resumed_) load_weights(engine_, *start_);
     if (resumed_) load_checkpoint(engine_, progress_, *resumed_);
     first_step_ = saved_step_ = progress_.step();
@@ -143,22 +146,33 @@ class RankRun {
     const bool traced =
         config_.runtime.trace && step >= config_.train.train_iters - config_.runtime.trace_steps;
     const double rate = optim::learning_rate(config_, step);
-    const StepTotals totals =
-        train_step(engine_,
-                   {.batch = batch, .step = step, .learning_rate = rate, .stop = request_.stop},
-                   traced ? exec::Tracing::On : exec::Tracing::Off);
+    const Attempt attempt = attempt_step(engine_,
+                                         progress_,
+                                         {.batch = batch,
+                                          .step = step,
+                                          .learning_rate = rate,
+                                          .stop = request_.stop,
+                                          .leave_at = leave_at()},
+                                         traced ? exec::Tracing::On : exec::Tracing::Off);
+    const StepTotals& totals = attempt.totals;
+    stopped_ = totals.stop_requested;
+    if (log_ && !attempt.note.empty()) request_.log("warning: " + attempt.note);
     if (!is_finite(totals)) {
+      if (return_to_checkpoint()) return;
       progress_.count_not_finite();
       if (config_.rerun_state_machine.check_for_nan_in_loss) end_not_finite(step, batch, totals);
     }
     if (totals.repeated) progress_.count_repeated();
     progress_.advance(config_.train.global_batch_size);
-    stopped_ = totals.stop_requested;
     traced_ |= traced;
     const double seconds = seconds_since(start);
     (step == first_step_ ? first_seconds_ : warm_seconds_) += seconds;
     StepRecord record = record_of(totals, rate, seconds);
-    if (log_) log_->tell(record, stopped_ ? RunLog::Next::End : RunLog::Next::Step);
+    const bool ends = stopped_ || totals.time_is_up;
+    if (log_) log_->tell(record, ends ? RunLog::Next::End : RunLog::Next::Step);
+    if (log_ && totals.time_is_up) {
+      request_.log("ends      here: the minutes of train.exit_duration_in_mins have passed");
+    }
     record.eval_loss = evaluate();
     if (record.eval_loss) eval_loss_ = record.eval_loss;
     if (log_) log_->keep(record);
@@ -166,14 +180,48 @@ class RankRun {
       return interval && progress_.step() % *interval == 0;
     };
     if (divides(config_.checkpoint.save_interval)) keep_checkpoint();
-    left_ = divides(config_.train.exit_interval);
+    left_ = totals.time_is_up || divides(config_.train.exit_interval);
+  }
+
+  // train.exit_duration_in_mins by the clock of rank 0, which tells the others.
+  std::optional<Clock::time_point> leave_at() const {
+    const std::optional<double>& minutes = config_.train.exit_duration_in_mins;
+    if (!minutes || !is_rank_zero()) return std::nullopt;
+    const std::chrono::duration<double> allowed(60 * *minutes);
+    return shared_.started + std::chrono::duration_cast<Clock::duration>(allowed);
+  }
+
+  // False where there is no checkpoint, or where the run has gone back often enough.
+  bool return_to_checkpoint() {
+    if (returns_ == config_.runtime.rollbacks) return false;
+    const bool went_on = resumed_ && resumed_->loads != Loads::Weights;
+    const fs::path last = last_checkpoint_.value_or(went_on ? resumed_->folder : fs::path());
+    const fs::path folder = gather_texts(engine_, last.string()).front();
+    if (folder.empty()) return false;
+    ++returns_;
+    const std::int64_t failed = progress_.step() + 1;
+    go_back(engine_, progress_, folder);
+    saved_step_ = progress_.step();
+    steps_again_ += failed - progress_.step();
+    if (!log_) return true;
+    log_->go_back(progress_.step(), progress_.not_finite());
+    request_.log(base::text(
+        "warning: training step {} is not finite: back to '{}', and on behind its data ({} of {})",
+        failed,
+        folder.string(),
+        returns_,
+        config_.runtime.rollbacks));
+    return true;
   }
 
   // The rank nearest to the cause throws; the others wait to be told.
   void end_not_finite(std::int64_t step, const Batch& batch, const StepTotals& totals) {
     const NotFinite finding = find_not_finite(engine_, {.batch = batch, .step = step}, totals);
     if (finding.rank == engine_.rank()) {
-      throw base::SystemError(base::text("training step {}: {}", step + 1, finding.what));
+      const std::string what = is_made_to_fail(config_, progress_)
+                                   ? "made to fail (rerun_state_machine.error_injection_rate)"
+                                   : finding.what;
+      throw base::SystemError(base::text("training step {}: {}", step + 1, what));
     }
     tensor::Stream& stream = engine_.lanes()[schedule::Lane::Compute];
     engine_.groups().world->barrier(stream);
@@ -269,7 +317,7 @@ class RankRun {
   }
 
   double tokens_per_second() const {
-    const auto steps = static_cast<double>(progress_.step() - first_step_);
+    const auto steps = static_cast<double>(progress_.step() - first_step_ + steps_again_);
     const auto tokens = static_cast<double>(derive::tokens_per_step(config_));
     if (steps == 0) return 0;
     return steps > 1 ? tokens * (steps - 1) / warm_seconds_ : tokens / first_seconds_;
@@ -303,7 +351,8 @@ class RankRun {
   fs::path run_dir_;
   std::optional<RunLog> log_;  // of rank 0
   bool stopped_ = false, traced_ = false, saved_ = false;
-  bool left_ = false;  // train.exit_interval
+  bool left_ = false;                           // train.exit_interval, train.exit_duration_in_mins
+  std::int64_t returns_ = 0, steps_again_ = 0;  // to a checkpoint, and what was done in vain
   std::int64_t first_step_ = 0, saved_step_ = 0;
   std::optional<fs::path> last_checkpoint_;
   std::int64_t lost_checkpoints_ = 0;
@@ -339,8 +388,8 @@ void write_trace_files(Shared& shared, config::CommBackend backend) {
 
 TrainResult train(const TrainRequest& request) {
   const rules::JudgedConfig& config = request.config;
-  const Preparation ready = prepare(config);
   Shared shared;
+  const Preparation ready = prepare(config);
   launch(config, request.process, [&](comm::Endpoint& endpoint) {
     Engine engine(config, endpoint);
     comm::poison_on_error(endpoint, [&] { RankRun(request, engine, ready, shared).run(); });

@@ -120,7 +120,6 @@ constexpr Spelling kSpellings[] = {
      "",
      "model.vocab_size is the number of rows; padding is none, and is asked for by "
      "model.should_pad_vocab"},
-    {"--exit-duration-in-mins", FlagTakes::Value, "", "a run ends after train.train_iters steps"},
     {"--main-grads-dtype", FlagTakes::Value, "", "gradients are summed in fp32", "fp32"},
     {"--num-distributed-optimizer-instances",
      FlagTakes::Value,

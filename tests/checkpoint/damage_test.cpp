@@ -1,0 +1,186 @@
+// Whatever becomes of the files of a checkpoint: an error that names the file, or what was saved.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <random>
+
+#include "tests/devices/devices_support.h"
+#include "weft/base/crc32c.h"
+#include "weft/base/error.h"
+#include "weft/base/file.h"
+#include "weft/base/text.h"
+#include "weft/checkpoint/shard.h"
+#include "weft/checkpoint/state_reader.h"
+#include "weft/tensor/transfer.h"
+
+namespace weft::checkpoint {
+namespace damage_test {
+
+namespace fs = std::filesystem;
+using tensor::DType;
+using tensor::Tag;
+using tensor::Tensor;
+
+// `make soak` asks for more.
+int asked_damages() {
+  const char* asked = std::getenv("WEFT_DAMAGES");
+  return asked == nullptr ? 400 : std::atoi(asked);
+}
+
+// As a new file: some file systems sync one that replaces what was in it.
+void put(const fs::path& path, const std::string& bytes) {
+  fs::remove(path);
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+class Damage : public ::testing::Test {
+ protected:
+  Damage()
+      : folder_(fs::path(::testing::TempDir()) / base::text("weft_damage_{}", ::getpid())),
+        shard_(folder_ / shard_name(0)) {
+    fs::create_directories(folder_);
+    const Tensor all = filled({8, 6}, 1);
+    entries_ = {{.name = "weights/a", .tensor = all, .slice = tensor::whole_slice({8, 6})},
+                {.name = "weights/b",
+                 .tensor = filled({4, 3}, 100),
+                 .slice = tensor::slice_of({8, 3}, {{{.begin = 2, .count = 4}}, {{0, 3}}})}};
+    put(folder_ / kManifestName, manifest_text(write_shard(*bench_.stream, folder_, 0, entries_)));
+    bytes_ = base::read_text(shard_);
+    manifest_ = base::read_text(folder_ / kManifestName);
+  }
+  ~Damage() override { fs::remove_all(folder_); }
+
+  Tensor filled(const tensor::Shape& shape, float first) {
+    Tensor t(bench_.pool, DType::F32, shape, Tag::Weights);
+    std::vector<float> values(static_cast<std::size_t>(shape.elements()));
+    for (float& value : values) value = first++;
+    tensor::upload<float>(*bench_.stream, t, values);
+    bench_.stream->synchronize();
+    return t;
+  }
+
+  // What reading the folder says; empty: it read what was saved.
+  std::string complaint() {
+    try {
+      const Manifest manifest = read_manifest(folder_);
+      StateReader reader(manifest, folder_);
+      bool is_same = true;
+      for (const StateEntry& entry : entries_) {
+        const Tensor read = filled(entry.tensor.shape(), -1);
+        reader.read(*bench_.stream, {.name = entry.name, .tensor = read, .slice = entry.slice});
+        is_same &= tensor::read<float>(*bench_.stream, read) ==
+                   tensor::read<float>(*bench_.stream, entry.tensor);
+      }
+      return is_same ? "" : "it reads something else";
+    } catch (const base::ConfigError& error) {
+      return base::text("error: {}", error.what());
+    } catch (const base::SystemError& error) {
+      return base::text("error: {}", error.what());
+    }
+  }
+
+  std::size_t below(std::size_t limit) {
+    return std::uniform_int_distribution<std::size_t>(0, limit - 1)(random_);
+  }
+
+  // Some bytes changed, lost, doubled or added.
+  std::string damaged(std::string bytes) {
+    const std::size_t at = below(bytes.size()), length = 1 + below(40);
+    switch (below(6)) {
+      case 0:
+        bytes[at] = static_cast<char>(bytes[at] ^ (1 << below(8)));
+        break;
+      case 1:
+        bytes.resize(at);
+        break;
+      case 2:
+        bytes.erase(at, length);
+        break;
+      case 3:
+        bytes.insert(at, bytes.substr(at, length));
+        break;
+      case 4:
+        bytes.append(length, static_cast<char>(below(256)));
+        break;
+      default:
+        std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(at),
+                    std::min(length, bytes.size() - at),
+                    '\0');
+    }
+    return bytes;
+  }
+
+  devices::Workbench bench_;
+  fs::path folder_, shard_;
+  std::vector<StateEntry> entries_;
+  std::string bytes_, manifest_;
+  std::mt19937 random_{20261116};
+};
+
+TEST_F(Damage, OfAShardIsAlwaysFoundAndNamed) {
+  ASSERT_EQ(complaint(), "");
+  for (int i = 0; i < asked_damages(); ++i) {
+    const std::string damage = damaged(bytes_);
+    if (damage == bytes_) continue;
+    put(shard_, damage);
+    const std::string found = complaint();
+    ASSERT_TRUE(found.starts_with("error: ") && found.find("rank_0.safetensors") != found.npos)
+        << i << ": " << found;
+  }
+}
+
+TEST_F(Damage, OfAManifestIsAlwaysFoundAndNamed) {
+  for (int i = 0; i < asked_damages(); ++i) {
+    const std::string damage = damaged(manifest_);
+    if (damage == manifest_) continue;
+    put(folder_ / kManifestName, damage);
+    const std::string found = complaint();
+    ASSERT_TRUE(found.starts_with("error: ") && found.find(kManifestName) != found.npos)
+        << i << ": " << found;
+  }
+}
+
+// With a checksum that is right: there is no telling what it says, and nothing worse than an error
+// comes of it.
+TEST_F(Damage, OfAManifestThatVouchesForItselfEndsInAnErrorOrNothing) {
+  const std::string front = manifest_.substr(0, manifest_.rfind(",\"crc32c\":"));
+  int errors = 0;
+  for (int i = 0; i < asked_damages(); ++i) {
+    std::string damage = front;
+    for (std::size_t changes = 1 + below(3); changes > 0; --changes) {
+      std::size_t at = below(damage.size());
+      while (!std::isdigit(static_cast<unsigned char>(damage[at]))) at = (at + 1) % damage.size();
+      damage[at] = static_cast<char>('0' + below(10));
+    }
+    put(folder_ / kManifestName, base::text("{},\"crc32c\":{}}}\n", damage, base::crc32c(damage)));
+    errors += complaint().starts_with("error: ") ? 1 : 0;
+  }
+  EXPECT_GT(errors, asked_damages() / 4);
+}
+
+TEST_F(Damage, NoNameOfATensorIsAPath) {
+  const fs::path other = folder_ / "other";
+  fs::create_directories(other);
+  for (StateEntry& entry : entries_) entry.name = "../" + entry.name;
+  const Manifest manifest = write_shard(*bench_.stream, other, 0, entries_);
+  put(other / kManifestName, manifest_text(manifest));
+  const Manifest read = read_manifest(other);
+  StateReader reader(read, other);
+  for (const StateEntry& entry : entries_) EXPECT_NO_THROW(reader.read(*bench_.stream, entry));
+  const auto files = [](const fs::path& folder) {
+    return std::distance(fs::directory_iterator(folder), fs::directory_iterator());
+  };
+  EXPECT_EQ(files(other), 2);
+  EXPECT_EQ(files(folder_), 3) << "its own two and the other folder";
+}
+
+TEST_F(Damage, OfAFileThatIsGoneOrIsAFolderIsNamed) {
+  fs::remove(shard_);
+  EXPECT_NE(complaint().find("rank_0.safetensors"), std::string::npos);
+  fs::create_directories(shard_);
+  EXPECT_NE(complaint().find("rank_0.safetensors"), std::string::npos);
+}
+
+}  // namespace damage_test
+}  // namespace weft::checkpoint
