@@ -39,12 +39,36 @@ StateReader::~StateReader() {
   }
 }
 
-void StateReader::read(tensor::Stream& stream, const StateEntry& entry) {
-  const auto found = manifest_.states.find(entry.name);
-  if (found == manifest_.states.end()) {
-    throw base::ConfigError(text("'{}' has no tensor '{}'", folder_.string(), entry.name));
+const StoredState& StateReader::find(const std::string& name) const {
+  const auto found = manifest_.states.find(name);
+  if (found != manifest_.states.end()) return found->second;
+  throw base::ConfigError(text("'{}' has no tensor '{}'", folder_.string(), name));
+}
+
+void StateReader::read(const std::string& name, const tensor::Slice& slice, std::span<float> out) {
+  const StoredState& state = find(name);
+  const std::string where = text("'{}': tensor '{}'", folder_.string(), name);
+  if (state.shape != slice.global || !is_floating(state.dtype)) {
+    throw base::ConfigError(text("{} is {} {}; floating point of shape {} expected",
+                                 where,
+                                 word(state.dtype),
+                                 state.shape.print(),
+                                 slice.global.print()));
   }
-  const StoredState& state = found->second;
+  if (out.empty()) return;
+  std::vector<std::byte> values(out.size() * element_bytes(state.dtype));
+  read_piece(name, state, slice, values);
+  read_elements({.where = where,
+                 .dtype = state.dtype,
+                 .shape = {std::ssize(out)},
+                 .bytes = values.size(),
+                 .read = bytes_of(std::span<const std::byte>(values))},
+                0,
+                out);
+}
+
+void StateReader::read(tensor::Stream& stream, const StateEntry& entry) {
+  const StoredState& state = find(entry.name);
   const FileDtype dtype = file_dtype(entry.tensor.dtype());
   if (state.shape != entry.slice.global || state.dtype != dtype) {
     throw base::ConfigError(text("'{}': tensor '{}' is {} {}, and this run's is {} {}",

@@ -27,7 +27,12 @@ class StateReader {
   // not of this shape and dtype, or not all of it.
   void read(tensor::Stream& stream, const StateEntry& entry);
 
+  // Fills `out` with the elements of a slice of a tensor, whatever floating point it is stored in.
+  // ConfigError where the checkpoint has no such tensor of the slice's global shape.
+  void read(const std::string& name, const tensor::Slice& slice, std::span<float> out);
+
  private:
+  const StoredState& find(const std::string& name) const;
   // Elements that a stored slice has of a piece.
   struct Part {
     std::int64_t to = 0, from = 0, count = 0;  // elements of the piece and of the stored slice

@@ -2,6 +2,7 @@
 
 #include "weft/checkpoint/state_reader.h"
 #include "weft/train/save_parts.h"
+#include "weft/train/weights.h"
 
 namespace weft::train {
 namespace {
@@ -30,9 +31,18 @@ std::optional<std::string> save_checkpoint(Engine& engine, const Progress& progr
 
 void load_checkpoint(Engine& engine, const Progress& progress, const Resumption& from) {
   checkpoint::StateReader reader(from.manifest, from.folder);
+  if (from.loads == Loads::Weights) {
+    return load_weights(
+        engine,
+        [&](const std::string& parameter, const tensor::Slice& slice, std::span<float> out) {
+          reader.read("weights/" + parameter, slice, out);
+        });
+  }
   tensor::Stream& stream = engine.lanes()[schedule::Lane::Compute];
-  for (const checkpoint::StateEntry& entry : state_list(engine, progress))
+  for (const checkpoint::StateEntry& entry : state_list(engine, progress)) {
+    if (from.loads == Loads::AllButSeed && entry.name == Progress::kSeedName) continue;
     reader.read(stream, entry);
+  }
   stream.synchronize();
 }
 

@@ -115,11 +115,7 @@ class RankRun {
 
   void tell_resumption() const {
     if (!resumed_->note.empty()) request_.log("warning: " + resumed_->note);
-    request_.log(base::text("goes on   from '{}' after step {}, {} samples consumed, written by {}",
-                            resumed_->folder.string(),
-                            first_step_,
-                            progress_.samples(),
-                            checkpoint::layout_text(resumed_->manifest)));
+    request_.log(resumption_text(*resumed_, progress_));
   }
 
   void keep_checkpoint() {
@@ -230,7 +226,8 @@ class RankRun {
   // False where there is no checkpoint, or where the run has gone back often enough.
   bool return_to_checkpoint() {
     if (returns_ == config_.runtime.rollbacks) return false;
-    const fs::path last = last_checkpoint_.value_or(resumed_ ? resumed_->folder : fs::path());
+    const bool went_on = resumed_ && resumed_->loads != Loads::Weights;
+    const fs::path last = last_checkpoint_.value_or(went_on ? resumed_->folder : fs::path());
     const fs::path folder = gather_texts(engine_, last.string()).front();
     if (folder.empty()) return false;
     ++returns_;
