@@ -45,7 +45,8 @@ class Damage : public ::testing::Test {
                 {.name = "weights/b",
                  .tensor = filled({4, 3}, 100),
                  .slice = tensor::slice_of({8, 3}, {{{.begin = 2, .count = 4}}, {{0, 3}}})}};
-    put(folder_ / kManifestName, manifest_text(write_shard(*bench_.stream, folder_, 0, entries_)));
+    put(folder_ / kManifestName,
+        manifest_text(write_shard(folder_, 0, entries_, read_tensors(*bench_.stream, entries_))));
     bytes_ = base::read_text(shard_);
     manifest_ = base::read_text(folder_ / kManifestName);
   }
@@ -163,7 +164,7 @@ TEST_F(Damage, NoNameOfATensorIsAPath) {
   const fs::path other = folder_ / "other";
   fs::create_directories(other);
   for (StateEntry& entry : entries_) entry.name = "../" + entry.name;
-  const Manifest manifest = write_shard(*bench_.stream, other, 0, entries_);
+  const Manifest manifest = write_shard(other, 0, entries_, read_tensors(*bench_.stream, entries_));
   put(other / kManifestName, manifest_text(manifest));
   const Manifest read = read_manifest(other);
   StateReader reader(read, other);

@@ -369,9 +369,11 @@ TEST_F(Resume, RestartsAreCountedAndTakeTheLayoutGiven) {
   const Outcome told =
       shell("bash",
             text("export PATH='{}':$PATH CODE=143 SECONDS_EACH=20; {} --restarts=2 "
-                 "-n 8 weft & sleep 0.3; kill -USR1 $!; wait $!",
+                 "-n 8 weft & for i in $(seq 200); do [ -s '{}' ] && break; sleep 0.05; done; "
+                 "kill -USR1 $!; wait $!",
                  folder_.string(),
-                 tool));
+                 tool,
+                 log.string()));
   EXPECT_EQ(told.code, 143) << "a signal goes to the ranks, and nothing is started again";
   EXPECT_EQ(base::read_text(log), "mpirun -n 8 weft\n");
 }

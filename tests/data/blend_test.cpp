@@ -21,8 +21,8 @@ std::vector<Place> by_the_rule(const std::vector<double>& weights, std::size_t s
     std::size_t best = 0;
     double most = -1e300;
     for (std::size_t part = 0; part < weights.size(); ++part) {
-      const double behind = weights[part] / sum * std::max(static_cast<double>(i), 1.0) -
-                            static_cast<double>(taken[part]);
+      const volatile double due = weights[part] / sum * std::max(static_cast<double>(i), 1.0);
+      const double behind = due - static_cast<double>(taken[part]);
       if (behind > most) {
         most = behind;
         best = part;

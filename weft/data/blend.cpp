@@ -79,9 +79,14 @@ BlendOrder::BlendOrder(std::vector<double> weights) : weights_(std::move(weights
 std::size_t BlendOrder::next_part(State& state) const {
   const double sample = std::max(static_cast<double>(state.at), 1.0);
   std::size_t best = 0;
-  double most = weights_[0] * sample - state.taken[0];
+  // Rounded before the difference: a processor that does both at once would break ties otherwise.
+  const auto lacks = [&](std::size_t part) {
+    const volatile double due = weights_[part] * sample;
+    return due - state.taken[part];
+  };
+  double most = lacks(0);
   for (std::size_t i = 1; i < weights_.size(); ++i) {
-    const double behind = weights_[i] * sample - state.taken[i];
+    const double behind = lacks(i);
     if (behind > most) {
       most = behind;
       best = i;
