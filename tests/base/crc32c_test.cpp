@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 namespace weft::base {
 namespace crc32c_test {
@@ -12,6 +13,24 @@ TEST(Crc32c, GivesThePublishedValues) {
   EXPECT_EQ(crc32c(std::string_view("123456789")), 0xe3069283u);
   EXPECT_EQ(crc32c(std::string_view(std::string(32, '\0'))), 0x8a9136aau);    // RFC 3720
   EXPECT_EQ(crc32c(std::string_view(std::string(32, '\xff'))), 0x62a8ab43u);  // RFC 3720
+}
+
+// Around the ends of words and of the chains that the instruction runs beside each other, from any
+// address.
+TEST(Crc32c, IsTheSameByInstructionAndByTables) {
+  std::vector<std::byte> bytes(40000);
+  std::uint32_t state = 1;
+  for (std::byte& byte : bytes) {
+    state = state * 1664525 + 1013904223;
+    byte = static_cast<std::byte>(state >> 24);
+  }
+  const std::span<const std::byte> all(bytes);
+  for (const std::size_t size : {0, 1, 7, 8, 9, 4095, 12287, 12288, 12289, 24576, 36871}) {
+    for (const std::size_t from : {0, 1, 3, 8}) {
+      const auto part = all.subspan(from, size);
+      EXPECT_EQ(crc32c(part), crc32c_by_tables(part)) << size << " bytes from " << from;
+    }
+  }
 }
 
 TEST(Crc32c, EveryFlippedBitShows) {

@@ -226,5 +226,29 @@ TEST(BenchCheck, JudgesEveryRecipe) {
   }
 }
 
+// On a model that takes no time the bars mean nothing: they are judged, and the numbers are there.
+TEST(BenchCheckpoint, MeasuresInAFolderOfItsOwnThatGoes) {
+  const fs::path folder = fs::path(::testing::TempDir()) / base::text("weft_disk_{}", ::getpid());
+  fs::create_directories(folder);
+  const Outcome outcome = weft(
+      "bench checkpoint tiny world=1 model.expert_model_parallel_size=1 dataset.kind=mock "
+      "--rounds=1 --steps=8 --json checkpoint.save=" +
+      folder.string());
+  EXPECT_LE(outcome.code, 1) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  for (const char* what : {"copy", "write", "read"}) {
+    EXPECT_GT(json.at(what).at("gb_per_second"), 0) << what;
+    EXPECT_GT(json.at(what).at("plain_gb_per_second"), 0) << what;
+  }
+  EXPECT_GT(json.at("bytes"), 1000000);
+  EXPECT_GT(json.at("save_ms"), 0);
+  EXPECT_EQ(json.at("bars").size(), 4u);
+  bool met = true;
+  for (const Json& bar : json.at("bars")) met = met && bar.at("met").get<bool>();
+  EXPECT_EQ(outcome.code, met ? 0 : 1);
+  EXPECT_TRUE(fs::is_empty(folder));
+  fs::remove_all(folder);
+}
+
 }  // namespace bench_test
 }  // namespace weft::cli

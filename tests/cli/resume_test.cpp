@@ -111,6 +111,53 @@ TEST_F(Resume, StepsThatWereNotSavedAreToldOnce) {
   EXPECT_EQ(records("run"), before);
 }
 
+// The folder of step 2 cannot be made.
+TEST_F(Resume, ASaveBesideTheRunIsToldAtItsBeginAndItsEndAndEndsBeforeTheNext) {
+  const std::string more = "train.train_iters=4 checkpoint.save_interval=1";
+  ASSERT_EQ(weft(words("now", more)).code, 0);
+  fs::create_directories(folder_ / "beside_saved");
+  base::write_whole(folder_ / "beside_saved" / "iter_0000002", "a file");
+  const Outcome outcome = weft(words("beside", more + " checkpoint.async_save=true"));
+  EXPECT_EQ(outcome.code, 1) << outcome.err;
+  EXPECT_NE(outcome.err.find("checkpoint.save: 1 checkpoint not written"), std::string::npos)
+      << outcome.err;
+  std::vector<std::string> told;
+  for (const std::string& line : base::split(outcome.out, '\n')) {
+    const std::size_t step = line.find("iter_000000");
+    if (step == std::string::npos || line.find("weft_resume") > step) continue;
+    told.push_back(line.substr(0, 6) + " " + line.substr(step + 11, 1));
+  }
+  told.resize(8);
+  EXPECT_EQ(told,
+            (std::vector<std::string>{"saving 1",
+                                      "saved  1",
+                                      "saving 2",
+                                      "warnin 2",
+                                      "saving 3",
+                                      "saved  3",
+                                      "saving 4",
+                                      "saved  4"}))
+      << outcome.out;
+  expect_same_run("now", "beside", 4);
+  EXPECT_EQ(shard("now", 3, 1), shard("beside", 3, 1));
+}
+
+TEST_F(Resume, SavesBesideTheRunUnderMpiHaveTheBitsOfThreads) {
+  if (!comm::has_mpi() || kSanitized) GTEST_SKIP() << "skipped: needs MPI without sanitizers";
+  const std::string more = "train.train_iters=3 checkpoint.save_interval=1";
+  ASSERT_EQ(weft(words("threads", more)).code, 0);
+  const std::string command = text(
+      "'{}/tools/mpirun.sh' -n 2 '{}' {} runtime.backend=mpi checkpoint.async_save=true "
+      "> '{}' 2>&1",
+      kSource,
+      WEFT_BINARY,
+      words("mpi", more),
+      (folder_ / "out").string());
+  ASSERT_EQ(std::system(command.c_str()), 0) << base::read_text(folder_ / "out");
+  expect_same_run("threads", "mpi", 3);
+  for (const int rank : {0, 1}) EXPECT_EQ(shard("threads", 2, rank), shard("mpi", 2, rank));
+}
+
 TEST_F(Resume, TheCommandSaysWhatIsThere) {
   ASSERT_EQ(weft(words("run", "train.train_iters=2")).code, 0);
   const fs::path saved = folder_ / "run_saved";
@@ -212,12 +259,13 @@ TEST_F(Resume, AfterEveryKillToTheSameBits) {
   const std::string more = text("train.train_iters={} checkpoint.most_recent_k=2", steps);
   ASSERT_EQ(weft(words("whole", more)).code, 0);
   const std::string run = words("killed", more + " checkpoint.save_interval=1");
+  const std::string beside = run + " checkpoint.async_save=true";
   for (int i = 0; i < kills; ++i) {
-    start_and_kill(run, std::chrono::milliseconds(100 + 13 * i % 130));
+    start_and_kill(i % 2 == 0 ? run : beside, std::chrono::milliseconds(100 + 13 * i % 130));
     const auto found = checkpoint::find_checkpoint(folder_ / "killed_saved");
     EXPECT_EQ(found ? found->folder : fs::path(), newest_whole(folder_ / "killed_saved"));
   }
-  const Outcome outcome = weft(run);
+  const Outcome outcome = weft(beside);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   expect_same_run("whole", "killed", steps);
   std::size_t folders = 0;

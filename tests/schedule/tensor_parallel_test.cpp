@@ -65,7 +65,7 @@ TEST(TensorParallel, NothingThatWasGatheredIsKept) {
       kept_after_each(plan.training, plan.anatomy, [&](const Node&) { return load; });
   const auto of = [&](const std::string& node) { return kept[find(plan.training, node)]; };
   const std::int64_t gathered = 2 * 64 * model.hidden_size * 4;
-  const PieceAnatomy& qkv = piece_of(plan.anatomy, parse_node("0F0.attention.qkv"));
+  const PieceAnatomy qkv = piece_of(plan.anatomy, parse_node("0F0.attention.qkv"));
   EXPECT_EQ(of("0F0.attention.gather") - of("0F0.attention.norm"), gathered);
   EXPECT_EQ(of("0F0.attention.qkv") - of("0F0.attention.gather"), qkv.kept.of(load) - gathered);
   EXPECT_EQ(kept.back(), 0);

@@ -41,6 +41,13 @@ void put(Engine& engine, const Progress& progress, Global& all, std::mutex& mute
   }
 }
 
+// Of bf16 as fp32.
+std::vector<std::byte> widened(const std::vector<std::byte>& narrow) {
+  std::vector<std::byte> wide(2 * narrow.size());
+  for (std::size_t i = 0; i < narrow.size(); ++i) wide[i / 2 * 4 + 2 + i % 2] = narrow[i];
+  return wide;
+}
+
 struct Case {
   std::string name;
   LayoutCase layout;
@@ -228,7 +235,85 @@ TEST_F(Checkpoints, OfAnotherModelAreRefusedWithBothNumbers) {
   config.rng.seed -= 1;
   config.model.num_layers = 6;
   config.model.moe_layer_freq = {1, 0, 1, 1, 1, 0};
-  EXPECT_NE(complaint(config).find("is not part of this run's model"), std::string::npos);
+  for (const bool finetune : {false, true}) {
+    config.checkpoint.finetune = finetune;
+    if (finetune) config.checkpoint.save.clear();
+    EXPECT_NE(complaint(config).find("it has 8 layers, and this run has model.num_layers=6"),
+              std::string::npos)
+        << complaint(config);
+  }
+}
+
+// The weights are those of the checkpoint, under another layout and dtype too; all else is that of
+// a run that begins.
+TEST_F(Checkpoints, FinetuningTakesTheWeightsAndNothingElse) {
+  using enum config::Precision;
+  const Case writer = cases()[8], reader = cases()[4];
+  const Global state = saved(config_of(writer, folder_, Bf16), 2);
+  for (const config::Precision precision : {Bf16, Fp32}) {
+    config::Config config = config_of(reader, folder_, precision);
+    config.checkpoint.save.clear();
+    config.checkpoint.finetune = true;
+    config.rng.seed += 1;
+    const std::optional<Resumption> from = find_resumption(config);
+    ASSERT_TRUE(from.has_value());
+    Global all;
+    std::mutex mutex;
+    on_ranks(config, [&](Engine& engine) {
+      Progress progress(engine.pool(), config.rng.seed);
+      load_checkpoint(engine, progress, *from);
+      EXPECT_EQ(progress.step() + progress.samples(), 0);
+      put(engine, progress, all, mutex);
+    });
+    for (const auto& [name, values] : all) {
+      const std::string parameter = name.substr(name.find('/') + 1);
+      if (name.starts_with("optimizer.moment")) {
+        EXPECT_EQ(values, std::vector<std::byte>(values.size())) << name;
+      } else if (name.starts_with("optimizer.master/")) {
+        EXPECT_EQ(values, widened(all.at("weights/" + parameter))) << name;
+      } else if (name.starts_with("weights/")) {
+        const bool is_same = values.size() == state.at(name).size();
+        EXPECT_EQ(values, is_same ? state.at(name) : widened(state.at(name))) << name;
+        EXPECT_EQ(is_same, precision == Bf16 || parameter.ends_with("route.bias")) << name;
+      }
+    }
+  }
+}
+
+TEST_F(Checkpoints, AFinetuningRunThatHasSavedGoesOnFromThere) {
+  config::Config config = config_of(cases()[0], folder_, config::Precision::Fp32);
+  const fs::path own = folder_ / "own";
+  config.checkpoint.finetune = true;
+  config.checkpoint.save = own.string();
+  EXPECT_NE(complaint(config).find("has no checkpoint"), std::string::npos);
+  config.checkpoint.finetune = false;
+  config.checkpoint.save = folder_.string();
+  saved(config, 0);
+  config.checkpoint.finetune = true;
+  config.checkpoint.save = own.string();
+  const std::optional<Resumption> first = find_resumption(config);
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(first->loads, Loads::Weights);
+  EXPECT_EQ(first->note, "");
+  const Global state = saved(config, 1);
+  const std::optional<Resumption> second = find_resumption(config);
+  ASSERT_TRUE(second.has_value());
+  EXPECT_EQ(second->folder, checkpoint::step_folder(own, 1));
+  EXPECT_NE(second->note.find(own.string()), std::string::npos);
+  EXPECT_EQ(loaded(config), state);
+}
+
+TEST_F(Checkpoints, WithoutLoadRngTheSeedIsThatOfTheRun) {
+  config::Config config = config_of(cases()[1], folder_, config::Precision::Fp32);
+  Global state = saved(config, 1);
+  config.rng.seed += 1;
+  EXPECT_NE(complaint(config).find("checkpoint.load_rng=false"), std::string::npos);
+  config.checkpoint.load_rng = false;
+  Global all = loaded(config);
+  EXPECT_NE(all.at(Progress::kSeedName), state.at(Progress::kSeedName));
+  all.erase(Progress::kSeedName);
+  state.erase(Progress::kSeedName);
+  EXPECT_EQ(all, state);
 }
 
 TEST_F(Checkpoints, OnlyTheMostRecentAreKept) {

@@ -116,16 +116,12 @@ TEST(Words, MegatronsOwnSpellingsAreKnown) {
 }
 
 TEST(Words, MegatronsCommonFlagsThatHaveNothingToDoHereAreAcceptedAndToldEach) {
-  const std::vector<std::string> line{"--split",
-                                      "99,1,0",
-                                      "--train-samples",
+  const std::vector<std::string> line{"--train-samples",
                                       "1000",
                                       "--data-cache-path",
                                       "cache",
                                       "--ckpt-format",
                                       "torch_dist",
-                                      "--no-load-optim",
-                                      "--no-load-rng",
                                       "--num-workers",
                                       "8",
                                       "--lr-warmup-fraction",
@@ -134,7 +130,15 @@ TEST(Words, MegatronsCommonFlagsThatHaveNothingToDoHereAreAcceptedAndToldEach) {
                                       "moe",
                                       "--profile"};
   EXPECT_TRUE(complaints(line).empty());
-  EXPECT_EQ(messages(resolved(line).warnings, "H14").size(), 10u);
+  EXPECT_EQ(messages(resolved(line).warnings, "H14").size(), 7u);
+}
+
+TEST(Words, MegatronsFlagsOfSplitsAndFinetuningAreKeys) {
+  const Config config =
+      config_of({"--split", "99,1,0", "--no-load-optim", "--no-load-rng", "--finetune"});
+  EXPECT_EQ(config.dataset.split, "99,1,0");
+  EXPECT_FALSE(config.checkpoint.load_optim || config.checkpoint.load_rng);
+  EXPECT_TRUE(config.checkpoint.finetune);
 }
 
 TEST(Words, ATimeoutInMinutesIsTheKeyInSeconds) {

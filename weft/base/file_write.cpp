@@ -4,8 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
 #include <optional>
 
 #include "weft/base/error.h"
@@ -76,20 +81,83 @@ bool is_written_in_place(const struct stat& info) {
   return !S_ISREG(info.st_mode) || stream_to(info).has_value();
 }
 
+// A large file goes to the disk past the system's cache, where that is possible: nobody reads it
+// soon, and a copy to the cache takes more of a core than all else that is done to write it.
+class DirectSink {
+ public:
+  explicit DirectSink(const Descriptor& file) : file_(file) {}
+
+  void append(std::string_view bytes) {
+    if (!buffer_) buffer_.reset(static_cast<char*>(std::aligned_alloc(kAlignment, kBytes)));
+    if (!buffer_) throw std::bad_alloc();
+    while (!bytes.empty()) {
+      const std::size_t count = std::min(bytes.size(), kBytes - filled_);
+      std::memcpy(buffer_.get() + filled_, bytes.data(), count);
+      filled_ += count;
+      bytes.remove_prefix(count);
+      if (filled_ == kBytes) write_full();
+    }
+  }
+
+  // Writes the rest.
+  void finish() {
+    if (is_direct_) leave_direct();
+    write_all(file_, {buffer_.get(), filled_});
+    filled_ = 0;
+  }
+
+ private:
+  static constexpr std::size_t kBytes = 4 << 20, kAlignment = 4096;
+
+  // Where the disk asks for more alignment than there is, or the file system knows no such way, it
+  // says EINVAL.
+  void write_full() {
+    if (!is_asked_) is_direct_ = ::fcntl(file_.get(), F_SETFL, O_DIRECT) == 0;
+    is_asked_ = true;
+    std::string_view rest(buffer_.get(), kBytes);
+    while (is_direct_ && !rest.empty()) {
+      const ssize_t put = ::write(file_.get(), rest.data(), rest.size());
+      if (put >= 0) {
+        rest.remove_prefix(static_cast<std::size_t>(put));
+      } else if (errno == EINVAL) {
+        leave_direct();
+      } else if (errno != EINTR) {
+        throw_errno(text("cannot write '{}'", file_.named()));
+      }
+    }
+    write_all(file_, rest);
+    filled_ = 0;
+  }
+
+  void leave_direct() {
+    ::fcntl(file_.get(), F_SETFL, 0);
+    is_direct_ = false;
+  }
+
+  struct Free {
+    void operator()(char* memory) const { std::free(memory); }
+  };
+  const Descriptor& file_;
+  std::unique_ptr<char, Free> buffer_;
+  std::size_t filled_ = 0;
+  bool is_asked_ = false, is_direct_ = false;
+};
+
 // A temporary beside the file it will become; gone with its owner unless it has become it.
 class Temporary {
  public:
   Temporary(const fs::path& target, const std::string& named)
-      : target_(target), file_(make(target, named)) {}
+      : target_(target), file_(make(target, named)), sink_(file_) {}
   ~Temporary() {
     if (!kept_) ::unlink(path_.c_str());
   }
   Temporary(const Temporary&) = delete;
   Temporary& operator=(const Temporary&) = delete;
 
-  const Descriptor& file() const { return file_; }
+  void append(std::string_view bytes) { sink_.append(bytes); }
 
   void become_target() {
+    sink_.finish();
     if (::fsync(file_.get()) != 0) throw_errno(text("cannot sync '{}'", file_.named()));
     // The permissions of a file are its owner's choice: they outlive its content.
     if (const auto old = stat_of(target_)) (void)!::fchmod(file_.get(), old->st_mode & 07777);
@@ -119,6 +187,7 @@ class Temporary {
 
   fs::path target_, path_;
   Descriptor file_;
+  DirectSink sink_;
   bool kept_ = false;
 };
 
@@ -191,7 +260,7 @@ void write_whole(const fs::path& path, const std::function<void(const Append&)>&
   const fs::path target = followed(path);
   remove_left_temporaries(target);
   Temporary temporary(target, path.string());
-  write([&](std::string_view bytes) { write_all(temporary.file(), bytes); });
+  write([&](std::string_view bytes) { temporary.append(bytes); });
   temporary.become_target();
 }
 

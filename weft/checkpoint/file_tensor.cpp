@@ -176,4 +176,18 @@ std::uint16_t to_bf16(float value) {
   return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
+std::string_view stored(std::span<const float> values,
+                        FileDtype dtype,
+                        std::vector<std::uint16_t>& narrow) {
+  const auto bytes = [](const auto& numbers) {
+    return std::string_view(reinterpret_cast<const char*>(numbers.data()),
+                            numbers.size() * sizeof numbers[0]);
+  };
+  CHECK(dtype == FileDtype::F32 || dtype == FileDtype::BF16, "weights as {}", word(dtype));
+  if (dtype == FileDtype::F32) return bytes(values);
+  narrow.resize(values.size());
+  std::ranges::transform(values, narrow.begin(), to_bf16);
+  return bytes(narrow);
+}
+
 }  // namespace weft::checkpoint

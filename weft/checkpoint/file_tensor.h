@@ -66,4 +66,10 @@ bool is_floating(FileDtype dtype);
 // Rounds to nearest, ties to even; NaN stays NaN.
 std::uint16_t to_bf16(float value);
 
+// The bytes of F32 or BF16 that hold the values; `narrow` holds them where they are not the
+// values' own.
+std::string_view stored(std::span<const float> values,
+                        FileDtype dtype,
+                        std::vector<std::uint16_t>& narrow);
+
 }  // namespace weft::checkpoint

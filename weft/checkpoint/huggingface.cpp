@@ -21,17 +21,6 @@ TensorSource source_of(const SafetensorsFolder& weights) {
           .find = [&weights](std::string_view tensor) { return weights.find(tensor); }};
 }
 
-void append_elements(std::span<const float> values, FileDtype dtype, const base::Append& append) {
-  const auto bytes = [](const auto& numbers) {
-    return std::string_view(reinterpret_cast<const char*>(numbers.data()),
-                            numbers.size() * sizeof numbers[0]);
-  };
-  if (dtype == FileDtype::F32) return append(bytes(values));
-  std::vector<std::uint16_t> rounded(values.size());
-  std::transform(values.begin(), values.end(), rounded.begin(), to_bf16);
-  append(bytes(rounded));
-}
-
 // The tensors of model.safetensors, beside the rows that say what each holds.
 std::vector<NewTensor> new_tensors(const HuggingFaceConfig& config,
                                    const std::vector<HuggingFaceTensor>& rows) {
@@ -90,6 +79,7 @@ void write_huggingface(const fs::path& folder,
     throw base::SystemError(text("cannot make folder '{}': {}", folder.string(), error.message()));
   }
   std::vector<float> values;
+  std::vector<std::uint16_t> narrow;
   auto row = rows.begin();
   write_safetensors(
       folder / "model.safetensors",
@@ -99,7 +89,7 @@ void write_huggingface(const fs::path& folder,
         for (std::int64_t at = 0; at < elements; at += kFetchElements) {
           values.resize(static_cast<std::size_t>(std::min(kFetchElements, elements - at)));
           fetch(row->parameter, row->begin + at, values);
-          append_elements(values, tensor.dtype, append);
+          append(stored(values, tensor.dtype, narrow));
         }
         ++row;
       });

@@ -27,6 +27,8 @@ class HuggingFaceModel {
   const config::ModelConfig& config() const { return config_.model; }
   const HuggingFaceConfig& huggingface_config() const { return config_; }
   const std::vector<Parameter>& parameters() const { return source_.parameters(); }
+  // Whether every weight is stored so; what is not trained is not asked for.
+  bool holds_only(FileDtype dtype) const { return source_.holds_only(dtype); }
   // What to tell whoever runs it: of weights that the folder has and nothing computes. Empty: none.
   std::string remark() const;
 

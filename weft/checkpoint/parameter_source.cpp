@@ -92,8 +92,10 @@ std::vector<std::string> ParameterSource::take_tensors(const HuggingFaceConfig& 
                                 tensor->where,
                                 word(tensor->dtype)));
     }
-    pieces_[row->second.parameter].push_back(
-        {row->second.begin, row->second.begin + row->second.elements(), *std::move(tensor)});
+    pieces_[row->second.parameter].push_back({.begin = row->second.begin,
+                                              .end = row->second.begin + row->second.elements(),
+                                              .tensor = *std::move(tensor),
+                                              .trained = row->second.trained});
   }
   return complaints;
 }
@@ -140,6 +142,14 @@ bool ParameterSource::covers(const HuggingFaceTensor& row) const {
   const auto piece = piece_at(found->second, row.begin);
   return piece != found->second.end() && piece->begin <= row.begin &&
          row.begin + row.elements() <= piece->end;
+}
+
+bool ParameterSource::holds_only(FileDtype dtype) const {
+  return std::ranges::all_of(pieces_, [&](const auto& of) {
+    return std::ranges::all_of(of.second, [&](const Piece& piece) {
+      return !piece.trained || piece.tensor.dtype == dtype;
+    });
+  });
 }
 
 void ParameterSource::read(std::string_view parameter,

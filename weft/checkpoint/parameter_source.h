@@ -35,6 +35,8 @@ class ParameterSource {
   const std::vector<Parameter>& parameters() const { return parameters_; }
   // Tensors of layers that predict further ahead.
   std::size_t left_out() const { return left_out_; }
+  // Whether every tensor of what is trained is stored so.
+  bool holds_only(FileDtype dtype) const;
 
   // Elements [begin, begin + out.size()) of a parameter of the model.
   void read(std::string_view parameter, std::int64_t begin, std::span<float> out) const;
@@ -44,6 +46,7 @@ class ParameterSource {
     std::int64_t begin;  // in the parameter
     std::int64_t end;
     TensorView tensor;
+    bool trained;
   };
   using Pieces = std::map<std::string, std::vector<Piece>, std::less<>>;
 

@@ -8,18 +8,14 @@
 namespace weft::checkpoint {
 namespace {
 
-// Block by block: the host never has a whole tensor. Returns the checksums.
-std::vector<std::uint32_t> append_tensor(tensor::Stream& stream,
-                                         const tensor::Tensor& tensor,
-                                         std::string& block,
-                                         const base::Append& append) {
+// Returns the checksums of its blocks.
+std::vector<std::uint32_t> append_entry(std::size_t entry,
+                                        std::uint64_t bytes,
+                                        const ReadBlock& read,
+                                        const base::Append& append) {
   std::vector<std::uint32_t> checksums;
-  const std::byte* from = tensor.raw(stream);
-  const auto bytes = static_cast<std::uint64_t>(tensor.bytes());
   for (std::uint64_t at = 0; at < bytes; at += kBlockBytes) {
-    block.resize(std::min(kBlockBytes, bytes - at));
-    stream.download(reinterpret_cast<std::byte*>(block.data()), from + at, std::ssize(block));
-    stream.synchronize();
+    const std::string_view block = read(entry, at, std::min(kBlockBytes, bytes - at));
     checksums.push_back(base::crc32c(block));
     append(block);
   }
@@ -46,10 +42,29 @@ FileDtype file_dtype(tensor::DType dtype) {
   UNREACHABLE("a dtype");
 }
 
-Manifest write_shard(tensor::Stream& stream,
-                     const std::filesystem::path& folder,
+ReadBlock read_tensors(tensor::Stream& stream, std::span<const StateEntry> entries) {
+  return [&stream, entries, block = std::string()](std::size_t entry,
+                                                   std::uint64_t begin,
+                                                   std::uint64_t count) mutable {
+    block.resize(count);
+    const std::byte* from = entries[entry].tensor.raw(stream) + begin;
+    stream.download(reinterpret_cast<std::byte*>(block.data()), from, std::ssize(block));
+    stream.synchronize();
+    return std::string_view(block);
+  };
+}
+
+ReadBlock read_snapshot(const Snapshot& snapshot) {
+  return [&snapshot](std::size_t entry, std::uint64_t begin, std::uint64_t count) {
+    const std::span<const std::byte> block = snapshot.values(entry).subspan(begin, count);
+    return std::string_view(reinterpret_cast<const char*>(block.data()), block.size());
+  };
+}
+
+Manifest write_shard(const std::filesystem::path& folder,
                      int rank,
-                     std::span<const StateEntry> entries) {
+                     std::span<const StateEntry> entries,
+                     const ReadBlock& read) {
   Manifest manifest;
   if (entries.empty()) return manifest;
   std::vector<NewTensor> tensors;
@@ -60,13 +75,13 @@ Manifest write_shard(tensor::Stream& stream,
                        .shape = Shape(dims.begin(), dims.end())});
   }
   std::vector<StoredSlice> slices;
-  std::string block;
   const std::string name = shard_name(rank);
   const std::string header =
       write_safetensors(folder / name, tensors, [&](const NewTensor&, const base::Append& append) {
-        const StateEntry& entry = entries[slices.size()];
-        slices.push_back({.slice = entry.slice,
-                          .checksums = append_tensor(stream, entry.tensor, block, append)});
+        const std::size_t index = slices.size();
+        const auto bytes = static_cast<std::uint64_t>(entries[index].tensor.bytes());
+        slices.push_back(
+            {.slice = entries[index].slice, .checksums = append_entry(index, bytes, read, append)});
       });
   base::sync_folder(folder);
   std::uint64_t at = header.size();

@@ -16,7 +16,7 @@ namespace {
 using base::at;
 using base::text;
 
-constexpr std::int64_t kPieceElements = 4 << 20;  // of a tensor, on the host at once
+constexpr std::int64_t kPieceElements = 1 << 20;  // of a tensor, on the host at once
 constexpr std::size_t kMostOpen = 16;             // files of a rank
 
 [[noreturn]] void throw_damaged(const std::filesystem::path& file, const std::string& what) {
@@ -29,12 +29,46 @@ constexpr std::size_t kMostOpen = 16;             // files of a rank
 StateReader::StateReader(const Manifest& manifest, std::filesystem::path folder)
     : manifest_(manifest), folder_(std::move(folder)) {}
 
-void StateReader::read(tensor::Stream& stream, const StateEntry& entry) {
-  const auto found = manifest_.states.find(entry.name);
-  if (found == manifest_.states.end()) {
-    throw base::ConfigError(text("'{}' has no tensor '{}'", folder_.string(), entry.name));
+StateReader::~StateReader() {
+  for (const Buffer& buffer : buffers_) {
+    try {
+      if (buffer.uploaded.stream != nullptr) buffer.uploaded.stream->host_wait(buffer.uploaded);
+    } catch (const std::exception&) {
+      // The stream keeps it, and tells the next who waits.
+    }
   }
-  const StoredState& state = found->second;
+}
+
+const StoredState& StateReader::find(const std::string& name) const {
+  const auto found = manifest_.states.find(name);
+  if (found != manifest_.states.end()) return found->second;
+  throw base::ConfigError(text("'{}' has no tensor '{}'", folder_.string(), name));
+}
+
+void StateReader::read(const std::string& name, const tensor::Slice& slice, std::span<float> out) {
+  const StoredState& state = find(name);
+  const std::string where = text("'{}': tensor '{}'", folder_.string(), name);
+  if (state.shape != slice.global || !is_floating(state.dtype)) {
+    throw base::ConfigError(text("{} is {} {}; floating point of shape {} expected",
+                                 where,
+                                 word(state.dtype),
+                                 state.shape.print(),
+                                 slice.global.print()));
+  }
+  if (out.empty()) return;
+  std::vector<std::byte> values(out.size() * element_bytes(state.dtype));
+  read_piece(name, state, slice, values);
+  read_elements({.where = where,
+                 .dtype = state.dtype,
+                 .shape = {std::ssize(out)},
+                 .bytes = values.size(),
+                 .read = bytes_of(std::span<const std::byte>(values))},
+                0,
+                out);
+}
+
+void StateReader::read(tensor::Stream& stream, const StateEntry& entry) {
+  const StoredState& state = find(entry.name);
   const FileDtype dtype = file_dtype(entry.tensor.dtype());
   if (state.shape != entry.slice.global || state.dtype != dtype) {
     throw base::ConfigError(text("'{}': tensor '{}' is {} {}, and this run's is {} {}",
@@ -46,15 +80,18 @@ void StateReader::read(tensor::Stream& stream, const StateEntry& entry) {
                                  entry.slice.global.print()));
   }
   const auto size = static_cast<std::int64_t>(element_bytes(dtype));
-  std::vector<std::byte> values;
   tensor::Slice piece = entry.slice;
   for (std::int64_t done = 0; done < entry.slice.elements.count; done += kPieceElements) {
     piece.elements = {.begin = entry.slice.elements.begin + done,
                       .count = std::min(kPieceElements, entry.slice.elements.count - done)};
-    values.resize(at(piece.elements.count * size));
+    Buffer& buffer = buffers_[turn_ ^= 1];
+    if (buffer.uploaded.stream != nullptr) buffer.uploaded.stream->host_wait(buffer.uploaded);
+    const std::size_t bytes = at(piece.elements.count * size);
+    if (buffer.bytes.size() < bytes) buffer.bytes.resize(bytes);
+    const std::span<std::byte> values = std::span(buffer.bytes).first(bytes);
     read_piece(entry.name, state, piece, values);
     stream.upload(entry.tensor.raw(stream) + done * size, values.data(), std::ssize(values));
-    stream.synchronize();
+    buffer.uploaded = stream.record();
   }
 }
 
@@ -108,39 +145,51 @@ std::vector<StateReader::Part> StateReader::parts(const StoredSlice& stored,
   return all;
 }
 
+// Whole blocks go where they are wanted; of others a part does.
 void StateReader::copy(const StoredSlice& stored,
                        FileDtype dtype,
                        std::uint64_t begin,
                        std::span<std::byte> out) {
+  const std::uint64_t end = bytes_of(stored, dtype);
   while (!out.empty()) {
     const std::uint64_t block = begin / kBlockBytes;
-    if (loaded_ != &stored || loaded_block_ != block) load_block(stored, dtype, block);
     const std::uint64_t inside = begin - block * kBlockBytes;
-    const std::size_t count = std::min<std::size_t>(out.size(), block_.size() - inside);
-    std::memcpy(out.data(), block_.data() + inside, count);
+    const std::uint64_t size = std::min(kBlockBytes, end - block * kBlockBytes);
+    const std::size_t count = std::min<std::size_t>(out.size(), size - inside);
+    if (count == size) {
+      read_block(stored, block, out.first(count));
+    } else {
+      if (loaded_ != &stored || loaded_block_ != block) load_block(stored, block, size);
+      std::memcpy(out.data(), block_.data() + inside, count);
+    }
     out = out.subspan(count);
     begin += count;
   }
 }
 
-void StateReader::load_block(const StoredSlice& stored, FileDtype dtype, std::uint64_t block) {
+void StateReader::load_block(const StoredSlice& stored, std::uint64_t block, std::uint64_t size) {
   loaded_ = nullptr;
-  const std::uint64_t begin = block * kBlockBytes;
-  block_.resize(std::min(kBlockBytes, bytes_of(stored, dtype) - begin));
-  const base::InputFile& from = file(stored.file);
-  from.read(stored.at + begin, block_);
-  const std::uint32_t found = base::crc32c(block_);
-  if (found != stored.checksums[block]) {
-    throw_damaged(from.name(),
-                  text("its {} bytes from byte {} on have checksum {}, and {} says {}",
-                       block_.size(),
-                       stored.at + begin,
-                       found,
-                       kManifestName,
-                       stored.checksums[block]));
-  }
+  block_.resize(size);
+  read_block(stored, block, block_);
   loaded_ = &stored;
   loaded_block_ = block;
+}
+
+void StateReader::read_block(const StoredSlice& stored,
+                             std::uint64_t block,
+                             std::span<std::byte> out) {
+  const std::uint64_t begin = stored.at + block * kBlockBytes;
+  const base::InputFile& from = file(stored.file);
+  from.read(begin, out);
+  const std::uint32_t found = base::crc32c(out);
+  if (found == stored.checksums[block]) return;
+  throw_damaged(from.name(),
+                text("its {} bytes from byte {} on have checksum {}, and {} says {}",
+                     out.size(),
+                     begin,
+                     found,
+                     kManifestName,
+                     stored.checksums[block]));
 }
 
 // Opened and looked at when first needed, and again after many others.

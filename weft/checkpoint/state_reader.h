@@ -1,6 +1,7 @@
 // State from a checkpoint, whatever layout it was written under.
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <map>
 #include <span>
@@ -18,12 +19,20 @@ class StateReader {
  public:
   // `manifest` outlives it.
   StateReader(const Manifest& manifest, std::filesystem::path folder);
+  ~StateReader();  // waits for what it has enqueued
+  StateReader(const StateReader&) = delete;
+  StateReader& operator=(const StateReader&) = delete;
 
-  // Fills the entry's tensor. ConfigError where the checkpoint has no such tensor, or not of this
-  // shape and dtype, or not all of it.
+  // Enqueues what fills the entry's tensor. ConfigError where the checkpoint has no such tensor, or
+  // not of this shape and dtype, or not all of it.
   void read(tensor::Stream& stream, const StateEntry& entry);
 
+  // Fills `out` with the elements of a slice of a tensor, whatever floating point it is stored in.
+  // ConfigError where the checkpoint has no such tensor of the slice's global shape.
+  void read(const std::string& name, const tensor::Slice& slice, std::span<float> out);
+
  private:
+  const StoredState& find(const std::string& name) const;
   // Elements that a stored slice has of a piece.
   struct Part {
     std::int64_t to = 0, from = 0, count = 0;  // elements of the piece and of the stored slice
@@ -36,7 +45,9 @@ class StateReader {
                                  const std::vector<tensor::Run>& wanted,
                                  const tensor::Range& hull);
   void copy(const StoredSlice& stored, FileDtype dtype, std::uint64_t begin, std::span<std::byte>);
-  void load_block(const StoredSlice& stored, FileDtype dtype, std::uint64_t block);
+  void load_block(const StoredSlice& stored, std::uint64_t block, std::uint64_t size);
+  // Reads it and checks it.
+  void read_block(const StoredSlice& stored, std::uint64_t block, std::span<std::byte> out);
   const base::InputFile& file(std::size_t index);
 
   const Manifest& manifest_;
@@ -45,6 +56,13 @@ class StateReader {
   const StoredSlice* loaded_ = nullptr;  // whose block is in block_
   std::uint64_t loaded_block_ = 0;
   std::vector<std::byte> block_;
+  // One piece of an entry is read while the one before is on its way to the device.
+  struct Buffer {
+    std::vector<std::byte> bytes;
+    tensor::Event uploaded;
+  };
+  std::array<Buffer, 2> buffers_;
+  std::size_t turn_ = 0;
 };
 
 }  // namespace weft::checkpoint

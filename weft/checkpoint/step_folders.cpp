@@ -149,6 +149,18 @@ fs::path step_folder(const fs::path& save, std::int64_t step) { return save / fo
 
 bool is_whole(const fs::path& step_folder) { return is_present(step_folder / kManifestName); }
 
+std::uint64_t bytes_in(const fs::path& step_folder) {
+  std::uint64_t bytes = 0;
+  std::error_code error;
+  for (fs::directory_iterator at(step_folder, error), end; !error && at != end;
+       at.increment(error)) {
+    std::error_code unknown;
+    const std::uintmax_t size = at->file_size(unknown);
+    if (!unknown) bytes += size;
+  }
+  return bytes;
+}
+
 std::vector<std::int64_t> saved_steps(const fs::path& save) {
   std::vector<std::int64_t> steps;
   for (const std::string& name : names_in(save)) {

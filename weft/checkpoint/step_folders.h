@@ -18,6 +18,9 @@ std::filesystem::path step_folder(const std::filesystem::path& save, std::int64_
 
 bool is_whole(const std::filesystem::path& step_folder);
 
+// Of its files; 0 where they cannot be looked at.
+std::uint64_t bytes_in(const std::filesystem::path& step_folder);
+
 // The steps that have a folder, ascending; whole or not.
 std::vector<std::int64_t> saved_steps(const std::filesystem::path& save);
 

@@ -155,6 +155,7 @@ void add_bench(CLI::App& program, Action& chosen) {
   add_bench_schedule(*bench, chosen);
   add_bench_check(*bench, chosen);
   add_bench_dispatch(*bench, chosen);
+  add_bench_checkpoint(*bench, chosen);
   add_bench_gpu(*bench, chosen);
 }
 

@@ -1,9 +1,10 @@
-// weft checkpoint: what a checkpoint holds.
+// weft checkpoint: what a checkpoint holds; to and from Hugging Face folders.
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/checkpoint/manifest.h"
 #include "weft/checkpoint/step_folders.h"
 #include "weft/cli/arguments.h"
+#include "weft/cli/checkpoint_convert.h"
 #include "weft/cli/command.h"
 #include "weft/cli/output.h"
 
@@ -110,7 +111,8 @@ int run_show(const ShowOptions& options) {
 }  // namespace
 
 void add_checkpoint(CLI::App& program, Action& chosen) {
-  CLI::App* command = program.add_subcommand("checkpoint", "look at what runs have saved");
+  CLI::App* command =
+      program.add_subcommand("checkpoint", "look at what runs have saved, and convert it");
   command->require_subcommand(1);
   command->footer("Example: weft checkpoint show checkpoints");
   CLI::App* show = command->add_subcommand(
@@ -124,6 +126,7 @@ void add_checkpoint(CLI::App& program, Action& chosen) {
   add_format(*show, options->format);
   show->footer("Example: weft checkpoint show checkpoints/iter_0000100");
   on_chosen(*show, chosen, std::move(options), run_show);
+  add_checkpoint_convert(*command, chosen);
 }
 
 }  // namespace weft::cli

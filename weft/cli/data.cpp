@@ -32,7 +32,7 @@ struct ImportOptions {
   Format format = Format::Text;
 };
 
-struct ShowOptions {
+struct DataShowOptions {
   std::string prefix;
   std::optional<std::int64_t> document;
   std::int64_t tokens = 16;
@@ -173,7 +173,7 @@ struct ShownDocument {
 };
 
 std::optional<ShownDocument> document_of(const data::IndexedFiles& files,
-                                         const ShowOptions& options) {
+                                         const DataShowOptions& options) {
   if (!options.document) return std::nullopt;
   const auto number = static_cast<std::uint64_t>(*options.document);
   if (const std::uint64_t documents = files.index().documents(); number >= documents) {
@@ -254,7 +254,7 @@ std::string without_ending(const std::string& path) {
   return one_of_two ? path.substr(0, path.size() - 4) : path;
 }
 
-int run_show(const ShowOptions& options) {
+int run_data_show(const DataShowOptions& options) {
   const std::string prefix = without_ending(options.prefix);
   const data::IndexedFiles files(prefix);
   const std::optional<ShownDocument> document = document_of(files, options);
@@ -319,7 +319,7 @@ void add_import(CLI::App& data, Action& chosen) {
 
 void add_show(CLI::App& data, Action& chosen) {
   CLI::App* command = data.add_subcommand("show", "what a .bin and .idx hold");
-  auto options = std::make_shared<ShowOptions>();
+  auto options = std::make_shared<DataShowOptions>();
   command->add_option("PREFIX", options->prefix, "path of the two files, with or without ending")
       ->required();
   CLI::Option* document = within(0,
@@ -333,7 +333,7 @@ void add_show(CLI::App& data, Action& chosen) {
       ->needs(document);
   add_format(*command, options->format);
   command->footer("Example: weft data show data/corpus --document 0");
-  on_chosen(*command, chosen, std::move(options), run_show);
+  on_chosen(*command, chosen, std::move(options), run_data_show);
 }
 
 }  // namespace

@@ -100,6 +100,14 @@ std::vector<std::string> opening_lines(const rules::Verdict& verdict,
   return lines;
 }
 
+namespace {
+
+std::string data_name(const config::DatasetConfig& dataset) {
+  return dataset.blend.empty() ? dataset.path : text("blend of {}", fmt::join(dataset.blend, " "));
+}
+
+}  // namespace
+
 std::vector<std::string> start_lines(const config::Config& config, const train::RunStart& start) {
   std::string data = "data      mock tokens, without an end";
   if (start.tokens) {
@@ -108,7 +116,7 @@ std::vector<std::string> start_lines(const config::Config& config, const train::
     data = text(
         "data      {} ({}): {}, {} for training, {} held out; {} {} {:.2f} "
         "epochs",
-        config.dataset.path,
+        data_name(config.dataset),
         config::word(config.dataset.kind),
         counted(static_cast<std::int64_t>(*start.tokens), "token"),
         counted(static_cast<std::int64_t>(start.train_samples), "sample"),
@@ -161,10 +169,10 @@ std::vector<std::string> start_warnings(const config::Config& config,
     return {};
   }
   return {
-      text("dataset.path='{}' has {} for training, and a step reads "
+      text("'{}' has {} for training, and a step reads "
            "train.global_batch_size={}: the same ones come several times in a step; use more "
            "data, a smaller batch or a shorter model.seq_length",
-           config.dataset.path,
+           data_name(config.dataset),
            counted(static_cast<std::int64_t>(start.train_samples), "sample"),
            config.train.global_batch_size)};
 }

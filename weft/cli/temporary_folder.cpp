@@ -3,14 +3,19 @@
 #include <cstdlib>
 
 #include "weft/base/error.h"
+#include "weft/base/text.h"
 
 namespace weft::cli {
 
 namespace fs = std::filesystem;
 
-TemporaryFolder::TemporaryFolder() {
-  std::string pattern = (fs::temp_directory_path() / "weft-XXXXXX").string();
-  if (::mkdtemp(pattern.data()) == nullptr) base::throw_errno("cannot make a temporary folder");
+TemporaryFolder::TemporaryFolder() : TemporaryFolder(fs::temp_directory_path()) {}
+
+TemporaryFolder::TemporaryFolder(const fs::path& in) {
+  std::string pattern = (in / "weft-XXXXXX").string();
+  if (::mkdtemp(pattern.data()) == nullptr) {
+    base::throw_errno(base::text("cannot make a temporary folder in '{}'", in.string()));
+  }
   path_ = pattern;
 }
 

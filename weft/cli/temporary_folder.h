@@ -7,7 +7,8 @@ namespace weft::cli {
 
 class TemporaryFolder {
  public:
-  TemporaryFolder();
+  TemporaryFolder();  // where the system has such
+  explicit TemporaryFolder(const std::filesystem::path& in);
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;

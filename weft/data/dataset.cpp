@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "weft/base/check.h"
+#include "weft/data/blend.h"
 #include "weft/data/indexed.h"
 #include "weft/data/mock.h"
 #include "weft/data/text_files.h"
@@ -14,8 +15,10 @@ using base::text;
 
 void check_path(const config::DatasetConfig& config) {
   if (!config.path.empty()) return;
-  throw base::ConfigError(text("dataset.path is empty; dataset.kind={} reads from a path: set it",
-                               config::word(config.kind)));
+  throw base::ConfigError(
+      text("dataset.path is empty; dataset.kind={} reads from a path: set it, or "
+           "dataset.blend",
+           config::word(config.kind)));
 }
 
 void check_sizes(std::int64_t seq_length, std::int64_t vocab_size) {
@@ -28,30 +31,89 @@ void check_sizes(std::int64_t seq_length, std::int64_t vocab_size) {
   }
 }
 
+void check_bytes(std::int64_t vocab_size) {
+  if (vocab_size >= 256) return;
+  throw base::ConfigError(
+      text("model.vocab_size={} is too small for dataset.kind=text, whose tokens are bytes: "
+           "set it to 256 or more",
+           vocab_size));
+}
+
+// What a data set and those it is blended with have in common.
+struct Common {
+  std::int64_t seq_length, vocab_size;
+  std::uint64_t seed;
+  std::uint64_t parts;  // they share the bytes that are held and judged
+};
+
+std::unique_ptr<Dataset> open_one(const config::DatasetConfig& config, const Common& common) {
+  const auto& [seq_length, vocab_size, seed, parts] = common;
+  if (!config.split.empty() && config.kind == config::DataKind::Text) {
+    throw base::ConfigError(
+        text("dataset.split='{}' cuts indexed data between sequences, and dataset.kind=text has "
+             "none: set dataset.eval_fraction instead",
+             base::shown(config.split)));
+  }
+  switch (config.kind) {
+    case config::DataKind::Mock:
+      return std::make_unique<MockDataset>(seq_length, vocab_size, seed);
+    case config::DataKind::Text:
+      check_path(config);
+      check_bytes(vocab_size);
+      return std::make_unique<TextDataset>(config,
+                                           seq_length,
+                                           seed,
+                                           TextDataset::kMostHeld / parts);
+    case config::DataKind::Indexed:
+      check_path(config);
+      return std::make_unique<IndexedDataset>(config,
+                                              seq_length,
+                                              vocab_size,
+                                              seed,
+                                              IndexedDataset::kJudgedBytes / parts);
+  }
+  UNREACHABLE("dataset kind {}", static_cast<int>(config.kind));
+}
+
+std::unique_ptr<Dataset> open_blend(const config::DatasetConfig& config, Common common) {
+  if (config.kind == config::DataKind::Mock || !config.path.empty()) {
+    throw base::ConfigError(
+        text("dataset.blend names data sets to read, and so does {}: leave one of them out",
+             config.path.empty() ? "dataset.kind=mock" : "dataset.path=" + config.path));
+  }
+  Blend blend = parse_blend(config.blend);
+  common.parts = blend.paths.size();
+  std::vector<std::unique_ptr<Dataset>> parts;
+  config::DatasetConfig one = config;
+  one.blend.clear();
+  for (const std::string& path : blend.paths) {
+    one.path = path;
+    parts.push_back(open_one(one, common));
+  }
+  return std::make_unique<BlendedDataset>(std::move(blend), std::move(parts));
+}
+
 }  // namespace
+
+std::string_view word(Split split) {
+  switch (split) {
+    case Split::Train:
+      return "training";
+    case Split::Eval:
+      return "evaluation";
+    case Split::Test:
+      return "test";
+  }
+  UNREACHABLE("split {}", static_cast<int>(split));
+}
 
 std::unique_ptr<Dataset> open_dataset(const config::DatasetConfig& config,
                                       std::int64_t seq_length,
                                       std::int64_t vocab_size,
                                       std::uint64_t seed) {
   check_sizes(seq_length, vocab_size);
-  switch (config.kind) {
-    case config::DataKind::Mock:
-      return std::make_unique<MockDataset>(seq_length, vocab_size, seed);
-    case config::DataKind::Text:
-      check_path(config);
-      if (vocab_size < 256) {
-        throw base::ConfigError(
-            text("model.vocab_size={} is too small for dataset.kind=text, whose tokens are bytes: "
-                 "set it to 256 or more",
-                 vocab_size));
-      }
-      return std::make_unique<TextDataset>(config, seq_length, seed);
-    case config::DataKind::Indexed:
-      check_path(config);
-      return std::make_unique<IndexedDataset>(config, seq_length, vocab_size, seed);
-  }
-  UNREACHABLE("dataset kind {}", static_cast<int>(config.kind));
+  const Common common{.seq_length = seq_length, .vocab_size = vocab_size, .seed = seed, .parts = 1};
+  return config.blend.empty() ? open_one(config, common) : open_blend(config, common);
 }
 
 }  // namespace weft::data

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "weft/base/check.h"
+#include "weft/data/splits.h"
 
 namespace weft::data {
 namespace {
@@ -11,8 +12,6 @@ namespace {
 namespace fs = std::filesystem;
 using base::text;
 
-// What is judged when a file is opened: a gigabyte takes a second or two from a disk.
-constexpr std::uint64_t kJudgedBytes = std::uint64_t{1} << 30;
 constexpr std::uint64_t kStretchBytes = std::uint64_t{1} << 20;
 
 // People complete the name of one of the two files.
@@ -26,6 +25,29 @@ void refuse_ending(const std::string& path) {
              path,
              path.substr(0, path.size() - ending.size())));
   }
+}
+
+// Sequences lie back to back, so that consecutive ones are a range of tokens.
+SampleOrder order_of(const IndexedFiles& files,
+                     const config::DatasetConfig& config,
+                     std::int64_t seq_length,
+                     std::uint64_t seed) {
+  const IndexedIndex& index = files.index();
+  const std::string& name = files.bin().name();
+  if (config.split.empty()) {
+    return SampleOrder(name, index.tokens(), seq_length, config.eval_fraction, seed);
+  }
+  const auto first_token = [&](std::uint64_t sequence) {
+    return sequence == index.sequences()
+               ? index.tokens()
+               : static_cast<std::uint64_t>(index.offset(sequence)) / token_bytes(index.type());
+  };
+  std::array<TokenRange, kSplits> splits;
+  const auto ranges = split_ranges(parse_split(config.split), index.sequences());
+  for (std::size_t i = 0; i < splits.size(); ++i) {
+    splits[i] = {.begin = first_token(ranges[i].begin), .end = first_token(ranges[i].end)};
+  }
+  return SampleOrder(name, index.tokens(), splits, seq_length, seed);
 }
 
 // Whether no id of the type can lie outside the vocabulary.
@@ -49,18 +71,20 @@ bool always_fits(TokenType type, std::int64_t vocab_size) {
 IndexedDataset::IndexedDataset(const config::DatasetConfig& config,
                                std::int64_t seq_length,
                                std::int64_t vocab_size,
-                               std::uint64_t seed)
+                               std::uint64_t seed,
+                               std::uint64_t judged_bytes)
     : vocab_size_(vocab_size),
       files_((refuse_ending(config.path), config.path)),
-      order_(files_.bin().name(), index().tokens(), seq_length, config.eval_fraction, seed) {
-  judge_ids();
+      order_(order_of(files_, config, seq_length, seed)) {
+  judge_ids(judged_bytes);
 }
 
-void IndexedDataset::judge_ids() const {
+void IndexedDataset::judge_ids(std::uint64_t most_bytes) const {
   if (always_fits(index().type(), vocab_size_)) return;
   const std::uint64_t stretch = kStretchBytes / token_bytes(index().type());
   const std::uint64_t stretches = (index().tokens() + stretch - 1) / stretch;
-  const std::uint64_t judged = std::min(stretches, kJudgedBytes / kStretchBytes);
+  const std::uint64_t judged =
+      std::min(stretches, std::max<std::uint64_t>(1, most_bytes / kStretchBytes));
   std::vector<std::int32_t> tokens;
   for (std::uint64_t i = 0; i < judged; ++i) {
     const std::uint64_t first = (judged < 2 ? 0 : i * (stretches - 1) / (judged - 1)) * stretch;

@@ -11,13 +11,17 @@ namespace weft::data {
 class IndexedDataset : public Dataset {
  public:
   // Reads `config.path` + ".idx" and ".bin". Token ids are judged here, so that a wrong vocabulary
-  // is found before the first step and not hours after it: all of them in a file of up to 1 GiB, of
-  // a larger one 1 GiB in stretches from its whole length. ConfigError names the first that lies
-  // outside.
+  // is found before the first step and not hours after it: all of them in a file of up to
+  // `judged_bytes`, of a larger one so many in stretches from its whole length. ConfigError names
+  // the first that lies outside.
+  static constexpr std::uint64_t kJudgedBytes = std::uint64_t{1}
+                                                << 30;  // a second or two of a disk
+
   IndexedDataset(const config::DatasetConfig& config,
                  std::int64_t seq_length,
                  std::int64_t vocab_size,
-                 std::uint64_t seed);
+                 std::uint64_t seed,
+                 std::uint64_t judged_bytes = kJudgedBytes);
 
   const IndexedIndex& index() const { return files_.index(); }
 
@@ -30,7 +34,7 @@ class IndexedDataset : public Dataset {
  private:
   // Tokens [first, first + tokens.size()).
   void read_tokens(std::uint64_t first, std::span<std::int32_t> tokens) const;
-  void judge_ids() const;
+  void judge_ids(std::uint64_t most_bytes) const;
 
   std::int64_t vocab_size_;
   IndexedFiles files_;

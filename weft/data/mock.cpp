@@ -23,7 +23,7 @@ std::uint64_t MockDataset::samples(Split) const {
 
 void MockDataset::read(Split split, std::uint64_t sample, std::span<std::int32_t> tokens) const {
   CHECK(tokens.size() == seq_length_ + 1, "{} tokens, expected {}", tokens.size(), seq_length_ + 1);
-  const std::uint64_t split_key = base::combine(seed_, split == Split::Train ? 0 : 1);
+  const std::uint64_t split_key = base::combine(seed_, static_cast<std::uint64_t>(split));
   const std::uint64_t key = base::combine(split_key, sample);
   const auto opening = base::philox(key, 0, 1);
   std::uint32_t token = opening[0] % vocab_size_;

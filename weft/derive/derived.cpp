@@ -50,4 +50,8 @@ std::int64_t tokens_per_step(const Config& config) {
   return config.train.global_batch_size * config.model.seq_length;
 }
 
+bool saves_beside(const Config& config) {
+  return config.checkpoint.async_save && !config.checkpoint.save.empty();
+}
+
 }  // namespace weft::derive

@@ -27,4 +27,7 @@ std::int64_t micro_batches(const config::TrainConfig& train, std::int64_t dp);
 
 std::int64_t tokens_per_step(const config::Config& config);
 
+// Whether checkpoints are written while the run goes on.
+bool saves_beside(const config::Config& config);
+
 }  // namespace weft::derive

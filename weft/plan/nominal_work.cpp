@@ -177,6 +177,7 @@ Work NominalWork::of(const schedule::Node& node) const {
     case Piece::Gather:
     case Piece::Totals:
     case Piece::Clip:
+    case Piece::Snapshot:  // nothing, in a step after which nothing is saved
       return {};
   }
   UNREACHABLE("work of {}", schedule::print(node));

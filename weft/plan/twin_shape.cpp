@@ -347,6 +347,8 @@ void shrink_batch(const Config& model, TwinDraft& draft) {
   const std::string why = "mock tokens of the twin's vocabulary";
   draft.set("dataset.kind", dataset.kind, DataKind::Mock, why);
   draft.set("dataset.path", dataset.path, std::string(), why);
+  draft.set("dataset.blend", dataset.blend, std::vector<std::string>(), why);
+  draft.set("dataset.split", dataset.split, std::string(), why);
   draft.set("dataset.extensions", dataset.extensions, std::vector<std::string>(), why);
   draft.set("dataset.seq_length", dataset.seq_length, std::optional<std::int64_t>(), why);
 }

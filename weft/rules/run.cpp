@@ -66,10 +66,11 @@ void judge_warmup(Judge& judge) {
 
 void judge_data_path(Judge& judge) {
   const DatasetConfig& dataset = judge.config().dataset;
-  if (dataset.kind == DataKind::Mock || !dataset.path.empty()) return;
+  const bool has_data = !dataset.path.empty() || !dataset.blend.empty();
+  if (dataset.kind == DataKind::Mock || has_data) return;
   judge.report("dataset.path",
                text("dataset.kind = {} reads files", word(dataset.kind)),
-               "set dataset.path");
+               "set dataset.path or dataset.blend");
 }
 
 void judge_bytes_as_tokens(Judge& judge) {
@@ -83,7 +84,8 @@ void judge_bytes_as_tokens(Judge& judge) {
 void judge_held_out(Judge& judge) {
   const Config& config = judge.config();
   if (config.dataset.kind == DataKind::Mock || config.train.eval_interval <= 0) return;
-  if (config.dataset.eval_fraction != 0 || !config.dataset.valid_data_path.empty()) return;
+  const bool has_other = !config.dataset.valid_data_path.empty() || !config.dataset.split.empty();
+  if (config.dataset.eval_fraction != 0 || has_other) return;
   judge.report(
       "dataset.eval_fraction",
       text("train.eval_interval = {} with dataset.eval_fraction = 0 has nothing to evaluate "
@@ -150,6 +152,33 @@ void judge_saved(Judge& judge) {
   refuse("checkpoint.load", config.checkpoint.load);
 }
 
+void judge_finetune(Judge& judge) {
+  const CheckpointConfig& checkpoint = judge.config().checkpoint;
+  if (!checkpoint.finetune) return;
+  if (checkpoint.load.empty()) {
+    judge.report("checkpoint.finetune",
+                 "checkpoint.finetune begins with the weights of checkpoint.load, which is empty",
+                 "set checkpoint.load (a Hugging Face folder is checkpoint.pretrained_checkpoint, "
+                 "and needs no finetune)");
+  } else if (checkpoint.load == checkpoint.save) {
+    judge.report(
+        "checkpoint.finetune",
+        text("checkpoint.finetune begins with the weights in '{}', where the run saves too: "
+             "which of the two is meant when it is started again cannot be known",
+             checkpoint.load),
+        "name another folder in checkpoint.save");
+  }
+}
+
+void judge_optimizer_left(Judge& judge) {
+  const CheckpointConfig& checkpoint = judge.config().checkpoint;
+  if (checkpoint.load_optim || checkpoint.load.empty() || checkpoint.finetune) return;
+  judge.report("checkpoint.load_optim",
+               "checkpoint.load_optim = false without checkpoint.finetune: the run would go on at "
+               "a later step with an optimizer that counts from the first",
+               "set checkpoint.finetune=true to begin anew with the weights");
+}
+
 void judge_nccl(Judge& judge) {
   const RuntimeConfig& runtime = judge.config().runtime;
   if (runtime.backend != CommBackend::Nccl || runtime.device == DeviceKind::Cuda) return;
@@ -180,7 +209,7 @@ constexpr Rule kRunRules[] = {
      .example = "scheduler.lr_warmup_iters=20 scheduler.lr_decay_iters=10",
      .judge = judge_warmup},
     {.id = "W12",
-     .when = "dataset.kind reads files and dataset.path is empty",
+     .when = "dataset.kind reads files, and dataset.path and dataset.blend are empty",
      .then = "refused",
      .why = "There is nothing to read.",
      .example = "dataset.kind=text",
@@ -192,7 +221,7 @@ constexpr Rule kRunRules[] = {
      .example = "dataset.kind=text dataset.path=docs model.vocab_size=128",
      .judge = judge_bytes_as_tokens},
     {.id = "W14",
-     .when = "train.eval_interval > 0 on files, dataset.eval_fraction = 0 and no "
+     .when = "train.eval_interval > 0 on files, dataset.eval_fraction = 0, no dataset.split and no "
              "dataset.valid_data_path",
      .then = "refused",
      .why = "Evaluation reads the part of the data that training does not.",
@@ -214,6 +243,21 @@ constexpr Rule kRunRules[] = {
             "the model is on ranks that are not there.",
      .example = "runtime.backend=loopback checkpoint.save_hf=x",
      .judge = judge_saved},
+    {.id = "W110",
+     .when = "checkpoint.finetune without checkpoint.load, or with load = save",
+     .then = "refused",
+     .why = "A run that begins with the weights of another needs that other, and a folder of its "
+            "own.",
+     .example = "checkpoint.finetune=true",
+     .judge = judge_finetune},
+    {.id = "W111",
+     .when = "checkpoint.load_optim = false with checkpoint.load and without checkpoint.finetune",
+     .then = "refused",
+     .why = "Adam corrects its moments by the number of steps since they were zero, and Weft knows "
+            "the step of the run alone. Megatron begins the learning rate anew too, in the middle "
+            "of the run.",
+     .example = "checkpoint.load=x checkpoint.load_optim=false",
+     .judge = judge_optimizer_left},
     {.id = "W75",
      .when = "runtime.backend = nccl with runtime.device = cpu",
      .then = "refused",

@@ -31,7 +31,9 @@
 // ranks share its work, `gather.dense` and `gather.expert` (every rank learns all new weights).
 // Reductions and gathers have a node for each bucket of the gradients, `reduce.dense#2`; a pass may
 // have them early (passes/data_parallel.h), gathers at the start of the next step. Around a sum of
-// gradients that travel in bf16 stand `narrow.dense` and `widen.dense`.
+// gradients that travel in bf16 stand `narrow.dense` and `widen.dense`. Where checkpoints are
+// written beside the run, a step begins with `snapshot` (passes/snapshot.h), which `optimizer`
+// waits for.
 //
 // From it follow the dependencies every order must respect (`required`), whatever the builder or
 // pass.

@@ -357,6 +357,7 @@ PieceBytes bytes_of(const config::ModelConfig& model,
     case Piece::Totals:
     case Piece::Clip:
     case Piece::Optimizer:
+    case Piece::Snapshot:
       return {};
   }
   UNREACHABLE("piece {}", static_cast<int>(name.piece));

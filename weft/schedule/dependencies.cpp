@@ -178,7 +178,8 @@ void add_recomputations(const Anatomy& anatomy, const Node& node, std::vector<No
   Node place = node;
   place.direction = Direction::R;
   for (const PieceName& before : piece_of(anatomy, node).after) {
-    const PieceAnatomy& piece = named(anatomy, node.layer, read_of(node, before));
+    const PieceName read = read_of(node, before);
+    const PieceAnatomy& piece = named(anatomy, node.layer, read);
     if (piece.is_recomputed && reads_again(node, piece)) add_beside(anatomy, place, piece, needs);
   }
 }

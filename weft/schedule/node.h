@@ -45,8 +45,9 @@ enum class Piece {
   Totals,
   Clip,
   Optimizer,
+  Snapshot,
 };
-inline constexpr int kPieces = static_cast<int>(Piece::Optimizer) + 1;
+inline constexpr int kPieces = static_cast<int>(Piece::Snapshot) + 1;
 
 enum class Part {
   None,

@@ -87,6 +87,7 @@ std::vector<Part> parts_of(const config::ModelConfig& model, Piece piece, int la
     case Piece::Totals:
     case Piece::Clip:
     case Piece::Optimizer:
+    case Piece::Snapshot:
       return {};
   }
   return {};

@@ -176,6 +176,7 @@ inline constexpr std::array<PieceRow, kPieces> kPieceTable{{
     {.piece = Piece::Totals, .word = "totals", .scope = Scope::Step, .members = Members::World},
     {.piece = Piece::Clip, .word = "clip", .scope = Scope::Step},
     {.piece = Piece::Optimizer, .word = "optimizer", .scope = Scope::Step},
+    {.piece = Piece::Snapshot, .word = "snapshot", .scope = Scope::Step},
 }};
 
 inline constexpr std::array<PartRow, kParts> kPartTable{{

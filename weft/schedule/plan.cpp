@@ -16,6 +16,7 @@
 #include "weft/schedule/passes/ring_ahead.h"
 #include "weft/schedule/passes/shared_experts.h"
 #include "weft/schedule/passes/slices.h"
+#include "weft/schedule/passes/snapshot.h"
 #include "weft/schedule/passes/tensor_overlap.h"
 #include "weft/schedule/passes/weight_gradients.h"
 #include "weft/schedule/savings.h"
@@ -186,6 +187,10 @@ std::vector<RankPlan> plan_step(const config::Config& config,
     if (grid.cp() > 1) {
       const auto place = config.comm_overlap.cp_comm_overlap ? run_ring_ahead : run_ring_in_line;
       plan.training = place(plan.training, plan.anatomy, plan.shape.micro_batches);
+    }
+    if (derive::saves_beside(config)) {
+      plan.anatomy = with_snapshot(std::move(plan.anatomy));
+      plan.training = place_snapshot(plan.training, plan.anatomy, plan.shape.micro_batches);
     }
     plan.forward = build_forward(plan.anatomy, plan.shape);
     plans.push_back(std::move(plan));

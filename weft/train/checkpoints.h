@@ -10,16 +10,25 @@
 
 namespace weft::train {
 
+// What is taken from a checkpoint: all of it, all but the seed (checkpoint.load_rng=false), or the
+// weights for a run that begins (checkpoint.finetune).
+enum class Loads { Everything, AllButSeed, Weights };
+
 // A checkpoint to go on from.
 struct Resumption {
   std::filesystem::path folder;  // of a step
   std::string note;              // see checkpoint::Found
   checkpoint::Manifest manifest;
+  Loads loads = Loads::Everything;
 };
 
 // What checkpoint.load names; none where it is empty, or where it is the folder that the run saves
-// to and nothing is there yet. ConfigError where the checkpoint does not fit the run.
+// to and nothing is there yet. A finetuning run takes its weights from there until it has saved,
+// and then goes on from what it saved. ConfigError where the checkpoint does not fit the run.
 std::optional<Resumption> find_resumption(const config::Config& config);
+
+// What the log of a run says of it.
+std::string resumption_text(const Resumption& from, const Progress& progress);
 
 // Every rank calls it, between steps.
 void load_checkpoint(Engine& engine, const Progress& progress, const Resumption& from);

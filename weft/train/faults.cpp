@@ -33,6 +33,7 @@ Attempt attempt_step(Engine& engine,
   const std::string before = numbers_of(attempt.totals);
   const bool was_told = attempt.totals.stop_requested;
   tried.fails &= faults.error_injection_type == config::ErrorInjection::PersistentError;
+  tried.snapshot = nullptr;  // it was taken
   attempt.totals = train_step(engine, tried, exec::Tracing::Off);
   attempt.totals.stop_requested |= was_told;
   attempt.note =

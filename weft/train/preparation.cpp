@@ -42,6 +42,21 @@ void look_at_schedule(const config::Config& config) {
   schedule::take_orders_from(config.runtime.schedule, plans);
 }
 
+// Where dataset.split leaves nothing for evaluation, the first one would be told after hours.
+void require_held_out(const data::Dataset& dataset, const config::Config& config) {
+  const bool has_other = !config.dataset.valid_data_path.empty();
+  if (config.train.eval_interval <= 0 || has_other) return;
+  if (dataset.samples(data::Split::Eval) > 0) return;
+  throw base::ConfigError(
+      base::text("train.eval_interval={}, and dataset.split='{}' leaves not one sample of "
+                 "model.seq_length={} for evaluation{}: give it a larger share, or set "
+                 "train.eval_interval=0",
+                 config.train.eval_interval,
+                 config.dataset.split,
+                 config.model.seq_length,
+                 config.dataset.blend.empty() ? "" : " in each data set of dataset.blend"));
+}
+
 }  // namespace
 
 Preparation prepare(const config::Config& config) {
@@ -52,6 +67,7 @@ Preparation prepare(const config::Config& config) {
                                        config.model.seq_length,
                                        config.model.vocab_size,
                                        static_cast<std::uint64_t>(config.rng.seed));
+    require_held_out(*ready.dataset, config);
   });
   complaints.look([&] { ready.evaluation = open_evaluation_data(config); });
   complaints.look([&] {

@@ -122,6 +122,7 @@ void Program::begin(const StepInput& input, const void* kind) {
     labelled.push_back(micro_batches_[i].labelled);
   }
   stop_ = input.stop;
+  snapshot_ = input.snapshot;
   leave_at_ = input.leave_at;
   totals_.begin(compute_, labelled);
   are_totals_read_ = false;

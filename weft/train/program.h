@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/checkpoint/snapshot.h"
 #include "weft/model/model.h"
 #include "weft/model/tensor_copies.h"
 #include "weft/rules/judged_config.h"
@@ -32,6 +33,8 @@ struct StepInput {
   std::optional<std::chrono::steady_clock::time_point> leave_at = std::nullopt;  // likewise
   bool fails = false;  // not finite, to try out what a run does then
   config::RowBudget budget = config::RowBudget::AsConfigured;
+  // Copied as it is before the step, in graphs that have `snapshot`; null: nothing is.
+  const checkpoint::Snapshot* snapshot = nullptr;
 };
 
 class Program {
@@ -185,6 +188,7 @@ class Program {
   bool are_weights_gathered_ = true;
   std::int64_t step_ = 0;
   const std::atomic<bool>* stop_ = nullptr;
+  const checkpoint::Snapshot* snapshot_ = nullptr;
   std::optional<std::chrono::steady_clock::time_point> leave_at_;
   double learning_rate_ = 0;
   Watch watch_;

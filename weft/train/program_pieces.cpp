@@ -66,6 +66,8 @@ Program::Bodies Program::bodies_of(const Node& node) {
       return Pieces::clip();
     case Piece::Optimizer:
       return Pieces::optimizer();
+    case Piece::Snapshot:
+      return Pieces::snapshot();
     case Piece::Gather:
       return Pieces::gather();
   }

@@ -87,6 +87,7 @@ struct Program::Pieces {
   static Bodies totals();
   static Bodies clip();
   static Bodies optimizer();
+  static Bodies snapshot();
 };
 
 // Latent attention stands in the place of the other: its functions have the same names.

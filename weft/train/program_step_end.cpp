@@ -112,7 +112,9 @@ void Program::gather(const Node& node, Stream& stream) {
 
 void Program::gather_weights() {
   if (are_weights_gathered_) return;
-  for (const schedule::StepNodeAnatomy& ahead : anatomy_.step_start) gather(ahead.node, compute_);
+  for (const schedule::StepNodeAnatomy& ahead : anatomy_.step_start) {
+    if (ahead.node.piece == schedule::Piece::Gather) gather(ahead.node, compute_);
+  }
   compute_.synchronize();
   are_weights_gathered_ = true;
 }
@@ -163,6 +165,12 @@ Program::Bodies Program::Pieces::optimizer() {
   }};
 }
 
+Program::Bodies Program::Pieces::snapshot() {
+  return {.step = [](Program& p, const Node&, Stream& stream) {
+    if (p.snapshot_ != nullptr) p.snapshot_->copy(stream);
+  }};
+}
+
 double Program::average() const {
   return config_.ddp.average_in_collective ? 1.0 / groups_.grid.dp() : 1;
 }
@@ -178,7 +186,7 @@ void Program::apply_gradients(const Node& node, Stream& stream) {
     if (!is_asked) continue;
     share.adamw.apply(stream, config_.optimizer, learning_rate_, scale * average(), step_ + 1);
   }
-  if (!anatomy_.step_start.empty()) are_weights_gathered_ = false;
+  if (!anatomy_.gathered_for.empty()) are_weights_gathered_ = false;
   if (node.slice <= 0) move_biases(stream);
 }
 

@@ -1,6 +1,6 @@
 // Whether a checkpoint is one of this run.
 #include <algorithm>
-#include <set>
+#include <charconv>
 
 #include "weft/base/error.h"
 #include "weft/checkpoint/shard.h"
@@ -45,21 +45,65 @@ std::map<std::string, Expected> expected_states(const config::ModelConfig& model
   return all;
 }
 
-std::vector<std::string> complaints_about(const Manifest& manifest, const config::Config& config) {
+bool holds_only_weights(const Manifest& manifest) {
+  return std::ranges::all_of(manifest.states,
+                             [](const auto& state) { return state.first.starts_with("weights/"); });
+}
+
+// Of tensors named "weights/layers.3.attention.norm.weight".
+std::int64_t layers_in(const Manifest& manifest) {
+  constexpr std::string_view kFront = "weights/layers.";
+  std::int64_t layers = 0;
+  for (auto state = manifest.states.lower_bound(kFront);
+       state != manifest.states.end() && state->first.starts_with(kFront);
+       ++state) {
+    const std::string_view digits = std::string_view(state->first).substr(kFront.size());
+    std::int64_t layer = 0;
+    std::from_chars(digits.begin(), digits.end(), layer);
+    layers = std::max(layers, layer < INT64_MAX ? layer + 1 : layer);
+  }
+  return layers;
+}
+
+// Whether a tensor of the checkpoint does for one of the run. Weights that a run begins with may be
+// stored in any floating point.
+bool fits(const Expected& has, const Expected& want, Loads loads) {
+  if (has.shape != want.shape) return false;
+  return has.dtype == want.dtype || (loads == Loads::Weights && checkpoint::is_floating(has.dtype));
+}
+
+std::vector<std::string> complaints_about(const Manifest& manifest,
+                                          const config::Config& config,
+                                          Loads loads) {
+  if (loads != Loads::Weights && holds_only_weights(manifest)) {
+    return {"it has weights and nothing else: checkpoint.finetune=true begins a run with them"};
+  }
   std::vector<std::string> complaints;
-  if (manifest.seed != config.rng.seed) {
+  if (loads == Loads::Everything && manifest.seed != config.rng.seed) {
     complaints.push_back(
         text("it was written with rng.seed={}, and this run has rng.seed={}: the data would come "
-             "in another order",
+             "in another order (checkpoint.load_rng=false goes on with the seed of this run)",
              manifest.seed,
              config.rng.seed));
   }
-  const std::map<std::string, Expected> expected = expected_states(config.model);
+  if (const std::int64_t layers = layers_in(manifest); layers != config.model.num_layers) {
+    complaints.push_back(
+        text("it has {}, and this run has model.num_layers={}: layers are neither "
+             "added nor left out",
+             base::counted(layers, "layer"),
+             config.model.num_layers));
+    return complaints;
+  }
+  std::map<std::string, Expected> expected = expected_states(config.model);
+  const auto is_asked_for = [&](std::string_view name) {
+    return loads != Loads::Weights || name.starts_with("weights/");
+  };
+  std::erase_if(expected, [&](const auto& each) { return !is_asked_for(each.first); });
   for (const auto& [name, want] : expected) {
     const auto found = manifest.states.find(name);
     if (found == manifest.states.end()) continue;
     const Expected has{.dtype = found->second.dtype, .shape = found->second.shape};
-    if (has.dtype == want.dtype && has.shape == want.shape) continue;
+    if (fits(has, want, loads)) continue;
     complaints.push_back(
         text("its tensor '{}' is {}, and this run's is {}", name, has.print(), want.print()));
   }
@@ -68,7 +112,7 @@ std::vector<std::string> complaints_about(const Manifest& manifest, const config
     complaints.push_back(text("it has no tensor '{}', {} of this run", name, want.print()));
   }
   for (const auto& [name, state] : manifest.states) {
-    if (expected.contains(name)) continue;
+    if (expected.contains(name) || !is_asked_for(name)) continue;
     complaints.push_back(
         text("its tensor '{}' is not part of this run's model", base::shown(name)));
   }
@@ -76,7 +120,7 @@ std::vector<std::string> complaints_about(const Manifest& manifest, const config
 }
 
 void require_fit(const Resumption& from, const config::Config& config) {
-  std::vector<std::string> complaints = complaints_about(from.manifest, config);
+  std::vector<std::string> complaints = complaints_about(from.manifest, config, from.loads);
   if (complaints.empty()) return;
   const std::size_t all = complaints.size();
   if (all > kMostMisfits) {
@@ -107,24 +151,67 @@ bool is_same_folder(const fs::path& a, const fs::path& b) {
   return fs::absolute(a).lexically_normal() == fs::absolute(b).lexically_normal();
 }
 
+// Where a run goes on or begins.
+struct Source {
+  fs::path folder;
+  std::optional<std::int64_t> step;  // none: the last
+  Loads loads = Loads::Everything;
+  std::string note;
+};
+
+// A finetuning run that has saved goes on: the same words start it and take it up again.
+Source source_of(const config::CheckpointConfig& checkpoint) {
+  const fs::path load = checkpoint.load, save = checkpoint.save;
+  const Loads all = checkpoint.load_rng ? Loads::Everything : Loads::AllButSeed;
+  if (!checkpoint.finetune) return {.folder = load, .step = checkpoint.ckpt_step, .loads = all};
+  const bool has_own = !save.empty() && !is_same_folder(load, save);
+  if (!has_own || !checkpoint::find_checkpoint(save)) {
+    return {.folder = load, .step = checkpoint.ckpt_step, .loads = Loads::Weights};
+  }
+  return {
+      .folder = save,
+      .step = {},
+      .loads = all,
+      .note = text("checkpoint.finetune: '{}' has a checkpoint of this run already, and the run "
+                   "goes on from it: to begin anew, name another folder",
+                   save.string())};
+}
+
 }  // namespace
 
+std::string resumption_text(const Resumption& from, const Progress& progress) {
+  const std::string layout = checkpoint::layout_text(from.manifest);
+  if (from.loads == Loads::Weights) {
+    return text("begins    with the weights of '{}', written after step {} by {}",
+                from.folder.string(),
+                from.manifest.step,
+                layout);
+  }
+  return text("goes on   from '{}' after step {}, {} samples consumed, written by {}",
+              from.folder.string(),
+              progress.step(),
+              progress.samples(),
+              layout);
+}
+
 std::optional<Resumption> find_resumption(const config::Config& config) {
-  const fs::path load = config.checkpoint.load;
-  if (load.empty()) return std::nullopt;
+  if (config.checkpoint.load.empty()) return std::nullopt;
+  const Source source = source_of(config.checkpoint);
   const std::optional<checkpoint::Found> found =
-      checkpoint::find_checkpoint(load, config.checkpoint.ckpt_step);
+      checkpoint::find_checkpoint(source.folder, source.step);
   if (!found) {
-    if (is_same_folder(load, config.checkpoint.save)) return std::nullopt;
+    const bool may_start = source.loads != Loads::Weights;
+    if (may_start && is_same_folder(source.folder, config.checkpoint.save)) return std::nullopt;
     throw base::ConfigError(
         text("checkpoint.load: '{}' has no checkpoint: give the folder that checkpoint.save named, "
              "or one of its iter_ folders (a run that may start or go on names one folder in both "
              "keys)",
-             load.string()));
+             source.folder.string()));
   }
   Resumption from{.folder = found->folder,
-                  .note = found->note,
-                  .manifest = checkpoint::read_manifest(found->folder)};
+                  .note = found->note.empty() ? source.note : found->note,
+                  .manifest = checkpoint::read_manifest(found->folder),
+                  .loads = source.loads};
   require_files(from);
   require_fit(from, config);
   return from;

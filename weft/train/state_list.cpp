@@ -58,7 +58,7 @@ void Progress::advance(std::int64_t samples) {
 std::vector<std::string> Progress::names() {
   return {"progress/step",
           "progress/samples",
-          "rng/seed",
+          kSeedName,
           "progress/not_finite",
           "progress/repeated"};
 }

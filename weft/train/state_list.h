@@ -24,6 +24,7 @@ class Progress {
   void count_not_finite() { ++*not_finite_.host<std::int64_t>(); }  // a step that changed nothing
   void count_repeated() { ++*repeated_.host<std::int64_t>(); }  // one that ran without its budget
 
+  static constexpr const char* kSeedName = "rng/seed";
   static std::vector<std::string> names();  // of its entries
 
   std::vector<checkpoint::StateEntry> entries() const;

@@ -43,6 +43,7 @@ StepTotals run_with_room(const Run& run,
   if (!totals.overflowed) return totals;
   StepInput again = input;
   again.budget = config::RowBudget::Lifted;
+  again.snapshot = nullptr;  // it was taken, and nothing has changed since
   totals = run(lifted, again);
   CHECK(!totals.overflowed, "rows exceed a budget that was lifted");
   totals.repeated = true;

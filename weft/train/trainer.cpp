@@ -9,6 +9,7 @@
 #include "weft/data/dataset.h"
 #include "weft/derive/derived.h"
 #include "weft/optim/learning_rate.h"
+#include "weft/train/background_saves.h"
 #include "weft/train/checkpoints.h"
 #include "weft/train/diagnose.h"
 #include "weft/train/faults.h"
@@ -64,9 +65,11 @@ class RankRun {
     if (start_ && !resumed_) load_weights(engine_, *start_);
     if (resumed_) load_checkpoint(engine_, progress_, *resumed_);
     first_step_ = saved_step_ = progress_.step();
+    if (derive::saves_beside(config_)) beside_.emplace(engine_, progress_);
     open_run_folder();
     while (progress_.step() < config_.train.train_iters && !stopped_ && !left_) step();
     if (progress_.step() != saved_step_) keep_checkpoint();
+    if (beside_) tell_ended(beside_->finish());
     if (written_) save();
     leave_results();
     if (traced_) leave_timeline();
@@ -112,28 +115,44 @@ class RankRun {
 
   void tell_resumption() const {
     if (!resumed_->note.empty()) request_.log("warning: " + resumed_->note);
-    request_.log(base::text("goes on   from '{}' after step {}, {} samples consumed, written by {}",
-                            resumed_->folder.string(),
-                            first_step_,
-                            progress_.samples(),
-                            checkpoint::layout_text(resumed_->manifest)));
+    request_.log(resumption_text(*resumed_, progress_));
   }
 
-  // A checkpoint that cannot be written is told at once and at the end; the run goes on.
   void keep_checkpoint() {
     if (config_.checkpoint.save.empty()) return;
     saved_step_ = progress_.step();
-    const std::optional<std::string> failure = save_checkpoint(engine_, progress_);
-    if (!log_) return;
     const fs::path folder = checkpoint::step_folder(config_.checkpoint.save, saved_step_);
-    if (failure) {
-      ++lost_checkpoints_;
-      why_lost_ = *failure;
-      request_.log("warning: " + *failure);
-    } else {
-      request_.log(base::text("saved     '{}'", folder.string()));
-      last_checkpoint_ = folder;
+    if (beside_) {
+      tell_ended(beside_->finish());
+      if (log_) request_.log(base::text("saving    '{}' beside the run", folder.string()));
+      return beside_->begin();
     }
+    const Clock::time_point start = Clock::now();
+    std::optional<std::string> failure = save_checkpoint(engine_, progress_);
+    tell_ended(EndedSave{.folder = folder, .seconds = seconds_since(start), .failure = failure});
+  }
+
+  // A checkpoint that cannot be written is told at once and at the end; the run goes on.
+  void tell_ended(const std::optional<EndedSave>& end) {
+    if (!log_ || !end) return;
+    if (end->failure) {
+      ++lost_checkpoints_;
+      why_lost_ = *end->failure;
+      return request_.log("warning: " + why_lost_);
+    }
+    last_checkpoint_ = end->folder;
+    request_.log(
+        base::text("saved     '{}': {} in {:.2f} s",
+                   end->folder.string(),
+                   base::human_bytes(static_cast<double>(checkpoint::bytes_in(end->folder))),
+                   end->seconds));
+  }
+
+  // Of a step that is not finite the run may end: what was saved before must be whole then.
+  void look_after_saves(const StepTotals& totals) {
+    if (!beside_) return;
+    tell_ended(beside_->look());
+    if (!is_finite(totals)) tell_ended(beside_->finish());
   }
 
   void save() {
@@ -164,11 +183,13 @@ class RankRun {
                                           .step = step,
                                           .learning_rate = rate,
                                           .stop = request_.stop,
-                                          .leave_at = leave_at()},
+                                          .leave_at = leave_at(),
+                                          .snapshot = beside_ ? beside_->due() : nullptr},
                                          traced ? exec::Tracing::On : exec::Tracing::Off);
     const StepTotals& totals = attempt.totals;
     stopped_ = totals.stop_requested;
     if (log_ && !attempt.note.empty()) request_.log("warning: " + attempt.note);
+    look_after_saves(totals);
     if (!is_finite(totals)) {
       if (return_to_checkpoint()) return;
       progress_.count_not_finite();
@@ -205,7 +226,8 @@ class RankRun {
   // False where there is no checkpoint, or where the run has gone back often enough.
   bool return_to_checkpoint() {
     if (returns_ == config_.runtime.rollbacks) return false;
-    const fs::path last = last_checkpoint_.value_or(resumed_ ? resumed_->folder : fs::path());
+    const bool went_on = resumed_ && resumed_->loads != Loads::Weights;
+    const fs::path last = last_checkpoint_.value_or(went_on ? resumed_->folder : fs::path());
     const fs::path folder = gather_texts(engine_, last.string()).front();
     if (folder.empty()) return false;
     ++returns_;
@@ -380,6 +402,7 @@ class RankRun {
   bool left_ = false;                           // train.exit_interval, train.exit_duration_in_mins
   std::int64_t returns_ = 0, steps_again_ = 0;  // to a checkpoint, and what was done in vain
   std::int64_t first_step_ = 0, saved_step_ = 0;
+  std::optional<BackgroundSaves> beside_;
   std::optional<fs::path> last_checkpoint_;
   std::int64_t lost_checkpoints_ = 0;
   std::string why_lost_;

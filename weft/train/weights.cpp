@@ -190,18 +190,15 @@ void check_finite(const model::Parameter& parameter, std::span<const float> valu
 // A piece after the other, so that the host never has a whole parameter.
 void load_parameter(tensor::Stream& stream,
                     const model::Parameter& parameter,
-                    const checkpoint::HuggingFaceModel& model) {
+                    const ReadSlice& read) {
   constexpr std::int64_t kMostElements = 1 << 20;
-  const auto read = [&](std::int64_t begin, std::span<float> out) {
-    model.read(parameter.spec.name, begin, out);
-  };
   tensor::Slice piece = parameter.spec.slice;
   const std::int64_t elements = parameter.weight.elements();
   std::vector<float> values;
   for (std::int64_t begin = 0; begin < elements; begin += kMostElements) {
     piece.elements = {.begin = begin, .count = std::min(kMostElements, elements - begin)};
     values.resize(base::at(piece.elements.count));
-    checkpoint::read_runs(tensor::runs_of(piece), values, read);
+    read(parameter.spec.name, piece, values);
     check_finite(parameter, values);
     tensor::write_floats(stream, parameter.weight.range(begin, {std::ssize(values)}), values);
   }
@@ -209,12 +206,22 @@ void load_parameter(tensor::Stream& stream,
 
 }  // namespace
 
-void load_weights(Engine& engine, const checkpoint::HuggingFaceModel& model) {
+void load_weights(Engine& engine, const ReadSlice& read) {
   tensor::Stream& stream = engine.lanes()[schedule::Lane::Compute];
   for (const model::Parameter& parameter : engine.parameters().all()) {
-    load_parameter(stream, parameter, model);
+    load_parameter(stream, parameter, read);
   }
   for (OptimizerShare& share : engine.optimizers()) share.adamw.refresh_master(stream);
+}
+
+void load_weights(Engine& engine, const checkpoint::HuggingFaceModel& model) {
+  load_weights(engine,
+               [&](const std::string& parameter, const tensor::Slice& slice, std::span<float> out) {
+                 const auto read = [&](std::int64_t begin, std::span<float> values) {
+                   model.read(parameter, begin, values);
+                 };
+                 checkpoint::read_runs(tensor::runs_of(slice), out, read);
+               });
 }
 
 std::optional<std::string> save_weights(Engine& engine,

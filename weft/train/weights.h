@@ -3,6 +3,7 @@
 
 #include <array>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -63,7 +64,12 @@ inline constexpr std::array kFolderModelKeys = std::to_array<std::string_view>({
     "model.moe_shared_expert_gate",
 });
 
-// Each rank reads what it owns.
+// Fills `out` with the elements of a slice of a parameter.
+using ReadSlice = std::function<
+    void(const std::string& parameter, const tensor::Slice& slice, std::span<float> out)>;
+
+// Each rank reads what it owns, and the optimizer begins from it.
+void load_weights(Engine& engine, const ReadSlice& read);
 void load_weights(Engine& engine, const checkpoint::HuggingFaceModel& model);
 
 // Rank 0 writes, fetching what it does not hold from the ranks that do. Every rank calls it. Where

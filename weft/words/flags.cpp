@@ -34,8 +34,6 @@ constexpr std::string_view kKernels = "kernels are chosen by the engine";
 constexpr std::string_view kMetrics = "metrics go to the run folder and nowhere else";
 constexpr std::string_view kWarmUp =
     "the warm-up is counted in steps, by scheduler.lr_warmup_iters";
-constexpr std::string_view kWeightsAlone =
-    "a run starts from weights alone (checkpoint.pretrained_checkpoint)";
 
 constexpr Spelling refused(std::string_view name, FlagTakes takes, std::string_view why) {
   return {.name = name, .takes = takes, .sets = "", .refusal = why};
@@ -131,15 +129,16 @@ constexpr Spelling kSpellings[] = {
     {"--lr-warmup-samples", FlagTakes::Value, "", kWarmUp, "0"},
     {"--lr-warmup-fraction", FlagTakes::Value, "", kWarmUp},
     {"--train-samples", FlagTakes::Value, "", "a run ends after train.train_iters steps"},
-    {"--split", FlagTakes::Value, "", "dataset.eval_fraction says how much is held out"},
+    {"--split", FlagTakes::Value, "dataset.split={}"},
+
     {"--data-cache-path", FlagTakes::Value, "", "indices of documents are not kept in files"},
     {"--num-workers", FlagTakes::Value, "", "ranks read their data themselves"},
     {"--ckpt-format",
      FlagTakes::Value,
      "",
      "weights are saved as Transformers opens them (checkpoint.save_hf)"},
-    {"--no-load-optim", FlagTakes::Nothing, "", kWeightsAlone},
-    {"--no-load-rng", FlagTakes::Nothing, "", kWeightsAlone},
+    {"--no-load-optim", FlagTakes::Nothing, "checkpoint.load_optim=false"},
+    {"--no-load-rng", FlagTakes::Nothing, "checkpoint.load_rng=false"},
     {"--profile", FlagTakes::Nothing, "", "runtime.trace=true writes Weft's own trace"},
     {"--wandb-project", FlagTakes::Value, "", kMetrics},
     {"--wandb-exp-name", FlagTakes::Value, "", kMetrics},

@@ -19,6 +19,7 @@ using base::text;
 namespace fs = std::filesystem;
 
 constexpr std::size_t kLongestChain = 8;
+constexpr std::size_t kLargestConfig = 1u << 20;
 
 std::vector<Setting> operator+(std::vector<Setting> first, const std::vector<Setting>& then) {
   first.insert(first.end(), then.begin(), then.end());
@@ -281,6 +282,19 @@ Config load_config(const ChosenRecipe& recipe, const fs::path& folder) {
   return load_with_findings(recipe, folder).config;
 }
 
+Config parse_config(const std::string& yaml, const std::string& named) {
+  if (yaml.size() > kLargestConfig) {
+    throw base::ConfigError(
+        text("{}: the config has {} bytes, more than {}", named, yaml.size(), kLargestConfig));
+  }
+  const RecipeFile parsed = parse_recipe_file(yaml, named);
+  if (!parsed.extends.empty() || !parsed.recipe.layouts.empty()) {
+    throw base::ConfigError(
+        text("{}: a resolved config extends nothing and has no layouts", named));
+  }
+  return config_of(parsed.recipe, "");
+}
+
 LoadedRecipe load_with_findings(const ChosenRecipe& recipe, const fs::path& folder) {
   Config config;
   std::vector<std::string> complaints;
@@ -292,6 +306,9 @@ LoadedRecipe load_with_findings(const ChosenRecipe& recipe, const fs::path& fold
   for (std::string& set : config.dataset.valid_data_path) {
     const std::size_t path = derive::path_begin(set);
     set = set.substr(0, path) + located(set.substr(path), recipe.file);
+  }
+  for (std::string& word : config.dataset.blend) {
+    if (!base::parse_number(word)) word = located(word, recipe.file);
   }
   if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
   return {.config = std::move(config), .warnings = other_name_findings(settings)};

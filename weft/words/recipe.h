@@ -69,9 +69,13 @@ std::vector<config::Setting> settings_of(const Recipe& recipe, std::string_view 
 config::Config config_of(const Recipe& recipe, std::string_view layout);
 
 // The same of a file, read now. Whether the numbers make sense together is the rules' question. A
-// relative dataset.path is also looked for beside the folder of the recipe. The layouts that do not
-// run are held against the keys and types too. `folder` is as load_recipe()'s.
+// relative path of the data is also looked for beside the folder of the recipe. The layouts that do
+// not run are held against the keys and types too. `folder` is as load_recipe()'s.
 config::Config load_config(const ChosenRecipe& recipe, const std::filesystem::path& folder = {});
+
+// A resolved config from its YAML (config::to_yaml), which names no other file; `named` is for
+// errors.
+config::Config parse_config(const std::string& yaml, const std::string& named);
 
 // The same with what there is to say of its keys' names (rule C4).
 struct LoadedRecipe {

@@ -272,7 +272,10 @@ int line_with_tab(const std::string& content) {
 }  // namespace
 
 RecipeFile read_recipe_file(const fs::path& file) {
-  const std::string content = read_file(file);
+  return parse_recipe_file(read_file(file), file);
+}
+
+RecipeFile parse_recipe_file(const std::string& content, const fs::path& file) {
   try {
     const YAML::Node root = YAML::Load(content);
     refuse_second_document(file, content);

@@ -17,5 +17,7 @@ struct RecipeFile {
 
 // ConfigError names file and line of everything malformed.
 RecipeFile read_recipe_file(const std::filesystem::path& file);
+// The same of its content; `file` is for errors.
+RecipeFile parse_recipe_file(const std::string& content, const std::filesystem::path& file);
 
 }  // namespace weft::words

@@ -1,0 +1,36 @@
+#include "weft/checkpoint/snapshot.h"
+
+#include "weft/base/casts.h"
+
+namespace weft::checkpoint {
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+
+}  // namespace
+
+Snapshot::Snapshot(tensor::Device& device, std::vector<StateEntry> entries)
+    : device_(device), entries_(std::move(entries)) {
+  for (const StateEntry& entry : entries_) {
+    begins_.push_back(bytes_);
+    bytes_ += (base::at(entry.tensor.bytes()) + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  if (bytes_ > 0) memory_ = device_.take(tensor::Memory::HostVisible, bytes_);
+}
+
+Snapshot::~Snapshot() {
+  if (memory_ != nullptr) device_.give_back(tensor::Memory::HostVisible, memory_, bytes_);
+}
+
+void Snapshot::copy(tensor::Stream& stream) const {
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const tensor::Tensor& from = entries_[i].tensor;
+    stream.download(memory_ + begins_[i], from.raw(stream), from.bytes());
+  }
+}
+
+std::span<const std::byte> Snapshot::values(std::size_t entry) const {
+  return {memory_ + begins_[entry], base::at(entries_[entry].tensor.bytes())};
+}
+
+}  // namespace weft::checkpoint
