@@ -6,40 +6,12 @@
 #include <set>
 
 #include "tests/trace/timeline_support.h"
+#include "tests/trace/xml_support.h"
 #include "weft/base/text.h"
 #include "weft/trace/activity.h"
 
 namespace weft::trace {
 namespace svg_test {
-
-// Complains where tags do not balance or a text holds what must be escaped.
-std::string find_fault(const std::string& xml) {
-  std::vector<std::string> open;
-  std::size_t at = 0;
-  while (at < xml.size()) {
-    const std::size_t tag = xml.find('<', at);
-    const std::string words = xml.substr(at, tag - at);
-    if (words.find('>') != words.npos) return "a bare > in '" + words + "'";
-    for (std::size_t i = words.find('&'); i != words.npos; i = words.find('&', i + 1)) {
-      if (words.find(';', i) == words.npos) return "a bare & in '" + words + "'";
-    }
-    if (tag == xml.npos) break;
-    const std::size_t end = xml.find('>', tag);
-    if (end == xml.npos) return "a tag without an end";
-    const std::string inside = xml.substr(tag + 1, end - tag - 1);
-    if (std::ranges::count(inside, '"') % 2 != 0) return "quotes in <" + inside + ">";
-    if (inside.find('<') != inside.npos) return "a bare < in <" + inside + ">";
-    const std::string name = inside.substr(0, inside.find_first_of(" /"));
-    if (inside.front() == '/') {
-      if (open.empty() || open.back() != inside.substr(1)) return "</" + inside.substr(1) + ">";
-      open.pop_back();
-    } else if (inside.back() != '/') {
-      open.push_back(name);
-    }
-    at = end + 1;
-  }
-  return open.empty() ? "" : "<" + open.back() + "> stays open";
-}
 
 std::size_t count(const std::string& text, const std::string& part) {
   std::size_t found = 0;

@@ -6,6 +6,7 @@
 #include "weft/cli/command.h"
 #include "weft/cli/machine_limit.h"
 #include "weft/cli/output.h"
+#include "weft/cli/progress.h"
 #include "weft/cli/start_model.h"
 #include "weft/rules/rule_pages.h"
 #include "weft/train/preparation.h"
@@ -71,10 +72,9 @@ CheckReport check(const CheckOptions& options) {
   const config::Config& config = report.verdict.config;
   if (auto limit = machine_limit(config)) report.verdict.missing.push_back(std::move(*limit));
   if (options.memory == MemoryWish::Predict) {
-    report.memory = predict_memory(config);
-    if (auto limit = gpu_limit(config, *report.memory)) {
-      report.verdict.missing.push_back(std::move(*limit));
-    }
+    ProgressLine line;
+    report.memory = report_fit(run.config, room_of(config.hardware), shown_on(line));
+    if (auto limit = gpu_limit(*report.memory)) report.verdict.missing.push_back(std::move(*limit));
   }
   report.advice = rules::advise(config);
   report.modes = rules::overlap_modes(report.verdict);

@@ -112,7 +112,7 @@ base::Json to_json(const CheckReport& report) {
       {"derived", nullptr}};
   if (report.derived) json["derived"] = derive::to_json(*report.derived);
   if (report.schedule) json["schedule"] = to_json(*report.schedule);
-  if (report.memory) json["memory"] = to_json(*report.memory);
+  if (report.memory) json["memory"] = stages_json(report.memory->forecast);
   return json;
 }
 
@@ -130,7 +130,7 @@ std::string to_text(const CheckReport& report) {
   if (report.derived) {
     all += text("\nthe run\n{}{}\n", derive::to_text(*report.derived), kAxisLegend);
   }
-  if (report.memory) all += "\nmemory\n" + to_text(*report.memory);
+  if (report.memory) all += "\nmemory\n" + stages_text(report.memory->forecast);
   if (report.schedule) {
     all += "\nschedule\n" + to_text(*report.schedule);
   } else if (report.wish == ScheduleWish::Verify) {

@@ -1,113 +1,333 @@
 #include "weft/cli/memory_report.h"
 
 #include <algorithm>
+#include <memory>
+#include <mutex>
+#include <ranges>
 
 #include "weft/base/casts.h"
 #include "weft/base/text.h"
 #include "weft/derive/gpu.h"
-#include "weft/plan/short_step.h"
+#include "weft/plan/nominal_costs.h"
 
 namespace weft::cli {
 namespace {
 
-// A step of more is shortened: the pipeline's order repeats after its warm-up, and so does what it
-// keeps.
-constexpr std::int64_t kMostMicroBatches = 16;
+using base::text;
+using measure::MemoryForecast;
+using measure::Saving;
+using train::BytesByTag;
+using train::PeakMoment;
+using train::PredictedMemory;
 
-// The run as this process can take it: as it is, else as one rank of a pretended world.
-std::optional<rules::JudgedConfig> runnable(config::Config config) {
-  if (std::optional<rules::JudgedConfig> judged = rules::judge(config).judged) return judged;
-  config.runtime.backend = config::CommBackend::Fake;
-  config.checkpoint = {};
-  return rules::judge(config).judged;
-}
+// Pieces of less than this share of a peak are summed up in text.
+constexpr double kSmallPiece = 0.01;
+constexpr std::size_t kNamedSavings = 2;
 
-std::string tags_text(const train::PredictedMemory& memory) {
+std::string human(std::size_t bytes) { return base::human_bytes(static_cast<double>(bytes)); }
+
+std::string tags_text(const BytesByTag& bytes) {
   std::vector<std::string> parts;
   for (int tag = 0; tag < tensor::kTags; ++tag) {
-    const std::size_t bytes = memory.peak_bytes[base::at(tag)];
-    if (bytes == 0) continue;
-    parts.push_back(base::text("{} {}",
-                               tensor::name_of(static_cast<tensor::Tag>(tag)),
-                               base::human_bytes(static_cast<double>(bytes))));
+    if (bytes[base::at(tag)] == 0) continue;
+    parts.push_back(
+        text("{} {}", tensor::name_of(static_cast<tensor::Tag>(tag)), human(bytes[base::at(tag)])));
   }
-  return base::text("{}", fmt::join(parts, ", "));
+  return text("{}", fmt::join(parts, ", "));
 }
 
-std::string total_text(const train::PredictedMemory& memory) {
-  return base::human_bytes(static_cast<double>(memory.peak_total_bytes));
-}
-
-train::PredictedMemory largest(const MemoryReport& report) {
-  return std::ranges::max(report.stages, {}, &train::PredictedMemory::peak_total_bytes);
-}
-
-base::Json json_of(const train::PredictedMemory& memory) {
+base::Json tags_json(const BytesByTag& bytes) {
   base::Json tags = base::Json::object();
   for (int tag = 0; tag < tensor::kTags; ++tag) {
-    tags[std::string(tensor::name_of(static_cast<tensor::Tag>(tag)))] =
-        memory.peak_bytes[base::at(tag)];
+    tags[std::string(tensor::name_of(static_cast<tensor::Tag>(tag)))] = bytes[base::at(tag)];
   }
-  return {{"rank", memory.rank},
-          {"peak_bytes_by_tag", std::move(tags)},
-          {"peak_total_bytes", memory.peak_total_bytes}};
+  return tags;
+}
+
+std::string_view word(train::Phase phase) {
+  switch (phase) {
+    case train::Phase::Start:
+      return "start";
+    case train::Phase::Training:
+      return "training";
+    case train::Phase::Evaluation:
+      return "evaluation";
+  }
+  return "";
+}
+
+std::string moment_text(const PeakMoment& peak) {
+  if (peak.phase == train::Phase::Start) return "before the first step";
+  return text("{}at {}, {} in flight",
+              peak.phase == train::Phase::Evaluation ? "in an evaluation, " : "",
+              peak.node.empty() ? "the beginning" : peak.node,
+              base::counted(peak.micro_batches, "micro-batch"));
+}
+
+std::string rank_text(std::size_t stage, const PredictedMemory& memory) {
+  const PeakMoment& peak = memory.at_peak;
+  std::string all = text("pp rank {}: {} {}\n  {}\n",
+                         stage,
+                         human(memory.peak_total_bytes),
+                         moment_text(peak),
+                         tags_text(peak.bytes));
+  const double small = kSmallPiece * static_cast<double>(memory.peak_total_bytes);
+  std::size_t rest = 0, left = 0;
+  for (const train::PieceBytes& piece : peak.pieces) {
+    if (static_cast<double>(piece.bytes) < small) {
+      rest += piece.bytes;
+      ++left;
+      continue;
+    }
+    all += text("  {:>11}  {:<14} {:<22} {}\n",
+                human(piece.bytes),
+                tensor::name_of(piece.tag),
+                piece.piece,
+                base::counted(piece.blocks, "buffer"));
+  }
+  if (left > 0) {
+    all += text("  {:>11}  in {} of less than 1 % each\n",
+                human(rest),
+                base::counted(static_cast<std::int64_t>(left), "other piece"));
+  }
+  return all;
+}
+
+base::Json rank_json(std::size_t stage, const PredictedMemory& memory) {
+  base::Json pieces = base::Json::array();
+  for (const train::PieceBytes& piece : memory.at_peak.pieces) {
+    pieces.push_back({{"tag", tensor::name_of(piece.tag)},
+                      {"piece", piece.piece},
+                      {"bytes", piece.bytes},
+                      {"buffers", piece.blocks}});
+  }
+  return {{"pp_rank", stage},
+          {"rank", memory.rank},
+          {"peak_bytes", memory.peak_total_bytes},
+          {"step", word(memory.at_peak.phase)},
+          {"node", memory.at_peak.node},
+          {"micro_batches_in_flight", memory.at_peak.micro_batches},
+          {"tags", tags_json(memory.at_peak.bytes)},
+          {"peak_bytes_by_tag", tags_json(memory.peak_bytes)},
+          {"pieces", std::move(pieces)}};
+}
+
+double share_of(double seconds, const MemoryForecast& forecast) {
+  return forecast.step_seconds > 0 ? seconds / forecast.step_seconds : 0;
+}
+
+std::string cost_text(const Saving& saving, const MemoryForecast& forecast) {
+  if (saving.seconds <= 0) return "no time";
+  return text("{:.2g} % of the step", 100 * share_of(saving.seconds, forecast));
+}
+
+std::string left_out_text(const MemoryForecast& forecast) {
+  std::string all;
+  for (const std::string& part : forecast.left_out) all += text("  without: {}\n", part);
+  return all;
+}
+
+std::string shortened_text(const MemoryForecast& forecast) {
+  if (forecast.run == forecast.micro_batches) return "";
+  return text("  of a step of {} of its {} micro-batches: what is kept repeats\n",
+              forecast.run,
+              forecast.micro_batches);
+}
+
+std::string room_text(const MemoryReport& report) {
+  if (!report.room) return "";
+  const std::size_t need = report.forecast.peak_bytes(), room = report.room->bytes;
+  if (report.fits()) {
+    return text("fits {}: {} of {} stay free\n", report.room->gpu, human(room - need), human(room));
+  }
+  return text("DOES NOT FIT {}: {} more than its {}\n",
+              report.room->gpu,
+              human(need - room),
+              human(room));
+}
+
+std::string fit_text(const MemoryReport& report) {
+  if (report.fits()) return "";
+  if (!report.fit) {
+    return "no saving listed here makes it fit: use more ranks, a smaller train.micro_batch_size "
+           "or "
+           "a smaller model";
+  }
+  return text("it fits with {} ({})",
+              fmt::join(report.fit->words, " "),
+              human(report.fit->peak_bytes));
+}
+
+std::string savings_text(const MemoryReport& report) {
+  const measure::Savings& savings = *report.savings;
+  std::string all = "\nsavings not taken, cheapest first: each alone, of the largest peak\n";
+  if (savings.worthwhile.empty()) all += "  none\n";
+  for (const Saving& saving : savings.worthwhile) {
+    all += text("  {:<22} -{:>10}  {:>9.3g} ms {:>8}  {}\n",
+                saving.name,
+                human(static_cast<std::size_t>(saving.bytes)),
+                1e3 * saving.seconds,
+                text("{:+.2g} %", 100 * share_of(saving.seconds, report.forecast)),
+                fmt::join(saving.words, " "));
+  }
+  if (!savings.without.empty()) {
+    all += text("  nothing at the peak: {}\n", fmt::join(savings.without, ", "));
+  }
+  return all + text("  times of a step of {:.4g} ms, at nominal costs: {}\n",
+                    1e3 * report.forecast.step_seconds,
+                    report.costs);
+}
+
+base::Json savings_json(const MemoryReport& report) {
+  base::Json list = base::Json::array();
+  for (const Saving& saving : report.savings->worthwhile) {
+    list.push_back({{"name", saving.name},
+                    {"words", saving.words},
+                    {"bytes", saving.bytes},
+                    {"peak_bytes", saving.peak_bytes},
+                    {"cost", share_of(saving.seconds, report.forecast)},
+                    {"cost_ms", 1e3 * saving.seconds}});
+  }
+  return list;
 }
 
 }  // namespace
 
-MemoryReport predict_memory(const config::Config& config) {
-  MemoryReport report{.stages = {}, .micro_batches = plan::micro_batches_of(config)};
-  report.run = report.micro_batches <= kMostMicroBatches
-                   ? report.micro_batches
-                   : plan::fewest_micro_batches(config.model, report.micro_batches);
-  const auto run = runnable(plan::with_micro_batches(config, report.run));
-  if (run) report.stages = train::predict_memory(*run);
+std::optional<Room> room_of(const config::HardwareConfig& hardware) {
+  const derive::GpuFacts gpu = derive::gpu_facts(hardware);
+  if (!gpu.memory_gb) return std::nullopt;
+  return Room{.gpu = gpu.name, .bytes = static_cast<std::size_t>(*gpu.memory_gb * 1e9)};
+}
+
+bool MemoryReport::fits() const {
+  return !room || !forecast.is_predicted() || forecast.peak_bytes() <= room->bytes;
+}
+
+MemoryReport report_memory(const config::Config& asked,
+                           const std::optional<Room>& room,
+                           const measure::Tell& tell) {
+  tell("a dry step");
+  MemoryReport report{.forecast = measure::forecast_memory(asked, measure::Priced::Yes),
+                      .room = room,
+                      .costs = plan::describe(plan::rates_of(asked.hardware))};
+  if (!report.forecast.is_predicted()) return report;
+  report.savings = measure::find_savings(asked, report.forecast, tell);
+  if (!report.fits()) report.fit = measure::find_fit(asked, *report.savings, room->bytes, tell);
   return report;
 }
 
-std::optional<rules::Missing> gpu_limit(const config::Config& config, const MemoryReport& report) {
-  const derive::GpuFacts gpu = derive::gpu_facts(config.hardware);
-  if (!gpu.memory_gb || report.stages.empty()) return std::nullopt;
-  const train::PredictedMemory most = largest(report);
-  const double room = *gpu.memory_gb * 1e9, need = static_cast<double>(most.peak_total_bytes);
-  if (need <= room) return std::nullopt;
+MemoryReport report_fit(const config::Config& asked,
+                        const std::optional<Room>& room,
+                        const measure::Tell& tell) {
+  tell("a dry step");
+  MemoryReport report{.forecast = measure::forecast_memory(asked, measure::Priced::No),
+                      .room = room};
+  return report.fits() ? report : report_memory(asked, room, tell);
+}
+
+measure::Tell shown_on(ProgressLine& line) {
+  return [&line, mutex = std::make_shared<std::mutex>()](const std::string& said) {
+    const std::lock_guard lock(*mutex);
+    line.show("memory: " + said);
+  };
+}
+
+std::optional<rules::Missing> gpu_limit(const MemoryReport& report) {
+  if (report.fits()) return std::nullopt;
+  const PredictedMemory& most = report.forecast.largest();
+  std::string fix;
+  if (report.savings) {
+    for (const Saving& saving : report.savings->worthwhile | std::views::take(kNamedSavings)) {
+      fix += text("{} frees {} for {} ({}); ",
+                  saving.name,
+                  human(static_cast<std::size_t>(saving.bytes)),
+                  cost_text(saving, report.forecast),
+                  fmt::join(saving.words, " "));
+    }
+  }
   return rules::Missing{
       .part = "room on the GPU",
       .keys = {"hardware.gpu"},
-      .message = base::text("rank {} needs {} at one time ({}), {} more than the {} of {}",
-                            most.rank,
-                            total_text(most),
-                            tags_text(most),
-                            base::human_bytes(need - room),
-                            base::human_bytes(room),
-                            gpu.name),
-      .fix = "use more ranks, a smaller train.micro_batch_size or a smaller model"};
+      .message = text("rank {} needs {} at one time ({}), {} more than the {} of {}",
+                      most.rank,
+                      human(most.peak_total_bytes),
+                      tags_text(most.at_peak.bytes),
+                      human(most.peak_total_bytes - report.room->bytes),
+                      human(report.room->bytes),
+                      report.room->gpu),
+      .fix = fix + fit_text(report) + "; `weft memory` shows what it is made of"};
 }
 
-base::Json to_json(const MemoryReport& report) {
+base::Json stages_json(const MemoryForecast& forecast) {
   base::Json stages = base::Json::array();
-  for (const train::PredictedMemory& stage : report.stages) stages.push_back(json_of(stage));
-  return {{"predicted", !report.stages.empty()},
-          {"micro_batches", report.micro_batches},
-          {"micro_batches_run", report.run},
+  for (const PredictedMemory& stage : forecast.stages) {
+    stages.push_back({{"rank", stage.rank},
+                      {"peak_bytes_by_tag", tags_json(stage.peak_bytes)},
+                      {"peak_total_bytes", stage.peak_total_bytes}});
+  }
+  return {{"predicted", forecast.is_predicted()},
+          {"left_out", forecast.left_out},
+          {"micro_batches", forecast.micro_batches},
+          {"micro_batches_run", forecast.run},
           {"pipeline_ranks", std::move(stages)}};
 }
 
-std::string to_text(const MemoryReport& report) {
-  if (report.stages.empty()) return "  not predicted: this build lacks parts of the run\n";
+std::string stages_text(const MemoryForecast& forecast) {
+  if (!forecast.is_predicted()) {
+    return text("  not predicted: {}\n", fmt::join(forecast.left_out, "; "));
+  }
   std::string all;
-  for (std::size_t stage = 0; stage < report.stages.size(); ++stage) {
-    all += base::text("  {:<16}{}; at one time {}, predicted by a dry step\n",
-                      base::text("pp rank {}", stage),
-                      tags_text(report.stages[stage]),
-                      total_text(report.stages[stage]));
+  for (std::size_t stage = 0; stage < forecast.stages.size(); ++stage) {
+    all += text("  {:<16}{}; at one time {}, predicted by a dry step\n",
+                text("pp rank {}", stage),
+                tags_text(forecast.stages[stage].peak_bytes),
+                human(forecast.stages[stage].peak_total_bytes));
   }
-  if (report.run < report.micro_batches) {
-    all += base::text("  of a step of {} of its {} micro-batches: what is kept repeats\n",
-                      report.run,
-                      report.micro_batches);
+  return all + left_out_text(forecast) + shortened_text(forecast);
+}
+
+base::Json to_json(const MemoryReport& report) {
+  const MemoryForecast& forecast = report.forecast;
+  base::Json ranks = base::Json::array();
+  for (std::size_t stage = 0; stage < forecast.stages.size(); ++stage) {
+    ranks.push_back(rank_json(stage, forecast.stages[stage]));
   }
-  return all;
+  base::Json json{{"predicted", forecast.is_predicted()},
+                  {"left_out", forecast.left_out},
+                  {"micro_batches", forecast.micro_batches},
+                  {"micro_batches_run", forecast.run},
+                  {"ranks", std::move(ranks)},
+                  {"gpu", nullptr},
+                  {"fits", nullptr},
+                  {"fit", nullptr}};
+  if (!forecast.is_predicted()) return json;
+  json["peak_bytes"] = forecast.peak_bytes();
+  json["step_ms"] = 1e3 * forecast.step_seconds;
+  json["costs"] = report.costs;
+  json["savings"] = savings_json(report);
+  json["without_effect"] = report.savings->without;
+  if (!report.room) return json;
+  json["gpu"] = {{"name", report.room->gpu}, {"memory_bytes", report.room->bytes}};
+  json["fits"] = report.fits();
+  if (report.fit) {
+    json["fit"] = {{"names", report.fit->names},
+                   {"words", report.fit->words},
+                   {"peak_bytes", report.fit->peak_bytes}};
+  }
+  return json;
+}
+
+std::string to_text(const MemoryReport& report) {
+  const MemoryForecast& forecast = report.forecast;
+  if (!forecast.is_predicted()) return stages_text(forecast);
+  std::string all;
+  for (std::size_t stage = 0; stage < forecast.stages.size(); ++stage) {
+    all += rank_text(stage, forecast.stages[stage]);
+  }
+  all += left_out_text(forecast) + shortened_text(forecast) + room_text(report);
+  all += savings_text(report);
+  const std::string fit = fit_text(report);
+  return fit.empty() ? all : all + fit + "\n";
 }
 
 }  // namespace weft::cli

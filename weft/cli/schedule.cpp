@@ -67,7 +67,8 @@ sim::CostTable measured_costs(const std::string& file, const grid::Grid& grid) {
 
 plan::NominalRates rates_of(const ScheduleOptions& options) {
   return {.flops_per_second = options.flops_per_second,
-          .link_bytes_per_second = options.gb_per_second * 1e9};
+          .link_bytes_per_second = options.gb_per_second * 1e9,
+          .network_bytes_per_second = options.gb_per_second * 1e9};
 }
 
 sim::CostTable costs_of(const ScheduleOptions& options,

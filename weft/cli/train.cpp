@@ -9,12 +9,15 @@
 #include "weft/cli/interrupt.h"
 #include "weft/cli/launcher.h"
 #include "weft/cli/machine_limit.h"
+#include "weft/cli/memory_report.h"
 #include "weft/cli/output.h"
 #include "weft/cli/progress.h"
 #include "weft/cli/start_model.h"
 #include "weft/cli/startup.h"
 #include "weft/cli/time_left.h"
 #include "weft/cli/train_progress.h"
+#include "weft/derive/derived.h"
+#include "weft/kernels/device.h"
 #include "weft/rules/validate.h"
 #include "weft/train/trainer.h"
 
@@ -139,16 +142,46 @@ void show(const train::TrainResult& result, const config::Config& config, Format
   }
 }
 
+// The card that ranks of this process run on, else the one that hardware.* names.
+std::optional<Room> room_for(const config::Config& config) {
+  if (config.runtime.device != config::DeviceKind::Cuda) return std::nullopt;
+  const std::vector<kernels::Gpu> cards = kernels::gpu_report().gpus;
+  if (cards.empty()) return room_of(config.hardware);
+  Room room{.gpu = cards.front().name,
+            .bytes = static_cast<std::size_t>(cards.front().memory_bytes)};
+  if (config.runtime.backend == config::CommBackend::Threads) {
+    const std::int64_t ranks = derive::layout_of(config).world;
+    room.bytes /= static_cast<std::size_t>(ranks);
+    if (ranks > 1) room.gpu += base::text(", which {} ranks share", ranks);
+  }
+  return room;
+}
+
+// ConfigError, before anything starts, where a rank needs more than there is. One process of a run
+// looks for all.
+void require_room(const config::Config& asked, const config::Config& config) {
+  if (const auto limit = machine_limit(config)) {
+    throw base::ConfigError(base::text("{}: {}", limit->message, limit->fix));
+  }
+  if (launcher_rank() != 0) return;
+  const std::optional<Room> room = room_for(config);
+  if (!room) return;
+  ProgressLine line;
+  const MemoryReport report = report_fit(asked, room, shown_on(line));
+  if (const auto limit = gpu_limit(report)) {
+    throw base::ConfigError(base::text("{}: {}", limit->message, limit->fix));
+  }
+}
+
 int run_train(const TrainOptions& options) {
   const Format format = options.run.format;
   const words::Resolution run = resolve(options.run);
   config::Config asked = run.config;
   follow_launcher(run, asked);
-  const rules::Verdict verdict = with_findings(run, rules::validate(with_start(run, asked)));
+  asked = with_start(run, asked);
+  const rules::Verdict verdict = with_findings(run, rules::validate(asked));
   const rules::JudgedConfig& config = verdict.judged.value();
-  if (const auto limit = machine_limit(config)) {
-    throw base::ConfigError(base::text("{}: {}", limit->message, limit->fix));
-  }
+  require_room(asked, config);
   const std::string name = name_of(run, config);
   ProgressLine line(format == Format::Json ? LinesTo::Errors : LinesTo::Output);
   warn(verdict);

@@ -11,16 +11,17 @@ struct Known {
   std::optional<int> major;
   int gpus_per_node;
   double memory_gb;
+  std::optional<double> tflops, memory_gbps, nvlink_gbps;
 };
 
-constexpr Known kKnown[] = {{Gpu::A100, "NVIDIA A100-SXM4-80GB", 8, 8, 80},
-                            {Gpu::H100, "NVIDIA H100 80GB HBM3", 9, 8, 80},
-                            {Gpu::B200, "NVIDIA B200", 10, 8, 192},
-                            {Gpu::B300, "NVIDIA B300", 10, 8, 288},
-                            {Gpu::Gb200, "NVIDIA GB200", 10, 4, 192},
-                            {Gpu::Gb300, "NVIDIA GB300", 10, 4, 288},
-                            {Gpu::Vr200, "NVIDIA VR200", std::nullopt, 4, 288},
-                            {Gpu::R100, "NVIDIA R100", std::nullopt, 1, 288}};
+constexpr Known kKnown[] = {{Gpu::A100, "NVIDIA A100-SXM4-80GB", 8, 8, 80, 312, 2039, 300},
+                            {Gpu::H100, "NVIDIA H100 80GB HBM3", 9, 8, 80, 989, 3350, 450},
+                            {Gpu::B200, "NVIDIA B200", 10, 8, 192, 2250, 8000, 900},
+                            {Gpu::B300, "NVIDIA B300", 10, 8, 288, 2250, 8000, 900},
+                            {Gpu::Gb200, "NVIDIA GB200", 10, 4, 192, 2500, 8000, 900},
+                            {Gpu::Gb300, "NVIDIA GB300", 10, 4, 288, 2500, 8000, 900},
+                            {Gpu::Vr200, "NVIDIA VR200", std::nullopt, 4, 288, {}, {}, {}},
+                            {Gpu::R100, "NVIDIA R100", std::nullopt, 1, 288, {}, {}, {}}};
 
 }  // namespace
 
@@ -31,7 +32,10 @@ GpuFacts gpu_facts(const HardwareConfig& hardware) {
     facts = {.name = known.name,
              .major = known.major,
              .gpus_per_node = known.gpus_per_node,
-             .memory_gb = known.memory_gb};
+             .memory_gb = known.memory_gb,
+             .tflops = known.tflops,
+             .memory_gbps = known.memory_gbps,
+             .nvlink_gbps = known.nvlink_gbps};
   }
   if (!hardware.device_name.empty()) facts.name = hardware.device_name;
   // Outside the range of the key it is refused elsewhere, and says nothing here.

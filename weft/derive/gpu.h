@@ -12,7 +12,11 @@ struct GpuFacts {
   std::string name;          // as the driver says it; empty: not known
   std::optional<int> major;  // of the compute capability; none: not known
   int gpus_per_node = 8;
-  std::optional<double> memory_gb;  // 1e9 bytes, as advertised
+  // As advertised; none: not known.
+  std::optional<double> memory_gb;    // 1e9 bytes
+  std::optional<double> tflops;       // of dense bf16 products
+  std::optional<double> memory_gbps;  // 1e9 bytes a second, to and from its own memory
+  std::optional<double> nvlink_gbps;  // the same, to the GPUs of its machine, each way
 };
 
 // From hardware.device_name and hardware.compute_capability where given, else what hardware.gpu is

@@ -4,9 +4,11 @@
 
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
+#include "weft/base/text.h"
 #include "weft/derive/derived.h"
 #include "weft/derive/dispatch.h"
 #include "weft/derive/dispatch_traffic.h"
+#include "weft/derive/gpu.h"
 #include "weft/derive/machines.h"
 #include "weft/plan/nominal_work.h"
 #include "weft/schedule/meeting.h"
@@ -27,7 +29,8 @@ grid::Fabric links_of(const config::Config& config, const NominalRates& rates) {
   if (!fabric.is_free()) return fabric;
   fabric.intra = {.bytes_per_second = rates.link_bytes_per_second,
                   .latency_seconds = rates.link_latency_seconds};
-  fabric.inter = fabric.intra;
+  fabric.inter = {.bytes_per_second = rates.network_bytes_per_second,
+                  .latency_seconds = rates.link_latency_seconds};
   return fabric;
 }
 
@@ -183,6 +186,23 @@ class Pricing {
 
 }  // namespace
 
+NominalRates rates_of(const config::HardwareConfig& hardware) {
+  const derive::GpuFacts gpu = derive::gpu_facts(hardware);
+  NominalRates rates;
+  if (gpu.tflops) rates.flops_per_second = *gpu.tflops * 1e12;
+  if (gpu.nvlink_gbps) rates.link_bytes_per_second = *gpu.nvlink_gbps * 1e9;
+  if (gpu.memory_gbps) rates.memory_bytes_per_second = *gpu.memory_gbps * 1e9;
+  return rates;
+}
+
+std::string describe(const NominalRates& rates) {
+  return base::text("{:g} TFLOP/s, memory {:g} GB/s, links {:g} GB/s, between machines {:g} GB/s",
+                    rates.flops_per_second * 1e-12,
+                    rates.memory_bytes_per_second * 1e-9,
+                    rates.link_bytes_per_second * 1e-9,
+                    rates.network_bytes_per_second * 1e-9);
+}
+
 schedule::Load expected_load(const config::Config& config, const schedule::TokenFlow& flow) {
   const config::ModelConfig& model = config.model;
   const std::int64_t tokens = config.train.micro_batch_size * model.seq_length /
@@ -208,6 +228,19 @@ schedule::Load expected_load(const config::Config& config, const schedule::Token
   load.passing = flow.machines * tokens;
   load.onward = load.passing * std::min(grid.per_token, ranks / flow.machines);
   return load;
+}
+
+sim::Result simulate_nominal(const config::Config& config,
+                             const grid::Grid& grid,
+                             const std::vector<schedule::RankPlan>& plans,
+                             const NominalRates& rates) {
+  sim::SimulatedStep step;
+  for (const schedule::RankPlan& plan : plans) step.graphs.push_back(&plan.training);
+  step.members = [&plans](int rank, const Entry& entry) {
+    return schedule::stages_of_entry(plans.front().anatomy.pipeline, rank, entry);
+  };
+  step.cost = nominal_costs(config, grid, plans, rates).for_graphs(step.graphs);
+  return sim::simulate(step);
 }
 
 sim::CostTable nominal_costs(const config::Config& config,

@@ -2,10 +2,12 @@
 // bandwidth, rows routed evenly. Good enough to compare orders, not to promise milliseconds.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "weft/config/config.h"
 #include "weft/exec/sim/costs.h"
+#include "weft/exec/sim/simulate.h"
 #include "weft/grid/grid.h"
 #include "weft/schedule/plan.h"
 
@@ -13,10 +15,18 @@ namespace weft::plan {
 
 struct NominalRates {
   double flops_per_second = 1e12;
-  double link_bytes_per_second = 50e9;  // where the config has no fabric
-  double link_latency_seconds = 5e-6;   // the same
+  // Where the config has no fabric:
+  double link_bytes_per_second = 50e9;     // inside a machine
+  double network_bytes_per_second = 50e9;  // between machines
+  double link_latency_seconds = 5e-6;
   double memory_bytes_per_second = 1e11;
 };
+
+// What the GPU is advertised with, where that is known: no step is faster. A network of 400 Gb/s a
+// GPU is taken. Without a GPU, the rates above.
+NominalRates rates_of(const config::HardwareConfig& hardware);
+// "989 TFLOP/s, 450 GB/s links, 50 GB/s between machines"
+std::string describe(const NominalRates& rates);
 
 // What one micro-batch brings a rank where routing is even.
 schedule::Load expected_load(const config::Config& config, const schedule::TokenFlow& flow);
@@ -24,6 +34,12 @@ schedule::Load expected_load(const config::Config& config, const schedule::Token
 // By pipeline rank: the cost of every node its graph has. Communication is computed alone on the
 // links: several operations at once do not slow each other down.
 exec::sim::CostTable nominal_costs(const config::Config& config,
+                                   const grid::Grid& grid,
+                                   const std::vector<schedule::RankPlan>& plans,
+                                   const NominalRates& rates);
+
+// The training step at these costs; one rank stands for all of its pipeline stage.
+exec::sim::Result simulate_nominal(const config::Config& config,
                                    const grid::Grid& grid,
                                    const std::vector<schedule::RankPlan>& plans,
                                    const NominalRates& rates);

@@ -7,7 +7,6 @@
 #include "weft/base/text.h"
 #include "weft/derive/derived.h"
 #include "weft/derive/pipeline.h"
-#include "weft/exec/sim/simulate.h"
 #include "weft/rules/missing.h"
 #include "weft/rules/validate.h"
 #include "weft/schedule/memory.h"
@@ -16,7 +15,6 @@
 namespace weft::plan {
 namespace {
 
-namespace sim = exec::sim;
 using config::PipelineSchedule;
 
 constexpr std::array kOrders{PipelineSchedule::OneForwardOneBackward,
@@ -53,18 +51,12 @@ config::Config in_order(config::Config config, PipelineSchedule schedule) {
 void measure(PipelineOrder& order, const config::Config& config, const NominalRates& rates) {
   const grid::Grid grid(derive::layout_of(config));
   const std::vector<schedule::RankPlan> plans = schedule::plan_step(config, grid);
-  sim::SimulatedStep step;
   for (const schedule::RankPlan& plan : plans) {
-    step.graphs.push_back(&plan.training);
     const schedule::Load load = expected_load(config, plan.anatomy.flow);
     order.activation_bytes = std::max(order.activation_bytes,
                                       schedule::activation_mark(plan.training, plan.anatomy, load));
   }
-  step.members = [&plans](int rank, const schedule::Entry& entry) {
-    return schedule::stages_of_entry(plans.front().anatomy.pipeline, rank, entry);
-  };
-  step.cost = nominal_costs(config, grid, plans, rates).for_graphs(step.graphs);
-  const sim::Result result = sim::simulate(step);
+  const exec::sim::Result result = simulate_nominal(config, grid, plans, rates);
   order.step_seconds = result.step_seconds();
   for (const auto& lanes : result.busy_ns) {
     const auto busy =

@@ -20,7 +20,8 @@ std::int64_t micro_batches_of(const config::Config& config) {
 
 std::int64_t fewest_micro_batches(const config::ModelConfig& model, std::int64_t all) {
   const std::int64_t group = derive::micro_batch_group(model);
-  return std::min(all, group * (2 * derive::virtual_stages(model) + 2) + all % group);
+  const std::int64_t groups = derive::virtual_stages(model) == 1 ? 4 : 5;
+  return std::min(all, group * groups + all % group);
 }
 
 config::Config with_micro_batches(config::Config config, std::int64_t micro_batches) {

@@ -114,4 +114,21 @@ std::vector<Missing> missing_parts(const Config& config) {
   return missing;
 }
 
+Config without_missing(Config config) {
+  if (derive::is_on_gpu(config)) config.runtime.device = DeviceKind::Cuda;
+  const bool predicts_more = config.model.mtp_num_layers.value_or(0) > 0;
+  for (const Missing& missing : missing_parts(config)) {
+    for (const std::string& key : missing.keys) {
+      const std::string way = way_out(key, config.model);
+      const Field& field = *find_field(key);
+      const std::string_view value = std::string_view(way).substr(way.find('=') + 1);
+      way.starts_with('~') ? field.copy(Config{}, config)
+                           : void(field.set(config, written_from_text(field, value)));
+    }
+  }
+  const bool drops_layers = predicts_more && config.model.mtp_num_layers.value_or(0) == 0;
+  if (drops_layers) std::erase(config.model.pipeline_model_parallel_layout, 'm');
+  return config;
+}
+
 }  // namespace weft::rules

@@ -21,6 +21,10 @@ bool is_built(config::LoadBalancing kind);
 // The parts that a legal config asks for and this build has not. An empty list: it runs.
 std::vector<Missing> missing_parts(const config::Config& config);
 
+// The run without those parts, for who looks at what is left of it: on the GPUs it is judged for,
+// without the layers of multi-token prediction that its layout names.
+config::Config without_missing(config::Config config);
+
 // Limits of one process, which also refuse a run: ranks, bytes, nodes of the schedule.
 std::vector<Missing> process_limits(const config::Config& config);
 // The same for a schedule alone, of which one process holds every pipeline rank.

@@ -152,8 +152,9 @@ class Pool::ExchangeArena {
   std::map<std::size_t, std::vector<Free>> free_;  // in the order in which they came back
 };
 
-Pool::Pool(Device& device)
-    : lasting_arena_(std::make_unique<Arena>(device, Memory::Device)),
+Pool::Pool(Device& device, PoolWatcher* watcher)
+    : watcher_(watcher),
+      lasting_arena_(std::make_unique<Arena>(device, Memory::Device)),
       passing_arena_(std::make_unique<Arena>(device, Memory::Device)),
       small_arena_(std::make_unique<Arena>(device, Memory::Device)),
       visible_arena_(std::make_unique<Arena>(device, Memory::HostVisible)),
@@ -253,6 +254,7 @@ std::shared_ptr<Block> Pool::allocate(std::size_t bytes, Tag tag, Memory memory,
                                        bytes,
                                        std::move(taken.pending));
   block->number_ = taken.number;
+  if (watcher_ != nullptr) watcher_->taken(*block);
   return block;
 }
 
@@ -269,6 +271,7 @@ std::string Pool::in_use() const {
 }
 
 void Pool::release(const Block& block, std::vector<Event> uses) {
+  if (watcher_ != nullptr) watcher_->given(block);
   if (block.bytes_ == 0) return;
   use_[static_cast<std::size_t>(block.tag_)].bytes -= block.bytes_;
   total_.bytes -= block.bytes_;

@@ -63,6 +63,7 @@ class Block {
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
+  Tag tag() const { return tag_; }
   std::size_t bytes() const { return bytes_; }
   Memory memory() const { return memory_; }
 
@@ -98,9 +99,19 @@ struct PoolUse {
   std::size_t peak = 0;   // largest so far
 };
 
+// Is told of every block of a pool, on the host thread, as the pool counts it: `taken` when its
+// bytes have been added, `given` before they are subtracted.
+class PoolWatcher {
+ public:
+  virtual ~PoolWatcher() = default;
+  virtual void taken(const Block& block) = 0;
+  virtual void given(const Block& block) = 0;
+};
+
 class Pool {
  public:
-  explicit Pool(Device& device);
+  // `watcher`, where there is one, outlives the pool.
+  explicit Pool(Device& device, PoolWatcher* watcher = nullptr);
   ~Pool();
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
@@ -139,6 +150,7 @@ class Pool {
   void release(const Block& block, std::vector<Event> uses);
   std::string in_use() const;
 
+  PoolWatcher* const watcher_;
   const Stream* user_ = nullptr;  // none: the host
   std::map<const void*, StepMemory> step_memories_;
   StepMemory* step_ = nullptr;  // of the step under way

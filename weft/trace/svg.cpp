@@ -8,11 +8,14 @@
 
 #include "weft/base/text.h"
 #include "weft/trace/activity.h"
+#include "weft/trace/svg_text.h"
 
 namespace weft::trace {
 namespace {
 
 using base::text;
+using svg::escape;
+using svg::px;
 
 constexpr double kWidth = 1200;
 constexpr double kMargin = 16;
@@ -22,31 +25,6 @@ constexpr double kTrackStep = 16;
 constexpr double kRankGap = 6;
 constexpr double kCaption = 28;
 constexpr double kThinnest = 0.3;  // a span is never drawn thinner
-
-std::string escape(std::string_view raw) {
-  std::string clean;
-  for (const char c : raw) {
-    if (c == '&') {
-      clean += "&amp;";
-    } else if (c == '<') {
-      clean += "&lt;";
-    } else if (c == '>') {
-      clean += "&gt;";
-    } else if (c == '"') {
-      clean += "&quot;";
-    } else {
-      clean += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;  // XML takes no control characters
-    }
-  }
-  return clean;
-}
-
-// A coordinate, to a tenth of a pixel, without a useless zero.
-std::string px(double value) {
-  std::string digits = text("{:.1f}", value);
-  if (digits.ends_with(".0")) digits.resize(digits.size() - 2);
-  return digits == "-0" ? "0" : digits;
-}
 
 // What is drawn of a row: one run, its nodes by rank and lane.
 struct Row {

@@ -29,17 +29,9 @@ void check_calls(const std::vector<schedule::RankPlan>& plans) {
 }
 
 // This rank's graphs. All ranks make the same plans and verify them together before anything runs.
-schedule::RankPlan verified_plan(const config::Config& config,
-                                 const Groups& groups,
-                                 const schedule::Detail& detail) {
-  std::vector<schedule::RankPlan> plans =
-      schedule::plan_step(config, groups.grid, config::RowBudget::AsConfigured, detail);
-  if (config.runtime.schedule.empty()) {
-    check(plans);
-  } else {
-    schedule::take_orders_from(config.runtime.schedule, plans);
-  }
-  if (config.runtime.backend == config::CommBackend::Nccl) check_calls(plans);
+schedule::RankPlan plan_of(const config::Config& config, const Groups& groups, EngineSetup& setup) {
+  if (setup.plan) return std::move(*setup.plan);
+  std::vector<schedule::RankPlan> plans = verified_plans(config, setup.detail);
   schedule::note_sends_over(plans, groups.self.pp);
   return std::move(plans[static_cast<std::size_t>(groups.self.pp)]);
 }
@@ -77,6 +69,21 @@ model::Parameters make_parameters(tensor::Pool& pool,
 
 }  // namespace
 
+std::vector<schedule::RankPlan> verified_plans(const config::Config& config,
+                                               const schedule::Detail& detail) {
+  std::vector<schedule::RankPlan> plans = schedule::plan_step(config,
+                                                              grid::Grid(derive::layout_of(config)),
+                                                              config::RowBudget::AsConfigured,
+                                                              detail);
+  if (config.runtime.schedule.empty()) {
+    check(plans);
+  } else {
+    schedule::take_orders_from(config.runtime.schedule, plans);
+  }
+  if (config.runtime.backend == config::CommBackend::Nccl) check_calls(plans);
+  return plans;
+}
+
 Engine::Engine(const rules::JudgedConfig& config,
                comm::Endpoint& endpoint,
                const schedule::Detail& detail)
@@ -87,15 +94,24 @@ Engine::Engine(const rules::JudgedConfig& config,
                const schedule::Detail& detail,
                std::unique_ptr<tensor::Device> device,
                InitialWeights weights)
+    : Engine(config, endpoint, std::move(device), {.detail = detail, .weights = weights}) {}
+
+Engine::Engine(const rules::JudgedConfig& config,
+               comm::Endpoint& endpoint,
+               std::unique_ptr<tensor::Device> device,
+               EngineSetup setup)
     : config_(config),
       rank_(endpoint.rank()),
       device_(std::move(device)),
-      pool_(*device_),
+      pool_(*device_, setup.watcher),
       groups_(join_groups(config_, endpoint)),
-      plan_(verified_plan(config_, groups_, detail)),
+      plan_(plan_of(config_, groups_, setup)),
       lanes_(*device_, plan_.training, cores_of(config)),
-      parameters_(
-          make_parameters(pool_, lanes_[schedule::Lane::Compute], config_, groups_.self, weights)),
+      parameters_(make_parameters(pool_,
+                                  lanes_[schedule::Lane::Compute],
+                                  config_,
+                                  groups_.self,
+                                  setup.weights)),
       optimizers_(make_optimizers(pool_, lanes_[schedule::Lane::Compute], parameters_, groups_)),
       program_(config_,
                plan_.anatomy,
@@ -108,7 +124,7 @@ Engine::Engine(const rules::JudgedConfig& config,
       forward_(plan_.forward, lanes_, plan_.forward_over) {
   if (has_row_budget(config_->model)) {
     std::vector<schedule::RankPlan> plans =
-        schedule::plan_step(config_, groups_.grid, config::RowBudget::Lifted, detail);
+        schedule::plan_step(config_, groups_.grid, config::RowBudget::Lifted, setup.detail);
     check(plans);
     schedule::note_sends_over(plans, groups_.self.pp);
     lifted_ = std::make_unique<Lifted>(std::move(plans[static_cast<std::size_t>(groups_.self.pp)]),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "weft/comm/communicator.h"
@@ -20,6 +21,17 @@ namespace weft::train {
 // Drawn: from config.rng.seed. Undefined: for who does not look at them.
 enum class InitialWeights { Drawn, Undefined };
 
+// Graphs of every pipeline rank, verified: what each rank of the run plans for itself.
+std::vector<schedule::RankPlan> verified_plans(const config::Config& config,
+                                               const schedule::Detail& detail = {});
+
+struct EngineSetup {
+  schedule::Detail detail = {};
+  InitialWeights weights = InitialWeights::Drawn;
+  std::optional<schedule::RankPlan> plan = {};  // of this rank, from verified_plans; none: planned
+  tensor::PoolWatcher* watcher = nullptr;       // of its memory; outlives the engine
+};
+
 class Engine {
  public:
   // Weights start from config.rng.seed. Every rank of the world makes its engine at the same time.
@@ -34,6 +46,10 @@ class Engine {
          const schedule::Detail& detail,
          std::unique_ptr<tensor::Device> device,
          InitialWeights weights = InitialWeights::Drawn);
+  Engine(const rules::JudgedConfig& config,
+         comm::Endpoint& endpoint,
+         std::unique_ptr<tensor::Device> device,
+         EngineSetup setup);
 
   const config::Config& config() const { return config_; }
   const Groups& groups() const { return groups_; }

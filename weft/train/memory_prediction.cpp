@@ -1,6 +1,9 @@
 #include "weft/train/memory_prediction.h"
 
 #include "weft/base/casts.h"
+#include "weft/base/check.h"
+#include "weft/base/cores.h"
+#include "weft/base/parallel.h"
 #include "weft/derive/derived.h"
 #include "weft/train/launch.h"
 #include "weft/train/state_list.h"
@@ -18,38 +21,63 @@ Batch batch_without_data(const Engine& engine) {
                MicroBatch{.ids = tokens, .labels = tokens, .experts = {}});
 }
 
-void run_dry(Engine& engine) {
+void run_dry(Engine& engine, MemoryLog& log) {
+  engine.program().watch([&log](const schedule::Node& node) { log.issue(node); });
   const Batch batch = batch_without_data(engine);
+  log.begin(Phase::Training);
   train_step(engine, {.batch = batch}, exec::Tracing::Off);
   if (engine.config().train.eval_interval <= 0) return;
+  log.begin(Phase::Evaluation);
   evaluate_step(engine, batch);
 }
 
 }  // namespace
 
-PredictedMemory predict_memory(const rules::JudgedConfig& config, int rank) {
+PredictedMemory predict_memory(const rules::JudgedConfig& config,
+                               int rank,
+                               const schedule::RankPlan& plan) {
   PredictedMemory predicted{.rank = rank};
+  MemoryLog log;
   const comm::LaunchOptions world{.world = static_cast<int>(derive::layout_of(config).world),
                                   .rank = rank};
   comm::run_fake(world, [&](comm::Endpoint& endpoint) {
-    Engine engine(config, endpoint, {}, make_dry_device(config), InitialWeights::Undefined);
+    Engine engine(config,
+                  endpoint,
+                  make_dry_device(config),
+                  {.weights = InitialWeights::Undefined, .plan = plan, .watcher = &log});
     const Progress progress(engine.pool(), config->rng.seed);
-    run_dry(engine);
+    run_dry(engine, log);
     for (int tag = 0; tag < tensor::kTags; ++tag) {
       predicted.peak_bytes[base::at(tag)] = engine.pool().use(static_cast<tensor::Tag>(tag)).peak;
     }
     predicted.peak_total_bytes = engine.pool().total().peak;
+    predicted.at_peak = log.peak();
+    predicted.timeline = log.timeline();
   });
+  CHECK(total_of(predicted.at_peak.bytes) == predicted.peak_total_bytes,
+        "the pieces of rank {} are {} bytes of {}",
+        rank,
+        total_of(predicted.at_peak.bytes),
+        predicted.peak_total_bytes);
   return predicted;
 }
 
-std::vector<PredictedMemory> predict_memory(const rules::JudgedConfig& config) {
+std::vector<PredictedMemory> predict_memory(const rules::JudgedConfig& config,
+                                            const std::vector<schedule::RankPlan>& plans) {
   const grid::Grid grid(derive::layout_of(config));
-  std::vector<PredictedMemory> all;
-  for (const int rank : grid.group_of(grid::GroupKind::Pp, 0)) {
-    all.push_back(predict_memory(config, rank));
-  }
+  const std::vector<int> ranks = grid.group_of(grid::GroupKind::Pp, 0);
+  std::vector<PredictedMemory> all(ranks.size());
+  base::parallel(static_cast<int>(std::ssize(base::usable_cores())),
+                 std::ssize(ranks),
+                 [&](std::int64_t stage) {
+                   all[base::at(stage)] =
+                       predict_memory(config, ranks[base::at(stage)], plans[base::at(stage)]);
+                 });
   return all;
+}
+
+std::vector<PredictedMemory> predict_memory(const rules::JudgedConfig& config) {
+  return predict_memory(config, verified_plans(config));
 }
 
 }  // namespace weft::train

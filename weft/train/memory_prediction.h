@@ -2,28 +2,32 @@
 // memory nor arithmetic (kernels::make_dry_device), counted by the pool that counts a real one.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <vector>
 
 #include "weft/rules/judged_config.h"
 #include "weft/schedule/plan.h"
-#include "weft/tensor/pool.h"
+#include "weft/train/memory_log.h"
 
 namespace weft::train {
 
 struct PredictedMemory {
   int rank = 0;
-  std::array<std::size_t, tensor::kTags> peak_bytes{};  // by tensor::Tag
-  std::size_t peak_total_bytes = 0;                     // of all tags at one time
+  BytesByTag peak_bytes{};           // each tag's own, at whatever time
+  std::size_t peak_total_bytes = 0;  // of all tags at one time
+  PeakMoment at_peak{};
+  std::vector<BytesByTag> timeline{};  // of the training step, by node as issued
 };
 
 // The peaks of one rank's steps, as `weft train` counts them; exact where every expert gets as many
 // rows as any other, and with one expert-parallel rank, whatever the router does. Reading and
-// saving weights come on top.
-PredictedMemory predict_memory(const rules::JudgedConfig& config, int rank);
+// saving weights come on top. `plan`: the rank's, from verified_plans.
+PredictedMemory predict_memory(const rules::JudgedConfig& config,
+                               int rank,
+                               const schedule::RankPlan& plan);
 
-// Of the first rank of every pipeline stage.
+// Of the first rank of every pipeline stage, whose plans these are.
+std::vector<PredictedMemory> predict_memory(const rules::JudgedConfig& config,
+                                            const std::vector<schedule::RankPlan>& plans);
 std::vector<PredictedMemory> predict_memory(const rules::JudgedConfig& config);
 
 }  // namespace weft::train

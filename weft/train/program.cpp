@@ -218,6 +218,7 @@ model::Randomness Program::randomness(const Node& node) const {
 }
 
 void Program::run(const Node& node, Stream& stream) {
+  if (watch_) watch_(node);
   pool_.allocate_for(stream);
   if (node.direction == Direction::None) {
     const Bodies bodies = bodies_of(node);

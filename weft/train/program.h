@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -50,6 +51,9 @@ class Program {
   void begin(const StepInput& input, const void* kind = nullptr);
   // A node's body: enqueues its work and returns.
   void run(const schedule::Node& node, tensor::Stream& stream);
+  // `watch` is called with every node from now on, before its body.
+  using Watch = std::function<void(const schedule::Node&)>;
+  void watch(Watch watch) { watch_ = std::move(watch); }
 
   // Before weights are read outside of a training step: where a step leaves them to the next one to
   // gather, they are gathered now. Every rank calls it, with all streams idle.
@@ -187,6 +191,7 @@ class Program {
   const checkpoint::Snapshot* snapshot_ = nullptr;
   std::optional<std::chrono::steady_clock::time_point> leave_at_;
   double learning_rate_ = 0;
+  Watch watch_;
 };
 
 }  // namespace weft::train

@@ -1,0 +1,120 @@
+// weft memory: what it says is what a run takes, and what a saving would give is what it gives.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "tests/cli/program_support.h"
+#include "tests/trace/xml_support.h"
+#include "weft/base/file.h"
+#include "weft/base/json.h"
+#include "weft/base/text.h"
+
+namespace weft::cli {
+namespace memory_test {
+
+using Json = base::Json;
+
+const std::string kRun =
+    "memory tiny world=2 pp=2 vpp=1 ep=1 train.eval_interval=0 dataset.kind=mock ";
+
+Json memory(const std::string& words) {
+  const Outcome outcome = weft(words + " --json");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  return Json::parse(outcome.out);
+}
+
+std::string joined(const Json& words) {
+  std::string all;
+  for (const Json& word : words) all += " '" + word.get<std::string>() + "'";
+  return all;
+}
+
+TEST(MemoryCommand, PiecesAddUpToThePeak) {
+  const Json json = memory(kRun);
+  ASSERT_EQ(json["ranks"].size(), 2u);
+  for (const Json& rank : json["ranks"]) {
+    std::size_t by_piece = 0, by_tag = 0;
+    for (const Json& piece : rank["pieces"]) by_piece += piece["bytes"].get<std::size_t>();
+    for (const Json& bytes : rank["tags"]) by_tag += bytes.get<std::size_t>();
+    EXPECT_EQ(by_piece, rank["peak_bytes"]);
+    EXPECT_EQ(by_tag, rank["peak_bytes"]);
+    EXPECT_FALSE(rank["node"].get<std::string>().empty());
+  }
+}
+
+TEST(MemoryCommand, ASavingTakenFreesWhatWasSaid) {
+  const Json json = memory(kRun);
+  const Json& savings = json["savings"];
+  ASSERT_GE(savings.size(), 3u) << savings;
+  for (const Json& saving : savings) {
+    const Json then = memory(kRun + joined(saving["words"]));
+    EXPECT_EQ(json["peak_bytes"].get<std::int64_t>() - then["peak_bytes"].get<std::int64_t>(),
+              saving["bytes"])
+        << saving;
+    EXPECT_GT(saving["bytes"], 0);
+    for (const Json& left : then["savings"]) EXPECT_NE(left["name"], saving["name"]);
+  }
+}
+
+TEST(MemoryCommand, SavingsComeCheapestFirst) {
+  double before = -1;
+  for (const Json& saving : memory(kRun)["savings"]) {
+    const double cost = saving["cost_ms"], for_a_byte = cost / saving["bytes"].get<double>();
+    EXPECT_GE(std::max(for_a_byte, 0.0), before);
+    before = std::max(for_a_byte, 0.0);
+  }
+}
+
+TEST(MemoryCommand, SaysWhatMakesARunFit) {
+  const std::string words =
+      "tiny world=8 ep=8 vpp=1 dataset.kind=mock train.eval_interval=0 model.num_layers=8 "
+      "model.hidden_size=4096 model.num_moe_experts=64 gbs=32 mbs=4 "
+      "model.moe_ffn_hidden_size=4096 model.seq_length=4096 hardware.gpu=h100 "
+      "runtime.device=cuda model.bf16=true";
+  const Outcome outcome = weft("memory --json " + words);
+  EXPECT_EQ(outcome.code, 1) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  EXPECT_EQ(json["fits"], false);
+  ASSERT_TRUE(json["fit"].is_object()) << json["savings"] << json["peak_bytes"];
+  EXPECT_LE(json["fit"]["peak_bytes"], 80e9);
+  const Outcome fitting = weft("memory --json " + words + joined(json["fit"]["words"]));
+  EXPECT_EQ(fitting.code, 0) << fitting.err;
+  EXPECT_EQ(Json::parse(fitting.out)["peak_bytes"], json["fit"]["peak_bytes"]);
+  const Json judged = Json::parse(weft("check --memory --json " + words).out);
+  const std::string fix = judged["missing"].back()["fix"];
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_NE(fix.find(json["savings"][i]["name"].get<std::string>() + " frees"), fix.npos) << fix;
+  }
+  EXPECT_NE(fix.find("it fits with"), fix.npos) << fix;
+}
+
+TEST(MemoryCommand, TinyIsToldAsEver) {
+  const Outcome outcome = weft(kRun);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, base::read_text(WEFT_SOURCE_DIR "/tests/golden/memory_tiny.txt"));
+}
+
+TEST(MemoryCommand, DrawsThePictureOrSaysWhyNot) {
+  const auto file =
+      std::filesystem::temp_directory_path() / base::text("weft_memory_{}.svg", ::getpid());
+  EXPECT_EQ(weft(kRun + "--svg=" + file.string()).code, 0);
+  const std::string svg = base::read_text(file);
+  std::filesystem::remove(file);
+  EXPECT_EQ(trace::find_fault(svg), "");
+  EXPECT_NE(svg.find("pp rank 1: peak"), svg.npos);
+  const Outcome nowhere = weft(kRun + "--svg=/nowhere/at/all.svg");
+  EXPECT_EQ(nowhere.code, 1);
+  EXPECT_EQ(nowhere.out, "");
+}
+
+TEST(MemoryCommand, RefusesWhatIsNoRun) {
+  EXPECT_EQ(weft("memory no_such_recipe").code, 2);
+  EXPECT_EQ(weft("memory tiny model.hidden_sizes=4").code, 2);
+  EXPECT_EQ(weft("memory tiny world=3 pp=2").code, 2);
+  EXPECT_EQ(weft("memory tiny --svg").code, 2);
+}
+
+}  // namespace memory_test
+}  // namespace weft::cli

@@ -1,0 +1,66 @@
+// weft memory: what a run needs of a GPU's memory, and what would free some of it.
+#include "weft/base/error.h"
+#include "weft/base/file.h"
+#include "weft/base/text.h"
+#include "weft/cli/arguments.h"
+#include "weft/cli/command.h"
+#include "weft/cli/memory_picture.h"
+#include "weft/cli/memory_report.h"
+#include "weft/cli/output.h"
+#include "weft/cli/progress.h"
+#include "weft/cli/start_model.h"
+#include "weft/rules/validate.h"
+
+namespace weft::cli {
+namespace {
+
+struct MemoryOptions {
+  RunArguments run;
+  std::string svg;
+};
+
+int run_memory(const MemoryOptions& options) {
+  const words::Resolution run = resolve(options.run);
+  print_findings(run);
+  if (!options.svg.empty()) base::require_writable(options.svg);
+  const config::Config asked = with_start(run, run.config);
+  const rules::Verdict verdict = rules::validate_schedule(asked);
+  for (const config::Finding& warning : verdict.warnings) print_warning(config::to_text(warning));
+  ProgressLine line;
+  const MemoryReport report =
+      report_memory(asked, room_of(verdict.config.hardware), shown_on(line));
+  line.clear();
+  if (!options.svg.empty() && report.forecast.is_predicted()) {
+    const std::string name = run.recipe.empty() ? "defaults" : run.recipe;
+    base::write_whole(options.svg, to_svg(report, "weft memory: " + name));
+  }
+  switch (options.run.format) {
+    case Format::Text:
+      print_text(to_text(report));
+      break;
+    case Format::Json:
+      print_json(to_json(report));
+      break;
+  }
+  return report.forecast.is_predicted() && report.fits() ? kGood : kFailed;
+}
+
+}  // namespace
+
+void add_memory(CLI::App& program, Action& chosen) {
+  CLI::App* command = program.add_subcommand(
+      "memory",
+      "predict the memory of every pipeline rank, and price the savings that are not taken");
+  auto options = std::make_shared<MemoryOptions>();
+  add_run_arguments(*command,
+                    options->run,
+                    "weft memory qwen3_30b_a3b world=16 ep=8 --svg=memory.svg");
+  command->footer(command->get_footer() +
+                  "\nExit code: 0 where the run fits the GPU that hardware.* names, or none is "
+                  "named; 1 where it does not; 2 where it is not legal.");
+  command->add_option("--svg", options->svg, "file for a picture of the memory over the step")
+      ->type_name("FILE");
+  on_chosen(*command, chosen, std::move(options), run_memory);
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,80 @@
+#include "weft/measure/memory_forecast.h"
+
+#include <algorithm>
+
+#include "weft/base/casts.h"
+#include "weft/derive/derived.h"
+#include "weft/derive/gpu.h"
+#include "weft/derive/machines.h"
+#include "weft/plan/nominal_costs.h"
+#include "weft/plan/short_step.h"
+#include "weft/rules/validate.h"
+#include "weft/train/engine.h"
+
+namespace weft::measure {
+namespace {
+
+// A step of more is shortened.
+constexpr std::int64_t kMostMicroBatches = 16;
+
+// Ranks of a GPU run share machines as its GPUs do, where nobody says how.
+void share_machines(config::Config& config) {
+  if (!derive::is_on_gpu(config) || config.runtime.ranks_per_node) return;
+  const std::int64_t world = derive::layout_of(config).world;
+  const std::int64_t ranks =
+      std::min<std::int64_t>(world, derive::gpu_facts(config.hardware).gpus_per_node);
+  if (ranks > 0 && world % ranks == 0) config.runtime.ranks_per_node = ranks;
+}
+
+std::int64_t micro_batches_to_run(const config::ModelConfig& model, std::int64_t all) {
+  return all <= kMostMicroBatches ? all : plan::fewest_micro_batches(model, all);
+}
+
+// As this process can take it: as it is, else as one rank of a pretended world.
+rules::Verdict countable(config::Config config) {
+  rules::Verdict verdict = rules::judge(config);
+  if (verdict.judged) return verdict;
+  config.runtime.backend = config::CommBackend::Fake;
+  config.checkpoint = {};
+  return rules::judge(config);
+}
+
+void tell_why_not(const rules::Verdict& verdict, std::vector<std::string>& reasons) {
+  for (const config::Finding& error : verdict.errors) reasons.push_back(error.message);
+  for (const rules::Missing& missing : verdict.missing) reasons.push_back(missing.message);
+}
+
+}  // namespace
+
+std::size_t MemoryForecast::largest_stage() const {
+  const auto most = std::ranges::max_element(stages, {}, &train::PredictedMemory::peak_total_bytes);
+  return static_cast<std::size_t>(most - stages.begin());
+}
+
+MemoryForecast forecast_memory(const config::Config& asked, Priced priced) {
+  MemoryForecast forecast;
+  config::Config config = rules::without_missing(asked);
+  for (const rules::Missing& missing : rules::missing_parts(asked)) {
+    if (missing.part != "a GPU") forecast.left_out.push_back(missing.message);
+  }
+  share_machines(config);
+  forecast.micro_batches = plan::micro_batches_of(config);
+  forecast.run = micro_batches_to_run(config.model, forecast.micro_batches);
+  const rules::Verdict verdict = countable(plan::with_micro_batches(config, forecast.run));
+  if (!verdict.judged) {
+    tell_why_not(verdict, forecast.left_out);
+    return forecast;
+  }
+  const std::vector<schedule::RankPlan> plans = train::verified_plans(*verdict.judged);
+  forecast.stages = train::predict_memory(*verdict.judged, plans);
+  if (priced == Priced::No) return forecast;
+  const grid::Grid grid(derive::layout_of(verdict.config));
+  const double seconds =
+      plan::simulate_nominal(verdict.config, grid, plans, plan::rates_of(verdict.config.hardware))
+          .step_seconds();
+  forecast.step_seconds =
+      seconds * base::number(forecast.micro_batches) / base::number(forecast.run);
+  return forecast;
+}
+
+}  // namespace weft::measure

@@ -1,0 +1,36 @@
+// The memory of a run of any size before it runs, and its step at nominal costs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weft/config/config.h"
+#include "weft/train/memory_prediction.h"
+
+namespace weft::measure {
+
+// A run as it is counted: parts that this build lacks are left out, and a step of many
+// micro-batches is shortened to as many as keep its order, because what is kept repeats.
+struct MemoryForecast {
+  std::vector<train::PredictedMemory> stages;  // of the first rank of each pipeline rank
+  std::int64_t micro_batches = 0;              // of the step
+  std::int64_t run = 0;                        // of them
+  std::vector<std::string> left_out;           // "not built yet: ...", and why nothing is predicted
+  double step_seconds = 0;                     // of all micro-batches; 0: not priced
+
+  bool is_predicted() const { return !stages.empty(); }
+  // The rank that decides whether the run fits.
+  std::size_t largest_stage() const;
+  const train::PredictedMemory& largest() const { return stages[largest_stage()]; }
+  std::size_t peak_bytes() const { return largest().peak_total_bytes; }
+};
+
+enum class Priced { No, Yes };
+
+// `asked`: as the user wrote it, before the rules set anything; legal. Priced at the nominal rates
+// of its GPU.
+MemoryForecast forecast_memory(const config::Config& asked, Priced priced);
+
+}  // namespace weft::measure

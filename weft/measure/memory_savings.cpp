@@ -1,0 +1,214 @@
+#include "weft/measure/memory_savings.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "weft/base/casts.h"
+#include "weft/base/cores.h"
+#include "weft/base/parallel.h"
+#include "weft/base/text.h"
+#include "weft/config/field.h"
+#include "weft/derive/derived.h"
+#include "weft/rules/validate.h"
+#include "weft/schedule/savings.h"
+
+namespace weft::measure {
+namespace {
+
+using config::Config;
+using config::RecomputeGranularity;
+using config::RecomputeModule;
+
+constexpr RecomputeModule kModules[] = {RecomputeModule::CoreAttn,
+                                        RecomputeModule::Layernorm,
+                                        RecomputeModule::MlaUpProj,
+                                        RecomputeModule::MoeAct,
+                                        RecomputeModule::Mlp,
+                                        RecomputeModule::Moe,
+                                        RecomputeModule::SharedExperts};
+
+// Whatever a saving may set.
+constexpr const char* kKeys[] = {"model.recompute_granularity",
+                                 "model.recompute_modules",
+                                 "model.recompute_method",
+                                 "model.recompute_num_layers",
+                                 "runtime.recompute_under_overlap",
+                                 "ddp.use_distributed_optimizer",
+                                 "optimizer.use_distributed_optimizer"};
+
+void recompute(Config& config, RecomputeModule module) {
+  config::ModelConfig& model = config.model;
+  std::vector<RecomputeModule> modules;
+  if (model.recompute_granularity == RecomputeGranularity::Selective) {
+    modules = model.recompute_modules.value_or(std::vector{RecomputeModule::CoreAttn});
+  }
+  modules.push_back(module);
+  model.recompute_granularity = RecomputeGranularity::Selective;
+  model.recompute_modules = modules;
+}
+
+void recompute_all(Config& config) {
+  config::ModelConfig& model = config.model;
+  model.recompute_granularity = RecomputeGranularity::Full;
+  model.recompute_modules = std::nullopt;
+  model.recompute_method = config::RecomputeMethod::Uniform;
+  model.recompute_num_layers = 1;
+}
+
+void shard_optimizer(Config& config) {
+  config.ddp.use_distributed_optimizer = config.optimizer.use_distributed_optimizer = true;
+}
+
+bool is_legal(const Config& config) { return rules::judge(rules::without_missing(config)).legal(); }
+
+// The run with a saving; none where the rules refuse it.
+std::optional<Config> with_saving(Config config, const Saving& saving) {
+  switch (saving.kind) {
+    case SavingKind::Recompute:
+      if (config.model.recompute_granularity == RecomputeGranularity::Full) return std::nullopt;
+      recompute(config, *saving.module);
+      break;
+    case SavingKind::RecomputeAll:
+      recompute_all(config);
+      break;
+    case SavingKind::ShardOptimizer:
+      shard_optimizer(config);
+      break;
+  }
+  if (is_legal(config)) return config;
+  config.runtime.recompute_under_overlap = true;
+  return is_legal(config) ? std::optional(config) : std::nullopt;
+}
+
+// Whether the saving changes anything: what runs again, or who keeps the optimizer's state.
+bool is_new(const Config& before, const Config& after) {
+  const auto recomputed = [](const Config& config) {
+    const schedule::Detail detail = schedule::with_savings({}, config.model);
+    return std::pair(detail.recomputed, detail.recomputed_layers);
+  };
+  const auto is_sharded = [](const Config& config) {
+    return rules::judge(rules::without_missing(config)).config.ddp.use_distributed_optimizer;
+  };
+  return recomputed(before) != recomputed(after) || is_sharded(before) != is_sharded(after);
+}
+
+// "model.recompute_modules=[moe_act]" for every key with another value.
+std::vector<std::string> words_of(const Config& before, const Config& after) {
+  std::vector<std::string> words;
+  for (const char* key : kKeys) {
+    const config::Field& field = *config::find_field(key);
+    std::string value = config::value_text(field, after);
+    if (value == config::value_text(field, before)) continue;
+    std::erase(value, '"');
+    words.push_back(base::text("{}={}", key, value));
+  }
+  return words;
+}
+
+std::vector<Saving> known_savings(const Config& asked) {
+  std::vector<Saving> all;
+  for (const RecomputeModule module : kModules) {
+    all.push_back({.kind = SavingKind::Recompute,
+                   .module = module,
+                   .name = std::string(config::word(module)),
+                   .words = {}});
+  }
+  all.push_back({.kind = SavingKind::RecomputeAll, .name = "full recomputation", .words = {}});
+  all.push_back({.kind = SavingKind::ShardOptimizer, .name = "distributed optimizer", .words = {}});
+  std::erase_if(all, [&](const Saving& saving) {
+    const std::optional<Config> with = with_saving(asked, saving);
+    return !with || !is_new(asked, *with);
+  });
+  return all;
+}
+
+void forecast_saving(const Config& asked, const MemoryForecast& now, Saving& saving) {
+  const Config with = with_saving(asked, saving).value();
+  saving.words = words_of(asked, with);
+  const MemoryForecast then = forecast_memory(with, Priced::Yes);
+  if (!then.is_predicted()) return;
+  saving.peak_bytes = then.peak_bytes();
+  saving.bytes =
+      static_cast<std::int64_t>(now.peak_bytes()) - static_cast<std::int64_t>(saving.peak_bytes);
+  saving.seconds = then.step_seconds - now.step_seconds;
+}
+
+// The one that costs least time of those that suffice alone.
+std::optional<Fit> fit_by_one(const Savings& savings, std::size_t room_bytes) {
+  const Saving* best = nullptr;
+  for (const Saving& saving : savings.worthwhile) {
+    if (saving.peak_bytes > room_bytes) continue;
+    if (best == nullptr || saving.seconds < best->seconds) best = &saving;
+  }
+  if (best == nullptr) return std::nullopt;
+  return Fit{.names = {best->name}, .words = best->words, .peak_bytes = best->peak_bytes};
+}
+
+}  // namespace
+
+bool Saving::is_cheaper_than(const Saving& other) const {
+  const bool is_free = seconds <= 0, other_is_free = other.seconds <= 0;
+  if (is_free || other_is_free) {
+    return is_free != other_is_free ? is_free : bytes > other.bytes;
+  }
+  return base::number(bytes) / seconds > base::number(other.bytes) / other.seconds;
+}
+
+Savings find_savings(const Config& asked, const MemoryForecast& now, const Tell& tell) {
+  std::vector<Saving> all = known_savings(asked);
+  std::atomic<int> done = 0;
+  base::parallel(static_cast<int>(std::ssize(base::usable_cores())),
+                 std::ssize(all),
+                 [&](std::int64_t i) {
+                   Saving& saving = all[base::at(i)];
+                   forecast_saving(asked, now, saving);
+                   tell(base::text("savings: {} of {}, {}", ++done, all.size(), saving.name));
+                 });
+  Savings found;
+  for (Saving& saving : all) {
+    if (saving.bytes > 0) {
+      found.worthwhile.push_back(std::move(saving));
+    } else {
+      found.without.push_back(std::move(saving.name));
+    }
+  }
+  std::ranges::stable_sort(found.worthwhile,
+                           [](const Saving& a, const Saving& b) { return a.is_cheaper_than(b); });
+  return found;
+}
+
+std::optional<Fit> find_fit(const Config& asked,
+                            const Savings& savings,
+                            std::size_t room_bytes,
+                            const Tell& tell) {
+  if (std::optional<Fit> one = fit_by_one(savings, room_bytes)) return one;
+  Config config = asked;
+  Fit fit;
+  // Whole layers take the place of modules, so they come last.
+  std::vector<const Saving*> order;
+  for (const Saving& saving : savings.worthwhile) order.push_back(&saving);
+  std::ranges::stable_partition(order, [](const Saving* saving) {
+    return saving->kind != SavingKind::RecomputeAll;
+  });
+  for (const Saving* saving : order) {
+    const std::optional<Config> with = with_saving(config, *saving);
+    if (!with || !is_new(config, *with)) continue;
+    config = *with;
+    if (saving->kind == SavingKind::RecomputeAll) {
+      std::erase_if(fit.names, [](const std::string& name) {
+        return std::ranges::any_of(kModules,
+                                   [&](RecomputeModule m) { return config::word(m) == name; });
+      });
+    }
+    fit.names.push_back(saving->name);
+    tell(base::text("looking for what fits: {}", fmt::join(fit.names, ", ")));
+    const MemoryForecast then = forecast_memory(config, Priced::No);
+    if (!then.is_predicted() || then.peak_bytes() > room_bytes) continue;
+    fit.peak_bytes = then.peak_bytes();
+    fit.words = words_of(asked, config);
+    return fit;
+  }
+  return std::nullopt;
+}
+
+}  // namespace weft::measure
