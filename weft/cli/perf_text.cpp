@@ -12,7 +12,7 @@ namespace weft::cli {
 namespace {
 
 using base::text;
-using Row = std::vector<std::string>;
+using TextRow = std::vector<std::string>;
 
 constexpr const char* kSeveralKnobs =
     "Several knobs vary: a winner among the combinations is not to be credited to one of them.";
@@ -22,7 +22,7 @@ constexpr const char* kColumnLegend =
     "communication while no\ncompute ran; hidden: the share of communication during which some "
     "compute ran; peak memory: of rank 0.";
 
-Row heading() {
+TextRow heading() {
   return {"value",
           "step ms",
           "spread ms",
@@ -35,9 +35,9 @@ Row heading() {
           "loss"};
 }
 
-Row row_of(const PerfReport& report, std::size_t index) {
+TextRow row_of(const PerfReport& report, std::size_t index) {
   const measure::PerfRun& run = report.runs[index];
-  Row row{report.plan.candidates[index].value};
+  TextRow row{report.plan.candidates[index].value};
   if (run.steady_ms) {
     row.push_back(text("{:.2f}", run.steady_ms->mean));
     row.push_back(text("{:.2f}", run.steady_ms->deviation));
@@ -55,19 +55,19 @@ Row row_of(const PerfReport& report, std::size_t index) {
   return row;
 }
 
-std::vector<Row> table_of(const PerfReport& report) {
-  std::vector<Row> rows{heading()};
+std::vector<TextRow> table_of(const PerfReport& report) {
+  std::vector<TextRow> rows{heading()};
   for (std::size_t i = 0; i < report.runs.size(); ++i) rows.push_back(row_of(report, i));
   return rows;
 }
 
-std::string aligned(const std::vector<Row>& rows) {
+std::string aligned(const std::vector<TextRow>& rows) {
   std::vector<std::size_t> widths(rows.front().size(), 0);
-  for (const Row& row : rows) {
+  for (const TextRow& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   }
   std::string all;
-  for (const Row& row : rows) {
+  for (const TextRow& row : rows) {
     all += text("{:<{}}", row.front(), widths.front());
     for (std::size_t i = 1; i < row.size(); ++i) all += text("  {:>{}}", row[i], widths[i]);
     all += '\n';
@@ -75,11 +75,11 @@ std::string aligned(const std::vector<Row>& rows) {
   return all;
 }
 
-std::string markdown_table(const std::vector<Row>& rows) {
+std::string markdown_table(const std::vector<TextRow>& rows) {
   std::string all;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     all += text("| {} |\n", fmt::join(rows[i], " | "));
-    if (i == 0) all += text("|---|{}|\n", fmt::join(Row(rows[i].size() - 1, "---:"), "|"));
+    if (i == 0) all += text("|---|{}|\n", fmt::join(TextRow(rows[i].size() - 1, "---:"), "|"));
   }
   return all;
 }

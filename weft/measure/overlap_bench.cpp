@@ -81,11 +81,11 @@ struct ComputeAlone {
 
 // The links of ranks that are threads are copies between them. One rank's are copies inside the
 // device, which a network would not ask of it: they do not count as its compute.
-enum class Copies { Count, DoNotCount };
+enum class OwnCopies { Count, DoNotCount };
 
-ComputeAlone compute_alone(const OverlapMeasured& plain, Copies copies) {
+ComputeAlone compute_alone(const OverlapMeasured& plain, OwnCopies copies) {
   ComputeAlone alone{.seconds = base::median(plain.seconds)};
-  if (copies == Copies::DoNotCount) {
+  if (copies == OwnCopies::DoNotCount) {
     alone.seconds -= trace::analyse(plain.timelines).total.exposed_ms * 1e-3;
   }
   alone.layers_seconds = alone.seconds - trace::step_parts(plain.timelines).compute_apart_ms * 1e-3;
@@ -159,7 +159,7 @@ class RankOverlapBench {
   // Whether this process can be given links.
   bool emulates() const { return !config::are_processes(config_.runtime.backend); }
   bool is_alone() const { return config::is_pretended(config_.runtime.backend); }
-  Copies copies() const { return is_alone() ? Copies::DoNotCount : Copies::Count; }
+  OwnCopies copies() const { return is_alone() ? OwnCopies::DoNotCount : OwnCopies::Count; }
 
   static bool has_share(const FabricTarget& target) {
     return target.communication_share.value_or(0) > 0;
