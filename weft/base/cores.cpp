@@ -1,6 +1,5 @@
 #include "weft/base/cores.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -109,11 +108,6 @@ void wake_promptly() {
 void give_way() {
   const sched_param parameters{};
   sched_setscheduler(0, SCHED_IDLE, &parameters);  // where it is refused, others only go later
-}
-
-void give_way_no_more(std::thread& thread) {
-  const sched_param parameters{};
-  pthread_setschedparam(thread.native_handle(), SCHED_OTHER, &parameters);  // it may have ended
 }
 
 }  // namespace weft::base

@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 namespace weft::base {
@@ -47,8 +46,5 @@ void wake_promptly();
 // wants the core. For threads that compute on a core of the rank's own: what communicates and
 // issues then goes first, always. Where others use the core too it would starve.
 void give_way();
-
-// For a thread of the caller's that gives way and that it waits for now.
-void give_way_no_more(std::thread& thread);
 
 }  // namespace weft::base

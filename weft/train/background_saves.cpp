@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "weft/base/check.h"
-#include "weft/base/cores.h"
 #include "weft/base/thread.h"
 
 namespace weft::train {
@@ -21,7 +20,7 @@ BackgroundSaves::BackgroundSaves(Engine& engine, const Progress& progress)
 
 BackgroundSaves::~BackgroundSaves() {
   is_given_up_ = true;
-  join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void BackgroundSaves::begin() {
@@ -122,10 +121,7 @@ void BackgroundSaves::start(std::function<std::string()> work) {
   const auto task = std::make_shared<std::packaged_task<std::string()>>(std::move(work));
   result_ = task->get_future();
   try {
-    thread_ = base::start_thread("a thread that writes checkpoints", [task] {
-      base::give_way();  // to what computes
-      (*task)();
-    });
+    thread_ = base::start_thread("a thread that writes checkpoints", [task] { (*task)(); });
   } catch (const base::SystemError&) {
     (*task)();  // the run waits for it, and loses nothing
   }
@@ -135,15 +131,8 @@ bool BackgroundSaves::is_done() const {
   return result_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
 }
 
-// The run waits now, and the thread need not give way any more.
-void BackgroundSaves::join() {
-  if (!thread_.joinable()) return;
-  base::give_way_no_more(thread_);
-  thread_.join();
-}
-
 std::string BackgroundSaves::take_result() {
-  join();
+  if (thread_.joinable()) thread_.join();
   return result_.get();
 }
 

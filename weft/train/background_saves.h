@@ -63,7 +63,6 @@ class BackgroundSaves {
   double since_begin() const;
   void start(std::function<std::string()> work);
   bool is_done() const;
-  void join();
   std::string take_result();
 
   Engine& engine_;
