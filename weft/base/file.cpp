@@ -34,6 +34,13 @@ std::uint64_t regular_size(const Descriptor& file) {
 
 }  // namespace
 
+bool is_same_path(const std::filesystem::path& a, const std::filesystem::path& b) {
+  const auto plain = [](const std::filesystem::path& path) {
+    return (std::filesystem::absolute(path) / "").lexically_normal();
+  };
+  return plain(a) == plain(b);
+}
+
 std::string read_text(const std::filesystem::path& path, std::size_t limit_bytes) {
   const Descriptor file = open_input(path);
   const std::uint64_t size = regular_size(file);

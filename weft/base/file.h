@@ -13,6 +13,9 @@
 
 namespace weft::base {
 
+// Whether two paths name one place, as they are written: "a" and "b/../a/" do.
+bool is_same_path(const std::filesystem::path& a, const std::filesystem::path& b);
+
 // The whole file as text; MissingInput when it is not there, SystemError when it is larger than
 // `limit_bytes`.
 std::string read_text(const std::filesystem::path& path, std::size_t limit_bytes = 64u << 20);

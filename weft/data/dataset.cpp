@@ -78,8 +78,10 @@ std::unique_ptr<Dataset> open_one(const config::DatasetConfig& config, const Com
 std::unique_ptr<Dataset> open_blend(const config::DatasetConfig& config, Common common) {
   if (config.kind == config::DataKind::Mock || !config.path.empty()) {
     throw base::ConfigError(
-        text("dataset.blend names data sets to read, and so does {}: leave one of them out",
-             config.path.empty() ? "dataset.kind=mock" : "dataset.path=" + config.path));
+        text("dataset.blend names data sets to read, and so does {}: leave one of them out ({})",
+             config.path.empty() ? "dataset.kind=mock" : "dataset.path=" + config.path,
+             config.path.empty() ? "dataset.kind=indexed reads a blend"
+                                 : "~dataset.path takes back what a recipe says"));
   }
   Blend blend = parse_blend(config.blend);
   common.parts = blend.paths.size();

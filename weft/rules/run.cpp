@@ -1,6 +1,7 @@
 // Tokens, learning rate, data, and what may be saved.
 #include <set>
 
+#include "weft/base/file.h"
 #include "weft/derive/evaluation_sets.h"
 #include "weft/rules/judge.h"
 #include "weft/rules/topics.h"
@@ -160,7 +161,7 @@ void judge_finetune(Judge& judge) {
                  "checkpoint.finetune begins with the weights of checkpoint.load, which is empty",
                  "set checkpoint.load (a Hugging Face folder is checkpoint.pretrained_checkpoint, "
                  "and needs no finetune)");
-  } else if (checkpoint.load == checkpoint.save) {
+  } else if (!checkpoint.save.empty() && base::is_same_path(checkpoint.load, checkpoint.save)) {
     judge.report(
         "checkpoint.finetune",
         text("checkpoint.finetune begins with the weights in '{}', where the run saves too: "

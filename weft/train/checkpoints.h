@@ -27,6 +27,10 @@ struct Resumption {
 // and then goes on from what it saved. ConfigError where the checkpoint does not fit the run.
 std::optional<Resumption> find_resumption(const config::Config& config);
 
+// A warning where the run saves where another has saved, and does not go on from there; else empty.
+std::string replacement_text(const config::Config& config,
+                             const std::optional<Resumption>& resumed);
+
 // What the log of a run says of it.
 std::string resumption_text(const Resumption& from, const Progress& progress);
 

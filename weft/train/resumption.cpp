@@ -1,10 +1,13 @@
 // Whether a checkpoint is one of this run.
 #include <algorithm>
 #include <charconv>
+#include <sstream>
 
 #include "weft/base/error.h"
+#include "weft/base/file.h"
 #include "weft/checkpoint/shard.h"
 #include "weft/checkpoint/step_folders.h"
+#include "weft/config/dump.h"
 #include "weft/model/parameters.h"
 #include "weft/train/checkpoints.h"
 
@@ -147,8 +150,39 @@ void require_files(const Resumption& from) {
 }
 
 bool is_same_folder(const fs::path& a, const fs::path& b) {
-  if (b.empty()) return false;
-  return fs::absolute(a).lexically_normal() == fs::absolute(b).lexically_normal();
+  return !b.empty() && base::is_same_path(a, b);
+}
+
+// The lines of one section of a config as YAML.
+std::vector<std::string> section(const std::string& yaml, const std::string& name) {
+  std::vector<std::string> lines;
+  bool is_inside = false;
+  std::istringstream all(yaml);
+  for (std::string line; std::getline(all, line);) {
+    const std::size_t begin = line.find_first_not_of(' ');
+    if (begin == 0) {
+      is_inside = line == name + ":";
+    } else if (is_inside && begin != line.npos) {
+      lines.push_back(line.substr(begin));
+    }
+  }
+  return lines;
+}
+
+// Data that is another than the checkpoint's: the run goes on behind as many samples of it.
+std::string changed_data(const Resumption& from, const config::Config& config) {
+  if (from.loads == Loads::Weights) return "";
+  const std::vector<std::string> then = section(from.manifest.config, "dataset");
+  const std::vector<std::string> now = section(config::to_yaml(config), "dataset");
+  std::vector<std::string> changes;
+  for (std::size_t i = 0; i < std::min(then.size(), now.size()); ++i) {
+    if (then[i] != now[i]) changes.push_back(text("{} (was {})", now[i], then[i]));
+  }
+  if (changes.empty()) return "";
+  return text(
+      "the data is another than the checkpoint's: dataset has {}; the run goes on behind as "
+      "many samples of it",
+      fmt::join(changes, ", "));
 }
 
 // Where a run goes on or begins.
@@ -194,6 +228,24 @@ std::string resumption_text(const Resumption& from, const Progress& progress) {
               layout);
 }
 
+std::string replacement_text(const config::Config& config,
+                             const std::optional<Resumption>& resumed) {
+  const fs::path save = config.checkpoint.save;
+  if (save.empty()) return "";
+  if (resumed && is_same_folder(resumed->folder.parent_path(), save)) return "";
+  const std::vector<std::int64_t> steps = checkpoint::saved_steps(save);
+  const bool has_whole = std::ranges::any_of(steps, [&](std::int64_t step) {
+    return checkpoint::is_whole(checkpoint::step_folder(save, step));
+  });
+  if (!has_whole) return "";
+  return text(
+      "checkpoint.save: '{}' has checkpoints of another run, up to step {}; this run will "
+      "replace those of the same steps (to go on from them: checkpoint.load={})",
+      save.string(),
+      steps.back(),
+      save.string());
+}
+
 std::optional<Resumption> find_resumption(const config::Config& config) {
   if (config.checkpoint.load.empty()) return std::nullopt;
   const Source source = source_of(config.checkpoint);
@@ -214,6 +266,7 @@ std::optional<Resumption> find_resumption(const config::Config& config) {
                   .loads = source.loads};
   require_files(from);
   require_fit(from, config);
+  if (from.note.empty()) from.note = changed_data(from, config);
   return from;
 }
 

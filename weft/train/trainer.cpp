@@ -110,6 +110,8 @@ class RankRun {
           {.name = set.name, .samples = set.dataset->samples(data::Split::Train)});
     }
     request_.start(start);
+    const std::string replaced = replacement_text(config_, resumed_);
+    if (!replaced.empty()) request_.log("warning: " + replaced);
     if (resumed_) tell_resumption();
   }
 
