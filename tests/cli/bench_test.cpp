@@ -144,6 +144,24 @@ TEST_F(BenchOverlap, EveryModeHasItsOrders) {
   }
 }
 
+TEST_F(BenchOverlap, AnOrderFromFilesRunsBesideTheOthers) {
+  const std::string folder = (folder_ / "found").string();
+  ASSERT_EQ(
+      weft("schedule " + kTiny.substr(0, kTiny.find("--rounds")) +
+           kTiny.substr(kTiny.find("model.")) + " --gbps 1 --improve --tries 30 --write " + folder)
+          .code,
+      0);
+  const Outcome outcome =
+      weft("bench overlap --json " + kTiny + " --shares 0.5 --schedule " + folder);
+  ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out;
+  const Json json = Json::parse(outcome.out);
+  EXPECT_EQ(names_of(json["fabrics"][1]["runs"]).back(), "as written");
+  EXPECT_GT(json["fabrics"][1]["runs"].back()["predicted_ms"], 0.0);
+  const Outcome none = weft("bench overlap " + kTiny + " --schedule " + folder_.string());
+  EXPECT_EQ(none.code, 2);
+  EXPECT_NE(none.err.find("rank0.txt"), std::string::npos) << none.err;
+}
+
 TEST_F(BenchOverlap, AModeNeedsRanksOfItsKind) {
   const Outcome alone = weft("bench overlap" + kTinyDense + "--mode pp pp=1 vpp=null");
   EXPECT_EQ(alone.code, 2);

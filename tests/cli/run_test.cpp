@@ -231,9 +231,11 @@ TEST_F(Run, ABenchSaysThatItStops) {
 TEST_F(Run, AThreadThatCannotBeStartedIsNoBugOfWeft) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer needs more address space than this run may have";
   for (const char* threads : {"world=64 ep=1", "world=1 ep=1 runtime.threads_per_rank=64"}) {
-    const Outcome outcome = shell("sh",
-                                  "ulimit -s 1048576; ulimit -v 16000000; exec " + program() +
-                                      words(threads) + " train.global_batch_size=128");
+    const Outcome outcome =
+        shell("sh",
+              "ulimit -s 1048576; ulimit -v 16000000; export OPENBLAS_NUM_THREADS=1; "
+              "exec " +
+                  program() + words(threads) + " train.global_batch_size=128");
     EXPECT_EQ(outcome.code, 1) << threads << outcome.err;
     EXPECT_TRUE(has(outcome.err, "cannot start ")) << outcome.err;
     EXPECT_TRUE(has(outcome.err, "ulimit")) << outcome.err;

@@ -225,8 +225,24 @@ TEST_F(Schedule, RatesHaveBoundsThatCanBeRead) {
   EXPECT_GT(slow["step_ms"].get<double>(), 1000 * fast["step_ms"].get<double>());
 }
 
+TEST_F(Schedule, ImprovesAnOrderThatCanThenBeRead) {
+  const std::string run = "schedule tiny ep=2 --gbps 1 --json ";
+  const Outcome outcome = weft(run + "--improve --tries 60 --write " + path("found"));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  const Json& found = json["improvement"];
+  EXPECT_LT(found["found_ms"], found["given_ms"]);
+  EXPECT_GE(found["found_ms"], found["bound_ms"]);
+  EXPECT_EQ(found["tried"], 60);
+  EXPECT_EQ(json["step_ms"], found["found_ms"]);
+  const Outcome again = weft(run + "--read " + path("found"));
+  ASSERT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(Json::parse(again.out)["step_ms"], found["found_ms"]);
+  EXPECT_EQ(weft("schedule tiny ep=2 --tries 60").code, 2);  // of what?
+}
+
 TEST_F(Schedule, AStepOfCenturiesIsRefused) {
-  const Outcome outcome = weft("schedule kimi_k2 --flops 1e6");
+  const Outcome outcome = weft("schedule mixtral_8x7b --flops 1e6");
   EXPECT_EQ(outcome.code, 2) << outcome.err;
   EXPECT_TRUE(contains(outcome.err, "the longest that is simulated")) << outcome.err;
 }

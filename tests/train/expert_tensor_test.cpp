@@ -41,6 +41,9 @@ config::Config model_of(config::Config config) {
   config.model.moe_router_topk = 3;
   config.model.moe_router_enable_expert_bias = true;
   config.model.moe_router_score_function = config::ScoreFunction::Sigmoid;
+  config.model.init_method_std = 0.5;  // logits far apart: few near ties
+  // Gradients of the size of rounding errors move nothing; at 1e-8 they move as much as others.
+  config.optimizer.adam_eps = 1e-4;
   return config;
 }
 

@@ -6,6 +6,8 @@
 #include "weft/base/error.h"
 #include "weft/base/file.h"
 #include "weft/derive/derived.h"
+#include "weft/plan/improve.h"
+#include "weft/plan/nominal_costs.h"
 #include "weft/schedule/plan_files.h"
 #include "weft/schedule/text.h"
 
@@ -59,6 +61,24 @@ TEST_F(ScheduleFiles, TheOverlappedOrderGivesTheBitsOfItsKnobs) {
     EXPECT_EQ(schedule::print(engine.plan().training), schedule::print(plans[stage].training));
   });
   expect_same_bits(train_some(knobs, 3), train_some(from_files(), 3));
+}
+
+TEST_F(ScheduleFiles, AnImprovedOrderGivesTheBitsOfThePlainOne) {
+  config::Config config = plain_config();
+  const std::vector<schedule::RankPlan> plans = plans_of(config);
+  const exec::sim::CostTable costs =
+      plan::nominal_costs(config,
+                          grid::Grid(derive::layout_of(config)),
+                          plans,
+                          {.link_bytes_per_second = 1e9, .network_bytes_per_second = 1e9});
+  const plan::Improvement found =
+      plan::improve({.plans = plans,
+                     .costs = costs,
+                     .load = plan::expected_load(config, plans.front().anatomy.flow),
+                     .tries = 100});
+  ASSERT_TRUE(found.is_better());
+  schedule::write_orders(folder_, found.plans);
+  expect_same_bits(train_some(plain_config(), 3), train_some(from_files(), 3));
 }
 
 TEST_F(ScheduleFiles, EitherWeightGradientOfGatedSharedExpertsMayBeTheFirst) {

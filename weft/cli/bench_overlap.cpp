@@ -25,7 +25,7 @@ struct OverlapOptions {
   measure::BenchedKind kind = measure::BenchedKind::Ep;
   int rounds = 5;
   std::vector<double> shares;
-  std::string svg, costs;
+  std::string svg, costs, schedule;
 };
 
 // Free links, and those that were asked for.
@@ -156,7 +156,8 @@ int run_overlap(const OverlapOptions& options) {
   config::Config asked = run.config;
   follow_launcher(run, asked);
   rules::validate(asked);
-  const std::vector<measure::OverlapOrder> orders = measure::overlap_orders(asked, options.kind);
+  const std::vector<measure::OverlapOrder> orders =
+      measure::overlap_orders(asked, options.kind, options.schedule);
   check(asked, options.kind);
   const config::Config& config = orders.front().config;
   if (launcher_rank() == 0) {
@@ -248,6 +249,12 @@ void add_bench_overlap(CLI::App& bench, Action& chosen) {
                    "instead of the usual ones")
       ->delimiter(',')
       ->check(CLI::Range(0.01, 10.0));
+  overlap
+      ->add_option("--schedule",
+                   options->schedule,
+                   "folder of schedule files, as `weft schedule --improve --write` leaves: one "
+                   "order more, beside those of the bench")
+      ->check(CLI::ExistingDirectory);
   overlap->add_option("--svg", options->svg, "file for a picture of the timelines");
   overlap->add_option("--costs",
                       options->costs,

@@ -7,8 +7,10 @@
 #include "weft/base/text.h"
 #include "weft/cli/arguments.h"
 #include "weft/cli/command.h"
+#include "weft/cli/interrupt.h"
 #include "weft/cli/number_range.h"
 #include "weft/cli/output.h"
+#include "weft/cli/progress.h"
 #include "weft/cli/schedule_report.h"
 #include "weft/cli/start_model.h"
 #include "weft/derive/derived.h"
@@ -36,6 +38,9 @@ struct ScheduleOptions {
   std::vector<double> svg_window;  // ms of the step, from and to; empty: all of it
   double flops_per_second = plan::NominalRates{}.flops_per_second;
   double gb_per_second = plan::NominalRates{}.link_bytes_per_second / 1e9;
+  bool improve = false;
+  int tries = 400;
+  double memory_limit_mb = 0;  // 0: none was given
 };
 
 sim::CostTable parse_cost_file(const std::string& file) {
@@ -86,6 +91,35 @@ std::string costs_text(const ScheduleOptions& options, const config::Config& con
                     options.flops_per_second,
                     fabric.is_free() ? base::text("{:g} GB/s links", options.gb_per_second)
                                      : grid::describe(fabric));
+}
+
+// Puts the order that was found in the place of the given one; none: interrupted.
+std::optional<plan::Improvement> improve_plans(const ScheduleOptions& options,
+                                               const config::Config& config,
+                                               const grid::Grid& grid,
+                                               std::vector<RankPlan>& plans) {
+  const sim::CostTable costs = costs_of(options, config, grid, plans);
+  ProgressLine line;
+  const std::atomic<bool>& stop = catch_interrupts();
+  plan::ImproveRequest request{.plans = plans,
+                               .costs = costs,
+                               .load = plan::expected_load(config, plans.front().anatomy.flow),
+                               .tries = options.tries,
+                               .goes_on = [&](int tried) {
+                                 line.show(base::text("{} order {}/{}",
+                                                      bar(double(tried) / options.tries, 24),
+                                                      tried,
+                                                      options.tries));
+                                 return !stop.load();
+                               }};
+  if (options.memory_limit_mb > 0) {
+    request.memory_limit = static_cast<std::int64_t>(options.memory_limit_mb * 1e6);
+  }
+  plan::Improvement found = plan::improve(request);
+  line.clear();
+  if (stop.load()) return std::nullopt;
+  plans = found.plans;
+  return found;
 }
 
 SimulatedStep simulate(const ScheduleOptions& options,
@@ -184,6 +218,15 @@ int run_schedule(const ScheduleOptions& options) {
   std::vector<RankPlan> plans = schedule::plan_step(config, grid);
   const std::string folder = folder_of(options, config);
   if (!folder.empty()) schedule::read_orders(folder, plans);
+  std::optional<plan::Improvement> improvement;
+  if (options.improve) {
+    const std::vector<std::string> complaints =
+        folder.empty() ? schedule::verify_plan(plans) : schedule::verify_orders(folder, plans);
+    if (complaints.empty()) {
+      improvement = improve_plans(options, config, grid, plans);
+      if (!improvement) return interrupted_code();
+    }
+  }
   if (options.text) return print_graph(plans, *options.text);
   ScheduleReport report{.config = config,
                         .grid = grid,
@@ -191,7 +234,8 @@ int run_schedule(const ScheduleOptions& options) {
                         .source = folder,
                         .complaints = folder.empty() ? schedule::verify_plan(plans)
                                                      : schedule::verify_orders(folder, plans),
-                        .simulated = {}};
+                        .simulated = {},
+                        .improvement = std::move(improvement)};
   if (report.valid()) {
     report.simulated = simulate(options, config, grid, plans);
     for (const RankPlan& plan : plans) {
@@ -259,6 +303,23 @@ void add_cost_options(CLI::App& command, ScheduleOptions& options) {
       ->excludes(costs);
 }
 
+void add_improve_options(CLI::App& command, ScheduleOptions& options) {
+  CLI::Option* improve = command.add_flag(
+      "--improve",
+      options.improve,
+      "look for a shorter order, from the one that the run has; --write keeps what is found");
+  within(1, 1000000, command.add_option("--tries", options.tries, "orders to try"))
+      ->capture_default_str()
+      ->needs(improve);
+  within(1e-3,
+         1e9,
+         command.add_option("--memory-limit",
+                            options.memory_limit_mb,
+                            "MB (1e6 bytes) of kept activations that an order may have; without "
+                            "it, those of the given order and of one micro-batch more"))
+      ->needs(improve);
+}
+
 }  // namespace
 
 void add_schedule(CLI::App& program, Action& chosen) {
@@ -272,6 +333,7 @@ void add_schedule(CLI::App& program, Action& chosen) {
                     "step.svg");
   add_file_options(*command, *options);
   add_cost_options(*command, *options);
+  add_improve_options(*command, *options);
   on_chosen(*command, chosen, std::move(options), run_schedule);
 }
 

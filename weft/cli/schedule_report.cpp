@@ -141,6 +141,47 @@ std::string orders_text(const ScheduleReport& report) {
   return text;
 }
 
+std::string improvement_text(const ScheduleReport& report) {
+  if (!report.improvement) return "";
+  const plan::Improvement& found = *report.improvement;
+  const auto bytes = [](std::int64_t count) { return base::human_bytes(double(count)); };
+  std::string text = base::text("improved: {} tried, no order takes less than {:.4g} ms\n",
+                                base::counted(found.tried, "order"),
+                                found.bound_seconds * 1e3);
+  if (found.is_better()) {
+    text += base::text(
+        "  {:.4g} ms instead of {:.4g} ms: {:.0f} % of what was above the bound is gone; keeps {} "
+        "instead of {} (limit {})\n",
+        found.found_seconds * 1e3,
+        found.given_seconds * 1e3,
+        found.share_gone() * 100,
+        bytes(found.found_bytes),
+        bytes(found.given_bytes),
+        bytes(found.limit_bytes));
+  } else {
+    text +=
+        base::text("  none is shorter than the given one, {:.4g} ms\n", found.given_seconds * 1e3);
+  }
+  if (found.over_limit > 0) {
+    text += base::text("  {} would have been shorter but keep more than {}: --memory-limit\n",
+                       base::counted(found.over_limit, "order"),
+                       bytes(found.limit_bytes));
+  }
+  return text;
+}
+
+base::Json improvement_json(const plan::Improvement& found) {
+  return {{"tried", found.tried},
+          {"given_ms", found.given_seconds * 1e3},
+          {"found_ms", found.found_seconds * 1e3},
+          {"bound_ms", found.bound_seconds * 1e3},
+          {"share_gone", found.share_gone()},
+          {"given_activation_bytes", found.given_bytes},
+          {"found_activation_bytes", found.found_bytes},
+          {"limit_activation_bytes", found.limit_bytes},
+          {"over_limit", found.over_limit}};
+}
+
 base::Json order_json(const plan::PipelineOrder& order) {
   base::Json json{{"schedule", config::word(order.schedule)},
                   {"chunks", order.chunks},
@@ -179,6 +220,7 @@ base::Json to_json(const ScheduleReport& report) {
   json["step_ms"] = step_ms(*report.simulated);
   json["peak_activation_bytes"] = std::ranges::max(report.activation_bytes);
   json["costs"] = report.simulated->costs;
+  if (report.improvement) json["improvement"] = improvement_json(*report.improvement);
   json["pipeline_orders"] = base::Json::array();
   for (const plan::PipelineOrder& order : report.orders) {
     json["pipeline_orders"].push_back(order_json(order));
@@ -202,7 +244,7 @@ std::string to_text(const ScheduleReport& report) {
       "ran at the same time)\n";
   text += timeline_grid(simulated.step, simulated.result, kColumns);
   return text + verdict_text(report) + ranks_text(report) + time_text(simulated) +
-         orders_text(report);
+         improvement_text(report) + orders_text(report);
 }
 
 PictureWindow picture_window(const SimulatedStep& simulated,

@@ -9,6 +9,7 @@
 #include "weft/config/config.h"
 #include "weft/exec/sim/simulate.h"
 #include "weft/grid/grid.h"
+#include "weft/plan/improve.h"
 #include "weft/plan/pipeline_comparison.h"
 #include "weft/schedule/plan.h"
 #include "weft/trace/exposure.h"
@@ -29,9 +30,10 @@ struct ScheduleReport {
   const std::vector<schedule::RankPlan>& plans;  // by pipeline rank
   std::string source;                            // the folder the graphs were read from; or empty
   std::vector<std::string> complaints;
-  std::optional<SimulatedStep> simulated;        // of a schedule without complaints
-  std::vector<std::int64_t> activation_bytes{};  // by pipeline rank, of the same
-  std::vector<plan::PipelineOrder> orders{};     // of a pipeline, where they were compared
+  std::optional<SimulatedStep> simulated;          // of a schedule without complaints
+  std::vector<std::int64_t> activation_bytes{};    // by pipeline rank, of the same
+  std::vector<plan::PipelineOrder> orders{};       // of a pipeline, where they were compared
+  std::optional<plan::Improvement> improvement{};  // where it was asked for
 
   bool valid() const { return complaints.empty(); }
 };

@@ -32,6 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kWarmUpSteps = 2;
+constexpr int kFreeSteps = 2;                 // at least so many a round without a save beside them
 constexpr std::size_t kPlainBlock = 1 << 20;  // as dd bs=1M
 
 template <typename Work>
@@ -46,6 +47,17 @@ double cpu_seconds() {
   timespec now{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
+}
+
+struct Cost {
+  double seconds = 0, cpu_seconds = 0;
+};
+
+template <typename Work>
+Cost cost_of(const Work& work) {
+  const double cpu_before = cpu_seconds();
+  const double seconds = time_of(work);
+  return {.seconds = seconds, .cpu_seconds = cpu_seconds() - cpu_before};
 }
 
 // Rates of the rounds, in pairs.
@@ -110,6 +122,7 @@ class SaveBench {
       measure_steps();
       tell(4 * round + 4, turns);
     }
+    if (is_stopped()) return {};
     result_.copy = copy.medians();
     result_.write = write.medians();
     result_.read = read.medians();
@@ -234,23 +247,24 @@ class SaveBench {
     };
     for (int i = 0; i < request_.steps && !is_stopped(); ++i) {
       const bool was_saving = is_saving;
-      const double cpu_before = cpu_seconds();
-      const double seconds = time_of([&] {
+      const Cost cost = cost_of([&] {
         if (i == 0) saves_->begin();
         step(saves_->due());
         note(saves_->look());
       });
-      const double cpu = cpu_seconds() - cpu_before;
       if (was_saving) {
-        beside.seconds += seconds;
-        beside.cpu_seconds += cpu;
+        beside.cost.seconds += cost.seconds;
+        beside.cost.cpu_seconds += cost.cpu_seconds;
         ++beside.steps;
       } else {
-        free_seconds_.push_back(seconds);
-        free_cpu_.push_back(cpu);
+        add_free(cost);
       }
     }
     note(saves_->finish());
+    // A save may have taken all of them.
+    for (int i = 0; i < kFreeSteps && !is_stopped(); ++i) {
+      add_free(cost_of([&] { step(nullptr); }));
+    }
     beside_.push_back(beside);
     checkpoint::remove_old_steps(config_.checkpoint.save, progress_.step() + 1, 1);
   }
@@ -272,20 +286,20 @@ class SaveBench {
     progress_.advance(config_.train.global_batch_size);
   }
 
+  void add_free(const Cost& cost) {
+    free_seconds_.push_back(cost.seconds);
+    free_cpu_.push_back(cost.cpu_seconds);
+  }
+
   void sum_up_steps() {
-    if (free_seconds_.empty()) {
-      throw base::SystemError(base::text(
-          "a save took all of {} steps, so that there is none to compare with: more --steps",
-          request_.steps));
-    }
     result_.step_seconds = base::median(free_seconds_);
     result_.save_seconds = base::median(save_seconds_);
     const double copy = base::median(copy_seconds_);
     const double cpu = base::median(free_cpu_);
     std::vector<double> added, added_cpu;
     for (const Beside& one : beside_) {
-      added.push_back(one.seconds - double(one.steps) * result_.step_seconds - copy);
-      added_cpu.push_back(one.cpu_seconds - double(one.steps) * cpu - copy);
+      added.push_back(one.cost.seconds - double(one.steps) * result_.step_seconds - copy);
+      added_cpu.push_back(one.cost.cpu_seconds - double(one.steps) * cpu - copy);
     }
     result_.overhead = base::median(added) / (request_.steps * result_.step_seconds);
     result_.cpu_overhead = base::median(added_cpu) / (request_.steps * cpu);
@@ -293,7 +307,7 @@ class SaveBench {
 
   // Steps beside which something was saved.
   struct Beside {
-    double seconds = 0, cpu_seconds = 0;
+    Cost cost;
     std::int64_t steps = 0;
   };
 

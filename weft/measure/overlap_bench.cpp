@@ -12,6 +12,7 @@
 #include "weft/data/dataset.h"
 #include "weft/measure/timed_step.h"
 #include "weft/plan/overlap_prediction.h"
+#include "weft/schedule/plan_files.h"
 #include "weft/tensor/transfer.h"
 #include "weft/trace/step_parts.h"
 #include "weft/train/gather_timelines.h"
@@ -28,6 +29,7 @@ constexpr int kSettingRounds = 3;    // one step each with and without a trace
 constexpr double kLatencySeconds = 20e-6;
 // Of emulated links, in bytes a second.
 constexpr double kSlowest = 1e3, kFastest = 1e12;
+constexpr double kCorrection = 2;  // the most that one changes
 
 // What is measured of one order on one fabric.
 struct OverlapMeasured {
@@ -64,13 +66,14 @@ grid::Fabric links_for(double communication_seconds,
   return links_of(fast);
 }
 
-// Those over which it took `measured` seconds, made faster or slower.
+// Those over which it took `measured` seconds, made faster or slower. What was measured is a
+// difference of two times, which other programs can make anything, also nothing at all: one
+// correction goes only so far, or a wire would carry bytes for minutes.
 grid::Fabric corrected(const grid::Fabric& links, double measured, double communication_seconds) {
   // No compute to compare with (it is a difference of two measured times) asks for the fastest.
   if (communication_seconds <= 0) return links_of(kFastest);
-  return links_of(std::clamp(links.intra.bytes_per_second * measured / communication_seconds,
-                             kSlowest,
-                             kFastest));
+  const double factor = std::clamp(measured / communication_seconds, 1 / kCorrection, kCorrection);
+  return links_of(std::clamp(links.intra.bytes_per_second * factor, kSlowest, kFastest));
 }
 
 // What compute takes alone, from the plain order on free links.
@@ -139,6 +142,8 @@ class RankOverlapBench {
     const int pp_rank = engine_.groups().self.pp;
     std::vector<schedule::RankPlan> plans =
         schedule::plan_step(order.config, engine_.groups().grid);
+    const std::string& folder = order.config->runtime.schedule;
+    if (!folder.empty()) schedule::take_orders_from(folder, plans);
     const std::vector<std::string> complaints = schedule::verify_plan(plans);
     CHECK(complaints.empty(), "the schedule is wrong: {}", fmt::join(complaints, "; "));
     schedule::note_sends_over(plans, pp_rank);

@@ -7,6 +7,7 @@
 #include "weft/base/text.h"
 #include "weft/derive/derived.h"
 #include "weft/derive/pipeline.h"
+#include "weft/schedule/plan_files.h"
 
 namespace weft::measure {
 namespace {
@@ -167,10 +168,20 @@ std::string_view word(BenchedKind kind) {
   UNREACHABLE("kind {}", static_cast<int>(kind));
 }
 
-std::vector<OverlapOrder> overlap_orders(const Config& config, BenchedKind kind) {
+std::vector<OverlapOrder> overlap_orders(const Config& config,
+                                         BenchedKind kind,
+                                         const std::string& folder) {
   rules::validate(config);
   require_peers(config, kind);
-  return orders_of(config, kind);
+  Orders orders = orders_of(config, kind);
+  if (folder.empty()) return orders;
+  Config written = orders.front().config;
+  written.runtime.schedule = folder;
+  std::vector<schedule::RankPlan> plans =
+      schedule::plan_step(written, grid::Grid(derive::layout_of(written)));
+  schedule::take_orders_from(folder, plans);  // or says what is wrong with it
+  orders.push_back(judged("as written", written));
+  return orders;
 }
 
 }  // namespace weft::measure

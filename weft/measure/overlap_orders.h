@@ -34,7 +34,11 @@ struct OverlapOrder {
 // The plain order, then those that overlap more and more, each judged as a run of its own; the
 // plain one alone where no overlap of this kind is built. ConfigError where the rules refuse one,
 // or where ranks have no peers to communicate with in this kind.
+//
+// Where `folder` names schedule files (weft schedule --write), their order comes last; its nodes
+// are those of the plain one.
 std::vector<OverlapOrder> overlap_orders(const config::Config& config,
-                                         BenchedKind kind = BenchedKind::Ep);
+                                         BenchedKind kind = BenchedKind::Ep,
+                                         const std::string& folder = "");
 
 }  // namespace weft::measure

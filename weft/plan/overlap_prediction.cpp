@@ -10,7 +10,7 @@
 #include "weft/exec/sim/costs.h"
 #include "weft/exec/sim/simulate.h"
 #include "weft/schedule/meeting.h"
-#include "weft/schedule/plan.h"
+#include "weft/schedule/plan_files.h"
 
 namespace weft::plan {
 namespace {
@@ -65,6 +65,9 @@ class World {
  public:
   explicit World(const config::Config& config)
       : grid_(derive::layout_of(config)), plans_(schedule::plan_step(config, grid_)) {
+    if (!config.runtime.schedule.empty()) {
+      schedule::take_orders_from(config.runtime.schedule, plans_);
+    }
     for (int rank = 0; rank < grid_.world(); ++rank) {
       graphs_.push_back(&plans_[static_cast<std::size_t>(grid_.coordinate(rank).pp)].training);
     }

@@ -30,7 +30,8 @@ enum class Memory { Device, HostVisible };
 // rank, so that nothing can run beside it. Compute: computes beside communication.
 // ComputeOnOwnCores: the same, where nobody else uses the rank's cores: it gives way to
 // communication. Communication: mostly waits, and goes on at once when what it waits for is over.
-enum class StreamRole { Alone, Compute, ComputeOnOwnCores, Communication };
+// Copy: the same, and moves so much memory between device and host that one thread is too slow.
+enum class StreamRole { Alone, Compute, ComputeOnOwnCores, Communication, Copy };
 
 // Memory that a pool cuts up, and that grows as more is needed.
 class Region {

@@ -140,7 +140,8 @@ class Pool::ExchangeArena {
       const auto known = [&](const Event& use) { return is_known(use, user); };
       if (std::ranges::all_of(at->uses, known)) return at;
       const bool only_compute = std::ranges::all_of(at->uses, [&](const Event& use) {
-        return known(use) || use.stream->role() != StreamRole::Communication;
+        const StreamRole role = use.stream->role();
+        return known(use) || (role != StreamRole::Communication && role != StreamRole::Copy);
       });
       if (!only_compute) continue;
       if (waiting++ == 0) oldest = at;

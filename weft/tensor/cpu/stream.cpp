@@ -24,6 +24,20 @@ std::exception_ptr with_label(std::string_view label, std::string_view name) {
   }
 }
 
+bool is_prompt(StreamRole role) {
+  return role == StreamRole::Communication || role == StreamRole::Copy;
+}
+
+// Large enough that starting a thread's part costs nothing beside it.
+constexpr std::int64_t kCopyPart = 256 << 10;
+
+void copy_in_parts(Workers& workers, std::byte* to, const std::byte* from, std::int64_t bytes) {
+  workers.parallel((bytes + kCopyPart - 1) / kCopyPart, [&](std::int64_t i) {
+    const std::int64_t begin = i * kCopyPart;
+    std::copy_n(from + begin, std::min(kCopyPart, bytes - begin), to + begin);
+  });
+}
+
 }  // namespace
 
 CpuStream& cpu_stream(Stream& stream) {
@@ -47,7 +61,7 @@ CpuStream::CpuStream(CpuDevice& device, std::string name, int threads, StreamRol
   std::future<void> ready = promise.get_future();
   thread_ = base::start_thread(base::text("the thread of stream '{}'", name_),
                                [this, role, threads, promise = std::move(promise)]() mutable {
-                                 if (role == StreamRole::Communication) base::wake_promptly();
+                                 if (is_prompt(role)) base::wake_promptly();
                                  if (role == StreamRole::ComputeOnOwnCores) base::give_way();
                                  try {
                                    workers_.emplace(threads);  // their threads are like this one
@@ -94,12 +108,16 @@ void CpuStream::enqueue_host(std::string_view name, WorkClass kind, HostWork wor
 
 void CpuStream::upload(std::byte* to, const std::byte* from, std::int64_t bytes) {
   std::byte* reached = cpu_.reach(to);
-  enqueue("upload", WorkClass::Copy, [=](Workers&) { std::copy_n(from, bytes, reached); });
+  enqueue("upload", WorkClass::Copy, [=](Workers& workers) {
+    copy_in_parts(workers, reached, from, bytes);
+  });
 }
 
 void CpuStream::download(std::byte* to, const std::byte* from, std::int64_t bytes) {
   const std::byte* reached = cpu_.reach(from);
-  enqueue("download", WorkClass::Copy, [=](Workers&) { std::copy_n(reached, bytes, to); });
+  enqueue("download", WorkClass::Copy, [=](Workers& workers) {
+    copy_in_parts(workers, to, reached, bytes);
+  });
 }
 
 Event CpuStream::record() {

@@ -28,8 +28,8 @@ using Task = std::function<void(Workers&)>;
 class CpuStream final : public Stream {
  public:
   // Compute: a thread of its own. Communication: one that mostly waits, and whose sleeps end on
-  // time. ComputeOnOwnCores: one that runs only while no other wants its core. Its workers are like
-  // it.
+  // time. Copy: the same, with workers. ComputeOnOwnCores: one that runs only while no other wants
+  // its core. Its workers are like it.
   CpuStream(CpuDevice& device, std::string name, int threads, StreamRole role);
   ~CpuStream() override;
 

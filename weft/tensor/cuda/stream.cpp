@@ -21,7 +21,8 @@ constexpr int kComparisons = 20;  // of the two clocks; the tightest counts
 int priority_of(StreamRole role) {
   int least = 0, greatest = 0;
   check("cudaDeviceGetStreamPriorityRange", cudaDeviceGetStreamPriorityRange(&least, &greatest));
-  return role == StreamRole::Communication ? greatest : least;
+  const bool first = role == StreamRole::Communication || role == StreamRole::Copy;
+  return first ? greatest : least;
 }
 
 bool is_pinned(const std::byte* memory) {

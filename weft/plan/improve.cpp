@@ -1,0 +1,272 @@
+#include "weft/plan/improve.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "weft/base/casts.h"
+#include "weft/base/random.h"
+#include "weft/exec/sim/bounds.h"
+#include "weft/exec/sim/simulate.h"
+#include "weft/plan/list_schedule.h"
+#include "weft/schedule/memory.h"
+#include "weft/schedule/passes/rewrite.h"
+
+namespace weft::plan {
+namespace {
+
+namespace sim = exec::sim;
+using base::at;
+using schedule::Direction;
+using schedule::kNone;
+using schedule::Node;
+using schedule::RankPlan;
+
+constexpr std::uint64_t kKey = 0x6f72646572;  // of all draws
+// How much sooner than in the given order a micro-batch may enter: by others that have gone forward
+// and that have left. More keeps more.
+constexpr std::pair<int, int> kSlacks[] = {{0, 0}, {1, 0}, {1, 1}, {2, 2}};
+// A try whose list schedule is longer than the best one's by more is not simulated.
+constexpr double kWorthSimulating = 1.01;
+
+sim::SimulatedStep step_of(const std::vector<RankPlan>& plans, const ImproveRequest& request) {
+  sim::SimulatedStep step{
+      .graphs = {},
+      .members =
+          [pipeline = plans.front().anatomy.pipeline](int rank, const schedule::Entry& entry) {
+            return schedule::stages_of_entry(pipeline, rank, entry);
+          },
+      .cost = {},
+      .wire = {},
+      .overheads = request.overheads};
+  for (const RankPlan& plan : plans) step.graphs.push_back(&plan.training);
+  step.cost = request.costs.for_graphs(step.graphs);
+  return step;
+}
+
+std::int64_t most_kept(const std::vector<RankPlan>& plans, const schedule::Load& load) {
+  std::int64_t most = 0;
+  for (const RankPlan& plan : plans) {
+    most = std::max(most, schedule::activation_mark(plan.training, plan.anatomy, load));
+  }
+  return most;
+}
+
+int micro_batches_of(const std::vector<RankPlan>& plans) {
+  return plans.front().shape.micro_batches;
+}
+
+// Writes what was found as graphs. A host node goes where the first node stands that needs it: what
+// is issued before it runs while the host waits.
+class OrderWriter {
+ public:
+  OrderWriter(const std::vector<RankPlan>& plans, int rank) : plan_(plans[at(rank)]) {}
+
+  schedule::Graph write(const std::vector<int>& issued) {
+    const std::vector<schedule::Entry>& entries = plan_.training.entries;
+    for (const int entry : issued) {
+      if (entries[at(entry)].lane == schedule::Lane::Host) {
+        pending_.insert(entries[at(entry)].node);
+      } else {
+        add(entries[at(entry)].node);
+      }
+    }
+    while (!pending_.empty()) add(take(*pending_.begin()));
+    return schedule::write(named_, plan_.anatomy, plan_.shape.micro_batches);
+  }
+
+ private:
+  Node take(const Node& host) {
+    const Node node = host;
+    pending_.erase(node);
+    return node;
+  }
+
+  void add(const Node& node) {
+    if (!pending_.empty()) {
+      for (const Node& need : schedule::required(plan_.anatomy,
+                                                 node,
+                                                 plan_.shape.micro_batches,
+                                                 schedule::StepKind::Training)) {
+        if (pending_.contains(need)) add(take(need));
+      }
+    }
+    named_.push_back({.node = node, .waits = {}});
+  }
+
+  const RankPlan& plan_;
+  std::set<Node> pending_;
+  schedule::NamedEntries named_;
+};
+
+// What a rule prefers, in parts of a micro-batch's way through the step: later micro-batches, input
+// gradients, weight gradients; and how much sooner micro-batches may enter.
+struct Taste {
+  double later = 0, backward = 0, weights = 0;
+  int forward_slack = 0, slack = 0;
+};
+
+constexpr Taste kTastes[] = {
+    {.later = -1, .weights = -100},
+    {.later = 1, .weights = -100},
+    {.backward = 1, .weights = -100},
+    {.backward = -1, .weights = -100},
+    {.weights = -100},
+    {.later = -1, .weights = 1},
+    {.backward = 1, .weights = 1},
+};
+
+// Nodes that one preference is for: the same of all micro-batches, but that those at the beginning
+// and the end of a step are apart: they have other neighbours.
+Node alike(Node node, int micro_batches) {
+  if (node.micro_batch == kNone) return node;
+  constexpr int kApart = 2;
+  const int from_end = micro_batches - node.micro_batch;
+  if (node.micro_batch >= kApart && from_end > kApart) node.micro_batch = kApart;
+  return node;
+}
+
+class Search {
+ public:
+  explicit Search(const ImproveRequest& request)
+      : request_(request), given_(step_of(request.plans, request)), jobs_(request.plans, given_) {
+    const int all = static_cast<int>(jobs_.jobs().size());
+    std::map<Node, int> numbers;
+    double sum = 0;
+    for (int job = 0; job < all; ++job) {
+      const Node kind = alike(jobs_.node_of(job), micro_batches_of(request.plans));
+      kind_of_.push_back(numbers.try_emplace(kind, static_cast<int>(numbers.size())).first->second);
+      whole_ = std::max(whole_, jobs_.tails()[at(job)]);
+      sum += jobs_.jobs()[at(job)].seconds;
+    }
+    unit_ = sum / all;
+    biases_.assign(numbers.size(), 0);
+    result_.plans = request.plans;
+    result_.given_seconds = sim::simulate(given_).step_seconds();
+    result_.found_seconds = result_.given_seconds;
+    result_.bound_seconds = sim::bounds_of(given_).step_seconds();
+    result_.given_bytes = result_.found_bytes = most_kept(request.plans, request.load);
+    result_.limit_bytes = request.memory_limit.value_or(result_.given_bytes + one_micro_batch());
+  }
+
+  Improvement run() {
+    for (const auto& [forward_slack, slack] : kSlacks) {
+      for (Taste taste : kTastes) {
+        taste.forward_slack = forward_slack;
+        taste.slack = slack;
+        attempt(taste, biases_);
+        if (is_over()) return result_;
+      }
+    }
+    while (!is_over()) change_a_little();
+    return result_;
+  }
+
+ private:
+  bool is_over() {
+    if (result_.tried >= request_.tries) return true;
+    return request_.goes_on && !request_.goes_on(result_.tried);
+  }
+
+  // The most that a stage keeps of a micro-batch when its forward is over.
+  std::int64_t one_micro_batch() const {
+    std::int64_t most = 0;
+    for (const RankPlan& plan : request_.plans) {
+      schedule::Graph forward;
+      for (const schedule::Entry& entry : plan.training.entries) {
+        if (entry.node.micro_batch == 0 && entry.node.direction == Direction::F) {
+          forward.entries.push_back({.node = entry.node, .lane = entry.lane, .waits = {}});
+        }
+      }
+      most = std::max(most, schedule::activation_mark(forward, plan.anatomy, request_.load));
+    }
+    return most;
+  }
+
+  ListRule rule_of(const Taste& taste, const std::vector<double>& biases) const {
+    ListRule rule{.urgency = {}, .forward_slack = taste.forward_slack, .slack = taste.slack};
+    for (int job = 0; job < std::ssize(kind_of_); ++job) {
+      const Node& node = jobs_.node_of(job);
+      double urgency = jobs_.tails()[at(job)] + biases[at(kind_of_[at(job)])] * unit_;
+      if (node.micro_batch != kNone) urgency += taste.later * node.micro_batch * whole_;
+      if (node.direction == Direction::D) urgency += taste.backward * whole_;
+      if (node.direction == Direction::W) urgency += taste.weights * whole_;
+      rule.urgency.push_back(urgency);
+    }
+    return rule;
+  }
+
+  // Whether it is shorter than all before; then it is kept.
+  bool attempt(const Taste& taste, const std::vector<double>& biases) {
+    ++result_.tried;
+    const ListOrder order = jobs_.run(rule_of(taste, biases));
+    if (order.seconds > kWorthSimulating * best_listed_) return false;
+    std::vector<RankPlan> plans = request_.plans;
+    for (int rank = 0; rank < std::ssize(plans); ++rank) {
+      plans[at(rank)].training = OrderWriter(request_.plans, rank).write(order.issued[at(rank)]);
+    }
+    const double seconds = sim::simulate(step_of(plans, request_)).step_seconds();
+    if (seconds >= best_seconds_) return false;
+    const std::int64_t bytes = most_kept(plans, request_.load);
+    if (bytes > result_.limit_bytes) {
+      if (seconds < result_.found_seconds) ++result_.over_limit;
+      return false;
+    }
+    best_listed_ = std::min(best_listed_, order.seconds);
+    best_seconds_ = seconds;
+    best_ = taste;
+    if (seconds >= result_.found_seconds) return true;
+    result_.found_seconds = seconds;
+    result_.found_bytes = bytes;
+    result_.plans = std::move(plans);
+    return true;
+  }
+
+  double draw(int i) const {
+    return base::normal(kKey, static_cast<std::uint64_t>(result_.tried) * 64 + at(i));
+  }
+  std::size_t draw_below(int i, std::size_t size) const {
+    const double drawn =
+        base::uniform(kKey, static_cast<std::uint64_t>(result_.tried) * 64 + 32 + at(i));
+    return std::min(size - 1, static_cast<std::size_t>(drawn * static_cast<double>(size)));
+  }
+
+  // Of the best: a preference or two, and now and then its taste.
+  void change_a_little() {
+    Taste taste = best_;
+    std::vector<double> biases = biases_;
+    if (result_.tried % 8 == 0) {
+      taste.later += 0.2 * draw(0);
+      taste.backward += 0.2 * draw(1);
+    }
+    const int changes = 1 + result_.tried % 4;
+    for (int i = 0; i < changes; ++i) {
+      biases[draw_below(i, biases.size())] += 3 * draw(2 + i);
+    }
+    if (attempt(taste, biases)) biases_ = std::move(biases);
+  }
+
+  const ImproveRequest& request_;
+  const sim::SimulatedStep given_;
+  const ListSchedule jobs_;
+  std::vector<int> kind_of_;     // by job
+  std::vector<double> biases_;   // by kind, in mean nodes
+  double unit_ = 0, whole_ = 0;  // seconds of a mean node, and of a micro-batch's longest way
+  double best_listed_ = std::numeric_limits<double>::infinity();
+  double best_seconds_ = std::numeric_limits<double>::infinity();
+  Taste best_;
+  Improvement result_;
+};
+
+}  // namespace
+
+double Improvement::share_gone() const {
+  const double above = given_seconds - bound_seconds;
+  return above <= 0 ? 0 : (given_seconds - found_seconds) / above;
+}
+
+Improvement improve(const ImproveRequest& request) { return Search(request).run(); }
+
+}  // namespace weft::plan
