@@ -62,17 +62,20 @@ PerfRun run_perf(const PerfRequest& request) {
     run.repeated = record.repeated.value_or(0);
     request.progress(record);
   };
-  const TrainResult result = train::train({.config = config,
-                                           .name = {},
-                                           .stop = request.stop,
-                                           .start = [](const train::RunStart&) {},
-                                           .log = [](const std::string&) {},
-                                           .progress = note,
-                                           .process = {}});
+  TrainResult result = train::train({.config = config,
+                                     .name = {},
+                                     .stop = request.stop,
+                                     .start = [](const train::RunStart&) {},
+                                     .log = [](const std::string&) {},
+                                     .progress = note,
+                                     .process = {}});
   if (!result.failures.empty()) throw base::SystemError(result.failures.front());
   run.interrupted = result.steps < config->train.train_iters;
   run.peak_bytes = result.peak_bytes;
-  if (!run.interrupted) run.exposure = result.exposure;
+  if (!run.interrupted) {
+    run.exposure = result.exposure;
+    run.timelines = std::move(result.timelines);
+  }
   take_times(request, run);
   return run;
 }

@@ -46,6 +46,7 @@ struct PerfRun {
   double tokens_per_second = 0;  // in the window
   double flops_per_second = 0;   // of the model, by config::flops_per_token, on all ranks
   std::optional<trace::Exposure> exposure;              // of the traced steps
+  std::vector<trace::Timeline> timelines;               // of all ranks, of the same
   std::array<std::size_t, tensor::kTags> peak_bytes{};  // of rank 0
 
   std::size_t total_peak_bytes() const;  // the tags' peaks together

@@ -425,6 +425,7 @@ void write_trace_files(Shared& shared, config::CommBackend backend) {
   if (!config::are_processes(backend)) {
     result.trace = write_trace(shared.run_dir, shared.timelines);
     result.exposure = write_exposure(shared.run_dir, shared.timelines, trace::Clocks::Shared);
+    result.timelines = std::move(shared.timelines);
     return;
   }
   const auto& [timelines, clocks] = shared.gathered;

@@ -55,6 +55,7 @@ struct TrainResult {
   // With a trace, unless the run was stopped before the steps that are traced.
   std::optional<std::filesystem::path> trace;
   std::optional<trace::Exposure> exposure;  // of all ranks
+  std::vector<trace::Timeline> timelines;   // of the ranks of this process
   bool interrupted = false;
   // What could not be written, with the reason: the run has failed, the rest of it is whole.
   std::vector<std::string> failures;

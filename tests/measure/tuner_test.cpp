@@ -1,0 +1,98 @@
+#include "weft/measure/tuner.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "tests/train/train_support.h"
+#include "weft/base/error.h"
+
+namespace weft::measure {
+namespace tuner_test {
+
+namespace fs = std::filesystem;
+using plan::MoveKind;
+using plan::TuningMove;
+
+constexpr const char* kOverlap = "comm_overlap.overlap_moe_expert_parallel_comm";
+
+class Tuner : public ::testing::Test {
+ protected:
+  Tuner() : folder_(fs::path(::testing::TempDir()) / fmt::format("weft_tune_{}", ::getpid())) {
+    fs::create_directories(folder_);
+    config_ = train::with_layout(train::small_config(), {.world = 2, .ep = 2});
+  }
+  ~Tuner() override { fs::remove_all(folder_); }
+
+  TuneRequest request(std::vector<TuningMove> moves) const {
+    return {.config = config_,
+            .moves = std::move(moves),
+            .steps = 6,
+            .repeats = 1,
+            .folder = folder_};
+  }
+
+  const fs::path folder_;
+  config::Config config_;
+};
+
+TEST_F(Tuner, EveryChangeEndsOnceAndTheBestIsWhatWasKept) {
+  const Tuning tuning = tune(request({
+      {.sets = {{kOverlap, "true"}}, .kind = MoveKind::Order},
+      {.sets = {{kOverlap, "false"}}, .kind = MoveKind::Order},  // as it is
+      {.sets = {{"model.moe_token_dispatcher_type", "allgather"}}},
+      {.sets = {{"model.expert_model_parallel_size", "3"}}},  // refused
+  }));
+  ASSERT_GE(tuning.trials.size(), 3u);
+  EXPECT_GT(tuning.first_ms, 0);
+  EXPECT_GT(tuning.best_ms, 0);
+  config::Config expected = config_;
+  int refused = 0;
+  for (const Trial& trial : tuning.trials) {
+    refused += trial.end == TrialEnd::Refused ? 1 : 0;
+    if (trial.end == TrialEnd::Refused || trial.end == TrialEnd::NotTried) {
+      EXPECT_FALSE(trial.why.empty());
+      continue;
+    }
+    EXPECT_GT(*trial.predicted_ms, 0);
+    const bool faster = trial.current_ms - trial.step_ms > trial.noise_ms;
+    EXPECT_EQ(trial.end, faster ? TrialEnd::Kept : TrialEnd::Reverted);
+    if (faster) expected = plan::with_move(expected, trial.move);
+  }
+  EXPECT_EQ(refused, 1);
+  EXPECT_EQ(expected.model.moe_token_dispatcher_type,
+            tuning.config.model.moe_token_dispatcher_type);
+  EXPECT_EQ(expected.comm_overlap.overlap_moe_expert_parallel_comm,
+            tuning.config.comm_overlap.overlap_moe_expert_parallel_comm);
+  EXPECT_FALSE(tuning.costs.ranks().empty());
+}
+
+TEST_F(Tuner, OrdersArePricedByWhatWasMeasured) {
+  // Links so slow that nothing but hiding them counts: the model must see it.
+  config_.fabric.intra_node_gb_per_second = 0.01;
+  TuneRequest asked = request({{.sets = {{kOverlap, "true"}}, .kind = MoveKind::Order}});
+  asked.most_trials = 1;
+  const Tuning tuning = tune(asked);
+  ASSERT_FALSE(tuning.trials.empty());
+  EXPECT_LT(*tuning.trials.front().predicted_ms, 1.1 * tuning.first_ms);
+}
+
+TEST_F(Tuner, MovesAreThoseOfTheRun) {
+  const auto has = [](const config::Config& config, const std::string& part) {
+    return std::ranges::any_of(plan::tuning_moves(config), [&](const TuningMove& move) {
+      return plan::to_text(move).find(part) != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(has(config_, kOverlap));
+  EXPECT_FALSE(has(config_, "tp_comm_overlap"));
+  EXPECT_FALSE(has(train::small_config(), kOverlap));
+  EXPECT_TRUE(has(train::small_config(), "micro_batch_size=2"));
+  EXPECT_FALSE(has(config_, "pipeline_schedule"));
+}
+
+TEST_F(Tuner, AKeyThatIsNoneIsRefused) {
+  EXPECT_THROW(plan::with_move(config_, {.sets = {{"model.no", "1"}}}), base::ConfigError);
+  EXPECT_THROW(plan::with_move(config_, {.sets = {{kOverlap, "perhaps"}}}), base::ConfigError);
+}
+
+}  // namespace tuner_test
+}  // namespace weft::measure

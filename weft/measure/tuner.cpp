@@ -1,0 +1,271 @@
+#include "weft/measure/tuner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "weft/base/casts.h"
+#include "weft/base/error.h"
+#include "weft/base/median.h"
+#include "weft/base/text.h"
+#include "weft/config/field.h"
+#include "weft/derive/derived.h"
+#include "weft/measure/perf_run.h"
+#include "weft/plan/nominal_costs.h"
+#include "weft/plan/overlap_prediction.h"
+#include "weft/rules/validate.h"
+
+namespace weft::measure {
+namespace {
+
+using plan::MoveKind;
+using plan::TuningMove;
+
+// The model is no judge, only a guide: what it expects to be slower by less is tried all the same.
+constexpr double kWorthTrying = 1.1;
+constexpr double kStandardErrors = 3;
+
+// Steps of one setting in several runs.
+struct Times {
+  std::vector<double> ms;
+
+  double median() const { return base::median(ms); }
+  double squared_error() const {
+    if (ms.size() < 2) return std::numeric_limits<double>::infinity();
+    const Steady steady = steady_state(ms, {.first = 0, .end = std::ssize(ms)});
+    return steady.deviation * steady.deviation / base::number(std::ssize(ms));
+  }
+};
+
+double noise_of(const Times& one, const Times& other) {
+  return kStandardErrors * std::sqrt(one.squared_error() + other.squared_error());
+}
+
+bool is_same(const config::Config& one, const config::Config& other) {
+  return std::ranges::all_of(config::fields(), [&](const config::Field& field) {
+    return field.get(one) == field.get(other);
+  });
+}
+
+class Tuner {
+ public:
+  explicit Tuner(const TuneRequest& request) : request_(request), current_(request.config) {}
+
+  Tuning run() {
+    rules::validate(perf_config(current_, request_.steps));
+    const Times first = measure(current_, "as it is");
+    if (is_stopped()) return stopped();
+    learn(current_, first.median());
+    result_.first_ms = result_.best_ms = first.median();
+    while (measured_ < request_.most_trials) {
+      std::optional<Trial> next = best_guess();
+      if (!next) break;
+      take(*next);
+      if (is_stopped()) return stopped();
+    }
+    for (Trial& trial : left_) tell(std::move(trial));
+    result_.config = current_;
+    result_.costs = costs_;
+    return std::move(result_);
+  }
+
+ private:
+  // What a run of the reference setting told.
+  struct Known {
+    config::Config config;
+    std::vector<trace::Timeline> timelines;
+    double ms = 0;
+  };
+
+  bool is_stopped() const { return request_.stop != nullptr && request_.stop->load(); }
+  Tuning stopped() {
+    result_.interrupted = true;
+    result_.config = current_;
+    return std::move(result_);
+  }
+
+  void tell(Trial trial) {
+    if (request_.told) request_.told(trial);
+    result_.trials.push_back(std::move(trial));
+  }
+
+  Times measure(const config::Config& config, const std::string& what) {
+    Times times;
+    add_run(times, config, what);
+    return times;
+  }
+
+  void add_run(Times& times, const config::Config& config, const std::string& what) {
+    const rules::JudgedConfig judged =
+        rules::validate(perf_config(config, request_.steps)).judged.value();
+    PerfRun run = run_perf({.config = judged,
+                            .steps = request_.steps,
+                            .window = request_.window,
+                            .run_dir = request_.folder / base::text("run{}", ++runs_),
+                            .stop = request_.stop,
+                            .progress = [&](const train::StepRecord& record) {
+                              if (request_.progress) request_.progress(what, record.iteration);
+                            }});
+    if (!run.window) return;
+    for (std::int64_t i = run.window->first; i < run.window->end; ++i) {
+      times.ms.push_back(run.step_ms[base::at(i)]);
+    }
+    last_timelines_ = std::move(run.timelines);
+  }
+
+  // The setting whose nodes the model knows from now on.
+  void learn(const config::Config& config, double ms) {
+    known_ = {.config = rules::judge(config).config,
+              .timelines = std::move(last_timelines_),
+              .ms = ms};
+    costs_ = exec::sim::measure(known_.timelines);
+    prediction_.emplace(known_.config,
+                        derive::fabric_of(known_.config),
+                        known_.timelines,
+                        known_.ms * 1e-3);
+    set_rates();
+  }
+
+  // Nominal rates at which the step's compute takes as long as it did.
+  void set_rates() {
+    rates_ = {};
+    const double measured = prediction_->compute_seconds();
+    const double nominal = nominal_compute(known_.config);
+    if (measured <= 0 || nominal <= 0) return;
+    const double factor = nominal / measured;
+    rates_.flops_per_second *= factor;
+    rates_.memory_bytes_per_second *= factor;
+    rates_.link_bytes_per_second = rates_.network_bytes_per_second = rates_.memory_bytes_per_second;
+  }
+
+  double nominal_compute(const config::Config& config) const {
+    plan::NominalRates rates = rates_;
+    rates.link_bytes_per_second = rates.network_bytes_per_second = 1e15;
+    rates.link_latency_seconds = 0;
+    return nominal_seconds(config, rates);
+  }
+
+  static double nominal_seconds(const config::Config& config, const plan::NominalRates& rates) {
+    const grid::Grid grid(derive::layout_of(config));
+    const std::vector<schedule::RankPlan> plans = schedule::plan_step(config, grid);
+    return plan::simulate_nominal(config, grid, plans, rates).step_seconds();
+  }
+
+  // Relative to the setting so far, whose time was measured.
+  double predict_ms(const config::Config& candidate, MoveKind kind) const {
+    const config::Config now = rules::judge(current_).config;
+    const double change =
+        kind == MoveKind::Order
+            ? prediction_->step_seconds(candidate) / prediction_->step_seconds(now)
+            : nominal_seconds(candidate, rates_) / nominal_seconds(now, rates_);
+    return result_.best_ms * change;
+  }
+
+  // The trial that the model expects most of; those that cannot be are told on the way.
+  std::optional<Trial> best_guess() {
+    left_.clear();
+    std::optional<Trial> best;
+    for (const TuningMove& move : moves()) {
+      if (std::ranges::find(done_, move) != done_.end()) continue;
+      std::optional<Trial> trial = consider(move);
+      if (!trial) continue;
+      if (*trial->predicted_ms > kWorthTrying * result_.best_ms) {
+        trial->why = "the model expects it to be slower";
+        left_.push_back(std::move(*trial));
+      } else if (!best || *trial->predicted_ms < *best->predicted_ms) {
+        best = std::move(trial);
+      }
+    }
+    return best;
+  }
+
+  std::vector<TuningMove> moves() const {
+    return request_.moves.empty() ? plan::tuning_moves(current_) : request_.moves;
+  }
+
+  std::optional<Trial> consider(const TuningMove& move) {
+    const config::Config asked = plan::with_move(current_, move);
+    Trial trial{.move = move, .change = changed(move, asked), .current_ms = result_.best_ms};
+    const rules::Verdict verdict = rules::judge(perf_config(asked, request_.steps));
+    if (!verdict.runs()) {
+      trial.end = TrialEnd::Refused;
+      trial.why = verdict.errors.empty() ? verdict.missing.front().message
+                                         : config::to_text(verdict.errors.front());
+    } else if (is_same(verdict.config,
+                       rules::judge(perf_config(current_, request_.steps)).config)) {
+      return std::nullopt;  // it is so already
+    } else {
+      trial.predicted_ms = predict_ms(rules::judge(asked).config, move.kind);
+      return trial;
+    }
+    if (std::ranges::find(refused_, move) == refused_.end()) {
+      refused_.push_back(move);
+      tell(std::move(trial));
+    }
+    return std::nullopt;
+  }
+
+  std::string changed(const TuningMove& move, const config::Config& asked) const {
+    TuningMove different{.sets = {}, .kind = move.kind};
+    for (const auto& set : move.sets) {
+      const config::Field& field = *config::find_field(set.first);
+      if (field.get(current_) != field.get(asked)) different.sets.push_back(set);
+    }
+    return to_text(different);
+  }
+
+  void take(Trial& trial) {
+    const config::Config asked = plan::with_move(current_, trial.move);
+    Times now, then;
+    ++measured_;
+    done_.push_back(trial.move);
+    tried_.push_back(trial.move);
+    try {
+      for (int i = 0; i < request_.repeats && !is_stopped(); ++i) {
+        add_run(now, current_, "as it is");
+        if (!is_stopped()) add_run(then, asked, trial.change);
+      }
+    } catch (const base::SystemError& error) {
+      trial.end = TrialEnd::Failed;
+      trial.why = error.what();
+      return tell(std::move(trial));
+    }
+    if (is_stopped() || now.ms.empty() || then.ms.empty()) return;
+    trial.current_ms = now.median();
+    trial.step_ms = then.median();
+    trial.noise_ms = noise_of(now, then);
+    const bool is_faster = trial.current_ms - trial.step_ms > trial.noise_ms;
+    trial.end = is_faster ? TrialEnd::Kept : TrialEnd::Reverted;
+    result_.best_ms = is_faster ? trial.step_ms : trial.current_ms;
+    if (is_faster) keep(asked, trial);
+    tell(std::move(trial));
+  }
+
+  void keep(const config::Config& asked, const Trial& trial) {
+    const TuningMove move = trial.move;
+    current_ = asked;
+    if (move.kind == MoveKind::Work) learn(current_, trial.step_ms);
+    // What lost beside the old setting may win beside the new one; each gets a second chance.
+    std::erase_if(done_, [&](const TuningMove& other) {
+      return other != move && std::ranges::count(tried_, other) < 2;
+    });
+  }
+
+  const TuneRequest& request_;
+  config::Config current_;
+  Known known_;
+  std::optional<plan::OverlapPrediction> prediction_;
+  plan::NominalRates rates_;
+  exec::sim::CostTable costs_;
+  std::vector<trace::Timeline> last_timelines_;
+  std::vector<TuningMove> done_, tried_, refused_;
+  std::vector<Trial> left_;  // not tried beside the setting so far
+  int runs_ = 0, measured_ = 0;
+  Tuning result_;
+};
+
+}  // namespace
+
+Tuning tune(const TuneRequest& request) { return Tuner(request).run(); }
+
+}  // namespace weft::measure
