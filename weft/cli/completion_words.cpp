@@ -26,6 +26,8 @@ std::vector<std::string> words_of(const config::Field& field) {
   const std::size_t list = type.find(kOneOf);
   if (type == "true or false") {
     words = {"true", "false"};
+  } else if (type == config::WordCodec<config::AutoSwitch>::one()) {
+    words = {"true", "false", "auto"};
   } else if (list != std::string_view::npos) {
     for (const std::string& word : base::split(type.substr(list + kOneOf.size()), ',')) {
       words.emplace_back(base::trim(word));

@@ -41,7 +41,9 @@ std::string layout_text(const config::ModelConfig& model) {
 std::string order_text(const config::Config& config) {
   if (!config.runtime.schedule.empty()) return "read from " + config.runtime.schedule;
   std::string text = "plain";
-  if (config.comm_overlap.overlap_moe_expert_parallel_comm) {
+  if (config.comm_overlap.overlap_moe_expert_parallel_comm.automatic) {
+    text = "plain or forward beside backward, as the first steps show";
+  } else if (config.comm_overlap.overlap_moe_expert_parallel_comm) {
     text = "forward beside backward";
     if (config.comm_overlap.delay_wgrad_compute) text += ", weight gradients delayed";
     if (config.model.ep_overlap_early_attn_memory_release) text += ", attention released early";

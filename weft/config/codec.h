@@ -13,6 +13,7 @@
 
 #include "weft/base/json.h"
 #include "weft/base/text.h"
+#include "weft/config/auto_switch.h"
 #include "weft/config/enums.h"
 
 namespace weft::config {
@@ -76,6 +77,21 @@ struct WordCodec<bool> {
   }
   static base::Json json(bool value) { return value; }
   static std::string one() { return "true or false"; }
+  static std::string many() { return "switches"; }
+  static std::string example() { return "true"; }
+};
+
+template <>
+struct WordCodec<AutoSwitch> {
+  static std::optional<AutoSwitch> parse(const std::string& word) {
+    if (word == "auto") return AutoSwitch::left_to_the_run();
+    const std::optional<bool> value = WordCodec<bool>::parse(word);
+    return value ? std::optional<AutoSwitch>(*value) : std::nullopt;
+  }
+  static base::Json json(AutoSwitch value) {
+    return value.automatic ? base::Json("auto") : base::Json(value.on);
+  }
+  static std::string one() { return WordCodec<bool>::one() + ", or auto"; }
   static std::string many() { return "switches"; }
   static std::string example() { return "true"; }
 };

@@ -1,6 +1,7 @@
 // WHAT RUN? The whole typed config. Each section's fields come from one list in fields/.
 #pragma once
 
+#include "weft/config/auto_switch.h"
 #include "weft/config/model_config.h"
 
 namespace weft::config {

@@ -32,9 +32,7 @@ Verdict judge_rules(const Config& config) {
           .judged = {}};
 }
 
-}  // namespace
-
-Verdict judge(const Config& config) {
+Verdict judge_whole(const Config& config) {
   Verdict verdict = judge_rules(config);
   if (verdict.legal()) {
     verdict.missing = missing_parts(verdict.config);
@@ -46,6 +44,35 @@ Verdict judge(const Config& config) {
       }
     }
   }
+  return verdict;
+}
+
+// W112: a run that may choose has no overlap where that could not run.
+template <typename JudgeOne>
+Verdict judge_choice(const Config& config, const JudgeOne& judge_one) {
+  Verdict verdict = judge_one(config);
+  if (!config.comm_overlap.overlap_moe_expert_parallel_comm.automatic || verdict.runs()) {
+    return verdict;
+  }
+  const std::string why =
+      verdict.legal() ? verdict.missing.front().message : config::to_text(verdict.errors.front());
+  Config without = config;
+  without.comm_overlap.overlap_moe_expert_parallel_comm = false;
+  without.comm_overlap.delay_wgrad_compute = false;
+  verdict = judge_one(without);
+  verdict.automatic.push_back({.id = "W112",
+                               .key = "comm_overlap.overlap_moe_expert_parallel_comm",
+                               .from = "auto",
+                               .to = false,
+                               .message = "it could not run (" + why + ")",
+                               .fix = ""});
+  return verdict;
+}
+
+}  // namespace
+
+Verdict judge(const Config& config) {
+  Verdict verdict = judge_choice(config, judge_whole);
   if (verdict.runs()) verdict.judged = JudgedConfig(verdict.config);
   return verdict;
 }
@@ -57,7 +84,7 @@ Verdict validate(const Config& config) {
 }
 
 Verdict validate_schedule(const Config& config) {
-  Verdict verdict = judge_rules(config);
+  Verdict verdict = judge_choice(config, judge_rules);
   if (verdict.legal()) verdict.missing = schedule_limits(verdict.config);
   refuse(verdict);
   verdict.missing = missing_parts(verdict.config);

@@ -63,10 +63,13 @@ class Engine {
   std::vector<OptimizerShare>& optimizers() { return optimizers_; }
   const exec::Lanes& lanes() const { return lanes_; }
   Program& program() { return program_; }
-  exec::Executor& training() { return training_; }
+  // The order that steps are taken in: the plan's, or the one that train_by() put in its place.
+  exec::Executor& training() { return *chosen_; }
+  // One of the same nodes, which outlives its use.
+  void train_by(exec::Executor& order) { chosen_ = &order; }
   exec::Executor& forward() { return forward_; }
   // The same without the row budget of a rank; the same ones where there is none.
-  exec::Executor& lifted_training() { return lifted_ ? lifted_->training : training_; }
+  exec::Executor& lifted_training() { return lifted_ ? lifted_->training : *chosen_; }
   exec::Executor& lifted_forward() { return lifted_ ? lifted_->forward : forward_; }
   Groups& groups() { return groups_; }
 
@@ -84,6 +87,7 @@ class Engine {
   std::vector<OptimizerShare> optimizers_;
   Program program_;
   exec::Executor training_, forward_;
+  exec::Executor* chosen_ = &training_;
 
   struct Lifted {
     Lifted(schedule::RankPlan without, exec::Lanes& lanes)

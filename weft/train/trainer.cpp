@@ -16,6 +16,7 @@
 #include "weft/train/gather_texts.h"
 #include "weft/train/gather_timelines.h"
 #include "weft/train/launch.h"
+#include "weft/train/order_choice.h"
 #include "weft/train/preparation.h"
 #include "weft/train/run_log.h"
 #include "weft/train/state_list.h"
@@ -57,6 +58,7 @@ class RankRun {
         written_(ready.written),
         resumed_(ready.resumed),
         shared_(shared),
+        order_(engine),
         progress_(engine.pool(), config_.rng.seed) {}
 
   void run() {
@@ -179,6 +181,7 @@ class RankRun {
     const bool traced =
         config_.runtime.trace && step >= config_.train.train_iters - config_.runtime.trace_steps;
     const double rate = optim::learning_rate(config_, step);
+    order_.begin_step();
     const Attempt attempt = attempt_step(engine_,
                                          progress_,
                                          {.batch = batch,
@@ -202,12 +205,14 @@ class RankRun {
     traced_ |= traced;
     const double seconds = seconds_since(start);
     (step == first_step_ ? first_seconds_ : warm_seconds_) += seconds;
+    const std::optional<std::string> chosen = order_.end_step(seconds);
     StepRecord record = record_of(totals, rate, seconds);
     const bool ends = stopped_ || totals.time_is_up;
     if (log_) log_->tell(record, ends ? RunLog::Next::End : RunLog::Next::Step);
     if (log_ && totals.time_is_up) {
       request_.log("ends      here: the minutes of train.exit_duration_in_mins have passed");
     }
+    if (log_ && chosen) request_.log(*chosen);
     evaluate(record);
     if (log_) log_->keep(record, engine_.pool());
     const auto divides = [&](const std::optional<std::int64_t>& interval) {
@@ -397,6 +402,7 @@ class RankRun {
   const std::optional<checkpoint::HuggingFaceConfig>& written_;  // what save_hf says of the model
   const std::optional<Resumption>& resumed_;
   Shared& shared_;
+  OrderChoice order_;
   Progress progress_;
   fs::path run_dir_;
   std::optional<RunLog> log_;  // of rank 0

@@ -195,6 +195,11 @@ class WordReader {
     }
   }
 
+  static bool is_left_to_run(const KebabFlag& flag, const std::string& given) {
+    return given == "auto" && flag.field != nullptr &&
+           flag.field->type == WordCodec<config::AutoSwitch>::one();
+  }
+
   void read_kebab(const KebabFlag& flag, std::optional<std::string> given) {
     const bool wrote = given.has_value();
     switch (flag.takes) {
@@ -206,7 +211,7 @@ class WordReader {
       case KebabFlag::Takes::Choice:
         if (!wrote && is_value_next()) given = words_[at_++];
         if (!given) given = "true";
-        if (!WordCodec<bool>::parse(*given) && *given != "null") {
+        if (!WordCodec<bool>::parse(*given) && *given != "null" && !is_left_to_run(flag, *given)) {
           return complain(text("{} {}: it takes true or false, or nothing, which is true",
                                flag.name,
                                shown(*given)));
