@@ -28,13 +28,16 @@ bool is_prompt(StreamRole role) {
   return role == StreamRole::Communication || role == StreamRole::Copy;
 }
 
-// Large enough that starting a thread's part costs nothing beside it.
-constexpr std::int64_t kCopyPart = 256 << 10;
+// Smaller pieces are not worth another thread.
+constexpr std::int64_t kLeastPart = 256 << 10;
 
+// One piece for each thread: the larger a copy, the better the processor does it (from some size on
+// without reading what it is going to write over).
 void copy_in_parts(Workers& workers, std::byte* to, const std::byte* from, std::int64_t bytes) {
-  workers.parallel((bytes + kCopyPart - 1) / kCopyPart, [&](std::int64_t i) {
-    const std::int64_t begin = i * kCopyPart;
-    std::copy_n(from + begin, std::min(kCopyPart, bytes - begin), to + begin);
+  const std::int64_t part = std::max(kLeastPart, bytes / workers.threads() + 1);
+  workers.parallel((bytes + part - 1) / part, [&](std::int64_t i) {
+    const std::int64_t begin = i * part;
+    std::copy_n(from + begin, std::min(part, bytes - begin), to + begin);
   });
 }
 
