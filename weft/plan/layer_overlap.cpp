@@ -12,19 +12,20 @@ using config::ModelConfig;
 
 // How launches and device work add up to time. Where the host must learn row counts in every layer
 // it cannot run ahead of the device, and what is slow on one side is not made up on the other: the
-// two add like the sides of a right angle. Where it can run ahead, the longer of the two decides.
-constexpr double kWaitingHost = 2, kRunningHost = 6;
+// two add like the sides of a right angle. In the merged order it has a second micro-batch's work
+// to launch meanwhile. Where it need not wait, the longer of the two decides.
+constexpr double kWaitingHost = 2, kMergedHost = 3, kRunningHost = 6;
 
 // The merged order cuts a layer into pieces with events between them, and the split of weight
 // gradients each product into two calls: more for the host to do.
-constexpr double kMergedLaunches = 1.25, kSplitLaunches = 1.1;
+constexpr double kMergedLaunches = 1.25, kSplitLaunches = 1.045;
 
 // A multiprocessor less for compute is not a multiprocessor's worth of it: part of what kernels do
 // waits for memory anyhow. But a transfer beside them also takes memory bandwidth.
 constexpr double kContention = 1.0;
 
-double with_host(const ModelConfig& model, double device, double host) {
-  const double exponent = host_waits_for_counts(model) ? kWaitingHost : kRunningHost;
+double with_host(const ModelConfig& model, double waiting, double device, double host) {
+  const double exponent = host_waits_for_counts(model) ? waiting : kRunningHost;
   if (host <= 0) return device;
   return std::pow(std::pow(device, exponent) + std::pow(host, exponent), 1 / exponent);
 }
@@ -34,35 +35,59 @@ double dispatch_sms(const ModelConfig& model, const Hardware& hardware) {
   return asked ? static_cast<double>(*asked) : hardware.dispatch_sms;
 }
 
-// One pair of layers on two lanes, as the interleaving pass orders them:
+// Pairs of layers on two lanes, as the interleaving pass orders them:
 //   ep       b.combine.D | f.dispatch.F, b.dispatch.D         | f.combine.F
 //   compute  f.before    | b.experts.D [W], f.experts.F       | b.before.D [W]
-struct Pair {
-  double seconds = 0;
-  double communication = 0;
-};
+// What un-permutes rows follows the combine on its own lane. Where weight gradients are not split
+// off, whoever waits for input gradients waits for them too.
+class Lanes {
+ public:
+  Lanes(const LayerTime& layer, bool splits, double slowdown)
+      : layer_(layer), splits_(splits), slowdown_(slowdown) {}
 
-Pair run_pair(const LayerTime& layer, bool splits, double slowdown) {
-  const Directions& x = layer.experts;
-  const double wire_d = layer.dispatch, wire_c = layer.combine;
-  const double again = layer.travels_again ? wire_d + wire_c : 0;
-  const double f_before = layer.before.f * slowdown;
-  const double b_merge = layer.after.d * slowdown;  // the backward of the combine's other side
-  // Lane by lane: when each operation is over.
-  const double combine_d = b_merge + again + wire_c;
-  double compute = b_merge + f_before;
-  const double dispatch_f = std::max(combine_d, compute) + wire_d;
-  compute = std::max(compute, combine_d) + x.d * slowdown;
-  const double experts_d = compute + (splits ? 0 : x.w * slowdown);
-  compute += x.w * slowdown;
-  const double dispatch_d = std::max(dispatch_f, experts_d) + wire_d;
-  compute = std::max(compute, dispatch_f) + x.f * slowdown;
-  const double combine_f = std::max(dispatch_d, compute) + wire_c;
-  compute = std::max(compute, dispatch_d) + layer.before.d * slowdown + layer.before.w * slowdown;
-  const double merge_f = std::max(compute, combine_f) + layer.after.f * slowdown;
-  return {.seconds = merge_f + layer.after.w * slowdown,
-          .communication = 2 * (wire_d + wire_c) + again};
-}
+  double communication() const { return 2 * (layer_.dispatch + layer_.combine) + travels_again(); }
+
+  // Of one pair, once the pairs before it have set the pace.
+  double period() {
+    constexpr int kWarmUp = 4;
+    for (int i = 0; i < kWarmUp; ++i) run_pair();
+    const double before = forward_ready_;
+    run_pair();
+    return forward_ready_ - before;
+  }
+
+ private:
+  double travels_again() const {
+    return layer_.travels_again ? layer_.dispatch + layer_.combine : 0;
+  }
+
+  void run_pair() {
+    const Directions& experts = layer_.experts;
+    ep_ = std::max(ep_, backward_ready_) + layer_.after.d + travels_again() + layer_.combine;
+    const double combine_d = ep_;
+    compute_ = std::max(compute_, forward_ready_) + layer_.before.f * slowdown_;
+    ep_ = std::max(ep_, compute_) + layer_.dispatch;
+    const double dispatch_f = ep_;
+    compute_ = std::max(compute_, combine_d) + experts.d * slowdown_;
+    const double experts_d = compute_ + (splits_ ? 0 : experts.w * slowdown_);
+    compute_ += experts.w * slowdown_;
+    ep_ = std::max(ep_, experts_d) + layer_.dispatch;
+    const double dispatch_d = ep_;
+    compute_ = std::max(compute_, dispatch_f) + experts.f * slowdown_;
+    ep_ = std::max(ep_, compute_) + layer_.combine + layer_.after.f;
+    forward_ready_ = ep_;
+    compute_ = std::max(compute_, dispatch_d) + layer_.before.d * slowdown_;
+    const double weights = (layer_.before.w + layer_.after.w) * slowdown_;
+    backward_ready_ = compute_ + (splits_ ? 0 : weights);
+    compute_ += weights;
+  }
+
+  const LayerTime& layer_;
+  bool splits_;
+  double slowdown_;
+  double compute_ = 0, ep_ = 0;                    // when a lane is free
+  double forward_ready_ = 0, backward_ready_ = 0;  // when the next layer may begin
+};
 
 }  // namespace
 
@@ -72,8 +97,8 @@ PlainTime plain_time(const config::Config& config, const LayerTime& layer) {
   const double wire_b = wire * (layer.travels_again ? 2 : 1);
   const double device_f = compute.f + wire + layer.tp.f + layer.cp.f;
   const double device_b = compute.d + compute.w + wire_b + layer.tp.d + layer.cp.d;
-  PlainTime time{.forward = with_host(config.model, device_f, layer.host_f),
-                 .backward = with_host(config.model, device_b, layer.host_b),
+  PlainTime time{.forward = with_host(config.model, kWaitingHost, device_f, layer.host_f),
+                 .backward = with_host(config.model, kWaitingHost, device_b, layer.host_b),
                  .ep = wire + wire_b,
                  .tp = layer.tp.f + layer.tp.d,
                  .cp = layer.cp.f + layer.cp.d};
@@ -87,18 +112,22 @@ PlainTime merged_time(const config::Config& config,
   if (layer.dispatch <= 0) return plain_time(config, layer);
   const bool splits = config.comm_overlap.delay_wgrad_compute;
   const double alone = layer.compute().total();
+  // What un-permutes rows takes its time of the device from the compute beside it.
+  const double merges = layer.after.f + layer.after.d;
+  const double shared = alone / (alone - merges);
   // Compute is slower while something travels beside it; how long that is follows from the pair.
   const double share = dispatch_sms(config.model, hardware) / hardware.sms * kContention;
-  Pair pair = run_pair(layer, splits, 1);
-  double exposed = pair.seconds - alone;
-  const double hidden = std::max(0.0, pair.communication - exposed);
-  const double slowdown = 1 + share * std::min(1.0, hidden / alone);
-  pair = run_pair(layer, splits, slowdown);
-  exposed = pair.seconds - alone;
+  Lanes undisturbed(layer, splits, shared);
+  const double open = std::max(0.0, undisturbed.period() - alone);
+  const double hidden = std::max(0.0, undisturbed.communication() - open);
+  const double slowdown = shared * (1 + share * std::min(1.0, hidden / alone));
+  const double period = Lanes(layer, splits, slowdown).period();
+  const double exposed = std::max(0.0, period - alone);
   const double others = layer.tp.f + layer.tp.d + layer.cp.f + layer.cp.d;
   const double launches = kMergedLaunches * (splits ? kSplitLaunches : 1);
-  const double device = pair.seconds + others;
-  const double all = with_host(config.model, device, launches * (layer.host_f + layer.host_b));
+  const double device = period + others;
+  const double all =
+      with_host(config.model, kMergedHost, device, launches * (layer.host_f + layer.host_b));
   const double forward = layer.compute().f / alone;
   return {.forward = all * forward,
           .backward = all * (1 - forward),

@@ -162,11 +162,15 @@ class RowReader {
     model.sequence_parallel = model.tensor_model_parallel_size > 1;
     const std::int64_t ranks = model.tensor_model_parallel_size *
                                model.pipeline_model_parallel_size * model.context_parallel_size;
-    const std::int64_t expert_ranks = model.expert_model_parallel_size * model.expert_shards() *
-                                      model.pipeline_model_parallel_size;
+    const std::int64_t expert_ranks = model.expert_model_parallel_size * model.expert_shards();
     const std::int64_t world = *config.runtime.world_size;
-    if (world % ranks != 0 || world % expert_ranks != 0) {
-      throw Unusable{"n_gpus is no multiple of tp * pp * cp and ep * etp * pp"};
+    if (world % ranks != 0) throw Unusable{"n_gpus is no multiple of tp * pp * cp"};
+    const std::int64_t of_stage = world / model.pipeline_model_parallel_size;
+    // A table has a row with more expert-parallel ranks than a stage has: all of them are taken.
+    if (expert_ranks > of_stage && expert_ranks % of_stage == 0) {
+      model.expert_model_parallel_size = of_stage / model.expert_shards();
+    } else if (of_stage % expert_ranks != 0) {
+      throw Unusable{"n_gpus is no multiple of ep * etp * pp"};
     }
     if (model.experts() % model.expert_model_parallel_size != 0) {
       throw Unusable{"ep does not divide the experts"};
