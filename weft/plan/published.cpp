@@ -333,6 +333,8 @@ PublishedTable parse_published(const std::string& content,
       result.runs.push_back(RowReader(table, row).read(model_named));
     } catch (const Unusable& reason) {
       result.left_out.push_back(text("line {}: {}", row.line, reason.why));
+    } catch (const base::ConfigError& error) {  // an unknown model
+      result.left_out.push_back(text("line {}: {}", row.line, error.what()));
     }
   }
   return result;

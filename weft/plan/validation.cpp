@@ -1,6 +1,7 @@
 // Published numbers beside priced ones.
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 
 #include "weft/base/median.h"
 #include "weft/base/text.h"
@@ -60,8 +61,10 @@ Validation validate(const PublishedTable& table, const HardwareTable& hardware) 
   for (const PublishedRun& run : table.runs) {
     const auto gpu = hardware.find(run.gpu);
     if (gpu == hardware.end()) {
-      result.left_out.push_back(
-          text("line {}: no hardware file of '{}'", run.line, base::shown(run.gpu)));
+      result.left_out.push_back(text("line {}: unknown GPU '{}': known are {}",
+                                     run.line,
+                                     base::shown(run.gpu),
+                                     fmt::join(std::views::keys(hardware), ", ")));
       continue;
     }
     if (gpu->second.peak(number_of(run.config.model)) <= 0) {
@@ -92,6 +95,7 @@ base::Json to_json(const Validation& validation) {
                     {"precision", run.precision},
                     {"gpus", run.config.runtime.world_size.value_or(0)},
                     {"layout", layout_text(run.config)},
+                    {"note", run.note},
                     {"used_for_fit", was_fitted(run.model)},
                     {"published", run.tflops},
                     {"predicted", row.predicted},
