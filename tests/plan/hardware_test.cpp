@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "weft/base/error.h"
 #include "weft/base/file.h"
 #include "weft/base/text.h"

@@ -35,6 +35,8 @@ double dispatch_sms(const ModelConfig& model, const Hardware& hardware) {
   return asked ? static_cast<double>(*asked) : hardware.dispatch_sms;
 }
 
+enum class WeightGradients { Together, Split };  // with input gradients, or later
+
 // Pairs of layers on two lanes, as the interleaving pass orders them:
 //   ep       b.combine.D | f.dispatch.F, b.dispatch.D         | f.combine.F
 //   compute  f.before    | b.experts.D [W], f.experts.F       | b.before.D [W]
@@ -42,8 +44,8 @@ double dispatch_sms(const ModelConfig& model, const Hardware& hardware) {
 // off, whoever waits for input gradients waits for them too.
 class Lanes {
  public:
-  Lanes(const LayerTime& layer, bool splits, double slowdown)
-      : layer_(layer), splits_(splits), slowdown_(slowdown) {}
+  Lanes(const LayerTime& layer, WeightGradients weights, double slowdown)
+      : layer_(layer), splits_(weights == WeightGradients::Split), slowdown_(slowdown) {}
 
   double communication() const { return 2 * (layer_.dispatch + layer_.combine) + travels_again(); }
 
@@ -111,17 +113,18 @@ PlainTime merged_time(const config::Config& config,
                       const Hardware& hardware) {
   if (layer.dispatch <= 0) return plain_time(config, layer);
   const bool splits = config.comm_overlap.delay_wgrad_compute;
+  const auto weights = splits ? WeightGradients::Split : WeightGradients::Together;
   const double alone = layer.compute().total();
   // What un-permutes rows takes its time of the device from the compute beside it.
   const double merges = layer.after.f + layer.after.d;
   const double shared = alone / (alone - merges);
   // Compute is slower while something travels beside it; how long that is follows from the pair.
   const double share = dispatch_sms(config.model, hardware) / hardware.sms * kContention;
-  Lanes undisturbed(layer, splits, shared);
+  Lanes undisturbed(layer, weights, shared);
   const double open = std::max(0.0, undisturbed.period() - alone);
   const double hidden = std::max(0.0, undisturbed.communication() - open);
   const double slowdown = shared * (1 + share * std::min(1.0, hidden / alone));
-  const double period = Lanes(layer, splits, slowdown).period();
+  const double period = Lanes(layer, weights, slowdown).period();
   const double exposed = std::max(0.0, period - alone);
   const double others = layer.tp.f + layer.tp.d + layer.cp.f + layer.cp.d;
   const double launches = kMergedLaunches * (splits ? kSplitLaunches : 1);

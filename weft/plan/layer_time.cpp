@@ -134,17 +134,16 @@ void add_kernels(const ModelConfig& model,
   }
 }
 
-// Tokens are gathered before a column-split product and scattered after a row-split one; the
-// backward gathers once more for the weight gradient.
+// Tokens are gathered before a column-split product and scattered after a row-split one: `pairs`
+// such exchanges; the backward gathers once more for the weight gradient.
 void add_tensor_exchange(const config::Config& config,
                          const Workload& work,
                          const Hardware& hardware,
-                         bool has_dense_feed_forward,
+                         double pairs,
                          LayerTime& layer) {
   if (work.tp <= 1) return;
   const double bytes = work.tokens * number(config.model.hidden_size) * 2;
   const double one = gather_seconds(bytes, group_of(work.tp, 1, hardware), hardware);
-  const double pairs = has_dense_feed_forward ? 2 : 1;
   const double exposed = config.comm_overlap.tp_comm_overlap ? kSteppedExposure : 1;
   layer.tp.f += 2 * pairs * one * exposed;
   layer.tp.d += 3 * pairs * one * exposed;
@@ -208,7 +207,7 @@ LayerTime layer_time(const config::Config& config,
     time.travels_again =
         whole == Recomputed::Yes || recomputes_module(config.model, RecomputeModule::Moe);
   }
-  add_tensor_exchange(config, work, hardware, !is_moe, time);
+  add_tensor_exchange(config, work, hardware, is_moe ? 1 : 2, time);
   add_context_exchange(config, work, hardware, time);
   return time;
 }
@@ -219,7 +218,7 @@ LayerTime embed_time(const config::Config& config, const Workload& work, const H
 
 LayerTime head_time(const config::Config& config, const Workload& work, const Hardware& hardware) {
   LayerTime time = dense_like(config.model, head_kernels(config, work), hardware);
-  add_tensor_exchange(config, work, hardware, false, time);
+  add_tensor_exchange(config, work, hardware, 1, time);
   return time;
 }
 

@@ -1,7 +1,7 @@
 #include "weft/plan/price.h"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <map>
 #include <tuple>
 
@@ -122,29 +122,42 @@ class StepPricing {
     return place_in_stage < model_.recompute_num_layers.value_or(1);
   }
 
-  double shard_bytes(double bytes_of_parameter, bool of_experts) const {
-    const auto parameters = derive::rank_parameters(config_);
-    double most = 0;
-    for (const derive::RankParameters& rank : parameters) {
-      most = std::max(most, number(of_experts ? rank.experts : rank.dense));
+  // Of the rank with most of them.
+  double parameters_of_rank(std::int64_t derive::RankParameters::*kind) const {
+    std::int64_t most = 0;
+    for (const derive::RankParameters& rank : derive::rank_parameters(config_)) {
+      most = std::max(most, rank.*kind);
     }
-    return most * bytes_of_parameter;
+    return number(most);
   }
 
   // Reductions of gradients, or gathers of weights, of the rank with most parameters.
   double data_parallel_seconds(double bytes_of_parameter) const {
-    const double replicas = number(layout_.world / (layout_.tp * layout_.pp));
-    const double expert_replicas = number(layout_.world / (layout_.ep * layout_.etp * layout_.pp));
-    return gather_seconds(shard_bytes(bytes_of_parameter, false),
-                          group_of(replicas, work_.tp, hardware_),
-                          hardware_) +
-           gather_seconds(shard_bytes(bytes_of_parameter, true),
-                          group_of(expert_replicas, work_.ep * work_.etp, hardware_),
-                          hardware_);
+    double seconds = 0;
+    for (const Replicated& each : replicated()) {
+      seconds += gather_seconds(each.parameters * bytes_of_parameter,
+                                group_of(each.replicas, each.stride, hardware_),
+                                hardware_);
+    }
+    return seconds;
   }
 
-  static double uncovered(double seconds, double cover, bool overlaps) {
-    if (!overlaps) return seconds;
+  // Parameters of a rank, and the ranks that have the same ones.
+  struct Replicated {
+    double parameters = 0, replicas = 1, stride = 1;
+  };
+  std::array<Replicated, 2> replicated() const {
+    const std::int64_t stage = layout_.world / layout_.pp;
+    return {{{.parameters = parameters_of_rank(&derive::RankParameters::dense),
+              .replicas = number(stage / layout_.tp),
+              .stride = work_.tp},
+             {.parameters = parameters_of_rank(&derive::RankParameters::experts),
+              .replicas = number(stage / (layout_.ep * layout_.etp)),
+              .stride = work_.ep * work_.etp}}};
+  }
+
+  // Of an exchange that runs under compute.
+  static double uncovered(double seconds, double cover) {
     return std::max((1 - kDataCover) * seconds, seconds - cover);
   }
 
@@ -156,9 +169,8 @@ class StepPricing {
     const double gradient = config_.ddp.grad_reduce_in_fp32 ? 4 : 2;
     const double weight = config_.ddp.fp8_param_gather ? 1 : 2;
     if (config_.ddp.use_megatron_fsdp) {
-      const double each = data_parallel_seconds(weight);
-      const double all = kShardedGathers * each;
-      return micro_batches_ * uncovered(all, rank.plain.total() - all * 0, true);
+      const double each = kShardedGathers * data_parallel_seconds(weight);
+      return micro_batches_ * uncovered(each, rank.plain.total());
     }
     const bool reduces_early = config_.comm_overlap.overlap_grad_reduce.value_or(
         is_distributed() || config_.ddp.overlap_grad_reduce);
@@ -166,19 +178,16 @@ class StepPricing {
         is_distributed() || config_.ddp.overlap_param_gather);
     const double reduced = data_parallel_seconds(gradient) * (is_distributed() ? 1 : 2);
     const double gathered = is_distributed() ? data_parallel_seconds(weight) : 0;
-    return uncovered(reduced, rank.plain.backward, reduces_early) +
-           uncovered(gathered, rank.plain.forward, gathers_late);
+    return (reduces_early ? uncovered(reduced, rank.plain.backward) : reduced) +
+           (gathers_late ? uncovered(gathered, rank.plain.forward) : gathered);
   }
 
   double optimizer_seconds() const {
     double seconds = 0;
-    for (const bool of_experts : {false, true}) {
-      const double replicas =
-          number(of_experts ? layout_.world / (layout_.ep * layout_.etp * layout_.pp)
-                            : layout_.world / (layout_.tp * layout_.pp));
-      const bool shared = is_distributed() || config_.ddp.use_megatron_fsdp;
-      const double all = shard_bytes(1, of_experts), mine = all / (shared ? replicas : 1);
-      const double kept = config_.ddp.use_megatron_fsdp ? mine : all;
+    const bool fully = config_.ddp.use_megatron_fsdp;
+    for (const Replicated& each : replicated()) {
+      const double mine = each.parameters / (is_distributed() || fully ? each.replicas : 1);
+      const double kept = fully ? mine : each.parameters;
       seconds += (mine * kOptimizerBytes + kept * kGradientPasses * 4) / hardware_.memory_rate();
     }
     return seconds;
