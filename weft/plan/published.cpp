@@ -81,6 +81,15 @@ std::string even_layout(const ModelConfig& model, std::int64_t stages) {
   return layout + std::string(static_cast<std::size_t>(mtp), 'm') + "L";
 }
 
+// What tables of single runs call the same columns.
+constexpr std::pair<std::string_view, std::string_view> kOtherColumns[] = {
+    {"model", "card"},
+    {"seq_len", "seq"},
+    {"dispatcher_backend", "recipe_flex_backend"},
+    {"cuda_graph_impl", "recipe_cuda_graph"},
+    {"a2a_overlap", "recipe_a2a_overlap"},
+    {"delay_wgrad", "recipe_delay_wgrad"}};
+
 // What is wrong with a row, so that it cannot be priced.
 struct Unusable {
   std::string why;
@@ -120,7 +129,21 @@ class RowReader {
   }
 
  private:
-  std::string cell(std::string_view column) const { return table_.cell(row_, column); }
+  // A column by its name or its other one; sizes also as in "TP2/PP8/VP4/EP64".
+  std::string cell(std::string_view column) const {
+    const std::string own = table_.cell(row_, column);
+    if (!own.empty()) return own;
+    for (const auto& [name, other] : kOtherColumns) {
+      if (name == column) return table_.cell(row_, other);
+    }
+    for (const std::string& part : base::split(table_.cell(row_, "parallelism"), '/')) {
+      const std::size_t digits = part.find_first_of("0123456789");
+      if (digits != std::string::npos && lower(part.substr(0, digits)) == column) {
+        return part.substr(digits);
+      }
+    }
+    return "";
+  }
 
   std::optional<double> maybe(std::string_view column) const {
     return base::parse_number(cell(column));
@@ -319,8 +342,11 @@ PublishedTable parse_published(const std::string& content,
                                const std::string& named,
                                const ModelNamed& model_named) {
   const CsvTable table = parse_csv(content, named);
+  const auto has = [&](std::string_view column) {
+    return std::ranges::find(table.columns, column) != table.columns.end();
+  };
   for (const std::string_view needed : {"model", "system", "precision", "n_gpus", "gbs"}) {
-    if (std::ranges::find(table.columns, needed) != table.columns.end()) continue;
+    if (has(needed) || (needed == "model" && has("card"))) continue;
     throw base::ConfigError(
         text("{}: no column '{}': the first line names the columns, as in "
              "model,system,precision,n_gpus,gbs,mbs,seq_len,tp,pp,ep,tflops_per_gpu",

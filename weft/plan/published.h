@@ -5,7 +5,8 @@
 // routing, match, dispatcher_backend, a2a_overlap, delay_wgrad, cuda_graph_impl, cuda_graph_scope,
 // recompute_modules, recompute_num_layers, pp_layout, tokens_per_s_gpu, tflops_per_gpu,
 // gflop_per_token, note. Any of them may be missing or empty where it has a usual value; others are
-// not looked at.
+// not looked at. Tables of single runs, with `card`, `seq`, `parallelism` ("TP2/PP8/EP64") and
+// `recipe_...`, are read too.
 #pragma once
 
 #include <functional>
