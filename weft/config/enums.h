@@ -237,11 +237,11 @@ struct EnumWords<TokenizerType> {
                                                          "SentencePieceTokenizer"};
 };
 
-enum class Gpu { A100, H100, B200, B300, Gb200, Gb300, Vr200, R100 };
+enum class Gpu { A100, H100, H200, B200, B300, Gb200, Gb300, Vr200, R100 };
 template <>
 struct EnumWords<Gpu> {
-  static constexpr std::array<std::string_view, 8>
-      words{"a100", "h100", "b200", "b300", "gb200", "gb300", "vr200", "r100"};
+  static constexpr std::array<std::string_view, 9>
+      words{"a100", "h100", "h200", "b200", "b300", "gb200", "gb300", "vr200", "r100"};
 };
 
 enum class DecayScope { Matrices, All };

@@ -16,6 +16,7 @@ struct Known {
 
 constexpr Known kKnown[] = {{Gpu::A100, "NVIDIA A100-SXM4-80GB", 8, 8, 80, 312, 2039, 300},
                             {Gpu::H100, "NVIDIA H100 80GB HBM3", 9, 8, 80, 989, 3350, 450},
+                            {Gpu::H200, "NVIDIA H200", 9, 8, 141, 989, 4800, 450},
                             {Gpu::B200, "NVIDIA B200", 10, 8, 192, 2250, 8000, 900},
                             {Gpu::B300, "NVIDIA B300", 10, 8, 288, 2250, 8000, 900},
                             {Gpu::Gb200, "NVIDIA GB200", 10, 4, 192, 2500, 8000, 900},

@@ -1,0 +1,143 @@
+// weft plan: published runs beside priced ones, and one run on the clock.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
+
+#include "tests/cli/program_support.h"
+#include "weft/base/file.h"
+#include "weft/base/json.h"
+#include "weft/base/text.h"
+
+namespace weft::cli {
+namespace plan_test {
+
+using Json = base::Json;
+namespace fs = std::filesystem;
+
+const std::string kGolden = std::string(WEFT_SOURCE_DIR) + "/tests/golden/";
+const std::string kPublished = kGolden + "published_throughput.csv";
+
+Json planned(const std::string& words) {
+  const Outcome outcome = weft("plan " + words + " --json");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  return Json::parse(outcome.out);
+}
+
+// A file of this test that is gone afterwards.
+class Scratch {
+ public:
+  explicit Scratch(const std::string& name, const std::string& content = "")
+      : path_(fs::temp_directory_path() / base::text("weft_plan_{}_{}", getpid(), name)) {
+    if (!content.empty()) base::write_whole(path_, content);
+  }
+  ~Scratch() { fs::remove_all(path_); }
+  std::string name() const { return path_.string(); }
+
+ private:
+  fs::path path_;
+};
+
+TEST(PlanCommand, PublishedRunsAreMetAndWholeModelsAreHeldOut) {
+  const Json json = planned("--validate=" + kPublished);
+  ASSERT_EQ(json["rows"].size(), 117u);
+  std::map<std::string, bool> used;
+  for (const Json& row : json["rows"]) {
+    const double error = row["predicted"].get<double>() / row["published"].get<double>() - 1;
+    EXPECT_NEAR(row["error"].get<double>(), error, 1e-9);
+    const auto [place, is_new] = used.emplace(row["model"], row["used_for_fit"]);
+    EXPECT_EQ(place->second, row["used_for_fit"].get<bool>()) << "a model is used or held out";
+  }
+  EXPECT_LE(json["fitted"]["rows"].get<int>() * 2, 117);
+  EXPECT_LE(json["held_out"]["median"].get<double>(), 0.12);
+  EXPECT_LE(json["held_out"]["p90"].get<double>(), 0.25);
+  EXPECT_LE(json["median"].get<double>(), 0.12);
+}
+
+// Each run measured twice with one knob changed: where that mattered by more than 2 %, the sign is
+// right; where it did not, the prediction is small too.
+TEST(PlanCommand, OneKnobChangesAPublishedRunTheRightWay) {
+  std::map<std::string, std::map<std::string, Json>> pairs;
+  for (const Json& row : planned("--validate=" + kGolden + "published_pairs.csv")["rows"]) {
+    pairs[row["release"]][row["note"]] = row;
+  }
+  ASSERT_EQ(pairs.size(), 7u);
+  for (const auto& [name, pair] : pairs) {
+    const auto change = [&](const char* key) {
+      return pair.at("with")[key].get<double>() / pair.at("without")[key].get<double>() - 1;
+    };
+    const double measured = change("published"), predicted = change("predicted");
+    if (std::abs(measured) > 0.02) {
+      EXPECT_GT(predicted * measured, 0) << name << ": " << measured << ", " << predicted;
+      EXPECT_GT(std::abs(predicted), 0.02) << name;
+    } else {
+      EXPECT_LT(std::abs(predicted), 0.02) << name;
+    }
+  }
+}
+
+TEST(PlanCommand, TheFitIsTheOneOfTheFiles) {
+  Scratch folder("fit");
+  const Json json = planned("--validate=" + kPublished + " --fit --write=" + folder.name());
+  EXPECT_GE(json["fit"]["numbers"].size(), 10u);
+  for (const fs::directory_entry& file : fs::directory_iterator(folder.name())) {
+    EXPECT_EQ(base::read_text(file.path()),
+              base::read_text(fs::path(WEFT_SOURCE_DIR) / "hardware" / file.path().filename()))
+        << file.path() << ": write it again, with the command of docs/plan.md";
+  }
+}
+
+TEST(PlanCommand, AStrangersTableIsReadOrRefusedCleanly) {
+  const std::string header =
+      "model,system,precision,n_gpus,gbs,mbs,seq_len,tp,pp,ep,tflops_per_gpu\n";
+  const Scratch some("some.csv",
+                     header +
+                         "GPT_OSS_20B,DGX-GB200,MXFP8,8,64,1,4096,1,1,8,500\n"
+                         "Kimi_K2,DGX-GB300,BF16,256,4096,1,4096,1,4,64,900\n"
+                         "LLAMA3.1_405B,B200,FP8-CS,128,64,1,8192,4,8,,1500\n"
+                         "Qwen3_235B_a22B,H100,FP8,256,2048,1,4096,2,8,32,300\n"
+                         "Qwen3_Next_80B_a3b,GB200,MXFP8,64,1024,1,4096,1,2,32,400\n"
+                         "Mixtral_8x7B,H100,BF16,64,256,1,4096,1,4,8,400\n"
+                         "LLAMA3_8B,H100,MXFP8,8,128,1,8192,1,1,,700\n"
+                         "LLAMA3_8B,H100,BF16,8,128,1,8192,1,1,,\n"
+                         "LLAMA3_8B,MI300,BF16,8,128,1,8192,1,1,,300\n"
+                         "LLAMA3_8B,H100,BF16,0,128,1,8192,1,1,,300\n");
+  const Json json = planned("--validate=" + some.name());
+  EXPECT_EQ(json["rows"].size(), 6u);
+  EXPECT_EQ(json["left_out"].size(), 4u);
+  const auto refusal = [](const std::string& content) {
+    const Scratch file("bad.csv", content);
+    const Outcome outcome = weft("plan --validate=" + file.name());
+    EXPECT_EQ(outcome.code, 2) << content;
+    return outcome.err;
+  };
+  EXPECT_NE(refusal("a,b\n1,2\n").find("no column 'model'"), std::string::npos);
+  EXPECT_NE(refusal(header + "x,\"y\n").find("a quote opens a cell"), std::string::npos);
+  EXPECT_NE(refusal(header + "nobody,H100,BF16,8,8,1,64,1,1,1,3\n").find("known are"),
+            std::string::npos);
+}
+
+TEST(PlanCommand, OneRunIsPricedAndItsTimeLineWritten) {
+  const Scratch trace("trace.json");
+  const std::string run =
+      "--simulate qwen3_30b_a3b_pretrain_16gpu_h100_bf16 model.num_layers=4 gbs=64 ";
+  const Json json = planned(run + "--trace=" + trace.name());
+  for (const char* key : {"step_ms", "tokens_per_second_per_gpu", "tflops_per_gpu", "mfu"}) {
+    EXPECT_GT(json[key].get<double>(), 0) << key;
+  }
+  EXPECT_GT(json["schedule"]["step_ms"].get<double>(), 0);
+  EXPECT_NE(base::read_text(trace.name()).find("1F0.dispatch"), std::string::npos);
+  EXPECT_LT(planned(run + "--gpu=gb200")["step_ms"].get<double>(), json["step_ms"].get<double>());
+}
+
+TEST(PlanCommand, AnUnknownGpuListsTheKnownOnes) {
+  const Outcome outcome = weft("plan --simulate tiny --gpu=h1000");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("b200, b300, gb200, gb300, h100, h200"), std::string::npos)
+      << outcome.err;
+  EXPECT_NE(weft("plan --simulate tiny").err.find("--gpu=NAME"), std::string::npos);
+}
+
+}  // namespace plan_test
+}  // namespace weft::cli

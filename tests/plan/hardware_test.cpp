@@ -1,0 +1,95 @@
+#include "weft/plan/hardware.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "weft/base/error.h"
+#include "weft/base/file.h"
+#include "weft/base/text.h"
+
+namespace weft::plan {
+namespace hardware_test {
+
+namespace fs = std::filesystem;
+
+const fs::path kFolder = fs::path(WEFT_SOURCE_DIR) / "hardware";
+
+std::string content_of(const std::string& gpu) {
+  return base::read_text(kFolder / (gpu + ".yaml"));
+}
+
+std::string replaced(std::string content, const std::string& key, const std::string& line) {
+  const std::size_t begin = content.find("\n" + key + ":") + 1;
+  return content.replace(begin, content.find('\n', begin) - begin, line);
+}
+
+std::string complaint_of(const std::string& content) {
+  try {
+    parse_hardware(content, "x.yaml");
+  } catch (const base::ConfigError& error) {
+    return base::text("{}", fmt::join(error.complaints(), "\n"));
+  }
+  return "";
+}
+
+TEST(Hardware, EveryFileIsWholeAndSaysWhereItsNumbersComeFrom) {
+  const std::vector<std::string> known = known_hardware(kFolder);
+  for (const char* gpu : {"h100", "h200", "b200", "b300", "gb200", "gb300"}) {
+    EXPECT_NE(std::ranges::find(known, gpu), known.end()) << gpu;
+  }
+  for (const std::string& name : known) {
+    const Hardware hardware = find_hardware(kFolder, name);
+    EXPECT_EQ(hardware.name, name);
+    EXPECT_FALSE(hardware.summary.empty());
+    EXPECT_GT(hardware.gemm_rate(Number::Bf16), 0);
+    EXPECT_LT(hardware.gemm_rate(Number::Bf16), hardware.peak(Number::Bf16));
+    EXPECT_NE(content_of(name).find("As advertised"), std::string::npos);
+  }
+}
+
+TEST(Hardware, AMissingNumberIsNamed) {
+  EXPECT_EQ(complaint_of(replaced(content_of("h100"), "nic_gbps", "")),
+            "x.yaml: a number is missing: nic_gbps");
+}
+
+TEST(Hardware, AnAbsurdNumberIsNamedWithItsLineAndRange) {
+  const std::string said =
+      complaint_of(replaced(content_of("h100"), "memory_share", "memory_share: 40"));
+  EXPECT_NE(said.find("memory_share = 40 is out of range: 0.01 to 1"), std::string::npos) << said;
+  EXPECT_EQ(said.find("x.yaml:"), 0u) << said;
+  EXPECT_NE(complaint_of(replaced(content_of("h100"), "sms", "sms: nan")), "");
+  EXPECT_NE(complaint_of(replaced(content_of("h100"), "sms", "sms: many")).find("not a number"),
+            std::string::npos);
+}
+
+TEST(Hardware, AnUnknownKeyHasAHintAndATwiceGivenOneIsRefused) {
+  EXPECT_NE(complaint_of(content_of("h100") + "nic_gbp: 3\n").find("did you mean 'nic_gbps'?"),
+            std::string::npos);
+  EXPECT_NE(complaint_of(content_of("h100") + "sms: 3\n").find("given twice"), std::string::npos);
+}
+
+TEST(Hardware, AnUnknownGpuListsTheKnownOnes) {
+  try {
+    find_hardware(kFolder, "h1000");
+    FAIL() << "found";
+  } catch (const base::ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("b200, b300, gb200, gb300, h100, h200"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(Hardware, CalibratedNumbersAreReplacedAndNothingElse) {
+  const std::string content = content_of("gb200");
+  Hardware hardware = parse_hardware(content, "gb200.yaml");
+  EXPECT_EQ(with_calibrated(content, hardware), content);
+  hardware.launch_us = 12.5;
+  hardware.sms = 1;
+  const Hardware again = parse_hardware(with_calibrated(content, hardware), "gb200.yaml");
+  EXPECT_EQ(again.launch_us, 12.5);
+  EXPECT_EQ(again.sms, 148);
+}
+
+}  // namespace hardware_test
+}  // namespace weft::plan

@@ -1,0 +1,174 @@
+#include "weft/plan/price.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "weft/plan/kernel_work.h"
+
+namespace weft::plan {
+namespace price_test {
+
+const std::filesystem::path kFolder = std::filesystem::path(WEFT_SOURCE_DIR) / "hardware";
+
+Hardware gpu(const std::string& name) { return find_hardware(kFolder, name); }
+
+// Qwen3-30B-A3B on 16 GPUs.
+config::Config qwen() {
+  config::Config config;
+  config::ModelConfig& model = config.model;
+  model.num_layers = 48;
+  model.hidden_size = 2048;
+  model.num_attention_heads = 32;
+  model.num_query_groups = 4;
+  model.kv_channels = 128;
+  model.qk_layernorm = config::QkNorm::Head;
+  model.seq_length = 4096;
+  model.vocab_size = 151936;
+  model.num_moe_experts = 128;
+  model.moe_ffn_hidden_size = 768;
+  model.moe_router_topk = 8;
+  model.expert_model_parallel_size = 16;
+  model.bf16 = true;
+  model.params_dtype = config::Precision::Bf16;
+  config.train.micro_batch_size = 1;
+  config.train.global_batch_size = 1024;
+  config.ddp.use_distributed_optimizer = true;
+  config.runtime.world_size = 16;
+  return config;
+}
+
+config::Config merged(config::Config config) {
+  config.comm_overlap.overlap_moe_expert_parallel_comm = true;
+  return config;
+}
+
+// 61 layers in 16 x 2 stages, 128 micro-batches.
+config::Config deep() {
+  config::Config config = qwen();
+  config.model.num_layers = 61;
+  config.model.pipeline_model_parallel_size = 16;
+  config.model.virtual_pipeline_model_parallel_size = 2;
+  config.model.pipeline_model_parallel_layout = "Et|(tt|)*30L";
+  config.runtime.world_size = 256;
+  config.train.global_batch_size = 128 * 16;
+  return config;
+}
+
+TEST(Price, TheTimesOfAStepAddUp) {
+  for (const config::Config& config : {qwen(), merged(qwen()), deep()}) {
+    const Price price = price_run(config, gpu("h100"));
+    const double rest = price.compute.total() + price.exposed.communication() + price.exposed.host +
+                        price.bubble * price.step_ms;
+    // Merged, what communication takes of compute is counted as exposed.
+    EXPECT_NEAR(rest / price.step_ms, 1, 0.02);
+    EXPECT_NEAR(price.mfu, price.tflops_per_gpu / 989, 1e-9);
+  }
+}
+
+TEST(Price, MergingPaysWhereTokensCrossMachinesAndLosesWhereTheHostIsTheWall) {
+  const Hardware h100 = gpu("h100");
+  EXPECT_LT(price_step(merged(qwen()), h100).step_ms, 0.9 * price_step(qwen(), h100).step_ms);
+  config::Config near = qwen();
+  near.model.expert_model_parallel_size = 4;
+  near.model.tensor_model_parallel_size = 2;
+  near.model.sequence_parallel = true;
+  near.train.global_batch_size = 64;
+  EXPECT_GT(price_step(merged(near), h100).step_ms, 1.02 * price_step(near, h100).step_ms);
+  EXPECT_EQ(price_step(near, h100).wall, Wall::Host);
+  // One micro-batch has no partner.
+  near.train.global_batch_size = 8;
+  EXPECT_EQ(price_step(merged(near), h100).step_ms, price_step(near, h100).step_ms);
+}
+
+TEST(Price, GraphsTakeLaunchesOffTheHost) {
+  config::Config graphs = qwen();
+  graphs.model.cuda_graph_impl = config::CudaGraphImpl::TransformerEngine;
+  graphs.model.cuda_graph_modules = {config::CudaGraphScope::MoeRouter};
+  const Price eager = price_step(qwen(), gpu("h100")), some = price_step(graphs, gpu("h100"));
+  graphs.model.cuda_graph_impl = config::CudaGraphImpl::FullIteration;
+  graphs.model.cuda_graph_modules.clear();
+  const Price all = price_step(graphs, gpu("h100"));
+  EXPECT_GT(eager.exposed.host, some.exposed.host);
+  EXPECT_NEAR(all.exposed.host, 0, 1e-6 * all.step_ms);
+}
+
+TEST(Price, AVirtualPipelineHasASmallerBubble) {
+  config::Config plain = deep();
+  plain.model.virtual_pipeline_model_parallel_size.reset();
+  plain.model.pipeline_model_parallel_layout = "Ettt|(tttt|)*14ttL";
+  EXPECT_GT(price_step(plain, gpu("h100")).bubble, 1.8 * price_step(deep(), gpu("h100")).bubble);
+}
+
+TEST(Price, FullRecomputationCostsAForward) {
+  config::Config again = qwen();
+  again.model.recompute_granularity = config::RecomputeGranularity::Full;
+  again.model.recompute_method = config::RecomputeMethod::Uniform;
+  const Price plain = price_run(qwen(), gpu("h200")), full = price_run(again, gpu("h200"));
+  EXPECT_GT(full.step_ms, 1.25 * plain.step_ms);
+  EXPECT_LT(full.step_ms, 1.5 * plain.step_ms);
+  EXPECT_LT(full.memory.activations, plain.memory.activations / 3);
+}
+
+TEST(Price, FewerBitsAreFasterAndOnlyWhereTheGpuHasThem) {
+  config::Config narrow = qwen();
+  narrow.model.fp8 = config::Fp8Format::E4m3;
+  narrow.model.fp8_recipe = config::Fp8Recipe::Mxfp8;
+  const Hardware gb200 = gpu("gb200");
+  EXPECT_LT(price_step(narrow, gb200).compute.products, price_step(qwen(), gb200).compute.products);
+  EXPECT_EQ(gpu("h100").peak(Number::Mxfp8), 0);
+}
+
+TEST(Price, AFullyShardedRunKeepsAShareOfItsWeights) {
+  config::Config sharded = qwen();
+  sharded.ddp.use_megatron_fsdp = true;
+  sharded.ddp.data_parallel_sharding_strategy = config::ShardingStrategy::OptimGradsParams;
+  sharded.model.expert_model_parallel_size = 1;
+  config::Config whole = sharded;
+  whole.ddp.use_megatron_fsdp = false;
+  const Hardware h100 = gpu("h100");
+  EXPECT_NEAR(price_memory(sharded, h100).weights, price_memory(whole, h100).weights / 16, 64);
+  EXPECT_GT(price_step(sharded, h100).exposed.dp, 0);
+}
+
+TEST(Price, AMemoryThatDoesNotFitIsTheWall) {
+  config::Config large = qwen();
+  large.train.micro_batch_size = 32;
+  EXPECT_EQ(price_run(large, gpu("h100")).wall, Wall::Memory);
+  EXPECT_FALSE(price_run(large, gpu("h100")).memory.fits());
+}
+
+TEST(Price, IsTheSameEveryTimeAndQuick) {
+  const Hardware h100 = gpu("h100");
+  const auto start = std::chrono::steady_clock::now();
+  const Price first = price_run(deep(), h100);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(100));
+  EXPECT_EQ(to_json(first), to_json(price_run(deep(), h100)));
+}
+
+// Rows that do not fill a tile cost a whole one.
+TEST(Price, AProductOfFewRowsIsNoFasterThanOneOfATile) {
+  const Hardware h100 = gpu("h100");
+  Kernel kernel{.kind = KernelKind::Product, .m = 8, .n = 1536, .k = 2048, .groups = 4};
+  const double few = device_seconds(kernel, h100);
+  kernel.m = 128;
+  EXPECT_EQ(device_seconds(kernel, h100), few);
+  kernel.m = 8192;
+  EXPECT_GT(device_seconds(kernel, h100), 10 * few);
+}
+
+// One H200, measured: a bf16 product of 8192^3 at 775 TFLOP/s; experts' products of 128 experts at
+// 600 (4096 tokens, k 2048) and 482 (k 768).
+TEST(Price, ProductsOnAnH200AreMeasuredOnes) {
+  const Hardware h200 = gpu("h200");
+  const auto tflops = [&](double m, double n, double k, double groups) {
+    const Kernel kernel{.kind = KernelKind::Product, .m = m, .n = n, .k = k, .groups = groups};
+    return 2 * m * n * k * groups / device_seconds(kernel, h200) * 1e-12;
+  };
+  EXPECT_NEAR(tflops(8192, 8192, 8192, 1) / 775, 1, 0.12);
+  EXPECT_NEAR(tflops(256, 1536, 2048, 128) / 600, 1, 0.2);
+  EXPECT_NEAR(tflops(256, 2048, 768, 128) / 482, 1, 0.2);
+}
+
+}  // namespace price_test
+}  // namespace weft::plan

@@ -1,0 +1,91 @@
+// weft plan --simulate: one run priced, and its schedule on the clock.
+#include "weft/base/error.h"
+#include "weft/base/file.h"
+#include "weft/base/text.h"
+#include "weft/cli/command.h"
+#include "weft/cli/hardware_folder.h"
+#include "weft/cli/output.h"
+#include "weft/cli/plan_modes.h"
+#include "weft/cli/start_model.h"
+#include "weft/plan/price.h"
+#include "weft/plan/short_step.h"
+#include "weft/plan/simulated_run.h"
+#include "weft/plan/workload.h"
+#include "weft/rules/missing.h"
+#include "weft/rules/validate.h"
+#include "weft/trace/chrome.h"
+
+namespace weft::cli {
+namespace {
+
+void require_products(const config::Config& config, const plan::Hardware& hardware) {
+  const plan::Number number = plan::number_of(config.model);
+  if (hardware.peak(number) > 0) return;
+  throw base::ConfigError(base::text(
+      "{} has no matrix products in {}: use another precision or another GPU, as in --gpu=gb200",
+      hardware.name,
+      plan::word(number)));
+}
+
+// Nothing where one process cannot hold the schedule, however short the step.
+std::optional<plan::SimulatedRun> simulated(const config::Config& scheduled,
+                                            const config::Config& priced,
+                                            const plan::Hardware& hardware) {
+  const std::int64_t few =
+      plan::fewest_micro_batches(scheduled.model, plan::micro_batches_of(scheduled));
+  if (!rules::schedule_limits(plan::with_micro_batches(scheduled, few)).empty())
+    return std::nullopt;
+  return plan::simulate_run(scheduled, priced, hardware);
+}
+
+std::string text_of(const plan::SimulatedRun& run) {
+  return base::text(
+      "schedule    {:.5g} ms on the clock: the real order of {} of {}, priced node by node\n",
+      run.step_ms,
+      run.run,
+      base::counted(run.micro_batches, "micro-batch"));
+}
+
+}  // namespace
+
+int plan_simulate(const PlanOptions& options) {
+  const words::Resolution run = resolve(options.run);
+  print_findings(run);
+  if (!options.trace.empty()) base::require_writable(options.trace);
+  const config::Config asked = with_start(run, run.config);
+  const config::Config scheduled = rules::validate_schedule(asked).config;
+  const config::Config priced = rules::judge(asked).config;
+  const plan::Hardware hardware = chosen_hardware(options.gpu, priced.hardware);
+  require_products(priced, hardware);
+  const plan::Price price = plan::price_run(priced, hardware);
+  const std::optional<plan::SimulatedRun> schedule = simulated(scheduled, priced, hardware);
+  if (!options.trace.empty()) {
+    if (!schedule) {
+      throw base::ConfigError(
+          "the schedule has more nodes than one process holds: no trace is "
+          "written; use fewer micro-batches or layers");
+    }
+    base::write_whole(options.trace, [&](const base::Append& append) {
+      trace::write_chrome(schedule->timelines, append);
+    });
+  }
+  if (options.run.format == Format::Json) {
+    base::Json json = plan::to_json(price);
+    json["gpu"] = hardware.name;
+    if (schedule) {
+      json["schedule"] = {{"step_ms", schedule->step_ms},
+                          {"micro_batches", schedule->micro_batches},
+                          {"simulated_micro_batches", schedule->run}};
+    }
+    print_json(json);
+  } else {
+    print_text(base::text("{} on {} ({})\n",
+                          run.recipe.empty() ? "the defaults" : run.recipe,
+                          hardware.name,
+                          hardware.summary) +
+               plan::to_text(price) + (schedule ? text_of(*schedule) : ""));
+  }
+  return kGood;
+}
+
+}  // namespace weft::cli

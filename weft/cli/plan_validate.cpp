@@ -1,0 +1,113 @@
+// weft plan --validate: published runs beside priced ones.
+#include <map>
+
+#include "weft/base/error.h"
+#include "weft/base/file.h"
+#include "weft/base/text.h"
+#include "weft/cli/command.h"
+#include "weft/cli/hardware_folder.h"
+#include "weft/cli/output.h"
+#include "weft/cli/plan_modes.h"
+#include "weft/plan/fit.h"
+#include "weft/plan/published.h"
+#include "weft/words/recipe.h"
+
+namespace weft::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLargestTable = 16u << 20;
+
+// Models of the recipes, each read once, without a layout.
+class ModelShelf {
+ public:
+  ModelShelf() : folder_(recipes_folder()) {
+    for (const fs::path& file : words::recipe_files(folder_))
+      names_.push_back(file.stem().string());
+  }
+
+  config::Config of(const std::string& written) {
+    const std::string name = plan::model_meant(written, names_);
+    if (name.empty()) {
+      throw base::ConfigError(base::text("unknown model '{}': known are {}",
+                                         base::shown(written),
+                                         fmt::join(names_, ", ")));
+    }
+    const auto found = models_.find(name);
+    if (found != models_.end()) return found->second;
+    words::Recipe recipe = words::load_recipe(folder_ / (name + ".yaml"), folder_);
+    recipe.layouts.clear();
+    recipe.layout.clear();
+    return models_.emplace(name, words::config_of(recipe, "")).first->second;
+  }
+
+ private:
+  fs::path folder_;
+  std::vector<std::string> names_;
+  std::map<std::string, config::Config> models_;
+};
+
+plan::HardwareTable known_table() {
+  plan::HardwareTable table;
+  const fs::path folder = hardware_folder();
+  for (const std::string& name : plan::known_hardware(folder)) {
+    table.emplace(name, plan::find_hardware(folder, name));
+  }
+  return table;
+}
+
+void write_fitted(const fs::path& folder, const plan::Fit& fit) {
+  fs::create_directories(folder);
+  for (const auto& [name, hardware] : fit.hardware) {
+    const std::string file = name + ".yaml";
+    base::write_whole(folder / file,
+                      plan::with_calibrated(base::read_text(hardware_folder() / file), hardware));
+  }
+}
+
+base::Json to_json(const plan::Fit& fit) {
+  base::Json numbers = base::Json::array();
+  for (const plan::FittedNumber& one : fit.numbers) {
+    numbers.push_back({{"key", one.key}, {"gpus", one.gpus}, {"value", one.value}});
+  }
+  return {{"rows", fit.rows}, {"numbers", numbers}};
+}
+
+}  // namespace
+
+int plan_validate(const PlanOptions& options) {
+  if (!options.run.words.empty()) {
+    throw base::ConfigError(
+        base::text("--validate takes no word '{}': the table says what to price",
+                   base::shown(options.run.words.front())));
+  }
+  ModelShelf shelf;
+  const plan::PublishedTable table =
+      plan::parse_published(base::read_text(options.validate, kLargestTable),
+                            options.validate,
+                            [&](const std::string& name) { return shelf.of(name); });
+  plan::HardwareTable hardware = known_table();
+  std::optional<plan::Fit> fit;
+  if (options.fit) {
+    fit = plan::fit_hardware(table, hardware);
+    hardware = fit->hardware;
+    if (!options.write.empty()) write_fitted(options.write, *fit);
+  }
+  const plan::Validation validation = plan::validate(table, hardware);
+  if (validation.rows.empty()) {
+    std::vector<std::string> why = {base::text("{}: no row can be priced", options.validate)};
+    why.insert(why.end(), validation.left_out.begin(), validation.left_out.end());
+    throw base::ConfigError(std::move(why));
+  }
+  if (options.run.format == Format::Json) {
+    base::Json json = plan::to_json(validation);
+    if (fit) json["fit"] = to_json(*fit);
+    print_json(json);
+  } else {
+    print_text((fit ? plan::to_text(*fit) : "") + plan::to_text(validation));
+  }
+  return kGood;
+}
+
+}  // namespace weft::cli

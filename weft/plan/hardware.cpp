@@ -1,0 +1,233 @@
+#include "weft/plan/hardware.h"
+
+#include <algorithm>
+#include <map>
+
+#include "weft/base/error.h"
+#include "weft/base/file.h"
+#include "weft/base/text.h"
+
+namespace weft::plan {
+namespace {
+
+namespace fs = std::filesystem;
+using base::text;
+
+constexpr std::size_t kLargestHardwareFile = 64u << 10;
+constexpr std::string_view kNumberWords[kNumbers] = {"bf16", "fp8", "mxfp8", "nvfp4"};
+
+HardwareKey told(std::string_view key, double Hardware::*field, double least, double most) {
+  return {.key = key, .field = field, .least = least, .most = most};
+}
+
+HardwareKey fitted(std::string_view key, double Hardware::*field, double least, double most) {
+  return {.key = key, .field = field, .least = least, .most = most, .is_calibrated = true};
+}
+
+HardwareKey peak_of(std::string_view key, Number number) {
+  return {.key = key, .row = &Hardware::peak_tflops, .number = number, .least = 0, .most = 1e6};
+}
+
+HardwareKey share_of(std::string_view key, Number number) {
+  return {.key = key,
+          .row = &Hardware::gemm_share,
+          .number = number,
+          .least = 0,
+          .most = 1,
+          .is_calibrated = true};
+}
+
+// The key and value of a line without its comment; an empty key: there is nothing on it.
+struct Line {
+  std::string key, value;
+};
+
+Line read_line(std::string_view line) {
+  if (base::trim(line).starts_with('#')) return {};
+  if (const std::size_t comment = line.find(" #"); comment != std::string_view::npos) {
+    line = line.substr(0, comment);
+  }
+  const std::size_t colon = line.find(':');
+  if (colon == std::string_view::npos) return {.key = std::string(base::trim(line)), .value = {}};
+  return {.key = std::string(base::trim(line.substr(0, colon))),
+          .value = std::string(base::trim(line.substr(colon + 1)))};
+}
+
+const HardwareKey* find_key(std::string_view key) {
+  const std::vector<HardwareKey>& all = hardware_keys();
+  const auto found = std::ranges::find(all, key, &HardwareKey::key);
+  return found == all.end() ? nullptr : &*found;
+}
+
+class HardwareReader {
+ public:
+  explicit HardwareReader(std::string named) : named_(std::move(named)) {}
+
+  Hardware read(const std::string& content) {
+    hardware_.name = fs::path(named_).stem().string();
+    for (const std::string& line : base::split(content, '\n')) {
+      ++line_;
+      if (const Line read = read_line(line); !read.key.empty()) take(read);
+    }
+    std::vector<std::string_view> missing;
+    for (const HardwareKey& key : hardware_keys()) {
+      if (!seen_.contains(std::string(key.key))) missing.push_back(key.key);
+    }
+    if (!missing.empty()) {
+      complaints_.push_back(text("{}: {} missing: {}",
+                                 named_,
+                                 missing.size() == 1 ? "a number is" : "numbers are",
+                                 fmt::join(missing, ", ")));
+    }
+    if (!complaints_.empty()) throw base::ConfigError(std::move(complaints_));
+    return std::move(hardware_);
+  }
+
+ private:
+  void take(const Line& line) {
+    if (!seen_.emplace(line.key, line_).second) {
+      return complain(text("key '{}' is given twice: keep one", base::shown(line.key)));
+    }
+    if (line.key == "summary") {
+      hardware_.summary = base::shown(line.value);
+      return;
+    }
+    const HardwareKey* key = find_key(line.key);
+    if (key == nullptr) return complain(unknown(line.key));
+    const std::optional<double> value = base::parse_number(line.value);
+    if (!value) {
+      return complain(text("{} = '{}' is not a number", key->key, base::shown(line.value)));
+    }
+    if (!(*value >= key->least && *value <= key->most)) {
+      return complain(text("{} = {} is out of range: {:g} to {:g} is possible",
+                           key->key,
+                           base::shown(line.value),
+                           key->least,
+                           key->most));
+    }
+    key->set(hardware_, *value);
+  }
+
+  std::string unknown(const std::string& word) const {
+    std::vector<std::string> names;
+    for (const HardwareKey& key : hardware_keys()) names.emplace_back(key.key);
+    const auto best = base::nearest(word, names);
+    return text("unknown key '{}'{}",
+                base::shown(word),
+                best ? text(": did you mean '{}'?", *best) : ": a line is 'key: number'");
+  }
+
+  void complain(const std::string& what) {
+    complaints_.push_back(text("{}:{}: {}", named_, line_, what));
+  }
+
+  std::string named_;
+  int line_ = 0;
+  Hardware hardware_;
+  std::map<std::string, int> seen_;
+  std::vector<std::string> complaints_;
+};
+
+}  // namespace
+
+std::string_view word(Number number) { return kNumberWords[static_cast<std::size_t>(number)]; }
+
+double HardwareKey::get(const Hardware& hardware) const {
+  return field != nullptr ? hardware.*field : (hardware.*row)[static_cast<std::size_t>(number)];
+}
+
+void HardwareKey::set(Hardware& hardware, double value) const {
+  (field != nullptr ? hardware.*field : (hardware.*row)[static_cast<std::size_t>(number)]) = value;
+}
+
+const std::vector<HardwareKey>& hardware_keys() {
+  using H = Hardware;
+  static const std::vector<HardwareKey> keys = {
+      told("sms", &H::sms, 1, 4096),
+      told("memory_gb", &H::memory_gb, 1, 1e5),
+      told("memory_gbps", &H::memory_gbps, 1, 1e6),
+      told("gpus_per_node", &H::gpus_per_node, 1, 1024),
+      told("nvlink_domain", &H::nvlink_domain, 1, 1e5),
+      told("nvlink_gbps", &H::nvlink_gbps, 1, 1e5),
+      told("nic_gbps", &H::nic_gbps, 0.1, 1e5),
+      peak_of("peak_bf16_tflops", Number::Bf16),
+      peak_of("peak_fp8_tflops", Number::Fp8),
+      peak_of("peak_mxfp8_tflops", Number::Mxfp8),
+      peak_of("peak_nvfp4_tflops", Number::Nvfp4),
+      fitted("sustained_share", &H::sustained_share, 0.1, 1.5),
+      share_of("gemm_share_bf16", Number::Bf16),
+      share_of("gemm_share_fp8", Number::Fp8),
+      share_of("gemm_share_mxfp8", Number::Mxfp8),
+      share_of("gemm_share_nvfp4", Number::Nvfp4),
+      fitted("tile_us", &H::tile_us, 0, 100),
+      fitted("attention_forward_share", &H::attention_forward_share, 0.01, 1),
+      fitted("attention_backward_share", &H::attention_backward_share, 0.01, 1),
+      fitted("memory_share", &H::memory_share, 0.01, 1),
+      fitted("kernel_us", &H::kernel_us, 0, 1000),
+      fitted("launch_us", &H::launch_us, 0, 10000),
+      fitted("nvlink_share", &H::nvlink_share, 0.01, 1),
+      fitted("exchange_share", &H::exchange_share, 0.01, 1),
+      fitted("nic_share", &H::nic_share, 0.01, 1),
+      fitted("nvlink_latency_us", &H::nvlink_latency_us, 0, 1e5),
+      fitted("nic_latency_us", &H::nic_latency_us, 0, 1e5),
+      fitted("dispatch_sms", &H::dispatch_sms, 0, 4096),
+      fitted("reserved_gb", &H::reserved_gb, 0, 1e4),
+  };
+  return keys;
+}
+
+Hardware parse_hardware(const std::string& content, const std::string& named) {
+  Hardware hardware = HardwareReader(named).read(content);
+  for (std::size_t i = 0; i < kNumbers; ++i) {
+    if (hardware.peak_tflops[i] > 0 && hardware.gemm_share[i] <= 0) {
+      throw base::ConfigError(text("{}: peak_{}_tflops is more than 0 and gemm_share_{} is not",
+                                   named,
+                                   kNumberWords[i],
+                                   kNumberWords[i]));
+    }
+  }
+  if (hardware.peak(Number::Bf16) <= 0) {
+    throw base::ConfigError(text("{}: peak_bf16_tflops = 0: every GPU has bf16 products", named));
+  }
+  return hardware;
+}
+
+std::vector<std::string> known_hardware(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+Hardware find_hardware(const fs::path& folder, const std::string& word) {
+  const bool is_path = word.find('/') != std::string::npos || word.ends_with(".yaml");
+  const fs::path file = is_path ? fs::path(word) : folder / (word + ".yaml");
+  std::error_code ignored;
+  if (!fs::is_regular_file(file, ignored)) {
+    throw base::ConfigError(
+        text("no hardware file of '{}': known GPUs are {}; or give the path of a file",
+             base::shown(word),
+             fmt::join(known_hardware(folder), ", ")));
+  }
+  return parse_hardware(base::read_text(file, kLargestHardwareFile), file.string());
+}
+
+std::string with_calibrated(const std::string& content, const Hardware& hardware) {
+  std::string result;
+  for (std::string line : base::split(content, '\n')) {
+    const HardwareKey* key = find_key(read_line(line).key);
+    if (key != nullptr && key->is_calibrated) {
+      const std::size_t comment = line.find(" #");
+      const std::string tail = comment == std::string::npos ? "" : line.substr(comment);
+      line = text("{}: {:.4g}{}", key->key, key->get(hardware), tail);
+    }
+    result += line + "\n";
+  }
+  while (result.ends_with("\n\n")) result.pop_back();
+  return result;
+}
+
+}  // namespace weft::plan

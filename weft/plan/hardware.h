@@ -1,0 +1,88 @@
+// A kind of GPU and the machine around it, as data: what its maker says, and what was calibrated.
+//
+// The files are flat YAML, one `key: value` a line, with `#` comments that say where a number comes
+// from. Every key of kHardwareKeys (hardware.cpp) must be there, once, and within its range.
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft::plan {
+
+// What matrix products are in. Fp8: one scale a tensor, or blocks; Mxfp8 and Nvfp4: scales of small
+// blocks that the tensor cores apply.
+enum class Number { Bf16, Fp8, Mxfp8, Nvfp4 };
+inline constexpr int kNumbers = static_cast<int>(Number::Nvfp4) + 1;
+inline constexpr double kMicroseconds = 1e-6;
+std::string_view word(Number number);
+
+struct Hardware {
+  std::string name;  // of the file: "h100"
+  std::string summary;
+
+  // As advertised.
+  double sms = 0;
+  double memory_gb = 0;    // 1e9 bytes
+  double memory_gbps = 0;  // 1e9 bytes a second, of its own memory
+  double gpus_per_node = 0;
+  double nvlink_domain = 0;                       // GPUs that NVLink joins
+  double nvlink_gbps = 0;                         // each way
+  double nic_gbps = 0;                            // of a GPU's share of the network, each way
+  std::array<double, kNumbers> peak_tflops = {};  // dense; 0: it has no such products
+
+  // Calibrated.
+  double sustained_share = 1;  // clock that the power limit leaves, of the one the peak is for
+  std::array<double, kNumbers> gemm_share = {};  // large products, of the sustained peak
+  double tile_us = 0;                            // begin and end of one tile of a product
+  double attention_forward_share = 0;            // of the sustained bf16 peak
+  double attention_backward_share = 0;
+  double memory_share = 0;    // of memory_gbps that kernels reach
+  double kernel_us = 0;       // from the end of one kernel to the work of the next
+  double launch_us = 0;       // the host's time for a kernel, with the program around it
+  double nvlink_share = 0;    // of nvlink_gbps, by dispatchers that send a token once to a rank
+  double exchange_share = 0;  // the same by collectives and a plain all-to-all
+  double nic_share = 0;       // of nic_gbps
+  double nvlink_latency_us = 0;
+  double nic_latency_us = 0;
+  double dispatch_sms = 0;  // taken by a dispatch where the run does not say
+  double reserved_gb = 0;   // context, allocator, libraries and graphs
+
+  double peak(Number number) const { return peak_tflops[static_cast<std::size_t>(number)] * 1e12; }
+  // Large matrix products, operations a second.
+  double gemm_rate(Number number) const {
+    return peak(number) * sustained_share * gemm_share[static_cast<std::size_t>(number)];
+  }
+  double memory_rate() const { return memory_gbps * 1e9 * memory_share; }
+};
+
+// One number of a Hardware, by its key in the file.
+struct HardwareKey {
+  std::string_view key;
+  double Hardware::*field = nullptr;  // or, of a number's row,
+  std::array<double, kNumbers> Hardware::*row = nullptr;
+  Number number = Number::Bf16;
+  double least = 0, most = 0;
+  bool is_calibrated = false;
+
+  double get(const Hardware& hardware) const;
+  void set(Hardware& hardware, double value) const;
+};
+const std::vector<HardwareKey>& hardware_keys();
+
+// ConfigError naming `named` and the line of every key that is unknown, given twice, missing, no
+// number, or out of its range.
+Hardware parse_hardware(const std::string& content, const std::string& named);
+
+// The GPUs a folder has files of, by name.
+std::vector<std::string> known_hardware(const std::filesystem::path& folder);
+// FOLDER/<word>.yaml, or a path (a word with '/' or ending in .yaml). ConfigError that lists the
+// known ones where there is no such file.
+Hardware find_hardware(const std::filesystem::path& folder, const std::string& word);
+
+// The content of the file with these calibrated numbers in place of its own; comments stay.
+std::string with_calibrated(const std::string& content, const Hardware& hardware);
+
+}  // namespace weft::plan

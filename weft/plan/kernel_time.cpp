@@ -1,0 +1,51 @@
+// How long one kernel takes on the device.
+#include <algorithm>
+#include <cmath>
+
+#include "weft/base/check.h"
+#include "weft/plan/kernel_work.h"
+
+namespace weft::plan {
+namespace {
+
+using schedule::Direction;
+
+constexpr double kTileRows = 128, kTileColumns = 256;
+
+// A multiprocessor works on a tile at a time: all of k, and a begin and an end. Rows that do not
+// fill a tile cost a whole one. Of the last round, in which not all have a tile, half is lost:
+// libraries choose between shapes of tiles.
+double product_seconds(const Kernel& kernel, const Hardware& hardware) {
+  const double tiles =
+      kernel.groups * std::ceil(kernel.m / kTileRows) * std::ceil(kernel.n / kTileColumns);
+  const double rate = hardware.gemm_rate(kernel.number) / hardware.sms;
+  const double tile = 2 * kTileRows * kTileColumns * kernel.k / rate + hardware.tile_us * 1e-6;
+  const double rounds = tiles / hardware.sms;
+  return std::max(1.0, (rounds + std::ceil(rounds)) / 2) * tile;
+}
+
+double attention_seconds(const Kernel& kernel, const Hardware& hardware) {
+  const double share = kernel.direction == Direction::F ? hardware.attention_forward_share
+                                                        : hardware.attention_backward_share;
+  return kernel.flops / (hardware.peak(Number::Bf16) * hardware.sustained_share * share);
+}
+
+}  // namespace
+
+double device_seconds(const Kernel& kernel, const Hardware& hardware) {
+  const double moving = kernel.bytes / hardware.memory_rate();
+  double computing = 0;
+  switch (kernel.kind) {
+    case KernelKind::Product:
+      computing = product_seconds(kernel, hardware);
+      break;
+    case KernelKind::Attention:
+      computing = attention_seconds(kernel, hardware);
+      break;
+    case KernelKind::Memory:
+      break;
+  }
+  return std::max(computing, moving) + hardware.kernel_us * 1e-6;
+}
+
+}  // namespace weft::plan

@@ -1,0 +1,143 @@
+// A layer alone, and the forward of one merged with the backward of another.
+#include <algorithm>
+#include <cmath>
+
+#include "weft/plan/layer_time.h"
+#include "weft/plan/workload.h"
+
+namespace weft::plan {
+namespace {
+
+using config::ModelConfig;
+
+// How launches and device work add up to time. Where the host must learn row counts in every layer
+// it cannot run ahead of the device, and what is slow on one side is not made up on the other: the
+// two add like the sides of a right angle. In the merged order it has a second micro-batch's work
+// to launch meanwhile. Where it need not wait, the longer of the two decides.
+constexpr double kWaitingHost = 2, kMergedHost = 3, kRunningHost = 6;
+
+// The merged order cuts a layer into pieces with events between them, and the split of weight
+// gradients each product into two calls: more for the host to do.
+constexpr double kMergedLaunches = 1.25, kSplitLaunches = 1.045;
+
+// A multiprocessor less for compute is not a multiprocessor's worth of it: part of what kernels do
+// waits for memory anyhow. But a transfer beside them also takes memory bandwidth.
+constexpr double kContention = 1.0;
+
+double with_host(const ModelConfig& model, double waiting, double device, double host) {
+  const double exponent = host_waits_for_counts(model) ? waiting : kRunningHost;
+  if (host <= 0) return device;
+  return std::pow(std::pow(device, exponent) + std::pow(host, exponent), 1 / exponent);
+}
+
+double dispatch_sms(const ModelConfig& model, const Hardware& hardware) {
+  const auto asked = model.moe_flex_dispatcher_num_sms;
+  return asked ? static_cast<double>(*asked) : hardware.dispatch_sms;
+}
+
+enum class WeightGradients { Together, Split };  // with input gradients, or later
+
+// Pairs of layers on two lanes, as the interleaving pass orders them:
+//   ep       b.combine.D | f.dispatch.F, b.dispatch.D         | f.combine.F
+//   compute  f.before    | b.experts.D [W], f.experts.F       | b.before.D [W]
+// What un-permutes rows follows the combine on its own lane. Where weight gradients are not split
+// off, whoever waits for input gradients waits for them too.
+class Lanes {
+ public:
+  Lanes(const LayerTime& layer, WeightGradients weights, double slowdown)
+      : layer_(layer), splits_(weights == WeightGradients::Split), slowdown_(slowdown) {}
+
+  double communication() const { return 2 * (layer_.dispatch + layer_.combine) + travels_again(); }
+
+  // Of one pair, once the pairs before it have set the pace.
+  double period() {
+    constexpr int kWarmUp = 4;
+    for (int i = 0; i < kWarmUp; ++i) run_pair();
+    const double before = forward_ready_;
+    run_pair();
+    return forward_ready_ - before;
+  }
+
+ private:
+  double travels_again() const {
+    return layer_.travels_again ? layer_.dispatch + layer_.combine : 0;
+  }
+
+  void run_pair() {
+    const Directions& experts = layer_.experts;
+    ep_ = std::max(ep_, backward_ready_) + layer_.after.d + travels_again() + layer_.combine;
+    const double combine_d = ep_;
+    compute_ = std::max(compute_, forward_ready_) + layer_.before.f * slowdown_;
+    ep_ = std::max(ep_, compute_) + layer_.dispatch;
+    const double dispatch_f = ep_;
+    compute_ = std::max(compute_, combine_d) + experts.d * slowdown_;
+    const double experts_d = compute_ + (splits_ ? 0 : experts.w * slowdown_);
+    compute_ += experts.w * slowdown_;
+    ep_ = std::max(ep_, experts_d) + layer_.dispatch;
+    const double dispatch_d = ep_;
+    compute_ = std::max(compute_, dispatch_f) + experts.f * slowdown_;
+    ep_ = std::max(ep_, compute_) + layer_.combine + layer_.after.f;
+    forward_ready_ = ep_;
+    compute_ = std::max(compute_, dispatch_d) + layer_.before.d * slowdown_;
+    const double weights = (layer_.before.w + layer_.after.w) * slowdown_;
+    backward_ready_ = compute_ + (splits_ ? 0 : weights);
+    compute_ += weights;
+  }
+
+  const LayerTime& layer_;
+  bool splits_;
+  double slowdown_;
+  double compute_ = 0, ep_ = 0;                    // when a lane is free
+  double forward_ready_ = 0, backward_ready_ = 0;  // when the next layer may begin
+};
+
+}  // namespace
+
+PlainTime plain_time(const config::Config& config, const LayerTime& layer) {
+  const Directions compute = layer.compute();
+  const double wire = layer.dispatch + layer.combine;
+  const double wire_b = wire * (layer.travels_again ? 2 : 1);
+  const double device_f = compute.f + wire + layer.tp.f + layer.cp.f;
+  const double device_b = compute.d + compute.w + wire_b + layer.tp.d + layer.cp.d;
+  PlainTime time{.forward = with_host(config.model, kWaitingHost, device_f, layer.host_f),
+                 .backward = with_host(config.model, kWaitingHost, device_b, layer.host_b),
+                 .ep = wire + wire_b,
+                 .tp = layer.tp.f + layer.tp.d,
+                 .cp = layer.cp.f + layer.cp.d};
+  time.host = time.total() - device_f - device_b;
+  return time;
+}
+
+PlainTime merged_time(const config::Config& config,
+                      const LayerTime& layer,
+                      const Hardware& hardware) {
+  if (layer.dispatch <= 0) return plain_time(config, layer);
+  const bool splits = config.comm_overlap.delay_wgrad_compute;
+  const auto weights = splits ? WeightGradients::Split : WeightGradients::Together;
+  const double alone = layer.compute().total();
+  // What un-permutes rows takes its time of the device from the compute beside it.
+  const double merges = layer.after.f + layer.after.d;
+  const double shared = alone / (alone - merges);
+  // Compute is slower while something travels beside it; how long that is follows from the pair.
+  const double share = dispatch_sms(config.model, hardware) / hardware.sms * kContention;
+  Lanes undisturbed(layer, weights, shared);
+  const double open = std::max(0.0, undisturbed.period() - alone);
+  const double hidden = std::max(0.0, undisturbed.communication() - open);
+  const double slowdown = shared * (1 + share * std::min(1.0, hidden / alone));
+  const double period = Lanes(layer, weights, slowdown).period();
+  const double exposed = std::max(0.0, period - alone);
+  const double others = layer.tp.f + layer.tp.d + layer.cp.f + layer.cp.d;
+  const double launches = kMergedLaunches * (splits ? kSplitLaunches : 1);
+  const double device = period + others;
+  const double all =
+      with_host(config.model, kMergedHost, device, launches * (layer.host_f + layer.host_b));
+  const double forward = layer.compute().f / alone;
+  return {.forward = all * forward,
+          .backward = all * (1 - forward),
+          .ep = exposed,
+          .tp = layer.tp.f + layer.tp.d,
+          .cp = layer.cp.f + layer.cp.d,
+          .host = all - device};
+}
+
+}  // namespace weft::plan

@@ -1,0 +1,238 @@
+#include "weft/plan/layer_time.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "weft/base/casts.h"
+#include "weft/plan/wire_time.h"
+#include "weft/rules/captured.h"
+
+namespace weft::plan {
+namespace {
+
+using base::number;
+using config::CudaGraphScope;
+using config::ModelConfig;
+using config::RecomputeModule;
+using schedule::Direction;
+using schedule::Part;
+using schedule::Piece;
+
+// What tensor-parallel exchange leaves exposed where it runs in steps under the products: the first
+// step, and the steps that products do not cover.
+constexpr double kSteppedExposure = 0.25;
+
+bool captured(const ModelConfig& model, Piece piece) {
+  if (model.cuda_graph_impl == config::CudaGraphImpl::None) return false;
+  if (model.cuda_graph_impl == config::CudaGraphImpl::FullIteration) return true;
+  if (rules::names_scope(model, CudaGraphScope::FullIteration)) return true;
+  switch (piece) {
+    case Piece::Attention:
+      return rules::captures(model, CudaGraphScope::Attn);
+    case Piece::Mlp:
+      return rules::captures(model, CudaGraphScope::Mlp);
+    case Piece::Route:
+      return rules::captures(model, CudaGraphScope::MoeRouter) ||
+             rules::captures(model, CudaGraphScope::Moe);
+    case Piece::Counts:
+      return rules::captures(model, CudaGraphScope::MoePreprocess) ||
+             rules::captures(model, CudaGraphScope::Moe);
+    default:
+      return rules::captures(model, CudaGraphScope::Moe);
+  }
+}
+
+bool recomputes_module(const ModelConfig& model, RecomputeModule module) {
+  if (model.recompute_granularity != config::RecomputeGranularity::Selective) return false;
+  const std::vector<RecomputeModule> standard = {RecomputeModule::CoreAttn};
+  const std::vector<RecomputeModule>& all = model.recompute_modules.value_or(standard);
+  return std::ranges::find(all, module) != all.end();
+}
+
+bool runs_again(const ModelConfig& model, const Kernel& kernel) {
+  const auto has = [&](RecomputeModule module) { return recomputes_module(model, module); };
+  const Piece piece = kernel.piece;
+  const bool routed = piece == Piece::Route || piece == Piece::Permute || piece == Piece::Counts ||
+                      piece == Piece::Experts || piece == Piece::Merge ||
+                      piece == Piece::Dispatch || piece == Piece::Combine;
+  if (routed && has(RecomputeModule::Moe)) return true;
+  if (piece == Piece::Mlp && has(RecomputeModule::Mlp)) return true;
+  if (piece == Piece::Shared &&
+      (has(RecomputeModule::SharedExperts) || has(RecomputeModule::Moe))) {
+    return true;
+  }
+  switch (kernel.part) {
+    case Part::Core:
+      return has(RecomputeModule::CoreAttn);
+    case Part::Expand:
+    case Part::Heads:
+      return has(RecomputeModule::MlaUpProj);
+    case Part::Act:
+      return piece == Piece::Experts && has(RecomputeModule::MoeAct);
+    case Part::Norm:
+      return has(RecomputeModule::Layernorm);
+    default:
+      return false;
+  }
+}
+
+// Which of a layer's three stretches a piece is in.
+Directions& stretch_of(LayerTime& layer, Piece piece) {
+  switch (piece) {
+    case Piece::Experts:
+    case Piece::Shared:
+      return layer.experts;
+    case Piece::Merge:
+    case Piece::Combine:
+      return layer.after;
+    default:
+      return layer.before;
+  }
+}
+
+void add_time(Directions& to, Direction direction, double seconds) {
+  switch (direction) {
+    case Direction::W:
+      to.w += seconds;
+      break;
+    case Direction::D:
+      to.d += seconds;
+      break;
+    default:
+      to.f += seconds;
+  }
+}
+
+void add_kernels(const ModelConfig& model,
+                 const std::vector<Kernel>& kernels,
+                 const Hardware& hardware,
+                 Recomputed whole,
+                 LayerTime& layer) {
+  for (const Kernel& kernel : kernels) {
+    const double seconds = device_seconds(kernel, hardware);
+    const bool is_forward = kernel.direction == Direction::F;
+    const bool again = is_forward && (whole == Recomputed::Yes || runs_again(model, kernel));
+    Directions& stretch = stretch_of(layer, kernel.piece);
+    add_time(stretch, kernel.direction, seconds);
+    if (again) stretch.d += seconds;
+    const double times = again ? 2 : 1;
+    switch (kernel.kind) {
+      case KernelKind::Product:
+        layer.products += times * seconds;
+        break;
+      case KernelKind::Attention:
+        layer.attention += times * seconds;
+        break;
+      case KernelKind::Memory:
+        layer.memory += times * seconds;
+        break;
+    }
+    if (captured(model, kernel.piece)) continue;
+    const double launch = kernel.launches * hardware.launch_us * kMicroseconds;
+    (is_forward ? layer.host_f : layer.host_b) += launch;
+    if (again) layer.host_b += launch;
+  }
+}
+
+// Tokens are gathered before a column-split product and scattered after a row-split one: `pairs`
+// such exchanges; the backward gathers once more for the weight gradient.
+void add_tensor_exchange(const config::Config& config,
+                         const Workload& work,
+                         const Hardware& hardware,
+                         double pairs,
+                         LayerTime& layer) {
+  if (work.tp <= 1) return;
+  const double bytes = work.tokens * number(config.model.hidden_size) * 2;
+  const double one = gather_seconds(bytes, group_of(work.tp, 1, hardware), hardware);
+  const double exposed = config.comm_overlap.tp_comm_overlap ? kSteppedExposure : 1;
+  layer.tp.f += 2 * pairs * one * exposed;
+  layer.tp.d += 3 * pairs * one * exposed;
+}
+
+// Keys and values go round a ring under the attention before them.
+void add_context_exchange(const config::Config& config,
+                          const Workload& work,
+                          const Hardware& hardware,
+                          LayerTime& layer) {
+  if (work.cp <= 1) return;
+  const ModelConfig& model = config.model;
+  const double width =
+      model.multi_latent_attention
+          ? number(model.num_attention_heads * (model.latent_head_dim() + model.v_head_dim))
+          : 2 * number(model.key_width());
+  const double bytes = work.tokens * width / work.tp * 2 * (work.cp - 1);
+  const RankGroup group = group_of(work.cp, work.tp, hardware);
+  const double rate = group.domains() > 1 ? hardware.nic_gbps * 1e9 * hardware.nic_share
+                                          : hardware.nvlink_gbps * 1e9 * hardware.exchange_share;
+  const double seconds = bytes / rate;
+  const double core = layer.attention / 3.5;
+  const double hidden = config.comm_overlap.cp_comm_overlap ? core * (work.cp - 1) / work.cp : 0;
+  layer.cp.f += std::max(seconds / work.cp, seconds - hidden);
+  layer.cp.d += std::max(2 * seconds / work.cp, 2 * (seconds - 1.25 * hidden));
+}
+
+LayerTime dense_like(const ModelConfig& model,
+                     const std::vector<Kernel>& kernels,
+                     const Hardware& hardware) {
+  LayerTime time;
+  add_kernels(model, kernels, hardware, Recomputed::No, time);
+  return time;
+}
+
+void add_directions(Directions& to, const Directions& other) {
+  to.f += other.f;
+  to.d += other.d;
+  to.w += other.w;
+}
+
+}  // namespace
+
+Directions LayerTime::compute() const {
+  Directions sum = before;
+  add_directions(sum, experts);
+  add_directions(sum, after);
+  return sum;
+}
+
+LayerTime layer_time(const config::Config& config,
+                     const Workload& work,
+                     const Hardware& hardware,
+                     std::int64_t layer,
+                     Recomputed whole) {
+  LayerTime time;
+  add_kernels(config.model, layer_kernels(config, work, layer), hardware, whole, time);
+  const bool is_moe = config.model.is_moe_layer(layer);
+  if (is_moe) {
+    time.dispatch = time.combine = dispatch_seconds(config.model, work, hardware);
+    time.travels_again =
+        whole == Recomputed::Yes || recomputes_module(config.model, RecomputeModule::Moe);
+  }
+  add_tensor_exchange(config, work, hardware, is_moe ? 1 : 2, time);
+  add_context_exchange(config, work, hardware, time);
+  return time;
+}
+
+LayerTime embed_time(const config::Config& config, const Workload& work, const Hardware& hardware) {
+  return dense_like(config.model, embed_kernels(config, work), hardware);
+}
+
+LayerTime head_time(const config::Config& config, const Workload& work, const Hardware& hardware) {
+  LayerTime time = dense_like(config.model, head_kernels(config, work), hardware);
+  add_tensor_exchange(config, work, hardware, 1, time);
+  return time;
+}
+
+LayerTime mtp_time(const config::Config& config, const Workload& work, const Hardware& hardware) {
+  LayerTime time = layer_time(config, work, hardware, config.model.num_layers - 1, Recomputed::No);
+  for (const LayerTime& more : {dense_like(config.model, mtp_kernels(config, work), hardware),
+                                head_time(config, work, hardware)}) {
+    add_directions(time.after, more.compute());
+    time.host_f += more.host_f;
+    time.host_b += more.host_b;
+    time.products += more.products;
+    time.memory += more.memory;
+  }
+  return time;
+}
+
+}  // namespace weft::plan

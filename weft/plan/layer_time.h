@@ -1,0 +1,60 @@
+// What one layer of one micro-batch takes, by what may run beside what.
+#pragma once
+
+#include <vector>
+
+#include "weft/config/config.h"
+#include "weft/plan/hardware.h"
+#include "weft/plan/kernel_work.h"
+
+namespace weft::plan {
+
+// Device seconds forward, of input gradients (with what is made again), and of weight gradients.
+struct Directions {
+  double f = 0, d = 0, w = 0;
+
+  double total() const { return f + d + w; }
+};
+
+struct LayerTime {
+  Directions before;   // of the dispatch: attention, router, permutation; all of a dense layer
+  Directions experts;  // and, where they do not run beside the dispatch, shared ones
+  Directions after;    // of the combine
+  double dispatch = 0, combine = 0;  // seconds of one; 0: nothing travels
+  bool travels_again = false;        // recomputation brings the rows once more
+  Directions tp, cp;                 // exposed: exchanged while nothing is computed (w unused)
+  double host_f = 0, host_b = 0;     // launches
+  double products = 0, attention = 0, memory = 0;  // device seconds by kind, all directions
+
+  Directions compute() const;
+};
+
+enum class Recomputed { No, Yes };
+
+// For all layers of one kind it is the same. `is_again`: the whole layer runs again.
+LayerTime layer_time(const config::Config& config,
+                     const Workload& work,
+                     const Hardware& hardware,
+                     std::int64_t layer,
+                     Recomputed whole);
+// Of the ends of the model, as a dense layer is.
+LayerTime embed_time(const config::Config& config, const Workload& work, const Hardware& hardware);
+LayerTime head_time(const config::Config& config, const Workload& work, const Hardware& hardware);
+// One layer of multi-token prediction with its run of the head.
+LayerTime mtp_time(const config::Config& config, const Workload& work, const Hardware& hardware);
+
+// Forward and backward of the layer alone, and what of it nothing hides.
+struct PlainTime {
+  double forward = 0, backward = 0;  // seconds, all in
+  double ep = 0, tp = 0, cp = 0, host = 0;
+  double total() const { return forward + backward; }
+};
+PlainTime plain_time(const config::Config& config, const LayerTime& layer);
+
+// The forward of one micro-batch's layer merged with the backward of another's, in the order of the
+// interleaving pass (schedule/passes/interleave.h).
+PlainTime merged_time(const config::Config& config,
+                      const LayerTime& layer,
+                      const Hardware& hardware);
+
+}  // namespace weft::plan

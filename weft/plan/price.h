@@ -1,0 +1,78 @@
+// WHAT WOULD A RUN COST? Step time and memory of a config on a kind of GPU, before anything runs.
+//
+// The price is analytic: kernels by shape and bytes (kernel_work.h), the wire by bytes and links
+// (wire_time.h), the merged order of a pair of layers lane by lane (layer_time.h), and the pipeline
+// by its bubble. It asks for no graph, so that a layout is priced in well under a millisecond; it
+// is deterministic. docs/plan.md says what it leaves out and how good it is.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/json.h"
+#include "weft/config/config.h"
+#include "weft/plan/hardware.h"
+
+namespace weft::plan {
+
+// Why a step is not shorter: the largest of what it loses.
+enum class Wall { Compute, Communication, Host, Bubble, Memory };
+std::string_view word(Wall wall);
+
+// Of one step on the rank that takes longest: what nothing hides.
+struct ExposedMs {
+  double ep = 0, dp = 0, tp = 0, pp = 0, cp = 0;  // communication
+  double host = 0;                                // the device waits for launches
+
+  double communication() const { return ep + dp + tp + pp + cp; }
+};
+
+// Device time of one step by what limits it, on the same rank; hidden communication is not in it.
+struct ComputeMs {
+  double products = 0, attention = 0, memory = 0, optimizer = 0;
+
+  double total() const { return products + attention + memory + optimizer; }
+};
+
+// Of the pipeline rank that needs most.
+struct MemoryPrice {
+  int pp_rank = 0;
+  double weights = 0, gradients = 0, optimizer = 0;  // bytes
+  double activations = 0;  // kept for the backward by the micro-batches in flight
+  double logits = 0;       // and the loss
+  double buffers = 0;      // of dispatch, collectives and the workspace of kernels
+  double reserved = 0;     // context, libraries, graphs and what an allocator cannot use
+  double capacity = 0;     // of the GPU
+
+  double total() const {
+    return weights + gradients + optimizer + activations + logits + buffers + reserved;
+  }
+  bool fits() const { return total() <= capacity; }
+};
+
+struct Price {
+  double step_ms = 0;
+  double tokens_per_second_per_gpu = 0;
+  double tflops_per_gpu = 0;  // by derive::flops_per_token
+  double mfu = 0;             // of the peak of the run's own number format
+  double bubble = 0;          // share of the step in which a pipeline rank has nothing to do
+  ExposedMs exposed;
+  ComputeMs compute;
+  MemoryPrice memory;
+  Wall wall = Wall::Compute;
+};
+
+// The config is legal, or differs from a legal one only in parts that rules would set. What this
+// build does not run (fp8, graphs, full sharding, multi-token prediction) is priced too.
+Price price_run(const config::Config& config, const Hardware& hardware);
+// Without the memory, for who has it already or does not ask.
+Price price_step(const config::Config& config, const Hardware& hardware);
+MemoryPrice price_memory(const config::Config& config, const Hardware& hardware);
+
+base::Json to_json(const MemoryPrice& memory);
+base::Json to_json(const Price& price);
+std::string to_text(const Price& price);
+
+}  // namespace weft::plan

@@ -1,0 +1,106 @@
+// A price as a program and as a person reads it.
+#include "weft/base/text.h"
+#include "weft/plan/price.h"
+
+namespace weft::plan {
+namespace {
+
+using base::text;
+
+constexpr double kGb = 1e9;
+
+std::string exposed_text(const ExposedMs& exposed, double step_ms) {
+  std::string result;
+  const auto add_kind = [&](std::string_view kind, double ms) {
+    if (ms < 1e-3 * step_ms) return;
+    result +=
+        text("{}{} {:.4g} ms ({:.1f} %)", result.empty() ? "" : ", ", kind, ms, ms / step_ms * 100);
+  };
+  add_kind("ep", exposed.ep);
+  add_kind("dp", exposed.dp);
+  add_kind("tp", exposed.tp);
+  add_kind("pp", exposed.pp);
+  add_kind("cp", exposed.cp);
+  add_kind("host", exposed.host);
+  return result.empty() ? "nothing" : result;
+}
+
+}  // namespace
+
+base::Json to_json(const MemoryPrice& memory) {
+  return {{"pp_rank", memory.pp_rank},
+          {"weights", memory.weights},
+          {"gradients", memory.gradients},
+          {"optimizer", memory.optimizer},
+          {"activations", memory.activations},
+          {"logits", memory.logits},
+          {"buffers", memory.buffers},
+          {"reserved", memory.reserved},
+          {"total", memory.total()},
+          {"capacity", memory.capacity},
+          {"fits", memory.fits()}};
+}
+
+base::Json to_json(const Price& price) {
+  const ExposedMs& exposed = price.exposed;
+  const ComputeMs& compute = price.compute;
+  return {{"step_ms", price.step_ms},
+          {"tokens_per_second_per_gpu", price.tokens_per_second_per_gpu},
+          {"tflops_per_gpu", price.tflops_per_gpu},
+          {"mfu", price.mfu},
+          {"bubble", price.bubble},
+          {"exposed",
+           {{"ep", exposed.ep},
+            {"dp", exposed.dp},
+            {"tp", exposed.tp},
+            {"pp", exposed.pp},
+            {"cp", exposed.cp},
+            {"host", exposed.host}}},
+          {"compute",
+           {{"products", compute.products},
+            {"attention", compute.attention},
+            {"memory", compute.memory},
+            {"optimizer", compute.optimizer}}},
+          {"memory_bytes", to_json(price.memory)},
+          {"wall", word(price.wall)}};
+}
+
+std::string to_text(const Price& price) {
+  const ComputeMs& compute = price.compute;
+  const MemoryPrice& memory = price.memory;
+  std::string result =
+      text("step        {:.5g} ms, {:.5g} tokens/s/GPU, {:.4g} TFLOP/s/GPU, {:.1f} % of the peak\n",
+           price.step_ms,
+           price.tokens_per_second_per_gpu,
+           price.tflops_per_gpu,
+           price.mfu * 100);
+  result += text(
+      "compute     {:.4g} ms: products {:.4g}, attention {:.4g}, memory-bound {:.4g}, "
+      "optimizer {:.4g}\n",
+      compute.total(),
+      compute.products,
+      compute.attention,
+      compute.memory,
+      compute.optimizer);
+  result += text("exposed     {}\n", exposed_text(price.exposed, price.step_ms));
+  result += text("bubble      {:.1f} % of the step\n", price.bubble * 100);
+  result += text(
+      "memory      {:.1f} of {:.0f} GB on pipeline rank {}: weights {:.1f}, gradients "
+      "{:.1f}, optimizer {:.1f}, activations {:.1f}, logits {:.1f}, buffers {:.1f}, "
+      "reserved {:.1f}{}\n",
+      memory.total() / kGb,
+      memory.capacity / kGb,
+      memory.pp_rank,
+      memory.weights / kGb,
+      memory.gradients / kGb,
+      memory.optimizer / kGb,
+      memory.activations / kGb,
+      memory.logits / kGb,
+      memory.buffers / kGb,
+      memory.reserved / kGb,
+      memory.fits() ? "" : "; it does not fit");
+  result += text("wall        {}\n", word(price.wall));
+  return result;
+}
+
+}  // namespace weft::plan

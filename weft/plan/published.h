@@ -1,0 +1,79 @@
+// Published measurements: tables of runs with their settings, each as a config to be priced.
+//
+// Columns as in Megatron Bridge's performance tables joined with the settings of their recipes:
+// release, model, system, precision, n_gpus, gbs, mbs, seq_len, tp, pp, cp, vp, ep, etp, fsdp,
+// routing, match, dispatcher_backend, a2a_overlap, delay_wgrad, cuda_graph_impl, cuda_graph_scope,
+// recompute_modules, recompute_num_layers, pp_layout, tokens_per_s_gpu, tflops_per_gpu,
+// gflop_per_token, note. Any of them may be missing or empty where it has a usual value; others are
+// not looked at. Tables of single runs, with `card`, `seq`, `parallelism` ("TP2/PP8/EP64") and
+// `recipe_...`, are read too.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "weft/base/json.h"
+#include "weft/config/config.h"
+#include "weft/plan/hardware.h"
+
+namespace weft::plan {
+
+struct PublishedRun {
+  int line = 0;
+  std::string release, model, system, precision, note;  // as the table writes them
+  std::string gpu;                                      // "gb200"
+  config::Config config;
+  double tflops = 0;  // published, of a GPU
+};
+
+struct PublishedTable {
+  std::vector<PublishedRun> runs;
+  std::vector<std::string> left_out;  // "line 7: no tflops_per_gpu": rows that cannot be priced
+};
+
+// The config of a model by the name a table gives it, without a layout. ConfigError that lists the
+// known ones.
+using ModelNamed = std::function<config::Config(const std::string& name)>;
+
+// ConfigError where the file is no such table.
+PublishedTable parse_published(const std::string& content,
+                               const std::string& named,
+                               const ModelNamed& model_named);
+
+// Which of `names` a table means by `written`: letters and digits decide, whatever stands between
+// them and their case ("Qwen3_30B_a3B" is qwen3_30b_a3b), and a beginning where it fits one alone.
+// Empty: none.
+std::string model_meant(const std::string& written, const std::vector<std::string>& names);
+
+// Models whose rows were used to calibrate the hardware files.
+bool was_fitted(const std::string& model);
+
+struct PricedRun {
+  const PublishedRun* run = nullptr;
+  double predicted = 0;  // TFLOP/s of a GPU
+  double step_ms = 0;
+  double error() const { return predicted / run->tflops - 1; }
+};
+
+struct ErrorSummary {
+  std::size_t rows = 0;
+  double median = 0, p90 = 0;  // of the absolute errors
+};
+
+struct Validation {
+  std::vector<PricedRun> rows;
+  std::vector<std::string> left_out;
+  ErrorSummary all, fitted, held_out;
+};
+
+using HardwareTable = std::map<std::string, Hardware>;  // by GPU
+
+// Rows on GPUs that are not in the table are left out.
+Validation validate(const PublishedTable& table, const HardwareTable& hardware);
+
+base::Json to_json(const Validation& validation);
+std::string to_text(const Validation& validation);
+
+}  // namespace weft::plan

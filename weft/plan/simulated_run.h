@@ -1,0 +1,41 @@
+// One run on the clock: the real schedule of its step, at the costs of a kind of GPU.
+//
+// A step of many micro-batches is shortened to as many as keep its order (short_step.h); what one
+// more group of them takes is added for the rest.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "weft/config/config.h"
+#include "weft/exec/sim/costs.h"
+#include "weft/grid/grid.h"
+#include "weft/plan/hardware.h"
+#include "weft/schedule/plan.h"
+#include "weft/trace/span.h"
+
+namespace weft::plan {
+
+// By pipeline rank: what every node of its graph takes on this GPU. Kernels as in kernel_work.h,
+// dispatch and combine as in wire_time.h, other collectives by bytes over the links.
+exec::sim::CostTable hardware_costs(const config::Config& config,
+                                    const grid::Grid& grid,
+                                    const std::vector<schedule::RankPlan>& plans,
+                                    const Hardware& hardware);
+
+struct SimulatedRun {
+  std::int64_t micro_batches = 0;          // of the step
+  std::int64_t run = 0;                    // of them, simulated
+  double step_ms = 0;                      // of all
+  double run_ms = 0;                       // of those simulated
+  std::vector<trace::Timeline> timelines;  // by pipeline rank, of those simulated
+};
+
+// Of a config that rules::validate_schedule() has passed: parts that no schedule has (fp8, graphs,
+// multi-token prediction) are left out of the order, but products are priced in their own numbers.
+// `priced` is the config as it is priced, with those parts.
+SimulatedRun simulate_run(const config::Config& config,
+                          const config::Config& priced,
+                          const Hardware& hardware);
+
+}  // namespace weft::plan
