@@ -68,7 +68,9 @@ TEST(SimulatedRun, EveryNodeHasACost) {
       ASSERT_NE(cost, nullptr) << schedule::print(entry.node);
       const bool is_product = entry.node.piece == schedule::Piece::Experts ||
                               entry.node.piece == schedule::Piece::Dispatch;
-      if (is_product) EXPECT_GT(cost->seconds, 0) << schedule::print(entry.node);
+      if (is_product) {
+        EXPECT_GT(cost->seconds, 0) << schedule::print(entry.node);
+      }
     }
   }
 }
