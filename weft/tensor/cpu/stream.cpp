@@ -93,13 +93,17 @@ void CpuStream::enqueue_host(std::string_view name, WorkClass kind, HostWork wor
 }
 
 void CpuStream::upload(std::byte* to, const std::byte* from, std::int64_t bytes) {
-  std::byte* reached = cpu_.reach(to);
-  enqueue("upload", WorkClass::Copy, [=](Workers&) { std::copy_n(from, bytes, reached); });
+  enqueue_host("upload",
+               WorkClass::Copy,
+               [=](Transfers& transfers) { transfers.copy(to, from, bytes); },
+               {});
 }
 
 void CpuStream::download(std::byte* to, const std::byte* from, std::int64_t bytes) {
-  const std::byte* reached = cpu_.reach(from);
-  enqueue("download", WorkClass::Copy, [=](Workers&) { std::copy_n(reached, bytes, to); });
+  enqueue_host("download",
+               WorkClass::Copy,
+               [=](Transfers& transfers) { transfers.copy(to, from, bytes); },
+               {});
 }
 
 Event CpuStream::record() {
