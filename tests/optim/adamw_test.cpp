@@ -108,7 +108,7 @@ class AdamWTest : public ::testing::TestWithParam<DType> {
       std::vector<float> gradients;
       for (std::int64_t i = 0; i < kElements; ++i) gradients.push_back(gradient_at(i, step));
       tensor::write<float>(stream_, gradients_, gradients);
-      optimizer.apply(stream_, config_, learning_rate, scale, step);
+      optimizer.apply(stream_, config_, {learning_rate, scale, step});
       const std::vector<float> master = values_of(optimizer.master());
       const std::vector<float> moment1 = values_of(optimizer.moment1());
       const std::vector<float> moment2 = values_of(optimizer.moment2());
@@ -170,7 +170,7 @@ TEST_P(AdamWTest, WithoutGradientOnlyWhatDecaysChanges) {
   config_.weight_decay = 2;
   kernels::zero(stream_, gradients_);
   const AdamW optimizer = make_optimizer();
-  optimizer.apply(stream_, config_, 0.25, 1, 1);
+  optimizer.apply(stream_, config_, {.learning_rate = 0.25});
   const std::vector<float> weights = values_of(weights_);
   for (std::int64_t i = 0; i < kElements; ++i) {
     const auto at = static_cast<std::size_t>(i);
@@ -195,8 +195,92 @@ TEST(AdamW, AnEmptyBufferHasNothingToDo) {
                         Tensor(pool, DType::BF16, {0}, Tag::Weights),
                         Tensor(pool, DType::F32, {0}, Tag::Gradients),
                         {});
-  optimizer.apply(*stream, {}, 1e-3, 1, 1);
+  optimizer.apply(*stream, {}, {.learning_rate = 1e-3});
   EXPECT_EQ(optimizer.moment1().elements(), 0);
+}
+
+// State of some hundred weights after a few steps.
+using State = std::vector<std::vector<float>>;
+
+State state_of(tensor::Stream& stream, const AdamW& optimizer) {
+  State state;
+  for (const Tensor& part :
+       {optimizer.weights(), optimizer.master(), optimizer.moment1(), optimizer.moment2()}) {
+    state.push_back(tensor::read_floats(stream, part));
+  }
+  return state;
+}
+
+std::vector<float> drawn(std::uint64_t seed, std::int64_t count) {
+  std::vector<float> values;
+  for (std::int64_t i = 0; i < count; ++i) {
+    values.push_back(static_cast<float>(base::normal(seed, static_cast<std::uint64_t>(i))));
+  }
+  return values;
+}
+
+constexpr std::int64_t kMany = 1000;
+const std::vector<Segment> kManySegments{{0, 300, Decay::Yes},
+                                         {300, 77, Decay::No},
+                                         {377, 623, Decay::Yes}};
+const config::OptimizerConfig kManyConfig{.weight_decay = 0.3};
+
+struct Many {
+  Many(devices::Workbench& bench, DType dtype)
+      : weights(bench.pool, dtype, {kMany}, Tag::Weights),
+        gradients(bench.pool, DType::F32, {kMany}, Tag::Gradients) {
+    tensor::write_floats(*bench.stream, weights, drawn(1, kMany));
+  }
+  Tensor weights, gradients;
+};
+
+Applied step_of(std::int64_t step) {
+  return {.learning_rate = 0.01, .gradient_scale = 0.7, .step = step};
+}
+
+TEST_P(AdamWTest, HasTheSameBitsOnEveryDevice) {
+  State expected;
+  for (const devices::DeviceKind kind : devices::all_devices()) {
+    devices::Workbench bench(1, kind);
+    Many many(bench, GetParam());
+    const AdamW optimizer(bench.pool, *bench.stream, many.weights, many.gradients, kManySegments);
+    for (std::int64_t step = 1; step <= 4; ++step) {
+      tensor::write_floats(*bench.stream,
+                           many.gradients,
+                           drawn(10 + static_cast<std::uint64_t>(step), kMany));
+      optimizer.apply(*bench.stream, kManyConfig, step_of(step));
+    }
+    const State state = state_of(*bench.stream, optimizer);
+    if (expected.empty()) expected = state;
+    EXPECT_EQ(state, expected) << devices::name_of(kind);
+  }
+}
+
+// In parts that cut segments, from gradients that lie elsewhere.
+TEST_P(AdamWTest, OffloadedHasTheSameBits) {
+  devices::Workbench bench;
+  auto& stream = *bench.stream;
+  Many here(bench, GetParam()), there(bench, GetParam());
+  const AdamW plain(bench.pool, stream, here.weights, here.gradients, kManySegments);
+  const AdamW offloaded =
+      AdamW::offloaded(bench.pool, stream, stream, there.weights, there.gradients, kManySegments);
+  EXPECT_EQ(offloaded.master_is_copy(), GetParam() == DType::F32);
+  const Tensor room = Tensor::host_visible(bench.pool, GetParam(), {kMany}, Tag::Offloaded);
+  const Tensor brought = Tensor::host_visible(bench.pool, DType::F32, {kMany}, Tag::Offloaded);
+  for (std::int64_t step = 1; step <= 3; ++step) {
+    tensor::write_floats(stream,
+                         here.gradients,
+                         drawn(20 + static_cast<std::uint64_t>(step), kMany));
+    plain.apply(stream, kManyConfig, step_of(step));
+    for (const Range& part : {Range{0, 64}, Range{64, 256}, Range{320, 680}}) {
+      const Tensor gradients = brought.range(0, {part.count});
+      kernels::copy(stream, gradients, here.gradients.range(part.begin, {part.count}));
+      const Tensor made = offloaded.new_weights(part, room);
+      offloaded.apply_on_host(stream, kManyConfig, step_of(step), part, gradients, made);
+      kernels::copy(stream, there.weights.range(part.begin, {part.count}), made);
+    }
+  }
+  EXPECT_EQ(state_of(stream, offloaded), state_of(stream, plain));
 }
 
 }  // namespace adamw_test

@@ -150,6 +150,14 @@ void add_details(std::vector<EngineCase>& cases, const std::string& name, const 
 }
 
 // The axes that cut a micro-batch, alone and folded with the others.
+// Moments and master weights in host memory, in buckets smaller than a parameter.
+void to_offloaded(Config& config) {
+  config.optimizer.optimizer_cpu_offload = true;
+  config.optimizer.optimizer_offload_fraction = 0.6;
+  config.optimizer.overlap_cpu_optimizer_d2h_h2d = true;
+  config.runtime.optimizer_offload_bucket_size = 1000;
+}
+
 void add_shared_batches(std::vector<EngineCase>& cases, const Config& one) {
   using enum config::CpComm;
   using enum config::PipelineSchedule;
@@ -216,6 +224,8 @@ std::vector<EngineCase> engine_cases() {
       {"NarrowGradients",
        with(with(dp, to_distributed),
             [](Config& config) { config.ddp.grad_reduce_in_fp32 = false; })},
+      {"OffloadedOptimizer", with(one, to_offloaded)},
+      {"OffloadedOptimizerBf16", with(with(with(dp, to_distributed), to_offloaded), to_bf16)},
       {"CutExperts", with(etp, to_routing)},
       {"CutExpertsBf16", with(with(etp, to_overlap), to_bf16)},
       {"Pipeline", stages},

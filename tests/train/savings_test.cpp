@@ -66,6 +66,15 @@ Words draw_savings(Draw& draw, const config::Config& config) {
           {"model.recompute_num_layers", draw.any_of({"1", "2"})}};
 }
 
+// Half of the runs keep some or all of the optimizer's state in host memory.
+void draw_optimizer_offload(Draw& draw, Words& savings) {
+  if (draw.either() == "false") return;
+  savings.emplace_back("optimizer.optimizer_cpu_offload", "true");
+  savings.emplace_back("optimizer.optimizer_offload_fraction", draw.any_of({"0.3", "1"}));
+  savings.emplace_back("optimizer.overlap_cpu_optimizer_d2h_h2d", draw.either());
+  savings.emplace_back("runtime.optimizer_offload_bucket_size", draw.any_of({"700", "20000"}));
+}
+
 // Of every rank, in the steps of a batch that every rank routes evenly.
 std::map<int, Peaks> real_peaks(const config::Config& config) {
   std::mutex mutex;
@@ -116,7 +125,8 @@ TEST(Savings, ChangeNoBitAndTakeWhatIsPredicted) {
     words.emplace_back("runtime.recompute_under_overlap", "true");
     const config::Config plain =
         with_words(base_config(draw.any_of({"", "latent", "whole queries"})), words);
-    const Words savings = draw_savings(draw, plain);
+    Words savings = draw_savings(draw, plain);
+    draw_optimizer_offload(draw, savings);
     const config::Config saving = with_words(plain, savings);
     if (!is_legal(plain) || !is_legal(saving)) {
       ASSERT_LT(++refused, 100000) << "the rules refuse nearly every run";

@@ -1,5 +1,7 @@
 #include "weft/checkpoint/shard.h"
 
+#include <map>
+
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
 #include "weft/base/crc32c.h"
@@ -68,9 +70,11 @@ Manifest write_shard(const std::filesystem::path& folder,
   Manifest manifest;
   if (entries.empty()) return manifest;
   std::vector<NewTensor> tensors;
+  std::map<std::string, int> parts;  // of one tensor that this rank keeps in several places
   for (const StateEntry& entry : entries) {
     const auto dims = entry.tensor.shape().dims();
-    tensors.push_back({.name = entry.name,
+    const int part = parts[entry.name]++;
+    tensors.push_back({.name = part == 0 ? entry.name : base::text("{}#{}", entry.name, part),
                        .dtype = file_dtype(entry.tensor.dtype()),
                        .shape = Shape(dims.begin(), dims.end())});
   }

@@ -157,6 +157,7 @@ void add_bench(CLI::App& program, Action& chosen) {
   add_bench_dispatch(*bench, chosen);
   add_bench_checkpoint(*bench, chosen);
   add_bench_gpu(*bench, chosen);
+  add_bench_offload(*bench, chosen);
 }
 
 }  // namespace weft::cli

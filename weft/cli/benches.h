@@ -15,5 +15,6 @@ void add_bench_check(CLI::App& bench, Action& chosen);
 void add_bench_dispatch(CLI::App& bench, Action& chosen);
 void add_bench_checkpoint(CLI::App& bench, Action& chosen);
 void add_bench_gpu(CLI::App& bench, Action& chosen);
+void add_bench_offload(CLI::App& bench, Action& chosen);
 
 }  // namespace weft::cli

@@ -1,5 +1,8 @@
 #include "weft/cli/machine_limit.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "weft/base/text.h"
 #include "weft/cli/machine.h"
 #include "weft/derive/derived.h"
@@ -8,6 +11,8 @@
 
 namespace weft::cli {
 namespace {
+
+constexpr double kParts = 100;  // of a share, in advice
 
 // Of the ranks of this process: every pipeline rank stands for world / pp ranks like it.
 double of_process(const config::Config& config, const std::vector<std::int64_t>& bytes_by_stage) {
@@ -21,22 +26,58 @@ double of_process(const config::Config& config, const std::vector<std::int64_t>&
   return config.runtime.backend == config::CommBackend::Threads ? all * of_stage : largest;
 }
 
-std::vector<std::int64_t> state_bytes(const config::Config& config) {
-  std::vector<std::int64_t> bytes;
+std::vector<std::int64_t> bytes_by_stage(const config::Config& config,
+                                         std::int64_t (*bytes)(const derive::StateBytes&)) {
+  std::vector<std::int64_t> all;
   for (const derive::DerivedRank& rank : derive::derived_run(config).ranks) {
-    bytes.push_back(rank.bytes.total());
+    all.push_back(bytes(rank.bytes));
   }
-  return bytes;
+  return all;
+}
+
+// Ranks with GPUs keep in host memory what is offloaded; on this machine there may be several.
+std::optional<rules::Missing> host_limit(const config::Config& config) {
+  if (config.runtime.device != config::DeviceKind::Cuda) return std::nullopt;
+  double needed = of_process(config, bytes_by_stage(config, [](const derive::StateBytes& bytes) {
+                               return bytes.offloaded;
+                             }));
+  const std::optional<std::int64_t> free = free_memory_bytes();
+  if (needed == 0 || !free) return std::nullopt;
+  if (config.runtime.backend != config::CommBackend::Threads) {
+    const std::int64_t world = derive::layout_of(config).world;
+    const bool is_alone = config::is_pretended(config.runtime.backend);
+    needed *=
+        is_alone
+            ? 1
+            : static_cast<double>(std::min(world, config.runtime.ranks_per_node.value_or(world)));
+  }
+  const auto room = static_cast<double>(*free);
+  if (needed <= room) return std::nullopt;
+  return rules::Missing{
+      .part = "room in host memory",
+      .keys = {"optimizer.optimizer_offload_fraction"},
+      .message =
+          base::text("the optimizer state that ranks of this machine offload takes {}, and {} "
+                     "of its memory is free",
+                     base::human_bytes(needed),
+                     base::human_bytes(room)),
+      .fix = base::text(
+          "use optimizer.optimizer_offload_fraction={:.2f} or less",
+          std::floor(config.optimizer.optimizer_offload_fraction * room / needed * kParts) /
+              kParts)};
 }
 
 }  // namespace
 
 std::optional<rules::Missing> machine_limit(const config::Config& config) {
   const bool on_cpu = config.runtime.device == config::DeviceKind::Cpu;
-  if (derive::is_on_gpu(config) || !on_cpu) return std::nullopt;
+  if (derive::is_on_gpu(config) || !on_cpu) return host_limit(config);
   const auto memory = static_cast<double>(this_machine().memory_bytes);
   if (memory <= 0) return std::nullopt;
-  const double state = of_process(config, state_bytes(config));
+  const double state =
+      of_process(config, bytes_by_stage(config, [](const derive::StateBytes& bytes) {
+                   return bytes.total() + bytes.offloaded;
+                 }));
   // What is too large already need not be planned.
   const double kept = state > memory ? 0 : of_process(config, plan::activation_bytes(config));
   if (state + kept <= memory) return std::nullopt;

@@ -64,12 +64,23 @@ std::string moment_text(const PeakMoment& peak) {
               base::counted(peak.micro_batches, "micro-batch"));
 }
 
+// What lies in host memory, and is no part of the peak.
+std::size_t host_bytes(const PredictedMemory& memory) {
+  return memory.peak_bytes[base::at(static_cast<int>(tensor::Tag::Offloaded))];
+}
+
+std::string host_text(const PredictedMemory& memory) {
+  if (host_bytes(memory) == 0) return "";
+  return text("; {} of host memory besides (offloaded)", human(host_bytes(memory)));
+}
+
 std::string rank_text(std::size_t stage, const PredictedMemory& memory) {
   const PeakMoment& peak = memory.at_peak;
-  std::string all = text("pp rank {}: {} {}\n  {}\n",
+  std::string all = text("pp rank {}: {} {}{}\n  {}\n",
                          stage,
                          human(memory.peak_total_bytes),
                          moment_text(peak),
+                         host_text(memory),
                          tags_text(peak.bytes));
   const double small = kSmallPiece * static_cast<double>(memory.peak_total_bytes);
   std::size_t rest = 0, left = 0;
@@ -104,6 +115,7 @@ base::Json rank_json(std::size_t stage, const PredictedMemory& memory) {
   return {{"pp_rank", stage},
           {"rank", memory.rank},
           {"peak_bytes", memory.peak_total_bytes},
+          {"host_bytes", host_bytes(memory)},
           {"step", word(memory.at_peak.phase)},
           {"node", memory.at_peak.node},
           {"micro_batches_in_flight", memory.at_peak.micro_batches},
@@ -163,12 +175,14 @@ std::string savings_text(const MemoryReport& report) {
   std::string all = "\nsavings not taken, cheapest first: each alone, of the largest peak\n";
   if (savings.worthwhile.empty()) all += "  none\n";
   for (const Saving& saving : savings.worthwhile) {
-    all += text("  {:<22} -{:>10}  {:>9.3g} ms {:>8}  {}\n",
-                saving.name,
-                human(static_cast<std::size_t>(saving.bytes)),
-                1e3 * saving.seconds,
-                text("{:+.2g} %", 100 * share_of(saving.seconds, report.forecast)),
-                fmt::join(saving.words, " "));
+    all += text(
+        "  {:<22} -{:>10}  {:>9.3g} ms {:>8}  {}{}\n",
+        saving.name,
+        human(static_cast<std::size_t>(saving.bytes)),
+        1e3 * saving.seconds,
+        text("{:+.2g} %", 100 * share_of(saving.seconds, report.forecast)),
+        fmt::join(saving.words, " "),
+        saving.host_bytes > 0 ? text(" ({} more of host memory)", human(saving.host_bytes)) : "");
   }
   if (!savings.without.empty()) {
     all += text("  nothing at the peak: {}\n", fmt::join(savings.without, ", "));
@@ -185,6 +199,7 @@ base::Json savings_json(const MemoryReport& report) {
                     {"words", saving.words},
                     {"bytes", saving.bytes},
                     {"peak_bytes", saving.peak_bytes},
+                    {"host_bytes", saving.host_bytes},
                     {"cost", share_of(saving.seconds, report.forecast)},
                     {"cost_ms", 1e3 * saving.seconds}});
   }

@@ -142,6 +142,7 @@ constexpr std::array kRanges{
     Range{"runtime.timeout_seconds", 0, 86400, Ends::High},
     Range{"runtime.rollbacks", 0, 1e6},
     Range{"rerun_state_machine.error_injection_rate", 0, kMostSteps},
+    Range{"runtime.optimizer_offload_bucket_size", 64, 1e10},
     Range{"runtime.trace_steps", 1, 10000},
     Range{"fabric.intra_node_gb_per_second", 0, kMostGigabytes},
     Range{"fabric.inter_node_gb_per_second", 0, kMostGigabytes},

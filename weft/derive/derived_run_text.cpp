@@ -43,6 +43,7 @@ Json rank_json(const DerivedRank& rank) {
           {"weights_bytes", rank.bytes.weights},
           {"gradients_bytes", rank.bytes.gradients},
           {"optimizer_bytes", rank.bytes.optimizer},
+          {"offloaded_bytes", rank.bytes.offloaded},
           {"total_bytes", rank.bytes.total()}};
 }
 
@@ -72,14 +73,17 @@ std::string stages_text(const std::vector<Stage>& stages) {
 std::string rank_text(const DerivedRank& rank) {
   return text(
       "layers {}: {} parameters ({} in experts), {} = weights {} + gradients {} + "
-      "optimizer {}",
+      "optimizer {}{}",
       stages_text(rank.stages),
       human_count(rank.parameters.total()),
       human_count(rank.parameters.experts),
       bytes_text(static_cast<double>(rank.bytes.total())),
       bytes_text(static_cast<double>(rank.bytes.weights)),
       bytes_text(static_cast<double>(rank.bytes.gradients)),
-      bytes_text(static_cast<double>(rank.bytes.optimizer)));
+      bytes_text(static_cast<double>(rank.bytes.optimizer)),
+      rank.bytes.offloaded > 0
+          ? text("; in host memory {}", bytes_text(static_cast<double>(rank.bytes.offloaded)))
+          : "");
 }
 
 // Neighbouring pipeline ranks that are alike share a line.

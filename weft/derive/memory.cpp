@@ -1,6 +1,9 @@
 #include "weft/derive/memory.h"
 
+#include <cmath>
+
 #include "weft/derive/derived.h"
+#include "weft/derive/optimizer_offload.h"
 
 namespace weft::derive {
 
@@ -34,6 +37,15 @@ Shares shares_of(const Config& config, std::int64_t ranks) {
 
 std::int64_t shared(std::int64_t bytes, std::int64_t ranks) { return (bytes + ranks - 1) / ranks; }
 
+// Two moments and a master weight, in fp32.
+constexpr std::int64_t kOffloadedBytes = 12;
+
+// Of so many parameters, those of a rank whose optimizer state is in host memory.
+std::int64_t offloaded(const Config& config, std::int64_t parameters, std::int64_t ranks) {
+  const double own = static_cast<double>(shared(parameters, ranks));
+  return static_cast<std::int64_t>(std::ceil(optimizer_offload(config).fraction * own));
+}
+
 bool is_fp32(const Config& config) {
   return config.model.params_dtype == Precision::Fp32 && !config.model.bf16 && !config.model.fp16;
 }
@@ -50,12 +62,16 @@ StateBytes state_bytes(const Config& config, const RankParameters& parameters) {
   const ParameterBytes each = bytes_of_parameter(config);
   const Shares dense = shares_of(config, layout.world / (layout.tp * layout.pp));
   const Shares experts = shares_of(config, layout.world / (layout.etp * layout.ep * layout.pp));
+  const std::int64_t there = offloaded(config, parameters.dense, dense.optimizer) +
+                             offloaded(config, parameters.experts, experts.optimizer);
   return {.weights = shared(each.weight * parameters.dense, dense.weights) +
                      shared(each.weight * parameters.experts, experts.weights),
           .gradients = shared(each.gradient * parameters.dense, dense.gradients) +
                        shared(each.gradient * parameters.experts, experts.gradients),
           .optimizer = shared(each.optimizer * parameters.dense, dense.optimizer) +
-                       shared(each.optimizer * parameters.experts, experts.optimizer)};
+                       shared(each.optimizer * parameters.experts, experts.optimizer) -
+                       each.optimizer * there,
+          .offloaded = kOffloadedBytes * there};
 }
 
 }  // namespace weft::derive

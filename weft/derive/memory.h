@@ -22,6 +22,8 @@ struct StateBytes {
   std::int64_t weights = 0;
   std::int64_t gradients = 0;
   std::int64_t optimizer = 0;
+  std::int64_t offloaded = 0;  // optimizer state in host memory, with a master weight of every kind
+  // Of the device's memory.
   std::int64_t total() const { return weights + gradients + optimizer; }
 };
 

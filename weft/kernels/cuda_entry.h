@@ -9,7 +9,7 @@ namespace weft::kernels::cuda {
 inline constexpr const char* kLibrary = "libweft_cuda.so";
 inline constexpr const char* kEntrySymbol = "weft_cuda_entry";
 // Two builds that differ here do not fit together.
-inline constexpr const char* kEntryVersion = "3";
+inline constexpr const char* kEntryVersion = "4";
 
 struct Entry {
   const char* version;

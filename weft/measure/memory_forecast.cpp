@@ -51,6 +51,14 @@ std::size_t MemoryForecast::largest_stage() const {
   return static_cast<std::size_t>(most - stages.begin());
 }
 
+std::size_t MemoryForecast::host_bytes() const {
+  std::size_t most = 0;
+  for (const train::PredictedMemory& stage : stages) {
+    most = std::max(most, stage.peak_bytes[static_cast<std::size_t>(tensor::Tag::Offloaded)]);
+  }
+  return most;
+}
+
 MemoryForecast forecast_memory(const config::Config& asked, Priced priced) {
   MemoryForecast forecast;
   config::Config config = rules::without_missing(asked);

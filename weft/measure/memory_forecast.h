@@ -25,6 +25,8 @@ struct MemoryForecast {
   std::size_t largest_stage() const;
   const train::PredictedMemory& largest() const { return stages[largest_stage()]; }
   std::size_t peak_bytes() const { return largest().peak_total_bytes; }
+  // Of the rank that has most in host memory.
+  std::size_t host_bytes() const;
 };
 
 enum class Priced { No, Yes };

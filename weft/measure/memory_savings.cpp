@@ -9,6 +9,7 @@
 #include "weft/base/text.h"
 #include "weft/config/field.h"
 #include "weft/derive/derived.h"
+#include "weft/derive/optimizer_offload.h"
 #include "weft/rules/validate.h"
 #include "weft/schedule/savings.h"
 
@@ -34,7 +35,10 @@ constexpr const char* kKeys[] = {"model.recompute_granularity",
                                  "model.recompute_num_layers",
                                  "runtime.recompute_under_overlap",
                                  "ddp.use_distributed_optimizer",
-                                 "optimizer.use_distributed_optimizer"};
+                                 "optimizer.use_distributed_optimizer",
+                                 "optimizer.optimizer_cpu_offload",
+                                 "optimizer.optimizer_offload_fraction",
+                                 "optimizer.overlap_cpu_optimizer_d2h_h2d"};
 
 void recompute(Config& config, RecomputeModule module) {
   config::ModelConfig& model = config.model;
@@ -59,6 +63,11 @@ void shard_optimizer(Config& config) {
   config.ddp.use_distributed_optimizer = config.optimizer.use_distributed_optimizer = true;
 }
 
+void offload_optimizer(Config& config) {
+  config.optimizer.optimizer_cpu_offload = config.optimizer.overlap_cpu_optimizer_d2h_h2d = true;
+  config.optimizer.optimizer_offload_fraction = 1;
+}
+
 bool is_legal(const Config& config) { return rules::judge(rules::without_missing(config)).legal(); }
 
 // The run with a saving; none where the rules refuse it.
@@ -74,13 +83,16 @@ std::optional<Config> with_saving(Config config, const Saving& saving) {
     case SavingKind::ShardOptimizer:
       shard_optimizer(config);
       break;
+    case SavingKind::OffloadOptimizer:
+      offload_optimizer(config);
+      break;
   }
   if (is_legal(config)) return config;
   config.runtime.recompute_under_overlap = true;
   return is_legal(config) ? std::optional(config) : std::nullopt;
 }
 
-// Whether the saving changes anything: what runs again, or who keeps the optimizer's state.
+// Whether the saving changes anything: what runs again, who keeps the optimizer's state, or where.
 bool is_new(const Config& before, const Config& after) {
   const auto recomputed = [](const Config& config) {
     const schedule::Detail detail = schedule::with_savings({}, config.model);
@@ -89,7 +101,11 @@ bool is_new(const Config& before, const Config& after) {
   const auto is_sharded = [](const Config& config) {
     return rules::judge(rules::without_missing(config)).config.ddp.use_distributed_optimizer;
   };
-  return recomputed(before) != recomputed(after) || is_sharded(before) != is_sharded(after);
+  const auto offloaded = [](const Config& config) {
+    return derive::optimizer_offload(config).fraction;
+  };
+  return recomputed(before) != recomputed(after) || is_sharded(before) != is_sharded(after) ||
+         offloaded(before) < offloaded(after);
 }
 
 // "model.recompute_modules=[moe_act]" for every key with another value.
@@ -115,6 +131,7 @@ std::vector<Saving> known_savings(const Config& asked) {
   }
   all.push_back({.kind = SavingKind::RecomputeAll, .name = "full recomputation", .words = {}});
   all.push_back({.kind = SavingKind::ShardOptimizer, .name = "distributed optimizer", .words = {}});
+  all.push_back({.kind = SavingKind::OffloadOptimizer, .name = "optimizer offload", .words = {}});
   std::erase_if(all, [&](const Saving& saving) {
     const std::optional<Config> with = with_saving(asked, saving);
     return !with || !is_new(asked, *with);
@@ -131,6 +148,7 @@ void forecast_saving(const Config& asked, const MemoryForecast& now, Saving& sav
   saving.bytes =
       static_cast<std::int64_t>(now.peak_bytes()) - static_cast<std::int64_t>(saving.peak_bytes);
   saving.seconds = then.step_seconds - now.step_seconds;
+  saving.host_bytes = then.host_bytes() - std::min(then.host_bytes(), now.host_bytes());
 }
 
 // The one that costs least time of those that suffice alone.

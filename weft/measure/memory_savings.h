@@ -12,7 +12,7 @@
 
 namespace weft::measure {
 
-enum class SavingKind { Recompute, RecomputeAll, ShardOptimizer };
+enum class SavingKind { Recompute, RecomputeAll, ShardOptimizer, OffloadOptimizer };
 
 struct Saving {
   SavingKind kind = SavingKind::Recompute;
@@ -22,6 +22,7 @@ struct Saving {
   std::size_t peak_bytes = 0;      // of the run with it alone
   std::int64_t bytes = 0;          // so much less than without
   double seconds = 0;              // so much longer is its step; nominal
+  std::size_t host_bytes = 0;      // so much more host memory has the rank that needs most of it
 
   // Bytes for a second; those that cost nothing come first.
   bool is_cheaper_than(const Saving& other) const;

@@ -7,11 +7,13 @@
 
 #include "weft/config/config.h"
 #include "weft/kernels/kernels.h"
+#include "weft/tensor/slice.h"
 #include "weft/tensor/tensor.h"
 
 namespace weft::optim {
 
 using tensor::Pool;
+using tensor::Range;
 using tensor::Stream;
 using tensor::Tensor;
 
@@ -27,6 +29,13 @@ struct Segment {
 // precedes.
 std::vector<Segment> join_segments(std::vector<Segment> segments, std::int64_t end);
 
+// What a step applies. `step` counts from 1.
+struct Applied {
+  double learning_rate = 0;
+  double gradient_scale = 1;
+  std::int64_t step = 1;
+};
+
 class AdamW {
  public:
   // Moments start at zero, master weights as the weights are when the stream comes to it.
@@ -35,21 +44,50 @@ class AdamW {
         Tensor weights_N,
         Tensor gradients_N,
         std::vector<Segment> segments);
+  // The same with all state in host memory. It has master weights whatever the weights are: where
+  // those are fp32, a copy of them. `host` works on host memory, `stream` on the device.
+  static AdamW offloaded(Pool& pool,
+                         Stream& host,
+                         Stream& stream,
+                         Tensor weights_N,
+                         Tensor gradients_N,
+                         std::vector<Segment> segments);
 
-  // Applies the gradients times `gradient_scale`. `step` counts from 1.
-  void apply(Stream& stream,
-             const config::OptimizerConfig& config,
-             double learning_rate,
-             double gradient_scale,
-             std::int64_t step) const;
+  // Applies the gradients times their scale.
+  void apply(Stream& stream, const config::OptimizerConfig& config, const Applied& applied) const;
+  // Of some elements of offloaded state: from gradients brought to the host, to weights that are
+  // still to go to the device.
+  void apply_on_host(Stream& host,
+                     const config::OptimizerConfig& config,
+                     const Applied& applied,
+                     const Range& elements,
+                     const Tensor& gradients,
+                     const Tensor& weights) const;
+  // Where these are made: in `room`, or where weights are fp32, the master weights themselves.
+  Tensor new_weights(const Range& elements, const Tensor& room) const;
+
+  const Tensor& weights() const { return weights_N_; }
+  const Tensor& gradients() const { return gradients_N_; }
 
   const Tensor& moment1() const { return moment1_N_; }
   const Tensor& moment2() const { return moment2_N_; }
   const Tensor& master() const { return master_N_; }  // the weights themselves where they are fp32
   void refresh_master(Stream& stream);                // after the weights were set from outside
+  // Whether the master weights are a copy that is no state of its own: offloaded, of fp32 weights.
+  bool master_is_copy() const;
 
  private:
-  std::vector<kernels::ElementRun> undecayed(const config::OptimizerConfig& config) const;
+  enum class Residence { Device, Host };
+  AdamW(Pool& pool,
+        Tensor weights_N,
+        Tensor gradients_N,
+        std::vector<Segment> segments,
+        Residence residence);
+  std::vector<kernels::ElementRun> undecayed(const config::OptimizerConfig& config,
+                                             const Range& elements) const;
+  kernels::AdamW options(const config::OptimizerConfig& config,
+                         const Applied& applied,
+                         const Range& elements) const;
 
   Tensor weights_N_, gradients_N_, master_N_, moment1_N_, moment2_N_;
   std::vector<Segment> segments_;

@@ -99,7 +99,19 @@ class Pricing {
     if (schedule::is_meeting(entry)) {
       return {.seconds = wire_seconds(entry), .kind = trace::SpanKind::Communication};
     }
+    if (entry.node.piece == schedule::Piece::Update) {
+      const double bytes = work_.host_bytes(schedule::offloaded_of(anatomy_, entry.node));
+      return {.seconds = bytes / rates_.host_memory_bytes_per_second,
+              .kind = trace::SpanKind::Host};
+    }
     if (entry.lane == schedule::Lane::Host) return {.seconds = 0, .kind = trace::SpanKind::Host};
+    const bool travels = entry.node.piece == schedule::Piece::Download ||
+                         entry.node.piece == schedule::Piece::Upload;
+    if (travels) {
+      const double bytes =
+          work_.link_bytes(schedule::offloaded_of(anatomy_, entry.node), entry.node);
+      return {.seconds = bytes / rates_.host_link_bytes_per_second, .kind = trace::SpanKind::Copy};
+    }
     const Work work = work_.of(entry.node);
     return {.seconds = work.flops / rates_.flops_per_second +
                        work.memory_bytes / rates_.memory_bytes_per_second,

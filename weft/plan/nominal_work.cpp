@@ -72,7 +72,11 @@ NominalWork::NominalWork(const config::Config& config, const schedule::Anatomy& 
       element_bytes_(config.model.params_dtype == config::Precision::Fp32 ? 4 : 2),
       buckets_(anatomy.buckets) {
   for (const schedule::BucketAnatomy& bucket : anatomy.buckets) {
-    optimized_ += number(bucket.elements / bucket.shards);
+    owned_ += number(bucket.elements / bucket.shards);
+  }
+  optimized_ = owned_;
+  for (const schedule::OffloadedAnatomy& offloaded : anatomy.offloaded) {
+    optimized_ -= number(offloaded.elements.count);
   }
 }
 
@@ -128,6 +132,20 @@ Work NominalWork::attention(const schedule::Node& node) const {
   return {.flops = kOperations * tokens_ * operations};
 }
 
+// The host has master weights whatever the weights are, and makes others of them where those are
+// not fp32.
+double NominalWork::host_bytes(const schedule::OffloadedAnatomy& offloaded) const {
+  const double rounded = element_bytes_ == kGradientBytes ? 0 : element_bytes_;
+  return number(offloaded.elements.count) *
+         (kMomentBytes + kGradientBytes + 2 * kGradientBytes + rounded);
+}
+
+double NominalWork::link_bytes(const schedule::OffloadedAnatomy& offloaded,
+                               const schedule::Node& node) const {
+  const bool brings_gradients = node.piece == Piece::Download;
+  return number(offloaded.elements.count) * (brings_gradients ? kGradientBytes : element_bytes_);
+}
+
 Work NominalWork::of(const schedule::Node& node) const {
   const double h = number(model_.hidden_size);
   const double stream = h * element_bytes_;  // bytes of one token, or one row
@@ -158,7 +176,7 @@ Work NominalWork::of(const schedule::Node& node) const {
     case Piece::Tie:
       return {.memory_bytes = 3 * table(model_) * kGradientBytes};
     case Piece::Norm:
-      return {.memory_bytes = optimized_ * kGradientBytes};
+      return {.memory_bytes = owned_ * kGradientBytes};
     case Piece::Optimizer:
       return {.memory_bytes = optimized_ * (kMomentBytes + kGradientBytes + 2 * element_bytes_)};
     case Piece::Narrow:
@@ -178,6 +196,9 @@ Work NominalWork::of(const schedule::Node& node) const {
     case Piece::Totals:
     case Piece::Clip:
     case Piece::Snapshot:  // nothing, in a step after which nothing is saved
+    case Piece::Download:  // host_bytes and link_bytes say
+    case Piece::Update:
+    case Piece::Upload:
       return {};
   }
   UNREACHABLE("work of {}", schedule::print(node));

@@ -24,6 +24,11 @@ class NominalWork {
 
   double element_bytes() const { return element_bytes_; }  // of a weight
 
+  // Of offloaded optimizer state: what the host reads and writes for an update, and what a download
+  // or an upload brings over its link.
+  double host_bytes(const schedule::OffloadedAnatomy& offloaded) const;
+  double link_bytes(const schedule::OffloadedAnatomy& offloaded, const schedule::Node& node) const;
+
  private:
   Work attention(const schedule::Node& node) const;
   Work rounding(const schedule::Node& node) const;
@@ -34,7 +39,8 @@ class NominalWork {
   double tokens_ = 0, rows_ = 0;
   double slices_ = 1;
   double element_bytes_ = 0;
-  double optimized_ = 0;  // parameters whose optimizer state the rank keeps
+  double owned_ = 0;      // parameters whose optimizer state the rank keeps
+  double optimized_ = 0;  // of them, those whose state is in the device's memory
   std::vector<schedule::BucketAnatomy> buckets_;
 };
 

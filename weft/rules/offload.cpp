@@ -111,6 +111,19 @@ void judge_optimizer_share(Judge& judge) {
       "set a share above 0, at most 1");
 }
 
+void judge_save_of_offloaded(Judge& judge) {
+  const OptimizerConfig& optimizer = judge.config().optimizer;
+  const bool is_offloaded =
+      optimizer.optimizer_cpu_offload && optimizer.optimizer_offload_fraction > 0;
+  if (!is_offloaded || !judge.config().checkpoint.async_save) return;
+  judge.set(
+      "checkpoint.async_save",
+      "false",
+      "checkpoint.async_save with optimizer.optimizer_cpu_offload: offloaded state is written "
+      "from where it lies, and the run waits meanwhile",
+      "set checkpoint.async_save=false, or leave the offload out");
+}
+
 constexpr Rule kOffloadRules[] = {
     {.id = "TC-57",
      .when = "model.cpu_offloading with pp > 1, with recomputation, or of all layers or more",
@@ -168,6 +181,15 @@ constexpr Rule kOffloadRules[] = {
      .why = "The share is 0 unless it is set, and then the switch alone moves nothing.",
      .example = "optimizer.optimizer_cpu_offload=true",
      .judge = judge_optimizer_share},
+    {.id = "W116",
+     .kind = Kind::Mended,
+     .when = "optimizer.optimizer_cpu_offload with checkpoint.async_save",
+     .then = "checkpoint.async_save = false",
+     .why = "A save beside the run needs a copy of the state in host memory, and the state is "
+            "there because there is room for it once.",
+     .example = "optimizer.optimizer_cpu_offload=true optimizer.optimizer_offload_fraction=1 "
+                "checkpoint.save=x checkpoint.async_save=true",
+     .judge = judge_save_of_offloaded},
 };
 
 }  // namespace

@@ -364,6 +364,13 @@ const BucketAnatomy& bucket_of(const Anatomy& anatomy, const Node& node) {
   UNREACHABLE("no bucket for {}", print(node));
 }
 
+const OffloadedAnatomy& offloaded_of(const Anatomy& anatomy, const Node& node) {
+  for (const OffloadedAnatomy& offloaded : anatomy.offloaded) {
+    if (offloaded.part == node.part && offloaded.number == node.slice) return offloaded;
+  }
+  UNREACHABLE("nothing is offloaded for {}", print(node));
+}
+
 const Chunk& chunk_of_layer(const Anatomy& anatomy, int layer) {
   for (const Chunk& chunk : anatomy.chunks) {
     if (layer >= chunk.first_layer && layer < chunk.end_layer()) return chunk;

@@ -33,7 +33,9 @@
 // have them early (passes/data_parallel.h), gathers at the start of the next step. Around a sum of
 // gradients that travel in bf16 stand `narrow.dense` and `widen.dense`. Where checkpoints are
 // written beside the run, a step begins with `snapshot` (passes/snapshot.h), which `optimizer`
-// waits for.
+// waits for. Where optimizer state lies in host memory (passes/offloaded_optimizer.h), `optimizer`
+// is of the rest of it, and beside it `download.dense#i` brings gradients to the host,
+// `update.dense#i` changes state and weights there, and `upload.dense#i` brings the weights back.
 //
 // From it follow the dependencies every order must respect (`required`), whatever the builder or
 // pass.
@@ -150,6 +152,12 @@ struct PieceAt {
   auto operator<=>(const PieceAt&) const = default;
 };
 
+// A parameter of a bucket, and who writes its gradient.
+struct BucketItem {
+  base::Range elements;  // of the bucket
+  std::vector<PieceAt> users;
+};
+
 // Gradients that are summed together, and whose weights are gathered together.
 struct BucketAnatomy {
   Part part = Part::Dense;  // or Expert
@@ -159,12 +167,27 @@ struct BucketAnatomy {
   std::int64_t shards = 1;  // ranks that each keep the optimizer's state of an equal part
   std::vector<PieceAt> pieces;
   bool has_table = false;  // the embedding's
+  std::vector<BucketItem> items = {};
 
   // In front of the sum and behind it, where gradients travel in fewer bytes than they have.
   Node narrow() const { return {.piece = Piece::Narrow, .part = part, .slice = number}; }
   Node widen() const { return {.piece = Piece::Widen, .part = part, .slice = number}; }
   Node reduce() const { return {.piece = Piece::Reduce, .part = part, .slice = number}; }
   Node gather() const { return {.piece = Piece::Gather, .part = part, .slice = number}; }
+};
+
+// Parameters whose optimizer state lies in host memory and is changed there together: a part of
+// what a rank keeps of a bucket.
+struct OffloadedAnatomy {
+  Part part = Part::Dense;  // or Expert
+  int number = kNone;       // of several of its part
+  int bucket = kNone;       // BucketAnatomy::number
+  base::Range elements;     // of the rank's share of the bucket
+  int slot = 0;             // of the memory between device and host
+
+  Node download() const { return {.piece = Piece::Download, .part = part, .slice = number}; }
+  Node update() const { return {.piece = Piece::Update, .part = part, .slice = number}; }
+  Node upload() const { return {.piece = Piece::Upload, .part = part, .slice = number}; }
 };
 
 // One node of a step that belongs to no micro-batch.
@@ -245,6 +268,7 @@ struct Anatomy {
   RowCounts row_counts = RowCounts::Host;
   Tie tie = Tie::None;
   std::vector<BucketAnatomy> buckets;
+  std::vector<OffloadedAnatomy> offloaded;  // in the order in which they are changed
   std::vector<StepNodeAnatomy> step_start;  // of a training step, ahead of who needs them
   std::vector<StepNodeAnatomy> step_end;    // of a training step, in order
   std::vector<StepNodeAnatomy>
@@ -293,6 +317,8 @@ Load share_of(const Anatomy& anatomy, const Node& node, const Load& all);
 
 // The bucket that a reduction or a gather is of.
 const BucketAnatomy& bucket_of(const Anatomy& anatomy, const Node& node);
+// What a download, an update or an upload is of.
+const OffloadedAnatomy& offloaded_of(const Anatomy& anatomy, const Node& node);
 
 // The chunk of this rank that holds a layer, and the one that is a stage.
 const Chunk& chunk_of_layer(const Anatomy& anatomy, int layer);

@@ -358,6 +358,9 @@ PieceBytes bytes_of(const config::ModelConfig& model,
     case Piece::Clip:
     case Piece::Optimizer:
     case Piece::Snapshot:
+    case Piece::Download:
+    case Piece::Update:
+    case Piece::Upload:
       return {};
   }
   UNREACHABLE("piece {}", static_cast<int>(name.piece));

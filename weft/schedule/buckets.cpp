@@ -63,7 +63,11 @@ std::vector<BucketAnatomy> buckets_of(const config::ModelConfig& model,
       for (const int item : bucket.items) {
         const ParameterSpec& spec = *own[at(item)];
         anatomy.has_table |= spec.name == kTable;
-        for (const PieceAt& user : users_of(spec, holding, model)) {
+        anatomy.items.push_back(
+            {.elements = {.begin = layout.offsets[at(item)] - bucket.elements.begin,
+                          .count = spec.room},
+             .users = users_of(spec, holding, model)});
+        for (const PieceAt& user : anatomy.items.back().users) {
           if (std::ranges::find(anatomy.pieces, user) == anatomy.pieces.end()) {
             anatomy.pieces.push_back(user);
           }

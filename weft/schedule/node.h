@@ -46,8 +46,11 @@ enum class Piece {
   Clip,
   Optimizer,
   Snapshot,
+  Download,
+  Update,
+  Upload,
 };
-inline constexpr int kPieces = static_cast<int>(Piece::Snapshot) + 1;
+inline constexpr int kPieces = static_cast<int>(Piece::Upload) + 1;
 
 enum class Part {
   None,

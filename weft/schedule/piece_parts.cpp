@@ -88,6 +88,9 @@ std::vector<Part> parts_of(const config::ModelConfig& model, Piece piece, int la
     case Piece::Clip:
     case Piece::Optimizer:
     case Piece::Snapshot:
+    case Piece::Download:
+    case Piece::Update:
+    case Piece::Upload:
       return {};
   }
   return {};

@@ -177,6 +177,9 @@ inline constexpr std::array<PieceRow, kPieces> kPieceTable{{
     {.piece = Piece::Clip, .word = "clip", .scope = Scope::Step},
     {.piece = Piece::Optimizer, .word = "optimizer", .scope = Scope::Step},
     {.piece = Piece::Snapshot, .word = "snapshot", .scope = Scope::Step},
+    {.piece = Piece::Download, .word = "download", .scope = Scope::Step},
+    {.piece = Piece::Update, .word = "update", .scope = Scope::Step},
+    {.piece = Piece::Upload, .word = "upload", .scope = Scope::Step},
 }};
 
 inline constexpr std::array<PartRow, kParts> kPartTable{{

@@ -5,11 +5,13 @@
 #include "weft/base/check.h"
 #include "weft/derive/derived.h"
 #include "weft/derive/machines.h"
+#include "weft/derive/optimizer_offload.h"
 #include "weft/derive/pipeline.h"
 #include "weft/schedule/builders/pipeline.h"
 #include "weft/schedule/meeting.h"
 #include "weft/schedule/passes/data_parallel.h"
 #include "weft/schedule/passes/interleave.h"
+#include "weft/schedule/passes/offloaded_optimizer.h"
 #include "weft/schedule/passes/parts.h"
 #include "weft/schedule/passes/point_to_point.h"
 #include "weft/schedule/passes/recompute.h"
@@ -187,6 +189,11 @@ std::vector<RankPlan> plan_step(const config::Config& config,
     if (grid.cp() > 1) {
       const auto place = config.comm_overlap.cp_comm_overlap ? run_ring_ahead : run_ring_in_line;
       plan.training = place(plan.training, plan.anatomy, plan.shape.micro_batches);
+    }
+    if (const derive::OptimizerOffload offload = derive::optimizer_offload(config);
+        offload.is_on()) {
+      plan.anatomy = with_offloaded_optimizer(std::move(plan.anatomy), offload);
+      plan.training = place_offloaded(plan.training, plan.anatomy, plan.shape.micro_batches);
     }
     if (derive::saves_beside(config)) {
       plan.anatomy = with_snapshot(std::move(plan.anatomy));

@@ -58,6 +58,9 @@ class Device {
 
   virtual std::string_view name() const = 0;  // "cpu"
   const kernels::Operations& operations() const { return operations_; }
+  // Whether its operations run on the host's own cores. Where they do not, work of those cores on
+  // host-visible memory needs a device beside this one.
+  virtual bool is_the_host() const { return false; }
 
   // The device outlives its streams and its memory.
   virtual std::unique_ptr<Stream> make_stream(std::string name, StreamRole role) = 0;

@@ -28,6 +28,10 @@ std::size_t with_spare(std::size_t counted) {
   return counted + std::max(counted / kSpareShare, kSpare);
 }
 
+std::size_t whole_granules(std::size_t bytes) {
+  return (bytes + kGranule - 1) / kGranule * kGranule;
+}
+
 // What a step's plan counts: small ones lie apart.
 std::size_t placed_bytes(std::size_t bytes) { return bytes > kSmallBytes ? bytes : 0; }
 
@@ -37,6 +41,7 @@ bool lasts(Tag tag) {
     case Tag::Weights:
     case Tag::Gradients:
     case Tag::Optimizer:
+    case Tag::Offloaded:
       return true;
     case Tag::Activations:
     case Tag::Communication:
@@ -62,6 +67,8 @@ std::string_view name_of(Tag tag) {
       return "communication";
     case Tag::Workspace:
       return "workspace";
+    case Tag::Offloaded:
+      return "offloaded";
   }
   UNREACHABLE("tag {}", static_cast<int>(tag));
 }
@@ -159,11 +166,13 @@ Pool::Pool(Device& device, PoolWatcher* watcher)
       passing_arena_(std::make_unique<Arena>(device, Memory::Device)),
       small_arena_(std::make_unique<Arena>(device, Memory::Device)),
       visible_arena_(std::make_unique<Arena>(device, Memory::HostVisible)),
+      offloaded_arena_(std::make_unique<Arena>(device, Memory::HostVisible)),
       exchange_arena_(std::make_unique<ExchangeArena>(device)) {}
 
 Pool::~Pool() = default;
 
 Arena& Pool::arena_of(Tag tag, Memory memory, std::size_t bytes) {
+  if (tag == Tag::Offloaded) return *offloaded_arena_;
   if (memory == Memory::HostVisible) return *visible_arena_;
   if (lasts(tag)) return *lasting_arena_;
   return bytes > kSmallBytes ? *passing_arena_ : *small_arena_;
@@ -225,6 +234,7 @@ Pool::Taken Pool::take(std::size_t bytes, Tag tag, Memory memory, Reuse reuse) {
   if (&arena == small_arena_.get()) {
     room = std::max(room, kSmallSpare - std::min(kSmallSpare, arena.reserved()));
   }
+  if (&arena == offloaded_arena_.get()) room = whole_granules(bytes);
   std::tie(taken.data, taken.pending) = arena.take(bytes, user_, room);
   return taken;
 }
@@ -232,6 +242,8 @@ Pool::Taken Pool::take(std::size_t bytes, Tag tag, Memory memory, Reuse reuse) {
 std::shared_ptr<Block> Pool::allocate(std::size_t bytes, Tag tag, Memory memory, Reuse reuse) {
   CHECK(memory == Memory::Device || reuse == Reuse::InOrder,
         "host-visible memory is reused in order");
+  CHECK(tag != Tag::Offloaded || memory == Memory::HostVisible,
+        "what is offloaded lies in host memory");
   Taken taken;
   try {
     taken = take(bytes, tag, memory, reuse);
@@ -242,10 +254,12 @@ std::shared_ptr<Block> Pool::allocate(std::size_t bytes, Tag tag, Memory memory,
                                        name_of(tag),
                                        in_use()));
   }
-  for (PoolUse* use : {&use_[static_cast<std::size_t>(tag)], &total_}) {
-    use->bytes += bytes;
-    use->peak = std::max(use->peak, use->bytes);
-  }
+  const auto add = [&](PoolUse& use) {
+    use.bytes += bytes;
+    use.peak = std::max(use.peak, use.bytes);
+  };
+  add(use_[static_cast<std::size_t>(tag)]);
+  if (tag != Tag::Offloaded) add(total_);
   most_at_once_ = std::max(most_at_once_, total_.bytes);
   auto block = std::make_shared<Block>(this,
                                        tag,
@@ -275,7 +289,7 @@ void Pool::release(const Block& block, std::vector<Event> uses) {
   if (watcher_ != nullptr) watcher_->given(block);
   if (block.bytes_ == 0) return;
   use_[static_cast<std::size_t>(block.tag_)].bytes -= block.bytes_;
-  total_.bytes -= block.bytes_;
+  if (block.tag_ != Tag::Offloaded) total_.bytes -= block.bytes_;
   const bool of_this_step = step_ != nullptr && block.number_.step == steps_;
   if (of_this_step) step_->give(block.number_.buffer, placed_bytes(block.bytes_), uses);
   switch (block.reuse_) {
@@ -292,8 +306,11 @@ void Pool::settle(const void* kind) {
     arena.forget_uses();
     arena.merge(nullptr);
   };
-  for (Arena* arena :
-       {lasting_arena_.get(), passing_arena_.get(), small_arena_.get(), visible_arena_.get()}) {
+  for (Arena* arena : {lasting_arena_.get(),
+                       passing_arena_.get(),
+                       small_arena_.get(),
+                       visible_arena_.get(),
+                       offloaded_arena_.get()}) {
     settle_arena(*arena);
   }
   exchange_arena_->forget_uses();

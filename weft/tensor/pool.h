@@ -35,8 +35,11 @@ namespace weft::tensor {
 // else new memory. Such buffers are apart from all others.
 enum class Reuse { InOrder, Exchanged };
 
-enum class Tag { Weights, Gradients, Optimizer, Activations, Communication, Workspace };
-inline constexpr int kTags = 6;
+// Offloaded: in host memory, so that the device has room for something else. It has a region of its
+// own and is counted apart: no total of the device's memory has it.
+enum class Tag { Weights, Gradients, Optimizer, Activations, Communication, Workspace, Offloaded };
+inline constexpr int kTags = 7;
+inline constexpr int kDeviceTags = 6;  // of them, those before Offloaded
 std::string_view name_of(Tag tag);
 
 class Pool;
@@ -132,7 +135,7 @@ class Pool {
   void settle(const void* kind = nullptr);
 
   PoolUse use(Tag tag) const { return use_[static_cast<std::size_t>(tag)]; }
-  PoolUse total() const { return total_; }
+  PoolUse total() const { return total_; }  // of the device's tags
   // What was taken from the device for all this, of its own memory.
   std::size_t reserved() const;
   void reset_peaks();
@@ -158,7 +161,8 @@ class Pool {
   std::unique_ptr<Arena> lasting_arena_;           // weights, gradients, optimizer
   std::unique_ptr<Arena> passing_arena_;           // activations, communication, workspace
   std::unique_ptr<Arena> small_arena_;             // the small ones of them
-  std::unique_ptr<Arena> visible_arena_;           // of all tags: Memory::HostVisible
+  std::unique_ptr<Arena> visible_arena_;           // of those tags: Memory::HostVisible
+  std::unique_ptr<Arena> offloaded_arena_;         // offloaded; host-visible too
   std::unique_ptr<ExchangeArena> exchange_arena_;  // of all tags: Reuse::Exchanged
   std::array<PoolUse, kTags> use_{};
   PoolUse total_;

@@ -43,6 +43,9 @@ void load_checkpoint(Engine& engine, const Progress& progress, const Resumption&
     if (from.loads == Loads::AllButSeed && entry.name == Progress::kSeedName) continue;
     reader.read(stream, entry);
   }
+  for (OptimizerShare& share : engine.optimizers()) {
+    if (share.adamw.master_is_copy()) share.adamw.refresh_master(stream);
+  }
   stream.synchronize();
 }
 

@@ -6,6 +6,7 @@
 #include "weft/base/cores.h"
 #include "weft/comm/failure.h"
 #include "weft/derive/derived.h"
+#include "weft/derive/optimizer_offload.h"
 #include "weft/schedule/plan_files.h"
 #include "weft/train/launch.h"
 
@@ -46,6 +47,11 @@ exec::Cores cores_of(const config::Config& config) {
   const bool fits = config.runtime.backend != config::CommBackend::Threads ||
                     derive::layout_of(config).world <= base::online_cores();
   return config.runtime.pin_ranks && fits ? exec::Cores::Own : exec::Cores::Shared;
+}
+
+std::unique_ptr<HostWorker> make_host_worker(const config::Config& config, tensor::Device& device) {
+  if (!derive::optimizer_offload(config).is_on()) return nullptr;
+  return std::make_unique<HostWorker>(device, static_cast<int>(share_of_cores(config)));
 }
 
 model::Parameters make_parameters(tensor::Pool& pool,
@@ -106,20 +112,27 @@ Engine::Engine(const rules::JudgedConfig& config,
       pool_(*device_, setup.watcher),
       groups_(join_groups(config_, endpoint)),
       plan_(plan_of(config_, groups_, setup)),
+      host_(make_host_worker(config_, *device_)),
       lanes_(*device_, plan_.training, cores_of(config)),
       parameters_(make_parameters(pool_,
                                   lanes_[schedule::Lane::Compute],
                                   config_,
                                   groups_.self,
                                   setup.weights)),
-      optimizers_(make_optimizers(pool_, lanes_[schedule::Lane::Compute], parameters_, groups_)),
+      optimizers_(make_optimizers(pool_,
+                                  lanes_[schedule::Lane::Compute],
+                                  parameters_,
+                                  groups_,
+                                  derive::optimizer_offload(config_),
+                                  host_ ? &host_->stream() : nullptr)),
       program_(config_,
                plan_.anatomy,
                pool_,
                lanes_[schedule::Lane::Compute],
                groups_,
                parameters_,
-               optimizers_),
+               optimizers_,
+               host_ ? &host_->stream() : nullptr),
       training_(plan_.training, lanes_, plan_.training_over),
       forward_(plan_.forward, lanes_, plan_.forward_over) {
   if (has_row_budget(config_->model)) {

@@ -13,6 +13,7 @@
 #include "weft/schedule/plan.h"
 #include "weft/train/batch.h"
 #include "weft/train/groups.h"
+#include "weft/train/host_worker.h"
 #include "weft/train/optimizers.h"
 #include "weft/train/program.h"
 
@@ -62,6 +63,8 @@ class Engine {
   const model::Parameters& parameters() const { return parameters_; }
   std::vector<OptimizerShare>& optimizers() { return optimizers_; }
   const exec::Lanes& lanes() const { return lanes_; }
+  // The cores of the host, for what lies in host memory; none where nothing is offloaded.
+  tensor::Stream* host() const { return host_ ? &host_->stream() : nullptr; }
   Program& program() { return program_; }
   // The order that steps are taken in: the plan's, or the one that train_by() put in its place.
   exec::Executor& training() { return *chosen_; }
@@ -82,6 +85,8 @@ class Engine {
   tensor::Pool pool_;
   Groups groups_;
   const schedule::RankPlan plan_;
+  // Before the lanes, whose first threads have another priority; none where nothing is offloaded.
+  const std::unique_ptr<HostWorker> host_;
   exec::Lanes lanes_;
   model::Parameters parameters_;
   std::vector<OptimizerShare> optimizers_;

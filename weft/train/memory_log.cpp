@@ -21,7 +21,7 @@ std::size_t& of_tag(BytesByTag& bytes, tensor::Tag tag) {
 }  // namespace
 
 std::size_t total_of(const BytesByTag& bytes) {
-  return std::accumulate(bytes.begin(), bytes.end(), std::size_t{0});
+  return std::accumulate(bytes.begin(), bytes.begin() + tensor::kDeviceTags, std::size_t{0});
 }
 
 void MemoryLog::begin(Phase phase) { doings_.push_back({.phase = phase}); }
@@ -59,6 +59,7 @@ std::size_t MemoryLog::changes_until_peak() const {
   std::int64_t now = 0, most = 0;
   std::size_t until = 0;
   for (std::size_t i = 0; i < changes_.size(); ++i) {
+    if (changes_[i].tag == tensor::Tag::Offloaded) continue;
     now += changes_[i].bytes;
     if (now <= most) continue;
     most = now;
@@ -78,6 +79,8 @@ std::string MemoryLog::piece_of(const Doing& maker, tensor::Tag tag) {
     case tensor::Tag::Gradients:
     case tensor::Tag::Optimizer:
       return std::string(tensor::name_of(tag));
+    case tensor::Tag::Offloaded:
+      return "optimizer";
     case tensor::Tag::Activations:
     case tensor::Tag::Communication:
     case tensor::Tag::Workspace:

@@ -14,7 +14,7 @@
 namespace weft::train {
 
 using BytesByTag = std::array<std::size_t, tensor::kTags>;
-std::size_t total_of(const BytesByTag& bytes);
+std::size_t total_of(const BytesByTag& bytes);  // of the device's memory: without what is offloaded
 
 // What a rank is doing: becoming ready for its first step, a training step, an evaluation.
 enum class Phase { Start, Training, Evaluation };
@@ -32,7 +32,7 @@ struct PeakMoment {
   Phase phase = Phase::Start;
   std::string node;                // that was being issued; empty: before the first
   std::size_t issued = 0;          // its number in the step
-  BytesByTag bytes{};              // their sum is the peak
+  BytesByTag bytes{};              // their total is the peak
   std::vector<PieceBytes> pieces;  // the same bytes by maker, largest first
   std::int64_t micro_batches = 0;  // that keep activations of layers
 };

@@ -66,7 +66,8 @@ Program::Program(const rules::JudgedConfig& config,
                  Stream& compute,
                  Groups& groups,
                  const model::Parameters& parameters,
-                 std::vector<OptimizerShare>& optimizers)
+                 std::vector<OptimizerShare>& optimizers,
+                 Stream* host)
     : config_(config),
       anatomy_(anatomy),
       pool_(pool),
@@ -74,6 +75,7 @@ Program::Program(const rules::JudgedConfig& config,
       groups_(groups),
       parameters_(parameters),
       optimizers_(optimizers),
+      host_(host),
       weights_(model::weights_of(parameters, config->model)),
       gradients_(model::gradients_of(parameters, config->model)),
       rotary_SD_(pool,
@@ -97,6 +99,7 @@ Program::Program(const rules::JudgedConfig& config,
               groups.grid.world(),
               std::ssize(micro_batches_),
               config->ddp.use_distributed_optimizer ? Squares::OfShards : Squares::OfReplicas) {
+  make_staging();
   make_rotary_table(compute, pool, rotary_SD_, config->model, sequence_share());
   if (anatomy.flow.exchange == schedule::TensorExchange::InSteps) {
     const std::int64_t tokens = config->train.micro_batch_size * sequence_share().rows();

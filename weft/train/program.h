@@ -45,7 +45,8 @@ class Program {
           tensor::Stream& compute,
           Groups& groups,
           const model::Parameters& parameters,
-          std::vector<OptimizerShare>& optimizers);
+          std::vector<OptimizerShare>& optimizers,
+          tensor::Stream* host = nullptr);  // see make_optimizers
 
   // Takes a step's micro-batches; all streams are idle. `kind`: see Pool::settle.
   void begin(const StepInput& input, const void* kind = nullptr);
@@ -134,6 +135,16 @@ class Program {
   void reduce_copied(tensor::Stream& stream);
   void gather(const Node& node, tensor::Stream& stream);
   void apply_gradients(const Node& node, tensor::Stream& stream);
+  bool changes_weights() const;  // this step
+  optim::Applied applied() const;
+
+  // Of a bucket whose optimizer state is in host memory (program_offloaded.cpp).
+  struct OffloadedPart;
+  void make_staging();
+  OffloadedPart offloaded(const Node& node) const;
+  void download_gradients(const Node& node, tensor::Stream& stream);
+  void update_on_host(const Node& node);
+  void upload_weights(const Node& node, tensor::Stream& stream);
   void move_biases(tensor::Stream& stream);
   void ask_for_end();  // where this rank was told, or its time is up
 
@@ -170,6 +181,12 @@ class Program {
   Groups& groups_;
   const model::Parameters& parameters_;
   std::vector<OptimizerShare>& optimizers_;
+  tensor::Stream* const host_;
+  // Between device and host, by slot; the weights where they are not fp32.
+  struct Staged {
+    tensor::Tensor gradients, weights;
+  };
+  std::vector<Staged> staged_;
   model::Weights weights_, gradients_;
   tensor::Tensor rotary_SD_;
   tensor::Tensor part_rows_TP_;  // see model::Context; undefined where nothing is summed in steps

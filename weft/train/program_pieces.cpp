@@ -70,6 +70,12 @@ Program::Bodies Program::bodies_of(const Node& node) {
       return Pieces::snapshot();
     case Piece::Gather:
       return Pieces::gather();
+    case Piece::Download:
+      return Pieces::download();
+    case Piece::Update:
+      return Pieces::update();
+    case Piece::Upload:
+      return Pieces::upload();
   }
   UNREACHABLE("no body for {}", schedule::print(node));
 }

@@ -88,6 +88,10 @@ struct Program::Pieces {
   static Bodies clip();
   static Bodies optimizer();
   static Bodies snapshot();
+  // program_offloaded.cpp
+  static Bodies download();
+  static Bodies update();
+  static Bodies upload();
 };
 
 // Latent attention stands in the place of the other: its functions have the same names.

@@ -175,16 +175,23 @@ double Program::average() const {
   return config_.ddp.average_in_collective ? 1.0 / groups_.grid.dp() : 1;
 }
 
+// A step without room for its rows changes nothing, and runs again. A step that is not finite
+// changes nothing. The gradients stay: the next step's first ones take their place.
+bool Program::changes_weights() const {
+  return !totals_read_.overflowed && is_finite(totals_read_);
+}
+
+optim::Applied Program::applied() const {
+  const double scale = optim::clip_scale(totals_read_.gradient_norm, config_.optimizer.clip_grad);
+  return {.learning_rate = learning_rate_, .gradient_scale = scale * average(), .step = step_ + 1};
+}
+
 // All of it, or of two parts the first chunk's or that of the others.
 void Program::apply_gradients(const Node& node, Stream& stream) {
-  // A step without room for its rows changes nothing, and runs again. A step that is not finite
-  // changes nothing. The gradients stay: the next step's first ones take their place.
-  if (totals_read_.overflowed || !is_finite(totals_read_)) return;
-  const double scale = optim::clip_scale(totals_read_.gradient_norm, config_.optimizer.clip_grad);
+  if (!changes_weights()) return;
   for (const OptimizerShare& share : optimizers_) {
     const bool is_asked = node.slice == schedule::kNone || (node.slice == 0) == (share.chunk == 0);
-    if (!is_asked) continue;
-    share.adamw.apply(stream, config_.optimizer, learning_rate_, scale * average(), step_ + 1);
+    if (is_asked && !share.offloaded) share.adamw.apply(stream, config_.optimizer, applied());
   }
   if (!anatomy_.gathered_for.empty()) are_weights_gathered_ = false;
   if (node.slice <= 0) move_biases(stream);

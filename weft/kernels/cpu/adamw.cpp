@@ -4,6 +4,7 @@
 
 #include "weft/kernels/cpu/arguments.h"
 #include "weft/kernels/cpu/operations.h"
+#include "weft/kernels/cpu/vector_math.h"
 #include "weft/kernels/cpu/work_cut.h"
 
 namespace weft::kernels::cpu {
@@ -50,7 +51,9 @@ void for_each_run(Range range,
   if (at < range.end) body(Range{at, range.end}, f.keep);
 }
 
-// m, v, g and w do not overlap, so the loop may be vectorised.
+// m, v, g and w do not overlap, so the loop may be vectorised. Every rounding is written down:
+// cuda/adamw.cu has the same, and so the same bits, because products, roots and quotients of both
+// are rounded to nearest.
 void update(float* w,
             float* m,
             float* v,
@@ -61,9 +64,10 @@ void update(float* w,
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) {
     const float gradient = g[i] * f.gradient_scale;
-    const float m1 = f.beta1 * m[i] + f.rest1 * gradient;
-    const float m2 = f.beta2 * v[i] + f.rest2 * gradient * gradient;
-    w[i] = keep * w[i] - f.rate * m1 / (std::sqrt(m2) * f.root + f.epsilon);
+    const float m1 = multiply_add(f.beta1, m[i], f.rest1 * gradient);
+    const float m2 = multiply_add(f.beta2, v[i], f.rest2 * gradient * gradient);
+    const float change = f.rate * m1 / multiply_add(std::sqrt(m2), f.root, f.epsilon);
+    w[i] = multiply_add(keep, w[i], -change);
     m[i] = m1;
     v[i] = m2;
   }

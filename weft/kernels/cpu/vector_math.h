@@ -9,6 +9,16 @@
 
 namespace weft::kernels::cpu {
 
+// a * b + c, rounded once where the processor does that by one instruction. Written out where bits
+// are to be those of another device: a compiler may contract a sum of two products in two ways.
+inline float multiply_add(float a, float b, float c) {
+#ifdef __FP_FAST_FMAF
+  return __builtin_fmaf(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
 // e^x within 2 units in the last place where the result is a normal number. Infinity and NaN are
 // those of std::exp.
 //

@@ -72,14 +72,18 @@ struct State {
   const float* g;
 };
 
-// Gives the new moments and returns the new weight; `keep` is what stays of the old one.
+// Gives the new moments and returns the new weight; `keep` is what stays of the old one. Every
+// rounding is written down as in cpu/adamw.cpp: state that moves between host and card keeps its
+// bits.
 __device__ float step(float w, float& m, float& v, float g, float keep, const Factors& f) {
-  const float gradient = g * f.gradient_scale;
-  const float m1 = f.beta1 * m + f.rest1 * gradient;
-  const float m2 = f.beta2 * v + f.rest2 * gradient * gradient;
+  const float gradient = __fmul_rn(g, f.gradient_scale);
+  const float m1 = __fmaf_rn(f.beta1, m, __fmul_rn(f.rest1, gradient));
+  const float m2 = __fmaf_rn(f.beta2, v, __fmul_rn(__fmul_rn(f.rest2, gradient), gradient));
   m = m1;
   v = m2;
-  return keep * w - f.rate * m1 / (sqrtf(m2) * f.root + f.epsilon);
+  const float change =
+      __fdiv_rn(__fmul_rn(f.rate, m1), __fmaf_rn(__fsqrt_rn(m2), f.root, f.epsilon));
+  return __fmaf_rn(keep, w, -change);
 }
 
 __device__ void update_one(const State& s, std::int64_t i, float keep, const Factors& f) {

@@ -16,7 +16,8 @@ Anatomy with_snapshot(Anatomy anatomy) {
   StepNodeAnatomy snapshot{.node = kSnapshot, .lane = Lane::Copy};
   for (const StepNodeAnatomy& ahead : anatomy.step_start) snapshot.after.push_back(ahead.node);
   for (StepNodeAnatomy& end : anatomy.step_end) {
-    if (end.node.piece == Piece::Optimizer) end.after.push_back(kSnapshot);
+    const bool changes = end.node.piece == Piece::Optimizer || end.node.piece == Piece::Update;
+    if (changes) end.after.push_back(kSnapshot);
   }
   anatomy.step_start.push_back(std::move(snapshot));
   return anatomy;

@@ -19,6 +19,7 @@ class CpuDevice : public Device {
   CpuDevice(const kernels::Operations& operations, int threads);
 
   std::string_view name() const override { return "cpu"; }
+  bool is_the_host() const override { return true; }
   std::unique_ptr<Stream> make_stream(std::string name, StreamRole role) override;
   std::byte* take(Memory memory, std::size_t bytes) override;
   void give_back(Memory memory, std::byte* data, std::size_t bytes) override;

@@ -110,16 +110,19 @@ void CpuStream::enqueue_host(std::string_view name, WorkClass kind, HostWork wor
 }
 
 void CpuStream::upload(std::byte* to, const std::byte* from, std::int64_t bytes) {
-  std::byte* reached = cpu_.reach(to);
+  // Either may be memory of the host.
+  std::byte* there = cpu_.reach(to);
+  const std::byte* here = cpu_.reach(from);
   enqueue("upload", WorkClass::Copy, [=](Workers& workers) {
-    copy_in_parts(workers, reached, from, bytes);
+    copy_in_parts(workers, there, here, bytes);
   });
 }
 
 void CpuStream::download(std::byte* to, const std::byte* from, std::int64_t bytes) {
-  const std::byte* reached = cpu_.reach(from);
+  std::byte* there = cpu_.reach(to);
+  const std::byte* here = cpu_.reach(from);
   enqueue("download", WorkClass::Copy, [=](Workers& workers) {
-    copy_in_parts(workers, to, reached, bytes);
+    copy_in_parts(workers, there, here, bytes);
   });
 }
 
