@@ -19,21 +19,24 @@ AdamW::AdamW(Pool& pool,
              Stream& stream,
              Tensor weights_N,
              Tensor gradients_N,
-             std::vector<Segment> segments)
+             std::vector<Segment> segments,
+             const StateDtypes& dtypes)
     : weights_N_(std::move(weights_N)),
       gradients_N_(std::move(gradients_N)),
-      moment1_N_(pool, DType::F32, weights_N_.shape(), Tag::Optimizer),
-      moment2_N_(pool, DType::F32, weights_N_.shape(), Tag::Optimizer),
+      moment1_N_(pool, dtypes.moment1, weights_N_.shape(), Tag::Optimizer),
+      moment2_N_(pool, dtypes.moment2, weights_N_.shape(), Tag::Optimizer),
       segments_(join_segments(std::move(segments), weights_N_.elements())) {
   for (const Tensor& moment : {moment1_N_, moment2_N_}) kernels::zero(stream, moment);
   const bool needs_master = weights_N_.dtype() != DType::F32;
   master_N_ =
-      needs_master ? Tensor(pool, DType::F32, weights_N_.shape(), Tag::Optimizer) : weights_N_;
+      needs_master ? Tensor(pool, dtypes.master, weights_N_.shape(), Tag::Optimizer) : weights_N_;
   refresh_master(stream);
 }
 
 void AdamW::refresh_master(Stream& stream) {
-  if (weights_N_.dtype() != DType::F32) kernels::copy(stream, master_N_, weights_N_);
+  if (weights_N_.dtype() == DType::F32) return;
+  if (master_N_.dtype() == DType::I16) return kernels::zero(stream, master_N_);
+  kernels::copy(stream, master_N_, weights_N_);
 }
 
 std::vector<kernels::ElementRun> AdamW::undecayed(const config::OptimizerConfig& config) const {

@@ -1,4 +1,4 @@
-// WHAT CHANGES? AdamW over a contiguous buffer of parameters: fp32 moments, and fp32 master weights
+// WHAT CHANGES? AdamW over a contiguous buffer of parameters: moments, and fp32 master weights
 // where the weights themselves are not fp32.
 #pragma once
 
@@ -27,6 +27,15 @@ struct Segment {
 // precedes.
 std::vector<Segment> join_segments(std::vector<Segment> segments, std::int64_t end);
 
+// What the state lies in: moments in fp32, bf16 or fp16; masters in fp32, or int16 for the bits
+// that bf16 weights lack (tensor/narrow_numbers.h). Where weights are fp32 there are no masters.
+struct StateDtypes {
+  tensor::DType moment1 = tensor::DType::F32, moment2 = tensor::DType::F32;
+  tensor::DType master = tensor::DType::F32;
+
+  bool operator==(const StateDtypes&) const = default;
+};
+
 class AdamW {
  public:
   // Moments start at zero, master weights as the weights are when the stream comes to it.
@@ -34,7 +43,8 @@ class AdamW {
         Stream& stream,
         Tensor weights_N,
         Tensor gradients_N,
-        std::vector<Segment> segments);
+        std::vector<Segment> segments,
+        const StateDtypes& dtypes = {});
 
   // Applies the gradients times `gradient_scale`. `step` counts from 1.
   void apply(Stream& stream,
@@ -45,8 +55,9 @@ class AdamW {
 
   const Tensor& moment1() const { return moment1_N_; }
   const Tensor& moment2() const { return moment2_N_; }
-  const Tensor& master() const { return master_N_; }  // the weights themselves where they are fp32
-  void refresh_master(Stream& stream);                // after the weights were set from outside
+  // The weights themselves where they are fp32; int16 where it is what bf16 weights lack.
+  const Tensor& master() const { return master_N_; }
+  void refresh_master(Stream& stream);  // after the weights were set from outside
 
  private:
   std::vector<kernels::ElementRun> undecayed(const config::OptimizerConfig& config) const;

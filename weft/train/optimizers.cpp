@@ -1,13 +1,32 @@
 #include "weft/train/optimizers.h"
 
+#include "weft/base/check.h"
+#include "weft/derive/memory.h"
+
 namespace weft::train {
 namespace {
 
 using model::Home;
+using tensor::DType;
 using tensor::Range;
+
+DType moment_dtype(config::MomentDtype dtype) {
+  switch (dtype) {
+    case config::MomentDtype::Fp32:
+      return DType::F32;
+    case config::MomentDtype::Fp16:
+      return DType::F16;
+    case config::MomentDtype::Bf16:
+      return DType::BF16;
+    case config::MomentDtype::Fp8:
+      break;
+  }
+  UNREACHABLE("moments of {}", config::word(dtype));
+}
 
 optim::AdamW optimizer_of(tensor::Pool& pool,
                           tensor::Stream& stream,
+                          const config::Config& config,
                           const model::Parameters& parameters,
                           Home home,
                           const Range& range) {
@@ -23,13 +42,22 @@ optim::AdamW optimizer_of(tensor::Pool& pool,
           stream,
           buffer.weights.range(range.begin, {range.count}),
           buffer.gradients.range(range.begin, {range.count}),
-          std::move(segments)};
+          std::move(segments),
+          state_dtypes(config)};
 }
 
 }  // namespace
 
+optim::StateDtypes state_dtypes(const config::Config& config) {
+  if (!config.optimizer.use_precision_aware_optimizer) return {};
+  return {.moment1 = moment_dtype(config.optimizer.exp_avg_dtype),
+          .moment2 = moment_dtype(config.optimizer.exp_avg_sq_dtype),
+          .master = derive::keeps_remainders(config) ? DType::I16 : DType::F32};
+}
+
 std::vector<OptimizerShare> make_optimizers(tensor::Pool& pool,
                                             tensor::Stream& stream,
+                                            const config::Config& config,
                                             const model::Parameters& parameters,
                                             const Groups& groups) {
   std::vector<OptimizerShare> shares;
@@ -38,7 +66,7 @@ std::vector<OptimizerShare> make_optimizers(tensor::Pool& pool,
       shares.push_back({.home = home,
                         .chunk = chunk,
                         .range = range,
-                        .adamw = optimizer_of(pool, stream, parameters, home, range)});
+                        .adamw = optimizer_of(pool, stream, config, parameters, home, range)});
     };
     const model::BufferLayout& layout = parameters.buffer(home).layout;
     if (layout.shards == 1) {

@@ -17,9 +17,13 @@ struct OptimizerShare {
   optim::AdamW adamw;
 };
 
+// What a run's optimizers keep their state in.
+optim::StateDtypes state_dtypes(const config::Config& config);
+
 // All of a home's, or where ranks share its buckets, this rank's part of each.
 std::vector<OptimizerShare> make_optimizers(tensor::Pool& pool,
                                             tensor::Stream& stream,
+                                            const config::Config& config,
                                             const model::Parameters& parameters,
                                             const Groups& groups);
 
