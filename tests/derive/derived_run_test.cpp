@@ -79,6 +79,24 @@ TEST(DerivedRun, BytesOfAParameter) {
   EXPECT_EQ(state_bytes(with(narrow), ranks).total(), 6000 + 12000 / 4) << "what travels is none";
 }
 
+TEST(DerivedRun, BytesOfASmallerOptimizer) {
+  const auto optimizer_bytes = [](std::vector<std::string> words) {
+    words.emplace_back("optimizer.use_precision_aware_optimizer=true");
+    return bytes_of_parameter(with(words)).optimizer;
+  };
+  EXPECT_EQ(optimizer_bytes({}), 8) << "fp32 weights are their own masters";
+  EXPECT_EQ(optimizer_bytes({"optimizer.exp_avg_dtype=fp16"}), 6);
+  EXPECT_EQ(optimizer_bytes({"model.bf16=true"}), 10);
+  EXPECT_EQ(optimizer_bytes({"model.params_dtype=bf16"}), 10);
+  EXPECT_EQ(optimizer_bytes({"model.bf16=true", "optimizer.store_param_remainders=false"}), 12);
+  EXPECT_EQ(
+      optimizer_bytes(
+          {"model.bf16=true", "optimizer.exp_avg_dtype=bf16", "optimizer.exp_avg_sq_dtype=bf16"}),
+      6);
+  EXPECT_EQ(bytes_of_parameter(with({"optimizer.exp_avg_dtype=bf16"})).optimizer, 8)
+      << "a key that no switch turns on";
+}
+
 TEST(DerivedRun, ExpertStateIsSharedByFewerRanks) {
   const std::vector<std::string> sharded{"model.bf16=true",
                                          "ddp.use_distributed_optimizer=true",

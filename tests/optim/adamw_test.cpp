@@ -187,6 +187,30 @@ TEST_P(AdamWTest, RefreshMasterTakesWeightsSetFromOutside) {
   expect_steps_equal(optimizer, 2);
 }
 
+TEST(AdamW, KeepsItsStateInTheDtypesAskedFor) {
+  devices::Workbench bench;
+  auto& [device, pool, stream] = bench;
+  const Tensor weights(pool, DType::BF16, {kElements}, Tag::Weights);
+  const Tensor gradients(pool, DType::F32, {kElements}, Tag::Gradients);
+  tensor::write_floats(*stream, weights, std::vector<float>(kElements, 0.75f));
+  tensor::write<float>(*stream, gradients, std::vector<float>(kElements, 0.1f));
+  AdamW optimizer(pool,
+                  *stream,
+                  weights,
+                  gradients,
+                  kSegments,
+                  {.moment1 = DType::BF16, .moment2 = DType::F16, .master = DType::I16});
+  EXPECT_EQ(pool.use(Tag::Optimizer).bytes, std::size_t{6 * kElements});
+  const std::vector<std::int16_t> none(kElements);
+  EXPECT_EQ(tensor::read<std::int16_t>(*stream, optimizer.master()), none);
+  optimizer.apply(*stream, {}, 1e-5, 1, 1);
+  EXPECT_EQ(tensor::read_floats(*stream, weights), std::vector<float>(kElements, 0.75f));
+  EXPECT_NE(tensor::read<std::int16_t>(*stream, optimizer.master()), none)
+      << "a step that no bf16 weight shows";
+  optimizer.refresh_master(*stream);
+  EXPECT_EQ(tensor::read<std::int16_t>(*stream, optimizer.master()), none);
+}
+
 TEST(AdamW, AnEmptyBufferHasNothingToDo) {
   devices::Workbench bench;
   auto& [device, pool, stream] = bench;

@@ -35,6 +35,8 @@ TEST(Precision, SwitchesAndDtypeFollowEachOther) {
   }
 }
 
+#define SHARED "ddp.use_distributed_optimizer=true optimizer.use_distributed_optimizer=true "
+
 TEST(Precision, ContradictionsAreRefused) {
   for (const Case& c : {
            Case{.name = "both", .words = "model.bf16=true model.fp16=true", .errors = "V19"},
@@ -45,11 +47,11 @@ TEST(Precision, ContradictionsAreRefused) {
            .words = "model.fp16=true model.params_dtype=bf16",
            .errors = "W27"},
            Case{.name = "a precision-aware optimizer told otherwise",
-           .words = "model.fp16=true optimizer.bf16=true "
-                    "optimizer.use_precision_aware_optimizer=true",
+           .words = SHARED "model.fp16=true optimizer.bf16=true "
+                           "optimizer.use_precision_aware_optimizer=true",
            .errors = "V20"},
            Case{.name = "a precision-aware optimizer told nothing",
-           .words = "model.bf16=true optimizer.use_precision_aware_optimizer=true",
+           .words = SHARED "model.bf16=true optimizer.use_precision_aware_optimizer=true",
            .after = "optimizer.bf16=true"},
            Case{.name = "fp4 beside fp8",
            .words = "model.fp8=e4m3 model.fp4=e2m1",
@@ -58,6 +60,47 @@ TEST(Precision, ContradictionsAreRefused) {
        }) {
     expect_settled(c);
   }
+}
+
+TEST(Precision, TheOptimizerHasDtypesOfItsOwn) {
+#define AWARE SHARED "model.bf16=true optimizer.use_precision_aware_optimizer=true "
+  for (const Case& c : {
+           Case{.name = "moments", .words = AWARE "optimizer.exp_avg_dtype=bf16"},
+           Case{.name = "both moments, whole masters",
+           .words = AWARE "optimizer.exp_avg_dtype=fp16 optimizer.exp_avg_sq_dtype=fp16 "
+                          "optimizer.store_param_remainders=false"},
+           Case{.name = "not distributed",
+           .words = "model.bf16=true optimizer.use_precision_aware_optimizer=true",
+           .errors = "W120"},
+           Case{.name = "one of the two switches",
+           .words = "optimizer.use_distributed_optimizer=true "
+                    "optimizer.use_precision_aware_optimizer=true",
+           .after = "ddp.use_distributed_optimizer=true"},
+           Case{.name = "not aware",
+           .words = SHARED "optimizer.exp_avg_sq_dtype=bf16 optimizer.main_grads_dtype=bf16",
+           .errors = "W121"},
+           Case{.name = "remainders of what is not kept",
+           .words = "optimizer.store_param_remainders=false",
+           .warnings = "W21"},
+           Case{.name = "a second moment in bf16 that moves",
+           .words = AWARE "optimizer.exp_avg_sq_dtype=bf16 optimizer.adam_beta2=0.99"},
+           Case{.name = "one that does not",
+           .words = AWARE "optimizer.exp_avg_sq_dtype=bf16 optimizer.adam_beta2=0.999",
+           .warnings = "W122"},
+           Case{.name = "one in fp16 that does",
+           .words = AWARE "optimizer.exp_avg_sq_dtype=fp16 optimizer.adam_beta2=0.999"},
+           Case{.name = "one in fp16 that does not",
+           .words = AWARE "optimizer.exp_avg_sq_dtype=fp16 optimizer.adam_beta2=0.9999",
+           .warnings = "W122"},
+       }) {
+    expect_settled(c);
+  }
+  for (const char* words : {AWARE "optimizer.exp_avg_dtype=fp8",
+                            AWARE "optimizer.main_grads_dtype=bf16",
+                            AWARE "optimizer.main_params_dtype=fp16"}) {
+    EXPECT_EQ(judge_words(words).missing.size(), 1u) << words;
+  }
+#undef AWARE
 }
 
 TEST(Precision, StagesExchangeTheDtypeOfTheLayers) {
@@ -156,3 +199,4 @@ TEST(Precision, DelayedScalesSeeEveryValueOnce) {
 
 #undef MXFP8
 #undef FP8
+#undef SHARED

@@ -83,6 +83,20 @@ void to_distributed(Config& config) {
   config.comm_overlap.bucket_size = 3000;
 }
 
+// The optimizer's state in fewer bits: bf16 moments and remainders, or fp16 moments alone.
+void to_small_state(Config& config) {
+  to_distributed(config);
+  to_bf16(config);
+  config.optimizer.use_precision_aware_optimizer = true;
+  config.optimizer.exp_avg_dtype = config.optimizer.exp_avg_sq_dtype = config::MomentDtype::Bf16;
+}
+
+void to_half_moments(Config& config) {
+  to_small_state(config);
+  config.optimizer.store_param_remainders = false;
+  config.optimizer.exp_avg_dtype = config.optimizer.exp_avg_sq_dtype = config::MomentDtype::Fp16;
+}
+
 void to_tensor_overlap(Config& config) { config.comm_overlap.tp_comm_overlap = true; }
 
 // Sequences cut over two ranks, by one way of sharing keys and values.
@@ -226,6 +240,8 @@ std::vector<EngineCase> engine_cases() {
             [](Config& config) { config.ddp.grad_reduce_in_fp32 = false; })},
       {"OffloadedOptimizer", with(one, to_offloaded)},
       {"OffloadedOptimizerBf16", with(with(with(dp, to_distributed), to_offloaded), to_bf16)},
+      {"SmallState", with(dp, to_small_state)},
+      {"HalfMoments", with(dp, to_half_moments)},
       {"CutExperts", with(etp, to_routing)},
       {"CutExpertsBf16", with(with(etp, to_overlap), to_bf16)},
       {"Pipeline", stages},

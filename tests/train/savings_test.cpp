@@ -2,6 +2,7 @@
 // combinations of savings, layouts and orders drawn at random.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -75,6 +76,20 @@ void draw_optimizer_offload(Draw& draw, Words& savings) {
   savings.emplace_back("runtime.optimizer_offload_bucket_size", draw.any_of({"700", "20000"}));
 }
 
+// What ranks that share an optimizer keep of it.
+void draw_optimizer_state(Draw& draw, Words& words) {
+  if (std::ranges::find(words, "ddp.use_distributed_optimizer", &Words::value_type::first) ==
+      words.end()) {
+    return;
+  }
+  words.emplace_back("model.params_dtype", draw.any_of({"fp32", "bf16"}));
+  if (draw.either() == "false") return;
+  words.emplace_back("optimizer.use_precision_aware_optimizer", "true");
+  words.emplace_back("optimizer.store_param_remainders", draw.either());
+  words.emplace_back("optimizer.exp_avg_dtype", draw.any_of({"fp32", "bf16", "fp16"}));
+  words.emplace_back("optimizer.exp_avg_sq_dtype", draw.any_of({"fp32", "bf16", "fp16"}));
+}
+
 // Of every rank, in the steps of a batch that every rank routes evenly.
 std::map<int, Peaks> real_peaks(const config::Config& config) {
   std::mutex mutex;
@@ -122,6 +137,7 @@ TEST(Savings, ChangeNoBitAndTakeWhatIsPredicted) {
     draw_dispatcher(draw, words);
     draw_overlap(draw, words);
     draw_data_parallel(draw, words);
+    draw_optimizer_state(draw, words);
     words.emplace_back("runtime.recompute_under_overlap", "true");
     const config::Config plain =
         with_words(base_config(draw.any_of({"", "latent", "whole queries"})), words);

@@ -9,6 +9,7 @@
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/checkpoint/new_folder.h"
+#include "weft/checkpoint/optimizer_state.h"
 #include "weft/checkpoint/shard.h"
 #include "weft/checkpoint/state_reader.h"
 #include "weft/checkpoint/step_folders.h"
@@ -89,8 +90,8 @@ class StretchReader {
                       .count = std::min(kWindowElements, slice.elements.count - window.begin)};
     window.values.resize(at(slice.elements.count));
     const bool is_master = masters_ && trained_.at(window.parameter);
-    const char* kind = is_master ? "optimizer.master/" : "weights/";
-    reader_.read(kind + window.parameter, slice, window.values);
+    if (is_master) return read_master(reader_, window.parameter, slice, window.values);
+    reader_.read("weights/" + window.parameter, slice, window.values);
   }
 
   StateReader reader_;
@@ -189,9 +190,11 @@ void require_weights(const StoredCheckpoint& from,
                      WeightsFrom source) {
   std::vector<std::string> complaints;
   const std::map<std::string, bool> trained = trained_parameters(model);
+  const bool has_remainders = forms_in(from.manifest).masters == StoredMasters::Remainders;
+  const char* masters = has_remainders ? "optimizer.remainder/" : "optimizer.master/";
   for (const Parameter& parameter : parameters(model)) {
     const bool is_master = source == WeightsFrom::Masters && trained.at(parameter.name);
-    const std::string name = (is_master ? "optimizer.master/" : "weights/") + parameter.name;
+    const std::string name = (is_master ? masters : "weights/") + parameter.name;
     const auto found = from.manifest.states.find(name);
     const std::string expected = shape_of(parameter).print();
     if (found == from.manifest.states.end()) {

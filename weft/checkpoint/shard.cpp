@@ -34,6 +34,10 @@ FileDtype file_dtype(tensor::DType dtype) {
       return FileDtype::F32;
     case tensor::DType::BF16:
       return FileDtype::BF16;
+    case tensor::DType::F16:
+      return FileDtype::F16;
+    case tensor::DType::I16:
+      return FileDtype::I16;
     case tensor::DType::F64:
       return FileDtype::F64;
     case tensor::DType::I32:

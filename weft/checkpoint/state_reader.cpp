@@ -67,18 +67,38 @@ void StateReader::read(const std::string& name, const tensor::Slice& slice, std:
                 out);
 }
 
+void StateReader::read_bytes(const std::string& name,
+                             FileDtype dtype,
+                             const tensor::Slice& slice,
+                             std::span<std::byte> out) {
+  const StoredState& state = find(name);
+  require_like(name, state, dtype, slice.global);
+  if (!out.empty()) read_piece(name, state, slice, out);
+}
+
+std::optional<FileDtype> StateReader::dtype_of(const std::string& name) const {
+  const auto found = manifest_.states.find(name);
+  return found == manifest_.states.end() ? std::nullopt : std::optional(found->second.dtype);
+}
+
+void StateReader::require_like(const std::string& name,
+                               const StoredState& state,
+                               FileDtype dtype,
+                               const tensor::Shape& shape) const {
+  if (state.shape == shape && state.dtype == dtype) return;
+  throw base::ConfigError(text("'{}': tensor '{}' is {} {}, and this run's is {} {}",
+                               folder_.string(),
+                               name,
+                               word(state.dtype),
+                               state.shape.print(),
+                               word(dtype),
+                               shape.print()));
+}
+
 void StateReader::read(tensor::Stream& stream, const StateEntry& entry) {
   const StoredState& state = find(entry.name);
   const FileDtype dtype = file_dtype(entry.tensor.dtype());
-  if (state.shape != entry.slice.global || state.dtype != dtype) {
-    throw base::ConfigError(text("'{}': tensor '{}' is {} {}, and this run's is {} {}",
-                                 folder_.string(),
-                                 entry.name,
-                                 word(state.dtype),
-                                 state.shape.print(),
-                                 word(dtype),
-                                 entry.slice.global.print()));
-  }
+  require_like(entry.name, state, dtype, entry.slice.global);
   const auto size = static_cast<std::int64_t>(element_bytes(dtype));
   tensor::Slice piece = entry.slice;
   for (std::int64_t done = 0; done < entry.slice.elements.count; done += kPieceElements) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -31,8 +32,22 @@ class StateReader {
   // ConfigError where the checkpoint has no such tensor of the slice's global shape.
   void read(const std::string& name, const tensor::Slice& slice, std::span<float> out);
 
+  // Fills `out` with the bytes of a slice of a tensor. ConfigError where the checkpoint has no such
+  // tensor of this dtype and the slice's global shape.
+  void read_bytes(const std::string& name,
+                  FileDtype dtype,
+                  const tensor::Slice& slice,
+                  std::span<std::byte> out);
+
+  // Of the tensor, where the checkpoint has one.
+  std::optional<FileDtype> dtype_of(const std::string& name) const;
+
  private:
   const StoredState& find(const std::string& name) const;
+  void require_like(const std::string& name,
+                    const StoredState& state,
+                    FileDtype dtype,
+                    const tensor::Shape& shape) const;
   // Elements that a stored slice has of a piece.
   struct Part {
     std::int64_t to = 0, from = 0, count = 0;  // elements of the piece and of the stored slice

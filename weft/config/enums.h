@@ -223,6 +223,25 @@ struct EnumWords<ShardingStrategy> {
                                                          "optim_grads_params"};
 };
 
+// What a precision-aware optimizer may keep moments, gradients and master weights in.
+enum class MomentDtype { Fp32, Fp16, Bf16, Fp8 };
+template <>
+struct EnumWords<MomentDtype> {
+  static constexpr std::array<std::string_view, 4> words{"fp32", "fp16", "bf16", "fp8"};
+};
+
+enum class MainGradDtype { Fp32, Bf16 };
+template <>
+struct EnumWords<MainGradDtype> {
+  static constexpr std::array<std::string_view, 2> words{"fp32", "bf16"};
+};
+
+enum class MainParamDtype { Fp32, Fp16 };
+template <>
+struct EnumWords<MainParamDtype> {
+  static constexpr std::array<std::string_view, 2> words{"fp32", "fp16"};
+};
+
 enum class OptimizerKind { Adam, DistMuon };
 template <>
 struct EnumWords<OptimizerKind> {

@@ -18,6 +18,10 @@ struct ParameterBytes {
 // Muon keeps one moment where Adam keeps two, and Adam for what is no matrix: counted as Adam.
 ParameterBytes bytes_of_parameter(const config::Config& config);
 
+// Whether the optimizer keeps of its fp32 master weights only the 16 bits that bf16 weights lack.
+// Not where state is offloaded: the host has no weights that lack them.
+bool keeps_remainders(const config::Config& config);
+
 struct StateBytes {
   std::int64_t weights = 0;
   std::int64_t gradients = 0;

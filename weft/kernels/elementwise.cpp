@@ -22,6 +22,21 @@ void check_sum(const Tensor& sum, const Tensor& x) {
   check_dtype("x", x, DType::F32);
 }
 
+void check_master(const Tensor& master, const Tensor& weights) {
+  const bool is_remainder = master.dtype() == DType::I16 && weights.dtype() == DType::BF16;
+  CHECK(master.dtype() == DType::F32 || is_remainder,
+        "a master of {} for weights of {}",
+        tensor::name_of(master.dtype()),
+        tensor::name_of(weights.dtype()));
+}
+
+void check_moment(std::string_view name, const Tensor& x) {
+  CHECK(x.dtype() == DType::F32 || x.dtype() == DType::BF16 || x.dtype() == DType::F16,
+        "{} is {}, should be fp32, bf16 or fp16",
+        name,
+        tensor::name_of(x.dtype()));
+}
+
 }  // namespace
 
 void add(Stream& stream, Tensor y, Tensor a, Tensor b) {
@@ -90,8 +105,11 @@ void adamw(Stream& stream,
   check_float("weights", weights);
   for (const Tensor* x : {&master, &moment1, &moment2, &gradient}) {
     check_vector("the optimizer's state", *x, n);
-    check_dtype("the optimizer's state", *x, DType::F32);
   }
+  check_dtype("gradient", gradient, DType::F32);
+  check_master(master, weights);
+  check_moment("moment1", moment1);
+  check_moment("moment2", moment2);
   CHECK(options.step >= 1, "step {}", options.step);
   std::int64_t last = 0;
   for (const ElementRun& run : options.undecayed) {

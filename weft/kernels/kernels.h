@@ -469,9 +469,11 @@ void squared_norm(Stream&, Tensor sum_1, Tensor x_N, Write write);
 // sum_1 (fp64) = sum of a fp32 vector in fixed blocks.
 void sum(Stream&, Tensor sum_1, Tensor x_N);
 
-// AdamW with decoupled decay on contiguous fp32 ranges; `gradient_scale` multiplies the gradient
-// first, which stays as it is. weights: fp32 (and then master is the same tensor) or bf16 rounded
-// from master.
+// AdamW with decoupled decay on contiguous ranges; `gradient_scale` multiplies the fp32 gradient
+// first, which stays as it is. weights: fp32 (and then master is the same tensor), or bf16 rounded
+// from an fp32 master, or bf16 with a master of int16: then the fp32 master is the weight and this
+// remainder (tensor/narrow_numbers.h). A moment is fp32, bf16, or fp16 as that header has it.
+// Arithmetic is fp32 whatever lies in memory; what was computed is rounded when it is kept.
 struct ElementRun {
   std::int64_t begin = 0, end = 0;
 };

@@ -231,19 +231,15 @@ class KernelsBench {
     measure("squared_norm", size, kFloat * count, [&] {
       kernels::squared_norm(stream_, square_norm, gradient, kernels::Write::Assign);
     });
+    const kernels::AdamW options{.learning_rate = 1e-4f,
+                                 .beta1 = 0.9f,
+                                 .beta2 = 0.95f,
+                                 .epsilon = 1e-8f,
+                                 .weight_decay = 0.1f};
     measure("adamw", size, (7 * kFloat + kHalf) * count, [&] {
-      kernels::adamw(stream_,
-                     weights,
-                     master,
-                     first,
-                     second,
-                     gradient,
-                     {.learning_rate = 1e-4f,
-                      .beta1 = 0.9f,
-                      .beta2 = 0.95f,
-                      .epsilon = 1e-8f,
-                      .weight_decay = 0.1f});
+      kernels::adamw(stream_, weights, master, first, second, gradient, options);
     });
+    smaller_optimizer(weights, gradient, options);
     measure("copy fp32 to bf16", size, (kFloat + kHalf) * count, [&] {
       kernels::copy(stream_, weights, master);
     });
@@ -251,6 +247,21 @@ class KernelsBench {
       kernels::accumulate(stream_, first, master);
     });
     measure("zero", size, kFloat * count, [&] { kernels::zero(stream_, gradient); });
+  }
+
+  // All of it but the gradient is in 16 bits, read and written.
+  void smaller_optimizer(const Tensor& weights,
+                         const Tensor& gradient,
+                         const kernels::AdamW& options) {
+    const Shape shape{s_.parameters};
+    const Tensor remainder = timer_.zeros(DType::I16, shape);
+    const Tensor first = timer_.zeros(DType::BF16, shape);
+    const Tensor second = timer_.zeros(DType::BF16, shape);
+    kernels::zero(stream_, weights);
+    measure("adamw in 16 bits",
+            text("{} values", s_.parameters),
+            (kFloat + 8 * kHalf) * number(s_.parameters),
+            [&] { kernels::adamw(stream_, weights, remainder, first, second, gradient, options); });
   }
 
   static constexpr std::uint64_t kIds = 5;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "weft/base/check.h"
+
 namespace weft::optim {
 
 using tensor::DType;
@@ -21,31 +23,34 @@ AdamW::AdamW(Pool& pool,
              Tensor weights_N,
              Tensor gradients_N,
              std::vector<Segment> segments,
+             const StateDtypes& dtypes,
              Residence residence)
     : weights_N_(std::move(weights_N)),
       gradients_N_(std::move(gradients_N)),
       segments_(join_segments(std::move(segments), weights_N_.elements())) {
-  const auto make = [&] {
+  const auto make = [&](DType dtype) {
     if (residence == Residence::Device) {
-      return Tensor(pool, DType::F32, weights_N_.shape(), Tag::Optimizer);
+      return Tensor(pool, dtype, weights_N_.shape(), Tag::Optimizer);
     }
-    return Tensor::host_visible(pool, DType::F32, weights_N_.shape(), Tag::Offloaded);
+    return Tensor::host_visible(pool, dtype, weights_N_.shape(), Tag::Offloaded);
   };
-  moment1_N_ = make();
-  moment2_N_ = make();
+  moment1_N_ = make(dtypes.moment1);
+  moment2_N_ = make(dtypes.moment2);
   const bool needs_master = weights_N_.dtype() != DType::F32 || residence == Residence::Host;
-  master_N_ = needs_master ? make() : weights_N_;
+  master_N_ = needs_master ? make(dtypes.master) : weights_N_;
 }
 
 AdamW::AdamW(Pool& pool,
              Stream& stream,
              Tensor weights_N,
              Tensor gradients_N,
-             std::vector<Segment> segments)
+             std::vector<Segment> segments,
+             const StateDtypes& dtypes)
     : AdamW(pool,
             std::move(weights_N),
             std::move(gradients_N),
             std::move(segments),
+            dtypes,
             Residence::Device) {
   for (const Tensor& moment : {moment1_N_, moment2_N_}) kernels::zero(stream, moment);
   refresh_master(stream);
@@ -56,11 +61,14 @@ AdamW AdamW::offloaded(Pool& pool,
                        Stream& stream,
                        Tensor weights_N,
                        Tensor gradients_N,
-                       std::vector<Segment> segments) {
+                       std::vector<Segment> segments,
+                       const StateDtypes& dtypes) {
+  CHECK(dtypes.master == DType::F32, "masters in host memory do not see the weights");
   AdamW made(pool,
              std::move(weights_N),
              std::move(gradients_N),
              std::move(segments),
+             dtypes,
              Residence::Host);
   for (const Tensor& moment : {made.moment1_N_, made.moment2_N_}) kernels::zero(host, moment);
   made.refresh_master(stream);
@@ -68,7 +76,9 @@ AdamW AdamW::offloaded(Pool& pool,
 }
 
 void AdamW::refresh_master(Stream& stream) {
-  if (!master_N_.shares_block(weights_N_)) kernels::copy(stream, master_N_, weights_N_);
+  if (master_N_.shares_block(weights_N_)) return;
+  if (master_N_.dtype() == DType::I16) return kernels::zero(stream, master_N_);
+  kernels::copy(stream, master_N_, weights_N_);
 }
 
 bool AdamW::master_is_copy() const {

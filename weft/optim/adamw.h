@@ -1,4 +1,4 @@
-// WHAT CHANGES? AdamW over a contiguous buffer of parameters: fp32 moments, and fp32 master weights
+// WHAT CHANGES? AdamW over a contiguous buffer of parameters: moments, and fp32 master weights
 // where the weights themselves are not fp32.
 #pragma once
 
@@ -36,6 +36,15 @@ struct Applied {
   std::int64_t step = 1;
 };
 
+// What the state lies in: moments in fp32, bf16 or fp16; masters in fp32, or int16 for the bits
+// that bf16 weights lack (tensor/narrow_numbers.h). Where weights are fp32 there are no masters.
+struct StateDtypes {
+  tensor::DType moment1 = tensor::DType::F32, moment2 = tensor::DType::F32;
+  tensor::DType master = tensor::DType::F32;
+
+  bool operator==(const StateDtypes&) const = default;
+};
+
 class AdamW {
  public:
   // Moments start at zero, master weights as the weights are when the stream comes to it.
@@ -43,15 +52,17 @@ class AdamW {
         Stream& stream,
         Tensor weights_N,
         Tensor gradients_N,
-        std::vector<Segment> segments);
-  // The same with all state in host memory. It has master weights whatever the weights are: where
-  // those are fp32, a copy of them. `host` works on host memory, `stream` on the device.
+        std::vector<Segment> segments,
+        const StateDtypes& dtypes = {});
+  // The same with all state in host memory. It has fp32 master weights whatever the weights are:
+  // where those are fp32, a copy of them. `host` works on host memory, `stream` on the device.
   static AdamW offloaded(Pool& pool,
                          Stream& host,
                          Stream& stream,
                          Tensor weights_N,
                          Tensor gradients_N,
-                         std::vector<Segment> segments);
+                         std::vector<Segment> segments,
+                         const StateDtypes& dtypes = {});
 
   // Applies the gradients times their scale.
   void apply(Stream& stream, const config::OptimizerConfig& config, const Applied& applied) const;
@@ -71,8 +82,9 @@ class AdamW {
 
   const Tensor& moment1() const { return moment1_N_; }
   const Tensor& moment2() const { return moment2_N_; }
-  const Tensor& master() const { return master_N_; }  // the weights themselves where they are fp32
-  void refresh_master(Stream& stream);                // after the weights were set from outside
+  // The weights themselves where they are fp32; int16 where it is what bf16 weights lack.
+  const Tensor& master() const { return master_N_; }
+  void refresh_master(Stream& stream);  // after the weights were set from outside
   // Whether the master weights are a copy that is no state of its own: offloaded, of fp32 weights.
   bool master_is_copy() const;
 
@@ -82,6 +94,7 @@ class AdamW {
         Tensor weights_N,
         Tensor gradients_N,
         std::vector<Segment> segments,
+        const StateDtypes& dtypes,
         Residence residence);
   std::vector<kernels::ElementRun> undecayed(const config::OptimizerConfig& config,
                                              const Range& elements) const;

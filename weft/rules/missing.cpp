@@ -60,6 +60,24 @@ class Parts {
   std::vector<Missing> all_;
 };
 
+// Dtypes of a precision-aware optimizer that are words here and no more.
+template <typename Add>
+void add_state_dtypes(const OptimizerConfig& optimizer, const Add& add) {
+  if (!optimizer.use_precision_aware_optimizer) return;
+  if (optimizer.exp_avg_dtype == MomentDtype::Fp8) {
+    add("moments in fp8", "optimizer.exp_avg_dtype");
+  }
+  if (optimizer.exp_avg_sq_dtype == MomentDtype::Fp8) {
+    add("moments in fp8", "optimizer.exp_avg_sq_dtype");
+  }
+  if (optimizer.main_grads_dtype == MainGradDtype::Bf16) {
+    add("main gradients in bf16", "optimizer.main_grads_dtype");
+  }
+  if (optimizer.main_params_dtype == MainParamDtype::Fp16) {
+    add("master weights in fp16", "optimizer.main_params_dtype");
+  }
+}
+
 // A run that is judged for GPUs and would not be on one.
 Missing no_gpu_asked_for(const Config& config) {
   const std::string key = config.hardware.gpu ? "hardware.gpu" : "hardware.device_name";
@@ -107,6 +125,7 @@ std::vector<Missing> missing_parts(const Config& config) {
   if (balanced) {
     add("balancing by sinkhorn or by quantiles", "model.moe_router_load_balancing_type");
   }
+  add_state_dtypes(config.optimizer, add);
   std::vector<Missing> missing = parts.take(model);
   if (derive::is_on_gpu(config) && config.runtime.device == DeviceKind::Cpu) {
     missing.insert(missing.begin(), no_gpu_asked_for(config));

@@ -145,7 +145,9 @@ constexpr Rule kPrecisionRules[] = {
          "the model's",
      .then = "refused",
      .why = "Such an optimizer keeps its own copies by the dtype of the parameters it is told.",
-     .example = "model.bf16=true optimizer.fp16=true optimizer.use_precision_aware_optimizer=true",
+     .example = "model.bf16=true optimizer.fp16=true ddp.use_distributed_optimizer=true "
+                "optimizer.use_distributed_optimizer=true "
+                "optimizer.use_precision_aware_optimizer=true",
      .judge = judge_aware_optimizer},
     {.id = "W26",
      .kind = Kind::Automatic,

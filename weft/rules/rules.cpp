@@ -35,6 +35,7 @@ const std::vector<Topic>& all_topics() {
       {"Scopes of CUDA graphs", graph_scope_rules()},
       {"Tensor-parallel overlap", tensor_overlap_rules()},
       {"Sharding", sharding_rules()},
+      {"State of the optimizer", optimizer_state_rules()},
       {"Data-parallel overlap", data_parallel_rules()},
       {"Expert-parallel overlap", expert_overlap_rules()},
       {"Beside expert-parallel overlap", overlap_conflict_rules()},

@@ -29,6 +29,7 @@ std::span<const Rule> graph_rules();
 std::span<const Rule> graph_scope_rules();
 std::span<const Rule> tensor_overlap_rules();
 std::span<const Rule> sharding_rules();
+std::span<const Rule> optimizer_state_rules();
 std::span<const Rule> data_parallel_rules();
 std::span<const Rule> expert_overlap_rules();
 std::span<const Rule> overlap_conflict_rules();

@@ -10,6 +10,8 @@ std::int64_t size_of(DType dtype) {
     case DType::I32:
       return 4;
     case DType::BF16:
+    case DType::F16:
+    case DType::I16:
       return 2;
     case DType::F64:
     case DType::I64:
@@ -24,8 +26,12 @@ std::string_view name_of(DType dtype) {
       return "fp32";
     case DType::BF16:
       return "bf16";
+    case DType::F16:
+      return "fp16";
     case DType::F64:
       return "fp64";
+    case DType::I16:
+      return "int16";
     case DType::I32:
       return "int32";
     case DType::I64:

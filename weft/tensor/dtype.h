@@ -7,7 +7,7 @@
 
 namespace weft::tensor {
 
-enum class DType { F32, BF16, F64, I32, I64 };
+enum class DType { F32, BF16, F16, F64, I16, I32, I64 };
 
 std::int64_t size_of(DType dtype);
 std::string_view name_of(DType dtype);
@@ -28,6 +28,34 @@ struct BFloat16 {
   }
 };
 
+// IEEE half precision. Conversion from float rounds to nearest even; what is too large is infinite,
+// and NaN stays a NaN. Without branches, so that loops of it are vectorised.
+struct Float16 {
+  std::uint16_t bits = 0;
+
+  Float16() = default;
+  explicit Float16(float value) {
+    const auto wide = std::bit_cast<std::uint32_t>(value);
+    const std::uint32_t sign = (wide >> 16) & 0x8000u, size = wide & 0x7fffffffu;
+    // Below 2^-14 halves are multiples of 2^-24, and so are floats from 1/2 to 1.
+    const float above_half = std::bit_cast<float>(size) + 0.5f;
+    const std::uint32_t small = std::bit_cast<std::uint32_t>(above_half) - 0x3f000000u;
+    const std::uint32_t usual = (size + 0xfffu + ((size >> 13) & 1u) - (112u << 23)) >> 13;
+    std::uint32_t rounded = size < (113u << 23) ? small : usual;
+    rounded = size >= 0x477ff000u ? 0x7c00u : rounded;  // 65520 and more
+    rounded = size > 0x7f800000u ? 0x7e00u : rounded;
+    bits = static_cast<std::uint16_t>(sign | rounded);
+  }
+  explicit operator float() const {
+    const std::uint32_t sign = (bits & 0x8000u) << 16, size = bits & 0x7fffu;
+    const float small = static_cast<float>(static_cast<std::int32_t>(size)) * 0x1p-24f;
+    const std::uint32_t special = size >= 0x7c00u ? 112u << 23 : 0u;
+    const std::uint32_t usual = (size << 13) + (112u << 23) + special;
+    const std::uint32_t found = size < 0x400u ? std::bit_cast<std::uint32_t>(small) : usual;
+    return std::bit_cast<float>(sign | found);
+  }
+};
+
 template <typename T>
 struct DTypeOf;
 template <>
@@ -37,6 +65,14 @@ struct DTypeOf<float> {
 template <>
 struct DTypeOf<BFloat16> {
   static constexpr DType value = DType::BF16;
+};
+template <>
+struct DTypeOf<Float16> {
+  static constexpr DType value = DType::F16;
+};
+template <>
+struct DTypeOf<std::int16_t> {
+  static constexpr DType value = DType::I16;
 };
 template <>
 struct DTypeOf<double> {

@@ -2,6 +2,7 @@
 
 #include "weft/checkpoint/state_reader.h"
 #include "weft/train/save_parts.h"
+#include "weft/train/state_forms.h"
 #include "weft/train/weights.h"
 
 namespace weft::train {
@@ -39,9 +40,10 @@ void load_checkpoint(Engine& engine, const Progress& progress, const Resumption&
         });
   }
   tensor::Stream& stream = engine.lanes()[schedule::Lane::Compute];
+  FormReader forms(reader, from.manifest, engine.config());
   for (const checkpoint::StateEntry& entry : state_list(engine, progress)) {
     if (from.loads == Loads::AllButSeed && entry.name == Progress::kSeedName) continue;
-    reader.read(stream, entry);
+    forms.read(stream, entry);
   }
   for (OptimizerShare& share : engine.optimizers()) {
     if (share.adamw.master_is_copy()) share.adamw.refresh_master(stream);

@@ -2,12 +2,28 @@
 
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
+#include "weft/derive/memory.h"
 
 namespace weft::train {
 namespace {
 
 using model::Home;
+using tensor::DType;
 using tensor::Range;
+
+DType moment_dtype(config::MomentDtype dtype) {
+  switch (dtype) {
+    case config::MomentDtype::Fp32:
+      return DType::F32;
+    case config::MomentDtype::Fp16:
+      return DType::F16;
+    case config::MomentDtype::Bf16:
+      return DType::BF16;
+    case config::MomentDtype::Fp8:
+      break;
+  }
+  UNREACHABLE("moments of {}", config::word(dtype));
+}
 
 std::vector<optim::Segment> segments_of(const model::Parameters& parameters,
                                         Home home,
@@ -28,12 +44,14 @@ class ShareMaker {
   ShareMaker(tensor::Pool& pool,
              tensor::Stream& stream,
              tensor::Stream* host,
+             const optim::StateDtypes& dtypes,
              const model::Parameters& parameters,
              Home home,
              std::vector<OptimizerShare>& shares)
       : pool_(pool),
         stream_(stream),
         host_(host),
+        dtypes_(dtypes),
         parameters_(parameters),
         home_(home),
         shares_(shares) {}
@@ -44,8 +62,9 @@ class ShareMaker {
     tensor::Tensor gradients = buffer.gradients.range(range.begin, {range.count});
     std::vector<optim::Segment> segments = segments_of(parameters_, home_, range);
     optim::AdamW adamw =
-        offloaded ? optim::AdamW::offloaded(pool_, *host_, stream_, weights, gradients, segments)
-                  : optim::AdamW(pool_, stream_, weights, gradients, segments);
+        offloaded
+            ? optim::AdamW::offloaded(pool_, *host_, stream_, weights, gradients, segments, dtypes_)
+            : optim::AdamW(pool_, stream_, weights, gradients, segments, dtypes_);
     shares_.push_back({.home = home_,
                        .chunk = chunk,
                        .range = range,
@@ -57,6 +76,7 @@ class ShareMaker {
   tensor::Pool& pool_;
   tensor::Stream& stream_;
   tensor::Stream* const host_;
+  const optim::StateDtypes dtypes_;
   const model::Parameters& parameters_;
   const Home home_;
   std::vector<OptimizerShare>& shares_;
@@ -64,16 +84,24 @@ class ShareMaker {
 
 }  // namespace
 
+optim::StateDtypes state_dtypes(const config::Config& config) {
+  if (!config.optimizer.use_precision_aware_optimizer) return {};
+  return {.moment1 = moment_dtype(config.optimizer.exp_avg_dtype),
+          .moment2 = moment_dtype(config.optimizer.exp_avg_sq_dtype),
+          .master = derive::keeps_remainders(config) ? DType::I16 : DType::F32};
+}
+
 std::vector<OptimizerShare> make_optimizers(tensor::Pool& pool,
                                             tensor::Stream& stream,
+                                            const config::Config& config,
                                             const model::Parameters& parameters,
                                             const Groups& groups,
-                                            const derive::OptimizerOffload& offload,
                                             tensor::Stream* host) {
+  const derive::OptimizerOffload offload = derive::optimizer_offload(config);
   CHECK(!offload.is_on() || host != nullptr, "nobody to work on host memory");
   std::vector<OptimizerShare> shares;
   for (const Home home : {Home::Dense, Home::Expert}) {
-    ShareMaker maker(pool, stream, host, parameters, home, shares);
+    ShareMaker maker(pool, stream, host, state_dtypes(config), parameters, home, shares);
     const model::BufferLayout& layout = parameters.buffer(home).layout;
     if (layout.shards == 1 && !offload.is_on()) {
       maker.add(0, {.begin = 0, .count = layout.elements});

@@ -20,14 +20,17 @@ struct OptimizerShare {
   std::optional<int> offloaded = {};  // it is in host memory, and of that bucket of its home
 };
 
+// What a run's optimizers keep their state in.
+optim::StateDtypes state_dtypes(const config::Config& config);
+
 // All of a home's, or where ranks share its buckets, this rank's part of each. Where state is
 // offloaded, each of these parts is two: the one in host memory, and the rest. `host`: see
 // HostWorker; none where nothing is.
 std::vector<OptimizerShare> make_optimizers(tensor::Pool& pool,
                                             tensor::Stream& stream,
+                                            const config::Config& config,
                                             const model::Parameters& parameters,
                                             const Groups& groups,
-                                            const derive::OptimizerOffload& offload,
                                             tensor::Stream* host);
 
 }  // namespace weft::train

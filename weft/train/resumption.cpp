@@ -10,6 +10,7 @@
 #include "weft/config/dump.h"
 #include "weft/model/parameters.h"
 #include "weft/train/checkpoints.h"
+#include "weft/train/state_forms.h"
 
 namespace weft::train {
 namespace {
@@ -28,8 +29,10 @@ struct Expected {
   std::string print() const { return text("{} {}", checkpoint::word(dtype), shape.print()); }
 };
 
-// Every tensor of the state list, whole.
-std::map<std::string, Expected> expected_states(const config::ModelConfig& model) {
+// Every tensor of the state list, whole, where the optimizer's state is in such forms.
+std::map<std::string, Expected> expected_states(const config::ModelConfig& model,
+                                                const checkpoint::StoredForms& forms) {
+  using checkpoint::StoredMasters;
   std::map<std::string, Expected> all;
   for (const std::string& name : Progress::names()) {
     all[name] = {.dtype = FileDtype::I64, .shape = {1}};
@@ -41,11 +44,24 @@ std::map<std::string, Expected> expected_states(const config::ModelConfig& model
     all["weights/" + spec.name] = wide;
     if (!spec.is_trained()) continue;
     all["weights/" + spec.name].dtype = weights;
-    all["optimizer.moment1/" + spec.name] = wide;
-    all["optimizer.moment2/" + spec.name] = wide;
-    if (weights != FileDtype::F32) all["optimizer.master/" + spec.name] = wide;
+    all["optimizer.moment1/" + spec.name] = {.dtype = forms.moment1, .shape = spec.global_shape};
+    all["optimizer.moment2/" + spec.name] = {.dtype = forms.moment2, .shape = spec.global_shape};
+    if (forms.masters == StoredMasters::Whole) all["optimizer.master/" + spec.name] = wide;
+    if (forms.masters == StoredMasters::Remainders) {
+      all["optimizer.remainder/" + spec.name] = {.dtype = FileDtype::I16,
+                                                 .shape = spec.global_shape};
+    }
   }
   return all;
+}
+
+// The checkpoint's, as far as the run can take them: master weights go with weights of fewer bits.
+checkpoint::StoredForms readable_forms(const Manifest& manifest, const config::Config& config) {
+  const checkpoint::StoredForms now = forms_of(config);
+  checkpoint::StoredForms then = checkpoint::forms_in(manifest);
+  const auto none = checkpoint::StoredMasters::None;
+  if (then.masters == none || now.masters == none) then.masters = now.masters;
+  return then;
 }
 
 bool holds_only_weights(const Manifest& manifest) {
@@ -97,7 +113,8 @@ std::vector<std::string> complaints_about(const Manifest& manifest,
              config.model.num_layers));
     return complaints;
   }
-  std::map<std::string, Expected> expected = expected_states(config.model);
+  std::map<std::string, Expected> expected =
+      expected_states(config.model, readable_forms(manifest, config));
   const auto is_asked_for = [&](std::string_view name) {
     return loads != Loads::Weights || name.starts_with("weights/");
   };
@@ -267,6 +284,9 @@ std::optional<Resumption> find_resumption(const config::Config& config) {
   require_files(from);
   require_fit(from, config);
   if (from.note.empty()) from.note = changed_data(from, config);
+  if (from.loads == Loads::Weights) return from;
+  const std::string forms = changed_forms(checkpoint::forms_in(from.manifest), forms_of(config));
+  if (!forms.empty()) from.note += (from.note.empty() ? "" : "; ") + forms;
   return from;
 }
 

@@ -106,7 +106,9 @@ std::vector<StateEntry> state_list(Engine& engine, const Progress& progress) {
     std::vector<NamedShare> states{{.name = "optimizer.moment1", .values = share.adamw.moment1()},
                                    {.name = "optimizer.moment2", .values = share.adamw.moment2()}};
     if (parameters.buffer(share.home).weights.dtype() != DType::F32) {
-      states.push_back({.name = "optimizer.master", .values = share.adamw.master()});
+      const bool is_remainder = share.adamw.master().dtype() == DType::I16;
+      states.push_back({.name = is_remainder ? "optimizer.remainder" : "optimizer.master",
+                        .values = share.adamw.master()});
     }
     add(share.home, share.range, states);
   }

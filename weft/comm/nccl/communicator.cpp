@@ -29,6 +29,8 @@ ncclDataType_t reducible(DType dtype) {
       return ncclInt64;
     case DType::BF16:
       return ncclBfloat16;
+    case DType::F16:
+    case DType::I16:
     case DType::I32:
       break;
   }

@@ -1,11 +1,14 @@
-// AdamW, which reads and writes memory once.
+// AdamW, which reads and writes memory once: in blocks that stay in the nearest cache, where what
+// lies in 16 bits is fp32. Whatever the forms of its state, one loop computes.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "weft/kernels/cpu/arguments.h"
 #include "weft/kernels/cpu/operations.h"
 #include "weft/kernels/cpu/vector_math.h"
 #include "weft/kernels/cpu/work_cut.h"
+#include "weft/tensor/narrow_numbers.h"
 
 namespace weft::kernels::cpu {
 
@@ -73,6 +76,121 @@ void update(float* w,
   }
 }
 
+constexpr std::int64_t kBlock = 1024;
+using FloatBlock = std::array<float, kBlock>;
+
+// A moment as it lies in memory: one of the three.
+struct StoredMoment {
+  float* wide = nullptr;
+  BFloat16* bf16 = nullptr;
+  tensor::Float16* fp16 = nullptr;
+};
+
+StoredMoment moment_of(Stream& stream, const Tensor& x) {
+  if (x.dtype() == DType::BF16) return {.bf16 = data<BFloat16>(stream, x)};
+  if (x.dtype() == DType::F16) return {.fp16 = data<tensor::Float16>(stream, x)};
+  return {.wide = data<float>(stream, x)};
+}
+
+// The n numbers from `at` on in fp32: where they lie, or in `room`. `decode` is for fp16.
+template <float (*decode)(tensor::Float16)>
+float* opened(const StoredMoment& moment, std::int64_t at, std::int64_t n, FloatBlock& room) {
+  if (moment.wide != nullptr) return moment.wide + at;
+  float* out = room.data();
+  if (moment.bf16 != nullptr) {
+    const BFloat16* from = moment.bf16 + at;
+#pragma omp simd
+    for (std::int64_t i = 0; i < n; ++i) out[i] = load(from[i]);
+  } else {
+    const tensor::Float16* from = moment.fp16 + at;
+#pragma omp simd
+    for (std::int64_t i = 0; i < n; ++i) out[i] = decode(from[i]);
+  }
+  return out;
+}
+
+// Back to where they lie.
+template <tensor::Float16 (*encode)(float)>
+void put_back(const StoredMoment& moment, std::int64_t at, std::int64_t n, const FloatBlock& room) {
+  const float* from = room.data();
+  if (moment.bf16 != nullptr) {
+    BFloat16* to = moment.bf16 + at;
+#pragma omp simd
+    for (std::int64_t i = 0; i < n; ++i) store(to[i], from[i]);
+  } else if (moment.fp16 != nullptr) {
+    tensor::Float16* to = moment.fp16 + at;
+#pragma omp simd
+    for (std::int64_t i = 0; i < n; ++i) to[i].bits = encode(from[i]).bits;
+  }
+}
+
+// Weights and their fp32 masters: one and the same, apart, or in two halves.
+struct Masters {
+  float* wide = nullptr;        // none: the remainders' and the weights' bits are the masters
+  BFloat16* weights = nullptr;  // none: the masters are the weights
+  std::int16_t* remainders = nullptr;
+};
+
+Masters masters_of(Stream& stream, const Tensor& weights, const Tensor& master) {
+  if (weights.dtype() == DType::F32) {
+    float* own = data<float>(stream, weights);
+    CHECK(data<float>(stream, master) == own, "fp32 weights are their own master");
+    return {.wide = own};
+  }
+  BFloat16* rounded = data<BFloat16>(stream, weights);
+  if (master.dtype() == DType::F32) {
+    return {.wide = data<float>(stream, master), .weights = rounded};
+  }
+  return {.weights = rounded, .remainders = data<std::int16_t>(stream, master)};
+}
+
+float* opened(const Masters& masters, std::int64_t at, std::int64_t n, FloatBlock& room) {
+  if (masters.wide != nullptr) return masters.wide + at;
+  const BFloat16* uppers = masters.weights + at;
+  const std::int16_t* remainders = masters.remainders + at;
+  float* out = room.data();
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) out[i] = tensor::joined_float(uppers[i].bits, remainders[i]);
+  return out;
+}
+
+void put_back(const Masters& masters, std::int64_t at, std::int64_t n, const float* values) {
+  if (masters.weights == nullptr) return;
+  BFloat16* weights = masters.weights + at;
+  if (masters.wide != nullptr) {
+#pragma omp simd
+    for (std::int64_t i = 0; i < n; ++i) store(weights[i], values[i]);
+    return;
+  }
+  std::int16_t* remainders = masters.remainders + at;
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) {
+    const tensor::SplitFloat halves = tensor::split_float(values[i]);
+    weights[i].bits = halves.upper;
+    remainders[i] = halves.remainder;
+  }
+}
+
+struct AdamWState {
+  Masters masters;
+  StoredMoment first, second;
+  const float* gradients = nullptr;
+};
+
+void update_run(const AdamWState& state, Range run, float keep, const Factors& factors) {
+  FloatBlock w_room, m_room, v_room;
+  for (std::int64_t at = run.begin; at < run.end; at += kBlock) {
+    const std::int64_t n = std::min(kBlock, run.end - at);
+    float* w = opened(state.masters, at, n, w_room);
+    float* m = opened<tensor::moment1_of_half>(state.first, at, n, m_room);
+    float* v = opened<tensor::moment2_of_half>(state.second, at, n, v_room);
+    update(w, m, v, state.gradients + at, n, keep, factors);
+    put_back(state.masters, at, n, w);
+    put_back<tensor::half_of_moment1>(state.first, at, n, m_room);
+    put_back<tensor::half_of_moment2>(state.second, at, n, v_room);
+  }
+}
+
 }  // namespace
 
 void adamw(Stream& stream,
@@ -82,28 +200,17 @@ void adamw(Stream& stream,
            Tensor moment2,
            Tensor gradient,
            const AdamW& options) {
-  const std::int64_t n = weights.dim(0);
-  float* w = data<float>(stream, master);
-  float* m = data<float>(stream, moment1);
-  float* v = data<float>(stream, moment2);
-  const float* g = data<float>(stream, gradient);
-  BFloat16* rounded = nullptr;
-  if (weights.dtype() == DType::BF16) {
-    rounded = data<BFloat16>(stream, weights);
-  } else {
-    CHECK(data<float>(stream, weights) == w, "fp32 weights are their own master");
-  }
+  const AdamWState state{.masters = masters_of(stream, weights, master),
+                         .first = moment_of(stream, moment1),
+                         .second = moment_of(stream, moment2),
+                         .gradients = data<float>(stream, gradient)};
   const Factors factors = factors_of(options);
   const std::vector<ElementRun> undecayed = options.undecayed;
-  enqueue(stream, "adamw", WorkClass::Memory, [=](Workers& workers) {
+  enqueue(stream, "adamw", WorkClass::Memory, [=, n = weights.dim(0)](Workers& workers) {
     parallel(workers, cut_elements(n), [&](Range range) {
       for_each_run(range, undecayed, factors, [&](Range run, float keep) {
-        const std::int64_t at = run.begin;
-        update(w + at, m + at, v + at, g + at, run.size(), keep, factors);
+        update_run(state, run, keep, factors);
       });
-      if (rounded == nullptr) return;
-#pragma omp simd
-      for (std::int64_t i = range.begin; i < range.end; ++i) store(rounded[i], w[i]);
     });
   });
 }

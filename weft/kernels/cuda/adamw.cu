@@ -1,10 +1,11 @@
 // AdamW, which reads and writes memory once: a block takes a piece of the elements.
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "weft/kernels/cuda/arguments.h"
 #include "weft/kernels/cuda/operations.h"
-#include "weft/kernels/cuda/packs.h"
+#include "weft/kernels/cuda/optimizer_state.h"
 
 namespace weft::kernels::cuda {
 namespace adamw_kernels {
@@ -66,12 +67,6 @@ struct Undecayed {
   }
 };
 
-struct State {
-  BFloat16* rounded;  // the bf16 weights, or null where the master is the weights
-  float *w, *m, *v;
-  const float* g;
-};
-
 // Gives the new moments and returns the new weight; `keep` is what stays of the old one. Every
 // rounding is written down as in cpu/adamw.cpp: state that moves between host and card keeps its
 // bits.
@@ -86,37 +81,36 @@ __device__ float step(float w, float& m, float& v, float g, float keep, const Fa
   return __fmaf_rn(keep, w, -change);
 }
 
-__device__ void update_one(const State& s, std::int64_t i, float keep, const Factors& f) {
-  const float weight = step(s.w[i], s.m[i], s.v[i], s.g[i], keep, f);
-  s.w[i] = weight;
-  if (s.rounded != nullptr) store(s.rounded[i], weight);
-}
+// How a kernel finds the state.
+template <MomentForm kFirstForm, MomentForm kSecondForm, MasterForm kMasterForm>
+struct StateForms {
+  static constexpr MomentForm kFirst = kFirstForm, kSecond = kSecondForm;
+  static constexpr MasterForm kMaster = kMasterForm;
+};
 
-template <Access kAccess>
-__device__ void update_four(const State& s,
+template <Access kAccess, typename Forms, int kCount>
+__device__ void update_some(const OptimizerState& s,
                             std::int64_t i,
-                            const float (&keep)[4],
+                            const float (&keep)[kCount],
                             const Factors& f) {
-  const Pack<float, 4> g = read_once<kAccess, 4>(s.g + i);
-  const Pack<float, 4> old_w = read_once<kAccess, 4>(s.w + i);
-  const Pack<float, 4> old_m = read_once<kAccess, 4>(s.m + i);
-  const Pack<float, 4> old_v = read_once<kAccess, 4>(s.v + i);
-  float w[4], m[4], v[4];
+  float g[kCount], w[kCount], m[kCount], v[kCount];
+  read_numbers<kAccess>(g, s.g + i);
+  read_masters<kAccess, Forms::kMaster>(w, s, i);
+  read_moment<kAccess, Forms::kFirst, WhichMoment::First>(m, s.m, i);
+  read_moment<kAccess, Forms::kSecond, WhichMoment::Second>(v, s.v, i);
 #pragma unroll
-  for (int j = 0; j < 4; ++j) {
-    m[j] = old_m[j];
-    v[j] = old_v[j];
-    w[j] = step(old_w[j], m[j], v[j], g[j], keep[j], f);
-  }
-  write_past_caches<kAccess>(s.w + i, w);
-  write_past_caches<kAccess>(s.m + i, m);
-  write_past_caches<kAccess>(s.v + i, v);
-  if (s.rounded != nullptr) write_past_caches<kAccess>(s.rounded + i, w);
+  for (int j = 0; j < kCount; ++j) w[j] = step(w[j], m[j], v[j], g[j], keep[j], f);
+  write_masters<kAccess, Forms::kMaster>(s, i, w);
+  write_moment<kAccess, Forms::kFirst, WhichMoment::First>(s.m, i, m);
+  write_moment<kAccess, Forms::kSecond, WhichMoment::Second>(s.v, i, v);
 }
 
-template <Access kAccess>
+template <Access kAccess, typename Forms>
 __global__ void __launch_bounds__(kThreads, kBlocks)
-    update(State state, std::int64_t n, Factors f, __grid_constant__ const Undecayed undecayed) {
+    update(OptimizerState state,
+           std::int64_t n,
+           Factors f,
+           __grid_constant__ const Undecayed undecayed) {
   const std::int64_t begin = std::int64_t(blockIdx.x) * kPiece;
   const std::int64_t end = begin + kPiece < n ? begin + kPiece : n;
   const int run = undecayed.first_behind(begin);
@@ -127,16 +121,58 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   for (std::int64_t i = begin + 4 * int(threadIdx.x); i < end; i += 4 * kThreads) {
     if (i + 4 <= end) {
       const float keep[4] = {keep_of(i), keep_of(i + 1), keep_of(i + 2), keep_of(i + 3)};
-      update_four<kAccess>(state, i, keep, f);
+      update_some<kAccess, Forms>(state, i, keep, f);
     } else {
-      for (std::int64_t j = i; j < end; ++j) update_one(state, j, keep_of(j), f);
+      for (std::int64_t j = i; j < end; ++j) {
+        const float keep[1] = {keep_of(j)};
+        update_some<kAccess, Forms>(state, j, keep, f);
+      }
     }
   }
 }
 
-bool starts_packs(const State& s) {
-  return starts_pack(s.w) && starts_pack(s.m) && starts_pack(s.v) && starts_pack(s.g) &&
-         starts_pack(s.rounded, 4);
+// Calls body with the form as a constant.
+template <typename Body>
+void with_moment(DType dtype, const Body& body) {
+  switch (dtype) {
+    case DType::F32:
+      return body(std::integral_constant<MomentForm, MomentForm::Fp32>{});
+    case DType::BF16:
+      return body(std::integral_constant<MomentForm, MomentForm::Bf16>{});
+    case DType::F16:
+      return body(std::integral_constant<MomentForm, MomentForm::Fp16>{});
+    default:
+      UNREACHABLE("moments of {}", tensor::name_of(dtype));
+  }
+}
+template <typename Body>
+void with_master(DType dtype, const Body& body) {
+  if (dtype == DType::F32) {
+    body(std::integral_constant<MasterForm, MasterForm::Whole>{});
+  } else {
+    body(std::integral_constant<MasterForm, MasterForm::Remainder>{});
+  }
+}
+
+OptimizerState state_of(Stream& stream,
+                        const Tensor& weights,
+                        const Tensor& master,
+                        const Tensor& moment1,
+                        const Tensor& moment2,
+                        const Tensor& gradient) {
+  OptimizerState state{.m = bytes_of(stream, moment1),
+                       .v = bytes_of(stream, moment2),
+                       .g = data<float>(stream, gradient)};
+  if (weights.dtype() == DType::BF16) state.rounded = data<BFloat16>(stream, weights);
+  if (master.dtype() == DType::F32) {
+    state.w = data<float>(stream, master);
+  } else {
+    state.remainder = reinterpret_cast<std::uint16_t*>(data<std::int16_t>(stream, master));
+  }
+  if (weights.dtype() == DType::F32) {
+    CHECK(data<float>(stream, weights) == state.w, "fp32 weights are their own master");
+  }
+  return state;
 }
 
 Undecayed undecayed_of(const AdamW& options) {
@@ -161,27 +197,32 @@ void adamw(Stream& stream,
            Tensor moment2,
            Tensor gradient,
            const AdamW& options) {
+  namespace kernels = adamw_kernels;
   const std::int64_t n = weights.dim(0);
-  adamw_kernels::State state{.rounded = nullptr,
-                             .w = data<float>(stream, master),
-                             .m = data<float>(stream, moment1),
-                             .v = data<float>(stream, moment2),
-                             .g = data<float>(stream, gradient)};
-  if (weights.dtype() == DType::BF16) {
-    state.rounded = data<BFloat16>(stream, weights);
-  } else {
-    CHECK(data<float>(stream, weights) == state.w, "fp32 weights are their own master");
-  }
-  enqueue(stream,
-          "adamw",
-          WorkClass::Memory,
-          {static_cast<unsigned>(divided_up(n, adamw_kernels::kPiece)), adamw_kernels::kThreads},
-          adamw_kernels::starts_packs(state) ? adamw_kernels::update<Access::Packs>
-                                             : adamw_kernels::update<Access::Elements>,
-          state,
-          n,
-          adamw_kernels::factors_of(options),
-          adamw_kernels::undecayed_of(options));
+  const OptimizerState state =
+      kernels::state_of(stream, weights, master, moment1, moment2, gradient);
+  const auto size = [](const Tensor& x) { return static_cast<int>(tensor::size_of(x.dtype())); };
+  const bool packs = starts_fours(state, size(moment1), size(moment2));
+  const kernels::Factors factors = kernels::factors_of(options);
+  const kernels::Undecayed undecayed = kernels::undecayed_of(options);
+  kernels::with_moment(moment1.dtype(), [&](auto first) {
+    kernels::with_moment(moment2.dtype(), [&](auto second) {
+      kernels::with_master(master.dtype(), [&](auto form) {
+        using Forms = kernels::
+            StateForms<decltype(first)::value, decltype(second)::value, decltype(form)::value>;
+        enqueue(stream,
+                "adamw",
+                WorkClass::Memory,
+                {static_cast<unsigned>(divided_up(n, kernels::kPiece)), kernels::kThreads},
+                packs ? kernels::update<Access::Packs, Forms>
+                      : kernels::update<Access::Elements, Forms>,
+                state,
+                n,
+                factors,
+                undecayed);
+      });
+    });
+  });
 }
 
 }  // namespace weft::kernels::cuda

@@ -10,6 +10,10 @@ std::byte* bytes_of(Stream& stream, const Tensor& x) {
       return reinterpret_cast<std::byte*>(x.data<double>(stream));
     case DType::BF16:
       return reinterpret_cast<std::byte*>(x.data<tensor::BFloat16>(stream));
+    case DType::F16:
+      return reinterpret_cast<std::byte*>(x.data<tensor::Float16>(stream));
+    case DType::I16:
+      return reinterpret_cast<std::byte*>(x.data<std::int16_t>(stream));
     case DType::I32:
       return reinterpret_cast<std::byte*>(x.data<std::int32_t>(stream));
     case DType::I64:

@@ -69,6 +69,8 @@ void reduce_with(Combine combine,
       return reduce_typed<std::int64_t>(combine, out, sources, elements);
     case DType::BF16:
       return reduce_typed<BFloat16, float>(combine, out, sources, elements);
+    case DType::F16:
+    case DType::I16:
     case DType::I32:
       break;
   }

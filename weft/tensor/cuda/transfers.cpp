@@ -126,6 +126,8 @@ void CudaTransfers::reduce(DType dtype,
     case DType::BF16:
       reduce_as<__nv_bfloat16>(stream_, reduce, out, sources, elements);
       break;
+    case DType::F16:
+    case DType::I16:
     case DType::I32:
       UNREACHABLE("a dtype that was refused");
   }

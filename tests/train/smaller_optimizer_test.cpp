@@ -1,0 +1,287 @@
+// The optimizer's state in fewer bits: the same bits whatever the layout of a step, near to fp32,
+// and checkpoints of every form for every other.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <mutex>
+
+#include "tests/train/train_support.h"
+#include "weft/base/file.h"
+#include "weft/checkpoint/conversion.h"
+#include "weft/checkpoint/step_folders.h"
+#include "weft/tensor/narrow_numbers.h"
+#include "weft/tensor/transfer.h"
+#include "weft/train/checkpoints.h"
+#include "weft/train/weights.h"
+
+namespace weft::train {
+namespace smaller_optimizer_test {
+
+namespace fs = std::filesystem;
+using config::Config;
+using config::MomentDtype;
+using tensor::DType;
+
+enum class Masters { Whole, Remainders };
+
+Config aware(Config config, MomentDtype moments, Masters masters) {
+  config.model.params_dtype = config::Precision::Bf16;
+  config.ddp.use_distributed_optimizer = config.optimizer.use_distributed_optimizer = true;
+  config.optimizer.use_precision_aware_optimizer = true;
+  config.optimizer.exp_avg_dtype = config.optimizer.exp_avg_sq_dtype = moments;
+  config.optimizer.store_param_remainders = masters == Masters::Remainders;
+  return config;
+}
+
+Config in_buckets(Config config, std::int64_t bucket_size) {
+  config.comm_overlap.overlap_grad_reduce = config.ddp.overlap_grad_reduce = true;
+  config.comm_overlap.overlap_param_gather = config.ddp.overlap_param_gather =
+      config.optimizer.overlap_param_gather = true;
+  config.comm_overlap.bucket_size = config.ddp.bucket_size = bucket_size;
+  return config;
+}
+
+Config without_overlap(Config config) {
+  config.comm_overlap.overlap_grad_reduce = config.comm_overlap.overlap_param_gather = false;
+  return config;
+}
+
+TEST(SmallerOptimizer, HasTheSameBitsWhateverTheBucketsAndTheirTime) {
+  for (const MomentDtype moments : {MomentDtype::Bf16, MomentDtype::Fp16}) {
+    SCOPED_TRACE(config::word(moments));
+    const Config config =
+        aware(with_layout(small_config(), {.world = 4, .ep = 2}), moments, Masters::Remainders);
+    const Outcome expected = train_some(without_overlap(config), 3);
+    for (const std::int64_t bucket_size : {700, 100'000}) {
+      expect_same_bits(train_some(in_buckets(config, bucket_size), 3), expected);
+    }
+    Config whole = without_overlap(config);  // the experts' forward beside the backward
+    whole.comm_overlap.overlap_moe_expert_parallel_comm = true;
+    whole.comm_overlap.delay_wgrad_compute = true;
+    expect_same_bits(train_some(whole, 3), expected);
+  }
+}
+
+// Losses of a run with its state in 16 bits, beside those of one in fp32.
+void expect_near(const Config& small, const Config& plain, double tolerance) {
+  constexpr std::int64_t kLength = 20;
+  const Outcome found = train_some(small, kLength), expected = train_some(plain, kLength);
+  EXPECT_LT(expected.losses.back(), 0.9 * expected.losses.front()) << "too little was learnt";
+  for (std::size_t i = 0; i < found.losses.size(); ++i) {
+    EXPECT_NEAR(found.losses[i], expected.losses[i], tolerance * expected.losses[i]) << i;
+  }
+}
+
+TEST(SmallerOptimizer, LearnsAsOneInFp32Does) {
+  Config plain = with_layout(small_config(), {.world = 2});
+  plain = aware(plain, MomentDtype::Fp32, Masters::Whole);
+  plain.optimizer.use_precision_aware_optimizer = false;
+  expect_near(aware(plain, MomentDtype::Fp32, Masters::Remainders), plain, 1e-2);
+  expect_near(aware(plain, MomentDtype::Bf16, Masters::Remainders), plain, 2e-2);
+  expect_near(aware(plain, MomentDtype::Fp16, Masters::Remainders), plain, 2e-2);
+}
+
+// What a run keeps, in fp32 whatever its form, by the name of the global tensor.
+using Values = std::map<std::string, std::vector<float>>;
+
+std::vector<float> values_of(Engine& engine, const checkpoint::StateEntry& entry) {
+  tensor::Stream& stream = engine.lanes()[schedule::Lane::Compute];
+  std::vector<float> values;
+  if (entry.tensor.dtype() == DType::I16) {
+    for (const std::int16_t value : tensor::read<std::int16_t>(stream, entry.tensor)) {
+      values.push_back(value);
+    }
+    return values;
+  }
+  if (entry.tensor.dtype() != DType::F16) return tensor::read_floats(stream, entry.tensor);
+  const bool is_second = entry.name.starts_with("optimizer.moment2/");
+  for (const tensor::Float16 half : tensor::read<tensor::Float16>(stream, entry.tensor)) {
+    values.push_back(is_second ? tensor::moment2_of_half(half) : tensor::moment1_of_half(half));
+  }
+  return values;
+}
+
+// Of remainders and the weights they belong to, the masters.
+void join_masters(Values& all) {
+  const std::string kind = "optimizer.remainder/";
+  Values masters;
+  for (const auto& [name, remainders] : all) {
+    if (!name.starts_with(kind)) continue;
+    const std::string parameter = name.substr(kind.size());
+    std::vector<float>& joined = masters["optimizer.master/" + parameter];
+    const std::vector<float>& weights = all.at("weights/" + parameter);
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      joined.push_back(tensor::joined_float(tensor::BFloat16(weights[i]).bits,
+                                            static_cast<std::int16_t>(remainders[i])));
+    }
+  }
+  std::erase_if(all, [&](const auto& each) { return each.first.starts_with(kind); });
+  all.merge(masters);
+}
+
+void put(Engine& engine, const Progress& progress, Values& all, std::mutex& mutex) {
+  for (const checkpoint::StateEntry& entry : state_list(engine, progress)) {
+    if (entry.tensor.dtype() == DType::I64) continue;
+    const std::vector<float> values = values_of(engine, entry);
+    const std::lock_guard lock(mutex);
+    std::vector<float>& whole = all[entry.name];
+    whole.resize(static_cast<std::size_t>(entry.slice.global.elements()));
+    for (const tensor::Run& run : tensor::runs_of(entry.slice)) {
+      std::copy_n(values.begin() + run.local, run.count, whole.begin() + run.global);
+    }
+  }
+}
+
+class StateForms : public ::testing::Test {
+ protected:
+  StateForms() : folder_(fs::path(::testing::TempDir()) / fmt::format("weft_sf_{}", ::getpid())) {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  ~StateForms() override { fs::remove_all(folder_); }
+
+  // Goes on from what was saved, where there is something, to the end of step `until`, saves, and
+  // gives what it then holds.
+  Values run(Config config, std::int64_t until) {
+    config.checkpoint.save = config.checkpoint.load = folder_.string();
+    const std::optional<Resumption> from = find_resumption(config);
+    note_ = from ? from->note : "";
+    Values all;
+    std::mutex mutex;
+    on_ranks(config, [&](Engine& engine) {
+      Progress progress(engine.pool(), config.rng.seed);
+      if (from) load_checkpoint(engine, progress, *from);
+      tensor::Stream& stream = engine.lanes()[schedule::Lane::Compute];
+      engine.groups().world->barrier(stream);  // others may read what this rank will replace
+      stream.synchronize();
+      while (progress.step() < until) {
+        const Batch batch = batch_of(engine, progress.step());
+        train_step(engine,
+                   {.batch = batch, .step = progress.step(), .learning_rate = 1e-2},
+                   exec::Tracing::Off);
+        progress.advance(config.train.global_batch_size);
+      }
+      put(engine, progress, all, mutex);
+      EXPECT_EQ(save_checkpoint(engine, progress), std::nullopt);
+    });
+    join_masters(all);
+    return all;
+  }
+
+  void forget() {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+
+  fs::path folder_;
+  std::string note_;
+};
+
+// From one layout to others, which cut the state otherwise, in every form.
+TEST_F(StateForms, AreReadUnderOtherLayoutsToTheBit) {
+  for (const MomentDtype moments : {MomentDtype::Bf16, MomentDtype::Fp16}) {
+    forget();
+    const auto config = [&](const LayoutCase& layout) {
+      return aware(with_layout(deep_config(), layout), moments, Masters::Remainders);
+    };
+    const Values saved = run(in_buckets(config({.world = 2}), 700), 2);
+    for (const LayoutCase& layout : {LayoutCase{},
+                                     LayoutCase{.world = 4, .ep = 2, .tp = 2},
+                                     LayoutCase{.world = 4, .pp = 2, .vpp = 2}}) {
+      SCOPED_TRACE(name_of(layout));
+      EXPECT_EQ(run(config(layout), 2), saved);
+      EXPECT_EQ(note_.find("converted"), note_.npos) << note_;
+    }
+  }
+}
+
+TEST_F(StateForms, ARunThatWasLeftGoesOnToTheBit) {
+  const Config config = aware(with_layout(small_config(), {.world = 4, .ep = 2}),
+                              MomentDtype::Fp16,
+                              Masters::Remainders);
+  const Values whole = run(config, 4);
+  forget();
+  run(config, 2);
+  EXPECT_EQ(run(config, 4), whole);
+}
+
+// fp32 holds whatever the others do; master weights are exact in either form.
+TEST_F(StateForms, GoToFp32AndBackToTheBit) {
+  const Config base = with_layout(small_config(), {.world = 2});
+  for (const MomentDtype moments : {MomentDtype::Bf16, MomentDtype::Fp16}) {
+    SCOPED_TRACE(config::word(moments));
+    forget();
+    const Config small = aware(base, moments, Masters::Remainders);
+    Config plain = aware(base, MomentDtype::Fp32, Masters::Whole);
+    plain.optimizer.use_precision_aware_optimizer = false;
+    const Values first = run(small, 2);
+    const Values wide = run(plain, 2);
+    EXPECT_NE(note_.find("master weights from 16-bit remainders to fp32"), note_.npos) << note_;
+    EXPECT_NE(note_.find("to fp32, second moments"), note_.npos) << note_;
+    for (const auto& [name, values] : first) {
+      if (name.starts_with("weights/")) continue;
+      EXPECT_EQ(wide.at(name), values) << name;
+    }
+    EXPECT_EQ(run(small, 2), first);
+    EXPECT_NE(note_.find("master weights from fp32 to 16-bit remainders"), note_.npos) << note_;
+  }
+}
+
+// Weights are rounded as the form of the run rounds them, on every rank that has them.
+TEST_F(StateForms, WeightsAreThoseOfTheNewForm) {
+  const Config base = with_layout(small_config(), {.world = 2});
+  const Values whole = run(aware(base, MomentDtype::Fp32, Masters::Whole), 3);
+  const Values halves = run(aware(base, MomentDtype::Fp32, Masters::Remainders), 3);
+  for (const auto& [name, masters] : whole) {
+    if (!name.starts_with("optimizer.master/")) continue;
+    const std::string parameter = name.substr(name.find('/') + 1);
+    EXPECT_EQ(halves.at(name), masters) << name;
+    for (std::size_t i = 0; i < masters.size(); ++i) {
+      const tensor::BFloat16 weight(halves.at("weights/" + parameter)[i]);
+      ASSERT_EQ(weight.bits, tensor::split_float(masters[i]).upper) << name;
+    }
+  }
+}
+
+TEST_F(StateForms, AreTheSameMastersForHuggingFace) {
+  const Config start = with_layout(small_config(), {.world = 2});
+  const auto converted = [&](Masters masters, const char* out) {
+    run(aware(start, MomentDtype::Bf16, masters), 1);
+    const fs::path step = checkpoint::step_folder(folder_, 1);
+    const checkpoint::StoredCheckpoint from{.folder = step,
+                                            .manifest = checkpoint::read_manifest(step)};
+    Config config = start;
+    config.model.params_dtype = config::Precision::Fp32;
+    checkpoint::require_weights(from, config.model, checkpoint::WeightsFrom::Masters);
+    checkpoint::convert_to_huggingface(from,
+                                       checkpoint::WeightsFrom::Masters,
+                                       huggingface_config_for(config.model),
+                                       folder_ / out,
+                                       [](std::uint64_t) {});
+    return base::read_text(folder_ / out / "model.safetensors");
+  };
+  const std::string whole = converted(Masters::Whole, "whole");
+  EXPECT_EQ(converted(Masters::Remainders, "remainders"), whole);
+}
+
+// Numbers that a narrower form cannot hold are rounded once.
+TEST_F(StateForms, AreRoundedToFewerBits) {
+  const Config base = with_layout(small_config(), {.world = 2});
+  const Values wide = run(aware(base, MomentDtype::Fp32, Masters::Remainders), 2);
+  const Values narrow = run(aware(base, MomentDtype::Bf16, Masters::Remainders), 2);
+  EXPECT_NE(note_.find("first moments from fp32 to bf16"), note_.npos) << note_;
+  int rounded = 0;
+  for (const auto& [name, values] : wide) {
+    if (!name.starts_with("optimizer.moment")) continue;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const float expected = static_cast<float>(tensor::BFloat16(values[i]));
+      ASSERT_EQ(narrow.at(name)[i], expected) << name;
+      rounded += expected != values[i] ? 1 : 0;
+    }
+  }
+  EXPECT_GT(rounded, 1000);
+}
+
+}  // namespace smaller_optimizer_test
+}  // namespace weft::train

@@ -1,0 +1,115 @@
+// What the optimizer keeps its state in.
+#include <cmath>
+
+#include "weft/config/field.h"
+#include "weft/rules/judge.h"
+#include "weft/rules/topics.h"
+
+namespace weft::rules {
+
+using namespace config;
+namespace {
+
+using base::text;
+
+constexpr const char* kStateDtypes[] = {"optimizer.exp_avg_dtype",
+                                        "optimizer.exp_avg_sq_dtype",
+                                        "optimizer.main_grads_dtype",
+                                        "optimizer.main_params_dtype"};
+
+void judge_state_without_shards(Judge& judge) {
+  const Config& config = judge.config();
+  if (!config.optimizer.use_precision_aware_optimizer) return;
+  if (config.ddp.use_distributed_optimizer || config.optimizer.use_distributed_optimizer) return;
+  judge.report("optimizer.use_precision_aware_optimizer",
+               "optimizer.use_precision_aware_optimizer without a distributed optimizer "
+               "(ddp.use_distributed_optimizer = false), with which alone the reference has it: "
+               "dp = 1 does for it",
+               "set ddp.use_distributed_optimizer=true optimizer.use_distributed_optimizer=true");
+}
+
+void judge_dtypes_of_their_own(Judge& judge) {
+  if (judge.config().optimizer.use_precision_aware_optimizer) return;
+  for (const char* key : kStateDtypes) {
+    const Field& field = *find_field(key);
+    if (is_default(field, judge.config())) continue;
+    judge.report(key,
+                 text("{} = {} without optimizer.use_precision_aware_optimizer, whose state is "
+                      "fp32 throughout",
+                      key,
+                      value_text(field, judge.config())),
+                 text("set optimizer.use_precision_aware_optimizer=true, or {}=fp32", key));
+  }
+}
+
+// The part of a moment by which it shrinks in a step must be half of its last digit or more, or it
+// stays as it is. In fp16 the second moment is kept as its root, which shrinks by half as much.
+struct LeastShare {
+  MomentDtype dtype = MomentDtype::Fp32;
+  double first = 0, second = 0;
+};
+constexpr LeastShare kLeastShares[] = {
+    {.dtype = MomentDtype::Bf16, .first = 1.0 / 256, .second = 1.0 / 256},
+    {.dtype = MomentDtype::Fp16, .first = 1.0 / 2048, .second = 1.0 / 1024}};
+
+void judge_standing_moments(Judge& judge) {
+  const OptimizerConfig& optimizer = judge.config().optimizer;
+  if (!optimizer.use_precision_aware_optimizer) return;
+  if (!judge.sound({"optimizer.adam_beta1", "optimizer.adam_beta2"})) return;
+  const auto check = [&](const char* key, const char* beta_key, double beta, double least) {
+    if (1 - beta >= least) return;
+    judge.report(key,
+                 text("{} = {} with {} = {}: a moment that should shrink by {:.2g} of itself in a "
+                      "step is rounded back to what it was; it takes {:.2g} to be sure",
+                      key,
+                      value_text(*find_field(key), judge.config()),
+                      beta_key,
+                      beta,
+                      1 - beta,
+                      least),
+                 text("set {}=fp32, or a smaller {}", key, beta_key));
+  };
+  for (const LeastShare& row : kLeastShares) {
+    if (optimizer.exp_avg_dtype == row.dtype) {
+      check("optimizer.exp_avg_dtype", "optimizer.adam_beta1", optimizer.adam_beta1, row.first);
+    }
+    if (optimizer.exp_avg_sq_dtype == row.dtype) {
+      check("optimizer.exp_avg_sq_dtype", "optimizer.adam_beta2", optimizer.adam_beta2, row.second);
+    }
+  }
+}
+
+constexpr Rule kOptimizerStateRules[] = {
+    {.id = "W120",
+     .when = "optimizer.use_precision_aware_optimizer without a distributed optimizer",
+     .then = "refused",
+     .why = "Megatron-Core has it for the distributed optimizer alone, and such a run would not "
+            "start there. With dp = 1 the distributed optimizer changes nothing.",
+     .example = "model.bf16=true optimizer.use_precision_aware_optimizer=true",
+     .judge = judge_state_without_shards},
+    {.id = "W121",
+     .when = "a dtype of moments, main gradients or main parameters other than fp32 without "
+             "optimizer.use_precision_aware_optimizer",
+     .then = "refused",
+     .why = "Only a precision-aware optimizer has dtypes of its own, as in Megatron-Core.",
+     .example = "optimizer.exp_avg_dtype=bf16",
+     .judge = judge_dtypes_of_their_own},
+    {.id = "W122",
+     .kind = Kind::Warning,
+     .when = "a moment in bf16 or fp16 whose beta is so near to 1 that a step's change is less "
+             "than half of its last digit",
+     .then = "warned",
+     .why = "Rounded to nearest, such a moment stands still: a second moment that was large once "
+            "stays large, and its parameter hardly moves again.",
+     .example = "model.bf16=true ddp.use_distributed_optimizer=true "
+                "optimizer.use_distributed_optimizer=true "
+                "optimizer.use_precision_aware_optimizer=true optimizer.exp_avg_sq_dtype=bf16 "
+                "optimizer.adam_beta2=0.999",
+     .judge = judge_standing_moments},
+};
+
+}  // namespace
+
+std::span<const Rule> optimizer_state_rules() { return kOptimizerStateRules; }
+
+}  // namespace weft::rules

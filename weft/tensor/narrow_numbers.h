@@ -1,0 +1,51 @@
+// How numbers of an optimizer lie in 16 bits: why so is in
+// docs/decisions/0043-a-smaller-optimizer.md.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "weft/tensor/dtype.h"
+
+namespace weft::tensor {
+
+// An fp32 number as a bf16 number and the 16 bits that it lacks. The upper part is the number
+// rounded to nearest, a tie away from zero. Nothing is lost but the payload of a NaN.
+struct SplitFloat {
+  std::uint16_t upper = 0;  // the bits of a bf16
+  std::int16_t remainder = 0;
+};
+
+inline SplitFloat split_float(float value) {
+  const auto wide = std::bit_cast<std::uint32_t>(value);
+  const bool is_nan = (wide & 0x7fffffffu) > 0x7f800000u;
+  return {.upper = static_cast<std::uint16_t>((is_nan ? wide | 0x400000u : wide + 0x8000u) >> 16),
+          .remainder = static_cast<std::int16_t>(is_nan ? 0u : wide & 0xffffu)};
+}
+
+inline float joined_float(std::uint16_t upper, std::int16_t remainder) {
+  const auto added = static_cast<std::uint32_t>(static_cast<std::int32_t>(remainder));
+  return std::bit_cast<float>((static_cast<std::uint32_t>(upper) << 16) + added);
+}
+
+// Moments in fp16 are times 2^12, and of the second it is the root: sizes of gradients from 2^-36
+// to 16. What is larger is the largest. A moment knows nothing of its neighbours.
+inline constexpr float kHalfMomentScale = 0x1p12f;
+inline constexpr float kLargestHalf = 65504;
+
+inline Float16 half_of_moment1(float moment) {
+  const float scaled = moment * kHalfMomentScale;
+  const float bounded = scaled > kLargestHalf ? kLargestHalf : scaled;
+  return Float16(bounded < -kLargestHalf ? -kLargestHalf : bounded);
+}
+inline float moment1_of_half(Float16 half) {
+  return static_cast<float>(half) * (1 / kHalfMomentScale);
+}
+
+inline Float16 half_of_moment2(float moment) { return half_of_moment1(__builtin_sqrtf(moment)); }
+inline float moment2_of_half(Float16 half) {
+  const float root = moment1_of_half(half);
+  return root * root;
+}
+
+}  // namespace weft::tensor
