@@ -37,9 +37,6 @@ Shares shares_of(const Config& config, std::int64_t ranks) {
 
 std::int64_t shared(std::int64_t bytes, std::int64_t ranks) { return (bytes + ranks - 1) / ranks; }
 
-// Two moments and a master weight, in fp32.
-constexpr std::int64_t kOffloadedBytes = 12;
-
 // Of so many parameters, those of a rank whose optimizer state is in host memory.
 std::int64_t offloaded(const Config& config, std::int64_t parameters, std::int64_t ranks) {
   const double own = static_cast<double>(shared(parameters, ranks));
@@ -93,6 +90,8 @@ StateBytes state_bytes(const Config& config, const RankParameters& parameters) {
   const ParameterBytes each = bytes_of_parameter(config);
   const Shares dense = shares_of(config, layout.world / (layout.tp * layout.pp));
   const Shares experts = shares_of(config, layout.world / (layout.etp * layout.ep * layout.pp));
+  // In host memory fp32 weights have a master copy too.
+  const std::int64_t each_there = each.optimizer + (is_fp32(config) ? 4 : 0);
   const std::int64_t there = offloaded(config, parameters.dense, dense.optimizer) +
                              offloaded(config, parameters.experts, experts.optimizer);
   return {.weights = shared(each.weight * parameters.dense, dense.weights) +
@@ -102,7 +101,7 @@ StateBytes state_bytes(const Config& config, const RankParameters& parameters) {
           .optimizer = shared(each.optimizer * parameters.dense, dense.optimizer) +
                        shared(each.optimizer * parameters.experts, experts.optimizer) -
                        each.optimizer * there,
-          .offloaded = kOffloadedBytes * there};
+          .offloaded = each_there * there};
 }
 
 }  // namespace weft::derive
