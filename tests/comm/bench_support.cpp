@@ -57,6 +57,8 @@ std::vector<std::byte> filled(DType dtype, std::int64_t elements, int rank, int 
         put(at, real(bits));
         break;
       case DType::BF16:
+      case DType::F16:
+      case DType::I16:
         put(at, static_cast<std::uint16_t>(bits));
         break;
       case DType::I32:

@@ -203,7 +203,7 @@ TEST(AdamW, KeepsItsStateInTheDtypesAskedFor) {
   EXPECT_EQ(pool.use(Tag::Optimizer).bytes, std::size_t{6 * kElements});
   const std::vector<std::int16_t> none(kElements);
   EXPECT_EQ(tensor::read<std::int16_t>(*stream, optimizer.master()), none);
-  optimizer.apply(*stream, {}, 1e-5, 1, 1);
+  optimizer.apply(*stream, {}, {.learning_rate = 1e-5});
   EXPECT_EQ(tensor::read_floats(*stream, weights), std::vector<float>(kElements, 0.75f));
   EXPECT_NE(tensor::read<std::int16_t>(*stream, optimizer.master()), none)
       << "a step that no bf16 weight shows";

@@ -16,6 +16,7 @@
 #include "weft/derive/derived.h"
 #include "weft/derive/pipeline.h"
 #include "weft/exec/sim/timelines.h"
+#include "weft/plan/calibration.h"
 #include "weft/plan/nominal_costs.h"
 #include "weft/rules/validate.h"
 #include "weft/schedule/memory.h"
@@ -34,7 +35,7 @@ constexpr std::size_t kMostSpans = 100000;
 struct ScheduleOptions {
   RunArguments run;
   std::optional<int> text;  // of this pipeline rank, and nothing else
-  std::string write, read, svg, costs;
+  std::string write, read, svg, costs, calibration;
   std::vector<double> svg_window;  // ms of the step, from and to; empty: all of it
   double flops_per_second = plan::NominalRates{}.flops_per_second;
   double gb_per_second = plan::NominalRates{}.link_bytes_per_second / 1e9;
@@ -70,6 +71,15 @@ sim::CostTable measured_costs(const std::string& file, const grid::Grid& grid) {
   return by_stage;
 }
 
+plan::Calibration calibration_of(const ScheduleOptions& options) {
+  if (options.calibration.empty()) return {};
+  try {
+    return plan::parse_calibration(base::read_text(options.calibration));
+  } catch (const base::ConfigError& error) {
+    throw base::ConfigError(base::text("{}: {}", options.calibration, error.what()));
+  }
+}
+
 plan::NominalRates rates_of(const ScheduleOptions& options) {
   return {.flops_per_second = options.flops_per_second,
           .link_bytes_per_second = options.gb_per_second * 1e9,
@@ -81,11 +91,15 @@ sim::CostTable costs_of(const ScheduleOptions& options,
                         const grid::Grid& grid,
                         const std::vector<RankPlan>& plans) {
   if (!options.costs.empty()) return measured_costs(options.costs, grid);
+  if (!options.calibration.empty()) {
+    return plan::calibrated_costs(config, grid, plans, calibration_of(options));
+  }
   return plan::nominal_costs(config, grid, plans, rates_of(options));
 }
 
 std::string costs_text(const ScheduleOptions& options, const config::Config& config) {
   if (!options.costs.empty()) return base::text("from {}", options.costs);
+  if (!options.calibration.empty()) return base::text("by {}", options.calibration);
   const grid::Fabric fabric = derive::fabric_of(config);
   return base::text("nominal: {:g} FLOP/s, {}",
                     options.flops_per_second,
@@ -145,6 +159,7 @@ SimulatedStep simulate(const ScheduleOptions& options,
     nodes += plan.training.entries.size();
   }
   step.cost = costs_of(options, config, grid, plans).for_graphs(step.graphs);
+  step.overheads.wake_seconds = calibration_of(options).wake_seconds;
   simulated.result = sim::simulate(step);
   if (2 * nodes <= kMostSpans) {
     simulated.exposure = trace::analyse(sim::timelines_of(step, simulated.result));
@@ -289,6 +304,13 @@ void add_cost_options(CLI::App& command, ScheduleOptions& options) {
       command
           .add_option("--costs", options.costs, "file of measured costs, instead of nominal ones")
           ->check(CLI::ExistingFile);
+  costs->excludes(
+      command
+          .add_option("--calibration",
+                      options.calibration,
+                      "file of `weft calibrate`: costs by what this machine was measured "
+                      "to take")
+          ->check(CLI::ExistingFile));
   within(1e6,
          1e21,
          command.add_option("--flops", options.flops_per_second, "nominal FLOP/s of a rank"))
