@@ -18,7 +18,7 @@ using train::BytesByTag;
 constexpr double kWidth = 1200, kMargin = 16, kLeft = 90, kRank = 130, kCaption = 26;
 constexpr std::size_t kMostColumns = 800;
 // By tag, as they lie on each other.
-constexpr std::array<const char*, tensor::kTags> kColours =
+constexpr std::array<const char*, tensor::kDeviceTags> kColours =
     {"#57606a", "#8c959f", "#b6bcc4", "#2f81f7", "#e3872d", "#9a6dd7"};
 
 std::string human(double bytes) { return base::human_bytes(bytes); }
@@ -90,7 +90,7 @@ class Drawing {
               peak.node));
     const double bottom = y + kCaption + kRank;
     const std::vector<BytesByTag> columns = columns_of(memory.timeline);
-    for (int tag = tensor::kTags - 1; tag >= 0; --tag) draw_area(columns, tag, bottom);
+    for (int tag = tensor::kDeviceTags - 1; tag >= 0; --tag) draw_area(columns, tag, bottom);
     draw_level(top_ / 1.02, bottom, "#d0d7de");
     if (report_.room) draw_level(static_cast<double>(report_.room->bytes), bottom, "#cf222e");
     const bool is_drawn = peak.phase == train::Phase::Training && !memory.timeline.empty();
@@ -136,7 +136,7 @@ class Drawing {
 
   double draw_legend(double y) {
     double x = kMargin;
-    for (int tag = 0; tag < tensor::kTags; ++tag) {
+    for (int tag = 0; tag < tensor::kDeviceTags; ++tag) {
       body_ += text("<rect x=\"{}\" y=\"{}\" width=\"12\" height=\"12\" fill=\"{}\"/>\n",
                     px(x),
                     px(y - 10),

@@ -44,6 +44,11 @@ base::Json tags_json(const BytesByTag& bytes) {
   return tags;
 }
 
+// In the host's memory.
+std::size_t offloaded(const PredictedMemory& memory) {
+  return memory.peak_bytes[static_cast<std::size_t>(tensor::Tag::Offloaded)];
+}
+
 std::string_view word(train::Phase phase) {
   switch (phase) {
     case train::Phase::Start:
@@ -71,6 +76,8 @@ std::string rank_text(std::size_t stage, const PredictedMemory& memory) {
                          human(memory.peak_total_bytes),
                          moment_text(peak),
                          tags_text(peak.bytes));
+  if (offloaded(memory) > 0)
+    all += text("  and {} of the host's memory\n", human(offloaded(memory)));
   const double small = kSmallPiece * static_cast<double>(memory.peak_total_bytes);
   std::size_t rest = 0, left = 0;
   for (const train::PieceBytes& piece : peak.pieces) {
@@ -121,6 +128,10 @@ std::string cost_text(const Saving& saving, const MemoryForecast& forecast) {
   return text("{:.2g} % of the step", 100 * share_of(saving.seconds, forecast));
 }
 
+std::string offload_text(const MemoryForecast& forecast) {
+  return forecast.offload.empty() ? "" : text("  offloaded: {}\n", forecast.offload);
+}
+
 std::string left_out_text(const MemoryForecast& forecast) {
   std::string all;
   for (const std::string& part : forecast.left_out) all += text("  without: {}\n", part);
@@ -163,7 +174,7 @@ std::string savings_text(const MemoryReport& report) {
   std::string all = "\nsavings not taken, cheapest first: each alone, of the largest peak\n";
   if (savings.worthwhile.empty()) all += "  none\n";
   for (const Saving& saving : savings.worthwhile) {
-    all += text("  {:<22} -{:>10}  {:>9.3g} ms {:>8}  {}\n",
+    all += text("  {:<27} -{:>10}  {:>9.3g} ms {:>8}  {}\n",
                 saving.name,
                 human(static_cast<std::size_t>(saving.bytes)),
                 1e3 * saving.seconds,
@@ -267,6 +278,7 @@ base::Json stages_json(const MemoryForecast& forecast) {
   }
   return {{"predicted", forecast.is_predicted()},
           {"left_out", forecast.left_out},
+          {"offload", forecast.offload},
           {"micro_batches", forecast.micro_batches},
           {"micro_batches_run", forecast.run},
           {"pipeline_ranks", std::move(stages)}};
@@ -283,7 +295,7 @@ std::string stages_text(const MemoryForecast& forecast) {
                 tags_text(forecast.stages[stage].peak_bytes),
                 human(forecast.stages[stage].peak_total_bytes));
   }
-  return all + left_out_text(forecast) + shortened_text(forecast);
+  return all + offload_text(forecast) + left_out_text(forecast) + shortened_text(forecast);
 }
 
 base::Json to_json(const MemoryReport& report) {
@@ -294,6 +306,7 @@ base::Json to_json(const MemoryReport& report) {
   }
   base::Json json{{"predicted", forecast.is_predicted()},
                   {"left_out", forecast.left_out},
+                  {"offload", forecast.offload},
                   {"micro_batches", forecast.micro_batches},
                   {"micro_batches_run", forecast.run},
                   {"ranks", std::move(ranks)},
@@ -324,7 +337,8 @@ std::string to_text(const MemoryReport& report) {
   for (std::size_t stage = 0; stage < forecast.stages.size(); ++stage) {
     all += rank_text(stage, forecast.stages[stage]);
   }
-  all += left_out_text(forecast) + shortened_text(forecast) + room_text(report);
+  all += offload_text(forecast) + left_out_text(forecast) + shortened_text(forecast);
+  all += room_text(report);
   all += savings_text(report);
   const std::string fit = fit_text(report);
   return fit.empty() ? all : all + fit + "\n";

@@ -100,6 +100,10 @@ class Pricing {
       return {.seconds = wire_seconds(entry), .kind = trace::SpanKind::Communication};
     }
     if (entry.lane == schedule::Lane::Host) return {.seconds = 0, .kind = trace::SpanKind::Host};
+    if (entry.lane == schedule::Lane::Copy) {
+      return {.seconds = copied(entry.node) / rates_.host_bytes_per_second,
+              .kind = trace::SpanKind::Copy};
+    }
     const Work work = work_.of(entry.node);
     return {.seconds = work.flops / rates_.flops_per_second +
                        work.memory_bytes / rates_.memory_bytes_per_second,
@@ -163,6 +167,16 @@ class Pricing {
     UNREACHABLE("what {} sends", schedule::print(node));
   }
 
+  // What goes to the host's memory or comes back; a snapshot is of steps after which nothing is
+  // saved.
+  double copied(const Node& node) const {
+    const bool is_offloaded =
+        node.direction == schedule::Direction::O || node.direction == schedule::Direction::I;
+    if (!is_offloaded) return 0;
+    const schedule::Load load = schedule::share_of(anatomy_, node, load_);
+    return number(schedule::piece_of(anatomy_, node).away().of(load));
+  }
+
   // What is sent is what is received.
   double sent(const Node& node) const {
     schedule::Load leaving = load_;
@@ -192,15 +206,23 @@ NominalRates rates_of(const config::HardwareConfig& hardware) {
   if (gpu.tflops) rates.flops_per_second = *gpu.tflops * 1e12;
   if (gpu.nvlink_gbps) rates.link_bytes_per_second = *gpu.nvlink_gbps * 1e9;
   if (gpu.memory_gbps) rates.memory_bytes_per_second = *gpu.memory_gbps * 1e9;
+  // Compute is priced as advertised; a copy comes nearer to that.
+  if (gpu.host_gbps) {
+    rates.host_bytes_per_second =
+        *gpu.host_gbps * 1e9 * derive::kReachedOfHostLink / derive::kReachedOfProducts;
+  }
   return rates;
 }
 
 std::string describe(const NominalRates& rates) {
-  return base::text("{:g} TFLOP/s, memory {:g} GB/s, links {:g} GB/s, between machines {:g} GB/s",
-                    rates.flops_per_second * 1e-12,
-                    rates.memory_bytes_per_second * 1e-9,
-                    rates.link_bytes_per_second * 1e-9,
-                    rates.network_bytes_per_second * 1e-9);
+  return base::text(
+      "{:g} TFLOP/s, memory {:g} GB/s, links {:g} GB/s, between machines {:g} GB/s, "
+      "to the host {:g} GB/s",
+      rates.flops_per_second * 1e-12,
+      rates.memory_bytes_per_second * 1e-9,
+      rates.link_bytes_per_second * 1e-9,
+      rates.network_bytes_per_second * 1e-9,
+      rates.host_bytes_per_second * 1e-9);
 }
 
 schedule::Load expected_load(const config::Config& config, const schedule::TokenFlow& flow) {

@@ -20,6 +20,7 @@ struct NominalRates {
   double network_bytes_per_second = 50e9;  // between machines
   double link_latency_seconds = 5e-6;
   double memory_bytes_per_second = 1e11;
+  double host_bytes_per_second = 48e9;  // to the host's memory and back, each way
 };
 
 // What the GPU is advertised with, where that is known: no step is faster. A network of 400 Gb/s a

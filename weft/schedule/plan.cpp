@@ -10,6 +10,7 @@
 #include "weft/schedule/meeting.h"
 #include "weft/schedule/passes/data_parallel.h"
 #include "weft/schedule/passes/interleave.h"
+#include "weft/schedule/passes/offload.h"
 #include "weft/schedule/passes/parts.h"
 #include "weft/schedule/passes/point_to_point.h"
 #include "weft/schedule/passes/recompute.h"
@@ -182,11 +183,16 @@ std::vector<RankPlan> plan_step(const config::Config& config,
                   .training = {},
                   .forward = {}};
     plan.training = training_graph(config, plan.anatomy, plan.shape);
-    add_detail(plan, with_savings(detail, config.model));
+    const Detail with_all = with_savings(detail, config);
+    add_detail(plan, with_all);
     overlap_exchanges(config, plan);
     if (grid.cp() > 1) {
       const auto place = config.comm_overlap.cp_comm_overlap ? run_ring_ahead : run_ring_in_line;
       plan.training = place(plan.training, plan.anatomy, plan.shape.micro_batches);
+    }
+    if (!with_all.offloaded.empty()) {
+      plan.anatomy = with_offloading(std::move(plan.anatomy), with_all.offloaded);
+      plan.training = offload(plan.training, plan.anatomy, plan.shape.micro_batches);
     }
     if (derive::saves_beside(config)) {
       plan.anatomy = with_snapshot(std::move(plan.anatomy));

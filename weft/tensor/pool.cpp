@@ -1,6 +1,7 @@
 #include "weft/tensor/pool.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -31,6 +32,14 @@ std::size_t with_spare(std::size_t counted) {
 // What a step's plan counts: small ones lie apart.
 std::size_t placed_bytes(std::size_t bytes) { return bytes > kSmallBytes ? bytes : 0; }
 
+// What is taken for so many bytes. Rows for experts vary from step to step; pinned memory comes in
+// separate pieces and is slow to get, so that a piece shall also fit the next of about its size.
+std::size_t room_for(std::size_t bytes, Tag tag) {
+  if (tag != Tag::Offloaded || bytes <= kSmallBytes) return bytes;
+  const std::size_t step = std::bit_floor(bytes) / 8;
+  return (bytes + step - 1) / step * step;
+}
+
 // Whether what has this tag lives as long as the run.
 bool lasts(Tag tag) {
   switch (tag) {
@@ -41,6 +50,7 @@ bool lasts(Tag tag) {
     case Tag::Activations:
     case Tag::Communication:
     case Tag::Workspace:
+    case Tag::Offloaded:
       return false;
   }
   UNREACHABLE("tag {}", static_cast<int>(tag));
@@ -62,6 +72,8 @@ std::string_view name_of(Tag tag) {
       return "communication";
     case Tag::Workspace:
       return "workspace";
+    case Tag::Offloaded:
+      return "offloaded";
   }
   UNREACHABLE("tag {}", static_cast<int>(tag));
 }
@@ -158,11 +170,13 @@ Pool::Pool(Device& device, PoolWatcher* watcher)
       passing_arena_(std::make_unique<Arena>(device, Memory::Device)),
       small_arena_(std::make_unique<Arena>(device, Memory::Device)),
       visible_arena_(std::make_unique<Arena>(device, Memory::HostVisible)),
+      offloaded_arena_(std::make_unique<Arena>(device, Memory::HostVisible)),
       exchange_arena_(std::make_unique<ExchangeArena>(device)) {}
 
 Pool::~Pool() = default;
 
 Arena& Pool::arena_of(Tag tag, Memory memory, std::size_t bytes) {
+  if (tag == Tag::Offloaded) return *offloaded_arena_;
   if (memory == Memory::HostVisible) return *visible_arena_;
   if (lasts(tag)) return *lasting_arena_;
   return bytes > kSmallBytes ? *passing_arena_ : *small_arena_;
@@ -220,17 +234,18 @@ Pool::Taken Pool::take(std::size_t bytes, Tag tag, Memory memory, Reuse reuse) {
     if (place && take_place(*place, bytes, taken)) return taken;
     step_->missed();
   }
-  std::size_t room = may_grow(bytes);
+  std::size_t room = tag == Tag::Offloaded ? room_for(bytes, tag) : may_grow(bytes);
   if (&arena == small_arena_.get()) {
     room = std::max(room, kSmallSpare - std::min(kSmallSpare, arena.reserved()));
   }
-  std::tie(taken.data, taken.pending) = arena.take(bytes, user_, room);
+  std::tie(taken.data, taken.pending) = arena.take(room_for(bytes, tag), user_, room);
   return taken;
 }
 
 std::shared_ptr<Block> Pool::allocate(std::size_t bytes, Tag tag, Memory memory, Reuse reuse) {
   CHECK(memory == Memory::Device || reuse == Reuse::InOrder,
         "host-visible memory is reused in order");
+  CHECK(tag != Tag::Offloaded || memory == Memory::HostVisible, "offloaded to the device");
   Taken taken;
   try {
     taken = take(bytes, tag, memory, reuse);
@@ -241,10 +256,12 @@ std::shared_ptr<Block> Pool::allocate(std::size_t bytes, Tag tag, Memory memory,
                                        name_of(tag),
                                        in_use()));
   }
-  for (PoolUse* use : {&use_[static_cast<std::size_t>(tag)], &total_}) {
-    use->bytes += bytes;
-    use->peak = std::max(use->peak, use->bytes);
-  }
+  const auto count = [&](PoolUse& use) {
+    use.bytes += bytes;
+    use.peak = std::max(use.peak, use.bytes);
+  };
+  count(use_[static_cast<std::size_t>(tag)]);
+  if (tag != Tag::Offloaded) count(total_);
   most_at_once_ = std::max(most_at_once_, total_.bytes);
   auto block = std::make_shared<Block>(this,
                                        tag,
@@ -274,13 +291,13 @@ void Pool::release(const Block& block, std::vector<Event> uses) {
   if (watcher_ != nullptr) watcher_->given(block);
   if (block.bytes_ == 0) return;
   use_[static_cast<std::size_t>(block.tag_)].bytes -= block.bytes_;
-  total_.bytes -= block.bytes_;
+  if (block.tag_ != Tag::Offloaded) total_.bytes -= block.bytes_;
   const bool of_this_step = step_ != nullptr && block.number_.step == steps_;
   if (of_this_step) step_->give(block.number_.buffer, placed_bytes(block.bytes_), uses);
   switch (block.reuse_) {
     case Reuse::InOrder:
       return arena_of(block.tag_, block.memory_, block.bytes_)
-          .give(block.data_, block.bytes_, std::move(uses));
+          .give(block.data_, room_for(block.bytes_, block.tag_), std::move(uses));
     case Reuse::Exchanged:
       return exchange_arena_->give(block.data_, block.bytes_, std::move(uses));
   }
@@ -291,8 +308,11 @@ void Pool::settle(const void* kind) {
     arena.forget_uses();
     arena.merge(nullptr);
   };
-  for (Arena* arena :
-       {lasting_arena_.get(), passing_arena_.get(), small_arena_.get(), visible_arena_.get()}) {
+  for (Arena* arena : {lasting_arena_.get(),
+                       passing_arena_.get(),
+                       small_arena_.get(),
+                       visible_arena_.get(),
+                       offloaded_arena_.get()}) {
     settle_arena(*arena);
   }
   exchange_arena_->forget_uses();

@@ -7,9 +7,10 @@
 // far, and more is taken from the device before a stream is made to wait, as long as that leaves
 // what was taken near what was counted. Steps that say which they are get places that were planned
 // when they ran before (tensor/step_memory.h). What lives as long as the run, what lives within a
-// step, the small pieces of it and host-visible memory have a region each. The same sequence of
-// calls gets the same addresses, step after step, but for the step after which there is a new plan.
-// What is counted is what was asked for, whatever memory it is in: the same on every device.
+// step, the small pieces of it, host-visible memory and what is offloaded have a region each. The
+// same sequence of calls gets the same addresses, step after step, but for the step after which
+// there is a new plan. What is counted is what was asked for, whatever memory it is in: the same on
+// every device.
 #pragma once
 
 #include <array>
@@ -35,8 +36,9 @@ namespace weft::tensor {
 // else new memory. Such buffers are apart from all others.
 enum class Reuse { InOrder, Exchanged };
 
-enum class Tag { Weights, Gradients, Optimizer, Activations, Communication, Workspace };
-inline constexpr int kTags = 6;
+// Offloaded: in the host's memory, until it comes back; of no device, and in no total.
+enum class Tag { Weights, Gradients, Optimizer, Activations, Communication, Workspace, Offloaded };
+inline constexpr int kTags = 7, kDeviceTags = 6;
 std::string_view name_of(Tag tag);
 
 class Pool;
@@ -132,6 +134,7 @@ class Pool {
   void settle(const void* kind = nullptr);
 
   PoolUse use(Tag tag) const { return use_[static_cast<std::size_t>(tag)]; }
+  // Of all tags but Offloaded.
   PoolUse total() const { return total_; }
   // What was taken from the device for all this, of its own memory.
   std::size_t reserved() const;
@@ -158,7 +161,8 @@ class Pool {
   std::unique_ptr<Arena> lasting_arena_;           // weights, gradients, optimizer
   std::unique_ptr<Arena> passing_arena_;           // activations, communication, workspace
   std::unique_ptr<Arena> small_arena_;             // the small ones of them
-  std::unique_ptr<Arena> visible_arena_;           // of all tags: Memory::HostVisible
+  std::unique_ptr<Arena> visible_arena_;           // of all other tags: Memory::HostVisible
+  std::unique_ptr<Arena> offloaded_arena_;         // of Tag::Offloaded: Memory::HostVisible
   std::unique_ptr<ExchangeArena> exchange_arena_;  // of all tags: Reuse::Exchanged
   std::array<PoolUse, kTags> use_{};
   PoolUse total_;

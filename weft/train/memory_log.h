@@ -1,5 +1,6 @@
-// What a rank's memory is made of while it runs: every block with the node that made it. Filled by
-// a dry step (memory_prediction.h); everything that is said of its memory follows from it.
+// What a rank's device memory is made of while it runs: every block with the node that made it.
+// Filled by a dry step (memory_prediction.h); everything that is said of its memory follows from
+// it.
 #pragma once
 
 #include <array>
@@ -14,6 +15,7 @@
 namespace weft::train {
 
 using BytesByTag = std::array<std::size_t, tensor::kTags>;
+// Of the device's memory.
 std::size_t total_of(const BytesByTag& bytes);
 
 // What a rank is doing: becoming ready for its first step, a training step, an evaluation.
