@@ -18,7 +18,9 @@ constexpr std::array kDirections{Direction::None,
                                  Direction::F,
                                  Direction::D,
                                  Direction::W,
-                                 Direction::R};
+                                 Direction::R,
+                                 Direction::O,
+                                 Direction::I};
 constexpr std::array kNumbers{kNone, 0, 1, 9, 10, 907, std::numeric_limits<int>::max()};
 
 // Every place the grammar has: layer, chunk or none; direction or none; micro-batch or none.
@@ -107,7 +109,7 @@ TEST(Node, MalformedTextsAreErrorsThatNameThePosition) {
       {" ", 0},
       {" optimizer", 0},
       {"optimizer ", 9},
-      {"Optimizer", 0},
+      {"Optimizer", 1},
       {"optimizers", 0},
       {"optimizer.", 10},
       {"optimizer#", 10},

@@ -59,14 +59,15 @@ TEST(Exposure, IsOfUnionsAndNotOfSums) {
   EXPECT_NEAR(exposure.total.hidden_any, 0.4, kNear);
 }
 
-TEST(Exposure, PipelineLanesAreOneKindAndHostAndCopyNone) {
+TEST(Exposure, PipelineLanesAreOneKindHostNoneAndCopiesOneOutsideOfTheTotal) {
   const Exposure exposure =
       analyse_one(Hand(0)
                       .communication("pp_send_next", "c0F0.send", 0, 2, Cover::None)
                       .communication("pp_receive_next", "c0D0.receive", 1, 4, Cover::None)
                       .node("host", "0F0.sizes", 0, 9)
-                      .node("copy", "0F0.save", 0, 9));
-  ASSERT_EQ(exposure.kinds.size(), 1u);
+                      .node("copy", "0O0.attention.core", 0, 9));
+  ASSERT_EQ(exposure.kinds.size(), 2u);
+  EXPECT_NEAR(exposure.kinds.at("copy").communication_ms, 9, kNear);
   EXPECT_NEAR(exposure.kinds.at("pp").communication_ms, 4, kNear);
   EXPECT_NEAR(exposure.total.communication_ms, 4, kNear);
 }

@@ -163,6 +163,14 @@ void add_details(std::vector<EngineCase>& cases, const std::string& name, const 
                      Piece::Experts}}});
 }
 
+// What layers keep waits in the host's memory.
+void to_offload(Config& config) {
+  using enum config::OffloadModule;
+  config.model.fine_grained_activation_offloading = true;
+  config.model
+      .offload_modules = {CoreAttn, AttnProj, AttnNorm, MlpNorm, QkvLinear, ExpertFc1, MoeAct};
+}
+
 // The axes that cut a micro-batch, alone and folded with the others.
 // Moments and master weights in host memory, in buckets smaller than a parameter.
 void to_offloaded(Config& config) {
@@ -205,6 +213,12 @@ void add_shared_batches(std::vector<EngineCase>& cases, const Config& one) {
   cases.push_back({"Folded", with(folded(Auto), to_distributed)});
   cases.push_back({"FoldedZeroBubble", folded(ZeroBubble)});
   cases.push_back({"FoldedDualPipeV", folded(DualPipeV)});
+  const Config deep = with_layout(deep_config(), {.world = 4, .ep = 2, .tp = 2});
+  cases.push_back({"Offload", with(with(deep, to_offload), to_shared)});
+  cases.push_back({"OffloadBf16", with(with(deep, to_offload), to_bf16)});
+  cases.push_back(
+      {"OffloadOverlap",
+       with(with(with_layout(deep_config(), {.world = 2, .ep = 2}), to_overlap), to_offload)});
 }
 
 }  // namespace

@@ -58,7 +58,20 @@ Words draw_modules(Draw& draw, const config::Config& config) {
           {"model.recompute_modules", "[" + list + "]"}};
 }
 
-Words draw_savings(Draw& draw, const config::Config& config) {
+void draw_offload(Draw& draw, Words& words) {
+  std::string list;
+  for (const std::string module :
+       {"core_attn", "attn_proj", "attn_norm", "mlp_norm", "qkv_linear", "expert_fc1", "moe_act"}) {
+    const bool is_alone = module == "attn_proj" && list.empty();  // Megatron refuses that
+    if (draw.either() == "true" && !is_alone) list += (list.empty() ? "" : ",") + module;
+  }
+  if (list.empty()) return;
+  words.emplace_back("model.fine_grained_activation_offloading", "true");
+  words.emplace_back("model.offload_modules", "[" + list + "]");
+  words.emplace_back("runtime.offload_layers_share", draw.any_of({"0", "0", "0.5"}));
+}
+
+Words draw_recomputed(Draw& draw, const config::Config& config) {
   if (draw.any_of({"selective", "selective", "full"}) == "selective") {
     return draw_modules(draw, config);
   }
@@ -88,6 +101,15 @@ void draw_optimizer_state(Draw& draw, Words& words) {
   words.emplace_back("optimizer.store_param_remainders", draw.either());
   words.emplace_back("optimizer.exp_avg_dtype", draw.any_of({"fp32", "bf16", "fp16"}));
   words.emplace_back("optimizer.exp_avg_sq_dtype", draw.any_of({"fp32", "bf16", "fp16"}));
+}
+
+// Recomputation, offload, or both.
+Words draw_savings(Draw& draw, const config::Config& config) {
+  const std::string kind = draw.any_of({"recompute", "offload", "both"});
+  Words words;
+  if (kind != "offload") words = draw_recomputed(draw, config);
+  if (kind != "recompute") draw_offload(draw, words);
+  return words;
 }
 
 // Of every rank, in the steps of a batch that every rank routes evenly.
@@ -173,6 +195,35 @@ TEST(Savings, EachModuleKeepsLess) {
                         {{"model.recompute_granularity", "selective"},
                          {"model.recompute_modules", "[" + module + "]"}});
     EXPECT_LT(real_peaks(config).at(0).total, before.total);
+  }
+}
+
+std::size_t offloaded(const Peaks& peaks) {
+  return peaks.tags[static_cast<std::size_t>(tensor::Tag::Offloaded)];
+}
+
+TEST(Savings, EachOffloadedModuleTakesHostMemoryInsteadOfTheDevices) {
+  for (const std::string attention : {"", "latent", "whole queries"}) {
+    const config::Config plain = base_config(attention);
+    const Peaks before = real_peaks(plain).at(0);
+    EXPECT_EQ(offloaded(before), 0u);
+    for (const std::string modules : {"core_attn",
+                                      "core_attn,attn_proj",
+                                      "attn_norm",
+                                      "mlp_norm",
+                                      "qkv_linear",
+                                      "expert_fc1",
+                                      "moe_act"}) {
+      SCOPED_TRACE(attention + " " + modules);
+      const config::Config config =
+          with_words(plain,
+                     {{"model.fine_grained_activation_offloading", "true"},
+                      {"model.offload_modules", "[" + modules + "]"}});
+      const std::map<int, Peaks> peaks = real_peaks(config);
+      EXPECT_LT(peaks.at(0).total, before.total);
+      EXPECT_GT(offloaded(peaks.at(0)), 0u);
+      expect_predicted(config, peaks);
+    }
   }
 }
 

@@ -133,6 +133,10 @@ std::string cost_text(const Saving& saving, const MemoryForecast& forecast) {
   return text("{:.2g} % of the step", 100 * share_of(saving.seconds, forecast));
 }
 
+std::string offload_text(const MemoryForecast& forecast) {
+  return forecast.offload.empty() ? "" : text("  offloaded: {}\n", forecast.offload);
+}
+
 std::string left_out_text(const MemoryForecast& forecast) {
   std::string all;
   for (const std::string& part : forecast.left_out) all += text("  without: {}\n", part);
@@ -176,7 +180,7 @@ std::string savings_text(const MemoryReport& report) {
   if (savings.worthwhile.empty()) all += "  none\n";
   for (const Saving& saving : savings.worthwhile) {
     all += text(
-        "  {:<22} -{:>10}  {:>9.3g} ms {:>8}  {}{}\n",
+        "  {:<27} -{:>10}  {:>9.3g} ms {:>8}  {}{}\n",
         saving.name,
         human(static_cast<std::size_t>(saving.bytes)),
         1e3 * saving.seconds,
@@ -282,6 +286,7 @@ base::Json stages_json(const MemoryForecast& forecast) {
   }
   return {{"predicted", forecast.is_predicted()},
           {"left_out", forecast.left_out},
+          {"offload", forecast.offload},
           {"micro_batches", forecast.micro_batches},
           {"micro_batches_run", forecast.run},
           {"pipeline_ranks", std::move(stages)}};
@@ -298,7 +303,7 @@ std::string stages_text(const MemoryForecast& forecast) {
                 tags_text(forecast.stages[stage].peak_bytes),
                 human(forecast.stages[stage].peak_total_bytes));
   }
-  return all + left_out_text(forecast) + shortened_text(forecast);
+  return all + offload_text(forecast) + left_out_text(forecast) + shortened_text(forecast);
 }
 
 base::Json to_json(const MemoryReport& report) {
@@ -309,6 +314,7 @@ base::Json to_json(const MemoryReport& report) {
   }
   base::Json json{{"predicted", forecast.is_predicted()},
                   {"left_out", forecast.left_out},
+                  {"offload", forecast.offload},
                   {"micro_batches", forecast.micro_batches},
                   {"micro_batches_run", forecast.run},
                   {"ranks", std::move(ranks)},
@@ -339,7 +345,8 @@ std::string to_text(const MemoryReport& report) {
   for (std::size_t stage = 0; stage < forecast.stages.size(); ++stage) {
     all += rank_text(stage, forecast.stages[stage]);
   }
-  all += left_out_text(forecast) + shortened_text(forecast) + room_text(report);
+  all += offload_text(forecast) + left_out_text(forecast) + shortened_text(forecast);
+  all += room_text(report);
   all += savings_text(report);
   const std::string fit = fit_text(report);
   return fit.empty() ? all : all + fit + "\n";

@@ -6,6 +6,7 @@
 #include "weft/cli/output.h"
 #include "weft/derive/derived.h"
 #include "weft/rules/overlap_modes.h"
+#include "weft/schedule/offload_text.h"
 
 namespace weft::cli {
 namespace {
@@ -94,6 +95,9 @@ std::vector<std::string> opening_lines(const rules::Verdict& verdict,
   for (const rules::OverlapMode& mode : rules::overlap_modes(verdict)) {
     if (!mode.on && opening == Opening::Short) continue;
     lines.push_back("overlap   " + rules::to_line(mode));
+  }
+  if (const std::string offload = schedule::offload_text(config); !offload.empty()) {
+    lines.push_back("offload   " + offload);
   }
   if (opening == Opening::Short) return lines;
   for (const config::Finding& set : verdict.automatic) lines.push_back(set_line(set));

@@ -14,7 +14,8 @@ enum class Opening { Short, Full };
 // Whether this process is one rank whose peers are only taken to be there: what it prints says so.
 bool is_pretended(const config::Config& config);
 
-// The model, its ranks, batches, learning rate and where its weights come from; what overlaps. With
+// The model, its ranks, batches, learning rate and where its weights come from; what overlaps, and
+// what is offloaded. With
 // Full also what was set automatically and what does not overlap, and why.
 std::vector<std::string> opening_lines(const rules::Verdict& verdict,
                                        const std::string& name,

@@ -18,7 +18,7 @@ namespace sim = exec::sim;
 using schedule::Direction;
 using schedule::Entry;
 
-constexpr std::string_view kLetters = "FRBWofbs";
+constexpr std::string_view kLetters = "FRBWofbsOI";
 constexpr int kFirst = -1;  // where the compute row stands
 
 char letter_of(const Entry& entry) {
@@ -32,6 +32,10 @@ char letter_of(const Entry& entry) {
       return travels ? 'b' : 'B';
     case Direction::W:
       return travels ? 'b' : 'W';
+    case Direction::O:
+      return 'O';
+    case Direction::I:
+      return 'I';
     case Direction::None:
       break;
   }
@@ -97,9 +101,12 @@ class Row {
   std::vector<sim::Interval> work_;
 };
 
-// "compute", "ep", "dp", and "pp" for all four lanes of pipelining; empty: not shown.
+// "compute", "ep", "dp", and "pp" for all four lanes of pipelining, "copy" for what goes to the
+// host and comes back; empty: not shown.
 std::string row_name(const Entry& entry) {
   if (entry.lane == schedule::Lane::Compute) return std::string(trace::kComputeLane);
+  const Direction direction = entry.node.direction;
+  if (direction == Direction::O || direction == Direction::I) return std::string(trace::kCopyLane);
   return std::string(trace::communication_kind(schedule::word(entry.lane)));
 }
 

@@ -87,7 +87,7 @@ std::string summary(const train::TrainResult& result, const config::Config& conf
   }
   if (result.checkpoint) text += base::text("saved     {}\n", result.checkpoint->string());
   if (result.saved) text += base::text("weights   {}\n", config.checkpoint.save_hf);
-  if (result.exposure && result.exposure->total.communication_ms > 0) {
+  if (result.exposure && !result.exposure->kinds.empty()) {
     text +=
         base::text("comm      of a {:.2f} ms step, by kind\n", result.exposure->mean_step_ms()) +
         trace::to_table(*result.exposure);

@@ -94,6 +94,7 @@ constexpr std::array kRanges{
     Range{"model.cpu_offloading_num_layers", -1, 10000},
     Range{"model.activation_offload_fraction", -1, 2},
     Range{"model.max_inflight_offloads", -1, 1 << 20},
+    Range{"runtime.offload_layers_share", 0, 1},
     Range{"model.cuda_graph_warmup_steps", 0, 10000},
     Range{"model.num_layers_at_start_in_bf16", -1, 10000},
     Range{"model.num_layers_at_end_in_bf16", -1, 10000},

@@ -10,7 +10,7 @@ namespace {
 
 // Every function counts multiplications of one token's forward. Each is two operations, and the
 // backward costs twice the forward: times 6 in the end.
-constexpr double kOperations = 6;
+constexpr double kForwardOperations = 2, kOperations = 3 * kForwardOperations;
 constexpr double kGatedProducts = 3;
 
 using base::number;
@@ -75,16 +75,21 @@ double feed_forward(const ModelConfig& model, std::int64_t layer) {
   return h * (routed + number(shared_expert_width(model)) * kGatedProducts);
 }
 
+double layer_products(const ModelConfig& model, std::int64_t layer) {
+  return attention_flops(model, layer) + feed_forward(model, layer);
+}
+
 }  // namespace
+
+double layer_forward_flops(const ModelConfig& model, std::int64_t layer) {
+  return kForwardOperations * layer_products(model, layer);
+}
 
 double flops_per_token(const ModelConfig& model) {
   const double h = number(model.hidden_size), mtp = number(mtp_layers(model));
-  const auto layer = [&](std::int64_t i) {
-    return attention_flops(model, i) + feed_forward(model, i);
-  };
   double layers = 0;
-  for (std::int64_t i = 0; i < model.num_layers; ++i) layers += layer(i);
-  const double ahead = mtp * (layer(model.num_layers - 1) + 3 * h + 2 * h * h);
+  for (std::int64_t i = 0; i < model.num_layers; ++i) layers += layer_products(model, i);
+  const double ahead = mtp * (layer_products(model, model.num_layers - 1) + 3 * h + 2 * h * h);
   return kOperations * (layers + ahead + h * number(model.vocab_size) * (mtp + 1));
 }
 

@@ -9,5 +9,7 @@ namespace weft::derive {
 // products and causal attention, multi-token prediction with its own run of the head; no
 // recomputation, embedding lookup or router.
 double flops_per_token(const config::ModelConfig& model);
+// Of them, those of the forward of one layer.
+double layer_forward_flops(const config::ModelConfig& model, std::int64_t layer);
 
 }  // namespace weft::derive

@@ -11,18 +11,18 @@ struct Known {
   std::optional<int> major;
   int gpus_per_node;
   double memory_gb;
-  std::optional<double> tflops, memory_gbps, nvlink_gbps;
+  std::optional<double> tflops, memory_gbps, nvlink_gbps, host_gbps;
 };
 
-constexpr Known kKnown[] = {{Gpu::A100, "NVIDIA A100-SXM4-80GB", 8, 8, 80, 312, 2039, 300},
-                            {Gpu::H100, "NVIDIA H100 80GB HBM3", 9, 8, 80, 989, 3350, 450},
-                            {Gpu::H200, "NVIDIA H200", 9, 8, 141, 989, 4800, 450},
-                            {Gpu::B200, "NVIDIA B200", 10, 8, 192, 2250, 8000, 900},
-                            {Gpu::B300, "NVIDIA B300", 10, 8, 288, 2250, 8000, 900},
-                            {Gpu::Gb200, "NVIDIA GB200", 10, 4, 192, 2500, 8000, 900},
-                            {Gpu::Gb300, "NVIDIA GB300", 10, 4, 288, 2500, 8000, 900},
-                            {Gpu::Vr200, "NVIDIA VR200", std::nullopt, 4, 288, {}, {}, {}},
-                            {Gpu::R100, "NVIDIA R100", std::nullopt, 1, 288, {}, {}, {}}};
+constexpr Known kKnown[] = {{Gpu::A100, "NVIDIA A100-SXM4-80GB", 8, 8, 80, 312, 2039, 300, 32},
+                            {Gpu::H100, "NVIDIA H100 80GB HBM3", 9, 8, 80, 989, 3350, 450, 64},
+                            {Gpu::H200, "NVIDIA H200", 9, 8, 141, 989, 4800, 450, 64},
+                            {Gpu::B200, "NVIDIA B200", 10, 8, 192, 2250, 8000, 900, 64},
+                            {Gpu::B300, "NVIDIA B300", 10, 8, 288, 2250, 8000, 900, 64},
+                            {Gpu::Gb200, "NVIDIA GB200", 10, 4, 192, 2500, 8000, 900, 450},
+                            {Gpu::Gb300, "NVIDIA GB300", 10, 4, 288, 2500, 8000, 900, 450},
+                            {Gpu::Vr200, "NVIDIA VR200", std::nullopt, 4, 288, {}, {}, {}, {}},
+                            {Gpu::R100, "NVIDIA R100", std::nullopt, 1, 288, {}, {}, {}, {}}};
 
 }  // namespace
 
@@ -36,7 +36,8 @@ GpuFacts gpu_facts(const HardwareConfig& hardware) {
              .memory_gb = known.memory_gb,
              .tflops = known.tflops,
              .memory_gbps = known.memory_gbps,
-             .nvlink_gbps = known.nvlink_gbps};
+             .nvlink_gbps = known.nvlink_gbps,
+             .host_gbps = known.host_gbps};
   }
   if (!hardware.device_name.empty()) facts.name = hardware.device_name;
   // Outside the range of the key it is refused elsewhere, and says nothing here.

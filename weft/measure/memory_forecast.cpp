@@ -9,6 +9,7 @@
 #include "weft/plan/nominal_costs.h"
 #include "weft/plan/short_step.h"
 #include "weft/rules/validate.h"
+#include "weft/schedule/offload_text.h"
 #include "weft/train/engine.h"
 
 namespace weft::measure {
@@ -75,6 +76,7 @@ MemoryForecast forecast_memory(const config::Config& asked, Priced priced) {
   }
   const std::vector<schedule::RankPlan> plans = train::verified_plans(*verdict.judged);
   forecast.stages = train::predict_memory(*verdict.judged, plans);
+  forecast.offload = schedule::offload_text(verdict.config);
   if (priced == Priced::No) return forecast;
   const grid::Grid grid(derive::layout_of(verdict.config));
   const double seconds =

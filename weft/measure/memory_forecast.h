@@ -19,6 +19,7 @@ struct MemoryForecast {
   std::int64_t run = 0;                        // of them
   std::vector<std::string> left_out;           // "not built yet: ...", and why nothing is predicted
   double step_seconds = 0;                     // of all micro-batches; 0: not priced
+  std::string offload;                         // see schedule::offload_text
 
   bool is_predicted() const { return !stages.empty(); }
   // The rank that decides whether the run fits.

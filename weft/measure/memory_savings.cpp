@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <tuple>
 
 #include "weft/base/casts.h"
 #include "weft/base/cores.h"
@@ -28,12 +29,22 @@ constexpr RecomputeModule kModules[] = {RecomputeModule::CoreAttn,
                                         RecomputeModule::Moe,
                                         RecomputeModule::SharedExperts};
 
+using Offloaded = std::vector<config::OffloadModule>;
+
+// Those that go together: the projection's input is attention's output.
+std::vector<Offloaded> offloads() {
+  using enum config::OffloadModule;
+  return {{CoreAttn, AttnProj}, {AttnNorm}, {MlpNorm}, {QkvLinear}, {ExpertFc1}, {MoeAct}};
+}
+
 // Whatever a saving may set.
 constexpr const char* kKeys[] = {"model.recompute_granularity",
                                  "model.recompute_modules",
                                  "model.recompute_method",
                                  "model.recompute_num_layers",
                                  "runtime.recompute_under_overlap",
+                                 "model.fine_grained_activation_offloading",
+                                 "model.offload_modules",
                                  "ddp.use_distributed_optimizer",
                                  "optimizer.use_distributed_optimizer",
                                  "optimizer.optimizer_cpu_offload",
@@ -59,6 +70,17 @@ void recompute_all(Config& config) {
   model.recompute_num_layers = 1;
 }
 
+void offload(Config& config, const Offloaded& modules) {
+  config::ModelConfig& model = config.model;
+  if (!model.fine_grained_activation_offloading) model.offload_modules.clear();
+  model.fine_grained_activation_offloading = true;
+  for (const config::OffloadModule module : modules) {
+    const bool is_new =
+        std::ranges::find(model.offload_modules, module) == model.offload_modules.end();
+    if (is_new) model.offload_modules.push_back(module);
+  }
+}
+
 void shard_optimizer(Config& config) {
   config.ddp.use_distributed_optimizer = config.optimizer.use_distributed_optimizer = true;
 }
@@ -80,6 +102,9 @@ std::optional<Config> with_saving(Config config, const Saving& saving) {
     case SavingKind::RecomputeAll:
       recompute_all(config);
       break;
+    case SavingKind::Offload:
+      offload(config, saving.offloaded);
+      break;
     case SavingKind::ShardOptimizer:
       shard_optimizer(config);
       break;
@@ -92,11 +117,12 @@ std::optional<Config> with_saving(Config config, const Saving& saving) {
   return is_legal(config) ? std::optional(config) : std::nullopt;
 }
 
-// Whether the saving changes anything: what runs again, who keeps the optimizer's state, or where.
+// Whether the saving changes anything: what runs again or is offloaded, who keeps the optimizer's
+// state, or where.
 bool is_new(const Config& before, const Config& after) {
-  const auto recomputed = [](const Config& config) {
-    const schedule::Detail detail = schedule::with_savings({}, config.model);
-    return std::pair(detail.recomputed, detail.recomputed_layers);
+  const auto saved = [](const Config& config) {
+    const schedule::Detail detail = schedule::with_savings({}, rules::without_missing(config));
+    return std::tuple(detail.recomputed, detail.recomputed_layers, detail.offloaded);
   };
   const auto is_sharded = [](const Config& config) {
     return rules::judge(rules::without_missing(config)).config.ddp.use_distributed_optimizer;
@@ -104,7 +130,7 @@ bool is_new(const Config& before, const Config& after) {
   const auto offloaded = [](const Config& config) {
     return derive::optimizer_offload(config).fraction;
   };
-  return recomputed(before) != recomputed(after) || is_sharded(before) != is_sharded(after) ||
+  return saved(before) != saved(after) || is_sharded(before) != is_sharded(after) ||
          offloaded(before) < offloaded(after);
 }
 
@@ -130,6 +156,14 @@ std::vector<Saving> known_savings(const Config& asked) {
                    .words = {}});
   }
   all.push_back({.kind = SavingKind::RecomputeAll, .name = "full recomputation", .words = {}});
+  for (const Offloaded& modules : offloads()) {
+    std::vector<std::string_view> names;
+    for (const config::OffloadModule module : modules) names.push_back(config::word(module));
+    all.push_back({.kind = SavingKind::Offload,
+                   .offloaded = modules,
+                   .name = base::text("offload {}", fmt::join(names, ", ")),
+                   .words = {}});
+  }
   all.push_back({.kind = SavingKind::ShardOptimizer, .name = "distributed optimizer", .words = {}});
   all.push_back({.kind = SavingKind::OffloadOptimizer, .name = "optimizer offload", .words = {}});
   std::erase_if(all, [&](const Saving& saving) {

@@ -12,11 +12,12 @@
 
 namespace weft::measure {
 
-enum class SavingKind { Recompute, RecomputeAll, ShardOptimizer, OffloadOptimizer };
+enum class SavingKind { Recompute, RecomputeAll, Offload, ShardOptimizer, OffloadOptimizer };
 
 struct Saving {
   SavingKind kind = SavingKind::Recompute;
   std::optional<config::RecomputeModule> module = {};  // of Recompute
+  std::vector<config::OffloadModule> offloaded = {};   // of Offload
   std::string name;                                    // "moe_act", "full recomputation"
   std::vector<std::string> words;  // to type: "model.recompute_granularity=full"
   std::size_t peak_bytes = 0;      // of the run with it alone

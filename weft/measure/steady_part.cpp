@@ -24,6 +24,8 @@ struct Edges {
         break;
       case schedule::Direction::R:
       case schedule::Direction::W:
+      case schedule::Direction::O:
+      case schedule::Direction::I:
       case schedule::Direction::None:
         break;
     }

@@ -402,14 +402,17 @@ Tensor take_output_gradient(AttentionState& state) {
 }
 
 void drop_attention_qkv(AttentionState& state) {
-  for (Tensor* done : {&state.qkv_TC, &state.rotated_TP, &state.q_rstd, &state.k_rstd}) {
-    done->reset();
-  }
+  for (Tensor* done : made_by_qkv(state)) done->reset();
 }
 
 void drop_attention_core(AttentionState& state) {
-  state.o_TQ.reset();
-  state.lse_HT.reset();
+  for (Tensor* done : made_by_core(state)) done->reset();
 }
+
+std::vector<Tensor*> made_by_qkv(AttentionState& state) {
+  return {&state.qkv_TC, &state.rotated_TP, &state.q_rstd, &state.k_rstd};
+}
+
+std::vector<Tensor*> made_by_core(AttentionState& state) { return {&state.o_TQ, &state.lse_HT}; }
 
 }  // namespace weft::model

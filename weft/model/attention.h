@@ -60,5 +60,8 @@ Attended attended_gradients(const Context&, AttentionState&, std::int64_t tokens
 // What the part's forward makes again.
 void drop_attention_qkv(AttentionState&);
 void drop_attention_core(AttentionState&);
+// The same as tensors, some of them undefined.
+std::vector<Tensor*> made_by_qkv(AttentionState&);
+std::vector<Tensor*> made_by_core(AttentionState&);
 
 }  // namespace weft::model

@@ -349,15 +349,28 @@ void drop_attention_qkv(LatentAttentionState& state) {
 }
 
 void drop_attention_expand(LatentAttentionState& state) {
-  const bool compressed = state.q_norm.y_TD.defined();
-  for (NormState* done : {&state.q_norm, &state.kv_norm}) *done = {};
-  if (compressed) state.q_TQ.reset();
-  for (Tensor* done : {&state.k_TK, &state.v_TV}) done->reset();
+  for (Tensor* done : made_by_expand(state)) done->reset();
 }
 
 void drop_attention_core(LatentAttentionState& state) {
-  state.o_TV.reset();
-  state.lse_HT.reset();
+  for (Tensor* done : made_by_core(state)) done->reset();
+}
+
+// Queries that are not compressed are columns of what was projected down.
+std::vector<Tensor*> made_by_expand(LatentAttentionState& state) {
+  std::vector<Tensor*> made{&state.q_norm.y_TD,
+                            &state.q_norm.rstd_T1,
+                            &state.kv_norm.y_TD,
+                            &state.kv_norm.rstd_T1,
+                            &state.k_TK,
+                            &state.v_TV};
+  const bool is_view = state.q_TQ.defined() && state.q_TQ.shares_block(state.down_TC);
+  if (!is_view) made.push_back(&state.q_TQ);
+  return made;
+}
+
+std::vector<Tensor*> made_by_core(LatentAttentionState& state) {
+  return {&state.o_TV, &state.lse_HT};
 }
 
 }  // namespace weft::model

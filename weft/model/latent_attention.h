@@ -68,5 +68,8 @@ Attended attended_gradients(const Context&, LatentAttentionState&, std::int64_t 
 void drop_attention_qkv(LatentAttentionState&);
 void drop_attention_expand(LatentAttentionState&);
 void drop_attention_core(LatentAttentionState&);
+// The same as tensors, some of them undefined.
+std::vector<Tensor*> made_by_expand(LatentAttentionState&);
+std::vector<Tensor*> made_by_core(LatentAttentionState&);
 
 }  // namespace weft::model

@@ -105,11 +105,12 @@ class Pricing {
               .kind = trace::SpanKind::Host};
     }
     if (entry.lane == schedule::Lane::Host) return {.seconds = 0, .kind = trace::SpanKind::Host};
-    const bool travels = entry.node.piece == schedule::Piece::Download ||
-                         entry.node.piece == schedule::Piece::Upload;
-    if (travels) {
+    if (entry.lane == schedule::Lane::Copy) {
+      const bool is_state = entry.node.piece == schedule::Piece::Download ||
+                            entry.node.piece == schedule::Piece::Upload;
       const double bytes =
-          work_.link_bytes(schedule::offloaded_of(anatomy_, entry.node), entry.node);
+          is_state ? work_.link_bytes(schedule::offloaded_of(anatomy_, entry.node), entry.node)
+                   : copied(entry.node);
       return {.seconds = bytes / rates_.host_link_bytes_per_second, .kind = trace::SpanKind::Copy};
     }
     const Work work = work_.of(entry.node);
@@ -175,6 +176,16 @@ class Pricing {
     UNREACHABLE("what {} sends", schedule::print(node));
   }
 
+  // What goes to the host's memory or comes back; a snapshot is of steps after which nothing is
+  // saved.
+  double copied(const Node& node) const {
+    const bool is_offloaded =
+        node.direction == schedule::Direction::O || node.direction == schedule::Direction::I;
+    if (!is_offloaded) return 0;
+    const schedule::Load load = schedule::share_of(anatomy_, node, load_);
+    return number(schedule::piece_of(anatomy_, node).away().of(load));
+  }
+
   // What is sent is what is received.
   double sent(const Node& node) const {
     schedule::Load leaving = load_;
@@ -204,15 +215,23 @@ NominalRates rates_of(const config::HardwareConfig& hardware) {
   if (gpu.tflops) rates.flops_per_second = *gpu.tflops * 1e12;
   if (gpu.nvlink_gbps) rates.link_bytes_per_second = *gpu.nvlink_gbps * 1e9;
   if (gpu.memory_gbps) rates.memory_bytes_per_second = *gpu.memory_gbps * 1e9;
+  // Compute is priced as advertised; a copy comes nearer to that.
+  if (gpu.host_gbps) {
+    rates.host_link_bytes_per_second =
+        *gpu.host_gbps * 1e9 * derive::kReachedOfHostLink / derive::kReachedOfProducts;
+  }
   return rates;
 }
 
 std::string describe(const NominalRates& rates) {
-  return base::text("{:g} TFLOP/s, memory {:g} GB/s, links {:g} GB/s, between machines {:g} GB/s",
-                    rates.flops_per_second * 1e-12,
-                    rates.memory_bytes_per_second * 1e-9,
-                    rates.link_bytes_per_second * 1e-9,
-                    rates.network_bytes_per_second * 1e-9);
+  return base::text(
+      "{:g} TFLOP/s, memory {:g} GB/s, links {:g} GB/s, between machines {:g} GB/s, "
+      "to the host {:g} GB/s",
+      rates.flops_per_second * 1e-12,
+      rates.memory_bytes_per_second * 1e-9,
+      rates.link_bytes_per_second * 1e-9,
+      rates.network_bytes_per_second * 1e-9,
+      rates.host_link_bytes_per_second * 1e-9);
 }
 
 schedule::Load expected_load(const config::Config& config, const schedule::TokenFlow& flow) {

@@ -20,9 +20,9 @@ struct NominalRates {
   double network_bytes_per_second = 50e9;  // between machines
   double link_latency_seconds = 5e-6;
   double memory_bytes_per_second = 1e11;
-  // Between a GPU and the memory of its host, one way; and what the cores near it reach of that
-  // memory. Nobody advertises them for a GPU: a link of the fifth PCIe generation, half a socket.
-  double host_link_bytes_per_second = 50e9;
+  // Between a GPU and the memory of its host, each way; and what the cores near it reach of that
+  // memory, which nobody advertises for a GPU: half a socket.
+  double host_link_bytes_per_second = 48e9;
   double host_memory_bytes_per_second = 150e9;
 };
 

@@ -5,6 +5,7 @@
 #include "weft/base/text.h"
 #include "weft/config/field.h"
 #include "weft/derive/derived.h"
+#include "weft/rules/chosen.h"
 
 namespace weft::rules {
 
@@ -19,6 +20,17 @@ bool asks_for_nothing(const Field& field, const Config& config) {
          (field.shape == Shape::Optional && field.get(config) == base::Json(0));
 }
 
+constexpr OffloadModule kUnbuiltOffloads[] = {OffloadModule::FusedGroupMlp};
+
+// Those of model.offload_modules that are built.
+std::vector<OffloadModule> built_offloads(const ModelConfig& model) {
+  std::vector<OffloadModule> modules = model.offload_modules;
+  std::erase_if(modules, [](OffloadModule module) {
+    return std::ranges::find(kUnbuiltOffloads, module) != std::end(kUnbuiltOffloads);
+  });
+  return modules;
+}
+
 // What to type instead. A backend gives way to one that sends the same rows and, where there is
 // one, keeps the budget.
 std::string way_out(const std::string& key, const ModelConfig& model) {
@@ -26,6 +38,7 @@ std::string way_out(const std::string& key, const ModelConfig& model) {
     return text("{}={}", key, model.moe_expert_rank_capacity_factor ? "hybridep" : "deepep");
   }
   if (key == "model.sequence_parallel") return text("{}=true", key);
+  if (key == "model.offload_modules") return key + "=" + typed_list(built_offloads(model));
   const Field& field = *find_field(key);
   return field.initial == "\"\"" || field.initial == "[]" ? "~" + key
                                                           : text("{}={}", key, field.initial);
@@ -97,7 +110,7 @@ bool is_built(LoadBalancing kind) {
 
 std::vector<Missing> missing_parts(const Config& config) {
   Parts parts;
-  const auto add = [&](std::string_view part, const char* key) {
+  const auto add = [&](const std::string& part, const char* key) {
     parts.add(part, key, value_text(*find_field(key), config));
   };
   for (const Field& field : fields()) {
@@ -107,6 +120,12 @@ std::vector<Missing> missing_parts(const Config& config) {
   const ModelConfig& model = config.model;
   if (model.tensor_model_parallel_size > 1 && !model.sequence_parallel) {
     add("tensor parallelism whose ranks all have all tokens", "model.sequence_parallel");
+  }
+  for (const OffloadModule module : kUnbuiltOffloads) {
+    if (!offloads(model, module)) continue;
+    add(text("offload of {}", word(module)),
+        built_offloads(model).empty() ? "model.fine_grained_activation_offloading"
+                                      : "model.offload_modules");
   }
   if (model.moe_router_dtype == RouterDtype::Fp64) add("an fp64 router", "model.moe_router_dtype");
   if (model.moe_token_dispatcher_type == Dispatcher::AllToAllSeq) {

@@ -1,4 +1,5 @@
 // Activations and optimizer state in host memory.
+#include "weft/derive/layer_kind.h"
 #include "weft/rules/chosen.h"
 #include "weft/rules/judge.h"
 #include "weft/rules/topics.h"
@@ -101,6 +102,54 @@ void judge_fraction(Judge& judge) {
                "use a number from 0 to 1");
 }
 
+// Why a module that is to be offloaded stays where it is; empty: it does not.
+std::string why_it_stays(const Judge& judge, OffloadModule module) {
+  const ModelConfig& model = judge.model();
+  const bool is_shared = model.context_parallel_size > 1;
+  const auto recomputed = [&](RecomputeModule by) {
+    return recomputes(model, by)
+               ? text("{} is recomputed, and what is recomputed is not kept", word(by))
+               : std::string();
+  };
+  const std::string shared =
+      text("model.context_parallel_size = {}, and what ranks share in attention is kept",
+           model.context_parallel_size);
+  const std::string dense = "model.num_moe_experts = null";
+  switch (module) {
+    case OffloadModule::CoreAttn:
+      if (is_shared) return shared;
+      if (derive::norms_across_ranks(model)) {
+        return text("model.qk_layernorm = projection is a norm over {} ranks, which is kept",
+                    model.tensor_model_parallel_size);
+      }
+      return model.multi_latent_attention ? recomputed(RecomputeModule::MlaUpProj) : "";
+    case OffloadModule::AttnProj:
+      return is_shared ? shared : recomputed(RecomputeModule::CoreAttn);
+    case OffloadModule::QkvLinear:
+      return recomputed(RecomputeModule::Layernorm);
+    case OffloadModule::ExpertFc1:
+    case OffloadModule::MoeAct:
+      return model.experts() > 0 ? "" : dense;
+    case OffloadModule::AttnNorm:
+    case OffloadModule::MlpNorm:
+    case OffloadModule::FusedGroupMlp:
+      break;
+  }
+  return "";
+}
+
+void judge_idle_offloads(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  for (const OffloadModule module : model.offload_modules) {
+    if (!offloads(model, module)) continue;
+    const std::string why = why_it_stays(judge, module);
+    if (why.empty()) continue;
+    judge.report("model.offload_modules",
+                 text("{} is to be offloaded and stays: {}", word(module), why),
+                 text("take {} out of model.offload_modules", word(module)));
+  }
+}
+
 void judge_optimizer_share(Judge& judge) {
   const OptimizerConfig& optimizer = judge.config().optimizer;
   if (!optimizer.optimizer_cpu_offload || optimizer.optimizer_offload_fraction != 0) return;
@@ -174,6 +223,14 @@ constexpr Rule kOffloadRules[] = {
      .example = "model.fine_grained_activation_offloading=true model.offload_modules=[core_attn] "
                 "model.activation_offload_fraction=1.5",
      .judge = judge_fraction},
+    {.id = "W98",
+     .kind = Kind::Warning,
+     .when = "offloaded: attention that context-parallel ranks share; experts of a model without "
+             "any; what is recomputed; core_attn behind a norm over several ranks",
+     .then = "warned: it stays, or is recomputed",
+     .why = "The memory that was hoped for is not saved, or is saved once and not twice.",
+     .example = "model.fine_grained_activation_offloading=true model.offload_modules=[moe_act]",
+     .judge = judge_idle_offloads},
     {.id = "W40",
      .kind = Kind::Warning,
      .when = "optimizer.optimizer_cpu_offload with a share of 0",

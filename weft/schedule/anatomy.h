@@ -22,7 +22,8 @@
 // A piece is one node until a pass splits it into its parts (passes/parts.h); always split are the
 // shared experts, and a piece whose parts are on several lanes: under tensor parallelism `gather`
 // and `scatter` exchange tokens on the tp lane. Where a pass has a piece recomputed
-// (passes/recompute.h), it has a node of direction R as well.
+// (passes/recompute.h), it has a node of direction R as well; where what it made waits in the
+// host's memory (passes/offload.h), nodes of directions O and I, on the copy lane.
 //
 // A step ends with `tie` (tied embeddings: the two gradients are added), `reduce.dense` and
 // `reduce.expert` (gradients summed over ranks), `reduce.copied` (those of weights that several
@@ -116,13 +117,23 @@ struct PieceAnatomy {
   // It runs again before its input gradient. What it remakes is dropped after the forward; where
   // that is nothing, it brings what others remake.
   bool is_recomputed = false;
+  // What it could remake, or hands on to the next layer, is copied to the host's memory after the
+  // forward and back before the backward.
+  bool is_offloaded = false;
 
+  // Whether some of what it made is not in the device's memory between forward and backward.
+  bool is_away() const { return is_recomputed || is_offloaded; }
+  const Bytes& offloadable() const { return remade != Bytes{} ? remade : output; }
+  // What that is, where it is.
+  const Bytes& away() const { return is_offloaded ? offloadable() : remade; }
   bool is(const PieceName& name) const { return piece == name.piece && part == name.part; }
-  // Whether its nodes of that direction are steps. A weight gradient is of all of them; and what a
-  // ring brings is the only thing that is made again step by step.
+  // Whether its nodes of that direction are steps. A weight gradient is of all of them, and so is
+  // what goes out and comes in; what a ring brings is the only thing that is made again step by
+  // step.
   bool runs_in_steps(Direction direction) const {
-    if (!steps || direction == Direction::W) return false;
-    return direction != Direction::R || steps->exchange == Part::Ring;
+    if (!steps) return false;
+    if (direction == Direction::R) return steps->exchange == Part::Ring;
+    return direction == Direction::F || direction == Direction::D;
   }
   bool is_exchange_in_steps() const { return steps && steps->exchange == part; }
   // What a part exchanges goes back too, where its piece begins the model.
@@ -246,12 +257,21 @@ struct TokenFlow {
   int sharers() const { return tp * cp; }
 };
 
+// A part whose output goes to the host's memory, in so many of the layers that have it.
+struct OffloadedPart {
+  PieceName name;
+  double share = 1;
+
+  bool operator==(const OffloadedPart&) const = default;
+};
+
 // In how much detail a step is planned.
 struct Detail {
   std::vector<Piece> split;           // into parts
   std::vector<PieceName> recomputed;  // pieces, or parts of a piece that is split
   // In how many layers from the first of each chunk on; else in all.
   std::optional<int> recomputed_layers = std::nullopt;
+  std::vector<OffloadedPart> offloaded = {};  // parts of pieces that are split
 };
 
 // Of one pipeline rank. Layers are those of the whole model, so that a layer's number is its index.
@@ -273,6 +293,8 @@ struct Anatomy {
   std::vector<StepNodeAnatomy> step_end;    // of a training step, in order
   std::vector<StepNodeAnatomy>
       forward_end;  // of a forward-only step: every micro-batch has left the rank
+  // Parts that are offloaded in some layers.
+  std::vector<PieceName> offloaded;
   // By piece: those of step_start that bring its weights.
   std::map<PieceAt, std::vector<Node>> gathered_for;
 };
@@ -341,9 +363,17 @@ std::vector<Node> required(const Anatomy& anatomy,
 // a weight are required to run one after the other.
 bool begins_gradient(const Node& node);
 
-// The forward nodes that read what a recomputed node makes, itself first: when all of them have
-// been issued, it is dropped.
+// The forward nodes that read what a node makes that is recomputed or offloaded, itself first: when
+// all of them have been issued, it is dropped. What the last piece of a layer makes is read by the
+// next one of its chunk.
 std::vector<Node> forward_readers(const Anatomy& anatomy, const Node& node);
+
+// The layer whose forward of the same part lets go of what an offloaded part of `layer` made, and
+// therefore waits for its copy: of those behind it in its chunk the next that is offloaded, else
+// the last. None: nobody waits, and it is let go when the copy is issued.
+std::optional<int> releasing_layer(const Anatomy& anatomy, int layer, const PieceName& name);
+// Whose offloaded output (its forward node) the forward of a node lets go; the other way round.
+std::optional<Node> released_by(const Anatomy& anatomy, const Node& forward);
 
 // Every node of one training step, or of one forward-only step (which ends with `totals`), in no
 // particular order.

@@ -39,6 +39,10 @@ class Census {
     add(piece, place, Direction::F);
     if (kind_ == StepKind::ForwardOnly) return;
     if (piece.is_recomputed) add(piece, place, Direction::R);
+    if (piece.is_offloaded) {
+      add(piece, place, Direction::O);
+      add(piece, place, Direction::I);
+    }
     if (piece.has_input_gradient()) add(piece, place, Direction::D);
     if (piece.has_weight_gradient()) add(piece, place, Direction::W);
   }

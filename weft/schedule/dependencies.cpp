@@ -148,9 +148,13 @@ std::vector<Node> forward_needs(const Anatomy& anatomy, const Node& node) {
   return {output_of(anatomy, chunk_of(anatomy, node), node.micro_batch)};
 }
 
-// With the gathers that bring its weights.
+// With the gathers that bring its weights, and the copy of what it lets go.
 std::vector<Node> training_forward_needs(const Anatomy& anatomy, const Node& node) {
   std::vector<Node> needs = forward_needs(anatomy, node);
+  if (std::optional<Node> released = released_by(anatomy, node)) {
+    released->direction = Direction::O;
+    needs.push_back(*released);
+  }
   const auto found = anatomy.gathered_for.find({.layer = node.layer, .piece = node.piece});
   if (found != anatomy.gathered_for.end()) {
     needs.insert(needs.end(), found->second.begin(), found->second.end());
@@ -165,23 +169,54 @@ PieceName read_of(const Node& node, const PieceName& before) {
   return before.piece != node.piece && is_split && shown ? PieceName{before.piece, *shown} : before;
 }
 
-// Whether a node reads what a piece before it made and makes again. Parts of one piece share a
-// state, of which gradients read too; of another piece they read what that shows.
+// Whether a node reads what a piece before it made and makes again, or has back from the host.
+// Parts of one piece share a state, of which gradients read too; of another piece they read what
+// that shows.
 bool reads_again(const Node& node, const PieceAnatomy& before) {
   if (node.direction == Direction::R) return true;
   if (before.piece != node.piece) return row_of(before.piece).shown.has_value();
   return node.direction != Direction::D || row_of(before.part).remade == Remade::ForAll;
 }
 
-// The recomputations that a node of the layer needs, but for its own.
-void add_recomputations(const Anatomy& anatomy, const Node& node, std::vector<Node>& needs) {
+// The nodes that have what a piece made there again, those that a node of the layer has to do with.
+void add_returns(const Anatomy& anatomy,
+                 const Node& node,
+                 const PieceAnatomy& piece,
+                 std::vector<Node>& needs) {
   Node place = node;
-  place.direction = Direction::R;
+  place.direction = piece.is_offloaded ? Direction::I : Direction::R;
+  if (piece.is_away()) add_beside(anatomy, place, piece, needs);
+}
+
+// Those of what a node of the layer reads of others.
+void add_returns_of_others(const Anatomy& anatomy, const Node& node, std::vector<Node>& needs) {
   for (const PieceName& before : piece_of(anatomy, node).after) {
     const PieceName read = read_of(node, before);
     const PieceAnatomy& piece = named(anatomy, node.layer, read);
-    if (piece.is_recomputed && reads_again(node, piece)) add_beside(anatomy, place, piece, needs);
+    if (reads_again(node, piece)) add_returns(anatomy, node, piece, needs);
   }
+}
+
+// The last piece of the layer before one in its chunk, which makes its input.
+const PieceAnatomy* maker_of_input(const Anatomy& anatomy, int layer) {
+  const bool is_first = layer == chunk_of_layer(anatomy, layer).first_layer;
+  return is_first ? nullptr : &anatomy.layers[at(layer - 1)].back();
+}
+
+// Whether a piece reads the input of its layer: the first, and the sum behind attention.
+bool reads_input(const PieceAnatomy& piece) {
+  return piece.after.empty() || piece.is({Piece::Attention, Part::Add});
+}
+
+// What has the input of a layer there again, where a node reads it: the gradient of the first piece
+// and all that runs again.
+void add_returned_input(const Anatomy& anatomy, const Node& node, std::vector<Node>& needs) {
+  if (row_of(node.piece).scope != Scope::Layer) return;
+  const PieceAnatomy& piece = piece_of(anatomy, node);
+  const bool reads = node.direction == Direction::R ? reads_input(piece) : piece.after.empty();
+  const PieceAnatomy* maker = reads ? maker_of_input(anatomy, node.layer) : nullptr;
+  if (maker == nullptr || !maker->is_offloaded) return;
+  needs.push_back(node_of(*maker, node.layer - 1, Direction::I, node.micro_batch));
 }
 
 // Of what follows a node in its layer, or in its end of the model: its gradient, or where it has
@@ -225,13 +260,10 @@ std::vector<Node> input_gradient_needs(const Anatomy& anatomy, const Node& node)
   }
   std::vector<Node> needs =
       is_end(node) ? end_gradient_needs(anatomy, node) : layer_gradient_needs(anatomy, node);
-  add_recomputations(anatomy, node, needs);
+  add_returns_of_others(anatomy, node, needs);
+  add_returned_input(anatomy, node, needs);
   const bool reads_own = row_of(node.part).remade == Remade::ForAll;
-  if (piece_of(anatomy, node).is_recomputed && reads_own) {
-    Node again = node;
-    again.direction = Direction::R;
-    add_beside(anatomy, again, piece_of(anatomy, node), needs);
-  }
+  if (reads_own) add_returns(anatomy, node, piece_of(anatomy, node), needs);
   Node forward = node;
   forward.direction = Direction::F;
   needs.push_back(forward);
@@ -241,7 +273,34 @@ std::vector<Node> input_gradient_needs(const Anatomy& anatomy, const Node& node)
 // From what was kept, or from what was made again before.
 std::vector<Node> recomputation_needs(const Anatomy& anatomy, const Node& node) {
   std::vector<Node> needs = forward_readers(anatomy, node);
-  add_recomputations(anatomy, node, needs);
+  add_returns_of_others(anatomy, node, needs);
+  add_returned_input(anatomy, node, needs);
+  return needs;
+}
+
+// A copy reads what the forward made, while others read it too.
+std::vector<Node> going_out_needs(const Anatomy& anatomy, const Node& node) {
+  std::vector<Node> needs;
+  Node forward = node;
+  forward.direction = Direction::F;
+  add_beside(anatomy, forward, piece_of(anatomy, node), needs);
+  return needs;
+}
+
+// Behind the way out, and when the device has let go of it: behind all who read it in the forward,
+// and who lets it go.
+std::vector<Node> coming_in_needs(const Anatomy& anatomy, const Node& node) {
+  std::vector<Node> needs = forward_readers(anatomy, node);
+  Node place = node;
+  place.direction = Direction::O;
+  needs.push_back(place);
+  const PieceAnatomy& piece = piece_of(anatomy, node);
+  const PieceName name{piece.piece, piece.part};
+  if (const std::optional<int> layer = releasing_layer(anatomy, node.layer, name)) {
+    place.layer = *layer;
+    place.direction = Direction::F;
+    add_beside(anatomy, place, named(anatomy, *layer, name), needs);
+  }
   return needs;
 }
 
@@ -258,7 +317,7 @@ std::vector<Node> weight_gradient_needs(const Anatomy& anatomy, const Node& node
     needs = end_gradient_needs(anatomy, node);
     for (Node& need : needs) need.direction = Direction::D;
   }
-  add_recomputations(anatomy, node, needs);
+  add_returns_of_others(anatomy, node, needs);
   if (begins_gradient(node)) return needs;
   Node earlier = node;
   if (node.slice > 0) {
@@ -304,7 +363,49 @@ std::vector<Node> forward_readers(const Anatomy& anatomy, const Node& node) {
     const bool adds = own.output != Bytes{} && &later == &pieces.back();
     if (adds || reads_forward(later, node)) add_beside(anatomy, forward, later, readers);
   }
+  const bool hands_on = own.is_offloaded && &own == &pieces.back();
+  if (!hands_on) return readers;
+  forward.layer += 1;
+  for (const PieceAnatomy& later : anatomy.layers[at(forward.layer)]) {
+    if (!reads_input(later)) continue;
+    const std::vector<Node> nodes = nodes_of(anatomy, later, forward);
+    readers.insert(readers.end(), nodes.begin(), nodes.end());
+  }
   return readers;
+}
+
+std::optional<int> releasing_layer(const Anatomy& anatomy, int layer, const PieceName& name) {
+  const Chunk& chunk = chunk_of_layer(anatomy, layer);
+  std::optional<int> last;
+  for (int later = layer + 1; later < chunk.end_layer(); ++later) {
+    for (const PieceAnatomy& piece : anatomy.layers[at(later)]) {
+      if (!piece.is(name)) continue;
+      last = later;
+      if (piece.is_offloaded) return last;
+    }
+  }
+  return last;
+}
+
+std::optional<Node> released_by(const Anatomy& anatomy, const Node& forward) {
+  const PieceName name{forward.piece, forward.part};
+  const bool may_let_go = forward.direction == Direction::F &&
+                          std::ranges::find(anatomy.offloaded, name) != anatomy.offloaded.end();
+  if (!may_let_go) return std::nullopt;
+  const PieceAnatomy& own = piece_of(anatomy, forward);
+  if (own.steps && forward.slice != own.steps->first) return std::nullopt;
+  const int first = chunk_of_layer(anatomy, forward.layer).first_layer;
+  for (int layer = forward.layer - 1; layer >= first; --layer) {
+    for (const PieceAnatomy& piece : anatomy.layers[at(layer)]) {
+      if (!piece.is(name) || !piece.is_offloaded) continue;
+      if (releasing_layer(anatomy, layer, name) != forward.layer) return std::nullopt;
+      Node made = forward;
+      made.layer = layer;
+      if (own.steps) made.slice = kNone;
+      return made;
+    }
+  }
+  return std::nullopt;
 }
 
 std::vector<Node> required(const Anatomy& anatomy,
@@ -321,6 +422,10 @@ std::vector<Node> required(const Anatomy& anatomy,
       return weight_gradient_needs(anatomy, node);
     case Direction::R:
       return recomputation_needs(anatomy, node);
+    case Direction::O:
+      return going_out_needs(anatomy, node);
+    case Direction::I:
+      return coming_in_needs(anatomy, node);
     case Direction::None:
       return step_node_needs(anatomy, node, micro_batches, kind);
   }
@@ -329,6 +434,7 @@ std::vector<Node> required(const Anatomy& anatomy,
 
 Lane lane_of(const Anatomy& anatomy, const Node& node) {
   const bool forward = node.direction == Direction::F;
+  if (node.direction == Direction::O || node.direction == Direction::I) return Lane::Copy;
   switch (row_of(node.piece).scope) {
     case Scope::Layer:
     case Scope::ChunkEnd:

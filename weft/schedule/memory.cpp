@@ -110,20 +110,22 @@ std::vector<std::int64_t> kept_after_each(const Graph& graph,
     freed_at[until] += count;
   };
   std::vector<std::int64_t> kept;
+  const auto drop = [&](const std::vector<Node>& over) {
+    for (const Node& made : over) now -= bytes(piece_of(anatomy, made).away(), made);
+  };
   for (const Entry& entry : graph.entries) {
     const Node& node = entry.node;
+    drop(dropping.before(node));
     if (node.direction == Direction::F) {
       keep(ledger.own_of(node), node, ledger.end_of(node));
       keep(ledger.output_of(node), node, ledger.reader_of(node));
-      for (const Node& over : dropping.after(node)) {
-        now -= bytes(piece_of(anatomy, over).remade, over);
-      }
-    } else if (node.direction == Direction::R) {
-      now += bytes(piece_of(anatomy, node).remade, node);
+    } else if (node.direction == Direction::R || node.direction == Direction::I) {
+      now += bytes(piece_of(anatomy, node).away(), node);
     } else if (const auto freed = freed_at.find(node); freed != freed_at.end()) {
       now -= freed->second;
       freed_at.erase(freed);
     }
+    drop(dropping.after(node));
     kept.push_back(now);
   }
   return kept;

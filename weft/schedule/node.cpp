@@ -60,13 +60,14 @@ void parse_place(Cursor& cursor, Node& node) {
   } else if (cursor.take('c')) {
     node.chunk = cursor.number();
   }
-  for (const Direction direction : {Direction::F, Direction::D, Direction::W, Direction::R}) {
+  for (int i = 1; i < kDirections; ++i) {
+    const auto direction = static_cast<Direction>(i);
     if (!cursor.take(word(direction).front())) continue;
     node.direction = direction;
     if (cursor.at_digit()) node.micro_batch = cursor.number();
     break;
   }
-  if (!cursor.take('.')) cursor.fail("F, D, W, R or '.'");
+  if (!cursor.take('.')) cursor.fail("F, D, W, R, O, I or '.'");
 }
 
 Piece parse_piece(Cursor& cursor) {
@@ -92,7 +93,7 @@ bool starts_with_place(std::string_view text) {
   const char first = text.front();
   const bool digit = first >= '0' && first <= '9';
   const bool chunk = first == 'c' && text.size() > 1 && text[1] >= '0' && text[1] <= '9';
-  return digit || chunk || first == 'F' || first == 'D' || first == 'W' || first == 'R';
+  return digit || chunk || std::string_view("FDWROI").find(first) != std::string_view::npos;
 }
 
 }  // namespace
@@ -109,6 +110,10 @@ std::string_view word(Direction direction) {
       return "W";
     case Direction::R:
       return "R";
+    case Direction::O:
+      return "O";
+    case Direction::I:
+      return "I";
   }
   return "";
 }

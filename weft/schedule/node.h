@@ -5,8 +5,9 @@
 //
 // `3F7.dispatch` is the token dispatch of layer 3, micro-batch 7, forward; `F7.embed` has no layer;
 // `c1F3.send` sends the output of pipeline chunk 1; `reduce.dense#2` reduces bucket 2; `optimizer`
-// has no place at all. Directions: F forward, D input gradient, W weight gradient, R recomputation.
-// The text is the node's span in the trace, its cost row and its place in an error message.
+// has no place at all. Directions: F forward, D input gradient, W weight gradient, R recomputation,
+// O what the forward made goes out to the host's memory, I it comes in again. The text is the
+// node's span in the trace, its cost row and its place in an error message.
 #pragma once
 
 #include <compare>
@@ -16,7 +17,8 @@
 
 namespace weft::schedule {
 
-enum class Direction { None, F, D, W, R };
+enum class Direction { None, F, D, W, R, O, I };
+inline constexpr int kDirections = static_cast<int>(Direction::I) + 1;
 
 enum class Piece {
   Embed,

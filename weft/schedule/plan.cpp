@@ -11,6 +11,7 @@
 #include "weft/schedule/meeting.h"
 #include "weft/schedule/passes/data_parallel.h"
 #include "weft/schedule/passes/interleave.h"
+#include "weft/schedule/passes/offload.h"
 #include "weft/schedule/passes/offloaded_optimizer.h"
 #include "weft/schedule/passes/parts.h"
 #include "weft/schedule/passes/point_to_point.h"
@@ -184,15 +185,19 @@ std::vector<RankPlan> plan_step(const config::Config& config,
                   .training = {},
                   .forward = {}};
     plan.training = training_graph(config, plan.anatomy, plan.shape);
-    add_detail(plan, with_savings(detail, config.model));
+    const Detail with_all = with_savings(detail, config);
+    add_detail(plan, with_all);
     overlap_exchanges(config, plan);
     if (grid.cp() > 1) {
       const auto place = config.comm_overlap.cp_comm_overlap ? run_ring_ahead : run_ring_in_line;
       plan.training = place(plan.training, plan.anatomy, plan.shape.micro_batches);
     }
-    if (const derive::OptimizerOffload offload = derive::optimizer_offload(config);
-        offload.is_on()) {
-      plan.anatomy = with_offloaded_optimizer(std::move(plan.anatomy), offload);
+    if (!with_all.offloaded.empty()) {
+      plan.anatomy = with_offloading(std::move(plan.anatomy), with_all.offloaded);
+      plan.training = offload(plan.training, plan.anatomy, plan.shape.micro_batches);
+    }
+    if (const derive::OptimizerOffload state = derive::optimizer_offload(config); state.is_on()) {
+      plan.anatomy = with_offloaded_optimizer(std::move(plan.anatomy), state);
       plan.training = place_offloaded(plan.training, plan.anatomy, plan.shape.micro_batches);
     }
     if (derive::saves_beside(config)) {

@@ -6,6 +6,7 @@
 #include "weft/base/check.h"
 #include "weft/config/enums.h"
 #include "weft/derive/layer_kind.h"
+#include "weft/schedule/offload_share.h"
 
 namespace weft::schedule {
 namespace {
@@ -101,11 +102,18 @@ Names recomputed_by(const config::ModelConfig& model) {
 
 }  // namespace
 
-Detail with_savings(Detail detail, const config::ModelConfig& model) {
+Detail with_savings(Detail detail, const config::Config& config) {
+  const config::ModelConfig& model = config.model;
   const Names names = recomputed_by(model);
   std::set<Piece> split(detail.split.begin(), detail.split.end());
   for (const PieceName& name : names) {
     if (name.part != Part::None || name.piece == Piece::Attention) split.insert(name.piece);
+  }
+  for (const OffloadedModule& module : offloaded_modules(config)) {
+    for (const PieceName& name : module.parts) {
+      if (name.part != Part::None) split.insert(name.piece);
+      detail.offloaded.push_back({.name = name, .share = module.share});
+    }
   }
   detail.split.assign(split.begin(), split.end());
   add(detail.recomputed, names);

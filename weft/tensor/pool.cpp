@@ -1,6 +1,7 @@
 #include "weft/tensor/pool.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -19,6 +20,7 @@ constexpr std::size_t kSmallBytes = 64u << 10;
 constexpr std::size_t kSmallSpare = 4u << 20, kSpare = 8u << 20;
 // Regions grow by multiples of it, so by up to so much more than was asked for.
 constexpr std::size_t kGranule = 2u << 20;
+constexpr std::size_t kLargestOfRows = std::size_t{2} << 30;
 // So much of what was counted may be taken from the device besides, rather than wait.
 constexpr std::size_t kSpareShare = 20;
 
@@ -35,6 +37,15 @@ std::size_t whole_granules(std::size_t bytes) {
 // What a step's plan counts: small ones lie apart.
 std::size_t placed_bytes(std::size_t bytes) { return bytes > kSmallBytes ? bytes : 0; }
 
+// What is taken for so many bytes. Rows for experts vary from step to step; pinned memory comes in
+// separate pieces and is slow to get, so that a piece shall also fit the next of about its size.
+// The largest are state, which does not vary.
+std::size_t room_for(std::size_t bytes, Tag tag) {
+  if (tag != Tag::Offloaded || bytes <= kSmallBytes || bytes > kLargestOfRows) return bytes;
+  const std::size_t step = std::bit_floor(bytes) / 8;
+  return (bytes + step - 1) / step * step;
+}
+
 // Whether what has this tag lives as long as the run.
 bool lasts(Tag tag) {
   switch (tag) {
@@ -46,6 +57,7 @@ bool lasts(Tag tag) {
     case Tag::Activations:
     case Tag::Communication:
     case Tag::Workspace:
+    case Tag::Offloaded:
       return false;
   }
   UNREACHABLE("tag {}", static_cast<int>(tag));
@@ -230,12 +242,11 @@ Pool::Taken Pool::take(std::size_t bytes, Tag tag, Memory memory, Reuse reuse) {
     if (place && take_place(*place, bytes, taken)) return taken;
     step_->missed();
   }
-  std::size_t room = may_grow(bytes);
+  std::size_t room = tag == Tag::Offloaded ? whole_granules(room_for(bytes, tag)) : may_grow(bytes);
   if (&arena == small_arena_.get()) {
     room = std::max(room, kSmallSpare - std::min(kSmallSpare, arena.reserved()));
   }
-  if (&arena == offloaded_arena_.get()) room = whole_granules(bytes);
-  std::tie(taken.data, taken.pending) = arena.take(bytes, user_, room);
+  std::tie(taken.data, taken.pending) = arena.take(room_for(bytes, tag), user_, room);
   return taken;
 }
 
@@ -295,7 +306,7 @@ void Pool::release(const Block& block, std::vector<Event> uses) {
   switch (block.reuse_) {
     case Reuse::InOrder:
       return arena_of(block.tag_, block.memory_, block.bytes_)
-          .give(block.data_, block.bytes_, std::move(uses));
+          .give(block.data_, room_for(block.bytes_, block.tag_), std::move(uses));
     case Reuse::Exchanged:
       return exchange_arena_->give(block.data_, block.bytes_, std::move(uses));
   }

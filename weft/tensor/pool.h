@@ -7,9 +7,10 @@
 // far, and more is taken from the device before a stream is made to wait, as long as that leaves
 // what was taken near what was counted. Steps that say which they are get places that were planned
 // when they ran before (tensor/step_memory.h). What lives as long as the run, what lives within a
-// step, the small pieces of it and host-visible memory have a region each. The same sequence of
-// calls gets the same addresses, step after step, but for the step after which there is a new plan.
-// What is counted is what was asked for, whatever memory it is in: the same on every device.
+// step, the small pieces of it, host-visible memory and what is offloaded have a region each. The
+// same sequence of calls gets the same addresses, step after step, but for the step after which
+// there is a new plan. What is counted is what was asked for, whatever memory it is in: the same on
+// every device.
 #pragma once
 
 #include <array>

@@ -6,6 +6,7 @@
 //   hidden_any     the share of it in which some operation of the compute lane ran
 //   hidden_gemm    the share in which a matrix product or attention did
 //   exposed        communication less compute
+// Copies between a device and its host are a kind of their own, and not part of the total.
 //
 // Every exposed moment has one reason, the first of these that holds:
 //   peer         not all ranks of the operation have begun it: they are late (imbalance)
@@ -45,7 +46,7 @@ struct CommunicationTime {
   Reasons reasons;
 };
 
-// By kind of communication: "ep", "dp", "pp", ...
+// By kind of communication: "ep", "dp", "pp", ..., and "copy"
 using CommunicationKinds = std::map<std::string, CommunicationTime>;
 
 struct RankExposure {

@@ -22,13 +22,14 @@ using ByKind = std::map<std::string, std::vector<Communication>>;
 ByKind communications_of(const Timeline& timeline, int run, const Operations& operations) {
   ByKind kinds;
   for (const Span& span : timeline.spans) {
-    const std::string_view kind = communication_kind(span.lane);
+    const bool is_copy = span.lane == kCopyLane;
+    const std::string_view kind = is_copy ? kCopyLane : communication_kind(span.lane);
     if (span.run != run || !is_node(span) || kind.empty()) continue;
     const Communication one{.time = {span.begin_ns, span.end_ns},
                             .waited_until = operations.waited_until(span),
                             .coverable = span.coverable};
     kinds[std::string(kind)].push_back(one);
-    kinds[std::string(kAllKinds)].push_back(one);
+    if (!is_copy) kinds[std::string(kAllKinds)].push_back(one);
   }
   for (auto& [kind, all] : kinds) {
     std::ranges::sort(all, {}, [](const Communication& one) { return one.time.begin; });

@@ -41,7 +41,7 @@ std::string_view word(SpanKind kind) {
 }
 
 std::string_view communication_kind(std::string_view lane) {
-  if (lane == kComputeLane || lane == "copy" || lane == kHostLane) return {};
+  if (lane == kComputeLane || lane == kCopyLane || lane == kHostLane) return {};
   return lane.starts_with("pp_") ? std::string_view("pp") : lane;
 }
 

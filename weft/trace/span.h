@@ -52,6 +52,7 @@ struct Timeline {
 // The names of lanes that this module looks at.
 inline constexpr std::string_view kComputeLane = "compute";
 inline constexpr std::string_view kHostLane = "host";
+inline constexpr std::string_view kCopyLane = "copy";
 
 // The kind of communication a lane carries: its name, and "pp" for all lanes of pipelining. Empty
 // for lanes that move nothing between ranks: compute, copy, host.

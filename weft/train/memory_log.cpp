@@ -18,6 +18,10 @@ std::size_t& of_tag(BytesByTag& bytes, tensor::Tag tag) {
   return bytes[static_cast<std::size_t>(tag)];
 }
 
+bool is_counted(const tensor::Block& block) {
+  return block.bytes() > 0 && block.tag() != tensor::Tag::Offloaded;
+}
+
 }  // namespace
 
 std::size_t total_of(const BytesByTag& bytes) {
@@ -35,7 +39,7 @@ void MemoryLog::issue(const schedule::Node& node) {
 }
 
 void MemoryLog::taken(const tensor::Block& block) {
-  if (block.bytes() == 0) return;
+  if (!is_counted(block)) return;
   const auto now = static_cast<std::int32_t>(doings_.size() - 1);
   makers_[&block] = now;
   changes_.push_back({.during = now,
@@ -45,7 +49,7 @@ void MemoryLog::taken(const tensor::Block& block) {
 }
 
 void MemoryLog::given(const tensor::Block& block) {
-  if (block.bytes() == 0) return;
+  if (!is_counted(block)) return;
   const auto found = makers_.find(&block);
   CHECK(found != makers_.end(), "a block is given back that was never taken");
   changes_.push_back({.during = static_cast<std::int32_t>(doings_.size() - 1),
@@ -84,6 +88,7 @@ std::string MemoryLog::piece_of(const Doing& maker, tensor::Tag tag) {
     case tensor::Tag::Activations:
     case tensor::Tag::Communication:
     case tensor::Tag::Workspace:
+    case tensor::Tag::Offloaded:
       return maker.phase == Phase::Start ? "tables" : "inputs";
   }
   UNREACHABLE("tag {}", static_cast<int>(tag));

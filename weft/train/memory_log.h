@@ -1,5 +1,6 @@
-// What a rank's memory is made of while it runs: every block with the node that made it. Filled by
-// a dry step (memory_prediction.h); everything that is said of its memory follows from it.
+// What a rank's device memory is made of while it runs: every block with the node that made it.
+// Filled by a dry step (memory_prediction.h); everything that is said of its memory follows from
+// it.
 #pragma once
 
 #include <array>

@@ -222,21 +222,30 @@ model::Randomness Program::randomness(const Node& node) const {
 
 void Program::run(const Node& node, Stream& stream) {
   if (watch_) watch_(node);
+  drop(dropping_.before(node));
   pool_.allocate_for(stream);
   if (node.direction == Direction::None) {
     const Bodies bodies = bodies_of(node);
     CHECK(bodies.step != nullptr, "no body for {}", schedule::print(node));
     return bodies.step(*this, node, stream);
   }
-  const model::Context given = context(node, stream);
-  for (const Node& part : parts_of(node)) {
-    const Body body = body_of(bodies_of(part), node.direction);
-    CHECK(body != nullptr, "no body for {}", schedule::print(part));
-    body(*this, part, given);
+  if (node.direction == Direction::I) return come_in(node, stream);
+  if (node.direction == Direction::O) {
+    go_out(node, stream);
+  } else {
+    const model::Context given = context(node, stream);
+    for (const Node& part : parts_of(node)) {
+      const Body body = body_of(bodies_of(part), node.direction);
+      CHECK(body != nullptr, "no body for {}", schedule::print(part));
+      body(*this, part, given);
+    }
   }
-  if (node.direction != Direction::F) return;
-  for (const Node& over : dropping_.after(node)) {
-    for (const Node& part : parts_of(over)) {
+  drop(dropping_.after(node));
+}
+
+void Program::drop(const std::vector<Node>& over) {
+  for (const Node& made : over) {
+    for (const Node& part : parts_of(made)) {
       if (const auto drop = bodies_of(part).drop) drop(*this, part);
     }
   }
@@ -262,6 +271,7 @@ const model::MicroBatchState& Program::state(int micro_batch) const {
 
 void Program::drop_states() {
   for (model::MicroBatchState& state : micro_batches_) state = {};
+  offloaded_.clear();
 }
 
 void Program::drop_state(const ForwardDrops::State& state) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -74,6 +75,7 @@ class Program {
 
   // The tensor that forward node `node` just computed; for looking for what is not finite.
   tensor::Tensor output_of(const schedule::Node& node);
+  // With what is in the host's memory.
   void drop_states();
   void drop_state(const ForwardDrops::State& state);
 
@@ -87,6 +89,11 @@ class Program {
   static Bodies bodies_of(const Node& node);
   static Body body_of(const Bodies& bodies, schedule::Direction direction);
   std::vector<Node> parts_of(const Node& node) const;
+
+  // To the host's memory, and back (program_offload.cpp).
+  void go_out(const Node& node, tensor::Stream& stream);
+  void come_in(const Node& node, tensor::Stream& stream);
+  void drop(const std::vector<Node>& over);
 
   model::Context context(const Node& node, tensor::Stream& stream) const;
   tensor::Reuse memory_of_output(const Node& node) const;
@@ -166,7 +173,8 @@ class Program {
   // Where tensors go at the ends of layers and of chunks (program_chunks.cpp).
   model::ChunkState& chunk(const Node& node);
   tensor::Tensor layer_input(const Node& node,
-                             int layer);  // or the output of the last in the chunk
+                             int layer);         // or the output of the last in the chunk
+  tensor::Tensor& next_input(const Node& node);  // what a layer handed on, in the same chunk
   void exchange(const Node& node, tensor::Stream& stream);     // send and receive
   void take_input(const Node& node, tensor::Tensor x_TD);      // of a chunk: embedded or received
   void hand_on(const Node& node, tensor::Tensor y_TD);         // to the next layer, or out
@@ -199,6 +207,8 @@ class Program {
   // Gradients as they travel, where those are others: by part and number of their bucket.
   std::map<std::pair<schedule::Part, int>, tensor::Tensor> on_the_wire_;
   schedule::Dropping dropping_;
+  // By node (direction O): copies of the tensors that it made, in the host's memory.
+  std::unordered_map<Node, std::vector<tensor::Tensor>, schedule::NodeHash> offloaded_;
   Totals totals_;
   StepTotals totals_read_;
   bool are_totals_read_ = false;  // those of this step

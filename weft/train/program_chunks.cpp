@@ -102,6 +102,10 @@ Tensor Program::layer_input(const Node& node, int layer) {
   return out ? chunk(node).y_TD : micro_batch(node).layers[at(layer)].x_TD;
 }
 
+Tensor& Program::next_input(const Node& node) {
+  return micro_batch(node).layers[at(node.layer + 1)].x_TD;
+}
+
 Program::Bodies Program::Pieces::exchange() {
   const Body exchange = [](Program& p, const Node& node, const model::Context& context) {
     p.exchange(node, context.stream);

@@ -17,29 +17,31 @@ Program::Bodies Program::Pieces::attention_qkv() {
     });
     if (p.hands_to_context(node) && context.closes()) p.begin_context(context, node);
   };
-  return {.forward = forward,
-          .input_gradient =
-              [](Program& p, const Node& node, const Context& context) {
-                if (p.hands_to_context(node) && context.opens()) {
-                  p.begin_context_gradient(context, node);
-                }
-                p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
-                  attention_qkv_dgrad(context, state, weights);
-                });
-              },
-          .weight_gradient =
-              [](Program& p, const Node& node, const Context& context) {
-                p.with_attention(node, [&](auto& state, const auto&, const auto& gradients) {
-                  attention_qkv_wgrad(context, state, gradients);
-                });
-              },
-          .recompute = forward,
-          .drop =
-              [](Program& p, const Node& node) {
-                p.with_attention(node, [](auto& state, const auto&, const auto&) {
-                  drop_attention_qkv(state);
-                });
-              }};
+  return {
+      .forward = forward,
+      .input_gradient =
+          [](Program& p, const Node& node, const Context& context) {
+            if (p.hands_to_context(node) && context.opens()) {
+              p.begin_context_gradient(context, node);
+            }
+            p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
+              attention_qkv_dgrad(context, state, weights);
+            });
+          },
+      .weight_gradient =
+          [](Program& p, const Node& node, const Context& context) {
+            p.with_attention(node, [&](auto& state, const auto&, const auto& gradients) {
+              attention_qkv_wgrad(context, state, gradients);
+            });
+          },
+      .recompute = forward,
+      .drop =
+          [](Program& p, const Node& node) {
+            p.with_attention(node, [](auto& state, const auto&, const auto&) {
+              drop_attention_qkv(state);
+            });
+          },
+      .made = [](Program& p, const Node& node) { return made_by_qkv(p.layer(node).attention); }};
 }
 
 // Of latent attention.
@@ -66,7 +68,9 @@ Program::Bodies Program::Pieces::attention_expand() {
               },
           .recompute = forward,
           .drop = [](Program& p,
-                     const Node& node) { drop_attention_expand(p.layer(node).latent_attention); }};
+                     const Node& node) { drop_attention_expand(p.layer(node).latent_attention); },
+          .made = [](Program& p,
+                     const Node& node) { return made_by_expand(p.layer(node).latent_attention); }};
 }
 
 // Ranks that share a norm of queries and keys add what they have of its sums, either way.
@@ -124,6 +128,14 @@ Program::Bodies Program::Pieces::attention_core() {
                 p.with_attention(node, [](auto& state, const auto&, const auto&) {
                   drop_attention_core(state);
                 });
+              },
+          .made =
+              [](Program& p, const Node& node) {
+                std::vector<tensor::Tensor*> made;
+                p.with_attention(node, [&](auto& state, const auto&, const auto&) {
+                  made = made_by_core(state);
+                });
+                return made;
               }};
 }
 
@@ -170,6 +182,7 @@ Program::Bodies Program::Pieces::attention(Part part) {
   if (part == Part::Scatter || part == Part::Add) around.recompute = around.forward;
   if (part == Part::Add) {
     around.drop = [](Program& p, const Node& node) { p.layer(node).h_TD.reset(); };
+    around.made = [](Program& p, const Node& node) { return std::vector{&p.layer(node).h_TD}; };
   }
   return around;
 }
@@ -223,7 +236,12 @@ Program::Bodies Program::Pieces::mlp(Part part) {
   if (part == Part::Fc1) return mlp_fc1();
   if (part == Part::Act) return mlp_act();
   if (part == Part::Fc2) return mlp_fc2();
-  return around_products(part);
+  Bodies around = around_products(part);
+  if (part == Part::Add) {
+    around.drop = [](Program& p, const Node& node) { p.next_input(node).reset(); };
+    around.made = [](Program& p, const Node& node) { return std::vector{&p.next_input(node)}; };
+  }
+  return around;
 }
 
 }  // namespace weft::train

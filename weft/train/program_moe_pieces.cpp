@@ -160,7 +160,9 @@ Program::Bodies Program::Pieces::experts_arrange() {
             model::experts_arrange_again(context, slice.experts, p.dispatcher(), slice.dispatch);
           },
       .drop = [](Program& p,
-                 const Node& node) { model::drop_experts_arrange(p.slice(node).experts); }};
+                 const Node& node) { model::drop_experts_arrange(p.slice(node).experts); },
+      .made = [](Program& p,
+                 const Node& node) { return std::vector{&p.slice(node).experts.in.x_XD}; }};
 }
 
 Program::Bodies Program::Pieces::experts_fc1() {
@@ -180,7 +182,9 @@ Program::Bodies Program::Pieces::experts_fc1() {
                                      p.layer_gradients(node).experts);
           },
       .recompute = forward,
-      .drop = [](Program& p, const Node& node) { model::drop_experts_fc1(p.slice(node).experts); }};
+      .drop = [](Program& p, const Node& node) { model::drop_experts_fc1(p.slice(node).experts); },
+      .made = [](Program& p,
+                 const Node& node) { return std::vector{&p.slice(node).experts.fc1_X2F}; }};
 }
 
 Program::Bodies Program::Pieces::experts_act() {
@@ -251,6 +255,8 @@ Program::Bodies Program::Pieces::merge() {
       .input_gradient = [](Program& p,
                            const Node& node,
                            const Context& context) { p.merge_gradient(node, context); },
+      .drop = [](Program& p, const Node& node) { p.next_input(node).reset(); },
+      .made = [](Program& p, const Node& node) { return std::vector{&p.next_input(node)}; },
       .output = [](Program& p, const Node& node) { return p.layer_input(node, node.layer + 1); }};
 }
 

@@ -90,10 +90,12 @@ Program::Body Program::body_of(const Bodies& bodies, Direction direction) {
       return bodies.input_gradient;
     case Direction::W:
       return bodies.weight_gradient;
+    case Direction::O:
+    case Direction::I:
     case Direction::None:
       break;
   }
-  UNREACHABLE("a step's end has no direction");
+  UNREACHABLE("no body of direction '{}'", schedule::word(direction));
 }
 
 // A piece that is one node runs its parts one after the other: those that have such a body.

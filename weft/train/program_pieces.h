@@ -14,6 +14,10 @@ struct Program::Bodies {
   // Makes again what `drop` let go of after the forward.
   Body recompute = nullptr;
   void (*drop)(Program&, const Node&) = nullptr;
+  // What `drop` lets go of, where it can wait in the host's memory; and what is to be done when it
+  // is back.
+  std::vector<tensor::Tensor*> (*made)(Program&, const Node&) = nullptr;
+  void (*take_back)(Program&, const Node&) = nullptr;
   // The tensor that its forward computed; for looking for what is not finite.
   tensor::Tensor (*output)(Program&, const Node&) = nullptr;
   void (*step)(Program&, const Node&, tensor::Stream&) = nullptr;  // of no micro-batch

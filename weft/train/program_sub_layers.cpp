@@ -108,6 +108,16 @@ Program::Bodies Program::Pieces::sub_layer_norm() {
           [](Program& p, const Node& node) {
             const SubLayer at = p.sub_layer(node);
             model::drop_sub_layer_norm(at.norm, at.ends);
+          },
+      .made =
+          [](Program& p, const Node& node) {
+            model::NormState& norm = p.sub_layer(node).norm;
+            return std::vector{&norm.y_TD, &norm.rstd_T1};
+          },
+      .take_back =
+          [](Program& p, const Node& node) {
+            const SubLayer at = p.sub_layer(node);
+            at.ends.take_input(at.norm.y_TD);
           }};
 }
 

@@ -169,10 +169,10 @@ void Executor::describe_nodes() {
     span.layer = entry.node.layer;
     span.micro_batch = entry.node.micro_batch;
     for (const int wait : awaited[i]) span.after.push_back(names_[static_cast<std::size_t>(wait)]);
-    if (communicates) {
+    if (communicates || entry.lane == Lane::Copy) {
       span.coverable = order.runs_beside(static_cast<int>(i), Lane::Compute);
-      span.operation = schedule::print(schedule::meeting_of(entry.node));
     }
+    if (communicates) span.operation = schedule::print(schedule::meeting_of(entry.node));
     entry_of_.emplace(names_[i], i);
   }
 }

@@ -31,6 +31,8 @@ class TurnWriter {
       case Direction::W:
         return weight_gradients();
       case Direction::R:
+      case Direction::O:
+      case Direction::I:
       case Direction::None:
         break;
     }

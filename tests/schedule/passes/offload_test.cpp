@@ -1,0 +1,161 @@
+#include "weft/schedule/passes/offload.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/schedule/models_support.h"
+#include "tests/schedule/plans_support.h"
+#include "weft/schedule/memory.h"
+#include "weft/schedule/offload_share.h"
+#include "weft/schedule/text.h"
+#include "weft/schedule/verify.h"
+
+namespace weft::schedule {
+namespace offload_test {
+
+Detail offloading(double share) {
+  Detail detail{.split = {Piece::Attention, Piece::Mlp, Piece::Experts}, .recomputed = {}};
+  for (const PieceName& name : {PieceName{Piece::Attention, Part::Norm},
+                                PieceName{Piece::Attention, Part::Qkv},
+                                PieceName{Piece::Attention, Part::Core},
+                                PieceName{Piece::Attention, Part::Add},
+                                PieceName{Piece::Merge},
+                                PieceName{Piece::Mlp, Part::Add},
+                                PieceName{Piece::Experts, Part::Arrange},
+                                PieceName{Piece::Experts, Part::Fc1}}) {
+    detail.offloaded.push_back({.name = name, .share = share});
+  }
+  return detail;
+}
+
+// Layers whose attention goes out.
+std::set<int> layers_out(const Graph& graph) {
+  std::set<int> layers;
+  for (const Entry& entry : graph.entries) {
+    const Node& node = entry.node;
+    if (node.direction == Direction::O && node.part == Part::Core) layers.insert(node.layer);
+  }
+  return layers;
+}
+
+TEST(Offload, EveryOrderWithItIsRightAndParsesBack) {
+  int copies = 0;
+  const std::vector<PlanCase> cases = many_cases();
+  for (std::size_t i = 0; i < cases.size(); i += 5) {  // a stride that meets every knob
+    PlanCase c = cases[i];
+    c.detail = offloading(c.micro_batches % 2 == 0 ? 1 : 0.5);
+    const std::vector<RankPlan> plans = plans_of(c);
+    EXPECT_EQ(verify_plan(plans), std::vector<std::string>()) << name(c);
+    const Graph& graph = plans.front().training;
+    EXPECT_EQ(print(parse_graph(print(graph))), print(graph)) << name(c);
+    for (const Entry& entry : graph.entries) {
+      const bool is_copy =
+          entry.node.direction == Direction::O || entry.node.direction == Direction::I;
+      EXPECT_EQ(entry.lane == Lane::Copy, is_copy) << print(entry.node);
+      copies += is_copy ? 1 : 0;
+    }
+  }
+  EXPECT_GT(copies, 500);
+}
+
+TEST(Offload, RunsUnderTheComputeOfTheNextLayerAndOfTheOneBefore) {
+  const RankPlan plan =
+      plans_of({.layers = "mmmm", .micro_batches = 1, .detail = offloading(1)})[0];
+  const Graph& graph = plan.training;
+  EXPECT_EQ(layers_out(graph), (std::set{0, 1, 2}));  // the last would come back at once
+  EXPECT_TRUE(run_together(graph, "0O0.attention.qkv", "0F0.attention.core"));
+  EXPECT_TRUE(run_together(graph, "0O0.attention.qkv", "0F0.merge"));
+  // Where the next layer needs memory for the same, the copy is over.
+  EXPECT_FALSE(run_together(graph, "0O0.attention.qkv", "1F0.attention.qkv"));
+  EXPECT_FALSE(run_together(graph, "2O0.experts.fc1", "3F0.experts.fc1"));
+  // Back one layer ahead.
+  EXPECT_TRUE(run_together(graph, "1I0.attention.qkv", "2D0.attention.qkv"));
+  EXPECT_TRUE(run_together(graph, "1I0.attention.qkv", "1D0.experts.fc1"));
+  EXPECT_FALSE(run_together(graph, "1I0.attention.qkv", "1D0.attention.core"));
+  EXPECT_LT(find(graph, "3D0.attention.proj"), find(graph, "1I0.attention.qkv"));
+  // The input of a layer is what the one before it made.
+  EXPECT_TRUE(run_together(graph, "0O0.merge", "1F0.attention.norm"));
+  EXPECT_FALSE(run_together(graph, "0I0.merge", "1D0.attention.norm"));
+}
+
+TEST(Offload, AShareIsSpreadOverTheLayers) {
+  const auto layers = [](double share) {
+    return layers_out(
+        plans_of({.layers = "mmmmmmmmm", .micro_batches = 1, .detail = offloading(share)})[0]
+            .training);
+  };
+  EXPECT_EQ(layers(0.5), (std::set{1, 3, 5, 7}));
+  EXPECT_EQ(layers(0.25), (std::set{3, 7}));
+  EXPECT_EQ(layers(0), std::set<int>());
+}
+
+TEST(Offload, WhatIsRecomputedIsNotOffloaded) {
+  Detail detail = offloading(1);
+  detail.recomputed = {{Piece::Attention, Part::Core}};
+  const Graph graph = plans_of({.layers = "mmm", .micro_batches = 1, .detail = detail})[0].training;
+  EXPECT_EQ(layers_out(graph), std::set<int>());
+  // It reads what was offloaded.
+  EXPECT_FALSE(run_together(graph, "0I0.attention.qkv", "0R0.attention.core"));
+}
+
+TEST(Offload, AGradientThatDoesNotWaitIsFound) {
+  const RankPlan plan = plans_of({.layers = "mmm", .micro_batches = 1, .detail = offloading(1)})[0];
+  Graph graph = plan.training;
+  for (Entry& entry : graph.entries) {
+    std::erase_if(entry.waits, [&](int wait) {
+      return print(graph.entries[static_cast<std::size_t>(wait)].node) == "0I0.experts.fc1";
+    });
+  }
+  EXPECT_TRUE(contains(verify(graph, plan.anatomy, 1, StepKind::Training),
+                       "0D0.experts.act may start before 0I0.experts.fc1 is over"));
+}
+
+TEST(Offload, KeepsLess) {
+  const Load load{.tokens = 64, .rows = 128};
+  const auto mark = [&](const Detail& detail) {
+    const RankPlan plan = plans_of({.layers = "mmmmmmmm", .micro_batches = 1, .detail = detail})[0];
+    return activation_mark(plan.training, plan.anatomy, load);
+  };
+  const std::int64_t all = mark(offloading(1)), half = mark(offloading(0.5)),
+                     none = mark(offloading(0));
+  EXPECT_LT(all, half);
+  EXPECT_LT(half, none);
+}
+
+// By hand: what the link carries while a layer computes, over what the layer would send.
+TEST(OffloadShare, IsWhatTheLinkCarries) {
+  config::Config config;
+  config::ModelConfig& model = config.model;
+  model.num_layers = 12;
+  model.hidden_size = 2048;
+  model.num_attention_heads = 32;
+  model.num_query_groups = 4;
+  model.kv_channels = 128;
+  model.seq_length = 4096;
+  model.num_moe_experts = 128;
+  model.moe_router_topk = 8;
+  model.moe_ffn_hidden_size = 768;
+  model.moe_layer_freq = {1};
+  model.params_dtype = config::Precision::Bf16;
+  config.train.micro_batch_size = 4;
+  model.fine_grained_activation_offloading = true;
+  model.offload_modules = {config::OffloadModule::ExpertFc1, config::OffloadModule::MoeAct};
+  const double tokens = 4 * 4096;
+  EXPECT_EQ(offloaded_modules(config)[0].share, 1);  // nobody knows the link
+  config.hardware.gpu = config::Gpu::H100;
+  const double products =
+      2048.0 * (4096 + 2 * 512) + 4096.0 * 2048 + 4096.0 * 4096 + 8.0 * 3 * 2048 * 768;
+  const double carried = 2 * products * tokens / (989e12 * 0.5) * 64e9 * 0.75;
+  const double rows = tokens * 8 * 2048 * 2;
+  const std::vector<OffloadedModule> modules = offloaded_modules(config);
+  EXPECT_NEAR(modules[0].share, carried / rows, 1e-6);
+  EXPECT_NEAR(modules[1].share, 0, 1e-9);  // nothing is left for the second
+  config.runtime.offload_layers_share = 0.75;
+  EXPECT_EQ(offloaded_modules(config)[1].share, 0.75);
+  model.activation_offload_fraction = 0.5;
+  EXPECT_EQ(offloaded_modules(config)[1].share, 0.5);
+}
+
+}  // namespace offload_test
+}  // namespace weft::schedule

@@ -1,0 +1,24 @@
+// How many layers can be offloaded: as many as the link to the host carries while they compute.
+#pragma once
+
+#include <vector>
+
+#include "weft/config/config.h"
+#include "weft/schedule/anatomy.h"
+
+namespace weft::schedule {
+
+struct OffloadedModule {
+  config::OffloadModule module = config::OffloadModule::CoreAttn;
+  std::vector<PieceName> parts;  // whose output it is; none: the model has nothing of the kind
+  double share = 1;              // of the layers that have it
+};
+
+// What model.offload_modules name, with their shares. Modules come first as they are named: where
+// the link does not carry all of them, the last ones are offloaded in fewer layers. Decided from
+// the config alone: by the advertised rates of hardware.gpu and what of them is reached in
+// practice. runtime.offload_layers_share takes the place of that; model.activation_offload_fraction
+// is the most of either.
+std::vector<OffloadedModule> offloaded_modules(const config::Config& config);
+
+}  // namespace weft::schedule

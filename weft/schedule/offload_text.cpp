@@ -1,0 +1,69 @@
+#include "weft/schedule/offload_text.h"
+
+#include <algorithm>
+
+#include "weft/base/casts.h"
+#include "weft/base/text.h"
+#include "weft/derive/pipeline.h"
+#include "weft/schedule/offload_share.h"
+#include "weft/schedule/passes/offload.h"
+#include "weft/schedule/passes/parts.h"
+#include "weft/schedule/passes/recompute.h"
+#include "weft/schedule/savings.h"
+
+namespace weft::schedule {
+namespace {
+
+// Of a pipeline rank, with what is recomputed and offloaded.
+Anatomy saving_anatomy(const config::Config& config, int pp_rank) {
+  const TokenFlow flow{.tp = static_cast<int>(config.model.tensor_model_parallel_size),
+                       .cp = static_cast<int>(config.model.context_parallel_size),
+                       .sequences = static_cast<int>(config.train.micro_batch_size)};
+  const Detail detail = with_savings({}, config);
+  Anatomy anatomy = describe(config.model, {}, pp_rank, flow, derive::placement_of(config));
+  anatomy = with_parts(std::move(anatomy), detail.split);
+  anatomy = with_recomputation(std::move(anatomy), detail.recomputed, detail.recomputed_layers);
+  return with_offloading(std::move(anatomy), detail.offloaded);
+}
+
+struct LayerCount {
+  std::int64_t offloaded = 0, all = 0;
+};
+
+void count_layers(const Anatomy& anatomy, const std::vector<PieceName>& parts, LayerCount& count) {
+  for (const Chunk& chunk : anatomy.chunks) {
+    for (int layer = chunk.first_layer; layer < chunk.end_layer(); ++layer) {
+      for (const PieceAnatomy& piece : anatomy.layers[base::at(layer)]) {
+        const bool is_named =
+            std::ranges::any_of(parts, [&](const PieceName& name) { return piece.is(name); });
+        if (!is_named) continue;
+        count.all += 1;
+        count.offloaded += piece.is_offloaded ? 1 : 0;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::string offload_text(const config::Config& config) {
+  const std::vector<OffloadedModule> modules = offloaded_modules(config);
+  if (modules.empty()) return {};
+  std::vector<LayerCount> counts(modules.size());
+  for (int pp_rank = 0; pp_rank < config.model.pipeline_model_parallel_size; ++pp_rank) {
+    const Anatomy anatomy = saving_anatomy(config, pp_rank);
+    for (std::size_t i = 0; i < modules.size(); ++i) {
+      count_layers(anatomy, modules[i].parts, counts[i]);
+    }
+  }
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < modules.size(); ++i) {
+    texts.push_back(base::text("{} in {} of {} layers",
+                               config::word(modules[i].module),
+                               counts[i].offloaded,
+                               counts[i].all));
+  }
+  return base::text("{}", fmt::join(texts, ", "));
+}
+
+}  // namespace weft::schedule

@@ -1,0 +1,150 @@
+#include "weft/schedule/passes/offload.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "weft/base/casts.h"
+#include "weft/schedule/passes/rewrite.h"
+
+namespace weft::schedule {
+namespace {
+
+using base::at;
+
+// The pieces of a chunk that may be offloaded under a name, by layer.
+std::vector<PieceAnatomy*> offloadable(Anatomy& anatomy,
+                                       const Chunk& chunk,
+                                       const PieceName& name) {
+  std::vector<PieceAnatomy*> found;
+  const int end = chunk.end_layer() - (chunk.has_head ? 1 : 0);
+  for (int layer = chunk.first_layer; layer < end; ++layer) {
+    for (PieceAnatomy& piece : anatomy.layers[at(layer)]) {
+      const bool leaves_chunk =
+          &piece == &anatomy.layers[at(layer)].back() && layer + 1 == chunk.end_layer();
+      const bool is_kept =
+          piece.is(name) && piece.offloadable() != Bytes{} && !piece.is_recomputed && !leaves_chunk;
+      if (is_kept) found.push_back(&piece);
+    }
+  }
+  return found;
+}
+
+// Finds the place of every copy in an order of entries.
+class CopyPlaces {
+ public:
+  CopyPlaces(const NamedEntries& entries, const Anatomy& anatomy, int micro_batches)
+      : entries_(entries),
+        anatomy_(anatomy),
+        micro_batches_(micro_batches),
+        behind_(entries.size()),
+        in_front_(entries.size()) {
+    for (std::size_t i = 0; i < entries.size(); ++i) place(i);
+  }
+
+  NamedEntries written() const {
+    NamedEntries order;
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      std::ranges::copy(in_front_[i], std::back_inserter(order));
+      order.push_back(entries_[i]);
+      std::ranges::copy(behind_[i], std::back_inserter(order));
+    }
+    return order;
+  }
+
+ private:
+  using PartName = std::pair<Piece, Part>;
+
+  void place(std::size_t i) {
+    const Node& node = entries_[i].node;
+    for (const Node& need : required(anatomy_, node, micro_batches_, StepKind::Training)) {
+      if (need.direction == Direction::I) come_in(need, i);
+    }
+    if (node.direction == Direction::F) go_out(i);
+    latest_[{node.piece, node.part}] = i;
+    places_.emplace(node, i);
+    if (lane_of(anatomy_, node) == Lane::Compute) compute_ = node;
+    compute_before_.push_back(compute_);
+  }
+
+  // Of what is made in steps, behind the last.
+  void go_out(std::size_t i) {
+    const Node& node = entries_[i].node;
+    if (row_of(node.piece).scope != Scope::Layer) return;
+    const PieceAnatomy& piece = piece_of(anatomy_, node);
+    if (!piece.is_offloaded) return;
+    if (piece.steps && node.slice != piece.steps->last()) return;
+    Node out = node;
+    out.direction = Direction::O;
+    if (piece.steps) out.slice = kNone;
+    behind_[i].push_back({.node = out, .waits = {}});
+    places_.emplace(out, i);
+  }
+
+  // In front of the entry that needed the one before it in its backward; of the first, in front of
+  // the last entry of that kind of node before it is needed. But behind all that it requires.
+  //
+  // It waits for the compute in front of it, whose memory it may get.
+  void come_in(const Node& in, std::size_t needed) {
+    if (!come_.insert(in).second) return;
+    std::size_t earliest = 0;
+    for (const Node& need : required(anatomy_, in, micro_batches_, StepKind::Training)) {
+      earliest = std::max(earliest, places_.at(need) + 1);
+    }
+    const Node& reader = entries_[needed].node;
+    const auto before =
+        needed_before_
+            .try_emplace(
+                {{in.piece, in.part}, {in.micro_batch, chunk_of_layer(anatomy_, in.layer).index}},
+                latest_[{reader.piece, reader.part}])
+            .first;
+    const std::size_t place = std::clamp(before->second, earliest, needed);
+    before->second = needed;
+    NamedEntry copy{.node = in, .waits = {}};
+    if (compute_before_[place - 1]) copy.waits.push_back(*compute_before_[place - 1]);
+    in_front_[place].push_back(std::move(copy));
+  }
+
+  const NamedEntries& entries_;
+  const Anatomy& anatomy_;
+  const int micro_batches_;
+  std::vector<NamedEntries> behind_, in_front_;
+  std::optional<Node> compute_;                      // the last so far
+  std::vector<std::optional<Node>> compute_before_;  // the same when each entry has been issued
+  std::unordered_map<Node, std::size_t, NodeHash> places_;
+  std::unordered_set<Node, NodeHash> come_;
+  std::map<PartName, std::size_t> latest_;  // entry of each piece or part
+  // Who needed the last of a part, in each backward: of a micro-batch and a chunk.
+  std::map<std::pair<PartName, std::pair<int, int>>, std::size_t> needed_before_;
+};
+
+}  // namespace
+
+Anatomy with_offloading(Anatomy anatomy, std::span<const OffloadedPart> parts) {
+  for (const OffloadedPart& part : parts) {
+    for (const Chunk& chunk : anatomy.chunks) {
+      const std::vector<PieceAnatomy*> pieces = offloadable(anatomy, chunk, part.name);
+      const auto up_to = [&](std::size_t i) {
+        return std::floor(static_cast<double>(i) * part.share + 1e-9);
+      };
+      for (std::size_t i = 0; i < pieces.size(); ++i) {
+        if (up_to(i + 1) > up_to(i)) pieces[i]->is_offloaded = true;
+      }
+    }
+    const bool is_new = std::ranges::find(anatomy.offloaded, part.name) == anatomy.offloaded.end();
+    if (is_new) anatomy.offloaded.push_back(part.name);
+  }
+  return anatomy;
+}
+
+Graph offload(const Graph& graph, const Anatomy& offloading, int micro_batches) {
+  const NamedEntries entries = named_entries(graph);
+  return write(CopyPlaces(entries, offloading, micro_batches).written(), offloading, micro_batches);
+}
+
+}  // namespace weft::schedule

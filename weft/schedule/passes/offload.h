@@ -1,0 +1,24 @@
+// Offloading: what a part keeps for the backward is copied to the host's memory after its forward
+// (direction O) and back before the first gradient that reads it (direction I), both on the copy
+// lane, under the compute of other layers.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "weft/schedule/anatomy.h"
+#include "weft/schedule/graph.h"
+
+namespace weft::schedule {
+
+// The anatomy in which these parts are offloaded: in their share of the layers of each chunk that
+// have them, spread evenly. Left out are layers in which a part is recomputed, and the last layer
+// in front of the head, which its backward follows at once. After with_recomputation.
+Anatomy with_offloading(Anatomy anatomy, std::span<const OffloadedPart> parts);
+
+// A training order with the O and I nodes that `offloading`, its anatomy with offloading, asks for:
+// each O behind its forward, each I in front of the gradient of the offloaded part that came before
+// it, so that it has the time between two of them. After all passes that move compute.
+Graph offload(const Graph& graph, const Anatomy& offloading, int micro_batches);
+
+}  // namespace weft::schedule
