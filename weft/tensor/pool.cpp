@@ -52,7 +52,6 @@ bool lasts(Tag tag) {
     case Tag::Weights:
     case Tag::Gradients:
     case Tag::Optimizer:
-    case Tag::Offloaded:
       return true;
     case Tag::Activations:
     case Tag::Communication:

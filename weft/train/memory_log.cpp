@@ -88,7 +88,6 @@ std::string MemoryLog::piece_of(const Doing& maker, tensor::Tag tag) {
     case tensor::Tag::Activations:
     case tensor::Tag::Communication:
     case tensor::Tag::Workspace:
-    case tensor::Tag::Offloaded:
       return maker.phase == Phase::Start ? "tables" : "inputs";
   }
   UNREACHABLE("tag {}", static_cast<int>(tag));
