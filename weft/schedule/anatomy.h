@@ -294,7 +294,7 @@ struct Anatomy {
   std::vector<StepNodeAnatomy>
       forward_end;  // of a forward-only step: every micro-batch has left the rank
   // Parts that are offloaded in some layers.
-  std::vector<PieceName> offloaded;
+  std::vector<PieceName> offloaded_pieces;
   // By piece: those of step_start that bring its weights.
   std::map<PieceAt, std::vector<Node>> gathered_for;
 };
