@@ -9,6 +9,7 @@
 #include "weft/base/text.h"
 #include "weft/config/field.h"
 #include "weft/derive/derived.h"
+#include "weft/derive/memory.h"
 #include "weft/rules/validate.h"
 #include "weft/schedule/savings.h"
 
@@ -34,7 +35,10 @@ constexpr const char* kKeys[] = {"model.recompute_granularity",
                                  "model.recompute_num_layers",
                                  "runtime.recompute_under_overlap",
                                  "ddp.use_distributed_optimizer",
-                                 "optimizer.use_distributed_optimizer"};
+                                 "optimizer.use_distributed_optimizer",
+                                 "optimizer.use_precision_aware_optimizer",
+                                 "optimizer.exp_avg_dtype",
+                                 "optimizer.exp_avg_sq_dtype"};
 
 void recompute(Config& config, RecomputeModule module) {
   config::ModelConfig& model = config.model;
@@ -59,6 +63,17 @@ void shard_optimizer(Config& config) {
   config.ddp.use_distributed_optimizer = config.optimizer.use_distributed_optimizer = true;
 }
 
+// It is the distributed optimizer that has them.
+void keep_remainders(Config& config) {
+  shard_optimizer(config);
+  config.optimizer.use_precision_aware_optimizer = true;
+}
+
+void shrink_moments(Config& config) {
+  keep_remainders(config);
+  config.optimizer.exp_avg_dtype = config.optimizer.exp_avg_sq_dtype = config::MomentDtype::Bf16;
+}
+
 bool is_legal(const Config& config) { return rules::judge(rules::without_missing(config)).legal(); }
 
 // The run with a saving; none where the rules refuse it.
@@ -74,13 +89,21 @@ std::optional<Config> with_saving(Config config, const Saving& saving) {
     case SavingKind::ShardOptimizer:
       shard_optimizer(config);
       break;
+    case SavingKind::Remainders:
+      keep_remainders(config);
+      if (!derive::keeps_remainders(config)) return std::nullopt;  // weights are their own masters
+      break;
+    case SavingKind::SmallMoments:
+      shrink_moments(config);
+      break;
   }
   if (is_legal(config)) return config;
   config.runtime.recompute_under_overlap = true;
   return is_legal(config) ? std::optional(config) : std::nullopt;
 }
 
-// Whether the saving changes anything: what runs again, or who keeps the optimizer's state.
+// Whether the saving changes anything: what runs again, who keeps the optimizer's state, and in how
+// many bytes.
 bool is_new(const Config& before, const Config& after) {
   const auto recomputed = [](const Config& config) {
     const schedule::Detail detail = schedule::with_savings({}, config.model);
@@ -89,7 +112,11 @@ bool is_new(const Config& before, const Config& after) {
   const auto is_sharded = [](const Config& config) {
     return rules::judge(rules::without_missing(config)).config.ddp.use_distributed_optimizer;
   };
-  return recomputed(before) != recomputed(after) || is_sharded(before) != is_sharded(after);
+  const auto state_bytes = [](const Config& config) {
+    return derive::bytes_of_parameter(config).optimizer;
+  };
+  return recomputed(before) != recomputed(after) || is_sharded(before) != is_sharded(after) ||
+         state_bytes(before) != state_bytes(after);
 }
 
 // "model.recompute_modules=[moe_act]" for every key with another value.
@@ -115,6 +142,8 @@ std::vector<Saving> known_savings(const Config& asked) {
   }
   all.push_back({.kind = SavingKind::RecomputeAll, .name = "full recomputation", .words = {}});
   all.push_back({.kind = SavingKind::ShardOptimizer, .name = "distributed optimizer", .words = {}});
+  all.push_back({.kind = SavingKind::Remainders, .name = "16-bit remainders", .words = {}});
+  all.push_back({.kind = SavingKind::SmallMoments, .name = "bf16 moments", .words = {}});
   std::erase_if(all, [&](const Saving& saving) {
     const std::optional<Config> with = with_saving(asked, saving);
     return !with || !is_new(asked, *with);
@@ -137,7 +166,7 @@ void forecast_saving(const Config& asked, const MemoryForecast& now, Saving& sav
 std::optional<Fit> fit_by_one(const Savings& savings, std::size_t room_bytes) {
   const Saving* best = nullptr;
   for (const Saving& saving : savings.worthwhile) {
-    if (saving.peak_bytes > room_bytes) continue;
+    if (saving.peak_bytes > room_bytes || saving.rounds()) continue;
     if (best == nullptr || saving.seconds < best->seconds) best = &saving;
   }
   if (best == nullptr) return std::nullopt;
@@ -184,11 +213,11 @@ std::optional<Fit> find_fit(const Config& asked,
   if (std::optional<Fit> one = fit_by_one(savings, room_bytes)) return one;
   Config config = asked;
   Fit fit;
-  // Whole layers take the place of modules, so they come last.
+  // What keeps the bits comes first. Whole layers take the place of modules, so they come last.
   std::vector<const Saving*> order;
   for (const Saving& saving : savings.worthwhile) order.push_back(&saving);
-  std::ranges::stable_partition(order, [](const Saving* saving) {
-    return saving->kind != SavingKind::RecomputeAll;
+  std::ranges::stable_sort(order, {}, [](const Saving* saving) {
+    return saving->kind == SavingKind::RecomputeAll ? 2 : saving->rounds() ? 1 : 0;
   });
   for (const Saving* saving : order) {
     const std::optional<Config> with = with_saving(config, *saving);

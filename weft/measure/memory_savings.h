@@ -12,7 +12,7 @@
 
 namespace weft::measure {
 
-enum class SavingKind { Recompute, RecomputeAll, ShardOptimizer };
+enum class SavingKind { Recompute, RecomputeAll, ShardOptimizer, Remainders, SmallMoments };
 
 struct Saving {
   SavingKind kind = SavingKind::Recompute;
@@ -23,6 +23,8 @@ struct Saving {
   std::int64_t bytes = 0;          // so much less than without
   double seconds = 0;              // so much longer is its step; nominal
 
+  // Whether training rounds otherwise with it.
+  bool rounds() const { return kind == SavingKind::SmallMoments; }
   // Bytes for a second; those that cost nothing come first.
   bool is_cheaper_than(const Saving& other) const;
 };
@@ -45,8 +47,8 @@ struct Fit {
   std::vector<std::string> words;
   std::size_t peak_bytes = 0;
 };
-// One alone where that suffices; else the cheapest first, one more after the other, and whole
-// layers at last. None: not even that suffices.
+// One alone where that suffices; else the cheapest first, one more after the other, then what
+// rounds otherwise, and whole layers at last. None: not even that suffices.
 std::optional<Fit> find_fit(const config::Config& asked,
                             const Savings& savings,
                             std::size_t room_bytes,
