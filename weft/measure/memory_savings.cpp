@@ -10,6 +10,7 @@
 #include "weft/base/text.h"
 #include "weft/config/field.h"
 #include "weft/derive/derived.h"
+#include "weft/derive/memory.h"
 #include "weft/derive/optimizer_offload.h"
 #include "weft/rules/validate.h"
 #include "weft/schedule/savings.h"
@@ -49,7 +50,10 @@ constexpr const char* kKeys[] = {"model.recompute_granularity",
                                  "optimizer.use_distributed_optimizer",
                                  "optimizer.optimizer_cpu_offload",
                                  "optimizer.optimizer_offload_fraction",
-                                 "optimizer.overlap_cpu_optimizer_d2h_h2d"};
+                                 "optimizer.overlap_cpu_optimizer_d2h_h2d",
+                                 "optimizer.use_precision_aware_optimizer",
+                                 "optimizer.exp_avg_dtype",
+                                 "optimizer.exp_avg_sq_dtype"};
 
 void recompute(Config& config, RecomputeModule module) {
   config::ModelConfig& model = config.model;
@@ -90,6 +94,17 @@ void offload_optimizer(Config& config) {
   config.optimizer.optimizer_offload_fraction = 1;
 }
 
+// It is the distributed optimizer that has them.
+void keep_remainders(Config& config) {
+  shard_optimizer(config);
+  config.optimizer.use_precision_aware_optimizer = true;
+}
+
+void shrink_moments(Config& config) {
+  keep_remainders(config);
+  config.optimizer.exp_avg_dtype = config.optimizer.exp_avg_sq_dtype = config::MomentDtype::Bf16;
+}
+
 bool is_legal(const Config& config) { return rules::judge(rules::without_missing(config)).legal(); }
 
 // The run with a saving; none where the rules refuse it.
@@ -111,6 +126,13 @@ std::optional<Config> with_saving(Config config, const Saving& saving) {
     case SavingKind::OffloadOptimizer:
       offload_optimizer(config);
       break;
+    case SavingKind::Remainders:
+      keep_remainders(config);
+      if (!derive::keeps_remainders(config)) return std::nullopt;  // weights are their own masters
+      break;
+    case SavingKind::SmallMoments:
+      shrink_moments(config);
+      break;
   }
   if (is_legal(config)) return config;
   config.runtime.recompute_under_overlap = true;
@@ -118,7 +140,7 @@ std::optional<Config> with_saving(Config config, const Saving& saving) {
 }
 
 // Whether the saving changes anything: what runs again or is offloaded, who keeps the optimizer's
-// state, or where.
+// state, where, or in how many bytes.
 bool is_new(const Config& before, const Config& after) {
   const auto saved = [](const Config& config) {
     const schedule::Detail detail = schedule::with_savings({}, rules::without_missing(config));
@@ -130,8 +152,11 @@ bool is_new(const Config& before, const Config& after) {
   const auto offloaded = [](const Config& config) {
     return derive::optimizer_offload(config).fraction;
   };
+  const auto state_bytes = [](const Config& config) {
+    return derive::bytes_of_parameter(config).optimizer;
+  };
   return saved(before) != saved(after) || is_sharded(before) != is_sharded(after) ||
-         offloaded(before) < offloaded(after);
+         offloaded(before) < offloaded(after) || state_bytes(before) > state_bytes(after);
 }
 
 // "model.recompute_modules=[moe_act]" for every key with another value.
@@ -166,6 +191,8 @@ std::vector<Saving> known_savings(const Config& asked) {
   }
   all.push_back({.kind = SavingKind::ShardOptimizer, .name = "distributed optimizer", .words = {}});
   all.push_back({.kind = SavingKind::OffloadOptimizer, .name = "optimizer offload", .words = {}});
+  all.push_back({.kind = SavingKind::Remainders, .name = "16-bit remainders", .words = {}});
+  all.push_back({.kind = SavingKind::SmallMoments, .name = "bf16 moments", .words = {}});
   std::erase_if(all, [&](const Saving& saving) {
     const std::optional<Config> with = with_saving(asked, saving);
     return !with || !is_new(asked, *with);
@@ -189,7 +216,7 @@ void forecast_saving(const Config& asked, const MemoryForecast& now, Saving& sav
 std::optional<Fit> fit_by_one(const Savings& savings, std::size_t room_bytes) {
   const Saving* best = nullptr;
   for (const Saving& saving : savings.worthwhile) {
-    if (saving.peak_bytes > room_bytes) continue;
+    if (saving.peak_bytes > room_bytes || saving.rounds()) continue;
     if (best == nullptr || saving.seconds < best->seconds) best = &saving;
   }
   if (best == nullptr) return std::nullopt;
@@ -236,11 +263,11 @@ std::optional<Fit> find_fit(const Config& asked,
   if (std::optional<Fit> one = fit_by_one(savings, room_bytes)) return one;
   Config config = asked;
   Fit fit;
-  // Whole layers take the place of modules, so they come last.
+  // What keeps the bits comes first. Whole layers take the place of modules, so they come last.
   std::vector<const Saving*> order;
   for (const Saving& saving : savings.worthwhile) order.push_back(&saving);
-  std::ranges::stable_partition(order, [](const Saving* saving) {
-    return saving->kind != SavingKind::RecomputeAll;
+  std::ranges::stable_sort(order, {}, [](const Saving* saving) {
+    return saving->kind == SavingKind::RecomputeAll ? 2 : saving->rounds() ? 1 : 0;
   });
   for (const Saving* saving : order) {
     const std::optional<Config> with = with_saving(config, *saving);

@@ -12,7 +12,15 @@
 
 namespace weft::measure {
 
-enum class SavingKind { Recompute, RecomputeAll, Offload, ShardOptimizer, OffloadOptimizer };
+enum class SavingKind {
+  Recompute,
+  RecomputeAll,
+  Offload,
+  ShardOptimizer,
+  OffloadOptimizer,
+  Remainders,
+  SmallMoments
+};
 
 struct Saving {
   SavingKind kind = SavingKind::Recompute;
@@ -25,6 +33,8 @@ struct Saving {
   double seconds = 0;              // so much longer is its step; nominal
   std::size_t host_bytes = 0;      // so much more host memory has the rank that needs most of it
 
+  // Whether training rounds otherwise with it.
+  bool rounds() const { return kind == SavingKind::SmallMoments; }
   // Bytes for a second; those that cost nothing come first.
   bool is_cheaper_than(const Saving& other) const;
 };
@@ -47,8 +57,8 @@ struct Fit {
   std::vector<std::string> words;
   std::size_t peak_bytes = 0;
 };
-// One alone where that suffices; else the cheapest first, one more after the other, and whole
-// layers at last. None: not even that suffices.
+// One alone where that suffices; else the cheapest first, one more after the other, then what
+// rounds otherwise, and whole layers at last. None: not even that suffices.
 std::optional<Fit> find_fit(const config::Config& asked,
                             const Savings& savings,
                             std::size_t room_bytes,

@@ -136,7 +136,8 @@ Anatomy with_offloading(Anatomy anatomy, std::span<const OffloadedPart> parts) {
         if (up_to(i + 1) > up_to(i)) pieces[i]->is_offloaded = true;
       }
     }
-    const bool is_new = std::ranges::find(anatomy.offloaded_pieces, part.name) == anatomy.offloaded_pieces.end();
+    const bool is_new =
+        std::ranges::find(anatomy.offloaded_pieces, part.name) == anatomy.offloaded_pieces.end();
     if (is_new) anatomy.offloaded_pieces.push_back(part.name);
   }
   return anatomy;
