@@ -268,5 +268,32 @@ TEST(BenchCheckpoint, MeasuresInAFolderOfItsOwnThatGoes) {
   fs::remove_all(folder);
 }
 
+TEST(BenchOffload, HoldsTheUpdateAgainstLinkAndMemory) {
+  const Outcome outcome = weft(
+      "bench offload tiny world=1 model.expert_model_parallel_size=1 dataset.kind=mock "
+      "runtime.optimizer_offload_bucket_size=100000 --steps=2 --json");
+  EXPECT_LE(outcome.code, 1) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  EXPECT_GT(json.at("parameters"), 1000000);
+  EXPECT_GT(json.at("buckets"), 10);
+  for (const char* what : {"gb_per_second",
+                           "host_memory_gb_per_second",
+                           "download_gb_per_second",
+                           "upload_gb_per_second"}) {
+    EXPECT_GT(json.at(what), 0) << what;
+  }
+  EXPECT_LT(json.at("update_ms"), json.at("step_ms"));
+  const double least =
+      std::max(json.at("least_memory_ms").get<double>(), json.at("least_link_ms").get<double>());
+  EXPECT_NEAR(json.at("share"), least / json.at("update_ms").get<double>(), 1e-6);
+  EXPECT_EQ(outcome.code, json.at("bars")[0].at("met").get<bool>() ? 0 : 1);
+}
+
+TEST(BenchOffload, TimesOneRank) {
+  const Outcome outcome = weft("bench offload tiny world=2 ep=2 dataset.kind=mock");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("bench offload times one rank"), std::string::npos) << outcome.err;
+}
+
 }  // namespace bench_test
 }  // namespace weft::cli

@@ -97,6 +97,21 @@ TEST(DerivedRun, BytesOfASmallerOptimizer) {
       << "a key that no switch turns on";
 }
 
+TEST(DerivedRun, OffloadedStateIsTheHosts) {
+  const RankParameters ranks{.dense = 1000, .experts = 3000};
+  const std::string offload = "optimizer.optimizer_cpu_offload=true";
+  const StateBytes half =
+      state_bytes(with({"model.bf16=true", offload, "optimizer.optimizer_offload_fraction=0.5"}),
+                  ranks);
+  EXPECT_EQ(half.total(), 4000 * 6 + 2000 * 12);
+  EXPECT_EQ(half.offloaded, 2000 * 12);
+  const StateBytes all =
+      state_bytes(with({offload, "optimizer.optimizer_offload_fraction=1"}), ranks);
+  EXPECT_EQ(all.total(), 4000 * 8) << "without moments";
+  EXPECT_EQ(all.offloaded, 4000 * 12) << "moments and a copy of the weights";
+  EXPECT_EQ(state_bytes(with({"optimizer.optimizer_offload_fraction=1"}), ranks).offloaded, 0);
+}
+
 TEST(DerivedRun, ExpertStateIsSharedByFewerRanks) {
   const std::vector<std::string> sharded{"model.bf16=true",
                                          "ddp.use_distributed_optimizer=true",

@@ -89,6 +89,11 @@ void shard_optimizer(Config& config) {
   config.ddp.use_distributed_optimizer = config.optimizer.use_distributed_optimizer = true;
 }
 
+// Whether host memory is another than that of the ranks.
+bool has_host_beside(const Config& config) {
+  return derive::is_on_gpu(config) || config.runtime.device == config::DeviceKind::Cuda;
+}
+
 void offload_optimizer(Config& config) {
   config.optimizer.optimizer_cpu_offload = config.optimizer.overlap_cpu_optimizer_d2h_h2d = true;
   config.optimizer.optimizer_offload_fraction = 1;
@@ -124,6 +129,7 @@ std::optional<Config> with_saving(Config config, const Saving& saving) {
       shard_optimizer(config);
       break;
     case SavingKind::OffloadOptimizer:
+      if (!has_host_beside(config)) return std::nullopt;
       offload_optimizer(config);
       break;
     case SavingKind::Remainders:

@@ -23,7 +23,7 @@ struct NominalRates {
   // Between a GPU and the memory of its host, each way; and what the cores near it reach of that
   // memory, which nobody advertises for a GPU: half a socket.
   double host_link_bytes_per_second = 48e9;
-  double host_memory_bytes_per_second = 150e9;
+  double host_memory_bytes_per_second = 100e9;
 };
 
 // What the GPU is advertised with, where that is known: no step is faster. A network of 400 Gb/s a

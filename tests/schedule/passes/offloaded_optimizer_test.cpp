@@ -24,7 +24,7 @@ config::Config offloading(const PlanCase& c, Copies copies, std::int64_t bucket_
 
 std::vector<RankPlan> offloading_plans(const PlanCase& c,
                                        Copies copies,
-                                       std::int64_t bucket_size = 2000) {
+                                       std::int64_t bucket_size = 20000) {
   const config::Config config = offloading(c, copies, bucket_size);
   return plan_step(config,
                    grid::Grid(derive::layout_of(config)),
@@ -101,10 +101,10 @@ TEST(OffloadedOptimizer, FirstGradientsTravelUnderTheRestOfTheBackward) {
 TEST(OffloadedOptimizer, WeightsAreGatheredWhenTheyAreBack) {
   PlanCase c{.layers = "mm", .micro_batches = 2};
   c.distributed = true;
-  const Graph graph = offloading_plans(c, Copies::Overlapped)[0].training;
-  const std::vector<RankPlan> plans = offloading_plans(c, Copies::Overlapped);
+  const RankPlan plan = offloading_plans(c, Copies::Overlapped, 10000)[0];
+  const Graph& graph = plan.training;
   int uploads = 0;
-  for (const OffloadedAnatomy& one : plans[0].anatomy.offloaded) {
+  for (const OffloadedAnatomy& one : plan.anatomy.offloaded) {
     if (one.part != Part::Dense) continue;
     ++uploads;
     EXPECT_FALSE(run_together(graph, print(one.upload()), "gather.dense"));
