@@ -15,6 +15,7 @@ struct PlanOptions {
   std::string write;  // folder for fitted hardware files
   bool simulate = false;
   std::string trace;  // file for the time line
+  double imbalance = 1;
 };
 
 int plan_validate(const PlanOptions& options);
