@@ -239,7 +239,8 @@ std::string to_text(const ScheduleReport& report) {
   text += turns_text(report);
   text +=
       "\nsimulated step (F forward, R recomputation, B input gradient, W weight gradient, o other; "
-      "f b on the wire,\ns sums over ranks; compute and the wire stand in one column only where "
+      "f b on the wire,\ns sums over ranks, O I copies to the host and back; compute and the wire "
+      "stand in one column only where "
       "they "
       "ran at the same time)\n";
   text += timeline_grid(simulated.step, simulated.result, kColumns);

@@ -5,8 +5,8 @@
 //
 // A letter is what took most of its slice of time: of compute F forward, R forward once more
 // (recomputation), B input gradient, W weight gradient, o the rest of a step; of communication f
-// and b by direction, s sums over ranks; '.' is nothing. Communication is shown while it is on the
-// wire, not while it waits for its peers.
+// and b by direction, s sums over ranks, O and I copies to the host and back; '.' is nothing.
+// Communication is shown while it is on the wire, not while it waits for its peers.
 #pragma once
 
 #include <string>
