@@ -33,11 +33,15 @@ constexpr std::int64_t kLeastPart = 256 << 10;
 
 // One piece for each thread: the larger a copy, the better the processor does it (from some size on
 // without reading what it is going to write over).
-void copy_in_parts(Workers& workers, std::byte* to, const std::byte* from, std::int64_t bytes) {
+void copy_in_parts(Workers& workers,
+                   Transfers& transfers,
+                   std::byte* to,
+                   const std::byte* from,
+                   std::int64_t bytes) {
   const std::int64_t part = std::max(kLeastPart, bytes / workers.threads() + 1);
   workers.parallel((bytes + part - 1) / part, [&](std::int64_t i) {
     const std::int64_t begin = i * part;
-    std::copy_n(from + begin, std::min(part, bytes - begin), to + begin);
+    transfers.copy(to + begin, from + begin, std::min(part, bytes - begin));
   });
 }
 
@@ -109,20 +113,16 @@ void CpuStream::enqueue_host(std::string_view name, WorkClass kind, HostWork wor
         .awaited = std::exchange(awaited_, {})});
 }
 
+// Either end may be memory of the host.
 void CpuStream::upload(std::byte* to, const std::byte* from, std::int64_t bytes) {
-  // Either may be memory of the host.
-  std::byte* there = cpu_.reach(to);
-  const std::byte* here = cpu_.reach(from);
-  enqueue("upload", WorkClass::Copy, [=](Workers& workers) {
-    copy_in_parts(workers, there, here, bytes);
+  enqueue("upload", WorkClass::Copy, [=, this](Workers& workers) {
+    copy_in_parts(workers, *transfers_, to, from, bytes);
   });
 }
 
 void CpuStream::download(std::byte* to, const std::byte* from, std::int64_t bytes) {
-  std::byte* there = cpu_.reach(to);
-  const std::byte* here = cpu_.reach(from);
-  enqueue("download", WorkClass::Copy, [=](Workers& workers) {
-    copy_in_parts(workers, there, here, bytes);
+  enqueue("download", WorkClass::Copy, [=, this](Workers& workers) {
+    copy_in_parts(workers, *transfers_, to, from, bytes);
   });
 }
 
