@@ -38,7 +38,7 @@ bool is_allowed(const config::Config& run, Idea& idea) {
 }
 
 std::optional<Suggestion> judged(const NextFacts& facts, Idea idea) {
-  const double step_ms = facts.report.step_ms(), ceiling_ms = idea.ceiling_ms;
+  const double step_ms = facts.report.step_ms();
   if (idea.at_most_ms < kWorthwhile * step_ms) return std::nullopt;
   if (facts.run != nullptr && !is_allowed(*facts.run, idea)) return std::nullopt;
   Suggestion suggestion{.phase = idea.phase,
@@ -52,7 +52,7 @@ std::optional<Suggestion> judged(const NextFacts& facts, Idea idea) {
     const std::optional<double> gain = facts.what_if->gain_ms(idea.words);
     if (gain && *gain < kWorthwhile * step_ms) return std::nullopt;
     if (gain) {
-      suggestion.gain_ms = std::min(*gain, ceiling_ms);
+      suggestion.gain_ms = std::min(*gain, idea.at_most_ms);
       suggestion.basis = Suggestion::Basis::Simulated;
     }
   }

@@ -6,7 +6,6 @@
 // offered; one that makes a run fit always is.
 #pragma once
 
-#include <limits>
 #include <optional>
 #include <vector>
 
@@ -34,8 +33,7 @@ std::vector<Suggestion> next_to_try(const NextFacts& facts);
 struct Idea {
   Phase phase = Phase::Retune;
   std::vector<std::string> words;
-  double at_most_ms = 0;
-  double ceiling_ms = std::numeric_limits<double>::infinity();    // of what the simulator may say
+  double at_most_ms = 0;  // the simulator may say less, never more
   enum class Ask { Simulator, Nobody, Known } ask = Ask::Nobody;  // Known: at_most_ms is the gain
   std::string because, rule;
 };

@@ -18,11 +18,6 @@ double moving_ms(const NextFacts& facts, const std::string& kind) {
   return reasons.no_partner_ms + reasons.short_cover_ms;
 }
 
-double exposed_ms(const NextFacts& facts, const std::string& kind) {
-  const auto found = facts.report.exposure.kinds.find(kind);
-  return found == facts.report.exposure.kinds.end() ? 0 : found->second.exposed_ms;
-}
-
 double short_cover_ms(const NextFacts& facts, const std::string& kind) {
   const auto found = facts.report.exposure.kinds.find(kind);
   return found == facts.report.exposure.kinds.end() ? 0 : found->second.reasons.short_cover_ms;
@@ -43,7 +38,6 @@ Idea cover(const NextFacts& facts,
   return {.phase = Phase::Retune,
           .words = std::move(words),
           .at_most_ms = ms,
-          .ceiling_ms = exposed_ms(facts, kind),
           .ask = Idea::Ask::Simulator,
           .because = exposed_text(facts, kind, ms),
           .rule = std::move(rule)};

@@ -16,6 +16,19 @@ std::string bubble_text(const NextFacts& facts) {
               facts.report.step_ms());
 }
 
+// The order, without what the rules settled for the one that ran.
+std::vector<std::string> words_for(const plan::PipelineOrder& order, const config::Config& run) {
+  std::vector<std::string> words{
+      text("runtime.pipeline_schedule={}", config::word(order.schedule)),
+      text("model.virtual_pipeline_model_parallel_size={}", order.chunks)};
+  if (run.comm_overlap.overlap_p2p_comm) words.push_back("comm_overlap.overlap_p2p_comm=null");
+  if (run.comm_overlap.batch_p2p_comm) words.push_back("comm_overlap.batch_p2p_comm=null");
+  if (run.model.microbatch_group_size_per_vp_stage) {
+    words.push_back("model.microbatch_group_size_per_vp_stage=null");
+  }
+  return words;
+}
+
 // The best order of the pipeline, against the one that ran: both at the rates that fit the run.
 void add_order(const NextFacts& facts, std::vector<Idea>& ideas) {
   if (!facts.rates || !facts.run->runtime.schedule.empty()) return;
@@ -28,11 +41,11 @@ void add_order(const NextFacts& facts, std::vector<Idea>& ideas) {
   }
   if (asked == orders.end() || best == nullptr || asked->step_seconds <= 0) return;
   const double gain = 1 - best->step_seconds / asked->step_seconds;
+  const trace::Walls& walls = facts.report.walls;
   ideas.push_back(
       {.phase = Phase::Scale,
-       .words = {text("runtime.pipeline_schedule={}", config::word(best->schedule)),
-                 text("model.virtual_pipeline_model_parallel_size={}", best->chunks)},
-       .at_most_ms = gain * facts.report.step_ms(),
+       .words = words_for(*best, *facts.run),
+       .at_most_ms = std::min(gain * facts.report.step_ms(), walls.bubble + walls.idle),
        .ask = Idea::Ask::Known,
        .because = text("{}; simulated, a rank idles {:.1f} % instead of {:.1f} % and keeps {} "
                        "instead of {}",

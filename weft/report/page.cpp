@@ -16,6 +16,7 @@ using base::Json;
 using train::BytesByTag;
 
 constexpr std::size_t kMostColumns = 600;
+constexpr int kDrawnTags = tensor::kTags;  // the first ones: they add up to a rank's bytes
 
 // Of each few points the one with most bytes.
 template <typename Point, typename Total>
@@ -46,7 +47,7 @@ Json stage_json(std::size_t stage, const train::PredictedMemory& memory) {
 
 Json predicted_memory(const MemoryWall& memory) {
   Json labels = Json::array(), stages = Json::array();
-  for (int tag = 0; tag < tensor::kTags; ++tag) {
+  for (int tag = 0; tag < kDrawnTags; ++tag) {
     labels.push_back(tensor::name_of(static_cast<tensor::Tag>(tag)));
   }
   for (std::size_t stage = 0; stage < memory.forecast.stages.size(); ++stage) {

@@ -91,15 +91,14 @@ class TimelineView {
 
   drawLane(pen, lane, row) {
     const spans = this.all.spans, y = this.top + row * this.rowHeight + 2, height = this.rowHeight - 4;
-    let covered = -1, coveredKind = -1;
+    let covered = -1;  // up to this pixel something thin is drawn already
     for (let k = this.first(lane, this.from); k < lane.length; ++k) {
       const i = lane[k];
       if (spans.begin[i] > this.to) break;
       const begin = Math.max(this.left, this.x(spans.begin[i])), end = Math.min(this.width, this.x(this.end(i)));
       const width = Math.max(0.6, end - begin);
-      if (begin + width <= covered && coveredKind === spans.kind[i] && i !== this.chosen) continue;
-      covered = Math.floor(begin + width) + (width < 1 ? 1 : 0);
-      coveredKind = spans.kind[i];
+      if (width < 1 && begin < covered && i !== this.chosen) continue;
+      covered = width < 1 ? Math.floor(begin) + 1 : 0;
       const kind = this.all.kinds[spans.kind[i]];
       pen.fillStyle = kind.colour;
       pen.fillRect(begin, y, width, height);
