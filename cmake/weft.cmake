@@ -30,7 +30,7 @@ endif()
 # -O3 is for where numbers are crunched: it doubles what compiling costs and gains nothing elsewhere. What
 # only reads, judges and prints needs less than what plans and runs a step.
 set(weft_crunching kernels comm tensor)
-set(weft_reading config words rules derive checkpoint events cli)
+set(weft_reading config words rules derive checkpoint events report cli)
 file(WRITE ${CMAKE_BINARY_DIR}/pch.cpp "")
 foreach(level O1 O2)
   add_library(weft_pch_${level} STATIC ${CMAKE_BINARY_DIR}/pch.cpp)
@@ -60,6 +60,8 @@ function(weft_libraries target module)
     target_link_libraries(${target} PRIVATE MPI::MPI_CXX)
   elseif(module STREQUAL events AND weft_protobuf_found)
     target_link_libraries(${target} PRIVATE weft_event_messages)
+  elseif(module STREQUAL report)
+    weft_page(${target})
   elseif(module STREQUAL cli)
     target_link_libraries(${target} PUBLIC CLI11::CLI11)
     target_compile_definitions(${target} PRIVATE

@@ -27,6 +27,7 @@ declare -A units=(
     $checkpoint/huggingface_deepseek.cpp $checkpoint/huggingface_defaults.cpp
     $checkpoint/huggingface_family.cpp $checkpoint/huggingface_keys.cpp
     $checkpoint/huggingface_rope.cpp"
+  [chrome]="weft/trace/*.cpp weft/base/descriptor.cpp weft/base/file.cpp"
   [config]="weft/base/descriptor.cpp weft/base/file.cpp weft/base/file_write.cpp weft/base/pipe.cpp
     weft/config/*.cpp weft/derive/gpu.cpp"
   [words]="weft/words/*.cpp"
@@ -38,11 +39,12 @@ declare -A linked=(
   [safetensors]="safetensors base"
   [manifest]="manifest base"
   [huggingface_config]="huggingface_config base"
+  [chrome]="chrome base"
   [words]="words config base"
   [recipe]="words config base"
 )
 # The longest first, so that no core waits for one at the end.
-order="config words huggingface_config manifest safetensors indexed npy base"
+order="config words chrome huggingface_config manifest safetensors indexed npy base"
 # Libraries beside fmt.
 declare -A libraries=([words]=-lyaml-cpp [recipe]=-lyaml-cpp)
 
@@ -115,4 +117,4 @@ if ! have_libfuzzer; then
   exit 77
 fi
 compile_all
-for name in indexed npy safetensors manifest huggingface_config words recipe; do fuzz "$name"; done
+for name in indexed npy safetensors manifest huggingface_config chrome words recipe; do fuzz "$name"; done

@@ -14,6 +14,7 @@ constexpr const char* kPaths[] = {"--config-file",
                                   "--against",
                                   "--out",
                                   "--svg",
+                                  "--html",
                                   "--costs",
                                   "--calibration",
                                   "--read",
@@ -97,7 +98,7 @@ _weft_plain_words() {{
   case "$2:$3" in
     -*) COMPREPLY=($(compgen -W "$(_weft_options "$3")" -- "$2")) ;;
     *:recipes) COMPREPLY=($(compgen -W "$(_weft_recipes "$1")" -- "$2")) ;;
-    *:verify|*:data\ *) _weft_files "$2" ;;
+    *:verify|*:report|*:data\ *) _weft_files "$2" ;;
   esac
 }}
 _weft() {{

@@ -59,6 +59,10 @@ Json args_of(const Span& span) {
   if (span.bytes > 0) args["bytes"] = span.bytes;
   if (span.rows > 0) args["rows"] = span.rows;
   if (is_node(span) && !communication_kind(span.lane).empty()) args["coverable"] = span.coverable;
+  // With these, chrome_read.h gets back all that an analysis asks of a span.
+  if (!span.after.empty()) args["after"] = span.after;
+  if (!span.operation.empty()) args["operation"] = span.operation;
+  if (!span.members.empty()) args["members"] = span.members;
   return args;
 }
 

@@ -1,5 +1,6 @@
 // Chrome/Perfetto JSON of timelines: a process a rank, a track a lane, a marker a step, arrows
-// from what was waited for to what waited, and from sends to receives. ui.perfetto.dev opens it.
+// from what was waited for to what waited, and from sends to receives. ui.perfetto.dev opens it,
+// and chrome_read.h reads it back.
 #pragma once
 
 #include <span>

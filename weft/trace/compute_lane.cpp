@@ -72,6 +72,9 @@ ComputeLane::ComputeLane(const Timeline& timeline, int run) {
   }
 }
 
+ComputeLane::ComputeLane(Intervals busy, Intervals gemm, std::vector<Node> nodes)
+    : busy_(std::move(busy)), gemm_(std::move(gemm)), nodes_(std::move(nodes)) {}
+
 bool ComputeLane::host_is_late(std::int64_t moment) const {
   const auto node =
       std::ranges::partition_point(nodes_, [&](const Node& one) { return one.end <= moment; });

@@ -11,7 +11,15 @@ namespace weft::trace {
 
 class ComputeLane {
  public:
+  struct Node {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+    std::int64_t ready = 0;  // all it waits for is over
+  };
+
   ComputeLane(const Timeline& timeline, int run);
+  // Of another program's: both sets, and nodes in lane order.
+  ComputeLane(Intervals busy, Intervals gemm, std::vector<Node> nodes);
 
   const Intervals& busy() const { return busy_; }  // with any operation
   const Intervals& gemm() const { return gemm_; }  // with a matrix product or attention
@@ -25,12 +33,6 @@ class ComputeLane {
   std::vector<std::int64_t> changes() const;
 
  private:
-  struct Node {
-    std::int64_t begin = 0;
-    std::int64_t end = 0;
-    std::int64_t ready = 0;  // all it waits for is over
-  };
-
   Intervals busy_, gemm_;
   std::vector<Node> nodes_;  // in lane order
 };

@@ -71,27 +71,43 @@ double Exposure::mean_step_ms() const {
   return step_ms.empty() ? 0 : sum / static_cast<double>(step_ms.size());
 }
 
+Exposure mean_exposure(const std::vector<RankSums>& ranks,
+                       std::size_t runs,
+                       std::vector<double> step_ms) {
+  const std::string all_kinds(kAllKinds);
+  Exposure exposure{.step_ms = std::move(step_ms), .ranks = {}, .kinds = {}, .total = {}};
+  SumsByKind all{{all_kinds, {}}};
+  const std::size_t steps = std::max<std::size_t>(1, runs);
+  for (const RankSums& rank : ranks) {
+    SumsByKind own{{all_kinds, {}}};
+    add(own, rank.sums);
+    exposure.ranks.push_back({.rank = rank.rank,
+                              .label = rank.label,
+                              .kinds = times_of(own, steps),
+                              .total = time_of(own.at(all_kinds), steps)});
+    add(all, own);
+  }
+  const std::size_t all_steps = std::max<std::size_t>(1, runs * ranks.size());
+  exposure.kinds = times_of(all, all_steps);
+  exposure.total = time_of(all.at(all_kinds), all_steps);
+  return exposure;
+}
+
 Exposure analyse(std::span<const Timeline> timelines, Clocks clocks) {
   const std::set<int> runs = runs_of(timelines);
   const Operations operations(timelines, clocks);
-  Exposure exposure;
-  for (const int run : runs)
-    exposure.step_ms.push_back(milliseconds(step_ns(timelines, run, clocks)));
-  SumsByKind all{{std::string(kAllKinds), {}}};
+  std::vector<double> step_ms;
+  for (const int run : runs) step_ms.push_back(milliseconds(step_ns(timelines, run, clocks)));
+  std::vector<RankSums> ranks;
   for (const Timeline& timeline : timelines) {
-    SumsByKind own{{std::string(kAllKinds), {}}};
-    for (const int run : runs) add(own, rank_exposure(timeline, run, operations));
-    const std::size_t steps = std::max<std::size_t>(1, runs.size());
-    exposure.ranks.push_back({.rank = timeline.rank,
-                              .label = timeline.label,
-                              .kinds = times_of(own, steps),
-                              .total = time_of(own.at(std::string(kAllKinds)), steps)});
-    add(all, own);
+    RankSums& rank =
+        ranks.emplace_back(RankSums{.rank = timeline.rank, .label = timeline.label, .sums = {}});
+    for (const int run : runs) {
+      add(rank.sums,
+          rank_exposure(communications_of(timeline, run, operations), ComputeLane(timeline, run)));
+    }
   }
-  const std::size_t steps = std::max<std::size_t>(1, runs.size() * timelines.size());
-  exposure.kinds = times_of(all, steps);
-  exposure.total = time_of(all.at(std::string(kAllKinds)), steps);
-  return exposure;
+  return mean_exposure(ranks, runs.size(), std::move(step_ms));
 }
 
 }  // namespace weft::trace

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "weft/trace/exposed_moments.h"
 #include "weft/trace/operations.h"
 #include "weft/trace/span.h"
 
@@ -29,6 +30,21 @@ inline constexpr std::string_view kAllKinds = "";
 
 void add(SumsByKind& into, const SumsByKind& more);
 
-SumsByKind rank_exposure(const Timeline& timeline, int run, const Operations& operations);
+// What a rank sent and received in a run, by begin: by kind, and all of it under kAllKinds.
+using Communications = std::map<std::string, std::vector<Communication>>;
+Communications communications_of(const Timeline& timeline, int run, const Operations& operations);
+
+SumsByKind rank_exposure(const Communications& communications, const ComputeLane& compute);
+
+// Of a rank over all runs.
+struct RankSums {
+  int rank = 0;
+  std::string label;
+  SumsByKind sums;
+};
+// What they are in the mean of `runs` runs, which took `step_ms`.
+Exposure mean_exposure(const std::vector<RankSums>& ranks,
+                       std::size_t runs,
+                       std::vector<double> step_ms);
 
 }  // namespace weft::trace

@@ -1,0 +1,71 @@
+// What a page draws of a trace.
+#include "weft/report/drawn_timeline.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/trace/timeline_support.h"
+
+namespace weft::report {
+namespace drawn_timeline_test {
+
+Evidence of(std::vector<trace::Timeline> timelines) {
+  Evidence evidence;
+  evidence.timelines = std::move(timelines);
+  return evidence;
+}
+
+TEST(DrawnTimeline, IsTheLastStepOfEveryRank) {
+  trace::Hand first(0), second(7);
+  first.compute("0F0.route", 0, 1).run(1).compute("0F0.route", 10, 12).compute("1F0.route", 12, 13);
+  second.run(1).communication("ep", "0F0.dispatch", 11, 15, trace::Cover::None);
+  const DrawnTimeline drawn = draw_timeline(of({first, second}));
+  ASSERT_EQ(drawn.lanes.size(), 2u);
+  EXPECT_EQ(drawn.lanes[0].name, "0 compute");
+  EXPECT_EQ(drawn.lanes[1].name, "7 ep");
+  ASSERT_EQ(drawn.lanes[0].spans.size(), 2u);
+  EXPECT_EQ(drawn.lanes[0].spans[0].begin_ns, 0);
+  EXPECT_EQ(drawn.lanes[1].spans[0].begin_ns, 1'000'000);
+  EXPECT_EQ(drawn.end_ns, 5'000'000);
+  EXPECT_EQ(drawn.names, (std::vector<std::string>{"0F0.route", "1F0.route", "0F0.dispatch"}));
+}
+
+TEST(DrawnTimeline, ShortNeighboursOfOneKindStandTogetherAndNoTimeIsLost) {
+  DrawnTimeline timeline{.kinds = {}, .names = {}, .lanes = {{.name = "a", .spans = {}}}};
+  for (int i = 0; i < 1000; ++i) {
+    timeline.lanes[0].spans.push_back(
+        {.kind = i < 500 ? 0 : 1, .begin_ns = 10 * i, .end_ns = 10 * i + 8});
+  }
+  timeline.end_ns = 9998;
+  thin_out(timeline, 100);
+  const std::vector<DrawnSpan>& spans = timeline.lanes[0].spans;
+  EXPECT_LE(spans.size(), 100u);
+  EXPECT_GE(spans.size(), 2u);
+  std::int64_t count = 0;
+  for (const DrawnSpan& span : spans) {
+    count += span.count;
+    EXPECT_EQ(span.kind, span.begin_ns < 5000 ? 0 : 1);
+  }
+  EXPECT_EQ(count, 1000);
+  EXPECT_EQ(spans.front().begin_ns, 0);
+  EXPECT_EQ(spans.back().end_ns, 9998);
+  EXPECT_NE(timeline.note.find("Of 1000 spans"), timeline.note.npos);
+}
+
+TEST(DrawnTimeline, KindsThatTakeTurnsAreCutOffAtTheLimit) {
+  DrawnTimeline timeline{.kinds = {}, .names = {}, .lanes = {{.name = "a", .spans = {}}}};
+  for (int i = 0; i < 1000; ++i) {
+    timeline.lanes[0].spans.push_back({.kind = i % 2, .begin_ns = 10 * i, .end_ns = 10 * i + 8});
+  }
+  timeline.end_ns = 9998;
+  thin_out(timeline, 100);
+  EXPECT_EQ(timeline.lanes[0].spans.size(), 100u);
+}
+
+TEST(DrawnTimeline, NothingIsStillATimeline) {
+  const base::Json json = to_json(draw_timeline({}));
+  EXPECT_TRUE(json["spans"]["lane"].empty());
+  EXPECT_EQ(json["end_ns"], 1);
+}
+
+}  // namespace drawn_timeline_test
+}  // namespace weft::report

@@ -1,0 +1,83 @@
+// Suggestions come in the guide's order, with gains that are numbers of the run.
+#include "weft/report/next.h"
+
+#include <gtest/gtest.h>
+
+namespace weft::report {
+namespace next_test {
+
+// A trace of 100 ms without a config: ep exposed for 30 ms, the host late for 20.
+Report traced() {
+  Report report;
+  report.traced_steps = 1;
+  report.walls =
+      {.step = 100, .compute = 40, .host = 20, .communication = 30, .idle = 10, .gemm = 25};
+  report.exposure.kinds["ep"] = {
+      .communication_ms = 35,
+      .exposed_ms = 34,
+      .reasons = {.no_partner_ms = 28, .short_cover_ms = 2, .peer_ms = 4}};
+  return report;
+}
+
+const Suggestion* find(const std::vector<Suggestion>& all, std::string_view change) {
+  const auto found = std::ranges::find_if(all, [&](const Suggestion& one) {
+    return one.change.find(change) != one.change.npos;
+  });
+  return found == all.end() ? nullptr : &*found;
+}
+
+TEST(Next, GainsAreWhatTheTraceSaysAndNoMore) {
+  const Report report = traced();
+  const std::vector<Suggestion> next = next_to_try({.report = report});
+  ASSERT_EQ(next.size(), 3u);
+  const Suggestion* overlap = find(next, "overlap_moe_expert_parallel_comm=true");
+  ASSERT_NE(overlap, nullptr);
+  EXPECT_DOUBLE_EQ(*overlap->gain_ms, 30);  // what waits for peers does not move
+  EXPECT_EQ(overlap->basis, Suggestion::Basis::AtMost);
+  const Suggestion* graphs = find(next, "cuda_graph_impl");
+  ASSERT_NE(graphs, nullptr);
+  EXPECT_DOUBLE_EQ(*graphs->gain_ms, 20);
+  const Suggestion* fusion = find(next, "moe_permute_fusion");
+  ASSERT_NE(fusion, nullptr);
+  EXPECT_DOUBLE_EQ(*fusion->gain_ms, 15);
+  for (const Suggestion& one : next) {
+    EXPECT_FALSE(one.because.empty());
+    EXPECT_FALSE(one.rule.empty());
+  }
+}
+
+TEST(Next, LargestGainsComeFirstInsideAPhase) {
+  const Report report = traced();
+  const std::vector<Suggestion> next = next_to_try({.report = report});
+  for (std::size_t i = 1; i < next.size(); ++i) {
+    EXPECT_GE(next[i].phase, next[i - 1].phase);
+    EXPECT_TRUE(next[i].phase > next[i - 1].phase || *next[i].gain_ms <= *next[i - 1].gain_ms);
+  }
+}
+
+TEST(Next, WhatGainsLessThanAHundredthIsNotOffered) {
+  Report report = traced();
+  report.walls.host = 0.9;
+  report.exposure.kinds["ep"].reasons = {.no_partner_ms = 0.9};
+  report.walls.gemm = 39.5;
+  EXPECT_TRUE(next_to_try({.report = report}).empty());
+}
+
+TEST(Next, WithoutATraceTheFirstThingIsOne) {
+  Report report;
+  report.steps = StepTimes{.steps = 4, .median_ms = 10};
+  const std::vector<Suggestion> next = next_to_try({.report = report});
+  ASSERT_EQ(next.size(), 1u);
+  EXPECT_EQ(next[0].phase, Phase::Profile);
+  EXPECT_EQ(next[0].change, "runtime.trace=true");
+  EXPECT_FALSE(next[0].gain_ms);
+}
+
+TEST(Next, ChangesThatTheRunMayNotMakeAreNotOffered) {
+  const Report report = traced();
+  config::Config run;  // one rank, no experts: nothing to overlap
+  EXPECT_EQ(find(next_to_try({.report = report, .run = &run}), "overlap_moe"), nullptr);
+}
+
+}  // namespace next_test
+}  // namespace weft::report

@@ -1,0 +1,81 @@
+// Every moment of a step belongs to one wall.
+#include "weft/trace/walls.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/trace/timeline_support.h"
+
+namespace weft::trace {
+namespace walls_test {
+
+double sum_of(const Walls& walls) {
+  return walls.compute + walls.host + walls.communication + walls.bubble + walls.late + walls.copy +
+         walls.idle;
+}
+
+Walls walls(std::vector<Timeline> timelines, std::size_t rank = 0) {
+  return walls_of(timelines, Clocks::Shared).at(rank).walls;
+}
+
+TEST(Walls, AMessageAloneIsCommunication) {
+  const Walls found =
+      walls({Hand(0)
+                 .compute("0F0.route", 0, 2)
+                 .communication("ep", "0F0.dispatch", 2, 5, Cover::None)
+                 .compute("0F0.experts", 5, 9, {"0F0.dispatch"}, SpanKind::Memory)});
+  EXPECT_DOUBLE_EQ(found.step, 9);
+  EXPECT_DOUBLE_EQ(found.compute, 6);
+  EXPECT_DOUBLE_EQ(found.gemm, 2);
+  EXPECT_DOUBLE_EQ(found.communication, 3);
+  EXPECT_DOUBLE_EQ(sum_of(found), 9);
+}
+
+TEST(Walls, AGapBeforeAReadyNodeIsTheHosts) {
+  const Walls found = walls({Hand(0).compute("0F0.route", 0, 2).compute("0F0.permute", 3, 4)});
+  EXPECT_DOUBLE_EQ(found.host, 1);
+  EXPECT_DOUBLE_EQ(sum_of(found), 4);
+}
+
+TEST(Walls, WaitingForAStageIsABubbleAndForOthersLateness) {
+  const auto rank = [](const char* lane, double begin) {
+    return Hand(0)
+        .communication(lane, "x", begin, 6, Cover::None, {0, 1})
+        .compute("y", 6, 8, {"x"});
+  };
+  for (const char* lane : {"pp_receive_previous", "ep"}) {
+    Hand second(1);
+    second.communication(lane, "x", 4, 6, Cover::None, {0, 1}).compute("y", 6, 8, {"x"});
+    const std::vector<Timeline> both{rank(lane, 0), second};
+    const Walls first = walls(both);
+    EXPECT_DOUBLE_EQ(lane == std::string("ep") ? first.late : first.bubble, 4) << lane;
+    EXPECT_DOUBLE_EQ(first.communication, 2) << lane;
+    EXPECT_DOUBLE_EQ(sum_of(first), 8) << lane;
+    // The rank that came late had nothing to do before.
+    EXPECT_DOUBLE_EQ(walls(both, 1).idle, 4) << lane;
+  }
+}
+
+TEST(Walls, ACopyIsItsOwnWall) {
+  Hand hand(0);
+  hand.compute("x", 0, 2).node("copy", "out", 2, 5).operation(SpanKind::Copy, 2, 5);
+  hand.compute("y", 5, 6, {"out"});
+  const Walls found = walls({hand});
+  EXPECT_DOUBLE_EQ(found.copy, 3);
+  EXPECT_DOUBLE_EQ(found.idle, 0);
+  EXPECT_DOUBLE_EQ(sum_of(found), 6);
+}
+
+TEST(Walls, RunsAreMeansOfStepsThatEndWithTheSlowestRank) {
+  Hand first(0), second(1);
+  first.compute("x", 0, 2).run(1).compute("x", 10, 14);
+  second.compute("x", 0, 4).run(1).compute("x", 10, 16);
+  const std::vector<Timeline> both{first, second};
+  EXPECT_DOUBLE_EQ(walls(both).step, 5);
+  EXPECT_DOUBLE_EQ(walls(both).compute, 3);
+  EXPECT_DOUBLE_EQ(walls(both).idle, 2);
+  EXPECT_DOUBLE_EQ(walls_of(both, Clocks::Separate).at(0).walls.step, 3);
+  EXPECT_DOUBLE_EQ(mean({}).step, 0);
+}
+
+}  // namespace walls_test
+}  // namespace weft::trace

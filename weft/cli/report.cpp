@@ -1,0 +1,58 @@
+// weft report: where the time and the memory of a run went, and what to try next.
+#include "weft/base/file.h"
+#include "weft/cli/arguments.h"
+#include "weft/cli/command.h"
+#include "weft/cli/output.h"
+#include "weft/report/analyse.h"
+#include "weft/report/evidence.h"
+#include "weft/report/render.h"
+
+namespace weft::cli {
+namespace {
+
+struct ReportOptions {
+  std::string path, html;
+  Format format = Format::Text;
+};
+
+int run_report(const ReportOptions& options) {
+  if (!options.html.empty()) base::require_writable(options.html);
+  const report::Evidence evidence = report::read_evidence(options.path);
+  const report::Report report = report::analyse(evidence);
+  if (!options.html.empty()) base::write_whole(options.html, report::to_page(report, evidence));
+  switch (options.format) {
+    case Format::Text:
+      print_text(report::to_text(report));
+      break;
+    case Format::Json:
+      print_json(report::to_json(report));
+      break;
+  }
+  return kGood;
+}
+
+}  // namespace
+
+void add_report(CLI::App& program, Action& chosen) {
+  CLI::App* command = program.add_subcommand(
+      "report",
+      "say where the time and the memory of a run or a trace went, and what to try next");
+  auto options = std::make_shared<ReportOptions>();
+  command
+      ->add_option(
+          "path",
+          options->path,
+          "a run folder of weft train, or a Chrome trace: of Weft, or of PyTorch's profiler")
+      ->type_name("RUN|TRACE")
+      ->required();
+  command->add_option("--html", options->html, "file for the same as one page with a timeline")
+      ->type_name("FILE");
+  add_format(*command, options->format);
+  command->footer(
+      "Example: weft train tiny world=2 ep=2 runtime.trace=true runtime.run_dir=runs/a\n"
+      "         weft report runs/a --html=report.html\n"
+      "The page needs no network: any browser opens it.");
+  on_chosen(*command, chosen, std::move(options), run_report);
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,155 @@
+#include "weft/report/analyse.h"
+
+#include <algorithm>
+#include <array>
+
+#include "weft/base/error.h"
+#include "weft/base/text.h"
+#include "weft/derive/gpu.h"
+#include "weft/report/comparison.h"
+#include "weft/report/next.h"
+#include "weft/report/what_if.h"
+#include "weft/rules/validate.h"
+#include "weft/trace/device_exposure.h"
+
+namespace weft::report {
+namespace {
+
+using base::text;
+
+void take_times(const Evidence& evidence, Report& report) {
+  if (evidence.devices) {
+    trace::DeviceTimes times = trace::analyse_devices(*evidence.devices);
+    report.exposure = std::move(times.exposure);
+    report.ranks = std::move(times.walls);
+    report.traced_steps = evidence.devices->steps;
+    report.notes.push_back(
+        "kernels are told apart by their names, and a kernel does not say what may run beside it: "
+        "exposed time that is not the host's stands under no partner");
+  } else if (!evidence.timelines.empty()) {
+    report.exposure = trace::analyse(evidence.timelines, evidence.clocks);
+    report.ranks = trace::walls_of(evidence.timelines, evidence.clocks);
+    report.traced_steps = static_cast<int>(report.exposure.step_ms.size());
+  }
+  std::vector<trace::Walls> walls;
+  for (const trace::RankWalls& rank : report.ranks) walls.push_back(rank.walls);
+  report.walls = trace::mean(walls);
+}
+
+void take_memory(const config::Config& run, Report& report) {
+  const derive::GpuFacts gpu = derive::gpu_facts(run.hardware);
+  MemoryWall memory{.forecast = measure::forecast_memory(run, measure::Priced::Yes)};
+  if (gpu.memory_gb) {
+    memory.gpu = gpu.name;
+    memory.room_bytes = static_cast<std::size_t>(*gpu.memory_gb * 1e9);
+  }
+  for (const std::string& left_out : memory.forecast.left_out) {
+    report.notes.push_back(text("memory is told without: {}", left_out));
+  }
+  if (memory.forecast.is_predicted()) report.memory = std::move(memory);
+}
+
+// The run as the rules leave it; none, with a note, where they refuse it.
+std::optional<config::Config> settled(const Evidence& evidence, Report& report) {
+  if (!evidence.config) return std::nullopt;
+  const rules::Verdict verdict = rules::judge(*evidence.config);
+  if (verdict.legal()) return verdict.config;
+  report.notes.push_back(text("config.yaml is refused, so nothing is predicted: {}",
+                              config::to_text(verdict.errors.front())));
+  return std::nullopt;
+}
+
+std::string dominant_wall(const Report& report) {
+  if (report.memory && report.memory->share() > 1) return "memory";
+  if (report.traced_steps == 0) return "";
+  const trace::Walls& walls = report.walls;
+  const std::array<std::pair<double, const char*>, 7> parts{{{walls.compute, "compute"},
+                                                             {walls.communication, "communication"},
+                                                             {walls.host, "host"},
+                                                             {walls.bubble, "bubble"},
+                                                             {walls.late, "late ranks"},
+                                                             {walls.copy, "copies"},
+                                                             {walls.idle, "idle"}}};
+  return std::ranges::max_element(parts, {}, [](const auto& part) { return part.first; })->second;
+}
+
+// What only the schedule of the run and its trace together tell.
+struct Priced {
+  std::optional<WhatIf> what_if;
+  std::optional<plan::NominalRates> rates;
+};
+
+Priced price(const Evidence& evidence, const config::Config& run, Report& report) {
+  Priced priced;
+  if (evidence.timelines.empty()) return priced;
+  try {
+    const double step_ms = report.exposure.mean_step_ms();
+    PredictedRun predicted = compare(run, evidence.timelines, step_ms);
+    priced.rates = predicted.rates;
+    report.comparison = std::move(predicted.comparison);
+    if (!run.runtime.schedule.empty()) {
+      report.notes.push_back(
+          "the order came from runtime.schedule: other orders are not simulated");
+      return priced;
+    }
+    priced.what_if.emplace(run, evidence.timelines, step_ms);
+    report.comparison->replayed = {.name = "replayed",
+                                   .measured_ms = step_ms,
+                                   .predicted_ms = priced.what_if->replayed_ms()};
+  } catch (const base::ConfigError& error) {
+    report.notes.push_back(
+        text("the trace does not fit the run's schedule, so nothing is predicted: {}",
+             error.what()));
+    priced = {};
+  }
+  return priced;
+}
+
+}  // namespace
+
+std::string_view word(Phase phase) {
+  switch (phase) {
+    case Phase::Fit:
+      return "fit";
+    case Phase::Scale:
+      return "scale";
+    case Phase::Profile:
+      return "profile";
+    case Phase::Retune:
+      return "retune";
+  }
+  return "";
+}
+
+double MemoryWall::share() const {
+  if (room_bytes == 0 || !forecast.is_predicted()) return 0;
+  return static_cast<double>(forecast.peak_bytes()) / static_cast<double>(room_bytes);
+}
+
+double Report::step_ms() const {
+  if (traced_steps > 0) return walls.step;
+  return steps ? steps->median_ms : 0;
+}
+
+Report analyse(const Evidence& evidence) {
+  Report report{.name = evidence.name,
+                .kind = evidence.kind,
+                .steps = evidence.steps,
+                .loads = evidence.loads,
+                .notes = evidence.notes};
+  take_times(evidence, report);
+  const std::optional<config::Config> run = settled(evidence, report);
+  Priced priced;
+  if (run) {
+    take_memory(*run, report);
+    priced = price(evidence, *run, report);
+  }
+  report.wall = dominant_wall(report);
+  report.next = next_to_try({.report = report,
+                             .run = run ? &*run : nullptr,
+                             .what_if = priced.what_if ? &*priced.what_if : nullptr,
+                             .rates = priced.rates});
+  return report;
+}
+
+}  // namespace weft::report

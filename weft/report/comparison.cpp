@@ -1,0 +1,200 @@
+#include "weft/report/comparison.h"
+
+#include <algorithm>
+#include <map>
+
+#include "weft/base/casts.h"
+#include "weft/base/error.h"
+#include "weft/base/text.h"
+#include "weft/derive/derived.h"
+#include "weft/derive/gpu.h"
+#include "weft/exec/sim/costs.h"
+#include "weft/schedule/plan.h"
+
+namespace weft::report {
+namespace {
+
+namespace sim = exec::sim;
+using schedule::Node;
+
+// Rates at which one part of the nominal costs counts and the others do not.
+constexpr double kFree = 1e30;
+
+// The nodes of a run as they were measured and as they are priced.
+class NodeCosts {
+ public:
+  NodeCosts(const config::Config& run, const std::vector<trace::Timeline>& traced)
+      : run_(run),
+        grid_(derive::layout_of(run)),
+        plans_(schedule::plan_step(run, grid_)),
+        measured_(sim::measure(traced)) {
+    for (const auto& [rank, rows] : measured_.ranks()) {
+      if (rank < grid_.world()) continue;
+      throw base::ConfigError(
+          base::text("the trace has a rank {}, and the run has {}", rank, grid_.world()));
+    }
+    for (const schedule::RankPlan& plan : plans_) {
+      for (const schedule::Entry& entry : plan.training.entries) {
+        Node node = entry.node;
+        node.micro_batch = schedule::kNone;
+        ++counts_[{plan.anatomy.pp_rank, node}];
+      }
+    }
+  }
+
+  struct NodeTime {
+    Node node;
+    double count = 0;  // of executions in a step
+    double measured_seconds = 0, predicted_seconds = 0;
+    bool is_message = false;
+  };
+
+  // Of every rank that was traced; nodes that its graph does not have are left out.
+  std::vector<NodeTime> at(const plan::NominalRates& rates) const {
+    const sim::CostTable nominal = plan::nominal_costs(run_, grid_, plans_, rates);
+    std::vector<NodeTime> all;
+    for (const auto& [rank, rows] : measured_.ranks()) {
+      const int stage = grid_.coordinate(rank).pp;
+      for (const auto& [node, cost] : rows) {
+        const sim::Cost* predicted = nominal.find(stage, node);
+        const auto count = counts_.find({stage, node});
+        if (predicted == nullptr || count == counts_.end()) continue;
+        all.push_back({.node = node,
+                       .count = count->second,
+                       .measured_seconds = cost.seconds,
+                       .predicted_seconds = predicted->seconds,
+                       .is_message = predicted->kind == trace::SpanKind::Communication});
+      }
+    }
+    return all;
+  }
+
+  double predicted_step_ms(const plan::NominalRates& rates) const {
+    return plan::simulate_nominal(run_, grid_, plans_, rates).step_seconds() * 1e3;
+  }
+
+  double ranks() const { return static_cast<double>(measured_.ranks().size()); }
+
+ private:
+  const config::Config& run_;
+  grid::Grid grid_;
+  std::vector<schedule::RankPlan> plans_;
+  sim::CostTable measured_;
+  std::map<std::pair<int, Node>, double> counts_;  // by stage
+};
+
+// The two factors, none below 0, with which `a` and `b` add up to `to` best.
+struct TwoFactors {
+  double a = 0, b = 0;
+};
+
+TwoFactors fit_two(const std::vector<NodeCosts::NodeTime>& a,
+                   const std::vector<NodeCosts::NodeTime>& b) {
+  double aa = 0, ab = 0, bb = 0, at = 0, bt = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i].is_message) continue;
+    const double x = a[i].count * a[i].predicted_seconds, y = b[i].count * b[i].predicted_seconds;
+    const double t = a[i].count * a[i].measured_seconds;
+    aa += x * x, ab += x * y, bb += y * y, at += x * t, bt += y * t;
+  }
+  const double determinant = aa * bb - ab * ab;
+  if (determinant > 1e-12 * aa * bb) {
+    const TwoFactors both{.a = (at * bb - bt * ab) / determinant,
+                          .b = (bt * aa - at * ab) / determinant};
+    if (both.a > 0 && both.b > 0) return both;
+  }
+  return aa > 0 && at * at * bb >= bt * bt * aa ? TwoFactors{.a = at / aa}
+                                                : TwoFactors{.b = bb > 0 ? bt / bb : 0};
+}
+
+// What messages took, over what they take at the rates.
+double message_factor(const std::vector<NodeCosts::NodeTime>& nodes) {
+  double measured = 0, predicted = 0;
+  for (const NodeCosts::NodeTime& node : nodes) {
+    if (!node.is_message) continue;
+    measured += node.count * node.measured_seconds;
+    predicted += node.count * node.predicted_seconds;
+  }
+  return measured > 0 && predicted > 0 ? measured / predicted : 1;
+}
+
+plan::NominalRates fitted_rates(const NodeCosts& costs) {
+  plan::NominalRates rates, only_flops = rates, only_memory = rates;
+  only_flops.memory_bytes_per_second = kFree;
+  only_memory.flops_per_second = kFree;
+  const auto flops = costs.at(only_flops);
+  const TwoFactors factors = fit_two(flops, costs.at(only_memory));
+  const double messages = message_factor(flops);
+  rates.flops_per_second = factors.a > 0 ? rates.flops_per_second / factors.a : kFree;
+  rates.memory_bytes_per_second = factors.b > 0 ? rates.memory_bytes_per_second / factors.b : kFree;
+  rates.link_bytes_per_second /= messages;
+  rates.network_bytes_per_second /= messages;
+  rates.link_latency_seconds *= messages;
+  return rates;
+}
+
+std::string rate_text(double per_second, const char* unit) {
+  if (per_second >= kFree) return "free";
+  return base::text("{:.3g} {}", per_second * 1e-9, unit);
+}
+
+std::string fitted_text(const plan::NominalRates& rates, const config::Config& run) {
+  const grid::Fabric fabric = derive::fabric_of(run);
+  return base::text(
+      "fitted to this run: products {}, memory {}, links {}",
+      rate_text(rates.flops_per_second, "GFLOP/s"),
+      rate_text(rates.memory_bytes_per_second, "GB/s"),
+      fabric.is_free() ? rate_text(rates.link_bytes_per_second, "GB/s") : grid::describe(fabric));
+}
+
+using Rows = std::map<Node, Comparison::Row>;
+
+std::vector<Comparison::Row> rows_of(Rows rows) {
+  std::vector<Comparison::Row> all;
+  for (auto& [node, row] : rows) {
+    row.name = schedule::print(node);
+    if (row.measured_ms > 0 || row.predicted_ms > 0) all.push_back(std::move(row));
+  }
+  return all;
+}
+
+// "F.experts" of "3F.experts#1".
+Node piece_of(Node node) {
+  node.layer = node.chunk = node.slice = schedule::kNone;
+  return node;
+}
+
+}  // namespace
+
+PredictedRun compare(const config::Config& run,
+                     const std::vector<trace::Timeline>& traced,
+                     double step_ms) {
+  const NodeCosts costs(run, traced);
+  const bool is_known = derive::gpu_facts(run.hardware).tflops.has_value();
+  PredictedRun result{.comparison = {},
+                      .rates = is_known ? plan::rates_of(run.hardware) : fitted_rates(costs)};
+  Comparison& comparison = result.comparison;
+  comparison.costs =
+      is_known ? "as advertised: " + plan::describe(result.rates) : fitted_text(result.rates, run);
+  comparison.step = {.name = "step",
+                     .measured_ms = step_ms,
+                     .predicted_ms = costs.predicted_step_ms(result.rates)};
+  Rows pieces, nodes;
+  std::map<Node, double> executed;  // ranks that ran the node
+  const std::vector<NodeCosts::NodeTime> times = costs.at(result.rates);
+  for (const NodeCosts::NodeTime& time : times) ++executed[time.node];
+  for (const NodeCosts::NodeTime& time : times) {
+    Comparison::Row& piece = pieces[piece_of(time.node)];
+    piece.measured_ms += time.count * time.measured_seconds * 1e3 / costs.ranks();
+    piece.predicted_ms += time.count * time.predicted_seconds * 1e3 / costs.ranks();
+    Comparison::Row& node = nodes[time.node];
+    node.measured_ms += time.measured_seconds * 1e3 / executed[time.node];
+    node.predicted_ms += time.predicted_seconds * 1e3 / executed[time.node];
+  }
+  comparison.pieces = rows_of(std::move(pieces));
+  std::ranges::stable_sort(comparison.pieces, std::greater<>{}, &Comparison::Row::measured_ms);
+  comparison.nodes = rows_of(std::move(nodes));
+  return result;
+}
+
+}  // namespace weft::report

@@ -1,0 +1,24 @@
+// Predicted beside measured: what the nodes of a traced run cost, and what they cost at rates.
+#pragma once
+
+#include <vector>
+
+#include "weft/config/config.h"
+#include "weft/plan/nominal_costs.h"
+#include "weft/report/report.h"
+
+namespace weft::report {
+
+struct PredictedRun {
+  Comparison comparison;
+  plan::NominalRates rates;  // at which it was predicted
+};
+
+// `run` as the rules left it. At the rates that its GPU is advertised with; where none is named, at
+// the rates of products, memory and links that fit this run best: then what differs is which nodes
+// are dear. ConfigError where the trace is not of that run.
+PredictedRun compare(const config::Config& run,
+                     const std::vector<trace::Timeline>& traced,
+                     double step_ms);
+
+}  // namespace weft::report

@@ -1,0 +1,227 @@
+#include "weft/report/drawn_timeline.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "weft/base/casts.h"
+#include "weft/base/text.h"
+#include "weft/trace/activity.h"
+
+namespace weft::report {
+namespace {
+
+using base::text;
+
+constexpr std::size_t kMostDrawnSpans = 60'000;
+constexpr std::size_t kMostDrawnLanes = 256;
+constexpr std::size_t kLongestName = 200;
+
+// The numbers of texts that repeat.
+class Names {
+ public:
+  explicit Names(std::vector<std::string>& names) : names_(names) {}
+
+  std::int32_t number(const std::string& name) {
+    const auto [found, is_new] =
+        numbers_.try_emplace(name, static_cast<std::int32_t>(names_.size()));
+    if (is_new) names_.push_back(name.substr(0, kLongestName));
+    return found->second;
+  }
+
+ private:
+  std::vector<std::string>& names_;
+  std::map<std::string, std::int32_t, std::less<>> numbers_;
+};
+
+int last_traced_run(const std::vector<trace::Timeline>& timelines) {
+  int last = 0;
+  for (const trace::Timeline& timeline : timelines) {
+    for (const trace::Span& span : timeline.spans) last = std::max(last, span.run);
+  }
+  return last;
+}
+
+std::int32_t kind_of(const trace::Span& node) {
+  if (node.kind == trace::SpanKind::Host) return trace::kActivities;
+  return static_cast<std::int32_t>(trace::activity_of(node));
+}
+
+void add_rank(const trace::Timeline& timeline, int run, Names& names, DrawnTimeline& drawn) {
+  std::map<std::pair<int, std::string>, std::vector<DrawnSpan>> lanes;
+  for (const trace::Span& span : timeline.spans) {
+    if (span.run != run || !trace::is_node(span)) continue;
+    lanes[{trace::lane_position(span.lane), span.lane}].push_back({.name = names.number(span.name),
+                                                                   .kind = kind_of(span),
+                                                                   .begin_ns = span.begin_ns,
+                                                                   .end_ns = span.end_ns});
+  }
+  for (auto& [lane, spans] : lanes) {
+    drawn.lanes.push_back(
+        {.name = text("{} {}", timeline.rank, lane.second), .spans = std::move(spans)});
+  }
+}
+
+void draw_ranks(const Evidence& evidence, Names& names, DrawnTimeline& drawn) {
+  for (int i = 0; i < trace::kActivities; ++i) {
+    const auto activity = static_cast<trace::Activity>(i);
+    drawn.kinds.push_back({.name = std::string(trace::words_of(activity)),
+                           .colour = std::string(trace::colour_of(activity))});
+  }
+  drawn.kinds.push_back({.name = "host", .colour = "#c9d1d9"});
+  const int run = last_traced_run(evidence.timelines);
+  std::size_t ranks = 0;
+  for (const trace::Timeline& timeline : evidence.timelines) {
+    if (drawn.lanes.size() >= kMostDrawnLanes) break;
+    add_rank(timeline, run, names, drawn);
+    ++ranks;
+  }
+  drawn.note = text("The last traced step of {} of {}; a lane is named by its rank.",
+                    ranks,
+                    base::counted(std::ssize(evidence.timelines), "rank"));
+}
+
+void draw_devices(const trace::DeviceTraces& traces, Names& names, DrawnTimeline& drawn) {
+  constexpr std::array<std::pair<trace::SpanKind, const char*>, 5> kKinds{
+      {{trace::SpanKind::Gemm, "#08519c"},
+       {trace::SpanKind::Attention, "#6baed6"},
+       {trace::SpanKind::Memory, "#a1887f"},
+       {trace::SpanKind::Copy, "#f2b84b"},
+       {trace::SpanKind::Communication, "#2e9e5b"}}};
+  std::map<trace::SpanKind, std::int32_t> numbers;
+  for (const auto& [kind, colour] : kKinds) {
+    numbers[kind] = static_cast<std::int32_t>(drawn.kinds.size());
+    drawn.kinds.push_back({.name = std::string(trace::word(kind)), .colour = colour});
+  }
+  for (const trace::DeviceTrace& device : traces.devices) {
+    std::map<std::int32_t, std::vector<DrawnSpan>> streams;
+    for (const trace::Kernel& kernel : device.kernels) {
+      streams[kernel.stream].push_back({.name = names.number(traces.names[base::at(kernel.name)]),
+                                        .kind = numbers[kernel.kind],
+                                        .begin_ns = kernel.begin_ns,
+                                        .end_ns = kernel.end_ns});
+    }
+    for (auto& [stream, spans] : streams) {
+      if (drawn.lanes.size() >= kMostDrawnLanes) break;
+      drawn.lanes.push_back(
+          {.name = text("GPU {} stream {}", device.device, stream), .spans = std::move(spans)});
+    }
+  }
+  drawn.note =
+      text("All of the trace, {}; a lane is a stream.", base::counted(traces.steps, "step"));
+}
+
+// Times from the first span, each lane by begin.
+void settle(DrawnTimeline& drawn) {
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  for (DrawnTimeline::Lane& lane : drawn.lanes) {
+    std::ranges::sort(lane.spans, {}, [](const DrawnSpan& span) {
+      return std::pair(span.begin_ns, span.end_ns);
+    });
+    if (!lane.spans.empty()) first = std::min(first, lane.spans.front().begin_ns);
+  }
+  for (DrawnTimeline::Lane& lane : drawn.lanes) {
+    for (DrawnSpan& span : lane.spans) {
+      span.begin_ns -= first;
+      span.end_ns -= first;
+      drawn.end_ns = std::max(drawn.end_ns, span.end_ns);
+    }
+  }
+}
+
+std::size_t spans_of(const DrawnTimeline& timeline) {
+  std::size_t spans = 0;
+  for (const DrawnTimeline::Lane& lane : timeline.lanes) spans += lane.spans.size();
+  return spans;
+}
+
+// Spans and gaps shorter than `shortest_ns` join their neighbour of the same kind.
+std::vector<DrawnSpan> joined(const std::vector<DrawnSpan>& spans, std::int64_t shortest_ns) {
+  std::vector<DrawnSpan> kept;
+  for (const DrawnSpan& span : spans) {
+    const bool joins = !kept.empty() && kept.back().kind == span.kind &&
+                       span.begin_ns - kept.back().end_ns < shortest_ns &&
+                       span.end_ns - span.begin_ns < shortest_ns;
+    if (!joins) {
+      kept.push_back(span);
+      continue;
+    }
+    kept.back().end_ns = std::max(kept.back().end_ns, span.end_ns);
+    kept.back().count += span.count;
+  }
+  return kept;
+}
+
+// Whether white letters are easier to read on it than dark ones.
+bool is_dark(const std::string& colour) {
+  const auto part = [&](std::size_t at) { return std::stoi(colour.substr(at, 2), nullptr, 16); };
+  return 299 * part(1) + 587 * part(3) + 114 * part(5) < 128'000;
+}
+
+}  // namespace
+
+void thin_out(DrawnTimeline& timeline, std::size_t most) {
+  const std::size_t before = spans_of(timeline);
+  if (before <= most) return;
+  const auto share = static_cast<std::int64_t>(4 * most);
+  for (std::int64_t ns = std::max<std::int64_t>(1, timeline.end_ns / share);
+       spans_of(timeline) > most && ns <= 2 * timeline.end_ns;
+       ns *= 2) {
+    for (DrawnTimeline::Lane& lane : timeline.lanes) lane.spans = joined(lane.spans, ns);
+  }
+  // Kinds that take turns do not join: the rest is cut off, lane after lane.
+  std::size_t room = most;
+  for (DrawnTimeline::Lane& lane : timeline.lanes) {
+    if (lane.spans.size() > room) lane.spans.resize(room);
+    room -= lane.spans.size();
+  }
+  timeline.note += text(" Of {} spans {} are drawn: short neighbours of one kind stand together.",
+                        before,
+                        spans_of(timeline));
+}
+
+DrawnTimeline draw_timeline(const Evidence& evidence) {
+  DrawnTimeline drawn;
+  Names names(drawn.names);
+  if (evidence.devices) {
+    draw_devices(*evidence.devices, names, drawn);
+  } else if (!evidence.timelines.empty()) {
+    draw_ranks(evidence, names, drawn);
+  }
+  settle(drawn);
+  thin_out(drawn, kMostDrawnSpans);
+  return drawn;
+}
+
+base::Json to_json(const DrawnTimeline& timeline) {
+  base::Json kinds = base::Json::array(), lanes = base::Json::array();
+  for (const DrawnTimeline::Kind& kind : timeline.kinds) {
+    kinds.push_back({{"name", kind.name}, {"colour", kind.colour}, {"dark", is_dark(kind.colour)}});
+  }
+  std::vector<std::int64_t> lane_of, begin, length, name, kind, count;
+  for (std::size_t lane = 0; lane < timeline.lanes.size(); ++lane) {
+    lanes.push_back(timeline.lanes[lane].name);
+    for (const DrawnSpan& span : timeline.lanes[lane].spans) {
+      lane_of.push_back(static_cast<std::int64_t>(lane));
+      begin.push_back(span.begin_ns);
+      length.push_back(span.end_ns - span.begin_ns);
+      name.push_back(span.name);
+      kind.push_back(span.kind);
+      count.push_back(span.count);
+    }
+  }
+  return {{"end_ns", std::max<std::int64_t>(1, timeline.end_ns)},
+          {"note", timeline.note},
+          {"kinds", std::move(kinds)},
+          {"names", timeline.names},
+          {"lanes", std::move(lanes)},
+          {"spans",
+           {{"lane", lane_of},
+            {"begin", begin},
+            {"length", length},
+            {"name", name},
+            {"kind", kind},
+            {"count", count}}}};
+}
+
+}  // namespace weft::report

@@ -1,0 +1,31 @@
+// What there is to look at: the files of a run folder, or one trace.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weft/config/config.h"
+#include "weft/report/report.h"
+#include "weft/trace/chrome_read.h"
+
+namespace weft::report {
+
+struct Evidence {
+  std::string name;                      // the path, as it was asked for
+  std::string kind;                      // as Report::kind
+  std::optional<config::Config> config;  // of a run folder
+  std::optional<StepTimes> steps;
+  std::vector<LayerLoad> loads;
+  std::vector<trace::Timeline> timelines;
+  trace::Clocks clocks = trace::Clocks::Shared;
+  std::optional<trace::DeviceTraces> devices;
+  std::vector<std::string> notes;
+};
+
+// Of a run folder (config.yaml, metrics.jsonl, trace*.json), or of a trace. MissingInput where the
+// path is not there, ConfigError where it holds neither or is damaged.
+Evidence read_evidence(const std::filesystem::path& path);
+
+}  // namespace weft::report

@@ -1,0 +1,54 @@
+// Why no compute ran, moment by moment.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "weft/trace/compute_lane.h"
+#include "weft/trace/intervals.h"
+
+namespace weft::trace {
+
+// A node of a communication lane.
+struct Communication {
+  Interval time;
+  std::int64_t waited_until = 0;  // for its peers
+  bool coverable = false;
+  bool is_pipeline = false;
+};
+
+enum class Cause {
+  // While something communicated; see exposure.h.
+  Peer,
+  PipelinePeer,  // the same, and what waits is a receive from another stage
+  Host,
+  NoPartner,
+  ShortCover,
+  // While nothing did.
+  HostAlone,
+  Nothing,
+};
+
+class ExposedMoments {
+ public:
+  // `all` by begin; both outlive it.
+  ExposedMoments(const std::vector<Communication>& all, const ComputeLane& compute);
+
+  // The causes of a stretch in which the compute lane was not busy, part after part. Stretches come
+  // in ascending order.
+  using Tell = std::function<void(Cause cause, const Interval& part)>;
+  void judge(const Interval& stretch, const Tell& tell);
+
+ private:
+  Cause cause_at(std::int64_t moment);
+  void advance(std::int64_t moment);
+
+  const std::vector<Communication>& all_;
+  const ComputeLane& compute_;
+  std::vector<std::int64_t> marks_;  // between two of them a cause holds throughout
+  std::size_t next_ = 0;
+  std::vector<const Communication*> active_;
+};
+
+}  // namespace weft::trace

@@ -1,0 +1,125 @@
+#include "weft/trace/walls.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "weft/trace/operations.h"
+#include "weft/trace/rank_exposure.h"
+
+namespace weft::trace {
+namespace {
+
+constexpr double Walls::*kParts[] = {&Walls::step,
+                                     &Walls::compute,
+                                     &Walls::host,
+                                     &Walls::communication,
+                                     &Walls::bubble,
+                                     &Walls::late,
+                                     &Walls::copy,
+                                     &Walls::idle,
+                                     &Walls::gemm};
+
+double Walls::*wall_of(Cause cause) {
+  switch (cause) {
+    case Cause::Peer:
+      return &Walls::late;
+    case Cause::PipelinePeer:
+      return &Walls::bubble;
+    case Cause::Host:
+    case Cause::HostAlone:
+      return &Walls::host;
+    case Cause::NoPartner:
+    case Cause::ShortCover:
+      return &Walls::communication;
+    case Cause::Nothing:
+      return &Walls::idle;
+  }
+  return &Walls::idle;
+}
+
+// From the first span of a run to the last: of one rank.
+using Steps = std::map<int, Interval>;
+
+void widen(Steps& steps, int run, const Interval& time) {
+  const auto [found, is_new] = steps.emplace(run, time);
+  found->second = {std::min(found->second.begin, time.begin),
+                   std::max(found->second.end, time.end)};
+}
+
+Steps steps_of(const Timeline& timeline) {
+  Steps steps;
+  for (const Span& span : timeline.spans) widen(steps, span.run, {span.begin_ns, span.end_ns});
+  return steps;
+}
+
+Intervals copies_of(const Timeline& timeline, int run) {
+  Intervals copies;
+  for (const Span& span : timeline.spans) {
+    if (span.run == run && span.lane == "copy" && !is_node(span)) {
+      copies.push_back({span.begin_ns, span.end_ns});
+    }
+  }
+  return unite(std::move(copies));
+}
+
+// What of a set lies inside another.
+std::int64_t shared_length(const Intervals& of, const Intervals& inside) {
+  return length(of) - length(subtract(of, inside));
+}
+
+}  // namespace
+
+Walls walls_of(const std::vector<Communication>& all,
+               const ComputeLane& compute,
+               const Intervals& copies,
+               const Interval& step) {
+  const auto in_ms = [](std::int64_t ns) { return static_cast<double>(ns) / 1e6; };
+  const Intervals whole = unite({step});
+  Walls walls{.step = in_ms(length(whole)),
+              .compute = in_ms(shared_length(compute.busy(), whole)),
+              .gemm = in_ms(shared_length(compute.gemm(), whole))};
+  ExposedMoments moments(all, compute);
+  Intervals nothing;
+  const auto count = [&](Cause cause, const Interval& part) {
+    walls.*wall_of(cause) += in_ms(part.end - part.begin);
+    if (cause == Cause::Nothing) nothing.push_back(part);
+  };
+  for (const Interval& stretch : subtract(whole, compute.busy())) moments.judge(stretch, count);
+  walls.copy = in_ms(shared_length(unite(std::move(nothing)), copies));
+  walls.idle -= walls.copy;
+  return walls;
+}
+
+Walls mean(std::span<const Walls> some) {
+  Walls all;
+  for (const Walls& one : some) {
+    for (const auto part : kParts) all.*part += one.*part / static_cast<double>(some.size());
+  }
+  return all;
+}
+
+std::vector<RankWalls> walls_of(std::span<const Timeline> timelines, Clocks clocks) {
+  Steps together;
+  for (const Timeline& timeline : timelines) {
+    for (const auto& [run, time] : steps_of(timeline)) widen(together, run, time);
+  }
+  const Operations operations(timelines, clocks);
+  std::vector<RankWalls> ranks;
+  for (const Timeline& timeline : timelines) {
+    std::vector<Walls> runs;
+    for (const auto& [run, own] : steps_of(timeline)) {
+      const Communications communications = communications_of(timeline, run, operations);
+      const auto all = communications.find(std::string(kAllKinds));
+      runs.push_back(
+          walls_of(all == communications.end() ? std::vector<Communication>{} : all->second,
+                   ComputeLane(timeline, run),
+                   copies_of(timeline, run),
+                   clocks == Clocks::Shared ? together.at(run) : own));
+    }
+    ranks.push_back({.rank = timeline.rank, .label = timeline.label, .walls = mean(runs)});
+  }
+  return ranks;
+}
+
+}  // namespace weft::trace
