@@ -238,7 +238,7 @@ Program::Bodies Program::Pieces::mlp(Part part) {
   if (part == Part::Fc2) return mlp_fc2();
   Bodies around = around_products(part);
   if (part == Part::Add) {
-    around.drop = [](Program& p, const Node& node) { p.next_input(node).reset(); };
+    around.let_go = [](Program& p, const Node& node) { p.next_input(node).reset(); };
     around.made = [](Program& p, const Node& node) { return std::vector{&p.next_input(node)}; };
   }
   return around;

@@ -255,7 +255,7 @@ Program::Bodies Program::Pieces::merge() {
       .input_gradient = [](Program& p,
                            const Node& node,
                            const Context& context) { p.merge_gradient(node, context); },
-      .drop = [](Program& p, const Node& node) { p.next_input(node).reset(); },
+      .let_go = [](Program& p, const Node& node) { p.next_input(node).reset(); },
       .made = [](Program& p, const Node& node) { return std::vector{&p.next_input(node)}; },
       .output = [](Program& p, const Node& node) { return p.layer_input(node, node.layer + 1); }};
 }

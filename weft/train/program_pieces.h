@@ -14,8 +14,11 @@ struct Program::Bodies {
   // Makes again what `drop` let go of after the forward.
   Body recompute = nullptr;
   void (*drop)(Program&, const Node&) = nullptr;
-  // What `drop` lets go of, where it can wait in the host's memory; and what is to be done when it
-  // is back.
+  // The same of what only goes where it is offloaded: a layer's output, which no recomputation of
+  // the layer makes again.
+  void (*let_go)(Program&, const Node&) = nullptr;
+  // What these let go of, where it can wait in the host's memory; and what is to be done when it is
+  // back.
   std::vector<tensor::Tensor*> (*made)(Program&, const Node&) = nullptr;
   void (*take_back)(Program&, const Node&) = nullptr;
   // The tensor that its forward computed; for looking for what is not finite.
