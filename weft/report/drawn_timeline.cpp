@@ -135,22 +135,38 @@ std::size_t spans_of(const DrawnTimeline& timeline) {
   return spans;
 }
 
-// Spans and gaps shorter than `shortest_ns` join their neighbour of the same kind.
-std::vector<DrawnSpan> joined(const std::vector<DrawnSpan>& spans, std::int64_t shortest_ns) {
+enum class Join { SameKind, AnyKind };
+
+// Spans and gaps shorter than `shortest_ns` join their neighbour; of several kinds the one with the
+// longest span counts.
+std::vector<DrawnSpan> joined(const std::vector<DrawnSpan>& spans,
+                              std::int64_t shortest_ns,
+                              Join join) {
   std::vector<DrawnSpan> kept;
+  std::int64_t longest = 0;  // of those that the last one stands for
   for (const DrawnSpan& span : spans) {
-    const bool joins = !kept.empty() && kept.back().kind == span.kind &&
-                       span.begin_ns - kept.back().end_ns < shortest_ns &&
-                       span.end_ns - span.begin_ns < shortest_ns;
+    const std::int64_t length = span.end_ns - span.begin_ns;
+    const bool joins = !kept.empty() && span.begin_ns - kept.back().end_ns < shortest_ns &&
+                       span.end_ns - kept.back().begin_ns < 2 * shortest_ns &&
+                       (join == Join::AnyKind || kept.back().kind == span.kind);
     if (!joins) {
       kept.push_back(span);
+      longest = length;
       continue;
     }
-    kept.back().end_ns = std::max(kept.back().end_ns, span.end_ns);
-    kept.back().count += span.count;
+    DrawnSpan& into = kept.back();
+    into.end_ns = std::max(into.end_ns, span.end_ns);
+    into.count += span.count;
+    if (length <= longest) continue;
+    longest = length;
+    into.kind = span.kind;
+    into.name = span.name;
   }
   return kept;
 }
+
+// A part of the step that is no longer seen when all of it is.
+constexpr std::int64_t kUnseen = 2000;
 
 // Whether white letters are easier to read on it than dark ones.
 bool is_dark(const std::string& colour) {
@@ -164,18 +180,16 @@ void thin_out(DrawnTimeline& timeline, std::size_t most) {
   const std::size_t before = spans_of(timeline);
   if (before <= most) return;
   const auto share = static_cast<std::int64_t>(4 * most);
-  for (std::int64_t ns = std::max<std::int64_t>(1, timeline.end_ns / share);
-       spans_of(timeline) > most && ns <= 2 * timeline.end_ns;
-       ns *= 2) {
-    for (DrawnTimeline::Lane& lane : timeline.lanes) lane.spans = joined(lane.spans, ns);
-  }
-  // Kinds that take turns do not join: the rest is cut off, lane after lane.
-  std::size_t room = most;
-  for (DrawnTimeline::Lane& lane : timeline.lanes) {
-    if (lane.spans.size() > room) lane.spans.resize(room);
-    room -= lane.spans.size();
-  }
-  timeline.note += text(" Of {} spans {} are drawn: short neighbours of one kind stand together.",
+  const auto join = [&](Join how, std::int64_t until_ns) {
+    for (std::int64_t ns = std::max<std::int64_t>(1, timeline.end_ns / share);
+         spans_of(timeline) > most && ns <= until_ns;
+         ns *= 2) {
+      for (DrawnTimeline::Lane& lane : timeline.lanes) lane.spans = joined(lane.spans, ns, how);
+    }
+  };
+  join(Join::SameKind, timeline.end_ns / kUnseen);
+  join(Join::AnyKind, 4 * timeline.end_ns);
+  timeline.note += text(" Of {} spans {} are drawn: short neighbours stand together.",
                         before,
                         spans_of(timeline));
 }

@@ -12,8 +12,7 @@ namespace weft::report {
 
 struct DrawnSpan {
   std::int32_t name = 0, kind = 0;
-  std::int32_t count =
-      1;  // spans that it stands for: neighbours of one kind, too short to tell apart
+  std::int32_t count = 1;  // spans that it stands for: neighbours, too short to tell apart
   std::int64_t begin_ns = 0, end_ns = 0;
 };
 
@@ -35,7 +34,8 @@ struct DrawnTimeline {
 // Of Weft's the last traced step, of a profiler's all of it.
 DrawnTimeline draw_timeline(const Evidence& evidence);
 
-// Neighbours on a lane become one until all lanes together have at most so many.
+// Short neighbours on a lane become one until all lanes together have at most so many (or one
+// each): those of one kind first.
 void thin_out(DrawnTimeline& timeline, std::size_t most);
 
 base::Json to_json(const DrawnTimeline& timeline);
