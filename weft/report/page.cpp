@@ -16,7 +16,7 @@ using base::Json;
 using train::BytesByTag;
 
 constexpr std::size_t kMostColumns = 600;
-constexpr int kDrawnTags = tensor::kTags;  // the first ones: they add up to a rank's bytes
+constexpr int kDrawnTags = tensor::kDeviceTags;  // the first ones: they add up to a rank's bytes
 
 // Of each few points the one with most bytes.
 template <typename Point, typename Total>
