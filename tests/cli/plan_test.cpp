@@ -60,7 +60,8 @@ TEST(PlanCommand, PublishedRunsAreMetAndWholeModelsAreHeldOut) {
 // right; where it did not, the prediction is small too.
 TEST(PlanCommand, OneKnobChangesAPublishedRunTheRightWay) {
   std::map<std::string, std::map<std::string, Json>> pairs;
-  for (const Json& row : planned("--validate=" + kGolden + "published_pairs.csv")["rows"]) {
+  const Json json = planned("--validate=" + kGolden + "published_pairs.csv");
+  for (const Json& row : json["rows"]) {
     pairs[row["release"]][row["note"]] = row;
   }
   ASSERT_EQ(pairs.size(), 7u);
