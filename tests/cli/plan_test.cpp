@@ -95,6 +95,15 @@ TEST(PlanCommand, TheFitIsTheOneOfTheFiles) {
   }
 }
 
+// Fitted on one kind of mixture of experts, the other is met, whichever is which.
+TEST(PlanCommand, TheModelsOfTheFitCanBeChosen) {
+  const Json json =
+      planned("--validate=" + kPublished + " --fit --fit-models=DeepSeekV3,llama3_8b");
+  EXPECT_EQ(json["fit"]["rows"], 47);
+  EXPECT_LE(json["held_out"]["median"].get<double>(), 0.12);
+  EXPECT_LE(json["held_out"]["p90"].get<double>(), 0.25);
+}
+
 TEST(PlanCommand, AStrangersTableIsReadOrRefusedCleanly) {
   const std::string header =
       "model,system,precision,n_gpus,gbs,mbs,seq_len,tp,pp,ep,tflops_per_gpu\n";

@@ -12,7 +12,7 @@ namespace {
 
 using base::text;
 
-constexpr std::string_view kFittedModels[] = {"qwen330ba3b", "llama38b"};
+constexpr const char* kFittedModels[] = {"qwen3_30b_a3b", "llama3_8b"};
 
 }  // namespace
 
@@ -28,8 +28,10 @@ std::string model_meant(const std::string& written, const std::vector<std::strin
   return begin.size() == 1 ? begin.front() : "";
 }
 
-bool was_fitted(const std::string& model) {
-  return std::ranges::find(kFittedModels, letters_of(model)) != std::end(kFittedModels);
+bool PublishedTable::is_fitted(const PublishedRun& run) const {
+  return std::ranges::any_of(fitted_models, [&](const std::string& model) {
+    return letters_of(model) == letters_of(run.model);
+  });
 }
 
 PublishedTable parse_published(const std::string& content,
@@ -48,6 +50,7 @@ PublishedTable parse_published(const std::string& content,
              needed));
   }
   PublishedTable result;
+  result.fitted_models.assign(std::begin(kFittedModels), std::end(kFittedModels));
   for (const CsvRow& row : table.rows) {
     try {
       result.runs.push_back(read_row(table, row, model_named));
