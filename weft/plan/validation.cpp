@@ -38,7 +38,7 @@ std::string line_of(std::string_view name, const ErrorSummary& summary) {
               summary.p90 * 100);
 }
 
-std::string layout_text(const config::Config& config) {
+std::string published_layout(const config::Config& config) {
   const config::ModelConfig& model = config.model;
   return text("tp{} pp{} vp{} ep{} mbs{}{}",
               model.tensor_model_parallel_size,
@@ -97,7 +97,7 @@ base::Json to_json(const Validation& validation) {
                     {"system", run.system},
                     {"precision", run.precision},
                     {"gpus", run.config.runtime.world_size.value_or(0)},
-                    {"layout", layout_text(run.config)},
+                    {"layout", published_layout(run.config)},
                     {"note", run.note},
                     {"used_for_fit", row.is_fitted},
                     {"published", run.tflops},
@@ -133,7 +133,7 @@ std::string to_text(const Validation& validation) {
                    base::shown(run.model),
                    base::shown(run.system),
                    base::shown(run.precision).substr(0, 8),
-                   layout_text(run.config),
+                   published_layout(run.config),
                    run.tflops,
                    row.predicted,
                    row.error() * 100,
