@@ -38,11 +38,11 @@ HardwareKey share_of(std::string_view key, Number number) {
 }
 
 // The key and value of a line without its comment; an empty key: there is nothing on it.
-struct Line {
+struct HardwareLine {
   std::string key, value;
 };
 
-Line read_line(std::string_view line) {
+HardwareLine read_line(std::string_view line) {
   if (base::trim(line).starts_with('#')) return {};
   if (const std::size_t comment = line.find(" #"); comment != std::string_view::npos) {
     line = line.substr(0, comment);
@@ -67,7 +67,7 @@ class HardwareReader {
     hardware_.name = fs::path(named_).stem().string();
     for (const std::string& line : base::split(content, '\n')) {
       ++line_;
-      if (const Line read = read_line(line); !read.key.empty()) take(read);
+      if (const HardwareLine read = read_line(line); !read.key.empty()) take(read);
     }
     std::vector<std::string_view> missing;
     for (const HardwareKey& key : hardware_keys()) {
@@ -84,7 +84,7 @@ class HardwareReader {
   }
 
  private:
-  void take(const Line& line) {
+  void take(const HardwareLine& line) {
     if (!seen_.emplace(line.key, line_).second) {
       return complain(text("key '{}' is given twice: keep one", base::shown(line.key)));
     }

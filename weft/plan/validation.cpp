@@ -38,7 +38,7 @@ std::string line_of(std::string_view name, const ErrorSummary& summary) {
               summary.p90 * 100);
 }
 
-std::string layout_text(const config::Config& config) {
+std::string published_layout(const config::Config& config) {
   const config::ModelConfig& model = config.model;
   return text("tp{} pp{} vp{} ep{} mbs{}{}",
               model.tensor_model_parallel_size,
@@ -73,9 +73,12 @@ Validation validate(const PublishedTable& table, const HardwareTable& hardware) 
       continue;
     }
     const Price price = price_step(run.config, gpu->second);
-    PricedRun row{.run = &run, .predicted = price.tflops_per_gpu, .step_ms = price.step_ms};
+    PricedRun row{.run = &run,
+                  .predicted = price.tflops_per_gpu,
+                  .step_ms = price.step_ms,
+                  .is_fitted = table.is_fitted(run)};
     all.push_back(row.error());
-    (was_fitted(run.model) ? fitted : held_out).push_back(row.error());
+    (row.is_fitted ? fitted : held_out).push_back(row.error());
     result.rows.push_back(row);
   }
   result.all = summary_of(all);
@@ -94,9 +97,9 @@ base::Json to_json(const Validation& validation) {
                     {"system", run.system},
                     {"precision", run.precision},
                     {"gpus", run.config.runtime.world_size.value_or(0)},
-                    {"layout", layout_text(run.config)},
+                    {"layout", published_layout(run.config)},
                     {"note", run.note},
-                    {"used_for_fit", was_fitted(run.model)},
+                    {"used_for_fit", row.is_fitted},
                     {"published", run.tflops},
                     {"predicted", row.predicted},
                     {"error", row.error()},
@@ -130,11 +133,11 @@ std::string to_text(const Validation& validation) {
                    base::shown(run.model),
                    base::shown(run.system),
                    base::shown(run.precision).substr(0, 8),
-                   layout_text(run.config),
+                   published_layout(run.config),
                    run.tflops,
                    row.predicted,
                    row.error() * 100,
-                   was_fitted(run.model) ? "fit" : "held out");
+                   row.is_fitted ? "fit" : "held out");
   }
   for (const std::string& one : validation.left_out) result += "left out: " + one + "\n";
   result += line_of("all", validation.all);
