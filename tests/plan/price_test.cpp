@@ -119,6 +119,14 @@ TEST(Price, FewerBitsAreFasterAndOnlyWhereTheGpuHasThem) {
   EXPECT_EQ(gpu("h100").peak(Number::Mxfp8), 0);
 }
 
+TEST(Price, TheBusiestRankSetsThePace) {
+  const Price even = price_run(qwen(), gpu("h100"));
+  const Price uneven = price_run(qwen(), gpu("h100"), {.imbalance = 1.5});
+  EXPECT_NEAR(uneven.exposed.ep / even.exposed.ep, 1.5, 0.1);
+  EXPECT_GT(uneven.compute.products, even.compute.products);
+  EXPECT_GT(uneven.memory.activations, even.memory.activations);
+}
+
 TEST(Price, AFullyShardedRunKeepsAShareOfItsWeights) {
   config::Config sharded = qwen();
   sharded.ddp.use_megatron_fsdp = true;

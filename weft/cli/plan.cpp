@@ -1,6 +1,7 @@
 // weft plan: what a run would cost on GPUs, and which layout it should have, before anything runs.
 #include "weft/base/error.h"
 #include "weft/cli/command.h"
+#include "weft/cli/number_range.h"
 #include "weft/cli/plan_modes.h"
 
 namespace weft::cli {
@@ -59,6 +60,12 @@ void add_plan(CLI::App& program, Action& chosen) {
   for (CLI::Option* option : of_search) option->excludes(validate)->excludes(simulate);
   command->add_option("--trace", options->trace, "file for the time line of the simulated step")
       ->type_name("FILE")
+      ->needs(simulate);
+  within(1,
+         1e6,
+         command->add_option("--imbalance",
+                             options->imbalance,
+                             "rows of the busiest expert-parallel rank, over the mean; 1: even"))
       ->needs(simulate);
   on_chosen(*command, chosen, std::move(options), run_plan);
 }

@@ -29,6 +29,7 @@ struct PlanOptions {
   std::string write;  // folder for fitted hardware files, or file for a recipe
   bool simulate = false;
   std::string trace;  // file for the time line
+  double imbalance = 1;
 };
 
 // Gives the options back, so that other modes can exclude them.

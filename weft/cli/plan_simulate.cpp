@@ -57,7 +57,7 @@ int plan_simulate(const PlanOptions& options) {
   const config::Config priced = rules::judge(asked).config;
   const plan::Hardware hardware = chosen_hardware(options.gpu, priced.hardware);
   require_products(priced, hardware);
-  const plan::Price price = plan::price_run(priced, hardware);
+  const plan::Price price = plan::price_run(priced, hardware, {.imbalance = options.imbalance});
   const std::optional<plan::SimulatedRun> schedule = simulated(scheduled, priced, hardware);
   if (!options.trace.empty()) {
     if (!schedule) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 
 #include "weft/base/check.h"
 #include "weft/base/text.h"
@@ -63,6 +65,12 @@ class Fitting {
       if (!was_fitted(run.model) || gpu == hardware.end()) continue;
       if (gpu->second.peak(number_of(run.config.model)) > 0) rows_.push_back(&run);
     }
+    std::map<std::pair<std::string, std::string>, double> repeats;
+    for (const PublishedRun* run : rows_) ++repeats[{run->model, run->gpu}];
+    const double each = static_cast<double>(rows_.size()) / static_cast<double>(repeats.size());
+    for (const PublishedRun* run : rows_) {
+      weights_.push_back(each / repeats[{run->model, run->gpu}]);
+    }
     for (const FreeNumber& free : free_numbers()) set(free, free.nominal);
   }
 
@@ -114,9 +122,11 @@ class Fitting {
 
   double loss() const {
     double sum = 0;
-    for (const PublishedRun* run : rows_) {
-      const double predicted = price_step(run->config, hardware_.at(run->gpu)).tflops_per_gpu;
-      sum += std::min(kMostOfRow, std::abs(std::log(predicted / run->tflops)));
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      const PublishedRun& run = *rows_[i];
+      const double predicted = price_step(run.config, hardware_.at(run.gpu)).tflops_per_gpu;
+      const double away = std::abs(std::log(predicted / run.tflops));
+      sum += weights_[i] * std::min(kMostOfRow, away);
     }
     for (const FreeNumber& free : free_numbers()) {
       const double away = std::log(get(free) / free.nominal);
@@ -127,6 +137,7 @@ class Fitting {
 
   HardwareTable hardware_;
   std::vector<const PublishedRun*> rows_;
+  std::vector<double> weights_;
 };
 
 }  // namespace

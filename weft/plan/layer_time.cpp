@@ -26,20 +26,12 @@ bool captured(const ModelConfig& model, Piece piece) {
   if (model.cuda_graph_impl == config::CudaGraphImpl::None) return false;
   if (model.cuda_graph_impl == config::CudaGraphImpl::FullIteration) return true;
   if (rules::names_scope(model, CudaGraphScope::FullIteration)) return true;
-  switch (piece) {
-    case Piece::Attention:
-      return rules::captures(model, CudaGraphScope::Attn);
-    case Piece::Mlp:
-      return rules::captures(model, CudaGraphScope::Mlp);
-    case Piece::Route:
-      return rules::captures(model, CudaGraphScope::MoeRouter) ||
-             rules::captures(model, CudaGraphScope::Moe);
-    case Piece::Counts:
-      return rules::captures(model, CudaGraphScope::MoePreprocess) ||
-             rules::captures(model, CudaGraphScope::Moe);
-    default:
-      return rules::captures(model, CudaGraphScope::Moe);
-  }
+  const auto has = [&](CudaGraphScope scope) { return rules::captures(model, scope); };
+  if (piece == Piece::Attention) return has(CudaGraphScope::Attn);
+  if (piece == Piece::Mlp) return has(CudaGraphScope::Mlp);
+  if (has(CudaGraphScope::Moe)) return true;
+  if (piece == Piece::Route) return has(CudaGraphScope::MoeRouter);
+  return piece == Piece::Counts && has(CudaGraphScope::MoePreprocess);
 }
 
 bool recomputes_module(const ModelConfig& model, RecomputeModule module) {
@@ -61,45 +53,24 @@ bool runs_again(const ModelConfig& model, const Kernel& kernel) {
       (has(RecomputeModule::SharedExperts) || has(RecomputeModule::Moe))) {
     return true;
   }
-  switch (kernel.part) {
-    case Part::Core:
-      return has(RecomputeModule::CoreAttn);
-    case Part::Expand:
-    case Part::Heads:
-      return has(RecomputeModule::MlaUpProj);
-    case Part::Act:
-      return piece == Piece::Experts && has(RecomputeModule::MoeAct);
-    case Part::Norm:
-      return has(RecomputeModule::Layernorm);
-    default:
-      return false;
-  }
+  const Part part = kernel.part;
+  if (part == Part::Core) return has(RecomputeModule::CoreAttn);
+  if (part == Part::Expand || part == Part::Heads) return has(RecomputeModule::MlaUpProj);
+  if (part == Part::Norm) return has(RecomputeModule::Layernorm);
+  return part == Part::Act && piece == Piece::Experts && has(RecomputeModule::MoeAct);
 }
 
 // Which of a layer's three stretches a piece is in.
 Directions& stretch_of(LayerTime& layer, Piece piece) {
-  switch (piece) {
-    case Piece::Experts:
-    case Piece::Shared:
-      return layer.experts;
-    case Piece::Merge:
-    case Piece::Combine:
-      return layer.after;
-    default:
-      return layer.before;
-  }
+  if (piece == Piece::Experts || piece == Piece::Shared) return layer.experts;
+  return piece == Piece::Merge || piece == Piece::Combine ? layer.after : layer.before;
 }
 
 void add_time(Directions& to, Direction direction, double seconds) {
-  switch (direction) {
-    case Direction::W:
-      to.w += seconds;
-      break;
-    case Direction::D:
-      to.d += seconds;
-      break;
-    default:
-      to.f += seconds;
+  if (direction == Direction::W) {
+    to.w += seconds;
+  } else {
+    (direction == Direction::D ? to.d : to.f) += seconds;
   }
 }
 

@@ -49,11 +49,11 @@ void add(PlainTime& to, const PlainTime& other) {
 
 class StepPricing {
  public:
-  StepPricing(const Config& config, const Hardware& hardware)
+  StepPricing(const Config& config, const Hardware& hardware, const Routing& routing)
       : config_(config),
         model_(config.model),
         hardware_(hardware),
-        work_(workload_of(config)),
+        work_(workload_of(config, routing)),
         layout_(derive::layout_of(config)),
         pipeline_(derive::pipeline_of(config)) {
     dp_ = layout_.world / (layout_.tp * layout_.cp * layout_.pp);
@@ -291,15 +291,15 @@ std::string_view word(Wall wall) {
   return "";
 }
 
-Price price_step(const Config& config, const Hardware& hardware) {
-  Price price = StepPricing(config, hardware).price();
+Price price_step(const Config& config, const Hardware& hardware, const Routing& routing) {
+  Price price = StepPricing(config, hardware, routing).price();
   price.wall = wall_of(price);
   return price;
 }
 
-Price price_run(const Config& config, const Hardware& hardware) {
-  Price price = price_step(config, hardware);
-  price.memory = price_memory(config, hardware);
+Price price_run(const Config& config, const Hardware& hardware, const Routing& routing) {
+  Price price = price_step(config, hardware, routing);
+  price.memory = price_memory(config, hardware, routing);
   if (!price.memory.fits()) price.wall = Wall::Memory;
   return price;
 }

@@ -14,6 +14,7 @@
 #include "weft/base/json.h"
 #include "weft/config/config.h"
 #include "weft/plan/hardware.h"
+#include "weft/plan/workload.h"
 
 namespace weft::plan {
 
@@ -66,10 +67,16 @@ struct Price {
 
 // The config is legal, or differs from a legal one only in parts that rules would set. What this
 // build does not run (fp8, graphs, full sharding, multi-token prediction) is priced too.
-Price price_run(const config::Config& config, const Hardware& hardware);
+Price price_run(const config::Config& config,
+                const Hardware& hardware,
+                const Routing& routing = {});
 // Without the memory, for who has it already or does not ask.
-Price price_step(const config::Config& config, const Hardware& hardware);
-MemoryPrice price_memory(const config::Config& config, const Hardware& hardware);
+Price price_step(const config::Config& config,
+                 const Hardware& hardware,
+                 const Routing& routing = {});
+MemoryPrice price_memory(const config::Config& config,
+                         const Hardware& hardware,
+                         const Routing& routing = {});
 
 base::Json to_json(const MemoryPrice& memory);
 base::Json to_json(const Price& price);

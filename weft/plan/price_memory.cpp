@@ -115,9 +115,9 @@ struct RankKept {
 
 }  // namespace
 
-MemoryPrice price_memory(const Config& config, const Hardware& hardware) {
+MemoryPrice price_memory(const Config& config, const Hardware& hardware, const Routing& routing) {
   const ModelConfig& model = config.model;
-  const Workload work = workload_of(config);
+  const Workload work = workload_of(config, routing);
   const KeptBytes kept(config, work);
   const grid::Layout layout = derive::layout_of(config);
   const double micro_batches = number(std::max<std::int64_t>(

@@ -261,6 +261,13 @@ class RowReader {
     model.cuda_graph_impl = impl.value_or(config::CudaGraphImpl::None);
     model.cuda_graph_modules = enums_of<config::CudaGraphScope>(cell("cuda_graph_scope"));
     model.cuda_graph_scope.clear();
+    // Whole layers of rows whose number varies cannot be captured: a table that names no scopes
+    // means the usual ones.
+    const bool by_layer = model.cuda_graph_impl == config::CudaGraphImpl::TransformerEngine;
+    if (by_layer && model.experts() > 0 && !is_drop() && model.cuda_graph_modules.empty()) {
+      model.cuda_graph_modules = {config::CudaGraphScope::MoeRouter,
+                                  config::CudaGraphScope::MoePreprocess};
+    }
     const bool whole_step = model.cuda_graph_impl == config::CudaGraphImpl::FullIteration;
     // A whole iteration of rows whose number varies can be captured only with these.
     const bool fused = whole_step && model.experts() > 0 && !is_drop();

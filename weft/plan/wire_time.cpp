@@ -64,8 +64,8 @@ double dispatch_seconds(const ModelConfig& model, const Workload& work, const Ha
   const RankGroup group = group_of(work.ep * work.etp, 1, hardware);
   if (model.experts() == 0 || group.ranks <= 1) return 0;
   const DispatchRows rows = dispatch_rows(model, group);
-  const double row =
-      work.own_tokens * kRowElement * number(model.moe_latent_size.value_or(model.hidden_size));
+  const double row = work.own_tokens * work.imbalance * kRowElement *
+                     number(model.moe_latent_size.value_or(model.hidden_size));
   const double nvlink = hardware.nvlink_gbps * 1e9;
   const double network = rows.between * row / (hardware.nic_gbps * 1e9 * hardware.nic_share);
   double latency = hardware.nvlink_latency_us * kMicroseconds;

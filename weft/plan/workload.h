@@ -8,13 +8,19 @@
 
 namespace weft::plan {
 
+// How rows are spread over the ranks of an expert-parallel group.
+struct Routing {
+  double imbalance = 1;  // rows of the busiest rank, over the mean: all others wait for it
+};
+
 struct Workload {
   Number number = Number::Bf16;  // of the layers' products; the head's are bf16
   double tokens = 0;             // that attention has, over all tensor-parallel ranks
   double own_tokens = 0;         // outside of attention: shared by the tensor-parallel ranks
   double sequence = 0;           // whole
   double tp = 1, cp = 1, ep = 1, etp = 1;
-  double rows = 0;           // that the rank's experts take, where routing is even
+  double rows = 0;           // that the experts of the busiest rank take
+  double imbalance = 1;      // of them, over the mean
   double local_experts = 0;  // or shards of them
   bool drops = false;        // every expert takes a fixed number of rows: the host need not know
   bool fuses_experts = false;
@@ -22,7 +28,8 @@ struct Workload {
 };
 
 // For a legal config, or a published run that a rule would set something of.
-Workload workload_of(const config::Config& config);
+// Rows of a fixed number are even, whatever the routing.
+Workload workload_of(const config::Config& config, const Routing& routing = {});
 
 // In what the matrix products of a run are.
 Number number_of(const config::ModelConfig& model);
