@@ -52,66 +52,79 @@ std::string elsewhere(const std::optional<PricedLayout>& best_with,
   const auto shape = [&](const PricedLayout& layout) {
     return to_text(layout.choice, space.writer().ladder());
   };
-  return text(" In any layout: {:.4g} ms with it ({}), {:.4g} ms without ({}).",
-              best_with->price.step_ms,
+  return text(" In any layout: {} ms with it ({}), {} ms without ({}).",
+              ms_text(best_with->price.step_ms),
               shape(*best_with),
-              best_without->price.step_ms,
+              ms_text(best_without->price.step_ms),
               shape(*best_without));
 }
 
-const std::optional<PricedLayout>& faster(const std::optional<PricedLayout>& a,
-                                          const std::optional<PricedLayout>& b) {
+std::optional<PricedLayout> faster(const std::optional<PricedLayout>& a,
+                                   const std::optional<PricedLayout>& b) {
   if (!a || !b) return a ? a : b;
   return b->price.step_ms < a->price.step_ms ? b : a;
+}
+
+// "1085 ms against 6859 ms": of expert-parallel communication, and of launches.
+std::string exposed_change(const PricedLayout& with, const PricedLayout& without) {
+  const ExposedMs &one = with.price.exposed, &other = without.price.exposed;
+  return text(
+      "exposed expert-parallel communication {} ms against {} ms, launches that the GPU "
+      "waits for {} ms against {} ms, memory {}",
+      ms_text(one.ep),
+      ms_text(other.ep),
+      ms_text(one.host),
+      ms_text(other.host),
+      memory_change(with, without));
+}
+
+// A mode in the best layout where both ways fit there, and in any layout.
+std::optional<PlanVerdict> mode_verdict(const LayoutSpace& space,
+                                        const std::string& question,
+                                        const std::optional<PricedLayout>& with,
+                                        const std::optional<PricedLayout>& without,
+                                        const std::optional<PricedLayout>& any_with,
+                                        const std::optional<PricedLayout>& any_without) {
+  PlanVerdict verdict{.question = question, .pays = false, .gain = 0, .because = ""};
+  if (with && without) {
+    verdict.gain = gain_of(*with, *without);
+    verdict.because = text("{} ms with it, {} ms without; {}.",
+                           ms_text(with->price.step_ms),
+                           ms_text(without->price.step_ms),
+                           exposed_change(*with, *without));
+  } else if (any_with && any_without) {
+    verdict.gain = gain_of(*any_with, *any_without);
+    verdict.because = text("The best layout does not fit {} it.", with ? "without" : "with");
+  } else {
+    return std::nullopt;
+  }
+  verdict.pays = verdict.gain > 0;
+  verdict.because += elsewhere(any_with, any_without, space);
+  return verdict;
 }
 
 std::optional<PlanVerdict> overlap_verdict(const LayoutSpace& space,
                                            const SearchResult& search,
                                            const LayoutChoice& best) {
-  const auto plain = in_order(space, best, StepOrder::Plain);
-  const auto merged = in_order(space, best, StepOrder::Merged);
-  const auto delayed = in_order(space, best, StepOrder::MergedDelayed);
-  const std::optional<PricedLayout> with = faster(merged, delayed);
-  if (!plain || !with) return std::nullopt;
-  const double gain = gain_of(*with, *plain);
-  std::string because = text(
-      "{:.4g} ms with it, {:.4g} ms without; exposed expert-parallel communication {:.4g} ms "
-      "against {:.4g} ms, launches that the GPU waits for {:.4g} ms against {:.4g} ms, "
-      "memory {}.",
-      with->price.step_ms,
-      plain->price.step_ms,
-      with->price.exposed.ep,
-      plain->price.exposed.ep,
-      with->price.exposed.host,
-      plain->price.exposed.host,
-      memory_change(*with, *plain));
-  const std::optional<PricedLayout> anywhere =
-      faster(search.best_of_order[1], search.best_of_order[2]);
-  because += elsewhere(anywhere, search.best_of_order[0], space);
-  return PlanVerdict{.question = "Does expert-parallel overlap pay here?",
-                     .pays = gain > 0,
-                     .gain = gain,
-                     .because = std::move(because)};
+  const auto& anywhere = search.best_of_order;
+  return mode_verdict(space,
+                      "Does expert-parallel overlap pay here?",
+                      faster(in_order(space, best, StepOrder::Merged),
+                             in_order(space, best, StepOrder::MergedDelayed)),
+                      in_order(space, best, StepOrder::Plain),
+                      faster(anywhere[1], anywhere[2]),
+                      anywhere[0]);
 }
 
-std::optional<PlanVerdict> delayed_verdict(const LayoutSpace& space, const LayoutChoice& best) {
-  const auto merged = in_order(space, best, StepOrder::Merged);
-  const auto delayed = in_order(space, best, StepOrder::MergedDelayed);
-  if (!merged || !delayed) return std::nullopt;
-  const double gain = gain_of(*delayed, *merged);
-  return PlanVerdict{
-      .question = "Do delayed weight gradients pay on top of it?",
-      .pays = gain > 0,
-      .gain = gain,
-      .because = text("{:.4g} ms with them, {:.4g} ms without; exposed expert-parallel "
-                      "communication {:.4g} ms against {:.4g} ms, launches {:.4g} ms against "
-                      "{:.4g} ms.",
-                      delayed->price.step_ms,
-                      merged->price.step_ms,
-                      delayed->price.exposed.ep,
-                      merged->price.exposed.ep,
-                      delayed->price.exposed.host,
-                      merged->price.exposed.host)};
+std::optional<PlanVerdict> delayed_verdict(const LayoutSpace& space,
+                                           const SearchResult& search,
+                                           const LayoutChoice& best) {
+  return mode_verdict(space,
+                      "Do delayed weight gradients pay on top of it?",
+                      in_order(space, best, StepOrder::MergedDelayed),
+                      in_order(space, best, StepOrder::Merged),
+                      search.best_of_order[2],
+                      search.best_of_order[1]);
 }
 
 std::optional<PlanVerdict> full_verdict(const LayoutSpace& space, const SearchResult& search) {
@@ -122,16 +135,16 @@ std::optional<PlanVerdict> full_verdict(const LayoutSpace& space, const SearchRe
   choice.recompute = ladder.size() - 1;
   if (!space.goes_with(choice.order, choice.recompute)) choice.order = StepOrder::Plain;
   const double gain = gain_of(*search.best_full, best);
-  std::string because = text("The fastest layout with it takes {:.4g} ms ({}), the best {:.4g} ms.",
-                             search.best_full->price.step_ms,
+  std::string because = text("The fastest layout with it takes {} ms ({}), the best {} ms.",
+                             ms_text(search.best_full->price.step_ms),
                              to_text(search.best_full->choice, ladder),
-                             best.price.step_ms);
+                             ms_text(best.price.step_ms));
   if (ladder[best.choice.recompute].is_full) {
     because = "The best layout needs it to fit, or for its micro-batch.";
   } else if (const auto same = priced_beside(space, choice)) {
-    because += text(" In the best layout itself it makes {:.4g} ms of {:.4g} ms, with {}.",
-                    same->price.step_ms,
-                    best.price.step_ms,
+    because += text(" In the best layout itself it makes {} ms of {} ms, with {}.",
+                    ms_text(same->price.step_ms),
+                    ms_text(best.price.step_ms),
                     memory_change(*same, best));
   }
   return PlanVerdict{.question = "Does recomputation of whole layers pay?",
@@ -147,7 +160,7 @@ std::vector<PlanVerdict> plan_verdicts(const LayoutSpace& space, const SearchRes
   if (search.ranked.empty()) return all;
   const LayoutChoice& best = search.ranked.front().choice;
   if (auto verdict = overlap_verdict(space, search, best)) all.push_back(std::move(*verdict));
-  if (auto verdict = delayed_verdict(space, best)) all.push_back(std::move(*verdict));
+  if (auto verdict = delayed_verdict(space, search, best)) all.push_back(std::move(*verdict));
   if (auto verdict = full_verdict(space, search)) all.push_back(std::move(*verdict));
   return all;
 }

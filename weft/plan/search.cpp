@@ -51,9 +51,10 @@ class ShapePricing {
       outcome_.smallest->price.memory = least;
       return std::move(outcome_);
     }
-    for (const StateHolder state : space_.axes().states) {
-      for (const StepOrder order : orders) price_order(state, order);
+    for (const StepOrder order : orders) {
+      price_order(frugal.state, order, space_.carriers_of(shape_));
     }
+    price_other_state();
     price_frugal_rungs();
     return std::move(outcome_);
   }
@@ -64,7 +65,7 @@ class ShapePricing {
     return price_memory(config_, space_.hardware());
   }
 
-  void price_order(StateHolder state, StepOrder order) {
+  void price_order(StateHolder state, StepOrder order, const std::vector<Carrier>& carriers) {
     LayoutChoice choice = shape_;
     choice.state = state;
     choice.order = order;
@@ -73,12 +74,19 @@ class ShapePricing {
       if (!space_.goes_with(order, choice.recompute)) continue;
       const MemoryPrice memory = memory_of(choice);
       if (!memory.fits()) continue;
-      for (const Carrier carrier : space_.carriers_of(shape_)) {
+      for (const Carrier carrier : carriers) {
         choice.carrier = carrier;
         add(choice, memory);
       }
       return;
     }
+  }
+
+  // What holds the optimizer's state adds to a step whatever its order and its carrier.
+  void price_other_state() {
+    if (!outcome_.best || space_.axes().states.size() < 2) return;
+    const LayoutChoice best = outcome_.best->choice;
+    price_order(space_.axes().states.back(), best.order, {best.carrier});
   }
 
   // The best modes with more recomputation: slower, and smaller.
@@ -135,7 +143,10 @@ class DiscardPile {
       all.push_back(
           {.why = why, .layouts = heap.layouts, .nearest = heap.nearest, .lack = heap.lack});
     }
-    std::ranges::stable_sort(all, std::greater<>(), &DiscardedLayouts::layouts);
+    std::ranges::stable_sort(all, [](const DiscardedLayouts& a, const DiscardedLayouts& b) {
+      if (a.nearest.has_value() != b.nearest.has_value()) return a.nearest.has_value();
+      return a.layouts > b.layouts;
+    });
     return all;
   }
 
@@ -186,6 +197,10 @@ std::vector<PricedLayout> front_of(std::vector<PricedLayout> all) {
   return front;
 }
 
+void keep_if_legal(const LayoutSpace& space, std::optional<PricedLayout>& layout) {
+  if (layout && !refusal_of(space, layout->choice).empty()) layout.reset();
+}
+
 // The front of what rules allow.
 std::vector<PricedLayout> legal_front(const LayoutSpace& space, std::vector<PricedLayout> all) {
   while (true) {
@@ -224,9 +239,11 @@ MemoryComponent largest_component(const MemoryPrice& memory) {
   return *std::ranges::max_element(all, {}, &MemoryComponent::bytes);
 }
 
+std::string ms_text(double ms) { return ms >= 1000 ? text("{:.0f}", ms) : text("{:.4g}", ms); }
+
 std::string lack_text(const MemoryPrice& memory) {
   const MemoryComponent largest = largest_component(memory);
-  return text("{:.1f} GB more than there is, of which {} {:.1f} GB",
+  return text("{:.2f} GB more than there is, of which {} {:.1f} GB",
               (memory.total() - memory.capacity) * 1e-9,
               largest.name,
               largest.bytes * 1e-9);
@@ -279,6 +296,8 @@ SearchResult search_layouts(const LayoutSpace& space,
     }
     std::ranges::move(front_of(std::move(outcome.priced)), std::back_inserter(everything));
   }
+  for (std::optional<PricedLayout>& best : result.best_of_order) keep_if_legal(space, best);
+  keep_if_legal(space, result.best_full);
   if (result.fitting > 0) result.nearest.reset();
   std::ranges::sort(result.ranked, is_faster);
   result.judged = judge_first(space, top, result.ranked, discarded);

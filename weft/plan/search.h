@@ -5,7 +5,8 @@
 // whatever the number of threads. Three things keep it short. A shape that does not fit when it
 // keeps as little as it can is left out after one look. Of the rungs of recomputation only the
 // first that fits is priced in every order and with every carrier: those after it do the same work
-// and more. And rules judge what is shown, in the order of the ranking.
+// and more; an optimizer that is whole on each rank is priced with the best of these alone. And
+// rules judge what is shown, in the order of the ranking.
 #pragma once
 
 #include <array>
@@ -43,8 +44,10 @@ struct SearchResult {
   std::size_t judged = 0;
   // Every layout than which no other is both faster and smaller; fastest first, legal.
   std::vector<PricedLayout> front;
-  std::vector<DiscardedLayouts> discarded;  // most layouts first
-  // The fastest of each order, and of those that recompute whole layers, in any shape.
+  // What does not fit or is refused by a rule, then what does not divide; most layouts first.
+  std::vector<DiscardedLayouts> discarded;
+  // The fastest of each order, and of those that recompute whole layers, in any shape; where a rule
+  // refuses it, none.
   std::array<std::optional<PricedLayout>, kStepOrders> best_of_order;
   std::optional<PricedLayout> best_full;
   // Where nothing fits: the layout that lacks least.
@@ -62,6 +65,9 @@ SearchResult search_layouts(const LayoutSpace& space,
 
 // The first rule that refuses a layout, with its words; empty: it is legal.
 std::string refusal_of(const LayoutSpace& space, const LayoutChoice& choice);
+
+// Milliseconds as people read them: "19797", "83.12".
+std::string ms_text(double ms);
 
 // What a layout's memory is made of, as a person calls it; what the GPU reserves is not in it.
 struct MemoryComponent {

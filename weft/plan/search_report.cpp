@@ -26,7 +26,7 @@ std::string exposed_line(const Price& price) {
   std::string line;
   const auto add_kind = [&](std::string_view kind, double ms) {
     if (ms < 5e-4 * price.step_ms) return;
-    line += text("{}{} {:.4g}", line.empty() ? "" : ", ", kind, ms);
+    line += text("{}{} {}", line.empty() ? "" : ", ", kind, ms_text(ms));
   };
   add_kind("ep", price.exposed.ep);
   add_kind("dp", price.exposed.dp);
@@ -50,10 +50,10 @@ std::string layout_lines(const LayoutSpace& space, std::size_t place, const Pric
   const Price& price = layout.price;
   std::string lines = text("{:>3}  {}\n", place, layout_text(space, layout.choice));
   lines += text(
-      "     {:.5g} ms, {:.5g} tokens/s/GPU, {:.4g} TFLOP/s/GPU, {:.1f} % of the peak, bubble "
+      "     {} ms, {:.5g} tokens/s/GPU, {:.4g} TFLOP/s/GPU, {:.1f} % of the peak, bubble "
       "{:.1f} "
       "%, wall: {}\n",
-      price.step_ms,
+      ms_text(price.step_ms),
       price.tokens_per_second_per_gpu,
       price.tflops_per_gpu,
       price.mfu * 100,
@@ -65,10 +65,12 @@ std::string layout_lines(const LayoutSpace& space, std::size_t place, const Pric
 }
 
 std::string step_lines(const std::vector<KnobStep>& steps, const Price& from) {
+  const auto change_of = [](const KnobStep& step) { return text("{} -> {}", step.from, step.to); };
+  std::size_t width = 0;
+  for (const KnobStep& step : steps) width = std::max(width, change_of(step).size());
   std::string lines;
   for (const KnobStep& step : steps) {
-    const std::string change = text("{} -> {}", step.from, step.to);
-    lines += text("  {:<11}{:<42}", step.knob, change);
+    lines += text("  {:<11}{:<{}}  ", step.knob, change_of(step), width);
     if (!step.price) {
       lines += text("no: {}\n", step.why_not);
       continue;
@@ -76,8 +78,8 @@ std::string step_lines(const std::vector<KnobStep>& steps, const Price& from) {
     // Of other batches and formats the rate is what compares.
     const double faster =
         step.price->tokens_per_second_per_gpu / from.tokens_per_second_per_gpu - 1;
-    lines += text("{:>10.5g} ms  {:>+7.1f} % tokens/s  {:>+6.1f} GB\n",
-                  step.price->step_ms,
+    lines += text("{:>8} ms  {:>+6.1f} % tokens/s  {:>+6.1f} GB\n",
+                  ms_text(step.price->step_ms),
                   faster * 100,
                   (step.price->memory.total() - from.memory.total()) / kReportGb);
   }
@@ -104,8 +106,8 @@ std::string front_lines(const LayoutSpace& space, const std::vector<PricedLayout
   for (std::size_t i = 0; i < shown; ++i) {
     const std::size_t at = shown == front.size() ? i : i * (front.size() - 1) / (shown - 1);
     const PricedLayout& layout = front[at];
-    lines += text("  {:>10.5g} ms  {:>6.1f} GB  {}\n",
-                  layout.price.step_ms,
+    lines += text("  {:>8} ms  {:>6.1f} GB  {}\n",
+                  ms_text(layout.price.step_ms),
                   layout.price.memory.total() / kReportGb,
                   layout_text(space, layout.choice));
   }

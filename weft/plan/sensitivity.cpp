@@ -61,6 +61,7 @@ class KnobTurner {
     turn_axis("mbs", axes.mbs, &LayoutChoice::mbs);
     turn_modes();
     turn_recompute();
+    turn_graphs();
     turn_batch();
     turn_numbers();
     return std::move(steps_);
@@ -142,6 +143,22 @@ class KnobTurner {
     KnobStep step{.knob = std::move(knob), .from = std::move(from), .to = std::move(to)};
     price_step_to(config, space_.hardware(), step);
     steps_.push_back(std::move(step));
+  }
+
+  // Of what has the same shape in every step.
+  void turn_graphs() {
+    if (config_.model.cuda_graph_impl != config::CudaGraphImpl::None) return;
+    using Scope = config::CudaGraphScope;
+    Config config = config_;
+    config.model.cuda_graph_impl = config::CudaGraphImpl::TransformerEngine;
+    config.model.cuda_graph_modules = {Scope::Attn, Scope::Mlp};
+    if (config.model.experts() > 0) {
+      config.model.cuda_graph_modules = {Scope::Attn, Scope::MoeRouter, Scope::MoePreprocess};
+    }
+    config.model.use_te_rng_tracker = true;
+    config.rng.te_rng_tracker = true;
+    const bool moe = config.model.experts() > 0;
+    try_config("graphs", "none", moe ? "attn, moe_router, moe_preprocess" : "attn, mlp", config);
   }
 
   void turn_batch() {
