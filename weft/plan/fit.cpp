@@ -39,7 +39,6 @@ const std::vector<FreeNumber>& free_numbers() {
       {"gemm_share_fp8", hopper, 0.8},
       {"gemm_share_fp8", blackwell, 0.75},
       {"gemm_share_mxfp8", blackwell, 0.7},
-      {"tile_us", hopper, 1.5},
       {"tile_us", blackwell, 1.0},
       {"memory_share", hopper, 0.7},
       {"memory_share", blackwell, 0.6},
