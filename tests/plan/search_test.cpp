@@ -87,7 +87,7 @@ TEST(LayoutSpace, WhatDivisionsRefuseTheRulesRefuse) {
                                            {.ep = 3},
                                            {.ep = 16, .etp = 2},
                                            {.vpp = 2},
-                                           {.pp = 4, .vpp = 4},
+                                           {.pp = 2, .vpp = 2, .mbs = 8},
                                            {.mbs = 8}};
   for (const LayoutChoice& shape : wrong) {
     EXPECT_NE(space.complaint(shape), "") << to_text(shape, space.writer().ladder());
@@ -245,12 +245,12 @@ TEST(PlanVerdicts, SayWhatTheirNumbersSay) {
 
 TEST(WaysToFit, MoreGpusOrLargerOnesHelpAModelThatFitsNowhere) {
   PlanAsk ask = small_ask();
-  ask.hardware.memory_gb = 12;
+  ask.hardware.memory_gb = 9;
   ask.hardware.reserved_gb = 5;
   const SearchResult result = search(ask);
   ASSERT_TRUE(result.ranked.empty());
   ASSERT_TRUE(result.nearest);
-  EXPECT_GT(result.nearest->price.memory.total(), 12e9);
+  EXPECT_GT(result.nearest->price.memory.total(), 9e9);
   const std::vector<FitWay> ways = ways_to_fit(ask, {find_hardware(kHardware, "h200")});
   ASSERT_FALSE(ways.empty());
   for (const FitWay& way : ways) EXPECT_TRUE(way.layout.price.memory.fits()) << way.change;

@@ -20,7 +20,7 @@ using config::Config;
 using config::ModelConfig;
 using config::RecomputeModule;
 
-constexpr std::array<std::string_view, 27> kLayoutKeys{
+constexpr std::array<std::string_view, 29> kLayoutKeys{
     "model.tensor_model_parallel_size",
     "model.sequence_parallel",
     "model.pipeline_model_parallel_size",
@@ -43,6 +43,8 @@ constexpr std::array<std::string_view, 27> kLayoutKeys{
     "model.recompute_method",
     "model.recompute_num_layers",
     "model.recompute_modules",
+    "model.cuda_graph_impl",
+    "model.cuda_graph_modules",
     "ddp.use_distributed_optimizer",
     "optimizer.use_distributed_optimizer",
     "model.fp8",
@@ -71,6 +73,11 @@ double head_in_layers(const ModelConfig& model) {
   const double head = 6 * number(model.hidden_size) * number(model.vocab_size);
   const double layers = derive::flops_per_token(model) - (1 + mtp) * head;
   return head / std::max(1.0, layers / (number(model.num_layers) + mtp));
+}
+
+bool is_of_experts(std::string_view key) {
+  return key.find("moe") != key.npos || key.find("expert") != key.npos ||
+         key == "comm_overlap.delay_wgrad_compute";
 }
 
 bool needs_quotes(std::string_view value) {
@@ -279,6 +286,8 @@ base::Json layout_keys(const Config& config) {
     const config::Field* field = config::find_field(key);
     CHECK(field != nullptr, "no key '{}'", key);
     if (config::is_default(*field, config) && field->get(config).is_null()) continue;
+    if (key == "model.fp8_recipe" && !config.model.fp8) continue;
+    if (config.model.experts() == 0 && is_of_experts(key)) continue;
     keys[std::string(key)] = field->get(config);
   }
   return keys;

@@ -5,7 +5,7 @@
 // rules::judge has the last word on every layout that is shown. What is legal and never worth its
 // price is left out: tensor parallelism beyond the GPUs that NVLink joins or 16, less than 2048
 // tokens of a sequence a context-parallel rank, micro-batches that are no power of two or have more
-// than 128 Ki tokens a rank, more than 12 chunks a pipeline rank.
+// than 128 Ki tokens a rank, more than 12 chunks a pipeline rank, more stages than layers.
 #pragma once
 
 #include <cstdint>

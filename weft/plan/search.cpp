@@ -177,7 +177,12 @@ std::size_t judge_first(const LayoutSpace& space,
     if (why.empty()) {
       legal.push_back(layouts[at]);
     } else {
-      discarded.add(why, layouts[at].choice, base::number(std::ssize(legal)), "");
+      // The rule, and what it says of the first of them.
+      const std::size_t colon = why.find(": ");
+      discarded.add("refused by " + why.substr(0, colon),
+                    layouts[at].choice,
+                    base::number(static_cast<std::int64_t>(at)),
+                    why.substr(colon + 2));
     }
   }
   const std::size_t count = legal.size();

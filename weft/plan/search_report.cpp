@@ -147,8 +147,7 @@ std::string head_line(const PlanReport& report, const LayoutSpace& space) {
 std::string nothing_fits(const PlanReport& report, const LayoutSpace& space) {
   const SearchResult& search = report.search;
   if (!search.nearest) {
-    return "No layout is legal: no sizes divide the GPUs, the batch and the model. The reasons, "
-           "with the number of layouts:\n" +
+    return "No layout is legal. The reasons, with the number of shapes:\n" +
            discard_lines(space, search);
   }
   const MemoryPrice& memory = search.nearest->price.memory;
@@ -269,11 +268,12 @@ std::string to_text(const PlanReport& report, const LayoutSpace& space) {
   const SearchResult& search = report.search;
   std::string result = head_line(report, space);
   if (search.ranked.empty()) return result + nothing_fits(report, space);
-  result += text("{} shapes are possible, {} fit, {} layouts are priced; the best {} shapes:\n\n",
-                 search.shapes,
-                 search.fitting,
-                 search.priced,
-                 std::min(report.top, search.judged));
+  result +=
+      text("{} shapes are possible, {} fit, {} layouts are priced; the best {}:\n\n",
+           search.shapes,
+           search.fitting,
+           search.priced,
+           base::counted(static_cast<std::int64_t>(std::min(report.top, search.judged)), "shape"));
   for (std::size_t i = 0; i < std::min(report.top, search.judged); ++i) {
     result += layout_lines(space, i + 1, search.ranked[i]);
   }
