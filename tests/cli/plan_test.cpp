@@ -60,7 +60,8 @@ TEST(PlanCommand, PublishedRunsAreMetAndWholeModelsAreHeldOut) {
 // right; where it did not, the prediction is small too.
 TEST(PlanCommand, OneKnobChangesAPublishedRunTheRightWay) {
   std::map<std::string, std::map<std::string, Json>> pairs;
-  for (const Json& row : planned("--validate=" + kGolden + "published_pairs.csv")["rows"]) {
+  const Json json = planned("--validate=" + kGolden + "published_pairs.csv");
+  for (const Json& row : json["rows"]) {
     pairs[row["release"]][row["note"]] = row;
   }
   ASSERT_EQ(pairs.size(), 7u);
@@ -92,6 +93,15 @@ TEST(PlanCommand, TheFitIsTheOneOfTheFiles) {
           << gpu << ", " << key.key << ": write the files again, with the command of docs/plan.md";
     }
   }
+}
+
+// Fitted on one kind of mixture of experts, the other is met, whichever is which.
+TEST(PlanCommand, TheModelsOfTheFitCanBeChosen) {
+  const Json json =
+      planned("--validate=" + kPublished + " --fit --fit-models=DeepSeekV3,llama3_8b");
+  EXPECT_EQ(json["fit"]["rows"], 47);
+  EXPECT_LE(json["held_out"]["median"].get<double>(), 0.12);
+  EXPECT_LE(json["held_out"]["p90"].get<double>(), 0.25);
 }
 
 TEST(PlanCommand, AStrangersTableIsReadOrRefusedCleanly) {

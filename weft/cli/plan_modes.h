@@ -26,7 +26,8 @@ struct PlanOptions {
   std::string gpu;       // a kind, or a file; empty: hardware.gpu
   std::string validate;  // a table of published runs
   bool fit = false;
-  std::string write;  // folder for fitted hardware files, or file for a recipe
+  std::vector<std::string> fit_models;  // empty: those of the shipped files
+  std::string write;                    // folder for fitted hardware files, or file for a recipe
   bool simulate = false;
   std::string trace;  // file for the time line
   double imbalance = 1;

@@ -67,14 +67,21 @@ int plan_validate(const PlanOptions& options) {
                    base::shown(options.run.words.front())));
   }
   ModelShelf shelf;
-  const plan::PublishedTable table =
+  plan::PublishedTable table =
       plan::parse_published(base::read_text(options.validate, kLargestTable),
                             options.validate,
                             [&](const std::string& name) { return shelf.of(name); });
+  if (!options.fit_models.empty()) table.fitted_models = options.fit_models;
   plan::HardwareTable hardware = known_table();
   std::optional<plan::Fit> fit;
   if (options.fit) {
     fit = plan::fit_hardware(table, hardware);
+    if (fit->rows == 0) {
+      throw base::ConfigError(
+          base::text("{}: no row to fit to: name models of the table, as in "
+                     "--fit-models=Qwen3_30B_a3B,LLAMA3_8B",
+                     options.validate));
+    }
     hardware = fit->hardware;
     if (!options.write.empty()) write_fitted(options.write, *fit);
   }

@@ -61,7 +61,7 @@ class Fitting {
   Fitting(const PublishedTable& table, const HardwareTable& hardware) : hardware_(hardware) {
     for (const PublishedRun& run : table.runs) {
       const auto gpu = hardware.find(run.gpu);
-      if (!was_fitted(run.model) || gpu == hardware.end()) continue;
+      if (!table.is_fitted(run) || gpu == hardware.end()) continue;
       if (gpu->second.peak(number_of(run.config.model)) > 0) rows_.push_back(&run);
     }
     std::map<std::pair<std::string, std::string>, double> repeats;

@@ -1,8 +1,8 @@
 // Calibration: a few numbers of the hardware files, fitted to published runs.
 //
 // Each fitted number is shared by the GPUs that have the same part: a kind of chip has its share of
-// the peak, an architecture its kernels, a kind of host its time for a launch. The rows of models
-// that was_fitted() names are used and no others, so that whole models are held out. The sum of
+// the peak, an architecture its kernels, a kind of host its time for a launch. The rows of the
+// fitted models are used and no others, so that whole models are held out. The sum of
 // |log(predicted / published)| is made least, coordinate by coordinate, from nominal values that a
 // weak prior pulls to; each model on each GPU weighs the same, because releases repeat rows.
 // Nothing is random, so that the fit can be repeated.

@@ -31,6 +31,10 @@ struct PublishedRun {
 struct PublishedTable {
   std::vector<PublishedRun> runs;
   std::vector<std::string> left_out;  // "line 7: no tflops_per_gpu": rows that cannot be priced
+  // Models whose rows calibrate hardware files: at first those that calibrated the shipped ones.
+  std::vector<std::string> fitted_models;
+
+  bool is_fitted(const PublishedRun& run) const;
 };
 
 // The config of a model by the name a table gives it, without a layout. ConfigError that lists the
@@ -47,13 +51,11 @@ PublishedTable parse_published(const std::string& content,
 // Empty: none.
 std::string model_meant(const std::string& written, const std::vector<std::string>& names);
 
-// Models whose rows were used to calibrate the hardware files.
-bool was_fitted(const std::string& model);
-
 struct PricedRun {
   const PublishedRun* run = nullptr;
   double predicted = 0;  // TFLOP/s of a GPU
   double step_ms = 0;
+  bool is_fitted = false;
   double error() const { return predicted / run->tflops - 1; }
 };
 

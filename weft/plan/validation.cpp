@@ -73,9 +73,12 @@ Validation validate(const PublishedTable& table, const HardwareTable& hardware) 
       continue;
     }
     const Price price = price_step(run.config, gpu->second);
-    PricedRun row{.run = &run, .predicted = price.tflops_per_gpu, .step_ms = price.step_ms};
+    PricedRun row{.run = &run,
+                  .predicted = price.tflops_per_gpu,
+                  .step_ms = price.step_ms,
+                  .is_fitted = table.is_fitted(run)};
     all.push_back(row.error());
-    (was_fitted(run.model) ? fitted : held_out).push_back(row.error());
+    (row.is_fitted ? fitted : held_out).push_back(row.error());
     result.rows.push_back(row);
   }
   result.all = summary_of(all);
@@ -96,7 +99,7 @@ base::Json to_json(const Validation& validation) {
                     {"gpus", run.config.runtime.world_size.value_or(0)},
                     {"layout", layout_text(run.config)},
                     {"note", run.note},
-                    {"used_for_fit", was_fitted(run.model)},
+                    {"used_for_fit", row.is_fitted},
                     {"published", run.tflops},
                     {"predicted", row.predicted},
                     {"error", row.error()},
@@ -134,7 +137,7 @@ std::string to_text(const Validation& validation) {
                    run.tflops,
                    row.predicted,
                    row.error() * 100,
-                   was_fitted(run.model) ? "fit" : "held out");
+                   row.is_fitted ? "fit" : "held out");
   }
   for (const std::string& one : validation.left_out) result += "left out: " + one + "\n";
   result += line_of("all", validation.all);

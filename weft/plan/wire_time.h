@@ -1,6 +1,8 @@
 // How long ranks take to exchange something, alone on their links.
 #pragma once
 
+#include <cmath>
+
 #include "weft/config/config.h"
 #include "weft/plan/hardware.h"
 #include "weft/plan/workload.h"
@@ -12,7 +14,7 @@ struct RankGroup {
   double ranks = 1;
   double in_domain = 1;
 
-  double domains() const { return ranks / in_domain; }
+  double domains() const { return std::round(ranks / in_domain); }
 };
 
 // Neighbours in the group are `stride` ranks apart.

@@ -1,0 +1,153 @@
+// Attention of each kind.
+#include <algorithm>
+
+#include "weft/base/casts.h"
+#include "weft/derive/layer_kind.h"
+#include "weft/plan/kernel_list.h"
+
+namespace weft::plan {
+namespace {
+
+using base::number;
+using schedule::Direction;
+using schedule::Part;
+using schedule::Piece;
+
+// Scores and values over the tokens that a query sees, two operations each. Going back, five
+// products take the place of two.
+void add_core(KernelList& list, double scores, double values, double seen) {
+  const double flops = 2 * list.work.tokens * seen * (scores + values) / list.work.tp;
+  list.add({.piece = Piece::Attention,
+            .part = Part::Core,
+            .kind = KernelKind::Attention,
+            .flops = flops,
+            .launches = 3});
+  list.add({.piece = Piece::Attention,
+            .part = Part::Core,
+            .direction = Direction::D,
+            .kind = KernelKind::Attention,
+            .flops = 2.5 * flops,
+            .launches = 4});
+}
+
+void add_grouped(KernelList& list, std::int64_t layer) {
+  const double h = number(list.model.hidden_size);
+  const double q = number(list.model.query_width()), kv = number(list.model.key_width());
+  const double gate = list.model.attention_output_gate ? q : 0;
+  list.product(Piece::Attention,
+               Part::Qkv,
+               {.m = list.work.tokens, .n = (q + gate + 2 * kv) / list.work.tp, .k = h},
+               list.work.number,
+               Cast::Fused);
+  const double turned = list.work.tokens * (q + kv) / list.work.tp;
+  list.memory(Piece::Attention, Part::Turn, 2 * turned, 2 * turned, 2);
+  if (list.model.qk_layernorm != config::QkNorm::None) {
+    list.memory(Piece::Attention, Part::Turn, 2 * turned, 3 * turned, 2);
+  }
+  double seen = list.work.sequence / 2;
+  if (derive::is_windowed(list.model, layer)) {
+    seen = std::min(seen, number(list.model.window_size.value_or(list.model.seq_length)));
+  }
+  add_core(list, q, q, seen);
+  if (gate > 0)
+    list.memory(Piece::Attention,
+                Part::Proj,
+                3 * list.work.tokens * q / list.work.tp,
+                5 * list.work.tokens * q / list.work.tp,
+                2);
+  list.product(Piece::Attention,
+               Part::Proj,
+               {.m = list.work.tokens, .n = h, .k = q / list.work.tp},
+               list.work.number,
+               Cast::Alone);
+}
+
+void add_latent(KernelList& list) {
+  const double h = number(list.model.hidden_size),
+               heads = number(list.model.num_attention_heads) / list.work.tp;
+  const double wide = number(list.model.latent_head_dim()), value = number(list.model.v_head_dim);
+  const double rank = number(list.model.kv_lora_rank),
+               turned = number(list.model.qk_pos_emb_head_dim);
+  const double in = list.work.tokens;
+  if (list.model.q_lora_rank) {
+    const double queries = number(*list.model.q_lora_rank);
+    list.product(Piece::Attention,
+                 Part::Qkv,
+                 {.m = in, .n = queries, .k = h},
+                 list.work.number,
+                 Cast::Fused);
+    list.memory(Piece::Attention, Part::Norm, 2 * in * queries, 3 * in * queries);
+    list.product(Piece::Attention,
+                 Part::Expand,
+                 {.m = in, .n = heads * wide, .k = queries},
+                 list.work.number,
+                 Cast::Fused);
+  } else {
+    list.product(Piece::Attention,
+                 Part::Qkv,
+                 {.m = in, .n = heads * wide, .k = h},
+                 list.work.number,
+                 Cast::Fused);
+  }
+  list.product(Piece::Attention,
+               Part::Qkv,
+               {.m = in, .n = rank + turned, .k = h},
+               list.work.number,
+               Cast::Fused);
+  list.memory(Piece::Attention, Part::Norm, 2 * in * rank, 3 * in * rank);
+  list.product(Piece::Attention,
+               Part::Expand,
+               {.m = in, .n = heads * (number(list.model.qk_head_dim) + value), .k = rank},
+               list.work.number,
+               Cast::Fused);
+  // Rotation, and the copies that put turned and unturned channels side by side.
+  list.memory(Piece::Attention, Part::Heads, 3 * in * heads * wide, 4 * in * heads * wide, 4);
+  add_core(list, heads * list.work.tp * wide, heads * list.work.tp * value, list.work.sequence / 2);
+  list.product(Piece::Attention,
+               Part::Proj,
+               {.m = in, .n = h, .k = heads * value},
+               list.work.number,
+               Cast::Alone);
+}
+
+// Chunks of linear attention are small products between reads and writes: memory is their limit.
+void add_delta_net(KernelList& list) {
+  const double h = number(list.model.hidden_size);
+  const double key = number(list.model.linear_num_key_heads * list.model.linear_key_head_dim);
+  const double value = number(list.model.linear_num_value_heads * list.model.linear_value_head_dim);
+  const double scalars = 2 * number(list.model.linear_num_value_heads);
+  const double in = list.work.tokens, width = (2 * key + 2 * value) / list.work.tp;
+  list.product(Piece::Attention,
+               Part::Qkv,
+               {.m = in, .n = (2 * key + 2 * value + scalars) / list.work.tp, .k = h},
+               list.work.number,
+               Cast::Fused);
+  list.memory(Piece::Attention, Part::Core, 14 * in * width, 26 * in * width, 12);
+  list.product(Piece::Attention,
+               Part::Proj,
+               {.m = in, .n = h, .k = value / list.work.tp},
+               list.work.number,
+               Cast::Alone);
+}
+
+}  // namespace
+
+void add_attention(KernelList& list, std::int64_t layer) {
+  const double stream = list.work.own_tokens * number(list.model.hidden_size);
+  list.memory(Piece::Attention, Part::Norm, 2 * stream, 4 * stream);
+  switch (derive::attention_of(list.model, layer)) {
+    case derive::AttentionKind::Grouped:
+      add_grouped(list, layer);
+      break;
+    case derive::AttentionKind::Latent:
+      add_latent(list);
+      break;
+    case derive::AttentionKind::DeltaNet:
+      add_delta_net(list);
+      break;
+  }
+  list.memory(Piece::Attention, Part::Proj, 3 * stream, stream);  // the residual stream
+  list.small(Piece::Attention, Part::None, 4, 8);
+}
+
+}  // namespace weft::plan

@@ -1,0 +1,118 @@
+#include "weft/plan/kernel_list.h"
+
+#include <utility>
+
+namespace weft::plan {
+namespace {
+
+using schedule::Direction;
+using schedule::Part;
+using schedule::Piece;
+
+constexpr double kElement = 2;     // bytes of a bf16 value
+constexpr double kAccumulate = 8;  // of a weight gradient: an fp32 sum is read and written
+
+// Bytes moved to cast one value for a product and for its weight gradient, whose layout differs.
+// One scale a tensor wants the values read once more, and so does a fp4 tensor's.
+double cast_bytes(Number number) {
+  switch (number) {
+    case Number::Bf16:
+      return 0;
+    case Number::Fp8:
+      return 6;
+    case Number::Mxfp8:
+      return 4;
+    case Number::Nvfp4:
+      return 5;
+  }
+  return 0;
+}
+
+double bytes_of_value(Number number) {
+  switch (number) {
+    case Number::Bf16:
+      return 2;
+    case Number::Fp8:
+    case Number::Mxfp8:
+      return 1;
+    case Number::Nvfp4:
+      return 0.56;
+  }
+  return 2;
+}
+
+// A library's call for one of several groups, of a launch with all that a program does around it.
+constexpr double kGroupLaunch = 0.25;
+
+}  // namespace
+
+void KernelList::memory(Piece piece,
+                        Part part,
+                        double forward_values,
+                        double backward_values,
+                        double launches) {
+  add({.piece = piece,
+       .part = part,
+       .direction = Direction::F,
+       .bytes = forward_values * kElement,
+       .launches = launches});
+  add({.piece = piece,
+       .part = part,
+       .direction = Direction::D,
+       .bytes = backward_values * kElement,
+       .launches = launches});
+}
+
+void KernelList::small(Piece piece, Part part, int forward, int backward) {
+  for (int i = 0; i < forward; ++i) add({.piece = piece, .part = part});
+  for (int i = 0; i < backward; ++i) {
+    add({.piece = piece, .part = part, .direction = Direction::D});
+  }
+}
+
+void KernelList::product(Piece piece, Part part, const ProductShape& of, Number number, Cast cast) {
+  const double rows = of.m * of.groups, value = bytes_of_value(number);
+  const double weights = of.n * of.k * of.groups;
+  Kernel kernel{.piece = piece,
+                .part = part,
+                .direction = Direction::F,
+                .kind = KernelKind::Product,
+                .number = number,
+                .m = of.m,
+                .n = of.n,
+                .k = of.k,
+                .groups = of.groups};
+  kernel.bytes = value * (rows * of.k + weights) + kElement * rows * of.n;
+  // Without the fused kernels a library is called for each group.
+  if (of.groups > 1 && !work.fuses_experts) kernel.launches = 1 + of.groups * kGroupLaunch;
+  add(kernel);
+  kernel.direction = Direction::D;
+  std::swap(kernel.n, kernel.k);
+  kernel.bytes = value * (rows * of.n + weights) + kElement * rows * of.k;
+  add(kernel);
+  kernel.direction = Direction::W;
+  kernel.m = of.n;
+  kernel.n = of.k;
+  kernel.k = of.m;
+  kernel.bytes = value * rows * (of.n + of.k) + kAccumulate * weights;
+  add(kernel);
+  add_casts(kernel, rows * of.k, rows * of.n, cast);
+}
+
+void KernelList::add_casts(const Kernel& like, double in, double out, Cast cast) {
+  const double bytes = cast_bytes(like.number);
+  if (bytes == 0) return;
+  Kernel kernel{.piece = like.piece, .part = like.part};
+  kernel.launches = like.groups > 1 ? 1 + like.groups * kGroupLaunch : 2;
+  if (cast == Cast::Alone) {
+    kernel.bytes = bytes * in;
+    add(kernel);
+  }
+  if (cast == Cast::Alone || like.groups == 1) {
+    kernel.direction = Direction::D;
+    kernel.bytes = bytes * out;
+    add(kernel);
+  }
+}
+
+}  // namespace weft::plan
