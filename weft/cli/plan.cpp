@@ -1,4 +1,4 @@
-// weft plan: what a run would cost on GPUs, before anything runs.
+// weft plan: what a run would cost on GPUs, and which layout it should have, before anything runs.
 #include "weft/base/error.h"
 #include "weft/cli/command.h"
 #include "weft/cli/number_range.h"
@@ -8,11 +8,12 @@ namespace weft::cli {
 namespace {
 
 int run_plan(const PlanOptions& options) {
+  if (!options.validate.empty() && !options.fit && !options.write.empty()) {
+    throw base::ConfigError("--write is for what --fit finds: give both, or neither");
+  }
   if (!options.validate.empty()) return plan_validate(options);
   if (options.simulate) return plan_simulate(options);
-  throw base::ConfigError(
-      "say what to plan: --simulate RECIPE prices one run, --validate=FILE.csv holds the model "
-      "against published ones");
+  return plan_search(options);
 }
 
 }  // namespace
@@ -20,11 +21,18 @@ int run_plan(const PlanOptions& options) {
 void add_plan(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand(
       "plan",
-      "predict step time, memory and what limits a run on a kind of GPU, before anything runs");
+      "search the layouts of a model on so many GPUs: time, memory and what limits each");
   auto options = std::make_shared<PlanOptions>();
   add_run_arguments(*command,
                     options->run,
-                    "weft plan --simulate deepseek_v3 --gpu=gb200 --trace=step.json");
+                    "weft plan deepseek_v3 --gpus=1024 --gpu=h100 --gbs=8192 --seq=4096\n"
+                    "Example: weft plan --simulate deepseek_v3 --gpu=gb200 --trace=step.json");
+  command->footer(
+      command->get_footer() +
+      "\nA search takes the name of a recipe or a model, the path of a recipe, or that of a\n"
+      "Hugging Face config.json; keys after it are kept in every layout.\n"
+      "Exit code: 0 done, 1 where the model fits in no layout, 2 where the question is wrong.");
+  const std::vector<CLI::Option*> of_search = add_search_options(*command, options->search);
   command->add_option("--gpu", options->gpu, "kind of GPU, or its file; default: hardware.gpu")
       ->type_name("NAME");
   CLI::Option* validate =
@@ -45,12 +53,17 @@ void add_plan(CLI::App& program, Action& chosen) {
       ->delimiter(',')
       ->type_name("NAME,...")
       ->needs(fit);
-  command->add_option("--write", options->write, "folder for the fitted hardware files")
-      ->type_name("FOLDER")
-      ->needs(fit);
+  CLI::Option* write =
+      command
+          ->add_option("--write",
+                       options->write,
+                       "file for a recipe of the best layout; with --fit, folder for the fitted "
+                       "hardware files")
+          ->type_name("FILE");
   CLI::Option* simulate =
       command->add_flag("--simulate", options->simulate, "price one run and simulate its schedule");
-  simulate->excludes(validate);
+  simulate->excludes(validate)->excludes(write);
+  for (CLI::Option* option : of_search) option->excludes(validate)->excludes(simulate);
   command->add_option("--trace", options->trace, "file for the time line of the simulated step")
       ->type_name("FILE")
       ->needs(simulate);

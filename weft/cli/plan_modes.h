@@ -1,24 +1,42 @@
-// What `weft plan` does besides a search: hold the model against published runs, price one run.
+// What `weft plan` does: search layouts, hold the model against published runs, price one run.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "weft/cli/arguments.h"
 
 namespace weft::cli {
 
+// Of a search. Its model, and keys that are kept in every layout, are among the words of the run.
+struct SearchOptions {
+  std::int64_t gpus = 0;
+  std::int64_t batch = 0;     // 0: 8 sequences a GPU
+  std::int64_t sequence = 0;  // 0: the model's
+  std::string precision = "bf16";
+  std::int64_t top = 10;
+  std::string explain;  // empty: not asked for; a place in the ranking, or keys
+  bool overrides = false;
+};
+
 struct PlanOptions {
   RunArguments run;
+  SearchOptions search;
   std::string gpu;       // a kind, or a file; empty: hardware.gpu
   std::string validate;  // a table of published runs
   bool fit = false;
   std::vector<std::string> fit_models;  // empty: those of the shipped files
-  std::string write;                    // folder for fitted hardware files
+  std::string write;                    // folder for fitted hardware files, or file for a recipe
   bool simulate = false;
   std::string trace;  // file for the time line
   double imbalance = 1;
 };
 
+// Gives the options back, so that other modes can exclude them.
+std::vector<CLI::Option*> add_search_options(CLI::App& command, SearchOptions& options);
+// The exit code: 1 where the model fits nowhere.
+int plan_search(const PlanOptions& options);
 int plan_validate(const PlanOptions& options);
 int plan_simulate(const PlanOptions& options);
 

@@ -7,10 +7,10 @@
 #include "weft/cli/command.h"
 #include "weft/cli/hardware_folder.h"
 #include "weft/cli/output.h"
+#include "weft/cli/plan_model.h"
 #include "weft/cli/plan_modes.h"
 #include "weft/plan/fit.h"
 #include "weft/plan/published.h"
-#include "weft/words/recipe.h"
 
 namespace weft::cli {
 namespace {
@@ -22,29 +22,13 @@ constexpr std::size_t kLargestTable = 16u << 20;
 // Models of the recipes, each read once, without a layout.
 class ModelShelf {
  public:
-  ModelShelf() : folder_(recipes_folder()) {
-    for (const fs::path& file : words::recipe_files(folder_))
-      names_.push_back(file.stem().string());
-  }
-
-  config::Config of(const std::string& written) {
-    const std::string name = plan::model_meant(written, names_);
-    if (name.empty()) {
-      throw base::ConfigError(base::text("unknown model '{}': known are {}",
-                                         base::shown(written),
-                                         fmt::join(names_, ", ")));
-    }
-    const auto found = models_.find(name);
+  const config::Config& of(const std::string& written) {
+    const auto found = models_.find(written);
     if (found != models_.end()) return found->second;
-    words::Recipe recipe = words::load_recipe(folder_ / (name + ".yaml"), folder_);
-    recipe.layouts.clear();
-    recipe.layout.clear();
-    return models_.emplace(name, words::config_of(recipe, "")).first->second;
+    return models_.emplace(written, named_model(written).config).first->second;
   }
 
  private:
-  fs::path folder_;
-  std::vector<std::string> names_;
   std::map<std::string, config::Config> models_;
 };
 

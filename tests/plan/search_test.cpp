@@ -1,0 +1,279 @@
+// The search of layouts: what it finds is legal, fits, and is the best there is.
+#include "weft/plan/search.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "weft/derive/pipeline.h"
+#include "weft/plan/sensitivity.h"
+#include "weft/plan/ways_to_fit.h"
+#include "weft/rules/validate.h"
+
+namespace weft::plan {
+namespace search_test {
+
+const std::filesystem::path kHardware = std::filesystem::path(WEFT_SOURCE_DIR) / "hardware";
+
+// A small model of 12 layers with 16 experts, so that every layout can be looked at.
+PlanAsk small_ask() {
+  PlanAsk ask;
+  config::ModelConfig& model = ask.start.model;
+  model.num_layers = 12;
+  model.hidden_size = 2048;
+  model.ffn_hidden_size = 8192;
+  model.num_attention_heads = 16;
+  model.num_query_groups = 4;
+  model.seq_length = 4096;
+  model.vocab_size = 32000;
+  model.num_moe_experts = 16;
+  model.moe_ffn_hidden_size = 4096;
+  model.moe_router_topk = 2;
+  set_number(ask.start, Number::Bf16);
+  ask.start.train.global_batch_size = 64;
+  ask.start.runtime.world_size = 16;
+  ask.start.runtime.device = config::DeviceKind::Cuda;
+  ask.start.runtime.backend = config::CommBackend::Nccl;
+  ask.start.hardware.gpu = config::Gpu::H100;
+  ask.hardware = find_hardware(kHardware, "h100");
+  return ask;
+}
+
+SearchResult search(const PlanAsk& ask, int threads = 2) {
+  return search_layouts(LayoutSpace(ask), 10, threads, {});
+}
+
+// Every shape with every mode that goes with it.
+std::vector<LayoutChoice> all_choices(const LayoutSpace& space) {
+  std::vector<LayoutChoice> all;
+  for (const LayoutChoice& shape : space.shapes().all) {
+    for (const Carrier carrier : space.carriers_of(shape)) {
+      for (const StepOrder order : space.orders_of(shape)) {
+        for (const StateHolder state : space.axes().states) {
+          for (std::size_t rung = 0; rung < space.writer().ladder().size(); ++rung) {
+            if (!space.goes_with(order, rung)) continue;
+            LayoutChoice choice = shape;
+            choice.carrier = carrier;
+            choice.order = order;
+            choice.state = state;
+            choice.recompute = rung;
+            all.push_back(choice);
+          }
+        }
+      }
+    }
+  }
+  return all;
+}
+
+TEST(LayoutSpace, WhatDivisionsAllowTheRulesAllow) {
+  const LayoutSpace space(small_ask());
+  const std::vector<LayoutChoice> all = all_choices(space);
+  ASSERT_GT(all.size(), 1000u);
+  // A prime stride visits every value of every axis.
+  std::size_t looked = 0;
+  for (std::size_t i = 0; i < all.size(); i += 37) {
+    EXPECT_EQ(refusal_of(space, all[i]), "") << to_text(all[i], space.writer().ladder());
+    ++looked;
+  }
+  EXPECT_GT(looked, 100u);
+}
+
+TEST(LayoutSpace, WhatDivisionsRefuseTheRulesRefuse) {
+  const LayoutSpace space(small_ask());
+  const std::vector<LayoutChoice> wrong = {{.tp = 3},
+                                           {.pp = 5},
+                                           {.tp = 8, .cp = 4},
+                                           {.ep = 3},
+                                           {.ep = 16, .etp = 2},
+                                           {.vpp = 2},
+                                           {.pp = 2, .vpp = 2, .mbs = 8},
+                                           {.mbs = 8}};
+  for (const LayoutChoice& shape : wrong) {
+    EXPECT_NE(space.complaint(shape), "") << to_text(shape, space.writer().ladder());
+    EXPECT_NE(refusal_of(space, shape), "") << to_text(shape, space.writer().ladder());
+  }
+}
+
+TEST(LayoutSpace, APinnedKeyIsKept) {
+  PlanAsk ask = small_ask();
+  ask.start.model.expert_model_parallel_size = 8;
+  ask.start.model.recompute_granularity = config::RecomputeGranularity::Selective;
+  ask.start.model.recompute_modules = {{config::RecomputeModule::MoeAct}};
+  ask.start.model.moe_token_dispatcher_type = config::Dispatcher::AllToAll;
+  ask.pinned = {"model.expert_model_parallel_size",
+                "model.recompute_modules",
+                "model.moe_token_dispatcher_type"};
+  const LayoutSpace space(ask);
+  const SearchResult result = search(ask);
+  ASSERT_GT(result.ranked.size(), 3u);
+  for (const PricedLayout& layout : result.ranked) {
+    const config::ModelConfig model = space.writer().config_of(layout.choice).model;
+    EXPECT_EQ(model.expert_model_parallel_size, 8);
+    EXPECT_EQ(model.recompute_modules, ask.start.model.recompute_modules);
+    EXPECT_EQ(model.moe_token_dispatcher_type, config::Dispatcher::AllToAll);
+  }
+}
+
+TEST(BalancedLayout, HoldsEveryLayerAndSparesTheLastStage) {
+  config::ModelConfig model = small_ask().start.model;
+  model.num_layers = 61;
+  model.vocab_size = 129280;
+  for (const auto& [pp, vpp] : {std::pair(4, 1), {8, 4}, {16, 2}, {16, 3}, {3, 5}}) {
+    model.pipeline_model_parallel_size = pp;
+    model.virtual_pipeline_model_parallel_size = vpp;
+    model.pipeline_model_parallel_layout = balanced_layout(model, pp, pp * vpp);
+    const derive::Stages stages = derive::stages_of(model);
+    ASSERT_TRUE(stages.complaints.empty()) << stages.complaints.front();
+    ASSERT_EQ(std::ssize(stages.all), pp * vpp);
+    int most = 0;
+    for (const derive::Stage& stage : stages.all) most = std::max(most, stage.layers);
+    EXPECT_LT(stages.all.back().layers, most) << model.pipeline_model_parallel_layout;
+    EXPECT_LE(most, (61 + pp * vpp - 2) / (pp * vpp - 1) + 1);
+  }
+}
+
+TEST(RecomputeLadder, EveryRungKeepsLessAndTakesLonger) {
+  PlanAsk ask = small_ask();
+  ask.start.model.moe_layer_freq = std::vector<std::int64_t>{0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+  const LayoutSpace space(ask);
+  LayoutChoice choice{.ep = 8, .carrier = Carrier::DeepEp};
+  double memory = 1e30, time = 0;
+  for (; choice.recompute < space.writer().ladder().size(); ++choice.recompute) {
+    const Price price = price_run(space.writer().config_of(choice), ask.hardware);
+    EXPECT_LT(price.memory.total(), memory) << space.writer().ladder()[choice.recompute].name;
+    EXPECT_GT(price.step_ms, time) << space.writer().ladder()[choice.recompute].name;
+    memory = price.memory.total();
+    time = price.step_ms;
+  }
+}
+
+TEST(Search, NoLayoutIsFasterThanTheBest) {
+  PlanAsk ask = small_ask();
+  ask.hardware.memory_gb = 30;  // so that memory decides too
+  const LayoutSpace space(ask);
+  const SearchResult result = search(ask);
+  ASSERT_FALSE(result.ranked.empty());
+  ASSERT_FALSE(result.discarded.empty());
+  const PricedLayout& best = result.ranked.front();
+  EXPECT_TRUE(best.price.memory.fits());
+  bool some_does_not_fit = false;
+  for (const LayoutChoice& choice : all_choices(space)) {
+    const config::Config config = space.writer().config_of(choice);
+    if (!price_memory(config, ask.hardware).fits()) {
+      some_does_not_fit = true;
+      continue;
+    }
+    EXPECT_GE(price_step(config, ask.hardware).step_ms, best.price.step_ms)
+        << to_text(choice, space.writer().ladder());
+  }
+  EXPECT_TRUE(some_does_not_fit);
+}
+
+TEST(Search, WhatIsRankedIsLegalFitsAndPricedAsItIs) {
+  const PlanAsk ask = small_ask();
+  const LayoutSpace space(ask);
+  const SearchResult result = search(ask);
+  ASSERT_EQ(result.judged, 10u);
+  std::set<LayoutChoice> seen;
+  double before = 0;
+  for (std::size_t i = 0; i < result.judged; ++i) {
+    const PricedLayout& layout = result.ranked[i];
+    const config::Config config = space.writer().config_of(layout.choice);
+    const rules::Verdict verdict = rules::judge(config);
+    EXPECT_TRUE(verdict.legal());
+    // What rules set automatically does not change the price.
+    EXPECT_EQ(price_run(verdict.config, ask.hardware).step_ms, layout.price.step_ms);
+    EXPECT_GE(layout.price.step_ms, before);
+    before = layout.price.step_ms;
+    EXPECT_TRUE(seen.insert(layout.choice).second);
+  }
+}
+
+TEST(Search, TheFrontIsFasterOrSmallerPointByPoint) {
+  const SearchResult result = search(small_ask());
+  ASSERT_GT(result.front.size(), 2u);
+  EXPECT_EQ(result.front.front().price.step_ms, result.ranked.front().price.step_ms);
+  for (std::size_t i = 1; i < result.front.size(); ++i) {
+    const Price &one = result.front[i - 1].price, &next = result.front[i].price;
+    EXPECT_LE(one.step_ms, next.step_ms);
+    EXPECT_GT(one.memory.total(), next.memory.total());
+  }
+}
+
+TEST(Search, IsTheSameOnAnyNumberOfThreads) {
+  const PlanAsk ask = small_ask();
+  const SearchResult one = search(ask, 1), three = search(ask, 3);
+  ASSERT_EQ(one.ranked.size(), three.ranked.size());
+  for (std::size_t i = 0; i < one.ranked.size(); ++i) {
+    EXPECT_EQ(one.ranked[i].choice, three.ranked[i].choice);
+    EXPECT_EQ(one.ranked[i].price.step_ms, three.ranked[i].price.step_ms);
+  }
+  EXPECT_EQ(one.discarded.size(), three.discarded.size());
+}
+
+TEST(Sensitivity, EveryStepIsTheLayoutWithOneKnobTurned) {
+  const PlanAsk ask = small_ask();
+  const LayoutSpace space(ask);
+  const SearchResult result = search(ask);
+  const PricedLayout& best = result.ranked.front();
+  std::set<std::string> knobs;
+  for (const KnobStep& step : sensitivity(space, best.choice)) {
+    knobs.insert(step.knob);
+    EXPECT_NE(step.from, step.to);
+    EXPECT_EQ(step.price.has_value(), step.why_not.empty()) << step.knob;
+    const bool searched = step.knob != "gbs" && step.knob != "precision" && step.knob != "graphs";
+    if (step.price && searched) {
+      EXPECT_GE(step.price->step_ms, best.price.step_ms) << step.knob;
+    }
+  }
+  for (const char* knob : {"tp", "pp", "ep", "mbs", "recompute", "optimizer", "gbs", "precision"}) {
+    EXPECT_TRUE(knobs.contains(knob)) << knob;
+  }
+}
+
+TEST(PlanVerdicts, SayWhatTheirNumbersSay) {
+  PlanAsk ask = small_ask();
+  ask.start.model.expert_model_parallel_size = 16;
+  ask.pinned = {"model.expert_model_parallel_size"};
+  const LayoutSpace space(ask);
+  const std::vector<PlanVerdict> verdicts = plan_verdicts(space, search(ask));
+  ASSERT_EQ(verdicts.size(), 3u);
+  for (const PlanVerdict& verdict : verdicts) EXPECT_EQ(verdict.pays, verdict.gain > 0);
+  EXPECT_FALSE(verdicts.back().pays) << "whole layers again where everything fits";
+}
+
+TEST(WaysToFit, MoreGpusOrLargerOnesHelpAModelThatFitsNowhere) {
+  PlanAsk ask = small_ask();
+  ask.hardware.memory_gb = 9;
+  ask.hardware.reserved_gb = 5;
+  const SearchResult result = search(ask);
+  ASSERT_TRUE(result.ranked.empty());
+  ASSERT_TRUE(result.nearest);
+  EXPECT_GT(result.nearest->price.memory.total(), 9e9);
+  const std::vector<FitWay> ways = ways_to_fit(ask, {find_hardware(kHardware, "h200")});
+  ASSERT_FALSE(ways.empty());
+  for (const FitWay& way : ways) EXPECT_TRUE(way.layout.price.memory.fits()) << way.change;
+  EXPECT_EQ(ways.back().change, "h200 instead of h100");
+}
+
+TEST(LayoutKeys, OverridesSetTheKeysAndAShellReadsThem) {
+  const LayoutSpace space(small_ask());
+  const LayoutChoice choice{.pp = 2,
+                            .vpp = 3,
+                            .ep = 8,
+                            .carrier = Carrier::HybridEp,
+                            .order = StepOrder::Merged,
+                            .recompute = 1};
+  const std::vector<std::string> words = layout_overrides(space.writer().config_of(choice));
+  const auto has = [&](const std::string& word) {
+    return std::ranges::find(words, word) != words.end();
+  };
+  EXPECT_TRUE(has("model.expert_model_parallel_size=8"));
+  EXPECT_TRUE(has("model.moe_flex_dispatcher_backend=hybridep"));
+  EXPECT_TRUE(has("comm_overlap.overlap_moe_expert_parallel_comm=true"));
+  EXPECT_TRUE(has("'model.recompute_modules=[moe_act]'"));
+}
+
+}  // namespace search_test
+}  // namespace weft::plan

@@ -1,0 +1,24 @@
+// The model that a plan is for, by the name people give it.
+#pragma once
+
+#include <string>
+
+#include "weft/config/config.h"
+
+namespace weft::cli {
+
+struct PlanModel {
+  std::string name;       // of its recipe or file
+  config::Config config;  // without a layout
+};
+
+// A model's config without a layout, by the name of its recipe or as tables write it. ConfigError
+// that lists the known ones.
+PlanModel named_model(const std::string& name);
+
+// The same by a word of the command line, which may be a path. A recipe's name as it is or as
+// tables write it ("DeepSeek-V3", "llama3.1-405b"; a beginning where it fits one model alone), the
+// path of a recipe, or that of a Hugging Face config.json. ConfigError that lists the known ones.
+PlanModel find_plan_model(const std::string& word);
+
+}  // namespace weft::cli

@@ -1,0 +1,310 @@
+#include "weft/plan/layout_choice.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "weft/base/casts.h"
+#include "weft/base/check.h"
+#include "weft/base/text.h"
+#include "weft/config/field.h"
+#include "weft/derive/flops.h"
+#include "weft/derive/layer_kind.h"
+
+namespace weft::plan {
+namespace {
+
+using base::number;
+using base::text;
+using config::Config;
+using config::ModelConfig;
+using config::RecomputeModule;
+
+constexpr std::array<std::string_view, 29> kLayoutKeys{
+    "model.tensor_model_parallel_size",
+    "model.sequence_parallel",
+    "model.pipeline_model_parallel_size",
+    "model.virtual_pipeline_model_parallel_size",
+    "model.pipeline_model_parallel_layout",
+    "model.context_parallel_size",
+    "model.expert_model_parallel_size",
+    "model.expert_tensor_parallel_size",
+    "train.micro_batch_size",
+    "train.global_batch_size",
+    "model.seq_length",
+    "dataset.seq_length",
+    "model.moe_token_dispatcher_type",
+    "model.moe_flex_dispatcher_backend",
+    "model.moe_shared_expert_overlap",
+    "comm_overlap.overlap_moe_expert_parallel_comm",
+    "comm_overlap.delay_wgrad_compute",
+    "comm_overlap.tp_comm_overlap",
+    "model.recompute_granularity",
+    "model.recompute_method",
+    "model.recompute_num_layers",
+    "model.recompute_modules",
+    "model.cuda_graph_impl",
+    "model.cuda_graph_modules",
+    "ddp.use_distributed_optimizer",
+    "optimizer.use_distributed_optimizer",
+    "model.fp8",
+    "model.fp8_recipe",
+    "model.fp4",
+};
+
+std::string module_words(const std::vector<RecomputeModule>& modules) {
+  std::string words;
+  for (const RecomputeModule module : modules) {
+    if (!words.empty()) words += ", ";
+    words += config::word(module);
+  }
+  return words;
+}
+
+RecomputeRung selective(std::vector<RecomputeModule> modules) {
+  RecomputeRung rung{.name = module_words(modules), .modules = std::move(modules)};
+  rung.moves_rows = std::ranges::find(rung.modules, RecomputeModule::Moe) != rung.modules.end();
+  return rung;
+}
+
+// What the head costs, in layers.
+double head_in_layers(const ModelConfig& model) {
+  const double mtp = number(derive::mtp_layers(model));
+  const double head = 6 * number(model.hidden_size) * number(model.vocab_size);
+  const double layers = derive::flops_per_token(model) - (1 + mtp) * head;
+  return head / std::max(1.0, layers / (number(model.num_layers) + mtp));
+}
+
+bool is_of_experts(std::string_view key) {
+  return key.find("moe") != key.npos || key.find("expert") != key.npos ||
+         key == "comm_overlap.delay_wgrad_compute";
+}
+
+bool needs_quotes(std::string_view value) {
+  return value.find_first_of("|*()[]{} \"'$&;<>?!~#") != std::string_view::npos;
+}
+
+}  // namespace
+
+std::string_view word(Carrier carrier) {
+  switch (carrier) {
+    case Carrier::Given:
+      return "";
+    case Carrier::AllToAll:
+      return "alltoall";
+    case Carrier::DeepEp:
+      return "deepep";
+    case Carrier::HybridEp:
+      return "hybridep";
+  }
+  UNREACHABLE("carrier {}", static_cast<int>(carrier));
+}
+
+// Cheap work of large results first: what recomputation gives back for its time falls from rung to
+// rung (docs/plan.md).
+std::vector<RecomputeRung> recompute_ladder(const ModelConfig& model) {
+  std::vector<RecomputeRung> ladder{{.name = "none", .modules = {}}};
+  std::vector<RecomputeModule> modules;
+  const auto add = [&](RecomputeModule module) {
+    modules.push_back(module);
+    ladder.push_back(selective(modules));
+  };
+  const bool has_experts = model.experts() > 0;
+  if (has_experts && model.moe_grouped_gemm) add(RecomputeModule::MoeAct);
+  add(RecomputeModule::Layernorm);
+  if (model.multi_latent_attention) add(RecomputeModule::MlaUpProj);
+  if (model.moe_layers() < model.num_layers) add(RecomputeModule::Mlp);
+  if (has_experts) {
+    std::erase(modules, RecomputeModule::MoeAct);
+    add(RecomputeModule::Moe);
+  }
+  ladder.push_back({.name = "full", .modules = {}, .is_full = true, .moves_rows = has_experts});
+  return ladder;
+}
+
+std::string balanced_layout(const ModelConfig& model, std::int64_t pp, std::int64_t stages) {
+  if (stages <= 1) return "";
+  const std::int64_t mtp = derive::mtp_layers(model), layers = model.num_layers;
+  const double tail = number(mtp) + number(1 + mtp) * head_in_layers(model);
+  const double each = (number(layers) + tail) / number(stages);
+  const auto last =
+      std::clamp<std::int64_t>(std::llround(each - tail), 0, std::max<std::int64_t>(0, layers));
+  const std::int64_t rest = layers - last, even = rest / (stages - 1);
+  std::vector<std::int64_t> dealt(base::at(stages), even);
+  dealt.back() = last;
+  // What is left over goes to the first stages, and to the last rank's only after all others.
+  std::int64_t left = rest % (stages - 1);
+  for (const bool of_last_rank : {false, true}) {
+    for (std::int64_t s = 0; s + 1 < stages && left > 0; ++s) {
+      if ((s % pp == pp - 1) != of_last_rank) continue;
+      ++dealt[base::at(s)];
+      --left;
+    }
+  }
+  const bool is_equal = std::ranges::all_of(dealt, [&](std::int64_t n) { return n == dealt[0]; });
+  if (is_equal && mtp == 0) return "";
+  std::string layout = "E";
+  for (std::size_t s = 0; s < dealt.size(); ++s) {
+    if (s > 0) layout += "|";
+    layout += std::string(base::at(dealt[s]), 't');
+  }
+  return layout + std::string(base::at(mtp), 'm') + "L";
+}
+
+LayoutWriter::LayoutWriter(Config start, PinnedKeys pinned, std::vector<RecomputeRung> ladder)
+    : start_(std::move(start)), pinned_(std::move(pinned)), ladder_(std::move(ladder)) {}
+
+Config LayoutWriter::config_of(const LayoutChoice& choice) const {
+  Config config = start_;
+  set_shape(choice, config);
+  set_modes(choice, config);
+  return config;
+}
+
+void LayoutWriter::set_shape(const LayoutChoice& choice, Config& config) const {
+  ModelConfig& model = config.model;
+  model.tensor_model_parallel_size = choice.tp;
+  model.pipeline_model_parallel_size = choice.pp;
+  model.context_parallel_size = choice.cp;
+  model.expert_model_parallel_size = choice.ep;
+  if (model.experts() > 0) model.expert_tensor_parallel_size = choice.etp;
+  config.train.micro_batch_size = choice.mbs;
+  if (!is_pinned("model.sequence_parallel")) model.sequence_parallel = choice.tp > 1;
+  // Dense models run their tensor-parallel exchange under the products.
+  if (!is_pinned("comm_overlap.tp_comm_overlap")) {
+    config.comm_overlap.tp_comm_overlap = choice.tp > 1 && model.experts() == 0;
+  }
+  model.virtual_pipeline_model_parallel_size.reset();
+  if (choice.vpp > 1) model.virtual_pipeline_model_parallel_size = choice.vpp;
+  for (const std::string_view own : {"model.pipeline_model_parallel_layout",
+                                     "model.num_layers_in_first_pipeline_stage",
+                                     "model.num_layers_in_last_pipeline_stage",
+                                     "model.account_for_embedding_in_pipeline_split",
+                                     "model.account_for_loss_in_pipeline_split"}) {
+    if (is_pinned(own)) return;
+  }
+  model.num_layers_in_first_pipeline_stage.reset();
+  model.num_layers_in_last_pipeline_stage.reset();
+  model.account_for_embedding_in_pipeline_split = false;
+  model.account_for_loss_in_pipeline_split = false;
+  model.pipeline_model_parallel_layout = balanced_layout(model, choice.pp, choice.pp * choice.vpp);
+}
+
+void LayoutWriter::set_modes(const LayoutChoice& choice, Config& config) const {
+  ModelConfig& model = config.model;
+  model.moe_flex_dispatcher_backend = start_.model.moe_flex_dispatcher_backend;
+  switch (choice.carrier) {
+    case Carrier::Given:
+      model.moe_token_dispatcher_type = start_.model.moe_token_dispatcher_type;
+      break;
+    case Carrier::AllToAll:
+      model.moe_token_dispatcher_type = config::Dispatcher::AllToAll;
+      model.moe_flex_dispatcher_backend.reset();
+      break;
+    case Carrier::DeepEp:
+      model.moe_token_dispatcher_type = config::Dispatcher::Flex;
+      model.moe_flex_dispatcher_backend = config::FlexBackend::DeepEp;
+      break;
+    case Carrier::HybridEp:
+      model.moe_token_dispatcher_type = config::Dispatcher::Flex;
+      model.moe_flex_dispatcher_backend = config::FlexBackend::HybridEp;
+      break;
+  }
+  const bool merged = choice.order != StepOrder::Plain;
+  config.comm_overlap.overlap_moe_expert_parallel_comm = merged;
+  config.comm_overlap.delay_wgrad_compute = choice.order == StepOrder::MergedDelayed;
+  model.moe_shared_expert_overlap = !merged && start_.model.moe_shared_expert_overlap;
+  // The merged order is made chunk by chunk, and one is a number of chunks.
+  if (choice.vpp == 1) {
+    model.virtual_pipeline_model_parallel_size.reset();
+    if (merged && choice.pp > 1) model.virtual_pipeline_model_parallel_size = 1;
+  }
+  const bool shared = choice.state == StateHolder::Shared;
+  config.ddp.use_distributed_optimizer = shared;
+  config.optimizer.use_distributed_optimizer = shared;
+  const RecomputeRung& rung = ladder_.at(choice.recompute);
+  if (rung.is_given) return;
+  model.recompute_granularity.reset();
+  model.recompute_method.reset();
+  model.recompute_num_layers.reset();
+  model.recompute_modules.reset();
+  if (rung.is_full) {
+    model.recompute_granularity = config::RecomputeGranularity::Full;
+    model.recompute_method = config::RecomputeMethod::Uniform;
+    model.recompute_num_layers = 1;
+  } else if (!rung.modules.empty()) {
+    model.recompute_granularity = config::RecomputeGranularity::Selective;
+    model.recompute_modules = rung.modules;
+  }
+}
+
+void set_number(Config& config, Number number) {
+  ModelConfig& model = config.model;
+  model.bf16 = true;
+  model.fp16 = false;
+  model.params_dtype = config::Precision::Bf16;
+  config.optimizer.bf16 = true;
+  model.fp8.reset();
+  model.fp4.reset();
+  switch (number) {
+    case Number::Bf16:
+      return;
+    case Number::Fp8:
+      model.fp8 = config::Fp8Format::Hybrid;
+      model.fp8_recipe = config::Fp8Recipe::Tensorwise;
+      return;
+    case Number::Mxfp8:
+      model.fp8 = config::Fp8Format::E4m3;
+      model.fp8_recipe = config::Fp8Recipe::Mxfp8;
+      return;
+    case Number::Nvfp4:
+      model.fp4 = config::Fp4Format::E2m1;
+      return;
+  }
+}
+
+std::string to_text(const LayoutChoice& choice, const std::vector<RecomputeRung>& ladder) {
+  std::string result = text("tp {}, pp {}, vpp {}, cp {}, ep {}, etp {}, mbs {}",
+                            choice.tp,
+                            choice.pp,
+                            choice.vpp,
+                            choice.cp,
+                            choice.ep,
+                            choice.etp,
+                            choice.mbs);
+  if (choice.carrier != Carrier::Given) result += text(", {}", word(choice.carrier));
+  if (choice.order != StepOrder::Plain) result += ", overlap";
+  if (choice.order == StepOrder::MergedDelayed) result += ", delayed wgrad";
+  if (choice.recompute > 0) result += ", recompute " + ladder.at(choice.recompute).name;
+  if (choice.state == StateHolder::Whole) result += ", whole optimizer";
+  return result;
+}
+
+base::Json layout_keys(const Config& config) {
+  base::Json keys = base::Json::object();
+  for (const std::string_view key : kLayoutKeys) {
+    const config::Field* field = config::find_field(key);
+    CHECK(field != nullptr, "no key '{}'", key);
+    if (config::is_default(*field, config) && field->get(config).is_null()) continue;
+    if (key == "model.fp8_recipe" && !config.model.fp8) continue;
+    if (config.model.experts() == 0 && is_of_experts(key)) continue;
+    keys[std::string(key)] = field->get(config);
+  }
+  return keys;
+}
+
+std::vector<std::string> layout_overrides(const Config& config) {
+  std::vector<std::string> words;
+  const base::Json keys = layout_keys(config);
+  for (const auto& [key, value] : keys.items()) {
+    if (value.is_string() && value.get<std::string>().empty()) continue;
+    std::string written = value.is_string() ? value.get<std::string>() : value.dump();
+    // Lists of words, as Hydra writes them: [moe_act,layernorm].
+    std::erase(written, '"');
+    const std::string override = text("{}={}", key, written);
+    words.push_back(needs_quotes(written) ? text("'{}'", override) : override);
+  }
+  return words;
+}
+
+}  // namespace weft::plan

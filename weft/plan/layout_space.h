@@ -1,0 +1,72 @@
+// WHICH LAYOUTS COULD A MODEL HAVE on so many GPUs? The values that each axis may take, and the
+// shapes (layouts without their modes) that the sizes of the model, the batch and the world allow.
+//
+// The tests here are those rules that a division decides, which come first because they are cheap;
+// rules::judge has the last word on every layout that is shown. What is legal and never worth its
+// price is left out: tensor parallelism beyond the GPUs that NVLink joins or 16, less than 2048
+// tokens of a sequence a context-parallel rank, micro-batches that are no power of two or have more
+// than 128 Ki tokens a rank, more than 12 chunks a pipeline rank, more stages than layers.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "weft/plan/layout_choice.h"
+
+namespace weft::plan {
+
+// What is to be planned. `start` has the model, train.global_batch_size, model.seq_length,
+// runtime.world_size and hardware.gpu; its other keys stay as they are, except those that a layout
+// sets and nobody pinned.
+struct PlanAsk {
+  config::Config start;
+  PinnedKeys pinned;
+  Hardware hardware;
+};
+
+// Values of an axis, ascending, without regard to the other axes.
+struct LayoutAxes {
+  std::vector<std::int64_t> tp, pp, vpp, cp, ep, etp, mbs;
+  std::vector<Carrier> carriers;  // where tokens travel
+  std::vector<StepOrder> orders;  // where tokens travel
+  std::vector<StateHolder> states;
+};
+
+class LayoutSpace {
+ public:
+  explicit LayoutSpace(const PlanAsk& ask);
+
+  const LayoutWriter& writer() const { return writer_; }
+  const LayoutAxes& axes() const { return axes_; }
+  const Hardware& hardware() const { return hardware_; }
+
+  // Why a shape cannot be, in few words that many shapes share; empty: nothing speaks against it.
+  std::string complaint(const LayoutChoice& shape) const;
+
+  struct Shapes {
+    std::vector<LayoutChoice> all;                // in the order of the axes
+    std::map<std::string, std::int64_t> refused;  // how many, by complaint
+  };
+  Shapes shapes() const;
+
+  // The modes that go with a shape.
+  std::vector<Carrier> carriers_of(const LayoutChoice& shape) const;
+  std::vector<StepOrder> orders_of(const LayoutChoice& shape) const;
+  bool goes_with(StepOrder order, std::size_t rung) const;
+  // The modes in which it needs least memory.
+  LayoutChoice most_frugal(const LayoutChoice& shape) const;
+
+ private:
+  LayoutAxes axes_of() const;
+  bool travels(const LayoutChoice& shape) const;
+
+  Hardware hardware_;
+  LayoutWriter writer_;
+  std::int64_t world_, batch_;
+  LayoutAxes axes_;
+};
+
+}  // namespace weft::plan

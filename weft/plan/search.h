@@ -1,0 +1,82 @@
+// WHICH LAYOUT IS FASTEST? Every shape that could be, with the modes it could have, is held against
+// the memory of the GPU and priced; the best modes of each shape are ranked.
+//
+// Nothing is sampled and nothing is random: two searches of one question give the same answer,
+// whatever the number of threads. Three things keep it short. A shape that does not fit when it
+// keeps as little as it can is left out after one look. Of the rungs of recomputation only the
+// first that fits is priced in every order and with every carrier: those after it do the same work
+// and more; an optimizer that is whole on each rank is priced with the best of these alone. And
+// rules judge what is shown, in the order of the ranking.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weft/plan/layout_space.h"
+#include "weft/plan/price.h"
+
+namespace weft::plan {
+
+struct PricedLayout {
+  LayoutChoice choice;
+  Price price;
+};
+
+// Layouts that are not among those ranked, for one reason.
+struct DiscardedLayouts {
+  std::string why;
+  std::int64_t layouts = 0;                  // shapes
+  std::optional<LayoutChoice> nearest = {};  // the one that lacks least, or was fastest
+  std::string lack = {};                     // of it: "3.2 GB more than there is"
+};
+
+struct SearchResult {
+  std::int64_t shapes = 0;  // that divisions allow
+  std::int64_t fitting = 0;
+  std::int64_t priced = 0;  // layouts, with their modes
+  // Best first. The first `judged` of them are legal, every rule considered; all that is asked of
+  // fewer is what divisions decide.
+  std::vector<PricedLayout> ranked;
+  std::size_t judged = 0;
+  // Every layout than which no other is both faster and smaller; fastest first, legal.
+  std::vector<PricedLayout> front;
+  // What does not fit or is refused by a rule, then what does not divide; most layouts first.
+  std::vector<DiscardedLayouts> discarded;
+  // The fastest of each order, and of those that recompute whole layers, in any shape; where a rule
+  // refuses it, none.
+  std::array<std::optional<PricedLayout>, kStepOrders> best_of_order;
+  std::optional<PricedLayout> best_full;
+  // Where nothing fits: the layout that lacks least.
+  std::optional<PricedLayout> nearest;
+};
+
+// How far a search is; called from any thread, one call at a time.
+using SearchWatch = std::function<void(std::int64_t done, std::int64_t all)>;
+
+// `top`: how many of the best are judged. On `threads` threads.
+SearchResult search_layouts(const LayoutSpace& space,
+                            std::size_t top,
+                            int threads,
+                            const SearchWatch& watch);
+
+// The first rule that refuses a layout, with its words; empty: it is legal.
+std::string refusal_of(const LayoutSpace& space, const LayoutChoice& choice);
+
+// Milliseconds as people read them: "19797", "83.12".
+std::string ms_text(double ms);
+
+// What a layout's memory is made of, as a person calls it; what the GPU reserves is not in it.
+struct MemoryComponent {
+  std::string_view name;
+  double bytes = 0;
+};
+std::vector<MemoryComponent> memory_components(const MemoryPrice& memory);
+MemoryComponent largest_component(const MemoryPrice& memory);
+// "3.2 GB more than there is, of which activations 40.1 GB": of a layout that does not fit.
+std::string lack_text(const MemoryPrice& memory);
+
+}  // namespace weft::plan

@@ -1,0 +1,320 @@
+#include "weft/plan/search_report.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "weft/base/text.h"
+#include "weft/config/field.h"
+#include "weft/derive/derived.h"
+#include "weft/plan/workload.h"
+
+namespace weft::plan {
+namespace {
+
+using base::text;
+using config::Config;
+
+constexpr double kReportGb = 1e9;
+constexpr std::size_t kFrontLines = 12;
+constexpr std::size_t kDiscardLines = 12;
+
+std::string layout_text(const LayoutSpace& space, const LayoutChoice& choice) {
+  return to_text(choice, space.writer().ladder());
+}
+
+std::string exposed_line(const Price& price) {
+  std::string line;
+  const auto add_kind = [&](std::string_view kind, double ms) {
+    if (ms < 5e-4 * price.step_ms) return;
+    line += text("{}{} {}", line.empty() ? "" : ", ", kind, ms_text(ms));
+  };
+  add_kind("ep", price.exposed.ep);
+  add_kind("dp", price.exposed.dp);
+  add_kind("tp", price.exposed.tp);
+  add_kind("pp", price.exposed.pp);
+  add_kind("cp", price.exposed.cp);
+  add_kind("host", price.exposed.host);
+  return line.empty() ? "nothing" : line + " ms";
+}
+
+std::string memory_line(const MemoryPrice& memory) {
+  std::string line =
+      text("{:.1f} of {:.0f} GB:", memory.total() / kReportGb, memory.capacity / kReportGb);
+  for (const MemoryComponent& component : memory_components(memory)) {
+    line += text(" {} {:.1f},", component.name, component.bytes / kReportGb);
+  }
+  return line + text(" reserved {:.1f}", memory.reserved / kReportGb);
+}
+
+std::string layout_lines(const LayoutSpace& space, std::size_t place, const PricedLayout& layout) {
+  const Price& price = layout.price;
+  std::string lines = text("{:>3}  {}\n", place, layout_text(space, layout.choice));
+  lines += text(
+      "     {} ms, {:.5g} tokens/s/GPU, {:.4g} TFLOP/s/GPU, {:.1f} % of the peak, bubble "
+      "{:.1f} "
+      "%, wall: {}\n",
+      ms_text(price.step_ms),
+      price.tokens_per_second_per_gpu,
+      price.tflops_per_gpu,
+      price.mfu * 100,
+      price.bubble * 100,
+      word(price.wall));
+  lines += text("     exposed: {}\n", exposed_line(price));
+  lines += text("     memory {}\n", memory_line(price.memory));
+  return lines;
+}
+
+std::string step_lines(const std::vector<KnobStep>& steps, const Price& from) {
+  const auto change_of = [](const KnobStep& step) { return text("{} -> {}", step.from, step.to); };
+  std::size_t width = 0;
+  for (const KnobStep& step : steps) width = std::max(width, change_of(step).size());
+  std::string lines;
+  for (const KnobStep& step : steps) {
+    lines += text("  {:<11}{:<{}}  ", step.knob, change_of(step), width);
+    if (!step.price) {
+      lines += text("no: {}\n", step.why_not);
+      continue;
+    }
+    // Of other batches and formats the rate is what compares.
+    const double faster =
+        step.price->tokens_per_second_per_gpu / from.tokens_per_second_per_gpu - 1;
+    lines += text("{:>8} ms  {:>+6.1f} % tokens/s  {:>+6.1f} GB\n",
+                  ms_text(step.price->step_ms),
+                  faster * 100,
+                  (step.price->memory.total() - from.memory.total()) / kReportGb);
+  }
+  return lines;
+}
+
+std::string verdict_lines(const std::vector<PlanVerdict>& verdicts) {
+  std::string lines;
+  for (const PlanVerdict& verdict : verdicts) {
+    lines += text("  {} {}: the step is {:.1f} % {}.\n    {}\n",
+                  verdict.question,
+                  verdict.pays ? "Yes" : "No",
+                  std::abs(verdict.gain) * 100,
+                  verdict.gain >= 0 ? "shorter" : "longer",
+                  verdict.because);
+  }
+  return lines;
+}
+
+std::string front_lines(const LayoutSpace& space, const std::vector<PricedLayout>& front) {
+  std::string lines;
+  // Where there are many, those that are spread evenly over the front, both ends among them.
+  const std::size_t shown = std::min(front.size(), kFrontLines);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const std::size_t at = shown == front.size() ? i : i * (front.size() - 1) / (shown - 1);
+    const PricedLayout& layout = front[at];
+    lines += text("  {:>8} ms  {:>6.1f} GB  {}\n",
+                  ms_text(layout.price.step_ms),
+                  layout.price.memory.total() / kReportGb,
+                  layout_text(space, layout.choice));
+  }
+  if (shown < front.size()) lines += text("  ({} of {} points)\n", shown, front.size());
+  return lines;
+}
+
+std::string discard_lines(const LayoutSpace& space, const SearchResult& search) {
+  std::string lines;
+  const std::size_t shown = std::min(search.discarded.size(), kDiscardLines);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const DiscardedLayouts& heap = search.discarded[i];
+    lines += text("  {:>6}  {}\n", heap.layouts, heap.why);
+    if (!heap.nearest) continue;
+    lines += text("          nearest: {}{}\n",
+                  layout_text(space, *heap.nearest),
+                  heap.lack.empty() ? "" : "; " + heap.lack);
+  }
+  if (shown < search.discarded.size()) {
+    lines += text("  and {} more reasons (--json)\n", search.discarded.size() - shown);
+  }
+  return lines;
+}
+
+std::string head_line(const PlanReport& report, const LayoutSpace& space) {
+  const Config& start = space.writer().start();
+  return text("{} on {} x {} ({}), {} sequences of {} tokens a step, {}\n",
+              report.model,
+              derive::layout_of(start).world,
+              space.hardware().name,
+              space.hardware().summary,
+              start.train.global_batch_size,
+              start.model.seq_length,
+              word(number_of(start.model)));
+}
+
+std::string nothing_fits(const PlanReport& report, const LayoutSpace& space) {
+  const SearchResult& search = report.search;
+  if (!search.nearest) {
+    return "No layout is legal. The reasons, with the number of shapes:\n" +
+           discard_lines(space, search);
+  }
+  const MemoryPrice& memory = search.nearest->price.memory;
+  std::string lines = text("It fits in no layout. The nearest needs {}:\n  {}\n  memory {}\n",
+                           lack_text(memory),
+                           layout_text(space, search.nearest->choice),
+                           memory_line(memory));
+  if (report.ways.empty()) {
+    return lines + "No number of GPUs up to 64 times as many helps, nor another kind of GPU.\n";
+  }
+  lines += "What would make it fit:\n";
+  for (const FitWay& way : report.ways) {
+    lines += text("  {}: {:.1f} of {:.0f} GB with {}\n",
+                  way.change,
+                  way.layout.price.memory.total() / kReportGb,
+                  way.layout.price.memory.capacity / kReportGb,
+                  layout_text(space, way.layout.choice));
+  }
+  return lines;
+}
+
+base::Json memory_parts(const MemoryPrice& memory) {
+  base::Json parts = to_json(memory);
+  for (auto& part : parts) {
+    if (part.is_number_float()) part = std::llround(part.get<double>());
+  }
+  return parts;
+}
+
+base::Json layout_json(const LayoutSpace& space, const PricedLayout& layout) {
+  base::Json json{{"keys", layout_keys(space.writer().config_of(layout.choice))}};
+  json["layout"] = layout_text(space, layout.choice);
+  json.update(to_json(layout.price));
+  json["memory_bytes"] = std::llround(layout.price.memory.total());
+  json["memory_parts_bytes"] = memory_parts(layout.price.memory);
+  return json;
+}
+
+base::Json steps_json(const std::vector<KnobStep>& steps) {
+  base::Json all = base::Json::array();
+  for (const KnobStep& step : steps) {
+    base::Json one{{"knob", step.knob}, {"from", step.from}, {"to", step.to}};
+    if (step.price) {
+      one["step_ms"] = step.price->step_ms;
+      one["tokens_per_second_per_gpu"] = step.price->tokens_per_second_per_gpu;
+    } else {
+      one["why_not"] = step.why_not;
+    }
+    if (step.memory) one["memory_bytes"] = std::llround(step.memory->total());
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+base::Json discards_json(const LayoutSpace& space, const SearchResult& search) {
+  base::Json all = base::Json::array();
+  for (const DiscardedLayouts& heap : search.discarded) {
+    base::Json one{{"keys", base::Json::object()},
+                   {"why", heap.lack.empty() ? heap.why : heap.why + ": " + heap.lack},
+                   {"layouts", heap.layouts}};
+    if (heap.nearest) one["keys"] = layout_keys(space.writer().config_of(*heap.nearest));
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+}  // namespace
+
+base::Json to_json(const PlanReport& report, const LayoutSpace& space) {
+  const Config& start = space.writer().start();
+  const SearchResult& search = report.search;
+  base::Json json{{"model", report.model},
+                  {"gpu", space.hardware().name},
+                  {"gpus", derive::layout_of(start).world},
+                  {"global_batch_size", start.train.global_batch_size},
+                  {"seq_length", start.model.seq_length},
+                  {"precision", word(number_of(start.model))},
+                  {"fits", !search.ranked.empty()},
+                  {"shapes", search.shapes},
+                  {"fitting", search.fitting},
+                  {"priced", search.priced},
+                  {"layouts", base::Json::array()}};
+  for (std::size_t i = 0; i < std::min(report.top, search.judged); ++i) {
+    json["layouts"].push_back(layout_json(space, search.ranked[i]));
+  }
+  json["sensitivity"] = steps_json(report.steps);
+  json["pareto"] = base::Json::array();
+  for (const PricedLayout& layout : search.front) {
+    json["pareto"].push_back({{"keys", layout_keys(space.writer().config_of(layout.choice))},
+                              {"step_ms", layout.price.step_ms},
+                              {"memory_bytes", std::llround(layout.price.memory.total())}});
+  }
+  json["verdicts"] = base::Json::array();
+  for (const PlanVerdict& verdict : report.verdicts) {
+    json["verdicts"].push_back({{"question", verdict.question},
+                                {"pays", verdict.pays},
+                                {"gain", verdict.gain},
+                                {"because", verdict.because}});
+  }
+  json["discarded"] = discards_json(space, search);
+  if (search.nearest) {
+    const MemoryPrice& memory = search.nearest->price.memory;
+    json["nearest"] = {{"keys", layout_keys(space.writer().config_of(search.nearest->choice))},
+                       {"lacks_bytes", std::llround(memory.total() - memory.capacity)},
+                       {"memory_parts_bytes", memory_parts(memory)}};
+    json["would_fit"] = base::Json::array();
+    for (const FitWay& way : report.ways) {
+      json["would_fit"].push_back(
+          {{"change", way.change},
+           {"layout", layout_text(space, way.layout.choice)},
+           {"memory_bytes", std::llround(way.layout.price.memory.total())}});
+    }
+  }
+  return json;
+}
+
+std::string to_text(const PlanReport& report, const LayoutSpace& space) {
+  const SearchResult& search = report.search;
+  std::string result = head_line(report, space);
+  if (search.ranked.empty()) return result + nothing_fits(report, space);
+  result +=
+      text("{} shapes are possible, {} fit, {} layouts are priced; the best {}:\n\n",
+           search.shapes,
+           search.fitting,
+           search.priced,
+           base::counted(static_cast<std::int64_t>(std::min(report.top, search.judged)), "shape"));
+  for (std::size_t i = 0; i < std::min(report.top, search.judged); ++i) {
+    result += layout_lines(space, i + 1, search.ranked[i]);
+  }
+  const Price& best = search.ranked.front().price;
+  result += "\nVerdicts, for the best:\n" + verdict_lines(report.verdicts);
+  result += "\nOne step in each knob of the best:\n" + step_lines(report.steps, best);
+  result += "\nTime against memory: nothing is both faster and smaller than these.\n" +
+            front_lines(space, search.front);
+  result += "\nDiscarded, with the number of shapes:\n" + discard_lines(space, search);
+  return result;
+}
+
+base::Json explain_json(const LayoutSpace& space, const PricedLayout& layout) {
+  base::Json json = layout_json(space, layout);
+  json["overrides"] = layout_overrides(space.writer().config_of(layout.choice));
+  json["sensitivity"] = steps_json(sensitivity(space, layout.choice));
+  return json;
+}
+
+std::string explain_text(const LayoutSpace& space, const PricedLayout& layout) {
+  std::string result = layout_text(space, layout.choice) + "\n\n" + to_text(layout.price);
+  result += "\nOne step in each knob:\n";
+  result += step_lines(sensitivity(space, layout.choice), layout.price);
+  result += "\nAs overrides:\n";
+  for (const std::string& word : layout_overrides(space.writer().config_of(layout.choice))) {
+    result += "  " + word + "\n";
+  }
+  return result;
+}
+
+std::string recipe_yaml(const Config& config, const std::string& summary) {
+  std::string yaml = text("summary: {}\n", base::Json(summary).dump());
+  for (const std::string& section : config::section_names()) {
+    std::string lines;
+    for (const config::Field& field : config::fields()) {
+      if (field.section != section || config::is_default(field, config)) continue;
+      lines += text("  {}: {}\n", field.name, config::value_text(field, config));
+    }
+    if (!lines.empty()) yaml += section + ":\n" + lines;
+  }
+  return yaml;
+}
+
+}  // namespace weft::plan

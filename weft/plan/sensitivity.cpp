@@ -1,0 +1,197 @@
+#include "weft/plan/sensitivity.h"
+
+#include <algorithm>
+
+#include "weft/base/text.h"
+#include "weft/plan/workload.h"
+#include "weft/rules/validate.h"
+
+namespace weft::plan {
+namespace {
+
+using base::text;
+using config::Config;
+
+std::string order_word(StepOrder order) {
+  switch (order) {
+    case StepOrder::Plain:
+      return "plain";
+    case StepOrder::Merged:
+      return "overlap";
+    case StepOrder::MergedDelayed:
+      return "overlap, delayed wgrad";
+  }
+  return "";
+}
+
+std::string state_word(StateHolder state) {
+  return state == StateHolder::Shared ? "distributed" : "whole";
+}
+
+// Prices a config beside the best, or says why not.
+void price_step_to(const Config& config, const Hardware& hardware, KnobStep& step) {
+  const rules::Verdict verdict = rules::judge(config);
+  if (!verdict.legal()) {
+    const config::Finding& error = verdict.errors.front();
+    step.why_not = text("rule {}: {}", error.id, error.message);
+    return;
+  }
+  const Price price = price_run(config, hardware);
+  step.memory = price.memory;
+  if (price.memory.fits()) {
+    step.price = price;
+    return;
+  }
+  step.why_not = "needs " + lack_text(price.memory);
+}
+
+class KnobTurner {
+ public:
+  KnobTurner(const LayoutSpace& space, const LayoutChoice& choice)
+      : space_(space), choice_(choice), config_(space.writer().config_of(choice)) {}
+
+  std::vector<KnobStep> turn() {
+    const LayoutAxes& axes = space_.axes();
+    turn_axis("tp", axes.tp, &LayoutChoice::tp);
+    turn_axis("pp", axes.pp, &LayoutChoice::pp);
+    if (choice_.pp > 1) turn_axis("vpp", axes.vpp, &LayoutChoice::vpp);
+    turn_axis("cp", axes.cp, &LayoutChoice::cp);
+    turn_axis("ep", axes.ep, &LayoutChoice::ep);
+    turn_axis("etp", axes.etp, &LayoutChoice::etp);
+    turn_axis("mbs", axes.mbs, &LayoutChoice::mbs);
+    turn_modes();
+    turn_recompute();
+    turn_graphs();
+    turn_batch();
+    turn_numbers();
+    return std::move(steps_);
+  }
+
+ private:
+  void try_choice(std::string knob, std::string from, std::string to, const LayoutChoice& other) {
+    KnobStep step{.knob = std::move(knob), .from = std::move(from), .to = std::move(to)};
+    step.why_not = space_.complaint(other);
+    if (step.why_not.empty()) {
+      price_step_to(space_.writer().config_of(other), space_.hardware(), step);
+    }
+    steps_.push_back(std::move(step));
+  }
+
+  void turn_axis(const char* knob,
+                 const std::vector<std::int64_t>& values,
+                 std::int64_t LayoutChoice::*field) {
+    const auto here = std::ranges::find(values, choice_.*field);
+    if (here == values.end()) return;
+    const auto try_value = [&](std::int64_t value) {
+      LayoutChoice other = choice_;
+      other.*field = value;
+      if (other.pp == 1) other.vpp = 1;
+      // A layout that loses its tokens' way has no need of a carrier or of the merged order.
+      const auto carriers = space_.carriers_of(other);
+      if (std::ranges::find(carriers, other.carrier) == carriers.end()) {
+        other.carrier = carriers.back();
+      }
+      const auto orders = space_.orders_of(other);
+      if (std::ranges::find(orders, other.order) == orders.end()) other.order = orders.front();
+      try_choice(knob, text("{}", choice_.*field), text("{}", value), other);
+    };
+    if (here != values.begin()) try_value(*std::prev(here));
+    if (std::next(here) != values.end()) try_value(*std::next(here));
+  }
+
+  void turn_modes() {
+    for (const Carrier carrier : space_.carriers_of(choice_)) {
+      if (carrier == choice_.carrier) continue;
+      LayoutChoice other = choice_;
+      other.carrier = carrier;
+      try_choice("dispatcher",
+                 std::string(word(choice_.carrier)),
+                 std::string(word(carrier)),
+                 other);
+    }
+    for (const StepOrder order : space_.orders_of(choice_)) {
+      if (order == choice_.order) continue;
+      LayoutChoice other = choice_;
+      other.order = order;
+      try_choice("order", order_word(choice_.order), order_word(order), other);
+    }
+    for (const StateHolder state : space_.axes().states) {
+      if (state == choice_.state) continue;
+      LayoutChoice other = choice_;
+      other.state = state;
+      try_choice("optimizer", state_word(choice_.state), state_word(state), other);
+    }
+  }
+
+  void turn_recompute() {
+    const std::vector<RecomputeRung>& ladder = space_.writer().ladder();
+    std::vector<std::size_t> rungs;
+    if (choice_.recompute > 0) rungs.push_back(choice_.recompute - 1);
+    if (choice_.recompute + 1 < ladder.size()) rungs.push_back(choice_.recompute + 1);
+    if (choice_.recompute + 2 < ladder.size()) rungs.push_back(ladder.size() - 1);
+    for (const std::size_t rung : rungs) {
+      LayoutChoice other = choice_;
+      other.recompute = rung;
+      if (!space_.goes_with(other.order, rung)) other.order = StepOrder::Plain;
+      std::string to = ladder[rung].name;
+      if (other.order != choice_.order) to += " (plain order)";
+      try_choice("recompute", ladder[choice_.recompute].name, std::move(to), other);
+    }
+  }
+
+  void try_config(std::string knob, std::string from, std::string to, const Config& config) {
+    KnobStep step{.knob = std::move(knob), .from = std::move(from), .to = std::move(to)};
+    price_step_to(config, space_.hardware(), step);
+    steps_.push_back(std::move(step));
+  }
+
+  // Of what has the same shape in every step.
+  void turn_graphs() {
+    if (config_.model.cuda_graph_impl != config::CudaGraphImpl::None) return;
+    using Scope = config::CudaGraphScope;
+    Config config = config_;
+    config.model.cuda_graph_impl = config::CudaGraphImpl::TransformerEngine;
+    config.model.cuda_graph_modules = {Scope::Attn, Scope::Mlp};
+    if (config.model.experts() > 0) {
+      config.model.cuda_graph_modules = {Scope::Attn, Scope::MoeRouter, Scope::MoePreprocess};
+    }
+    config.model.use_te_rng_tracker = true;
+    config.rng.te_rng_tracker = true;
+    const bool moe = config.model.experts() > 0;
+    try_config("graphs", "none", moe ? "attn, moe_router, moe_preprocess" : "attn, mlp", config);
+  }
+
+  void turn_batch() {
+    const std::int64_t batch = config_.train.global_batch_size;
+    const auto try_batch = [&](std::int64_t other) {
+      Config config = config_;
+      config.train.global_batch_size = other;
+      try_config("gbs", text("{}", batch), text("{}", other), config);
+    };
+    if (batch % 2 == 0) try_batch(batch / 2);
+    try_batch(batch * 2);
+  }
+
+  void turn_numbers() {
+    const Number now = number_of(config_.model);
+    for (const Number number : {Number::Bf16, Number::Fp8, Number::Mxfp8, Number::Nvfp4}) {
+      if (number == now || space_.hardware().peak(number) <= 0) continue;
+      Config config = config_;
+      set_number(config, number);
+      try_config("precision", std::string(word(now)), std::string(word(number)), config);
+    }
+  }
+
+  const LayoutSpace& space_;
+  const LayoutChoice choice_;
+  const Config config_;
+  std::vector<KnobStep> steps_;
+};
+
+}  // namespace
+
+std::vector<KnobStep> sensitivity(const LayoutSpace& space, const LayoutChoice& choice) {
+  return KnobTurner(space, choice).turn();
+}
+
+}  // namespace weft::plan
