@@ -265,7 +265,10 @@ Arena::Piece Arena::last_piece() {
 std::byte* Arena::grow(std::size_t bytes, Piece last) {
   const std::size_t missing = bytes - (last == free_.end() ? 0 : last->second.bytes);
   const std::span<std::byte> more = region_->grow(missing);
-  const bool behind = !slabs_.empty() && more.data() == slabs_.back().data() + slabs_.back().size();
+  // Pieces that were taken apart are not one, also where they happen to be neighbours: a card
+  // copies nothing that lies in two pieces of pinned memory.
+  const bool behind = region_->grows_in_place() && !slabs_.empty() &&
+                      more.data() == slabs_.back().data() + slabs_.back().size();
   if (behind) {
     slabs_.back() = {slabs_.back().data(), slabs_.back().size() + more.size()};
   } else {
