@@ -159,10 +159,12 @@ TEST(ChromeFlow, ArgumentsSayLayerMicroBatchBytesAndRows) {
     if (slice.at("cat") == "node") args[slice.at("name")] = slice.at("args");
   }
   EXPECT_EQ(args.at("1F0.attention"),
-            Json::parse(R"({"node":"1F0.attention","run":1,"layer":1,"micro_batch":0,"rows":12})"));
+            Json::parse(R"({"node":"1F0.attention","run":1,"layer":1,"micro_batch":0,"rows":12,
+                            "after":["c1F0.receive"]})"));
   EXPECT_EQ(args.at("c0F0.send"),
             Json::parse(
-                R"({"node":"c0F0.send","run":1,"micro_batch":0,"bytes":4096,"coverable":false})"));
+                R"({"node":"c0F0.send","run":1,"micro_batch":0,"bytes":4096,"coverable":false,
+                    "after":["0F0.permute"],"operation":"c0F0.send","members":[0,1]})"));
 }
 
 TEST(ChromeFlow, NumbersOfTracesOfDifferentRanksDiffer) {

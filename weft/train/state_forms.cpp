@@ -25,14 +25,8 @@ using tensor::Float16;
 constexpr std::int64_t kMostAtOnce = 1 << 20;  // elements on the host
 
 std::string_view moment_word(FileDtype dtype) {
-  switch (dtype) {
-    case FileDtype::BF16:
-      return "bf16";
-    case FileDtype::F16:
-      return "fp16";
-    default:
-      return "fp32";
-  }
+  if (dtype == FileDtype::BF16) return "bf16";
+  return dtype == FileDtype::F16 ? "fp16" : "fp32";
 }
 
 std::string_view masters_word(StoredMasters masters) {
@@ -86,9 +80,13 @@ void convert_moment(checkpoint::StateReader& reader,
       return convert([](float value) { return BFloat16(value); });
     case DType::F16:
       return convert(half);
-    default:
-      UNREACHABLE("moments of {}", tensor::name_of(entry.tensor.dtype()));
+    case DType::F64:
+    case DType::I16:
+    case DType::I32:
+    case DType::I64:
+      break;
   }
+  UNREACHABLE("moments of {}", tensor::name_of(entry.tensor.dtype()));
 }
 
 // A master weight, one of its halves, or the weight rounded from it.
@@ -112,9 +110,13 @@ void convert_master(checkpoint::StateReader& reader,
         upper.bits = tensor::split_float(value).upper;
         return upper;
       });
-    default:
-      UNREACHABLE("master weights of {}", tensor::name_of(entry.tensor.dtype()));
+    case DType::F16:
+    case DType::F64:
+    case DType::I32:
+    case DType::I64:
+      break;
   }
+  UNREACHABLE("master weights of {}", tensor::name_of(entry.tensor.dtype()));
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ class RankRun {
     if (derive::saves_beside(config_)) beside_.emplace(engine_, progress_);
     open_run_folder();
     while (progress_.step() < config_.train.train_iters && !stopped_ && !left_) step();
-    if (progress_.step() != saved_step_) keep_checkpoint();
+    progress_.step() == saved_step_ ? remove_leftovers() : keep_checkpoint();
     if (beside_) tell_ended(beside_->finish());
     if (written_) save();
     leave_results();
@@ -79,6 +79,18 @@ class RankRun {
 
  private:
   bool is_rank_zero() const { return engine_.rank() == 0; }
+
+  // Old checkpoints that a run was killed before it could remove, where this one had nothing left
+  // to save.
+  void remove_leftovers() const {
+    const std::string& save = config_.checkpoint.save;
+    const std::int64_t keep = config_.checkpoint.most_recent_k;
+    const bool went_on = resumed_ && resumed_->loads != Loads::Weights && !save.empty() &&
+                         base::is_same_path(resumed_->folder.parent_path(), save);
+    if (is_rank_zero() && went_on && keep >= 0) {
+      checkpoint::remove_old_steps(save, saved_step_, keep);
+    }
+  }
 
   // Known now, not after hours of training.
   void require_room() {
