@@ -105,7 +105,7 @@ class Pricing {
               .kind = trace::SpanKind::Host};
     }
     if (entry.lane == schedule::Lane::Host) return {.seconds = 0, .kind = trace::SpanKind::Host};
-    if (entry.lane == schedule::Lane::Copy) {
+    if (schedule::is_copy(entry.lane)) {
       const bool is_state = entry.node.piece == schedule::Piece::Download ||
                             entry.node.piece == schedule::Piece::Upload;
       const double bytes =
@@ -183,7 +183,7 @@ class Pricing {
         node.direction == schedule::Direction::O || node.direction == schedule::Direction::I;
     if (!is_offloaded) return 0;
     const schedule::Load load = schedule::share_of(anatomy_, node, load_);
-    return number(schedule::piece_of(anatomy_, node).away().of(load));
+    return number(schedule::piece_of(anatomy_, node).copied().of(load));
   }
 
   // What is sent is what is received.
