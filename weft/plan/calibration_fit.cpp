@@ -17,13 +17,13 @@ using schedule::Node;
 using schedule::RankPlan;
 using trace::SpanKind;
 
-constexpr double kMostBeside = 2;
+constexpr double kMostBeside = 1;  // twice as long
 
 // What was measured of nodes, by class of operation.
 struct MeasuredNode {
   double seconds = 0;
   double product = 0, attention = 0;  // of them
-  double product_calls = 0, memory_calls = 0;
+  double memory_calls = 0;
 };
 
 // Means over the ranks of a stage. A node that left no span had nothing to do.
@@ -38,16 +38,11 @@ class MeasuredNodes {
       node.seconds += times.seconds;
       node.product += times.of(SpanKind::Gemm);
       node.attention += times.of(SpanKind::Attention);
-      node.product_calls += calls(times, SpanKind::Gemm);
       node.memory_calls += calls(times, SpanKind::Memory) + calls(times, SpanKind::Copy);
     }
     for (auto& [place, node] : nodes_) {
       const double count = ranks.at(place);
-      for (double* each : {&node.seconds,
-                           &node.product,
-                           &node.attention,
-                           &node.product_calls,
-                           &node.memory_calls}) {
+      for (double* each : {&node.seconds, &node.product, &node.attention, &node.memory_calls}) {
         *each /= count;
       }
     }
@@ -72,13 +67,12 @@ struct KindSum {
   Direction direction = Direction::None;
   NodeWork work;
   double product = 0, attention = 0, memory = 0, rest = 0;  // seconds
-  double product_calls = 0, memory_calls = 0;
+  double memory_calls = 0;
   double nodes = 0;
 
   // What is of a class that the node has no work of, is with what it has.
   void add(const NodeWork& of_node, const MeasuredNode& measured) {
     work += of_node;
-    product_calls += measured.product_calls;
     memory_calls += measured.memory_calls;
     ++nodes;
     const bool computes = of_node.product_flops > 0 || of_node.memory_bytes > 0;
@@ -109,7 +103,7 @@ MachineRates fit_rates(const KindSums& kinds) {
   for (const auto& [kind, sum] : kinds) {
     const NodeWork& work = sum.work;
     if (work.product_flops > 0) {
-      products.push_back({.amounts = {work.product_flops, work.weight_bytes, sum.product_calls},
+      products.push_back({.amounts = {work.product_flops, work.weight_bytes, work.products},
                           .seconds = sum.product});
     }
     if (work.memory_bytes > 0) {
@@ -126,7 +120,7 @@ MachineRates fit_rates(const KindSums& kinds) {
              sent = fit_seconds(links);
   return {.product_flop = product[0],
           .weight_byte = product[1],
-          .product_call = product[2],
+          .product = product[2],
           .attention_forward_flop = over(forward, forward_flops),
           .attention_backward_flop = over(backward, backward_flops),
           .memory_byte = moved[0],
@@ -140,8 +134,7 @@ double factor_for(double measured, double by_rates) {
 }
 
 NodeFactor fit_factor(const KindSum& sum, const MachineRates& rates) {
-  NodeFactor factor{.product_calls = sum.product_calls / sum.nodes,
-                    .memory_calls = sum.memory_calls / sum.nodes};
+  NodeFactor factor{.memory_calls = sum.memory_calls / sum.nodes};
   NodeWork mean = sum.work;
   mean *= 1 / sum.nodes;
   const NodeSeconds by_rates = node_seconds(mean, sum.direction, factor, rates);

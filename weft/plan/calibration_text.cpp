@@ -25,7 +25,7 @@ struct NamedNumber {
 constexpr std::array kRates{
     NamedNumber<MachineRates>{"product_flop", &MachineRates::product_flop},
     NamedNumber<MachineRates>{"weight_byte", &MachineRates::weight_byte},
-    NamedNumber<MachineRates>{"product_call", &MachineRates::product_call},
+    NamedNumber<MachineRates>{"product", &MachineRates::product},
     NamedNumber<MachineRates>{"attention_forward_flop", &MachineRates::attention_forward_flop},
     NamedNumber<MachineRates>{"attention_backward_flop", &MachineRates::attention_backward_flop},
     NamedNumber<MachineRates>{"memory_byte", &MachineRates::memory_byte},
@@ -42,7 +42,6 @@ constexpr std::array kFactors{NamedNumber<NodeFactor>{"product", &NodeFactor::pr
                               NamedNumber<NodeFactor>{"memory", &NodeFactor::memory},
                               NamedNumber<NodeFactor>{"link", &NodeFactor::link},
                               NamedNumber<NodeFactor>{"other", &NodeFactor::other},
-                              NamedNumber<NodeFactor>{"product_calls", &NodeFactor::product_calls},
                               NamedNumber<NodeFactor>{"memory_calls", &NodeFactor::memory_calls},
                               NamedNumber<NodeFactor>{"seconds", &NodeFactor::seconds}};
 
@@ -83,7 +82,8 @@ std::string describe(const MachineRates& rates) {
   };
   return base::text(
       "products {} GFLOP/s, weights {} GB/s, attention {} and {} GFLOP/s, memory {} GB/s, links {} "
-      "GB/s\na call of a product {:.2f} us, of another operation {:.2f} us, of an exchange {:.2f} "
+      "GB/s\na product of any size {:.2f} us, of another operation {:.2f} us, of an exchange "
+      "{:.2f} "
       "us; a wait between lanes {:.2f} us; compute beside communication +{:.1f} %\n",
       per_second(rates.product_flop, 1e9),
       per_second(rates.weight_byte, 1e9),
@@ -91,7 +91,7 @@ std::string describe(const MachineRates& rates) {
       per_second(rates.attention_backward_flop, 1e9),
       per_second(rates.memory_byte, 1e9),
       per_second(rates.link_byte, 1e9),
-      rates.product_call * 1e6,
+      rates.product * 1e6,
       rates.memory_call * 1e6,
       rates.link_call * 1e6,
       rates.wake * 1e6,

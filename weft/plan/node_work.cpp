@@ -39,6 +39,7 @@ NodeWork work_of_kernel(const Kernel& kernel, double element_bytes) {
       const double weights =
           kernel.groups * (is_gradient ? kernel.m * kernel.n : kernel.n * kernel.k);
       return {.product_flops = 2 * kernel.groups * kernel.m * kernel.n * kernel.k,
+              .products = kernel.groups,
               .weight_bytes = weights * (is_gradient ? kAddedBytes : element_bytes)};
     }
     case KernelKind::Attention:
@@ -50,6 +51,45 @@ NodeWork work_of_kernel(const Kernel& kernel, double element_bytes) {
 }
 
 double scale(double own, double all, double told) { return told > 0 ? own * all / told : own; }
+
+// What travels stays where it is without peers.
+bool computes_on_tokens(const Node& node) {
+  switch (node.piece) {
+    case Piece::Embed:
+    case Piece::Attention:
+    case Piece::Route:
+    case Piece::Permute:
+    case Piece::Experts:
+    case Piece::Merge:
+    case Piece::Shared:
+    case Piece::Mlp:
+    case Piece::Head:
+      return node.micro_batch != kNone;
+    case Piece::Counts:
+    case Piece::Balance:
+    case Piece::Tally:
+    case Piece::Sizes:
+    case Piece::Dispatch:
+    case Piece::Combine:
+    case Piece::Send:
+    case Piece::Receive:
+    case Piece::Narrow:
+    case Piece::Reduce:
+    case Piece::Widen:
+    case Piece::Gather:
+    case Piece::Tie:
+    case Piece::Norm:
+    case Piece::Totals:
+    case Piece::Clip:
+    case Piece::Optimizer:
+    case Piece::Snapshot:
+    case Piece::Download:
+    case Piece::Update:
+    case Piece::Upload:
+      break;
+  }
+  return false;
+}
 
 // Of one pipeline rank's nodes that compute.
 class NodeWorks {
@@ -72,7 +112,7 @@ class NodeWorks {
     if (work.memory_bytes > 0) return work;
     const Work nominal = nominal_.of(node);
     work.memory_bytes = nominal.memory_bytes;
-    if (work.memory_bytes == 0 && node.micro_batch != kNone) {
+    if (work.memory_bytes == 0 && computes_on_tokens(node)) {
       work.memory_bytes = work_.own_tokens * base::number(config_.model.hidden_size) *
                           nominal_.element_bytes() / nodes_beside(node);
     }
@@ -101,6 +141,7 @@ class NodeWorks {
     } else {
       // Kernels of parts that are no nodes are with those that are.
       own.product_flops = scale(own.product_flops, all.product_flops, told.product_flops);
+      own.products = scale(own.products, all.products, told.products);
       own.weight_bytes = scale(own.weight_bytes, all.weight_bytes, told.weight_bytes);
       own.attention_flops = scale(own.attention_flops, all.attention_flops, told.attention_flops);
       own.memory_bytes = scale(own.memory_bytes, all.memory_bytes, told.memory_bytes);
@@ -145,6 +186,7 @@ class NodeWorks {
 
 NodeWork& NodeWork::operator+=(const NodeWork& other) {
   product_flops += other.product_flops;
+  products += other.products;
   weight_bytes += other.weight_bytes;
   attention_flops += other.attention_flops;
   memory_bytes += other.memory_bytes;
@@ -156,6 +198,7 @@ NodeWork& NodeWork::operator+=(const NodeWork& other) {
 
 NodeWork& NodeWork::operator*=(double factor) {
   product_flops *= factor;
+  products *= factor;
   weight_bytes *= factor;
   attention_flops *= factor;
   memory_bytes *= factor;

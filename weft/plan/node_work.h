@@ -15,6 +15,7 @@ namespace weft::plan {
 
 struct NodeWork {
   double product_flops = 0;
+  double products = 0;      // of a group for each expert, as many
   double weight_bytes = 0;  // of products: weights, or gradients of weights, read and written
   double attention_flops = 0;
   double memory_bytes = 0;

@@ -56,7 +56,9 @@ double loss_of(const std::vector<FitRow>& rows, const Amounts& unit, const Amoun
   double loss = 0;
   for (const FitRow& row : rows) {
     double sum = 0;
-    for (std::size_t i = 0; i < kFitted; ++i) sum += seconds[i] * row.amounts[i] / unit[i];
+    for (std::size_t i = 0; i < kFitted; ++i) {
+      if (unit[i] > 0) sum += seconds[i] * row.amounts[i] / unit[i];
+    }
     loss += (sum - row.seconds) * (sum - row.seconds) / row.seconds;
   }
   return loss;
