@@ -82,7 +82,7 @@ class Layouts {
   config::Config with(const std::string& line) const {
     config::Config config = words::with_words(run_.config, words_in(kEven + line));
     const auto cores = std::ssize(base::usable_cores());
-    config.runtime.pin_ranks = derive::layout_of(config).world <= cores;
+    if (derive::layout_of(config).world > cores) config.runtime.pin_ranks = false;
     return config;
   }
 
