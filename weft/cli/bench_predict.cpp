@@ -81,7 +81,7 @@ int run_predict(const PredictOptions& options) {
   }
   const measure::PredictBench bench = measure::bench_predict(request);
   line.clear();
-  if (bench.interrupted) return stopped_bench(options.run.format);
+  if (bench.predictions.empty()) return stopped_bench(options.run.format);
   switch (options.run.format) {
     case Format::Text:
       print_text(to_text(bench, options.set));
@@ -89,6 +89,12 @@ int run_predict(const PredictOptions& options) {
     case Format::Json:
       print_json(to_json(bench, options.set));
       break;
+  }
+  if (bench.interrupted) {
+    line.log(text("stopped before the end: {} of {} runs were measured",
+                  bench.predictions.size(),
+                  request.cases.size()));
+    return interrupted_code();
   }
   const std::vector<Bar> bars = bars_of(bench, options.set);
   return std::ranges::all_of(bars, &Bar::met) ? kGood : kFailed;

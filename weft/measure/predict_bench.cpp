@@ -84,7 +84,8 @@ class RunningPredictions {
                          .folder = request_.folder,
                          .stop = request_.stop,
                          .progress = [&](const std::string& what, std::int64_t) { tell(what); }});
-    if (!calibrated) return stopped(std::move(bench));
+    bench.interrupted = !calibrated;
+    if (!calibrated) return bench;
     bench.calibrated = std::move(*calibrated);
     done_ = 1;
     // Before anything of them is measured.
@@ -96,10 +97,11 @@ class RunningPredictions {
     std::vector<TimedRuns> timed(request_.cases.size());
     for (int round = 0; round < request_.rounds; ++round) {
       for (std::size_t i = 0; i < request_.cases.size(); ++i) {
-        if (!measure(request_.cases[i], timed[i])) return stopped(std::move(bench));
+        if (!bench.interrupted) bench.interrupted = !measure(request_.cases[i], timed[i]);
       }
     }
     for (std::size_t i = 0; i < request_.cases.size(); ++i) {
+      if (timed[i].empty()) continue;
       const PredictCase& each = request_.cases[i];
       bench.predictions.push_back(
           {.name = each.name,
@@ -114,11 +116,6 @@ class RunningPredictions {
   }
 
  private:
-  static PredictBench stopped(PredictBench bench) {
-    bench.interrupted = true;
-    return bench;
-  }
-
   void tell(const std::string& what) const {
     const int of = 1 + request_.rounds * static_cast<int>(request_.cases.size());
     request_.progress(what, done_, of);
