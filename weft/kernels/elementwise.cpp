@@ -104,6 +104,11 @@ void masters_in_half(Stream& stream, Tensor master, Tensor weights) {
   operations_of(stream).masters_in_half(stream, std::move(master), std::move(weights));
 }
 
+void count_zeros(Stream& stream, Tensor count, Tensor x, Write write) {
+  check_sum(count, x);
+  operations_of(stream).count_zeros(stream, std::move(count), std::move(x), write);
+}
+
 void adamw(Stream& stream,
            Tensor weights,
            Tensor master,

@@ -37,7 +37,8 @@ namespace weft::kernels {
                                                               apply(zero) apply(fill) apply(copy)  \
                                                                   apply(squared_norm) apply(sum)   \
                                                                       apply(masters_in_half)       \
-                                                                          apply(adamw)
+                                                                          apply(count_zeros)       \
+                                                                              apply(adamw)
 
 #define WEFT_DECLARE_OPERATION(name) decltype(::weft::kernels::name) name;
 #define WEFT_OPERATION_OF_TABLE(name) .name = name,

@@ -11,6 +11,7 @@
 #include "weft/derive/gpu.h"
 #include "weft/derive/machines.h"
 #include "weft/plan/nominal_work.h"
+#include "weft/plan/simulated_step.h"
 #include "weft/schedule/meeting.h"
 
 namespace weft::plan {
@@ -265,13 +266,7 @@ sim::Result simulate_nominal(const config::Config& config,
                              const grid::Grid& grid,
                              const std::vector<schedule::RankPlan>& plans,
                              const NominalRates& rates) {
-  sim::SimulatedStep step;
-  for (const schedule::RankPlan& plan : plans) step.graphs.push_back(&plan.training);
-  step.members = [&plans](int rank, const Entry& entry) {
-    return schedule::stages_of_entry(plans.front().anatomy.pipeline, rank, entry);
-  };
-  step.cost = nominal_costs(config, grid, plans, rates).for_graphs(step.graphs);
-  return sim::simulate(step);
+  return sim::simulate(simulated_step(plans, nominal_costs(config, grid, plans, rates)));
 }
 
 sim::CostTable nominal_costs(const config::Config& config,
