@@ -72,6 +72,21 @@ void add_fp32_cases(std::vector<Case>& cases, std::int64_t n) {
        [=](const std::vector<Argument>&) {
          return std::vector{whole(0, {dot(a.values, a.values)}, 1e-12)};
        }});
+  Argument some = a;
+  double zeros = 0;
+  for (std::size_t i = 0; i < some.values.size(); i += 3) {
+    some.values[i] = i % 2 == 0 ? 0.0 : -0.0;
+    ++zeros;
+  }
+  cases.push_back(
+      {name_of_case("count_zeros_of_two_parts", DType::F32, {n}),
+       {output("count", DType::F64, {1}), some},
+       [](Stream& stream, Pool&, const std::vector<Tensor>& t) {
+         const std::int64_t half = t[1].elements() / 2;
+         count_zeros(stream, t[0], t[1].rows(0, half), Write::Assign);
+         count_zeros(stream, t[0], t[1].rows(half, t[1].elements() - half), Write::Accumulate);
+       },
+       [=](const std::vector<Argument>&) { return std::vector{whole(0, {zeros}, 0)}; }});
   for (double& value : x.values) value = std::abs(value);
   cases.push_back(
       {name_of_case("sum", DType::F32, {n}),

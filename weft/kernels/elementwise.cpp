@@ -94,6 +94,11 @@ void sum(Stream& stream, Tensor sum, Tensor x) {
   operations_of(stream).sum(stream, std::move(sum), std::move(x));
 }
 
+void count_zeros(Stream& stream, Tensor count, Tensor x, Write write) {
+  check_sum(count, x);
+  operations_of(stream).count_zeros(stream, std::move(count), std::move(x), write);
+}
+
 void adamw(Stream& stream,
            Tensor weights,
            Tensor master,

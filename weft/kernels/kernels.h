@@ -468,6 +468,8 @@ void copy(Stream&, Tensor y, Tensor x);
 void squared_norm(Stream&, Tensor sum_1, Tensor x_N, Write write);
 // sum_1 (fp64) = sum of a fp32 vector in fixed blocks.
 void sum(Stream&, Tensor sum_1, Tensor x_N);
+// How many elements of a fp32 vector are zero, of either sign; count_1 is fp64.
+void count_zeros(Stream&, Tensor count_1, Tensor x_N, Write write);
 
 // AdamW with decoupled decay on contiguous ranges; `gradient_scale` multiplies the fp32 gradient
 // first, which stays as it is. weights: fp32 (and then master is the same tensor), or bf16 rounded

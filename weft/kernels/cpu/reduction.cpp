@@ -47,4 +47,13 @@ void sum(Stream& stream, Tensor sum_1, Tensor x_N) {
   });
 }
 
+void count_zeros(Stream& stream, Tensor count_1, Tensor x_N, Write write) {
+  enqueue_sum(stream, "count_zeros", count_1, x_N, write, [](const float* x, std::int64_t n) {
+    std::int64_t zeros = 0;
+#pragma omp simd reduction(+ : zeros)
+    for (std::int64_t i = 0; i < n; ++i) zeros += x[i] == 0 ? 1 : 0;
+    return static_cast<double>(zeros);
+  });
+}
+
 }  // namespace weft::kernels::cpu

@@ -18,6 +18,10 @@ struct Square {
   __device__ double operator()(double x) const { return x * x; }
 };
 
+struct IsZero {
+  __device__ double operator()(double x) const { return x == 0 ? 1 : 0; }
+};
+
 template <typename Term>
 __global__ void sum_run(double* parts, const float* x, std::int64_t n, Term term) {
   const std::int64_t begin = blockIdx.x * kRun;
@@ -79,6 +83,15 @@ void sum(Stream& stream, Tensor sum_1, Tensor x_N) {
                                  x_N,
                                  Write::Assign,
                                  reduction_kernels::Itself{});
+}
+
+void count_zeros(Stream& stream, Tensor count_1, Tensor x_N, Write write) {
+  reduction_kernels::enqueue_sum(stream,
+                                 "count_zeros",
+                                 count_1,
+                                 x_N,
+                                 write,
+                                 reduction_kernels::IsZero{});
 }
 
 }  // namespace weft::kernels::cuda
