@@ -27,10 +27,12 @@ Snapshot::~Snapshot() {
 }
 
 void Snapshot::copy(tensor::Stream& stream) const {
+  std::vector<tensor::Download> all;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const tensor::Tensor& from = entries_[i].tensor;
-    stream.download(memory_ + begins_[i], from.raw(stream), from.bytes());
+    all.push_back({.to = memory_ + begins_[i], .from = from.raw(stream), .bytes = from.bytes()});
   }
+  stream.download_all(std::move(all));
 }
 
 std::span<const std::byte> Snapshot::values(std::size_t entry) const {

@@ -23,7 +23,8 @@
 // shared experts, and a piece whose parts are on several lanes: under tensor parallelism `gather`
 // and `scatter` exchange tokens on the tp lane. Where a pass has a piece recomputed
 // (passes/recompute.h), it has a node of direction R as well; where what it made waits in the
-// host's memory (passes/offload.h), nodes of directions O and I, on the copy lane.
+// host's memory (passes/offload.h), nodes of directions O and I, each way on a copy lane of its
+// own.
 //
 // A step ends with `tie` (tied embeddings: the two gradients are added), `reduce.dense` and
 // `reduce.expert` (gradients summed over ranks), `reduce.copied` (those of weights that several
@@ -106,9 +107,12 @@ struct PieceAnatomy {
   std::vector<PieceName>
       after;  // pieces of the same layer whose forward this one needs; empty: the layer's input
   std::optional<Steps> steps = std::nullopt;
-  Bytes kept = {};          // by its forward, for the backward; of an exchange in steps, by each
-  Bytes output = {};        // of it, what the next piece reads as its input
-  Bytes remade = {};        // of it, what a recomputation drops and makes again
+  Bytes kept = {};    // by its forward, for the backward; of an exchange in steps, by each
+  Bytes output = {};  // of it, what the next piece reads as its input
+  Bytes remade = {};  // of it, what a recomputation drops and makes again
+  // Of that, what goes to the host's memory where it is offloaded, unless all: the rest is made of
+  // it when it is back.
+  std::optional<Bytes> travels = std::nullopt;
   Bytes sent_forward = {};  // to other ranks, a row that leaves this one; of steps, by each
   Bytes sent_backward = {};
   std::optional<Bytes> sent_again = std::nullopt;  // where it runs again, unless as forward
@@ -126,6 +130,8 @@ struct PieceAnatomy {
   const Bytes& offloadable() const { return remade != Bytes{} ? remade : output; }
   // What that is, where it is.
   const Bytes& away() const { return is_offloaded ? offloadable() : remade; }
+  // What of it a copy moves.
+  const Bytes& copied() const { return travels ? *travels : offloadable(); }
   bool is(const PieceName& name) const { return piece == name.piece && part == name.part; }
   // Whether its nodes of that direction are steps. A weight gradient is of all of them, and so is
   // what goes out and comes in; what a ring brings is the only thing that is made again step by

@@ -435,7 +435,8 @@ std::vector<Node> required(const Anatomy& anatomy,
 
 Lane lane_of(const Anatomy& anatomy, const Node& node) {
   const bool forward = node.direction == Direction::F;
-  if (node.direction == Direction::O || node.direction == Direction::I) return Lane::Copy;
+  if (node.direction == Direction::O) return Lane::Copy;
+  if (node.direction == Direction::I) return Lane::CopyIn;
   switch (row_of(node.piece).scope) {
     case Scope::Layer:
     case Scope::ChunkEnd:

@@ -9,6 +9,7 @@
 #include "weft/derive/pipeline.h"
 #include "weft/schedule/builders/pipeline.h"
 #include "weft/schedule/meeting.h"
+#include "weft/schedule/offload_share.h"
 #include "weft/schedule/passes/data_parallel.h"
 #include "weft/schedule/passes/interleave.h"
 #include "weft/schedule/passes/offload.h"
@@ -194,7 +195,8 @@ std::vector<RankPlan> plan_step(const config::Config& config,
     }
     if (!with_all.offloaded.empty()) {
       plan.anatomy = with_offloading(std::move(plan.anatomy), with_all.offloaded);
-      plan.training = offload(plan.training, plan.anatomy, plan.shape.micro_batches);
+      plan.training =
+          offload(plan.training, plan.anatomy, plan.shape.micro_batches, even_load(config));
     }
     if (const derive::OptimizerOffload state = derive::optimizer_offload(config); state.is_on()) {
       plan.anatomy = with_offloaded_optimizer(std::move(plan.anatomy), state);

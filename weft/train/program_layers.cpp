@@ -17,31 +17,35 @@ Program::Bodies Program::Pieces::attention_qkv() {
     });
     if (p.hands_to_context(node) && context.closes()) p.begin_context(context, node);
   };
-  return {
-      .forward = forward,
-      .input_gradient =
-          [](Program& p, const Node& node, const Context& context) {
-            if (p.hands_to_context(node) && context.opens()) {
-              p.begin_context_gradient(context, node);
-            }
-            p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
-              attention_qkv_dgrad(context, state, weights);
-            });
-          },
-      .weight_gradient =
-          [](Program& p, const Node& node, const Context& context) {
-            p.with_attention(node, [&](auto& state, const auto&, const auto& gradients) {
-              attention_qkv_wgrad(context, state, gradients);
-            });
-          },
-      .recompute = forward,
-      .drop =
-          [](Program& p, const Node& node) {
-            p.with_attention(node, [](auto& state, const auto&, const auto&) {
-              drop_attention_qkv(state);
-            });
-          },
-      .made = [](Program& p, const Node& node) { return made_by_qkv(p.layer(node).attention); }};
+  return {.forward = forward,
+          .input_gradient =
+              [](Program& p, const Node& node, const Context& context) {
+                if (p.hands_to_context(node) && context.opens()) {
+                  p.begin_context_gradient(context, node);
+                }
+                p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
+                  attention_qkv_dgrad(context, state, weights);
+                });
+              },
+          .weight_gradient =
+              [](Program& p, const Node& node, const Context& context) {
+                p.with_attention(node, [&](auto& state, const auto&, const auto& gradients) {
+                  attention_qkv_wgrad(context, state, gradients);
+                });
+              },
+          .recompute = forward,
+          .drop =
+              [](Program& p, const Node& node) {
+                p.with_attention(node, [](auto& state, const auto&, const auto&) {
+                  drop_attention_qkv(state);
+                });
+              },
+          .made = [](Program& p,
+                     const Node& node) { return offloaded_of_qkv(p.layer(node).attention); },
+          .take_back =
+              [](Program& p, const Node& node, const Context& context) {
+                take_back_qkv(context, p.layer(node).attention, p.layer_weights(node).attention);
+              }};
 }
 
 // Of latent attention.
