@@ -167,7 +167,7 @@ TEST(Search, NoLayoutIsFasterThanTheBest) {
     }
     // The formula is much nearer to the price than this (see below).
     const double sieved = sieve_step(config, ask.hardware).step_ms;
-    if (sieved > 1.25 * best.price.step_ms) continue;
+    if (sieved > 1.3 * best.price.step_ms) continue;
     ++looked;
     EXPECT_GE(price_step(config, ask.hardware).step_ms, best.price.step_ms)
         << to_text(choice, space.writer().ladder());
@@ -186,7 +186,7 @@ TEST(Search, TheFormulaIsNearTheSimulatedPrice) {
     const double ratio =
         sieve_step(config, space.hardware()).step_ms / price_step(config, space.hardware()).step_ms;
     largest = std::max(largest, std::abs(ratio - 1));
-    EXPECT_NEAR(ratio, 1, 0.25) << to_text(all[i], space.writer().ladder());
+    EXPECT_NEAR(ratio, 1, 0.3) << to_text(all[i], space.writer().ladder());
   }
   EXPECT_GT(largest, 0);
 }
