@@ -30,6 +30,12 @@ namespace {
 
 Sums sums_over(int ranks) { return ranks > 1 ? Sums::OverRanks : Sums::None; }
 
+// Fp32: gradients travel as they lie.
+config::Precision narrowed_wire(const config::Config& config) {
+  const config::Precision wire = derive::gradient_wire(config);
+  return wire == derive::main_gradients(config) ? config::Precision::Fp32 : wire;
+}
+
 TurnOrder order_of(const config::Config& config) {
   switch (derive::pipeline_schedule(config)) {
     case config::PipelineSchedule::Auto:
@@ -168,7 +174,7 @@ std::vector<RankPlan> plan_step(const config::Config& config,
                       .expert = sums_over(grid.edp()),
                       .totals = sums_over(grid.world()),
                       .copied = sums_over(grid.tp()),
-                      .wire = derive::gradient_wire(config)};
+                      .wire = narrowed_wire(config)};
   const TokenFlow tokens{.slices = token_slices(config),
                          .budget = budget,
                          .machines = machines_of(config, grid),
