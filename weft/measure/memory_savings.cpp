@@ -163,6 +163,7 @@ bool is_new(const Config& before, const Config& after) {
     const schedule::Detail detail = schedule::with_savings({}, rules::without_missing(config));
     return std::tuple(detail.recomputed,
                       detail.recomputed_layers,
+                      detail.recomputed_group,
                       detail.offloaded);
   };
   const auto is_sharded = [](const Config& config) {

@@ -18,6 +18,7 @@
 #include "weft/schedule/passes/point_to_point.h"
 #include "weft/schedule/passes/recompute.h"
 #include "weft/schedule/passes/ring_ahead.h"
+#include "weft/schedule/passes/rows_ahead.h"
 #include "weft/schedule/passes/shared_experts.h"
 #include "weft/schedule/passes/slices.h"
 #include "weft/schedule/passes/snapshot.h"
@@ -126,7 +127,9 @@ void add_detail(RankPlan& plan, const Detail& detail) {
   plan.anatomy = with_recomputation(std::move(plan.anatomy), always);
   plan.anatomy =
       with_recomputation(std::move(plan.anatomy), detail.recomputed, detail.recomputed_layers);
+  plan.anatomy = with_grouped_layers(std::move(plan.anatomy), detail.recomputed_group);
   plan.training = recompute(plan.training, plan.anatomy, micro_batches);
+  plan.training = bring_rows_ahead(plan.training, plan.anatomy, micro_batches);
   if (plan.anatomy.flow.exchange == TensorExchange::InSteps) {
     plan.training = overlap_tensor_exchange(plan.training, plan.anatomy, micro_batches);
   }
