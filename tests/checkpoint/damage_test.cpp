@@ -119,6 +119,28 @@ class Damage : public ::testing::Test {
   std::mt19937 random_{20261116};
 };
 
+TEST_F(Damage, IsFoundByReadingEveryByte) {
+  const Manifest manifest = read_manifest(folder_);
+  std::uint64_t read = 0;
+  const auto verify = [&] {
+    read = 0;
+    return StateReader(manifest, folder_).verify([&](std::uint64_t bytes) { read = bytes; });
+  };
+  EXPECT_EQ(verify(), std::vector<std::string>());
+  EXPECT_EQ(read, 4u * (8 * 6 + 4 * 3));
+  for (const std::size_t at : {std::size_t{9}, bytes_.size() - 1}) {  // header, last number
+    std::string damaged = bytes_;
+    damaged[at] = static_cast<char>(damaged[at] ^ 4);
+    put(shard_, damaged);
+    EXPECT_TRUE(wrong_files(folder_, manifest).empty());  // by sizes
+    const std::vector<std::string> wrong = verify();
+    ASSERT_EQ(wrong.size(), 1u);
+    EXPECT_NE(wrong[0].find(shard_.string()), std::string::npos) << wrong[0];
+  }
+  fs::remove(shard_);
+  EXPECT_EQ(verify().size(), 1u);
+}
+
 TEST_F(Damage, OfAShardIsAlwaysFoundAndNamed) {
   ASSERT_EQ(complaint(), "");
   for (int i = 0; i < asked_damages(); ++i) {

@@ -34,7 +34,7 @@ TEST(HuggingFaceConfig, Qwen3MoeTinyHasItsNumbers) {
   const HuggingFaceConfig config = read_huggingface_config(golden("qwen3_moe_tiny"));
   const config::ModelConfig& model = config.model;
   EXPECT_EQ(config.family, Family::Qwen3Moe);
-  EXPECT_EQ(config.max_position_embeddings, 128);
+  EXPECT_EQ(config.model.max_position_embeddings, 128);
   EXPECT_EQ(model.num_layers, 2);
   EXPECT_EQ(model.hidden_size, 64);
   EXPECT_EQ(model.ffn_hidden_size, 96);
@@ -239,13 +239,32 @@ TEST(HuggingFaceConfig, WritingReadsBackTheSame) {
     const std::string written = huggingface_config_text(config);
     const HuggingFaceConfig again = parse_huggingface_config(written, name);
     EXPECT_EQ(again.family, config.family);
-    EXPECT_EQ(again.max_position_embeddings, config.max_position_embeddings);
+    EXPECT_EQ(again.model.max_position_embeddings, config.model.max_position_embeddings);
     EXPECT_EQ(again.model.moe_layer_freq, config.model.moe_layer_freq);
     EXPECT_EQ(huggingface_config_text(again), written);
   }
   const HuggingFaceConfig olmoe = parse({{"model_type", "olmoe"}, {"norm_topk_prob", true}});
   EXPECT_TRUE(parse_huggingface_config(huggingface_config_text(olmoe), "o")
                   .model.moe_router_norm_topk_prob);
+}
+
+TEST(HuggingFaceConfig, TheCoefficientOfTheBalancingLossIsKept) {
+  const auto written = [](const HuggingFaceConfig& config) {
+    return Json::parse(huggingface_config_text(config));
+  };
+  const HuggingFaceConfig tiny = read_huggingface_config(golden("olmoe_tiny"));
+  EXPECT_EQ(tiny.model.aux_loss_coeff(config::LoadBalancing::AuxLoss), 0.01);
+  EXPECT_EQ(written(tiny)["router_aux_loss_coef"], 0.01);
+  EXPECT_EQ(written(parse({{"model_type", "mixtral"}}))["router_aux_loss_coef"], 0.001);
+  HuggingFaceConfig deepseek = read_huggingface_config(golden("deepseek_v3_tiny"));
+  EXPECT_FALSE(written(deepseek).contains("aux_loss_alpha"));
+  for (const auto kind : {config::LoadBalancing::AuxLoss, config::LoadBalancing::SeqAuxLoss}) {
+    deepseek.model.moe_router_load_balancing_type = {kind};
+    deepseek.model.moe_aux_loss_coeff = {0.25};
+    const HuggingFaceConfig again =
+        parse_huggingface_config(huggingface_config_text(deepseek), "deepseek");
+    EXPECT_EQ(again.model.aux_loss_coeff(kind), 0.25);
+  }
 }
 
 TEST(HuggingFaceConfig, SoftmaxOverTheSelectedIsWrittenAsRenormalised) {

@@ -259,7 +259,7 @@ TEST(HuggingFaceDeepseek, StretchedPositionsAreWrittenWhateverTheSequence) {
   HuggingFaceConfig config = parse(deepseek_v3());
   config.model.seq_length = 128;
   for (const std::optional<std::int64_t> positions : {std::optional<std::int64_t>(), {4096}}) {
-    config.max_position_embeddings = positions;
+    config.model.max_position_embeddings = positions;
     const Json written = Json::parse(huggingface_config_text(config));
     EXPECT_EQ(written.at("max_position_embeddings"), 163840);
     EXPECT_EQ(written.at("rope_scaling").at("original_max_position_embeddings"), 4096);

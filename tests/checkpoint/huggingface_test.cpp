@@ -35,7 +35,8 @@ Fetch made_up_values() {
 }
 
 HuggingFaceConfig small(Family family) {
-  HuggingFaceConfig config{.family = family, .model = {}, .max_position_embeddings = 32};
+  HuggingFaceConfig config{.family = family, .model = {}};
+  config.model.max_position_embeddings = 32;
   config.model.num_layers = 2;
   config.model.hidden_size = 8;
   config.model.num_attention_heads = 2;

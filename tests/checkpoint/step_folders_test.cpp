@@ -92,7 +92,37 @@ TEST_F(StepFolders, AnAskedStepIsTakenOrTheStepsThereAreAreNamed) {
       << complaint(30);
   EXPECT_THROW(find_checkpoint(folder_ / "iter_0000010", 10), base::ConfigError);
   EXPECT_NE(way_back(folder_ / "iter_0000020").find("checkpoint.ckpt_step=10"), std::string::npos);
-  EXPECT_NE(way_back(folder_ / "iter_0000010").find("no checkpoint before it"), std::string::npos);
+  EXPECT_NE(way_back(folder_ / "iter_0000010").find("no whole checkpoint before it"),
+            std::string::npos);
+}
+
+TEST_F(StepFolders, ADamagedManifestNamesTheNewestWholeCheckpointBeforeIt) {
+  for (const std::int64_t step : {10, 20, 30}) save(step);
+  const auto damage = [&](const char* name) {
+    const fs::path path = folder_ / name / kManifestName;
+    std::string content = base::read_text(path);
+    content[content.size() / 2] ^= 1;
+    base::write_whole(path, content);
+  };
+  const auto complaint_of = [&](const char* name) {
+    try {
+      read_manifest(folder_ / name);
+      return std::string("none");
+    } catch (const base::ConfigError& error) {
+      return std::string(error.what());
+    }
+  };
+  damage("iter_0000030");
+  EXPECT_NE(complaint_of("iter_0000030")
+                .find(text("the newest whole checkpoint before it: checkpoint.load={} "
+                           "checkpoint.ckpt_step=20",
+                           folder_.string())),
+            std::string::npos)
+      << complaint_of("iter_0000030");
+  damage("iter_0000020");
+  EXPECT_NE(complaint_of("iter_0000030").find("checkpoint.ckpt_step=10"), std::string::npos);
+  damage("iter_0000010");
+  EXPECT_NE(complaint_of("iter_0000030").find("no whole checkpoint before it"), std::string::npos);
 }
 
 TEST_F(StepFolders, ATrackerThatIsNoNumberLeadsNowhere) {

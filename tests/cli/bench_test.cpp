@@ -228,8 +228,12 @@ TEST(BenchSchedule, SaysWhatDecidingCosts) {
   const Outcome outcome = weft("bench schedule --json");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const Json json = Json::parse(outcome.out);
-  for (const char* key :
-       {"issue_us", "wake_us", "large_plan_ms", "large_verify_ms", "large_simulate_ms"}) {
+  for (const char* key : {"issue_us",
+                          "wake_us",
+                          "large_plan_ms",
+                          "large_verify_ms",
+                          "large_simulate_ms",
+                          "deep_simulate_ms"}) {
     EXPECT_GT(json[key], 0.0) << key;
   }
 }

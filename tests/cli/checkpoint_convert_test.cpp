@@ -118,6 +118,72 @@ TEST_F(ConvertCommand, ABlendGoesOnWhereItWasLeft) {
       << none.err;
 }
 
+// What training does not look at comes back as it was.
+TEST_F(ConvertCommand, ThereAndBackKeepsPositionsAndTheBalancingLoss) {
+  const fs::path golden = fs::path(WEFT_SOURCE_DIR) / "tests/golden/olmoe_tiny";
+  const auto numbers = [](const fs::path& folder) {
+    const Json json = Json::parse(base::read_text(folder / "config.json"));
+    return text("{} {}",
+                json["max_position_embeddings"].dump(),
+                json["router_aux_loss_coef"].dump());
+  };
+  const std::string expected = numbers(golden);
+  EXPECT_EQ(expected, "64 0.01");
+  ASSERT_EQ(weft(text("checkpoint convert {} --to-weft={}", golden.string(), at("weft"))).code, 0);
+  ASSERT_EQ(weft(text("checkpoint convert {} --to-hf={}", at("weft"), at("hf"))).code, 0);
+  EXPECT_EQ(numbers(folder_ / "hf"), expected);
+  // A run that begins with the folder, with a sequence that is shorter; and its own checkpoint.
+  const Outcome run = weft(
+      text("train ep=1 checkpoint.pretrained_checkpoint={} model.seq_length=16 "
+           "train.train_iters=1 runtime.run_dir={} checkpoint.save={} checkpoint.save_hf={} --json",
+           golden.string(),
+           at("run"),
+           at("saved"),
+           at("out")));
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(numbers(folder_ / "out"), expected);
+  ASSERT_EQ(weft(text("checkpoint convert {} --to-hf={} --like={}",
+                      at("saved"),
+                      at("like"),
+                      golden.string()))
+                .code,
+            0);
+  EXPECT_EQ(numbers(folder_ / "like"), expected);
+}
+
+// Once, after the last step, and not where the run was left before it.
+TEST_F(ConvertCommand, TheTestSplitIsEvaluatedAtTheEnd) {
+  const std::string saving =
+      text("checkpoint.save={} checkpoint.load={} train.train_iters=4 ", at("saved"), at("saved"));
+  const Outcome left = train("run", saving + "train.exit_interval=2");
+  ASSERT_EQ(left.code, 0) << left.err;
+  EXPECT_FALSE(Json::parse(left.out).contains("test_loss"));
+  const Outcome run = train("run", saving + "logger.tensorboard_dir=" + at("board"));
+  ASSERT_EQ(run.code, 0) << run.err;
+  const double loss = Json::parse(run.out)["test_loss"];
+  EXPECT_NE(
+      run.err.find(
+          text(" validation loss at iteration 4 on test set | lm loss value: {:.6E} |", loss)),
+      std::string::npos)
+      << run.err;
+  std::vector<std::string> lines =
+      base::split(base::read_text(folder_ / "run" / "metrics.jsonl"), '\n');
+  ASSERT_EQ(lines.size(), 5u);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_FALSE(Json::parse(lines[i]).contains("test_loss"));
+  EXPECT_EQ(Json::parse(lines[3])["test_loss"], loss);
+  // The same data, named for each split.
+  const Outcome apart =
+      weft(text("train tiny ep=1 dataset.path= dataset.kind=indexed model.seq_length=16 "
+                "train.train_iters=1 train.eval_interval=0 runtime.run_dir={0}_run --json "
+                "dataset.blend_per_split=[[0.7,{0},0.3,{1}],[{0}],[{1}]] {2}",
+                at("a"),
+                at("b"),
+                kModel));
+  ASSERT_EQ(apart.code, 0) << apart.err;
+  EXPECT_TRUE(Json::parse(apart.out).contains("test_loss"));
+  EXPECT_FALSE(Json::parse(apart.out).contains("eval_loss"));
+}
+
 TEST_F(ConvertCommand, WrongWordsAreRefused) {
   EXPECT_EQ(weft("checkpoint convert x").code, 2);
   EXPECT_EQ(weft("checkpoint convert x --to-hf=a --to-weft=b").code, 2);

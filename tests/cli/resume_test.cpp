@@ -169,10 +169,31 @@ TEST_F(Resume, TheCommandSaysWhatIsThere) {
   EXPECT_EQ(json.at("files"), 2);
   EXPECT_EQ(json.at("layout").at("ep"), 2);
   EXPECT_EQ(json.at("whole"), true);
+  const auto weight = std::ranges::find_if(json.at("tensors"), [](const Json& tensor) {
+    return tensor.at("name") == "weights/embedding.weight";
+  });
+  ASSERT_NE(weight, json.at("tensors").end());
+  EXPECT_EQ(weight->at("shape"), (Json{256, 32}));
+  EXPECT_EQ(weight->at("dtype"), "F32");
+  EXPECT_EQ(weight->at("bytes"), 256 * 32 * 4);
   EXPECT_EQ(json.at("state").at("weights").at("elements"),
             json.at("state").at("optimizer.moment2").at("elements"));
   EXPECT_NE(weft("checkpoint show " + saved.string()).out.find("written by  2 ranks"),
             std::string::npos);
+  const std::string verify = text("checkpoint show {} --verify", saved.string());
+  EXPECT_NE(weft(verify).out.find("whole       yes, every byte has its checksum"),
+            std::string::npos);
+  const fs::path shard = saved / "iter_0000002" / "rank_1.safetensors";
+  std::string bytes = base::read_text(shard);
+  bytes[bytes.size() - 9] ^= 1;
+  base::write_whole(shard, bytes);
+  EXPECT_EQ(weft("checkpoint show " + saved.string()).code, 0) << "its sizes are right";
+  const Outcome damaged = weft(verify + " --json");
+  EXPECT_EQ(damaged.code, 1);
+  EXPECT_EQ(Json::parse(damaged.out).at("verified"), true);
+  EXPECT_NE(Json::parse(damaged.out).at("wrong").dump().find("rank_1.safetensors' is damaged"),
+            std::string::npos)
+      << damaged.out;
   fs::resize_file(saved / "iter_0000002" / "rank_1.safetensors", 10);
   const Outcome cut = weft("checkpoint show " + saved.string());
   EXPECT_EQ(cut.code, 1);
@@ -209,7 +230,7 @@ TEST_F(Resume, ADamagedShardEndsTheRunBeforeItsFirstStepAndIsNamed) {
   const Outcome outcome = weft(run);
   EXPECT_EQ(outcome.code, 2);
   EXPECT_NE(outcome.err.find("rank_1.safetensors' is damaged"), std::string::npos) << outcome.err;
-  EXPECT_NE(outcome.err.find("no checkpoint before it"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("no whole checkpoint before it"), std::string::npos) << outcome.err;
 }
 
 // The one before is used where the user says so, and not otherwise.

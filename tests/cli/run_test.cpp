@@ -165,6 +165,14 @@ TEST_F(Run, SignalsOfSchedulersEndTheProcessWhereTheyAreNotHandled) {
   EXPECT_FALSE(has(run.out(), "stopped after ")) << run.out();
 }
 
+TEST_F(Run, OneMoreSignalMayBeNamed) {
+  Background run(folder_, program() + words("train.train_iters=1000000 train.exit_signal=SIGUSR2"));
+  run.wait_until([&] { return !contents(metrics()).empty(); });
+  run.signal(SIGUSR2);
+  EXPECT_EQ(run.wait(), 143) << run.err();
+  EXPECT_TRUE(has(run.out(), "stopped after ")) << run.out();
+}
+
 TEST_F(Run, OneCtrlCAfterAnySignalStopsAtOnce) {
   for (const int number : {SIGHUP, SIGUSR1}) {
     fs::remove_all(folder_ / "run");

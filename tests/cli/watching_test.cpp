@@ -89,7 +89,10 @@ void expect_metric(const Curves& curves,
 TEST_F(Watching, TensorBoardShowsWhatTheMetricsSay) {
   NEEDS_PROTOBUF();
   const Outcome outcome =
-      weft(words("a", "train.train_iters=4 runtime.trace=true") + on_board("a"));
+      weft(words("a",
+                 "train.train_iters=4 runtime.trace=true logger.log_params_norm=true "
+                 "optimizer.log_num_zeros_in_grad=true") +
+           on_board("a"));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("(tensorboard --logdir="), std::string::npos) << outcome.out;
   const Curves seen = curves("a");
@@ -98,6 +101,13 @@ TEST_F(Watching, TensorBoardShowsWhatTheMetricsSay) {
   expect_metric(seen, records, "lm loss", "lm_loss");
   expect_metric(seen, records, "learning-rate", "learning_rate");
   expect_metric(seen, records, "grad-norm", "grad_norm");
+  expect_metric(seen, records, "params-norm", "params_norm");
+  expect_metric(seen, records, "num-zeros", "num_zeros");
+  EXPECT_NE(outcome.out.find(text(" num zeros: {} | params norm: {:.3f} |",
+                                  records[3].at("num_zeros").get<std::int64_t>(),
+                                  records[3].at("params_norm").get<double>())),
+            std::string::npos)
+      << outcome.out;
   expect_metric(seen, records, "iteration-time", "iteration_time_ms", 1e-3);
   expect_metric(seen, records, "lm loss validation", "eval_loss");
   EXPECT_EQ(seen.at("batch-size vs samples").at(32), 8);

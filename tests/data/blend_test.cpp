@@ -5,6 +5,7 @@
 #include "tests/data/sequences_support.h"
 #include "tests/data/temporary_folder_support.h"
 #include "weft/base/error.h"
+#include "weft/base/text.h"
 
 namespace weft::data {
 namespace blend_test {
@@ -157,6 +158,41 @@ TEST_F(BlendedData, WithoutFilesOrSamplesIsRefused) {
                    256,
                    1),
       base::ConfigError);
+}
+
+TEST_F(BlendedData, SplitsMayHaveDataOfTheirOwn) {
+  const auto open_splits = [&](std::vector<std::string> splits, std::uint64_t seed = 1) {
+    return open_dataset({.kind = config::DataKind::Indexed, .blend_per_split = std::move(splits)},
+                        4,
+                        256,
+                        seed);
+  };
+  const std::string a = at("a"), b = at("b");
+  const auto dataset = open_splits(
+      {base::text("[0.25,{},0.75,{}]", a, b), base::text("[{}]", b), base::text("[{}]", a)});
+  EXPECT_EQ(from_b(*dataset, Split::Train, 400), 300);
+  EXPECT_EQ(from_b(*dataset, Split::Eval, 40), 40);
+  EXPECT_EQ(from_b(*dataset, Split::Test, 40), 0);
+  EXPECT_EQ(dataset->samples(Split::Eval), (50 - 1) / 4);  // all of it, nothing held out
+  EXPECT_EQ(dataset->tokens(), 250u + 50 + 200);
+  const auto other = open_splits({"[" + a + "]", "[" + b + "]", "[]"}, 2);
+  EXPECT_EQ(sample(*other, Split::Eval, 3), sample(*dataset, Split::Eval, 3));
+  EXPECT_EQ(other->samples(Split::Test), 0u);
+  EXPECT_THROW(sample(*other, Split::Test, 0), base::ConfigError);
+  for (const std::vector<std::string>& wrong :
+       {std::vector<std::string>{"[a]", "[b]"}, {"[]", "[a]", "[b]"}, {"a", "[b]", "[c]"}}) {
+    EXPECT_THROW(open_splits(wrong), base::ConfigError) << wrong.front();
+  }
+  EXPECT_THROW(open_dataset({.kind = config::DataKind::Indexed,
+                             .path = a,
+                             .blend_per_split = {"[" + a + "]", "[]", "[]"}},
+                            4,
+                            256,
+                            1),
+               base::ConfigError);
+  EXPECT_TRUE(has_test_split({.kind = config::DataKind::Indexed, .split = "8,1,1"}));
+  EXPECT_FALSE(has_test_split({.kind = config::DataKind::Indexed, .split = "9,1"}));
+  EXPECT_FALSE(has_test_split({}));
 }
 
 }  // namespace blend_test

@@ -41,6 +41,26 @@ void add_fp32_cases(std::vector<Case>& cases, std::int64_t n) {
        {sum_into("y", {n}), a},
        [](Stream& stream, Pool&, const std::vector<Tensor>& t) { accumulate(stream, t[0], t[1]); },
        [=](const std::vector<Argument>&) { return std::vector{whole(0, a.values, 1e-6)}; }});
+  const Argument b = input("b", DType::BF16, {n}, rounded(draw(2, {n}), DType::BF16));
+  cases.push_back({name_of_case("accumulate_in_bf16", DType::BF16, {n}),
+                   {output("y", DType::BF16, {n}), a, b},
+                   [](Stream& stream, Pool&, const std::vector<Tensor>& t) {
+                     copy(stream, t[0], t[2]);
+                     accumulate(stream, t[0], t[1]);
+                   },
+                   [=](const std::vector<Argument>&) {
+                     Values want = a.values;
+                     for (std::size_t i = 0; i < want.size(); ++i) want[i] += b.values[i];
+                     return std::vector{whole(0, rounded(want, DType::BF16), 1e-7)};
+                   }});
+  cases.push_back({name_of_case("squared_norm", DType::BF16, {n}),
+                   {output("sum", DType::F64, {1}), b},
+                   [](Stream& stream, Pool&, const std::vector<Tensor>& t) {
+                     squared_norm(stream, t[0], t[1], Write::Assign);
+                   },
+                   [=](const std::vector<Argument>&) {
+                     return std::vector{whole(0, {dot(b.values, b.values)}, 1e-12)};
+                   }});
   cases.push_back({name_of_case("scaled_copy", DType::F32, {n}),
                    {output("y", DType::F32, {n}), a},
                    [](Stream& stream, Pool&, const std::vector<Tensor>& t) {
@@ -72,6 +92,21 @@ void add_fp32_cases(std::vector<Case>& cases, std::int64_t n) {
        [=](const std::vector<Argument>&) {
          return std::vector{whole(0, {dot(a.values, a.values)}, 1e-12)};
        }});
+  Argument some = a;
+  double zeros = 0;
+  for (std::size_t i = 0; i < some.values.size(); i += 3) {
+    some.values[i] = i % 2 == 0 ? 0.0 : -0.0;
+    ++zeros;
+  }
+  cases.push_back(
+      {name_of_case("count_zeros_of_two_parts", DType::F32, {n}),
+       {output("count", DType::F64, {1}), some},
+       [](Stream& stream, Pool&, const std::vector<Tensor>& t) {
+         const std::int64_t half = t[1].elements() / 2;
+         count_zeros(stream, t[0], t[1].rows(0, half), Write::Assign);
+         count_zeros(stream, t[0], t[1].rows(half, t[1].elements() - half), Write::Accumulate);
+       },
+       [=](const std::vector<Argument>&) { return std::vector{whole(0, {zeros}, 0)}; }});
   for (double& value : x.values) value = std::abs(value);
   cases.push_back(
       {name_of_case("sum", DType::F32, {n}),

@@ -5,91 +5,193 @@
 #include "tests/schedule/plans_support.h"
 #include "weft/base/error.h"
 #include "weft/derive/derived.h"
-#include "weft/exec/sim/simulate.h"
 #include "weft/exec/sim/timelines.h"
-#include "weft/plan/nominal_costs.h"
+#include "weft/plan/calibrated_node.h"
+#include "weft/plan/simulated_step.h"
 
 namespace weft::plan {
 namespace calibration_test {
 
+namespace sim = exec::sim;
 using schedule::PlanCase;
 using schedule::RankPlan;
+using trace::SpanKind;
 
-// A machine on which every node takes so many times its nominal time, and each wait so long.
-constexpr double kSlower = 7, kWake = 3e-6;
+// A machine that is nothing but its rates.
+constexpr MachineRates kMachine{.product_flop = 2e-11,
+                                .weight_byte = 3e-11,
+                                .attention_forward_flop = 4e-11,
+                                .attention_backward_flop = 6e-11,
+                                .memory_byte = 2e-10,
+                                .link_byte = 1e-9,
+                                .link_call = 2e-5,
+                                .wake = 3e-6};
 
-struct MadeUp {
-  explicit MadeUp(const PlanCase& c)
-      : config(schedule::config_of(c)),
-        grid(derive::layout_of(config)),
-        plans(schedule::plan_step(config, grid)) {
-    for (const RankPlan& plan : plans) step.graphs.push_back(&plan.training);
-    step.members = [this](int rank, const schedule::Entry& entry) {
-      return schedule::stages_of_entry(plans.front().anatomy.pipeline, rank, entry);
-    };
-    const exec::sim::CostTable nominal = nominal_costs(config, grid, plans, {});
-    const exec::sim::CostOf each = nominal.for_graphs(step.graphs);
-    step.cost = [each](int rank, int entry) {
-      exec::sim::Cost cost = each(rank, entry);
-      cost.seconds *= kSlower;
-      return cost;
-    };
-    step.overheads.wake_seconds = kWake;
-    result = exec::sim::simulate(step);
+PlanCase one_rank(const std::string& layers, int micro_batches) {
+  return {.layers = layers, .ep = 1, .dp = 1, .micro_batches = micro_batches};
+}
+
+// A step on that machine, as it would be traced.
+class MadeUp {
+ public:
+  explicit MadeUp(const PlanCase& c, const sim::Contention& contention = {})
+      : MadeUp(schedule::config_of(c), contention) {}
+  explicit MadeUp(config::Config of, const sim::Contention& contention = {})
+      : config(std::move(of)),
+        grid_(derive::layout_of(config)),
+        plans_(schedule::plan_step(config, grid_)),
+        works_(node_works(config, grid_, plans_)) {
+    sim::CostTable costs;
+    for (const RankPlan& plan : plans_) {
+      for (const schedule::Entry& entry : plan.training.entries) {
+        const NodeSeconds own = seconds_of(plan.anatomy.pp_rank, entry.node);
+        costs.set(plan.anatomy.pp_rank, entry.node, own.cost(entry, 0, 1));
+      }
+    }
+    const sim::SimulatedStep step = simulated_step(plans_, costs, {.wake_seconds = kMachine.wake});
+    const sim::Result result = sim::simulate(step, contention);
+    seconds = result.step_seconds();
+    timelines = sim::timelines_of(step, result);
+    for (trace::Timeline& timeline : timelines) split(timeline);
+  }
+
+  CalibrationRun run() const {
+    return {.config = config, .timelines = timelines, .seconds = seconds};
   }
 
   config::Config config;
-  grid::Grid grid;
-  std::vector<RankPlan> plans;
-  exec::sim::SimulatedStep step;
-  exec::sim::Result result;
+  std::vector<trace::Timeline> timelines;
+  double seconds = 0;
+
+ private:
+  NodeSeconds seconds_of(int rank, schedule::Node node) const {
+    const schedule::Direction direction = node.direction;
+    node.micro_batch = schedule::kNone;
+    return node_seconds(works_.at({rank, node}),
+                        direction,
+                        NodeFactor{.memory_calls = 0},
+                        kMachine);
+  }
+
+  // One operation of each class in place of the simulator's one.
+  void split(trace::Timeline& timeline) const {
+    std::vector<trace::Span> spans;
+    for (const trace::Span& span : timeline.spans) {
+      if (trace::is_node(span) || span.lane != trace::kComputeLane) {
+        spans.push_back(span);
+        continue;
+      }
+      const NodeSeconds parts = seconds_of(timeline.rank, schedule::parse_node(span.node));
+      std::int64_t at_ns = span.begin_ns;
+      for (const auto& [kind, part] : {std::pair{SpanKind::Gemm, parts.product},
+                                       std::pair{SpanKind::Attention, parts.attention},
+                                       std::pair{SpanKind::Memory, parts.memory}}) {
+        if (part == 0) continue;
+        trace::Span own = span;
+        own.kind = kind;
+        own.begin_ns = at_ns;
+        own.end_ns = at_ns += std::llround(part * 1e9);
+        spans.push_back(std::move(own));
+      }
+    }
+    timeline.spans = std::move(spans);
+  }
+
+  grid::Grid grid_;
+  std::vector<RankPlan> plans_;
+  WorkTable works_;
 };
 
-Calibration calibrated(const MadeUp& run) {
-  return calibrate(run.config,
-                   exec::sim::timelines_of(run.step, run.result),
-                   run.result.step_seconds());
+void expect_told(const Calibration& calibration, const MadeUp& other, double tolerance) {
+  EXPECT_NEAR(calibrated_step(other.config, calibration).seconds,
+              other.seconds,
+              tolerance * other.seconds);
 }
 
-TEST(Calibration, TellsTheStepsOfOtherRunsOfTheMachine) {
-  const MadeUp plain(PlanCase{.ep = 1, .dp = 1, .micro_batches = 4});
-  const Calibration calibration = calibrated(plain);
-  EXPECT_NEAR(calibration.nodes.at("F.experts").factor, kSlower, 0.01 * kSlower);
-  EXPECT_NEAR(calibrated_seconds(plain.config, calibration),
-              plain.result.step_seconds(),
-              0.01 * plain.result.step_seconds());
-  const MadeUp more(PlanCase{.layers = "mmdm", .ep = 1, .dp = 1, .micro_batches = 7});
-  Calibration both = calibration;
-  for (const auto& [key, factor] : calibrated(more).nodes) both.nodes.try_emplace(key, factor);
-  EXPECT_NEAR(calibrated_seconds(more.config, both),
-              more.result.step_seconds(),
-              0.02 * more.result.step_seconds());
+TEST(Calibration, FindsTheRatesOfAMachine) {
+  const Calibration found =
+      calibrate(MadeUp(PlanCase{.layers = "mmdm", .micro_batches = 6}).run(), std::nullopt, 0);
+  EXPECT_NEAR(found.rates.product_flop, kMachine.product_flop, 0.02 * kMachine.product_flop);
+  EXPECT_NEAR(found.rates.memory_byte, kMachine.memory_byte, 0.05 * kMachine.memory_byte);
+  EXPECT_NEAR(found.rates.attention_forward_flop,
+              kMachine.attention_forward_flop,
+              0.02 * kMachine.attention_forward_flop);
+  EXPECT_NEAR(found.rates.attention_backward_flop,
+              kMachine.attention_backward_flop,
+              0.02 * kMachine.attention_backward_flop);
+  EXPECT_NEAR(found.rates.link_byte, kMachine.link_byte, 0.05 * kMachine.link_byte);
+  // What a host node wakes up late by is in its own time.
+  EXPECT_NEAR(found.rates.wake, kMachine.wake, 0.2 * kMachine.wake);
 }
 
-TEST(Calibration, NamesWhatItHasNotSeen) {
-  const MadeUp dense(PlanCase{.layers = "dd", .ep = 1, .dp = 1});
-  const MadeUp experts(PlanCase{.layers = "mm", .ep = 1, .dp = 1});
-  try {
-    calibrated_seconds(experts.config, calibrated(dense));
-    FAIL() << "experts cost nothing";
-  } catch (const base::ConfigError& error) {
-    EXPECT_NE(std::string(error.what()).find("F.experts"), std::string::npos) << error.what();
-  }
+TEST(Calibration, TellsStepsOfOtherModelsLayoutsAndOrders) {
+  const MadeUp run(PlanCase{.layers = "mmm", .micro_batches = 4});
+  const Calibration calibration = calibrate(run.run(), std::nullopt, 0);
+  expect_told(calibration, run, 0.005);
+  expect_told(calibration, MadeUp(one_rank("mmdm", 7)), 0.03);  // dense layers were not seen
+  expect_told(calibration, MadeUp(PlanCase{.layers = "mmmm", .ep = 4, .dp = 4}), 0.02);
+  expect_told(calibration, MadeUp(PlanCase{.layers = "mmmm", .ep = 2, .dp = 2, .pp = 2}), 0.02);
+  expect_told(calibration,
+              MadeUp(PlanCase{.layers = "mmmm", .overlap = true, .delay = true}),
+              0.02);
+  config::Config longer = schedule::config_of(PlanCase{.layers = "mmmm"});
+  longer.model.seq_length *= 4;
+  longer.model.hidden_size *= 2;
+  expect_told(calibration, MadeUp(longer), 0.03);
+}
+
+TEST(Calibration, FindsHowMuchSlowerComputeIsBesideCommunication) {
+  const PlanCase plain{.layers = "mmmm", .micro_batches = 8};
+  PlanCase beside = plain;
+  beside.overlap = beside.delay = true;
+  const MadeUp run(plain);
+  const MadeUp overlapped(beside, sim::Contention{.beside_communication = 0.25});
+  const Calibration calibration = calibrate(run.run(), overlapped.run(), 0);
+  EXPECT_NEAR(calibration.rates.beside_communication, 0.25, 0.02);
+  expect_told(calibration, overlapped, 0.01);
+}
+
+TEST(Calibration, KnowsThatRanksShareCores) {
+  const MadeUp one(one_rank("mmmm", 4));
+  Calibration calibration = calibrate(one.run(), std::nullopt, 2);
+  PlanCase four{.layers = "mmmm", .ep = 1, .dp = 4, .micro_batches = 4};
+  const config::Config config = schedule::config_of(four);
+  const double on_two = calibrated_step(config, calibration).seconds;
+  calibration.rates.cores = 4;
+  EXPECT_GT(on_two, 1.7 * calibrated_step(config, calibration).seconds);
+}
+
+TEST(Calibration, ATraceThatSlowsComputeDownIsTakenOut) {
+  const MadeUp run(one_rank("mm", 4));
+  const CalibrationRun faster{.config = run.config,
+                              .timelines = run.timelines,
+                              .seconds = 0.9 * run.seconds};
+  const Calibration calibration = calibrate(faster, std::nullopt, 0);
+  EXPECT_LT(calibration.rates.untraced, 1);
+  EXPECT_NEAR(calibrated_step(run.config, calibration).seconds,
+              faster.seconds,
+              0.01 * faster.seconds);
 }
 
 TEST(Calibration, IsWrittenAndReadBack) {
-  const Calibration calibration = calibrated(MadeUp(PlanCase{.ep = 1, .dp = 1}));
-  EXPECT_EQ(parse_calibration(print(calibration)), calibration);
-  for (const char* wrong : {"",
-                            "[]",
-                            "{}",
-                            R"({"format": "weft calibration 1"})",
-                            R"({"format": "weft calibration 1", "wake_seconds": -1, "nodes": {}})",
-                            R"({"format": "weft calibration 1", "wake_seconds": 0, "nodes": 3})",
-                            R"({"format": "weft calibration 1", "wake_seconds": 0,
-                                "nodes": {"F.experts": {"factor": 1e99, "seconds": 0}}})",
-                            R"({"format": "weft calibration 1", "wake_seconds": 0,
-                                "nodes": {"F.nothing": {"factor": 1, "seconds": 0}}})"}) {
+  const Calibration calibration = calibrate(MadeUp(one_rank("mm", 2)).run(), std::nullopt, 4);
+  const std::string text = print(calibration);
+  EXPECT_EQ(parse_calibration(text), calibration);
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    const std::size_t place = changed.find(from);
+    EXPECT_NE(place, std::string::npos) << from;
+    return changed.replace(place, from.size(), to);
+  };
+  for (const std::string& wrong : {std::string(),
+                                   std::string("[]"),
+                                   std::string("{}"),
+                                   with("weft calibration 2", "weft calibration 1"),
+                                   with("\"wake\"", "\"sleep\""),
+                                   with("\"cores\": 4", "\"cores\": -4"),
+                                   with("\"cores\": 4", "\"cores\": 1e99"),
+                                   with("\"F.experts\"", "\"F.nothing\""),
+                                   with("\"nodes\"", "\"notes\"")}) {
     EXPECT_THROW(parse_calibration(wrong), base::ConfigError) << wrong;
   }
 }

@@ -7,6 +7,7 @@
 #include "weft/exec/sim/bounds.h"
 #include "weft/exec/sim/simulate.h"
 #include "weft/plan/nominal_costs.h"
+#include "weft/plan/simulated_step.h"
 #include "weft/schedule/text.h"
 
 namespace weft::plan {
@@ -41,14 +42,7 @@ constexpr auto kOverlapped = [] {
 };
 
 double simulated(const Given& given, const std::vector<RankPlan>& plans) {
-  const grid::Grid grid(derive::layout_of(given.config));
-  exec::sim::SimulatedStep step;
-  for (const RankPlan& plan : plans) step.graphs.push_back(&plan.training);
-  step.members = [&](int rank, const schedule::Entry& entry) {
-    return schedule::stages_of_entry(plans.front().anatomy.pipeline, rank, entry);
-  };
-  step.cost = given.costs.for_graphs(step.graphs);
-  return exec::sim::simulate(step).step_seconds();
+  return exec::sim::simulate(simulated_step(plans, given.costs)).step_seconds();
 }
 
 TEST(Improve, EveryOrderFoundIsVerifiedAndNeverLonger) {

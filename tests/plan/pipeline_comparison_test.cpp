@@ -4,6 +4,7 @@
 
 #include "weft/derive/derived.h"
 #include "weft/exec/sim/simulate.h"
+#include "weft/plan/simulated_step.h"
 #include "weft/rules/validate.h"
 #include "weft/schedule/memory.h"
 #include "weft/schedule/plan.h"
@@ -40,22 +41,17 @@ Step simulate(PipelineSchedule order, const std::function<double(const Node&)>& 
   const grid::Grid grid(derive::layout_of(config));
   const std::vector<schedule::RankPlan> plans = schedule::plan_step(config, grid);
   EXPECT_EQ(schedule::verify_plan(plans), std::vector<std::string>{});
-  exec::sim::SimulatedStep step;
   Step result;
   for (const schedule::RankPlan& plan : plans) {
-    step.graphs.push_back(&plan.training);
     const schedule::Load load{.tokens = 1024, .rows = 2048};
     result.kept =
         std::max(result.kept, schedule::activation_mark(plan.training, plan.anatomy, load));
   }
-  step.members = [&](int rank, const schedule::Entry& entry) {
-    return schedule::stages_of_entry(plans.front().anatomy.pipeline, rank, entry);
-  };
-  step.cost = [&](int rank, int entry) -> exec::sim::Cost {
+  const auto cost = [&](int rank, int entry) -> exec::sim::Cost {
     const auto& graph = plans[static_cast<std::size_t>(rank)].training;
     return {.seconds = seconds_of(graph.entries[static_cast<std::size_t>(entry)].node)};
   };
-  result.seconds = exec::sim::simulate(step).step_seconds();
+  result.seconds = exec::sim::simulate(simulated_step(plans, cost)).step_seconds();
   return result;
 }
 

@@ -11,6 +11,7 @@
 #include "weft/base/file.h"
 #include "weft/checkpoint/step_folders.h"
 #include "weft/train/checkpoints.h"
+#include "weft/train/snapshot_prediction.h"
 
 namespace weft::train {
 namespace background_saves_test {
@@ -207,6 +208,23 @@ TEST_F(BackgroundSaving, ARunThatEndsInTheMiddleLeavesTheOneBefore) {
   const auto found = checkpoint::find_checkpoint(config.checkpoint.save);
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->folder, checkpoint::step_folder(config.checkpoint.save, 0));
+}
+
+TEST_F(BackgroundSaving, TakesTheHostMemoryThatIsPredicted) {
+  for (const Case& value : cases()) {
+    SCOPED_TRACE(value.name);
+    const config::Config config = config_of(value, "beside");
+    std::vector<int> ranks;
+    for (int rank = 0; rank < value.layout.world; ++rank) ranks.push_back(rank);
+    const std::vector<std::size_t> predicted = predict_snapshots(judged(config), ranks);
+    on_ranks(config, [&](Engine& engine) {
+      const Progress progress(engine.pool(), config.rng.seed);
+      const BackgroundSaves saves(engine, progress);
+      EXPECT_GT(saves.bytes(), 0u);
+      EXPECT_EQ(saves.bytes(), predicted[static_cast<std::size_t>(engine.rank())])
+          << "rank " << engine.rank();
+    });
+  }
 }
 
 }  // namespace background_saves_test

@@ -303,6 +303,80 @@ TEST_F(Checkpoints, AFinetuningRunThatHasSavedGoesOnFromThere) {
   EXPECT_EQ(loaded(config), state);
 }
 
+// Weights, step and data go on; the optimizer is that of a run that begins, and counts from there.
+TEST_F(Checkpoints, WithoutLoadOptimTheOptimizerBeginsAnew) {
+  config::Config config = config_of(cases()[1], folder_, config::Precision::Fp32);
+  const Global state = saved(config, 2);
+  config = config_of(cases()[6], folder_, config::Precision::Fp32);  // another layout
+  config.checkpoint.save = (folder_ / "own").string();
+  config.checkpoint.load_optim = false;
+  const Global all = loaded(config);
+  for (const auto& [name, values] : all) {
+    if (name.starts_with("optimizer.moment")) {
+      EXPECT_EQ(values, std::vector<std::byte>(values.size())) << name;
+    } else if (name != Progress::kOptimizerBeginName) {
+      EXPECT_EQ(values, state.at(name)) << name;
+    }
+  }
+  EXPECT_EQ(all.at(Progress::kOptimizerBeginName), state.at("progress/step"));
+  const std::optional<Resumption> from = find_resumption(config);
+  ASSERT_TRUE(from.has_value());
+  on_ranks(config, [&](Engine& engine) {
+    Progress progress(engine.pool(), config.rng.seed);
+    load_checkpoint(engine, progress, *from);
+    EXPECT_NE(resumption_text(*from, progress).find("its optimizer is left"), std::string::npos);
+    EXPECT_EQ(progress.optimizer_begin(), 2);
+    EXPECT_EQ(save_checkpoint(engine, progress), std::nullopt);
+  });
+  // What the run has saved is all its own, and is gone on from.
+  const std::optional<Resumption> again = find_resumption(config);
+  ASSERT_TRUE(again.has_value());
+  EXPECT_EQ(again->optimizer, OptimizerFrom::Checkpoint);
+  EXPECT_EQ(again->folder.parent_path(), folder_ / "own");
+  EXPECT_EQ(loaded(config).at(Progress::kOptimizerBeginName), state.at("progress/step"));
+}
+
+// Adam of a run that goes on without its optimizer is that of a run that begins with the weights.
+TEST_F(Checkpoints, AnOptimizerThatBeginsAnewCountsFromThere) {
+  config::Config config = config_of(cases()[0], folder_, config::Precision::Fp32);
+  saved(config, 2);
+  config.checkpoint.save.clear();
+  std::vector<Global> after;
+  for (const bool finetune : {false, true}) {
+    config.checkpoint.finetune = finetune;
+    config.checkpoint.load_optim = false;
+    const std::optional<Resumption> from = find_resumption(config);
+    ASSERT_TRUE(from.has_value());
+    std::mutex mutex;
+    on_ranks(config, [&](Engine& engine) {
+      Progress progress(engine.pool(), config.rng.seed);
+      load_checkpoint(engine, progress, *from);
+      const Batch batch = batch_of(engine, 2);
+      train_step(engine,
+                 {.batch = batch,
+                  .step = progress.step(),
+                  .learning_rate = 1e-2,
+                  .optimizer_begin = progress.optimizer_begin()},
+                 exec::Tracing::Off);
+      put(engine, progress, after.emplace_back(), mutex);
+    });
+    std::erase_if(after.back(),
+                  [](const auto& each) { return each.first.starts_with("progress/"); });
+  }
+  EXPECT_EQ(after[0], after[1]);
+}
+
+// Of a time when a run's optimizer always began with it.
+TEST_F(Checkpoints, OneThatDoesNotSayWhereItsOptimizerBeganIsRead) {
+  const config::Config config = config_of(cases()[0], folder_, config::Precision::Fp32);
+  Global state = saved(config, 1);
+  const fs::path folder = checkpoint::step_folder(folder_, 1);
+  checkpoint::Manifest manifest = checkpoint::read_manifest(folder);
+  ASSERT_EQ(manifest.states.erase(Progress::kOptimizerBeginName), 1u);
+  base::write_whole(folder / checkpoint::kManifestName, checkpoint::manifest_text(manifest));
+  EXPECT_EQ(loaded(config), state);
+}
+
 TEST_F(Checkpoints, WithoutLoadRngTheSeedIsThatOfTheRun) {
   config::Config config = config_of(cases()[1], folder_, config::Precision::Fp32);
   Global state = saved(config, 1);

@@ -121,6 +121,38 @@ TEST_F(Faults, AStepThatFailsEachTimeEndsTheRunOrIsSkipped) {
   EXPECT_EQ(skipped.error, "");
   EXPECT_EQ(skipped.steps.size(), 5u);
   EXPECT_EQ(skipped.steps.back().not_finite, 1);
+  EXPECT_EQ(skipped.result.not_finite, 1);
+  EXPECT_NE(skipped.lines.find("training step 3 is not finite and is skipped (1 so far)"),
+            std::string::npos)
+      << skipped.lines;
+  std::vector<std::string> told;
+  for (const std::string& line :
+       base::split(base::read_text(folder_ / "run" / "metrics.jsonl"), '\n')) {
+    if (line.empty()) continue;
+    const auto json = base::Json::parse(line);
+    told.push_back(fmt::format("{}{}",
+                               json.at("skipped_iterations").get<int>(),
+                               json.contains("skipped") ? " skipped" : ""));
+  }
+  EXPECT_EQ(told, (std::vector<std::string>{"0", "0", "1 skipped", "1", "1"}));
+}
+
+// Each step computes the same twice and changes weights once.
+TEST_F(Faults, StepsThatAreComputedTwiceHaveTheBitsOfOne) {
+  const std::vector<double> plain = losses(run());
+  config_.rerun_state_machine.rerun_mode = config::RerunMode::ReportStats;
+  const Told twice = run();
+  EXPECT_EQ(losses(twice), plain);
+  EXPECT_NE(twice.lines.find("computed  twice: 5 steps; none gave other numbers"),
+            std::string::npos)
+      << twice.lines;
+  config_.rerun_state_machine.error_injection_rate = 4;
+  const Told differs = run();
+  EXPECT_EQ(losses(differs), plain);
+  EXPECT_NE(differs.lines.find("training step 4, computed twice: loss nan"), std::string::npos)
+      << differs.lines;
+  EXPECT_NE(differs.lines.find("computed  twice: 5 steps; 1 gave other numbers"), std::string::npos)
+      << differs.lines;
 }
 
 TEST_F(Faults, ARunGoesBackToItsLastCheckpointAndOnBehindTheDataThatFailed) {

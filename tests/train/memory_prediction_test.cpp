@@ -12,6 +12,7 @@
 #include "weft/comm/launch.h"
 #include "weft/kernels/device.h"
 #include "weft/kernels/kernels.h"
+#include "weft/train/model_statistics.h"
 #include "weft/train/state_list.h"
 
 namespace weft::train {
@@ -62,6 +63,7 @@ void expect_as_predicted(const config::Config& config) {
     for (std::int64_t step = 0; step < 2; ++step) {
       const Batch batch = batch_of(engine, step);
       train_step(engine, {.batch = batch, .step = step}, exec::Tracing::Off);
+      model_statistics(engine);
     }
     const std::lock_guard lock(mutex);
     const auto found = predicted.find(engine.rank());
@@ -78,6 +80,8 @@ TEST(PredictedMemory, IsThatOfARunWithItsOwnRouter) {
   expect_as_predicted(config);
   config.model.params_dtype = config::Precision::Bf16;
   config.model.apply_rope_fusion = true;
+  expect_as_predicted(config);
+  config.logger.log_params_norm = config.optimizer.log_num_zeros_in_grad = true;
   expect_as_predicted(config);
 }
 

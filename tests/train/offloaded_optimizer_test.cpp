@@ -172,7 +172,7 @@ TEST(OffloadedOptimizerSteps, OneThatIsNotFiniteChangesNothing) {
   }
 }
 
-// The traced step shows transfers on the copy lane and the host's work on its own.
+// The traced step shows transfers on the copy lanes and the host's work on its own.
 TEST(OffloadedOptimizerSteps, AreTracedOnTheirLanes) {
   on_ranks(offloaded(small_config(), 1, true), [&](Engine& engine) {
     train_step(engine, {.batch = batch_of(engine, 0)}, exec::Tracing::On);
@@ -183,7 +183,7 @@ TEST(OffloadedOptimizerSteps, AreTracedOnTheirLanes) {
     for (const schedule::OffloadedAnatomy& one : engine.plan().anatomy.offloaded) {
       EXPECT_EQ(lanes[schedule::print(one.download())], "copy");
       EXPECT_EQ(lanes[schedule::print(one.update())], "host");
-      EXPECT_EQ(lanes[schedule::print(one.upload())], "copy");
+      EXPECT_EQ(lanes[schedule::print(one.upload())], "copy_in");
     }
   });
 }

@@ -48,13 +48,13 @@ TEST(Weights, WhatAFolderSaysToThoseWhoGenerateIsWrittenAgain) {
   start.bos_token_id = 7;
   start.eos_token_ids = {8, 9};
   start.use_cache = false;
-  start.max_position_embeddings = 4321;
+  start.model.max_position_embeddings = 4321;
   const std::string text = huggingface_config_text(huggingface_config_for(twin.model, &start));
   const checkpoint::HuggingFaceConfig read = checkpoint::parse_huggingface_config(text, "a file");
   EXPECT_EQ(read.bos_token_id, 7);
   EXPECT_EQ(read.eos_token_ids, (std::vector<std::int64_t>{8, 9}));
   EXPECT_FALSE(read.use_cache);
-  EXPECT_EQ(read.max_position_embeddings, 4321);
+  EXPECT_EQ(read.model.max_position_embeddings, 4321);
 }
 
 class HuggingFaceOut : public ::testing::TestWithParam<config::Precision> {};

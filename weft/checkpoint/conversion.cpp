@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 using base::at;
 using base::text;
 
-constexpr std::size_t kMostComplaints = 20;
+constexpr std::size_t kMostUnconverted = 20;
 constexpr std::int64_t kWindowElements = 2 << 20;
 
 tensor::Shape shape_of(const Parameter& parameter) { return tensor::Shape(parameter.shape); }
@@ -210,9 +210,9 @@ void require_weights(const StoredCheckpoint& from,
   }
   if (complaints.empty()) return;
   const std::size_t all = complaints.size();
-  if (all > kMostComplaints) {
-    complaints.resize(kMostComplaints);
-    complaints.push_back(text("and {} more", all - kMostComplaints));
+  if (all > kMostUnconverted) {
+    complaints.resize(kMostUnconverted);
+    complaints.push_back(text("and {} more", all - kMostUnconverted));
   }
   throw base::ConfigError(std::move(complaints));
 }

@@ -31,11 +31,9 @@ bool is_deepseek(Family family);
 
 struct HuggingFaceConfig {
   Family family = Family::Qwen3Moe;
-  // seq_length is the caller's: reading leaves it at its default.
+  // seq_length is the caller's: reading leaves it at its default. Where positions are stretched,
+  // writing takes for max_position_embeddings what the stretch reaches.
   config::ModelConfig model;
-  // The longest sequence the model is meant for; null: model.seq_length. Where positions are
-  // stretched, writing takes what the stretch reaches.
-  std::optional<std::int64_t> max_position_embeddings;
   // For whoever generates with it; the engine has no use for them.
   std::optional<std::int64_t> bos_token_id;
   std::vector<std::int64_t> eos_token_ids;

@@ -2,6 +2,7 @@
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
+#include "weft/checkpoint/huggingface_balance.h"
 #include "weft/checkpoint/huggingface_config.h"
 #include "weft/checkpoint/huggingface_deepseek.h"
 #include "weft/checkpoint/huggingface_defaults.h"
@@ -198,7 +199,7 @@ HuggingFaceConfig parse_huggingface_config(std::string_view content, const std::
 
   const HuggingFaceValues keys(config, file);
   const FamilyDefaults defaults = defaults_of(family);
-  HuggingFaceConfig read{.family = family, .model = {}, .max_position_embeddings = {}};
+  HuggingFaceConfig read{.family = family, .model = {}};
   config::ModelConfig& model = read.model;
   model.num_layers = keys.size("num_hidden_layers", defaults.num_hidden_layers, kMostLayers);
   model.hidden_size = keys.size("hidden_size", defaults.hidden_size, kLargestWidth);
@@ -217,10 +218,10 @@ HuggingFaceConfig parse_huggingface_config(std::string_view content, const std::
     read_attention(keys, defaults, model);
   }
   read_experts(keys, family, defaults, model);
-  keys.number("router_aux_loss_coef", 0, {0, 1e6});
+  read_balance(keys, family, model);
   const std::int64_t positions =
       keys.size("max_position_embeddings", defaults.max_position_embeddings, kLongestSequence);
-  read.max_position_embeddings = positions;
+  model.max_position_embeddings = positions;
   read_rope(keys, family, defaults.rope_theta, positions, model);
   const StrictJson* ahead = keys.find_value("num_nextn_predict_layers");
   if (is_deepseek(family) && ahead != nullptr) {

@@ -3,6 +3,7 @@
 #include "weft/base/error.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
+#include "weft/checkpoint/huggingface_balance.h"
 #include "weft/checkpoint/huggingface_config.h"
 #include "weft/checkpoint/huggingface_deepseek.h"
 #include "weft/checkpoint/huggingface_rope.h"
@@ -157,16 +158,14 @@ std::string huggingface_config_text(const HuggingFaceConfig& config) {
   json["num_experts_per_tok"] = model.moe_router_topk;
   add_family_keys(json, model, config.family);
   json["hidden_act"] = "silu";
-  json["max_position_embeddings"] = stretched_positions(model).value_or(
-      config.max_position_embeddings.value_or(model.seq_length));
+  json["max_position_embeddings"] =
+      stretched_positions(model).value_or(model.max_position_embeddings.value_or(model.seq_length));
   json["rms_norm_eps"] = model.layernorm_epsilon;
   write_rope(model, json);
   json["attention_dropout"] = 0.0;
   json["initializer_range"] = model.init_method_std;
-  if (!is_deepseek(config.family)) {
-    json["output_router_logits"] = false;
-    json["router_aux_loss_coef"] = model.aux_loss_coeff(config::LoadBalancing::AuxLoss);
-  }
+  if (!is_deepseek(config.family)) json["output_router_logits"] = false;
+  write_balance(model, config.family, json);
   json["tie_word_embeddings"] = model.share_embeddings_and_output_weights;
   const auto id = [](const std::optional<std::int64_t>& token) {
     return token ? base::Json(*token) : base::Json();

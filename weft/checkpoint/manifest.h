@@ -18,6 +18,8 @@ namespace weft::checkpoint {
 
 inline constexpr const char* kManifestName = "manifest.json";
 
+inline constexpr std::size_t kMostManifestBytes = std::size_t{256} << 20;
+
 // Bytes of a slice that have a checksum of their own: who reads a part of a slice reads and checks
 // whole blocks.
 inline constexpr std::uint64_t kBlockBytes = 1 << 20;
@@ -59,7 +61,8 @@ struct Manifest {
 std::string manifest_text(const Manifest& manifest);
 Manifest parse_manifest(std::string_view text, const std::string& name);
 
-// Of the folder of a step.
+// Of the folder of a step. ConfigError, with the way back to the checkpoint before it, where it is
+// damaged.
 Manifest read_manifest(const std::filesystem::path& folder);
 
 // Its checksum alone, which no other content has; none where the folder has no such file.

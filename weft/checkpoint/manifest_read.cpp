@@ -6,6 +6,7 @@
 #include "weft/base/file.h"
 #include "weft/checkpoint/manifest.h"
 #include "weft/checkpoint/manifest_words.h"
+#include "weft/checkpoint/step_folders.h"
 #include "weft/checkpoint/strict_json.h"
 
 namespace weft::checkpoint {
@@ -13,8 +14,7 @@ namespace {
 
 using base::text;
 
-constexpr std::size_t kMostManifestBytes = std::size_t{256} << 20;  // of a manifest
-constexpr std::size_t kMostTailBytes = 64;                          // that hold its checksum
+constexpr std::size_t kMostTailBytes = 64;  // that hold its checksum
 constexpr std::size_t kMostShards = 1 << 20;
 constexpr std::int64_t kMostStateElements = std::int64_t{1} << 48;  // of a tensor
 constexpr std::int64_t kLargestNumber = INT64_MAX;
@@ -22,11 +22,7 @@ constexpr std::int64_t kLargestNumber = INT64_MAX;
 // The checksum of the text, which must be the one at its end.
 std::uint32_t checked(std::string_view content, const std::string& file) {
   const auto reject = [&](const std::string& what) {
-    throw base::ConfigError(
-        text("'{}' is damaged: {}; go on from another checkpoint (checkpoint.ckpt_step), or "
-             "restore it",
-             file,
-             what));
+    throw base::ConfigError(text("'{}' is damaged: {}", file, what));
   };
   const std::size_t at = content.rfind(kChecksumKey);
   if (at == std::string_view::npos) reject("it has no checksum at its end, so it is cut short");
@@ -221,7 +217,12 @@ Manifest parse_manifest(std::string_view content, const std::string& name) {
 
 Manifest read_manifest(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / kManifestName;
-  return parse_manifest(base::read_text(path, kMostManifestBytes), path.string());
+  const std::string content = base::read_text(path, kMostManifestBytes);
+  try {
+    return parse_manifest(content, path.string());
+  } catch (const base::ConfigError& error) {
+    throw base::ConfigError(text("{}; {}", error.what(), way_back(folder)));
+  }
 }
 
 std::optional<std::uint32_t> manifest_checksum(const std::filesystem::path& folder) {

@@ -13,9 +13,13 @@ Snapshot::Snapshot(tensor::Device& device, std::vector<StateEntry> entries)
     : device_(device), entries_(std::move(entries)) {
   for (const StateEntry& entry : entries_) {
     begins_.push_back(bytes_);
-    bytes_ += (base::at(entry.tensor.bytes()) + kAlignment - 1) / kAlignment * kAlignment;
+    bytes_ += room_for(entry.tensor.bytes());
   }
   if (bytes_ > 0) memory_ = device_.take(tensor::Memory::HostVisible, bytes_);
+}
+
+std::size_t Snapshot::room_for(std::int64_t entry_bytes) {
+  return (base::at(entry_bytes) + kAlignment - 1) / kAlignment * kAlignment;
 }
 
 Snapshot::~Snapshot() {
@@ -23,10 +27,12 @@ Snapshot::~Snapshot() {
 }
 
 void Snapshot::copy(tensor::Stream& stream) const {
+  std::vector<tensor::Download> all;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const tensor::Tensor& from = entries_[i].tensor;
-    stream.download(memory_ + begins_[i], from.raw(stream), from.bytes());
+    all.push_back({.to = memory_ + begins_[i], .from = from.raw(stream), .bytes = from.bytes()});
   }
+  stream.download_all(std::move(all));
 }
 
 std::span<const std::byte> Snapshot::values(std::size_t entry) const {

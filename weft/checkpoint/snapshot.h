@@ -24,6 +24,7 @@ class Snapshot {
   const std::vector<StateEntry>& entries() const { return entries_; }
   std::span<const std::byte> values(std::size_t entry) const;  // as they were copied last
   std::size_t bytes() const { return bytes_; }
+  static std::size_t room_for(std::int64_t entry_bytes);  // of one entry, in bytes()
 
  private:
   tensor::Device& device_;

@@ -95,6 +95,39 @@ void StateReader::require_like(const std::string& name,
                                shape.print()));
 }
 
+std::vector<std::string> StateReader::verify(const std::function<void(std::uint64_t bytes)>& read) {
+  struct Piece {
+    const StoredSlice* slice = nullptr;
+    FileDtype dtype = FileDtype::F32;
+  };
+  std::vector<std::vector<Piece>> by_file(manifest_.files.size());
+  for (const auto& [name, state] : manifest_.states) {
+    for (const StoredSlice& slice : state.slices) {
+      by_file[slice.file].push_back({.slice = &slice, .dtype = state.dtype});
+    }
+  }
+  std::vector<std::string> wrong;
+  std::uint64_t done = 0;
+  for (std::size_t index = 0; index < by_file.size(); ++index) {
+    std::ranges::sort(by_file[index], {}, [](const Piece& piece) { return piece.slice->at; });
+    try {
+      file(index);
+      for (const Piece& piece : by_file[index]) {
+        const std::uint64_t end = bytes_of(*piece.slice, piece.dtype);
+        for (std::uint64_t at = 0; at < end; at += kBlockBytes) {
+          load_block(*piece.slice, at / kBlockBytes, std::min(kBlockBytes, end - at));
+          read(done += block_.size());
+        }
+      }
+    } catch (const base::ConfigError& error) {
+      wrong.push_back(error.what());
+    } catch (const base::SystemError& error) {
+      wrong.push_back(error.what());
+    }
+  }
+  return wrong;
+}
+
 void StateReader::read(tensor::Stream& stream, const StateEntry& entry) {
   const StoredState& state = find(entry.name);
   const FileDtype dtype = file_dtype(entry.tensor.dtype());

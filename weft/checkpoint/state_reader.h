@@ -3,6 +3,7 @@
 
 #include <array>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -38,6 +39,10 @@ class StateReader {
                   FileDtype dtype,
                   const tensor::Slice& slice,
                   std::span<std::byte> out);
+
+  // Reads every byte that has a checksum and checks it, `read` being told how many so far; what is
+  // wrong with each file, the first of it. SystemError where a file cannot be read is one of them.
+  std::vector<std::string> verify(const std::function<void(std::uint64_t bytes)>& read);
 
   // Of the tensor, where the checkpoint has one.
   std::optional<FileDtype> dtype_of(const std::string& name) const;

@@ -93,6 +93,18 @@ std::vector<std::int64_t> whole_steps(const fs::path& save, std::int64_t last) {
   return steps;
 }
 
+// Whether its manifest can be read, and all files that it names are there with their sizes.
+bool has_its_files(const fs::path& folder) {
+  try {
+    const std::string content = base::read_text(folder / kManifestName, kMostManifestBytes);
+    return wrong_files(folder, parse_manifest(content, kManifestName)).empty();
+  } catch (const base::ConfigError&) {
+    return false;
+  } catch (const base::SystemError&) {
+    return false;
+  }
+}
+
 fs::path asked_folder(const fs::path& load, std::int64_t step) {
   if (is_whole(load)) {
     throw base::ConfigError(
@@ -197,10 +209,13 @@ std::optional<Found> find_checkpoint(const fs::path& load, std::optional<std::in
 std::string way_back(const fs::path& step_folder) {
   const std::int64_t step = step_named(step_folder.filename().string()).value_or(0);
   const fs::path save = step_folder.parent_path();
-  const std::vector<std::int64_t> before = whole_steps(save, step - 1);
-  if (before.empty()) return "restore it; there is no checkpoint before it";
+  std::vector<std::int64_t> before = whole_steps(save, step - 1);
+  while (!before.empty() && !has_its_files(checkpoint::step_folder(save, before.back()))) {
+    before.pop_back();
+  }
+  if (before.empty()) return "restore it; there is no whole checkpoint before it";
   return text(
-      "restore it, or go on from the checkpoint before it: checkpoint.load={} "
+      "restore it, or go on from the newest whole checkpoint before it: checkpoint.load={} "
       "checkpoint.ckpt_step={}",
       save.string(),
       before.back());

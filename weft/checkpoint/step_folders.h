@@ -37,7 +37,8 @@ struct Found {
 std::optional<Found> find_checkpoint(const std::filesystem::path& load,
                                      std::optional<std::int64_t> step = std::nullopt);
 
-// How to go on without a step's folder that is damaged: the end of an error.
+// How to go on without a step's folder that is damaged, from the newest before it whose manifest
+// and sizes are right: the end of an error.
 std::string way_back(const std::filesystem::path& step_folder);
 
 // The checksum of the manifest that the tracker names: what the next save follows.

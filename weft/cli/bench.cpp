@@ -158,6 +158,8 @@ void add_bench(CLI::App& program, Action& chosen) {
   add_bench_checkpoint(*bench, chosen);
   add_bench_gpu(*bench, chosen);
   add_bench_offload(*bench, chosen);
+  add_bench_predict(*bench, chosen);
+  add_bench_tune(*bench, chosen);
 }
 
 }  // namespace weft::cli

@@ -16,5 +16,7 @@ void add_bench_dispatch(CLI::App& bench, Action& chosen);
 void add_bench_checkpoint(CLI::App& bench, Action& chosen);
 void add_bench_gpu(CLI::App& bench, Action& chosen);
 void add_bench_offload(CLI::App& bench, Action& chosen);
+void add_bench_predict(CLI::App& bench, Action& chosen);
+void add_bench_tune(CLI::App& bench, Action& chosen);
 
 }  // namespace weft::cli

@@ -12,7 +12,7 @@
 #include "weft/cli/start_model.h"
 #include "weft/cli/temporary_folder.h"
 #include "weft/derive/derived.h"
-#include "weft/measure/perf_run.h"
+#include "weft/measure/calibration_run.h"
 #include "weft/plan/calibration.h"
 #include "weft/rules/validate.h"
 
@@ -51,14 +51,24 @@ plan::Calibration read_calibration(const std::string& file) {
 }
 
 std::string table_of(const plan::Calibration& calibration) {
-  std::string all = text("{:<28} {:>10} {:>12}\n", "node", "x nominal", "and us");
-  for (const auto& [key, factor] : calibration.nodes) {
-    all += text("{:<28} {:>10.4g} {:>12.4g}\n", key, factor.factor, factor.seconds * 1e6);
+  std::string all = plan::describe(calibration.rates);
+  all += text("{:<28} {:>9} {:>9} {:>9} {:>9} {:>12}\n",
+              "x what the rates say",
+              "products",
+              "attention",
+              "other",
+              "exchange",
+              "and us");
+  for (const auto& [kind, factor] : calibration.nodes) {
+    all += text("{:<28} {:>9.3g} {:>9.3g} {:>9.3g} {:>9.3g} {:>12.4g}\n",
+                kind,
+                factor.product,
+                factor.attention,
+                factor.memory,
+                factor.link,
+                factor.seconds * 1e6);
   }
-  return all + text("{:<28} {:>10} {:>12.4g}\n",
-                    "a wait between lanes",
-                    "",
-                    calibration.wake_seconds * 1e6);
+  return all;
 }
 
 int run_calibrate(const CalibrateOptions& options) {
@@ -73,28 +83,25 @@ int run_calibrate(const CalibrateOptions& options) {
   base::require_writable(options.out);
   plan::Calibration known;
   if (options.add) known = read_calibration(options.out);
-  const rules::JudgedConfig judged =
-      rules::validate(measure::perf_config(asked, options.steps)).judged.value();
   const TemporaryFolder folder;
   const std::atomic<bool>& stop = catch_interrupts();
   ProgressLine line;
-  const measure::PerfRun measured =
-      measure::run_perf({.config = judged,
-                         .steps = options.steps,
-                         .window = {.start = options.steps / 2},
-                         .run_dir = folder.path() / "run",
-                         .stop = &stop,
-                         .progress = [&](const train::StepRecord& record) {
-                           line.show(text("{} step {}/{}",
-                                          bar(double(record.iteration) / double(options.steps), 24),
-                                          record.iteration,
-                                          options.steps));
-                         }});
+  std::optional<measure::CalibrationResult> result =
+      measure::run_calibration({.config = asked,
+                                .steps = options.steps,
+                                .folder = folder.path(),
+                                .stop = &stop,
+                                .progress = [&](const std::string& what, std::int64_t step) {
+                                  line.show(text("{} {}, step {}/{}",
+                                                 bar(double(step) / double(options.steps), 24),
+                                                 what,
+                                                 step,
+                                                 options.steps));
+                                }});
   line.clear();
-  if (stop.load() || !measured.steady_ms) return interrupted_code();
-  plan::Calibration found =
-      plan::calibrate(judged, measured.timelines, measured.steady_ms->mean * 1e-3);
-  const double predicted = plan::calibrated_seconds(judged, found);
+  if (!result) return interrupted_code();
+  plan::Calibration& found = result->calibration;
+  const double predicted = plan::calibrated_step(rules::judge(asked).config, found).seconds;
   // Of what both have seen, the newer one counts.
   for (const auto& [key, factor] : known.nodes) found.nodes.try_emplace(key, factor);
   base::write_whole(options.out, plan::print(found));
@@ -102,15 +109,16 @@ int run_calibrate(const CalibrateOptions& options) {
     case Format::Text:
       print_text(table_of(found));
       print_text(text("step {:.2f} ms measured, {:.2f} ms by these numbers\nwritten   {}\n",
-                      measured.steady_ms->mean,
+                      result->step_seconds * 1e3,
                       predicted * 1e3,
                       options.out));
       break;
     case Format::Json: {
       base::Json json{{"parameters", base::Json::parse(plan::print(found))},
-                      {"step_ms", measured.steady_ms->mean},
+                      {"step_ms", result->step_seconds * 1e3},
                       {"predicted_ms", predicted * 1e3},
                       {"file", options.out}};
+      if (result->overlapped_seconds) json["overlapped_ms"] = *result->overlapped_seconds * 1e3;
       print_json(json);
       break;
     }

@@ -6,6 +6,7 @@
 #include "weft/checkpoint/conversion.h"
 #include "weft/checkpoint/step_folders.h"
 #include "weft/cli/arguments.h"
+#include "weft/cli/byte_meter.h"
 #include "weft/cli/interrupt.h"
 #include "weft/cli/output.h"
 #include "weft/cli/progress.h"
@@ -32,29 +33,6 @@ struct Converted {
   std::int64_t step = 0;
   std::int64_t parameters = 0;  // numbers of all weights
   std::uint64_t bytes = 0;
-};
-
-struct Stopped {};
-
-// Draws how far it is, and ends the work where somebody asks for it.
-class Meter {
- public:
-  explicit Meter(std::uint64_t all) : all_(static_cast<double>(std::max<std::uint64_t>(1, all))) {}
-
-  void at(std::uint64_t bytes) {
-    if (stop_.load()) throw Stopped();
-    const double share = static_cast<double>(bytes) / all_;
-    const int now = static_cast<int>(share * 1000);
-    if (now == drawn_) return;
-    drawn_ = now;
-    line_.show(text("{} {:5.1f} % of {}", bar(share, 24), share * 100, base::human_bytes(all_)));
-  }
-
- private:
-  const std::atomic<bool>& stop_ = catch_interrupts();
-  ProgressLine line_;
-  double all_;
-  int drawn_ = -1;
 };
 
 std::int64_t numbers_of(const std::vector<checkpoint::Parameter>& parameters) {
@@ -101,7 +79,7 @@ Converted to_huggingface(const ConvertOptions& options) {
       train::huggingface_config_for(model, like ? &*like : nullptr);
   require_weights(from, model, source);
   const std::uint64_t bytes = checkpoint::huggingface_bytes(written);
-  Meter meter(bytes);
+  ByteMeter meter(bytes);
   convert_to_huggingface(from, source, written, options.to_hf, [&](std::uint64_t done) {
     meter.at(done);
   });
@@ -122,11 +100,15 @@ Converted to_checkpoint(const ConvertOptions& options) {
   warn_of_weights(from);
   config::Config config;
   config.model = from.config();
+  // No run has trained it: a sequence is none that would need more positions than there are.
+  config.model.seq_length =
+      std::min(config.model.seq_length,
+               config.model.max_position_embeddings.value_or(config.model.seq_length));
   const bool is_narrow = from.holds_only(checkpoint::FileDtype::BF16);
   config.model.params_dtype = is_narrow ? config::Precision::Bf16 : config::Precision::Fp32;
   const std::int64_t numbers = numbers_of(from.parameters());
   const auto bytes = static_cast<std::uint64_t>(numbers) * (is_narrow ? 2 : 4);
-  Meter meter(bytes);
+  ByteMeter meter(bytes);
   const checkpoint::Manifest manifest =
       convert_to_checkpoint(from,
                             config::to_yaml(config),

@@ -54,12 +54,13 @@ bool is_ignored(int signal) {
 
 }  // namespace
 
-const std::atomic<bool>& catch_interrupts(Caught caught) {
+const std::atomic<bool>& catch_interrupts(Caught caught, std::optional<int> also) {
   speaks = launcher_rank() == 0;
   handle(SIGINT);
   if (!is_ignored(SIGHUP)) handle(SIGHUP);
   if (caught == Caught::All) {
     for (const int signal : {SIGTERM, SIGUSR1}) handle(signal);
+    if (also) handle(*also);
   }
   return interrupted;
 }
@@ -67,7 +68,7 @@ const std::atomic<bool>& catch_interrupts(Caught caught) {
 // Under a launcher another rank may have been told, as schedulers do.
 int interrupted_code() {
   const int signal = first_signal.load();
-  return 128 + (signal == 0 || signal == SIGUSR1 ? SIGTERM : signal);
+  return 128 + (signal == SIGINT || signal == SIGHUP ? signal : SIGTERM);
 }
 
 }  // namespace weft::cli

@@ -8,16 +8,18 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
 
 namespace weft::cli {
 
 // Installs the handlers; the flag they set. (Signal handlers can only reach a global; this is the
 // one place that has it.) A SIGHUP that is ignored stays ignored, as nohup wants it.
 enum class Caught { All, ExceptSchedulers };  // SIGTERM and SIGUSR1 end the process at once
-const std::atomic<bool>& catch_interrupts(Caught caught = Caught::All);
+// `also` is one more signal that ends the run like SIGUSR1.
+const std::atomic<bool>& catch_interrupts(Caught caught = Caught::All,
+                                          std::optional<int> also = std::nullopt);
 
-// The exit code of a run that such a signal ended: 130 for Ctrl-C, 143 for SIGTERM and SIGUSR1, 129
-// for SIGHUP.
+// The exit code of a run that such a signal ended: 130 for Ctrl-C, 129 for SIGHUP, 143 for others.
 int interrupted_code();
 
 }  // namespace weft::cli

@@ -12,7 +12,7 @@
 namespace weft::cli {
 namespace {
 
-constexpr double kParts = 100;  // of a share, in advice
+constexpr double kHundredths = 100;  // of a share, in advice
 
 // Of the ranks of this process: every pipeline rank stands for world / pp ranks like it.
 double of_process(const config::Config& config, const std::vector<std::int64_t>& bytes_by_stage) {
@@ -63,8 +63,8 @@ std::optional<rules::Missing> host_limit(const config::Config& config) {
                      base::human_bytes(room)),
       .fix = base::text(
           "use optimizer.optimizer_offload_fraction={:.2f} or less",
-          std::floor(config.optimizer.optimizer_offload_fraction * room / needed * kParts) /
-              kParts)};
+          std::floor(config.optimizer.optimizer_offload_fraction * room / needed * kHundredths) /
+              kHundredths)};
 }
 
 }  // namespace

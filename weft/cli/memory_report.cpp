@@ -65,13 +65,20 @@ std::string moment_text(const PeakMoment& peak) {
 }
 
 // What lies in host memory, and is no part of the peak.
-std::size_t host_bytes(const PredictedMemory& memory) {
+std::size_t offloaded_bytes(const PredictedMemory& memory) {
   return memory.peak_bytes[base::at(static_cast<int>(tensor::Tag::Offloaded))];
 }
 
 std::string host_text(const PredictedMemory& memory) {
-  if (host_bytes(memory) == 0) return "";
-  return text("; {} of host memory besides (offloaded)", human(host_bytes(memory)));
+  std::string all;
+  if (const std::size_t offloaded = offloaded_bytes(memory); offloaded > 0) {
+    all += text("; {} of host memory besides (offloaded)", human(offloaded));
+  }
+  if (memory.snapshot_bytes > 0) {
+    all += text("; {} of host memory for the copy of an asynchronous save",
+                human(memory.snapshot_bytes));
+  }
+  return all;
 }
 
 std::string rank_text(std::size_t stage, const PredictedMemory& memory) {
@@ -115,7 +122,8 @@ base::Json rank_json(std::size_t stage, const PredictedMemory& memory) {
   return {{"pp_rank", stage},
           {"rank", memory.rank},
           {"peak_bytes", memory.peak_total_bytes},
-          {"host_bytes", host_bytes(memory)},
+          {"host_bytes", offloaded_bytes(memory) + memory.snapshot_bytes},
+          {"snapshot_bytes", memory.snapshot_bytes},
           {"step", word(memory.at_peak.phase)},
           {"node", memory.at_peak.node},
           {"micro_batches_in_flight", memory.at_peak.micro_batches},
@@ -282,7 +290,8 @@ base::Json stages_json(const MemoryForecast& forecast) {
   for (const PredictedMemory& stage : forecast.stages) {
     stages.push_back({{"rank", stage.rank},
                       {"peak_bytes_by_tag", tags_json(stage.peak_bytes)},
-                      {"peak_total_bytes", stage.peak_total_bytes}});
+                      {"peak_total_bytes", stage.peak_total_bytes},
+                      {"snapshot_bytes", stage.snapshot_bytes}});
   }
   return {{"predicted", forecast.is_predicted()},
           {"left_out", forecast.left_out},
@@ -298,10 +307,15 @@ std::string stages_text(const MemoryForecast& forecast) {
   }
   std::string all;
   for (std::size_t stage = 0; stage < forecast.stages.size(); ++stage) {
+    const PredictedMemory& memory = forecast.stages[stage];
     all += text("  {:<16}{}; at one time {}, predicted by a dry step\n",
                 text("pp rank {}", stage),
-                tags_text(forecast.stages[stage].peak_bytes),
-                human(forecast.stages[stage].peak_total_bytes));
+                tags_text(memory.peak_bytes),
+                human(memory.peak_total_bytes));
+    if (memory.snapshot_bytes == 0) continue;
+    all += text("  {:<16}{} of host memory besides: the copy of an asynchronous save\n",
+                "",
+                human(memory.snapshot_bytes));
   }
   return all + offload_text(forecast) + left_out_text(forecast) + shortened_text(forecast);
 }

@@ -18,6 +18,7 @@
 #include "weft/exec/sim/timelines.h"
 #include "weft/plan/calibration.h"
 #include "weft/plan/nominal_costs.h"
+#include "weft/plan/simulated_step.h"
 #include "weft/rules/validate.h"
 #include "weft/schedule/memory.h"
 #include "weft/schedule/plan_files.h"
@@ -98,7 +99,11 @@ sim::CostTable costs_of(const ScheduleOptions& options,
 }
 
 std::string costs_text(const ScheduleOptions& options, const config::Config& config) {
-  if (!options.costs.empty()) return base::text("from {}", options.costs);
+  if (!options.costs.empty()) {
+    return options.calibration.empty()
+               ? base::text("from {}", options.costs)
+               : base::text("from {}, waits by {}", options.costs, options.calibration);
+  }
   if (!options.calibration.empty()) return base::text("by {}", options.calibration);
   const grid::Fabric fabric = derive::fabric_of(config);
   return base::text("nominal: {:g} FLOP/s, {}",
@@ -115,8 +120,11 @@ std::optional<plan::Improvement> improve_plans(const ScheduleOptions& options,
   const sim::CostTable costs = costs_of(options, config, grid, plans);
   ProgressLine line;
   const std::atomic<bool>& stop = catch_interrupts();
+  const plan::Calibration calibration = calibration_of(options);
   plan::ImproveRequest request{.plans = plans,
                                .costs = costs,
+                               .overheads = {.wake_seconds = calibration.rates.wake},
+                               .contention = plan::contention_of(config, calibration),
                                .load = plan::expected_load(config, plans.front().anatomy.flow),
                                .tries = options.tries,
                                .goes_on = [&](int tried) {
@@ -140,29 +148,18 @@ SimulatedStep simulate(const ScheduleOptions& options,
                        const config::Config& config,
                        const grid::Grid& grid,
                        const std::vector<RankPlan>& plans) {
-  SimulatedStep simulated{.step = {.graphs = {},
-                                   .members =
-                                       [pipeline = derive::pipeline_of(
-                                            config)](int rank, const schedule::Entry& entry) {
-                                         return schedule::stages_of_entry(pipeline, rank, entry);
-                                       },
-                                   .cost = {},
-                                   .wire = {},
-                                   .overheads = {}},
+  const plan::Calibration calibration = calibration_of(options);
+  SimulatedStep simulated{.step = plan::simulated_step(plans,
+                                                       costs_of(options, config, grid, plans),
+                                                       {.wake_seconds = calibration.rates.wake}),
                           .result = {},
                           .exposure = {},
                           .costs = costs_text(options, config)};
-  sim::SimulatedStep& step = simulated.step;
   std::size_t nodes = 0;
-  for (const RankPlan& plan : plans) {
-    step.graphs.push_back(&plan.training);
-    nodes += plan.training.entries.size();
-  }
-  step.cost = costs_of(options, config, grid, plans).for_graphs(step.graphs);
-  step.overheads.wake_seconds = calibration_of(options).wake_seconds;
-  simulated.result = sim::simulate(step);
+  for (const RankPlan& plan : plans) nodes += plan.training.entries.size();
+  simulated.result = sim::simulate(simulated.step, plan::contention_of(config, calibration));
   if (2 * nodes <= kMostSpans) {
-    simulated.exposure = trace::analyse(sim::timelines_of(step, simulated.result));
+    simulated.exposure = trace::analyse(sim::timelines_of(simulated.step, simulated.result));
   }
   return simulated;
 }
@@ -304,13 +301,12 @@ void add_cost_options(CLI::App& command, ScheduleOptions& options) {
       command
           .add_option("--costs", options.costs, "file of measured costs, instead of nominal ones")
           ->check(CLI::ExistingFile);
-  costs->excludes(
-      command
-          .add_option("--calibration",
-                      options.calibration,
-                      "file of `weft calibrate`: costs by what this machine was measured "
-                      "to take")
-          ->check(CLI::ExistingFile));
+  command
+      .add_option("--calibration",
+                  options.calibration,
+                  "file of `weft calibrate`: costs by what this machine was measured to take; with "
+                  "--costs, only waits and how compute slows down beside communication")
+      ->check(CLI::ExistingFile);
   within(1e6,
          1e21,
          command.add_option("--flops", options.flops_per_second, "nominal FLOP/s of a rank"))

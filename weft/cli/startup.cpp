@@ -107,6 +107,9 @@ std::vector<std::string> opening_lines(const rules::Verdict& verdict,
 namespace {
 
 std::string data_name(const config::DatasetConfig& dataset) {
+  if (!dataset.blend_per_split.empty()) {
+    return text("splits {}", fmt::join(dataset.blend_per_split, " "));
+  }
   return dataset.blend.empty() ? dataset.path : text("blend of {}", fmt::join(dataset.blend, " "));
 }
 
@@ -118,13 +121,14 @@ std::vector<std::string> start_lines(const config::Config& config, const train::
     const auto samples = static_cast<double>(config.train.train_iters) *
                          static_cast<double>(config.train.global_batch_size);
     data = text(
-        "data      {} ({}): {}, {} for training, {} held out; {} {} {:.2f} "
+        "data      {} ({}): {}, {} for training, {} held out{}; {} {} {:.2f} "
         "epochs",
         data_name(config.dataset),
         config::word(config.dataset.kind),
         counted(static_cast<std::int64_t>(*start.tokens), "token"),
         counted(static_cast<std::int64_t>(start.train_samples), "sample"),
         start.eval_samples,
+        start.test_samples > 0 ? text(", {} for the test", start.test_samples) : "",
         counted(config.train.train_iters, "step"),
         config.train.train_iters == 1 ? "reads" : "read",
         samples / static_cast<double>(start.train_samples));

@@ -101,12 +101,13 @@ class Row {
   std::vector<sim::Interval> work_;
 };
 
-// "compute", "ep", "dp", and "pp" for all four lanes of pipelining, "copy" for what goes to the
-// host and comes back; empty: not shown.
+// "compute", "ep", "dp", and "pp" for all four lanes of pipelining, "copy" and "copy_in" for what
+// goes to the host and comes back; empty: not shown.
 std::string row_name(const Entry& entry) {
   if (entry.lane == schedule::Lane::Compute) return std::string(trace::kComputeLane);
   const Direction direction = entry.node.direction;
-  if (direction == Direction::O || direction == Direction::I) return std::string(trace::kCopyLane);
+  const bool is_offload = direction == Direction::O || direction == Direction::I;
+  if (is_offload) return std::string(schedule::word(entry.lane));
   return std::string(trace::communication_kind(schedule::word(entry.lane)));
 }
 

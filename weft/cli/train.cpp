@@ -1,4 +1,6 @@
 // weft train: trains, and leaves a run folder.
+#include <signal.h>
+
 #include <chrono>
 #include <iostream>
 
@@ -37,6 +39,22 @@ std::string name_of(const words::Resolution& run, const config::Config& config) 
   return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
 }
 
+int number_of(config::ExitSignal signal) {
+  switch (signal) {
+    case config::ExitSignal::Sigterm:
+      return SIGTERM;
+    case config::ExitSignal::Sigint:
+      return SIGINT;
+    case config::ExitSignal::Sighup:
+      return SIGHUP;
+    case config::ExitSignal::Sigusr1:
+      return SIGUSR1;
+    case config::ExitSignal::Sigusr2:
+      return SIGUSR2;
+  }
+  return SIGTERM;
+}
+
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -53,12 +71,18 @@ std::string summary(const train::TrainResult& result, const config::Config& conf
   for (const train::SetLoss& set : result.eval_losses) {
     text += base::text(", {} {:.4f}", set.name, set.loss);
   }
+  if (result.test_loss) text += base::text(", test {:.4f}", *result.test_loss);
   if (result.repeated.value_or(0) > 0) {
     text += base::text(
         "\nbudget    exceeded in {} of {}, which ran again without it (raise "
         "model.moe_expert_rank_capacity_factor)",
         *result.repeated,
         base::counted(result.steps, "step"));
+  }
+  if (result.not_finite > 0) {
+    text += base::text("\nskipped   {} that {} not finite and changed nothing",
+                       base::counted(result.not_finite, "step"),
+                       result.not_finite == 1 ? "was" : "were");
   }
   std::int64_t dropped = 0;
   for (const train::ExpertLoads& load : result.expert_loads) dropped += load.dropped;
@@ -79,6 +103,10 @@ std::string summary(const train::TrainResult& result, const config::Config& conf
   text += base::text("  (peaks of rank 0; at one time {}, taken from the device {})\n",
                      base::human_bytes(static_cast<double>(result.peak_total_bytes)),
                      base::human_bytes(static_cast<double>(result.reserved_bytes)));
+  if (result.snapshot_bytes > 0) {
+    text += base::text("copy      {} of host memory on rank 0, for saves beside the run\n",
+                       base::human_bytes(static_cast<double>(result.snapshot_bytes)));
+  }
   text += base::text("run       {}\nmetrics   {}\n",
                      result.run_dir.string(),
                      (result.run_dir / "metrics.jsonl").string());
@@ -111,6 +139,8 @@ base::Json result_json(const train::TrainResult& result, const config::Config& c
   if (is_pretended(config)) json["pretended"] = true;
   if (result.eval_loss) json["eval_loss"] = *result.eval_loss;
   if (!result.eval_losses.empty()) json["eval_losses"] = train::to_json(result.eval_losses);
+  if (result.test_loss) json["test_loss"] = *result.test_loss;
+  if (result.not_finite > 0) json["skipped_iterations"] = result.not_finite;
   if (result.repeated) json["repeated_steps"] = *result.repeated;
   if (!result.expert_loads.empty()) json["expert_loads"] = train::to_json(result.expert_loads);
   if (result.first_step > 0) json["first_step"] = result.first_step;
@@ -195,8 +225,9 @@ int run_train(const TrainOptions& options) {
   const train::TrainResult result = train::train(
       {.config = config,
        .name = name,
-       .stop = &catch_interrupts(config->train.exit_signal_handler ? Caught::All
-                                                                   : Caught::ExceptSchedulers),
+       .stop = &catch_interrupts(
+           config->train.exit_signal_handler ? Caught::All : Caught::ExceptSchedulers,
+           number_of(config->train.exit_signal)),
        .start = open_log,
        .log =
            [&](const std::string& text) {

@@ -6,16 +6,14 @@
 #include "weft/cli/command.h"
 #include "weft/cli/interrupt.h"
 #include "weft/cli/launcher.h"
-#include "weft/cli/machine_limit.h"
 #include "weft/cli/number_range.h"
 #include "weft/cli/output.h"
 #include "weft/cli/perf_folder.h"
 #include "weft/cli/progress.h"
 #include "weft/cli/start_model.h"
 #include "weft/cli/tune_report.h"
+#include "weft/cli/tune_request.h"
 #include "weft/config/dump.h"
-#include "weft/derive/derived.h"
-#include "weft/plan/perf_vary.h"
 #include "weft/train/run_folder.h"
 
 namespace weft::cli {
@@ -31,36 +29,6 @@ struct TuneOptions {
   int repeats = 2, trials = 32;
   std::optional<std::string> out;
 };
-
-// What the user wants tried, instead of what the tuner thinks of.
-std::vector<plan::TuningMove> asked_moves(const TuneOptions& options) {
-  std::vector<plan::TuningMove> moves;
-  for (const std::string& word : options.vary) {
-    const plan::Knob knob = plan::parse_knob(word);
-    for (const std::string& value : knob.values) {
-      moves.push_back({.sets = {{knob.key, value}}, .kind = plan::MoveKind::Work});
-    }
-  }
-  return moves;
-}
-
-void require_machine(const config::Config& config) {
-  if (derive::is_on_gpu(config)) {
-    throw base::ConfigError(
-        "weft tune measures on the machine at hand, and hardware.* names a GPU that ranks are "
-        "planned for: leave hardware.* out (runtime.device=cuda runs on a GPU that is here), or "
-        "price the run with weft plan");
-  }
-  if (const std::optional<rules::Missing> limit = machine_limit(config)) {
-    throw base::ConfigError(text("{}: {}", limit->message, limit->fix));
-  }
-  if (config.runtime.backend != config::CommBackend::Threads) {
-    throw base::ConfigError(
-        text("runtime.backend = {}: weft tune times ranks that are threads of one process: set "
-             "runtime.backend=threads",
-             config::word(config.runtime.backend)));
-  }
-}
 
 void write_files(const TuneReport& report, const fs::path& folder) {
   base::write_whole(report.recipe, config::to_yaml(report.tuning.config));
@@ -78,11 +46,11 @@ int run_tune(const TuneOptions& options) {
   print_findings(run);
   require_result_folder(options.out, std::nullopt);
   measure::TuneRequest request{.config = with_start(run, run.config),
-                               .moves = asked_moves(options),
+                               .moves = asked_moves(options.vary),
                                .steps = options.steps,
                                .repeats = options.repeats,
                                .most_trials = options.trials};
-  require_machine(request.config);
+  require_tunable(request.config);
   request.folder =
       options.out ? fs::path(*options.out)
                   : train::make_fresh_folder("tune", run.recipe.empty() ? "defaults" : run.recipe);
@@ -121,12 +89,7 @@ void add_tune(CLI::App& program, Action& chosen) {
   add_run_arguments(*command,
                     options->run,
                     "weft tune overlap_bench fabric.intra_node_gb_per_second=0.2");
-  command
-      ->add_option("--vary",
-                   options->vary,
-                   "a key and values to try, a.b=x,y, instead of those that the tuner knows; may "
-                   "be given several times")
-      ->allow_extra_args(false);
+  add_vary(*command, options->vary);
   within(6, 10000, command->add_option("--steps", options->steps, "of each run; the first warm up"))
       ->capture_default_str();
   within(1, 100, command->add_option("--repeats", options->repeats, "runs of each of two settings"))

@@ -281,10 +281,22 @@ struct EnumWords<DataKind> {
   static constexpr std::array<std::string_view, 3> words{"mock", "text", "indexed"};
 };
 
-enum class RerunMode { Disabled, ValidateResults };
+enum class RerunMode { Disabled, ValidateResults, ReportStats };
 template <>
 struct EnumWords<RerunMode> {
-  static constexpr std::array<std::string_view, 2> words{"disabled", "validate_results"};
+  static constexpr std::array<std::string_view, 3> words{"disabled",
+                                                         "validate_results",
+                                                         "report_stats"};
+};
+
+enum class ExitSignal { Sigterm, Sigint, Sighup, Sigusr1, Sigusr2 };
+template <>
+struct EnumWords<ExitSignal> {
+  static constexpr std::array<std::string_view, 5> words{"SIGTERM",
+                                                         "SIGINT",
+                                                         "SIGHUP",
+                                                         "SIGUSR1",
+                                                         "SIGUSR2"};
 };
 
 enum class ErrorInjection { TransientError, PersistentError };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "weft/config/blend_list.h"
 #include "weft/config/other_names.h"
 
 namespace weft::config {
@@ -253,6 +254,9 @@ Written written_from_text(const Field& field, std::string_view typed) {
   const bool commas = word.find(',') != std::string_view::npos &&
                       word.find_first_of("[]()") == std::string_view::npos;
   const bool takes_list = field.shape == Shape::List || field.shape == Shape::OptionalList;
+  if (takes_list && field.type.find(WordCodec<std::string>::many()) != std::string::npos) {
+    if (std::optional<std::vector<std::string>> lists = lists_in(word)) return std::move(*lists);
+  }
   if (takes_list && (list || commas)) {
     std::vector<std::string> items;
     const std::string_view inside = list ? base::trim(word.substr(1, word.size() - 2)) : word;

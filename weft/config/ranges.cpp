@@ -14,8 +14,9 @@ namespace {
 constexpr double kRanks = grid::kMaxWorld;
 constexpr double kWidest = 1 << 24;
 constexpr double kMostSteps = 1e9;
-constexpr double kMostGigabytes = 1e6;     // a second
-constexpr double kMostMicroseconds = 1e7;  // of delay
+constexpr double kMostPositions = 2147483648.0;  // as a Hugging Face folder may say
+constexpr double kMostGigabytes = 1e6;           // a second
+constexpr double kMostMicroseconds = 1e7;        // of delay
 // The largest whole number below 2^63 that a double holds.
 constexpr double kLargestSeed = 9223372036854774784.0;
 
@@ -41,6 +42,7 @@ constexpr std::array kRanges{
     Range{"model.hidden_dropout", 0, 1, Ends::Low},
     Range{"model.rotary_percent", 0, 1, Ends::High},
     Range{"model.rotary_scaling_factor", 0, 1e6, Ends::High},
+    Range{"model.max_position_embeddings", 1, kMostPositions},
     Range{"model.original_max_position_embeddings", 1, kWidest},
     Range{"model.mscale", 0, 1000},
     Range{"model.mscale_all_dim", 0, 1000},

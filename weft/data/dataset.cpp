@@ -6,6 +6,8 @@
 #include "weft/data/blend.h"
 #include "weft/data/indexed.h"
 #include "weft/data/mock.h"
+#include "weft/data/split_datasets.h"
+#include "weft/data/splits.h"
 #include "weft/data/text_files.h"
 
 namespace weft::data {
@@ -16,8 +18,8 @@ using base::text;
 void check_path(const config::DatasetConfig& config) {
   if (!config.path.empty()) return;
   throw base::ConfigError(
-      text("dataset.path is empty; dataset.kind={} reads from a path: set it, or "
-           "dataset.blend",
+      text("dataset.path is empty; dataset.kind={} reads from a path: set it, "
+           "dataset.blend or dataset.blend_per_split",
            config::word(config.kind)));
 }
 
@@ -84,7 +86,7 @@ std::unique_ptr<Dataset> open_blend(const config::DatasetConfig& config, Common 
                                  : "~dataset.path takes back what a recipe says"));
   }
   Blend blend = parse_blend(config.blend);
-  common.parts = blend.paths.size();
+  common.parts *= blend.paths.size();
   std::vector<std::unique_ptr<Dataset>> parts;
   config::DatasetConfig one = config;
   one.blend.clear();
@@ -95,7 +97,49 @@ std::unique_ptr<Dataset> open_blend(const config::DatasetConfig& config, Common 
   return std::make_unique<BlendedDataset>(std::move(blend), std::move(parts));
 }
 
+// Of each split what it reads.
+std::unique_ptr<Dataset> open_splits(const config::DatasetConfig& config, Common common) {
+  if (config.kind == config::DataKind::Mock || !config.path.empty() || !config.blend.empty() ||
+      !config.split.empty()) {
+    const std::string other = !config.path.empty()    ? "dataset.path=" + config.path
+                              : !config.blend.empty() ? "dataset.blend"
+                              : !config.split.empty() ? "dataset.split=" + config.split
+                                                      : "dataset.kind=mock";
+    throw base::ConfigError(
+        text("dataset.blend_per_split says what each split reads, and so does {}: leave one of "
+             "them out ({})",
+             base::shown(other),
+             config.kind == config::DataKind::Mock ? "dataset.kind=indexed reads a blend"
+                                                   : "~KEY takes back what a recipe says"));
+  }
+  const std::array<std::vector<std::string>, kSplits> blends =
+      parse_blend_per_split(config.blend_per_split);
+  common.parts = kSplits;
+  std::array<std::unique_ptr<Dataset>, kSplits> parts;
+  config::DatasetConfig one = config;
+  one.blend_per_split.clear();
+  one.eval_fraction = 0;
+  for (std::size_t i = 0; i < blends.size(); ++i) {
+    if (blends[i].empty()) continue;
+    one.blend = blends[i];
+    Common own = common;
+    // As other data to evaluate on: in one order for good, so that runs with other seeds compare.
+    if (static_cast<Split>(i) != Split::Train) own.seed = 0;
+    parts[i] = open_blend(one, own);
+  }
+  return std::make_unique<SplitDatasets>(std::move(parts));
+}
+
 }  // namespace
+
+bool has_test_split(const config::DatasetConfig& config) {
+  constexpr auto kTest = static_cast<std::size_t>(Split::Test);
+  if (!config.blend_per_split.empty()) {
+    return !parse_blend_per_split(config.blend_per_split)[kTest].empty();
+  }
+  const bool is_split = config.kind == config::DataKind::Indexed && !config.split.empty();
+  return is_split && parse_split(config.split)[kTest] > 0;
+}
 
 std::string_view word(Split split) {
   switch (split) {
@@ -115,6 +159,7 @@ std::unique_ptr<Dataset> open_dataset(const config::DatasetConfig& config,
                                       std::uint64_t seed) {
   check_sizes(seq_length, vocab_size);
   const Common common{.seq_length = seq_length, .vocab_size = vocab_size, .seed = seed, .parts = 1};
+  if (!config.blend_per_split.empty()) return open_splits(config, common);
   return config.blend.empty() ? open_one(config, common) : open_blend(config, common);
 }
 

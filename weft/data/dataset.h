@@ -13,7 +13,8 @@
 
 namespace weft::data {
 
-// Eval is what Megatron calls validation. Test comes from dataset.split alone.
+// Eval is what Megatron calls validation. Test comes from dataset.split and dataset.blend_per_split
+// alone.
 enum class Split { Train, Eval, Test };
 inline constexpr int kSplits = 3;
 
@@ -36,7 +37,8 @@ class Dataset {
   virtual void read(Split split, std::uint64_t sample, std::span<std::int32_t> tokens) const = 0;
 };
 
-// dataset.path, or dataset.blend's several, split by dataset.split or dataset.eval_fraction.
+// dataset.path, or dataset.blend's several, split by dataset.split or dataset.eval_fraction; or the
+// data sets that dataset.blend_per_split gives each split.
 // ConfigError where training, or a share held out by eval_fraction, gets no sample, where a blend
 // or a split cannot be made of what is written, and where the data do not fit the vocabulary;
 // SystemError where they cannot be read.
@@ -44,5 +46,9 @@ std::unique_ptr<Dataset> open_dataset(const config::DatasetConfig& config,
                                       std::int64_t seq_length,
                                       std::int64_t vocab_size,
                                       std::uint64_t seed);
+
+// Whether the config gives the test split something to read. ConfigError where dataset.split or
+// dataset.blend_per_split cannot be made of what is written.
+bool has_test_split(const config::DatasetConfig& config);
 
 }  // namespace weft::data

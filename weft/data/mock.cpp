@@ -17,8 +17,8 @@ MockDataset::MockDataset(std::int64_t seq_length, std::int64_t vocab_size, std::
       vocab_size_(static_cast<std::uint32_t>(vocab_size)),
       seed_(base::combine(seed, base::hash("mock"))) {}
 
-std::uint64_t MockDataset::samples(Split) const {
-  return std::numeric_limits<std::uint64_t>::max();
+std::uint64_t MockDataset::samples(Split split) const {
+  return split == Split::Test ? 0 : std::numeric_limits<std::uint64_t>::max();
 }
 
 void MockDataset::read(Split split, std::uint64_t sample, std::span<std::int32_t> tokens) const {

@@ -28,17 +28,17 @@ namespace weft::kernels {
                                       random_logits) apply(balance_loss_forward)                   \
                                       apply(balance_loss_dgrad) apply(z_loss_forward) apply(       \
                                           z_loss_dgrad) apply(choose_shards) apply(sort_by_expert) \
-                                          apply(sort_by_group) apply(count_by_group)               \
-                                              apply(gather_choices) apply(sum_counts)              \
-                                                  apply(seal_counts) apply(open_counts)            \
-                                                      apply(plan_hops) apply(gather_rows)          \
-                                                          apply(sum_rows) apply(copy_rows)         \
-                                                              apply(add) apply(accumulate)         \
-                                                                  apply(scale) apply(zero)         \
-                                                                      apply(fill) apply(copy)      \
-                                                                          apply(squared_norm)      \
-                                                                              apply(sum)           \
-                                                                                  apply(adamw)
+                                          apply(sort_by_group) apply(count_by_group) apply(        \
+                                              gather_choices) apply(sum_counts) apply(seal_counts) \
+                                              apply(open_counts) apply(plan_hops)                  \
+                                                  apply(gather_rows) apply(sum_rows)               \
+                                                      apply(copy_rows) apply(add)                  \
+                                                          apply(accumulate) apply(scale)           \
+                                                              apply(zero) apply(fill) apply(copy)  \
+                                                                  apply(squared_norm) apply(sum)   \
+                                                                      apply(masters_in_half)       \
+                                                                          apply(count_zeros)       \
+                                                                              apply(adamw)
 
 #define WEFT_DECLARE_OPERATION(name) decltype(::weft::kernels::name) name;
 #define WEFT_OPERATION_OF_TABLE(name) .name = name,

@@ -34,6 +34,7 @@ namespace fs = std::filesystem;
 constexpr int kWarmUpSteps = 2;
 constexpr int kFreeSteps = 2;                 // at least so many a round without a save beside them
 constexpr std::size_t kPlainBlock = 1 << 20;  // as dd bs=1M
+constexpr std::size_t kCooling = 512 << 20;   // more than the caches of a processor hold
 
 template <typename Work>
 double time_of(const Work& work) {
@@ -158,7 +159,15 @@ class SaveBench {
     result_.checksum = double(block.size()) * kTimes / seconds;
   }
 
+  // Neither way finds in a cache what the other has just moved: the caches of large processors hold
+  // most of a small model's state.
+  void cool_caches() {
+    cooling_.resize(kCooling);
+    std::ranges::fill(cooling_, std::byte(++times_cooled_));
+  }
+
   void measure_copy(Rates& rates) {
+    cool_caches();
     const double own = time_of([&] {
       state_->copy(copy_lane_);
       copy_lane_.synchronize();
@@ -166,6 +175,7 @@ class SaveBench {
     const std::span<const std::byte> from = all_values();
     const int threads = static_cast<int>(config_.runtime.threads_per_rank);
     const std::size_t part = from.size() / base::at(threads);
+    cool_caches();
     const double plain = time_of([&] {
       base::parallel(threads, threads, [&](std::int64_t i) {
         std::memcpy(plain_.data() + base::at(i) * part, from.data() + base::at(i) * part, part);
@@ -318,7 +328,8 @@ class SaveBench {
   Progress progress_;
   const std::unique_ptr<data::Dataset> dataset_;
   std::optional<checkpoint::Snapshot> state_;
-  std::vector<std::byte> plain_;
+  std::vector<std::byte> plain_, cooling_;
+  int times_cooled_ = 0;
   std::optional<BackgroundSaves> saves_;
   std::vector<double> copy_seconds_, free_seconds_, free_cpu_, save_seconds_;
   std::vector<Beside> beside_;

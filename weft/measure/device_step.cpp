@@ -25,7 +25,7 @@ namespace {
 using base::number;
 using schedule::Lane;
 
-constexpr int kWarmUp = 3;
+constexpr int kWarmUpRounds = 3;
 
 double seconds_since(std::int64_t begin_ns) { return number(tensor::now_ns() - begin_ns) * 1e-9; }
 
@@ -129,11 +129,11 @@ class DeviceStepBench {
   void time_whole(std::int64_t sequences) {
     const Batch batch = batch_of(0, sequences);
     std::vector<double> seconds, issue, ahead;
-    for (int i = 0; i < kWarmUp + request_.rounds; ++i) {
-      note(base::text("forward and backward {}/{}", i + 1, kWarmUp + request_.rounds));
+    for (int i = 0; i < kWarmUpRounds + request_.rounds; ++i) {
+      note(base::text("forward and backward {}/{}", i + 1, kWarmUpRounds + request_.rounds));
       const std::int64_t begin = tensor::now_ns();
       result_.loss = run_once(whole_, batch, exec::Tracing::Off).loss;
-      if (i < kWarmUp) continue;
+      if (i < kWarmUpRounds) continue;
       seconds.push_back(seconds_since(begin));
       issue.push_back(issue_.seconds_per_node());
       ahead.push_back(issue_.ahead_seconds());
@@ -146,11 +146,11 @@ class DeviceStepBench {
   void time_single() {
     const Batch batch = batch_of(0, 1);
     std::vector<double> seconds;
-    for (int i = 0; i < kWarmUp + request_.rounds; ++i) {
-      note(base::text("one sequence {}/{}", i + 1, kWarmUp + request_.rounds));
+    for (int i = 0; i < kWarmUpRounds + request_.rounds; ++i) {
+      note(base::text("one sequence {}/{}", i + 1, kWarmUpRounds + request_.rounds));
       const std::int64_t begin = tensor::now_ns();
       run_once(single_, batch, exec::Tracing::Off);
-      if (i >= kWarmUp) seconds.push_back(seconds_since(begin));
+      if (i >= kWarmUpRounds) seconds.push_back(seconds_since(begin));
     }
     result_.single = times_of(1, seconds);
   }
@@ -166,13 +166,13 @@ class DeviceStepBench {
   void time_steps(std::int64_t sequences) {
     const Batch batch = batch_of(0, sequences);
     std::vector<double> seconds;
-    for (int i = 0; i < kWarmUp + request_.rounds; ++i) {
-      note(base::text("step with optimizer {}/{}", i + 1, kWarmUp + request_.rounds));
+    for (int i = 0; i < kWarmUpRounds + request_.rounds; ++i) {
+      note(base::text("step with optimizer {}/{}", i + 1, kWarmUpRounds + request_.rounds));
       const std::int64_t begin = tensor::now_ns();
       train_step(engine_,
                  {.batch = batch, .step = i, .learning_rate = config_.optimizer.lr},
                  exec::Tracing::Off);
-      if (i >= kWarmUp) seconds.push_back(seconds_since(begin));
+      if (i >= kWarmUpRounds) seconds.push_back(seconds_since(begin));
     }
     result_.step_seconds = base::median(seconds);
   }

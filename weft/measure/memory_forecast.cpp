@@ -6,11 +6,13 @@
 #include "weft/derive/derived.h"
 #include "weft/derive/gpu.h"
 #include "weft/derive/machines.h"
+#include "weft/derive/optimizer_offload.h"
 #include "weft/plan/nominal_costs.h"
 #include "weft/plan/short_step.h"
 #include "weft/rules/validate.h"
 #include "weft/schedule/offload_text.h"
 #include "weft/train/engine.h"
+#include "weft/train/snapshot_prediction.h"
 
 namespace weft::measure {
 namespace {
@@ -40,6 +42,18 @@ rules::Verdict countable(config::Config config) {
   return rules::judge(config);
 }
 
+// Of the run that was asked for: one that is counted as a pretended world has no checkpoints.
+void add_snapshots(const config::Config& asked,
+                   const rules::JudgedConfig& counted,
+                   std::vector<train::PredictedMemory>& stages) {
+  const bool is_left = derive::optimizer_offload(counted).is_on();  // rule W116
+  if (!derive::saves_beside(asked) || is_left) return;
+  std::vector<int> ranks;
+  for (const train::PredictedMemory& stage : stages) ranks.push_back(stage.rank);
+  const std::vector<std::size_t> bytes = train::predict_snapshots(counted, ranks);
+  for (std::size_t i = 0; i < stages.size(); ++i) stages[i].snapshot_bytes = bytes[i];
+}
+
 void tell_why_not(const rules::Verdict& verdict, std::vector<std::string>& reasons) {
   for (const config::Finding& error : verdict.errors) reasons.push_back(error.message);
   for (const rules::Missing& missing : verdict.missing) reasons.push_back(missing.message);
@@ -55,7 +69,9 @@ std::size_t MemoryForecast::largest_stage() const {
 std::size_t MemoryForecast::host_bytes() const {
   std::size_t most = 0;
   for (const train::PredictedMemory& stage : stages) {
-    most = std::max(most, stage.peak_bytes[static_cast<std::size_t>(tensor::Tag::Offloaded)]);
+    most = std::max(
+        most,
+        stage.peak_bytes[static_cast<std::size_t>(tensor::Tag::Offloaded)] + stage.snapshot_bytes);
   }
   return most;
 }
@@ -76,6 +92,7 @@ MemoryForecast forecast_memory(const config::Config& asked, Priced priced) {
   }
   const std::vector<schedule::RankPlan> plans = train::verified_plans(*verdict.judged);
   forecast.stages = train::predict_memory(*verdict.judged, plans);
+  add_snapshots(config, *verdict.judged, forecast.stages);
   forecast.offload = schedule::offload_text(verdict.config);
   if (priced == Priced::No) return forecast;
   const grid::Grid grid(derive::layout_of(verdict.config));

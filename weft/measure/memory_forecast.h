@@ -26,7 +26,7 @@ struct MemoryForecast {
   std::size_t largest_stage() const;
   const train::PredictedMemory& largest() const { return stages[largest_stage()]; }
   std::size_t peak_bytes() const { return largest().peak_total_bytes; }
-  // Of the rank that has most in host memory.
+  // Of the rank that has most in host memory: what is offloaded, and copies to save.
   std::size_t host_bytes() const;
 };
 

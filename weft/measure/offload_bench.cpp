@@ -62,8 +62,10 @@ class OffloadedSteps {
     const double parameters = number(result_.parameters);
     // A gradient is read; two moments and the master weight are read and written; the new weight is
     // written, where it is not the master itself.
-    result_.memory_bytes = parameters * (7 * kFp32 + (is_fp32 ? 0 : weight));
-    result_.down_bytes = parameters * kFp32;
+    const bool are_wide = derive::main_gradients(config_) == config::Precision::Fp32;
+    const double gradient = are_wide ? kFp32 : kFp32 / 2;
+    result_.memory_bytes = parameters * (gradient + 6 * kFp32 + (is_fp32 ? 0 : weight));
+    result_.down_bytes = parameters * gradient;
     result_.up_bytes = parameters * weight;
   }
 
@@ -83,7 +85,8 @@ class OffloadedSteps {
   // No more than what is offloaded: a small model's run is to stay small.
   void measure_ceilings() {
     tensor::Stream& host = *engine_.host();
-    tensor::Stream& copy = engine_.lanes()[schedule::Lane::Copy];
+    tensor::Stream& down = engine_.lanes()[schedule::Lane::Copy];
+    tensor::Stream& up = engine_.lanes()[schedule::Lane::CopyIn];
     tensor::Pool pool(engine_.device());  // apart, so that the run's peaks do not count it
     {
       const tensor::Shape shape{std::min(kMemoryElements, result_.parameters)};
@@ -99,14 +102,14 @@ class OffloadedSteps {
     const Tensor near = Tensor::host_visible(pool, DType::F32, shape, Tag::Offloaded);
     const Tensor far(pool, DType::F32, shape, Tag::Workspace);
     kernels::zero(host, near);
-    const auto link = [&](const auto& transfer) {
-      return number(near.bytes()) / best_seconds([&] {
-               transfer();
-               copy.synchronize();
-             });
-    };
-    result_.up_rate = link([&] { copy.upload(far.raw(copy), near.raw(copy), near.bytes()); });
-    result_.down_rate = link([&] { copy.download(near.raw(copy), far.raw(copy), near.bytes()); });
+    result_.up_rate = number(near.bytes()) / best_seconds([&] {
+                        up.upload(far.raw(up), near.raw(up), near.bytes());
+                        up.synchronize();
+                      });
+    result_.down_rate = number(near.bytes()) / best_seconds([&] {
+                          down.download(near.raw(down), far.raw(down), near.bytes());
+                          down.synchronize();
+                        });
   }
 
   void step(int index) {

@@ -3,6 +3,7 @@
 // of both, measured in the same run.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -23,8 +24,8 @@ struct OffloadBench {
 
   double rate() const { return memory_bytes / seconds; }
   double memory_seconds() const { return memory_bytes / memory_rate; }
-  // Both ways share the copy lane.
-  double link_seconds() const { return down_bytes / down_rate + up_bytes / up_rate; }
+  // Each way has a lane of its own.
+  double link_seconds() const { return std::max(down_bytes / down_rate, up_bytes / up_rate); }
   bool is_bound_by_link() const { return link_seconds() > memory_seconds(); }
   double share() const;  // of the rate of whichever is slower
 };

@@ -13,6 +13,7 @@
 #include "weft/measure/perf_run.h"
 #include "weft/plan/nominal_costs.h"
 #include "weft/plan/overlap_prediction.h"
+#include "weft/plan/tuning_grid.h"
 #include "weft/rules/validate.h"
 
 namespace weft::measure {
@@ -39,12 +40,6 @@ struct Times {
 
 double noise_of(const Times& one, const Times& other) {
   return kStandardErrors * std::sqrt(one.squared_error() + other.squared_error());
-}
-
-bool is_same(const config::Config& one, const config::Config& other) {
-  return std::ranges::all_of(config::fields(), [&](const config::Field& field) {
-    return field.get(one) == field.get(other);
-  });
 }
 
 class Tuner {
@@ -191,8 +186,8 @@ class Tuner {
       trial.end = TrialEnd::Refused;
       trial.why = verdict.errors.empty() ? verdict.missing.front().message
                                          : config::to_text(verdict.errors.front());
-    } else if (is_same(verdict.config,
-                       rules::judge(perf_config(current_, request_.steps)).config)) {
+    } else if (plan::is_same_config(verdict.config,
+                                    rules::judge(perf_config(current_, request_.steps)).config)) {
       return std::nullopt;  // it is so already
     } else {
       trial.predicted_ms = predict_ms(rules::judge(asked).config, move.kind);

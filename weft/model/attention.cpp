@@ -187,18 +187,20 @@ void norm_heads_wgrad(const Context& context,
                       const Tensor& x,
                       const Tensor& rstd) {
   const config::ModelConfig& config = context.config;
-  if (norm_turns(config)) {
-    kernels::norm_rotary_wgrad(context.stream,
-                               dw,
-                               dy,
-                               x,
-                               rstd,
-                               context.rotary_SD,
-                               query_rotary(config).pairs,
-                               context.gradient_write);
-  } else {
-    kernels::rms_norm_wgrad(context.stream, dw, dy, x, rstd, context.gradient_write);
-  }
+  write_gradient(context, dw, [&](const Tensor& to, kernels::Write how) {
+    if (norm_turns(config)) {
+      kernels::norm_rotary_wgrad(context.stream,
+                                 to,
+                                 dy,
+                                 x,
+                                 rstd,
+                                 context.rotary_SD,
+                                 query_rotary(config).pairs,
+                                 how);
+    } else {
+      kernels::rms_norm_wgrad(context.stream, to, dy, x, rstd, how);
+    }
+  });
 }
 
 // From the gradients of queries, keys and values, turned, to those of the product.
@@ -402,17 +404,22 @@ Tensor take_output_gradient(AttentionState& state) {
 }
 
 void drop_attention_qkv(AttentionState& state) {
-  for (Tensor* done : made_by_qkv(state)) done->reset();
+  for (Tensor* done : {&state.qkv_TC, &state.rotated_TP, &state.q_rstd, &state.k_rstd}) {
+    done->reset();
+  }
 }
 
 void drop_attention_core(AttentionState& state) {
   for (Tensor* done : made_by_core(state)) done->reset();
 }
 
-std::vector<Tensor*> made_by_qkv(AttentionState& state) {
-  return {&state.qkv_TC, &state.rotated_TP, &state.q_rstd, &state.k_rstd};
-}
-
 std::vector<Tensor*> made_by_core(AttentionState& state) { return {&state.o_TQ, &state.lse_HT}; }
+
+std::vector<Tensor*> offloaded_of_qkv(AttentionState& state) { return {&state.qkv_TC}; }
+
+// Without a norm, the product was turned in place.
+void take_back_qkv(const Context& context, AttentionState& state, const AttentionWeights& weights) {
+  if (weights.q_norm.defined()) attention_turn_forward(context, state, weights);
+}
 
 }  // namespace weft::model

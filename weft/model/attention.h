@@ -60,8 +60,10 @@ Attended attended_gradients(const Context&, AttentionState&, std::int64_t tokens
 // What the part's forward makes again.
 void drop_attention_qkv(AttentionState&);
 void drop_attention_core(AttentionState&);
-// The same as tensors, some of them undefined.
-std::vector<Tensor*> made_by_qkv(AttentionState&);
+// The same as tensors, some of them undefined: all of core; of qkv the product, of which norm and
+// rotation are made again when it is back.
 std::vector<Tensor*> made_by_core(AttentionState&);
+std::vector<Tensor*> offloaded_of_qkv(AttentionState&);
+void take_back_qkv(const Context&, AttentionState&, const AttentionWeights&);
 
 }  // namespace weft::model

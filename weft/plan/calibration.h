@@ -1,55 +1,102 @@
-// What a machine's nodes take beside what they would take by operations and bytes alone: measured
-// in one run, good for other layouts, batches and orders of models of that kind on that machine.
+// What a machine was measured to take, in one run, so that it says what other runs take on it:
+// other models, batches, layouts and orders.
 //
-// A key is a node's direction, piece and part ("F.experts.fc1", "reduce.dense"): what all layers
-// and micro-batches have in common. As JSON:
-//
-//   {"format": "weft calibration 1", "wake_seconds": 2e-05,
-//    "nodes": {"F.attention": {"factor": 8.1, "seconds": 0}}}
+// Two parts. Rates are the machine's: how many operations of products and of attention it does in a
+// second, how many bytes it moves in memory and over links, what a call and a wait between lanes
+// take, how much slower compute is beside communication. Factors are the program's: of a kind of
+// node ("F.experts": a node's direction, piece and part), how much longer its products, attention,
+// other operations and exchanges take than the rates say of its work (node_work.h), and how many
+// calls they are. A kind that was not seen has the factors of its piece, or 1.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "weft/config/config.h"
+#include "weft/exec/sim/contention.h"
 #include "weft/exec/sim/costs.h"
 #include "weft/grid/grid.h"
+#include "weft/plan/node_work.h"
 #include "weft/schedule/plan.h"
 #include "weft/trace/span.h"
 
 namespace weft::plan {
 
-// A node takes its nominal time (nominal_costs.h, at the default rates) times `factor`, and
-// `seconds` more; one that has no nominal time only those.
+// Seconds for one of each thing, on one rank. 0: it takes no time that could be told.
+struct MachineRates {
+  double product_flop = 0;
+  double weight_byte = 0;  // of a product's weights, besides its operations
+  double product = 0;      // its begin and end, whatever its size
+  double attention_forward_flop = 0;
+  double attention_backward_flop = 0;
+  double memory_byte = 0;
+  double memory_call = 0;
+  double link_byte = 0;
+  double link_call = 0;
+  double wake = 0;  // from the end of what another lane did to the node that waited for it
+
+  // Shares, and a number.
+  double untraced = 1;              // what compute takes without a trace, of what it takes with one
+  double beside_communication = 0;  // of itself, that compute takes longer beside communication
+  double cores = 0;                 // that all ranks have together; 0: a device computes
+
+  bool operator==(const MachineRates&) const = default;
+};
+
 struct NodeFactor {
-  double factor = 0, seconds = 0;
+  double product = 1, attention = 1, memory = 1, link = 1;
+  double other = 1;         // times nominal seconds
+  double memory_calls = 1;  // of one node: operations that are neither product nor attention
+  double seconds = 0;       // of a node without any work
 
   bool operator==(const NodeFactor&) const = default;
 };
 
 struct Calibration {
+  MachineRates rates;
   std::map<std::string, NodeFactor> nodes;
-  double wake_seconds = 0;  // from the end of what another lane did to the node that waited for it
 
   bool operator==(const Calibration&) const = default;
 };
 
-// From traced steps of a run without emulated links, which took `seconds` untraced.
-Calibration calibrate(const config::Config& config,
-                      const std::vector<trace::Timeline>& timelines,
-                      double seconds);
+// A run without emulated links: traced steps, and what a step took untraced.
+struct CalibrationRun {
+  const config::Config& config;
+  const std::vector<trace::Timeline>& timelines;
+  double seconds = 0;
+};
 
-// The costs of another run, by pipeline rank; what its emulated links take (fabric.*) comes on top.
-// ConfigError naming the kinds of nodes that the calibration has not seen.
+// `overlapped` is the same run in an order in which communication is beside compute, whose
+// timelines are not looked at: it tells how much slower compute is there. `cores` as in the rates.
+Calibration calibrate(const CalibrationRun& plain,
+                      const std::optional<CalibrationRun>& overlapped,
+                      double cores);
+
+// The costs of another run, by pipeline rank. What its emulated links take (fabric.*) runs beside
+// the copies: the longer counts. ConfigError naming kinds of nodes that nothing is known of.
 exec::sim::CostTable calibrated_costs(const config::Config& config,
                                       const grid::Grid& grid,
                                       const std::vector<schedule::RankPlan>& plans,
                                       const Calibration& calibration);
 
+// What slows nodes of the run down beside each other.
+exec::sim::Contention contention_of(const config::Config& config, const Calibration& calibration);
+
 // The step of a run, simulated at these costs.
-double calibrated_seconds(const config::Config& config, const Calibration& calibration);
+struct CalibratedStep {
+  double seconds = 0;
+  exec::sim::CostTable costs;  // by pipeline rank; of nodes alone, before they slow each other down
+};
+CalibratedStep calibrated_step(const config::Config& config, const Calibration& calibration);
+
+// "F.experts": what all layers, micro-batches and slices have in common.
+std::string kind_of_node(schedule::Node node);
+
+// Two lines for people.
+std::string describe(const MachineRates& rates);
 
 std::string print(const Calibration& calibration);
 // ConfigError naming what is wrong with the text.

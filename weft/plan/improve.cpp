@@ -13,6 +13,8 @@
 #include "weft/exec/sim/bounds.h"
 #include "weft/exec/sim/simulate.h"
 #include "weft/plan/list_schedule.h"
+#include "weft/plan/order_bound.h"
+#include "weft/plan/simulated_step.h"
 #include "weft/schedule/meeting.h"
 #include "weft/schedule/memory.h"
 #include "weft/schedule/passes/rewrite.h"
@@ -41,18 +43,7 @@ constexpr int kComputesAhead = 4;
 constexpr std::size_t kLooksAhead = 64;
 
 sim::SimulatedStep step_of(const std::vector<RankPlan>& plans, const ImproveRequest& request) {
-  sim::SimulatedStep step{
-      .graphs = {},
-      .members =
-          [pipeline = plans.front().anatomy.pipeline](int rank, const schedule::Entry& entry) {
-            return schedule::stages_of_entry(pipeline, rank, entry);
-          },
-      .cost = {},
-      .wire = {},
-      .overheads = request.overheads};
-  for (const RankPlan& plan : plans) step.graphs.push_back(&plan.training);
-  step.cost = request.costs.for_graphs(step.graphs);
-  return step;
+  return simulated_step(plans, request.costs, request.overheads);
 }
 
 // Mean step of some machines whose nodes take a little more or less than the costs say, and whose
@@ -71,7 +62,7 @@ double varied_seconds(const std::vector<RankPlan>& plans, const ImproveRequest& 
                                                      : std::max(0.5, 1 + kVariation * drawn);
       return cost;
     };
-    sum += sim::simulate(varied).step_seconds();
+    sum += sim::simulate(varied, request.contention).step_seconds();
   }
   return sum / static_cast<double>(kMachines);
 }
@@ -217,10 +208,12 @@ class Search {
     unit_ = sum / all;
     biases_.assign(numbers.size(), 0);
     result_.plans = request.plans;
-    result_.given_seconds = sim::simulate(given_).step_seconds();
+    result_.given_seconds = sim::simulate(given_, request.contention).step_seconds();
     result_.found_seconds = result_.given_seconds;
     given_varied_ = varied_seconds(request.plans, request);
-    result_.bound_seconds = sim::bounds_of(given_).step_seconds();
+    result_.bound_seconds =
+        std::max(order_bound(jobs_, given_),
+                 sim::bounds_of(given_).beside(request.contention.beside_communication));
     result_.given_bytes = result_.found_bytes = most_kept(request.plans, request.load);
     result_.limit_bytes = request.memory_limit.value_or(result_.given_bytes + one_micro_batch());
   }
@@ -291,7 +284,8 @@ class Search {
     best_listed_ = std::min(best_listed_, order.seconds);
     best_varied_ = varied;
     best_ = taste;
-    const double seconds = sim::simulate(step_of(plans, request_)).step_seconds();
+    const double seconds =
+        sim::simulate(step_of(plans, request_), request_.contention).step_seconds();
     if (varied >= given_varied_ || seconds >= result_.given_seconds) return true;
     result_.found_seconds = seconds;
     result_.found_bytes = bytes;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "weft/exec/sim/contention.h"
 #include "weft/exec/sim/costs.h"
 #include "weft/schedule/plan.h"
 
@@ -17,6 +18,7 @@ struct ImproveRequest {
   const std::vector<schedule::RankPlan>& plans;  // of the order to begin with, verified
   const exec::sim::CostTable& costs;             // by pipeline rank
   exec::sim::Overheads overheads = {};
+  exec::sim::Contention contention = {};
   schedule::Load load = {};  // of a micro-batch in an MoE layer
   // Of kept activations, on the pipeline rank that keeps most; none: what the given order keeps
   // there and one micro-batch more.
@@ -29,7 +31,7 @@ struct Improvement {
   std::vector<schedule::RankPlan> plans;  // those given where nothing better was found
   double given_seconds = 0;
   double found_seconds = 0;
-  double bound_seconds = 0;  // no order is shorter: see exec/sim/bounds.h
+  double bound_seconds = 0;  // no order is shorter: see order_bound.h and exec/sim/bounds.h
   std::int64_t given_bytes = 0, found_bytes = 0, limit_bytes = 0;
   int tried = 0;
   int over_limit = 0;  // of them, orders that were shorter and kept too much

@@ -11,6 +11,7 @@
 #include "weft/derive/gpu.h"
 #include "weft/derive/machines.h"
 #include "weft/plan/nominal_work.h"
+#include "weft/plan/simulated_step.h"
 #include "weft/schedule/meeting.h"
 
 namespace weft::plan {
@@ -105,7 +106,7 @@ class Pricing {
               .kind = trace::SpanKind::Host};
     }
     if (entry.lane == schedule::Lane::Host) return {.seconds = 0, .kind = trace::SpanKind::Host};
-    if (entry.lane == schedule::Lane::Copy) {
+    if (schedule::is_copy(entry.lane)) {
       const bool is_state = entry.node.piece == schedule::Piece::Download ||
                             entry.node.piece == schedule::Piece::Upload;
       const double bytes =
@@ -156,7 +157,7 @@ class Pricing {
         const double elements = number(bucket.elements);
         if (node == bucket.gather()) return elements * work_.element_bytes() * to_others;
         const bool is_wide = derive::gradient_wire(config_) == config::Precision::Fp32;
-        const double width = is_wide ? kGradientBytes : work_.element_bytes();
+        const double width = is_wide ? kGradientBytes : kGradientBytes / 2;
         return elements * width * (bucket.shards == 1 ? 2 : 1) * to_others;
       }
       case Members::Tables:
@@ -183,7 +184,7 @@ class Pricing {
         node.direction == schedule::Direction::O || node.direction == schedule::Direction::I;
     if (!is_offloaded) return 0;
     const schedule::Load load = schedule::share_of(anatomy_, node, load_);
-    return number(schedule::piece_of(anatomy_, node).away().of(load));
+    return number(schedule::piece_of(anatomy_, node).copied().of(load));
   }
 
   // What is sent is what is received.
@@ -265,13 +266,7 @@ sim::Result simulate_nominal(const config::Config& config,
                              const grid::Grid& grid,
                              const std::vector<schedule::RankPlan>& plans,
                              const NominalRates& rates) {
-  sim::SimulatedStep step;
-  for (const schedule::RankPlan& plan : plans) step.graphs.push_back(&plan.training);
-  step.members = [&plans](int rank, const Entry& entry) {
-    return schedule::stages_of_entry(plans.front().anatomy.pipeline, rank, entry);
-  };
-  step.cost = nominal_costs(config, grid, plans, rates).for_graphs(step.graphs);
-  return sim::simulate(step);
+  return sim::simulate(simulated_step(plans, nominal_costs(config, grid, plans, rates)));
 }
 
 sim::CostTable nominal_costs(const config::Config& config,

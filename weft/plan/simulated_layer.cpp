@@ -63,7 +63,7 @@ Config layers_alone(const Config& config, std::int64_t layer, Recomputed whole) 
 }
 
 // What each lane does while compute does nothing. At one moment the first of these counts.
-constexpr std::array<Lane, 4> kCounted{Lane::Tp, Lane::Cp, Lane::Ep, Lane::Copy};
+constexpr std::array<Lane, 5> kCounted{Lane::Tp, Lane::Cp, Lane::Ep, Lane::Copy, Lane::CopyIn};
 
 double& of_lane(Stretch& stretch, Lane lane) {
   if (lane == Lane::Tp) return stretch.tp;
@@ -112,7 +112,8 @@ class SmallRun {
     std::optional<sim::CostTable> nominal;
     for (const Entry& entry : entries()) {
       std::optional<sim::Cost> cost = pricing.cost(entry, plans_.front().anatomy);
-      const bool is_copied = entry.lane == Lane::Copy && entry.node.layer != schedule::kNone;
+      const bool is_copied =
+          schedule::is_copy(entry.lane) && entry.node.layer != schedule::kNone;
       if (is_copied) {
         if (!nominal) nominal = nominal_costs(config_, grid, plans_, rates);
         cost = *nominal->find(0, entry.node);
@@ -167,7 +168,7 @@ class SmallRun {
     Intervals gaps{{0, end_ns}};
     take_covered(lanes[Lane::Compute], gaps);
     Stretch stretch{.total = static_cast<double>(end_ns) * 1e-9};
-    for (const Lane lane : kCounted) of_lane(stretch, lane) = take_covered(lanes[lane], gaps);
+    for (const Lane lane : kCounted) of_lane(stretch, lane) += take_covered(lanes[lane], gaps);
     return stretch;
   }
 

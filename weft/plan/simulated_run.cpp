@@ -12,6 +12,7 @@
 #include "weft/plan/node_pricing.h"
 #include "weft/plan/nominal_costs.h"
 #include "weft/plan/short_step.h"
+#include "weft/plan/simulated_step.h"
 
 namespace weft::plan {
 namespace {
@@ -72,14 +73,10 @@ ShortRun run_short(const config::Config& config,
                    Traced traced) {
   const grid::Grid grid(derive::layout_of(config));
   const std::vector<schedule::RankPlan> plans = schedule::plan_step(config, grid);
-  sim::SimulatedStep step;
-  for (const schedule::RankPlan& plan : plans) step.graphs.push_back(&plan.training);
-  step.members = [&plans](int rank, const Entry& entry) {
-    return schedule::stages_of_entry(plans.front().anatomy.pipeline, rank, entry);
-  };
   config::Config costs = priced;
   costs.train = config.train;
-  step.cost = hardware_costs(costs, grid, plans, hardware, routing).for_graphs(step.graphs);
+  const sim::SimulatedStep step =
+      simulated_step(plans, hardware_costs(costs, grid, plans, hardware, routing));
   const sim::Result result = sim::simulate(step);
   ShortRun run{.seconds = result.step_seconds(), .timelines = {}};
   if (traced == Traced::Yes) run.timelines = sim::timelines_of(step, result);

@@ -348,6 +348,7 @@ void shrink_batch(const Config& model, TwinDraft& draft) {
   draft.set("dataset.kind", dataset.kind, DataKind::Mock, why);
   draft.set("dataset.path", dataset.path, std::string(), why);
   draft.set("dataset.blend", dataset.blend, std::vector<std::string>(), why);
+  draft.set("dataset.blend_per_split", dataset.blend_per_split, std::vector<std::string>(), why);
   draft.set("dataset.split", dataset.split, std::string(), why);
   draft.set("dataset.extensions", dataset.extensions, std::vector<std::string>(), why);
   draft.set("dataset.seq_length", dataset.seq_length, std::optional<std::int64_t>(), why);

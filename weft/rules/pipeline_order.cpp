@@ -58,7 +58,7 @@ std::string wanted_chunks(PipelineSchedule schedule, std::int64_t vpp) {
   return "";
 }
 
-void judge_chunks(Judge& judge) {
+void judge_pipeline_chunks(Judge& judge) {
   const ModelConfig& model = judge.model();
   if (model.pipeline_model_parallel_size == 1 || !judge.sound({kChunks})) return;
   const std::int64_t vpp = derive::virtual_stages(model);
@@ -172,7 +172,7 @@ constexpr Rule kPipelineOrderRules[] = {
      .example = "model.num_layers=4 model.pipeline_model_parallel_size=2 "
                 "model.virtual_pipeline_model_parallel_size=2 runtime.pipeline_schedule=zb_h1 "
                 "train.global_batch_size=4",
-     .judge = judge_chunks},
+     .judge = judge_pipeline_chunks},
     {.id = "W83",
      .when = "runtime.pipeline_schedule = zb_h1 with overlapped expert-parallel communication",
      .then = "refused",

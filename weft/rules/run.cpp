@@ -67,11 +67,12 @@ void judge_warmup(Judge& judge) {
 
 void judge_data_path(Judge& judge) {
   const DatasetConfig& dataset = judge.config().dataset;
-  const bool has_data = !dataset.path.empty() || !dataset.blend.empty();
+  const bool has_data =
+      !dataset.path.empty() || !dataset.blend.empty() || !dataset.blend_per_split.empty();
   if (dataset.kind == DataKind::Mock || has_data) return;
   judge.report("dataset.path",
                text("dataset.kind = {} reads files", word(dataset.kind)),
-               "set dataset.path or dataset.blend");
+               "set dataset.path, dataset.blend or dataset.blend_per_split");
 }
 
 void judge_bytes_as_tokens(Judge& judge) {
@@ -85,7 +86,8 @@ void judge_bytes_as_tokens(Judge& judge) {
 void judge_held_out(Judge& judge) {
   const Config& config = judge.config();
   if (config.dataset.kind == DataKind::Mock || config.train.eval_interval <= 0) return;
-  const bool has_other = !config.dataset.valid_data_path.empty() || !config.dataset.split.empty();
+  const bool has_other = !config.dataset.valid_data_path.empty() || !config.dataset.split.empty() ||
+                         !config.dataset.blend_per_split.empty();
   if (config.dataset.eval_fraction != 0 || has_other) return;
   judge.report(
       "dataset.eval_fraction",
@@ -174,10 +176,12 @@ void judge_finetune(Judge& judge) {
 void judge_optimizer_left(Judge& judge) {
   const CheckpointConfig& checkpoint = judge.config().checkpoint;
   if (checkpoint.load_optim || checkpoint.load.empty() || checkpoint.finetune) return;
+  if (checkpoint.load != checkpoint.save) return;
   judge.report("checkpoint.load_optim",
-               "checkpoint.load_optim = false without checkpoint.finetune: the run would go on at "
-               "a later step with an optimizer that counts from the first",
-               "set checkpoint.finetune=true to begin anew with the weights");
+               text("checkpoint.load_optim = false with one folder to load from and to save to "
+                    "('{}'): every start leaves the optimizer, also one that goes on after a fault",
+                    checkpoint.save),
+               "save to another folder, and the same command goes on from there with all it has");
 }
 
 void judge_nccl(Judge& judge) {
@@ -210,7 +214,7 @@ constexpr Rule kRunRules[] = {
      .example = "scheduler.lr_warmup_iters=20 scheduler.lr_decay_iters=10",
      .judge = judge_warmup},
     {.id = "W12",
-     .when = "dataset.kind reads files, and dataset.path and dataset.blend are empty",
+     .when = "dataset.kind reads files, and dataset.path, blend and blend_per_split are empty",
      .then = "refused",
      .why = "There is nothing to read.",
      .example = "dataset.kind=text",
@@ -222,8 +226,8 @@ constexpr Rule kRunRules[] = {
      .example = "dataset.kind=text dataset.path=docs model.vocab_size=128",
      .judge = judge_bytes_as_tokens},
     {.id = "W14",
-     .when = "train.eval_interval > 0 on files, dataset.eval_fraction = 0, no dataset.split and no "
-             "dataset.valid_data_path",
+     .when = "train.eval_interval > 0 on files, dataset.eval_fraction = 0, no dataset.split, no "
+             "blend_per_split and no dataset.valid_data_path",
      .then = "refused",
      .why = "Evaluation reads the part of the data that training does not.",
      .example = "dataset.kind=text dataset.path=docs train.eval_interval=5 dataset.eval_fraction=0",
@@ -252,12 +256,13 @@ constexpr Rule kRunRules[] = {
      .example = "checkpoint.finetune=true",
      .judge = judge_finetune},
     {.id = "W111",
-     .when = "checkpoint.load_optim = false with checkpoint.load and without checkpoint.finetune",
-     .then = "refused",
-     .why = "Adam corrects its moments by the number of steps since they were zero, and Weft knows "
-            "the step of the run alone. Megatron begins the learning rate anew too, in the middle "
-            "of the run.",
-     .example = "checkpoint.load=x checkpoint.load_optim=false",
+     .kind = Kind::Warning,
+     .when = "checkpoint.load_optim = false with checkpoint.load = save and without "
+             "checkpoint.finetune",
+     .then = "warned",
+     .why = "Step and data go on, moments are zero and the learning rate begins anew, as in "
+            "Megatron; a job that is started again would do so once more.",
+     .example = "checkpoint.load=x checkpoint.save=x checkpoint.load_optim=false",
      .judge = judge_optimizer_left},
     {.id = "W75",
      .when = "runtime.backend = nccl with runtime.device = cpu",

@@ -108,6 +108,7 @@ void declare_bytes(const config::ModelConfig& model,
   piece.kept = bytes.kept;
   piece.output = bytes.output;
   piece.remade = bytes.remade;
+  piece.travels = bytes.travels;
   piece.sent_forward = bytes.sent_forward;
   piece.sent_again = bytes.sent_again;
   if (piece.has_input_gradient()) piece.sent_backward = bytes.sent_backward;

@@ -23,7 +23,8 @@
 // shared experts, and a piece whose parts are on several lanes: under tensor parallelism `gather`
 // and `scatter` exchange tokens on the tp lane. Where a pass has a piece recomputed
 // (passes/recompute.h), it has a node of direction R as well; where what it made waits in the
-// host's memory (passes/offload.h), nodes of directions O and I, on the copy lane.
+// host's memory (passes/offload.h), nodes of directions O and I, each way on a copy lane of its
+// own.
 //
 // A step ends with `tie` (tied embeddings: the two gradients are added), `reduce.dense` and
 // `reduce.expert` (gradients summed over ranks), `reduce.copied` (those of weights that several
@@ -106,16 +107,19 @@ struct PieceAnatomy {
   std::vector<PieceName>
       after;  // pieces of the same layer whose forward this one needs; empty: the layer's input
   std::optional<Steps> steps = std::nullopt;
-  Bytes kept = {};          // by its forward, for the backward; of an exchange in steps, by each
-  Bytes output = {};        // of it, what the next piece reads as its input
-  Bytes remade = {};        // of it, what a recomputation drops and makes again
+  Bytes kept = {};    // by its forward, for the backward; of an exchange in steps, by each
+  Bytes output = {};  // of it, what the next piece reads as its input
+  Bytes remade = {};  // of it, what a recomputation drops and makes again
+  // Of that, what goes to the host's memory where it is offloaded, unless all: the rest is made of
+  // it when it is back.
+  std::optional<Bytes> travels = std::nullopt;
   Bytes sent_forward = {};  // to other ranks, a row that leaves this one; of steps, by each
   Bytes sent_backward = {};
   std::optional<Bytes> sent_again = std::nullopt;  // where it runs again, unless as forward
   // What it becomes where a pass splits it (passes/parts.h), in forward order.
   std::vector<PieceAnatomy> parts = {};
-  // It runs again before its input gradient. What it remakes is dropped after the forward; where
-  // that is nothing, it brings what others remake.
+  // It runs again before its input gradient. What it remakes, or hands on to the next layer, is
+  // dropped after the forward; where that is nothing, it brings what others remake.
   bool is_recomputed = false;
   // What it could remake, or hands on to the next layer, is copied to the host's memory after the
   // forward and back before the backward.
@@ -123,9 +127,10 @@ struct PieceAnatomy {
 
   // Whether some of what it made is not in the device's memory between forward and backward.
   bool is_away() const { return is_recomputed || is_offloaded; }
-  const Bytes& offloadable() const { return remade != Bytes{} ? remade : output; }
-  // What that is, where it is.
-  const Bytes& away() const { return is_offloaded ? offloadable() : remade; }
+  // What that is, or would be.
+  const Bytes& away() const { return remade != Bytes{} ? remade : output; }
+  // What of it a copy moves.
+  const Bytes& copied() const { return travels ? *travels : away(); }
   bool is(const PieceName& name) const { return piece == name.piece && part == name.part; }
   // Whether its nodes of that direction are steps. A weight gradient is of all of them, and so is
   // what goes out and comes in; what a ring brings is the only thing that is made again step by
@@ -271,6 +276,8 @@ struct Detail {
   std::vector<PieceName> recomputed;  // pieces, or parts of a piece that is split
   // In how many layers from the first of each chunk on; else in all.
   std::optional<int> recomputed_layers = std::nullopt;
+  // Of so many layers in a row of a chunk the first alone keeps its input.
+  int recomputed_group = 1;
   std::vector<OffloadedPart> offloaded = {};  // parts of pieces that are split
 };
 
@@ -306,7 +313,8 @@ struct ReductionScope {
   Sums expert = Sums::None;
   Sums totals = Sums::None;
   Sums copied = Sums::None;  // dense gradients that tensor-parallel ranks hold copies of
-  config::Precision wire = config::Precision::Fp32;  // of dense and expert gradients
+  // Of dense and expert gradients, where it is not what a rank has them in.
+  config::Precision wire = config::Precision::Fp32;
   derive::BufferScheme buffers = {};
 };
 

@@ -75,11 +75,16 @@ std::int64_t expanded_bytes(const config::ModelConfig& model) {
   return queries + model.kv_lora_rank * b + kFp32 + (q + heads * model.v_head_dim) * b;
 }
 
+// The product alone.
+std::int64_t projected_bytes(const config::ModelConfig& model) {
+  return (model.local_query_width() + 2 * model.local_key_width()) * element_bytes(model);
+}
+
 std::int64_t qkv_bytes(const config::ModelConfig& model) {
   if (model.multi_latent_attention) return latent_down_bytes(model) + expanded_bytes(model);
   const std::int64_t b = element_bytes(model);
   const std::int64_t q = model.local_query_width(), k = model.local_key_width();
-  const std::int64_t bytes = (q + 2 * k) * b;
+  const std::int64_t bytes = projected_bytes(model);
   switch (model.qk_layernorm) {
     case config::QkNorm::None:
       return bytes;
@@ -101,9 +106,13 @@ PartBytes qkv_parts(const config::ModelConfig& model, const PieceBytes& qkv) {
     return {{Part::Qkv, is_remade ? remakes(down) : keeps(down)},
             {Part::Expand, is_remade ? remakes(expanded) : keeps(expanded)}};
   }
-  if (!derive::norms_across_ranks(model)) return {{Part::Qkv, qkv}};
-  const std::int64_t columns = model.local_query_width() + 2 * model.local_key_width();
-  const Bytes product = of_group(model, columns * element_bytes(model));
+  const Bytes product = of_group(model, projected_bytes(model));
+  if (!derive::norms_across_ranks(model)) {
+    PieceBytes whole = qkv;
+    // Norm and rotation are made again of the product.
+    if (model.qk_layernorm != config::QkNorm::None) whole.travels = product;
+    return {{Part::Qkv, whole}};
+  }
   const Bytes normed{.per_token = qkv.kept.per_token - product.per_token};
   const Bytes sums{.per_token = 2 * (model.tensor_model_parallel_size - 1) * 2 * kFp32};
   return {{Part::Qkv, keeps(product)},
@@ -276,6 +285,7 @@ PieceBytes pick(const config::ModelConfig& model,
     picked.kept = sum(picked.kept, bytes.kept);
     picked.output = sum(picked.output, bytes.output);
     picked.remade = sum(picked.remade, bytes.remade);
+    if (name.part == part) picked.travels = bytes.travels;
     picked.sent_forward = sum(picked.sent_forward, bytes.sent_forward);
     picked.sent_backward = sum(picked.sent_backward, bytes.sent_backward);
   }

@@ -14,6 +14,8 @@ struct PieceBytes {
   Bytes kept = {};
   Bytes output = {};  // of it, the residual stream: the input of the next piece that reads it
   Bytes remade = {};  // of it, what a recomputation drops and makes again
+  // Of that, what goes to the host's memory, unless all.
+  std::optional<Bytes> travels = std::nullopt;
   // To other ranks by one node. Rows: those that leave the rank.
   Bytes sent_forward = {}, sent_backward = {};
   std::optional<Bytes> sent_again = std::nullopt;  // where it runs again, unless as forward

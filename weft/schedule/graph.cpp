@@ -35,11 +35,15 @@ std::string_view word(Lane lane) {
       return "pp_receive_previous";
     case Lane::Copy:
       return "copy";
+    case Lane::CopyIn:
+      return "copy_in";
     case Lane::Host:
       return "host";
   }
   return "";
 }
+
+bool is_copy(Lane lane) { return lane == Lane::Copy || lane == Lane::CopyIn; }
 
 bool is_collective(Lane lane) {
   switch (lane) {
@@ -54,6 +58,7 @@ bool is_collective(Lane lane) {
     case Lane::PpReceiveNext:
     case Lane::PpReceivePrevious:
     case Lane::Copy:
+    case Lane::CopyIn:
     case Lane::Host:
       return false;
   }

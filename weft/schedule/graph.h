@@ -23,12 +23,15 @@ enum class Lane {
   PpSendPrevious,
   PpReceiveNext,
   PpReceivePrevious,
-  Copy,
+  Copy,    // to the host's memory
+  CopyIn,  // and from it
   Host,
 };
 inline constexpr int kLanes = static_cast<int>(Lane::Host) + 1;
 
 std::string_view word(Lane lane);
+// The lanes between a device and its host.
+bool is_copy(Lane lane);
 // Lanes whose nodes are one operation with the same node of the other members of a group.
 bool is_collective(Lane lane);
 

@@ -11,7 +11,7 @@ Node meeting_of(const Node& node) {
 }
 
 bool is_meeting(const Entry& entry) {
-  return entry.lane != Lane::Compute && entry.lane != Lane::Copy && entry.lane != Lane::Host;
+  return entry.lane != Lane::Compute && !is_copy(entry.lane) && entry.lane != Lane::Host;
 }
 
 }  // namespace weft::schedule

@@ -41,14 +41,6 @@ Parts parts_offloaded_by(OffloadModule module, const config::ModelConfig& model)
   return {};
 }
 
-// Of a rank and a micro-batch, where every expert gets as many rows as any other.
-Load even_load(const config::Config& config) {
-  const config::ModelConfig& model = config.model;
-  const std::int64_t tokens = config.train.micro_batch_size * model.seq_length /
-                              (model.tensor_model_parallel_size * model.context_parallel_size);
-  return {.tokens = tokens, .rows = tokens * model.expert_grid().per_token};
-}
-
 // Of all layers together.
 double bytes_of_parts(const config::Config& config, const Parts& parts) {
   const TokenFlow flow{.tp = static_cast<int>(config.model.tensor_model_parallel_size),
@@ -62,7 +54,8 @@ double bytes_of_parts(const config::Config& config, const Parts& parts) {
       const bool is_of_dense = name.piece == Piece::Mlp;
       if ((is_of_moe || is_of_dense) && is_of_moe != config.model.is_moe_layer(layer)) continue;
       const PieceBytes part = bytes_of(config.model, flow, name, layer);
-      bytes += number((part.remade != Bytes{} ? part.remade : part.output).of(load));
+      const Bytes& all = part.remade != Bytes{} ? part.remade : part.output;
+      bytes += number((part.travels ? *part.travels : all).of(load));
     }
   }
   return bytes;
@@ -83,6 +76,13 @@ std::optional<double> carried_bytes(const config::Config& config) {
 }
 
 }  // namespace
+
+Load even_load(const config::Config& config) {
+  const config::ModelConfig& model = config.model;
+  const std::int64_t tokens = config.train.micro_batch_size * model.seq_length /
+                              (model.tensor_model_parallel_size * model.context_parallel_size);
+  return {.tokens = tokens, .rows = tokens * model.expert_grid().per_token};
+}
 
 std::vector<OffloadedModule> offloaded_modules(const config::Config& config) {
   const config::ModelConfig& model = config.model;

@@ -14,6 +14,9 @@ struct OffloadedModule {
   double share = 1;              // of the layers that have it
 };
 
+// What a micro-batch brings a rank, where every expert gets as many rows as any other.
+Load even_load(const config::Config& config);
+
 // What model.offload_modules name, with their shares. Modules come first as they are named: where
 // the link does not carry all of them, the last ones are offloaded in fewer layers. Decided from
 // the config alone: by the advertised rates of hardware.gpu and what of them is reached in

@@ -9,6 +9,7 @@
 #include "weft/derive/pipeline.h"
 #include "weft/schedule/builders/pipeline.h"
 #include "weft/schedule/meeting.h"
+#include "weft/schedule/offload_share.h"
 #include "weft/schedule/passes/data_parallel.h"
 #include "weft/schedule/passes/interleave.h"
 #include "weft/schedule/passes/offload.h"
@@ -17,6 +18,7 @@
 #include "weft/schedule/passes/point_to_point.h"
 #include "weft/schedule/passes/recompute.h"
 #include "weft/schedule/passes/ring_ahead.h"
+#include "weft/schedule/passes/rows_ahead.h"
 #include "weft/schedule/passes/shared_experts.h"
 #include "weft/schedule/passes/slices.h"
 #include "weft/schedule/passes/snapshot.h"
@@ -28,6 +30,12 @@ namespace weft::schedule {
 namespace {
 
 Sums sums_over(int ranks) { return ranks > 1 ? Sums::OverRanks : Sums::None; }
+
+// Fp32: gradients travel as they lie.
+config::Precision narrowed_wire(const config::Config& config) {
+  const config::Precision wire = derive::gradient_wire(config);
+  return wire == derive::main_gradients(config) ? config::Precision::Fp32 : wire;
+}
 
 TurnOrder order_of(const config::Config& config) {
   switch (derive::pipeline_schedule(config)) {
@@ -109,7 +117,9 @@ void add_detail(RankPlan& plan, const Detail& detail) {
   plan.anatomy = with_recomputation(std::move(plan.anatomy), always);
   plan.anatomy =
       with_recomputation(std::move(plan.anatomy), detail.recomputed, detail.recomputed_layers);
+  plan.anatomy = with_grouped_layers(std::move(plan.anatomy), detail.recomputed_group);
   plan.training = recompute(plan.training, plan.anatomy, micro_batches);
+  plan.training = bring_rows_ahead(plan.training, plan.anatomy, micro_batches);
   if (plan.anatomy.flow.exchange == TensorExchange::InSteps) {
     plan.training = overlap_tensor_exchange(plan.training, plan.anatomy, micro_batches);
   }
@@ -167,7 +177,7 @@ std::vector<RankPlan> plan_step(const config::Config& config,
                       .expert = sums_over(grid.edp()),
                       .totals = sums_over(grid.world()),
                       .copied = sums_over(grid.tp()),
-                      .wire = derive::gradient_wire(config)};
+                      .wire = narrowed_wire(config)};
   const TokenFlow tokens{.slices = token_slices(config),
                          .budget = budget,
                          .machines = machines_of(config, grid),
@@ -194,7 +204,8 @@ std::vector<RankPlan> plan_step(const config::Config& config,
     }
     if (!with_all.offloaded.empty()) {
       plan.anatomy = with_offloading(std::move(plan.anatomy), with_all.offloaded);
-      plan.training = offload(plan.training, plan.anatomy, plan.shape.micro_batches);
+      plan.training =
+          offload(plan.training, plan.anatomy, plan.shape.micro_batches, even_load(config));
     }
     if (const derive::OptimizerOffload state = derive::optimizer_offload(config); state.is_on()) {
       plan.anatomy = with_offloaded_optimizer(std::move(plan.anatomy), state);

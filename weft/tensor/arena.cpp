@@ -118,6 +118,18 @@ std::pair<std::byte*, std::vector<Event>> Arena::take(std::size_t bytes,
   return {data, take_from(data, bytes)};
 }
 
+std::pair<std::byte*, std::vector<Event>> Arena::take_fitting(std::size_t bytes,
+                                                              const Stream* user) {
+  bytes = round_up(bytes, kAlignment);
+  std::byte* data = find_fitting(bytes, user);
+  if (data == nullptr) {
+    merge(user);
+    data = find_fitting(bytes, user);
+  }
+  if (data == nullptr) data = grow(bytes, free_.end());
+  return {data, take_from(data, bytes)};
+}
+
 void Arena::give(std::byte* data, std::size_t bytes, std::vector<Event> uses) {
   insert(data, {round_up(bytes, kAlignment), std::move(uses), slab_of(data), ++given_});
 }
@@ -193,6 +205,19 @@ std::byte* Arena::find_ready(std::size_t bytes, const Stream* user) const {
     if (is_ready(free_.at(at->second), user)) return at->second;
   }
   return nullptr;
+}
+
+// Of the smallest that are large enough one that is ready, else the one given back longest ago.
+std::byte* Arena::find_fitting(std::size_t bytes, const Stream* user) const {
+  const auto first = by_size_.lower_bound({bytes, nullptr});
+  if (first == by_size_.end()) return nullptr;
+  std::byte* oldest = first->second;
+  for (auto at = first; at != by_size_.end() && at->first == first->first; ++at) {
+    const Free& piece = free_.at(at->second);
+    if (is_ready(piece, user)) return at->second;
+    if (piece.given < free_.at(oldest).given) oldest = at->second;
+  }
+  return oldest;
 }
 
 // Neighbours that are large enough together, of all such the ones that were given back longest

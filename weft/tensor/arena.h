@@ -30,6 +30,9 @@ class Arena {
   std::pair<std::byte*, std::vector<Event>> take(std::size_t bytes,
                                                  const Stream* user,
                                                  std::size_t may_grow);
+  // The same of memory that is slow to get: of what is free the piece that fits best, whoever must
+  // wait for it, so that the region grows only where nothing fits.
+  std::pair<std::byte*, std::vector<Event>> take_fitting(std::size_t bytes, const Stream* user);
   // The memory at that place, where it is free.
   std::optional<std::vector<Event>> take_at(std::byte* data, std::size_t bytes);
   // The lowest memory beside what is `kept`, sorted: such as is ready for `user` or was given back
@@ -72,6 +75,7 @@ class Arena {
 
   std::byte* find(std::size_t bytes, const Stream* user, std::size_t may_grow);
   std::byte* find_ready(std::size_t bytes, const Stream* user) const;
+  std::byte* find_fitting(std::size_t bytes, const Stream* user) const;
   std::byte* find_oldest(std::size_t bytes);
   std::size_t lowest(std::size_t bytes,
                      const Stream* user,

@@ -30,10 +30,6 @@ std::size_t with_spare(std::size_t counted) {
   return counted + std::max(counted / kSpareShare, kSpare);
 }
 
-std::size_t whole_granules(std::size_t bytes) {
-  return (bytes + kGranule - 1) / kGranule * kGranule;
-}
-
 // What a step's plan counts: small ones lie apart.
 std::size_t placed_bytes(std::size_t bytes) { return bytes > kSmallBytes ? bytes : 0; }
 
@@ -241,11 +237,15 @@ Pool::Taken Pool::take(std::size_t bytes, Tag tag, Memory memory, Reuse reuse) {
     if (place && take_place(*place, bytes, taken)) return taken;
     step_->missed();
   }
-  std::size_t room = tag == Tag::Offloaded ? whole_granules(room_for(bytes, tag)) : may_grow(bytes);
+  if (tag == Tag::Offloaded) {
+    std::tie(taken.data, taken.pending) = arena.take_fitting(room_for(bytes, tag), user_);
+    return taken;
+  }
+  std::size_t room = may_grow(bytes);
   if (&arena == small_arena_.get()) {
     room = std::max(room, kSmallSpare - std::min(kSmallSpare, arena.reserved()));
   }
-  std::tie(taken.data, taken.pending) = arena.take(room_for(bytes, tag), user_, room);
+  std::tie(taken.data, taken.pending) = arena.take(bytes, user_, room);
   return taken;
 }
 

@@ -12,8 +12,8 @@ constexpr std::size_t kMostBuffers = 1 << 16;
 constexpr int kKeyBits = 20;
 
 std::size_t round_up(std::size_t bytes) {
-  constexpr std::size_t kAlignment = 256;
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  constexpr std::size_t kPlaceAlignment = 256;
+  return (bytes + kPlaceAlignment - 1) / kPlaceAlignment * kPlaceAlignment;
 }
 
 }  // namespace

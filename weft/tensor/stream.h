@@ -54,6 +54,13 @@ struct WorkSpan {
   WorkSize size{};
 };
 
+// One of several copies from the device's memory to the host's.
+struct Download {
+  std::byte* to = nullptr;
+  const std::byte* from = nullptr;
+  std::int64_t bytes = 0;
+};
+
 // Work of the host in a stream's order; see Stream::enqueue_host.
 using HostWork = std::function<void(Transfers&)>;
 
@@ -71,7 +78,11 @@ class Stream {
   // Copies between the host's memory, which must stay until the copy is over, and the device's. The
   // typed functions of tensor/transfer.h are the way to call them.
   virtual void upload(std::byte* to, const std::byte* from, std::int64_t bytes) = 0;
-  virtual void download(std::byte* to, const std::byte* from, std::int64_t bytes) = 0;
+  void download(std::byte* to, const std::byte* from, std::int64_t bytes) {
+    download_all({{.to = to, .from = from, .bytes = bytes}});
+  }
+  // All of them, in any order.
+  virtual void download_all(std::vector<Download> all) = 0;
 
   // Runs `work` in the stream's order, on a thread that is not the host's (or at once, where the
   // stream is Alone). It may block, as a meeting of ranks does; what it throws is the stream's

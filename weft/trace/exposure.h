@@ -46,7 +46,7 @@ struct CommunicationTime {
   Reasons reasons;
 };
 
-// By kind of communication: "ep", "dp", "pp", ..., and "copy"
+// By kind of communication: "ep", "dp", "pp", ..., and "copy", either way
 using CommunicationKinds = std::map<std::string, CommunicationTime>;
 
 struct RankExposure {

@@ -61,7 +61,7 @@ void add(SumsByKind& into, const SumsByKind& more) {
 Communications communications_of(const Timeline& timeline, int run, const Operations& operations) {
   Communications kinds;
   for (const Span& span : timeline.spans) {
-    const bool is_copy = span.lane == kCopyLane;
+    const bool is_copy = is_copy_lane(span.lane);
     const std::string_view kind = is_copy ? kCopyLane : communication_kind(span.lane);
     if (span.run != run || !is_node(span) || kind.empty()) continue;
     const Communication one{.time = {span.begin_ns, span.end_ns},

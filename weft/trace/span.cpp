@@ -6,7 +6,7 @@
 namespace weft::trace {
 namespace {
 
-constexpr std::array<std::string_view, 11> kLanesInOrder{kComputeLane,
+constexpr std::array<std::string_view, 12> kLanesInOrder{kComputeLane,
                                                          "ep",
                                                          "dp",
                                                          "tp",
@@ -15,7 +15,8 @@ constexpr std::array<std::string_view, 11> kLanesInOrder{kComputeLane,
                                                          "pp_send_next",
                                                          "pp_receive_next",
                                                          "pp_send_previous",
-                                                         "copy",
+                                                         kCopyLane,
+                                                         kCopyInLane,
                                                          kHostLane};
 
 }  // namespace
@@ -40,8 +41,10 @@ std::string_view word(SpanKind kind) {
   return "";
 }
 
+bool is_copy_lane(std::string_view lane) { return lane == kCopyLane || lane == kCopyInLane; }
+
 std::string_view communication_kind(std::string_view lane) {
-  if (lane == kComputeLane || lane == kCopyLane || lane == kHostLane) return {};
+  if (lane == kComputeLane || lane == kHostLane || is_copy_lane(lane)) return {};
   return lane.starts_with("pp_") ? std::string_view("pp") : lane;
 }
 

@@ -52,10 +52,13 @@ struct Timeline {
 // The names of lanes that this module looks at.
 inline constexpr std::string_view kComputeLane = "compute";
 inline constexpr std::string_view kHostLane = "host";
-inline constexpr std::string_view kCopyLane = "copy";
+inline constexpr std::string_view kCopyLane = "copy", kCopyInLane = "copy_in";
+
+// Whether it is one of the two lanes between a device and its host.
+bool is_copy_lane(std::string_view lane);
 
 // The kind of communication a lane carries: its name, and "pp" for all lanes of pipelining. Empty
-// for lanes that move nothing between ranks: compute, copy, host.
+// for lanes that move nothing between ranks: compute, copy, copy_in, host.
 std::string_view communication_kind(std::string_view lane);
 
 // Where a lane stands among the tracks of a rank: compute, ep, dp, ..., host; unknown ones last.

@@ -56,7 +56,7 @@ Steps steps_of(const Timeline& timeline) {
 Intervals copies_of(const Timeline& timeline, int run) {
   Intervals copies;
   for (const Span& span : timeline.spans) {
-    if (span.run == run && span.lane == "copy" && !is_node(span)) {
+    if (span.run == run && is_copy_lane(span.lane) && !is_node(span)) {
       copies.push_back({span.begin_ns, span.end_ns});
     }
   }

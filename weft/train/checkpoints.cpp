@@ -30,20 +30,29 @@ std::optional<std::string> save_checkpoint(Engine& engine, const Progress& progr
   return failure_text(place, failure);
 }
 
-void load_checkpoint(Engine& engine, const Progress& progress, const Resumption& from) {
+void load_checkpoint(Engine& engine, Progress& progress, const Resumption& from) {
   checkpoint::StateReader reader(from.manifest, from.folder);
-  if (from.loads == Loads::Weights) {
-    return load_weights(
+  const bool has_optimizer =
+      from.loads != Loads::Weights && from.optimizer == OptimizerFrom::Checkpoint;
+  if (!has_optimizer) {
+    load_weights(
         engine,
         [&](const std::string& parameter, const tensor::Slice& slice, std::span<float> out) {
           reader.read("weights/" + parameter, slice, out);
         });
   }
+  if (from.loads == Loads::Weights) return;
   tensor::Stream& stream = engine.lanes()[schedule::Lane::Compute];
   FormReader forms(reader, from.manifest, engine.config());
-  for (const checkpoint::StateEntry& entry : state_list(engine, progress)) {
+  for (const checkpoint::StateEntry& entry :
+       has_optimizer ? state_list(engine, progress) : progress.entries()) {
     if (from.loads == Loads::AllButSeed && entry.name == Progress::kSeedName) continue;
+    if (!reader.dtype_of(entry.name) && entry.name == Progress::kOptimizerBeginName) continue;
     forms.read(stream, entry);
+  }
+  if (!has_optimizer) {
+    stream.synchronize();
+    return progress.begin_optimizer();
   }
   for (OptimizerShare& share : engine.optimizers()) {
     if (share.adamw.master_is_copy()) share.adamw.refresh_master(stream);

@@ -14,12 +14,17 @@ namespace weft::train {
 // weights for a run that begins (checkpoint.finetune).
 enum class Loads { Everything, AllButSeed, Weights };
 
+// Of a run that goes on: the checkpoint's, or a new one (checkpoint.load_optim=false), whose
+// moments are zero and whose learning rate begins anew.
+enum class OptimizerFrom { Checkpoint, Nothing };
+
 // A checkpoint to go on from.
 struct Resumption {
   std::filesystem::path folder;  // of a step
   std::string note;              // see checkpoint::Found
   checkpoint::Manifest manifest;
   Loads loads = Loads::Everything;
+  OptimizerFrom optimizer = OptimizerFrom::Checkpoint;
 };
 
 // What checkpoint.load names; none where it is empty, or where it is the folder that the run saves
@@ -35,7 +40,7 @@ std::string replacement_text(const config::Config& config,
 std::string resumption_text(const Resumption& from, const Progress& progress);
 
 // Every rank calls it, between steps.
-void load_checkpoint(Engine& engine, const Progress& progress, const Resumption& from);
+void load_checkpoint(Engine& engine, Progress& progress, const Resumption& from);
 
 // Every rank calls it, between steps. What fails is the save and not the run: rank 0 gets the
 // reason, and the checkpoints before it stay as they are.

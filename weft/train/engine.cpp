@@ -54,6 +54,8 @@ std::unique_ptr<HostWorker> make_host_worker(const config::Config& config, tenso
   return std::make_unique<HostWorker>(device, static_cast<int>(share_of_cores(config)));
 }
 
+}  // namespace
+
 model::Parameters make_parameters(tensor::Pool& pool,
                                   tensor::Stream& stream,
                                   const config::Config& config,
@@ -72,8 +74,6 @@ model::Parameters make_parameters(tensor::Pool& pool,
                         static_cast<int>(std::min(share_of_cores(config), kMostDrawingThreads)));
   return parameters;
 }
-
-}  // namespace
 
 std::vector<schedule::RankPlan> verified_plans(const config::Config& config,
                                                const schedule::Detail& detail) {

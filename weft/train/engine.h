@@ -26,6 +26,13 @@ enum class InitialWeights { Drawn, Undefined };
 std::vector<schedule::RankPlan> verified_plans(const config::Config& config,
                                                const schedule::Detail& detail = {});
 
+// Those of the rank at these coordinates, in memory of the pool.
+model::Parameters make_parameters(tensor::Pool& pool,
+                                  tensor::Stream& stream,
+                                  const config::Config& config,
+                                  const grid::Coordinate& self,
+                                  InitialWeights weights);
+
 struct EngineSetup {
   schedule::Detail detail = {};
   InitialWeights weights = InitialWeights::Drawn;

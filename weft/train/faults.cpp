@@ -1,5 +1,6 @@
 #include "weft/train/faults.h"
 
+#include <bit>
 #include <cmath>
 
 #include "weft/base/error.h"
@@ -19,6 +20,35 @@ std::string numbers_of(const StepTotals& totals) {
   return text("loss {}, gradient norm {}", shown(totals.loss), shown(totals.gradient_norm));
 }
 
+bool are_same(const StepTotals& a, const StepTotals& b) {
+  const auto bits = [](double x) { return std::bit_cast<std::uint64_t>(std::isnan(x) ? NAN : x); };
+  return bits(a.loss) == bits(b.loss) && bits(a.gradient_norm) == bits(b.gradient_norm);
+}
+
+// The step, computed twice: first without an effect, then to train.
+Attempt attempt_twice(Engine& engine, const StepInput& input, exec::Tracing tracing) {
+  const config::RerunStateMachineConfig& faults = engine.config().rerun_state_machine;
+  StepInput rehearsed = input;
+  rehearsed.effect = Effect::Nothing;
+  rehearsed.snapshot = nullptr;
+  const StepTotals first = train_step(engine, rehearsed, exec::Tracing::Off);
+  StepInput tried = input;
+  tried.fails &= faults.error_injection_type == config::ErrorInjection::PersistentError;
+  Attempt attempt{.totals = train_step(engine, tried, tracing), .note = ""};
+  attempt.totals.stop_requested |= first.stop_requested;
+  attempt.totals.time_is_up |= first.time_is_up;
+  attempt.differs = !are_same(first, attempt.totals);
+  if (attempt.differs) {
+    attempt.note = text(
+        "training step {}, computed twice: {}, then {}: the machine does not "
+        "repeat itself",
+        input.step + 1,
+        numbers_of(first),
+        numbers_of(attempt.totals));
+  }
+  return attempt;
+}
+
 }  // namespace
 
 Attempt attempt_step(Engine& engine,
@@ -28,6 +58,9 @@ Attempt attempt_step(Engine& engine,
   const config::RerunStateMachineConfig& faults = engine.config().rerun_state_machine;
   StepInput tried = input;
   tried.fails = is_made_to_fail(engine.config(), progress);
+  if (faults.rerun_mode == config::RerunMode::ReportStats) {
+    return attempt_twice(engine, tried, tracing);
+  }
   Attempt attempt{.totals = train_step(engine, tried, tracing), .note = ""};
   if (is_finite(attempt.totals) || faults.rerun_mode == config::RerunMode::Disabled) return attempt;
   const std::string before = numbers_of(attempt.totals);

@@ -12,12 +12,14 @@ namespace weft::train {
 
 struct Attempt {
   StepTotals totals;
-  std::string note;  // where it was not finite at first: what came of it
+  std::string note;      // where it was not finite at first, or differs: what came of it
+  bool differs = false;  // computed twice, it gave two results
 };
 
 // Runs a training step; `progress` stands before it. One that is not finite has changed nothing,
 // and where rerun_state_machine.rerun_mode says so it is run again on the same data: what is finite
-// then was an error of the machine. Every rank calls it, and gets the same.
+// then was an error of the machine. Where it says report_stats, each step is computed once more
+// before it is taken. Every rank calls it, and gets the same.
 Attempt attempt_step(Engine& engine,
                      const Progress& progress,
                      const StepInput& input,

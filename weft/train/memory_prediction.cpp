@@ -4,8 +4,10 @@
 #include "weft/base/check.h"
 #include "weft/base/cores.h"
 #include "weft/base/parallel.h"
+#include "weft/data/dataset.h"
 #include "weft/derive/derived.h"
 #include "weft/train/launch.h"
+#include "weft/train/model_statistics.h"
 #include "weft/train/state_list.h"
 #include "weft/train/step.h"
 
@@ -26,7 +28,9 @@ void run_dry(Engine& engine, MemoryLog& log) {
   const Batch batch = batch_without_data(engine);
   log.begin(Phase::Training);
   train_step(engine, {.batch = batch}, exec::Tracing::Off);
-  if (engine.config().train.eval_interval <= 0) return;
+  model_statistics(engine);
+  const config::Config& config = engine.config();
+  if (config.train.eval_interval <= 0 && !data::has_test_split(config.dataset)) return;
   log.begin(Phase::Evaluation);
   evaluate_step(engine, batch);
 }

@@ -14,6 +14,7 @@ struct PredictedMemory {
   int rank = 0;
   BytesByTag peak_bytes{};           // each tag's own, at whatever time
   std::size_t peak_total_bytes = 0;  // of all tags at one time
+  std::size_t snapshot_bytes = 0;    // host memory for the copy of an asynchronous save
   PeakMoment at_peak{};
   std::vector<BytesByTag> timeline{};  // of the training step, by node as issued
 };

@@ -54,6 +54,8 @@ std::string log_line(const StepRecord& record, std::chrono::system_clock::time_p
   add("z_loss", record.z_loss);
   line += text(" loss scale: {:.1f} |", 1.0);
   line += text(" grad norm: {:.3f} |", unsigned_nan(record.gradient_norm));
+  if (record.gradient_zeros) line += text(" num zeros: {} |", *record.gradient_zeros);
+  if (record.parameter_norm) line += text(" params norm: {:.3f} |", *record.parameter_norm);
   line += text(" number of skipped iterations: {:3d} |", record.not_finite);
   line += text(" number of nan iterations: {:3d} |", record.not_finite);
   line += text(" tokens/s: {:.0f} |", record.tokens_per_second);
@@ -113,8 +115,13 @@ base::Json metrics_json(const StepRecord& record) {
   add("seq_load_balancing_loss", record.sequence_balance_loss);
   add("global_load_balancing_loss", record.global_balance_loss);
   add("z_loss", record.z_loss);
+  add("params_norm", record.parameter_norm);
+  if (record.gradient_zeros) json["num_zeros"] = *record.gradient_zeros;
   add("eval_loss", record.eval_loss);
   if (!record.eval_losses.empty()) json["eval_losses"] = to_json(record.eval_losses);
+  add("test_loss", record.test_loss);
+  json["skipped_iterations"] = record.not_finite;
+  if (record.skipped) json["skipped"] = true;
   if (record.epoch) json["epoch"] = *record.epoch;
   if (record.repeated) json["repeated_steps"] = *record.repeated;
   if (!record.expert_loads.empty()) json["expert_loads"] = to_json(record.expert_loads);

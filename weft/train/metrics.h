@@ -29,12 +29,16 @@ struct StepRecord {
   double learning_rate = 0;
   double loss = 0;
   double gradient_norm = 0;
+  std::optional<double> parameter_norm;        // see ModelStatistics
+  std::optional<std::int64_t> gradient_zeros;  // likewise
   std::optional<double> balance_loss, sequence_balance_loss, global_balance_loss,
       z_loss;                             // where the model has them
   std::vector<ExpertLoads> expert_loads;  // by MoE layer
   std::optional<double> eval_loss;        // on held-out data, where this step evaluated
   std::vector<SetLoss> eval_losses;       // where this step evaluated
+  std::optional<double> test_loss;        // on the test split, after the last step
   std::int64_t not_finite = 0;            // steps so far that changed nothing
+  bool skipped = false;                   // this is one of them
   bool pretended = false;                 // one rank ran, and its peers were only taken to be there
   // Steps so far that ran again without their row budget; where there is one.
   std::optional<std::int64_t> repeated;

@@ -47,6 +47,14 @@ void require_held_out(const data::Dataset& dataset, const config::Config& config
   const bool has_other = !config.dataset.valid_data_path.empty();
   if (config.train.eval_interval <= 0 || has_other) return;
   if (dataset.samples(data::Split::Eval) > 0) return;
+  if (!config.dataset.blend_per_split.empty()) {
+    throw base::ConfigError(
+        base::text("train.eval_interval={}, and dataset.blend_per_split has not one sample of "
+                   "model.seq_length={} for validation: name its data in the second list, or set "
+                   "train.eval_interval=0",
+                   config.train.eval_interval,
+                   config.model.seq_length));
+  }
   throw base::ConfigError(
       base::text("train.eval_interval={}, and dataset.split='{}' leaves not one sample of "
                  "model.seq_length={} for evaluation{}: give it a larger share, or set "

@@ -98,7 +98,7 @@ Program::Program(const rules::JudgedConfig& config,
               config->model,
               groups.grid.world(),
               std::ssize(micro_batches_),
-              config->ddp.use_distributed_optimizer ? Squares::OfShards : Squares::OfReplicas) {
+              squares_of(config)) {
   make_staging();
   make_rotary_table(compute, pool, rotary_SD_, config->model, sequence_share());
   if (anatomy.flow.exchange == schedule::TensorExchange::InSteps) {
@@ -117,6 +117,8 @@ void Program::begin(const StepInput& input, const void* kind) {
   pool_.settle(kind);
   dropping_.begin();
   step_ = input.step;
+  optimizer_begin_ = input.optimizer_begin;
+  effect_ = input.effect;
   budget_ = input.budget;
   learning_rate_ = input.learning_rate;
   std::vector<std::int64_t> labelled;
@@ -245,11 +247,10 @@ void Program::run(const Node& node, Stream& stream) {
 
 void Program::drop(const std::vector<Node>& over) {
   for (const Node& made : over) {
-    const bool is_offloaded = schedule::piece_of(anatomy_, made).is_offloaded;
     for (const Node& part : parts_of(made)) {
       const Bodies bodies = bodies_of(part);
       if (bodies.drop != nullptr) bodies.drop(*this, part);
-      if (is_offloaded && bodies.let_go != nullptr) bodies.let_go(*this, part);
+      if (bodies.let_go != nullptr) bodies.let_go(*this, part);
     }
   }
 }

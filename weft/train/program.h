@@ -26,16 +26,21 @@
 
 namespace weft::train {
 
+// Nothing: a step computes all that it does when training, and changes nothing.
+enum class Effect { Training, Nothing };
+
 struct StepInput {
   const Batch& batch;
   std::int64_t step = 0;  // from 0
   double learning_rate = 0;
+  std::int64_t optimizer_begin = 0;         // the step before which the optimizer was new
   const std::atomic<bool>* stop = nullptr;  // looked at before the step and near its end
   std::optional<std::chrono::steady_clock::time_point> leave_at = std::nullopt;  // likewise
   bool fails = false;  // not finite, to try out what a run does then
   config::RowBudget budget = config::RowBudget::AsConfigured;
   // Copied as it is before the step, in graphs that have `snapshot`; null: nothing is.
   const checkpoint::Snapshot* snapshot = nullptr;
+  Effect effect = Effect::Training;
 };
 
 class Program {
@@ -213,7 +218,8 @@ class Program {
   StepTotals totals_read_;
   bool are_totals_read_ = false;  // those of this step
   bool are_weights_gathered_ = true;
-  std::int64_t step_ = 0;
+  std::int64_t step_ = 0, optimizer_begin_ = 0;
+  Effect effect_ = Effect::Training;
   const std::atomic<bool>* stop_ = nullptr;
   const checkpoint::Snapshot* snapshot_ = nullptr;
   std::optional<std::chrono::steady_clock::time_point> leave_at_;

@@ -17,31 +17,35 @@ Program::Bodies Program::Pieces::attention_qkv() {
     });
     if (p.hands_to_context(node) && context.closes()) p.begin_context(context, node);
   };
-  return {
-      .forward = forward,
-      .input_gradient =
-          [](Program& p, const Node& node, const Context& context) {
-            if (p.hands_to_context(node) && context.opens()) {
-              p.begin_context_gradient(context, node);
-            }
-            p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
-              attention_qkv_dgrad(context, state, weights);
-            });
-          },
-      .weight_gradient =
-          [](Program& p, const Node& node, const Context& context) {
-            p.with_attention(node, [&](auto& state, const auto&, const auto& gradients) {
-              attention_qkv_wgrad(context, state, gradients);
-            });
-          },
-      .recompute = forward,
-      .drop =
-          [](Program& p, const Node& node) {
-            p.with_attention(node, [](auto& state, const auto&, const auto&) {
-              drop_attention_qkv(state);
-            });
-          },
-      .made = [](Program& p, const Node& node) { return made_by_qkv(p.layer(node).attention); }};
+  return {.forward = forward,
+          .input_gradient =
+              [](Program& p, const Node& node, const Context& context) {
+                if (p.hands_to_context(node) && context.opens()) {
+                  p.begin_context_gradient(context, node);
+                }
+                p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
+                  attention_qkv_dgrad(context, state, weights);
+                });
+              },
+          .weight_gradient =
+              [](Program& p, const Node& node, const Context& context) {
+                p.with_attention(node, [&](auto& state, const auto&, const auto& gradients) {
+                  attention_qkv_wgrad(context, state, gradients);
+                });
+              },
+          .recompute = forward,
+          .drop =
+              [](Program& p, const Node& node) {
+                p.with_attention(node, [](auto& state, const auto&, const auto&) {
+                  drop_attention_qkv(state);
+                });
+              },
+          .made = [](Program& p,
+                     const Node& node) { return offloaded_of_qkv(p.layer(node).attention); },
+          .take_back =
+              [](Program& p, const Node& node, const Context& context) {
+                take_back_qkv(context, p.layer(node).attention, p.layer_weights(node).attention);
+              }};
 }
 
 // Of latent attention.
@@ -218,10 +222,10 @@ Program::Bodies Program::Pieces::mlp_act() {
 }
 
 Program::Bodies Program::Pieces::mlp_fc2() {
-  return {.forward =
-              [](Program& p, const Node& node, const Context& context) {
-                model::mlp_fc2_forward(context, p.layer(node).mlp, p.layer_weights(node).mlp);
-              },
+  const Body forward = [](Program& p, const Node& node, const Context& context) {
+    model::mlp_fc2_forward(context, p.layer(node).mlp, p.layer_weights(node).mlp);
+  };
+  return {.forward = forward,
           .input_gradient =
               [](Program& p, const Node& node, const Context& context) {
                 model::mlp_fc2_dgrad(context, p.layer(node).mlp, p.layer_weights(node).mlp);
@@ -229,7 +233,8 @@ Program::Bodies Program::Pieces::mlp_fc2() {
           .weight_gradient =
               [](Program& p, const Node& node, const Context& context) {
                 model::mlp_fc2_wgrad(context, p.layer(node).mlp, p.layer_gradients(node).mlp);
-              }};
+              },
+          .recompute = forward};
 }
 
 Program::Bodies Program::Pieces::mlp(Part part) {
@@ -237,7 +242,9 @@ Program::Bodies Program::Pieces::mlp(Part part) {
   if (part == Part::Act) return mlp_act();
   if (part == Part::Fc2) return mlp_fc2();
   Bodies around = around_products(part);
+  if (part == Part::Scatter) around.recompute = around.forward;
   if (part == Part::Add) {
+    around.recompute = around.forward;
     around.let_go = [](Program& p, const Node& node) { p.next_input(node).reset(); };
     around.made = [](Program& p, const Node& node) { return std::vector{&p.next_input(node)}; };
   }

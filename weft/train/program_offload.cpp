@@ -45,7 +45,7 @@ void Program::come_in(const Node& node, tensor::Stream& stream) {
     *made[i] = Tensor(pool_, copies[i].dtype(), copies[i].shape(), Tag::Activations);
     kernels::copy(stream, *made[i], copies[i]);
   }
-  if (bodies.take_back != nullptr) bodies.take_back(*this, node);
+  if (bodies.take_back != nullptr) bodies.take_back(*this, node, context(node, stream));
 }
 
 }  // namespace weft::train

@@ -14,13 +14,12 @@ struct Program::Bodies {
   // Makes again what `drop` let go of after the forward.
   Body recompute = nullptr;
   void (*drop)(Program&, const Node&) = nullptr;
-  // The same of what only goes where it is offloaded: a layer's output, which no recomputation of
-  // the layer makes again.
+  // The same of a layer's output, which the next layer has as its input.
   void (*let_go)(Program&, const Node&) = nullptr;
   // What these let go of, where it can wait in the host's memory; and what is to be done when it is
-  // back.
+  // back, behind its copy: the rest of it may be made of what waited.
   std::vector<tensor::Tensor*> (*made)(Program&, const Node&) = nullptr;
-  void (*take_back)(Program&, const Node&) = nullptr;
+  Body take_back = nullptr;
   // The tensor that its forward computed; for looking for what is not finite.
   tensor::Tensor (*output)(Program&, const Node&) = nullptr;
   void (*step)(Program&, const Node&, tensor::Stream&) = nullptr;  // of no micro-batch

@@ -126,7 +126,8 @@ Program::Bodies Program::Pieces::tie() {
       const Tensor& gradient = p.parameters_.find("embedding.weight").gradient;
       return p.groups_.embedding->all_reduce(stream, gradient, comm::Reduce::Sum);
     }
-    kernels::accumulate(stream, p.gradients_.embedding_VD, p.parameters_.tied_head_gradient());
+    const Tensor& both = p.gradients_.embedding_VD;
+    kernels::add(stream, both, both, p.parameters_.tied_head_gradient());
   }};
 }
 
@@ -178,12 +179,14 @@ double Program::average() const {
 // A step without room for its rows changes nothing, and runs again. A step that is not finite
 // changes nothing. The gradients stay: the next step's first ones take their place.
 bool Program::changes_weights() const {
-  return !totals_read_.overflowed && is_finite(totals_read_);
+  return effect_ == Effect::Training && !totals_read_.overflowed && is_finite(totals_read_);
 }
 
 optim::Applied Program::applied() const {
   const double scale = optim::clip_scale(totals_read_.gradient_norm, config_.optimizer.clip_grad);
-  return {.learning_rate = learning_rate_, .gradient_scale = scale * average(), .step = step_ + 1};
+  return {.learning_rate = learning_rate_,
+          .gradient_scale = scale * average(),
+          .step = step_ + 1 - optimizer_begin_};
 }
 
 // All of it, or of two parts the first chunk's or that of the others.

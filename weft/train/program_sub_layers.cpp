@@ -115,7 +115,7 @@ Program::Bodies Program::Pieces::sub_layer_norm() {
             return std::vector{&norm.y_TD, &norm.rstd_T1};
           },
       .take_back =
-          [](Program& p, const Node& node) {
+          [](Program& p, const Node& node, const Context&) {
             const SubLayer at = p.sub_layer(node);
             at.ends.take_input(at.norm.y_TD);
           }};

@@ -47,6 +47,9 @@ std::map<std::string, Expected> expected_states(const config::ModelConfig& model
     all["optimizer.moment1/" + spec.name] = {.dtype = forms.moment1, .shape = spec.global_shape};
     all["optimizer.moment2/" + spec.name] = {.dtype = forms.moment2, .shape = spec.global_shape};
     if (forms.masters == StoredMasters::Whole) all["optimizer.master/" + spec.name] = wide;
+    if (forms.masters == StoredMasters::Halves) {
+      all["optimizer.master/" + spec.name] = {.dtype = FileDtype::F16, .shape = spec.global_shape};
+    }
     if (forms.masters == StoredMasters::Remainders) {
       all["optimizer.remainder/" + spec.name] = {.dtype = FileDtype::I16,
                                                  .shape = spec.global_shape};
@@ -84,16 +87,31 @@ std::int64_t layers_in(const Manifest& manifest) {
   return layers;
 }
 
-// Whether a tensor of the checkpoint does for one of the run. Weights that a run begins with may be
+// What is taken of a checkpoint.
+struct Taken {
+  Loads loads = Loads::Everything;
+  OptimizerFrom optimizer = OptimizerFrom::Checkpoint;
+
+  bool has_optimizer() const {
+    return loads != Loads::Weights && optimizer == OptimizerFrom::Checkpoint;
+  }
+  bool has(std::string_view name) const {
+    if (name.starts_with("weights/")) return true;
+    return loads != Loads::Weights && (has_optimizer() || !name.starts_with("optimizer."));
+  }
+};
+
+// Whether a tensor of the checkpoint does for one of the run. Weights without an optimizer may be
 // stored in any floating point.
-bool fits(const Expected& has, const Expected& want, Loads loads) {
+bool fits(const Expected& has, const Expected& want, const Taken& taken) {
   if (has.shape != want.shape) return false;
-  return has.dtype == want.dtype || (loads == Loads::Weights && checkpoint::is_floating(has.dtype));
+  return has.dtype == want.dtype || (!taken.has_optimizer() && checkpoint::is_floating(has.dtype));
 }
 
 std::vector<std::string> complaints_about(const Manifest& manifest,
                                           const config::Config& config,
-                                          Loads loads) {
+                                          const Taken& taken) {
+  const Loads loads = taken.loads;
   if (loads != Loads::Weights && holds_only_weights(manifest)) {
     return {"it has weights and nothing else: checkpoint.finetune=true begins a run with them"};
   }
@@ -115,24 +133,21 @@ std::vector<std::string> complaints_about(const Manifest& manifest,
   }
   std::map<std::string, Expected> expected =
       expected_states(config.model, readable_forms(manifest, config));
-  const auto is_asked_for = [&](std::string_view name) {
-    return loads != Loads::Weights || name.starts_with("weights/");
-  };
-  std::erase_if(expected, [&](const auto& each) { return !is_asked_for(each.first); });
+  std::erase_if(expected, [&](const auto& each) { return !taken.has(each.first); });
   for (const auto& [name, want] : expected) {
     const auto found = manifest.states.find(name);
     if (found == manifest.states.end()) continue;
     const Expected has{.dtype = found->second.dtype, .shape = found->second.shape};
-    if (fits(has, want, loads)) continue;
+    if (fits(has, want, taken)) continue;
     complaints.push_back(
         text("its tensor '{}' is {}, and this run's is {}", name, has.print(), want.print()));
   }
   for (const auto& [name, want] : expected) {
-    if (manifest.states.contains(name)) continue;
+    if (manifest.states.contains(name) || name == Progress::kOptimizerBeginName) continue;
     complaints.push_back(text("it has no tensor '{}', {} of this run", name, want.print()));
   }
   for (const auto& [name, state] : manifest.states) {
-    if (expected.contains(name) || !is_asked_for(name)) continue;
+    if (expected.contains(name) || !taken.has(name)) continue;
     complaints.push_back(
         text("its tensor '{}' is not part of this run's model", base::shown(name)));
   }
@@ -140,7 +155,8 @@ std::vector<std::string> complaints_about(const Manifest& manifest,
 }
 
 void require_fit(const Resumption& from, const config::Config& config) {
-  std::vector<std::string> complaints = complaints_about(from.manifest, config, from.loads);
+  std::vector<std::string> complaints =
+      complaints_about(from.manifest, config, {from.loads, from.optimizer});
   if (complaints.empty()) return;
   const std::size_t all = complaints.size();
   if (all > kMostMisfits) {
@@ -191,9 +207,12 @@ std::string changed_data(const Resumption& from, const config::Config& config) {
   if (from.loads == Loads::Weights) return "";
   const std::vector<std::string> then = section(from.manifest.config, "dataset");
   const std::vector<std::string> now = section(config::to_yaml(config), "dataset");
+  const auto key_of = [](const std::string& line) { return line.substr(0, line.find(':')); };
   std::vector<std::string> changes;
-  for (std::size_t i = 0; i < std::min(then.size(), now.size()); ++i) {
-    if (then[i] != now[i]) changes.push_back(text("{} (was {})", now[i], then[i]));
+  for (const std::string& line : now) {  // a key that the checkpoint does not know is newer
+    const auto before = std::ranges::find(then, key_of(line), key_of);
+    if (before == then.end() || *before == line) continue;
+    changes.push_back(text("{} (was {})", line, *before));
   }
   if (changes.empty()) return "";
   return text(
@@ -207,25 +226,32 @@ struct Source {
   fs::path folder;
   std::optional<std::int64_t> step;  // none: the last
   Loads loads = Loads::Everything;
+  OptimizerFrom optimizer = OptimizerFrom::Checkpoint;
   std::string note;
 };
 
-// A finetuning run that has saved goes on: the same words start it and take it up again.
+// A run that takes only a part of another's checkpoint, and has saved, goes on from what it saved:
+// the same words start it and take it up again.
 Source source_of(const config::CheckpointConfig& checkpoint) {
   const fs::path load = checkpoint.load, save = checkpoint.save;
   const Loads all = checkpoint.load_rng ? Loads::Everything : Loads::AllButSeed;
-  if (!checkpoint.finetune) return {.folder = load, .step = checkpoint.ckpt_step, .loads = all};
+  if (!checkpoint.finetune && checkpoint.load_optim) {
+    return {.folder = load, .step = checkpoint.ckpt_step, .loads = all};
+  }
   const bool has_own = !save.empty() && !is_same_folder(load, save);
   if (!has_own || !checkpoint::find_checkpoint(save)) {
-    return {.folder = load, .step = checkpoint.ckpt_step, .loads = Loads::Weights};
+    return {.folder = load,
+            .step = checkpoint.ckpt_step,
+            .loads = checkpoint.finetune ? Loads::Weights : all,
+            .optimizer = OptimizerFrom::Nothing};
   }
-  return {
-      .folder = save,
-      .step = {},
-      .loads = all,
-      .note = text("checkpoint.finetune: '{}' has a checkpoint of this run already, and the run "
-                   "goes on from it: to begin anew, name another folder",
-                   save.string())};
+  return {.folder = save,
+          .step = {},
+          .loads = all,
+          .note = text("{}: '{}' has a checkpoint of this run already, and the run goes on from "
+                       "it: to begin anew, name another folder",
+                       checkpoint.finetune ? "checkpoint.finetune" : "checkpoint.load_optim=false",
+                       save.string())};
 }
 
 }  // namespace
@@ -238,11 +264,15 @@ std::string resumption_text(const Resumption& from, const Progress& progress) {
                 from.manifest.step,
                 layout);
   }
-  return text("goes on   from '{}' after step {}, {} samples consumed, written by {}",
+  return text("goes on   from '{}' after step {}, {} samples consumed, written by {}{}",
               from.folder.string(),
               progress.step(),
               progress.samples(),
-              layout);
+              layout,
+              from.optimizer == OptimizerFrom::Nothing
+                  ? "; its optimizer is left (checkpoint.load_optim=false): moments are zero, and "
+                    "the learning rate begins anew"
+                  : "");
 }
 
 std::string replacement_text(const config::Config& config,
@@ -280,11 +310,12 @@ std::optional<Resumption> find_resumption(const config::Config& config) {
   Resumption from{.folder = found->folder,
                   .note = found->note.empty() ? source.note : found->note,
                   .manifest = checkpoint::read_manifest(found->folder),
-                  .loads = source.loads};
+                  .loads = source.loads,
+                  .optimizer = source.optimizer};
   require_files(from);
   require_fit(from, config);
   if (from.note.empty()) from.note = changed_data(from, config);
-  if (from.loads == Loads::Weights) return from;
+  if (from.optimizer == OptimizerFrom::Nothing) return from;
   const std::string forms = changed_forms(checkpoint::forms_in(from.manifest), forms_of(config));
   if (!forms.empty()) from.note += (from.note.empty() ? "" : "; ") + forms;
   return from;

@@ -44,6 +44,7 @@ void RunLog::keep(const StepRecord& record, const tensor::Pool& memory) {
   };
   if (record.eval_loss) tell_loss("", *record.eval_loss);
   for (const SetLoss& set : record.eval_losses) tell_loss(" on " + set.name, set.loss);
+  if (record.test_loss) tell_loss(" on test set", *record.test_loss);
 }
 
 void RunLog::go_back(std::int64_t step, std::int64_t not_finite) {

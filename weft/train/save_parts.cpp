@@ -66,9 +66,13 @@ void finish(const SavePlace& place, Manifest& manifest) {
 
 }  // namespace
 
-std::vector<StateEntry> own_entries(Engine& engine, const Progress& progress, SaveTalk& talk) {
-  std::vector<StateEntry> entries = state_list(engine, progress);
+std::vector<StateEntry> stored_entries(std::vector<StateEntry> entries) {
   std::erase_if(entries, [](const StateEntry& entry) { return entry.tensor.elements() == 0; });
+  return entries;
+}
+
+std::vector<StateEntry> own_entries(Engine& engine, const Progress& progress, SaveTalk& talk) {
+  std::vector<StateEntry> entries = stored_entries(state_list(engine, progress));
   std::vector<EntryKey> keys;
   for (const StateEntry& entry : entries) keys.push_back(key_of(entry));
   const std::vector<bool> writes = written_by(engine.rank(), talk.gather_keys(keys));

@@ -27,6 +27,9 @@ std::string failure_of(const Work& work) {
   }
 }
 
+// Those of a state list that hold something.
+std::vector<checkpoint::StateEntry> stored_entries(std::vector<checkpoint::StateEntry> entries);
+
 // Of the state, what this rank writes. Every rank calls it.
 std::vector<checkpoint::StateEntry> own_entries(Engine& engine,
                                                 const Progress& progress,

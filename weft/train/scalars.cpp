@@ -64,6 +64,10 @@ StepScalars step_scalars(const StepRecord& record,
   add_both(scalars, "learning-rate", record.learning_rate);
   add_both(scalars, "batch-size", static_cast<double>(record.global_batch_size));
   add_both(scalars, "grad-norm", record.gradient_norm);
+  if (record.parameter_norm) add_both(scalars, "params-norm", *record.parameter_norm);
+  if (record.gradient_zeros) {
+    add_both(scalars, "num-zeros", static_cast<double>(*record.gradient_zeros));
+  }
   add_both(scalars, "loss-scale", 1);
   add_both(scalars, "world-size", static_cast<double>(derive::layout_of(config).world));
   add_both(scalars, "iteration-time", record.elapsed_ms / 1e3);
@@ -97,6 +101,7 @@ StepScalars evaluation_scalars(const StepRecord& record, const config::Config& c
   if (record.eval_losses.size() > 1) {
     add("lm loss validation (aggregated)", sum / static_cast<double>(record.eval_losses.size()));
   }
+  if (record.test_loss) add("lm loss test", *record.test_loss);
   return scalars;
 }
 

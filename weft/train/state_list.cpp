@@ -48,7 +48,8 @@ Progress::Progress(tensor::Pool& pool, std::int64_t seed)
       samples_(number(pool, 0)),
       seed_(number(pool, seed)),
       not_finite_(number(pool, 0)),
-      repeated_(number(pool, 0)) {}
+      repeated_(number(pool, 0)),
+      optimizer_begin_(number(pool, 0)) {}
 
 void Progress::advance(std::int64_t samples) {
   ++*step_.host<std::int64_t>();
@@ -60,11 +61,17 @@ std::vector<std::string> Progress::names() {
           "progress/samples",
           kSeedName,
           "progress/not_finite",
-          "progress/repeated"};
+          "progress/repeated",
+          kOptimizerBeginName};
 }
 
 std::vector<StateEntry> Progress::entries() const {
-  const std::vector<Tensor> tensors{step_, samples_, seed_, not_finite_, repeated_};
+  const std::vector<Tensor> tensors{step_,
+                                    samples_,
+                                    seed_,
+                                    not_finite_,
+                                    repeated_,
+                                    optimizer_begin_};
   const std::vector<std::string> all = names();
   std::vector<StateEntry> entries;
   for (std::size_t i = 0; i < all.size(); ++i) entries.push_back(single(all[i], tensors[i]));
@@ -90,8 +97,13 @@ std::vector<StateEntry> share_list(const model::Parameters& parameters,
 
 std::vector<StateEntry> state_list(Engine& engine, const Progress& progress) {
   engine.program().gather_weights();
+  return state_list(engine.parameters(), engine.optimizers(), progress);
+}
+
+std::vector<StateEntry> state_list(const model::Parameters& parameters,
+                                   const std::vector<OptimizerShare>& optimizers,
+                                   const Progress& progress) {
   std::vector<StateEntry> list = progress.entries();
-  const model::Parameters& parameters = engine.parameters();
   const auto add =
       [&](model::Home home, const tensor::Range& range, const std::vector<NamedShare>& shares) {
         std::ranges::move(share_list(parameters, home, range, shares), std::back_inserter(list));
@@ -102,7 +114,7 @@ std::vector<StateEntry> state_list(Engine& engine, const Progress& progress) {
         {.begin = 0, .count = buffer.layout.elements},
         {{.name = "weights", .values = buffer.weights}});
   }
-  for (const OptimizerShare& share : engine.optimizers()) {
+  for (const OptimizerShare& share : optimizers) {
     std::vector<NamedShare> states{{.name = "optimizer.moment1", .values = share.adamw.moment1()},
                                    {.name = "optimizer.moment2", .values = share.adamw.moment2()}};
     if (parameters.buffer(share.home).weights.dtype() != DType::F32) {

@@ -19,18 +19,24 @@ class Progress {
   std::int64_t samples() const { return *samples_.host<std::int64_t>(); }  // sequences consumed
   std::int64_t not_finite() const { return *not_finite_.host<std::int64_t>(); }
   std::int64_t repeated() const { return *repeated_.host<std::int64_t>(); }
+  // The step before which the optimizer was new: moments were zero, the learning rate at its begin.
+  std::int64_t optimizer_begin() const { return *optimizer_begin_.host<std::int64_t>(); }
+  void begin_optimizer() { *optimizer_begin_.host<std::int64_t>() = step(); }
   void advance(std::int64_t samples);
   void skip_to(std::int64_t samples) { *samples_.host<std::int64_t>() = samples; }
   void count_not_finite() { ++*not_finite_.host<std::int64_t>(); }  // a step that changed nothing
   void count_repeated() { ++*repeated_.host<std::int64_t>(); }  // one that ran without its budget
 
   static constexpr const char* kSeedName = "rng/seed";
+  // Checkpoints that lack it are of a run whose optimizer began with it.
+  static constexpr const char* kOptimizerBeginName = "progress/optimizer_begin";
   static std::vector<std::string> names();  // of its entries
 
   std::vector<checkpoint::StateEntry> entries() const;
 
  private:
-  tensor::Tensor step_, samples_, seed_, not_finite_, repeated_;  // int64 (1), host-visible
+  // int64 (1), host-visible
+  tensor::Tensor step_, samples_, seed_, not_finite_, repeated_, optimizer_begin_;
 };
 
 // Values of every element of a range of a home's buffers: a rank's share of one of its states.
@@ -45,6 +51,11 @@ std::vector<checkpoint::StateEntry> share_list(const model::Parameters& paramete
                                                model::Home home,
                                                const tensor::Range& range,
                                                const std::vector<NamedShare>& shares);
+
+// Of parts of an engine, whose weights are all there.
+std::vector<checkpoint::StateEntry> state_list(const model::Parameters& parameters,
+                                               const std::vector<OptimizerShare>& optimizers,
+                                               const Progress& progress);
 
 // Every rank calls it, while no step is under way.
 std::vector<checkpoint::StateEntry> state_list(Engine& engine, const Progress& progress);

@@ -23,6 +23,15 @@ bool is_finite(const StepTotals& totals) {
   return std::isfinite(totals.loss) && std::isfinite(totals.gradient_norm);
 }
 
+Squares squares_of(const config::Config& config) {
+  return config.ddp.use_distributed_optimizer ? Squares::OfShards : Squares::OfReplicas;
+}
+
+bool counts_once(const grid::Coordinate& place, derive::Home home, Squares squares) {
+  if (squares == Squares::OfShards) return true;
+  return home == derive::Home::Dense ? place.dp == 0 && place.cp == 0 : place.edp == 0;
+}
+
 Totals::Totals(tensor::Pool& pool,
                const config::ModelConfig& model,
                int world,
@@ -94,10 +103,9 @@ StepTotals Totals::read(tensor::Stream& stream, const grid::Grid& grid, int loss
     totals.rank_square_norms.push_back(own[kDenseSquareNorm] + own[kExpertSquareNorm]);
     asked |= static_cast<int>(own[kAsked]);
     totals.overflowed |= own[kOverflow] != 0;
-    // Replicas hold the same gradients after the reductions: each counts once.
-    const bool shards = squares_ == Squares::OfShards;
-    if (shards || (place.dp == 0 && place.cp == 0)) square_norm += own[kDenseSquareNorm];
-    if (shards || place.edp == 0) square_norm += own[kExpertSquareNorm];
+    const auto counts = [&](derive::Home home) { return counts_once(place, home, squares_); };
+    if (counts(derive::Home::Dense)) square_norm += own[kDenseSquareNorm];
+    if (counts(derive::Home::Expert)) square_norm += own[kExpertSquareNorm];
   }
   // Rounded, so that it does not show in which parts the fp64 sum was added up.
   totals.gradient_norm = static_cast<float>(std::sqrt(square_norm));

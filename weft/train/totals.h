@@ -36,6 +36,11 @@ enum class Ask { Stop = 1, Leave = 2, Fail = 4 };
 // Whose sum of squares a rank has: that of all gradients it holds, as its replicas do, or of its
 // own part of them.
 enum class Squares { OfReplicas, OfShards };
+Squares squares_of(const config::Config& config);
+
+// Whether what a rank has of a home counts in a number of the whole model: replicas hold the same,
+// and one of them does.
+bool counts_once(const grid::Coordinate& place, derive::Home home, Squares squares);
 
 // This rank's numbers on their way: written by the host and by the step's nodes, gathered, read.
 class Totals {

@@ -12,10 +12,12 @@
 #include "weft/train/background_saves.h"
 #include "weft/train/checkpoints.h"
 #include "weft/train/diagnose.h"
+#include "weft/train/evaluations.h"
 #include "weft/train/faults.h"
 #include "weft/train/gather_texts.h"
 #include "weft/train/gather_timelines.h"
 #include "weft/train/launch.h"
+#include "weft/train/model_statistics.h"
 #include "weft/train/order_choice.h"
 #include "weft/train/preparation.h"
 #include "weft/train/run_log.h"
@@ -58,6 +60,7 @@ class RankRun {
         written_(ready.written),
         resumed_(ready.resumed),
         shared_(shared),
+        evaluations_(engine, *ready.dataset, ready.evaluation, request.stop),
         order_(engine),
         progress_(engine.pool(), config_.rng.seed) {}
 
@@ -72,6 +75,7 @@ class RankRun {
     while (progress_.step() < config_.train.train_iters && !stopped_ && !left_) step();
     progress_.step() == saved_step_ ? remove_leftovers() : keep_checkpoint();
     if (beside_) tell_ended(beside_->finish());
+    if (log_) tell_repeats();
     if (written_) save();
     leave_results();
     if (traced_) leave_timeline();
@@ -118,7 +122,8 @@ class RankRun {
     RunStart start{.run_dir = run_dir_,
                    .tokens = dataset_.tokens(),
                    .train_samples = dataset_.samples(data::Split::Train),
-                   .eval_samples = dataset_.samples(data::Split::Eval)};
+                   .eval_samples = dataset_.samples(data::Split::Eval),
+                   .test_samples = dataset_.samples(data::Split::Test)};
     for (const EvaluationData& set : evaluation_) {
       start.evaluation.push_back(
           {.name = set.name, .samples = set.dataset->samples(data::Split::Train)});
@@ -146,6 +151,14 @@ class RankRun {
     const Clock::time_point start = Clock::now();
     std::optional<std::string> failure = save_checkpoint(engine_, progress_);
     tell_ended(EndedSave{.folder = folder, .seconds = seconds_since(start), .failure = failure});
+  }
+
+  // What rerun_state_machine.rerun_mode=report_stats found.
+  void tell_repeats() const {
+    if (config_.rerun_state_machine.rerun_mode != config::RerunMode::ReportStats) return;
+    request_.log(base::text("computed  twice: {}; {} gave other numbers the second time",
+                            base::counted(progress_.step() - first_step_ + steps_again_, "step"),
+                            differing_steps_ == 0 ? "none" : base::text("{}", differing_steps_)));
   }
 
   // A checkpoint that cannot be written is told at once and at the end; the run goes on.
@@ -178,27 +191,20 @@ class RankRun {
     saved_ = !failure;
   }
 
-  Batch read(const data::Dataset& dataset, data::Split split, std::int64_t first) const {
-    return read_batch(engine_.share(),
-                      config_.model.seq_length,
-                      [&](std::int64_t sequence, std::span<std::int32_t> tokens) {
-                        dataset.read(split, static_cast<std::uint64_t>(first + sequence), tokens);
-                      });
-  }
-
   void step() {
     const Clock::time_point start = Clock::now();
     const std::int64_t step = progress_.step();
-    const Batch batch = read(dataset_, data::Split::Train, progress_.samples());
+    const Batch batch = read_samples(engine_, dataset_, data::Split::Train, progress_.samples());
     const bool traced =
         config_.runtime.trace && step >= config_.train.train_iters - config_.runtime.trace_steps;
-    const double rate = optim::learning_rate(config_, step);
+    const double rate = optim::learning_rate(config_, step - progress_.optimizer_begin());
     order_.begin_step();
     const Attempt attempt = attempt_step(engine_,
                                          progress_,
                                          {.batch = batch,
                                           .step = step,
                                           .learning_rate = rate,
+                                          .optimizer_begin = progress_.optimizer_begin(),
                                           .stop = request_.stop,
                                           .leave_at = leave_at(),
                                           .snapshot = beside_ ? beside_->due() : nullptr},
@@ -206,26 +212,32 @@ class RankRun {
     const StepTotals& totals = attempt.totals;
     stopped_ = totals.stop_requested;
     if (log_ && !attempt.note.empty()) request_.log("warning: " + attempt.note);
+    differing_steps_ += attempt.differs ? 1 : 0;
     look_after_saves(totals);
     if (!is_finite(totals)) {
       if (return_to_checkpoint()) return;
       progress_.count_not_finite();
       if (config_.rerun_state_machine.check_for_nan_in_loss) end_not_finite(step, batch, totals);
+      if (log_) tell_skipped(step);
     }
     if (totals.repeated) progress_.count_repeated();
     progress_.advance(config_.train.global_batch_size);
     traced_ |= traced;
+    const ModelStatistics statistics = model_statistics(engine_);
     const double seconds = seconds_since(start);
     (step == first_step_ ? first_seconds_ : warm_seconds_) += seconds;
     const std::optional<std::string> chosen = order_.end_step(seconds);
     StepRecord record = record_of(totals, rate, seconds);
+    record.parameter_norm = statistics.parameter_norm;
+    record.gradient_zeros = statistics.gradient_zeros;
     const bool ends = stopped_ || totals.time_is_up;
     if (log_) log_->tell(record, ends ? RunLog::Next::End : RunLog::Next::Step);
     if (log_ && totals.time_is_up) {
       request_.log("ends      here: the minutes of train.exit_duration_in_mins have passed");
     }
     if (log_ && chosen) request_.log(*chosen);
-    evaluate(record);
+    // One that was told to end evaluates nothing more.
+    if (!stopped_) stopped_ = evaluations_.evaluate(record) == Evaluations::Ended::Stopped;
     if (log_) log_->keep(record, engine_.pool());
     const auto divides = [&](const std::optional<std::int64_t>& interval) {
       return interval && progress_.step() % *interval == 0;
@@ -279,33 +291,12 @@ class RankRun {
     stream.synchronize();
   }
 
-  // On held-out data and on every set, where this step is one that evaluates and nobody stops it.
-  void evaluate(StepRecord& record) {
-    const std::int64_t interval = config_.train.eval_interval;
-    const bool last = progress_.step() == config_.train.train_iters;
-    if (interval <= 0 || (progress_.step() % interval != 0 && !last)) return;
-    if (dataset_.samples(data::Split::Eval) > 0) {
-      record.eval_loss = loss_on(dataset_, data::Split::Eval);
-    }
-    for (const EvaluationData& set : evaluation_) {
-      const std::optional<double> loss = loss_on(*set.dataset, data::Split::Train);
-      if (loss) record.eval_losses.push_back({.name = set.name, .loss = *loss});
-    }
-    if (record.eval_loss) eval_loss_ = record.eval_loss;
-    if (!record.eval_losses.empty()) eval_losses_ = record.eval_losses;
-  }
-
-  // Nothing where somebody stops it.
-  std::optional<double> loss_on(const data::Dataset& dataset, data::Split split) {
-    double sum = 0;
-    for (std::int64_t i = 0; i < config_.train.eval_iters && !stopped_; ++i) {
-      const Batch batch = read(dataset, split, i * config_.train.global_batch_size);
-      const StepTotals totals = evaluate_step(engine_, batch, request_.stop);
-      sum += totals.loss;
-      stopped_ = totals.stop_requested;
-    }
-    if (stopped_) return std::nullopt;
-    return sum / static_cast<double>(config_.train.eval_iters);
+  void tell_skipped(std::int64_t step) const {
+    request_.log(
+        base::text("warning: training step {} is not finite and is skipped ({} so far): it changed "
+                   "nothing",
+                   step + 1,
+                   progress_.not_finite()));
   }
 
   StepRecord record_of(const StepTotals& totals, double rate, double seconds) {
@@ -322,6 +313,7 @@ class RankRun {
                       .loss = totals.loss,
                       .gradient_norm = totals.gradient_norm,
                       .not_finite = progress_.not_finite(),
+                      .skipped = !is_finite(totals),
                       .pretended = config::is_pretended(config_.runtime.backend)};
     if (dataset_.tokens()) {
       record.epoch = static_cast<double>(record.consumed_samples) /
@@ -361,10 +353,12 @@ class RankRun {
     shared_.result = {.steps = progress_.step(),
                       .first_loss = first_loss_,
                       .final_loss = last_loss_,
-                      .eval_loss = eval_loss_,
-                      .eval_losses = eval_losses_,
+                      .eval_loss = evaluations_.eval_loss(),
+                      .eval_losses = evaluations_.eval_losses(),
+                      .test_loss = evaluations_.test_loss(),
                       .expert_loads = last_loads_,
                       .repeated = last_repeated_,
+                      .not_finite = progress_.not_finite(),
                       .tokens_per_second = tokens_per_second(),
                       .run_dir = run_dir_,
                       .interrupted = stopped_,
@@ -379,6 +373,7 @@ class RankRun {
     }
     shared_.result.peak_total_bytes = engine_.pool().total().peak;
     shared_.result.reserved_bytes = engine_.pool().reserved();
+    shared_.result.snapshot_bytes = beside_ ? beside_->bytes() : 0;
     shared_.board = log_->take_board();
   }
 
@@ -414,6 +409,7 @@ class RankRun {
   const std::optional<checkpoint::HuggingFaceConfig>& written_;  // what save_hf says of the model
   const std::optional<Resumption>& resumed_;
   Shared& shared_;
+  Evaluations evaluations_;
   OrderChoice order_;
   Progress progress_;
   fs::path run_dir_;
@@ -424,14 +420,12 @@ class RankRun {
   std::int64_t first_step_ = 0, saved_step_ = 0;
   std::optional<BackgroundSaves> beside_;
   std::optional<fs::path> last_checkpoint_;
-  std::int64_t lost_checkpoints_ = 0;
+  std::int64_t lost_checkpoints_ = 0, differing_steps_ = 0;
   std::string why_lost_;
   std::optional<base::Descriptor> saving_;  // rank 0's lock on checkpoint.save
   std::vector<std::string> failures_;
   std::optional<std::int64_t> last_repeated_;
   double first_seconds_ = 0, warm_seconds_ = 0, first_loss_ = 0, last_loss_ = 0;
-  std::optional<double> eval_loss_;
-  std::vector<SetLoss> eval_losses_;
   std::vector<ExpertLoads> last_loads_;
 };
 

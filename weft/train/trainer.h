@@ -22,6 +22,7 @@ struct RunStart {
   std::optional<std::uint64_t> tokens;  // of the data; none: it never ends
   std::uint64_t train_samples = 0;      // one epoch
   std::uint64_t eval_samples = 0;
+  std::uint64_t test_samples = 0;
   // Of each set of dataset.valid_data_path.
   struct EvaluationSet {
     std::string name;
@@ -48,8 +49,10 @@ struct TrainResult {
   double final_loss = 0;
   std::optional<double> eval_loss;  // of the last step that evaluated, as the next
   std::vector<SetLoss> eval_losses;
+  std::optional<double> test_loss;        // of a run that came to its last step
   std::vector<ExpertLoads> expert_loads;  // of the last step
   std::optional<std::int64_t> repeated;   // see StepRecord
+  std::int64_t not_finite = 0;            // steps that changed nothing
   double tokens_per_second = 0;           // without the first step, which warms up
   std::filesystem::path run_dir;
   // With a trace, unless the run was stopped before the steps that are traced.
@@ -65,7 +68,8 @@ struct TrainResult {
   std::array<std::size_t, tensor::kTags> peak_bytes{};  // of rank 0, by tag
   std::size_t peak_total_bytes = 0;                     // of rank 0, all tags at one time
   std::size_t reserved_bytes = 0;                       // what rank 0 took from its device
-  bool is_rank_zero = false;  // false in a process that holds other ranks only
+  std::size_t snapshot_bytes = 0;  // host memory of rank 0's copy of an asynchronous save
+  bool is_rank_zero = false;       // false in a process that holds other ranks only
 };
 
 // SystemError naming step, rank and layer where the loss or the gradient norm stops being finite.

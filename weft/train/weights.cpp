@@ -253,6 +253,30 @@ std::optional<std::string> save_weights(Engine& engine,
   return failure;
 }
 
+namespace {
+
+// The model with what a config.json says and training does not look at: positions are never fewer
+// than a sequence has, and the coefficient of a loss is the folder's where the run has no such
+// loss.
+config::ModelConfig with_what_folders_say(const config::ModelConfig& model,
+                                          const checkpoint::HuggingFaceConfig* start) {
+  config::ModelConfig written = model;
+  std::int64_t positions = std::max(model.max_position_embeddings.value_or(0), model.seq_length);
+  if (start != nullptr) {
+    positions = std::max(positions, start->model.max_position_embeddings.value_or(0));
+    const bool has_loss =
+        std::ranges::any_of(model.moe_aux_loss_coeff, [](double coeff) { return coeff != 0; });
+    if (!has_loss) {
+      written.moe_router_load_balancing_type = start->model.moe_router_load_balancing_type;
+      written.moe_aux_loss_coeff = start->model.moe_aux_loss_coeff;
+    }
+  }
+  written.max_position_embeddings = positions;
+  return written;
+}
+
+}  // namespace
+
 checkpoint::HuggingFaceConfig huggingface_config_for(const config::ModelConfig& model,
                                                      const checkpoint::HuggingFaceConfig* start) {
   using checkpoint::Family;
@@ -260,13 +284,9 @@ checkpoint::HuggingFaceConfig huggingface_config_for(const config::ModelConfig& 
       "checkpoint.save_hf: no Hugging Face family computes this model"};
   for (const Family family : checkpoint::kFamilies) {
     checkpoint::HuggingFaceConfig candidate;
-    if (start != nullptr) {
-      candidate = *start;
-      candidate.max_position_embeddings =
-          std::max(start->max_position_embeddings.value_or(0), model.seq_length);
-    }
+    if (start != nullptr) candidate = *start;
     candidate.family = family;
-    candidate.model = model;
+    candidate.model = with_what_folders_say(model, start);
     candidate.layers_ahead = 0;
     try {
       checkpoint::huggingface_config_text(candidate);

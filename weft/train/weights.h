@@ -32,6 +32,7 @@ inline constexpr std::array kFolderModelKeys = std::to_array<std::string_view>({
     "model.rotary_interleaved",
     "model.rope_type",
     "model.rotary_scaling_factor",
+    "model.max_position_embeddings",
     "model.original_max_position_embeddings",
     "model.mscale",
     "model.mscale_all_dim",

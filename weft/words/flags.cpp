@@ -32,6 +32,8 @@ constexpr std::string_view kNorm = "every norm is RMSNorm";
 constexpr std::string_view kRope = "positions are always rotary";
 constexpr std::string_view kKernels = "kernels are chosen by the engine";
 constexpr std::string_view kMetrics = "metrics go to the run folder and nowhere else";
+constexpr std::string_view kSplitData =
+    "data of each split is one key here: write dataset.blend_per_split=[[0.3,a,0.7,b],[c],[d]]";
 constexpr std::string_view kWarmUp =
     "the warm-up is counted in steps, by scheduler.lr_warmup_iters";
 
@@ -107,7 +109,6 @@ constexpr Spelling kSpellings[] = {
     {"--transformer-impl", FlagTakes::Value, "", kCore},
     {"--normalization", FlagTakes::Value, "", kNorm, "RMSNorm"},
     {"--position-embedding-type", FlagTakes::Value, "", kRope, "rope"},
-    {"--max-position-embeddings", FlagTakes::Value, "", kRope},
     {"--use-flash-attn", FlagTakes::Nothing, "", kKernels},
     {"--attention-backend", FlagTakes::Value, "", kKernels},
     {"--no-masked-softmax-fusion", FlagTakes::Nothing, "", kKernels},
@@ -120,7 +121,7 @@ constexpr Spelling kSpellings[] = {
      "",
      "model.vocab_size is the number of rows; padding is none, and is asked for by "
      "model.should_pad_vocab"},
-    {"--main-grads-dtype", FlagTakes::Value, "", "gradients are summed in fp32", "fp32"},
+    {"--main-grads-dtype", FlagTakes::Value, "optimizer.main_grads_dtype={}"},
     {"--num-distributed-optimizer-instances",
      FlagTakes::Value,
      "",
@@ -130,13 +131,12 @@ constexpr Spelling kSpellings[] = {
     {"--lr-warmup-fraction", FlagTakes::Value, "", kWarmUp},
     {"--train-samples", FlagTakes::Value, "", "a run ends after train.train_iters steps"},
     {"--split", FlagTakes::Value, "dataset.split={}"},
-
     {"--data-cache-path", FlagTakes::Value, "", "indices of documents are not kept in files"},
     {"--num-workers", FlagTakes::Value, "", "ranks read their data themselves"},
     {"--ckpt-format",
      FlagTakes::Value,
      "",
-     "weights are saved as Transformers opens them (checkpoint.save_hf)"},
+     "checkpoints have one format; checkpoint.save_hf writes weights as Transformers opens them"},
     {"--no-load-optim", FlagTakes::Nothing, "checkpoint.load_optim=false"},
     {"--no-load-rng", FlagTakes::Nothing, "checkpoint.load_rng=false"},
     {"--profile", FlagTakes::Nothing, "", "runtime.trace=true writes Weft's own trace"},
@@ -146,7 +146,8 @@ constexpr Spelling kSpellings[] = {
      FlagTakes::Nothing,
      "",
      "every set of dataset.valid_data_path is evaluated alone"},
-    {"--log-throughput", FlagTakes::Nothing, "", "every step's speed is in the metrics"},
+    refused("--train-data-path", FlagTakes::Value, kSplitData),
+    refused("--test-data-path", FlagTakes::Value, kSplitData),
     refused("--use-torch-fsdp2",
             FlagTakes::Nothing,
             "full sharding is ddp.use_megatron_fsdp here: write --use-megatron-fsdp"),

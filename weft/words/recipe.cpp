@@ -6,6 +6,7 @@
 #include "weft/base/error.h"
 #include "weft/base/pipe.h"
 #include "weft/base/text.h"
+#include "weft/config/blend_list.h"
 #include "weft/config/field.h"
 #include "weft/derive/evaluation_sets.h"
 #include "weft/words/recipe_file.h"
@@ -309,6 +310,14 @@ LoadedRecipe load_with_findings(const ChosenRecipe& recipe, const fs::path& fold
   }
   for (std::string& word : config.dataset.blend) {
     if (!base::parse_number(word)) word = located(word, recipe.file);
+  }
+  for (std::string& blend : config.dataset.blend_per_split) {
+    std::optional<std::vector<std::string>> words = blend_words(blend);
+    if (!words) continue;
+    for (std::string& word : *words) {
+      if (!base::parse_number(word)) word = located(word, recipe.file);
+    }
+    blend = blend_text(*words);
   }
   if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
   return {.config = std::move(config), .warnings = other_name_findings(settings)};

@@ -12,6 +12,7 @@
 #include "weft/base/file.h"
 #include "weft/base/pipe.h"
 #include "weft/base/text.h"
+#include "weft/config/blend_list.h"
 #include "weft/config/field.h"
 
 namespace weft::words {
@@ -138,6 +139,21 @@ class YamlReader {
     }
   }
 
+  // A value of a list; where its values are texts, a list of values in it as the text of that list.
+  static std::optional<std::string> word_of(const YAML::Node& item, const std::string& key) {
+    if (item.IsScalar()) return item.Scalar();
+    const Field* field = find_field(key);
+    const bool texts =
+        field != nullptr && field->type.find(WordCodec<std::string>::many()) != std::string::npos;
+    if (!item.IsSequence() || !texts) return std::nullopt;
+    std::vector<std::string> words;
+    for (const YAML::Node& word : item) {
+      if (!word.IsScalar()) return std::nullopt;
+      words.push_back(word.Scalar());
+    }
+    return blend_text(words);
+  }
+
   void read_field(std::string key,
                   const YAML::Node& at,
                   const YAML::Node& value,
@@ -148,10 +164,10 @@ class YamlReader {
     } else if (value.IsSequence()) {
       std::vector<std::string> items;
       for (const YAML::Node& item : value) {
-        if (!item.IsScalar()) {
+        const std::optional<std::string> word = word_of(item, setting.key);
+        if (!word)
           return complain(at, text("'{}': a list holds single values", shown(setting.key)));
-        }
-        items.push_back(item.Scalar());
+        items.push_back(*word);
       }
       setting.value = std::move(items);
     } else if (!value.IsNull()) {

@@ -19,12 +19,8 @@ using schedule::Piece;
 
 // Entry i is layer i, so that bodies know who they are.
 Graph random_graph(std::mt19937& random) {
-  constexpr std::array kLanes{Lane::Compute,
-                              Lane::Compute,
-                              Lane::Ep,
-                              Lane::Ep,
-                              Lane::Dp,
-                              Lane::Copy};
+  constexpr std::array
+      kLanes{Lane::Compute, Lane::Compute, Lane::Ep, Lane::Ep, Lane::Dp, Lane::Copy, Lane::CopyIn};
   Graph graph;
   for (int i = 0; i < 60; ++i) {
     Entry entry{.node = {.layer = i, .piece = Piece::Mlp},

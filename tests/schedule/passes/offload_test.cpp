@@ -2,12 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <set>
+#include <tuple>
 
 #include "tests/schedule/models_support.h"
 #include "tests/schedule/plans_support.h"
 #include "weft/schedule/memory.h"
 #include "weft/schedule/offload_share.h"
+#include "weft/schedule/passes/returns_ahead.h"
 #include "weft/schedule/text.h"
 #include "weft/schedule/verify.h"
 
@@ -50,10 +54,10 @@ TEST(Offload, EveryOrderWithItIsRightAndParsesBack) {
     const Graph& graph = plans.front().training;
     EXPECT_EQ(print(parse_graph(print(graph))), print(graph)) << name(c);
     for (const Entry& entry : graph.entries) {
-      const bool is_copy =
-          entry.node.direction == Direction::O || entry.node.direction == Direction::I;
-      EXPECT_EQ(entry.lane == Lane::Copy, is_copy) << print(entry.node);
-      copies += is_copy ? 1 : 0;
+      const Direction direction = entry.node.direction;
+      EXPECT_EQ(entry.lane == Lane::Copy, direction == Direction::O) << print(entry.node);
+      EXPECT_EQ(entry.lane == Lane::CopyIn, direction == Direction::I) << print(entry.node);
+      copies += is_copy(entry.lane) ? 1 : 0;
     }
   }
   EXPECT_GT(copies, 500);
@@ -77,6 +81,53 @@ TEST(Offload, RunsUnderTheComputeOfTheNextLayerAndOfTheOneBefore) {
   // The input of a layer is what the one before it made.
   EXPECT_TRUE(run_together(graph, "0O0.merge", "1F0.attention.norm"));
   EXPECT_FALSE(run_together(graph, "0I0.merge", "1D0.attention.norm"));
+}
+
+// The most that is kept beside the nodes of each kind.
+using MostBeside = std::map<std::tuple<Piece, Part, Direction>, std::int64_t>;
+MostBeside most_beside(const Graph& graph, const Anatomy& anatomy, const Load& load) {
+  const std::vector<std::int64_t> kept =
+      kept_after_each(graph, anatomy, [&](const Node&) { return load; });
+  MostBeside most;
+  for (std::size_t i = 0; i < graph.entries.size(); ++i) {
+    const Node& node = graph.entries[i].node;
+    std::int64_t& known = most[{node.piece, node.part, node.direction}];
+    known = std::max({known, kept[i], i == 0 ? 0 : kept[i - 1]});
+  }
+  return most;
+}
+
+// The order in which every copy back stands in front of the first gradient that waits for it.
+NamedEntries with_late_returns(const RankPlan& plan) {
+  NamedEntries late;
+  std::set<Node> come;
+  for (const NamedEntry& entry : named_entries(plan.training)) {
+    if (entry.node.direction == Direction::I) continue;
+    for (const Node& need : required(plan.anatomy, entry.node, 1, StepKind::Training)) {
+      const bool is_new = need.direction == Direction::I && come.insert(need).second;
+      if (is_new) late.push_back({.node = need, .waits = {}});
+    }
+    late.push_back({.node = entry.node, .waits = {}});
+  }
+  return late;
+}
+
+TEST(Offload, ComesBackAsEarlyAsMemoryAllows) {
+  const Load load{.tokens = 64, .rows = 128};
+  const RankPlan plan =
+      plans_of({.layers = "mmmmmmmm", .micro_batches = 1, .detail = offloading(1)})[0];
+  const NamedEntries late = with_late_returns(plan);
+  const Graph after = write(late, plan.anatomy, 1);
+  const Graph before = write(bring_ahead(late, plan.anatomy, 1, load), plan.anatomy, 1);
+  EXPECT_EQ(verify(before, plan.anatomy, 1, StepKind::Training), std::vector<std::string>());
+  // Where layers have been left, there is room for several to come.
+  EXPECT_GT(find(after, "1I0.experts.fc1"), find(after, "2D0.attention.norm"));
+  EXPECT_LT(find(before, "1I0.experts.fc1"), find(before, "2D0.combine"));
+  const MostBeside most = most_beside(after, plan.anatomy, load);
+  for (const auto& [kind, bytes] : most_beside(before, plan.anatomy, load)) {
+    if (std::get<Direction>(kind) == Direction::I) continue;
+    EXPECT_LE(bytes, most.at(kind)) << word(std::get<Piece>(kind));
+  }
 }
 
 TEST(Offload, AShareIsSpreadOverTheLayers) {

@@ -169,7 +169,7 @@ void Executor::describe_nodes() {
     span.layer = entry.node.layer;
     span.micro_batch = entry.node.micro_batch;
     for (const int wait : awaited[i]) span.after.push_back(names_[static_cast<std::size_t>(wait)]);
-    if (communicates || entry.lane == Lane::Copy) {
+    if (communicates || schedule::is_copy(entry.lane)) {
       span.coverable = order.runs_beside(static_cast<int>(i), Lane::Compute);
     }
     if (communicates) span.operation = schedule::print(schedule::meeting_of(entry.node));

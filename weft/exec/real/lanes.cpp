@@ -13,7 +13,7 @@ using tensor::StreamRole;
 namespace {
 
 StreamRole role_of(Lane lane, Cores cores) {
-  if (lane == Lane::Copy) return StreamRole::Copy;
+  if (schedule::is_copy(lane)) return StreamRole::Copy;
   if (lane != Lane::Compute) return StreamRole::Communication;
   return cores == Cores::Own ? StreamRole::ComputeOnOwnCores : StreamRole::Compute;
 }

@@ -6,10 +6,12 @@
 //   "communication"}}}]}
 #pragma once
 
+#include <array>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "weft/exec/sim/step.h"
 #include "weft/trace/span.h"
@@ -44,6 +46,20 @@ CostTable parse_costs(std::string_view text);
 //   a communication node: the shortest of its members' (the last to arrive did not wait for others;
 //   no clock in common is needed).
 CostTable measure(std::span<const trace::Timeline> timelines);
+
+// What a row of measure() is made of, by kind of operation.
+struct KindTimes {
+  static constexpr std::size_t kKinds = static_cast<std::size_t>(trace::SpanKind::Host) + 1;
+
+  double seconds = 0;                       // as the row has it
+  std::array<double, kKinds> share{};       // of those seconds
+  std::array<double, kKinds> operations{};  // in one execution
+  double of(trace::SpanKind kind) const { return seconds * share[static_cast<std::size_t>(kind)]; }
+};
+// By rank and row.
+std::map<std::pair<int, schedule::Node>, KindTimes> measure_kinds(
+    std::span<const trace::Timeline> timelines);
+
 // What was measured, with a row for every entry of the graphs, by rank: a node that left no span
 // had nothing to do, and a rank of which nothing was measured costs what one with the same graph
 // does.

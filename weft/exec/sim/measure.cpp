@@ -32,6 +32,7 @@ SpanKind main_kind(const Parts& parts) {
 struct Work {
   const Span* span = nullptr;  // the node's own
   Parts ns{};                  // its operations'
+  Parts count{};               // how many they are
 };
 using Executions = std::map<std::pair<int, std::string>, Work>;  // by run and node
 
@@ -48,6 +49,7 @@ Executions executions_of(const trace::Timeline& timeline) {
     const auto found = executions.find({span.run, span.node});
     if (found == executions.end() || found->second.span->lane != span.lane) continue;
     part(found->second.ns, span.kind) += span.end_ns - span.begin_ns;
+    ++part(found->second.count, span.kind);
   }
   return executions;
 }
@@ -94,32 +96,29 @@ double median_seconds(std::vector<std::int64_t> samples_ns) {
   return static_cast<double>(samples_ns[(n - 1) / 2] + samples_ns[n / 2]) / 2e9;
 }
 
-void add_rows(int rank,
-              const Executions& executions,
-              const TracedOperations& operations,
-              CostTable& table) {
-  struct Samples {
-    std::vector<std::int64_t> ns;
-    Parts parts{};
-  };
-  std::map<schedule::Node, Samples> rows;
+// What is known of a node that does not depend on its micro-batch.
+struct Samples {
+  std::vector<std::int64_t> ns;
+  Parts parts{}, counts{};
+};
+using SamplesByNode = std::map<schedule::Node, Samples>;
+
+SamplesByNode samples_of(const Executions& executions, const TracedOperations& operations) {
+  SamplesByNode rows;
   for (const auto& [key, work] : executions) {
     schedule::Node node = schedule::parse_node(key.second);
     node.micro_batch = schedule::kNone;
     Samples& row = rows[node];
     row.ns.push_back(operations.ns_of(work));
-    for (std::size_t i = 0; i < work.ns.size(); ++i) row.parts[i] += work.ns[i];
+    for (std::size_t i = 0; i < work.ns.size(); ++i) {
+      row.parts[i] += work.ns[i];
+      row.counts[i] += work.count[i];
+    }
   }
-  for (auto& [node, row] : rows) {
-    table.set(rank,
-              node,
-              {.seconds = median_seconds(std::move(row.ns)), .kind = main_kind(row.parts)});
-  }
+  return rows;
 }
 
-}  // namespace
-
-CostTable measure(std::span<const trace::Timeline> timelines) {
+std::map<int, SamplesByNode> samples_by_rank(std::span<const trace::Timeline> timelines) {
   std::vector<Executions> by_rank;
   TracedOperations operations;
   for (const trace::Timeline& timeline : timelines) {
@@ -127,11 +126,41 @@ CostTable measure(std::span<const trace::Timeline> timelines) {
     measure_host(executions);
     for (const auto& [key, work] : executions) operations.add(work);
   }
-  CostTable table;
+  std::map<int, SamplesByNode> samples;
   for (std::size_t i = 0; i < by_rank.size(); ++i) {
-    add_rows(timelines[i].rank, by_rank[i], operations, table);
+    samples[timelines[i].rank] = samples_of(by_rank[i], operations);
+  }
+  return samples;
+}
+
+}  // namespace
+
+CostTable measure(std::span<const trace::Timeline> timelines) {
+  CostTable table;
+  for (const auto& [rank, rows] : samples_by_rank(timelines)) {
+    for (const auto& [node, row] : rows) {
+      table.set(rank, node, {.seconds = median_seconds(row.ns), .kind = main_kind(row.parts)});
+    }
   }
   return table;
+}
+
+std::map<std::pair<int, schedule::Node>, KindTimes> measure_kinds(
+    std::span<const trace::Timeline> timelines) {
+  std::map<std::pair<int, schedule::Node>, KindTimes> all;
+  for (const auto& [rank, rows] : samples_by_rank(timelines)) {
+    for (const auto& [node, row] : rows) {
+      KindTimes& times = all[{rank, node}];
+      times.seconds = median_seconds(row.ns);
+      const auto whole = static_cast<double>(total(row.parts));
+      const auto samples = static_cast<double>(row.ns.size());
+      for (std::size_t i = 0; i < row.parts.size(); ++i) {
+        if (whole > 0) times.share[i] = static_cast<double>(row.parts[i]) / whole;
+        times.operations[i] = static_cast<double>(row.counts[i]) / samples;
+      }
+    }
+  }
+  return all;
 }
 
 CostTable complete(const CostTable& measured, const std::vector<const schedule::Graph*>& graphs) {

@@ -92,7 +92,7 @@ class Writer {
     for (const int wait : waits_between_lanes(graph_, dependencies_, i)) {
       span.after.push_back(schedule::print(entry_at(wait).node));
     }
-    if (entry.lane == Lane::Copy) span.coverable = order_.runs_beside(i, Lane::Compute);
+    if (schedule::is_copy(entry.lane)) span.coverable = order_.runs_beside(i, Lane::Compute);
     if (schedule::is_meeting(entry)) describe_operation(i, span);
     return span;
   }

@@ -4,12 +4,12 @@
 #include <cmath>
 #include <iterator>
 #include <map>
-#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include "weft/base/casts.h"
+#include "weft/schedule/passes/returns_ahead.h"
 #include "weft/schedule/passes/rewrite.h"
 
 namespace weft::schedule {
@@ -28,7 +28,7 @@ std::vector<PieceAnatomy*> offloadable(Anatomy& anatomy,
       const bool leaves_chunk =
           &piece == &anatomy.layers[at(layer)].back() && layer + 1 == chunk.end_layer();
       const bool is_kept =
-          piece.is(name) && piece.offloadable() != Bytes{} && !piece.is_recomputed && !leaves_chunk;
+          piece.is(name) && piece.away() != Bytes{} && !piece.is_recomputed && !leaves_chunk;
       if (is_kept) found.push_back(&piece);
     }
   }
@@ -68,8 +68,6 @@ class CopyPlaces {
     if (node.direction == Direction::F) go_out(i);
     latest_[{node.piece, node.part}] = i;
     places_.emplace(node, i);
-    if (lane_of(anatomy_, node) == Lane::Compute) compute_ = node;
-    compute_before_.push_back(compute_);
   }
 
   // Of what is made in steps, behind the last.
@@ -88,8 +86,6 @@ class CopyPlaces {
 
   // In front of the entry that needed the one before it in its backward; of the first, in front of
   // the last entry of that kind of node before it is needed. But behind all that it requires.
-  //
-  // It waits for the compute in front of it, whose memory it may get.
   void come_in(const Node& in, std::size_t needed) {
     if (!come_.insert(in).second) return;
     std::size_t earliest = 0;
@@ -105,17 +101,13 @@ class CopyPlaces {
             .first;
     const std::size_t place = std::clamp(before->second, earliest, needed);
     before->second = needed;
-    NamedEntry copy{.node = in, .waits = {}};
-    if (compute_before_[place - 1]) copy.waits.push_back(*compute_before_[place - 1]);
-    in_front_[place].push_back(std::move(copy));
+    in_front_[place].push_back({.node = in, .waits = {}});
   }
 
   const NamedEntries& entries_;
   const Anatomy& anatomy_;
   const int micro_batches_;
   std::vector<NamedEntries> behind_, in_front_;
-  std::optional<Node> compute_;                      // the last so far
-  std::vector<std::optional<Node>> compute_before_;  // the same when each entry has been issued
   std::unordered_map<Node, std::size_t, NodeHash> places_;
   std::unordered_set<Node, NodeHash> come_;
   std::map<PartName, std::size_t> latest_;  // entry of each piece or part
@@ -143,9 +135,10 @@ Anatomy with_offloading(Anatomy anatomy, std::span<const OffloadedPart> parts) {
   return anatomy;
 }
 
-Graph offload(const Graph& graph, const Anatomy& offloading, int micro_batches) {
+Graph offload(const Graph& graph, const Anatomy& offloading, int micro_batches, const Load& load) {
   const NamedEntries entries = named_entries(graph);
-  return write(CopyPlaces(entries, offloading, micro_batches).written(), offloading, micro_batches);
+  const NamedEntries order = CopyPlaces(entries, offloading, micro_batches).written();
+  return write(bring_ahead(order, offloading, micro_batches, load), offloading, micro_batches);
 }
 
 }  // namespace weft::schedule

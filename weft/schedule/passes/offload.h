@@ -1,6 +1,6 @@
 // Offloading: what a part keeps for the backward is copied to the host's memory after its forward
-// (direction O) and back before the first gradient that reads it (direction I), both on the copy
-// lane, under the compute of other layers.
+// (direction O) and back before the first gradient that reads it (direction I), each way on its
+// copy lane, under the compute of other layers.
 #pragma once
 
 #include <span>
@@ -18,7 +18,8 @@ Anatomy with_offloading(Anatomy anatomy, std::span<const OffloadedPart> parts);
 
 // A training order with the O and I nodes that `offloading`, its anatomy with offloading, asks for:
 // each O behind its forward, each I in front of the gradient of the offloaded part that came before
-// it, so that it has the time between two of them. After all passes that move compute.
-Graph offload(const Graph& graph, const Anatomy& offloading, int micro_batches);
+// it or earlier (returns_ahead.h), so that it has at least the time between two of them. After all
+// passes that move compute. `load`: what a micro-batch brings.
+Graph offload(const Graph& graph, const Anatomy& offloading, int micro_batches, const Load& load);
 
 }  // namespace weft::schedule

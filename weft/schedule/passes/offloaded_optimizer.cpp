@@ -103,7 +103,7 @@ Anatomy with_offloaded_optimizer(Anatomy anatomy, const derive::OptimizerOffload
     }
     added.push_back(std::move(download));
     added.push_back(std::move(update));
-    added.push_back({.node = one.upload(), .lane = Lane::Copy, .after = {one.update()}});
+    added.push_back({.node = one.upload(), .lane = Lane::CopyIn, .after = {one.update()}});
     for (StepNodeAnatomy& end : anatomy.step_end) {
       if (end.node == bucket.gather()) end.after.push_back(one.upload());
     }

@@ -1,13 +1,15 @@
 // Optimizer state that lies in host memory (optimizer.optimizer_cpu_offload) is changed there,
 // bucket by bucket: gradients travel to the host, its cores change state and weights, the weights
-// travel back. Gradients and weights travel on the copy lane, and the host's work is on the host
-// lane: the thread that issues does it, with others to help.
+// travel back. Each way has its copy lane, and the host's work is on the host lane: the thread that
+// issues does it, with others to help.
 //
-//   one by one   copy  d0        up0 d1        up1 d2
-//                host     u0            u1            u2
+//   one by one   copy     d0        d1        d2
+//                host        u0        u1        u2
+//                copy_in        up0       up1       up2
 //
-//   overlapped   copy  d0 d1  up0 d2  up1 d3  up2
-//                host      u0     u1      u2     u3
+//   overlapped   copy     d0 d1 d2 d3
+//                host        u0 u1 u2 u3
+//                copy_in        up0 up1 up2 up3
 //
 // A bucket's memory between device and host is one of two slots (or one): a download waits for the
 // update that read its slot last, and an update for the upload that did. Every update waits for

@@ -33,15 +33,24 @@ constexpr std::int64_t kLeastPart = 256 << 10;
 
 // One piece for each thread: the larger a copy, the better the processor does it (from some size on
 // without reading what it is going to write over).
-void copy_in_parts(Workers& workers,
-                   Transfers& transfers,
-                   std::byte* to,
-                   const std::byte* from,
-                   std::int64_t bytes) {
-  const std::int64_t part = std::max(kLeastPart, bytes / workers.threads() + 1);
-  workers.parallel((bytes + part - 1) / part, [&](std::int64_t i) {
-    const std::int64_t begin = i * part;
-    transfers.copy(to + begin, from + begin, std::min(part, bytes - begin));
+void copy_in_parts(Workers& workers, Transfers& transfers, const std::vector<Download>& all) {
+  std::int64_t total = 0;
+  for (const Download& one : all) total += one.bytes;
+  const std::int64_t part = std::max(kLeastPart, total / workers.threads() + 1);
+  // A part is a range of the bytes of all copies, one behind the other.
+  workers.parallel((total + part - 1) / part, [&](std::int64_t i) {
+    std::int64_t begin = i * part, left = std::min(part, total - begin);
+    for (const Download& one : all) {
+      if (left == 0) return;
+      if (begin >= one.bytes) {
+        begin -= one.bytes;
+        continue;
+      }
+      const std::int64_t bytes = std::min(left, one.bytes - begin);
+      transfers.copy(one.to + begin, one.from + begin, bytes);
+      left -= bytes;
+      begin = 0;
+    }
   });
 }
 
@@ -116,13 +125,13 @@ void CpuStream::enqueue_host(std::string_view name, WorkClass kind, HostWork wor
 // Either end may be memory of the host.
 void CpuStream::upload(std::byte* to, const std::byte* from, std::int64_t bytes) {
   enqueue("upload", WorkClass::Copy, [=, this](Workers& workers) {
-    copy_in_parts(workers, *transfers_, to, from, bytes);
+    copy_in_parts(workers, *transfers_, {{.to = to, .from = from, .bytes = bytes}});
   });
 }
 
-void CpuStream::download(std::byte* to, const std::byte* from, std::int64_t bytes) {
-  enqueue("download", WorkClass::Copy, [=, this](Workers& workers) {
-    copy_in_parts(workers, *transfers_, to, from, bytes);
+void CpuStream::download_all(std::vector<Download> all) {
+  enqueue("download", WorkClass::Copy, [all = std::move(all), this](Workers& workers) {
+    copy_in_parts(workers, *transfers_, all);
   });
 }
 

@@ -41,7 +41,7 @@ class CpuStream final : public Stream {
 
   const std::string& name() const override { return name_; }
   void upload(std::byte* to, const std::byte* from, std::int64_t bytes) override;
-  void download(std::byte* to, const std::byte* from, std::int64_t bytes) override;
+  void download_all(std::vector<Download> all) override;
   void enqueue_host(std::string_view name, WorkClass kind, HostWork work, WorkSize size) override;
   Event record() override;
   void wait(const Event& event) override;

@@ -133,13 +133,16 @@ void CudaStream::upload(std::byte* to, const std::byte* from, std::int64_t bytes
   });
 }
 
-void CudaStream::download(std::byte* to, const std::byte* from, std::int64_t bytes) {
-  if (bytes > 0 && bytes <= kStaged && !is_pinned(to)) {
-    to = staging_.take_for(to, bytes, next_ticket_);
+void CudaStream::download_all(std::vector<Download> all) {
+  for (Download& one : all) {
+    if (one.bytes > 0 && one.bytes <= kStaged && !is_pinned(one.to))
+      one.to = staging_.take_for(one.to, one.bytes, next_ticket_);
   }
-  enqueue("download", WorkClass::Copy, [=](cudaStream_t stream) {
-    check("cudaMemcpyAsync",
-          cudaMemcpyAsync(to, from, std::size_t(bytes), cudaMemcpyDefault, stream));
+  enqueue("download", WorkClass::Copy, [all = std::move(all)](cudaStream_t stream) {
+    for (const Download& one : all) {
+      check("cudaMemcpyAsync",
+            cudaMemcpyAsync(one.to, one.from, std::size_t(one.bytes), cudaMemcpyDefault, stream));
+    }
   });
 }
 

@@ -1,0 +1,39 @@
+#include "weft/exec/sim/contention.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/exec/sim/toy_support.h"
+
+namespace weft::exec::sim {
+namespace contention_test {
+
+const std::string kBeside =
+    "compute 0F0.attention\n"
+    "ep 0F0.dispatch < 0F0.attention\n"
+    "compute 1F0.attention\n";
+
+TEST(Contention, ComputeBesideCommunicationIsSlower) {
+  ToyStep toy({kBeside, kBeside},
+              {{"0F0.attention", 1000}, {"1F0.attention", 1000}, {"0F0.dispatch", 500}});
+  EXPECT_EQ(toy.run().step_ns, 2000);
+  // The first 500 ns of 1000 are beside the exchange, until they take longer and less of them is.
+  const Result slowed = simulate(toy.step(), {.beside_communication = 0.2});
+  EXPECT_GT(slowed.step_ns, 2080);
+  EXPECT_LT(slowed.step_ns, 2105);
+}
+
+TEST(Contention, RanksThatShareACoreTakeTurns) {
+  const std::string text = "compute 0F0.attention\n";
+  ToyStep toy({text, text}, {{"0F0.attention", 1000}});
+  EXPECT_EQ(simulate(toy.step(), {.cores = 2}).step_ns, 1000);
+  EXPECT_EQ(simulate(toy.step(), {.cores = 1}).step_ns, 2000);
+  EXPECT_EQ(simulate(toy.step(), {.cores = 4, .cores_of_rank = {4, 4}}).step_ns, 2000);
+}
+
+TEST(Contention, NoneIsTheStepAsItIs) {
+  ToyStep toy({kBeside, kBeside}, {{"0F0.attention", 7}, {"0F0.dispatch", 11}});
+  EXPECT_EQ(simulate(toy.step(), Contention{}).entries, toy.run().entries);
+}
+
+}  // namespace contention_test
+}  // namespace weft::exec::sim

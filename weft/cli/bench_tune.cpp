@@ -1,0 +1,143 @@
+// weft bench tune: what the tuner found against every setting that it could have found.
+#include "weft/base/error.h"
+#include "weft/base/text.h"
+#include "weft/cli/arguments.h"
+#include "weft/cli/bar.h"
+#include "weft/cli/benches.h"
+#include "weft/cli/interrupt.h"
+#include "weft/cli/launcher.h"
+#include "weft/cli/number_range.h"
+#include "weft/cli/output.h"
+#include "weft/cli/progress.h"
+#include "weft/cli/temporary_folder.h"
+#include "weft/cli/tune_request.h"
+#include "weft/measure/tune_bench.h"
+
+namespace weft::cli {
+namespace {
+
+using base::text;
+using measure::MeasuredSetting;
+using measure::TuneBench;
+
+constexpr double kMostLoss = 0.03;
+constexpr std::size_t kShownSettings = 12;
+
+struct TuneBenchOptions {
+  RunArguments run{.default_recipe = "overlap_bench"};
+  std::vector<std::string> vary;
+  std::int64_t steps = 8;
+  int repeats = 2, trials = 32, rounds = 5;
+};
+
+Bar bar_of(const TuneBench& bench) {
+  return {.name = "what the tuner's setting takes longer than the best of the grid",
+          .value = bench.loss(),
+          .limit = kMostLoss};
+}
+
+std::string name_of(const MeasuredSetting& setting) {
+  return setting.change.empty() ? "as it is" : setting.change;
+}
+
+void print_tune_text(const TuneBench& bench) {
+  print_text(text("tuned: {:.2f} ms from {:.2f} ms in {}; the grid has {}\n",
+                  bench.tuning.best_ms,
+                  bench.tuning.first_ms,
+                  base::counted(std::ssize(bench.tuning.trials), "trial"),
+                  base::counted(std::ssize(bench.settings), "setting")));
+  for (std::size_t i = 0; i < bench.settings.size(); ++i) {
+    const MeasuredSetting& setting = bench.settings[i];
+    if (i >= kShownSettings && !setting.is_tuned) continue;
+    print_text(text("{:>10.2f} ms {} {}\n",
+                    setting.ms(),
+                    setting.is_tuned ? "<- tuner " : "         ",
+                    name_of(setting)));
+  }
+  print_text(to_text(bar_of(bench)) + "\n");
+}
+
+void print_tune_json(const TuneBench& bench) {
+  base::Json settings = base::Json::array();
+  for (const MeasuredSetting& setting : bench.settings) {
+    settings.push_back({{"change", setting.change},
+                        {"step_ms", setting.ms()},
+                        {"first_ms", setting.first_ms},
+                        {"final_ms", setting.final_ms},
+                        {"tuned", setting.is_tuned}});
+  }
+  print_json({{"tuned_ms", bench.tuned().ms()},
+              {"best_ms", bench.best().ms()},
+              {"loss", bench.loss()},
+              {"trials", bench.tuning.trials.size()},
+              {"settings", std::move(settings)},
+              {"bars", base::Json::array({to_json(bar_of(bench))})}});
+}
+
+int run_tune_bench(const TuneBenchOptions& options) {
+  if (under_launcher()) {
+    throw base::ConfigError("bench tune times ranks of one process: run it without mpirun");
+  }
+  const words::Resolution run = resolve(options.run);
+  refuse_foreign_launcher(run);
+  print_findings(run);
+  const TemporaryFolder folder;
+  ProgressLine line;
+  measure::TuneBenchRequest request{
+      .tune = {.config = run.config,
+               .moves = asked_moves(options.vary),
+               .steps = options.steps,
+               .window = {.start = options.steps / 2},
+               .repeats = options.repeats,
+               .most_trials = options.trials,
+               .folder = folder.path(),
+               .stop = &catch_interrupts()},
+      .rounds = options.rounds,
+      .progress = [&](const std::string& what, int done, int of) {
+        line.show(text("{} {}/{} {}", bar(double(done) / of, 24), done, of, what));
+      }};
+  require_tunable(request.tune.config);
+  request.tune.progress = [&](const std::string& what, std::int64_t step) {
+    line.show(text("{} tuning: {}", bar(double(step) / double(options.steps), 24), what));
+  };
+  const TuneBench bench = measure::bench_tune(request);
+  line.clear();
+  if (bench.interrupted) return stopped_bench(options.run.format);
+  switch (options.run.format) {
+    case Format::Text:
+      print_tune_text(bench);
+      break;
+    case Format::Json:
+      print_tune_json(bench);
+      break;
+  }
+  return bar_of(bench).met() ? kGood : kFailed;
+}
+
+}  // namespace
+
+void add_bench_tune(CLI::App& bench, Action& chosen) {
+  CLI::App* tune = bench.add_subcommand(
+      "tune",
+      "what weft tune finds against the whole grid of what it may change; without a recipe, "
+      "overlap_bench");
+  auto options = std::make_shared<TuneBenchOptions>();
+  add_run_arguments(*tune,
+                    options->run,
+                    "weft bench tune overlap_bench train.global_batch_size=16 "
+                    "fabric.intra_node_gb_per_second=0.2");
+  add_vary(*tune, options->vary);
+  within(6, 10000, tune->add_option("--steps", options->steps, "of each run; half of them warm up"))
+      ->capture_default_str();
+  within(1, 100, tune->add_option("--repeats", options->repeats, "of the tuner, see weft tune"))
+      ->capture_default_str();
+  within(1, 1000, tune->add_option("--trials", options->trials, "of the tuner, see weft tune"))
+      ->capture_default_str();
+  within(1,
+         1000,
+         tune->add_option("--rounds", options->rounds, "runs of the fastest settings, in turn"))
+      ->capture_default_str();
+  on_chosen(*tune, chosen, std::move(options), run_tune_bench);
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,163 @@
+#include "weft/exec/sim/contention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "weft/schedule/meeting.h"
+
+namespace weft::exec::sim {
+namespace {
+
+constexpr int kRounds = 6;
+
+std::size_t index_of(int i) { return static_cast<std::size_t>(i); }
+
+// A rate over time that changes at moments, and its integral.
+class StepFunction {
+ public:
+  void add(std::int64_t from_ns, std::int64_t to_ns, double amount) {
+    if (to_ns <= from_ns) return;
+    changes_.push_back({from_ns, amount});
+    changes_.push_back({to_ns, -amount});
+  }
+
+  // Turns what was added into the integral of `of(sum at a moment)`.
+  template <typename Of>
+  void integrate(const Of& of) {
+    std::ranges::sort(changes_, {}, &Change::at_ns);
+    double level = 0, sum = 0;
+    std::int64_t before_ns = 0;
+    for (const Change& change : changes_) {
+      sum += of(level) * static_cast<double>(change.at_ns - before_ns);
+      level += change.amount;
+      before_ns = change.at_ns;
+      moments_.push_back({before_ns, sum, of(level)});
+    }
+    at_rest_ = of(0);
+  }
+
+  double mean(std::int64_t from_ns, std::int64_t to_ns) const {
+    return (until(to_ns) - until(from_ns)) / static_cast<double>(to_ns - from_ns);
+  }
+
+ private:
+  struct Change {
+    std::int64_t at_ns = 0;
+    double amount = 0;
+  };
+  struct Moment {
+    std::int64_t at_ns = 0;
+    double sum = 0, rate_after = 0;
+  };
+
+  double until(std::int64_t ns) const {
+    const auto after = std::ranges::upper_bound(moments_, ns, {}, &Moment::at_ns);
+    if (after == moments_.begin()) return at_rest_ * static_cast<double>(ns);
+    const Moment& last = *std::prev(after);
+    return last.sum + last.rate_after * static_cast<double>(ns - last.at_ns);
+  }
+
+  std::vector<Change> changes_;
+  std::vector<Moment> moments_;
+  double at_rest_ = 0;
+};
+
+using Factors = std::vector<std::vector<double>>;  // by rank and entry
+
+class Slowing {
+ public:
+  Slowing(const SimulatedStep& step, const Contention& contention)
+      : step_(step), contention_(contention) {
+    for (const schedule::Graph* graph : step.graphs)
+      factors_.emplace_back(graph->entries.size(), 1);
+  }
+
+  bool is_needed() const {
+    const std::vector<double>& each = contention_.cores_of_rank;
+    const double wanted = each.empty() ? static_cast<double>(step_.graphs.size())
+                                       : std::accumulate(each.begin(), each.end(), 0.0);
+    const bool shares_cores = contention_.cores > 0 && wanted > contention_.cores;
+    return shares_cores || contention_.beside_communication > 0;
+  }
+
+  Result run() {
+    SimulatedStep slowed = step_;
+    slowed.cost = [this](int rank, int entry) {
+      Cost cost = step_.cost(rank, entry);
+      cost.seconds *= factors_[index_of(rank)][index_of(entry)];
+      return cost;
+    };
+    Result result = sim::simulate(slowed);
+    for (int round = 0; round < kRounds; ++round) {
+      // Halfway from the second time on, so that it does not swing.
+      learn(result, round == 0 ? 1 : 0.5);
+      result = sim::simulate(slowed);
+    }
+    return result;
+  }
+
+ private:
+  double cores_of(std::size_t rank) const {
+    return contention_.cores_of_rank.empty() ? 1 : contention_.cores_of_rank[rank];
+  }
+
+  template <typename Do>
+  void for_compute(const Result& result, std::size_t rank, const Do& work) {
+    const std::vector<schedule::Entry>& entries = step_.graphs[rank]->entries;
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      const Interval& interval = result.entries[rank][i];
+      const bool is_long = interval.end_ns > interval.begin_ns;
+      if (entries[i].lane == schedule::Lane::Compute && is_long) work(i, interval);
+    }
+  }
+
+  void learn(const Result& result, double weight) {
+    StepFunction busy;
+    for (std::size_t rank = 0; rank < step_.graphs.size(); ++rank) {
+      for_compute(result, rank, [&](std::size_t, const Interval& interval) {
+        busy.add(interval.begin_ns, interval.end_ns, cores_of(rank));
+      });
+    }
+    const double cores = contention_.cores;
+    busy.integrate([&](double level) { return cores > 0 ? std::max(1.0, level / cores) : 1.0; });
+    for (std::size_t rank = 0; rank < step_.graphs.size(); ++rank) {
+      StepFunction wire = communication_of(result, rank);
+      wire.integrate([](double level) { return level > 0.5 ? 1.0 : 0.0; });
+      for_compute(result, rank, [&](std::size_t i, const Interval& interval) {
+        const double beside = wire.mean(interval.begin_ns, interval.end_ns);
+        const double slower = (1 + contention_.beside_communication * beside) *
+                              busy.mean(interval.begin_ns, interval.end_ns);
+        double& factor = factors_[rank][i];
+        factor += weight * (slower - factor);
+      });
+    }
+  }
+
+  // When bytes of a rank travel: without what it waits for the others.
+  StepFunction communication_of(const Result& result, std::size_t rank) const {
+    StepFunction wire;
+    const std::vector<schedule::Entry>& entries = step_.graphs[rank]->entries;
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      if (!schedule::is_meeting(entries[i])) continue;
+      const Interval& interval = result.entries[rank][i];
+      const double seconds = step_.cost(static_cast<int>(rank), static_cast<int>(i)).seconds;
+      const std::int64_t own_ns = std::llround(seconds * 1e9);
+      wire.add(std::max(interval.begin_ns, interval.end_ns - own_ns), interval.end_ns, 1);
+    }
+    return wire;
+  }
+
+  const SimulatedStep& step_;
+  const Contention& contention_;
+  Factors factors_;
+};
+
+}  // namespace
+
+Result simulate(const SimulatedStep& step, const Contention& contention) {
+  Slowing slowing(step, contention);
+  return slowing.is_needed() ? slowing.run() : simulate(step);
+}
+
+}  // namespace weft::exec::sim

@@ -1,0 +1,38 @@
+#include "weft/measure/timed_runs.h"
+
+#include <algorithm>
+
+#include "weft/base/casts.h"
+#include "weft/base/median.h"
+#include "weft/measure/perf_run.h"
+#include "weft/rules/validate.h"
+
+namespace weft::measure {
+
+void TimedRuns::add(const TimedRunRequest& request) {
+  PerfRun run = run_perf(
+      {.config = rules::validate(perf_config(request.config, request.steps)).judged.value(),
+       .steps = request.steps,
+       .window = {.start = request.warm_up},
+       .run_dir = request.folder,
+       .stop = request.stop,
+       .progress = [&](const train::StepRecord& record) { request.progress(record.iteration); }});
+  if (run.interrupted || !run.window) return;
+  for (std::int64_t i = run.window->first; i < run.window->end; ++i) {
+    ms_.push_back(run.step_ms[base::at(i)]);
+  }
+  for (trace::Timeline& timeline : run.timelines) {
+    for (trace::Span& span : timeline.spans) span.run += traced_;
+    const auto known = std::ranges::find(timelines_, timeline.rank, &trace::Timeline::rank);
+    if (known == timelines_.end()) {
+      timelines_.push_back(std::move(timeline));
+    } else {
+      std::ranges::move(timeline.spans, std::back_inserter(known->spans));
+    }
+  }
+  traced_ += static_cast<int>(kTracedSteps);
+}
+
+double TimedRuns::median_ms() const { return base::median(ms_); }
+
+}  // namespace weft::measure

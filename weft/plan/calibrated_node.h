@@ -1,0 +1,25 @@
+// What a node takes by a calibration, from its work.
+#pragma once
+
+#include "weft/plan/calibration.h"
+
+namespace weft::plan {
+
+struct NodeSeconds {
+  double product = 0, attention = 0, memory = 0;
+  double link_call = 0, link_bytes = 0;
+  double other = 0;
+
+  // `wire_seconds`: of emulated links, which run beside the copies; `untraced`: see MachineRates.
+  exec::sim::Cost cost(const schedule::Entry& entry, double wire_seconds, double untraced) const;
+};
+
+NodeSeconds node_seconds(const NodeWork& work,
+                         schedule::Direction direction,
+                         const NodeFactor& factor,
+                         const MachineRates& rates);
+
+// Of a node's kind, or of one like it; none where the calibrated run had none.
+std::optional<NodeFactor> known_factor(const Calibration& calibration, schedule::Node node);
+
+}  // namespace weft::plan

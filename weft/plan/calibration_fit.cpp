@@ -1,0 +1,227 @@
+// From what was traced to rates and factors.
+#include <algorithm>
+
+#include "weft/base/casts.h"
+#include "weft/derive/derived.h"
+#include "weft/plan/calibrated_node.h"
+#include "weft/plan/rate_fit.h"
+#include "weft/plan/simulated_step.h"
+
+namespace weft::plan {
+namespace {
+
+namespace sim = exec::sim;
+using schedule::Direction;
+using schedule::Entry;
+using schedule::Node;
+using schedule::RankPlan;
+using trace::SpanKind;
+
+constexpr double kMostBeside = 1;  // twice as long
+
+// What was measured of nodes, by class of operation.
+struct MeasuredNode {
+  double seconds = 0;
+  double product = 0, attention = 0;  // of them
+  double memory_calls = 0;
+};
+
+// Means over the ranks of a stage. A node that left no span had nothing to do.
+class MeasuredNodes {
+ public:
+  MeasuredNodes(const grid::Grid& grid, const std::vector<trace::Timeline>& timelines) {
+    std::map<std::pair<int, Node>, double> ranks;
+    for (const auto& [place, times] : sim::measure_kinds(timelines)) {
+      const std::pair<int, Node> at_stage{grid.coordinate(place.first).pp, place.second};
+      MeasuredNode& node = nodes_[at_stage];
+      ++ranks[at_stage];
+      node.seconds += times.seconds;
+      node.product += times.of(SpanKind::Gemm);
+      node.attention += times.of(SpanKind::Attention);
+      node.memory_calls += calls(times, SpanKind::Memory) + calls(times, SpanKind::Copy);
+    }
+    for (auto& [place, node] : nodes_) {
+      const double count = ranks.at(place);
+      for (double* each : {&node.seconds, &node.product, &node.attention, &node.memory_calls}) {
+        *each /= count;
+      }
+    }
+  }
+
+  MeasuredNode at(int pp_rank, Node node) const {
+    node.micro_batch = schedule::kNone;
+    const auto found = nodes_.find({pp_rank, node});
+    return found == nodes_.end() ? MeasuredNode{} : found->second;
+  }
+
+ private:
+  static double calls(const sim::KindTimes& times, SpanKind kind) {
+    return times.operations[static_cast<std::size_t>(kind)];
+  }
+
+  std::map<std::pair<int, Node>, MeasuredNode> nodes_;
+};
+
+// All nodes of one kind together.
+struct KindSum {
+  Direction direction = Direction::None;
+  NodeWork work;
+  double product = 0, attention = 0, memory = 0, rest = 0;  // seconds
+  double memory_calls = 0;
+  double nodes = 0;
+
+  // What is of a class that the node has no work of, is with what it has.
+  void add(const NodeWork& of_node, const MeasuredNode& measured) {
+    work += of_node;
+    memory_calls += measured.memory_calls;
+    ++nodes;
+    const bool computes = of_node.product_flops > 0 || of_node.memory_bytes > 0;
+    if (!computes) {
+      rest += measured.seconds;
+      return;
+    }
+    double left = measured.seconds;
+    if (of_node.attention_flops > 0) {
+      attention += measured.attention;
+      left -= measured.attention;
+    }
+    if (of_node.product_flops > 0) {
+      const double own = of_node.memory_bytes > 0 ? measured.product : left;
+      product += own;
+      left -= own;
+    }
+    memory += left;
+  }
+};
+using KindSums = std::map<std::string, KindSum>;
+
+double over(double one, double other) { return other > 0 ? one / other : 0; }
+
+MachineRates fit_rates(const KindSums& kinds) {
+  std::vector<FitRow> products, memory, links;
+  double forward = 0, forward_flops = 0, backward = 0, backward_flops = 0;
+  for (const auto& [kind, sum] : kinds) {
+    const NodeWork& work = sum.work;
+    if (work.product_flops > 0) {
+      products.push_back({.amounts = {work.product_flops, work.weight_bytes, work.products},
+                          .seconds = sum.product});
+    }
+    if (work.memory_bytes > 0) {
+      memory.push_back({.amounts = {work.memory_bytes, sum.memory_calls}, .seconds = sum.memory});
+    }
+    if (work.links > 0) {
+      links.push_back({.amounts = {work.link_bytes, work.links}, .seconds = sum.rest});
+    }
+    const bool is_forward = sum.direction == Direction::F || sum.direction == Direction::R;
+    (is_forward ? forward : backward) += sum.attention;
+    (is_forward ? forward_flops : backward_flops) += work.attention_flops;
+  }
+  const auto product = fit_seconds(products), moved = fit_seconds(memory),
+             sent = fit_seconds(links);
+  return {.product_flop = product[0],
+          .weight_byte = product[1],
+          .product = product[2],
+          .attention_forward_flop = over(forward, forward_flops),
+          .attention_backward_flop = over(backward, backward_flops),
+          .memory_byte = moved[0],
+          .memory_call = moved[1],
+          .link_byte = sent[0],
+          .link_call = sent[1]};
+}
+
+double factor_for(double measured, double by_rates) {
+  return by_rates > 0 ? measured / by_rates : 1;
+}
+
+NodeFactor fit_factor(const KindSum& sum, const MachineRates& rates) {
+  NodeFactor factor{.memory_calls = sum.memory_calls / sum.nodes};
+  NodeWork mean = sum.work;
+  mean *= 1 / sum.nodes;
+  const NodeSeconds by_rates = node_seconds(mean, sum.direction, factor, rates);
+  factor.product = factor_for(sum.product / sum.nodes, by_rates.product);
+  factor.attention = factor_for(sum.attention / sum.nodes, by_rates.attention);
+  factor.memory = factor_for(sum.memory / sum.nodes, by_rates.memory);
+  const double rest = sum.rest / sum.nodes, link = by_rates.link_call + by_rates.link_bytes;
+  if (link > 0) {
+    factor.link = rest / link;
+  } else if (mean.other_seconds > 0) {
+    factor.other = rest / mean.other_seconds;
+  } else {
+    factor.seconds = rest;
+  }
+  return factor;
+}
+
+// What the step took beyond its nodes is waking up, once for each wait between lanes; where it took
+// less, operations are shorter without a trace.
+void fit_overheads(const std::vector<RankPlan>& plans,
+                   const sim::CostTable& costs,
+                   double seconds,
+                   MachineRates& rates) {
+  const auto at = [&](double wake, double untraced) {
+    const auto graphs = training_graphs(plans);
+    const sim::CostOf told = costs.for_graphs(graphs);
+    const sim::CostOf cost = [&](int rank, int entry) {
+      sim::Cost own = told(rank, entry);
+      const Entry& node = graphs[base::at(rank)]->entries[base::at(entry)];
+      if (node.lane == schedule::Lane::Compute) own.seconds *= untraced;
+      return own;
+    };
+    return sim::simulate(simulated_step(plans, cost, {.wake_seconds = wake})).step_seconds();
+  };
+  const double without = at(0, 1);
+  if (without < seconds) {
+    constexpr double kProbe = 1e-5;
+    const double slope = (at(kProbe, 1) - without) / kProbe;
+    if (slope > 0) rates.wake = (seconds - without) / slope;
+    return;
+  }
+  const double idle = at(0, 0);
+  if (without > idle) rates.untraced = std::max(0.1, (seconds - idle) / (without - idle));
+}
+
+// The more, the longer the step: where the range is halved, one half has the answer.
+void fit_contention(const CalibrationRun& overlapped, Calibration& calibration) {
+  double& beside = calibration.rates.beside_communication;
+  double low = 0, high = kMostBeside;
+  if (calibrated_step(overlapped.config, calibration).seconds >= overlapped.seconds) return;
+  while (high - low > 1e-3) {
+    beside = (low + high) / 2;
+    const double seconds = calibrated_step(overlapped.config, calibration).seconds;
+    (seconds < overlapped.seconds ? low : high) = beside;
+  }
+}
+
+}  // namespace
+
+Calibration calibrate(const CalibrationRun& plain,
+                      const std::optional<CalibrationRun>& overlapped,
+                      double cores) {
+  const grid::Grid grid(derive::layout_of(plain.config));
+  const std::vector<RankPlan> plans = schedule::plan_step(plain.config, grid);
+  const WorkTable works = node_works(plain.config, grid, plans);
+  const MeasuredNodes measured(grid, plain.timelines);
+  KindSums kinds;
+  sim::CostTable told;
+  for (const RankPlan& plan : plans) {
+    const int rank = plan.anatomy.pp_rank;
+    for (const Entry& entry : plan.training.entries) {
+      Node row = entry.node;
+      row.micro_batch = schedule::kNone;
+      KindSum& sum = kinds[kind_of_node(row)];
+      sum.direction = row.direction;
+      sum.add(works.at({rank, row}), measured.at(rank, row));
+      told.set(rank, row, {.seconds = measured.at(rank, row).seconds});
+    }
+  }
+  Calibration calibration{.rates = fit_rates(kinds), .nodes = {}};
+  calibration.rates.cores = cores;
+  for (const auto& [kind, sum] : kinds) {
+    calibration.nodes[kind] = fit_factor(sum, calibration.rates);
+  }
+  fit_overheads(plans, told, plain.seconds, calibration.rates);
+  if (overlapped) fit_contention(*overlapped, calibration);
+  return calibration;
+}
+
+}  // namespace weft::plan

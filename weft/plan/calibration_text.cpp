@@ -1,0 +1,128 @@
+// A calibration as JSON.
+//
+//   {"format": "weft calibration 2",
+//    "rates": {"product_flop": 1.5e-15, ..., "untraced": 1, "beside_communication": 0.04, "cores":
+//    0}, "nodes": {"F.attention": {"product": 1.1, "attention": 1, ..., "seconds": 0}}}
+#include <array>
+
+#include "weft/base/error.h"
+#include "weft/base/json.h"
+#include "weft/base/text.h"
+#include "weft/plan/calibration.h"
+
+namespace weft::plan {
+namespace {
+
+constexpr const char* kFormat = "weft calibration 2";
+constexpr double kMost = 1e9;
+
+template <typename Of>
+struct NamedNumber {
+  const char* name;
+  double Of::*field;
+};
+
+constexpr std::array kRates{
+    NamedNumber<MachineRates>{"product_flop", &MachineRates::product_flop},
+    NamedNumber<MachineRates>{"weight_byte", &MachineRates::weight_byte},
+    NamedNumber<MachineRates>{"product", &MachineRates::product},
+    NamedNumber<MachineRates>{"attention_forward_flop", &MachineRates::attention_forward_flop},
+    NamedNumber<MachineRates>{"attention_backward_flop", &MachineRates::attention_backward_flop},
+    NamedNumber<MachineRates>{"memory_byte", &MachineRates::memory_byte},
+    NamedNumber<MachineRates>{"memory_call", &MachineRates::memory_call},
+    NamedNumber<MachineRates>{"link_byte", &MachineRates::link_byte},
+    NamedNumber<MachineRates>{"link_call", &MachineRates::link_call},
+    NamedNumber<MachineRates>{"wake", &MachineRates::wake},
+    NamedNumber<MachineRates>{"untraced", &MachineRates::untraced},
+    NamedNumber<MachineRates>{"beside_communication", &MachineRates::beside_communication},
+    NamedNumber<MachineRates>{"cores", &MachineRates::cores}};
+
+constexpr std::array kFactors{NamedNumber<NodeFactor>{"product", &NodeFactor::product},
+                              NamedNumber<NodeFactor>{"attention", &NodeFactor::attention},
+                              NamedNumber<NodeFactor>{"memory", &NodeFactor::memory},
+                              NamedNumber<NodeFactor>{"link", &NodeFactor::link},
+                              NamedNumber<NodeFactor>{"other", &NodeFactor::other},
+                              NamedNumber<NodeFactor>{"memory_calls", &NodeFactor::memory_calls},
+                              NamedNumber<NodeFactor>{"seconds", &NodeFactor::seconds}};
+
+[[noreturn]] void refuse_calibration(const std::string& what) {
+  throw base::ConfigError("this is no calibration of `weft calibrate`: " + what);
+}
+
+template <typename Of, std::size_t n>
+base::Json written(const Of& values, const std::array<NamedNumber<Of>, n>& names) {
+  base::Json json = base::Json::object();
+  for (const NamedNumber<Of>& each : names) json[each.name] = values.*each.field;
+  return json;
+}
+
+template <typename Of, std::size_t n>
+Of read(const base::Json& json,
+        const std::string& where,
+        const std::array<NamedNumber<Of>, n>& names) {
+  if (!json.is_object()) refuse_calibration(base::text("'{}' is not an object", where));
+  Of values;
+  for (const NamedNumber<Of>& each : names) {
+    const base::Json found = json.value(each.name, base::Json());
+    const double value = found.is_number() ? found.get<double>() : -1;
+    if (!(value >= 0 && value <= kMost)) {
+      refuse_calibration(
+          base::text("'{}' of {} is not a number from 0 to {:g}", each.name, where, kMost));
+    }
+    values.*each.field = value;
+  }
+  return values;
+}
+
+}  // namespace
+
+std::string describe(const MachineRates& rates) {
+  const auto per_second = [](double seconds, double unit) {
+    return seconds > 0 ? base::text("{:.4g}", 1 / seconds / unit) : std::string("no limit seen");
+  };
+  return base::text(
+      "products {} GFLOP/s, weights {} GB/s, attention {} and {} GFLOP/s, memory {} GB/s, links {} "
+      "GB/s\na product of any size {:.2f} us, of another operation {:.2f} us, of an exchange "
+      "{:.2f} "
+      "us; a wait between lanes {:.2f} us; compute beside communication +{:.1f} %\n",
+      per_second(rates.product_flop, 1e9),
+      per_second(rates.weight_byte, 1e9),
+      per_second(rates.attention_forward_flop, 1e9),
+      per_second(rates.attention_backward_flop, 1e9),
+      per_second(rates.memory_byte, 1e9),
+      per_second(rates.link_byte, 1e9),
+      rates.product * 1e6,
+      rates.memory_call * 1e6,
+      rates.link_call * 1e6,
+      rates.wake * 1e6,
+      rates.beside_communication * 100);
+}
+
+std::string print(const Calibration& calibration) {
+  base::Json nodes = base::Json::object();
+  for (const auto& [kind, factor] : calibration.nodes) nodes[kind] = written(factor, kFactors);
+  const base::Json json{{"format", kFormat},
+                        {"rates", written(calibration.rates, kRates)},
+                        {"nodes", std::move(nodes)}};
+  return json.dump(1) + "\n";
+}
+
+Calibration parse_calibration(std::string_view text) {
+  const base::Json json = base::Json::parse(text, nullptr, false);
+  if (json.is_discarded() || !json.is_object()) {
+    refuse_calibration("it is not JSON, or not an object");
+  }
+  if (json.value("format", base::Json()) != kFormat) {
+    refuse_calibration(base::text("'format' is not \"{}\"", kFormat));
+  }
+  Calibration calibration{.rates = read(json.value("rates", base::Json()), "rates", kRates),
+                          .nodes = {}};
+  const base::Json nodes = json.value("nodes", base::Json());
+  if (!nodes.is_object()) refuse_calibration("'nodes' is not an object");
+  for (const auto& [kind, value] : nodes.items()) {
+    calibration.nodes[kind_of_node(schedule::parse_node(kind))] = read(value, kind, kFactors);
+  }
+  return calibration;
+}
+
+}  // namespace weft::plan

@@ -1,0 +1,243 @@
+#include "weft/plan/node_work.h"
+
+#include "weft/base/casts.h"
+#include "weft/exec/sim/costs.h"
+#include "weft/plan/kernel_work.h"
+#include "weft/plan/nominal_costs.h"
+#include "weft/plan/nominal_work.h"
+#include "weft/schedule/meeting.h"
+
+namespace weft::plan {
+namespace {
+
+using schedule::Direction;
+using schedule::Entry;
+using schedule::kNone;
+using schedule::Node;
+using schedule::Part;
+using schedule::Piece;
+
+constexpr int kEmbedding = -1, kHead = -2;         // where layers are numbers
+constexpr double kBf16Bytes = 2, kAddedBytes = 8;  // of a gradient that is read and written
+
+// Links of one byte a second: what is priced at them is bytes.
+constexpr NominalRates kBytes{.link_bytes_per_second = 1,
+                              .network_bytes_per_second = 1,
+                              .link_latency_seconds = 0};
+
+config::Config on_free_links(config::Config config) {
+  config.fabric = {};
+  return config;
+}
+
+NodeWork work_of_kernel(const Kernel& kernel, double element_bytes) {
+  const double wider = element_bytes / kBf16Bytes;
+  switch (kernel.kind) {
+    case KernelKind::Product: {
+      // A weight gradient is (n, k) of a product that sums over its rows.
+      const bool is_gradient = kernel.direction == Direction::W;
+      const double weights =
+          kernel.groups * (is_gradient ? kernel.m * kernel.n : kernel.n * kernel.k);
+      return {.product_flops = 2 * kernel.groups * kernel.m * kernel.n * kernel.k,
+              .products = kernel.groups,
+              .weight_bytes = weights * (is_gradient ? kAddedBytes : element_bytes)};
+    }
+    case KernelKind::Attention:
+      return {.attention_flops = kernel.flops};
+    case KernelKind::Memory:
+      break;
+  }
+  return {.memory_bytes = kernel.bytes * wider};
+}
+
+double scale(double own, double all, double told) { return told > 0 ? own * all / told : own; }
+
+// What travels stays where it is without peers.
+bool computes_on_tokens(const Node& node) {
+  switch (node.piece) {
+    case Piece::Embed:
+    case Piece::Attention:
+    case Piece::Route:
+    case Piece::Permute:
+    case Piece::Experts:
+    case Piece::Merge:
+    case Piece::Shared:
+    case Piece::Mlp:
+    case Piece::Head:
+      return node.micro_batch != kNone;
+    case Piece::Counts:
+    case Piece::Balance:
+    case Piece::Tally:
+    case Piece::Sizes:
+    case Piece::Dispatch:
+    case Piece::Combine:
+    case Piece::Send:
+    case Piece::Receive:
+    case Piece::Narrow:
+    case Piece::Reduce:
+    case Piece::Widen:
+    case Piece::Gather:
+    case Piece::Tie:
+    case Piece::Norm:
+    case Piece::Totals:
+    case Piece::Clip:
+    case Piece::Optimizer:
+    case Piece::Snapshot:
+    case Piece::Download:
+    case Piece::Update:
+    case Piece::Upload:
+      break;
+  }
+  return false;
+}
+
+// Of one pipeline rank's nodes that compute.
+class NodeWorks {
+ public:
+  NodeWorks(const config::Config& config, const schedule::RankPlan& plan)
+      : config_(config),
+        anatomy_(plan.anatomy),
+        work_(workload_of(config)),
+        nominal_(config, plan.anatomy) {
+    for (const Entry& entry : plan.training.entries) {
+      const Node& node = entry.node;
+      if (node.part != Part::None) parts_[{node.piece, node.direction}][node.part] = true;
+    }
+  }
+
+  // Whatever a node does, it passes over what it works on: a node of which no kernel is known moves
+  // the tokens.
+  NodeWork of(const Node& node) {
+    NodeWork work = of_kernels(node);
+    if (work.memory_bytes > 0) return work;
+    const Work nominal = nominal_.of(node);
+    work.memory_bytes = nominal.memory_bytes;
+    if (work.memory_bytes == 0 && computes_on_tokens(node)) {
+      work.memory_bytes = work_.own_tokens * base::number(config_.model.hidden_size) *
+                          nominal_.element_bytes() / nodes_beside(node);
+    }
+    return work;
+  }
+
+ private:
+  using Works = std::map<Part, NodeWork>;
+  using Place = std::pair<Piece, Direction>;
+
+  NodeWork of_kernels(const Node& node) {
+    if (node.micro_batch == kNone) return {};
+    const Direction direction = node.direction == Direction::R ? Direction::F : node.direction;
+    const std::map<Place, Works>& works = layer_works(node);
+    const auto found = works.find({node.piece, direction});
+    if (found == works.end()) return {};
+    NodeWork all, told, own;
+    const std::map<Part, bool>& nodes = parts_[{node.piece, node.direction}];
+    for (const auto& [part, work] : found->second) {
+      all += work;
+      if (part == node.part) own += work;
+      if (nodes.contains(part)) told += work;
+    }
+    if (node.part == Part::None) {
+      own = all;
+    } else {
+      // Kernels of parts that are no nodes are with those that are.
+      own.product_flops = scale(own.product_flops, all.product_flops, told.product_flops);
+      own.products = scale(own.products, all.products, told.products);
+      own.weight_bytes = scale(own.weight_bytes, all.weight_bytes, told.weight_bytes);
+      own.attention_flops = scale(own.attention_flops, all.attention_flops, told.attention_flops);
+      own.memory_bytes = scale(own.memory_bytes, all.memory_bytes, told.memory_bytes);
+    }
+    return own *= 1 / nodes_beside(node);
+  }
+
+  // Slices of the tokens, or steps, that a node is one of.
+  double nodes_beside(const Node& node) const {
+    if (node.slice == kNone) return 1;
+    const schedule::PieceAnatomy& piece = schedule::piece_of(anatomy_, node);
+    return piece.runs_in_steps(node.direction) ? piece.steps->count : anatomy_.flow.slices;
+  }
+
+  const std::map<Place, Works>& layer_works(const Node& node) {
+    const int place = node.layer != kNone         ? node.layer
+                      : node.piece == Piece::Head ? kHead
+                                                  : kEmbedding;
+    const auto found = layers_.find(place);
+    if (found != layers_.end()) return found->second;
+    const std::vector<Kernel> kernels = place == kHead ? head_kernels(config_, work_)
+                                        : place == kEmbedding
+                                            ? embed_kernels(config_, work_)
+                                            : layer_kernels(config_, work_, place);
+    std::map<Place, Works>& works = layers_[place];
+    for (const Kernel& kernel : kernels) {
+      works[{kernel.piece, kernel.direction}][kernel.part] +=
+          work_of_kernel(kernel, nominal_.element_bytes());
+    }
+    return works;
+  }
+
+  const config::Config& config_;
+  const schedule::Anatomy& anatomy_;
+  const Workload work_;
+  const NominalWork nominal_;
+  std::map<Place, std::map<Part, bool>> parts_;  // that are nodes of their own
+  std::map<int, std::map<Place, Works>> layers_;
+};
+
+}  // namespace
+
+NodeWork& NodeWork::operator+=(const NodeWork& other) {
+  product_flops += other.product_flops;
+  products += other.products;
+  weight_bytes += other.weight_bytes;
+  attention_flops += other.attention_flops;
+  memory_bytes += other.memory_bytes;
+  link_bytes += other.link_bytes;
+  links += other.links;
+  other_seconds += other.other_seconds;
+  return *this;
+}
+
+NodeWork& NodeWork::operator*=(double factor) {
+  product_flops *= factor;
+  products *= factor;
+  weight_bytes *= factor;
+  attention_flops *= factor;
+  memory_bytes *= factor;
+  link_bytes *= factor;
+  links *= factor;
+  other_seconds *= factor;
+  return *this;
+}
+
+bool NodeWork::has_any() const {
+  return product_flops > 0 || attention_flops > 0 || memory_bytes > 0 || links > 0 ||
+         other_seconds > 0;
+}
+
+WorkTable node_works(const config::Config& config,
+                     const grid::Grid& grid,
+                     const std::vector<schedule::RankPlan>& plans) {
+  const config::Config free = on_free_links(config);
+  const exec::sim::CostTable bytes = nominal_costs(free, grid, plans, kBytes);
+  const exec::sim::CostTable seconds = nominal_costs(free, grid, plans, {});
+  WorkTable table;
+  for (const schedule::RankPlan& plan : plans) {
+    const int rank = plan.anatomy.pp_rank;
+    NodeWorks works(config, plan);
+    for (const Entry& entry : plan.training.entries) {
+      Node row = entry.node;
+      row.micro_batch = kNone;
+      const auto [place, is_new] = table.try_emplace({rank, row});
+      if (!is_new) continue;
+      if (schedule::is_meeting(entry)) {
+        place->second = {.link_bytes = bytes.find(rank, row)->seconds, .links = 1};
+      } else if (entry.lane != schedule::Lane::Compute) {
+        place->second = {.other_seconds = seconds.find(rank, row)->seconds};
+      } else {
+        place->second = works.of(entry.node);
+      }
+    }
+  }
+  return table;
+}
+
+}  // namespace weft::plan

@@ -1,0 +1,24 @@
+// Every setting that the moves of a tuner can reach together.
+#pragma once
+
+#include <vector>
+
+#include "weft/config/config.h"
+#include "weft/plan/tuning_moves.h"
+
+namespace weft::plan {
+
+// In every key.
+bool is_same_config(const config::Config& one, const config::Config& other);
+
+struct GridSetting {
+  TuningMove move;        // all keys that it sets
+  config::Config config;  // not judged
+};
+
+// Moves that set the same keys are values of one knob, beside the value that the config has. Of
+// settings that the rules make the same thing of there is one; those that they refuse are left out.
+std::vector<GridSetting> tuning_grid(const config::Config& config,
+                                     const std::vector<TuningMove>& moves);
+
+}  // namespace weft::plan

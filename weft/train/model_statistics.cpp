@@ -1,0 +1,134 @@
+#include "weft/train/model_statistics.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "weft/base/casts.h"
+#include "weft/kernels/kernels.h"
+#include "weft/model/tensor_copies.h"
+#include "weft/tensor/transfer.h"
+#include "weft/train/save_talk.h"
+
+namespace weft::train {
+namespace {
+
+using model::Home;
+using tensor::DType;
+using tensor::Range;
+using tensor::Tag;
+using tensor::Tensor;
+
+constexpr std::int64_t kMostWidened = 1 << 22;  // elements of weights in fp32 at a time
+constexpr std::array kHomes{Home::Dense, Home::Expert};
+
+// What of this rank's buffers counts: as in the norm of all gradients, without padding.
+std::vector<Range> counted_elements(const Engine& engine, Home home) {
+  const model::Parameters& parameters = engine.parameters();
+  const Groups& groups = engine.groups();
+  const int tp = groups.grid.tp();
+  std::vector<Range> runs =
+      home == Home::Dense
+          ? model::counted_ranges(parameters.normed_ranges(home, groups.dense_reduction->rank()),
+                                  model::copied_ranges(parameters, tp),
+                                  tp,
+                                  groups.self.tp)
+          : parameters.normed_ranges(home, groups.expert_reduction->rank());
+  std::vector<Range> elements;
+  for (const Range& run : runs) {
+    for (const model::ParameterRange& inside : parameters.in_range(home, run)) {
+      const Range next{.begin = run.begin + inside.at, .count = inside.elements.count};
+      const bool goes_on = !elements.empty() && elements.back().end() == next.begin;
+      goes_on ? void(elements.back().count += next.count) : elements.push_back(next);
+    }
+  }
+  return elements;
+}
+
+// Adds this rank's numbers to places of a vector on the device.
+class Counter {
+ public:
+  explicit Counter(Engine& engine)
+      : engine_(engine),
+        stream_(engine.lanes()[schedule::Lane::Compute]),
+        sums_(engine.pool(), DType::F64, {4}, Tag::Workspace) {
+    kernels::zero(stream_, sums_);
+  }
+
+  void add_squares(Home home, std::int64_t place) {
+    const Tensor& weights = engine_.parameters().buffer(home).weights;
+    for (const Range& run : counted_elements(engine_, home)) {
+      if (weights.dtype() == DType::F32) {
+        add_squares(weights.range(run.begin, {run.count}), place);
+        continue;
+      }
+      for (std::int64_t done = 0; done < run.count; done += kMostWidened) {
+        const std::int64_t count = std::min(kMostWidened, run.count - done);
+        if (!widened_.defined()) {
+          widened_ = Tensor(engine_.pool(), DType::F32, {kMostWidened}, Tag::Workspace);
+        }
+        const Tensor wide = widened_.range(0, {count});
+        kernels::copy(stream_, wide, weights.range(run.begin + done, {count}));
+        add_squares(wide, place);
+      }
+    }
+  }
+
+  void add_zeros(Home home, std::int64_t place) {
+    const Tensor& gradients = engine_.parameters().buffer(home).gradients;
+    for (const Range& run : counted_elements(engine_, home)) {
+      kernels::count_zeros(stream_,
+                           sums_.range(place, {1}),
+                           gradients.range(run.begin, {run.count}),
+                           kernels::Write::Accumulate);
+    }
+  }
+
+  std::vector<double> read() const { return tensor::read<double>(stream_, sums_); }
+
+ private:
+  void add_squares(const Tensor& values, std::int64_t place) {
+    kernels::squared_norm(stream_, sums_.range(place, {1}), values, kernels::Write::Accumulate);
+  }
+
+  Engine& engine_;
+  tensor::Stream& stream_;
+  const Tensor sums_;  // fp64 (4): squares of each home, then zeros
+  Tensor widened_;     // fp32; where weights are not
+};
+
+}  // namespace
+
+ModelStatistics model_statistics(Engine& engine) {
+  const config::Config& config = engine.config();
+  ModelStatistics statistics;
+  const bool has_norm = config.logger.log_params_norm;
+  const bool has_zeros = config.optimizer.log_num_zeros_in_grad;
+  if (!has_norm && !has_zeros) return statistics;
+  Counter counter(engine);
+  for (std::size_t i = 0; i < kHomes.size(); ++i) {
+    const auto place = static_cast<std::int64_t>(i);
+    if (has_norm) counter.add_squares(kHomes[i], place);
+    if (has_zeros) counter.add_zeros(kHomes[i], place + 2);
+  }
+  const std::vector<double> own = counter.read();
+  std::vector<std::int64_t> words;
+  for (const double number : own) words.push_back(std::bit_cast<std::int64_t>(number));
+  const std::vector<std::int64_t> all = SaveTalk(engine).gather(words);
+  std::array<double, 4> sums{};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::size_t rank = i / own.size(), place = i % own.size();
+    if (!counts_once(engine.groups().grid.coordinate(static_cast<int>(rank)),
+                     kHomes[place % 2],
+                     squares_of(config))) {
+      continue;
+    }
+    sums[place] += std::bit_cast<double>(all[i]);
+  }
+  // Rounded, so that it does not show in which parts the fp64 sum was added up.
+  if (has_norm) statistics.parameter_norm = static_cast<float>(std::sqrt(sums[0] + sums[1]));
+  if (has_zeros) statistics.gradient_zeros = std::llround(sums[2] + sums[3]);
+  return statistics;
+}
+
+}  // namespace weft::train
