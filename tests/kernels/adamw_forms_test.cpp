@@ -39,6 +39,7 @@ float gradient_at(int step, std::int64_t i) {
 
 struct Form {
   DType weights = DType::BF16, master = DType::F32, moment1 = DType::F32, moment2 = DType::F32;
+  DType gradient = DType::F32;
 };
 
 std::string name_of_form(const Form& form) {
@@ -54,6 +55,9 @@ struct Numbers {
   std::vector<float> weights, masters, moment1, moment2;
 };
 
+// Rounded: to what bf16 has.
+enum class Gradients { Whole, Rounded };
+
 class FormRun {
  public:
   // `offset`: elements between where the pool's memory begins and where the state does.
@@ -66,15 +70,19 @@ class FormRun {
     tensor::write_floats(stream(), weights_, start);
     for (const Tensor& x : {moment1_, moment2_}) zero(stream(), x);
     if (form.master == DType::I16) zero(stream(), master_);
+    if (form.master == DType::F16) masters_in_half(stream(), master_, weights_);
     if (form.master == DType::F32 && form.weights == DType::BF16) {
       copy(stream(), master_, weights_);
     }
   }
 
-  void step(int step) {
+  void step(int step, Gradients size = Gradients::Whole) {
     std::vector<float> gradients;
     for (std::int64_t i = 0; i < kSize; ++i) gradients.push_back(gradient_at(step, i));
-    tensor::write<float>(stream(), gradient_, gradients);
+    if (size == Gradients::Rounded) {
+      for (float& value : gradients) value = static_cast<float>(BFloat16(value));
+    }
+    tensor::write_floats(stream(), gradient_, gradients);
     AdamW now = kOptions;
     now.step = step;
     adamw(stream(), weights_, master_, moment1_, moment2_, gradient_, now);
@@ -86,6 +94,10 @@ class FormRun {
                 .moment2 = moment(moment2_, tensor::moment2_of_half)};
     if (form_.master == DType::F32) {
       all.masters = tensor::read<float>(stream(), master_);
+      return all;
+    }
+    if (form_.master == DType::F16) {
+      all.masters = moment(master_, tensor::master_of_half);
       return all;
     }
     const auto remainders = tensor::read<std::int16_t>(stream(), master_);
@@ -115,7 +127,7 @@ class FormRun {
   Tensor master_ = form_.weights == DType::F32 ? weights_ : vector(form_.master, Tag::Optimizer);
   Tensor moment1_ = vector(form_.moment1, Tag::Optimizer);
   Tensor moment2_ = vector(form_.moment2, Tag::Optimizer);
-  Tensor gradient_ = vector(DType::F32, Tag::Gradients);
+  Tensor gradient_ = vector(form_.gradient, Tag::Gradients);
 };
 
 // How far from a number what is stored may lie, as a part of it; half of its last digit. Of the
@@ -139,11 +151,12 @@ void expect_step(const Form& form, const Numbers& before, const Numbers& after, 
     const double w =
         before.masters[i] -
         double(0.01f) * (mean / (std::sqrt(square) + double(1e-8f)) + decay * before.masters[i]);
-    ASSERT_NEAR(after.masters[i], w, 2e-6) << i;
+    const double kept = form.master == DType::F16 ? std::abs(w) / 2047 + 0x1p-33 : 0;
+    ASSERT_NEAR(after.masters[i], w, 2e-6 + kept) << i;
     ASSERT_NEAR(after.moment1[i], m, part_of(form.moment1, 1) * std::abs(m) + least + 3e-7 * sizes)
         << i;
     ASSERT_NEAR(after.moment2[i], v, part_of(form.moment2, 2) * v + 1e-12) << i;
-    ASSERT_NEAR(after.weights[i], w, std::abs(w) / 250 + 2e-6) << i;
+    ASSERT_NEAR(after.weights[i], w, std::abs(w) / 250 + 2e-6 + kept) << i;
   }
 }
 
@@ -160,6 +173,7 @@ std::vector<FormCase> form_cases() {
         all.push_back({{DType::F32, DType::F32, moment1, moment2}, device});
         all.push_back({{DType::BF16, DType::F32, moment1, moment2}, device});
         all.push_back({{DType::BF16, DType::I16, moment1, moment2}, device});
+        all.push_back({{DType::BF16, DType::F16, moment1, moment2}, device});
       }
     }
   }
@@ -228,6 +242,46 @@ TEST(AdamWRemainders, LoseNothing) {
       expect_nothing_lost({DType::BF16, DType::I16, moments, moments}, device);
     }
   }
+}
+
+// A gradient in bf16 is the fp32 gradient that it is.
+TEST(AdamWGradients, InBf16AreTheNumbersThatTheyAre) {
+  for (const DeviceKind device : devices::all_devices()) {
+    for (const std::int64_t offset : {0, 1}) {
+      SCOPED_TRACE(devices::name_of(device));
+      Form form{DType::BF16, DType::F32, DType::F32, DType::F32, DType::BF16};
+      FormRun narrow(form, device, 2, offset);
+      form.gradient = DType::F32;
+      FormRun wide(form, device, 2, offset);
+      for (int step = 1; step <= kSteps; ++step) {
+        narrow.step(step);
+        wide.step(step, Gradients::Rounded);
+      }
+      const Numbers a = narrow.numbers(), b = wide.numbers();
+      EXPECT_EQ(a.masters, b.masters);
+      EXPECT_EQ(a.moment1, b.moment1);
+      EXPECT_EQ(a.moment2, b.moment2);
+    }
+  }
+}
+
+// A weight is what its fp16 master is rounded to, from the first on; what fp16 has no room for is
+// the largest that it has.
+TEST(AdamWHalves, WeightsAreRoundedFromWhatIsKept) {
+  for (const DeviceKind device : devices::all_devices()) {
+    SCOPED_TRACE(devices::name_of(device));
+    FormRun run({DType::BF16, DType::F16, DType::F32, DType::F32}, device);
+    const Numbers start = run.numbers();
+    EXPECT_EQ(start.weights, start.masters);
+    for (int step = 1; step <= kSteps; ++step) run.step(step);
+    const Numbers end = run.numbers();
+    for (std::size_t i = 0; i < end.weights.size(); ++i) {
+      ASSERT_EQ(end.weights[i], static_cast<float>(BFloat16(end.masters[i]))) << i;
+    }
+  }
+  EXPECT_EQ(tensor::master_of_half(tensor::half_of_master(1e6f)), 65504.0f / 256);
+  EXPECT_EQ(tensor::master_of_half(tensor::half_of_master(-1e6f)), -65504.0f / 256);
+  EXPECT_EQ(tensor::master_of_half(tensor::half_of_master(0x1p-32f)), 0x1p-32f);
 }
 
 }  // namespace adamw_forms_test

@@ -41,6 +41,26 @@ void add_fp32_cases(std::vector<Case>& cases, std::int64_t n) {
        {sum_into("y", {n}), a},
        [](Stream& stream, Pool&, const std::vector<Tensor>& t) { accumulate(stream, t[0], t[1]); },
        [=](const std::vector<Argument>&) { return std::vector{whole(0, a.values, 1e-6)}; }});
+  const Argument b = input("b", DType::BF16, {n}, rounded(draw(2, {n}), DType::BF16));
+  cases.push_back({name_of_case("accumulate_in_bf16", DType::BF16, {n}),
+                   {output("y", DType::BF16, {n}), a, b},
+                   [](Stream& stream, Pool&, const std::vector<Tensor>& t) {
+                     copy(stream, t[0], t[2]);
+                     accumulate(stream, t[0], t[1]);
+                   },
+                   [=](const std::vector<Argument>&) {
+                     Values want = a.values;
+                     for (std::size_t i = 0; i < want.size(); ++i) want[i] += b.values[i];
+                     return std::vector{whole(0, rounded(want, DType::BF16), 1e-7)};
+                   }});
+  cases.push_back({name_of_case("squared_norm", DType::BF16, {n}),
+                   {output("sum", DType::F64, {1}), b},
+                   [](Stream& stream, Pool&, const std::vector<Tensor>& t) {
+                     squared_norm(stream, t[0], t[1], Write::Assign);
+                   },
+                   [=](const std::vector<Argument>&) {
+                     return std::vector{whole(0, {dot(b.values, b.values)}, 1e-12)};
+                   }});
   cases.push_back({name_of_case("scaled_copy", DType::F32, {n}),
                    {output("y", DType::F32, {n}), a},
                    [](Stream& stream, Pool&, const std::vector<Tensor>& t) {

@@ -58,12 +58,23 @@ Words draw_modules(Draw& draw, const config::Config& config) {
           {"model.recompute_modules", "[" + list + "]"}};
 }
 
+// Of the experts there is nothing left to be offloaded then.
+bool runs_moe_again(const Words& words) {
+  return std::ranges::any_of(words, [](const auto& word) {
+    const std::string list = "," + word.second.substr(1);  // "[mlp,moe]"
+    return word.first == "model.recompute_modules" &&
+           (list.find(",moe,") != list.npos || list.find(",moe]") != list.npos);
+  });
+}
+
 void draw_offload(Draw& draw, Words& words) {
   std::string list;
   for (const std::string module :
        {"core_attn", "attn_proj", "attn_norm", "mlp_norm", "qkv_linear", "expert_fc1", "moe_act"}) {
     const bool is_alone = module == "attn_proj" && list.empty();  // Megatron refuses that
-    if (draw.either() == "true" && !is_alone) list += (list.empty() ? "" : ",") + module;
+    const bool is_gone = (module == "expert_fc1" || module == "moe_act") && runs_moe_again(words);
+    if (draw.either() == "true" && !is_alone && !is_gone)
+      list += (list.empty() ? "" : ",") + module;
   }
   if (list.empty()) return;
   words.emplace_back("model.fine_grained_activation_offloading", "true");
@@ -77,7 +88,7 @@ Words draw_recomputed(Draw& draw, const config::Config& config) {
   }
   return {{"model.recompute_granularity", "full"},
           {"model.recompute_method", draw.any_of({"uniform", "block"})},
-          {"model.recompute_num_layers", draw.any_of({"1", "2"})}};
+          {"model.recompute_num_layers", draw.any_of({"1", "2", "3"})}};
 }
 
 // Half of the runs keep some or all of the optimizer's state in host memory.
@@ -99,6 +110,8 @@ void draw_optimizer_state(Draw& draw, Words& words) {
   if (draw.either() == "false") return;
   words.emplace_back("optimizer.use_precision_aware_optimizer", "true");
   words.emplace_back("optimizer.store_param_remainders", draw.either());
+  words.emplace_back("optimizer.main_grads_dtype", draw.any_of({"fp32", "bf16"}));
+  words.emplace_back("optimizer.main_params_dtype", draw.any_of({"fp32", "fp32", "fp16"}));
   words.emplace_back("optimizer.exp_avg_dtype", draw.any_of({"fp32", "bf16", "fp16"}));
   words.emplace_back("optimizer.exp_avg_sq_dtype", draw.any_of({"fp32", "bf16", "fp16"}));
 }

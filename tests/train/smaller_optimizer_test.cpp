@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <mutex>
 
@@ -23,7 +24,7 @@ using config::Config;
 using config::MomentDtype;
 using tensor::DType;
 
-enum class Masters { Whole, Remainders };
+enum class Masters { Whole, Halves, Remainders };
 
 Config aware(Config config, MomentDtype moments, Masters masters) {
   config.model.params_dtype = config::Precision::Bf16;
@@ -31,6 +32,9 @@ Config aware(Config config, MomentDtype moments, Masters masters) {
   config.optimizer.use_precision_aware_optimizer = true;
   config.optimizer.exp_avg_dtype = config.optimizer.exp_avg_sq_dtype = moments;
   config.optimizer.store_param_remainders = masters == Masters::Remainders;
+  if (masters == Masters::Halves) {
+    config.optimizer.main_params_dtype = config::MainParamDtype::Fp16;
+  }
   return config;
 }
 
@@ -63,6 +67,50 @@ TEST(SmallerOptimizer, HasTheSameBitsWhateverTheBucketsAndTheirTime) {
   }
 }
 
+Config with_bf16_gradients(Config config) {
+  config = aware(config, MomentDtype::Fp32, Masters::Remainders);
+  config.optimizer.main_grads_dtype = config::MainGradDtype::Bf16;
+  return config;
+}
+
+// Sums of micro-batches are rounded in the order of micro-batches, which no overlap changes.
+TEST(SmallerGradients, HaveTheSameBitsWhateverTheBucketsAndTheirTime) {
+  const Config config = with_bf16_gradients(with_layout(small_config(), {.world = 4, .ep = 2}));
+  const Outcome expected = train_some(without_overlap(config), 3);
+  expect_same_bits(train_some(in_buckets(config, 700), 3), expected);
+  Config beside = without_overlap(config);
+  beside.comm_overlap.overlap_moe_expert_parallel_comm = true;
+  beside.comm_overlap.delay_wgrad_compute = true;
+  expect_same_bits(train_some(beside, 3), expected);
+  Config there = without_overlap(config);
+  there.optimizer.optimizer_cpu_offload = true;
+  there.optimizer.optimizer_offload_fraction = 0.5;
+  there.optimizer.store_param_remainders = false;
+  Config here = without_overlap(config);
+  here.optimizer.store_param_remainders = false;
+  expect_same_bits(train_some(there, 3), train_some(here, 3));
+}
+
+// Half of the bytes, with tied embeddings too, whose two gradients are added.
+TEST(SmallerGradients, TakeHalfOfTheBytes) {
+  for (const bool is_tied : {false, true}) {
+    Config config = with_layout(small_config(), {.world = 2});
+    config.model.share_embeddings_and_output_weights = is_tied;
+    std::array<std::int64_t, 2> bytes{};
+    for (const bool is_small : {false, true}) {
+      Config run = with_bf16_gradients(config);
+      if (!is_small) run.optimizer.main_grads_dtype = config::MainGradDtype::Fp32;
+      on_ranks(run, [&](Engine& engine) {
+        if (engine.rank() != 0) return;
+        bytes[is_small ? 1 : 0] =
+            static_cast<std::int64_t>(engine.pool().use(tensor::Tag::Gradients).bytes);
+      });
+    }
+    EXPECT_EQ(2 * bytes[1], bytes[0]);
+    EXPECT_GT(bytes[1], 0);
+  }
+}
+
 // Losses of a run with its state in 16 bits, beside those of one in fp32.
 void expect_near(const Config& small, const Config& plain, double tolerance) {
   constexpr std::int64_t kLength = 20;
@@ -80,6 +128,8 @@ TEST(SmallerOptimizer, LearnsAsOneInFp32Does) {
   expect_near(aware(plain, MomentDtype::Fp32, Masters::Remainders), plain, 1e-2);
   expect_near(aware(plain, MomentDtype::Bf16, Masters::Remainders), plain, 2e-2);
   expect_near(aware(plain, MomentDtype::Fp16, Masters::Remainders), plain, 2e-2);
+  expect_near(aware(plain, MomentDtype::Fp32, Masters::Halves), plain, 2e-2);
+  expect_near(with_bf16_gradients(plain), plain, 2e-2);
 }
 
 // What a run keeps, in fp32 whatever its form, by the name of the global tensor.
@@ -95,9 +145,11 @@ std::vector<float> values_of(Engine& engine, const checkpoint::StateEntry& entry
     return values;
   }
   if (entry.tensor.dtype() != DType::F16) return tensor::read_floats(stream, entry.tensor);
-  const bool is_second = entry.name.starts_with("optimizer.moment2/");
+  auto of_half = tensor::moment1_of_half;
+  if (entry.name.starts_with("optimizer.moment2/")) of_half = tensor::moment2_of_half;
+  if (entry.name.starts_with("optimizer.master/")) of_half = tensor::master_of_half;
   for (const tensor::Float16 half : tensor::read<tensor::Float16>(stream, entry.tensor)) {
-    values.push_back(is_second ? tensor::moment2_of_half(half) : tensor::moment1_of_half(half));
+    values.push_back(of_half(half));
   }
   return values;
 }
@@ -182,8 +234,9 @@ class StateForms : public ::testing::Test {
 TEST_F(StateForms, AreReadUnderOtherLayoutsToTheBit) {
   for (const MomentDtype moments : {MomentDtype::Bf16, MomentDtype::Fp16}) {
     forget();
+    const Masters masters = moments == MomentDtype::Bf16 ? Masters::Halves : Masters::Remainders;
     const auto config = [&](const LayoutCase& layout) {
-      return aware(with_layout(deep_config(), layout), moments, Masters::Remainders);
+      return aware(with_layout(deep_config(), layout), moments, masters);
     };
     const Values saved = run(in_buckets(config({.world = 2}), 700), 2);
     for (const LayoutCase& layout : {LayoutCase{},
@@ -242,6 +295,30 @@ TEST_F(StateForms, WeightsAreThoseOfTheNewForm) {
       ASSERT_EQ(weight.bits, tensor::split_float(masters[i]).upper) << name;
     }
   }
+}
+
+// fp16 masters are rounded once from fp32 ones, and weights from them; fp32 then holds them.
+TEST_F(StateForms, MastersGoToFp16) {
+  const Config base = with_layout(small_config(), {.world = 2});
+  const Config half = aware(base, MomentDtype::Fp32, Masters::Halves);
+  const Values whole = run(aware(base, MomentDtype::Fp32, Masters::Whole), 3);
+  const Values halves = run(half, 3);
+  EXPECT_NE(note_.find("master weights from fp32 to fp16"), note_.npos) << note_;
+  for (const auto& [name, masters] : whole) {
+    if (!name.starts_with("optimizer.master/")) continue;
+    const std::string parameter = name.substr(name.find('/') + 1);
+    for (std::size_t i = 0; i < masters.size(); ++i) {
+      const float kept = tensor::master_of_half(tensor::half_of_master(masters[i]));
+      ASSERT_EQ(halves.at(name)[i], kept) << name;
+      ASSERT_EQ(halves.at("weights/" + parameter)[i], float(tensor::BFloat16(kept))) << name;
+    }
+  }
+  const Values wide = run(aware(base, MomentDtype::Fp32, Masters::Whole), 3);
+  EXPECT_EQ(wide, halves);
+  const Values on = run(half, 5);
+  forget();
+  run(aware(base, MomentDtype::Fp32, Masters::Whole), 3);
+  EXPECT_EQ(run(half, 5), on);
 }
 
 TEST_F(StateForms, AreTheSameMastersForHuggingFace) {

@@ -41,7 +41,9 @@ StoredForms forms_in(const Manifest& manifest) {
   StoredForms forms{.moment1 = dtype_of_kind(manifest, kMoment1),
                     .moment2 = dtype_of_kind(manifest, kMoment2)};
   if (first_of(manifest, kRemainder) != nullptr) forms.masters = StoredMasters::Remainders;
-  if (first_of(manifest, kMaster) != nullptr) forms.masters = StoredMasters::Whole;
+  if (const StoredState* master = first_of(manifest, kMaster)) {
+    forms.masters = master->dtype == FileDtype::F16 ? StoredMasters::Halves : StoredMasters::Whole;
+  }
   return forms;
 }
 
@@ -69,8 +71,13 @@ void read_master(StateReader& reader,
                  const std::string& parameter,
                  const tensor::Slice& slice,
                  std::span<float> out) {
-  const std::string remainder = kRemainder + parameter;
-  if (!reader.dtype_of(remainder)) return reader.read(kMaster + parameter, slice, out);
+  const std::string remainder = kRemainder + parameter, master = kMaster + parameter;
+  if (!reader.dtype_of(remainder)) {
+    reader.read(master, slice, out);
+    if (reader.dtype_of(master) != FileDtype::F16) return;
+    for (float& value : out) value = tensor::master_of_half(tensor::Float16(value));
+    return;
+  }
   const auto uppers =
       read_as<std::uint16_t>(reader, "weights/" + parameter, FileDtype::BF16, slice);
   const auto remainders = read_as<std::int16_t>(reader, remainder, FileDtype::I16, slice);

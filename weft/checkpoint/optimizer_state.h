@@ -1,8 +1,9 @@
 // How checkpoints hold the optimizer's state, and its values in fp32 whatever the form.
 //
 // `optimizer.moment1/P` and `optimizer.moment2/P` are F32, BF16, or F16 as tensor/narrow_numbers.h
-// has them. Where weights are BF16 there are fp32 master weights: `optimizer.master/P`, or
-// `optimizer.remainder/P` (I16), which is a master with the bits of `weights/P`.
+// has them. Where weights are BF16 there are master weights: `optimizer.master/P` (F32, or F16 as
+// that header has it), or `optimizer.remainder/P` (I16), which is an fp32 master with the bits of
+// `weights/P`.
 #pragma once
 
 #include <span>
@@ -12,7 +13,7 @@
 
 namespace weft::checkpoint {
 
-enum class StoredMasters { None, Whole, Remainders };
+enum class StoredMasters { None, Whole, Halves, Remainders };
 
 struct StoredForms {
   FileDtype moment1 = FileDtype::F32, moment2 = FileDtype::F32;

@@ -30,17 +30,18 @@ void require_products(const config::Config& config, const plan::Hardware& hardwa
 // Nothing where one process cannot hold the schedule, however short the step.
 std::optional<plan::SimulatedRun> simulated(const config::Config& scheduled,
                                             const config::Config& priced,
-                                            const plan::Hardware& hardware) {
+                                            const plan::Hardware& hardware,
+                                            const plan::Routing& routing) {
   const std::int64_t few =
       plan::fewest_micro_batches(scheduled.model, plan::micro_batches_of(scheduled));
   if (!rules::schedule_limits(plan::with_micro_batches(scheduled, few)).empty())
     return std::nullopt;
-  return plan::simulate_run(scheduled, priced, hardware);
+  return plan::simulate_run(scheduled, priced, hardware, routing);
 }
 
 std::string text_of(const plan::SimulatedRun& run) {
   return base::text(
-      "schedule    {:.5g} ms on the clock: the real order of {} of {}, priced node by node\n",
+      "schedule    {:.5g} ms on the clock with every node of {} of {}, as a trace would show it\n",
       run.step_ms,
       run.run,
       base::counted(run.micro_batches, "micro-batch"));
@@ -57,8 +58,10 @@ int plan_simulate(const PlanOptions& options) {
   const config::Config priced = rules::judge(asked).config;
   const plan::Hardware hardware = chosen_hardware(options.gpu, priced.hardware);
   require_products(priced, hardware);
-  const plan::Price price = plan::price_run(priced, hardware, {.imbalance = options.imbalance});
-  const std::optional<plan::SimulatedRun> schedule = simulated(scheduled, priced, hardware);
+  const plan::Routing routing = asked_routing(options.imbalance);
+  const plan::Price price = plan::price_run(priced, hardware, routing);
+  const std::optional<plan::SimulatedRun> schedule =
+      simulated(scheduled, priced, hardware, routing);
   if (!options.trace.empty()) {
     if (!schedule) {
       throw base::ConfigError(

@@ -60,12 +60,20 @@ std::int64_t moment_bytes(MomentDtype dtype) {
   return 4;
 }
 
+bool has_bf16_weights(const Config& config) {
+  return config.model.bf16 || config.model.params_dtype == Precision::Bf16;
+}
+
 }  // namespace
+
+bool keeps_half_masters(const Config& config) {
+  return has_bf16_weights(config) && config.optimizer.use_precision_aware_optimizer &&
+         config.optimizer.main_params_dtype == MainParamDtype::Fp16;
+}
 
 bool keeps_remainders(const Config& config) {
   const OptimizerConfig& optimizer = config.optimizer;
-  const bool has_bf16_weights = config.model.bf16 || config.model.params_dtype == Precision::Bf16;
-  return has_bf16_weights && optimizer.use_precision_aware_optimizer &&
+  return has_bf16_weights(config) && optimizer.use_precision_aware_optimizer &&
          optimizer.store_param_remainders && !optimizer.optimizer_cpu_offload &&
          optimizer.main_params_dtype == MainParamDtype::Fp32;
 }

@@ -21,6 +21,8 @@ ParameterBytes bytes_of_parameter(const config::Config& config);
 // Whether the optimizer keeps of its fp32 master weights only the 16 bits that bf16 weights lack.
 // Not where state is offloaded: the host has no weights that lack them.
 bool keeps_remainders(const config::Config& config);
+// Whether they are fp16.
+bool keeps_half_masters(const config::Config& config);
 
 struct StateBytes {
   std::int64_t weights = 0;

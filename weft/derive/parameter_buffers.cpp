@@ -51,12 +51,20 @@ BufferRules BufferScheme::of(Home home) const {
 
 BufferScheme buffer_scheme(const config::Config& config, int pp_rank) {
   const grid::Layout layout = layout_of(config);
-  return {
-      .dense = rules_for(config, pp_rank, layout.world / (layout.tp * layout.pp)),
-      .expert = rules_for(config, pp_rank, layout.world / (layout.etp * layout.ep * layout.pp))};
+  return {.dense = rules_for(config, pp_rank, layout.world / (layout.tp * layout.pp)),
+          .expert = rules_for(config, pp_rank, layout.world / (layout.etp * layout.ep * layout.pp)),
+          .gradients = main_gradients(config)};
+}
+
+config::Precision main_gradients(const config::Config& config) {
+  const config::OptimizerConfig& optimizer = config.optimizer;
+  const bool is_narrow = optimizer.use_precision_aware_optimizer &&
+                         optimizer.main_grads_dtype == config::MainGradDtype::Bf16;
+  return is_narrow ? config::Precision::Bf16 : config::Precision::Fp32;
 }
 
 config::Precision gradient_wire(const config::Config& config) {
+  if (main_gradients(config) == config::Precision::Bf16) return config::Precision::Bf16;
   return config.ddp.grad_reduce_in_fp32 ? config::Precision::Fp32 : config.model.params_dtype;
 }
 

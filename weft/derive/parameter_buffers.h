@@ -12,6 +12,7 @@ namespace weft::derive {
 // By home; what is not trained is one bucket that nobody exchanges.
 struct BufferScheme {
   BufferRules dense, expert;
+  config::Precision gradients = config::Precision::Fp32;
 
   BufferRules of(Home home) const;
 };
@@ -20,7 +21,9 @@ struct BufferScheme {
 // the first stage alone: the later ones have the bubble to exchange in.
 BufferScheme buffer_scheme(const config::Config& config, int pp_rank);
 
-// What gradients are between the ranks that sum them. Each rank has them in fp32.
+// What a rank has its gradients in: fp32, or bf16 where optimizer.main_grads_dtype says so.
+config::Precision main_gradients(const config::Config& config);
+// What they are between the ranks that sum them: never wider than that.
 config::Precision gradient_wire(const config::Config& config);
 
 // How a rank's parameters of one home lie; in order of use.

@@ -19,12 +19,13 @@ void check_sum(const Tensor& sum, const Tensor& x) {
   check_vector("sum", sum, 1);
   check_dtype("sum", sum, DType::F64);
   vector_length("x", x);
-  check_dtype("x", x, DType::F32);
+  check_float("x", x);
 }
 
 void check_master(const Tensor& master, const Tensor& weights) {
-  const bool is_remainder = master.dtype() == DType::I16 && weights.dtype() == DType::BF16;
-  CHECK(master.dtype() == DType::F32 || is_remainder,
+  const bool is_narrow = (master.dtype() == DType::I16 || master.dtype() == DType::F16) &&
+                         weights.dtype() == DType::BF16;
+  CHECK(master.dtype() == DType::F32 || is_narrow,
         "a master of {} for weights of {}",
         tensor::name_of(master.dtype()),
         tensor::name_of(weights.dtype()));
@@ -51,7 +52,7 @@ void add(Stream& stream, Tensor y, Tensor a, Tensor b) {
 void accumulate(Stream& stream, Tensor y, Tensor a) {
   check_like("a", a, y);
   check_dtype("a", a, DType::F32);
-  check_dtype("y", y, DType::F32);
+  check_float("y", y);
   operations_of(stream).accumulate(stream, std::move(y), std::move(a));
 }
 
@@ -91,7 +92,16 @@ void squared_norm(Stream& stream, Tensor sum, Tensor x, Write write) {
 
 void sum(Stream& stream, Tensor sum, Tensor x) {
   check_sum(sum, x);
+  check_dtype("x", x, DType::F32);
   operations_of(stream).sum(stream, std::move(sum), std::move(x));
+}
+
+void masters_in_half(Stream& stream, Tensor master, Tensor weights) {
+  check_like("master", master, weights);
+  vector_length("weights", weights);
+  check_dtype("master", master, DType::F16);
+  check_dtype("weights", weights, DType::BF16);
+  operations_of(stream).masters_in_half(stream, std::move(master), std::move(weights));
 }
 
 void count_zeros(Stream& stream, Tensor count, Tensor x, Write write) {
@@ -111,7 +121,7 @@ void adamw(Stream& stream,
   for (const Tensor* x : {&master, &moment1, &moment2, &gradient}) {
     check_vector("the optimizer's state", *x, n);
   }
-  check_dtype("gradient", gradient, DType::F32);
+  check_float("gradient", gradient);
   check_master(master, weights);
   check_moment("moment1", moment1);
   check_moment("moment2", moment2);

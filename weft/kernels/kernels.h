@@ -457,25 +457,26 @@ void accumulate_rows(Stream&, Tensor y_TC, Tensor x_TC, const SequenceRows& rows
 
 // Elementwise, contiguous. y may be a or b.
 void add(Stream&, Tensor y, Tensor a, Tensor b);
-void accumulate(Stream&, Tensor y, Tensor a);  // y += a, fp32
+void accumulate(Stream&, Tensor y, Tensor a);  // y += a; a fp32, y fp32 or bf16
 void scale(Stream&, Tensor y, float factor);   // fp32
 void zero(Stream&, Tensor y);
 void fill(Stream&, Tensor y, std::int64_t value);  // int32 or int64
 // Converts between fp32 and bf16; matrices may have strided rows.
 void copy(Stream&, Tensor y, Tensor x);
 
-// Sum of squares of a fp32 vector, in fixed blocks; sum_1 is fp64.
+// Sum of squares of a vector, in fixed blocks; sum_1 is fp64.
 void squared_norm(Stream&, Tensor sum_1, Tensor x_N, Write write);
 // sum_1 (fp64) = sum of a fp32 vector in fixed blocks.
 void sum(Stream&, Tensor sum_1, Tensor x_N);
-// How many elements of a fp32 vector are zero, of either sign; count_1 is fp64.
+// How many elements of a vector are zero, of either sign; count_1 is fp64.
 void count_zeros(Stream&, Tensor count_1, Tensor x_N, Write write);
 
-// AdamW with decoupled decay on contiguous ranges; `gradient_scale` multiplies the fp32 gradient
-// first, which stays as it is. weights: fp32 (and then master is the same tensor), or bf16 rounded
-// from an fp32 master, or bf16 with a master of int16: then the fp32 master is the weight and this
-// remainder (tensor/narrow_numbers.h). A moment is fp32, bf16, or fp16 as that header has it.
-// Arithmetic is fp32 whatever lies in memory; what was computed is rounded when it is kept.
+// AdamW with decoupled decay on contiguous ranges; `gradient_scale` multiplies the gradient (fp32
+// or bf16) first, which stays as it is. weights: fp32 (and then master is the same tensor), or bf16
+// rounded from an fp32 master, or bf16 with a master of int16: then the fp32 master is the weight
+// and this remainder (tensor/narrow_numbers.h), or bf16 rounded from an fp16 master as that header
+// has it. A moment is fp32, bf16, or fp16 as that header has it. Arithmetic is fp32 whatever lies
+// in memory; what was computed is rounded when it is kept.
 struct ElementRun {
   std::int64_t begin = 0, end = 0;
 };
@@ -485,6 +486,8 @@ struct AdamW {
   std::int64_t step = 1;                   // for the bias correction, from 1
   std::vector<ElementRun> undecayed = {};  // without decay; in order, none twice
 };
+// fp16 masters of bf16 weights.
+void masters_in_half(Stream&, Tensor master_N, Tensor weights_N);
 void adamw(Stream&,
            Tensor weights_N,
            Tensor master_N,

@@ -36,8 +36,9 @@ namespace weft::kernels {
                                                           apply(accumulate) apply(scale)           \
                                                               apply(zero) apply(fill) apply(copy)  \
                                                                   apply(squared_norm) apply(sum)   \
-                                                                      apply(count_zeros)           \
-                                                                          apply(adamw)
+                                                                      apply(masters_in_half)       \
+                                                                          apply(count_zeros)       \
+                                                                              apply(adamw)
 
 #define WEFT_DECLARE_OPERATION(name) decltype(::weft::kernels::name) name;
 #define WEFT_OPERATION_OF_TABLE(name) .name = name,

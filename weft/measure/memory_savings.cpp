@@ -53,7 +53,8 @@ constexpr const char* kKeys[] = {"model.recompute_granularity",
                                  "optimizer.overlap_cpu_optimizer_d2h_h2d",
                                  "optimizer.use_precision_aware_optimizer",
                                  "optimizer.exp_avg_dtype",
-                                 "optimizer.exp_avg_sq_dtype"};
+                                 "optimizer.exp_avg_sq_dtype",
+                                 "optimizer.main_grads_dtype"};
 
 void recompute(Config& config, RecomputeModule module) {
   config::ModelConfig& model = config.model;
@@ -110,6 +111,12 @@ void shrink_moments(Config& config) {
   config.optimizer.exp_avg_dtype = config.optimizer.exp_avg_sq_dtype = config::MomentDtype::Bf16;
 }
 
+// Of weights in bf16; those of fp32 weights are as wide as they.
+void shrink_gradients(Config& config) {
+  keep_remainders(config);
+  config.optimizer.main_grads_dtype = config::MainGradDtype::Bf16;
+}
+
 bool is_legal(const Config& config) { return rules::judge(rules::without_missing(config)).legal(); }
 
 // The run with a saving; none where the rules refuse it.
@@ -139,6 +146,10 @@ std::optional<Config> with_saving(Config config, const Saving& saving) {
     case SavingKind::SmallMoments:
       shrink_moments(config);
       break;
+    case SavingKind::SmallGradients:
+      if (derive::bytes_of_parameter(config).weight == 4) return std::nullopt;
+      shrink_gradients(config);
+      break;
   }
   if (is_legal(config)) return config;
   config.runtime.recompute_under_overlap = true;
@@ -150,7 +161,10 @@ std::optional<Config> with_saving(Config config, const Saving& saving) {
 bool is_new(const Config& before, const Config& after) {
   const auto saved = [](const Config& config) {
     const schedule::Detail detail = schedule::with_savings({}, rules::without_missing(config));
-    return std::tuple(detail.recomputed, detail.recomputed_layers, detail.offloaded);
+    return std::tuple(detail.recomputed,
+                      detail.recomputed_layers,
+                      detail.recomputed_group,
+                      detail.offloaded);
   };
   const auto is_sharded = [](const Config& config) {
     return rules::judge(rules::without_missing(config)).config.ddp.use_distributed_optimizer;
@@ -159,7 +173,8 @@ bool is_new(const Config& before, const Config& after) {
     return derive::optimizer_offload(config).fraction;
   };
   const auto state_bytes = [](const Config& config) {
-    return derive::bytes_of_parameter(config).optimizer;
+    const derive::ParameterBytes bytes = derive::bytes_of_parameter(config);
+    return bytes.optimizer + bytes.gradient;
   };
   return saved(before) != saved(after) || is_sharded(before) != is_sharded(after) ||
          offloaded(before) < offloaded(after) || state_bytes(before) > state_bytes(after);
@@ -199,6 +214,7 @@ std::vector<Saving> known_savings(const Config& asked) {
   all.push_back({.kind = SavingKind::OffloadOptimizer, .name = "optimizer offload", .words = {}});
   all.push_back({.kind = SavingKind::Remainders, .name = "16-bit remainders", .words = {}});
   all.push_back({.kind = SavingKind::SmallMoments, .name = "bf16 moments", .words = {}});
+  all.push_back({.kind = SavingKind::SmallGradients, .name = "bf16 gradients", .words = {}});
   std::erase_if(all, [&](const Saving& saving) {
     const std::optional<Config> with = with_saving(asked, saving);
     return !with || !is_new(asked, *with);

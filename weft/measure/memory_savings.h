@@ -19,7 +19,8 @@ enum class SavingKind {
   ShardOptimizer,
   OffloadOptimizer,
   Remainders,
-  SmallMoments
+  SmallMoments,
+  SmallGradients
 };
 
 struct Saving {
@@ -34,7 +35,9 @@ struct Saving {
   std::size_t host_bytes = 0;      // so much more host memory has the rank that needs most of it
 
   // Whether training rounds otherwise with it.
-  bool rounds() const { return kind == SavingKind::SmallMoments; }
+  bool rounds() const {
+    return kind == SavingKind::SmallMoments || kind == SavingKind::SmallGradients;
+  }
   // Bytes for a second; those that cost nothing come first.
   bool is_cheaper_than(const Saving& other) const;
 };

@@ -62,8 +62,10 @@ class OffloadedSteps {
     const double parameters = number(result_.parameters);
     // A gradient is read; two moments and the master weight are read and written; the new weight is
     // written, where it is not the master itself.
-    result_.memory_bytes = parameters * (7 * kFp32 + (is_fp32 ? 0 : weight));
-    result_.down_bytes = parameters * kFp32;
+    const bool are_wide = derive::main_gradients(config_) == config::Precision::Fp32;
+    const double gradient = are_wide ? kFp32 : kFp32 / 2;
+    result_.memory_bytes = parameters * (gradient + 6 * kFp32 + (is_fp32 ? 0 : weight));
+    result_.down_bytes = parameters * gradient;
     result_.up_bytes = parameters * weight;
   }
 

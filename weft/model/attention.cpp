@@ -187,18 +187,20 @@ void norm_heads_wgrad(const Context& context,
                       const Tensor& x,
                       const Tensor& rstd) {
   const config::ModelConfig& config = context.config;
-  if (norm_turns(config)) {
-    kernels::norm_rotary_wgrad(context.stream,
-                               dw,
-                               dy,
-                               x,
-                               rstd,
-                               context.rotary_SD,
-                               query_rotary(config).pairs,
-                               context.gradient_write);
-  } else {
-    kernels::rms_norm_wgrad(context.stream, dw, dy, x, rstd, context.gradient_write);
-  }
+  write_gradient(context, dw, [&](const Tensor& to, kernels::Write how) {
+    if (norm_turns(config)) {
+      kernels::norm_rotary_wgrad(context.stream,
+                                 to,
+                                 dy,
+                                 x,
+                                 rstd,
+                                 context.rotary_SD,
+                                 query_rotary(config).pairs,
+                                 how);
+    } else {
+      kernels::rms_norm_wgrad(context.stream, to, dy, x, rstd, how);
+    }
+  });
 }
 
 // From the gradients of queries, keys and values, turned, to those of the product.

@@ -1,5 +1,7 @@
 #include "weft/model/embedding.h"
 
+#include "weft/model/weight_gradient.h"
+
 namespace weft::model {
 
 Tensor embedding_forward(const Context& context, const Tensor& table_VD, const Tensor& ids_T) {
@@ -12,12 +14,9 @@ void embedding_wgrad(const Context& context,
                      const Tensor& dtable_VD,
                      const Tensor& dx_TD,
                      const Tensor& ids_T) {
-  kernels::embedding_wgrad(context.stream,
-                           dtable_VD,
-                           dx_TD,
-                           ids_T,
-                           context.gradient_write,
-                           context.other_ids);
+  write_gradient(context, dtable_VD, [&](const Tensor& to_VD, kernels::Write how) {
+    kernels::embedding_wgrad(context.stream, to_VD, dx_TD, ids_T, how, context.other_ids);
+  });
 }
 
 }  // namespace weft::model

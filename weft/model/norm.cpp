@@ -1,5 +1,7 @@
 #include "weft/model/norm.h"
 
+#include "weft/model/weight_gradient.h"
+
 namespace weft::model {
 
 void norm_forward(const Context& context, NormState& state, const Tensor& x_TD, const Tensor& w_D) {
@@ -28,12 +30,9 @@ void norm_wgrad(const Context& context,
                 const NormState& state,
                 const Tensor& x_TD,
                 const Tensor& dw_D) {
-  kernels::rms_norm_wgrad(context.stream,
-                          dw_D,
-                          state.dy_TD,
-                          x_TD,
-                          state.rstd_T1,
-                          context.gradient_write);
+  write_gradient(context, dw_D, [&](const Tensor& to_D, kernels::Write how) {
+    kernels::rms_norm_wgrad(context.stream, to_D, state.dy_TD, x_TD, state.rstd_T1, how);
+  });
 }
 
 }  // namespace weft::model

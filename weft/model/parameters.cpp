@@ -35,14 +35,14 @@ Parameters::Parameters(Pool& pool,
     all_.push_back({.spec = std::move(spec)});
   }
   for (const Home home : {Home::Dense, Home::Expert, Home::Untrained}) {
-    make_buffers(pool, stream, home, config, scheme.of(home));
+    make_buffers(pool, stream, home, config, scheme);
   }
   copies_table_ = holding.copies_table(config);
   const bool tied_here =
       config.share_embeddings_and_output_weights && holding.head && !copies_table_;
   if (!tied_here) return;
   tied_head_gradient_ =
-      Tensor(pool, DType::F32, find("embedding.weight").spec.shape, Tag::Gradients);
+      Tensor(pool, dtype_of(scheme.gradients), find("embedding.weight").spec.shape, Tag::Gradients);
   kernels::zero(stream, tied_head_gradient_);
 }
 
@@ -50,11 +50,11 @@ void Parameters::make_buffers(Pool& pool,
                               tensor::Stream& stream,
                               Home home,
                               const config::ModelConfig& config,
-                              const derive::BufferRules& rules) {
+                              const BufferScheme& scheme) {
   std::vector<const ParameterSpec*> specs;
   for (const Parameter& parameter : of_home(all_, home)) specs.push_back(&parameter.spec);
   ParameterBuffer& own = buffers_[static_cast<std::size_t>(home)];
-  own.layout = derive::lay_out(config, holding_, specs, rules);
+  own.layout = derive::lay_out(config, holding_, specs, scheme.of(home));
   const bool trained = home != Home::Untrained;
   own.weights = Tensor(pool,
                        trained ? dtype_of(config.params_dtype) : DType::F32,
@@ -62,7 +62,7 @@ void Parameters::make_buffers(Pool& pool,
                        Tag::Weights);
   kernels::zero(stream, own.weights);
   if (trained) {
-    own.gradients = Tensor(pool, DType::F32, {own.layout.elements}, Tag::Gradients);
+    own.gradients = Tensor(pool, dtype_of(scheme.gradients), {own.layout.elements}, Tag::Gradients);
     kernels::zero(stream, own.gradients);
   }
   std::size_t item = 0;

@@ -92,7 +92,7 @@ class Parameters {
                     tensor::Stream& stream,
                     Home home,
                     const config::ModelConfig& config,
-                    const derive::BufferRules& rules);
+                    const BufferScheme& scheme);
 
   Holding holding_;
   std::vector<Parameter> all_;

@@ -5,26 +5,37 @@ namespace {
 
 using kernels::Write;
 
-// Calls product(dw, write).
-template <typename Product>
-void write_gradient(const Context& context, const Tensor& dw, const Product& product) {
-  const Write write = context.gradient_write;
-  if (write == Write::Assign || context.config.gradient_accumulation_fusion) {
-    return product(dw, write);
-  }
+void write_through_fp32(const Context& context, const Tensor& dw, const WriteGradient& write) {
   const Tensor added(context.pool, DType::F32, dw.shape(), Tag::Workspace);
-  product(added, Write::Assign);
-  kernels::accumulate(context.stream, dw, added);
+  write(added, Write::Assign);
+  if (context.gradient_write == Write::Assign) {
+    kernels::copy(context.stream, dw, added);
+  } else {
+    kernels::accumulate(context.stream, dw, added);
+  }
+}
+
+// A product adds to what is there, unless model.gradient_accumulation_fusion is off.
+void write_product(const Context& context, const Tensor& dw, const WriteGradient& product) {
+  const bool is_fused =
+      context.gradient_write == Write::Assign || context.config.gradient_accumulation_fusion;
+  if (is_fused) return write_gradient(context, dw, product);
+  write_through_fp32(context, dw, product);
 }
 
 }  // namespace
+
+void write_gradient(const Context& context, const Tensor& dw, const WriteGradient& write) {
+  if (dw.dtype() == DType::F32) return write(dw, context.gradient_write);
+  write_through_fp32(context, dw, write);
+}
 
 void weight_gradient(const Context& context,
                      const Tensor& dw_NK,
                      const Tensor& dy_TN,
                      const Tensor& x_TK) {
-  write_gradient(context, dw_NK, [&](const Tensor& dw, Write write) {
-    kernels::linear_wgrad(context.stream, dw, dy_TN, x_TK, write);
+  write_product(context, dw_NK, [&](const Tensor& dw, Write how) {
+    kernels::linear_wgrad(context.stream, dw, dy_TN, x_TK, how);
   });
 }
 
@@ -33,8 +44,8 @@ void expert_weight_gradient(const Context& context,
                             const Tensor& dy_RN,
                             const Tensor& x_RK,
                             const Tensor& rows_E) {
-  write_gradient(context, dw_ENK, [&](const Tensor& dw, Write write) {
-    kernels::grouped_linear_wgrad(context.stream, dw, dy_RN, x_RK, rows_E, write);
+  write_product(context, dw_ENK, [&](const Tensor& dw, Write how) {
+    kernels::grouped_linear_wgrad(context.stream, dw, dy_RN, x_RK, rows_E, how);
   });
 }
 

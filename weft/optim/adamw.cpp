@@ -63,7 +63,7 @@ AdamW AdamW::offloaded(Pool& pool,
                        Tensor gradients_N,
                        std::vector<Segment> segments,
                        const StateDtypes& dtypes) {
-  CHECK(dtypes.master == DType::F32, "masters in host memory do not see the weights");
+  CHECK(dtypes.master != DType::I16, "masters in host memory do not see the weights");
   AdamW made(pool,
              std::move(weights_N),
              std::move(gradients_N),
@@ -78,6 +78,9 @@ AdamW AdamW::offloaded(Pool& pool,
 void AdamW::refresh_master(Stream& stream) {
   if (master_N_.shares_block(weights_N_)) return;
   if (master_N_.dtype() == DType::I16) return kernels::zero(stream, master_N_);
+  if (master_N_.dtype() == DType::F16) {
+    return kernels::masters_in_half(stream, master_N_, weights_N_);
+  }
   kernels::copy(stream, master_N_, weights_N_);
 }
 

@@ -36,8 +36,9 @@ struct Applied {
   std::int64_t step = 1;
 };
 
-// What the state lies in: moments in fp32, bf16 or fp16; masters in fp32, or int16 for the bits
-// that bf16 weights lack (tensor/narrow_numbers.h). Where weights are fp32 there are no masters.
+// What the state lies in: moments in fp32, bf16 or fp16; masters in fp32 or fp16, or int16 for the
+// bits that bf16 weights lack (tensor/narrow_numbers.h). Where weights are fp32 there are no
+// masters.
 struct StateDtypes {
   tensor::DType moment1 = tensor::DType::F32, moment2 = tensor::DType::F32;
   tensor::DType master = tensor::DType::F32;
@@ -54,8 +55,8 @@ class AdamW {
         Tensor gradients_N,
         std::vector<Segment> segments,
         const StateDtypes& dtypes = {});
-  // The same with all state in host memory. It has fp32 master weights whatever the weights are:
-  // where those are fp32, a copy of them. `host` works on host memory, `stream` on the device.
+  // The same with all state in host memory. It has master weights whatever the weights are: where
+  // those are fp32, a copy of them. `host` works on host memory, `stream` on the device.
   static AdamW offloaded(Pool& pool,
                          Stream& host,
                          Stream& stream,
@@ -82,7 +83,7 @@ class AdamW {
 
   const Tensor& moment1() const { return moment1_N_; }
   const Tensor& moment2() const { return moment2_N_; }
-  // The weights themselves where they are fp32; int16 where it is what bf16 weights lack.
+  // The weights themselves where they are fp32; int16 where it is what bf16 weights lack; fp16.
   const Tensor& master() const { return master_N_; }
   void refresh_master(Stream& stream);  // after the weights were set from outside
   // Whether the master weights are a copy that is no state of its own: offloaded, of fp32 weights.

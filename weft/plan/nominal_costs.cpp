@@ -157,7 +157,7 @@ class Pricing {
         const double elements = number(bucket.elements);
         if (node == bucket.gather()) return elements * work_.element_bytes() * to_others;
         const bool is_wide = derive::gradient_wire(config_) == config::Precision::Fp32;
-        const double width = is_wide ? kGradientBytes : work_.element_bytes();
+        const double width = is_wide ? kGradientBytes : kGradientBytes / 2;
         return elements * width * (bucket.shards == 1 ? 2 : 1) * to_others;
       }
       case Members::Tables:

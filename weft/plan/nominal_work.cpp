@@ -6,6 +6,7 @@
 #include "weft/base/check.h"
 #include "weft/derive/context_sharing.h"
 #include "weft/derive/layer_kind.h"
+#include "weft/derive/parameter_buffers.h"
 #include "weft/plan/nominal_costs.h"
 
 namespace weft::plan {
@@ -20,6 +21,7 @@ constexpr double kGatedMatrices = 3;
 constexpr double kOperations = 2;
 // The optimizer reads and writes a weight and two fp32 moments, and reads a gradient.
 constexpr double kMomentBytes = 16;
+constexpr double kMasterBytes = 4;
 
 using base::number;
 
@@ -70,6 +72,8 @@ NominalWork::NominalWork(const config::Config& config, const schedule::Anatomy& 
       rows_(number(expected_load(config, anatomy.flow).rows)),
       slices_(anatomy.flow.slices),
       element_bytes_(config.model.params_dtype == config::Precision::Fp32 ? 4 : 2),
+      gradient_bytes_(derive::main_gradients(config) == config::Precision::Fp32 ? kGradientBytes
+                                                                                : 2),
       buckets_(anatomy.buckets) {
   for (const schedule::BucketAnatomy& bucket : anatomy.buckets) {
     owned_ += number(bucket.elements / bucket.shards);
@@ -135,15 +139,15 @@ Work NominalWork::attention(const schedule::Node& node) const {
 // The host has master weights whatever the weights are, and makes others of them where those are
 // not fp32.
 double NominalWork::host_bytes(const schedule::OffloadedAnatomy& offloaded) const {
-  const double rounded = element_bytes_ == kGradientBytes ? 0 : element_bytes_;
+  const double rounded = element_bytes_ == kMasterBytes ? 0 : element_bytes_;
   return number(offloaded.elements.count) *
-         (kMomentBytes + kGradientBytes + 2 * kGradientBytes + rounded);
+         (kMomentBytes + gradient_bytes_ + 2 * kMasterBytes + rounded);
 }
 
 double NominalWork::link_bytes(const schedule::OffloadedAnatomy& offloaded,
                                const schedule::Node& node) const {
   const bool brings_gradients = node.piece == Piece::Download;
-  return number(offloaded.elements.count) * (brings_gradients ? kGradientBytes : element_bytes_);
+  return number(offloaded.elements.count) * (brings_gradients ? gradient_bytes_ : element_bytes_);
 }
 
 Work NominalWork::of(const schedule::Node& node) const {
@@ -174,11 +178,11 @@ Work NominalWork::of(const schedule::Node& node) const {
     case Piece::Merge:
       return {.memory_bytes = (rows_ + 2 * tokens_) * stream};
     case Piece::Tie:
-      return {.memory_bytes = 3 * table(model_) * kGradientBytes};
+      return {.memory_bytes = 3 * table(model_) * gradient_bytes_};
     case Piece::Norm:
-      return {.memory_bytes = owned_ * kGradientBytes};
+      return {.memory_bytes = owned_ * gradient_bytes_};
     case Piece::Optimizer:
-      return {.memory_bytes = optimized_ * (kMomentBytes + kGradientBytes + 2 * element_bytes_)};
+      return {.memory_bytes = optimized_ * (kMomentBytes + gradient_bytes_ + 2 * element_bytes_)};
     case Piece::Narrow:
     case Piece::Widen:
       return rounding(node);

@@ -6,7 +6,7 @@
 
 namespace weft::plan {
 
-inline constexpr double kGradientBytes = 4;  // of a parameter: gradients are fp32
+inline constexpr double kGradientBytes = 4;  // of a parameter: gradients are fp32, unless told
 
 struct Work {
   double flops = 0;
@@ -38,7 +38,7 @@ class NominalWork {
   const config::ModelConfig& model_;
   double tokens_ = 0, rows_ = 0;
   double slices_ = 1;
-  double element_bytes_ = 0;
+  double element_bytes_ = 0, gradient_bytes_ = 0;
   double owned_ = 0;      // parameters whose optimizer state the rank keeps
   double optimized_ = 0;  // of them, those whose state is in the device's memory
   std::vector<schedule::BucketAnatomy> buckets_;

@@ -83,12 +83,6 @@ void add_state_dtypes(const OptimizerConfig& optimizer, const Add& add) {
   if (optimizer.exp_avg_sq_dtype == MomentDtype::Fp8) {
     add("moments in fp8", "optimizer.exp_avg_sq_dtype");
   }
-  if (optimizer.main_grads_dtype == MainGradDtype::Bf16) {
-    add("main gradients in bf16", "optimizer.main_grads_dtype");
-  }
-  if (optimizer.main_params_dtype == MainParamDtype::Fp16) {
-    add("master weights in fp16", "optimizer.main_params_dtype");
-  }
 }
 
 // A run that is judged for GPUs and would not be on one.

@@ -79,6 +79,17 @@ void judge_standing_moments(Judge& judge) {
   }
 }
 
+void judge_half_masters(Judge& judge) {
+  const Config& config = judge.config();
+  if (!config.optimizer.use_precision_aware_optimizer) return;
+  if (config.optimizer.main_params_dtype != MainParamDtype::Fp16) return;
+  judge.report("optimizer.main_params_dtype",
+               "optimizer.main_params_dtype = fp16 keeps 11 bits of a master weight: a step that "
+               "changes a weight by less than 1/4096 of it is lost",
+               "set optimizer.main_params_dtype=fp32: with optimizer.store_param_remainders=true "
+               "it takes the same two bytes of a bf16 run, and loses nothing");
+}
+
 constexpr Rule kOptimizerStateRules[] = {
     {.id = "W120",
      .when = "optimizer.use_precision_aware_optimizer without a distributed optimizer",
@@ -106,6 +117,16 @@ constexpr Rule kOptimizerStateRules[] = {
                 "optimizer.use_precision_aware_optimizer=true optimizer.exp_avg_sq_dtype=bf16 "
                 "optimizer.adam_beta2=0.999",
      .judge = judge_standing_moments},
+    {.id = "W127",
+     .kind = Kind::Warning,
+     .when = "optimizer.main_params_dtype=fp16 of a precision-aware optimizer",
+     .then = "warned",
+     .why =
+         "Small steps do not add up in 11 bits. The 16-bit remainder form is as small and exact.",
+     .example = "model.bf16=true ddp.use_distributed_optimizer=true "
+                "optimizer.use_distributed_optimizer=true "
+                "optimizer.use_precision_aware_optimizer=true optimizer.main_params_dtype=fp16",
+     .judge = judge_half_masters},
 };
 
 }  // namespace

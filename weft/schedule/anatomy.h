@@ -118,8 +118,8 @@ struct PieceAnatomy {
   std::optional<Bytes> sent_again = std::nullopt;  // where it runs again, unless as forward
   // What it becomes where a pass splits it (passes/parts.h), in forward order.
   std::vector<PieceAnatomy> parts = {};
-  // It runs again before its input gradient. What it remakes is dropped after the forward; where
-  // that is nothing, it brings what others remake.
+  // It runs again before its input gradient. What it remakes, or hands on to the next layer, is
+  // dropped after the forward; where that is nothing, it brings what others remake.
   bool is_recomputed = false;
   // What it could remake, or hands on to the next layer, is copied to the host's memory after the
   // forward and back before the backward.
@@ -127,11 +127,10 @@ struct PieceAnatomy {
 
   // Whether some of what it made is not in the device's memory between forward and backward.
   bool is_away() const { return is_recomputed || is_offloaded; }
-  const Bytes& offloadable() const { return remade != Bytes{} ? remade : output; }
-  // What that is, where it is.
-  const Bytes& away() const { return is_offloaded ? offloadable() : remade; }
+  // What that is, or would be.
+  const Bytes& away() const { return remade != Bytes{} ? remade : output; }
   // What of it a copy moves.
-  const Bytes& copied() const { return travels ? *travels : offloadable(); }
+  const Bytes& copied() const { return travels ? *travels : away(); }
   bool is(const PieceName& name) const { return piece == name.piece && part == name.part; }
   // Whether its nodes of that direction are steps. A weight gradient is of all of them, and so is
   // what goes out and comes in; what a ring brings is the only thing that is made again step by
@@ -277,6 +276,8 @@ struct Detail {
   std::vector<PieceName> recomputed;  // pieces, or parts of a piece that is split
   // In how many layers from the first of each chunk on; else in all.
   std::optional<int> recomputed_layers = std::nullopt;
+  // Of so many layers in a row of a chunk the first alone keeps its input.
+  int recomputed_group = 1;
   std::vector<OffloadedPart> offloaded = {};  // parts of pieces that are split
 };
 
@@ -312,7 +313,8 @@ struct ReductionScope {
   Sums expert = Sums::None;
   Sums totals = Sums::None;
   Sums copied = Sums::None;  // dense gradients that tensor-parallel ranks hold copies of
-  config::Precision wire = config::Precision::Fp32;  // of dense and expert gradients
+  // Of dense and expert gradients, where it is not what a rank has them in.
+  config::Precision wire = config::Precision::Fp32;
   derive::BufferScheme buffers = {};
 };
 

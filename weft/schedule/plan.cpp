@@ -18,6 +18,7 @@
 #include "weft/schedule/passes/point_to_point.h"
 #include "weft/schedule/passes/recompute.h"
 #include "weft/schedule/passes/ring_ahead.h"
+#include "weft/schedule/passes/rows_ahead.h"
 #include "weft/schedule/passes/shared_experts.h"
 #include "weft/schedule/passes/slices.h"
 #include "weft/schedule/passes/snapshot.h"
@@ -29,6 +30,12 @@ namespace weft::schedule {
 namespace {
 
 Sums sums_over(int ranks) { return ranks > 1 ? Sums::OverRanks : Sums::None; }
+
+// Fp32: gradients travel as they lie.
+config::Precision narrowed_wire(const config::Config& config) {
+  const config::Precision wire = derive::gradient_wire(config);
+  return wire == derive::main_gradients(config) ? config::Precision::Fp32 : wire;
+}
 
 TurnOrder order_of(const config::Config& config) {
   switch (derive::pipeline_schedule(config)) {
@@ -42,16 +49,6 @@ TurnOrder order_of(const config::Config& config) {
       return TurnOrder::DualPipeV;
   }
   UNREACHABLE("pipeline schedule {}", static_cast<int>(derive::pipeline_schedule(config)));
-}
-
-PipelineShape shape_of(const config::Config& config, const grid::Grid& grid, int pp_rank) {
-  return {.pp = grid.pp(),
-          .pp_rank = pp_rank,
-          .vpp = static_cast<int>(derive::virtual_stages(config.model)),
-          .micro_batches = static_cast<int>(derive::micro_batches(config.train, grid.dp())),
-          .group = static_cast<int>(derive::micro_batch_group(config.model)),
-          .extra_warm_up = config.comm_overlap.overlap_moe_expert_parallel_comm ? 1 : 0,
-          .order = order_of(config)};
 }
 
 // Where no tokens travel there is nothing to cut them for.
@@ -120,7 +117,9 @@ void add_detail(RankPlan& plan, const Detail& detail) {
   plan.anatomy = with_recomputation(std::move(plan.anatomy), always);
   plan.anatomy =
       with_recomputation(std::move(plan.anatomy), detail.recomputed, detail.recomputed_layers);
+  plan.anatomy = with_grouped_layers(std::move(plan.anatomy), detail.recomputed_group);
   plan.training = recompute(plan.training, plan.anatomy, micro_batches);
+  plan.training = bring_rows_ahead(plan.training, plan.anatomy, micro_batches);
   if (plan.anatomy.flow.exchange == TensorExchange::InSteps) {
     plan.training = overlap_tensor_exchange(plan.training, plan.anatomy, micro_batches);
   }
@@ -160,6 +159,16 @@ MembersOf members_of(const std::vector<RankPlan>& plans) {
 
 }  // namespace
 
+PipelineShape pipeline_shape(const config::Config& config, std::int64_t dp, int pp_rank) {
+  return {.pp = static_cast<int>(config.model.pipeline_model_parallel_size),
+          .pp_rank = pp_rank,
+          .vpp = static_cast<int>(derive::virtual_stages(config.model)),
+          .micro_batches = static_cast<int>(derive::micro_batches(config.train, dp)),
+          .group = static_cast<int>(derive::micro_batch_group(config.model)),
+          .extra_warm_up = config.comm_overlap.overlap_moe_expert_parallel_comm ? 1 : 0,
+          .order = order_of(config)};
+}
+
 std::vector<RankPlan> plan_step(const config::Config& config,
                                 const grid::Grid& grid,
                                 config::RowBudget budget,
@@ -168,7 +177,7 @@ std::vector<RankPlan> plan_step(const config::Config& config,
                       .expert = sums_over(grid.edp()),
                       .totals = sums_over(grid.world()),
                       .copied = sums_over(grid.tp()),
-                      .wire = derive::gradient_wire(config)};
+                      .wire = narrowed_wire(config)};
   const TokenFlow tokens{.slices = token_slices(config),
                          .budget = budget,
                          .machines = machines_of(config, grid),
@@ -182,7 +191,7 @@ std::vector<RankPlan> plan_step(const config::Config& config,
   for (int pp_rank = 0; pp_rank < grid.pp(); ++pp_rank) {
     sums.buffers = derive::buffer_scheme(config, pp_rank);
     RankPlan plan{.anatomy = describe(config.model, sums, pp_rank, tokens, placement),
-                  .shape = shape_of(config, grid, pp_rank),
+                  .shape = pipeline_shape(config, grid.dp(), pp_rank),
                   .training = {},
                   .forward = {}};
     plan.training = training_graph(config, plan.anatomy, plan.shape);

@@ -117,9 +117,13 @@ Detail with_savings(Detail detail, const config::Config& config) {
   }
   detail.split.assign(split.begin(), split.end());
   add(detail.recomputed, names);
-  const bool in_first_layers = model.recompute_granularity == config::RecomputeGranularity::Full &&
-                               model.recompute_method == config::RecomputeMethod::Block;
-  if (in_first_layers) detail.recomputed_layers = static_cast<int>(*model.recompute_num_layers);
+  if (model.recompute_granularity != config::RecomputeGranularity::Full) return detail;
+  const auto layers = static_cast<int>(model.recompute_num_layers.value_or(1));
+  if (model.recompute_method == config::RecomputeMethod::Block) {
+    detail.recomputed_layers = layers;
+  } else {
+    detail.recomputed_group = layers;
+  }
   return detail;
 }
 

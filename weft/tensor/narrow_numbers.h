@@ -33,11 +33,12 @@ inline float joined_float(std::uint16_t upper, std::int16_t remainder) {
 inline constexpr float kHalfMomentScale = 0x1p12f;
 inline constexpr float kLargestHalf = 65504;
 
-inline Float16 half_of_moment1(float moment) {
-  const float scaled = moment * kHalfMomentScale;
-  const float bounded = scaled > kLargestHalf ? kLargestHalf : scaled;
+inline Float16 bounded_half(float value) {
+  const float bounded = value > kLargestHalf ? kLargestHalf : value;
   return Float16(bounded < -kLargestHalf ? -kLargestHalf : bounded);
 }
+
+inline Float16 half_of_moment1(float moment) { return bounded_half(moment * kHalfMomentScale); }
 inline float moment1_of_half(Float16 half) {
   return static_cast<float>(half) * (1 / kHalfMomentScale);
 }
@@ -46,6 +47,15 @@ inline Float16 half_of_moment2(float moment) { return half_of_moment1(__builtin_
 inline float moment2_of_half(Float16 half) {
   const float root = moment1_of_half(half);
   return root * root;
+}
+
+// Master weights in fp16 are times 2^8: 11 bits for weights from 2^-22 to 256, fewer below. What is
+// larger is the largest. The bf16 weight is rounded from what is kept.
+inline constexpr float kHalfMasterScale = 0x1p8f;
+
+inline Float16 half_of_master(float master) { return bounded_half(master * kHalfMasterScale); }
+inline float master_of_half(Float16 half) {
+  return static_cast<float>(half) * (1 / kHalfMasterScale);
 }
 
 }  // namespace weft::tensor

@@ -25,6 +25,11 @@ DType moment_dtype(config::MomentDtype dtype) {
   UNREACHABLE("moments of {}", config::word(dtype));
 }
 
+DType master_dtype(const config::Config& config) {
+  if (derive::keeps_half_masters(config)) return DType::F16;
+  return derive::keeps_remainders(config) ? DType::I16 : DType::F32;
+}
+
 std::vector<optim::Segment> segments_of(const model::Parameters& parameters,
                                         Home home,
                                         const Range& range) {
@@ -88,7 +93,7 @@ optim::StateDtypes state_dtypes(const config::Config& config) {
   if (!config.optimizer.use_precision_aware_optimizer) return {};
   return {.moment1 = moment_dtype(config.optimizer.exp_avg_dtype),
           .moment2 = moment_dtype(config.optimizer.exp_avg_sq_dtype),
-          .master = derive::keeps_remainders(config) ? DType::I16 : DType::F32};
+          .master = master_dtype(config)};
 }
 
 std::vector<OptimizerShare> make_optimizers(tensor::Pool& pool,

@@ -247,11 +247,10 @@ void Program::run(const Node& node, Stream& stream) {
 
 void Program::drop(const std::vector<Node>& over) {
   for (const Node& made : over) {
-    const bool is_offloaded = schedule::piece_of(anatomy_, made).is_offloaded;
     for (const Node& part : parts_of(made)) {
       const Bodies bodies = bodies_of(part);
       if (bodies.drop != nullptr) bodies.drop(*this, part);
-      if (is_offloaded && bodies.let_go != nullptr) bodies.let_go(*this, part);
+      if (bodies.let_go != nullptr) bodies.let_go(*this, part);
     }
   }
 }

@@ -222,10 +222,10 @@ Program::Bodies Program::Pieces::mlp_act() {
 }
 
 Program::Bodies Program::Pieces::mlp_fc2() {
-  return {.forward =
-              [](Program& p, const Node& node, const Context& context) {
-                model::mlp_fc2_forward(context, p.layer(node).mlp, p.layer_weights(node).mlp);
-              },
+  const Body forward = [](Program& p, const Node& node, const Context& context) {
+    model::mlp_fc2_forward(context, p.layer(node).mlp, p.layer_weights(node).mlp);
+  };
+  return {.forward = forward,
           .input_gradient =
               [](Program& p, const Node& node, const Context& context) {
                 model::mlp_fc2_dgrad(context, p.layer(node).mlp, p.layer_weights(node).mlp);
@@ -233,7 +233,8 @@ Program::Bodies Program::Pieces::mlp_fc2() {
           .weight_gradient =
               [](Program& p, const Node& node, const Context& context) {
                 model::mlp_fc2_wgrad(context, p.layer(node).mlp, p.layer_gradients(node).mlp);
-              }};
+              },
+          .recompute = forward};
 }
 
 Program::Bodies Program::Pieces::mlp(Part part) {
@@ -241,7 +242,9 @@ Program::Bodies Program::Pieces::mlp(Part part) {
   if (part == Part::Act) return mlp_act();
   if (part == Part::Fc2) return mlp_fc2();
   Bodies around = around_products(part);
+  if (part == Part::Scatter) around.recompute = around.forward;
   if (part == Part::Add) {
+    around.recompute = around.forward;
     around.let_go = [](Program& p, const Node& node) { p.next_input(node).reset(); };
     around.made = [](Program& p, const Node& node) { return std::vector{&p.next_input(node)}; };
   }

@@ -202,15 +202,15 @@ Program::Bodies Program::Pieces::experts_act() {
 }
 
 Program::Bodies Program::Pieces::experts_fc2() {
-  return {.forward =
-              [](Program& p, const Node& node, const Context& context) {
-                model::SliceState& slice = p.slice(node);
-                model::experts_fc2_forward(context,
-                                           slice.experts,
-                                           p.layer_weights(node).experts,
-                                           p.dispatcher(),
-                                           slice.dispatch);
-              },
+  const Body forward = [](Program& p, const Node& node, const Context& context) {
+    model::SliceState& slice = p.slice(node);
+    model::experts_fc2_forward(context,
+                               slice.experts,
+                               p.layer_weights(node).experts,
+                               p.dispatcher(),
+                               slice.dispatch);
+  };
+  return {.forward = forward,
           .input_gradient =
               [](Program& p, const Node& node, const Context& context) {
                 model::SliceState& slice = p.slice(node);
@@ -226,6 +226,7 @@ Program::Bodies Program::Pieces::experts_fc2() {
                                          p.slice(node).experts,
                                          p.layer_gradients(node).experts);
               },
+          .recompute = forward,
           .output = [](Program& p, const Node& node) { return p.slice(node).dispatch.output_RD; }};
 }
 
@@ -238,23 +239,27 @@ Program::Bodies Program::Pieces::experts(Part part) {
 }
 
 Program::Bodies Program::Pieces::combine() {
-  return {.forward =
-              [](Program& p, const Node& node, const Context& context) {
-                p.dispatcher().combine_forward(context, p.slice(node).dispatch);
-              },
+  const Body forward = [](Program& p, const Node& node, const Context& context) {
+    p.dispatcher().combine_forward(context, p.slice(node).dispatch);
+  };
+  return {.forward = forward,
           .input_gradient =
               [](Program& p, const Node& node, const Context& context) {
                 p.dispatcher().combine_dgrad(context, p.slice(node).dispatch);
-              }};
+              },
+          .recompute = forward};
 }
 
 Program::Bodies Program::Pieces::merge() {
+  const Body forward = [](Program& p, const Node& node, const Context& context) {
+    p.merge(node, context);
+  };
   return {
-      .forward =
-          [](Program& p, const Node& node, const Context& context) { p.merge(node, context); },
+      .forward = forward,
       .input_gradient = [](Program& p,
                            const Node& node,
                            const Context& context) { p.merge_gradient(node, context); },
+      .recompute = forward,
       .let_go = [](Program& p, const Node& node) { p.next_input(node).reset(); },
       .made = [](Program& p, const Node& node) { return std::vector{&p.next_input(node)}; },
       .output = [](Program& p, const Node& node) { return p.layer_input(node, node.layer + 1); }};
@@ -280,11 +285,11 @@ Program::Bodies Program::Pieces::shared_fc1() {
 }
 
 Program::Bodies Program::Pieces::shared_fc2() {
+  const Body forward = [](Program& p, const Node& node, const Context& context) {
+    model::shared_fc2_forward(context, p.layer(node).shared, p.layer_weights(node).shared);
+  };
   return {
-      .forward =
-          [](Program& p, const Node& node, const Context& context) {
-            model::shared_fc2_forward(context, p.layer(node).shared, p.layer_weights(node).shared);
-          },
+      .forward = forward,
       .input_gradient =
           [](Program& p, const Node& node, const Context& context) {
             model::shared_fc2_dgrad(context, p.layer(node).shared, p.layer_weights(node).shared);
@@ -293,15 +298,16 @@ Program::Bodies Program::Pieces::shared_fc2() {
           [](Program& p, const Node& node, const Context& context) {
             model::shared_fc2_wgrad(context, p.layer(node).shared, p.layer_gradients(node).shared);
           },
+      .recompute = forward,
       .output = [](Program& p, const Node& node) { return p.layer(node).shared.ends.y_TD; }};
 }
 
 Program::Bodies Program::Pieces::shared_gate() {
+  const Body forward = [](Program& p, const Node& node, const Context& context) {
+    model::shared_gate_forward(context, p.layer(node).shared, p.layer_weights(node).shared);
+  };
   return {
-      .forward =
-          [](Program& p, const Node& node, const Context& context) {
-            model::shared_gate_forward(context, p.layer(node).shared, p.layer_weights(node).shared);
-          },
+      .forward = forward,
       .input_gradient =
           [](Program& p, const Node& node, const Context& context) {
             model::shared_gate_dgrad(context, p.layer(node).shared, p.layer_weights(node).shared);
@@ -310,6 +316,7 @@ Program::Bodies Program::Pieces::shared_gate() {
           [](Program& p, const Node& node, const Context& context) {
             model::shared_gate_wgrad(context, p.layer(node).shared, p.layer_gradients(node).shared);
           },
+      .recompute = forward,
       .output = [](Program& p, const Node& node) { return p.layer(node).shared.ends.y_TD; }};
 }
 
@@ -317,7 +324,9 @@ Program::Bodies Program::Pieces::shared(Part part) {
   if (part == Part::Fc1) return shared_fc1();
   if (part == Part::Fc2) return shared_fc2();
   if (part == Part::Gate) return shared_gate();
-  return around_products(part);
+  Bodies around = around_products(part);
+  if (part == Part::Scatter) around.recompute = around.forward;
+  return around;
 }
 
 }  // namespace weft::train

@@ -34,7 +34,7 @@ void Program::make_staging() {
   const tensor::DType weights = model::dtype_of(config_.model.params_dtype);
   for (std::size_t slot = 0; slot < slots; ++slot) {
     Staged& staged = staged_.emplace_back();
-    staged.gradients = make(tensor::DType::F32);
+    staged.gradients = make(model::dtype_of(derive::main_gradients(config_)));
     if (weights != tensor::DType::F32) staged.weights = make(weights);
   }
 }

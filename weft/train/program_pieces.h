@@ -14,8 +14,7 @@ struct Program::Bodies {
   // Makes again what `drop` let go of after the forward.
   Body recompute = nullptr;
   void (*drop)(Program&, const Node&) = nullptr;
-  // The same of what only goes where it is offloaded: a layer's output, which no recomputation of
-  // the layer makes again.
+  // The same of a layer's output, which the next layer has as its input.
   void (*let_go)(Program&, const Node&) = nullptr;
   // What these let go of, where it can wait in the host's memory; and what is to be done when it is
   // back, behind its copy: the rest of it may be made of what waited.

@@ -126,7 +126,8 @@ Program::Bodies Program::Pieces::tie() {
       const Tensor& gradient = p.parameters_.find("embedding.weight").gradient;
       return p.groups_.embedding->all_reduce(stream, gradient, comm::Reduce::Sum);
     }
-    kernels::accumulate(stream, p.gradients_.embedding_VD, p.parameters_.tied_head_gradient());
+    const Tensor& both = p.gradients_.embedding_VD;
+    kernels::add(stream, both, both, p.parameters_.tied_head_gradient());
   }};
 }
 

@@ -47,6 +47,9 @@ std::map<std::string, Expected> expected_states(const config::ModelConfig& model
     all["optimizer.moment1/" + spec.name] = {.dtype = forms.moment1, .shape = spec.global_shape};
     all["optimizer.moment2/" + spec.name] = {.dtype = forms.moment2, .shape = spec.global_shape};
     if (forms.masters == StoredMasters::Whole) all["optimizer.master/" + spec.name] = wide;
+    if (forms.masters == StoredMasters::Halves) {
+      all["optimizer.master/" + spec.name] = {.dtype = FileDtype::F16, .shape = spec.global_shape};
+    }
     if (forms.masters == StoredMasters::Remainders) {
       all["optimizer.remainder/" + spec.name] = {.dtype = FileDtype::I16,
                                                  .shape = spec.global_shape};

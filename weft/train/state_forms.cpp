@@ -30,6 +30,7 @@ std::string_view moment_word(FileDtype dtype) {
 }
 
 std::string_view masters_word(StoredMasters masters) {
+  if (masters == StoredMasters::Halves) return "fp16";
   return masters == StoredMasters::Remainders ? "16-bit remainders" : "fp32";
 }
 
@@ -103,14 +104,20 @@ void convert_master(checkpoint::StateReader& reader,
       return convert([](float value) { return value; });
     case DType::I16:
       return convert([](float value) { return tensor::split_float(value).remainder; });
+    case DType::F16:
+      return convert(tensor::half_of_master);
     case DType::BF16:
       if (now == StoredMasters::Whole) return convert([](float value) { return BFloat16(value); });
+      if (now == StoredMasters::Halves) {
+        return convert([](float value) {
+          return BFloat16(tensor::master_of_half(tensor::half_of_master(value)));
+        });
+      }
       return convert([](float value) {
         BFloat16 upper;
         upper.bits = tensor::split_float(value).upper;
         return upper;
       });
-    case DType::F16:
     case DType::F64:
     case DType::I32:
     case DType::I64:
@@ -126,7 +133,9 @@ StoredForms forms_of(const config::Config& config) {
   StoredForms forms{.moment1 = checkpoint::file_dtype(dtypes.moment1),
                     .moment2 = checkpoint::file_dtype(dtypes.moment2)};
   if (model::dtype_of(config.model.params_dtype) == DType::F32) return forms;
-  forms.masters = dtypes.master == DType::I16 ? StoredMasters::Remainders : StoredMasters::Whole;
+  forms.masters = StoredMasters::Whole;
+  if (dtypes.master == DType::I16) forms.masters = StoredMasters::Remainders;
+  if (dtypes.master == DType::F16) forms.masters = StoredMasters::Halves;
   return forms;
 }
 

@@ -121,7 +121,7 @@ constexpr Spelling kSpellings[] = {
      "",
      "model.vocab_size is the number of rows; padding is none, and is asked for by "
      "model.should_pad_vocab"},
-    {"--main-grads-dtype", FlagTakes::Value, "", "gradients are summed in fp32", "fp32"},
+    {"--main-grads-dtype", FlagTakes::Value, "optimizer.main_grads_dtype={}"},
     {"--num-distributed-optimizer-instances",
      FlagTakes::Value,
      "",

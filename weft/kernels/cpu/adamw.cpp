@@ -124,11 +124,12 @@ void put_back(const StoredMoment& moment, std::int64_t at, std::int64_t n, const
   }
 }
 
-// Weights and their fp32 masters: one and the same, apart, or in two halves.
+// Weights and their masters: one and the same, apart, or in two halves.
 struct Masters {
-  float* wide = nullptr;        // none: the remainders' and the weights' bits are the masters
-  BFloat16* weights = nullptr;  // none: the masters are the weights
-  std::int16_t* remainders = nullptr;
+  float* wide = nullptr;
+  BFloat16* weights = nullptr;         // none: the masters are the weights
+  tensor::Float16* fp16 = nullptr;     // in place of `wide`
+  std::int16_t* remainders = nullptr;  // the same: with the weights' bits they are the masters
 };
 
 Masters masters_of(Stream& stream, const Tensor& weights, const Tensor& master) {
@@ -141,11 +142,21 @@ Masters masters_of(Stream& stream, const Tensor& weights, const Tensor& master) 
   if (master.dtype() == DType::F32) {
     return {.wide = data<float>(stream, master), .weights = rounded};
   }
+  if (master.dtype() == DType::F16) {
+    return {.weights = rounded, .fp16 = data<tensor::Float16>(stream, master)};
+  }
   return {.weights = rounded, .remainders = data<std::int16_t>(stream, master)};
 }
 
 float* opened(const Masters& masters, std::int64_t at, std::int64_t n, FloatBlock& room) {
   if (masters.wide != nullptr) return masters.wide + at;
+  if (masters.fp16 != nullptr) {
+    const tensor::Float16* from = masters.fp16 + at;
+    float* masters_there = room.data();
+#pragma omp simd
+    for (std::int64_t i = 0; i < n; ++i) masters_there[i] = tensor::master_of_half(from[i]);
+    return masters_there;
+  }
   const BFloat16* uppers = masters.weights + at;
   const std::int16_t* remainders = masters.remainders + at;
   float* out = room.data();
@@ -162,6 +173,16 @@ void put_back(const Masters& masters, std::int64_t at, std::int64_t n, const flo
     for (std::int64_t i = 0; i < n; ++i) store(weights[i], values[i]);
     return;
   }
+  if (masters.fp16 != nullptr) {
+    tensor::Float16* kept = masters.fp16 + at;
+#pragma omp simd
+    for (std::int64_t i = 0; i < n; ++i) {
+      const tensor::Float16 half = tensor::half_of_master(values[i]);
+      kept[i].bits = half.bits;
+      store(weights[i], tensor::master_of_half(half));
+    }
+    return;
+  }
   std::int16_t* remainders = masters.remainders + at;
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) {
@@ -171,20 +192,43 @@ void put_back(const Masters& masters, std::int64_t at, std::int64_t n, const flo
   }
 }
 
+// Gradients as they lie in memory: one of the two.
+struct StoredGradients {
+  const float* wide = nullptr;
+  const BFloat16* bf16 = nullptr;
+};
+
+StoredGradients gradients_of(Stream& stream, const Tensor& x) {
+  if (x.dtype() == DType::BF16) return {.bf16 = data<BFloat16>(stream, x)};
+  return {.wide = data<float>(stream, x)};
+}
+
+const float* opened(const StoredGradients& gradients,
+                    std::int64_t at,
+                    std::int64_t n,
+                    FloatBlock& room) {
+  if (gradients.wide != nullptr) return gradients.wide + at;
+  const BFloat16* from = gradients.bf16 + at;
+  float* out = room.data();
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) out[i] = load(from[i]);
+  return out;
+}
+
 struct AdamWState {
   Masters masters;
   StoredMoment first, second;
-  const float* gradients = nullptr;
+  StoredGradients gradients;
 };
 
 void update_run(const AdamWState& state, Range run, float keep, const Factors& factors) {
-  FloatBlock w_room, m_room, v_room;
+  FloatBlock w_room, m_room, v_room, g_room;
   for (std::int64_t at = run.begin; at < run.end; at += kBlock) {
     const std::int64_t n = std::min(kBlock, run.end - at);
     float* w = opened(state.masters, at, n, w_room);
     float* m = opened<tensor::moment1_of_half>(state.first, at, n, m_room);
     float* v = opened<tensor::moment2_of_half>(state.second, at, n, v_room);
-    update(w, m, v, state.gradients + at, n, keep, factors);
+    update(w, m, v, opened(state.gradients, at, n, g_room), n, keep, factors);
     put_back(state.masters, at, n, w);
     put_back<tensor::half_of_moment1>(state.first, at, n, m_room);
     put_back<tensor::half_of_moment2>(state.second, at, n, v_room);
@@ -192,6 +236,19 @@ void update_run(const AdamWState& state, Range run, float keep, const Factors& f
 }
 
 }  // namespace
+
+void masters_in_half(Stream& stream, Tensor master, Tensor weights) {
+  auto* to = data<tensor::Float16>(stream, master);
+  const BFloat16* from = data<BFloat16>(stream, weights);
+  enqueue(stream, "masters_in_half", WorkClass::Memory, [=, n = weights.dim(0)](Workers& workers) {
+    parallel(workers, cut_elements(n), [&](Range range) {
+#pragma omp simd
+      for (std::int64_t i = range.begin; i < range.end; ++i) {
+        to[i].bits = tensor::half_of_master(load(from[i])).bits;
+      }
+    });
+  });
+}
 
 void adamw(Stream& stream,
            Tensor weights,
@@ -203,7 +260,7 @@ void adamw(Stream& stream,
   const AdamWState state{.masters = masters_of(stream, weights, master),
                          .first = moment_of(stream, moment1),
                          .second = moment_of(stream, moment2),
-                         .gradients = data<float>(stream, gradient)};
+                         .gradients = gradients_of(stream, gradient)};
   const Factors factors = factors_of(options);
   const std::vector<ElementRun> undecayed = options.undecayed;
   enqueue(stream, "adamw", WorkClass::Memory, [=, n = weights.dim(0)](Workers& workers) {

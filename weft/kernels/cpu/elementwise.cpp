@@ -57,13 +57,15 @@ void add(Stream& stream, Tensor y, Tensor a, Tensor b) {
 }
 
 void accumulate(Stream& stream, Tensor y, Tensor a) {
-  const float* as = data<float>(stream, a);
-  float* ys = data<float>(stream, y);
-  const Cut cut = cut_elements(y.elements());
-  enqueue(stream, "accumulate", WorkClass::Memory, [=](Workers& workers) {
-    parallel(workers, cut, [&](Range range) {
+  with_float(y.dtype(), [&]<typename T>(As<T>) {
+    const float* as = data<float>(stream, a);
+    T* ys = data<T>(stream, y);
+    const Cut cut = cut_elements(y.elements());
+    enqueue(stream, "accumulate", WorkClass::Memory, [=](Workers& workers) {
+      parallel(workers, cut, [&](Range range) {
 #pragma omp simd
-      for (std::int64_t i = range.begin; i < range.end; ++i) ys[i] += as[i];
+        for (std::int64_t i = range.begin; i < range.end; ++i) store(ys[i], load(ys[i]) + as[i]);
+      });
     });
   });
 }

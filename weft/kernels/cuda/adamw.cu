@@ -94,7 +94,7 @@ __device__ void update_some(const OptimizerState& s,
                             const float (&keep)[kCount],
                             const Factors& f) {
   float g[kCount], w[kCount], m[kCount], v[kCount];
-  read_numbers<kAccess>(g, s.g + i);
+  read_gradients<kAccess>(g, s, i);
   read_masters<kAccess, Forms::kMaster>(w, s, i);
   read_moment<kAccess, Forms::kFirst, WhichMoment::First>(m, s.m, i);
   read_moment<kAccess, Forms::kSecond, WhichMoment::Second>(v, s.v, i);
@@ -149,6 +149,8 @@ template <typename Body>
 void with_master(DType dtype, const Body& body) {
   if (dtype == DType::F32) {
     body(std::integral_constant<MasterForm, MasterForm::Whole>{});
+  } else if (dtype == DType::F16) {
+    body(std::integral_constant<MasterForm, MasterForm::Half>{});
   } else {
     body(std::integral_constant<MasterForm, MasterForm::Remainder>{});
   }
@@ -160,12 +162,17 @@ OptimizerState state_of(Stream& stream,
                         const Tensor& moment1,
                         const Tensor& moment2,
                         const Tensor& gradient) {
-  OptimizerState state{.m = bytes_of(stream, moment1),
-                       .v = bytes_of(stream, moment2),
-                       .g = data<float>(stream, gradient)};
+  OptimizerState state{.m = bytes_of(stream, moment1), .v = bytes_of(stream, moment2)};
+  if (gradient.dtype() == DType::F32) {
+    state.g = data<float>(stream, gradient);
+  } else {
+    state.narrow_g = data<BFloat16>(stream, gradient);
+  }
   if (weights.dtype() == DType::BF16) state.rounded = data<BFloat16>(stream, weights);
   if (master.dtype() == DType::F32) {
     state.w = data<float>(stream, master);
+  } else if (master.dtype() == DType::F16) {
+    state.half = reinterpret_cast<std::uint16_t*>(bytes_of(stream, master));
   } else {
     state.remainder = reinterpret_cast<std::uint16_t*>(data<std::int16_t>(stream, master));
   }
@@ -173,6 +180,12 @@ OptimizerState state_of(Stream& stream,
     CHECK(data<float>(stream, weights) == state.w, "fp32 weights are their own master");
   }
   return state;
+}
+
+__global__ void encode_masters(std::uint16_t* to, const BFloat16* from, std::int64_t n) {
+  for (std::int64_t i = first_index(); i < n; i += index_step()) {
+    to[i] = static_cast<std::uint16_t>(half_master_bits(load(from[i])));
+  }
 }
 
 Undecayed undecayed_of(const AdamW& options) {
@@ -189,6 +202,19 @@ Undecayed undecayed_of(const AdamW& options) {
 
 }  // namespace
 }  // namespace adamw_kernels
+
+void masters_in_half(Stream& stream, Tensor master, Tensor weights) {
+  namespace kernels = adamw_kernels;
+  const std::int64_t n = weights.dim(0);
+  enqueue(stream,
+          "masters_in_half",
+          WorkClass::Memory,
+          {blocks_for(n, kernels::kThreads), kernels::kThreads},
+          kernels::encode_masters,
+          reinterpret_cast<std::uint16_t*>(bytes_of(stream, master)),
+          static_cast<const BFloat16*>(data<BFloat16>(stream, weights)),
+          n);
+}
 
 void adamw(Stream& stream,
            Tensor weights,

@@ -130,14 +130,17 @@ void add(Stream& stream, Tensor y, Tensor a, Tensor b) {
 }
 
 void accumulate(Stream& stream, Tensor y, Tensor a) {
-  float *to = data<float>(stream, y), *as = data<float>(stream, a);
-  elementwise_kernels::enqueue_map<elementwise_kernels::Sum, float, float, float>(stream,
-                                                                                  "accumulate",
-                                                                                  {},
-                                                                                  y.elements(),
-                                                                                  to,
-                                                                                  to,
-                                                                                  as);
+  with_float(y.dtype(), [&]<typename T>(As<T>) {
+    T* to = data<T>(stream, y);
+    float* as = data<float>(stream, a);
+    elementwise_kernels::enqueue_map<elementwise_kernels::Sum, T, T, float>(stream,
+                                                                            "accumulate",
+                                                                            {},
+                                                                            y.elements(),
+                                                                            to,
+                                                                            to,
+                                                                            as);
+  });
 }
 
 void scale(Stream& stream, Tensor y, float factor) {

@@ -13,14 +13,16 @@ namespace weft::kernels::cuda {
 
 enum class MomentForm { Fp32, Bf16, Fp16 };
 enum class WhichMoment { First, Second };
-enum class MasterForm { Whole, Remainder };
+enum class MasterForm { Whole, Half, Remainder };
 
 struct OptimizerState {
   BFloat16* rounded = nullptr;         // the bf16 weights; none: the master is the weights
   float* w = nullptr;                  // MasterForm::Whole
+  std::uint16_t* half = nullptr;       // MasterForm::Half
   std::uint16_t* remainder = nullptr;  // MasterForm::Remainder: `rounded` is the other half
   void *m = nullptr, *v = nullptr;     // float, or std::uint16_t
-  const float* g = nullptr;
+  const float* g = nullptr;            // none: the gradients are bf16
+  const BFloat16* narrow_g = nullptr;
 };
 
 // Whether four of each may be moved at once.
@@ -28,8 +30,9 @@ inline bool starts_fours(const OptimizerState& s, int first_bytes, int second_by
   const auto starts = [](const void* data, int bytes) {
     return reinterpret_cast<std::uintptr_t>(data) % std::uintptr_t(4 * bytes) == 0;
   };
-  return starts(s.w, 4) && starts(s.g, 4) && starts(s.m, first_bytes) &&
-         starts(s.v, second_bytes) && starts(s.rounded, 2) && starts(s.remainder, 2);
+  return starts(s.w, 4) && starts(s.g, 4) && starts(s.narrow_g, 2) && starts(s.m, first_bytes) &&
+         starts(s.v, second_bytes) && starts(s.rounded, 2) && starts(s.half, 2) &&
+         starts(s.remainder, 2);
 }
 
 __device__ inline float half_value(std::uint32_t bits) {
@@ -80,6 +83,14 @@ __device__ inline std::uint32_t lower_half(float value) {
   return (wide & 0x7fffffffu) > 0x7f800000u ? 0u : wide & 0xffffu;
 }
 
+// A master weight that lies in fp16.
+__device__ inline float half_master_value(std::uint32_t bits) {
+  return half_value(bits) * (1 / tensor::kHalfMasterScale);
+}
+__device__ inline std::uint32_t half_master_bits(float value) {
+  return bits_of_half(value * tensor::kHalfMasterScale);
+}
+
 // kCount neighbours: four, or one.
 template <Access kAccess, int kCount>
 __device__ void read_numbers(float (&values)[kCount], const float* from) {
@@ -125,6 +136,16 @@ __device__ void write_halves(std::uint16_t* to, const std::uint32_t (&bits)[kCou
   }
 }
 
+// The same way for all threads of a kernel.
+template <Access kAccess, int kCount>
+__device__ void read_gradients(float (&values)[kCount], const OptimizerState& s, std::int64_t i) {
+  if (s.g != nullptr) return read_numbers<kAccess>(values, s.g + i);
+  std::uint32_t bits[kCount];
+  read_halves<kAccess>(bits, reinterpret_cast<const std::uint16_t*>(s.narrow_g) + i);
+#pragma unroll
+  for (int j = 0; j < kCount; ++j) values[j] = __uint_as_float(bits[j] << 16);
+}
+
 template <Access kAccess, MomentForm kForm, WhichMoment kWhich, int kCount>
 __device__ void read_moment(float (&values)[kCount], const void* from, std::int64_t i) {
   if constexpr (kForm == MomentForm::Fp32) {
@@ -152,6 +173,11 @@ template <Access kAccess, MasterForm kForm, int kCount>
 __device__ void read_masters(float (&values)[kCount], const OptimizerState& s, std::int64_t i) {
   if constexpr (kForm == MasterForm::Whole) {
     read_numbers<kAccess>(values, s.w + i);
+  } else if constexpr (kForm == MasterForm::Half) {
+    std::uint32_t bits[kCount];
+    read_halves<kAccess>(bits, s.half + i);
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) values[j] = half_master_value(bits[j]);
   } else {
     std::uint32_t uppers[kCount], remainders[kCount];
     read_halves<kAccess>(uppers, reinterpret_cast<const std::uint16_t*>(s.rounded) + i);
@@ -167,6 +193,16 @@ __device__ void write_masters(const OptimizerState& s,
   if constexpr (kForm == MasterForm::Whole) {
     write_numbers<kAccess>(s.w + i, values);
     if (s.rounded != nullptr) write_numbers<kAccess>(s.rounded + i, values);
+  } else if constexpr (kForm == MasterForm::Half) {
+    std::uint32_t bits[kCount];
+    float kept[kCount];
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) {
+      bits[j] = half_master_bits(values[j]);
+      kept[j] = half_master_value(bits[j]);
+    }
+    write_halves<kAccess>(s.half + i, bits);
+    write_numbers<kAccess>(s.rounded + i, kept);
   } else {
     std::uint32_t uppers[kCount], remainders[kCount];
 #pragma unroll

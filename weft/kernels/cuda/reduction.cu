@@ -22,13 +22,13 @@ struct IsZero {
   __device__ double operator()(double x) const { return x == 0 ? 1 : 0; }
 };
 
-template <typename Term>
-__global__ void sum_run(double* parts, const float* x, std::int64_t n, Term term) {
+template <typename T, typename Term>
+__global__ void sum_run(double* parts, const T* x, std::int64_t n, Term term) {
   const std::int64_t begin = blockIdx.x * kRun;
   const std::int64_t end = min(n, begin + kRun);
   double sum = 0;
   for (std::int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
-    sum += term(static_cast<double>(x[i]));
+    sum += term(static_cast<double>(load(x[i])));
   }
   sum = block_sum(sum);
   if (threadIdx.x == 0) parts[blockIdx.x] = sum;
@@ -44,7 +44,7 @@ __global__ void sum_parts(double* total,
   if (threadIdx.x == 0) *total = write == Write::Assign ? sum : *total + sum;
 }
 
-template <typename Term>
+template <typename T, typename Term>
 void enqueue_sum(Stream& stream,
                  std::string_view name,
                  const Tensor& result,
@@ -52,7 +52,7 @@ void enqueue_sum(Stream& stream,
                  Write write,
                  Term term) {
   const std::int64_t n = x.dim(0), part_count = (n + kRun - 1) / kRun;
-  const float* xs = data<float>(stream, x);
+  const T* xs = data<T>(stream, x);
   double* total = data<double>(stream, result);
   double* parts = scratch<double>(stream, part_count);
   enqueue_all(stream, name, WorkClass::Memory, [=](cudaStream_t handle) {
@@ -68,30 +68,34 @@ void enqueue_sum(Stream& stream,
 }  // namespace reduction_kernels
 
 void squared_norm(Stream& stream, Tensor sum_1, Tensor x_N, Write write) {
-  reduction_kernels::enqueue_sum(stream,
-                                 "squared_norm",
-                                 sum_1,
-                                 x_N,
-                                 write,
-                                 reduction_kernels::Square{});
+  with_float(x_N.dtype(), [&]<typename T>(As<T>) {
+    reduction_kernels::enqueue_sum<T>(stream,
+                                      "squared_norm",
+                                      sum_1,
+                                      x_N,
+                                      write,
+                                      reduction_kernels::Square{});
+  });
 }
 
 void sum(Stream& stream, Tensor sum_1, Tensor x_N) {
-  reduction_kernels::enqueue_sum(stream,
-                                 "sum",
-                                 sum_1,
-                                 x_N,
-                                 Write::Assign,
-                                 reduction_kernels::Itself{});
+  reduction_kernels::enqueue_sum<float>(stream,
+                                        "sum",
+                                        sum_1,
+                                        x_N,
+                                        Write::Assign,
+                                        reduction_kernels::Itself{});
 }
 
 void count_zeros(Stream& stream, Tensor count_1, Tensor x_N, Write write) {
-  reduction_kernels::enqueue_sum(stream,
-                                 "count_zeros",
-                                 count_1,
-                                 x_N,
-                                 write,
-                                 reduction_kernels::IsZero{});
+  with_float(x_N.dtype(), [&]<typename T>(As<T>) {
+    reduction_kernels::enqueue_sum<T>(stream,
+                                      "count_zeros",
+                                      count_1,
+                                      x_N,
+                                      write,
+                                      reduction_kernels::IsZero{});
+  });
 }
 
 }  // namespace weft::kernels::cuda

@@ -28,7 +28,7 @@ std::vector<PieceAnatomy*> offloadable(Anatomy& anatomy,
       const bool leaves_chunk =
           &piece == &anatomy.layers[at(layer)].back() && layer + 1 == chunk.end_layer();
       const bool is_kept =
-          piece.is(name) && piece.offloadable() != Bytes{} && !piece.is_recomputed && !leaves_chunk;
+          piece.is(name) && piece.away() != Bytes{} && !piece.is_recomputed && !leaves_chunk;
       if (is_kept) found.push_back(&piece);
     }
   }

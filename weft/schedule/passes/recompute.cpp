@@ -49,6 +49,15 @@ bool carries(const std::vector<PieceAnatomy>& pieces, const PieceAnatomy& piece)
          });
 }
 
+// Whether a piece stands between what every layer makes again and the layer's output.
+bool ends_layer(const PieceAnatomy& piece) {
+  if (piece.piece == Piece::Combine || piece.piece == Piece::Merge) return true;
+  const bool is_of_products =
+      piece.piece == Piece::Experts || piece.piece == Piece::Shared || piece.piece == Piece::Mlp;
+  return is_of_products && (piece.part == Part::Fc2 || piece.part == Part::Scatter ||
+                            piece.part == Part::Gate || piece.part == Part::Add);
+}
+
 // Whether a list of pieces is one of the first layers of a chunk of this rank.
 bool is_among_first(const Anatomy& anatomy, const std::vector<PieceAnatomy>& list, int layers) {
   return std::ranges::any_of(anatomy.chunks, [&](const Chunk& chunk) {
@@ -99,6 +108,18 @@ Anatomy with_recomputation(Anatomy anatomy,
     }
   }
   for (const std::vector<PieceAnatomy>* list : all_pieces(anatomy)) check_rows(*list);
+  return anatomy;
+}
+
+Anatomy with_grouped_layers(Anatomy anatomy, int group) {
+  for (const Chunk& chunk : anatomy.chunks) {
+    for (int layer = chunk.first_layer; layer + 1 < chunk.end_layer(); ++layer) {
+      if ((layer - chunk.first_layer + 1) % group == 0) continue;
+      for (PieceAnatomy& piece : anatomy.layers[base::at(layer)]) {
+        if (ends_layer(piece)) piece.is_recomputed = true;
+      }
+    }
+  }
   return anatomy;
 }
 

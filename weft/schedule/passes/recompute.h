@@ -19,6 +19,10 @@ Anatomy with_recomputation(Anatomy anatomy,
                            std::span<const PieceName> names,
                            std::optional<int> layers = std::nullopt);
 
+// The same of an anatomy whose layers are recomputed whole: of every `group` layers in a row of a
+// chunk the first alone keeps its input, and all but the last make their output again.
+Anatomy with_grouped_layers(Anatomy anatomy, int group);
+
 // The parts that are recomputed whatever the config says: what tensor-parallel ranks gathered.
 std::vector<PieceName> always_recomputed(Anatomy& anatomy);
 

@@ -1,0 +1,95 @@
+#include "weft/schedule/passes/rows_ahead.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "weft/schedule/passes/rewrite.h"
+
+namespace weft::schedule {
+namespace {
+
+class RowsAhead {
+ public:
+  RowsAhead(NamedEntries entries, const Anatomy& anatomy, int micro_batches)
+      : entries_(std::move(entries)),
+        anatomy_(anatomy),
+        micro_batches_(micro_batches),
+        behind_(entries_.size()),
+        is_moved_(entries_.size(), false) {
+    for (std::size_t i = 0; i < entries_.size(); ++i) note(i);
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      const Node& node = entries_[i].node;
+      if (node.direction == Direction::R && node.piece == Piece::Dispatch) move(i);
+    }
+  }
+
+  NamedEntries written() const {
+    NamedEntries order;
+    order.reserve(entries_.size());
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      if (!is_moved_[i]) order.push_back(entries_[i]);
+      // What they wait for is what they require.
+      for (const std::size_t moved : behind_[i]) {
+        order.push_back({.node = entries_[moved].node, .waits = {}});
+      }
+    }
+    return order;
+  }
+
+ private:
+  using Backward = std::pair<int, int>;  // layer, micro-batch
+
+  void note(std::size_t i) {
+    const Node& node = entries_[i].node;
+    places_.emplace(node, i);
+    const bool is_anchor = node.direction == Direction::D && node.piece == Piece::Combine;
+    if (is_anchor) anchors_.try_emplace({node.layer, node.micro_batch}, i);
+  }
+
+  void move(std::size_t dispatch) {
+    const Node& node = entries_[dispatch].node;
+    const auto anchor = anchors_.find({node.layer, node.micro_batch});
+    if (anchor == anchors_.end() || anchor->second > dispatch) return;
+    std::vector<std::size_t> moved;
+    if (!collect(dispatch, anchor->second, moved)) return;
+    std::ranges::sort(moved);
+    for (const std::size_t i : moved) {
+      is_moved_[i] = true;
+      behind_[anchor->second].push_back(i);
+    }
+  }
+
+  // An entry and all that it requires and that stands behind the anchor. False where some of that
+  // does not run again, so that nothing can be moved.
+  bool collect(std::size_t entry, std::size_t anchor, std::vector<std::size_t>& moved) const {
+    if (entry < anchor || is_moved_[entry] || std::ranges::find(moved, entry) != moved.end()) {
+      return true;
+    }
+    const Node& node = entries_[entry].node;
+    if (node.direction != Direction::R) return false;
+    moved.push_back(entry);
+    return std::ranges::all_of(
+        required(anatomy_, node, micro_batches_, StepKind::Training),
+        [&](const Node& need) { return collect(places_.at(need), anchor, moved); });
+  }
+
+  NamedEntries entries_;
+  const Anatomy& anatomy_;
+  const int micro_batches_;
+  std::vector<std::vector<std::size_t>> behind_;  // entries that now stand behind each
+  std::vector<bool> is_moved_;
+  std::unordered_map<Node, std::size_t, NodeHash> places_;
+  std::map<Backward, std::size_t> anchors_;
+};
+
+}  // namespace
+
+Graph bring_rows_ahead(const Graph& graph, const Anatomy& recomputing, int micro_batches) {
+  const RowsAhead ahead(named_entries(graph), recomputing, micro_batches);
+  return write(ahead.written(), recomputing, micro_batches);
+}
+
+}  // namespace weft::schedule
