@@ -147,7 +147,7 @@ class Rank {
     const Tensor loss(bench_.pool, DType::F64, {1}, Tag::Activations);
     head_norm_forward(context(), state, weights, x);
     state.norm.y_TD = gathered(state.norm.y_TD);
-    head_logits_forward(context(), state, weights, labels);
+    head_logits_forward(context(), state, weights, labels, kTokens - kTokens / 4);
     state.sums_T2 = gathered(state.sums_T2);
     head_loss_forward(context(), state, labels, loss);
     return tensor::read<double>(stream(), loss).front();

@@ -97,6 +97,18 @@ void to_half_moments(Config& config) {
   config.optimizer.exp_avg_dtype = config.optimizer.exp_avg_sq_dtype = config::MomentDtype::Fp16;
 }
 
+// Gradients in bf16, and masters in fp16.
+void to_small_gradients(Config& config) {
+  to_small_state(config);
+  config.optimizer.main_grads_dtype = config::MainGradDtype::Bf16;
+  config.optimizer.main_params_dtype = config::MainParamDtype::Fp16;
+}
+
+void to_logits_in_chunks(Config& config) {
+  to_bf16(config);
+  config.runtime.logits_chunk = 5;
+}
+
 void to_tensor_overlap(Config& config) { config.comm_overlap.tp_comm_overlap = true; }
 
 // Sequences cut over two ranks, by one way of sharing keys and values.
@@ -256,6 +268,8 @@ std::vector<EngineCase> engine_cases() {
       {"OffloadedOptimizerBf16", with(with(with(dp, to_distributed), to_offloaded), to_bf16)},
       {"SmallState", with(dp, to_small_state)},
       {"HalfMoments", with(dp, to_half_moments)},
+      {"SmallGradients", with(dp, to_small_gradients)},
+      {"LogitsInChunks", with(dp, to_logits_in_chunks)},
       {"CutExperts", with(etp, to_routing)},
       {"CutExpertsBf16", with(with(etp, to_overlap), to_bf16)},
       {"Pipeline", stages},

@@ -174,6 +174,7 @@ TEST(Savings, ChangeNoBitAndTakeWhatIsPredicted) {
     draw_data_parallel(draw, words);
     draw_optimizer_state(draw, words);
     words.emplace_back("runtime.recompute_under_overlap", "true");
+    words.emplace_back("runtime.logits_chunk", draw.any_of({"0", "7"}));
     const config::Config plain =
         with_words(base_config(draw.any_of({"", "latent", "whole queries"})), words);
     Words savings = draw_savings(draw, plain);

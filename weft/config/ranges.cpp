@@ -97,6 +97,7 @@ constexpr std::array kRanges{
     Range{"model.activation_offload_fraction", -1, 2},
     Range{"model.max_inflight_offloads", -1, 1 << 20},
     Range{"runtime.offload_layers_share", 0, 1},
+    Range{"runtime.logits_chunk", 0, 1e9},
     Range{"model.cuda_graph_warmup_steps", 0, 10000},
     Range{"model.num_layers_at_start_in_bf16", -1, 10000},
     Range{"model.num_layers_at_end_in_bf16", -1, 10000},

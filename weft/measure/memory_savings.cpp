@@ -10,6 +10,7 @@
 #include "weft/base/text.h"
 #include "weft/config/field.h"
 #include "weft/derive/derived.h"
+#include "weft/derive/logits.h"
 #include "weft/derive/memory.h"
 #include "weft/derive/optimizer_offload.h"
 #include "weft/rules/validate.h"
@@ -38,6 +39,9 @@ std::vector<Offloaded> offloads() {
   return {{CoreAttn, AttnProj}, {AttnNorm}, {MlpNorm}, {QkvLinear}, {ExpertFc1}, {MoeAct}};
 }
 
+// Large enough for products to be as fast as of all tokens.
+constexpr std::int64_t kLogitsChunk = 1024;
+
 // Whatever a saving may set.
 constexpr const char* kKeys[] = {"model.recompute_granularity",
                                  "model.recompute_modules",
@@ -54,7 +58,8 @@ constexpr const char* kKeys[] = {"model.recompute_granularity",
                                  "optimizer.use_precision_aware_optimizer",
                                  "optimizer.exp_avg_dtype",
                                  "optimizer.exp_avg_sq_dtype",
-                                 "optimizer.main_grads_dtype"};
+                                 "optimizer.main_grads_dtype",
+                                 "runtime.logits_chunk"};
 
 void recompute(Config& config, RecomputeModule module) {
   config::ModelConfig& model = config.model;
@@ -150,6 +155,9 @@ std::optional<Config> with_saving(Config config, const Saving& saving) {
       if (derive::bytes_of_parameter(config).weight == 4) return std::nullopt;
       shrink_gradients(config);
       break;
+    case SavingKind::LogitsInChunks:
+      config.runtime.logits_chunk = kLogitsChunk;
+      break;
   }
   if (is_legal(config)) return config;
   config.runtime.recompute_under_overlap = true;
@@ -176,8 +184,10 @@ bool is_new(const Config& before, const Config& after) {
     const derive::ParameterBytes bytes = derive::bytes_of_parameter(config);
     return bytes.optimizer + bytes.gradient;
   };
-  return saved(before) != saved(after) || is_sharded(before) != is_sharded(after) ||
-         offloaded(before) < offloaded(after) || state_bytes(before) > state_bytes(after);
+  return saved(before) != saved(after) ||
+         derive::logits_kept(before) != derive::logits_kept(after) ||
+         is_sharded(before) != is_sharded(after) || offloaded(before) < offloaded(after) ||
+         state_bytes(before) > state_bytes(after);
 }
 
 // "model.recompute_modules=[moe_act]" for every key with another value.
@@ -215,6 +225,7 @@ std::vector<Saving> known_savings(const Config& asked) {
   all.push_back({.kind = SavingKind::Remainders, .name = "16-bit remainders", .words = {}});
   all.push_back({.kind = SavingKind::SmallMoments, .name = "bf16 moments", .words = {}});
   all.push_back({.kind = SavingKind::SmallGradients, .name = "bf16 gradients", .words = {}});
+  all.push_back({.kind = SavingKind::LogitsInChunks, .name = "logits in chunks", .words = {}});
   std::erase_if(all, [&](const Saving& saving) {
     const std::optional<Config> with = with_saving(asked, saving);
     return !with || !is_new(asked, *with);

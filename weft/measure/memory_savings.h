@@ -20,7 +20,8 @@ enum class SavingKind {
   OffloadOptimizer,
   Remainders,
   SmallMoments,
-  SmallGradients
+  SmallGradients,
+  LogitsInChunks
 };
 
 struct Saving {

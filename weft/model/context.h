@@ -61,6 +61,8 @@ struct Context {
   Randomness random = {};
   TokenShare share = {};
   std::optional<ProductStep> step = std::nullopt;  // none: all rows at once
+  // Tokens whose logits exist at a time, and of which the gradient alone is kept; 0: all, kept.
+  std::int64_t logits_chunk = 0;
   // For sums of what P ranks made of the same rows: which rows of all they are.
   Tensor part_rows_TP = {};
 

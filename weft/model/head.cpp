@@ -1,5 +1,7 @@
 #include "weft/model/head.h"
 
+#include <algorithm>
+
 #include "weft/model/weight_gradient.h"
 
 namespace weft::model {
@@ -18,6 +20,57 @@ Tensor memory_of_gradients(const Context& context, const Tensor& logits_TV) {
   return context.activation(padded(context, logits_TV.shape())).columns(0, logits_TV.dim(1));
 }
 
+float scale_of_gradients(const Context& context, std::int64_t labelled) {
+  return context.loss_scale / static_cast<float>(labelled);
+}
+
+// Logits, loss and gradient of the tokens [begin, begin + count).
+void head_chunk_forward(const Context& context,
+                        HeadState& state,
+                        const HeadWeights& weights,
+                        const Tensor& labels_T,
+                        std::int64_t labelled,
+                        const tensor::Range& tokens) {
+  const auto part = [&](const Tensor& all) { return all.rows(tokens.begin, tokens.count); };
+  const std::int64_t ids = weights.head_VD.dim(0);
+  const Tensor logits_CV =
+      context.activation_fp32(padded(context, {tokens.count, ids})).columns(0, ids);
+  const Tensor sums_C2 = context.activation_fp32({tokens.count, 2});
+  kernels::linear_forward(context.stream, logits_CV, part(state.norm.y_TD), weights.head_VD);
+  kernels::cross_entropy_sums(context.stream,
+                              sums_C2,
+                              logits_CV,
+                              part(labels_T),
+                              context.other_ids);
+  kernels::cross_entropy_forward(context.stream,
+                                 part(state.loss_T),
+                                 part(state.lse_T),
+                                 sums_C2,
+                                 part(labels_T));
+  kernels::cross_entropy_dgrad(context.stream,
+                               part(state.dlogits_TV),
+                               logits_CV,
+                               part(state.lse_T),
+                               part(labels_T),
+                               scale_of_gradients(context, labelled),
+                               context.other_ids);
+}
+
+void head_chunks_forward(const Context& context,
+                         HeadState& state,
+                         const HeadWeights& weights,
+                         const Tensor& labels_T,
+                         std::int64_t labelled) {
+  const std::int64_t tokens = labels_T.dim(0), ids = weights.head_VD.dim(0);
+  state.dlogits_TV = context.activation(padded(context, {tokens, ids})).columns(0, ids);
+  state.loss_T = context.activation_fp32(labels_T.shape());
+  state.lse_T = context.activation_fp32(labels_T.shape());
+  for (std::int64_t begin = 0; begin < tokens; begin += context.logits_chunk) {
+    const std::int64_t count = std::min(context.logits_chunk, tokens - begin);
+    head_chunk_forward(context, state, weights, labels_T, labelled, {begin, count});
+  }
+}
+
 }  // namespace
 
 void head_norm_forward(const Context& context,
@@ -30,7 +83,11 @@ void head_norm_forward(const Context& context,
 void head_logits_forward(const Context& context,
                          HeadState& state,
                          const HeadWeights& weights,
-                         const Tensor& labels_T) {
+                         const Tensor& labels_T,
+                         std::int64_t labelled) {
+  if (context.logits_chunk > 0) {
+    return head_chunks_forward(context, state, weights, labels_T, labelled);
+  }
   const std::int64_t tokens = labels_T.dim(0), ids = weights.head_VD.dim(0);
   state.logits_TV = context.activation_fp32(padded(context, {tokens, ids})).columns(0, ids);
   kernels::linear_forward(context.stream, state.logits_TV, state.norm.y_TD, weights.head_VD);
@@ -46,6 +103,10 @@ void head_loss_forward(const Context& context,
                        HeadState& state,
                        const Tensor& labels_T,
                        const Tensor& loss_sum_1) {
+  if (state.loss_T.defined()) {
+    kernels::sum(context.stream, loss_sum_1, state.loss_T);
+    return state.loss_T.reset();
+  }
   state.lse_T = context.activation_fp32(labels_T.shape());
   Tensor loss_T = context.activation_fp32(labels_T.shape());
   kernels::cross_entropy_forward(context.stream, loss_T, state.lse_T, state.sums_T2, labels_T);
@@ -57,13 +118,14 @@ void head_loss_dgrad(const Context& context,
                      HeadState& state,
                      const Tensor& labels_T,
                      std::int64_t labelled) {
+  if (state.dlogits_TV.defined()) return state.lse_T.reset();
   state.dlogits_TV = memory_of_gradients(context, state.logits_TV);
   kernels::cross_entropy_dgrad(context.stream,
                                state.dlogits_TV,
                                state.logits_TV,
                                state.lse_T,
                                labels_T,
-                               context.loss_scale / static_cast<float>(labelled),
+                               scale_of_gradients(context, labelled),
                                context.other_ids);
   state.logits_TV.reset();
   state.lse_T.reset();

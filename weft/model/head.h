@@ -18,17 +18,24 @@ struct HeadState {
                                      // gathered, and dy until it is scattered
   Tensor logits_TV, sums_T2, lse_T;  // fp32
   Tensor dlogits_TV;  // over the logits in fp32, and with model.cross_entropy_loss_fusion
+  Tensor loss_T;      // between logits and loss, where logits come in chunks; fp32
 };
 
 void head_norm_forward(const Context&, HeadState&, const HeadWeights&, const Tensor& x_TD);
-void head_logits_forward(const Context&, HeadState&, const HeadWeights&, const Tensor& labels_T);
+// `labelled`: tokens of the micro-batch that have a label; at least 1. With context.logits_chunk
+// the loss and its gradient follow each chunk of the logits at once, and only the gradient is kept:
+// the same numbers in half of the memory.
+void head_logits_forward(const Context&,
+                         HeadState&,
+                         const HeadWeights&,
+                         const Tensor& labels_T,
+                         std::int64_t labelled);
 // The sum of the labelled tokens' losses goes to loss_sum_1 (fp64).
 void head_loss_forward(const Context&,
                        HeadState&,
                        const Tensor& labels_T,
                        const Tensor& loss_sum_1);
 
-// `labelled`: tokens of the micro-batch that have a label; at least 1.
 void head_loss_dgrad(const Context&, HeadState&, const Tensor& labels_T, std::int64_t labelled);
 void head_logits_dgrad(const Context&, HeadState&, const HeadWeights&);
 Tensor head_norm_dgrad(const Context&, HeadState&, const HeadWeights&, const Tensor& x_TD);

@@ -54,6 +54,14 @@ void judge_idle(Judge& judge) {
        !config.ddp.grad_reduce_in_fp32 && model.params_dtype == Precision::Fp32,
        "ddp.grad_reduce_in_fp32",
        "the parameters' dtype is fp32");
+  idle(judge,
+       config.runtime.logits_chunk > 0 && model.params_dtype == Precision::Fp32,
+       "runtime.logits_chunk",
+       "a gradient in fp32 is as large as the logits, whose place it takes");
+  idle(judge,
+       config.runtime.logits_chunk > 0 && model.tensor_model_parallel_size > 1,
+       "runtime.logits_chunk",
+       "model.tensor_model_parallel_size > 1: ranks exchange sums behind the logits of all tokens");
   const bool reads_order = !config.runtime.schedule.empty();
   idle(judge,
        reads_order && overlap.overlap_moe_expert_parallel_comm,

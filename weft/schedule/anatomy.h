@@ -49,6 +49,7 @@
 #include <vector>
 
 #include "weft/config/model_config.h"
+#include "weft/derive/logits.h"
 #include "weft/derive/parameter_buffers.h"
 #include "weft/derive/pipeline.h"
 #include "weft/schedule/graph.h"
@@ -258,6 +259,7 @@ struct TokenFlow {
   int tp = 1, cp = 1;  // ranks that share the tokens of a micro-batch
   int sequences = 1;   // of a micro-batch
   TensorExchange exchange = TensorExchange::Whole;
+  derive::LogitsKept logits = derive::LogitsKept::Whole;
 
   int sharers() const { return tp * cp; }
 };

@@ -260,14 +260,16 @@ PartBytes embed_bytes(const config::ModelConfig& model) {
 
 // Of all tokens of the group, logits of a share of the vocabulary. What is gathered takes the place
 // of the rank's own, and is kept: head and its gradients follow each other at once.
-PartBytes head_bytes(const config::ModelConfig& model) {
+PartBytes head_bytes(const config::ModelConfig& model, const TokenFlow& flow) {
   const std::int64_t tp = model.tensor_model_parallel_size;
+  const bool is_whole = flow.logits == derive::LogitsKept::Whole;
+  const std::int64_t logit = is_whole ? kFp32 : element_bytes(model);
   PieceBytes gather = gather_bytes(model);
   gather.remade = {};
   const Bytes sums{.per_token = (tp - 1) * tp * 2 * kFp32};
   return {{Part::Norm, keeps({.per_token = tp == 1 ? norm_bytes(model) : kFp32})},
           {Part::Gather, gather},
-          {Part::Logits, keeps({.per_token = model.padded_vocab_size() * kFp32})},
+          {Part::Logits, keeps({.per_token = model.padded_vocab_size() * logit})},
           {Part::Sums, {.sent_forward = sums}},
           {Part::Loss, keeps(of_group(model, kFp32))}};
 }
@@ -355,7 +357,7 @@ PieceBytes bytes_of(const config::ModelConfig& model,
     case Piece::Shared:
       return pick(model, shared_bytes(model), name, layer);
     case Piece::Head:
-      return pick(model, head_bytes(model), name, layer);
+      return pick(model, head_bytes(model, flow), name, layer);
     case Piece::Sizes:
     case Piece::Permute:
     case Piece::Narrow:

@@ -185,7 +185,8 @@ std::vector<RankPlan> plan_step(const config::Config& config,
                          .tp = grid.tp(),
                          .cp = grid.cp(),
                          .sequences = static_cast<int>(config.train.micro_batch_size),
-                         .exchange = exchange_of(config, grid)};
+                         .exchange = exchange_of(config, grid),
+                         .logits = derive::logits_kept(config)};
   const derive::Placement placement = derive::placement_of(config);
   std::vector<RankPlan> plans;
   for (int pp_rank = 0; pp_rank < grid.pp(); ++pp_rank) {

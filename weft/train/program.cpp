@@ -5,6 +5,7 @@
 #include "weft/base/check.h"
 #include "weft/base/random.h"
 #include "weft/derive/derived.h"
+#include "weft/derive/logits.h"
 #include "weft/model/rotary.h"
 #include "weft/model/vocabulary.h"
 #include "weft/train/program_pieces.h"
@@ -121,6 +122,7 @@ void Program::begin(const StepInput& input, const void* kind) {
   effect_ = input.effect;
   budget_ = input.budget;
   learning_rate_ = input.learning_rate;
+  step_kind_ = input.kind;
   std::vector<std::int64_t> labelled;
   for (std::size_t i = 0; i < input.batch.size(); ++i) {
     load(i, input.batch[i]);
@@ -199,6 +201,8 @@ model::Context Program::context(const Node& node, Stream& stream) const {
                     .tp = groups_.grid.tp(),
                     .tp_rank = groups_.self.tp},
           .step = product_step(node),
+          .logits_chunk =
+              step_kind_ == schedule::StepKind::Training ? derive::logits_chunk(config_) : 0,
           .part_rows_TP = part_rows_TP_};
 }
 

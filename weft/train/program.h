@@ -37,6 +37,7 @@ struct StepInput {
   const std::atomic<bool>* stop = nullptr;  // looked at before the step and near its end
   std::optional<std::chrono::steady_clock::time_point> leave_at = std::nullopt;  // likewise
   bool fails = false;  // not finite, to try out what a run does then
+  schedule::StepKind kind = schedule::StepKind::Training;
   config::RowBudget budget = config::RowBudget::AsConfigured;
   // Copied as it is before the step, in graphs that have `snapshot`; null: nothing is.
   const checkpoint::Snapshot* snapshot = nullptr;
@@ -224,6 +225,7 @@ class Program {
   const checkpoint::Snapshot* snapshot_ = nullptr;
   std::optional<std::chrono::steady_clock::time_point> leave_at_;
   double learning_rate_ = 0;
+  schedule::StepKind step_kind_ = schedule::StepKind::Training;
   Watch watch_;
 };
 

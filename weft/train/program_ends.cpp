@@ -106,7 +106,11 @@ Program::Bodies Program::Pieces::head_logits() {
   return {.forward =
               [](Program& p, const Node& node, const Context& context) {
                 model::MicroBatchState& batch = p.micro_batch(node);
-                model::head_logits_forward(context, batch.head, p.weights_.head, batch.labels_T);
+                model::head_logits_forward(context,
+                                           batch.head,
+                                           p.weights_.head,
+                                           batch.labels_T,
+                                           std::max<std::int64_t>(1, batch.labelled));
               },
           .input_gradient =
               [](Program& p, const Node& node, const Context& context) {
@@ -116,7 +120,11 @@ Program::Bodies Program::Pieces::head_logits() {
               [](Program& p, const Node& node, const Context& context) {
                 model::head_logits_wgrad(context, p.micro_batch(node).head, p.gradients_.head);
               },
-          .output = [](Program& p, const Node& node) { return p.micro_batch(node).head.sums_T2; }};
+          .output =
+              [](Program& p, const Node& node) {
+                const model::HeadState& head = p.micro_batch(node).head;
+                return head.loss_T.defined() ? head.loss_T : head.sums_T2;
+              }};
 }
 
 Program::Bodies Program::Pieces::head_sums() {

@@ -64,7 +64,7 @@ StepTotals evaluate_step(Engine& engine, const Batch& batch, const std::atomic<b
   const auto run = [&](exec::Executor& executor, const StepInput& given) {
     return evaluate_once(engine, executor, given);
   };
-  const StepInput input{.batch = batch, .stop = stop};
+  const StepInput input{.batch = batch, .stop = stop, .kind = schedule::StepKind::ForwardOnly};
   return run_with_room(run, engine.forward(), engine.lifted_forward(), input);
 }
 
@@ -73,7 +73,8 @@ StepTotals forward_step(Engine& engine, const Batch& batch) {
   const auto run = [&](exec::Executor& executor, const StepInput& given) {
     return run_once(engine, executor, given, exec::Tracing::Off);
   };
-  return run_with_room(run, engine.forward(), engine.lifted_forward(), {.batch = batch});
+  const StepInput input{.batch = batch, .kind = schedule::StepKind::ForwardOnly};
+  return run_with_room(run, engine.forward(), engine.lifted_forward(), input);
 }
 
 }  // namespace weft::train
