@@ -1,4 +1,5 @@
 // weft plan --simulate: one run priced, and its schedule on the clock.
+#include "weft/base/casts.h"
 #include "weft/base/error.h"
 #include "weft/base/file.h"
 #include "weft/base/text.h"
@@ -7,6 +8,7 @@
 #include "weft/cli/output.h"
 #include "weft/cli/plan_modes.h"
 #include "weft/cli/start_model.h"
+#include "weft/measure/memory_forecast.h"
 #include "weft/plan/price.h"
 #include "weft/plan/short_step.h"
 #include "weft/plan/simulated_run.h"
@@ -47,6 +49,47 @@ std::string text_of(const plan::SimulatedRun& run) {
       base::counted(run.micro_batches, "micro-batch"));
 }
 
+// The peak that Weft's own engine would count, by a dry step of it (weft memory); none where this
+// build lacks a part of the run.
+std::optional<measure::MemoryForecast> engine_memory(const config::Config& asked) {
+  measure::MemoryForecast forecast = measure::forecast_memory(asked, measure::Priced::No);
+  if (!forecast.is_predicted() || !forecast.left_out.empty()) return std::nullopt;
+  return forecast;
+}
+
+base::Json engine_json(const measure::MemoryForecast& forecast) {
+  base::Json json{{"pp_rank", forecast.largest_stage()}, {"total", forecast.peak_bytes()}};
+  const train::BytesByTag& bytes = forecast.largest().at_peak.bytes;
+  for (int tag = 0; tag < tensor::kTags; ++tag) {
+    json[std::string(tensor::name_of(static_cast<tensor::Tag>(tag)))] = bytes[base::at(tag)];
+  }
+  return json;
+}
+
+std::string engine_text(const measure::MemoryForecast& forecast) {
+  std::string parts;
+  const train::BytesByTag& bytes = forecast.largest().at_peak.bytes;
+  for (int tag = 0; tag < tensor::kTags; ++tag) {
+    if (bytes[base::at(tag)] == 0) continue;
+    parts += base::text("{}{} {}",
+                        parts.empty() ? "" : ", ",
+                        tensor::name_of(static_cast<tensor::Tag>(tag)),
+                        base::human_bytes(static_cast<double>(bytes[base::at(tag)])));
+  }
+  return base::text("engine      {} at the peak of pipeline rank {} in Weft's own engine: {}\n",
+                    base::human_bytes(static_cast<double>(forecast.peak_bytes())),
+                    forecast.largest_stage(),
+                    parts);
+}
+
+constexpr std::string_view kLeftOut =
+    "left out    jitter and stragglers, data loading, checkpoints, congestion between jobs, and "
+    "what "
+    "a program\n            does between steps; of memory, activations that are offloaded are "
+    "counted as kept. What is\n            reserved is assumed: context, libraries, CUDA graphs "
+    "and "
+    "what an allocator cannot use\n";
+
 }  // namespace
 
 int plan_simulate(const PlanOptions& options) {
@@ -62,6 +105,7 @@ int plan_simulate(const PlanOptions& options) {
   const plan::Price price = plan::price_run(priced, hardware, routing);
   const std::optional<plan::SimulatedRun> schedule =
       simulated(scheduled, priced, hardware, routing);
+  const std::optional<measure::MemoryForecast> engine = engine_memory(asked);
   if (!options.trace.empty()) {
     if (!schedule) {
       throw base::ConfigError(
@@ -75,6 +119,7 @@ int plan_simulate(const PlanOptions& options) {
   if (options.run.format == Format::Json) {
     base::Json json = plan::to_json(price);
     json["gpu"] = hardware.name;
+    if (engine) json["engine_memory_bytes"] = engine_json(*engine);
     if (schedule) {
       json["schedule"] = {{"step_ms", schedule->step_ms},
                           {"micro_batches", schedule->micro_batches},
@@ -86,7 +131,8 @@ int plan_simulate(const PlanOptions& options) {
                           run.recipe.empty() ? "the defaults" : run.recipe,
                           hardware.name,
                           hardware.summary) +
-               plan::to_text(price) + (schedule ? text_of(*schedule) : ""));
+               plan::to_text(price) + (schedule ? text_of(*schedule) : "") +
+               (engine ? engine_text(*engine) : "") + std::string(kLeftOut));
   }
   return kGood;
 }

@@ -16,7 +16,7 @@ using schedule::Part;
 using schedule::Piece;
 
 // Places of what is in no layer.
-constexpr std::int64_t kEmbed = -1, kHead = -2;
+constexpr std::int64_t kEmbedPlace = -1, kHeadPlace = -2;
 
 // What runs again is what ran forward.
 Direction priced_as(Direction direction) {
@@ -126,8 +126,8 @@ NodePricing::LayerCosts NodePricing::costs_of_layer(std::int64_t layer) const {
   const double one = work.tp > 1 ? tensor_exchange_seconds(config_, work, hardware_) : 0;
   LayerCosts costs;
   if (layer < 0) {
-    costs.pieces = costs_of_kernels(layer == kHead ? head_kernels(config_, work)
-                                                   : embed_kernels(config_, work));
+    costs.pieces = costs_of_kernels(layer == kHeadPlace ? head_kernels(config_, work)
+                                                        : embed_kernels(config_, work));
     costs.tp_f = 2 * one;
     costs.tp_d = 3 * one;
     return costs;
@@ -147,7 +147,7 @@ NodePricing::LayerCosts NodePricing::costs_of_layer(std::int64_t layer) const {
 const NodePricing::LayerCosts& NodePricing::costs_at(const Node& node) {
   const bool is_end = node.layer == kNone;
   const std::int64_t place =
-      is_end ? (node.piece == Piece::Head ? kHead : kEmbed) : layer_meant(node.layer);
+      is_end ? (node.piece == Piece::Head ? kHeadPlace : kEmbedPlace) : layer_meant(node.layer);
   const auto found = layers_.find(place);
   if (found != layers_.end()) return found->second;
   return layers_.emplace(place, costs_of_layer(place)).first->second;

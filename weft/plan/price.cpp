@@ -34,7 +34,7 @@ class StepPricing {
         at_end_(config, hardware),
         layout_(derive::layout_of(config)),
         pipeline_(derive::pipeline_of(config)) {
-    micro_batches_ = number(std::max<std::int64_t>(1, micro_batches_of(config)));
+    micro_batches_ = number(std::max<std::int64_t>(1, plan::micro_batches_of(config)));
     is_merged_ = config.comm_overlap.overlap_moe_expert_parallel_comm && micro_batches_ > 1;
   }
 

@@ -34,7 +34,7 @@ class SchedulePricing {
         hardware_(hardware),
         layers_(config, hardware, routing, Depth::Schedule, memory),
         at_end_(config, hardware) {
-    micro_batches_ = std::max<std::int64_t>(1, micro_batches_of(config));
+    micro_batches_ = std::max<std::int64_t>(1, plan::micro_batches_of(config));
     is_merged_ = config.comm_overlap.overlap_moe_expert_parallel_comm && micro_batches_ > 1;
     for (const derive::Stage& stage : derive::stages_of(config.model).all) add_stage(stage);
   }
