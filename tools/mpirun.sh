@@ -119,7 +119,7 @@ hand_on() {
   fi
 }
 trap 'hand_on 130' INT
-trap 'hand_on 143' TERM USR1
+trap 'hand_on 143' TERM USR1 USR2
 trap 'hand_on 129' HUP
 
 # With job control mpirun has a process group of its own, which Ctrl-C does not reach; and where this

@@ -147,6 +147,63 @@ TEST(PlanCommand, OneRunIsPricedAndItsTimeLineWritten) {
   EXPECT_LT(planned(run + "--gpu=gb200")["step_ms"].get<double>(), json["step_ms"].get<double>());
 }
 
+TEST(PlanCommand, MemoryOfARunThatThisBuildRunsIsWhatItsEngineCounts) {
+  const std::string bf16 = "tiny model.bf16=true ";
+  for (const std::string& run :
+       {std::string("tiny"),
+        bf16 + "world=4 pp=2 ep=2 ddp.use_distributed_optimizer=true gbs=32",
+        bf16 + "ddp.use_distributed_optimizer=true optimizer.use_precision_aware_optimizer=true "
+               "optimizer.exp_avg_dtype=bf16 optimizer.exp_avg_sq_dtype=bf16",
+        bf16 + "world=2 ep=2 optimizer.optimizer_cpu_offload=true "
+               "optimizer.optimizer_offload_fraction=0.5",
+        bf16 + "world=2 ep=2 model.recompute_granularity=selective "
+               "model.recompute_modules=[moe_act,layernorm]"}) {
+    const Json plan = planned("--simulate " + run + " --gpu=h100");
+    const Outcome counted = weft("memory " + run + " --json");
+    const Json ranks = Json::parse(counted.out)["ranks"];
+    const Json& priced = plan["memory_bytes"];
+    const Json tags = ranks[priced["pp_rank"].get<std::size_t>()]["tags"];
+    for (const char* part : {"weights", "gradients", "optimizer"}) {
+      EXPECT_EQ(priced[part].get<double>(), tags[part].get<double>()) << part << " of " << run;
+    }
+    const Json& engine = plan["engine_memory_bytes"];
+    const Json& rank = ranks[engine["pp_rank"].get<std::size_t>()];
+    EXPECT_EQ(engine["total"], rank["peak_bytes"]) << run;
+    EXPECT_EQ(engine["activations"], rank["tags"]["activations"]) << run;
+  }
+}
+
+TEST(PlanCommand, ImbalanceIsANumberASkewOrARun) {
+  const Scratch folder("run");
+  fs::create_directory(folder.name());
+  base::write_whole(
+      folder.name() + "/metrics.jsonl",
+      R"({"iteration_time_ms":9,"expert_loads":[]})"
+      "\n"
+      R"({"iteration_time_ms":9,"expert_loads":[{"layer":1,"max":2.5,"p95":1.9,"p50":0.9}]})"
+      "\n");
+  const std::string run =
+      "--simulate qwen3_30b_a3b_pretrain_16gpu_h100_bf16 model.num_layers=4 gbs=64 ";
+  const auto step_ms = [&](const std::string& imbalance) {
+    return planned(run + "--imbalance=" + imbalance)["step_ms"].get<double>();
+  };
+  const double even = step_ms("balanced");
+  EXPECT_EQ(step_ms("1"), even);
+  EXPECT_EQ(step_ms("skew:0"), even);
+  for (const std::string& uneven : {std::string("1.5"), std::string("skew:0.4"), folder.name()}) {
+    EXPECT_GT(step_ms(uneven), 1.02 * even) << uneven;
+  }
+  for (const char* wrong : {"0.5", "nan", "skew:", "skew:-1", "1e9", "/nowhere", "balance"}) {
+    const Outcome outcome = weft("plan " + run + "--imbalance=" + wrong);
+    EXPECT_EQ(outcome.code, 2) << wrong;
+    EXPECT_NE(outcome.err.find("give balanced"), std::string::npos) << outcome.err;
+  }
+  const Scratch empty("empty");
+  fs::create_directory(empty.name());
+  EXPECT_NE(weft("plan " + run + "--imbalance=" + empty.name()).err.find("no metrics.jsonl"),
+            std::string::npos);
+}
+
 TEST(PlanCommand, AnUnknownGpuListsTheKnownOnes) {
   const Outcome outcome = weft("plan --simulate tiny --gpu=h1000");
   EXPECT_EQ(outcome.code, 2);

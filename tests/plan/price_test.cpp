@@ -100,6 +100,20 @@ TEST(Price, AVirtualPipelineHasASmallerBubble) {
   EXPECT_GT(price_step(plain, gpu("h100")).bubble, 1.8 * price_step(deep(), gpu("h100")).bubble);
 }
 
+// Measured by the clock with every node too: ranks wait for each other in turns.
+TEST(Price, AMergedPipelineNeedsChunks) {
+  config::Config one = merged(qwen());
+  one.model.pipeline_model_parallel_size = 2;
+  one.model.virtual_pipeline_model_parallel_size = 1;
+  one.runtime.world_size = 32;
+  config::Config two = one;
+  two.model.virtual_pipeline_model_parallel_size = 2;
+  const Price price = price_step(one, gpu("h100"));
+  EXPECT_EQ(price.wall, Wall::Bubble);
+  EXPECT_GT(price.step_ms, 1.6 * price_step(two, gpu("h100")).step_ms);
+  EXPECT_NEAR(sieve_step(one, gpu("h100")).step_ms / price.step_ms, 1, 0.1);
+}
+
 TEST(Price, FullRecomputationCostsAForward) {
   config::Config again = qwen();
   again.model.recompute_granularity = config::RecomputeGranularity::Full;

@@ -189,7 +189,7 @@ void add_checkpoint_convert(CLI::App& checkpoint, Action& chosen) {
       ->add_option("--like",
                    options->like,
                    "with --to-hf: keep what config.json of this folder says beside the model: ids "
-                   "of first and last tokens, positions, use_cache")
+                   "of first and last tokens, positions, the balancing loss, use_cache")
       ->type_name("HF_DIR");
   add_format(*command, options->format);
   command->footer(

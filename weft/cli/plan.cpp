@@ -67,12 +67,15 @@ void add_plan(CLI::App& program, Action& chosen) {
   command->add_option("--trace", options->trace, "file for the time line of the simulated step")
       ->type_name("FILE")
       ->needs(simulate);
-  within(1,
-         1e6,
-         command->add_option("--imbalance",
-                             options->imbalance,
-                             "rows of the busiest expert-parallel rank, over the mean; 1: even"))
-      ->needs(simulate);
+  command
+      ->add_option(
+          "--imbalance",
+          options->imbalance,
+          "rows over experts: balanced; the busiest rank's over the mean (1.3); skew:S; or "
+          "the folder of a run, as measured there")
+      ->capture_default_str()
+      ->type_name("WORD|RUN")
+      ->excludes(validate);
   on_chosen(*command, chosen, std::move(options), run_plan);
 }
 

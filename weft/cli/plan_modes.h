@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "weft/cli/arguments.h"
+#include "weft/plan/routing.h"
 
 namespace weft::cli {
 
@@ -30,8 +31,13 @@ struct PlanOptions {
   std::string write;                    // folder for fitted hardware files, or file for a recipe
   bool simulate = false;
   std::string trace;  // file for the time line
-  double imbalance = 1;
+  std::string imbalance = "balanced";
 };
+
+// How rows are spread: "balanced"; a number, the rows of the busiest expert-parallel rank over the
+// mean; "skew:S", the n-th expert gets n^-S of the first one's rows; or a run folder, whose
+// metrics.jsonl says what it was. ConfigError for anything else.
+plan::Routing asked_routing(const std::string& imbalance);
 
 // Gives the options back, so that other modes can exclude them.
 std::vector<CLI::Option*> add_search_options(CLI::App& command, SearchOptions& options);

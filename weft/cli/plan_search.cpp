@@ -1,5 +1,6 @@
 // weft plan MODEL: layouts that fit, priced and ranked.
 #include <algorithm>
+#include <atomic>
 #include <optional>
 
 #include "weft/base/cores.h"
@@ -8,6 +9,7 @@
 #include "weft/base/text.h"
 #include "weft/cli/command.h"
 #include "weft/cli/hardware_folder.h"
+#include "weft/cli/interrupt.h"
 #include "weft/cli/number_range.h"
 #include "weft/cli/plan_model.h"
 #include "weft/cli/plan_modes.h"
@@ -22,18 +24,30 @@ namespace {
 
 using base::text;
 
-plan::Number number_asked(const std::string& written, const plan::Hardware& hardware) {
+// "bf16", several of them, or all that the GPU has.
+std::vector<plan::Number> numbers_asked(const std::string& written,
+                                        const plan::Hardware& hardware) {
+  std::vector<plan::Number> known, asked;
   std::vector<std::string> has;
   for (int i = 0; i < plan::kNumbers; ++i) {
     const auto number = static_cast<plan::Number>(i);
     if (hardware.peak(number) <= 0) continue;
-    if (word(number) == written) return number;
+    known.push_back(number);
     has.emplace_back(word(number));
   }
-  throw base::ConfigError(text("--precision={}: {} has products in {}",
-                               base::shown(written),
-                               hardware.name,
-                               fmt::join(has, ", ")));
+  if (written == "all") return known;
+  for (const std::string& each : base::split(written, ',')) {
+    const auto found = std::ranges::find(has, each);
+    if (found == has.end()) {
+      throw base::ConfigError(text("--precision={}: {} has products in {}",
+                                   base::shown(written),
+                                   hardware.name,
+                                   fmt::join(has, ", ")));
+    }
+    const plan::Number number = known[static_cast<std::size_t>(found - has.begin())];
+    if (std::ranges::find(asked, number) == asked.end()) asked.push_back(number);
+  }
+  return asked;
 }
 
 // Keys that a plan says by its own options, so that one question has one answer.
@@ -94,8 +108,9 @@ struct Question {
 
 void set_question(const SearchOptions& search,
                   const plan::Hardware& hardware,
+                  plan::Number number,
                   config::Config& config) {
-  plan::set_number(config, number_asked(search.precision, hardware));
+  plan::set_number(config, number);
   config.runtime.world_size = search.gpus;
   config.runtime.device = config::DeviceKind::Cuda;
   config.runtime.backend = config::CommBackend::Nccl;
@@ -120,9 +135,15 @@ Question question_of(const PlanOptions& options) {
   plan::PinnedKeys pinned = pinned_keys(keys);
   config::Config config = words::with_words(model.config, keys);
   const plan::Hardware hardware = chosen_hardware(options.gpu, {});
-  set_question(options.search, hardware, config);
+  std::vector<plan::Number> numbers = numbers_asked(options.search.precision, hardware);
+  set_question(options.search, hardware, numbers.front(), config);
+  if (numbers.size() == 1) numbers.clear();
   return {.model = model.name,
-          .ask = {.start = std::move(config), .pinned = std::move(pinned), .hardware = hardware}};
+          .ask = {.start = std::move(config),
+                  .pinned = std::move(pinned),
+                  .hardware = hardware,
+                  .routing = asked_routing(options.imbalance),
+                  .numbers = std::move(numbers)}};
 }
 
 std::vector<plan::Hardware> all_hardware() {
@@ -135,12 +156,16 @@ std::vector<plan::Hardware> all_hardware() {
 
 plan::PlanReport report_of(const Question& question,
                            const plan::LayoutSpace& space,
-                           std::size_t top) {
+                           std::size_t top,
+                           const std::atomic<bool>& stop) {
   ProgressLine line;
-  const auto watch = [&](std::int64_t done, std::int64_t all) {
-    const double share = static_cast<double>(done) / static_cast<double>(all);
-    line.show(text("layouts {} {} of {}", bar(share, 30), done, all));
-  };
+  const plan::SearchWatch watch{
+      .show =
+          [&](std::string_view what, std::int64_t done, std::int64_t all) {
+            const double share = static_cast<double>(done) / static_cast<double>(all);
+            line.show(text("{} {} {} of {}", what, bar(share, 30), done, all));
+          },
+      .stop = &stop};
   const int threads = static_cast<int>(base::usable_cores().size());
   plan::PlanReport report{.model = question.model,
                           .top = top,
@@ -157,8 +182,8 @@ plan::PlanReport report_of(const Question& question,
 
 // The layout that is explained and written: the best, or that of the place asked for.
 const plan::PricedLayout& layout_asked(const plan::SearchResult& search, std::size_t place) {
-  if (place <= search.judged) return search.ranked[place - 1];
-  throw base::ConfigError(text("--explain={}: there are {} layouts", place, search.judged));
+  if (place <= search.ranked.size()) return search.ranked[place - 1];
+  throw base::ConfigError(text("--explain={}: there are {} layouts", place, search.ranked.size()));
 }
 
 void print_overrides(const config::Config& config) {
@@ -179,16 +204,14 @@ void write_recipe(const PlanOptions& options,
   base::write_whole(options.write, plan::recipe_yaml(space.writer().config_of(choice), summary));
 }
 
-}  // namespace
-
-int plan_search(const PlanOptions& options) {
+int search_and_print(const PlanOptions& options, const std::atomic<bool>& stop) {
   const SearchOptions& search = options.search;
   const Question question = question_of(options);
   if (!options.write.empty()) base::require_writable(options.write);
   const plan::LayoutSpace space(question.ask);
   const std::size_t place = place_asked(search.explain).value_or(1);
   const std::size_t top = std::max(static_cast<std::size_t>(search.top), place);
-  const plan::PlanReport report = report_of(question, space, top);
+  const plan::PlanReport report = report_of(question, space, top, stop);
   const Format format = options.run.format;
   if (report.search.ranked.empty()) {
     format == Format::Json ? print_json(to_json(report, space))
@@ -209,6 +232,17 @@ int plan_search(const PlanOptions& options) {
   return kGood;
 }
 
+}  // namespace
+
+// A search writes nothing until it is over: one that is interrupted leaves nothing behind.
+int plan_search(const PlanOptions& options) {
+  try {
+    return search_and_print(options, catch_interrupts(Caught::ExceptSchedulers));
+  } catch (const plan::SearchStopped&) {
+    return interrupted_code();
+  }
+}
+
 std::vector<CLI::Option*> add_search_options(CLI::App& command, SearchOptions& options) {
   std::vector<CLI::Option*> all;
   const auto number = [&](const char* name, std::int64_t& value, const char* what, double most) {
@@ -221,7 +255,9 @@ std::vector<CLI::Option*> add_search_options(CLI::App& command, SearchOptions& o
   all.back()->capture_default_str();
   all.push_back(
       command
-          .add_option("--precision", options.precision, "of products: bf16, fp8, mxfp8 or nvfp4")
+          .add_option("--precision",
+                      options.precision,
+                      "of products: bf16, fp8, mxfp8, nvfp4; several, as in bf16,fp8; or all")
           ->capture_default_str()
           ->type_name("WORD"));
   all.push_back(

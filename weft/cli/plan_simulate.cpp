@@ -1,4 +1,5 @@
 // weft plan --simulate: one run priced, and its schedule on the clock.
+#include "weft/base/casts.h"
 #include "weft/base/error.h"
 #include "weft/base/file.h"
 #include "weft/base/text.h"
@@ -7,6 +8,7 @@
 #include "weft/cli/output.h"
 #include "weft/cli/plan_modes.h"
 #include "weft/cli/start_model.h"
+#include "weft/measure/memory_forecast.h"
 #include "weft/plan/price.h"
 #include "weft/plan/short_step.h"
 #include "weft/plan/simulated_run.h"
@@ -30,21 +32,63 @@ void require_products(const config::Config& config, const plan::Hardware& hardwa
 // Nothing where one process cannot hold the schedule, however short the step.
 std::optional<plan::SimulatedRun> simulated(const config::Config& scheduled,
                                             const config::Config& priced,
-                                            const plan::Hardware& hardware) {
+                                            const plan::Hardware& hardware,
+                                            const plan::Routing& routing) {
   const std::int64_t few =
       plan::fewest_micro_batches(scheduled.model, plan::micro_batches_of(scheduled));
   if (!rules::schedule_limits(plan::with_micro_batches(scheduled, few)).empty())
     return std::nullopt;
-  return plan::simulate_run(scheduled, priced, hardware);
+  return plan::simulate_run(scheduled, priced, hardware, routing);
 }
 
 std::string text_of(const plan::SimulatedRun& run) {
   return base::text(
-      "schedule    {:.5g} ms on the clock: the real order of {} of {}, priced node by node\n",
+      "schedule    {:.5g} ms on the clock with every node of {} of {}, as a trace would show it\n",
       run.step_ms,
       run.run,
       base::counted(run.micro_batches, "micro-batch"));
 }
+
+// The peak that Weft's own engine would count, by a dry step of it (weft memory); none where this
+// build lacks a part of the run.
+std::optional<measure::MemoryForecast> engine_memory(const config::Config& asked) {
+  measure::MemoryForecast forecast = measure::forecast_memory(asked, measure::Priced::No);
+  if (!forecast.is_predicted() || !forecast.left_out.empty()) return std::nullopt;
+  return forecast;
+}
+
+base::Json engine_json(const measure::MemoryForecast& forecast) {
+  base::Json json{{"pp_rank", forecast.largest_stage()}, {"total", forecast.peak_bytes()}};
+  const train::BytesByTag& bytes = forecast.largest().at_peak.bytes;
+  for (int tag = 0; tag < tensor::kTags; ++tag) {
+    json[std::string(tensor::name_of(static_cast<tensor::Tag>(tag)))] = bytes[base::at(tag)];
+  }
+  return json;
+}
+
+std::string engine_text(const measure::MemoryForecast& forecast) {
+  std::string parts;
+  const train::BytesByTag& bytes = forecast.largest().at_peak.bytes;
+  for (int tag = 0; tag < tensor::kTags; ++tag) {
+    if (bytes[base::at(tag)] == 0) continue;
+    parts += base::text("{}{} {}",
+                        parts.empty() ? "" : ", ",
+                        tensor::name_of(static_cast<tensor::Tag>(tag)),
+                        base::human_bytes(static_cast<double>(bytes[base::at(tag)])));
+  }
+  return base::text("engine      {} at the peak of pipeline rank {} in Weft's own engine: {}\n",
+                    base::human_bytes(static_cast<double>(forecast.peak_bytes())),
+                    forecast.largest_stage(),
+                    parts);
+}
+
+constexpr std::string_view kLeftOut =
+    "left out    jitter and stragglers, data loading, checkpoints, congestion between jobs, and "
+    "what "
+    "a program\n            does between steps; of memory, activations that are offloaded are "
+    "counted as kept. What is\n            reserved is assumed: context, libraries, CUDA graphs "
+    "and "
+    "what an allocator cannot use\n";
 
 }  // namespace
 
@@ -57,8 +101,11 @@ int plan_simulate(const PlanOptions& options) {
   const config::Config priced = rules::judge(asked).config;
   const plan::Hardware hardware = chosen_hardware(options.gpu, priced.hardware);
   require_products(priced, hardware);
-  const plan::Price price = plan::price_run(priced, hardware, {.imbalance = options.imbalance});
-  const std::optional<plan::SimulatedRun> schedule = simulated(scheduled, priced, hardware);
+  const plan::Routing routing = asked_routing(options.imbalance);
+  const plan::Price price = plan::price_run(priced, hardware, routing);
+  const std::optional<plan::SimulatedRun> schedule =
+      simulated(scheduled, priced, hardware, routing);
+  const std::optional<measure::MemoryForecast> engine = engine_memory(asked);
   if (!options.trace.empty()) {
     if (!schedule) {
       throw base::ConfigError(
@@ -72,6 +119,7 @@ int plan_simulate(const PlanOptions& options) {
   if (options.run.format == Format::Json) {
     base::Json json = plan::to_json(price);
     json["gpu"] = hardware.name;
+    if (engine) json["engine_memory_bytes"] = engine_json(*engine);
     if (schedule) {
       json["schedule"] = {{"step_ms", schedule->step_ms},
                           {"micro_batches", schedule->micro_batches},
@@ -83,7 +131,8 @@ int plan_simulate(const PlanOptions& options) {
                           run.recipe.empty() ? "the defaults" : run.recipe,
                           hardware.name,
                           hardware.summary) +
-               plan::to_text(price) + (schedule ? text_of(*schedule) : ""));
+               plan::to_text(price) + (schedule ? text_of(*schedule) : "") +
+               (engine ? engine_text(*engine) : "") + std::string(kLeftOut));
   }
   return kGood;
 }

@@ -1,8 +1,11 @@
 // weft report: where the time and the memory of a run went, and what to try next.
+#include "weft/base/error.h"
 #include "weft/base/file.h"
+#include "weft/base/text.h"
 #include "weft/cli/arguments.h"
 #include "weft/cli/command.h"
 #include "weft/cli/output.h"
+#include "weft/plan/calibration.h"
 #include "weft/report/analyse.h"
 #include "weft/report/evidence.h"
 #include "weft/report/render.h"
@@ -11,13 +14,22 @@ namespace weft::cli {
 namespace {
 
 struct ReportOptions {
-  std::string path, html;
+  std::string path, html, calibration;
   Format format = Format::Text;
 };
 
+plan::Calibration calibration_in(const std::string& file) {
+  try {
+    return plan::parse_calibration(base::read_text(file));
+  } catch (const base::ConfigError& error) {
+    throw base::ConfigError(base::text("{}: {}", file, error.what()));
+  }
+}
+
 int run_report(const ReportOptions& options) {
   if (!options.html.empty()) base::require_writable(options.html);
-  const report::Evidence evidence = report::read_evidence(options.path);
+  report::Evidence evidence = report::read_evidence(options.path);
+  if (!options.calibration.empty()) evidence.calibration = calibration_in(options.calibration);
   const report::Report report = report::analyse(evidence);
   if (!options.html.empty()) base::write_whole(options.html, report::to_page(report, evidence));
   switch (options.format) {
@@ -46,6 +58,11 @@ void add_report(CLI::App& program, Action& chosen) {
       ->type_name("RUN|TRACE")
       ->required();
   command->add_option("--html", options->html, "file for the same as one page with a timeline")
+      ->type_name("FILE");
+  command
+      ->add_option("--calibration",
+                   options->calibration,
+                   "predict by what weft calibrate measured of the machine; default: nominal costs")
       ->type_name("FILE");
   add_format(*command, options->format);
   command->footer(

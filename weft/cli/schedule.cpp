@@ -123,7 +123,7 @@ std::optional<plan::Improvement> improve_plans(const ScheduleOptions& options,
   const plan::Calibration calibration = calibration_of(options);
   plan::ImproveRequest request{.plans = plans,
                                .costs = costs,
-                               .overheads = {.wake_seconds = calibration.rates.wake},
+                               .overheads = plan::overheads_of(calibration),
                                .contention = plan::contention_of(config, calibration),
                                .load = plan::expected_load(config, plans.front().anatomy.flow),
                                .tries = options.tries,
@@ -151,7 +151,7 @@ SimulatedStep simulate(const ScheduleOptions& options,
   const plan::Calibration calibration = calibration_of(options);
   SimulatedStep simulated{.step = plan::simulated_step(plans,
                                                        costs_of(options, config, grid, plans),
-                                                       {.wake_seconds = calibration.rates.wake}),
+                                                       plan::overheads_of(calibration)),
                           .result = {},
                           .exposure = {},
                           .costs = costs_text(options, config)};

@@ -12,13 +12,13 @@ std::optional<std::string_view> inside_brackets(std::string_view written) {
   return base::trim(text.substr(1, text.size() - 2));
 }
 
-std::string_view without_quotes(std::string_view word) {
+}  // namespace
+
+std::string_view unquoted(std::string_view word) {
   const bool quoted = word.size() >= 2 && word.front() == word.back() &&
                       (word.front() == '"' || word.front() == '\'');
   return quoted ? word.substr(1, word.size() - 2) : word;
 }
-
-}  // namespace
 
 std::optional<std::vector<std::string>> blend_words(std::string_view written) {
   if (base::trim(written) == "null") return std::vector<std::string>();
@@ -27,7 +27,7 @@ std::optional<std::vector<std::string>> blend_words(std::string_view written) {
   std::vector<std::string> words;
   if (inside->empty()) return words;
   for (const std::string& word : base::split(*inside, ',')) {
-    words.emplace_back(without_quotes(base::trim(word)));
+    words.emplace_back(unquoted(base::trim(word)));
   }
   return words;
 }

@@ -8,6 +8,9 @@
 
 namespace weft::config {
 
+// A word without the quotes around it.
+std::string_view unquoted(std::string_view word);
+
 // Nothing where the text is no list. An empty one, and null, have no words.
 std::optional<std::vector<std::string>> blend_words(std::string_view written);
 

@@ -160,12 +160,6 @@ std::vector<Field> make_fields() {
   return all;
 }
 
-std::string_view unquoted(std::string_view word) {
-  const bool quoted = word.size() >= 2 && word.front() == word.back() &&
-                      (word.front() == '"' || word.front() == '\'');
-  return quoted ? word.substr(1, word.size() - 2) : word;
-}
-
 // The field that was likely meant; null: none is near. A name is compared with those of the section
 // that is written, and a word without a section with all, so that the section's letters do not
 // count; a slip in the section leaves whole keys to compare.

@@ -105,10 +105,14 @@ sim::Cost NodeSeconds::cost(const Entry& entry, double wire_seconds, double untr
             .kind = trace::SpanKind::Communication};
   }
   if (entry.lane == schedule::Lane::Host) return {.seconds = other, .kind = trace::SpanKind::Host};
-  if (entry.lane == schedule::Lane::Copy) return {.seconds = other, .kind = trace::SpanKind::Copy};
+  if (schedule::is_copy(entry.lane)) return {.seconds = other, .kind = trace::SpanKind::Copy};
   const double computing = product + attention;
   return {.seconds = untraced * (computing + memory + other),
           .kind = computing > memory ? trace::SpanKind::Gemm : trace::SpanKind::Memory};
+}
+
+sim::Overheads overheads_of(const Calibration& calibration) {
+  return {.issue_seconds = calibration.rates.issue, .wake_seconds = calibration.rates.wake};
 }
 
 sim::Contention contention_of(const config::Config& config, const Calibration& calibration) {
@@ -117,6 +121,10 @@ sim::Contention contention_of(const config::Config& config, const Calibration& c
   const double ranks = is_alone ? 1 : base::number(layout.world / layout.pp);
   const double threads = base::number(config.runtime.threads_per_rank);
   sim::Contention contention{.beside_communication = calibration.rates.beside_communication};
+  // Emulated links take their time whatever runs beside them.
+  if (derive::fabric_of(config).is_free()) {
+    contention.beside_compute = calibration.rates.beside_compute;
+  }
   if (config.runtime.device != config::DeviceKind::Cuda) {
     contention.cores = calibration.rates.cores;
     contention.cores_of_rank.assign(base::at(layout.pp), ranks * threads);
@@ -128,8 +136,7 @@ CalibratedStep calibrated_step(const config::Config& config, const Calibration& 
   const grid::Grid grid(derive::layout_of(config));
   const std::vector<RankPlan> plans = schedule::plan_step(config, grid);
   CalibratedStep result{.seconds = 0, .costs = calibrated_costs(config, grid, plans, calibration)};
-  const sim::SimulatedStep step =
-      simulated_step(plans, result.costs, {.wake_seconds = calibration.rates.wake});
+  const sim::SimulatedStep step = simulated_step(plans, result.costs, overheads_of(calibration));
   result.seconds = sim::simulate(step, contention_of(config, calibration)).step_seconds();
   return result;
 }

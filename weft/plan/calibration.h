@@ -36,11 +36,15 @@ struct MachineRates {
   double memory_call = 0;
   double link_byte = 0;
   double link_call = 0;
-  double wake = 0;  // from the end of what another lane did to the node that waited for it
+  double wake = 0;   // from the end of what another lane did to the node that waited for it
+  double issue = 0;  // of a node, by the host of a device
 
   // Shares, and a number.
-  double untraced = 1;              // what compute takes without a trace, of what it takes with one
+  // What compute takes in a step, of what its operations take in a trace: what is between them,
+  // ranks that wait for each other, and what a trace adds.
+  double untraced = 1;
   double beside_communication = 0;  // of itself, that compute takes longer beside communication
+  double beside_compute = 0;        // and the other way round
   double cores = 0;                 // that all ranks have together; 0: a device computes
 
   bool operator==(const MachineRates&) const = default;
@@ -69,8 +73,8 @@ struct CalibrationRun {
   double seconds = 0;
 };
 
-// `overlapped` is the same run in an order in which communication is beside compute, whose
-// timelines are not looked at: it tells how much slower compute is there. `cores` as in the rates.
+// `overlapped` is the same run in an order in which communication is beside compute: it tells how
+// much slower the two are there. `cores` as in the rates.
 Calibration calibrate(const CalibrationRun& plain,
                       const std::optional<CalibrationRun>& overlapped,
                       double cores);
@@ -81,6 +85,8 @@ exec::sim::CostTable calibrated_costs(const config::Config& config,
                                       const grid::Grid& grid,
                                       const std::vector<schedule::RankPlan>& plans,
                                       const Calibration& calibration);
+
+exec::sim::Overheads overheads_of(const Calibration& calibration);
 
 // What slows nodes of the run down beside each other.
 exec::sim::Contention contention_of(const config::Config& config, const Calibration& calibration);

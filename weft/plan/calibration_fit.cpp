@@ -6,6 +6,8 @@
 #include "weft/plan/calibrated_node.h"
 #include "weft/plan/rate_fit.h"
 #include "weft/plan/simulated_step.h"
+#include "weft/plan/slow_down.h"
+#include "weft/plan/waking.h"
 
 namespace weft::plan {
 namespace {
@@ -16,8 +18,6 @@ using schedule::Entry;
 using schedule::Node;
 using schedule::RankPlan;
 using trace::SpanKind;
-
-constexpr double kMostBeside = 1;  // twice as long
 
 // What was measured of nodes, by class of operation.
 struct MeasuredNode {
@@ -152,44 +152,40 @@ NodeFactor fit_factor(const KindSum& sum, const MachineRates& rates) {
   return factor;
 }
 
-// What the step took beyond its nodes is waking up, once for each wait between lanes; where it took
-// less, operations are shorter without a trace.
-void fit_overheads(const std::vector<RankPlan>& plans,
-                   const sim::CostTable& costs,
-                   double seconds,
-                   MachineRates& rates) {
-  const auto at = [&](double wake, double untraced) {
-    const auto graphs = training_graphs(plans);
-    const sim::CostOf told = costs.for_graphs(graphs);
-    const sim::CostOf cost = [&](int rank, int entry) {
-      sim::Cost own = told(rank, entry);
-      const Entry& node = graphs[base::at(rank)]->entries[base::at(entry)];
-      if (node.lane == schedule::Lane::Compute) own.seconds *= untraced;
-      return own;
-    };
-    return sim::simulate(simulated_step(plans, cost, {.wake_seconds = wake})).step_seconds();
-  };
-  const double without = at(0, 1);
-  if (without < seconds) {
-    constexpr double kProbe = 1e-5;
-    const double slope = (at(kProbe, 1) - without) / kProbe;
-    if (slope > 0) rates.wake = (seconds - without) / slope;
-    return;
+// The number in [low, high] at which `seconds_at`, which grows with it, is `seconds`; else an end.
+template <typename SecondsAt>
+double number_for(double seconds, double low, double high, const SecondsAt& seconds_at) {
+  constexpr int kHalvings = 12;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = (low + high) / 2;
+    (seconds_at(middle) < seconds ? low : high) = middle;
   }
-  const double idle = at(0, 0);
-  if (without > idle) rates.untraced = std::max(0.1, (seconds - idle) / (without - idle));
+  return (low + high) / 2;
 }
 
-// The more, the longer the step: where the range is halved, one half has the answer.
-void fit_contention(const CalibrationRun& overlapped, Calibration& calibration) {
-  double& beside = calibration.rates.beside_communication;
-  double low = 0, high = kMostBeside;
-  if (calibrated_step(overlapped.config, calibration).seconds >= overlapped.seconds) return;
-  while (high - low > 1e-3) {
-    beside = (low + high) / 2;
-    const double seconds = calibrated_step(overlapped.config, calibration).seconds;
-    (seconds < overlapped.seconds ? low : high) = beside;
-  }
+// What the step took beyond its nodes and waits is with compute: the time between operations, and
+// ranks that wait for each other, grow as it does.
+void fit_untraced(const CalibrationRun& plain, Calibration& calibration) {
+  constexpr double kLeast = 0.5, kMost = 1.5;
+  double& untraced = calibration.rates.untraced;
+  untraced = number_for(plain.seconds, kLeast, kMost, [&](double share) {
+    untraced = share;
+    return calibrated_step(plain.config, calibration).seconds;
+  });
+}
+
+// Where a device computes, its host issues nodes behind each node that it waited in: most of them
+// in an overlapped order, which tells how long that takes.
+void fit_issue(const CalibrationRun& plain,
+               const CalibrationRun& overlapped,
+               Calibration& calibration) {
+  constexpr double kMostIssue = 5e-5;
+  double& issue = calibration.rates.issue;
+  issue = number_for(overlapped.seconds, 0, kMostIssue, [&](double seconds) {
+    issue = seconds;
+    fit_untraced(plain, calibration);
+    return calibrated_step(overlapped.config, calibration).seconds;
+  });
 }
 
 }  // namespace
@@ -202,7 +198,6 @@ Calibration calibrate(const CalibrationRun& plain,
   const WorkTable works = node_works(plain.config, grid, plans);
   const MeasuredNodes measured(grid, plain.timelines);
   KindSums kinds;
-  sim::CostTable told;
   for (const RankPlan& plan : plans) {
     const int rank = plan.anatomy.pp_rank;
     for (const Entry& entry : plan.training.entries) {
@@ -211,7 +206,6 @@ Calibration calibrate(const CalibrationRun& plain,
       KindSum& sum = kinds[kind_of_node(row)];
       sum.direction = row.direction;
       sum.add(works.at({rank, row}), measured.at(rank, row));
-      told.set(rank, row, {.seconds = measured.at(rank, row).seconds});
     }
   }
   Calibration calibration{.rates = fit_rates(kinds), .nodes = {}};
@@ -219,8 +213,15 @@ Calibration calibrate(const CalibrationRun& plain,
   for (const auto& [kind, sum] : kinds) {
     calibration.nodes[kind] = fit_factor(sum, calibration.rates);
   }
-  fit_overheads(plans, told, plain.seconds, calibration.rates);
-  if (overlapped) fit_contention(*overlapped, calibration);
+  calibration.rates.wake = waking_seconds(plain.timelines);
+  if (overlapped) {
+    const SlowDown slower = slow_down(plain.timelines, overlapped->timelines);
+    calibration.rates.beside_communication = slower.beside_communication;
+    calibration.rates.beside_compute = slower.beside_compute;
+    const bool has_device = cores == 0;
+    if (has_device) fit_issue(plain, *overlapped, calibration);
+  }
+  fit_untraced(plain, calibration);
   return calibration;
 }
 

@@ -123,7 +123,7 @@ class Fitting {
     double sum = 0;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       const PublishedRun& run = *rows_[i];
-      const double predicted = price_step(run.config, hardware_.at(run.gpu)).tflops_per_gpu;
+      const double predicted = sieve_step(run.config, hardware_.at(run.gpu)).tflops_per_gpu;
       const double away = std::abs(std::log(predicted / run.tflops));
       sum += weights_[i] * std::min(kMostOfRow, away);
     }

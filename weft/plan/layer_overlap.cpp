@@ -20,19 +20,10 @@ constexpr double kWaitingHost = 2, kMergedHost = 3, kRunningHost = 6;
 // gradients each product into two calls: more for the host to do.
 constexpr double kMergedLaunches = 1.25, kSplitLaunches = 1.045;
 
-// A multiprocessor less for compute is not a multiprocessor's worth of it: part of what kernels do
-// waits for memory anyhow. But a transfer beside them also takes memory bandwidth.
-constexpr double kContention = 1.0;
-
 double with_host(const ModelConfig& model, double waiting, double device, double host) {
   const double exponent = host_waits_for_counts(model) ? waiting : kRunningHost;
   if (host <= 0) return device;
   return std::pow(std::pow(device, exponent) + std::pow(host, exponent), 1 / exponent);
-}
-
-double dispatch_sms(const ModelConfig& model, const Hardware& hardware) {
-  const auto asked = model.moe_flex_dispatcher_num_sms;
-  return asked ? static_cast<double>(*asked) : hardware.dispatch_sms;
 }
 
 enum class WeightGradients { Together, Split };  // with input gradients, or later
@@ -93,51 +84,123 @@ class Lanes {
 
 }  // namespace
 
+double transfer_share(const ModelConfig& model, const Hardware& hardware) {
+  const auto asked = model.moe_flex_dispatcher_num_sms;
+  return (asked ? static_cast<double>(*asked) : hardware.dispatch_sms) / hardware.sms;
+}
+
+Stretch& Stretch::operator+=(const Stretch& other) {
+  total += other.total;
+  ep += other.ep;
+  tp += other.tp;
+  cp += other.cp;
+  copy += other.copy;
+  return *this;
+}
+
+Stretch Stretch::operator*(double factor) const {
+  return {.total = total * factor,
+          .ep = ep * factor,
+          .tp = tp * factor,
+          .cp = cp * factor,
+          .copy = copy * factor};
+}
+
+Stretch Stretch::operator-(const Stretch& other) const {
+  Stretch difference = *this;
+  difference += other * -1;
+  return difference;
+}
+
+PlainTime& PlainTime::operator+=(const PlainTime& other) {
+  forward += other.forward;
+  backward += other.backward;
+  ep += other.ep;
+  tp += other.tp;
+  cp += other.cp;
+  copy += other.copy;
+  host += other.host;
+  return *this;
+}
+
+PlainTime PlainTime::operator*(double factor) const {
+  return {.forward = forward * factor,
+          .backward = backward * factor,
+          .ep = ep * factor,
+          .tp = tp * factor,
+          .cp = cp * factor,
+          .copy = copy * factor,
+          .host = host * factor};
+}
+
 PlainTime plain_time(const config::Config& config, const LayerTime& layer) {
   const Directions compute = layer.compute();
   const double wire = layer.dispatch + layer.combine;
   const double wire_b = wire * (layer.travels_again ? 2 : 1);
-  const double device_f = compute.f + wire + layer.tp.f + layer.cp.f;
-  const double device_b = compute.d + compute.w + wire_b + layer.tp.d + layer.cp.d;
-  PlainTime time{.forward = with_host(config.model, kWaitingHost, device_f, layer.host_f),
-                 .backward = with_host(config.model, kWaitingHost, device_b, layer.host_b),
-                 .ep = wire + wire_b,
-                 .tp = layer.tp.f + layer.tp.d,
-                 .cp = layer.cp.f + layer.cp.d};
-  time.host = time.total() - device_f - device_b;
+  return plain_time(config,
+                    layer,
+                    {.total = compute.f + wire + layer.tp.f + layer.cp.f,
+                     .ep = wire,
+                     .tp = layer.tp.f,
+                     .cp = layer.cp.f},
+                    {.total = compute.d + compute.w + wire_b + layer.tp.d + layer.cp.d,
+                     .ep = wire_b,
+                     .tp = layer.tp.d,
+                     .cp = layer.cp.d});
+}
+
+PlainTime plain_time(const config::Config& config,
+                     const LayerTime& layer,
+                     const Stretch& forward,
+                     const Stretch& backward) {
+  PlainTime time{.forward = with_host(config.model, kWaitingHost, forward.total, layer.host_f),
+                 .backward = with_host(config.model, kWaitingHost, backward.total, layer.host_b),
+                 .ep = forward.ep + backward.ep,
+                 .tp = forward.tp + backward.tp,
+                 .cp = forward.cp + backward.cp,
+                 .copy = forward.copy + backward.copy};
+  time.host = time.total() - forward.total - backward.total;
   return time;
+}
+
+PlainTime merged_time(const config::Config& config, const LayerTime& layer, const Stretch& merged) {
+  const bool splits = config.comm_overlap.delay_wgrad_compute;
+  const double launches = kMergedLaunches * (splits ? kSplitLaunches : 1);
+  const double all =
+      with_host(config.model, kMergedHost, merged.total, launches * (layer.host_f + layer.host_b));
+  const Directions compute = layer.compute();
+  const double forward = compute.f / compute.total();
+  return {.forward = all * forward,
+          .backward = all * (1 - forward),
+          .ep = merged.ep,
+          .tp = merged.tp,
+          .cp = merged.cp,
+          .copy = merged.copy,
+          .host = all - merged.total};
 }
 
 PlainTime merged_time(const config::Config& config,
                       const LayerTime& layer,
                       const Hardware& hardware) {
   if (layer.dispatch <= 0) return plain_time(config, layer);
-  const bool splits = config.comm_overlap.delay_wgrad_compute;
-  const auto weights = splits ? WeightGradients::Split : WeightGradients::Together;
+  const auto weights =
+      config.comm_overlap.delay_wgrad_compute ? WeightGradients::Split : WeightGradients::Together;
   const double alone = layer.compute().total();
   // What un-permutes rows takes its time of the device from the compute beside it.
   const double merges = layer.after.f + layer.after.d;
   const double shared = alone / (alone - merges);
   // Compute is slower while something travels beside it; how long that is follows from the pair.
-  const double share = dispatch_sms(config.model, hardware) / hardware.sms * kContention;
+  const double share = transfer_share(config.model, hardware);
   Lanes undisturbed(layer, weights, shared);
   const double open = std::max(0.0, undisturbed.period() - alone);
   const double hidden = std::max(0.0, undisturbed.communication() - open);
   const double slowdown = shared * (1 + share * std::min(1.0, hidden / alone));
   const double period = Lanes(layer, weights, slowdown).period();
-  const double exposed = std::max(0.0, period - alone);
-  const double others = layer.tp.f + layer.tp.d + layer.cp.f + layer.cp.d;
-  const double launches = kMergedLaunches * (splits ? kSplitLaunches : 1);
-  const double device = period + others;
-  const double all =
-      with_host(config.model, kMergedHost, device, launches * (layer.host_f + layer.host_b));
-  const double forward = layer.compute().f / alone;
-  return {.forward = all * forward,
-          .backward = all * (1 - forward),
-          .ep = exposed,
-          .tp = layer.tp.f + layer.tp.d,
-          .cp = layer.cp.f + layer.cp.d,
-          .host = all - device};
+  const double tp = layer.tp.f + layer.tp.d, cp = layer.cp.f + layer.cp.d;
+  return merged_time(
+      config,
+      layer,
+      {.total = period + tp + cp, .ep = std::max(0.0, period - alone), .tp = tp, .cp = cp});
 }
 
 }  // namespace weft::plan

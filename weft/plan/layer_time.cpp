@@ -36,9 +36,8 @@ bool captured(const ModelConfig& model, Piece piece) {
 
 bool recomputes_module(const ModelConfig& model, RecomputeModule module) {
   if (model.recompute_granularity != config::RecomputeGranularity::Selective) return false;
-  const std::vector<RecomputeModule> standard = {RecomputeModule::CoreAttn};
-  const std::vector<RecomputeModule>& all = model.recompute_modules.value_or(standard);
-  return std::ranges::find(all, module) != all.end();
+  if (!model.recompute_modules) return module == RecomputeModule::CoreAttn;
+  return std::ranges::find(*model.recompute_modules, module) != model.recompute_modules->end();
 }
 
 bool runs_again(const ModelConfig& model, const Kernel& kernel) {
@@ -105,19 +104,17 @@ void add_kernels(const ModelConfig& model,
   }
 }
 
-// Tokens are gathered before a column-split product and scattered after a row-split one: `pairs`
-// such exchanges; the backward gathers once more for the weight gradient.
+// Exposed, unless they run in steps under the products.
 void add_tensor_exchange(const config::Config& config,
                          const Workload& work,
                          const Hardware& hardware,
-                         double pairs,
+                         const TensorExchanges& exchanges,
                          LayerTime& layer) {
   if (work.tp <= 1) return;
-  const double bytes = work.tokens * number(config.model.hidden_size) * 2;
-  const double one = gather_seconds(bytes, group_of(work.tp, 1, hardware), hardware);
+  const double one = tensor_exchange_seconds(config, work, hardware);
   const double exposed = config.comm_overlap.tp_comm_overlap ? kSteppedExposure : 1;
-  layer.tp.f += 2 * pairs * one * exposed;
-  layer.tp.d += 3 * pairs * one * exposed;
+  layer.tp.f += exchanges.forward * one * exposed;
+  layer.tp.d += exchanges.backward * one * exposed;
 }
 
 // Keys and values go round a ring under the attention before them.
@@ -126,16 +123,7 @@ void add_context_exchange(const config::Config& config,
                           const Hardware& hardware,
                           LayerTime& layer) {
   if (work.cp <= 1) return;
-  const ModelConfig& model = config.model;
-  const double width =
-      model.multi_latent_attention
-          ? number(model.num_attention_heads * (model.latent_head_dim() + model.v_head_dim))
-          : 2 * number(model.key_width());
-  const double bytes = work.tokens * width / work.tp * 2 * (work.cp - 1);
-  const RankGroup group = group_of(work.cp, work.tp, hardware);
-  const double rate = group.domains() > 1 ? hardware.nic_gbps * 1e9 * hardware.nic_share
-                                          : hardware.nvlink_gbps * 1e9 * hardware.exchange_share;
-  const double seconds = bytes / rate;
+  const double seconds = context_exchange_seconds(config, work, hardware);
   const double core = layer.attention / 3.5;
   const double hidden = config.comm_overlap.cp_comm_overlap ? core * (work.cp - 1) / work.cp : 0;
   layer.cp.f += std::max(seconds / work.cp, seconds - hidden);
@@ -156,7 +144,39 @@ void add_directions(Directions& to, const Directions& other) {
   to.w += other.w;
 }
 
+// Tokens are gathered before a column-split product and scattered after a row-split one: one such
+// pair of exchanges, forward and back.
+constexpr TensorExchanges kExchangePair{.forward = 2, .backward = 3};
+
 }  // namespace
+
+double tensor_exchange_seconds(const config::Config& config,
+                               const Workload& work,
+                               const Hardware& hardware) {
+  const double bytes = work.tokens * number(config.model.hidden_size) * 2;
+  return gather_seconds(bytes, group_of(work.tp, 1, hardware), hardware);
+}
+
+TensorExchanges tensor_exchanges(const ModelConfig& model, std::int64_t layer) {
+  // Attention, and a dense feed-forward.
+  const double pairs = model.is_moe_layer(layer) ? 1 : 2;
+  return {.forward = pairs * kExchangePair.forward, .backward = pairs * kExchangePair.backward};
+}
+
+double context_exchange_seconds(const config::Config& config,
+                                const Workload& work,
+                                const Hardware& hardware) {
+  const ModelConfig& model = config.model;
+  const double width =
+      model.multi_latent_attention
+          ? number(model.num_attention_heads * (model.latent_head_dim() + model.v_head_dim))
+          : 2 * number(model.key_width());
+  const double bytes = work.tokens * width / work.tp * 2 * (work.cp - 1);
+  const RankGroup group = group_of(work.cp, work.tp, hardware);
+  const double rate = group.domains() > 1 ? hardware.nic_gbps * 1e9 * hardware.nic_share
+                                          : hardware.nvlink_gbps * 1e9 * hardware.exchange_share;
+  return bytes / rate;
+}
 
 Directions LayerTime::compute() const {
   Directions sum = before;
@@ -178,7 +198,7 @@ LayerTime layer_time(const config::Config& config,
     time.travels_again =
         whole == Recomputed::Yes || recomputes_module(config.model, RecomputeModule::Moe);
   }
-  add_tensor_exchange(config, work, hardware, is_moe ? 1 : 2, time);
+  add_tensor_exchange(config, work, hardware, tensor_exchanges(config.model, layer), time);
   add_context_exchange(config, work, hardware, time);
   return time;
 }
@@ -189,7 +209,7 @@ LayerTime embed_time(const config::Config& config, const Workload& work, const H
 
 LayerTime head_time(const config::Config& config, const Workload& work, const Hardware& hardware) {
   LayerTime time = dense_like(config.model, head_kernels(config, work), hardware);
-  add_tensor_exchange(config, work, hardware, 1, time);
+  add_tensor_exchange(config, work, hardware, kExchangePair, time);
   return time;
 }
 

@@ -20,7 +20,7 @@ using config::Config;
 using config::ModelConfig;
 using config::RecomputeModule;
 
-constexpr std::array<std::string_view, 29> kLayoutKeys{
+constexpr std::array<std::string_view, 31> kLayoutKeys{
     "model.tensor_model_parallel_size",
     "model.sequence_parallel",
     "model.pipeline_model_parallel_size",
@@ -45,6 +45,8 @@ constexpr std::array<std::string_view, 29> kLayoutKeys{
     "model.recompute_modules",
     "model.cuda_graph_impl",
     "model.cuda_graph_modules",
+    "model.use_te_rng_tracker",
+    "rng.te_rng_tracker",
     "ddp.use_distributed_optimizer",
     "optimizer.use_distributed_optimizer",
     "model.fp8",
@@ -222,6 +224,8 @@ void LayoutWriter::set_modes(const LayoutChoice& choice, Config& config) const {
   const bool shared = choice.state == StateHolder::Shared;
   config.ddp.use_distributed_optimizer = shared;
   config.optimizer.use_distributed_optimizer = shared;
+  if (choice.number) set_number(config, *choice.number);
+  set_graphs(choice.graphs, config);
   const RecomputeRung& rung = ladder_.at(choice.recompute);
   if (rung.is_given) return;
   model.recompute_granularity.reset();
@@ -236,6 +240,32 @@ void LayoutWriter::set_modes(const LayoutChoice& choice, Config& config) const {
     model.recompute_granularity = config::RecomputeGranularity::Selective;
     model.recompute_modules = rung.modules;
   }
+}
+
+void LayoutWriter::set_graphs(Graphs graphs, Config& config) const {
+  ModelConfig& model = config.model;
+  switch (graphs) {
+    case Graphs::Given:
+      return;
+    case Graphs::None:
+      model.cuda_graph_impl = config::CudaGraphImpl::None;
+      model.cuda_graph_modules.clear();
+      model.use_te_rng_tracker = start_.model.use_te_rng_tracker;
+      config.rng.te_rng_tracker = start_.rng.te_rng_tracker;
+      return;
+    case Graphs::Scoped:
+      model.cuda_graph_impl = config::CudaGraphImpl::TransformerEngine;
+      model.cuda_graph_modules = graph_scopes(model);
+      model.use_te_rng_tracker = true;
+      config.rng.te_rng_tracker = true;
+      return;
+  }
+}
+
+std::vector<config::CudaGraphScope> graph_scopes(const ModelConfig& model) {
+  using Scope = config::CudaGraphScope;
+  if (model.experts() == 0) return {Scope::Attn, Scope::Mlp};
+  return {Scope::Attn, Scope::MoeRouter, Scope::MoePreprocess};
 }
 
 void set_number(Config& config, Number number) {
@@ -277,6 +307,8 @@ std::string to_text(const LayoutChoice& choice, const std::vector<RecomputeRung>
   if (choice.order == StepOrder::MergedDelayed) result += ", delayed wgrad";
   if (choice.recompute > 0) result += ", recompute " + ladder.at(choice.recompute).name;
   if (choice.state == StateHolder::Whole) result += ", whole optimizer";
+  if (choice.graphs == Graphs::Scoped) result += ", graphs";
+  if (choice.number) result += text(", {}", word(*choice.number));
   return result;
 }
 

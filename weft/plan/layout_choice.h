@@ -26,6 +26,10 @@ inline constexpr std::size_t kStepOrders = 3;
 // Optimizer state: shared by data-parallel ranks (a distributed optimizer), or whole on each.
 enum class StateHolder { Shared, Whole };
 
+// CUDA graphs: of the parts of layers that have the same shape in every step, or none. Given: as
+// the config says.
+enum class Graphs { Given, Scoped, None };
+
 std::string_view word(Carrier carrier);
 
 struct LayoutChoice {
@@ -37,6 +41,8 @@ struct LayoutChoice {
   StepOrder order = StepOrder::Plain;
   StateHolder state = StateHolder::Shared;
   std::size_t recompute = 0;  // rung of the ladder below
+  Graphs graphs = Graphs::Given;
+  std::optional<Number> number = {};  // of products; none: as the config says
 
   auto operator<=>(const LayoutChoice&) const = default;
 };
@@ -71,6 +77,7 @@ class LayoutWriter {
 
  private:
   void set_shape(const LayoutChoice& choice, config::Config& config) const;
+  void set_graphs(Graphs graphs, config::Config& config) const;
 
   config::Config start_;
   PinnedKeys pinned_;
@@ -80,6 +87,9 @@ class LayoutWriter {
 // Layers dealt to `stages` so that the last, with the head, has less of them by what the head
 // costs, and the others as many as each other. Empty: equal stages, which need no text.
 std::string balanced_layout(const config::ModelConfig& model, std::int64_t pp, std::int64_t stages);
+
+// What graphs hold where they are Scoped: "attn, moe_router, moe_preprocess".
+std::vector<config::CudaGraphScope> graph_scopes(const config::ModelConfig& model);
 
 // In what format the products are, as keys.
 void set_number(config::Config& config, Number number);

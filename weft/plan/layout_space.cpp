@@ -54,12 +54,13 @@ std::vector<RecomputeRung> ladder_of(const PlanAsk& ask) {
 
 LayoutSpace::LayoutSpace(const PlanAsk& ask)
     : hardware_(ask.hardware),
+      routing_(ask.routing),
       writer_(ask.start, ask.pinned, ladder_of(ask)),
       world_(derive::layout_of(ask.start).world),
       batch_(ask.start.train.global_batch_size),
-      axes_(axes_of()) {}
+      axes_(axes_of(ask)) {}
 
-LayoutAxes LayoutSpace::axes_of() const {
+LayoutAxes LayoutSpace::axes_of(const PlanAsk& ask) const {
   const Config& start = writer_.start();
   const ModelConfig& model = start.model;
   LayoutAxes axes;
@@ -126,6 +127,13 @@ LayoutAxes LayoutSpace::axes_of() const {
       start.ddp.use_distributed_optimizer || start.optimizer.use_distributed_optimizer;
   axes.states = {StateHolder::Shared, StateHolder::Whole};
   if (pins_state) axes.states = {shares ? StateHolder::Shared : StateHolder::Whole};
+  const bool pins_graphs = writer_.is_pinned("model.cuda_graph_impl") ||
+                           writer_.is_pinned("model.cuda_graph_modules") ||
+                           start.model.cuda_graph_impl != config::CudaGraphImpl::None;
+  axes.graphs = {Graphs::Scoped, Graphs::None};
+  if (pins_graphs) axes.graphs = {Graphs::Given};
+  axes.numbers.assign(ask.numbers.begin(), ask.numbers.end());
+  if (axes.numbers.empty()) axes.numbers = {std::nullopt};
   return axes;
 }
 
@@ -249,6 +257,12 @@ bool LayoutSpace::goes_with(StepOrder order, std::size_t rung) const {
   return !writer_.ladder().at(rung).moves_rows || writer_.start().runtime.recompute_under_overlap;
 }
 
+std::vector<Graphs> LayoutSpace::graphs_of(std::size_t rung) const {
+  const bool captures = axes_.graphs.front() == Graphs::Scoped;
+  if (captures && writer_.ladder().at(rung).is_full) return {Graphs::None};
+  return axes_.graphs;
+}
+
 LayoutChoice LayoutSpace::most_frugal(const LayoutChoice& shape) const {
   LayoutChoice frugal = shape;
   frugal.carrier = carriers_of(shape).front();
@@ -256,6 +270,8 @@ LayoutChoice LayoutSpace::most_frugal(const LayoutChoice& shape) const {
   frugal.state = axes_.states.front();
   frugal.recompute = writer_.ladder().size() - 1;
   while (frugal.recompute > 0 && !goes_with(frugal.order, frugal.recompute)) --frugal.recompute;
+  frugal.graphs = graphs_of(frugal.recompute).front();
+  frugal.number = axes_.numbers.back();
   return frugal;
 }
 

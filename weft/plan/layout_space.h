@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "weft/plan/layout_choice.h"
+#include "weft/plan/routing.h"
 
 namespace weft::plan {
 
@@ -25,6 +26,8 @@ struct PlanAsk {
   config::Config start;
   PinnedKeys pinned;
   Hardware hardware;
+  Routing routing = {};
+  std::vector<Number> numbers = {};  // formats of products to try; none: that of `start`
 };
 
 // Values of an axis, ascending, without regard to the other axes.
@@ -33,6 +36,8 @@ struct LayoutAxes {
   std::vector<Carrier> carriers;  // where tokens travel
   std::vector<StepOrder> orders;  // where tokens travel
   std::vector<StateHolder> states;
+  std::vector<Graphs> graphs;  // those that launch least first
+  std::vector<std::optional<Number>> numbers;
 };
 
 class LayoutSpace {
@@ -42,6 +47,7 @@ class LayoutSpace {
   const LayoutWriter& writer() const { return writer_; }
   const LayoutAxes& axes() const { return axes_; }
   const Hardware& hardware() const { return hardware_; }
+  const Routing& routing() const { return routing_; }
 
   // Why a shape cannot be, in few words that many shapes share; empty: nothing speaks against it.
   std::string complaint(const LayoutChoice& shape) const;
@@ -56,14 +62,17 @@ class LayoutSpace {
   std::vector<Carrier> carriers_of(const LayoutChoice& shape) const;
   std::vector<StepOrder> orders_of(const LayoutChoice& shape) const;
   bool goes_with(StepOrder order, std::size_t rung) const;
+  // Those that go with a rung: whole layers are not captured and run again.
+  std::vector<Graphs> graphs_of(std::size_t rung) const;
   // The modes in which it needs least memory.
   LayoutChoice most_frugal(const LayoutChoice& shape) const;
 
  private:
-  LayoutAxes axes_of() const;
+  LayoutAxes axes_of(const PlanAsk& ask) const;
   bool travels(const LayoutChoice& shape) const;
 
   Hardware hardware_;
+  Routing routing_;
   LayoutWriter writer_;
   std::int64_t world_, batch_;
   LayoutAxes axes_;

@@ -18,20 +18,28 @@ std::optional<PricedLayout> priced_beside(const LayoutSpace& space, const Layout
   if (std::ranges::find(orders, choice.order) == orders.end()) return std::nullopt;
   if (!space.goes_with(choice.order, choice.recompute)) return std::nullopt;
   if (!refusal_of(space, choice).empty()) return std::nullopt;
-  PricedLayout layout{.choice = choice,
-                      .price = price_run(space.writer().config_of(choice), space.hardware())};
+  PricedLayout layout{
+      .choice = choice,
+      .price = price_run(space.writer().config_of(choice), space.hardware(), space.routing())};
   if (!layout.price.memory.fits()) return std::nullopt;
   return layout;
 }
 
-// The same layout in an order, with the least recomputation that fits.
+// The same layout in an order, with the least recomputation that fits, and with graphs as it has
+// them where the order allows that.
 std::optional<PricedLayout> in_order(const LayoutSpace& space,
                                      LayoutChoice choice,
                                      StepOrder order) {
   choice.order = order;
   for (choice.recompute = 0; choice.recompute < space.writer().ladder().size();
        ++choice.recompute) {
-    if (auto layout = priced_beside(space, choice)) return layout;
+    const std::vector<Graphs> graphs = space.graphs_of(choice.recompute);
+    const bool has = std::ranges::find(graphs, choice.graphs) != graphs.end();
+    for (const Graphs each : has ? std::vector{choice.graphs, graphs.back()} : graphs) {
+      LayoutChoice other = choice;
+      other.graphs = each;
+      if (auto layout = priced_beside(space, other)) return layout;
+    }
   }
   return std::nullopt;
 }
@@ -133,6 +141,7 @@ std::optional<PlanVerdict> full_verdict(const LayoutSpace& space, const SearchRe
   if (!ladder.back().is_full || ladder.back().is_given || !search.best_full) return std::nullopt;
   LayoutChoice choice = best.choice;
   choice.recompute = ladder.size() - 1;
+  choice.graphs = space.graphs_of(choice.recompute).front();
   if (!space.goes_with(choice.order, choice.recompute)) choice.order = StepOrder::Plain;
   const double gain = gain_of(*search.best_full, best);
   std::string because = text("The fastest layout with it takes {} ms ({}), the best {} ms.",

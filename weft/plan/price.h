@@ -1,9 +1,11 @@
 // WHAT WOULD A RUN COST? Step time and memory of a config on a kind of GPU, before anything runs.
 //
-// The price is analytic: kernels by shape and bytes (kernel_work.h), the wire by bytes and links
-// (wire_time.h), the merged order of a pair of layers lane by lane (layer_time.h), and the pipeline
-// by its bubble. It asks for no graph, so that a layout is priced in well under a millisecond; it
-// is deterministic. docs/plan.md says what it leaves out and how good it is.
+// The price is that of the run's schedule on the clock, in two levels: layers node by node in the
+// real order of a small run of them (simulated_layer.h), the pipeline turn by turn in the order of
+// its rounds (pipeline_clock.h). Nodes take what their kernels (kernel_work.h) and wires
+// (wire_time.h) take. It is deterministic, and takes some milliseconds. A search of very many
+// layouts asks a formula first, which takes a fraction of that. docs/plan.md says what is left out
+// and how good it is.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +16,8 @@
 #include "weft/base/json.h"
 #include "weft/config/config.h"
 #include "weft/plan/hardware.h"
+#include "weft/plan/routing.h"
+#include "weft/plan/simulated_layer.h"
 #include "weft/plan/workload.h"
 
 namespace weft::plan {
@@ -25,9 +29,10 @@ std::string_view word(Wall wall);
 // Of one step on the rank that takes longest: what nothing hides.
 struct ExposedMs {
   double ep = 0, dp = 0, tp = 0, pp = 0, cp = 0;  // communication
+  double copy = 0;                                // activations to and from the host's memory
   double host = 0;                                // the device waits for launches
 
-  double communication() const { return ep + dp + tp + pp + cp; }
+  double communication() const { return ep + dp + tp + pp + cp + copy; }
 };
 
 // Device time of one step by what limits it, on the same rank; hidden communication is not in it.
@@ -70,10 +75,16 @@ struct Price {
 Price price_run(const config::Config& config,
                 const Hardware& hardware,
                 const Routing& routing = {});
+// The same by formula: sums of layers, two lanes for what is merged, and a bubble. Near the price
+// (a test says how near), and good enough to leave out what is much slower than the best.
+Price sieve_step(const config::Config& config,
+                 const Hardware& hardware,
+                 const Routing& routing = {});
 // Without the memory, for who has it already or does not ask.
 Price price_step(const config::Config& config,
                  const Hardware& hardware,
-                 const Routing& routing = {});
+                 const Routing& routing = {},
+                 const LayerMemory& memory = {});
 MemoryPrice price_memory(const config::Config& config,
                          const Hardware& hardware,
                          const Routing& routing = {});

@@ -22,9 +22,8 @@ constexpr double kKeptElement = 2;
 
 bool remakes(const ModelConfig& model, RecomputeModule module) {
   if (model.recompute_granularity != config::RecomputeGranularity::Selective) return false;
-  const std::vector<RecomputeModule> standard = {RecomputeModule::CoreAttn};
-  const std::vector<RecomputeModule>& all = model.recompute_modules.value_or(standard);
-  return std::ranges::find(all, module) != all.end();
+  if (!model.recompute_modules) return module == RecomputeModule::CoreAttn;
+  return std::ranges::find(*model.recompute_modules, module) != model.recompute_modules->end();
 }
 
 // What a layer of one micro-batch keeps for its backward: the inputs of its products (in the
@@ -117,7 +116,7 @@ struct RankKept {
 
 MemoryPrice price_memory(const Config& config, const Hardware& hardware, const Routing& routing) {
   const ModelConfig& model = config.model;
-  const Workload work = workload_of(config, routing);
+  const Workload work = workload_of(config, largest_imbalance(routing, model));
   const KeptBytes kept(config, work);
   const grid::Layout layout = derive::layout_of(config);
   const double micro_batches = number(std::max<std::int64_t>(

@@ -21,6 +21,7 @@ std::string exposed_text(const ExposedMs& exposed, double step_ms) {
   add_kind("tp", exposed.tp);
   add_kind("pp", exposed.pp);
   add_kind("cp", exposed.cp);
+  add_kind("copy", exposed.copy);
   add_kind("host", exposed.host);
   return result.empty() ? "nothing" : result;
 }
@@ -55,6 +56,7 @@ base::Json to_json(const Price& price) {
             {"tp", exposed.tp},
             {"pp", exposed.pp},
             {"cp", exposed.cp},
+            {"copy", exposed.copy},
             {"host", exposed.host}}},
           {"compute",
            {{"products", compute.products},

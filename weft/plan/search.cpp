@@ -1,13 +1,15 @@
 #include "weft/plan/search.h"
 
 #include <algorithm>
-#include <atomic>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "weft/base/casts.h"
 #include "weft/base/parallel.h"
 #include "weft/base/text.h"
+#include "weft/plan/search_candidates.h"
 #include "weft/rules/validate.h"
 
 namespace weft::plan {
@@ -23,14 +25,6 @@ struct ShapeOutcome {
   // Where it does not fit: at its smallest.
   std::optional<PricedLayout> smallest;
 };
-
-bool is_faster(const PricedLayout& a, const PricedLayout& b) {
-  if (a.price.step_ms != b.price.step_ms) return a.price.step_ms < b.price.step_ms;
-  if (a.price.memory.total() != b.price.memory.total()) {
-    return a.price.memory.total() < b.price.memory.total();
-  }
-  return a.choice < b.choice;
-}
 
 void keep_faster(std::optional<PricedLayout>& best, const PricedLayout& other) {
   if (!best || is_faster(other, *best)) best = other;
@@ -51,8 +45,11 @@ class ShapePricing {
       outcome_.smallest->price.memory = least;
       return std::move(outcome_);
     }
-    for (const StepOrder order : orders) {
-      price_order(frugal.state, order, space_.carriers_of(shape_));
+    for (const std::optional<Number> number : space_.axes().numbers) {
+      for (const StepOrder order : orders) {
+        price_order({.state = frugal.state, .order = order, .number = number},
+                    space_.carriers_of(shape_));
+      }
     }
     price_other_state();
     price_frugal_rungs();
@@ -62,16 +59,24 @@ class ShapePricing {
  private:
   MemoryPrice memory_of(const LayoutChoice& choice) {
     space_.writer().set_modes(choice, config_);
-    return price_memory(config_, space_.hardware());
+    return price_memory(config_, space_.hardware(), space_.routing());
   }
 
-  void price_order(StateHolder state, StepOrder order, const std::vector<Carrier>& carriers) {
+  struct Modes {
+    StateHolder state = StateHolder::Shared;
+    StepOrder order = StepOrder::Plain;
+    std::optional<Number> number = {};
+  };
+
+  void price_order(const Modes& modes, const std::vector<Carrier>& carriers) {
     LayoutChoice choice = shape_;
-    choice.state = state;
-    choice.order = order;
+    choice.state = modes.state;
+    choice.order = modes.order;
+    choice.number = modes.number;
     const std::size_t rungs = space_.writer().ladder().size();
     for (choice.recompute = 0; choice.recompute < rungs; ++choice.recompute) {
-      if (!space_.goes_with(order, choice.recompute)) continue;
+      if (!space_.goes_with(modes.order, choice.recompute)) continue;
+      choice.graphs = space_.graphs_of(choice.recompute).front();
       const MemoryPrice memory = memory_of(choice);
       if (!memory.fits()) continue;
       for (const Carrier carrier : carriers) {
@@ -86,7 +91,8 @@ class ShapePricing {
   void price_other_state() {
     if (!outcome_.best || space_.axes().states.size() < 2) return;
     const LayoutChoice best = outcome_.best->choice;
-    price_order(space_.axes().states.back(), best.order, {best.carrier});
+    price_order({.state = space_.axes().states.back(), .order = best.order, .number = best.number},
+                {best.carrier});
   }
 
   // The best modes with more recomputation: slower, and smaller.
@@ -97,13 +103,15 @@ class ShapePricing {
     for (choice.recompute = first; choice.recompute < space_.writer().ladder().size();
          ++choice.recompute) {
       if (!space_.goes_with(choice.order, choice.recompute)) choice.order = StepOrder::Plain;
+      choice.graphs = space_.graphs_of(choice.recompute).front();
       add(choice, memory_of(choice));
     }
   }
 
   void add(const LayoutChoice& choice, const MemoryPrice& memory) {
     space_.writer().set_modes(choice, config_);
-    PricedLayout layout{.choice = choice, .price = price_step(config_, space_.hardware())};
+    PricedLayout layout{.choice = choice,
+                        .price = sieve_step(config_, space_.hardware(), space_.routing())};
     layout.price.memory = memory;
     if (!memory.fits()) return;
     keep_faster(outcome_.best, layout);
@@ -165,61 +173,128 @@ std::string memory_reason(const PricedLayout& smallest) {
               largest_component(smallest.price.memory).name);
 }
 
-// Takes out what rules refuse, until `wanted` are legal; how many are.
-std::size_t judge_first(const LayoutSpace& space,
-                        std::size_t wanted,
-                        std::vector<PricedLayout>& layouts,
-                        DiscardPile& discarded) {
-  std::vector<PricedLayout> legal;
-  std::size_t at = 0;
-  for (; at < layouts.size() && legal.size() < wanted; ++at) {
-    const std::string why = refusal_of(space, layouts[at].choice);
-    if (why.empty()) {
-      legal.push_back(layouts[at]);
+// What rules say of the layouts that were simulated, each asked once.
+class RuleBook {
+ public:
+  explicit RuleBook(const LayoutSpace& space) : space_(space) {}
+
+  const std::string& refusal(const LayoutChoice& choice) {
+    const auto known = refusals_.find(choice);
+    if (known != refusals_.end()) return known->second;
+    return refusals_.emplace(choice, refusal_of(space_, choice)).first->second;
+  }
+
+ private:
+  const LayoutSpace& space_;
+  std::map<LayoutChoice, std::string> refusals_;
+};
+
+LayoutChoice shape_of(const LayoutChoice& choice) {
+  return {.tp = choice.tp,
+          .pp = choice.pp,
+          .vpp = choice.vpp,
+          .cp = choice.cp,
+          .ep = choice.ep,
+          .etp = choice.etp,
+          .mbs = choice.mbs};
+}
+
+// The first of each shape that rules allow, until `wanted` are found; `layouts` are sorted. A shape
+// of which they allow none is discarded.
+std::vector<PricedLayout> rank_legal(const std::vector<PricedLayout>& layouts,
+                                     std::size_t wanted,
+                                     RuleBook& rules,
+                                     DiscardPile& discarded) {
+  std::vector<PricedLayout> ranked;
+  std::map<LayoutChoice, bool> is_ranked;       // by shape
+  std::map<LayoutChoice, std::size_t> refused;  // by shape: where it was first
+  for (std::size_t at = 0; at < layouts.size() && ranked.size() < wanted; ++at) {
+    const LayoutChoice shape = shape_of(layouts[at].choice);
+    if (is_ranked[shape]) continue;
+    if (rules.refusal(layouts[at].choice).empty()) {
+      is_ranked[shape] = true;
+      ranked.push_back(layouts[at]);
     } else {
-      // The rule, and what it says of the first of them.
-      const std::size_t colon = why.find(": ");
-      discarded.add("refused by " + why.substr(0, colon),
-                    layouts[at].choice,
-                    base::number(static_cast<std::int64_t>(at)),
-                    why.substr(colon + 2));
+      refused.try_emplace(shape, at);
     }
   }
-  const std::size_t count = legal.size();
-  legal.insert(legal.end(), layouts.begin() + static_cast<std::ptrdiff_t>(at), layouts.end());
-  layouts = std::move(legal);
-  return count;
-}
-
-// Fastest first; every one is smaller than all before it.
-std::vector<PricedLayout> front_of(std::vector<PricedLayout> all) {
-  std::ranges::sort(all, is_faster);
-  std::vector<PricedLayout> front;
-  for (const PricedLayout& layout : all) {
-    const double least = front.empty() ? 0 : front.back().price.memory.total();
-    if (front.empty() || layout.price.memory.total() < least) front.push_back(layout);
+  for (const auto& [shape, at] : refused) {
+    if (is_ranked[shape]) continue;
+    // The rule, and what it says of the first of them.
+    const std::string& why = rules.refusal(layouts[at].choice);
+    const std::size_t colon = why.find(": ");
+    discarded.add("refused by " + why.substr(0, colon),
+                  layouts[at].choice,
+                  base::number(static_cast<std::int64_t>(at)),
+                  why.substr(colon + 2));
   }
-  return front;
-}
-
-void keep_if_legal(const LayoutSpace& space, std::optional<PricedLayout>& layout) {
-  if (layout && !refusal_of(space, layout->choice).empty()) layout.reset();
+  return ranked;
 }
 
 // The front of what rules allow.
-std::vector<PricedLayout> legal_front(const LayoutSpace& space, std::vector<PricedLayout> all) {
+std::vector<PricedLayout> legal_front(std::vector<PricedLayout> all, RuleBook& rules) {
   while (true) {
     std::vector<PricedLayout> front = front_of(all);
-    std::vector<LayoutChoice> refused;
+    const auto is_refused = [&](const PricedLayout& layout) {
+      return !rules.refusal(layout.choice).empty();
+    };
+    if (std::ranges::none_of(front, is_refused)) return front;
+    std::set<LayoutChoice> refused;
     for (const PricedLayout& layout : front) {
-      if (!refusal_of(space, layout.choice).empty()) refused.push_back(layout.choice);
+      if (is_refused(layout)) refused.insert(layout.choice);
     }
-    if (refused.empty()) return front;
-    std::erase_if(all, [&](const PricedLayout& layout) {
-      return std::ranges::find(refused, layout.choice) != refused.end();
-    });
+    std::erase_if(all, [&](const PricedLayout& layout) { return refused.contains(layout.choice); });
   }
 }
+
+// The first of `layouts`, which are sorted, that rules allow and that is as asked.
+std::optional<PricedLayout> first_legal(const std::vector<PricedLayout>& layouts,
+                                        RuleBook& rules,
+                                        const std::function<bool(const LayoutChoice&)>& is_asked) {
+  for (const PricedLayout& layout : layouts) {
+    if (is_asked(layout.choice) && rules.refusal(layout.choice).empty()) return layout;
+  }
+  return std::nullopt;
+}
+
+// Runs `body` for each of `all`, some at a time, and tells who watches.
+void for_each_watched(std::string_view what,
+                      std::int64_t all,
+                      std::int64_t at_once,
+                      int threads,
+                      const SearchWatch& watch,
+                      const std::function<void(std::size_t)>& body) {
+  std::mutex watching;
+  std::int64_t done = 0;
+  const std::int64_t parts = (all + at_once - 1) / at_once;
+  base::parallel(threads, parts, [&](std::int64_t part) {
+    const std::int64_t end = std::min(all, (part + 1) * at_once);
+    for (std::int64_t i = part * at_once; i < end; ++i) {
+      if (watch.stop && watch.stop->load()) throw SearchStopped();
+      body(base::at(i));
+    }
+    const std::lock_guard lock(watching);
+    done += end - part * at_once;
+    if (watch.show) watch.show(what, done, all);
+  });
+}
+
+// Runs whose layers are the same whatever the pipeline, the optimizer and the graphs.
+std::string run_name(const LayoutChoice& choice) {
+  return text("{} {} {} {} {} {} {} {} {}",
+              choice.tp,
+              choice.cp,
+              choice.ep,
+              choice.etp,
+              choice.mbs,
+              static_cast<int>(choice.carrier),
+              static_cast<int>(choice.order),
+              choice.recompute,
+              choice.number ? static_cast<int>(*choice.number) : -1);
+}
+
+// Shapes that are simulated in all their good modes, at least.
+constexpr std::size_t kSimulatedShapes = 64;
 
 }  // namespace
 
@@ -260,26 +335,16 @@ SearchResult search_layouts(const LayoutSpace& space,
                             const SearchWatch& watch) {
   const LayoutSpace::Shapes shapes = space.shapes();
   std::vector<ShapeOutcome> outcomes(shapes.all.size());
-  std::mutex watching;
-  std::int64_t done = 0;
-  constexpr std::int64_t kPart = 64;
-  const std::int64_t all = std::ssize(shapes.all), parts = (all + kPart - 1) / kPart;
-  base::parallel(threads, parts, [&](std::int64_t part) {
-    const std::int64_t end = std::min(all, (part + 1) * kPart);
-    for (std::int64_t i = part * kPart; i < end; ++i) {
-      outcomes[base::at(i)] = ShapePricing(space, shapes.all[base::at(i)]).price();
-    }
-    const std::lock_guard lock(watching);
-    done += end - part * kPart;
-    if (watch) watch(done, all);
+  for_each_watched("shapes", std::ssize(shapes.all), 64, threads, watch, [&](std::size_t i) {
+    outcomes[i] = ShapePricing(space, shapes.all[i]).price();
   });
 
   SearchResult result;
-  result.shapes = all;
+  result.shapes = std::ssize(shapes.all);
   DiscardPile discarded;
+  SearchCandidates candidates(space);
   for (const auto& [why, count] : shapes.refused) discarded.add_all(why, count);
-  std::vector<PricedLayout> everything;
-  for (ShapeOutcome& outcome : outcomes) {
+  for (const ShapeOutcome& outcome : outcomes) {
     if (outcome.smallest) {
       discarded.add(memory_reason(*outcome.smallest),
                     outcome.smallest->choice,
@@ -293,20 +358,34 @@ SearchResult search_layouts(const LayoutSpace& space,
     result.priced += std::ssize(outcome.priced);
     if (!outcome.best) continue;
     ++result.fitting;
-    result.ranked.push_back(*outcome.best);
-    for (const PricedLayout& layout : outcome.priced) {
-      keep_faster(result.best_of_order[static_cast<std::size_t>(layout.choice.order)], layout);
-      const bool full = space.writer().ladder().at(layout.choice.recompute).is_full;
-      if (full) keep_faster(result.best_full, layout);
-    }
-    std::ranges::move(front_of(std::move(outcome.priced)), std::back_inserter(everything));
+    candidates.add_shape(outcome.priced, *outcome.best);
   }
-  for (std::optional<PricedLayout>& best : result.best_of_order) keep_if_legal(space, best);
-  keep_if_legal(space, result.best_full);
   if (result.fitting > 0) result.nearest.reset();
-  std::ranges::sort(result.ranked, is_faster);
-  result.judged = judge_first(space, top, result.ranked, discarded);
-  result.front = legal_front(space, std::move(everything));
+
+  std::vector<PricedLayout> layouts = candidates.take(std::max(kSimulatedShapes, top + top / 2));
+  result.simulated = std::ssize(layouts);
+  SimulatedLayers simulated;
+  for_each_watched("schedules", result.simulated, 4, threads, watch, [&](std::size_t i) {
+    const Config config = space.writer().config_of(layouts[i].choice);
+    const MemoryPrice memory = layouts[i].price.memory;
+    layouts[i].price = price_step(config,
+                                  space.hardware(),
+                                  space.routing(),
+                                  {.layers = &simulated, .run = run_name(layouts[i].choice)});
+    layouts[i].price.memory = memory;
+  });
+  std::ranges::sort(layouts, is_faster);
+  RuleBook rules(space);
+  result.ranked = rank_legal(layouts, std::max(top, std::size_t{1}), rules, discarded);
+  for (std::size_t order = 0; order < kStepOrders; ++order) {
+    result.best_of_order[order] = first_legal(layouts, rules, [&](const LayoutChoice& choice) {
+      return static_cast<std::size_t>(choice.order) == order;
+    });
+  }
+  result.best_full = first_legal(layouts, rules, [&](const LayoutChoice& choice) {
+    return space.writer().ladder().at(choice.recompute).is_full;
+  });
+  result.front = legal_front(std::move(layouts), rules);
   result.discarded = discarded.take();
   return result;
 }

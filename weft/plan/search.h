@@ -1,15 +1,18 @@
 // WHICH LAYOUT IS FASTEST? Every shape that could be, with the modes it could have, is held against
-// the memory of the GPU and priced; the best modes of each shape are ranked.
+// the memory of the GPU and priced by formula; the schedules of the best are simulated, and those
+// are ranked.
 //
 // Nothing is sampled and nothing is random: two searches of one question give the same answer,
-// whatever the number of threads. Three things keep it short. A shape that does not fit when it
+// whatever the number of threads. Four things keep it short. A shape that does not fit when it
 // keeps as little as it can is left out after one look. Of the rungs of recomputation only the
 // first that fits is priced in every order and with every carrier: those after it do the same work
-// and more; an optimizer that is whole on each rank is priced with the best of these alone. And
-// rules judge what is shown, in the order of the ranking.
+// and more; an optimizer that is whole on each rank is priced with the best of these alone. Only
+// what the formula finds good is simulated: a fixed number of shapes, and the front of time against
+// memory. And rules judge what is shown, in the order of the ranking.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -37,11 +40,10 @@ struct DiscardedLayouts {
 struct SearchResult {
   std::int64_t shapes = 0;  // that divisions allow
   std::int64_t fitting = 0;
-  std::int64_t priced = 0;  // layouts, with their modes
-  // Best first. The first `judged` of them are legal, every rule considered; all that is asked of
-  // fewer is what divisions decide.
+  std::int64_t priced = 0;     // layouts, with their modes, by formula
+  std::int64_t simulated = 0;  // of them
+  // Of those simulated the best of each shape that every rule allows, best first.
   std::vector<PricedLayout> ranked;
-  std::size_t judged = 0;
   // Every layout than which no other is both faster and smaller; fastest first, legal.
   std::vector<PricedLayout> front;
   // What does not fit or is refused by a rule, then what does not divide; most layouts first.
@@ -54,10 +56,17 @@ struct SearchResult {
   std::optional<PricedLayout> nearest;
 };
 
-// How far a search is; called from any thread, one call at a time.
-using SearchWatch = std::function<void(std::int64_t done, std::int64_t all)>;
+// Who looks on: how far a search is (called from any thread, one call at a time), and whether it
+// should end. Either may be missing.
+struct SearchWatch {
+  std::function<void(std::string_view what, std::int64_t done, std::int64_t all)> show = {};
+  const std::atomic<bool>* stop = nullptr;
+};
 
-// `top`: how many of the best are judged. On `threads` threads.
+// A search that was told to end.
+struct SearchStopped {};
+
+// `top`: how many of the best are wanted at least. On `threads` threads. Throws SearchStopped.
 SearchResult search_layouts(const LayoutSpace& space,
                             std::size_t top,
                             int threads,

@@ -33,6 +33,7 @@ std::string exposed_line(const Price& price) {
   add_kind("tp", price.exposed.tp);
   add_kind("pp", price.exposed.pp);
   add_kind("cp", price.exposed.cp);
+  add_kind("copy", price.exposed.copy);
   add_kind("host", price.exposed.host);
   return line.empty() ? "nothing" : line + " ms";
 }
@@ -229,8 +230,9 @@ base::Json to_json(const PlanReport& report, const LayoutSpace& space) {
                   {"shapes", search.shapes},
                   {"fitting", search.fitting},
                   {"priced", search.priced},
+                  {"simulated", search.simulated},
                   {"layouts", base::Json::array()}};
-  for (std::size_t i = 0; i < std::min(report.top, search.judged); ++i) {
+  for (std::size_t i = 0; i < std::min(report.top, search.ranked.size()); ++i) {
     json["layouts"].push_back(layout_json(space, search.ranked[i]));
   }
   json["sensitivity"] = steps_json(report.steps);
@@ -268,13 +270,16 @@ std::string to_text(const PlanReport& report, const LayoutSpace& space) {
   const SearchResult& search = report.search;
   std::string result = head_line(report, space);
   if (search.ranked.empty()) return result + nothing_fits(report, space);
-  result +=
-      text("{} shapes are possible, {} fit, {} layouts are priced; the best {}:\n\n",
-           search.shapes,
-           search.fitting,
-           search.priced,
-           base::counted(static_cast<std::int64_t>(std::min(report.top, search.judged)), "shape"));
-  for (std::size_t i = 0; i < std::min(report.top, search.judged); ++i) {
+  result += text(
+      "{} shapes are possible, {} fit; {} layouts are priced, and the schedules of {} simulated. "
+      "The best {}:\n\n",
+      search.shapes,
+      search.fitting,
+      search.priced,
+      search.simulated,
+      base::counted(static_cast<std::int64_t>(std::min(report.top, search.ranked.size())),
+                    "shape"));
+  for (std::size_t i = 0; i < std::min(report.top, search.ranked.size()); ++i) {
     result += layout_lines(space, i + 1, search.ranked[i]);
   }
   const Price& best = search.ranked.front().price;

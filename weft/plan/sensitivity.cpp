@@ -29,14 +29,14 @@ std::string state_word(StateHolder state) {
 }
 
 // Prices a config beside the best, or says why not.
-void price_step_to(const Config& config, const Hardware& hardware, KnobStep& step) {
+void price_step_to(const Config& config, const LayoutSpace& space, KnobStep& step) {
   const rules::Verdict verdict = rules::judge(config);
   if (!verdict.legal()) {
     const config::Finding& error = verdict.errors.front();
     step.why_not = text("rule {}: {}", error.id, error.message);
     return;
   }
-  const Price price = price_run(config, hardware);
+  const Price price = price_run(config, space.hardware(), space.routing());
   step.memory = price.memory;
   if (price.memory.fits()) {
     step.price = price;
@@ -72,7 +72,7 @@ class KnobTurner {
     KnobStep step{.knob = std::move(knob), .from = std::move(from), .to = std::move(to)};
     step.why_not = space_.complaint(other);
     if (step.why_not.empty()) {
-      price_step_to(space_.writer().config_of(other), space_.hardware(), step);
+      price_step_to(space_.writer().config_of(other), space_, step);
     }
     steps_.push_back(std::move(step));
   }
@@ -135,30 +135,36 @@ class KnobTurner {
       if (!space_.goes_with(other.order, rung)) other.order = StepOrder::Plain;
       std::string to = ladder[rung].name;
       if (other.order != choice_.order) to += " (plain order)";
+      const std::vector<Graphs> graphs = space_.graphs_of(rung);
+      if (std::ranges::find(graphs, other.graphs) == graphs.end()) {
+        other.graphs = graphs.front();
+        to += " (no graphs)";
+      }
       try_choice("recompute", ladder[choice_.recompute].name, std::move(to), other);
     }
   }
 
   void try_config(std::string knob, std::string from, std::string to, const Config& config) {
     KnobStep step{.knob = std::move(knob), .from = std::move(from), .to = std::move(to)};
-    price_step_to(config, space_.hardware(), step);
+    price_step_to(config, space_, step);
     steps_.push_back(std::move(step));
   }
 
-  // Of what has the same shape in every step.
   void turn_graphs() {
-    if (config_.model.cuda_graph_impl != config::CudaGraphImpl::None) return;
-    using Scope = config::CudaGraphScope;
-    Config config = config_;
-    config.model.cuda_graph_impl = config::CudaGraphImpl::TransformerEngine;
-    config.model.cuda_graph_modules = {Scope::Attn, Scope::Mlp};
-    if (config.model.experts() > 0) {
-      config.model.cuda_graph_modules = {Scope::Attn, Scope::MoeRouter, Scope::MoePreprocess};
+    const auto said = [&](Graphs graphs) -> std::string {
+      if (graphs != Graphs::Scoped) return "none";
+      std::string words;
+      for (const config::CudaGraphScope scope : graph_scopes(config_.model)) {
+        words += (words.empty() ? "" : ", ") + std::string(config::word(scope));
+      }
+      return words;
+    };
+    for (const Graphs graphs : space_.graphs_of(choice_.recompute)) {
+      if (graphs == choice_.graphs) continue;
+      LayoutChoice other = choice_;
+      other.graphs = graphs;
+      try_choice("graphs", said(choice_.graphs), said(graphs), other);
     }
-    config.model.use_te_rng_tracker = true;
-    config.rng.te_rng_tracker = true;
-    const bool moe = config.model.experts() > 0;
-    try_config("graphs", "none", moe ? "attn, moe_router, moe_preprocess" : "attn, mlp", config);
   }
 
   void turn_batch() {

@@ -19,8 +19,8 @@ struct KnobStep {
 };
 
 // One step up and one down on every axis, every other carrier and order, one rung of recomputation
-// either way and whole layers, and the other holder of the optimizer's state. Then what is no
-// layout: CUDA graphs of what has fixed shapes, half and twice the batch, and the other formats of
+// either way and whole layers, the other holder of the optimizer's state, and CUDA graphs of what
+// has fixed shapes. Then what is no layout: half and twice the batch, and the other formats of
 // numbers that the GPU has.
 std::vector<KnobStep> sensitivity(const LayoutSpace& space, const LayoutChoice& choice);
 

@@ -11,17 +11,20 @@
 #include "weft/exec/sim/costs.h"
 #include "weft/grid/grid.h"
 #include "weft/plan/hardware.h"
+#include "weft/plan/routing.h"
 #include "weft/schedule/plan.h"
 #include "weft/trace/span.h"
 
 namespace weft::plan {
 
-// By pipeline rank: what every node of its graph takes on this GPU. Kernels as in kernel_work.h,
-// dispatch and combine as in wire_time.h, other collectives by bytes over the links.
+// By pipeline rank: what every node of its graph takes on this GPU. Kernels, dispatch, combine and
+// other exchanges of layers as in node_pricing.h, longer by what launches and transfers beside them
+// add to the price of their layer (layer_prices.h); other collectives by bytes over the links.
 exec::sim::CostTable hardware_costs(const config::Config& config,
                                     const grid::Grid& grid,
                                     const std::vector<schedule::RankPlan>& plans,
-                                    const Hardware& hardware);
+                                    const Hardware& hardware,
+                                    const Routing& routing = {});
 
 struct SimulatedRun {
   std::int64_t micro_batches = 0;          // of the step
@@ -36,6 +39,7 @@ struct SimulatedRun {
 // `priced` is the config as it is priced, with those parts.
 SimulatedRun simulate_run(const config::Config& config,
                           const config::Config& priced,
-                          const Hardware& hardware);
+                          const Hardware& hardware,
+                          const Routing& routing = {});
 
 }  // namespace weft::plan

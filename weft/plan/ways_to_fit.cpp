@@ -37,7 +37,8 @@ std::optional<PricedLayout> smallest_layout(const LayoutSpace& space) {
   std::optional<PricedLayout> smallest;
   for (const LayoutChoice& shape : space.shapes().all) {
     PricedLayout layout{.choice = space.most_frugal(shape), .price = {}};
-    layout.price.memory = price_memory(space.writer().config_of(layout.choice), space.hardware());
+    layout.price.memory =
+        price_memory(space.writer().config_of(layout.choice), space.hardware(), space.routing());
     if (is_smaller(layout, smallest)) smallest = std::move(layout);
   }
   return smallest;

@@ -19,7 +19,7 @@ bool host_waits_for_counts(const ModelConfig& model) {
   return model.cuda_graph_impl != config::CudaGraphImpl::FullIteration && !model.moe_paged_stash;
 }
 
-Workload workload_of(const config::Config& config, const Routing& routing) {
+Workload workload_of(const config::Config& config, double imbalance) {
   const ModelConfig& model = config.model;
   Workload work{.number = number_of(model),
                 .tokens = number(config.train.micro_batch_size * model.seq_length /
@@ -35,7 +35,7 @@ Workload workload_of(const config::Config& config, const Routing& routing) {
   work.local_experts = number(grid.local());
   work.rows = work.own_tokens * number(grid.per_token);
   work.drops = model.moe_expert_capacity_factor.has_value();
-  work.imbalance = work.drops ? 1 : routing.imbalance;
+  work.imbalance = work.drops ? 1 : imbalance;
   work.rows *= work.drops ? *model.moe_expert_capacity_factor : work.imbalance;
   work.fuses_experts = model.use_transformer_engine_op_fuser;
   work.is_flex = model.moe_token_dispatcher_type == config::Dispatcher::Flex;

@@ -8,11 +8,6 @@
 
 namespace weft::plan {
 
-// How rows are spread over the ranks of an expert-parallel group.
-struct Routing {
-  double imbalance = 1;  // rows of the busiest rank, over the mean: all others wait for it
-};
-
 struct Workload {
   Number number = Number::Bf16;  // of the layers' products; the head's are bf16
   double tokens = 0;             // that attention has, over all tensor-parallel ranks
@@ -27,9 +22,9 @@ struct Workload {
   bool is_flex = false;  // tokens travel once to a rank, and not by a plain all-to-all
 };
 
-// For a legal config, or a published run that a rule would set something of.
-// Rows of a fixed number are even, whatever the routing.
-Workload workload_of(const config::Config& config, const Routing& routing = {});
+// For a legal config, or a published run that a rule would set something of. `imbalance`: rows of
+// the busiest expert-parallel rank over the mean (routing.h).
+Workload workload_of(const config::Config& config, double imbalance = 1);
 
 // In what the matrix products of a run are.
 Number number_of(const config::ModelConfig& model);

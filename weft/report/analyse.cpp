@@ -79,12 +79,27 @@ struct Priced {
   std::optional<plan::NominalRates> rates;
 };
 
+// By the calibration, or where that does not know the run, with a note, without it.
+PredictedRun predicted_run(const Evidence& evidence,
+                           const config::Config& run,
+                           double step_ms,
+                           Report& report) {
+  if (evidence.calibration) {
+    try {
+      return compare(run, evidence.timelines, step_ms, evidence.calibration);
+    } catch (const base::ConfigError& error) {
+      report.notes.push_back(text("nothing is predicted by the calibration: {}", error.what()));
+    }
+  }
+  return compare(run, evidence.timelines, step_ms, std::nullopt);
+}
+
 Priced price(const Evidence& evidence, const config::Config& run, Report& report) {
   Priced priced;
   if (evidence.timelines.empty()) return priced;
   try {
     const double step_ms = report.exposure.mean_step_ms();
-    PredictedRun predicted = compare(run, evidence.timelines, step_ms);
+    PredictedRun predicted = predicted_run(evidence, run, step_ms, report);
     priced.rates = predicted.rates;
     report.comparison = std::move(predicted.comparison);
     if (!run.runtime.schedule.empty()) {

@@ -49,9 +49,12 @@ class NodeCosts {
     bool is_message = false;
   };
 
-  // Of every rank that was traced; nodes that its graph does not have are left out.
   std::vector<NodeTime> at(const plan::NominalRates& rates) const {
-    const sim::CostTable nominal = plan::nominal_costs(run_, grid_, plans_, rates);
+    return beside(plan::nominal_costs(run_, grid_, plans_, rates));
+  }
+
+  // Of every rank that was traced; nodes that its graph does not have are left out.
+  std::vector<NodeTime> beside(const sim::CostTable& nominal) const {
     std::vector<NodeTime> all;
     for (const auto& [rank, rows] : measured_.ranks()) {
       const int stage = grid_.coordinate(rank).pp;
@@ -168,20 +171,29 @@ Node piece_of(Node node) {
 
 PredictedRun compare(const config::Config& run,
                      const std::vector<trace::Timeline>& traced,
-                     double step_ms) {
+                     double step_ms,
+                     const std::optional<plan::Calibration>& calibration) {
   const NodeCosts costs(run, traced);
   const bool is_known = derive::gpu_facts(run.hardware).tflops.has_value();
   PredictedRun result{.comparison = {},
                       .rates = is_known ? plan::rates_of(run.hardware) : fitted_rates(costs)};
   Comparison& comparison = result.comparison;
-  comparison.costs =
-      is_known ? "as advertised: " + plan::describe(result.rates) : fitted_text(result.rates, run);
-  comparison.step = {.name = "step",
-                     .measured_ms = step_ms,
-                     .predicted_ms = costs.predicted_step_ms(result.rates)};
+  std::vector<NodeCosts::NodeTime> times;
+  comparison.step = {.name = "step", .measured_ms = step_ms, .predicted_ms = 0};
+  if (calibration) {
+    const plan::CalibratedStep step = plan::calibrated_step(run, *calibration);
+    comparison.costs = "by the calibration: " + plan::describe(calibration->rates);
+    comparison.step.predicted_ms = step.seconds * 1e3;
+    times = costs.beside(step.costs);
+  } else {
+    comparison.costs = (is_known ? "as advertised: " + plan::describe(result.rates)
+                                 : fitted_text(result.rates, run)) +
+                       "; no calibration (--calibration)";
+    comparison.step.predicted_ms = costs.predicted_step_ms(result.rates);
+    times = costs.at(result.rates);
+  }
   Rows pieces, nodes;
   std::map<Node, double> executed;  // ranks that ran the node
-  const std::vector<NodeCosts::NodeTime> times = costs.at(result.rates);
   for (const NodeCosts::NodeTime& time : times) ++executed[time.node];
   for (const NodeCosts::NodeTime& time : times) {
     Comparison::Row& piece = pieces[piece_of(time.node)];

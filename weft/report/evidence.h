@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "weft/config/config.h"
+#include "weft/plan/calibration.h"
 #include "weft/report/report.h"
 #include "weft/trace/chrome_read.h"
 
@@ -22,6 +23,7 @@ struct Evidence {
   trace::Clocks clocks = trace::Clocks::Shared;
   std::optional<trace::DeviceTraces> devices;
   std::vector<std::string> notes;
+  std::optional<plan::Calibration> calibration = {};  // of the machine, where it is given
 };
 
 // Of a run folder (config.yaml, metrics.jsonl, trace*.json), or of a trace. MissingInput where the

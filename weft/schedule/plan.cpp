@@ -51,16 +51,6 @@ TurnOrder order_of(const config::Config& config) {
   UNREACHABLE("pipeline schedule {}", static_cast<int>(derive::pipeline_schedule(config)));
 }
 
-PipelineShape shape_of(const config::Config& config, const grid::Grid& grid, int pp_rank) {
-  return {.pp = grid.pp(),
-          .pp_rank = pp_rank,
-          .vpp = static_cast<int>(derive::virtual_stages(config.model)),
-          .micro_batches = static_cast<int>(derive::micro_batches(config.train, grid.dp())),
-          .group = static_cast<int>(derive::micro_batch_group(config.model)),
-          .extra_warm_up = config.comm_overlap.overlap_moe_expert_parallel_comm ? 1 : 0,
-          .order = order_of(config)};
-}
-
 // Where no tokens travel there is nothing to cut them for.
 int token_slices(const config::Config& config) {
   const bool travel = config.model.tokens_travel();
@@ -169,6 +159,16 @@ MembersOf members_of(const std::vector<RankPlan>& plans) {
 
 }  // namespace
 
+PipelineShape pipeline_shape(const config::Config& config, std::int64_t dp, int pp_rank) {
+  return {.pp = static_cast<int>(config.model.pipeline_model_parallel_size),
+          .pp_rank = pp_rank,
+          .vpp = static_cast<int>(derive::virtual_stages(config.model)),
+          .micro_batches = static_cast<int>(derive::micro_batches(config.train, dp)),
+          .group = static_cast<int>(derive::micro_batch_group(config.model)),
+          .extra_warm_up = config.comm_overlap.overlap_moe_expert_parallel_comm ? 1 : 0,
+          .order = order_of(config)};
+}
+
 std::vector<RankPlan> plan_step(const config::Config& config,
                                 const grid::Grid& grid,
                                 config::RowBudget budget,
@@ -192,7 +192,7 @@ std::vector<RankPlan> plan_step(const config::Config& config,
   for (int pp_rank = 0; pp_rank < grid.pp(); ++pp_rank) {
     sums.buffers = derive::buffer_scheme(config, pp_rank);
     RankPlan plan{.anatomy = describe(config.model, sums, pp_rank, tokens, placement),
-                  .shape = shape_of(config, grid, pp_rank),
+                  .shape = pipeline_shape(config, grid.dp(), pp_rank),
                   .training = {},
                   .forward = {}};
     plan.training = training_graph(config, plan.anatomy, plan.shape);

@@ -21,6 +21,9 @@ struct RankPlan {
   SendsOver training_over, forward_over;  // see note_sends_over; empty: nothing is known
 };
 
+// The turns of a pipeline rank, of whom there are `dp` that do the same with other tokens.
+PipelineShape pipeline_shape(const config::Config& config, std::int64_t dp, int pp_rank);
+
 // One plan for each pipeline rank; the config has been validated.
 std::vector<RankPlan> plan_step(const config::Config& config,
                                 const grid::Grid& grid,

@@ -1,6 +1,6 @@
 #include "weft/train/model_statistics.h"
 
-#include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 
@@ -19,7 +19,6 @@ using tensor::Range;
 using tensor::Tag;
 using tensor::Tensor;
 
-constexpr std::int64_t kMostWidened = 1 << 22;  // elements of weights in fp32 at a time
 constexpr std::array kHomes{Home::Dense, Home::Expert};
 
 // What of this rank's buffers counts: as in the norm of all gradients, without padding.
@@ -58,19 +57,10 @@ class Counter {
   void add_squares(Home home, std::int64_t place) {
     const Tensor& weights = engine_.parameters().buffer(home).weights;
     for (const Range& run : counted_elements(engine_, home)) {
-      if (weights.dtype() == DType::F32) {
-        add_squares(weights.range(run.begin, {run.count}), place);
-        continue;
-      }
-      for (std::int64_t done = 0; done < run.count; done += kMostWidened) {
-        const std::int64_t count = std::min(kMostWidened, run.count - done);
-        if (!widened_.defined()) {
-          widened_ = Tensor(engine_.pool(), DType::F32, {kMostWidened}, Tag::Workspace);
-        }
-        const Tensor wide = widened_.range(0, {count});
-        kernels::copy(stream_, wide, weights.range(run.begin + done, {count}));
-        add_squares(wide, place);
-      }
+      kernels::squared_norm(stream_,
+                            sums_.range(place, {1}),
+                            weights.range(run.begin, {run.count}),
+                            kernels::Write::Accumulate);
     }
   }
 
@@ -87,14 +77,9 @@ class Counter {
   std::vector<double> read() const { return tensor::read<double>(stream_, sums_); }
 
  private:
-  void add_squares(const Tensor& values, std::int64_t place) {
-    kernels::squared_norm(stream_, sums_.range(place, {1}), values, kernels::Write::Accumulate);
-  }
-
   Engine& engine_;
   tensor::Stream& stream_;
   const Tensor sums_;  // fp64 (4): squares of each home, then zeros
-  Tensor widened_;     // fp32; where weights are not
 };
 
 }  // namespace

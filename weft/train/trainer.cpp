@@ -12,6 +12,7 @@
 #include "weft/train/background_saves.h"
 #include "weft/train/checkpoints.h"
 #include "weft/train/diagnose.h"
+#include "weft/train/evaluations.h"
 #include "weft/train/faults.h"
 #include "weft/train/gather_texts.h"
 #include "weft/train/gather_timelines.h"
@@ -59,6 +60,7 @@ class RankRun {
         written_(ready.written),
         resumed_(ready.resumed),
         shared_(shared),
+        evaluations_(engine, *ready.dataset, ready.evaluation, request.stop),
         order_(engine),
         progress_(engine.pool(), config_.rng.seed) {}
 
@@ -189,18 +191,10 @@ class RankRun {
     saved_ = !failure;
   }
 
-  Batch read(const data::Dataset& dataset, data::Split split, std::int64_t first) const {
-    return read_batch(engine_.share(),
-                      config_.model.seq_length,
-                      [&](std::int64_t sequence, std::span<std::int32_t> tokens) {
-                        dataset.read(split, static_cast<std::uint64_t>(first + sequence), tokens);
-                      });
-  }
-
   void step() {
     const Clock::time_point start = Clock::now();
     const std::int64_t step = progress_.step();
-    const Batch batch = read(dataset_, data::Split::Train, progress_.samples());
+    const Batch batch = read_samples(engine_, dataset_, data::Split::Train, progress_.samples());
     const bool traced =
         config_.runtime.trace && step >= config_.train.train_iters - config_.runtime.trace_steps;
     const double rate = optim::learning_rate(config_, step - progress_.optimizer_begin());
@@ -242,7 +236,8 @@ class RankRun {
       request_.log("ends      here: the minutes of train.exit_duration_in_mins have passed");
     }
     if (log_ && chosen) request_.log(*chosen);
-    evaluate(record);
+    // One that was told to end evaluates nothing more.
+    if (!stopped_) stopped_ = evaluations_.evaluate(record) == Evaluations::Ended::Stopped;
     if (log_) log_->keep(record, engine_.pool());
     const auto divides = [&](const std::optional<std::int64_t>& interval) {
       return interval && progress_.step() % *interval == 0;
@@ -304,45 +299,6 @@ class RankRun {
                    progress_.not_finite()));
   }
 
-  // Where this step is one that evaluates and nobody stops it.
-  void evaluate(StepRecord& record) {
-    const bool last = progress_.step() == config_.train.train_iters;
-    validate(record, last ? Place::Last : Place::Between);
-    if (!last || dataset_.samples(data::Split::Test) == 0) return;
-    record.test_loss = test_loss_ = loss_on(dataset_, data::Split::Test);
-  }
-
-  enum class Place { Between, Last };  // of a step among those of the run
-
-  // On held-out data and on every set.
-  void validate(StepRecord& record, Place place) {
-    const std::int64_t interval = config_.train.eval_interval;
-    const bool last = place == Place::Last;
-    if (interval <= 0 || (progress_.step() % interval != 0 && !last)) return;
-    if (dataset_.samples(data::Split::Eval) > 0) {
-      record.eval_loss = loss_on(dataset_, data::Split::Eval);
-    }
-    for (const EvaluationData& set : evaluation_) {
-      const std::optional<double> loss = loss_on(*set.dataset, data::Split::Train);
-      if (loss) record.eval_losses.push_back({.name = set.name, .loss = *loss});
-    }
-    if (record.eval_loss) eval_loss_ = record.eval_loss;
-    if (!record.eval_losses.empty()) eval_losses_ = record.eval_losses;
-  }
-
-  // Nothing where somebody stops it.
-  std::optional<double> loss_on(const data::Dataset& dataset, data::Split split) {
-    double sum = 0;
-    for (std::int64_t i = 0; i < config_.train.eval_iters && !stopped_; ++i) {
-      const Batch batch = read(dataset, split, i * config_.train.global_batch_size);
-      const StepTotals totals = evaluate_step(engine_, batch, request_.stop);
-      sum += totals.loss;
-      stopped_ = totals.stop_requested;
-    }
-    if (stopped_) return std::nullopt;
-    return sum / static_cast<double>(config_.train.eval_iters);
-  }
-
   StepRecord record_of(const StepTotals& totals, double rate, double seconds) {
     const auto tokens = static_cast<double>(derive::tokens_per_step(config_));
     StepRecord record{.iteration = progress_.step(),
@@ -397,9 +353,9 @@ class RankRun {
     shared_.result = {.steps = progress_.step(),
                       .first_loss = first_loss_,
                       .final_loss = last_loss_,
-                      .eval_loss = eval_loss_,
-                      .eval_losses = eval_losses_,
-                      .test_loss = test_loss_,
+                      .eval_loss = evaluations_.eval_loss(),
+                      .eval_losses = evaluations_.eval_losses(),
+                      .test_loss = evaluations_.test_loss(),
                       .expert_loads = last_loads_,
                       .repeated = last_repeated_,
                       .not_finite = progress_.not_finite(),
@@ -453,6 +409,7 @@ class RankRun {
   const std::optional<checkpoint::HuggingFaceConfig>& written_;  // what save_hf says of the model
   const std::optional<Resumption>& resumed_;
   Shared& shared_;
+  Evaluations evaluations_;
   OrderChoice order_;
   Progress progress_;
   fs::path run_dir_;
@@ -469,8 +426,6 @@ class RankRun {
   std::vector<std::string> failures_;
   std::optional<std::int64_t> last_repeated_;
   double first_seconds_ = 0, warm_seconds_ = 0, first_loss_ = 0, last_loss_ = 0;
-  std::optional<double> eval_loss_, test_loss_;
-  std::vector<SetLoss> eval_losses_;
   std::vector<ExpertLoads> last_loads_;
 };
 

@@ -139,10 +139,13 @@ class YamlReader {
     }
   }
 
-  // A value of a list; a list of values in it as the text of that list.
-  static std::optional<std::string> word_of(const YAML::Node& item) {
+  // A value of a list; where its values are texts, a list of values in it as the text of that list.
+  static std::optional<std::string> word_of(const YAML::Node& item, const std::string& key) {
     if (item.IsScalar()) return item.Scalar();
-    if (!item.IsSequence()) return std::nullopt;
+    const Field* field = find_field(key);
+    const bool texts =
+        field != nullptr && field->type.find(WordCodec<std::string>::many()) != std::string::npos;
+    if (!item.IsSequence() || !texts) return std::nullopt;
     std::vector<std::string> words;
     for (const YAML::Node& word : item) {
       if (!word.IsScalar()) return std::nullopt;
@@ -161,7 +164,7 @@ class YamlReader {
     } else if (value.IsSequence()) {
       std::vector<std::string> items;
       for (const YAML::Node& item : value) {
-        const std::optional<std::string> word = word_of(item);
+        const std::optional<std::string> word = word_of(item, setting.key);
         if (!word)
           return complain(at, text("'{}': a list holds single values", shown(setting.key)));
         items.push_back(*word);

@@ -22,6 +22,16 @@ TEST(Contention, ComputeBesideCommunicationIsSlower) {
   EXPECT_LT(slowed.step_ns, 2105);
 }
 
+TEST(Contention, CommunicationBesideComputeIsSlower) {
+  ToyStep toy({kBeside, kBeside},
+              {{"0F0.attention", 100}, {"1F0.attention", 1000}, {"0F0.dispatch", 2000}});
+  EXPECT_EQ(toy.run().step_ns, 2100);
+  // Half of it is beside compute, or less as it takes longer.
+  const Result slowed = simulate(toy.step(), {.beside_compute = 0.2});
+  EXPECT_GT(slowed.step_ns, 2260);
+  EXPECT_LT(slowed.step_ns, 2305);
+}
+
 TEST(Contention, RanksThatShareACoreTakeTurns) {
   const std::string text = "compute 0F0.attention\n";
   ToyStep toy({text, text}, {{"0F0.attention", 1000}});

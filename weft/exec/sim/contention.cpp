@@ -78,7 +78,7 @@ class Slowing {
     const double wanted = each.empty() ? static_cast<double>(step_.graphs.size())
                                        : std::accumulate(each.begin(), each.end(), 0.0);
     const bool shares_cores = contention_.cores > 0 && wanted > contention_.cores;
-    return shares_cores || contention_.beside_communication > 0;
+    return shares_cores || contention_.beside_communication > 0 || contention_.beside_compute > 0;
   }
 
   Result run() {
@@ -122,30 +122,56 @@ class Slowing {
     const double cores = contention_.cores;
     busy.integrate([&](double level) { return cores > 0 ? std::max(1.0, level / cores) : 1.0; });
     for (std::size_t rank = 0; rank < step_.graphs.size(); ++rank) {
-      StepFunction wire = communication_of(result, rank);
-      wire.integrate([](double level) { return level > 0.5 ? 1.0 : 0.0; });
-      for_compute(result, rank, [&](std::size_t i, const Interval& interval) {
-        const double beside = wire.mean(interval.begin_ns, interval.end_ns);
-        const double slower = (1 + contention_.beside_communication * beside) *
-                              busy.mean(interval.begin_ns, interval.end_ns);
-        double& factor = factors_[rank][i];
-        factor += weight * (slower - factor);
-      });
+      slow_compute(result, rank, busy, weight);
+      if (contention_.beside_compute > 0) slow_communication(result, rank, weight);
     }
   }
 
-  // When bytes of a rank travel: without what it waits for the others.
-  StepFunction communication_of(const Result& result, std::size_t rank) const {
+  static double is_any(double level) { return level > 0.5 ? 1.0 : 0.0; }
+
+  void slow_compute(const Result& result,
+                    std::size_t rank,
+                    const StepFunction& busy,
+                    double weight) {
     StepFunction wire;
+    for_communication(result, rank, [&](std::size_t, const Interval& interval) {
+      wire.add(interval.begin_ns, interval.end_ns, 1);
+    });
+    wire.integrate(is_any);
+    for_compute(result, rank, [&](std::size_t i, const Interval& interval) {
+      const double beside = wire.mean(interval.begin_ns, interval.end_ns);
+      const double slower = (1 + contention_.beside_communication * beside) *
+                            busy.mean(interval.begin_ns, interval.end_ns);
+      factors_[rank][i] += weight * (slower - factors_[rank][i]);
+    });
+  }
+
+  void slow_communication(const Result& result, std::size_t rank, double weight) {
+    StepFunction computing;
+    for_compute(result, rank, [&](std::size_t, const Interval& interval) {
+      computing.add(interval.begin_ns, interval.end_ns, 1);
+    });
+    computing.integrate(is_any);
+    for_communication(result, rank, [&](std::size_t i, const Interval& interval) {
+      const double beside = computing.mean(interval.begin_ns, interval.end_ns);
+      const double slower = 1 + contention_.beside_compute * beside;
+      factors_[rank][i] += weight * (slower - factors_[rank][i]);
+    });
+  }
+
+  // When bytes of a rank travel: without what it waits for the others.
+  template <typename Do>
+  void for_communication(const Result& result, std::size_t rank, const Do& work) {
     const std::vector<schedule::Entry>& entries = step_.graphs[rank]->entries;
     for (std::size_t i = 0; i < entries.size(); ++i) {
       if (!schedule::is_meeting(entries[i])) continue;
-      const Interval& interval = result.entries[rank][i];
-      const double seconds = step_.cost(static_cast<int>(rank), static_cast<int>(i)).seconds;
+      const double seconds =
+          factors_[rank][i] * step_.cost(static_cast<int>(rank), static_cast<int>(i)).seconds;
+      Interval interval = result.entries[rank][i];
       const std::int64_t own_ns = std::llround(seconds * 1e9);
-      wire.add(std::max(interval.begin_ns, interval.end_ns - own_ns), interval.end_ns, 1);
+      interval.begin_ns = std::max(interval.begin_ns, interval.end_ns - own_ns);
+      if (interval.end_ns > interval.begin_ns) work(i, interval);
     }
-    return wire;
   }
 
   const SimulatedStep& step_;

@@ -1,5 +1,5 @@
-// Work that slows other work down: compute beside communication of its own rank, and ranks that
-// share cores.
+// Work that slows other work down: compute and communication of a rank beside each other, and ranks
+// that share cores.
 //
 // How long a node takes then depends on what runs beside it, and that on how long nodes take: the
 // step is simulated several times, each time with what the nodes were slowed down by in the time
@@ -15,6 +15,8 @@ namespace weft::exec::sim {
 struct Contention {
   // How much longer, as a part of itself, compute takes all of which is beside communication.
   double beside_communication = 0;
+  // The same of communication beside compute.
+  double beside_compute = 0;
   // Cores that all ranks have together; 0: as many as they want.
   double cores = 0;
   // That the compute of a simulated rank takes; it may stand for several ranks. Empty: one each.

@@ -1,0 +1,36 @@
+// The end of a step: what data-parallel ranks exchange, and the optimizer.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "weft/config/config.h"
+#include "weft/derive/parameters.h"
+#include "weft/plan/hardware.h"
+
+namespace weft::plan {
+
+class DataParallelPrice {
+ public:
+  DataParallelPrice(const config::Config& config, const Hardware& hardware);
+
+  // Seconds that nothing hides, on a rank whose micro-batch takes so long forward and back.
+  double exposed(double micro_batches, double forward, double backward) const;
+  double optimizer_seconds() const;
+
+ private:
+  // Parameters of the rank with most, and the ranks that have the same ones.
+  struct Replicated {
+    double parameters = 0, replicas = 1, stride = 1;
+  };
+
+  bool is_distributed() const;
+  // Reductions of gradients, or gathers of weights.
+  double exchange_seconds(double bytes_of_parameter) const;
+
+  const config::Config& config_;
+  const Hardware& hardware_;
+  std::array<Replicated, 2> replicated_;  // dense, experts
+};
+
+}  // namespace weft::plan

@@ -1,0 +1,121 @@
+#include "weft/plan/layer_prices.h"
+
+#include <algorithm>
+
+#include "weft/base/text.h"
+#include "weft/plan/workload.h"
+
+namespace weft::plan {
+namespace {
+
+// Exchanges in steps also take of the products that cover them: measured runs leave as much of them
+// exposed as the formula says, at least.
+void keep_stepped_exchange(double least, Stretch& stretch) {
+  const double more = std::max(0.0, least - stretch.tp);
+  stretch.tp += more;
+  stretch.total += more;
+}
+
+double stretch(double priced, double simulated) { return simulated > 0 ? priced / simulated : 1; }
+
+}  // namespace
+
+LayerPrices::LayerPrices(const config::Config& config,
+                         const Hardware& hardware,
+                         const Routing& routing,
+                         Depth depth,
+                         const LayerMemory& memory)
+    : config_(config), hardware_(hardware), routing_(routing), depth_(depth), memory_(memory) {}
+
+const LayerPrice& LayerPrices::of(std::int64_t layer, int place_in_stage) {
+  const config::ModelConfig& model = config_.model;
+  const Recomputed whole = is_recomputed(place_in_stage) ? Recomputed::Yes : Recomputed::No;
+  const bool is_moe = model.is_moe_layer(layer);
+  const double imbalance = is_moe ? imbalance_of(routing_, model, layer) : 1;
+  const Kind kind{derive::attention_of(model, layer),
+                  derive::is_windowed(model, layer),
+                  is_moe,
+                  whole,
+                  imbalance};
+  const auto found = kinds_.find(kind);
+  if (found != kinds_.end()) return found->second;
+  return kinds_.emplace(kind, price(layer, whole, imbalance)).first->second;
+}
+
+LayerPrice LayerPrices::price(std::int64_t layer, Recomputed whole, double imbalance) const {
+  const bool merges = config_.comm_overlap.overlap_moe_expert_parallel_comm;
+  const Workload work = workload_of(config_, imbalance);
+  LayerPrice price{.time = layer_time(config_, work, hardware_, layer, whole)};
+  if (depth_ == Depth::Schedule) {
+    SimulatedLayer clocked = simulated(layer, whole, imbalance);
+    keep_stepped_exchange(price.time.tp.f, clocked.forward);
+    keep_stepped_exchange(price.time.tp.d, clocked.backward);
+    price.plain = plain_time(config_, price.time, clocked.forward, clocked.backward);
+    price.merged = price.plain;
+    price.stretch_forward = stretch(price.plain.forward, clocked.forward.total);
+    price.stretch_backward = stretch(price.plain.backward, clocked.backward.total);
+    if (!merges || price.time.dispatch <= 0) return price;
+    price.merged = merged_time(config_, price.time, clocked.merged);
+    price.stretch_forward = price.stretch_backward =
+        stretch(price.merged.total(), clocked.merged_undisturbed);
+    price.round = {.forward = clocked.round.total,
+                   .backward = 0,
+                   .ep = clocked.round.ep,
+                   .tp = clocked.round.tp,
+                   .cp = clocked.round.cp,
+                   .copy = clocked.round.copy};
+    return price;
+  }
+  price.plain = plain_time(config_, price.time);
+  if (merges) price.merged = merged_time(config_, price.time, hardware_);
+  return price;
+}
+
+SimulatedLayer LayerPrices::simulated(std::int64_t layer,
+                                      Recomputed whole,
+                                      double imbalance) const {
+  const auto make = [&] { return simulate_layer(config_, hardware_, routing_, layer, whole); };
+  if (memory_.layers == nullptr) return make();
+  const config::ModelConfig& model = config_.model;
+  const std::string name = base::text("{}; {} {} {} {} {}",
+                                      memory_.run,
+                                      static_cast<int>(derive::attention_of(model, layer)),
+                                      derive::is_windowed(model, layer),
+                                      model.is_moe_layer(layer),
+                                      whole == Recomputed::Yes,
+                                      imbalance);
+  return memory_.layers->of(name, make);
+}
+
+bool LayerPrices::is_recomputed(int place_in_stage) const {
+  const config::ModelConfig& model = config_.model;
+  if (model.recompute_granularity != config::RecomputeGranularity::Full) return false;
+  if (model.recompute_method != config::RecomputeMethod::Block) return true;
+  return place_in_stage < model.recompute_num_layers.value_or(1);
+}
+
+LayerPrice LayerPrices::end_price(const LayerTime& time) const {
+  const PlainTime plain = plain_time(config_, time);
+  const Directions compute = time.compute();
+  return {.time = time,
+          .plain = plain,
+          .merged = plain,
+          .round = {},
+          .stretch_forward = stretch(plain.forward, compute.f + time.tp.f),
+          .stretch_backward = stretch(plain.backward, compute.d + compute.w + time.tp.d)};
+}
+
+LayerPrice LayerPrices::embed() const {
+  return end_price(embed_time(config_, workload_of(config_), hardware_));
+}
+
+LayerPrice LayerPrices::head() const {
+  return end_price(head_time(config_, workload_of(config_), hardware_));
+}
+
+LayerPrice LayerPrices::mtp() const {
+  const double imbalance = imbalance_of(routing_, config_.model, config_.model.num_layers - 1);
+  return end_price(mtp_time(config_, workload_of(config_, imbalance), hardware_));
+}
+
+}  // namespace weft::plan

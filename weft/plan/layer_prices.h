@@ -1,0 +1,61 @@
+// What each kind of layer of a run takes, launches included: each kind is priced once.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+
+#include "weft/config/config.h"
+#include "weft/derive/layer_kind.h"
+#include "weft/plan/hardware.h"
+#include "weft/plan/layer_time.h"
+#include "weft/plan/routing.h"
+#include "weft/plan/simulated_layer.h"
+
+namespace weft::plan {
+
+// Formula: sums, and two lanes for what is merged; for a sieve of many layouts. Schedule: the real
+// order on the clock (simulated_layer.h).
+enum class Depth { Formula, Schedule };
+
+struct LayerPrice {
+  LayerTime time;
+  PlainTime plain;
+  PlainTime merged;  // of a forward with a backward, where the run merges them
+  PlainTime round;   // of a round of merged layers, besides those
+  // How much longer a node takes than its kernels: launches, and transfers beside it.
+  double stretch_forward = 1, stretch_backward = 1;
+};
+
+class LayerPrices {
+ public:
+  LayerPrices(const config::Config& config,
+              const Hardware& hardware,
+              const Routing& routing,
+              Depth depth,
+              const LayerMemory& memory = {});
+
+  // `place_in_stage`: which of a stage's layers it is, from 0.
+  const LayerPrice& of(std::int64_t layer, int place_in_stage);
+  // Of the ends of the model: only `time` and `plain`.
+  LayerPrice embed() const;
+  LayerPrice head() const;
+  LayerPrice mtp() const;
+
+ private:
+  using Kind = std::tuple<derive::AttentionKind, bool, bool, Recomputed, double>;
+
+  bool is_recomputed(int place_in_stage) const;
+  LayerPrice price(std::int64_t layer, Recomputed whole, double imbalance) const;
+  SimulatedLayer simulated(std::int64_t layer, Recomputed whole, double imbalance) const;
+  LayerPrice end_price(const LayerTime& time) const;
+
+  const config::Config& config_;
+  const Hardware& hardware_;
+  const Routing& routing_;
+  Depth depth_;
+  LayerMemory memory_;
+  std::map<Kind, LayerPrice> kinds_;
+};
+
+}  // namespace weft::plan

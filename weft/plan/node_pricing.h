@@ -1,0 +1,69 @@
+// What each node of a pipeline rank's graph takes on a kind of GPU: kernels by piece and part
+// (kernel_work.h), dispatch and combine by rows and links (wire_time.h), exchanges of tensor- and
+// context-parallel ranks as a layer has them (layer_time.h).
+#pragma once
+
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "weft/config/config.h"
+#include "weft/exec/sim/step.h"
+#include "weft/plan/hardware.h"
+#include "weft/plan/kernel_work.h"
+#include "weft/plan/routing.h"
+#include "weft/plan/workload.h"
+#include "weft/schedule/anatomy.h"
+
+namespace weft::plan {
+
+class NodePricing {
+ public:
+  // Every layer of the graph as it is.
+  NodePricing(const config::Config& config, const Hardware& hardware, const Routing& routing = {});
+  // Every layer of the graph is one like `layer` of the config; the ends of the model take nothing.
+  NodePricing(const config::Config& config,
+              const Hardware& hardware,
+              const Routing& routing,
+              std::int64_t layer);
+
+  // Every entry of the graph first: which parts of a piece are nodes of their own, and how many
+  // nodes share an exchange.
+  void note(const schedule::Entry& entry);
+
+  // Nothing where neither kernels nor wires say anything.
+  std::optional<exec::sim::Cost> cost(const schedule::Entry& entry,
+                                      const schedule::Anatomy& anatomy);
+
+ private:
+  // Seconds of a piece in one direction: all of it, and by part.
+  struct PieceCost {
+    double all = 0, products = 0;
+    std::map<schedule::Part, double> parts = {};
+  };
+  using PieceCosts = std::map<std::pair<schedule::Piece, schedule::Direction>, PieceCost>;
+  struct LayerCosts {
+    PieceCosts pieces;
+    double wire = 0;            // a dispatch, or a combine
+    double tp_f = 0, tp_d = 0;  // all exchanges of the layer
+    double cp_f = 0, cp_d = 0;
+  };
+  using LaneUse = std::tuple<int, schedule::Direction, schedule::Lane>;  // layer first
+
+  std::int64_t layer_meant(int layer) const;
+  const LayerCosts& costs_at(const schedule::Node& node);
+  LayerCosts costs_of_layer(std::int64_t layer) const;
+  PieceCosts costs_of_kernels(const std::vector<Kernel>& kernels) const;
+  double exchange_seconds(const schedule::Entry& entry);
+  double seconds_of_part(const schedule::Node& node, const PieceCost& cost) const;
+
+  const config::Config& config_;
+  const Hardware& hardware_;
+  const Routing& routing_;
+  std::optional<std::int64_t> stands_for_;
+  std::map<std::pair<schedule::Piece, schedule::Direction>, std::map<schedule::Part, bool>> seen_;
+  std::map<LaneUse, double> exchanges_;  // nodes of one micro-batch
+  std::map<std::int64_t, LayerCosts> layers_;
+};
+
+}  // namespace weft::plan

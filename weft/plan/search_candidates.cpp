@@ -1,0 +1,83 @@
+#include "weft/plan/search_candidates.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace weft::plan {
+namespace {
+
+// The formula is nearer to the simulated price than this (docs/plan.md).
+constexpr double kNear = 1.15;
+constexpr std::size_t kOfEach = 12;  // orders, and whole layers
+
+}  // namespace
+
+bool is_faster(const PricedLayout& a, const PricedLayout& b) {
+  if (a.price.step_ms != b.price.step_ms) return a.price.step_ms < b.price.step_ms;
+  if (a.price.memory.total() != b.price.memory.total()) {
+    return a.price.memory.total() < b.price.memory.total();
+  }
+  return a.choice < b.choice;
+}
+
+std::vector<PricedLayout> front_of(std::vector<PricedLayout> all) {
+  std::ranges::sort(all, is_faster);
+  std::vector<PricedLayout> front;
+  for (const PricedLayout& layout : all) {
+    const double least = front.empty() ? 0 : front.back().price.memory.total();
+    if (front.empty() || layout.price.memory.total() < least) front.push_back(layout);
+  }
+  return front;
+}
+
+void SearchCandidates::Fastest::add(const PricedLayout& layout) {
+  kept.push_back(layout);
+  std::ranges::push_heap(kept, is_faster);
+  if (kept.size() <= kOfEach) return;
+  std::ranges::pop_heap(kept, is_faster);
+  kept.pop_back();
+}
+
+void SearchCandidates::add_shape(const std::vector<PricedLayout>& layouts,
+                                 const PricedLayout& best) {
+  std::array<const PricedLayout*, kStepOrders> first{};
+  std::vector<PricedLayout> near{best};
+  for (const PricedLayout& layout : layouts) {
+    const auto order = static_cast<std::size_t>(layout.choice.order);
+    if (!first[order] || is_faster(layout, *first[order])) first[order] = &layout;
+    of_order_[order].add(layout);
+    if (space_.writer().ladder().at(layout.choice.recompute).is_full) full_.add(layout);
+    if (layout.price.step_ms <= kNear * best.price.step_ms) near.push_back(layout);
+  }
+  for (const PricedLayout* layout : first) {
+    if (layout) near.push_back(*layout);
+  }
+  near_.push_back(std::move(near));
+  std::ranges::move(front_of(layouts), std::back_inserter(fronts_));
+}
+
+void SearchCandidates::add(const PricedLayout& layout) {
+  const std::vector<Graphs> graphs = space_.graphs_of(layout.choice.recompute);
+  for (const Graphs each : graphs) {
+    PricedLayout other = layout;
+    other.choice.graphs = each;
+    if (taken_.insert(other.choice).second) all_.push_back(std::move(other));
+  }
+}
+
+std::vector<PricedLayout> SearchCandidates::take(std::size_t shapes) {
+  std::ranges::sort(near_, is_faster, [](const auto& near) -> const PricedLayout& {
+    return near.front();
+  });
+  for (std::size_t i = 0; i < std::min(shapes, near_.size()); ++i) {
+    for (const PricedLayout& layout : near_[i]) add(layout);
+  }
+  for (const Fastest& fastest : of_order_) {
+    for (const PricedLayout& layout : fastest.kept) add(layout);
+  }
+  for (const PricedLayout& layout : full_.kept) add(layout);
+  for (const PricedLayout& layout : front_of(std::move(fronts_))) add(layout);
+  return std::move(all_);
+}
+
+}  // namespace weft::plan

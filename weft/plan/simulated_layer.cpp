@@ -1,0 +1,259 @@
+#include "weft/plan/simulated_layer.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "weft/base/casts.h"
+#include "weft/base/check.h"
+#include "weft/derive/derived.h"
+#include "weft/exec/sim/simulate.h"
+#include "weft/plan/node_pricing.h"
+#include "weft/plan/nominal_costs.h"
+#include "weft/plan/short_step.h"
+#include "weft/rules/missing.h"
+#include "weft/schedule/plan.h"
+
+namespace weft::plan {
+namespace {
+
+namespace sim = exec::sim;
+using config::Config;
+using schedule::Direction;
+using schedule::Entry;
+using schedule::Lane;
+
+// A run of one rank's layers alone: no pipeline, nothing to exchange between data-parallel ranks.
+// Its parts are those that a schedule has.
+Config layers_alone(const Config& config, std::int64_t layer, Recomputed whole) {
+  Config alone = rules::without_missing(config);
+  config::ModelConfig& model = alone.model;
+  const grid::Layout layout = derive::layout_of(config);
+  alone.runtime.world_size = layout.world / layout.pp;
+  alone.runtime.pipeline_schedule = config::PipelineSchedule::Auto;
+  alone.runtime.schedule.clear();
+  alone.checkpoint = {};
+  alone.ddp = {};
+  alone.optimizer.use_distributed_optimizer = false;
+  alone.optimizer.optimizer_cpu_offload = false;
+  alone.optimizer.overlap_param_gather_with_optimizer_step = false;
+  alone.comm_overlap.defer_embedding_wgrad_compute = false;
+  model.pipeline_model_parallel_size = 1;
+  model.virtual_pipeline_model_parallel_size.reset();
+  model.pipeline_model_parallel_layout.clear();
+  model.num_layers_in_first_pipeline_stage.reset();
+  model.num_layers_in_last_pipeline_stage.reset();
+  model.account_for_embedding_in_pipeline_split = false;
+  model.account_for_loss_in_pipeline_split = false;
+  model.mtp_num_layers.reset();
+  model.moe_layer_freq = {1};
+  if (!config.model.is_moe_layer(layer)) {
+    model.num_moe_experts.reset();
+    model.expert_model_parallel_size = 1;
+    model.expert_tensor_parallel_size.reset();
+    alone.comm_overlap.overlap_moe_expert_parallel_comm = false;
+    alone.comm_overlap.delay_wgrad_compute = false;
+  }
+  if (model.recompute_granularity == config::RecomputeGranularity::Full) {
+    model.recompute_method = config::RecomputeMethod::Uniform;
+    model.recompute_num_layers = 1;
+    if (whole == Recomputed::No) model.recompute_granularity.reset();
+  }
+  return alone;
+}
+
+// What each lane does while compute does nothing. At one moment the first of these counts.
+constexpr std::array<Lane, 5> kCounted{Lane::Tp, Lane::Cp, Lane::Ep, Lane::Copy, Lane::CopyIn};
+
+double& of_lane(Stretch& stretch, Lane lane) {
+  if (lane == Lane::Tp) return stretch.tp;
+  if (lane == Lane::Cp) return stretch.cp;
+  return lane == Lane::Ep ? stretch.ep : stretch.copy;
+}
+
+using Intervals = std::vector<sim::Interval>;
+
+// What of the gaps lies in the intervals is told, and taken out of the gaps. Both ascend.
+double take_covered(const Intervals& intervals, Intervals& gaps) {
+  Intervals left;
+  std::int64_t covered = 0;
+  auto first = intervals.begin();
+  for (const sim::Interval& gap : gaps) {
+    std::int64_t from = gap.begin_ns;
+    while (first != intervals.end() && first->end_ns <= gap.begin_ns) ++first;
+    for (auto each = first; each != intervals.end() && each->begin_ns < gap.end_ns; ++each) {
+      const std::int64_t begin = std::max(from, each->begin_ns);
+      const std::int64_t end = std::min(gap.end_ns, each->end_ns);
+      if (end <= begin) continue;
+      if (begin > from) left.push_back({from, begin});
+      covered += end - begin;
+      from = end;
+    }
+    if (from < gap.end_ns) left.push_back({from, gap.end_ns});
+  }
+  gaps = std::move(left);
+  return static_cast<double>(covered) * 1e-9;
+}
+
+// A run of so many layers and micro-batches, with what its nodes take.
+class SmallRun {
+ public:
+  SmallRun(Config alone,
+           NodePricing pricing,
+           std::int64_t layers,
+           std::int64_t micro_batches,
+           const NominalRates& rates)
+      : config_(with_micro_batches(std::move(alone), micro_batches)) {
+    config_.model.num_layers = layers;
+    const grid::Grid grid(derive::layout_of(config_));
+    plans_ = schedule::plan_step(config_, grid);
+    CHECK(plans_.size() == 1, "{} pipeline ranks", plans_.size());
+    for (const Entry& entry : entries()) pricing.note(entry);
+    std::optional<sim::CostTable> nominal;
+    for (const Entry& entry : entries()) {
+      std::optional<sim::Cost> cost = pricing.cost(entry, plans_.front().anatomy);
+      const bool is_copied =
+          schedule::is_copy(entry.lane) && entry.node.layer != schedule::kNone;
+      if (is_copied) {
+        if (!nominal) nominal = nominal_costs(config_, grid, plans_, rates);
+        cost = *nominal->find(0, entry.node);
+      }
+      costs_.push_back(cost.value_or(sim::Cost{}));
+    }
+  }
+
+  // With compute slower by a factor: the whole step, and its part until the last forward is over.
+  struct Times {
+    Stretch step, forward;
+    double compute = 0, communication = 0;  // seconds of nodes, without the factor
+  };
+  Times run(double slowdown) const {
+    sim::SimulatedStep step;
+    step.graphs = {&plans_.front().training};
+    step.members = [](int rank, const Entry&) { return std::vector{rank}; };
+    step.cost = [&](int, int entry) {
+      sim::Cost cost = costs_[base::at(entry)];
+      if (entries()[base::at(entry)].lane == Lane::Compute) cost.seconds *= slowdown;
+      return cost;
+    };
+    const sim::Result result = sim::simulate(step);
+    Times times;
+    times.step = stretch_until(result, result.step_ns);
+    times.forward = stretch_until(result, end_of_forwards(result));
+    for (std::size_t i = 0; i < costs_.size(); ++i) {
+      if (entries()[i].lane == Lane::Compute) times.compute += costs_[i].seconds;
+      if (entries()[i].lane == Lane::Ep) times.communication += costs_[i].seconds;
+    }
+    return times;
+  }
+
+ private:
+  const std::vector<Entry>& entries() const { return plans_.front().training.entries; }
+
+  std::int64_t end_of_forwards(const sim::Result& result) const {
+    std::int64_t end = 0;
+    for (std::size_t i = 0; i < costs_.size(); ++i) {
+      if (entries()[i].node.direction != Direction::F) continue;
+      end = std::max(end, result.entries.front()[i].end_ns);
+    }
+    return end;
+  }
+
+  Stretch stretch_until(const sim::Result& result, std::int64_t end_ns) const {
+    std::map<Lane, Intervals> lanes;
+    for (std::size_t i = 0; i < costs_.size(); ++i) {
+      const sim::Interval& interval = result.entries.front()[i];
+      if (interval.end_ns > interval.begin_ns) lanes[entries()[i].lane].push_back(interval);
+    }
+    Intervals gaps{{0, end_ns}};
+    take_covered(lanes[Lane::Compute], gaps);
+    Stretch stretch{.total = static_cast<double>(end_ns) * 1e-9};
+    for (const Lane lane : kCounted) of_lane(stretch, lane) += take_covered(lanes[lane], gaps);
+    return stretch;
+  }
+
+  Config config_;
+  std::vector<schedule::RankPlan> plans_;
+  std::vector<sim::Cost> costs_;
+};
+
+// Four small runs of merged layers: what one more layer of one more micro-batch takes.
+class MergedRuns {
+ public:
+  template <typename MakeRun>
+  explicit MergedRuns(const MakeRun& make)
+      : two_{make(2, 3), make(2, 4)}, three_{make(3, 3), make(3, 4)} {}
+
+  struct Period {
+    Stretch layer, round;
+    double compute = 0, communication = 0;  // of a layer's nodes
+  };
+  Period at(double slowdown) const {
+    const auto more = [&](const std::array<SmallRun, 2>& runs) {
+      const SmallRun::Times fewer = runs[0].run(slowdown), all = runs[1].run(slowdown);
+      return Period{.layer = {},
+                    .round = all.step - fewer.step,
+                    .compute = all.compute - fewer.compute,
+                    .communication = all.communication - fewer.communication};
+    };
+    const Period two = more(two_), three = more(three_);
+    Period period{.layer = three.round - two.round,
+                  .round = {},
+                  .compute = three.compute - two.compute,
+                  .communication = three.communication - two.communication};
+    period.round = two.round - period.layer * 2;
+    return period;
+  }
+
+ private:
+  std::array<SmallRun, 2> two_, three_;  // layers
+};
+
+}  // namespace
+
+SimulatedLayer simulate_layer(const Config& config,
+                              const Hardware& hardware,
+                              const Routing& routing,
+                              std::int64_t layer,
+                              Recomputed whole) {
+  const Config alone = layers_alone(config, layer, whole);
+  const NodePricing pricing(config, hardware, routing, layer);
+  NominalRates rates;
+  rates.host_link_bytes_per_second = rates_of(config.hardware).host_link_bytes_per_second;
+  const auto make = [&](std::int64_t layers, std::int64_t micro_batches) {
+    return SmallRun(alone, pricing, layers, micro_batches, rates);
+  };
+  const SmallRun::Times one = make(1, 1).run(1), two = make(2, 1).run(1);
+  SimulatedLayer result;
+  result.forward = two.forward - one.forward;
+  result.backward = two.step - one.step - result.forward;
+  const bool merges = alone.comm_overlap.overlap_moe_expert_parallel_comm;
+  if (!merges || alone.model.experts() == 0) return result;
+  const MergedRuns runs(make);
+  // Compute is slower while something travels beside it; how long that is follows from the pair.
+  const MergedRuns::Period free = runs.at(1);
+  const double hidden = std::max(0.0, free.communication - free.layer.ep);
+  const double beside = free.compute > 0 ? std::min(1.0, hidden / free.compute) : 0;
+  const double slowdown = 1 + transfer_share(config.model, hardware) * beside;
+  const MergedRuns::Period period = runs.at(slowdown);
+  result.merged = period.layer;
+  // What transfers take of the compute beside them is theirs.
+  result.merged.ep += std::max(0.0, (slowdown - 1) * free.compute);
+  result.round = period.round;
+  result.merged_undisturbed = free.layer.total;
+  return result;
+}
+
+const SimulatedLayer& SimulatedLayers::of(const std::string& name,
+                                          const std::function<SimulatedLayer()>& make) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = known_.find(name);
+    if (found != known_.end()) return found->second;
+  }
+  SimulatedLayer layer = make();
+  const std::lock_guard lock(mutex_);
+  return known_.emplace(name, layer).first->second;
+}
+
+}  // namespace weft::plan
