@@ -233,6 +233,33 @@ TEST(Search, IsTheSameOnAnyNumberOfThreads) {
   EXPECT_EQ(one.discarded.size(), three.discarded.size());
 }
 
+TEST(Search, EndsWhenItIsTold) {
+  std::atomic<bool> stop = false;
+  std::int64_t shown = 0;
+  const SearchWatch watch{.show =
+                              [&](std::string_view, std::int64_t done, std::int64_t) {
+                                shown = done;
+                                stop = true;
+                              },
+                          .stop = &stop};
+  EXPECT_THROW(search_layouts(LayoutSpace(small_ask()), 10, 2, watch), SearchStopped);
+  EXPECT_GT(shown, 0);
+}
+
+TEST(Search, SeveralFormatsAreSearchedAndUnevenRoutingCosts) {
+  PlanAsk ask = small_ask();
+  ask.start.model.expert_model_parallel_size = 8;
+  ask.pinned = {"model.expert_model_parallel_size"};
+  const double even = search(ask).ranked.front().price.step_ms;
+  ask.numbers = {Number::Bf16, Number::Fp8};
+  const PricedLayout faster = search(ask).ranked.front();
+  EXPECT_EQ(faster.choice.number, Number::Fp8);
+  EXPECT_LT(faster.price.step_ms, even);
+  ask.numbers.clear();
+  ask.routing.skew = 0.5;
+  EXPECT_GT(search(ask).ranked.front().price.step_ms, 1.02 * even);
+}
+
 TEST(Sensitivity, EveryStepIsTheLayoutWithOneKnobTurned) {
   const PlanAsk ask = small_ask();
   const LayoutSpace space(ask);
