@@ -84,6 +84,21 @@ TEST_F(ReportCommand, OfARunSaysWhereItWentAndWhatIsNext) {
   }
 }
 
+TEST_F(ReportCommand, PredictsByACalibrationWhereItHasOne) {
+  const Json nominal = report(run_folder())["comparison"];
+  EXPECT_NE(nominal["costs"].get<std::string>().find("no calibration"), std::string::npos);
+  const Outcome made = weft("calibrate tiny world=2 ep=2 gbs=8 --out=" + file("here.json"));
+  ASSERT_EQ(made.code, 0) << made.err;
+  const Json told = report(run_folder() + " --calibration=" + file("here.json"))["comparison"];
+  EXPECT_TRUE(told["costs"].get<std::string>().starts_with("by the calibration")) << told["costs"];
+  EXPECT_NE(told["step"]["predicted_ms"], nominal["step"]["predicted_ms"]);
+  EXPECT_EQ(told["nodes"].size(), nominal["nodes"].size());
+  const Outcome wrong =
+      weft("report " + run_folder() + " --calibration=" + run_folder() + "/config.yaml");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_NE(wrong.err.find("no calibration of"), std::string::npos) << wrong.err;
+}
+
 TEST_F(ReportCommand, ATraceAloneHasTheSameTimes) {
   const Json run = report(run_folder()), trace = report(run_folder() + "/trace.json");
   EXPECT_EQ(trace["kind"], "trace of Weft");

@@ -167,7 +167,7 @@ TEST(Search, NoLayoutIsFasterThanTheBest) {
     }
     // The formula is much nearer to the price than this (see below).
     const double sieved = sieve_step(config, ask.hardware).step_ms;
-    if (sieved > 1.3 * best.price.step_ms) continue;
+    if (sieved > 1.4 * best.price.step_ms) continue;
     ++looked;
     EXPECT_GE(price_step(config, ask.hardware).step_ms, best.price.step_ms)
         << to_text(choice, space.writer().ladder());
@@ -180,15 +180,17 @@ TEST(Search, NoLayoutIsFasterThanTheBest) {
 TEST(Search, TheFormulaIsNearTheSimulatedPrice) {
   const LayoutSpace space(small_ask());
   const std::vector<LayoutChoice> all = all_choices(space);
-  double largest = 0;
+  double sum = 0, looked = 0;
   for (std::size_t i = 0; i < all.size(); i += 211) {
     const config::Config config = space.writer().config_of(all[i]);
     const double ratio =
         sieve_step(config, space.hardware()).step_ms / price_step(config, space.hardware()).step_ms;
-    largest = std::max(largest, std::abs(ratio - 1));
-    EXPECT_NEAR(ratio, 1, 0.3) << to_text(all[i], space.writer().ladder());
+    sum += std::abs(ratio - 1);
+    ++looked;
+    EXPECT_NEAR(ratio, 1, 0.4) << to_text(all[i], space.writer().ladder());
   }
-  EXPECT_GT(largest, 0);
+  EXPECT_GT(looked, 20);
+  EXPECT_LT(sum / looked, 0.08);
 }
 
 TEST(Search, WhatIsRankedIsLegalFitsAndPricedAsItIs) {
@@ -231,6 +233,33 @@ TEST(Search, IsTheSameOnAnyNumberOfThreads) {
     EXPECT_EQ(one.ranked[i].price.step_ms, three.ranked[i].price.step_ms);
   }
   EXPECT_EQ(one.discarded.size(), three.discarded.size());
+}
+
+TEST(Search, EndsWhenItIsTold) {
+  std::atomic<bool> stop = false;
+  std::int64_t shown = 0;
+  const SearchWatch watch{.show =
+                              [&](std::string_view, std::int64_t done, std::int64_t) {
+                                shown = done;
+                                stop = true;
+                              },
+                          .stop = &stop};
+  EXPECT_THROW(search_layouts(LayoutSpace(small_ask()), 10, 2, watch), SearchStopped);
+  EXPECT_GT(shown, 0);
+}
+
+TEST(Search, SeveralFormatsAreSearchedAndUnevenRoutingCosts) {
+  PlanAsk ask = small_ask();
+  ask.start.model.expert_model_parallel_size = 8;
+  ask.pinned = {"model.expert_model_parallel_size"};
+  const double even = search(ask).ranked.front().price.step_ms;
+  ask.numbers = {Number::Bf16, Number::Fp8};
+  const PricedLayout faster = search(ask).ranked.front();
+  EXPECT_EQ(faster.choice.number, Number::Fp8);
+  EXPECT_LT(faster.price.step_ms, even);
+  ask.numbers.clear();
+  ask.routing.skew = 0.5;
+  EXPECT_GT(search(ask).ranked.front().price.step_ms, 1.02 * even);
 }
 
 TEST(Sensitivity, EveryStepIsTheLayoutWithOneKnobTurned) {

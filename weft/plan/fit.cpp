@@ -20,6 +20,7 @@ using base::text;
 constexpr double kPrior = 0.15;
 constexpr double kMostOfRow = 0.5;
 constexpr double kFirstStep = 0.2, kLastStep = 0.002;
+constexpr int kRounds = 3;
 
 struct FreeNumber {
   std::string_view key;
@@ -74,11 +75,14 @@ class Fitting {
   }
 
   Fit run() {
-    double best = loss();
-    for (double step = kFirstStep; step > kLastStep; step /= 2) {
-      for (bool better = true; better;) {
-        better = false;
-        for (const FreeNumber& free : free_numbers()) better |= descend(free, step, best);
+    for (int round = 0; round < kRounds; ++round) {
+      correct();
+      double best = loss();
+      for (double step = kFirstStep; step > kLastStep; step /= 2) {
+        for (bool better = true; better;) {
+          better = false;
+          for (const FreeNumber& free : free_numbers()) better |= descend(free, step, best);
+        }
       }
     }
     Fit fit{.numbers = {}, .hardware = hardware_, .rows = rows_.size()};
@@ -119,11 +123,23 @@ class Fitting {
     return false;
   }
 
+  // The formula is asked thousands of times; what the simulated price is beside it at the numbers
+  // found so far is asked once a round.
+  void correct() {
+    beside_.clear();
+    for (const PublishedRun* run : rows_) {
+      const Hardware& gpu = hardware_.at(run->gpu);
+      beside_.push_back(price_step(run->config, gpu).tflops_per_gpu /
+                        sieve_step(run->config, gpu).tflops_per_gpu);
+    }
+  }
+
   double loss() const {
     double sum = 0;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       const PublishedRun& run = *rows_[i];
-      const double predicted = sieve_step(run.config, hardware_.at(run.gpu)).tflops_per_gpu;
+      const double predicted =
+          beside_[i] * sieve_step(run.config, hardware_.at(run.gpu)).tflops_per_gpu;
       const double away = std::abs(std::log(predicted / run.tflops));
       sum += weights_[i] * std::min(kMostOfRow, away);
     }
@@ -137,6 +153,7 @@ class Fitting {
   HardwareTable hardware_;
   std::vector<const PublishedRun*> rows_;
   std::vector<double> weights_;
+  std::vector<double> beside_;  // by row: the price over the formula
 };
 
 }  // namespace

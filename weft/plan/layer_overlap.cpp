@@ -136,7 +136,9 @@ PlainTime PlainTime::operator*(double factor) const {
 PlainTime plain_time(const config::Config& config, const LayerTime& layer) {
   const Directions compute = layer.compute();
   const double wire = layer.dispatch + layer.combine;
-  const double wire_b = wire * (layer.travels_again ? 2 : 1);
+  // Rows that are brought again are so while other things are computed again, and go nowhere.
+  constexpr double kBroughtAgain = 0.25;
+  const double wire_b = wire * (layer.travels_again ? 1 + kBroughtAgain : 1);
   return plain_time(config,
                     layer,
                     {.total = compute.f + wire + layer.tp.f + layer.cp.f,

@@ -49,7 +49,8 @@ class PipelineClock {
       time.seconds = std::max(time.seconds, rank.free);
     }
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
-      time.ranks[r].idle = time.seconds - time.ranks[r].work.total() - time.ranks[r].pp;
+      const RankClock& rank = time.ranks[r];
+      time.ranks[r].idle = std::max(0.0, time.seconds - rank.work.total() - rank.pp);
     }
     return time;
   }

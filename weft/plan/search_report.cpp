@@ -133,6 +133,15 @@ std::string discard_lines(const LayoutSpace& space, const SearchResult& search) 
   return lines;
 }
 
+// "bf16", or all that were searched: "bf16, fp8".
+std::string numbers_text(const LayoutSpace& space) {
+  std::vector<std::string_view> words;
+  for (const std::optional<Number>& number : space.axes().numbers) {
+    words.push_back(word(number.value_or(number_of(space.writer().start().model))));
+  }
+  return text("{}", fmt::join(words, ", "));
+}
+
 std::string head_line(const PlanReport& report, const LayoutSpace& space) {
   const Config& start = space.writer().start();
   return text("{} on {} x {} ({}), {} sequences of {} tokens a step, {}\n",
@@ -142,7 +151,7 @@ std::string head_line(const PlanReport& report, const LayoutSpace& space) {
               space.hardware().summary,
               start.train.global_batch_size,
               start.model.seq_length,
-              word(number_of(start.model)));
+              numbers_text(space));
 }
 
 std::string nothing_fits(const PlanReport& report, const LayoutSpace& space) {
@@ -225,7 +234,7 @@ base::Json to_json(const PlanReport& report, const LayoutSpace& space) {
                   {"gpus", derive::layout_of(start).world},
                   {"global_batch_size", start.train.global_batch_size},
                   {"seq_length", start.model.seq_length},
-                  {"precision", word(number_of(start.model))},
+                  {"precision", numbers_text(space)},
                   {"fits", !search.ranked.empty()},
                   {"shapes", search.shapes},
                   {"fitting", search.fitting},

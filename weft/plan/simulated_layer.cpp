@@ -112,8 +112,7 @@ class SmallRun {
     std::optional<sim::CostTable> nominal;
     for (const Entry& entry : entries()) {
       std::optional<sim::Cost> cost = pricing.cost(entry, plans_.front().anatomy);
-      const bool is_copied =
-          schedule::is_copy(entry.lane) && entry.node.layer != schedule::kNone;
+      const bool is_copied = schedule::is_copy(entry.lane) && entry.node.layer != schedule::kNone;
       if (is_copied) {
         if (!nominal) nominal = nominal_costs(config_, grid, plans_, rates);
         cost = *nominal->find(0, entry.node);

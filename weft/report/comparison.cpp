@@ -150,6 +150,14 @@ std::string fitted_text(const plan::NominalRates& rates, const config::Config& r
       fabric.is_free() ? rate_text(rates.link_bytes_per_second, "GB/s") : grid::describe(fabric));
 }
 
+std::string one_line(const std::string& lines) {
+  std::string line{base::trim(lines)};
+  for (std::size_t at = line.find('\n'); at != std::string::npos; at = line.find('\n')) {
+    line.replace(at, 1, "; ");
+  }
+  return line;
+}
+
 using Rows = std::map<Node, Comparison::Row>;
 
 std::vector<Comparison::Row> rows_of(Rows rows) {
@@ -182,7 +190,7 @@ PredictedRun compare(const config::Config& run,
   comparison.step = {.name = "step", .measured_ms = step_ms, .predicted_ms = 0};
   if (calibration) {
     const plan::CalibratedStep step = plan::calibrated_step(run, *calibration);
-    comparison.costs = "by the calibration: " + plan::describe(calibration->rates);
+    comparison.costs = "by the calibration: " + one_line(plan::describe(calibration->rates));
     comparison.step.predicted_ms = step.seconds * 1e3;
     times = costs.beside(step.costs);
   } else {
