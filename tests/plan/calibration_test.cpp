@@ -112,7 +112,7 @@ void expect_told(const Calibration& calibration, const MadeUp& other, double tol
 
 TEST(Calibration, FindsTheRatesOfAMachine) {
   const Calibration found =
-      calibrate(MadeUp(PlanCase{.layers = "mmdm", .micro_batches = 6}).run(), std::nullopt, 0);
+      calibrate(MadeUp(PlanCase{.layers = "mmdm", .micro_batches = 6}).run(), std::nullopt, 8);
   EXPECT_NEAR(found.rates.product_flop, kMachine.product_flop, 0.02 * kMachine.product_flop);
   EXPECT_NEAR(found.rates.memory_byte, kMachine.memory_byte, 0.05 * kMachine.memory_byte);
   EXPECT_NEAR(found.rates.attention_forward_flop,
@@ -127,9 +127,10 @@ TEST(Calibration, FindsTheRatesOfAMachine) {
 
 TEST(Calibration, TellsStepsOfOtherModelsLayoutsAndOrders) {
   const MadeUp run(PlanCase{.layers = "mmm", .micro_batches = 4});
-  const Calibration calibration = calibrate(run.run(), std::nullopt, 0);
+  const Calibration calibration = calibrate(run.run(), std::nullopt, 8);
   expect_told(calibration, run, 0.005);
-  expect_told(calibration, MadeUp(one_rank("mmdm", 7)), 0.03);  // dense layers were not seen
+  expect_told(calibrate(run.run(), std::nullopt, 0), run, 0.005);  // as of a device
+  expect_told(calibration, MadeUp(one_rank("mmdm", 7)), 0.03);     // dense layers were not seen
   expect_told(calibration, MadeUp(PlanCase{.layers = "mmmm", .ep = 4, .dp = 4}), 0.02);
   expect_told(calibration, MadeUp(PlanCase{.layers = "mmmm", .ep = 2, .dp = 2, .pp = 2}), 0.02);
   expect_told(calibration,

@@ -112,7 +112,7 @@ sim::Cost NodeSeconds::cost(const Entry& entry, double wire_seconds, double untr
 }
 
 sim::Overheads overheads_of(const Calibration& calibration) {
-  return {.issue_seconds = calibration.rates.issue, .wake_seconds = calibration.rates.wake};
+  return {.wake_seconds = calibration.rates.wake};
 }
 
 sim::Contention contention_of(const config::Config& config, const Calibration& calibration) {

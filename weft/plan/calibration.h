@@ -36,8 +36,7 @@ struct MachineRates {
   double memory_call = 0;
   double link_byte = 0;
   double link_call = 0;
-  double wake = 0;   // from the end of what another lane did to the node that waited for it
-  double issue = 0;  // of a node, by the host of a device
+  double wake = 0;  // from the end of what another lane did to the node that waited for it
 
   // Shares, and a number.
   // What compute takes in a step, of what its operations take in a trace: what is between them,

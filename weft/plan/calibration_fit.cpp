@@ -174,18 +174,21 @@ void fit_untraced(const CalibrationRun& plain, Calibration& calibration) {
   });
 }
 
-// Where a device computes, its host issues nodes behind each node that it waited in: most of them
-// in an overlapped order, which tells how long that takes.
-void fit_issue(const CalibrationRun& plain,
-               const CalibrationRun& overlapped,
-               Calibration& calibration) {
-  constexpr double kMostIssue = 5e-5;
-  double& issue = calibration.rates.issue;
-  issue = number_for(overlapped.seconds, 0, kMostIssue, [&](double seconds) {
-    issue = seconds;
+// A trace puts time between the operations of a device, so that gaps in it tell nothing of waits:
+// what the step took beyond its nodes is waking up. Where it took less, a trace makes operations
+// longer.
+void fit_wake(const CalibrationRun& plain, Calibration& calibration) {
+  constexpr double kMostWake = 1e-3;
+  double& wake = calibration.rates.wake;
+  const auto seconds_at = [&](double seconds) {
+    wake = seconds;
+    return calibrated_step(plain.config, calibration).seconds;
+  };
+  if (seconds_at(0) >= plain.seconds) {
     fit_untraced(plain, calibration);
-    return calibrated_step(overlapped.config, calibration).seconds;
-  });
+  } else {
+    wake = number_for(plain.seconds, 0, kMostWake, seconds_at);
+  }
 }
 
 }  // namespace
@@ -213,15 +216,18 @@ Calibration calibrate(const CalibrationRun& plain,
   for (const auto& [kind, sum] : kinds) {
     calibration.nodes[kind] = fit_factor(sum, calibration.rates);
   }
-  calibration.rates.wake = waking_seconds(plain.timelines);
   if (overlapped) {
     const SlowDown slower = slow_down(plain.timelines, overlapped->timelines);
     calibration.rates.beside_communication = slower.beside_communication;
     calibration.rates.beside_compute = slower.beside_compute;
-    const bool has_device = cores == 0;
-    if (has_device) fit_issue(plain, *overlapped, calibration);
   }
-  fit_untraced(plain, calibration);
+  const bool has_device = cores == 0;
+  if (has_device) {
+    fit_wake(plain, calibration);
+  } else {
+    calibration.rates.wake = waking_seconds(plain.timelines);
+    fit_untraced(plain, calibration);
+  }
   return calibration;
 }
 

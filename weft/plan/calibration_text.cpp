@@ -33,7 +33,6 @@ constexpr std::array kRates{
     NamedNumber<MachineRates>{"link_byte", &MachineRates::link_byte},
     NamedNumber<MachineRates>{"link_call", &MachineRates::link_call},
     NamedNumber<MachineRates>{"wake", &MachineRates::wake},
-    NamedNumber<MachineRates>{"issue", &MachineRates::issue},
     NamedNumber<MachineRates>{"untraced", &MachineRates::untraced},
     NamedNumber<MachineRates>{"beside_communication", &MachineRates::beside_communication},
     NamedNumber<MachineRates>{"beside_compute", &MachineRates::beside_compute},
@@ -86,7 +85,7 @@ std::string describe(const MachineRates& rates) {
       "products {} GFLOP/s, weights {} GB/s, attention {} and {} GFLOP/s, memory {} GB/s, links {} "
       "GB/s\na product of any size {:.2f} us, of another operation {:.2f} us, of an exchange "
       "{:.2f} "
-      "us; a wait between lanes {:.2f} us, to issue a node {:.2f} us; compute beside communication "
+      "us; a wait between lanes {:.2f} us; compute beside communication "
       "+{:.1f} %, communication "
       "beside compute +{:.1f} %\n",
       per_second(rates.product_flop, 1e9),
@@ -99,7 +98,6 @@ std::string describe(const MachineRates& rates) {
       rates.memory_call * 1e6,
       rates.link_call * 1e6,
       rates.wake * 1e6,
-      rates.issue * 1e6,
       rates.beside_communication * 100,
       rates.beside_compute * 100);
 }

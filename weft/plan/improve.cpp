@@ -75,7 +75,7 @@ std::int64_t most_kept(const std::vector<RankPlan>& plans, const schedule::Load&
   return most;
 }
 
-int micro_batches_of(const std::vector<RankPlan>& plans) {
+int micro_batches_in(const std::vector<RankPlan>& plans) {
   return plans.front().shape.micro_batches;
 }
 
@@ -200,7 +200,7 @@ class Search {
     std::map<Node, int> numbers;
     double sum = 0;
     for (int job = 0; job < all; ++job) {
-      const Node kind = alike(jobs_.node_of(job), micro_batches_of(request.plans));
+      const Node kind = alike(jobs_.node_of(job), micro_batches_in(request.plans));
       kind_of_.push_back(numbers.try_emplace(kind, static_cast<int>(numbers.size())).first->second);
       whole_ = std::max(whole_, jobs_.tails()[at(job)]);
       sum += jobs_.jobs()[at(job)].seconds;

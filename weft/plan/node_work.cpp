@@ -17,8 +17,8 @@ using schedule::Node;
 using schedule::Part;
 using schedule::Piece;
 
-constexpr int kEmbedding = -1, kHead = -2;         // where layers are numbers
-constexpr double kBf16Bytes = 2, kAddedBytes = 8;  // of a gradient that is read and written
+constexpr int kEmbeddingPlace = -1, kHeadPlace = -2;  // where layers are numbers
+constexpr double kBf16Bytes = 2, kAddedBytes = 8;     // of a gradient that is read and written
 
 // Links of one byte a second: what is priced at them is bytes.
 constexpr NominalRates kBytes{.link_bytes_per_second = 1,
@@ -158,12 +158,12 @@ class NodeWorks {
 
   const std::map<Place, Works>& layer_works(const Node& node) {
     const int place = node.layer != kNone         ? node.layer
-                      : node.piece == Piece::Head ? kHead
-                                                  : kEmbedding;
+                      : node.piece == Piece::Head ? kHeadPlace
+                                                  : kEmbeddingPlace;
     const auto found = layers_.find(place);
     if (found != layers_.end()) return found->second;
-    const std::vector<Kernel> kernels = place == kHead ? head_kernels(config_, work_)
-                                        : place == kEmbedding
+    const std::vector<Kernel> kernels = place == kHeadPlace ? head_kernels(config_, work_)
+                                        : place == kEmbeddingPlace
                                             ? embed_kernels(config_, work_)
                                             : layer_kernels(config_, work_, place);
     std::map<Place, Works>& works = layers_[place];
