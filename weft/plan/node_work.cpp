@@ -17,7 +17,7 @@ using schedule::Node;
 using schedule::Part;
 using schedule::Piece;
 
-constexpr int kEmbeddingPlace = -1, kHeadPlace = -2;  // where layers are numbers
+constexpr int kEmbeddingLayer = -1, kHeadLayer = -2;  // where layers are numbers
 constexpr double kBf16Bytes = 2, kAddedBytes = 8;     // of a gradient that is read and written
 
 // Links of one byte a second: what is priced at them is bytes.
@@ -158,12 +158,12 @@ class NodeWorks {
 
   const std::map<Place, Works>& layer_works(const Node& node) {
     const int place = node.layer != kNone         ? node.layer
-                      : node.piece == Piece::Head ? kHeadPlace
-                                                  : kEmbeddingPlace;
+                      : node.piece == Piece::Head ? kHeadLayer
+                                                  : kEmbeddingLayer;
     const auto found = layers_.find(place);
     if (found != layers_.end()) return found->second;
-    const std::vector<Kernel> kernels = place == kHeadPlace ? head_kernels(config_, work_)
-                                        : place == kEmbeddingPlace
+    const std::vector<Kernel> kernels = place == kHeadLayer ? head_kernels(config_, work_)
+                                        : place == kEmbeddingLayer
                                             ? embed_kernels(config_, work_)
                                             : layer_kernels(config_, work_, place);
     std::map<Place, Works>& works = layers_[place];
