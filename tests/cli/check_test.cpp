@@ -142,7 +142,7 @@ TEST(CheckCommand, ActivationsThatNoMachineHoldsAreMissingRoom) {
 TEST(CheckCommand, MemoryIsPredictedOfWhatNoMachineHolds) {
   const Json json = check(
       "tiny world=64 ep=8 pp=4 vpp=1 dataset.kind=mock train.eval_interval=0 "
-      "model.num_layers=8 model.hidden_size=8192 model.num_moe_experts=64 gbs=1024 "
+      "model.num_layers=16 model.hidden_size=8192 model.num_moe_experts=64 gbs=1024 "
       "model.moe_ffn_hidden_size=4096 model.seq_length=4096 hardware.gpu=h100 "
       "runtime.device=cuda model.bf16=true --memory",
       0);

@@ -71,6 +71,7 @@ bool is_option(const std::string& word) { return word.starts_with('-'); }
 
 // An example that leaves something open: `weft train RECIPE`, `weft bench ...`.
 bool leaves_open(const std::string& word) {
+  if (word.find("=[") != std::string::npos) return false;  // a list is a value
   return word.find_first_of("[]<>") != std::string::npos || word == "..." ||
          std::ranges::all_of(word, [](char c) { return c >= 'A' && c <= 'Z'; });
 }

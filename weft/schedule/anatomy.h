@@ -130,6 +130,8 @@ struct PieceAnatomy {
   bool is_away() const { return is_recomputed || is_offloaded; }
   // What that is, or would be.
   const Bytes& away() const { return remade != Bytes{} ? remade : output; }
+  // Whether that is what the next layer has as its input.
+  bool hands_on_what_is_away() const { return is_away() && remade == Bytes{} && output != Bytes{}; }
   // What of it a copy moves.
   const Bytes& copied() const { return travels ? *travels : away(); }
   bool is(const PieceName& name) const { return piece == name.piece && part == name.part; }

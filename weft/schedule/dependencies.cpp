@@ -215,7 +215,7 @@ void add_returned_input(const Anatomy& anatomy, const Node& node, std::vector<No
   const PieceAnatomy& piece = piece_of(anatomy, node);
   const bool reads = node.direction == Direction::R ? reads_input(piece) : piece.after.empty();
   const PieceAnatomy* maker = reads ? maker_of_input(anatomy, node.layer) : nullptr;
-  if (maker == nullptr || !maker->is_away()) return;
+  if (maker == nullptr || !maker->hands_on_what_is_away()) return;
   const Direction direction = maker->is_offloaded ? Direction::I : Direction::R;
   needs.push_back(node_of(*maker, node.layer - 1, direction, node.micro_batch));
 }
@@ -364,7 +364,7 @@ std::vector<Node> forward_readers(const Anatomy& anatomy, const Node& node) {
     const bool adds = own.output != Bytes{} && &later == &pieces.back();
     if (adds || reads_forward(later, node)) add_beside(anatomy, forward, later, readers);
   }
-  const bool hands_on = own.is_away() && &own == &pieces.back();
+  const bool hands_on = own.hands_on_what_is_away() && &own == &pieces.back();
   if (!hands_on) return readers;
   forward.layer += 1;
   for (const PieceAnatomy& later : anatomy.layers[at(forward.layer)]) {

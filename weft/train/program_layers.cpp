@@ -234,7 +234,8 @@ Program::Bodies Program::Pieces::mlp_fc2() {
               [](Program& p, const Node& node, const Context& context) {
                 model::mlp_fc2_wgrad(context, p.layer(node).mlp, p.layer_gradients(node).mlp);
               },
-          .recompute = forward};
+          .recompute = forward,
+          .leads_out_alone = true};
 }
 
 Program::Bodies Program::Pieces::mlp(Part part) {
@@ -242,9 +243,11 @@ Program::Bodies Program::Pieces::mlp(Part part) {
   if (part == Part::Act) return mlp_act();
   if (part == Part::Fc2) return mlp_fc2();
   Bodies around = around_products(part);
-  if (part == Part::Scatter) around.recompute = around.forward;
-  if (part == Part::Add) {
+  if (part == Part::Scatter || part == Part::Add) {
     around.recompute = around.forward;
+    around.leads_out_alone = true;
+  }
+  if (part == Part::Add) {
     around.let_go = [](Program& p, const Node& node) { p.next_input(node).reset(); };
     around.made = [](Program& p, const Node& node) { return std::vector{&p.next_input(node)}; };
   }

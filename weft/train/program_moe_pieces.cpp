@@ -227,6 +227,7 @@ Program::Bodies Program::Pieces::experts_fc2() {
                                          p.layer_gradients(node).experts);
               },
           .recompute = forward,
+          .leads_out_alone = true,
           .output = [](Program& p, const Node& node) { return p.slice(node).dispatch.output_RD; }};
 }
 
@@ -299,6 +300,7 @@ Program::Bodies Program::Pieces::shared_fc2() {
             model::shared_fc2_wgrad(context, p.layer(node).shared, p.layer_gradients(node).shared);
           },
       .recompute = forward,
+      .leads_out_alone = true,
       .output = [](Program& p, const Node& node) { return p.layer(node).shared.ends.y_TD; }};
 }
 
@@ -317,6 +319,7 @@ Program::Bodies Program::Pieces::shared_gate() {
             model::shared_gate_wgrad(context, p.layer(node).shared, p.layer_gradients(node).shared);
           },
       .recompute = forward,
+      .leads_out_alone = true,
       .output = [](Program& p, const Node& node) { return p.layer(node).shared.ends.y_TD; }};
 }
 
@@ -325,7 +328,10 @@ Program::Bodies Program::Pieces::shared(Part part) {
   if (part == Part::Fc2) return shared_fc2();
   if (part == Part::Gate) return shared_gate();
   Bodies around = around_products(part);
-  if (part == Part::Scatter) around.recompute = around.forward;
+  if (part == Part::Scatter) {
+    around.recompute = around.forward;
+    around.leads_out_alone = true;
+  }
   return around;
 }
 

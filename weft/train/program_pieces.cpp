@@ -106,7 +106,9 @@ std::vector<Node> Program::parts_of(const Node& node) const {
   for (const Part part : parts) {
     Node one = node;
     one.part = part;
-    if (body_of(bodies_of(one), node.direction) != nullptr) nodes.push_back(one);
+    const Bodies bodies = bodies_of(one);
+    if (node.direction == Direction::R && bodies.leads_out_alone) continue;
+    if (body_of(bodies, node.direction) != nullptr) nodes.push_back(one);
   }
   const bool back = node.direction == Direction::D || node.direction == Direction::W;
   if (back) std::ranges::reverse(nodes);

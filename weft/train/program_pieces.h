@@ -13,6 +13,9 @@ struct Program::Bodies {
   Body weight_gradient = nullptr;
   // Makes again what `drop` let go of after the forward.
   Body recompute = nullptr;
+  // Nothing but a layer's output comes of it: where the piece is one node, which remakes what its
+  // gradients read, it does not run again.
+  bool leads_out_alone = false;
   void (*drop)(Program&, const Node&) = nullptr;
   // The same of a layer's output, which the next layer has as its input.
   void (*let_go)(Program&, const Node&) = nullptr;
