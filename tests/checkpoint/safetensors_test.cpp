@@ -47,6 +47,16 @@ TEST(SafetensorsHeader, EveryTruncationIsRejected) {
   }
 }
 
+// As of a sparse file, which has any size it likes.
+TEST(SafetensorsHeader, NoMemoryIsTakenForTheSizeThatAFileClaims) {
+  const std::uint64_t claimed = std::uint64_t{1} << 41;
+  const std::string said = complaint([&] {
+    parse_header(bytes_of(std::as_bytes(std::span(&claimed, 1))), 2 * claimed, "x.safetensors");
+  });
+  EXPECT_TRUE(says(said, "x.safetensors")) << said;
+  EXPECT_TRUE(says(said, "at most 33554432 are read")) << said;
+}
+
 TEST(SafetensorsHeader, EveryFlippedByteIsReadOrRejected) {
   const std::string file = file_of(kSmall, 10);
   for (std::size_t at = 0; at < file.size(); ++at) {

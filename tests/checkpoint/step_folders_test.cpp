@@ -150,5 +150,31 @@ TEST_F(StepFolders, NothingIsWrittenThroughALinkOutOfTheFolder) {
   EXPECT_FALSE(fs::exists(step / "rank_0.safetensors"));
 }
 
+TEST_F(StepFolders, AFolderThatIsALinkLosesTheLinkAlone) {
+  const fs::path outside = top_ / "archive";
+  fs::create_directories(outside);
+  base::write_whole(outside / kManifestName, "mine");
+  const auto linked = [&](const char* name) {
+    fs::create_directory_symlink(outside, folder_ / name);
+    return folder_ / name;
+  };
+  const fs::path old = linked("iter_0000002"), again = linked("iter_0000010");
+  save(10);
+  remove_old_steps(folder_, 10, 1);
+  EXPECT_FALSE(fs::exists(fs::symlink_status(old)));
+  EXPECT_TRUE(fs::is_directory(fs::symlink_status(again)));
+  EXPECT_EQ(base::read_text(outside / kManifestName), "mine");
+}
+
+TEST_F(StepFolders, ATrackerThatNamesWhatIsGoneIsSurvived) {
+  for (const std::int64_t step : {10, 20}) save(step);
+  write_tracker(folder_, 10);
+  remove_step(folder_, 10);
+  EXPECT_EQ(found(), "iter_0000020");
+  EXPECT_NE(find_checkpoint(folder_)->note.find("names step 10, which is gone"), std::string::npos);
+  base::write_whole(folder_ / kTrackerName, std::string(100, '1'));
+  EXPECT_EQ(tracked_checksum(folder_), std::nullopt) << "too long for a number";
+}
+
 }  // namespace step_folders_test
 }  // namespace weft::checkpoint

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <mutex>
 
+#include "tests/sanitized.h"
+#include "tests/train/random_runs_support.h"
 #include "tests/train/train_support.h"
 #include "weft/base/error.h"
 #include "weft/base/file.h"
@@ -150,17 +153,55 @@ class Checkpoints : public ::testing::Test {
   fs::path folder_;
 };
 
-// Of every layout a checkpoint goes to four others, which cut tensors otherwise.
+// Of every layout a checkpoint goes to two others, which cut tensors otherwise.
 TEST_F(Checkpoints, WrittenUnderOneLayoutAreReadUnderOthers) {
   const std::vector<Case> all = cases();
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto precision = i % 2 == 0 ? config::Precision::Bf16 : config::Precision::Fp32;
     const Global state = saved(config_of(all[i], folder_, precision), 1);
-    for (const std::size_t step : {1, 3, 4, 7}) {
+    for (const std::size_t step : {1, 4}) {
       const Case& other = all[(i + step) % all.size()];
       SCOPED_TRACE(all[i].name + " to " + other.name);
       EXPECT_EQ(loaded(config_of(other, folder_, precision)), state);
     }
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+}
+
+// A layout with all axes, as a user types it; whether the weights are bf16 is of the pair.
+std::pair<config::Config, std::string> drawn_layout(Draw& draw,
+                                                    const fs::path& folder,
+                                                    config::Precision precision) {
+  config::Config model = deep_config();
+  model.model.num_moe_experts = 8;
+  model.model.moe_shared_expert_intermediate_size = 16;
+  model.train.global_batch_size = 8;
+  model.model.params_dtype = precision;
+  model.checkpoint.save = model.checkpoint.load = folder.string();
+  while (true) {
+    Words words = draw_layout(draw);
+    draw_data_parallel(draw, words);
+    config::Config config = with_words(model, words);
+    if (is_legal(config)) return {std::move(config), text_of(words)};
+  }
+}
+
+int pairs_wanted() {
+  const char* asked = std::getenv("WEFT_RANDOM_PAIRS");  // `make soak` asks for more
+  return asked == nullptr ? 30 : std::atoi(asked);
+}
+
+TEST_F(Checkpoints, WrittenUnderADrawnLayoutAreReadUnderAnother) {
+  if (kSanitized) GTEST_SKIP() << "skipped: too long under a sanitizer";
+  Draw draw(16);
+  for (int pair = 0; pair < pairs_wanted(); ++pair) {
+    const auto precision = pair % 2 == 0 ? config::Precision::Bf16 : config::Precision::Fp32;
+    const auto [from, from_words] = drawn_layout(draw, folder_, precision);
+    const auto [to, to_words] = drawn_layout(draw, folder_, precision);
+    SCOPED_TRACE(fmt::format("pair {}: {}\nread under {}", pair, from_words, to_words));
+    const Global state = saved(from, 1);
+    EXPECT_EQ(loaded(to), state);
     fs::remove_all(folder_);
     fs::create_directories(folder_);
   }
@@ -434,7 +475,7 @@ TEST_F(Checkpoints, GoingBackIsTheStateThatWasSavedAndTrainsOnAsIt) {
       put(engine, progress, before, mutex);
       EXPECT_EQ(save_checkpoint(engine, progress), std::nullopt);
       for (const std::int64_t data : {1, 2}) step(engine, progress, data);
-      go_back(engine, progress, checkpoint::step_folder(folder_, 1));
+      go_back(engine, progress, {.folder = checkpoint::step_folder(folder_, 1)});
       EXPECT_EQ(progress.samples(), 4 * config.train.global_batch_size);
       EXPECT_EQ(progress.not_finite(), 1);
       put(engine, progress, after, mutex);

@@ -237,5 +237,41 @@ TEST_F(Faults, AReadOnlyFolderStopsNothingButSaves) {
   expect_first_save_stands(saved());
 }
 
+// In the way of the folder of step 4 there is a file.
+TEST_F(Faults, TheOnlyWholeCheckpointOutlivesASaveThatFails) {
+  for (const bool beside : {false, true}) {
+    fs::remove_all(saved());
+    config_.checkpoint = {.save = saved().string(),
+                          .save_interval = 2,
+                          .most_recent_k = 1,
+                          .async_save = beside};
+    config_.train.train_iters = 2;
+    EXPECT_EQ(run().error, "");
+    base::write_whole(checkpoint::step_folder(saved(), 4), "no folder");
+    config_.checkpoint.load = saved().string();
+    config_.train.train_iters = 4;
+    const Told told = run();
+    EXPECT_EQ(told.error, "");
+    ASSERT_EQ(told.result.failures.size(), 1u) << told.lines;
+    ASSERT_TRUE(find_resumption(config_).has_value()) << beside;
+    EXPECT_EQ(find_resumption(config_)->manifest.step, 2) << beside;
+  }
+}
+
+// As after a kill between the last manifest and the tracker, with nothing left to do.
+TEST_F(Faults, AStartThatHasNothingToDoLeavesATrackerThatNamesWhatIsThere) {
+  config_.checkpoint.save = saved().string();
+  config_.checkpoint.save_interval = 2;
+  config_.train.train_iters = 4;
+  EXPECT_EQ(run().error, "");
+  checkpoint::write_tracker(saved(), 2);
+  config_.checkpoint.load = saved().string();
+  config_.checkpoint.most_recent_k = 1;
+  EXPECT_EQ(run().error, "");
+  EXPECT_EQ(checkpoint::saved_steps(saved()), (std::vector<std::int64_t>{4}));
+  EXPECT_EQ(base::read_text(saved() / checkpoint::kTrackerName), "4\n");
+  EXPECT_EQ(find_resumption(config_)->manifest.step, 4);
+}
+
 }  // namespace faults_test
 }  // namespace weft::train

@@ -111,8 +111,12 @@ class ManifestParser {
       throw_wrong_value(name, what_, file_, "rank_<number>.safetensors");
     }
     stored.bytes = static_cast<std::uint64_t>(number(entry, "bytes"));
+    constexpr std::uint64_t kMostHeaderBytes = kLargestJson + sizeof(std::uint64_t);
     stored.header_bytes = static_cast<std::uint64_t>(
-        number(entry, "header_bytes", 0, static_cast<std::int64_t>(stored.bytes)));
+        number(entry,
+               "header_bytes",
+               0,
+               static_cast<std::int64_t>(std::min(stored.bytes, kMostHeaderBytes))));
     stored.header_checksum =
         static_cast<std::uint32_t>(number(entry, "header_crc32c", 0, UINT32_MAX));
     manifest_.files.push_back(std::move(stored));

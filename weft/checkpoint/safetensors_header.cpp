@@ -37,6 +37,9 @@ std::string header_text(const ReadBytes& read, std::uint64_t file_bytes, const s
         name,
         text("its header claims {} bytes, the file has {}: it is truncated", length, file_bytes));
   }
+  if (length > kLargestJson) {
+    reject(name, text("its header claims {} bytes; at most {} are read", length, kLargestJson));
+  }
   std::string header(length, '\0');
   read(kPrefixBytes, std::as_writable_bytes(std::span(header)));
   return header;

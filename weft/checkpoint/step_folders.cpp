@@ -47,6 +47,14 @@ void remove_file(const fs::path& path) {
   }
 }
 
+// What a link names lies elsewhere and is not ours: the link goes. Whether it was one.
+bool remove_link(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_symlink(path, error)) return false;
+  remove_file(path);
+  return true;
+}
+
 // The names in a folder; none where it is not there.
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
@@ -196,6 +204,10 @@ std::optional<Found> find_checkpoint(const fs::path& load, std::optional<std::in
                                         kTrackerName)
                                  : text("'{}' is not there", kTrackerName)};
   }
+  if (const auto later = whole_steps(load, INT64_MAX); tracked && !later.empty()) {
+    return Found{.folder = step_folder(load, later.back()),
+                 .note = text("'{}' names step {}, which is gone", kTrackerName, *tracked)};
+  }
   if (tracked) {
     throw base::ConfigError(text("'{}' names step {}, and '{}' is not whole: it has no {}",
                                  (load / kTrackerName).string(),
@@ -227,11 +239,14 @@ std::optional<std::uint32_t> tracked_checksum(const fs::path& save) {
     return tracked ? manifest_checksum(step_folder(save, *tracked)) : std::nullopt;
   } catch (const base::ConfigError&) {  // no tracker of ours: it is about to be replaced
     return std::nullopt;
+  } catch (const base::SystemError&) {  // too long for one
+    return std::nullopt;
   }
 }
 
 fs::path make_step_folder(const fs::path& save, std::int64_t step) {
   fs::path folder = step_folder(save, step);
+  remove_link(folder);
   empty_step_folder(folder);
   std::error_code error;
   fs::create_directories(folder, error);
@@ -244,6 +259,7 @@ fs::path make_step_folder(const fs::path& save, std::int64_t step) {
 
 void remove_step(const fs::path& save, std::int64_t step) {
   const fs::path folder = step_folder(save, step);
+  if (remove_link(folder)) return;
   empty_step_folder(folder);
   std::error_code error;
   fs::remove(folder, error);  // stays where somebody else's files are in it
@@ -260,8 +276,7 @@ base::Descriptor lock_folder(const fs::path& save) {
 }
 
 void write_tracker(const fs::path& save, std::int64_t step) {
-  // A link would be followed, out of the folder.
-  if (fs::is_symlink(save / kTrackerName)) remove_file(save / kTrackerName);
+  remove_link(save / kTrackerName);  // it would be followed, out of the folder
   base::write_whole(save / kTrackerName, text("{}\n", step));
   base::sync_folder(save);
 }

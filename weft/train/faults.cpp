@@ -102,11 +102,10 @@ void require_one_checkpoint(Engine& engine, const std::optional<Resumption>& fou
   }
 }
 
-void go_back(Engine& engine, Progress& progress, const std::filesystem::path& folder) {
+void go_back(Engine& engine, Progress& progress, Resumption from) {
   const std::int64_t samples = progress.samples() + engine.config().train.global_batch_size;
-  load_checkpoint(engine,
-                  progress,
-                  {.folder = folder, .note = "", .manifest = checkpoint::read_manifest(folder)});
+  from.manifest = checkpoint::read_manifest(from.folder);
+  load_checkpoint(engine, progress, from);
   progress.skip_to(samples);
   progress.count_not_finite();
 }

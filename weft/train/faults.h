@@ -34,8 +34,8 @@ bool is_made_to_fail(const config::Config& config, const Progress& progress);
 // Every rank calls it.
 void require_one_checkpoint(Engine& engine, const std::optional<Resumption>& found);
 
-// The state of the checkpoint in `folder`, and the data behind the batch at which `progress`
-// stands. Every rank calls it, between steps, with the same folder.
-void go_back(Engine& engine, Progress& progress, const std::filesystem::path& folder);
+// The state of a checkpoint, as much of it as `from` says, and the data behind the batch at which
+// `progress` stands. Every rank calls it, between steps, with the same folder.
+void go_back(Engine& engine, Progress& progress, Resumption from);
 
 }  // namespace weft::train

@@ -314,7 +314,9 @@ std::optional<Resumption> find_resumption(const config::Config& config) {
                   .optimizer = source.optimizer};
   require_files(from);
   require_fit(from, config);
-  if (from.note.empty()) from.note = changed_data(from, config);
+  if (const std::string data = changed_data(from, config); !data.empty()) {
+    from.note += (from.note.empty() ? "" : "; ") + data;
+  }
   if (from.optimizer == OptimizerFrom::Nothing) return from;
   const std::string forms = changed_forms(checkpoint::forms_in(from.manifest), forms_of(config));
   if (!forms.empty()) from.note += (from.note.empty() ? "" : "; ") + forms;

@@ -64,7 +64,7 @@ void require_late_files(const fs::path& folder, const config::Config& config) {
 
 void make_writable_folder(const fs::path& folder, const std::string& what) {
   std::error_code error;
-  fs::create_directories(folder, error);
+  const bool is_new = fs::create_directories(folder, error);
   if (error || !fs::is_directory(folder)) {
     throw base::SystemError(
         base::text("{}: cannot make '{}': {}", what, folder.string(), error.message()));
@@ -72,6 +72,8 @@ void make_writable_folder(const fs::path& folder, const std::string& what) {
   if (::access(folder.c_str(), W_OK) != 0) {
     base::throw_errno(base::text("{}: cannot write into '{}'", what, folder.string()));
   }
+  // After a power cut it is there as its files are.
+  if (is_new) base::sync_folder(fs::absolute(folder).parent_path());
 }
 
 fs::path make_fresh_folder(const fs::path& parent, const std::string& name) {

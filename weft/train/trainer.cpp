@@ -73,8 +73,9 @@ class RankRun {
     if (derive::saves_beside(config_)) beside_.emplace(engine_, progress_);
     open_run_folder();
     while (progress_.step() < config_.train.train_iters && !stopped_ && !left_) step();
-    progress_.step() == saved_step_ ? remove_leftovers() : keep_checkpoint();
+    if (progress_.step() != saved_step_) keep_checkpoint();
     if (beside_) tell_ended(beside_->finish());
+    if (progress_.step() == first_step_) remove_leftovers();  // a save removes them itself
     if (log_) tell_repeats();
     if (written_) save();
     leave_results();
@@ -86,21 +87,25 @@ class RankRun {
 
   // Old checkpoints that a run was killed before it could remove, where this one had nothing left
   // to save.
-  void remove_leftovers() const {
+  void remove_leftovers() {
     const std::string& save = config_.checkpoint.save;
     const std::int64_t keep = config_.checkpoint.most_recent_k;
     const bool went_on = resumed_ && resumed_->loads != Loads::Weights && !save.empty() &&
                          base::is_same_path(resumed_->folder.parent_path(), save);
-    if (is_rank_zero() && went_on && keep >= 0) {
-      checkpoint::remove_old_steps(save, saved_step_, keep);
-    }
+    if (!is_rank_zero() || !went_on || keep < 0) return;
+    if (!checkpoint::is_whole(checkpoint::step_folder(save, first_step_))) return;
+    const std::string failure = failure_of([&] {
+      checkpoint::write_tracker(save, first_step_);  // it may still name what goes now
+      checkpoint::remove_old_steps(save, first_step_, keep);
+    });
+    if (!failure.empty()) request_.log("warning: old checkpoints stay: " + failure);
   }
 
   // Known now, not after hours of training.
   void require_room() {
     if (const fs::path folder = config_.checkpoint.save; !folder.empty()) {
       make_writable_folder(folder, "checkpoint.save");
-      base::require_writable(folder / checkpoint::kTrackerName);
+      base::require_writable(folder / "room");  // no name of a file, which may be a link
       saving_ = checkpoint::lock_folder(folder);
     }
     if (!written_) return;
@@ -165,9 +170,12 @@ class RankRun {
   void tell_ended(const std::optional<EndedSave>& end) {
     if (!log_ || !end) return;
     if (end->failure) {
-      ++lost_checkpoints_;
-      why_lost_ = *end->failure;
-      return request_.log("warning: " + why_lost_);
+      request_.log("warning: " + *end->failure);
+      if (!checkpoint::is_whole(end->folder)) {
+        ++lost_checkpoints_;
+        why_lost_ = *end->failure;
+        return;
+      }  // what failed came after it, as the removal of old ones
     }
     last_checkpoint_ = end->folder;
     request_.log(
@@ -263,7 +271,8 @@ class RankRun {
     if (folder.empty()) return false;
     ++returns_;
     const std::int64_t failed = progress_.step() + 1;
-    go_back(engine_, progress_, folder);
+    const bool is_first = went_on && folder == resumed_->folder;
+    go_back(engine_, progress_, is_first ? *resumed_ : Resumption{.folder = folder});
     saved_step_ = progress_.step();
     steps_again_ += failed - progress_.step();
     if (!log_) return true;
@@ -418,11 +427,11 @@ class RankRun {
   bool left_ = false;                           // train.exit_interval, train.exit_duration_in_mins
   std::int64_t returns_ = 0, steps_again_ = 0;  // to a checkpoint, and what was done in vain
   std::int64_t first_step_ = 0, saved_step_ = 0;
+  std::optional<base::Descriptor> saving_;  // rank 0's lock on checkpoint.save: outlives its saves
   std::optional<BackgroundSaves> beside_;
   std::optional<fs::path> last_checkpoint_;
   std::int64_t lost_checkpoints_ = 0, differing_steps_ = 0;
   std::string why_lost_;
-  std::optional<base::Descriptor> saving_;  // rank 0's lock on checkpoint.save
   std::vector<std::string> failures_;
   std::optional<std::int64_t> last_repeated_;
   double first_seconds_ = 0, warm_seconds_ = 0, first_loss_ = 0, last_loss_ = 0;
