@@ -4,9 +4,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <random>
+#include <set>
 #include <thread>
 
 #include "tests/cli/program_support.h"
@@ -250,17 +253,41 @@ TEST_F(Resume, AShardThatIsCutShortIsNamedWithTheWayBack) {
   EXPECT_EQ(records("run"), before);
 }
 
-// A process of the program that is ended as by a lost machine.
-void start_and_kill(const std::string& arguments, std::chrono::milliseconds after) {
+std::set<std::string> names_in(const fs::path& folder) {
+  std::set<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    names.insert(entry.path().filename().string());
+  }
+  return names;
+}
+
+// A process of the program that is ended as by a lost machine, so long after it began a save.
+// Whether that was before its end.
+bool start_and_kill(const std::string& arguments,
+                    const fs::path& saved,
+                    std::chrono::microseconds after) {
+  const std::set<std::string> before = names_in(saved);
+  const auto has_begun = [&] {
+    return std::ranges::any_of(names_in(saved), [&](const std::string& name) {
+      return name.starts_with("iter_") && !before.contains(name);
+    });
+  };
   const pid_t child = ::fork();
   if (child == 0) {
     const std::string command = text("exec '{}' {} > /dev/null 2>&1", WEFT_BINARY, arguments);
     ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
     ::_exit(127);
   }
+  int status = 0;
+  while (!has_begun()) {
+    if (::waitpid(child, &status, WNOHANG) != 0) return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
   std::this_thread::sleep_for(after);
   ::kill(child, SIGKILL);
-  ::waitpid(child, nullptr, 0);
+  ::waitpid(child, &status, 0);
+  return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
 // By the names of the folders that have a manifest: this run never goes back.
@@ -273,27 +300,35 @@ fs::path newest_whole(const fs::path& saved) {
   return newest;
 }
 
+// At random moments from the beginning of a save on, half of them soon after it.
 TEST_F(Resume, AfterEveryKillToTheSameBits) {
   const char* asked = std::getenv("WEFT_KILLS");  // `make soak` asks for more
   const int kills = asked == nullptr ? 10 : std::atoi(asked);
   const int steps = 6 * kills;
-  const std::string more = text("train.train_iters={} checkpoint.most_recent_k=2", steps);
-  ASSERT_EQ(weft(words("whole", more)).code, 0);
-  const std::string run = words("killed", more + " checkpoint.save_interval=1");
-  const std::string beside = run + " checkpoint.async_save=true";
+  ASSERT_EQ(weft(words("whole", text("train.train_iters={}", steps))).code, 0);
+  const std::string run =
+      words("killed", text("train.train_iters={} checkpoint.save_interval=1", steps));
+  const fs::path saved = folder_ / "killed_saved";
+  std::mt19937 random(1117);
+  int unfinished = 0;
   for (int i = 0; i < kills; ++i) {
-    start_and_kill(i % 2 == 0 ? run : beside, std::chrono::milliseconds(100 + 13 * i % 130));
-    const auto found = checkpoint::find_checkpoint(folder_ / "killed_saved");
-    EXPECT_EQ(found ? found->folder : fs::path(), newest_whole(folder_ / "killed_saved"));
+    const std::string keys =
+        text(" checkpoint.async_save={} checkpoint.most_recent_k={}", i % 2 == 1, i / 2 % 2 + 1);
+    const std::chrono::microseconds after(random() % (i % 4 < 2 ? 2'000 : 30'000));
+    EXPECT_TRUE(start_and_kill(run + keys, saved, after)) << "the run was too short";
+    const auto found = checkpoint::find_checkpoint(saved);
+    EXPECT_EQ(found ? found->folder : fs::path(), newest_whole(saved));
+    unfinished += std::ranges::any_of(names_in(saved), [&](const std::string& name) {
+      return name.starts_with("iter_") && !fs::exists(saved / name / "manifest.json");
+    });
   }
-  const Outcome outcome = weft(beside);
+  EXPECT_GT(unfinished, 0) << "no kill came inside a save";
+  const Outcome outcome = weft(run + " checkpoint.async_save=true checkpoint.most_recent_k=2");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   expect_same_run("whole", "killed", steps);
-  std::size_t folders = 0;
-  for (const auto& entry : fs::directory_iterator(folder_ / "killed_saved")) {
-    folders += entry.is_directory() ? 1 : 0;
-  }
-  EXPECT_EQ(folders, 2u);
+  const std::set<std::string> left = names_in(saved);
+  EXPECT_EQ(std::ranges::count_if(left, [](const auto& name) { return name.starts_with("iter_"); }),
+            2);
 }
 
 // Processes of the program whose command names the folder.
@@ -328,7 +363,8 @@ TEST_F(Resume, AfterEveryLostRankToTheSameBits) {
         kSource,
         kills,
         WEFT_BINARY,
-        words("killed", more + " checkpoint.save_interval=1 runtime.backend=mpi"),
+        words("killed",
+              more + " checkpoint.save_interval=1 checkpoint.async_save=true runtime.backend=mpi"),
         out.string());
     ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
     ::_exit(127);
