@@ -30,7 +30,11 @@ while :; do
   case ${1-} in
     --restarts=*) restarts=${1#*=} ;;
     --then=*) layouts+=("${1#*=}") ;;
-    --restarts | --then) refuse "$1 wants its value behind an equals sign: $1=..." ;;
+    --restarts | --then)
+      [ $# -ge 2 ] || refuse "$1 wants a value: $1=..."
+      set -- "$1=$2" "${@:3}"
+      continue
+      ;;
     *) break ;;
   esac
   shift
@@ -46,8 +50,8 @@ ranks_at=""  # where the number of ranks stands in the command
 for i in "${!given[@]}"; do
   case ${given[i]} in -n | -np | --n | --np) ranks_at=$((i + 1)) && break ;; esac
 done
-if [ "$restarts" -gt 0 ] && [[ " $* " == *" checkpoint.ckpt_step="* ]]; then
-  refuse "checkpoint.ckpt_step goes back at every restart: start without --restarts until the run has saved"
+if [ "$restarts" -gt 0 ] && [[ " $* " =~ \ checkpoint\.(ckpt_step=|load=[^\ ]*iter_[0-9]) ]]; then
+  refuse "checkpoint.ckpt_step, and the folder of one step in checkpoint.load, go back at every restart: start without --restarts until the run has saved"
 fi
 if [ "${#layouts[@]}" -gt 0 ] && [ -z "$ranks_at" ]; then
   refuse "--then changes the number of ranks, and the command has no -n"

@@ -4,12 +4,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <mutex>
 
-#include "tests/sanitized.h"
-#include "tests/train/random_runs_support.h"
+#include "tests/train/saved_state_support.h"
 #include "tests/train/train_support.h"
 #include "weft/base/error.h"
 #include "weft/base/file.h"
@@ -22,27 +20,6 @@ namespace checkpoints_test {
 
 namespace fs = std::filesystem;
 using devices::DeviceKind;
-
-// Every global tensor's bytes, put together from what all ranks hold.
-using Global = std::map<std::string, std::vector<std::byte>>;
-
-void put(Engine& engine, const Progress& progress, Global& all, std::mutex& mutex) {
-  tensor::Stream& stream = engine.lanes()[schedule::Lane::Compute];
-  for (const checkpoint::StateEntry& entry : state_list(engine, progress)) {
-    std::vector<std::byte> values(static_cast<std::size_t>(entry.tensor.bytes()));
-    stream.download(values.data(), entry.tensor.raw(stream), entry.tensor.bytes());
-    stream.synchronize();
-    const std::int64_t size = tensor::size_of(entry.tensor.dtype());
-    const std::lock_guard lock(mutex);
-    std::vector<std::byte>& whole = all[entry.name];
-    whole.resize(static_cast<std::size_t>(entry.slice.global.elements() * size));
-    for (const tensor::Run& run : tensor::runs_of(entry.slice)) {
-      std::copy_n(values.begin() + run.local * size,
-                  run.count * size,
-                  whole.begin() + run.global * size);
-    }
-  }
-}
 
 // Of bf16 as fp32.
 std::vector<std::byte> widened(const std::vector<std::byte>& narrow) {
@@ -96,49 +73,6 @@ class Checkpoints : public ::testing::Test {
   }
   ~Checkpoints() override { fs::remove_all(folder_); }
 
-  // Some steps, then a save; what was saved.
-  Global saved(const config::Config& config,
-               std::int64_t steps,
-               DeviceKind device = DeviceKind::Cpu) const {
-    Global all;
-    std::mutex mutex;
-    on_ranks(
-        config,
-        [&](Engine& engine) {
-          Progress progress(engine.pool(), config.rng.seed);
-          while (progress.step() < steps) {
-            const Batch batch = batch_of(engine, progress.step());
-            train_step(engine,
-                       {.batch = batch, .step = progress.step(), .learning_rate = 1e-2},
-                       exec::Tracing::Off);
-            progress.advance(config.train.global_batch_size);
-          }
-          put(engine, progress, all, mutex);
-          EXPECT_EQ(save_checkpoint(engine, progress), std::nullopt);
-        },
-        {},
-        device);
-    return all;
-  }
-
-  Global loaded(const config::Config& config, DeviceKind device = DeviceKind::Cpu) const {
-    Global all;
-    std::mutex mutex;
-    const std::optional<Resumption> from = find_resumption(config);
-    EXPECT_TRUE(from.has_value());
-    on_ranks(
-        config,
-        [&](Engine& engine) {
-          Progress progress(engine.pool(), config.rng.seed);
-          load_checkpoint(engine, progress, *from);
-          EXPECT_EQ(progress.step(), from->manifest.step);
-          put(engine, progress, all, mutex);
-        },
-        {},
-        device);
-    return all;
-  }
-
   std::string complaint(const config::Config& config) const {
     try {
       loaded(config);
@@ -164,44 +98,6 @@ TEST_F(Checkpoints, WrittenUnderOneLayoutAreReadUnderOthers) {
       SCOPED_TRACE(all[i].name + " to " + other.name);
       EXPECT_EQ(loaded(config_of(other, folder_, precision)), state);
     }
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-}
-
-// A layout with all axes, as a user types it; whether the weights are bf16 is of the pair.
-std::pair<config::Config, std::string> drawn_layout(Draw& draw,
-                                                    const fs::path& folder,
-                                                    config::Precision precision) {
-  config::Config model = deep_config();
-  model.model.num_moe_experts = 8;
-  model.model.moe_shared_expert_intermediate_size = 16;
-  model.train.global_batch_size = 8;
-  model.model.params_dtype = precision;
-  model.checkpoint.save = model.checkpoint.load = folder.string();
-  while (true) {
-    Words words = draw_layout(draw);
-    draw_data_parallel(draw, words);
-    config::Config config = with_words(model, words);
-    if (is_legal(config)) return {std::move(config), text_of(words)};
-  }
-}
-
-int pairs_wanted() {
-  const char* asked = std::getenv("WEFT_RANDOM_PAIRS");  // `make soak` asks for more
-  return asked == nullptr ? 30 : std::atoi(asked);
-}
-
-TEST_F(Checkpoints, WrittenUnderADrawnLayoutAreReadUnderAnother) {
-  if (kSanitized) GTEST_SKIP() << "skipped: too long under a sanitizer";
-  Draw draw(16);
-  for (int pair = 0; pair < pairs_wanted(); ++pair) {
-    const auto precision = pair % 2 == 0 ? config::Precision::Bf16 : config::Precision::Fp32;
-    const auto [from, from_words] = drawn_layout(draw, folder_, precision);
-    const auto [to, to_words] = drawn_layout(draw, folder_, precision);
-    SCOPED_TRACE(fmt::format("pair {}: {}\nread under {}", pair, from_words, to_words));
-    const Global state = saved(from, 1);
-    EXPECT_EQ(loaded(to), state);
     fs::remove_all(folder_);
     fs::create_directories(folder_);
   }

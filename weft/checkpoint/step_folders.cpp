@@ -259,9 +259,9 @@ fs::path make_step_folder(const fs::path& save, std::int64_t step) {
 
 void remove_step(const fs::path& save, std::int64_t step) {
   const fs::path folder = step_folder(save, step);
-  if (remove_link(folder)) return;
-  empty_step_folder(folder);
   std::error_code error;
+  if (remove_link(folder) || !fs::is_directory(folder, error)) return;
+  empty_step_folder(folder);
   fs::remove(folder, error);  // stays where somebody else's files are in it
 }
 

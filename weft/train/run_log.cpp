@@ -30,7 +30,9 @@ void RunLog::tell(const StepRecord& record, Next next) {
 void RunLog::keep(const StepRecord& record, const tensor::Pool& memory) {
   ++lines_;
   try {
+    if (record.iteration <= kept_to_) throw base::SystemError(why_lost_);  // no step twice
     folder_.metrics.append(metrics_json(record).dump());
+    last_kept_ = record.iteration;
   } catch (const base::SystemError& error) {
     if (lost_lines_++ == 0) request_.log(text("warning: {}", error.what()));
     why_lost_ = error.what();
@@ -53,6 +55,8 @@ void RunLog::go_back(std::int64_t step, std::int64_t not_finite) {
   try {
     drop_later_steps(folder_, step);
   } catch (const base::SystemError& error) {
+    kept_to_ = last_kept_;
+    why_lost_ = error.what();
     request_.log(text("warning: {}", error.what()));
   }
 }

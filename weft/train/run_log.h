@@ -43,6 +43,8 @@ class RunLog {
   LogInterval interval_;
   std::optional<Board> board_;  // where the run shows something in TensorBoard
   std::int64_t lines_ = 0, lost_lines_ = 0;
+  std::int64_t last_kept_ = 0;  // step in metrics.jsonl
+  std::int64_t kept_to_ = 0;    // lines of steps up to it could not be taken out again
   std::string why_lost_;
 };
 

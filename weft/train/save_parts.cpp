@@ -60,8 +60,9 @@ void finish(const SavePlace& place, Manifest& manifest) {
                     checkpoint::manifest_text(manifest));
   base::sync_folder(place.folder());
   checkpoint::write_tracker(place.save, manifest.step);
+  // What earlier runs began and never finished goes in any case.
   const std::int64_t keep = config.checkpoint.most_recent_k;
-  if (keep >= 0) checkpoint::remove_old_steps(place.save, manifest.step, keep);
+  checkpoint::remove_old_steps(place.save, manifest.step, keep >= 0 ? keep : INT64_MAX);
 }
 
 }  // namespace
