@@ -174,7 +174,7 @@ TEST(Search, NoLayoutIsFasterThanTheBest) {
       some_does_not_fit = true;
       continue;
     }
-    // The formula is much nearer to the price than this (see below).
+    // The formula is nearer to the price than this (see below).
     const double sieved = sieve_step(config, ask.hardware).step_ms;
     if (sieved > 1.4 * best.price.step_ms) continue;
     ++looked;
