@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <optional>
+#include <thread>
+
 #include "weft/base/error.h"
 #include "weft/base/file.h"
 #include "weft/base/text.h"
@@ -164,6 +167,18 @@ TEST_F(StepFolders, AFolderThatIsALinkLosesTheLinkAlone) {
   EXPECT_FALSE(fs::exists(fs::symlink_status(old)));
   EXPECT_TRUE(fs::is_directory(fs::symlink_status(again)));
   EXPECT_EQ(base::read_text(outside / kManifestName), "mine");
+}
+
+TEST_F(StepFolders, ALockIsWaitedForAndThenRefused) {
+  using std::chrono::milliseconds;
+  std::optional<base::Descriptor> held = lock_folder(folder_);
+  EXPECT_THROW(lock_folder(folder_, milliseconds(60)), base::SystemError);
+  std::thread other([&] {
+    std::this_thread::sleep_for(milliseconds(80));
+    held.reset();
+  });
+  EXPECT_NO_THROW(lock_folder(folder_));
+  other.join();
 }
 
 TEST_F(StepFolders, ATrackerThatNamesWhatIsGoneIsSurvived) {

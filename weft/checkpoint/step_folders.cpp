@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <thread>
 
 #include "weft/base/error.h"
 #include "weft/base/file.h"
@@ -265,9 +266,15 @@ void remove_step(const fs::path& save, std::int64_t step) {
   fs::remove(folder, error);  // stays where somebody else's files are in it
 }
 
-base::Descriptor lock_folder(const fs::path& save) {
+base::Descriptor lock_folder(const fs::path& save, std::chrono::milliseconds patience) {
+  constexpr std::chrono::milliseconds kPause{50};
+  const auto end = std::chrono::steady_clock::now() + patience;
   base::Descriptor folder(save, O_RDONLY | O_DIRECTORY, 0, save.string());
-  if (base::try_lock(folder) == base::Locked::Elsewhere) {
+  while (base::try_lock(folder) == base::Locked::Elsewhere) {
+    if (std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(kPause);
+      continue;
+    }
     throw base::SystemError(
         text("checkpoint.save: another run saves to '{}': wait for its end, or name another folder",
              save.string()));

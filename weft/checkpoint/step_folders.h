@@ -2,6 +2,7 @@
 // the tracker, which names the last.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -50,8 +51,10 @@ std::filesystem::path make_step_folder(const std::filesystem::path& save, std::i
 // What was written of a step that could not be finished, or that is not wanted any more.
 void remove_step(const std::filesystem::path& save, std::int64_t step);
 
-// As long as it is open no other run saves there: SystemError where one does.
-base::Descriptor lock_folder(const std::filesystem::path& save);
+// As long as it is open no other run saves there: SystemError where one does. A run that was killed
+// holds the lock until the disk has what it was given: the next one waits that long for it.
+base::Descriptor lock_folder(const std::filesystem::path& save,
+                             std::chrono::milliseconds patience = std::chrono::seconds(10));
 
 void write_tracker(const std::filesystem::path& save, std::int64_t step);
 

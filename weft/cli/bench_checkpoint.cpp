@@ -100,6 +100,7 @@ TemporaryFolder folder_for(const config::Config& config) {
 
 rules::JudgedConfig saving_config(config::Config config, const TemporaryFolder& folder) {
   config.checkpoint.async_save = true;
+  config.checkpoint.most_recent_k = 1;
   config.checkpoint.save = folder.path().string();
   const rules::JudgedConfig judged = rules::validate(config).judged.value();
   if (derive::layout_of(judged).world != 1) {

@@ -32,7 +32,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kWarmUpSteps = 2;
-constexpr int kFreeSteps = 2;                 // at least so many a round without a save beside them
+constexpr int kSettlingSteps = 4;
+constexpr int kFreeSteps = 2;                 // of a round where a save took all the others
 constexpr std::size_t kPlainBlock = 1 << 20;  // as dd bs=1M
 constexpr std::size_t kCooling = 512 << 20;   // more than the caches of a processor hold
 
@@ -115,13 +116,16 @@ class SaveBench {
     for (int round = 0; round < request_.rounds; ++round) {
       if (is_stopped()) return {};
       measure_copy(copy);
-      tell(4 * round + 1, turns);
+      tell(3 * round + 1, turns);
       if (is_stopped()) return {};
       measure_disk(write, read);
-      tell(4 * round + 3, turns);
+      tell(3 * round + 3, turns);
+    }
+    settle();
+    for (int round = 0; round < request_.rounds; ++round) {
       if (is_stopped()) return {};
       measure_steps();
-      tell(4 * round + 4, turns);
+      tell(3 * request_.rounds + round + 1, turns);
     }
     if (is_stopped()) return {};
     result_.copy = copy.medians();
@@ -244,9 +248,15 @@ class SaveBench {
     }
   }
 
-  // From one save to the next.
+  // What was removed from a disk is cleared away for a while, by cores of the machine too: a run
+  // that only saves has nothing of it beside its steps.
+  void settle() {
+    ::sync();
+    for (int i = 0; i < kSettlingSteps && !is_stopped(); ++i) step(nullptr);
+  }
+
+  // From one save to the next, as a run goes on from one to the next.
   void measure_steps() {
-    step(nullptr);  // one that finds the caches as steps leave them
     bool is_saving = true;
     Beside beside;
     const auto note = [&](const std::optional<EndedSave>& end) {
@@ -271,12 +281,11 @@ class SaveBench {
       }
     }
     note(saves_->finish());
-    // A save may have taken all of them.
+    beside_.push_back(beside);
+    if (beside.steps < request_.steps) return;
     for (int i = 0; i < kFreeSteps && !is_stopped(); ++i) {
       add_free(cost_of([&] { step(nullptr); }));
     }
-    beside_.push_back(beside);
-    checkpoint::remove_old_steps(config_.checkpoint.save, progress_.step() + 1, 1);
   }
 
   void step(const checkpoint::Snapshot* snapshot) {
