@@ -32,6 +32,10 @@ class Transfers {
 
   // The two may overlap.
   virtual void copy(std::byte* to, const std::byte* from, std::int64_t bytes) = 0;
+  // A part of a large copy to where nobody reads soon. The two do not overlap.
+  virtual void copy_away(std::byte* to, const std::byte* from, std::int64_t bytes) {
+    copy(to, from, bytes);
+  }
   // Two lists of copies beside each other, each in any order, as a link carries both directions at
   // once. What one list writes the other does not touch, and no copy overlaps itself.
   virtual void copy_both(std::span<const Copy> some, std::span<const Copy> others) = 0;

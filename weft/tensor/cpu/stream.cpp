@@ -31,11 +31,14 @@ bool is_prompt(StreamRole role) {
 // Smaller pieces are not worth another thread.
 constexpr std::int64_t kLeastPart = 256 << 10;
 
-// One piece for each thread: the larger a copy, the better the processor does it (from some size on
-// without reading what it is going to write over).
+// From here on a cache would not hold what is copied until it is read.
+constexpr std::int64_t kMuch = 64 << 20;
+
+// One piece for each thread.
 void copy_in_parts(Workers& workers, Transfers& transfers, const std::vector<Download>& all) {
   std::int64_t total = 0;
   for (const Download& one : all) total += one.bytes;
+  const auto copy = total < kMuch ? &Transfers::copy : &Transfers::copy_away;
   const std::int64_t part = std::max(kLeastPart, total / workers.threads() + 1);
   // A part is a range of the bytes of all copies, one behind the other.
   workers.parallel((total + part - 1) / part, [&](std::int64_t i) {
@@ -47,7 +50,7 @@ void copy_in_parts(Workers& workers, Transfers& transfers, const std::vector<Dow
         continue;
       }
       const std::int64_t bytes = std::min(left, one.bytes - begin);
-      transfers.copy(one.to + begin, one.from + begin, bytes);
+      (transfers.*copy)(one.to + begin, one.from + begin, bytes);
       left -= bytes;
       begin = 0;
     }

@@ -5,12 +5,18 @@
 #include <vector>
 
 #include "weft/tensor/cpu/reduce.h"
+#include "weft/tensor/cpu/streaming_copy.h"
 
 namespace weft::tensor::cpu {
 
 void CpuTransfers::copy(std::byte* to, const std::byte* from, std::int64_t bytes) {
   if (bytes == 0) return;
   std::memmove(device_.reach(to), device_.reach(from), static_cast<std::size_t>(bytes));
+}
+
+void CpuTransfers::copy_away(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  if (bytes == 0) return;
+  streaming_copy(device_.reach(to), device_.reach(from), static_cast<std::size_t>(bytes));
 }
 
 void CpuTransfers::copy_both(std::span<const Copy> some, std::span<const Copy> others) {

@@ -11,6 +11,7 @@ class CpuTransfers final : public Transfers {
   explicit CpuTransfers(CpuDevice& device) : device_(device) {}
 
   void copy(std::byte* to, const std::byte* from, std::int64_t bytes) override;
+  void copy_away(std::byte* to, const std::byte* from, std::int64_t bytes) override;
   void copy_both(std::span<const Copy> some, std::span<const Copy> others) override;
   void clear(std::byte* to, std::int64_t bytes) override;
   void reduce(DType dtype,
