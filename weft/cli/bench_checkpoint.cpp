@@ -25,7 +25,7 @@ using measure::RatePair;
 
 struct CheckpointBenchOptions {
   RunArguments run{.default_recipe = "cpu_small"};
-  int steps = 10, rounds = 3;
+  int steps = 10, rounds = 4;
 };
 
 std::vector<Bar> bars_of(const CheckpointBench& bench) {
@@ -157,7 +157,11 @@ void add_bench_checkpoint(CLI::App& bench, Action& chosen) {
       "Example: weft bench checkpoint cpu_small checkpoint.save=/scratch");
   within(2, 10000, checkpoint->add_option("--steps", options->steps, "from one save to the next"))
       ->capture_default_str();
-  within(1, 1000, checkpoint->add_option("--rounds", options->rounds, "of everything"))
+  within(1,
+         1000,
+         checkpoint->add_option("--rounds",
+                                options->rounds,
+                                "of everything; an even number is fair to both ways of reading"))
       ->capture_default_str();
   on_chosen(*checkpoint, chosen, std::move(options), run_checkpoint_bench);
 }

@@ -14,7 +14,7 @@ namespace weft::measure {
 struct CheckpointBenchRequest {
   rules::JudgedConfig config;  // one rank that saves beside the run (derive::saves_beside)
   int steps = 10;              // between two saves
-  int rounds = 3;
+  int rounds = 4;              // even: which way reads first changes from round to round
   std::function<void(int done, int of)> progress;
   const std::atomic<bool>* stop = nullptr;  // ends it between two parts, with nothing measured
 };
