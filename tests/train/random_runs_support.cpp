@@ -20,9 +20,9 @@ std::string Draw::size(int most) {
   return any_of(sizes);
 }
 
-Words draw_layout(Draw& draw) {
+Words draw_layout(Draw& draw, int most_ranks) {
   const std::string tp = draw.size(4), cp = draw.size(4), pp = draw.size(4);
-  Words words{{"runtime.world_size", draw.size(16)},
+  Words words{{"runtime.world_size", draw.size(most_ranks)},
               {"model.tensor_model_parallel_size", tp},
               {"model.context_parallel_size", cp},
               {"model.pipeline_model_parallel_size", pp},

@@ -26,7 +26,7 @@ class Draw {
   std::mt19937 generator_;
 };
 
-Words draw_layout(Draw& draw);
+Words draw_layout(Draw& draw, int most_ranks = 16);
 void draw_dispatcher(Draw& draw, Words& words);
 void draw_overlap(Draw& draw, Words& words);
 void draw_data_parallel(Draw& draw, Words& words);

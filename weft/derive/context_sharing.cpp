@@ -1,11 +1,21 @@
 #include "weft/derive/context_sharing.h"
 
+#include <algorithm>
+
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
 
 namespace weft::derive {
 
 using config::CpComm;
+namespace {
+
+bool has_kind(const config::ModelConfig& model, CpComm kind) {
+  const bool is_shared = model.context_parallel_size > 1;
+  return is_shared && std::ranges::find(model.cp_comm_type, kind) != model.cp_comm_type.end();
+}
+
+}  // namespace
 
 AttentionSharing attention_sharing(const config::ModelConfig& model, std::int64_t layer) {
   const std::int64_t cp = model.context_parallel_size;
@@ -29,6 +39,18 @@ AttentionSharing attention_sharing(const config::ModelConfig& model, std::int64_
       return {.head_ranks = 1, .key_ranks = cp, .keys = KeyExchange::Gather};
   }
   UNREACHABLE("cp_comm_type {}", config::word(kind));
+}
+
+bool exchanges_heads(const config::ModelConfig& model) {
+  if (has_kind(model, CpComm::AllToAll)) return true;
+  const std::vector<std::int64_t>& sizes = model.hierarchical_context_parallel_sizes;
+  return has_kind(model, CpComm::AllToAllP2p) && !sizes.empty() && sizes.front() > 1;
+}
+
+bool passes_keys_on(const config::ModelConfig& model) {
+  if (has_kind(model, CpComm::P2p)) return true;
+  const std::vector<std::int64_t>& sizes = model.hierarchical_context_parallel_sizes;
+  return has_kind(model, CpComm::AllToAllP2p) && !sizes.empty() && sizes.back() > 1;
 }
 
 }  // namespace weft::derive

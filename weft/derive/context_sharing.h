@@ -39,5 +39,8 @@ struct AttentionSharing {
   bool is_shared() const { return head_ranks * key_ranks > 1; }
 };
 AttentionSharing attention_sharing(const config::ModelConfig& model, std::int64_t layer);
+// Whether ranks exchange heads, or keys around a ring, in some layer; of any config.
+bool exchanges_heads(const config::ModelConfig& model);
+bool passes_keys_on(const config::ModelConfig& model);
 
 }  // namespace weft::derive

@@ -409,17 +409,6 @@ void drop_attention_qkv(AttentionState& state) {
   }
 }
 
-void drop_attention_core(AttentionState& state) {
-  for (Tensor* done : made_by_core(state)) done->reset();
-}
-
 std::vector<Tensor*> made_by_core(AttentionState& state) { return {&state.o_TQ, &state.lse_HT}; }
-
-std::vector<Tensor*> offloaded_of_qkv(AttentionState& state) { return {&state.qkv_TC}; }
-
-// Without a norm, the product was turned in place.
-void take_back_qkv(const Context& context, AttentionState& state, const AttentionWeights& weights) {
-  if (weights.q_norm.defined()) attention_turn_forward(context, state, weights);
-}
 
 }  // namespace weft::model

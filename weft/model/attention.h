@@ -57,13 +57,8 @@ void put_output(AttentionState&, Tensor o_TQ);
 Tensor take_output_gradient(AttentionState&);
 Attended attended_gradients(const Context&, AttentionState&, std::int64_t tokens);
 
-// What the part's forward makes again.
+// What the part's forward makes again, and that of core as tensors.
 void drop_attention_qkv(AttentionState&);
-void drop_attention_core(AttentionState&);
-// The same as tensors, some of them undefined: all of core; of qkv the product, of which norm and
-// rotation are made again when it is back.
 std::vector<Tensor*> made_by_core(AttentionState&);
-std::vector<Tensor*> offloaded_of_qkv(AttentionState&);
-void take_back_qkv(const Context&, AttentionState&, const AttentionWeights&);
 
 }  // namespace weft::model

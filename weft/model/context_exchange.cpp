@@ -15,11 +15,14 @@ int member_at(const comm::Communicator& ring, int further) {
 }
 
 // Each member gets its block of the rows.
-void exchange_blocks(const Context& context, ContextState& state, comm::Communicator& heads) {
-  const std::vector<std::int64_t> rows(at(heads.size()), state.sent.dim(0) / heads.size());
-  state.received = context.wire(state.sent.shape());
-  heads.all_to_all(context.stream, state.received, state.sent, rows, rows);
-  state.sent.reset();
+void exchange_blocks(const Context& context,
+                     Tensor& received,
+                     Tensor& sent,
+                     comm::Communicator& heads) {
+  const std::vector<std::int64_t> rows(at(heads.size()), sent.dim(0) / heads.size());
+  received = context.wire(sent.shape());
+  heads.all_to_all(context.stream, received, sent, rows, rows);
+  sent.reset();
 }
 
 Tensor& place_of(std::vector<Tensor>& steps, int step) {
@@ -30,21 +33,21 @@ Tensor& place_of(std::vector<Tensor>& steps, int step) {
 }  // namespace
 
 void context_heads_forward(const Context& context, ContextState& state, comm::Communicator& heads) {
-  exchange_blocks(context, state, heads);
+  exchange_blocks(context, state.received, state.sent, heads);
 }
 
 void context_tokens_forward(const Context& context,
                             ContextState& state,
                             comm::Communicator& heads) {
-  exchange_blocks(context, state, heads);
+  exchange_blocks(context, state.o_received, state.o_sent, heads);
 }
 
 void context_tokens_dgrad(const Context& context, ContextState& state, comm::Communicator& heads) {
-  exchange_blocks(context, state, heads);
+  exchange_blocks(context, state.o_received, state.o_sent, heads);
 }
 
 void context_heads_dgrad(const Context& context, ContextState& state, comm::Communicator& heads) {
-  exchange_blocks(context, state, heads);
+  exchange_blocks(context, state.received, state.sent, heads);
 }
 
 void context_ring_forward(const Context& context,

@@ -376,18 +376,22 @@ void context_core_forward(const Context& context,
     step_forward(context, sharing, state, step);
   }
   if (is_ring(sharing) && step + 1 == sharing.by.key_ranks) round_output(context, state);
-  if (sharing.by.head_ranks > 1 && state.o_TO.defined()) {
-    state.sent = context.wire(state.o_TO.shape());
-    order_rows_back(context, sharing, state.sent, state.o_TO);
-  }
+}
+
+void context_send_output(const Context& context,
+                         const ContextSharing& sharing,
+                         ContextState& state) {
+  if (sharing.by.head_ranks == 1 || !state.o_TO.defined()) return;
+  state.o_sent = context.wire(state.o_TO.shape());
+  order_rows_back(context, sharing, state.o_sent, state.o_TO);
 }
 
 Tensor context_end(const Context& context, const ContextSharing& sharing, ContextState& state) {
   if (sharing.by.head_ranks == 1) return state.o_TO;
-  const std::int64_t tokens = state.received.dim(0) / sharing.by.head_ranks;
+  const std::int64_t tokens = state.o_received.dim(0) / sharing.by.head_ranks;
   Tensor o_TO = context.activation({tokens, output_columns(sharing.shape)});
-  from_ranks(context, sharing, state.received, {o_TO});
-  state.received.reset();
+  from_ranks(context, sharing, state.o_received, {o_TO});
+  state.o_received.reset();
   return o_TO;
 }
 
@@ -398,7 +402,7 @@ void context_end_dgrad(const Context& context,
   if (sharing.by.head_ranks == 1) {
     state.do_TO = std::move(do_TO);
   } else {
-    state.sent = by_rank(context, sharing, {do_TO});
+    state.o_sent = by_rank(context, sharing, {do_TO});
   }
 }
 
@@ -406,10 +410,10 @@ void context_core_dgrad(const Context& context,
                         const ContextSharing& sharing,
                         ContextState& state,
                         int step) {
-  if (state.received.defined()) {
-    state.do_TO = context.activation(state.received.shape());
-    order_rows(context, sharing, state.do_TO, state.received);
-    state.received.reset();
+  if (state.o_received.defined()) {
+    state.do_TO = context.activation(state.o_received.shape());
+    order_rows(context, sharing, state.do_TO, state.o_received);
+    state.o_received.reset();
   }
   switch (sharing.by.keys) {
     case KeyExchange::None:
@@ -467,6 +471,14 @@ void context_begin_dgrad(const Context& context,
     kernels::copy(context.stream, gradients.v_TV, dv);
   }
   state = {};
+}
+
+std::vector<Tensor*> attended_of_context(ContextState& state) {
+  return {&state.q_TQ, &state.kv_TX};
+}
+
+std::vector<Tensor*> made_by_context_core(ContextState& state) {
+  return {&state.o_TO, &state.lse_HT};
 }
 
 }  // namespace weft::model

@@ -40,7 +40,8 @@ struct ContextSharing {
 
 // Between forward and input gradient of one micro-batch.
 struct ContextState {
-  Tensor sent, received;  // heads on their way
+  Tensor sent, received;      // heads on their way, to attention
+  Tensor o_sent, o_received;  // and from it
   Tensor q_TQ, kv_TX;
   std::vector<Tensor> kv_steps;  // of other ranks; one, of all ranks, where they are gathered
   Tensor sum_TO, lse_HT;         // of the steps so far, fp32
@@ -57,6 +58,8 @@ void context_arrange_forward(const Context&, const ContextSharing&, ContextState
 void context_ring_forward(const Context&, ContextState&, comm::Communicator& ring, int step);
 void context_keys_forward(const Context&, ContextState&, comm::Communicator& others);
 void context_core_forward(const Context&, const ContextSharing&, ContextState&, int step);
+// Behind the last step, for `tokens`.
+void context_send_output(const Context&, const ContextSharing&, ContextState&);
 void context_tokens_forward(const Context&, ContextState&, comm::Communicator& heads);
 // The output of the rank's own tokens, of all heads.
 Tensor context_end(const Context&, const ContextSharing&, ContextState&);
@@ -78,5 +81,9 @@ void context_begin_dgrad(const Context&,
 
 // What an exchange of keys brought, for the core step that reads it.
 void drop_context_keys(ContextState&, int step);
+
+// What context_begin takes over, or `arrange` makes of it; and what core makes.
+std::vector<Tensor*> attended_of_context(ContextState&);
+std::vector<Tensor*> made_by_context_core(ContextState&);
 
 }  // namespace weft::model

@@ -164,7 +164,11 @@ void attention_expand_forward(const Context& context,
                               LatentAttentionState& state,
                               const LatentAttentionWeights& weights) {
   const DownColumns down = split_down(context.config, state.down_TC);
-  if (weights.q_up_QL.defined()) expand_queries(context, state, weights, down.query);
+  if (weights.q_up_QL.defined()) {
+    expand_queries(context, state, weights, down.query);
+  } else {
+    state.q_TQ = down.query;  // as qkv left them, also where they were given away since
+  }
   expand_keys_and_values(context, state, weights, down);
 }
 
@@ -350,10 +354,6 @@ void drop_attention_qkv(LatentAttentionState& state) {
 
 void drop_attention_expand(LatentAttentionState& state) {
   for (Tensor* done : made_by_expand(state)) done->reset();
-}
-
-void drop_attention_core(LatentAttentionState& state) {
-  for (Tensor* done : made_by_core(state)) done->reset();
 }
 
 // Queries that are not compressed are columns of what was projected down.

@@ -67,7 +67,6 @@ Attended attended_gradients(const Context&, LatentAttentionState&, std::int64_t 
 // What the part's forward makes again.
 void drop_attention_qkv(LatentAttentionState&);
 void drop_attention_expand(LatentAttentionState&);
-void drop_attention_core(LatentAttentionState&);
 // The same as tensors, some of them undefined.
 std::vector<Tensor*> made_by_expand(LatentAttentionState&);
 std::vector<Tensor*> made_by_core(LatentAttentionState&);

@@ -1,4 +1,5 @@
 // Activations and optimizer state in host memory.
+#include "weft/derive/context_sharing.h"
 #include "weft/derive/layer_kind.h"
 #include "weft/rules/chosen.h"
 #include "weft/rules/judge.h"
@@ -105,26 +106,22 @@ void judge_fraction(Judge& judge) {
 // Why a module that is to be offloaded stays where it is; empty: it does not.
 std::string why_it_stays(const Judge& judge, OffloadModule module) {
   const ModelConfig& model = judge.model();
-  const bool is_shared = model.context_parallel_size > 1;
   const auto recomputed = [&](RecomputeModule by) {
     return recomputes(model, by)
                ? text("{} is recomputed, and what is recomputed is not kept", word(by))
                : std::string();
   };
-  const std::string shared =
-      text("model.context_parallel_size = {}, and what ranks share in attention is kept",
-           model.context_parallel_size);
   const std::string dense = "model.num_moe_experts = null";
   switch (module) {
     case OffloadModule::CoreAttn:
-      if (is_shared) return shared;
       if (derive::norms_across_ranks(model)) {
         return text("model.qk_layernorm = projection is a norm over {} ranks, which is kept",
                     model.tensor_model_parallel_size);
       }
       return model.multi_latent_attention ? recomputed(RecomputeModule::MlaUpProj) : "";
     case OffloadModule::AttnProj:
-      return is_shared ? shared : recomputed(RecomputeModule::CoreAttn);
+      // Where heads are exchanged, the projection has an output of attention for itself.
+      return derive::exchanges_heads(model) ? "" : recomputed(RecomputeModule::CoreAttn);
     case OffloadModule::QkvLinear:
       return recomputed(RecomputeModule::Layernorm);
     case OffloadModule::ExpertFc1:
@@ -225,8 +222,8 @@ constexpr Rule kOffloadRules[] = {
      .judge = judge_fraction},
     {.id = "W98",
      .kind = Kind::Warning,
-     .when = "offloaded: attention that context-parallel ranks share; experts of a model without "
-             "any; what is recomputed; core_attn behind a norm over several ranks",
+     .when = "offloaded: experts of a model without any; what is recomputed; core_attn behind a "
+             "norm over several ranks",
      .then = "warned: it stays, or is recomputed",
      .why = "The memory that was hoped for is not saved, or is saved once and not twice.",
      .example = "model.fine_grained_activation_offloading=true model.offload_modules=[moe_act]",

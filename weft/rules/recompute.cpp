@@ -1,4 +1,5 @@
 // What of the forward runs again in the backward.
+#include "weft/derive/context_sharing.h"
 #include "weft/rules/chosen.h"
 #include "weft/rules/judge.h"
 #include "weft/rules/topics.h"
@@ -89,18 +90,15 @@ void judge_core_attention(Judge& judge) {
                "compare with model.recompute_modules=[]");
 }
 
-void judge_shared_attention(Judge& judge) {
+void judge_ring(Judge& judge) {
   const ModelConfig& model = judge.model();
-  if (model.context_parallel_size == 1) return;
-  for (const RecomputeModule module : {RecomputeModule::CoreAttn, RecomputeModule::MlaUpProj}) {
-    if (!recomputes(model, module)) continue;
-    judge.report("model.recompute_modules",
-                 text("{} is to be recomputed with model.context_parallel_size = {}: what ranks "
-                      "share in attention is kept, and nothing of it runs again",
-                      word(module),
-                      model.context_parallel_size),
-                 text("take {} out of model.recompute_modules", word(module)));
-  }
+  if (!recomputes(model, RecomputeModule::CoreAttn) || !derive::passes_keys_on(model)) return;
+  judge.report("model.recompute_modules",
+               text("core_attn is recomputed with keys that travel around {} ranks: one step after "
+                    "the other they are two blocks, and for attention that runs again they wait "
+                    "together until its gradients have read them",
+                    model.context_parallel_size),
+               "set model.cp_comm_type=a2a, or take core_attn out of model.recompute_modules");
 }
 
 void judge_distributed(Judge& judge) {
@@ -161,13 +159,13 @@ constexpr Rule kRecomputeRules[] = {
      .judge = judge_core_attention},
     {.id = "W97",
      .kind = Kind::Warning,
-     .when = "core_attn or mla_up_proj recomputed with context parallelism",
-     .then = "warned: it is kept",
-     .why = "Its keys would travel around the ranks once more. The rest of a layer can be "
-            "recomputed there.",
+     .when = "core_attn recomputed where keys travel around a ring (p2p, a2a+p2p)",
+     .then = "warned",
+     .why = "Keys are sent again once, for attention and its gradients. So one layer at a time has "
+            "the keys of all ranks of the ring, as with all_gather; with a2a there are none.",
      .example = "model.context_parallel_size=2 model.recompute_granularity=selective "
                 "model.recompute_modules=[core_attn]",
-     .judge = judge_shared_attention},
+     .judge = judge_ring},
     {.id = "TC-56",
      .when = "model.distribute_saved_activations with model.sequence_parallel",
      .then = "refused",

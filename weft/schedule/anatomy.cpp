@@ -167,7 +167,8 @@ bool has_whole_queries(const config::ModelConfig& model) {
 
 // Each part after the one before it; the first after what the piece is after. Past a part without
 // an input gradient, gradients go from the one behind it to the one before it. What is after an
-// exchange in steps is after what comes before that too: one step has no exchange.
+// exchange in steps is after what comes before that too: one step has no exchange. So is what reads
+// gathered keys: its queries come from there.
 void declare_parts(const config::ModelConfig& model,
                    const TokenFlow& flow,
                    int layer,
@@ -188,7 +189,8 @@ void declare_parts(const config::ModelConfig& model,
     }
     declare_bytes(model, flow, layer, part);
     cut_sent_bytes(part);
-    if (part.has_input_gradient() && !part.is_exchange_in_steps()) after.clear();
+    const bool is_passed_by = part.is_exchange_in_steps() || name == Part::Keys;
+    if (part.has_input_gradient() && !is_passed_by) after.clear();
     after.push_back({piece.piece, name});
     piece.parts.push_back(std::move(part));
   }

@@ -140,7 +140,7 @@ struct PieceAnatomy {
   // step.
   bool runs_in_steps(Direction direction) const {
     if (!steps) return false;
-    if (direction == Direction::R) return steps->exchange == Part::Ring;
+    if (direction == Direction::R) return part == Part::Ring;
     return direction == Direction::F || direction == Direction::D;
   }
   bool is_exchange_in_steps() const { return steps && steps->exchange == part; }

@@ -98,22 +98,23 @@ std::int64_t qkv_bytes(const config::ModelConfig& model) {
 
 // A norm over the heads of several ranks is a part of its own, behind a sum over them: two numbers
 // of each token. So is what latent attention expands.
-PartBytes qkv_parts(const config::ModelConfig& model, const PieceBytes& qkv) {
+PartBytes qkv_parts(const config::ModelConfig& model,
+                    const derive::AttentionSharing& sharing,
+                    const Bytes& all) {
   if (model.multi_latent_attention) {
     const Bytes down = of_group(model, latent_down_bytes(model));
-    const Bytes expanded{.per_token = qkv.kept.per_token - down.per_token};
-    const bool is_remade = qkv.remade != Bytes{};
-    return {{Part::Qkv, is_remade ? remakes(down) : keeps(down)},
-            {Part::Expand, is_remade ? remakes(expanded) : keeps(expanded)}};
+    const Bytes expanded{.per_token = all.per_token - down.per_token};
+    return {{Part::Qkv, remakes(down)}, {Part::Expand, remakes(expanded)}};
   }
   const Bytes product = of_group(model, projected_bytes(model));
   if (!derive::norms_across_ranks(model)) {
-    PieceBytes whole = qkv;
-    // Norm and rotation are made again of the product.
-    if (model.qk_layernorm != config::QkNorm::None) whole.travels = product;
+    PieceBytes whole = remakes(all);
+    // Norm and rotation are made again of the product, where they are there.
+    const bool is_normed = model.qk_layernorm != config::QkNorm::None;
+    if (is_normed && sharing.head_ranks == 1) whole.travels = product;
     return {{Part::Qkv, whole}};
   }
-  const Bytes normed{.per_token = qkv.kept.per_token - product.per_token};
+  const Bytes normed{.per_token = all.per_token - product.per_token};
   const Bytes sums{.per_token = 2 * (model.tensor_model_parallel_size - 1) * 2 * kFp32};
   return {{Part::Qkv, keeps(product)},
           {Part::Squares, {.sent_forward = sums, .sent_backward = sums}},
@@ -149,7 +150,8 @@ std::int64_t shared_qkv_bytes(const config::ModelConfig& model,
   return unattended_bytes(model) + (sharing.head_ranks > 1 ? 0 : attended);
 }
 
-// Between qkv and proj. A ring keeps its keys until they are read.
+// Between qkv and proj. A ring keeps its keys until they are read; where heads were exchanged, the
+// projection reads an output of its own.
 PartBytes shared_attention_bytes(const config::ModelConfig& model,
                                  const derive::AttentionSharing& sharing) {
   const auto [q, x, o] = attended_widths(model);
@@ -167,12 +169,12 @@ PartBytes shared_attention_bytes(const config::ModelConfig& model,
                       .sent_backward = of_tokens(sent_back)};
   };
   return {{Part::Heads, to_other_heads(attended)},
-          {Part::Arrange, keeps(of_tokens(attended))},
+          {Part::Arrange, remakes(of_tokens(attended))},
           {Part::Ring, exchange(x * b, x * b, x * b)},
           {Part::Keys, exchange((others + 1) * x * b, others * x * b, others * x * kFp32)},
-          {Part::Core, keeps(of_tokens(o * b + model.local_heads() * kFp32))},
+          {Part::Core, remakes(of_tokens(o * b + model.local_heads() * kFp32))},
           {Part::Tokens, to_other_heads(o * b)},
-          {Part::Proj, keeps(of_tokens(heads > 1 ? o * b : 0))}};
+          {Part::Proj, remakes(of_tokens(heads > 1 ? o * b : 0))}};
 }
 
 // Attention itself keeps its output and the logarithm of the sum of exponentials.
@@ -184,13 +186,11 @@ PartBytes attention_bytes(const config::ModelConfig& model, int layer) {
                   {Part::Scatter, scatter_bytes(model)}};
   const derive::AttentionSharing sharing = derive::attention_sharing(model, layer);
   const bool is_shared = sharing.is_shared();
-  const Bytes stream = stream_bytes(model);
-  parts.emplace_back(Part::Add, is_shared ? hands_on(stream) : shows(stream));
-  const PieceBytes qkv = is_shared ? keeps(of_group(model, shared_qkv_bytes(model, sharing)))
-                                   : remakes(of_group(model, qkv_bytes(model)));
+  parts.emplace_back(Part::Add, shows(stream_bytes(model)));
+  const std::int64_t qkv = is_shared ? shared_qkv_bytes(model, sharing) : qkv_bytes(model);
   const PartBytes rest = is_shared ? shared_attention_bytes(model, sharing)
                                    : PartBytes{{Part::Core, remakes(of_group(model, core))}};
-  for (const PartBytes& more : {qkv_parts(model, qkv), rest}) {
+  for (const PartBytes& more : {qkv_parts(model, sharing, of_group(model, qkv)), rest}) {
     parts.insert(parts.end(), more.begin(), more.end());
   }
   return parts;

@@ -170,11 +170,12 @@ PieceName read_of(const Node& node, const PieceName& before) {
 }
 
 // Whether a node reads what a piece before it made and makes again, or has back from the host.
-// Parts of one piece share a state, of which gradients read too; of another piece they read what
-// that shows.
+// Parts of one piece share a state, of which gradients read too, but for those that travel between
+// context-parallel ranks; of another piece they read what that shows.
 bool reads_again(const Node& node, const PieceAnatomy& before) {
   if (node.direction == Direction::R) return true;
   if (before.piece != node.piece) return row_of(before.piece).shown.has_value();
+  if (row_of(node.part).members == Members::Context) return false;
   return node.direction != Direction::D || row_of(before.part).remade == Remade::ForAll;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "weft/base/casts.h"
+#include "weft/derive/context_sharing.h"
 #include "weft/derive/flops.h"
 #include "weft/derive/gpu.h"
 #include "weft/derive/layer_kind.h"
@@ -15,16 +16,23 @@ using base::number;
 using config::OffloadModule;
 using Parts = std::vector<PieceName>;
 
-// What context-parallel ranks share in attention stays, and so does what a norm over the heads of
-// several ranks reads. The input of a layer is what the one before it made.
+// What a norm over the heads of several ranks reads stays. Where context-parallel ranks exchange
+// heads, attention reads what came and the projection what came back. The input of a layer is what
+// the one before it made.
 Parts parts_offloaded_by(OffloadModule module, const config::ModelConfig& model) {
-  const bool is_shared = model.context_parallel_size > 1;
+  const bool has_heads = derive::exchanges_heads(model);
   switch (module) {
-    case OffloadModule::CoreAttn:
-      if (is_shared || derive::norms_across_ranks(model)) return {};
-      return {{Piece::Attention, model.multi_latent_attention ? Part::Expand : Part::Qkv}};
-    case OffloadModule::AttnProj:
-      return is_shared ? Parts{} : Parts{{Piece::Attention, Part::Core}};
+    case OffloadModule::CoreAttn: {
+      if (derive::norms_across_ranks(model)) return {};
+      Parts parts{{Piece::Attention, model.multi_latent_attention ? Part::Expand : Part::Qkv}};
+      if (has_heads) parts.push_back({Piece::Attention, Part::Arrange});
+      return parts;
+    }
+    case OffloadModule::AttnProj: {
+      Parts parts{{Piece::Attention, Part::Core}};
+      if (has_heads) parts.push_back({Piece::Attention, Part::Proj});
+      return parts;
+    }
     case OffloadModule::AttnNorm:
       return {Piece::Merge, {Piece::Mlp, Part::Add}};
     case OffloadModule::MlpNorm:

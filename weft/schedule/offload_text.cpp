@@ -33,13 +33,15 @@ struct LayerCount {
 void count_layers(const Anatomy& anatomy, const std::vector<PieceName>& parts, LayerCount& count) {
   for (const Chunk& chunk : anatomy.chunks) {
     for (int layer = chunk.first_layer; layer < chunk.end_layer(); ++layer) {
+      bool is_named = false, is_offloaded = false;
       for (const PieceAnatomy& piece : anatomy.layers[base::at(layer)]) {
-        const bool is_named =
+        const bool is_one =
             std::ranges::any_of(parts, [&](const PieceName& name) { return piece.is(name); });
-        if (!is_named) continue;
-        count.all += 1;
-        count.offloaded += piece.is_offloaded ? 1 : 0;
+        is_named |= is_one;
+        is_offloaded |= is_one && piece.is_offloaded;
       }
+      count.all += is_named ? 1 : 0;
+      count.offloaded += is_offloaded ? 1 : 0;
     }
   }
 }

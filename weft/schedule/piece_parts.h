@@ -16,7 +16,7 @@
 // Under context parallelism (derive/context_sharing.h) `heads` and `tokens` exchange heads for
 // tokens and back, with what came put in order between; `keys` gathers keys and values, or `ring`
 // brings those of one other rank a step: then ring and core have a node a step, ring#1 to ring#n-1
-// and core#0 to core#n-1.
+// and core#0 to core#n-1. Where core runs again, it is one node behind all of them.
 #pragma once
 
 #include <vector>

@@ -55,17 +55,15 @@ Names experts_of(const config::ModelConfig& model) {
   return names;
 }
 
-// A module that the model has none of is warned of (W72), and recomputes nothing; so is what
-// context-parallel ranks share (W97).
+// A module that the model has none of is warned of (W72), and recomputes nothing.
 Names names_of(RecomputeModule module, const config::ModelConfig& model) {
-  const bool is_shared = model.context_parallel_size > 1;
   switch (module) {
     case RecomputeModule::CoreAttn:
-      return is_shared ? Names{} : Names{{Piece::Attention, Part::Core}};
+      return {{Piece::Attention, Part::Core}};
     case RecomputeModule::Layernorm:
       return norms_of(model);
     case RecomputeModule::MlaUpProj:
-      return is_shared ? Names{} : Names{{Piece::Attention, Part::Expand}};
+      return {{Piece::Attention, Part::Expand}};
     case RecomputeModule::MoeAct:
       return model.experts() > 0 ? Names{{Piece::Experts, Part::Act}} : Names{};
     case RecomputeModule::Mlp:

@@ -113,8 +113,12 @@ class Program {
 
   // Attention that context-parallel ranks share (program_context.cpp).
   bool shares_context(const Node& node) const;
+  // Whether its ranks exchange heads for tokens, on the way there and back.
+  bool exchanges_heads(const Node& node) const;
   // Whether the part is the last before the context-parallel ones.
   bool hands_to_context(const Node& node) const;
+  // Where what it hands over is kept as it is: not where heads are exchanged first.
+  bool keeps_in_context(const Node& node) const;
   model::ContextSharing context_sharing(const model::Context& context, const Node& node);
   comm::Communicator& head_ranks(const Node& node) const;
   comm::Communicator& key_ranks(const Node& node) const;
@@ -122,6 +126,13 @@ class Program {
   void end_context(const model::Context& context, const Node& node);
   void end_context_gradient(const model::Context& context, const Node& node);
   void begin_context_gradient(const model::Context& context, const Node& node);
+  void attend_again(const model::Context& context, const Node& node);
+  // What attention made, where it reads or makes it: of a part of it.
+  std::vector<tensor::Tensor*> attended_in_context(const Node& node);
+  void drop_in_context(const Node& node);
+  std::vector<tensor::Tensor*> offloaded_of_qkv(const Node& node);
+  std::vector<tensor::Tensor*> made_by_core(const Node& node);
+  tensor::Tensor& attention_output(const Node& node);  // that the projection reads
 
   // Sub-layers, between their norm and their residual (program_sub_layers.cpp).
   struct SubLayer;

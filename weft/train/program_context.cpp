@@ -16,6 +16,14 @@ bool Program::shares_context(const Node& node) const {
   return derive::attention_sharing(config_.model, node.layer).is_shared();
 }
 
+bool Program::exchanges_heads(const Node& node) const {
+  return derive::attention_sharing(config_.model, node.layer).head_ranks > 1;
+}
+
+bool Program::keeps_in_context(const Node& node) const {
+  return hands_to_context(node) && !exchanges_heads(node);
+}
+
 bool Program::hands_to_context(const Node& node) const {
   Part last = derive::norms_across_ranks(config_.model) ? Part::Turn : Part::Qkv;
   if (config_.model.multi_latent_attention) last = Part::Expand;
@@ -71,29 +79,82 @@ void Program::begin_context_gradient(const Context& context, const Node& node) {
   });
 }
 
+// All steps one after the other, of which the keys are there again. Where the projection keeps what
+// came of it, nobody waits for the output.
+void Program::attend_again(const Context& context, const Node& node) {
+  const model::ContextSharing sharing = context_sharing(context, node);
+  model::ContextState& shared = layer(node).context;
+  const bool is_ring = sharing.by.keys == derive::KeyExchange::Ring;
+  const int steps = is_ring ? static_cast<int>(sharing.by.key_ranks) : 1;
+  for (int step = 0; step < steps; ++step) context_core_forward(context, sharing, shared, step);
+  if (!exchanges_heads(node)) return end_context(context, node);
+  Node tokens = node;
+  tokens.part = Part::Tokens;
+  if (schedule::piece_of(anatomy_, tokens).is_recomputed) {
+    context_send_output(context, sharing, shared);
+  }
+}
+
+std::vector<Tensor*> Program::attended_in_context(const Node& node) {
+  return attended_of_context(layer(node).context);
+}
+
+void Program::drop_in_context(const Node& node) {
+  if (!keeps_in_context(node)) return;
+  for (Tensor* attended : attended_in_context(node)) attended->reset();
+}
+
+// Of queries and keys that are normed the product, and what their gradients read where they were
+// given away; of others what attention reads.
+std::vector<Tensor*> Program::offloaded_of_qkv(const Node& node) {
+  model::AttentionState& state = layer(node).attention;
+  const bool is_normed = layer_weights(node).attention.q_norm.defined();
+  if (exchanges_heads(node)) return {&state.qkv_TC, &state.q_rstd, &state.k_rstd};
+  if (!is_normed && shares_context(node)) return attended_in_context(node);
+  return {&state.qkv_TC};
+}
+
+std::vector<Tensor*> Program::made_by_core(const Node& node) {
+  if (shares_context(node)) return made_by_context_core(layer(node).context);
+  std::vector<Tensor*> made;
+  with_attention(node,
+                 [&](auto& state, const auto&, const auto&) { made = model::made_by_core(state); });
+  return made;
+}
+
+Tensor& Program::attention_output(const Node& node) {
+  model::LayerState& state = layer(node);
+  return config_.model.multi_latent_attention ? state.latent_attention.o_TV : state.attention.o_TQ;
+}
+
 Program::Bodies Program::Pieces::context_heads() {
-  return {.forward =
-              [](Program& p, const Node& node, const Context& context) {
-                context_heads_forward(context, p.layer(node).context, p.head_ranks(node));
-              },
+  const Body forward = [](Program& p, const Node& node, const Context& context) {
+    context_heads_forward(context, p.layer(node).context, p.head_ranks(node));
+  };
+  return {.forward = forward,
           .input_gradient =
               [](Program& p, const Node& node, const Context& context) {
                 context_heads_dgrad(context, p.layer(node).context, p.head_ranks(node));
-              }};
+              },
+          .recompute = forward};
 }
 
 Program::Bodies Program::Pieces::context_arrange() {
+  const Body forward = [](Program& p, const Node& node, const Context& context) {
+    context_arrange_forward(context, p.context_sharing(context, node), p.layer(node).context);
+  };
   return {
-      .forward =
-          [](Program& p, const Node& node, const Context& context) {
-            context_arrange_forward(context,
-                                    p.context_sharing(context, node),
-                                    p.layer(node).context);
-          },
+      .forward = forward,
       .input_gradient =
           [](Program& p, const Node& node, const Context& context) {
             context_arrange_dgrad(context, p.context_sharing(context, node), p.layer(node).context);
-          }};
+          },
+      .recompute = forward,
+      .drop =
+          [](Program& p, const Node& node) {
+            for (Tensor* made : p.attended_in_context(node)) made->reset();
+          },
+      .made = [](Program& p, const Node& node) { return p.attended_in_context(node); }};
 }
 
 Program::Bodies Program::Pieces::context_ring() {
@@ -126,14 +187,15 @@ Program::Bodies Program::Pieces::context_keys() {
 }
 
 Program::Bodies Program::Pieces::context_tokens() {
-  return {.forward =
-              [](Program& p, const Node& node, const Context& context) {
-                context_tokens_forward(context, p.layer(node).context, p.head_ranks(node));
-              },
+  const Body forward = [](Program& p, const Node& node, const Context& context) {
+    context_tokens_forward(context, p.layer(node).context, p.head_ranks(node));
+  };
+  return {.forward = forward,
           .input_gradient =
               [](Program& p, const Node& node, const Context& context) {
                 context_tokens_dgrad(context, p.layer(node).context, p.head_ranks(node));
-              }};
+              },
+          .recompute = forward};
 }
 
 }  // namespace weft::train

@@ -7,6 +7,7 @@ namespace {
 using model::Context;
 using schedule::Node;
 using schedule::Part;
+using tensor::Tensor;
 
 }  // namespace
 
@@ -39,12 +40,17 @@ Program::Bodies Program::Pieces::attention_qkv() {
                 p.with_attention(node, [](auto& state, const auto&, const auto&) {
                   drop_attention_qkv(state);
                 });
+                p.drop_in_context(node);
               },
-          .made = [](Program& p,
-                     const Node& node) { return offloaded_of_qkv(p.layer(node).attention); },
+          .made = [](Program& p, const Node& node) { return p.offloaded_of_qkv(node); },
           .take_back =
               [](Program& p, const Node& node, const Context& context) {
-                take_back_qkv(context, p.layer(node).attention, p.layer_weights(node).attention);
+                const model::AttentionWeights& weights = p.layer_weights(node).attention;
+                // Without a norm, what came is what attention reads.
+                const bool is_made_again = weights.q_norm.defined() && !p.exchanges_heads(node);
+                if (!is_made_again) return;
+                attention_turn_forward(context, p.layer(node).attention, weights);
+                if (p.hands_to_context(node)) p.begin_context(context, node);
               }};
 }
 
@@ -71,10 +77,20 @@ Program::Bodies Program::Pieces::attention_expand() {
                                        p.layer_gradients(node).latent_attention);
               },
           .recompute = forward,
-          .drop = [](Program& p,
-                     const Node& node) { drop_attention_expand(p.layer(node).latent_attention); },
-          .made = [](Program& p,
-                     const Node& node) { return made_by_expand(p.layer(node).latent_attention); }};
+          .drop =
+              [](Program& p, const Node& node) {
+                drop_attention_expand(p.layer(node).latent_attention);
+                p.drop_in_context(node);
+              },
+          .made =
+              [](Program& p, const Node& node) {
+                std::vector<Tensor*> made = made_by_expand(p.layer(node).latent_attention);
+                if (p.keeps_in_context(node)) {
+                  const std::vector<Tensor*> attended = p.attended_in_context(node);
+                  made.insert(made.end(), attended.begin(), attended.end());
+                }
+                return made;
+              }};
 }
 
 // Ranks that share a norm of queries and keys add what they have of its sums, either way.
@@ -104,10 +120,10 @@ Program::Bodies Program::Pieces::attention_turn() {
 Program::Bodies Program::Pieces::attention_core() {
   const Body forward = [](Program& p, const Node& node, const Context& context) {
     if (p.shares_context(node)) {
-      return context_core_forward(context,
-                                  p.context_sharing(context, node),
-                                  p.layer(node).context,
-                                  step_of(node));
+      const model::ContextSharing sharing = p.context_sharing(context, node);
+      model::ContextState& shared = p.layer(node).context;
+      context_core_forward(context, sharing, shared, step_of(node));
+      return context_send_output(context, sharing, shared);
     }
     p.with_attention(node, [&](auto& state, const auto&, const auto&) {
       attention_core_forward(context, state);
@@ -126,20 +142,23 @@ Program::Bodies Program::Pieces::attention_core() {
                   attention_core_dgrad(context, state);
                 });
               },
-          .recompute = forward,
-          .drop =
-              [](Program& p, const Node& node) {
-                p.with_attention(node, [](auto& state, const auto&, const auto&) {
-                  drop_attention_core(state);
+          .recompute =
+              [](Program& p, const Node& node, const Context& context) {
+                if (p.shares_context(node)) return p.attend_again(context, node);
+                p.with_attention(node, [&](auto& state, const auto&, const auto&) {
+                  attention_core_forward(context, state);
                 });
               },
-          .made =
+          .drop =
               [](Program& p, const Node& node) {
-                std::vector<tensor::Tensor*> made;
-                p.with_attention(node, [&](auto& state, const auto&, const auto&) {
-                  made = made_by_core(state);
-                });
-                return made;
+                for (Tensor* made : p.made_by_core(node)) made->reset();
+                if (!p.exchanges_heads(node)) p.attention_output(node).reset();
+              },
+          .made = [](Program& p, const Node& node) { return p.made_by_core(node); },
+          .take_back =
+              [](Program& p, const Node& node, const Context& context) {
+                const bool is_read = p.shares_context(node) && !p.exchanges_heads(node);
+                if (is_read) p.end_context(context, node);
               }};
 }
 
@@ -150,23 +169,29 @@ Program::Bodies Program::Pieces::attention_proj() {
       attention_proj_forward(context, state, weights);
     });
   };
-  return {.forward = forward,
-          .input_gradient =
-              [](Program& p, const Node& node, const Context& context) {
-                p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
-                  attention_proj_dgrad(context, state, weights);
-                });
-                if (p.shares_context(node) && context.closes()) {
-                  p.end_context_gradient(context, node);
-                }
-              },
-          .weight_gradient =
-              [](Program& p, const Node& node, const Context& context) {
-                p.with_attention(node, [&](auto& state, const auto&, const auto& gradients) {
-                  attention_proj_wgrad(context, state, gradients);
-                });
-              },
-          .recompute = forward};
+  return {
+      .forward = forward,
+      .input_gradient =
+          [](Program& p, const Node& node, const Context& context) {
+            p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
+              attention_proj_dgrad(context, state, weights);
+            });
+            if (p.shares_context(node) && context.closes()) {
+              p.end_context_gradient(context, node);
+            }
+          },
+      .weight_gradient =
+          [](Program& p, const Node& node, const Context& context) {
+            p.with_attention(node, [&](auto& state, const auto&, const auto& gradients) {
+              attention_proj_wgrad(context, state, gradients);
+            });
+          },
+      .recompute = forward,
+      .drop =
+          [](Program& p, const Node& node) {
+            if (p.exchanges_heads(node)) p.attention_output(node).reset();
+          },
+      .made = [](Program& p, const Node& node) { return std::vector{&p.attention_output(node)}; }};
 }
 
 Program::Bodies Program::Pieces::attention(Part part) {

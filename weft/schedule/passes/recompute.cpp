@@ -38,15 +38,46 @@ std::string name_of(const PieceName& name) {
   return print({.piece = name.piece, .part = name.part});
 }
 
+PieceAnatomy* find(std::vector<PieceAnatomy>& pieces, const PieceName& name) {
+  const auto found =
+      std::ranges::find_if(pieces, [&](const PieceAnatomy& piece) { return piece.is(name); });
+  return found == pieces.end() ? nullptr : &*found;
+}
+
+// The part of attention whose heads context-parallel ranks exchange; null where they do not.
+PieceAnatomy* hands_heads_over(std::vector<PieceAnatomy>& pieces) {
+  if (find(pieces, {Piece::Attention, Part::Heads}) == nullptr) return nullptr;
+  for (const Part part : {Part::Expand, Part::Turn}) {
+    if (PieceAnatomy* found = find(pieces, {Piece::Attention, part})) return found;
+  }
+  return find(pieces, {Piece::Attention, Part::Qkv});
+}
+
 // Whether a piece that keeps nothing runs again, for what is behind it to be remade: rows that
-// travel to the experts, and the projection of attention where its sum is remade.
-bool carries(const std::vector<PieceAnatomy>& pieces, const PieceAnatomy& piece) {
+// travel to the experts, queries and keys of heads that are exchanged, and the projection of
+// attention where its sum is remade.
+bool carries(std::vector<PieceAnatomy>& pieces, const PieceAnatomy& piece) {
   if (piece.piece == Piece::Permute || piece.piece == Piece::Dispatch) return true;
-  const bool is_in_front_of_sum =
-      piece.piece == Piece::Attention && (piece.part == Part::Proj || piece.part == Part::Scatter);
-  return is_in_front_of_sum && std::ranges::any_of(pieces, [](const PieceAnatomy& other) {
-           return other.is({Piece::Attention, Part::Add}) && other.remade != Bytes{};
-         });
+  if (piece.piece != Piece::Attention) return false;
+  if (piece.part == Part::Qkv) return hands_heads_over(pieces) == &piece;
+  const PieceAnatomy* sum = find(pieces, {Piece::Attention, Part::Add});
+  const bool is_in_front_of_sum = piece.part == Part::Proj || piece.part == Part::Scatter;
+  return is_in_front_of_sum && sum != nullptr && sum->remade != Bytes{};
+}
+
+// Where context-parallel ranks exchange heads: these travel again with what hands them over, and
+// the output of attention where both attention and what reads it run again.
+void follow_heads(std::vector<PieceAnatomy>& pieces) {
+  const PieceAnatomy* hands_over = hands_heads_over(pieces);
+  if (hands_over == nullptr) return;
+  const auto part = [&](Part name) -> PieceAnatomy& {
+    return *find(pieces, {Piece::Attention, name});
+  };
+  for (const Part in : {Part::Heads, Part::Arrange}) {
+    part(in).is_recomputed = hands_over->is_recomputed;
+  }
+  const bool comes_out_again = part(Part::Core).is_recomputed && part(Part::Proj).is_recomputed;
+  for (const Part out : {Part::Tokens, Part::Proj}) part(out).is_recomputed = comes_out_again;
 }
 
 // Whether a piece stands between what every layer makes again and the layer's output.
@@ -107,7 +138,10 @@ Anatomy with_recomputation(Anatomy anatomy,
                      name_of(name)));
     }
   }
-  for (const std::vector<PieceAnatomy>* list : all_pieces(anatomy)) check_rows(*list);
+  for (std::vector<PieceAnatomy>* list : all_pieces(anatomy)) {
+    follow_heads(*list);
+    check_rows(*list);
+  }
   return anatomy;
 }
 

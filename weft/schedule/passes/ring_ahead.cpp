@@ -12,12 +12,13 @@ namespace weft::schedule {
 namespace {
 
 // What attention does one step before it reads what an exchange brings; the first to be read has no
-// such step.
+// such step, and attention that runs again reads all of it at once.
 std::optional<Node> step_before(const Anatomy& anatomy, const Node& node) {
   const bool brings = node.direction == Direction::F || node.direction == Direction::R;
   if (!brings || node.part != Part::Ring) return {};
   for (const PieceAnatomy& reader : anatomy.layers[static_cast<std::size_t>(node.layer)]) {
     if (!reader.steps || !follows(reader, {node.piece, node.part})) continue;
+    if (node.direction == Direction::R && reader.is_recomputed) return {};
     Node before = node;
     before.part = reader.part;
     before.slice += node.direction == Direction::F ? -1 : 1;

@@ -1,0 +1,28 @@
+// Memory saved on a GPU, as savings_test.cpp has it on the CPU: ranks share one card.
+#include <gtest/gtest.h>
+
+#include "tests/train/random_savings_support.h"
+
+namespace weft::train {
+namespace gpu_savings_test {
+
+// Draws every form of optimizer state, logits in chunks, and attention that ranks share saved in
+// each way.
+constexpr unsigned kSeed = 20261133;
+constexpr int kMostRanks = 4;
+
+TEST(GpuSavings, ChangeNoBitAndTakeWhatIsPredicted) {
+  if (!devices::why_no_gpu().empty()) GTEST_SKIP() << devices::why_no_gpu();
+  Draw draw(kSeed);
+  const int wanted = savings_wanted();
+  int predicted = 0;
+  for (int i = 0; i < wanted; ++i) {
+    const DrawnSavings drawn = draw_run_that_saves(draw, kMostRanks);
+    predicted += expect_saved(drawn, devices::DeviceKind::Cuda) ? 1 : 0;
+  }
+  EXPECT_GE(4 * predicted, wanted);
+  std::printf("seed %u: %d runs, the memory of %d of them predicted\n", kSeed, wanted, predicted);
+}
+
+}  // namespace gpu_savings_test
+}  // namespace weft::train
