@@ -52,18 +52,22 @@ TEST(BenchPredict, NamesItsRuns) {
   EXPECT_NE(set.err.find("layouts or models"), std::string::npos) << set.err;
 }
 
+const std::string kFewKnobs =
+    "--vary comm_overlap.overlap_moe_expert_parallel_comm=true,false --vary "
+    "model.moe_token_dispatcher_type=alltoall,allgather --steps=6 --repeats=1 --rounds=1 --json";
+
 TEST(BenchTune, HoldsTheTunerAgainstTheGrid) {
-  const Outcome outcome =
-      weft("bench tune" + kSmall +
-           "--vary comm_overlap.overlap_moe_expert_parallel_comm=true,false --vary "
-           "model.moe_token_dispatcher_type=alltoall,allgather --steps=6 --repeats=1 --rounds=1 "
-           "--json");
+  const Outcome outcome = weft("bench tune" + kSmall + kFewKnobs);
   EXPECT_LE(outcome.code, 1) << outcome.err;
   const Json json = Json::parse(outcome.out);
+  EXPECT_EQ(json.at("interrupted"), false);
+  EXPECT_EQ(json.at("grid"), 4);
   ASSERT_EQ(json.at("settings").size(), 4u) << json;
   int tuned = 0;
   for (const Json& setting : json.at("settings")) {
-    EXPECT_GT(setting.at("step_ms"), 0.0);
+    EXPECT_EQ(setting.at("every_ms").size(), 1u) << setting;
+    EXPECT_EQ(setting.at("near_ms").size(), 2u) << setting;
+    EXPECT_EQ(setting.at("final_ms").size(), 4u) << setting;  // all four are finalists
     EXPECT_GE(setting.at("step_ms"), json.at("best_ms"));
     tuned += setting.at("tuned").get<bool>() ? 1 : 0;
   }
@@ -72,6 +76,7 @@ TEST(BenchTune, HoldsTheTunerAgainstTheGrid) {
               json.at("tuned_ms").get<double>() / json.at("best_ms").get<double>() - 1,
               1e-9);
   EXPECT_EQ(outcome.code, all_met(json.at("bars")) ? 0 : 1);
+  EXPECT_NE(outcome.err.find("4 settings measured, 1 step each"), std::string::npos) << outcome.err;
 }
 
 }  // namespace bench_predict_test

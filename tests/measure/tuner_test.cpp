@@ -5,6 +5,8 @@
 
 #include "tests/train/train_support.h"
 #include "weft/base/error.h"
+#include "weft/measure/tune_bench.h"
+#include "weft/plan/tuning_grid.h"
 
 namespace weft::measure {
 namespace tuner_test {
@@ -87,6 +89,39 @@ TEST_F(Tuner, MovesAreThoseOfTheRun) {
   EXPECT_FALSE(has(train::small_config(), kOverlap));
   EXPECT_TRUE(has(train::small_config(), "micro_batch_size=2"));
   EXPECT_FALSE(has(config_, "pipeline_schedule"));
+}
+
+TEST_F(Tuner, TheGridHasEachRunOnce) {
+  const auto reduce = [](const char* value) {
+    return TuningMove{
+        .sets = {{"comm_overlap.overlap_grad_reduce", value}, {"ddp.overlap_grad_reduce", value}}};
+  };
+  const TuningMove wider{.sets = {{"train.micro_batch_size", "2"}}};
+  // Off is what an unset key means here.
+  EXPECT_EQ(plan::tuning_grid(config_, {reduce("false")}).size(), 1u);
+  EXPECT_EQ(plan::tuning_grid(config_, {reduce("false"), reduce("true")}).size(), 2u);
+  EXPECT_EQ(plan::tuning_grid(config_, {reduce("true"), wider}).size(), 4u);
+}
+
+TEST_F(Tuner, ABenchThatIsStoppedKeepsWhatItMeasured) {
+  std::atomic<bool> stop = false;
+  TuneBenchRequest asked{.tune = request({{.sets = {{kOverlap, "true"}}, .kind = MoveKind::Order},
+                                          {.sets = {{"train.micro_batch_size", "2"}}}}),
+                         .progress =
+                             [&](Heat heat, const std::string&, int done, int of) {
+                               EXPECT_EQ(heat, Heat::Every);
+                               EXPECT_EQ(of, 4);
+                               if (done == 1) stop = true;  // in its one step
+                             },
+                         .log = {}};
+  asked.tune.stop = &stop;
+  const TuneBench bench = bench_tune(asked);
+  EXPECT_TRUE(bench.interrupted);
+  EXPECT_FALSE(bench.tuning.trials.empty());
+  EXPECT_EQ(bench.grid, 4u);
+  ASSERT_EQ(bench.settings.size(), 2u);
+  EXPECT_LE(bench.settings[0].ms(), bench.settings[1].ms());
+  EXPECT_EQ(bench.settings[0].heat(), Heat::Every);
 }
 
 TEST_F(Tuner, AKeyThatIsNoneIsRefused) {

@@ -10,6 +10,7 @@
 #include "weft/cli/output.h"
 #include "weft/cli/progress.h"
 #include "weft/cli/temporary_folder.h"
+#include "weft/cli/tune_report.h"
 #include "weft/cli/tune_request.h"
 #include "weft/measure/tune_bench.h"
 
@@ -17,6 +18,7 @@ namespace weft::cli {
 namespace {
 
 using base::text;
+using measure::Heat;
 using measure::MeasuredSetting;
 using measure::TuneBench;
 
@@ -26,8 +28,8 @@ constexpr std::size_t kShownSettings = 12;
 struct TuneBenchOptions {
   RunArguments run{.default_recipe = "overlap_bench"};
   std::vector<std::string> vary;
-  std::int64_t steps = 8;
-  int repeats = 2, trials = 32, rounds = 5;
+  std::int64_t steps = 6;
+  int repeats = 2, trials = 32, rounds = 3;
 };
 
 Bar bar_of(const TuneBench& bench) {
@@ -40,38 +42,77 @@ std::string name_of(const MeasuredSetting& setting) {
   return setting.change.empty() ? "as it is" : setting.change;
 }
 
+const char* heat_word(Heat heat) {
+  switch (heat) {
+    case Heat::Every:
+      return "every";
+    case Heat::Near:
+      return "near";
+    case Heat::Final:
+      return "final";
+  }
+  return "";
+}
+
 void print_tune_text(const TuneBench& bench) {
   print_text(text("tuned: {:.2f} ms from {:.2f} ms in {}; the grid has {}\n",
                   bench.tuning.best_ms,
                   bench.tuning.first_ms,
                   base::counted(std::ssize(bench.tuning.trials), "trial"),
-                  base::counted(std::ssize(bench.settings), "setting")));
+                  base::counted(static_cast<std::int64_t>(bench.grid), "setting")));
   for (std::size_t i = 0; i < bench.settings.size(); ++i) {
     const MeasuredSetting& setting = bench.settings[i];
     if (i >= kShownSettings && !setting.is_tuned) continue;
-    print_text(text("{:>10.2f} ms {} {}\n",
+    print_text(text("{:>10.2f} ms {:<6} {} {}\n",
                     setting.ms(),
+                    heat_word(setting.heat()),
                     setting.is_tuned ? "<- tuner " : "         ",
                     name_of(setting)));
   }
-  print_text(to_text(bar_of(bench)) + "\n");
+  for (const std::string& failed : bench.failed) print_text("failed: " + failed + "\n");
+  if (!bench.interrupted) print_text(to_text(bar_of(bench)) + "\n");
 }
 
-void print_tune_json(const TuneBench& bench) {
+base::Json settings_json(const TuneBench& bench) {
   base::Json settings = base::Json::array();
   for (const MeasuredSetting& setting : bench.settings) {
     settings.push_back({{"change", setting.change},
                         {"step_ms", setting.ms()},
-                        {"first_ms", setting.first_ms},
-                        {"final_ms", setting.final_ms},
+                        {"heat", heat_word(setting.heat())},
+                        {"every_ms", setting.heat_ms[0]},
+                        {"near_ms", setting.heat_ms[1]},
+                        {"final_ms", setting.heat_ms[2]},
                         {"tuned", setting.is_tuned}});
   }
-  print_json({{"tuned_ms", bench.tuned().ms()},
-              {"best_ms", bench.best().ms()},
-              {"loss", bench.loss()},
-              {"trials", bench.tuning.trials.size()},
-              {"settings", std::move(settings)},
-              {"bars", base::Json::array({to_json(bar_of(bench))})}});
+  return settings;
+}
+
+void print_tune_json(const TuneBench& bench) {
+  base::Json json{{"interrupted", bench.interrupted},
+                  {"trials", bench.tuning.trials.size()},
+                  {"tuner_first_ms", bench.tuning.first_ms},
+                  {"tuner_best_ms", bench.tuning.best_ms},
+                  {"grid", bench.grid},
+                  {"settings", settings_json(bench)},
+                  {"failed", bench.failed}};
+  if (!bench.interrupted) {
+    json["tuned_ms"] = bench.tuned().ms();
+    json["best_ms"] = bench.best().ms();
+    json["loss"] = bench.loss();
+    json["bars"] = base::Json::array({to_json(bar_of(bench))});
+  }
+  print_json(json);
+}
+
+void print_tune_bench(const TuneBench& bench, Format format) {
+  switch (format) {
+    case Format::Text:
+      print_tune_text(bench);
+      break;
+    case Format::Json:
+      print_tune_json(bench);
+      break;
+  }
 }
 
 int run_tune_bench(const TuneBenchOptions& options) {
@@ -87,29 +128,30 @@ int run_tune_bench(const TuneBenchOptions& options) {
       .tune = {.config = run.config,
                .moves = asked_moves(options.vary),
                .steps = options.steps,
-               .window = {.start = options.steps / 2},
+               .window = {.start = options.steps / 3},
                .repeats = options.repeats,
                .most_trials = options.trials,
                .folder = folder.path(),
                .stop = &catch_interrupts()},
       .rounds = options.rounds,
-      .progress = [&](const std::string& what, int done, int of) {
-        line.show(text("{} {}/{} {}", bar(double(done) / of, 24), done, of, what));
-      }};
+      .progress =
+          [&](Heat heat, const std::string& what, int done, int of) {
+            const std::string share = bar(double(done) / of, 24);
+            line.show(text("{} {} {}/{} {}", share, heat_word(heat), done, of, what));
+          },
+      .log = [&](const std::string& heat) { line.log(heat); }};
   require_tunable(request.tune.config);
   request.tune.progress = [&](const std::string& what, std::int64_t step) {
     line.show(text("{} tuning: {}", bar(double(step) / double(options.steps), 24), what));
   };
+  request.tune.told = [&](const measure::Trial& trial) { line.log(to_line(trial)); };
   const TuneBench bench = measure::bench_tune(request);
   line.clear();
-  if (bench.interrupted) return stopped_bench(options.run.format);
-  switch (options.run.format) {
-    case Format::Text:
-      print_tune_text(bench);
-      break;
-    case Format::Json:
-      print_tune_json(bench);
-      break;
+  if (bench.interrupted && bench.tuning.trials.empty()) return stopped_bench(options.run.format);
+  print_tune_bench(bench, options.run.format);
+  if (bench.interrupted) {
+    line.log("stopped before the end: what was measured until then, and no verdict");
+    return interrupted_code();
   }
   return bar_of(bench).met() ? kGood : kFailed;
 }
@@ -127,7 +169,11 @@ void add_bench_tune(CLI::App& bench, Action& chosen) {
                     "weft bench tune overlap_bench train.global_batch_size=16 "
                     "fabric.intra_node_gb_per_second=0.2");
   add_vary(*tune, options->vary);
-  within(6, 10000, tune->add_option("--steps", options->steps, "of each run; half of them warm up"))
+  within(6,
+         10000,
+         tune->add_option("--steps",
+                          options->steps,
+                          "of each run of the tuner; a third of them warm up"))
       ->capture_default_str();
   within(1, 100, tune->add_option("--repeats", options->repeats, "of the tuner, see weft tune"))
       ->capture_default_str();
@@ -135,7 +181,9 @@ void add_bench_tune(CLI::App& bench, Action& chosen) {
       ->capture_default_str();
   within(1,
          1000,
-         tune->add_option("--rounds", options->rounds, "runs of the fastest settings, in turn"))
+         tune->add_option("--rounds",
+                          options->rounds,
+                          "runs of the fastest settings and the tuner's, in turn"))
       ->capture_default_str();
   on_chosen(*tune, chosen, std::move(options), run_tune_bench);
 }

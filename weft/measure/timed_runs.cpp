@@ -3,11 +3,34 @@
 #include <algorithm>
 
 #include "weft/base/casts.h"
+#include "weft/base/error.h"
 #include "weft/base/median.h"
 #include "weft/measure/perf_run.h"
 #include "weft/rules/validate.h"
+#include "weft/train/trainer.h"
 
 namespace weft::measure {
+
+std::vector<double> untraced_steps(const TimedRunRequest& request) {
+  config::Config config = perf_config(request.config, request.steps);
+  config.train.train_iters = request.steps;
+  config.runtime.trace = false;
+  config.runtime.run_dir = request.folder.string();
+  std::vector<double> ms;
+  const auto note = [&](const train::StepRecord& record) {
+    if (record.iteration > request.warm_up) ms.push_back(record.elapsed_ms);
+    if (request.progress) request.progress(record.iteration);
+  };
+  const train::TrainResult result = train::train({.config = rules::validate(config).judged.value(),
+                                                  .name = {},
+                                                  .stop = request.stop,
+                                                  .start = [](const train::RunStart&) {},
+                                                  .log = [](const std::string&) {},
+                                                  .progress = note,
+                                                  .process = {}});
+  if (!result.failures.empty()) throw base::SystemError(result.failures.front());
+  return ms;
+}
 
 void TimedRuns::add(const TimedRunRequest& request) {
   PerfRun run = run_perf(

@@ -20,6 +20,10 @@ struct TimedRunRequest {
   std::function<void(std::int64_t step)> progress;
 };
 
+// The times of one run's steps behind its warm-up, without any trace; fewer where it was stopped.
+// SystemError where it did not run to its end.
+std::vector<double> untraced_steps(const TimedRunRequest& request);
+
 class TimedRuns {
  public:
   // Another run. Its traced steps are runs of the timelines, beside those of the runs before.

@@ -1,7 +1,10 @@
 #include "weft/measure/tune_bench.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
+#include "weft/base/casts.h"
 #include "weft/base/error.h"
 #include "weft/base/median.h"
 #include "weft/base/text.h"
@@ -12,9 +15,13 @@
 namespace weft::measure {
 namespace {
 
-bool is_same_run(const config::Config& one, const config::Config& other) {
-  return plan::is_same_config(rules::judge(one).config, rules::judge(other).config);
+using base::text;
+
+bool runs_alike(const config::Config& one, const config::Config& other) {
+  return plan::is_same_run(rules::judge(one).config, rules::judge(other).config);
 }
+
+std::string change_text(const std::string& change) { return change.empty() ? "as it is" : change; }
 
 class GridBench {
  public:
@@ -22,33 +29,29 @@ class GridBench {
 
   TuneBench run() {
     bench_.tuning = tune(request_.tune);
-    if (bench_.tuning.interrupted) return stopped();
-    grid_ = grid();
-    const int finals =
-        request_.rounds * std::min(request_.finalists, static_cast<int>(grid_.size()));
-    runs_ = static_cast<int>(grid_.size()) + finals;
-    for (std::size_t i = 0; i < grid_.size(); ++i) {
-      MeasuredSetting& setting = bench_.settings.emplace_back();
-      setting.change = to_text(grid_[i].move);
-      setting.is_tuned = is_same_run(grid_[i].config, bench_.tuning.config);
-      setting.first_ms = measure(i);
-      if (is_stopped()) return stopped();
+    bench_.interrupted = bench_.tuning.interrupted;
+    if (!is_stopped()) {
+      note_grid();
+      run_heat(Heat::Every, all(), 1);
+      run_heat(Heat::Near, near(), 1);
+      run_heat(Heat::Final, finalists(), request_.rounds);
     }
-    const std::vector<std::size_t> finalists = choose_finalists();
-    for (int round = 0; round < request_.rounds; ++round) {
-      for (const std::size_t i : finalists) {
-        bench_.settings[i].final_ms.push_back(measure(i));
-        if (is_stopped()) return stopped();
-      }
-    }
+    std::erase_if(bench_.settings,
+                  [](const MeasuredSetting& setting) { return setting.heat_ms.front().empty(); });
+    if (!bench_.interrupted) require_tuned();
     std::ranges::stable_sort(bench_.settings, [](const auto& one, const auto& other) {
-      const bool first = one.final_ms.empty(), second = other.final_ms.empty();
-      return first == second ? one.ms() < other.ms() : second;
+      return one.heat() == other.heat() ? one.ms() < other.ms() : one.heat() > other.heat();
     });
     return std::move(bench_);
   }
 
  private:
+  void require_tuned() const {
+    if (std::ranges::any_of(bench_.settings, &MeasuredSetting::is_tuned)) return;
+    throw base::SystemError(
+        text("the tuner's setting did not run again: {}", fmt::join(bench_.failed, "; ")));
+  }
+
   // Some moves are relative, as twice the micro-batch is: those of the tuner's setting count too.
   std::vector<plan::TuningMove> moves() const {
     if (!request_.tune.moves.empty()) return request_.tune.moves;
@@ -59,58 +62,126 @@ class GridBench {
     return all;
   }
 
-  std::vector<plan::GridSetting> grid() const {
-    std::vector<plan::GridSetting> settings = plan::tuning_grid(request_.tune.config, moves());
-    const bool has_tuned = std::ranges::any_of(settings, [&](const plan::GridSetting& setting) {
-      return is_same_run(setting.config, bench_.tuning.config);
-    });
-    if (!has_tuned) {
-      settings.push_back({.move = {.sets = {{"as", "tuned"}}}, .config = bench_.tuning.config});
+  void note_grid() {
+    grid_ = plan::tuning_grid(request_.tune.config, moves());
+    for (const plan::GridSetting& setting : grid_) {
+      bench_.settings.push_back({.change = to_text(setting.move),
+                                 .heat_ms = {},
+                                 .is_tuned = runs_alike(setting.config, bench_.tuning.config)});
     }
-    return settings;
+    if (std::ranges::none_of(bench_.settings, &MeasuredSetting::is_tuned)) {
+      grid_.push_back({.move = {}, .config = bench_.tuning.config});
+      bench_.settings.push_back({.change = "as tuned", .heat_ms = {}, .is_tuned = true});
+    }
+    bench_.grid = grid_.size();
   }
 
-  bool is_stopped() const { return request_.tune.stop != nullptr && request_.tune.stop->load(); }
-  TuneBench stopped() {
-    bench_.interrupted = true;
-    return std::move(bench_);
+  bool is_stopped() {
+    const bool asked = request_.tune.stop != nullptr && request_.tune.stop->load();
+    bench_.interrupted = bench_.interrupted || asked;
+    return bench_.interrupted;
   }
 
-  // The median step of one more run; of an interrupted one, or one that fails, none that counts.
-  double measure(std::size_t i) {
-    const std::string& change = bench_.settings[i].change;
-    request_.progress(change.empty() ? "as it is" : change, done_, runs_);
-    TimedRuns timed;
-    timed.add({.config = grid_[i].config,
-               .steps = request_.tune.steps,
-               .warm_up = request_.tune.steps / 2,
-               .folder = request_.tune.folder / base::text("grid{}", done_),
-               .stop = request_.tune.stop,
-               .progress = [](std::int64_t) {}});
-    ++done_;
-    return timed.empty() ? 0 : timed.median_ms();
+  void run_heat(Heat heat, const std::vector<std::size_t>& settings, int rounds) {
+    if (settings.empty()) return;
+    const int of = rounds * static_cast<int>(settings.size());
+    int done = 0;
+    for (int round = 0; round < rounds; ++round) {
+      for (const std::size_t i : settings) {
+        if (is_stopped()) return;
+        request_.progress(heat, change_text(bench_.settings[i].change), done++, of);
+        measure(heat, i);
+      }
+    }
+    if (!is_stopped() && request_.log) request_.log(summary(heat, settings));
   }
 
-  std::vector<std::size_t> choose_finalists() const {
-    std::vector<std::size_t> order(bench_.settings.size());
+  void measure(Heat heat, std::size_t i) {
+    const auto at = static_cast<std::size_t>(heat);
+    MeasuredSetting& setting = bench_.settings[i];
+    try {
+      const std::vector<double> ms =
+          untraced_steps({.config = grid_[i].config,
+                          .steps = kHeatSteps[at],
+                          .warm_up = kHeatSteps[at] > 1 ? 1 : 0,
+                          .folder = request_.tune.folder / text("grid{}", runs_++),
+                          .stop = request_.tune.stop,
+                          .progress = {}});
+      setting.heat_ms[at].insert(setting.heat_ms[at].end(), ms.begin(), ms.end());
+    } catch (const base::SystemError& error) {
+      bench_.failed.push_back(text("{}: {}", change_text(setting.change), error.what()));
+    }
+  }
+
+  double ms_of(Heat heat, std::size_t i) const {
+    const std::vector<double>& ms = bench_.settings[i].heat_ms[static_cast<std::size_t>(heat)];
+    return ms.empty() ? std::numeric_limits<double>::infinity() : base::median(ms);
+  }
+
+  std::vector<std::size_t> all() const {
+    std::vector<std::size_t> order(grid_.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::ranges::sort(order, {}, [&](std::size_t i) {
-      const MeasuredSetting& setting = bench_.settings[i];
-      return std::pair(!setting.is_tuned, setting.first_ms);
-    });
-    order.resize(std::min(order.size(), static_cast<std::size_t>(request_.finalists)));
     return order;
   }
 
+  // Those of a heat that ran, the fastest first.
+  std::vector<std::size_t> ranked(Heat heat) const {
+    std::vector<std::size_t> order = all();
+    std::erase_if(order, [&](std::size_t i) { return std::isinf(ms_of(heat, i)); });
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return ms_of(heat, i); });
+    return order;
+  }
+
+  // The first so many, and the tuner's.
+  std::vector<std::size_t> with_tuned(std::vector<std::size_t> order, std::size_t most) const {
+    std::vector<std::size_t> kept;
+    for (const std::size_t i : order) {
+      if (kept.size() < most || bench_.settings[i].is_tuned) kept.push_back(i);
+    }
+    return kept;
+  }
+
+  std::vector<std::size_t> near() const {
+    std::vector<std::size_t> order = ranked(Heat::Every);
+    if (order.empty()) return order;
+    const double most = kNearFastest * ms_of(Heat::Every, order.front());
+    const auto as_near = static_cast<std::size_t>(
+        std::ranges::count_if(order, [&](std::size_t i) { return ms_of(Heat::Every, i) <= most; }));
+    return with_tuned(std::move(order), std::clamp(as_near, kFewestNear, kMostNear));
+  }
+
+  std::vector<std::size_t> finalists() const { return with_tuned(ranked(Heat::Near), kFinalists); }
+
+  std::string summary(Heat heat, const std::vector<std::size_t>& settings) const {
+    std::size_t best = settings.front();
+    for (const std::size_t i : settings) {
+      if (ms_of(heat, i) < ms_of(heat, best)) best = i;
+    }
+    return text("{} measured, {} each: the fastest {:.2f} ms  {}",
+                base::counted(std::ssize(settings), "setting"),
+                base::counted(kHeatSteps[static_cast<std::size_t>(heat)], "step"),
+                ms_of(heat, best),
+                change_text(bench_.settings[best].change));
+  }
+
   const TuneBenchRequest& request_;
-  std::vector<plan::GridSetting> grid_;
+  std::vector<plan::GridSetting> grid_;  // beside the bench's settings
   TuneBench bench_;
-  int done_ = 0, runs_ = 0;
+  int runs_ = 0;
 };
 
 }  // namespace
 
-double MeasuredSetting::ms() const { return final_ms.empty() ? first_ms : base::median(final_ms); }
+Heat MeasuredSetting::heat() const {
+  for (const Heat heat : {Heat::Final, Heat::Near}) {
+    if (!heat_ms[static_cast<std::size_t>(heat)].empty()) return heat;
+  }
+  return Heat::Every;
+}
+
+double MeasuredSetting::ms() const {
+  return base::median(heat_ms[static_cast<std::size_t>(heat())]);
+}
 
 const MeasuredSetting& TuneBench::tuned() const {
   return *std::ranges::find_if(settings, &MeasuredSetting::is_tuned);

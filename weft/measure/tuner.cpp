@@ -11,6 +11,7 @@
 #include "weft/config/field.h"
 #include "weft/derive/derived.h"
 #include "weft/measure/perf_run.h"
+#include "weft/measure/timed_runs.h"
 #include "weft/plan/nominal_costs.h"
 #include "weft/plan/overlap_prediction.h"
 #include "weft/plan/tuning_grid.h"
@@ -25,6 +26,8 @@ using plan::TuningMove;
 // The model is no judge, only a guide: what it expects to be slower by less is tried all the same.
 constexpr double kWorthTrying = 1.1;
 constexpr double kStandardErrors = 3;
+// Steps before those that are traced.
+constexpr std::int64_t kBeforeTrace = 2;
 
 // Steps of one setting in several runs.
 struct Times {
@@ -42,16 +45,25 @@ double noise_of(const Times& one, const Times& other) {
   return kStandardErrors * std::sqrt(one.squared_error() + other.squared_error());
 }
 
+// Whether more runs would not change the verdict. To be kept takes more than to be reverted.
+bool is_decided(const Times& now, const Times& then) {
+  if (now.ms.empty() || then.ms.empty()) return false;
+  const double gain = now.median() - then.median(), noise = noise_of(now, then);
+  return gain > 2 * noise || -gain > noise;
+}
+
 class Tuner {
  public:
   explicit Tuner(const TuneRequest& request) : request_(request), current_(request.config) {}
 
   Tuning run() {
     rules::validate(perf_config(current_, request_.steps));
-    const Times first = measure(current_, "as it is");
+    Times first;
+    add_run(first, current_, "as it is");
     if (is_stopped()) return stopped();
-    learn(current_, first.median());
     result_.first_ms = result_.best_ms = first.median();
+    learn(current_, first.median());
+    if (is_stopped()) return stopped();
     while (measured_ < request_.most_trials) {
       std::optional<Trial> next = best_guess();
       if (!next) break;
@@ -84,35 +96,39 @@ class Tuner {
     result_.trials.push_back(std::move(trial));
   }
 
-  Times measure(const config::Config& config, const std::string& what) {
-    Times times;
-    add_run(times, config, what);
-    return times;
+  void add_run(Times& times, const config::Config& config, const std::string& what) {
+    const std::vector<double> ms =
+        untraced_steps({.config = config,
+                        .steps = request_.steps,
+                        .warm_up = timing_window(request_.steps, request_.window).first,
+                        .folder = next_folder(),
+                        .stop = request_.stop,
+                        .progress = [&](std::int64_t step) { show(what, step); }});
+    times.ms.insert(times.ms.end(), ms.begin(), ms.end());
   }
 
-  void add_run(Times& times, const config::Config& config, const std::string& what) {
-    const rules::JudgedConfig judged =
-        rules::validate(perf_config(config, request_.steps)).judged.value();
-    PerfRun run = run_perf({.config = judged,
-                            .steps = request_.steps,
-                            .window = request_.window,
-                            .run_dir = request_.folder / base::text("run{}", ++runs_),
-                            .stop = request_.stop,
-                            .progress = [&](const train::StepRecord& record) {
-                              if (request_.progress) request_.progress(what, record.iteration);
-                            }});
-    if (!run.window) return;
-    for (std::int64_t i = run.window->first; i < run.window->end; ++i) {
-      times.ms.push_back(run.step_ms[base::at(i)]);
-    }
-    last_timelines_ = std::move(run.timelines);
+  std::vector<trace::Timeline> trace(const config::Config& config) {
+    PerfRun run =
+        run_perf({.config = rules::validate(perf_config(config, kBeforeTrace)).judged.value(),
+                  .steps = kBeforeTrace,
+                  .run_dir = next_folder(),
+                  .stop = request_.stop,
+                  .progress = [&](const train::StepRecord& record) {
+                    show("for the trace", record.iteration);
+                  }});
+    return std::move(run.timelines);
+  }
+
+  std::filesystem::path next_folder() { return request_.folder / base::text("run{}", ++runs_); }
+  void show(const std::string& what, std::int64_t step) const {
+    if (request_.progress) request_.progress(what, step);
   }
 
   // The setting whose nodes the model knows from now on.
   void learn(const config::Config& config, double ms) {
-    known_ = {.config = rules::judge(config).config,
-              .timelines = std::move(last_timelines_),
-              .ms = ms};
+    std::vector<trace::Timeline> timelines = trace(config);
+    if (is_stopped()) return;
+    known_ = {.config = rules::judge(config).config, .timelines = std::move(timelines), .ms = ms};
     costs_ = exec::sim::measure(known_.timelines);
     prediction_.emplace(known_.config,
                         derive::fabric_of(known_.config),
@@ -186,8 +202,8 @@ class Tuner {
       trial.end = TrialEnd::Refused;
       trial.why = verdict.errors.empty() ? verdict.missing.front().message
                                          : config::to_text(verdict.errors.front());
-    } else if (plan::is_same_config(verdict.config,
-                                    rules::judge(perf_config(current_, request_.steps)).config)) {
+    } else if (plan::is_same_run(verdict.config,
+                                 rules::judge(perf_config(current_, request_.steps)).config)) {
       return std::nullopt;  // it is so already
     } else {
       trial.predicted_ms = predict_ms(rules::judge(asked).config, move.kind);
@@ -216,7 +232,7 @@ class Tuner {
     done_.push_back(trial.move);
     tried_.push_back(trial.move);
     try {
-      for (int i = 0; i < request_.repeats && !is_stopped(); ++i) {
+      for (int i = 0; i < request_.repeats && !is_stopped() && !is_decided(now, then); ++i) {
         add_run(now, current_, "as it is");
         if (!is_stopped()) add_run(then, asked, trial.change);
       }
@@ -252,7 +268,6 @@ class Tuner {
   std::optional<plan::OverlapPrediction> prediction_;
   plan::NominalRates rates_;
   exec::sim::CostTable costs_;
-  std::vector<trace::Timeline> last_timelines_;
   std::vector<TuningMove> done_, tried_, refused_;
   std::vector<Trial> left_;  // not tried beside the setting so far
   int runs_ = 0, measured_ = 0;

@@ -40,7 +40,7 @@ struct TuneRequest {
   std::vector<plan::TuningMove> moves;  // none: those of the run, see tuning_moves.h
   std::int64_t steps = 12;              // of each run
   WindowOptions window{.start = 4};
-  int repeats = 2;       // runs of each of the two, in turn
+  int repeats = 2;       // runs of each of the two, in turn; fewer where these leave no doubt
   int most_trials = 32;  // measured ones
   std::filesystem::path folder;
   const std::atomic<bool>* stop = nullptr;

@@ -37,9 +37,18 @@ TuningMove joined(TuningMove move, const TuningMove& other) {
   return move;
 }
 
+void forget_what_asked(config::CommOverlapConfig& overlap) {
+  overlap.overlap_grad_reduce.reset();
+  overlap.overlap_param_gather.reset();
+  overlap.overlap_param_gather_with_optimizer_step.reset();
+  overlap.align_param_gather.reset();
+}
+
 }  // namespace
 
-bool is_same_config(const config::Config& one, const config::Config& other) {
+bool is_same_run(config::Config one, config::Config other) {
+  forget_what_asked(one.comm_overlap);
+  forget_what_asked(other.comm_overlap);
   return std::ranges::all_of(config::fields(), [&](const config::Field& field) {
     return field.get(one) == field.get(other);
   });
@@ -61,7 +70,7 @@ std::vector<GridSetting> tuning_grid(const config::Config& config,
     const config::Config asked = with_move(config, move);
     const rules::Verdict verdict = rules::judge(asked);
     const bool is_known = std::ranges::any_of(judged, [&](const config::Config& other) {
-      return is_same_config(verdict.config, other);
+      return is_same_run(verdict.config, other);
     });
     if (!verdict.runs() || is_known) continue;
     judged.push_back(verdict.config);

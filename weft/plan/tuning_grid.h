@@ -8,8 +8,9 @@
 
 namespace weft::plan {
 
-// In every key.
-bool is_same_config(const config::Config& one, const config::Config& other);
+// Whether two configs that rules judged run alike: in every key, but those by which a user asks for
+// what ddp.* and optimizer.* then say.
+bool is_same_run(config::Config one, config::Config other);
 
 struct GridSetting {
   TuningMove move;        // all keys that it sets
