@@ -175,6 +175,73 @@ TEST(NominalCosts, TheFabricOfTheConfigIsUsed) {
   EXPECT_NEAR(Costs(config).seconds(0, "0F.dispatch"), bytes * 2 / 3 / 1e9, 1e-12);
 }
 
+config::Config bf16_config() {
+  config::Config config = moe_config();
+  config.model.bf16 = true;
+  config.model.params_dtype = config::Precision::Bf16;
+  config.ddp.use_distributed_optimizer = config.optimizer.use_distributed_optimizer = true;
+  return config;
+}
+
+// Seconds are bytes.
+const NominalRates kBytesAlone{.flops_per_second = 1e30,
+                               .link_bytes_per_second = 1,
+                               .link_latency_seconds = 0,
+                               .memory_bytes_per_second = 1};
+
+// Masters and moments are read and written, gradients read, and weights written or, where they are
+// a half of their masters, both.
+TEST(NominalCosts, AnOptimizerMovesWhatItKeeps) {
+  config::Config config = bf16_config();
+  const double whole = Costs(config, kBytesAlone).seconds(0, "optimizer");
+  const double each = whole / (24 + 4 + 2);  // for each byte of a parameter
+  config.optimizer.use_precision_aware_optimizer = true;
+  const auto bytes = [&] { return Costs(config, kBytesAlone).seconds(0, "optimizer") / each; };
+  EXPECT_NEAR(bytes(), 20 + 4 + 4, 1e-9);
+  config.optimizer.main_grads_dtype = config::MainGradDtype::Bf16;
+  EXPECT_NEAR(bytes(), 20 + 2 + 4, 1e-9);
+  config.optimizer.exp_avg_dtype = config::MomentDtype::Bf16;
+  config.optimizer.exp_avg_sq_dtype = config::MomentDtype::Fp16;
+  EXPECT_NEAR(bytes(), 12 + 2 + 4, 1e-9);
+  config.optimizer.main_params_dtype = config::MainParamDtype::Fp16;
+  EXPECT_NEAR(bytes(), 12 + 2 + 2, 1e-9);
+}
+
+// Half of what travels; but every weight gradient is made in fp32, read, and added to what is
+// there.
+TEST(NominalCosts, GradientsInBf16TravelInHalfTheBytesAndAreRoundedOnTheWay) {
+  config::Config config = bf16_config();
+  config.optimizer.use_precision_aware_optimizer = true;
+  const Costs wide(config, kBytesAlone);
+  config.optimizer.main_grads_dtype = config::MainGradDtype::Bf16;
+  const Costs narrow(config, kBytesAlone);
+  EXPECT_NEAR(narrow.seconds(0, "reduce.dense"), wide.seconds(0, "reduce.dense") / 2, 1);
+  const double h = static_cast<double>(config.model.hidden_size);
+  const double mlp = 3 * h * static_cast<double>(config.model.dense_width()) + h;
+  EXPECT_NEAR(narrow.seconds(0, "1W.mlp") - wide.seconds(0, "1W.mlp"), 8 * mlp, 1);
+  config.optimizer.main_grads_dtype = config::MainGradDtype::Fp32;
+  config.model.gradient_accumulation_fusion = false;
+  const Costs unfused(config, kBytesAlone);
+  EXPECT_NEAR(unfused.seconds(0, "1W.mlp") - wide.seconds(0, "1W.mlp"), 12 * mlp, 1);
+}
+
+// A slice adds to all weights; parts share them.
+TEST(NominalWork, WeightGradientsInPartsAndSlicesAddToTheWeightsOfEach) {
+  config::Config config = bf16_config();
+  config.comm_overlap.moe_token_slices = 2;
+  config.optimizer.use_precision_aware_optimizer = true;
+  config.optimizer.main_grads_dtype = config::MainGradDtype::Bf16;
+  const NominalWork work(config, Costs(config).plans[0].anatomy);
+  const auto bytes = [&](const char* node) {
+    return work.added_gradient_bytes(schedule::parse_node(node));
+  };
+  const double all = bytes("0W0.experts");
+  EXPECT_GT(all, 0);
+  EXPECT_EQ(bytes("0W0.experts#1"), all);
+  EXPECT_NEAR(bytes("0W0.experts.fc1") + bytes("0W0.experts.fc2#0"), all, 1e-6);
+  EXPECT_EQ(bytes("0D0.experts"), 0);
+}
+
 TEST(NominalCosts, TwiceTheRateIsHalfTheTime) {
   const config::Config config = moe_config();
   const Costs slow(config, {.flops_per_second = 1e9}), fast(config, {.flops_per_second = 2e9});

@@ -3,10 +3,12 @@
 #include <algorithm>
 
 #include "weft/base/casts.h"
+#include "weft/base/check.h"
 #include "weft/derive/derived.h"
 #include "weft/derive/gpu.h"
 #include "weft/derive/machines.h"
 #include "weft/derive/optimizer_offload.h"
+#include "weft/derive/pipeline.h"
 #include "weft/plan/nominal_costs.h"
 #include "weft/plan/short_step.h"
 #include "weft/rules/validate.h"
@@ -54,6 +56,23 @@ void add_snapshots(const config::Config& asked,
   for (std::size_t i = 0; i < stages.size(); ++i) stages[i].snapshot_bytes = bytes[i];
 }
 
+// Of a training step at nominal costs.
+double nominal_seconds(const config::Config& config, const std::vector<schedule::RankPlan>& plans) {
+  const grid::Grid grid(derive::layout_of(config));
+  return plan::simulate_nominal(config, grid, plans, plan::rates_of(config.hardware))
+      .step_seconds();
+}
+
+// Of each micro-batch that a step of `run` was shortened by: its pipeline is full then, and what a
+// step does once, at its end, is not in it.
+double seconds_of_another(const config::Config& config, std::int64_t run, double seconds) {
+  const std::int64_t group = derive::micro_batch_group(config.model);
+  const rules::Verdict longer = countable(plan::with_micro_batches(config, run + group));
+  CHECK(longer.judged.has_value(), "a step of {} micro-batches more is refused", group);
+  const double more = nominal_seconds(longer.config, train::verified_plans(*longer.judged));
+  return (more - seconds) / base::number(group);
+}
+
 void tell_why_not(const rules::Verdict& verdict, std::vector<std::string>& reasons) {
   for (const config::Finding& error : verdict.errors) reasons.push_back(error.message);
   for (const rules::Missing& missing : verdict.missing) reasons.push_back(missing.message);
@@ -95,12 +114,11 @@ MemoryForecast forecast_memory(const config::Config& asked, Priced priced) {
   add_snapshots(config, *verdict.judged, forecast.stages);
   forecast.offload = schedule::offload_text(verdict.config);
   if (priced == Priced::No) return forecast;
-  const grid::Grid grid(derive::layout_of(verdict.config));
-  const double seconds =
-      plan::simulate_nominal(verdict.config, grid, plans, plan::rates_of(verdict.config.hardware))
-          .step_seconds();
-  forecast.step_seconds =
-      seconds * base::number(forecast.micro_batches) / base::number(forecast.run);
+  forecast.step_seconds = nominal_seconds(verdict.config, plans);
+  const std::int64_t left = forecast.micro_batches - forecast.run;
+  if (left == 0) return forecast;
+  forecast.step_seconds +=
+      base::number(left) * seconds_of_another(config, forecast.run, forecast.step_seconds);
   return forecast;
 }
 

@@ -109,7 +109,10 @@ class NodeWorks {
   // the tokens.
   NodeWork of(const Node& node) {
     NodeWork work = of_kernels(node);
-    if (work.memory_bytes > 0) return work;
+    if (work.memory_bytes > 0) {
+      work.memory_bytes += nominal_.added_gradient_bytes(node);
+      return work;
+    }
     const Work nominal = nominal_.of(node);
     work.memory_bytes = nominal.memory_bytes;
     if (work.memory_bytes == 0 && computes_on_tokens(node)) {

@@ -150,7 +150,8 @@ class Pricing {
 
   // By one of so many members.
   double bytes_sent(const Node& node, double members) const {
-    const double to_others = (members - 1) / members, summed = kGradientBytes * 2 * to_others;
+    const double to_others = (members - 1) / members;
+    const double summed = work_.gradient_bytes() * 2 * to_others;
     switch (schedule::members_of(node)) {
       case Members::Gradients: {
         const schedule::BucketAnatomy& bucket = schedule::bucket_of(anatomy_, node);

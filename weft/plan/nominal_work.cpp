@@ -6,6 +6,7 @@
 #include "weft/base/check.h"
 #include "weft/derive/context_sharing.h"
 #include "weft/derive/layer_kind.h"
+#include "weft/derive/memory.h"
 #include "weft/derive/parameter_buffers.h"
 #include "weft/plan/nominal_costs.h"
 
@@ -19,9 +20,7 @@ using schedule::Piece;
 // A gated feed-forward has three matrices; a product of one is two operations an element.
 constexpr double kGatedMatrices = 3;
 constexpr double kOperations = 2;
-// The optimizer reads and writes a weight and two fp32 moments, and reads a gradient.
-constexpr double kMomentBytes = 16;
-constexpr double kMasterBytes = 4;
+constexpr double kMasterBytes = 4, kHalfMasterBytes = 2;
 
 using base::number;
 
@@ -74,9 +73,21 @@ NominalWork::NominalWork(const config::Config& config, const schedule::Anatomy& 
       element_bytes_(config.model.params_dtype == config::Precision::Fp32 ? 4 : 2),
       gradient_bytes_(derive::main_gradients(config) == config::Precision::Fp32 ? kGradientBytes
                                                                                 : 2),
+      keeps_remainders_(derive::keeps_remainders(config)),
       buckets_(anatomy.buckets) {
+  const derive::ParameterBytes bytes = derive::bytes_of_parameter(config);
+  if (number(bytes.weight) < kMasterBytes) {
+    const bool is_small = keeps_remainders_ || derive::keeps_half_masters(config);
+    master_bytes_ = is_small ? kHalfMasterBytes : kMasterBytes;
+  }
+  moment_bytes_ = number(bytes.optimizer) - master_bytes_;
   for (const schedule::BucketAnatomy& bucket : anatomy.buckets) {
     owned_ += number(bucket.elements / bucket.shards);
+    for (const schedule::BucketItem& item : bucket.items) {
+      for (const schedule::PieceAt& user : item.users) {
+        weights_[user] += number(item.elements.count);
+      }
+    }
   }
   optimized_ = owned_;
   for (const schedule::OffloadedAnatomy& offloaded : anatomy.offloaded) {
@@ -136,12 +147,42 @@ Work NominalWork::attention(const schedule::Node& node) const {
   return {.flops = kOperations * tokens_ * operations};
 }
 
+// Moments and masters are read and written, gradients read and weights written; those that are
+// masters, or a half of them, are read too.
+double NominalWork::optimizer_bytes() const {
+  const bool reads_weights = master_bytes_ == 0 || keeps_remainders_;
+  return 2 * (moment_bytes_ + master_bytes_) + gradient_bytes_ +
+         (reads_weights ? 2 : 1) * element_bytes_;
+}
+
 // The host has master weights whatever the weights are, and makes others of them where those are
 // not fp32.
 double NominalWork::host_bytes(const schedule::OffloadedAnatomy& offloaded) const {
-  const double rounded = element_bytes_ == kMasterBytes ? 0 : element_bytes_;
+  const bool is_rounded = master_bytes_ > 0;
+  const double master = is_rounded ? master_bytes_ : kMasterBytes;
   return number(offloaded.elements.count) *
-         (kMomentBytes + gradient_bytes_ + 2 * kMasterBytes + rounded);
+         (2 * (moment_bytes_ + master) + gradient_bytes_ + (is_rounded ? element_bytes_ : 0));
+}
+
+// Of a part, its share of the operations of its piece.
+double NominalWork::added_gradient_bytes(const schedule::Node& node) const {
+  const bool adds_by_itself =
+      gradient_bytes_ == kGradientBytes && model_.gradient_accumulation_fusion;
+  if (node.direction != Direction::W || adds_by_itself) return 0;
+  const auto found = weights_.find({.layer = node.layer, .piece = node.piece});
+  if (found == weights_.end()) return 0;
+  schedule::Node part = node, piece = node;
+  part.slice = piece.slice = schedule::kNone;
+  piece.part = Part::None;
+  const double all = work_of(piece).flops;
+  const double share = all > 0 ? work_of(part).flops / all : 1;
+  return share * found->second * (kGradientBytes + 2 * gradient_bytes_);
+}
+
+Work NominalWork::of(const schedule::Node& node) const {
+  Work work = work_of(node);
+  work.memory_bytes += added_gradient_bytes(node);
+  return work;
 }
 
 double NominalWork::link_bytes(const schedule::OffloadedAnatomy& offloaded,
@@ -150,7 +191,7 @@ double NominalWork::link_bytes(const schedule::OffloadedAnatomy& offloaded,
   return number(offloaded.elements.count) * (brings_gradients ? gradient_bytes_ : element_bytes_);
 }
 
-Work NominalWork::of(const schedule::Node& node) const {
+Work NominalWork::work_of(const schedule::Node& node) const {
   const double h = number(model_.hidden_size);
   const double stream = h * element_bytes_;  // bytes of one token, or one row
   const double rows = node.slice == schedule::kNone ? rows_ : rows_ / slices_;
@@ -182,7 +223,7 @@ Work NominalWork::of(const schedule::Node& node) const {
     case Piece::Norm:
       return {.memory_bytes = owned_ * gradient_bytes_};
     case Piece::Optimizer:
-      return {.memory_bytes = optimized_ * (kMomentBytes + gradient_bytes_ + 2 * element_bytes_)};
+      return {.memory_bytes = optimized_ * optimizer_bytes()};
     case Piece::Narrow:
     case Piece::Widen:
       return rounding(node);

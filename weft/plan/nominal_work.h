@@ -1,6 +1,8 @@
 // How much work a node is: floating-point operations, and bytes where memory is the limit.
 #pragma once
 
+#include <map>
+
 #include "weft/config/config.h"
 #include "weft/schedule/anatomy.h"
 
@@ -23,6 +25,11 @@ class NominalWork {
   Work of(const schedule::Node& node) const;
 
   double element_bytes() const { return element_bytes_; }  // of a weight
+  double gradient_bytes() const { return gradient_bytes_; }
+
+  // What a weight gradient moves besides its product where that cannot add to what is there: it is
+  // made in fp32 and added, or rounded and added to bf16. Part of what `of` says.
+  double added_gradient_bytes(const schedule::Node& node) const;
 
   // Of offloaded optimizer state: what the host reads and writes for an update, and what a download
   // or an upload brings over its link.
@@ -30,6 +37,8 @@ class NominalWork {
   double link_bytes(const schedule::OffloadedAnatomy& offloaded, const schedule::Node& node) const;
 
  private:
+  Work work_of(const schedule::Node& node) const;
+  double optimizer_bytes() const;  // of a parameter
   Work attention(const schedule::Node& node) const;
   Work rounding(const schedule::Node& node) const;
   double product_steps(const schedule::Node& node) const;
@@ -39,9 +48,13 @@ class NominalWork {
   double tokens_ = 0, rows_ = 0;
   double slices_ = 1;
   double element_bytes_ = 0, gradient_bytes_ = 0;
+  double moment_bytes_ = 0,
+         master_bytes_ = 0;  // of a parameter; fp32 weights are their own masters
+  bool keeps_remainders_ = false;
   double owned_ = 0;      // parameters whose optimizer state the rank keeps
   double optimized_ = 0;  // of them, those whose state is in the device's memory
   std::vector<schedule::BucketAnatomy> buckets_;
+  std::map<schedule::PieceAt, double> weights_;  // of the rank, how many
 };
 
 }  // namespace weft::plan
