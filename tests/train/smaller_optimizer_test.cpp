@@ -4,16 +4,15 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstring>
 #include <filesystem>
 #include <mutex>
 
-#include "tests/train/train_support.h"
+#include "tests/train/saved_state_support.h"
 #include "weft/base/file.h"
 #include "weft/checkpoint/conversion.h"
 #include "weft/checkpoint/step_folders.h"
 #include "weft/tensor/narrow_numbers.h"
-#include "weft/tensor/transfer.h"
-#include "weft/train/checkpoints.h"
 #include "weft/train/weights.h"
 
 namespace weft::train {
@@ -135,22 +134,30 @@ TEST(SmallerOptimizer, LearnsAsOneInFp32Does) {
 // What a run keeps, in fp32 whatever its form, by the name of the global tensor.
 using Values = std::map<std::string, std::vector<float>>;
 
-std::vector<float> values_of(Engine& engine, const checkpoint::StateEntry& entry) {
-  tensor::Stream& stream = engine.lanes()[schedule::Lane::Compute];
+template <typename T>
+std::vector<T> numbers_of(const std::vector<std::byte>& bytes) {
+  std::vector<T> numbers(bytes.size() / sizeof(T));
+  std::memcpy(numbers.data(), bytes.data(), bytes.size());
+  return numbers;
+}
+
+std::vector<float> values_of(const std::string& name,
+                             DType dtype,
+                             const std::vector<std::byte>& bytes) {
   std::vector<float> values;
-  if (entry.tensor.dtype() == DType::I16) {
-    for (const std::int16_t value : tensor::read<std::int16_t>(stream, entry.tensor)) {
-      values.push_back(value);
-    }
-    return values;
-  }
-  if (entry.tensor.dtype() != DType::F16) return tensor::read_floats(stream, entry.tensor);
+  const auto add = [&]<typename T>(std::vector<T> numbers, auto&& value) {
+    for (const T& number : numbers) values.push_back(value(number));
+  };
+  const auto as_it_is = [](auto number) { return static_cast<float>(number); };
+  if (dtype == DType::F32) return numbers_of<float>(bytes);
+  if (dtype == DType::I16) add(numbers_of<std::int16_t>(bytes), as_it_is);
+  if (dtype == DType::BF16) add(numbers_of<tensor::BFloat16>(bytes), as_it_is);
+  EXPECT_TRUE(dtype == DType::F16 || !values.empty()) << name;
+  if (dtype != DType::F16) return values;
   auto of_half = tensor::moment1_of_half;
-  if (entry.name.starts_with("optimizer.moment2/")) of_half = tensor::moment2_of_half;
-  if (entry.name.starts_with("optimizer.master/")) of_half = tensor::master_of_half;
-  for (const tensor::Float16 half : tensor::read<tensor::Float16>(stream, entry.tensor)) {
-    values.push_back(of_half(half));
-  }
+  if (name.starts_with("optimizer.moment2/")) of_half = tensor::moment2_of_half;
+  if (name.starts_with("optimizer.master/")) of_half = tensor::master_of_half;
+  add(numbers_of<tensor::Float16>(bytes), of_half);
   return values;
 }
 
@@ -172,19 +179,6 @@ void join_masters(Values& all) {
   all.merge(masters);
 }
 
-void put(Engine& engine, const Progress& progress, Values& all, std::mutex& mutex) {
-  for (const checkpoint::StateEntry& entry : state_list(engine, progress)) {
-    if (entry.tensor.dtype() == DType::I64) continue;
-    const std::vector<float> values = values_of(engine, entry);
-    const std::lock_guard lock(mutex);
-    std::vector<float>& whole = all[entry.name];
-    whole.resize(static_cast<std::size_t>(entry.slice.global.elements()));
-    for (const tensor::Run& run : tensor::runs_of(entry.slice)) {
-      std::copy_n(values.begin() + run.local, run.count, whole.begin() + run.global);
-    }
-  }
-}
-
 class StateForms : public ::testing::Test {
  protected:
   StateForms() : folder_(fs::path(::testing::TempDir()) / fmt::format("weft_sf_{}", ::getpid())) {
@@ -199,7 +193,8 @@ class StateForms : public ::testing::Test {
     config.checkpoint.save = config.checkpoint.load = folder_.string();
     const std::optional<Resumption> from = find_resumption(config);
     note_ = from ? from->note : "";
-    Values all;
+    Global bytes;
+    std::map<std::string, DType> dtypes;
     std::mutex mutex;
     on_ranks(config, [&](Engine& engine) {
       Progress progress(engine.pool(), config.rng.seed);
@@ -214,9 +209,17 @@ class StateForms : public ::testing::Test {
                    exec::Tracing::Off);
         progress.advance(config.train.global_batch_size);
       }
-      put(engine, progress, all, mutex);
+      put(engine, progress, bytes, mutex);
       EXPECT_EQ(save_checkpoint(engine, progress), std::nullopt);
+      const std::lock_guard lock(mutex);
+      for (const checkpoint::StateEntry& entry : state_list(engine, progress)) {
+        dtypes[entry.name] = entry.tensor.dtype();
+      }
     });
+    Values all;
+    for (const auto& [name, values] : bytes) {
+      if (dtypes.at(name) != DType::I64) all[name] = values_of(name, dtypes.at(name), values);
+    }
     join_masters(all);
     return all;
   }

@@ -52,43 +52,14 @@ NodeWork work_of_kernel(const Kernel& kernel, double element_bytes) {
 
 double scale(double own, double all, double told) { return told > 0 ? own * all / told : own; }
 
-// What travels stays where it is without peers.
+// What travels stays where it is without peers, and the host computes on numbers.
 bool computes_on_tokens(const Node& node) {
-  switch (node.piece) {
-    case Piece::Embed:
-    case Piece::Attention:
-    case Piece::Route:
-    case Piece::Permute:
-    case Piece::Experts:
-    case Piece::Merge:
-    case Piece::Shared:
-    case Piece::Mlp:
-    case Piece::Head:
-      return node.micro_batch != kNone;
-    case Piece::Counts:
-    case Piece::Balance:
-    case Piece::Tally:
-    case Piece::Sizes:
-    case Piece::Dispatch:
-    case Piece::Combine:
-    case Piece::Send:
-    case Piece::Receive:
-    case Piece::Narrow:
-    case Piece::Reduce:
-    case Piece::Widen:
-    case Piece::Gather:
-    case Piece::Tie:
-    case Piece::Norm:
-    case Piece::Totals:
-    case Piece::Clip:
-    case Piece::Optimizer:
-    case Piece::Snapshot:
-    case Piece::Download:
-    case Piece::Update:
-    case Piece::Upload:
-      break;
-  }
-  return false;
+  const schedule::PieceRow& row = schedule::row_of(node.piece);
+  const bool is_of_model =
+      row.scope == schedule::Scope::Layer || row.scope == schedule::Scope::ChunkEnd;
+  const bool brings_rows =
+      row.members != schedule::Members::Rank || row.place == schedule::Place::Dispatch;
+  return node.micro_batch != kNone && is_of_model && !brings_rows;
 }
 
 // Of one pipeline rank's nodes that compute.
