@@ -8,6 +8,7 @@
 
 #include "weft/comm/launch.h"
 #include "weft/derive/derived.h"
+#include "weft/derive/memory.h"
 #include "weft/kernels/device.h"
 
 namespace weft::train {
@@ -164,10 +165,13 @@ DrawnSavings draw_run_that_saves(Draw& draw, int most_ranks) {
     if (attention.empty()) {
       words.emplace_back("model.qk_layernorm", draw.any_of({"none", "head", "projection"}));
     }
-    const config::Config plain = with_words(savings_config(attention), words);
+    config::Config plain = with_words(savings_config(attention), words);
     Words savings = draw_savings(draw, plain);
     draw_optimizer_offload(draw, savings);
     const config::Config saving = with_words(plain, savings);
+    // Offloaded state has whole masters, which are rounded otherwise where they lie between two
+    // bf16 numbers.
+    if (!derive::keeps_remainders(saving)) plain.optimizer.store_param_remainders = false;
     if (!is_legal(plain) || !is_legal(saving)) continue;
     return {plain, saving, attention + " " + text_of(words) + text_of(savings)};
   }
