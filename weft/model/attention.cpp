@@ -236,14 +236,13 @@ void attention_qkv_forward(const Context& context,
                            const AttentionWeights& weights) {
   const config::ModelConfig& config = context.config;
   const std::int64_t q = config.local_query_width(), k = config.local_key_width();
-  Stream& stream = context.stream;
   if (context.opens()) {
     state.qkv_TC = context.activation({product_rows(context, state.ends), q + 2 * k});
   }
-  kernels::linear_forward(stream,
-                          context.of_step(state.qkv_TC),
-                          product_input(context, state.ends),
-                          weights.qkv_CD);
+  product_forward(context,
+                  context.of_step(state.qkv_TC),
+                  product_input(context, state.ends),
+                  weights.qkv_CD);
   if (!context.closes()) return;
   if (derive::norms_across_ranks(config)) {
     const Heads heads = split(config, state.qkv_TC);
@@ -282,10 +281,10 @@ void attention_proj_forward(const Context& context,
   if (context.opens()) {
     state.ends.y_TD = context.activation({state.o_TQ.dim(0), weights.proj_DQ.dim(0)});
   }
-  kernels::linear_forward(context.stream,
-                          product_output(context, state.ends),
-                          context.of_step(state.o_TQ),
-                          weights.proj_DQ);
+  product_forward(context,
+                  product_output(context, state.ends),
+                  context.of_step(state.o_TQ),
+                  weights.proj_DQ);
 }
 
 void attention_proj_dgrad(const Context& context,

@@ -61,6 +61,9 @@ struct Context {
   Randomness random = {};
   TokenShare share = {};
   std::optional<ProductStep> step = std::nullopt;  // none: all rows at once
+  // Parts of equal rows in which a product of all rows is made: as many as the steps it had before,
+  // where it is made again. A GPU's library may round otherwise for another number of rows.
+  std::int64_t product_parts = 1;
   // Tokens whose logits exist at a time, and of which the gradient alone is kept; 0: all, kept.
   std::int64_t logits_chunk = 0;
   // For sums of what P ranks made of the same rows: which rows of all they are.

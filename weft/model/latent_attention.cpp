@@ -144,10 +144,10 @@ void attention_qkv_forward(const Context& context,
   if (context.opens()) {
     state.down_TC = context.activation({product_rows(context, state.ends), weights.down_CD.dim(0)});
   }
-  kernels::linear_forward(context.stream,
-                          context.of_step(state.down_TC),
-                          product_input(context, state.ends),
-                          weights.down_CD);
+  product_forward(context,
+                  context.of_step(state.down_TC),
+                  product_input(context, state.ends),
+                  weights.down_CD);
   if (!context.closes()) return;
   const DownColumns down = split_down(context.config, state.down_TC);
   kernels::rotary_forward(context.stream,
@@ -219,10 +219,10 @@ void attention_proj_forward(const Context& context,
   if (context.opens()) {
     state.ends.y_TD = context.activation({state.o_TV.dim(0), weights.proj_DV.dim(0)});
   }
-  kernels::linear_forward(context.stream,
-                          product_output(context, state.ends),
-                          context.of_step(state.o_TV),
-                          weights.proj_DV);
+  product_forward(context,
+                  product_output(context, state.ends),
+                  context.of_step(state.o_TV),
+                  weights.proj_DV);
 }
 
 void attention_proj_dgrad(const Context& context,

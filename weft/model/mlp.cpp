@@ -10,10 +10,10 @@ void mlp_fc1_forward(const Context& context, MlpState& state, const MlpWeights& 
   if (context.opens()) {
     state.fc1_T2F = context.activation({product_rows(context, state.ends), weights.fc1_FD.dim(0)});
   }
-  kernels::linear_forward(context.stream,
-                          context.of_step(state.fc1_T2F),
-                          product_input(context, state.ends),
-                          weights.fc1_FD);
+  product_forward(context,
+                  context.of_step(state.fc1_T2F),
+                  product_input(context, state.ends),
+                  weights.fc1_FD);
 }
 
 void mlp_act_forward(const Context& context, MlpState& state) {
@@ -25,10 +25,10 @@ void mlp_fc2_forward(const Context& context, MlpState& state, const MlpWeights& 
   if (context.opens()) {
     state.ends.y_TD = context.output({state.act_TF.dim(0), weights.fc2_DF.dim(0)});
   }
-  kernels::linear_forward(context.stream,
-                          product_output(context, state.ends),
-                          context.of_step(state.act_TF),
-                          weights.fc2_DF);
+  product_forward(context,
+                  product_output(context, state.ends),
+                  context.of_step(state.act_TF),
+                  weights.fc2_DF);
 }
 
 void mlp_fc2_dgrad(const Context& context, MlpState& state, const MlpWeights& weights) {

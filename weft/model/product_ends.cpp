@@ -48,6 +48,19 @@ std::int64_t product_rows(const Context& context, const ProductEnds& ends) {
   return context.step ? context.step->all() : ends.x_TD.dim(0);
 }
 
+void product_forward(const Context& context,
+                     const Tensor& y_TN,
+                     const Tensor& x_TK,
+                     const Tensor& w_NK) {
+  const std::int64_t rows = y_TN.dim(0) / context.product_parts;
+  for (std::int64_t part = 0; part < context.product_parts; ++part) {
+    kernels::linear_forward(context.stream,
+                            y_TN.rows(part * rows, rows),
+                            x_TK.rows(part * rows, rows),
+                            w_NK);
+  }
+}
+
 Tensor take_whole_gradient(const Context& context, ProductEnds& ends) {
   if (ends.own_dy_TD.defined()) {
     const std::int64_t rows = ends.own_dy_TD.dim(0);

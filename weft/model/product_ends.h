@@ -3,7 +3,8 @@
 // rank has all tokens of its group, outside of them its own. So `gather` and `scatter` stand at the
 // ends, where there are such ranks, and change what is here; without them it goes through.
 //
-// Suffixes: T tokens (of the rank or of its group), D hidden.
+// Suffixes: T tokens (of the rank or of its group), D hidden, N and K what a product makes and
+// reads.
 #pragma once
 
 #include "weft/model/norm.h"
@@ -34,6 +35,8 @@ Tensor product_output_gradient(const Context&, const ProductEnds&);
 Tensor product_input_gradient(const Context&, ProductEnds&);
 // Rows of what the first product makes.
 std::int64_t product_rows(const Context&, const ProductEnds&);
+// y = x w^T, of a step's rows or of all.
+void product_forward(const Context&, const Tensor& y_TN, const Tensor& x_TK, const Tensor& w_NK);
 // For the weight gradient: of all rows.
 Tensor take_whole_gradient(const Context&, ProductEnds&);
 

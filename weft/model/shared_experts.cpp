@@ -33,10 +33,7 @@ void shared_fc1_forward(const Context& context,
     state.act_TF = context.activation({tokens, f});
   }
   const Tensor fc1_T2F = context.of_step(state.fc1_T2F);
-  kernels::linear_forward(context.stream,
-                          fc1_T2F,
-                          product_input(context, state.ends),
-                          weights.fc1_FD);
+  product_forward(context, fc1_T2F, product_input(context, state.ends), weights.fc1_FD);
   kernels::swiglu_forward(context.stream, context.of_step(state.act_TF), fc1_T2F);
 }
 
@@ -46,10 +43,10 @@ void shared_fc2_forward(const Context& context,
   if (context.opens()) {
     state.ends.y_TD = context.activation({state.act_TF.dim(0), weights.fc2_DF.dim(0)});
   }
-  kernels::linear_forward(context.stream,
-                          product_output(context, state.ends),
-                          context.of_step(state.act_TF),
-                          weights.fc2_DF);
+  product_forward(context,
+                  product_output(context, state.ends),
+                  context.of_step(state.act_TF),
+                  weights.fc2_DF);
 }
 
 void shared_gate_forward(const Context& context,

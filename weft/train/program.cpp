@@ -201,6 +201,7 @@ model::Context Program::context(const Node& node, Stream& stream) const {
                     .tp = groups_.grid.tp(),
                     .tp_rank = groups_.self.tp},
           .step = product_step(node),
+          .product_parts = product_parts(node),
           .logits_chunk =
               step_kind_ == schedule::StepKind::Training ? derive::logits_chunk(config_) : 0,
           .part_rows_TP = part_rows_TP_};

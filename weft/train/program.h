@@ -139,6 +139,7 @@ class Program {
   SubLayer sub_layer(const Node& node);
   model::ProductEnds& product_ends(const Node& node);
   std::optional<model::ProductStep> product_step(const Node& node) const;
+  std::int64_t product_parts(const Node& node) const;
   tensor::Tensor gathered(const model::Context& context, const tensor::Tensor& own_TD);
   tensor::Tensor scattered(const model::Context& context,
                            const tensor::Tensor& all_TD,

@@ -78,6 +78,14 @@ std::optional<model::ProductStep> Program::product_step(const Node& node) const 
                             .closes = forward ? is_last : is_first};
 }
 
+// What ran in steps runs again at once, with the products of the steps.
+std::int64_t Program::product_parts(const Node& node) const {
+  if (node.direction != schedule::Direction::R || node.part == Part::None) return 1;
+  const schedule::PieceAnatomy& piece = schedule::piece_of(anatomy_, node);
+  const bool had_steps = piece.steps && piece.steps->exchange != Part::Ring;
+  return had_steps ? groups_.grid.tp() : 1;
+}
+
 Program::Bodies Program::Pieces::sub_layer_norm() {
   const Body forward = [](Program& p, const Node& node, const Context& context) {
     const SubLayer at = p.sub_layer(node);
