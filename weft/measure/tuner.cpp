@@ -26,6 +26,9 @@ using plan::TuningMove;
 // The model is no judge, only a guide: what it expects to be slower by less is tried all the same.
 constexpr double kWorthTrying = 1.1;
 constexpr double kStandardErrors = 3;
+// Changes that alone cost at most this much more may still pay together.
+constexpr double kNearlyAsFast = 1.05;
+constexpr int kMostPairs = 8;
 // Steps before those that are traced.
 constexpr std::int64_t kBeforeTrace = 2;
 
@@ -66,6 +69,7 @@ class Tuner {
     if (is_stopped()) return stopped();
     while (measured_ < request_.most_trials) {
       std::optional<Trial> next = best_guess();
+      if (!next) next = best_pair();
       if (!next) break;
       take(*next);
       if (is_stopped()) return stopped();
@@ -190,6 +194,31 @@ class Tuner {
     return best;
   }
 
+  static bool share_a_key(const TuningMove& one, const TuningMove& other) {
+    return std::ranges::any_of(one.sets, [&](const auto& set) {
+      return std::ranges::any_of(other.sets,
+                                 [&](const auto& its) { return its.first == set.first; });
+    });
+  }
+
+  // No change alone pays: two that lost little, together.
+  std::optional<Trial> best_pair() {
+    if (pairs_ >= kMostPairs) return std::nullopt;
+    std::optional<Trial> best;
+    for (std::size_t i = 0; i < near_.size(); ++i) {
+      for (std::size_t k = i + 1; k < near_.size(); ++k) {
+        if (share_a_key(near_[i], near_[k])) continue;
+        const TuningMove both = plan::joined(near_[i], near_[k]);
+        if (std::ranges::find(done_, both) != done_.end()) continue;
+        std::optional<Trial> trial = consider(both);
+        if (!trial || *trial->predicted_ms > kWorthTrying * result_.best_ms) continue;
+        if (!best || *trial->predicted_ms < *best->predicted_ms) best = std::move(trial);
+      }
+    }
+    if (best) ++pairs_;
+    return best;
+  }
+
   std::vector<TuningMove> moves() const {
     return request_.moves.empty() ? plan::tuning_moves(current_) : request_.moves;
   }
@@ -248,13 +277,24 @@ class Tuner {
     const bool is_faster = trial.current_ms - trial.step_ms > trial.noise_ms;
     trial.end = is_faster ? TrialEnd::Kept : TrialEnd::Reverted;
     result_.best_ms = is_faster ? trial.step_ms : trial.current_ms;
-    if (is_faster) keep(asked, trial);
+    if (is_faster) {
+      keep(asked, trial);
+    } else if (trial.step_ms <= kNearlyAsFast * trial.current_ms) {
+      note_near(trial.move);
+    }
     tell(std::move(trial));
+  }
+
+  void note_near(const TuningMove& move) {
+    const std::vector<TuningMove> single = moves();
+    if (std::ranges::find(single, move) == single.end()) return;  // a pair
+    if (std::ranges::find(near_, move) == near_.end()) near_.push_back(move);
   }
 
   void keep(const config::Config& asked, const Trial& trial) {
     const TuningMove move = trial.move;
     current_ = asked;
+    std::erase_if(near_, [&](const TuningMove& other) { return share_a_key(other, move); });
     if (move.kind == MoveKind::Work) learn(current_, trial.step_ms);
     // What lost beside the old setting may win beside the new one; each gets a second chance.
     std::erase_if(done_, [&](const TuningMove& other) {
@@ -269,8 +309,9 @@ class Tuner {
   plan::NominalRates rates_;
   exec::sim::CostTable costs_;
   std::vector<TuningMove> done_, tried_, refused_;
-  std::vector<Trial> left_;  // not tried beside the setting so far
-  int runs_ = 0, measured_ = 0;
+  std::vector<TuningMove> near_;  // that lost little beside the setting so far
+  std::vector<Trial> left_;       // not tried beside the setting so far
+  int runs_ = 0, measured_ = 0, pairs_ = 0;
   Tuning result_;
 };
 

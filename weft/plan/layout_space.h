@@ -11,10 +11,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "weft/plan/layout_choice.h"
+#include "weft/plan/memory_book.h"
 #include "weft/plan/routing.h"
 
 namespace weft::plan {
@@ -48,6 +50,8 @@ class LayoutSpace {
   const LayoutAxes& axes() const { return axes_; }
   const Hardware& hardware() const { return hardware_; }
   const Routing& routing() const { return routing_; }
+  // Of all layouts, for who asks for their memory.
+  MemoryBook& book() const { return *book_; }
 
   // Why a shape cannot be, in few words that many shapes share; empty: nothing speaks against it.
   std::string complaint(const LayoutChoice& shape) const;
@@ -76,6 +80,7 @@ class LayoutSpace {
   LayoutWriter writer_;
   std::int64_t world_, batch_;
   LayoutAxes axes_;
+  std::unique_ptr<MemoryBook> book_ = std::make_unique<MemoryBook>();
 };
 
 }  // namespace weft::plan

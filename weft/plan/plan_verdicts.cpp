@@ -18,9 +18,11 @@ std::optional<PricedLayout> priced_beside(const LayoutSpace& space, const Layout
   if (std::ranges::find(orders, choice.order) == orders.end()) return std::nullopt;
   if (!space.goes_with(choice.order, choice.recompute)) return std::nullopt;
   if (!refusal_of(space, choice).empty()) return std::nullopt;
-  PricedLayout layout{
-      .choice = choice,
-      .price = price_run(space.writer().config_of(choice), space.hardware(), space.routing())};
+  PricedLayout layout{.choice = choice,
+                      .price = price_run(space.writer().config_of(choice),
+                                         space.hardware(),
+                                         space.routing(),
+                                         space.book())};
   if (!layout.price.memory.fits()) return std::nullopt;
   return layout;
 }

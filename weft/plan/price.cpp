@@ -196,8 +196,16 @@ Price sieve_step(const Config& config, const Hardware& hardware, const Routing& 
 }
 
 Price price_run(const Config& config, const Hardware& hardware, const Routing& routing) {
+  MemoryBook book;
+  return price_run(config, hardware, routing, book);
+}
+
+Price price_run(const Config& config,
+                const Hardware& hardware,
+                const Routing& routing,
+                MemoryBook& book) {
   Price price = price_step(config, hardware, routing);
-  price.memory = price_memory(config, hardware, routing);
+  price.memory = price_memory(config, hardware, routing, book);
   if (!price.memory.fits()) price.wall = Wall::Memory;
   return price;
 }

@@ -16,6 +16,7 @@
 #include "weft/base/json.h"
 #include "weft/config/config.h"
 #include "weft/plan/hardware.h"
+#include "weft/plan/memory_book.h"
 #include "weft/plan/routing.h"
 #include "weft/plan/simulated_layer.h"
 #include "weft/plan/workload.h"
@@ -75,6 +76,10 @@ struct Price {
 Price price_run(const config::Config& config,
                 const Hardware& hardware,
                 const Routing& routing = {});
+Price price_run(const config::Config& config,
+                const Hardware& hardware,
+                const Routing& routing,
+                MemoryBook& book);
 // The same by formula: sums of layers, two lanes for what is merged, and a bubble. Near the price
 // (a test says how near), and good enough to leave out what is much slower than the best.
 Price sieve_step(const config::Config& config,
@@ -85,9 +90,22 @@ Price price_step(const config::Config& config,
                  const Hardware& hardware,
                  const Routing& routing = {},
                  const LayerMemory& memory = {});
+// What the pieces of layers declare that they keep, for the micro-batches that the order of turns
+// has in flight together: the highest mark of the run's schedule, without its graph. Near what
+// `weft memory` counts (a test says how near).
+MemoryPrice price_memory(const config::Config& config,
+                         const Hardware& hardware,
+                         const Routing& routing,
+                         MemoryBook& book);
 MemoryPrice price_memory(const config::Config& config,
                          const Hardware& hardware,
                          const Routing& routing = {});
+
+// Of every pipeline rank.
+std::vector<MemoryPrice> price_ranks(const config::Config& config,
+                                     const Hardware& hardware,
+                                     const Routing& routing,
+                                     MemoryBook& book);
 
 base::Json to_json(const MemoryPrice& memory);
 base::Json to_json(const Price& price);

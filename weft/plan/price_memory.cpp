@@ -1,10 +1,12 @@
 // The memory of a priced run: what its ranks keep, by component.
 #include <algorithm>
-#include <cmath>
+#include <map>
+#include <tuple>
 
 #include "weft/base/casts.h"
 #include "weft/derive/derived.h"
 #include "weft/derive/layer_kind.h"
+#include "weft/derive/logits.h"
 #include "weft/derive/memory.h"
 #include "weft/derive/pipeline.h"
 #include "weft/plan/price.h"
@@ -16,154 +18,150 @@ namespace {
 using base::number;
 using config::Config;
 using config::ModelConfig;
-using config::RecomputeModule;
 
-constexpr double kKeptElement = 2;
+constexpr double kStreamElement = 2;
 
-bool remakes(const ModelConfig& model, RecomputeModule module) {
-  if (model.recompute_granularity != config::RecomputeGranularity::Selective) return false;
-  if (!model.recompute_modules) return module == RecomputeModule::CoreAttn;
-  return std::ranges::find(*model.recompute_modules, module) != model.recompute_modules->end();
-}
+// What one stage keeps of a micro-batch.
+struct StageKept {
+  double layers = 0;
+  double again = 0;   // on top of it, while a layer's backward runs
+  double logits = 0;  // of every head, while its backward runs
+};
 
-// What a layer of one micro-batch keeps for its backward: the inputs of its products (in the
-// products' own format) and of what is not linear.
-class KeptBytes {
+class KeptByRank {
  public:
-  KeptBytes(const Config& config, const Workload& work)
-      : model_(config.model), work_(work), product_(work.number == Number::Bf16 ? 2 : 1) {}
+  KeptByRank(const Config& config, const Routing& routing, MemoryBook& book)
+      : config_(config),
+        book_(book),
+        imbalance_(largest_imbalance(routing, config.model)),
+        work_(workload_of(config, imbalance_)),
+        pipeline_(derive::pipeline_of(config)),
+        flights_(book.flights(config)) {
+    for (const derive::Stage& stage : derive::stages_of(config.model).all) {
+      stages_.push_back(of_stage(stage));
+    }
+  }
 
-  double of_layer(std::int64_t layer) const {
-    const double stream = work_.own_tokens * number(model_.hidden_size);
-    const bool drops_norms = remakes(model_, RecomputeModule::Layernorm);
-    double bytes = 2 * stream * kKeptElement;            // two residual streams
-    bytes += 2 * stream * (drops_norms ? 0 : product_);  // and their norms
-    bytes += attention(layer);
-    if (!model_.is_moe_layer(layer)) {
-      const bool drops = remakes(model_, RecomputeModule::Mlp);
-      return bytes + (drops ? 0 : feed_forward(work_.tokens, number(model_.dense_width())));
+  // At the moment at which it is most: in the backward of a layer, or of the head.
+  MemoryPrice of_rank(int rank) const {
+    const std::vector<int> stages = pipeline_.stages_of(rank);
+    double layers = 0, again = 0, logits = 0;
+    for (const Flight& flight : flights_[base::at(rank)]) {
+      double kept = 0;
+      for (std::size_t chunk = 0; chunk < stages.size(); ++chunk) {
+        kept += flight[chunk] * stages_[base::at(stages[chunk])].layers;
+      }
+      layers = std::max(layers, kept);
     }
-    const double shared = number(derive::shared_expert_width(model_));
-    if (shared > 0 && !remakes(model_, RecomputeModule::SharedExperts)) {
-      bytes += feed_forward(work_.tokens, shared);
+    for (const int stage : stages) {
+      again = std::max(again, stages_[base::at(stage)].again);
+      logits += stages_[base::at(stage)].logits;
     }
-    if (remakes(model_, RecomputeModule::Moe)) return bytes;
-    return bytes + experts();
+    MemoryPrice memory;
+    memory.activations = layers + (logits > again ? 0 : again);
+    memory.logits = logits > again ? logits : 0;
+    return memory;
+  }
+
+  // Rows as they leave and as they arrive, and the gradients of both.
+  double buffers() const {
+    return 4 * work_.rows * number(config_.model.hidden_size) * kStreamElement + 6 * stream();
   }
 
  private:
-  double attention(std::int64_t layer) const {
-    const double t = work_.tokens / work_.tp;
-    switch (derive::attention_of(model_, layer)) {
-      case derive::AttentionKind::Grouped: {
-        const double q = number(model_.query_width()), kv = number(model_.key_width());
-        return t * (q + 2 * kv + q) * kKeptElement + t * q * (product_ == 1 ? 1 : 0);
-      }
-      case derive::AttentionKind::Latent: {
-        const double heads = number(model_.num_attention_heads);
-        const double wide = number(model_.latent_head_dim()), value = number(model_.v_head_dim);
-        const double latents =
-            work_.tokens * number(model_.q_lora_rank.value_or(0) + model_.kv_lora_rank +
-                                  model_.qk_pos_emb_head_dim);
-        const double expanded = remakes(model_, RecomputeModule::MlaUpProj)
-                                    ? 0
-                                    : t * heads * (2 * wide + value) * kKeptElement;
-        return latents * 2 * kKeptElement + expanded + t * heads * value * kKeptElement;
-      }
-      case derive::AttentionKind::DeltaNet: {
-        const double key = number(model_.linear_num_key_heads * model_.linear_key_head_dim);
-        const double value = number(model_.linear_num_value_heads * model_.linear_value_head_dim);
-        return t * (4 * key + 5 * value) * kKeptElement;
-      }
+  double stream() const {
+    return work_.own_tokens * number(config_.model.hidden_size) * kStreamElement;
+  }
+
+  // Whole layers that run again, the place of each among its stage's.
+  Recomputed whole(int place) const {
+    const ModelConfig& model = config_.model;
+    if (model.recompute_granularity != config::RecomputeGranularity::Full) return Recomputed::No;
+    const bool block = model.recompute_method == config::RecomputeMethod::Block;
+    const bool again = !block || place < model.recompute_num_layers.value_or(1);
+    return again ? Recomputed::Yes : Recomputed::No;
+  }
+
+  // Layers of one kind keep the same: each is looked up once.
+  const KeptLayer& of_layer(std::int64_t layer, Recomputed whole) const {
+    const auto kind = std::tuple(config_.model.is_moe_layer(layer),
+                                 derive::attention_of(config_.model, layer),
+                                 whole);
+    const auto known = layers_.find(kind);
+    if (known != layers_.end()) return known->second;
+    return layers_.emplace(kind, book_.layer(config_, layer, whole, imbalance_)).first->second;
+  }
+
+  StageKept of_stage(const derive::Stage& stage) const {
+    const ModelConfig& model = config_.model;
+    StageKept kept{.layers = stream()};  // what it received, or embedded
+    for (int i = 0; i < stage.layers + stage.mtp_layers; ++i) {
+      const std::int64_t layer =
+          std::min<std::int64_t>(stage.first_layer + i, model.num_layers - 1);
+      const KeptLayer& each = of_layer(layer, whole(i));
+      kept.layers += each.kept;
+      kept.again = std::max(kept.again, each.again);
     }
-    return 0;
+    if (!stage.loss) return kept;
+    kept.logits = number(1 + stage.mtp_layers) * (logits() + stream());
+    return kept;
   }
 
-  double feed_forward(double tokens, double width) const {
-    return tokens * width / work_.tp * (2 * kKeptElement + product_);
+  // In fp32 with their gradient in the format of the parameters, or that alone.
+  double logits() const {
+    const bool both = derive::logits_kept(config_) == derive::LogitsKept::Whole;
+    const double each = both ? 4 + kStreamElement : kStreamElement;
+    return work_.tokens * number(config_.model.vocab_size) / work_.tp * each;
   }
 
-  double experts() const {
-    const double width = number(model_.expert_shard_width()), h = number(model_.hidden_size);
-    const double activated = remakes(model_, RecomputeModule::MoeAct) ? 0 : product_;
-    const double budget = model_.moe_expert_rank_capacity_factor.value_or(1);
-    const double room = model_.moe_paged_stash ? 1 : budget;
-    return room * work_.rows * (h * product_ + width * (2 * kKeptElement + activated)) +
-           work_.own_tokens * number(model_.experts()) * 4;
-  }
-
-  const ModelConfig& model_;
-  const Workload& work_;
-  double product_;  // bytes of a value that a weight gradient reads
-};
-
-// Turns of a pipeline rank whose activations are alive at once, in micro-batches of the whole rank.
-double in_flight(const Config& config, int pp_rank, double micro_batches) {
-  const double pp = number(config.model.pipeline_model_parallel_size);
-  const double vpp = number(derive::virtual_stages(config.model));
-  const bool merged = config.comm_overlap.overlap_moe_expert_parallel_comm;
-  double turns = pp - pp_rank;
-  if (vpp > 1) turns = 2 * (pp - pp_rank - 1) + (vpp - 1) * pp + 1;
-  if (merged) turns += vpp > 1 || pp > 1 ? 1 : 0.1;
-  return std::min(turns, micro_batches * vpp) / vpp;
-}
-
-struct RankKept {
-  double layers = 0, logits = 0;
+  const Config& config_;
+  MemoryBook& book_;
+  const double imbalance_;
+  const Workload work_;
+  const derive::Pipeline pipeline_;
+  const std::vector<std::vector<Flight>> flights_;
+  mutable std::map<std::tuple<bool, derive::AttentionKind, Recomputed>, KeptLayer> layers_;
+  std::vector<StageKept> stages_;
 };
 
 }  // namespace
 
-MemoryPrice price_memory(const Config& config, const Hardware& hardware, const Routing& routing) {
-  const ModelConfig& model = config.model;
-  const Workload work = workload_of(config, largest_imbalance(routing, model));
-  const KeptBytes kept(config, work);
-  const grid::Layout layout = derive::layout_of(config);
-  const double micro_batches = number(std::max<std::int64_t>(
-      1,
-      derive::micro_batches(config.train, layout.world / (layout.tp * layout.cp * layout.pp))));
-  const double stream = work.own_tokens * number(model.hidden_size) * kKeptElement;
-  std::vector<RankKept> ranks(base::at(layout.pp));
-  const std::vector<derive::Stage> stages = derive::stages_of(model).all;
-  const derive::Pipeline pipeline = derive::pipeline_of(config);
-  const bool full = model.recompute_granularity == config::RecomputeGranularity::Full;
-  const bool block = model.recompute_method == config::RecomputeMethod::Block;
-  double largest_layer = 0;
-  for (std::size_t s = 0; s < stages.size(); ++s) {
-    const derive::Stage& stage = stages[s];
-    RankKept& rank = ranks[base::at(pipeline.rank_of(static_cast<int>(s)))];
-    for (int i = 0; i < stage.layers + stage.mtp_layers; ++i) {
-      const std::int64_t layer =
-          std::min<std::int64_t>(stage.first_layer + i, model.num_layers - 1);
-      const double all = kept.of_layer(layer);
-      largest_layer = std::max(largest_layer, all);
-      const bool again = full && (!block || i < model.recompute_num_layers.value_or(1));
-      rank.layers += again ? stream : all;
-    }
-    const double heads =
-        (stage.loss ? 1.0 : 0.0) + (stage.loss ? 1.0 : 0.0) * number(stage.mtp_layers);
-    rank.logits += heads * work.tokens * number(model.vocab_size) / work.tp * (kKeptElement + 4);
-  }
+std::vector<MemoryPrice> price_ranks(const Config& config,
+                                     const Hardware& hardware,
+                                     const Routing& routing,
+                                     MemoryBook& book) {
+  const KeptByRank kept(config, routing, book);
   const std::vector<derive::RankParameters> parameters = derive::rank_parameters(config);
+  std::vector<MemoryPrice> ranks;
+  for (int rank = 0; rank < static_cast<int>(config.model.pipeline_model_parallel_size); ++rank) {
+    const derive::StateBytes state = derive::state_bytes(config, parameters[base::at(rank)]);
+    MemoryPrice memory = kept.of_rank(rank);
+    memory.pp_rank = rank;
+    memory.weights = number(state.weights);
+    memory.gradients = number(state.gradients);
+    memory.optimizer = number(state.optimizer);
+    memory.buffers = kept.buffers();
+    memory.reserved = hardware.reserved_gb * 1e9;
+    memory.capacity = hardware.memory_gb * 1e9;
+    ranks.push_back(memory);
+  }
+  return ranks;
+}
+
+MemoryPrice price_memory(const Config& config,
+                         const Hardware& hardware,
+                         const Routing& routing,
+                         MemoryBook& book) {
   MemoryPrice most;
-  for (std::size_t r = 0; r < ranks.size(); ++r) {
-    const derive::StateBytes state = derive::state_bytes(config, parameters[r]);
-    MemoryPrice price{
-        .pp_rank = static_cast<int>(r),
-        .weights = number(state.weights),
-        .gradients = number(state.gradients),
-        .optimizer = number(state.optimizer),
-        .activations = ranks[r].layers * in_flight(config, static_cast<int>(r), micro_batches),
-        .logits = ranks[r].logits,
-        .buffers = 0,
-        .reserved = hardware.reserved_gb * 1e9,
-        .capacity = hardware.memory_gb * 1e9};
-    if (full) price.activations += largest_layer;
-    // Rows as they leave and as they arrive, and the gradients of both.
-    price.buffers = 4 * work.rows * number(model.hidden_size) * kKeptElement + 6 * stream;
-    if (price.total() > most.total()) most = price;
+  for (const MemoryPrice& rank : price_ranks(config, hardware, routing, book)) {
+    if (rank.total() > most.total()) most = rank;
   }
   return most;
+}
+
+MemoryPrice price_memory(const Config& config, const Hardware& hardware, const Routing& routing) {
+  MemoryBook book;
+  return price_memory(config, hardware, routing, book);
 }
 
 }  // namespace weft::plan

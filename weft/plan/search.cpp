@@ -59,7 +59,7 @@ class ShapePricing {
  private:
   MemoryPrice memory_of(const LayoutChoice& choice) {
     space_.writer().set_modes(choice, config_);
-    return price_memory(config_, space_.hardware(), space_.routing());
+    return price_memory(config_, space_.hardware(), space_.routing(), space_.book());
   }
 
   struct Modes {
@@ -367,13 +367,14 @@ SearchResult search_layouts(const LayoutSpace& space,
   SimulatedLayers simulated;
   for_each_watched("schedules", result.simulated, 4, threads, watch, [&](std::size_t i) {
     const Config config = space.writer().config_of(layouts[i].choice);
-    const MemoryPrice memory = layouts[i].price.memory;
     layouts[i].price = price_step(config,
                                   space.hardware(),
                                   space.routing(),
                                   {.layers = &simulated, .run = run_name(layouts[i].choice)});
-    layouts[i].price.memory = memory;
+    layouts[i].price.memory = price_memory(config, space.hardware(), space.routing(), space.book());
   });
+  // What carries tokens keeps some of them, which the sieve does not ask.
+  std::erase_if(layouts, [](const PricedLayout& layout) { return !layout.price.memory.fits(); });
   std::ranges::sort(layouts, is_faster);
   RuleBook rules(space);
   result.ranked = rank_legal(layouts, std::max(top, std::size_t{1}), rules, discarded);

@@ -36,7 +36,7 @@ void price_step_to(const Config& config, const LayoutSpace& space, KnobStep& ste
     step.why_not = text("rule {}: {}", error.id, error.message);
     return;
   }
-  const Price price = price_run(config, space.hardware(), space.routing());
+  const Price price = price_run(config, space.hardware(), space.routing(), space.book());
   step.memory = price.memory;
   if (price.memory.fits()) {
     step.price = price;

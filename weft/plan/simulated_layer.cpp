@@ -8,10 +8,10 @@
 #include "weft/base/check.h"
 #include "weft/derive/derived.h"
 #include "weft/exec/sim/simulate.h"
+#include "weft/plan/layers_alone.h"
 #include "weft/plan/node_pricing.h"
 #include "weft/plan/nominal_costs.h"
 #include "weft/plan/short_step.h"
-#include "weft/rules/missing.h"
 #include "weft/schedule/plan.h"
 
 namespace weft::plan {
@@ -22,45 +22,6 @@ using config::Config;
 using schedule::Direction;
 using schedule::Entry;
 using schedule::Lane;
-
-// A run of one rank's layers alone: no pipeline, nothing to exchange between data-parallel ranks.
-// Its parts are those that a schedule has.
-Config layers_alone(const Config& config, std::int64_t layer, Recomputed whole) {
-  Config alone = rules::without_missing(config);
-  config::ModelConfig& model = alone.model;
-  const grid::Layout layout = derive::layout_of(config);
-  alone.runtime.world_size = layout.world / layout.pp;
-  alone.runtime.pipeline_schedule = config::PipelineSchedule::Auto;
-  alone.runtime.schedule.clear();
-  alone.checkpoint = {};
-  alone.ddp = {};
-  alone.optimizer.use_distributed_optimizer = false;
-  alone.optimizer.optimizer_cpu_offload = false;
-  alone.optimizer.overlap_param_gather_with_optimizer_step = false;
-  alone.comm_overlap.defer_embedding_wgrad_compute = false;
-  model.pipeline_model_parallel_size = 1;
-  model.virtual_pipeline_model_parallel_size.reset();
-  model.pipeline_model_parallel_layout.clear();
-  model.num_layers_in_first_pipeline_stage.reset();
-  model.num_layers_in_last_pipeline_stage.reset();
-  model.account_for_embedding_in_pipeline_split = false;
-  model.account_for_loss_in_pipeline_split = false;
-  model.mtp_num_layers.reset();
-  model.moe_layer_freq = {1};
-  if (!config.model.is_moe_layer(layer)) {
-    model.num_moe_experts.reset();
-    model.expert_model_parallel_size = 1;
-    model.expert_tensor_parallel_size.reset();
-    alone.comm_overlap.overlap_moe_expert_parallel_comm = false;
-    alone.comm_overlap.delay_wgrad_compute = false;
-  }
-  if (model.recompute_granularity == config::RecomputeGranularity::Full) {
-    model.recompute_method = config::RecomputeMethod::Uniform;
-    model.recompute_num_layers = 1;
-    if (whole == Recomputed::No) model.recompute_granularity.reset();
-  }
-  return alone;
-}
 
 // What each lane does while compute does nothing. At one moment the first of these counts.
 constexpr std::array<Lane, 5> kCounted{Lane::Tp, Lane::Cp, Lane::Ep, Lane::Copy, Lane::CopyIn};

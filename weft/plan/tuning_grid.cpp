@@ -31,12 +31,6 @@ std::vector<GridKnob> knobs_of(const std::vector<TuningMove>& moves) {
   return knobs;
 }
 
-TuningMove joined(TuningMove move, const TuningMove& other) {
-  move.sets.insert(move.sets.end(), other.sets.begin(), other.sets.end());
-  if (other.kind == MoveKind::Work) move.kind = MoveKind::Work;
-  return move;
-}
-
 void forget_what_asked(config::CommOverlapConfig& overlap) {
   overlap.overlap_grad_reduce.reset();
   overlap.overlap_param_gather.reset();
@@ -45,6 +39,12 @@ void forget_what_asked(config::CommOverlapConfig& overlap) {
 }
 
 }  // namespace
+
+TuningMove joined(TuningMove move, const TuningMove& other) {
+  move.sets.insert(move.sets.end(), other.sets.begin(), other.sets.end());
+  if (other.kind == MoveKind::Work) move.kind = MoveKind::Work;
+  return move;
+}
 
 bool is_same_run(config::Config one, config::Config other) {
   forget_what_asked(one.comm_overlap);

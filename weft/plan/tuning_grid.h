@@ -12,6 +12,9 @@ namespace weft::plan {
 // what ddp.* and optimizer.* then say.
 bool is_same_run(config::Config one, config::Config other);
 
+// Both at once.
+TuningMove joined(TuningMove move, const TuningMove& other);
+
 struct GridSetting {
   TuningMove move;        // all keys that it sets
   config::Config config;  // not judged

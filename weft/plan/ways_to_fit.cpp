@@ -37,8 +37,10 @@ std::optional<PricedLayout> smallest_layout(const LayoutSpace& space) {
   std::optional<PricedLayout> smallest;
   for (const LayoutChoice& shape : space.shapes().all) {
     PricedLayout layout{.choice = space.most_frugal(shape), .price = {}};
-    layout.price.memory =
-        price_memory(space.writer().config_of(layout.choice), space.hardware(), space.routing());
+    layout.price.memory = price_memory(space.writer().config_of(layout.choice),
+                                       space.hardware(),
+                                       space.routing(),
+                                       space.book());
     if (is_smaller(layout, smallest)) smallest = std::move(layout);
   }
   return smallest;
