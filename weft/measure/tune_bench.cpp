@@ -21,6 +21,23 @@ bool runs_alike(const config::Config& one, const config::Config& other) {
   return plan::is_same_run(rules::judge(one).config, rules::judge(other).config);
 }
 
+std::int64_t warm_up_of(std::size_t heat) { return kHeatSteps[heat] > 1 ? 1 : 0; }
+std::size_t timed_steps(std::size_t heat) {
+  return static_cast<std::size_t>(kHeatSteps[heat] - warm_up_of(heat));
+}
+
+// Of the medians of runs of so many steps: a run beside which something else ran counts once.
+double median_of_runs(const std::vector<double>& ms, std::size_t steps) {
+  std::vector<double> runs;
+  for (auto first = ms.begin(); first != ms.end();) {
+    const auto end =
+        first + std::min<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(steps), ms.end() - first);
+    runs.push_back(base::median({first, end}));
+    first = end;
+  }
+  return base::median(std::move(runs));
+}
+
 std::string change_text(const std::string& change) { return change.empty() ? "as it is" : change; }
 
 class GridBench {
@@ -103,7 +120,7 @@ class GridBench {
       const std::vector<double> ms =
           untraced_steps({.config = grid_[i].config,
                           .steps = kHeatSteps[at],
-                          .warm_up = kHeatSteps[at] > 1 ? 1 : 0,
+                          .warm_up = warm_up_of(at),
                           .folder = request_.tune.folder / text("grid{}", runs_++),
                           .stop = request_.tune.stop,
                           .progress = {}});
@@ -114,8 +131,10 @@ class GridBench {
   }
 
   double ms_of(Heat heat, std::size_t i) const {
-    const std::vector<double>& ms = bench_.settings[i].heat_ms[static_cast<std::size_t>(heat)];
-    return ms.empty() ? std::numeric_limits<double>::infinity() : base::median(ms);
+    const auto at = static_cast<std::size_t>(heat);
+    const std::vector<double>& ms = bench_.settings[i].heat_ms[at];
+    return ms.empty() ? std::numeric_limits<double>::infinity()
+                      : median_of_runs(ms, timed_steps(at));
   }
 
   std::vector<std::size_t> all() const {
@@ -180,7 +199,8 @@ Heat MeasuredSetting::heat() const {
 }
 
 double MeasuredSetting::ms() const {
-  return base::median(heat_ms[static_cast<std::size_t>(heat())]);
+  const auto last = static_cast<std::size_t>(heat());
+  return median_of_runs(heat_ms[last], timed_steps(last));
 }
 
 const MeasuredSetting& TuneBench::tuned() const {

@@ -36,7 +36,7 @@ struct MeasuredSetting {
   std::array<std::vector<double>, kHeats> heat_ms;  // of the timed steps; empty where it had none
   bool is_tuned = false;                            // the one that the tuner chose
 
-  // By its last heat. Settings of different heats do not compare.
+  // By its last heat, the median of its runs' medians. Settings of different heats do not compare.
   Heat heat() const;
   double ms() const;
 };

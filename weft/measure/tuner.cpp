@@ -28,7 +28,7 @@ constexpr double kWorthTrying = 1.1;
 constexpr double kStandardErrors = 3;
 // Changes that alone cost at most this much more may still pay together.
 constexpr double kNearlyAsFast = 1.05;
-constexpr int kMostPairs = 8;
+constexpr int kMostPairs = 4;
 // Steps before those that are traced.
 constexpr std::int64_t kBeforeTrace = 2;
 
