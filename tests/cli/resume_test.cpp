@@ -8,6 +8,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <random>
 #include <set>
 #include <thread>
@@ -101,6 +102,27 @@ TEST_F(Resume, ThreeStepsAndThreeMoreAreSixToTheBit) {
   EXPECT_EQ(third.code, 0) << third.err;
   EXPECT_NE(third.out.find("trained 6 steps, 6 of them before"), std::string::npos) << third.out;
   expect_same_run("whole", "parts", 6);
+}
+
+// A run that another's end is waited for: what that saved last is what counts.
+TEST_F(Resume, WhatTheRunBeforeSavedWhileThisOneWaitedIsGoneOnFrom) {
+  ASSERT_EQ(weft(words("run", "train.train_iters=2")).code, 0);
+  const fs::path saved = folder_ / "run_saved", aside = folder_ / "aside";
+  fs::rename(saved, aside);
+  fs::create_directories(saved);
+  std::optional<base::Descriptor> lock = checkpoint::lock_folder(saved);
+  Outcome second;
+  std::thread waiting([&] { second = weft(words("run", "train.train_iters=3")); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  for (const auto& entry : fs::directory_iterator(aside)) {
+    fs::rename(entry.path(), saved / entry.path().filename());
+  }
+  lock.reset();
+  waiting.join();
+  ASSERT_EQ(second.code, 0) << second.err;
+  EXPECT_NE((second.out + second.err).find("iter_0000002' after step 2"), std::string::npos)
+      << second.out << second.err;
+  EXPECT_EQ(records("run").size(), 3u);
 }
 
 // Steps after the last checkpoint are done again, and told once.

@@ -69,7 +69,7 @@ class Checkpoints : public ::testing::Test {
  protected:
   Checkpoints() : folder_(fs::path(::testing::TempDir()) / fmt::format("weft_cp_{}", ::getpid())) {
     fs::remove_all(folder_);
-    fs::create_directories(folder_);
+    fs::create_directories(folder_ / "own");
   }
   ~Checkpoints() override { fs::remove_all(folder_); }
 
@@ -402,6 +402,44 @@ TEST_F(Checkpoints, AFolderWithoutAnyIsAStartOnlyWhereTheRunSavesToIt) {
   EXPECT_THROW(find_resumption(config), base::ConfigError);
   base::write_whole(folder_ / checkpoint::kTrackerName, "../../etc");
   EXPECT_THROW(find_resumption(config), base::ConfigError);
+}
+
+// Its shards lie beside those of the one they replace, until their manifest takes its place.
+TEST_F(Checkpoints, OneThatIsWrittenAgainStaysUntilTheNewOneIsWhole) {
+  const config::Config config = config_of(cases()[1], folder_, config::Precision::Fp32);
+  const Global state = saved(config, 1);
+  const fs::path step = checkpoint::step_folder(folder_, 1);
+  const fs::path obstacle = step / "rank_0.2.safetensors";
+  fs::create_directories(obstacle / "which is no file");
+  const auto save_again = [&] {
+    std::optional<std::string> failure;
+    on_ranks(config, [&](Engine& engine) {
+      Progress progress(engine.pool(), config.rng.seed);
+      progress.advance(config.train.global_batch_size);
+      const std::optional<std::string> end = save_checkpoint(engine, progress);
+      if (engine.rank() == 0) failure = end;
+    });
+    return failure;
+  };
+  EXPECT_TRUE(save_again().has_value());
+  EXPECT_TRUE(loaded(config) == state);
+  fs::remove_all(obstacle);
+  EXPECT_EQ(save_again(), std::nullopt);
+  EXPECT_FALSE(loaded(config) == state);
+  EXPECT_TRUE(fs::exists(obstacle));
+  EXPECT_FALSE(fs::exists(step / checkpoint::shard_name(0)));
+  EXPECT_EQ(save_again(), std::nullopt);  // the plain names are free again
+  EXPECT_FALSE(fs::exists(obstacle));
+}
+
+TEST_F(Checkpoints, AFolderThatVanishedIsNotMadeAnew) {
+  const config::Config config = config_of(cases()[1], folder_, config::Precision::Fp32);
+  on_ranks(config, [&](Engine& engine) {
+    if (engine.rank() == 0) fs::remove_all(folder_);
+    const Progress progress(engine.pool(), config.rng.seed);
+    EXPECT_EQ(save_checkpoint(engine, progress).has_value(), engine.rank() == 0);
+  });
+  EXPECT_FALSE(fs::exists(folder_));
 }
 
 TEST_F(Checkpoints, AFolderThatCannotBeWrittenFailsTheSaveAndNotTheRun) {

@@ -68,6 +68,8 @@ Manifest read_manifest(const std::filesystem::path& folder);
 // Its checksum alone, which no other content has; none where the folder has no such file.
 std::optional<std::uint32_t> manifest_checksum(const std::filesystem::path& folder);
 
+bool names_file(const Manifest& manifest, std::string_view name);
+
 // What is wrong with the files of a step's folder, as far as their sizes tell.
 std::vector<std::string> wrong_files(const std::filesystem::path& folder, const Manifest& manifest);
 

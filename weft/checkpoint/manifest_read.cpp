@@ -98,6 +98,7 @@ class ManifestParser {
     if (name.size() > 40 || !name.starts_with(kFront) || !name.ends_with(kBack)) return false;
     name.remove_prefix(kFront.size());
     name.remove_suffix(std::min(name.size(), kBack.size()));
+    if (name.ends_with(kSecondShard)) name.remove_suffix(kSecondShard.size());
     return !name.empty() && name.find_first_not_of("0123456789") == std::string_view::npos;
   }
 
@@ -108,7 +109,10 @@ class ManifestParser {
     const StrictJson& name = member(entry, "name", file_);
     stored.name = as_word(name, what_, file_);
     if (!is_shard_name(stored.name)) {
-      throw_wrong_value(name, what_, file_, "rank_<number>.safetensors");
+      throw_wrong_value(name,
+                        what_,
+                        file_,
+                        "rank_<number>.safetensors or rank_<number>.2.safetensors");
     }
     stored.bytes = static_cast<std::uint64_t>(number(entry, "bytes"));
     constexpr std::uint64_t kMostHeaderBytes = kLargestJson + sizeof(std::uint64_t);
@@ -242,6 +246,10 @@ std::optional<std::uint32_t> manifest_checksum(const std::filesystem::path& fold
   const char* digits = tail.data() + at + kChecksumKey.size();
   const auto [end, failure] = std::from_chars(digits, tail.data() + tail.size(), checksum);
   return failure == std::errc() ? std::optional(checksum) : std::nullopt;
+}
+
+bool names_file(const Manifest& manifest, std::string_view name) {
+  return std::ranges::find(manifest.files, name, &StoredFile::name) != manifest.files.end();
 }
 
 std::vector<std::string> wrong_files(const std::filesystem::path& folder,

@@ -5,7 +5,9 @@
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
 #include "weft/base/crc32c.h"
+#include "weft/checkpoint/manifest_words.h"
 #include "weft/checkpoint/safetensors.h"
+#include "weft/checkpoint/step_folders.h"
 
 namespace weft::checkpoint {
 namespace {
@@ -27,6 +29,12 @@ std::vector<std::uint32_t> append_entry(std::size_t entry,
 }  // namespace
 
 std::string shard_name(int rank) { return base::text("rank_{}.safetensors", rank); }
+
+std::string new_shard_name(const std::filesystem::path& folder, int rank) {
+  const std::string name = shard_name(rank);
+  const bool is_taken = is_whole(folder) && names_file(read_manifest(folder), name);
+  return is_taken ? base::text("rank_{}{}.safetensors", rank, kSecondShard) : name;
+}
 
 FileDtype file_dtype(tensor::DType dtype) {
   switch (dtype) {
@@ -83,7 +91,7 @@ Manifest write_shard(const std::filesystem::path& folder,
                        .shape = Shape(dims.begin(), dims.end())});
   }
   std::vector<StoredSlice> slices;
-  const std::string name = shard_name(rank);
+  const std::string name = new_shard_name(folder, rank);
   const std::string header =
       write_safetensors(folder / name, tensors, [&](const NewTensor&, const base::Append& append) {
         const std::size_t index = slices.size();

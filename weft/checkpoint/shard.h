@@ -14,6 +14,9 @@
 namespace weft::checkpoint {
 
 std::string shard_name(int rank);  // "rank_3.safetensors"
+// Where a checkpoint that is to be replaced has that name, another: it stays whole until the
+// manifest of the new one is there.
+std::string new_shard_name(const std::filesystem::path& folder, int rank);
 
 // Bytes [begin, begin + count) of an entry, at most a block of them; they stay until the next call.
 using ReadBlock =

@@ -69,6 +69,11 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
+// A shard, or what was begun of one.
+bool is_of_shard(const std::string& name) {
+  return name.starts_with("rank_") && name.find(".safetensors") != name.npos;
+}
+
 // The manifest first: a folder that lost a shard must not look whole. Files of other makers stay.
 void empty_step_folder(const fs::path& folder) {
   if (!is_present(folder)) return;
@@ -77,8 +82,7 @@ void empty_step_folder(const fs::path& folder) {
     base::sync_folder(folder);
   }
   for (const std::string& name : names_in(folder)) {
-    const bool is_shard = name.starts_with("rank_") && name.find(".safetensors") != name.npos;
-    if (is_shard || name.starts_with(kManifestName)) remove_file(folder / name);
+    if (is_of_shard(name) || name.starts_with(kManifestName)) remove_file(folder / name);
   }
 }
 
@@ -88,9 +92,11 @@ std::optional<std::int64_t> tracked_step(const fs::path& tracker) {
   while (!content.empty() && (content.back() == '\n' || content.back() == ' ')) content.pop_back();
   const std::optional<std::int64_t> step = whole_number(content);
   if (step) return step;
-  throw base::ConfigError(text("'{}' says '{}'; the number of a step expected",
-                               tracker.string(),
-                               base::shown(content)));
+  throw base::ConfigError(text(
+      "'{}' says '{}'; the number of a step expected: name a step with checkpoint.ckpt_step, or "
+      "remove that file, and the newest checkpoint is taken",
+      tracker.string(),
+      base::shown(content)));
 }
 
 // The steps up to `last` whose checkpoint was finished, ascending.
@@ -210,11 +216,13 @@ std::optional<Found> find_checkpoint(const fs::path& load, std::optional<std::in
                  .note = text("'{}' names step {}, which is gone", kTrackerName, *tracked)};
   }
   if (tracked) {
-    throw base::ConfigError(text("'{}' names step {}, and '{}' is not whole: it has no {}",
-                                 (load / kTrackerName).string(),
-                                 *tracked,
-                                 step_folder(load, *tracked).string(),
-                                 kManifestName));
+    throw base::ConfigError(text(
+        "'{}' names step {}, and '{}' is not whole: it has no {}; there is no other checkpoint: "
+        "remove the first file to start anew",
+        (load / kTrackerName).string(),
+        *tracked,
+        step_folder(load, *tracked).string(),
+        kManifestName));
   }
   return std::nullopt;
 }
@@ -245,12 +253,19 @@ std::optional<std::uint32_t> tracked_checksum(const fs::path& save) {
   }
 }
 
+void remove_strays(const fs::path& step_folder) {
+  const Manifest manifest = read_manifest(step_folder);
+  for (const std::string& name : names_in(step_folder)) {
+    if (is_of_shard(name) && !names_file(manifest, name)) remove_file(step_folder / name);
+  }
+}
+
 fs::path make_step_folder(const fs::path& save, std::int64_t step) {
   fs::path folder = step_folder(save, step);
   remove_link(folder);
-  empty_step_folder(folder);
+  has_its_files(folder) ? remove_strays(folder) : empty_step_folder(folder);
   std::error_code error;
-  fs::create_directories(folder, error);
+  fs::create_directory(folder, error);  // and nothing above it: what is not there has vanished
   if (error || !fs::is_directory(folder, error)) {
     throw base::SystemError(text("cannot make '{}': {}", folder.string(), error.message()));
   }
@@ -266,12 +281,14 @@ void remove_step(const fs::path& save, std::int64_t step) {
   fs::remove(folder, error);  // stays where somebody else's files are in it
 }
 
-base::Descriptor lock_folder(const fs::path& save, std::chrono::milliseconds patience) {
+base::Descriptor lock_folder(const fs::path& save,
+                             std::chrono::milliseconds patience,
+                             const std::function<bool()>& goes_on) {
   constexpr std::chrono::milliseconds kPause{50};
   const auto end = std::chrono::steady_clock::now() + patience;
   base::Descriptor folder(save, O_RDONLY | O_DIRECTORY, 0, save.string());
   while (base::try_lock(folder) == base::Locked::Elsewhere) {
-    if (std::chrono::steady_clock::now() < end) {
+    if (goes_on() && std::chrono::steady_clock::now() < end) {
       std::this_thread::sleep_for(kPause);
       continue;
     }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,7 +46,12 @@ std::string way_back(const std::filesystem::path& step_folder);
 // The checksum of the manifest that the tracker names: what the next save follows.
 std::optional<std::uint32_t> tracked_checksum(const std::filesystem::path& save);
 
-// An empty folder for a step. What was there is no checkpoint from then on.
+// Removes shards that the manifest in a step's folder does not name: of a checkpoint that was to
+// replace it, or that it replaced.
+void remove_strays(const std::filesystem::path& step_folder);
+
+// A folder for a step, in a folder that is there. A whole checkpoint of that step stays one until
+// the manifest of the new one takes its place; anything else in it goes.
 std::filesystem::path make_step_folder(const std::filesystem::path& save, std::int64_t step);
 
 // What was written of a step that could not be finished, or that is not wanted any more.
@@ -53,8 +59,12 @@ void remove_step(const std::filesystem::path& save, std::int64_t step);
 
 // As long as it is open no other run saves there: SystemError where one does. A run that was killed
 // holds the lock until the disk has what it was given: the next one waits that long for it.
-base::Descriptor lock_folder(const std::filesystem::path& save,
-                             std::chrono::milliseconds patience = std::chrono::seconds(10));
+// `goes_on` is asked again and again meanwhile, and ends it with false.
+inline constexpr std::chrono::milliseconds kLockPatience{10'000};
+base::Descriptor lock_folder(
+    const std::filesystem::path& save,
+    std::chrono::milliseconds patience = kLockPatience,
+    const std::function<bool()>& goes_on = [] { return true; });
 
 void write_tracker(const std::filesystem::path& save, std::int64_t step);
 

@@ -214,7 +214,8 @@ class SaveBench {
                           .manifest = checkpoint::read_manifest(place.folder())};
     // Below the system there may be more caches: each way reads a file that nobody has read yet,
     // and both were written alike.
-    const fs::path twin = place.save / "twin", shard = place.folder() / checkpoint::shard_name(0);
+    const fs::path twin = place.save / "twin";
+    const fs::path shard = place.folder() / from.manifest.files.front().name;
     const std::span<const std::byte> all = all_values();
     base::write_whole(twin, {reinterpret_cast<const char*>(all.data()), all.size()});
     const auto time_cold = [&](const fs::path& path, const auto& work) {

@@ -5,6 +5,7 @@
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
+#include "weft/checkpoint/step_folders.h"
 #include "weft/train/gather_texts.h"
 #include "weft/train/step.h"
 
@@ -12,6 +13,10 @@ namespace weft::train {
 namespace {
 
 using base::text;
+
+std::string name_of(const std::optional<Resumption>& found) {
+  return found ? text("step {} ({})", found->manifest.step, found->manifest.checksum) : "none";
+}
 
 std::string numbers_of(const StepTotals& totals) {
   const auto shown = [](double x) {
@@ -86,10 +91,32 @@ bool is_made_to_fail(const config::Config& config, const Progress& progress) {
   return rate > 0 && batch % rate == 0;
 }
 
+base::Descriptor take_folder(const std::filesystem::path& folder,
+                             const std::function<void(const std::string&)>& log,
+                             const std::atomic<bool>* stop) {
+  bool is_told = false;
+  return checkpoint::lock_folder(folder, checkpoint::kLockPatience, [&] {
+    if (!is_told) {
+      log(text("another run saves to '{}': this one waits for its end, up to {} s",
+               folder.string(),
+               checkpoint::kLockPatience.count() / 1000));
+    }
+    is_told = true;
+    return stop == nullptr || !stop->load();
+  });
+}
+
+bool is_chosen_still(Engine& engine, const std::optional<Resumption>& chosen) {
+  std::string another;
+  if (engine.rank() == 0) {
+    const std::string now = name_of(find_resumption(engine.config()));
+    if (now != name_of(chosen)) another = now;
+  }
+  return gather_texts(engine, another).front().empty();
+}
+
 void require_one_checkpoint(Engine& engine, const std::optional<Resumption>& found) {
-  const std::vector<std::string> all = gather_texts(
-      engine,
-      found ? text("step {} ({})", found->manifest.step, found->manifest.checksum) : "none");
+  const std::vector<std::string> all = gather_texts(engine, name_of(found));
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank] == all[0]) continue;
     throw base::SystemError(text(

@@ -1,10 +1,13 @@
 // What a run does about steps that are not finite, and about checkpoints.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 
+#include "weft/base/descriptor.h"
 #include "weft/train/checkpoints.h"
 #include "weft/train/engine.h"
 
@@ -29,6 +32,15 @@ Attempt attempt_step(Engine& engine,
 // makes fail. The place decides, not the step: who goes back and on behind it does not meet it
 // again.
 bool is_made_to_fail(const config::Config& config, const Progress& progress);
+
+// The lock of the folder that the run saves to. Waits a little for another run's end, and says so.
+base::Descriptor take_folder(const std::filesystem::path& folder,
+                             const std::function<void(const std::string&)>& log,
+                             const std::atomic<bool>* stop);
+
+// Whether checkpoint.load still leads to the checkpoint that was chosen, as rank 0 sees it. Every
+// rank calls it.
+bool is_chosen_still(Engine& engine, const std::optional<Resumption>& chosen);
 
 // Processes have each looked for the checkpoint to go on from: SystemError where they do not agree.
 // Every rank calls it.

@@ -202,6 +202,9 @@ std::vector<std::string> section(const std::string& yaml, const std::string& nam
   return lines;
 }
 
+// A key of dataset that follows from the layout, and changes no token.
+constexpr std::string_view kOfTheLayout = "pad_to_max_length";
+
 // Data that is another than the checkpoint's: the run goes on behind as many samples of it.
 std::string changed_data(const Resumption& from, const config::Config& config) {
   if (from.loads == Loads::Weights) return "";
@@ -211,7 +214,7 @@ std::string changed_data(const Resumption& from, const config::Config& config) {
   std::vector<std::string> changes;
   for (const std::string& line : now) {  // a key that the checkpoint does not know is newer
     const auto before = std::ranges::find(then, key_of(line), key_of);
-    if (before == then.end() || *before == line) continue;
+    if (before == then.end() || *before == line || key_of(line) == kOfTheLayout) continue;
     changes.push_back(text("{} (was {})", line, *before));
   }
   if (changes.empty()) return "";

@@ -60,6 +60,7 @@ void finish(const SavePlace& place, Manifest& manifest) {
                     checkpoint::manifest_text(manifest));
   base::sync_folder(place.folder());
   checkpoint::write_tracker(place.save, manifest.step);
+  checkpoint::remove_strays(place.folder());
   // What earlier runs began and never finished goes in any case.
   const std::int64_t keep = config.checkpoint.most_recent_k;
   checkpoint::remove_old_steps(place.save, manifest.step, keep >= 0 ? keep : INT64_MAX);
@@ -111,8 +112,11 @@ std::string finish_save(const SavePlace& place, const std::vector<std::string>& 
   Manifest manifest;
   std::string failure = merge(place, told, manifest);
   if (failure.empty()) failure = failure_of([&] { finish(place, manifest); });
-  if (!failure.empty() && !checkpoint::is_whole(place.folder())) {
-    failure_of([&] { checkpoint::remove_step(place.save, place.step); });
+  if (!failure.empty()) {
+    failure_of([&] {
+      checkpoint::is_whole(place.folder()) ? checkpoint::remove_strays(place.folder())
+                                           : checkpoint::remove_step(place.save, place.step);
+    });
   }
   return failure;
 }

@@ -58,7 +58,7 @@ class RankRun {
         evaluation_(ready.evaluation),
         start_(ready.start),
         written_(ready.written),
-        resumed_(ready.resumed),
+        chosen_(ready.resumed),
         shared_(shared),
         evaluations_(engine, *ready.dataset, ready.evaluation, request.stop),
         order_(engine),
@@ -66,9 +66,10 @@ class RankRun {
 
   void run() {
     if (is_rank_zero()) require_room();
-    if (!config_.checkpoint.load.empty()) require_one_checkpoint(engine_, resumed_);
-    if (start_ && !resumed_) load_weights(engine_, *start_);
-    if (resumed_) load_checkpoint(engine_, progress_, *resumed_);
+    choose_again();
+    if (!config_.checkpoint.load.empty()) require_one_checkpoint(engine_, resumed());
+    if (start_ && !resumed()) load_weights(engine_, *start_);
+    if (resumed()) load_checkpoint(engine_, progress_, *resumed());
     first_step_ = saved_step_ = progress_.step();
     if (derive::saves_beside(config_)) beside_.emplace(engine_, progress_);
     open_run_folder();
@@ -85,13 +86,22 @@ class RankRun {
  private:
   bool is_rank_zero() const { return engine_.rank() == 0; }
 
+  const std::optional<Resumption>& resumed() const {
+    return chosen_again_ ? *chosen_again_ : chosen_;
+  }
+  // The run that had the folder before may have saved since this one chose a checkpoint.
+  void choose_again() {
+    const bool may_change = !config_.checkpoint.load.empty() && !config_.checkpoint.save.empty();
+    if (may_change && !is_chosen_still(engine_, chosen_)) chosen_again_ = find_resumption(config_);
+  }
+
   // Old checkpoints that a run was killed before it could remove, where this one had nothing left
   // to save.
   void remove_leftovers() {
     const std::string& save = config_.checkpoint.save;
     const std::int64_t keep = config_.checkpoint.most_recent_k;
-    const bool went_on = resumed_ && resumed_->loads != Loads::Weights && !save.empty() &&
-                         base::is_same_path(resumed_->folder.parent_path(), save);
+    const bool went_on = resumed() && resumed()->loads != Loads::Weights && !save.empty() &&
+                         base::is_same_path(resumed()->folder.parent_path(), save);
     if (!is_rank_zero() || !went_on || keep < 0) return;
     if (!checkpoint::is_whole(checkpoint::step_folder(save, first_step_))) return;
     const std::string failure = failure_of([&] {
@@ -106,7 +116,7 @@ class RankRun {
     if (const fs::path folder = config_.checkpoint.save; !folder.empty()) {
       make_writable_folder(folder, "checkpoint.save");
       base::require_writable(folder / "room");  // no name of a file, which may be a link
-      saving_ = checkpoint::lock_folder(folder);
+      saving_ = take_folder(folder, request_.log, request_.stop);
     }
     if (!written_) return;
     const fs::path folder = config_.checkpoint.save_hf;
@@ -134,14 +144,14 @@ class RankRun {
           {.name = set.name, .samples = set.dataset->samples(data::Split::Train)});
     }
     request_.start(start);
-    const std::string replaced = replacement_text(config_, resumed_);
+    const std::string replaced = replacement_text(config_, resumed());
     if (!replaced.empty()) request_.log("warning: " + replaced);
-    if (resumed_) tell_resumption();
+    if (resumed()) tell_resumption();
   }
 
   void tell_resumption() const {
-    if (!resumed_->note.empty()) request_.log("warning: " + resumed_->note);
-    request_.log(resumption_text(*resumed_, progress_));
+    if (!resumed()->note.empty()) request_.log("warning: " + resumed()->note);
+    request_.log(resumption_text(*resumed(), progress_));
   }
 
   void keep_checkpoint() {
@@ -265,14 +275,14 @@ class RankRun {
   // False where there is no checkpoint, or where the run has gone back often enough.
   bool return_to_checkpoint() {
     if (returns_ == config_.runtime.rollbacks) return false;
-    const bool went_on = resumed_ && resumed_->loads != Loads::Weights;
-    const fs::path last = last_checkpoint_.value_or(went_on ? resumed_->folder : fs::path());
+    const bool went_on = resumed() && resumed()->loads != Loads::Weights;
+    const fs::path last = last_checkpoint_.value_or(went_on ? resumed()->folder : fs::path());
     const fs::path folder = gather_texts(engine_, last.string()).front();
     if (folder.empty()) return false;
     ++returns_;
     const std::int64_t failed = progress_.step() + 1;
-    const bool is_first = went_on && folder == resumed_->folder;
-    go_back(engine_, progress_, is_first ? *resumed_ : Resumption{.folder = folder});
+    const bool is_first = went_on && folder == resumed()->folder;
+    go_back(engine_, progress_, is_first ? *resumed() : Resumption{.folder = folder});
     saved_step_ = progress_.step();
     steps_again_ += failed - progress_.step();
     if (!log_) return true;
@@ -416,7 +426,8 @@ class RankRun {
   const std::vector<EvaluationData>& evaluation_;
   const std::optional<checkpoint::HuggingFaceModel>& start_;
   const std::optional<checkpoint::HuggingFaceConfig>& written_;  // what save_hf says of the model
-  const std::optional<Resumption>& resumed_;
+  const std::optional<Resumption>& chosen_;                      // before the run had its folder
+  std::optional<std::optional<Resumption>> chosen_again_;  // where another run saved until then
   Shared& shared_;
   Evaluations evaluations_;
   OrderChoice order_;
