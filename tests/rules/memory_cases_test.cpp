@@ -54,6 +54,11 @@ TEST(Offload, EveryModuleIsMovedByOneWay) {
            .words = "model.cpu_offloading=true model.cpu_offloading_num_layers=1"},
            Case{.name = "attention with its projection",
            .words = OFFLOAD "model.offload_modules=[core_attn,attn_proj]"},
+           Case{.name = "of whole layers that are recomputed, all but their input",
+           .words = OFFLOAD "model.offload_modules=[attn_norm,core_attn,attn_proj] "
+                            "model.recompute_granularity=full model.recompute_method=uniform "
+                            "model.recompute_num_layers=1",
+           .warnings = "W98 W98"},
            Case{.name = "a fused feed-forward",
            .words = OFFLOAD "model.num_moe_experts=4 model.offload_modules=[fused_group_mlp] "
                             "model.use_transformer_engine_op_fuser=true"},

@@ -103,6 +103,11 @@ void judge_fraction(Judge& judge) {
                "use a number from 0 to 1");
 }
 
+bool keeps_inputs_alone(const ModelConfig& model) {
+  return model.recompute_granularity == RecomputeGranularity::Full &&
+         model.recompute_method != RecomputeMethod::Block;
+}
+
 // Why a module that is to be offloaded stays where it is; empty: it does not.
 std::string why_it_stays(const Judge& judge, OffloadModule module) {
   const ModelConfig& model = judge.model();
@@ -112,6 +117,10 @@ std::string why_it_stays(const Judge& judge, OffloadModule module) {
                : std::string();
   };
   const std::string dense = "model.num_moe_experts = null";
+  if (keeps_inputs_alone(model) && module != OffloadModule::AttnNorm) {
+    return "whole layers are recomputed, and of these the input alone is kept, which is "
+           "attn_norm's";
+  }
   switch (module) {
     case OffloadModule::CoreAttn:
       if (derive::norms_across_ranks(model)) {

@@ -23,6 +23,7 @@ Anatomy saving_anatomy(const config::Config& config, int pp_rank) {
   Anatomy anatomy = describe(config.model, {}, pp_rank, flow, derive::placement_of(config));
   anatomy = with_parts(std::move(anatomy), detail.split);
   anatomy = with_recomputation(std::move(anatomy), detail.recomputed, detail.recomputed_layers);
+  anatomy = with_grouped_layers(std::move(anatomy), detail.recomputed_group);
   return with_offloading(std::move(anatomy), detail.offloaded);
 }
 

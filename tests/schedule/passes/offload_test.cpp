@@ -11,6 +11,7 @@
 #include "tests/schedule/plans_support.h"
 #include "weft/schedule/memory.h"
 #include "weft/schedule/offload_share.h"
+#include "weft/schedule/offload_text.h"
 #include "weft/schedule/passes/returns_ahead.h"
 #include "weft/schedule/text.h"
 #include "weft/schedule/verify.h"
@@ -175,6 +176,23 @@ TEST(Offload, KeepsLess) {
 }
 
 // By hand: what the link carries while a layer computes, over what the layer would send.
+// Of layers recomputed together the first input alone is kept, and can go.
+TEST(OffloadText, CountsTheLayersThatReallyGo) {
+  config::Config config;
+  config.model.num_layers = 4;
+  config.model.recompute_granularity = config::RecomputeGranularity::Full;
+  config.model.recompute_method = config::RecomputeMethod::Uniform;
+  config.model.fine_grained_activation_offloading = true;
+  config.model.offload_modules = {config::OffloadModule::AttnNorm};
+  const auto text_of_groups = [&](std::int64_t layers) {
+    config.model.recompute_num_layers = layers;
+    return offload_text(config);
+  };
+  EXPECT_NE(text_of_groups(1).find("attn_norm in 3 of 4 layers"), std::string::npos);
+  EXPECT_NE(text_of_groups(2).find("attn_norm in 1 of 4 layers"), std::string::npos)
+      << text_of_groups(2);
+}
+
 TEST(OffloadShare, IsWhatTheLinkCarries) {
   config::Config config;
   config::ModelConfig& model = config.model;
