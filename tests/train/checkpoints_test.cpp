@@ -14,6 +14,7 @@
 #include "weft/checkpoint/shard.h"
 #include "weft/checkpoint/step_folders.h"
 #include "weft/train/faults.h"
+#include "weft/train/save_parts.h"
 
 namespace weft::train {
 namespace checkpoints_test {
@@ -416,8 +417,11 @@ TEST_F(Checkpoints, OneThatIsWrittenAgainStaysUntilTheNewOneIsWhole) {
     on_ranks(config, [&](Engine& engine) {
       Progress progress(engine.pool(), config.rng.seed);
       progress.advance(config.train.global_batch_size);
+      const SavePlace place(engine, progress);
       const std::optional<std::string> end = save_checkpoint(engine, progress);
-      if (engine.rank() == 0) failure = end;
+      if (engine.rank() != 0) return;
+      failure = end;
+      EXPECT_EQ(place.is_written(), !end.has_value());
     });
     return failure;
   };

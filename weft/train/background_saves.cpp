@@ -107,7 +107,10 @@ void BackgroundSaves::hand_over() {
 std::optional<EndedSave> BackgroundSaves::ended_with(const std::string& failure) {
   stage_ = Stage::Idle;
   if (engine_.rank() != 0) return std::nullopt;
-  EndedSave end{.folder = place_->folder(), .seconds = seconds_, .failure = std::nullopt};
+  EndedSave end{.folder = place_->folder(),
+                .seconds = seconds_,
+                .failure = std::nullopt,
+                .is_written = place_->is_written()};
   if (!failure.empty()) end.failure = failure_text(*place_, failure);
   return end;
 }

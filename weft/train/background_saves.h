@@ -22,6 +22,7 @@ struct EndedSave {
   std::filesystem::path folder;        // of the step
   double seconds = 0;                  // from its begin until it was whole
   std::optional<std::string> failure;  // see save_checkpoint
+  bool is_written = false;             // whatever failed after that
 };
 
 // Every rank has one and calls the same functions, while no step is under way. Results are rank

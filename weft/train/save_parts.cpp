@@ -15,6 +15,13 @@ using checkpoint::StateEntry;
 
 constexpr char kWritten = '+', kFailed = '-';  // begins what a rank tells of its file
 
+// None where there is none that can be read.
+std::optional<std::uint32_t> manifest_at(const fs::path& folder) {
+  std::optional<std::uint32_t> checksum;
+  failure_of([&] { checksum = checkpoint::manifest_checksum(folder); });
+  return checksum;
+}
+
 // What the ranks wrote, as one; the first failure of a rank.
 std::string merge(const SavePlace& place,
                   const std::vector<std::string>& told,
@@ -90,7 +97,13 @@ SavePlace::SavePlace(const Engine& engine, const Progress& progress)
       grid(engine.groups().grid),
       save(config.checkpoint.save),
       step(progress.step()),
-      samples(progress.samples()) {}
+      samples(progress.samples()),
+      replaced(manifest_at(folder())) {}
+
+bool SavePlace::is_written() const {
+  const std::optional<std::uint32_t> found = manifest_at(folder());
+  return found && found != replaced;
+}
 
 fs::path SavePlace::folder() const { return checkpoint::step_folder(save, step); }
 

@@ -43,8 +43,10 @@ struct SavePlace {
   const grid::Grid& grid;
   std::filesystem::path save;  // the folder of the run's checkpoints
   std::int64_t step = 0, samples = 0;
+  std::optional<std::uint32_t> replaced;  // checksum of the manifest that was there before
 
   std::filesystem::path folder() const;  // of the step
+  bool is_written() const;               // whether another manifest is there now
 };
 
 // Rank 0, before all others: a folder to write to. Why there is none; empty: there is one.

@@ -157,15 +157,15 @@ class RankRun {
   void keep_checkpoint() {
     if (config_.checkpoint.save.empty()) return;
     saved_step_ = progress_.step();
-    const fs::path folder = checkpoint::step_folder(config_.checkpoint.save, saved_step_);
+    const SavePlace place(engine_, progress_);
     if (beside_) {
       tell_ended(beside_->finish());
-      if (log_) request_.log(base::text("saving    '{}' beside the run", folder.string()));
+      if (log_) request_.log(base::text("saving    '{}' beside the run", place.folder().string()));
       return beside_->begin();
     }
     const Clock::time_point start = Clock::now();
-    std::optional<std::string> failure = save_checkpoint(engine_, progress_);
-    tell_ended(EndedSave{.folder = folder, .seconds = seconds_since(start), .failure = failure});
+    const std::optional<std::string> failure = save_checkpoint(engine_, progress_);
+    tell_ended(EndedSave{place.folder(), seconds_since(start), failure, place.is_written()});
   }
 
   // What rerun_state_machine.rerun_mode=report_stats found.
@@ -181,7 +181,7 @@ class RankRun {
     if (!log_ || !end) return;
     if (end->failure) {
       request_.log("warning: " + *end->failure);
-      if (!checkpoint::is_whole(end->folder)) {
+      if (!end->is_written) {
         ++lost_checkpoints_;
         why_lost_ = *end->failure;
         return;
