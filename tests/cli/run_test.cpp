@@ -16,6 +16,7 @@
 #include "weft/base/file.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
+#include "weft/checkpoint/step_folders.h"
 #include "weft/comm/launch.h"
 
 namespace weft::cli {
@@ -209,6 +210,16 @@ TEST_F(Run, AnEvaluationHearsTheSignal) {
   run.signal(SIGTERM);
   EXPECT_EQ(run.wait(), 143) << run.err();
   EXPECT_TRUE(fs::exists(saved() / "config.json"));
+}
+
+TEST_F(Run, OneThatWaitsForAnothersFolderIsStoppedAtOnce) {
+  const fs::path held = folder_ / "held";
+  fs::create_directories(held);
+  const base::Descriptor lock = checkpoint::lock_folder(held);
+  Background run(folder_, program() + words("checkpoint.save=" + held.string()));
+  run.wait_until([&] { return has(run.out(), "this one waits for its end"); });
+  run.signal(SIGINT);
+  EXPECT_EQ(run.wait(), 130) << run.err();
 }
 
 TEST_F(Run, AStoppedRunLeavesNoEmptyTrace) {

@@ -216,30 +216,41 @@ int run_train(const TrainOptions& options) {
   ProgressLine line(format == Format::Json ? LinesTo::Errors : LinesTo::Output);
   warn(verdict);
   // Once nothing can be wrong any more: an error leaves standard output empty.
+  bool has_started = false;
   const auto open_log = [&](const train::RunStart& start) {
+    has_started = true;
     for (const std::string& said : opening_lines(verdict, name, options.opening)) line.log(said);
     for (const std::string& said : start_lines(config, start)) line.log(said);
     for (const std::string& warning : start_warnings(config, start)) print_warning(warning);
   };
   TimeLeft time_left;
-  const train::TrainResult result = train::train(
-      {.config = config,
-       .name = name,
-       .stop = &catch_interrupts(
-           config->train.exit_signal_handler ? Caught::All : Caught::ExceptSchedulers,
-           number_of(config->train.exit_signal)),
-       .start = open_log,
-       .log =
-           [&](const std::string& text) {
-             line.log(is_pretended(config) ? text + " pretended world |" : text);
-           },
-       .progress =
-           [&](const train::StepRecord& record) {
-             time_left.step_over(seconds_now());
-             line.show(progress_text(record,
-                                     time_left.seconds_for(record.iterations - record.iteration)));
-           },
-       .process = this_process(format)});
+  const std::atomic<bool>& stop =
+      catch_interrupts(config->train.exit_signal_handler ? Caught::All : Caught::ExceptSchedulers,
+                       number_of(config->train.exit_signal));
+  const train::TrainRequest request{
+      .config = config,
+      .name = name,
+      .stop = &stop,
+      .start = open_log,
+      .log =
+          [&](const std::string& text) {
+            line.log(is_pretended(config) ? text + " pretended world |" : text);
+          },
+      .progress =
+          [&](const train::StepRecord& record) {
+            time_left.step_over(seconds_now());
+            line.show(
+                progress_text(record, time_left.seconds_for(record.iterations - record.iteration)));
+          },
+      .process = this_process(format)};
+  train::TrainResult result;
+  try {
+    result = train::train(request);
+  } catch (const base::SystemError& error) {
+    if (has_started || !stop) throw;
+    print_error(error.what());  // of what it waited for when it was stopped
+    return interrupted_code();
+  }
   line.clear();
   if (result.is_rank_zero) show(result, config, format);
   std::cout.flush();
