@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
-#include <ranges>
 
 #include "weft/base/casts.h"
 #include "weft/base/text.h"
-#include "weft/derive/gpu.h"
+#include "weft/cli/hardware_folder.h"
+#include "weft/cli/machine_limit.h"
+#include "weft/cli/memory_limit.h"
+#include "weft/measure/memory_estimate.h"
 #include "weft/plan/nominal_costs.h"
 
 namespace weft::cli {
@@ -136,11 +138,6 @@ double share_of(double seconds, const MemoryForecast& forecast) {
   return forecast.step_seconds > 0 ? seconds / forecast.step_seconds : 0;
 }
 
-std::string cost_text(const Saving& saving, const MemoryForecast& forecast) {
-  if (saving.seconds <= 0) return "no time";
-  return text("{:.2g} % of the step", 100 * share_of(saving.seconds, forecast));
-}
-
 std::string offload_text(const MemoryForecast& forecast) {
   return forecast.offload.empty() ? "" : text("  offloaded: {}\n", forecast.offload);
 }
@@ -158,28 +155,42 @@ std::string shortened_text(const MemoryForecast& forecast) {
               forecast.micro_batches);
 }
 
+// The text of a machine depends on the machine, so that it is told where it matters.
 std::string room_text(const MemoryReport& report) {
-  if (!report.room) return "";
-  const std::size_t need = report.forecast.peak_bytes(), room = report.room->bytes;
-  if (report.fits()) {
-    return text("fits {}: {} of {} stay free\n", report.room->gpu, human(room - need), human(room));
+  const measure::Overrun lacking = measure::overrun(report.forecast, report.room);
+  std::string all;
+  if (const auto& device = report.room.device) {
+    all += lacking.device == 0 ? text("fits {}: {} of {} stay free",
+                                      device->name,
+                                      human(device->bytes() - report.forecast.peak_bytes()),
+                                      human(device->bytes()))
+                               : text("DOES NOT FIT {}: {} more than {}",
+                                      device->name,
+                                      human(lacking.device),
+                                      human(device->bytes()));
+    all += text(" ({} {}, less {} for CUDA, its libraries and gaps)\n",
+                device->of,
+                human(device->memory_bytes),
+                human(device->reserved_bytes));
   }
-  return text("DOES NOT FIT {}: {} more than its {}\n",
-              report.room->gpu,
-              human(need - room),
-              human(room));
+  if (lacking.host > 0) {
+    all += text("DOES NOT FIT the memory of {}: {} more than {}\n",
+                report.room.host->name,
+                human(lacking.host),
+                human(report.room.host->bytes));
+  }
+  return all;
 }
 
-std::string fit_text(const MemoryReport& report) {
-  if (report.fits()) return "";
-  if (!report.fit) {
-    return "no saving listed here makes it fit: use more ranks, a smaller train.micro_batch_size "
-           "or "
-           "a smaller model";
-  }
-  return text("it fits with {} ({})",
-              fmt::join(report.fit->words, " "),
-              human(report.fit->peak_bytes));
+// More than the host has, where it has not so much.
+std::string host_of_saving(const Saving& saving, const MemoryReport& report) {
+  if (saving.host_bytes == 0) return "";
+  const std::size_t lacking = measure::overrun(saving.forecast, report.room).host;
+  if (lacking == 0) return text(" ({} more of host memory)", human(saving.host_bytes));
+  return text(" ({} more of host memory, of which {} has too little by {})",
+              human(saving.host_bytes),
+              report.room.host->name,
+              human(lacking));
 }
 
 std::string savings_text(const MemoryReport& report) {
@@ -187,14 +198,13 @@ std::string savings_text(const MemoryReport& report) {
   std::string all = "\nsavings not taken, cheapest first: each alone, of the largest peak\n";
   if (savings.worthwhile.empty()) all += "  none\n";
   for (const Saving& saving : savings.worthwhile) {
-    all += text(
-        "  {:<27} -{:>10}  {:>9.3g} ms {:>8}  {}{}\n",
-        saving.name,
-        human(static_cast<std::size_t>(saving.bytes)),
-        1e3 * saving.seconds,
-        text("{:+.2g} %", 100 * share_of(saving.seconds, report.forecast)),
-        fmt::join(saving.words, " "),
-        saving.host_bytes > 0 ? text(" ({} more of host memory)", human(saving.host_bytes)) : "");
+    all += text("  {:<27} -{:>10}  {:>9.3g} ms {:>8}  {}{}\n",
+                saving.name,
+                human(static_cast<std::size_t>(saving.bytes)),
+                1e3 * saving.seconds,
+                text("{:+.2g} %", 100 * share_of(saving.seconds, report.forecast)),
+                fmt::join(saving.words, " "),
+                host_of_saving(saving, report));
   }
   if (!savings.without.empty()) {
     all += text("  nothing at the peak: {}\n", fmt::join(savings.without, ", "));
@@ -218,20 +228,53 @@ base::Json savings_json(const MemoryReport& report) {
   return list;
 }
 
+// An estimate of less than this share of the room is believed; others are counted.
+constexpr double kFarBelow = 0.85;
+// Layers times micro-batches of a dry step that takes less than a second.
+constexpr std::int64_t kFewLayers = 512;
+
+void look_for_fit(const config::Config& asked,
+                  MemoryReport& report,
+                  const measure::Tell& tell,
+                  const measure::Forecaster& forecast) {
+  const measure::TooLarge run{.asked = asked, .now = report.forecast, .room = report.room};
+  const std::vector<Saving> helpful = measure::helpful_savings(run, *report.savings);
+  report.cheapest = measure::apart(asked, helpful, kNamedSavings);
+  if (measure::is_hopeless(report.forecast, report.room)) return;
+  report.fit = measure::find_fit(run, helpful, tell, forecast);
+}
+
+// The planner's numbers of the GPU; none where it has none.
+std::optional<plan::Hardware> hardware_of(const config::Config& config) {
+  if (!config.hardware.gpu) return std::nullopt;
+  const std::filesystem::path folder = hardware_folder();
+  const std::string name(config::word(*config.hardware.gpu));
+  const std::vector<std::string> known = plan::known_hardware(folder);
+  if (std::ranges::find(known, name) == known.end()) return std::nullopt;
+  return plan::find_hardware(folder, name);
+}
+
+// The savings of a run that was counted, by the planner.
+void estimate_fit(const config::Config& asked,
+                  const plan::Hardware& hardware,
+                  MemoryReport& report,
+                  const measure::Tell& tell) {
+  const measure::Forecaster forecast = measure::estimates_beside(asked, report.forecast, hardware);
+  report.savings_counted = Counted::ByThePlanner;
+  report.forecast.step_seconds = forecast(asked, measure::Priced::Yes).step_seconds;
+  report.savings = measure::find_savings(asked, report.forecast, tell, forecast);
+  // The planner does not price what travels to the host.
+  std::erase_if(report.savings->worthwhile, [](const Saving& saving) {
+    return saving.kind == measure::SavingKind::Offload ||
+           saving.kind == measure::SavingKind::OffloadOptimizer;
+  });
+  look_for_fit(asked, report, tell, forecast);
+}
+
 }  // namespace
 
-std::optional<Room> room_of(const config::HardwareConfig& hardware) {
-  const derive::GpuFacts gpu = derive::gpu_facts(hardware);
-  if (!gpu.memory_gb) return std::nullopt;
-  return Room{.gpu = gpu.name, .bytes = static_cast<std::size_t>(*gpu.memory_gb * 1e9)};
-}
-
-bool MemoryReport::fits() const {
-  return !room || !forecast.is_predicted() || forecast.peak_bytes() <= room->bytes;
-}
-
 MemoryReport report_memory(const config::Config& asked,
-                           const std::optional<Room>& room,
+                           const measure::MemoryRoom& room,
                            const measure::Tell& tell) {
   tell("a dry step");
   MemoryReport report{.forecast = measure::forecast_memory(asked, measure::Priced::Yes),
@@ -239,17 +282,43 @@ MemoryReport report_memory(const config::Config& asked,
                       .costs = plan::describe(plan::rates_of(asked.hardware))};
   if (!report.forecast.is_predicted()) return report;
   report.savings = measure::find_savings(asked, report.forecast, tell);
-  if (!report.fits()) report.fit = measure::find_fit(asked, *report.savings, room->bytes, tell);
+  if (!report.fits()) look_for_fit(asked, report, tell, measure::forecast_memory);
   return report;
 }
 
 MemoryReport report_fit(const config::Config& asked,
-                        const std::optional<Room>& room,
+                        const measure::MemoryRoom& room,
                         const measure::Tell& tell) {
   tell("a dry step");
   MemoryReport report{.forecast = measure::forecast_memory(asked, measure::Priced::No),
                       .room = room};
-  return report.fits() ? report : report_memory(asked, room, tell);
+  const bool is_over = report.fits() || measure::is_hopeless(report.forecast, room);
+  return is_over ? report : report_memory(asked, room, tell);
+}
+
+bool is_quick_to_count(const config::Config& asked) {
+  return measure::dry_layers(asked) <= kFewLayers;
+}
+
+std::optional<MemoryReport> report_quickly(const config::Config& asked,
+                                           const config::Config& judged,
+                                           const measure::MemoryRoom& room,
+                                           const measure::Tell& tell) {
+  const std::optional<plan::Hardware> hardware = hardware_of(judged);
+  if (hardware && room.device && !uses_host_beside(judged)) {
+    const MemoryForecast estimate = measure::estimate_memory(asked, *hardware, measure::Priced::No);
+    const double room_bytes = static_cast<double>(room.device->bytes());
+    const bool is_far = estimate.is_predicted() &&
+                        static_cast<double>(estimate.peak_bytes()) < kFarBelow * room_bytes;
+    if (is_far) return std::nullopt;
+  }
+  if (is_quick_to_count(asked)) return report_fit(asked, room, tell);
+  tell("a dry step");
+  MemoryReport report{.forecast = measure::forecast_memory(asked, measure::Priced::No),
+                      .room = room};
+  if (report.fits() || !hardware) return report;
+  if (!measure::is_hopeless(report.forecast, room)) estimate_fit(asked, *hardware, report, tell);
+  return report;
 }
 
 measure::Tell shown_on(ProgressLine& line) {
@@ -257,32 +326,6 @@ measure::Tell shown_on(ProgressLine& line) {
     const std::lock_guard lock(*mutex);
     line.show("memory: " + said);
   };
-}
-
-std::optional<rules::Missing> gpu_limit(const MemoryReport& report) {
-  if (report.fits()) return std::nullopt;
-  const PredictedMemory& most = report.forecast.largest();
-  std::string fix;
-  if (report.savings) {
-    for (const Saving& saving : report.savings->worthwhile | std::views::take(kNamedSavings)) {
-      fix += text("{} frees {} for {} ({}); ",
-                  saving.name,
-                  human(static_cast<std::size_t>(saving.bytes)),
-                  cost_text(saving, report.forecast),
-                  fmt::join(saving.words, " "));
-    }
-  }
-  return rules::Missing{
-      .part = "room on the GPU",
-      .keys = {"hardware.gpu"},
-      .message = text("rank {} needs {} at one time ({}), {} more than the {} of {}",
-                      most.rank,
-                      human(most.peak_total_bytes),
-                      tags_text(most.at_peak.bytes),
-                      human(most.peak_total_bytes - report.room->bytes),
-                      human(report.room->bytes),
-                      report.room->gpu),
-      .fix = fix + fit_text(report) + "; `weft memory` shows what it is made of"};
 }
 
 base::Json stages_json(const MemoryForecast& forecast) {
@@ -341,13 +384,17 @@ base::Json to_json(const MemoryReport& report) {
   json["costs"] = report.costs;
   json["savings"] = savings_json(report);
   json["without_effect"] = report.savings->without;
-  if (!report.room) return json;
-  json["gpu"] = {{"name", report.room->gpu}, {"memory_bytes", report.room->bytes}};
-  json["fits"] = report.fits();
+  if (const auto& device = report.room.device) {
+    json["gpu"] = {{"name", device->name},
+                   {"memory_bytes", device->memory_bytes},
+                   {"reserved_bytes", device->reserved_bytes}};
+  }
+  if (report.room.device || !report.fits()) json["fits"] = report.fits();
   if (report.fit) {
     json["fit"] = {{"names", report.fit->names},
                    {"words", report.fit->words},
-                   {"peak_bytes", report.fit->peak_bytes}};
+                   {"peak_bytes", report.fit->peak_bytes},
+                   {"cost", share_of(report.fit->seconds, forecast)}};
   }
   return json;
 }
