@@ -26,6 +26,16 @@ constexpr const char* kSmallerHere =
     "use a smaller model, fewer ranks or a smaller train.micro_batch_size, or spread the ranks "
     "over machines (runtime.backend=mpi)";
 
+// More ranks on one machine need more of it.
+const char* smaller(const MemoryReport& report) {
+  const bool is_here = report.room.host && report.room.host->memory == RanksIn::Host;
+  return is_here ? kSmallerHere : kSmaller;
+}
+
+std::string ranks_text(std::int64_t ranks) {
+  return ranks == 1 ? "a rank needs" : text("{} ranks need together", ranks);
+}
+
 std::string in_words(std::size_t bytes) { return base::human_bytes(static_cast<double>(bytes)); }
 
 std::string time_text(double seconds, const MemoryReport& report) {
@@ -95,15 +105,14 @@ Missing cores_limit(const MemoryReport& report, const Overrun& lacking) {
   const train::PredictedMemory& most = report.forecast.largest();
   return {.part = "room on this machine",
           .keys = {},
-          .message = text("{} of this machine need {} (rank {}: {}), {} more than the {} that "
-                          "this machine has free for them",
-                          base::counted(host.ranks, "rank"),
+          .message = text("{} {} (rank {}: {}), {} more than the {} that this machine has free",
+                          ranks_text(host.ranks),
                           in_words(measure::host_need(report.forecast, host)),
                           most.rank,
                           parts_text(most.peak_bytes),
                           in_words(lacking.host),
                           in_words(host.bytes)),
-          .fix = savings_fix(report) + "; or " + kSmallerHere};
+          .fix = savings_fix(report)};
 }
 
 // What takes host memory of ranks on GPUs, and the key that makes it less.
@@ -148,9 +157,9 @@ Missing beside_limit(const MemoryReport& report,
   }
   return {.part = "room in host memory",
           .keys = {"hardware.host_memory_gb"},
-          .message = text("{} of one machine keep {} in host memory (a rank at most {} offloaded, "
-                          "{} copied to be saved), {} more than the {} that {} has for them",
-                          base::counted(host.ranks, "rank"),
+          .message = text("{} {} of host memory (a rank at most {} offloaded, {} copied to be "
+                          "saved), {} more than the {} that a run can have of {}",
+                          ranks_text(host.ranks),
                           in_words(measure::host_need(report.forecast, host)),
                           in_words(offloaded),
                           in_words(copies),
@@ -165,10 +174,11 @@ Missing beside_limit(const MemoryReport& report,
 std::string fit_text(const MemoryReport& report) {
   if (report.fits()) return "";
   if (measure::is_hopeless(report.forecast, report.room)) {
-    return text("weights and gradients alone are too large, which no saving changes: {}", kSmaller);
+    return text("weights and gradients alone are too large, which no saving changes: {}",
+                smaller(report));
   }
   if (!report.savings) return "";
-  if (!report.fit) return text("no saving listed here makes it fit: {}", kSmaller);
+  if (!report.fit) return text("no saving listed here makes it fit: {}", smaller(report));
   const measure::Fit& fit = *report.fit;
   const std::string what = text("{} ({}, {})",
                                 fmt::join(fit.words, " "),
@@ -203,10 +213,9 @@ std::optional<Missing> least_limit(const config::Config& config, const measure::
   if (need <= room.host->bytes) return std::nullopt;
   return Missing{.part = "room on this machine",
                  .keys = {},
-                 .message = text("{} of this machine need at least {} for weights, gradients, "
-                                 "optimizer state and activations, and this machine has {} free "
-                                 "for them",
-                                 base::counted(room.host->ranks, "rank"),
+                 .message = text("{} at least {} for weights, gradients, optimizer state and "
+                                 "activations, and this machine has {} free",
+                                 ranks_text(room.host->ranks),
                                  in_words(need),
                                  in_words(room.host->bytes)),
                  .fix = kSmallerHere};

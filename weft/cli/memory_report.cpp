@@ -25,6 +25,7 @@ using train::PredictedMemory;
 // Pieces of less than this share of a peak are summed up in text.
 constexpr double kSmallPiece = 0.01;
 constexpr std::size_t kNamedSavings = 2;
+constexpr double kTrifle = 0.02;
 
 std::string human(std::size_t bytes) { return base::human_bytes(static_cast<double>(bytes)); }
 
@@ -233,13 +234,25 @@ constexpr double kFarBelow = 0.85;
 // Layers times micro-batches of a dry step that takes less than a second.
 constexpr std::int64_t kFewLayers = 512;
 
+// Those that free more than a trifle of what is lacking; all where none does.
+std::vector<Saving> worth_naming(const measure::TooLarge& run, const std::vector<Saving>& helpful) {
+  const measure::Overrun lacking = measure::overrun(run.now, run.room);
+  const double least =
+      kTrifle * static_cast<double>(lacking.device > 0 ? lacking.device : lacking.host);
+  std::vector<Saving> named;
+  std::ranges::copy_if(helpful, std::back_inserter(named), [&](const Saving& saving) {
+    return static_cast<double>(saving.bytes) > least;
+  });
+  return named.empty() ? helpful : named;
+}
+
 void look_for_fit(const config::Config& asked,
                   MemoryReport& report,
                   const measure::Tell& tell,
                   const measure::Forecaster& forecast) {
   const measure::TooLarge run{.asked = asked, .now = report.forecast, .room = report.room};
   const std::vector<Saving> helpful = measure::helpful_savings(run, *report.savings);
-  report.cheapest = measure::apart(asked, helpful, kNamedSavings);
+  report.cheapest = measure::apart(asked, worth_naming(run, helpful), kNamedSavings);
   if (measure::is_hopeless(report.forecast, report.room)) return;
   report.fit = measure::find_fit(run, helpful, tell, forecast);
 }
