@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "weft/cli/machine_limit.h"
+#include "weft/cli/memory_search.h"
 #include "weft/cli/run_room.h"
 #include "weft/derive/gpu.h"
 #include "weft/rules/validate.h"

@@ -6,6 +6,7 @@
 #include "weft/cli/command.h"
 #include "weft/cli/machine_limit.h"
 #include "weft/cli/memory_limit.h"
+#include "weft/cli/memory_search.h"
 #include "weft/cli/output.h"
 #include "weft/cli/progress.h"
 #include "weft/cli/run_room.h"

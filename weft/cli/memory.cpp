@@ -5,7 +5,7 @@
 #include "weft/cli/arguments.h"
 #include "weft/cli/command.h"
 #include "weft/cli/memory_picture.h"
-#include "weft/cli/memory_report.h"
+#include "weft/cli/memory_search.h"
 #include "weft/cli/output.h"
 #include "weft/cli/progress.h"
 #include "weft/cli/run_room.h"

@@ -6,6 +6,7 @@
 #include "weft/base/casts.h"
 #include "weft/base/text.h"
 #include "weft/cli/machine_limit.h"
+#include "weft/cli/memory_search.h"
 #include "weft/derive/derived_run.h"
 #include "weft/derive/optimizer_offload.h"
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "weft/base/json.h"
-#include "weft/cli/progress.h"
 #include "weft/measure/memory_fit.h"
 
 namespace weft::cli {
@@ -27,26 +26,6 @@ struct MemoryReport {
 
   bool fits() const { return measure::overrun(forecast, room).is_none(); }  // or nobody knows
 };
-
-// Looks also for what would make it fit, where it does not.
-MemoryReport report_fit(const config::Config& asked,
-                        const measure::MemoryRoom& room,
-                        const measure::Tell& tell);
-// The same with the savings in any case.
-MemoryReport report_memory(const config::Config& asked,
-                           const measure::MemoryRoom& room,
-                           const measure::Tell& tell);
-// Whether a dry step of the run takes less than a second, so that one is taken for every saving.
-bool is_quick_to_count(const config::Config& asked);
-// report_fit within some seconds, of a run of any size. Nothing where an estimate says that it
-// needs far less than there is.
-std::optional<MemoryReport> report_quickly(const config::Config& asked,
-                                           const config::Config& judged,
-                                           const measure::MemoryRoom& room,
-                                           const measure::Tell& tell);
-
-// Shows on a progress line what they tell, from whatever thread.
-measure::Tell shown_on(ProgressLine& line);
 
 // Of `weft check`: a line a pipeline rank.
 base::Json stages_json(const measure::MemoryForecast& forecast);
