@@ -118,8 +118,9 @@ std::optional<MemoryReport> report_quickly(const config::Config& asked,
   tell("a dry step");
   MemoryReport report{.forecast = measure::forecast_memory(asked, measure::Priced::No),
                       .room = room};
-  if (report.fits() || !hardware) return report;
-  if (!measure::is_hopeless(report.forecast, room)) estimate_fit(asked, *hardware, report, tell);
+  const bool is_estimated = hardware && measure::overrun(report.forecast, room).device > 0 &&
+                            !measure::is_hopeless(report.forecast, room);
+  if (is_estimated) estimate_fit(asked, *hardware, report, tell);
   return report;
 }
 
