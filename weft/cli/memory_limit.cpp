@@ -21,6 +21,7 @@ using measure::Saving;
 using rules::Missing;
 
 constexpr double kHundredths = 100;  // of a share, in advice
+constexpr double kNoTime = 1e-4;     // of a step
 constexpr const char* kSmaller =
     "use more ranks, a smaller train.micro_batch_size or a smaller model";
 constexpr const char* kSmallerHere =
@@ -41,7 +42,7 @@ std::string in_words(std::size_t bytes) { return base::human_bytes(static_cast<d
 
 std::string time_text(double seconds, const MemoryReport& report) {
   const double step = report.forecast.step_seconds;
-  if (seconds <= 0 || step <= 0) return "no time";
+  if (seconds <= kNoTime * step) return "no time";
   return text("{:.2g} % of the step", 100 * seconds / step);
 }
 

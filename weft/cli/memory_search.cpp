@@ -20,6 +20,8 @@ constexpr std::size_t kNamedSavings = 2;
 constexpr double kTrifle = 0.02;
 // An estimate of less than this share of the room is believed; others are counted.
 constexpr double kFarBelow = 0.85;
+// What makes a run fit by an estimate leaves this share of the room.
+constexpr double kEstimateError = 0.02;
 // Layers times micro-batches of a dry step that takes less than a second.
 constexpr std::int64_t kFewLayers = 512;
 
@@ -36,13 +38,14 @@ std::vector<Saving> worth_naming(const measure::TooLarge& run, const std::vector
 }
 
 void look_for_fit(const config::Config& asked,
-                  MemoryReport& report,
+                  const measure::MemoryRoom& room,
                   const measure::Tell& tell,
-                  const measure::Forecaster& forecast) {
-  const measure::TooLarge run{.asked = asked, .now = report.forecast, .room = report.room};
+                  const measure::Forecaster& forecast,
+                  MemoryReport& report) {
+  const measure::TooLarge run{.asked = asked, .now = report.forecast, .room = room};
   const std::vector<Saving> helpful = measure::helpful_savings(run, *report.savings);
   report.cheapest = measure::apart(asked, worth_naming(run, helpful), kNamedSavings);
-  if (measure::is_hopeless(report.forecast, report.room)) return;
+  if (measure::is_hopeless(report.forecast, room)) return;
   report.fit = measure::find_fit(run, helpful, tell, forecast);
 }
 
@@ -70,7 +73,10 @@ void estimate_fit(const config::Config& asked,
     return saving.kind == measure::SavingKind::Offload ||
            saving.kind == measure::SavingKind::OffloadOptimizer;
   });
-  look_for_fit(asked, report, tell, forecast);
+  measure::MemoryRoom room = report.room;
+  room.device->reserved_bytes +=
+      static_cast<std::size_t>(kEstimateError * static_cast<double>(room.device->bytes()));
+  look_for_fit(asked, room, tell, forecast, report);
 }
 
 }  // namespace
@@ -84,7 +90,7 @@ MemoryReport report_memory(const config::Config& asked,
                       .costs = plan::describe(plan::rates_of(asked.hardware))};
   if (!report.forecast.is_predicted()) return report;
   report.savings = measure::find_savings(asked, report.forecast, tell);
-  if (!report.fits()) look_for_fit(asked, report, tell, measure::forecast_memory);
+  if (!report.fits()) look_for_fit(asked, room, tell, measure::forecast_memory, report);
   return report;
 }
 
