@@ -53,11 +53,10 @@ inline constexpr int kWarpsOfTile = (Kind::kSharing == Sharing::Tile ? kMultiply
 template <typename Kind, int kColumns>
 using Sums = float[kHalves<Kind>][kColumns / 2];
 
-// Buffers of a group for results on their way. Of sums two boxes beside each other go together.
+// Buffers of a group for results on their way.
 template <typename Kind>
 inline constexpr int kBoxesOfC = Kind::kSharing == Sharing::Tile ? 2 : 4;
-inline constexpr int kPairsOfC = kBoxesOfC<Wgrad> / 2;
-inline constexpr int kPairColumns = 2 * kBoxRow / int(sizeof(float));
+inline constexpr int kSumColumns = kBoxRow / int(sizeof(float));  // of a box of sums
 
 inline constexpr int kBoxesOfA = kTileRows / kBoxRows;
 template <int kColumns>
@@ -74,10 +73,10 @@ struct Shared {
   std::byte a[kRing][kBoxesOfA * kBox];
   std::byte b[kRing][kBoxesOfB<kColumns> * kBox];
   std::byte c[kGroups][kBoxesOfC<Kind>][kBox];
-  Barrier full[kRing];              // the bytes of both factors are there
-  Barrier empty[kRing];             // the warps that multiply them, of all blocks, are done
-  Barrier turn[kGroups];            // the other group has asked for its products
-  Barrier old[kGroups][kPairsOfC];  // what sums are added to is there
+  Barrier full[kRing];      // the bytes of both factors are there
+  Barrier empty[kRing];     // the warps that multiply them, of all blocks, are done
+  Barrier turn[kGroups];    // the other group has asked for its products
+  Barrier old[kGroups][2];  // what sums are added to is there
 };
 static_assert(sizeof(Shared<Forward, 256>) <= 232448 && sizeof(Shared<Forward, 128>) <= 232448);
 static_assert(sizeof(Shared<Wgrad, 192>) <= 232448 && sizeof(Shared<Wgrad, 128>) <= 232448);

@@ -168,6 +168,20 @@ __device__ __forceinline__ void copy_out(const CUtensorMap& map,
       "r"(at.matrix)
       : "memory");
 }
+// The same, added to what is there.
+__device__ __forceinline__ void add_out(const CUtensorMap& map,
+                                        const At& at,
+                                        const std::byte* from) {
+  asm volatile(
+      "cp.reduce.async.bulk.tensor.4d.global.shared::cta.add.bulk_group"
+      " [%0, {%2, %3, %4, %5}], [%1];" ::"l"(&map),
+      "r"(shared_address(from)),
+      "r"(at.column),
+      "r"(at.row),
+      "r"(at.strip),
+      "r"(at.matrix)
+      : "memory");
+}
 // What this thread copied out since the last call is one batch.
 __device__ __forceinline__ void end_copies() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");

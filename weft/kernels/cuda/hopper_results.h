@@ -119,10 +119,12 @@ class RowWriter {
   unsigned boxes_ = 0;  // written so far
 };
 
-// Writes the sums of a tile, or adds them to what is there, a pair of boxes at a time. What is
-// there is fetched: the first pairs while the products are under way, the others when a buffer is
-// free. (The copy engine can add by itself, but the cache takes no more than 1.2 TB/s of that,
-// and 1.9 of boxes that are fetched and written.)
+// Writes the sums of a tile, or adds them to what is there, some boxes beside each other at a time.
+//
+// The copy engine can add by itself, but the cache takes no more than 1.2 TB/s of that, and 1.9 of
+// what is fetched and written. Where a sum is long, products hide the one, and the other is in
+// their way; so what is there is fetched for short sums alone: the first of it while the products
+// are under way, the rest when a buffer is free.
 template <typename Kind, int kColumns>
 class SumWriter {
  public:
@@ -132,84 +134,120 @@ class SumWriter {
   // Before the products of the tile.
   __device__ void prepare(const Tile& tile, const Multiplier& own) {
     if (work_.write == Write::Assign || !own.leads()) return;
-    wait_until_read<0>();
-    for (int pair = 0; pair < kPairsOfC; ++pair) fetch(tile, pair, own);
-    for (int pair = kPairsOfC; pair < kPairs; ++pair) {
-      for (int box = 0; is_there(tile, pair) && box < 2; ++box) {
-        prefetch_box(maps_.c, place(tile, pair, box));
+    using Pairs = Pieces<Put::AddToFetched>;
+    wait_until_read<0>();  // the tile before may have used the buffers in another way
+    if (!fetches(tile)) return;
+    for (int piece = 0; piece < Pairs::kBuffers; ++piece) fetch(tile, piece, own);
+    for (int piece = Pairs::kBuffers; piece < Pairs::kCount; ++piece) {
+      for (int box = 0; Pairs::is_there(tile, work_, piece) && box < Pairs::kBoxes; ++box) {
+        prefetch_box(maps_.c, Pairs::place(tile, piece, box));
       }
     }
   }
   __device__ __forceinline__ void write(const Sums<Kind, kColumns>& sums,
                                         const Tile& tile,
                                         const Multiplier& own) {
-    if (work_.write == Write::Assign) {
-      put<Write::Assign>(sums, tile, own);
-    } else {
-      put<Write::Accumulate>(sums, tile, own);
-      fetched_ += kPairs;
-    }
+    if (work_.write == Write::Assign) return put<Put::Write>(sums, tile, own);
+    if (!fetches(tile)) return put<Put::AddInCache>(sums, tile, own);
+    put<Put::AddToFetched>(sums, tile, own);
+    fetched_ += Pieces<Put::AddToFetched>::kCount;
   }
 
  private:
-  static constexpr int kOfHalf = kColumns / kPairColumns, kPairs = kHalves<Kind> * kOfHalf;
-  static_assert(kPairs % kPairsOfC == 0);
+  enum class Put { Write, AddToFetched, AddInCache };
+  static constexpr int kShortSum = 512;
 
-  __device__ static At place(const Tile& tile, int pair, int box) {
-    const int column = tile.column_tile * kColumns + pair % kOfHalf * kPairColumns;
-    return {column + box * (kPairColumns / 2),
-            tile.row + pair / kOfHalf * kBoxRows,
-            0,
-            tile.expert};
+  // What a tile is put in: one box at a time where the cache adds, else two.
+  template <Put kPut>
+  struct Pieces {
+    static constexpr int kBoxes = kPut == Put::AddInCache ? 1 : 2;
+    static constexpr int kBuffers = kBoxesOfC<Kind> / kBoxes;
+    static constexpr int kWidth = kBoxes * kSumColumns;  // columns
+    static constexpr int kOfHalf = kColumns / kWidth, kCount = kHalves<Kind> * kOfHalf;
+    static_assert(kCount % kBuffers == 0);
+
+    __device__ static At place(const Tile& tile, int piece, int box) {
+      return {tile.column_tile * kColumns + piece % kOfHalf * kWidth + box * kSumColumns,
+              tile.row + piece / kOfHalf * kBoxRows,
+              0,
+              tile.expert};
+    }
+    __device__ static bool is_there(const Tile& tile, const Work& work, int piece) {
+      const At at = place(tile, piece, 0);
+      return at.column < work.n && at.row < tile.height;
+    }
+  };
+
+  __device__ bool fetches(const Tile& tile) const {
+    return work_.write == Write::Accumulate && tile.depth <= kShortSum;
   }
-  __device__ bool is_there(const Tile& tile, int pair) const {
-    return tile.column_tile * kColumns + pair % kOfHalf * kPairColumns < work_.n &&
-           tile.row + pair / kOfHalf * kBoxRows < tile.height;
+  template <Put kPut>
+  __device__ std::byte* buffer(int piece, const Multiplier& own) const {
+    return shared_.c[own.group][piece % Pieces<kPut>::kBuffers * Pieces<kPut>::kBoxes];
   }
-  __device__ std::byte* buffer(int pair, const Multiplier& own) const {
-    return shared_.c[own.group][pair % kPairsOfC * 2];
+  __device__ Barrier& old(int piece, const Multiplier& own) const {
+    return shared_.old[own.group][piece % Pieces<Put::AddToFetched>::kBuffers];
   }
-  __device__ Barrier& old(int pair, const Multiplier& own) const {
-    return shared_.old[own.group][pair % kPairsOfC];
+  // Where there is no such piece, the phase of the buffer is over at once.
+  __device__ void fetch(const Tile& tile, int piece, const Multiplier& own) const {
+    using Pairs = Pieces<Put::AddToFetched>;
+    const bool there = Pairs::is_there(tile, work_, piece);
+    arrive_expecting(old(piece, own), there ? Pairs::kBoxes * kBox : 0);
+    for (int box = 0; there && box < Pairs::kBoxes; ++box) {
+      copy_in(buffer<Put::AddToFetched>(piece, own) + box * kBox,
+              maps_.c,
+              Pairs::place(tile, piece, box),
+              old(piece, own));
+    }
   }
-  // Where there is no such pair, the phase of the buffer is over at once.
-  __device__ void fetch(const Tile& tile, int pair, const Multiplier& own) const {
-    const bool there = is_there(tile, pair);
-    arrive_expecting(old(pair, own), there ? 2 * kBox : 0);
-    for (int box = 0; there && box < 2; ++box) {
-      copy_in(buffer(pair, own) + box * kBox, maps_.c, place(tile, pair, box), old(pair, own));
+  // Until the buffer of the piece may be written: all that was in it has left, or what is added to
+  // is in it.
+  template <Put kPut>
+  __device__ __forceinline__ void await_buffer(const Tile& tile,
+                                               int piece,
+                                               const Multiplier& own) const {
+    using All = Pieces<kPut>;
+    if constexpr (kPut != Put::AddToFetched) {
+      if (own.leads()) wait_until_read<All::kBuffers - 1>();
+      own.meet_group();
+    } else {
+      constexpr int kAhead = All::kBuffers - 1;
+      if (piece > 0 && piece + kAhead < All::kCount && own.leads()) {
+        wait_until_read<0>();
+        fetch(tile, piece + kAhead, own);
+      }
+      wait(old(piece, own), (fetched_ + piece) / All::kBuffers & 1);
     }
   }
 
-  template <Write kWrite>
+  template <Put kPut>
   __device__ __forceinline__ void put(const Sums<Kind, kColumns>& sums,
                                       const Tile& tile,
                                       const Multiplier& own) {
+    using All = Pieces<kPut>;
+    constexpr Write kWrite = kPut == Put::AddToFetched ? Write::Accumulate : Write::Assign;
 #pragma unroll
-    for (int pair = 0; pair < kPairs; ++pair) {
-      std::byte* boxes = buffer(pair, own);
-      if constexpr (kWrite == Write::Assign) {
-        if (own.leads()) wait_until_read<kPairsOfC - 1>();
-        own.meet_group();
-      } else {
-        constexpr int kAhead = kPairsOfC - 1;
-        if (pair > 0 && pair + kAhead < kPairs && own.leads()) {
-          wait_until_read<0>();
-          fetch(tile, pair + kAhead, own);
-        }
-        wait(old(pair, own), (fetched_ + pair) / kPairsOfC & 1);
-      }
-      const bool there = is_there(tile, pair);
+    for (int piece = 0; piece < All::kCount; ++piece) {
+      await_buffer<kPut>(tile, piece, own);
+      std::byte* boxes = buffer<kPut>(piece, own);
+      const bool there = All::is_there(tile, work_, piece);
       if (there) {
-        const float* from = sums[pair / kOfHalf] + pair % kOfHalf * (kPairColumns / 2);
-        put_box<kWrite>(boxes, from, own);
-        put_box<kWrite>(boxes + kBox, from + kPairColumns / 4, own);
+        const float* from = sums[piece / All::kOfHalf] + piece % All::kOfHalf * (All::kWidth / 2);
+#pragma unroll
+        for (int box = 0; box < All::kBoxes; ++box) {
+          put_box<kWrite>(boxes + box * kBox, from + box * (kSumColumns / 2), own);
+        }
         show_to_engines();
       }
       own.meet_group();
       if (!own.leads()) continue;
-      for (int box = 0; there && box < 2; ++box) {
-        copy_out(maps_.c, place(tile, pair, box), boxes + box * kBox);
+      for (int box = 0; there && box < All::kBoxes; ++box) {
+        const At at = All::place(tile, piece, box);
+        if constexpr (kPut == Put::AddInCache) {
+          add_out(maps_.c, at, boxes + box * kBox);
+        } else {
+          copy_out(maps_.c, at, boxes + box * kBox);
+        }
       }
       end_copies();  // also of nothing: what is waited for is counted in batches
     }
@@ -218,7 +256,7 @@ class SumWriter {
   Shared<Kind, kColumns>& shared_;
   const Maps& maps_;
   const Work& work_;
-  unsigned fetched_ = 0;  // pairs so far
+  unsigned fetched_ = 0;  // pieces so far
 };
 
 }  // namespace weft::kernels::cuda::hopper
