@@ -200,7 +200,7 @@ void write_recipe(const PlanOptions& options,
                                    question.model,
                                    options.search.gpus,
                                    space.hardware().name,
-                                   to_text(choice, space.writer().ladder()));
+                                   to_text(choice, space.writer()));
   base::write_whole(options.write, plan::recipe_yaml(space.writer().config_of(choice), summary));
 }
 

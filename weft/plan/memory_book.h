@@ -13,7 +13,10 @@
 #include <vector>
 
 #include "weft/config/config.h"
+#include "weft/derive/parameters.h"
+#include "weft/derive/pipeline.h"
 #include "weft/plan/layer_time.h"
+#include "weft/plan/offloaded_layers.h"
 
 namespace weft::plan {
 
@@ -21,6 +24,18 @@ namespace weft::plan {
 struct KeptLayer {
   double kept = 0;   // between forward and backward
   double again = 0;  // on top of it at most, while its backward runs
+  double away = 0;   // kept more where nothing of it is offloaded
+  double host = 0;   // in the host's memory meanwhile
+
+  KeptLayer operator*(double factor) const;
+};
+
+// What a layer is, for its memory.
+struct LayerAsked {
+  std::int64_t layer = 0;
+  Recomputed whole = Recomputed::No;
+  double imbalance = 1;  // rows over the mean
+  std::vector<schedule::PieceName> offloaded = {};
 };
 
 // Micro-batches whose forward is there and whose backward is not over, by chunk of the rank.
@@ -28,20 +43,31 @@ using Flight = std::vector<int>;
 
 class MemoryBook {
  public:
-  // Of a layer of the config, by a small run of such layers. `imbalance`: rows over the mean.
-  KeptLayer layer(const config::Config& config,
-                  std::int64_t layer,
-                  Recomputed whole,
-                  double imbalance);
+  // Of a layer of the config, by a small run of such layers.
+  KeptLayer layer(const config::Config& config, const LayerAsked& asked);
 
   // By pipeline rank: every one that some moment of the step has, without those of which another
   // has as much of every chunk.
-  std::vector<std::vector<Flight>> flights(const config::Config& config);
+  const std::vector<std::vector<Flight>>& flights(const config::Config& config);
+
+  // derive::stages_of, derive::rank_parameters and offloaded_parts of the config.
+  const std::vector<derive::Stage>& stages(const config::Config& config);
+  const std::vector<derive::RankParameters>& parameters(const config::Config& config);
+  const OffloadedParts& offloaded(const config::Config& config);
 
  private:
+  // What `known` has under the name, or `make` makes. It stays as long as the book.
+  template <typename Value, typename Make>
+  const Value& look_up(std::map<std::string, Value>& known,
+                       const std::string& name,
+                       const Make& make);
+
   std::mutex mutex_;
   std::map<std::string, KeptLayer> layers_;
   std::map<std::string, std::vector<std::vector<Flight>>> flights_;
+  std::map<std::string, std::vector<derive::Stage>> stages_;
+  std::map<std::string, std::vector<derive::RankParameters>> parameters_;
+  std::map<std::string, OffloadedParts> offloaded_;
 };
 
 }  // namespace weft::plan

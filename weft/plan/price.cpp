@@ -27,11 +27,15 @@ struct RankTime {
 
 class StepPricing {
  public:
-  StepPricing(const Config& config, const Hardware& hardware, const Routing& routing)
+  StepPricing(const Config& config,
+              const Hardware& hardware,
+              const Routing& routing,
+              const SieveBooks& books)
       : config_(config),
         hardware_(hardware),
-        layers_(config, hardware, routing, Depth::Formula),
-        at_end_(config, hardware),
+        layers_(config, hardware, routing, &books.layers),
+        stages_(books.runs.stages(config)),
+        at_end_(config, hardware, books.runs.parameters(config)),
         layout_(derive::layout_of(config)),
         pipeline_(derive::pipeline_of(config)) {
     micro_batches_ = number(std::max<std::int64_t>(1, plan::micro_batches_of(config)));
@@ -56,9 +60,8 @@ class StepPricing {
 
   std::vector<RankTime> rank_times() {
     std::vector<RankTime> ranks(base::at(layout_.pp));
-    const std::vector<derive::Stage> stages = derive::stages_of(config_.model).all;
-    for (std::size_t s = 0; s < stages.size(); ++s) {
-      const derive::Stage& stage = stages[s];
+    for (std::size_t s = 0; s < stages_.size(); ++s) {
+      const derive::Stage& stage = stages_[s];
       RankTime& rank = ranks[base::at(pipeline_.rank_of(static_cast<int>(s)))];
       if (stage.embedding) add_layer(rank, layers_.embed());
       for (int i = 0; i < stage.layers; ++i) add_layer(rank, layers_.of(stage.first_layer + i, i));
@@ -112,7 +115,7 @@ class StepPricing {
         .bubble = bubble,
         .dp = at_end_.exposed(micro_batches_, rank.plain.forward, rank.plain.backward),
         .pp = point_to_point(),
-        .optimizer = at_end_.optimizer_seconds()};
+        .optimizer = at_end_.optimizer()};
     ComputeMs compute = rank.compute;
     for (double* part : {&compute.products, &compute.attention, &compute.memory}) {
       *part *= micro_batches_ * kMs;
@@ -123,6 +126,7 @@ class StepPricing {
   const Config& config_;
   const Hardware& hardware_;
   LayerPrices layers_;
+  const std::vector<derive::Stage>& stages_;
   DataParallelPrice at_end_;
   grid::Layout layout_;
   derive::Pipeline pipeline_;
@@ -134,7 +138,8 @@ class StepPricing {
 Wall wall_of(const Price& price) {
   constexpr double kSmall = 0.1;
   const double bubble = price.bubble * price.step_ms;
-  const double communication = price.exposed.communication(), host = price.exposed.host;
+  const double communication = price.exposed.communication();
+  const double host = price.exposed.host + price.exposed.update;
   const double most = std::max({bubble, communication, host});
   if (most < kSmall * price.step_ms) return Wall::Compute;
   if (most == communication) return Wall::Communication;
@@ -184,15 +189,25 @@ Price compose_price(const Config& config,
                    .pp = seconds.pp * kMs,
                    .cp = seconds.work.cp * kMs,
                    .copy = seconds.work.copy * kMs,
-                   .host = seconds.work.host * kMs};
+                   .host = seconds.work.host * kMs,
+                   .update = seconds.optimizer.waiting * kMs};
   price.compute = compute;
-  price.compute.optimizer = seconds.optimizer * kMs;
+  price.compute.optimizer = seconds.optimizer.device * kMs;
   price.wall = wall_of(price);
   return price;
 }
 
 Price sieve_step(const Config& config, const Hardware& hardware, const Routing& routing) {
-  return StepPricing(config, hardware, routing).price();
+  MemoryBook runs;
+  FormulaLayers layers;
+  return sieve_step(config, hardware, routing, {.runs = runs, .layers = layers});
+}
+
+Price sieve_step(const Config& config,
+                 const Hardware& hardware,
+                 const Routing& routing,
+                 const SieveBooks& books) {
+  return StepPricing(config, hardware, routing, books).price();
 }
 
 Price price_run(const Config& config, const Hardware& hardware, const Routing& routing) {

@@ -1,13 +1,16 @@
 // The memory of a priced run: what its ranks keep, by component.
 #include <algorithm>
-#include <map>
+#include <deque>
 #include <tuple>
+#include <utility>
 
 #include "weft/base/casts.h"
 #include "weft/derive/derived.h"
 #include "weft/derive/layer_kind.h"
 #include "weft/derive/logits.h"
 #include "weft/derive/memory.h"
+#include "weft/derive/optimizer_offload.h"
+#include "weft/derive/optimizer_traffic.h"
 #include "weft/derive/pipeline.h"
 #include "weft/plan/price.h"
 #include "weft/plan/workload.h"
@@ -26,6 +29,7 @@ struct StageKept {
   double layers = 0;
   double again = 0;   // on top of it, while a layer's backward runs
   double logits = 0;  // of every head, while its backward runs
+  double host = 0;    // in the host's memory
 };
 
 class KeptByRank {
@@ -36,22 +40,24 @@ class KeptByRank {
         imbalance_(largest_imbalance(routing, config.model)),
         work_(workload_of(config, imbalance_)),
         pipeline_(derive::pipeline_of(config)),
-        flights_(book.flights(config)) {
-    for (const derive::Stage& stage : derive::stages_of(config.model).all) {
-      stages_.push_back(of_stage(stage));
-    }
+        flights_(book.flights(config)),
+        offloaded_(book.offloaded(config)) {
+    for (const derive::Stage& stage : book.stages(config)) stages_.push_back(of_stage(stage));
   }
 
   // At the moment at which it is most: in the backward of a layer, or of the head.
   MemoryPrice of_rank(int rank) const {
     const std::vector<int> stages = pipeline_.stages_of(rank);
-    double layers = 0, again = 0, logits = 0;
+    double layers = 0, again = 0, logits = 0, host = 0;
     for (const Flight& flight : flights_[base::at(rank)]) {
-      double kept = 0;
+      double kept = 0, there = 0;
       for (std::size_t chunk = 0; chunk < stages.size(); ++chunk) {
-        kept += flight[chunk] * stages_[base::at(stages[chunk])].layers;
+        const StageKept& stage = stages_[base::at(stages[chunk])];
+        kept += flight[chunk] * stage.layers;
+        there += flight[chunk] * stage.host;
       }
       layers = std::max(layers, kept);
+      host = std::max(host, there);
     }
     for (const int stage : stages) {
       again = std::max(again, stages_[base::at(stage)].again);
@@ -60,6 +66,7 @@ class KeptByRank {
     MemoryPrice memory;
     memory.activations = layers + (logits > again ? 0 : again);
     memory.logits = logits > again ? logits : 0;
+    memory.host = host;
     return memory;
   }
 
@@ -83,25 +90,38 @@ class KeptByRank {
   }
 
   // Layers of one kind keep the same: each is looked up once.
-  const KeptLayer& of_layer(std::int64_t layer, Recomputed whole) const {
-    const auto kind = std::tuple(config_.model.is_moe_layer(layer),
-                                 derive::attention_of(config_.model, layer),
-                                 whole);
-    const auto known = layers_.find(kind);
-    if (known != layers_.end()) return known->second;
-    return layers_.emplace(kind, book_.layer(config_, layer, whole, imbalance_)).first->second;
+  const KeptLayer& of_layer(LayerAsked asked) const {
+    const auto kind = std::tuple(config_.model.is_moe_layer(asked.layer),
+                                 derive::attention_of(config_.model, asked.layer),
+                                 asked.whole);
+    for (const KnownLayer& known : layers_) {
+      if (known.kind == kind && known.offloaded == asked.offloaded) return known.kept;
+    }
+    const KeptLayer kept = book_.layer(config_, asked);
+    layers_.push_back({.kind = kind, .offloaded = std::move(asked.offloaded), .kept = kept});
+    return layers_.back().kept;
   }
 
   StageKept of_stage(const derive::Stage& stage) const {
     const ModelConfig& model = config_.model;
     StageKept kept{.layers = stream()};  // what it received, or embedded
+    std::vector<std::vector<schedule::PieceName>> offloaded;
+    if (!offloaded_.empty()) offloaded = offloaded_of_stage(model, stage, offloaded_);
+    double back = 0, back_before = 0;
     for (int i = 0; i < stage.layers + stage.mtp_layers; ++i) {
-      const std::int64_t layer =
-          std::min<std::int64_t>(stage.first_layer + i, model.num_layers - 1);
-      const KeptLayer& each = of_layer(layer, whole(i));
+      LayerAsked asked{.layer = std::min<std::int64_t>(stage.first_layer + i, model.num_layers - 1),
+                       .whole = whole(i),
+                       .imbalance = imbalance_};
+      if (!offloaded.empty() && i < stage.layers) asked.offloaded = offloaded[base::at(i)];
+      const KeptLayer& each = of_layer(std::move(asked));
       kept.layers += each.kept;
       kept.again = std::max(kept.again, each.again);
+      kept.host += each.host;
+      back_before = std::exchange(back, each.away);
     }
+    // The last layer of a stage goes back first. What it and the one before it have offloaded is
+    // there again then: copies come in one layer ahead.
+    kept.again += back + back_before;
     if (!stage.loss) return kept;
     kept.logits = number(1 + stage.mtp_layers) * (logits() + stream());
     return kept;
@@ -114,15 +134,30 @@ class KeptByRank {
     return work_.tokens * number(config_.model.vocab_size) / work_.tp * each;
   }
 
+  struct KnownLayer {
+    std::tuple<bool, derive::AttentionKind, Recomputed> kind;
+    std::vector<schedule::PieceName> offloaded;
+    KeptLayer kept;
+  };
+
   const Config& config_;
   MemoryBook& book_;
   const double imbalance_;
   const Workload work_;
   const derive::Pipeline pipeline_;
-  const std::vector<std::vector<Flight>> flights_;
-  mutable std::map<std::tuple<bool, derive::AttentionKind, Recomputed>, KeptLayer> layers_;
+  const std::vector<std::vector<Flight>>& flights_;
+  const OffloadedParts& offloaded_;
+  mutable std::deque<KnownLayer> layers_;
   std::vector<StageKept> stages_;
 };
+
+// Buckets of gradients and weights between device and host.
+double slot_bytes(const Config& config) {
+  const derive::OptimizerOffload offload = derive::optimizer_offload(config);
+  if (!offload.is_on()) return 0;
+  const derive::OptimizerTraffic traffic = derive::optimizer_traffic(config);
+  return offload.slots() * number(offload.bucket_size) * (traffic.download + traffic.upload);
+}
 
 }  // namespace
 
@@ -131,7 +166,8 @@ std::vector<MemoryPrice> price_ranks(const Config& config,
                                      const Routing& routing,
                                      MemoryBook& book) {
   const KeptByRank kept(config, routing, book);
-  const std::vector<derive::RankParameters> parameters = derive::rank_parameters(config);
+  const std::vector<derive::RankParameters>& parameters = book.parameters(config);
+  const double slots = slot_bytes(config);
   std::vector<MemoryPrice> ranks;
   for (int rank = 0; rank < static_cast<int>(config.model.pipeline_model_parallel_size); ++rank) {
     const derive::StateBytes state = derive::state_bytes(config, parameters[base::at(rank)]);
@@ -143,6 +179,8 @@ std::vector<MemoryPrice> price_ranks(const Config& config,
     memory.buffers = kept.buffers();
     memory.reserved = hardware.reserved_gb * 1e9;
     memory.capacity = hardware.memory_gb * 1e9;
+    memory.host += number(state.offloaded) + (state.offloaded > 0 ? slots : 0);
+    memory.host_capacity = hardware.host_room();
     ranks.push_back(memory);
   }
   return ranks;
@@ -153,9 +191,12 @@ MemoryPrice price_memory(const Config& config,
                          const Routing& routing,
                          MemoryBook& book) {
   MemoryPrice most;
+  double host = 0;
   for (const MemoryPrice& rank : price_ranks(config, hardware, routing, book)) {
+    host = std::max(host, rank.host);
     if (rank.total() > most.total()) most = rank;
   }
+  most.host = host;
   return most;
 }
 

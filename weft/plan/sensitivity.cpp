@@ -61,6 +61,7 @@ class KnobTurner {
     turn_axis("mbs", axes.mbs, &LayoutChoice::mbs);
     turn_modes();
     turn_recompute();
+    turn_host();
     turn_graphs();
     turn_batch();
     turn_numbers();
@@ -119,7 +120,13 @@ class KnobTurner {
       if (state == choice_.state) continue;
       LayoutChoice other = choice_;
       other.state = state;
-      try_choice("optimizer", state_word(choice_.state), state_word(state), other);
+      std::string to = state_word(state);
+      // It is the distributed optimizer that goes to the host.
+      if (other.host_state > 0 && state == StateHolder::Whole) {
+        other.host_state = 0;
+        to += " (none on the host)";
+      }
+      try_choice("optimizer", state_word(choice_.state), std::move(to), other);
     }
   }
 
@@ -142,6 +149,40 @@ class KnobTurner {
       }
       try_choice("recompute", ladder[choice_.recompute].name, std::move(to), other);
     }
+  }
+
+  // One rung of offloading either way, and a quarter of the optimizer's state.
+  void turn_host() {
+    const std::vector<std::size_t> rungs = space_.offloads_of(choice_.recompute);
+    const auto here = std::ranges::find(rungs, choice_.offload);
+    const auto try_rung = [&](std::size_t rung) {
+      LayoutChoice other = choice_;
+      other.offload = rung;
+      try_choice("offload", offload_word(choice_), offload_word(other), other);
+    };
+    if (here != rungs.end() && here != rungs.begin()) try_rung(*std::prev(here));
+    if (here != rungs.end() && std::next(here) != rungs.end()) try_rung(*std::next(here));
+    if (choice_.state != StateHolder::Shared || space_.axes().most_host_state == 0) return;
+    const auto try_state = [&](std::size_t quarters) {
+      LayoutChoice other = choice_;
+      other.host_state = quarters;
+      try_choice("host state", host_word(choice_.host_state), host_word(quarters), other);
+    };
+    if (choice_.host_state > 0) try_state(choice_.host_state - 1);
+    if (choice_.host_state < space_.axes().most_host_state) try_state(choice_.host_state + 1);
+  }
+
+  std::string offload_word(const LayoutChoice& choice) const {
+    std::string words;
+    for (const config::OffloadModule module :
+         space_.writer().offloaded(choice.offload, choice.recompute)) {
+      words += (words.empty() ? "" : ", ") + std::string(config::word(module));
+    }
+    return words.empty() ? "none" : words;
+  }
+
+  static std::string host_word(std::size_t quarters) {
+    return text("{} %", 100 * quarters / kStateQuarters);
   }
 
   void try_config(std::string knob, std::string from, std::string to, const Config& config) {

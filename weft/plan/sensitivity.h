@@ -19,9 +19,9 @@ struct KnobStep {
 };
 
 // One step up and one down on every axis, every other carrier and order, one rung of recomputation
-// either way and whole layers, the other holder of the optimizer's state, and CUDA graphs of what
-// has fixed shapes. Then what is no layout: half and twice the batch, and the other formats of
-// numbers that the GPU has.
+// either way and whole layers, one of offloading and a quarter of the optimizer's state to the host
+// or back, the other holder of that state, and CUDA graphs of what has fixed shapes. Then what is
+// no layout: half and twice the batch, and the other formats of numbers that the GPU has.
 std::vector<KnobStep> sensitivity(const LayoutSpace& space, const LayoutChoice& choice);
 
 // An answer with its numbers.

@@ -117,15 +117,19 @@ class CopyPlaces {
 
 }  // namespace
 
+bool is_offloaded_nth(std::size_t place, double share) {
+  const auto up_to = [&](std::size_t places) {
+    return std::floor(static_cast<double>(places) * share + 1e-9);
+  };
+  return up_to(place + 1) > up_to(place);
+}
+
 Anatomy with_offloading(Anatomy anatomy, std::span<const OffloadedPart> parts) {
   for (const OffloadedPart& part : parts) {
     for (const Chunk& chunk : anatomy.chunks) {
       const std::vector<PieceAnatomy*> pieces = offloadable(anatomy, chunk, part.name);
-      const auto up_to = [&](std::size_t i) {
-        return std::floor(static_cast<double>(i) * part.share + 1e-9);
-      };
       for (std::size_t i = 0; i < pieces.size(); ++i) {
-        if (up_to(i + 1) > up_to(i)) pieces[i]->is_offloaded = true;
+        if (is_offloaded_nth(i, part.share)) pieces[i]->is_offloaded = true;
       }
     }
     const bool is_new =
