@@ -1,5 +1,5 @@
-// Checkpoints between layouts that are drawn at random: all axes, and both ways to hold an
-// optimizer.
+// Checkpoints between layouts that are drawn at random: all axes, and every place of an optimizer's
+// state.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -27,6 +27,7 @@ std::pair<config::Config, std::string> drawn_layout(Draw& draw,
   while (true) {
     Words words = draw_layout(draw);
     draw_data_parallel(draw, words);
+    draw_optimizer_offload(draw, words);
     config::Config config = with_words(model, words);
     if (is_legal(config)) return {std::move(config), text_of(words)};
   }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <mutex>
 
@@ -10,6 +11,7 @@
 #include "weft/derive/optimizer_offload.h"
 #include "weft/train/checkpoints.h"
 #include "weft/train/memory_prediction.h"
+#include "weft/train/state_list.h"
 
 namespace weft::train {
 namespace offloaded_optimizer_test {
@@ -241,6 +243,37 @@ TEST_F(OffloadedCheckpoints, GoFromOneFractionToAnother) {
     fs::remove_all(folder_);
     fs::create_directories(folder_);
   }
+}
+
+// From where it lies: the entries are the state itself, in the host's memory, and while they are
+// written neither memory takes more than it has.
+TEST_F(OffloadedCheckpoints, AreWrittenWithoutASecondCopy) {
+  Config config = offloaded(small_config(), 1, true);
+  config.model.params_dtype = Precision::Bf16;
+  config.checkpoint.save = folder_.string();
+  on_ranks(config, [&](Engine& engine) {
+    const Progress progress(engine.pool(), config.rng.seed);
+    std::size_t of_state = 0;
+    for (const checkpoint::StateEntry& entry : state_list(engine, progress)) {
+      if (!entry.name.starts_with("optimizer.")) continue;
+      of_state += static_cast<std::size_t>(entry.tensor.bytes());
+      EXPECT_TRUE(std::ranges::any_of(engine.optimizers(), [&](const OptimizerShare& share) {
+        return entry.tensor.shares_block(share.adamw.moment1()) ||
+               entry.tensor.shares_block(share.adamw.moment2()) ||
+               entry.tensor.shares_block(share.adamw.master());
+      })) << entry.name;
+    }
+    EXPECT_GT(of_state, 0u);
+    EXPECT_EQ(engine.pool().use(tensor::Tag::Optimizer).bytes, 0u);
+    EXPECT_GE(engine.pool().use(tensor::Tag::Offloaded).bytes, of_state);
+    engine.pool().reset_peaks();
+    const std::size_t offloaded = engine.pool().use(tensor::Tag::Offloaded).bytes;
+    const std::size_t own = engine.pool().total().bytes;
+    EXPECT_EQ(save_checkpoint(engine, progress), std::nullopt);
+    EXPECT_EQ(engine.pool().use(tensor::Tag::Offloaded).peak, offloaded);
+    // What ranks tell each other about a checkpoint takes little.
+    EXPECT_LT(engine.pool().total().peak, own + of_state / 16);
+  });
 }
 
 TEST(OffloadCut, BucketsCoverWhatIsOffloadedInNearlyEqualParts) {

@@ -73,6 +73,14 @@ void draw_data_parallel(Draw& draw, Words& words) {
   words.emplace_back("comm_overlap.bucket_size", draw.any_of({"1000", "4000", "100000"}));
 }
 
+void draw_optimizer_offload(Draw& draw, Words& words) {
+  if (draw.either() == "false") return;
+  words.emplace_back("optimizer.optimizer_cpu_offload", "true");
+  words.emplace_back("optimizer.optimizer_offload_fraction", draw.any_of({"0.3", "1"}));
+  words.emplace_back("optimizer.overlap_cpu_optimizer_d2h_h2d", draw.either());
+  words.emplace_back("runtime.optimizer_offload_bucket_size", draw.any_of({"700", "20000"}));
+}
+
 config::Config with_words(config::Config config, const Words& words) {
   for (const auto& [key, value] : words) {
     const config::Field* field = config::find_field(key);

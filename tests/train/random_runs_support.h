@@ -30,6 +30,8 @@ Words draw_layout(Draw& draw, int most_ranks = 16);
 void draw_dispatcher(Draw& draw, Words& words);
 void draw_overlap(Draw& draw, Words& words);
 void draw_data_parallel(Draw& draw, Words& words);
+// Half of the runs keep some or all of the optimizer's state in host memory.
+void draw_optimizer_offload(Draw& draw, Words& words);
 
 config::Config with_words(config::Config config, const Words& words);
 std::string text_of(const Words& words);

@@ -30,7 +30,7 @@ std::map<int, Peaks> even_peaks(const config::Config& config, devices::DeviceKin
 // Of one rank, as a dry step has them.
 Peaks dry_peaks(const config::Config& config, int rank, devices::DeviceKind device);
 
-// That dry steps of the first and of the last rank take as much, by tag.
+// That a dry step of every rank takes as much, by tag.
 void expect_predicted(const config::Config& config,
                       const std::map<int, Peaks>& real,
                       devices::DeviceKind device);

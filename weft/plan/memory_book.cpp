@@ -92,7 +92,7 @@ KeptLayer kept_by_pieces(const Config& alone, double imbalance, const OffloadedP
       schedule::plan_step(alone,
                           grid,
                           config::RowBudget::AsConfigured,
-                          detail_with(parts, alone.model));
+                          detail_with(parts));
   CHECK(plans.size() == 1, "{} pipeline ranks", plans.size());
   const schedule::RankPlan& plan = plans.front();
   schedule::Load load = expected_load(alone, plan.anatomy.flow);
@@ -278,19 +278,43 @@ const std::vector<derive::RankParameters>& MemoryBook::parameters(const Config& 
   return look_up(parameters_, name, [&] { return derive::rank_parameters(config); });
 }
 
-const OffloadedParts& MemoryBook::offloaded(const Config& config) {
+const std::vector<OffloadablePart>& MemoryBook::offloadable(const Config& config,
+                                                           std::int64_t layer,
+                                                           Recomputed whole) {
+  const std::string name = base::text("{} {} {}",
+                                      layer_name(config, {.layer = layer, .whole = whole}),
+                                      config.train.micro_batch_size,
+                                      joined_words(config.model.offload_modules));
+  return look_up(offloadable_, name, [&] { return offloadable_parts(config, layer, whole); });
+}
+
+const MemoryBook::OffloadedStages& MemoryBook::offloaded(const Config& config) {
   const ModelConfig& model = config.model;
   std::string name;
   if (model.fine_grained_activation_offloading) {
     name = base::text("{} {} {} {} {} {}",
-                      model.tensor_model_parallel_size,
-                      model.context_parallel_size,
-                      model.expert_model_parallel_size,
-                      model.expert_shards(),
+                      layer_name(config, {.layer = model.num_layers - 1}),
                       config.train.micro_batch_size,
+                      model.pipeline_model_parallel_size,
+                      model.pipeline_model_parallel_layout,
+                      derive::virtual_stages(model),
                       joined_words(model.offload_modules));
+    if (model.recompute_granularity == config::RecomputeGranularity::Full) name += " full";
   }
-  return look_up(offloaded_, name, [&] { return offloaded_parts(config); });
+  return look_up(offloaded_, name, [&] {
+    OffloadedStages all;
+    if (name.empty()) return all;
+    const OffloadableLayers layers{
+        .stages = stages(config),
+        .parts = [&](std::int64_t layer, int place) -> const std::vector<OffloadablePart>& {
+          return offloadable(config, layer, recomputed_at(model, place));
+        }};
+    const OffloadedParts parts = offloaded_parts(config, layers);
+    for (const derive::Stage& stage : layers.stages) {
+      all.push_back(offloaded_of_stage(stage, layers, parts));
+    }
+    return all;
+  });
 }
 
 }  // namespace weft::plan

@@ -50,10 +50,15 @@ class MemoryBook {
   // has as much of every chunk.
   const std::vector<std::vector<Flight>>& flights(const config::Config& config);
 
-  // derive::stages_of, derive::rank_parameters and offloaded_parts of the config.
+  // derive::stages_of, derive::rank_parameters, and what offloaded_layers.h says of the config.
   const std::vector<derive::Stage>& stages(const config::Config& config);
   const std::vector<derive::RankParameters>& parameters(const config::Config& config);
-  const OffloadedParts& offloaded(const config::Config& config);
+  const std::vector<OffloadablePart>& offloadable(const config::Config& config,
+                                                  std::int64_t layer,
+                                                  Recomputed whole);
+  // By stage and layer of it; none where nothing is offloaded.
+  using OffloadedStages = std::vector<std::vector<std::vector<schedule::PieceName>>>;
+  const OffloadedStages& offloaded(const config::Config& config);
 
  private:
   // What `known` has under the name, or `make` makes. It stays as long as the book.
@@ -67,7 +72,8 @@ class MemoryBook {
   std::map<std::string, std::vector<std::vector<Flight>>> flights_;
   std::map<std::string, std::vector<derive::Stage>> stages_;
   std::map<std::string, std::vector<derive::RankParameters>> parameters_;
-  std::map<std::string, OffloadedParts> offloaded_;
+  std::map<std::string, std::vector<OffloadablePart>> offloadable_;
+  std::map<std::string, OffloadedStages> offloaded_;
 };
 
 }  // namespace weft::plan

@@ -1,71 +1,146 @@
 #include "weft/plan/offloaded_layers.h"
 
+#include <algorithm>
+#include <deque>
 #include <set>
+#include <tuple>
 
 #include "weft/base/casts.h"
+#include "weft/derive/layer_kind.h"
+#include "weft/plan/layers_alone.h"
 #include "weft/schedule/offload_share.h"
 #include "weft/schedule/passes/offload.h"
 
 namespace weft::plan {
 namespace {
 
-using schedule::Part;
-using schedule::Piece;
+using base::number;
+using config::Config;
 using schedule::PieceName;
 
-bool is_of_experts_alone(const PieceName& name) {
-  return name.piece == Piece::Experts || name.piece == Piece::Merge;
+// Those named, whatever the link carries: in all layers that have them.
+std::vector<schedule::OffloadedModule> modules_named(Config config) {
+  config.runtime.offload_layers_share = 1;
+  return schedule::offloaded_modules(config);
 }
 
-bool has_part(const config::ModelConfig& model, std::int64_t layer, const PieceName& name) {
-  if (is_of_experts_alone(name)) return model.is_moe_layer(layer);
-  return name.piece != Piece::Mlp || !model.is_moe_layer(layer);
+const OffloadablePart* find_part(const std::vector<OffloadablePart>& parts, const PieceName& name) {
+  const auto found = std::ranges::find(parts, name, &OffloadablePart::name);
+  return found == parts.end() ? nullptr : &*found;
 }
 
-// What a layer hands on to the next.
-bool ends_layer(const PieceName& name) {
-  return name.piece == Piece::Merge || (name.piece == Piece::Mlp && name.part == Part::Add);
+// Visits the layers of a stage that can offload a part, in their order.
+template <typename Visit>
+void for_each_layer(const derive::Stage& stage,
+                    const OffloadableLayers& layers,
+                    const PieceName& name,
+                    const Visit& visit) {
+  for (int i = 0; i < stage.layers - (stage.loss ? 1 : 0); ++i) {
+    const OffloadablePart* part = find_part(layers.parts(stage.first_layer + i, i), name);
+    if (part == nullptr || (part->hands_on && i + 1 == stage.layers)) continue;
+    visit(i, *part);
+  }
 }
 
 }  // namespace
 
-OffloadedParts offloaded_parts(const config::Config& config) {
-  OffloadedParts parts;
-  for (const schedule::OffloadedModule& module : schedule::offloaded_modules(config)) {
-    for (const PieceName& name : module.parts) {
-      if (module.share > 0) parts.push_back({.name = name, .share = module.share});
+std::vector<OffloadablePart> offloadable_parts(const Config& config,
+                                               std::int64_t layer,
+                                               Recomputed whole) {
+  std::vector<PieceName> names;
+  for (const schedule::OffloadedModule& module : modules_named(config)) {
+    names.insert(names.end(), module.parts.begin(), module.parts.end());
+  }
+  Config alone = layers_alone(config, layer, whole);
+  alone.model.num_layers = 1;
+  const schedule::Anatomy anatomy = schedule::before_offload(alone, 0, names);
+  const schedule::Load load = schedule::even_load(config);
+  const std::vector<schedule::PieceAnatomy>& pieces = anatomy.layers.front();
+  std::vector<OffloadablePart> parts;
+  for (const PieceName& name : names) {
+    for (const schedule::PieceAnatomy& piece : pieces) {
+      if (!piece.is(name) || piece.away() == schedule::Bytes{} || piece.is_recomputed) continue;
+      parts.push_back({.name = name,
+                       .copied = number(piece.copied().of(load)),
+                       .hands_on = &piece == &pieces.back()});
     }
   }
   return parts;
 }
 
-std::vector<std::vector<PieceName>> offloaded_of_stage(const config::ModelConfig& model,
-                                                       const derive::Stage& stage,
-                                                       const OffloadedParts& parts) {
-  std::vector<std::vector<PieceName>> layers(base::at(stage.layers));
-  for (const schedule::OffloadedPart& part : parts) {
-    const bool hands_on = ends_layer(part.name);
-    const int last = stage.layers - (stage.loss || hands_on ? 1 : 0);
-    std::size_t nth = 0;  // of those that have it
-    for (int i = 0; i < last; ++i) {
-      if (!has_part(model, stage.first_layer + i, part.name)) continue;
-      if (schedule::is_offloaded_nth(nth++, part.share)) layers[base::at(i)].push_back(part.name);
+OffloadedParts offloaded_parts(const Config& config, const OffloadableLayers& layers) {
+  if (!config.model.fine_grained_activation_offloading) return {};
+  const std::optional<double> carried = schedule::carried_bytes(config);
+  const double given = config.runtime.offload_layers_share;
+  double left = carried.value_or(0);
+  OffloadedParts parts;
+  for (const schedule::OffloadedModule& module : modules_named(config)) {
+    double share = given > 0 ? std::min(given, module.share) : module.share;
+    double bytes = 0;
+    for (const derive::Stage& stage : layers.stages) {
+      for (const PieceName& name : module.parts) {
+        for_each_layer(stage, layers, name, [&](int, const OffloadablePart& part) {
+          bytes += part.copied;
+        });
+      }
+    }
+    if (carried && given <= 0 && bytes > 0) share = std::min(share, std::max(left, 0.0) / bytes);
+    left -= share * bytes;
+    for (const PieceName& name : module.parts) {
+      if (share > 0 && bytes > 0) parts.push_back({.name = name, .share = share});
     }
   }
-  return layers;
+  return parts;
 }
 
-schedule::Detail detail_with(const OffloadedParts& parts, const config::ModelConfig& model) {
-  schedule::Detail detail;
-  std::set<Piece> split;
+OffloadedParts offloaded_parts(const Config& config) {
+  const config::ModelConfig& model = config.model;
+  if (!model.fine_grained_activation_offloading) return {};
+  using Kind = std::tuple<bool, derive::AttentionKind, Recomputed>;
+  std::deque<std::pair<Kind, std::vector<OffloadablePart>>> known;
+  const std::vector<derive::Stage> stages = derive::stages_of(model).all;
+  const OffloadableLayers layers{
+      .stages = stages,
+      .parts = [&](std::int64_t layer, int place) -> const std::vector<OffloadablePart>& {
+        const Recomputed whole = recomputed_at(model, place);
+        const Kind kind{model.is_moe_layer(layer), derive::attention_of(model, layer), whole};
+        for (const auto& each : known) {
+          if (each.first == kind) return each.second;
+        }
+        return known.emplace_back(kind, offloadable_parts(config, layer, whole)).second;
+      }};
+  return offloaded_parts(config, layers);
+}
+
+std::vector<std::vector<PieceName>> offloaded_of_stage(const derive::Stage& stage,
+                                                       const OffloadableLayers& layers,
+                                                       const OffloadedParts& parts) {
+  std::vector<std::vector<PieceName>> gone(base::at(stage.layers));
   for (const schedule::OffloadedPart& part : parts) {
-    if (is_of_experts_alone(part.name) && model.experts() == 0) continue;
-    if (part.name.piece == Piece::Mlp && model.experts() > 0) continue;
-    if (part.name.part != Part::None) split.insert(part.name.piece);
-    detail.offloaded.push_back(part);
+    std::size_t nth = 0;  // of those that have it
+    for_each_layer(stage, layers, part.name, [&](int place, const OffloadablePart&) {
+      if (schedule::is_offloaded_nth(nth++, part.share)) gone[base::at(place)].push_back(part.name);
+    });
+  }
+  return gone;
+}
+
+schedule::Detail detail_with(const OffloadedParts& parts) {
+  schedule::Detail detail;
+  std::set<schedule::Piece> split;
+  for (const schedule::OffloadedPart& part : parts) {
+    if (part.name.part != schedule::Part::None) split.insert(part.name.piece);
   }
   detail.split.assign(split.begin(), split.end());
+  detail.offloaded = parts;
   return detail;
+}
+
+Recomputed recomputed_at(const config::ModelConfig& model, int place) {
+  if (model.recompute_granularity != config::RecomputeGranularity::Full) return Recomputed::No;
+  const bool block = model.recompute_method == config::RecomputeMethod::Block;
+  return !block || place < model.recompute_num_layers.value_or(1) ? Recomputed::Yes
+                                                                  : Recomputed::No;
 }
 
 }  // namespace weft::plan

@@ -80,15 +80,6 @@ class KeptByRank {
     return work_.own_tokens * number(config_.model.hidden_size) * kStreamElement;
   }
 
-  // Whole layers that run again, the place of each among its stage's.
-  Recomputed whole(int place) const {
-    const ModelConfig& model = config_.model;
-    if (model.recompute_granularity != config::RecomputeGranularity::Full) return Recomputed::No;
-    const bool block = model.recompute_method == config::RecomputeMethod::Block;
-    const bool again = !block || place < model.recompute_num_layers.value_or(1);
-    return again ? Recomputed::Yes : Recomputed::No;
-  }
-
   // Layers of one kind keep the same: each is looked up once.
   const KeptLayer& of_layer(LayerAsked asked) const {
     const auto kind = std::tuple(config_.model.is_moe_layer(asked.layer),
@@ -105,14 +96,14 @@ class KeptByRank {
   StageKept of_stage(const derive::Stage& stage) const {
     const ModelConfig& model = config_.model;
     StageKept kept{.layers = stream()};  // what it received, or embedded
-    std::vector<std::vector<schedule::PieceName>> offloaded;
-    if (!offloaded_.empty()) offloaded = offloaded_of_stage(model, stage, offloaded_);
     double back = 0, back_before = 0;
     for (int i = 0; i < stage.layers + stage.mtp_layers; ++i) {
       LayerAsked asked{.layer = std::min<std::int64_t>(stage.first_layer + i, model.num_layers - 1),
-                       .whole = whole(i),
+                       .whole = recomputed_at(model, i),
                        .imbalance = imbalance_};
-      if (!offloaded.empty() && i < stage.layers) asked.offloaded = offloaded[base::at(i)];
+      if (!offloaded_.empty() && i < stage.layers) {
+        asked.offloaded = offloaded_[stages_.size()][base::at(i)];
+      }
       const KeptLayer& each = of_layer(std::move(asked));
       kept.layers += each.kept;
       kept.again = std::max(kept.again, each.again);
@@ -146,7 +137,7 @@ class KeptByRank {
   const Workload work_;
   const derive::Pipeline pipeline_;
   const std::vector<std::vector<Flight>>& flights_;
-  const OffloadedParts& offloaded_;
+  const MemoryBook::OffloadedStages& offloaded_;
   mutable std::deque<KnownLayer> layers_;
   std::vector<StageKept> stages_;
 };

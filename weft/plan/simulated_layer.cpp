@@ -76,7 +76,7 @@ class SmallRun {
     plans_ = schedule::plan_step(config_,
                                  grid,
                                  config::RowBudget::AsConfigured,
-                                 detail_with(offloaded, config_.model));
+                                 detail_with(offloaded));
     CHECK(plans_.size() == 1, "{} pipeline ranks", plans_.size());
     for (const Entry& entry : entries()) pricing.note(entry);
     std::optional<sim::CostTable> nominal;
@@ -191,6 +191,17 @@ std::int64_t layers_more(const OffloadedParts& offloaded) {
   return all ? 1 : kSomeOffload;
 }
 
+// Of what the run offloads, what such a layer has.
+OffloadedParts offloaded_by(const Config& config, std::int64_t layer, Recomputed whole) {
+  OffloadedParts parts = offloaded_parts(config);
+  if (parts.empty()) return parts;
+  const std::vector<OffloadablePart> own = offloadable_parts(config, layer, whole);
+  std::erase_if(parts, [&](const schedule::OffloadedPart& part) {
+    return std::ranges::find(own, part.name, &OffloadablePart::name) == own.end();
+  });
+  return parts;
+}
+
 }  // namespace
 
 SimulatedLayer simulate_layer(const Config& config,
@@ -200,7 +211,7 @@ SimulatedLayer simulate_layer(const Config& config,
                               Recomputed whole) {
   const Config alone = layers_alone(config, layer, whole);
   const NodePricing pricing(config, hardware, routing, layer);
-  const OffloadedParts offloaded = offloaded_parts(config);
+  const OffloadedParts offloaded = offloaded_by(config, layer, whole);
   NominalRates rates;
   rates.host_link_bytes_per_second = hardware.host_link_rate();
   const auto make = [&](const RunSize& size) {

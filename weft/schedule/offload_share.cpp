@@ -7,11 +7,16 @@
 #include "weft/derive/flops.h"
 #include "weft/derive/gpu.h"
 #include "weft/derive/layer_kind.h"
-#include "weft/schedule/anatomy_bytes.h"
+#include "weft/derive/pipeline.h"
+#include "weft/schedule/passes/offload.h"
+#include "weft/schedule/passes/parts.h"
+#include "weft/schedule/passes/recompute.h"
+#include "weft/schedule/savings.h"
 
 namespace weft::schedule {
 namespace {
 
+using base::at;
 using base::number;
 using config::OffloadModule;
 using Parts = std::vector<PieceName>;
@@ -49,28 +54,39 @@ Parts parts_offloaded_by(OffloadModule module, const config::ModelConfig& model)
   return {};
 }
 
-// Of all layers together.
-double bytes_of_parts(const config::Config& config, const Parts& parts) {
-  const TokenFlow flow{.tp = static_cast<int>(config.model.tensor_model_parallel_size),
-                       .cp = static_cast<int>(config.model.context_parallel_size),
-                       .sequences = static_cast<int>(config.train.micro_batch_size)};
-  const Load load = even_load(config);
+// Of all layers of all pipeline ranks together.
+double bytes_of_parts(const std::vector<Anatomy>& ranks, const Parts& parts, const Load& load) {
   double bytes = 0;
-  for (int layer = 0; layer < config.model.num_layers; ++layer) {
-    for (const PieceName& name : parts) {
-      const bool is_of_moe = name.piece == Piece::Experts || name.piece == Piece::Merge;
-      const bool is_of_dense = name.piece == Piece::Mlp;
-      if ((is_of_moe || is_of_dense) && is_of_moe != config.model.is_moe_layer(layer)) continue;
-      const PieceBytes part = bytes_of(config.model, flow, name, layer);
-      const Bytes& all = part.remade != Bytes{} ? part.remade : part.output;
-      bytes += number((part.travels ? *part.travels : all).of(load));
+  for (const Anatomy& anatomy : ranks) {
+    for (const Chunk& chunk : anatomy.chunks) {
+      for (const PieceName& name : parts) {
+        for (const PiecePlace& place : offloadable(anatomy, chunk, name)) {
+          bytes += number(anatomy.layers[at(place.layer)][place.index].copied().of(load));
+        }
+      }
     }
   }
   return bytes;
 }
 
-// How many bytes the link carries while the layers compute their forward, which is shorter than
-// their backward; none: nobody knows.
+std::vector<OffloadedModule> named_modules(const config::ModelConfig& model) {
+  std::vector<OffloadedModule> modules;
+  for (const OffloadModule module : model.offload_modules) {
+    if (std::ranges::find(modules, module, &OffloadedModule::module) != modules.end()) continue;
+    modules.push_back({.module = module, .parts = parts_offloaded_by(module, model)});
+  }
+  return modules;
+}
+
+}  // namespace
+
+Load even_load(const config::Config& config) {
+  const config::ModelConfig& model = config.model;
+  const std::int64_t tokens = config.train.micro_batch_size * model.seq_length /
+                              (model.tensor_model_parallel_size * model.context_parallel_size);
+  return {.tokens = tokens, .rows = tokens * model.expert_grid().per_token};
+}
+
 std::optional<double> carried_bytes(const config::Config& config) {
   const derive::GpuFacts gpu = derive::gpu_facts(config.hardware);
   if (!gpu.tflops || !gpu.host_gbps) return std::nullopt;
@@ -83,33 +99,46 @@ std::optional<double> carried_bytes(const config::Config& config) {
   return seconds * *gpu.host_gbps * 1e9 * derive::kReachedOfHostLink;
 }
 
-}  // namespace
-
-Load even_load(const config::Config& config) {
-  const config::ModelConfig& model = config.model;
-  const std::int64_t tokens = config.train.micro_batch_size * model.seq_length /
-                              (model.tensor_model_parallel_size * model.context_parallel_size);
-  return {.tokens = tokens, .rows = tokens * model.expert_grid().per_token};
+Anatomy before_offload(const config::Config& config,
+                       int pp_rank,
+                       const std::vector<PieceName>& parts) {
+  const TokenFlow flow{.tp = static_cast<int>(config.model.tensor_model_parallel_size),
+                       .cp = static_cast<int>(config.model.context_parallel_size),
+                       .sequences = static_cast<int>(config.train.micro_batch_size)};
+  Detail detail;
+  for (const PieceName& name : parts) {
+    if (name.part != Part::None) detail.split.push_back(name.piece);
+  }
+  detail = with_recomputed(std::move(detail), config);
+  Anatomy anatomy = describe(config.model, {}, pp_rank, flow, derive::placement_of(config));
+  anatomy = with_parts(std::move(anatomy), detail.split);
+  anatomy = with_recomputation(std::move(anatomy), detail.recomputed, detail.recomputed_layers);
+  return with_grouped_layers(std::move(anatomy), detail.recomputed_group);
 }
 
 std::vector<OffloadedModule> offloaded_modules(const config::Config& config) {
   const config::ModelConfig& model = config.model;
-  std::vector<OffloadedModule> modules;
-  if (!model.fine_grained_activation_offloading) return modules;
+  if (!model.fine_grained_activation_offloading) return {};
+  std::vector<OffloadedModule> modules = named_modules(model);
+  for (OffloadedModule& module : modules) {
+    if (config.runtime.offload_layers_share > 0) module.share = config.runtime.offload_layers_share;
+    module.share = std::min(module.share, model.activation_offload_fraction);
+  }
   const std::optional<double> carried = carried_bytes(config);
-  double left = carried.value_or(0);
-  for (const OffloadModule module : model.offload_modules) {
-    if (std::ranges::find(modules, module, &OffloadedModule::module) != modules.end()) continue;
-    OffloadedModule one{.module = module, .parts = parts_offloaded_by(module, model)};
-    const double bytes = bytes_of_parts(config, one.parts);
-    if (config.runtime.offload_layers_share > 0) {
-      one.share = config.runtime.offload_layers_share;
-    } else if (carried && bytes > 0) {
-      one.share = std::clamp(left / bytes, 0.0, 1.0);
-    }
-    one.share = std::min(one.share, model.activation_offload_fraction);
-    left -= one.share * bytes;
-    modules.push_back(std::move(one));
+  if (!carried || config.runtime.offload_layers_share > 0) return modules;
+  Parts all;
+  for (const OffloadedModule& module : modules) {
+    all.insert(all.end(), module.parts.begin(), module.parts.end());
+  }
+  std::vector<Anatomy> ranks;
+  for (int pp_rank = 0; pp_rank < model.pipeline_model_parallel_size; ++pp_rank) {
+    ranks.push_back(before_offload(config, pp_rank, all));
+  }
+  double left = *carried;
+  for (OffloadedModule& module : modules) {
+    const double bytes = bytes_of_parts(ranks, module.parts, even_load(config));
+    if (bytes > 0) module.share = std::min(module.share, std::max(left, 0.0) / bytes);
+    left -= module.share * bytes;
   }
   return modules;
 }

@@ -4,28 +4,11 @@
 
 #include "weft/base/casts.h"
 #include "weft/base/text.h"
-#include "weft/derive/pipeline.h"
 #include "weft/schedule/offload_share.h"
 #include "weft/schedule/passes/offload.h"
-#include "weft/schedule/passes/parts.h"
-#include "weft/schedule/passes/recompute.h"
-#include "weft/schedule/savings.h"
 
 namespace weft::schedule {
 namespace {
-
-// Of a pipeline rank, with what is recomputed and offloaded.
-Anatomy saving_anatomy(const config::Config& config, int pp_rank) {
-  const TokenFlow flow{.tp = static_cast<int>(config.model.tensor_model_parallel_size),
-                       .cp = static_cast<int>(config.model.context_parallel_size),
-                       .sequences = static_cast<int>(config.train.micro_batch_size)};
-  const Detail detail = with_savings({}, config);
-  Anatomy anatomy = describe(config.model, {}, pp_rank, flow, derive::placement_of(config));
-  anatomy = with_parts(std::move(anatomy), detail.split);
-  anatomy = with_recomputation(std::move(anatomy), detail.recomputed, detail.recomputed_layers);
-  anatomy = with_grouped_layers(std::move(anatomy), detail.recomputed_group);
-  return with_offloading(std::move(anatomy), detail.offloaded);
-}
 
 struct LayerCount {
   std::int64_t offloaded = 0, all = 0;
@@ -53,8 +36,16 @@ std::string offload_text(const config::Config& config) {
   const std::vector<OffloadedModule> modules = offloaded_modules(config);
   if (modules.empty()) return {};
   std::vector<LayerCount> counts(modules.size());
+  std::vector<PieceName> names;
+  std::vector<OffloadedPart> parts;
+  for (const OffloadedModule& module : modules) {
+    for (const PieceName& name : module.parts) {
+      names.push_back(name);
+      parts.push_back({.name = name, .share = module.share});
+    }
+  }
   for (int pp_rank = 0; pp_rank < config.model.pipeline_model_parallel_size; ++pp_rank) {
-    const Anatomy anatomy = saving_anatomy(config, pp_rank);
+    const Anatomy anatomy = with_offloading(before_offload(config, pp_rank, names), parts);
     for (std::size_t i = 0; i < modules.size(); ++i) {
       count_layers(anatomy, modules[i].parts, counts[i]);
     }

@@ -188,6 +188,7 @@ std::vector<RankPlan> plan_step(const config::Config& config,
                          .exchange = exchange_of(config, grid),
                          .logits = derive::logits_kept(config)};
   const derive::Placement placement = derive::placement_of(config);
+  const Detail with_all = with_savings(detail, config);
   std::vector<RankPlan> plans;
   for (int pp_rank = 0; pp_rank < grid.pp(); ++pp_rank) {
     sums.buffers = derive::buffer_scheme(config, pp_rank);
@@ -196,7 +197,6 @@ std::vector<RankPlan> plan_step(const config::Config& config,
                   .training = {},
                   .forward = {}};
     plan.training = training_graph(config, plan.anatomy, plan.shape);
-    const Detail with_all = with_savings(detail, config);
     add_detail(plan, with_all);
     overlap_exchanges(config, plan);
     if (grid.cp() > 1) {

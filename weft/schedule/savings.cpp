@@ -100,18 +100,12 @@ Names recomputed_by(const config::ModelConfig& model) {
 
 }  // namespace
 
-Detail with_savings(Detail detail, const config::Config& config) {
+Detail with_recomputed(Detail detail, const config::Config& config) {
   const config::ModelConfig& model = config.model;
   const Names names = recomputed_by(model);
   std::set<Piece> split(detail.split.begin(), detail.split.end());
   for (const PieceName& name : names) {
     if (name.part != Part::None || name.piece == Piece::Attention) split.insert(name.piece);
-  }
-  for (const OffloadedModule& module : offloaded_modules(config)) {
-    for (const PieceName& name : module.parts) {
-      if (name.part != Part::None) split.insert(name.piece);
-      detail.offloaded.push_back({.name = name, .share = module.share});
-    }
   }
   detail.split.assign(split.begin(), split.end());
   add(detail.recomputed, names);
@@ -122,6 +116,19 @@ Detail with_savings(Detail detail, const config::Config& config) {
   } else {
     detail.recomputed_group = layers;
   }
+  return detail;
+}
+
+Detail with_savings(Detail detail, const config::Config& config) {
+  detail = with_recomputed(std::move(detail), config);
+  std::set<Piece> split(detail.split.begin(), detail.split.end());
+  for (const OffloadedModule& module : offloaded_modules(config)) {
+    for (const PieceName& name : module.parts) {
+      if (name.part != Part::None) split.insert(name.piece);
+      detail.offloaded.push_back({.name = name, .share = module.share});
+    }
+  }
+  detail.split.assign(split.begin(), split.end());
   return detail;
 }
 

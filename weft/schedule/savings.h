@@ -7,8 +7,11 @@
 
 namespace weft::schedule {
 
-// `detail` with what model.recompute_granularity, recompute_modules, recompute_method,
-// recompute_num_layers and model.offload_modules ask for.
+// `detail` with what model.recompute_granularity, recompute_modules, recompute_method and
+// recompute_num_layers ask for.
+Detail with_recomputed(Detail detail, const config::Config& config);
+
+// That, and what model.offload_modules ask for.
 Detail with_savings(Detail detail, const config::Config& config);
 
 }  // namespace weft::schedule

@@ -326,7 +326,8 @@ void Pool::settle(const void* kind) {
   exchange_arena_->forget_uses();
   user_ = nullptr;
   if (step_ != nullptr) plan_step();
-  step_ = kind == nullptr ? nullptr : &step_memories_[kind];
+  const bool is_planned = kind != nullptr && watcher_ == nullptr;
+  step_ = is_planned ? &step_memories_[kind] : nullptr;
   ++steps_;
   if (step_ != nullptr) step_->begin();
 }

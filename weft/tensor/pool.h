@@ -114,7 +114,8 @@ class PoolWatcher {
 
 class Pool {
  public:
-  // `watcher`, where there is one, outlives the pool.
+  // `watcher`, where there is one, outlives the pool. Of a pool that is watched the bytes count,
+  // not where they lie: it plans no places for the next step.
   explicit Pool(Device& device, PoolWatcher* watcher = nullptr);
   ~Pool();
   Pool(const Pool&) = delete;

@@ -175,7 +175,6 @@ TEST(Offload, KeepsLess) {
   EXPECT_LT(half, none);
 }
 
-// By hand: what the link carries while a layer computes, over what the layer would send.
 // Of layers recomputed together the first input alone is kept, and can go.
 TEST(OffloadText, CountsTheLayersThatReallyGo) {
   config::Config config;
@@ -193,7 +192,8 @@ TEST(OffloadText, CountsTheLayersThatReallyGo) {
       << text_of_groups(2);
 }
 
-TEST(OffloadShare, IsWhatTheLinkCarries) {
+// Qwen3-30B-A3B's width, 4 x 4096 tokens.
+config::Config wide_config() {
   config::Config config;
   config::ModelConfig& model = config.model;
   model.num_layers = 12;
@@ -210,6 +210,13 @@ TEST(OffloadShare, IsWhatTheLinkCarries) {
   config.train.micro_batch_size = 4;
   model.fine_grained_activation_offloading = true;
   model.offload_modules = {config::OffloadModule::ExpertFc1, config::OffloadModule::MoeAct};
+  return config;
+}
+
+// By hand: what the link carries while a layer computes, over what the layer would send.
+TEST(OffloadShare, IsWhatTheLinkCarries) {
+  config::Config config = wide_config();
+  config::ModelConfig& model = config.model;
   const double tokens = 4 * 4096;
   EXPECT_EQ(offloaded_modules(config)[0].share, 1);  // nobody knows the link
   config.hardware.gpu = config::Gpu::H100;
@@ -218,12 +225,29 @@ TEST(OffloadShare, IsWhatTheLinkCarries) {
   const double carried = 2 * products * tokens / (989e12 * 0.5) * 64e9 * 0.75;
   const double rows = tokens * 8 * 2048 * 2;
   const std::vector<OffloadedModule> modules = offloaded_modules(config);
-  EXPECT_NEAR(modules[0].share, carried / rows, 1e-6);
+  // Twelve layers compute; the last of them has nothing to offload.
+  EXPECT_NEAR(modules[0].share, 12 * carried / (11 * rows), 1e-6);
   EXPECT_NEAR(modules[1].share, 0, 1e-9);  // nothing is left for the second
   config.runtime.offload_layers_share = 0.75;
   EXPECT_EQ(offloaded_modules(config)[1].share, 0.75);
   model.activation_offload_fraction = 0.5;
   EXPECT_EQ(offloaded_modules(config)[1].share, 0.5);
+}
+
+// What a recomputed module never sends, the link has for the next.
+TEST(OffloadShare, SpendsNothingOnWhatIsRecomputed) {
+  config::Config config = wide_config();
+  config.hardware.gpu = config::Gpu::H100;
+  config.model.offload_modules = {config::OffloadModule::MoeAct};
+  const double alone = offloaded_modules(config)[0].share;
+  EXPECT_GT(alone, 0.1);
+  EXPECT_LT(alone, 1);
+  config.model.recompute_granularity = config::RecomputeGranularity::Selective;
+  config.model.recompute_modules = {{config::RecomputeModule::Layernorm}};
+  config.model.offload_modules = {config::OffloadModule::QkvLinear, config::OffloadModule::MoeAct};
+  EXPECT_EQ(offloaded_modules(config)[1].share, alone);
+  config.model.recompute_modules = {{config::RecomputeModule::CoreAttn}};
+  EXPECT_LT(offloaded_modules(config)[1].share, alone);
 }
 
 }  // namespace offload_test

@@ -1,5 +1,9 @@
 #include "weft/kernels/cpu/dry_operations.h"
 
+#include <algorithm>
+#include <deque>
+#include <vector>
+
 #include "weft/kernels/cpu/attention_blocks.h"
 #include "weft/kernels/cpu/choose_shards.h"
 #include "weft/kernels/cpu/even_choice.h"
@@ -86,6 +90,31 @@ void dry_gpu_attention_dgrad(Stream&,
   floats(workspace, memory.total() / static_cast<std::int64_t>(sizeof(float)));
 }
 
+// Every layer of a dry step asks for the same few choices, so that a thread keeps those it made.
+struct EvenChoice {
+  std::int64_t k = 0, experts = 0;
+  GroupLimit groups;
+  std::vector<std::int32_t> chosen;
+};
+
+const EvenChoice& even_choice(std::size_t size,
+                              std::int64_t k,
+                              std::int64_t experts,
+                              const GroupLimit& groups) {
+  constexpr std::size_t kMost = 4;
+  thread_local std::deque<EvenChoice> made;
+  const auto found = std::ranges::find_if(made, [&](const EvenChoice& one) {
+    return one.chosen.size() == size && one.k == k && one.experts == experts &&
+           one.groups.groups == groups.groups && one.groups.kept == groups.kept;
+  });
+  if (found != made.end()) return *found;
+  if (made.size() == kMost) made.pop_front();
+  EvenChoice& one = made.emplace_back(EvenChoice{.k = k, .experts = experts, .groups = groups});
+  one.chosen.resize(size);
+  choose_evenly(one.chosen, k, experts, groups);
+  return one;
+}
+
 void even_top_k(Stream& stream,
                 Tensor,
                 Tensor experts_Tk,
@@ -96,7 +125,7 @@ void even_top_k(Stream& stream,
                          static_cast<std::size_t>(experts_Tk.elements()));
   const std::int64_t k = experts_Tk.dim(1), experts = logits_TE.dim(1);
   enqueue(stream, "even_top_k", WorkClass::Memory, [=, groups = options.groups](Workers&) {
-    choose_evenly(chosen, k, experts, groups);
+    std::ranges::copy(even_choice(chosen.size(), k, experts, groups).chosen, chosen.begin());
   });
 }
 

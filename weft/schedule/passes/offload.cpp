@@ -17,24 +17,6 @@ namespace {
 
 using base::at;
 
-// The pieces of a chunk that may be offloaded under a name, by layer.
-std::vector<PieceAnatomy*> offloadable(Anatomy& anatomy,
-                                       const Chunk& chunk,
-                                       const PieceName& name) {
-  std::vector<PieceAnatomy*> found;
-  const int end = chunk.end_layer() - (chunk.has_head ? 1 : 0);
-  for (int layer = chunk.first_layer; layer < end; ++layer) {
-    for (PieceAnatomy& piece : anatomy.layers[at(layer)]) {
-      const bool leaves_chunk =
-          &piece == &anatomy.layers[at(layer)].back() && layer + 1 == chunk.end_layer();
-      const bool is_kept =
-          piece.is(name) && piece.away() != Bytes{} && !piece.is_recomputed && !leaves_chunk;
-      if (is_kept) found.push_back(&piece);
-    }
-  }
-  return found;
-}
-
 // Finds the place of every copy in an order of entries.
 class CopyPlaces {
  public:
@@ -124,12 +106,30 @@ bool is_offloaded_nth(std::size_t place, double share) {
   return up_to(place + 1) > up_to(place);
 }
 
+std::vector<PiecePlace> offloadable(const Anatomy& anatomy,
+                                    const Chunk& chunk,
+                                    const PieceName& name) {
+  std::vector<PiecePlace> found;
+  const int end = chunk.end_layer() - (chunk.has_head ? 1 : 0);
+  for (int layer = chunk.first_layer; layer < end; ++layer) {
+    const std::vector<PieceAnatomy>& pieces = anatomy.layers[at(layer)];
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      const bool leaves_chunk = i + 1 == pieces.size() && layer + 1 == chunk.end_layer();
+      const bool is_kept =
+          pieces[i].is(name) && pieces[i].away() != Bytes{} && !pieces[i].is_recomputed;
+      if (is_kept && !leaves_chunk) found.push_back({.layer = layer, .index = i});
+    }
+  }
+  return found;
+}
+
 Anatomy with_offloading(Anatomy anatomy, std::span<const OffloadedPart> parts) {
   for (const OffloadedPart& part : parts) {
     for (const Chunk& chunk : anatomy.chunks) {
-      const std::vector<PieceAnatomy*> pieces = offloadable(anatomy, chunk, part.name);
-      for (std::size_t i = 0; i < pieces.size(); ++i) {
-        if (is_offloaded_nth(i, part.share)) pieces[i]->is_offloaded = true;
+      const std::vector<PiecePlace> places = offloadable(anatomy, chunk, part.name);
+      for (std::size_t i = 0; i < places.size(); ++i) {
+        if (!is_offloaded_nth(i, part.share)) continue;
+        anatomy.layers[at(places[i].layer)][places[i].index].is_offloaded = true;
       }
     }
     const bool is_new =

@@ -16,9 +16,20 @@ namespace weft::schedule {
 // many as the share says, spread evenly.
 bool is_offloaded_nth(std::size_t place, double share);
 
+struct PiecePlace {
+  int layer = 0;
+  std::size_t index = 0;  // in Anatomy::layers[layer]
+};
+
+// The pieces of that name in a chunk that can be offloaded, by layer: neither recomputed, nor in
+// the last layer in front of the head, which its backward follows at once, nor what the chunk
+// itself hands on. After with_recomputation.
+std::vector<PiecePlace> offloadable(const Anatomy& anatomy,
+                                    const Chunk& chunk,
+                                    const PieceName& name);
+
 // The anatomy in which these parts are offloaded: in their share of the layers of each chunk that
-// have them, spread evenly. Left out are layers in which a part is recomputed, and the last layer
-// in front of the head, which its backward follows at once. After with_recomputation.
+// have them to offload, spread evenly.
 Anatomy with_offloading(Anatomy anatomy, std::span<const OffloadedPart> parts);
 
 // A training order with the O and I nodes that `offloading`, its anatomy with offloading, asks for:
