@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "weft/base/text.h"
+#include "weft/plan/offloaded_layers.h"
 #include "weft/plan/workload.h"
 
 namespace weft::plan {
@@ -87,7 +88,7 @@ LayerPrices::LayerPrices(const config::Config& config,
 
 const LayerPrice& LayerPrices::of(std::int64_t layer, int place_in_stage) {
   const config::ModelConfig& model = config_.model;
-  const Recomputed whole = is_recomputed(place_in_stage) ? Recomputed::Yes : Recomputed::No;
+  const Recomputed whole = recomputed_at(model, place_in_stage);
   const bool is_moe = model.is_moe_layer(layer);
   const double imbalance = is_moe ? imbalance_of(routing_, model, layer) : 1;
   const Kind kind{derive::attention_of(model, layer),
@@ -158,13 +159,6 @@ SimulatedLayer LayerPrices::simulated(std::int64_t layer,
                                       whole == Recomputed::Yes,
                                       imbalance);
   return memory_.layers->of(name, make);
-}
-
-bool LayerPrices::is_recomputed(int place_in_stage) const {
-  const config::ModelConfig& model = config_.model;
-  if (model.recompute_granularity != config::RecomputeGranularity::Full) return false;
-  if (model.recompute_method != config::RecomputeMethod::Block) return true;
-  return place_in_stage < model.recompute_num_layers.value_or(1);
 }
 
 LayerPrice LayerPrices::end_price(const LayerTime& time) const {

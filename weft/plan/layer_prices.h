@@ -63,7 +63,6 @@ class LayerPrices {
  private:
   using Kind = std::tuple<derive::AttentionKind, bool, bool, Recomputed, double>;
 
-  bool is_recomputed(int place_in_stage) const;
   LayerPrice price(std::int64_t layer, Recomputed whole, double imbalance) const;
   LayerPrice by_formula(const std::string& name, const std::function<LayerPrice()>& make) const;
   SimulatedLayer simulated(std::int64_t layer, Recomputed whole, double imbalance) const;

@@ -89,10 +89,7 @@ double hosted(const schedule::RankPlan& plan, std::size_t layer, const schedule:
 KeptLayer kept_by_pieces(const Config& alone, double imbalance, const OffloadedParts& parts) {
   const grid::Grid grid(derive::layout_of(alone));
   const std::vector<schedule::RankPlan> plans =
-      schedule::plan_step(alone,
-                          grid,
-                          config::RowBudget::AsConfigured,
-                          detail_with(parts));
+      schedule::plan_step(alone, grid, config::RowBudget::AsConfigured, detail_with(parts));
   CHECK(plans.size() == 1, "{} pipeline ranks", plans.size());
   const schedule::RankPlan& plan = plans.front();
   schedule::Load load = expected_load(alone, plan.anatomy.flow);
@@ -279,8 +276,8 @@ const std::vector<derive::RankParameters>& MemoryBook::parameters(const Config& 
 }
 
 const std::vector<OffloadablePart>& MemoryBook::offloadable(const Config& config,
-                                                           std::int64_t layer,
-                                                           Recomputed whole) {
+                                                            std::int64_t layer,
+                                                            Recomputed whole) {
   const std::string name = base::text("{} {} {}",
                                       layer_name(config, {.layer = layer, .whole = whole}),
                                       config.train.micro_batch_size,
@@ -288,7 +285,7 @@ const std::vector<OffloadablePart>& MemoryBook::offloadable(const Config& config
   return look_up(offloadable_, name, [&] { return offloadable_parts(config, layer, whole); });
 }
 
-const MemoryBook::OffloadedStages& MemoryBook::offloaded(const Config& config) {
+const OffloadedStages& MemoryBook::offloaded(const Config& config) {
   const ModelConfig& model = config.model;
   std::string name;
   if (model.fine_grained_activation_offloading) {
@@ -302,18 +299,12 @@ const MemoryBook::OffloadedStages& MemoryBook::offloaded(const Config& config) {
     if (model.recompute_granularity == config::RecomputeGranularity::Full) name += " full";
   }
   return look_up(offloaded_, name, [&] {
-    OffloadedStages all;
-    if (name.empty()) return all;
-    const OffloadableLayers layers{
-        .stages = stages(config),
-        .parts = [&](std::int64_t layer, int place) -> const std::vector<OffloadablePart>& {
-          return offloadable(config, layer, recomputed_at(model, place));
-        }};
-    const OffloadedParts parts = offloaded_parts(config, layers);
-    for (const derive::Stage& stage : layers.stages) {
-      all.push_back(offloaded_of_stage(stage, layers, parts));
-    }
-    return all;
+    if (name.empty()) return OffloadedStages();
+    const auto make = [&](std::int64_t layer, Recomputed whole) {
+      return offloadable(config, layer, whole);
+    };
+    const OffloadableLayers layers(model, stages(config), make);
+    return offloaded_of_stages(layers, offloaded_parts(config, layers));
   });
 }
 

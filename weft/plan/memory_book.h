@@ -57,7 +57,6 @@ class MemoryBook {
                                                   std::int64_t layer,
                                                   Recomputed whole);
   // By stage and layer of it; none where nothing is offloaded.
-  using OffloadedStages = std::vector<std::vector<std::vector<schedule::PieceName>>>;
   const OffloadedStages& offloaded(const config::Config& config);
 
  private:

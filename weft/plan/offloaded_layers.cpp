@@ -1,7 +1,7 @@
 #include "weft/plan/offloaded_layers.h"
 
 #include <algorithm>
-#include <deque>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -27,19 +27,6 @@ std::vector<schedule::OffloadedModule> modules_named(Config config) {
 const OffloadablePart* find_part(const std::vector<OffloadablePart>& parts, const PieceName& name) {
   const auto found = std::ranges::find(parts, name, &OffloadablePart::name);
   return found == parts.end() ? nullptr : &*found;
-}
-
-// Visits the layers of a stage that can offload a part, in their order.
-template <typename Visit>
-void for_each_layer(const derive::Stage& stage,
-                    const OffloadableLayers& layers,
-                    const PieceName& name,
-                    const Visit& visit) {
-  for (int i = 0; i < stage.layers - (stage.loss ? 1 : 0); ++i) {
-    const OffloadablePart* part = find_part(layers.parts(stage.first_layer + i, i), name);
-    if (part == nullptr || (part->hands_on && i + 1 == stage.layers)) continue;
-    visit(i, *part);
-  }
 }
 
 }  // namespace
@@ -68,6 +55,37 @@ std::vector<OffloadablePart> offloadable_parts(const Config& config,
   return parts;
 }
 
+OffloadableLayers::OffloadableLayers(const config::ModelConfig& model,
+                                     const std::vector<derive::Stage>& stages,
+                                     const Make& make)
+    : stages_(stages) {
+  using Kind = std::tuple<bool, derive::AttentionKind, Recomputed>;
+  std::map<Kind, const std::vector<OffloadablePart>*> known;
+  for (const derive::Stage& stage : stages) {
+    parts_.emplace_back();
+    for (int i = 0; i < stage.layers; ++i) {
+      const std::int64_t layer = stage.first_layer + i;
+      const Recomputed whole = recomputed_at(model, i);
+      const Kind kind{model.is_moe_layer(layer), derive::attention_of(model, layer), whole};
+      const auto [found, is_new] = known.try_emplace(kind, nullptr);
+      if (is_new) found->second = &kinds_.emplace_back(make(layer, whole));
+      parts_.back().push_back(found->second);
+    }
+  }
+}
+
+template <typename Visit>
+void OffloadableLayers::for_each(std::size_t stage,
+                                 const PieceName& name,
+                                 const Visit& visit) const {
+  const int layers = stages_[stage].layers;
+  for (int i = 0; i < layers - (stages_[stage].loss ? 1 : 0); ++i) {
+    const OffloadablePart* part = find_part(*parts_[stage][base::at(i)], name);
+    if (part == nullptr || (part->hands_on && i + 1 == layers)) continue;
+    visit(i, *part);
+  }
+}
+
 OffloadedParts offloaded_parts(const Config& config, const OffloadableLayers& layers) {
   if (!config.model.fine_grained_activation_offloading) return {};
   const std::optional<double> carried = schedule::carried_bytes(config);
@@ -77,9 +95,9 @@ OffloadedParts offloaded_parts(const Config& config, const OffloadableLayers& la
   for (const schedule::OffloadedModule& module : modules_named(config)) {
     double share = given > 0 ? std::min(given, module.share) : module.share;
     double bytes = 0;
-    for (const derive::Stage& stage : layers.stages) {
+    for (std::size_t stage = 0; stage < layers.stages(); ++stage) {
       for (const PieceName& name : module.parts) {
-        for_each_layer(stage, layers, name, [&](int, const OffloadablePart& part) {
+        layers.for_each(stage, name, [&](int, const OffloadablePart& part) {
           bytes += part.copied;
         });
       }
@@ -94,33 +112,25 @@ OffloadedParts offloaded_parts(const Config& config, const OffloadableLayers& la
 }
 
 OffloadedParts offloaded_parts(const Config& config) {
-  const config::ModelConfig& model = config.model;
-  if (!model.fine_grained_activation_offloading) return {};
-  using Kind = std::tuple<bool, derive::AttentionKind, Recomputed>;
-  std::deque<std::pair<Kind, std::vector<OffloadablePart>>> known;
-  const std::vector<derive::Stage> stages = derive::stages_of(model).all;
-  const OffloadableLayers layers{
-      .stages = stages,
-      .parts = [&](std::int64_t layer, int place) -> const std::vector<OffloadablePart>& {
-        const Recomputed whole = recomputed_at(model, place);
-        const Kind kind{model.is_moe_layer(layer), derive::attention_of(model, layer), whole};
-        for (const auto& each : known) {
-          if (each.first == kind) return each.second;
-        }
-        return known.emplace_back(kind, offloadable_parts(config, layer, whole)).second;
-      }};
-  return offloaded_parts(config, layers);
+  if (!config.model.fine_grained_activation_offloading) return {};
+  const std::vector<derive::Stage> stages = derive::stages_of(config.model).all;
+  const auto make = [&](std::int64_t layer, Recomputed whole) {
+    return offloadable_parts(config, layer, whole);
+  };
+  return offloaded_parts(config, OffloadableLayers(config.model, stages, make));
 }
 
-std::vector<std::vector<PieceName>> offloaded_of_stage(const derive::Stage& stage,
-                                                       const OffloadableLayers& layers,
-                                                       const OffloadedParts& parts) {
-  std::vector<std::vector<PieceName>> gone(base::at(stage.layers));
-  for (const schedule::OffloadedPart& part : parts) {
-    std::size_t nth = 0;  // of those that have it
-    for_each_layer(stage, layers, part.name, [&](int place, const OffloadablePart&) {
-      if (schedule::is_offloaded_nth(nth++, part.share)) gone[base::at(place)].push_back(part.name);
-    });
+OffloadedStages offloaded_of_stages(const OffloadableLayers& layers, const OffloadedParts& parts) {
+  OffloadedStages gone(layers.stages());
+  for (std::size_t stage = 0; stage < layers.stages(); ++stage) {
+    gone[stage].resize(base::at(layers.layers(stage)));
+    for (const schedule::OffloadedPart& part : parts) {
+      std::size_t nth = 0;  // of those that have it
+      layers.for_each(stage, part.name, [&](int place, const OffloadablePart&) {
+        if (!schedule::is_offloaded_nth(nth++, part.share)) return;
+        gone[stage][base::at(place)].push_back(part.name);
+      });
+    }
   }
   return gone;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <vector>
 
@@ -26,11 +27,25 @@ std::vector<OffloadablePart> offloadable_parts(const config::Config& config,
                                                std::int64_t layer,
                                                Recomputed whole);
 
-// A run's stages, and what each of its layers could offload, by its number and its place in the
-// stage.
-struct OffloadableLayers {
-  const std::vector<derive::Stage>& stages;
-  std::function<const std::vector<OffloadablePart>&(std::int64_t layer, int place)> parts;
+// A run's stages, and what each of their layers could offload: asked once for each kind of layer.
+class OffloadableLayers {
+ public:
+  using Make = std::function<std::vector<OffloadablePart>(std::int64_t layer, Recomputed whole)>;
+  OffloadableLayers(const config::ModelConfig& model,
+                    const std::vector<derive::Stage>& stages,
+                    const Make& make);
+
+  std::size_t stages() const { return stages_.size(); }
+  int layers(std::size_t stage) const { return stages_[stage].layers; }
+
+  // The layers of a stage that can offload a part, in their order, each by its place.
+  template <typename Visit>
+  void for_each(std::size_t stage, const schedule::PieceName& name, const Visit& visit) const;
+
+ private:
+  const std::vector<derive::Stage>& stages_;
+  std::deque<std::vector<OffloadablePart>> kinds_;
+  std::vector<std::vector<const std::vector<OffloadablePart>*>> parts_;  // by stage and place
 };
 
 // What model.offload_modules name, with the shares of layers that the config's link carries; none
@@ -38,10 +53,9 @@ struct OffloadableLayers {
 OffloadedParts offloaded_parts(const config::Config& config, const OffloadableLayers& layers);
 OffloadedParts offloaded_parts(const config::Config& config);
 
-// Of each layer of a stage, the parts that go.
-std::vector<std::vector<schedule::PieceName>> offloaded_of_stage(const derive::Stage& stage,
-                                                                 const OffloadableLayers& layers,
-                                                                 const OffloadedParts& parts);
+// By stage and layer of it, the parts that go.
+using OffloadedStages = std::vector<std::vector<std::vector<schedule::PieceName>>>;
+OffloadedStages offloaded_of_stages(const OffloadableLayers& layers, const OffloadedParts& parts);
 
 // A step whose config offloads nothing itself, with these parts offloaded.
 schedule::Detail detail_with(const OffloadedParts& parts);

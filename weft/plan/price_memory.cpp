@@ -137,7 +137,7 @@ class KeptByRank {
   const Workload work_;
   const derive::Pipeline pipeline_;
   const std::vector<std::vector<Flight>>& flights_;
-  const MemoryBook::OffloadedStages& offloaded_;
+  const OffloadedStages& offloaded_;
   mutable std::deque<KnownLayer> layers_;
   std::vector<StageKept> stages_;
 };

@@ -73,10 +73,8 @@ class SmallRun {
       : config_(with_micro_batches(std::move(alone), size.micro_batches)) {
     config_.model.num_layers = size.layers;
     const grid::Grid grid(derive::layout_of(config_));
-    plans_ = schedule::plan_step(config_,
-                                 grid,
-                                 config::RowBudget::AsConfigured,
-                                 detail_with(offloaded));
+    plans_ =
+        schedule::plan_step(config_, grid, config::RowBudget::AsConfigured, detail_with(offloaded));
     CHECK(plans_.size() == 1, "{} pipeline ranks", plans_.size());
     for (const Entry& entry : entries()) pricing.note(entry);
     std::optional<sim::CostTable> nominal;
