@@ -9,6 +9,7 @@
 #include "weft/derive/derived.h"
 #include "weft/derive/layer_kind.h"
 #include "weft/derive/pipeline.h"
+#include "weft/plan/counted_layers.h"
 #include "weft/plan/kept_formula.h"
 #include "weft/plan/layers_alone.h"
 #include "weft/plan/nominal_costs.h"
@@ -149,7 +150,8 @@ class FlightLog {
   explicit FlightLog(const schedule::PipelineShape& shape)
       : rounds_(schedule::training_rounds(shape)),
         merges_(shape.extra_warm_up > 0),
-        now_(base::at(shape.vpp)) {
+        now_(base::at(shape.vpp)),
+        all_(base::at(shape.vpp)) {
     for (const auto& round : rounds_) {
       for (const schedule::Turn& turn : round) {
         if (turn.direction == schedule::Direction::W)
@@ -158,14 +160,21 @@ class FlightLog {
     }
   }
 
-  std::vector<Flight> read() {
+  ChunkFlights read() {
     for (const auto& round : rounds_) {
-      for (const schedule::Turn& turn : round) {
-        take(turn);
-        // What is merged gives back layer by layer what it takes.
-        if (!merges_) note();
+      // What is merged gives back layer by layer what it takes.
+      if (merges_ && round.size() > 1) {
+        note_all(round);
+        for (const schedule::Turn& turn : round) take(turn);
+        note_all(round);
+        continue;
       }
-      note();
+      for (const schedule::Turn& turn : round) {
+        const bool is_forward = turn.direction == schedule::Direction::F;
+        if (!is_forward) note(turn.chunk);
+        take(turn);
+        if (is_forward) note(turn.chunk);
+      }
     }
     return std::move(all_);
   }
@@ -181,18 +190,23 @@ class FlightLog {
     }
   }
 
-  void note() {
+  void note_all(const std::vector<schedule::Turn>& round) {
+    for (const schedule::Turn& turn : round) note(turn.chunk);
+  }
+
+  void note(int chunk) {
+    std::vector<Flight>& all = all_[base::at(chunk)];
     const auto covers = [&](const Flight& one) { return has_as_much(one, now_); };
-    if (std::ranges::any_of(all_, covers)) return;
-    std::erase_if(all_, [&](const Flight& one) { return has_as_much(now_, one); });
-    all_.push_back(now_);
+    if (std::ranges::any_of(all, covers)) return;
+    std::erase_if(all, [&](const Flight& one) { return has_as_much(now_, one); });
+    all.push_back(now_);
   }
 
   const std::vector<std::vector<schedule::Turn>> rounds_;
   const bool merges_;
   std::set<std::pair<int, int>> put_off_;  // chunks and micro-batches whose W have a turn
   Flight now_;
-  std::vector<Flight> all_;
+  ChunkFlights all_;
 };
 
 }  // namespace
@@ -231,7 +245,7 @@ KeptLayer MemoryBook::layer(const Config& config, const LayerAsked& asked) {
   return kept;
 }
 
-const std::vector<std::vector<Flight>>& MemoryBook::flights(const Config& config) {
+const std::vector<ChunkFlights>& MemoryBook::flights(const Config& config) {
   const grid::Layout layout = derive::layout_of(config);
   const std::int64_t dp = layout.world / (layout.tp * layout.cp * layout.pp);
   schedule::PipelineShape shape = schedule::pipeline_shape(config, dp, 0);
@@ -245,12 +259,30 @@ const std::vector<std::vector<Flight>>& MemoryBook::flights(const Config& config
                                       shape.extra_warm_up,
                                       static_cast<int>(shape.order));
   return look_up(flights_, name, [&] {
-    std::vector<std::vector<Flight>> all;
+    std::vector<ChunkFlights> all;
     for (shape.pp_rank = 0; shape.pp_rank < shape.pp; ++shape.pp_rank) {
       all.push_back(FlightLog(shape).read());
     }
     return all;
   });
+}
+
+std::optional<double> MemoryBook::counted(const Config& config,
+                                          const LayerAsked& asked,
+                                          StageEnd end) {
+  if (!counter_) return std::nullopt;
+  const Config small = small_pipeline(config, asked, end);
+  const std::string name = base::text("{} {} {} {} {} {} {} {} {}",
+                                      layer_name(config, asked),
+                                      derive::virtual_stages(small.model),
+                                      small.train.micro_batch_size,
+                                      small.train.global_batch_size,
+                                      small.model.pipeline_model_parallel_size,
+                                      config.comm_overlap.overlap_moe_expert_parallel_comm,
+                                      config.comm_overlap.delay_wgrad_compute,
+                                      config.model.expert_model_parallel_size,
+                                      static_cast<int>(end));
+  return look_up(counted_, name, [&] { return counted_extra(small, end, counter_); });
 }
 
 const std::vector<derive::Stage>& MemoryBook::stages(const Config& config) {

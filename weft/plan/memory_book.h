@@ -7,9 +7,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weft/config/config.h"
@@ -30,6 +33,10 @@ struct KeptLayer {
   KeptLayer operator*(double factor) const;
 };
 
+// What follows the last layer of a stage: a send, on a rank with the head in another stage or on
+// one without it, or the head.
+enum class StageEnd { Send, SendBesideHead, Head };
+
 // What a layer is, for its memory.
 struct LayerAsked {
   std::int64_t layer = 0;
@@ -40,15 +47,31 @@ struct LayerAsked {
 
 // Micro-batches whose forward is there and whose backward is not over, by chunk of the rank.
 using Flight = std::vector<int>;
+// By chunk: every flight that some turn of it has, its own micro-batch in it, without those of
+// which another has as much of every chunk.
+using ChunkFlights = std::vector<std::vector<Flight>>;
+
+// The most bytes besides weights, gradients and optimizer state that each pipeline rank has at one
+// time of a training step, counted; none where that cannot be.
+using StepCounter = std::function<std::vector<double>(const config::Config&)>;
 
 class MemoryBook {
  public:
+  MemoryBook() = default;
+  // With what lives inside the nodes of a layer counted (counted_layers.h), not told by formula.
+  explicit MemoryBook(StepCounter counter) : counter_(std::move(counter)) {}
+
   // Of a layer of the config, by a small run of such layers.
   KeptLayer layer(const config::Config& config, const LayerAsked& asked);
 
-  // By pipeline rank: every one that some moment of the step has, without those of which another
-  // has as much of every chunk.
-  const std::vector<std::vector<Flight>>& flights(const config::Config& config);
+  // By pipeline rank.
+  const std::vector<ChunkFlights>& flights(const config::Config& config);
+
+  // On top of what is kept, at most, while a stage that ends as `end` says works on a layer like
+  // this one; none where nothing counts it.
+  std::optional<double> counted(const config::Config& config,
+                                const LayerAsked& asked,
+                                StageEnd end);
 
   // derive::stages_of, derive::rank_parameters, and what offloaded_layers.h says of the config.
   const std::vector<derive::Stage>& stages(const config::Config& config);
@@ -68,7 +91,9 @@ class MemoryBook {
 
   std::mutex mutex_;
   std::map<std::string, KeptLayer> layers_;
-  std::map<std::string, std::vector<std::vector<Flight>>> flights_;
+  StepCounter counter_;
+  std::map<std::string, std::vector<ChunkFlights>> flights_;
+  std::map<std::string, std::optional<double>> counted_;
   std::map<std::string, std::vector<derive::Stage>> stages_;
   std::map<std::string, std::vector<derive::RankParameters>> parameters_;
   std::map<std::string, std::vector<OffloadablePart>> offloadable_;

@@ -123,6 +123,10 @@ std::vector<MemoryPrice> price_ranks(const config::Config& config,
                                      const Routing& routing,
                                      MemoryBook& book);
 
+// What the layers of a pipeline rank keep for the micro-batches in flight, at most, while it works
+// on that chunk; rows are routed evenly.
+double kept_in_chunk(const config::Config& config, int rank, std::size_t chunk, MemoryBook& book);
+
 base::Json to_json(const MemoryPrice& memory);
 base::Json to_json(const Price& price);
 std::string to_text(const Price& price);

@@ -1,6 +1,9 @@
 // The memory of a priced run: what its ranks keep, by component.
 #include <algorithm>
+#include <array>
 #include <deque>
+#include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -27,9 +30,10 @@ constexpr double kStreamElement = 2;
 // What one stage keeps of a micro-batch.
 struct StageKept {
   double layers = 0;
-  double again = 0;   // on top of it, while a layer's backward runs
-  double logits = 0;  // of every head, while its backward runs
-  double host = 0;    // in the host's memory
+  double host = 0;  // in the host's memory
+  // On top of it, once: while a layer's backward runs, and while every head's does.
+  double again = 0, logits = 0;
+  std::optional<double> counted = {};  // the most of either, where somebody counts
 };
 
 class KeptByRank {
@@ -45,58 +49,95 @@ class KeptByRank {
     for (const derive::Stage& stage : book.stages(config)) stages_.push_back(of_stage(stage));
   }
 
-  // At the moment at which it is most: in the backward of a layer, or of the head.
+  // At the moment at which it is most: in a layer, or in the backward of the head.
   MemoryPrice of_rank(int rank) const {
+    MemoryPrice most;
     const std::vector<int> stages = pipeline_.stages_of(rank);
-    double layers = 0, again = 0, logits = 0, host = 0;
-    for (const Flight& flight : flights_[base::at(rank)]) {
-      double kept = 0, there = 0;
-      for (std::size_t chunk = 0; chunk < stages.size(); ++chunk) {
-        const StageKept& stage = stages_[base::at(stages[chunk])];
-        kept += flight[chunk] * stage.layers;
-        there += flight[chunk] * stage.host;
+    for (std::size_t chunk = 0; chunk < stages.size(); ++chunk) {
+      const StageKept& works = stages_[base::at(stages[chunk])];
+      for (const Flight& flight : flights_[base::at(rank)][chunk]) {
+        MemoryPrice memory = in_flight(stages, flight);
+        most.host = std::max(most.host, memory.host);
+        add_inside(works, memory);
+        if (memory.total() > most.total()) memory.host = most.host, most = memory;
       }
-      layers = std::max(layers, kept);
-      host = std::max(host, there);
     }
-    for (const int stage : stages) {
-      again = std::max(again, stages_[base::at(stage)].again);
-      logits += stages_[base::at(stage)].logits;
-    }
-    MemoryPrice memory;
-    memory.activations = layers + (logits > again ? 0 : again);
-    memory.logits = logits > again ? logits : 0;
-    memory.host = host;
-    return memory;
+    return most;
   }
 
-  // Rows as they leave and as they arrive, and the gradients of both.
-  double buffers() const {
-    return 4 * work_.rows * number(config_.model.hidden_size) * kStreamElement + 6 * stream();
+  double kept_in(int rank, std::size_t chunk) const {
+    double most = 0;
+    for (const Flight& flight : flights_[base::at(rank)][chunk]) {
+      most = std::max(most, in_flight(pipeline_.stages_of(rank), flight).activations);
+    }
+    return most;
   }
 
  private:
+  MemoryPrice in_flight(const std::vector<int>& stages, const Flight& flight) const {
+    MemoryPrice memory;
+    for (std::size_t chunk = 0; chunk < stages.size(); ++chunk) {
+      const StageKept& stage = stages_[base::at(stages[chunk])];
+      memory.activations += flight[chunk] * stage.layers;
+      memory.host += flight[chunk] * stage.host;
+    }
+    return memory;
+  }
+
+  // What the stage at work has besides. By formula: the larger of gradients of a layer and logits,
+  // and rows as they leave and as they arrive with the gradients of both.
+  void add_inside(const StageKept& stage, MemoryPrice& memory) const {
+    if (stage.counted) {
+      memory.logits = std::min(stage.logits, *stage.counted);
+      memory.buffers = *stage.counted - memory.logits;
+      return;
+    }
+    if (stage.logits > stage.again) {
+      memory.logits = stage.logits;
+    } else {
+      memory.activations += stage.again;
+    }
+    memory.buffers =
+        4 * work_.rows * number(config_.model.hidden_size) * kStreamElement + 6 * stream();
+  }
+
   double stream() const {
     return work_.own_tokens * number(config_.model.hidden_size) * kStreamElement;
   }
 
+  struct KnownLayer {
+    std::tuple<bool, derive::AttentionKind, Recomputed> kind;
+    std::vector<schedule::PieceName> offloaded;
+    KeptLayer kept;
+    std::map<StageEnd, std::optional<double>> inside = {};
+  };
+
   // Layers of one kind keep the same: each is looked up once.
-  const KeptLayer& of_layer(LayerAsked asked) const {
+  KnownLayer& of_layer(const LayerAsked& asked) {
     const auto kind = std::tuple(config_.model.is_moe_layer(asked.layer),
                                  derive::attention_of(config_.model, asked.layer),
                                  asked.whole);
-    for (const KnownLayer& known : layers_) {
-      if (known.kind == kind && known.offloaded == asked.offloaded) return known.kept;
+    for (KnownLayer& known : layers_) {
+      if (known.kind == kind && known.offloaded == asked.offloaded) return known;
     }
-    const KeptLayer kept = book_.layer(config_, asked);
-    layers_.push_back({.kind = kind, .offloaded = std::move(asked.offloaded), .kept = kept});
-    return layers_.back().kept;
+    return layers_.emplace_back(KnownLayer{.kind = kind,
+                                           .offloaded = asked.offloaded,
+                                           .kept = book_.layer(config_, asked)});
   }
 
-  StageKept of_stage(const derive::Stage& stage) const {
+  StageEnd end_of(const derive::Stage& stage) const {
+    if (stage.loss) return StageEnd::Head;
+    const int rank = pipeline_.rank_of(static_cast<int>(stages_.size()));
+    return rank == pipeline_.loss_rank() ? StageEnd::SendBesideHead : StageEnd::Send;
+  }
+
+  StageKept of_stage(const derive::Stage& stage) {
     const ModelConfig& model = config_.model;
-    StageKept kept{.layers = stream()};  // what it received, or embedded
-    double back = 0, back_before = 0;
+    // Every layer has its input, and what the last one makes goes to the next stage or stays for
+    // the head.
+    StageKept kept{.layers = stage.loss ? stream() : 0};
+    const StageEnd end = end_of(stage);
+    std::array<double, 2> back{};  // of the last layers that offload, the last first
     for (int i = 0; i < stage.layers + stage.mtp_layers; ++i) {
       LayerAsked asked{.layer = std::min<std::int64_t>(stage.first_layer + i, model.num_layers - 1),
                        .whole = recomputed_at(model, i),
@@ -104,18 +145,28 @@ class KeptByRank {
       if (!offloaded_.empty() && i < stage.layers) {
         asked.offloaded = offloaded_[stages_.size()][base::at(i)];
       }
-      const KeptLayer& each = of_layer(std::move(asked));
+      KnownLayer& known = of_layer(asked);
+      const KeptLayer& each = known.kept;
       kept.layers += each.kept;
       kept.again = std::max(kept.again, each.again);
       kept.host += each.host;
-      back_before = std::exchange(back, each.away);
+      if (each.away > 0) back = {each.away, back[0]};
+      count_inside(asked, end, known, kept);
     }
-    // The last layer of a stage goes back first. What it and the one before it have offloaded is
-    // there again then: copies come in one layer ahead.
-    kept.again += back + back_before;
-    if (!stage.loss) return kept;
-    kept.logits = number(1 + stage.mtp_layers) * (logits() + stream());
+    if (stage.loss) kept.logits = number(1 + stage.mtp_layers) * (logits() + stream());
+    // The last layer of a stage goes back first. What it has offloaded is there again then, and
+    // what the one before it has: copies come in one layer ahead. The last in front of the head
+    // offloads nothing.
+    kept.again += back[0] + (stage.loss ? 0 : back[1]);
     return kept;
+  }
+
+  // Rows that are more than the mean are so inside nodes too.
+  void count_inside(const LayerAsked& asked, StageEnd end, KnownLayer& known, StageKept& kept) {
+    const auto [inside, is_new] = known.inside.try_emplace(end);
+    if (is_new) inside->second = book_.counted(config_, asked, end);
+    if (!inside->second) return;
+    kept.counted = std::max(kept.counted.value_or(0), *inside->second * imbalance_);
   }
 
   // In fp32 with their gradient in the format of the parameters, or that alone.
@@ -125,20 +176,14 @@ class KeptByRank {
     return work_.tokens * number(config_.model.vocab_size) / work_.tp * each;
   }
 
-  struct KnownLayer {
-    std::tuple<bool, derive::AttentionKind, Recomputed> kind;
-    std::vector<schedule::PieceName> offloaded;
-    KeptLayer kept;
-  };
-
   const Config& config_;
   MemoryBook& book_;
   const double imbalance_;
   const Workload work_;
   const derive::Pipeline pipeline_;
-  const std::vector<std::vector<Flight>>& flights_;
+  const std::vector<ChunkFlights>& flights_;
   const OffloadedStages& offloaded_;
-  mutable std::deque<KnownLayer> layers_;
+  std::deque<KnownLayer> layers_;
   std::vector<StageKept> stages_;
 };
 
@@ -167,7 +212,6 @@ std::vector<MemoryPrice> price_ranks(const Config& config,
     memory.weights = number(state.weights);
     memory.gradients = number(state.gradients);
     memory.optimizer = number(state.optimizer);
-    memory.buffers = kept.buffers();
     memory.reserved = hardware.reserved_gb * 1e9;
     memory.capacity = hardware.memory_gb * 1e9;
     memory.host += number(state.offloaded) + (state.offloaded > 0 ? slots : 0);
@@ -175,6 +219,10 @@ std::vector<MemoryPrice> price_ranks(const Config& config,
     ranks.push_back(memory);
   }
   return ranks;
+}
+
+double kept_in_chunk(const Config& config, int rank, std::size_t chunk, MemoryBook& book) {
+  return KeptByRank(config, {}, book).kept_in(rank, chunk);
 }
 
 MemoryPrice price_memory(const Config& config,
