@@ -166,6 +166,13 @@ TEST(PlannedMemory, IsThatOfADryStep) {
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
       const plan::MemoryPrice& planned = ranks[rank];
       const train::PredictedMemory& stage = forecast.stages[rank];
+      const auto counted_state = [&](tensor::Tag tag) { return of_tag(stage.peak_bytes, tag); };
+      EXPECT_EQ(planned.weights, counted_state(tensor::Tag::Weights)) << layout.name;
+      EXPECT_EQ(planned.gradients, counted_state(tensor::Tag::Gradients)) << layout.name;
+      // What goes to the host is cut by 64 elements.
+      const double optimizer = counted_state(tensor::Tag::Optimizer);
+      EXPECT_NEAR(planned.optimizer, optimizer, layout.host_state > 0 ? 1e-4 * optimizer : 0)
+          << layout.name;
       EXPECT_NEAR((planned.activations + planned.logits + planned.buffers) / counted[rank],
                   1,
                   kWithin)

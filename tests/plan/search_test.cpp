@@ -189,17 +189,45 @@ TEST(Search, NoLayoutIsFasterThanTheBest) {
 TEST(Search, TheFormulaIsNearTheSimulatedPrice) {
   const LayoutSpace space(small_ask());
   const std::vector<LayoutChoice> all = all_choices(space);
-  double sum = 0, looked = 0;
+  double sum = 0, looked = 0, worst = 0;
   for (std::size_t i = 0; i < all.size(); i += 211) {
     const config::Config config = space.writer().config_of(all[i]);
     const double ratio =
         sieve_step(config, space.hardware()).step_ms / price_step(config, space.hardware()).step_ms;
     sum += std::abs(ratio - 1);
     ++looked;
-    EXPECT_NEAR(ratio, 1, 0.4) << to_text(all[i], space.writer());
+    EXPECT_NEAR(ratio, 1, 0.25) << to_text(all[i], space.writer());
+    worst = std::max(worst, std::abs(ratio - 1));
   }
   EXPECT_GT(looked, 20);
-  EXPECT_LT(sum / looked, 0.08);
+  EXPECT_LT(sum / looked, 0.05);
+  RecordProperty("worst", std::to_string(worst));
+}
+
+// Few and many micro-batches, stages of unequal length, whole layers again, chunks, merged turns.
+TEST(Search, TheBubbleOfTheFormulaIsThatOfTheClock) {
+  const LayoutSpace space(small_ask());
+  const std::size_t full = space.writer().ladder().size() - 1;
+  const std::vector<LayoutChoice> layouts{
+      {.pp = 4, .cp = 2, .mbs = 16, .recompute = full},
+      {.pp = 4, .cp = 2, .mbs = 1, .recompute = full},
+      {.pp = 4, .mbs = 16},
+      {.pp = 4, .mbs = 4},
+      {.pp = 4, .mbs = 1},
+      {.pp = 8, .mbs = 8},
+      {.pp = 8, .mbs = 1},
+      {.pp = 4, .vpp = 3, .mbs = 1},
+      {.pp = 4, .vpp = 2, .mbs = 4},
+      {.pp = 2, .vpp = 3, .ep = 8, .mbs = 1, .order = StepOrder::Merged},
+      {.pp = 4, .vpp = 3, .ep = 4, .mbs = 4, .order = StepOrder::Merged}};
+  for (const LayoutChoice& layout : layouts) {
+    const config::Config config = space.writer().config_of(layout);
+    const Price formula = sieve_step(config, space.hardware());
+    const Price clock = price_step(config, space.hardware());
+    EXPECT_NEAR(formula.step_ms / clock.step_ms, 1, 0.08) << to_text(layout, space.writer());
+    // Of the step: the bubble itself may be next to nothing.
+    EXPECT_NEAR(formula.bubble, clock.bubble, 0.04) << to_text(layout, space.writer());
+  }
 }
 
 TEST(Search, WhatIsRankedIsLegalFitsAndPricedAsItIs) {

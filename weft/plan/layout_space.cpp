@@ -70,7 +70,9 @@ LayoutSpace::LayoutSpace(const PlanAsk& ask)
       writer_(ask.start, ask.pinned, ladder_of(ask), offloads_of_ask(ask)),
       world_(derive::layout_of(ask.start).world),
       batch_(ask.start.train.global_batch_size),
-      axes_(axes_of(ask)) {}
+      axes_(axes_of(ask)) {
+  if (ask.counter) counted_ = std::make_unique<MemoryBook>(ask.counter);
+}
 
 LayoutAxes LayoutSpace::axes_of(const PlanAsk& ask) const {
   const Config& start = writer_.start();

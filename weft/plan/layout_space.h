@@ -32,6 +32,8 @@ struct PlanAsk {
   Hardware hardware;
   Routing routing = {};
   std::vector<Number> numbers = {};  // formats of products to try; none: that of `start`
+  // Counts the memory of short runs, for the layouts that are shown; none: they have the formula's.
+  StepCounter counter = {};
 };
 
 // Values of an axis, ascending, without regard to the other axes.
@@ -53,8 +55,11 @@ class LayoutSpace {
   const LayoutAxes& axes() const { return axes_; }
   const Hardware& hardware() const { return hardware_; }
   const Routing& routing() const { return routing_; }
-  // Of all layouts, for who asks for their memory.
+  // Of all layouts, for who asks for their memory; and for those that are shown, where somebody
+  // counts it.
   MemoryBook& book() const { return *book_; }
+  MemoryBook& shown() const { return counted_ ? *counted_ : *book_; }
+  bool counts() const { return counted_ != nullptr; }
   // The same for who sieves them.
   SieveBooks sieve() const { return {.runs = *book_, .layers = *layers_}; }
 
@@ -90,6 +95,7 @@ class LayoutSpace {
   std::int64_t world_, batch_;
   LayoutAxes axes_;
   std::unique_ptr<MemoryBook> book_ = std::make_unique<MemoryBook>();
+  std::unique_ptr<MemoryBook> counted_;
   std::unique_ptr<FormulaLayers> layers_ = std::make_unique<FormulaLayers>();
 };
 

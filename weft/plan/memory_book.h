@@ -64,6 +64,8 @@ class MemoryBook {
   // Of a layer of the config, by a small run of such layers.
   KeptLayer layer(const config::Config& config, const LayerAsked& asked);
 
+  bool counts() const { return counter_ != nullptr; }
+
   // By pipeline rank.
   const std::vector<ChunkFlights>& flights(const config::Config& config);
 

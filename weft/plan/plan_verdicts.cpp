@@ -153,10 +153,15 @@ std::optional<PlanVerdict> full_verdict(const LayoutSpace& space, const SearchRe
   if (ladder[best.choice.recompute].is_full) {
     because = "The best layout needs it to fit, or for its micro-batch.";
   } else if (const auto same = priced_beside(space, choice)) {
+    PricedLayout formula = best;
+    formula.price.memory = price_memory(space.writer().config_of(best.choice),
+                                        space.hardware(),
+                                        space.routing(),
+                                        space.book());
     because += text(" In the best layout itself it makes {} ms of {} ms, with {}.",
                     ms_text(same->price.step_ms),
                     ms_text(best.price.step_ms),
-                    memory_change(*same, best));
+                    memory_change(*same, formula));
   }
   return PlanVerdict{.question = "Does recomputation of whole layers pay?",
                      .pays = gain >= 0,

@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -38,9 +39,14 @@ struct StageKept {
 
 class KeptByRank {
  public:
-  KeptByRank(const Config& config, const Routing& routing, MemoryBook& book)
+  // `counted`: the ranks whose nodes are counted, where the book does.
+  KeptByRank(const Config& config,
+             const Routing& routing,
+             MemoryBook& book,
+             const std::set<int>& counted)
       : config_(config),
         book_(book),
+        counted_(counted),
         imbalance_(largest_imbalance(routing, config.model)),
         work_(workload_of(config, imbalance_)),
         pipeline_(derive::pipeline_of(config)),
@@ -125,9 +131,8 @@ class KeptByRank {
                                            .kept = book_.layer(config_, asked)});
   }
 
-  StageEnd end_of(const derive::Stage& stage) const {
+  StageEnd end_of(const derive::Stage& stage, int rank) const {
     if (stage.loss) return StageEnd::Head;
-    const int rank = pipeline_.rank_of(static_cast<int>(stages_.size()));
     return rank == pipeline_.loss_rank() ? StageEnd::SendBesideHead : StageEnd::Send;
   }
 
@@ -136,7 +141,9 @@ class KeptByRank {
     // Every layer has its input, and what the last one makes goes to the next stage or stays for
     // the head.
     StageKept kept{.layers = stage.loss ? stream() : 0};
-    const StageEnd end = end_of(stage);
+    const int rank = pipeline_.rank_of(static_cast<int>(stages_.size()));
+    const bool counts = counted_.contains(rank);
+    const StageEnd end = end_of(stage, rank);
     std::array<double, 2> back{};  // of the last layers that offload, the last first
     for (int i = 0; i < stage.layers + stage.mtp_layers; ++i) {
       LayerAsked asked{.layer = std::min<std::int64_t>(stage.first_layer + i, model.num_layers - 1),
@@ -151,7 +158,7 @@ class KeptByRank {
       kept.again = std::max(kept.again, each.again);
       kept.host += each.host;
       if (each.away > 0) back = {each.away, back[0]};
-      count_inside(asked, end, known, kept);
+      if (counts) count_inside(asked, end, known, kept);
     }
     if (stage.loss) kept.logits = number(1 + stage.mtp_layers) * (logits() + stream());
     // The last layer of a stage goes back first. What it has offloaded is there again then, and
@@ -178,6 +185,7 @@ class KeptByRank {
 
   const Config& config_;
   MemoryBook& book_;
+  const std::set<int>& counted_;
   const double imbalance_;
   const Workload work_;
   const derive::Pipeline pipeline_;
@@ -195,13 +203,12 @@ double slot_bytes(const Config& config) {
   return offload.slots() * number(offload.bucket_size) * (traffic.download + traffic.upload);
 }
 
-}  // namespace
-
 std::vector<MemoryPrice> price_ranks(const Config& config,
                                      const Hardware& hardware,
                                      const Routing& routing,
-                                     MemoryBook& book) {
-  const KeptByRank kept(config, routing, book);
+                                     MemoryBook& book,
+                                     const std::set<int>& counted) {
+  const KeptByRank kept(config, routing, book, counted);
   const std::vector<derive::RankParameters>& parameters = book.parameters(config);
   const double slots = slot_bytes(config);
   std::vector<MemoryPrice> ranks;
@@ -221,22 +228,44 @@ std::vector<MemoryPrice> price_ranks(const Config& config,
   return ranks;
 }
 
+}  // namespace
+
 double kept_in_chunk(const Config& config, int rank, std::size_t chunk, MemoryBook& book) {
-  return KeptByRank(config, {}, book).kept_in(rank, chunk);
+  return KeptByRank(config, {}, book, {}).kept_in(rank, chunk);
+}
+
+std::vector<MemoryPrice> price_ranks(const Config& config,
+                                     const Hardware& hardware,
+                                     const Routing& routing,
+                                     MemoryBook& book) {
+  std::set<int> all;
+  for (int rank = 0; rank < static_cast<int>(config.model.pipeline_model_parallel_size); ++rank) {
+    all.insert(rank);
+  }
+  return price_ranks(config, hardware, routing, book, all);
 }
 
 MemoryPrice price_memory(const Config& config,
                          const Hardware& hardware,
                          const Routing& routing,
                          MemoryBook& book) {
-  MemoryPrice most;
-  double host = 0;
-  for (const MemoryPrice& rank : price_ranks(config, hardware, routing, book)) {
-    host = std::max(host, rank.host);
-    if (rank.total() > most.total()) most = rank;
+  std::vector<MemoryPrice> ranks = price_ranks(config, hardware, routing, book, {});
+  const double host = std::ranges::max(ranks, {}, &MemoryPrice::host).host;
+  const auto most = [&] { return std::ranges::max(ranks, {}, &MemoryPrice::total); };
+  if (book.counts()) {
+    // Those that may be the one with most: the formula is nearer than this.
+    constexpr double kFormulaWithin = 0.05;
+    const double least = (1 - kFormulaWithin) * most().total();
+    std::set<int> near;
+    for (const MemoryPrice& rank : ranks) {
+      if (rank.total() >= least) near.insert(rank.pp_rank);
+    }
+    ranks = price_ranks(config, hardware, routing, book, near);
+    std::erase_if(ranks, [&](const MemoryPrice& rank) { return !near.contains(rank.pp_rank); });
   }
-  most.host = host;
-  return most;
+  MemoryPrice result = most();
+  result.host = host;
+  return result;
 }
 
 MemoryPrice price_memory(const Config& config, const Hardware& hardware, const Routing& routing) {

@@ -70,7 +70,8 @@ std::string memory_reason(const PricedLayout& smallest) {
               largest_component(smallest.price.memory).name);
 }
 
-// What rules say of the layouts that were simulated, each asked once.
+// What rules say of the layouts that were simulated, each asked once, and what the count of their
+// memory says of those that are shown.
 class RuleBook {
  public:
   explicit RuleBook(const LayoutSpace& space) : space_(space) {}
@@ -79,6 +80,19 @@ class RuleBook {
     const auto known = refusals_.find(choice);
     if (known != refusals_.end()) return known->second;
     return refusals_.emplace(choice, refusal_of(space_, choice)).first->second;
+  }
+
+  // With the memory that is shown: what does not fit then is refused.
+  std::optional<PricedLayout> shown(PricedLayout layout) {
+    if (!space_.counts()) return layout;
+    MemoryPrice& memory = layout.price.memory;
+    memory = price_memory(space_.writer().config_of(layout.choice),
+                          space_.hardware(),
+                          space_.routing(),
+                          space_.shown());
+    if (memory.fits()) return layout;
+    refusals_[layout.choice] = "the count of its memory: " + lack_text(memory);
+    return std::nullopt;
   }
 
  private:
@@ -108,9 +122,11 @@ std::vector<PricedLayout> rank_legal(const std::vector<PricedLayout>& layouts,
   for (std::size_t at = 0; at < layouts.size() && ranked.size() < wanted; ++at) {
     const LayoutChoice shape = shape_of(layouts[at].choice);
     if (is_ranked[shape]) continue;
-    if (rules.refusal(layouts[at].choice).empty()) {
+    const bool is_legal = rules.refusal(layouts[at].choice).empty();
+    std::optional<PricedLayout> shown = is_legal ? rules.shown(layouts[at]) : std::nullopt;
+    if (shown) {
       is_ranked[shape] = true;
-      ranked.push_back(layouts[at]);
+      ranked.push_back(std::move(*shown));
     } else {
       refused.try_emplace(shape, at);
     }
@@ -128,7 +144,7 @@ std::vector<PricedLayout> rank_legal(const std::vector<PricedLayout>& layouts,
   return ranked;
 }
 
-// The front of what rules allow.
+// The front of what rules allow, by formula; the memory of those that are ranked is counted.
 std::vector<PricedLayout> legal_front(std::vector<PricedLayout> all, RuleBook& rules) {
   while (true) {
     std::vector<PricedLayout> front = front_of(all);
@@ -197,7 +213,7 @@ constexpr std::size_t kSimulatedShapes = 64;
 // fit before a search ends.
 constexpr std::size_t kOffloadShapes = 96, kOffloadsWanted = 32;
 // By formula, so much slower than the best may be what becomes the best when it is simulated.
-constexpr double kWorthOffloading = 1.03;
+constexpr double kWorthOffloading = 1.1;
 
 double best_of(const std::vector<ShapeOutcome>& outcomes) {
   double best = 0;

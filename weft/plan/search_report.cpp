@@ -87,7 +87,7 @@ std::string step_lines(const std::vector<KnobStep>& steps, const Price& from) {
     lines += text("{:>8} ms  {:>+6.1f} % tokens/s  {:>+6.1f} GB\n",
                   ms_text(step.price->step_ms),
                   faster * 100,
-                  (step.price->memory.total() - from.memory.total()) / kReportGb);
+                  step.more_bytes / kReportGb);
   }
   return lines;
 }

@@ -29,7 +29,10 @@ std::string state_word(StateHolder state) {
 }
 
 // Prices a config beside the best, or says why not.
-void price_step_to(const Config& config, const LayoutSpace& space, KnobStep& step) {
+void price_step_to(const Config& config,
+                   const LayoutSpace& space,
+                   double from_bytes,
+                   KnobStep& step) {
   const rules::Verdict verdict = rules::judge(config);
   if (!verdict.legal()) {
     const config::Finding& error = verdict.errors.front();
@@ -38,6 +41,7 @@ void price_step_to(const Config& config, const LayoutSpace& space, KnobStep& ste
   }
   const Price price = price_run(config, space.hardware(), space.routing(), space.book());
   step.memory = price.memory;
+  step.more_bytes = price.memory.total() - from_bytes;
   if (price.memory.fits()) {
     step.price = price;
     return;
@@ -48,7 +52,10 @@ void price_step_to(const Config& config, const LayoutSpace& space, KnobStep& ste
 class KnobTurner {
  public:
   KnobTurner(const LayoutSpace& space, const LayoutChoice& choice)
-      : space_(space), choice_(choice), config_(space.writer().config_of(choice)) {}
+      : space_(space),
+        choice_(choice),
+        config_(space.writer().config_of(choice)),
+        bytes_(price_memory(config_, space.hardware(), space.routing(), space.book()).total()) {}
 
   std::vector<KnobStep> turn() {
     const LayoutAxes& axes = space_.axes();
@@ -73,7 +80,7 @@ class KnobTurner {
     KnobStep step{.knob = std::move(knob), .from = std::move(from), .to = std::move(to)};
     step.why_not = space_.complaint(other);
     if (step.why_not.empty()) {
-      price_step_to(space_.writer().config_of(other), space_, step);
+      price_step_to(space_.writer().config_of(other), space_, bytes_, step);
     }
     steps_.push_back(std::move(step));
   }
@@ -187,7 +194,7 @@ class KnobTurner {
 
   void try_config(std::string knob, std::string from, std::string to, const Config& config) {
     KnobStep step{.knob = std::move(knob), .from = std::move(from), .to = std::move(to)};
-    price_step_to(config, space_, step);
+    price_step_to(config, space_, bytes_, step);
     steps_.push_back(std::move(step));
   }
 
@@ -232,6 +239,7 @@ class KnobTurner {
   const LayoutSpace& space_;
   const LayoutChoice choice_;
   const Config config_;
+  const double bytes_;
   std::vector<KnobStep> steps_;
 };
 

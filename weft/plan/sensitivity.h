@@ -14,7 +14,8 @@ namespace weft::plan {
 struct KnobStep {
   std::string knob, from, to;              // "ep", "32", "64"
   std::optional<Price> price = {};         // none: it cannot be, or does not fit
-  std::optional<MemoryPrice> memory = {};  // where it is legal
+  std::optional<MemoryPrice> memory = {};  // where it is legal; by formula
+  double more_bytes = 0;                   // of it than the layout itself has
   std::string why_not = {};
 };
 
