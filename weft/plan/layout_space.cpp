@@ -156,6 +156,24 @@ LayoutAxes LayoutSpace::axes_of(const PlanAsk& ask) const {
   return axes;
 }
 
+LayerMemory LayoutSpace::simulated(const LayoutChoice& choice) const {
+  std::string run = base::text("{} {} {} {} {} {} {} {} {}",
+                               choice.tp,
+                               choice.cp,
+                               choice.ep,
+                               choice.etp,
+                               choice.mbs,
+                               static_cast<int>(choice.carrier),
+                               static_cast<int>(choice.order),
+                               choice.recompute,
+                               choice.number ? static_cast<int>(*choice.number) : -1);
+  // In how many layers a part is offloaded depends on how many of each stage can.
+  if (choice.offload > 0 || writer_.offloads().front().is_given) {
+    run += base::text(" {} {} {}", choice.offload, choice.pp, choice.vpp);
+  }
+  return {.layers = simulated_.get(), .run = std::move(run)};
+}
+
 std::string LayoutSpace::complaint(const LayoutChoice& shape) const {
   const ModelConfig& model = writer_.start().model;
   const std::int64_t experts = model.experts();

@@ -63,6 +63,10 @@ class LayoutSpace {
   // The same for who sieves them.
   SieveBooks sieve() const { return {.runs = *book_, .layers = *layers_}; }
 
+  // Layers of a layout that were simulated before, of this one or of others that share them: those
+  // that differ in the pipeline, the optimizer, graphs or the batch.
+  LayerMemory simulated(const LayoutChoice& choice) const;
+
   // Why a shape cannot be, in few words that many shapes share; empty: nothing speaks against it.
   std::string complaint(const LayoutChoice& shape) const;
 
@@ -96,6 +100,7 @@ class LayoutSpace {
   LayoutAxes axes_;
   std::unique_ptr<MemoryBook> book_ = std::make_unique<MemoryBook>();
   std::unique_ptr<MemoryBook> counted_;
+  std::unique_ptr<SimulatedLayers> simulated_ = std::make_unique<SimulatedLayers>();
   std::unique_ptr<FormulaLayers> layers_ = std::make_unique<FormulaLayers>();
 };
 

@@ -18,12 +18,13 @@ std::optional<PricedLayout> priced_beside(const LayoutSpace& space, const Layout
   if (std::ranges::find(orders, choice.order) == orders.end()) return std::nullopt;
   if (!space.goes_with(choice.order, choice.recompute)) return std::nullopt;
   if (!refusal_of(space, choice).empty()) return std::nullopt;
-  PricedLayout layout{.choice = choice,
-                      .price = price_run(space.writer().config_of(choice),
-                                         space.hardware(),
-                                         space.routing(),
-                                         space.book())};
-  if (!layout.price.memory.fits()) return std::nullopt;
+  const config::Config config = space.writer().config_of(choice);
+  const MemoryPrice memory = price_memory(config, space.hardware(), space.routing(), space.book());
+  if (!memory.fits()) return std::nullopt;
+  PricedLayout layout{
+      .choice = choice,
+      .price = price_step(config, space.hardware(), space.routing(), space.simulated(choice))};
+  layout.price.memory = memory;
   return layout;
 }
 

@@ -192,28 +192,13 @@ void for_each_watched(std::string_view what,
   });
 }
 
-// Runs whose layers are the same whatever the pipeline, the optimizer and the graphs.
-std::string run_name(const LayoutChoice& choice) {
-  return text("{} {} {} {} {} {} {} {} {} {}",
-              choice.tp,
-              choice.cp,
-              choice.ep,
-              choice.etp,
-              choice.mbs,
-              static_cast<int>(choice.carrier),
-              static_cast<int>(choice.order),
-              choice.recompute,
-              choice.offload,
-              choice.number ? static_cast<int>(*choice.number) : -1);
-}
-
 // Shapes that are simulated in all their good modes, at least.
 constexpr std::size_t kSimulatedShapes = 64;
 // Where nothing fits without the host: shapes that are tried at one time, and so many of them must
 // fit before a search ends.
 constexpr std::size_t kOffloadShapes = 96, kOffloadsWanted = 32;
 // By formula, so much slower than the best may be what becomes the best when it is simulated.
-constexpr double kWorthOffloading = 1.1;
+constexpr double kWorthOffloading = 1.04;
 
 double best_of(const std::vector<ShapeOutcome>& outcomes) {
   double best = 0;
@@ -347,13 +332,10 @@ SearchResult search_layouts(const LayoutSpace& space,
 
   std::vector<PricedLayout> layouts = candidates.take(std::max(kSimulatedShapes, top + top / 2));
   result.simulated = std::ssize(layouts);
-  SimulatedLayers simulated;
   for_each_watched("schedules", result.simulated, 4, threads, watch, [&](std::size_t i) {
     const Config config = space.writer().config_of(layouts[i].choice);
-    layouts[i].price = price_step(config,
-                                  space.hardware(),
-                                  space.routing(),
-                                  {.layers = &simulated, .run = run_name(layouts[i].choice)});
+    layouts[i].price =
+        price_step(config, space.hardware(), space.routing(), space.simulated(layouts[i].choice));
     layouts[i].price.memory = price_memory(config, space.hardware(), space.routing(), space.book());
   });
   // What carries tokens keeps some of them, which the sieve does not ask.

@@ -31,6 +31,7 @@ std::string state_word(StateHolder state) {
 // Prices a config beside the best, or says why not.
 void price_step_to(const Config& config,
                    const LayoutSpace& space,
+                   const LayerMemory& simulated,
                    double from_bytes,
                    KnobStep& step) {
   const rules::Verdict verdict = rules::judge(config);
@@ -39,14 +40,14 @@ void price_step_to(const Config& config,
     step.why_not = text("rule {}: {}", error.id, error.message);
     return;
   }
-  const Price price = price_run(config, space.hardware(), space.routing(), space.book());
-  step.memory = price.memory;
-  step.more_bytes = price.memory.total() - from_bytes;
-  if (price.memory.fits()) {
-    step.price = price;
+  step.memory = price_memory(config, space.hardware(), space.routing(), space.book());
+  step.more_bytes = step.memory->total() - from_bytes;
+  if (!step.memory->fits()) {
+    step.why_not = "needs " + lack_text(*step.memory);
     return;
   }
-  step.why_not = "needs " + lack_text(price.memory);
+  step.price = price_step(config, space.hardware(), space.routing(), simulated);
+  step.price->memory = *step.memory;
 }
 
 class KnobTurner {
@@ -80,7 +81,11 @@ class KnobTurner {
     KnobStep step{.knob = std::move(knob), .from = std::move(from), .to = std::move(to)};
     step.why_not = space_.complaint(other);
     if (step.why_not.empty()) {
-      price_step_to(space_.writer().config_of(other), space_, bytes_, step);
+      price_step_to(space_.writer().config_of(other),
+                    space_,
+                    space_.simulated(other),
+                    bytes_,
+                    step);
     }
     steps_.push_back(std::move(step));
   }
@@ -192,9 +197,13 @@ class KnobTurner {
     return text("{} %", 100 * quarters / kStateQuarters);
   }
 
-  void try_config(std::string knob, std::string from, std::string to, const Config& config) {
+  void try_config(std::string knob,
+                  std::string from,
+                  std::string to,
+                  const Config& config,
+                  const LayerMemory& simulated) {
     KnobStep step{.knob = std::move(knob), .from = std::move(from), .to = std::move(to)};
-    price_step_to(config, space_, bytes_, step);
+    price_step_to(config, space_, simulated, bytes_, step);
     steps_.push_back(std::move(step));
   }
 
@@ -220,7 +229,7 @@ class KnobTurner {
     const auto try_batch = [&](std::int64_t other) {
       Config config = config_;
       config.train.global_batch_size = other;
-      try_config("gbs", text("{}", batch), text("{}", other), config);
+      try_config("gbs", text("{}", batch), text("{}", other), config, space_.simulated(choice_));
     };
     if (batch % 2 == 0) try_batch(batch / 2);
     try_batch(batch * 2);
@@ -232,7 +241,7 @@ class KnobTurner {
       if (number == now || space_.hardware().peak(number) <= 0) continue;
       Config config = config_;
       set_number(config, number);
-      try_config("precision", std::string(word(now)), std::string(word(number)), config);
+      try_config("precision", std::string(word(now)), std::string(word(number)), config, {});
     }
   }
 
