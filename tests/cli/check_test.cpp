@@ -131,8 +131,9 @@ TEST(CheckCommand, ActivationsThatNoMachineHoldsAreMissingRoom) {
       "tiny world=1 ep=1 dataset.kind=mock train.eval_interval=0 mbs=1048576 gbs=1048576";
   const Json json = check(words, 0);
   EXPECT_EQ(json["runs"], false);
-  ASSERT_EQ(json["missing"].size(), 1u) << json["missing"];
-  EXPECT_TRUE(contains(json["missing"][0]["message"], "activations")) << json["missing"];
+  EXPECT_TRUE(json["missing"].empty()) << json["missing"];
+  ASSERT_EQ(json["limits"].size(), 1u) << json["limits"];
+  EXPECT_TRUE(contains(json["limits"][0]["message"], "activations")) << json["limits"];
   const Outcome train = weft("train " + words);
   EXPECT_EQ(train.code, 2);
   EXPECT_TRUE(contains(train.err, "this machine has")) << train.err;
@@ -145,15 +146,52 @@ TEST(CheckCommand, MemoryIsPredictedOfWhatNoMachineHolds) {
       "model.num_layers=16 model.hidden_size=8192 model.num_moe_experts=64 gbs=1024 "
       "model.moe_ffn_hidden_size=4096 model.seq_length=4096 hardware.gpu=h100 "
       "runtime.device=cuda model.bf16=true --memory",
-      0);
+      1);
   const Json& memory = json["memory"];
   ASSERT_EQ(memory["pipeline_ranks"].size(), 4u) << json["missing"];
   EXPECT_LT(memory["micro_batches_run"], memory["micro_batches"]);
   EXPECT_GT(memory["pipeline_ranks"][0]["peak_total_bytes"], 80e9);
-  const Json& missing = json["missing"].back();
-  EXPECT_EQ(missing["part"], "room on the GPU");
-  EXPECT_TRUE(contains(missing["message"], "more than the")) << missing;
-  EXPECT_TRUE(contains(missing["message"], "activations")) << missing;
+  EXPECT_TRUE(json["missing"].empty()) << json["missing"];
+  EXPECT_EQ(json["runs"], false);
+  const Json& limit = json["limits"].at(0);
+  EXPECT_EQ(limit["part"], "room on the GPU");
+  EXPECT_TRUE(contains(limit["message"], "more than the")) << limit;
+  EXPECT_TRUE(contains(limit["message"], "activations")) << limit;
+}
+
+// Without --memory too, and under a heading of its own.
+TEST(CheckCommand, ARunThatDoesNotFitItsGpuIsToldSo) {
+  const std::string words =
+      "tiny world=8 ep=8 vpp=1 dataset.kind=mock train.eval_interval=0 model.num_layers=8 "
+      "model.hidden_size=4096 model.num_moe_experts=64 gbs=32 mbs=4 "
+      "model.moe_ffn_hidden_size=4096 model.seq_length=4096 runtime.device=cuda model.bf16=true "
+      "hardware.gpu=";
+  const Outcome text = weft("check " + words + "h100");
+  EXPECT_EQ(text.code, 1) << text.err;
+  EXPECT_TRUE(contains(text.out, "legal, runs in this build, does not fit")) << text.out;
+  EXPECT_TRUE(contains(text.out, "\ndoes not fit\n  rank 0 needs")) << text.out;
+  EXPECT_FALSE(contains(text.out, "missing in this build")) << text.out;
+  EXPECT_TRUE(contains(text.out, " frees ")) << text.out;
+  const Outcome roomy = weft("check " + words + "b300");
+  EXPECT_EQ(roomy.code, 0) << roomy.out;
+  EXPECT_FALSE(contains(roomy.out, "does not fit")) << roomy.out;
+  const Outcome host = weft("check " + words +
+                            "b300 optimizer.optimizer_cpu_offload=true "
+                            "optimizer.optimizer_offload_fraction=1 hardware.host_memory_gb=100");
+  EXPECT_EQ(host.code, 1) << host.out;
+  EXPECT_TRUE(contains(host.out, "optimizer.optimizer_offload_fraction=0.")) << host.out;
+}
+
+// What is far below, what is counted, and where no numbers of the planner are known.
+TEST(CheckCommand, EndsAsMemoryDoes) {
+  const std::string run =
+      " tiny vpp=1 dataset.kind=mock train.eval_interval=0 model.num_layers=3 mbs=4 gbs=8 "
+      "model.hidden_size=4096 model.num_moe_experts=64 model.moe_ffn_hidden_size=4096 "
+      "model.seq_length=4096 runtime.device=cuda model.bf16=true hardware.gpu=";
+  for (const auto& [gpu, code] : {std::pair("h100", 1), {"a100", 1}, {"h200", 0}, {"b300", 0}}) {
+    EXPECT_EQ(weft("check" + run + gpu).code, code) << gpu;
+    EXPECT_EQ(weft("memory" + run + gpu).code, code) << gpu;
+  }
 }
 
 TEST(CheckCommand, ExplainsARule) {

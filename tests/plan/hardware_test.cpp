@@ -50,6 +50,23 @@ TEST(Hardware, EveryFileIsWholeAndSaysWhereItsNumbersComeFrom) {
   }
 }
 
+// weft memory, check and train judge by the facts, weft plan by the files: one memory, one reserve.
+TEST(Hardware, TheFilesHaveTheMemoryAndTheReserveThatRunsAreJudgedBy) {
+  const auto words = config::EnumWords<config::Gpu>::words;
+  for (const std::string& name : known_hardware(kFolder)) {
+    const auto word = std::ranges::find(words, name);
+    ASSERT_NE(word, words.end()) << name;
+    config::HardwareConfig named;
+    named.gpu = static_cast<config::Gpu>(word - words.begin());
+    const derive::GpuFacts facts = derive::gpu_facts(named);
+    const Hardware hardware = find_hardware(kFolder, name);
+    EXPECT_EQ(hardware.memory_gb, facts.memory_gb) << name;
+    EXPECT_EQ(hardware.reserved_gb, derive::reserved_gb(facts.major)) << name;
+    EXPECT_EQ(derive::usable_bytes(facts), (hardware.memory_gb - hardware.reserved_gb) * 1e9)
+        << name;
+  }
+}
+
 TEST(Hardware, AMissingNumberIsNamed) {
   EXPECT_EQ(complaint_of(replaced(content_of("h100"), "nic_gbps", "")),
             "x.yaml: a number is missing: nic_gbps");

@@ -5,9 +5,13 @@
 #include "weft/cli/check_report.h"
 #include "weft/cli/command.h"
 #include "weft/cli/machine_limit.h"
+#include "weft/cli/memory_limit.h"
+#include "weft/cli/memory_search.h"
 #include "weft/cli/output.h"
 #include "weft/cli/progress.h"
+#include "weft/cli/run_room.h"
 #include "weft/cli/start_model.h"
+#include "weft/derive/derived.h"
 #include "weft/rules/rule_pages.h"
 #include "weft/train/preparation.h"
 
@@ -55,6 +59,26 @@ CheckReport unreadable(const base::ConfigError& error) {
   return report;
 }
 
+// A run of many layers on processor cores is not counted, where it is too large without that.
+void look_at_memory(const config::Config& asked, MemoryWish wish, CheckReport& report) {
+  const config::Config& config = report.verdict.config;
+  const measure::MemoryRoom room = judged_room(config);
+  ProgressLine line;
+  if (wish == MemoryWish::Predict) {
+    report.memory = report_fit(asked, room, shown_on(line));
+    report.limits = memory_limits(*report.memory, config);
+    return;
+  }
+  if (is_ample(config, room)) return;
+  const bool is_short = is_countable(config) && is_quick_to_count(asked);
+  if (const auto limit = is_short ? std::nullopt : least_limit(config, room)) {
+    report.limits = {*limit};
+  } else if (is_countable(config)) {
+    const auto quick = report_quickly(asked, config, room, shown_on(line));
+    if (quick) report.limits = memory_limits(*quick, config);
+  }
+}
+
 CheckReport check(const CheckOptions& options) {
   words::Resolution run;
   try {
@@ -70,12 +94,7 @@ CheckReport check(const CheckOptions& options) {
   if (report.verdict.legal()) look_at_files(report.verdict);
   if (!report.verdict.legal()) return report;
   const config::Config& config = report.verdict.config;
-  if (auto limit = machine_limit(config)) report.verdict.missing.push_back(std::move(*limit));
-  if (options.memory == MemoryWish::Predict) {
-    ProgressLine line;
-    report.memory = report_fit(run.config, room_of(config.hardware), shown_on(line));
-    if (auto limit = gpu_limit(*report.memory)) report.verdict.missing.push_back(std::move(*limit));
-  }
+  look_at_memory(run.config, options.memory, report);
   report.advice = rules::advise(config);
   report.modes = rules::overlap_modes(report.verdict);
   report.derived = derive::derived_run(config);
@@ -105,7 +124,8 @@ int run_check(const CheckOptions& options) {
       break;
   }
   if (!report.verdict.legal()) return kWrongInput;
-  return report.schedule && !report.schedule->valid() ? kFailed : kGood;
+  const bool fits = report.limits.empty() || !derive::is_on_gpu(report.verdict.config);
+  return fits && !(report.schedule && !report.schedule->valid()) ? kGood : kFailed;
 }
 
 }  // namespace
@@ -122,8 +142,13 @@ void add_check(CLI::App& program, Action& chosen) {
                     "model.virtual_pipeline_model_parallel_size=2 --schedule");
   command->footer(
       command->get_footer() +
-      "\nExit code: 0 where the run is legal, whether or not this build runs it; 2 where it "
-      "is not.");
+      "\nWhere hardware.* names a GPU, also whether the run fits it: the planner's estimate says "
+      "so where it is far below; else one step without arithmetic counts it, some seconds for the "
+      "largest models. What would make it fit is counted too, or for large models estimated. "
+      "--memory counts all of it to the byte.\n"
+      "Exit code: 0 where the run is legal, whether or not this build or this machine runs it; 1 "
+      "where it does not fit the GPU that hardware.* names, as of weft memory; 2 where it is not "
+      "legal.");
   command->add_flag_callback(
       "--schedule",
       [options = options.get()] { options->wish = ScheduleWish::Verify; },

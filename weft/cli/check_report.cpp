@@ -59,8 +59,12 @@ std::string heading(const CheckReport& report) {
   if (!verdict.legal()) {
     return text("{}: not legal, {}\n", name, base::counted(std::ssize(verdict.errors), "error"));
   }
-  if (verdict.runs()) return text("{}: legal, runs in this build\n", name);
-  return text("{}: legal, does not run in this build ({} missing)\n", name, verdict.missing.size());
+  const std::string fits = report.limits.empty() ? "" : ", does not fit";
+  if (verdict.runs()) return text("{}: legal, runs in this build{}\n", name, fits);
+  return text("{}: legal, does not run in this build ({} missing){}\n",
+              name,
+              verdict.missing.size(),
+              fits);
 }
 
 std::string findings_text(const char* title, const std::vector<Finding>& findings) {
@@ -84,9 +88,9 @@ std::string automatic_text(const std::vector<Finding>& findings) {
   return all;
 }
 
-std::string missing_text(const std::vector<rules::Missing>& missing) {
+std::string missing_text(const char* title, const std::vector<rules::Missing>& missing) {
   if (missing.empty()) return "";
-  std::string all = "\nmissing in this build\n";
+  std::string all = text("\n{}\n", title);
   for (const rules::Missing& part : missing) {
     all += text("  {}\n          -> {}\n", part.message, part.fix);
   }
@@ -100,8 +104,9 @@ base::Json to_json(const CheckReport& report) {
   base::Json json{
       {"recipe", report.recipe},
       {"legal", verdict.legal()},
-      {"runs", verdict.runs()},
+      {"runs", verdict.runs() && report.limits.empty()},
       {"missing", list_of(verdict.missing)},
+      {"limits", list_of(report.limits)},
       {"errors", list_of(verdict.errors)},
       {"warnings", list_of(verdict.warnings)},
       {"auto", list_of(verdict.automatic)},
@@ -120,7 +125,9 @@ std::string to_text(const CheckReport& report) {
   const rules::Verdict& verdict = report.verdict;
   std::string all = heading(report) + findings_text("errors", verdict.errors) +
                     findings_text("warnings", verdict.warnings) +
-                    automatic_text(verdict.automatic) + missing_text(verdict.missing);
+                    automatic_text(verdict.automatic) +
+                    missing_text("missing in this build", verdict.missing) +
+                    missing_text("does not fit", report.limits);
   if (!report.advice.empty()) all += "\nadvice\n";
   for (const rules::Note& note : report.advice) all += line(note.id, note.message, note.fix);
   if (!report.modes.empty()) all += "\noverlap\n";

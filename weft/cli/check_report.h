@@ -28,6 +28,7 @@ struct CheckReport {
   std::vector<rules::Note> advice;
   std::vector<rules::OverlapMode> modes;
   std::optional<derive::DerivedRun> derived;
+  std::vector<rules::Missing> limits;  // what it is too large for: its GPUs, or this machine
   std::optional<plan::ScheduleCheck> schedule;
   std::optional<MemoryReport> memory;
   ScheduleWish wish = ScheduleWish::None;

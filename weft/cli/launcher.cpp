@@ -16,6 +16,23 @@ int launcher_rank() {
   return text == nullptr ? 0 : static_cast<int>(base::parse_integer(text).value_or(0));
 }
 
+std::optional<std::int64_t> launcher_local_size() {
+  const char* text = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+  if (text == nullptr && std::getenv("WORLD_SIZE") != nullptr) {
+    text = std::getenv("LOCAL_WORLD_SIZE");
+  }
+  if (text == nullptr) return std::nullopt;
+  const std::optional<long long> size = base::parse_integer(text);
+  return size && *size >= 1 ? std::optional<std::int64_t>(*size) : std::nullopt;
+}
+
+int launcher_local_rank() {
+  const char* text = std::getenv("OMPI_COMM_WORLD_LOCAL_RANK");
+  if (text == nullptr && std::getenv("WORLD_SIZE") != nullptr) text = std::getenv("LOCAL_RANK");
+  if (text == nullptr) return launcher_rank();
+  return static_cast<int>(base::parse_integer(text).value_or(0));
+}
+
 void refuse_foreign_launcher(const words::Resolution& run) {
   if (under_launcher()) return;
   if (std::ranges::find(run.set_keys, "runtime.backend", &words::Ledger::SetKey::key) !=

@@ -1,6 +1,9 @@
 // Under a launcher, the launcher decides how many ranks there are.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "weft/cli/output.h"
 #include "weft/train/launch.h"
 #include "weft/words/resolution.h"
@@ -20,6 +23,11 @@ void refuse_foreign_launcher(const words::Resolution& run);
 bool under_launcher();
 // The rank of this process; 0 without a launcher.
 int launcher_rank();
+
+// How many ranks the launcher started on this machine, and the number of this process among them;
+// none and 0 without a launcher.
+std::optional<std::int64_t> launcher_local_size();
+int launcher_local_rank();
 
 // What a run over several processes is told of this one.
 train::Process this_process(Format format);

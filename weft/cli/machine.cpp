@@ -2,9 +2,7 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <fstream>
-#include <sstream>
 
 #include "weft/base/cores.h"
 #include "weft/base/text.h"
@@ -31,40 +29,7 @@ std::string cpu_name() {
   return base::text("ARM, implementer {}, part {}", cpu_fact("CPU implementer"), part);
 }
 
-// The number of a line "MemAvailable:  16 kB" or "inactive_file 4096".
-std::optional<std::int64_t> number_of_line(const char* path, std::string_view key) {
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    std::istringstream words(line);
-    std::string name;
-    std::int64_t number = 0;
-    if (words >> name && name == key && words >> number) return number;
-  }
-  return std::nullopt;
-}
-
-// The only number of a file; none where it says "max".
-std::optional<std::int64_t> number_in(const char* path) {
-  std::ifstream file(path);
-  std::int64_t number = 0;
-  if (file >> number) return number;
-  return std::nullopt;
-}
-
 }  // namespace
-
-std::optional<std::int64_t> free_memory_bytes() {
-  std::optional<std::int64_t> free = number_of_line("/proc/meminfo", "MemAvailable:");
-  if (free) *free *= 1024;
-  const std::optional<std::int64_t> limit = number_in("/sys/fs/cgroup/memory.max");
-  const std::optional<std::int64_t> used = number_in("/sys/fs/cgroup/memory.current");
-  if (!limit || !used) return free;
-  // Files that the system keeps in memory because nobody wants it.
-  const std::int64_t kept =
-      number_of_line("/sys/fs/cgroup/memory.stat", "inactive_file").value_or(0);
-  const std::int64_t left = std::max<std::int64_t>(0, *limit - *used + kept);
-  return std::min(free.value_or(left), left);
-}
 
 Machine this_machine() {
   return {

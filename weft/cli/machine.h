@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "weft/base/json.h"
@@ -19,10 +18,6 @@ struct Machine {
 };
 
 Machine this_machine();
-
-// Memory that a process may still take: what the system says, within the limit that a container
-// sets; nothing where neither is known.
-std::optional<std::int64_t> free_memory_bytes();
 
 base::Json to_json(const Machine& machine);
 std::string to_text(const Machine& machine);

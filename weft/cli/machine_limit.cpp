@@ -1,10 +1,10 @@
 #include "weft/cli/machine_limit.h"
 
-#include <algorithm>
-#include <cmath>
-
+#include "weft/base/casts.h"
 #include "weft/base/text.h"
-#include "weft/cli/machine.h"
+#include "weft/cli/memory_limit.h"
+#include "weft/cli/memory_report.h"
+#include "weft/cli/run_room.h"
 #include "weft/derive/derived.h"
 #include "weft/derive/derived_run.h"
 #include "weft/plan/step_memory.h"
@@ -12,86 +12,61 @@
 namespace weft::cli {
 namespace {
 
-constexpr double kHundredths = 100;  // of a share, in advice
+using measure::HostRoom;
+using measure::MemoryRoom;
+using measure::RanksIn;
 
-// Of the ranks of this process: every pipeline rank stands for world / pp ranks like it.
-double of_process(const config::Config& config, const std::vector<std::int64_t>& bytes_by_stage) {
-  double all = 0, largest = 0;
-  for (const std::int64_t bytes : bytes_by_stage) {
-    all += static_cast<double>(bytes);
-    largest = std::max(largest, static_cast<double>(bytes));
-  }
-  const grid::Layout layout = derive::layout_of(config);
-  const double of_stage = static_cast<double>(layout.world / layout.pp);
-  return config.runtime.backend == config::CommBackend::Threads ? all * of_stage : largest;
-}
+// A run of which this times what it needs at least is there needs no counting.
+constexpr std::size_t kAmple = 2;
+constexpr std::int64_t kMostTokens = 1 << 24;  // of a micro-batch
 
-std::vector<std::int64_t> bytes_by_stage(const config::Config& config,
-                                         std::int64_t (*bytes)(const derive::StateBytes&)) {
-  std::vector<std::int64_t> all;
-  for (const derive::DerivedRank& rank : derive::derived_run(config).ranks) {
-    all.push_back(bytes(rank.bytes));
-  }
-  return all;
-}
-
-// Ranks with GPUs keep in host memory what is offloaded; on this machine there may be several.
-std::optional<rules::Missing> host_limit(const config::Config& config) {
-  if (config.runtime.device != config::DeviceKind::Cuda) return std::nullopt;
-  double needed = of_process(config, bytes_by_stage(config, [](const derive::StateBytes& bytes) {
-                               return bytes.offloaded;
-                             }));
-  const std::optional<std::int64_t> free = free_memory_bytes();
-  if (needed == 0 || !free) return std::nullopt;
-  if (config.runtime.backend != config::CommBackend::Threads) {
-    const std::int64_t world = derive::layout_of(config).world;
-    const bool is_alone = config::is_pretended(config.runtime.backend);
-    needed *=
-        is_alone
-            ? 1
-            : static_cast<double>(std::min(world, config.runtime.ranks_per_node.value_or(world)));
-  }
-  const auto room = static_cast<double>(*free);
-  if (needed <= room) return std::nullopt;
-  return rules::Missing{
-      .part = "room in host memory",
-      .keys = {"optimizer.optimizer_offload_fraction"},
-      .message =
-          base::text("the optimizer state that ranks of this machine offload takes {}, and {} "
-                     "of its memory is free",
-                     base::human_bytes(needed),
-                     base::human_bytes(room)),
-      .fix = base::text(
-          "use optimizer.optimizer_offload_fraction={:.2f} or less",
-          std::floor(config.optimizer.optimizer_offload_fraction * room / needed * kHundredths) /
-              kHundredths)};
+std::size_t sum_of(const config::Config& config,
+                   const HostRoom& host,
+                   const std::vector<std::int64_t>& by_stage) {
+  return measure::most_of_machine(derive::layout_of(config), host.ranks, [&](int, int pp_rank) {
+    return static_cast<std::size_t>(by_stage[base::at(pp_rank)]);
+  });
 }
 
 }  // namespace
 
-std::optional<rules::Missing> machine_limit(const config::Config& config) {
-  const bool on_cpu = config.runtime.device == config::DeviceKind::Cpu;
-  if (derive::is_on_gpu(config) || !on_cpu) return host_limit(config);
-  const auto memory = static_cast<double>(this_machine().memory_bytes);
-  if (memory <= 0) return std::nullopt;
-  const double state =
-      of_process(config, bytes_by_stage(config, [](const derive::StateBytes& bytes) {
-                   return bytes.total() + bytes.offloaded;
-                 }));
+bool uses_host_beside(const config::Config& config) {
+  return config.model.fine_grained_activation_offloading ||
+         config.optimizer.optimizer_cpu_offload || derive::saves_beside(config);
+}
+
+std::size_t least_need(const config::Config& config, const HostRoom& host) {
+  std::vector<std::int64_t> state;
+  for (const derive::DerivedRank& rank : derive::derived_run(config).ranks) {
+    state.push_back(rank.bytes.total() + rank.bytes.offloaded);
+  }
+  const std::size_t need = sum_of(config, host, state);
   // What is too large already need not be planned.
-  const double kept = state > memory ? 0 : of_process(config, plan::activation_bytes(config));
-  if (state + kept <= memory) return std::nullopt;
-  return rules::Missing{
-      .part = "room on this machine",
-      .keys = {},
-      .message = base::text("weights, gradients and optimizer state of the ranks of this process "
-                            "take {}{}, and this machine has {}",
-                            base::human_bytes(state),
-                            kept > 0 ? base::text(", activations {}", base::human_bytes(kept)) : "",
-                            base::human_bytes(memory)),
-      .fix =
-          "use a smaller model, fewer ranks or a smaller train.micro_batch_size, or spread the "
-          "ranks over machines (runtime.backend=mpi)"};
+  if (need > host.bytes) return need;
+  const std::vector<std::int64_t> kept = plan::activation_bytes(config);
+  return kept.empty() ? need : need + sum_of(config, host, kept);
+}
+
+bool is_ample(const config::Config& config, const MemoryRoom& room) {
+  if (room.device) return false;
+  if (!room.host) return true;
+  if (room.host->memory == RanksIn::Device) return !uses_host_beside(config);
+  return !uses_host_beside(config) && kAmple * least_need(config, *room.host) <= room.host->bytes;
+}
+
+bool is_countable(const config::Config& config) {
+  return config.train.micro_batch_size <= kMostTokens / config.model.seq_length;
+}
+
+std::optional<rules::Missing> machine_limit(const config::Config& config) {
+  MemoryRoom room = host_room_here(config);
+  if (is_ample(config, room)) return std::nullopt;
+  if (const auto limit = least_limit(config, room)) return limit;
+  if (!is_countable(config)) return std::nullopt;
+  const MemoryReport report{.forecast = measure::forecast_memory(config, measure::Priced::No),
+                            .room = room};
+  const std::vector<rules::Missing> limits = memory_limits(report, config);
+  return limits.empty() ? std::nullopt : std::optional(limits.front());
 }
 
 }  // namespace weft::cli

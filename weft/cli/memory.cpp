@@ -5,10 +5,12 @@
 #include "weft/cli/arguments.h"
 #include "weft/cli/command.h"
 #include "weft/cli/memory_picture.h"
-#include "weft/cli/memory_report.h"
+#include "weft/cli/memory_search.h"
 #include "weft/cli/output.h"
 #include "weft/cli/progress.h"
+#include "weft/cli/run_room.h"
 #include "weft/cli/start_model.h"
+#include "weft/derive/derived.h"
 #include "weft/rules/validate.h"
 
 namespace weft::cli {
@@ -27,8 +29,7 @@ int run_memory(const MemoryOptions& options) {
   const rules::Verdict verdict = rules::validate_schedule(asked);
   for (const config::Finding& warning : verdict.warnings) print_warning(config::to_text(warning));
   ProgressLine line;
-  const MemoryReport report =
-      report_memory(asked, room_of(verdict.config.hardware), shown_on(line));
+  const MemoryReport report = report_memory(asked, judged_room(verdict.config), shown_on(line));
   line.clear();
   if (!options.svg.empty() && report.forecast.is_predicted()) {
     const std::string name = run.recipe.empty() ? "defaults" : run.recipe;
@@ -42,7 +43,8 @@ int run_memory(const MemoryOptions& options) {
       print_json(to_json(report));
       break;
   }
-  return report.forecast.is_predicted() && report.fits() ? kGood : kFailed;
+  if (!report.forecast.is_predicted()) return kFailed;
+  return report.fits() || !derive::is_on_gpu(asked) ? kGood : kFailed;
 }
 
 }  // namespace
@@ -57,7 +59,9 @@ void add_memory(CLI::App& program, Action& chosen) {
                     "weft memory qwen3_30b_a3b world=16 ep=8 --svg=memory.svg");
   command->footer(command->get_footer() +
                   "\nExit code: 0 where the run fits the GPU that hardware.* names, or none is "
-                  "named; 1 where it does not; 2 where it is not legal.");
+                  "named; 1 where it does not fit it, or the memory of its machine "
+                  "(hardware.host_memory_gb); 2 where it is not legal. Of a GPU's memory a part is "
+                  "left for CUDA and its libraries: 5 GB, of Blackwell 8.");
   command->add_option("--svg", options->svg, "file for a picture of the memory over the step")
       ->type_name("FILE");
   on_chosen(*command, chosen, std::move(options), run_memory);

@@ -43,7 +43,9 @@ class Drawing {
     for (const train::PredictedMemory& stage : report.forecast.stages) {
       top_ = std::max(top_, static_cast<double>(stage.peak_total_bytes));
     }
-    if (report.room) top_ = std::max(top_, static_cast<double>(report.room->bytes));
+    if (const auto& device = report.room.device) {
+      top_ = std::max(top_, static_cast<double>(device->bytes()));
+    }
     top_ *= 1.02;
   }
 
@@ -92,7 +94,9 @@ class Drawing {
     const std::vector<BytesByTag> columns = columns_of(memory.timeline);
     for (int tag = tensor::kDeviceTags - 1; tag >= 0; --tag) draw_area(columns, tag, bottom);
     draw_level(top_ / 1.02, bottom, "#d0d7de");
-    if (report_.room) draw_level(static_cast<double>(report_.room->bytes), bottom, "#cf222e");
+    if (const auto& device = report_.room.device) {
+      draw_level(static_cast<double>(device->bytes()), bottom, "#cf222e");
+    }
     const bool is_drawn = peak.phase == train::Phase::Training && !memory.timeline.empty();
     if (is_drawn) {
       body_ += text("<circle cx=\"{}\" cy=\"{}\" r=\"4\" fill=\"#cf222e\"/>\n",
@@ -144,7 +148,9 @@ class Drawing {
       line(x + 17, y, "", tensor::name_of(static_cast<tensor::Tag>(tag)));
       x += 130;
     }
-    if (report_.room) line(x, y, "", "red line: memory of " + report_.room->gpu);
+    if (const auto& device = report_.room.device) {
+      line(x, y, "", "red line: what a run may take of " + device->name);
+    }
     return y + 16;
   }
 

@@ -1,14 +1,10 @@
 #include "weft/cli/memory_report.h"
 
 #include <algorithm>
-#include <memory>
-#include <mutex>
-#include <ranges>
 
 #include "weft/base/casts.h"
 #include "weft/base/text.h"
-#include "weft/derive/gpu.h"
-#include "weft/plan/nominal_costs.h"
+#include "weft/cli/memory_limit.h"
 
 namespace weft::cli {
 namespace {
@@ -22,7 +18,6 @@ using train::PredictedMemory;
 
 // Pieces of less than this share of a peak are summed up in text.
 constexpr double kSmallPiece = 0.01;
-constexpr std::size_t kNamedSavings = 2;
 
 std::string human(std::size_t bytes) { return base::human_bytes(static_cast<double>(bytes)); }
 
@@ -136,11 +131,6 @@ double share_of(double seconds, const MemoryForecast& forecast) {
   return forecast.step_seconds > 0 ? seconds / forecast.step_seconds : 0;
 }
 
-std::string cost_text(const Saving& saving, const MemoryForecast& forecast) {
-  if (saving.seconds <= 0) return "no time";
-  return text("{:.2g} % of the step", 100 * share_of(saving.seconds, forecast));
-}
-
 std::string offload_text(const MemoryForecast& forecast) {
   return forecast.offload.empty() ? "" : text("  offloaded: {}\n", forecast.offload);
 }
@@ -158,28 +148,42 @@ std::string shortened_text(const MemoryForecast& forecast) {
               forecast.micro_batches);
 }
 
+// The text of a machine depends on the machine, so that it is told where it matters.
 std::string room_text(const MemoryReport& report) {
-  if (!report.room) return "";
-  const std::size_t need = report.forecast.peak_bytes(), room = report.room->bytes;
-  if (report.fits()) {
-    return text("fits {}: {} of {} stay free\n", report.room->gpu, human(room - need), human(room));
+  const measure::Overrun lacking = measure::overrun(report.forecast, report.room);
+  std::string all;
+  if (const auto& device = report.room.device) {
+    all += lacking.device == 0 ? text("fits {}: {} of {} stay free",
+                                      device->name,
+                                      human(device->bytes() - report.forecast.peak_bytes()),
+                                      human(device->bytes()))
+                               : text("DOES NOT FIT {}: {} more than {}",
+                                      device->name,
+                                      human(lacking.device),
+                                      human(device->bytes()));
+    all += text(" ({} {}, less {} for CUDA, its libraries and gaps)\n",
+                device->of,
+                human(device->memory_bytes),
+                human(device->reserved_bytes));
   }
-  return text("DOES NOT FIT {}: {} more than its {}\n",
-              report.room->gpu,
-              human(need - room),
-              human(room));
+  if (lacking.host > 0) {
+    all += text("DOES NOT FIT the memory of {}: {} more than {}\n",
+                report.room.host->name,
+                human(lacking.host),
+                human(report.room.host->bytes));
+  }
+  return all;
 }
 
-std::string fit_text(const MemoryReport& report) {
-  if (report.fits()) return "";
-  if (!report.fit) {
-    return "no saving listed here makes it fit: use more ranks, a smaller train.micro_batch_size "
-           "or "
-           "a smaller model";
-  }
-  return text("it fits with {} ({})",
-              fmt::join(report.fit->words, " "),
-              human(report.fit->peak_bytes));
+// More than the host has, where it has not so much.
+std::string host_of_saving(const Saving& saving, const MemoryReport& report) {
+  if (saving.host_bytes == 0) return "";
+  const std::size_t lacking = measure::overrun(saving.forecast, report.room).host;
+  if (lacking == 0) return text(" ({} more of host memory)", human(saving.host_bytes));
+  return text(" ({} more of host memory, of which {} has too little by {})",
+              human(saving.host_bytes),
+              report.room.host->name,
+              human(lacking));
 }
 
 std::string savings_text(const MemoryReport& report) {
@@ -187,14 +191,13 @@ std::string savings_text(const MemoryReport& report) {
   std::string all = "\nsavings not taken, cheapest first: each alone, of the largest peak\n";
   if (savings.worthwhile.empty()) all += "  none\n";
   for (const Saving& saving : savings.worthwhile) {
-    all += text(
-        "  {:<27} -{:>10}  {:>9.3g} ms {:>8}  {}{}\n",
-        saving.name,
-        human(static_cast<std::size_t>(saving.bytes)),
-        1e3 * saving.seconds,
-        text("{:+.2g} %", 100 * share_of(saving.seconds, report.forecast)),
-        fmt::join(saving.words, " "),
-        saving.host_bytes > 0 ? text(" ({} more of host memory)", human(saving.host_bytes)) : "");
+    all += text("  {:<27} -{:>10}  {:>9.3g} ms {:>8}  {}{}\n",
+                saving.name,
+                human(static_cast<std::size_t>(saving.bytes)),
+                1e3 * saving.seconds,
+                text("{:+.2g} %", 100 * share_of(saving.seconds, report.forecast)),
+                fmt::join(saving.words, " "),
+                host_of_saving(saving, report));
   }
   if (!savings.without.empty()) {
     all += text("  nothing at the peak: {}\n", fmt::join(savings.without, ", "));
@@ -219,71 +222,6 @@ base::Json savings_json(const MemoryReport& report) {
 }
 
 }  // namespace
-
-std::optional<Room> room_of(const config::HardwareConfig& hardware) {
-  const derive::GpuFacts gpu = derive::gpu_facts(hardware);
-  if (!gpu.memory_gb) return std::nullopt;
-  return Room{.gpu = gpu.name, .bytes = static_cast<std::size_t>(*gpu.memory_gb * 1e9)};
-}
-
-bool MemoryReport::fits() const {
-  return !room || !forecast.is_predicted() || forecast.peak_bytes() <= room->bytes;
-}
-
-MemoryReport report_memory(const config::Config& asked,
-                           const std::optional<Room>& room,
-                           const measure::Tell& tell) {
-  tell("a dry step");
-  MemoryReport report{.forecast = measure::forecast_memory(asked, measure::Priced::Yes),
-                      .room = room,
-                      .costs = plan::describe(plan::rates_of(asked.hardware))};
-  if (!report.forecast.is_predicted()) return report;
-  report.savings = measure::find_savings(asked, report.forecast, tell);
-  if (!report.fits()) report.fit = measure::find_fit(asked, *report.savings, room->bytes, tell);
-  return report;
-}
-
-MemoryReport report_fit(const config::Config& asked,
-                        const std::optional<Room>& room,
-                        const measure::Tell& tell) {
-  tell("a dry step");
-  MemoryReport report{.forecast = measure::forecast_memory(asked, measure::Priced::No),
-                      .room = room};
-  return report.fits() ? report : report_memory(asked, room, tell);
-}
-
-measure::Tell shown_on(ProgressLine& line) {
-  return [&line, mutex = std::make_shared<std::mutex>()](const std::string& said) {
-    const std::lock_guard lock(*mutex);
-    line.show("memory: " + said);
-  };
-}
-
-std::optional<rules::Missing> gpu_limit(const MemoryReport& report) {
-  if (report.fits()) return std::nullopt;
-  const PredictedMemory& most = report.forecast.largest();
-  std::string fix;
-  if (report.savings) {
-    for (const Saving& saving : report.savings->worthwhile | std::views::take(kNamedSavings)) {
-      fix += text("{} frees {} for {} ({}); ",
-                  saving.name,
-                  human(static_cast<std::size_t>(saving.bytes)),
-                  cost_text(saving, report.forecast),
-                  fmt::join(saving.words, " "));
-    }
-  }
-  return rules::Missing{
-      .part = "room on the GPU",
-      .keys = {"hardware.gpu"},
-      .message = text("rank {} needs {} at one time ({}), {} more than the {} of {}",
-                      most.rank,
-                      human(most.peak_total_bytes),
-                      tags_text(most.at_peak.bytes),
-                      human(most.peak_total_bytes - report.room->bytes),
-                      human(report.room->bytes),
-                      report.room->gpu),
-      .fix = fix + fit_text(report) + "; `weft memory` shows what it is made of"};
-}
 
 base::Json stages_json(const MemoryForecast& forecast) {
   base::Json stages = base::Json::array();
@@ -341,13 +279,17 @@ base::Json to_json(const MemoryReport& report) {
   json["costs"] = report.costs;
   json["savings"] = savings_json(report);
   json["without_effect"] = report.savings->without;
-  if (!report.room) return json;
-  json["gpu"] = {{"name", report.room->gpu}, {"memory_bytes", report.room->bytes}};
-  json["fits"] = report.fits();
+  if (const auto& device = report.room.device) {
+    json["gpu"] = {{"name", device->name},
+                   {"memory_bytes", device->memory_bytes},
+                   {"reserved_bytes", device->reserved_bytes}};
+  }
+  if (report.room.device || !report.fits()) json["fits"] = report.fits();
   if (report.fit) {
     json["fit"] = {{"names", report.fit->names},
                    {"words", report.fit->words},
-                   {"peak_bytes", report.fit->peak_bytes}};
+                   {"peak_bytes", report.fit->peak_bytes},
+                   {"cost", share_of(report.fit->seconds, forecast)}};
   }
   return json;
 }

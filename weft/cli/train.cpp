@@ -11,15 +11,15 @@
 #include "weft/cli/interrupt.h"
 #include "weft/cli/launcher.h"
 #include "weft/cli/machine_limit.h"
-#include "weft/cli/memory_report.h"
+#include "weft/cli/memory_limit.h"
+#include "weft/cli/memory_search.h"
 #include "weft/cli/output.h"
 #include "weft/cli/progress.h"
+#include "weft/cli/run_room.h"
 #include "weft/cli/start_model.h"
 #include "weft/cli/startup.h"
 #include "weft/cli/time_left.h"
 #include "weft/cli/train_progress.h"
-#include "weft/derive/derived.h"
-#include "weft/kernels/device.h"
 #include "weft/rules/validate.h"
 #include "weft/train/trainer.h"
 
@@ -172,35 +172,18 @@ void show(const train::TrainResult& result, const config::Config& config, Format
   }
 }
 
-// The card that ranks of this process run on, else the one that hardware.* names.
-std::optional<Room> room_for(const config::Config& config) {
-  if (config.runtime.device != config::DeviceKind::Cuda) return std::nullopt;
-  const std::vector<kernels::Gpu> cards = kernels::gpu_report().gpus;
-  if (cards.empty()) return room_of(config.hardware);
-  Room room{.gpu = cards.front().name,
-            .bytes = static_cast<std::size_t>(cards.front().memory_bytes)};
-  if (config.runtime.backend == config::CommBackend::Threads) {
-    const std::int64_t ranks = derive::layout_of(config).world;
-    room.bytes /= static_cast<std::size_t>(ranks);
-    if (ranks > 1) room.gpu += base::text(", which {} ranks share", ranks);
-  }
-  return room;
-}
-
-// ConfigError, before anything starts, where a rank needs more than there is. One process of a run
-// looks for all.
+// ConfigError, before anything starts, where the ranks need more than their cards and their machine
+// have. One process of a machine looks for all of it.
 void require_room(const config::Config& asked, const config::Config& config) {
-  if (const auto limit = machine_limit(config)) {
-    throw base::ConfigError(base::text("{}: {}", limit->message, limit->fix));
-  }
-  if (launcher_rank() != 0) return;
-  const std::optional<Room> room = room_for(config);
-  if (!room) return;
+  if (launcher_local_rank() != 0) return;
+  const measure::MemoryRoom room = room_here(config);
+  if (is_ample(config, room)) return;
   ProgressLine line;
-  const MemoryReport report = report_fit(asked, room, shown_on(line));
-  if (const auto limit = gpu_limit(report)) {
-    throw base::ConfigError(base::text("{}: {}", limit->message, limit->fix));
+  std::vector<std::string> complaints;
+  for (const rules::Missing& limit : limits_of_run(asked, config, room, shown_on(line))) {
+    complaints.push_back(base::text("{}: {}", limit.message, limit.fix));
   }
+  if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
 }
 
 int run_train(const TrainOptions& options) {

@@ -156,6 +156,7 @@ constexpr std::array kRanges{
     Range{"fabric.seed", 0, kLargestSeed},
     Range{"hardware.compute_capability", 1, 1000},
     Range{"hardware.gpus_per_node", 1, kRanks},
+    Range{"hardware.host_memory_gb", 1, 1e6},
     Range{"hardware.cuda_device_max_connections", 1, 32},
 };
 

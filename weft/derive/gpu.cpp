@@ -11,20 +11,30 @@ struct Known {
   std::optional<int> major;
   int gpus_per_node;
   double memory_gb;
-  std::optional<double> tflops, memory_gbps, nvlink_gbps, host_gbps;
+  std::optional<double> tflops, memory_gbps, nvlink_gbps, host_gbps, host_memory_gb;
 };
 
-constexpr Known kKnown[] = {{Gpu::A100, "NVIDIA A100-SXM4-80GB", 8, 8, 80, 312, 2039, 300, 32},
-                            {Gpu::H100, "NVIDIA H100 80GB HBM3", 9, 8, 80, 989, 3350, 450, 64},
-                            {Gpu::H200, "NVIDIA H200", 9, 8, 141, 989, 4800, 450, 64},
-                            {Gpu::B200, "NVIDIA B200", 10, 8, 192, 2250, 8000, 900, 64},
-                            {Gpu::B300, "NVIDIA B300", 10, 8, 288, 2250, 8000, 900, 64},
-                            {Gpu::Gb200, "NVIDIA GB200", 10, 4, 192, 2500, 8000, 900, 450},
-                            {Gpu::Gb300, "NVIDIA GB300", 10, 4, 288, 2500, 8000, 900, 450},
-                            {Gpu::Vr200, "NVIDIA VR200", std::nullopt, 4, 288, {}, {}, {}, {}},
-                            {Gpu::R100, "NVIDIA R100", std::nullopt, 1, 288, {}, {}, {}, {}}};
+constexpr Known kKnown[] = {
+    {Gpu::A100, "NVIDIA A100-SXM4-80GB", 8, 8, 80, 312, 2039, 300, 32, 2000},
+    {Gpu::H100, "NVIDIA H100 80GB HBM3", 9, 8, 80, 989, 3350, 450, 64, 2000},
+    {Gpu::H200, "NVIDIA H200", 9, 8, 141, 989, 4800, 450, 64, 2000},
+    {Gpu::B200, "NVIDIA B200", 10, 8, 180, 2250, 8000, 900, 64, 2000},
+    {Gpu::B300, "NVIDIA B300", 10, 8, 270, 2250, 8000, 900, 64, 2000},
+    {Gpu::Gb200, "NVIDIA GB200", 10, 4, 186, 2500, 8000, 900, 450, 944},
+    {Gpu::Gb300, "NVIDIA GB300", 10, 4, 279, 2500, 8000, 900, 450, 944},
+    {Gpu::Vr200, "NVIDIA VR200", std::nullopt, 4, 288, {}, {}, {}, {}, {}},
+    {Gpu::R100, "NVIDIA R100", std::nullopt, 1, 288, {}, {}, {}, {}, {}}};
 
 }  // namespace
+
+double reserved_gb(std::optional<int> major) {
+  return major && *major < kBlackwell ? kReservedGb : kReservedGbOfBlackwell;
+}
+
+std::optional<std::size_t> usable_bytes(const GpuFacts& gpu) {
+  if (!gpu.memory_gb) return std::nullopt;
+  return static_cast<std::size_t>((*gpu.memory_gb - reserved_gb(gpu.major)) * 1e9);
+}
 
 GpuFacts gpu_facts(const HardwareConfig& hardware) {
   GpuFacts facts;
@@ -37,12 +47,14 @@ GpuFacts gpu_facts(const HardwareConfig& hardware) {
              .tflops = known.tflops,
              .memory_gbps = known.memory_gbps,
              .nvlink_gbps = known.nvlink_gbps,
-             .host_gbps = known.host_gbps};
+             .host_gbps = known.host_gbps,
+             .host_memory_gb = known.host_memory_gb};
   }
   if (!hardware.device_name.empty()) facts.name = hardware.device_name;
   // Outside the range of the key it is refused elsewhere, and says nothing here.
   const double capability = hardware.compute_capability.value_or(0);
   if (capability >= 1 && capability <= 1000) facts.major = static_cast<int>(capability);
+  if (hardware.host_memory_gb) facts.host_memory_gb = hardware.host_memory_gb;
   if (hardware.gpus_per_node) facts.gpus_per_node = static_cast<int>(*hardware.gpus_per_node);
   return facts;
 }

@@ -13,16 +13,32 @@ struct GpuFacts {
   std::optional<int> major;  // of the compute capability; none: not known
   int gpus_per_node = 8;
   // As advertised; none: not known.
-  std::optional<double> memory_gb;    // 1e9 bytes
+  std::optional<double> memory_gb;    // 1e9 bytes that a program can use
   std::optional<double> tflops;       // of dense bf16 products
   std::optional<double> memory_gbps;  // 1e9 bytes a second, to and from its own memory
   std::optional<double> nvlink_gbps;  // the same, to the GPUs of its machine, each way
   std::optional<double> host_gbps;    // the same, to the host's memory, each way
+  // Of the machine that it shares with others; 1e9 bytes. Where hardware.* does not say it, what
+  // NVIDIA's own machines have (DGX; of Grace both processors of a tray).
+  std::optional<double> host_memory_gb;
 };
+
+// What of a machine's memory ranks may take where nobody can look what is free. Assumed: the rest
+// is the system's, the loader's and the program's.
+inline constexpr double kHostMemoryFree = 0.8;
 
 // From hardware.device_name and hardware.compute_capability where given, else what hardware.gpu is
 // known to have. Vera Rubin's capability is not published: `major` is none.
 GpuFacts gpu_facts(const config::HardwareConfig& hardware);
+
+// Memory of a GPU that a run cannot have, whatever it counts: the CUDA context, workspaces of
+// libraries, buffers of NCCL, graphs, and gaps that an allocator cannot fill. Assumed; the files of
+// `weft plan` (hardware/*.yaml) have the same numbers, and a test says so. 1e9 bytes.
+inline constexpr double kReservedGb = 5, kReservedGbOfBlackwell = 8;
+// By the major compute capability. Where that is not known, as of the latest.
+double reserved_gb(std::optional<int> major);
+// What is left for what a run counts; none where its memory is not known.
+std::optional<std::size_t> usable_bytes(const GpuFacts& gpu);
 
 // What of the advertised rates a layer and a copy reach in practice, as measured on an H200: layers
 // 53 % of its products, copies 48 of 64 GB/s each way while both ways run.

@@ -1,6 +1,7 @@
 #include "weft/measure/memory_forecast.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
@@ -47,13 +48,15 @@ rules::Verdict countable(config::Config config) {
 // Of the run that was asked for: one that is counted as a pretended world has no checkpoints.
 void add_snapshots(const config::Config& asked,
                    const rules::JudgedConfig& counted,
-                   std::vector<train::PredictedMemory>& stages) {
+                   MemoryForecast& forecast) {
   const bool is_left = derive::optimizer_offload(counted).is_on();  // rule W116
   if (!derive::saves_beside(asked) || is_left) return;
-  std::vector<int> ranks;
-  for (const train::PredictedMemory& stage : stages) ranks.push_back(stage.rank);
-  const std::vector<std::size_t> bytes = train::predict_snapshots(counted, ranks);
-  for (std::size_t i = 0; i < stages.size(); ++i) stages[i].snapshot_bytes = bytes[i];
+  std::vector<int> ranks(base::at(forecast.layout.world));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  forecast.snapshots = train::predict_snapshots(counted, ranks);
+  for (train::PredictedMemory& stage : forecast.stages) {
+    stage.snapshot_bytes = forecast.snapshots[base::at(stage.rank)];
+  }
 }
 
 // Of a training step at nominal costs.
@@ -95,6 +98,12 @@ std::size_t MemoryForecast::host_bytes() const {
   return most;
 }
 
+std::int64_t dry_layers(const config::Config& asked) {
+  const config::Config config = rules::without_missing(asked);
+  return config.model.num_layers *
+         micro_batches_to_run(config.model, plan::micro_batches_of(config));
+}
+
 MemoryForecast forecast_memory(const config::Config& asked, Priced priced) {
   MemoryForecast forecast;
   config::Config config = rules::without_missing(asked);
@@ -111,7 +120,8 @@ MemoryForecast forecast_memory(const config::Config& asked, Priced priced) {
   }
   const std::vector<schedule::RankPlan> plans = train::verified_plans(*verdict.judged);
   forecast.stages = train::predict_memory(*verdict.judged, plans);
-  add_snapshots(config, *verdict.judged, forecast.stages);
+  forecast.layout = derive::layout_of(*verdict.judged);
+  add_snapshots(config, *verdict.judged, forecast);
   forecast.offload = schedule::offload_text(verdict.config);
   if (priced == Priced::No) return forecast;
   forecast.step_seconds = nominal_seconds(verdict.config, plans);

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "weft/config/config.h"
+#include "weft/grid/layout.h"
 #include "weft/train/memory_prediction.h"
 
 namespace weft::measure {
@@ -20,6 +22,9 @@ struct MemoryForecast {
   std::vector<std::string> left_out;           // "not built yet: ...", and why nothing is predicted
   double step_seconds = 0;                     // of all micro-batches; 0: not priced
   std::string offload;                         // see schedule::offload_text
+  grid::Layout layout = {};                    // of its ranks
+  // Host memory of each rank for the copy of an asynchronous save; empty: there is none.
+  std::vector<std::size_t> snapshots = {};
 
   bool is_predicted() const { return !stages.empty(); }
   // The rank that decides whether the run fits.
@@ -35,5 +40,11 @@ enum class Priced { No, Yes };
 // `asked`: as the user wrote it, before the rules set anything; legal. Priced at the nominal rates
 // of its GPU.
 MemoryForecast forecast_memory(const config::Config& asked, Priced priced);
+
+// The same by whatever way; see memory_estimate.h.
+using Forecaster = std::function<MemoryForecast(const config::Config& asked, Priced priced)>;
+
+// Layers times micro-batches of the step that forecast_memory takes: how long it takes.
+std::int64_t dry_layers(const config::Config& asked);
 
 }  // namespace weft::measure

@@ -124,7 +124,8 @@ void shrink_gradients(Config& config) {
 
 bool is_legal(const Config& config) { return rules::judge(rules::without_missing(config)).legal(); }
 
-// The run with a saving; none where the rules refuse it.
+}  // namespace
+
 std::optional<Config> with_saving(Config config, const Saving& saving) {
   switch (saving.kind) {
     case SavingKind::Recompute:
@@ -164,8 +165,6 @@ std::optional<Config> with_saving(Config config, const Saving& saving) {
   return is_legal(config) ? std::optional(config) : std::nullopt;
 }
 
-// Whether the saving changes anything: what runs again or is offloaded, who keeps the optimizer's
-// state, where, or in how many bytes.
 bool is_new(const Config& before, const Config& after) {
   const auto saved = [](const Config& config) {
     const schedule::Detail detail = schedule::with_savings({}, rules::without_missing(config));
@@ -190,7 +189,6 @@ bool is_new(const Config& before, const Config& after) {
          state_bytes(before) > state_bytes(after);
 }
 
-// "model.recompute_modules=[moe_act]" for every key with another value.
 std::vector<std::string> words_of(const Config& before, const Config& after) {
   std::vector<std::string> words;
   for (const char* key : kKeys) {
@@ -202,6 +200,8 @@ std::vector<std::string> words_of(const Config& before, const Config& after) {
   }
   return words;
 }
+
+namespace {
 
 std::vector<Saving> known_savings(const Config& asked) {
   std::vector<Saving> all;
@@ -233,27 +233,21 @@ std::vector<Saving> known_savings(const Config& asked) {
   return all;
 }
 
-void forecast_saving(const Config& asked, const MemoryForecast& now, Saving& saving) {
+void forecast_saving(const Config& asked,
+                     const MemoryForecast& now,
+                     const Forecaster& forecast,
+                     Saving& saving) {
   const Config with = with_saving(asked, saving).value();
   saving.words = words_of(asked, with);
-  const MemoryForecast then = forecast_memory(with, Priced::Yes);
+  saving.forecast = forecast(with, Priced::Yes);
+  for (train::PredictedMemory& stage : saving.forecast.stages) stage.timeline.clear();
+  const MemoryForecast& then = saving.forecast;
   if (!then.is_predicted()) return;
   saving.peak_bytes = then.peak_bytes();
   saving.bytes =
       static_cast<std::int64_t>(now.peak_bytes()) - static_cast<std::int64_t>(saving.peak_bytes);
   saving.seconds = then.step_seconds - now.step_seconds;
   saving.host_bytes = then.host_bytes() - std::min(then.host_bytes(), now.host_bytes());
-}
-
-// The one that costs least time of those that suffice alone.
-std::optional<Fit> fit_by_one(const Savings& savings, std::size_t room_bytes) {
-  const Saving* best = nullptr;
-  for (const Saving& saving : savings.worthwhile) {
-    if (saving.peak_bytes > room_bytes || saving.rounds()) continue;
-    if (best == nullptr || saving.seconds < best->seconds) best = &saving;
-  }
-  if (best == nullptr) return std::nullopt;
-  return Fit{.names = {best->name}, .words = best->words, .peak_bytes = best->peak_bytes};
 }
 
 }  // namespace
@@ -266,14 +260,17 @@ bool Saving::is_cheaper_than(const Saving& other) const {
   return base::number(bytes) / seconds > base::number(other.bytes) / other.seconds;
 }
 
-Savings find_savings(const Config& asked, const MemoryForecast& now, const Tell& tell) {
+Savings find_savings(const Config& asked,
+                     const MemoryForecast& now,
+                     const Tell& tell,
+                     const Forecaster& forecast) {
   std::vector<Saving> all = known_savings(asked);
   std::atomic<int> done = 0;
   base::parallel(static_cast<int>(std::ssize(base::usable_cores())),
                  std::ssize(all),
                  [&](std::int64_t i) {
                    Saving& saving = all[base::at(i)];
-                   forecast_saving(asked, now, saving);
+                   forecast_saving(asked, now, forecast, saving);
                    tell(base::text("savings: {} of {}, {}", ++done, all.size(), saving.name));
                  });
   Savings found;
@@ -281,46 +278,13 @@ Savings find_savings(const Config& asked, const MemoryForecast& now, const Tell&
     if (saving.bytes > 0) {
       found.worthwhile.push_back(std::move(saving));
     } else {
-      found.without.push_back(std::move(saving.name));
+      found.without.push_back(saving.name);
+      found.elsewhere.push_back(std::move(saving));
     }
   }
   std::ranges::stable_sort(found.worthwhile,
                            [](const Saving& a, const Saving& b) { return a.is_cheaper_than(b); });
   return found;
-}
-
-std::optional<Fit> find_fit(const Config& asked,
-                            const Savings& savings,
-                            std::size_t room_bytes,
-                            const Tell& tell) {
-  if (std::optional<Fit> one = fit_by_one(savings, room_bytes)) return one;
-  Config config = asked;
-  Fit fit;
-  // What keeps the bits comes first. Whole layers take the place of modules, so they come last.
-  std::vector<const Saving*> order;
-  for (const Saving& saving : savings.worthwhile) order.push_back(&saving);
-  std::ranges::stable_sort(order, {}, [](const Saving* saving) {
-    return saving->kind == SavingKind::RecomputeAll ? 2 : saving->rounds() ? 1 : 0;
-  });
-  for (const Saving* saving : order) {
-    const std::optional<Config> with = with_saving(config, *saving);
-    if (!with || !is_new(config, *with)) continue;
-    config = *with;
-    if (saving->kind == SavingKind::RecomputeAll) {
-      std::erase_if(fit.names, [](const std::string& name) {
-        return std::ranges::any_of(kModules,
-                                   [&](RecomputeModule m) { return config::word(m) == name; });
-      });
-    }
-    fit.names.push_back(saving->name);
-    tell(base::text("looking for what fits: {}", fmt::join(fit.names, ", ")));
-    const MemoryForecast then = forecast_memory(config, Priced::No);
-    if (!then.is_predicted() || then.peak_bytes() > room_bytes) continue;
-    fit.peak_bytes = then.peak_bytes();
-    fit.words = words_of(asked, config);
-    return fit;
-  }
-  return std::nullopt;
 }
 
 }  // namespace weft::measure

@@ -34,6 +34,7 @@ struct Saving {
   std::int64_t bytes = 0;          // so much less than without
   double seconds = 0;              // so much longer is its step; nominal
   std::size_t host_bytes = 0;      // so much more host memory has the rank that needs most of it
+  MemoryForecast forecast = {};    // of the run with it, without time lines
 
   // Whether training rounds otherwise with it.
   bool rounds() const {
@@ -46,6 +47,7 @@ struct Saving {
 struct Savings {
   std::vector<Saving> worthwhile;    // cheapest first
   std::vector<std::string> without;  // names of those that free nothing at the peak
+  std::vector<Saving> elsewhere;     // these: they may free host memory
 };
 
 // `tell` hears how far it is, from whatever thread.
@@ -53,19 +55,17 @@ using Tell = std::function<void(const std::string&)>;
 
 // Of a legal run that is predicted and priced; `asked` as forecast_memory takes it. Every saving is
 // the run with that saving, forecast: nothing is estimated.
-Savings find_savings(const config::Config& asked, const MemoryForecast& now, const Tell& tell);
+Savings find_savings(const config::Config& asked,
+                     const MemoryForecast& now,
+                     const Tell& tell,
+                     const Forecaster& forecast = forecast_memory);
 
-// Savings that together let the run fit.
-struct Fit {
-  std::vector<std::string> names;
-  std::vector<std::string> words;
-  std::size_t peak_bytes = 0;
-};
-// One alone where that suffices; else the cheapest first, one more after the other, then what
-// rounds otherwise, and whole layers at last. None: not even that suffices.
-std::optional<Fit> find_fit(const config::Config& asked,
-                            const Savings& savings,
-                            std::size_t room_bytes,
-                            const Tell& tell);
+// The run with a saving; none where the rules refuse it.
+std::optional<config::Config> with_saving(config::Config config, const Saving& saving);
+// Whether a saving changes anything: what runs again or is offloaded, who keeps the optimizer's
+// state, where, or in how many bytes.
+bool is_new(const config::Config& before, const config::Config& after);
+// "model.recompute_modules=[moe_act]" for every key of savings that has another value.
+std::vector<std::string> words_of(const config::Config& before, const config::Config& after);
 
 }  // namespace weft::measure

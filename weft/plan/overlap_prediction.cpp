@@ -8,6 +8,7 @@
 #include "weft/base/check.h"
 #include "weft/derive/derived.h"
 #include "weft/exec/sim/costs.h"
+#include "weft/exec/sim/measured_overheads.h"
 #include "weft/exec/sim/simulate.h"
 #include "weft/schedule/meeting.h"
 #include "weft/schedule/plan_files.h"
@@ -111,9 +112,9 @@ class World {
   std::vector<const schedule::Graph*> graphs_;
 };
 
-double simulated(const World& world, const sim::CostTable& costs, double wake_seconds) {
+double simulated(const World& world, const sim::CostTable& costs, const sim::Overheads& overheads) {
   sim::SimulatedStep step = world.step(costs);
-  step.overheads.wake_seconds = wake_seconds;
+  step.overheads = overheads;
   return sim::simulate(step).step_seconds();
 }
 
@@ -150,20 +151,24 @@ OverlapPrediction::OverlapPrediction(const config::Config& plain_config,
     : plain_config_(plain_config), fabric_(fabric), costs_(sim::measure(plain)) {
   const World world(plain_config_);
   sent_bytes_ = world.by_symmetry(mean_sent(plain));
-  // What the plain step took beyond its nodes is waking up, once for each wait between lanes.
-  const double without = simulated(world, costs_, 0);
-  constexpr double kProbe = 1e-5;
-  const double slope = (simulated(world, costs_, kProbe) - without) / kProbe;
-  if (slope > 0) wake_seconds_ = std::max(0.0, (plain_seconds - without) / slope);
+  // What the plain step took beyond its nodes lies between them.
+  sim::Overheads traced = sim::measure_overheads(plain);
+  if (traced.wake_seconds + traced.next_seconds == 0) traced.wake_seconds = 1e-5;
+  const double without = simulated(world, costs_, {});
+  const double with = simulated(world, costs_, traced);
+  if (with <= without) return;
+  const double factor = std::max(0.0, (plain_seconds - without) / (with - without));
+  overheads_ = {.wake_seconds = factor * traced.wake_seconds,
+                .next_seconds = factor * traced.next_seconds};
 }
 
 double OverlapPrediction::step_seconds(const config::Config& config) const {
-  return simulated(World(config), costs_, wake_seconds_);
+  return simulated(World(config), costs_, overheads_);
 }
 
 double OverlapPrediction::ideal_seconds(const config::Config& config) const {
   const World world(config);
-  if (!fabric_) return simulated(world, costs_, 0);
+  if (!fabric_) return simulated(world, costs_, {});
   sim::SimulatedStep step = world.step(costs_);
   step.cost = without(schedule::is_meeting, world, step.cost);
   step.wire = wire_of(*fabric_, sent_bytes_);
@@ -189,7 +194,7 @@ double OverlapPrediction::added_seconds(const grid::Fabric& links) const {
   const World world(plain_config_);
   sim::SimulatedStep step = world.step(costs_);
   step.wire = wire_of(links, sent_bytes_);
-  return sim::simulate(step).step_seconds() - simulated(world, costs_, 0);
+  return sim::simulate(step).step_seconds() - simulated(world, costs_, {});
 }
 
 double OverlapPrediction::layers_communication_seconds(const grid::Fabric& links) const {

@@ -7,6 +7,7 @@
 
 #include "weft/config/config.h"
 #include "weft/exec/sim/costs.h"
+#include "weft/exec/sim/step.h"
 #include "weft/grid/fabric.h"
 #include "weft/trace/span.h"
 
@@ -22,8 +23,9 @@ class OverlapPrediction {
                     const std::vector<trace::Timeline>& plain,
                     double plain_seconds);
 
-  // The step of another order of the same layout: what nodes cost, and for each wait between lanes
-  // what the plain step took beyond its nodes.
+  // The step of another order of the same layout: what nodes cost, and what the plain step took
+  // beyond its nodes, shared among waits between lanes and nodes that follow each other as its
+  // trace has it.
   double step_seconds(const config::Config& config) const;
   // The same with nothing but compute and the wire (on a network, what transfers took at least):
   // nothing to issue, nobody to wake.
@@ -41,7 +43,7 @@ class OverlapPrediction {
   double layers_communication_seconds(const grid::Fabric& links = {}) const;
 
  private:
-  double wake_seconds_ = 0;
+  exec::sim::Overheads overheads_;
   config::Config plain_config_;
   std::optional<grid::Fabric> fabric_;
   exec::sim::CostTable costs_;

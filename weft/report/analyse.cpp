@@ -39,9 +39,9 @@ void take_times(const Evidence& evidence, Report& report) {
 void take_memory(const config::Config& run, Report& report) {
   const derive::GpuFacts gpu = derive::gpu_facts(run.hardware);
   MemoryWall memory{.forecast = measure::forecast_memory(run, measure::Priced::Yes)};
-  if (gpu.memory_gb) {
+  if (const std::optional<std::size_t> usable = derive::usable_bytes(gpu)) {
     memory.gpu = gpu.name;
-    memory.room_bytes = static_cast<std::size_t>(*gpu.memory_gb * 1e9);
+    memory.room_bytes = *usable;
   }
   for (const std::string& left_out : memory.forecast.left_out) {
     report.notes.push_back(text("memory is told without: {}", left_out));

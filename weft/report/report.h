@@ -50,7 +50,7 @@ struct Comparison {
 struct MemoryWall {
   measure::MemoryForecast forecast;
   std::string gpu = {};        // that it has to fit; empty: not known
-  std::size_t room_bytes = 0;  // of it
+  std::size_t room_bytes = 0;  // of it, that a run can have
 
   double share() const;  // of the room; 0 where that is not known
 };

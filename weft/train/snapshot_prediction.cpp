@@ -41,13 +41,12 @@ std::vector<std::size_t> predict_snapshots(const rules::JudgedConfig& config,
   base::parallel(static_cast<int>(std::ssize(base::usable_cores())), world, [&](std::int64_t rank) {
     keys[base::at(rank)] = keys_of_rank(config, world, static_cast<int>(rank));
   });
+  const std::map<std::int64_t, int> writers = writers_of(keys);
   std::vector<std::size_t> all;
   for (const int rank : ranks) {
-    const std::vector<EntryKey>& own = keys[base::at(rank)];
-    const std::vector<bool> writes = written_by(rank, keys);
     std::size_t bytes = 0;
-    for (std::size_t i = 0; i < own.size(); ++i) {
-      if (writes[i]) bytes += checkpoint::Snapshot::room_for(own[i].bytes);
+    for (const EntryKey& key : keys[base::at(rank)]) {
+      if (writers.at(key.key) == rank) bytes += checkpoint::Snapshot::room_for(key.bytes);
     }
     all.push_back(bytes);
   }

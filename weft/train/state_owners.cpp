@@ -45,7 +45,7 @@ EntryKey key_of(const checkpoint::StateEntry& entry) {
 }
 
 // Those with the fewest holders first, the largest of them first: each to who has least so far.
-std::vector<bool> written_by(int self, std::span<const std::vector<EntryKey>> ranks) {
+std::map<std::int64_t, int> writers_of(std::span<const std::vector<EntryKey>> ranks) {
   std::map<std::int64_t, Replicas> by_key;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     for (const EntryKey& key : ranks[rank]) {
@@ -60,16 +60,21 @@ std::vector<bool> written_by(int self, std::span<const std::vector<EntryKey>> ra
     return a->key.bytes > b->key.bytes;
   });
   std::vector<std::int64_t> load(ranks.size(), 0);
-  std::set<std::int64_t> mine;
+  std::map<std::int64_t, int> writers;
   for (const Replicas* replicas : order) {
     const int writer = *std::ranges::min_element(replicas->ranks, {}, [&](int rank) {
       return load[base::at(rank)];
     });
     load[base::at(writer)] += replicas->key.bytes;
-    if (writer == self) mine.insert(replicas->key.key);
+    writers[replicas->key.key] = writer;
   }
+  return writers;
+}
+
+std::vector<bool> written_by(int self, std::span<const std::vector<EntryKey>> ranks) {
+  const std::map<std::int64_t, int> writers = writers_of(ranks);
   std::vector<bool> writes;
-  for (const EntryKey& key : ranks[base::at(self)]) writes.push_back(mine.contains(key.key));
+  for (const EntryKey& key : ranks[base::at(self)]) writes.push_back(writers.at(key.key) == self);
   return writes;
 }
 

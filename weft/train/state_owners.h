@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -17,8 +18,11 @@ struct EntryKey {
 
 EntryKey key_of(const checkpoint::StateEntry& entry);
 
-// For each entry of rank `self` whether it is the one that writes it: of each set of replicas one
-// does, so that ranks write about as much as each other. Every rank finds the same.
+// Which rank writes the replicas of each key: one does, so that ranks write about as much as each
+// other. Every rank finds the same.
+std::map<std::int64_t, int> writers_of(std::span<const std::vector<EntryKey>> ranks);
+
+// For each entry of rank `self` whether it is the one that writes it.
 std::vector<bool> written_by(int self, std::span<const std::vector<EntryKey>> ranks);
 
 }  // namespace weft::train

@@ -48,7 +48,9 @@ class RandomStep {
   SimulatedStep& step() { return step_; }
 
   void add_overheads() {
-    step_.overheads = {.issue_seconds = 1e-9 * draw(0, 3), .wake_seconds = 1e-9 * draw(0, 4)};
+    step_.overheads = {.issue_seconds = 1e-9 * draw(0, 3),
+                       .wake_seconds = 1e-9 * draw(0, 4),
+                       .next_seconds = 1e-9 * draw(0, 2)};
   }
   // Everyone to everyone, of sizes that follow from the names.
   void add_wire() {

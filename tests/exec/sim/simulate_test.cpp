@@ -8,6 +8,7 @@
 #include "tests/exec/sim/toy_support.h"
 #include "weft/base/error.h"
 #include "weft/base/text.h"
+#include "weft/exec/sim/measured_overheads.h"
 
 namespace weft::exec::sim {
 namespace simulate_test {
@@ -212,6 +213,59 @@ TEST(SimulateOverheads, WakingTakesTimeOnlyWhereANodeWaitedForAnotherLane) {
   EXPECT_EQ(toy.at("0F0.experts"), (Interval{30, 31}));  // its lane was busy for longer
   EXPECT_EQ(toy.at("1F0.dispatch"), (Interval{18, 18}));
   EXPECT_EQ(toy.at("0F0.sizes"), (Interval{0, 22}));
+}
+
+TEST(SimulateOverheads, ComputeNodesFollowEachOtherAfterAMoment) {
+  ToyStep toy({"compute 0F0.permute\n"
+               "ep 0F0.dispatch < 0F0.permute\n"
+               "compute 0D0.mlp\n"
+               "ep 1F0.dispatch\n"
+               "compute 0F0.experts < 0F0.dispatch\n"},
+              {{"0F0.permute", 10}, {"0F0.dispatch", 5}, {"0D0.mlp", 20}, {"0F0.experts", 1}});
+  toy.step().overheads = {.next_seconds = 2e-9};
+  EXPECT_EQ(toy.at("0D0.mlp"), (Interval{12, 32}));
+  EXPECT_EQ(toy.at("1F0.dispatch"), (Interval{15, 15}));  // no other lane
+  EXPECT_EQ(toy.at("0F0.experts"), (Interval{34, 35}));
+}
+
+// By hand: a span has the waiting, its operations have the work.
+TEST(MeasuredOverheads, AreWhatPassesBetweenNodes) {
+  using trace::SpanKind;
+  const auto span =
+      [](std::string name, std::string node, std::string lane, SpanKind kind, int from, int to) {
+        return trace::Span{.name = std::move(name),
+                           .node = std::move(node),
+                           .lane = std::move(lane),
+                           .kind = kind,
+                           .begin_ns = from,
+                           .end_ns = to};
+      };
+  trace::Timeline timeline;
+  const auto node =
+      [&](std::string name, std::string lane, int from, int to, std::vector<std::string> after) {
+        timeline.spans.push_back(span(name, name, lane, SpanKind::Node, from, to));
+        timeline.spans.back().after = std::move(after);
+      };
+  const auto work = [&](std::string of, std::string lane, int from, int to) {
+    timeline.spans.push_back(
+        span("work", std::move(of), std::move(lane), SpanKind::Gemm, from, to));
+  };
+  node("a", "compute", 100, 150, {});
+  work("a", "compute", 100, 120);
+  work("a", "compute", 130, 150);
+  node("x", "ep", 150, 200, {"a"});
+  work("x", "ep", 160, 200);
+  node("b", "compute", 150, 170, {});
+  work("b", "compute", 154, 170);
+  node("c", "compute", 170, 240, {"x"});
+  work("c", "compute", 220, 225);
+  work("c", "compute", 231, 240);
+  const Overheads overheads = measure_overheads({&timeline, 1});
+  // Of the first node of a lane nothing is known. b comes 4 behind a; c waits for x, and takes 20
+  // to wake; between the operations of b and c lie 0 and 6.
+  EXPECT_DOUBLE_EQ(overheads.wake_seconds, 20e-9);
+  EXPECT_DOUBLE_EQ(overheads.next_seconds, (4 + 3) * 1e-9);
+  EXPECT_EQ(measure_overheads({}).wake_seconds, 0);
 }
 
 TEST(Standstill, TheCircleIsNamed) {

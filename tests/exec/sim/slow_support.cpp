@@ -102,7 +102,9 @@ class SlowClock {
     for (std::size_t j = 0; j < i; ++j) {
       if (entries(rank)[j].lane != entries(rank)[i].lane) continue;
       if (!is_over(ranks_[rank][j])) return false;
-      free = std::max(free, *ranks_[rank][j].end);
+      const bool computes = entries(rank)[i].lane == schedule::Lane::Compute;
+      free =
+          std::max(free, *ranks_[rank][j].end + (computes ? ns(step_.overheads.next_seconds) : 0));
     }
     for (const int wait : entries(rank)[i].waits) {
       const Running& other = ranks_[rank][static_cast<std::size_t>(wait)];

@@ -41,7 +41,8 @@ Clock::Clock(const SimulatedStep& step)
       operations_(step),
       wire_end_ns_(step.graphs.size(), 0),
       issue_ns_(to_ns(step.overheads.issue_seconds)),
-      wake_ns_(to_ns(step.overheads.wake_seconds)) {
+      wake_ns_(to_ns(step.overheads.wake_seconds)),
+      next_ns_(to_ns(step.overheads.next_seconds)) {
   std::map<const schedule::Graph*, const Dependencies*> known;
   for (const schedule::Graph* graph : step.graphs) {
     const Dependencies*& dependencies = known[graph];
@@ -106,7 +107,9 @@ std::int64_t Clock::issue_time(Place place) const {
 
 std::int64_t Clock::start_time(Place place, std::int64_t issued_ns) const {
   const int before = dependencies_[at(place.rank)]->lane_before(place.entry);
-  const std::int64_t free_ns = std::max(issued_ns, end_of(place.rank, before));
+  const bool comes_next = entry_at(place).lane == Lane::Compute && before != kNone;
+  const std::int64_t free_ns =
+      std::max(issued_ns, end_of(place.rank, before) + (comes_next ? next_ns_ : 0));
   std::int64_t waited_ns = 0;
   for (const int wait : entry_at(place).waits) {
     waited_ns = std::max(waited_ns, end_of(place.rank, wait));

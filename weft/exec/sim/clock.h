@@ -64,7 +64,7 @@ class Clock {
   std::optional<grid::Ports> ports_;
   std::vector<std::int64_t> wire_end_ns_;       // by rank, of the operation being carried
   std::vector<std::int64_t> transfer_ends_ns_;  // of the same
-  std::int64_t issue_ns_, wake_ns_;
+  std::int64_t issue_ns_, wake_ns_, next_ns_;
   std::size_t open_ = 0;  // entries not over
   Result result_;
 };

@@ -27,6 +27,7 @@ using CostOf = std::function<Cost(int rank, int entry)>;
 struct Overheads {
   double issue_seconds = 0;  // the host, a node; a node cannot start before it is issued
   double wake_seconds = 0;   // from the end of what another lane did to the node that waited for it
+  double next_seconds = 0;  // a compute node: between its operations, and until the next one begins
 };
 
 // What an operation of several ranks sends between them; `meeting` is the name under which they

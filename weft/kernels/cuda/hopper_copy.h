@@ -51,6 +51,11 @@ __device__ __forceinline__ void arrive_at(Barrier& barrier, int rank) {
       "r"(rank)
       : "memory");
 }
+// An arrival at a barrier of this block.
+__device__ __forceinline__ void arrive(Barrier& barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(&barrier))
+               : "memory");
+}
 // Until the phase of this parity is over; of a new barrier that of parity 1 is.
 __device__ __forceinline__ void wait(Barrier& barrier, std::uint32_t parity) {
   asm volatile(
@@ -73,6 +78,11 @@ struct Ring {
       stage = 0;
       round ^= 1;
     }
+  }
+  __device__ __forceinline__ void skip(int places) {
+    const int at = stage + places;
+    stage = at % kStages;
+    round ^= std::uint32_t(at / kStages) & 1;
   }
 };
 
@@ -111,7 +121,16 @@ __device__ __forceinline__ void copy_in(std::byte* to,
       "r"(at.matrix)
       : "memory");
 }
-// The same into each block whose bit is set in `ranks`.
+// Brings a box into the cache.
+__device__ __forceinline__ void prefetch_box(const CUtensorMap& map, const At& at) {
+  asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global [%0, {%1, %2, %3, %4}];" ::"l"(&map),
+               "r"(at.column),
+               "r"(at.row),
+               "r"(at.strip),
+               "r"(at.matrix)
+               : "memory");
+}
+// The same as copy_in into each block whose bit is set in `ranks`.
 __device__ __forceinline__ void copy_in_all(std::byte* to,
                                             const CUtensorMap& map,
                                             const At& at,
@@ -142,20 +161,6 @@ __device__ __forceinline__ void copy_out(const CUtensorMap& map,
   asm volatile(
       "cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(
           &map),
-      "r"(shared_address(from)),
-      "r"(at.column),
-      "r"(at.row),
-      "r"(at.strip),
-      "r"(at.matrix)
-      : "memory");
-}
-// The same, added to what is there.
-__device__ __forceinline__ void add_out(const CUtensorMap& map,
-                                        const At& at,
-                                        const std::byte* from) {
-  asm volatile(
-      "cp.reduce.async.bulk.tensor.4d.global.shared::cta.add.bulk_group"
-      " [%0, {%2, %3, %4, %5}], [%1];" ::"l"(&map),
       "r"(shared_address(from)),
       "r"(at.column),
       "r"(at.row),

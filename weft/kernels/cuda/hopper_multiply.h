@@ -5,7 +5,8 @@
 // 128 byte swizzle, at multiples of 1024 bytes: the 16 byte piece c of row r lies at r * 128 +
 // (c ^ r % 8) * 16. Summed over the columns of the matrix, a row of a box is an index of the result
 // (i) with 64 of the sum (d), and boxes lie behind each other in i; summed over its rows, a row of
-// a box is one d with 64 of i, and the boxes are neighbours in i.
+// a box is one d with 64 of i, and the boxes are neighbours in i. Boxes of half of a slice have 32
+// of d, and the second half lies behind all boxes of the first.
 #pragma once
 
 #include <cstddef>
@@ -24,14 +25,14 @@ inline constexpr int kDepth = 64;      // of d in a slice
 inline constexpr int kStepDepth = 16;  // of d in one product
 
 // Where the factor of a product lies: an address, the bytes from 64 of i to the next 64 (read only
-// where rows are summed over), the bytes from 8 rows to the next 8, and the swizzle; lengths in
-// units of 16 bytes.
+// where rows are summed over, from boxes of so many rows), the bytes from 8 rows to the next 8, and
+// the swizzle; lengths in units of 16 bytes.
 template <SumOver kSumOver>
-__device__ __forceinline__ std::uint64_t slice_at(const std::byte* boxes) {
-  constexpr std::uint64_t kAlong = kSumOver == SumOver::Rows ? kBox / 16 : 1;
+__device__ __forceinline__ std::uint64_t slice_at(const std::byte* boxes, int box_rows = kBoxRows) {
+  const std::uint64_t along = kSumOver == SumOver::Rows ? box_rows * kBoxRow / 16 : 1;
   constexpr std::uint64_t kEightRows = 8 * kBoxRow / 16;
   constexpr std::uint64_t kSwizzle128 = 1;
-  return std::uint64_t((shared_address(boxes) & 0x3ffff) >> 4) | kAlong << 16 | kEightRows << 32 |
+  return std::uint64_t((shared_address(boxes) & 0x3ffff) >> 4) | along << 16 | kEightRows << 32 |
          kSwizzle128 << 62;
 }
 // From one product of a slice to the next, in those units.
@@ -39,10 +40,8 @@ template <SumOver kSumOver>
 inline constexpr int kStep = (kSumOver == SumOver::Rows ? kStepDepth * kBoxRow : kStepDepth * 2) /
                              16;
 
-// The sums of a thread: element (16 w + l / 4 + 8 h, 8 i + l % 4 * 2 + j) of lane l of warp w is
-// sums[4 i + 2 h + j].
-template <int kColumns>
-using Sums = float[kColumns / 2];
+// The sums of a thread over 64 rows: element (16 w + l / 4 + 8 h, 8 i + l % 4 * 2 + j) of lane l of
+// warp w is sums[4 i + 2 h + j].
 
 // Before the first product after other code touched the sums.
 __device__ __forceinline__ void begin_products() {
@@ -70,9 +69,10 @@ __device__ __forceinline__ void settle(float (&sums)[kCount]) {
   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), \
   "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
 
-// Asks for d (64 rows) += a b^T over 16 of d; d = a b^T where `add` is zero.
+// Asks for d (64 rows) += a b^T over 16 of d; d = a b^T where `add` is zero. The number of columns
+// is twice that of a thread's sums.
 template <SumOver kA, SumOver kB>
-__device__ __forceinline__ void multiply(Sums<256>& d, std::uint64_t a, std::uint64_t b, int add) {
+__device__ __forceinline__ void multiply(float (&d)[128], std::uint64_t a, std::uint64_t b, int add) {
   asm volatile(
       "{\n.reg .pred add;\nsetp.ne.b32 add, %130, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {"
@@ -93,7 +93,24 @@ __device__ __forceinline__ void multiply(Sums<256>& d, std::uint64_t a, std::uin
       : "l"(a), "l"(b), "r"(add), "n"(kA == SumOver::Rows), "n"(kB == SumOver::Rows));
 }
 template <SumOver kA, SumOver kB>
-__device__ __forceinline__ void multiply(Sums<128>& d, std::uint64_t a, std::uint64_t b, int add) {
+__device__ __forceinline__ void multiply(float (&d)[96], std::uint64_t a, std::uint64_t b, int add) {
+  asm volatile(
+      "{\n.reg .pred add;\nsetp.ne.b32 add, %98, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 {"
+      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
+      "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, "
+      "%34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, "
+      "%50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, "
+      "%66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, "
+      "%82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+      "}, %96, %97, add, 1, 1, %99, %100;\n}\n"
+      : WEFT_SUMS_8(0), WEFT_SUMS_8(8), WEFT_SUMS_8(16), WEFT_SUMS_8(24), WEFT_SUMS_8(32),
+        WEFT_SUMS_8(40), WEFT_SUMS_8(48), WEFT_SUMS_8(56), WEFT_SUMS_8(64), WEFT_SUMS_8(72),
+        WEFT_SUMS_8(80), WEFT_SUMS_8(88)
+      : "l"(a), "l"(b), "r"(add), "n"(kA == SumOver::Rows), "n"(kB == SumOver::Rows));
+}
+template <SumOver kA, SumOver kB>
+__device__ __forceinline__ void multiply(float (&d)[64], std::uint64_t a, std::uint64_t b, int add) {
   asm volatile(
       "{\n.reg .pred add;\nsetp.ne.b32 add, %66, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"

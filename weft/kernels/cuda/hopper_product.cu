@@ -19,7 +19,7 @@ using namespace hopper;
 template <typename Kind, int kColumns, int kBlocks>
 void launch(cudaStream_t stream, const HopperProduct& product) {
   const auto kernel = grouped_product<Kind, kColumns, kBlocks>;
-  constexpr int kBytes = sizeof(Shared<kColumns>);
+  constexpr int kBytes = sizeof(Shared<Kind, kColumns>);
   allow_shared(kernel, kBytes);
   cudaLaunchAttribute attributes[2]{};
   attributes[0].id = cudaLaunchAttributeClusterDimension;
@@ -152,12 +152,12 @@ bool takes(int ordinal, const Product& p, DType result, std::int64_t experts, st
 
 // Tiles of 128 columns have less to do with each byte that is loaded: they are for results that
 // would leave much of wider ones empty.
-bool is_narrow(std::int64_t n) {
-  const std::int64_t narrow = (n + 127) / 128 * 128, wide = (n + 255) / 256 * 256;
-  return 5 * wide > 6 * narrow;
+template <typename Kind>
+int columns_of_tile(std::int64_t n) {
+  constexpr int kNarrow = 128;
+  const auto covered = [n](std::int64_t columns) { return (n + columns - 1) / columns * columns; };
+  return 5 * covered(kWide<Kind>) > 6 * covered(kNarrow) ? kNarrow : kWide<Kind>;
 }
-
-int columns_of_tile(std::int64_t n) { return is_narrow(n) ? 128 : 256; }
 
 // Whole strips: behind the last column of one lies the next row.
 bool has_strips(std::int64_t columns) { return columns % kBoxColumns == 0; }
@@ -165,8 +165,8 @@ bool has_strips(std::int64_t columns) { return columns % kBoxColumns == 0; }
 // Of clusters of two blocks.
 template <typename Kind>
 HopperProduct with_tiles(int ordinal, const Product& p, std::int64_t experts) {
-  const bool narrow = is_narrow(p.n);
-  const std::int64_t column_tiles = narrow ? (p.n + 127) / 128 : (p.n + 255) / 256;
+  const int columns = columns_of_tile<Kind>(p.n);
+  const std::int64_t column_tiles = (p.n + columns - 1) / columns;
   HopperProduct product;
   product.work = {.experts = int(experts),
                   .m = int(p.m),
@@ -182,7 +182,7 @@ HopperProduct with_tiles(int ordinal, const Product& p, std::int64_t experts) {
                  .of_one = (column_tiles + 1) / 2,
                  .order = kSums ? ExpertOrder::ByCount : ExpertOrder::ByNumber};
   product.multiprocessors = card(ordinal).multiprocessors;
-  product.launch = narrow ? launch<Kind, 128, 2> : launch<Kind, 256, 2>;
+  product.launch = columns == kWide<Kind> ? launch<Kind, kWide<Kind>, 2> : launch<Kind, 128, 2>;
   return product;
 }
 
@@ -203,7 +203,7 @@ std::optional<HopperProduct> hopper_rows(int ordinal,
   if (!is_countable(room / kTileRows + experts, p.n)) return std::nullopt;
   const bool forward = p.b.sum_over == SumOver::Columns;
   if (!forward && !has_strips(p.n)) return std::nullopt;
-  const int half = columns_of_tile(p.n) / 2;  // of b
+  const int columns = columns_of_tile<Forward>(p.n);
   HopperProduct product =
       forward ? with_tiles<Forward>(ordinal, p, experts) : with_tiles<Dgrad>(ordinal, p, experts);
   product.a = map_of({.data = p.a.data,
@@ -219,8 +219,8 @@ std::optional<HopperProduct> hopper_rows(int ordinal,
                       .rows = forward ? p.n : p.k,
                       .matrices = experts,
                       .stride = p.b.stride,
-                      .box_rows = forward ? half : kDepth,
-                      .box_strips = forward ? 0 : half / kBoxColumns});
+                      .box_rows = forward ? columns / 2 : kHalfDepth,
+                      .box_strips = forward ? 0 : columns / kBoxColumns});
   product.c = map_of({.data = p.c,
                       .dtype = DType::BF16,
                       .columns = p.n,
@@ -240,18 +240,18 @@ std::optional<HopperProduct> hopper_sums(int ordinal,
   if (!takes(ordinal, p, DType::F32, experts, room)) return std::nullopt;
   if (!is_countable((p.m + kTileRows - 1) / kTileRows * experts, p.n)) return std::nullopt;
   HopperProduct product = with_tiles<Wgrad>(ordinal, p, experts);
-  const auto factor_map = [&](const Factor& factor, std::int64_t columns, int tile_columns) {
+  const auto factor_map = [&](const Factor& factor, std::int64_t columns, int rows, int strips) {
     return map_of({.data = factor.data,
                    .dtype = DType::BF16,
                    .columns = columns,
                    .rows = room,
                    .matrices = 1,
                    .stride = factor.stride,
-                   .box_rows = kDepth,
-                   .box_strips = tile_columns / kBoxColumns});
+                   .box_rows = rows,
+                   .box_strips = strips});
   };
-  product.a = factor_map(p.a, p.m, kTileRows);
-  product.b = factor_map(p.b, p.n, columns_of_tile(p.n) / 2);
+  product.a = factor_map(p.a, p.m, kDepth, kTileRows / kBoxColumns);
+  product.b = factor_map(p.b, p.n, kHalfDepth, columns_of_tile<Wgrad>(p.n) / kBoxColumns);
   product.c = map_of({.data = p.c,
                       .dtype = DType::F32,
                       .columns = p.n,

@@ -1,0 +1,156 @@
+// What makes a run fit that does not: the cheapest that does, and nothing that the host has no room
+// for.
+#include "weft/measure/memory_fit.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/train/train_support.h"
+
+namespace weft::measure {
+namespace memory_fit_test {
+
+using config::Config;
+using config::RecomputeModule;
+using Names = std::vector<std::string>;
+
+constexpr std::size_t kGb = 1000 * 1000 * 1000;
+
+Config gpu_run() {
+  Config config = train::deep_config();
+  config.hardware.gpu = config::Gpu::H100;
+  config.model.bf16 = config.optimizer.bf16 = true;
+  config.model.params_dtype = config::Precision::Bf16;
+  return config;
+}
+
+bool recomputes(const Config& config, RecomputeModule module) {
+  const auto& model = config.model;
+  return model.recompute_granularity == config::RecomputeGranularity::Selective &&
+         std::ranges::count(model.recompute_modules.value(), module) > 0;
+}
+
+bool recomputes_all(const Config& config) {
+  return config.model.recompute_granularity == config::RecomputeGranularity::Full;
+}
+
+// A run of 100 GB and one second, with savings of round numbers.
+MemoryForecast made_up(const Config& config, Priced) {
+  std::size_t gigabytes = 100, on_host = 0;
+  double seconds = 1;
+  const auto take = [&](bool is_on, std::size_t freed, double cost) {
+    if (is_on) gigabytes -= freed, seconds += cost;
+  };
+  take(recomputes(config, RecomputeModule::Layernorm), 10, 0.01);
+  const bool whole_moe = recomputes(config, RecomputeModule::Moe);  // moe_act is a part of it
+  take(recomputes(config, RecomputeModule::MoeAct) && !whole_moe, 20, 0.02);
+  take(recomputes(config, RecomputeModule::CoreAttn), 5, 0.04);
+  take(whole_moe, 40, 0.2);
+  take(recomputes_all(config), 60, 0.3);
+  take(config.optimizer.exp_avg_dtype == config::MomentDtype::Bf16, 15, 0);
+  if (config.optimizer.optimizer_cpu_offload) take(true, 50, 0.005), on_host = 50;
+  train::PredictedMemory stage;
+  stage.peak_total_bytes = gigabytes * kGb;
+  stage.peak_bytes[static_cast<std::size_t>(tensor::Tag::Offloaded)] = on_host * kGb;
+  return {.stages = {stage}, .step_seconds = seconds, .layout = {.world = 1}};
+}
+
+MemoryRoom room_of(std::size_t device, std::size_t host) {
+  return {.device = DeviceRoom{.name = "a card", .memory_bytes = device * kGb},
+          .host = HostRoom{.name = "a machine", .bytes = host * kGb}};
+}
+
+const Tell kSilent = [](const std::string&) {};
+
+struct Answer {
+  Names helpful, cheapest;
+  std::optional<Fit> fit;
+};
+
+Answer ask(std::size_t device, std::size_t host) {
+  const Config config = gpu_run();
+  const MemoryForecast now = made_up(config, Priced::Yes);
+  const MemoryRoom room = room_of(device, host);
+  const TooLarge run{.asked = config, .now = now, .room = room};
+  const Savings savings = find_savings(config, now, kSilent, made_up);
+  const std::vector<Saving> helpful = helpful_savings(run, savings);
+  Answer answer{.fit = find_fit(run, helpful, kSilent, made_up)};
+  for (const Saving& saving : helpful) answer.helpful.push_back(saving.name);
+  for (const Saving& saving : apart(config, helpful, 2)) answer.cheapest.push_back(saving.name);
+  return answer;
+}
+
+bool has(const Names& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+TEST(MemoryFit, OfSavingsThatSufficeAloneTheCheapestIsTaken) {
+  const std::optional<Fit> fit = ask(55, 1000).fit;
+  ASSERT_TRUE(fit);
+  EXPECT_EQ(fit->names, (Names{"optimizer offload"})) << "and not full recomputation";
+  EXPECT_EQ(fit->peak_bytes, 50 * kGb);
+  EXPECT_NEAR(fit->seconds, 0.005, 1e-9);
+}
+
+TEST(MemoryFit, NothingIsProposedThatTheHostHasNoRoomFor) {
+  const Answer answer = ask(41, 49);
+  EXPECT_FALSE(has(answer.helpful, "optimizer offload"));
+  ASSERT_TRUE(answer.fit);
+  EXPECT_EQ(answer.fit->names, (Names{"full recomputation"}));
+  EXPECT_TRUE(has(ask(41, 50).helpful, "optimizer offload"));
+}
+
+TEST(MemoryFit, SeveralCheapOnesComeBeforeADearOneThatSufficesAlone) {
+  const std::optional<Fit> fit = ask(71, 0).fit;
+  ASSERT_TRUE(fit);
+  Names sorted = fit->names;
+  std::ranges::sort(sorted);
+  EXPECT_EQ(sorted, (Names{"layernorm", "moe_act"})) << "not moe, which costs ten times as much";
+  EXPECT_NEAR(fit->seconds, 0.03, 1e-9);
+}
+
+TEST(MemoryFit, WhatTurnsOutNeedlessIsLeftOut) {
+  // layernorm, moe_act and core_attn, as cheap as any for what they free, are 35 GB; moe takes the
+  // place of moe_act. 55 GB need it, and layernorm, and nothing else.
+  const std::optional<Fit> fit = ask(50, 0).fit;
+  ASSERT_TRUE(fit);
+  Names sorted = fit->names;
+  std::ranges::sort(sorted);
+  EXPECT_EQ(sorted, (Names{"layernorm", "moe"}));
+  EXPECT_EQ(ask(80, 0).fit.value().names, (Names{"moe_act"}));
+}
+
+TEST(MemoryFit, WhatRoundsOtherwiseComesOnlyWhereNothingElseSuffices) {
+  const std::optional<Fit> fit = ask(29, 0).fit;
+  ASSERT_TRUE(fit);
+  EXPECT_TRUE(has(fit->names, "bf16 moments"));
+  EXPECT_TRUE(has(fit->names, "full recomputation"));
+  EXPECT_EQ(fit->peak_bytes, 25 * kGb);
+  EXPECT_FALSE(ask(20, 0).fit) << "nothing makes it so small";
+}
+
+TEST(MemoryFit, OfTwoThatAreNamedNoneContainsTheOther) {
+  const Config config = gpu_run();
+  const MemoryForecast now = made_up(config, Priced::Yes);
+  Savings savings = find_savings(config, now, kSilent, made_up);
+  std::vector<Saving> all = savings.worthwhile;
+  all.insert(all.end(), savings.elsewhere.begin(), savings.elsewhere.end());
+  const auto named = [&](const std::string& name) {
+    return *std::ranges::find(all, name, &Saving::name);
+  };
+  const auto count = [&](const std::string& one, const std::string& other) {
+    const std::size_t here = apart(config, {named(one), named(other)}, 2).size();
+    EXPECT_EQ(here, apart(config, {named(other), named(one)}, 2).size()) << one << ", " << other;
+    return here;
+  };
+  EXPECT_EQ(count("moe_act", "moe"), 1u);
+  EXPECT_EQ(count("layernorm", "full recomputation"), 1u);
+  EXPECT_EQ(count("16-bit remainders", "bf16 moments"), 1u);
+  EXPECT_EQ(count("bf16 gradients", "bf16 moments"), 1u);
+  EXPECT_EQ(count("layernorm", "moe_act"), 2u);
+  EXPECT_EQ(count("layernorm", "bf16 moments"), 2u);
+}
+
+}  // namespace memory_fit_test
+}  // namespace weft::measure

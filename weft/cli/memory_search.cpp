@@ -1,0 +1,140 @@
+#include "weft/cli/memory_search.h"
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <mutex>
+
+#include "weft/cli/hardware_folder.h"
+#include "weft/cli/machine_limit.h"
+#include "weft/measure/memory_estimate.h"
+#include "weft/plan/nominal_costs.h"
+
+namespace weft::cli {
+namespace {
+
+using measure::MemoryForecast;
+using measure::Saving;
+
+constexpr std::size_t kNamedSavings = 2;
+constexpr double kTrifle = 0.02;
+// An estimate of less than this share of the room is believed; others are counted.
+constexpr double kFarBelow = 0.85;
+// What makes a run fit by an estimate leaves this share of the room.
+constexpr double kEstimateError = 0.02;
+// Layers times micro-batches of a dry step that takes less than a second.
+constexpr std::int64_t kFewLayers = 512;
+
+// Those that free more than a trifle of what is lacking; all where none does.
+std::vector<Saving> worth_naming(const measure::TooLarge& run, const std::vector<Saving>& helpful) {
+  const measure::Overrun lacking = measure::overrun(run.now, run.room);
+  const double least =
+      kTrifle * static_cast<double>(lacking.device > 0 ? lacking.device : lacking.host);
+  std::vector<Saving> named;
+  std::ranges::copy_if(helpful, std::back_inserter(named), [&](const Saving& saving) {
+    return static_cast<double>(saving.bytes) > least;
+  });
+  return named.empty() ? helpful : named;
+}
+
+void look_for_fit(const config::Config& asked,
+                  const measure::MemoryRoom& room,
+                  const measure::Tell& tell,
+                  const measure::Forecaster& forecast,
+                  MemoryReport& report) {
+  const measure::TooLarge run{.asked = asked, .now = report.forecast, .room = room};
+  const std::vector<Saving> helpful = measure::helpful_savings(run, *report.savings);
+  report.cheapest = measure::apart(asked, worth_naming(run, helpful), kNamedSavings);
+  if (measure::is_hopeless(report.forecast, room)) return;
+  report.fit = measure::find_fit(run, helpful, tell, forecast);
+}
+
+// The planner's numbers of the GPU; none where it has none.
+std::optional<plan::Hardware> hardware_of(const config::Config& config) {
+  if (!config.hardware.gpu) return std::nullopt;
+  const std::filesystem::path folder = hardware_folder();
+  const std::string name(config::word(*config.hardware.gpu));
+  const std::vector<std::string> known = plan::known_hardware(folder);
+  if (std::ranges::find(known, name) == known.end()) return std::nullopt;
+  return plan::find_hardware(folder, name);
+}
+
+// The savings of a run that was counted, by the planner.
+void estimate_fit(const config::Config& asked,
+                  const plan::Hardware& hardware,
+                  MemoryReport& report,
+                  const measure::Tell& tell) {
+  const measure::Forecaster forecast = measure::estimates_beside(asked, report.forecast, hardware);
+  report.savings_counted = Counted::ByThePlanner;
+  report.forecast.step_seconds = forecast(asked, measure::Priced::Yes).step_seconds;
+  report.savings = measure::find_savings(asked, report.forecast, tell, forecast);
+  // The planner does not price what travels to the host.
+  std::erase_if(report.savings->worthwhile, [](const Saving& saving) {
+    return saving.kind == measure::SavingKind::Offload ||
+           saving.kind == measure::SavingKind::OffloadOptimizer;
+  });
+  measure::MemoryRoom room = report.room;
+  room.device->reserved_bytes +=
+      static_cast<std::size_t>(kEstimateError * static_cast<double>(room.device->bytes()));
+  look_for_fit(asked, room, tell, forecast, report);
+}
+
+}  // namespace
+
+MemoryReport report_memory(const config::Config& asked,
+                           const measure::MemoryRoom& room,
+                           const measure::Tell& tell) {
+  tell("a dry step");
+  MemoryReport report{.forecast = measure::forecast_memory(asked, measure::Priced::Yes),
+                      .room = room,
+                      .costs = plan::describe(plan::rates_of(asked.hardware))};
+  if (!report.forecast.is_predicted()) return report;
+  report.savings = measure::find_savings(asked, report.forecast, tell);
+  if (!report.fits()) look_for_fit(asked, room, tell, measure::forecast_memory, report);
+  return report;
+}
+
+MemoryReport report_fit(const config::Config& asked,
+                        const measure::MemoryRoom& room,
+                        const measure::Tell& tell) {
+  tell("a dry step");
+  MemoryReport report{.forecast = measure::forecast_memory(asked, measure::Priced::No),
+                      .room = room};
+  const bool is_over = report.fits() || measure::is_hopeless(report.forecast, room);
+  return is_over ? report : report_memory(asked, room, tell);
+}
+
+bool is_quick_to_count(const config::Config& asked) {
+  return measure::dry_layers(asked) <= kFewLayers;
+}
+
+std::optional<MemoryReport> report_quickly(const config::Config& asked,
+                                           const config::Config& judged,
+                                           const measure::MemoryRoom& room,
+                                           const measure::Tell& tell) {
+  const std::optional<plan::Hardware> hardware = hardware_of(judged);
+  if (hardware && room.device && !uses_host_beside(judged)) {
+    const MemoryForecast estimate = measure::estimate_memory(asked, *hardware, measure::Priced::No);
+    const double room_bytes = static_cast<double>(room.device->bytes());
+    const bool is_far = estimate.is_predicted() &&
+                        static_cast<double>(estimate.peak_bytes()) < kFarBelow * room_bytes;
+    if (is_far) return std::nullopt;
+  }
+  if (is_quick_to_count(asked)) return report_fit(asked, room, tell);
+  tell("a dry step");
+  MemoryReport report{.forecast = measure::forecast_memory(asked, measure::Priced::No),
+                      .room = room};
+  const bool is_estimated = hardware && measure::overrun(report.forecast, room).device > 0 &&
+                            !measure::is_hopeless(report.forecast, room);
+  if (is_estimated) estimate_fit(asked, *hardware, report, tell);
+  return report;
+}
+
+measure::Tell shown_on(ProgressLine& line) {
+  return [&line, mutex = std::make_shared<std::mutex>()](const std::string& said) {
+    const std::lock_guard lock(*mutex);
+    line.show("memory: " + said);
+  };
+}
+
+}  // namespace weft::cli
