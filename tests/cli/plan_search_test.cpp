@@ -52,7 +52,7 @@ TEST(PlanSearch, RanksLayoutsWithWhatTheContractNames) {
   }
   EXPECT_GE(json["sensitivity"].size(), 10u);
   EXPECT_FALSE(json["pareto"].empty());
-  EXPECT_EQ(json["verdicts"].size(), 3u);
+  EXPECT_EQ(json["verdicts"].size(), 4u);
 }
 
 TEST(PlanSearch, TheTextHasTheLayoutsTheVerdictsAndTheDiscards) {
@@ -80,6 +80,26 @@ TEST(PlanSearch, ItsRecipeIsOneThatCheckAccepts) {
   EXPECT_EQ(judged["config"]["runtime"]["world_size"], 16);
   EXPECT_EQ(judged["config"]["model"]["expert_model_parallel_size"],
             json["layouts"][0]["keys"]["model.expert_model_parallel_size"]);
+}
+
+TEST(PlanSearch, ALayoutThatFitsOnlyWithTheHostIsFoundAndItsRecipeAccepted) {
+  const fs::path file = fs::temp_directory_path() / base::text("weft_host_{}.yaml", getpid());
+  const Json json =
+      searched("plan qwen3_30b_a3b --gpus=4 --gpu=h100 --gbs=64 --seq=4096 --top=1 --write=" +
+               file.string());
+  const Outcome check = weft("check " + file.string() + " --json");
+  fs::remove(file);
+  EXPECT_EQ(json["fitting"], 0);
+  EXPECT_GT(json["offloading"], 0);
+  const Json& best = json["layouts"][0];
+  EXPECT_TRUE(best["keys"]["optimizer.optimizer_cpu_offload"].get<bool>());
+  EXPECT_GT(best["memory_parts_bytes"]["host"].get<double>(), 50e9);
+  EXPECT_GT(best["exposed"]["update"].get<double>(), 0);
+  ASSERT_EQ(check.code, 0) << check.out;
+  const Json judged = Json::parse(check.out);
+  EXPECT_TRUE(judged["legal"].get<bool>());
+  EXPECT_EQ(judged["config"]["optimizer"]["optimizer_offload_fraction"],
+            best["keys"]["optimizer.optimizer_offload_fraction"]);
 }
 
 TEST(PlanSearch, ItsOverridesAreWordsOfARun) {

@@ -1,7 +1,9 @@
-// What the planner says of a run's activations is what a dry step of the engine counts.
+// What the planner says of a run's memory is what a dry step of the engine counts.
 #include <gtest/gtest.h>
 
 #include "weft/base/casts.h"
+#include "weft/derive/derived.h"
+#include "weft/measure/counted_step.h"
 #include "weft/measure/memory_forecast.h"
 #include "weft/plan/price.h"
 #include "weft/rules/validate.h"
@@ -10,11 +12,12 @@ namespace weft::measure {
 namespace planned_memory_test {
 
 using config::Config;
+using config::OffloadModule;
+using config::RecomputeModule;
 
-// Of what is kept; where experts run again, what lives inside their backward is most of it.
-constexpr double kWithin = 0.015, kWithinAgain = 0.1;
+// Of activations with all that lives beside them.
+constexpr double kWithin = 0.01;
 
-// Wide enough that what lives inside a node is little beside what is kept.
 Config small_run() {
   Config config;
   config::ModelConfig& model = config.model;
@@ -27,7 +30,7 @@ Config small_run() {
   model.seq_length = 512;
   model.vocab_size = 4096;
   model.num_moe_experts = 8;
-  model.moe_ffn_hidden_size = 256;
+  model.moe_ffn_hidden_size = 384;
   model.moe_router_topk = 4;
   model.bf16 = config.optimizer.bf16 = true;
   model.params_dtype = config::Precision::Bf16;
@@ -40,8 +43,11 @@ struct Layout {
   std::string name;
   std::int64_t tp = 1, pp = 1, vpp = 1, cp = 1, ep = 1, mbs = 1;
   bool merges = false;
-  std::vector<config::RecomputeModule> again = {};
+  std::vector<RecomputeModule> again = {};
   bool all_again = false;
+  std::vector<OffloadModule> offloaded = {};
+  double share = 1;  // of layers
+  double host_state = 0;
 };
 
 Config run_of(const Layout& layout) {
@@ -67,47 +73,112 @@ Config run_of(const Layout& layout) {
     model.recompute_method = config::RecomputeMethod::Uniform;
     model.recompute_num_layers = 1;
   }
+  model.offload_modules = layout.offloaded;
+  model.fine_grained_activation_offloading = !layout.offloaded.empty();
+  config.runtime.offload_layers_share = layout.share;
+  if (layout.host_state > 0) {
+    config.ddp.use_distributed_optimizer = config.optimizer.use_distributed_optimizer = true;
+    config.optimizer.optimizer_cpu_offload = true;
+    config.optimizer.optimizer_offload_fraction = layout.host_state;
+  }
   return config;
 }
 
-double counted(const train::PredictedMemory& stage) {
-  return static_cast<double>(stage.peak_bytes[static_cast<std::size_t>(tensor::Tag::Activations)]);
-}
-
-TEST(PlannedMemory, ActivationsAreThoseOfADryStep) {
-  using config::RecomputeModule;
-  const std::vector<Layout> layouts{
+std::vector<Layout> layouts() {
+  using enum OffloadModule;
+  return {
+      {.name = "one stage"},
       {.name = "ep 4", .ep = 4},
       {.name = "ep 4, two sequences", .ep = 4, .mbs = 2},
       {.name = "ep 4, merged", .ep = 4, .merges = true},
+      {.name = "pp 4", .pp = 4},
       {.name = "pp 4, ep 2", .pp = 4, .ep = 2},
       {.name = "pp 2, ep 2", .pp = 2, .ep = 2},
+      {.name = "pp 2, vpp 4", .pp = 2, .vpp = 4},
       {.name = "pp 2, vpp 4, ep 2", .pp = 2, .vpp = 4, .ep = 2},
       {.name = "pp 2, vpp 4, ep 2, merged", .pp = 2, .vpp = 4, .ep = 2, .merges = true},
+      {.name = "pp 4, vpp 2, ep 2, merged", .pp = 4, .vpp = 2, .ep = 2, .merges = true},
+      {.name = "tp 2", .tp = 2},
       {.name = "tp 2, pp 2, ep 2", .tp = 2, .pp = 2, .ep = 2},
+      {.name = "tp 2, ep 4, merged", .tp = 2, .ep = 4, .merges = true},
+      {.name = "cp 2", .cp = 2},
       {.name = "pp 2, cp 2, ep 2", .pp = 2, .cp = 2, .ep = 2},
       {.name = "moe_act", .pp = 2, .ep = 2, .again = {RecomputeModule::MoeAct}},
+      {.name = "layernorm, one stage", .again = {RecomputeModule::Layernorm}},
       {.name = "layernorm, moe",
        .pp = 2,
        .ep = 2,
        .again = {RecomputeModule::Layernorm, RecomputeModule::Moe}},
-      {.name = "whole layers", .ep = 4, .all_again = true},
+      {.name = "layernorm, moe, one stage",
+       .again = {RecomputeModule::Layernorm, RecomputeModule::Moe}},
+      {.name = "core_attn, tp 2", .tp = 2, .pp = 2, .again = {RecomputeModule::CoreAttn}},
+      {.name = "moe_act, merged", .ep = 4, .merges = true, .again = {RecomputeModule::MoeAct}},
+      {.name = "whole layers", .all_again = true},
+      {.name = "whole layers, ep 4", .ep = 4, .all_again = true},
       {.name = "whole layers, pp 4", .pp = 4, .ep = 2, .all_again = true},
+      {.name = "whole layers, pp 2, vpp 4", .pp = 2, .vpp = 4, .all_again = true},
       {.name = "whole layers, pp 2, cp 2", .pp = 2, .cp = 2, .ep = 2, .all_again = true},
+      {.name = "whole layers, tp 2", .tp = 2, .ep = 2, .all_again = true},
+      {.name = "attention on the host", .ep = 4, .offloaded = {CoreAttn, AttnProj}},
+      {.name = "rows on the host, pp 4", .pp = 4, .ep = 2, .offloaded = {ExpertFc1, MoeAct}},
+      {.name = "rows on the host, vpp 4",
+       .pp = 2,
+       .vpp = 4,
+       .ep = 2,
+       .offloaded = {ExpertFc1, MoeAct}},
+      {.name = "all on the host, pp 2",
+       .pp = 2,
+       .ep = 2,
+       .offloaded = {CoreAttn, AttnProj, ExpertFc1, MoeAct, MlpNorm, QkvLinear, AttnNorm}},
+      {.name = "half on the host, pp 2",
+       .pp = 2,
+       .ep = 2,
+       .offloaded = {CoreAttn, AttnProj, ExpertFc1, MoeAct},
+       .share = 0.5},
+      {.name = "rows on the host, merged",
+       .pp = 2,
+       .vpp = 2,
+       .ep = 2,
+       .merges = true,
+       .offloaded = {ExpertFc1, MoeAct}},
+      {.name = "inputs on the host, whole layers",
+       .ep = 4,
+       .all_again = true,
+       .offloaded = {AttnNorm}},
+      {.name = "half of the optimizer on the host", .ep = 4, .host_state = 0.5},
   };
-  for (const Layout& layout : layouts) {
+}
+
+double of_tag(const train::BytesByTag& bytes, tensor::Tag tag) {
+  return static_cast<double>(bytes[static_cast<std::size_t>(tag)]);
+}
+
+TEST(PlannedMemory, IsThatOfADryStep) {
+  for (const Layout& layout : layouts()) {
     const Config config = run_of(layout);
     const MemoryForecast forecast = forecast_memory(config, Priced::No);
     ASSERT_TRUE(forecast.is_predicted()) << layout.name;
-    plan::MemoryBook book;
+    const std::vector<double> counted = count_step(config);
+    plan::MemoryBook book(count_step);
     const std::vector<plan::MemoryPrice> ranks =
         plan::price_ranks(rules::judge(config).config, plan::Hardware{}, {}, book);
     ASSERT_EQ(ranks.size(), forecast.stages.size()) << layout.name;
-    const bool runs_again = layout.all_again || layout.again.size() > 1;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      const double planned = ranks[rank].activations + ranks[rank].logits;
-      EXPECT_NEAR(planned / counted(forecast.stages[rank]), 1, runs_again ? kWithinAgain : kWithin)
-          << layout.name << ", pipeline rank " << rank;
+      const plan::MemoryPrice& planned = ranks[rank];
+      const train::PredictedMemory& stage = forecast.stages[rank];
+      const auto counted_state = [&](tensor::Tag tag) { return of_tag(stage.peak_bytes, tag); };
+      EXPECT_EQ(planned.weights, counted_state(tensor::Tag::Weights)) << layout.name;
+      EXPECT_EQ(planned.gradients, counted_state(tensor::Tag::Gradients)) << layout.name;
+      // What goes to the host is cut by 64 elements.
+      const double optimizer = counted_state(tensor::Tag::Optimizer);
+      EXPECT_NEAR(planned.optimizer, optimizer, layout.host_state > 0 ? 1e-4 * optimizer : 0)
+          << layout.name;
+      EXPECT_NEAR((planned.activations + planned.logits + planned.buffers) / counted[rank],
+                  1,
+                  kWithin)
+          << layout.name << ", pipeline rank " << rank << ": " << planned.activations << " + "
+          << planned.logits << " + " << planned.buffers << " for " << counted[rank] << " at "
+          << stage.at_peak.node;
     }
   }
 }

@@ -7,6 +7,7 @@
 #include "weft/base/error.h"
 #include "weft/base/file.h"
 #include "weft/base/text.h"
+#include "weft/config/codec.h"
 #include "weft/derive/gpu.h"
 
 namespace weft::plan {
@@ -79,6 +80,23 @@ TEST(Hardware, AnAbsurdNumberIsNamedWithItsLineAndRange) {
   EXPECT_NE(complaint_of(replaced(content_of("h100"), "sms", "sms: nan")), "");
   EXPECT_NE(complaint_of(replaced(content_of("h100"), "sms", "sms: many")).find("not a number"),
             std::string::npos);
+}
+
+TEST(Hardware, TheHostIsHeldAgainstItsRangesAndIsThatOfTheEngine) {
+  EXPECT_NE(complaint_of(replaced(content_of("h100"), "host_memory_gb", "host_memory_gb: -1"))
+                .find("host_memory_gb = -1 is out of range"),
+            std::string::npos);
+  EXPECT_NE(complaint_of(replaced(content_of("h100"), "host_link_share", "host_link_share: 3"))
+                .find("host_link_share = 3 is out of range: 0.01 to 1"),
+            std::string::npos);
+  for (const std::string& name : known_hardware(kFolder)) {
+    config::HardwareConfig gpu;
+    gpu.gpu = config::WordCodec<config::Gpu>::parse(name);
+    const Hardware hardware = find_hardware(kFolder, name);
+    EXPECT_EQ(hardware.host_link_gbps, derive::gpu_facts(gpu).host_gbps) << name;
+    EXPECT_EQ(hardware.host_link_share, derive::kReachedOfHostLink) << name;
+    EXPECT_GT(hardware.host_room(), 100e9) << name;
+  }
 }
 
 TEST(Hardware, AnUnknownKeyHasAHintAndATwiceGivenOneIsRefused) {

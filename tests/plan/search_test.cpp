@@ -82,7 +82,7 @@ TEST(LayoutSpace, WhatDivisionsAllowTheRulesAllow) {
   // A prime stride visits every value of every axis.
   std::size_t looked = 0;
   for (std::size_t i = 0; i < all.size(); i += 37) {
-    EXPECT_EQ(refusal_of(space, all[i]), "") << to_text(all[i], space.writer().ladder());
+    EXPECT_EQ(refusal_of(space, all[i]), "") << to_text(all[i], space.writer());
     ++looked;
   }
   EXPECT_GT(looked, 100u);
@@ -99,8 +99,8 @@ TEST(LayoutSpace, WhatDivisionsRefuseTheRulesRefuse) {
                                            {.pp = 2, .vpp = 2, .mbs = 8},
                                            {.mbs = 8}};
   for (const LayoutChoice& shape : wrong) {
-    EXPECT_NE(space.complaint(shape), "") << to_text(shape, space.writer().ladder());
-    EXPECT_NE(refusal_of(space, shape), "") << to_text(shape, space.writer().ladder());
+    EXPECT_NE(space.complaint(shape), "") << to_text(shape, space.writer());
+    EXPECT_NE(refusal_of(space, shape), "") << to_text(shape, space.writer());
   }
 }
 
@@ -170,16 +170,16 @@ TEST(Search, NoLayoutIsFasterThanTheBest) {
   int looked = 0;
   for (const LayoutChoice& choice : all_choices(space)) {
     const config::Config config = space.writer().config_of(choice);
-    if (!price_memory(config, ask.hardware).fits()) {
+    if (!price_memory(config, ask.hardware, {}, space.book()).fits()) {
       some_does_not_fit = true;
       continue;
     }
     // The formula is nearer to the price than this (see below).
-    const double sieved = sieve_step(config, ask.hardware).step_ms;
+    const double sieved = sieve_step(config, ask.hardware, {}, space.sieve()).step_ms;
     if (sieved > 1.4 * best.price.step_ms) continue;
     ++looked;
     EXPECT_GE(price_step(config, ask.hardware).step_ms, best.price.step_ms)
-        << to_text(choice, space.writer().ladder());
+        << to_text(choice, space.writer());
   }
   EXPECT_TRUE(some_does_not_fit);
   EXPECT_GT(looked, 5);
@@ -189,17 +189,45 @@ TEST(Search, NoLayoutIsFasterThanTheBest) {
 TEST(Search, TheFormulaIsNearTheSimulatedPrice) {
   const LayoutSpace space(small_ask());
   const std::vector<LayoutChoice> all = all_choices(space);
-  double sum = 0, looked = 0;
+  double sum = 0, looked = 0, worst = 0;
   for (std::size_t i = 0; i < all.size(); i += 211) {
     const config::Config config = space.writer().config_of(all[i]);
     const double ratio =
         sieve_step(config, space.hardware()).step_ms / price_step(config, space.hardware()).step_ms;
     sum += std::abs(ratio - 1);
     ++looked;
-    EXPECT_NEAR(ratio, 1, 0.4) << to_text(all[i], space.writer().ladder());
+    EXPECT_NEAR(ratio, 1, 0.25) << to_text(all[i], space.writer());
+    worst = std::max(worst, std::abs(ratio - 1));
   }
   EXPECT_GT(looked, 20);
-  EXPECT_LT(sum / looked, 0.08);
+  EXPECT_LT(sum / looked, 0.05);
+  RecordProperty("worst", std::to_string(worst));
+}
+
+// Few and many micro-batches, stages of unequal length, whole layers again, chunks, merged turns.
+TEST(Search, TheBubbleOfTheFormulaIsThatOfTheClock) {
+  const LayoutSpace space(small_ask());
+  const std::size_t full = space.writer().ladder().size() - 1;
+  const std::vector<LayoutChoice> layouts{
+      {.pp = 4, .cp = 2, .mbs = 16, .recompute = full},
+      {.pp = 4, .cp = 2, .mbs = 1, .recompute = full},
+      {.pp = 4, .mbs = 16},
+      {.pp = 4, .mbs = 4},
+      {.pp = 4, .mbs = 1},
+      {.pp = 8, .mbs = 8},
+      {.pp = 8, .mbs = 1},
+      {.pp = 4, .vpp = 3, .mbs = 1},
+      {.pp = 4, .vpp = 2, .mbs = 4},
+      {.pp = 2, .vpp = 3, .ep = 8, .mbs = 1, .order = StepOrder::Merged},
+      {.pp = 4, .vpp = 3, .ep = 4, .mbs = 4, .order = StepOrder::Merged}};
+  for (const LayoutChoice& layout : layouts) {
+    const config::Config config = space.writer().config_of(layout);
+    const Price formula = sieve_step(config, space.hardware());
+    const Price clock = price_step(config, space.hardware());
+    EXPECT_NEAR(formula.step_ms / clock.step_ms, 1, 0.08) << to_text(layout, space.writer());
+    // Of the step: the bubble itself may be next to nothing.
+    EXPECT_NEAR(formula.bubble, clock.bubble, 0.04) << to_text(layout, space.writer());
+  }
 }
 
 TEST(Search, WhatIsRankedIsLegalFitsAndPricedAsItIs) {
@@ -286,7 +314,16 @@ TEST(Sensitivity, EveryStepIsTheLayoutWithOneKnobTurned) {
       EXPECT_GE(step.price->step_ms, best.price.step_ms) << step.knob;
     }
   }
-  for (const char* knob : {"tp", "pp", "ep", "mbs", "recompute", "optimizer", "gbs", "precision"}) {
+  for (const char* knob : {"tp",
+                           "pp",
+                           "ep",
+                           "mbs",
+                           "recompute",
+                           "optimizer",
+                           "offload",
+                           "host state",
+                           "gbs",
+                           "precision"}) {
     EXPECT_TRUE(knobs.contains(knob)) << knob;
   }
 }
@@ -297,23 +334,116 @@ TEST(PlanVerdicts, SayWhatTheirNumbersSay) {
   ask.pinned = {"model.expert_model_parallel_size"};
   const LayoutSpace space(ask);
   const std::vector<PlanVerdict> verdicts = plan_verdicts(space, search(ask));
-  ASSERT_EQ(verdicts.size(), 3u);
+  ASSERT_GE(verdicts.size(), 3u);
   for (const PlanVerdict& verdict : verdicts) EXPECT_EQ(verdict.pays, verdict.gain > 0);
-  EXPECT_FALSE(verdicts.back().pays) << "whole layers again where everything fits";
+  EXPECT_FALSE(verdicts[2].pays) << "whole layers again where everything fits";
 }
 
 TEST(WaysToFit, MoreGpusOrLargerOnesHelpAModelThatFitsNowhere) {
   PlanAsk ask = small_ask();
-  ask.hardware.memory_gb = 9;
+  ask.hardware.memory_gb = 7;
   ask.hardware.reserved_gb = 5;
   const SearchResult result = search(ask);
   ASSERT_TRUE(result.ranked.empty());
   ASSERT_TRUE(result.nearest);
-  EXPECT_GT(result.nearest->price.memory.total(), 9e9);
+  EXPECT_GT(result.nearest->price.memory.total(), 7e9);
   const std::vector<FitWay> ways = ways_to_fit(ask, {find_hardware(kHardware, "h200")});
   ASSERT_FALSE(ways.empty());
   for (const FitWay& way : ways) EXPECT_TRUE(way.layout.price.memory.fits()) << way.change;
   EXPECT_EQ(ways.back().change, "h200 instead of h100");
+}
+
+// A GPU so small that nothing fits on it, whatever runs again.
+PlanAsk tight_ask() {
+  PlanAsk ask = narrow_ask();
+  ask.hardware.memory_gb = 8.4;
+  ask.hardware.reserved_gb = 4;
+  return ask;
+}
+
+TEST(Offloading, FindsWhatFitsOnlyWithTheHost) {
+  PlanAsk ask = tight_ask();
+  const SearchResult result = search(ask);
+  EXPECT_EQ(result.fitting, 0);
+  ASSERT_FALSE(result.ranked.empty());
+  ASSERT_TRUE(result.best_offloading);
+  EXPECT_FALSE(result.best_resident);
+  const LayoutSpace space(ask);
+  for (const PricedLayout& layout : result.ranked) {
+    EXPECT_TRUE(layout.price.memory.fits());
+    EXPECT_GT(layout.price.memory.host, 0);
+    EXPECT_TRUE(rules::judge(space.writer().config_of(layout.choice)).legal());
+    const config::Config config = space.writer().config_of(layout.choice);
+    EXPECT_TRUE(config.optimizer.optimizer_cpu_offload ||
+                config.model.fine_grained_activation_offloading);
+  }
+  EXPECT_EQ(plan_verdicts(space, result).back().question, "Does offloading to the host pay here?");
+  // Without room on the host, or where the question forbids it, nothing is left.
+  ask.hardware.host_memory_gb = 0.1;
+  const SearchResult none = search(ask);
+  EXPECT_TRUE(none.ranked.empty());
+  const std::vector<FitWay> ways = ways_to_fit(ask, {});
+  ASSERT_FALSE(ways.empty());
+  EXPECT_NE(ways.front().change.find("GB of host memory a GPU"), std::string::npos)
+      << ways.front().change;
+  ask = tight_ask();
+  ask.pinned.insert("optimizer.optimizer_cpu_offload");
+  ask.pinned.insert("model.offload_modules");
+  EXPECT_TRUE(search(ask).ranked.empty());
+  EXPECT_NE(ways_to_fit(ask, {}).front().change.find("offloading to the host"), std::string::npos);
+}
+
+TEST(Offloading, BeatsRecomputationWhereTheLinkCarriesIt) {
+  PlanAsk ask = narrow_ask();
+  ask.hardware.memory_gb = 20;
+  const SearchResult slow = search(ask);
+  ASSERT_TRUE(slow.best_resident);
+  ask.hardware.host_link_gbps = 450;
+  ask.start.hardware.gpu = config::Gpu::Gb200;  // whose link decides how many layers go
+  ask.start.hardware.device_name = "NVIDIA GB200";
+  const SearchResult fast = search(ask);
+  ASSERT_TRUE(fast.best_offloading);
+  EXPECT_LT(fast.best_offloading->price.step_ms, slow.best_resident->price.step_ms);
+  EXPECT_EQ(fast.ranked.front().choice, fast.best_offloading->choice);
+}
+
+TEST(Offloading, HostStateCostsWhatTheHostsMemoryTakes) {
+  const PlanAsk ask = small_ask();
+  const LayoutSpace space(ask);
+  LayoutChoice choice{.ep = 8, .carrier = Carrier::DeepEp};
+  const Price none = price_run(space.writer().config_of(choice), ask.hardware);
+  double before = none.step_ms, optimizer = none.memory.optimizer;
+  for (choice.host_state = 1; choice.host_state <= kStateQuarters; ++choice.host_state) {
+    const Price price = price_run(space.writer().config_of(choice), ask.hardware);
+    EXPECT_GT(price.step_ms, before);
+    EXPECT_NEAR(optimizer - price.memory.optimizer, none.memory.optimizer / 4, 1e3);
+    EXPECT_GT(price.memory.host, 0);
+    before = price.step_ms;
+    optimizer = price.memory.optimizer;
+  }
+  // All of it: 30 bytes of host memory a parameter, which the six over the link run under.
+  const double parameters = none.memory.optimizer / 12;
+  const Price all =
+      price_run(space.writer().config_of({.ep = 8, .carrier = Carrier::DeepEp, .host_state = 4}),
+                ask.hardware);
+  EXPECT_NEAR(all.exposed.update, parameters * 30 / ask.hardware.host_memory_rate() * 1e3, 25);
+}
+
+TEST(LayoutKeys, OverridesNameWhatIsOnTheHost) {
+  const LayoutSpace space(small_ask());
+  const LayoutChoice choice{.ep = 8, .offload = 1, .host_state = 2};
+  const std::vector<std::string> words = layout_overrides(space.writer().config_of(choice));
+  for (const char* word : {"model.fine_grained_activation_offloading=true",
+                           "'model.offload_modules=[core_attn,attn_proj]'",
+                           "optimizer.optimizer_cpu_offload=true",
+                           "optimizer.optimizer_offload_fraction=0.5",
+                           "optimizer.overlap_cpu_optimizer_d2h_h2d=true",
+                           "optimizer.use_precision_aware_optimizer=true"}) {
+    EXPECT_NE(std::ranges::find(words, word), words.end()) << word;
+  }
+  for (const std::string& word : layout_overrides(space.writer().config_of({.ep = 8}))) {
+    EXPECT_EQ(word.find("offload"), std::string::npos) << word;
+  }
 }
 
 TEST(LayoutKeys, OverridesSetTheKeysAndAShellReadsThem) {

@@ -15,6 +15,7 @@
 #include "weft/cli/plan_modes.h"
 #include "weft/cli/progress.h"
 #include "weft/config/codec.h"
+#include "weft/measure/counted_step.h"
 #include "weft/plan/search_report.h"
 #include "weft/words/resolution.h"
 #include "weft/words/words.h"
@@ -143,7 +144,8 @@ Question question_of(const PlanOptions& options) {
                   .pinned = std::move(pinned),
                   .hardware = hardware,
                   .routing = asked_routing(options.imbalance),
-                  .numbers = std::move(numbers)}};
+                  .numbers = std::move(numbers),
+                  .counter = measure::count_step}};
 }
 
 std::vector<plan::Hardware> all_hardware() {
@@ -200,7 +202,7 @@ void write_recipe(const PlanOptions& options,
                                    question.model,
                                    options.search.gpus,
                                    space.hardware().name,
-                                   to_text(choice, space.writer().ladder()));
+                                   to_text(choice, space.writer()));
   base::write_whole(options.write, plan::recipe_yaml(space.writer().config_of(choice), summary));
 }
 

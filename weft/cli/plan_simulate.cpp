@@ -8,6 +8,7 @@
 #include "weft/cli/output.h"
 #include "weft/cli/plan_modes.h"
 #include "weft/cli/start_model.h"
+#include "weft/measure/counted_step.h"
 #include "weft/measure/memory_forecast.h"
 #include "weft/plan/price.h"
 #include "weft/plan/short_step.h"
@@ -84,11 +85,9 @@ std::string engine_text(const measure::MemoryForecast& forecast) {
 
 constexpr std::string_view kLeftOut =
     "left out    jitter and stragglers, data loading, checkpoints, congestion between jobs, and "
-    "what "
-    "a program\n            does between steps; of memory, activations that are offloaded are "
-    "counted as kept. What is\n            reserved is assumed: context, libraries, CUDA graphs "
-    "and "
-    "what an allocator cannot use\n";
+    "what a program\n            does between steps. What is reserved is assumed: context, "
+    "libraries, "
+    "CUDA graphs and what an\n            allocator cannot use\n";
 
 }  // namespace
 
@@ -102,7 +101,8 @@ int plan_simulate(const PlanOptions& options) {
   const plan::Hardware hardware = chosen_hardware(options.gpu, priced.hardware);
   require_products(priced, hardware);
   const plan::Routing routing = asked_routing(options.imbalance);
-  const plan::Price price = plan::price_run(priced, hardware, routing);
+  plan::MemoryBook book(measure::count_step);
+  const plan::Price price = plan::price_run(priced, hardware, routing, book);
   const std::optional<plan::SimulatedRun> schedule =
       simulated(scheduled, priced, hardware, routing);
   const std::optional<measure::MemoryForecast> engine = engine_memory(asked);

@@ -4,6 +4,7 @@
 
 #include "weft/base/casts.h"
 #include "weft/derive/derived.h"
+#include "weft/derive/optimizer_offload.h"
 #include "weft/plan/wire_time.h"
 
 namespace weft::plan {
@@ -11,9 +12,6 @@ namespace {
 
 using base::number;
 
-// AdamW reads and writes a master weight and two moments in fp32, reads the gradient and writes the
-// weight: bytes of a parameter of the rank's shard.
-constexpr double kOptimizerBytes = 30;
 // Of every gradient of the rank: set to zero, and read for the norm.
 constexpr double kGradientPasses = 2;
 // Share of the time that collectives of data-parallel ranks need in which compute beside them
@@ -30,11 +28,16 @@ double uncovered(double seconds, double cover) {
 }  // namespace
 
 DataParallelPrice::DataParallelPrice(const config::Config& config, const Hardware& hardware)
-    : config_(config), hardware_(hardware) {
+    : DataParallelPrice(config, hardware, derive::rank_parameters(config)) {}
+
+DataParallelPrice::DataParallelPrice(const config::Config& config,
+                                     const Hardware& hardware,
+                                     const std::vector<derive::RankParameters>& ranks)
+    : config_(config), hardware_(hardware), traffic_(derive::optimizer_traffic(config)) {
   const grid::Layout layout = derive::layout_of(config);
   const std::int64_t stage = layout.world / layout.pp;
   std::int64_t dense = 0, experts = 0;
-  for (const derive::RankParameters& rank : derive::rank_parameters(config)) {
+  for (const derive::RankParameters& rank : ranks) {
     dense = std::max(dense, rank.dense);
     experts = std::max(experts, rank.experts);
   }
@@ -61,8 +64,7 @@ double DataParallelPrice::exchange_seconds(double bytes_of_parameter) const {
 }
 
 double DataParallelPrice::exposed(double micro_batches, double forward, double backward) const {
-  const double gradient = config_.ddp.grad_reduce_in_fp32 ? 4 : 2;
-  const double weight = config_.ddp.fp8_param_gather ? 1 : 2;
+  const double gradient = derive::reduced_bytes(config_), weight = derive::gathered_bytes(config_);
   if (config_.ddp.use_megatron_fsdp) {
     const double each = kShardedGathers * exchange_seconds(weight);
     return micro_batches * uncovered(each, forward + backward);
@@ -77,14 +79,39 @@ double DataParallelPrice::exposed(double micro_batches, double forward, double b
          (gathers_late ? uncovered(gathered, forward) : gathered);
 }
 
-double DataParallelPrice::optimizer_seconds() const {
-  double seconds = 0;
+double DataParallelPrice::own(const Replicated& each) const {
+  return each.parameters / (is_distributed() || config_.ddp.use_megatron_fsdp ? each.replicas : 1);
+}
+
+// Buckets travel there, are changed and travel back: one after the other, or the slowest of the
+// three sets the pace and the others are seen of one bucket alone.
+double DataParallelPrice::host_seconds(double parameters) const {
+  const derive::OptimizerOffload offload = derive::optimizer_offload(config_);
+  const double change = traffic_.host / hardware_.host_memory_rate();
+  const double there = traffic_.download / hardware_.host_link_rate();
+  const double back = traffic_.upload / hardware_.host_link_rate();
+  const double all = change + there + back;
+  if (offload.order == derive::OffloadOrder::OneByOne) return parameters * all;
+  const double slowest = std::max({change, there, back});
+  const double bucket = std::min(parameters, number(offload.bucket_size));
+  return parameters * slowest + bucket * (all - slowest);
+}
+
+OptimizerSeconds DataParallelPrice::optimizer() const {
   const bool fully = config_.ddp.use_megatron_fsdp;
+  const double there = derive::optimizer_offload(config_).fraction;
+  const double rate = hardware_.memory_rate();
+  OptimizerSeconds seconds;
+  double beside = 0, offloaded = 0;
   for (const Replicated& each : replicated_) {
-    const double mine = each.parameters / (is_distributed() || fully ? each.replicas : 1);
-    const double kept = fully ? mine : each.parameters;
-    seconds += (mine * kOptimizerBytes + kept * kGradientPasses * 4) / hardware_.memory_rate();
+    const double mine = own(each), update = mine * (1 - there) * traffic_.device;
+    const double passed = (fully ? mine : each.parameters) * kGradientPasses * traffic_.gradient;
+    seconds.device += (update + passed) / rate;
+    beside += update / rate;
+    offloaded += mine * there;
   }
+  // The rest is changed by the device meanwhile.
+  if (offloaded > 0) seconds.waiting = std::max(0.0, host_seconds(offloaded) - beside);
   return seconds;
 }
 

@@ -5,18 +5,28 @@
 #include <vector>
 
 #include "weft/config/config.h"
+#include "weft/derive/optimizer_traffic.h"
 #include "weft/derive/parameters.h"
 #include "weft/plan/hardware.h"
 
 namespace weft::plan {
 
+// Seconds of one step's optimizer.
+struct OptimizerSeconds {
+  double device = 0;   // its own kernels
+  double waiting = 0;  // on top, for what the host changes: that the device has nothing to do
+};
+
 class DataParallelPrice {
  public:
+  DataParallelPrice(const config::Config& config,
+                    const Hardware& hardware,
+                    const std::vector<derive::RankParameters>& ranks);
   DataParallelPrice(const config::Config& config, const Hardware& hardware);
 
   // Seconds that nothing hides, on a rank whose micro-batch takes so long forward and back.
   double exposed(double micro_batches, double forward, double backward) const;
-  double optimizer_seconds() const;
+  OptimizerSeconds optimizer() const;
 
  private:
   // Parameters of the rank with most, and the ranks that have the same ones.
@@ -25,11 +35,15 @@ class DataParallelPrice {
   };
 
   bool is_distributed() const;
+  // Those whose state a rank keeps.
+  double own(const Replicated& each) const;
   // Reductions of gradients, or gathers of weights.
   double exchange_seconds(double bytes_of_parameter) const;
+  double host_seconds(double parameters) const;
 
   const config::Config& config_;
   const Hardware& hardware_;
+  derive::OptimizerTraffic traffic_;
   std::array<Replicated, 2> replicated_;  // dense, experts
 };
 

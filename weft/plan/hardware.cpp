@@ -150,6 +150,9 @@ const std::vector<HardwareKey>& hardware_keys() {
       told("nvlink_domain", &H::nvlink_domain, 1, 1e5),
       told("nvlink_gbps", &H::nvlink_gbps, 1, 1e5),
       told("nic_gbps", &H::nic_gbps, 0.1, 1e5),
+      told("host_link_gbps", &H::host_link_gbps, 0.1, 1e5),
+      told("host_memory_gb", &H::host_memory_gb, 0, 1e5),
+      told("host_memory_gbps", &H::host_memory_gbps, 0.1, 1e5),
       peak_of("peak_bf16_tflops", Number::Bf16),
       peak_of("peak_fp8_tflops", Number::Fp8),
       peak_of("peak_mxfp8_tflops", Number::Mxfp8),
@@ -172,6 +175,9 @@ const std::vector<HardwareKey>& hardware_keys() {
       fitted("nic_latency_us", &H::nic_latency_us, 0, 1e5),
       fitted("dispatch_sms", &H::dispatch_sms, 0, 4096),
       fitted("reserved_gb", &H::reserved_gb, 0, 1e4),
+      fitted("host_link_share", &H::host_link_share, 0.01, 1),
+      fitted("host_memory_share", &H::host_memory_share, 0.01, 1),
+      fitted("host_memory_free", &H::host_memory_free, 0, 1),
   };
   return keys;
 }

@@ -31,6 +31,9 @@ struct Hardware {
   double nvlink_domain = 0;                       // GPUs that NVLink joins
   double nvlink_gbps = 0;                         // each way
   double nic_gbps = 0;                            // of a GPU's share of the network, each way
+  double host_link_gbps = 0;                      // to the host's memory, each way
+  double host_memory_gb = 0;                      // of a GPU's share of its host
+  double host_memory_gbps = 0;                    // the same: what its cores read and write
   std::array<double, kNumbers> peak_tflops = {};  // dense; 0: it has no such products
 
   // Calibrated.
@@ -47,8 +50,11 @@ struct Hardware {
   double nic_share = 0;       // of nic_gbps
   double nvlink_latency_us = 0;
   double nic_latency_us = 0;
-  double dispatch_sms = 0;  // taken by a dispatch where the run does not say
-  double reserved_gb = 0;   // context, allocator, libraries and graphs
+  double dispatch_sms = 0;       // taken by a dispatch where the run does not say
+  double reserved_gb = 0;        // context, allocator, libraries and graphs
+  double host_link_share = 0;    // of host_link_gbps, by copies both ways at one time
+  double host_memory_share = 0;  // of host_memory_gbps, by the host's AdamW
+  double host_memory_free = 0;   // of host_memory_gb, for what a run offloads
 
   double peak(Number number) const { return peak_tflops[static_cast<std::size_t>(number)] * 1e12; }
   // Large matrix products, operations a second.
@@ -56,6 +62,10 @@ struct Hardware {
     return peak(number) * sustained_share * gemm_share[static_cast<std::size_t>(number)];
   }
   double memory_rate() const { return memory_gbps * 1e9 * memory_share; }
+  // Bytes a second, and bytes.
+  double host_link_rate() const { return host_link_gbps * 1e9 * host_link_share; }
+  double host_memory_rate() const { return host_memory_gbps * 1e9 * host_memory_share; }
+  double host_room() const { return host_memory_gb * 1e9 * host_memory_free; }
 };
 
 // One number of a Hardware, by its key in the file.

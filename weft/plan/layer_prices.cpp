@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "weft/base/text.h"
+#include "weft/plan/offloaded_layers.h"
 #include "weft/plan/workload.h"
 
 namespace weft::plan {
@@ -16,20 +17,78 @@ void keep_stepped_exchange(double least, Stretch& stretch) {
   stretch.total += more;
 }
 
+template <typename Words>
+void add_words(std::string& name, const Words& words) {
+  for (const auto& word : words) name += base::text(" {}", static_cast<int>(word));
+}
+
+// All that a layer's price depends on, of what a planner turns.
+std::string run_of(const config::Config& config) {
+  const config::ModelConfig& model = config.model;
+  const config::CommOverlapConfig& overlap = config.comm_overlap;
+  std::string name = base::text(
+      "{} {} {} {} {} {} {} {} {} {} {} {} {} {}",
+      model.tensor_model_parallel_size,
+      model.context_parallel_size,
+      model.expert_model_parallel_size,
+      model.expert_shards(),
+      config.train.micro_batch_size,
+      model.sequence_parallel,
+      static_cast<int>(model.moe_token_dispatcher_type),
+      model.moe_flex_dispatcher_backend ? static_cast<int>(*model.moe_flex_dispatcher_backend) : -1,
+      overlap.overlap_moe_expert_parallel_comm,
+      overlap.delay_wgrad_compute,
+      overlap.tp_comm_overlap,
+      static_cast<int>(number_of(model)),
+      static_cast<int>(model.cuda_graph_impl),
+      model.recompute_granularity ? static_cast<int>(*model.recompute_granularity) : -1);
+  add_words(name, model.cuda_graph_modules);
+  name += ";";
+  if (model.recompute_modules) add_words(name, *model.recompute_modules);
+  return name;
+}
+
 double stretch(double priced, double simulated) { return simulated > 0 ? priced / simulated : 1; }
 
 }  // namespace
 
+const LayerPrice& FormulaLayers::of(const std::string& name,
+                                    const std::function<LayerPrice()>& make) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = known_.find(name);
+    if (found != known_.end()) return found->second;
+  }
+  LayerPrice price = make();
+  const std::lock_guard lock(mutex_);
+  return known_.emplace(name, price).first->second;
+}
+
 LayerPrices::LayerPrices(const config::Config& config,
                          const Hardware& hardware,
                          const Routing& routing,
-                         Depth depth,
                          const LayerMemory& memory)
-    : config_(config), hardware_(hardware), routing_(routing), depth_(depth), memory_(memory) {}
+    : config_(config),
+      hardware_(hardware),
+      routing_(routing),
+      depth_(Depth::Schedule),
+      memory_(memory) {}
+
+LayerPrices::LayerPrices(const config::Config& config,
+                         const Hardware& hardware,
+                         const Routing& routing,
+                         FormulaLayers* known)
+    : config_(config),
+      hardware_(hardware),
+      routing_(routing),
+      depth_(Depth::Formula),
+      known_(known) {
+  if (known_ != nullptr) name_ = run_of(config);
+}
 
 const LayerPrice& LayerPrices::of(std::int64_t layer, int place_in_stage) {
   const config::ModelConfig& model = config_.model;
-  const Recomputed whole = is_recomputed(place_in_stage) ? Recomputed::Yes : Recomputed::No;
+  const Recomputed whole = recomputed_at(model, place_in_stage);
   const bool is_moe = model.is_moe_layer(layer);
   const double imbalance = is_moe ? imbalance_of(routing_, model, layer) : 1;
   const Kind kind{derive::attention_of(model, layer),
@@ -39,7 +98,22 @@ const LayerPrice& LayerPrices::of(std::int64_t layer, int place_in_stage) {
                   imbalance};
   const auto found = kinds_.find(kind);
   if (found != kinds_.end()) return found->second;
-  return kinds_.emplace(kind, price(layer, whole, imbalance)).first->second;
+  const auto make = [&] { return price(layer, whole, imbalance); };
+  if (depth_ == Depth::Schedule || known_ == nullptr) {
+    return kinds_.emplace(kind, make()).first->second;
+  }
+  const std::string name = base::text(" layer {} {} {} {} {}",
+                                      static_cast<int>(derive::attention_of(model, layer)),
+                                      derive::is_windowed(model, layer),
+                                      is_moe,
+                                      whole == Recomputed::Yes,
+                                      imbalance);
+  return kinds_.emplace(kind, by_formula(name, make)).first->second;
+}
+
+LayerPrice LayerPrices::by_formula(const std::string& name,
+                                   const std::function<LayerPrice()>& make) const {
+  return known_ == nullptr ? make() : known_->of(name_ + name, make);
 }
 
 LayerPrice LayerPrices::price(std::int64_t layer, Recomputed whole, double imbalance) const {
@@ -87,13 +161,6 @@ SimulatedLayer LayerPrices::simulated(std::int64_t layer,
   return memory_.layers->of(name, make);
 }
 
-bool LayerPrices::is_recomputed(int place_in_stage) const {
-  const config::ModelConfig& model = config_.model;
-  if (model.recompute_granularity != config::RecomputeGranularity::Full) return false;
-  if (model.recompute_method != config::RecomputeMethod::Block) return true;
-  return place_in_stage < model.recompute_num_layers.value_or(1);
-}
-
 LayerPrice LayerPrices::end_price(const LayerTime& time) const {
   const PlainTime plain = plain_time(config_, time);
   const Directions compute = time.compute();
@@ -106,16 +173,21 @@ LayerPrice LayerPrices::end_price(const LayerTime& time) const {
 }
 
 LayerPrice LayerPrices::embed() const {
-  return end_price(embed_time(config_, workload_of(config_), hardware_));
+  return by_formula(" embed", [&] {
+    return end_price(embed_time(config_, workload_of(config_), hardware_));
+  });
 }
 
 LayerPrice LayerPrices::head() const {
-  return end_price(head_time(config_, workload_of(config_), hardware_));
+  return by_formula(" head",
+                    [&] { return end_price(head_time(config_, workload_of(config_), hardware_)); });
 }
 
 LayerPrice LayerPrices::mtp() const {
-  const double imbalance = imbalance_of(routing_, config_.model, config_.model.num_layers - 1);
-  return end_price(mtp_time(config_, workload_of(config_, imbalance), hardware_));
+  return by_formula(" mtp", [&] {
+    const double imbalance = imbalance_of(routing_, config_.model, config_.model.num_layers - 1);
+    return end_price(mtp_time(config_, workload_of(config_, imbalance), hardware_));
+  });
 }
 
 }  // namespace weft::plan

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <mutex>
+#include <string>
 #include <tuple>
 
 #include "weft/config/config.h"
@@ -27,13 +30,28 @@ struct LayerPrice {
   double stretch_forward = 1, stretch_backward = 1;
 };
 
+// Layers that were priced by formula before, for who prices very many runs that differ in their
+// layout and in what a planner turns: a layer does not know how long the pipeline is. Safe to use
+// from several threads; what is remembered does not depend on who comes first.
+class FormulaLayers {
+ public:
+  const LayerPrice& of(const std::string& name, const std::function<LayerPrice()>& make);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, LayerPrice> known_;
+};
+
 class LayerPrices {
  public:
   LayerPrices(const config::Config& config,
               const Hardware& hardware,
               const Routing& routing,
-              Depth depth,
-              const LayerMemory& memory = {});
+              const LayerMemory& memory);  // by schedule
+  LayerPrices(const config::Config& config,
+              const Hardware& hardware,
+              const Routing& routing,
+              FormulaLayers* known);  // by formula
 
   // `place_in_stage`: which of a stage's layers it is, from 0.
   const LayerPrice& of(std::int64_t layer, int place_in_stage);
@@ -45,8 +63,8 @@ class LayerPrices {
  private:
   using Kind = std::tuple<derive::AttentionKind, bool, bool, Recomputed, double>;
 
-  bool is_recomputed(int place_in_stage) const;
   LayerPrice price(std::int64_t layer, Recomputed whole, double imbalance) const;
+  LayerPrice by_formula(const std::string& name, const std::function<LayerPrice()>& make) const;
   SimulatedLayer simulated(std::int64_t layer, Recomputed whole, double imbalance) const;
   LayerPrice end_price(const LayerTime& time) const;
 
@@ -55,6 +73,8 @@ class LayerPrices {
   const Routing& routing_;
   Depth depth_;
   LayerMemory memory_;
+  FormulaLayers* known_ = nullptr;
+  std::string name_;  // of the run among those that `known_` has layers of
   std::map<Kind, LayerPrice> kinds_;
 };
 

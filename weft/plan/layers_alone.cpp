@@ -28,6 +28,7 @@ Config layers_alone(const Config& config, std::int64_t layer, Recomputed whole) 
   model.account_for_embedding_in_pipeline_split = false;
   model.account_for_loss_in_pipeline_split = false;
   model.mtp_num_layers.reset();
+  model.fine_grained_activation_offloading = false;
   model.moe_layer_freq = {1};
   if (!config.model.is_moe_layer(layer)) {
     model.num_moe_experts.reset();

@@ -10,7 +10,8 @@
 namespace weft::plan {
 
 // Every layer is as `layer` is, and runs again as a whole or not. No pipeline, nothing to exchange
-// between data-parallel ranks; its parts are those that a schedule has.
+// between data-parallel ranks, nothing offloaded (offloaded_layers.h does that); its parts are
+// those that a schedule has.
 config::Config layers_alone(const config::Config& config, std::int64_t layer, Recomputed whole);
 
 }  // namespace weft::plan

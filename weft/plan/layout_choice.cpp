@@ -20,7 +20,7 @@ using config::Config;
 using config::ModelConfig;
 using config::RecomputeModule;
 
-constexpr std::array<std::string_view, 31> kLayoutKeys{
+constexpr std::array<std::string_view, 37> kLayoutKeys{
     "model.tensor_model_parallel_size",
     "model.sequence_parallel",
     "model.pipeline_model_parallel_size",
@@ -43,12 +43,18 @@ constexpr std::array<std::string_view, 31> kLayoutKeys{
     "model.recompute_method",
     "model.recompute_num_layers",
     "model.recompute_modules",
+    "model.fine_grained_activation_offloading",
+    "model.offload_modules",
     "model.cuda_graph_impl",
     "model.cuda_graph_modules",
     "model.use_te_rng_tracker",
     "rng.te_rng_tracker",
     "ddp.use_distributed_optimizer",
     "optimizer.use_distributed_optimizer",
+    "optimizer.optimizer_cpu_offload",
+    "optimizer.optimizer_offload_fraction",
+    "optimizer.overlap_cpu_optimizer_d2h_h2d",
+    "optimizer.use_precision_aware_optimizer",
     "model.fp8",
     "model.fp8_recipe",
     "model.fp4",
@@ -80,6 +86,15 @@ double head_in_layers(const ModelConfig& model) {
 bool is_of_experts(std::string_view key) {
   return key.find("moe") != key.npos || key.find("expert") != key.npos ||
          key == "comm_overlap.delay_wgrad_compute";
+}
+
+// Said only where the switch above it is on.
+bool is_of_host(std::string_view key) {
+  return key == "model.fine_grained_activation_offloading" || key == "model.offload_modules" ||
+         key.starts_with("optimizer.optimizer_cpu") ||
+         key.starts_with("optimizer.optimizer_offload") ||
+         key.starts_with("optimizer.overlap_cpu") ||
+         key == "optimizer.use_precision_aware_optimizer";
 }
 
 bool needs_quotes(std::string_view value) {
@@ -153,8 +168,19 @@ std::string balanced_layout(const ModelConfig& model, std::int64_t pp, std::int6
   return layout + std::string(base::at(mtp), 'm') + "L";
 }
 
-LayoutWriter::LayoutWriter(Config start, PinnedKeys pinned, std::vector<RecomputeRung> ladder)
-    : start_(std::move(start)), pinned_(std::move(pinned)), ladder_(std::move(ladder)) {}
+LayoutWriter::LayoutWriter(Config start,
+                           PinnedKeys pinned,
+                           std::vector<RecomputeRung> ladder,
+                           std::vector<OffloadRung> offloads)
+    : start_(std::move(start)),
+      pinned_(std::move(pinned)),
+      ladder_(std::move(ladder)),
+      offloads_(std::move(offloads)) {}
+
+std::vector<config::OffloadModule> LayoutWriter::offloaded(std::size_t offload,
+                                                           std::size_t recompute) const {
+  return modules_beside(offloads_.at(offload), ladder_.at(recompute), start_.model);
+}
 
 Config LayoutWriter::config_of(const LayoutChoice& choice) const {
   Config config = start_;
@@ -226,7 +252,23 @@ void LayoutWriter::set_modes(const LayoutChoice& choice, Config& config) const {
   config.optimizer.use_distributed_optimizer = shared;
   if (choice.number) set_number(config, *choice.number);
   set_graphs(choice.graphs, config);
-  const RecomputeRung& rung = ladder_.at(choice.recompute);
+  set_recompute(ladder_.at(choice.recompute), model);
+  set_host(choice, config);
+}
+
+void LayoutWriter::set_host(const LayoutChoice& choice, Config& config) const {
+  const bool pins_state = is_pinned("optimizer.optimizer_cpu_offload") ||
+                          is_pinned("optimizer.optimizer_offload_fraction");
+  if (!pins_state) {
+    config.optimizer.use_precision_aware_optimizer = start_.optimizer.use_precision_aware_optimizer;
+    set_host_state(config, choice.host_state);
+  }
+  if (offloads_.at(choice.offload).is_given) return;
+  config.model.offload_modules = offloaded(choice.offload, choice.recompute);
+  config.model.fine_grained_activation_offloading = !config.model.offload_modules.empty();
+}
+
+void LayoutWriter::set_recompute(const RecomputeRung& rung, ModelConfig& model) const {
   if (rung.is_given) return;
   model.recompute_granularity.reset();
   model.recompute_method.reset();
@@ -293,7 +335,7 @@ void set_number(Config& config, Number number) {
   }
 }
 
-std::string to_text(const LayoutChoice& choice, const std::vector<RecomputeRung>& ladder) {
+std::string to_text(const LayoutChoice& choice, const LayoutWriter& writer) {
   std::string result = text("tp {}, pp {}, vpp {}, cp {}, ep {}, etp {}, mbs {}",
                             choice.tp,
                             choice.pp,
@@ -305,7 +347,15 @@ std::string to_text(const LayoutChoice& choice, const std::vector<RecomputeRung>
   if (choice.carrier != Carrier::Given) result += text(", {}", word(choice.carrier));
   if (choice.order != StepOrder::Plain) result += ", overlap";
   if (choice.order == StepOrder::MergedDelayed) result += ", delayed wgrad";
-  if (choice.recompute > 0) result += ", recompute " + ladder.at(choice.recompute).name;
+  if (choice.recompute > 0) result += ", recompute " + writer.ladder().at(choice.recompute).name;
+  if (const auto modules = writer.offloaded(choice.offload, choice.recompute); !modules.empty()) {
+    std::vector<std::string_view> words;
+    for (const config::OffloadModule module : modules) words.push_back(config::word(module));
+    result += text(", offload {}", fmt::join(words, ", "));
+  }
+  if (choice.host_state > 0) {
+    result += text(", {} % of the optimizer on the host", 100 * choice.host_state / kStateQuarters);
+  }
   if (choice.state == StateHolder::Whole) result += ", whole optimizer";
   if (choice.graphs == Graphs::Scoped) result += ", graphs";
   if (choice.number) result += text(", {}", word(*choice.number));
@@ -319,6 +369,7 @@ base::Json layout_keys(const Config& config) {
     CHECK(field != nullptr, "no key '{}'", key);
     if (config::is_default(*field, config) && field->get(config).is_null()) continue;
     if (key == "model.fp8_recipe" && !config.model.fp8) continue;
+    if (is_of_host(key) && config::is_default(*field, config)) continue;
     if (config.model.experts() == 0 && is_of_experts(key)) continue;
     keys[std::string(key)] = field->get(config);
   }

@@ -13,6 +13,7 @@
 #include "weft/base/json.h"
 #include "weft/config/config.h"
 #include "weft/plan/hardware.h"
+#include "weft/plan/offload_ladder.h"
 
 namespace weft::plan {
 
@@ -40,12 +41,18 @@ struct LayoutChoice {
   Carrier carrier = Carrier::Given;
   StepOrder order = StepOrder::Plain;
   StateHolder state = StateHolder::Shared;
-  std::size_t recompute = 0;  // rung of the ladder below
+  std::size_t recompute = 0;   // rung of the ladder below
+  std::size_t offload = 0;     // rung of offload_ladder.h
+  std::size_t host_state = 0;  // quarters of the optimizer's state in the host's memory
   Graphs graphs = Graphs::Given;
   std::optional<Number> number = {};  // of products; none: as the config says
 
   auto operator<=>(const LayoutChoice&) const = default;
 };
+
+inline bool is_offloading(const LayoutChoice& choice) {
+  return choice.offload > 0 || choice.host_state > 0;
+}
 
 // What runs again in the backward, from nothing to whole layers: every rung makes again what those
 // before it do, so that it keeps less and takes longer.
@@ -65,7 +72,10 @@ using PinnedKeys = std::set<std::string>;
 // Sets the keys of a choice in a config that has the model, the batch and the number of ranks.
 class LayoutWriter {
  public:
-  LayoutWriter(config::Config start, PinnedKeys pinned, std::vector<RecomputeRung> ladder);
+  LayoutWriter(config::Config start,
+               PinnedKeys pinned,
+               std::vector<RecomputeRung> ladder,
+               std::vector<OffloadRung> offloads);
 
   config::Config config_of(const LayoutChoice& choice) const;
   // The same into a config that this writer made, which is cheaper; only the modes may differ.
@@ -73,15 +83,21 @@ class LayoutWriter {
 
   const config::Config& start() const { return start_; }
   const std::vector<RecomputeRung>& ladder() const { return ladder_; }
+  const std::vector<OffloadRung>& offloads() const { return offloads_; }
+  // What a rung of the second leaves to offload beside one of the first.
+  std::vector<config::OffloadModule> offloaded(std::size_t offload, std::size_t recompute) const;
   bool is_pinned(std::string_view key) const { return pinned_.contains(std::string(key)); }
 
  private:
   void set_shape(const LayoutChoice& choice, config::Config& config) const;
   void set_graphs(Graphs graphs, config::Config& config) const;
+  void set_recompute(const RecomputeRung& rung, config::ModelConfig& model) const;
+  void set_host(const LayoutChoice& choice, config::Config& config) const;
 
   config::Config start_;
   PinnedKeys pinned_;
   std::vector<RecomputeRung> ladder_;
+  std::vector<OffloadRung> offloads_;
 };
 
 // Layers dealt to `stages` so that the last, with the head, has less of them by what the head
@@ -95,7 +111,7 @@ std::vector<config::CudaGraphScope> graph_scopes(const config::ModelConfig& mode
 void set_number(config::Config& config, Number number);
 
 // "tp 1, pp 16, vpp 2, cp 1, ep 64, etp 1, mbs 1, hybridep, overlap, recompute moe_act"
-std::string to_text(const LayoutChoice& choice, const std::vector<RecomputeRung>& ladder);
+std::string to_text(const LayoutChoice& choice, const LayoutWriter& writer);
 // {"model.tensor_model_parallel_size": 1, ...}: the keys a search sets.
 base::Json layout_keys(const config::Config& config);
 // The same as words that Megatron Bridge takes, and Weft: "model.tensor_model_parallel_size=1".

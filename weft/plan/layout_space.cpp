@@ -50,15 +50,29 @@ std::vector<RecomputeRung> ladder_of(const PlanAsk& ask) {
   return recompute_ladder(ask.start.model);
 }
 
+// A host without memory takes nothing.
+std::vector<OffloadRung> offloads_of_ask(const PlanAsk& ask) {
+  for (const std::string_view key :
+       {"model.fine_grained_activation_offloading", "model.offload_modules"}) {
+    if (!ask.pinned.contains(std::string(key))) continue;
+    return {{.name = "as given", .modules = {}, .is_given = true}};
+  }
+  std::vector<OffloadRung> ladder = offload_ladder(ask.start.model);
+  if (ask.hardware.host_room() <= 0) ladder.resize(1);
+  return ladder;
+}
+
 }  // namespace
 
 LayoutSpace::LayoutSpace(const PlanAsk& ask)
     : hardware_(ask.hardware),
       routing_(ask.routing),
-      writer_(ask.start, ask.pinned, ladder_of(ask)),
+      writer_(ask.start, ask.pinned, ladder_of(ask), offloads_of_ask(ask)),
       world_(derive::layout_of(ask.start).world),
       batch_(ask.start.train.global_batch_size),
-      axes_(axes_of(ask)) {}
+      axes_(axes_of(ask)) {
+  if (ask.counter) counted_ = std::make_unique<MemoryBook>(ask.counter);
+}
 
 LayoutAxes LayoutSpace::axes_of(const PlanAsk& ask) const {
   const Config& start = writer_.start();
@@ -127,6 +141,11 @@ LayoutAxes LayoutSpace::axes_of(const PlanAsk& ask) const {
       start.ddp.use_distributed_optimizer || start.optimizer.use_distributed_optimizer;
   axes.states = {StateHolder::Shared, StateHolder::Whole};
   if (pins_state) axes.states = {shares ? StateHolder::Shared : StateHolder::Whole};
+  const bool pins_host = writer_.is_pinned("optimizer.optimizer_cpu_offload") ||
+                         writer_.is_pinned("optimizer.optimizer_offload_fraction");
+  const bool may_go = !pins_host && axes.states.front() == StateHolder::Shared &&
+                      !start.ddp.use_megatron_fsdp && hardware_.host_room() > 0;
+  axes.most_host_state = may_go ? kStateQuarters : 0;
   const bool pins_graphs = writer_.is_pinned("model.cuda_graph_impl") ||
                            writer_.is_pinned("model.cuda_graph_modules") ||
                            start.model.cuda_graph_impl != config::CudaGraphImpl::None;
@@ -135,6 +154,24 @@ LayoutAxes LayoutSpace::axes_of(const PlanAsk& ask) const {
   axes.numbers.assign(ask.numbers.begin(), ask.numbers.end());
   if (axes.numbers.empty()) axes.numbers = {std::nullopt};
   return axes;
+}
+
+LayerMemory LayoutSpace::simulated(const LayoutChoice& choice) const {
+  std::string run = base::text("{} {} {} {} {} {} {} {} {}",
+                               choice.tp,
+                               choice.cp,
+                               choice.ep,
+                               choice.etp,
+                               choice.mbs,
+                               static_cast<int>(choice.carrier),
+                               static_cast<int>(choice.order),
+                               choice.recompute,
+                               choice.number ? static_cast<int>(*choice.number) : -1);
+  // In how many layers a part is offloaded depends on how many of each stage can.
+  if (choice.offload > 0 || writer_.offloads().front().is_given) {
+    run += base::text(" {} {} {}", choice.offload, choice.pp, choice.vpp);
+  }
+  return {.layers = simulated_.get(), .run = std::move(run)};
 }
 
 std::string LayoutSpace::complaint(const LayoutChoice& shape) const {
@@ -263,6 +300,16 @@ std::vector<Graphs> LayoutSpace::graphs_of(std::size_t rung) const {
   return axes_.graphs;
 }
 
+std::vector<std::size_t> LayoutSpace::offloads_of(std::size_t rung) const {
+  std::vector<std::size_t> all{0};
+  for (std::size_t offload = 1; offload < writer_.offloads().size(); ++offload) {
+    if (writer_.offloaded(offload, rung) != writer_.offloaded(all.back(), rung)) {
+      all.push_back(offload);
+    }
+  }
+  return all;
+}
+
 LayoutChoice LayoutSpace::most_frugal(const LayoutChoice& shape) const {
   LayoutChoice frugal = shape;
   frugal.carrier = carriers_of(shape).front();
@@ -273,6 +320,13 @@ LayoutChoice LayoutSpace::most_frugal(const LayoutChoice& shape) const {
   frugal.graphs = graphs_of(frugal.recompute).front();
   frugal.number = axes_.numbers.back();
   return frugal;
+}
+
+LayoutChoice LayoutSpace::most_offloaded(const LayoutChoice& shape) const {
+  LayoutChoice most = most_frugal(shape);
+  most.offload = offloads_of(most.recompute).back();
+  most.host_state = axes_.most_host_state;
+  return most;
 }
 
 }  // namespace weft::plan

@@ -15,8 +15,10 @@
 #include <string>
 #include <vector>
 
+#include "weft/plan/layer_prices.h"
 #include "weft/plan/layout_choice.h"
 #include "weft/plan/memory_book.h"
+#include "weft/plan/price.h"
 #include "weft/plan/routing.h"
 
 namespace weft::plan {
@@ -30,6 +32,8 @@ struct PlanAsk {
   Hardware hardware;
   Routing routing = {};
   std::vector<Number> numbers = {};  // formats of products to try; none: that of `start`
+  // Counts the memory of short runs, for the layouts that are shown; none: they have the formula's.
+  StepCounter counter = {};
 };
 
 // Values of an axis, ascending, without regard to the other axes.
@@ -38,7 +42,8 @@ struct LayoutAxes {
   std::vector<Carrier> carriers;  // where tokens travel
   std::vector<StepOrder> orders;  // where tokens travel
   std::vector<StateHolder> states;
-  std::vector<Graphs> graphs;  // those that launch least first
+  std::size_t most_host_state = 0;  // quarters of the optimizer's state that may be on the host
+  std::vector<Graphs> graphs;       // those that launch least first
   std::vector<std::optional<Number>> numbers;
 };
 
@@ -50,8 +55,17 @@ class LayoutSpace {
   const LayoutAxes& axes() const { return axes_; }
   const Hardware& hardware() const { return hardware_; }
   const Routing& routing() const { return routing_; }
-  // Of all layouts, for who asks for their memory.
+  // Of all layouts, for who asks for their memory; and for those that are shown, where somebody
+  // counts it.
   MemoryBook& book() const { return *book_; }
+  MemoryBook& shown() const { return counted_ ? *counted_ : *book_; }
+  bool counts() const { return counted_ != nullptr; }
+  // The same for who sieves them.
+  SieveBooks sieve() const { return {.runs = *book_, .layers = *layers_}; }
+
+  // Layers of a layout that were simulated before, of this one or of others that share them: those
+  // that differ in the pipeline, the optimizer, graphs or the batch.
+  LayerMemory simulated(const LayoutChoice& choice) const;
 
   // Why a shape cannot be, in few words that many shapes share; empty: nothing speaks against it.
   std::string complaint(const LayoutChoice& shape) const;
@@ -68,8 +82,12 @@ class LayoutSpace {
   bool goes_with(StepOrder order, std::size_t rung) const;
   // Those that go with a rung: whole layers are not captured and run again.
   std::vector<Graphs> graphs_of(std::size_t rung) const;
-  // The modes in which it needs least memory.
+  // The rungs of offloading that go with a rung of recomputation, each with another set of modules.
+  std::vector<std::size_t> offloads_of(std::size_t rung) const;
+  // The modes in which it needs least memory: with nothing on the host, and with as much as can be.
   LayoutChoice most_frugal(const LayoutChoice& shape) const;
+  LayoutChoice most_offloaded(const LayoutChoice& shape) const;
+  bool may_offload() const { return writer_.offloads().size() > 1 || axes_.most_host_state > 0; }
 
  private:
   LayoutAxes axes_of(const PlanAsk& ask) const;
@@ -81,6 +99,9 @@ class LayoutSpace {
   std::int64_t world_, batch_;
   LayoutAxes axes_;
   std::unique_ptr<MemoryBook> book_ = std::make_unique<MemoryBook>();
+  std::unique_ptr<MemoryBook> counted_;
+  std::unique_ptr<SimulatedLayers> simulated_ = std::make_unique<SimulatedLayers>();
+  std::unique_ptr<FormulaLayers> layers_ = std::make_unique<FormulaLayers>();
 };
 
 }  // namespace weft::plan

@@ -9,6 +9,7 @@
 #include "weft/derive/derived.h"
 #include "weft/derive/layer_kind.h"
 #include "weft/derive/pipeline.h"
+#include "weft/plan/counted_layers.h"
 #include "weft/plan/kept_formula.h"
 #include "weft/plan/layers_alone.h"
 #include "weft/plan/nominal_costs.h"
@@ -25,8 +26,9 @@ using base::number;
 using config::Config;
 using config::ModelConfig;
 
-// Layers of a small run: of the last, nothing of what the head or the embedding keeps is counted.
-constexpr std::int64_t kAlone = 3;
+// Layers of a small run. The first has what it received, and the last is never offloaded: what one
+// more layer keeps is told by those between them.
+constexpr std::int64_t kAlone = 3, kAloneOffloaded = 4;
 
 template <typename Words>
 std::string joined_words(const Words& words) {
@@ -36,25 +38,23 @@ std::string joined_words(const Words& words) {
 }
 
 // All that a layer of one sequence a micro-batch depends on, of what a planner turns.
-std::string layer_name(const Config& config,
-                       std::int64_t layer,
-                       Recomputed whole,
-                       double imbalance) {
+std::string layer_name(const Config& config, const LayerAsked& asked) {
   const ModelConfig& model = config.model;
-  const bool is_moe = model.is_moe_layer(layer);
+  const bool is_moe = model.is_moe_layer(asked.layer);
   std::string name = base::text("{} {} {} {} {} {} {}",
-                                static_cast<int>(derive::attention_of(model, layer)),
+                                static_cast<int>(derive::attention_of(model, asked.layer)),
                                 model.tensor_model_parallel_size,
                                 model.context_parallel_size,
                                 static_cast<int>(number_of(model)),
                                 model.sequence_parallel,
                                 config.comm_overlap.tp_comm_overlap,
-                                static_cast<int>(whole));
+                                static_cast<int>(asked.whole));
   if (model.recompute_granularity == config::RecomputeGranularity::Selective) {
     name += " " + (model.recompute_modules ? joined_words(*model.recompute_modules) : "core");
   }
-  if (model.fine_grained_activation_offloading)
-    name += " off " + joined_words(model.offload_modules);
+  for (const schedule::PieceName& part : asked.offloaded) {
+    name += base::text(" off {} {}", static_cast<int>(part.piece), static_cast<int>(part.part));
+  }
   if (!is_moe) return name + " dense";
   // How often a token comes to a rank depends on the number of ranks.
   const bool is_flex = model.moe_token_dispatcher_type == config::Dispatcher::Flex;
@@ -64,7 +64,7 @@ std::string layer_name(const Config& config,
                            is_flex ? ep : std::min<std::int64_t>(ep, 2),
                            static_cast<int>(model.moe_token_dispatcher_type),
                            config.comm_overlap.moe_token_slices,
-                           imbalance);
+                           asked.imbalance);
 }
 
 // A head of next to nothing.
@@ -75,24 +75,40 @@ Config without_vocabulary(Config alone) {
   return alone;
 }
 
-KeptLayer kept_by_pieces(const Config& alone, double imbalance) {
+// What a layer of the plan has in the host's memory.
+double hosted(const schedule::RankPlan& plan, std::size_t layer, const schedule::Load& load) {
+  double bytes = 0;
+  for (const schedule::PieceAnatomy& piece : plan.anatomy.layers[layer]) {
+    if (!piece.is_offloaded) continue;
+    const schedule::Node node =
+        schedule::node_of(piece, static_cast<int>(layer), schedule::Direction::O, 0);
+    bytes += number(piece.copied().of(schedule::share_of(plan.anatomy, node, load)));
+  }
+  return bytes;
+}
+
+KeptLayer kept_by_pieces(const Config& alone, double imbalance, const OffloadedParts& parts) {
   const grid::Grid grid(derive::layout_of(alone));
-  const std::vector<schedule::RankPlan> plans = schedule::plan_step(alone, grid);
+  const std::vector<schedule::RankPlan> plans =
+      schedule::plan_step(alone, grid, config::RowBudget::AsConfigured, detail_with(parts));
   CHECK(plans.size() == 1, "{} pipeline ranks", plans.size());
   const schedule::RankPlan& plan = plans.front();
   schedule::Load load = expected_load(alone, plan.anatomy.flow);
   load.rows = static_cast<std::int64_t>(number(load.rows) * imbalance);
   const std::vector<std::int64_t> kept =
       schedule::kept_after_each(plan.training, plan.anatomy, [&](const auto&) { return load; });
-  std::vector<std::int64_t> after(base::at(kAlone));  // the forward of each layer
+  std::vector<std::int64_t> after(base::at(alone.model.num_layers));  // the forward of each layer
   for (std::size_t i = 0; i < kept.size(); ++i) {
     const schedule::Node& node = plan.training.entries[i].node;
     if (node.direction != schedule::Direction::F || node.layer == schedule::kNone) continue;
     after[base::at(node.layer)] = kept[i];
   }
   const std::int64_t all = after.back(), most = std::ranges::max(kept);
-  return {.kept = number(all - after[after.size() - 2]),
-          .again = number(std::max<std::int64_t>(0, most - all))};
+  const std::size_t one = parts.empty() ? after.size() - 1 : after.size() - 2;
+  return {.kept = number(after[one] - after[one - 1]),
+          .again = number(std::max<std::int64_t>(0, most - all)),
+          .away = 0,
+          .host = hosted(plan, one, load)};
 }
 
 // What the parts that no schedule has make of it.
@@ -112,15 +128,17 @@ double row_gradients(const Config& alone, double imbalance) {
   return 2 * 2 * workload_of(alone, imbalance).rows * number(alone.model.hidden_size);
 }
 
-KeptLayer make_layer(const Config& config, std::int64_t layer, Recomputed whole, double imbalance) {
-  Config alone = without_vocabulary(layers_alone(config, layer, whole));
-  alone.model.num_layers = kAlone;
+KeptLayer make_layer(const Config& config, const LayerAsked& asked) {
+  OffloadedParts parts;
+  for (const schedule::PieceName& name : asked.offloaded) parts.push_back({.name = name});
+  Config alone = without_vocabulary(layers_alone(config, asked.layer, asked.whole));
+  alone.model.num_layers = parts.empty() ? kAlone : kAloneOffloaded;
   alone.train.micro_batch_size = 1;
   alone = with_micro_batches(std::move(alone), 1);
-  KeptLayer kept = kept_by_pieces(alone, imbalance);
-  kept.again += row_gradients(alone, imbalance);
-  const double share = whole == Recomputed::Yes ? 1 : share_by_formula(config, alone, layer);
-  return {.kept = kept.kept * share, .again = kept.again * share};
+  KeptLayer kept = kept_by_pieces(alone, asked.imbalance, parts);
+  kept.again += row_gradients(alone, asked.imbalance);
+  const bool is_whole = asked.whole == Recomputed::Yes;
+  return kept * (is_whole ? 1 : share_by_formula(config, alone, asked.layer));
 }
 
 bool has_as_much(const Flight& one, const Flight& other) {
@@ -132,7 +150,8 @@ class FlightLog {
   explicit FlightLog(const schedule::PipelineShape& shape)
       : rounds_(schedule::training_rounds(shape)),
         merges_(shape.extra_warm_up > 0),
-        now_(base::at(shape.vpp)) {
+        now_(base::at(shape.vpp)),
+        all_(base::at(shape.vpp)) {
     for (const auto& round : rounds_) {
       for (const schedule::Turn& turn : round) {
         if (turn.direction == schedule::Direction::W)
@@ -141,14 +160,21 @@ class FlightLog {
     }
   }
 
-  std::vector<Flight> read() {
+  ChunkFlights read() {
     for (const auto& round : rounds_) {
-      for (const schedule::Turn& turn : round) {
-        take(turn);
-        // What is merged gives back layer by layer what it takes.
-        if (!merges_) note();
+      // What is merged gives back layer by layer what it takes.
+      if (merges_ && round.size() > 1) {
+        note_all(round);
+        for (const schedule::Turn& turn : round) take(turn);
+        note_all(round);
+        continue;
       }
-      note();
+      for (const schedule::Turn& turn : round) {
+        const bool is_forward = turn.direction == schedule::Direction::F;
+        if (!is_forward) note(turn.chunk);
+        take(turn);
+        if (is_forward) note(turn.chunk);
+      }
     }
     return std::move(all_);
   }
@@ -164,48 +190,67 @@ class FlightLog {
     }
   }
 
-  void note() {
+  void note_all(const std::vector<schedule::Turn>& round) {
+    for (const schedule::Turn& turn : round) note(turn.chunk);
+  }
+
+  void note(int chunk) {
+    std::vector<Flight>& all = all_[base::at(chunk)];
     const auto covers = [&](const Flight& one) { return has_as_much(one, now_); };
-    if (std::ranges::any_of(all_, covers)) return;
-    std::erase_if(all_, [&](const Flight& one) { return has_as_much(now_, one); });
-    all_.push_back(now_);
+    if (std::ranges::any_of(all, covers)) return;
+    std::erase_if(all, [&](const Flight& one) { return has_as_much(now_, one); });
+    all.push_back(now_);
   }
 
   const std::vector<std::vector<schedule::Turn>> rounds_;
   const bool merges_;
   std::set<std::pair<int, int>> put_off_;  // chunks and micro-batches whose W have a turn
   Flight now_;
-  std::vector<Flight> all_;
+  ChunkFlights all_;
 };
 
 }  // namespace
 
-KeptLayer MemoryBook::layer(const Config& config,
-                            std::int64_t layer,
-                            Recomputed whole,
-                            double imbalance) {
-  const std::string name = layer_name(config, layer, whole, imbalance);
-  const auto of_batch = [&](KeptLayer kept) {
-    const double sequences = number(config.train.micro_batch_size);
-    return KeptLayer{.kept = kept.kept * sequences, .again = kept.again * sequences};
-  };
-  {
-    const std::lock_guard lock(mutex_);
-    const auto known = layers_.find(name);
-    if (known != layers_.end()) return of_batch(known->second);
-  }
-  const KeptLayer kept = make_layer(config, layer, whole, imbalance);
-  const std::lock_guard lock(mutex_);
-  return of_batch(layers_.emplace(name, kept).first->second);
+KeptLayer KeptLayer::operator*(double factor) const {
+  return {.kept = kept * factor,
+          .again = again * factor,
+          .away = away * factor,
+          .host = host * factor};
 }
 
-std::vector<std::vector<Flight>> MemoryBook::flights(const Config& config) {
+template <typename Value, typename Make>
+const Value& MemoryBook::look_up(std::map<std::string, Value>& known,
+                                 const std::string& name,
+                                 const Make& make) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = known.find(name);
+    if (found != known.end()) return found->second;
+  }
+  Value made = make();
+  const std::lock_guard lock(mutex_);
+  return known.emplace(name, std::move(made)).first->second;
+}
+
+KeptLayer MemoryBook::layer(const Config& config, const LayerAsked& asked) {
+  const auto make = [&] { return make_layer(config, asked); };
+  KeptLayer kept =
+      look_up(layers_, layer_name(config, asked), make) * number(config.train.micro_batch_size);
+  if (asked.offloaded.empty()) return kept;
+  LayerAsked here = asked;
+  here.offloaded.clear();
+  const KeptLayer all = layer(config, here);
+  kept.away = std::max(0.0, all.kept - kept.kept);
+  kept.again = std::max(kept.again - kept.away, all.again);
+  return kept;
+}
+
+const std::vector<ChunkFlights>& MemoryBook::flights(const Config& config) {
   const grid::Layout layout = derive::layout_of(config);
   const std::int64_t dp = layout.world / (layout.tp * layout.cp * layout.pp);
-  const Config shorter = with_micro_batches(
-      config,
+  schedule::PipelineShape shape = schedule::pipeline_shape(config, dp, 0);
+  shape.micro_batches = static_cast<int>(
       fewest_micro_batches(config.model, std::max<std::int64_t>(1, micro_batches_of(config))));
-  schedule::PipelineShape shape = schedule::pipeline_shape(shorter, dp, 0);
   const std::string name = base::text("{} {} {} {} {} {}",
                                       shape.pp,
                                       shape.vpp,
@@ -213,17 +258,86 @@ std::vector<std::vector<Flight>> MemoryBook::flights(const Config& config) {
                                       shape.group,
                                       shape.extra_warm_up,
                                       static_cast<int>(shape.order));
-  {
-    const std::lock_guard lock(mutex_);
-    const auto known = flights_.find(name);
-    if (known != flights_.end()) return known->second;
+  return look_up(flights_, name, [&] {
+    std::vector<ChunkFlights> all;
+    for (shape.pp_rank = 0; shape.pp_rank < shape.pp; ++shape.pp_rank) {
+      all.push_back(FlightLog(shape).read());
+    }
+    return all;
+  });
+}
+
+std::optional<double> MemoryBook::counted(const Config& config,
+                                          const LayerAsked& asked,
+                                          StageEnd end) {
+  if (!counter_) return std::nullopt;
+  const Config small = small_pipeline(config, asked, end);
+  const std::string name = base::text("{} {} {} {} {} {} {} {} {}",
+                                      layer_name(config, asked),
+                                      derive::virtual_stages(small.model),
+                                      small.train.micro_batch_size,
+                                      small.train.global_batch_size,
+                                      small.model.pipeline_model_parallel_size,
+                                      config.comm_overlap.overlap_moe_expert_parallel_comm,
+                                      config.comm_overlap.delay_wgrad_compute,
+                                      config.model.expert_model_parallel_size,
+                                      static_cast<int>(end));
+  return look_up(counted_, name, [&] { return counted_extra(small, end, counter_); });
+}
+
+const std::vector<derive::Stage>& MemoryBook::stages(const Config& config) {
+  const ModelConfig& model = config.model;
+  const std::string name = base::text("{} {} {}",
+                                      model.pipeline_model_parallel_size,
+                                      derive::virtual_stages(model),
+                                      model.pipeline_model_parallel_layout);
+  return look_up(stages_, name, [&] { return derive::stages_of(model).all; });
+}
+
+const std::vector<derive::RankParameters>& MemoryBook::parameters(const Config& config) {
+  const ModelConfig& model = config.model;
+  const std::string name = base::text("{} {} {} {} {} {} {}",
+                                      model.pipeline_model_parallel_size,
+                                      derive::virtual_stages(model),
+                                      model.pipeline_model_parallel_layout,
+                                      model.tensor_model_parallel_size,
+                                      model.expert_model_parallel_size,
+                                      model.expert_shards(),
+                                      static_cast<int>(derive::placement_of(config)));
+  return look_up(parameters_, name, [&] { return derive::rank_parameters(config); });
+}
+
+const std::vector<OffloadablePart>& MemoryBook::offloadable(const Config& config,
+                                                            std::int64_t layer,
+                                                            Recomputed whole) {
+  const std::string name = base::text("{} {} {}",
+                                      layer_name(config, {.layer = layer, .whole = whole}),
+                                      config.train.micro_batch_size,
+                                      joined_words(config.model.offload_modules));
+  return look_up(offloadable_, name, [&] { return offloadable_parts(config, layer, whole); });
+}
+
+const OffloadedStages& MemoryBook::offloaded(const Config& config) {
+  const ModelConfig& model = config.model;
+  std::string name;
+  if (model.fine_grained_activation_offloading) {
+    name = base::text("{} {} {} {} {} {}",
+                      layer_name(config, {.layer = model.num_layers - 1}),
+                      config.train.micro_batch_size,
+                      model.pipeline_model_parallel_size,
+                      model.pipeline_model_parallel_layout,
+                      derive::virtual_stages(model),
+                      joined_words(model.offload_modules));
+    if (model.recompute_granularity == config::RecomputeGranularity::Full) name += " full";
   }
-  std::vector<std::vector<Flight>> all;
-  for (shape.pp_rank = 0; shape.pp_rank < shape.pp; ++shape.pp_rank) {
-    all.push_back(FlightLog(shape).read());
-  }
-  const std::lock_guard lock(mutex_);
-  return flights_.emplace(name, std::move(all)).first->second;
+  return look_up(offloaded_, name, [&] {
+    if (name.empty()) return OffloadedStages();
+    const auto make = [&](std::int64_t layer, Recomputed whole) {
+      return offloadable(config, layer, whole);
+    };
+    const OffloadableLayers layers(model, stages(config), make);
+    return offloaded_of_stages(layers, offloaded_parts(config, layers));
+  });
 }
 
 }  // namespace weft::plan

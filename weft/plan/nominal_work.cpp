@@ -6,7 +6,6 @@
 #include "weft/base/check.h"
 #include "weft/derive/context_sharing.h"
 #include "weft/derive/layer_kind.h"
-#include "weft/derive/memory.h"
 #include "weft/derive/parameter_buffers.h"
 #include "weft/plan/nominal_costs.h"
 
@@ -20,7 +19,6 @@ using schedule::Piece;
 // A gated feed-forward has three matrices; a product of one is two operations an element.
 constexpr double kGatedMatrices = 3;
 constexpr double kOperations = 2;
-constexpr double kMasterBytes = 4, kHalfMasterBytes = 2;
 
 using base::number;
 
@@ -73,14 +71,8 @@ NominalWork::NominalWork(const config::Config& config, const schedule::Anatomy& 
       element_bytes_(config.model.params_dtype == config::Precision::Fp32 ? 4 : 2),
       gradient_bytes_(derive::main_gradients(config) == config::Precision::Fp32 ? kGradientBytes
                                                                                 : 2),
-      keeps_remainders_(derive::keeps_remainders(config)),
+      optimizer_(derive::optimizer_traffic(config)),
       buckets_(anatomy.buckets) {
-  const derive::ParameterBytes bytes = derive::bytes_of_parameter(config);
-  if (number(bytes.weight) < kMasterBytes) {
-    const bool is_small = keeps_remainders_ || derive::keeps_half_masters(config);
-    master_bytes_ = is_small ? kHalfMasterBytes : kMasterBytes;
-  }
-  moment_bytes_ = number(bytes.optimizer) - master_bytes_;
   for (const schedule::BucketAnatomy& bucket : anatomy.buckets) {
     owned_ += number(bucket.elements / bucket.shards);
     for (const schedule::BucketItem& item : bucket.items) {
@@ -147,21 +139,8 @@ Work NominalWork::attention(const schedule::Node& node) const {
   return {.flops = kOperations * tokens_ * operations};
 }
 
-// Moments and masters are read and written, gradients read and weights written; those that are
-// masters, or a half of them, are read too.
-double NominalWork::optimizer_bytes() const {
-  const bool reads_weights = master_bytes_ == 0 || keeps_remainders_;
-  return 2 * (moment_bytes_ + master_bytes_) + gradient_bytes_ +
-         (reads_weights ? 2 : 1) * element_bytes_;
-}
-
-// The host has master weights whatever the weights are, and makes others of them where those are
-// not fp32.
 double NominalWork::host_bytes(const schedule::OffloadedAnatomy& offloaded) const {
-  const bool is_rounded = master_bytes_ > 0;
-  const double master = is_rounded ? master_bytes_ : kMasterBytes;
-  return number(offloaded.elements.count) *
-         (2 * (moment_bytes_ + master) + gradient_bytes_ + (is_rounded ? element_bytes_ : 0));
+  return number(offloaded.elements.count) * optimizer_.host;
 }
 
 // Of a part, its share of the operations of its piece.
@@ -188,7 +167,8 @@ Work NominalWork::of(const schedule::Node& node) const {
 double NominalWork::link_bytes(const schedule::OffloadedAnatomy& offloaded,
                                const schedule::Node& node) const {
   const bool brings_gradients = node.piece == Piece::Download;
-  return number(offloaded.elements.count) * (brings_gradients ? gradient_bytes_ : element_bytes_);
+  return number(offloaded.elements.count) *
+         (brings_gradients ? optimizer_.download : optimizer_.upload);
 }
 
 Work NominalWork::work_of(const schedule::Node& node) const {
@@ -223,7 +203,7 @@ Work NominalWork::work_of(const schedule::Node& node) const {
     case Piece::Norm:
       return {.memory_bytes = owned_ * gradient_bytes_};
     case Piece::Optimizer:
-      return {.memory_bytes = optimized_ * optimizer_bytes()};
+      return {.memory_bytes = optimized_ * optimizer_.device};
     case Piece::Narrow:
     case Piece::Widen:
       return rounding(node);

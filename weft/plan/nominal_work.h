@@ -4,6 +4,7 @@
 #include <map>
 
 #include "weft/config/config.h"
+#include "weft/derive/optimizer_traffic.h"
 #include "weft/schedule/anatomy.h"
 
 namespace weft::plan {
@@ -38,7 +39,6 @@ class NominalWork {
 
  private:
   Work work_of(const schedule::Node& node) const;
-  double optimizer_bytes() const;  // of a parameter
   Work attention(const schedule::Node& node) const;
   Work rounding(const schedule::Node& node) const;
   double product_steps(const schedule::Node& node) const;
@@ -48,9 +48,7 @@ class NominalWork {
   double tokens_ = 0, rows_ = 0;
   double slices_ = 1;
   double element_bytes_ = 0, gradient_bytes_ = 0;
-  double moment_bytes_ = 0,
-         master_bytes_ = 0;  // of a parameter; fp32 weights are their own masters
-  bool keeps_remainders_ = false;
+  derive::OptimizerTraffic optimizer_;
   double owned_ = 0;      // parameters whose optimizer state the rank keeps
   double optimized_ = 0;  // of them, those whose state is in the device's memory
   std::vector<schedule::BucketAnatomy> buckets_;

@@ -1,5 +1,5 @@
-// What the best layout and those beside it say of overlap, delayed weight gradients and full
-// recomputation.
+// What the best layout and those beside it say of overlap, delayed weight gradients, full
+// recomputation and offloading.
 #include <algorithm>
 
 #include "weft/base/text.h"
@@ -18,12 +18,13 @@ std::optional<PricedLayout> priced_beside(const LayoutSpace& space, const Layout
   if (std::ranges::find(orders, choice.order) == orders.end()) return std::nullopt;
   if (!space.goes_with(choice.order, choice.recompute)) return std::nullopt;
   if (!refusal_of(space, choice).empty()) return std::nullopt;
-  PricedLayout layout{.choice = choice,
-                      .price = price_run(space.writer().config_of(choice),
-                                         space.hardware(),
-                                         space.routing(),
-                                         space.book())};
-  if (!layout.price.memory.fits()) return std::nullopt;
+  const config::Config config = space.writer().config_of(choice);
+  const MemoryPrice memory = price_memory(config, space.hardware(), space.routing(), space.book());
+  if (!memory.fits()) return std::nullopt;
+  PricedLayout layout{
+      .choice = choice,
+      .price = price_step(config, space.hardware(), space.routing(), space.simulated(choice))};
+  layout.price.memory = memory;
   return layout;
 }
 
@@ -60,7 +61,7 @@ std::string elsewhere(const std::optional<PricedLayout>& best_with,
                       const LayoutSpace& space) {
   if (!best_with || !best_without) return "";
   const auto shape = [&](const PricedLayout& layout) {
-    return to_text(layout.choice, space.writer().ladder());
+    return to_text(layout.choice, space.writer());
   };
   return text(" In any layout: {} ms with it ({}), {} ms without ({}).",
               ms_text(best_with->price.step_ms),
@@ -148,20 +149,53 @@ std::optional<PlanVerdict> full_verdict(const LayoutSpace& space, const SearchRe
   const double gain = gain_of(*search.best_full, best);
   std::string because = text("The fastest layout with it takes {} ms ({}), the best {} ms.",
                              ms_text(search.best_full->price.step_ms),
-                             to_text(search.best_full->choice, ladder),
+                             to_text(search.best_full->choice, space.writer()),
                              ms_text(best.price.step_ms));
   if (ladder[best.choice.recompute].is_full) {
     because = "The best layout needs it to fit, or for its micro-batch.";
   } else if (const auto same = priced_beside(space, choice)) {
+    PricedLayout formula = best;
+    formula.price.memory = price_memory(space.writer().config_of(best.choice),
+                                        space.hardware(),
+                                        space.routing(),
+                                        space.book());
     because += text(" In the best layout itself it makes {} ms of {} ms, with {}.",
                     ms_text(same->price.step_ms),
                     ms_text(best.price.step_ms),
-                    memory_change(*same, best));
+                    memory_change(*same, formula));
   }
   return PlanVerdict{.question = "Does recomputation of whole layers pay?",
                      .pays = gain >= 0,
                      .gain = gain,
                      .because = std::move(because)};
+}
+
+// What the fastest layouts with and without something on the host say.
+std::optional<PlanVerdict> host_verdict(const LayoutSpace& space, const SearchResult& search) {
+  if (!search.best_offloading) return std::nullopt;
+  const PricedLayout& with = *search.best_offloading;
+  const auto said = [&](const PricedLayout& layout) {
+    return text("{} ms ({})",
+                ms_text(layout.price.step_ms),
+                to_text(layout.choice, space.writer()));
+  };
+  PlanVerdict verdict{
+      .question = "Does offloading to the host pay here?",
+      .pays = true,
+      .gain = 0,
+      .because = "Nothing fits without it. The fastest with it takes " + said(with) + "."};
+  if (!search.best_resident) return verdict;
+  verdict.gain = gain_of(with, *search.best_resident);
+  verdict.pays = verdict.gain > 0;
+  verdict.because = text(
+      "In any layout: {} with it, {} without; copies that nothing hides {} ms, optimizer state "
+      "that "
+      "the GPU waits for {} ms.",
+      said(with),
+      said(*search.best_resident),
+      ms_text(with.price.exposed.copy),
+      ms_text(with.price.exposed.update));
+  return verdict;
 }
 
 }  // namespace
@@ -173,6 +207,7 @@ std::vector<PlanVerdict> plan_verdicts(const LayoutSpace& space, const SearchRes
   if (auto verdict = overlap_verdict(space, search, best)) all.push_back(std::move(*verdict));
   if (auto verdict = delayed_verdict(space, search, best)) all.push_back(std::move(*verdict));
   if (auto verdict = full_verdict(space, search)) all.push_back(std::move(*verdict));
+  if (auto verdict = host_verdict(space, search)) all.push_back(std::move(*verdict));
   return all;
 }
 

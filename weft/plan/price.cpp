@@ -5,6 +5,7 @@
 #include "weft/base/casts.h"
 #include "weft/derive/derived.h"
 #include "weft/derive/pipeline.h"
+#include "weft/plan/bubble_formula.h"
 #include "weft/plan/layer_prices.h"
 #include "weft/plan/price_parts.h"
 #include "weft/plan/short_step.h"
@@ -27,11 +28,15 @@ struct RankTime {
 
 class StepPricing {
  public:
-  StepPricing(const Config& config, const Hardware& hardware, const Routing& routing)
+  StepPricing(const Config& config,
+              const Hardware& hardware,
+              const Routing& routing,
+              const SieveBooks& books)
       : config_(config),
         hardware_(hardware),
-        layers_(config, hardware, routing, Depth::Formula),
-        at_end_(config, hardware),
+        layers_(config, hardware, routing, &books.layers),
+        stages_(books.runs.stages(config)),
+        at_end_(config, hardware, books.runs.parameters(config)),
         layout_(derive::layout_of(config)),
         pipeline_(derive::pipeline_of(config)) {
     micro_batches_ = number(std::max<std::int64_t>(1, plan::micro_batches_of(config)));
@@ -41,12 +46,10 @@ class StepPricing {
   Price price() {
     const std::vector<RankTime> ranks = rank_times();
     const RankTime* longest = &ranks.front();
-    double mean = 0;
     for (const RankTime& rank : ranks) {
       if (steady(rank).total() > steady(*longest).total()) longest = &rank;
-      mean += steady(rank).total() / number(std::ssize(ranks));
     }
-    return compose(*longest, mean);
+    return compose(*longest, bubble_seconds(ranks, *longest));
   }
 
  private:
@@ -56,14 +59,16 @@ class StepPricing {
 
   std::vector<RankTime> rank_times() {
     std::vector<RankTime> ranks(base::at(layout_.pp));
-    const std::vector<derive::Stage> stages = derive::stages_of(config_.model).all;
-    for (std::size_t s = 0; s < stages.size(); ++s) {
-      const derive::Stage& stage = stages[s];
+    for (std::size_t s = 0; s < stages_.size(); ++s) {
+      const derive::Stage& stage = stages_[s];
       RankTime& rank = ranks[base::at(pipeline_.rank_of(static_cast<int>(s)))];
+      const PlainTime before = rank.plain;
       if (stage.embedding) add_layer(rank, layers_.embed());
       for (int i = 0; i < stage.layers; ++i) add_layer(rank, layers_.of(stage.first_layer + i, i));
       for (int i = 0; i < stage.mtp_layers; ++i) add_layer(rank, layers_.mtp());
       if (stage.loss) add_layer(rank, layers_.head());
+      of_stage_.push_back({.forward = rank.plain.forward - before.forward,
+                           .backward = rank.plain.backward - before.backward});
     }
     return ranks;
   }
@@ -85,34 +90,48 @@ class StepPricing {
     return 2 * one * (micro_batches_ + number(layout_.pp - 1));
   }
 
-  // The pipeline fills and drains; a rank has vpp turns of a micro-batch to do meanwhile.
-  double bubble_seconds(const RankTime& rank, double mean) const {
+  // Of all micro-batches. Merged, all but one have a partner.
+  PlainTime work_of(const RankTime& rank) const {
+    const double alone = is_merged_ ? 1 : micro_batches_;
+    PlainTime work = rank.plain * alone;
+    work += steady(rank) * (micro_batches_ - alone);
+    return work;
+  }
+
+  double bubble_seconds(const std::vector<RankTime>& ranks, const RankTime& longest) const {
     if (layout_.pp == 1) return 0;
-    const double turns = number(layout_.pp - 1) / number(derive::virtual_stages(config_.model));
-    const double whole = turns * mean;
+    PipelineLoad load{.pipeline = pipeline_,
+                      .micro_batches = micro_batches_,
+                      .stages = of_stage_,
+                      .turns = {},
+                      .work = {}};
+    double mean = 0;
+    for (const RankTime& rank : ranks) {
+      load.turns.push_back(steady(rank).total());
+      load.work.push_back(work_of(rank).total());
+      mean += load.turns.back() / number(layout_.pp);
+    }
+    const double turns = number(layout_.pp - 1) / number(pipeline_.vpp);
     // Merged turns of one chunk a rank: a forward waits for the backward it is merged with, which
     // waits for the next rank's, which waits for that forward's. Neighbours take turns.
-    if (is_merged_ && derive::virtual_stages(config_.model) == 1) {
-      return whole + std::max(0.0, micro_batches_ - number(layout_.pp)) * mean;
+    if (is_merged_ && pipeline_.vpp == 1) {
+      return turns * mean + std::max(0.0, micro_batches_ - number(layout_.pp)) * mean;
     }
+    const double whole = bubble_by_formula(load);
     if (derive::pipeline_schedule(config_) == config::PipelineSchedule::ZeroBubble) {
-      return std::max(0.0, whole - turns * 2 * rank.weight_gradients);
+      return std::max(0.0, whole - turns * 2 * longest.weight_gradients);
     }
     return whole;
   }
 
-  Price compose(const RankTime& rank, double mean) const {
-    // Merged, all micro-batches but one have a partner.
-    const double alone = is_merged_ ? 1 : micro_batches_;
-    PlainTime work = rank.plain * alone;
-    work += steady(rank) * (micro_batches_ - alone);
-    const double bubble = bubble_seconds(rank, mean);
+  Price compose(const RankTime& rank, double bubble) const {
+    const PlainTime work = work_of(rank);
     const StepSeconds seconds{
         .work = work,
         .bubble = bubble,
         .dp = at_end_.exposed(micro_batches_, rank.plain.forward, rank.plain.backward),
         .pp = point_to_point(),
-        .optimizer = at_end_.optimizer_seconds()};
+        .optimizer = at_end_.optimizer()};
     ComputeMs compute = rank.compute;
     for (double* part : {&compute.products, &compute.attention, &compute.memory}) {
       *part *= micro_batches_ * kMs;
@@ -123,6 +142,8 @@ class StepPricing {
   const Config& config_;
   const Hardware& hardware_;
   LayerPrices layers_;
+  const std::vector<derive::Stage>& stages_;
+  std::vector<StageSeconds> of_stage_;  // by stage
   DataParallelPrice at_end_;
   grid::Layout layout_;
   derive::Pipeline pipeline_;
@@ -134,7 +155,8 @@ class StepPricing {
 Wall wall_of(const Price& price) {
   constexpr double kSmall = 0.1;
   const double bubble = price.bubble * price.step_ms;
-  const double communication = price.exposed.communication(), host = price.exposed.host;
+  const double communication = price.exposed.communication();
+  const double host = price.exposed.host + price.exposed.update;
   const double most = std::max({bubble, communication, host});
   if (most < kSmall * price.step_ms) return Wall::Compute;
   if (most == communication) return Wall::Communication;
@@ -184,15 +206,25 @@ Price compose_price(const Config& config,
                    .pp = seconds.pp * kMs,
                    .cp = seconds.work.cp * kMs,
                    .copy = seconds.work.copy * kMs,
-                   .host = seconds.work.host * kMs};
+                   .host = seconds.work.host * kMs,
+                   .update = seconds.optimizer.waiting * kMs};
   price.compute = compute;
-  price.compute.optimizer = seconds.optimizer * kMs;
+  price.compute.optimizer = seconds.optimizer.device * kMs;
   price.wall = wall_of(price);
   return price;
 }
 
 Price sieve_step(const Config& config, const Hardware& hardware, const Routing& routing) {
-  return StepPricing(config, hardware, routing).price();
+  MemoryBook runs;
+  FormulaLayers layers;
+  return sieve_step(config, hardware, routing, {.runs = runs, .layers = layers});
+}
+
+Price sieve_step(const Config& config,
+                 const Hardware& hardware,
+                 const Routing& routing,
+                 const SieveBooks& books) {
+  return StepPricing(config, hardware, routing, books).price();
 }
 
 Price price_run(const Config& config, const Hardware& hardware, const Routing& routing) {

@@ -23,6 +23,8 @@
 
 namespace weft::plan {
 
+class FormulaLayers;
+
 // Why a step is not shorter: the largest of what it loses.
 enum class Wall { Compute, Communication, Host, Bubble, Memory };
 std::string_view word(Wall wall);
@@ -32,6 +34,7 @@ struct ExposedMs {
   double ep = 0, dp = 0, tp = 0, pp = 0, cp = 0;  // communication
   double copy = 0;                                // activations to and from the host's memory
   double host = 0;                                // the device waits for launches
+  double update = 0;                              // and for optimizer state on the host
 
   double communication() const { return ep + dp + tp + pp + cp + copy; }
 };
@@ -52,11 +55,15 @@ struct MemoryPrice {
   double buffers = 0;      // of dispatch, collectives and the workspace of kernels
   double reserved = 0;     // context, libraries, graphs and what an allocator cannot use
   double capacity = 0;     // of the GPU
+  double host = 0;         // of the host's memory: what is offloaded
+  double host_capacity = 0;
 
+  // Of the GPU.
   double total() const {
     return weights + gradients + optimizer + activations + logits + buffers + reserved;
   }
-  bool fits() const { return total() <= capacity; }
+  bool fits_host() const { return host <= host_capacity; }
+  bool fits() const { return total() <= capacity && fits_host(); }
 };
 
 struct Price {
@@ -85,6 +92,15 @@ Price price_run(const config::Config& config,
 Price sieve_step(const config::Config& config,
                  const Hardware& hardware,
                  const Routing& routing = {});
+// The same with what others of many runs have in common looked up.
+struct SieveBooks {
+  MemoryBook& runs;
+  FormulaLayers& layers;
+};
+Price sieve_step(const config::Config& config,
+                 const Hardware& hardware,
+                 const Routing& routing,
+                 const SieveBooks& books);
 // Without the memory, for who has it already or does not ask.
 Price price_step(const config::Config& config,
                  const Hardware& hardware,
@@ -106,6 +122,10 @@ std::vector<MemoryPrice> price_ranks(const config::Config& config,
                                      const Hardware& hardware,
                                      const Routing& routing,
                                      MemoryBook& book);
+
+// What the layers of a pipeline rank keep for the micro-batches in flight, at most, while it works
+// on that chunk; rows are routed evenly.
+double kept_in_chunk(const config::Config& config, int rank, std::size_t chunk, MemoryBook& book);
 
 base::Json to_json(const MemoryPrice& memory);
 base::Json to_json(const Price& price);

@@ -1,13 +1,20 @@
 // The memory of a priced run: what its ranks keep, by component.
 #include <algorithm>
+#include <array>
+#include <deque>
 #include <map>
+#include <optional>
+#include <set>
 #include <tuple>
+#include <utility>
 
 #include "weft/base/casts.h"
 #include "weft/derive/derived.h"
 #include "weft/derive/layer_kind.h"
 #include "weft/derive/logits.h"
 #include "weft/derive/memory.h"
+#include "weft/derive/optimizer_offload.h"
+#include "weft/derive/optimizer_traffic.h"
 #include "weft/derive/pipeline.h"
 #include "weft/plan/price.h"
 #include "weft/plan/workload.h"
@@ -24,87 +31,149 @@ constexpr double kStreamElement = 2;
 // What one stage keeps of a micro-batch.
 struct StageKept {
   double layers = 0;
-  double again = 0;   // on top of it, while a layer's backward runs
-  double logits = 0;  // of every head, while its backward runs
+  double host = 0;  // in the host's memory
+  // On top of it, once: while a layer's backward runs, and while every head's does.
+  double again = 0, logits = 0;
+  std::optional<double> counted = {};  // the most of either, where somebody counts
 };
 
 class KeptByRank {
  public:
-  KeptByRank(const Config& config, const Routing& routing, MemoryBook& book)
+  // `counted`: the ranks whose nodes are counted, where the book does.
+  KeptByRank(const Config& config,
+             const Routing& routing,
+             MemoryBook& book,
+             const std::set<int>& counted)
       : config_(config),
         book_(book),
+        counted_(counted),
         imbalance_(largest_imbalance(routing, config.model)),
         work_(workload_of(config, imbalance_)),
         pipeline_(derive::pipeline_of(config)),
-        flights_(book.flights(config)) {
-    for (const derive::Stage& stage : derive::stages_of(config.model).all) {
-      stages_.push_back(of_stage(stage));
-    }
+        flights_(book.flights(config)),
+        offloaded_(book.offloaded(config)) {
+    for (const derive::Stage& stage : book.stages(config)) stages_.push_back(of_stage(stage));
   }
 
-  // At the moment at which it is most: in the backward of a layer, or of the head.
+  // At the moment at which it is most: in a layer, or in the backward of the head.
   MemoryPrice of_rank(int rank) const {
+    MemoryPrice most;
     const std::vector<int> stages = pipeline_.stages_of(rank);
-    double layers = 0, again = 0, logits = 0;
-    for (const Flight& flight : flights_[base::at(rank)]) {
-      double kept = 0;
-      for (std::size_t chunk = 0; chunk < stages.size(); ++chunk) {
-        kept += flight[chunk] * stages_[base::at(stages[chunk])].layers;
+    for (std::size_t chunk = 0; chunk < stages.size(); ++chunk) {
+      const StageKept& works = stages_[base::at(stages[chunk])];
+      for (const Flight& flight : flights_[base::at(rank)][chunk]) {
+        MemoryPrice memory = in_flight(stages, flight);
+        most.host = std::max(most.host, memory.host);
+        add_inside(works, memory);
+        if (memory.total() > most.total()) memory.host = most.host, most = memory;
       }
-      layers = std::max(layers, kept);
     }
-    for (const int stage : stages) {
-      again = std::max(again, stages_[base::at(stage)].again);
-      logits += stages_[base::at(stage)].logits;
-    }
-    MemoryPrice memory;
-    memory.activations = layers + (logits > again ? 0 : again);
-    memory.logits = logits > again ? logits : 0;
-    return memory;
+    return most;
   }
 
-  // Rows as they leave and as they arrive, and the gradients of both.
-  double buffers() const {
-    return 4 * work_.rows * number(config_.model.hidden_size) * kStreamElement + 6 * stream();
+  double kept_in(int rank, std::size_t chunk) const {
+    double most = 0;
+    for (const Flight& flight : flights_[base::at(rank)][chunk]) {
+      most = std::max(most, in_flight(pipeline_.stages_of(rank), flight).activations);
+    }
+    return most;
   }
 
  private:
+  MemoryPrice in_flight(const std::vector<int>& stages, const Flight& flight) const {
+    MemoryPrice memory;
+    for (std::size_t chunk = 0; chunk < stages.size(); ++chunk) {
+      const StageKept& stage = stages_[base::at(stages[chunk])];
+      memory.activations += flight[chunk] * stage.layers;
+      memory.host += flight[chunk] * stage.host;
+    }
+    return memory;
+  }
+
+  // What the stage at work has besides. By formula: the larger of gradients of a layer and logits,
+  // and rows as they leave and as they arrive with the gradients of both.
+  void add_inside(const StageKept& stage, MemoryPrice& memory) const {
+    if (stage.counted) {
+      memory.logits = std::min(stage.logits, *stage.counted);
+      memory.buffers = *stage.counted - memory.logits;
+      return;
+    }
+    if (stage.logits > stage.again) {
+      memory.logits = stage.logits;
+    } else {
+      memory.activations += stage.again;
+    }
+    memory.buffers =
+        4 * work_.rows * number(config_.model.hidden_size) * kStreamElement + 6 * stream();
+  }
+
   double stream() const {
     return work_.own_tokens * number(config_.model.hidden_size) * kStreamElement;
   }
 
-  // Whole layers that run again, the place of each among its stage's.
-  Recomputed whole(int place) const {
-    const ModelConfig& model = config_.model;
-    if (model.recompute_granularity != config::RecomputeGranularity::Full) return Recomputed::No;
-    const bool block = model.recompute_method == config::RecomputeMethod::Block;
-    const bool again = !block || place < model.recompute_num_layers.value_or(1);
-    return again ? Recomputed::Yes : Recomputed::No;
-  }
+  struct KnownLayer {
+    std::tuple<bool, derive::AttentionKind, Recomputed> kind;
+    std::vector<schedule::PieceName> offloaded;
+    KeptLayer kept;
+    std::map<StageEnd, std::optional<double>> inside = {};
+  };
 
   // Layers of one kind keep the same: each is looked up once.
-  const KeptLayer& of_layer(std::int64_t layer, Recomputed whole) const {
-    const auto kind = std::tuple(config_.model.is_moe_layer(layer),
-                                 derive::attention_of(config_.model, layer),
-                                 whole);
-    const auto known = layers_.find(kind);
-    if (known != layers_.end()) return known->second;
-    return layers_.emplace(kind, book_.layer(config_, layer, whole, imbalance_)).first->second;
+  KnownLayer& of_layer(const LayerAsked& asked) {
+    const auto kind = std::tuple(config_.model.is_moe_layer(asked.layer),
+                                 derive::attention_of(config_.model, asked.layer),
+                                 asked.whole);
+    for (KnownLayer& known : layers_) {
+      if (known.kind == kind && known.offloaded == asked.offloaded) return known;
+    }
+    return layers_.emplace_back(KnownLayer{.kind = kind,
+                                           .offloaded = asked.offloaded,
+                                           .kept = book_.layer(config_, asked)});
   }
 
-  StageKept of_stage(const derive::Stage& stage) const {
+  StageEnd end_of(const derive::Stage& stage, int rank) const {
+    if (stage.loss) return StageEnd::Head;
+    return rank == pipeline_.loss_rank() ? StageEnd::SendBesideHead : StageEnd::Send;
+  }
+
+  StageKept of_stage(const derive::Stage& stage) {
     const ModelConfig& model = config_.model;
-    StageKept kept{.layers = stream()};  // what it received, or embedded
+    // Every layer has its input, and what the last one makes goes to the next stage or stays for
+    // the head.
+    StageKept kept{.layers = stage.loss ? stream() : 0};
+    const int rank = pipeline_.rank_of(static_cast<int>(stages_.size()));
+    const bool counts = counted_.contains(rank);
+    const StageEnd end = end_of(stage, rank);
+    std::array<double, 2> back{};  // of the last layers that offload, the last first
     for (int i = 0; i < stage.layers + stage.mtp_layers; ++i) {
-      const std::int64_t layer =
-          std::min<std::int64_t>(stage.first_layer + i, model.num_layers - 1);
-      const KeptLayer& each = of_layer(layer, whole(i));
+      LayerAsked asked{.layer = std::min<std::int64_t>(stage.first_layer + i, model.num_layers - 1),
+                       .whole = recomputed_at(model, i),
+                       .imbalance = imbalance_};
+      if (!offloaded_.empty() && i < stage.layers) {
+        asked.offloaded = offloaded_[stages_.size()][base::at(i)];
+      }
+      KnownLayer& known = of_layer(asked);
+      const KeptLayer& each = known.kept;
       kept.layers += each.kept;
       kept.again = std::max(kept.again, each.again);
+      kept.host += each.host;
+      if (each.away > 0) back = {each.away, back[0]};
+      if (counts) count_inside(asked, end, known, kept);
     }
-    if (!stage.loss) return kept;
-    kept.logits = number(1 + stage.mtp_layers) * (logits() + stream());
+    if (stage.loss) kept.logits = number(1 + stage.mtp_layers) * (logits() + stream());
+    // The last layer of a stage goes back first. What it has offloaded is there again then, and
+    // what the one before it has: copies come in one layer ahead. The last in front of the head
+    // offloads nothing.
+    kept.again += back[0] + (stage.loss ? 0 : back[1]);
     return kept;
+  }
+
+  // Rows that are more than the mean are so inside nodes too.
+  void count_inside(const LayerAsked& asked, StageEnd end, KnownLayer& known, StageKept& kept) {
+    const auto [inside, is_new] = known.inside.try_emplace(end);
+    if (is_new) inside->second = book_.counted(config_, asked, end);
+    if (!inside->second) return;
+    kept.counted = std::max(kept.counted.value_or(0), *inside->second * imbalance_);
   }
 
   // In fp32 with their gradient in the format of the parameters, or that alone.
@@ -116,22 +185,32 @@ class KeptByRank {
 
   const Config& config_;
   MemoryBook& book_;
+  const std::set<int>& counted_;
   const double imbalance_;
   const Workload work_;
   const derive::Pipeline pipeline_;
-  const std::vector<std::vector<Flight>> flights_;
-  mutable std::map<std::tuple<bool, derive::AttentionKind, Recomputed>, KeptLayer> layers_;
+  const std::vector<ChunkFlights>& flights_;
+  const OffloadedStages& offloaded_;
+  std::deque<KnownLayer> layers_;
   std::vector<StageKept> stages_;
 };
 
-}  // namespace
+// Buckets of gradients and weights between device and host.
+double slot_bytes(const Config& config) {
+  const derive::OptimizerOffload offload = derive::optimizer_offload(config);
+  if (!offload.is_on()) return 0;
+  const derive::OptimizerTraffic traffic = derive::optimizer_traffic(config);
+  return offload.slots() * number(offload.bucket_size) * (traffic.download + traffic.upload);
+}
 
 std::vector<MemoryPrice> price_ranks(const Config& config,
                                      const Hardware& hardware,
                                      const Routing& routing,
-                                     MemoryBook& book) {
-  const KeptByRank kept(config, routing, book);
-  const std::vector<derive::RankParameters> parameters = derive::rank_parameters(config);
+                                     MemoryBook& book,
+                                     const std::set<int>& counted) {
+  const KeptByRank kept(config, routing, book, counted);
+  const std::vector<derive::RankParameters>& parameters = book.parameters(config);
+  const double slots = slot_bytes(config);
   std::vector<MemoryPrice> ranks;
   for (int rank = 0; rank < static_cast<int>(config.model.pipeline_model_parallel_size); ++rank) {
     const derive::StateBytes state = derive::state_bytes(config, parameters[base::at(rank)]);
@@ -140,23 +219,53 @@ std::vector<MemoryPrice> price_ranks(const Config& config,
     memory.weights = number(state.weights);
     memory.gradients = number(state.gradients);
     memory.optimizer = number(state.optimizer);
-    memory.buffers = kept.buffers();
     memory.reserved = hardware.reserved_gb * 1e9;
     memory.capacity = hardware.memory_gb * 1e9;
+    memory.host += number(state.offloaded) + (state.offloaded > 0 ? slots : 0);
+    memory.host_capacity = hardware.host_room();
     ranks.push_back(memory);
   }
   return ranks;
+}
+
+}  // namespace
+
+double kept_in_chunk(const Config& config, int rank, std::size_t chunk, MemoryBook& book) {
+  return KeptByRank(config, {}, book, {}).kept_in(rank, chunk);
+}
+
+std::vector<MemoryPrice> price_ranks(const Config& config,
+                                     const Hardware& hardware,
+                                     const Routing& routing,
+                                     MemoryBook& book) {
+  std::set<int> all;
+  for (int rank = 0; rank < static_cast<int>(config.model.pipeline_model_parallel_size); ++rank) {
+    all.insert(rank);
+  }
+  return price_ranks(config, hardware, routing, book, all);
 }
 
 MemoryPrice price_memory(const Config& config,
                          const Hardware& hardware,
                          const Routing& routing,
                          MemoryBook& book) {
-  MemoryPrice most;
-  for (const MemoryPrice& rank : price_ranks(config, hardware, routing, book)) {
-    if (rank.total() > most.total()) most = rank;
+  std::vector<MemoryPrice> ranks = price_ranks(config, hardware, routing, book, {});
+  const double host = std::ranges::max(ranks, {}, &MemoryPrice::host).host;
+  const auto most = [&] { return std::ranges::max(ranks, {}, &MemoryPrice::total); };
+  if (book.counts()) {
+    // Those that may be the one with most: the formula is nearer than this.
+    constexpr double kFormulaWithin = 0.05;
+    const double least = (1 - kFormulaWithin) * most().total();
+    std::set<int> near;
+    for (const MemoryPrice& rank : ranks) {
+      if (rank.total() >= least) near.insert(rank.pp_rank);
+    }
+    ranks = price_ranks(config, hardware, routing, book, near);
+    std::erase_if(ranks, [&](const MemoryPrice& rank) { return !near.contains(rank.pp_rank); });
   }
-  return most;
+  MemoryPrice result = most();
+  result.host = host;
+  return result;
 }
 
 MemoryPrice price_memory(const Config& config, const Hardware& hardware, const Routing& routing) {

@@ -13,9 +13,11 @@ struct StepSeconds {
   double bubble = 0;  // nothing to do
   double dp = 0;      // exchanges of data-parallel ranks that nothing hides
   double pp = 0;      // sends between stages, the same
-  double optimizer = 0;
+  OptimizerSeconds optimizer;
 
-  double total() const { return work.total() + bubble + dp + pp + optimizer; }
+  double total() const {
+    return work.total() + bubble + dp + pp + optimizer.device + optimizer.waiting;
+  }
 };
 
 // `compute` is in ms already; the optimizer is added to it.

@@ -23,6 +23,7 @@ std::string exposed_text(const ExposedMs& exposed, double step_ms) {
   add_kind("cp", exposed.cp);
   add_kind("copy", exposed.copy);
   add_kind("host", exposed.host);
+  add_kind("update", exposed.update);
   return result.empty() ? "nothing" : result;
 }
 
@@ -39,6 +40,8 @@ base::Json to_json(const MemoryPrice& memory) {
           {"reserved", memory.reserved},
           {"total", memory.total()},
           {"capacity", memory.capacity},
+          {"host", memory.host},
+          {"host_capacity", memory.host_capacity},
           {"fits", memory.fits()}};
 }
 
@@ -57,7 +60,8 @@ base::Json to_json(const Price& price) {
             {"pp", exposed.pp},
             {"cp", exposed.cp},
             {"copy", exposed.copy},
-            {"host", exposed.host}}},
+            {"host", exposed.host},
+            {"update", exposed.update}}},
           {"compute",
            {{"products", compute.products},
             {"attention", compute.attention},
@@ -100,7 +104,13 @@ std::string to_text(const Price& price) {
       memory.logits / kGb,
       memory.buffers / kGb,
       memory.reserved / kGb,
-      memory.fits() ? "" : "; it does not fit");
+      memory.total() <= memory.capacity ? "" : "; it does not fit");
+  if (memory.host > 0) {
+    result += text("host memory {:.1f} of {:.0f} GB: what is offloaded{}\n",
+                   memory.host / kGb,
+                   memory.host_capacity / kGb,
+                   memory.fits_host() ? "" : "; it does not fit");
+  }
   result += text("wall        {}\n", word(price.wall));
   return result;
 }

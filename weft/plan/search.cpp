@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <set>
@@ -10,6 +12,7 @@
 #include "weft/base/parallel.h"
 #include "weft/base/text.h"
 #include "weft/plan/search_candidates.h"
+#include "weft/plan/shape_pricing.h"
 #include "weft/rules/validate.h"
 
 namespace weft::plan {
@@ -17,112 +20,6 @@ namespace {
 
 using base::text;
 using config::Config;
-
-// What one shape came to.
-struct ShapeOutcome {
-  std::vector<PricedLayout> priced;  // that fit
-  std::optional<PricedLayout> best;
-  // Where it does not fit: at its smallest.
-  std::optional<PricedLayout> smallest;
-};
-
-void keep_faster(std::optional<PricedLayout>& best, const PricedLayout& other) {
-  if (!best || is_faster(other, *best)) best = other;
-}
-
-// Prices the modes of one shape.
-class ShapePricing {
- public:
-  ShapePricing(const LayoutSpace& space, const LayoutChoice& shape)
-      : space_(space), shape_(shape), config_(space.writer().config_of(shape)) {}
-
-  ShapeOutcome price() {
-    const std::vector<StepOrder> orders = space_.orders_of(shape_);
-    const LayoutChoice frugal = space_.most_frugal(shape_);
-    const MemoryPrice least = memory_of(frugal);
-    if (!least.fits()) {
-      outcome_.smallest = PricedLayout{.choice = frugal, .price = {}};
-      outcome_.smallest->price.memory = least;
-      return std::move(outcome_);
-    }
-    for (const std::optional<Number> number : space_.axes().numbers) {
-      for (const StepOrder order : orders) {
-        price_order({.state = frugal.state, .order = order, .number = number},
-                    space_.carriers_of(shape_));
-      }
-    }
-    price_other_state();
-    price_frugal_rungs();
-    return std::move(outcome_);
-  }
-
- private:
-  MemoryPrice memory_of(const LayoutChoice& choice) {
-    space_.writer().set_modes(choice, config_);
-    return price_memory(config_, space_.hardware(), space_.routing(), space_.book());
-  }
-
-  struct Modes {
-    StateHolder state = StateHolder::Shared;
-    StepOrder order = StepOrder::Plain;
-    std::optional<Number> number = {};
-  };
-
-  void price_order(const Modes& modes, const std::vector<Carrier>& carriers) {
-    LayoutChoice choice = shape_;
-    choice.state = modes.state;
-    choice.order = modes.order;
-    choice.number = modes.number;
-    const std::size_t rungs = space_.writer().ladder().size();
-    for (choice.recompute = 0; choice.recompute < rungs; ++choice.recompute) {
-      if (!space_.goes_with(modes.order, choice.recompute)) continue;
-      choice.graphs = space_.graphs_of(choice.recompute).front();
-      const MemoryPrice memory = memory_of(choice);
-      if (!memory.fits()) continue;
-      for (const Carrier carrier : carriers) {
-        choice.carrier = carrier;
-        add(choice, memory);
-      }
-      return;
-    }
-  }
-
-  // What holds the optimizer's state adds to a step whatever its order and its carrier.
-  void price_other_state() {
-    if (!outcome_.best || space_.axes().states.size() < 2) return;
-    const LayoutChoice best = outcome_.best->choice;
-    price_order({.state = space_.axes().states.back(), .order = best.order, .number = best.number},
-                {best.carrier});
-  }
-
-  // The best modes with more recomputation: slower, and smaller.
-  void price_frugal_rungs() {
-    if (!outcome_.best) return;
-    LayoutChoice choice = outcome_.best->choice;
-    const std::size_t first = choice.recompute + 1;
-    for (choice.recompute = first; choice.recompute < space_.writer().ladder().size();
-         ++choice.recompute) {
-      if (!space_.goes_with(choice.order, choice.recompute)) choice.order = StepOrder::Plain;
-      choice.graphs = space_.graphs_of(choice.recompute).front();
-      add(choice, memory_of(choice));
-    }
-  }
-
-  void add(const LayoutChoice& choice, const MemoryPrice& memory) {
-    space_.writer().set_modes(choice, config_);
-    PricedLayout layout{.choice = choice,
-                        .price = sieve_step(config_, space_.hardware(), space_.routing())};
-    layout.price.memory = memory;
-    if (!memory.fits()) return;
-    keep_faster(outcome_.best, layout);
-    outcome_.priced.push_back(std::move(layout));
-  }
-
-  const LayoutSpace& space_;
-  LayoutChoice shape_;
-  Config config_;
-  ShapeOutcome outcome_;
-};
 
 double lacking(const PricedLayout& layout) {
   return layout.price.memory.total() - layout.price.memory.capacity;
@@ -169,11 +66,12 @@ class DiscardPile {
 };
 
 std::string memory_reason(const PricedLayout& smallest) {
-  return text("does not fit even with the most recomputation; most of it are {}",
+  return text("does not fit on the GPU even with the most recomputation; most of it are {}",
               largest_component(smallest.price.memory).name);
 }
 
-// What rules say of the layouts that were simulated, each asked once.
+// What rules say of the layouts that were simulated, each asked once, and what the count of their
+// memory says of those that are shown.
 class RuleBook {
  public:
   explicit RuleBook(const LayoutSpace& space) : space_(space) {}
@@ -182,6 +80,19 @@ class RuleBook {
     const auto known = refusals_.find(choice);
     if (known != refusals_.end()) return known->second;
     return refusals_.emplace(choice, refusal_of(space_, choice)).first->second;
+  }
+
+  // With the memory that is shown: what does not fit then is refused.
+  std::optional<PricedLayout> shown(PricedLayout layout) {
+    if (!space_.counts()) return layout;
+    MemoryPrice& memory = layout.price.memory;
+    memory = price_memory(space_.writer().config_of(layout.choice),
+                          space_.hardware(),
+                          space_.routing(),
+                          space_.shown());
+    if (memory.fits()) return layout;
+    refusals_[layout.choice] = "the count of its memory: " + lack_text(memory);
+    return std::nullopt;
   }
 
  private:
@@ -211,9 +122,11 @@ std::vector<PricedLayout> rank_legal(const std::vector<PricedLayout>& layouts,
   for (std::size_t at = 0; at < layouts.size() && ranked.size() < wanted; ++at) {
     const LayoutChoice shape = shape_of(layouts[at].choice);
     if (is_ranked[shape]) continue;
-    if (rules.refusal(layouts[at].choice).empty()) {
+    const bool is_legal = rules.refusal(layouts[at].choice).empty();
+    std::optional<PricedLayout> shown = is_legal ? rules.shown(layouts[at]) : std::nullopt;
+    if (shown) {
       is_ranked[shape] = true;
-      ranked.push_back(layouts[at]);
+      ranked.push_back(std::move(*shown));
     } else {
       refused.try_emplace(shape, at);
     }
@@ -231,7 +144,7 @@ std::vector<PricedLayout> rank_legal(const std::vector<PricedLayout>& layouts,
   return ranked;
 }
 
-// The front of what rules allow.
+// The front of what rules allow, by formula; the memory of those that are ranked is counted.
 std::vector<PricedLayout> legal_front(std::vector<PricedLayout> all, RuleBook& rules) {
   while (true) {
     std::vector<PricedLayout> front = front_of(all);
@@ -279,22 +192,69 @@ void for_each_watched(std::string_view what,
   });
 }
 
-// Runs whose layers are the same whatever the pipeline, the optimizer and the graphs.
-std::string run_name(const LayoutChoice& choice) {
-  return text("{} {} {} {} {} {} {} {} {}",
-              choice.tp,
-              choice.cp,
-              choice.ep,
-              choice.etp,
-              choice.mbs,
-              static_cast<int>(choice.carrier),
-              static_cast<int>(choice.order),
-              choice.recompute,
-              choice.number ? static_cast<int>(*choice.number) : -1);
-}
-
 // Shapes that are simulated in all their good modes, at least.
 constexpr std::size_t kSimulatedShapes = 64;
+// Where nothing fits without the host: shapes that are tried at one time, and so many of them must
+// fit before a search ends.
+constexpr std::size_t kOffloadShapes = 96, kOffloadsWanted = 32;
+// By formula, so much slower than the best may be what becomes the best when it is simulated.
+constexpr double kWorthOffloading = 1.04;
+
+double best_of(const std::vector<ShapeOutcome>& outcomes) {
+  double best = 0;
+  for (const ShapeOutcome& outcome : outcomes) {
+    if (!outcome.best) continue;
+    const double step = outcome.best->price.step_ms;
+    if (best == 0 || step < best) best = step;
+  }
+  return best;
+}
+
+// Layouts of every shape with something on the host, of those shapes that could be among the best;
+// `best`: of all layouts without, 0 where there is none.
+std::vector<std::vector<PricedLayout>> search_offloads(const LayoutSpace& space,
+                                                       const std::vector<LayoutChoice>& shapes,
+                                                       const std::vector<ShapeOutcome>& outcomes,
+                                                       int threads,
+                                                       const SearchWatch& watch) {
+  std::vector<std::vector<PricedLayout>> found;
+  if (!space.may_offload()) return found;
+  std::vector<double> least(shapes.size());
+  for_each_watched("bounds", std::ssize(shapes), 64, threads, watch, [&](std::size_t i) {
+    if (outcomes[i].wants_room) least[i] = least_step_ms(space, shapes[i]);
+  });
+  const double best = best_of(outcomes);
+  const double limit =
+      best == 0 ? std::numeric_limits<double>::infinity() : kWorthOffloading * best;
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    if (outcomes[i].wants_room && least[i] < limit) order.push_back(i);
+  }
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return least[i]; });
+  // Where something fits, all that could beat it; else the fastest that fit at all.
+  const std::size_t at_once = best == 0 ? kOffloadShapes : order.size();
+  for (std::size_t from = 0; from < order.size() && found.size() < kOffloadsWanted;
+       from += at_once) {
+    std::vector<std::vector<PricedLayout>> tried(std::min(at_once, order.size() - from));
+    for_each_watched("offloading", std::ssize(tried), 8, threads, watch, [&](std::size_t i) {
+      tried[i] = price_offloads(space, shapes[order[from + i]], limit);
+    });
+    std::erase_if(tried, [](const auto& layouts) { return layouts.empty(); });
+    std::ranges::move(tried, std::back_inserter(found));
+  }
+  return found;
+}
+
+// The shape that lacks least, however much goes to the host.
+std::optional<PricedLayout> nearest_of(const LayoutSpace& space,
+                                       const std::vector<LayoutChoice>& shapes) {
+  std::optional<PricedLayout> nearest;
+  for (const LayoutChoice& shape : shapes) {
+    PricedLayout smallest = smallest_of_shape(space, shape);
+    if (!nearest || lacking(smallest) < lacking(*nearest)) nearest = std::move(smallest);
+  }
+  return nearest;
+}
 
 }  // namespace
 
@@ -322,6 +282,10 @@ MemoryComponent largest_component(const MemoryPrice& memory) {
 std::string ms_text(double ms) { return ms >= 1000 ? text("{:.0f}", ms) : text("{:.4g}", ms); }
 
 std::string lack_text(const MemoryPrice& memory) {
+  if (memory.total() <= memory.capacity) {
+    return text("{:.2f} GB of the host's memory more than there is",
+                (memory.host - memory.host_capacity) * 1e-9);
+  }
   const MemoryComponent largest = largest_component(memory);
   return text("{:.2f} GB more than there is, of which {} {:.1f} GB",
               (memory.total() - memory.capacity) * 1e-9,
@@ -336,8 +300,10 @@ SearchResult search_layouts(const LayoutSpace& space,
   const LayoutSpace::Shapes shapes = space.shapes();
   std::vector<ShapeOutcome> outcomes(shapes.all.size());
   for_each_watched("shapes", std::ssize(shapes.all), 64, threads, watch, [&](std::size_t i) {
-    outcomes[i] = ShapePricing(space, shapes.all[i]).price();
+    outcomes[i] = price_shape(space, shapes.all[i]);
   });
+  const std::vector<std::vector<PricedLayout>> offloads =
+      search_offloads(space, shapes.all, outcomes, threads, watch);
 
   SearchResult result;
   result.shapes = std::ssize(shapes.all);
@@ -350,9 +316,6 @@ SearchResult search_layouts(const LayoutSpace& space,
                     outcome.smallest->choice,
                     lacking(*outcome.smallest),
                     lack_text(outcome.smallest->price.memory));
-      if (!result.nearest || lacking(*outcome.smallest) < lacking(*result.nearest)) {
-        result.nearest = outcome.smallest;
-      }
       continue;
     }
     result.priced += std::ssize(outcome.priced);
@@ -360,17 +323,19 @@ SearchResult search_layouts(const LayoutSpace& space,
     ++result.fitting;
     candidates.add_shape(outcome.priced, *outcome.best);
   }
-  if (result.fitting > 0) result.nearest.reset();
+  for (const std::vector<PricedLayout>& layouts : offloads) {
+    result.priced += std::ssize(layouts);
+    ++result.offloading;
+    candidates.add_offloads(layouts);
+  }
+  if (result.fitting + result.offloading == 0) result.nearest = nearest_of(space, shapes.all);
 
   std::vector<PricedLayout> layouts = candidates.take(std::max(kSimulatedShapes, top + top / 2));
   result.simulated = std::ssize(layouts);
-  SimulatedLayers simulated;
   for_each_watched("schedules", result.simulated, 4, threads, watch, [&](std::size_t i) {
     const Config config = space.writer().config_of(layouts[i].choice);
-    layouts[i].price = price_step(config,
-                                  space.hardware(),
-                                  space.routing(),
-                                  {.layers = &simulated, .run = run_name(layouts[i].choice)});
+    layouts[i].price =
+        price_step(config, space.hardware(), space.routing(), space.simulated(layouts[i].choice));
     layouts[i].price.memory = price_memory(config, space.hardware(), space.routing(), space.book());
   });
   // What carries tokens keeps some of them, which the sieve does not ask.
@@ -386,6 +351,10 @@ SearchResult search_layouts(const LayoutSpace& space,
   result.best_full = first_legal(layouts, rules, [&](const LayoutChoice& choice) {
     return space.writer().ladder().at(choice.recompute).is_full;
   });
+  result.best_resident = first_legal(layouts, rules, [](const LayoutChoice& choice) {
+    return !is_offloading(choice);
+  });
+  result.best_offloading = first_legal(layouts, rules, is_offloading);
   result.front = legal_front(std::move(layouts), rules);
   result.discarded = discarded.take();
   return result;

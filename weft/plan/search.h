@@ -3,11 +3,12 @@
 // are ranked.
 //
 // Nothing is sampled and nothing is random: two searches of one question give the same answer,
-// whatever the number of threads. Four things keep it short. A shape that does not fit when it
+// whatever the number of threads. Five things keep it short. A shape that does not fit when it
 // keeps as little as it can is left out after one look. Of the rungs of recomputation only the
 // first that fits is priced in every order and with every carrier: those after it do the same work
-// and more; an optimizer that is whole on each rank is priced with the best of these alone. Only
-// what the formula finds good is simulated: a fixed number of shapes, and the front of time against
+// and more; an optimizer that is whole on each rank is priced with the best of these alone. What
+// the host may hold is tried where it could make a shape one of the best. Only what the formula
+// finds good is simulated: a fixed number of shapes, and the front of time against
 // memory. And rules judge what is shown, in the order of the ranking.
 #pragma once
 
@@ -38,10 +39,11 @@ struct DiscardedLayouts {
 };
 
 struct SearchResult {
-  std::int64_t shapes = 0;  // that divisions allow
-  std::int64_t fitting = 0;
-  std::int64_t priced = 0;     // layouts, with their modes, by formula
-  std::int64_t simulated = 0;  // of them
+  std::int64_t shapes = 0;      // that divisions allow
+  std::int64_t fitting = 0;     // with nothing on the host
+  std::int64_t offloading = 0;  // of those tried with something on the host, those that fit
+  std::int64_t priced = 0;      // layouts, with their modes, by formula
+  std::int64_t simulated = 0;   // of them
   // Of those simulated the best of each shape that every rule allows, best first.
   std::vector<PricedLayout> ranked;
   // Every layout than which no other is both faster and smaller; fastest first, legal.
@@ -52,6 +54,8 @@ struct SearchResult {
   // refuses it, none.
   std::array<std::optional<PricedLayout>, kStepOrders> best_of_order;
   std::optional<PricedLayout> best_full;
+  // The fastest with nothing on the host, and with something there.
+  std::optional<PricedLayout> best_resident, best_offloading;
   // Where nothing fits: the layout that lacks least.
   std::optional<PricedLayout> nearest;
 };

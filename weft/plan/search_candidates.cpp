@@ -8,7 +8,8 @@ namespace {
 
 // The formula is nearer to the simulated price than this (docs/plan.md).
 constexpr double kNear = 1.15;
-constexpr std::size_t kOfEach = 12;  // orders, and whole layers
+constexpr std::size_t kOfEach = 12;      // orders, and whole layers
+constexpr std::size_t kOffloading = 12;  // shapes
 
 }  // namespace
 
@@ -56,6 +57,11 @@ void SearchCandidates::add_shape(const std::vector<PricedLayout>& layouts,
   std::ranges::move(front_of(layouts), std::back_inserter(fronts_));
 }
 
+void SearchCandidates::add_offloads(const std::vector<PricedLayout>& layouts) {
+  offloads_.push_back(layouts);
+  std::ranges::move(front_of(layouts), std::back_inserter(fronts_));
+}
+
 void SearchCandidates::add(const PricedLayout& layout) {
   const std::vector<Graphs> graphs = space_.graphs_of(layout.choice.recompute);
   for (const Graphs each : graphs) {
@@ -66,11 +72,14 @@ void SearchCandidates::add(const PricedLayout& layout) {
 }
 
 std::vector<PricedLayout> SearchCandidates::take(std::size_t shapes) {
-  std::ranges::sort(near_, is_faster, [](const auto& near) -> const PricedLayout& {
-    return near.front();
-  });
+  const auto first = [](const auto& near) -> const PricedLayout& { return near.front(); };
+  std::ranges::sort(near_, is_faster, first);
+  std::ranges::sort(offloads_, is_faster, first);
   for (std::size_t i = 0; i < std::min(shapes, near_.size()); ++i) {
     for (const PricedLayout& layout : near_[i]) add(layout);
+  }
+  for (std::size_t i = 0; i < std::min(kOffloading, offloads_.size()); ++i) {
+    for (const PricedLayout& layout : offloads_[i]) add(layout);
   }
   for (const Fastest& fastest : of_order_) {
     for (const PricedLayout& layout : fastest.kept) add(layout);

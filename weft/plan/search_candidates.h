@@ -23,9 +23,13 @@ class SearchCandidates {
   // All layouts of one shape that fit, priced by formula; the fastest among them.
   void add_shape(const std::vector<PricedLayout>& layouts, const PricedLayout& best);
 
+  // The same of those with something on the host, fastest first.
+  void add_offloads(const std::vector<PricedLayout>& layouts);
+
   // Modes of the `shapes` fastest shapes that are near the best of their shape or the best of their
-  // order; the fastest of every order, and of those that recompute whole layers, in any shape; the
-  // front. Each with and without graphs, because rules may refuse these.
+  // order; of the fastest with something on the host; the fastest of every order, and of those that
+  // recompute whole layers, in any shape; the front. Each with and without graphs, because rules
+  // may refuse these.
   std::vector<PricedLayout> take(std::size_t shapes);
 
  private:
@@ -38,7 +42,8 @@ class SearchCandidates {
   void add(const PricedLayout& layout);
 
   const LayoutSpace& space_;
-  std::vector<std::vector<PricedLayout>> near_;  // of a shape, the fastest first
+  std::vector<std::vector<PricedLayout>> near_;      // of a shape, the fastest first
+  std::vector<std::vector<PricedLayout>> offloads_;  // the same
   std::array<Fastest, kStepOrders> of_order_;
   Fastest full_;
   std::vector<PricedLayout> fronts_;

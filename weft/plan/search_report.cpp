@@ -19,7 +19,7 @@ constexpr std::size_t kFrontLines = 12;
 constexpr std::size_t kDiscardLines = 12;
 
 std::string layout_text(const LayoutSpace& space, const LayoutChoice& choice) {
-  return to_text(choice, space.writer().ladder());
+  return to_text(choice, space.writer());
 }
 
 std::string exposed_line(const Price& price) {
@@ -35,6 +35,7 @@ std::string exposed_line(const Price& price) {
   add_kind("cp", price.exposed.cp);
   add_kind("copy", price.exposed.copy);
   add_kind("host", price.exposed.host);
+  add_kind("update", price.exposed.update);
   return line.empty() ? "nothing" : line + " ms";
 }
 
@@ -44,7 +45,11 @@ std::string memory_line(const MemoryPrice& memory) {
   for (const MemoryComponent& component : memory_components(memory)) {
     line += text(" {} {:.1f},", component.name, component.bytes / kReportGb);
   }
-  return line + text(" reserved {:.1f}", memory.reserved / kReportGb);
+  line += text(" reserved {:.1f}", memory.reserved / kReportGb);
+  if (memory.host == 0) return line;
+  return line + text("; host {:.1f} of {:.0f} GB",
+                     memory.host / kReportGb,
+                     memory.host_capacity / kReportGb);
 }
 
 std::string layout_lines(const LayoutSpace& space, std::size_t place, const PricedLayout& layout) {
@@ -82,7 +87,7 @@ std::string step_lines(const std::vector<KnobStep>& steps, const Price& from) {
     lines += text("{:>8} ms  {:>+6.1f} % tokens/s  {:>+6.1f} GB\n",
                   ms_text(step.price->step_ms),
                   faster * 100,
-                  (step.price->memory.total() - from.memory.total()) / kReportGb);
+                  step.more_bytes / kReportGb);
   }
   return lines;
 }
@@ -174,7 +179,7 @@ std::string nothing_fits(const PlanReport& report, const LayoutSpace& space) {
                   way.change,
                   way.layout.price.memory.total() / kReportGb,
                   way.layout.price.memory.capacity / kReportGb,
-                  layout_text(space, way.layout.choice));
+                  way.said);
   }
   return lines;
 }
@@ -238,6 +243,7 @@ base::Json to_json(const PlanReport& report, const LayoutSpace& space) {
                   {"fits", !search.ranked.empty()},
                   {"shapes", search.shapes},
                   {"fitting", search.fitting},
+                  {"offloading", search.offloading},
                   {"priced", search.priced},
                   {"simulated", search.simulated},
                   {"layouts", base::Json::array()}};
@@ -268,7 +274,7 @@ base::Json to_json(const PlanReport& report, const LayoutSpace& space) {
     for (const FitWay& way : report.ways) {
       json["would_fit"].push_back(
           {{"change", way.change},
-           {"layout", layout_text(space, way.layout.choice)},
+           {"layout", way.said},
            {"memory_bytes", std::llround(way.layout.price.memory.total())}});
     }
   }
@@ -280,10 +286,12 @@ std::string to_text(const PlanReport& report, const LayoutSpace& space) {
   std::string result = head_line(report, space);
   if (search.ranked.empty()) return result + nothing_fits(report, space);
   result += text(
-      "{} shapes are possible, {} fit; {} layouts are priced, and the schedules of {} simulated. "
-      "The best {}:\n\n",
+      "{} shapes are possible; {} fit with nothing on the host, and {} of those tried with "
+      "something "
+      "there. {} layouts are priced, and the schedules of {} simulated. The best {}:\n\n",
       search.shapes,
       search.fitting,
+      search.offloading,
       search.priced,
       search.simulated,
       base::counted(static_cast<std::int64_t>(std::min(report.top, search.ranked.size())),

@@ -29,26 +29,34 @@ std::string state_word(StateHolder state) {
 }
 
 // Prices a config beside the best, or says why not.
-void price_step_to(const Config& config, const LayoutSpace& space, KnobStep& step) {
+void price_step_to(const Config& config,
+                   const LayoutSpace& space,
+                   const LayerMemory& simulated,
+                   double from_bytes,
+                   KnobStep& step) {
   const rules::Verdict verdict = rules::judge(config);
   if (!verdict.legal()) {
     const config::Finding& error = verdict.errors.front();
     step.why_not = text("rule {}: {}", error.id, error.message);
     return;
   }
-  const Price price = price_run(config, space.hardware(), space.routing(), space.book());
-  step.memory = price.memory;
-  if (price.memory.fits()) {
-    step.price = price;
+  step.memory = price_memory(config, space.hardware(), space.routing(), space.book());
+  step.more_bytes = step.memory->total() - from_bytes;
+  if (!step.memory->fits()) {
+    step.why_not = "needs " + lack_text(*step.memory);
     return;
   }
-  step.why_not = "needs " + lack_text(price.memory);
+  step.price = price_step(config, space.hardware(), space.routing(), simulated);
+  step.price->memory = *step.memory;
 }
 
 class KnobTurner {
  public:
   KnobTurner(const LayoutSpace& space, const LayoutChoice& choice)
-      : space_(space), choice_(choice), config_(space.writer().config_of(choice)) {}
+      : space_(space),
+        choice_(choice),
+        config_(space.writer().config_of(choice)),
+        bytes_(price_memory(config_, space.hardware(), space.routing(), space.book()).total()) {}
 
   std::vector<KnobStep> turn() {
     const LayoutAxes& axes = space_.axes();
@@ -61,6 +69,7 @@ class KnobTurner {
     turn_axis("mbs", axes.mbs, &LayoutChoice::mbs);
     turn_modes();
     turn_recompute();
+    turn_host();
     turn_graphs();
     turn_batch();
     turn_numbers();
@@ -72,7 +81,11 @@ class KnobTurner {
     KnobStep step{.knob = std::move(knob), .from = std::move(from), .to = std::move(to)};
     step.why_not = space_.complaint(other);
     if (step.why_not.empty()) {
-      price_step_to(space_.writer().config_of(other), space_, step);
+      price_step_to(space_.writer().config_of(other),
+                    space_,
+                    space_.simulated(other),
+                    bytes_,
+                    step);
     }
     steps_.push_back(std::move(step));
   }
@@ -119,7 +132,13 @@ class KnobTurner {
       if (state == choice_.state) continue;
       LayoutChoice other = choice_;
       other.state = state;
-      try_choice("optimizer", state_word(choice_.state), state_word(state), other);
+      std::string to = state_word(state);
+      // It is the distributed optimizer that goes to the host.
+      if (other.host_state > 0 && state == StateHolder::Whole) {
+        other.host_state = 0;
+        to += " (none on the host)";
+      }
+      try_choice("optimizer", state_word(choice_.state), std::move(to), other);
     }
   }
 
@@ -144,9 +163,47 @@ class KnobTurner {
     }
   }
 
-  void try_config(std::string knob, std::string from, std::string to, const Config& config) {
+  // One rung of offloading either way, and a quarter of the optimizer's state.
+  void turn_host() {
+    const std::vector<std::size_t> rungs = space_.offloads_of(choice_.recompute);
+    const auto here = std::ranges::find(rungs, choice_.offload);
+    const auto try_rung = [&](std::size_t rung) {
+      LayoutChoice other = choice_;
+      other.offload = rung;
+      try_choice("offload", offload_word(choice_), offload_word(other), other);
+    };
+    if (here != rungs.end() && here != rungs.begin()) try_rung(*std::prev(here));
+    if (here != rungs.end() && std::next(here) != rungs.end()) try_rung(*std::next(here));
+    if (choice_.state != StateHolder::Shared || space_.axes().most_host_state == 0) return;
+    const auto try_state = [&](std::size_t quarters) {
+      LayoutChoice other = choice_;
+      other.host_state = quarters;
+      try_choice("host state", host_word(choice_.host_state), host_word(quarters), other);
+    };
+    if (choice_.host_state > 0) try_state(choice_.host_state - 1);
+    if (choice_.host_state < space_.axes().most_host_state) try_state(choice_.host_state + 1);
+  }
+
+  std::string offload_word(const LayoutChoice& choice) const {
+    std::string words;
+    for (const config::OffloadModule module :
+         space_.writer().offloaded(choice.offload, choice.recompute)) {
+      words += (words.empty() ? "" : ", ") + std::string(config::word(module));
+    }
+    return words.empty() ? "none" : words;
+  }
+
+  static std::string host_word(std::size_t quarters) {
+    return text("{} %", 100 * quarters / kStateQuarters);
+  }
+
+  void try_config(std::string knob,
+                  std::string from,
+                  std::string to,
+                  const Config& config,
+                  const LayerMemory& simulated) {
     KnobStep step{.knob = std::move(knob), .from = std::move(from), .to = std::move(to)};
-    price_step_to(config, space_, step);
+    price_step_to(config, space_, simulated, bytes_, step);
     steps_.push_back(std::move(step));
   }
 
@@ -172,7 +229,7 @@ class KnobTurner {
     const auto try_batch = [&](std::int64_t other) {
       Config config = config_;
       config.train.global_batch_size = other;
-      try_config("gbs", text("{}", batch), text("{}", other), config);
+      try_config("gbs", text("{}", batch), text("{}", other), config, space_.simulated(choice_));
     };
     if (batch % 2 == 0) try_batch(batch / 2);
     try_batch(batch * 2);
@@ -184,13 +241,14 @@ class KnobTurner {
       if (number == now || space_.hardware().peak(number) <= 0) continue;
       Config config = config_;
       set_number(config, number);
-      try_config("precision", std::string(word(now)), std::string(word(number)), config);
+      try_config("precision", std::string(word(now)), std::string(word(number)), config, {});
     }
   }
 
   const LayoutSpace& space_;
   const LayoutChoice choice_;
   const Config config_;
+  const double bytes_;
   std::vector<KnobStep> steps_;
 };
 

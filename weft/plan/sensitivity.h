@@ -14,14 +14,15 @@ namespace weft::plan {
 struct KnobStep {
   std::string knob, from, to;              // "ep", "32", "64"
   std::optional<Price> price = {};         // none: it cannot be, or does not fit
-  std::optional<MemoryPrice> memory = {};  // where it is legal
+  std::optional<MemoryPrice> memory = {};  // where it is legal; by formula
+  double more_bytes = 0;                   // of it than the layout itself has
   std::string why_not = {};
 };
 
 // One step up and one down on every axis, every other carrier and order, one rung of recomputation
-// either way and whole layers, the other holder of the optimizer's state, and CUDA graphs of what
-// has fixed shapes. Then what is no layout: half and twice the batch, and the other formats of
-// numbers that the GPU has.
+// either way and whole layers, one of offloading and a quarter of the optimizer's state to the host
+// or back, the other holder of that state, and CUDA graphs of what has fixed shapes. Then what is
+// no layout: half and twice the batch, and the other formats of numbers that the GPU has.
 std::vector<KnobStep> sensitivity(const LayoutSpace& space, const LayoutChoice& choice);
 
 // An answer with its numbers.

@@ -11,6 +11,7 @@
 #include "weft/plan/layers_alone.h"
 #include "weft/plan/node_pricing.h"
 #include "weft/plan/nominal_costs.h"
+#include "weft/plan/offloaded_layers.h"
 #include "weft/plan/short_step.h"
 #include "weft/schedule/plan.h"
 
@@ -56,18 +57,24 @@ double take_covered(const Intervals& intervals, Intervals& gaps) {
   return static_cast<double>(covered) * 1e-9;
 }
 
+// Of a small run, how many.
+struct RunSize {
+  std::int64_t layers = 1, micro_batches = 1;
+};
+
 // A run of so many layers and micro-batches, with what its nodes take.
 class SmallRun {
  public:
   SmallRun(Config alone,
            NodePricing pricing,
-           std::int64_t layers,
-           std::int64_t micro_batches,
-           const NominalRates& rates)
-      : config_(with_micro_batches(std::move(alone), micro_batches)) {
-    config_.model.num_layers = layers;
+           const RunSize& size,
+           const NominalRates& rates,
+           const OffloadedParts& offloaded)
+      : config_(with_micro_batches(std::move(alone), size.micro_batches)) {
+    config_.model.num_layers = size.layers;
     const grid::Grid grid(derive::layout_of(config_));
-    plans_ = schedule::plan_step(config_, grid);
+    plans_ =
+        schedule::plan_step(config_, grid, config::RowBudget::AsConfigured, detail_with(offloaded));
     CHECK(plans_.size() == 1, "{} pipeline ranks", plans_.size());
     for (const Entry& entry : entries()) pricing.note(entry);
     std::optional<sim::CostTable> nominal;
@@ -141,8 +148,10 @@ class SmallRun {
 class MergedRuns {
  public:
   template <typename MakeRun>
-  explicit MergedRuns(const MakeRun& make)
-      : two_{make(2, 3), make(2, 4)}, three_{make(3, 3), make(3, 4)} {}
+  MergedRuns(const MakeRun& make, std::int64_t more)
+      : few_{make({kFewMerged, 3}), make({kFewMerged, 4})},
+        many_{make({kFewMerged + more, 3}), make({kFewMerged + more, 4})},
+        share_(1 / base::number(more)) {}
 
   struct Period {
     Stretch layer, round;
@@ -156,18 +165,40 @@ class MergedRuns {
                     .compute = all.compute - fewer.compute,
                     .communication = all.communication - fewer.communication};
     };
-    const Period two = more(two_), three = more(three_);
-    Period period{.layer = three.round - two.round,
+    const Period few = more(few_), many = more(many_);
+    Period period{.layer = (many.round - few.round) * share_,
                   .round = {},
-                  .compute = three.compute - two.compute,
-                  .communication = three.communication - two.communication};
-    period.round = two.round - period.layer * 2;
+                  .compute = (many.compute - few.compute) * share_,
+                  .communication = (many.communication - few.communication) * share_};
+    period.round = few.round - period.layer * base::number(kFewMerged);
     return period;
   }
 
  private:
-  std::array<SmallRun, 2> two_, three_;  // layers
+  static constexpr std::int64_t kFewMerged = 2;  // layers
+
+  std::array<SmallRun, 2> few_, many_;
+  double share_;  // of what the second have more, a layer's
 };
+
+// How many layers one run has more than another: where only some layers offload, enough that some
+// of those do.
+std::int64_t layers_more(const OffloadedParts& offloaded) {
+  constexpr std::int64_t kSomeOffload = 3;
+  const bool all = std::ranges::all_of(offloaded, [](const auto& part) { return part.share >= 1; });
+  return all ? 1 : kSomeOffload;
+}
+
+// Of what the run offloads, what such a layer has.
+OffloadedParts offloaded_by(const Config& config, std::int64_t layer, Recomputed whole) {
+  OffloadedParts parts = offloaded_parts(config);
+  if (parts.empty()) return parts;
+  const std::vector<OffloadablePart> own = offloadable_parts(config, layer, whole);
+  std::erase_if(parts, [&](const schedule::OffloadedPart& part) {
+    return std::ranges::find(own, part.name, &OffloadablePart::name) == own.end();
+  });
+  return parts;
+}
 
 }  // namespace
 
@@ -178,18 +209,22 @@ SimulatedLayer simulate_layer(const Config& config,
                               Recomputed whole) {
   const Config alone = layers_alone(config, layer, whole);
   const NodePricing pricing(config, hardware, routing, layer);
+  const OffloadedParts offloaded = offloaded_by(config, layer, whole);
   NominalRates rates;
-  rates.host_link_bytes_per_second = rates_of(config.hardware).host_link_bytes_per_second;
-  const auto make = [&](std::int64_t layers, std::int64_t micro_batches) {
-    return SmallRun(alone, pricing, layers, micro_batches, rates);
+  rates.host_link_bytes_per_second = hardware.host_link_rate();
+  const auto make = [&](const RunSize& size) {
+    return SmallRun(alone, pricing, size, rates, offloaded);
   };
-  const SmallRun::Times one = make(1, 1).run(1), two = make(2, 1).run(1);
+  // The last layer of a run is never offloaded.
+  const std::int64_t few = offloaded.empty() ? 1 : 2, more = layers_more(offloaded);
+  const SmallRun::Times one = make({few, 1}).run(1), two = make({few + more, 1}).run(1);
+  const double share = 1 / base::number(more);
   SimulatedLayer result;
-  result.forward = two.forward - one.forward;
-  result.backward = two.step - one.step - result.forward;
+  result.forward = (two.forward - one.forward) * share;
+  result.backward = (two.step - one.step) * share - result.forward;
   const bool merges = alone.comm_overlap.overlap_moe_expert_parallel_comm;
   if (!merges || alone.model.experts() == 0) return result;
-  const MergedRuns runs(make);
+  const MergedRuns runs(make, more);
   // Compute is slower while something travels beside it; how long that is follows from the pair.
   const MergedRuns::Period free = runs.at(1);
   const double hidden = std::max(0.0, free.communication - free.layer.ep);

@@ -32,7 +32,7 @@ class SchedulePricing {
                   const LayerMemory& memory)
       : config_(config),
         hardware_(hardware),
-        layers_(config, hardware, routing, Depth::Schedule, memory),
+        layers_(config, hardware, routing, memory),
         at_end_(config, hardware) {
     micro_batches_ = std::max<std::int64_t>(1, plan::micro_batches_of(config));
     is_merged_ = config.comm_overlap.overlap_moe_expert_parallel_comm && micro_batches_ > 1;
@@ -47,7 +47,7 @@ class SchedulePricing {
                         .bubble = longest.idle,
                         .dp = data_parallel(rank),
                         .pp = longest.pp,
-                        .optimizer = at_end_.optimizer_seconds()};
+                        .optimizer = at_end_.optimizer()};
     ComputeMs compute = compute_[rank];
     for (double* part : {&compute.products, &compute.attention, &compute.memory}) {
       *part *= number(micro_batches_) * kMsOfSecond;

@@ -92,7 +92,7 @@ sim::CostTable hardware_costs(const config::Config& config,
                               const Routing& routing) {
   const NominalRates rates = rates_of_hardware(hardware, number_of(config.model));
   sim::CostTable table = nominal_costs(config, grid, plans, rates);
-  LayerPrices prices(config, hardware, routing, Depth::Schedule);
+  LayerPrices prices(config, hardware, routing, LayerMemory{});
   const std::int64_t mtp = derive::mtp_layers(config.model);
   for (const schedule::RankPlan& plan : plans) {
     NodePricing pricing(config, hardware, routing);

@@ -3,6 +3,7 @@
 #include "weft/base/text.h"
 #include "weft/config/codec.h"
 #include "weft/derive/derived.h"
+#include "weft/plan/shape_pricing.h"
 
 namespace weft::plan {
 namespace {
@@ -15,20 +16,61 @@ bool is_smaller(const PricedLayout& a, const std::optional<PricedLayout>& b) {
   return !b || a.price.memory.total() < b->price.memory.total();
 }
 
+// Without words for the change yet; none: nothing fits.
+std::optional<FitWay> fitting_layout(const PlanAsk& ask) {
+  const LayoutSpace space(ask);
+  const std::optional<PricedLayout> smallest = smallest_layout(space);
+  if (!smallest || !smallest->price.memory.fits()) return std::nullopt;
+  return FitWay{.change = "",
+                .layout = *smallest,
+                .said = to_text(smallest->choice, space.writer())};
+}
+
+// Keys of the question that keep something from the host.
+std::optional<FitWay> with_offloading(const PlanAsk& ask) {
+  PlanAsk freed = ask;
+  std::vector<std::string> given;
+  for (const std::string key : {"model.fine_grained_activation_offloading",
+                                "model.offload_modules",
+                                "optimizer.optimizer_cpu_offload",
+                                "optimizer.optimizer_offload_fraction"}) {
+    if (freed.pinned.erase(key) > 0) given.push_back(key);
+  }
+  if (given.empty()) return std::nullopt;
+  std::optional<FitWay> way = fitting_layout(freed);
+  if (way) way->change = text("offloading to the host, without {}", fmt::join(given, ", "));
+  return way;
+}
+
+std::optional<FitWay> with_host_memory(const PlanAsk& ask) {
+  constexpr double kEndless = 1e6;  // GB
+  PlanAsk more = ask;
+  more.hardware.host_memory_gb = kEndless;
+  if (more.hardware.host_memory_free <= 0) more.hardware.host_memory_free = 1;
+  std::optional<FitWay> way = fitting_layout(more);
+  if (!way) return way;
+  const double host = way->layout.price.memory.host;
+  if (host <= ask.hardware.host_room()) return std::nullopt;
+  way->change = text("{:.0f} GB of host memory a GPU, with {:.0f} GB offloaded to it",
+                     host / more.hardware.host_memory_free * 1e-9,
+                     host * 1e-9);
+  return way;
+}
+
 std::optional<FitWay> with_gpus(const PlanAsk& ask, std::int64_t times) {
   PlanAsk more = ask;
   const std::int64_t world = derive::layout_of(ask.start).world * times;
   if (world > grid::kMaxWorld) return std::nullopt;
   more.start.runtime.world_size = world;
   std::string change = text("{} GPUs", world);
-  std::optional<PricedLayout> smallest = smallest_layout(LayoutSpace(more));
-  if (!smallest || !smallest->price.memory.fits()) {
+  std::optional<FitWay> way = fitting_layout(more);
+  if (!way) {
     more.start.train.global_batch_size *= times;
     change += text(" and a batch of {}", more.start.train.global_batch_size);
-    smallest = smallest_layout(LayoutSpace(more));
+    way = fitting_layout(more);
   }
-  if (!smallest || !smallest->price.memory.fits()) return std::nullopt;
-  return FitWay{.change = std::move(change), .layout = *smallest};
+  if (way) way->change = std::move(change);
+  return way;
 }
 
 }  // namespace
@@ -36,11 +78,7 @@ std::optional<FitWay> with_gpus(const PlanAsk& ask, std::int64_t times) {
 std::optional<PricedLayout> smallest_layout(const LayoutSpace& space) {
   std::optional<PricedLayout> smallest;
   for (const LayoutChoice& shape : space.shapes().all) {
-    PricedLayout layout{.choice = space.most_frugal(shape), .price = {}};
-    layout.price.memory = price_memory(space.writer().config_of(layout.choice),
-                                       space.hardware(),
-                                       space.routing(),
-                                       space.book());
+    PricedLayout layout = smallest_of_shape(space, shape);
     if (is_smaller(layout, smallest)) smallest = std::move(layout);
   }
   return smallest;
@@ -48,6 +86,8 @@ std::optional<PricedLayout> smallest_layout(const LayoutSpace& space) {
 
 std::vector<FitWay> ways_to_fit(const PlanAsk& ask, const std::vector<Hardware>& others) {
   std::vector<FitWay> ways;
+  if (auto way = with_offloading(ask)) ways.push_back(std::move(*way));
+  if (auto way = with_host_memory(ask)) ways.push_back(std::move(*way));
   for (std::int64_t times = 2; times <= kMostTimes; times *= 2) {
     if (std::optional<FitWay> way = with_gpus(ask, times)) {
       ways.push_back(std::move(*way));
@@ -59,10 +99,10 @@ std::vector<FitWay> ways_to_fit(const PlanAsk& ask, const std::vector<Hardware>&
     PlanAsk there = ask;
     there.hardware = other;
     there.start.hardware.gpu = config::WordCodec<config::Gpu>::parse(other.name);
-    const std::optional<PricedLayout> smallest = smallest_layout(LayoutSpace(there));
-    if (!smallest || !smallest->price.memory.fits()) continue;
-    ways.push_back(
-        {.change = text("{} instead of {}", other.name, ask.hardware.name), .layout = *smallest});
+    std::optional<FitWay> way = fitting_layout(there);
+    if (!way) continue;
+    way->change = text("{} instead of {}", other.name, ask.hardware.name);
+    ways.push_back(std::move(*way));
   }
   return ways;
 }

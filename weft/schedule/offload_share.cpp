@@ -78,8 +78,15 @@ std::vector<OffloadedModule> named_modules(const config::ModelConfig& model) {
   return modules;
 }
 
-// How many bytes the link carries while the layers compute their forward, which is shorter than
-// their backward; none: nobody knows.
+}  // namespace
+
+Load even_load(const config::Config& config) {
+  const config::ModelConfig& model = config.model;
+  const std::int64_t tokens = config.train.micro_batch_size * model.seq_length /
+                              (model.tensor_model_parallel_size * model.context_parallel_size);
+  return {.tokens = tokens, .rows = tokens * model.expert_grid().per_token};
+}
+
 std::optional<double> carried_bytes(const config::Config& config) {
   const derive::GpuFacts gpu = derive::gpu_facts(config.hardware);
   if (!gpu.tflops || !gpu.host_gbps) return std::nullopt;
@@ -90,15 +97,6 @@ std::optional<double> carried_bytes(const config::Config& config) {
   operations *= number(even_load(config).tokens);
   const double seconds = operations / (*gpu.tflops * 1e12 * derive::kReachedOfProducts);
   return seconds * *gpu.host_gbps * 1e9 * derive::kReachedOfHostLink;
-}
-
-}  // namespace
-
-Load even_load(const config::Config& config) {
-  const config::ModelConfig& model = config.model;
-  const std::int64_t tokens = config.train.micro_batch_size * model.seq_length /
-                              (model.tensor_model_parallel_size * model.context_parallel_size);
-  return {.tokens = tokens, .rows = tokens * model.expert_grid().per_token};
 }
 
 Anatomy before_offload(const config::Config& config,

@@ -1,6 +1,7 @@
 // How many layers can be offloaded: as many as the link to the host carries while they compute.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "weft/config/config.h"
@@ -16,6 +17,10 @@ struct OffloadedModule {
 
 // What a micro-batch brings a rank, where every expert gets as many rows as any other.
 Load even_load(const config::Config& config);
+
+// How many bytes of a micro-batch the link carries while the layers compute their forward, which is
+// shorter than their backward; none: nobody knows.
+std::optional<double> carried_bytes(const config::Config& config);
 
 // A pipeline rank with what is recomputed, and nothing offloaded yet. Pieces of which `parts` name
 // a part are split.

@@ -99,6 +99,13 @@ class CopyPlaces {
 
 }  // namespace
 
+bool is_offloaded_nth(std::size_t place, double share) {
+  const auto up_to = [&](std::size_t places) {
+    return std::floor(static_cast<double>(places) * share + 1e-9);
+  };
+  return up_to(place + 1) > up_to(place);
+}
+
 std::vector<PiecePlace> offloadable(const Anatomy& anatomy,
                                     const Chunk& chunk,
                                     const PieceName& name) {
@@ -120,11 +127,8 @@ Anatomy with_offloading(Anatomy anatomy, std::span<const OffloadedPart> parts) {
   for (const OffloadedPart& part : parts) {
     for (const Chunk& chunk : anatomy.chunks) {
       const std::vector<PiecePlace> places = offloadable(anatomy, chunk, part.name);
-      const auto up_to = [&](std::size_t i) {
-        return std::floor(static_cast<double>(i) * part.share + 1e-9);
-      };
       for (std::size_t i = 0; i < places.size(); ++i) {
-        if (up_to(i + 1) == up_to(i)) continue;
+        if (!is_offloaded_nth(i, part.share)) continue;
         anatomy.layers[at(places[i].layer)][places[i].index].is_offloaded = true;
       }
     }

@@ -3,6 +3,7 @@
 // copy lane, under the compute of other layers.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -10,6 +11,10 @@
 #include "weft/schedule/graph.h"
 
 namespace weft::schedule {
+
+// Whether of the layers of a chunk that may offload a part the one at `place`, from 0, does: as
+// many as the share says, spread evenly.
+bool is_offloaded_nth(std::size_t place, double share);
 
 struct PiecePlace {
   int layer = 0;
