@@ -64,6 +64,8 @@ TEST(Hardware, TheFilesHaveTheMemoryAndTheReserveThatRunsAreJudgedBy) {
     EXPECT_EQ(hardware.reserved_gb, derive::reserved_gb(facts.major)) << name;
     EXPECT_EQ(derive::usable_bytes(facts), (hardware.memory_gb - hardware.reserved_gb) * 1e9)
         << name;
+    EXPECT_EQ(hardware.host_memory_gb * hardware.gpus_per_node, facts.host_memory_gb) << name;
+    EXPECT_EQ(hardware.host_memory_free, derive::kHostMemoryFree) << name;
   }
 }
 

@@ -68,11 +68,6 @@ void estimate_fit(const config::Config& asked,
   report.savings_counted = Counted::ByThePlanner;
   report.forecast.step_seconds = forecast(asked, measure::Priced::Yes).step_seconds;
   report.savings = measure::find_savings(asked, report.forecast, tell, forecast);
-  // The planner does not price what travels to the host.
-  std::erase_if(report.savings->worthwhile, [](const Saving& saving) {
-    return saving.kind == measure::SavingKind::Offload ||
-           saving.kind == measure::SavingKind::OffloadOptimizer;
-  });
   measure::MemoryRoom room = report.room;
   room.device->reserved_bytes +=
       static_cast<std::size_t>(kEstimateError * static_cast<double>(room.device->bytes()));

@@ -4,7 +4,6 @@
 
 #include "weft/base/casts.h"
 #include "weft/derive/derived.h"
-#include "weft/derive/memory.h"
 #include "weft/grid/grid.h"
 #include "weft/plan/price.h"
 #include "weft/plan/short_step.h"
@@ -13,7 +12,7 @@
 namespace weft::measure {
 namespace {
 
-train::PredictedMemory stage_of(const plan::MemoryPrice& price, std::int64_t offloaded, int rank) {
+train::PredictedMemory stage_of(const plan::MemoryPrice& price, int rank) {
   train::PredictedMemory stage{.rank = rank};
   const auto set = [&](tensor::Tag tag, double bytes) {
     const auto whole = static_cast<std::size_t>(bytes);
@@ -27,7 +26,7 @@ train::PredictedMemory stage_of(const plan::MemoryPrice& price, std::int64_t off
   set(tensor::Tag::Communication, price.buffers);
   stage.peak_bytes = stage.at_peak.bytes;
   stage.peak_bytes[static_cast<std::size_t>(tensor::Tag::Offloaded)] =
-      static_cast<std::size_t>(offloaded);
+      static_cast<std::size_t>(price.host);
   return stage;
 }
 
@@ -43,12 +42,9 @@ MemoryForecast estimate_memory(const config::Config& asked,
                           .layout = derive::layout_of(config)};
   if (!verdict.legal()) return estimate;
   const std::vector<int> ranks = grid::Grid(estimate.layout).group_of(grid::GroupKind::Pp, 0);
-  const std::vector<derive::RankParameters> parameters = derive::rank_parameters(config);
   plan::MemoryBook book;
   for (const plan::MemoryPrice& price : plan::price_ranks(config, hardware, {}, book)) {
-    const auto stage = base::at(price.pp_rank);
-    const derive::StateBytes state = derive::state_bytes(config, parameters[stage]);
-    estimate.stages.push_back(stage_of(price, state.offloaded, ranks[stage]));
+    estimate.stages.push_back(stage_of(price, ranks[base::at(price.pp_rank)]));
   }
   if (priced == Priced::Yes) {
     estimate.step_seconds = plan::price_step(config, hardware).step_ms / 1e3;

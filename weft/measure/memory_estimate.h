@@ -7,7 +7,7 @@
 
 namespace weft::measure {
 
-// As forecast_memory, which leaves out the same parts; of host memory only optimizer state is told.
+// As forecast_memory, which leaves out the same parts; of host memory, without copies to save.
 MemoryForecast estimate_memory(const config::Config& asked,
                                const plan::Hardware& hardware,
                                Priced priced);
