@@ -95,9 +95,11 @@ TEST(Hardware, TheHostIsHeldAgainstItsRangesAndIsThatOfTheEngine) {
     config::HardwareConfig gpu;
     gpu.gpu = config::WordCodec<config::Gpu>::parse(name);
     const Hardware hardware = find_hardware(kFolder, name);
-    EXPECT_EQ(hardware.host_link_gbps, derive::gpu_facts(gpu).host_gbps) << name;
+    const derive::GpuFacts facts = derive::gpu_facts(gpu);
+    EXPECT_EQ(hardware.host_link_gbps, facts.host_gbps) << name;
     EXPECT_EQ(hardware.host_link_share, derive::kReachedOfHostLink) << name;
-    EXPECT_GT(hardware.host_room(), 100e9) << name;
+    EXPECT_EQ(hardware.host_memory_gb * hardware.gpus_per_node, facts.host_memory_gb) << name;
+    EXPECT_EQ(hardware.host_memory_free, derive::kHostMemoryFree) << name;
   }
 }
 
