@@ -48,6 +48,8 @@ struct Layout {
   std::vector<OffloadModule> offloaded = {};
   double share = 1;  // of layers
   double host_state = 0;
+  std::string dealt = {};  // layers to stages
+  std::size_t dense = 0;   // of the layers, the first
 };
 
 Config run_of(const Layout& layout) {
@@ -59,6 +61,9 @@ Config run_of(const Layout& layout) {
   if (layout.vpp > 1 || (layout.merges && layout.pp > 1)) {
     model.virtual_pipeline_model_parallel_size = layout.vpp;
   }
+  model.pipeline_model_parallel_layout = layout.dealt;
+  model.moe_layer_freq = std::vector<std::int64_t>(base::at(model.num_layers), 1);
+  std::fill_n(model.moe_layer_freq.begin(), layout.dense, 0);
   model.context_parallel_size = layout.cp;
   model.expert_model_parallel_size = layout.ep;
   config.train.micro_batch_size = layout.mbs;
@@ -77,6 +82,7 @@ Config run_of(const Layout& layout) {
   model.fine_grained_activation_offloading = !layout.offloaded.empty();
   config.runtime.offload_layers_share = layout.share;
   if (layout.host_state > 0) {
+    config.optimizer.use_precision_aware_optimizer = true;
     config.ddp.use_distributed_optimizer = config.optimizer.use_distributed_optimizer = true;
     config.optimizer.optimizer_cpu_offload = true;
     config.optimizer.optimizer_offload_fraction = layout.host_state;
@@ -146,6 +152,8 @@ std::vector<Layout> layouts() {
        .all_again = true,
        .offloaded = {AttnNorm}},
       {.name = "half of the optimizer on the host", .ep = 4, .host_state = 0.5},
+      {.name = "dense layers first", .pp = 2, .ep = 2, .dense = 3},
+      {.name = "a head alone", .pp = 2, .vpp = 3, .ep = 2, .dealt = "Etttt|ttt|ttt|ttt|ttt|L"},
   };
 }
 

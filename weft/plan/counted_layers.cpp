@@ -63,6 +63,9 @@ Config small_pipeline(const Config& config, const LayerAsked& asked, StageEnd en
     model.vocab_size = 2 * model.tensor_model_parallel_size;
     model.should_pad_vocab = false;
   }
+  // It has its formats only with a distributed optimizer.
+  const bool is_aware = small.optimizer.use_precision_aware_optimizer;
+  small.ddp.use_distributed_optimizer = small.optimizer.use_distributed_optimizer = is_aware;
   small.dataset = {};
   small.dataset.seq_length = model.seq_length;
   model.offload_modules = modules_of(config, asked);

@@ -32,6 +32,7 @@ Config layers_alone(const Config& config, std::int64_t layer, Recomputed whole) 
   model.moe_layer_freq = {1};
   if (!config.model.is_moe_layer(layer)) {
     model.num_moe_experts.reset();
+    model.moe_ffn_hidden_size.reset();
     model.expert_model_parallel_size = 1;
     model.expert_tensor_parallel_size.reset();
     alone.comm_overlap.overlap_moe_expert_parallel_comm = false;

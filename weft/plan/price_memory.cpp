@@ -158,7 +158,17 @@ class KeptByRank {
       kept.again = std::max(kept.again, each.again);
       kept.host += each.host;
       if (each.away > 0) back = {each.away, back[0]};
-      if (counts) count_inside(asked, end, known, kept);
+      // Most is kept when the last layers are at work.
+      constexpr int kLast = 2;
+      const bool is_last = i + kLast >= stage.layers + stage.mtp_layers;
+      if (counts && is_last) count_inside(asked, end, known, kept);
+    }
+    if (counts && stage.layers + stage.mtp_layers == 0) {
+      // The head alone is what it is behind a layer.
+      const LayerAsked last{.layer = model.num_layers - 1,
+                            .whole = recomputed_at(model, 0),
+                            .imbalance = imbalance_};
+      count_inside(last, end, of_layer(last), kept);
     }
     if (stage.loss) kept.logits = number(1 + stage.mtp_layers) * (logits() + stream());
     // The last layer of a stage goes back first. What it has offloaded is there again then, and
