@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "tests/train/train_support.h"
+#include "weft/rules/validate.h"
 
 namespace weft::measure {
 namespace memory_fit_test {
@@ -49,7 +50,11 @@ MemoryForecast made_up(const Config& config, Priced) {
   take(whole_moe, 40, 0.2);
   take(recomputes_all(config), 60, 0.3);
   take(config.optimizer.exp_avg_dtype == config::MomentDtype::Bf16, 15, 0);
-  if (config.optimizer.optimizer_cpu_offload) take(true, 50, 0.005), on_host = 50;
+  if (config.optimizer.optimizer_cpu_offload) {
+    const double fraction = config.optimizer.optimizer_offload_fraction;
+    on_host = static_cast<std::size_t>(50 * fraction);
+    take(true, on_host, 0.005 * fraction);
+  }
   train::PredictedMemory stage;
   stage.peak_total_bytes = gigabytes * kGb;
   stage.peak_bytes[static_cast<std::size_t>(tensor::Tag::Offloaded)] = on_host * kGb;
@@ -119,6 +124,32 @@ TEST(MemoryFit, WhatTurnsOutNeedlessIsLeftOut) {
   std::ranges::sort(sorted);
   EXPECT_EQ(sorted, (Names{"layernorm", "moe"}));
   EXPECT_EQ(ask(80, 0).fit.value().names, (Names{"moe_act"}));
+}
+
+TEST(MemoryFit, NoMoreOfTheOptimizerIsOffloadedThanItTakes) {
+  const std::optional<Fit> fit = ask(76, 1000).fit;
+  ASSERT_TRUE(fit);
+  EXPECT_EQ(fit->names, (Names{"optimizer offload"}));
+  EXPECT_TRUE(has(fit->words, "optimizer.optimizer_offload_fraction=0.5"));
+  EXPECT_EQ(fit->peak_bytes, 75 * kGb);
+}
+
+// CUDA graphs are no part of this build, but the rules know them.
+TEST(MemoryFit, WhatIsProposedIsLegalInTheRunThatIsAskedFor) {
+  Config config = gpu_run();
+  config.model.cuda_graph_impl = config::CudaGraphImpl::TransformerEngine;
+  Config whole = config;
+  whole.model.recompute_granularity = config::RecomputeGranularity::Full;
+  whole.model.recompute_method = config::RecomputeMethod::Uniform;
+  whole.model.recompute_num_layers = 1;
+  ASSERT_FALSE(rules::judge(whole).legal());
+  const Savings savings = find_savings(config, made_up(config, Priced::Yes), kSilent, made_up);
+  const auto full = std::ranges::find(savings.worthwhile, "full recomputation", &Saving::name);
+  ASSERT_NE(full, savings.worthwhile.end());
+  EXPECT_TRUE(has(full->words, "model.cuda_graph_impl=none"));
+  for (const Saving& saving : savings.worthwhile) {
+    EXPECT_TRUE(rules::judge(with_saving(config, saving).value()).legal()) << saving.name;
+  }
 }
 
 TEST(MemoryFit, WhatRoundsOtherwiseComesOnlyWhereNothingElseSuffices) {

@@ -43,6 +43,7 @@ std::string in_words(std::size_t bytes) { return base::human_bytes(static_cast<d
 std::string time_text(double seconds, const MemoryReport& report) {
   const double step = report.forecast.step_seconds;
   if (seconds <= kNoTime * step) return "no time";
+  if (seconds >= step) return text("{:.1f} times the step", seconds / step);
   return text("{:.2g} % of the step", 100 * seconds / step);
 }
 
@@ -111,7 +112,7 @@ Missing cores_limit(const MemoryReport& report, const Overrun& lacking) {
                           ranks_text(host.ranks),
                           in_words(measure::host_need(report.forecast, host)),
                           most.rank,
-                          parts_text(most.peak_bytes),
+                          parts_text(most.at_peak.bytes),
                           in_words(lacking.host),
                           in_words(host.bytes)),
           .fix = savings_fix(report)};

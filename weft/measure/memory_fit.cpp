@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <tuple>
 
 #include "weft/base/text.h"
 
@@ -45,6 +46,17 @@ class FitSearch {
  public:
   FitSearch(const TooLarge& run, const Tell& tell, const Forecaster& forecast)
       : run_(run), tell_(tell), forecast_(forecast) {}
+
+  // Savings that suffice, none where they take as long as `most_seconds`.
+  std::optional<Fit> priced(const Taken& taken, double most_seconds) {
+    const Config config = with_least_offload(taken, config_of(taken).value());
+    const MemoryForecast then = forecast_(config, Priced::Yes);
+    const Fit fit{.names = names_of(taken),
+                  .words = words_of(run_.asked, config),
+                  .peak_bytes = then.peak_bytes(),
+                  .seconds = then.step_seconds - run_.now.step_seconds};
+    return fit.seconds < most_seconds ? std::optional(fit) : std::nullopt;
+  }
 
   // One more after the other until the run fits, for less than `most_seconds`.
   std::optional<Fit> collect(const Taken& order, double most_seconds) {
@@ -103,32 +115,42 @@ class FitSearch {
     return seen_[words] = left;
   }
 
-  // What costs most goes first; what costs nothing may stay.
+  // What rounds goes first, then what costs most, then what frees least.
   Taken without_needless(const Taken& taken) {
     Taken costly = taken, rest = taken;
-    std::ranges::stable_sort(costly, std::greater{}, [](const Saving* each) {
-      return time_of(*each);
+    std::ranges::stable_sort(costly, [](const Saving* a, const Saving* b) {
+      return std::tuple(b->rounds(), time_of(*b), a->bytes) <
+             std::tuple(a->rounds(), time_of(*a), b->bytes);
     });
     for (const Saving* saving : costly) {
-      if (time_of(*saving) == 0 || rest.size() == 1) break;
+      if (rest.size() == 1) break;
       Taken fewer = rest;
       std::erase(fewer, saving);
       const std::optional<Config> config = config_of(fewer);
-      if (!config) continue;
-      const std::optional<Overrun> left = look_at(fewer, *config);
-      if (left && left->is_none()) rest = fewer;
+      if (config && suffices(fewer, *config)) rest = fewer;
     }
     return rest;
   }
 
-  std::optional<Fit> priced(const Taken& taken, double most_seconds) const {
-    const Config config = config_of(taken).value();
-    const MemoryForecast then = forecast_(config, Priced::Yes);
-    const Fit fit{.names = names_of(taken),
-                  .words = words_of(run_.asked, config),
-                  .peak_bytes = then.peak_bytes(),
-                  .seconds = then.step_seconds - run_.now.step_seconds};
-    return fit.seconds < most_seconds ? std::optional(fit) : std::nullopt;
+  bool suffices(const Taken& taken, const Config& config) {
+    const std::optional<Overrun> left = look_at(taken, config);
+    return left && left->is_none();
+  }
+
+  // No more of the optimizer's state in host memory than it takes, in quarters.
+  Config with_least_offload(const Taken& taken, Config config) {
+    if (!config.optimizer.optimizer_cpu_offload) return config;
+    const double before = run_.asked.optimizer.optimizer_cpu_offload
+                              ? run_.asked.optimizer.optimizer_offload_fraction
+                              : 0;
+    const double most = config.optimizer.optimizer_offload_fraction;
+    for (const double fraction : {0.25, 0.5, 0.75}) {
+      if (fraction <= before || fraction >= most) continue;
+      config.optimizer.optimizer_offload_fraction = fraction;
+      if (suffices(taken, config)) return config;
+    }
+    config.optimizer.optimizer_offload_fraction = most;
+    return config;
   }
 
   static std::vector<std::string> names_of(const Taken& taken) {
@@ -200,12 +222,7 @@ std::optional<Fit> find_fit(const TooLarge& run,
   const Saving* alone = fit_alone(run, helpful);
   const double most_seconds = alone == nullptr ? kAnyTime : time_of(*alone);
   if (std::optional<Fit> together = search.collect(cheap, most_seconds)) return together;
-  if (alone != nullptr) {
-    return Fit{.names = {alone->name},
-               .words = alone->words,
-               .peak_bytes = alone->peak_bytes,
-               .seconds = alone->seconds};
-  }
+  if (alone != nullptr) return search.priced({alone}, kAnyTime);
   Taken all = cheap;
   all.insert(all.end(), rounding.begin(), rounding.end());
   all.insert(all.end(), whole.begin(), whole.end());

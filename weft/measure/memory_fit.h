@@ -38,7 +38,8 @@ struct Fit {
 
 // The cheapest of: one saving that suffices alone; several, the cheapest first, one more after the
 // other, of which those that turn out to be needless are left out. Only where neither suffices,
-// also those that round otherwise, and whole layers at last. None: not even that suffices.
+// also those that round otherwise, and whole layers at last. Of the optimizer's state no more
+// quarters are offloaded than it takes. None: not even all of it suffices.
 std::optional<Fit> find_fit(const TooLarge& run,
                             const std::vector<Saving>& helpful,
                             const Tell& tell,

@@ -48,6 +48,9 @@ constexpr const char* kKeys[] = {"model.recompute_granularity",
                                  "model.recompute_method",
                                  "model.recompute_num_layers",
                                  "runtime.recompute_under_overlap",
+                                 "model.cuda_graph_impl",
+                                 "model.cuda_graph_modules",
+                                 "model.cuda_graph_scope",
                                  "model.fine_grained_activation_offloading",
                                  "model.offload_modules",
                                  "ddp.use_distributed_optimizer",
@@ -122,7 +125,10 @@ void shrink_gradients(Config& config) {
   config.optimizer.main_grads_dtype = config::MainGradDtype::Bf16;
 }
 
-bool is_legal(const Config& config) { return rules::judge(rules::without_missing(config)).legal(); }
+// As it is asked for, and as it is counted.
+bool is_legal(const Config& config) {
+  return rules::judge(config).legal() && rules::judge(rules::without_missing(config)).legal();
+}
 
 }  // namespace
 
@@ -162,6 +168,10 @@ std::optional<Config> with_saving(Config config, const Saving& saving) {
   }
   if (is_legal(config)) return config;
   config.runtime.recompute_under_overlap = true;
+  if (is_legal(config)) return config;
+  // Captured graphs run nothing again that is not captured.
+  config.model.cuda_graph_impl = config::CudaGraphImpl::None;
+  config.model.cuda_graph_modules = config.model.cuda_graph_scope = {};
   return is_legal(config) ? std::optional(config) : std::nullopt;
 }
 

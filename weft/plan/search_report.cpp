@@ -95,6 +95,10 @@ std::string step_lines(const std::vector<KnobStep>& steps, const Price& from) {
 std::string verdict_lines(const std::vector<PlanVerdict>& verdicts) {
   std::string lines;
   for (const PlanVerdict& verdict : verdicts) {
+    if (verdict.pays && verdict.gain == 0) {
+      lines += text("  {} It is needed.\n    {}\n", verdict.question, verdict.because);
+      continue;
+    }
     lines += text("  {} {}: the step is {:.1f} % {}.\n    {}\n",
                   verdict.question,
                   verdict.pays ? "Yes" : "No",
