@@ -1,6 +1,7 @@
 #include "weft/cli/memory_report.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "weft/base/casts.h"
 #include "weft/base/text.h"
@@ -186,24 +187,36 @@ std::string host_of_saving(const Saving& saving, const MemoryReport& report) {
               human(lacking));
 }
 
+// "3.2 ms", "45.4 s": nobody reads 4.536e+04 ms.
+std::string duration_text(double seconds) {
+  if (std::abs(seconds) < 1e-6) return "0 ms";
+  return std::abs(seconds) < 1 ? text("{:.3g} ms", 1e3 * seconds) : text("{:.1f} s", seconds);
+}
+
+std::string percent_text(double share) {
+  if (std::abs(share) < 5e-5) return "0 %";
+  return std::abs(share) < 1 ? text("{:+.2g} %", 100 * share) : text("{:+.0f} %", 100 * share);
+}
+
 std::string savings_text(const MemoryReport& report) {
   const measure::Savings& savings = *report.savings;
   std::string all = "\nsavings not taken, cheapest first: each alone, of the largest peak\n";
   if (savings.worthwhile.empty()) all += "  none\n";
   for (const Saving& saving : savings.worthwhile) {
-    all += text("  {:<27} -{:>10}  {:>9.3g} ms {:>8}  {}{}\n",
+    all += text("  {:<28} -{:>10}  {:>10} {:>8}  {}{}{}\n",
                 saving.name,
                 human(static_cast<std::size_t>(saving.bytes)),
-                1e3 * saving.seconds,
-                text("{:+.2g} %", 100 * share_of(saving.seconds, report.forecast)),
+                duration_text(saving.seconds),
+                percent_text(share_of(saving.seconds, report.forecast)),
                 fmt::join(saving.words, " "),
+                saving.rounds() ? " (rounds otherwise)" : "",
                 host_of_saving(saving, report));
   }
   if (!savings.without.empty()) {
     all += text("  nothing at the peak: {}\n", fmt::join(savings.without, ", "));
   }
-  return all + text("  times of a step of {:.4g} ms, at nominal costs: {}\n",
-                    1e3 * report.forecast.step_seconds,
+  return all + text("  times of a step of {}, at nominal costs: {}\n",
+                    duration_text(report.forecast.step_seconds),
                     report.costs);
 }
 

@@ -5,8 +5,10 @@
 #include <memory>
 #include <mutex>
 
+#include "weft/base/text.h"
 #include "weft/cli/hardware_folder.h"
 #include "weft/cli/machine_limit.h"
+#include "weft/derive/gpu.h"
 #include "weft/measure/memory_estimate.h"
 #include "weft/plan/nominal_costs.h"
 
@@ -59,6 +61,24 @@ std::optional<plan::Hardware> hardware_of(const config::Config& config) {
   return plan::find_hardware(folder, name);
 }
 
+std::string nominal_costs_text(const config::HardwareConfig& hardware) {
+  const std::string rates = plan::describe(plan::rates_of(hardware));
+  if (!hardware.gpu) return rates;
+  const derive::GpuFacts gpu = derive::gpu_facts(hardware);
+  if (!gpu.tflops) {
+    return base::text(
+        "{} (the rates of {} are not known: these are of processor cores, and times "
+        "say little)",
+        rates,
+        gpu.name);
+  }
+  return base::text(
+      "{} (as advertised, of which products reach about {:.0f} %; the last is what a "
+      "copy reaches, over that)",
+      rates,
+      100 * derive::kReachedOfProducts);
+}
+
 // The savings of a run that was counted, by the planner.
 void estimate_fit(const config::Config& asked,
                   const plan::Hardware& hardware,
@@ -82,7 +102,7 @@ MemoryReport report_memory(const config::Config& asked,
   tell("a dry step");
   MemoryReport report{.forecast = measure::forecast_memory(asked, measure::Priced::Yes),
                       .room = room,
-                      .costs = plan::describe(plan::rates_of(asked.hardware))};
+                      .costs = nominal_costs_text(asked.hardware)};
   if (!report.forecast.is_predicted()) return report;
   report.savings = measure::find_savings(asked, report.forecast, tell);
   if (!report.fits()) look_for_fit(asked, room, tell, measure::forecast_memory, report);
