@@ -346,7 +346,7 @@ TEST_F(Perf, AnInterruptKeepsWhatWasMeasuredAndMarksIt) {
     ::_exit(127);
   }
   const fs::path metrics = folder_ / "out" / "run1" / "metrics.jsonl";
-  for (int i = 0; i < 600 && (!fs::exists(metrics) || fs::file_size(metrics) == 0); ++i) {
+  for (int i = 0; i < 2400 && (!fs::exists(metrics) || fs::file_size(metrics) == 0); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   ::kill(child, SIGINT);

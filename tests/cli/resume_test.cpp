@@ -374,7 +374,7 @@ TEST_F(Resume, AfterEveryLostRankToTheSameBits) {
   if (!comm::has_mpi() || kSanitized) GTEST_SKIP() << "skipped: needs MPI without sanitizers";
   const char* asked = std::getenv("WEFT_KILLS");
   const int kills = asked == nullptr ? 3 : std::atoi(asked);
-  const std::string more = text("train.train_iters={} checkpoint.most_recent_k=2", 10 * kills + 10);
+  const std::string more = text("train.train_iters={} checkpoint.most_recent_k=2", 20 * kills + 10);
   ASSERT_EQ(weft(words("whole", more)).code, 0);
   const fs::path out = folder_ / "out";
   const pid_t job = ::fork();
@@ -408,7 +408,7 @@ TEST_F(Resume, AfterEveryLostRankToTheSameBits) {
   EXPECT_EQ(killed, kills) << "the run was too short";
   const std::string said = base::read_text(out);
   EXPECT_NE(said.find(text("restart {} of {}", kills, kills)), said.npos) << said;
-  expect_same_run("whole", "killed", 10 * kills + 10);
+  expect_same_run("whole", "killed", 20 * kills + 10);
 }
 
 // With a stand-in for mpirun, which says what it was given and fails as often as it is told to.

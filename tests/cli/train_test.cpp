@@ -196,8 +196,8 @@ TEST_F(Train, CtrlCStopsAtAStepsEnd) {
     ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
     ::_exit(127);
   }
-  for (int i = 0;
-       i < 600 && (!fs::exists(run / "metrics.jsonl") || fs::file_size(run / "metrics.jsonl") == 0);
+  for (int i = 0; i < 2400 &&
+                  (!fs::exists(run / "metrics.jsonl") || fs::file_size(run / "metrics.jsonl") == 0);
        ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
