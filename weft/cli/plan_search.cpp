@@ -81,10 +81,15 @@ plan::PinnedKeys pinned_keys(const std::vector<std::string>& words) {
   return pinned;
 }
 
+// Each of them is simulated.
+constexpr std::int64_t kMostShown = 1000;
+
 std::optional<std::size_t> place_asked(const std::string& explain) {
   const auto place = base::parse_integer(explain);
   if (!place) return std::nullopt;
-  if (*place < 1) throw base::ConfigError(text("--explain={}: places begin with 1", explain));
+  if (*place < 1 || *place > kMostShown) {
+    throw base::ConfigError(text("--explain={}: a place is from 1 to {}", explain, kMostShown));
+  }
   return static_cast<std::size_t>(*place);
 }
 
@@ -253,7 +258,7 @@ std::vector<CLI::Option*> add_search_options(CLI::App& command, SearchOptions& o
   number("--gpus", options.gpus, "GPUs to plan for", 1e6);
   number("--gbs", options.batch, "sequences a step; default: 8 a GPU", 1e8);
   number("--seq", options.sequence, "tokens of a sequence; default: the model's", 1e7);
-  number("--top", options.top, "how many of the best are shown", 1000);
+  number("--top", options.top, "how many of the best are shown", kMostShown);
   all.back()->capture_default_str();
   all.push_back(
       command

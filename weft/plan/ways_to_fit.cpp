@@ -42,6 +42,44 @@ std::optional<FitWay> with_offloading(const PlanAsk& ask) {
   return way;
 }
 
+// Fewer bits for what an update keeps and reads.
+struct FewerBits {
+  const char* what;
+  bool moments, gradients;
+};
+constexpr FewerBits kFewerBits[] = {{"moments in bf16", true, false},
+                                    {"main gradients in bf16", false, true},
+                                    {"moments and main gradients in bf16", true, true}};
+
+// None where keys of the question say otherwise, or where it is so already.
+std::optional<FitWay> with_bits(const PlanAsk& ask, const FewerBits& bits) {
+  PlanAsk fewer = ask;
+  config::OptimizerConfig& optimizer = fewer.start.optimizer;
+  std::vector<std::string> words;
+  bool may = true;
+  const auto set = [&](const char* key, auto& value, auto wanted, const char* word) {
+    if (value == wanted) return;
+    may = may && !ask.pinned.contains(key);
+    value = wanted;
+    words.push_back(text("{}={}", key, word));
+  };
+  bool& is_aware = optimizer.use_precision_aware_optimizer;
+  set("optimizer.use_precision_aware_optimizer", is_aware, true, "true");
+  if (bits.moments) {
+    constexpr auto kShort = config::MomentDtype::Bf16;
+    set("optimizer.exp_avg_dtype", optimizer.exp_avg_dtype, kShort, "bf16");
+    set("optimizer.exp_avg_sq_dtype", optimizer.exp_avg_sq_dtype, kShort, "bf16");
+  }
+  if (bits.gradients) {
+    constexpr auto kShort = config::MainGradDtype::Bf16;
+    set("optimizer.main_grads_dtype", optimizer.main_grads_dtype, kShort, "bf16");
+  }
+  if (!may || words.empty()) return std::nullopt;
+  std::optional<FitWay> way = fitting_layout(fewer);
+  if (way) way->change = text("{} ({}), which rounds otherwise", bits.what, fmt::join(words, " "));
+  return way;
+}
+
 std::optional<FitWay> with_host_memory(const PlanAsk& ask) {
   constexpr double kEndless = 1e6;  // GB
   PlanAsk more = ask;
@@ -87,6 +125,12 @@ std::optional<PricedLayout> smallest_layout(const LayoutSpace& space) {
 std::vector<FitWay> ways_to_fit(const PlanAsk& ask, const std::vector<Hardware>& others) {
   std::vector<FitWay> ways;
   if (auto way = with_offloading(ask)) ways.push_back(std::move(*way));
+  for (const FewerBits& bits : kFewerBits) {
+    if (auto way = with_bits(ask, bits)) {
+      ways.push_back(std::move(*way));
+      break;
+    }
+  }
   if (auto way = with_host_memory(ask)) ways.push_back(std::move(*way));
   for (std::int64_t times = 2; times <= kMostTimes; times *= 2) {
     if (std::optional<FitWay> way = with_gpus(ask, times)) {

@@ -18,7 +18,8 @@ struct FitWay {
 // The layout that needs least memory; none: there is none at all.
 std::optional<PricedLayout> smallest_layout(const LayoutSpace& space);
 
-// Offloading, where keys of the question keep it out; more memory of the host, where that is what
+// Offloading, where keys of the question keep it out; fewer bits for the optimizer's moments,
+// gradients or both, where they say nothing of those; more memory of the host, where that is what
 // lacks. Then the first of twice, four times and so on as many GPUs that helps, and each of
 // `others` that does. Where the batch does not divide by more GPUs, it grows with them, and the
 // change says so.
