@@ -95,7 +95,28 @@ std::string code_of(std::string_view source) { return Blanker(source, Literals::
 
 std::string uncommented(std::string_view source) { return Blanker(source, Literals::Kept).run(); }
 
+namespace {
+
+// A search for words is a hundred times as fast as one for a pattern that has them.
+bool has_any(std::string_view line, const std::vector<std::string>& words) {
+  return std::ranges::any_of(words, [&](const std::string& word) {
+    return line.find(word) != std::string_view::npos;
+  });
+}
+
+}  // namespace
+
 Complaints library_complaints(const TextFile& file) {
+  static const std::vector<std::string> words{"cout",
+                                              "cerr",
+                                              "clog",
+                                              "getenv",
+                                              "printf",
+                                              "put",
+                                              "exit",
+                                              "Exit",
+                                              "abort",
+                                              "terminate"};
   static const std::regex forbidden(
       R"((^|[^\w.>])((?:std::|::)?(?:cout|cerr|clog)\b|(?:std::|::)?)"
       R"((?:(?:secure_)?getenv|v?f?printf|f?puts|putchar|_?_?exit|_Exit|quick_exit|abort|terminate)\s*\())");
@@ -104,7 +125,7 @@ Complaints library_complaints(const TextFile& file) {
   for (const std::string& line : lines_of(code_of(file.text))) {
     ++number;
     std::smatch found;
-    if (std::regex_search(line, found, forbidden)) {
+    if (has_any(line, words) && std::regex_search(line, found, forbidden)) {
       complaints.push_back(
           text("{}:{}: {} is for cli/: throw, or return a value", file.path, number, found.str(2)));
     }
@@ -141,14 +162,16 @@ Complaints name_complaints(std::string_view path) {
 
 Complaints unfinished_complaints(const TextFile& file) {
   // Written in halves, so that this file holds none of them.
-  static const std::regex unfinished(std::string(R"(\b(TO)") + "DO|FIX" + "ME|place" +
-                                     R"(holder)\b)");
+  static const std::vector<std::string> words{std::string("TO") + "DO",
+                                              std::string("FIX") + "ME",
+                                              std::string("place") + "holder"};
+  static const std::regex unfinished(base::text(R"(\b({})\b)", fmt::join(words, "|")));
   Complaints complaints;
   int number = 0;
   for (const std::string& line : lines_of(file.text)) {
     ++number;
     std::smatch found;
-    if (std::regex_search(line, found, unfinished)) {
+    if (has_any(line, words) && std::regex_search(line, found, unfinished)) {
       complaints.push_back(text("{}:{}: {}", file.path, number, found.str(1)));
     }
   }

@@ -20,6 +20,9 @@ struct Mention {
 
 bool is_capital(char c) { return c >= 'A' && c <= 'Z'; }
 bool is_small(char c) { return c >= 'a' && c <= 'z'; }
+// An identifier.
+bool begins(char c) { return is_capital(c) || is_small(c) || c == '_'; }
+bool goes_on(char c) { return begins(c) || (c >= '0' && c <= '9'); }
 
 // `Engine`, `kFamilies`.
 bool is_type_or_constant(std::string_view name) {
@@ -58,24 +61,26 @@ std::vector<std::string> parts_of(std::string_view name) {
 }  // namespace
 
 Names identifiers_of(std::string_view source) {
-  static const std::regex identifier(R"([A-Za-z_]\w*)");
-  const std::string all(source);
   Names names;
-  const std::sregex_iterator end;
-  for (std::sregex_iterator at(all.begin(), all.end(), identifier); at != end; ++at) {
-    names.insert(at->str());
+  for (auto at = std::ranges::find_if(source, begins); at != source.end();) {
+    const auto end = std::find_if_not(at, source.end(), goes_on);
+    names.emplace(at, end);
+    at = std::find_if(end, source.end(), begins);
   }
   return names;
 }
 
 Symbols::Symbols(const std::vector<TextFile>& sources) {
-  static const std::regex opened(R"(namespace weft::([\w:]+))");
+  static constexpr std::string_view opened = "namespace weft::";
   for (const TextFile& source : sources) {
     const std::string code = code_of(source.text);
     Names names = identifiers_of(code);
-    const std::sregex_iterator end;
-    for (std::sregex_iterator at(code.begin(), code.end(), opened); at != end; ++at) {
-      namespaces_[parts_of(at->str(1)).back()].insert(names.begin(), names.end());
+    for (std::size_t at = code.find(opened); at != code.npos; at = code.find(opened, at + 1)) {
+      const auto begin = code.begin() + static_cast<std::ptrdiff_t>(at + opened.size());
+      const auto end =
+          std::find_if_not(begin, code.end(), [](char c) { return goes_on(c) || c == ':'; });
+      if (begin == end) continue;
+      namespaces_[parts_of({begin, end}).back()].insert(names.begin(), names.end());
     }
     code_.insert(names.begin(), names.end());
     files_.push_back(std::move(names));
