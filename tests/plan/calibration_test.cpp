@@ -168,6 +168,23 @@ TEST(Calibration, KnowsThatRanksShareCores) {
   EXPECT_GT(on_two, 1.7 * calibrated_step(config, calibration).seconds);
 }
 
+TEST(Calibration, FindsHowLongRanksWaitForACoreThatTheyShare) {
+  const MadeUp two(PlanCase{.layers = "mmmm", .ep = 2, .dp = 2, .micro_batches = 4});
+  Calibration machine = calibrate(two.run(), std::nullopt, 2);
+  const PlanCase four{.layers = "mmmm", .ep = 4, .dp = 4, .micro_batches = 4};
+  const config::Config config = schedule::config_of(four);
+  EXPECT_FALSE(shares_cores(two.config, machine));
+  EXPECT_TRUE(shares_cores(config, machine));
+  const Calibration known = machine;
+  machine.rates.turn = 2e-4;
+  const MadeUp ideal(four);
+  const double seconds = calibrated_step(config, machine).seconds;
+  EXPECT_GT(seconds, 1.02 * calibrated_step(config, known).seconds);
+  const double turn =
+      fit_turn({.config = config, .timelines = ideal.timelines, .seconds = seconds}, known);
+  EXPECT_NEAR(turn, 2e-4, 1e-5);
+}
+
 TEST(Calibration, ATraceThatSlowsComputeDownIsTakenOut) {
   const MadeUp run(one_rank("mm", 4));
   const CalibrationRun faster{.config = run.config,
@@ -193,7 +210,7 @@ TEST(Calibration, IsWrittenAndReadBack) {
   for (const std::string& wrong : {std::string(),
                                    std::string("[]"),
                                    std::string("{}"),
-                                   with("weft calibration 2", "weft calibration 1"),
+                                   with("weft calibration 3", "weft calibration 1"),
                                    with("\"wake\"", "\"sleep\""),
                                    with("\"cores\": 4", "\"cores\": -4"),
                                    with("\"cores\": 4", "\"cores\": 1e99"),

@@ -46,10 +46,33 @@ CalibrationResult calibrated(const config::Config& config,
           .overlapped_seconds = overlapped_seconds};
 }
 
+// Of what both have seen, the newer one counts; but rates and nodes of ranks that had a core each.
+CalibrationResult added_to(const plan::Calibration& known,
+                           const config::Config& judged,
+                           const std::vector<trace::Timeline>& timelines,
+                           CalibrationResult found) {
+  plan::Calibration& newer = found.calibration;
+  if (!plan::shares_cores(judged, known)) {
+    newer.rates.turn = known.rates.turn;
+    for (const auto& [kind, factor] : known.nodes) newer.nodes.try_emplace(kind, factor);
+    return found;
+  }
+  plan::Calibration both = known;
+  for (const auto& [kind, factor] : newer.nodes) both.nodes.try_emplace(kind, factor);
+  both.rates.turn =
+      plan::fit_turn({.config = judged, .timelines = timelines, .seconds = found.step_seconds},
+                     both);
+  found.calibration = std::move(both);
+  return found;
+}
+
 }  // namespace
 
 std::optional<CalibrationResult> run_calibration(const CalibrationRequest& request) {
-  const std::optional<config::Config> other = overlapped(request.config, request.steps);
+  const config::Config judged = rules::judge(request.config).config;
+  const bool shares = request.known && plan::shares_cores(judged, *request.known);
+  std::optional<config::Config> other;
+  if (!shares) other = overlapped(request.config, request.steps);
   TimedRuns plain, beside;
   int runs = 0;
   const auto add = [&](TimedRuns& timed, const config::Config& config, const char* what) {
@@ -65,7 +88,9 @@ std::optional<CalibrationResult> run_calibration(const CalibrationRequest& reque
     if (!add(plain, request.config, "calibration")) return std::nullopt;
     if (other && !add(beside, *other, "calibration, overlapped")) return std::nullopt;
   }
-  return calibrated(request.config, plain, other, beside);
+  CalibrationResult found = calibrated(request.config, plain, other, beside);
+  return request.known ? added_to(*request.known, judged, plain.timelines(), std::move(found))
+                       : found;
 }
 
 }  // namespace weft::measure

@@ -1,6 +1,7 @@
 #include "weft/plan/calibration.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "weft/base/casts.h"
@@ -127,9 +128,16 @@ sim::Contention contention_of(const config::Config& config, const Calibration& c
   }
   if (config.runtime.device != config::DeviceKind::Cuda) {
     contention.cores = calibration.rates.cores;
+    contention.turn_seconds = calibration.rates.turn;
     contention.cores_of_rank.assign(base::at(layout.pp), ranks * threads);
   }
   return contention;
+}
+
+bool shares_cores(const config::Config& config, const Calibration& calibration) {
+  const sim::Contention contention = contention_of(config, calibration);
+  const std::vector<double>& each = contention.cores_of_rank;
+  return contention.cores > 0 && std::accumulate(each.begin(), each.end(), 0.0) > contention.cores;
 }
 
 CalibratedStep calibrated_step(const config::Config& config, const Calibration& calibration) {

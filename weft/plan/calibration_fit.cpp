@@ -193,6 +193,14 @@ void fit_wake(const CalibrationRun& plain, Calibration& calibration) {
 
 }  // namespace
 
+double fit_turn(const CalibrationRun& shared, Calibration calibration) {
+  constexpr double kMostTurn = 20e-3;
+  return number_for(shared.seconds, 0, kMostTurn, [&](double seconds) {
+    calibration.rates.turn = seconds;
+    return calibrated_step(shared.config, calibration).seconds;
+  });
+}
+
 Calibration calibrate(const CalibrationRun& plain,
                       const std::optional<CalibrationRun>& overlapped,
                       double cores) {

@@ -1,6 +1,6 @@
 // A calibration as JSON.
 //
-//   {"format": "weft calibration 2",
+//   {"format": "weft calibration 3",
 //    "rates": {"product_flop": 1.5e-15, ..., "untraced": 1, "beside_communication": 0.04, "cores":
 //    0}, "nodes": {"F.attention": {"product": 1.1, "attention": 1, ..., "seconds": 0}}}
 #include <array>
@@ -13,7 +13,7 @@
 namespace weft::plan {
 namespace {
 
-constexpr const char* kFormat = "weft calibration 2";
+constexpr const char* kFormat = "weft calibration 3";
 constexpr double kMost = 1e9;
 
 template <typename Of>
@@ -33,6 +33,7 @@ constexpr std::array kRates{
     NamedNumber<MachineRates>{"link_byte", &MachineRates::link_byte},
     NamedNumber<MachineRates>{"link_call", &MachineRates::link_call},
     NamedNumber<MachineRates>{"wake", &MachineRates::wake},
+    NamedNumber<MachineRates>{"turn", &MachineRates::turn},
     NamedNumber<MachineRates>{"untraced", &MachineRates::untraced},
     NamedNumber<MachineRates>{"beside_communication", &MachineRates::beside_communication},
     NamedNumber<MachineRates>{"beside_compute", &MachineRates::beside_compute},
@@ -85,7 +86,8 @@ std::string describe(const MachineRates& rates) {
       "products {} GFLOP/s, weights {} GB/s, attention {} and {} GFLOP/s, memory {} GB/s, links {} "
       "GB/s\na product of any size {:.2f} us, of another operation {:.2f} us, of an exchange "
       "{:.2f} "
-      "us; a wait between lanes {:.2f} us; compute beside communication "
+      "us; a wait between lanes {:.2f} us, for a core that ranks share {:.2f} us more; compute "
+      "beside communication "
       "+{:.1f} %, communication "
       "beside compute +{:.1f} %\n",
       per_second(rates.product_flop, 1e9),
@@ -98,6 +100,7 @@ std::string describe(const MachineRates& rates) {
       rates.memory_call * 1e6,
       rates.link_call * 1e6,
       rates.wake * 1e6,
+      rates.turn * 1e6,
       rates.beside_communication * 100,
       rates.beside_compute * 100);
 }

@@ -40,6 +40,31 @@ TEST(Contention, RanksThatShareACoreTakeTurns) {
   EXPECT_EQ(simulate(toy.step(), {.cores = 4, .cores_of_rank = {4, 4}}).step_ns, 2000);
 }
 
+// Rank 0 comes back from an exchange while rank 1, which has no more to do with it, computes.
+TEST(Contention, WhatWaitedWaitsForItsTurnOnACoreThatOthersHave) {
+  const std::string waits = "ep 0F0.dispatch\ncompute 0F0.experts < 0F0.dispatch\n";
+  const std::string works = "ep 0F0.dispatch\ncompute 1F0.attention\ncompute 1F0.route\n";
+  ToyStep toy({waits, works},
+              {{"0F0.dispatch", 1000},
+               {"0F0.experts", 1000},
+               {"1F0.attention", 2000},
+               {"1F0.route", 4000}});
+  const auto waited = [&](double cores) {
+    const Contention fluid{.cores = cores};
+    Contention turns = fluid;
+    turns.turn_seconds = 300e-9;
+    return simulate(toy.step(), turns).entries[0][1].end_ns -
+           simulate(toy.step(), fluid).entries[0][1].end_ns;
+  };
+  EXPECT_EQ(waited(2), 0) << "each has a core";
+  EXPECT_NEAR(waited(1), 300, 30);
+  // What goes on from node to node keeps its core.
+  const Contention turns{.cores = 1, .turn_seconds = 300e-9};
+  const std::vector<Interval> alone = simulate(toy.step(), turns).entries[1];
+  EXPECT_EQ(alone[2].begin_ns, alone[1].end_ns);
+  EXPECT_EQ(alone[1].begin_ns, 0);
+}
+
 TEST(Contention, NoneIsTheStepAsItIs) {
   ToyStep toy({kBeside, kBeside}, {{"0F0.attention", 7}, {"0F0.dispatch", 11}});
   EXPECT_EQ(simulate(toy.step(), Contention{}).entries, toy.run().entries);

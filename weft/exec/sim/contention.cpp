@@ -63,14 +63,21 @@ class StepFunction {
   double at_rest_ = 0;
 };
 
-using Factors = std::vector<std::vector<double>>;  // by rank and entry
+using Numbers = std::vector<std::vector<double>>;  // by rank and entry
+
+// One more of what wants cores that others have: 0, it finds one free; 1, it does not.
+double crowd(double others, double own, double cores) {
+  return std::clamp((others + own - cores) / cores, 0.0, 1.0);
+}
 
 class Slowing {
  public:
   Slowing(const SimulatedStep& step, const Contention& contention)
       : step_(step), contention_(contention) {
-    for (const schedule::Graph* graph : step.graphs)
+    for (const schedule::Graph* graph : step.graphs) {
       factors_.emplace_back(graph->entries.size(), 1);
+      turns_.emplace_back(graph->entries.size(), 0);
+    }
   }
 
   bool is_needed() const {
@@ -86,6 +93,7 @@ class Slowing {
     slowed.cost = [this](int rank, int entry) {
       Cost cost = step_.cost(rank, entry);
       cost.seconds *= factors_[index_of(rank)][index_of(entry)];
+      cost.seconds += turns_[index_of(rank)][index_of(entry)];
       return cost;
     };
     Result result = sim::simulate(slowed);
@@ -102,29 +110,59 @@ class Slowing {
     return contention_.cores_of_rank.empty() ? 1 : contention_.cores_of_rank[rank];
   }
 
+  // When it has a core: without the wait for its turn.
   template <typename Do>
   void for_compute(const Result& result, std::size_t rank, const Do& work) {
     const std::vector<schedule::Entry>& entries = step_.graphs[rank]->entries;
     for (std::size_t i = 0; i < entries.size(); ++i) {
-      const Interval& interval = result.entries[rank][i];
+      Interval interval = result.entries[rank][i];
+      interval.begin_ns += std::llround(turns_[rank][i] * 1e9);
       const bool is_long = interval.end_ns > interval.begin_ns;
       if (entries[i].lane == schedule::Lane::Compute && is_long) work(i, interval);
     }
   }
 
   void learn(const Result& result, double weight) {
-    StepFunction busy;
+    StepFunction wanted;
     for (std::size_t rank = 0; rank < step_.graphs.size(); ++rank) {
       for_compute(result, rank, [&](std::size_t, const Interval& interval) {
-        busy.add(interval.begin_ns, interval.end_ns, cores_of(rank));
+        wanted.add(interval.begin_ns, interval.end_ns, cores_of(rank));
       });
     }
+    StepFunction busy = wanted;
     const double cores = contention_.cores;
     busy.integrate([&](double level) { return cores > 0 ? std::max(1.0, level / cores) : 1.0; });
+    wanted.integrate([](double level) { return level; });
+    const bool has_turns = cores > 0 && contention_.turn_seconds > 0;
+    // Before turns change, because what computes is found without them.
+    Numbers turns;
     for (std::size_t rank = 0; rank < step_.graphs.size(); ++rank) {
       slow_compute(result, rank, busy, weight);
       if (contention_.beside_compute > 0) slow_communication(result, rank, weight);
+      turns.push_back(has_turns ? turns_of(result, rank, wanted, weight) : turns_[rank]);
     }
+    turns_ = std::move(turns);
+  }
+
+  // Of compute that begins later than what was before it on its rank ended.
+  std::vector<double> turns_of(const Result& result,
+                               std::size_t rank,
+                               const StepFunction& wanted,
+                               double weight) {
+    const std::int64_t turn_ns = std::llround(contention_.turn_seconds * 1e9);
+    std::vector<double> turns = turns_[rank];
+    std::int64_t free_ns = 0;
+    for_compute(result, rank, [&](std::size_t i, const Interval& interval) {
+      const std::int64_t asks_ns = interval.begin_ns - std::llround(turns_[rank][i] * 1e9);
+      double wait = 0;
+      if (asks_ns > free_ns) {
+        const double others = wanted.mean(std::max(free_ns, asks_ns - turn_ns), asks_ns);
+        wait = contention_.turn_seconds * crowd(others, cores_of(rank), contention_.cores);
+      }
+      turns[i] += weight * (wait - turns[i]);
+      free_ns = interval.end_ns;
+    });
+    return turns;
   }
 
   static double is_any(double level) { return level > 0.5 ? 1.0 : 0.0; }
@@ -176,7 +214,8 @@ class Slowing {
 
   const SimulatedStep& step_;
   const Contention& contention_;
-  Factors factors_;
+  Numbers factors_;
+  Numbers turns_;  // seconds
 };
 
 }  // namespace

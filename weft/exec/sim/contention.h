@@ -21,6 +21,8 @@ struct Contention {
   double cores = 0;
   // That the compute of a simulated rank takes; it may stand for several ranks. Empty: one each.
   std::vector<double> cores_of_rank = {};
+  // That compute which waited for something waits more, where others have all cores then.
+  double turn_seconds = 0;
 };
 
 Result simulate(const SimulatedStep& step, const Contention& contention);
