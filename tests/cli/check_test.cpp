@@ -150,7 +150,7 @@ TEST(CheckCommand, MemoryIsPredictedOfWhatNoMachineHolds) {
   const Json& memory = json["memory"];
   ASSERT_EQ(memory["pipeline_ranks"].size(), 4u) << json["missing"];
   EXPECT_LT(memory["micro_batches_run"], memory["micro_batches"]);
-  EXPECT_GT(memory["pipeline_ranks"][0]["peak_total_bytes"], 80e9);
+  EXPECT_GT(memory["pipeline_ranks"][0]["peak_total_bytes"], 84.9e9);
   EXPECT_TRUE(json["missing"].empty()) << json["missing"];
   EXPECT_EQ(json["runs"], false);
   const Json& limit = json["limits"].at(0);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "weft/base/error.h"
 #include "weft/base/file.h"
@@ -62,7 +63,8 @@ TEST(Hardware, TheFilesHaveTheMemoryAndTheReserveThatRunsAreJudgedBy) {
     const Hardware hardware = find_hardware(kFolder, name);
     EXPECT_EQ(hardware.memory_gb, facts.memory_gb) << name;
     EXPECT_EQ(hardware.reserved_gb, derive::reserved_gb(facts.major)) << name;
-    EXPECT_EQ(derive::usable_bytes(facts), (hardware.memory_gb - hardware.reserved_gb) * 1e9)
+    EXPECT_EQ(derive::usable_bytes(facts),
+              std::llround((hardware.memory_gb - hardware.reserved_gb) * 1e9))
         << name;
     EXPECT_EQ(hardware.host_memory_gb * hardware.gpus_per_node, facts.host_memory_gb) << name;
     EXPECT_EQ(hardware.host_memory_free, derive::kHostMemoryFree) << name;
@@ -98,8 +100,8 @@ TEST(Hardware, TheHostIsHeldAgainstItsRangesAndIsThatOfTheEngine) {
     const derive::GpuFacts facts = derive::gpu_facts(gpu);
     EXPECT_EQ(hardware.host_link_gbps, facts.host_gbps) << name;
     EXPECT_EQ(hardware.host_link_share, derive::kReachedOfHostLink) << name;
-    EXPECT_EQ(hardware.host_memory_gb * hardware.gpus_per_node, facts.host_memory_gb) << name;
-    EXPECT_EQ(hardware.host_memory_free, derive::kHostMemoryFree) << name;
+    EXPECT_EQ(hardware.host_memory_gbps, facts.host_memory_gbps) << name;
+    EXPECT_EQ(hardware.host_memory_share, derive::kReachedOfHostMemory) << name;
   }
 }
 

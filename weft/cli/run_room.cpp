@@ -1,6 +1,7 @@
 #include "weft/cli/run_room.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "weft/base/casts.h"
 #include "weft/base/text.h"
@@ -38,7 +39,7 @@ bool is_on_cards(const config::Config& config) {
 std::optional<DeviceRoom> named_device(const config::Config& config) {
   const derive::GpuFacts gpu = derive::gpu_facts(config.hardware);
   if (!gpu.memory_gb) return std::nullopt;
-  const auto bytes = static_cast<std::size_t>(*gpu.memory_gb * 1e9);
+  const auto bytes = static_cast<std::size_t>(std::llround(*gpu.memory_gb * 1e9));
   return DeviceRoom{.name = gpu.name,
                     .memory_bytes = bytes,
                     .reserved_bytes = bytes - *derive::usable_bytes(gpu)};

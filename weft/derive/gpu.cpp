@@ -1,5 +1,7 @@
 #include "weft/derive/gpu.h"
 
+#include <cmath>
+
 namespace weft::derive {
 
 using namespace config;
@@ -11,19 +13,23 @@ struct Known {
   std::optional<int> major;
   int gpus_per_node;
   double memory_gb;
-  std::optional<double> tflops, memory_gbps, nvlink_gbps, host_gbps, host_memory_gb;
+  std::optional<double> tflops, memory_gbps, nvlink_gbps, host_gbps, host_memory_gb,
+      host_memory_gbps;
 };
 
+// Memory: the total that cudaMemGetInfo gives, of an H200 as measured (139.7 GiB), of the others as
+// public reports of PyTorch print it ("a total capacity of ..."): 79.1, 178.35, 267.69, 184.31 and
+// 276.50 GiB. Drivers differ by a tenth of a GiB; the least is taken.
 constexpr Known kKnown[] = {
-    {Gpu::A100, "NVIDIA A100-SXM4-80GB", 8, 8, 80, 312, 2039, 300, 32, 2000},
-    {Gpu::H100, "NVIDIA H100 80GB HBM3", 9, 8, 80, 989, 3350, 450, 64, 2000},
-    {Gpu::H200, "NVIDIA H200", 9, 8, 141, 989, 4800, 450, 64, 2000},
-    {Gpu::B200, "NVIDIA B200", 10, 8, 180, 2250, 8000, 900, 64, 2000},
-    {Gpu::B300, "NVIDIA B300", 10, 8, 270, 2250, 8000, 900, 64, 2000},
-    {Gpu::Gb200, "NVIDIA GB200", 10, 4, 186, 2500, 8000, 900, 450, 944},
-    {Gpu::Gb300, "NVIDIA GB300", 10, 4, 279, 2500, 8000, 900, 450, 944},
-    {Gpu::Vr200, "NVIDIA VR200", std::nullopt, 4, 288, {}, {}, {}, {}, {}},
-    {Gpu::R100, "NVIDIA R100", std::nullopt, 1, 288, {}, {}, {}, {}, {}}};
+    {Gpu::A100, "NVIDIA A100-SXM4-80GB", 8, 8, 84.9, 312, 2039, 300, 32, 2000, 51.2},
+    {Gpu::H100, "NVIDIA H100 80GB HBM3", 9, 8, 84.9, 989, 3350, 450, 64, 2000, 76.8},
+    {Gpu::H200, "NVIDIA H200", 9, 8, 150, 989, 4800, 450, 64, 2000, 76.8},
+    {Gpu::B200, "NVIDIA B200", 10, 8, 191.5, 2250, 8000, 900, 64, 2000, 89.6},
+    {Gpu::B300, "NVIDIA B300", 10, 8, 287.4, 2250, 8000, 900, 64, 2000, 102.4},
+    {Gpu::Gb200, "NVIDIA GB200", 10, 4, 197.9, 2500, 8000, 900, 450, 944, 256},
+    {Gpu::Gb300, "NVIDIA GB300", 10, 4, 296.8, 2500, 8000, 900, 450, 944, 194},
+    {Gpu::Vr200, "NVIDIA VR200", std::nullopt, 4, 288, {}, {}, {}, {}, {}, {}},
+    {Gpu::R100, "NVIDIA R100", std::nullopt, 1, 288, {}, {}, {}, {}, {}, {}}};
 
 }  // namespace
 
@@ -33,7 +39,7 @@ double reserved_gb(std::optional<int> major) {
 
 std::optional<std::size_t> usable_bytes(const GpuFacts& gpu) {
   if (!gpu.memory_gb) return std::nullopt;
-  return static_cast<std::size_t>((*gpu.memory_gb - reserved_gb(gpu.major)) * 1e9);
+  return static_cast<std::size_t>(std::llround((*gpu.memory_gb - reserved_gb(gpu.major)) * 1e9));
 }
 
 GpuFacts gpu_facts(const HardwareConfig& hardware) {
@@ -48,7 +54,8 @@ GpuFacts gpu_facts(const HardwareConfig& hardware) {
              .memory_gbps = known.memory_gbps,
              .nvlink_gbps = known.nvlink_gbps,
              .host_gbps = known.host_gbps,
-             .host_memory_gb = known.host_memory_gb};
+             .host_memory_gb = known.host_memory_gb,
+             .host_memory_gbps = known.host_memory_gbps};
   }
   if (!hardware.device_name.empty()) facts.name = hardware.device_name;
   // Outside the range of the key it is refused elsewhere, and says nothing here.

@@ -12,8 +12,10 @@ struct GpuFacts {
   std::string name;          // as the driver says it; empty: not known
   std::optional<int> major;  // of the compute capability; none: not known
   int gpus_per_node = 8;
+  // What CUDA says that the card has in all, which is more than the name of most of them; 1e9
+  // bytes. Of cards that nobody has yet, as advertised. None: not known.
+  std::optional<double> memory_gb;
   // As advertised; none: not known.
-  std::optional<double> memory_gb;    // 1e9 bytes that a program can use
   std::optional<double> tflops;       // of dense bf16 products
   std::optional<double> memory_gbps;  // 1e9 bytes a second, to and from its own memory
   std::optional<double> nvlink_gbps;  // the same, to the GPUs of its machine, each way
@@ -21,6 +23,7 @@ struct GpuFacts {
   // Of the machine that it shares with others; 1e9 bytes. Where hardware.* does not say it, what
   // NVIDIA's own machines have (DGX; of Grace both processors of a tray).
   std::optional<double> host_memory_gb;
+  std::optional<double> host_memory_gbps;  // of its share of that memory, as advertised
 };
 
 // What of a machine's memory ranks may take where nobody can look what is free. Assumed: the rest
@@ -40,9 +43,11 @@ double reserved_gb(std::optional<int> major);
 // What is left for what a run counts; none where its memory is not known.
 std::optional<std::size_t> usable_bytes(const GpuFacts& gpu);
 
-// What of the advertised rates a layer and a copy reach in practice, as measured on an H200: layers
-// 53 % of its products, copies 48 of 64 GB/s each way while both ways run.
-inline constexpr double kReachedOfProducts = 0.5, kReachedOfHostLink = 0.75;
+// What of the advertised rates a layer, a copy and the host's AdamW reach in practice, as measured
+// on an H200: layers 53 % of its products, copies 48 of 64 GB/s each way while both ways run.
+// Of host memory it is assumed: what streams reach of DDR5 and LPDDR5X.
+inline constexpr double kReachedOfProducts = 0.5, kReachedOfHostLink = 0.75,
+                        kReachedOfHostMemory = 0.8;
 
 inline constexpr int kBlackwell = 10;  // the major compute capability of the first ones
 // Blackwell or later.

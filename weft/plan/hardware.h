@@ -25,7 +25,7 @@ struct Hardware {
 
   // As advertised.
   double sms = 0;
-  double memory_gb = 0;    // 1e9 bytes
+  double memory_gb = 0;    // 1e9 bytes, as CUDA counts them
   double memory_gbps = 0;  // 1e9 bytes a second, of its own memory
   double gpus_per_node = 0;
   double nvlink_domain = 0;                       // GPUs that NVLink joins

@@ -217,10 +217,14 @@ NominalRates rates_of(const config::HardwareConfig& hardware) {
   if (gpu.tflops) rates.flops_per_second = *gpu.tflops * 1e12;
   if (gpu.nvlink_gbps) rates.link_bytes_per_second = *gpu.nvlink_gbps * 1e9;
   if (gpu.memory_gbps) rates.memory_bytes_per_second = *gpu.memory_gbps * 1e9;
-  // Compute is priced as advertised; a copy comes nearer to that.
+  // Compute is priced as advertised; a copy and the host's memory come nearer to that.
   if (gpu.host_gbps) {
     rates.host_link_bytes_per_second =
         *gpu.host_gbps * 1e9 * derive::kReachedOfHostLink / derive::kReachedOfProducts;
+  }
+  if (gpu.host_memory_gbps) {
+    rates.host_memory_bytes_per_second =
+        *gpu.host_memory_gbps * 1e9 * derive::kReachedOfHostMemory / derive::kReachedOfProducts;
   }
   return rates;
 }
@@ -228,12 +232,13 @@ NominalRates rates_of(const config::HardwareConfig& hardware) {
 std::string describe(const NominalRates& rates) {
   return base::text(
       "{:g} TFLOP/s, memory {:g} GB/s, links {:g} GB/s, between machines {:g} GB/s, "
-      "to the host {:g} GB/s",
+      "to the host {:g} GB/s, in its memory {:g} GB/s",
       rates.flops_per_second * 1e-12,
       rates.memory_bytes_per_second * 1e-9,
       rates.link_bytes_per_second * 1e-9,
       rates.network_bytes_per_second * 1e-9,
-      rates.host_link_bytes_per_second * 1e-9);
+      rates.host_link_bytes_per_second * 1e-9,
+      rates.host_memory_bytes_per_second * 1e-9);
 }
 
 schedule::Load expected_load(const config::Config& config, const schedule::TokenFlow& flow) {

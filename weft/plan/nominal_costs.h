@@ -20,8 +20,8 @@ struct NominalRates {
   double network_bytes_per_second = 50e9;  // between machines
   double link_latency_seconds = 5e-6;
   double memory_bytes_per_second = 1e11;
-  // Between a GPU and the memory of its host, each way; and what the cores near it reach of that
-  // memory, which nobody advertises for a GPU: half a socket.
+  // Between a GPU and the memory of its host, each way; and what its share of the cores reaches of
+  // that memory.
   double host_link_bytes_per_second = 48e9;
   double host_memory_bytes_per_second = 100e9;
 };

@@ -27,7 +27,9 @@ NominalRates rates_of_hardware(const Hardware& hardware, Number number) {
           .link_bytes_per_second = hardware.nvlink_gbps * 1e9 * hardware.exchange_share,
           .network_bytes_per_second = hardware.nic_gbps * 1e9 * hardware.nic_share,
           .link_latency_seconds = hardware.nvlink_latency_us * kMicroseconds,
-          .memory_bytes_per_second = hardware.memory_rate()};
+          .memory_bytes_per_second = hardware.memory_rate(),
+          .host_link_bytes_per_second = hardware.host_link_rate(),
+          .host_memory_bytes_per_second = hardware.host_memory_rate()};
 }
 
 struct ShortRun {
