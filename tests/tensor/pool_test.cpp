@@ -122,6 +122,18 @@ TEST_P(PlannedSteps, LieWhereTheFirstOneShowedThatTheyFit) {
   EXPECT_LE(reserved_for_the_next(), pool_.total().peak * 21 / 20);
 }
 
+TEST_P(PlannedSteps, TheMostThatWasTakenIsKnownAfterSomeOfItWentBack) {
+  run_step();
+  const std::size_t first = pool_.reserved();
+  EXPECT_EQ(pool_.most_reserved(), first);
+  run_step();
+  pool_.settle();
+  EXPECT_GE(pool_.most_reserved(), first);
+  EXPECT_GE(pool_.most_reserved(), pool_.total().peak);
+  if (GetParam() == devices::DeviceKind::HiddenCpu) return;  // its memory does not shrink
+  EXPECT_LT(pool_.reserved(), pool_.most_reserved());
+}
+
 TEST_P(PlannedSteps, MayTakeMoreThanTheyDid) {
   run_step();
   for (const std::int64_t more : {100, 5000, 0, 300000, 100000, 700000, 50, 0}) run_step(more);

@@ -264,6 +264,7 @@ std::shared_ptr<Block> Pool::allocate(std::size_t bytes, Tag tag, Memory memory,
                                        name_of(tag),
                                        in_use()));
   }
+  note_reserved();
   const auto add = [&](PoolUse& use) {
     use.bytes += bytes;
     use.peak = std::max(use.peak, use.bytes);
@@ -342,7 +343,10 @@ void Pool::plan_step() {
   const std::optional<std::size_t> top =
       step_->plan(arena.occupied(), arena.reserved(), most - std::min(most, others));
   if (top) arena.resize(*top);
+  note_reserved();
 }
+
+void Pool::note_reserved() { most_reserved_ = std::max(most_reserved_, reserved()); }
 
 std::size_t Pool::reserved() const {
   return lasting_arena_->reserved() + passing_arena_->reserved() + small_arena_->reserved() +

@@ -140,6 +140,8 @@ class Pool {
   PoolUse total() const { return total_; }  // of the device's tags
   // What was taken from the device for all this, of its own memory.
   std::size_t reserved() const;
+  // The most that this ever was: a plan of the next step gives some of it back.
+  std::size_t most_reserved() const { return most_reserved_; }
   void reset_peaks();
 
  private:
@@ -150,6 +152,7 @@ class Pool {
   Taken take(std::size_t bytes, Tag tag, Memory memory, Reuse reuse);
   bool take_place(const Place& place, std::size_t bytes, Taken& taken);
   void plan_step();
+  void note_reserved();
   Arena& arena_of(Tag tag, Memory memory, std::size_t bytes);
   std::size_t may_grow(std::size_t bytes) const;
   void release(const Block& block, std::vector<Event> uses);
@@ -169,6 +172,7 @@ class Pool {
   std::array<PoolUse, kTags> use_{};
   PoolUse total_;
   std::size_t most_at_once_ = 0;  // the peak of all time
+  std::size_t most_reserved_ = 0;
 };
 
 }  // namespace weft::tensor

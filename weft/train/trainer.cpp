@@ -391,7 +391,7 @@ class RankRun {
           engine_.pool().use(static_cast<tensor::Tag>(tag)).peak;
     }
     shared_.result.peak_total_bytes = engine_.pool().total().peak;
-    shared_.result.reserved_bytes = engine_.pool().reserved();
+    shared_.result.reserved_bytes = engine_.pool().most_reserved();
     shared_.result.snapshot_bytes = beside_ ? beside_->bytes() : 0;
     shared_.board = log_->take_board();
   }

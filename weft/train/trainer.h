@@ -67,7 +67,7 @@ struct TrainResult {
   std::optional<std::filesystem::path> checkpoint;      // the last that was saved
   std::array<std::size_t, tensor::kTags> peak_bytes{};  // of rank 0, by tag
   std::size_t peak_total_bytes = 0;                     // of rank 0, all tags at one time
-  std::size_t reserved_bytes = 0;                       // what rank 0 took from its device
+  std::size_t reserved_bytes = 0;                       // the most rank 0 held of its device
   std::size_t snapshot_bytes = 0;  // host memory of rank 0's copy of an asynchronous save
   bool is_rank_zero = false;       // false in a process that holds other ranks only
 };
