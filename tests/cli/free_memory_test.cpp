@@ -41,6 +41,8 @@ TEST_F(FreeMemory, KeepsTheLimitOfTheProcesssGroupAndOfThoseAboveIt) {
   EXPECT_EQ(free_memory_bytes(root_), 2000);
   write("sys/fs/cgroup/user.slice/memory.stat", "anon 700\ninactive_file 300\n");
   EXPECT_EQ(free_memory_bytes(root_), 2300) << "files in memory that nobody wants are free";
+  write("sys/fs/cgroup/user.slice/memory.stat", "anon 300\nactive_file 400\ninactive_file 300\n");
+  EXPECT_EQ(free_memory_bytes(root_), 2700) << "and those that were read again";
   write("sys/fs/cgroup/user.slice/memory.current", "9000\n");
   EXPECT_EQ(free_memory_bytes(root_), 0);
 }
@@ -53,6 +55,9 @@ TEST_F(FreeMemory, ReadsTheFirstVersionOfControlGroupsToo) {
   EXPECT_EQ(free_memory_bytes(root_), 3000);
   write("sys/fs/cgroup/memory/docker/ab/memory.stat", "total_inactive_file 50\n");
   EXPECT_EQ(free_memory_bytes(root_), 3050);
+  write("sys/fs/cgroup/memory/docker/ab/memory.stat",
+        "active_file 1\ntotal_inactive_file 50\ntotal_active_file 30\n");
+  EXPECT_EQ(free_memory_bytes(root_), 3080);
 }
 
 // In a container the group's own path is not below the folder: the folder is the group.

@@ -30,23 +30,28 @@ std::optional<std::int64_t> number_in(const fs::path& path) {
   return std::nullopt;
 }
 
-// What the files of a version of control groups are called.
+// What the files of a version of control groups are called, and what its lines of memory.stat begin
+// with.
 struct GroupFiles {
-  const char *folder, *limit, *used, *kept;
+  const char *folder, *limit, *used, *prefix;
 };
 constexpr GroupFiles kFirst{"sys/fs/cgroup/memory",
                             "memory.limit_in_bytes",
                             "memory.usage_in_bytes",
-                            "total_inactive_file"};
-constexpr GroupFiles kSecond{"sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"};
+                            "total_"};
+constexpr GroupFiles kSecond{"sys/fs/cgroup", "memory.max", "memory.current", ""};
 
-// Files that the system keeps in memory because nobody wants it count as free.
+// Files that the system keeps in memory count as free, those read twice too: it gives them back
+// before the group is out of memory.
 std::optional<std::int64_t> left_in(const fs::path& group, const GroupFiles& files) {
   const std::optional<std::int64_t> limit = number_in(group / files.limit);
   const std::optional<std::int64_t> used = number_in(group / files.used);
   if (!limit || !used) return std::nullopt;
-  const std::int64_t kept = number_of_line(group / "memory.stat", files.kept).value_or(0);
-  return std::max<std::int64_t>(0, *limit - *used + kept);
+  std::int64_t left = *limit - *used;
+  for (const char* kept : {"active_file", "inactive_file"}) {
+    left += number_of_line(group / "memory.stat", std::string(files.prefix) + kept).value_or(0);
+  }
+  return std::max<std::int64_t>(0, left);
 }
 
 // A group's path is below the folder, or in a container, whose own group is the folder, not there.
