@@ -18,6 +18,7 @@ TEST(Recomputation, ModulesAndLayersAreChosenApart) {
           .after = "model.recompute_modules=[core_attn]"},
            Case{.name = "none named",
            .words = SELECT "model.recompute_modules=[]",
+           .warnings = "W123",
            .after = "model.recompute_modules=[]"},
            Case{.name = "off", .words = "", .after = "model.recompute_modules=null"},
            Case{.name = "full", .words = "model.recompute_granularity=full", .errors = "TC-49"},
@@ -25,6 +26,15 @@ TEST(Recomputation, ModulesAndLayersAreChosenApart) {
            .words = "model.recompute_granularity=full model.recompute_method=block "
                     "model.recompute_num_layers=1",
            .after = "model.recompute_modules=null"},
+           Case{.name = "more layers than a stage has",
+           .words = "model.recompute_granularity=full model.recompute_method=block "
+                    "model.recompute_num_layers=3 model.num_layers=4 "
+                    "model.pipeline_model_parallel_size=2",
+           .warnings = "W124"},
+           Case{.name = "more layers in a row than there are",
+           .words = "model.recompute_granularity=full model.recompute_method=uniform "
+                    "model.recompute_num_layers=9 model.num_layers=4",
+           .warnings = "W124"},
            Case{.name = "delta nets' norm",
            .words = SELECT "model.recompute_modules=[gdn_norm_out]",
            .errors = "TC-53"},
@@ -67,6 +77,14 @@ TEST(Offload, EveryModuleIsMovedByOneWay) {
                             "model.offload_modules=[fused_group_mlp,expert_fc1] "
                             "model.use_transformer_engine_op_fuser=true",
            .errors = "TC-58e"},
+           Case{.name = "of no layer",
+           .words = OFFLOAD "model.offload_modules=[core_attn] "
+                            "model.activation_offload_fraction=0",
+           .warnings = "W125"},
+           Case{.name = "far more than all",
+           .words = OFFLOAD "model.offload_modules=[core_attn] "
+                            "model.activation_offload_fraction=30",
+           .errors = "TC-58f"},
            Case{.name = "less than nothing",
            .words = OFFLOAD "model.offload_modules=[core_attn] "
                             "model.activation_offload_fraction=-0.5",
@@ -113,6 +131,39 @@ TEST(Data, PackedSequencesHaveFixedShapesUnderGraphs) {
        }) {
     expect_settled(c);
   }
+}
+
+TEST(Recomputation, AllLayersOfAStageAreNotTooMany) {
+  const std::string words =
+      "model.recompute_granularity=full model.recompute_method=block model.num_layers=4 "
+      "model.pipeline_model_parallel_size=2 model.recompute_num_layers=";
+  EXPECT_FALSE(ids_of(judge_words(words + "2").warnings).contains("W124"));
+  EXPECT_TRUE(ids_of(judge_words(words + "3").warnings).contains("W124"));
+}
+
+// A part that is not built is refused with what does the same, and why it is not built.
+TEST(Offload, WhatIsNotBuiltNamesWhatIs) {
+  const auto fix_of = [](std::string_view words) {
+    const Verdict verdict = judge_words(words);
+    EXPECT_TRUE(verdict.legal()) << words;
+    EXPECT_EQ(verdict.missing.size(), 1u) << words;
+    return verdict.missing.empty() ? "" : verdict.missing.front().fix;
+  };
+  const auto begins = [](const std::string& fix, std::string_view wanted) {
+    EXPECT_TRUE(fix.starts_with(wanted)) << fix;
+    EXPECT_GT(fix.size(), wanted.size()) << "why it is not built: " << fix;
+  };
+  begins(fix_of(OFFLOAD "model.num_moe_experts=4 model.use_transformer_engine_op_fuser=true "
+                        "model.offload_modules=[attn_norm,fused_group_mlp]"),
+         "use model.offload_modules=[attn_norm,expert_fc1,moe_act]: ");
+  begins(fix_of("model.cpu_offloading=true model.cpu_offloading_num_layers=1"),
+         "use model.cpu_offloading=false model.fine_grained_activation_offloading=true "
+         "model.offload_modules=[core_attn,attn_proj]: ");
+  begins(fix_of("model.bf16=true ddp.use_distributed_optimizer=true "
+                "optimizer.use_distributed_optimizer=true "
+                "optimizer.use_precision_aware_optimizer=true optimizer.exp_avg_dtype=fp8 "
+                "optimizer.exp_avg_sq_dtype=fp8"),
+         "use optimizer.exp_avg_dtype=bf16 optimizer.exp_avg_sq_dtype=bf16: ");
 }
 
 TEST(Recomputation, ModulesThatTheModelDoesNotHaveAreWarnedOf) {

@@ -141,7 +141,14 @@ struct FieldCodec<std::vector<T>> {
     return list;
   }
   static std::string type() { return "list of " + WordCodec<T>::many(); }
-  static std::string example() { return base::text("[{0},{0}]", WordCodec<T>::example()); }
+  static std::string example() {
+    if constexpr (std::is_enum_v<T>) {
+      if constexpr (EnumWords<T>::words.size() > 1) {
+        return base::text("[{},{}]", EnumWords<T>::words[0], EnumWords<T>::words[1]);
+      }
+    }
+    return base::text("[{0},{0}]", WordCodec<T>::example());
+  }
 };
 
 template <typename T>

@@ -167,18 +167,21 @@ bool inside(const Range& range, double value) {
   return low && high;
 }
 
-// What to use instead of `value`: the end that it is beyond, and both where it is not finite.
-std::string words(const Range& range, double value) {
-  const char* low = range.ends == Ends::High ? "above" : "from";
-  const char* high = range.ends == Ends::Low ? "below" : "to";
+// "from 1 to 10000"
+std::string words(const Range& range) {
   const auto number = [](double end) {
     const bool whole = std::floor(end) == end && std::abs(end) < 1e15;
     return whole ? base::text("{:.0f}", end) : base::text("{}", end);
   };
-  if (std::isfinite(value) && value > range.low) {
-    return base::text("{} {}", range.ends == Ends::Low ? high : "up to", number(range.high));
+  switch (range.ends) {
+    case Ends::Both:
+      return base::text("from {} to {}", number(range.low), number(range.high));
+    case Ends::High:
+      return base::text("above {} and up to {}", number(range.low), number(range.high));
+    case Ends::Low:
+      return base::text("from {} to below {}", number(range.low), number(range.high));
   }
-  return base::text("{} {} {} {}", low, number(range.low), high, number(range.high));
+  UNREACHABLE("ends {}", static_cast<int>(range.ends));
 }
 
 // The first number of a field's value that its range does not hold.
@@ -211,7 +214,7 @@ std::vector<OutOfRange> numbers_out_of_range(const Config& config) {
                    .complaint = base::text("{} = {} is out of range",
                                            field->key,
                                            finite ? outside->dump() : "not finite"),
-                   .fix = base::text("use a number {}", words(range, outside->get<double>()))});
+                   .fix = base::text("use a number {}", words(range))});
   }
   return all;
 }

@@ -20,16 +20,35 @@ bool asks_for_nothing(const Field& field, const Config& config) {
          (field.shape == Shape::Optional && field.get(config) == base::Json(0));
 }
 
-constexpr OffloadModule kUnbuiltOffloads[] = {OffloadModule::FusedGroupMlp};
-
-// Those of model.offload_modules that are built.
+// model.offload_modules with the parts of fused_group_mlp in its place.
 std::vector<OffloadModule> built_offloads(const ModelConfig& model) {
-  std::vector<OffloadModule> modules = model.offload_modules;
-  std::erase_if(modules, [](OffloadModule module) {
-    return std::ranges::find(kUnbuiltOffloads, module) != std::end(kUnbuiltOffloads);
-  });
+  std::vector<OffloadModule> modules;
+  for (const OffloadModule module : model.offload_modules) {
+    if (module != OffloadModule::FusedGroupMlp) {
+      modules.push_back(module);
+      continue;
+    }
+    modules.insert(modules.end(), {OffloadModule::ExpertFc1, OffloadModule::MoeAct});
+  }
   return modules;
 }
+
+// What does the same as a part that is not built: words to type besides, and why it is not.
+struct Instead {
+  std::string_view key, words, why;
+};
+constexpr std::string_view kWhyNoFp8 =
+    "a moment in fp8 needs a scale for each block of numbers, in kernels, checkpoints and shards, "
+    "and saves one byte more than bf16";
+constexpr Instead kInsteads[] = {
+    {"model.cpu_offloading",
+     "model.fine_grained_activation_offloading=true model.offload_modules=[core_attn,attn_proj]",
+     "whole layers are offloaded with neither a pipeline nor recomputation; modules go with both"},
+    {"model.offload_modules",
+     "",
+     "the experts are no one kernel here, and these two are what fused_group_mlp would offload"},
+    {"optimizer.exp_avg_dtype", "", kWhyNoFp8},
+    {"optimizer.exp_avg_sq_dtype", "", kWhyNoFp8}};
 
 // What to type instead. A backend gives way to one that sends the same rows and, where there is
 // one, keeps the budget.
@@ -39,6 +58,7 @@ std::string way_out(const std::string& key, const ModelConfig& model) {
   }
   if (key == "model.sequence_parallel") return text("{}=true", key);
   if (key == "model.offload_modules") return key + "=" + typed_list(built_offloads(model));
+  if (key == "optimizer.exp_avg_dtype" || key == "optimizer.exp_avg_sq_dtype") return key + "=bf16";
   const Field& field = *find_field(key);
   return field.initial == "\"\"" || field.initial == "[]" ? "~" + key
                                                           : text("{}={}", key, field.initial);
@@ -60,11 +80,16 @@ class Parts {
     for (Missing& missing : all_) {
       missing.message = text("not built yet: {} ({})", missing.part, missing.message);
       std::vector<std::string> ways;
+      std::string_view why;
       for (const std::string& key : missing.keys) {
         const std::string way = way_out(key, model);
         if (std::ranges::find(ways, way) == ways.end()) ways.push_back(way);
+        const auto instead = std::ranges::find(kInsteads, key, &Instead::key);
+        if (instead == std::end(kInsteads)) continue;
+        if (!instead->words.empty()) ways.emplace_back(instead->words);
+        why = instead->why;
       }
-      missing.fix = text("use {}", fmt::join(ways, " "));
+      missing.fix = text("use {}{}{}", fmt::join(ways, " "), why.empty() ? "" : ": ", why);
     }
     return std::move(all_);
   }
@@ -115,11 +140,8 @@ std::vector<Missing> missing_parts(const Config& config) {
   if (model.tensor_model_parallel_size > 1 && !model.sequence_parallel) {
     add("tensor parallelism whose ranks all have all tokens", "model.sequence_parallel");
   }
-  for (const OffloadModule module : kUnbuiltOffloads) {
-    if (!offloads(model, module)) continue;
-    add(text("offload of {}", word(module)),
-        built_offloads(model).empty() ? "model.fine_grained_activation_offloading"
-                                      : "model.offload_modules");
+  if (offloads(model, OffloadModule::FusedGroupMlp)) {
+    add("offload of fused_group_mlp", "model.offload_modules");
   }
   if (model.moe_router_dtype == RouterDtype::Fp64) add("an fp64 router", "model.moe_router_dtype");
   if (model.moe_token_dispatcher_type == Dispatcher::AllToAllSeq) {

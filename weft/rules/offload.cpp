@@ -97,10 +97,18 @@ void judge_fraction(Judge& judge) {
   const ModelConfig& model = judge.model();
   const double fraction = model.activation_offload_fraction;
   if (!model.fine_grained_activation_offloading || (fraction >= 0 && fraction <= 1)) return;
-  if (!judge.sound({"model.activation_offload_fraction"})) return;
+  judge.answer_for("model.activation_offload_fraction",
+                   text("model.activation_offload_fraction = {} is not a share", fraction),
+                   "use a number from 0 to 1");
+}
+
+void judge_no_share(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  if (!model.fine_grained_activation_offloading || model.activation_offload_fraction != 0) return;
   judge.report("model.activation_offload_fraction",
-               text("model.activation_offload_fraction = {} is not a share", fraction),
-               "use a number from 0 to 1");
+               "model.fine_grained_activation_offloading with model.activation_offload_fraction = "
+               "0 offloads no layer",
+               "use a share above 0, at most 1, or leave the offload out");
 }
 
 bool keeps_inputs_alone(const ModelConfig& model) {
@@ -229,6 +237,15 @@ constexpr Rule kOffloadRules[] = {
      .example = "model.fine_grained_activation_offloading=true model.offload_modules=[core_attn] "
                 "model.activation_offload_fraction=1.5",
      .judge = judge_fraction},
+    {.id = "W125",
+     .kind = Kind::Warning,
+     .when = "fine-grained offload with model.activation_offload_fraction = 0",
+     .then = "warned: nothing is moved",
+     .why = "It is the largest share of the layers whose modules may be offloaded, whatever "
+            "runtime.offload_layers_share says.",
+     .example = "model.fine_grained_activation_offloading=true model.offload_modules=[core_attn] "
+                "model.activation_offload_fraction=0",
+     .judge = judge_no_share},
     {.id = "W98",
      .kind = Kind::Warning,
      .when = "offloaded: experts of a model without any; what is recomputed; core_attn behind a "

@@ -22,10 +22,11 @@ void judge_state_without_shards(Judge& judge) {
   if (!config.optimizer.use_precision_aware_optimizer) return;
   if (config.ddp.use_distributed_optimizer || config.optimizer.use_distributed_optimizer) return;
   judge.report("optimizer.use_precision_aware_optimizer",
-               "optimizer.use_precision_aware_optimizer without a distributed optimizer "
-               "(ddp.use_distributed_optimizer = false), with which alone the reference has it: "
-               "dp = 1 does for it",
-               "set ddp.use_distributed_optimizer=true optimizer.use_distributed_optimizer=true");
+               "optimizer.use_precision_aware_optimizer needs a distributed optimizer, and "
+               "ddp.use_distributed_optimizer = false: Megatron-Core has the one in the other "
+               "alone, and would not start this run",
+               "set ddp.use_distributed_optimizer=true optimizer.use_distributed_optimizer=true; "
+               "with one data-parallel rank that changes nothing else");
 }
 
 void judge_dtypes_of_their_own(Judge& judge) {
@@ -94,8 +95,9 @@ constexpr Rule kOptimizerStateRules[] = {
     {.id = "W120",
      .when = "optimizer.use_precision_aware_optimizer without a distributed optimizer",
      .then = "refused",
-     .why = "Megatron-Core has it for the distributed optimizer alone, and such a run would not "
-            "start there. With dp = 1 the distributed optimizer changes nothing.",
+     .why = "Megatron-Core has dtypes of the state in its distributed optimizer alone, and Weft "
+            "judges a run as it does, so that it can go there. With dp = 1 the distributed "
+            "optimizer changes nothing else.",
      .example = "model.bf16=true optimizer.use_precision_aware_optimizer=true",
      .judge = judge_state_without_shards},
     {.id = "W121",

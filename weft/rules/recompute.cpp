@@ -1,5 +1,8 @@
 // What of the forward runs again in the backward.
+#include <algorithm>
+
 #include "weft/derive/context_sharing.h"
+#include "weft/derive/pipeline.h"
 #include "weft/rules/chosen.h"
 #include "weft/rules/judge.h"
 #include "weft/rules/topics.h"
@@ -82,12 +85,49 @@ void judge_idle_modules(Judge& judge) {
         text("all {} layers are MoE", model.num_layers));
 }
 
-void judge_core_attention(Judge& judge) {
-  if (!recomputes(judge.model(), RecomputeModule::CoreAttn)) return;
+void judge_no_modules_named(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  if (!is_selective(model) || !model.recompute_modules || !model.recompute_modules->empty()) return;
   judge.report("model.recompute_modules",
-               "core_attn is recomputed: a fused attention does not keep its scores, so that this "
-               "may cost time and save nothing",
-               "compare with model.recompute_modules=[]");
+               "model.recompute_granularity = selective with model.recompute_modules = []: nothing "
+               "runs again, and no memory is saved",
+               "name modules, or leave model.recompute_granularity out");
+}
+
+void judge_number_of_layers(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  const bool is_counted =
+      model.recompute_granularity == RecomputeGranularity::Full && model.recompute_num_layers;
+  if (!is_counted || !judge.sound({"model.recompute_num_layers",
+                                   "model.num_layers",
+                                   "model.pipeline_model_parallel_size",
+                                   "model.virtual_pipeline_model_parallel_size"})) {
+    return;
+  }
+  std::int64_t most = 0;
+  for (const derive::Stage& stage : derive::stages_of(model).all) {
+    most = std::max<std::int64_t>(most, stage.layers);
+  }
+  if (most == 0 || *model.recompute_num_layers <= most) return;
+  const bool is_block = model.recompute_method == RecomputeMethod::Block;
+  judge.report("model.recompute_num_layers",
+               text("model.recompute_num_layers = {}, and no stage has more than {} layers: {}",
+                    *model.recompute_num_layers,
+                    most,
+                    is_block ? "all of them run again" : "each stage keeps one input"),
+               text("use a number from 1 to {}", most));
+}
+
+void judge_core_attention(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  if (!recomputes(model, RecomputeModule::CoreAttn)) return;
+  judge.report("model.recompute_modules",
+               "core_attn is recomputed: a fused attention keeps no scores, so that attention runs "
+               "twice and its output alone is saved",
+               text("compare with {}: `weft memory` counts what each saves and costs",
+                    model.multi_latent_attention ? "mla_up_proj"
+                    : model.experts() > 0        ? "moe_act or layernorm"
+                                                 : "layernorm"));
 }
 
 void judge_ring(Judge& judge) {
@@ -149,12 +189,31 @@ constexpr Rule kRecomputeRules[] = {
             "for is not saved.",
      .example = "model.recompute_granularity=selective model.recompute_modules=[shared_experts]",
      .judge = judge_idle_modules},
+    {.id = "W123",
+     .kind = Kind::Warning,
+     .when = "model.recompute_granularity = selective with model.recompute_modules = []",
+     .then = "warned: nothing runs again",
+     .why = "An empty list names no modules, where null names core_attn (TC-51).",
+     .example = "model.recompute_granularity=selective model.recompute_modules=[]",
+     .judge = judge_no_modules_named},
+    {.id = "W124",
+     .kind = Kind::Warning,
+     .when = "model.recompute_granularity = full with more model.recompute_num_layers than a stage "
+             "has",
+     .then = "warned: all of them are meant",
+     .why = "The number is of one stage (a chunk of a virtual pipeline). One that is larger than "
+            "every stage often comes from a model with more layers.",
+     .example = "model.recompute_granularity=full model.recompute_method=block "
+                "model.recompute_num_layers=9",
+     .judge = judge_number_of_layers},
     {.id = "TC-54",
      .kind = Kind::Warning,
      .when = "core_attn recomputed",
      .then = "warned",
-     .why = "Fused attention recomputes its scores by itself. Measured on Moonlight-16B, 8 H100: 4 "
-            "MB less of 36.6 GB, and a step 3.9% longer.",
+     .why = "Fused attention recomputes its scores by itself, and what is left to save is its "
+            "output. Megatron keeps that for the projection anyway (Moonlight-16B, 8 H100: 4 MB "
+            "less of 36.6 GB, and a step 3.9% longer); Weft lets it go, so that `weft memory` may "
+            "list core_attn, with its price.",
      .example = "model.recompute_granularity=selective model.recompute_modules=[core_attn]",
      .judge = judge_core_attention},
     {.id = "W97",

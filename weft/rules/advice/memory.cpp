@@ -21,7 +21,7 @@ std::optional<Note> selective_first(const Config& config) {
   if (config.model.recompute_granularity != RecomputeGranularity::Full) return {};
   const char* module = config.model.multi_latent_attention ? "mla_up_proj"
                        : config.model.experts() > 0        ? "moe_act"
-                                                           : "core_attn";
+                                                           : "layernorm";
   return note(
       "model.recompute_granularity",
       "full recomputation runs every forward again, dispatch and combine included",
@@ -50,9 +50,11 @@ std::optional<Note> latent_recompute(const Config& config) {
 std::optional<Note> offload_last(const Config& config) {
   if (!config.optimizer.optimizer_cpu_offload) return {};
   return note("optimizer.optimizer_cpu_offload",
-              text("optimizer state in host memory (fraction {})",
+              text("optimizer state in host memory (fraction {}) travels over the host link in "
+                   "every step",
                    config.optimizer.optimizer_offload_fraction),
-              "selective recomputation and more pipeline stages come first");
+              "see in `weft memory` whether selective recomputation frees enough for less time, "
+              "and try more pipeline stages");
 }
 
 std::optional<Note> state_fits(const Config& config) {
@@ -120,10 +122,12 @@ constexpr Advice kMemoryAdvice[] = {
      .judge = latent_recompute},
     {.id = "A17",
      .when = "optimizer state offloaded to the host",
-     .then = "last resort",
-     .why = "Every step moves the state over the host link twice.",
-     .measured =
-         "Qwen3-30B-A3B, TP2 PP2 EP4: 996 ms without, 2484 at half, 4189 with all (47 -> 32 GB).",
+     .then = "compare it with recomputation",
+     .why = "Every step moves gradients and weights over the host link, and the host's cores "
+            "change the state. How much of a step that is follows from the tokens of a step: "
+            "`weft memory` proposes it only where its price is the lowest, or nothing else fits.",
+     .measured = "In Megatron, Qwen3-30B-A3B, TP2 PP2 EP4: 996 ms without, 2484 at half, 4189 with "
+                 "all (47 -> 32 GB).",
      .example = "optimizer.optimizer_cpu_offload=true optimizer.optimizer_offload_fraction=0.5",
      .judge = offload_last},
 };
