@@ -7,6 +7,7 @@
 #include "weft/cli/memory_search.h"
 #include "weft/cli/run_room.h"
 #include "weft/derive/gpu.h"
+#include "weft/measure/less_offload.h"
 #include "weft/rules/validate.h"
 #include "weft/words/resolution.h"
 
@@ -88,40 +89,87 @@ TEST(MemoryLimit, ARunOnCoresIsRefusedWithSavingsThatMakeItFit) {
   room.host->bytes = need(asked);
   EXPECT_TRUE(limits_of_run(asked, judged, room, kSilent).empty());
   room.host->bytes = need(asked) * 4 / 5;
-  const std::vector<rules::Missing> limits = limits_of_run(asked, judged, room, kSilent);
+  const std::vector<MemoryLimit> limits = limits_of_run(asked, judged, room, kSilent);
   ASSERT_EQ(limits.size(), 1u);
-  EXPECT_NE(limits[0].message.find("this machine has free"), std::string::npos)
-      << limits[0].message;
-  EXPECT_NE(limits[0].fix.find(" frees "), std::string::npos) << limits[0].fix;
-  EXPECT_EQ(limits[0].fix.find("offload"), std::string::npos)
-      << "it frees nothing where device and host are one: " << limits[0].fix;
+  EXPECT_NE(limits[0].missing.message.find("this machine has free"), std::string::npos)
+      << limits[0].missing.message;
+  EXPECT_NE(limits[0].missing.fix.find(" frees "), std::string::npos) << limits[0].missing.fix;
+  EXPECT_EQ(limits[0].missing.fix.find("offload"), std::string::npos)
+      << "it frees nothing where device and host are one: " << limits[0].missing.fix;
   const MemoryReport report = report_fit(asked, room, kSilent);
-  ASSERT_TRUE(report.fit) << limits[0].fix;
+  ASSERT_TRUE(report.fit) << limits[0].missing.fix;
   EXPECT_LE(need(words::with_words(asked, report.fit->words)), room.host->bytes);
 }
 
-TEST(MemoryLimit, HostMemoryThatRanksShareIsALimitToo) {
-  config::Config asked = small_run();
-  asked.hardware.gpu = config::Gpu::H100;
-  asked.runtime.device = config::DeviceKind::Cuda;
-  asked.optimizer.optimizer_cpu_offload = true;
-  asked.optimizer.optimizer_offload_fraction = 1;
-  const config::Config judged = rules::judge(asked).config;
-  MemoryRoom room = judged_room(judged);
-  EXPECT_TRUE(limits_of_run(asked, judged, room, kSilent).empty());
-  const measure::MemoryForecast forecast = measure::forecast_memory(asked, measure::Priced::No);
-  const std::size_t need = measure::host_need(forecast, *room.host);
-  EXPECT_EQ(need, 2 * forecast.host_bytes()) << "of both ranks";
-  room.host->bytes = need * 3 / 4;
-  const std::vector<rules::Missing> limits = limits_of_run(asked, judged, room, kSilent);
+// A run on GPUs whose optimizer's state lies in host memory, which has three quarters of the room.
+class HostLimit : public testing::Test {
+ protected:
+  HostLimit() {
+    asked_.hardware.gpu = config::Gpu::H100;
+    asked_.runtime.device = config::DeviceKind::Cuda;
+    asked_.optimizer.optimizer_cpu_offload = true;
+    asked_.optimizer.optimizer_offload_fraction = 1;
+    judged_ = rules::judge(asked_).config;
+    room_ = judged_room(judged_);
+    forecast_ = measure::forecast_memory(asked_, measure::Priced::No);
+    need_ = measure::host_need(forecast_, *room_.host);
+  }
+
+  std::vector<MemoryLimit> limits() const { return limits_of_run(asked_, judged_, room_, kSilent); }
+  void expect_room_with(const std::vector<std::string>& words) const {
+    const config::Config with = words::with_words(asked_, words);
+    const auto lacking =
+        measure::overrun(measure::forecast_memory(with, measure::Priced::No), room_);
+    EXPECT_EQ(lacking.device, 0u);
+    EXPECT_EQ(lacking.host, 0u);
+  }
+
+  config::Config asked_ = small_run(), judged_;
+  MemoryRoom room_;
+  measure::MemoryForecast forecast_;
+  std::size_t need_ = 0;
+};
+
+TEST_F(HostLimit, RanksShareTheMemoryOfTheirMachine) {
+  EXPECT_TRUE(limits().empty());
+  EXPECT_EQ(need_, 2 * forecast_.host_bytes()) << "of both ranks";
+  room_.host->bytes = need_ * 3 / 4;
+  const std::vector<MemoryLimit> limits = this->limits();
   ASSERT_EQ(limits.size(), 1u);
-  EXPECT_EQ(limits[0].part, "room in host memory");
-  const std::string wanted = "use optimizer.optimizer_offload_fraction=";
-  const std::size_t at = limits[0].fix.find(wanted);
-  ASSERT_NE(at, std::string::npos) << limits[0].fix;
-  asked.optimizer.optimizer_offload_fraction = std::stod(limits[0].fix.substr(at + wanted.size()));
-  EXPECT_LE(measure::host_need(measure::forecast_memory(asked, measure::Priced::No), *room.host),
-            room.host->bytes);
+  EXPECT_EQ(limits[0].missing.part, "room in host memory");
+  EXPECT_NE(limits[0].missing.fix.find("optimizer.optimizer_offload_fraction=0."),
+            std::string::npos)
+      << limits[0].missing.fix;
+  ASSERT_TRUE(limits[0].fit);
+  EXPECT_EQ(limits[0].fit->words.size(), 1u) << limits[0].missing.fix;
+  expect_room_with(limits[0].fit->words);
+}
+
+// The GPU has no room for what host memory has none for: activations give way.
+TEST_F(HostLimit, WhatIsProposedFitsTheGpuToo) {
+  room_.host->bytes = need_ * 3 / 4;
+  room_.device->memory_bytes = room_.device->reserved_bytes + forecast_.peak_bytes();
+  const std::vector<MemoryLimit> limits = this->limits();
+  ASSERT_EQ(limits.size(), 1u);
+  ASSERT_TRUE(limits[0].fit) << limits[0].missing.fix;
+  EXPECT_EQ(limits[0].fit->names.front(), measure::kLessOffload);
+  EXPECT_GT(limits[0].fit->names.size(), 1u) << limits[0].missing.fix;
+  expect_room_with(limits[0].fit->words);
+}
+
+TEST_F(HostLimit, ThatNothingFitsBothIsSaid) {
+  room_.host->bytes = need_ / 20;
+  std::size_t state = 0;
+  for (const tensor::Tag tag : {tensor::Tag::Weights, tensor::Tag::Gradients}) {
+    state += forecast_.largest().peak_bytes[static_cast<std::size_t>(tag)];
+  }
+  room_.device->memory_bytes = room_.device->reserved_bytes + state;
+  const std::vector<MemoryLimit> limits = this->limits();
+  ASSERT_EQ(limits.size(), 2u);
+  EXPECT_FALSE(limits[1].fit) << limits[1].missing.fix;
+  EXPECT_NE(limits[1].missing.fix.find("host memory has room and the GPU has not"),
+            std::string::npos)
+      << limits[1].missing.fix;
 }
 
 TEST(MemoryLimit, WhatNeedsLittleIsNotCounted) {

@@ -86,7 +86,13 @@ TEST(MemoryCommand, SaysWhatMakesARunFit) {
   for (const char* command : {"check --memory --json ", "check --json "}) {
     const Outcome check = weft(command + words);
     EXPECT_EQ(check.code, 1) << check.err;
-    const std::string fix = Json::parse(check.out)["limits"].back()["fix"];
+    const Json limit = Json::parse(check.out)["limits"].back();
+    const std::string fix = limit["fix"];
+    ASSERT_EQ(limit["savings"].size(), 2u) << limit;
+    EXPECT_EQ(limit["savings"][0]["name"], json["savings"][0]["name"]);
+    EXPECT_EQ(limit["savings"][0]["words"], json["savings"][0]["words"]);
+    EXPECT_EQ(limit["savings"][0]["bytes"], json["savings"][0]["bytes"]);
+    EXPECT_EQ(limit["fit"], json["fit"]);
     EXPECT_NE(fix.find(json["savings"][0]["name"].get<std::string>() + " frees"), fix.npos) << fix;
     const std::size_t second = fix.find(" frees ", fix.find(" frees ") + 1);
     EXPECT_NE(second, fix.npos) << fix;
@@ -95,10 +101,37 @@ TEST(MemoryCommand, SaysWhatMakesARunFit) {
   }
 }
 
+// The first line and the last one say whether it fits, and what of the run is not counted.
+TEST(MemoryCommand, AVerdictComesFirstAndLast) {
+  const Outcome outcome = weft(kRun + "hardware.gpu=h100 runtime.device=cuda");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const std::vector<std::string> lines = base::split(outcome.out, '\n');
+  EXPECT_TRUE(lines.front().starts_with("fits NVIDIA H100 80GB HBM3: 74.4 GiB to spare of 74.4"))
+      << outcome.out;
+  EXPECT_EQ(lines.front(), lines[lines.size() - 2]);
+  EXPECT_EQ(lines.front().find("not counted"), std::string::npos) << lines.front();
+  const Outcome without =
+      weft(kRun + "hardware.gpu=h100 runtime.device=cuda model.mtp_num_layers=1");
+  EXPECT_NE(without.out.substr(0, without.out.find('\n')).find("not counted: multi-token"),
+            std::string::npos)
+      << without.out << without.err;
+}
+
 TEST(MemoryCommand, TinyIsToldAsEver) {
   const Outcome outcome = weft(kRun);
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, base::read_text(WEFT_SOURCE_DIR "/tests/golden/memory_tiny.txt"));
+}
+
+// Where the labels at the left of a picture are.
+std::vector<std::string> heights_of_levels(const std::string& svg) {
+  const std::string begin = "<text class=\"r\" ";
+  std::vector<std::string> heights;
+  for (std::size_t at = svg.find(begin); at != svg.npos; at = svg.find(begin, at + 1)) {
+    const std::size_t y = svg.find("y=\"", at) + 3;
+    heights.push_back(svg.substr(y, svg.find('"', y) - y));
+  }
+  return heights;
 }
 
 TEST(MemoryCommand, DrawsThePictureOrSaysWhyNot) {
@@ -109,6 +142,10 @@ TEST(MemoryCommand, DrawsThePictureOrSaysWhyNot) {
   std::filesystem::remove(file);
   EXPECT_EQ(trace::find_fault(svg), "");
   EXPECT_NE(svg.find("pp rank 1: peak"), svg.npos);
+  EXPECT_EQ(weft(kRun + "hardware.gpu=h100 runtime.device=cuda --svg=" + file.string()).code, 0);
+  const std::string with_room = base::read_text(file);
+  std::filesystem::remove(file);
+  EXPECT_EQ(heights_of_levels(with_room).size(), 2u) << "one label a rank: the GPU's";
   const Outcome nowhere = weft(kRun + "--svg=/nowhere/at/all.svg");
   EXPECT_EQ(nowhere.code, 1);
   EXPECT_EQ(nowhere.out, "");

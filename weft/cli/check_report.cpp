@@ -28,6 +28,8 @@ base::Json json_of(const rules::Missing& missing) {
           {"fix", missing.fix}};
 }
 
+base::Json json_of(const MemoryLimit& limit) { return to_json(limit); }
+
 base::Json json_of(const rules::Note& note) {
   return {{"id", note.id}, {"key", note.key}, {"message", note.message}, {"fix", note.fix}};
 }
@@ -88,12 +90,19 @@ std::string automatic_text(const std::vector<Finding>& findings) {
   return all;
 }
 
-std::string missing_text(const char* title, const std::vector<rules::Missing>& missing) {
+std::string missing_text(const std::vector<rules::Missing>& missing) {
   if (missing.empty()) return "";
-  std::string all = text("\n{}\n", title);
+  std::string all = "\nmissing in this build\n";
   for (const rules::Missing& part : missing) {
     all += text("  {}\n          -> {}\n", part.message, part.fix);
   }
+  return all;
+}
+
+std::string limits_text(const std::vector<MemoryLimit>& limits) {
+  if (limits.empty()) return "";
+  std::string all = "\ndoes not fit\n";
+  for (const MemoryLimit& limit : limits) all += text("  {}\n", to_text(limit));
   return all;
 }
 
@@ -123,11 +132,10 @@ base::Json to_json(const CheckReport& report) {
 
 std::string to_text(const CheckReport& report) {
   const rules::Verdict& verdict = report.verdict;
-  std::string all = heading(report) + findings_text("errors", verdict.errors) +
+  std::string all = heading(report) + limits_text(report.limits) +
+                    findings_text("errors", verdict.errors) +
                     findings_text("warnings", verdict.warnings) +
-                    automatic_text(verdict.automatic) +
-                    missing_text("missing in this build", verdict.missing) +
-                    missing_text("does not fit", report.limits);
+                    automatic_text(verdict.automatic) + missing_text(verdict.missing);
   if (!report.advice.empty()) all += "\nadvice\n";
   for (const rules::Note& note : report.advice) all += line(note.id, note.message, note.fix);
   if (!report.modes.empty()) all += "\noverlap\n";
@@ -137,7 +145,7 @@ std::string to_text(const CheckReport& report) {
   if (report.derived) {
     all += text("\nthe run\n{}{}\n", derive::to_text(*report.derived), kAxisLegend);
   }
-  if (report.memory) all += "\nmemory\n" + stages_text(report.memory->forecast);
+  if (report.memory) all += "\nmemory\n" + stages_text(*report.memory);
   if (report.schedule) {
     all += "\nschedule\n" + to_text(*report.schedule);
   } else if (report.wish == ScheduleWish::Verify) {

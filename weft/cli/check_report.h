@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "weft/base/json.h"
-#include "weft/cli/memory_report.h"
+#include "weft/cli/memory_limit.h"
 #include "weft/derive/derived_run.h"
 #include "weft/plan/check_schedule.h"
 #include "weft/rules/advice/advice.h"
@@ -28,7 +28,7 @@ struct CheckReport {
   std::vector<rules::Note> advice;
   std::vector<rules::OverlapMode> modes;
   std::optional<derive::DerivedRun> derived;
-  std::vector<rules::Missing> limits;  // what it is too large for: its GPUs, or this machine
+  std::vector<MemoryLimit> limits;  // what it is too large for: its GPUs, or this machine
   std::optional<plan::ScheduleCheck> schedule;
   std::optional<MemoryReport> memory;
   ScheduleWish wish = ScheduleWish::None;

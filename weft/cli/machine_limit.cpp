@@ -61,12 +61,12 @@ bool is_countable(const config::Config& config) {
 std::optional<rules::Missing> machine_limit(const config::Config& config) {
   MemoryRoom room = host_room_here(config);
   if (is_ample(config, room)) return std::nullopt;
-  if (const auto limit = least_limit(config, room)) return limit;
+  if (const auto limit = least_limit(config, room)) return limit->missing;
   if (!is_countable(config)) return std::nullopt;
   const MemoryReport report{.forecast = measure::forecast_memory(config, measure::Priced::No),
                             .room = room};
-  const std::vector<rules::Missing> limits = memory_limits(report, config);
-  return limits.empty() ? std::nullopt : std::optional(limits.front());
+  const std::vector<MemoryLimit> limits = memory_limits(report, config);
+  return limits.empty() ? std::nullopt : std::optional(limits.front().missing);
 }
 
 }  // namespace weft::cli

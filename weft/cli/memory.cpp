@@ -1,4 +1,6 @@
 // weft memory: what a run needs of a GPU's memory, and what would free some of it.
+#include <iostream>
+
 #include "weft/base/error.h"
 #include "weft/base/file.h"
 #include "weft/base/text.h"
@@ -21,6 +23,13 @@ struct MemoryOptions {
   std::string svg;
 };
 
+void write_picture(const MemoryReport& report,
+                   const words::Resolution& run,
+                   const std::string& file) {
+  const std::string name = run.recipe.empty() ? "defaults" : run.recipe;
+  base::write_whole(file, to_svg(report, "weft memory: " + name));
+}
+
 int run_memory(const MemoryOptions& options) {
   const words::Resolution run = resolve(options.run);
   print_findings(run);
@@ -28,21 +37,19 @@ int run_memory(const MemoryOptions& options) {
   const config::Config asked = with_start(run, run.config);
   const rules::Verdict verdict = rules::validate_schedule(asked);
   for (const config::Finding& warning : verdict.warnings) print_warning(config::to_text(warning));
+  const bool is_text = options.run.format == Format::Text;
   ProgressLine line;
-  const MemoryReport report = report_memory(asked, judged_room(verdict.config), shown_on(line));
+  MemoryReport report = report_peaks(asked, judged_room(verdict.config), shown_on(line));
   line.clear();
-  if (!options.svg.empty() && report.forecast.is_predicted()) {
-    const std::string name = run.recipe.empty() ? "defaults" : run.recipe;
-    base::write_whole(options.svg, to_svg(report, "weft memory: " + name));
+  // Savings of a large run take a minute: what is known is told before.
+  if (is_text) print_text(peaks_text(report));
+  if (report.forecast.is_predicted()) {
+    std::cout.flush();
+    if (!options.svg.empty()) write_picture(report, run, options.svg);
+    add_savings(asked, shown_on(line), report);
+    line.clear();
   }
-  switch (options.run.format) {
-    case Format::Text:
-      print_text(to_text(report));
-      break;
-    case Format::Json:
-      print_json(to_json(report));
-      break;
-  }
+  is_text ? print_text(savings_text(report)) : print_json(to_json(report));
   if (!report.forecast.is_predicted()) return kFailed;
   return report.fits() || !derive::is_on_gpu(asked) ? kGood : kFailed;
 }

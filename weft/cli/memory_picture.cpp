@@ -16,6 +16,7 @@ using trace::svg::px;
 using train::BytesByTag;
 
 constexpr double kWidth = 1200, kMargin = 16, kLeft = 90, kRank = 130, kCaption = 26;
+constexpr double kAbove = 1.02, kLabel = 14;  // of the top level; the height of a number
 constexpr std::size_t kMostColumns = 800;
 // By tag, as they lie on each other.
 constexpr std::array<const char*, tensor::kDeviceTags> kColours =
@@ -46,7 +47,7 @@ class Drawing {
     if (const auto& device = report.room.device) {
       top_ = std::max(top_, static_cast<double>(device->bytes()));
     }
-    top_ *= 1.02;
+    top_ *= kAbove;
   }
 
   std::string draw() {
@@ -93,10 +94,7 @@ class Drawing {
     const double bottom = y + kCaption + kRank;
     const std::vector<BytesByTag> columns = columns_of(memory.timeline);
     for (int tag = tensor::kDeviceTags - 1; tag >= 0; --tag) draw_area(columns, tag, bottom);
-    draw_level(top_ / 1.02, bottom, "#d0d7de");
-    if (const auto& device = report_.room.device) {
-      draw_level(static_cast<double>(device->bytes()), bottom, "#cf222e");
-    }
+    draw_levels(bottom);
     const bool is_drawn = peak.phase == train::Phase::Training && !memory.timeline.empty();
     if (is_drawn) {
       body_ += text("<circle cx=\"{}\" cy=\"{}\" r=\"4\" fill=\"#cf222e\"/>\n",
@@ -128,6 +126,17 @@ class Drawing {
     body_ += text("<path fill=\"{}\" d=\"{}V{}Z\"/>\n", kColours[base::at(tag)], path, px(bottom));
   }
 
+  // What the picture ends with, and what the GPU has; where their numbers would lie on each other,
+  // the latter.
+  void draw_levels(double bottom) {
+    const double top = top_ / kAbove;
+    const auto& device = report_.room.device;
+    const double room = device ? static_cast<double>(device->bytes()) : 0;
+    const bool are_apart = !device || height_of(top - room, top_) >= kLabel;
+    if (are_apart) draw_level(top, bottom, "#d0d7de");
+    if (device) draw_level(room, bottom, "#cf222e");
+  }
+
   void draw_level(double bytes, double bottom, const char* colour) {
     const double y = bottom - height_of(bytes, top_);
     body_ += text("<path stroke=\"{}\" d=\"M{} {}H{}\"/>\n",
@@ -148,10 +157,10 @@ class Drawing {
       line(x + 17, y, "", tensor::name_of(static_cast<tensor::Tag>(tag)));
       x += 130;
     }
-    if (const auto& device = report_.room.device) {
-      line(x, y, "", "red line: what a run may take of " + device->name);
-    }
-    return y + 16;
+    const auto& device = report_.room.device;
+    if (!device) return y + 16;
+    line(kMargin, y + 18, "", "red line: what a run may take of " + device->name);
+    return y + 34;
   }
 
   const MemoryReport& report_;

@@ -5,7 +5,7 @@
 
 #include "weft/base/casts.h"
 #include "weft/base/text.h"
-#include "weft/cli/memory_limit.h"
+#include "weft/cli/fit_text.h"
 
 namespace weft::cli {
 namespace {
@@ -32,37 +32,12 @@ std::string tags_text(const BytesByTag& bytes) {
   return text("{}", fmt::join(parts, ", "));
 }
 
-base::Json tags_json(const BytesByTag& bytes) {
-  base::Json tags = base::Json::object();
-  for (int tag = 0; tag < tensor::kTags; ++tag) {
-    tags[std::string(tensor::name_of(static_cast<tensor::Tag>(tag)))] = bytes[base::at(tag)];
-  }
-  return tags;
-}
-
-std::string_view word(train::Phase phase) {
-  switch (phase) {
-    case train::Phase::Start:
-      return "start";
-    case train::Phase::Training:
-      return "training";
-    case train::Phase::Evaluation:
-      return "evaluation";
-  }
-  return "";
-}
-
 std::string moment_text(const PeakMoment& peak) {
   if (peak.phase == train::Phase::Start) return "before the first step";
   return text("{}at {}, {} in flight",
               peak.phase == train::Phase::Evaluation ? "in an evaluation, " : "",
               peak.node.empty() ? "the beginning" : peak.node,
               base::counted(peak.micro_batches, "micro-batch"));
-}
-
-// What lies in host memory, and is no part of the peak.
-std::size_t offloaded_bytes(const PredictedMemory& memory) {
-  return memory.peak_bytes[base::at(static_cast<int>(tensor::Tag::Offloaded))];
 }
 
 std::string host_text(const PredictedMemory& memory) {
@@ -107,31 +82,6 @@ std::string rank_text(std::size_t stage, const PredictedMemory& memory) {
   return all;
 }
 
-base::Json rank_json(std::size_t stage, const PredictedMemory& memory) {
-  base::Json pieces = base::Json::array();
-  for (const train::PieceBytes& piece : memory.at_peak.pieces) {
-    pieces.push_back({{"tag", tensor::name_of(piece.tag)},
-                      {"piece", piece.piece},
-                      {"bytes", piece.bytes},
-                      {"buffers", piece.blocks}});
-  }
-  return {{"pp_rank", stage},
-          {"rank", memory.rank},
-          {"peak_bytes", memory.peak_total_bytes},
-          {"host_bytes", offloaded_bytes(memory) + memory.snapshot_bytes},
-          {"snapshot_bytes", memory.snapshot_bytes},
-          {"step", word(memory.at_peak.phase)},
-          {"node", memory.at_peak.node},
-          {"micro_batches_in_flight", memory.at_peak.micro_batches},
-          {"tags", tags_json(memory.at_peak.bytes)},
-          {"peak_bytes_by_tag", tags_json(memory.peak_bytes)},
-          {"pieces", std::move(pieces)}};
-}
-
-double share_of(double seconds, const MemoryForecast& forecast) {
-  return forecast.step_seconds > 0 ? seconds / forecast.step_seconds : 0;
-}
-
 std::string offload_text(const MemoryForecast& forecast) {
   return forecast.offload.empty() ? "" : text("  offloaded: {}\n", forecast.offload);
 }
@@ -149,29 +99,36 @@ std::string shortened_text(const MemoryForecast& forecast) {
               forecast.micro_batches);
 }
 
+std::string device_verdict(const MemoryReport& report, const measure::Overrun& lacking) {
+  const measure::DeviceRoom& device = *report.room.device;
+  const std::string verdict = lacking.device == 0
+                                  ? text("fits {}: {} to spare of {}",
+                                         device.name,
+                                         human(device.bytes() - report.forecast.peak_bytes()),
+                                         human(device.bytes()))
+                                  : text("DOES NOT FIT {}: {} more than {}",
+                                         device.name,
+                                         human(lacking.device),
+                                         human(device.bytes()));
+  return text("{} ({} {}, less {} for CUDA, its libraries and gaps)",
+              verdict,
+              device.of,
+              human(device.memory_bytes),
+              human(device.reserved_bytes));
+}
+
 // The text of a machine depends on the machine, so that it is told where it matters.
-std::string room_text(const MemoryReport& report) {
+std::string verdict_text(const MemoryReport& report) {
   const measure::Overrun lacking = measure::overrun(report.forecast, report.room);
+  const std::string left_out = not_counted_text(report.forecast);
   std::string all;
-  if (const auto& device = report.room.device) {
-    all += lacking.device == 0 ? text("fits {}: {} of {} stay free",
-                                      device->name,
-                                      human(device->bytes() - report.forecast.peak_bytes()),
-                                      human(device->bytes()))
-                               : text("DOES NOT FIT {}: {} more than {}",
-                                      device->name,
-                                      human(lacking.device),
-                                      human(device->bytes()));
-    all += text(" ({} {}, less {} for CUDA, its libraries and gaps)\n",
-                device->of,
-                human(device->memory_bytes),
-                human(device->reserved_bytes));
-  }
+  if (report.room.device) all += device_verdict(report, lacking) + left_out + "\n";
   if (lacking.host > 0) {
-    all += text("DOES NOT FIT the memory of {}: {} more than {}\n",
+    all += text("DOES NOT FIT the memory of {}: {} more than {}{}\n",
                 report.room.host->name,
                 human(lacking.host),
-                human(report.room.host->bytes));
+                human(report.room.host->bytes),
+                left_out);
   }
   return all;
 }
@@ -198,7 +155,7 @@ std::string percent_text(double share) {
   return std::abs(share) < 1 ? text("{:+.2g} %", 100 * share) : text("{:+.0f} %", 100 * share);
 }
 
-std::string savings_text(const MemoryReport& report) {
+std::string list_of_savings(const MemoryReport& report) {
   const measure::Savings& savings = *report.savings;
   std::string all = "\nsavings not taken, cheapest first: each alone, of the largest peak\n";
   if (savings.worthwhile.empty()) all += "  none\n";
@@ -207,7 +164,7 @@ std::string savings_text(const MemoryReport& report) {
                 saving.name,
                 human(static_cast<std::size_t>(saving.bytes)),
                 duration_text(saving.seconds),
-                percent_text(share_of(saving.seconds, report.forecast)),
+                percent_text(share_of_step(saving.seconds, report.forecast)),
                 fmt::join(saving.words, " "),
                 saving.rounds() ? " (rounds otherwise)" : "",
                 host_of_saving(saving, report));
@@ -220,43 +177,17 @@ std::string savings_text(const MemoryReport& report) {
                     report.costs);
 }
 
-base::Json savings_json(const MemoryReport& report) {
-  base::Json list = base::Json::array();
-  for (const Saving& saving : report.savings->worthwhile) {
-    list.push_back({{"name", saving.name},
-                    {"words", saving.words},
-                    {"bytes", saving.bytes},
-                    {"peak_bytes", saving.peak_bytes},
-                    {"host_bytes", saving.host_bytes},
-                    {"cost", share_of(saving.seconds, report.forecast)},
-                    {"cost_ms", 1e3 * saving.seconds}});
-  }
-  return list;
-}
-
 }  // namespace
 
-base::Json stages_json(const MemoryForecast& forecast) {
-  base::Json stages = base::Json::array();
-  for (const PredictedMemory& stage : forecast.stages) {
-    stages.push_back({{"rank", stage.rank},
-                      {"peak_bytes_by_tag", tags_json(stage.peak_bytes)},
-                      {"peak_total_bytes", stage.peak_total_bytes},
-                      {"snapshot_bytes", stage.snapshot_bytes}});
-  }
-  return {{"predicted", forecast.is_predicted()},
-          {"left_out", forecast.left_out},
-          {"offload", forecast.offload},
-          {"micro_batches", forecast.micro_batches},
-          {"micro_batches_run", forecast.run},
-          {"pipeline_ranks", std::move(stages)}};
-}
-
-std::string stages_text(const MemoryForecast& forecast) {
+std::string stages_text(const MemoryReport& report) {
+  const MemoryForecast& forecast = report.forecast;
   if (!forecast.is_predicted()) {
     return text("  not predicted: {}\n", fmt::join(forecast.left_out, "; "));
   }
   std::string all;
+  for (const std::string& line : base::split(verdict_text(report), '\n')) {
+    if (!line.empty()) all += text("  {}\n", line);
+  }
   for (std::size_t stage = 0; stage < forecast.stages.size(); ++stage) {
     const PredictedMemory& memory = forecast.stages[stage];
     all += text("  {:<16}{}; at one time {}, predicted by a dry step\n",
@@ -271,54 +202,20 @@ std::string stages_text(const MemoryForecast& forecast) {
   return all + offload_text(forecast) + left_out_text(forecast) + shortened_text(forecast);
 }
 
-base::Json to_json(const MemoryReport& report) {
+std::string peaks_text(const MemoryReport& report) {
   const MemoryForecast& forecast = report.forecast;
-  base::Json ranks = base::Json::array();
-  for (std::size_t stage = 0; stage < forecast.stages.size(); ++stage) {
-    ranks.push_back(rank_json(stage, forecast.stages[stage]));
-  }
-  base::Json json{{"predicted", forecast.is_predicted()},
-                  {"left_out", forecast.left_out},
-                  {"offload", forecast.offload},
-                  {"micro_batches", forecast.micro_batches},
-                  {"micro_batches_run", forecast.run},
-                  {"ranks", std::move(ranks)},
-                  {"gpu", nullptr},
-                  {"fits", nullptr},
-                  {"fit", nullptr}};
-  if (!forecast.is_predicted()) return json;
-  json["peak_bytes"] = forecast.peak_bytes();
-  json["step_ms"] = 1e3 * forecast.step_seconds;
-  json["costs"] = report.costs;
-  json["savings"] = savings_json(report);
-  json["without_effect"] = report.savings->without;
-  if (const auto& device = report.room.device) {
-    json["gpu"] = {{"name", device->name},
-                   {"memory_bytes", device->memory_bytes},
-                   {"reserved_bytes", device->reserved_bytes}};
-  }
-  if (report.room.device || !report.fits()) json["fits"] = report.fits();
-  if (report.fit) {
-    json["fit"] = {{"names", report.fit->names},
-                   {"words", report.fit->words},
-                   {"peak_bytes", report.fit->peak_bytes},
-                   {"cost", share_of(report.fit->seconds, forecast)}};
-  }
-  return json;
-}
-
-std::string to_text(const MemoryReport& report) {
-  const MemoryForecast& forecast = report.forecast;
-  if (!forecast.is_predicted()) return stages_text(forecast);
-  std::string all;
+  if (!forecast.is_predicted()) return stages_text(report);
+  std::string all = verdict_text(report);
   for (std::size_t stage = 0; stage < forecast.stages.size(); ++stage) {
     all += rank_text(stage, forecast.stages[stage]);
   }
-  all += offload_text(forecast) + left_out_text(forecast) + shortened_text(forecast);
-  all += room_text(report);
-  all += savings_text(report);
-  const std::string fit = fit_text(report);
-  return fit.empty() ? all : all + fit + "\n";
+  return all + offload_text(forecast) + left_out_text(forecast) + shortened_text(forecast);
+}
+
+std::string savings_text(const MemoryReport& report) {
+  if (!report.savings) return "";
+  const std::string end = report.fits() ? verdict_text(report) : fit_lines(report);
+  return list_of_savings(report) + (end.empty() || end.starts_with('\n') ? "" : "\n") + end;
 }
 
 }  // namespace weft::cli

@@ -27,12 +27,19 @@ struct MemoryReport {
   bool fits() const { return measure::overrun(forecast, room).is_none(); }  // or nobody knows
 };
 
+// What of host memory a rank has offloaded: no part of its peak.
+std::size_t offloaded_bytes(const train::PredictedMemory& memory);
+// Of the step, at nominal costs.
+double share_of_step(double seconds, const measure::MemoryForecast& forecast);
+
 // Of `weft check`: a line a pipeline rank.
 base::Json stages_json(const measure::MemoryForecast& forecast);
-std::string stages_text(const measure::MemoryForecast& forecast);
+std::string stages_text(const MemoryReport& report);
 
-// Of `weft memory`.
+// Of `weft memory`: whether the run fits, and what each rank needs; known before any saving is.
+std::string peaks_text(const MemoryReport& report);
+// What could be saved, what makes the run fit, and at last whether it fits.
+std::string savings_text(const MemoryReport& report);
 base::Json to_json(const MemoryReport& report);
-std::string to_text(const MemoryReport& report);
 
 }  // namespace weft::cli

@@ -9,6 +9,7 @@
 #include "weft/cli/hardware_folder.h"
 #include "weft/cli/machine_limit.h"
 #include "weft/derive/gpu.h"
+#include "weft/measure/less_offload.h"
 #include "weft/measure/memory_estimate.h"
 #include "weft/plan/nominal_costs.h"
 
@@ -48,7 +49,16 @@ void look_for_fit(const config::Config& asked,
   const std::vector<Saving> helpful = measure::helpful_savings(run, *report.savings);
   report.cheapest = measure::apart(asked, worth_naming(run, helpful), kNamedSavings);
   if (measure::is_hopeless(report.forecast, room)) return;
-  report.fit = measure::find_fit(run, helpful, tell, forecast);
+  // Less in host memory costs no time and changes no bit, but needs more of the device.
+  const bool has_device_room = measure::overrun(report.forecast, room).device == 0;
+  if (has_device_room) report.fit = measure::fit_by_less_offload(run, tell, forecast);
+  if (!report.fit && has_device_room) {
+    report.fit = measure::fit_beside_less_offload(run, tell, forecast);
+  }
+  if (!report.fit) report.fit = measure::find_fit(run, helpful, tell, forecast);
+  if (!report.fit && !has_device_room) {
+    report.fit = measure::fit_beside_less_offload(run, tell, forecast);
+  }
 }
 
 // The planner's numbers of the GPU; none where it has none.
@@ -73,8 +83,8 @@ std::string nominal_costs_text(const config::HardwareConfig& hardware) {
         gpu.name);
   }
   return base::text(
-      "{} (as advertised, of which products reach about {:.0f} %; the last is what a "
-      "copy reaches, over that)",
+      "{} (as advertised, of which products reach about {:.0f} %; the last two are what "
+      "a copy and the host's cores reach, over that)",
       rates,
       100 * derive::kReachedOfProducts);
 }
@@ -96,17 +106,19 @@ void estimate_fit(const config::Config& asked,
 
 }  // namespace
 
-MemoryReport report_memory(const config::Config& asked,
-                           const measure::MemoryRoom& room,
-                           const measure::Tell& tell) {
+MemoryReport report_peaks(const config::Config& asked,
+                          const measure::MemoryRoom& room,
+                          const measure::Tell& tell) {
   tell("a dry step");
-  MemoryReport report{.forecast = measure::forecast_memory(asked, measure::Priced::Yes),
-                      .room = room,
-                      .costs = nominal_costs_text(asked.hardware)};
-  if (!report.forecast.is_predicted()) return report;
+  return {.forecast = measure::forecast_memory(asked, measure::Priced::Yes),
+          .room = room,
+          .costs = nominal_costs_text(asked.hardware)};
+}
+
+void add_savings(const config::Config& asked, const measure::Tell& tell, MemoryReport& report) {
   report.savings = measure::find_savings(asked, report.forecast, tell);
-  if (!report.fits()) look_for_fit(asked, room, tell, measure::forecast_memory, report);
-  return report;
+  if (report.fits()) return;
+  look_for_fit(asked, report.room, tell, measure::forecast_memory, report);
 }
 
 MemoryReport report_fit(const config::Config& asked,
@@ -116,7 +128,10 @@ MemoryReport report_fit(const config::Config& asked,
   MemoryReport report{.forecast = measure::forecast_memory(asked, measure::Priced::No),
                       .room = room};
   const bool is_over = report.fits() || measure::is_hopeless(report.forecast, room);
-  return is_over ? report : report_memory(asked, room, tell);
+  if (is_over) return report;
+  report = report_peaks(asked, room, tell);
+  add_savings(asked, tell, report);
+  return report;
 }
 
 bool is_quick_to_count(const config::Config& asked) {
@@ -139,9 +154,12 @@ std::optional<MemoryReport> report_quickly(const config::Config& asked,
   tell("a dry step");
   MemoryReport report{.forecast = measure::forecast_memory(asked, measure::Priced::No),
                       .room = room};
-  const bool is_estimated = hardware && measure::overrun(report.forecast, room).device > 0 &&
-                            !measure::is_hopeless(report.forecast, room);
-  if (is_estimated) estimate_fit(asked, *hardware, report, tell);
+  const measure::Overrun lacking = measure::overrun(report.forecast, room);
+  if (measure::is_hopeless(report.forecast, room)) return report;
+  if (hardware && lacking.device > 0) estimate_fit(asked, *hardware, report, tell);
+  if (lacking.device == 0) {
+    report.fit = measure::fit_by_less_offload({asked, report.forecast, room}, tell);
+  }
   return report;
 }
 

@@ -10,10 +10,12 @@ namespace weft::cli {
 MemoryReport report_fit(const config::Config& asked,
                         const measure::MemoryRoom& room,
                         const measure::Tell& tell);
-// The same with the savings in any case.
-MemoryReport report_memory(const config::Config& asked,
-                           const measure::MemoryRoom& room,
-                           const measure::Tell& tell);
+// The peaks of the run and its price, without savings.
+MemoryReport report_peaks(const config::Config& asked,
+                          const measure::MemoryRoom& room,
+                          const measure::Tell& tell);
+// Adds the savings, and where it does not fit what would make it fit. Of a run that is predicted.
+void add_savings(const config::Config& asked, const measure::Tell& tell, MemoryReport& report);
 // Whether a dry step of the run takes less than a second, so that one is taken for every saving.
 bool is_quick_to_count(const config::Config& asked);
 // report_fit within some seconds, of a run of any size. Nothing where an estimate says that it

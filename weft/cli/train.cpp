@@ -180,8 +180,8 @@ void require_room(const config::Config& asked, const config::Config& config) {
   if (is_ample(config, room)) return;
   ProgressLine line;
   std::vector<std::string> complaints;
-  for (const rules::Missing& limit : limits_of_run(asked, config, room, shown_on(line))) {
-    complaints.push_back(base::text("{}: {}", limit.message, limit.fix));
+  for (const MemoryLimit& limit : limits_of_run(asked, config, room, shown_on(line))) {
+    complaints.push_back(to_text(limit));
   }
   if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
 }
