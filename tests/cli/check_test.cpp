@@ -175,6 +175,12 @@ TEST(CheckCommand, ARunThatDoesNotFitItsGpuIsToldSo) {
   const Outcome roomy = weft("check " + words + "b300");
   EXPECT_EQ(roomy.code, 0) << roomy.out;
   EXPECT_FALSE(contains(roomy.out, "does not fit")) << roomy.out;
+  EXPECT_TRUE(contains(roomy.out, "legal, runs in this build, fits NVIDIA B300\n")) << roomy.out;
+  EXPECT_EQ(check(words + "b300", 0)["fits"], true);
+  EXPECT_EQ(check(words + "h100", 1)["fits"], false);
+  EXPECT_EQ(check("tiny", 0)["fits"], nullptr);
+  EXPECT_TRUE(contains(weft("check " + words + "b300 model.mtp_num_layers=1").out,
+                       "fits NVIDIA B300 without what is missing\n"));
   const Outcome host = weft("check " + words +
                             "b300 optimizer.optimizer_cpu_offload=true "
                             "optimizer.optimizer_offload_fraction=1 hardware.host_memory_gb=100");

@@ -1,4 +1,6 @@
 // weft check: judges a run without running it.
+#include <algorithm>
+
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/cli/arguments.h"
@@ -60,9 +62,11 @@ CheckReport unreadable(const base::ConfigError& error) {
 }
 
 // A run of many layers on processor cores is not counted, where it is too large without that.
-void look_at_memory(const config::Config& asked, MemoryWish wish, CheckReport& report) {
+void look_at_memory(const config::Config& asked,
+                    const measure::MemoryRoom& room,
+                    MemoryWish wish,
+                    CheckReport& report) {
   const config::Config& config = report.verdict.config;
-  const measure::MemoryRoom room = judged_room(config);
   ProgressLine line;
   if (wish == MemoryWish::Predict) {
     report.memory = report_fit(asked, room, shown_on(line));
@@ -77,6 +81,19 @@ void look_at_memory(const config::Config& asked, MemoryWish wish, CheckReport& r
     const auto quick = report_quickly(asked, config, room, shown_on(line));
     if (quick) report.limits = memory_limits(*quick, config);
   }
+}
+
+// Parts that are not built are not counted; which they are stands in the report.
+void judge_memory(const config::Config& asked, MemoryWish wish, CheckReport& report) {
+  const measure::MemoryRoom room = judged_room(report.verdict.config);
+  look_at_memory(asked, room, wish, report);
+  const bool is_counted = wish == MemoryWish::Predict ? report.memory->forecast.is_predicted()
+                                                      : is_countable(report.verdict.config);
+  if (!room.device || !is_counted || !report.limits.empty()) return;
+  const bool is_whole = std::ranges::all_of(report.verdict.missing, [](const auto& missing) {
+    return missing.part == rules::kNoGpu;
+  });
+  report.fits = room.device->name + (is_whole ? "" : " without what is missing");
 }
 
 CheckReport check(const CheckOptions& options) {
@@ -94,7 +111,7 @@ CheckReport check(const CheckOptions& options) {
   if (report.verdict.legal()) look_at_files(report.verdict);
   if (!report.verdict.legal()) return report;
   const config::Config& config = report.verdict.config;
-  look_at_memory(run.config, options.memory, report);
+  judge_memory(run.config, options.memory, report);
   report.advice = rules::advise(config);
   report.modes = rules::overlap_modes(report.verdict);
   report.derived = derive::derived_run(config);

@@ -61,7 +61,8 @@ std::string heading(const CheckReport& report) {
   if (!verdict.legal()) {
     return text("{}: not legal, {}\n", name, base::counted(std::ssize(verdict.errors), "error"));
   }
-  const std::string fits = report.limits.empty() ? "" : ", does not fit";
+  std::string fits = report.limits.empty() ? "" : ", does not fit";
+  if (!report.fits.empty()) fits = ", fits " + report.fits;
   if (verdict.runs()) return text("{}: legal, runs in this build{}\n", name, fits);
   return text("{}: legal, does not run in this build ({} missing){}\n",
               name,
@@ -115,6 +116,7 @@ base::Json to_json(const CheckReport& report) {
       {"legal", verdict.legal()},
       {"runs", verdict.runs() && report.limits.empty()},
       {"missing", list_of(verdict.missing)},
+      {"fits", nullptr},
       {"limits", list_of(report.limits)},
       {"errors", list_of(verdict.errors)},
       {"warnings", list_of(verdict.warnings)},
@@ -124,6 +126,7 @@ base::Json to_json(const CheckReport& report) {
       {"config",
        report.readable == Readable::Yes ? config::to_json(verdict.config) : base::Json(nullptr)},
       {"derived", nullptr}};
+  if (!report.fits.empty() || !report.limits.empty()) json["fits"] = report.limits.empty();
   if (report.derived) json["derived"] = derive::to_json(*report.derived);
   if (report.schedule) json["schedule"] = to_json(*report.schedule);
   if (report.memory) json["memory"] = stages_json(report.memory->forecast);

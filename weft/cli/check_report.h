@@ -29,6 +29,7 @@ struct CheckReport {
   std::vector<rules::OverlapMode> modes;
   std::optional<derive::DerivedRun> derived;
   std::vector<MemoryLimit> limits;  // what it is too large for: its GPUs, or this machine
+  std::string fits;  // the GPU that it was found to fit; empty: nobody can say, or it does not
   std::optional<plan::ScheduleCheck> schedule;
   std::optional<MemoryReport> memory;
   ScheduleWish wish = ScheduleWish::None;

@@ -108,7 +108,7 @@ MemoryForecast forecast_memory(const config::Config& asked, Priced priced) {
   MemoryForecast forecast;
   config::Config config = rules::without_missing(asked);
   for (const rules::Missing& missing : rules::missing_parts(asked)) {
-    if (missing.part != "a GPU") forecast.left_out.push_back(missing.message);
+    if (missing.part != rules::kNoGpu) forecast.left_out.push_back(missing.message);
   }
   share_machines(config);
   forecast.micro_batches = plan::micro_batches_of(config);

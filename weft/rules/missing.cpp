@@ -113,7 +113,7 @@ void add_state_dtypes(const OptimizerConfig& optimizer, const Add& add) {
 // A run that is judged for GPUs and would not be on one.
 Missing no_gpu_asked_for(const Config& config) {
   const std::string key = config.hardware.gpu ? "hardware.gpu" : "hardware.device_name";
-  return {.part = "a GPU",
+  return {.part = kNoGpu,
           .keys = {key, "runtime.device"},
           .message = text("a run for GPUs ({} = {}) on processor cores (runtime.device = cpu)",
                           key,

@@ -16,6 +16,9 @@ struct Missing {
   std::string fix;
 };
 
+// The part of a run for GPUs that is to compute on cores: nothing of it is left out for that.
+inline constexpr const char* kNoGpu = "a GPU";
+
 bool is_built(config::LoadBalancing kind);
 
 // The parts that a legal config asks for and this build has not. An empty list: it runs.
