@@ -49,12 +49,13 @@ std::optional<Note> latent_recompute(const Config& config) {
 
 std::optional<Note> offload_last(const Config& config) {
   if (!config.optimizer.optimizer_cpu_offload) return {};
-  return note("optimizer.optimizer_cpu_offload",
-              text("optimizer state in host memory (fraction {}) travels over the host link in "
-                   "every step",
-                   config.optimizer.optimizer_offload_fraction),
-              "see in `weft memory` whether selective recomputation frees enough for less time, "
-              "and try more pipeline stages");
+  return note(
+      "optimizer.optimizer_cpu_offload",
+      text("optimizer state in host memory (fraction {}): gradients and weights travel over "
+           "the host link in every step",
+           config.optimizer.optimizer_offload_fraction),
+      "see in `weft memory` whether selective recomputation frees enough for less time, "
+      "and try more pipeline stages");
 }
 
 std::optional<Note> state_fits(const Config& config) {
