@@ -17,9 +17,10 @@ struct Known {
       host_memory_gbps;
 };
 
-// Memory: the total that cudaMemGetInfo gives, of an H200 as measured (139.7 GiB), of the others as
-// public reports of PyTorch print it ("a total capacity of ..."): 79.1, 178.35, 267.69, 184.31 and
-// 276.50 GiB. Drivers differ by a tenth of a GiB; the least is taken.
+// Memory: the total that CUDA gives (cudaMemGetInfo), as public reports of PyTorch print it ("a
+// total capacity of ..."): A100 and H100 79.1, H200 139.7 (the one that Weft was measured on says
+// 139), B200 178.35, B300 267.69, GB200 184.31, GB300 276.50 GiB. Drivers differ by a tenth of a
+// GiB; the least that was found is taken. VR200 and R100: as advertised.
 constexpr Known kKnown[] = {
     {Gpu::A100, "NVIDIA A100-SXM4-80GB", 8, 8, 84.9, 312, 2039, 300, 32, 2000, 51.2},
     {Gpu::H100, "NVIDIA H100 80GB HBM3", 9, 8, 84.9, 989, 3350, 450, 64, 2000, 76.8},
