@@ -43,8 +43,8 @@ void stay_on_node(int node);
 void wake_promptly();
 
 // Lets the calling thread, and the threads it starts from now on, run only while no other thread
-// wants the core. For threads that compute on a core of the rank's own: what communicates and
-// issues then goes first, always. Where others use the core too it would starve.
+// wants the core. For threads that compute on cores that only ranks of one run use: what
+// communicates and issues then goes first, always. Where others use the core too it would starve.
 void give_way();
 
 }  // namespace weft::base

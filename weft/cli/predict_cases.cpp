@@ -1,9 +1,7 @@
 #include "weft/cli/predict_cases.h"
 
 #include "weft/base/check.h"
-#include "weft/base/cores.h"
 #include "weft/base/text.h"
-#include "weft/derive/derived.h"
 
 namespace weft::cli {
 namespace {
@@ -82,10 +80,7 @@ class Layouts {
 
  private:
   config::Config with(const std::string& line) const {
-    config::Config config = words::with_words(run_.config, words_in(kEven + line));
-    const auto cores = std::ssize(base::usable_cores());
-    if (derive::layout_of(config).world > cores) config.runtime.pin_ranks = false;
-    return config;
+    return words::with_words(run_.config, words_in(kEven + line));
   }
 
   void add(const NamedWords& layout, const std::string& group, const std::string& links) {

@@ -28,7 +28,7 @@ enum class Memory { Device, HostVisible };
 
 // What a stream is for; how it is served is the device's matter. Alone: the only stream of its
 // rank, so that nothing can run beside it. Compute: computes beside communication.
-// ComputeOnOwnCores: the same, where nobody else uses the rank's cores: it gives way to
+// ComputeOnOwnCores: the same, where nobody but the run uses the cores: it gives way to
 // communication. Communication: mostly waits, and goes on at once when what it waits for is over.
 // Copy: the same, and moves so much memory between device and host that one thread is too slow.
 enum class StreamRole { Alone, Compute, ComputeOnOwnCores, Communication, Copy };

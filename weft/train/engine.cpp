@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "weft/base/check.h"
-#include "weft/base/cores.h"
 #include "weft/comm/failure.h"
 #include "weft/derive/derived.h"
 #include "weft/derive/optimizer_offload.h"
@@ -42,11 +41,8 @@ bool has_row_budget(const config::ModelConfig& model) {
          schedule::row_counts_of(model, config::RowBudget::Lifted);
 }
 
-// Ranks that must share a core would starve each other's compute.
 exec::Cores cores_of(const config::Config& config) {
-  const bool fits = config.runtime.backend != config::CommBackend::Threads ||
-                    derive::layout_of(config).world <= base::online_cores();
-  return config.runtime.pin_ranks && fits ? exec::Cores::Own : exec::Cores::Shared;
+  return config.runtime.pin_ranks ? exec::Cores::Own : exec::Cores::Shared;
 }
 
 std::unique_ptr<HostWorker> make_host_worker(const config::Config& config, tensor::Device& device) {

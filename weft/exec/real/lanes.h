@@ -13,7 +13,8 @@
 
 namespace weft::exec {
 
-// Own: nobody else uses this rank's cores, and its compute gives way to its communication.
+// Own: nobody but ranks of the run uses this rank's cores, and its compute gives way to what
+// communicates and issues.
 enum class Cores { Shared, Own };
 
 class Lanes {
