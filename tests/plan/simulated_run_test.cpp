@@ -50,6 +50,22 @@ TEST(SimulatedRun, TheRealScheduleTakesAsLongAsThePrice) {
   }
 }
 
+// What goes to the host travels at the pace of the GPU's own link, in the price and in the
+// schedule.
+TEST(SimulatedRun, CopiesToTheHostTakeWhatThePriceSays) {
+  const Hardware gb200 =
+      find_hardware(std::filesystem::path(WEFT_SOURCE_DIR) / "hardware", "gb200");
+  config::Config config = run_of(2, false);
+  config.hardware.gpu = config::Gpu::Gb200;
+  config.model.fine_grained_activation_offloading = true;
+  config.model.offload_modules = {config::OffloadModule::CoreAttn,
+                                  config::OffloadModule::AttnProj,
+                                  config::OffloadModule::ExpertFc1,
+                                  config::OffloadModule::MoeAct};
+  const double priced = price_step(config, gb200).step_ms;
+  EXPECT_NEAR(simulate_run(config, config, gb200).step_ms / priced, 1, 0.06);
+}
+
 TEST(SimulatedRun, HasATimelineOfEveryPipelineRank) {
   const config::Config config = run_of(2, false);
   const SimulatedRun run = simulate_run(config, config, h100());
