@@ -86,6 +86,26 @@ TEST(Hardware, AnAbsurdNumberIsNamedWithItsLineAndRange) {
             std::string::npos);
 }
 
+TEST(Hardware, NumbersThatContradictEachOtherAreNamed) {
+  const auto said = [](const char* key, const char* line) {
+    return complaint_of(replaced(content_of("h100"), key, line));
+  };
+  const std::tuple<const char*, const char*, const char*> wrong[] = {
+      {"reserved_gb", "reserved_gb: 90", "reserved_gb = 90 leaves nothing of memory_gb"},
+      {"memory_gb", "memory_gb: 80000", "memory_gb = 80000 is out of range"},
+      {"sms", "sms: 132.5", "sms = 132.5 is not a whole number"},
+      {"nvlink_domain", "nvlink_domain: 3", "one is a multiple of the other"},
+      {"nic_gbps", "nic_gbps: 400", "gigabytes a second: 400 Gb/s are 50"},
+      {"nvlink_gbps", "nvlink_gbps: 20", "nic_gbps = 50 is more than nvlink_gbps = 20"},
+      {"peak_fp8_tflops", "peak_fp8_tflops: 10", "less than peak_bf16_tflops"},
+      {"gemm_share_fp8", "gemm_share_fp8: 0", "gemm_share_fp8 is not"}};
+  for (const auto& [key, line, words] : wrong) {
+    EXPECT_NE(said(key, line).find(words), std::string::npos) << line << ": " << said(key, line);
+  }
+  EXPECT_EQ(said("nvlink_domain", "nvlink_domain: 4"), "");
+  EXPECT_EQ(said("nvlink_domain", "nvlink_domain: 16"), "");
+}
+
 TEST(Hardware, TheHostIsHeldAgainstItsRangesAndIsThatOfTheEngine) {
   EXPECT_NE(complaint_of(replaced(content_of("h100"), "host_memory_gb", "host_memory_gb: -1"))
                 .find("host_memory_gb = -1 is out of range"),

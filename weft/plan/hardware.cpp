@@ -1,6 +1,7 @@
 #include "weft/plan/hardware.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "weft/base/error.h"
@@ -59,6 +60,63 @@ const HardwareKey* find_key(std::string_view key) {
   return found == all.end() ? nullptr : &*found;
 }
 
+// What is counted.
+bool is_whole(std::string_view key) {
+  return key == "sms" || key == "gpus_per_node" || key == "nvlink_domain" || key == "dispatch_sms";
+}
+
+// Networks are sold in bits.
+std::string_view unit_hint(std::string_view key) {
+  if (!key.ends_with("_gbps")) return "";
+  return " (gigabytes a second: 400 Gb/s are 50)";
+}
+
+// What two numbers say together that one of them alone does not.
+std::vector<std::string> contradictions(const Hardware& hardware) {
+  std::vector<std::string> all;
+  const auto hold = [&](bool is_so, std::string said) {
+    if (!is_so) all.push_back(std::move(said));
+  };
+  hold(hardware.reserved_gb < hardware.memory_gb,
+       text("reserved_gb = {:g} leaves nothing of memory_gb = {:g}",
+            hardware.reserved_gb,
+            hardware.memory_gb));
+  hold(hardware.dispatch_sms < hardware.sms,
+       text("dispatch_sms = {:g} leaves nothing of sms = {:g}",
+            hardware.dispatch_sms,
+            hardware.sms));
+  const double larger = std::max(hardware.nvlink_domain, hardware.gpus_per_node);
+  const double smaller = std::min(hardware.nvlink_domain, hardware.gpus_per_node);
+  hold(std::fmod(larger, smaller) == 0,
+       text("nvlink_domain = {:g} with gpus_per_node = {:g}: NVLink joins whole machines, or equal "
+            "parts of one, so that one is a multiple of the other",
+            hardware.nvlink_domain,
+            hardware.gpus_per_node));
+  hold(hardware.nic_gbps <= hardware.nvlink_gbps,
+       text("nic_gbps = {:g} is more than nvlink_gbps = {:g}: both are gigabytes a second of one "
+            "GPU, "
+            "each way",
+            hardware.nic_gbps,
+            hardware.nvlink_gbps));
+  hold(hardware.nvlink_gbps <= hardware.memory_gbps,
+       text("nvlink_gbps = {:g} is more than memory_gbps = {:g}, the GPU's own memory",
+            hardware.nvlink_gbps,
+            hardware.memory_gbps));
+  const auto peaks = hardware.peak_tflops;
+  for (std::size_t i = 0; i < kNumbers; ++i) {
+    const std::string_view name = kNumberWords[i];
+    hold(peaks[i] <= 0 || hardware.gemm_share[i] > 0,
+         text("peak_{}_tflops is more than 0 and gemm_share_{} is not", name, name));
+    hold(peaks[i] <= 0 || peaks[i] >= peaks[0],
+         text("peak_{}_tflops = {:g} is less than peak_bf16_tflops = {:g}",
+              name,
+              peaks[i],
+              peaks[0]));
+  }
+  hold(peaks[0] > 0, "peak_bf16_tflops = 0: every GPU has bf16 products");
+  return all;
+}
+
 class HardwareReader {
  public:
   explicit HardwareReader(std::string named) : named_(std::move(named)) {}
@@ -99,11 +157,15 @@ class HardwareReader {
       return complain(text("{} = '{}' is not a number", key->key, base::shown(line.value)));
     }
     if (!(*value >= key->least && *value <= key->most)) {
-      return complain(text("{} = {} is out of range: {:g} to {:g} is possible",
+      return complain(text("{} = {} is out of range: {:g} to {:g} is possible{}",
                            key->key,
                            base::shown(line.value),
                            key->least,
-                           key->most));
+                           key->most,
+                           unit_hint(key->key)));
+    }
+    if (is_whole(key->key) && *value != std::floor(*value)) {
+      return complain(text("{} = {} is not a whole number", key->key, base::shown(line.value)));
     }
     key->set(hardware_, *value);
   }
@@ -144,15 +206,15 @@ const std::vector<HardwareKey>& hardware_keys() {
   using H = Hardware;
   static const std::vector<HardwareKey> keys = {
       told("sms", &H::sms, 1, 4096),
-      told("memory_gb", &H::memory_gb, 1, 1e5),
-      told("memory_gbps", &H::memory_gbps, 1, 1e6),
+      told("memory_gb", &H::memory_gb, 1, 4096),
+      told("memory_gbps", &H::memory_gbps, 1, 1e5),
       told("gpus_per_node", &H::gpus_per_node, 1, 1024),
       told("nvlink_domain", &H::nvlink_domain, 1, 1e5),
-      told("nvlink_gbps", &H::nvlink_gbps, 1, 1e5),
-      told("nic_gbps", &H::nic_gbps, 0.1, 1e5),
-      told("host_link_gbps", &H::host_link_gbps, 0.1, 1e5),
-      told("host_memory_gb", &H::host_memory_gb, 0, 1e5),
-      told("host_memory_gbps", &H::host_memory_gbps, 0.1, 1e5),
+      told("nvlink_gbps", &H::nvlink_gbps, 1, 1e4),
+      told("nic_gbps", &H::nic_gbps, 0.1, 250),
+      told("host_link_gbps", &H::host_link_gbps, 0.1, 4000),
+      told("host_memory_gb", &H::host_memory_gb, 0, 16384),
+      told("host_memory_gbps", &H::host_memory_gbps, 0.1, 1e4),
       peak_of("peak_bf16_tflops", Number::Bf16),
       peak_of("peak_fp8_tflops", Number::Fp8),
       peak_of("peak_mxfp8_tflops", Number::Mxfp8),
@@ -184,18 +246,10 @@ const std::vector<HardwareKey>& hardware_keys() {
 
 Hardware parse_hardware(const std::string& content, const std::string& named) {
   Hardware hardware = HardwareReader(named).read(content);
-  for (std::size_t i = 0; i < kNumbers; ++i) {
-    if (hardware.peak_tflops[i] > 0 && hardware.gemm_share[i] <= 0) {
-      throw base::ConfigError(text("{}: peak_{}_tflops is more than 0 and gemm_share_{} is not",
-                                   named,
-                                   kNumberWords[i],
-                                   kNumberWords[i]));
-    }
-  }
-  if (hardware.peak(Number::Bf16) <= 0) {
-    throw base::ConfigError(text("{}: peak_bf16_tflops = 0: every GPU has bf16 products", named));
-  }
-  return hardware;
+  std::vector<std::string> complaints = contradictions(hardware);
+  if (complaints.empty()) return hardware;
+  for (std::string& complaint : complaints) complaint = text("{}: {}", named, complaint);
+  throw base::ConfigError(std::move(complaints));
 }
 
 std::vector<std::string> known_hardware(const fs::path& folder) {

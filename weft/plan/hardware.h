@@ -83,7 +83,7 @@ struct HardwareKey {
 const std::vector<HardwareKey>& hardware_keys();
 
 // ConfigError naming `named` and the line of every key that is unknown, given twice, missing, no
-// number, or out of its range.
+// number, or out of its range; and numbers that contradict each other.
 Hardware parse_hardware(const std::string& content, const std::string& named);
 
 // The GPUs a folder has files of, by name.
