@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "weft/base/casts.h"
+#include "weft/derive/context_sharing.h"
 #include "weft/derive/layer_kind.h"
 #include "weft/plan/kernel_list.h"
 
@@ -13,21 +14,47 @@ using schedule::Direction;
 using schedule::Part;
 using schedule::Piece;
 
+// Channels of all heads.
+struct CoreWidths {
+  double scores = 0, values = 0;  // of what queries are multiplied with, and of the output
+  double keys = 0;                // of keys and values together, before heads share them
+};
+
+// Context-parallel ranks that pass keys on attend to those of one rank at a time. Each output is
+// added in fp32 to those before it; going back, so are the gradients of queries, and of keys that
+// come home.
+void add_steps_of_ring(KernelList& list, const CoreWidths& widths, double steps) {
+  constexpr double kBytesOfSum = 2 + 4 + 4;  // a bf16 value read, an fp32 sum read and written
+  constexpr double kValue = 2;               // bytes, as KernelList::memory counts them
+  const double each = (steps - 1) * list.work.tokens / list.work.tp * kBytesOfSum / kValue;
+  list.memory(Piece::Attention,
+              Part::Core,
+              each * widths.values,
+              each * (widths.scores + widths.keys),
+              2 * (steps - 1));
+}
+
 // Scores and values over the tokens that a query sees, two operations each. Going back, five
 // products take the place of two.
-void add_core(KernelList& list, double scores, double values, double seen) {
-  const double flops = 2 * list.work.tokens * seen * (scores + values) / list.work.tp;
-  list.add({.piece = Piece::Attention,
-            .part = Part::Core,
-            .kind = KernelKind::Attention,
-            .flops = flops,
-            .launches = 3});
-  list.add({.piece = Piece::Attention,
-            .part = Part::Core,
-            .direction = Direction::D,
-            .kind = KernelKind::Attention,
-            .flops = 2.5 * flops,
-            .launches = 4});
+void add_core(KernelList& list, const CoreWidths& widths, double seen, std::int64_t layer) {
+  const double flops = 2 * list.work.tokens * seen * (widths.scores + widths.values) / list.work.tp;
+  const derive::AttentionSharing sharing = derive::attention_sharing(list.model, layer);
+  const bool is_ring = sharing.keys == derive::KeyExchange::Ring;
+  const std::int64_t steps = is_ring ? sharing.key_ranks : 1;
+  for (std::int64_t step = 0; step < steps; ++step) {
+    list.add({.piece = Piece::Attention,
+              .part = Part::Core,
+              .kind = KernelKind::Attention,
+              .flops = flops / number(steps),
+              .launches = 3});
+    list.add({.piece = Piece::Attention,
+              .part = Part::Core,
+              .direction = Direction::D,
+              .kind = KernelKind::Attention,
+              .flops = 2.5 * flops / number(steps),
+              .launches = 4});
+  }
+  if (steps > 1) add_steps_of_ring(list, widths, number(steps));
 }
 
 void add_grouped(KernelList& list, std::int64_t layer) {
@@ -48,7 +75,7 @@ void add_grouped(KernelList& list, std::int64_t layer) {
   if (derive::is_windowed(list.model, layer)) {
     seen = std::min(seen, number(list.model.window_size.value_or(list.model.seq_length)));
   }
-  add_core(list, q, q, seen);
+  add_core(list, {.scores = q, .values = q, .keys = 2 * kv}, seen, layer);
   if (gate > 0)
     list.memory(Piece::Attention,
                 Part::Proj,
@@ -62,7 +89,7 @@ void add_grouped(KernelList& list, std::int64_t layer) {
                Cast::Alone);
 }
 
-void add_latent(KernelList& list) {
+void add_latent(KernelList& list, std::int64_t layer) {
   const double h = number(list.model.hidden_size),
                heads = number(list.model.num_attention_heads) / list.work.tp;
   const double wide = number(list.model.latent_head_dim()), value = number(list.model.v_head_dim);
@@ -102,7 +129,11 @@ void add_latent(KernelList& list) {
                Cast::Fused);
   // Rotation, and the copies that put turned and unturned channels side by side.
   list.memory(Piece::Attention, Part::Heads, 3 * in * heads * wide, 4 * in * heads * wide, 4);
-  add_core(list, heads * list.work.tp * wide, heads * list.work.tp * value, list.work.sequence / 2);
+  const double all = heads * list.work.tp;
+  add_core(list,
+           {.scores = all * wide, .values = all * value, .keys = all * (wide + value)},
+           list.work.sequence / 2,
+           layer);
   list.product(Piece::Attention,
                Part::Proj,
                {.m = in, .n = h, .k = heads * value},
@@ -140,7 +171,7 @@ void add_attention(KernelList& list, std::int64_t layer) {
       add_grouped(list, layer);
       break;
     case derive::AttentionKind::Latent:
-      add_latent(list);
+      add_latent(list, layer);
       break;
     case derive::AttentionKind::DeltaNet:
       add_delta_net(list);

@@ -173,9 +173,11 @@ double context_exchange_seconds(const config::Config& config,
           : 2 * number(model.key_width());
   const double bytes = work.tokens * width / work.tp * 2 * (work.cp - 1);
   const RankGroup group = group_of(work.cp, work.tp, hardware);
-  const double rate = group.domains() > 1 ? hardware.nic_gbps * 1e9 * hardware.nic_share
-                                          : hardware.nvlink_gbps * 1e9 * hardware.exchange_share;
-  return bytes / rate;
+  const bool is_far = group.domains() > 1;
+  const double rate = is_far ? hardware.nic_gbps * 1e9 * hardware.nic_share
+                             : hardware.nvlink_gbps * 1e9 * hardware.exchange_share;
+  const double latency = is_far ? hardware.nic_latency_us : hardware.nvlink_latency_us;
+  return bytes / rate + (work.cp - 1) * latency * kMicroseconds;
 }
 
 Directions LayerTime::compute() const {
