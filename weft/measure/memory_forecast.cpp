@@ -10,6 +10,7 @@
 #include "weft/derive/machines.h"
 #include "weft/derive/optimizer_offload.h"
 #include "weft/derive/pipeline.h"
+#include "weft/measure/narrow_formats.h"
 #include "weft/plan/nominal_costs.h"
 #include "weft/plan/short_step.h"
 #include "weft/rules/validate.h"
@@ -120,6 +121,7 @@ MemoryForecast forecast_memory(const config::Config& asked, Priced priced) {
   }
   const std::vector<schedule::RankPlan> plans = train::verified_plans(*verdict.judged);
   forecast.stages = train::predict_memory(*verdict.judged, plans);
+  take_narrow_formats(asked, verdict.config, forecast);
   forecast.layout = derive::layout_of(*verdict.judged);
   add_snapshots(config, *verdict.judged, forecast);
   forecast.offload = schedule::offload_text(verdict.config);
