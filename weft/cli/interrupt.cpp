@@ -16,6 +16,7 @@ std::atomic<int> first_signal{0};
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
 bool speaks = false;  // set before signals are caught
+std::string_view told_first;
 
 void say(std::string_view text) {
   if (speaks) (void)!::write(STDERR_FILENO, text.data(), text.size());
@@ -35,7 +36,11 @@ void note_interrupt(int signal) {
   // Schedulers send SIGTERM some time after SIGUSR1, and the run may need that time.
   end_at_next(SIGINT);
   if (signal == SIGINT || signal == SIGTERM) end_at_next(SIGTERM);
-  if (first) say("\nstopping after this step; press again to stop at once\n");
+  if (first) {
+    say("\n");
+    say(told_first);
+    say("; press again to stop at once\n");
+  }
   errno = error;
 }
 
@@ -54,8 +59,11 @@ bool is_ignored(int signal) {
 
 }  // namespace
 
-const std::atomic<bool>& catch_interrupts(Caught caught, std::optional<int> also) {
+const std::atomic<bool>& catch_interrupts(Caught caught,
+                                          std::optional<int> also,
+                                          std::string_view said) {
   speaks = launcher_rank() == 0;
+  told_first = said;
   handle(SIGINT);
   if (!is_ignored(SIGHUP)) handle(SIGHUP);
   if (caught == Caught::All) {

@@ -9,15 +9,19 @@
 
 #include <atomic>
 #include <optional>
+#include <string_view>
 
 namespace weft::cli {
 
 // Installs the handlers; the flag they set. (Signal handlers can only reach a global; this is the
 // one place that has it.) A SIGHUP that is ignored stays ignored, as nohup wants it.
 enum class Caught { All, ExceptSchedulers };  // SIGTERM and SIGUSR1 end the process at once
-// `also` is one more signal that ends the run like SIGUSR1.
+// `also` is one more signal that ends the run like SIGUSR1. `said`, which stays where it is, is
+// told when one comes.
+inline constexpr std::string_view kStoppingRun = "stopping after this step";
 const std::atomic<bool>& catch_interrupts(Caught caught = Caught::All,
-                                          std::optional<int> also = std::nullopt);
+                                          std::optional<int> also = std::nullopt,
+                                          std::string_view said = kStoppingRun);
 
 // The exit code of a run that such a signal ended: 130 for Ctrl-C, 129 for SIGHUP, 143 for others.
 int interrupted_code();

@@ -20,9 +20,20 @@ using base::text;
 // A config.json is far smaller.
 constexpr std::size_t kMostConfigBytes = 1 << 20;
 
+// Without the layout that it says, of which the optimizer stays: in what formats it keeps its state
+// is no question of the layout.
 config::Config without_layout(words::Recipe recipe) {
+  const config::OptimizerConfig own = words::config_of(recipe, "").optimizer;
   recipe.layout.clear();
-  return words::config_of(recipe, "");
+  config::Config config = words::config_of(recipe, "");
+  config::OptimizerConfig& optimizer = config.optimizer;
+  optimizer.use_precision_aware_optimizer = own.use_precision_aware_optimizer;
+  optimizer.exp_avg_dtype = own.exp_avg_dtype;
+  optimizer.exp_avg_sq_dtype = own.exp_avg_sq_dtype;
+  optimizer.main_grads_dtype = own.main_grads_dtype;
+  optimizer.main_params_dtype = own.main_params_dtype;
+  optimizer.store_param_remainders = own.store_param_remainders;
+  return config;
 }
 
 std::vector<std::string> recipe_names() {

@@ -177,11 +177,13 @@ plan::PlanReport report_of(const Question& question,
   plan::PlanReport report{.model = question.model,
                           .top = top,
                           .search = plan::search_layouts(space, top, threads, watch)};
-  line.clear();
   if (report.search.ranked.empty()) {
-    if (report.search.nearest) report.ways = plan::ways_to_fit(question.ask, all_hardware());
+    if (!report.search.nearest) return report;
+    line.show("what would make it fit");
+    report.ways = plan::ways_to_fit(question.ask, all_hardware());
     return report;
   }
+  line.show("knobs and verdicts");
   report.steps = plan::sensitivity(space, report.search.ranked.front().choice);
   report.verdicts = plan::plan_verdicts(space, report.search);
   return report;
@@ -193,9 +195,20 @@ const plan::PricedLayout& layout_asked(const plan::SearchResult& search, std::si
   throw base::ConfigError(text("--explain={}: there are {} layouts", place, search.ranked.size()));
 }
 
+// What is no key of Megatron Bridge is told beside them.
 void print_overrides(const config::Config& config) {
   const std::vector<std::string> words = plan::layout_overrides(config);
   print_text(text("{}\n", fmt::join(words, " \\\n")));
+  const std::string gpu =
+      config.hardware.gpu ? text(" hardware.gpu={}", config::word(*config.hardware.gpu)) : "";
+  const std::int64_t queues = config.hardware.cuda_device_max_connections.value_or(1);
+  ProgressLine().log(text(
+      "For weft also: world={}{} hardware.cuda_device_max_connections={}; for Megatron Bridge, "
+      "CUDA_DEVICE_MAX_CONNECTIONS={} in the environment.",
+      config.runtime.world_size.value_or(1),
+      gpu,
+      queues,
+      queues));
 }
 
 void write_recipe(const PlanOptions& options,
@@ -244,7 +257,9 @@ int search_and_print(const PlanOptions& options, const std::atomic<bool>& stop) 
 // A search writes nothing until it is over: one that is interrupted leaves nothing behind.
 int plan_search(const PlanOptions& options) {
   try {
-    return search_and_print(options, catch_interrupts(Caught::ExceptSchedulers));
+    return search_and_print(
+        options,
+        catch_interrupts(Caught::ExceptSchedulers, std::nullopt, "ending the search"));
   } catch (const plan::SearchStopped&) {
     return interrupted_code();
   }

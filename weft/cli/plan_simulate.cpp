@@ -13,6 +13,7 @@
 #include "weft/plan/price.h"
 #include "weft/plan/short_step.h"
 #include "weft/plan/simulated_run.h"
+#include "weft/plan/time_text.h"
 #include "weft/plan/workload.h"
 #include "weft/rules/missing.h"
 #include "weft/rules/validate.h"
@@ -44,8 +45,8 @@ std::optional<plan::SimulatedRun> simulated(const config::Config& scheduled,
 
 std::string text_of(const plan::SimulatedRun& run) {
   return base::text(
-      "schedule    {:.5g} ms on the clock with every node of {} of {}, as a trace would show it\n",
-      run.step_ms,
+      "schedule    {} on the clock with every node of {} of {}, as a trace would show it\n",
+      plan::time_text(run.step_ms),
       run.run,
       base::counted(run.micro_batches, "micro-batch"));
 }
@@ -134,7 +135,7 @@ int plan_simulate(const PlanOptions& options) {
                plan::to_text(price) + (schedule ? text_of(*schedule) : "") +
                (engine ? engine_text(*engine) : "") + std::string(kLeftOut));
   }
-  return kGood;
+  return price.memory.fits() ? kGood : kFailed;
 }
 
 }  // namespace weft::cli

@@ -52,6 +52,7 @@ Config small_pipeline(const Config& config, const LayerAsked& asked, StageEnd en
   const std::int64_t ranks = is_pipeline ? 2 : 1;
   model.num_layers = ranks * (has_chunks ? 2 * kLayersOfChunk : kLayersOfStage);
   model.pipeline_model_parallel_size = ranks;
+  model.microbatch_group_size_per_vp_stage.reset();  // it is of the whole pipeline
   small.runtime.world_size = *small.runtime.world_size * ranks;
   if (has_chunks) {
     model.virtual_pipeline_model_parallel_size = 2;

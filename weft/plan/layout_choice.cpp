@@ -1,13 +1,10 @@
 #include "weft/plan/layout_choice.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
-#include "weft/base/text.h"
-#include "weft/config/field.h"
 #include "weft/derive/flops.h"
 #include "weft/derive/layer_kind.h"
 
@@ -15,50 +12,9 @@ namespace weft::plan {
 namespace {
 
 using base::number;
-using base::text;
 using config::Config;
 using config::ModelConfig;
 using config::RecomputeModule;
-
-constexpr std::array<std::string_view, 37> kLayoutKeys{
-    "model.tensor_model_parallel_size",
-    "model.sequence_parallel",
-    "model.pipeline_model_parallel_size",
-    "model.virtual_pipeline_model_parallel_size",
-    "model.pipeline_model_parallel_layout",
-    "model.context_parallel_size",
-    "model.expert_model_parallel_size",
-    "model.expert_tensor_parallel_size",
-    "train.micro_batch_size",
-    "train.global_batch_size",
-    "model.seq_length",
-    "dataset.seq_length",
-    "model.moe_token_dispatcher_type",
-    "model.moe_flex_dispatcher_backend",
-    "model.moe_shared_expert_overlap",
-    "comm_overlap.overlap_moe_expert_parallel_comm",
-    "comm_overlap.delay_wgrad_compute",
-    "comm_overlap.tp_comm_overlap",
-    "model.recompute_granularity",
-    "model.recompute_method",
-    "model.recompute_num_layers",
-    "model.recompute_modules",
-    "model.fine_grained_activation_offloading",
-    "model.offload_modules",
-    "model.cuda_graph_impl",
-    "model.cuda_graph_modules",
-    "model.use_te_rng_tracker",
-    "rng.te_rng_tracker",
-    "ddp.use_distributed_optimizer",
-    "optimizer.use_distributed_optimizer",
-    "optimizer.optimizer_cpu_offload",
-    "optimizer.optimizer_offload_fraction",
-    "optimizer.overlap_cpu_optimizer_d2h_h2d",
-    "optimizer.use_precision_aware_optimizer",
-    "model.fp8",
-    "model.fp8_recipe",
-    "model.fp4",
-};
 
 std::string module_words(const std::vector<RecomputeModule>& modules) {
   std::string words;
@@ -81,24 +37,6 @@ double head_in_layers(const ModelConfig& model) {
   const double head = 6 * number(model.hidden_size) * number(model.vocab_size);
   const double layers = derive::flops_per_token(model) - (1 + mtp) * head;
   return head / std::max(1.0, layers / (number(model.num_layers) + mtp));
-}
-
-bool is_of_experts(std::string_view key) {
-  return key.find("moe") != key.npos || key.find("expert") != key.npos ||
-         key == "comm_overlap.delay_wgrad_compute";
-}
-
-// Said only where the switch above it is on.
-bool is_of_host(std::string_view key) {
-  return key == "model.fine_grained_activation_offloading" || key == "model.offload_modules" ||
-         key.starts_with("optimizer.optimizer_cpu") ||
-         key.starts_with("optimizer.optimizer_offload") ||
-         key.starts_with("optimizer.overlap_cpu") ||
-         key == "optimizer.use_precision_aware_optimizer";
-}
-
-bool needs_quotes(std::string_view value) {
-  return value.find_first_of("|*()[]{} \"'$&;<>?!~#") != std::string_view::npos;
 }
 
 }  // namespace
@@ -239,6 +177,7 @@ void LayoutWriter::set_modes(const LayoutChoice& choice, Config& config) const {
       break;
   }
   const bool merged = choice.order != StepOrder::Plain;
+  set_queues(choice, config);
   config.comm_overlap.overlap_moe_expert_parallel_comm = merged;
   config.comm_overlap.delay_wgrad_compute = choice.order == StepOrder::MergedDelayed;
   model.moe_shared_expert_overlap = !merged && start_.model.moe_shared_expert_overlap;
@@ -256,13 +195,24 @@ void LayoutWriter::set_modes(const LayoutChoice& choice, Config& config) const {
   set_host(choice, config);
 }
 
+// Queues of the GPU for launches: tensor- and context-parallel ranks rely on the order of one, what
+// is merged wants many (rules TC-77 and W54).
+void LayoutWriter::set_queues(const LayoutChoice& choice, Config& config) const {
+  constexpr std::int64_t kMany = 32;
+  if (is_pinned("hardware.cuda_device_max_connections")) return;
+  const bool wants_one = choice.order == StepOrder::Plain && (choice.tp > 1 || choice.cp > 1);
+  config.hardware.cuda_device_max_connections = wants_one ? 1 : kMany;
+}
+
 void LayoutWriter::set_host(const LayoutChoice& choice, Config& config) const {
   const bool pins_state = is_pinned("optimizer.optimizer_cpu_offload") ||
                           is_pinned("optimizer.optimizer_offload_fraction");
-  if (!pins_state) {
-    config.optimizer.use_precision_aware_optimizer = start_.optimizer.use_precision_aware_optimizer;
-    set_host_state(config, choice.host_state);
-  }
+  // A state that is whole on each rank has no formats of its own (rule W120).
+  constexpr std::string_view kAware = "optimizer.use_precision_aware_optimizer";
+  const bool may_be_aware = choice.state == StateHolder::Shared || is_pinned(kAware);
+  config.optimizer.use_precision_aware_optimizer =
+      start_.optimizer.use_precision_aware_optimizer && may_be_aware;
+  if (!pins_state) set_host_state(config, choice.host_state);
   if (offloads_.at(choice.offload).is_given) return;
   config.model.offload_modules = offloaded(choice.offload, choice.recompute);
   config.model.fine_grained_activation_offloading = !config.model.offload_modules.empty();
@@ -333,61 +283,6 @@ void set_number(Config& config, Number number) {
       model.fp4 = config::Fp4Format::E2m1;
       return;
   }
-}
-
-std::string to_text(const LayoutChoice& choice, const LayoutWriter& writer) {
-  std::string result = text("tp {}, pp {}, vpp {}, cp {}, ep {}, etp {}, mbs {}",
-                            choice.tp,
-                            choice.pp,
-                            choice.vpp,
-                            choice.cp,
-                            choice.ep,
-                            choice.etp,
-                            choice.mbs);
-  if (choice.carrier != Carrier::Given) result += text(", {}", word(choice.carrier));
-  if (choice.order != StepOrder::Plain) result += ", overlap";
-  if (choice.order == StepOrder::MergedDelayed) result += ", delayed wgrad";
-  if (choice.recompute > 0) result += ", recompute " + writer.ladder().at(choice.recompute).name;
-  if (const auto modules = writer.offloaded(choice.offload, choice.recompute); !modules.empty()) {
-    std::vector<std::string_view> words;
-    for (const config::OffloadModule module : modules) words.push_back(config::word(module));
-    result += text(", offload {}", fmt::join(words, ", "));
-  }
-  if (choice.host_state > 0) {
-    result += text(", {} % of the optimizer on the host", 100 * choice.host_state / kStateQuarters);
-  }
-  if (choice.state == StateHolder::Whole) result += ", whole optimizer";
-  if (choice.graphs == Graphs::Scoped) result += ", graphs";
-  if (choice.number) result += text(", {}", word(*choice.number));
-  return result;
-}
-
-base::Json layout_keys(const Config& config) {
-  base::Json keys = base::Json::object();
-  for (const std::string_view key : kLayoutKeys) {
-    const config::Field* field = config::find_field(key);
-    CHECK(field != nullptr, "no key '{}'", key);
-    if (config::is_default(*field, config) && field->get(config).is_null()) continue;
-    if (key == "model.fp8_recipe" && !config.model.fp8) continue;
-    if (is_of_host(key) && config::is_default(*field, config)) continue;
-    if (config.model.experts() == 0 && is_of_experts(key)) continue;
-    keys[std::string(key)] = field->get(config);
-  }
-  return keys;
-}
-
-std::vector<std::string> layout_overrides(const Config& config) {
-  std::vector<std::string> words;
-  const base::Json keys = layout_keys(config);
-  for (const auto& [key, value] : keys.items()) {
-    if (value.is_string() && value.get<std::string>().empty()) continue;
-    std::string written = value.is_string() ? value.get<std::string>() : value.dump();
-    // Lists of words, as Hydra writes them: [moe_act,layernorm].
-    std::erase(written, '"');
-    const std::string override = text("{}={}", key, written);
-    words.push_back(needs_quotes(written) ? text("'{}'", override) : override);
-  }
-  return words;
 }
 
 }  // namespace weft::plan

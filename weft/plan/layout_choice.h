@@ -92,6 +92,7 @@ class LayoutWriter {
   void set_shape(const LayoutChoice& choice, config::Config& config) const;
   void set_graphs(Graphs graphs, config::Config& config) const;
   void set_recompute(const RecomputeRung& rung, config::ModelConfig& model) const;
+  void set_queues(const LayoutChoice& choice, config::Config& config) const;
   void set_host(const LayoutChoice& choice, config::Config& config) const;
 
   config::Config start_;
@@ -112,10 +113,16 @@ void set_number(config::Config& config, Number number);
 
 // "tp 1, pp 16, vpp 2, cp 1, ep 64, etp 1, mbs 1, hybridep, overlap, recompute moe_act"
 std::string to_text(const LayoutChoice& choice, const LayoutWriter& writer);
-// {"model.tensor_model_parallel_size": 1, ...}: the keys a search sets.
+// "pp 8, vpp 4, no graphs": how a layout differs from another; empty: in nothing.
+std::string difference_text(const LayoutChoice& of,
+                            const LayoutChoice& from,
+                            const LayoutWriter& writer);
+// {"model.tensor_model_parallel_size": 1, ...}: the keys a search sets, but for those that are off
+// in most layouts and in this one.
 base::Json layout_keys(const config::Config& config);
-// The same as words that Megatron Bridge takes, and Weft: "model.tensor_model_parallel_size=1".
-// Values that a shell would read otherwise are in quotes.
+// All of them as words that Megatron Bridge takes, and Weft: "model.tensor_model_parallel_size=1".
+// What is off is said too, "model.recompute_granularity=null": the recipe that they are put behind
+// may have it on. Values that a shell would read otherwise are in quotes.
 std::vector<std::string> layout_overrides(const config::Config& config);
 
 }  // namespace weft::plan

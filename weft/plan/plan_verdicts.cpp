@@ -4,6 +4,7 @@
 
 #include "weft/base/text.h"
 #include "weft/plan/sensitivity.h"
+#include "weft/plan/time_text.h"
 
 namespace weft::plan {
 namespace {
@@ -52,22 +53,10 @@ double gain_of(const PricedLayout& with, const PricedLayout& without) {
 }
 
 std::string memory_change(const PricedLayout& with, const PricedLayout& without) {
+  constexpr double kSame = 0.05 * kPlanGb;
   const double more = with.price.memory.total() - without.price.memory.total();
+  if (std::abs(more) < kSame) return "as much memory";
   return text("{:.1f} GB {}", std::abs(more) / kPlanGb, more >= 0 ? "more" : "less");
-}
-
-std::string elsewhere(const std::optional<PricedLayout>& best_with,
-                      const std::optional<PricedLayout>& best_without,
-                      const LayoutSpace& space) {
-  if (!best_with || !best_without) return "";
-  const auto shape = [&](const PricedLayout& layout) {
-    return to_text(layout.choice, space.writer());
-  };
-  return text(" In any layout: {} ms with it ({}), {} ms without ({}).",
-              ms_text(best_with->price.step_ms),
-              shape(*best_with),
-              ms_text(best_without->price.step_ms),
-              shape(*best_without));
 }
 
 std::optional<PricedLayout> faster(const std::optional<PricedLayout>& a,
@@ -76,69 +65,113 @@ std::optional<PricedLayout> faster(const std::optional<PricedLayout>& a,
   return b->price.step_ms < a->price.step_ms ? b : a;
 }
 
-// "1085 ms against 6859 ms": of expert-parallel communication, and of launches.
+// Words about layouts, each told by what differs from the best.
+class VerdictText {
+ public:
+  VerdictText(const LayoutSpace& space, const LayoutChoice& best) : space_(space), best_(best) {}
+
+  // "3924 ms (the best)", "4521 ms (ep 8, no graphs)".
+  std::string timed(const PricedLayout& layout) const {
+    const std::string change = difference_text(layout.choice, best_, space_.writer());
+    return text("{} ({})", time_text(layout.price.step_ms), change.empty() ? "the best" : change);
+  }
+
+  std::string elsewhere(const std::optional<PricedLayout>& with,
+                        const std::optional<PricedLayout>& without) const {
+    if (!with || !without) return "";
+    return text(" In any layout: {} with it, {} without.", timed(*with), timed(*without));
+  }
+
+  // Where the two differ in more than the mode that is asked about, and which rule wants that.
+  std::string also_differs(const PricedLayout& with, const PricedLayout& without) const {
+    LayoutChoice same = with.choice;
+    same.order = without.choice.order;
+    const std::string change = difference_text(same, without.choice, space_.writer());
+    if (change.empty()) return "";
+    std::string all = text(" With it also: {}", change);
+    LayoutChoice refused = with.choice;
+    refused.graphs = without.choice.graphs;
+    const bool has_lost = refused.graphs != with.choice.graphs;
+    const std::string why = has_lost ? refusal_of(space_, refused) : "";
+    return all + (why.empty() ? "." : text(", because of {}.", why));
+  }
+
+ private:
+  const LayoutSpace& space_;
+  const LayoutChoice& best_;
+};
+
+// "exposed communication of experts 1085 ms against 6859 ms, ...", without what is nothing.
 std::string exposed_change(const PricedLayout& with, const PricedLayout& without) {
   const ExposedMs &one = with.price.exposed, &other = without.price.exposed;
-  return text(
-      "exposed expert-parallel communication {} ms against {} ms, launches that the GPU "
-      "waits for {} ms against {} ms, memory {}",
-      ms_text(one.ep),
-      ms_text(other.ep),
-      ms_text(one.host),
-      ms_text(other.host),
-      memory_change(with, without));
+  std::string all = text("Exposed communication of experts: {} against {}",
+                         time_text(one.ep),
+                         time_text(other.ep));
+  if (one.host + other.host > 1e-3 * without.price.step_ms) {
+    all += text("; the GPU waits for launches: {} against {}",
+                time_text(one.host),
+                time_text(other.host));
+  }
+  return all + text("; it takes {}.", memory_change(with, without));
 }
 
 // A mode in the best layout where both ways fit there, and in any layout.
-std::optional<PlanVerdict> mode_verdict(const LayoutSpace& space,
-                                        const std::string& question,
-                                        const std::optional<PricedLayout>& with,
-                                        const std::optional<PricedLayout>& without,
-                                        const std::optional<PricedLayout>& any_with,
-                                        const std::optional<PricedLayout>& any_without) {
-  PlanVerdict verdict{.question = question, .pays = false, .gain = 0, .because = ""};
-  if (with && without) {
-    verdict.gain = gain_of(*with, *without);
-    verdict.because = text("{} ms with it, {} ms without; {}.",
-                           ms_text(with->price.step_ms),
-                           ms_text(without->price.step_ms),
-                           exposed_change(*with, *without));
-  } else if (any_with && any_without) {
-    verdict.gain = gain_of(*any_with, *any_without);
-    verdict.because = text("The best layout does not fit {} it.", with ? "without" : "with");
+struct ModeAsked {
+  std::string question;
+  std::optional<PricedLayout> with, without;          // in the best layout
+  std::optional<PricedLayout> any_with, any_without;  // in any
+};
+
+std::optional<PlanVerdict> mode_verdict(const ModeAsked& asked, const VerdictText& words) {
+  PlanVerdict verdict{.question = asked.question, .pays = false, .gain = 0, .because = ""};
+  if (asked.with && asked.without) {
+    verdict.gain = gain_of(*asked.with, *asked.without);
+    verdict.because = text("{} with it, {} without. {}{}",
+                           time_text(asked.with->price.step_ms),
+                           time_text(asked.without->price.step_ms),
+                           exposed_change(*asked.with, *asked.without),
+                           words.also_differs(*asked.with, *asked.without));
+  } else if (asked.any_with && asked.any_without) {
+    verdict.gain = gain_of(*asked.any_with, *asked.any_without);
+    verdict.because = text("The best layout does not fit {} it.", asked.with ? "without" : "with");
   } else {
     return std::nullopt;
   }
-  verdict.pays = verdict.gain > 0;
-  verdict.because += elsewhere(any_with, any_without, space);
+  verdict.pays = verdict.gain > kTie;
+  verdict.because +=
+      words.elsewhere(faster(asked.any_with, asked.with), faster(asked.any_without, asked.without));
   return verdict;
 }
 
 std::optional<PlanVerdict> overlap_verdict(const LayoutSpace& space,
                                            const SearchResult& search,
-                                           const LayoutChoice& best) {
+                                           const VerdictText& words) {
+  const LayoutChoice& best = search.ranked.front().choice;
   const auto& anywhere = search.best_of_order;
-  return mode_verdict(space,
-                      "Does expert-parallel overlap pay here?",
-                      faster(in_order(space, best, StepOrder::Merged),
-                             in_order(space, best, StepOrder::MergedDelayed)),
-                      in_order(space, best, StepOrder::Plain),
-                      faster(anywhere[1], anywhere[2]),
-                      anywhere[0]);
+  return mode_verdict({.question = "Does expert-parallel overlap pay here?",
+                       .with = faster(in_order(space, best, StepOrder::Merged),
+                                      in_order(space, best, StepOrder::MergedDelayed)),
+                       .without = in_order(space, best, StepOrder::Plain),
+                       .any_with = faster(anywhere[1], anywhere[2]),
+                       .any_without = anywhere[0]},
+                      words);
 }
 
 std::optional<PlanVerdict> delayed_verdict(const LayoutSpace& space,
                                            const SearchResult& search,
-                                           const LayoutChoice& best) {
-  return mode_verdict(space,
-                      "Do delayed weight gradients pay on top of it?",
-                      in_order(space, best, StepOrder::MergedDelayed),
-                      in_order(space, best, StepOrder::Merged),
-                      search.best_of_order[2],
-                      search.best_of_order[1]);
+                                           const VerdictText& words) {
+  const LayoutChoice& best = search.ranked.front().choice;
+  return mode_verdict({.question = "Do delayed weight gradients pay on top of it?",
+                       .with = in_order(space, best, StepOrder::MergedDelayed),
+                       .without = in_order(space, best, StepOrder::Merged),
+                       .any_with = search.best_of_order[2],
+                       .any_without = search.best_of_order[1]},
+                      words);
 }
 
-std::optional<PlanVerdict> full_verdict(const LayoutSpace& space, const SearchResult& search) {
+std::optional<PlanVerdict> full_verdict(const LayoutSpace& space,
+                                        const SearchResult& search,
+                                        const VerdictText& words) {
   const PricedLayout& best = search.ranked.front();
   const std::vector<RecomputeRung>& ladder = space.writer().ladder();
   if (!ladder.back().is_full || ladder.back().is_given || !search.best_full) return std::nullopt;
@@ -147,10 +180,9 @@ std::optional<PlanVerdict> full_verdict(const LayoutSpace& space, const SearchRe
   choice.graphs = space.graphs_of(choice.recompute).front();
   if (!space.goes_with(choice.order, choice.recompute)) choice.order = StepOrder::Plain;
   const double gain = gain_of(*search.best_full, best);
-  std::string because = text("The fastest layout with it takes {} ms ({}), the best {} ms.",
-                             ms_text(search.best_full->price.step_ms),
-                             to_text(search.best_full->choice, space.writer()),
-                             ms_text(best.price.step_ms));
+  std::string because = text("The fastest layout with it takes {}, the best {}.",
+                             words.timed(*search.best_full),
+                             time_text(best.price.step_ms));
   if (ladder[best.choice.recompute].is_full) {
     because = "The best layout needs it to fit, or for its micro-batch.";
   } else if (const auto same = priced_beside(space, choice)) {
@@ -159,42 +191,35 @@ std::optional<PlanVerdict> full_verdict(const LayoutSpace& space, const SearchRe
                                         space.hardware(),
                                         space.routing(),
                                         space.book());
-    because += text(" In the best layout itself it makes {} ms of {} ms, with {}.",
-                    ms_text(same->price.step_ms),
-                    ms_text(best.price.step_ms),
+    because += text(" In the best layout itself: {}, with {}.",
+                    time_text(same->price.step_ms),
                     memory_change(*same, formula));
   }
   return PlanVerdict{.question = "Does recomputation of whole layers pay?",
-                     .pays = gain >= 0,
+                     .pays = gain > kTie || gain == 0,
                      .gain = gain,
                      .because = std::move(because)};
 }
 
 // What the fastest layouts with and without something on the host say.
-std::optional<PlanVerdict> host_verdict(const LayoutSpace& space, const SearchResult& search) {
+std::optional<PlanVerdict> host_verdict(const SearchResult& search, const VerdictText& words) {
   if (!search.best_offloading) return std::nullopt;
   const PricedLayout& with = *search.best_offloading;
-  const auto said = [&](const PricedLayout& layout) {
-    return text("{} ms ({})",
-                ms_text(layout.price.step_ms),
-                to_text(layout.choice, space.writer()));
-  };
   PlanVerdict verdict{
       .question = "Does offloading to the host pay here?",
       .pays = true,
       .gain = 0,
-      .because = "Nothing fits without it. The fastest with it takes " + said(with) + "."};
+      .because = text("Nothing fits without it. The fastest with it takes {}.", words.timed(with))};
   if (!search.best_resident) return verdict;
   verdict.gain = gain_of(with, *search.best_resident);
-  verdict.pays = verdict.gain > 0;
+  verdict.pays = verdict.gain > kTie;
   verdict.because = text(
-      "In any layout: {} with it, {} without; copies that nothing hides {} ms, optimizer state "
-      "that "
-      "the GPU waits for {} ms.",
-      said(with),
-      said(*search.best_resident),
-      ms_text(with.price.exposed.copy),
-      ms_text(with.price.exposed.update));
+      "In any layout: {} with it, {} without. With it, copies that nothing hides take {}, and the "
+      "GPU waits for optimizer state {}.",
+      words.timed(with),
+      words.timed(*search.best_resident),
+      time_text(with.price.exposed.copy),
+      time_text(with.price.exposed.update));
   return verdict;
 }
 
@@ -203,11 +228,11 @@ std::optional<PlanVerdict> host_verdict(const LayoutSpace& space, const SearchRe
 std::vector<PlanVerdict> plan_verdicts(const LayoutSpace& space, const SearchResult& search) {
   std::vector<PlanVerdict> all;
   if (search.ranked.empty()) return all;
-  const LayoutChoice& best = search.ranked.front().choice;
-  if (auto verdict = overlap_verdict(space, search, best)) all.push_back(std::move(*verdict));
-  if (auto verdict = delayed_verdict(space, search, best)) all.push_back(std::move(*verdict));
-  if (auto verdict = full_verdict(space, search)) all.push_back(std::move(*verdict));
-  if (auto verdict = host_verdict(space, search)) all.push_back(std::move(*verdict));
+  const VerdictText words(space, search.ranked.front().choice);
+  if (auto verdict = overlap_verdict(space, search, words)) all.push_back(std::move(*verdict));
+  if (auto verdict = delayed_verdict(space, search, words)) all.push_back(std::move(*verdict));
+  if (auto verdict = full_verdict(space, search, words)) all.push_back(std::move(*verdict));
+  if (auto verdict = host_verdict(search, words)) all.push_back(std::move(*verdict));
   return all;
 }
 

@@ -156,11 +156,12 @@ Wall wall_of(const Price& price) {
   constexpr double kSmall = 0.1;
   const double bubble = price.bubble * price.step_ms;
   const double communication = price.exposed.communication();
-  const double host = price.exposed.host + price.exposed.update;
-  const double most = std::max({bubble, communication, host});
+  const double host = price.exposed.host, update = price.exposed.update;
+  const double most = std::max({bubble, communication, host, update});
   if (most < kSmall * price.step_ms) return Wall::Compute;
   if (most == communication) return Wall::Communication;
-  return most == host ? Wall::Host : Wall::Bubble;
+  if (most == host) return Wall::Host;
+  return most == update ? Wall::Update : Wall::Bubble;
 }
 
 }  // namespace
@@ -173,6 +174,8 @@ std::string_view word(Wall wall) {
       return "communication";
     case Wall::Host:
       return "host";
+    case Wall::Update:
+      return "update";
     case Wall::Bubble:
       return "bubble";
     case Wall::Memory:

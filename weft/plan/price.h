@@ -26,8 +26,11 @@ namespace weft::plan {
 class FormulaLayers;
 
 // Why a step is not shorter: the largest of what it loses.
-enum class Wall { Compute, Communication, Host, Bubble, Memory };
+// Host: launches. Update: optimizer state on the host.
+enum class Wall { Compute, Communication, Host, Update, Bubble, Memory };
 std::string_view word(Wall wall);
+// For people: "host (the GPU waits for launches)".
+std::string wall_text(Wall wall);
 
 // Of one step on the rank that takes longest: what nothing hides.
 struct ExposedMs {

@@ -1,6 +1,7 @@
 // A price as a program and as a person reads it.
 #include "weft/base/text.h"
 #include "weft/plan/price.h"
+#include "weft/plan/time_text.h"
 
 namespace weft::plan {
 namespace {
@@ -13,8 +14,11 @@ std::string exposed_text(const ExposedMs& exposed, double step_ms) {
   std::string result;
   const auto add_kind = [&](std::string_view kind, double ms) {
     if (ms < 1e-3 * step_ms) return;
-    result +=
-        text("{}{} {:.4g} ms ({:.1f} %)", result.empty() ? "" : ", ", kind, ms, ms / step_ms * 100);
+    result += text("{}{} {} ({:.1f} %)",
+                   result.empty() ? "" : ", ",
+                   kind,
+                   time_text(ms),
+                   ms / step_ms * 100);
   };
   add_kind("ep", exposed.ep);
   add_kind("dp", exposed.dp);
@@ -28,6 +32,12 @@ std::string exposed_text(const ExposedMs& exposed, double step_ms) {
 }
 
 }  // namespace
+
+std::string wall_text(Wall wall) {
+  if (wall == Wall::Host) return "host (the GPU waits for launches)";
+  if (wall == Wall::Update) return "update (the GPU waits for optimizer state on the host)";
+  return std::string(word(wall));
+}
 
 base::Json to_json(const MemoryPrice& memory) {
   return {{"pp_rank", memory.pp_rank},
@@ -75,19 +85,17 @@ std::string to_text(const Price& price) {
   const ComputeMs& compute = price.compute;
   const MemoryPrice& memory = price.memory;
   std::string result =
-      text("step        {:.5g} ms, {:.5g} tokens/s/GPU, {:.4g} TFLOP/s/GPU, {:.1f} % of the peak\n",
-           price.step_ms,
-           price.tokens_per_second_per_gpu,
-           price.tflops_per_gpu,
+      text("step        {}, {} tokens/s/GPU, {} TFLOP/s/GPU, {:.1f} % of the peak\n",
+           time_text(price.step_ms),
+           rate_text(price.tokens_per_second_per_gpu),
+           rate_text(price.tflops_per_gpu),
            price.mfu * 100);
-  result += text(
-      "compute     {:.4g} ms: products {:.4g}, attention {:.4g}, memory-bound {:.4g}, "
-      "optimizer {:.4g}\n",
-      compute.total(),
-      compute.products,
-      compute.attention,
-      compute.memory,
-      compute.optimizer);
+  result += text("compute     {}: products {}, attention {}, memory-bound {}, optimizer {}\n",
+                 time_text(compute.total()),
+                 time_text(compute.products),
+                 time_text(compute.attention),
+                 time_text(compute.memory),
+                 time_text(compute.optimizer));
   result += text("exposed     {}\n", exposed_text(price.exposed, price.step_ms));
   result += text("bubble      {:.1f} % of the step\n", price.bubble * 100);
   result += text(
@@ -111,7 +119,7 @@ std::string to_text(const Price& price) {
                    memory.host_capacity / kGb,
                    memory.fits_host() ? "" : "; it does not fit");
   }
-  result += text("wall        {}\n", word(price.wall));
+  result += text("wall        {}\n", wall_text(price.wall));
   return result;
 }
 

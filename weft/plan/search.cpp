@@ -11,6 +11,7 @@
 #include "weft/base/casts.h"
 #include "weft/base/parallel.h"
 #include "weft/base/text.h"
+#include "weft/plan/layout_ties.h"
 #include "weft/plan/search_candidates.h"
 #include "weft/plan/shape_pricing.h"
 #include "weft/rules/validate.h"
@@ -90,14 +91,25 @@ class RuleBook {
                           space_.hardware(),
                           space_.routing(),
                           space_.shown());
+    layout.is_counted = true;
+    counted_[layout.choice] = memory;
     if (memory.fits()) return layout;
     refusals_[layout.choice] = "the count of its memory: " + lack_text(memory);
     return std::nullopt;
   }
 
+  // The memory of a layout that was counted is the same wherever it is shown.
+  void take_count(PricedLayout& layout) const {
+    const auto counted = counted_.find(layout.choice);
+    if (counted == counted_.end()) return;
+    layout.price.memory = counted->second;
+    layout.is_counted = true;
+  }
+
  private:
   const LayoutSpace& space_;
   std::map<LayoutChoice, std::string> refusals_;
+  std::map<LayoutChoice, MemoryPrice> counted_;
 };
 
 LayoutChoice shape_of(const LayoutChoice& choice) {
@@ -151,7 +163,10 @@ std::vector<PricedLayout> legal_front(std::vector<PricedLayout> all, RuleBook& r
     const auto is_refused = [&](const PricedLayout& layout) {
       return !rules.refusal(layout.choice).empty();
     };
-    if (std::ranges::none_of(front, is_refused)) return front;
+    if (std::ranges::none_of(front, is_refused)) {
+      for (PricedLayout& layout : front) rules.take_count(layout);
+      return front;
+    }
     std::set<LayoutChoice> refused;
     for (const PricedLayout& layout : front) {
       if (is_refused(layout)) refused.insert(layout.choice);
@@ -256,6 +271,24 @@ std::optional<PricedLayout> nearest_of(const LayoutSpace& space,
   return nearest;
 }
 
+// What rules say of the smallest shape that the pinned keys leave.
+std::vector<std::string> refusals_of_smallest(const LayoutSpace& space) {
+  const LayoutAxes& axes = space.axes();
+  const LayoutChoice smallest{.tp = axes.tp.front(),
+                              .pp = axes.pp.front(),
+                              .vpp = axes.vpp.front(),
+                              .cp = axes.cp.front(),
+                              .ep = axes.ep.front(),
+                              .etp = axes.etp.front(),
+                              .mbs = axes.mbs.front()};
+  std::vector<std::string> all;
+  for (const config::Finding& error : rules::judge(space.writer().config_of(smallest)).errors) {
+    all.push_back(
+        text("rule {}: {}{}", error.id, error.message, error.fix.empty() ? "" : "; " + error.fix));
+  }
+  return all;
+}
+
 }  // namespace
 
 std::string refusal_of(const LayoutSpace& space, const LayoutChoice& choice) {
@@ -279,16 +312,20 @@ MemoryComponent largest_component(const MemoryPrice& memory) {
   return *std::ranges::max_element(all, {}, &MemoryComponent::bytes);
 }
 
-std::string ms_text(double ms) { return ms >= 1000 ? text("{:.0f}", ms) : text("{:.4g}", ms); }
-
 std::string lack_text(const MemoryPrice& memory) {
+  // What is too little for two decimals of a GB is still too little.
+  const auto lack = [](double bytes) {
+    constexpr double kInMb = 1e8;
+    return bytes >= kInMb ? text("{:.2f} GB", bytes * 1e-9)
+                          : text("{:.1f} MB", std::max(0.1, bytes * 1e-6));
+  };
   if (memory.total() <= memory.capacity) {
-    return text("{:.2f} GB of the host's memory more than there is",
-                (memory.host - memory.host_capacity) * 1e-9);
+    return text("{} of the host's memory more than there is",
+                lack(memory.host - memory.host_capacity));
   }
   const MemoryComponent largest = largest_component(memory);
-  return text("{:.2f} GB more than there is, of which {} {:.1f} GB",
-              (memory.total() - memory.capacity) * 1e-9,
+  return text("{} more than there is, of which {} {:.1f} GB",
+              lack(memory.total() - memory.capacity),
               largest.name,
               largest.bytes * 1e-9);
 }
@@ -307,6 +344,7 @@ SearchResult search_layouts(const LayoutSpace& space,
 
   SearchResult result;
   result.shapes = std::ssize(shapes.all);
+  if (shapes.all.empty()) result.refusals = refusals_of_smallest(space);
   DiscardPile discarded;
   SearchCandidates candidates(space);
   for (const auto& [why, count] : shapes.refused) discarded.add_all(why, count);
@@ -341,6 +379,7 @@ SearchResult search_layouts(const LayoutSpace& space,
   // What carries tokens keeps some of them, which the sieve does not ask.
   std::erase_if(layouts, [](const PricedLayout& layout) { return !layout.price.memory.fits(); });
   std::ranges::sort(layouts, is_faster);
+  layouts = simpler_first(std::move(layouts), space.writer());
   RuleBook rules(space);
   result.ranked = rank_legal(layouts, std::max(top, std::size_t{1}), rules, discarded);
   for (std::size_t order = 0; order < kStepOrders; ++order) {

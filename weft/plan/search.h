@@ -25,9 +25,14 @@
 
 namespace weft::plan {
 
+// Steps that differ by no more than this share are ties: a price does not tell them apart. (Runs
+// that were measured twice with one knob changed are met to about 2 %: docs/plan.md.)
+inline constexpr double kTie = 0.01;
+
 struct PricedLayout {
   LayoutChoice choice;
   Price price;
+  bool is_counted = false;  // its memory, by a dry step of a short run; else it is the formula's
 };
 
 // Layouts that are not among those ranked, for one reason.
@@ -44,17 +49,20 @@ struct SearchResult {
   std::int64_t offloading = 0;  // of those tried with something on the host, those that fit
   std::int64_t priced = 0;      // layouts, with their modes, by formula
   std::int64_t simulated = 0;   // of them
-  // Of those simulated the best of each shape that every rule allows, best first.
+  // Of those simulated the best of each shape that every rule allows, best first; of ties the
+  // simpler one (layout_ties.h).
   std::vector<PricedLayout> ranked;
-  // Every layout than which no other is both faster and smaller; fastest first, legal.
+  // Every layout than which no other is both faster and smaller, by formula; fastest first, legal.
   std::vector<PricedLayout> front;
   // What does not fit or is refused by a rule, then what does not divide; most layouts first.
   std::vector<DiscardedLayouts> discarded;
-  // The fastest of each order, and of those that recompute whole layers, in any shape; where a rule
+  // Where no shape is possible: what rules say of the smallest.
+  std::vector<std::string> refusals;
+  // The best of each order, and of those that recompute whole layers, in any shape; where a rule
   // refuses it, none.
   std::array<std::optional<PricedLayout>, kStepOrders> best_of_order;
   std::optional<PricedLayout> best_full;
-  // The fastest with nothing on the host, and with something there.
+  // The best with nothing on the host, and with something there.
   std::optional<PricedLayout> best_resident, best_offloading;
   // Where nothing fits: the layout that lacks least.
   std::optional<PricedLayout> nearest;
@@ -78,9 +86,6 @@ SearchResult search_layouts(const LayoutSpace& space,
 
 // The first rule that refuses a layout, with its words; empty: it is legal.
 std::string refusal_of(const LayoutSpace& space, const LayoutChoice& choice);
-
-// Milliseconds as people read them: "19797", "83.12".
-std::string ms_text(double ms);
 
 // What a layout's memory is made of, as a person calls it; what the GPU reserves is not in it.
 struct MemoryComponent {

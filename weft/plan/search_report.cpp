@@ -6,6 +6,7 @@
 #include "weft/base/text.h"
 #include "weft/config/field.h"
 #include "weft/derive/derived.h"
+#include "weft/plan/time_text.h"
 #include "weft/plan/workload.h"
 
 namespace weft::plan {
@@ -26,7 +27,7 @@ std::string exposed_line(const Price& price) {
   std::string line;
   const auto add_kind = [&](std::string_view kind, double ms) {
     if (ms < 5e-4 * price.step_ms) return;
-    line += text("{}{} {}", line.empty() ? "" : ", ", kind, ms_text(ms));
+    line += text("{}{} {}", line.empty() ? "" : ", ", kind, time_text(ms));
   };
   add_kind("ep", price.exposed.ep);
   add_kind("dp", price.exposed.dp);
@@ -36,7 +37,7 @@ std::string exposed_line(const Price& price) {
   add_kind("copy", price.exposed.copy);
   add_kind("host", price.exposed.host);
   add_kind("update", price.exposed.update);
-  return line.empty() ? "nothing" : line + " ms";
+  return line.empty() ? "nothing" : line;
 }
 
 std::string memory_line(const MemoryPrice& memory) {
@@ -56,15 +57,13 @@ std::string layout_lines(const LayoutSpace& space, std::size_t place, const Pric
   const Price& price = layout.price;
   std::string lines = text("{:>3}  {}\n", place, layout_text(space, layout.choice));
   lines += text(
-      "     {} ms, {:.5g} tokens/s/GPU, {:.4g} TFLOP/s/GPU, {:.1f} % of the peak, bubble "
-      "{:.1f} "
-      "%, wall: {}\n",
-      ms_text(price.step_ms),
-      price.tokens_per_second_per_gpu,
-      price.tflops_per_gpu,
+      "     {}, {} tokens/s/GPU, {} TFLOP/s/GPU, {:.1f} % of the peak, bubble {:.1f} %, wall: {}\n",
+      time_text(price.step_ms),
+      rate_text(price.tokens_per_second_per_gpu),
+      rate_text(price.tflops_per_gpu),
       price.mfu * 100,
       price.bubble * 100,
-      word(price.wall));
+      wall_text(price.wall));
   lines += text("     exposed: {}\n", exposed_line(price));
   lines += text("     memory {}\n", memory_line(price.memory));
   return lines;
@@ -72,11 +71,17 @@ std::string layout_lines(const LayoutSpace& space, std::size_t place, const Pric
 
 std::string step_lines(const std::vector<KnobStep>& steps, const Price& from) {
   const auto change_of = [](const KnobStep& step) { return text("{} -> {}", step.from, step.to); };
+  constexpr std::size_t kWidest = 48;  // what is longer has a line of its own
   std::size_t width = 0;
-  for (const KnobStep& step : steps) width = std::max(width, change_of(step).size());
+  for (const KnobStep& step : steps) {
+    width = std::max(width, std::min(kWidest, change_of(step).size()));
+  }
   std::string lines;
   for (const KnobStep& step : steps) {
-    lines += text("  {:<11}{:<{}}  ", step.knob, change_of(step), width);
+    const std::string change = change_of(step);
+    const bool is_long = change.size() > width;
+    lines += text("  {:<11}{:<{}}", step.knob, change, width);
+    lines += is_long ? text("\n{:{}}  ", "", 13 + width) : "  ";
     if (!step.price) {
       lines += text("no: {}\n", step.why_not);
       continue;
@@ -84,27 +89,42 @@ std::string step_lines(const std::vector<KnobStep>& steps, const Price& from) {
     // Of other batches and formats the rate is what compares.
     const double faster =
         step.price->tokens_per_second_per_gpu / from.tokens_per_second_per_gpu - 1;
-    lines += text("{:>8} ms  {:>+6.1f} % tokens/s  {:>+6.1f} GB\n",
-                  ms_text(step.price->step_ms),
+    lines += text("{:>9}  {:>+6.1f} % tokens/s  {:>+6.1f} GB\n",
+                  time_text(step.price->step_ms),
                   faster * 100,
                   step.more_bytes / kReportGb);
   }
   return lines;
 }
 
+// Lines of at most 100 columns, broken between words, each behind so many spaces.
+std::string wrapped(std::string_view words, std::size_t indent) {
+  constexpr std::size_t kColumns = 100;
+  std::string lines, line;
+  for (const std::string& word : base::split(words, ' ')) {
+    if (!line.empty() && indent + line.size() + 1 + word.size() > kColumns) {
+      lines += text("{:{}}{}\n", "", indent, line);
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return lines + text("{:{}}{}\n", "", indent, line);
+}
+
+std::string answer_of(const PlanVerdict& verdict) {
+  if (verdict.pays && verdict.gain == 0) return "It is needed.";
+  const std::string change = text("the step is {:.1f} % {} with it",
+                                  std::abs(verdict.gain) * 100,
+                                  verdict.gain >= 0 ? "shorter" : "longer");
+  if (verdict.is_tie()) return text("A tie: {}, less than a price can tell.", change);
+  return text("{}: {}.", verdict.pays ? "Yes" : "No", change);
+}
+
 std::string verdict_lines(const std::vector<PlanVerdict>& verdicts) {
   std::string lines;
   for (const PlanVerdict& verdict : verdicts) {
-    if (verdict.pays && verdict.gain == 0) {
-      lines += text("  {} It is needed.\n    {}\n", verdict.question, verdict.because);
-      continue;
-    }
-    lines += text("  {} {}: the step is {:.1f} % {}.\n    {}\n",
-                  verdict.question,
-                  verdict.pays ? "Yes" : "No",
-                  std::abs(verdict.gain) * 100,
-                  verdict.gain >= 0 ? "shorter" : "longer",
-                  verdict.because);
+    lines += text("  {} {}\n", verdict.question, answer_of(verdict));
+    lines += wrapped(verdict.because, 4);
   }
   return lines;
 }
@@ -116,10 +136,11 @@ std::string front_lines(const LayoutSpace& space, const std::vector<PricedLayout
   for (std::size_t i = 0; i < shown; ++i) {
     const std::size_t at = shown == front.size() ? i : i * (front.size() - 1) / (shown - 1);
     const PricedLayout& layout = front[at];
-    lines += text("  {:>8} ms  {:>6.1f} GB  {}\n",
-                  ms_text(layout.price.step_ms),
-                  layout.price.memory.total() / kReportGb,
-                  layout_text(space, layout.choice));
+    lines += text(
+        "  {:>9}  {:>7} GB  {}\n",
+        time_text(layout.price.step_ms),
+        text("{}{:.1f}", layout.is_counted ? "" : "~", layout.price.memory.total() / kReportGb),
+        layout_text(space, layout.choice));
   }
   if (shown < front.size()) lines += text("  ({} of {} points)\n", shown, front.size());
   return lines;
@@ -163,11 +184,33 @@ std::string head_line(const PlanReport& report, const LayoutSpace& space) {
               numbers_text(space));
 }
 
+std::string searched_text(const PlanReport& report) {
+  const SearchResult& search = report.search;
+  std::string all = text("{} are possible, of which {} fit with nothing on the host",
+                         base::counted(search.shapes, "shape"),
+                         search.fitting);
+  if (search.offloading > 0) {
+    all += text("; of those worth trying with something there, {} fit", search.offloading);
+  }
+  return all +
+         text(
+             ". With their modes, {} are priced by formula, and the schedules of the best are "
+             "simulated, with and without graphs: {}. The best {}:",
+             base::counted(search.priced, "layout"),
+             search.simulated,
+             base::counted(static_cast<std::int64_t>(std::min(report.top, search.ranked.size())),
+                           "shape"));
+}
+
 std::string nothing_fits(const PlanReport& report, const LayoutSpace& space) {
   const SearchResult& search = report.search;
   if (!search.nearest) {
-    return "No layout is legal. The reasons, with the number of shapes:\n" +
-           discard_lines(space, search);
+    std::string lines = "No layout is possible.";
+    if (!search.refusals.empty()) lines += " Of the smallest:";
+    lines += "\n";
+    for (const std::string& refusal : search.refusals) lines += wrapped(refusal, 2);
+    if (search.discarded.empty()) return lines;
+    return lines + "The reasons, with the number of shapes:\n" + discard_lines(space, search);
   }
   const MemoryPrice& memory = search.nearest->price.memory;
   std::string lines = text("It fits in no layout. The nearest needs {}:\n  {}\n  memory {}\n",
@@ -259,16 +302,19 @@ base::Json to_json(const PlanReport& report, const LayoutSpace& space) {
   for (const PricedLayout& layout : search.front) {
     json["pareto"].push_back({{"keys", layout_keys(space.writer().config_of(layout.choice))},
                               {"step_ms", layout.price.step_ms},
-                              {"memory_bytes", std::llround(layout.price.memory.total())}});
+                              {"memory_bytes", std::llround(layout.price.memory.total())},
+                              {"memory_counted", layout.is_counted}});
   }
   json["verdicts"] = base::Json::array();
   for (const PlanVerdict& verdict : report.verdicts) {
     json["verdicts"].push_back({{"question", verdict.question},
                                 {"pays", verdict.pays},
+                                {"tie", verdict.is_tie()},
                                 {"gain", verdict.gain},
                                 {"because", verdict.because}});
   }
   json["discarded"] = discards_json(space, search);
+  json["refusals"] = search.refusals;
   if (search.nearest) {
     const MemoryPrice& memory = search.nearest->price.memory;
     json["nearest"] = {{"keys", layout_keys(space.writer().config_of(search.nearest->choice))},
@@ -289,25 +335,16 @@ std::string to_text(const PlanReport& report, const LayoutSpace& space) {
   const SearchResult& search = report.search;
   std::string result = head_line(report, space);
   if (search.ranked.empty()) return result + nothing_fits(report, space);
-  result += text(
-      "{} shapes are possible; {} fit with nothing on the host, and {} of those tried with "
-      "something "
-      "there. {} layouts are priced, and the schedules of {} simulated. The best {}:\n\n",
-      search.shapes,
-      search.fitting,
-      search.offloading,
-      search.priced,
-      search.simulated,
-      base::counted(static_cast<std::int64_t>(std::min(report.top, search.ranked.size())),
-                    "shape"));
+  result += wrapped(searched_text(report), 0) + "\n";
   for (std::size_t i = 0; i < std::min(report.top, search.ranked.size()); ++i) {
     result += layout_lines(space, i + 1, search.ranked[i]);
   }
   const Price& best = search.ranked.front().price;
   result += "\nVerdicts, for the best:\n" + verdict_lines(report.verdicts);
   result += "\nOne step in each knob of the best:\n" + step_lines(report.steps, best);
-  result += "\nTime against memory: nothing is both faster and smaller than these.\n" +
-            front_lines(space, search.front);
+  result +=
+      "\nTime against memory: nothing is both faster and smaller than these (~: by formula).\n" +
+      front_lines(space, search.front);
   result += "\nDiscarded, with the number of shapes:\n" + discard_lines(space, search);
   return result;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "weft/base/text.h"
+#include "weft/plan/search_candidates.h"
+#include "weft/plan/shape_pricing.h"
 #include "weft/plan/workload.h"
 #include "weft/rules/validate.h"
 
@@ -56,7 +58,8 @@ class KnobTurner {
       : space_(space),
         choice_(choice),
         config_(space.writer().config_of(choice)),
-        bytes_(price_memory(config_, space.hardware(), space.routing(), space.book()).total()) {}
+        bytes_(price_memory(config_, space.hardware(), space.routing(), space.book()).total()),
+        sieved_ms_(sieve_step(config_, space.hardware(), space.routing(), space.sieve()).step_ms) {}
 
   std::vector<KnobStep> turn() {
     const LayoutAxes& axes = space_.axes();
@@ -77,7 +80,10 @@ class KnobTurner {
   }
 
  private:
-  void try_choice(std::string knob, std::string from, std::string to, const LayoutChoice& other) {
+  KnobStep step_to(std::string knob,
+                   std::string from,
+                   std::string to,
+                   const LayoutChoice& other) const {
     KnobStep step{.knob = std::move(knob), .from = std::move(from), .to = std::move(to)};
     step.why_not = space_.complaint(other);
     if (step.why_not.empty()) {
@@ -87,7 +93,11 @@ class KnobTurner {
                     bytes_,
                     step);
     }
-    steps_.push_back(std::move(step));
+    return step;
+  }
+
+  void try_choice(std::string knob, std::string from, std::string to, const LayoutChoice& other) {
+    steps_.push_back(step_to(std::move(knob), std::move(from), std::move(to), other));
   }
 
   void turn_axis(const char* knob,
@@ -99,17 +109,69 @@ class KnobTurner {
       LayoutChoice other = choice_;
       other.*field = value;
       if (other.pp == 1) other.vpp = 1;
-      // A layout that loses its tokens' way has no need of a carrier or of the merged order.
-      const auto carriers = space_.carriers_of(other);
-      if (std::ranges::find(carriers, other.carrier) == carriers.end()) {
-        other.carrier = carriers.back();
-      }
-      const auto orders = space_.orders_of(other);
-      if (std::ranges::find(orders, other.order) == orders.end()) other.order = orders.front();
-      try_choice(knob, text("{}", choice_.*field), text("{}", value), other);
+      try_shape(knob, text("{}", choice_.*field), text("{}", value), other);
     };
     if (here != values.begin()) try_value(*std::prev(here));
     if (std::next(here) != values.end()) try_value(*std::next(here));
+  }
+
+  // The shape with the modes of the layout, as far as it can have them; where others are faster, or
+  // those do not fit, with the best of its own, which are told.
+  void try_shape(const char* knob, std::string from, std::string to, LayoutChoice other) {
+    // A layout that loses its tokens' way has no need of a carrier or of the merged order.
+    const auto carriers = space_.carriers_of(other);
+    if (std::ranges::find(carriers, other.carrier) == carriers.end()) {
+      other.carrier = carriers.back();
+    }
+    const auto orders = space_.orders_of(other);
+    if (std::ranges::find(orders, other.order) == orders.end()) other.order = orders.front();
+    KnobStep best = step_to(knob, from, to, other);
+    for (const LayoutChoice& tuned : tuned_modes(other)) {
+      KnobStep step = step_to(knob, from, to, tuned);
+      if (!step.price) continue;
+      if (!best.price || step.price->step_ms < (1 - kTie) * best.price->step_ms) {
+        step.to = text("{} ({})", to, difference_text(tuned, other, space_.writer()));
+        best = std::move(step);
+      }
+      break;
+    }
+    steps_.push_back(std::move(best));
+  }
+
+  // The modes that go with a shape, and chunks where that has another pipeline: fastest first, by
+  // formula. A few of them: rules may refuse the first.
+  std::vector<LayoutChoice> tuned_modes(const LayoutChoice& other) const {
+    constexpr std::size_t kFew = 6;
+    constexpr double kMuchSlower = 1.5;
+    std::vector<PricedLayout> found;
+    const bool turns_chunks = other.pp > 1 && other.pp != choice_.pp;
+    for (const std::int64_t vpp : turns_chunks ? space_.axes().vpp : std::vector{other.vpp}) {
+      const LayoutChoice shape{.tp = other.tp,
+                               .pp = other.pp,
+                               .vpp = vpp,
+                               .cp = other.cp,
+                               .ep = other.ep,
+                               .etp = other.etp,
+                               .mbs = other.mbs};
+      if (!space_.complaint(shape).empty()) continue;
+      for (PricedLayout& layout : price_shape(space_, shape).priced) {
+        if (layout.choice.number == choice_.number) found.push_back(std::move(layout));
+      }
+      if (!is_offloading(choice_)) continue;
+      for (PricedLayout& layout : price_offloads(space_, shape, kMuchSlower * sieved_ms_)) {
+        if (layout.choice.number == choice_.number) found.push_back(std::move(layout));
+      }
+    }
+    std::ranges::sort(found, is_faster);
+    std::vector<LayoutChoice> modes;
+    for (const PricedLayout& layout : found) {
+      for (const Graphs graphs : space_.graphs_of(layout.choice.recompute)) {
+        modes.push_back(layout.choice);
+        modes.back().graphs = graphs;
+      }
+      if (modes.size() >= kFew) break;
+    }
+    return modes;
   }
 
   void turn_modes() {
@@ -248,7 +310,7 @@ class KnobTurner {
   const LayoutSpace& space_;
   const LayoutChoice choice_;
   const Config config_;
-  const double bytes_;
+  const double bytes_, sieved_ms_;
   std::vector<KnobStep> steps_;
 };
 

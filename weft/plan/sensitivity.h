@@ -2,6 +2,7 @@
 // gradients and recomputation of whole layers pay.
 #pragma once
 
+#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,7 +11,8 @@
 
 namespace weft::plan {
 
-// The same layout but for one knob.
+// The same layout but for one knob. Another shape that is faster with other modes has those, and
+// `to` names them: "2 (vpp 4)".
 struct KnobStep {
   std::string knob, from, to;              // "ep", "32", "64"
   std::optional<Price> price = {};         // none: it cannot be, or does not fit
@@ -28,9 +30,11 @@ std::vector<KnobStep> sensitivity(const LayoutSpace& space, const LayoutChoice& 
 // An answer with its numbers.
 struct PlanVerdict {
   std::string question;  // "Does expert-parallel overlap pay?"
-  bool pays = false;
-  double gain = 0;      // share of the step that it saves; below 0: that it costs
-  std::string because;  // one or two sentences
+  bool pays = false;     // by more than a tie
+  double gain = 0;       // share of the step that it saves; below 0: that it costs
+  std::string because;   // one or two sentences; other layouts by what differs from the best
+
+  bool is_tie() const { return gain != 0 && std::abs(gain) <= kTie; }
 };
 
 // Of the best layout; each is asked only where there is something to answer. `search` is what found

@@ -80,6 +80,21 @@ std::optional<FitWay> with_bits(const PlanAsk& ask, const FewerBits& bits) {
   return way;
 }
 
+// Logits of some tokens at a time: no time, and the same bits. Of tensor-parallel ranks it is idle.
+std::optional<FitWay> with_logits_in_chunks(const PlanAsk& ask) {
+  constexpr std::int64_t kTokens = 1024;
+  constexpr const char* kKey = "runtime.logits_chunk";
+  if (ask.start.runtime.logits_chunk > 0 || ask.pinned.contains(kKey)) return std::nullopt;
+  PlanAsk fewer = ask;
+  fewer.start.runtime.logits_chunk = kTokens;
+  std::optional<FitWay> way = fitting_layout(fewer);
+  if (way) {
+    way->change =
+        text("logits of {} tokens at a time ({}={}), which costs no time", kTokens, kKey, kTokens);
+  }
+  return way;
+}
+
 std::optional<FitWay> with_host_memory(const PlanAsk& ask) {
   constexpr double kEndless = 1e6;  // GB
   PlanAsk more = ask;
@@ -125,6 +140,7 @@ std::optional<PricedLayout> smallest_layout(const LayoutSpace& space) {
 std::vector<FitWay> ways_to_fit(const PlanAsk& ask, const std::vector<Hardware>& others) {
   std::vector<FitWay> ways;
   if (auto way = with_offloading(ask)) ways.push_back(std::move(*way));
+  if (auto way = with_logits_in_chunks(ask)) ways.push_back(std::move(*way));
   for (const FewerBits& bits : kFewerBits) {
     if (auto way = with_bits(ask, bits)) {
       ways.push_back(std::move(*way));

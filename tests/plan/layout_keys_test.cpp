@@ -1,0 +1,116 @@
+// A layout as keys and words, and which of two that tie comes first.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "weft/plan/layout_space.h"
+#include "weft/plan/layout_ties.h"
+
+namespace weft::plan {
+namespace layout_keys_test {
+
+PlanAsk some_ask() {
+  PlanAsk ask;
+  config::ModelConfig& model = ask.start.model;
+  model.num_layers = 12;
+  model.num_moe_experts = 16;
+  model.moe_ffn_hidden_size = 4096;
+  set_number(ask.start, Number::Bf16);
+  ask.start.train.global_batch_size = 64;
+  ask.start.runtime.world_size = 16;
+  ask.start.hardware.gpu = config::Gpu::H100;
+  ask.hardware = find_hardware(std::filesystem::path(WEFT_SOURCE_DIR) / "hardware", "h100");
+  return ask;
+}
+
+TEST(LayoutKeys, OverridesNameWhatIsOnTheHost) {
+  const LayoutSpace space(some_ask());
+  const LayoutChoice choice{.ep = 8, .offload = 1, .host_state = 2};
+  const std::vector<std::string> words = layout_overrides(space.writer().config_of(choice));
+  for (const char* word : {"model.fine_grained_activation_offloading=true",
+                           "'model.offload_modules=[core_attn,attn_proj]'",
+                           "optimizer.optimizer_cpu_offload=true",
+                           "optimizer.optimizer_offload_fraction=0.5",
+                           "optimizer.overlap_cpu_optimizer_d2h_h2d=true",
+                           "optimizer.use_precision_aware_optimizer=true"}) {
+    EXPECT_NE(std::ranges::find(words, word), words.end()) << word;
+  }
+}
+
+// The recipe behind which they are put may have it on.
+TEST(LayoutKeys, OverridesAlsoSayWhatIsOff) {
+  const LayoutSpace space(some_ask());
+  const std::vector<std::string> words =
+      layout_overrides(space.writer().config_of({.pp = 2, .vpp = 3, .ep = 8}));
+  for (const char* word : {"model.account_for_embedding_in_pipeline_split=false",
+                           "model.account_for_loss_in_pipeline_split=false",
+                           "model.num_layers_in_first_pipeline_stage=null",
+                           "model.recompute_granularity=null",
+                           "model.fine_grained_activation_offloading=false",
+                           "optimizer.optimizer_cpu_offload=false",
+                           "optimizer.use_precision_aware_optimizer=false"}) {
+    EXPECT_NE(std::ranges::find(words, word), words.end()) << word;
+  }
+  const std::vector<std::string> alone = layout_overrides(space.writer().config_of({.ep = 8}));
+  EXPECT_NE(std::ranges::find(alone, "model.pipeline_model_parallel_layout=null"), alone.end());
+}
+
+TEST(LayoutKeys, ADifferenceNamesWhatDiffersAndNothingElse) {
+  const LayoutSpace space(some_ask());
+  const LayoutChoice from{.pp = 2,
+                          .ep = 8,
+                          .order = StepOrder::MergedDelayed,
+                          .graphs = Graphs::Scoped};
+  LayoutChoice of = from;
+  EXPECT_EQ(difference_text(of, from, space.writer()), "");
+  of.vpp = 3;
+  of.order = StepOrder::Merged;
+  of.recompute = 1;
+  of.graphs = Graphs::None;
+  EXPECT_EQ(difference_text(of, from, space.writer()),
+            "vpp 3, no delayed wgrad, recompute moe_act, no graphs");
+}
+
+TEST(LayoutKeys, OverridesSetTheKeysAndAShellReadsThem) {
+  const LayoutSpace space(some_ask());
+  const LayoutChoice choice{.pp = 2,
+                            .vpp = 3,
+                            .ep = 8,
+                            .carrier = Carrier::HybridEp,
+                            .order = StepOrder::Merged,
+                            .recompute = 1};
+  const std::vector<std::string> words = layout_overrides(space.writer().config_of(choice));
+  const auto has = [&](const std::string& word) {
+    return std::ranges::find(words, word) != words.end();
+  };
+  EXPECT_TRUE(has("model.expert_model_parallel_size=8"));
+  EXPECT_TRUE(has("model.moe_flex_dispatcher_backend=hybridep"));
+  EXPECT_TRUE(has("comm_overlap.overlap_moe_expert_parallel_comm=true"));
+  EXPECT_TRUE(has("'model.recompute_modules=[moe_act]'"));
+}
+
+PricedLayout priced(const LayoutChoice& choice, double ms, double gb) {
+  PricedLayout layout{.choice = choice, .price = {}};
+  layout.price.step_ms = ms;
+  layout.price.memory.weights = gb * 1e9;
+  return layout;
+}
+
+TEST(Ties, TheSimplerIsFirstOfThoseThatAPriceDoesNotTellApart) {
+  const LayoutSpace space(some_ask());
+  const LayoutChoice plain{.ep = 8}, shared{.cp = 2, .ep = 8}, chunks{.pp = 2, .vpp = 2, .ep = 8};
+  const LayoutChoice host{.ep = 8, .offload = 1, .host_state = 1}, slow{.tp = 2};
+  const std::vector<PricedLayout> order = simpler_first({priced(host, 100, 70),
+                                                         priced(shared, 100.1, 60),
+                                                         priced(chunks, 100.2, 50),
+                                                         priced(plain, 100.8, 55),
+                                                         priced(slow, 103, 10)},
+                                                        space.writer());
+  std::vector<LayoutChoice> choices;
+  for (const PricedLayout& layout : order) choices.push_back(layout.choice);
+  // Of as many parts, the one with less memory; what is slower by more than a tie stays behind.
+  EXPECT_EQ(choices, (std::vector{plain, shared, chunks, host, slow}));
+}
+
+}  // namespace layout_keys_test
+}  // namespace weft::plan
