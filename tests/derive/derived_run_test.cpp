@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "weft/derive/derived.h"
+#include "weft/derive/parameter_list.h"
 #include "weft/words/recipe.h"
 #include "weft/words/resolution.h"
 
@@ -59,7 +60,57 @@ TEST(DerivedRun, ExpertsAreSharedByEpAndDenseLayersByTp) {
   const LayerParameters layer = layer_parameters(config.model, 0);
   const std::int64_t tables = 2 * config.model.vocab_size * config.model.hidden_size;
   EXPECT_EQ(rank_parameters(config)[0].dense,
-            (layer.split + tables) / 2 + layer.replicated + config.model.hidden_size);
+            (layer.split + layer.keys + tables) / 2 + layer.replicated + config.model.hidden_size);
+}
+
+// Those that the engine allocates, by pipeline rank.
+std::vector<RankParameters> listed_parameters(const Config& config) {
+  std::vector<RankParameters> ranks;
+  for (int rank = 0; rank < config.model.pipeline_model_parallel_size; ++rank) {
+    RankParameters held;
+    for (const ParameterSpec& spec :
+         list_parameters(config.model, holding_of(config.model, rank), {})) {
+      const std::int64_t elements = spec.slice.elements.count;
+      (spec.home == Home::Expert ? held.experts : held.dense) += elements;
+    }
+    ranks.push_back(held);
+  }
+  return ranks;
+}
+
+TEST(DerivedRun, ARankHoldsWhatTheEngineAllocates) {
+  const std::vector<std::string> model{"model.num_layers=5",
+                                       "model.num_moe_experts=8",
+                                       "model.moe_layer_freq=[0,1,1,1,1]",
+                                       "model.moe_shared_expert_intermediate_size=32",
+                                       "model.moe_router_enable_expert_bias=true",
+                                       "model.num_attention_heads=8",
+                                       "model.num_layers_in_first_pipeline_stage=2"};
+  const std::vector<std::vector<std::string>> attentions{
+      {"model.multi_latent_attention=true", "model.q_lora_rank=24", "model.kv_lora_rank=16"},
+      {"model.multi_latent_attention=true", "model.kv_lora_rank=16"},
+      {"model.num_query_groups=2", "model.qk_layernorm=projection"},
+      {"model.num_query_groups=2", "model.qk_layernorm=head"}};
+  const std::vector<std::vector<std::string>> layouts{{"tp=1", "pp=2"},
+                                                      {"tp=2", "pp=2", "ep=4", "etp=2", "cp=2"},
+                                                      {"tp=4", "pp=2", "ep=8", "etp=1", "cp=2"},
+                                                      {"tp=8", "pp=2", "ep=2", "etp=4"}};
+  for (const auto& attention : attentions) {
+    for (const auto& layout : layouts) {
+      std::vector<std::string> all = model;
+      all.insert(all.end(), attention.begin(), attention.end());
+      all.insert(all.end(), layout.begin(), layout.end());
+      const Config config = with(all);
+      const std::vector<RankParameters> derived = rank_parameters(config);
+      const std::vector<RankParameters> listed = listed_parameters(config);
+      ASSERT_EQ(derived.size(), listed.size());
+      for (std::size_t rank = 0; rank < derived.size(); ++rank) {
+        const std::string place = attention.front() + ", " + layout.front();
+        EXPECT_EQ(derived[rank].dense, listed[rank].dense) << place << ", stage " << rank;
+        EXPECT_EQ(derived[rank].experts, listed[rank].experts) << place << ", stage " << rank;
+      }
+    }
+  }
 }
 
 TEST(DerivedRun, BytesOfAParameter) {

@@ -14,38 +14,47 @@ namespace {
 // A gated feed-forward has three matrices: gate, up and down.
 constexpr std::int64_t kGatedMatrices = 3;
 
-std::int64_t norm_of_heads(const ModelConfig& model) {
+// A norm of heads is the same for all of them; one of the projection has its channels.
+void add_query_key_norms(const ModelConfig& model, LayerParameters& to) {
   switch (model.qk_layernorm) {
     case QkNorm::None:
-      return 0;
+      return;
     case QkNorm::Head:
-      return 2 * model.head_dim();
+      to.replicated += 2 * model.head_dim();
+      return;
     case QkNorm::Projection:
-      return model.query_width() + model.key_width();
+      to.split += model.query_width();
+      to.keys += model.key_width();
+      return;
   }
-  return 0;
 }
 
 LayerParameters grouped_attention(const ModelConfig& model) {
   const std::int64_t h = model.hidden_size, q = model.query_width();
-  const std::int64_t in = q * (model.attention_output_gate ? 2 : 1) + 2 * model.key_width();
-  LayerParameters result{.split = h * in + q * h, .replicated = norm_of_heads(model)};
-  if (model.add_bias_linear || model.add_qkv_bias) result.split += in;
+  const std::int64_t queries = q * (model.attention_output_gate ? 2 : 1);
+  const std::int64_t keys_values = 2 * model.key_width();
+  LayerParameters result{.split = h * queries + q * h, .keys = h * keys_values};
+  add_query_key_norms(model, result);
+  if (model.add_bias_linear || model.add_qkv_bias) {
+    result.split += queries;
+    result.keys += keys_values;
+  }
   if (model.add_bias_linear) result.replicated += h;
   if (model.softmax_type == SoftmaxType::Learnable) result.split += model.num_attention_heads;
   return result;
 }
 
-// Compressed queries, keys and values are normed before they are expanded, whatever
-// model.qk_layernorm says.
+// What compresses queries, keys and values is whole on every rank, and so are the norms between
+// (whatever model.qk_layernorm says); heads divide what expands them, and queries that are not
+// compressed.
 LayerParameters latent_attention(const ModelConfig& model) {
   const std::int64_t h = model.hidden_size, heads = model.num_attention_heads;
   const std::int64_t query = heads * (model.qk_head_dim + model.qk_pos_emb_head_dim);
   const std::int64_t key_value = heads * (model.qk_head_dim + model.v_head_dim);
-  const std::int64_t queries = model.q_lora_rank ? *model.q_lora_rank * (h + query) : h * query;
-  return {.split = queries + model.kv_lora_rank * (h + key_value) + h * model.qk_pos_emb_head_dim +
-                   heads * model.v_head_dim * h,
-          .replicated = model.q_lora_rank.value_or(0) + model.kv_lora_rank};
+  const std::int64_t r = model.kv_lora_rank, q = model.q_lora_rank.value_or(0);
+  return {
+      .split = (model.q_lora_rank ? q : h) * query + r * key_value + heads * model.v_head_dim * h,
+      .replicated = h * (q + r + model.qk_pos_emb_head_dim) + q + r};
 }
 
 // Projections to queries, keys, values and their gate, to the two scalars of a value head, the
@@ -172,6 +181,7 @@ std::vector<RankParameters> rank_parameters(const Config& config) {
   const std::int64_t rows =
       std::min(model.vocab_size, split_between(model.padded_vocab_size(), layout.tp));
   const std::int64_t table = rows * model.hidden_size;
+  const std::int64_t key_parts = std::min<std::int64_t>(layout.tp, model.query_groups());
   std::vector<RankParameters> ranks(static_cast<std::size_t>(layout.pp));
   std::vector<std::int64_t> embeddings(ranks.size());
   const std::vector<Stage> stages = stages_of(model).all;
@@ -181,7 +191,8 @@ std::vector<RankParameters> rank_parameters(const Config& config) {
     const auto place = static_cast<std::size_t>(pipeline.rank_of(static_cast<int>(s)));
     RankParameters& rank = ranks[place];
     const auto add = [&](const LayerParameters& layer) {
-      rank.dense += split_between(layer.split, layout.tp) + layer.replicated;
+      rank.dense += split_between(layer.split, layout.tp) + split_between(layer.keys, key_parts) +
+                    layer.replicated;
       rank.experts += split_between(layer.experts, layout.ep * layout.etp);
     };
     for (int i = 0; i < stage.layers; ++i) add(layer_parameters(model, stage.first_layer + i));

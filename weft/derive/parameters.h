@@ -11,12 +11,13 @@ namespace weft::derive {
 // Of one layer, by what parallelism does with them.
 struct LayerParameters {
   std::int64_t split = 0;       // shared between tp ranks: attention, dense or shared feed-forward
-  std::int64_t replicated = 0;  // on every tp rank: norms, router, gates, latent projections
+  std::int64_t keys = 0;        // the same, but by key/value heads: more ranks hold copies
+  std::int64_t replicated = 0;  // on every tp rank: norms, router, gates, what compresses
   std::int64_t experts = 0;     // of all routed experts: shared between ep and etp ranks
   std::int64_t visited = 0;     // of the routed experts that one token goes to
 
-  std::int64_t total() const { return split + replicated + experts; }
-  std::int64_t active() const { return split + replicated + visited; }
+  std::int64_t total() const { return split + keys + replicated + experts; }
+  std::int64_t active() const { return split + keys + replicated + visited; }
 };
 
 LayerParameters layer_parameters(const config::ModelConfig& model, std::int64_t layer);
