@@ -71,7 +71,9 @@ std::vector<RankParameters> listed_parameters(const Config& config) {
     for (const ParameterSpec& spec :
          list_parameters(config.model, holding_of(config.model, rank), {})) {
       const std::int64_t elements = spec.slice.elements.count;
-      (spec.home == Home::Expert ? held.experts : held.dense) += elements;
+      if (spec.home == Home::Dense) held.dense += elements;
+      if (spec.home == Home::Expert) held.experts += elements;
+      if (spec.home == Home::Untrained) held.untrained += elements;
     }
     ranks.push_back(held);
   }
@@ -108,6 +110,7 @@ TEST(DerivedRun, ARankHoldsWhatTheEngineAllocates) {
         const std::string place = attention.front() + ", " + layout.front();
         EXPECT_EQ(derived[rank].dense, listed[rank].dense) << place << ", stage " << rank;
         EXPECT_EQ(derived[rank].experts, listed[rank].experts) << place << ", stage " << rank;
+        EXPECT_EQ(derived[rank].untrained, listed[rank].untrained) << place << ", stage " << rank;
       }
     }
   }

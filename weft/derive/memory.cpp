@@ -37,6 +37,8 @@ Shares shares_of(const Config& config, std::int64_t ranks) {
 
 std::int64_t shared(std::int64_t bytes, std::int64_t ranks) { return (bytes + ranks - 1) / ranks; }
 
+constexpr std::int64_t kUntrainedBytes = 4;
+
 // Of so many parameters, those of a rank whose optimizer state is in host memory.
 std::int64_t offloaded(const Config& config, std::int64_t parameters, std::int64_t ranks) {
   const double own = static_cast<double>(shared(parameters, ranks));
@@ -103,7 +105,8 @@ StateBytes state_bytes(const Config& config, const RankParameters& parameters) {
   const std::int64_t there = offloaded(config, parameters.dense, dense.optimizer) +
                              offloaded(config, parameters.experts, experts.optimizer);
   return {.weights = shared(each.weight * parameters.dense, dense.weights) +
-                     shared(each.weight * parameters.experts, experts.weights),
+                     shared(each.weight * parameters.experts, experts.weights) +
+                     kUntrainedBytes * parameters.untrained,
           .gradients = shared(each.gradient * parameters.dense, dense.gradients) +
                        shared(each.gradient * parameters.experts, experts.gradients),
           .optimizer = shared(each.optimizer * parameters.dense, dense.optimizer) +

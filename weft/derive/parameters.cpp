@@ -97,7 +97,7 @@ void add_experts(const ModelConfig& model, LayerParameters& to) {
   to.visited = model.moe_router_topk * each;
   to.replicated += experts * h;
   if (model.add_bias_linear) to.replicated += experts;
-  if (model.moe_router_enable_expert_bias) to.replicated += experts;
+  if (model.moe_router_enable_expert_bias) to.untrained += experts;
   if (model.moe_latent_size) to.replicated += 2 * h * in;
   if (const std::int64_t shared = shared_expert_width(model); shared > 0) {
     add_feed_forward(model, shared, to);
@@ -194,6 +194,7 @@ std::vector<RankParameters> rank_parameters(const Config& config) {
       rank.dense += split_between(layer.split, layout.tp) + split_between(layer.keys, key_parts) +
                     layer.replicated;
       rank.experts += split_between(layer.experts, layout.ep * layout.etp);
+      rank.untrained += layer.untrained;
     };
     for (int i = 0; i < stage.layers; ++i) add(layer_parameters(model, stage.first_layer + i));
     for (int i = 0; i < stage.mtp_layers; ++i) add(mtp_layer_parameters(model));

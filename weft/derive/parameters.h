@@ -13,11 +13,12 @@ struct LayerParameters {
   std::int64_t split = 0;       // shared between tp ranks: attention, dense or shared feed-forward
   std::int64_t keys = 0;        // the same, but by key/value heads: more ranks hold copies
   std::int64_t replicated = 0;  // on every tp rank: norms, router, gates, what compresses
+  std::int64_t untrained = 0;   // on every rank, fp32: the router's bias, which balance moves
   std::int64_t experts = 0;     // of all routed experts: shared between ep and etp ranks
   std::int64_t visited = 0;     // of the routed experts that one token goes to
 
-  std::int64_t total() const { return split + keys + replicated + experts; }
-  std::int64_t active() const { return split + keys + replicated + visited; }
+  std::int64_t total() const { return split + keys + replicated + untrained + experts; }
+  std::int64_t active() const { return split + keys + replicated + untrained + visited; }
 };
 
 LayerParameters layer_parameters(const config::ModelConfig& model, std::int64_t layer);
@@ -38,9 +39,10 @@ double most_parameters(const config::ModelConfig& model);
 
 // What one rank holds.
 struct RankParameters {
-  std::int64_t dense = 0;    // everything that is not a routed expert
-  std::int64_t experts = 0;  // routed experts
-  std::int64_t total() const { return dense + experts; }
+  std::int64_t dense = 0;      // everything that is not a routed expert, and is trained
+  std::int64_t experts = 0;    // routed experts
+  std::int64_t untrained = 0;  // fp32, without gradient and optimizer
+  std::int64_t total() const { return dense + experts + untrained; }
 };
 // By pipeline rank; every rank of a stage holds as many. Wants a legal config. The embedding is
 // held by its stage and, where that is another rank, again by those that reuse its weights: the
