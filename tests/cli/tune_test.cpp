@@ -60,5 +60,25 @@ TEST_F(Tune, IsForTheMachineAtHand) {
   EXPECT_FALSE(fs::exists(folder_));
 }
 
+TEST_F(Tune, TheContractIsFrozen) {
+  for (const char* key : {"model.num_layers=1,2", "train.global_batch_size=8,16"}) {
+    const Outcome outcome = weft(kTiny + out() + "--vary=" + key);
+    EXPECT_EQ(outcome.code, 2) << key;
+    EXPECT_NE(outcome.err.find("cannot be compared"), std::string::npos) << outcome.err;
+  }
+  EXPECT_FALSE(fs::exists(folder_));
+}
+
+TEST_F(Tune, SaysThatTrialsEndedIt) {
+  const Outcome outcome =
+      weft(kTiny + out() +
+           "--trials=1 --vary=comm_overlap.overlap_moe_expert_parallel_comm=true "
+           "--vary=train.micro_batch_size=2");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("ended by --trials=1: 1 change was not tried"), std::string::npos)
+      << outcome.out;
+  EXPECT_EQ(outcome.out.find("no change pays"), std::string::npos) << outcome.out;
+}
+
 }  // namespace tune_test
 }  // namespace weft::cli

@@ -78,6 +78,59 @@ TEST_F(Tuner, OrdersArePricedByWhatWasMeasured) {
   EXPECT_LT(*tuning.trials.front().predicted_ms, 1.1 * tuning.first_ms);
 }
 
+// Links that are as slow as compute is long, and half as many bytes: what a rank computes stays.
+TEST_F(Tuner, NoPredictionIsBelowWhatARankComputes) {
+  config_.fabric.intra_node_gb_per_second = 0.01;
+  TuneRequest asked = request({{.sets = {{"model.moe_token_dispatcher_type", "flex"},
+                                         {"model.moe_flex_dispatcher_backend", "deepep"}}}});
+  asked.most_trials = 1;
+  const Tuning tuning = tune(asked);
+  double compute_ms = 0;  // of one micro-batch at least
+  for (const auto& [node, cost] : tuning.costs.ranks().begin()->second) {
+    if (cost.kind != trace::SpanKind::Communication) compute_ms += cost.seconds * 1e3;
+  }
+  ASSERT_FALSE(tuning.trials.empty());
+  EXPECT_GT(*tuning.trials.front().predicted_ms, compute_ms);
+}
+
+TEST_F(Tuner, TheGainIsWhatKeptChangesGainedInTurn) {
+  config_.fabric.intra_node_gb_per_second = 0.01;
+  const Tuning tuning =
+      tune(request({{.sets = {{kOverlap, "true"}}, .kind = MoveKind::Order},
+                    {.sets = {{"model.moe_token_dispatcher_type", "allgather"}}}}));
+  double gain = 1;
+  for (const Trial& trial : tuning.trials) {
+    if (trial.end == TrialEnd::Kept) gain *= trial.current_ms / trial.step_ms;
+  }
+  EXPECT_DOUBLE_EQ(tuning.gain, gain);
+  EXPECT_EQ(tuning.end, TuningEnd::NothingLeft);
+  EXPECT_TRUE(tuning.untried.empty());
+}
+
+TEST_F(Tuner, WhatEndsEarlySaysWhatWasNotTried) {
+  const std::vector<TuningMove> moves{
+      {.sets = {{kOverlap, "true"}}, .kind = MoveKind::Order},
+      {.sets = {{"model.moe_token_dispatcher_type", "allgather"}}},
+      {.sets = {{kOverlap, "false"}}, .kind = MoveKind::Order}};  // as it is: nothing to try
+  std::atomic<bool> stop = false;
+  TuneRequest asked = request(moves);
+  asked.stop = &stop;
+  asked.progress = [&](const std::string& what, std::int64_t) {
+    if (what.find('=') != std::string::npos) stop = true;  // in the first change
+  };
+  const Tuning stopped = tune(asked);
+  EXPECT_TRUE(stopped.is_interrupted());
+  EXPECT_GT(stopped.first_ms, 0);
+  EXPECT_FALSE(stopped.untried.empty()) << "the one under way, at least";
+
+  TuneRequest few = request({{.sets = {{kOverlap, "true"}}, .kind = MoveKind::Order},
+                             {.sets = {{"train.micro_batch_size", "2"}}}});
+  few.most_trials = 1;
+  const Tuning ended = tune(few);
+  EXPECT_EQ(ended.end, TuningEnd::MostTrials);
+  ASSERT_EQ(ended.untried.size(), 1u);
+}
+
 TEST_F(Tuner, MovesAreThoseOfTheRun) {
   const auto has = [](const config::Config& config, const std::string& part) {
     return std::ranges::any_of(plan::tuning_moves(config), [&](const TuningMove& move) {

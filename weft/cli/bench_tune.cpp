@@ -55,9 +55,9 @@ const char* heat_word(Heat heat) {
 }
 
 void print_tune_text(const TuneBench& bench) {
-  print_text(text("tuned: {:.2f} ms from {:.2f} ms in {}; the grid has {}\n",
+  print_text(text("tuned: {:.2f} ms, {:.2f} times as fast as the start, in {}; the grid has {}\n",
                   bench.tuning.best_ms,
-                  bench.tuning.first_ms,
+                  bench.tuning.gain,
                   base::counted(std::ssize(bench.tuning.trials), "trial"),
                   base::counted(static_cast<std::int64_t>(bench.grid), "setting")));
   for (std::size_t i = 0; i < bench.settings.size(); ++i) {
@@ -92,6 +92,7 @@ void print_tune_json(const TuneBench& bench) {
                   {"trials", bench.tuning.trials.size()},
                   {"tuner_first_ms", bench.tuning.first_ms},
                   {"tuner_best_ms", bench.tuning.best_ms},
+                  {"tuner_gain", bench.tuning.gain},
                   {"grid", bench.grid},
                   {"settings", settings_json(bench)},
                   {"failed", bench.failed}};

@@ -76,7 +76,7 @@ int run_tune(const TuneOptions& options) {
       print_json(to_json(report));
       break;
   }
-  return tuning.interrupted ? interrupted_code() : kGood;
+  return tuning.is_interrupted() ? interrupted_code() : kGood;
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "weft/cli/tune_report.h"
 
+#include <algorithm>
+
 #include "weft/base/check.h"
 #include "weft/base/text.h"
 #include "weft/cli/machine.h"
@@ -10,6 +12,7 @@ namespace {
 using base::text;
 using measure::Trial;
 using measure::TrialEnd;
+using measure::TuningEnd;
 
 const char* word(TrialEnd end) {
   switch (end) {
@@ -23,6 +26,18 @@ const char* word(TrialEnd end) {
       return "not tried";
     case TrialEnd::Failed:
       return "failed";
+  }
+  UNREACHABLE("end {}", static_cast<int>(end));
+}
+
+const char* word(TuningEnd end) {
+  switch (end) {
+    case TuningEnd::NothingLeft:
+      return "nothing left";
+    case TuningEnd::MostTrials:
+      return "most trials";
+    case TuningEnd::Interrupted:
+      return "interrupted";
   }
   UNREACHABLE("end {}", static_cast<int>(end));
 }
@@ -50,27 +65,80 @@ base::Json trial_json(const Trial& trial) {
   return json;
 }
 
-std::string summary(const TuneReport& report) {
+constexpr std::size_t kMostUntried = 6;
+
+// "3 changes were not tried: a=1; b=2; c=3"
+std::string untried_text(const std::vector<std::string>& untried) {
+  if (untried.empty()) return "nothing was left to try";
+  const std::size_t shown = std::min(untried.size(), kMostUntried);
+  const std::vector<std::string> first(untried.begin(),
+                                       untried.begin() + static_cast<std::ptrdiff_t>(shown));
+  const std::string more =
+      shown < untried.size() ? text("; and {} more", untried.size() - shown) : std::string();
+  const auto count = std::ssize(untried);
+  return text("{} {} not tried beside this setting: {}{}",
+              base::counted(count, "change"),
+              count == 1 ? "was" : "were",
+              fmt::join(first, "; "),
+              more);
+}
+
+// Why it ended before it knew that no change pays; empty where it did not.
+std::string end_text(const TuneReport& report) {
+  const measure::Tuning& tuning = report.tuning;
+  switch (tuning.end) {
+    case TuningEnd::NothingLeft:
+      return "";
+    case TuningEnd::MostTrials:
+      return text("ended by --trials={}: {}\n",
+                  report.request.most_trials,
+                  untried_text(tuning.untried));
+    case TuningEnd::Interrupted:
+      return text("stopped before the end, so this is no verdict: {}\n",
+                  untried_text(tuning.untried));
+  }
+  UNREACHABLE("end {}", static_cast<int>(tuning.end));
+}
+
+std::string gains_text(const TuneReport& report) {
   const measure::Tuning& tuning = report.tuning;
   std::string changes;
   for (const Trial& trial : tuning.trials) {
     if (trial.end == TrialEnd::Kept) changes += text("  {}\n", trial.change);
   }
-  if (changes.empty()) return text("no change pays: {:.2f} ms a step\n", tuning.best_ms);
-  return text("{:.2f} ms a step instead of {:.2f} ms ({:.2f} times as fast), with\n{}",
-              tuning.best_ms,
-              tuning.first_ms,
-              tuning.first_ms / tuning.best_ms,
-              changes);
+  if (!changes.empty()) {
+    return text(
+        "{:.2f} times as fast, as measured in turn: {:.2f} ms a step instead of {:.2f} ms, "
+        "with\n{}",
+        tuning.gain,
+        tuning.best_ms,
+        tuning.best_ms * tuning.gain,
+        changes);
+  }
+  if (tuning.best_ms == 0) return "nothing was measured\n";
+  const auto measured = std::ranges::count_if(tuning.trials, is_measured);
+  switch (tuning.end) {
+    case TuningEnd::NothingLeft:
+      return text("no change pays: {:.2f} ms a step\n", tuning.best_ms);
+    case TuningEnd::MostTrials:
+    case TuningEnd::Interrupted:
+      return text("{:.2f} ms a step; none of the {} measured so far is kept\n",
+                  tuning.best_ms,
+                  base::counted(measured, "change"));
+  }
+  UNREACHABLE("end {}", static_cast<int>(tuning.end));
 }
+
+std::string summary(const TuneReport& report) { return gains_text(report) + end_text(report); }
 
 std::string contract(const TuneReport& report) {
   const measure::TuneRequest& request = report.request;
   return text(
-      "Model, data, global batch and layout stay. A trial is {} of each of two settings, in turn, "
-      "{} steps each; {} are timed. A change is kept where it is faster by more than three "
-      "standard "
-      "errors.",
+      "Model, data, global batch, numerics and layout stay. A trial is {} of each of two settings, "
+      "in turn, {} steps each; {} are timed. A change is kept where it is faster by more than "
+      "three "
+      "standard errors. How many times as fast is the product of what each kept change gained "
+      "beside the setting before it.",
       base::counted(request.repeats, "run"),
       request.steps,
       measure::describe(request.window));
@@ -128,9 +196,13 @@ base::Json to_json(const TuneReport& report) {
   for (const Trial& trial : report.tuning.trials) trials.push_back(trial_json(trial));
   return {{"first_ms", report.tuning.first_ms},
           {"best_ms", report.tuning.best_ms},
+          {"gain", report.tuning.gain},
+          {"start_ms", report.tuning.best_ms * report.tuning.gain},
           {"trials", std::move(trials)},
           {"recipe", report.recipe.string()},
-          {"interrupted", report.tuning.interrupted},
+          {"interrupted", report.tuning.is_interrupted()},
+          {"end", word(report.tuning.end)},
+          {"untried", report.tuning.untried},
           {"machine", to_json(this_machine())}};
 }
 

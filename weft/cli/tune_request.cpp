@@ -5,6 +5,7 @@
 #include "weft/cli/machine_limit.h"
 #include "weft/derive/derived.h"
 #include "weft/plan/perf_vary.h"
+#include "weft/plan/tuning_contract.h"
 
 namespace weft::cli {
 
@@ -21,6 +22,7 @@ std::vector<plan::TuningMove> asked_moves(const std::vector<std::string>& vary) 
   std::vector<plan::TuningMove> moves;
   for (const std::string& word : vary) {
     const plan::Knob knob = plan::parse_knob(word);
+    plan::require_tunable_key(knob.key);
     for (const std::string& value : knob.values) {
       moves.push_back({.sets = {{knob.key, value}}, .kind = plan::MoveKind::Work});
     }

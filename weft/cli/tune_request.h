@@ -12,7 +12,8 @@ namespace weft::cli {
 
 // --vary a.b=x,y
 void add_vary(CLI::App& command, std::vector<std::string>& vary);
-// What the user wants tried, instead of what the tuner thinks of; none: that.
+// What the user wants tried, instead of what the tuner thinks of; none: that. ConfigError where a
+// key is none, or is one that the tuner must leave (plan/tuning_contract.h).
 std::vector<plan::TuningMove> asked_moves(const std::vector<std::string>& vary);
 
 // ConfigError where the run cannot be timed in this process, on this machine.

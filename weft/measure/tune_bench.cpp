@@ -46,7 +46,7 @@ class GridBench {
 
   TuneBench run() {
     bench_.tuning = tune(request_.tune);
-    bench_.interrupted = bench_.tuning.interrupted;
+    bench_.interrupted = bench_.tuning.is_interrupted();
     if (!is_stopped()) {
       note_grid();
       run_heat(Heat::Every, all(), 1);

@@ -12,7 +12,7 @@
 #include "weft/derive/derived.h"
 #include "weft/measure/perf_run.h"
 #include "weft/measure/timed_runs.h"
-#include "weft/plan/nominal_costs.h"
+#include "weft/plan/compute_rates.h"
 #include "weft/plan/overlap_prediction.h"
 #include "weft/plan/tuning_grid.h"
 #include "weft/rules/validate.h"
@@ -74,10 +74,13 @@ class Tuner {
       take(*next);
       if (is_stopped()) return stopped();
     }
+    if (measured_ >= request_.most_trials) {
+      result_.end = TuningEnd::MostTrials;
+      result_.untried = untried();
+      if (result_.untried.empty()) result_.end = TuningEnd::NothingLeft;
+    }
     for (Trial& trial : left_) tell(std::move(trial));
-    result_.config = current_;
-    result_.costs = costs_;
-    return std::move(result_);
+    return finished();
   }
 
  private:
@@ -90,9 +93,30 @@ class Tuner {
 
   bool is_stopped() const { return request_.stop != nullptr && request_.stop->load(); }
   Tuning stopped() {
-    result_.interrupted = true;
+    result_.end = TuningEnd::Interrupted;
+    result_.untried = untried();
+    return finished();
+  }
+  Tuning finished() {
     result_.config = current_;
+    result_.costs = costs_;
     return std::move(result_);
+  }
+
+  // Changes beside the setting so far that may run, would change something, and were neither
+  // measured nor found to be slower by the model.
+  std::vector<std::string> untried() const {
+    std::vector<std::string> changes;
+    const config::Config now = rules::judge(perf_config(current_, request_.steps)).config;
+    for (const TuningMove& move : moves()) {
+      if (std::ranges::find(done_, move) != done_.end()) continue;
+      if (std::ranges::find(left_, move, &Trial::move) != left_.end()) continue;
+      const config::Config asked = plan::with_move(current_, move);
+      const rules::Verdict verdict = rules::judge(perf_config(asked, request_.steps));
+      if (!verdict.runs() || plan::is_same_run(verdict.config, now)) continue;
+      changes.push_back(changed(move, asked));
+    }
+    return changes;
   }
 
   void tell(Trial trial) {
@@ -138,42 +162,20 @@ class Tuner {
                         derive::fabric_of(known_.config),
                         known_.timelines,
                         known_.ms * 1e-3);
-    set_rates();
+    rates_ = plan::rates_by_compute(known_.config, prediction_->compute_seconds());
   }
 
-  // Nominal rates at which the step's compute takes as long as it did.
-  void set_rates() {
-    rates_ = {};
-    const double measured = prediction_->compute_seconds();
-    const double nominal = nominal_compute(known_.config);
-    if (measured <= 0 || nominal <= 0) return;
-    const double factor = nominal / measured;
-    rates_.flops_per_second *= factor;
-    rates_.memory_bytes_per_second *= factor;
-    rates_.link_bytes_per_second = rates_.network_bytes_per_second = rates_.memory_bytes_per_second;
-  }
-
-  double nominal_compute(const config::Config& config) const {
-    plan::NominalRates rates = rates_;
-    rates.link_bytes_per_second = rates.network_bytes_per_second = 1e15;
-    rates.link_latency_seconds = 0;
-    return nominal_seconds(config, rates);
-  }
-
-  static double nominal_seconds(const config::Config& config, const plan::NominalRates& rates) {
-    const grid::Grid grid(derive::layout_of(config));
-    const std::vector<schedule::RankPlan> plans = schedule::plan_step(config, grid);
-    return plan::simulate_nominal(config, grid, plans, rates).step_seconds();
-  }
-
-  // Relative to the setting so far, whose time was measured.
+  // Relative to the setting so far, whose time was measured; never less than it computes.
   double predict_ms(const config::Config& candidate, MoveKind kind) const {
     const config::Config now = rules::judge(current_).config;
-    const double change =
-        kind == MoveKind::Order
-            ? prediction_->step_seconds(candidate) / prediction_->step_seconds(now)
-            : nominal_seconds(candidate, rates_) / nominal_seconds(now, rates_);
-    return result_.best_ms * change;
+    const double step = prediction_->step_seconds(now);
+    const double change = kind == MoveKind::Order ? prediction_->step_seconds(candidate) / step
+                                                  : plan::nominal_step_seconds(candidate, rates_) /
+                                                        plan::nominal_step_seconds(now, rates_);
+    const double computed = prediction_->compute_seconds() *
+                            plan::nominal_compute_seconds(candidate, rates_) /
+                            plan::nominal_compute_seconds(known_.config, rates_);
+    return result_.best_ms * std::max(change, computed / step);
   }
 
   // The trial that the model expects most of; those that cannot be are told on the way.
@@ -270,7 +272,10 @@ class Tuner {
       trial.why = error.what();
       return tell(std::move(trial));
     }
-    if (is_stopped() || now.ms.empty() || then.ms.empty()) return;
+    if (is_stopped() || now.ms.empty() || then.ms.empty()) {
+      done_.pop_back();  // it has no verdict
+      return;
+    }
     trial.current_ms = now.median();
     trial.step_ms = then.median();
     trial.noise_ms = noise_of(now, then);
@@ -294,6 +299,7 @@ class Tuner {
   void keep(const config::Config& asked, const Trial& trial) {
     const TuningMove move = trial.move;
     current_ = asked;
+    result_.gain *= trial.current_ms / trial.step_ms;
     std::erase_if(near_, [&](const TuningMove& other) { return share_a_key(other, move); });
     if (move.kind == MoveKind::Work) learn(current_, trial.step_ms);
     // What lost beside the old setting may win beside the new one; each gets a second chance.

@@ -48,13 +48,25 @@ struct TuneRequest {
   std::function<void(const Trial& trial)> told;  // of each trial, when it is over
 };
 
+enum class TuningEnd {
+  NothingLeft,  // no change is left that the model does not expect to be slower
+  MostTrials,   // as many were measured as were asked for
+  Interrupted,
+};
+
 struct Tuning {
   config::Config config;  // the best, as it is asked for
-  double first_ms = 0;
-  double best_ms = 0;  // measured beside what it was held against last
+  double first_ms = 0;    // as it was at the very beginning, by one run
+  double best_ms = 0;     // measured beside what it was held against last
+  // How many times as fast as at the start: the product of what each kept change gained beside the
+  // setting before it. A machine that becomes slower or faster meanwhile does not count.
+  double gain = 1;
   std::vector<Trial> trials;
   exec::sim::CostTable costs;  // of the nodes of the setting that the model knows
-  bool interrupted = false;
+  TuningEnd end = TuningEnd::NothingLeft;
+  std::vector<std::string> untried;  // changes that were left when it ended early
+
+  bool is_interrupted() const { return end == TuningEnd::Interrupted; }
 };
 
 // ConfigError where the config to begin with may not run here.
