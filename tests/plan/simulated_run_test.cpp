@@ -4,6 +4,8 @@
 
 #include "weft/derive/derived.h"
 #include "weft/plan/price.h"
+#include "weft/trace/dominant_wall.h"
+#include "weft/trace/walls.h"
 
 namespace weft::plan {
 namespace simulated_run_test {
@@ -64,6 +66,23 @@ TEST(SimulatedRun, CopiesToTheHostTakeWhatThePriceSays) {
                                   config::OffloadModule::MoeAct};
   const double priced = price_step(config, gb200).step_ms;
   EXPECT_NEAR(simulate_run(config, config, gb200).step_ms / priced, 1, 0.06);
+}
+
+// What the host takes of a step lies in the trace as it does in the price: nobody who looks at the
+// trace takes launches for compute.
+TEST(SimulatedRun, ItsTraceHasTheWallsOfThePrice) {
+  for (const bool merges : {false, true}) {
+    config::Config config = run_of(1, merges);
+    config.model.cuda_graph_impl = config::CudaGraphImpl::None;
+    const Price price = price_step(config, h100());
+    const SimulatedRun run = simulate_run(config, config, h100());
+    const trace::Walls walls = trace::walls_of(run.timelines, trace::Clocks::Shared).front().walls;
+    const auto share = [&](double ms) { return ms / price.step_ms; };
+    ASSERT_GT(share(price.exposed.host), 0.05) << "a run that the host slows down";
+    EXPECT_NEAR(walls.host / walls.step, share(price.exposed.host), 0.06) << merges;
+    EXPECT_NEAR(walls.compute / walls.step, share(price.compute.total()), 0.06) << merges;
+    EXPECT_EQ(trace::dominant_wall(trace::lost_of(walls), walls.step), price.wall) << merges;
+  }
 }
 
 TEST(SimulatedRun, HasATimelineOfEveryPipelineRank) {

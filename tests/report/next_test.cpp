@@ -79,5 +79,35 @@ TEST(Next, ChangesThatTheRunMayNotMakeAreNotOffered) {
   EXPECT_EQ(find(next_to_try({.report = report, .run = &run}), "overlap_moe"), nullptr);
 }
 
+// Another program's trace, which names operations and no axes: a third of it sends and receives.
+TEST(Next, CommunicationWithoutAnAxisHasIdeasToo) {
+  Report report;
+  report.traced_steps = 1;
+  report.walls = {.step = 100, .compute = 43, .communication = 34, .idle = 23, .gemm = 38};
+  report.exposure.kinds["send_recv"] = {.communication_ms = 40,
+                                        .exposed_ms = 34,
+                                        .reasons = {.no_partner_ms = 34}};
+  const std::vector<Suggestion> next = next_to_try({.report = report});
+  ASSERT_EQ(next.size(), 3u);
+  EXPECT_EQ(next[0].phase, Phase::Profile) << "what is idle is looked at first";
+  EXPECT_NE(next[0].because.find("23 of 100 ms"), std::string::npos) << next[0].because;
+  EXPECT_NE(next[1].change.find("overlap_moe_expert_parallel_comm=true"), std::string::npos);
+  EXPECT_DOUBLE_EQ(*next[1].gain_ms, 34);
+  EXPECT_NE(next[1].rule.find("overlap_p2p_comm"), std::string::npos) << next[1].rule;
+  EXPECT_NE(find(next, "moe_permute_fusion"), nullptr);
+}
+
+TEST(Next, OneChangeIsOfferedOnce) {
+  Report report = traced();
+  report.exposure.kinds["all_to_all"] = {.communication_ms = 12,
+                                         .exposed_ms = 12,
+                                         .reasons = {.no_partner_ms = 12}};
+  int offered = 0;
+  for (const Suggestion& one : next_to_try({.report = report})) {
+    offered += one.change.find("overlap_moe_expert_parallel_comm") != one.change.npos ? 1 : 0;
+  }
+  EXPECT_EQ(offered, 1);
+}
+
 }  // namespace next_test
 }  // namespace weft::report

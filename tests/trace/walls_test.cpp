@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/trace/timeline_support.h"
+#include "weft/trace/dominant_wall.h"
 
 namespace weft::trace {
 namespace walls_test {
@@ -75,6 +76,19 @@ TEST(Walls, RunsAreMeansOfStepsThatEndWithTheSlowestRank) {
   EXPECT_DOUBLE_EQ(walls(both).idle, 2);
   EXPECT_DOUBLE_EQ(walls_of(both, Clocks::Separate).at(0).walls.step, 3);
   EXPECT_DOUBLE_EQ(mean({}).step, 0);
+}
+
+TEST(DominantWall, IsTheLargestLossOrComputeWhereAllAreSmall) {
+  const auto wall = [](const Walls& walls) { return dominant_wall(lost_of(walls), walls.step); };
+  EXPECT_EQ(wall({.step = 100, .compute = 92, .host = 8}), Wall::Compute);
+  EXPECT_EQ(wall({.step = 100, .compute = 39, .host = 13, .communication = 31, .late = 17}),
+            Wall::Communication);
+  // What waits for late ranks and what is copied is communication too.
+  EXPECT_EQ(
+      wall({.step = 100, .compute = 50, .host = 20, .communication = 10, .late = 12, .copy = 8}),
+      Wall::Communication);
+  EXPECT_EQ(wall({.step = 100, .compute = 70, .bubble = 30}), Wall::Bubble);
+  EXPECT_EQ(wall({.step = 100, .compute = 70, .host = 10, .idle = 20}), Wall::Idle);
 }
 
 }  // namespace walls_test

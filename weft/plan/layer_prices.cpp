@@ -48,7 +48,27 @@ std::string run_of(const config::Config& config) {
   return name;
 }
 
-double stretch(double priced, double simulated) { return simulated > 0 ? priced / simulated : 1; }
+// Of nodes that follow each other: the host's time lies before those of compute.
+NodeStretch stretch_by_launches(double priced, double device, double compute) {
+  const double host = std::max(0.0, priced - device);
+  if (compute <= 0) return {};
+  return {.all = 1, .compute = 1 + host / compute, .launches = host / (compute + host)};
+}
+
+double compute_of(const Stretch& stretch) {
+  return stretch.total - stretch.ep - stretch.tp - stretch.cp - stretch.copy;
+}
+
+// Of a forward merged with a backward, which the transfers beside them make longer first.
+NodeStretch stretch_of_merged(const PlainTime& merged,
+                              const SimulatedLayer& clocked,
+                              double alone) {
+  if (clocked.merged_undisturbed <= 0) return {};
+  const double slower = clocked.merged.total / clocked.merged_undisturbed;
+  NodeStretch stretch = stretch_by_launches(merged.total(), clocked.merged.total, alone * slower);
+  stretch.all = slower;
+  return stretch;
+}
 
 }  // namespace
 
@@ -126,12 +146,16 @@ LayerPrice LayerPrices::price(std::int64_t layer, Recomputed whole, double imbal
     keep_stepped_exchange(price.time.tp.d, clocked.backward);
     price.plain = plain_time(config_, price.time, clocked.forward, clocked.backward);
     price.merged = price.plain;
-    price.stretch_forward = stretch(price.plain.forward, clocked.forward.total);
-    price.stretch_backward = stretch(price.plain.backward, clocked.backward.total);
+    price.forward = stretch_by_launches(price.plain.forward,
+                                        clocked.forward.total,
+                                        compute_of(clocked.forward));
+    price.backward = stretch_by_launches(price.plain.backward,
+                                         clocked.backward.total,
+                                         compute_of(clocked.backward));
     if (!merges || price.time.dispatch <= 0) return price;
     price.merged = merged_time(config_, price.time, clocked.merged);
-    price.stretch_forward = price.stretch_backward =
-        stretch(price.merged.total(), clocked.merged_undisturbed);
+    price.forward = price.backward =
+        stretch_of_merged(price.merged, clocked, price.time.compute().total());
     price.round = {.forward = clocked.round.total,
                    .backward = 0,
                    .ep = clocked.round.ep,
@@ -168,8 +192,10 @@ LayerPrice LayerPrices::end_price(const LayerTime& time) const {
           .plain = plain,
           .merged = plain,
           .round = {},
-          .stretch_forward = stretch(plain.forward, compute.f + time.tp.f),
-          .stretch_backward = stretch(plain.backward, compute.d + compute.w + time.tp.d)};
+          .forward = stretch_by_launches(plain.forward, compute.f + time.tp.f, compute.f),
+          .backward = stretch_by_launches(plain.backward,
+                                          compute.d + compute.w + time.tp.d,
+                                          compute.d + compute.w)};
 }
 
 LayerPrice LayerPrices::embed() const {

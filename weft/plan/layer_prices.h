@@ -21,13 +21,20 @@ namespace weft::plan {
 // order on the clock (simulated_layer.h).
 enum class Depth { Formula, Schedule };
 
+// How much longer nodes of a layer take than their kernels and wires.
+struct NodeStretch {
+  double all = 1;       // every node
+  double compute = 1;   // nodes of compute, besides
+  double launches = 0;  // of such a node, the share in which the device waits for launches
+};
+
 struct LayerPrice {
   LayerTime time;
   PlainTime plain;
   PlainTime merged;  // of a forward with a backward, where the run merges them
   PlainTime round;   // of a round of merged layers, besides those
-  // How much longer a node takes than its kernels: launches, and transfers beside it.
-  double stretch_forward = 1, stretch_backward = 1;
+  // By launches, and where forwards are merged with backwards by the transfers beside them.
+  NodeStretch forward, backward;
 };
 
 // Layers that were priced by formula before, for who prices very many runs that differ in their

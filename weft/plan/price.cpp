@@ -151,38 +151,15 @@ class StepPricing {
   bool is_merged_ = false;
 };
 
-// Compute is the wall where all that is lost besides it is less than a tenth of the step.
 Wall wall_of(const Price& price) {
-  constexpr double kSmall = 0.1;
-  const double bubble = price.bubble * price.step_ms;
-  const double communication = price.exposed.communication();
-  const double host = price.exposed.host, update = price.exposed.update;
-  const double most = std::max({bubble, communication, host, update});
-  if (most < kSmall * price.step_ms) return Wall::Compute;
-  if (most == communication) return Wall::Communication;
-  if (most == host) return Wall::Host;
-  return most == update ? Wall::Update : Wall::Bubble;
+  return trace::dominant_wall({.communication = price.exposed.communication(),
+                               .host = price.exposed.host,
+                               .update = price.exposed.update,
+                               .bubble = price.bubble * price.step_ms},
+                              price.step_ms);
 }
 
 }  // namespace
-
-std::string_view word(Wall wall) {
-  switch (wall) {
-    case Wall::Compute:
-      return "compute";
-    case Wall::Communication:
-      return "communication";
-    case Wall::Host:
-      return "host";
-    case Wall::Update:
-      return "update";
-    case Wall::Bubble:
-      return "bubble";
-    case Wall::Memory:
-      return "memory";
-  }
-  return "";
-}
 
 double stage_send_seconds(const Config& config, const Hardware& hardware) {
   const grid::Layout layout = derive::layout_of(config);

@@ -10,7 +10,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "weft/base/json.h"
@@ -20,15 +19,13 @@
 #include "weft/plan/routing.h"
 #include "weft/plan/simulated_layer.h"
 #include "weft/plan/workload.h"
+#include "weft/trace/dominant_wall.h"
 
 namespace weft::plan {
 
 class FormulaLayers;
 
-// Why a step is not shorter: the largest of what it loses.
-// Host: launches. Update: optimizer state on the host.
-enum class Wall { Compute, Communication, Host, Update, Bubble, Memory };
-std::string_view word(Wall wall);
+using trace::Wall;  // why a step is not shorter
 // For people: "host (the GPU waits for launches)".
 std::string wall_text(Wall wall);
 

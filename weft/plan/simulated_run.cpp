@@ -52,20 +52,19 @@ double mtp_seconds(const Entry& entry, const LayerPrices& prices, std::int64_t l
   return number(layers) * seconds;
 }
 
-// How much longer nodes take than their kernels and wires alone.
-double stretch_of(const Entry& entry, const schedule::Anatomy& anatomy, LayerPrices& prices) {
+NodeStretch stretch_of(const Entry& entry, const schedule::Anatomy& anatomy, LayerPrices& prices) {
   const schedule::Node& node = entry.node;
   const bool forward = node.direction == schedule::Direction::F;
   if (node.layer == schedule::kNone) {
     const LayerPrice end = node.piece == schedule::Piece::Head ? prices.head() : prices.embed();
-    return forward ? end.stretch_forward : end.stretch_backward;
+    return forward ? end.forward : end.backward;
   }
   int place = 0;
   for (const schedule::Chunk& chunk : anatomy.chunks) {
     if (node.layer >= chunk.first_layer) place = node.layer - chunk.first_layer;
   }
   const LayerPrice& layer = prices.of(node.layer, place);
-  return forward ? layer.stretch_forward : layer.stretch_backward;
+  return forward ? layer.forward : layer.backward;
 }
 
 ShortRun run_short(const config::Config& config,
@@ -104,7 +103,12 @@ sim::CostTable hardware_costs(const config::Config& config,
       if (entry.node.micro_batch > 0) continue;
       auto cost = pricing.cost(entry, plan.anatomy);
       if (!cost) continue;
-      cost->seconds *= stretch_of(entry, plan.anatomy, prices);
+      const NodeStretch stretch = stretch_of(entry, plan.anatomy, prices);
+      cost->seconds *= stretch.all;
+      if (entry.lane == schedule::Lane::Compute) {
+        cost->seconds *= stretch.compute;
+        cost->launch_share = stretch.launches;
+      }
       cost->seconds += mtp_seconds(entry, prices, mtp);
       table.set(plan.anatomy.pp_rank, entry.node, *cost);
     }

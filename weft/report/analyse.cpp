@@ -1,7 +1,6 @@
 #include "weft/report/analyse.h"
 
 #include <algorithm>
-#include <array>
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
@@ -11,6 +10,7 @@
 #include "weft/report/what_if.h"
 #include "weft/rules/validate.h"
 #include "weft/trace/device_exposure.h"
+#include "weft/trace/dominant_wall.h"
 
 namespace weft::report {
 namespace {
@@ -60,17 +60,9 @@ std::optional<config::Config> settled(const Evidence& evidence, Report& report) 
 }
 
 std::string dominant_wall(const Report& report) {
-  if (report.memory && report.memory->share() > 1) return "memory";
+  if (report.memory && report.memory->share() > 1) return std::string(word(trace::Wall::Memory));
   if (report.traced_steps == 0) return "";
-  const trace::Walls& walls = report.walls;
-  const std::array<std::pair<double, const char*>, 7> parts{{{walls.compute, "compute"},
-                                                             {walls.communication, "communication"},
-                                                             {walls.host, "host"},
-                                                             {walls.bubble, "bubble"},
-                                                             {walls.late, "late ranks"},
-                                                             {walls.copy, "copies"},
-                                                             {walls.idle, "idle"}}};
-  return std::ranges::max_element(parts, {}, [](const auto& part) { return part.first; })->second;
+  return std::string(word(trace::dominant_wall(trace::lost_of(report.walls), report.walls.step)));
 }
 
 // What only the schedule of the run and its trace together tell.
@@ -96,7 +88,7 @@ PredictedRun predicted_run(const Evidence& evidence,
 
 Priced price(const Evidence& evidence, const config::Config& run, Report& report) {
   Priced priced;
-  if (evidence.timelines.empty()) return priced;
+  if (evidence.timelines.empty() || evidence.origin == Evidence::Origin::Simulated) return priced;
   try {
     const double step_ms = report.exposure.mean_step_ms();
     PredictedRun predicted = predicted_run(evidence, run, step_ms, report);

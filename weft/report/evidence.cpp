@@ -23,6 +23,13 @@ void take_trace(const fs::path& file, Evidence& evidence) {
     evidence.timelines.push_back(std::move(timeline));
   }
   if (trace.devices) evidence.devices = std::move(trace.devices);
+  if (trace.simulated_config && !evidence.config) {
+    evidence.origin = Evidence::Origin::Simulated;
+    evidence.config = words::parse_config(*trace.simulated_config, file.string());
+    evidence.notes.push_back(
+        "this step was simulated: no prediction stands beside it, and other orders of it are what "
+        "weft plan prices");
+  }
   for (std::string& note : trace.notes) {
     evidence.notes.push_back(text("{}: {}", file.filename().string(), note));
   }
@@ -86,6 +93,7 @@ Evidence read_evidence(const fs::path& path) {
   }
   take_trace(path, evidence);
   evidence.kind = evidence.devices ? "trace of a profiler" : "trace of Weft";
+  if (evidence.origin == Evidence::Origin::Simulated) evidence.kind = "simulated trace of Weft";
   return evidence;
 }
 

@@ -16,12 +16,13 @@ namespace weft::report {
 struct Evidence {
   std::string name;                      // the path, as it was asked for
   std::string kind;                      // as Report::kind
-  std::optional<config::Config> config;  // of a run folder
+  std::optional<config::Config> config;  // of a run folder, or of a trace that was simulated
   std::optional<StepTimes> steps;
   std::vector<LayerLoad> loads;
   std::vector<trace::Timeline> timelines;
   trace::Clocks clocks = trace::Clocks::Shared;
   std::optional<trace::DeviceTraces> devices;
+  enum class Origin { Measured, Simulated } origin = Origin::Measured;
   std::vector<std::string> notes;
   std::optional<plan::Calibration> calibration = {};  // of the machine, where it is given
 };

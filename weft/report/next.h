@@ -40,6 +40,7 @@ struct Idea {
 
 // By wall; of files of their names.
 std::vector<Idea> communication_ideas(const NextFacts& facts);
+std::vector<Idea> operation_ideas(const NextFacts& facts);
 std::vector<Idea> compute_ideas(const NextFacts& facts);
 std::vector<Idea> pipeline_ideas(const NextFacts& facts);
 // Of memory and of what is not known yet; they need no judgement.

@@ -27,8 +27,24 @@ std::vector<Suggestion> fit_suggestions(const NextFacts& facts) {
                    "full (A6, A19)"}};
 }
 
+// A foreign trace in which nothing runs and nobody knows why: more must be recorded first.
+std::vector<Suggestion> idle_suggestions(const NextFacts& facts) {
+  constexpr double kMuchIdle = 0.15;  // of the step
+  const trace::Walls& walls = facts.report.walls;
+  if (facts.run != nullptr || walls.idle < kMuchIdle * walls.step) return {};
+  return {{.phase = Phase::Profile,
+           .change = "record the host too (activities=[CPU, CUDA]), and every rank",
+           .gain_ms = std::nullopt,
+           .because = text("nothing ran for {:.4g} of {:.4g} ms, and the trace does not say why",
+                           walls.idle,
+                           walls.step),
+           .rule =
+               "idle time is a host that launches late or waits for the device, a stage that "
+               "waits for another, or data that is not there: the host's calls tell them apart"}};
+}
+
 std::vector<Suggestion> profile_suggestions(const NextFacts& facts) {
-  if (facts.report.traced_steps > 0) return {};
+  if (facts.report.traced_steps > 0) return idle_suggestions(facts);
   return {{.phase = Phase::Profile,
            .change = "runtime.trace=true",
            .gain_ms = std::nullopt,

@@ -72,7 +72,7 @@ struct Suggestion {
 
 struct Report {
   std::string name;  // as it was asked for
-  std::string kind;  // "run", "trace of Weft", "trace of a profiler"
+  std::string kind;  // "run", "trace of Weft" (measured or simulated), "trace of a profiler"
   std::optional<StepTimes> steps;
   int traced_steps = 0;                 // 0: there is no trace
   std::vector<trace::RankWalls> ranks;  // where there is one

@@ -197,14 +197,16 @@ void write_messages(const std::vector<Place>& nodes, Flows& flows) {
   }
 }
 
-}  // namespace
-
-void write_chrome(std::span<const Timeline> timelines, const base::Append& append) {
+void write_all(std::span<const Timeline> timelines,
+               std::string_view head,
+               const base::Append& append) {
   std::int64_t start = std::numeric_limits<std::int64_t>::max();
   for (const Timeline& timeline : timelines) {
     for (const Span& span : timeline.spans) start = std::min(start, span.begin_ns);
   }
-  append("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
+  append("{\"displayTimeUnit\":\"ms\",");
+  append(head);
+  append("\"traceEvents\":[\n");
   Writer writer(append, start);
   Flows flows(writer, timelines.empty() ? 0 : timelines.front().rank);
   std::vector<Place> all;
@@ -215,6 +217,20 @@ void write_chrome(std::span<const Timeline> timelines, const base::Append& appen
   }
   write_messages(all, flows);
   append("\n]}\n");
+}
+
+}  // namespace
+
+void write_chrome(std::span<const Timeline> timelines, const base::Append& append) {
+  write_all(timelines, "", append);
+}
+
+void write_simulated_chrome(std::span<const Timeline> timelines,
+                            std::string_view config,
+                            const base::Append& append) {
+  const Json simulated{{"config", config}};
+  const std::string head = simulated.dump(-1, ' ', false, Json::error_handler_t::replace);
+  write_all(timelines, "\"weftSimulated\":" + head + ",", append);
 }
 
 }  // namespace weft::trace

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 
 #include "weft/base/file.h"
 #include "weft/trace/span.h"
@@ -12,5 +13,10 @@ namespace weft::trace {
 
 // Appends the whole JSON text; times start at the earliest span.
 void write_chrome(std::span<const Timeline> timelines, const base::Append& append);
+// The same of a step that no machine ran: with the config of the run, as YAML, which no folder
+// keeps beside it.
+void write_simulated_chrome(std::span<const Timeline> timelines,
+                            std::string_view config,
+                            const base::Append& append);
 
 }  // namespace weft::trace

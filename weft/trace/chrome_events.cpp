@@ -18,7 +18,8 @@ using SaxJson = nlohmann::json;
 constexpr std::size_t kDeepest = 64;
 constexpr std::size_t kLongestText = 4096;   // of a name; the rest is cut off
 constexpr std::size_t kLongestList = 65536;  // of an argument
-constexpr double kLatestUs = 4e15;           // a century in microseconds: nanoseconds still count
+constexpr std::size_t kLongestConfig = 1 << 20;
+constexpr double kLatestUs = 4e15;  // a century in microseconds: nanoseconds still count
 
 // A value without a structure. Whole numbers are numbers.
 using Value = std::variant<std::monostate, bool, double, std::string_view>;
@@ -120,6 +121,7 @@ class EventReader : public nlohmann::json_sax<SaxJson> {
     if (where_.empty()) return enter(Where::Root);
     if (parent == Where::Event && key_ == "args") return enter(Where::Arguments);
     if (parent == Where::Root && key_ == "distributedInfo") return enter(Where::Distributed);
+    if (parent == Where::Root && key_ == "weftSimulated") return enter(Where::Simulated);
     return enter(Where::Rest);
   }
 
@@ -169,7 +171,7 @@ class EventReader : public nlohmann::json_sax<SaxJson> {
   ChromeFile file() const { return file_; }
 
  private:
-  enum class Where { Root, Events, Event, Arguments, List, Distributed, Rest };
+  enum class Where { Root, Events, Event, Arguments, List, Distributed, Simulated, Rest };
 
   Where where() const { return where_.empty() ? Where::Rest : where_.back(); }
 
@@ -198,6 +200,8 @@ class EventReader : public nlohmann::json_sax<SaxJson> {
         if (rank >= 0 && rank < (1 << 30)) file_.rank = static_cast<int>(rank);
         break;
       }
+      case Where::Simulated:
+        return put_config(value);
       case Where::Events:
         return refuse(
             text("after {}: something that is no event", base::counted(file_.events, "event")));
@@ -205,6 +209,18 @@ class EventReader : public nlohmann::json_sax<SaxJson> {
       case Where::Rest:
         break;
     }
+    return true;
+  }
+
+  bool put_config(const Value& value) {
+    const auto* words = std::get_if<std::string_view>(&value);
+    if (key_ != "config" || words == nullptr) return true;
+    if (words->size() > kLongestConfig) {
+      return refuse(text("weftSimulated: a config of {} bytes, of at most {}",
+                         words->size(),
+                         kLongestConfig));
+    }
+    file_.simulated_config.emplace(*words);
     return true;
   }
 

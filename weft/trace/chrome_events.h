@@ -41,7 +41,8 @@ struct ChromeEvent {
 
 struct ChromeFile {
   std::int64_t events = 0;
-  std::optional<int> rank = {};  // that PyTorch says it is of
+  std::optional<int> rank = {};                      // that PyTorch says it is of
+  std::optional<std::string> simulated_config = {};  // of a step that Weft simulated, as YAML
 };
 
 // ConfigError, with `name` and the byte or the event, where it is no trace: cut off, nested too

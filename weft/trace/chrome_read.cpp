@@ -138,7 +138,11 @@ ChromeTrace parse_chrome(std::istream& stream, const std::string& name) {
     const std::string what = error.what();
     throw base::ConfigError(what.starts_with(name) ? what : text("{}: {}", name, what));
   }
-  ChromeTrace trace{.timelines = {}, .devices = {}, .events = read.events, .notes = {}};
+  ChromeTrace trace{.timelines = {},
+                    .devices = {},
+                    .events = read.events,
+                    .simulated_config = std::move(read.simulated_config),
+                    .notes = {}};
   if (!timelines.is_empty()) {
     trace.timelines = timelines.finish();
     return trace;

@@ -17,7 +17,8 @@ struct ChromeTrace {
   std::vector<Timeline> timelines;      // by rank, where Weft wrote it; times from the first span
   std::optional<DeviceTraces> devices;  // where another program did
   std::int64_t events = 0;
-  std::vector<std::string> notes;  // what a reader should know of how it was read
+  std::optional<std::string> simulated_config;  // where Weft simulated it: the run's, as YAML
+  std::vector<std::string> notes;               // what a reader should know of how it was read
 };
 
 // ConfigError, naming file and place, where it is no such trace, or too large. Control characters,

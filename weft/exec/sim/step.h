@@ -18,6 +18,7 @@ namespace weft::exec::sim {
 struct Cost {
   double seconds = 0;
   trace::SpanKind kind = trace::SpanKind::Gemm;  // of a compute node's work
+  double launch_share = 0;  // of a compute node's seconds, first: the device waits for launches
 
   bool operator==(const Cost&) const = default;
 };

@@ -1,6 +1,7 @@
 #include "weft/exec/sim/timelines.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "weft/base/text.h"
 #include "weft/exec/sim/dependencies.h"
@@ -108,14 +109,18 @@ class Writer {
     span.bytes = bytes_sent(step_, operations_[index], rank_);
   }
 
+  // A node whose operation begins later than itself waits for the host (trace/compute_lane.h).
   Span operation_span(int i, const Span& node) const {
-    const SpanKind kind =
-        schedule::is_meeting(entry_at(i)) ? SpanKind::Communication : step_.cost(rank_, i).kind;
+    const Cost cost = step_.cost(rank_, i);
+    const SpanKind kind = schedule::is_meeting(entry_at(i)) ? SpanKind::Communication : cost.kind;
+    const bool waits = entry_at(i).lane == Lane::Compute;
+    const auto length = static_cast<double>(node.end_ns - node.begin_ns);
+    const std::int64_t late = waits ? std::llround(cost.launch_share * length) : 0;
     return {.name = std::string(trace::word(kind)),
             .node = node.node,
             .lane = node.lane,
             .kind = kind,
-            .begin_ns = node.begin_ns,
+            .begin_ns = node.begin_ns + late,
             .end_ns = node.end_ns};
   }
 
