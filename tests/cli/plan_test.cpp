@@ -77,6 +77,15 @@ TEST(PlanCommand, OneKnobChangesAPublishedRunTheRightWay) {
       EXPECT_LT(std::abs(predicted), 0.02) << name;
     }
   }
+  ASSERT_EQ(json["pairs"].size(), 7u);
+  for (const Json& pair : json["pairs"]) {
+    const auto& rows = pairs.at(pair["release"]);
+    const double with = rows.at("with")["predicted"], without = rows.at("without")["predicted"];
+    EXPECT_NEAR(pair["predicted"].get<double>(), with / without - 1, 1e-9) << pair;
+    EXPECT_TRUE(pair["right_sign"].get<bool>()) << pair;
+  }
+  const Outcome text = weft("plan --validate=" + kGolden + "published_pairs.csv");
+  EXPECT_NE(text.out.find("7 of 7 pairs have the right sign"), std::string::npos) << text.out;
 }
 
 // To what rounding of another compiler may change on the way down.
@@ -202,6 +211,63 @@ TEST(PlanCommand, ImbalanceIsANumberASkewOrARun) {
   fs::create_directory(empty.name());
   EXPECT_NE(weft("plan " + run + "--imbalance=" + empty.name()).err.find("no metrics.jsonl"),
             std::string::npos);
+}
+
+TEST(PlanCommand, ImbalanceOfAnotherModelIsSaid) {
+  const Scratch folder("other");
+  fs::create_directory(folder.name());
+  base::write_whole(
+      folder.name() + "/metrics.jsonl",
+      R"({"iteration_time_ms":9,"expert_loads":[{"layer":1,"max":2.5,"p95":1.9,"p50":0.9}]})"
+      "\n"
+      R"({"iteration_time_ms":9,"expert_loads":[{"layer":1,"max":2.5,"p95":1.9,"p50":0.9}]})"
+      "\n");
+  base::write_whole(folder.name() + "/config.yaml",
+                    "model:\n  num_layers: 2\n  num_moe_experts: 4\n");
+  const Outcome outcome = weft(
+      "plan --simulate qwen3_30b_a3b_pretrain_16gpu_h100_bf16 model.num_layers=4 gbs=64 "
+      "--imbalance=" +
+      folder.name());
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("that run has 2 layers of 4 experts"), std::string::npos)
+      << outcome.err;
+}
+
+// The order is left to the run: each is priced, and the one that is taken is named.
+TEST(PlanCommand, AutoIsTheFastestOfTheOrders) {
+  const std::string run =
+      "--simulate qwen3_30b_a3b_pretrain_16gpu_h100_bf16 model.num_layers=4 gbs=128 "
+      "comm_overlap.overlap_moe_expert_parallel_comm=auto ";
+  const Json json = planned(run);
+  ASSERT_EQ(json["orders"].size(), 3u) << json;
+  double fastest = 1e300;
+  std::string taken;
+  for (const Json& order : json["orders"]) {
+    fastest = std::min(fastest, order["step_ms"].get<double>());
+    if (order["taken"].get<bool>()) taken = order["name"];
+  }
+  EXPECT_DOUBLE_EQ(json["step_ms"].get<double>(), fastest);
+  const Outcome text = weft("plan " + run);
+  EXPECT_NE(text.out.find(taken + " of auto is taken"), std::string::npos) << text.out;
+}
+
+// A trace of a simulated step is told as the step was priced, and nothing is advised that it has.
+TEST(PlanCommand, AReportOfItsTraceSaysTheSame) {
+  const Scratch trace("step.json");
+  const Json plan = planned(
+      "--simulate qwen3_30b_a3b_pretrain_16gpu_h100_bf16 model.num_layers=4 gbs=64 "
+      "comm_overlap.overlap_moe_expert_parallel_comm=true --trace=" +
+      trace.name());
+  const Outcome outcome = weft("report --json " + trace.name());
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json report = Json::parse(outcome.out);
+  EXPECT_EQ(report["kind"], "simulated trace of Weft");
+  EXPECT_EQ(report["wall"], plan["wall"]) << report["walls"];
+  EXPECT_GT(report["walls"]["host_ms"].get<double>(), 0);
+  for (const Json& one : report["next"]) {
+    const std::string change = one["change"];
+    EXPECT_EQ(change.find("overlap_moe_expert_parallel_comm=true"), change.npos) << change;
+  }
 }
 
 TEST(PlanCommand, AnUnknownGpuListsTheKnownOnes) {

@@ -235,6 +235,8 @@ TEST_F(Schedule, ImprovesAnOrderThatCanThenBeRead) {
   EXPECT_GE(found["found_ms"], found["bound_ms"]);
   EXPECT_EQ(found["tried"], 60);
   EXPECT_EQ(json["step_ms"], found["found_ms"]);
+  const Outcome text = weft("schedule tiny ep=2 --gbps 1 --improve --tries 60");
+  EXPECT_TRUE(contains(text.out, "order: found by --improve, beginning with: plain")) << text.out;
   const Outcome again = weft(run + "--read " + path("found"));
   ASSERT_EQ(again.code, 0) << again.err;
   EXPECT_EQ(Json::parse(again.out)["step_ms"], found["found_ms"]);

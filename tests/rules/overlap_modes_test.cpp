@@ -55,6 +55,15 @@ TEST(OverlapModes, AskedForCountsThePartners) {
             "delayed weight gradients: on (asked for)");
 }
 
+TEST(OverlapModes, WhatIsLeftToTheRunIsNeitherOnNorOff) {
+  std::vector<std::string> left = kOverlap;
+  left.back() = "comm_overlap.overlap_moe_expert_parallel_comm=auto";
+  for (const char* mode : {"expert-parallel overlap", "delayed weight gradients"}) {
+    const std::string said = line(lines(left), mode);
+    EXPECT_NE(said.find(": auto (decided in the run's first steps"), said.npos) << said;
+  }
+}
+
 TEST(OverlapModes, ARuleThatDecidesIsNamedWithItsNumbers) {
   const std::string off =
       line(lines({"comm_overlap.tp_comm_overlap=true"}), "tensor-parallel overlap");

@@ -35,7 +35,7 @@ base::Json json_of(const rules::Note& note) {
 }
 
 base::Json json_of(const rules::OverlapMode& mode) {
-  return {{"name", mode.name}, {"on", mode.on}, {"why", mode.why}};
+  return {{"name", mode.name}, {"on", mode.on}, {"automatic", mode.automatic}, {"why", mode.why}};
 }
 
 template <typename Item>

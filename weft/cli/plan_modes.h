@@ -36,8 +36,9 @@ struct PlanOptions {
 
 // How rows are spread: "balanced"; a number, the rows of the busiest expert-parallel rank over the
 // mean; "skew:S", the n-th expert gets n^-S of the first one's rows; or a run folder, whose
-// metrics.jsonl says what it was. ConfigError for anything else.
-plan::Routing asked_routing(const std::string& imbalance);
+// metrics.jsonl says what it was. ConfigError for anything else. Warns where that run was of
+// another model than the one that is planned.
+plan::Routing asked_routing(const std::string& imbalance, const config::ModelConfig& model);
 
 // Gives the options back, so that other modes can exclude them.
 std::vector<CLI::Option*> add_search_options(CLI::App& command, SearchOptions& options);

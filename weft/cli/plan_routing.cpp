@@ -2,9 +2,12 @@
 #include <filesystem>
 
 #include "weft/base/error.h"
+#include "weft/base/file.h"
 #include "weft/base/text.h"
+#include "weft/cli/output.h"
 #include "weft/cli/plan_modes.h"
 #include "weft/report/metrics_file.h"
+#include "weft/words/recipe.h"
 
 namespace weft::cli {
 namespace {
@@ -41,9 +44,37 @@ plan::Routing measured_routing(const std::string& folder) {
   return routing;
 }
 
+std::string shape_text(const config::ModelConfig& model) {
+  return base::text("{} of {}",
+                    base::counted(model.num_layers, "layer"),
+                    base::counted(model.experts(), "expert"));
+}
+
+// Loads of few experts or layers say little of many: they are taken, but not without a word.
+void warn_of_other_model(const std::string& folder, const config::ModelConfig& model) {
+  constexpr std::size_t kLargestConfig = 4u << 20;
+  const std::filesystem::path file = std::filesystem::path(folder) / "config.yaml";
+  if (!std::filesystem::is_regular_file(file)) return;
+  const config::ModelConfig measured =
+      words::parse_config(base::read_text(file, kLargestConfig), file.string()).model;
+  const bool is_alike = measured.num_layers == model.num_layers &&
+                        measured.experts() == model.experts() &&
+                        measured.moe_router_topk == model.moe_router_topk;
+  if (is_alike) return;
+  print_warning(base::text(
+      "--imbalance={}: that run has {}, top {}, and the planned model {}, top {}: its loads stand "
+      "for this model's by their quantiles, layer by layer, and layers that it does not have get "
+      "the mean; a run of this model's counts says more",
+      base::shown(folder),
+      shape_text(measured),
+      measured.moe_router_topk,
+      shape_text(model),
+      model.moe_router_topk));
+}
+
 }  // namespace
 
-plan::Routing asked_routing(const std::string& imbalance) {
+plan::Routing asked_routing(const std::string& imbalance, const config::ModelConfig& model) {
   if (imbalance == "balanced") return {};
   if (imbalance.starts_with(kSkew)) {
     const auto skew = base::parse_number(std::string_view(imbalance).substr(kSkew.size()));
@@ -58,7 +89,9 @@ plan::Routing asked_routing(const std::string& imbalance) {
   }
   std::error_code none;
   if (!std::filesystem::is_directory(imbalance, none)) throw_unknown(imbalance);
-  return measured_routing(imbalance);
+  plan::Routing routing = measured_routing(imbalance);
+  warn_of_other_model(imbalance, model);
+  return routing;
 }
 
 }  // namespace weft::cli

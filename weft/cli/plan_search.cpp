@@ -11,6 +11,7 @@
 #include "weft/cli/hardware_folder.h"
 #include "weft/cli/interrupt.h"
 #include "weft/cli/number_range.h"
+#include "weft/cli/output.h"
 #include "weft/cli/plan_model.h"
 #include "weft/cli/plan_modes.h"
 #include "weft/cli/progress.h"
@@ -127,6 +128,18 @@ void set_question(const SearchOptions& search,
   if (!config.hardware.gpu) config.hardware.device_name = hardware.name;
 }
 
+// overlap = auto keeps no order: every layout is priced in each of those that the run would try.
+void leave_order_open(config::Config& config, plan::PinnedKeys& pinned) {
+  constexpr const char* kOrderKey = "comm_overlap.overlap_moe_expert_parallel_comm";
+  if (!config.comm_overlap.overlap_moe_expert_parallel_comm.automatic) return;
+  config.comm_overlap.overlap_moe_expert_parallel_comm = false;
+  pinned.erase(kOrderKey);
+  print_warning(
+      text("{}=auto: layouts are priced plain, with overlap and with delayed weight "
+           "gradients, and each says which it has",
+           kOrderKey));
+}
+
 Question question_of(const PlanOptions& options) {
   if (options.run.words.empty()) {
     throw base::ConfigError(
@@ -140,6 +153,8 @@ Question question_of(const PlanOptions& options) {
   const std::vector<std::string> keys = key_words(options);
   plan::PinnedKeys pinned = pinned_keys(keys);
   config::Config config = words::with_words(model.config, keys);
+  leave_order_open(config, pinned);
+  const plan::Routing routing = asked_routing(options.imbalance, config.model);
   const plan::Hardware hardware = chosen_hardware(options.gpu, {});
   std::vector<plan::Number> numbers = numbers_asked(options.search.precision, hardware);
   set_question(options.search, hardware, numbers.front(), config);
@@ -148,7 +163,7 @@ Question question_of(const PlanOptions& options) {
           .ask = {.start = std::move(config),
                   .pinned = std::move(pinned),
                   .hardware = hardware,
-                  .routing = asked_routing(options.imbalance),
+                  .routing = routing,
                   .numbers = std::move(numbers),
                   .counter = measure::count_step}};
 }

@@ -8,8 +8,10 @@
 #include "weft/cli/output.h"
 #include "weft/cli/plan_modes.h"
 #include "weft/cli/start_model.h"
+#include "weft/config/dump.h"
 #include "weft/measure/counted_step.h"
 #include "weft/measure/memory_forecast.h"
+#include "weft/plan/auto_order.h"
 #include "weft/plan/price.h"
 #include "weft/plan/short_step.h"
 #include "weft/plan/simulated_run.h"
@@ -96,12 +98,14 @@ int plan_simulate(const PlanOptions& options) {
   const words::Resolution run = resolve(options.run);
   print_findings(run);
   if (!options.trace.empty()) base::require_writable(options.trace);
-  const config::Config asked = with_start(run, run.config);
+  config::Config asked = with_start(run, run.config);
+  const plan::Hardware hardware = chosen_hardware(options.gpu, rules::judge(asked).config.hardware);
+  const plan::Routing routing = asked_routing(options.imbalance, asked.model);
+  const std::vector<plan::AutoOrder> orders = plan::auto_orders(asked, hardware, routing);
+  if (!orders.empty()) asked = plan::fastest(orders).config;
   const config::Config scheduled = rules::validate_schedule(asked).config;
   const config::Config priced = rules::judge(asked).config;
-  const plan::Hardware hardware = chosen_hardware(options.gpu, priced.hardware);
   require_products(priced, hardware);
-  const plan::Routing routing = asked_routing(options.imbalance);
   plan::MemoryBook book(measure::count_step);
   const plan::Price price = plan::price_run(priced, hardware, routing, book);
   const std::optional<plan::SimulatedRun> schedule =
@@ -114,12 +118,13 @@ int plan_simulate(const PlanOptions& options) {
           "written; use fewer micro-batches or layers");
     }
     base::write_whole(options.trace, [&](const base::Append& append) {
-      trace::write_chrome(schedule->timelines, append);
+      trace::write_simulated_chrome(schedule->timelines, config::to_yaml(asked), append);
     });
   }
   if (options.run.format == Format::Json) {
     base::Json json = plan::to_json(price);
     json["gpu"] = hardware.name;
+    if (!orders.empty()) json["orders"] = plan::to_json(orders);
     if (engine) json["engine_memory_bytes"] = engine_json(*engine);
     if (schedule) {
       json["schedule"] = {{"step_ms", schedule->step_ms},
@@ -132,8 +137,9 @@ int plan_simulate(const PlanOptions& options) {
                           run.recipe.empty() ? "the defaults" : run.recipe,
                           hardware.name,
                           hardware.summary) +
-               plan::to_text(price) + (schedule ? text_of(*schedule) : "") +
-               (engine ? engine_text(*engine) : "") + std::string(kLeftOut));
+               (orders.empty() ? "" : plan::to_text(orders)) + plan::to_text(price) +
+               (schedule ? text_of(*schedule) : "") + (engine ? engine_text(*engine) : "") +
+               std::string(kLeftOut));
   }
   return price.memory.fits() ? kGood : kFailed;
 }

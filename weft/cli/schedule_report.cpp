@@ -27,10 +27,12 @@ exec::sim::Window window_ns(const PictureWindow& window) {
   return {.from_ns = std::llround(window.from_ms * 1e6), .to_ns = std::llround(window.to_ms * 1e6)};
 }
 
-// What the config asks for, in words.
+// What the config asks for, in words, and what became of it.
 std::string order_of(const ScheduleReport& report) {
-  if (!report.source.empty()) return base::text("read from {}", report.source);
-  return order_text(report.config);
+  const std::string given =
+      report.source.empty() ? order_text(report.config) : base::text("read from {}", report.source);
+  const bool is_found = report.improvement && report.improvement->is_better();
+  return is_found ? base::text("found by --improve, beginning with: {}", given) : given;
 }
 
 std::string heading(const ScheduleReport& report) {

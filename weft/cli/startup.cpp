@@ -93,7 +93,7 @@ std::vector<std::string> opening_lines(const rules::Verdict& verdict,
     lines.push_back("links     " + grid::describe(fabric));
   }
   for (const rules::OverlapMode& mode : rules::overlap_modes(verdict)) {
-    if (!mode.on && opening == Opening::Short) continue;
+    if (!mode.on && !mode.automatic && opening == Opening::Short) continue;
     lines.push_back("overlap   " + rules::to_line(mode));
   }
   if (const std::string offload = schedule::offload_text(config); !offload.empty()) {

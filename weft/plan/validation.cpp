@@ -6,7 +6,7 @@
 #include "weft/base/median.h"
 #include "weft/base/text.h"
 #include "weft/plan/price.h"
-#include "weft/plan/published.h"
+#include "weft/plan/published_pairs.h"
 #include "weft/plan/workload.h"
 
 namespace weft::plan {
@@ -110,6 +110,7 @@ base::Json to_json(const Validation& validation) {
           {"p90", validation.all.p90},
           {"fitted", json_of(validation.fitted)},
           {"held_out", json_of(validation.held_out)},
+          {"pairs", to_json(pairs_of(validation))},
           {"left_out", validation.left_out}};
 }
 
@@ -143,7 +144,7 @@ std::string to_text(const Validation& validation) {
   result += line_of("all", validation.all);
   result += line_of("models used for the fit", validation.fitted);
   result += line_of("models held out", validation.held_out);
-  return result;
+  return result + to_text(pairs_of(validation));
 }
 
 }  // namespace weft::plan

@@ -51,12 +51,32 @@ bool is_default_everywhere(const Config& config, const std::vector<std::string_v
   });
 }
 
+constexpr std::string_view kExpertOverlap = "comm_overlap.overlap_moe_expert_parallel_comm";
+constexpr std::string_view kDelayed = "comm_overlap.delay_wgrad_compute";
+
+// Of expert-parallel overlap that is left to the run; delayed weight gradients are part of it.
+bool is_left_to_the_run(const Config& config, const Asked& asked) {
+  const std::string_view key = asked.keys.back();
+  return config.comm_overlap.overlap_moe_expert_parallel_comm.automatic &&
+         config.runtime.schedule.empty() && (key == kExpertOverlap || key == kDelayed);
+}
+
 OverlapMode settle(const Verdict& verdict, const Asked& asked) {
+  if (is_left_to_the_run(verdict.config, asked)) {
+    std::string why =
+        "decided in the run's first steps: it measures the plain order, overlap, and "
+        "overlap with delayed weight gradients, and goes on with the fastest";
+    if (!asked.number.empty()) why += text("; {}", asked.number);
+    return {.name = asked.name, .on = false, .automatic = true, .why = std::move(why)};
+  }
   const bool set = is_on(verdict.config, asked.keys.back());
   const Finding* rule = last_word(verdict.automatic, asked.keys);
   // Off although a key asks for it: a warning has said why.
   if (rule == nullptr && !set) rule = last_word(verdict.warnings, asked.keys);
-  OverlapMode mode{.name = asked.name, .on = set && asked.idle.empty(), .why = ""};
+  OverlapMode mode{.name = asked.name,
+                   .on = set && asked.idle.empty(),
+                   .automatic = false,
+                   .why = ""};
   if (rule != nullptr) {
     mode.why = text("{}: {}", rule->id, rule->message);
   } else if (set) {
@@ -118,10 +138,8 @@ std::string slices(const Config& config) {
 std::vector<Asked> expert_modes(const Config& config) {
   const ModelConfig& model = config.model;
   return {
-      {.name = "expert-parallel overlap",
-       .keys = {"comm_overlap.overlap_moe_expert_parallel_comm"},
-       .number = partners(config)},
-      {.name = "delayed weight gradients", .keys = {"comm_overlap.delay_wgrad_compute"}},
+      {.name = "expert-parallel overlap", .keys = {kExpertOverlap}, .number = partners(config)},
+      {.name = "delayed weight gradients", .keys = {kDelayed}},
       {.name = "early attention release", .keys = {"model.ep_overlap_early_attn_memory_release"}},
       {.name = "dispatch backward under the experts' weight gradients",
        .keys = {"model.overlap_dispatch_backward_with_experts_wgrad"},
@@ -177,7 +195,8 @@ std::vector<OverlapMode> overlap_modes(const Verdict& verdict) {
 }
 
 std::string to_line(const OverlapMode& mode) {
-  return text("{}: {} ({})", mode.name, mode.on ? "on" : "off", mode.why);
+  const char* state = mode.on ? "on" : "off";
+  return text("{}: {} ({})", mode.name, mode.automatic ? "auto" : state, mode.why);
 }
 
 }  // namespace weft::rules

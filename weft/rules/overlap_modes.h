@@ -11,6 +11,7 @@ namespace weft::rules {
 struct OverlapMode {
   std::string name;  // "expert-parallel overlap"
   bool on = false;
+  bool automatic = false;  // the run decides in its first steps; `on` is false until then
   std::string why;  // "asked for", "off by default", "C5: ..." where a rule decided; with numbers
 };
 
