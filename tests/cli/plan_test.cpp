@@ -165,6 +165,9 @@ TEST(PlanCommand, MemoryOfARunThatThisBuildRunsIsWhatItsEngineCounts) {
                "optimizer.exp_avg_dtype=bf16 optimizer.exp_avg_sq_dtype=bf16",
         bf16 + "world=2 ep=2 optimizer.optimizer_cpu_offload=true "
                "optimizer.optimizer_offload_fraction=0.5",
+        bf16 + "world=8 tp=2 cp=2 ep=2 etp=2 model.sequence_parallel=true "
+               "model.num_query_groups=null model.multi_latent_attention=true "
+               "model.q_lora_rank=128 model.kv_lora_rank=64",
         bf16 + "world=2 ep=2 model.recompute_granularity=selective "
                "model.recompute_modules=[moe_act,layernorm]"}) {
     const Json plan = planned("--simulate " + run + " --gpu=h100");
