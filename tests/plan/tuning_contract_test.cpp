@@ -26,6 +26,11 @@ TEST(TuningContract, TheTunersOwnMovesKeepIt) {
   config.ddp.use_distributed_optimizer = true;
   config.runtime.world_size = 16;
   for (const TuningMove& move : tuning_moves(config)) {
+    if (move.kind == MoveKind::Order) {
+      for (const auto& [key, value] : move.sets) {
+        EXPECT_EQ(kind_of_change(key), MoveKind::Order) << key;
+      }
+    }
     for (const auto& [key, value] : move.sets) EXPECT_NO_THROW(require_tunable_key(key)) << key;
   }
 }

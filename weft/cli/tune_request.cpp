@@ -24,7 +24,7 @@ std::vector<plan::TuningMove> asked_moves(const std::vector<std::string>& vary) 
     const plan::Knob knob = plan::parse_knob(word);
     plan::require_tunable_key(knob.key);
     for (const std::string& value : knob.values) {
-      moves.push_back({.sets = {{knob.key, value}}, .kind = plan::MoveKind::Work});
+      moves.push_back({.sets = {{knob.key, value}}, .kind = plan::kind_of_change(knob.key)});
     }
   }
   return moves;

@@ -1,5 +1,7 @@
 #include "weft/plan/tuning_moves.h"
 
+#include <algorithm>
+
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/config/field.h"
@@ -100,6 +102,18 @@ std::vector<TuningMove> tuning_moves(const config::Config& config) {
   if (layout.world > layout.tp * layout.cp * layout.pp) add_data_moves(moves, config);
   add_batch_moves(moves, config);
   return moves;
+}
+
+MoveKind kind_of_change(std::string_view key) {
+  constexpr std::string_view kOrderKeys[] = {kOverlap,
+                                             kDelay,
+                                             kExpertGradients,
+                                             "model.moe_shared_expert_overlap",
+                                             "comm_overlap.cp_comm_overlap",
+                                             "comm_overlap.overlap_p2p_comm",
+                                             "comm_overlap.batch_p2p_comm"};
+  return std::ranges::find(kOrderKeys, key) == std::end(kOrderKeys) ? MoveKind::Work
+                                                                    : MoveKind::Order;
 }
 
 config::Config with_move(const config::Config& config, const TuningMove& move) {

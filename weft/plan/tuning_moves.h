@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,9 @@ std::string to_text(const TuningMove& move);
 // Those worth a try on this run: kinds of communication that it has. Which are legal, the rules
 // say.
 std::vector<TuningMove> tuning_moves(const config::Config& config);
+
+// Of a change of this key alone.
+MoveKind kind_of_change(std::string_view key);
 
 // The config after the move; ConfigError where a key or a value is none.
 config::Config with_move(const config::Config& config, const TuningMove& move);
