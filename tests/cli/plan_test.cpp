@@ -156,6 +156,15 @@ TEST(PlanCommand, OneRunIsPricedAndItsTimeLineWritten) {
   EXPECT_LT(planned(run + "--gpu=gb200")["step_ms"].get<double>(), json["step_ms"].get<double>());
 }
 
+TEST(PlanCommand, ARunThatDoesNotFitEndsWithOne) {
+  const Outcome outcome =
+      weft("plan --simulate qwen3_30b_a3b_pretrain_16gpu_h100_bf16 mbs=16 gbs=256");
+  EXPECT_EQ(outcome.code, 1) << outcome.err;
+  EXPECT_NE(outcome.out.find("does not fit"), std::string::npos);
+  EXPECT_NE(outcome.out.find("wall        memory"), std::string::npos);
+  EXPECT_EQ(outcome.out.find("e+0"), std::string::npos) << outcome.out;
+}
+
 TEST(PlanCommand, MemoryOfARunThatThisBuildRunsIsWhatItsEngineCounts) {
   const std::string bf16 = "tiny model.bf16=true ";
   for (const std::string& run :

@@ -191,5 +191,27 @@ TEST(PlannedMemory, IsThatOfADryStep) {
   }
 }
 
+// Which this build does not run: the dry step is in bf16, and what layers keep less is a formula.
+TEST(PlannedMemory, InFewerBitsTheForecastIsThatOfThePlan) {
+  Config config = run_of({.name = "fp8", .pp = 2, .ep = 2});
+  config.runtime.device = config::DeviceKind::Cuda;
+  config.runtime.backend = config::CommBackend::Nccl;
+  config.hardware.gpu = config::Gpu::H100;
+  const std::size_t wide = forecast_memory(config, Priced::No).peak_bytes();
+  config.model.fp8 = config::Fp8Format::Hybrid;
+  config.model.fp8_recipe = config::Fp8Recipe::Tensorwise;
+  const MemoryForecast forecast = forecast_memory(config, Priced::No);
+  ASSERT_TRUE(forecast.is_predicted());
+  EXPECT_LT(forecast.peak_bytes(), wide);
+  EXPECT_NE(forecast.left_out.back().find("in bf16"), std::string::npos);
+  std::size_t pieces = 0;
+  for (const train::PieceBytes& piece : forecast.largest().at_peak.pieces) pieces += piece.bytes;
+  EXPECT_NEAR(static_cast<double>(pieces), static_cast<double>(forecast.peak_bytes()), 1e3);
+  plan::MemoryBook book(count_step);
+  const plan::MemoryPrice planned =
+      plan::price_memory(rules::judge(config).config, plan::Hardware{}, {}, book);
+  EXPECT_NEAR(planned.total() / static_cast<double>(forecast.peak_bytes()), 1, kWithin);
+}
+
 }  // namespace planned_memory_test
 }  // namespace weft::measure

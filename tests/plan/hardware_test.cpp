@@ -1,6 +1,7 @@
 #include "weft/plan/hardware.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -140,6 +141,20 @@ TEST(Hardware, AnUnknownGpuListsTheKnownOnes) {
               std::string::npos)
         << error.what();
   }
+}
+
+TEST(Hardware, ACalibrationIsToldFromAHardwareFile) {
+  const fs::path file = fs::temp_directory_path() / base::text("weft_here_{}.json", getpid());
+  base::write_whole(file, "{\"rates\": {}}\n");
+  try {
+    find_hardware(kFolder, file.string());
+    ADD_FAILURE() << "taken";
+  } catch (const base::ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("weft schedule RECIPE --calibration="),
+              std::string::npos)
+        << error.what();
+  }
+  fs::remove(file);
 }
 
 TEST(Hardware, CalibratedNumbersAreReplacedAndNothingElse) {

@@ -36,11 +36,7 @@ void note_interrupt(int signal) {
   // Schedulers send SIGTERM some time after SIGUSR1, and the run may need that time.
   end_at_next(SIGINT);
   if (signal == SIGINT || signal == SIGTERM) end_at_next(SIGTERM);
-  if (first) {
-    say("\n");
-    say(told_first);
-    say("; press again to stop at once\n");
-  }
+  if (first) say(told_first);
   errno = error;
 }
 

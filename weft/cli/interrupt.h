@@ -18,7 +18,10 @@ namespace weft::cli {
 enum class Caught { All, ExceptSchedulers };  // SIGTERM and SIGUSR1 end the process at once
 // `also` is one more signal that ends the run like SIGUSR1. `said`, which stays where it is, is
 // told when one comes.
-inline constexpr std::string_view kStoppingRun = "stopping after this step";
+inline constexpr std::string_view kStoppingRun =
+    "\nstopping after this step; press again to stop at once\n";
+inline constexpr std::string_view kEndingSearch =
+    "\nending the search; press again to stop at once\n";
 const std::atomic<bool>& catch_interrupts(Caught caught = Caught::All,
                                           std::optional<int> also = std::nullopt,
                                           std::string_view said = kStoppingRun);

@@ -274,7 +274,7 @@ int plan_search(const PlanOptions& options) {
   try {
     return search_and_print(
         options,
-        catch_interrupts(Caught::ExceptSchedulers, std::nullopt, "ending the search"));
+        catch_interrupts(Caught::ExceptSchedulers, std::nullopt, kEndingSearch));
   } catch (const plan::SearchStopped&) {
     return interrupted_code();
   }

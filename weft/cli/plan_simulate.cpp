@@ -7,6 +7,7 @@
 #include "weft/cli/hardware_folder.h"
 #include "weft/cli/output.h"
 #include "weft/cli/plan_modes.h"
+#include "weft/cli/progress.h"
 #include "weft/cli/start_model.h"
 #include "weft/config/dump.h"
 #include "weft/measure/counted_step.h"
@@ -106,11 +107,16 @@ int plan_simulate(const PlanOptions& options) {
   const config::Config scheduled = rules::validate_schedule(asked).config;
   const config::Config priced = rules::judge(asked).config;
   require_products(priced, hardware);
+  ProgressLine line;
+  line.show("the price of the run");
   plan::MemoryBook book(measure::count_step);
   const plan::Price price = plan::price_run(priced, hardware, routing, book);
+  line.show("its schedule, node by node");
   const std::optional<plan::SimulatedRun> schedule =
       simulated(scheduled, priced, hardware, routing);
+  line.show("a dry step of Weft's own engine");
   const std::optional<measure::MemoryForecast> engine = engine_memory(asked);
+  line.clear();
   if (!options.trace.empty()) {
     if (!schedule) {
       throw base::ConfigError(

@@ -263,16 +263,27 @@ std::vector<std::string> known_hardware(const fs::path& folder) {
 }
 
 Hardware find_hardware(const fs::path& folder, const std::string& word) {
-  const bool is_path = word.find('/') != std::string::npos || word.ends_with(".yaml");
-  const fs::path file = is_path ? fs::path(word) : folder / (word + ".yaml");
   std::error_code ignored;
+  const bool is_path = word.find('/') != std::string::npos || word.ends_with(".yaml") ||
+                       (word.find('.') != std::string::npos && fs::is_regular_file(word, ignored));
+  const fs::path file = is_path ? fs::path(word) : folder / (word + ".yaml");
   if (!fs::is_regular_file(file, ignored)) {
     throw base::ConfigError(
         text("no hardware file of '{}': known GPUs are {}; or give the path of a file",
              base::shown(word),
              fmt::join(known_hardware(folder), ", ")));
   }
-  return parse_hardware(base::read_text(file, kLargestHardwareFile), file.string());
+  const std::string content = base::read_text(file, kLargestHardwareFile);
+  if (base::trim(content).starts_with('{')) {
+    throw base::ConfigError(
+        text("{} is no hardware file but JSON. What `weft calibrate` writes prices runs of the "
+             "machine at hand: weft schedule RECIPE --calibration={}. A plan is for GPUs that need "
+             "not be here, by a file of 'key: number' lines: copy {} and change its numbers",
+             base::shown(file.string()),
+             base::shown(file.string()),
+             (folder / "h100.yaml").string()));
+  }
+  return parse_hardware(content, file.string());
 }
 
 std::string with_calibrated(const std::string& content, const Hardware& hardware) {

@@ -88,8 +88,8 @@ Hardware parse_hardware(const std::string& content, const std::string& named);
 
 // The GPUs a folder has files of, by name.
 std::vector<std::string> known_hardware(const std::filesystem::path& folder);
-// FOLDER/<word>.yaml, or a path (a word with '/' or ending in .yaml). ConfigError that lists the
-// known ones where there is no such file.
+// FOLDER/<word>.yaml, or a path (a word with '/', ending in .yaml, or that is a file). ConfigError
+// that lists the known ones where there is no such file.
 Hardware find_hardware(const std::filesystem::path& folder, const std::string& word);
 
 // The content of the file with these calibrated numbers in place of its own; comments stay.
