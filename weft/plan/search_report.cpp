@@ -192,14 +192,15 @@ std::string searched_text(const PlanReport& report) {
   if (search.offloading > 0) {
     all += text("; of those worth trying with something there, {} fit", search.offloading);
   }
+  all += text(
+      ". With their modes, {} are priced by formula, and the schedules of the best are simulated, "
+      "with and without graphs: {}.",
+      base::counted(search.priced, "layout"),
+      search.simulated);
+  const auto shown = static_cast<std::int64_t>(std::min(report.top, search.ranked.size()));
+  if (shown == 1) return all + " The best shape:";
   return all +
-         text(
-             ". With their modes, {} are priced by formula, and the schedules of the best are "
-             "simulated, with and without graphs: {}. The best {}:",
-             base::counted(search.priced, "layout"),
-             search.simulated,
-             base::counted(static_cast<std::int64_t>(std::min(report.top, search.ranked.size())),
-                           "shape"));
+         text(" The best {} shapes, of ties (up to {:g} %) the simpler first:", shown, 100 * kTie);
 }
 
 std::string nothing_fits(const PlanReport& report, const LayoutSpace& space) {

@@ -214,13 +214,12 @@ class KnobTurner {
       LayoutChoice other = choice_;
       other.recompute = rung;
       if (!space_.goes_with(other.order, rung)) other.order = StepOrder::Plain;
-      std::string to = ladder[rung].name;
-      if (other.order != choice_.order) to += " (plain order)";
       const std::vector<Graphs> graphs = space_.graphs_of(rung);
-      if (std::ranges::find(graphs, other.graphs) == graphs.end()) {
-        other.graphs = graphs.front();
-        to += " (no graphs)";
-      }
+      if (std::ranges::find(graphs, other.graphs) == graphs.end()) other.graphs = graphs.front();
+      LayoutChoice same = other;
+      same.recompute = choice_.recompute;
+      const std::string also = difference_text(same, choice_, space_.writer());
+      std::string to = ladder[rung].name + (also.empty() ? "" : text(" ({})", also));
       try_choice("recompute", ladder[choice_.recompute].name, std::move(to), other);
     }
   }
