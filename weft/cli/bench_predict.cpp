@@ -66,7 +66,6 @@ int run_predict(const PredictOptions& options) {
   ProgressLine line;
   const measure::PredictRequest request{
       .calibrating = runs.calibrating,
-      .sharing = runs.sharing,
       .cases = chosen_cases(runs, options.only),
       .steps = options.steps,
       .rounds = options.rounds,

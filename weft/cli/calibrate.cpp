@@ -81,14 +81,13 @@ int run_calibrate(const CalibrateOptions& options) {
   const config::Config asked = with_start(run, run.config);
   require_plain(asked);
   base::require_writable(options.out);
-  std::optional<plan::Calibration> known;
+  plan::Calibration known;
   if (options.add) known = read_calibration(options.out);
   const TemporaryFolder folder;
   const std::atomic<bool>& stop = catch_interrupts();
   ProgressLine line;
   std::optional<measure::CalibrationResult> result =
       measure::run_calibration({.config = asked,
-                                .known = std::move(known),
                                 .steps = options.steps,
                                 .folder = folder.path(),
                                 .stop = &stop,
@@ -103,6 +102,8 @@ int run_calibrate(const CalibrateOptions& options) {
   if (!result) return interrupted_code();
   plan::Calibration& found = result->calibration;
   const double predicted = plan::calibrated_step(rules::judge(asked).config, found).seconds;
+  // Of what both have seen, the newer one counts.
+  for (const auto& [key, factor] : known.nodes) found.nodes.try_emplace(key, factor);
   base::write_whole(options.out, plan::print(found));
   switch (options.run.format) {
     case Format::Text:

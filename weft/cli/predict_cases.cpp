@@ -28,7 +28,6 @@ constexpr const char* kOverlap =
     " comm_overlap.overlap_moe_expert_parallel_comm=true comm_overlap.delay_wgrad_compute=";
 
 constexpr NamedWords kCalibrating{"EP2", "world=2 ep=2"};
-constexpr NamedWords kSharing{"EP4", "world=4 ep=4"};
 
 constexpr NamedWords kLayouts[] = {
     {"1 rank", "world=1 ep=1"},
@@ -67,7 +66,6 @@ class Layouts {
   explicit Layouts(const RunArguments& arguments) : run_(resolve(arguments)) {
     print_findings(run_);
     runs_.calibrating = with(kCalibrating.words);
-    runs_.sharing = with(kSharing.words);
     for (const NamedWords& layout : kLayouts) add(layout, "free links", "");
     for (const NamedWords& order : kOrders) add_order(order, "free links", "");
     for (const NamedWords& links : kLinks) {

@@ -1,7 +1,6 @@
 // Which runs `weft bench predict` predicts and measures.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +17,6 @@ std::string_view word(PredictSet set);
 
 struct PredictRuns {
   config::Config calibrating;
-  std::optional<config::Config> sharing = std::nullopt;  // where its ranks share cores
   std::vector<measure::PredictCase> cases;
 };
 

@@ -3,6 +3,7 @@
 #include "weft/base/casts.h"
 #include "weft/base/cores.h"
 #include "weft/base/text.h"
+#include "weft/measure/core_turn.h"
 #include "weft/measure/perf_run.h"
 #include "weft/measure/timed_runs.h"
 #include "weft/rules/validate.h"
@@ -20,13 +21,18 @@ std::optional<config::Config> overlapped(const config::Config& config, std::int6
 
 namespace {
 
+plan::HostCores measured_cores() {
+  return {.count = base::number(std::ssize(base::usable_cores())),
+          .turn_seconds = core_turn_seconds()};
+}
+
 CalibrationResult calibrated(const config::Config& config,
                              const TimedRuns& plain,
                              const std::optional<config::Config>& other,
                              const TimedRuns& beside) {
   const config::Config judged = rules::judge(config).config;
   const bool is_cpu = judged.runtime.device != config::DeviceKind::Cuda;
-  const double cores = is_cpu ? base::number(std::ssize(base::usable_cores())) : 0;
+  const plan::HostCores cores = is_cpu ? measured_cores() : plan::HostCores{};
   const double seconds = plain.median_ms() * 1e-3;
   const plan::CalibrationRun traced{.config = judged,
                                     .timelines = plain.timelines(),
@@ -46,33 +52,10 @@ CalibrationResult calibrated(const config::Config& config,
           .overlapped_seconds = overlapped_seconds};
 }
 
-// Of what both have seen, the newer one counts; but rates and nodes of ranks that had a core each.
-CalibrationResult added_to(const plan::Calibration& known,
-                           const config::Config& judged,
-                           const std::vector<trace::Timeline>& timelines,
-                           CalibrationResult found) {
-  plan::Calibration& newer = found.calibration;
-  if (!plan::shares_cores(judged, known)) {
-    newer.rates.turn = known.rates.turn;
-    for (const auto& [kind, factor] : known.nodes) newer.nodes.try_emplace(kind, factor);
-    return found;
-  }
-  plan::Calibration both = known;
-  for (const auto& [kind, factor] : newer.nodes) both.nodes.try_emplace(kind, factor);
-  both.rates.turn =
-      plan::fit_turn({.config = judged, .timelines = timelines, .seconds = found.step_seconds},
-                     both);
-  found.calibration = std::move(both);
-  return found;
-}
-
 }  // namespace
 
 std::optional<CalibrationResult> run_calibration(const CalibrationRequest& request) {
-  const config::Config judged = rules::judge(request.config).config;
-  const bool shares = request.known && plan::shares_cores(judged, *request.known);
-  std::optional<config::Config> other;
-  if (!shares) other = overlapped(request.config, request.steps);
+  const std::optional<config::Config> other = overlapped(request.config, request.steps);
   TimedRuns plain, beside;
   int runs = 0;
   const auto add = [&](TimedRuns& timed, const config::Config& config, const char* what) {
@@ -88,9 +71,7 @@ std::optional<CalibrationResult> run_calibration(const CalibrationRequest& reque
     if (!add(plain, request.config, "calibration")) return std::nullopt;
     if (other && !add(beside, *other, "calibration, overlapped")) return std::nullopt;
   }
-  CalibrationResult found = calibrated(request.config, plain, other, beside);
-  return request.known ? added_to(*request.known, judged, plain.timelines(), std::move(found))
-                       : found;
+  return calibrated(request.config, plain, other, beside);
 }
 
 }  // namespace weft::measure

@@ -1,7 +1,5 @@
 // One run that tells what a machine takes: some steps in the plain order, traced at the end, and
-// the same model in an overlapped order, in turn. To what is known another run adds the kinds of
-// nodes that it has; one with more ranks than cores adds how long ranks wait for a core, and what
-// it measured of nodes, which had parts of a core, stays out where they are known.
+// the same model in an overlapped order, in turn.
 #pragma once
 
 #include <atomic>
@@ -17,7 +15,6 @@ namespace weft::measure {
 
 struct CalibrationRequest {
   config::Config config;  // not judged; its order is the one that is traced
-  std::optional<plan::Calibration> known = std::nullopt;  // to add to
   std::int64_t steps = 10;
   int rounds = 1;                // runs of each order, in turn
   std::filesystem::path folder;  // for the runs

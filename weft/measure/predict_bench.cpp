@@ -77,14 +77,13 @@ class RunningPredictions {
   PredictBench run() {
     require_runs(request_);
     PredictBench bench;
-    std::optional<CalibrationResult> calibrated = calibrate(request_.calibrating, std::nullopt);
-    if (calibrated && shares_cores(calibrated->calibration)) {
-      if (auto both = calibrate(*request_.sharing, calibrated->calibration)) {
-        calibrated->calibration = std::move(both->calibration);
-      } else {
-        calibrated = std::nullopt;
-      }
-    }
+    std::optional<CalibrationResult> calibrated =
+        run_calibration({.config = request_.calibrating,
+                         .steps = request_.steps,
+                         .rounds = request_.rounds,
+                         .folder = request_.folder,
+                         .stop = request_.stop,
+                         .progress = [&](const std::string& what, std::int64_t) { tell(what); }});
     bench.interrupted = !calibrated;
     if (!calibrated) return bench;
     bench.calibrated = std::move(*calibrated);
@@ -117,23 +116,6 @@ class RunningPredictions {
   }
 
  private:
-  bool shares_cores(const plan::Calibration& calibration) const {
-    return request_.sharing &&
-           plan::shares_cores(rules::judge(*request_.sharing).config, calibration);
-  }
-
-  std::optional<CalibrationResult> calibrate(const config::Config& config,
-                                             std::optional<plan::Calibration> known) {
-    return run_calibration(
-        {.config = config,
-         .known = std::move(known),
-         .steps = request_.steps,
-         .rounds = request_.rounds,
-         .folder = request_.folder,
-         .stop = request_.stop,
-         .progress = [&](const std::string& what, std::int64_t) { tell(what); }});
-  }
-
   void tell(const std::string& what) const {
     const int of = 1 + request_.rounds * static_cast<int>(request_.cases.size());
     request_.progress(what, done_, of);

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,8 +21,6 @@ struct PredictCase {
 
 struct PredictRequest {
   config::Config calibrating;  // the run to calibrate by
-  // By what ranks wait for where they share cores; without regard to it where they do not.
-  std::optional<config::Config> sharing = std::nullopt;
   std::vector<PredictCase> cases;
   std::int64_t steps = 8;  // of each run; the first half warm up
   int rounds = 3;

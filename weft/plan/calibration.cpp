@@ -1,7 +1,6 @@
 #include "weft/plan/calibration.h"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 
 #include "weft/base/casts.h"
@@ -132,12 +131,6 @@ sim::Contention contention_of(const config::Config& config, const Calibration& c
     contention.cores_of_rank.assign(base::at(layout.pp), ranks * threads);
   }
   return contention;
-}
-
-bool shares_cores(const config::Config& config, const Calibration& calibration) {
-  const sim::Contention contention = contention_of(config, calibration);
-  const std::vector<double>& each = contention.cores_of_rank;
-  return contention.cores > 0 && std::accumulate(each.begin(), each.end(), 0.0) > contention.cores;
 }
 
 CalibratedStep calibrated_step(const config::Config& config, const Calibration& calibration) {

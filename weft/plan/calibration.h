@@ -37,7 +37,7 @@ struct MachineRates {
   double link_byte = 0;
   double link_call = 0;
   double wake = 0;  // from the end of what another lane did to the node that waited for it
-  double turn = 0;  // more, where other ranks have the cores; 0: no run was seen that shares them
+  double turn = 0;  // that compute keeps a core which compute of another rank wants
 
   // Shares, and a number.
   // What compute takes in a step, of what its operations take in a trace: what is between them,
@@ -73,17 +73,17 @@ struct CalibrationRun {
   double seconds = 0;
 };
 
+// The cores that compute runs on: as `cores` and `turn` in the rates.
+struct HostCores {
+  double count = 0;
+  double turn_seconds = 0;
+};
+
 // `overlapped` is the same run in an order in which communication is beside compute: it tells how
-// much slower the two are there. `cores` as in the rates.
+// much slower the two are there.
 Calibration calibrate(const CalibrationRun& plain,
                       const std::optional<CalibrationRun>& overlapped,
-                      double cores);
-
-// Whether the run's ranks want more cores than the calibration's machine has.
-bool shares_cores(const config::Config& config, const Calibration& calibration);
-
-// How long a rank waits for its turn on a core that it shares, from a run whose ranks do.
-double fit_turn(const CalibrationRun& shared, Calibration calibration);
+                      const HostCores& cores);
 
 // The costs of another run, by pipeline rank. What its emulated links take (fabric.*) runs beside
 // the copies: the longer counts. ConfigError naming kinds of nodes that nothing is known of.

@@ -193,17 +193,9 @@ void fit_wake(const CalibrationRun& plain, Calibration& calibration) {
 
 }  // namespace
 
-double fit_turn(const CalibrationRun& shared, Calibration calibration) {
-  constexpr double kMostTurn = 20e-3;
-  return number_for(shared.seconds, 0, kMostTurn, [&](double seconds) {
-    calibration.rates.turn = seconds;
-    return calibrated_step(shared.config, calibration).seconds;
-  });
-}
-
 Calibration calibrate(const CalibrationRun& plain,
                       const std::optional<CalibrationRun>& overlapped,
-                      double cores) {
+                      const HostCores& cores) {
   const grid::Grid grid(derive::layout_of(plain.config));
   const std::vector<RankPlan> plans = schedule::plan_step(plain.config, grid);
   const WorkTable works = node_works(plain.config, grid, plans);
@@ -220,7 +212,8 @@ Calibration calibrate(const CalibrationRun& plain,
     }
   }
   Calibration calibration{.rates = fit_rates(kinds), .nodes = {}};
-  calibration.rates.cores = cores;
+  calibration.rates.cores = cores.count;
+  calibration.rates.turn = cores.turn_seconds;
   for (const auto& [kind, sum] : kinds) {
     calibration.nodes[kind] = fit_factor(sum, calibration.rates);
   }
@@ -229,7 +222,7 @@ Calibration calibrate(const CalibrationRun& plain,
     calibration.rates.beside_communication = slower.beside_communication;
     calibration.rates.beside_compute = slower.beside_compute;
   }
-  const bool has_device = cores == 0;
+  const bool has_device = cores.count == 0;
   if (has_device) {
     fit_wake(plain, calibration);
   } else {

@@ -86,7 +86,7 @@ std::string describe(const MachineRates& rates) {
       "products {} GFLOP/s, weights {} GB/s, attention {} and {} GFLOP/s, memory {} GB/s, links {} "
       "GB/s\na product of any size {:.2f} us, of another operation {:.2f} us, of an exchange "
       "{:.2f} "
-      "us; a wait between lanes {:.2f} us, for a core that ranks share {:.2f} us more; compute "
+      "us; a wait between lanes {:.2f} us, a turn on a core that ranks share {:.2f} us; compute "
       "beside communication "
       "+{:.1f} %, communication "
       "beside compute +{:.1f} %\n",

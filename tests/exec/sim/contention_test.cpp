@@ -40,29 +40,32 @@ TEST(Contention, RanksThatShareACoreTakeTurns) {
   EXPECT_EQ(simulate(toy.step(), {.cores = 4, .cores_of_rank = {4, 4}}).step_ns, 2000);
 }
 
-// Rank 0 comes back from an exchange while rank 1, which has no more to do with it, computes.
-TEST(Contention, WhatWaitedWaitsForItsTurnOnACoreThatOthersHave) {
-  const std::string waits = "ep 0F0.dispatch\ncompute 0F0.experts < 0F0.dispatch\n";
-  const std::string works = "ep 0F0.dispatch\ncompute 1F0.attention\ncompute 1F0.route\n";
-  ToyStep toy({waits, works},
-              {{"0F0.dispatch", 1000},
-               {"0F0.experts", 1000},
-               {"1F0.attention", 2000},
-               {"1F0.route", 4000}});
-  const auto waited = [&](double cores) {
-    const Contention fluid{.cores = cores};
-    Contention turns = fluid;
-    turns.turn_seconds = 300e-9;
-    return simulate(toy.step(), turns).entries[0][1].end_ns -
-           simulate(toy.step(), fluid).entries[0][1].end_ns;
+// Two ranks on each core. One goes on with other work when it is at the exchange, so that the other
+// comes there after that one's turn and its own 1000 ns, not after 2000 ns of half a core.
+TEST(Contention, AnExchangeWaitsForARankThatWaitsForItsTurn) {
+  const std::string exchange =
+      "compute 0F0.attention\n"
+      "ep 0F0.dispatch < 0F0.attention\n"
+      "compute 0F0.experts < 0F0.dispatch\n";
+  const std::string beside =
+      "compute 0F0.attention\n"
+      "ep 0F0.dispatch < 0F0.attention\n"
+      "compute 1F0.attention\n"
+      "compute 0F0.experts < 0F0.dispatch\n";
+  const ToyStep::CostsNs costs{{"0F0.attention", 1000},
+                               {"0F0.dispatch", 10000},
+                               {"1F0.attention", 4000},
+                               {"0F0.experts", 100}};
+  const auto took_longer = [&](const std::string& text, double turn_ns) {
+    ToyStep toy({text}, costs);
+    const Contention half{.cores = 2, .cores_of_rank = {4}};
+    Contention turns = half;
+    turns.turn_seconds = turn_ns * 1e-9;
+    return simulate(toy.step(), turns).step_ns - simulate(toy.step(), half).step_ns;
   };
-  EXPECT_EQ(waited(2), 0) << "each has a core";
-  EXPECT_NEAR(waited(1), 300, 30);
-  // What goes on from node to node keeps its core.
-  const Contention turns{.cores = 1, .turn_seconds = 300e-9};
-  const std::vector<Interval> alone = simulate(toy.step(), turns).entries[1];
-  EXPECT_EQ(alone[2].begin_ns, alone[1].end_ns);
-  EXPECT_EQ(alone[1].begin_ns, 0);
+  EXPECT_NEAR(took_longer(beside, 3000), 2000, 100);
+  EXPECT_EQ(took_longer(beside, 900), 0) << "the turn was over before the exchange";
+  EXPECT_EQ(took_longer(exchange, 3000), 0) << "who has nothing else to do leaves the core";
 }
 
 TEST(Contention, NoneIsTheStepAsItIs) {

@@ -65,11 +65,6 @@ class StepFunction {
 
 using Numbers = std::vector<std::vector<double>>;  // by rank and entry
 
-// One more of what wants cores that others have: 0, it finds one free; 1, it does not.
-double crowd(double others, double own, double cores) {
-  return std::clamp((others + own - cores) / cores, 0.0, 1.0);
-}
-
 class Slowing {
  public:
   Slowing(const SimulatedStep& step, const Contention& contention)
@@ -110,58 +105,89 @@ class Slowing {
     return contention_.cores_of_rank.empty() ? 1 : contention_.cores_of_rank[rank];
   }
 
-  // When it has a core: without the wait for its turn.
   template <typename Do>
   void for_compute(const Result& result, std::size_t rank, const Do& work) {
     const std::vector<schedule::Entry>& entries = step_.graphs[rank]->entries;
     for (std::size_t i = 0; i < entries.size(); ++i) {
-      Interval interval = result.entries[rank][i];
-      interval.begin_ns += std::llround(turns_[rank][i] * 1e9);
+      const Interval& interval = result.entries[rank][i];
       const bool is_long = interval.end_ns > interval.begin_ns;
       if (entries[i].lane == schedule::Lane::Compute && is_long) work(i, interval);
     }
   }
 
   void learn(const Result& result, double weight) {
-    StepFunction wanted;
+    StepFunction busy;
     for (std::size_t rank = 0; rank < step_.graphs.size(); ++rank) {
       for_compute(result, rank, [&](std::size_t, const Interval& interval) {
-        wanted.add(interval.begin_ns, interval.end_ns, cores_of(rank));
+        busy.add(interval.begin_ns, interval.end_ns, cores_of(rank));
       });
     }
-    StepFunction busy = wanted;
     const double cores = contention_.cores;
     busy.integrate([&](double level) { return cores > 0 ? std::max(1.0, level / cores) : 1.0; });
-    wanted.integrate([](double level) { return level; });
-    const bool has_turns = cores > 0 && contention_.turn_seconds > 0;
-    // Before turns change, because what computes is found without them.
-    Numbers turns;
     for (std::size_t rank = 0; rank < step_.graphs.size(); ++rank) {
       slow_compute(result, rank, busy, weight);
       if (contention_.beside_compute > 0) slow_communication(result, rank, weight);
-      turns.push_back(has_turns ? turns_of(result, rank, wanted, weight) : turns_[rank]);
+      if (shared_by_own(rank) > 0) wait_for_turns(result, rank, weight);
     }
-    turns_ = std::move(turns);
   }
 
-  // Of compute that begins later than what was before it on its rank ended.
-  std::vector<double> turns_of(const Result& result,
-                               std::size_t rank,
-                               const StepFunction& wanted,
-                               double weight) {
-    const std::int64_t turn_ns = std::llround(contention_.turn_seconds * 1e9);
-    std::vector<double> turns = turns_[rank];
-    std::int64_t free_ns = 0;
-    for_compute(result, rank, [&](std::size_t i, const Interval& interval) {
-      const std::int64_t asks_ns = interval.begin_ns - std::llround(turns_[rank][i] * 1e9);
+  // Of the ranks that a simulated one stands for, how many find another of them on their core.
+  double shared_by_own(std::size_t rank) const {
+    if (contention_.cores <= 0 || contention_.turn_seconds <= 0) return 0;
+    return std::clamp(cores_of(rank) / contention_.cores - 1, 0.0, 1.0);
+  }
+
+  // One of two ranks on a core computes up to an exchange, and goes on with other work until it has
+  // none or its turn is over; then the other does. Half as fast each, as they are simulated, the
+  // second would be there after twice what they compute up to the exchange.
+  void wait_for_turns(const Result& result, std::size_t rank, double weight) {
+    const std::vector<schedule::Entry>& entries = step_.graphs[rank]->entries;
+    const std::vector<TurnAt> turns = turns_at(result, rank);
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      if (!schedule::is_meeting(entries[i])) continue;
       double wait = 0;
-      if (asks_ns > free_ns) {
-        const double others = wanted.mean(std::max(free_ns, asks_ns - turn_ns), asks_ns);
-        wait = contention_.turn_seconds * crowd(others, cores_of(rank), contention_.cores);
+      for (const int before : entries[i].waits) {
+        const TurnAt& turn = turns[index_of(before)];
+        const double left = std::max(0.0, contention_.turn_seconds - turn.before);
+        wait = std::max(wait, shared_by_own(rank) * std::min(left, turn.after));
       }
-      turns[i] += weight * (wait - turns[i]);
+      turns_[rank][i] += weight * (wait - turns_[rank][i]);
+    }
+  }
+
+  // What a rank computes without a pause, alone, up to the end of a node that an exchange waits
+  // for, since the node before that one does; and after it. Of others it is nothing.
+  struct TurnAt {
+    double before = 0, after = 0;  // seconds
+  };
+  std::vector<TurnAt> turns_at(const Result& result, std::size_t rank) {
+    const std::vector<schedule::Entry>& entries = step_.graphs[rank]->entries;
+    std::vector<bool> is_waited_for(entries.size(), false);
+    for (const schedule::Entry& entry : entries) {
+      if (!schedule::is_meeting(entry)) continue;
+      for (const int before : entry.waits) is_waited_for[index_of(before)] = true;
+    }
+    std::vector<TurnAt> turns(entries.size());
+    std::vector<std::pair<std::size_t, double>> open;  // nodes, and what was computed until then
+    double since_pause = 0, since_node = 0;
+    std::int64_t free_ns = 0;
+    const auto pause = [&] {
+      for (const auto& [node, seconds] : open) turns[node].after = since_pause - seconds;
+      open.clear();
+      since_pause = since_node = 0;
+    };
+    for_compute(result, rank, [&](std::size_t i, const Interval& interval) {
+      if (interval.begin_ns > free_ns) pause();
       free_ns = interval.end_ns;
+      const double seconds = step_.cost(static_cast<int>(rank), static_cast<int>(i)).seconds;
+      since_pause += seconds;
+      since_node += seconds;
+      if (!is_waited_for[i]) return;
+      turns[i].before = since_node;
+      since_node = 0;
+      open.push_back({i, since_pause});
     });
+    pause();
     return turns;
   }
 
@@ -215,7 +241,7 @@ class Slowing {
   const SimulatedStep& step_;
   const Contention& contention_;
   Numbers factors_;
-  Numbers turns_;  // seconds
+  Numbers turns_;  // seconds that exchanges begin later
 };
 
 }  // namespace

@@ -21,7 +21,9 @@ struct Contention {
   double cores = 0;
   // That the compute of a simulated rank takes; it may stand for several ranks. Empty: one each.
   std::vector<double> cores_of_rank = {};
-  // That compute which waited for something waits more, where others have all cores then.
+  // That compute keeps a core which compute of another rank wants. An exchange waits for all its
+  // ranks: where one goes on with other work, another that shares its core has to wait for a turn
+  // before it gets to the exchange at all.
   double turn_seconds = 0;
 };
 
