@@ -5,13 +5,13 @@
 namespace weft::measure {
 namespace core_turn_test {
 
-// Between what a scheduler may give at least and the time that is looked at; none where another
-// program has the core all the time.
+// Two threads cannot both have one core all the time: turns are seen, unless another program has
+// the core for all that is looked at, again and again.
 TEST(CoreTurn, IsOfATurnsLength) {
-  const double seconds = core_turn_seconds();
-  EXPECT_LT(seconds, 10);
-  const bool is_turn = seconds == 0 || seconds >= 1e-4;
-  EXPECT_TRUE(is_turn) << seconds;
+  double seconds = 0;
+  for (int i = 0; i < 20 && seconds == 0; ++i) seconds = core_turn_seconds();
+  EXPECT_GT(seconds, 0);
+  EXPECT_LT(seconds, 1);
 }
 
 }  // namespace core_turn_test
