@@ -81,8 +81,9 @@ double layer_products(const ModelConfig& model, std::int64_t layer) {
 
 }  // namespace
 
-double layer_forward_flops(const ModelConfig& model, std::int64_t layer) {
-  return kForwardOperations * layer_products(model, layer);
+LayerFlops layer_forward_flops(const ModelConfig& model, std::int64_t layer) {
+  return {.attention = kForwardOperations * attention_flops(model, layer),
+          .feed_forward = kForwardOperations * feed_forward(model, layer)};
 }
 
 double flops_per_token(const ModelConfig& model) {

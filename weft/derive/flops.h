@@ -9,7 +9,14 @@ namespace weft::derive {
 // products and causal attention, multi-token prediction with its own run of the head; no
 // recomputation, embedding lookup or router.
 double flops_per_token(const config::ModelConfig& model);
+
 // Of them, those of the forward of one layer.
-double layer_forward_flops(const config::ModelConfig& model, std::int64_t layer);
+struct LayerFlops {
+  double attention = 0;
+  double feed_forward = 0;  // the experts that a token takes and the shared ones, or the dense one
+
+  double all() const { return attention + feed_forward; }
+};
+LayerFlops layer_forward_flops(const config::ModelConfig& model, std::int64_t layer);
 
 }  // namespace weft::derive

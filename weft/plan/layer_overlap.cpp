@@ -4,6 +4,7 @@
 
 #include "weft/plan/layer_time.h"
 #include "weft/plan/workload.h"
+#include "weft/schedule/passes/weight_gradients.h"
 
 namespace weft::plan {
 namespace {
@@ -26,17 +27,30 @@ double with_host(const ModelConfig& model, double waiting, double device, double
   return std::pow(std::pow(device, exponent) + std::pow(host, exponent), 1 / exponent);
 }
 
-enum class WeightGradients { Together, Split };  // with input gradients, or later
+// With input gradients; or later, beside the combine or the dispatch of the layer before.
+enum class WeightGradients { Together, BesideCombine, BesideDispatch };
+
+WeightGradients weight_gradients(const config::Config& config) {
+  if (!config.comm_overlap.delay_wgrad_compute) return WeightGradients::Together;
+  const int last = static_cast<int>(config.model.num_layers) - 1;
+  return schedule::least_covered(config.model, last) == schedule::Place::Dispatch
+             ? WeightGradients::BesideDispatch
+             : WeightGradients::BesideCombine;
+}
 
 // Pairs of layers on two lanes, as the interleaving pass orders them:
 //   ep       b.combine.D | f.dispatch.F, b.dispatch.D         | f.combine.F
 //   compute  f.before    | b.experts.D [W], f.experts.F       | b.before.D [W]
+// Split off, the last W may wait until behind the next pair's b.experts.W.
 // What un-permutes rows follows the combine on its own lane. Where weight gradients are not split
 // off, whoever waits for input gradients waits for them too.
 class Lanes {
  public:
   Lanes(const LayerTime& layer, WeightGradients weights, double slowdown)
-      : layer_(layer), splits_(weights == WeightGradients::Split), slowdown_(slowdown) {}
+      : layer_(layer),
+        splits_(weights != WeightGradients::Together),
+        waits_(weights == WeightGradients::BesideDispatch),
+        slowdown_(slowdown) {}
 
   double communication() const { return 2 * (layer_.dispatch + layer_.combine) + travels_again(); }
 
@@ -63,7 +77,7 @@ class Lanes {
     const double dispatch_f = ep_;
     compute_ = std::max(compute_, combine_d) + experts.d * slowdown_;
     const double experts_d = compute_ + (splits_ ? 0 : experts.w * slowdown_);
-    compute_ += experts.w * slowdown_;
+    compute_ += experts.w * slowdown_ + waiting_;
     ep_ = std::max(ep_, experts_d) + layer_.dispatch;
     const double dispatch_d = ep_;
     compute_ = std::max(compute_, dispatch_f) + experts.f * slowdown_;
@@ -72,13 +86,18 @@ class Lanes {
     compute_ = std::max(compute_, dispatch_d) + layer_.before.d * slowdown_;
     const double weights = (layer_.before.w + layer_.after.w) * slowdown_;
     backward_ready_ = compute_ + (splits_ ? 0 : weights);
-    compute_ += weights;
+    if (waits_) {
+      waiting_ = weights;
+    } else {
+      compute_ += weights;
+    }
   }
 
   const LayerTime& layer_;
-  bool splits_;
+  bool splits_, waits_;
   double slowdown_;
-  double compute_ = 0, ep_ = 0;                    // when a lane is free
+  double waiting_ = 0;           // weight gradients of the layer after, until the dispatch
+  double compute_ = 0, ep_ = 0;  // when a lane is free
   double forward_ready_ = 0, backward_ready_ = 0;  // when the next layer may begin
 };
 
@@ -185,8 +204,7 @@ PlainTime merged_time(const config::Config& config,
                       const LayerTime& layer,
                       const Hardware& hardware) {
   if (layer.dispatch <= 0) return plain_time(config, layer);
-  const auto weights =
-      config.comm_overlap.delay_wgrad_compute ? WeightGradients::Split : WeightGradients::Together;
+  const WeightGradients weights = weight_gradients(config);
   const double alone = layer.compute().total();
   // What un-permutes rows takes its time of the device from the compute beside it.
   const double merges = layer.after.f + layer.after.d;

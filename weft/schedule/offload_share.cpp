@@ -92,7 +92,7 @@ std::optional<double> carried_bytes(const config::Config& config) {
   if (!gpu.tflops || !gpu.host_gbps) return std::nullopt;
   double operations = 0;
   for (std::int64_t layer = 0; layer < config.model.num_layers; ++layer) {
-    operations += derive::layer_forward_flops(config.model, layer);
+    operations += derive::layer_forward_flops(config.model, layer).all();
   }
   operations *= number(even_load(config).tokens);
   const double seconds = operations / (*gpu.tflops * 1e12 * derive::kReachedOfProducts);

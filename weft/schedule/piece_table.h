@@ -46,7 +46,7 @@ enum class Cover {
   Unsplit,      // it stays with its input gradient
   Nothing,      // it may run later, and is not moved
   WayBack,      // the rows of the last slice on their way back
-  LayerBefore,  // what the layer's input gradient sets off: the combine before it, or the send
+  LayerBefore,  // an exchange of the layer before, or the send: what the input gradient sets off
 };
 
 // Whose buffers a piece's weight gradients are in.

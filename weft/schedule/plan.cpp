@@ -89,7 +89,9 @@ Graph training_graph(const config::Config& config,
     graph = overlap_shared_experts(graph, anatomy, micro_batches);
   }
   if (config.comm_overlap.delay_wgrad_compute) {
-    graph = delay_weight_gradients(graph, anatomy, micro_batches);
+    graph = delay_weight_gradients(graph, anatomy, micro_batches, [&](int layer) {
+      return least_covered(config.model, layer);
+    });
   }
   if (config.model.overlap_dispatch_backward_with_experts_wgrad) {
     graph = delay_expert_gradients(graph, anatomy, micro_batches);

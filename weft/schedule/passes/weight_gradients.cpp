@@ -1,10 +1,10 @@
 #include "weft/schedule/passes/weight_gradients.h"
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 
 #include "weft/base/check.h"
+#include "weft/derive/flops.h"
 #include "weft/schedule/passes/rewrite.h"
 
 namespace weft::schedule {
@@ -60,9 +60,9 @@ std::vector<Node> gradients_at(const Anatomy& anatomy, Node node, Place place) {
   return found;
 }
 
-// What a layer's input gradient sets off: the combine of the layer before it, or the send to the
+// What a layer's input gradient sets off: an exchange of the layer before it, or the send to the
 // stage before.
-std::optional<Node> set_off_by(const Anatomy& anatomy, const Node& node) {
+std::optional<Node> set_off_by(const Anatomy& anatomy, const Node& node, const BesideOf& beside) {
   const Chunk& chunk = chunk_of_layer(anatomy, node.layer);
   if (node.layer == chunk.first_layer) {
     if (!chunk.receives()) return std::nullopt;
@@ -73,13 +73,15 @@ std::optional<Node> set_off_by(const Anatomy& anatomy, const Node& node) {
   }
   Node before = node;
   --before.layer;
-  const std::vector<Node> combines = gradients_at(anatomy, before, Place::Combine);
-  if (combines.empty()) return std::nullopt;
-  return combines.back();
+  const std::vector<Node> exchanges = gradients_at(anatomy, before, beside(before.layer));
+  if (exchanges.empty()) return std::nullopt;
+  return exchanges.back();
 }
 
 // What a weight gradient waits for, so that it covers what travels.
-std::optional<Node> sets_out_before(const Anatomy& anatomy, const Node& node) {
+std::optional<Node> sets_out_before(const Anatomy& anatomy,
+                                    const Node& node,
+                                    const BesideOf& beside) {
   switch (row_of(node.piece).cover) {
     case Cover::Unsplit:
     case Cover::Nothing:
@@ -91,18 +93,29 @@ std::optional<Node> sets_out_before(const Anatomy& anatomy, const Node& node) {
       return last;
     }
     case Cover::LayerBefore:
-      return set_off_by(anatomy, node);
+      return set_off_by(anatomy, node, beside);
   }
   UNREACHABLE("what {} covers", print(node));
 }
 
 }  // namespace
 
-Graph delay_weight_gradients(const Graph& graph, const Anatomy& anatomy, int micro_batches) {
+Place least_covered(const config::ModelConfig& model, int layer) {
+  const std::int64_t described = std::min<std::int64_t>(layer, model.num_layers - 1);
+  const derive::LayerFlops forward = derive::layer_forward_flops(model, described);
+  return 3 * forward.feed_forward / 2 < forward.attention ? Place::Dispatch : Place::Combine;
+}
+
+Graph delay_weight_gradients(const Graph& graph,
+                             const Anatomy& anatomy,
+                             int micro_batches,
+                             const BesideOf& beside) {
   const IsSplit split = [](const PieceRow& row) { return row.cover != Cover::Unsplit; };
   NamedEntries entries = named_entries(graph);
   uncouple(entries, anatomy, split);
-  move_under(entries, split, [&](const Node& node) { return sets_out_before(anatomy, node); });
+  move_under(entries, split, [&](const Node& node) {
+    return sets_out_before(anatomy, node, beside);
+  });
   return write(entries, anatomy, micro_batches);
 }
 
