@@ -55,6 +55,32 @@ config::Config deep() {
   return config;
 }
 
+TEST(Price, GraphsKeepMemoryAndMoreOfItInAPipeline) {
+  const auto graphs = [](config::Config config, config::CudaGraphImpl impl) {
+    config.model.cuda_graph_impl = impl;
+    return price_memory(config, gpu("h100"), {}).graphs;
+  };
+  EXPECT_EQ(graphs(qwen(), config::CudaGraphImpl::None), 0);
+  const double alone = graphs(qwen(), config::CudaGraphImpl::TransformerEngine);
+  EXPECT_GT(alone, 0);
+  EXPECT_GT(graphs(deep(), config::CudaGraphImpl::TransformerEngine), alone);
+  EXPECT_EQ(graphs(deep(), config::CudaGraphImpl::FullIteration), alone);
+}
+
+// What GPT-OSS has and others have not: biases, a clamped activation of many kernels, narrow heads.
+TEST(Price, PartsOfAModelThatAreNotFusedTakeTime) {
+  const double plain = price_run(qwen(), gpu("h100")).step_ms;
+  config::Config clamped = qwen(), biased = qwen(), narrow = qwen();
+  clamped.model.activation_func_clamp_value = 7;
+  biased.model.add_bias_linear = true;
+  narrow.model.kv_channels = 64;
+  narrow.model.num_attention_heads = 64;
+  narrow.model.num_query_groups = 8;
+  EXPECT_GT(price_run(clamped, gpu("h100")).step_ms, 1.05 * plain);
+  EXPECT_GT(price_run(biased, gpu("h100")).step_ms, plain);
+  EXPECT_GT(price_run(narrow, gpu("h100")).step_ms, 1.01 * plain);
+}
+
 TEST(Price, TheTimesOfAStepAddUp) {
   for (const config::Config& config : {qwen(), merged(qwen()), deep()}) {
     const Price price = price_run(config, gpu("h100"));

@@ -89,9 +89,8 @@ std::string engine_text(const measure::MemoryForecast& forecast) {
 
 constexpr std::string_view kLeftOut =
     "left out    jitter and stragglers, data loading, checkpoints, congestion between jobs, and "
-    "what a program\n            does between steps. What is reserved is assumed: context, "
-    "libraries, "
-    "CUDA graphs and what an\n            allocator cannot use\n";
+    "what a program\n            does between steps. What is reserved (context, libraries, what an "
+    "allocator cannot use) and what\n            CUDA graphs keep are assumed\n";
 
 }  // namespace
 

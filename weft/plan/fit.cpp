@@ -139,7 +139,7 @@ class Fitting {
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       const PublishedRun& run = *rows_[i];
       const double predicted =
-          beside_[i] * sieve_step(run.config, hardware_.at(run.gpu)).tflops_per_gpu;
+          beside_[i] * counted_tflops(run, sieve_step(run.config, hardware_.at(run.gpu)));
       const double away = std::abs(std::log(predicted / run.tflops));
       sum += weights_[i] * std::min(kMostOfRow, away);
     }

@@ -51,7 +51,7 @@ struct Hardware {
   double nvlink_latency_us = 0;
   double nic_latency_us = 0;
   double dispatch_sms = 0;       // taken by a dispatch where the run does not say
-  double reserved_gb = 0;        // context, allocator, libraries and graphs
+  double reserved_gb = 0;        // context, allocator and libraries
   double host_link_share = 0;    // of host_link_gbps, by copies both ways at one time
   double host_memory_share = 0;  // of host_memory_gbps, by the host's AdamW
   double host_memory_free = 0;   // of host_memory_gb, for what a run offloads

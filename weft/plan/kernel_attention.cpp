@@ -34,10 +34,21 @@ void add_steps_of_ring(KernelList& list, const CoreWidths& widths, double steps)
               2 * (steps - 1));
 }
 
+// Rates of attention are those of heads of 128 channels. Each score costs an exponential besides
+// its products, whatever the width: as much as so many channels, by published rates of heads of 64
+// (about three quarters of those of 128).
+double slower_by_width(double channels) {
+  constexpr double kUsual = 128, kExponential = 64;
+  if (channels >= kUsual) return 1;
+  return (channels + kExponential) / channels * kUsual / (kUsual + kExponential);
+}
+
 // Scores and values over the tokens that a query sees, two operations each. Going back, five
 // products take the place of two.
 void add_core(KernelList& list, const CoreWidths& widths, double seen, std::int64_t layer) {
-  const double flops = 2 * list.work.tokens * seen * (widths.scores + widths.values) / list.work.tp;
+  const double heads = number(list.model.num_attention_heads);
+  const double flops = slower_by_width(widths.scores / heads) * 2 * list.work.tokens * seen *
+                       (widths.scores + widths.values) / list.work.tp;
   const derive::AttentionSharing sharing = derive::attention_sharing(list.model, layer);
   const bool is_ring = sharing.keys == derive::KeyExchange::Ring;
   const std::int64_t steps = is_ring ? sharing.key_ranks : 1;

@@ -65,6 +65,19 @@ void add_rows(KernelList& list) {
   list.small(Piece::Combine, Part::None, 4, 4);
 }
 
+// Of SwiGLU with a row's weight: one kernel each way. A gated quick GELU that is clamped (GPT-OSS)
+// is many, each of which reads and writes half of what FC1 made: its bias, two clamps, the sigmoid
+// of a multiple and two products, an offset, the row's weight in fp32; going back about as many
+// again for each factor, and the halves are put together.
+struct ActivationValues {
+  double forward = 3, backward = 6, launches = 3;
+};
+
+ActivationValues activation_values(const ModelConfig& model) {
+  if (!model.activation_func_clamp_value) return {};
+  return {.forward = 25, .backward = 40, .launches = 12};
+}
+
 void add_experts(KernelList& list) {
   const double h = number(list.model.hidden_size), width = number(list.model.expert_shard_width());
   const double each = list.work.rows / list.work.local_experts;
@@ -75,11 +88,12 @@ void add_experts(KernelList& list) {
                list.work.number,
                cast);
   if (!list.work.fuses_experts) {
+    const ActivationValues values = activation_values(list.model);
     list.memory(Piece::Experts,
                 Part::Act,
-                3 * list.work.rows * width,
-                6 * list.work.rows * width,
-                3);
+                values.forward * list.work.rows * width,
+                values.backward * list.work.rows * width,
+                values.launches);
     list.small(Piece::Experts, Part::Act, 4, 6);
   }
   list.product(Piece::Experts,
@@ -87,6 +101,14 @@ void add_experts(KernelList& list) {
                {.m = each, .n = h, .k = width, .groups = list.work.local_experts},
                list.work.number,
                cast);
+  if (list.model.add_bias_linear) {
+    // FC2's is added to its rows; going back, gradients are read once more for the sums of both.
+    list.memory(Piece::Experts,
+                Part::Fc2,
+                2 * list.work.rows * h,
+                list.work.rows * (h + 2 * width),
+                4);
+  }
 }
 
 void add_embed(KernelList& list) {

@@ -53,14 +53,15 @@ struct MemoryPrice {
   double activations = 0;  // kept for the backward by the micro-batches in flight
   double logits = 0;       // and the loss
   double buffers = 0;      // of dispatch, collectives and the workspace of kernels
-  double reserved = 0;     // context, libraries, graphs and what an allocator cannot use
+  double graphs = 0;       // what CUDA graphs keep for themselves
+  double reserved = 0;     // context, libraries and what an allocator cannot use
   double capacity = 0;     // of the GPU
   double host = 0;         // of the host's memory: what is offloaded
   double host_capacity = 0;
 
   // Of the GPU.
   double total() const {
-    return weights + gradients + optimizer + activations + logits + buffers + reserved;
+    return weights + gradients + optimizer + activations + logits + buffers + graphs + reserved;
   }
   bool fits_host() const { return host <= host_capacity; }
   bool fits() const { return total() <= capacity && fits_host(); }

@@ -213,6 +213,23 @@ double slot_bytes(const Config& config) {
   return offload.slots() * number(offload.bucket_size) * (traffic.download + traffic.upload);
 }
 
+// Assumed, after Megatron Bridge's performance guide: graphs add a few GB, and more than 10 with a
+// pipeline, where a layer has a graph for each micro-batch in flight. One of the whole step has one
+// set of inputs.
+double graph_bytes(const ModelConfig& model) {
+  constexpr double kFewGb = 3, kOfPipelineGb = 10, kGb = 1e9;
+  switch (model.cuda_graph_impl) {
+    case config::CudaGraphImpl::None:
+      return 0;
+    case config::CudaGraphImpl::FullIteration:
+      return kFewGb * kGb;
+    case config::CudaGraphImpl::Local:
+    case config::CudaGraphImpl::TransformerEngine:
+      return (model.pipeline_model_parallel_size > 1 ? kOfPipelineGb : kFewGb) * kGb;
+  }
+  return 0;
+}
+
 std::vector<MemoryPrice> price_ranks(const Config& config,
                                      const Hardware& hardware,
                                      const Routing& routing,
@@ -229,6 +246,7 @@ std::vector<MemoryPrice> price_ranks(const Config& config,
     memory.weights = number(state.weights);
     memory.gradients = number(state.gradients);
     memory.optimizer = number(state.optimizer);
+    memory.graphs = graph_bytes(config.model);
     memory.reserved = hardware.reserved_gb * 1e9;
     memory.capacity = hardware.memory_gb * 1e9;
     memory.host += number(state.offloaded) + (state.offloaded > 0 ? slots : 0);

@@ -47,6 +47,7 @@ base::Json to_json(const MemoryPrice& memory) {
           {"activations", memory.activations},
           {"logits", memory.logits},
           {"buffers", memory.buffers},
+          {"graphs", memory.graphs},
           {"reserved", memory.reserved},
           {"total", memory.total()},
           {"capacity", memory.capacity},
@@ -101,7 +102,7 @@ std::string to_text(const Price& price) {
   result += text(
       "memory      {:.1f} of {:.0f} GB on pipeline rank {}: weights {:.1f}, gradients "
       "{:.1f}, optimizer {:.1f}, activations {:.1f}, logits {:.1f}, buffers {:.1f}, "
-      "reserved {:.1f}{}\n",
+      "CUDA graphs {:.1f}, reserved {:.1f}{}\n",
       memory.total() / kGb,
       memory.capacity / kGb,
       memory.pp_rank,
@@ -111,6 +112,7 @@ std::string to_text(const Price& price) {
       memory.activations / kGb,
       memory.logits / kGb,
       memory.buffers / kGb,
+      memory.graphs / kGb,
       memory.reserved / kGb,
       memory.total() <= memory.capacity ? "" : "; it does not fit");
   if (memory.host > 0) {

@@ -16,12 +16,30 @@ constexpr const char* kFittedModels[] = {"qwen3_30b_a3b", "llama3_8b"};
 
 }  // namespace
 
+namespace {
+
+// What a table says beside a name, as in "DeepSeekV3 (w/o MTP)", names no other model.
+std::string without_remark(const std::string& written) {
+  return written.substr(0, written.find('('));
+}
+
+// Llama 3.1 has the layers of Llama 3; of each size one recipe stands for both.
+std::string without_release(const std::string& letters) {
+  constexpr std::string_view kReleases[] = {"metallama31", "metallama3", "llama31"};
+  for (const std::string_view release : kReleases) {
+    if (letters.starts_with(release)) return "llama3" + letters.substr(release.size());
+  }
+  return letters;
+}
+
+}  // namespace
+
 std::string model_meant(const std::string& written, const std::vector<std::string>& names) {
-  const std::string wanted = letters_of(written);
+  const std::string wanted = without_release(letters_of(without_remark(written)));
   if (wanted.empty()) return "";
   std::vector<std::string> begin;
   for (const std::string& name : names) {
-    const std::string letters = letters_of(name);
+    const std::string letters = without_release(letters_of(name));
     if (letters == wanted) return name;
     if (letters.starts_with(wanted)) begin.push_back(name);
   }

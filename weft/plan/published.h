@@ -11,6 +11,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,12 +21,16 @@
 
 namespace weft::plan {
 
+struct Price;
+
 struct PublishedRun {
   int line = 0;
   std::string release, model, system, precision, note;  // as the table writes them
   std::string gpu;                                      // "gb200"
   config::Config config;
   double tflops = 0;  // published, of a GPU
+  // By which the table counts TFLOP/s, where it says so: releases count some models differently.
+  std::optional<double> gflop_per_token = std::nullopt;
 };
 
 struct PublishedTable {
@@ -71,6 +76,9 @@ struct Validation {
 };
 
 using HardwareTable = std::map<std::string, Hardware>;  // by GPU
+
+// What a price is in TFLOP/s of a GPU as the row counts them.
+double counted_tflops(const PublishedRun& run, const Price& price);
 
 // Rows on GPUs that are not in the table are left out.
 Validation validate(const PublishedTable& table, const HardwareTable& hardware);

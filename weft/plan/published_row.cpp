@@ -89,7 +89,8 @@ class RowReader {
                      .note = cell("note"),
                      .gpu = gpu_of(cell("system")),
                      .config = {},
-                     .tflops = tflops};
+                     .tflops = tflops,
+                     .gflop_per_token = counted()};
     if (run.model.empty()) throw UnusableRow{"no model"};
     run.config = model_named(run.model);
     set_batch(run.config);
@@ -146,6 +147,15 @@ class RowReader {
     const auto tokens = maybe("tokens_per_s_gpu"), gflop = maybe("gflop_per_token");
     if (tokens && gflop && *tokens > 0 && *gflop > 0) return *tokens * *gflop * 1e-3;
     throw UnusableRow{"no tflops_per_gpu"};
+  }
+
+  // As the table says, or as its two rates do.
+  std::optional<double> counted() const {
+    const auto gflop = maybe("gflop_per_token");
+    if (gflop && *gflop > 0) return gflop;
+    const auto tflops = maybe("tflops_per_gpu"), tokens = maybe("tokens_per_s_gpu");
+    if (tflops && tokens && *tflops > 0 && *tokens > 0) return *tflops * 1e3 / *tokens;
+    return std::nullopt;
   }
 
   void set_batch(Config& config) const {
@@ -214,7 +224,8 @@ class RowReader {
   bool is_drop() const { return letters_of(cell("routing")).find("drop") == 5; }
 
   void set_experts(ModelConfig& model) const {
-    if (letters_of(cell("note")).find("womtp") != std::string::npos) model.mtp_num_layers.reset();
+    const std::string remarks = letters_of(cell("note") + cell("model"));
+    if (remarks.find("womtp") != std::string::npos) model.mtp_num_layers.reset();
     if (model.experts() == 0) return;
     model.moe_router_force_load_balancing = true;
     const std::string backend = lower_case(cell("dispatcher_backend"));

@@ -304,7 +304,8 @@ std::vector<MemoryComponent> memory_components(const MemoryPrice& memory) {
           {"optimizer states", memory.optimizer},
           {"activations", memory.activations},
           {"logits", memory.logits},
-          {"buffers", memory.buffers}};
+          {"buffers", memory.buffers},
+          {"CUDA graphs", memory.graphs}};
 }
 
 MemoryComponent largest_component(const MemoryPrice& memory) {

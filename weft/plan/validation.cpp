@@ -51,6 +51,11 @@ std::string published_layout(const config::Config& config) {
 
 }  // namespace
 
+double counted_tflops(const PublishedRun& run, const Price& price) {
+  if (!run.gflop_per_token) return price.tflops_per_gpu;
+  return price.tokens_per_second_per_gpu * *run.gflop_per_token * 1e-3;
+}
+
 Validation validate(const PublishedTable& table, const HardwareTable& hardware) {
   Validation result{.rows = {},
                     .left_out = table.left_out,
@@ -74,7 +79,7 @@ Validation validate(const PublishedTable& table, const HardwareTable& hardware) 
     }
     const Price price = price_step(run.config, gpu->second);
     PricedRun row{.run = &run,
-                  .predicted = price.tflops_per_gpu,
+                  .predicted = counted_tflops(run, price),
                   .step_ms = price.step_ms,
                   .is_fitted = table.is_fitted(run)};
     all.push_back(row.error());
