@@ -1,6 +1,8 @@
 #include "weft/plan/sensitivity.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "weft/base/text.h"
 #include "weft/plan/search_candidates.h"
@@ -125,21 +127,27 @@ class KnobTurner {
     }
     const auto orders = space_.orders_of(other);
     if (std::ranges::find(orders, other.order) == orders.end()) other.order = orders.front();
+    // The formula that sorts them is some percent off, and more between numbers of chunks: of each
+    // of these the fastest is simulated.
+    constexpr std::size_t kSimulated = 3;
     KnobStep best = step_to(knob, from, to, other);
+    std::set<std::int64_t> chunks;
     for (const LayoutChoice& tuned : tuned_modes(other)) {
+      if (chunks.size() == kSimulated) break;
+      if (chunks.contains(tuned.vpp)) continue;
       KnobStep step = step_to(knob, from, to, tuned);
       if (!step.price) continue;
+      chunks.insert(tuned.vpp);
       if (!best.price || step.price->step_ms < (1 - kTie) * best.price->step_ms) {
         step.to = text("{} ({})", to, difference_text(tuned, other, space_.writer()));
         best = std::move(step);
       }
-      break;
     }
     steps_.push_back(std::move(best));
   }
 
   // The modes that go with a shape, and chunks where that has another pipeline: fastest first, by
-  // formula. A few of them: rules may refuse the first.
+  // formula. A few of each number of chunks: rules may refuse the first.
   std::vector<LayoutChoice> tuned_modes(const LayoutChoice& other) const {
     constexpr std::size_t kFew = 6;
     constexpr double kMuchSlower = 1.5;
@@ -164,12 +172,15 @@ class KnobTurner {
     }
     std::ranges::sort(found, is_faster);
     std::vector<LayoutChoice> modes;
+    std::map<std::int64_t, std::size_t> of_chunks;
     for (const PricedLayout& layout : found) {
+      std::size_t& count = of_chunks[layout.choice.vpp];
+      if (count >= kFew) continue;
       for (const Graphs graphs : space_.graphs_of(layout.choice.recompute)) {
         modes.push_back(layout.choice);
         modes.back().graphs = graphs;
+        ++count;
       }
-      if (modes.size() >= kFew) break;
     }
     return modes;
   }
