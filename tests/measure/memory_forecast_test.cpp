@@ -36,5 +36,31 @@ TEST(MemoryForecast, AShortenedStepHasTheTimeOfTheWholeOne) {
   }
 }
 
+// Inputs and numbers of every micro-batch are there for the whole step, also of those left out.
+TEST(MemoryForecast, AShortenedStepHasTheBytesOfTheWholeOne) {
+  for (const train::LayoutCase& layout :
+       {train::LayoutCase{.world = 1},
+        train::LayoutCase{.world = 2, .ep = 2},
+        train::LayoutCase{.world = 2, .pp = 2},
+        train::LayoutCase{.world = 4, .ep = 2, .pp = 2, .vpp = 2}}) {
+    SCOPED_TRACE(train::name_of(layout));
+    config::Config config = train::with_layout(train::deep_config(), layout);
+    config.train.global_batch_size = 96;
+    for (const bool has_padding : {false, true}) {
+      if (has_padding) config.model.pad_token_id = 0;
+      const MemoryForecast forecast = forecast_memory(config, Priced::No);
+      EXPECT_LT(forecast.run, forecast.micro_batches);
+      const std::vector<train::PredictedMemory> whole =
+          train::predict_memory(train::judged(config));
+      ASSERT_EQ(forecast.stages.size(), whole.size());
+      for (std::size_t i = 0; i < whole.size(); ++i) {
+        EXPECT_EQ(forecast.stages[i].peak_total_bytes, whole[i].peak_total_bytes) << "stage " << i;
+        EXPECT_EQ(forecast.stages[i].peak_bytes, whole[i].peak_bytes) << "stage " << i;
+        EXPECT_EQ(forecast.stages[i].at_peak.bytes, whole[i].at_peak.bytes) << "stage " << i;
+      }
+    }
+  }
+}
+
 }  // namespace memory_forecast_test
 }  // namespace weft::measure

@@ -18,7 +18,7 @@ TEST_P(Evaluation, HasTheLossOfAPassThatKeepsAll) {
   on_ranks(GetParam().config, [&](Engine& engine) {
     const Batch batch = batch_of(engine, 0);
     const double kept = forward_step(engine, batch).loss;
-    EXPECT_EQ(evaluate_step(engine, batch).loss, kept);
+    EXPECT_EQ(evaluate_step(engine, {.batch = batch}).loss, kept);
     for (int m = 0; m < std::ssize(batch); ++m)
       EXPECT_TRUE(engine.program().state(m).layers.empty());
   });
@@ -32,7 +32,7 @@ std::size_t peak_of(std::int64_t micro_batches) {
   on_ranks(config, [&](Engine& engine) {
     const Batch batch = batch_of(engine, 0);
     engine.pool().reset_peaks();
-    evaluate_step(engine, batch);
+    evaluate_step(engine, {.batch = batch});
     peak = engine.pool().use(tensor::Tag::Activations).peak;
   });
   return peak;

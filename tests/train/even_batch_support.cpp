@@ -47,7 +47,7 @@ void run_even_steps(Engine& engine, std::int64_t steps) {
   for (std::int64_t step = 0; step < steps; ++step) {
     train_step(engine, {.batch = batch, .step = step}, exec::Tracing::Off);
   }
-  evaluate_step(engine, batch);
+  evaluate_step(engine, {.batch = batch});
 }
 
 }  // namespace weft::train

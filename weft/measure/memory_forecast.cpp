@@ -120,7 +120,8 @@ MemoryForecast forecast_memory(const config::Config& asked, Priced priced) {
     return forecast;
   }
   const std::vector<schedule::RankPlan> plans = train::verified_plans(*verdict.judged);
-  forecast.stages = train::predict_memory(*verdict.judged, plans);
+  forecast.stages =
+      train::predict_memory(*verdict.judged, plans, forecast.micro_batches - forecast.run);
   take_narrow_formats(asked, verdict.config, forecast);
   forecast.layout = derive::layout_of(*verdict.judged);
   add_snapshots(config, *verdict.judged, forecast);

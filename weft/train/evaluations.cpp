@@ -44,7 +44,7 @@ std::optional<double> Evaluations::loss_on(const data::Dataset& dataset, data::S
   double sum = 0;
   for (std::int64_t i = 0; i < train.eval_iters && !is_stopped_; ++i) {
     const Batch batch = read_samples(engine_, dataset, split, i * train.global_batch_size);
-    const StepTotals totals = evaluate_step(engine_, batch, stop_);
+    const StepTotals totals = evaluate_step(engine_, {.batch = batch, .stop = stop_});
     sum += totals.loss;
     is_stopped_ = totals.stop_requested;
   }

@@ -23,23 +23,24 @@ Batch batch_without_data(const Engine& engine) {
                MicroBatch{.ids = tokens, .labels = tokens, .experts = {}});
 }
 
-void run_dry(Engine& engine, MemoryLog& log) {
+void run_dry(Engine& engine, std::int64_t left_out, MemoryLog& log) {
   engine.program().watch([&log](const schedule::Node& node) { log.issue(node); });
   const Batch batch = batch_without_data(engine);
   log.begin(Phase::Training);
-  train_step(engine, {.batch = batch}, exec::Tracing::Off);
+  train_step(engine, {.batch = batch, .left_out = left_out}, exec::Tracing::Off);
   model_statistics(engine);
   const config::Config& config = engine.config();
   if (config.train.eval_interval <= 0 && !data::has_test_split(config.dataset)) return;
   log.begin(Phase::Evaluation);
-  evaluate_step(engine, batch);
+  evaluate_step(engine, {.batch = batch, .left_out = left_out});
 }
 
 }  // namespace
 
 PredictedMemory predict_memory(const rules::JudgedConfig& config,
                                int rank,
-                               const schedule::RankPlan& plan) {
+                               const schedule::RankPlan& plan,
+                               std::int64_t left_out) {
   PredictedMemory predicted{.rank = rank};
   MemoryLog log;
   const comm::LaunchOptions world{.world = static_cast<int>(derive::layout_of(config).world),
@@ -50,7 +51,7 @@ PredictedMemory predict_memory(const rules::JudgedConfig& config,
                   make_dry_device(config),
                   {.weights = InitialWeights::Undefined, .plan = plan, .watcher = &log});
     const Progress progress(engine.pool(), config->rng.seed);
-    run_dry(engine, log);
+    run_dry(engine, left_out, log);
     for (int tag = 0; tag < tensor::kTags; ++tag) {
       predicted.peak_bytes[base::at(tag)] = engine.pool().use(static_cast<tensor::Tag>(tag)).peak;
     }
@@ -67,16 +68,18 @@ PredictedMemory predict_memory(const rules::JudgedConfig& config,
 }
 
 std::vector<PredictedMemory> predict_memory(const rules::JudgedConfig& config,
-                                            const std::vector<schedule::RankPlan>& plans) {
+                                            const std::vector<schedule::RankPlan>& plans,
+                                            std::int64_t left_out) {
   const grid::Grid grid(derive::layout_of(config));
   const std::vector<int> ranks = grid.group_of(grid::GroupKind::Pp, 0);
   std::vector<PredictedMemory> all(ranks.size());
-  base::parallel(static_cast<int>(std::ssize(base::usable_cores())),
-                 std::ssize(ranks),
-                 [&](std::int64_t stage) {
-                   all[base::at(stage)] =
-                       predict_memory(config, ranks[base::at(stage)], plans[base::at(stage)]);
-                 });
+  base::parallel(
+      static_cast<int>(std::ssize(base::usable_cores())),
+      std::ssize(ranks),
+      [&](std::int64_t stage) {
+        all[base::at(stage)] =
+            predict_memory(config, ranks[base::at(stage)], plans[base::at(stage)], left_out);
+      });
   return all;
 }
 

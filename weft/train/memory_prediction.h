@@ -21,14 +21,18 @@ struct PredictedMemory {
 
 // The peaks of one rank's steps, as `weft train` counts them; exact where every expert gets as many
 // rows as any other, and with one expert-parallel rank, whatever the router does. Reading and
-// saving weights come on top. `plan`: the rank's, from verified_plans.
+// saving weights come on top. `plan`: the rank's, from verified_plans. `left_out`: so many
+// micro-batches more has the run, whose order repeats (plan::fewest_micro_batches); they are
+// counted with what each of them holds for the whole step.
 PredictedMemory predict_memory(const rules::JudgedConfig& config,
                                int rank,
-                               const schedule::RankPlan& plan);
+                               const schedule::RankPlan& plan,
+                               std::int64_t left_out = 0);
 
 // Of the first rank of every pipeline stage, whose plans these are.
 std::vector<PredictedMemory> predict_memory(const rules::JudgedConfig& config,
-                                            const std::vector<schedule::RankPlan>& plans);
+                                            const std::vector<schedule::RankPlan>& plans,
+                                            std::int64_t left_out = 0);
 std::vector<PredictedMemory> predict_memory(const rules::JudgedConfig& config);
 
 }  // namespace weft::train

@@ -128,6 +128,7 @@ void Program::begin(const StepInput& input, const void* kind) {
     load(i, input.batch[i]);
     labelled.push_back(micro_batches_[i].labelled);
   }
+  hold_left_out(input.left_out);
   stop_ = input.stop;
   snapshot_ = input.snapshot;
   leave_at_ = input.leave_at;
@@ -180,6 +181,22 @@ void Program::load(std::size_t index, const MicroBatch& whole) {
     std::ranges::replace(learning, static_cast<std::int32_t>(*padding), -1);
     state.learning_ids_T = copy(learning);
   }
+}
+
+void Program::hold_left_out(std::int64_t micro_batches) {
+  if (micro_batches == 0) return;
+  left_out_ = totals_.of_more(pool_, micro_batches);
+  const model::MicroBatchState& one = micro_batches_.front();
+  const auto hold = [&](const Tensor& input) {
+    if (!input.defined()) return;
+    left_out_.emplace_back(pool_,
+                           DType::I32,
+                           tensor::Shape{micro_batches, input.elements()},
+                           Tag::Activations);
+  };
+  hold(one.ids_T);
+  hold(one.labels_T);
+  if (config_.model.pad_token_id) hold(one.learning_ids_T);
 }
 
 model::Context Program::context(const Node& node, Stream& stream) const {
@@ -281,6 +298,7 @@ const model::MicroBatchState& Program::state(int micro_batch) const {
 
 void Program::drop_states() {
   for (model::MicroBatchState& state : micro_batches_) state = {};
+  left_out_.clear();
   offloaded_.clear();
 }
 

@@ -42,6 +42,9 @@ struct StepInput {
   // Copied as it is before the step, in graphs that have `snapshot`; null: nothing is.
   const checkpoint::Snapshot* snapshot = nullptr;
   Effect effect = Effect::Training;
+  // Of a dry step that was shortened: so many micro-batches more has the run. What each of them
+  // holds for the whole step is taken.
+  std::int64_t left_out = 0;
 };
 
 class Program {
@@ -199,6 +202,7 @@ class Program {
   void take_gradient(const Node& node, tensor::Tensor dy_TD);  // of a chunk's output
   void hand_back(const Node& node, tensor::Tensor dx_TD);      // to the layer before, or out
   void load(std::size_t index, const MicroBatch& whole);
+  void hold_left_out(std::int64_t micro_batches);
 
   const config::Config& config_;
   const schedule::Anatomy& anatomy_;
@@ -218,6 +222,7 @@ class Program {
   tensor::Tensor part_rows_TP_;  // see model::Context; undefined where nothing is summed in steps
   const std::unique_ptr<model::Dispatcher> bounded_, unbounded_;  // with its budget, and without
   std::vector<model::MicroBatchState> micro_batches_;
+  std::vector<tensor::Tensor> left_out_;  // see StepInput
   config::RowBudget budget_ = config::RowBudget::AsConfigured;
   const kernels::OtherIds other_ids_;             // of the vocabulary, on other ranks
   const std::vector<model::CopiedRange> copied_;  // of this rank's dense gradients

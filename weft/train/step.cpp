@@ -59,12 +59,12 @@ StepTotals train_step(Engine& engine, const StepInput& input, exec::Tracing trac
   return run_with_room(run, engine.training(), engine.lifted_training(), input);
 }
 
-StepTotals evaluate_step(Engine& engine, const Batch& batch, const std::atomic<bool>* stop) {
+StepTotals evaluate_step(Engine& engine, StepInput input) {
   engine.program().gather_weights();
   const auto run = [&](exec::Executor& executor, const StepInput& given) {
     return evaluate_once(engine, executor, given);
   };
-  const StepInput input{.batch = batch, .stop = stop, .kind = schedule::StepKind::ForwardOnly};
+  input.kind = schedule::StepKind::ForwardOnly;
   return run_with_room(run, engine.forward(), engine.lifted_forward(), input);
 }
 

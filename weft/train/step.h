@@ -21,9 +21,7 @@ StepTotals run_once(Engine& engine,
 // The mean loss of a batch, without gradients, and no more: what was computed on the way goes as
 // soon as it can, so that any number of micro-batches needs little more memory than one. All ranks
 // learn whether one was told to stop.
-StepTotals evaluate_step(Engine& engine,
-                         const Batch& batch,
-                         const std::atomic<bool>* stop = nullptr);
+StepTotals evaluate_step(Engine& engine, StepInput input);
 
 // The same, and the program keeps what it computed until the next step (Program::state).
 StepTotals forward_step(Engine& engine, const Batch& batch);

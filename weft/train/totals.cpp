@@ -16,6 +16,7 @@ using tensor::Tensor;
 
 // Places in a rank's row of numbers; then losses and labelled tokens, one each a micro-batch.
 enum Place : std::int64_t { kDenseSquareNorm, kExpertSquareNorm, kAsked, kOverflow, kFirstLoss };
+constexpr std::int64_t kOfMicroBatch = 2;
 
 }  // namespace
 
@@ -38,12 +39,22 @@ Totals::Totals(tensor::Pool& pool,
                std::int64_t micro_batches,
                Squares squares)
     : world_(world), micro_batches_(micro_batches), squares_(squares), router_(pool, model, world) {
-  const std::int64_t numbers = kFirstLoss + 2 * micro_batches;
+  const std::int64_t numbers = kFirstLoss + kOfMicroBatch * micro_batches;
   own_ = Tensor::host_visible(pool, DType::F64, {numbers}, Tag::Workspace);
   sent_ = all_ = own_;
   if (world == 1) return;
   sent_ = Tensor(pool, DType::F64, {numbers}, Tag::Communication);
   all_ = Tensor(pool, DType::F64, {world * numbers}, Tag::Communication);
+}
+
+std::vector<Tensor> Totals::of_more(tensor::Pool& pool, std::int64_t micro_batches) const {
+  const std::int64_t numbers = kOfMicroBatch * micro_batches;
+  std::vector<Tensor> more;
+  more.emplace_back(pool, DType::F64, Shape{numbers}, Tag::Workspace);
+  if (world_ == 1) return more;
+  more.emplace_back(pool, DType::F64, Shape{numbers}, Tag::Communication);
+  more.emplace_back(pool, DType::F64, Shape{world_ * numbers}, Tag::Communication);
+  return more;
 }
 
 void Totals::begin(tensor::Stream& stream, std::span<const std::int64_t> labelled) {

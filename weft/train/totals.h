@@ -51,6 +51,9 @@ class Totals {
          std::int64_t micro_batches,
          Squares squares = Squares::OfReplicas);
 
+  // What it would hold besides, had a step so many micro-batches more.
+  std::vector<tensor::Tensor> of_more(tensor::Pool& pool, std::int64_t micro_batches) const;
+
   // Before a step, with all streams idle; waits for the stream.
   void begin(tensor::Stream& stream, std::span<const std::int64_t> labelled);
   // Any time before the gather is issued. Stop and Leave are told on; a step that is to fail is not
