@@ -68,6 +68,8 @@ TEST(Hardware, TheFilesHaveTheMemoryAndTheReserveThatRunsAreJudgedBy) {
               std::llround((hardware.memory_gb - hardware.reserved_gb) * 1e9))
         << name;
     EXPECT_EQ(hardware.host_memory_gb * hardware.gpus_per_node, facts.host_memory_gb) << name;
+    EXPECT_EQ(hardware.gpus_per_node, facts.gpus_per_node) << name;
+    EXPECT_EQ(hardware.nvlink_domain, facts.nvlink_domain) << name;
     EXPECT_EQ(hardware.host_memory_free, derive::kHostMemoryFree) << name;
   }
 }

@@ -4,7 +4,9 @@
 
 #include <chrono>
 
+#include "weft/derive/derived.h"
 #include "weft/plan/kernel_work.h"
+#include "weft/plan/nominal_costs.h"
 
 namespace weft::plan {
 namespace price_test {
@@ -79,6 +81,37 @@ TEST(Price, PartsOfAModelThatAreNotFusedTakeTime) {
   EXPECT_GT(price_run(clamped, gpu("h100")).step_ms, 1.05 * plain);
   EXPECT_GT(price_run(biased, gpu("h100")).step_ms, plain);
   EXPECT_GT(price_run(narrow, gpu("h100")).step_ms, 1.01 * plain);
+}
+
+// A step at nominal costs, on machines of `gpus` GPUs.
+double nominal_ms(config::Config config, config::Gpu gpu, std::int64_t gpus) {
+  config.hardware.gpu = gpu;
+  config.runtime.ranks_per_node = gpus;
+  const grid::Grid grid(derive::layout_of(config));
+  const std::vector<schedule::RankPlan> plans =
+      schedule::plan_step(config, grid, config::RowBudget::AsConfigured, {});
+  return simulate_nominal(config, grid, plans, rates_of(config.hardware)).step_seconds() * 1e3;
+}
+
+// NVLink joins 18 machines of GB200: nothing of such a step crosses a network, for either.
+TEST(Price, AStepOnGb200IsNearItsNominalOne) {
+  config::Config run = qwen();
+  run.train.global_batch_size = 4 * 16;
+  const auto ratio = [&](config::Gpu nominal, const char* planned, std::int64_t gpus) {
+    return price_step(run, gpu(planned)).step_ms / nominal_ms(run, nominal, gpus);
+  };
+  const double joined = ratio(config::Gpu::Gb200, "gb200", 4);
+  EXPECT_GT(joined, 1) << "no step is as fast as advertised";
+  EXPECT_LT(joined, 6);
+  // Experts on 16 ranks of H100 do cross it, for either.
+  const double apart = ratio(config::Gpu::H100, "h100", 8);
+  EXPECT_GT(apart, 1);
+  EXPECT_LT(apart, 6);
+  // A domain of 72 has 64 ranks of a run of 128, so that experts on 64 are in one.
+  run.model.expert_model_parallel_size = 64;
+  run.runtime.world_size = 128;
+  run.train.global_batch_size = 4 * 128;
+  EXPECT_GT(ratio(config::Gpu::Gb200, "gb200", 4), 1);
 }
 
 TEST(Price, TheTimesOfAStepAddUp) {

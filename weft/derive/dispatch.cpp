@@ -14,15 +14,7 @@ namespace weft::derive {
 using namespace config;
 namespace {
 
-// GPUs joined by one NVLink switch in a rack of GB200, GB300 or VR200.
-constexpr std::int64_t kRackOfGpus = 72;
-
 using base::number;
-
-bool is_in_rack(const std::string& device) {
-  constexpr const char* kNames[] = {"NVIDIA GB200", "NVIDIA GB300", "NVIDIA VR200"};
-  return std::ranges::any_of(kNames, [&](const char* start) { return device.starts_with(start); });
-}
 
 // A group of GPUs fills as few machines as it can, evenly; CPU ranks lie where their numbers say.
 GroupPlace place_of(const Config& config, const grid::Layout& layout) {
@@ -31,9 +23,8 @@ GroupPlace place_of(const Config& config, const grid::Layout& layout) {
     return most_remote(grid::Grid(layout).groups(grid::GroupKind::TpEp),
                        ranks.value_or(layout.world));
   }
-  const GpuFacts gpu = gpu_facts(config.hardware);
-  const std::int64_t gpus = is_in_rack(gpu.name) ? kRackOfGpus : gpu.gpus_per_node;
-  const std::int64_t machine = std::max<std::int64_t>(1, ranks.value_or(gpus));
+  const std::int64_t joined = gpu_facts(config.hardware).nvlink_domain;
+  const std::int64_t machine = std::max<std::int64_t>(1, ranks.value_or(joined));
   const std::int64_t span = layout.ep * layout.etp;
   const auto machines = std::clamp<std::int64_t>((span + machine - 1) / machine, 1, span);
   return {.machines = machines, .in_machine = (span + machines - 1) / machines};

@@ -1,5 +1,6 @@
 #include "weft/derive/gpu.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace weft::derive {
@@ -12,6 +13,7 @@ struct Known {
   const char* name;
   std::optional<int> major;
   int gpus_per_node;
+  int nvlink_domain;
   double memory_gb;
   std::optional<double> tflops, memory_gbps, nvlink_gbps, host_gbps, host_memory_gb,
       host_memory_gbps;
@@ -21,16 +23,17 @@ struct Known {
 // total capacity of ..."): A100 and H100 79.1, H200 139.7 (the one that Weft was measured on says
 // 139), B200 178.35, B300 267.69, GB200 184.31, GB300 276.50 GiB. Drivers differ by a tenth of a
 // GiB; the least that was found is taken. VR200 and R100: as advertised.
+// In a rack of GB200, GB300 or VR200, NVLink joins 72.
 constexpr Known kKnown[] = {
-    {Gpu::A100, "NVIDIA A100-SXM4-80GB", 8, 8, 84.9, 312, 2039, 300, 32, 2000, 51.2},
-    {Gpu::H100, "NVIDIA H100 80GB HBM3", 9, 8, 84.9, 989, 3350, 450, 64, 2000, 76.8},
-    {Gpu::H200, "NVIDIA H200", 9, 8, 150, 989, 4800, 450, 64, 2000, 76.8},
-    {Gpu::B200, "NVIDIA B200", 10, 8, 191.5, 2250, 8000, 900, 64, 2000, 89.6},
-    {Gpu::B300, "NVIDIA B300", 10, 8, 287.4, 2250, 8000, 900, 64, 2000, 102.4},
-    {Gpu::Gb200, "NVIDIA GB200", 10, 4, 197.9, 2500, 8000, 900, 450, 944, 256},
-    {Gpu::Gb300, "NVIDIA GB300", 10, 4, 296.8, 2500, 8000, 900, 450, 944, 194},
-    {Gpu::Vr200, "NVIDIA VR200", std::nullopt, 4, 288, {}, {}, {}, {}, {}, {}},
-    {Gpu::R100, "NVIDIA R100", std::nullopt, 1, 288, {}, {}, {}, {}, {}, {}}};
+    {Gpu::A100, "NVIDIA A100-SXM4-80GB", 8, 8, 8, 84.9, 312, 2039, 300, 32, 2000, 51.2},
+    {Gpu::H100, "NVIDIA H100 80GB HBM3", 9, 8, 8, 84.9, 989, 3350, 450, 64, 2000, 76.8},
+    {Gpu::H200, "NVIDIA H200", 9, 8, 8, 150, 989, 4800, 450, 64, 2000, 76.8},
+    {Gpu::B200, "NVIDIA B200", 10, 8, 8, 191.5, 2250, 8000, 900, 64, 2000, 89.6},
+    {Gpu::B300, "NVIDIA B300", 10, 8, 8, 287.4, 2250, 8000, 900, 64, 2000, 102.4},
+    {Gpu::Gb200, "NVIDIA GB200", 10, 4, 72, 197.9, 2500, 8000, 900, 450, 944, 256},
+    {Gpu::Gb300, "NVIDIA GB300", 10, 4, 72, 296.8, 2500, 8000, 900, 450, 944, 194},
+    {Gpu::Vr200, "NVIDIA VR200", std::nullopt, 4, 72, 288, {}, {}, {}, {}, {}, {}},
+    {Gpu::R100, "NVIDIA R100", std::nullopt, 1, 1, 288, {}, {}, {}, {}, {}, {}}};
 
 }  // namespace
 
@@ -50,6 +53,7 @@ GpuFacts gpu_facts(const HardwareConfig& hardware) {
     facts = {.name = known.name,
              .major = known.major,
              .gpus_per_node = known.gpus_per_node,
+             .nvlink_domain = known.nvlink_domain,
              .memory_gb = known.memory_gb,
              .tflops = known.tflops,
              .memory_gbps = known.memory_gbps,
@@ -59,11 +63,17 @@ GpuFacts gpu_facts(const HardwareConfig& hardware) {
              .host_memory_gbps = known.host_memory_gbps};
   }
   if (!hardware.device_name.empty()) facts.name = hardware.device_name;
+  for (const Known& known : kKnown) {
+    if (facts.name.starts_with(known.name)) facts.nvlink_domain = known.nvlink_domain;
+  }
   // Outside the range of the key it is refused elsewhere, and says nothing here.
   const double capability = hardware.compute_capability.value_or(0);
   if (capability >= 1 && capability <= 1000) facts.major = static_cast<int>(capability);
   if (hardware.host_memory_gb) facts.host_memory_gb = hardware.host_memory_gb;
+  const bool joins_machines = facts.nvlink_domain > facts.gpus_per_node;
   if (hardware.gpus_per_node) facts.gpus_per_node = static_cast<int>(*hardware.gpus_per_node);
+  // NVLink joins the GPUs of a machine, however many it is said to have.
+  facts.nvlink_domain = std::max(joins_machines ? facts.nvlink_domain : 0, facts.gpus_per_node);
   return facts;
 }
 

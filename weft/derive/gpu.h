@@ -12,13 +12,14 @@ struct GpuFacts {
   std::string name;          // as the driver says it; empty: not known
   std::optional<int> major;  // of the compute capability; none: not known
   int gpus_per_node = 8;
+  int nvlink_domain = 8;  // GPUs that NVLink joins: of its machine, or of more
   // What CUDA says that the card has in all, which is more than the name of most of them; 1e9
   // bytes. Of cards that nobody has yet, as advertised. None: not known.
   std::optional<double> memory_gb;
   // As advertised; none: not known.
   std::optional<double> tflops;       // of dense bf16 products
   std::optional<double> memory_gbps;  // 1e9 bytes a second, to and from its own memory
-  std::optional<double> nvlink_gbps;  // the same, to the GPUs of its machine, each way
+  std::optional<double> nvlink_gbps;  // the same, to the GPUs of its domain, each way
   std::optional<double> host_gbps;    // the same, to the host's memory, each way
   // Of the machine that it shares with others; 1e9 bytes. Where hardware.* does not say it, what
   // NVIDIA's own machines have (DGX; of Grace both processors of a tray).

@@ -25,6 +25,16 @@ using schedule::Place;
 
 using base::number;
 
+// As many whole machines as NVLink joins, and as make equal parts of the world: who has 72 joined
+// gives a run of 128 ranks 64 of each domain, as wire_time.h does.
+int ranks_in_domain(const config::Config& config, const NominalRates& rates) {
+  const auto machine = static_cast<int>(*config.runtime.ranks_per_node);
+  const auto world = static_cast<int>(derive::layout_of(config).world);
+  int ranks = std::min(rates.most_in_domain, world) / machine * machine;
+  while (ranks > machine && world % ranks != 0) ranks -= machine;
+  return std::max(ranks, machine);
+}
+
 grid::Fabric links_of(const config::Config& config, const NominalRates& rates) {
   grid::Fabric fabric = derive::fabric_of(config);
   if (!fabric.is_free()) return fabric;
@@ -32,6 +42,7 @@ grid::Fabric links_of(const config::Config& config, const NominalRates& rates) {
                   .latency_seconds = rates.link_latency_seconds};
   fabric.inter = {.bytes_per_second = rates.network_bytes_per_second,
                   .latency_seconds = rates.link_latency_seconds};
+  if (fabric.ranks_per_node > 0) fabric.ranks_per_node = ranks_in_domain(config, rates);
   return fabric;
 }
 
@@ -49,12 +60,13 @@ double seconds_on(const grid::Link& link, double bytes) {
 
 // The rank of a pipeline stage whose tokens cross machines most: the others of a dispatch wait for
 // it.
-int most_remote_rank_of(const config::Config& config, const grid::Grid& grid, int pp_rank) {
+int most_remote_rank_of(const grid::Fabric& links, const grid::Grid& grid, int pp_rank) {
   std::vector<std::vector<int>> groups = grid.groups(grid::GroupKind::TpEp);
   std::erase_if(groups, [&](const std::vector<int>& group) {
     return grid.coordinate(group.front()).pp != pp_rank;
   });
-  return derive::most_remote(groups, config.runtime.ranks_per_node.value_or(grid.world())).rank;
+  const int together = links.ranks_per_node > 0 ? links.ranks_per_node : grid.world();
+  return derive::most_remote(groups, together).rank;
 }
 
 // Rows that leave a rank, where routing is even.
@@ -94,7 +106,7 @@ class Pricing {
         load_(expected_load(config, plan.anatomy.flow)),
         hops_(leaving_rows(config, plan.anatomy.flow)),
         rank_(first_rank_of(grid, plan.anatomy.pp_rank)),
-        dispatching_(most_remote_rank_of(config, grid, plan.anatomy.pp_rank)) {}
+        dispatching_(most_remote_rank_of(links_, grid, plan.anatomy.pp_rank)) {}
 
   sim::Cost cost(const Entry& entry) const {
     if (schedule::is_meeting(entry)) {
@@ -102,7 +114,7 @@ class Pricing {
     }
     if (entry.node.piece == schedule::Piece::Update) {
       const double bytes = work_.host_bytes(schedule::offloaded_of(anatomy_, entry.node));
-      return {.seconds = bytes / rates_.host_memory_bytes_per_second,
+      return {.seconds = bytes / (rates_.host_memory_bytes_per_second * rates_.host_memory_lead),
               .kind = trace::SpanKind::Host};
     }
     if (entry.lane == schedule::Lane::Host) return {.seconds = 0, .kind = trace::SpanKind::Host};
@@ -112,7 +124,8 @@ class Pricing {
       const double bytes =
           is_state ? work_.link_bytes(schedule::offloaded_of(anatomy_, entry.node), entry.node)
                    : copied(entry.node);
-      return {.seconds = bytes / rates_.host_link_bytes_per_second, .kind = trace::SpanKind::Copy};
+      return {.seconds = bytes / (rates_.host_link_bytes_per_second * rates_.host_link_lead),
+              .kind = trace::SpanKind::Copy};
     }
     const Work work = work_.of(entry.node);
     return {.seconds = work.flops / rates_.flops_per_second +
@@ -124,22 +137,23 @@ class Pricing {
   double wire_seconds(const Entry& entry) const {
     const Place place = schedule::row_of(entry.node.piece).place;
     const bool travels = place == Place::Dispatch || place == Place::Combine;
-    if (travels && hops_.are_two) {
-      const double bytes = sent(entry.node) / (hops_.across + hops_.within);
-      return (hops_.across > 0 ? seconds_on(links_.inter, bytes * hops_.across) : 0) +
-             (hops_.within > 0 ? seconds_on(links_.intra, bytes * hops_.within) : 0);
-    }
     const int rank = entry.lane == schedule::Lane::Ep ? dispatching_ : rank_;
     const std::vector<int> members =
         schedule::ranks_of_entry(grid_, anatomy_.pipeline, rank, entry);
-    if (members.size() < 2) return 0;
-    const double bytes = bytes_sent(entry.node, number(std::ssize(members)));
-    // Equal parts to all others, through the two ports at once.
     const double near =
         number(
             std::ranges::count_if(members, [&](int r) { return links_.same_machine(r, rank); })) -
         1;
     const double peers = number(std::ssize(members)) - 1;
+    if (travels && hops_.are_two) {
+      const double bytes = sent(entry.node) / (hops_.across + hops_.within);
+      const grid::Link& between = near < peers ? links_.inter : links_.intra;
+      return (hops_.across > 0 ? seconds_on(between, bytes * hops_.across) : 0) +
+             (hops_.within > 0 ? seconds_on(links_.intra, bytes * hops_.within) : 0);
+    }
+    if (members.size() < 2) return 0;
+    const double bytes = bytes_sent(entry.node, number(std::ssize(members)));
+    // Equal parts to all others, through the two ports at once.
     double seconds = 0;
     if (near > 0) seconds = seconds_on(links_.intra, bytes * near / peers);
     if (near < peers) {
@@ -217,14 +231,15 @@ NominalRates rates_of(const config::HardwareConfig& hardware) {
   if (gpu.tflops) rates.flops_per_second = *gpu.tflops * 1e12;
   if (gpu.nvlink_gbps) rates.link_bytes_per_second = *gpu.nvlink_gbps * 1e9;
   if (gpu.memory_gbps) rates.memory_bytes_per_second = *gpu.memory_gbps * 1e9;
+  if (gpu.nvlink_domain > gpu.gpus_per_node) rates.most_in_domain = gpu.nvlink_domain;
   // Compute is priced as advertised; a copy and the host's memory come nearer to that.
   if (gpu.host_gbps) {
-    rates.host_link_bytes_per_second =
-        *gpu.host_gbps * 1e9 * derive::kReachedOfHostLink / derive::kReachedOfProducts;
+    rates.host_link_bytes_per_second = *gpu.host_gbps * 1e9;
+    rates.host_link_lead = derive::kReachedOfHostLink / derive::kReachedOfProducts;
   }
   if (gpu.host_memory_gbps) {
-    rates.host_memory_bytes_per_second =
-        *gpu.host_memory_gbps * 1e9 * derive::kReachedOfHostMemory / derive::kReachedOfProducts;
+    rates.host_memory_bytes_per_second = *gpu.host_memory_gbps * 1e9;
+    rates.host_memory_lead = derive::kReachedOfHostMemory / derive::kReachedOfProducts;
   }
   return rates;
 }

@@ -16,14 +16,16 @@ namespace weft::plan {
 struct NominalRates {
   double flops_per_second = 1e12;
   // Where the config has no fabric:
-  double link_bytes_per_second = 50e9;     // inside a machine
-  double network_bytes_per_second = 50e9;  // between machines
+  double link_bytes_per_second = 50e9;     // inside a machine, or a domain
+  double network_bytes_per_second = 50e9;  // between them
+  int most_in_domain = 0;                  // ranks that such links join beyond a machine
   double link_latency_seconds = 5e-6;
   double memory_bytes_per_second = 1e11;
-  // Between a GPU and the memory of its host, each way; and what its share of the cores reaches of
-  // that memory.
+  // Between a GPU and the memory of its host, each way; and of its share of that memory.
   double host_link_bytes_per_second = 48e9;
   double host_memory_bytes_per_second = 100e9;
+  // So much nearer to their rates come copies and the host's cores than products do to theirs.
+  double host_link_lead = 1, host_memory_lead = 1;
 };
 
 // What the GPU is advertised with, where that is known: no step is faster. A network of 400 Gb/s a
