@@ -137,7 +137,10 @@ std::vector<OffloadedModule> offloaded_modules(const config::Config& config) {
   double left = *carried;
   for (OffloadedModule& module : modules) {
     const double bytes = bytes_of_parts(ranks, module.parts, even_load(config));
-    if (bytes > 0) module.share = std::min(module.share, std::max(left, 0.0) / bytes);
+    if (bytes > 0 && module.share * bytes > left) {
+      module.share = std::max(left, 0.0) / bytes;
+      module.is_cut = true;
+    }
     left -= module.share * bytes;
   }
   return modules;

@@ -13,6 +13,7 @@ struct OffloadedModule {
   config::OffloadModule module = config::OffloadModule::CoreAttn;
   std::vector<PieceName> parts;  // whose output it is; none: the model has nothing of the kind
   double share = 1;              // of the layers that have it to offload
+  bool is_cut = false;           // the link does not carry more of it
 };
 
 // What a micro-batch brings a rank, where every expert gets as many rows as any other.

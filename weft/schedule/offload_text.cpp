@@ -10,11 +10,9 @@
 namespace weft::schedule {
 namespace {
 
-struct LayerCount {
-  std::int64_t offloaded = 0, all = 0;
-};
-
-void count_layers(const Anatomy& anatomy, const std::vector<PieceName>& parts, LayerCount& count) {
+void count_layers(const Anatomy& anatomy,
+                  const std::vector<PieceName>& parts,
+                  OffloadCount& count) {
   for (const Chunk& chunk : anatomy.chunks) {
     for (int layer = chunk.first_layer; layer < chunk.end_layer(); ++layer) {
       bool is_named = false, is_offloaded = false;
@@ -32,30 +30,37 @@ void count_layers(const Anatomy& anatomy, const std::vector<PieceName>& parts, L
 
 }  // namespace
 
-std::string offload_text(const config::Config& config) {
-  const std::vector<OffloadedModule> modules = offloaded_modules(config);
-  if (modules.empty()) return {};
-  std::vector<LayerCount> counts(modules.size());
+std::vector<OffloadCount> offload_counts(const config::Config& config) {
+  std::vector<OffloadCount> counts;
   std::vector<PieceName> names;
   std::vector<OffloadedPart> parts;
+  const std::vector<OffloadedModule> modules = offloaded_modules(config);
   for (const OffloadedModule& module : modules) {
+    counts.push_back({.module = module.module, .link_is_full = module.is_cut});
     for (const PieceName& name : module.parts) {
       names.push_back(name);
       parts.push_back({.name = name, .share = module.share});
     }
   }
+  if (parts.empty()) return counts;
   for (int pp_rank = 0; pp_rank < config.model.pipeline_model_parallel_size; ++pp_rank) {
     const Anatomy anatomy = with_offloading(before_offload(config, pp_rank, names), parts);
     for (std::size_t i = 0; i < modules.size(); ++i) {
       count_layers(anatomy, modules[i].parts, counts[i]);
     }
   }
+  return counts;
+}
+
+std::string offload_text(const config::Config& config) {
   std::vector<std::string> texts;
-  for (std::size_t i = 0; i < modules.size(); ++i) {
-    texts.push_back(base::text("{} in {} of {} layers",
-                               config::word(modules[i].module),
-                               counts[i].offloaded,
-                               counts[i].all));
+  for (const OffloadCount& count : offload_counts(config)) {
+    texts.push_back(
+        base::text("{} in {} of {} layers{}",
+                   config::word(count.module),
+                   count.offloaded,
+                   count.all,
+                   count.offloaded == 0 && count.link_is_full ? " (the link is full)" : ""));
   }
   return base::text("{}", fmt::join(texts, ", "));
 }

@@ -213,6 +213,21 @@ config::Config wide_config() {
   return config;
 }
 
+// The experts' rows take all that the link carries: nothing is left for what comes after them.
+TEST(OffloadText, SaysWhereTheLinkIsFull) {
+  config::Config config = wide_config();
+  EXPECT_EQ(offload_text(config), "expert_fc1 in 11 of 12 layers, moe_act in 11 of 12 layers");
+  config.hardware.gpu = config::Gpu::H100;
+  const std::vector<OffloadCount> counts = offload_counts(config);
+  ASSERT_EQ(counts.size(), 2u);
+  EXPECT_GT(counts[0].offloaded, 0);
+  EXPECT_LT(counts[0].offloaded, 11);
+  EXPECT_EQ(counts[1].offloaded, 0);
+  EXPECT_TRUE(counts[1].link_is_full);
+  const std::string text = offload_text(config);
+  EXPECT_TRUE(text.ends_with("moe_act in 0 of 12 layers (the link is full)")) << text;
+}
+
 // By hand: what the link carries while a layer computes, over what the layer would send.
 TEST(OffloadShare, IsWhatTheLinkCarries) {
   config::Config config = wide_config();
