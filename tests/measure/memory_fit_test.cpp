@@ -41,7 +41,7 @@ MemoryForecast made_up(const Config& config, Priced) {
   std::size_t gigabytes = 100, on_host = 0;
   double seconds = 1;
   const auto take = [&](bool is_on, std::size_t freed, double cost) {
-    if (is_on) gigabytes -= freed, seconds += cost;
+    if (is_on) gigabytes -= std::min(gigabytes, freed), seconds += cost;
   };
   take(recomputes(config, RecomputeModule::Layernorm), 10, 0.01);
   const bool whole_moe = recomputes(config, RecomputeModule::Moe);  // moe_act is a part of it
@@ -73,14 +73,15 @@ struct Answer {
   std::optional<Fit> fit;
 };
 
-Answer ask(std::size_t device, std::size_t host) {
-  const Config config = gpu_run();
-  const MemoryForecast now = made_up(config, Priced::Yes);
+Answer ask(std::size_t device, std::size_t host, const Forecaster& forecast = made_up) {
+  Config config = gpu_run();
+  config.runtime.offload_layers_share = 1;
+  const MemoryForecast now = forecast(config, Priced::Yes);
   const MemoryRoom room = room_of(device, host);
   const TooLarge run{.asked = config, .now = now, .room = room};
-  const Savings savings = find_savings(config, now, kSilent, made_up);
+  const Savings savings = find_savings(config, now, kSilent, forecast);
   const std::vector<Saving> helpful = helpful_savings(run, savings);
-  Answer answer{.fit = find_fit(run, helpful, kSilent, made_up)};
+  Answer answer{.fit = find_fit(run, helpful, kSilent, forecast)};
   for (const Saving& saving : helpful) answer.helpful.push_back(saving.name);
   for (const Saving& saving : apart(config, helpful, 2)) answer.cheapest.push_back(saving.name);
   return answer;
@@ -94,8 +95,8 @@ TEST(MemoryFit, OfSavingsThatSufficeAloneTheCheapestIsTaken) {
   const std::optional<Fit> fit = ask(55, 1000).fit;
   ASSERT_TRUE(fit);
   EXPECT_EQ(fit->names, (Names{"optimizer offload"})) << "and not full recomputation";
-  EXPECT_EQ(fit->peak_bytes, 50 * kGb);
-  EXPECT_NEAR(fit->seconds, 0.005, 1e-9);
+  EXPECT_EQ(fit->peak_bytes, 55 * kGb) << "nine tenths of it do";
+  EXPECT_NEAR(fit->seconds, 0.0045, 1e-9);
 }
 
 TEST(MemoryFit, NothingIsProposedThatTheHostHasNoRoomFor) {
@@ -127,11 +128,99 @@ TEST(MemoryFit, WhatTurnsOutNeedlessIsLeftOut) {
 }
 
 TEST(MemoryFit, NoMoreOfTheOptimizerIsOffloadedThanItTakes) {
-  const std::optional<Fit> fit = ask(76, 1000).fit;
+  const std::optional<Fit> fit = ask(79, 1000).fit;
   ASSERT_TRUE(fit);
   EXPECT_EQ(fit->names, (Names{"optimizer offload"}));
-  EXPECT_TRUE(has(fit->words, "optimizer.optimizer_offload_fraction=0.5"));
-  EXPECT_EQ(fit->peak_bytes, 75 * kGb);
+  EXPECT_TRUE(has(fit->words, "optimizer.optimizer_offload_fraction=0.45"));
+  EXPECT_EQ(fit->peak_bytes, 78 * kGb);
+}
+
+enum class WholeLayers { Free, FreeNothing };
+
+// The numbers of a real run that needs much more than there is: Qwen3-30B-A3B, 48 layers on 8
+// ranks of H100, 4 x 4096 tokens each; 180.1 GB here, and 0.71 s.
+Forecaster crowded(WholeLayers layers) {
+  return [layers](const Config& config, Priced) {
+    double gigabytes = 180.1, seconds = 0.71, on_host = 0;
+    const auto take = [&](bool is_on, double freed, double cost) {
+      if (is_on) gigabytes -= freed, seconds += cost;
+    };
+    const bool whole = recomputes_all(config) && layers == WholeLayers::Free;
+    const bool moe = recomputes(config, RecomputeModule::Moe);
+    const bool core = recomputes(config, RecomputeModule::CoreAttn);
+    take(whole, 80.9, 0.146);
+    take(moe, 51.4, 0.1225);
+    take(recomputes(config, RecomputeModule::Layernorm), 6, 0.0058);
+    take(recomputes(config, RecomputeModule::MoeAct) && !moe, 9, 0.0173);
+    take(core, 10, 0.0267);
+    const auto offloads = [&](config::OffloadModule module) {
+      const auto& model = config.model;
+      return model.fine_grained_activation_offloading && !whole &&
+             std::ranges::count(model.offload_modules, module) > 0;
+    };
+    take(offloads(config::OffloadModule::CoreAttn), 11, 0);
+    take(offloads(config::OffloadModule::AttnProj) && !core, 6.1, 0);
+    take(config.runtime.logits_chunk > 0, 4.2, 0);
+    const config::OptimizerConfig& optimizer = config.optimizer;
+    take(optimizer.use_precision_aware_optimizer, 22.2, -0.035);
+    take(optimizer.exp_avg_dtype == config::MomentDtype::Bf16, 14.2, -0.01);
+    take(optimizer.main_grads_dtype == config::MainGradDtype::Bf16, 8.4, 0.006);
+    if (optimizer.optimizer_cpu_offload) {
+      on_host = 40 * optimizer.optimizer_offload_fraction;
+      take(true, on_host, 1.2 * optimizer.optimizer_offload_fraction);
+    }
+    train::PredictedMemory stage;
+    stage.peak_total_bytes = static_cast<std::size_t>(std::max(0.0, gigabytes) * kGb);
+    stage.peak_bytes[static_cast<std::size_t>(tensor::Tag::Offloaded)] =
+        static_cast<std::size_t>(on_host * kGb);
+    return MemoryForecast{.stages = {stage}, .step_seconds = seconds, .layout = {.world = 1}};
+  };
+}
+
+Names sorted(Names names) {
+  std::ranges::sort(names);
+  return names;
+}
+
+TEST(MemoryFit, WholeLayersComeBeforeWhatRoundsOtherwise) {
+  const std::optional<Fit> fit = ask(74, 1000, crowded(WholeLayers::Free)).fit;
+  ASSERT_TRUE(fit);
+  EXPECT_EQ(sorted(fit->names),
+            (Names{"16-bit remainders", "full recomputation", "logits in chunks"}));
+  EXPECT_NEAR(fit->seconds, 0.111, 1e-9) << "and not the optimizer's offload, ten times as dear";
+}
+
+// Whole layers free more for a second than moe, and come first; they free more than is needed.
+TEST(MemoryFit, TheCheapestIsTakenWhereverTheSearchBegins) {
+  const std::optional<Fit> fit = ask(80, 1000, crowded(WholeLayers::Free)).fit;
+  ASSERT_TRUE(fit);
+  EXPECT_EQ(sorted(fit->names),
+            (Names{"16-bit remainders",
+                   "layernorm",
+                   "logits in chunks",
+                   "moe",
+                   "offload core_attn, attn_proj"}));
+  EXPECT_NEAR(fit->seconds, 0.0933, 1e-9);
+}
+
+TEST(MemoryFit, AWordThatChangesNothingIsLeftOut) {
+  const std::optional<Fit> fit = ask(76, 10, crowded(WholeLayers::FreeNothing)).fit;
+  ASSERT_TRUE(fit);
+  EXPECT_TRUE(has(fit->words, "model.offload_modules=[core_attn]"))
+      << "the projection's input is recomputed";
+  EXPECT_TRUE(has(fit->words, "model.recompute_modules=[core_attn,layernorm,moe]") ||
+              has(fit->words, "model.recompute_modules=[layernorm,core_attn,moe]"));
+  EXPECT_TRUE(has(fit->names, "offload core_attn"));
+}
+
+// As no time is printed.
+TEST(MemoryFit, WhatCostsNextToNothingIsFree) {
+  std::vector<Saving> savings{{.name = "small", .words = {}, .bytes = 1, .seconds = 0},
+                              {.name = "large", .words = {}, .bytes = 5, .seconds = 1e-6},
+                              {.name = "dear", .words = {}, .bytes = 1000, .seconds = 0.1}};
+  sort_by_cost(savings, 1);
+  EXPECT_EQ(savings[0].name, "large");
+  EXPECT_EQ(savings[1].name, "small");
 }
 
 // CUDA graphs are no part of this build, but the rules know them.
@@ -153,6 +242,7 @@ TEST(MemoryFit, WhatIsProposedIsLegalInTheRunThatIsAskedFor) {
 }
 
 TEST(MemoryFit, WhatRoundsOtherwiseComesOnlyWhereNothingElseSuffices) {
+  EXPECT_FALSE(has(ask(40, 0).fit.value().names, "bf16 moments")) << "whole layers suffice";
   const std::optional<Fit> fit = ask(29, 0).fit;
   ASSERT_TRUE(fit);
   EXPECT_TRUE(has(fit->names, "bf16 moments"));

@@ -5,6 +5,7 @@
 #include "tests/train/train_support.h"
 #include "weft/derive/derived.h"
 #include "weft/plan/nominal_costs.h"
+#include "weft/rules/validate.h"
 #include "weft/train/engine.h"
 
 namespace weft::measure {
@@ -46,12 +47,22 @@ TEST(MemoryForecast, AShortenedStepHasTheBytesOfTheWholeOne) {
     SCOPED_TRACE(train::name_of(layout));
     config::Config config = train::with_layout(train::deep_config(), layout);
     config.train.global_batch_size = 96;
-    for (const bool has_padding : {false, true}) {
-      if (has_padding) config.model.pad_token_id = 0;
-      const MemoryForecast forecast = forecast_memory(config, Priced::No);
+    config::Config padded = config, saving = config;
+    padded.model.pad_token_id = 0;
+    saving.model.recompute_granularity = config::RecomputeGranularity::Selective;
+    saving.model.recompute_modules = {config::RecomputeModule::Layernorm};
+    saving.model.fine_grained_activation_offloading = true;
+    saving.model.offload_modules = {config::OffloadModule::CoreAttn, config::OffloadModule::MoeAct};
+    config::Config merged = saving;
+    merged.comm_overlap.overlap_moe_expert_parallel_comm = true;
+    merged.comm_overlap.delay_wgrad_compute = true;
+    for (const config::Config& each : {config, padded, saving, merged}) {
+      const rules::Verdict verdict = rules::judge(each);
+      if (!verdict.judged) continue;  // overlap needs experts on several ranks
+      SCOPED_TRACE(each.comm_overlap.overlap_moe_expert_parallel_comm ? "merged" : "plain");
+      const MemoryForecast forecast = forecast_memory(each, Priced::No);
       EXPECT_LT(forecast.run, forecast.micro_batches);
-      const std::vector<train::PredictedMemory> whole =
-          train::predict_memory(train::judged(config));
+      const std::vector<train::PredictedMemory> whole = train::predict_memory(*verdict.judged);
       ASSERT_EQ(forecast.stages.size(), whole.size());
       for (std::size_t i = 0; i < whole.size(); ++i) {
         EXPECT_EQ(forecast.stages[i].peak_total_bytes, whole[i].peak_total_bytes) << "stage " << i;

@@ -1,11 +1,17 @@
 #include "weft/measure/memory_fit.h"
 
 #include <algorithm>
-#include <functional>
+#include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <tuple>
 
+#include "weft/base/casts.h"
+#include "weft/base/cores.h"
+#include "weft/base/parallel.h"
 #include "weft/base/text.h"
 
 namespace weft::measure {
@@ -16,6 +22,11 @@ using config::Config;
 using Taken = std::vector<const Saving*>;
 
 constexpr double kAnyTime = std::numeric_limits<double>::infinity();
+// A saving that frees so much of what is lacking is tried first, too; so many are.
+constexpr double kLarge = 0.2;
+constexpr std::size_t kMostOrders = 5;
+// The optimizer's state is offloaded in so many parts.
+constexpr double kOffloadParts = 20;
 
 double time_of(const Saving& saving) { return std::max(0.0, saving.seconds); }
 
@@ -44,136 +55,276 @@ bool adds_to(const Config& asked, const Saving& saving, const Saving& other) {
 // Tries combinations out, each once.
 class FitSearch {
  public:
-  FitSearch(const TooLarge& run, const Tell& tell, const Forecaster& forecast)
-      : run_(run), tell_(tell), forecast_(forecast) {}
-
-  // Savings that suffice, none where they take as long as `most_seconds`.
-  std::optional<Fit> priced(const Taken& taken, double most_seconds) {
-    const Config config = with_least_offload(taken, config_of(taken).value());
-    const MemoryForecast then = forecast_(config, Priced::Yes);
-    const Fit fit{.names = names_of(taken),
-                  .words = words_of(run_.asked, config),
-                  .peak_bytes = then.peak_bytes(),
-                  .seconds = then.step_seconds - run_.now.step_seconds};
-    return fit.seconds < most_seconds ? std::optional(fit) : std::nullopt;
+  FitSearch(const TooLarge& run,
+            const std::vector<Saving>& helpful,
+            const Tell& tell,
+            const Forecaster& forecast)
+      : run_(run), tell_(tell), forecast_(forecast), lacking_(overrun(run.now, run.room)) {
+    for (const Saving& saving : helpful) {
+      seen_[saving.words] = overrun(saving.forecast, run.room);
+      if (saving.offloaded.size() < 2) continue;
+      for (const config::OffloadModule module : saving.offloaded) {
+        Saving one{.kind = SavingKind::Offload,
+                   .offloaded = {module},
+                   .name = base::text("{}{}", kOffload, config::word(module)),
+                   .words = {},
+                   .seconds = saving.seconds};
+        one.bytes = saving.bytes / std::ssize(saving.offloaded);
+        parts_[&saving].push_back(std::make_unique<Saving>(std::move(one)));
+      }
+    }
   }
 
-  // One more after the other until the run fits, for less than `most_seconds`.
-  std::optional<Fit> collect(const Taken& order, double most_seconds) {
-    Taken taken;
-    Overrun lacking = overrun(run_.now, run_.room);
-    for (const Saving* saving : order) {
-      const Taken more = with(taken, saving);
-      if (seconds_of(more) >= most_seconds) continue;
-      const std::optional<Config> config = config_of(more);
-      if (!config) continue;
-      const std::optional<Overrun> left = look_at(more, *config);
-      if (!left || left->host > lacking.host) continue;
-      taken = more;
-      lacking = *left;
-      if (lacking.is_none()) return priced(without_needless(taken), most_seconds);
+  // Savings that suffice together: in this order one more after the other, and then again from each
+  // that is large, and without whole layers. The cheapest of what is found; where that costs the
+  // same, without whole layers.
+  std::optional<Fit> cheapest(const Taken& order) {
+    std::optional<Found> best = collect(order, kAnyTime);
+    const double most_seconds = best ? best->fit.seconds : kAnyTime;
+    const std::vector<Taken> others = other_orders(order);
+    std::vector<std::optional<Found>> found(others.size());
+    base::parallel(
+        static_cast<int>(std::ssize(base::usable_cores())),
+        std::ssize(others),
+        [&](std::int64_t i) { found[base::at(i)] = collect(others[base::at(i)], most_seconds); });
+    for (std::optional<Found>& each : found) {
+      if (each && (!best || is_better(*each, *best))) best = std::move(each);
     }
-    return std::nullopt;
+    return best ? std::optional(best->fit) : std::nullopt;
   }
 
  private:
+  struct Found {
+    Fit fit;
+    bool has_whole_layers = false;
+  };
+
+  // Where the run begins to fit as savings of `order` are added, those that cost less together than
+  // `most_seconds`; without the needless ones.
+  std::optional<Found> collect(const Taken& order, double most_seconds) {
+    const std::vector<Taken> steps = steps_of(order, most_seconds);
+    if (steps.empty() || !suffices(steps.back())) return std::nullopt;
+    std::size_t too_few = 0, enough = steps.size();  // of them
+    while (enough - too_few > 1) {
+      const std::size_t some = (too_few + enough) / 2;
+      (suffices(steps[some - 1]) ? enough : too_few) = some;
+    }
+    return priced(without_needless(steps[enough - 1]));
+  }
+
+  std::vector<Taken> other_orders(const Taken& order) const {
+    std::vector<Taken> orders{order};
+    std::erase_if(orders.back(), is_whole);
+    Taken large;
+    const std::size_t lacking = lacking_.device > 0 ? lacking_.device : lacking_.host;
+    std::ranges::copy_if(order, std::back_inserter(large), [&](const Saving* saving) {
+      return base::number(saving->bytes) >= kLarge * base::number(lacking);
+    });
+    std::ranges::stable_sort(large, std::ranges::greater{}, &Saving::bytes);
+    if (large.size() > kMostOrders) large.resize(kMostOrders);
+    for (const Saving* first : large) {
+      Taken all = order;
+      // Whole layers would take its place.
+      if (first->kind == SavingKind::Recompute) std::erase_if(all, is_whole);
+      std::erase(all, first);
+      all.insert(all.begin(), first);
+      orders.push_back(std::move(all));
+    }
+    return orders;
+  }
+
+  // The first of an order, the first two, and so on: those that go together, cost less than
+  // `most_seconds` and take no host memory that is not there.
+  std::vector<Taken> steps_of(const Taken& order, double most_seconds) {
+    std::vector<Taken> steps;
+    Taken taken;
+    for (const Saving* saving : order) {
+      const Taken more = with(taken, saving);
+      const bool costs_more = seconds_of(more) > most_seconds + trifle();
+      if (costs_more || !config_of(more) || !has_host_room(more)) continue;
+      steps.push_back(taken = more);
+    }
+    return steps;
+  }
+
+  std::optional<Found> priced(const Taken& taken) {
+    const Config config = with_least_offload(taken, config_of(taken).value());
+    const MemoryForecast then = forecast_(config, Priced::Yes);
+    return Found{.fit = {.names = names_of(taken),
+                         .words = words_of(run_.asked, config),
+                         .peak_bytes = then.peak_bytes(),
+                         .seconds = then.step_seconds - run_.now.step_seconds},
+                 .has_whole_layers = std::ranges::any_of(taken, is_whole)};
+  }
+
+  bool is_better(const Found& one, const Found& other) const {
+    const double less = other.fit.seconds - one.fit.seconds;
+    if (std::abs(less) > trifle()) return less > 0;
+    return std::tuple(one.has_whole_layers, one.fit.names.size()) <
+           std::tuple(other.has_whole_layers, other.fit.names.size());
+  }
+
+  // What is no time.
+  double trifle() const { return kNoTime * run_.now.step_seconds; }
+
+  static bool is_whole(const Saving* saving) { return saving->kind == SavingKind::RecomputeAll; }
+
   // Whole layers take the place of modules.
   static Taken with(Taken taken, const Saving* saving) {
-    if (saving->kind == SavingKind::RecomputeAll) {
+    if (is_whole(saving)) {
       std::erase_if(taken, [](const Saving* each) { return each->kind == SavingKind::Recompute; });
     }
     taken.push_back(saving);
     return taken;
   }
 
+  // What they cost one by one. Of the optimizer's offload nobody knows yet: it may be a part.
   static double seconds_of(const Taken& taken) {
     double all = 0;
-    for (const Saving* saving : taken) all += time_of(*saving);
+    for (const Saving* saving : taken) {
+      if (saving->kind != SavingKind::OffloadOptimizer) all += saving->seconds;
+    }
     return all;
   }
 
+  // As if each took what it takes alone; where that is too much, as it is.
+  bool has_host_room(const Taken& taken) {
+    if (!run_.room.host) return true;
+    const HostRoom& host = *run_.room.host;
+    std::size_t bytes = 0;
+    for (const Saving* saving : taken) bytes += saving->host_bytes;
+    const std::size_t ranks = base::at(std::min<std::int64_t>(host.ranks, run_.now.layout.world));
+    if (host_need(run_.now, host) + ranks * bytes <= host.bytes) return true;
+    const std::optional<Overrun> left = look_at(taken);
+    return left && left->host <= lacking_.host;
+  }
+
   // None where one of them changes nothing, or the rules refuse it.
-  std::optional<Config> config_of(const Taken& taken) const {
-    Config config = run_.asked;
-    for (const Saving* saving : taken) {
-      const std::optional<Config> next = with_saving(config, *saving);
-      if (!next || !is_new(config, *next)) return std::nullopt;
-      config = *next;
+  std::optional<Config> config_of(const Taken& taken) {
+    if (taken.empty()) return run_.asked;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto known = configs_.find(taken);
+      if (known != configs_.end()) return known->second;
     }
-    return config;
+    std::optional<Config> config = config_of({taken.begin(), taken.end() - 1});
+    if (config) {
+      std::optional<Config> next = with_saving(*config, *taken.back());
+      config = next && is_new(*config, *next) ? std::move(next) : std::nullopt;
+    }
+    const std::lock_guard lock(mutex_);
+    return configs_[taken] = config;
   }
 
   // None where it is not predicted.
+  std::optional<Overrun> look_at(const Taken& taken) {
+    const std::optional<Config> config = config_of(taken);
+    return config ? look_at(taken, *config) : std::nullopt;
+  }
   std::optional<Overrun> look_at(const Taken& taken, const Config& config) {
     const std::vector<std::string> words = words_of(run_.asked, config);
-    const auto known = seen_.find(words);
-    if (known != seen_.end()) return known->second;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto known = seen_.find(words);
+      if (known != seen_.end()) return known->second;
+    }
     tell_(base::text("looking for what fits: {}", fmt::join(names_of(taken), ", ")));
     const MemoryForecast then = forecast_(config, Priced::No);
     std::optional<Overrun> left;
     if (then.is_predicted()) left = overrun(then, run_.room);
+    const std::lock_guard lock(mutex_);
     return seen_[words] = left;
   }
 
-  // What rounds goes first, then what costs most, then what frees least.
+  static bool is_enough(const std::optional<Overrun>& left) { return left && left->is_none(); }
+  bool suffices(const Taken& taken) { return is_enough(look_at(taken)); }
+
+  // What others make idle goes, and then what the run fits without: first what rounds, then what
+  // costs most, then what frees least.
   Taken without_needless(const Taken& taken) {
-    Taken costly = taken, rest = taken;
+    Taken rest = in_parts(taken);
+    Taken costly = rest;
     std::ranges::stable_sort(costly, [](const Saving* a, const Saving* b) {
       return std::tuple(b->rounds(), time_of(*b), a->bytes) <
              std::tuple(a->rounds(), time_of(*a), b->bytes);
     });
     for (const Saving* saving : costly) {
-      if (rest.size() == 1) break;
-      Taken fewer = rest;
-      std::erase(fewer, saving);
+      const Taken fewer = without(rest, saving);
       const std::optional<Config> config = config_of(fewer);
-      if (config && suffices(fewer, *config)) rest = fewer;
+      if (config && !is_new(*config, config_of(rest).value())) rest = fewer;
+    }
+    for (const Saving* saving : costly) {
+      const Taken fewer = without(rest, saving);
+      if (fewer.empty() || fewer.size() == rest.size()) continue;
+      if (suffices(fewer)) rest = fewer;
     }
     return rest;
   }
 
-  bool suffices(const Taken& taken, const Config& config) {
-    const std::optional<Overrun> left = look_at(taken, config);
-    return left && left->is_none();
+  static Taken without(Taken taken, const Saving* saving) {
+    std::erase(taken, saving);
+    return taken;
   }
 
-  // No more of the optimizer's state in host memory than it takes, in quarters.
+  // Modules that are offloaded together, each by itself.
+  Taken in_parts(const Taken& taken) const {
+    Taken all;
+    for (const Saving* saving : taken) {
+      const auto parts = parts_.find(saving);
+      if (parts == parts_.end()) {
+        all.push_back(saving);
+        continue;
+      }
+      for (const std::unique_ptr<Saving>& part : parts->second) all.push_back(part.get());
+    }
+    return all;
+  }
+
+  // No more of the optimizer's state in host memory than it takes.
   Config with_least_offload(const Taken& taken, Config config) {
     if (!config.optimizer.optimizer_cpu_offload) return config;
     const double before = run_.asked.optimizer.optimizer_cpu_offload
                               ? run_.asked.optimizer.optimizer_offload_fraction
                               : 0;
     const double most = config.optimizer.optimizer_offload_fraction;
-    for (const double fraction : {0.25, 0.5, 0.75}) {
-      if (fraction <= before || fraction >= most) continue;
-      config.optimizer.optimizer_offload_fraction = fraction;
-      if (suffices(taken, config)) return config;
+    const auto share = [](int parts) { return parts / kOffloadParts; };
+    // So many parts are too few, and so many do.
+    int few = 0, enough = static_cast<int>(std::ceil(most * kOffloadParts));
+    while (share(few + 1) <= before) ++few;
+    while (enough - few > 1) {
+      const int some = (few + enough) / 2;
+      Config less = config;
+      less.optimizer.optimizer_offload_fraction = share(some);
+      (is_enough(look_at(taken, less)) ? enough : few) = some;
     }
-    config.optimizer.optimizer_offload_fraction = most;
+    config.optimizer.optimizer_offload_fraction = std::min(most, share(enough));
     return config;
   }
 
+  // Modules that are offloaded are named together.
   static std::vector<std::string> names_of(const Taken& taken) {
     std::vector<std::string> names;
-    for (const Saving* saving : taken) names.push_back(saving->name);
+    std::optional<std::size_t> offload;
+    for (const Saving* saving : taken) {
+      if (saving->kind == SavingKind::Offload && offload) {
+        names[*offload] += ", " + saving->name.substr(kOffload.size());
+        continue;
+      }
+      if (saving->kind == SavingKind::Offload) offload = names.size();
+      names.push_back(saving->name);
+    }
     return names;
   }
 
   const TooLarge& run_;
   const Tell& tell_;
   const Forecaster& forecast_;
+  const Overrun lacking_;
+  std::map<const Saving*, std::vector<std::unique_ptr<Saving>>> parts_;
+  std::mutex mutex_;  // of the two below
+  std::map<Taken, std::optional<Config>> configs_;
   std::map<std::vector<std::string>, std::optional<Overrun>> seen_;
 };
-
-// The one that costs least time of those that suffice alone and keep every bit.
-const Saving* fit_alone(const TooLarge& run, const std::vector<Saving>& helpful) {
-  const Saving* best = nullptr;
-  for (const Saving& saving : helpful) {
-    if (saving.rounds() || !overrun(saving.forecast, run.room).is_none()) continue;
-    if (best == nullptr || time_of(saving) < time_of(*best)) best = &saving;
-  }
-  return best;
-}
 
 }  // namespace
 
@@ -189,8 +340,7 @@ std::vector<Saving> helpful_savings(const TooLarge& run, const Savings& savings)
       if (saving.bytes > 0 && !takes_more) helpful.push_back(std::move(saving));
     }
   }
-  std::ranges::stable_sort(helpful,
-                           [](const Saving& a, const Saving& b) { return a.is_cheaper_than(b); });
+  sort_by_cost(helpful, run.now.step_seconds);
   return helpful;
 }
 
@@ -213,20 +363,18 @@ std::optional<Fit> find_fit(const TooLarge& run,
                             const std::vector<Saving>& helpful,
                             const Tell& tell,
                             const Forecaster& forecast) {
-  Taken cheap, rounding, whole;
+  Taken exact, all;
   for (const Saving& saving : helpful) {
-    const bool is_whole = saving.kind == SavingKind::RecomputeAll;
-    (is_whole ? whole : saving.rounds() ? rounding : cheap).push_back(&saving);
+    if (!saving.rounds()) exact.push_back(&saving);
   }
-  FitSearch search(run, tell, forecast);
-  const Saving* alone = fit_alone(run, helpful);
-  const double most_seconds = alone == nullptr ? kAnyTime : time_of(*alone);
-  if (std::optional<Fit> together = search.collect(cheap, most_seconds)) return together;
-  if (alone != nullptr) return search.priced({alone}, kAnyTime);
-  Taken all = cheap;
-  all.insert(all.end(), rounding.begin(), rounding.end());
-  all.insert(all.end(), whole.begin(), whole.end());
-  return search.collect(all, kAnyTime);
+  all = exact;
+  for (const Saving& saving : helpful) {
+    if (saving.rounds()) all.push_back(&saving);
+  }
+  FitSearch search(run, helpful, tell, forecast);
+  std::optional<Fit> fit = search.cheapest(exact);
+  if (!fit && all.size() > exact.size()) fit = search.cheapest(all);
+  return fit;
 }
 
 }  // namespace weft::measure

@@ -36,10 +36,10 @@ struct Fit {
   double seconds = 0;  // so much longer is a step; nominal
 };
 
-// The cheapest of: one saving that suffices alone; several, the cheapest first, one more after the
-// other, of which those that turn out to be needless are left out. Only where neither suffices,
-// also those that round otherwise, and whole layers at last. Of the optimizer's state no more
-// quarters are offloaded than it takes. None: not even all of it suffices.
+// The cheapest that was found (docs/decisions/0066): savings are collected in their order until the
+// run fits, and again from each large one first; what turns out to be needless is left out. Those
+// that round otherwise are taken only where nothing suffices without them. Of the optimizer's state
+// no more twentieths are offloaded than it takes. None: not even all of it suffices.
 std::optional<Fit> find_fit(const TooLarge& run,
                             const std::vector<Saving>& helpful,
                             const Tell& tell,

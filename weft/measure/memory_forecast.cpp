@@ -21,9 +21,6 @@
 namespace weft::measure {
 namespace {
 
-// A step of more is shortened.
-constexpr std::int64_t kMostMicroBatches = 16;
-
 // Ranks of a GPU run share machines as its GPUs do, where nobody says how.
 void share_machines(config::Config& config) {
   if (!derive::is_on_gpu(config) || config.runtime.ranks_per_node) return;
@@ -31,10 +28,6 @@ void share_machines(config::Config& config) {
   const std::int64_t ranks =
       std::min<std::int64_t>(world, derive::gpu_facts(config.hardware).gpus_per_node);
   if (ranks > 0 && world % ranks == 0) config.runtime.ranks_per_node = ranks;
-}
-
-std::int64_t micro_batches_to_run(const config::ModelConfig& model, std::int64_t all) {
-  return all <= kMostMicroBatches ? all : plan::fewest_micro_batches(model, all);
 }
 
 // As this process can take it: as it is, else as one rank of a pretended world.
@@ -102,7 +95,7 @@ std::size_t MemoryForecast::host_bytes() const {
 std::int64_t dry_layers(const config::Config& asked) {
   const config::Config config = rules::without_missing(asked);
   return config.model.num_layers *
-         micro_batches_to_run(config.model, plan::micro_batches_of(config));
+         plan::fewest_micro_batches(config.model, plan::micro_batches_of(config));
 }
 
 MemoryForecast forecast_memory(const config::Config& asked, Priced priced) {
@@ -113,7 +106,7 @@ MemoryForecast forecast_memory(const config::Config& asked, Priced priced) {
   }
   share_machines(config);
   forecast.micro_batches = plan::micro_batches_of(config);
-  forecast.run = micro_batches_to_run(config.model, forecast.micro_batches);
+  forecast.run = plan::fewest_micro_batches(config.model, forecast.micro_batches);
   const rules::Verdict verdict = countable(plan::with_micro_batches(config, forecast.run));
   if (!verdict.judged) {
     tell_why_not(verdict, forecast.left_out);

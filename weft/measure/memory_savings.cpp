@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <set>
 #include <tuple>
 
 #include "weft/base/casts.h"
@@ -14,6 +15,7 @@
 #include "weft/derive/memory.h"
 #include "weft/derive/optimizer_offload.h"
 #include "weft/rules/validate.h"
+#include "weft/schedule/offload_text.h"
 #include "weft/schedule/savings.h"
 
 namespace weft::measure {
@@ -71,6 +73,7 @@ void recompute(Config& config, RecomputeModule module) {
     modules = model.recompute_modules.value_or(std::vector{RecomputeModule::CoreAttn});
   }
   modules.push_back(module);
+  std::ranges::sort(modules);  // what is the same has the same words
   model.recompute_granularity = RecomputeGranularity::Selective;
   model.recompute_modules = modules;
 }
@@ -176,15 +179,20 @@ std::optional<Config> with_saving(Config config, const Saving& saving) {
 }
 
 bool is_new(const Config& before, const Config& after) {
-  const auto saved = [](const Config& config) {
-    const schedule::Detail detail = schedule::with_savings({}, rules::without_missing(config));
-    return std::tuple(detail.recomputed,
+  const auto saved = [](const Config& asked) {
+    const Config config = rules::judge(rules::without_missing(asked)).config;
+    const schedule::Detail detail = schedule::with_recomputed({}, config);
+    std::set<std::pair<schedule::Piece, schedule::Part>> recomputed;
+    for (const schedule::PieceName& name : detail.recomputed) {
+      recomputed.emplace(name.piece, name.part);
+    }
+    std::vector<schedule::OffloadCount> offloaded = schedule::offload_counts(config);
+    std::erase_if(offloaded, [](const auto& count) { return count.offloaded == 0; });
+    return std::tuple(recomputed,
                       detail.recomputed_layers,
                       detail.recomputed_group,
-                      detail.offloaded);
-  };
-  const auto is_sharded = [](const Config& config) {
-    return rules::judge(rules::without_missing(config)).config.ddp.use_distributed_optimizer;
+                      offloaded,
+                      config.ddp.use_distributed_optimizer);
   };
   const auto offloaded = [](const Config& config) {
     return derive::optimizer_offload(config).fraction;
@@ -195,8 +203,7 @@ bool is_new(const Config& before, const Config& after) {
   };
   return saved(before) != saved(after) ||
          derive::logits_kept(before) != derive::logits_kept(after) ||
-         is_sharded(before) != is_sharded(after) || offloaded(before) < offloaded(after) ||
-         state_bytes(before) > state_bytes(after);
+         offloaded(before) < offloaded(after) || state_bytes(before) > state_bytes(after);
 }
 
 std::vector<std::string> words_of(const Config& before, const Config& after) {
@@ -213,7 +220,18 @@ std::vector<std::string> words_of(const Config& before, const Config& after) {
 
 namespace {
 
-std::vector<Saving> known_savings(const Config& asked) {
+// Whether a module is to be offloaded and the link has no room for it in any layer.
+bool finds_link_full(const Config& config, const Saving& saving) {
+  if (saving.kind != SavingKind::Offload) return false;
+  const std::vector<schedule::OffloadCount> counts =
+      schedule::offload_counts(rules::judge(rules::without_missing(config)).config);
+  return std::ranges::any_of(counts, [&](const schedule::OffloadCount& count) {
+    return count.module == saving.offloaded.front() && count.offloaded == 0 && count.link_is_full;
+  });
+}
+
+// `full`: of those that are none, because the link carries no more.
+std::vector<Saving> known_savings(const Config& asked, std::vector<std::string>& full) {
   std::vector<Saving> all;
   for (const RecomputeModule module : kModules) {
     all.push_back({.kind = SavingKind::Recompute,
@@ -227,7 +245,7 @@ std::vector<Saving> known_savings(const Config& asked) {
     for (const config::OffloadModule module : modules) names.push_back(config::word(module));
     all.push_back({.kind = SavingKind::Offload,
                    .offloaded = modules,
-                   .name = base::text("offload {}", fmt::join(names, ", ")),
+                   .name = base::text("{}{}", kOffload, fmt::join(names, ", ")),
                    .words = {}});
   }
   all.push_back({.kind = SavingKind::ShardOptimizer, .name = "distributed optimizer", .words = {}});
@@ -238,7 +256,9 @@ std::vector<Saving> known_savings(const Config& asked) {
   all.push_back({.kind = SavingKind::LogitsInChunks, .name = "logits in chunks", .words = {}});
   std::erase_if(all, [&](const Saving& saving) {
     const std::optional<Config> with = with_saving(asked, saving);
-    return !with || !is_new(asked, *with);
+    if (with && is_new(asked, *with)) return false;
+    if (with && finds_link_full(*with, saving)) full.push_back(saving.name + " (the link is full)");
+    return true;
   });
   return all;
 }
@@ -262,19 +282,23 @@ void forecast_saving(const Config& asked,
 
 }  // namespace
 
-bool Saving::is_cheaper_than(const Saving& other) const {
-  const bool is_free = seconds <= 0, other_is_free = other.seconds <= 0;
-  if (is_free || other_is_free) {
-    return is_free != other_is_free ? is_free : bytes > other.bytes;
-  }
-  return base::number(bytes) / seconds > base::number(other.bytes) / other.seconds;
+void sort_by_cost(std::vector<Saving>& savings, double step_seconds) {
+  std::ranges::stable_sort(savings, [&](const Saving& a, const Saving& b) {
+    const auto is_free = [&](const Saving& saving) {
+      return saving.seconds <= kNoTime * step_seconds;
+    };
+    if (is_free(a) != is_free(b)) return is_free(a);
+    if (is_free(a)) return a.bytes > b.bytes;
+    return base::number(a.bytes) / a.seconds > base::number(b.bytes) / b.seconds;
+  });
 }
 
 Savings find_savings(const Config& asked,
                      const MemoryForecast& now,
                      const Tell& tell,
                      const Forecaster& forecast) {
-  std::vector<Saving> all = known_savings(asked);
+  Savings found;
+  std::vector<Saving> all = known_savings(asked, found.without);
   std::atomic<int> done = 0;
   base::parallel(static_cast<int>(std::ssize(base::usable_cores())),
                  std::ssize(all),
@@ -283,7 +307,6 @@ Savings find_savings(const Config& asked,
                    forecast_saving(asked, now, forecast, saving);
                    tell(base::text("savings: {} of {}, {}", ++done, all.size(), saving.name));
                  });
-  Savings found;
   for (Saving& saving : all) {
     if (saving.bytes > 0) {
       found.worthwhile.push_back(std::move(saving));
@@ -292,8 +315,7 @@ Savings find_savings(const Config& asked,
       found.elsewhere.push_back(std::move(saving));
     }
   }
-  std::ranges::stable_sort(found.worthwhile,
-                           [](const Saving& a, const Saving& b) { return a.is_cheaper_than(b); });
+  sort_by_cost(found.worthwhile, now.step_seconds);
   return found;
 }
 

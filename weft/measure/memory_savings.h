@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weft/config/config.h"
@@ -40,9 +41,15 @@ struct Saving {
   bool rounds() const {
     return kind == SavingKind::SmallMoments || kind == SavingKind::SmallGradients;
   }
-  // Bytes for a second; those that cost nothing come first.
-  bool is_cheaper_than(const Saving& other) const;
 };
+
+// Less than this share of a step is no time: it is not to be seen in what is printed.
+inline constexpr double kNoTime = 1e-5;
+// How names of offloads begin.
+inline constexpr std::string_view kOffload = "offload ";
+
+// By bytes for a second; those that cost nothing of a step come first, by bytes.
+void sort_by_cost(std::vector<Saving>& savings, double step_seconds);
 
 struct Savings {
   std::vector<Saving> worthwhile;    // cheapest first
