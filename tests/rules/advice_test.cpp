@@ -50,5 +50,12 @@ TEST(Advice, ManyMicroBatchesOverSlowLinksAreFineWithOverlap) {
                all.contains("A9"));
 }
 
+TEST(Advice, AnOffloadOfNothingIsNotAdvisedAbout) {
+  const std::string offload =
+      "optimizer.optimizer_cpu_offload=true optimizer.optimizer_offload_fraction=";
+  EXPECT_TRUE(ids(offload + "0.5").contains("A17"));
+  EXPECT_FALSE(ids(offload + "0").contains("A17")) << "W40 says that nothing travels";
+}
+
 }  // namespace advice_test
 }  // namespace weft::rules

@@ -1,6 +1,8 @@
 // Recomputation, offload, and packed data.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/rules/settled_support.h"
 
 namespace weft::rules {
@@ -97,6 +99,21 @@ TEST(Offload, EveryModuleIsMovedByOneWay) {
     expect_settled(c);
   }
   EXPECT_EQ(find_rule("TC-58")->id, "TC-58a");
+}
+
+// Advice leads to what is built.
+TEST(Memory, AFixSaysWhatIsNotBuilt) {
+  for (const char* words :
+       {"model.fine_grained_activation_offloading=true",
+        OFFLOAD "model.num_moe_experts=4 model.offload_modules=[fused_group_mlp]",
+        "optimizer.exp_avg_dtype=fp8"}) {
+    const Verdict verdict = judge_words(words);
+    ASSERT_FALSE(verdict.errors.empty()) << words;
+    EXPECT_TRUE(std::ranges::any_of(verdict.errors, [](const config::Finding& error) {
+      return error.fix.find("not built") != std::string::npos ||
+             error.fix.find("fp8 is not") != std::string::npos;
+    })) << words;
+  }
 }
 
 #define PACKED "dataset.packed_sequence_size=64 "

@@ -299,6 +299,14 @@ const Case kExpertCases[] = {
      .overrides = kOverlap + "model.recompute_granularity=full model.recompute_method=uniform "
                              "model.recompute_num_layers=1",
      .error = "C20"},
+    {.name = "RecomputeMethod",
+     .overrides = kOverlap + "model.recompute_method=uniform",
+     .error = "C21",
+     .said = "model.recompute_method"},
+    {.name = "RecomputeLayers",
+     .overrides = kOverlap + "model.recompute_num_layers=1",
+     .error = "C22",
+     .said = "model.recompute_num_layers"},
     {.name = "ModuleOfExperts",
      .overrides = kOverlap + "model.recompute_granularity=selective "
                              "model.recompute_modules=[core_attn,moe]",

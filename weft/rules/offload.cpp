@@ -53,7 +53,8 @@ void judge_no_modules(Judge& judge) {
   if (!model.fine_grained_activation_offloading || !model.offload_modules.empty()) return;
   judge.report("model.offload_modules",
                "model.fine_grained_activation_offloading and model.offload_modules = []",
-               text("name some of {}", fmt::join(EnumWords<OffloadModule>::words, ", ")));
+               "name some of core_attn, attn_proj, attn_norm, mlp_norm, qkv_linear, expert_fc1, "
+               "moe_act; fused_group_mlp is not built");
 }
 
 void judge_projection_alone(Judge& judge) {
@@ -83,7 +84,8 @@ void judge_fused(Judge& judge) {
   if (!model.use_transformer_engine_op_fuser) {
     judge.report("model.offload_modules",
                  "fused_group_mlp is offloaded without model.use_transformer_engine_op_fuser",
-                 "set it, or offload expert_fc1 and moe_act");
+                 "offload expert_fc1 and moe_act, which are its parts; fused_group_mlp is not "
+                 "built, with the op fuser either");
   }
   for (const OffloadModule module : {OffloadModule::ExpertFc1, OffloadModule::MoeAct}) {
     if (!offloads(model, module)) continue;

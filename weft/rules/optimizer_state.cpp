@@ -34,12 +34,18 @@ void judge_dtypes_of_their_own(Judge& judge) {
   for (const char* key : kStateDtypes) {
     const Field& field = *find_field(key);
     if (is_default(field, judge.config())) continue;
-    judge.report(key,
-                 text("{} = {} without optimizer.use_precision_aware_optimizer, whose state is "
-                      "fp32 throughout",
-                      key,
-                      value_text(field, judge.config())),
-                 text("set optimizer.use_precision_aware_optimizer=true, or {}=fp32", key));
+    const std::string value = value_text(field, judge.config());
+    const bool is_built = value.find("fp8") == std::string::npos;
+    judge.report(
+        key,
+        text("{} = {} without optimizer.use_precision_aware_optimizer, whose state is fp32 "
+             "throughout",
+             key,
+             value),
+        is_built ? text("set optimizer.use_precision_aware_optimizer=true, or {}=fp32", key)
+                 : text("set {0}=fp32; with optimizer.use_precision_aware_optimizer=true {0}=bf16 "
+                        "and fp16 are built, fp8 is not",
+                        key));
   }
 }
 

@@ -48,12 +48,13 @@ std::optional<Note> latent_recompute(const Config& config) {
 }
 
 std::optional<Note> offload_last(const Config& config) {
-  if (!config.optimizer.optimizer_cpu_offload) return {};
+  const double fraction = config.optimizer.optimizer_offload_fraction;
+  if (!config.optimizer.optimizer_cpu_offload || fraction == 0) return {};  // W40
   return note(
       "optimizer.optimizer_cpu_offload",
       text("optimizer state in host memory (fraction {}): gradients and weights travel over "
            "the host link in every step",
-           config.optimizer.optimizer_offload_fraction),
+           fraction),
       "see in `weft memory` whether selective recomputation frees enough for less time, "
       "and try more pipeline stages");
 }
@@ -122,7 +123,7 @@ constexpr Advice kMemoryAdvice[] = {
                 "model.recompute_modules=[core_attn]",
      .judge = latent_recompute},
     {.id = "A17",
-     .when = "optimizer state offloaded to the host",
+     .when = "optimizer state offloaded to the host, with a share above 0",
      .then = "compare it with recomputation",
      .why = "Every step moves gradients and weights over the host link, and the host's cores "
             "change the state. How much of a step that is follows from the tokens of a step: "
