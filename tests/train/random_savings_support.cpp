@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 
@@ -199,6 +200,14 @@ DrawnSavings draw_run_that_saves(Draw& draw, int most_ranks) {
 int savings_wanted() {
   const char* asked = std::getenv("WEFT_RANDOM_SAVINGS");
   return asked == nullptr ? 12 : std::atoi(asked);
+}
+
+unsigned savings_seed(unsigned otherwise) {
+  const char* asked = std::getenv("WEFT_RANDOM_SEED");
+  const unsigned seed =
+      asked == nullptr ? otherwise : static_cast<unsigned>(std::strtoul(asked, nullptr, 10));
+  std::printf("WEFT_RANDOM_SEED=%u\n", seed);
+  return seed;
 }
 
 std::map<int, Peaks> even_peaks(const config::Config& config, DeviceKind device) {

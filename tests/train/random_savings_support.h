@@ -23,6 +23,8 @@ DrawnSavings draw_run_that_saves(Draw& draw, int most_ranks);
 
 // How many of them a test draws: `make soak` asks for more.
 int savings_wanted();
+// The seed of the draws, printed: WEFT_RANDOM_SEED where it is set, as `make soak` does.
+unsigned savings_seed(unsigned otherwise);
 
 // Of every rank, in the steps of a batch that every rank routes evenly.
 std::map<int, Peaks> even_peaks(const config::Config& config, devices::DeviceKind device);
