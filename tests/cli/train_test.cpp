@@ -90,6 +90,11 @@ TEST_F(Train, LeavesConfigMetricsAndTrace) {
   EXPECT_EQ(json.at("steps"), 3);
   EXPECT_GT(json.at("tokens_per_second").get<double>(), 0);
   EXPECT_EQ(json.at("run_dir"), (folder_ / "a").string());
+  const Json& memory = json.at("memory");
+  const auto peak = memory.at("peak_bytes").get<std::int64_t>();
+  EXPECT_GT(memory.at("peak_bytes_by_tag").at("weights").get<std::int64_t>(), 0);
+  EXPECT_GT(peak, memory.at("peak_bytes_by_tag").at("weights").get<std::int64_t>());
+  EXPECT_GE(memory.at("reserved_bytes").get<std::int64_t>(), peak);
   const std::vector<Json> records = metrics("a");
   ASSERT_EQ(records.size(), 3u);
   EXPECT_EQ(records.back().at("lm_loss"), json.at("final_loss"));

@@ -53,6 +53,12 @@ void print_offload_json(const OffloadBench& bench) {
               {"bars", base::Json::array({to_json(bar_of(bench))})}});
 }
 
+// Beside a GPU the bar says whether its host keeps up with it. Cores that are the device as well
+// copy within their own memory.
+constexpr const char* kOnCores =
+    "on processor cores: the link is a copy within the same memory, which the same cores make "
+    "beside AdamW; the figure is of this program's threads, and says nothing of a GPU's host\n";
+
 void print_offload_text(const OffloadBench& bench) {
   print_text(text("one rank, the optimizer state of {} parameters in host memory, {}\n",
                   bench.parameters,
@@ -113,6 +119,7 @@ int run_offload_bench(const OffloadBenchOptions& options) {
   switch (options.run.format) {
     case Format::Text:
       print_offload_text(bench);
+      if (config->runtime.device == config::DeviceKind::Cpu) print_text(kOnCores);
       break;
     case Format::Json:
       print_offload_json(bench);

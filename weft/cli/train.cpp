@@ -129,11 +129,25 @@ std::string summary(const train::TrainResult& result, const config::Config& conf
   return text;
 }
 
+// Of rank 0, as `weft memory --json` has it of each.
+base::Json memory_of(const train::TrainResult& result) {
+  base::Json tags = base::Json::object();
+  for (int tag = 0; tag < tensor::kTags; ++tag) {
+    tags[std::string(tensor::name_of(static_cast<tensor::Tag>(tag)))] =
+        result.peak_bytes[static_cast<std::size_t>(tag)];
+  }
+  return {{"peak_bytes", result.peak_total_bytes},
+          {"peak_bytes_by_tag", tags},
+          {"reserved_bytes", result.reserved_bytes},
+          {"snapshot_bytes", result.snapshot_bytes}};
+}
+
 base::Json result_json(const train::TrainResult& result, const config::Config& config) {
   base::Json json{{"steps", result.steps},
                   {"first_loss", result.first_loss},
                   {"final_loss", result.final_loss},
                   {"tokens_per_second", result.tokens_per_second},
+                  {"memory", memory_of(result)},
                   {"run_dir", result.run_dir.string()},
                   {"interrupted", result.interrupted}};
   if (is_pretended(config)) json["pretended"] = true;
