@@ -79,6 +79,17 @@ TEST(Hardware, AMissingNumberIsNamed) {
             "x.yaml: a number is missing: nic_gbps");
 }
 
+TEST(Hardware, TheDeviceIsAGpuOrProcessorCores) {
+  EXPECT_EQ(find_hardware(kFolder, "h100").device, config::DeviceKind::Cuda);
+  EXPECT_EQ(parse_hardware(replaced(content_of("h100"), "device", "device: cpu"), "x").device,
+            config::DeviceKind::Cpu);
+  EXPECT_NE(complaint_of(replaced(content_of("h100"), "device", "device: tpu"))
+                .find("device = 'tpu': cuda and cpu are possible"),
+            std::string::npos);
+  EXPECT_EQ(complaint_of(replaced(content_of("h100"), "device", "")),
+            "x.yaml: a number is missing: device");
+}
+
 TEST(Hardware, AnAbsurdNumberIsNamedWithItsLineAndRange) {
   const std::string said =
       complaint_of(replaced(content_of("h100"), "memory_share", "memory_share: 40"));
@@ -153,6 +164,9 @@ TEST(Hardware, ACalibrationIsToldFromAHardwareFile) {
     ADD_FAILURE() << "taken";
   } catch (const base::ConfigError& error) {
     EXPECT_NE(std::string(error.what()).find("weft schedule RECIPE --calibration="),
+              std::string::npos)
+        << error.what();
+    EXPECT_NE(std::string(error.what()).find("weft calibrate RECIPE --hardware="),
               std::string::npos)
         << error.what();
   }

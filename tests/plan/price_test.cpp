@@ -125,6 +125,19 @@ TEST(Price, TheTimesOfAStepAddUp) {
   }
 }
 
+TEST(Price, ARunInFp32HasItsOwnPeakAndMovesTwiceTheBytes) {
+  config::Config wide = qwen();
+  wide.model.bf16 = false;
+  wide.model.params_dtype = config::Precision::Fp32;
+  const Hardware h100 = gpu("h100");
+  const Price fp32 = price_run(wide, h100), bf16 = price_run(qwen(), h100);
+  EXPECT_GT(fp32.compute.products, 8 * bf16.compute.products);
+  EXPECT_NEAR(fp32.mfu, fp32.tflops_per_gpu / 67, 1e-9);
+  EXPECT_GT(fp32.memory.activations, 1.8 * bf16.memory.activations);
+  // Tokens travel in the run's own numbers.
+  EXPECT_GT(fp32.exposed.ep, 1.8 * bf16.exposed.ep);
+}
+
 TEST(Price, MergingPaysWhereTokensCrossMachinesAndLosesWhereTheHostIsTheWall) {
   const Hardware h100 = gpu("h100");
   EXPECT_LT(price_step(merged(qwen()), h100).step_ms, 0.9 * price_step(qwen(), h100).step_ms);

@@ -1,8 +1,12 @@
-// weft calibrate: what nodes cost on the machine at hand, for runs that were not measured.
+// weft calibrate: what nodes cost on the machine at hand, for runs that were not measured, and a
+// profile of it for weft plan.
+#include <cmath>
+
 #include "weft/base/error.h"
 #include "weft/base/file.h"
 #include "weft/base/text.h"
 #include "weft/cli/arguments.h"
+#include "weft/cli/calibrate_hardware.h"
 #include "weft/cli/command.h"
 #include "weft/cli/interrupt.h"
 #include "weft/cli/launcher.h"
@@ -13,6 +17,7 @@
 #include "weft/cli/temporary_folder.h"
 #include "weft/derive/derived.h"
 #include "weft/measure/calibration_run.h"
+#include "weft/measure/device_timer.h"
 #include "weft/plan/calibration.h"
 #include "weft/rules/validate.h"
 
@@ -26,6 +31,7 @@ struct CalibrateOptions {
   std::string out = "calibration.json";
   bool add = false;
   std::int64_t steps = 10;
+  HardwareOptions hardware;
 };
 
 void require_plain(const config::Config& config) {
@@ -71,6 +77,18 @@ std::string table_of(const plan::Calibration& calibration) {
   return all;
 }
 
+// A profile that misses the very run it was made of.
+void warn_where_far(const WrittenHardware& written, double measured_seconds) {
+  constexpr double kFar = 0.25;
+  const double over = written.planned_seconds / measured_seconds - 1;
+  if (std::abs(over) <= kFar) return;
+  print_warning(
+      text("with {} weft plan prices this very run {:+.0f} % off: was the machine busy with "
+           "something else? Measure again when it is not",
+           written.file,
+           100 * over));
+}
+
 int run_calibrate(const CalibrateOptions& options) {
   if (under_launcher()) {
     throw base::ConfigError("weft calibrate measures one process: run it without mpirun");
@@ -81,6 +99,9 @@ int run_calibrate(const CalibrateOptions& options) {
   const config::Config asked = with_start(run, run.config);
   require_plain(asked);
   base::require_writable(options.out);
+  const HardwareOptions& wanted = options.hardware;
+  plan::TellsRest rest;
+  if (wanted.is_wanted()) rest = tells_rest(wanted, rules::judge(asked).config);
   plan::Calibration known;
   if (options.add) known = read_calibration(options.out);
   const TemporaryFolder folder;
@@ -101,7 +122,17 @@ int run_calibrate(const CalibrateOptions& options) {
   line.clear();
   if (!result) return interrupted_code();
   plan::Calibration& found = result->calibration;
-  const double predicted = plan::calibrated_step(rules::judge(asked).config, found).seconds;
+  const config::Config judged = rules::judge(asked).config;
+  const double predicted = plan::calibrated_step(judged, found).seconds;
+  std::optional<WrittenHardware> profile;
+  try {
+    const auto note = [&](const std::string& what) { line.show("hardware: " + what); };
+    if (wanted.is_wanted()) profile = write_hardware(wanted, rest, judged, found, note, stop);
+  } catch (const measure::Stopped&) {
+    return interrupted_code();
+  }
+  line.clear();
+  if (profile) warn_where_far(*profile, result->step_seconds);
   // Of what both have seen, the newer one counts.
   for (const auto& [key, factor] : known.nodes) found.nodes.try_emplace(key, factor);
   base::write_whole(options.out, plan::print(found));
@@ -112,6 +143,7 @@ int run_calibrate(const CalibrateOptions& options) {
                       result->step_seconds * 1e3,
                       predicted * 1e3,
                       options.out));
+      if (profile) print_text(to_text(*profile, result->step_seconds));
       break;
     case Format::Json: {
       base::Json json{{"parameters", base::Json::parse(plan::print(found))},
@@ -119,6 +151,7 @@ int run_calibrate(const CalibrateOptions& options) {
                       {"predicted_ms", predicted * 1e3},
                       {"file", options.out}};
       if (result->overlapped_seconds) json["overlapped_ms"] = *result->overlapped_seconds * 1e3;
+      if (profile) json["hardware"] = to_json(*profile);
       print_json(json);
       break;
     }
@@ -132,15 +165,39 @@ void add_calibrate(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand(
       "calibrate",
       "measure what nodes cost on this machine; weft schedule --calibration prices other runs by "
-      "it");
+      "it, and weft plan --gpu by the profile of --hardware");
   auto options = std::make_shared<CalibrateOptions>();
-  add_run_arguments(*command, options->run, "weft calibrate overlap_bench --out=here.json");
+  add_run_arguments(*command,
+                    options->run,
+                    "weft calibrate overlap_bench --out=here.json\n"
+                    "Example: weft calibrate overlap_bench --hardware=here.yaml");
   command->add_option("--out", options->out, "file for the calibration")->capture_default_str();
   command->add_flag("--add",
                     options->add,
                     "keep what the file has of nodes that this run does not have");
   within(4, 10000, command->add_option("--steps", options->steps, "to measure"))
       ->capture_default_str();
+  CLI::Option* hardware =
+      command
+          ->add_option("--hardware",
+                       options->hardware.file,
+                       "file for a hardware profile of this machine, that weft plan --gpu takes")
+          ->type_name("FILE.yaml");
+  command
+      ->add_option("--like",
+                   options->hardware.like,
+                   "the known GPU, or its file, that says what one card cannot: NVLink, network; "
+                   "default: the one of this card")
+      ->type_name("NAME")
+      ->needs(hardware);
+  command
+      ->add_option("--given",
+                   options->hardware.given,
+                   "numbers of the profile that are known and not measured, as in nic_gbps=25")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("KEY=N,...")
+      ->needs(hardware);
   on_chosen(*command, chosen, std::move(options), run_calibrate);
 }
 

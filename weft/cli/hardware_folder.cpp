@@ -24,4 +24,17 @@ plan::Hardware chosen_hardware(const std::string& named, const config::HardwareC
                                      fmt::join(plan::known_hardware(folder), ", ")));
 }
 
+void require_threads(const config::Config& config, const plan::Hardware& hardware) {
+  const bool is_cpu = hardware.device == config::DeviceKind::Cpu;
+  const auto threads = static_cast<std::int64_t>(hardware.sms);
+  if (!is_cpu || config.runtime.threads_per_rank == threads) return;
+  throw base::ConfigError(base::text(
+      "{} is of ranks with {}, and runtime.threads_per_rank = {}: weft calibrate --hardware with "
+      "runtime.threads_per_rank={} makes one of such ranks",
+      hardware.name,
+      base::counted(threads, "thread"),
+      config.runtime.threads_per_rank,
+      config.runtime.threads_per_rank));
+}
+
 }  // namespace weft::cli

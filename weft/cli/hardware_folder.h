@@ -16,4 +16,7 @@ std::filesystem::path hardware_folder();
 // where there is none.
 plan::Hardware chosen_hardware(const std::string& named, const config::HardwareConfig& hardware);
 
+// ConfigError where the hardware is ranks of so many processor cores, and the run's have others.
+void require_threads(const config::Config& config, const plan::Hardware& hardware);
+
 }  // namespace weft::cli

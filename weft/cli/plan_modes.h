@@ -15,7 +15,7 @@ struct SearchOptions {
   std::int64_t gpus = 0;
   std::int64_t batch = 0;     // 0: 8 sequences a GPU
   std::int64_t sequence = 0;  // 0: the model's
-  std::string precision = "bf16";
+  std::string precision;      // empty: bf16; on processor cores what the model is in
   std::int64_t top = 10;
   std::string explain;  // empty: not asked for; a place in the ranking, or keys
   bool overrides = false;

@@ -18,6 +18,7 @@
 #include "weft/config/codec.h"
 #include "weft/measure/counted_step.h"
 #include "weft/plan/search_report.h"
+#include "weft/plan/workload.h"
 #include "weft/words/resolution.h"
 #include "weft/words/words.h"
 
@@ -26,9 +27,14 @@ namespace {
 
 using base::text;
 
-// "bf16", several of them, or all that the GPU has.
-std::vector<plan::Number> numbers_asked(const std::string& written,
+// "bf16", several of them, or all that the GPU has: fp32 is not looked for where tensor cores are
+// many times faster in all others.
+std::vector<plan::Number> numbers_asked(const std::string& asked_for,
+                                        const config::ModelConfig& model,
                                         const plan::Hardware& hardware) {
+  const bool is_gpu = hardware.device == config::DeviceKind::Cuda;
+  const plan::Number usual = is_gpu ? plan::Number::Bf16 : plan::number_of(model);
+  const std::string written = asked_for.empty() ? std::string(word(usual)) : asked_for;
   std::vector<plan::Number> known, asked;
   std::vector<std::string> has;
   for (int i = 0; i < plan::kNumbers; ++i) {
@@ -37,7 +43,10 @@ std::vector<plan::Number> numbers_asked(const std::string& written,
     known.push_back(number);
     has.emplace_back(word(number));
   }
-  if (written == "all") return known;
+  if (written == "all") {
+    if (is_gpu) std::erase(known, plan::Number::Fp32);
+    return known;
+  }
   for (const std::string& each : base::split(written, ',')) {
     const auto found = std::ranges::find(has, each);
     if (found == has.end()) {
@@ -119,11 +128,17 @@ void set_question(const SearchOptions& search,
                   config::Config& config) {
   plan::set_number(config, number);
   config.runtime.world_size = search.gpus;
-  config.runtime.device = config::DeviceKind::Cuda;
-  config.runtime.backend = config::CommBackend::Nccl;
+  config.runtime.device = hardware.device;
   config.train.global_batch_size = search.batch == 0 ? 8 * search.gpus : search.batch;
   if (search.sequence != 0) config.model.seq_length = search.sequence;
   config.dataset.seq_length = config.model.seq_length;
+  if (hardware.device == config::DeviceKind::Cpu) {
+    config.hardware.gpu.reset();
+    config.runtime.backend = config::CommBackend::Threads;
+    config.runtime.threads_per_rank = static_cast<std::int64_t>(hardware.sms);
+    return;
+  }
+  config.runtime.backend = config::CommBackend::Nccl;
   config.hardware.gpu = config::WordCodec<config::Gpu>::parse(hardware.name);
   if (!config.hardware.gpu) config.hardware.device_name = hardware.name;
 }
@@ -156,7 +171,9 @@ Question question_of(const PlanOptions& options) {
   leave_order_open(config, pinned);
   const plan::Routing routing = asked_routing(options.imbalance, config.model);
   const plan::Hardware hardware = chosen_hardware(options.gpu, {});
-  std::vector<plan::Number> numbers = numbers_asked(options.search.precision, hardware);
+  if (pinned.contains("runtime.threads_per_rank")) require_threads(config, hardware);
+  std::vector<plan::Number> numbers =
+      numbers_asked(options.search.precision, config.model, hardware);
   set_question(options.search, hardware, numbers.front(), config);
   if (numbers.size() == 1) numbers.clear();
   return {.model = model.name,
@@ -294,8 +311,8 @@ std::vector<CLI::Option*> add_search_options(CLI::App& command, SearchOptions& o
       command
           .add_option("--precision",
                       options.precision,
-                      "of products: bf16, fp8, mxfp8, nvfp4; several, as in bf16,fp8; or all")
-          ->capture_default_str()
+                      "of products: bf16, fp32, fp8, mxfp8, nvfp4; several, as in bf16,fp8; or "
+                      "all; default: bf16, on processor cores what the model is in")
           ->type_name("WORD"));
   all.push_back(
       command

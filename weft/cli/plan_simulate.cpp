@@ -106,6 +106,7 @@ int plan_simulate(const PlanOptions& options) {
   const config::Config scheduled = rules::validate_schedule(asked).config;
   const config::Config priced = rules::judge(asked).config;
   require_products(priced, hardware);
+  require_threads(priced, hardware);
   ProgressLine line;
   line.show("the price of the run");
   plan::MemoryBook book(measure::count_step);

@@ -15,22 +15,6 @@ using tensor::Tensor;
 
 constexpr int kTransfers = 10, kRounds = 3;
 
-double product_rate(DeviceTimer& timer, std::int64_t size) {
-  const Tensor x = timer.random(DType::BF16, {size, size}),
-               w = timer.random(DType::BF16, {size, size});
-  const Tensor y = timer.empty(DType::BF16, {size, size});
-  const double seconds =
-      timer.seconds_of([&] { kernels::linear_forward(timer.stream(), y, x, w); });
-  return product_flop(number(size), number(size), number(size)) / seconds;
-}
-
-double copy_rate(DeviceTimer& timer, std::int64_t bytes) {
-  const Tensor from = timer.zeros(DType::F32, {bytes / 4}),
-               to = timer.empty(DType::F32, {bytes / 4});
-  const double seconds = timer.seconds_of([&] { kernels::copy(timer.stream(), to, from); });
-  return 2 * number(to.bytes()) / seconds;
-}
-
 // Of the host's clock: no clock of a stream sees the other one. The memory is its own, because it
 // may not outlive the streams that used it.
 double rate_both_ways(tensor::Device& rank_device, const Shape& link) {
@@ -61,9 +45,26 @@ double rate_both_ways(tensor::Device& rank_device, const Shape& link) {
 
 }  // namespace
 
+double product_rate(DeviceTimer& timer, DType dtype, const ProductSize& size) {
+  const Tensor x = timer.random(dtype, {size.rows, size.k}),
+               w = timer.random(dtype, {size.n, size.k});
+  const Tensor y = timer.empty(dtype, {size.rows, size.n});
+  const double seconds =
+      timer.seconds_of([&] { kernels::linear_forward(timer.stream(), y, x, w); });
+  return product_flop(number(size.rows), number(size.n), number(size.k)) / seconds;
+}
+
+double copy_rate(DeviceTimer& timer, std::int64_t bytes) {
+  const Tensor from = timer.zeros(DType::F32, {bytes / 4}),
+               to = timer.empty(DType::F32, {bytes / 4});
+  const double seconds = timer.seconds_of([&] { kernels::copy(timer.stream(), to, from); });
+  return 2 * number(to.bytes()) / seconds;
+}
+
 DeviceCeilings bench_ceilings(DeviceTimer& timer, const CeilingShapes& shapes) {
   DeviceCeilings ceilings;
-  ceilings.flops = product_rate(timer, shapes.product);
+  const ProductSize square{shapes.product, shapes.product, shapes.product};
+  ceilings.flops = product_rate(timer, DType::BF16, square);
   ceilings.copy = copy_rate(timer, shapes.copy_bytes);
   const Shape link{shapes.link_bytes / 4};
   const Tensor host = Tensor::host_visible(timer.pool(), DType::F32, link, Tag::Workspace);

@@ -21,4 +21,12 @@ struct DeviceCeilings {
 
 DeviceCeilings bench_ceilings(DeviceTimer& timer, const CeilingShapes& shapes);
 
+// Two of them alone: operations a second of a product (rows, k) x (k, n) of random numbers, and
+// bytes read and written a second by a copy.
+struct ProductSize {
+  std::int64_t rows = 0, n = 0, k = 0;
+};
+double product_rate(DeviceTimer& timer, tensor::DType dtype, const ProductSize& size);
+double copy_rate(DeviceTimer& timer, std::int64_t bytes);
+
 }  // namespace weft::measure

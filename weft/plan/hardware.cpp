@@ -7,6 +7,7 @@
 #include "weft/base/error.h"
 #include "weft/base/file.h"
 #include "weft/base/text.h"
+#include "weft/config/codec.h"
 
 namespace weft::plan {
 namespace {
@@ -15,7 +16,8 @@ namespace fs = std::filesystem;
 using base::text;
 
 constexpr std::size_t kLargestHardwareFile = 64u << 10;
-constexpr std::string_view kNumberWords[kNumbers] = {"bf16", "fp8", "mxfp8", "nvfp4"};
+constexpr std::string_view kDeviceKey = "device";
+constexpr std::string_view kNumberWords[kNumbers] = {"fp32", "bf16", "fp8", "mxfp8", "nvfp4"};
 
 HardwareKey told(std::string_view key, double Hardware::*field, double least, double most) {
   return {.key = key, .field = field, .least = least, .most = most};
@@ -62,7 +64,8 @@ const HardwareKey* find_key(std::string_view key) {
 
 // What is counted.
 bool is_whole(std::string_view key) {
-  return key == "sms" || key == "gpus_per_node" || key == "nvlink_domain" || key == "dispatch_sms";
+  return key == "sms" || key == "gpus_per_node" || key == "nvlink_domain" || key == "tile_rows" ||
+         key == "tile_columns";
 }
 
 // Networks are sold in bits.
@@ -103,17 +106,15 @@ std::vector<std::string> contradictions(const Hardware& hardware) {
             hardware.nvlink_gbps,
             hardware.memory_gbps));
   const auto peaks = hardware.peak_tflops;
+  const double bf16 = hardware.peak(Number::Bf16) * 1e-12;
   for (std::size_t i = 0; i < kNumbers; ++i) {
     const std::string_view name = kNumberWords[i];
     hold(peaks[i] <= 0 || hardware.gemm_share[i] > 0,
          text("peak_{}_tflops is more than 0 and gemm_share_{} is not", name, name));
-    hold(peaks[i] <= 0 || peaks[i] >= peaks[0],
-         text("peak_{}_tflops = {:g} is less than peak_bf16_tflops = {:g}",
-              name,
-              peaks[i],
-              peaks[0]));
+    hold(peaks[i] <= 0 || static_cast<Number>(i) == Number::Fp32 || peaks[i] >= bf16,
+         text("peak_{}_tflops = {:g} is less than peak_bf16_tflops = {:g}", name, peaks[i], bf16));
   }
-  hold(peaks[0] > 0, "peak_bf16_tflops = 0: every GPU has bf16 products");
+  hold(bf16 > 0, "peak_bf16_tflops = 0: every GPU has bf16 products");
   return all;
 }
 
@@ -128,6 +129,7 @@ class HardwareReader {
       if (const HardwareLine read = read_line(line); !read.key.empty()) take(read);
     }
     std::vector<std::string_view> missing;
+    if (!seen_.contains(std::string(kDeviceKey))) missing.push_back(kDeviceKey);
     for (const HardwareKey& key : hardware_keys()) {
       if (!seen_.contains(std::string(key.key))) missing.push_back(key.key);
     }
@@ -150,6 +152,7 @@ class HardwareReader {
       hardware_.summary = base::shown(line.value);
       return;
     }
+    if (line.key == kDeviceKey) return take_device(line.value);
     const HardwareKey* key = find_key(line.key);
     if (key == nullptr) return complain(unknown(line.key));
     const std::optional<double> value = base::parse_number(line.value);
@@ -170,8 +173,17 @@ class HardwareReader {
     key->set(hardware_, *value);
   }
 
+  void take_device(const std::string& value) {
+    const auto device = config::WordCodec<config::DeviceKind>::parse(value);
+    if (device) {
+      hardware_.device = *device;
+    } else {
+      complain(text("device = '{}': cuda and cpu are possible", base::shown(value)));
+    }
+  }
+
   std::string unknown(const std::string& word) const {
-    std::vector<std::string> names;
+    std::vector<std::string> names{std::string(kDeviceKey)};
     for (const HardwareKey& key : hardware_keys()) names.emplace_back(key.key);
     const auto best = base::nearest(word, names);
     return text("unknown key '{}'{}",
@@ -215,15 +227,19 @@ const std::vector<HardwareKey>& hardware_keys() {
       told("host_link_gbps", &H::host_link_gbps, 0.1, 4000),
       told("host_memory_gb", &H::host_memory_gb, 0, 16384),
       told("host_memory_gbps", &H::host_memory_gbps, 0.1, 1e4),
+      peak_of("peak_fp32_tflops", Number::Fp32),
       peak_of("peak_bf16_tflops", Number::Bf16),
       peak_of("peak_fp8_tflops", Number::Fp8),
       peak_of("peak_mxfp8_tflops", Number::Mxfp8),
       peak_of("peak_nvfp4_tflops", Number::Nvfp4),
       fitted("sustained_share", &H::sustained_share, 0.1, 1.5),
+      share_of("gemm_share_fp32", Number::Fp32),
       share_of("gemm_share_bf16", Number::Bf16),
       share_of("gemm_share_fp8", Number::Fp8),
       share_of("gemm_share_mxfp8", Number::Mxfp8),
       share_of("gemm_share_nvfp4", Number::Nvfp4),
+      fitted("tile_rows", &H::tile_rows, 1, 4096),
+      fitted("tile_columns", &H::tile_columns, 1, 4096),
       fitted("tile_us", &H::tile_us, 0, 100),
       fitted("attention_forward_share", &H::attention_forward_share, 0.01, 1),
       fitted("attention_backward_share", &H::attention_backward_share, 0.01, 1),
@@ -277,11 +293,10 @@ Hardware find_hardware(const fs::path& folder, const std::string& word) {
   if (base::trim(content).starts_with('{')) {
     throw base::ConfigError(
         text("{} is no hardware file but JSON. What `weft calibrate` writes prices runs of the "
-             "machine at hand: weft schedule RECIPE --calibration={}. A plan is for GPUs that need "
-             "not be here, by a file of 'key: number' lines: copy {} and change its numbers",
+             "machine at hand: weft schedule RECIPE --calibration={}. A plan takes a file of 'key: "
+             "number' lines: weft calibrate RECIPE --hardware=FILE.yaml writes one of this machine",
              base::shown(file.string()),
-             base::shown(file.string()),
-             (folder / "h100.yaml").string()));
+             base::shown(file.string())));
   }
   return parse_hardware(content, file.string());
 }

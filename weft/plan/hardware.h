@@ -1,5 +1,8 @@
 // A kind of GPU and the machine around it, as data: what its maker says, and what was calibrated.
 //
+// A rank on processor cores is told by the same numbers (device: cpu): its cores are the
+// multiprocessors, and what joins ranks of one machine is in the place of NVLink.
+//
 // The files are flat YAML, one `key: value` a line, with `#` comments that say where a number comes
 // from. Every key of kHardwareKeys (hardware.cpp) must be there, once, and within its range.
 #pragma once
@@ -10,11 +13,13 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/config/config.h"
+
 namespace weft::plan {
 
-// What matrix products are in. Fp8: one scale a tensor, or blocks; Mxfp8 and Nvfp4: scales of small
-// blocks that the tensor cores apply.
-enum class Number { Bf16, Fp8, Mxfp8, Nvfp4 };
+// What matrix products are in. Fp32: the whole run, weights and activations too. Fp8: one scale a
+// tensor, or blocks; Mxfp8 and Nvfp4: scales of small blocks that the tensor cores apply.
+enum class Number { Fp32, Bf16, Fp8, Mxfp8, Nvfp4 };
 inline constexpr int kNumbers = static_cast<int>(Number::Nvfp4) + 1;
 inline constexpr double kMicroseconds = 1e-6;
 std::string_view word(Number number);
@@ -22,6 +27,8 @@ std::string_view word(Number number);
 struct Hardware {
   std::string name;  // of the file: "h100"
   std::string summary;
+  // What a rank computes on: a GPU, or some cores of a processor.
+  config::DeviceKind device = config::DeviceKind::Cuda;
 
   // As advertised.
   double sms = 0;
@@ -39,8 +46,9 @@ struct Hardware {
   // Calibrated.
   double sustained_share = 1;  // clock that the power limit leaves, of the one the peak is for
   std::array<double, kNumbers> gemm_share = {};  // large products, of the sustained peak
-  double tile_us = 0;                            // begin and end of one tile of a product
-  double attention_forward_share = 0;            // of the sustained bf16 peak
+  double tile_rows = 0, tile_columns = 0;  // of a product's result, that are computed at a time
+  double tile_us = 0;                      // begin and end of one such tile
+  double attention_forward_share = 0;      // of the sustained peak in bf16, or in fp32 runs fp32
   double attention_backward_share = 0;
   double memory_share = 0;    // of memory_gbps that kernels reach
   double kernel_us = 0;       // from the end of one kernel to the work of the next

@@ -13,8 +13,6 @@ using config::Config;
 using config::ModelConfig;
 using config::RecomputeModule;
 
-constexpr double kKeptElement = 2;
-
 bool remakes(const ModelConfig& model, RecomputeModule module) {
   if (model.recompute_granularity != config::RecomputeGranularity::Selective) return false;
   if (!model.recompute_modules) return module == RecomputeModule::CoreAttn;
@@ -24,12 +22,12 @@ bool remakes(const ModelConfig& model, RecomputeModule module) {
 class KeptBytes {
  public:
   KeptBytes(const Config& config, const Workload& work)
-      : model_(config.model), work_(work), product_(work.number == Number::Bf16 ? 2 : 1) {}
+      : model_(config.model), work_(work), product_(work.number == work.wide ? work.element : 1) {}
 
   double of_layer(std::int64_t layer) const {
     const double stream = work_.own_tokens * number(model_.hidden_size);
     const bool drops_norms = remakes(model_, RecomputeModule::Layernorm);
-    double bytes = 2 * stream * kKeptElement;            // two residual streams
+    double bytes = 2 * stream * work_.element;           // two residual streams
     bytes += 2 * stream * (drops_norms ? 0 : product_);  // and their norms
     bytes += attention(layer);
     if (!model_.is_moe_layer(layer)) {
@@ -50,7 +48,7 @@ class KeptBytes {
     switch (derive::attention_of(model_, layer)) {
       case derive::AttentionKind::Grouped: {
         const double q = number(model_.query_width()), kv = number(model_.key_width());
-        return t * (q + 2 * kv + q) * kKeptElement + t * q * (product_ == 1 ? 1 : 0);
+        return t * (q + 2 * kv + q) * work_.element + t * q * (product_ == 1 ? 1 : 0);
       }
       case derive::AttentionKind::Latent: {
         const double heads = number(model_.num_attention_heads);
@@ -60,20 +58,20 @@ class KeptBytes {
                                   model_.qk_pos_emb_head_dim);
         const double expanded = remakes(model_, RecomputeModule::MlaUpProj)
                                     ? 0
-                                    : t * heads * (2 * wide + value) * kKeptElement;
-        return latents * 2 * kKeptElement + expanded + t * heads * value * kKeptElement;
+                                    : t * heads * (2 * wide + value) * work_.element;
+        return latents * 2 * work_.element + expanded + t * heads * value * work_.element;
       }
       case derive::AttentionKind::DeltaNet: {
         const double key = number(model_.linear_num_key_heads * model_.linear_key_head_dim);
         const double value = number(model_.linear_num_value_heads * model_.linear_value_head_dim);
-        return t * (4 * key + 5 * value) * kKeptElement;
+        return t * (4 * key + 5 * value) * work_.element;
       }
     }
     return 0;
   }
 
   double feed_forward(double tokens, double width) const {
-    return tokens * width / work_.tp * (2 * kKeptElement + product_);
+    return tokens * width / work_.tp * (2 * work_.element + product_);
   }
 
   double experts() const {
@@ -81,7 +79,7 @@ class KeptBytes {
     const double activated = remakes(model_, RecomputeModule::MoeAct) ? 0 : product_;
     const double budget = model_.moe_expert_rank_capacity_factor.value_or(1);
     const double room = model_.moe_paged_stash ? 1 : budget;
-    return room * work_.rows * (h * product_ + width * (2 * kKeptElement + activated)) +
+    return room * work_.rows * (h * product_ + width * (2 * work_.element + activated)) +
            work_.own_tokens * number(model_.experts()) * 4;
   }
 

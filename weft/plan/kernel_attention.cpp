@@ -24,9 +24,9 @@ struct CoreWidths {
 // added in fp32 to those before it; going back, so are the gradients of queries, and of keys that
 // come home.
 void add_steps_of_ring(KernelList& list, const CoreWidths& widths, double steps) {
-  constexpr double kBytesOfSum = 2 + 4 + 4;  // a bf16 value read, an fp32 sum read and written
-  constexpr double kValue = 2;               // bytes, as KernelList::memory counts them
-  const double each = (steps - 1) * list.work.tokens / list.work.tp * kBytesOfSum / kValue;
+  // A value is read, an fp32 sum read and written; in values, as KernelList::memory counts them.
+  const double values_of_sum = (list.work.element + 4 + 4) / list.work.element;
+  const double each = (steps - 1) * list.work.tokens / list.work.tp * values_of_sum;
   list.memory(Piece::Attention,
               Part::Core,
               each * widths.values,
@@ -56,12 +56,14 @@ void add_core(KernelList& list, const CoreWidths& widths, double seen, std::int6
     list.add({.piece = Piece::Attention,
               .part = Part::Core,
               .kind = KernelKind::Attention,
+              .number = list.work.wide,
               .flops = flops / number(steps),
               .launches = 3});
     list.add({.piece = Piece::Attention,
               .part = Part::Core,
               .direction = Direction::D,
               .kind = KernelKind::Attention,
+              .number = list.work.wide,
               .flops = 2.5 * flops / number(steps),
               .launches = 4});
   }

@@ -9,13 +9,13 @@ using schedule::Direction;
 using schedule::Part;
 using schedule::Piece;
 
-constexpr double kElement = 2;     // bytes of a bf16 value
 constexpr double kAccumulate = 8;  // of a weight gradient: an fp32 sum is read and written
 
 // Bytes moved to cast one value for a product and for its weight gradient, whose layout differs.
 // One scale a tensor wants the values read once more, and so does a fp4 tensor's.
 double cast_bytes(Number number) {
   switch (number) {
+    case Number::Fp32:
     case Number::Bf16:
       return 0;
     case Number::Fp8:
@@ -30,6 +30,8 @@ double cast_bytes(Number number) {
 
 double bytes_of_value(Number number) {
   switch (number) {
+    case Number::Fp32:
+      return 4;
     case Number::Bf16:
       return 2;
     case Number::Fp8:
@@ -54,12 +56,12 @@ void KernelList::memory(Piece piece,
   add({.piece = piece,
        .part = part,
        .direction = Direction::F,
-       .bytes = forward_values * kElement,
+       .bytes = forward_values * work.element,
        .launches = launches});
   add({.piece = piece,
        .part = part,
        .direction = Direction::D,
-       .bytes = backward_values * kElement,
+       .bytes = backward_values * work.element,
        .launches = launches});
 }
 
@@ -82,13 +84,13 @@ void KernelList::product(Piece piece, Part part, const ProductShape& of, Number 
                 .n = of.n,
                 .k = of.k,
                 .groups = of.groups};
-  kernel.bytes = value * (rows * of.k + weights) + kElement * rows * of.n;
+  kernel.bytes = value * (rows * of.k + weights) + work.element * rows * of.n;
   // Without the fused kernels a library is called for each group.
   if (of.groups > 1 && !work.fuses_experts) kernel.launches = 1 + of.groups * kGroupLaunch;
   add(kernel);
   kernel.direction = Direction::D;
   std::swap(kernel.n, kernel.k);
-  kernel.bytes = value * (rows * of.n + weights) + kElement * rows * of.k;
+  kernel.bytes = value * (rows * of.n + weights) + work.element * rows * of.k;
   add(kernel);
   kernel.direction = Direction::W;
   kernel.m = of.n;

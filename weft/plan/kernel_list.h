@@ -23,7 +23,7 @@ class KernelList {
   KernelList(const config::ModelConfig& of_model, const Workload& the_work)
       : model(of_model), work(the_work) {}
 
-  // One kernel each way that reads and writes so many bf16 values.
+  // One kernel each way that reads and writes so many values of the run.
   void memory(schedule::Piece piece,
               schedule::Part part,
               double forward_values,

@@ -10,16 +10,15 @@ namespace {
 
 using schedule::Direction;
 
-constexpr double kTileRows = 128, kTileColumns = 256;
-
 // A multiprocessor works on a tile at a time: all of k, and a begin and an end. Rows that do not
 // fill a tile cost a whole one. Of the last round, in which not all have a tile, half is lost:
 // libraries choose between shapes of tiles.
 double product_seconds(const Kernel& kernel, const Hardware& hardware) {
-  const double tiles =
-      kernel.groups * std::ceil(kernel.m / kTileRows) * std::ceil(kernel.n / kTileColumns);
+  const double tiles = kernel.groups * std::ceil(kernel.m / hardware.tile_rows) *
+                       std::ceil(kernel.n / hardware.tile_columns);
   const double rate = hardware.gemm_rate(kernel.number) / hardware.sms;
-  const double tile = 2 * kTileRows * kTileColumns * kernel.k / rate + hardware.tile_us * 1e-6;
+  const double tile = 2 * hardware.tile_rows * hardware.tile_columns * kernel.k / rate +
+                      hardware.tile_us * kMicroseconds;
   const double rounds = tiles / hardware.sms;
   return std::max(1.0, (rounds + std::ceil(rounds)) / 2) * tile;
 }
@@ -27,7 +26,7 @@ double product_seconds(const Kernel& kernel, const Hardware& hardware) {
 double attention_seconds(const Kernel& kernel, const Hardware& hardware) {
   const double share = kernel.direction == Direction::F ? hardware.attention_forward_share
                                                         : hardware.attention_backward_share;
-  return kernel.flops / (hardware.peak(Number::Bf16) * hardware.sustained_share * share);
+  return kernel.flops / (hardware.peak(kernel.number) * hardware.sustained_share * share);
 }
 
 }  // namespace
@@ -45,7 +44,7 @@ double device_seconds(const Kernel& kernel, const Hardware& hardware) {
     case KernelKind::Memory:
       break;
   }
-  return std::max(computing, moving) + hardware.kernel_us * 1e-6;
+  return std::max(computing, moving) + hardware.kernel_us * kMicroseconds;
 }
 
 }  // namespace weft::plan

@@ -125,7 +125,7 @@ void add_head(KernelList& list) {
   list.product(Piece::Head,
                Part::Logits,
                {.m = list.work.tokens, .n = vocabulary, .k = h},
-               Number::Bf16,
+               list.work.wide,
                Cast::Alone);
   list.memory(Piece::Head, Part::Loss, 3 * logits, 2 * logits, 8);
 }

@@ -153,7 +153,7 @@ constexpr TensorExchanges kExchangePair{.forward = 2, .backward = 3};
 double tensor_exchange_seconds(const config::Config& config,
                                const Workload& work,
                                const Hardware& hardware) {
-  const double bytes = work.tokens * number(config.model.hidden_size) * 2;
+  const double bytes = work.tokens * number(config.model.hidden_size) * work.element;
   return gather_seconds(bytes, group_of(work.tp, 1, hardware), hardware);
 }
 
@@ -171,7 +171,7 @@ double context_exchange_seconds(const config::Config& config,
       model.multi_latent_attention
           ? number(model.num_attention_heads * (model.latent_head_dim() + model.v_head_dim))
           : 2 * number(model.key_width());
-  const double bytes = work.tokens * width / work.tp * 2 * (work.cp - 1);
+  const double bytes = work.tokens * width / work.tp * work.element * (work.cp - 1);
   const RankGroup group = group_of(work.cp, work.tp, hardware);
   const bool is_far = group.domains() > 1;
   const double rate = is_far ? hardware.nic_gbps * 1e9 * hardware.nic_share

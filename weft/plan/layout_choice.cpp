@@ -262,13 +262,15 @@ std::vector<config::CudaGraphScope> graph_scopes(const ModelConfig& model) {
 
 void set_number(Config& config, Number number) {
   ModelConfig& model = config.model;
-  model.bf16 = true;
+  const bool is_fp32 = number == Number::Fp32;
+  model.bf16 = !is_fp32;
   model.fp16 = false;
-  model.params_dtype = config::Precision::Bf16;
-  config.optimizer.bf16 = true;
+  model.params_dtype = is_fp32 ? config::Precision::Fp32 : config::Precision::Bf16;
+  config.optimizer.bf16 = !is_fp32;
   model.fp8.reset();
   model.fp4.reset();
   switch (number) {
+    case Number::Fp32:
     case Number::Bf16:
       return;
     case Number::Fp8:

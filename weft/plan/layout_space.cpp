@@ -150,6 +150,7 @@ LayoutAxes LayoutSpace::axes_of(const PlanAsk& ask) const {
                            writer_.is_pinned("model.cuda_graph_modules") ||
                            start.model.cuda_graph_impl != config::CudaGraphImpl::None;
   axes.graphs = {Graphs::Scoped, Graphs::None};
+  if (hardware_.device == config::DeviceKind::Cpu) axes.graphs = {Graphs::None};
   if (pins_graphs) axes.graphs = {Graphs::Given};
   axes.numbers.assign(ask.numbers.begin(), ask.numbers.end());
   if (axes.numbers.empty()) axes.numbers = {std::nullopt};

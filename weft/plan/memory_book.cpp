@@ -114,7 +114,9 @@ KeptLayer kept_by_pieces(const Config& alone, double imbalance, const OffloadedP
 // What the parts that no schedule has make of it.
 double share_by_formula(const Config& config, const Config& alone, std::int64_t layer) {
   const Config plain = rules::without_missing(config);
-  if (number_of(config.model) == Number::Bf16 && !config.model.moe_paged_stash &&
+  const Number products = number_of(config.model);
+  const bool are_wide = products == Number::Bf16 || products == Number::Fp32;
+  if (are_wide && !config.model.moe_paged_stash &&
       derive::attention_of(config.model, layer) == derive::attention_of(alone.model, 0)) {
     return 1;
   }
@@ -125,7 +127,8 @@ double share_by_formula(const Config& config, const Config& alone, std::int64_t 
 // In the backward of a layer: the gradients of rows on both sides of its experts.
 double row_gradients(const Config& alone, double imbalance) {
   if (alone.model.experts() == 0) return 0;
-  return 2 * 2 * workload_of(alone, imbalance).rows * number(alone.model.hidden_size);
+  const Workload work = workload_of(alone, imbalance);
+  return 2 * work.element * work.rows * number(alone.model.hidden_size);
 }
 
 KeptLayer make_layer(const Config& config, const LayerAsked& asked) {

@@ -18,7 +18,7 @@ using schedule::Part;
 using schedule::Piece;
 
 constexpr int kEmbeddingLayer = -1, kHeadLayer = -2;  // where layers are numbers
-constexpr double kBf16Bytes = 2, kAddedBytes = 8;     // of a gradient that is read and written
+constexpr double kAddedBytes = 8;                     // of a gradient that is read and written
 
 // Links of one byte a second: what is priced at them is bytes.
 constexpr NominalRates kBytes{.link_bytes_per_second = 1,
@@ -31,7 +31,6 @@ config::Config on_free_links(config::Config config) {
 }
 
 NodeWork work_of_kernel(const Kernel& kernel, double element_bytes) {
-  const double wider = element_bytes / kBf16Bytes;
   switch (kernel.kind) {
     case KernelKind::Product: {
       // A weight gradient is (n, k) of a product that sums over its rows.
@@ -47,7 +46,7 @@ NodeWork work_of_kernel(const Kernel& kernel, double element_bytes) {
     case KernelKind::Memory:
       break;
   }
-  return {.memory_bytes = kernel.bytes * wider};
+  return {.memory_bytes = kernel.bytes};
 }
 
 double scale(double own, double all, double told) { return told > 0 ? own * all / told : own; }

@@ -163,7 +163,8 @@ Wall wall_of(const Price& price) {
 
 double stage_send_seconds(const Config& config, const Hardware& hardware) {
   const grid::Layout layout = derive::layout_of(config);
-  const double bytes = workload_of(config).own_tokens * number(config.model.hidden_size) * 2;
+  const Workload work = workload_of(config);
+  const double bytes = work.own_tokens * number(config.model.hidden_size) * work.element;
   return send_seconds(bytes, number(layout.world / layout.pp), hardware);
 }
 

@@ -26,8 +26,6 @@ using base::number;
 using config::Config;
 using config::ModelConfig;
 
-constexpr double kStreamElement = 2;
-
 // What one stage keeps of a micro-batch.
 struct StageKept {
   double layers = 0;
@@ -104,11 +102,11 @@ class KeptByRank {
       memory.activations += stage.again;
     }
     memory.buffers =
-        4 * work_.rows * number(config_.model.hidden_size) * kStreamElement + 6 * stream();
+        4 * work_.rows * number(config_.model.hidden_size) * work_.element + 6 * stream();
   }
 
   double stream() const {
-    return work_.own_tokens * number(config_.model.hidden_size) * kStreamElement;
+    return work_.own_tokens * number(config_.model.hidden_size) * work_.element;
   }
 
   struct KnownLayer {
@@ -189,7 +187,7 @@ class KeptByRank {
   // In fp32 with their gradient in the format of the parameters, or that alone.
   double logits() const {
     const bool both = derive::logits_kept(config_) == derive::LogitsKept::Whole;
-    const double each = both ? 4 + kStreamElement : kStreamElement;
+    const double each = both ? 4 + work_.element : work_.element;
     return work_.tokens * number(config_.model.vocab_size) / work_.tp * each;
   }
 

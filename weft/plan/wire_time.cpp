@@ -12,8 +12,6 @@ namespace {
 using base::number;
 using config::ModelConfig;
 
-constexpr double kRowElement = 2;  // bytes: rows travel in bf16
-
 double choose(double n, double k) {
   double ways = 1;
   for (double i = 0; i < k; ++i) ways *= std::max(0.0, n - i) / (i + 1);
@@ -64,7 +62,7 @@ double dispatch_seconds(const ModelConfig& model, const Workload& work, const Ha
   const RankGroup group = group_of(work.ep * work.etp, 1, hardware);
   if (model.experts() == 0 || group.ranks <= 1) return 0;
   const DispatchRows rows = dispatch_rows(model, group);
-  const double row = work.own_tokens * work.imbalance * kRowElement *
+  const double row = work.own_tokens * work.imbalance * work.element *
                      number(model.moe_latent_size.value_or(model.hidden_size));
   const double nvlink = hardware.nvlink_gbps * 1e9;
   const double network = rows.between * row / (hardware.nic_gbps * 1e9 * hardware.nic_share);

@@ -8,9 +8,19 @@ namespace weft::plan {
 using base::number;
 using config::ModelConfig;
 
+namespace {
+
+// Judged or not: params_dtype follows bf16 and fp16.
+Number wide_number(const ModelConfig& model) {
+  const bool is_fp32 = model.params_dtype == config::Precision::Fp32 && !model.bf16 && !model.fp16;
+  return is_fp32 && !model.fp8 && !model.fp4 ? Number::Fp32 : Number::Bf16;
+}
+
+}  // namespace
+
 Number number_of(const ModelConfig& model) {
   if (model.fp4) return Number::Nvfp4;
-  if (!model.fp8) return Number::Bf16;
+  if (!model.fp8) return wide_number(model);
   return model.fp8_recipe == config::Fp8Recipe::Mxfp8 ? Number::Mxfp8 : Number::Fp8;
 }
 
@@ -22,6 +32,8 @@ bool host_waits_for_counts(const ModelConfig& model) {
 Workload workload_of(const config::Config& config, double imbalance) {
   const ModelConfig& model = config.model;
   Workload work{.number = number_of(model),
+                .wide = wide_number(model),
+                .element = wide_number(model) == Number::Fp32 ? 4.0 : 2.0,
                 .tokens = number(config.train.micro_batch_size * model.seq_length /
                                  model.context_parallel_size),
                 .own_tokens = number(derive::tokens_of_rank(config)),

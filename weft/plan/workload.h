@@ -9,7 +9,9 @@
 namespace weft::plan {
 
 struct Workload {
-  Number number = Number::Bf16;  // of the layers' products; the head's are bf16
+  Number number = Number::Bf16;  // of the layers' products
+  Number wide = Number::Bf16;    // of the head's, and of attention: bf16, or fp32 as all the rest
+  double element = 2;            // bytes of a weight and of an activation
   double tokens = 0;             // that attention has, over all tensor-parallel ranks
   double own_tokens = 0;         // outside of attention: shared by the tensor-parallel ranks
   double sequence = 0;           // whole
