@@ -6,6 +6,7 @@
 #include "weft/base/casts.h"
 #include "weft/base/text.h"
 #include "weft/cli/fit_text.h"
+#include "weft/plan/time_text.h"
 
 namespace weft::cli {
 namespace {
@@ -144,12 +145,6 @@ std::string host_of_saving(const Saving& saving, const MemoryReport& report) {
               human(lacking));
 }
 
-// "3.2 ms", "45.4 s": nobody reads 4.536e+04 ms.
-std::string duration_text(double seconds) {
-  if (std::abs(seconds) < 1e-6) return "0 ms";
-  return std::abs(seconds) < 1 ? text("{:.3g} ms", 1e3 * seconds) : text("{:.1f} s", seconds);
-}
-
 std::string percent_text(double share) {
   if (std::abs(share) < 5e-5) return "0 %";
   return std::abs(share) < 1 ? text("{:+.2g} %", 100 * share) : text("{:+.0f} %", 100 * share);
@@ -163,7 +158,7 @@ std::string list_of_savings(const MemoryReport& report) {
     all += text("  {:<28} -{:>10}  {:>10} {:>8}  {}{}{}\n",
                 saving.name,
                 human(static_cast<std::size_t>(saving.bytes)),
-                duration_text(saving.seconds),
+                plan::time_text(1e3 * saving.seconds),
                 percent_text(share_of_step(saving.seconds, report.forecast)),
                 fmt::join(saving.words, " "),
                 saving.rounds() ? " (rounds otherwise)" : "",
@@ -173,7 +168,7 @@ std::string list_of_savings(const MemoryReport& report) {
     all += text("  nothing at the peak: {}\n", fmt::join(savings.without, ", "));
   }
   return all + text("  times of a step of {}, at nominal costs: {}\n",
-                    duration_text(report.forecast.step_seconds),
+                    plan::time_text(1e3 * report.forecast.step_seconds),
                     report.costs);
 }
 

@@ -14,6 +14,7 @@
 #include "weft/derive/logits.h"
 #include "weft/derive/memory.h"
 #include "weft/derive/optimizer_offload.h"
+#include "weft/plan/memory_keys.h"
 #include "weft/rules/validate.h"
 #include "weft/schedule/offload_text.h"
 #include "weft/schedule/savings.h"
@@ -43,28 +44,6 @@ std::vector<Offloaded> offloads() {
 
 // Large enough for products to be as fast as of all tokens.
 constexpr std::int64_t kLogitsChunk = 1024;
-
-// Whatever a saving may set.
-constexpr const char* kKeys[] = {"model.recompute_granularity",
-                                 "model.recompute_modules",
-                                 "model.recompute_method",
-                                 "model.recompute_num_layers",
-                                 "runtime.recompute_under_overlap",
-                                 "model.cuda_graph_impl",
-                                 "model.cuda_graph_modules",
-                                 "model.cuda_graph_scope",
-                                 "model.fine_grained_activation_offloading",
-                                 "model.offload_modules",
-                                 "ddp.use_distributed_optimizer",
-                                 "optimizer.use_distributed_optimizer",
-                                 "optimizer.optimizer_cpu_offload",
-                                 "optimizer.optimizer_offload_fraction",
-                                 "optimizer.overlap_cpu_optimizer_d2h_h2d",
-                                 "optimizer.use_precision_aware_optimizer",
-                                 "optimizer.exp_avg_dtype",
-                                 "optimizer.exp_avg_sq_dtype",
-                                 "optimizer.main_grads_dtype",
-                                 "runtime.logits_chunk"};
 
 void recompute(Config& config, RecomputeModule module) {
   config::ModelConfig& model = config.model;
@@ -208,13 +187,15 @@ bool is_new(const Config& before, const Config& after) {
 
 std::vector<std::string> words_of(const Config& before, const Config& after) {
   std::vector<std::string> words;
-  for (const char* key : kKeys) {
+  const auto add_change = [&](std::string_view key) {
     const config::Field& field = *config::find_field(key);
     std::string value = config::value_text(field, after);
-    if (value == config::value_text(field, before)) continue;
+    if (value == config::value_text(field, before)) return;
     std::erase(value, '"');
     words.push_back(base::text("{}={}", key, value));
-  }
+  };
+  std::ranges::for_each(plan::kMemoryKeys, add_change);
+  std::ranges::for_each(plan::kKeysOfSavings, add_change);
   return words;
 }
 

@@ -6,6 +6,7 @@
 #include "weft/base/text.h"
 #include "weft/config/field.h"
 #include "weft/plan/layout_choice.h"
+#include "weft/plan/memory_keys.h"
 
 namespace weft::plan {
 namespace {
@@ -13,7 +14,8 @@ namespace {
 using base::text;
 using config::Config;
 
-constexpr std::array<std::string_view, 41> kLayoutKeys{
+// Before kMemoryKeys (memory_keys.h), and behind them.
+constexpr std::array<std::string_view, 22> kShapeKeys{
     "model.tensor_model_parallel_size",
     "model.sequence_parallel",
     "model.pipeline_model_parallel_size",
@@ -36,26 +38,21 @@ constexpr std::array<std::string_view, 41> kLayoutKeys{
     "comm_overlap.overlap_moe_expert_parallel_comm",
     "comm_overlap.delay_wgrad_compute",
     "comm_overlap.tp_comm_overlap",
-    "model.recompute_granularity",
-    "model.recompute_method",
-    "model.recompute_num_layers",
-    "model.recompute_modules",
-    "model.fine_grained_activation_offloading",
-    "model.offload_modules",
-    "model.cuda_graph_impl",
-    "model.cuda_graph_modules",
+};
+constexpr std::array<std::string_view, 5> kFormatKeys{
     "model.use_te_rng_tracker",
     "rng.te_rng_tracker",
-    "ddp.use_distributed_optimizer",
-    "optimizer.use_distributed_optimizer",
-    "optimizer.optimizer_cpu_offload",
-    "optimizer.optimizer_offload_fraction",
-    "optimizer.overlap_cpu_optimizer_d2h_h2d",
-    "optimizer.use_precision_aware_optimizer",
     "model.fp8",
     "model.fp8_recipe",
     "model.fp4",
 };
+
+std::vector<std::string_view> all_layout_keys() {
+  std::vector<std::string_view> all(kShapeKeys.begin(), kShapeKeys.end());
+  all.insert(all.end(), kMemoryKeys.begin(), kMemoryKeys.end());
+  all.insert(all.end(), kFormatKeys.begin(), kFormatKeys.end());
+  return all;
+}
 
 bool is_of_experts(std::string_view key) {
   return key.find("moe") != key.npos || key.find("expert") != key.npos ||
@@ -97,7 +94,7 @@ bool needs_quotes(std::string_view value) {
 
 base::Json layout_keys(const Config& config) {
   base::Json keys = base::Json::object();
-  for (const std::string_view key : kLayoutKeys) {
+  for (const std::string_view key : all_layout_keys()) {
     const config::Field& field = layout_field(key);
     if (is_idle(key, field, config)) continue;
     const bool may_be_left = is_rare_switch(key) || field.get(config).is_null();
@@ -109,7 +106,7 @@ base::Json layout_keys(const Config& config) {
 
 std::vector<std::string> layout_overrides(const Config& config) {
   std::vector<std::string> words;
-  for (const std::string_view key : kLayoutKeys) {
+  for (const std::string_view key : all_layout_keys()) {
     const config::Field& field = layout_field(key);
     if (is_idle(key, field, config)) continue;
     const base::Json value = field.get(config);
