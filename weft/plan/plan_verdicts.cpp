@@ -214,7 +214,7 @@ std::optional<PlanVerdict> host_verdict(const SearchResult& search, const Verdic
   verdict.gain = gain_of(with, *search.best_resident);
   verdict.pays = verdict.gain > kTie;
   verdict.because = text(
-      "In any layout: {} with it, {} without. With it, copies that nothing hides take {}, and the "
+      "In any layout: {} with it, {} without. With it, copies cost {} that nothing hides, and the "
       "GPU waits for optimizer state {}.",
       words.timed(with),
       words.timed(*search.best_resident),

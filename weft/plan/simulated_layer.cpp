@@ -93,6 +93,7 @@ class SmallRun {
   struct Times {
     Stretch step, forward;
     double compute = 0, communication = 0;  // seconds of nodes, without the factor
+    double out = 0, in = 0;                 // the same of copies to the host, and back
   };
   Times run(double slowdown) const {
     sim::SimulatedStep step;
@@ -110,6 +111,8 @@ class SmallRun {
     for (std::size_t i = 0; i < costs_.size(); ++i) {
       if (entries()[i].lane == Lane::Compute) times.compute += costs_[i].seconds;
       if (entries()[i].lane == Lane::Ep) times.communication += costs_[i].seconds;
+      if (entries()[i].lane == Lane::Copy) times.out += costs_[i].seconds;
+      if (entries()[i].lane == Lane::CopyIn) times.in += costs_[i].seconds;
     }
     return times;
   }
@@ -181,6 +184,15 @@ class MergedRuns {
   double share_;  // of what the second have more, a layer's
 };
 
+// Copies read or write the device's memory while compute does: it is slower by as much as they take
+// of that. What they take of the compute beside them is theirs.
+void slow_beside_copies(double seconds, const Hardware& hardware, Stretch& stretch) {
+  const double hidden = std::max(0.0, seconds - stretch.copy);
+  const double taken = hidden * hardware.host_link_rate() / hardware.memory_rate();
+  stretch.total += taken;
+  stretch.copy += taken;
+}
+
 // How many layers one run has more than another: where only some layers offload, enough that some
 // of those do.
 std::int64_t layers_more(const OffloadedParts& offloaded) {
@@ -222,6 +234,9 @@ SimulatedLayer simulate_layer(const Config& config,
   SimulatedLayer result;
   result.forward = (two.forward - one.forward) * share;
   result.backward = (two.step - one.step) * share - result.forward;
+  const double out = (two.out - one.out) * share, in = (two.in - one.in) * share;
+  slow_beside_copies(out, hardware, result.forward);
+  slow_beside_copies(in, hardware, result.backward);
   const bool merges = alone.comm_overlap.overlap_moe_expert_parallel_comm;
   if (!merges || alone.model.experts() == 0) return result;
   const MergedRuns runs(make, more);
@@ -232,6 +247,7 @@ SimulatedLayer simulate_layer(const Config& config,
   const double slowdown = 1 + transfer_share(config.model, hardware) * beside;
   const MergedRuns::Period period = runs.at(slowdown);
   result.merged = period.layer;
+  slow_beside_copies(out + in, hardware, result.merged);
   // What transfers take of the compute beside them is theirs.
   result.merged.ep += std::max(0.0, (slowdown - 1) * free.compute);
   result.round = period.round;
