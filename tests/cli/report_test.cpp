@@ -107,6 +107,29 @@ TEST_F(ReportCommand, ATraceAloneHasTheSameTimes) {
   EXPECT_TRUE(trace["memory"].is_null());
 }
 
+TEST_F(ReportCommand, GainsOfASimulatedStepAreSimulatedFromItsNodes) {
+  const std::string trace = file("simulated.json");
+  const Outcome made =
+      weft("plan --simulate qwen3_30b_a3b gbs=64 ep=16 world=16 --gpu=h100 --trace=" + trace +
+           " comm_overlap.overlap_moe_expert_parallel_comm=false "
+           "comm_overlap.delay_wgrad_compute=false --json");
+  ASSERT_TRUE(fs::exists(trace)) << made.err;
+  const Json json = report(trace);
+  EXPECT_EQ(json["kind"], "simulated trace of Weft");
+  EXPECT_TRUE(json["comparison"].is_null());
+  ASSERT_FALSE(json["next"].empty());
+  bool is_simulated = false;
+  for (const Json& one : json["next"]) {
+    const bool is_overlap = one["change"] == "comm_overlap.overlap_moe_expert_parallel_comm=true";
+    if (!is_overlap) continue;
+    is_simulated = one["basis"] == "simulated";
+    // What weft plan prices is 34 % more throughput, with what travels slowing compute down.
+    EXPECT_GT(one["gain"].get<double>(), 0.15) << one;
+    EXPECT_LT(one["gain"].get<double>(), 0.45) << one;
+  }
+  EXPECT_TRUE(is_simulated) << json["next"];
+}
+
 TEST_F(ReportCommand, TextNamesEveryPart) {
   const Outcome outcome = weft("report " + run_folder());
   EXPECT_EQ(outcome.code, 0) << outcome.err;

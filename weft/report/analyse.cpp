@@ -88,8 +88,12 @@ PredictedRun predicted_run(const Evidence& evidence,
 
 Priced price(const Evidence& evidence, const config::Config& run, Report& report) {
   Priced priced;
-  if (evidence.timelines.empty() || evidence.origin == Evidence::Origin::Simulated) return priced;
+  if (evidence.timelines.empty()) return priced;
   try {
+    if (evidence.origin == Evidence::Origin::Simulated) {
+      priced.what_if = WhatIf::of_simulated(run, evidence.timelines);
+      return priced;
+    }
     const double step_ms = report.exposure.mean_step_ms();
     PredictedRun predicted = predicted_run(evidence, run, step_ms, report);
     priced.rates = predicted.rates;
@@ -99,7 +103,7 @@ Priced price(const Evidence& evidence, const config::Config& run, Report& report
           "the order came from runtime.schedule: other orders are not simulated");
       return priced;
     }
-    priced.what_if.emplace(run, evidence.timelines, step_ms);
+    priced.what_if = WhatIf::of_measured(run, evidence.timelines, step_ms);
     report.comparison->replayed = {.name = "replayed",
                                    .measured_ms = step_ms,
                                    .predicted_ms = priced.what_if->replayed_ms()};

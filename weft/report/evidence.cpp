@@ -27,8 +27,8 @@ void take_trace(const fs::path& file, Evidence& evidence) {
     evidence.origin = Evidence::Origin::Simulated;
     evidence.config = words::parse_config(*trace.simulated_config, file.string());
     evidence.notes.push_back(
-        "this step was simulated: no prediction stands beside it, and other orders of it are what "
-        "weft plan prices");
+        "this step was simulated: no prediction stands beside it. Gains are of its own nodes in "
+        "another order; what else changes with a layout, weft plan prices");
   }
   for (std::string& note : trace.notes) {
     evidence.notes.push_back(text("{}: {}", file.filename().string(), note));

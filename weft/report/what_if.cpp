@@ -1,23 +1,72 @@
 #include "weft/report/what_if.h"
 
+#include <memory>
+#include <set>
+
 #include "weft/base/error.h"
+#include "weft/derive/derived.h"
+#include "weft/exec/sim/costs.h"
+#include "weft/exec/sim/simulate.h"
+#include "weft/plan/overlap_prediction.h"
+#include "weft/plan/short_step.h"
+#include "weft/plan/simulated_step.h"
 #include "weft/rules/validate.h"
+#include "weft/schedule/plan.h"
 #include "weft/words/resolution.h"
 
 namespace weft::report {
+namespace {
 
-WhatIf::WhatIf(const config::Config& run,
-               const std::vector<trace::Timeline>& traced,
-               double step_ms)
-    : run_(run), prediction_(run, std::nullopt, traced, step_ms / 1e3) {}
+std::int64_t micro_batches_traced(const std::vector<trace::Timeline>& traced) {
+  std::set<int> seen;
+  for (const trace::Timeline& timeline : traced) {
+    for (const trace::Span& span : timeline.spans) {
+      if (trace::is_node(span) && span.micro_batch >= 0) seen.insert(span.micro_batch);
+    }
+  }
+  return std::ssize(seen);
+}
 
-double WhatIf::replayed_ms() const { return prediction_.ideal_seconds(run_) * 1e3; }
+double seconds_at(const config::Config& config,
+                  std::int64_t micro_batches,
+                  const exec::sim::CostTable& costs) {
+  const config::Config asked = rules::validate_schedule(config).config;
+  const config::Config few = plan::with_micro_batches(asked, micro_batches);
+  const std::vector<schedule::RankPlan> plans =
+      schedule::plan_step(few, grid::Grid(derive::layout_of(few)));
+  const exec::sim::CostTable all = exec::sim::complete(costs, plan::training_graphs(plans));
+  return exec::sim::simulate(plan::simulated_step(plans, all)).step_seconds();
+}
+
+}  // namespace
+
+WhatIf WhatIf::of_measured(const config::Config& run,
+                           const std::vector<trace::Timeline>& traced,
+                           double step_ms) {
+  const auto prediction =
+      std::make_shared<plan::OverlapPrediction>(run, std::nullopt, traced, step_ms / 1e3);
+  return WhatIf(
+      run,
+      [prediction](const config::Config& config) { return prediction->step_seconds(config); },
+      [prediction](const config::Config& config) { return prediction->ideal_seconds(config); },
+      Must::Run);
+}
+
+WhatIf WhatIf::of_simulated(const config::Config& run, const std::vector<trace::Timeline>& traced) {
+  const auto costs = std::make_shared<exec::sim::CostTable>(exec::sim::measure(traced));
+  const SecondsOf seconds =
+      [costs, micro_batches = micro_batches_traced(traced)](const config::Config& config) {
+        return seconds_at(config, micro_batches, *costs);
+      };
+  return WhatIf(run, seconds, seconds, Must::BeLegal);
+}
 
 std::optional<double> WhatIf::gain_ms(std::span<const std::string> words) const {
   try {
     const rules::Verdict verdict = rules::judge(words::with_words(run_, words));
-    if (!verdict.runs()) return std::nullopt;
-    return (prediction_.step_seconds(run_) - prediction_.step_seconds(verdict.config)) * 1e3;
+    const bool may_be = must_ == Must::Run ? verdict.runs() : verdict.legal();
+    if (!may_be) return std::nullopt;
+    return (step_seconds_(run_) - step_seconds_(verdict.config)) * 1e3;
   } catch (const base::ConfigError&) {
     return std::nullopt;
   }
