@@ -18,11 +18,12 @@ ranks := $(shell n=$$(nproc); if [ $$n -ge 4 ]; then echo 4; elif [ $$n -ge 2 ];
 setup:
 	@tools/setup.sh
 
-# $(1): preset, $(2): more for the build. Configures once; ninja configures again when it must.
+# $(1): preset, $(2): more for the build. Configures once; ninja configures again when it must. A compiler takes up to
+# 2 GB, so there is one a core.
 define build
 @test -f build/$(1)/build.ninja || cmake --preset $(1) > build-$(1).log 2>&1 || { cat build-$(1).log; exit 1; }
 @rm -f build-$(1).log
-@cmake --build --preset $(1) $(2)
+@cmake --build --preset $(1) -j $$(nproc) $(2)
 endef
 
 demo: setup

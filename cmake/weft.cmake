@@ -109,15 +109,13 @@ function(weft_module module)
   endforeach()
   weft_libraries(${target} ${module})
   weft_optimize(${target} ${module})
-  if(module STREQUAL kernels)
-    # Each file is long to optimise and short to parse, and two cores share them better one by one.
-    set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
-  endif()
 endfunction()
 
 function(weft_modules layers)
   file(STRINGS ${layers} lines REGEX "^[a-z/]+:")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${layers})
+  # The upper modules are the large ones, and ninja begins with the first: no core waits for one at the end.
+  list(REVERSE lines)
   foreach(line ${lines})
     string(REGEX MATCH "^[a-z/]+" module ${line})
     string(REGEX REPLACE "^[a-z/]+: *" "" dependencies "${line}")

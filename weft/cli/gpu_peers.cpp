@@ -13,7 +13,7 @@ using base::text;
 // Both compute in bf16 and choose experts by rounded scores: the mean loss of a sequence of 4096
 // random tokens scatters by 1e-3 between models that differ, and by less than 1e-4 between two that
 // do not.
-constexpr double kLossTolerance = 2e-4;
+constexpr double kMeanLossTolerance = 2e-4;
 
 // The number at a path of keys, if all of them are there.
 std::optional<double> number_at(const Json& json, const std::vector<std::string>& path) {
@@ -62,7 +62,7 @@ Json transformers_settings(const measure::DeviceStep& step,
   if (step.single) sequences.push_back(step.single->sequences);
   return {{"sequence", sequence_length},
           {"rounds", rounds},
-          {"tolerance", kLossTolerance},
+          {"tolerance", kMeanLossTolerance},
           {"losses", step.losses},
           {"sequences", sequences}};
 }

@@ -19,7 +19,7 @@ using schedule::Direction;
 using schedule::Entry;
 
 constexpr std::string_view kLetters = "FRBWofbsOI";
-constexpr int kFirst = -1;  // where the compute row stands
+constexpr int kComputeRow = -1;  // where the compute row stands
 
 char letter_of(const Entry& entry) {
   const bool travels = schedule::is_meeting(entry);
@@ -128,7 +128,7 @@ std::map<std::pair<int, std::string>, Row> rows_of(const sim::SimulatedStep& ste
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const std::string name = row_name(entries[i]);
     if (name.empty()) continue;
-    const int position = name == trace::kComputeLane ? kFirst : trace::lane_position(name);
+    const int position = name == trace::kComputeLane ? kComputeRow : trace::lane_position(name);
     Row& row = rows.try_emplace({position, name}, result.step_ns, columns).first->second;
     row.add(letter_of(entries[i]), work_of(step, rank, static_cast<int>(i), intervals[i]));
   }
@@ -140,7 +140,7 @@ std::map<std::pair<int, std::string>, Row> rows_of(const sim::SimulatedStep& ste
 // within a slice the longer is shown.
 std::map<std::string, std::string> letters_of(std::map<std::pair<int, std::string>, Row>& rows,
                                               int columns) {
-  const auto compute = rows.find({kFirst, std::string(trace::kComputeLane)});
+  const auto compute = rows.find({kComputeRow, std::string(trace::kComputeLane)});
   std::map<std::string, std::string> letters;
   std::string worked(static_cast<std::size_t>(columns), '.');
   if (compute != rows.end()) {

@@ -4,7 +4,7 @@
 namespace weft::kernels {
 namespace {
 
-void check_like(std::string_view name, const Tensor& y, const Tensor& x) {
+void check_matrix_like(std::string_view name, const Tensor& y, const Tensor& x) {
   check_matrix(name, y, x.dim(0), x.dim(1));
   check_dtype(name, y, x.dtype());
 }
@@ -34,7 +34,7 @@ void check_norm(const Tensor& x, const Tensor& w, const Tensor& rstd, const Shar
 void row_dots(Stream& stream, Tensor dots, Tensor a, Tensor b, Tensor w) {
   const auto [rows, columns] = matrix_shape("a", a);
   check_float("a", a);
-  check_like("b", b, a);
+  check_matrix_like("b", b, a);
   if (w.defined()) check_weights(w, a);
   check_sums("dots", dots, rows);
   operations_of(stream).row_dots(stream, std::move(dots), std::move(a), std::move(b), std::move(w));
@@ -48,7 +48,7 @@ void shared_norm_forward(Stream& stream,
                          Tensor squares,
                          const SharedNorm& norm) {
   check_norm(x, w, rstd, norm);
-  check_like("y", y, x);
+  check_matrix_like("y", y, x);
   check_sums("squares", squares, x.dim(0));
   operations_of(stream).shared_norm_forward(stream,
                                             std::move(y),
@@ -68,8 +68,8 @@ void shared_norm_dgrad(Stream& stream,
                        Tensor dots,
                        const SharedNorm& norm) {
   check_norm(x, w, rstd, norm);
-  check_like("dx", dx, x);
-  check_like("dy", dy, x);
+  check_matrix_like("dx", dx, x);
+  check_matrix_like("dy", dy, x);
   check_sums("dots", dots, x.dim(0));
   operations_of(stream).shared_norm_dgrad(stream,
                                           std::move(dx),

@@ -29,7 +29,7 @@ using schedule::kNone;
 using schedule::Node;
 using schedule::RankPlan;
 
-constexpr std::uint64_t kKey = 0x6f72646572;  // of all draws
+constexpr std::uint64_t kDraws = 0x6f72646572;  // the key of all draws
 // How much sooner than in the given order a micro-batch may enter: by others that have gone forward
 // and that have left. More keeps more.
 constexpr std::pair<int, int> kSlacks[] = {{0, 0}, {1, 0}, {1, 1}, {2, 2}};
@@ -56,7 +56,7 @@ double varied_seconds(const std::vector<RankPlan>& plans, const ImproveRequest& 
     sim::SimulatedStep varied = steady;
     varied.cost = [&steady, machine](int rank, int entry) {
       const schedule::Entry& at_entry = steady.graphs[at(rank)]->entries[at(entry)];
-      const double drawn = base::normal(kKey + 1 + machine, schedule::NodeHash()(at_entry.node));
+      const double drawn = base::normal(kDraws + 1 + machine, schedule::NodeHash()(at_entry.node));
       sim::Cost cost = steady.cost(rank, entry);
       cost.seconds *= schedule::is_meeting(at_entry) ? 1 + kLateness * std::abs(drawn)
                                                      : std::max(0.5, 1 + kVariation * drawn);
@@ -294,11 +294,11 @@ class Search {
   }
 
   double draw(int i) const {
-    return base::normal(kKey, static_cast<std::uint64_t>(result_.tried) * 64 + at(i));
+    return base::normal(kDraws, static_cast<std::uint64_t>(result_.tried) * 64 + at(i));
   }
   std::size_t draw_below(int i, std::size_t size) const {
     const double drawn =
-        base::uniform(kKey, static_cast<std::uint64_t>(result_.tried) * 64 + 32 + at(i));
+        base::uniform(kDraws, static_cast<std::uint64_t>(result_.tried) * 64 + 32 + at(i));
     return std::min(size - 1, static_cast<std::size_t>(drawn * static_cast<double>(size)));
   }
 

@@ -98,4 +98,13 @@ inline void store(float& to, float x) { to = x; }
 // By its bits: copies of the struct keep g++ from vectorising.
 inline void store(BFloat16& to, float x) { to.bits = BFloat16(x).bits; }
 
+// The sum of a[i] * b[i] in fp32.
+template <typename T>
+float dot(const T* a, const T* b, std::int64_t n) {
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < n; ++i) sum += load(a[i]) * load(b[i]);
+  return sum;
+}
+
 }  // namespace weft::kernels::cpu

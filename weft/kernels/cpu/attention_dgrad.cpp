@@ -72,14 +72,6 @@ void score_gradient(float* p,
 }
 
 template <typename T>
-float dot(const T* a, const T* b, std::int64_t n) {
-  float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < n; ++i) sum += load(a[i]) * load(b[i]);
-  return sum;
-}
-
-template <typename T>
 void Dgrad<T>::run_block(std::int64_t unit, std::int64_t head, Range queries, float* memory) const {
   const std::int64_t d = sizes.width, d_value = sizes.value_width, m = queries.size();
   const std::int64_t sequence = unit / (sizes.groups * shares);

@@ -11,14 +11,6 @@ namespace weft::kernels::cpu {
 namespace {
 
 template <typename T>
-float dot(const T* a, const T* b, std::int64_t n) {
-  float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < n; ++i) sum += load(a[i]) * load(b[i]);
-  return sum;
-}
-
-template <typename T>
 float weighted_dot(const T* a, const T* b, const T* w, std::int64_t n) {
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
