@@ -1,8 +1,22 @@
 #include "weft/base/json.h"
 
-#include <string_view>
-
 namespace weft::base {
+
+Json parse_json(std::string_view text, const Json::parser_callback_t& watch) {
+  return Json::parse(text, watch);
+}
+
+SortedJson parse_sorted_json(std::string_view text, const SortedJson::parser_callback_t& watch) {
+  return SortedJson::parse(text, watch);
+}
+
+Json try_parse_json(std::string_view text) {
+  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+
+SortedJson try_parse_sorted_json(std::string_view text) {
+  return SortedJson::parse(text, nullptr, /*allow_exceptions=*/false);
+}
 
 std::string reason_of(const nlohmann::json::exception& error) {
   constexpr std::size_t kMost = 240;

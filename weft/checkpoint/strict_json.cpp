@@ -49,12 +49,11 @@ StrictJson parse_object(std::string_view bytes, const std::string& file, std::si
   StrictJson parsed;
   try {
     Watch watch(file);
-    parsed =
-        StrictJson::parse(bytes.begin(),
-                          bytes.end(),
-                          [&watch](int depth, StrictJson::parse_event_t event, StrictJson& value) {
-                            return watch(depth, event, value);
-                          });
+    parsed = base::parse_sorted_json(
+        bytes,
+        [&watch](int depth, StrictJson::parse_event_t event, StrictJson& value) {
+          return watch(depth, event, value);
+        });
   } catch (const StrictJson::exception& error) {
     throw base::ConfigError(text("'{}' is not valid JSON: {}", file, base::reason_of(error)));
   }

@@ -4,14 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
+#include "weft/base/json.h"
+
 namespace weft::checkpoint {
 
-// Sorted keys: lookup and insertion stay logarithmic however many keys a file brings.
-using StrictJson = nlohmann::json;
+using StrictJson = base::SortedJson;
 
 inline constexpr std::size_t kLargestJson = std::size_t{32} << 20;  // bytes
 

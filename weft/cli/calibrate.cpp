@@ -146,7 +146,7 @@ int run_calibrate(const CalibrateOptions& options) {
       if (profile) print_text(to_text(*profile, result->step_seconds));
       break;
     case Format::Json: {
-      base::Json json{{"parameters", base::Json::parse(plan::print(found))},
+      base::Json json{{"parameters", base::parse_json(plan::print(found))},
                       {"step_ms", result->step_seconds * 1e3},
                       {"predicted_ms", predicted * 1e3},
                       {"file", options.out}};

@@ -76,7 +76,7 @@ std::optional<Json> ask_peer(const std::string& script,
     failures.push_back(text("{}: {}", script, *result.failure));
     return std::nullopt;
   }
-  Json answer = Json::parse(result.output, nullptr, false);
+  Json answer = base::try_parse_json(result.output);
   if (!answer.is_object()) {
     failures.push_back(text("{} printed no result: '{}'", script, base::shown(result.output)));
     return std::nullopt;

@@ -66,7 +66,7 @@ void Peer::run() {
 std::vector<PeerResult> Peer::compare(const std::vector<double>& losses) const {
   std::vector<PeerResult> results;
   for (const auto& [style, output] : outputs_) {
-    const base::Json json = base::Json::parse(output, nullptr, false);
+    const base::Json json = base::try_parse_json(output);
     if (json.is_discarded() || !json.contains("losses") || !json.contains("step_seconds")) {
       throw base::SystemError(text("the peer printed no result: '{}'", output.substr(0, 200)));
     }

@@ -91,7 +91,7 @@ base::Json to_json(const PredictBench& bench, PredictSet set) {
   for (const Bar& each : bars_of(bench, set)) bars.push_back(to_json(each));
   base::Json json{{"set", word(set)},
                   {"interrupted", bench.interrupted},
-                  {"calibration", base::Json::parse(plan::print(bench.calibrated.calibration))},
+                  {"calibration", base::parse_json(plan::print(bench.calibrated.calibration))},
                   {"calibrated_ms", bench.calibrated.step_seconds * 1e3},
                   {"rows", std::move(rows)},
                   {"median_error", bench.median_error()},

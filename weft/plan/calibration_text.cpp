@@ -115,7 +115,7 @@ std::string print(const Calibration& calibration) {
 }
 
 Calibration parse_calibration(std::string_view text) {
-  const base::Json json = base::Json::parse(text, nullptr, false);
+  const base::Json json = base::try_parse_json(text);
   if (json.is_discarded() || !json.is_object()) {
     refuse_calibration("it is not JSON, or not an object");
   }

@@ -16,7 +16,7 @@ constexpr std::size_t kLongestLine = 1u << 20;
 constexpr std::size_t kMostSteps = 1'000'000;  // the first ones; a longer run is not steadier
 constexpr std::size_t kMostLayers = 4096;
 
-using Line = nlohmann::json;
+using Line = base::SortedJson;
 
 double number_of(const Line& object, const char* key) {
   const auto found = object.find(key);
@@ -122,8 +122,7 @@ MetricsFile read_metrics(const std::filesystem::path& file) {
   for (std::string line; lines.next(line);) {
     if (line.empty()) continue;
     const bool is_whole = line.size() <= kLongestLine;
-    const Line json =
-        is_whole ? Line::parse(line, nullptr, /*allow_exceptions=*/false) : Line::object();
+    const Line json = is_whole ? base::try_parse_sorted_json(line) : Line::object();
     if (json.is_object() && number_of(json, "iteration_time_ms") > 0) {
       sums.add_step(json);
     } else {

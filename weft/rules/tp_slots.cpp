@@ -130,7 +130,7 @@ Json parsed(std::string_view json, Faults& faults) {
     return true;
   };
   try {
-    return Json::parse(json, watch);
+    return base::parse_json(json, watch);
   } catch (const Json::exception& error) {
     faults.push_back(text("it is no JSON: {}", base::reason_of(error)));
     return Json(Json::value_t::discarded);

@@ -63,7 +63,7 @@ std::string to_text(const Timeline& timeline) {
 
 Timeline parse_timeline(std::string_view text) {
   try {
-    const Json json = Json::parse(text);
+    const Json json = base::parse_json(text);
     Timeline timeline{.rank = json.at("rank"), .label = json.at("label"), .spans = {}};
     for (const Json& fields : json.at("spans")) timeline.spans.push_back(span_of(fields));
     return timeline;

@@ -43,7 +43,7 @@ std::uint64_t bytes_of_steps(const fs::path& metrics, std::int64_t steps) {
   std::ifstream file(metrics);
   std::int64_t last = 0;
   for (std::string line; std::getline(file, line) && !file.eof();) {
-    const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const base::SortedJson json = base::try_parse_sorted_json(line);
     const auto found = json.is_object() ? json.find("iteration") : json.end();
     if (found == json.end() || !found->is_number_integer()) break;
     const auto step = found->get<std::int64_t>();

@@ -93,7 +93,7 @@ std::string print(const CostTable& table) {
 CostTable parse_costs(std::string_view text) {
   CostTable table;
   try {
-    const Json json = Json::parse(text);
+    const Json json = base::parse_json(text);
     for (const Json& rank : json.at("ranks")) {
       for (const auto& [name, cost] : rank.at("costs").items()) {
         const schedule::Node node = schedule::parse_node(name);
