@@ -8,76 +8,82 @@
 namespace weft::config {
 namespace {
 
+// What the type of a field does not decide.
+struct Description {
+  const char* name;
+  const char* meaning;
+  const char* unit;
+  Support support;
+};
+
+// A new field at the end of the table, as yet without a type.
+Field& append(const char* section, const Description& description, std::vector<Field>& all) {
+  Field& field = all.emplace_back();
+  field.section = section;
+  field.name = description.name;
+  field.key = base::text("{}.{}", section, description.name);
+  field.meaning = description.meaning;
+  field.unit = description.unit;
+  field.support = description.support;
+  return field;
+}
+
+template <typename Section, typename T>
+class MemberAccess final : public FieldAccess {
+ public:
+  MemberAccess(Section Config::*section, T Section::*member) : section_(section), member_(member) {}
+
+  base::Json get(const Config& config) const override {
+    return FieldCodec<T>::json(config.*section_.*member_);
+  }
+
+  void copy(const Config& from, Config& to) const override {
+    to.*section_.*member_ = from.*section_.*member_;
+  }
+
+  bool set(Config& config, const Written& written) const override {
+    // Where Megatron Bridge has "unset" beside true and false, unset is the default.
+    if constexpr (std::is_same_v<T, bool>) {
+      if (std::holds_alternative<std::monostate>(written)) {
+        config.*section_.*member_ = Section().*member_;
+        return true;
+      }
+    }
+    auto value = FieldCodec<T>::parse(written);
+    if (value) config.*section_.*member_ = std::move(*value);
+    return value.has_value();
+  }
+
+ private:
+  Section Config::*section_;
+  T Section::*member_;
+};
+
 // Adds the fields of one section to the table.
 template <typename Section>
 class SectionFields {
  public:
-  SectionFields(const char* name, Section Config::*member, std::vector<Field>& all)
-      : name_(name), member_(member), all_(all) {}
+  SectionFields(const char* name, Section Config::*section, std::vector<Field>& all)
+      : name_(name), section_(section), all_(all) {}
 
   using Type = Section;
 
   // Never inlined: hundreds of copies in one function would take the compiler longer than all else
   // here.
   template <typename T>
-  [[gnu::noinline]] void add(T Section::*member,
-                             const char* name,
-                             const char* meaning,
-                             const char* unit,
-                             Support support) {
-    all_.push_back(make_field(member, name, meaning, unit, support));
+  [[gnu::noinline]] void add(T Section::*member, const Description& description) {
+    Field& field = append(name_, description, all_);
+    field.type = FieldCodec<T>::type();
+    field.example = FieldCodec<T>::example();
+    field.shape = FieldCodec<T>::shape;
+    field.access.reset(new MemberAccess<Section, T>(section_, member));
   }
 
  private:
-  template <typename T>
-  Field make_field(T Section::*member,
-                   const char* name,
-                   const char* meaning,
-                   const char* unit,
-                   Support support) const;
-
   const char* name_;
-  Section Config::*member_;
+  Section Config::*section_;
   std::vector<Field>& all_;
 };
-
-template <typename Section>
-template <typename T>
-Field SectionFields<Section>::make_field(T Section::*member,
-                                         const char* name,
-                                         const char* meaning,
-                                         const char* unit,
-                                         Support support) const {
-  using Codec = FieldCodec<T>;
-  Field field{
-      .section = name_,
-      .name = name,
-      .key = base::text("{}.{}", name_, name),
-      .type = Codec::type(),
-      .initial = {},
-      .example = Codec::example(),
-      .meaning = meaning,
-      .unit = unit,
-      .shape = Codec::shape,
-      .support = support,
-      .get = [of = member_,
-              member](const Config& config) { return Codec::json(config.*of.*member); },
-      .copy = [of = member_, member](const Config& from,
-                                     Config& to) { to.*of.*member = from.*of.*member; },
-      .set =
-          [of = member_, member](Config& config, const Written& written) {
-            // Where Megatron Bridge has "unset" beside true and false, unset is the default.
-            if (std::is_same_v<T, bool> && std::holds_alternative<std::monostate>(written)) {
-              config.*of.*member = Section().*member;
-              return true;
-            }
-            auto value = Codec::parse(written);
-            if (value) config.*of.*member = std::move(*value);
-            return value.has_value();
-          }};
-  field.initial = value_text(field, Config());
-  return field;
-}
 
 // The words of the last column of the lists.
 Support built() { return {}; }
@@ -91,7 +97,7 @@ Support idle_on_cpu(std::string_view why) {
 std::vector<Field> make_fields() {
   std::vector<Field> all;
 #define WEFT_FIELD(type, name, initial, meaning, unit, support) \
-  section.add(&decltype(section)::Type::name, #name, meaning, unit, support);
+  section.add(&decltype(section)::Type::name, Description{#name, meaning, unit, support});
   {
     SectionFields section("model", &Config::model, all);
 #include "weft/config/fields/model.def"
@@ -157,6 +163,8 @@ std::vector<Field> make_fields() {
 #include "weft/config/fields/hardware.def"
   }
 #undef WEFT_FIELD
+  const Config defaults;
+  for (Field& field : all) field.initial = value_text(field, defaults);
   return all;
 }
 
