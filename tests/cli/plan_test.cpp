@@ -330,6 +330,53 @@ TEST(PlanCommand, AReportOfItsTraceSaysTheSame) {
   }
 }
 
+// Of a pipeline only some micro-batches are simulated: the report of them is of the whole step.
+// Without launches, which a trace tells as a bubble where a receive of another stage waits beside
+// them.
+TEST(PlanCommand, AReportOfAShortTraceIsOfTheWholeStep) {
+  const std::string pipeline =
+      "--simulate qwen3_30b_a3b_pretrain_16gpu_h100_bf16 model.num_layers=16 world=64 pp=8 ep=8 "
+      "gbs=1024 mbs=1 model.cuda_graph_impl=full_iteration model.cuda_graph_modules=[] ";
+  const std::string plain =
+      "vpp=null comm_overlap.overlap_moe_expert_parallel_comm=false "
+      "comm_overlap.delay_wgrad_compute=false ";
+  const std::string merged =
+      "vpp=2 comm_overlap.overlap_moe_expert_parallel_comm=true "
+      "comm_overlap.delay_wgrad_compute=false ";
+  for (const std::string& order : {plain, merged}) {
+    SCOPED_TRACE(order);
+    const Scratch trace("short.json"), page("short.html");
+    const Json plan = planned(pipeline + order + "--trace=" + trace.name());
+    const Outcome outcome = weft("report --json --html=" + page.name() + " " + trace.name());
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Json report = Json::parse(outcome.out);
+    const std::int64_t shown = plan["schedule"]["simulated_micro_batches"];
+    EXPECT_EQ(plan["schedule"]["micro_batches"], 128);
+    EXPECT_LT(shown, 48);
+    EXPECT_EQ(report["micro_batches"], (Json{{"shown", shown}, {"of", 128}}));
+    const Json& walls = report["walls"];
+    const double step = walls["step_ms"];
+    // The same schedule, in nanoseconds.
+    EXPECT_NEAR(step, plan["schedule"]["step_ms"].get<double>(), 1e-6 * step);
+    EXPECT_EQ(report["wall"], plan["wall"]) << walls;
+    // Turns on one clock and nodes on another differ by some percent, as their steps do.
+    const auto share = [&](const char* wall) { return walls[wall].get<double>() / step; };
+    double exposed = 0, compute = 0;
+    for (const auto& [kind, ms] : plan["exposed"].items()) {
+      if (kind != "host") exposed += ms.get<double>() / plan["step_ms"].get<double>();
+    }
+    for (const Json& ms : plan["compute"]) {
+      compute += ms.get<double>() / plan["step_ms"].get<double>();
+    }
+    EXPECT_NEAR(step / plan["step_ms"].get<double>(), 1, 0.03);
+    EXPECT_NEAR(share("bubble_ms"), plan["bubble"].get<double>(), 0.015);
+    EXPECT_NEAR(share("communication_ms"), exposed, 0.03);
+    EXPECT_NEAR(share("compute_ms"), compute, 0.04);
+    const std::string said = base::text("the timeline shows {} of 128 micro-batches", shown);
+    EXPECT_NE(weft("report " + trace.name()).out.find(said), std::string::npos) << said;
+  }
+}
+
 TEST(PlanCommand, AnUnknownGpuListsTheKnownOnes) {
   const Outcome outcome = weft("plan --simulate tiny --gpu=h1000");
   EXPECT_EQ(outcome.code, 2);

@@ -25,8 +25,9 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   std::istringstream stream(std::string(reinterpret_cast<const char*>(data), size));
   try {
     const weft::trace::ChromeTrace trace = weft::trace::parse_chrome(stream, "fuzz");
-    require_sum(weft::trace::walls_of(trace.timelines, weft::trace::Clocks::Shared));
-    weft::trace::analyse(trace.timelines);
+    const auto shared = weft::trace::Clocks::Shared;
+    require_sum(weft::trace::walls_of(trace.timelines, shared, trace.shortened));
+    weft::trace::analyse(trace.timelines, shared, trace.shortened);
     if (trace.devices) require_sum(weft::trace::analyse_devices(*trace.devices).walls);
   } catch (const weft::base::ConfigError&) {
   }

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "weft/derive/derived.h"
+#include "weft/exec/sim/simulate.h"
+#include "weft/exec/sim/timelines.h"
 #include "weft/plan/price.h"
+#include "weft/plan/simulated_step.h"
 #include "weft/trace/dominant_wall.h"
 #include "weft/trace/walls.h"
 
@@ -46,7 +49,7 @@ TEST(SimulatedRun, TheRealScheduleTakesAsLongAsThePrice) {
       const config::Config config = run_of(pp, merges);
       const SimulatedRun run = simulate_run(config, config, h100());
       const double priced = price_step(config, h100()).step_ms;
-      EXPECT_EQ(run.micro_batches, 8);
+      EXPECT_EQ(run.shortened.micro_batches, 8);
       EXPECT_NEAR(run.step_ms / priced, 1, 0.04) << "pp " << pp << ", merged " << merges;
     }
   }
@@ -82,6 +85,61 @@ TEST(SimulatedRun, ItsTraceHasTheWallsOfThePrice) {
     EXPECT_NEAR(walls.host / walls.step, share(price.exposed.host), 0.06) << merges;
     EXPECT_NEAR(walls.compute / walls.step, share(price.compute.total()), 0.06) << merges;
     EXPECT_EQ(trace::dominant_wall(trace::lost_of(walls), walls.step), price.wall) << merges;
+  }
+}
+
+// A step with every micro-batch on the clock.
+std::vector<trace::Timeline> whole_timelines(const config::Config& config) {
+  const grid::Grid grid(derive::layout_of(config));
+  const std::vector<schedule::RankPlan> plans = schedule::plan_step(config, grid);
+  const exec::sim::SimulatedStep step =
+      simulated_step(plans, hardware_costs(config, grid, plans, h100()));
+  return exec::sim::timelines_of(step, exec::sim::simulate(step));
+}
+
+// What stands for the micro-batches that a trace does not show is told from one part of it: every
+// wall of every rank, and every kind of communication, is that of the whole step.
+TEST(SimulatedRun, AShortTraceTellsTheWallsOfTheWholeStep) {
+  constexpr double kOfStep = 0.005;  // the clock does not settle to the nanosecond
+  for (const char* order : {"plain", "chunks", "merged", "zb_h1"}) {
+    SCOPED_TRACE(order);
+    config::Config config = run_of(8, order == std::string("merged"));
+    config.model.num_layers = 16;
+    config.train.global_batch_size = 16 * 64;
+    if (order == std::string("chunks")) config.model.virtual_pipeline_model_parallel_size = 2;
+    if (order == std::string("zb_h1")) {
+      config.runtime.pipeline_schedule = config::PipelineSchedule::ZeroBubble;
+    }
+    const SimulatedRun run = simulate_run(config, config, h100());
+    ASSERT_TRUE(run.shortened.is_short());
+    EXPECT_EQ(run.shortened.micro_batches, 64);
+    const std::vector<trace::Timeline> whole = whole_timelines(config);
+    const auto told = trace::walls_of(run.timelines, trace::Clocks::Shared, run.shortened);
+    const auto right = trace::walls_of(whole, trace::Clocks::Shared);
+    ASSERT_EQ(told.size(), right.size());
+    for (std::size_t rank = 0; rank < told.size(); ++rank) {
+      SCOPED_TRACE(rank);
+      const trace::Walls &one = told[rank].walls, &other = right[rank].walls;
+      const double near = kOfStep * other.step;
+      EXPECT_NEAR(one.step, run.step_ms, 1e-3);
+      EXPECT_NEAR(one.step, other.step, near);
+      EXPECT_NEAR(one.compute, other.compute, near);
+      EXPECT_NEAR(one.gemm, other.gemm, near);
+      EXPECT_NEAR(one.communication, other.communication, near);
+      EXPECT_NEAR(one.bubble, other.bubble, near);
+      EXPECT_NEAR(one.late, other.late, near);
+      EXPECT_NEAR(one.host, other.host, near);
+      EXPECT_NEAR(one.idle, other.idle, near);
+    }
+    const trace::Exposure short_one =
+        trace::analyse(run.timelines, trace::Clocks::Shared, run.shortened);
+    const trace::Exposure whole_one = trace::analyse(whole);
+    for (const auto& [kind, time] : whole_one.kinds) {
+      SCOPED_TRACE(kind);
+      const double near = kOfStep * run.step_ms;
+      EXPECT_NEAR(short_one.kinds.at(kind).exposed_ms, time.exposed_ms, near);
+      EXPECT_NEAR(short_one.kinds.at(kind).communication_ms, time.communication_ms, 4 * near);
+    }
   }
 }
 

@@ -95,6 +95,9 @@ TEST(Next, CommunicationWithoutAnAxisHasIdeasToo) {
   EXPECT_DOUBLE_EQ(*next[1].gain_ms, 34);
   EXPECT_NE(next[1].rule.find("overlap_p2p_comm"), std::string::npos) << next[1].rule;
   EXPECT_NE(find(next, "moe_permute_fusion"), nullptr);
+  // A trace that has the host's launches was recorded with it.
+  report.has_launches = true;
+  EXPECT_EQ(find(next_to_try({.report = report}), "record the host"), nullptr);
 }
 
 TEST(Next, OneChangeIsOfferedOnce) {

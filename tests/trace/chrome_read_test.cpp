@@ -10,6 +10,7 @@
 #include "weft/base/file.h"
 #include "weft/base/text.h"
 #include "weft/trace/chrome.h"
+#include "weft/trace/exposure.h"
 
 namespace weft::trace {
 namespace chrome_read_test {
@@ -69,6 +70,63 @@ TEST(ChromeRead, GivesBackWhatWasWritten) {
     for (Span& span : timelines[rank].spans) span.begin_ns -= start, span.end_ns -= start;
     EXPECT_EQ(trace.timelines[rank].spans, timelines[rank].spans) << rank;
   }
+}
+
+std::string simulated(const std::vector<Timeline>& timelines, const Shortened& shortened) {
+  std::string text;
+  write_simulated_chrome(timelines, "model: {}", shortened, [&](std::string_view bytes) {
+    text += bytes;
+  });
+  return text;
+}
+
+TEST(ChromeRead, ASimulatedStepSaysWhatItShows) {
+  Hand hand(0);
+  hand.compute("0F0.route", 2, 4).compute("0F1.route", 4, 7).compute("0F2.route", 7, 9);
+  const std::vector<Timeline> timelines{hand};
+  Shortened wrote{.micro_batches = 8,
+                  .shown = 3,
+                  .steady = part_of(timelines, 2, 5),
+                  .repeated = 5};
+  const ChromeTrace trace = read(simulated(timelines, wrote));
+  EXPECT_EQ(trace.simulated_config, "model: {}");
+  EXPECT_EQ(trace.shortened.micro_batches, 8);
+  EXPECT_EQ(trace.shortened.shown, 3);
+  EXPECT_EQ(trace.shortened.repeated, 5);
+  EXPECT_EQ(trace.shortened.steady, (Interval{2'000'000, 5'000'000})) << "from the first span";
+  EXPECT_EQ(analyse(trace.timelines, Clocks::Shared, trace.shortened).mean_step_ms(), 22);
+  const ChromeTrace whole = read(simulated(timelines, {.micro_batches = 3, .shown = 3}));
+  EXPECT_FALSE(whole.shortened.is_short());
+}
+
+TEST(ChromeRead, ASimulatedStepThatContradictsItselfIsRefused) {
+  Hand hand(0);
+  hand.compute("0F0.route", 0, 3).compute("0F1.route", 3, 7);
+  const std::vector<Timeline> timelines{hand};
+  const Shortened good{.micro_batches = 8,
+                       .shown = 2,
+                       .steady = part_of(timelines, 1, 4),
+                       .repeated = 5};
+  const auto refused = [&](const auto& change) {
+    Shortened bad = good;
+    change(bad);
+    return refusal(simulated(timelines, bad));
+  };
+  EXPECT_EQ(refused([](Shortened&) {}), "");
+  EXPECT_TRUE(says(refused([](Shortened& bad) { bad.repeated = 0; }), "2 of 8 micro-batches"));
+  EXPECT_TRUE(says(refused([](Shortened& bad) { bad.repeated = 7; }), "7 times more"));
+  EXPECT_TRUE(says(refused([](Shortened& bad) { bad.shown = 0; }), "0 of 8"));
+  EXPECT_TRUE(says(refused([](Shortened& bad) { bad.shown = -9; }), "-9 of 8"));
+  EXPECT_TRUE(says(refused([](Shortened& bad) { bad.steady.end += 4'000'000; }), "1 to 8 ms"));
+  EXPECT_TRUE(says(refused([](Shortened& bad) { bad.steady.end -= 3'500'000; }), "1 to 0.5 ms"));
+  std::string text = simulated(timelines, good);
+  const std::string step = "\"step_ms\":22.0";
+  ASSERT_TRUE(says(text, step)) << text;
+  text.replace(text.find(step), step.size(), "\"step_ms\":7.0");
+  EXPECT_TRUE(says(refusal(text), "is to take 7 ms, and with what is repeated it takes 22 ms"));
+  Hand twice = hand;
+  twice.run(1).compute("0F0.route", 7, 8);
+  EXPECT_TRUE(says(refusal(simulated(std::vector<Timeline>{twice}, good)), "more than one step"));
 }
 
 TEST(ChromeRead, ListsAndObjectsAreTraces) {

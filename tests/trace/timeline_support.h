@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/trace/shortened.h"
 #include "weft/trace/span.h"
 
 namespace weft::trace {
@@ -96,5 +97,11 @@ class Hand {
   Timeline timeline_;
   int run_ = 0;
 };
+
+// From and to in milliseconds after the first span.
+inline Interval part_of(const std::vector<Timeline>& timelines, double from, double to) {
+  const std::int64_t start = shown_time(timelines).begin;
+  return {start + std::llround(from * 1e6), start + std::llround(to * 1e6)};
+}
 
 }  // namespace weft::trace

@@ -66,6 +66,34 @@ TEST(Walls, ACopyIsItsOwnWall) {
   EXPECT_DOUBLE_EQ(sum_of(found), 6);
 }
 
+// Two micro-batches are shown, of five: what is between 3 and 6 ms is there three times more.
+TEST(Walls, WhatIsRepeatedCountsAsOftenAsTheStepHasIt) {
+  Hand hand(0);
+  hand.compute("a", 0, 3)
+      .communication("ep", "x", 2, 4, Cover::None)
+      .compute("b", 4, 5.5, {"x"})
+      .communication("dp", "y", 5.5, 8, Cover::None)
+      .compute("c", 8, 9, {"y"});
+  const std::vector<Timeline> one{hand};
+  const Shortened shortened{.micro_batches = 5,
+                            .shown = 2,
+                            .steady = part_of(one, 3, 6),
+                            .repeated = 3};
+  const Walls found = walls_of(one, Clocks::Shared, shortened).at(0).walls;
+  EXPECT_DOUBLE_EQ(found.step, 9 + 3 * 3);
+  EXPECT_DOUBLE_EQ(found.compute, 5.5 + 3 * 1.5);
+  EXPECT_DOUBLE_EQ(found.gemm, 5.5 + 3 * 1.5);
+  EXPECT_DOUBLE_EQ(found.communication, 3.5 + 3 * 1.5);
+  EXPECT_DOUBLE_EQ(sum_of(found), found.step);
+  const Exposure exposure = analyse(one, Clocks::Shared, shortened);
+  EXPECT_DOUBLE_EQ(exposure.mean_step_ms(), found.step);
+  EXPECT_DOUBLE_EQ(exposure.kinds.at("ep").communication_ms, 2 + 3 * 1);
+  EXPECT_DOUBLE_EQ(exposure.kinds.at("ep").exposed_ms, 1 + 3 * 1);
+  EXPECT_DOUBLE_EQ(exposure.kinds.at("ep").hidden_any, 1.0 / 5);
+  EXPECT_DOUBLE_EQ(exposure.kinds.at("dp").exposed_ms, 2.5 + 3 * 0.5);
+  EXPECT_DOUBLE_EQ(exposure.total.reasons.no_partner_ms, found.communication);
+}
+
 TEST(Walls, RunsAreMeansOfStepsThatEndWithTheSlowestRank) {
   Hand first(0), second(1);
   first.compute("x", 0, 2).run(1).compute("x", 10, 14);

@@ -50,8 +50,8 @@ std::string text_of(const plan::SimulatedRun& run) {
   return base::text(
       "schedule    {} on the clock with every node of {} of {}, as a trace would show it\n",
       plan::time_text(run.step_ms),
-      run.run,
-      base::counted(run.micro_batches, "micro-batch"));
+      run.shortened.shown,
+      base::counted(run.shortened.micro_batches, "micro-batch"));
 }
 
 // The peak that Weft's own engine would count, by a dry step of it (weft memory); none where this
@@ -124,7 +124,10 @@ int plan_simulate(const PlanOptions& options) {
           "written; use fewer micro-batches or layers");
     }
     base::write_whole(options.trace, [&](const base::Append& append) {
-      trace::write_simulated_chrome(schedule->timelines, config::to_yaml(asked), append);
+      trace::write_simulated_chrome(schedule->timelines,
+                                    config::to_yaml(asked),
+                                    schedule->shortened,
+                                    append);
     });
   }
   if (options.run.format == Format::Json) {
@@ -134,8 +137,8 @@ int plan_simulate(const PlanOptions& options) {
     if (engine) json["engine_memory_bytes"] = engine_json(*engine);
     if (schedule) {
       json["schedule"] = {{"step_ms", schedule->step_ms},
-                          {"micro_batches", schedule->micro_batches},
-                          {"simulated_micro_batches", schedule->run}};
+                          {"micro_batches", schedule->shortened.micro_batches},
+                          {"simulated_micro_batches", schedule->shortened.shown}};
     }
     print_json(json);
   } else {

@@ -30,4 +30,15 @@ config::Config with_micro_batches(config::Config config, std::int64_t micro_batc
   return config;
 }
 
+WholeStep whole_step(const config::Config& config,
+                     const std::function<double(std::int64_t micro_batches)>& seconds_of) {
+  WholeStep step{.micro_batches = micro_batches_of(config)};
+  step.run = fewest_micro_batches(config.model, step.micro_batches);
+  step.run_seconds = seconds_of(step.run);
+  const std::int64_t group = derive::micro_batch_group(config.model);
+  step.repeated = (step.micro_batches - step.run) / group;  // without a rest: the short one has it
+  if (step.repeated > 0) step.group_seconds = seconds_of(step.run + group) - step.run_seconds;
+  return step;
+}
+
 }  // namespace weft::plan

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "weft/config/config.h"
 
@@ -17,5 +18,19 @@ std::int64_t fewest_micro_batches(const config::ModelConfig& model, std::int64_t
 
 // The config whose step has `micro_batches` on every rank.
 config::Config with_micro_batches(config::Config config, std::int64_t micro_batches);
+
+// A whole step from short ones: what one group of micro-batches more takes stands for the rest.
+struct WholeStep {
+  std::int64_t micro_batches = 0;  // of the step
+  std::int64_t run = 0;            // of them, in the short one
+  std::int64_t repeated = 0;       // groups that the step has besides; 0: the short one is all
+  double run_seconds = 0, group_seconds = 0;
+
+  double seconds() const { return run_seconds + static_cast<double>(repeated) * group_seconds; }
+};
+// `seconds_of` a step of so many micro-batches: asked for the short one, and then, where the step
+// has more, for that with a group besides.
+WholeStep whole_step(const config::Config& config,
+                     const std::function<double(std::int64_t micro_batches)>& seconds_of);
 
 }  // namespace weft::plan

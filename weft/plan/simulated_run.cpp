@@ -1,6 +1,6 @@
 #include "weft/plan/simulated_run.h"
 
-#include <algorithm>
+#include <cmath>
 
 #include "weft/base/casts.h"
 #include "weft/derive/derived.h"
@@ -67,6 +67,14 @@ NodeStretch stretch_of(const Entry& entry, const schedule::Anatomy& anatomy, Lay
   return forward ? layer.forward : layer.backward;
 }
 
+// So long a part of them.
+trace::Interval middle_of(const std::vector<trace::Timeline>& timelines, double seconds) {
+  const trace::Interval all = trace::shown_time(timelines);
+  const std::int64_t length = std::llround(seconds * 1e9);
+  const std::int64_t begin = all.begin + (all.end - all.begin - length) / 2;
+  return {begin, begin + length};
+}
+
 ShortRun run_short(const config::Config& config,
                    const config::Config& priced,
                    const Hardware& hardware,
@@ -120,20 +128,22 @@ SimulatedRun simulate_run(const config::Config& config,
                           const config::Config& priced,
                           const Hardware& hardware,
                           const Routing& routing) {
-  const std::int64_t all = micro_batches_of(config);
-  const std::int64_t few = fewest_micro_batches(config.model, all);
-  ShortRun run = run_short(with_micro_batches(config, few), priced, hardware, routing, Traced::Yes);
-  SimulatedRun simulated{.micro_batches = all,
-                         .run = few,
-                         .step_ms = run.seconds * 1e3,
-                         .run_ms = run.seconds * 1e3,
-                         .timelines = std::move(run.timelines)};
-  if (few == all) return simulated;
-  const std::int64_t more = std::min(all, few + derive::micro_batch_group(config.model));
-  const ShortRun longer =
-      run_short(with_micro_batches(config, more), priced, hardware, routing, Traced::No);
-  const double each = (longer.seconds - run.seconds) / number(more - few);
-  simulated.step_ms += each * number(all - few) * 1e3;
+  SimulatedRun simulated;
+  const WholeStep step = whole_step(config, [&](std::int64_t micro_batches) {
+    const bool is_shown = simulated.timelines.empty();
+    ShortRun run = run_short(with_micro_batches(config, micro_batches),
+                             priced,
+                             hardware,
+                             routing,
+                             is_shown ? Traced::Yes : Traced::No);
+    if (is_shown) simulated.timelines = std::move(run.timelines);
+    return run.seconds;
+  });
+  simulated.step_ms = step.seconds() * 1e3;
+  simulated.shortened = {.micro_batches = step.micro_batches,
+                         .shown = step.run,
+                         .steady = middle_of(simulated.timelines, step.group_seconds),
+                         .repeated = step.repeated};
   return simulated;
 }
 

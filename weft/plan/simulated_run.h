@@ -1,7 +1,8 @@
 // One run on the clock: the real schedule of its step, at the costs of a kind of GPU.
 //
 // A step of many micro-batches is shortened to as many as keep its order (short_step.h); what one
-// more group of them takes is added for the rest.
+// more group of them takes is added for the rest. As long a part from the middle of the timelines,
+// where all stages are past their warm-up and none is at its end, stands for such a group.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include "weft/plan/hardware.h"
 #include "weft/plan/routing.h"
 #include "weft/schedule/plan.h"
+#include "weft/trace/shortened.h"
 #include "weft/trace/span.h"
 
 namespace weft::plan {
@@ -27,11 +29,9 @@ exec::sim::CostTable hardware_costs(const config::Config& config,
                                     const Routing& routing = {});
 
 struct SimulatedRun {
-  std::int64_t micro_batches = 0;          // of the step
-  std::int64_t run = 0;                    // of them, simulated
-  double step_ms = 0;                      // of all
-  double run_ms = 0;                       // of those simulated
-  std::vector<trace::Timeline> timelines;  // by pipeline rank, of those simulated
+  double step_ms = 0;                      // of all micro-batches
+  trace::Shortened shortened;              // which of them the timelines show
+  std::vector<trace::Timeline> timelines;  // by pipeline rank
 };
 
 // Of a config that rules::validate_schedule() has passed: parts that no schedule has (fp8, graphs,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "weft/base/casts.h"
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/derive/gpu.h"
@@ -17,23 +18,55 @@ namespace {
 
 using base::text;
 
+bool has_launches(const trace::DeviceTraces& traces) {
+  return std::ranges::any_of(traces.devices, [](const trace::DeviceTrace& device) {
+    return std::ranges::any_of(device.kernels, [](const trace::Kernel& kernel) {
+      return kernel.launched_ns != trace::Kernel::kUnknown;
+    });
+  });
+}
+
+double worked_ms(const trace::RankWalls& rank) {
+  const trace::Walls& walls = rank.walls;
+  return walls.compute + walls.communication + walls.host + walls.copy;
+}
+
+// A simulated step is told as it is priced: a rank stands for its stage, so that who waits for
+// another waits for a stage; and the times are those of the rank that works longest.
+void tell_as_priced(Report& report) {
+  for (trace::RankWalls& rank : report.ranks) {
+    rank.walls.bubble += rank.walls.late;
+    rank.walls.late = 0;
+  }
+  const auto longest = std::ranges::max_element(report.ranks, {}, worked_ms);
+  const trace::RankExposure& exposure =
+      report.exposure.ranks[base::at(longest - report.ranks.begin())];
+  report.longest = longest->rank;
+  report.walls = longest->walls;
+  report.exposure.kinds = exposure.kinds;
+  report.exposure.total = exposure.total;
+}
+
 void take_times(const Evidence& evidence, Report& report) {
   if (evidence.devices) {
     trace::DeviceTimes times = trace::analyse_devices(*evidence.devices);
     report.exposure = std::move(times.exposure);
     report.ranks = std::move(times.walls);
     report.traced_steps = evidence.devices->steps;
+    report.has_launches = has_launches(*evidence.devices);
     report.notes.push_back(
         "kernels are told apart by their names, and a kernel does not say what may run beside it: "
         "exposed time that is not the host's stands under no partner");
   } else if (!evidence.timelines.empty()) {
-    report.exposure = trace::analyse(evidence.timelines, evidence.clocks);
-    report.ranks = trace::walls_of(evidence.timelines, evidence.clocks);
+    report.shortened = evidence.shortened;
+    report.exposure = trace::analyse(evidence.timelines, evidence.clocks, evidence.shortened);
+    report.ranks = trace::walls_of(evidence.timelines, evidence.clocks, evidence.shortened);
     report.traced_steps = static_cast<int>(report.exposure.step_ms.size());
   }
   std::vector<trace::Walls> walls;
   for (const trace::RankWalls& rank : report.ranks) walls.push_back(rank.walls);
   report.walls = trace::mean(walls);
+  if (report.shortened.micro_batches > 0) tell_as_priced(report);
 }
 
 void take_memory(const config::Config& run, Report& report) {

@@ -23,6 +23,7 @@ void take_trace(const fs::path& file, Evidence& evidence) {
     evidence.timelines.push_back(std::move(timeline));
   }
   if (trace.devices) evidence.devices = std::move(trace.devices);
+  if (trace.simulated_config) evidence.shortened = trace.shortened;
   if (trace.simulated_config && !evidence.config) {
     evidence.origin = Evidence::Origin::Simulated;
     evidence.config = words::parse_config(*trace.simulated_config, file.string());

@@ -21,6 +21,7 @@ struct Evidence {
   std::vector<LayerLoad> loads;
   std::vector<trace::Timeline> timelines;
   trace::Clocks clocks = trace::Clocks::Shared;
+  trace::Shortened shortened = {};  // of a trace that was simulated
   std::optional<trace::DeviceTraces> devices;
   enum class Origin { Measured, Simulated } origin = Origin::Measured;
   std::vector<std::string> notes;

@@ -115,6 +115,8 @@ Json to_json(const Report& report) {
             {"kind", report.kind},
             {"steps", nullptr},
             {"traced_steps", report.traced_steps},
+            {"micro_batches", nullptr},
+            {"longest_rank", nullptr},
             {"wall", report.wall},
             {"walls", walls_json(report.walls)},
             {"exposed", exposed_json(report.exposure)},
@@ -126,6 +128,11 @@ Json to_json(const Report& report) {
             {"next", std::move(next)},
             {"notes", report.notes}};
   if (report.steps) json["steps"] = steps_json(*report.steps);
+  if (report.shortened.micro_batches > 0) {
+    json["micro_batches"] = {{"shown", report.shortened.shown},
+                             {"of", report.shortened.micro_batches}};
+  }
+  if (report.longest) json["longest_rank"] = *report.longest;
   if (report.memory) json["memory"] = memory_json(*report.memory);
   if (report.comparison) json["comparison"] = comparison_json(*report.comparison);
   return json;

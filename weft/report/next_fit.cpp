@@ -27,11 +27,13 @@ std::vector<Suggestion> fit_suggestions(const NextFacts& facts) {
                    "full (A6, A19)"}};
 }
 
-// A foreign trace in which nothing runs and nobody knows why: more must be recorded first.
+// A foreign trace without the host in which nothing runs and nobody knows why: more must be
+// recorded first.
 std::vector<Suggestion> idle_suggestions(const NextFacts& facts) {
   constexpr double kMuchIdle = 0.15;  // of the step
   const trace::Walls& walls = facts.report.walls;
-  if (facts.run != nullptr || walls.idle < kMuchIdle * walls.step) return {};
+  if (facts.run != nullptr || facts.report.has_launches) return {};
+  if (walls.idle < kMuchIdle * walls.step) return {};
   return {{.phase = Phase::Profile,
            .change = "record the host too (activities=[CPU, CUDA]), and every rank",
            .gain_ms = std::nullopt,

@@ -1,6 +1,7 @@
 // WHERE DID IT GO, AND WHAT NEXT? What a run or a trace tells of its time and its memory.
 //
-// Times are milliseconds of a step of one rank: means over the traced steps and the ranks.
+// Times are milliseconds of a step of one rank: means over the traced steps and the ranks; of a
+// simulated step, of the rank that works longest, as those of its price are.
 #pragma once
 
 #include <cstdint>
@@ -75,7 +76,10 @@ struct Report {
   std::string kind;  // "run", "trace of Weft" (measured or simulated), "trace of a profiler"
   std::optional<StepTimes> steps;
   int traced_steps = 0;                 // 0: there is no trace
+  trace::Shortened shortened;           // which micro-batches the trace shows; times are of all
   std::vector<trace::RankWalls> ranks;  // where there is one
+  bool has_launches = false;            // of another program's: it says when the host was late
+  std::optional<int> longest;           // of a simulated step: the rank that times are of
   trace::Walls walls;
   trace::Exposure exposure;
   std::vector<LayerLoad> loads;

@@ -33,6 +33,11 @@ std::string heading(const Report& report) {
                 base::counted(std::ssize(report.ranks), "rank"),
                 report.walls.step);
   }
+  if (report.shortened.is_short()) {
+    all += text("\nthe timeline shows {} of {} micro-batches; times are of all of them",
+                report.shortened.shown,
+                report.shortened.micro_batches);
+  }
   return all + '\n';
 }
 
@@ -54,6 +59,9 @@ std::string walls_text(const Report& report) {
        {"copies", walls.copy, "only copies to or from the host ran"},
        {"idle", walls.idle, "nothing ran, and nothing was ready"}}};
   std::string all = "\ntime by wall, a step of a rank in the mean\n";
+  if (report.longest) {
+    all = text("\ntime by wall, a step of the rank that works longest: {}\n", *report.longest);
+  }
   for (const WallLine& line : lines) {
     if (line.ms <= 0) continue;
     all += text("  {:<14} {:>10.3f} ms {:>6.1f} %   {}\n",

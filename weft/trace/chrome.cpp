@@ -1,7 +1,6 @@
 #include "weft/trace/chrome.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -200,14 +199,10 @@ void write_messages(const std::vector<Place>& nodes, Flows& flows) {
 void write_all(std::span<const Timeline> timelines,
                std::string_view head,
                const base::Append& append) {
-  std::int64_t start = std::numeric_limits<std::int64_t>::max();
-  for (const Timeline& timeline : timelines) {
-    for (const Span& span : timeline.spans) start = std::min(start, span.begin_ns);
-  }
   append("{\"displayTimeUnit\":\"ms\",");
   append(head);
   append("\"traceEvents\":[\n");
-  Writer writer(append, start);
+  Writer writer(append, shown_time(timelines).begin);
   Flows flows(writer, timelines.empty() ? 0 : timelines.front().rank);
   std::vector<Place> all;
   for (const Timeline& timeline : timelines) {
@@ -227,8 +222,19 @@ void write_chrome(std::span<const Timeline> timelines, const base::Append& appen
 
 void write_simulated_chrome(std::span<const Timeline> timelines,
                             std::string_view config,
+                            const Shortened& shortened,
                             const base::Append& append) {
-  const Json simulated{{"config", config}};
+  const Interval shown = shown_time(timelines);
+  const auto in_ms = [](std::int64_t ns) { return static_cast<double>(ns) / 1e6; };
+  Json simulated{{"config", config},
+                 {"micro_batches", shortened.micro_batches},
+                 {"shown_micro_batches", shortened.shown},
+                 {"step_ms", in_ms(shown.end - shown.begin + shortened.hidden_ns())}};
+  if (shortened.is_short()) {
+    simulated["steady_from_ms"] = in_ms(shortened.steady.begin - shown.begin);
+    simulated["steady_to_ms"] = in_ms(shortened.steady.end - shown.begin);
+    simulated["repeated"] = shortened.repeated;
+  }
   const std::string head = simulated.dump(-1, ' ', false, Json::error_handler_t::replace);
   write_all(timelines, "\"weftSimulated\":" + head + ",", append);
 }

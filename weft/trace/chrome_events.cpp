@@ -35,6 +35,12 @@ void put(std::int64_t& field, const Value& value) {
   if (number != nullptr && std::abs(*number) < 9e15) field = std::llround(*number);
 }
 
+// A time in milliseconds, as nanoseconds.
+void put_ms(std::int64_t& ns, const Value& value) {
+  const auto* ms = std::get_if<double>(&value);
+  if (ms != nullptr && std::abs(*ms) <= kLatestUs / 1e3) ns = std::llround(*ms * 1e6);
+}
+
 void put(std::optional<double>& field, const Value& value) {
   if (const auto* number = std::get_if<double>(&value)) field = *number;
 }
@@ -201,7 +207,7 @@ class EventReader : public nlohmann::json_sax<SaxJson> {
         break;
       }
       case Where::Simulated:
-        return put_config(value);
+        return put_simulated(value);
       case Where::Events:
         return refuse(
             text("after {}: something that is no event", base::counted(file_.events, "event")));
@@ -210,6 +216,18 @@ class EventReader : public nlohmann::json_sax<SaxJson> {
         break;
     }
     return true;
+  }
+
+  bool put_simulated(const Value& value) {
+    Shortened& shortened = file_.shortened;
+    if (key_ == "micro_batches") put(shortened.micro_batches, value);
+    if (key_ == "shown_micro_batches") put(shortened.shown, value);
+    if (key_ == "repeated") put(shortened.repeated, value);
+    if (key_ == "steady_from_ms") put_ms(shortened.steady.begin, value);
+    if (key_ == "steady_to_ms") put_ms(shortened.steady.end, value);
+    const auto* number = std::get_if<double>(&value);
+    if (key_ == "step_ms" && number != nullptr) file_.step_ms = *number;
+    return put_config(value);
   }
 
   bool put_config(const Value& value) {

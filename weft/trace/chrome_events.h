@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "weft/trace/shortened.h"
+
 namespace weft::trace {
 
 // One event, as far as an analysis looks at it. Numbers that are not there are kAbsent.
@@ -43,6 +45,8 @@ struct ChromeFile {
   std::int64_t events = 0;
   std::optional<int> rank = {};                      // that PyTorch says it is of
   std::optional<std::string> simulated_config = {};  // of a step that Weft simulated, as YAML
+  Shortened shortened = {};                          // as the file says: nobody looked at it yet
+  double step_ms = 0;                                // of that step, as a whole
 };
 
 // ConfigError, with `name` and the byte or the event, where it is no trace: cut off, nested too

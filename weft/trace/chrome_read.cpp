@@ -142,9 +142,17 @@ ChromeTrace parse_chrome(std::istream& stream, const std::string& name) {
                     .devices = {},
                     .events = read.events,
                     .simulated_config = std::move(read.simulated_config),
+                    .shortened = read.shortened,
                     .notes = {}};
   if (!timelines.is_empty()) {
     trace.timelines = timelines.finish();
+    const std::string complaint = complaint_about(read.shortened, trace.timelines, read.step_ms);
+    if (!complaint.empty()) {
+      throw base::ConfigError(
+          text("{}: weftSimulated: {}; write it again with weft plan --simulate --trace",
+               name,
+               complaint));
+    }
     return trace;
   }
   if (devices.is_empty()) {

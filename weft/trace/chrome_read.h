@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "weft/trace/device_trace.h"
+#include "weft/trace/shortened.h"
 #include "weft/trace/span.h"
 
 namespace weft::trace {
@@ -18,6 +19,7 @@ struct ChromeTrace {
   std::optional<DeviceTraces> devices;  // where another program did
   std::int64_t events = 0;
   std::optional<std::string> simulated_config;  // where Weft simulated it: the run's, as YAML
+  Shortened shortened = {};                     // where it shows less than that step
   std::vector<std::string> notes;               // what a reader should know of how it was read
 };
 

@@ -93,18 +93,23 @@ Exposure mean_exposure(const std::vector<RankSums>& ranks,
   return exposure;
 }
 
-Exposure analyse(std::span<const Timeline> timelines, Clocks clocks) {
+Exposure analyse(std::span<const Timeline> timelines, Clocks clocks, const Shortened& shortened) {
   const std::set<int> runs = runs_of(timelines);
   const Operations operations(timelines, clocks);
   std::vector<double> step_ms;
-  for (const int run : runs) step_ms.push_back(milliseconds(step_ns(timelines, run, clocks)));
+  for (const int run : runs) {
+    step_ms.push_back(milliseconds(step_ns(timelines, run, clocks) + shortened.hidden_ns()));
+  }
   std::vector<RankSums> ranks;
   for (const Timeline& timeline : timelines) {
     RankSums& rank =
         ranks.emplace_back(RankSums{.rank = timeline.rank, .label = timeline.label, .sums = {}});
     for (const int run : runs) {
-      add(rank.sums,
-          rank_exposure(communications_of(timeline, run, operations), ComputeLane(timeline, run)));
+      const Communications communications = communications_of(timeline, run, operations);
+      const ComputeLane compute(timeline, run);
+      add(rank.sums, rank_exposure(communications, compute));
+      if (!shortened.is_short()) continue;
+      add(rank.sums, rank_exposure(communications, compute, shortened.steady), shortened.repeated);
     }
   }
   return mean_exposure(ranks, runs.size(), std::move(step_ms));

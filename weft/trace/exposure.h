@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "weft/base/json.h"
+#include "weft/trace/shortened.h"
 #include "weft/trace/span.h"
 
 namespace weft::trace {
@@ -70,7 +71,10 @@ struct Exposure {
 // its span, as long as that lasted longer than the shortest of the operation.
 enum class Clocks { Shared, Separate };
 
-Exposure analyse(std::span<const Timeline> timelines, Clocks clocks = Clocks::Shared);
+// Of the whole step, where the timelines show fewer micro-batches.
+Exposure analyse(std::span<const Timeline> timelines,
+                 Clocks clocks = Clocks::Shared,
+                 const Shortened& shortened = {});
 
 base::Json to_json(const Exposure& exposure);
 base::Json to_json(const CommunicationTime& time);

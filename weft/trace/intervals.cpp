@@ -33,6 +33,10 @@ Intervals subtract(const Intervals& from, const Intervals& taken) {
   return left;
 }
 
+Intervals shared(const Intervals& of, const Intervals& inside) {
+  return subtract(of, subtract(of, inside));
+}
+
 std::int64_t length(const Intervals& set) {
   std::int64_t sum = 0;
   for (const Interval& one : set) sum += one.end - one.begin;

@@ -20,6 +20,8 @@ using Intervals = std::vector<Interval>;
 Intervals unite(Intervals some);
 // What is in `from` and not in `taken`; both are sets.
 Intervals subtract(const Intervals& from, const Intervals& taken);
+// What is in both sets.
+Intervals shared(const Intervals& of, const Intervals& inside);
 std::int64_t length(const Intervals& set);
 
 }  // namespace weft::trace

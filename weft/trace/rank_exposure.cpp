@@ -1,6 +1,7 @@
 #include "weft/trace/rank_exposure.h"
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "weft/trace/compute_lane.h"
@@ -26,10 +27,12 @@ std::int64_t ExposureSums::*member_of(Cause cause) {
   return &ExposureSums::no_partner;
 }
 
-ExposureSums sums_of(const std::vector<Communication>& all, const ComputeLane& compute) {
+ExposureSums sums_of(const std::vector<Communication>& all,
+                     const ComputeLane& compute,
+                     const Interval& during) {
   Intervals times;
   for (const Communication& one : all) times.push_back(one.time);
-  const Intervals communication = unite(std::move(times));
+  const Intervals communication = shared(unite(std::move(times)), unite({during}));
   const Intervals exposed = subtract(communication, compute.busy());
   ExposureSums sums{.communication = length(communication), .exposed = length(exposed)};
   sums.hidden_any = sums.communication - sums.exposed;
@@ -44,17 +47,17 @@ ExposureSums sums_of(const std::vector<Communication>& all, const ComputeLane& c
 
 }  // namespace
 
-void add(SumsByKind& into, const SumsByKind& more) {
+void add(SumsByKind& into, const SumsByKind& more, std::int64_t times) {
   for (const auto& [kind, sums] : more) {
     ExposureSums& sum = into[kind];
-    sum.communication += sums.communication;
-    sum.hidden_any += sums.hidden_any;
-    sum.hidden_gemm += sums.hidden_gemm;
-    sum.exposed += sums.exposed;
-    sum.no_partner += sums.no_partner;
-    sum.short_cover += sums.short_cover;
-    sum.peer += sums.peer;
-    sum.host += sums.host;
+    sum.communication += times * sums.communication;
+    sum.hidden_any += times * sums.hidden_any;
+    sum.hidden_gemm += times * sums.hidden_gemm;
+    sum.exposed += times * sums.exposed;
+    sum.no_partner += times * sums.no_partner;
+    sum.short_cover += times * sums.short_cover;
+    sum.peer += times * sums.peer;
+    sum.host += times * sums.host;
   }
 }
 
@@ -78,8 +81,15 @@ Communications communications_of(const Timeline& timeline, int run, const Operat
 }
 
 SumsByKind rank_exposure(const Communications& communications, const ComputeLane& compute) {
+  using Limits = std::numeric_limits<std::int64_t>;
+  return rank_exposure(communications, compute, {Limits::min(), Limits::max()});
+}
+
+SumsByKind rank_exposure(const Communications& communications,
+                         const ComputeLane& compute,
+                         const Interval& during) {
   SumsByKind sums;
-  for (const auto& [kind, all] : communications) sums.emplace(kind, sums_of(all, compute));
+  for (const auto& [kind, all] : communications) sums.emplace(kind, sums_of(all, compute, during));
   return sums;
 }
 

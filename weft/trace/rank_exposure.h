@@ -28,13 +28,18 @@ struct ExposureSums {
 using SumsByKind = std::map<std::string, ExposureSums>;
 inline constexpr std::string_view kAllKinds = "";
 
-void add(SumsByKind& into, const SumsByKind& more);
+// So many times.
+void add(SumsByKind& into, const SumsByKind& more, std::int64_t times = 1);
 
 // What a rank sent and received in a run, by begin: by kind, and all of it under kAllKinds.
 using Communications = std::map<std::string, std::vector<Communication>>;
 Communications communications_of(const Timeline& timeline, int run, const Operations& operations);
 
 SumsByKind rank_exposure(const Communications& communications, const ComputeLane& compute);
+// Of a part of the run's time.
+SumsByKind rank_exposure(const Communications& communications,
+                         const ComputeLane& compute,
+                         const Interval& during);
 
 // Of a rank over all runs.
 struct RankSums {

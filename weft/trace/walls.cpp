@@ -63,9 +63,12 @@ Intervals copies_of(const Timeline& timeline, int run) {
   return unite(std::move(copies));
 }
 
-// What of a set lies inside another.
 std::int64_t shared_length(const Intervals& of, const Intervals& inside) {
-  return length(of) - length(subtract(of, inside));
+  return length(shared(of, inside));
+}
+
+void add_repeated(Walls& walls, const Walls& part, std::int64_t times) {
+  for (const auto member : kParts) walls.*member += part.*member * static_cast<double>(times);
 }
 
 }  // namespace
@@ -99,7 +102,9 @@ Walls mean(std::span<const Walls> some) {
   return all;
 }
 
-std::vector<RankWalls> walls_of(std::span<const Timeline> timelines, Clocks clocks) {
+std::vector<RankWalls> walls_of(std::span<const Timeline> timelines,
+                                Clocks clocks,
+                                const Shortened& shortened) {
   Steps together;
   for (const Timeline& timeline : timelines) {
     for (const auto& [run, time] : steps_of(timeline)) widen(together, run, time);
@@ -111,11 +116,16 @@ std::vector<RankWalls> walls_of(std::span<const Timeline> timelines, Clocks cloc
     for (const auto& [run, own] : steps_of(timeline)) {
       const Communications communications = communications_of(timeline, run, operations);
       const auto all = communications.find(std::string(kAllKinds));
-      runs.push_back(
-          walls_of(all == communications.end() ? std::vector<Communication>{} : all->second,
-                   ComputeLane(timeline, run),
-                   copies_of(timeline, run),
-                   clocks == Clocks::Shared ? together.at(run) : own));
+      const auto during = [&,
+                           compute = ComputeLane(timeline, run),
+                           copies = copies_of(timeline, run)](const Interval& time) {
+        return walls_of(all == communications.end() ? std::vector<Communication>{} : all->second,
+                        compute,
+                        copies,
+                        time);
+      };
+      Walls& walls = runs.emplace_back(during(clocks == Clocks::Shared ? together.at(run) : own));
+      if (shortened.is_short()) add_repeated(walls, during(shortened.steady), shortened.repeated);
     }
     ranks.push_back({.rank = timeline.rank, .label = timeline.label, .walls = mean(runs)});
   }

@@ -18,6 +18,7 @@
 
 #include "weft/trace/exposed_moments.h"
 #include "weft/trace/exposure.h"
+#include "weft/trace/shortened.h"
 
 namespace weft::trace {
 
@@ -44,6 +45,9 @@ Walls walls_of(const std::vector<Communication>& all,
 // The mean; of none, nothing.
 Walls mean(std::span<const Walls> some);
 
-std::vector<RankWalls> walls_of(std::span<const Timeline> timelines, Clocks clocks);
+// Of the whole step, where the timelines show fewer micro-batches.
+std::vector<RankWalls> walls_of(std::span<const Timeline> timelines,
+                                Clocks clocks,
+                                const Shortened& shortened = {});
 
 }  // namespace weft::trace

@@ -18,10 +18,10 @@ function drawWalls() {
   const report = data.report;
   if (!report.traced_steps) return;
   show("walls-section");
-  const place = byId("walls"), all = [{label: "mean", walls: report.walls}].concat(report.ranks);
+  const place = byId("walls"), all = [{label: report.longest_rank === null ? "mean" : "longest", walls: report.walls}].concat(report.ranks);
   legend(place, wallParts);
   for (const rank of all.slice(0, 65)) {
-    const words = (rank.rank === undefined ? "mean" : rank.label + " rank " + rank.rank) + ", " + ms(rank.walls.step_ms);
+    const words = (rank.rank === undefined ? rank.label : rank.label + " rank " + rank.rank) + ", " + ms(rank.walls.step_ms);
     element("div", words, place).className = "hint";
     stack(place, wallParts.map(([key, name, colour]) => ({name, colour, value: rank.walls[key]})), rank.walls.step_ms);
   }

@@ -11,6 +11,10 @@ function drawHead() {
   if (report.traced_steps) {
     lines.push(report.traced_steps + " traced, " + report.ranks.length + " ranks, " + ms(report.walls.step_ms) + " a step");
   }
+  const shown = report.micro_batches;
+  if (shown && shown.shown < shown.of) {
+    lines.push("the timeline shows " + shown.shown + " of " + shown.of + " micro-batches; times are of all of them");
+  }
   byId("summary").textContent = lines.join("\n");
 }
 
