@@ -34,7 +34,7 @@ endif()
 # -O3 is for where numbers are crunched: it doubles what compiling costs and gains nothing elsewhere. What
 # only reads, judges and prints needs less than what plans and runs a step.
 set(weft_crunching kernels comm tensor)
-set(weft_reading trace config words rules derive checkpoint events train measure report cli)
+set(weft_reading config words rules derive checkpoint events measure report cli)
 file(WRITE ${CMAKE_BINARY_DIR}/pch.cpp "")
 foreach(level O1 O2)
   add_library(weft_pch_${level} STATIC ${CMAKE_BINARY_DIR}/pch.cpp)

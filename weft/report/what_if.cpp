@@ -1,7 +1,6 @@
 #include "weft/report/what_if.h"
 
 #include <memory>
-#include <set>
 
 #include "weft/base/error.h"
 #include "weft/derive/derived.h"
@@ -17,21 +16,10 @@
 namespace weft::report {
 namespace {
 
-std::int64_t micro_batches_traced(const std::vector<trace::Timeline>& traced) {
-  std::set<int> seen;
-  for (const trace::Timeline& timeline : traced) {
-    for (const trace::Span& span : timeline.spans) {
-      if (trace::is_node(span) && span.micro_batch >= 0) seen.insert(span.micro_batch);
-    }
-  }
-  return std::ssize(seen);
-}
-
 double seconds_at(const config::Config& config,
                   std::int64_t micro_batches,
                   const exec::sim::CostTable& costs) {
-  const config::Config asked = rules::validate_schedule(config).config;
-  const config::Config few = plan::with_micro_batches(asked, micro_batches);
+  const config::Config few = plan::with_micro_batches(config, micro_batches);
   const std::vector<schedule::RankPlan> plans =
       schedule::plan_step(few, grid::Grid(derive::layout_of(few)));
   const exec::sim::CostTable all = exec::sim::complete(costs, plan::training_graphs(plans));
@@ -54,10 +42,11 @@ WhatIf WhatIf::of_measured(const config::Config& run,
 
 WhatIf WhatIf::of_simulated(const config::Config& run, const std::vector<trace::Timeline>& traced) {
   const auto costs = std::make_shared<exec::sim::CostTable>(exec::sim::measure(traced));
-  const SecondsOf seconds =
-      [costs, micro_batches = micro_batches_traced(traced)](const config::Config& config) {
-        return seconds_at(config, micro_batches, *costs);
-      };
+  const SecondsOf seconds = [costs](const config::Config& config) {
+    const config::Config asked = rules::validate_schedule(config).config;
+    const auto of_some = [&](std::int64_t count) { return seconds_at(asked, count, *costs); };
+    return plan::whole_step(asked, of_some).seconds();
+  };
   return WhatIf(run, seconds, seconds, Must::BeLegal);
 }
 
