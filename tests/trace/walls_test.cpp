@@ -18,6 +18,20 @@ Walls walls(std::vector<Timeline> timelines, std::size_t rank = 0) {
   return walls_of(timelines, Clocks::Shared).at(rank).walls;
 }
 
+// As a rank of a trace from elsewhere may be.
+TEST(Shortened, ARankWithoutSpansIsNoFault) {
+  std::vector<Timeline> timelines{Timeline{}, Hand(0).compute("0F0.route", 0, 10)};
+  const Shortened shortened{.micro_batches = 3,
+                            .shown = 1,
+                            .steady = part_of(timelines, 2, 5),
+                            .repeated = 2};
+  EXPECT_EQ(complaint_about(shortened, timelines, 16), "");
+  timelines.back().spans.push_back(timelines.back().spans.front());
+  timelines.back().spans.back().run = 1;
+  EXPECT_NE(complaint_about(shortened, timelines, 16).find("more than one step"),
+            std::string::npos);
+}
+
 TEST(Walls, AMessageAloneIsCommunication) {
   const Walls found =
       walls({Hand(0)

@@ -66,7 +66,7 @@ void take_times(const Evidence& evidence, Report& report) {
   std::vector<trace::Walls> walls;
   for (const trace::RankWalls& rank : report.ranks) walls.push_back(rank.walls);
   report.walls = trace::mean(walls);
-  if (report.shortened.micro_batches > 0) tell_as_priced(report);
+  if (report.shortened.micro_batches > 0 && !report.ranks.empty()) tell_as_priced(report);
 }
 
 void take_memory(const config::Config& run, Report& report) {

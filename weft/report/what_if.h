@@ -19,8 +19,8 @@ class WhatIf {
   static WhatIf of_measured(const config::Config& run,
                             const std::vector<trace::Timeline>& traced,
                             double step_ms);
-  // Of a step that was simulated itself: a rank for each pipeline stage, and as many micro-batches
-  // as its timeline has. Compute is as long beside communication as it was in the traced order.
+  // Of a step that was simulated itself, with all of its micro-batches: a rank for each pipeline
+  // stage. Compute is as long beside communication as it was in the traced order.
   static WhatIf of_simulated(const config::Config& run, const std::vector<trace::Timeline>& traced);
 
   // The step from what its nodes cost, with no time between them.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "weft/base/text.h"
 
@@ -15,9 +16,11 @@ constexpr double kLongestMs = 1e9;  // eleven days
 constexpr double kNear = 1e-6;      // of the step
 
 bool is_one_run(std::span<const Timeline> timelines) {
+  std::optional<int> run;
   for (const Timeline& timeline : timelines) {
     for (const Span& span : timeline.spans) {
-      if (span.run != timelines.front().spans.front().run) return false;
+      if (run.value_or(span.run) != span.run) return false;
+      run = span.run;
     }
   }
   return true;

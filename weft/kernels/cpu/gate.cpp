@@ -14,14 +14,6 @@ void scale_row(T* y, const T* x, std::int64_t n, float factor) {
   for (std::int64_t i = 0; i < n; ++i) store(y[i], load(x[i]) * factor);
 }
 
-template <typename T>
-float dot_row(const T* a, const T* b, std::int64_t n) {
-  float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < n; ++i) sum += load(a[i]) * load(b[i]);
-  return sum;
-}
-
 }  // namespace
 
 void gate_forward(Stream& stream, Tensor y, Tensor x, Tensor g) {
@@ -48,7 +40,7 @@ void gate_dgrad(Stream& stream, Tensor dx, Tensor dg, Tensor dy, Tensor x, Tenso
       parallel(workers, cut_rows(dys.rows, dys.columns), [&](Range rows) {
         for (std::int64_t t = rows.begin; t < rows.end; ++t) {
           const float s = sigmoid_f32(gs[t]);
-          dgs[t] = dot_row(dys.row(t), xs.row(t), dys.columns) * s * (1.0f - s);
+          dgs[t] = dot(dys.row(t), xs.row(t), dys.columns) * s * (1.0f - s);
           scale_row(dxs.row(t), dys.row(t), dys.columns, s);
         }
       });
