@@ -4,6 +4,7 @@
 #include <array>
 
 #include "weft/base/casts.h"
+#include "weft/plan/time_text.h"
 #include "weft/report/render.h"
 #include "weft/tensor/pool.h"
 
@@ -28,10 +29,10 @@ std::string heading(const Report& report) {
                 report.steps->tflops_per_rank);
   }
   if (report.traced_steps > 0) {
-    all += text("\ntraced: {} of {}, {:.4g} ms a step",
+    all += text("\ntraced: {} of {}, {} a step",
                 base::counted(report.traced_steps, "step"),
                 base::counted(std::ssize(report.ranks), "rank"),
-                report.walls.step);
+                plan::time_text(report.walls.step));
   }
   if (report.shortened.is_short()) {
     all += text("\nthe timeline shows {} of {} micro-batches; times are of all of them",
