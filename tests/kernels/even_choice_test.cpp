@@ -44,5 +44,26 @@ TEST_P(EvenChoice, IsAscendingWithinTheGroupsAndEven) {
   for (const auto& [expert, count] : counts) EXPECT_NEAR(double(count), double(mean), 1) << expert;
 }
 
+// The first rank gets more than its even share and the last one less, however many there are.
+TEST_P(EvenChoice, IsLopsidedWhereThatIsAskedFor) {
+  const auto [some, k, experts, limit] = GetParam();
+  const std::int64_t tokens = 16 * some;
+  if (k == experts) GTEST_SKIP() << "every token has every expert";
+  std::vector<std::int32_t> chosen(static_cast<std::size_t>(tokens * k), -1);
+  choose_lopsidedly(chosen, k, experts, limit);
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    ASSERT_TRUE(chosen[i] >= 0 && chosen[i] < experts) << chosen[i];
+    const bool is_first = i % static_cast<std::size_t>(k) == 0;
+    EXPECT_GT(chosen[i], is_first ? -1 : chosen[i - 1]);
+  }
+  for (std::int64_t ranks = 2; ranks <= experts; ranks *= 2) {
+    std::vector<std::int64_t> rows(static_cast<std::size_t>(ranks));
+    for (const std::int32_t expert : chosen)
+      ++rows[static_cast<std::size_t>(expert / (experts / ranks))];
+    EXPECT_GT(rows.front(), tokens * k / ranks) << ranks << " ranks";
+    EXPECT_LT(rows.back(), tokens * k / ranks) << ranks << " ranks";
+  }
+}
+
 }  // namespace even_choice_test
 }  // namespace weft::kernels::cpu

@@ -90,6 +90,32 @@ TEST_P(Streams, KnowWhatTheyWereToldToWaitForAndWhatTheHostWaitedFor) {
   EXPECT_TRUE(b->knows(second));
 }
 
+TEST_P(Streams, KnowWhatThoseHadWaitedForThatTheyWaitFor) {
+  const auto a = make("a"), b = make("b"), c = make("c");
+  const auto work = [](Stream& stream) { stream.enqueue_host("x", kMemory, [](Transfers&) {}); };
+  work(*a);
+  const Event first = a->record();
+  work(*b);
+  const Event before = b->record();
+  b->wait(first);
+  work(*b);
+  const Event after = b->record();
+  c->wait(before);
+  EXPECT_FALSE(c->knows(first)) << "that work of b did not wait for it";
+  c->wait(after);
+  EXPECT_TRUE(c->knows(first));
+  work(*a);
+  const Event second = a->record();
+  c->wait(second);
+  EXPECT_FALSE(b->knows(second));
+  const Event last = c->record();
+  EXPECT_FALSE(a->host_knows(second.ticket));
+  c->host_wait(last);
+  EXPECT_TRUE(a->host_knows(second.ticket)) << "the host waited for what waited for it";
+  EXPECT_TRUE(b->knows(second));
+  for (const auto* stream : {&a, &b}) (*stream)->synchronize();
+}
+
 TEST_P(Streams, KeepTheirFirstErrorWithTheNodesName) {
   const auto a = make("a"), b = make("b");
   a->set_label("3F7.dispatch");

@@ -11,6 +11,7 @@ using tensor::Deterministic;
 constexpr std::int64_t kCudnnTile = 128;
 constexpr std::int64_t kWidestHead = 256;
 constexpr std::int64_t kMostWorkspace = std::int64_t{5} << 28;  // 1.25 GiB
+constexpr std::int64_t kLibraryStep = std::int64_t{1} << 20;
 constexpr auto kFloatBytes = static_cast<std::int64_t>(sizeof(float));
 
 bool is_head_width(std::int64_t width) { return width % 8 == 0 && width <= kWidestHead; }
@@ -72,7 +73,7 @@ CudnnMemory cudnn_memory(const CudnnShape& shape,
                          std::int64_t library) {
   const std::int64_t heads = heads_of(shape, part);
   const bool copies = order == LseOrder::BySequence;
-  return {.library = library,
+  return {.library = (library + kLibraryStep - 1) / kLibraryStep * kLibraryStep,
           .delta = heads * shape.sequence * kFloatBytes,
           .dq_sums = deterministic == Deterministic::No ? heads * dq_sum_bytes(shape) : 0,
           .lse = copies ? shape.batch * shape.heads * shape.sequence * kFloatBytes : 0};
@@ -82,7 +83,7 @@ std::int64_t expected_library_bytes(const CudnnShape& shape,
                                     const CudnnPart& part,
                                     Deterministic deterministic) {
   const std::int64_t kept = deterministic == Deterministic::Yes ? score_bytes(shape) : 0;
-  return heads_of(shape, part) * (kept + unsummed_bytes(shape));
+  return heads_of(shape, part) * (kept + unsummed_bytes(shape)) + 1;
 }
 
 }  // namespace weft::kernels

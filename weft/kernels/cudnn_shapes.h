@@ -44,14 +44,18 @@ struct CudnnMemory {
  private:
   static std::int64_t apart(std::int64_t bytes) { return (bytes + 255) / 256 * 256; }
 };
-// Of a backward, `library` being what the library says.
+// Of a backward, `library` being what the library says: as much is taken in whole MiB, which can be
+// told before it says.
 enum class LseOrder { BySequence, AsItLies };  // copied into order, or not
 CudnnMemory cudnn_memory(const CudnnShape& shape,
                          const CudnnPart& part,
                          tensor::Deterministic deterministic,
                          LseOrder order,
                          std::int64_t library);
-// What the library will say, near enough: what it keeps for the part.
+// What its forward takes, of any shape: as good as nothing.
+inline constexpr std::int64_t kCudnnForwardBytes = 256;
+// What the library will say of a backward, near enough for cudnn_memory: a little more than what it
+// keeps for the part.
 std::int64_t expected_library_bytes(const CudnnShape& shape,
                                     const CudnnPart& part,
                                     tensor::Deterministic deterministic);

@@ -13,10 +13,12 @@ namespace weft::kernels {
 std::unique_ptr<tensor::Device> make_cpu_device(int threads = 1);
 
 // A device without memory or arithmetic: everything is taken and counted as on the CPU, tensors may
-// be of any size and hold nothing. Routers choose evenly.
-std::unique_ptr<tensor::Device> make_dry_device();
+// be of any size and hold nothing. Its routers choose as they are told to (cpu/even_choice.h).
+enum class DryRouting { Even, Lopsided };
+std::unique_ptr<tensor::Device> make_dry_device(DryRouting routing = DryRouting::Even);
 // The same with the workspace of a GPU's operations, as far as it is known without one.
-std::unique_ptr<tensor::Device> make_dry_gpu(tensor::Deterministic deterministic);
+std::unique_ptr<tensor::Device> make_dry_gpu(tensor::Deterministic deterministic,
+                                             DryRouting routing = DryRouting::Even);
 
 // A GPU of those that the process sees: the one whose number is `local_rank` modulo how many there
 // are. SystemError where this build has no CUDA device, where its libraries or the driver are

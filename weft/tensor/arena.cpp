@@ -77,6 +77,7 @@ std::size_t Arena::lowest(std::size_t bytes,
 
 // What of it is not free.
 std::vector<Extent> Arena::occupied() const {
+  if (slabs_.empty()) return {};
   std::vector<Extent> extents;
   const std::byte* at = begin();
   const auto note = [&](const std::byte* end) {
@@ -91,7 +92,7 @@ std::vector<Extent> Arena::occupied() const {
 }
 
 void Arena::resize(std::size_t bytes) {
-  const std::size_t now = slabs_.back().size();
+  const std::size_t now = slabs_.empty() ? 0 : slabs_.back().size();
   if (bytes > now && region_->grows_in_place()) {
     grow(bytes - now, free_.end());
     return merge(nullptr);

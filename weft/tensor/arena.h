@@ -46,7 +46,9 @@ class Arena {
 
   // What was taken from the device.
   std::size_t reserved() const;
-  // Where the region begins, if it lies in one; else null.
+  // Whether what was taken lies in one piece.
+  bool is_whole() const { return slabs_.size() <= 1; }
+  // Where the region begins, if there is one piece; else null.
   std::byte* begin() const { return slabs_.size() == 1 ? slabs_.front().data() : nullptr; }
   // What of it is not free.
   std::vector<Extent> occupied() const;

@@ -330,7 +330,9 @@ void Pool::settle(const void* kind) {
   const bool is_planned = kind != nullptr && watcher_ == nullptr;
   step_ = is_planned ? &step_memories_[kind] : nullptr;
   ++steps_;
-  if (step_ != nullptr) step_->begin();
+  if (step_ == nullptr) return;
+  step_->begin();
+  make_room();
 }
 
 // The step that is over, for when it runs again. What it then does not need goes back to the
@@ -343,6 +345,39 @@ void Pool::plan_step() {
   const std::optional<std::size_t> top =
       step_->plan(arena.occupied(), arena.reserved(), most - std::min(most, others));
   if (top) arena.resize(*top);
+  note_reserved();
+}
+
+Rehearsal Pool::rehearsal() const {
+  CHECK(step_ != nullptr, "a step that is not watched has no rehearsal");
+  return {.step = step_->watched(),
+          .counted = most_at_once_,
+          .others = reserved() - passing_arena_->reserved()};
+}
+
+void Pool::expect(const void* kind, const Rehearsal& rehearsal) {
+  settle();
+  Arena& arena = *passing_arena_;
+  if (!arena.is_whole()) return;
+  const std::size_t most = with_spare(rehearsal.counted);
+  step_memories_[kind].expect(rehearsal.step,
+                              arena.occupied(),
+                              most - std::min(most, rehearsal.others));
+}
+
+// For the places of the step that comes now.
+void Pool::make_room() {
+  Arena& arena = *passing_arena_;
+  const std::size_t top = step_->top();
+  if (!arena.is_whole() || top <= arena.reserved()) return;
+  try {
+    arena.resize(top);
+  } catch (const base::SystemError& error) {
+    throw base::SystemError(base::text("{}; a step's buffers need {}, this rank has {}",
+                                       error.what(),
+                                       base::human_bytes(double(top)),
+                                       in_use()));
+  }
   note_reserved();
 }
 

@@ -112,6 +112,14 @@ class PoolWatcher {
   virtual void given(const Block& block) = 0;
 };
 
+// What a step does to the memory of a pool, as a rehearsal of it showed: one on a device that
+// computes nothing.
+struct Rehearsal {
+  WatchedStep step;
+  std::size_t counted = 0;  // at one time, in the whole pool
+  std::size_t others = 0;   // taken from the device beside what lives within the step
+};
+
 class Pool {
  public:
   // `watcher`, where there is one, outlives the pool. Of a pool that is watched the bytes count,
@@ -135,6 +143,11 @@ class Pool {
   // Puts free memory together, while all streams are idle: every step starts alike. `kind`:
   // anything that is the same for steps that take memory alike; null for none of those.
   void settle(const void* kind = nullptr);
+  // The step under way, when it has given back what it took; all streams are idle. One whose first
+  // run it is.
+  Rehearsal rehearsal() const;
+  // The first step of this kind, which comes next, will be like that one.
+  void expect(const void* kind, const Rehearsal& rehearsal);
 
   PoolUse use(Tag tag) const { return use_[static_cast<std::size_t>(tag)]; }
   PoolUse total() const { return total_; }  // of the device's tags
@@ -152,6 +165,7 @@ class Pool {
   Taken take(std::size_t bytes, Tag tag, Memory memory, Reuse reuse);
   bool take_place(const Place& place, std::size_t bytes, Taken& taken);
   void plan_step();
+  void make_room();
   void note_reserved();
   Arena& arena_of(Tag tag, Memory memory, std::size_t bytes);
   std::size_t may_grow(std::size_t bytes) const;

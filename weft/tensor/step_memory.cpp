@@ -18,6 +18,15 @@ std::size_t round_up(std::size_t bytes) {
 
 }  // namespace
 
+void note_varying(WatchedStep& step, const WatchedStep& other) {
+  std::unordered_map<std::uint64_t, std::size_t> bytes;
+  for (std::size_t i = 0; i < other.keys.size(); ++i) bytes[other.keys[i]] = other.buffers[i].bytes;
+  for (std::size_t i = 0; i < step.keys.size(); ++i) {
+    const auto found = bytes.find(step.keys[i]);
+    step.buffers[i].varies = found == bytes.end() || found->second != step.buffers[i].bytes;
+  }
+}
+
 void StepMemory::begin() {
   ++steps_;
   number_ = missed_ = 0;
@@ -39,12 +48,12 @@ std::optional<Place> StepMemory::take(std::size_t bytes, const Stream* user) {
   alive_ += bytes;
   most_alive_ = std::max(most_alive_, alive_);
   most_ever_ = std::max(most_ever_, alive_);
-  if (seen_.size() == kMostBuffers) stop_watching();
+  if (seen_.keys.size() == kMostBuffers) stop_watching();
   if (watches_) {
     const int who = user_of(user);
     look_what_is_known(who, user);
-    seen_.push_back({.bytes = bytes, .taken = time_++, .user = who});
-    keys_.push_back(key);
+    seen_.buffers.push_back({.bytes = bytes, .taken = time_++, .user = who});
+    seen_.keys.push_back(key);
     uses_.emplace_back();
   }
   const auto found = plan_.find(key);
@@ -59,17 +68,16 @@ std::optional<Place> StepMemory::take(std::size_t bytes, const Stream* user) {
 
 void StepMemory::stop_watching() {
   watches_ = false;
-  seen_.clear();
-  keys_.clear();
+  seen_ = {};
   uses_.clear();
   unknown_.clear();
 }
 
 void StepMemory::give(std::int64_t number, std::size_t bytes, std::span<const Event> uses) {
   alive_ -= bytes;
-  if (!watches_ || number >= std::ssize(seen_)) return;
+  if (!watches_ || number >= std::ssize(seen_.keys)) return;
   const auto index = static_cast<std::size_t>(number);
-  seen_[index].given = time_++;
+  seen_.buffers[index].given = time_++;
   uses_[index].assign(uses.begin(), uses.end());
   for (std::vector<std::size_t>& unknown : unknown_) unknown.push_back(index);
 }
@@ -78,8 +86,8 @@ int StepMemory::user_of(const Stream* user) {
   const auto [found, added] = users_.emplace(user, static_cast<int>(users_.size()));
   if (added) {
     std::vector<std::size_t>& unknown = unknown_.emplace_back();
-    for (std::size_t i = 0; i < seen_.size(); ++i) {
-      if (seen_[i].given != Lifetime::kNever) unknown.push_back(i);
+    for (std::size_t i = 0; i < seen_.keys.size(); ++i) {
+      if (seen_.buffers[i].given != Lifetime::kNever) unknown.push_back(i);
     }
   }
   return found->second;
@@ -91,7 +99,7 @@ void StepMemory::look_what_is_known(int user, const Stream* stream) {
       return stream == nullptr ? use.stream->host_knows(use.ticket) : stream->knows(use);
     });
     if (known) {
-      std::vector<std::int32_t>& from = seen_[buffer].known_from;
+      std::vector<std::int32_t>& from = seen_.buffers[buffer].known_from;
       from.resize(users_.size(), Lifetime::kNever);
       from[static_cast<std::size_t>(user)] = time_;
     }
@@ -100,20 +108,17 @@ void StepMemory::look_what_is_known(int user, const Stream* stream) {
 }
 
 bool StepMemory::is_due(bool too_large) const {
-  return watches_ && (missed_ > 0 || outdated_ || too_large || plan_.empty()) && !seen_.empty();
+  return watches_ && (missed_ > 0 || outdated_ || too_large || plan_.empty()) &&
+         !seen_.keys.empty();
 }
 
-// Those that outlive the step have no place: they may be there already when it runs again.
-std::vector<Lifetime> StepMemory::buffers_to_plan() const {
-  std::vector<Lifetime> buffers = seen_;
-  for (std::size_t i = 0; i < buffers.size(); ++i) {
-    Lifetime& buffer = buffers[i];
-    const bool stays = buffer.given == Lifetime::kNever;
-    const auto planned = plan_.find(keys_[i]);
-    buffer.bytes = stays ? 0 : round_up(buffer.bytes);
-    buffer.varies = !stays && planned != plan_.end() && planned->second.varies;
+WatchedStep StepMemory::step_to_plan() const {
+  WatchedStep step = seen_;
+  for (std::size_t i = 0; i < step.keys.size(); ++i) {
+    const auto planned = plan_.find(step.keys[i]);
+    step.buffers[i].varies = planned != plan_.end() && planned->second.varies;
   }
-  return buffers;
+  return step;
 }
 
 // The largest step shall end below `most`, and its buffers lie much like those of this one.
@@ -131,21 +136,39 @@ std::optional<std::size_t> StepMemory::plan(std::span<const Extent> occupied,
     outdated_ = true;
   }
   if (!is_due(size > most)) return std::nullopt;
-  const std::vector<Lifetime> buffers = buffers_to_plan();
-  std::optional<Packing> packing = pack(buffers, occupied, most_for_this_step(most), age_);
+  return make_plan(step_to_plan(), occupied, most_for_this_step(most));
+}
+
+void StepMemory::expect(const WatchedStep& step,
+                        std::span<const Extent> occupied,
+                        std::size_t most) {
+  make_plan(step, occupied, most);
+}
+
+std::optional<std::size_t> StepMemory::make_plan(const WatchedStep& step,
+                                                 std::span<const Extent> occupied,
+                                                 std::size_t most) {
+  std::vector<Lifetime> buffers = step.buffers;
+  for (Lifetime& buffer : buffers) {
+    // Those that outlive the step have no place: they may be there already when it runs again.
+    const bool stays = buffer.given == Lifetime::kNever;
+    buffer.bytes = stays ? 0 : round_up(buffer.bytes);
+    buffer.varies = buffer.varies && !stays;
+  }
+  std::optional<Packing> packing = pack(buffers, occupied, most, age_);
   if (!packing) return std::nullopt;
-  std::unordered_map<std::uint64_t, Planned> plan;
+  plan_.clear();
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     if (buffers[i].given == Lifetime::kNever) continue;
-    plan[keys_[i]] = {.bytes = buffers[i].bytes,
-                      .varies = buffers[i].varies,
-                      .offset = packing->offsets[i],
-                      .kept = std::move(packing->kept[i])};
+    plan_[step.keys[i]] = {.bytes = buffers[i].bytes,
+                           .varies = buffers[i].varies,
+                           .offset = packing->offsets[i],
+                           .kept = std::move(packing->kept[i])};
   }
-  plan_ = std::move(plan);
   outdated_ = false;
   age_ = packing->age;
-  return packing->top;
+  top_ = packing->top;
+  return top_;
 }
 
 }  // namespace weft::tensor

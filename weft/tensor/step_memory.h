@@ -6,7 +6,8 @@
 // far more than what a step needs at one time. It lies where there is room when it is taken, but
 // not where something with a place comes while it is there. A place is advice: where it is not
 // free, the pool finds another one. The step is watched and planned again when it ran two, four,
-// eight times and so on, and after one that had a buffer of a new size.
+// eight times and so on, and after one that had a buffer of a new size. Where the step was watched
+// in another pool before, already its first run here has places.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +31,16 @@ struct Place {
   std::int32_t age = 0;            // see kAges
 };
 
+// A step's buffers. Keys: see StepMemory::next_node.
+struct WatchedStep {
+  std::vector<Lifetime> buffers{};
+  std::vector<std::uint64_t> keys{};  // of each
+};
+
+// Those buffers of `step` vary that had another size in `other`, or none: the same step with other
+// data.
+void note_varying(WatchedStep& step, const WatchedStep& other);
+
 class StepMemory {
  public:
   void begin();
@@ -52,6 +63,12 @@ class StepMemory {
   std::optional<std::size_t> plan(std::span<const Extent> occupied,
                                   std::size_t size,
                                   std::size_t most);
+  // The step that just ran, where it was watched.
+  const WatchedStep& watched() const { return seen_; }
+  // Before its first run: as plan(), for a step that was watched elsewhere.
+  void expect(const WatchedStep& step, std::span<const Extent> occupied, std::size_t most);
+  // The end of the highest place; 0 without a plan.
+  std::size_t top() const { return top_; }
 
  private:
   void stop_watching();
@@ -59,9 +76,8 @@ class StepMemory {
   int user_of(const Stream* user);
   void look_what_is_known(int user, const Stream* stream);
 
-  std::vector<Lifetime> seen_;          // of the step that is watched
-  std::map<const Stream*, int> users_;  // by their numbers in Lifetime
-  std::vector<std::uint64_t> keys_;
+  WatchedStep seen_;                      // the step that is watched
+  std::map<const Stream*, int> users_;    // by their numbers in Lifetime
   std::vector<std::vector<Event>> uses_;  // the last ones of each, once it is given back
   std::vector<std::vector<std::size_t>>
       unknown_;  // by user: buffers given back, not known to be over
@@ -74,12 +90,16 @@ class StepMemory {
     std::size_t offset = 0;
     std::vector<Extent> kept{};  // see Packing
   };
-  std::vector<Lifetime> buffers_to_plan() const;
+  WatchedStep step_to_plan() const;
   std::size_t most_for_this_step(std::size_t most) const;
+  std::optional<std::size_t> make_plan(const WatchedStep& step,
+                                       std::span<const Extent> occupied,
+                                       std::size_t most);
 
   std::unordered_map<std::uint64_t, Planned> plan_;  // by key
-  std::uint64_t key_ = 0;                            // of the buffer that comes next
-  std::int64_t number_ = 0;                          // of buffers in this step
+  std::size_t top_ = 0;
+  std::uint64_t key_ = 0;    // of the buffer that comes next
+  std::int64_t number_ = 0;  // of buffers in this step
   std::int64_t missed_ = 0;
   std::size_t alive_ = 0;       // bytes, now
   std::size_t most_alive_ = 0;  // in this step

@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "weft/base/bell.h"
@@ -101,14 +102,15 @@ class Stream {
   void synchronize() { host_wait(record()); }
 
   // Whether work enqueued on this stream from now on starts after the event, going by what it was
-  // told to wait for: a matter of the order of calls, never of timing.
-  virtual bool knows(const Event& event) const = 0;
+  // told to wait for, what that had waited for, and so on: a matter of the order of calls, never of
+  // timing.
+  bool knows(const Event& event) const;
   // The event is over before whatever is enqueued from now on, as the caller knows from elsewhere
   // (a message that is only sent after it).
-  virtual void learn(const Event& event) = 0;
-  // Whether the host has waited for that ticket of this stream: everything enqueued anywhere from
-  // then on is after it.
-  virtual bool host_knows(std::uint64_t ticket) const = 0;
+  void learn(const Event& event);
+  // Whether the host has waited for that ticket of this stream, or for something after it:
+  // everything enqueued anywhere from then on is after it.
+  bool host_knows(std::uint64_t ticket) const { return host_knows_ >= ticket; }
 
   // The ticket the next enqueued work will have.
   virtual std::uint64_t next_ticket() const = 0;
@@ -130,9 +132,29 @@ class Stream {
   // Stops recording and returns what was recorded; call after synchronize().
   virtual std::vector<WorkSpan> take_recording() = 0;
 
+ protected:
+  // The host has waited for that ticket.
+  void host_learns(std::uint64_t ticket);
+  // The streams that something is known of.
+  std::vector<Stream*> known_streams() const;
+
  private:
+  // Work from the ticket `from` on comes after the ticket `after` of another stream.
+  struct Known {
+    std::uint64_t from = 0;
+    std::uint64_t after = 0;
+  };
+  // Both grow from entry to entry.
+  using History = std::vector<Known>;
+
+  void note(Stream* stream, std::uint64_t after);
+  static std::uint64_t known_at(const History& history, std::uint64_t ticket);
+
   Device& device_;
   const StreamRole role_;
+  // Of the host's thread.
+  std::unordered_map<Stream*, History> known_;  // by other stream
+  std::uint64_t host_knows_ = 0;
 };
 
 // Nanoseconds of the clock that spans are in.

@@ -1,5 +1,6 @@
 #include "weft/train/batch.h"
 
+#include "weft/base/casts.h"
 #include "weft/base/check.h"
 
 namespace weft::train {
@@ -49,6 +50,12 @@ Batch read_batch(const Share& share, std::int64_t sequence_length, const ReadSeq
     }
   }
   return batch;
+}
+
+Batch blank_batch(const Share& share, std::int64_t sequence_length) {
+  const std::vector<std::int32_t> tokens(base::at(share.micro_batch_size * sequence_length));
+  return Batch(base::at(share.micro_batches),
+               MicroBatch{.ids = tokens, .labels = tokens, .experts = {}});
 }
 
 }  // namespace weft::train

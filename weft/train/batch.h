@@ -42,4 +42,7 @@ MicroBatch tokens_of(const MicroBatch& whole, const derive::SequenceShare& share
 using ReadSequence = std::function<void(std::int64_t sequence, std::span<std::int32_t> tokens)>;
 Batch read_batch(const Share& share, std::int64_t sequence_length, const ReadSequence& read);
 
+// Some token everywhere, labelled: for steps whose numbers do not count.
+Batch blank_batch(const Share& share, std::int64_t sequence_length);
+
 }  // namespace weft::train

@@ -77,12 +77,13 @@ std::unique_ptr<tensor::Device> make_device(const rules::JudgedConfig& config, i
   UNREACHABLE("a device");
 }
 
-std::unique_ptr<tensor::Device> make_dry_device(const rules::JudgedConfig& config) {
+std::unique_ptr<tensor::Device> make_dry_device(const rules::JudgedConfig& config,
+                                                kernels::DryRouting routing) {
   switch (config->runtime.device) {
     case config::DeviceKind::Cpu:
-      return kernels::make_dry_device();
+      return kernels::make_dry_device(routing);
     case config::DeviceKind::Cuda:
-      return kernels::make_dry_gpu(deterministic(config));
+      return kernels::make_dry_gpu(deterministic(config), routing);
   }
   UNREACHABLE("a device");
 }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "weft/comm/launch.h"
+#include "weft/kernels/device.h"
 #include "weft/rules/judged_config.h"
 #include "weft/tensor/device.h"
 
@@ -45,7 +46,9 @@ void launch(const rules::JudgedConfig& config,
 // among those on the same machine.
 std::unique_ptr<tensor::Device> make_device(const rules::JudgedConfig& config, int local_rank);
 // One that takes the same memory and computes nothing (kernels::make_dry_device).
-std::unique_ptr<tensor::Device> make_dry_device(const rules::JudgedConfig& config);
+std::unique_ptr<tensor::Device> make_dry_device(
+    const rules::JudgedConfig& config,
+    kernels::DryRouting routing = kernels::DryRouting::Even);
 
 // Cores that a rank may keep busy while nothing else runs, as at its start: its share of those that
 // its process has, or that its machine has where each rank is a process.

@@ -14,18 +14,9 @@
 namespace weft::train {
 namespace {
 
-// Some token everywhere, labelled.
-Batch batch_without_data(const Engine& engine) {
-  const config::Config& config = engine.config();
-  const std::vector<std::int32_t> tokens(
-      base::at(config.train.micro_batch_size * config.model.seq_length));
-  return Batch(base::at(engine.share().micro_batches),
-               MicroBatch{.ids = tokens, .labels = tokens, .experts = {}});
-}
-
 void run_dry(Engine& engine, std::int64_t left_out, MemoryLog& log) {
   engine.program().watch([&log](const schedule::Node& node) { log.issue(node); });
-  const Batch batch = batch_without_data(engine);
+  const Batch batch = blank_batch(engine.share(), engine.config().model.seq_length);
   log.begin(Phase::Training);
   train_step(engine, {.batch = batch, .left_out = left_out}, exec::Tracing::Off);
   model_statistics(engine);

@@ -6,6 +6,7 @@
 #include "weft/base/text.h"
 #include "weft/rules/validate.h"
 #include "weft/tensor/transfer.h"
+#include "weft/train/rehearsal.h"
 
 namespace weft::train {
 namespace {
@@ -42,6 +43,14 @@ void OrderChoice::add(const char* name, const config::Config& config) {
       std::make_unique<exec::Executor>(plan->training, engine_.lanes(), plan->training_over);
   orders_.push_back(
       {.name = name, .plan = std::move(plan), .executor = std::move(executor), .seconds = {}});
+}
+
+void OrderChoice::rehearse(const rules::JudgedConfig& config) {
+  const auto expect = [&](const schedule::RankPlan& plan, const exec::Executor& executor) {
+    engine_.pool().expect(&executor, train::rehearse(config, engine_.rank(), plan));
+  };
+  if (is_decided_) return expect(engine_.plan(), engine_.training());
+  for (const Order& order : orders_) expect(*order.plan, *order.executor);
 }
 
 void OrderChoice::begin_step() {

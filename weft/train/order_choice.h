@@ -18,6 +18,9 @@ class OrderChoice {
   // ranks make one.
   explicit OrderChoice(Engine& engine);
 
+  // Of each order that may come, so that its first step lies well in memory; `config` is the
+  // engine's.
+  void rehearse(const rules::JudgedConfig& config);
   // Puts the order of the next step into the engine.
   void begin_step();
   // All ranks call it after a step, with its seconds. On the step that decides: what was measured

@@ -73,6 +73,7 @@ class RankRun {
     first_step_ = saved_step_ = progress_.step();
     if (derive::saves_beside(config_)) beside_.emplace(engine_, progress_);
     open_run_folder();
+    order_.rehearse(request_.config);
     while (progress_.step() < config_.train.train_iters && !stopped_ && !left_) step();
     if (progress_.step() != saved_step_) keep_checkpoint();
     if (beside_) tell_ended(beside_->finish());
@@ -434,8 +435,7 @@ class RankRun {
   Progress progress_;
   fs::path run_dir_;
   std::optional<RunLog> log_;  // of rank 0
-  bool stopped_ = false, traced_ = false, saved_ = false;
-  bool left_ = false;                           // train.exit_interval, train.exit_duration_in_mins
+  bool stopped_ = false, traced_ = false, saved_ = false, left_ = false;
   std::int64_t returns_ = 0, steps_again_ = 0;  // to a checkpoint, and what was done in vain
   std::int64_t first_step_ = 0, saved_step_ = 0;
   std::optional<base::Descriptor> saving_;  // rank 0's lock on checkpoint.save: outlives its saves

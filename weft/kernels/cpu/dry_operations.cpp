@@ -9,17 +9,17 @@
 #include "weft/kernels/cpu/even_choice.h"
 #include "weft/kernels/cpu/operations.h"
 #include "weft/kernels/cudnn_shapes.h"
-#include "weft/kernels/device.h"
 #include "weft/tensor/cpu/dry_device.h"
 
 namespace weft::kernels {
 
-std::unique_ptr<tensor::Device> make_dry_device() {
-  return std::make_unique<tensor::cpu::DryDevice>(cpu::dry_operations());
+std::unique_ptr<tensor::Device> make_dry_device(DryRouting routing) {
+  return std::make_unique<tensor::cpu::DryDevice>(cpu::dry_operations(routing));
 }
 
-std::unique_ptr<tensor::Device> make_dry_gpu(tensor::Deterministic deterministic) {
-  return std::make_unique<tensor::cpu::DryDevice>(cpu::dry_gpu_operations(deterministic));
+std::unique_ptr<tensor::Device> make_dry_gpu(tensor::Deterministic deterministic,
+                                             DryRouting routing) {
+  return std::make_unique<tensor::cpu::DryDevice>(cpu::dry_gpu_operations(deterministic, routing));
 }
 
 namespace cpu {
@@ -64,7 +64,19 @@ void dry_attention_dgrad(Stream&,
   floats(workspace, elements.partial);
 }
 
-// What attention of its own kernels needs does not come from the pool.
+// What attention of its own kernels needs does not come from the pool. The library's forward takes
+// little, whatever the shape.
+void dry_gpu_attention_forward(Stream&,
+                               Pool& workspace,
+                               Tensor,
+                               Tensor,
+                               Tensor q,
+                               Tensor,
+                               Tensor,
+                               const AttentionShape& shape) {
+  if (suits_cudnn(cudnn_shape(q, shape))) floats(workspace, kCudnnForwardBytes / sizeof(float));
+}
+
 template <tensor::Deterministic deterministic>
 void dry_gpu_attention_dgrad(Stream&,
                              Pool& workspace,
@@ -91,41 +103,54 @@ void dry_gpu_attention_dgrad(Stream&,
 }
 
 // Every layer of a dry step asks for the same few choices, so that a thread keeps those it made.
-struct EvenChoice {
+struct DryChoice {
+  DryRouting routing;
   std::int64_t k = 0, experts = 0;
   GroupLimit groups;
   std::vector<std::int32_t> chosen;
 };
 
-const EvenChoice& even_choice(std::size_t size,
-                              std::int64_t k,
-                              std::int64_t experts,
-                              const GroupLimit& groups) {
+const DryChoice& dry_choice(DryRouting routing,
+                            std::size_t size,
+                            std::int64_t k,
+                            std::int64_t experts,
+                            const GroupLimit& groups) {
   constexpr std::size_t kMost = 4;
-  thread_local std::deque<EvenChoice> made;
-  const auto found = std::ranges::find_if(made, [&](const EvenChoice& one) {
-    return one.chosen.size() == size && one.k == k && one.experts == experts &&
-           one.groups.groups == groups.groups && one.groups.kept == groups.kept;
+  thread_local std::deque<DryChoice> made;
+  const auto found = std::ranges::find_if(made, [&](const DryChoice& one) {
+    return one.routing == routing && one.chosen.size() == size && one.k == k &&
+           one.experts == experts && one.groups.groups == groups.groups &&
+           one.groups.kept == groups.kept;
   });
   if (found != made.end()) return *found;
   if (made.size() == kMost) made.pop_front();
-  EvenChoice& one = made.emplace_back(EvenChoice{.k = k, .experts = experts, .groups = groups});
+  DryChoice& one = made.emplace_back(
+      DryChoice{.routing = routing, .k = k, .experts = experts, .groups = groups, .chosen = {}});
   one.chosen.resize(size);
-  choose_evenly(one.chosen, k, experts, groups);
+  switch (routing) {
+    case DryRouting::Even:
+      choose_evenly(one.chosen, k, experts, groups);
+      break;
+    case DryRouting::Lopsided:
+      choose_lopsidedly(one.chosen, k, experts, groups);
+      break;
+  }
   return one;
 }
 
-void even_top_k(Stream& stream,
-                Tensor,
-                Tensor experts_Tk,
-                Tensor logits_TE,
-                Tensor,
-                const TopK& options) {
+template <DryRouting routing>
+void dry_top_k(Stream& stream,
+               Tensor,
+               Tensor experts_Tk,
+               Tensor logits_TE,
+               Tensor,
+               const TopK& options) {
   const std::span chosen(data<std::int32_t>(stream, experts_Tk),
                          static_cast<std::size_t>(experts_Tk.elements()));
   const std::int64_t k = experts_Tk.dim(1), experts = logits_TE.dim(1);
-  enqueue(stream, "even_top_k", WorkClass::Memory, [=, groups = options.groups](Workers&) {
-    std::ranges::copy(even_choice(chosen.size(), k, experts, groups).chosen, chosen.begin());
+  enqueue(stream, "dry_top_k", WorkClass::Memory, [=, groups = options.groups](Workers&) {
+    std::ranges::copy(dry_choice(routing, chosen.size(), k, experts, groups).chosen,
+                      chosen.begin());
   });
 }
 
@@ -207,11 +232,12 @@ void copy_rows_of_numbers(Stream& stream, Tensor y, Tensor x, std::span<const Ro
 
 #define WEFT_DRY_OPERATION(name) .name = Nothing<decltype(::weft::kernels::name)>::run,
 
+template <DryRouting routing>
 Operations make_dry_operations() {
   Operations table{WEFT_EACH_OPERATION(WEFT_DRY_OPERATION)};
   table.attention_forward = dry_attention_forward;
   table.attention_dgrad = dry_attention_dgrad;
-  table.top_k_forward = even_top_k;
+  table.top_k_forward = dry_top_k<routing>;
   table.drop_over_capacity_forward = drop_over_capacity_forward;
   table.choose_shards = shards_of_experts;
   table.sort_by_expert = count_by_expert;
@@ -227,26 +253,33 @@ Operations make_dry_operations() {
 
 #undef WEFT_DRY_OPERATION
 
-template <tensor::Deterministic deterministic>
+template <tensor::Deterministic deterministic, DryRouting routing>
 Operations make_dry_gpu_operations() {
-  Operations table = make_dry_operations();
-  table.attention_forward = Nothing<decltype(::weft::kernels::attention_forward)>::run;
+  Operations table = make_dry_operations<routing>();
+  table.attention_forward = dry_gpu_attention_forward;
   table.attention_dgrad = dry_gpu_attention_dgrad<deterministic>;
   return table;
 }
 
-}  // namespace
-
-const Operations& dry_operations() {
-  static const Operations kTable = make_dry_operations();
-  return kTable;
+template <DryRouting routing>
+const Operations& dry_gpu_table(tensor::Deterministic deterministic) {
+  using enum tensor::Deterministic;
+  static const Operations kSame = make_dry_gpu_operations<Yes, routing>();
+  static const Operations kVarying = make_dry_gpu_operations<No, routing>();
+  return deterministic == Yes ? kSame : kVarying;
 }
 
-const Operations& dry_gpu_operations(tensor::Deterministic deterministic) {
-  using enum tensor::Deterministic;
-  static const Operations kSame = make_dry_gpu_operations<Yes>();
-  static const Operations kVarying = make_dry_gpu_operations<No>();
-  return deterministic == Yes ? kSame : kVarying;
+}  // namespace
+
+const Operations& dry_operations(DryRouting routing) {
+  static const Operations kEven = make_dry_operations<DryRouting::Even>();
+  static const Operations kLopsided = make_dry_operations<DryRouting::Lopsided>();
+  return routing == DryRouting::Even ? kEven : kLopsided;
+}
+
+const Operations& dry_gpu_operations(tensor::Deterministic deterministic, DryRouting routing) {
+  return routing == DryRouting::Even ? dry_gpu_table<DryRouting::Even>(deterministic)
+                                     : dry_gpu_table<DryRouting::Lopsided>(deterministic);
 }
 
 }  // namespace cpu

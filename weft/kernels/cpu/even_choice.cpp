@@ -78,4 +78,23 @@ void choose_evenly(std::span<std::int32_t> chosen,
   }
 }
 
+void choose_lopsidedly(std::span<std::int32_t> chosen,
+                       std::int64_t k,
+                       std::int64_t experts,
+                       const GroupLimit& limit) {
+  choose_evenly(chosen, k, experts, limit);
+  std::vector<std::int32_t> lowest;
+  for (std::int64_t group = 0; group < limit.kept; ++group) {
+    const std::int64_t left = k - std::ssize(lowest), groups_left = limit.kept - group;
+    const std::int64_t share = (left + groups_left - 1) / groups_left;
+    for (std::int64_t member = 0; member < share; ++member) {
+      lowest.push_back(static_cast<std::int32_t>(group * (experts / limit.groups) + member));
+    }
+  }
+  const auto width = static_cast<std::size_t>(k);
+  for (std::size_t at = 0; at + width <= chosen.size(); at += 2 * width) {
+    std::ranges::copy(lowest, chosen.subspan(at).begin());
+  }
+}
+
 }  // namespace weft::kernels::cpu

@@ -1,5 +1,7 @@
-// The choice of a router that is as good as routers get: every expert has as many tokens as any
-// other, and a token's experts are of any places.
+// Choices of experts that no router made. As good as routers get: every expert has as many tokens
+// as any other, and a token's experts are of any places. And lopsided: every second token chooses
+// the lowest experts that it may, so that wherever experts are shared out, shares differ from even
+// ones.
 #pragma once
 
 #include <cstdint>
@@ -15,5 +17,9 @@ void choose_evenly(std::span<std::int32_t> chosen,
                    std::int64_t k,
                    std::int64_t experts,
                    const GroupLimit& limit);
+void choose_lopsidedly(std::span<std::int32_t> chosen,
+                       std::int64_t k,
+                       std::int64_t experts,
+                       const GroupLimit& limit);
 
 }  // namespace weft::kernels::cpu

@@ -147,8 +147,7 @@ Event CpuStream::record() {
 
 void CpuStream::wait(const Event& event) {
   if (event.stream == nullptr || event.stream == this) return;
-  std::uint64_t& known = known_[event.stream];
-  known = std::max(known, event.ticket);
+  learn(event);
   if (event.stream->reached(event.ticket) && event.stream->error() == nullptr) return;
   if (thread_.joinable()) {
     awaited_.push_back(event);
@@ -157,24 +156,11 @@ void CpuStream::wait(const Event& event) {
   }
 }
 
-void CpuStream::learn(const Event& event) {
-  if (event.stream == nullptr || event.stream == this) return;
-  std::uint64_t& known = known_[event.stream];
-  known = std::max(known, event.ticket);
-}
-
 void CpuStream::host_wait(const Event& event) {
   CHECK(event.stream == this, "an event of another stream than '{}'", name_);
   const std::exception_ptr error = await(event.ticket, host_waking_);
-  host_knows_ = std::max(host_knows_, event.ticket);
+  host_learns(event.ticket);
   if (error) std::rethrow_exception(error);
-}
-
-bool CpuStream::knows(const Event& event) const {
-  if (event.stream == nullptr || event.stream == this) return true;
-  if (event.stream->host_knows(event.ticket)) return true;
-  const auto known = known_.find(event.stream);
-  return known != known_.end() && known->second >= event.ticket;
 }
 
 std::exception_ptr CpuStream::error() const {

@@ -10,7 +10,6 @@
 #include <optional>
 #include <string>
 #include <thread>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -46,9 +45,6 @@ class CpuStream final : public Stream {
   Event record() override;
   void wait(const Event& event) override;
   void host_wait(const Event& event) override;
-  bool knows(const Event& event) const override;
-  void learn(const Event& event) override;
-  bool host_knows(std::uint64_t ticket) const override { return host_knows_ >= ticket; }
   std::uint64_t next_ticket() const override { return next_ticket_; }
   bool reached(std::uint64_t ticket) const override {
     return completed_.load(std::memory_order_acquire) >= ticket;
@@ -88,11 +84,9 @@ class CpuStream final : public Stream {
   const std::unique_ptr<Transfers> transfers_;
   FaultWord fault_;
   const std::string name_;
-  std::function<void(const std::exception_ptr&)> tell_;     // of the first error; set while idle
-  std::optional<Workers> workers_;                          // of the serving thread
-  std::string_view label_;                                  // host thread only, like the next five
-  std::unordered_map<const Stream*, std::uint64_t> known_;  // of other streams, what is before
-  std::uint64_t host_knows_ = 0;                            // of this stream: nobody is before it
+  std::function<void(const std::exception_ptr&)> tell_;  // of the first error; set while idle
+  std::optional<Workers> workers_;                       // of the serving thread
+  std::string_view label_;                               // host thread only, like the next three
   std::unordered_set<std::string> labels_;
   std::uint64_t next_ticket_ = 1;
   std::vector<Event> awaited_;  // waits for the next work

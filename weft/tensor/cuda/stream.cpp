@@ -150,7 +150,7 @@ void CudaStream::enqueue_host(std::string_view name, WorkClass kind, HostWork wo
   record_work();  // see wait()
   const Work host = next_work(name, kind, size);
   std::vector<const CudaStream*> waited_for;
-  for (const auto& [stream, ticket] : known_) waited_for.push_back(&cuda_stream(*stream));
+  for (Stream* stream : known_streams()) waited_for.push_back(&cuda_stream(*stream));
   const auto task = [this, host, work = std::move(work), waited_for = std::move(waited_for)] {
     perform_host(host, work, waited_for);
   };
@@ -225,12 +225,11 @@ cudaEvent_t CudaStream::event_covering(std::uint64_t ticket) const {
 
 void CudaStream::wait(const Event& event) {
   if (event.stream == nullptr || event.stream == this) return;
-  std::uint64_t& known = known_[event.stream];
-  known = std::max(known, event.ticket);
-  if (event.stream->reached(event.ticket)) return;
+  if (event.stream->reached(event.ticket)) return learn(event);
   // Who asks for a position before this wait must not get one behind it: what is waited for may
   // depend, on another rank, on whoever asks, an order that no schedule knows of.
   const std::uint64_t ticket = record_work().ticket;
+  learn(event);
   waited_ = true;
   CudaStream& other = cuda_stream(*event.stream);
   const auto task = [this, &other, awaited = event.ticket] { wait_on_card(other, awaited); };
@@ -251,12 +250,6 @@ void CudaStream::wait_on_card(CudaStream& other, std::uint64_t ticket) {
   } else {
     cudaStreamWaitEvent(handle_, event, 0);
   }
-}
-
-void CudaStream::learn(const Event& event) {
-  if (event.stream == nullptr || event.stream == this) return;
-  std::uint64_t& known = known_[event.stream];
-  known = std::max(known, event.ticket);
 }
 
 void CudaStream::host_wait(const Event& event) {
@@ -282,15 +275,8 @@ void CudaStream::host_wait(const Event& event) {
   look_outside();
   look_at_known_streams();
   if (const std::exception_ptr failed = this->error()) std::rethrow_exception(failed);
-  host_knows_ = std::max(host_knows_, event.ticket);
+  host_learns(event.ticket);
   staging_.pass(event.ticket);
-}
-
-bool CudaStream::knows(const Event& event) const {
-  if (event.stream == nullptr || event.stream == this) return true;
-  if (event.stream->host_knows(event.ticket)) return true;
-  const auto known = known_.find(event.stream);
-  return known != known_.end() && known->second >= event.ticket;
 }
 
 bool CudaStream::reached(std::uint64_t ticket) const {
@@ -338,7 +324,7 @@ void CudaStream::look_outside() {
 
 // What this stream waited for and failed is its failure too.
 void CudaStream::look_at_known_streams() {
-  for (const auto& [stream, ticket] : known_) {
+  for (Stream* stream : known_streams()) {
     if (is_failed()) return;
     CudaStream& other = cuda_stream(*stream);
     other.look_for_faults();

@@ -87,9 +87,6 @@ class CudaStream final : public Stream {
   Event record() override;
   void wait(const Event& event) override;
   void host_wait(const Event& event) override;
-  bool knows(const Event& event) const override;
-  void learn(const Event& event) override;
-  bool host_knows(std::uint64_t ticket) const override { return host_knows_ >= ticket; }
   std::uint64_t next_ticket() const override { return next_ticket_; }
   bool reached(std::uint64_t ticket) const override;
   std::exception_ptr error() const override;
@@ -149,10 +146,8 @@ class CudaStream final : public Stream {
   // Of the thread that enqueues.
   std::string_view label_;
   std::unordered_set<std::string> labels_;
-  std::unordered_map<Stream*, std::uint64_t> known_;
   std::unordered_set<std::shared_ptr<const Outside>> outside_;
   std::unordered_map<std::type_index, std::shared_ptr<void>> held_;
-  std::uint64_t host_knows_ = 0;
   std::uint64_t next_ticket_ = 1;
   std::uint64_t last_recorded_ = 0;
   bool waited_ = false;  // since the last work
