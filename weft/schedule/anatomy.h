@@ -96,6 +96,7 @@ struct PieceName {
 struct Steps {
   Part exchange = Part::Ring;
   int first = 0, count = 1;
+  bool both_ways = true;  // input gradients too; else those run at once
 
   int last() const { return first + count - 1; }
   bool has(int step) const { return step >= first && step <= last(); }
@@ -141,7 +142,7 @@ struct PieceAnatomy {
   bool runs_in_steps(Direction direction) const {
     if (!steps) return false;
     if (direction == Direction::R) return part == Part::Ring;
-    return direction == Direction::F || direction == Direction::D;
+    return direction == Direction::F || (direction == Direction::D && steps->both_ways);
   }
   bool is_exchange_in_steps() const { return steps && steps->exchange == part; }
   // What a part exchanges goes back too, where its piece begins the model.
@@ -261,6 +262,7 @@ struct TokenFlow {
   int tp = 1, cp = 1;  // ranks that share the tokens of a micro-batch
   int sequences = 1;   // of a micro-batch
   TensorExchange exchange = TensorExchange::Whole;
+  bool weight_gradients_wait = false;  // not behind their input gradients, but anywhere later
   derive::LogitsKept logits = derive::LogitsKept::Whole;
 
   int sharers() const { return tp * cp; }

@@ -110,7 +110,7 @@ void add_step(const PieceAnatomy& piece, const Node& place, int step, std::vecto
 // what the step before the next has read.
 void add_steps(const Anatomy& anatomy, const Node& node, std::vector<Node>& needs) {
   const PieceAnatomy& piece = piece_of(anatomy, node);
-  if (!piece.steps) return;
+  if (!piece.runs_in_steps(node.direction)) return;
   const bool forward = node.direction == Direction::F;
   add_step(piece, node, node.slice + (forward ? -1 : 1), needs);
   for (const PieceAnatomy& other : anatomy.layers[at(node.layer)]) {
@@ -268,7 +268,7 @@ std::vector<Node> input_gradient_needs(const Anatomy& anatomy, const Node& node)
   if (reads_own) add_returns(anatomy, node, piece_of(anatomy, node), needs);
   Node forward = node;
   forward.direction = Direction::F;
-  needs.push_back(forward);
+  add_beside(anatomy, forward, piece_of(anatomy, node), needs);
   return needs;
 }
 

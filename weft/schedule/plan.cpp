@@ -62,6 +62,11 @@ TensorExchange exchange_of(const config::Config& config, const grid::Grid& grid)
   return in_steps ? TensorExchange::InSteps : TensorExchange::Whole;
 }
 
+bool do_weight_gradients_wait(const config::Config& config) {
+  return config.comm_overlap.delay_wgrad_compute ||
+         order_of(config) != TurnOrder::OneForwardOneBackward;
+}
+
 // Those that an expert-parallel group lies in. Only hybridep is described by it, whose groups are
 // all in as many: the config has been validated (W64).
 int machines_of(const config::Config& config, const grid::Grid& grid) {
@@ -188,6 +193,7 @@ std::vector<RankPlan> plan_step(const config::Config& config,
                          .cp = grid.cp(),
                          .sequences = static_cast<int>(config.train.micro_batch_size),
                          .exchange = exchange_of(config, grid),
+                         .weight_gradients_wait = do_weight_gradients_wait(config),
                          .logits = derive::logits_kept(config)};
   const derive::Placement placement = derive::placement_of(config);
   const Detail with_all = with_savings(detail, config);

@@ -108,17 +108,22 @@ class TurnWriter {
     step_after_step(end, pieces.end(), add);
   }
 
+  // Weight gradients stand where input gradients do.
+  bool is_in_steps(const PieceAnatomy& piece) const {
+    return piece.runs_in_steps(turn_.direction == Direction::F ? Direction::F : Direction::D);
+  }
+
   // Pieces in the order given; an exchange in steps and what computes beside it step by step: the
   // first ones first, and last going back.
   template <typename Iterator, typename Add>
   void step_after_step(Iterator piece, Iterator end, const Add& add) const {
     while (piece != end) {
-      if (!piece->steps) {
+      if (!is_in_steps(*piece)) {
         add(*piece++, kNone);
         continue;
       }
       const auto stop = std::find_if(piece, end, [&](const PieceAnatomy& other) {
-        return !other.steps || other.steps->exchange != piece->steps->exchange;
+        return !is_in_steps(other) || other.steps->exchange != piece->steps->exchange;
       });
       const bool back = turn_.direction != Direction::F;
       int last = 0;
@@ -183,7 +188,7 @@ class TurnWriter {
     return node(layer, Direction::W, piece, piece.steps ? kNone : slice);
   }
   bool weighs(int layer, const PieceAnatomy& piece, int slice) const {
-    const bool is_last = !piece.steps || slice == piece.steps->first;
+    const bool is_last = !is_in_steps(piece) || slice == piece.steps->first;
     return piece.has_weight_gradient() && is_last && is_here(weight(layer, piece, slice));
   }
 

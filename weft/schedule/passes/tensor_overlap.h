@@ -5,8 +5,12 @@
 // - What a weight gradient reads is gathered again in front of its input gradient, which keeps the
 //   tp lane busy with what it sends; behind that, the weight gradient would wait.
 // - The weight gradient of a feed-forward's first product, whose input gradient sends under its own
-//   steps, goes behind the first gradients that come for attention's projection: that product is
-//   small, and they need more cover.
+//   steps, goes behind the first gradients that come for attention's projection, and that of the
+//   projection behind the first that come for the feed-forward before it: those products are small,
+//   and what comes needs more cover.
+// - The embedding, which has no products: where a forward follows a backward, its tokens come
+//   beside the end of that backward, and the gradients of that backward go beside the beginning of
+//   the forward.
 #pragma once
 
 #include "weft/schedule/anatomy.h"
