@@ -133,11 +133,12 @@ std::optional<Steps> ring_steps(const config::ModelConfig& model, int layer, Par
 // what was gathered go home at once where a weight gradient runs meanwhile: a product at once is
 // faster than one in steps.
 std::optional<Steps> tensor_steps(const TokenFlow& flow, Part part) {
+  const bool steps_both_ways = flow.weight_gradients != WeightGradients::Follow;
   const bool reads = part == Part::Qkv || part == Part::Fc1;
   const bool makes = part == Part::Proj || part == Part::Fc2;
-  if (reads) return Steps{Part::Gather, 0, flow.tp, flow.weight_gradients_wait};
+  if (reads) return Steps{Part::Gather, 0, flow.tp, steps_both_ways};
   if (makes) return Steps{Part::Scatter, 0, flow.tp};
-  if (part == Part::Gather) return Steps{part, 1, flow.tp - 1, flow.weight_gradients_wait};
+  if (part == Part::Gather) return Steps{part, 1, flow.tp - 1, steps_both_ways};
   if (part == Part::Scatter) return Steps{part, 0, flow.tp - 1};
   return std::nullopt;
 }
@@ -198,7 +199,9 @@ void declare_parts(const config::ModelConfig& model,
   }
 }
 
-// A piece whose parts are on several lanes cannot be one node.
+// A piece whose parts are on several lanes cannot be one node. Nor shall one with a norm, where
+// weight gradients have turns of their own: the norm's stays with its input gradient, and what it
+// reads need not be kept until then.
 std::vector<Piece> always_split(Anatomy& anatomy) {
   std::vector<Piece> pieces;
   for (const std::vector<PieceAnatomy>* list : all_pieces(anatomy)) {
@@ -206,7 +209,15 @@ std::vector<Piece> always_split(Anatomy& anatomy) {
       const bool has_other_lanes = std::ranges::any_of(piece.parts, [&](const PieceAnatomy& part) {
         return part.lane != piece.lane;
       });
-      if (row_of(piece.piece).is_always_split || has_other_lanes) pieces.push_back(piece.piece);
+      const bool has_norm = std::ranges::any_of(piece.parts, [](const PieceAnatomy& part) {
+        return part.part == Part::Norm;
+      });
+      const bool parts_gradients = has_norm &&
+                                   anatomy.flow.weight_gradients == WeightGradients::InTurns &&
+                                   row_of(piece.piece).cover != Cover::Unsplit;
+      if (row_of(piece.piece).is_always_split || has_other_lanes || parts_gradients) {
+        pieces.push_back(piece.piece);
+      }
     }
   }
   return pieces;

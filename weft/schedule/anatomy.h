@@ -253,6 +253,10 @@ enum class RowCounts {
 // other's, so that they travel under the products that read or make them.
 enum class TensorExchange { Whole, InSteps };
 
+// When weight gradients run: behind their input gradients; put off, some of them or all; or all of
+// them in turns of their own, so that what is kept for them counts.
+enum class WeightGradients { Follow, Delayed, InTurns };
+
 // How tokens travel.
 struct TokenFlow {
   int slices = 1;
@@ -262,7 +266,7 @@ struct TokenFlow {
   int tp = 1, cp = 1;  // ranks that share the tokens of a micro-batch
   int sequences = 1;   // of a micro-batch
   TensorExchange exchange = TensorExchange::Whole;
-  bool weight_gradients_wait = false;  // not behind their input gradients, but anywhere later
+  WeightGradients weight_gradients = WeightGradients::Follow;
   derive::LogitsKept logits = derive::LogitsKept::Whole;
 
   int sharers() const { return tp * cp; }

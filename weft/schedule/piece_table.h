@@ -263,7 +263,8 @@ inline bool is_exchange(const Node& node) { return row_of(node.piece).scope == S
 // Whether a weight gradient may run later than its input gradient: those of the router, norms,
 // embedding and head stay.
 inline bool may_wait(const Node& node) {
-  return node.direction == Direction::W && row_of(node.piece).cover != Cover::Unsplit;
+  return node.direction == Direction::W && row_of(node.piece).cover != Cover::Unsplit &&
+         node.part != Part::Norm;
 }
 
 }  // namespace weft::schedule

@@ -62,9 +62,17 @@ TensorExchange exchange_of(const config::Config& config, const grid::Grid& grid)
   return in_steps ? TensorExchange::InSteps : TensorExchange::Whole;
 }
 
-bool do_weight_gradients_wait(const config::Config& config) {
-  return config.comm_overlap.delay_wgrad_compute ||
-         order_of(config) != TurnOrder::OneForwardOneBackward;
+WeightGradients weight_gradients_of(const config::Config& config) {
+  switch (order_of(config)) {
+    case TurnOrder::OneForwardOneBackward:
+      return config.comm_overlap.delay_wgrad_compute ? WeightGradients::Delayed
+                                                     : WeightGradients::Follow;
+    case TurnOrder::ZeroBubble:
+      return WeightGradients::InTurns;
+    case TurnOrder::DualPipeV:
+      return WeightGradients::Delayed;
+  }
+  UNREACHABLE("order {}", static_cast<int>(order_of(config)));
 }
 
 // Those that an expert-parallel group lies in. Only hybridep is described by it, whose groups are
@@ -193,7 +201,7 @@ std::vector<RankPlan> plan_step(const config::Config& config,
                          .cp = grid.cp(),
                          .sequences = static_cast<int>(config.train.micro_batch_size),
                          .exchange = exchange_of(config, grid),
-                         .weight_gradients_wait = do_weight_gradients_wait(config),
+                         .weight_gradients = weight_gradients_of(config),
                          .logits = derive::logits_kept(config)};
   const derive::Placement placement = derive::placement_of(config);
   const Detail with_all = with_savings(detail, config);

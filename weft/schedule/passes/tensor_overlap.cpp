@@ -77,7 +77,8 @@ bool has_dense_feed_forward(const Anatomy& anatomy, int layer) {
 std::optional<Node> product_covered_by(const Anatomy& anatomy, const Node& node) {
   if (node.direction != Direction::W) return std::nullopt;
   const bool is_feed_forward = node.piece == Piece::Mlp || node.piece == Piece::Shared;
-  const Part free = anatomy.flow.weight_gradients_wait ? Part::Fc1 : Part::Fc2;
+  const bool follow = anatomy.flow.weight_gradients == WeightGradients::Follow;
+  const Part free = follow ? Part::Fc2 : Part::Fc1;
   if (is_feed_forward && node.part == free) {
     return product_of(node.layer, node.micro_batch, Piece::Attention);
   }
