@@ -28,7 +28,10 @@ config::Config plain_config() {
 // The plain order on free links, traced on two ranks. In every operation rank 0 waits for rank 1.
 class TracedStep {
  public:
-  TracedStep() : grid_(derive::layout_of(config)), plans_(schedule::plan_step(config, grid_)) {
+  explicit TracedStep(double compute_factor = 1)
+      : compute_factor_(compute_factor),
+        grid_(derive::layout_of(config)),
+        plans_(schedule::plan_step(config, grid_)) {
     const sim::SimulatedStep step{
         .graphs = {&graph(), &graph()},
         .members =
@@ -70,13 +73,14 @@ class TracedStep {
     const schedule::Entry& node = graph().entries[static_cast<std::size_t>(entry)];
     if (schedule::is_meeting(node)) return {.seconds = kOperation};
     if (node.lane != schedule::Lane::Compute) return {};
-    return {.seconds = rank == 0 ? kFastRank : kSlowRank};
+    return {.seconds = compute_factor_ * (rank == 0 ? kFastRank : kSlowRank)};
   }
   template <typename Is>
   double count(const Is& is) const {
     return static_cast<double>(std::ranges::count_if(graph().entries, is));
   }
 
+  double compute_factor_;
   grid::Grid grid_;
   std::vector<schedule::RankPlan> plans_;
 };
@@ -89,6 +93,15 @@ TEST(OverlapPrediction, CommunicationAloneIsWithoutComputeAndWithoutWaitingForAL
 TEST(OverlapPrediction, ComputeAloneIsTheSlowerRanks) {
   const TracedStep traced;
   EXPECT_NEAR(traced.prediction().compute_seconds(), traced.computations() * kSlowRank, 1e-6);
+}
+
+TEST(OverlapPrediction, ComputeMayCostWhatItCostWhereTheDeviceWasBusier) {
+  const TracedStep step, busier(1.5);
+  OverlapPrediction prediction = step.prediction();
+  const double communication = prediction.communication_seconds();
+  prediction.take_compute_from(busier.timelines);
+  EXPECT_NEAR(prediction.compute_seconds(), 1.5 * step.prediction().compute_seconds(), 1e-6);
+  EXPECT_DOUBLE_EQ(prediction.communication_seconds(), communication);
 }
 
 TEST(OverlapPrediction, LinksComeOnTopOfWhatOperationsCostOnFreeOnes) {

@@ -34,7 +34,11 @@ constexpr const char* kOneRankLegend =
     "  layers: without embedding, head and optimizer, and what is reduced and gathered for it; "
     "ratio: communication\n"
     "  alone over compute alone, of the layers. with a partner: of the communication that compute "
-    "may run beside, by the order.\n";
+    "may run beside, by the order.\n"
+    "  On all links the prediction takes what compute costs from the plain order on free ones, "
+    "where the device is "
+    "as busy\n"
+    "  as in an overlapped order: a GPU that waits for its links is clocked higher meanwhile.\n";
 constexpr const char* kLegend =
     "  ideal: the simulated step where only compute and the wire take time, of the last order. "
     "None "
@@ -100,16 +104,19 @@ FabricReport report_of(const std::vector<measure::OverlapOrder>& orders,
                        const measure::OverlapBench& bench,
                        const measure::FabricRuns& fabric) {
   const measure::OverlapRun& plain = fabric.runs.front();
-  const plan::OverlapPrediction prediction(orders.front().config,
-                                           fabric.fabric,
-                                           plain.timelines,
-                                           seconds_of(kind, plain));
+  plan::OverlapPrediction prediction(orders.front().config,
+                                     fabric.fabric,
+                                     plain.timelines,
+                                     seconds_of(kind, plain));
+  const measure::OverlapRun* free = plain_on_free_links(bench);
+  const bool is_one_rank = config::is_pretended(orders.front().config->runtime.backend);
+  if (is_one_rank && free != nullptr) prediction.take_compute_from(free->timelines);
   FabricReport report{
       .kind = kind,
       .name = fabric.name,
       .links = links_of(fabric),
       .is_free = fabric.fabric && fabric.fabric->is_free(),
-      .is_one_rank = config::is_pretended(orders.front().config->runtime.backend),
+      .is_one_rank = is_one_rank,
       .compute_seconds = bench.compute_seconds.value_or(prediction.compute_seconds()),
       .communication_seconds = prediction.communication_seconds(),
       .layers_compute_seconds = bench.layers_compute_seconds,

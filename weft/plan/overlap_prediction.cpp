@@ -162,6 +162,17 @@ OverlapPrediction::OverlapPrediction(const config::Config& plain_config,
                 .next_seconds = factor * traced.next_seconds};
 }
 
+void OverlapPrediction::take_compute_from(const std::vector<trace::Timeline>& busy) {
+  const sim::CostTable measured = sim::measure(busy);
+  const World world(plain_config_);
+  for (int rank = 0; rank < std::ssize(world.graphs()); ++rank) {
+    for (const schedule::Entry& entry : world.graphs()[static_cast<std::size_t>(rank)]->entries) {
+      const sim::Cost* cost = is_compute(entry) ? measured.find(rank, entry.node) : nullptr;
+      if (cost != nullptr) costs_.set(rank, entry.node, *cost);
+    }
+  }
+}
+
 double OverlapPrediction::step_seconds(const config::Config& config) const {
   return simulated(World(config), costs_, overheads_);
 }

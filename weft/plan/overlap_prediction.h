@@ -23,6 +23,11 @@ class OverlapPrediction {
                     const std::vector<trace::Timeline>& plain,
                     double plain_seconds);
 
+  // From now on compute costs what it cost in these traced steps of the plain order, where the
+  // device was as busy as in the orders asked for: one that waits for its links a third of the time
+  // is clocked higher meanwhile.
+  void take_compute_from(const std::vector<trace::Timeline>& busy);
+
   // The step of another order of the same layout: what nodes cost, and what the plain step took
   // beyond its nodes, shared among waits between lanes and nodes that follow each other as its
   // trace has it.
