@@ -62,8 +62,10 @@ TEST(ZeroBubble, ReachesItsBarInTheSimulator) {
   for (const Costs& cost : {Costs{1, 1, 1}, Costs{1, 1.2, 0.8}, Costs{1, 1.1, 0.6}}) {
     const auto seconds_of = [&](const Node& node) {
       if (node.layer == schedule::kNone) return 0.0;
-      const bool weighs =
-          node.piece == schedule::Piece::Attention || node.piece == schedule::Piece::Experts;
+      const bool is_attention = node.piece == schedule::Piece::Attention &&
+                                (node.part == schedule::Part::None ||
+                                 node.part == schedule::Part::Qkv);  // of those it is split into
+      const bool weighs = is_attention || node.piece == schedule::Piece::Experts;
       if (!weighs) return 0.0;
       // Four nodes of a stage for each direction.
       if (node.direction == Direction::F) return cost.forward / 4;

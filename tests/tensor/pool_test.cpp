@@ -331,6 +331,18 @@ TEST_P(ReleasedInUse, TheSameStreamGetsItAgain) {
   a_->synchronize();
 }
 
+TEST_P(ReleasedInUse, EveryStreamThatUsesItComesAfterTheEarlierOwner) {
+  pool_.allocate_for(*a_);
+  const float* address = use_on(*a_, 4);
+  const Event last = a_->record();
+  Tensor second(pool_, DType::F32, {4}, Tag::Activations);
+  EXPECT_EQ(second.data<float>(*a_), address);
+  EXPECT_FALSE(b_->knows(last));
+  second.data<float>(*b_);
+  EXPECT_TRUE(b_->knows(last));
+  a_->synchronize();
+}
+
 TEST_P(ReleasedInUse, AStreamThatWaitsForTheLastUseAnywayGetsIt) {
   pool_.allocate_for(*a_);
   const float* address = use_on(*a_, 4);

@@ -62,5 +62,32 @@ TEST(Savings, EachOffloadedModuleTakesHostMemoryInsteadOfTheDevices) {
   }
 }
 
+config::Config zero_bubble(const LayoutCase& layout) {
+  config::Config config = with_layout(deep_config(), layout);
+  config.runtime.pipeline_schedule = config::PipelineSchedule::ZeroBubble;
+  config.train.global_batch_size = 8 * config.train.micro_batch_size;
+  return config;
+}
+
+// In this order it is back while the forward is under way.
+TEST(Savings, AnOffloadedNormReturnsWhenWhatWasGatheredOfItHasBeenRead) {
+  const config::Config plain = zero_bubble({.world = 8, .tp = 2, .pp = 4});
+  const config::Config config = with_words(plain,
+                                           {{"model.fine_grained_activation_offloading", "true"},
+                                            {"model.offload_modules", "[qkv_linear]"}});
+  expect_same_bits(train_some(plain, 2), train_some(config, 2));
+}
+
+// What comes from other ranks and what this one computes lie in one buffer, which two streams
+// write.
+TEST(Savings, RecomputedNormsChangeNoBitWhereRanksExchangeInSteps) {
+  const config::Config plain = with_words(
+      zero_bubble({.world = 4, .tp = 2, .pp = 2}),
+      {{"model.recompute_granularity", "selective"}, {"model.recompute_modules", "[layernorm]"}});
+  const Outcome expected = train_some(plain, 3);
+  const config::Config config = with_words(plain, {{"comm_overlap.tp_comm_overlap", "true"}});
+  for (int i = 0; i < 2; ++i) expect_same_bits(expected, train_some(config, 3));
+}
+
 }  // namespace savings_test
 }  // namespace weft::train

@@ -294,6 +294,11 @@ std::vector<Node> going_out_needs(const Anatomy& anatomy, const Node& node) {
 std::vector<Node> coming_in_needs(const Anatomy& anatomy, const Node& node) {
   std::vector<Node> needs = forward_readers(anatomy, node);
   Node place = node;
+  // What is gathered of it has its place until the products have read that.
+  place.direction = Direction::F;
+  for (const PieceAnatomy& later : anatomy.layers[at(node.layer)]) {
+    if (follows(later, {node.piece, Part::Gather})) add_beside(anatomy, place, later, needs);
+  }
   place.direction = Direction::O;
   needs.push_back(place);
   const PieceAnatomy& piece = piece_of(anatomy, node);

@@ -32,7 +32,7 @@ bool has_dense_layers(const config::ModelConfig& model) {
 }
 
 bool has_shared_experts(const config::ModelConfig& model) {
-  return model.experts() > 0 && derive::shared_expert_width(model) > 0;
+  return model.moe_layers() > 0 && derive::shared_expert_width(model) > 0;
 }
 
 void add(Names& names, const Names& more) {
@@ -43,14 +43,14 @@ void add(Names& names, const Names& more) {
 
 Names norms_of(const config::ModelConfig& model) {
   Names names{{Piece::Attention, Part::Norm}};
-  if (model.experts() > 0) names.push_back({Piece::Route, Part::Norm});
+  if (model.moe_layers() > 0) names.push_back({Piece::Route, Part::Norm});
   if (has_dense_layers(model)) names.push_back({Piece::Mlp, Part::Norm});
   return names;
 }
 
 Names experts_of(const config::ModelConfig& model) {
   Names names;
-  if (model.experts() > 0) names = kRoutedExperts;
+  if (model.moe_layers() > 0) names = kRoutedExperts;
   if (has_shared_experts(model)) add(names, kShared);
   return names;
 }
@@ -65,7 +65,7 @@ Names names_of(RecomputeModule module, const config::ModelConfig& model) {
     case RecomputeModule::MlaUpProj:
       return {{Piece::Attention, Part::Expand}};
     case RecomputeModule::MoeAct:
-      return model.experts() > 0 ? Names{{Piece::Experts, Part::Act}} : Names{};
+      return model.moe_layers() > 0 ? Names{{Piece::Experts, Part::Act}} : Names{};
     case RecomputeModule::Mlp:
       return has_dense_layers(model) ? kMlp : Names{};
     case RecomputeModule::Moe:

@@ -47,7 +47,7 @@ std::vector<Stretch> stretches_of(const Graph& graph, const Anatomy& anatomy) {
   for (std::size_t i = 0; i < graph.entries.size(); ++i) {
     const Node& node = graph.entries[i].node;
     const bool moves = node.direction == Direction::F || node.direction == Direction::D;
-    if (moves && !is_exchange(node)) {
+    if (moves && !is_exchange(node) && node.piece != Piece::Embed) {  // which may run ahead
       add(found, node.direction, node, chunk_of(anatomy, node).index, i);
     } else if (may_wait(node)) {
       add(weights, Direction::W, node, chunk_of(anatomy, node).index, i);

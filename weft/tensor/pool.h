@@ -72,7 +72,7 @@ class Block {
   Memory memory() const { return memory_; }
 
   // The memory, for the next work enqueued on `stream`: notes the use, and makes the stream wait
-  // for what earlier owners of this memory still have under way.
+  // for what earlier owners of this memory still have under way; each stream that uses it.
   std::byte* on(Stream& stream);
   // The memory, for the host, where it is host-visible: waits for earlier owners. The caller has
   // waited for its own writers.
@@ -146,7 +146,7 @@ class Pool {
   // The step under way, when it has given back what it took; all streams are idle. One whose first
   // run it is.
   Rehearsal rehearsal() const;
-  // The first step of this kind, which comes next, will be like that one.
+  // The first step of this kind will be like that one.
   void expect(const void* kind, const Rehearsal& rehearsal);
 
   PoolUse use(Tag tag) const { return use_[static_cast<std::size_t>(tag)]; }

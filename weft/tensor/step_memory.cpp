@@ -158,17 +158,20 @@ std::optional<std::size_t> StepMemory::make_plan(const WatchedStep& step,
   std::optional<Packing> packing = pack(buffers, occupied, most, age_);
   if (!packing) return std::nullopt;
   plan_.clear();
+  fixed_top_ = 0;
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     if (buffers[i].given == Lifetime::kNever) continue;
     plan_[step.keys[i]] = {.bytes = buffers[i].bytes,
                            .varies = buffers[i].varies,
                            .offset = packing->offsets[i],
                            .kept = std::move(packing->kept[i])};
+    if (!buffers[i].varies && buffers[i].bytes > 0) {
+      fixed_top_ = std::max(fixed_top_, packing->offsets[i] + buffers[i].bytes);
+    }
   }
   outdated_ = false;
   age_ = packing->age;
-  top_ = packing->top;
-  return top_;
+  return packing->top;
 }
 
 }  // namespace weft::tensor

@@ -67,8 +67,9 @@ class StepMemory {
   const WatchedStep& watched() const { return seen_; }
   // Before its first run: as plan(), for a step that was watched elsewhere.
   void expect(const WatchedStep& step, std::span<const Extent> occupied, std::size_t most);
-  // The end of the highest place; 0 without a plan.
-  std::size_t top() const { return top_; }
+  // The end of the highest place at an offset: what varies takes memory as it comes. 0 without a
+  // plan.
+  std::size_t fixed_top() const { return fixed_top_; }
 
  private:
   void stop_watching();
@@ -97,7 +98,7 @@ class StepMemory {
                                        std::size_t most);
 
   std::unordered_map<std::uint64_t, Planned> plan_;  // by key
-  std::size_t top_ = 0;
+  std::size_t fixed_top_ = 0;
   std::uint64_t key_ = 0;    // of the buffer that comes next
   std::int64_t number_ = 0;  // of buffers in this step
   std::int64_t missed_ = 0;

@@ -38,12 +38,11 @@ std::uint64_t Stream::known_at(const History& history, std::uint64_t ticket) {
 }
 
 void Stream::host_learns(std::uint64_t ticket) {
-  if (ticket <= host_knows_) return;
-  host_knows_ = ticket;
+  host_knows_ = std::max(host_knows_, ticket);
   for (auto& [stream, history] : known_) {
-    stream->host_knows_ = std::max(stream->host_knows_, known_at(history, ticket));
+    stream->host_knows_ = std::max(stream->host_knows_, known_at(history, host_knows_));
     // Earlier positions of this stream are known to everybody.
-    const auto later = std::ranges::upper_bound(history, ticket, {}, &Known::from);
+    const auto later = std::ranges::upper_bound(history, host_knows_, {}, &Known::from);
     if (later - history.begin() > 1) history.erase(history.begin(), std::prev(later));
   }
 }

@@ -139,15 +139,16 @@ void CpuStream::download_all(std::vector<Download> all) {
 }
 
 Event CpuStream::record() {
-  // Waits belong to the next work; where there is none yet, an empty one carries them.
-  if (!awaited_.empty())
-    push({.label = label_, .name = "wait", .awaited = std::exchange(awaited_, {})});
+  // Waits belong to the next work; where there is none yet, an empty one carries them. So does what
+  // is over already: who follows this stream learns the same, however fast others were.
+  if (waited_) push({.label = label_, .name = "wait", .awaited = std::exchange(awaited_, {})});
   return {this, next_ticket_ - 1};
 }
 
 void CpuStream::wait(const Event& event) {
   if (event.stream == nullptr || event.stream == this) return;
   learn(event);
+  waited_ = true;
   if (event.stream->reached(event.ticket) && event.stream->error() == nullptr) return;
   if (thread_.joinable()) {
     awaited_.push_back(event);
@@ -205,6 +206,7 @@ std::vector<WorkSpan> CpuStream::take_recording() {
 
 void CpuStream::push(Item item) {
   ++next_ticket_;
+  waited_ = false;
   if (!thread_.joinable()) {
     if (!error_) run(item);
     completed_.store(next_ticket_ - 1, std::memory_order_release);

@@ -90,6 +90,7 @@ class CpuStream final : public Stream {
   std::unordered_set<std::string> labels_;
   std::uint64_t next_ticket_ = 1;
   std::vector<Event> awaited_;  // waits for the next work
+  bool waited_ = false;         // since the last work, also for what was over
   mutable std::mutex mutex_;
   base::Bell pushed_;  // work was enqueued
   // What the serving thread waits for elsewhere is over; what the host waits for here is.

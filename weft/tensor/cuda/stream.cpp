@@ -225,7 +225,10 @@ cudaEvent_t CudaStream::event_covering(std::uint64_t ticket) const {
 
 void CudaStream::wait(const Event& event) {
   if (event.stream == nullptr || event.stream == this) return;
-  if (event.stream->reached(event.ticket)) return learn(event);
+  if (event.stream->reached(event.ticket)) {
+    waited_ = true;  // who follows this stream learns the same, however fast others were
+    return learn(event);
+  }
   // Who asks for a position before this wait must not get one behind it: what is waited for may
   // depend, on another rank, on whoever asks, an order that no schedule knows of.
   const std::uint64_t ticket = record_work().ticket;
