@@ -371,6 +371,16 @@ TEST(Verify, PassesForPipelinesAndNamesThem) {
       << outcome.out;
 }
 
+TEST(Verify, PassesWhereActivationsAreMadeAgainOrLieInHostMemory) {
+  for (const std::string words : {"model.recompute_granularity=full model.recompute_method=uniform "
+                                  "model.recompute_num_layers=1",
+                                  "model.fine_grained_activation_offloading=true "
+                                  "model.offload_modules=[core_attn,attn_proj]"}) {
+    const Outcome outcome = weft(base::text("verify {}qwen3_moe_tiny {}", kGolden, words));
+    EXPECT_EQ(outcome.code, 0) << words << ": " << outcome.err << outcome.out;
+  }
+}
+
 TEST(Verify, PassesForPipelinesUnderMpi) {
   NEEDS_MPI();
   for (const auto& [ranks, words] :

@@ -58,7 +58,7 @@ void show_json(const std::vector<measure::Check>& checks, bool pass) {
 }
 
 // What a user may choose; the folder decides the model, the data and the optimizer.
-constexpr std::array<std::string_view, 65> kChoices{
+constexpr std::array<std::string_view, 71> kChoices{
     "runtime.world_size",
     "runtime.backend",
     "runtime.device",
@@ -91,6 +91,12 @@ constexpr std::array<std::string_view, 65> kChoices{
     "model.expert_model_parallel_size",
     "model.expert_tensor_parallel_size",
     "model.gradient_accumulation_fusion",
+    "model.recompute_granularity",
+    "model.recompute_method",
+    "model.recompute_num_layers",
+    "model.recompute_modules",
+    "model.fine_grained_activation_offloading",
+    "model.offload_modules",
     "model.ep_overlap_early_attn_memory_release",
     "model.overlap_dispatch_backward_with_experts_wgrad",
     "model.moe_shared_expert_overlap",

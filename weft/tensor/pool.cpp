@@ -86,9 +86,12 @@ Block::~Block() {
 }
 
 std::byte* Block::on(Stream& stream) {
-  // Streams may use it beside each other: each of them comes after the earlier owners.
+  // Streams may use it beside each other: each of them comes after the earlier owners. Those behind
+  // the first may do so already, by what they waited for.
+  const bool is_first = uses_.empty();
   for (const Event& event : pending_) {
-    if (!stream.knows(event) && !event.stream->reached(event.ticket)) stream.wait(event);
+    if (event.stream == &stream || event.stream->reached(event.ticket)) continue;
+    if (is_first || !stream.knows(event)) stream.wait(event);
   }
   note_use(uses_, {&stream, stream.next_ticket()});
   return data_;
