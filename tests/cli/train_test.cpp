@@ -381,6 +381,19 @@ TEST(Verify, PassesWhereActivationsAreMadeAgainOrLieInHostMemory) {
   }
 }
 
+TEST(Verify, PassesWithRoomForEveryChoiceAndSaysWhatDroppedOnesChange) {
+  const auto verified = [](const std::string& words) {
+    return weft(base::text("verify {}qwen3_moe_tiny world=2 ep=2 {}", kGolden, words));
+  };
+  const Outcome roomy = verified(
+      "model.moe_expert_capacity_factor=16 "
+      "model.moe_pad_expert_input_to_capacity=true");
+  EXPECT_EQ(roomy.code, 0) << roomy.err << roomy.out;
+  const Outcome dropping = verified("model.moe_expert_capacity_factor=0.5");
+  EXPECT_EQ(dropping.code, 1) << dropping.err << dropping.out;
+  EXPECT_NE(dropping.out.find("FAIL: "), std::string::npos) << dropping.out;
+}
+
 TEST(Verify, PassesForPipelinesUnderMpi) {
   NEEDS_MPI();
   for (const auto& [ranks, words] :

@@ -58,7 +58,7 @@ void show_json(const std::vector<measure::Check>& checks, bool pass) {
 }
 
 // What a user may choose; the folder decides the model, the data and the optimizer.
-constexpr std::array<std::string_view, 71> kChoices{
+constexpr std::array<std::string_view, 73> kChoices{
     "runtime.world_size",
     "runtime.backend",
     "runtime.device",
@@ -74,6 +74,10 @@ constexpr std::array<std::string_view, 71> kChoices{
     "model.moe_token_dispatcher_type",
     "model.moe_flex_dispatcher_backend",
     "model.moe_expert_rank_capacity_factor",
+    // With a factor that drops choices the run differs from the reference, and verify says by how
+    // much.
+    "model.moe_expert_capacity_factor",
+    "model.moe_pad_expert_input_to_capacity",
     "model.use_transformer_engine_op_fuser",
     "model.tensor_model_parallel_size",
     "model.sequence_parallel",

@@ -12,13 +12,16 @@ Tensor rows_made(const Context& context, const Tensor& all_TD, Tensor& parts_TD)
   return context.of_step(parts_TD);
 }
 
-Tensor sum_of(const Context& context, Tensor& parts_TD, tensor::Reuse memory) {
+Tensor sum_of(const Context& context,
+              Tensor& parts_TD,
+              tensor::Reuse memory,
+              const Tensor& residual_TD = {}) {
   Tensor sum_TD(context.pool,
                 parts_TD.dtype(),
                 {context.part_rows_TP.dim(0), parts_TD.dim(1)},
                 Tag::Activations,
                 memory);
-  kernels::sum_rows(context.stream, sum_TD, parts_TD, context.part_rows_TP);
+  kernels::sum_rows(context.stream, sum_TD, parts_TD, context.part_rows_TP, residual_TD);
   parts_TD.reset();
   return sum_TD;
 }
@@ -124,6 +127,11 @@ void drop_sub_layer_norm(NormState& state, ProductEnds& ends) {
 }
 
 Tensor residual_forward(const Context& context, ProductEnds& ends, const Tensor& x_TD) {
+  // In one pass where that has the same bits: a narrower type is rounded in between.
+  if (ends.y_parts_TD.defined() && x_TD.dtype() == tensor::DType::F32) {
+    ends.y_TD = sum_of(context, ends.y_parts_TD, context.output_memory, x_TD);
+    return std::move(ends.y_TD);
+  }
   settle_output(context, ends, context.output_memory);
   Tensor sum_TD = std::move(ends.y_TD);
   kernels::add(context.stream, sum_TD, sum_TD, x_TD);

@@ -128,18 +128,35 @@ std::optional<Steps> ring_steps(const config::ModelConfig& model, int layer, Par
   return part == Part::Ring ? Steps{Part::Ring, 1, ranks - 1} : Steps{Part::Ring, 0, ranks};
 }
 
+// Whether the weight gradient of a feed-forward's second product, no smaller than attention's
+// projection, runs while the gradients for that come (passes/tensor_overlap.h).
+bool has_weight_gradient_beside(const config::ModelConfig& model, int layer, Piece piece) {
+  if (piece != Piece::Attention) return false;
+  const std::int64_t projected = model.multi_latent_attention
+                                     ? model.num_attention_heads * model.v_head_dim
+                                     : model.query_width();
+  const std::int64_t beside =
+      model.is_moe_layer(layer) ? derive::shared_expert_width(model) : model.dense_width();
+  return beside >= projected;
+}
+
 // Tokens of one rank after the other: what is gathered begins with the rank's own, which are there;
-// what is scattered ends with them, so that the last of the others' travel meanwhile. Gradients of
-// what was gathered go home at once where a weight gradient runs meanwhile: a product at once is
+// what is scattered ends with them, so that the last of the others' travel meanwhile. Gradients
+// travel at once where a weight gradient that is long enough runs meanwhile: a product at once is
 // faster than one in steps.
-std::optional<Steps> tensor_steps(const TokenFlow& flow, Part part) {
-  const bool steps_both_ways = flow.weight_gradients != WeightGradients::Follow;
+std::optional<Steps> tensor_steps(const config::ModelConfig& model,
+                                  const TokenFlow& flow,
+                                  int layer,
+                                  const PieceName& name) {
+  const bool wait = flow.weight_gradients != WeightGradients::Follow;
+  const bool scatters_back = wait || !has_weight_gradient_beside(model, layer, name.piece);
+  const Part part = name.part;
   const bool reads = part == Part::Qkv || part == Part::Fc1;
   const bool makes = part == Part::Proj || part == Part::Fc2;
-  if (reads) return Steps{Part::Gather, 0, flow.tp, steps_both_ways};
-  if (makes) return Steps{Part::Scatter, 0, flow.tp};
-  if (part == Part::Gather) return Steps{part, 1, flow.tp - 1, steps_both_ways};
-  if (part == Part::Scatter) return Steps{part, 0, flow.tp - 1};
+  if (reads) return Steps{Part::Gather, 0, flow.tp, wait};
+  if (makes) return Steps{Part::Scatter, 0, flow.tp, scatters_back};
+  if (part == Part::Gather) return Steps{part, 1, flow.tp - 1, wait};
+  if (part == Part::Scatter) return Steps{part, 0, flow.tp - 1, scatters_back};
   return std::nullopt;
 }
 
@@ -150,7 +167,7 @@ std::optional<Steps> steps_of(const config::ModelConfig& model,
   const bool has_shared_products =
       name.piece == Piece::Attention || name.piece == Piece::Mlp || name.piece == Piece::Shared;
   if (has_shared_products && flow.exchange == TensorExchange::InSteps) {
-    if (const std::optional<Steps> steps = tensor_steps(flow, name.part)) return steps;
+    if (const std::optional<Steps> steps = tensor_steps(model, flow, layer, name)) return steps;
   }
   return ring_steps(model, layer, name.part);
 }

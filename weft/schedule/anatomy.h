@@ -96,7 +96,7 @@ struct PieceName {
 struct Steps {
   Part exchange = Part::Ring;
   int first = 0, count = 1;
-  bool both_ways = true;  // input gradients too; else those run at once
+  bool both_ways = true;  // gradients too; else those run at once
 
   int last() const { return first + count - 1; }
   bool has(int step) const { return step >= first && step <= last(); }

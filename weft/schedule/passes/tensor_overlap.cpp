@@ -64,7 +64,9 @@ Node product_of(int layer, int micro_batch, Piece piece) {
 std::optional<Node> product_begun_by(const Anatomy& anatomy, const Node& node) {
   const bool brings = node.direction == Direction::D && node.part == Part::Scatter;
   if (!brings || node.piece == Piece::Embed || node.piece == Piece::Head) return std::nullopt;
-  if (node.slice != piece_of(anatomy, node).steps->last()) return std::nullopt;
+  const PieceAnatomy& piece = piece_of(anatomy, node);
+  const bool is_first = !piece.runs_in_steps(Direction::D) || node.slice == piece.steps->last();
+  if (!is_first) return std::nullopt;
   return product_of(node.layer, node.micro_batch, node.piece);
 }
 
