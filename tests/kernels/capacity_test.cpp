@@ -1,5 +1,6 @@
 // Counting rows, dropping those beyond a capacity, and moving biases by the counts.
 #include "tests/kernels/conformance_support.h"
+#include "tests/kernels/scratch_support.h"
 #include "weft/base/text.h"
 
 namespace weft::kernels {
@@ -135,6 +136,36 @@ std::vector<Case> cases() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Capacity, Conformance, testing::ValuesIn(on_devices(cases())), case_name);
+
+class CapacityOn : public testing::TestWithParam<DeviceKind> {};
+
+TEST_P(CapacityOn, AnExpertThatIsNoneIsAnError) {
+  const auto error_of = [&](const std::string& operation, double expert) {
+    Scratch s(GetParam());
+    const Tensor experts = s.tensor(DType::I32, {2, 2}, {0, 4, expert, 1});
+    const Tensor kept = s.tensor(DType::I32, {2, 2}), counts = s.tensor(DType::I64, {1, 5});
+    const Tensor p = s.tensor(DType::F32, {2, 2}), kept_p = s.tensor(DType::F32, {2, 2});
+    const Tensor dropped = s.tensor(DType::I64, {1});
+    return s.error_of([&](Stream& stream) {
+      if (operation == "count_experts") {
+        count_experts(stream, counts, experts, {});
+      } else {
+        const Keep keep = Keep::MostProbable;
+        drop_over_capacity_forward(stream, kept_p, kept, dropped, p, experts, 5, 1, keep);
+      }
+    });
+  };
+  for (const char* operation : {"count_experts", "drop_over_capacity_forward"}) {
+    EXPECT_EQ(error_of(operation, 3), "none");
+    EXPECT_EQ(error_of(operation, 5), own_fault(operation, "expert 5 of 5"));
+    EXPECT_EQ(error_of(operation, -1), own_fault(operation, "expert -1 of 5"));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Capacity,
+                         CapacityOn,
+                         testing::ValuesIn(devices::all_devices()),
+                         device_name);
 
 }  // namespace capacity_test
 }  // namespace weft::kernels

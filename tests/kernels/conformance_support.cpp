@@ -77,9 +77,17 @@ Values initial_values(const Argument& argument) {
   return any ? Values(n, kUnwritten) : argument.values;
 }
 
+std::vector<Case>& table() {
+  static std::vector<Case> cases;
+  return cases;
+}
+
 }  // namespace
 
+const std::vector<Case>& all_cases() { return table(); }
+
 std::vector<DeviceCase> on_devices(const std::vector<Case>& cases) {
+  table().insert(table().end(), cases.begin(), cases.end());
   std::vector<DeviceCase> all;
   for (const DeviceKind device : devices::all_devices()) {
     for (const Case& test : cases) all.push_back({test, device});
@@ -188,8 +196,11 @@ std::string name_of_case(const std::string& prefix, DType dtype, const Shape& sh
 }
 
 Arena::Arena(const DeviceCase& at, int threads, Rows rows)
-    : test_(at.test),
-      device_(devices::make_device(at.device, threads)),
+    : Arena(at.test, devices::make_device(at.device, threads), rows) {}
+
+Arena::Arena(const Case& test, std::unique_ptr<tensor::Device> device, Rows rows)
+    : test_(test),
+      device_(std::move(device)),
       pool_(*device_),
       stream_(device_->make_stream("test", tensor::StreamRole::Compute)) {
   for (const Argument& argument : test_.arguments) {

@@ -58,6 +58,8 @@ struct DeviceCase {
   DeviceKind device = DeviceKind::Cpu;
 };
 std::vector<DeviceCase> on_devices(const std::vector<Case>& cases);
+// Every case that was put on devices: the whole table, once the tests run.
+const std::vector<Case>& all_cases();
 void PrintTo(const DeviceCase& at, std::ostream* out);
 
 class Conformance : public testing::TestWithParam<DeviceCase> {};
@@ -93,6 +95,7 @@ std::string name_of_case(const std::string& prefix, DType dtype, const Shape& sh
 class Arena {
  public:
   Arena(const DeviceCase& at, int threads, Rows rows);
+  Arena(const Case& test, std::unique_ptr<tensor::Device> device, Rows rows);
   void run();
   const std::vector<Tensor>& tensors() const { return tensors_; }
   Values read(std::size_t argument) const;

@@ -1,6 +1,7 @@
 #include <span>
 
 #include "tests/kernels/conformance_support.h"
+#include "tests/kernels/scratch_support.h"
 #include "weft/base/random.h"
 #include "weft/base/text.h"
 #include "weft/tensor/transfer.h"
@@ -292,6 +293,38 @@ TEST(CrossEntropy, GradientsLieOverTheLogitsRowByRowOrNotAtAll) {
     EXPECT_THROW(cross_entropy_dgrad(*stream, wrong, logits, lse, labels, 1), base::InternalError);
   }
 }
+
+class CrossEntropyOn : public testing::TestWithParam<DeviceKind> {};
+
+TEST_P(CrossEntropyOn, ALabelOutsideTheVocabularyIsAnError) {
+  const auto error_of = [&](const std::string& operation, double label, const OtherIds& others) {
+    Scratch s(GetParam());
+    const Tensor logits = s.tensor(DType::F32, {3, 5}), dlogits = s.tensor(DType::F32, {3, 5});
+    const Tensor sums = s.tensor(DType::F32, {3, 2}), lse = s.tensor(DType::F32, {3});
+    const Tensor labels = s.tensor(DType::I32, {3}, {0, label, 4});
+    return s.error_of([&](Stream& stream) {
+      if (operation == "cross_entropy_sums") {
+        cross_entropy_sums(stream, sums, logits, labels, others);
+      } else {
+        cross_entropy_dgrad(stream, dlogits, logits, lse, labels, 1, others);
+      }
+    });
+  };
+  for (const char* operation : {"cross_entropy_sums", "cross_entropy_dgrad"}) {
+    EXPECT_EQ(error_of(operation, 4, {}), "none");
+    EXPECT_EQ(error_of(operation, -100, {}), "none") << "any negative number is no label";
+    EXPECT_EQ(error_of(operation, 5, {}), own_fault(operation, "label 5 of a vocabulary of 5"));
+    const OtherIds others{.before = 3, .behind = 2};
+    EXPECT_EQ(error_of(operation, 9, others), "none") << "another rank's";
+    EXPECT_EQ(error_of(operation, 10, others),
+              own_fault(operation, "label 10 of a vocabulary of 10"));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(CrossEntropy,
+                         CrossEntropyOn,
+                         testing::ValuesIn(devices::all_devices()),
+                         device_name);
 
 }  // namespace cross_entropy_test
 }  // namespace weft::kernels

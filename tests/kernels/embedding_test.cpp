@@ -1,5 +1,5 @@
 #include "tests/kernels/conformance_support.h"
-#include "weft/base/error.h"
+#include "tests/kernels/scratch_support.h"
 
 namespace weft::kernels {
 namespace embedding_test {
@@ -70,28 +70,46 @@ std::vector<Case> cases() {
 
 INSTANTIATE_TEST_SUITE_P(Embedding, Conformance, testing::ValuesIn(on_devices(cases())), case_name);
 
-TEST(Embedding, ATokenOutsideTheVocabularyIsAnError) {
-  Workbench bench;
-  auto& [device, pool, stream] = bench;
-  const Tensor x = Tensor::host_visible(pool, DType::F32, {1, 2}, tensor::Tag::Activations);
-  const Tensor table = Tensor::host_visible(pool, DType::F32, {3, 2}, tensor::Tag::Activations);
-  const Tensor ids = Tensor::host_visible(pool, DType::I32, {1}, tensor::Tag::Activations);
-  ids.host<std::int32_t>()[0] = 3;
-  EXPECT_THROW(embedding_forward(*stream, x, table, ids), base::InternalError);
+class EmbeddingOn : public testing::TestWithParam<DeviceKind> {
+ protected:
+  // How looking up a token fails between two that are right, in a table of three rows.
+  std::string forward_error(std::int64_t id, const OtherIds& others = {}) {
+    Scratch s(GetParam());
+    const Tensor x = s.tensor(DType::F32, {3, 2}), table = s.tensor(DType::F32, {3, 2});
+    const Tensor ids = s.tensor(DType::I32, {3}, {0, double(id), 2});
+    return s.error_of([&](Stream& stream) { embedding_forward(stream, x, table, ids, others); });
+  }
+  std::string wgrad_error(std::int64_t id, const OtherIds& others = {}) {
+    Scratch s(GetParam());
+    const Tensor dtable = s.tensor(DType::F32, {3, 2}), dx = s.tensor(DType::F32, {3, 2});
+    const Tensor ids = s.tensor(DType::I32, {3}, {0, double(id), 2});
+    return s.error_of([&](Stream& stream) {
+      embedding_wgrad(stream, dtable, dx, ids, Write::Accumulate, others);
+    });
+  }
+};
+
+TEST_P(EmbeddingOn, ATokenOutsideTheVocabularyIsAnError) {
+  EXPECT_EQ(forward_error(1), "none");
+  EXPECT_EQ(forward_error(3), own_fault("embedding_forward", "token 3 of a vocabulary of 3"));
+  EXPECT_EQ(forward_error(-1), own_fault("embedding_forward", "token -1 of a vocabulary of 3"));
+  EXPECT_EQ(wgrad_error(3), own_fault("embedding_wgrad", "token 3 of a vocabulary of 3"));
+  EXPECT_EQ(wgrad_error(-1), "none") << "a position without a token has no gradient";
 }
 
-TEST(Embedding, ATokenThatNoRankHasIsAnErrorOnEveryRank) {
-  Workbench bench;
-  auto& [device, pool, stream] = bench;
-  const Tensor x = Tensor::host_visible(pool, DType::F32, {1, 2}, tensor::Tag::Activations);
-  const Tensor table = Tensor::host_visible(pool, DType::F32, {3, 2}, tensor::Tag::Activations);
-  const Tensor ids = Tensor::host_visible(pool, DType::I32, {1}, tensor::Tag::Activations);
+TEST_P(EmbeddingOn, ATokenThatNoRankHasIsAnErrorOnEveryRank) {
   const OtherIds others{.before = 4, .behind = 2};
-  ids.host<std::int32_t>()[0] = 8;
-  embedding_forward(*stream, x, table, ids, others);
-  ids.host<std::int32_t>()[0] = 9;
-  EXPECT_THROW(embedding_forward(*stream, x, table, ids, others), base::InternalError);
+  EXPECT_EQ(forward_error(8, others), "none");
+  EXPECT_EQ(forward_error(9, others),
+            own_fault("embedding_forward", "token 9 of a vocabulary of 9"));
+  EXPECT_EQ(wgrad_error(8, others), "none");
+  EXPECT_EQ(wgrad_error(9, others), own_fault("embedding_wgrad", "token 9 of a vocabulary of 9"));
 }
+
+INSTANTIATE_TEST_SUITE_P(Embedding,
+                         EmbeddingOn,
+                         testing::ValuesIn(devices::all_devices()),
+                         device_name);
 
 }  // namespace embedding_test
 }  // namespace weft::kernels

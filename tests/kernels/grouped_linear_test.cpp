@@ -1,5 +1,7 @@
+#include <cmath>
+
 #include "tests/kernels/conformance_support.h"
-#include "weft/base/error.h"
+#include "tests/kernels/scratch_support.h"
 #include "weft/base/text.h"
 
 namespace weft::kernels {
@@ -100,49 +102,98 @@ INSTANTIATE_TEST_SUITE_P(GroupedLinear,
                          testing::ValuesIn(on_devices(cases())),
                          case_name);
 
-// Room for seven rows, three of them taken.
+// Room for rows of two experts, not all of it taken.
 struct Roomy {
-  Workbench bench;
-  Stream* stream = bench.stream.get();
-  Tensor x = filled({7, 2}, 1), w = filled({2, 3, 2}, 1), y = filled({7, 3}, -5);
+  DType dtype = DType::F32;
+  std::int64_t n = 0, k = 0;
+  std::int64_t rows = 0, first = 0, second = 0;  // room, and what the experts take of it
 
-  Tensor filled(const Shape& shape, float value) {
-    Tensor t = Tensor::host_visible(bench.pool, DType::F32, shape, tensor::Tag::Workspace);
-    std::fill_n(t.host<float>(), t.elements(), value);
-    return t;
-  }
-  Tensor counts(std::int64_t first, std::int64_t second) {
-    Tensor t = Tensor::host_visible(bench.pool, DType::I64, {2}, tensor::Tag::Workspace);
-    t.host<std::int64_t>()[0] = first;
-    t.host<std::int64_t>()[1] = second;
-    return t;
-  }
+  std::int64_t taken() const { return first + second; }
 };
 
-TEST(GroupedLinearRoom, BehindTheRowsIsNeitherReadNorWritten) {
-  Roomy r;
-  for (int i = 3 * 2; i < 7 * 2; ++i) r.x.host<float>()[i] = std::nanf("");
-  const Tensor dw = r.filled({2, 3, 2}, 0), dx = r.filled({7, 2}, -5);
-  const Tensor rows = r.counts(1, 2);
-  grouped_linear_forward(*r.stream, r.y, r.x, r.w, rows);
-  for (int i = 0; i < 7 * 3; ++i) EXPECT_EQ(r.y.host<float>()[i], i < 3 * 3 ? 2 : -5) << i;
-  for (int i = 3 * 3; i < 7 * 3; ++i) r.y.host<float>()[i] = std::nanf("");
-  grouped_linear_dgrad(*r.stream, dx, r.y, r.w, rows);
-  for (int i = 0; i < 7 * 2; ++i) EXPECT_EQ(dx.host<float>()[i], i < 3 * 2 ? 6 : -5) << i;
-  grouped_linear_wgrad(*r.stream, dw, r.y, r.x, rows, Write::Accumulate);
-  for (int i = 0; i < 12; ++i) EXPECT_EQ(dw.host<float>()[i], i < 6 ? 2 : 4) << i;
-  grouped_linear_wgrad(*r.stream, dw, r.y, r.x, r.counts(0, 1), Write::Assign);
-  for (int i = 0; i < 12; ++i) EXPECT_EQ(dw.host<float>()[i], i < 6 ? 0 : 2) << i;
+// The second is of sizes that a GPU's tensor cores take, and of more rows than one of their tiles.
+const std::vector<Roomy> kRooms{
+    {.dtype = DType::F32, .n = 3, .k = 2, .rows = 7, .first = 1, .second = 2},
+    {.dtype = DType::BF16, .n = 128, .k = 64, .rows = 300, .first = 130, .second = 70}};
+
+// `count` times a value, then another one up to `all`.
+Values values_then(std::int64_t count, double value, std::int64_t all, double then) {
+  Values values(std::size_t(all), then);
+  std::fill_n(values.begin(), count, value);
+  return values;
 }
 
-TEST(GroupedLinearRoom, CountsThatDoNotFitAreErrors) {
-  for (const auto& [first, second] : {std::pair{-1, 2}, {2, -1}, {8, 0}, {4, 4}}) {
-    Roomy r;
-    EXPECT_THROW(grouped_linear_forward(*r.stream, r.y, r.x, r.w, r.counts(first, second)),
-                 base::SystemError)
-        << first << " " << second;
+class GroupedLinearRoom : public testing::TestWithParam<DeviceKind> {};
+
+// All is 1 but for what lies behind the rows, so that every sum is exact.
+TEST_P(GroupedLinearRoom, BehindTheRowsIsNeitherReadNorWritten) {
+  for (const Roomy& r : kRooms) {
+    SCOPED_TRACE(tensor::name_of(r.dtype));
+    Scratch s(GetParam());
+    const double none = std::nan("");
+    const auto y = double(r.k), dx = double(r.n), first = double(r.first),
+               second = double(r.second);
+    const auto of_rows = [&](std::int64_t width, double value, double behind) {
+      return values_then(r.taken() * width, value, r.rows * width, behind);
+    };
+    const Tensor x = s.tensor(r.dtype, {r.rows, r.k}, of_rows(r.k, 1, none));
+    const Tensor dy = s.tensor(r.dtype, {r.rows, r.n}, of_rows(r.n, 1, none));
+    const Tensor w = s.filled(r.dtype, {2, r.n, r.k}, 1);
+    const Tensor ys = s.filled(r.dtype, {r.rows, r.n}, -5);
+    const Tensor dxs = s.filled(r.dtype, {r.rows, r.k}, -5);
+    const Tensor dw = s.tensor(DType::F32, {2, r.n, r.k});
+    const Tensor counts = s.tensor(DType::I64, {2}, {first, second});
+    grouped_linear_forward(s.stream(), ys, x, w, counts);
+    EXPECT_EQ(s.read(ys), of_rows(r.n, y, -5));
+    grouped_linear_dgrad(s.stream(), dxs, dy, w, counts);
+    EXPECT_EQ(s.read(dxs), of_rows(r.k, dx, -5));
+    const std::int64_t weights = r.n * r.k;
+    grouped_linear_wgrad(s.stream(), dw, dy, x, counts, Write::Accumulate);
+    EXPECT_EQ(s.read(dw), values_then(weights, first, 2 * weights, second));
+    const Tensor fewer = s.tensor(DType::I64, {2}, {0, 1});
+    grouped_linear_wgrad(s.stream(), dw, dy, x, fewer, Write::Assign);
+    EXPECT_EQ(s.read(dw), values_then(weights, 0, 2 * weights, 1));
   }
 }
+
+TEST_P(GroupedLinearRoom, CountsThatDoNotFitAreErrors) {
+  for (const Roomy& r : kRooms) {
+    const auto fault_of = [&](std::int64_t first, std::int64_t second, const char* operation) {
+      Scratch s(GetParam());
+      const Tensor x = s.tensor(r.dtype, {r.rows, r.k}), y = s.tensor(r.dtype, {r.rows, r.n});
+      const Tensor w = s.tensor(r.dtype, {2, r.n, r.k}), dw = s.tensor(DType::F32, {2, r.n, r.k});
+      const Tensor rows = s.tensor(DType::I64, {2}, {double(first), double(second)});
+      return s.error_of([&](Stream& stream) {
+        const std::string_view name = operation;
+        if (name == "grouped_linear_forward") grouped_linear_forward(stream, y, x, w, rows);
+        if (name == "grouped_linear_dgrad") grouped_linear_dgrad(stream, x, y, w, rows);
+        if (name == "grouped_linear_wgrad") {
+          grouped_linear_wgrad(stream, dw, y, x, rows, Write::Assign);
+        }
+      });
+    };
+    for (const char* operation :
+         {"grouped_linear_forward", "grouped_linear_dgrad", "grouped_linear_wgrad"}) {
+      const auto beyond = [&](std::int64_t count, int expert, std::int64_t rest) {
+        return outside_fault(operation,
+                             base::text("{} rows for expert {} of this rank, and room for {} more",
+                                        count,
+                                        expert,
+                                        rest));
+      };
+      EXPECT_EQ(fault_of(r.rows, 0, operation), "none");
+      EXPECT_EQ(fault_of(-1, 2, operation), beyond(-1, 0, r.rows));
+      EXPECT_EQ(fault_of(2, -1, operation), beyond(-1, 1, r.rows - 2));
+      EXPECT_EQ(fault_of(r.rows + 1, 0, operation), beyond(r.rows + 1, 0, r.rows));
+      EXPECT_EQ(fault_of(4, r.rows - 3, operation), beyond(r.rows - 3, 1, r.rows - 4));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(GroupedLinear,
+                         GroupedLinearRoom,
+                         testing::ValuesIn(devices::all_devices()),
+                         device_name);
 
 }  // namespace grouped_linear_test
 }  // namespace weft::kernels

@@ -1,6 +1,7 @@
 #include <numeric>
 
 #include "tests/kernels/conformance_support.h"
+#include "tests/kernels/scratch_support.h"
 #include "weft/base/text.h"
 
 namespace weft::kernels {
@@ -257,6 +258,31 @@ TEST(Router, ScoresOfFarLogitsAndTheirGradientsAreFinite) {
     }
   }
 }
+
+class RouterOn : public testing::TestWithParam<DeviceKind> {};
+
+TEST_P(RouterOn, AChoiceThatIsNoExpertIsAnError) {
+  const auto error_of = [&](const std::string& operation, double expert) {
+    Scratch s(GetParam());
+    const Tensor experts = s.tensor(DType::I32, {2, 2}, {0, 3, 1, expert});
+    const Tensor logits = s.tensor(DType::F32, {2, 4}), dlogits = s.tensor(DType::F32, {2, 4});
+    const Tensor p = s.tensor(DType::F32, {2, 2}), dp = s.tensor(DType::F32, {2, 2});
+    return s.error_of([&](Stream& stream) {
+      if (operation == "top_k_dgrad") {
+        top_k_dgrad(stream, dlogits, dp, p, experts, logits, {});
+      } else {
+        probabilities_of_choice(stream, p, experts, logits, {});
+      }
+    });
+  };
+  for (const char* operation : {"probabilities_of_choice", "top_k_dgrad"}) {
+    EXPECT_EQ(error_of(operation, 2), "none");
+    EXPECT_EQ(error_of(operation, 4), own_fault(operation, "expert 4 of 4"));
+    EXPECT_EQ(error_of(operation, -1), own_fault(operation, "expert -1 of 4"));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Router, RouterOn, testing::ValuesIn(devices::all_devices()), device_name);
 
 }  // namespace router_test
 }  // namespace weft::kernels

@@ -1,4 +1,5 @@
 #include "tests/kernels/conformance_support.h"
+#include "tests/kernels/scratch_support.h"
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 
@@ -72,8 +73,59 @@ void add_sum(std::vector<Case>& cases,
                    }});
 }
 
+// `d` columns, or vectors where it is 0.
+void add_copy(std::vector<Case>& cases,
+              const char* name,
+              std::int64_t t,
+              std::int64_t d,
+              DType dtype,
+              const std::vector<RowBlock>& blocks) {
+  const Shape shape = d == 0 ? Shape{t} : Shape{t, d};
+  const auto columns = std::size_t(std::max<std::int64_t>(d, 1));
+  Argument x = input("x", dtype, shape, draw(1, shape, 50)), y = output("y", dtype, shape);
+  y.values = rounded(draw(2, shape, 50), dtype);
+  if (d > 0) {
+    x = strided(x);
+    y = strided(y);
+  }
+  cases.push_back({name_of_case(base::text("copy_rows_{}", name), dtype, shape),
+                   {y, x},
+                   [=](Stream& stream, Pool&, const std::vector<Tensor>& a) {
+                     copy_rows(stream, a[0], a[1], blocks);
+                   },
+                   [=](const std::vector<Argument>& given) {
+                     Values want = given[0].values;
+                     for (const RowBlock& block : blocks) {
+                       for (std::size_t i = 0; i < std::size_t(block.rows) * columns; ++i) {
+                         want[std::size_t(block.to) * columns + i] =
+                             given[1].values[std::size_t(block.from) * columns + i];
+                       }
+                     }
+                     return std::vector{whole(0, want, 0)};
+                   }});
+}
+
+// More blocks than a GPU takes at once, some of them empty, of rows from all over.
+std::vector<RowBlock> many_blocks(std::int64_t count, std::int64_t rows) {
+  std::vector<RowBlock> blocks;
+  for (std::int64_t b = 0; b < count; ++b) {
+    const std::int64_t place = count - 1 - b;
+    blocks.push_back({.from = b * 37 % (rows - 2), .to = 3 * place, .rows = b % 3});
+  }
+  return blocks;
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all;
+  for (const DType dtype : {DType::F32, DType::BF16, DType::I64}) {
+    add_copy(all, "nothing", 3, 4, dtype, {});
+    add_copy(all, "some", 6, 2, dtype, {{4, 0, 2}, {0, 3, 1}, {2, 2, 0}});
+    add_copy(all, "all", 50, 2400, dtype, {{0, 0, 50}});
+    add_copy(all, "of_vectors", 6, 0, dtype, {{4, 0, 2}, {0, 3, 1}});
+    for (const std::int64_t d : {0, 7, 64}) {
+      add_copy(all, "many", 450, d, dtype, many_blocks(150, 450));
+    }
+  }
   for (const DType dtype : {DType::F32, DType::BF16, DType::I32}) {
     add_gather(all, 0, 3, 4, dtype);
     add_gather(all, 5, 3, 7, dtype);
@@ -159,38 +211,48 @@ TEST(Rows, AResidualIsAddedAfterTheRowsAndBeforeTheSumIsRounded) {
   }
 }
 
-TEST(Rows, BlocksOfRowsAreCopied) {
-  Workbench bench(2);
-  auto& [device, pool, stream] = bench;
-  const Tensor x = Tensor::host_visible(pool, DType::F32, {6, 2}, tensor::Tag::Activations);
-  const Tensor wide = Tensor::host_visible(pool, DType::F32, {6, 4}, tensor::Tag::Activations);
-  const Tensor y = wide.columns(1, 2);
-  for (int i = 0; i < 12; ++i) x.host<float>()[i] = float(i);
-  for (int i = 0; i < 24; ++i) wide.host<float>()[i] = -1;
-  copy_rows(*stream, y, x, std::vector<RowBlock>{{4, 0, 2}, {0, 3, 1}, {2, 2, 0}});
-  const float* got = wide.host<float>();
-  EXPECT_EQ((Values(got, got + 8)), (Values{-1, 8, 9, -1, -1, 10, 11, -1}));
-  EXPECT_EQ((Values(got + 8, got + 16)), (Values{-1, -1, -1, -1, -1, 0, 1, -1}));
-  EXPECT_THROW(copy_rows(*stream, y, x, std::vector<RowBlock>{{5, 0, 2}}), base::InternalError);
+class RowsOn : public testing::TestWithParam<DeviceKind> {};
+
+TEST_P(RowsOn, BlocksOfRowsAreCopiedBetweenOthers) {
+  Scratch s(GetParam());
+  const Tensor x = s.tensor(DType::F32, {3, 2}, {0, 1, 2, 3, 4, 5});
+  const Tensor wide = s.filled(DType::F32, {4, 4}, -1), y = wide.columns(1, 2);
+  copy_rows(s.stream(), y, x, std::vector<RowBlock>{{1, 0, 2}, {0, 3, 1}, {2, 2, 0}});
+  EXPECT_EQ(s.read(wide), (Values{-1, 2, 3, -1, -1, 4, 5, -1, -1, -1, -1, -1, -1, 0, 1, -1}));
+  EXPECT_THROW(copy_rows(s.stream(), y, x, std::vector<RowBlock>{{2, 0, 2}}), base::InternalError);
+  EXPECT_THROW(copy_rows(s.stream(), y, x, std::vector<RowBlock>{{0, 3, 2}}), base::InternalError);
 }
 
-TEST(Rows, VectorsHaveRowsOfOneElement) {
-  Workbench bench;
-  auto& [device, pool, stream] = bench;
-  const Tensor x = Tensor::host_visible(pool, DType::I64, {4}, tensor::Tag::Activations);
-  const Tensor y = Tensor::host_visible(pool, DType::I64, {4}, tensor::Tag::Activations);
-  const Tensor index = Tensor::host_visible(pool, DType::I32, {4}, tensor::Tag::Activations);
-  for (int i = 0; i < 4; ++i) {
-    x.host<std::int64_t>()[i] = 10 * i;
-    index.host<std::int32_t>()[i] = 3 - i;
-  }
-  gather_rows(*stream, y, x, index);
-  EXPECT_EQ(y.host<std::int64_t>()[0], 30);
-  copy_rows(*stream, y, x, std::vector<RowBlock>{{1, 0, 3}});
-  EXPECT_EQ(y.host<std::int64_t>()[0], 10);
-  index.host<std::int32_t>()[0] = 4;
-  EXPECT_THROW(gather_rows(*stream, y, x, index), base::InternalError);
+TEST_P(RowsOn, VectorsHaveRowsOfOneElement) {
+  Scratch s(GetParam());
+  const Tensor x = s.tensor(DType::I64, {4}, {0, 10, 20, 30}), y = s.tensor(DType::I64, {4});
+  const Tensor index = s.tensor(DType::I32, {4}, {3, 2, -1, 0});
+  gather_rows(s.stream(), y, x, index);
+  EXPECT_EQ(s.read(y), (Values{30, 20, 0, 0}));
+  copy_rows(s.stream(), y, x, std::vector<RowBlock>{{1, 0, 3}});
+  EXPECT_EQ(s.read(y), (Values{10, 20, 30, 0}));
 }
+
+TEST_P(RowsOn, AnIndexThatNamesNoRowIsAnError) {
+  const auto error_of = [&](const std::string& operation, std::int64_t wrong) {
+    Scratch s(GetParam());
+    const Tensor x = s.tensor(DType::F32, {4, 2}), y = s.tensor(DType::F32, {3, 2});
+    const Tensor index = s.tensor(DType::I32, {3}, {3, double(wrong), -1});
+    const Tensor choice = s.tensor(DType::I32, {3, 2});
+    return s.error_of([&](Stream& stream) {
+      if (operation == "gather_rows") gather_rows(stream, y, x, index);
+      if (operation == "sum_rows") sum_rows(stream, y, x, index.view({3, 1}));
+      if (operation == "gather_choices") gather_choices(stream, y, x, index, choice);
+    });
+  };
+  for (const char* operation : {"gather_rows", "sum_rows", "gather_choices"}) {
+    EXPECT_EQ(error_of(operation, 0), "none");
+    EXPECT_EQ(error_of(operation, 4), own_fault(operation, "row 4 of 4"));
+    EXPECT_EQ(error_of(operation, -2), own_fault(operation, "row -2 of 4"));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, RowsOn, testing::ValuesIn(devices::all_devices()), device_name);
 
 }  // namespace rows_test
 }  // namespace weft::kernels

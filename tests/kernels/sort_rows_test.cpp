@@ -1,7 +1,7 @@
 #include <set>
 
 #include "tests/kernels/conformance_support.h"
-#include "weft/base/error.h"
+#include "tests/kernels/scratch_support.h"
 #include "weft/base/text.h"
 
 namespace weft::kernels {
@@ -198,152 +198,83 @@ std::vector<Case> cases() {
 
 INSTANTIATE_TEST_SUITE_P(SortRows, Conformance, testing::ValuesIn(on_devices(cases())), case_name);
 
-class Scratch {
- public:
-  Tensor integers(DType dtype, Shape shape, const Values& values = {}) {
-    const Tensor x = Tensor::host_visible(pool(), dtype, shape, tensor::Tag::Activations);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      if (dtype == DType::I32) x.host<std::int32_t>()[i] = std::int32_t(values[i]);
-      if (dtype == DType::I64) x.host<std::int64_t>()[i] = std::int64_t(values[i]);
-    }
-    return x;
+class SortRowsOn : public testing::TestWithParam<DeviceKind> {
+ protected:
+  // How sorting the choices of two tokens fails, with room for so many rows of two experts.
+  std::string expert_error(std::int64_t rows, Room room) {
+    Scratch s(GetParam());
+    const Tensor experts = s.tensor(DType::I32, {2, 2}, {4, 5, 4, 5});
+    const Tensor row = s.tensor(DType::I32, {2, 2}), counts = s.tensor(DType::I64, {2});
+    const Tensor slot = s.tensor(DType::I32, {rows}), token = s.tensor(DType::I32, {rows});
+    return s.error_of([&](Stream& stream) {
+      sort_by_expert(stream, row, slot, token, counts, experts, 4, room);
+    });
   }
-  Stream& stream() { return *bench_.stream; }
-  Pool& pool() { return bench_.pool; }
+  // The same of three tokens by four groups of two experts from expert 4 on; the choices of the
+  // second token are given.
+  std::string group_error(const Values& second, std::int64_t rows, std::int64_t most) {
+    Scratch s(GetParam());
+    const Tensor experts = choices_around(s, second);
+    const Tensor row = s.tensor(DType::I32, {3, most}), token = s.tensor(DType::I32, {rows});
+    const Tensor choice = s.tensor(DType::I32, {rows, 2}), counts = s.tensor(DType::I64, {4});
+    return s.error_of([&](Stream& stream) {
+      sort_by_group(stream, row, token, choice, counts, experts, kGroups);
+    });
+  }
+  std::string count_error(const Values& second) {
+    Scratch s(GetParam());
+    const Tensor experts = choices_around(s, second);
+    const Tensor rows = s.tensor(DType::I64, {4}), chosen = s.tensor(DType::I64, {4});
+    return s.error_of(
+        [&](Stream& stream) { count_by_group(stream, rows, chosen, experts, kGroups); });
+  }
 
  private:
-  Workbench bench_;
+  static constexpr ExpertGroups kGroups{.first = 4, .width = 2};
+
+  static Tensor choices_around(Scratch& s, const Values& second) {
+    return s.tensor(DType::I32, {3, 2}, {4, 5, second[0], second[1], 10, -1});
+  }
 };
 
-TEST(SortRows, MoreRowsThanThereIsRoomForAreAnError) {
-  Scratch s;
-  const Tensor experts = s.integers(DType::I32, {2, 2}, {0, 1, 0, 1});
-  const Tensor row = s.integers(DType::I32, {2, 2}), room = s.integers(DType::I32, {3});
-  const Tensor counts = s.integers(DType::I64, {2});
-  EXPECT_THROW(sort_by_expert(s.stream(), row, room, room, counts, experts), base::SystemError);
+TEST_P(SortRowsOn, MoreRowsThanThereIsRoomForAreAnError) {
+  EXPECT_EQ(expert_error(4, Room::Packed), "none");
+  EXPECT_EQ(expert_error(3, Room::Packed),
+            outside_fault("sort_by_expert", "2 rows for expert 5, and room for 1"));
+  EXPECT_EQ(expert_error(1, Room::Packed),
+            outside_fault("sort_by_expert", "2 rows for expert 4, and room for 1"));
+  EXPECT_EQ(expert_error(4, Room::Padded), "none");
+  EXPECT_EQ(expert_error(2, Room::Padded),
+            outside_fault("sort_by_expert", "2 rows for expert 4, and room for 1"));
+  EXPECT_EQ(group_error({5, 6}, 4, 2), "none");
+  EXPECT_EQ(group_error({5, 6}, 3, 2), outside_fault("sort_by_group", "4 rows, and room for 3"));
 }
 
-TEST(SortRows, ChoicesThatDoNotAscendOrAreOfNoGroupAreAnError) {
-  for (const Values& wrong : {Values{6, 0}, Values{0, 8}, Values{0, -7000}}) {
-    Scratch s;
-    const Tensor experts = s.integers(DType::I32, {1, 2}, wrong);
-    const Tensor row = s.integers(DType::I32, {1, 2}), token = s.integers(DType::I32, {2});
-    const Tensor choice = s.integers(DType::I32, {2, 2}), counts = s.integers(DType::I64, {4});
-    const auto sort = [&] {
-      sort_by_group(s.stream(), row, token, choice, counts, experts, {.first = 0, .width = 2});
-    };
-    if (wrong.back() < 0) {
-      EXPECT_NO_THROW(sort());  // any negative number is none
-    } else {
-      EXPECT_THROW(sort(), base::SystemError);
-    }
-  }
+TEST_P(SortRowsOn, ATokenWithMoreRowsThanItMayHaveIsAnError) {
+  EXPECT_EQ(group_error({6, 7}, 6, 1), "none");
+  EXPECT_EQ(group_error({5, 6}, 6, 1), own_fault("sort_by_group", "token 1 has more than 1 rows"));
 }
 
-// Four ranks, two a machine, one token each with two experts: rank 0 to itself and rank 3, rank 1
-// to ranks 2 and 3, rank 2 twice to rank 0, rank 3 nowhere.
-const Values kCounts{
-    1, 1, /* */ 1, 0, 0, 1, /* */ 1, 0, 0, 1,  //
-    0, 1, /* */ 0, 0, 1, 1, /* */ 0, 0, 1, 1,  //
-    1, 0, /* */ 1, 0, 0, 0, /* */ 2, 0, 0, 0,  //
-    0, 0, /* */ 0, 0, 0, 0, /* */ 0, 0, 0, 0,
-};
-
-std::vector<std::int64_t> splits(Scratch& s, int rank, std::int64_t budget, double& overflow) {
-  const Hops hops{.ranks = 4,
-                  .per_machine = 2,
-                  .rank = rank,
-                  .most_tokens = 1,
-                  .most_choices = 2,
-                  .most_local = 2,
-                  .budget = budget};
-  const Tensor out = s.integers(DType::I64, {hops.splits()});
-  const Tensor flag = Tensor::host_visible(s.pool(), DType::F64, {1}, tensor::Tag::Activations);
-  *flag.host<double>() = 0;
-  plan_hops(s.stream(), out, flag, s.integers(DType::I64, {4, 10}, kCounts), hops);
-  overflow = *flag.host<double>();
-  return {out.host<std::int64_t>(), out.host<std::int64_t>() + hops.splits()};
-}
-
-TEST(PlanHops, RowsGoAcrossMachinesOnceAndThenToTheirRanks) {
-  using Rows = std::vector<std::int64_t>;
-  Scratch s;
-  double overflow = 0;
-  // across: to each machine, from each machine; within: to each rank, from each rank; slots that
-  // arrive.
-  EXPECT_EQ(splits(s, 0, 0, overflow), (Rows{1, 1, /**/ 1, 1, /**/ 2, 0, /**/ 2, 0, /**/ 3}));
-  EXPECT_EQ(splits(s, 1, 0, overflow), (Rows{0, 1, /**/ 0, 0, /**/ 0, 0, /**/ 0, 0, /**/ 0}));
-  EXPECT_EQ(splits(s, 2, 0, overflow), (Rows{1, 0, /**/ 1, 0, /**/ 0, 1, /**/ 0, 1, /**/ 1}));
-  EXPECT_EQ(splits(s, 3, 0, overflow), (Rows{0, 0, /**/ 1, 0, /**/ 1, 1, /**/ 1, 1, /**/ 2}));
-}
-
-TEST(PlanHops, WhereABudgetIsTooSmallNothingTravelsAndAllRanksSaySo) {
-  Scratch s;
-  for (int rank = 0; rank < 4; ++rank) {
-    double overflow = 0;
-    EXPECT_NE(splits(s, rank, 3, overflow), std::vector<std::int64_t>(9, 0));
-    EXPECT_EQ(overflow, 0);
-    EXPECT_EQ(splits(s, rank, 2, overflow), std::vector<std::int64_t>(9, 0));
-    EXPECT_EQ(overflow, 1);
-  }
-}
-
-// What two members counted, sealed, changed on the way and opened; empty where that is an error.
-std::vector<std::int64_t> opened(const std::function<void(std::int64_t*)>& change) {
-  Scratch s;
-  const Tensor table = s.integers(DType::I64, {2, 4});
-  const Values counts[]{{0, 7, 7, 1e12}, {3, 0, 0, 0}};
-  for (int member = 0; member < 2; ++member) {
-    const Tensor own = s.integers(DType::I64, {4}, counts[member]);
-    seal_counts(s.stream(), own, member);
-    std::copy_n(own.host<std::int64_t>(), 4, table.host<std::int64_t>() + member * 4);
-  }
-  change(table.host<std::int64_t>());
-  try {
-    open_counts(s.stream(), table);
-    return {table.host<std::int64_t>(), table.host<std::int64_t>() + 8};
-  } catch (const base::SystemError&) {
-    return {};
-  }
-}
-
-TEST(SealedCounts, OpenAsTheyWereAndAreNotOnesOfAnotherPlaceOrMember) {
-  EXPECT_EQ(opened([](std::int64_t*) {}),
-            (std::vector<std::int64_t>{0, 7, 7, 1'000'000'000'000, 3, 0, 0, 0}));
-  EXPECT_TRUE(opened([](std::int64_t* n) { std::swap(n[1], n[2]); }).empty());
-  EXPECT_TRUE(opened([](std::int64_t* n) { std::swap(n[0], n[5]); }).empty());
-  for (int bit = 0; bit < 64; ++bit) {
-    const auto flip = [&](std::int64_t* n) {
-      n[6] ^= static_cast<std::int64_t>(std::uint64_t{1} << bit);
-    };
-    EXPECT_TRUE(opened(flip).empty()) << bit;
-  }
-}
-
-TEST(PlanHops, NumbersThatARankCannotHaveAreErrorsThatNameIt) {
-  const Hops hops{.ranks = 2, .most_tokens = 4, .most_choices = 2, .most_local = 1};
-  const auto complaint = [&](const Values& counts) -> std::string {
-    Scratch s;
-    try {
-      plan_hops(s.stream(),
-                s.integers(DType::I64, {hops.splits()}),
-                {},
-                s.integers(DType::I64, {2, 4}, counts),
-                hops);
-    } catch (const base::SystemError& error) {
-      const std::string text = error.what();
-      return text.substr(text.find("member"));
-    }
-    return "accepted";
+TEST_P(SortRowsOn, ChoicesThatDoNotAscendOrAreOfNoGroupAreAnError) {
+  const auto wrong = [](std::int64_t expert, int after) {
+    return base::text("token 1 chose expert {} after group {} of 4 groups of 2 experts from 4 on",
+                      expert,
+                      after);
   };
-  EXPECT_EQ(complaint({4, 4, 4, 4, 0, 0, 0, 0}), "accepted");
-  EXPECT_EQ(complaint({0, 0, 0, 0, -1, 0, 0, 0}),
-            "member 1 announces -1 rows for a machine; it can have at most 4");
-  EXPECT_EQ(complaint({5, 0, 0, 0, 0, 0, 0, 0}),
-            "member 0 announces 5 rows for a machine; it can have at most 4");
-  EXPECT_EQ(complaint({1, 0, 2, 0, 0, 0, 0, 0}),
-            "member 0 announces 2 slots for a rank; it can have at most 1");
+  EXPECT_EQ(group_error({4, -7000}, 6, 2), "none") << "any negative number is none";
+  EXPECT_EQ(group_error({10, 4}, 6, 2), outside_fault("sort_by_group", wrong(4, 3)));
+  EXPECT_EQ(group_error({4, 12}, 6, 2), outside_fault("sort_by_group", wrong(12, 0)));
+  EXPECT_EQ(group_error({3, 5}, 6, 2), outside_fault("sort_by_group", wrong(3, -1)));
+  EXPECT_EQ(count_error({4, -7000}), "none");
+  EXPECT_EQ(count_error({10, 4}), outside_fault("count_by_group", wrong(4, 3)));
+  EXPECT_EQ(count_error({4, 12}), outside_fault("count_by_group", wrong(12, 0)));
+  EXPECT_EQ(count_error({3, 5}), outside_fault("count_by_group", wrong(3, -1)));
 }
+
+INSTANTIATE_TEST_SUITE_P(SortRows,
+                         SortRowsOn,
+                         testing::ValuesIn(devices::all_devices()),
+                         device_name);
 
 }  // namespace sort_rows_test
 }  // namespace weft::kernels
