@@ -1,6 +1,6 @@
 // One rank of the MPI tests, started several times by tools/mpirun.sh:
 //
-//   comm_mpi_ranks conformance | killed | stuck | <a failure scenario>
+//   comm_mpi_ranks conformance | killed | stuck | meet | <a failure scenario>
 //
 // Says what went wrong on standard error, as cli/ would, and exits with 1; and how long it took, by
 // its own clock: what the launcher does before and after is not the ranks' time.
@@ -11,6 +11,7 @@
 
 #include "tests/comm/conformance_support.h"
 #include "tests/comm/failure_support.h"
+#include "weft/comm/rendezvous/store.h"
 
 namespace weft::comm {
 namespace {
@@ -40,6 +41,22 @@ void lose_rank_1(Endpoint& endpoint, std::string_view how) {
   });
 }
 
+// As ranks of NCCL that mpirun started find each other: MPI says where, then it is gone.
+void meet() {
+  Environment environment;
+  for (const char* name : rendezvous::variables()) {
+    if (const char* value = std::getenv(name)) environment[name] = value;
+  }
+  // As on several machines: rank 0 is reached by the name of its own.
+  environment.erase("OMPI_COMM_WORLD_LOCAL_SIZE");
+  const rendezvous::Place place = rendezvous::place_from(environment, 0, rendezvous::meet_over_mpi);
+  rendezvous::Store store(place, "", 20);
+  store.put(base::text("from {}", place.rank), "here");
+  for (int rank = 0; rank < place.world; ++rank) store.get(base::text("from {}", rank));
+  store.gather_ends();
+  std::printf("rank %d met %d others\n", place.rank, place.world - 1);
+}
+
 void run_named(Endpoint& endpoint, std::string_view name) {
   if (name == "conformance") return run_conformance_table(endpoint);
   if (name == "killed" || name == "stuck") return lose_rank_1(endpoint, name);
@@ -64,12 +81,17 @@ int main(int count, char** words) {
     std::fflush(stderr);
   };
   try {
+    if (name == "meet") {
+      weft::comm::meet();
+      return 0;
+    }
     weft::comm::run_mpi({.timeout_seconds = timeout, .report = report},
                         [&](weft::comm::Endpoint& at) {
                           begin = Clock::now();
                           weft::comm::run_named(at, name);
                         });
-  } catch (const std::exception&) {
+  } catch (const std::exception& error) {
+    if (name == "meet") report(error.what());
     return 1;
   }
   return 0;

@@ -76,6 +76,12 @@ TEST_F(Mpi, ThreeRanksConform) {
   EXPECT_EQ(occurrences(outcome.output, "cases hold"), 3) << outcome.output;
 }
 
+TEST_F(Mpi, RanksOfNcclMeetWhereMpiSays) {
+  const Outcome outcome = run_ranks(3, "meet");
+  EXPECT_EQ(outcome.status, 0) << outcome.output;
+  EXPECT_EQ(occurrences(outcome.output, "met 2 others"), 3) << outcome.output;
+}
+
 TEST_F(Mpi, AKilledRankEndsTheRunAndIsNamed) {
   const Outcome outcome = run_ranks(3, "killed");
   EXPECT_NE(outcome.status, 0);

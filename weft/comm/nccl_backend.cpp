@@ -35,8 +35,10 @@ std::string why_no_nccl() {
 void run_nccl(const LaunchOptions& options, const RankFunction& function) {
   check_options(options, 0);
   refuse_fabric(options.fabric);
-  const rendezvous::Place place = rendezvous::place_from(options.environment, options.world);
   static const NcclEntry& kEntry = load_nccl();
+  std::function<rendezvous::MeetingPoint()> meet;
+  if (has_mpi()) meet = rendezvous::meet_over_mpi;
+  const rendezvous::Place place = rendezvous::place_from(options.environment, options.world, meet);
   kEntry.run(place, options, function);
 }
 

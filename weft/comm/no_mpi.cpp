@@ -1,5 +1,6 @@
 #include "weft/base/error.h"
 #include "weft/comm/launch.h"
+#include "weft/comm/rendezvous/place.h"
 
 namespace weft::comm {
 
@@ -11,5 +12,9 @@ void run_mpi(const LaunchOptions&, const RankFunction&) {
 }
 
 bool has_mpi() { return false; }
+
+rendezvous::MeetingPoint rendezvous::meet_over_mpi() {
+  throw base::ConfigError("this build has no MPI: set MASTER_ADDR and MASTER_PORT");
+}
 
 }  // namespace weft::comm

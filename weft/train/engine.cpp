@@ -135,6 +135,7 @@ Engine::Engine(const rules::JudgedConfig& config,
     std::vector<schedule::RankPlan> plans =
         schedule::plan_step(config_, groups_.grid, config::RowBudget::Lifted, setup.detail);
     check(plans);
+    if (config_->runtime.backend == config::CommBackend::Nccl) check_calls(plans);
     schedule::note_sends_over(plans, groups_.self.pp);
     lifted_ = std::make_unique<Lifted>(std::move(plans[static_cast<std::size_t>(groups_.self.pp)]),
                                        lanes_);

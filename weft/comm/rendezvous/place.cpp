@@ -15,7 +15,7 @@ using base::text;
 
 constexpr long long kMostRanks = 1 << 20;
 constexpr long long kLargestPort = 65535;
-constexpr int kUsualPort = 29517;  // where the launcher names none: all ranks are on one machine
+constexpr int kUsualPort = 29517;  // of ranks on one machine, where nobody names one
 
 // torchrun's own agent listens at MASTER_PORT when this is True; ranks meet at the next one.
 constexpr const char* kAgentListens = "TORCHELASTIC_USE_AGENT_STORE";
@@ -95,6 +95,12 @@ void read_master(Reader& reader, const Environment& environment, Place& place) {
       reader.number("MASTER_PORT", "a port that rank 0 may listen at", 1, kLargestPort - next);
 }
 
+// Rank 0 listens at every address it has: on its own machine its name may be a loopback one.
+void take_meeting_point(const MeetingPoint& point, bool is_one_machine, Place& place) {
+  if (!is_one_machine) place.address = place.rank == 0 ? "0.0.0.0" : point.machine;
+  place.port = point.port;
+}
+
 bool is_one_machine(Reader& reader, const Place& place) {
   constexpr const char* kName = "OMPI_COMM_WORLD_LOCAL_SIZE";
   if (!reader.has(kName)) return false;
@@ -116,7 +122,9 @@ void check_world(const Place& place, int wanted) {
 
 std::span<const char* const> variables() { return kVariables; }
 
-Place place_from(const Environment& environment, int world) {
+Place place_from(const Environment& environment,
+                 int world,
+                 const std::function<MeetingPoint()>& meet) {
   Reader reader(environment);
   Place place;
   if (reader.has("RANK") || reader.has("WORLD_SIZE")) {
@@ -125,7 +133,11 @@ Place place_from(const Environment& environment, int world) {
   } else if (reader.has("OMPI_COMM_WORLD_SIZE")) {
     place = ranks_of(reader, kOpenMpi);
     const bool named = reader.has("MASTER_ADDR") || reader.has("MASTER_PORT");
-    if (named || !is_one_machine(reader, place)) {
+    const bool is_near = is_one_machine(reader, place);
+    if (!named && meet && place.world > 1) {
+      reader.finish();
+      take_meeting_point(meet(), is_near, place);
+    } else if (named || !is_near) {
       read_master(reader, environment, place);
     } else {
       place.port = kUsualPort;

@@ -120,6 +120,20 @@ Descriptor listen_at(const std::string& address, int port) {
   return socket;
 }
 
+int free_port() {
+  const Descriptor socket = make_socket(AF_INET);
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  name.sin_addr.s_addr = htonl(INADDR_ANY);
+  auto* address = reinterpret_cast<sockaddr*>(&name);
+  socklen_t length = sizeof name;
+  if (::bind(socket.get(), address, length) != 0 ||
+      ::getsockname(socket.get(), address, &length) != 0) {
+    base::throw_errno("rank 0 finds no free port");
+  }
+  return ntohs(name.sin_port);
+}
+
 Descriptor connect_to(const std::string& address, int port, Clock::time_point deadline) {
   while (true) {
     const Addresses found = addresses_of(address, port);

@@ -17,6 +17,9 @@ Clock::time_point seconds_from_now(double seconds);
 // SystemError where the port is taken, or the address is nobody's.
 base::Descriptor listen_at(const std::string& address, int port);
 
+// One of this machine's that nobody listens at now.
+int free_port();
+
 // Tries again until somebody listens there; SystemError with the last reason at the deadline.
 base::Descriptor connect_to(const std::string& address, int port, Clock::time_point deadline);
 
