@@ -19,8 +19,9 @@
 #     of its streams (as many as there are).
 # Its waits are calls of cudaEventSynchronize; a wait for what is over already makes no call, so that there may
 # be fewer. Ranks that share a card exchange rows through threads of their own, which wait for their stream
-# before each exchange and after each copy (cudaStreamSynchronize): that holds up no other stream, and with NCCL
-# there is none of it. They are shown and not judged.
+# before each exchange and after each copy (cudaStreamSynchronize): that holds up no other stream. With NCCL such a
+# thread waits only where rows are counted on the card (a row budget): it reads how many to send. These waits are
+# shown and not judged.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 case ${1:-} in -*) sed -n '2,9s/^# \{0,1\}//p' "$0"; [ "$1" = --help ] && exit 0; exit 2 ;; esac
@@ -137,6 +138,12 @@ check 1_rank_bf16 1 world=1 ep=1 $bf16
 check 1_rank_padded_bf16 1 world=1 ep=1 $bf16 "${padded[@]}"
 check EP2_bf16 2 world=2 ep=2 $bf16
 check EP2_overlap_bf16 2 world=2 ep=2 $bf16 "${overlap[@]}"
+check EP2_slices_bf16 2 world=2 ep=2 $bf16 comm_overlap.moe_token_slices=2
+check EP2_shared_overlap_bf16 2 world=2 ep=2 $bf16 model.moe_shared_expert_intermediate_size=128 \
+  model.moe_shared_expert_overlap=true
+check PP2_x_EP2_overlap_bf16 4 world=4 pp=2 vpp=2 ep=2 $bf16 "${overlap[@]}"
+check TP2_bf16 2 world=2 tp=2 ep=1 model.sequence_parallel=true $bf16 comm_overlap.tp_comm_overlap=true
+check CP2_bf16 2 world=2 cp=2 ep=1 $bf16
 check EP2_row_budget_bf16 2 world=2 ep=2 $bf16 "${budget[@]}"
 check EP2_padded_bf16 2 world=2 ep=2 $bf16 "${padded[@]}"
 check EP2_padded_overlap_bf16 2 world=2 ep=2 $bf16 "${padded[@]}" "${overlap[@]}"

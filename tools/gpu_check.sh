@@ -3,27 +3,29 @@
 # run under every layout, training against the CPU, and repeatability. One table at the end; exit code 1 where
 # something failed, 77 where there is no GPU to try it on.
 #
-# usage: tools/gpu_check.sh [--sanitize] [--no-build] [--only=PART[,PART...]]
+# usage: tools/gpu_check.sh [--sanitize] [--bench] [--no-build] [--only=PART[,PART...]]
 #   --sanitize   also compute-sanitizer on the kernels (about ten minutes more)
 #   --no-build   take build/release as it is
-#   --only       of tests, verify, train, calls and sanitize, these parts and no others
+#   --bench      also the speed bars of `weft bench` (about 15 minutes more; a bar that is not met is a failure)
+#   --only       of tests, verify, train, calls, memory, sanitize and bench, these parts and no others
 #
 # What every step printed is in build/gpu_check.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
-parts_known=" tests verify train calls sanitize "
-chosen=" tests verify train calls " build=yes
-usage() { sed -n '2,11s/^# \{0,1\}//p' "$0"; }
+parts_known=" tests verify train calls memory sanitize bench "
+chosen=" tests verify train calls memory " more="" build=yes
+usage() { sed -n '2,13s/^# \{0,1\}//p' "$0"; }
 for option in "$@"; do
   case $option in
-    --sanitize) chosen+="sanitize " ;;
+    --sanitize | --bench) more+="${option#--} " ;;
     --no-build) build="" ;;
     --only=*) chosen=" ${option#--only=} " chosen=${chosen//,/ } ;;
     --help) usage; exit 0 ;;
     *) usage >&2; exit 2 ;;
   esac
 done
+chosen+=$more
 for part in $chosen; do
   case $parts_known in
     *" $part "*) ;;
@@ -81,7 +83,7 @@ why() {  # why CODE LOG: a short reason
 
 # Building.
 programs=(weft weft_cuda weft_nccl weft_cuda_calls devices_test tensor_test kernels_test comm_test train_test
-  measure_test)
+  measure_test optim_test)
 if [ -n "$build" ]; then
   SECONDS=0
   if limited 300 "$logs/configure.log" cmake --preset release &&
@@ -121,6 +123,7 @@ sum_of() {  # sum_of WORD LOG...: how many tests, by the last lines of the logs
 in_parts() {
   local log=$1 seconds=$2 part code=0 pids=()
   shift 2
+  rm -f "$log".[0-9].log
   for ((part = 0; part < parts; ++part)); do
     GTEST_TOTAL_SHARDS=$parts GTEST_SHARD_INDEX=$part limited "$seconds" "$log.$part.log" "$@" &
     pids[part]=$!
@@ -128,10 +131,13 @@ in_parts() {
   for ((part = 0; part < parts; ++part)); do wait "${pids[part]}" || code=$?; done
   return "$code"
 }
+# By name, those that run on the card; and those that go over all devices in one test.
+on_card='*Cuda*:*Gpu*:*Nccl*:AdamW*:ChooseShards.*:CrossEntropy.*:Rows.*:RunFake.*:Mpi.*:ContextSavings.*:LogitsMemory.*'
+on_card+=':HuggingFaceOut.*:Checkpoints.GoFrom*:*Bytes*:Failure*:State*:Gather*:-*_Cpu*:*HiddenCpu*:*/Cpu*'
 run_tests() {  # run_tests FOLDER SECONDS
   local log=$logs/$1 code=0 ran skipped
   SECONDS=0
-  in_parts "$log" "$2" "$bin/$1_test" --gtest_filter='*Cuda*:*Gpu*:*Bytes*:*Nccl*:*Loopback*:AdamW.*:Rows.*' --gtest_brief=0 || code=$?
+  in_parts "$log" "$2" "$bin/$1_test" --gtest_filter="$on_card" --gtest_brief=0 || code=$?
   ran=$(sum_of PASSED "$log".[0-9].log) skipped=$(sum_of SKIPPED "$log".[0-9].log)
   if [ "$code" -ne 0 ]; then
     row "tests of $1" "$(why "$code" "$log.*.log")" "$SECONDS"
@@ -150,6 +156,7 @@ all_tests() {
   run_tests comm 900
   run_tests train 1800
   run_tests measure 600
+  run_tests optim 120
 }
 if wants tests; then all_tests; fi
 
@@ -211,6 +218,7 @@ all_references() {
   local flex=model.moe_token_dispatcher_type=flex
   local hybridep=("$flex" model.moe_flex_dispatcher_backend=hybridep runtime.ranks_per_node=2)
   verify "1 rank" "$all"
+  verify "1 rank, NCCL" "$all" runtime.backend=nccl
   verify "EP2" "$all" world=2 ep=2
   verify "EP4" "$all" world=4 ep=4
   verify "DP2 x EP2" "$all" world=4 ep=2
@@ -252,6 +260,8 @@ all_references() {
   # In bf16, against Transformers in bf16 on such a card; the experts are those that fp32 chose.
   verify "1 rank, bf16" "$all" model.bf16=true FUSION "$merged"
   verify "EP2, bf16" "$all" world=2 ep=2 model.bf16=true "$over_logits" FUSION "$merged"
+  verify "PP2 x EP2, bf16" "$all" world=4 pp=2 ep=2 STAGES model.bf16=true "$merged"
+  verify "EP4 hybridep, bf16" "$all" world=4 ep=4 "${hybridep[@]}" model.bf16=true "$merged"
   verify "DP2 x EP2 overlap, delayed, bf16" "$all" world=4 ep=2 "$overlap" "$delay" model.bf16=true "$over_logits" FUSION "$merged"
 }
 if wants verify; then all_references; fi
@@ -281,7 +291,7 @@ close_to_cpu() {
   done
   for run in "${runs[@]}"; do wait "$run" || bad=yes; done
   mean_loss() {  # mean_loss NAME: of all seeds
-    for seed in "${seeds[@]}"; do last_loss "$1.$seed"; done | awk '{ s += $1 } END { print (NR == 7 ? s / NR : "") }'
+    for seed in "${seeds[@]}"; do last_loss "$1.$seed"; done | awk -v wanted=${#seeds[@]} '{ s += $1 } END { print (NR == wanted ? s / NR : "") }'
   }
   cpu=$(mean_loss cpu) gpu=$(mean_loss bf16)
   if [ -n "$bad" ] || [ -z "$cpu" ] || [ -z "$gpu" ]; then
@@ -297,6 +307,42 @@ close_to_cpu() {
       "$(last_loss "cpu.$seed")"
   done
   row "$what" "$result" "$SECONDS"
+}
+# What of a larger world one card plays: every loss is a number.
+pretended() {  # pretended NAME WORD...
+  local name=$1 count
+  shift
+  SECONDS=0
+  if train "pretended.$name" 300 runtime.device=cuda train.train_iters=4 "$@" &&
+    count=$(losses "pretended.$name" | grep -c '"lm_loss":[0-9.]*$') && [ "$count" = 4 ]; then
+    row "train tiny: $name" "passed: 4 finite losses" "$SECONDS"
+  else
+    row "train tiny: $name" "FAILED: $logs/train.pretended.$name.log" "$SECONDS"
+  fi
+}
+all_pretended() {
+  local loopback=runtime.backend=loopback pipeline="pp=2 vpp=2" bf16=model.params_dtype=bf16
+  pretended "loopback EP8" "$loopback" world=8 gbs=32 ep=8 $bf16
+  pretended "loopback EP8, overlap" "$loopback" world=8 gbs=32 ep=8 "$overlap" "$delay" $bf16
+  # shellcheck disable=SC2086
+  pretended "loopback PP2 x EP4" "$loopback" world=8 gbs=32 ep=4 $pipeline $bf16
+  pretended "loopback TP2 x DP4" "$loopback" world=8 gbs=32 ep=1 tp=2 model.sequence_parallel=true $bf16
+  pretended "no traffic EP8" runtime.backend=fake world=8 gbs=32 ep=8 $bf16
+}
+# Memory taken from the card over what is counted, on a model of full width.
+memory() {  # memory NAME WORD...
+  local name=$1 ratio
+  shift
+  SECONDS=0
+  limited 300 "$logs/memory.$name.log" "$weft" train qwen3_30b_a3b_gpu model.num_layers=6 model.num_moe_experts=32 \
+    train.micro_batch_size=1 train.global_batch_size=16 train.train_iters=3 --json "$@"
+  ratio=$(sed -n 's/.*"peak_bytes":\([0-9]*\),.*"reserved_bytes":\([0-9]*\).*/\1 \2/p' "$logs/memory.$name.log" |
+    awk '{ printf "%.4f", $2 / $1 }')
+  if [ -n "$ratio" ] && awk -v r="$ratio" 'BEGIN { exit !(r <= 1.05) }'; then
+    row "memory taken over counted: $name" "passed: $ratio" "$SECONDS"
+  else
+    row "memory taken over counted: $name" "FAILED: ${ratio:-$logs/memory.$name.log}" "$SECONDS"
+  fi
 }
 same_bits() {  # same_bits WHAT ONE OTHER SECONDS: runs whose losses and norms agree to the last digit
   local one other
@@ -319,10 +365,30 @@ repeated() {
     train "$name.overlap" 600 runtime.device=cuda model.params_dtype=$dtype "$overlap" "$delay"
     same_bits "train tiny with overlap on and off, $dtype" "$name" "$name.overlap" "$SECONDS"
   done
+  local layout words
+  for layout in "PP2 x EP2" "EP4 hybridep" "DP2 x EP2, slices"; do
+    case $layout in
+      PP2*) words="world=4 pp=2 vpp=2 ep=2" ;;
+      EP4*) words="world=4 ep=4 model.moe_token_dispatcher_type=flex model.moe_flex_dispatcher_backend=hybridep runtime.ranks_per_node=2" ;;
+      DP2*) words="world=4 ep=2 comm_overlap.moe_token_slices=2" ;;
+    esac
+    words+=" gbs=16 runtime.device=cuda model.params_dtype=bf16 train.train_iters=20"
+    name=order.${layout// /_}
+    SECONDS=0
+    # shellcheck disable=SC2086
+    train "$name" 600 $words && train "$name.overlap" 600 $words "$overlap" "$delay" fabric.jitter_us=200
+    same_bits "train tiny with overlap on and off, $layout, bf16" "$name" "$name.overlap" "$SECONDS"
+  done
 }
 if wants train; then
   close_to_cpu
   repeated
+  all_pretended
+fi
+if wants memory; then
+  memory "EP2" world=2 ep=2
+  memory "EP2, overlap" world=2 ep=2 "$overlap" "$delay"
+  memory "PP2 x EP2" world=4 pp=2 ep=2
 fi
 
 # What a step asks of CUDA: it waits only where it must.
@@ -342,17 +408,17 @@ if wants calls; then calls; fi
 # compute-sanitizer. The libraries' kernels are theirs: races and unset memory are looked for in ours.
 ours='Swiglu/*Cuda*:RmsNorm/*Cuda*:Rotary/*Cuda*:NormRotary/*Cuda*:Attention/*Cuda*'
 ours+=':CrossEntropy/*Cuda*:Embedding/*Cuda*:Router/*Cuda*:SortRows/*Cuda*:Rows/*Cuda*:Capacity/*Cuda*:Elementwise/*Cuda*'
-ours+=':SharedNorm/*Cuda*:AttentionParts/*Cuda*:ChooseShards/*Cuda*:Gate/*Cuda*:RouterLosses/*Cuda*:RouterNoise/*Cuda*:LatentKeys/*Cuda*:*AdamW*Cuda*:AdamW.*:Rows.*'
-sanitized() {  # sanitized TOOL FILTER
-  local log=$logs/sanitize.$1 code=0 ran
+ours+=':SharedNorm/*Cuda*:AttentionParts/*Cuda*:ChooseShards/*Cuda*:Gate/*Cuda*:RouterLosses/*Cuda*:RouterNoise/*Cuda*:LatentKeys/*Cuda*:PlanHops/*Cuda*:SealedCounts/*Cuda*:*AdamW*Cuda*:AdamW.*:Rows.*'
+sanitized() {  # sanitized TOOL WHAT FILTER
+  local log=$logs/sanitize.$1.$2 code=0 ran
   SECONDS=0
-  in_parts "$log" 3600 compute-sanitizer --tool "$1" --error-exitcode 9 "$bin/kernels_test" --gtest_filter="$2" \
+  in_parts "$log" 3600 compute-sanitizer --tool "$1" --error-exitcode 9 "$bin/kernels_test" --gtest_filter="$3" \
     --gtest_brief=0 || code=$?
   ran=$(sum_of PASSED "$log".[0-9].log)
   if [ "$code" -eq 0 ] && [ "$ran" -gt 0 ]; then
-    row "compute-sanitizer $1" "passed: $ran tests" "$SECONDS"
+    row "compute-sanitizer $1, $2" "passed: $ran tests" "$SECONDS"
   else
-    row "compute-sanitizer $1" "$(why "$code" "$log.*.log")" "$SECONDS"
+    row "compute-sanitizer $1, $2" "$(why "$code" "$log.*.log")" "$SECONDS"
   fi
 }
 if ! wants sanitize; then
@@ -360,9 +426,30 @@ if ! wants sanitize; then
 elif ! command -v compute-sanitizer >/dev/null; then
   row "compute-sanitizer" "FAILED: not in PATH (CUDA toolkit)" 0
 else
-  sanitized memcheck "$ours:Linear/*Cuda*:GroupedLinear/*Cuda*:*GpuAttention.*"
-  sanitized racecheck "$ours"
-  sanitized initcheck "$ours"
+  sanitized memcheck kernels "$ours:Linear/*Cuda*:GroupedLinear/*Cuda*:*GpuAttention.*"
+  sanitized racecheck kernels "$ours"
+  sanitized racecheck products 'GroupedLinear/*Cuda*'
+  sanitized initcheck kernels "$ours:GroupedLinear/*Cuda*"
+fi
+
+# Speed, against the bars that the benches name.
+benched() {  # benched NAME SECONDS WORD...
+  local name=$1 seconds=$2 log=$logs/bench.${1// /_}.log code=0
+  shift 2
+  SECONDS=0
+  limited "$seconds" "$log" "$weft" bench "$@" || code=$?
+  local met missed
+  met=$(grep -c '^ *met ' "$log") missed=$(grep -c 'NOT MET' "$log")
+  if [ "$code" -eq 0 ]; then
+    row "bench: $name" "passed: $met bars met" "$SECONDS"
+  else
+    row "bench: $name" "FAILED: $missed bars not met, $met met" "$SECONDS"
+  fi
+}
+if wants bench; then
+  benched "step, kernels and products" 1200 gpu
+  benched "overlap" 1200 overlap overlap_bench_gpu
+  benched "dispatch" 600 dispatch runtime.device=cuda
 fi
 
 row "several GPUs" "skipped: not part of this script" 0

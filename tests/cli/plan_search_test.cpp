@@ -112,11 +112,12 @@ TEST(PlanSearch, ItsOverridesAreWordsOfARun) {
 
 // Of a recipe whose own layout deals its stages in another way, and has a smaller optimizer.
 TEST(PlanSearch, ItsOverridesOverruleTheLayoutOfTheRecipe) {
-  const std::string ask = "qwen3_235b_a22b --gpus=256 --gpu=h100 --gbs=2048 tp=1 cp=1 ep=16 mbs=1 ";
+  const std::string ask =
+      "qwen3_235b_a22b --gpus=128 --gpu=h100 --gbs=256 tp=1 cp=1 pp=8 ep=16 mbs=1 ";
   const Outcome overrides = weft("plan " + ask + "--overrides");
   ASSERT_EQ(overrides.code, 0) << overrides.err;
   EXPECT_NE(overrides.err.find("hardware.cuda_device_max_connections="), std::string::npos);
-  const Outcome check = weft("check qwen3_235b_a22b --json hardware.gpu=h100 world=256 " +
+  const Outcome check = weft("check qwen3_235b_a22b --json hardware.gpu=h100 world=128 " +
                              overrides.out.substr(0, overrides.out.size() - 1));
   const Json judged = Json::parse(check.out);
   EXPECT_TRUE(judged["legal"].get<bool>()) << check.out;

@@ -448,7 +448,7 @@ TEST_F(Run, CtrlCUnderMpiLeavesTheWeightsAndTheSummary) {
                  text("'{}/tools/mpirun.sh' -n 2 {} {}",
                       kSource,
                       program(),
-                      words(save() + "train.train_iters=1000000 train.global_batch_size=4096 "
+                      words(save() + "train.train_iters=1000000 train.global_batch_size=2048 "
                                      "train.micro_batch_size=1")));
   run.wait_until([&] { return !contents(metrics()).empty(); });
   run.signal(SIGINT);

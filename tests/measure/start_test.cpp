@@ -44,7 +44,8 @@ TEST_F(StartOfARecipe, TrainsTwoStepsOfASample) {
                            "moonlight_16b_pretrain_16gpu_h100_bf16",
                            "qwen3_235b_a22b_pretrain_256gpu_h100_bf16",
                            "qwen3_235b_a22b_pretrain_256gpu_h100_bf16_base",
-                           "qwen3_30b_a3b_pretrain_16gpu_h100_bf16_base"}) {
+                           "qwen3_30b_a3b_pretrain_16gpu_h100_bf16_base",
+                           "moonlight_16b_sft_8gpu_h100_bf16_8k"}) {
     const auto tried = start(recipe(name));
     ASSERT_TRUE(tried) << name;
     EXPECT_EQ(tried->state, StartState::Started)

@@ -1,6 +1,8 @@
 // weft doctor: what of this machine Weft can use, what will not run here, and the way out.
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <optional>
 
 #include "weft/base/text.h"
 #include "weft/cli/arguments.h"
@@ -89,9 +91,21 @@ void add_gpu_limits(const Findings& found, std::vector<Limit>& limits) {
   if (std::ranges::count_if(gpus.gpus, is_usable) > 1) {
     limits.push_back({"several GPUs under runtime.backend=threads",
                       "ranks of one process share GPU 0",
-                      "start one rank a GPU with mpirun (docs/mpi.md), which nobody has tried yet "
-                      "on more than one GPU"});
+                      "start one rank a GPU with torchrun or mpirun and runtime.backend=nccl "
+                      "(docs/gpu.md), which nobody has tried yet on more than one GPU"});
   }
+}
+
+// Megatron's launch scripts set it to 1 for an order that Weft does not rely on.
+void add_connection_limits(std::vector<Limit>& limits) {
+  constexpr int kEnough = 8;
+  const char* set = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  const std::optional<long long> connections =
+      set == nullptr ? std::nullopt : base::parse_integer(set);
+  if (!connections || *connections >= kEnough) return;
+  limits.push_back({"overlap on GPUs, in full",
+                    text("CUDA_DEVICE_MAX_CONNECTIONS={} makes streams wait for each other", set),
+                    "unset it: Weft then asks for 32"});
 }
 
 // Told where GPUs could be used without it.
@@ -123,6 +137,7 @@ Findings look() {
   add_gpu_limits(found, found.limits);
   add_mpi_limits(found.limits);
   add_nccl_limits(found, found.limits);
+  if (found.gpus.library_loaded) add_connection_limits(found.limits);
   return found;
 }
 
@@ -183,7 +198,11 @@ void show_what_works(const Findings& found) {
   for (const Gpu& gpu : found.gpus.gpus) {
     if (is_usable(gpu)) print_row(text("GPU {}", gpu.ordinal), gpu_text(gpu));
   }
-  print_row("ranks", is_mpi_ready() ? "threads, MPI processes" : "threads");
+  const bool has_nccl = found.gpus.library_loaded && comm::why_no_nccl().empty();
+  print_row("ranks",
+            text("threads{}{}",
+                 is_mpi_ready() ? ", MPI processes" : "",
+                 has_nccl ? ", NCCL processes with a GPU each" : ""));
 }
 
 void show_libraries(const Findings& found) {

@@ -58,7 +58,7 @@ void show_json(const std::vector<measure::Check>& checks, bool pass) {
 }
 
 // What a user may choose; the folder decides the model, the data and the optimizer.
-constexpr std::array<std::string_view, 73> kChoices{
+constexpr std::array<std::string_view, 82> kChoices{
     "runtime.world_size",
     "runtime.backend",
     "runtime.device",
@@ -84,9 +84,15 @@ constexpr std::array<std::string_view, 73> kChoices{
     "model.should_pad_vocab",
     "model.make_vocab_size_divisible_by",
     "comm_overlap.tp_comm_overlap",
+    "comm_overlap.tp_comm_overlap_cfg",
+    "model.moe_router_fusion",
     "model.pipeline_model_parallel_size",
     "model.virtual_pipeline_model_parallel_size",
     "model.pipeline_model_parallel_layout",
+    "model.num_layers_in_first_pipeline_stage",
+    "model.num_layers_in_last_pipeline_stage",
+    "model.account_for_embedding_in_pipeline_split",
+    "model.account_for_loss_in_pipeline_split",
     "model.microbatch_group_size_per_vp_stage",
     "model.context_parallel_size",
     "model.cp_comm_type",
@@ -127,6 +133,9 @@ constexpr std::array<std::string_view, 73> kChoices{
     "ddp.average_in_collective",
     "optimizer.use_distributed_optimizer",
     "optimizer.overlap_param_gather",
+    "optimizer.optimizer_cpu_offload",
+    "optimizer.optimizer_offload_fraction",
+    "runtime.recompute_under_overlap",
     "optimizer.overlap_param_gather_with_optimizer_step",
     "fabric.intra_node_gb_per_second",
     "fabric.inter_node_gb_per_second",

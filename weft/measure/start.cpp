@@ -43,8 +43,10 @@ std::optional<Start> run_twin(const StartRequest& request, const rules::Verdict&
   if (result.interrupted && result.steps < kStartSteps) return std::nullopt;
   if (result.steps < kStartSteps) return failed({text("stopped after {} steps", result.steps)});
   Start start;
-  if (!asked.runs()) start.state = StartState::Missing;
-  for (const rules::Missing& missing : asked.missing) start.why.push_back(missing.part);
+  for (const rules::Missing& missing : asked.missing) {
+    if (missing.part != rules::kNoRoom) start.why.push_back(missing.part);
+  }
+  if (!start.why.empty()) start.state = StartState::Missing;
   return start;
 }
 

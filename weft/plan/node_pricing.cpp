@@ -65,8 +65,10 @@ std::optional<exec::sim::Cost> NodePricing::cost(const Entry& entry,
                            .kind = trace::SpanKind::Communication};
   }
   if (is_exchange_lane(entry.lane)) {
-    return exec::sim::Cost{.seconds = exchange_seconds(entry),
-                           .kind = trace::SpanKind::Communication};
+    const bool is_products = entry.lane == Lane::Tp && !is_end;
+    return exec::sim::Cost{
+        .seconds = is_products ? product_exchange_seconds(node, anatomy) : exchange_seconds(entry),
+        .kind = trace::SpanKind::Communication};
   }
   if (entry.lane != Lane::Compute) return std::nullopt;
   const PieceCosts& costs = costs_at(node).pieces;
@@ -81,7 +83,17 @@ std::optional<exec::sim::Cost> NodePricing::cost(const Entry& entry,
 
 std::int64_t NodePricing::layer_meant(int layer) const { return stands_for_.value_or(layer); }
 
-// The exchanges of a layer in one direction, in equal parts; what runs again is one of them each.
+// What tensor-parallel ranks exchange of a layer's tokens: at once, or a step of it. Counts of
+// choices travel there too, and are next to nothing.
+double NodePricing::product_exchange_seconds(const Node& node, const schedule::Anatomy& anatomy) {
+  if (node.part != Part::Gather && node.part != Part::Scatter) return 0;
+  const schedule::PieceAnatomy& piece = schedule::piece_of(anatomy, node);
+  const bool in_steps = piece.runs_in_steps(node.direction);
+  return costs_at(node).tp / (in_steps ? piece.steps->count : 1);
+}
+
+// The exchanges of context-parallel ranks in one direction of a layer, or of tensor-parallel ones
+// at an end of the model, in equal parts; what runs again is one of them each.
 double NodePricing::exchange_seconds(const Entry& entry) {
   const Node& node = entry.node;
   const LayerCosts& costs = costs_at(node);
@@ -136,9 +148,7 @@ NodePricing::LayerCosts NodePricing::costs_of_layer(std::int64_t layer) const {
   if (config_.model.is_moe_layer(layer)) {
     costs.wire = dispatch_seconds(config_.model, work, hardware_);
   }
-  const TensorExchanges exchanges = tensor_exchanges(config_.model, layer);
-  costs.tp_f = exchanges.forward * one;
-  costs.tp_d = exchanges.backward * one;
+  costs.tp = one;
   costs.cp_f = work.cp > 1 ? context_exchange_seconds(config_, work, hardware_) : 0;
   costs.cp_d = 2 * costs.cp_f;
   return costs;

@@ -45,8 +45,9 @@ class NodePricing {
   struct LayerCosts {
     PieceCosts pieces;
     double wire = 0;            // a dispatch, or a combine
-    double tp_f = 0, tp_d = 0;  // all exchanges of the layer
-    double cp_f = 0, cp_d = 0;
+    double tp = 0;              // an exchange of a layer's tokens
+    double tp_f = 0, tp_d = 0;  // all exchanges of an end of the model
+    double cp_f = 0, cp_d = 0;  // all of the layer
   };
   using LaneUse = std::tuple<int, schedule::Direction, schedule::Lane>;  // layer first
 
@@ -54,6 +55,7 @@ class NodePricing {
   const LayerCosts& costs_at(const schedule::Node& node);
   LayerCosts costs_of_layer(std::int64_t layer) const;
   PieceCosts costs_of_kernels(const std::vector<Kernel>& kernels) const;
+  double product_exchange_seconds(const schedule::Node& node, const schedule::Anatomy& anatomy);
   double exchange_seconds(const schedule::Entry& entry);
   double seconds_of_part(const schedule::Node& node, const PieceCost& cost) const;
 

@@ -15,19 +15,30 @@ namespace {
 constexpr std::int64_t kMostThreadRanks = 1024;
 constexpr double kMostNodes = 4e6;
 constexpr double kMostBytes = 1024.0 * 1024 * 1024 * 1024;
-// Nodes of one layer and micro-batch in forward and backward, rounded up.
+// Nodes of one layer and micro-batch in forward and backward, rounded up; and those that one more
+// rank adds to exchanges in steps.
 constexpr double kNodesOfLayer = 25;
+constexpr double kNodesOfTensorStep = 16, kNodesOfRingStep = 6;
 
 // "what: fix"
 void add(std::vector<Missing>& limits, const std::string& complaint) {
   const std::size_t colon = complaint.find(": ");
-  limits.push_back({.part = "room in one process",
+  limits.push_back({.part = kNoRoom,
                     .keys = {},
                     .message = complaint.substr(0, colon),
                     .fix = complaint.substr(colon + 2)});
 }
 
 double number(std::int64_t value) { return static_cast<double>(value); }
+
+double nodes_of_layer(const Config& config) {
+  const std::int64_t tp = config.model.tensor_model_parallel_size;
+  const std::int64_t cp = config.model.context_parallel_size;
+  double nodes = kNodesOfLayer;
+  if (tp > 1 && config.comm_overlap.tp_comm_overlap) nodes += number(tp) * kNodesOfTensorStep;
+  if (cp > 1) nodes += number(cp) * kNodesOfRingStep;
+  return nodes;
+}
 
 std::int64_t ranks_of_process(const Config& config, const grid::Layout& layout) {
   switch (config.runtime.backend) {
@@ -60,7 +71,7 @@ void check_nodes(const Config& config,
   const std::int64_t dp = layout.world / (layout.tp * layout.cp * layout.pp);
   const std::int64_t batches = derive::micro_batches(config.train, dp);
   const double nodes =
-      number(ranks) * number(batches) * number(config.model.num_layers) * kNodesOfLayer;
+      number(ranks) * number(batches) * number(config.model.num_layers) * nodes_of_layer(config);
   if (nodes <= kMostNodes) return;
   add(limits,
       base::text("{} of model.num_layers = {} make a schedule of about {:.3g} nodes{}, and at most "
@@ -86,13 +97,15 @@ void check_state_bytes(const Config& config,
   add(limits,
       base::text(
           "weights, gradients and optimizer state of {:.3g} parameters a rank on {} of this "
-          "process take {}, and at most {} are allowed: lower model.num_layers, the widths or "
-          "model.num_moe_experts, or raise model.expert_model_parallel_size under "
-          "runtime.backend=mpi",
+          "process take {}, and at most {} are allowed: lower model.num_layers or the widths, or "
+          "raise {} under runtime.backend=mpi",
           parameters,
           base::counted(ranks, "rank"),
           base::human_bytes(bytes),
-          base::human_bytes(kMostBytes)));
+          base::human_bytes(kMostBytes),
+          config.model.experts() > 0
+              ? "model.expert_model_parallel_size"
+              : "model.tensor_model_parallel_size or model.pipeline_model_parallel_size"));
 }
 
 // The last stage of a pipeline has them.

@@ -19,6 +19,9 @@ struct Missing {
 // The part of a run for GPUs that is to compute on cores: nothing of it is left out for that.
 inline constexpr const char* kNoGpu = "a GPU";
 
+// The part of a run that is too large for one process: a twin of it need not be.
+inline constexpr const char* kNoRoom = "room in one process";
+
 bool is_built(config::LoadBalancing kind);
 
 // The parts that a legal config asks for and this build has not. An empty list: it runs.

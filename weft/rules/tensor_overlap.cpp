@@ -75,10 +75,12 @@ void judge_preset(Judge& judge) {
 
 void judge_no_preset(Judge& judge) {
   if (!judge.overlap().tp_comm_overlap || !judge.overlap().tp_comm_overlap_cfg.empty()) return;
-  judge.report("comm_overlap.tp_comm_overlap_cfg",
-               "tensor-parallel overlap without a preset: the library's own choice of methods and "
-               "SMs is taken",
-               "name a preset in comm_overlap.tp_comm_overlap_cfg, or give its slots there");
+  judge.report(
+      "comm_overlap.tp_comm_overlap_cfg",
+      "tensor-parallel overlap without a preset: in Megatron Bridge a library then chooses "
+      "methods and SMs; Weft's own exchange has none to choose",
+      "for Megatron Bridge, name a preset in comm_overlap.tp_comm_overlap_cfg, or give its "
+      "slots there; Weft needs none");
 }
 
 void judge_preset_shape(Judge& judge) {
@@ -132,7 +134,8 @@ constexpr Rule kTensorOverlapRules[] = {
      .kind = Kind::Warning,
      .when = "comm_overlap.tp_comm_overlap stays on and there is no preset",
      .then = "warned",
-     .why = "The library then gives every product the same number of SMs, which fits few shapes.",
+     .why = "The reference's library then gives every product the same number of SMs, which fits "
+            "few shapes. Weft's transfers take no SMs.",
      .example = "comm_overlap.tp_comm_overlap=true model.tensor_model_parallel_size=2 "
                 "model.sequence_parallel=true",
      .judge = judge_no_preset},

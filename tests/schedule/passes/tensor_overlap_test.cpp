@@ -6,6 +6,7 @@
 #include "tests/schedule/golden_support.h"
 #include "tests/schedule/models_support.h"
 #include "tests/schedule/plans_support.h"
+#include "weft/derive/derived.h"
 #include "weft/schedule/memory.h"
 #include "weft/schedule/text.h"
 
@@ -72,6 +73,21 @@ TEST(TensorOverlap, AttentionsProjectionRunsInStepsWhereNoFeedForwardIsBesideIt)
   const PlanCase experts{.layers = "m", .tp = 4, .tp_overlap = true, .micro_batches = 1};
   const Graph graph = plans_of(experts)[0].training;
   EXPECT_TRUE(run_together(graph, "0D0.attention.scatter#0", "0D0.attention.proj#1"));
+}
+
+TEST(TensorOverlap, SharedExpertsCoverAttentionsGradientsWhereTheyAreAsWideAsItsHeads) {
+  PlanCase c{.layers = "m", .tp = 4, .tp_overlap = true, .micro_batches = 1, .shared = true};
+  config::Config config = config_of(c);
+  for (const bool is_wide : {true, false}) {
+    config.model.moe_shared_expert_intermediate_size =
+        config.model.query_width() / (is_wide ? 1 : 2);
+    const Graph graph = plan_step(config, grid::Grid(derive::layout_of(config)))[0].training;
+    if (is_wide) {
+      EXPECT_TRUE(run_together(graph, "0D0.attention.scatter", "0W0.shared.fc2"));
+    } else {
+      EXPECT_TRUE(run_together(graph, "0D0.attention.scatter#0", "0D0.attention.proj#1"));
+    }
+  }
 }
 
 // There are no products beside what it exchanges.

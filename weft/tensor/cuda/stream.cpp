@@ -31,6 +31,11 @@ bool is_pinned(const std::byte* memory) {
   return attributes.type != cudaMemoryTypeUnregistered;
 }
 
+// For a profiler: the node, or the operation where there is none.
+void begin_range(const WorkSpan& span) {
+  nvtxRangePushA(span.label.empty() ? span.name.data() : span.label.data());
+}
+
 // The error being handled, named for the work that failed.
 std::exception_ptr named_for(const std::string& place) {
   try {
@@ -95,7 +100,7 @@ void CudaStream::perform(const Work& work, const std::function<void()>& launch) 
     pending_.push_back(work);
     if (error_) return;
   }
-  nvtxRangePushA(work.span.label.empty() ? work.span.name.data() : work.span.label.data());
+  begin_range(work.span);
   try {
     TimedWork timed{.span = work.span};
     if (work.timed) {
@@ -175,6 +180,7 @@ void CudaStream::perform_host(const Work& work,
   if (cudaStreamSynchronize(handle_) != cudaSuccess) return;  // told where the host waits
   const auto went_wrong = [](const CudaStream* stream) { return stream->went_wrong(); };
   if (went_wrong(this) || std::ranges::any_of(waited_for, went_wrong)) return;
+  begin_range(work.span);
   try {
     WorkSpan span = work.span;
     span.begin_ns = now_ns();
@@ -184,6 +190,7 @@ void CudaStream::perform_host(const Work& work,
   } catch (...) {
     fail(named_for(place_text(work.span)));
   }
+  nvtxRangePop();
 }
 
 Event CudaStream::record() {
