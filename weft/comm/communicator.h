@@ -106,6 +106,9 @@ class Communicator {
   // NaN.
   virtual void all_reduce(Stream&, Tensor data, Reduce reduce) = 0;
   virtual void broadcast(Stream&, Tensor data, int root) = 0;
+  // Ahead of sends from one member to another, of which this rank is one: where the first of them
+  // would have to make a connection. Both call it; all ranks go through pairs in one order.
+  virtual void connect(int /*from*/, int /*to*/) {}
   virtual void send(Stream&, Tensor data, int peer) = 0;
   virtual void receive(Stream&, Tensor data, int peer) = 0;
   virtual void barrier(Stream&) = 0;

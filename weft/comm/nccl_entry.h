@@ -9,7 +9,7 @@ namespace weft::comm {
 inline constexpr const char* kNcclLibrary = "libweft_nccl.so";
 inline constexpr const char* kNcclEntrySymbol = "weft_nccl_entry";
 // Two builds that differ here do not fit together.
-inline constexpr const char* kNcclEntryVersion = "1";
+inline constexpr const char* kNcclEntryVersion = "2";
 
 struct NcclEntry {
   const char* version;

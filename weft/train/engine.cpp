@@ -1,6 +1,8 @@
 #include "weft/train/engine.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "weft/base/check.h"
 #include "weft/comm/failure.h"
@@ -34,6 +36,26 @@ schedule::RankPlan plan_of(const config::Config& config, const Groups& groups, E
   std::vector<schedule::RankPlan> plans = verified_plans(config, setup.detail);
   schedule::note_sends_over(plans, groups.self.pp);
   return std::move(plans[static_cast<std::size_t>(groups.self.pp)]);
+}
+
+// What stages send each other, in one order on all ranks: both ranks of the first pair that is not
+// connected come to it next.
+void connect_stages(const schedule::Anatomy& anatomy, Groups& groups) {
+  if (!groups.pp_forward) return;
+  const int self = groups.self.pp;
+  std::set<std::pair<int, int>> forward, backward;
+  for (const schedule::Chunk& chunk : anatomy.chunks) {
+    if (chunk.receives()) {
+      forward.emplace(chunk.from, self);
+      backward.emplace(self, chunk.from);
+    }
+    if (chunk.sends()) {
+      forward.emplace(self, chunk.to);
+      backward.emplace(chunk.to, self);
+    }
+  }
+  for (const auto& [from, to] : forward) groups.pp_forward->connect(from, to);
+  for (const auto& [from, to] : backward) groups.pp_backward->connect(from, to);
 }
 
 bool has_row_budget(const config::ModelConfig& model) {
@@ -131,6 +153,7 @@ Engine::Engine(const rules::JudgedConfig& config,
                host_ ? &host_->stream() : nullptr),
       training_(plan_.training, lanes_, plan_.training_over),
       forward_(plan_.forward, lanes_, plan_.forward_over) {
+  connect_stages(plan_.anatomy, groups_);
   if (has_row_budget(config_->model)) {
     std::vector<schedule::RankPlan> plans =
         schedule::plan_step(config_, groups_.grid, config::RowBudget::Lifted, setup.detail);

@@ -118,13 +118,26 @@ void NcclCommunicator::issue_on(const std::shared_ptr<Lane>& lane,
       size);
 }
 
-std::shared_ptr<Lane> NcclCommunicator::lane_between(Stream& stream, int from, int to) {
-  std::shared_ptr<Lane>& lane = between_[{from, to}];
-  if (lane) return lane;
+std::shared_ptr<Lane> NcclCommunicator::make_lane(int from, int to) {
   Membership pair{.name = base::text("{} {} to {}", group_.name, from, to),
                   .members = {group_.rank_of(from), group_.rank_of(to)},
                   .self = group_.self == from ? 0 : 1};
-  lane = std::make_shared<Lane>(world_, std::move(pair), base::text("{} {} {}", key_, from, to));
+  return std::make_shared<Lane>(world_, std::move(pair), base::text("{} {} {}", key_, from, to));
+}
+
+void NcclCommunicator::connect(int from, int to) {
+  std::shared_ptr<Lane>& lane = between_[{from, to}];
+  if (lane) return;
+  lane = make_lane(from, to);
+  lane->open();
+}
+
+// Stages are connected ahead of the first step; what is sent outside of steps (a state that is
+// saved) connects where it is first sent.
+std::shared_ptr<Lane> NcclCommunicator::lane_between(Stream& stream, int from, int to) {
+  std::shared_ptr<Lane>& lane = between_[{from, to}];
+  if (lane) return lane;
+  lane = make_lane(from, to);
   stream.enqueue_host("connect",
                       tensor::WorkClass::Communication,
                       [this, opened = lane](tensor::Transfers&) {

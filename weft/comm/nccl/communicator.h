@@ -48,6 +48,7 @@ class NcclCommunicator final : public Communicator {
   void reduce_scatter(Stream& stream, Tensor receive, Tensor send, Content content) override;
   void all_reduce(Stream& stream, Tensor data, Reduce reduce) override;
   void broadcast(Stream& stream, Tensor data, int root) override;
+  void connect(int from, int to) override;
   void send(Stream& stream, Tensor data, int peer) override;
   void receive(Stream& stream, Tensor data, int peer) override;
   void barrier(Stream& stream) override;
@@ -70,6 +71,7 @@ class NcclCommunicator final : public Communicator {
                 Calls calls);
   // That of one direction between two members. At its first use the stream's thread opens it: the
   // calling thread does not wait for the peer.
+  std::shared_ptr<Lane> make_lane(int from, int to);
   std::shared_ptr<Lane> lane_between(Stream& stream, int from, int to);
   std::int64_t exchange(Line::Turn& turn, std::span<const Part> parts, Content content);
   template <typename T>

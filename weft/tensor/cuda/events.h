@@ -44,7 +44,7 @@ class Events {
     }
   }
 
-  static constexpr std::size_t kFirst = 32;
+  static constexpr std::size_t kFirst = 128;
   const EventUse use_;
   std::vector<cudaEvent_t> all_, free_;
 };
