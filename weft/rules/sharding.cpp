@@ -108,6 +108,7 @@ void judge_instances(Judge& judge) {
   const std::int64_t dense = layout.world / (layout.tp * layout.pp);
   const std::int64_t expert = layout.world / holders;
   if (dense % instances == 0 && expert % instances == 0) return;
+  const std::int64_t most = std::gcd(dense, expert);
   judge.report(kInstances,
                text("{} = {} must divide dp*cp = {} and edp = {}: an instance is as many ranks as "
                     "any other",
@@ -115,7 +116,7 @@ void judge_instances(Judge& judge) {
                     instances,
                     dense,
                     expert),
-               text("use a divisor of {}", std::gcd(dense, expert)));
+               most == 1 ? "leave it out" : text("use a divisor of {}", most));
 }
 
 void judge_instances_of_nothing(Judge& judge) {
