@@ -155,6 +155,16 @@ TEST(Twin, WishesForWhatIsNotBuiltAreDroppedAndSaid) {
   }
 }
 
+TEST(Twin, HasAsManyInstancesOfTheOptimizerAsItsRanksMake) {
+  for (const char* world : {"runtime.world_size=64", "runtime.world_size=512"}) {
+    const Twin twin = twin_of(of(kQwen,
+                                 {world,
+                                  "ddp.use_distributed_optimizer=true",
+                                  "ddp.num_distributed_optimizer_instances=4"}));
+    EXPECT_EQ(trouble(twin.config), "") << world;
+  }
+}
+
 TEST(Twin, EveryDifferenceIsAmongTheChangesAndNothingElse) {
   for (const Config& asked : {of(kQwen), deep_seek(), Config()}) {
     const Twin twin = twin_of(asked);
