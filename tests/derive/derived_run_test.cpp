@@ -176,6 +176,19 @@ TEST(DerivedRun, ExpertStateIsSharedByFewerRanks) {
   EXPECT_EQ(bytes.optimizer, 12000 / 2) << "edp = 2";
 }
 
+TEST(DerivedRun, StateIsSharedInsideAnInstance) {
+  const std::vector<std::string> sharded{"model.bf16=true",
+                                         "ddp.use_distributed_optimizer=true",
+                                         "ddp.num_distributed_optimizer_instances=2",
+                                         "model.num_moe_experts=4",
+                                         "model.expert_model_parallel_size=2",
+                                         "runtime.world_size=8"};
+  const StateBytes dense = state_bytes(with(sharded), {.dense = 1000, .experts = 0});
+  EXPECT_EQ(dense.total(), 6000 + 12000 / 4);
+  const StateBytes expert = state_bytes(with(sharded), {.dense = 0, .experts = 1000});
+  EXPECT_EQ(expert.total(), 6000 + 12000 / 2) << "edp = 4";
+}
+
 TEST(DerivedRun, DistinctRanksOfAToken) {
   EXPECT_NEAR(distinct_parts(256, 8, 2), 1.993, 5e-4);
   EXPECT_NEAR(distinct_parts(256, 8, 16), 6.523, 5e-4);

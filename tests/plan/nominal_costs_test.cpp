@@ -225,6 +225,21 @@ TEST(NominalCosts, GradientsInBf16TravelInHalfTheBytesAndAreRoundedOnTheWay) {
   EXPECT_NEAR(unfused.seconds(0, "1W.mlp") - wide.seconds(0, "1W.mlp"), 12 * mlp, 1);
 }
 
+// Of four ranks two instances: a bucket inside of one, and a shard between the two.
+TEST(NominalCosts, InstancesExchangeTheirShards) {
+  config::Config config = bf16_config();
+  const auto seconds = [&](std::int64_t instances, const char* node) {
+    config.ddp.num_distributed_optimizer_instances = instances;
+    return Costs(config, kBytesAlone).seconds(0, node);
+  };
+  config.model.expert_model_parallel_size = 2;
+  config.runtime.world_size = 8;
+  const double gathered = seconds(1, "gather.dense"), reduced = seconds(1, "reduce.dense");
+  // Three quarters of a bucket, against a half; then all of a half: its half out and back.
+  EXPECT_NEAR(seconds(2, "gather.dense"), gathered * 2 / 3, gathered / 100);
+  EXPECT_NEAR(seconds(2, "reduce.dense"), reduced * 4 / 3, reduced / 100);
+}
+
 // A slice adds to all weights; parts share them.
 TEST(NominalWork, WeightGradientsInPartsAndSlicesAddToTheWeightsOfEach) {
   config::Config config = bf16_config();

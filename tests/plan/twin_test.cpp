@@ -155,6 +155,22 @@ TEST(Twin, WishesForWhatIsNotBuiltAreDroppedAndSaid) {
   }
 }
 
+// And does not give the key up where it has fewer.
+TEST(Twin, HasAsManyInstancesOfTheOptimizerAsItsRanksMake) {
+  for (const auto& [experts, kept] : {std::pair{4, 4}, {2, 8}}) {
+    const Twin twin = twin_of(of(kQwen,
+                                 {"runtime.world_size=64",
+                                  base::text("model.expert_model_parallel_size={}", experts),
+                                  "ddp.use_distributed_optimizer=true",
+                                  "ddp.num_distributed_optimizer_instances=16"}));
+    EXPECT_EQ(trouble(twin.config), "");
+    EXPECT_EQ(twin.config.ddp.num_distributed_optimizer_instances, kept);
+    EXPECT_TRUE(std::ranges::none_of(twin.given_up, [](const std::string& word) {
+      return word.starts_with("ddp.num_distributed_optimizer_instances");
+    }));
+  }
+}
+
 TEST(Twin, EveryDifferenceIsAmongTheChangesAndNothingElse) {
   for (const Config& asked : {of(kQwen), deep_seek(), Config()}) {
     const Twin twin = twin_of(asked);

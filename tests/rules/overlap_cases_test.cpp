@@ -29,6 +29,7 @@ const std::string kOverlap = kMoe + "comm_overlap.overlap_moe_expert_parallel_co
 const std::string kDelay = kOverlap + "comm_overlap.delay_wgrad_compute=true ";
 const std::string kSharded =
     kGpt + "ddp.use_distributed_optimizer=true optimizer.use_distributed_optimizer=true ";
+const std::string kInstances = "ddp.num_distributed_optimizer_instances=";
 const std::string kVirtualPipeline =
     "model.pipeline_model_parallel_size=4 model.virtual_pipeline_model_parallel_size=2 ";
 const std::string kTeGraphs =
@@ -250,6 +251,29 @@ const Case kSpelledTwiceCases[] = {
     {.name = "ShardsAgreeBeforeTheyDecide",
      .overrides = kGpt + "optimizer.use_distributed_optimizer=true runtime.world_size=4",
      .values = {{"ddp.use_distributed_optimizer", "true"}, {"ddp.overlap_grad_reduce", "true"}}},
+    {.name = "InstancesOfEqualSize",
+     .overrides = kSharded + kInstances +
+                  "2 model.num_moe_experts=4 runtime.world_size=8 "
+                  "model.context_parallel_size=2 model.expert_model_parallel_size=4",
+     .values = {{"ddp.num_distributed_optimizer_instances", "2"}}},
+    {.name = "InstancesThatDoNotDivideTheDenseRanks",
+     .overrides = kSharded + kInstances + "3 runtime.world_size=8 model.context_parallel_size=2",
+     .error = "W128",
+     .said = "must divide dp*cp = 8 and edp = 8"},
+    {.name = "InstancesThatDoNotDivideTheExpertRanks",
+     .overrides = kSharded + kInstances +
+                  "4 model.num_moe_experts=4 runtime.world_size=8 "
+                  "model.expert_model_parallel_size=4",
+     .error = "W128",
+     .said = "must divide dp*cp = 8 and edp = 2"},
+    {.name = "InstancesOfAWholeOptimizer",
+     .overrides = kGpt + kInstances + "2 runtime.world_size=8",
+     .error = "W129",
+     .said = "ddp.use_distributed_optimizer = false"},
+    {.name = "NoInstance",
+     .overrides = kSharded + kInstances + "0 runtime.world_size=8",
+     .error = "W1",
+     .said = "ddp.num_distributed_optimizer_instances = 0 is out of range"},
     {.name = "FullShardsShardTheOptimizer",
      .overrides = kGpt + "ddp.use_megatron_fsdp=true runtime.world_size=4",
      .values = both(kShards, "true")},

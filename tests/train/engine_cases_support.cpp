@@ -83,6 +83,11 @@ void to_distributed(Config& config) {
   config.comm_overlap.bucket_size = 3000;
 }
 
+void to_instances(Config& config) {
+  to_distributed(config);
+  config.ddp.num_distributed_optimizer_instances = 2;
+}
+
 // The optimizer's state in fewer bits: bf16 moments and remainders, or fp16 moments alone.
 void to_small_state(Config& config) {
   to_distributed(config);
@@ -264,6 +269,7 @@ std::vector<EngineCase> engine_cases() {
       {"NarrowGradients",
        with(with(dp, to_distributed),
             [](Config& config) { config.ddp.grad_reduce_in_fp32 = false; })},
+      {"Instances", with(dp, to_instances)},
       {"OffloadedOptimizer", with(one, to_offloaded)},
       {"OffloadedOptimizerBf16", with(with(with(dp, to_distributed), to_offloaded), to_bf16)},
       {"SmallState", with(dp, to_small_state)},

@@ -161,6 +161,10 @@ Sums sent_by_rank_zero(const config::Config& config) {
                                             groups.ep_within.get(),
                                             groups.dense_reduction.get(),
                                             groups.expert_reduction.get(),
+                                            groups.dense_within.get(),
+                                            groups.dense_across.get(),
+                                            groups.expert_within.get(),
+                                            groups.expert_across.get(),
                                             groups.replicas.get(),
                                             groups.sharers.get(),
                                             groups.pp_forward.get(),
@@ -185,7 +189,10 @@ TEST(LoopbackBytes, AreThoseOfTheRealRank) {
   padded.model.share_embeddings_and_output_weights = true;
   config::Config gathered = with_layout(small_config(), {.world = 4, .ep = 2});
   gathered.model.moe_token_dispatcher_type = Dispatcher::AllGather;
-  for (config::Config config : {padded, gathered}) {
+  config::Config instances = with_layout(gathered, {.world = 8, .ep = 2});
+  instances.ddp.use_distributed_optimizer = instances.optimizer.use_distributed_optimizer = true;
+  instances.ddp.num_distributed_optimizer_instances = 2;
+  for (config::Config config : {padded, gathered, instances}) {
     const Sums real = sent_by_rank_zero(config);
     for (const CommBackend backend : {CommBackend::Loopback, CommBackend::Fake}) {
       config.runtime.backend = backend;

@@ -17,6 +17,7 @@ struct Case {
   LayoutCase layout;
   bool distributed = false;
   int cp = 1;
+  std::int64_t instances = 1;
   bool tied = false;
 };
 
@@ -27,6 +28,11 @@ std::vector<Case> cases() {
       {.name = "Cp2", .layout = {.world = 2}, .cp = 2},
       {.name = "Dp2", .layout = {.world = 2}},
       {.name = "Dp2Distributed", .layout = {.world = 2}, .distributed = true},
+      {.name = "Cp2Dp4Ep2Instances2",
+       .layout = {.world = 8, .ep = 2},
+       .distributed = true,
+       .cp = 2,
+       .instances = 2},
       {.name = "Pp2Vpp2Ep2", .layout = {.world = 4, .ep = 2, .pp = 2, .vpp = 2}},
       {.name = "Tp2Ep2Distributed", .layout = {.world = 4, .ep = 2, .tp = 2}, .distributed = true}};
 }
@@ -40,6 +46,7 @@ config::Config config_of(const Case& value) {
   config.optimizer.log_num_zeros_in_grad = true;
   if (value.distributed) {
     config.ddp.use_distributed_optimizer = config.optimizer.use_distributed_optimizer = true;
+    config.ddp.num_distributed_optimizer_instances = value.instances;
     config.comm_overlap.bucket_size = 700;
   }
   return config;

@@ -70,6 +70,7 @@ void draw_data_parallel(Draw& draw, Words& words) {
   words.emplace_back("comm_overlap.overlap_grad_reduce", draw.either());
   words.emplace_back("comm_overlap.overlap_param_gather", draw.either());
   words.emplace_back("ddp.average_in_collective", draw.either());
+  words.emplace_back("ddp.num_distributed_optimizer_instances", draw.any_of({"1", "1", "2", "4"}));
   words.emplace_back("comm_overlap.bucket_size", draw.any_of({"1000", "4000", "100000"}));
 }
 

@@ -58,7 +58,7 @@ void show_json(const std::vector<measure::Check>& checks, bool pass) {
 }
 
 // What a user may choose; the folder decides the model, the data and the optimizer.
-constexpr std::array<std::string_view, 82> kChoices{
+constexpr std::array<std::string_view, 83> kChoices{
     "runtime.world_size",
     "runtime.backend",
     "runtime.device",
@@ -125,6 +125,7 @@ constexpr std::array<std::string_view, 82> kChoices{
     "comm_overlap.align_param_gather",
     "comm_overlap.bucket_size",
     "ddp.use_distributed_optimizer",
+    "ddp.num_distributed_optimizer_instances",
     "ddp.overlap_grad_reduce",
     "ddp.overlap_param_gather",
     "ddp.align_param_gather",

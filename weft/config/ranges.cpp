@@ -105,6 +105,7 @@ constexpr std::array kRanges{
     Range{"comm_overlap.wgrad_deferral_limit", -1, kWidest},
     Range{"comm_overlap.moe_token_slices", 1, 64},
     Range{"comm_overlap.data_parallel_size", 1, kRanks},
+    Range{"ddp.num_distributed_optimizer_instances", 1, kRanks},
     Range{"ddp.bucket_size", 1, 1e15},
     Range{"ddp.num_buckets", 1, kWidest},
     Range{"model.context_parallel_size", 1, kRanks},

@@ -1,9 +1,9 @@
 // How parameters lie in a contiguous buffer: in reverse order of use (roughly the order in which
 // their gradients become ready), cut into buckets whose gradients are summed together.
 //
-// Every parameter starts at a multiple of 64 elements. Where ranks share the buckets (a distributed
-// optimizer), each bucket ends at a multiple of lcm(ranks, 128), so that it falls into equal
-// ranges, one a rank, without regard to where parameters begin.
+// Every parameter starts at a multiple of 64 elements. Where ranks share the buckets (those of an
+// instance of a distributed optimizer), each bucket ends at a multiple of lcm(ranks, 128), so that
+// it falls into equal ranges, one a rank, without regard to where parameters begin.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 #include "weft/derive/memory.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "weft/derive/derived.h"
@@ -95,11 +96,19 @@ ParameterBytes bytes_of_parameter(const Config& config) {
   return bytes;
 }
 
+std::int64_t ranks_of_instance(const Config& config, std::int64_t ranks) {
+  const std::int64_t instances = config.ddp.num_distributed_optimizer_instances;
+  return std::max<std::int64_t>(1, ranks / std::max<std::int64_t>(1, instances));
+}
+
 StateBytes state_bytes(const Config& config, const RankParameters& parameters) {
   const grid::Layout layout = layout_of(config);
   const ParameterBytes each = bytes_of_parameter(config);
-  const Shares dense = shares_of(config, layout.world / (layout.tp * layout.pp));
-  const Shares experts = shares_of(config, layout.world / (layout.etp * layout.ep * layout.pp));
+  const auto shares_among = [&](std::int64_t ranks) {
+    return shares_of(config, ranks_of_instance(config, ranks));
+  };
+  const Shares dense = shares_among(layout.world / (layout.tp * layout.pp));
+  const Shares experts = shares_among(layout.world / (layout.etp * layout.ep * layout.pp));
   // In host memory fp32 weights have a master copy too.
   const std::int64_t each_there = each.optimizer + (is_fp32(config) ? 4 : 0);
   const std::int64_t there = offloaded(config, parameters.dense, dense.optimizer) +

@@ -24,6 +24,10 @@ bool keeps_remainders(const config::Config& config);
 // Whether they are fp16.
 bool keeps_half_masters(const config::Config& config);
 
+// Of so many ranks that hold the same parameters, those that share one copy of their optimizer's
+// state: the ranks of an instance, where the optimizer is distributed.
+std::int64_t ranks_of_instance(const config::Config& config, std::int64_t ranks);
+
 struct StateBytes {
   std::int64_t weights = 0;
   std::int64_t gradients = 0;
@@ -34,7 +38,8 @@ struct StateBytes {
 };
 
 // Of a rank with these parameters. A distributed optimizer shares optimizer state between dp * cp
-// ranks, that of experts between edp; a fully sharded run shares what its strategy says.
+// ranks, that of experts between edp, or those of them that are one of its instances; a fully
+// sharded run shares what its strategy says.
 StateBytes state_bytes(const config::Config& config, const RankParameters& parameters);
 
 }  // namespace weft::derive

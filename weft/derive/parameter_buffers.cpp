@@ -4,6 +4,7 @@
 
 #include "weft/base/check.h"
 #include "weft/derive/derived.h"
+#include "weft/derive/memory.h"
 
 namespace weft::derive {
 namespace {
@@ -21,7 +22,7 @@ int chunk_of(const Holding& holding, const ParameterSpec& spec) {
 BufferRules rules_for(const config::Config& config, int pp_rank, std::int64_t ranks) {
   const config::DdpConfig& ddp = config.ddp;
   const bool overlaps = ddp.overlap_grad_reduce || ddp.overlap_param_gather;
-  BufferRules rules{.shards = ddp.use_distributed_optimizer ? ranks : 1};
+  BufferRules rules{.shards = ddp.use_distributed_optimizer ? ranks_of_instance(config, ranks) : 1};
   if (overlaps || ddp.use_distributed_optimizer) rules.chunks = Chunks::Apart;
   const bool is_cut =
       overlaps && pp_rank == 0 && !config.optimizer.overlap_param_gather_with_optimizer_step;

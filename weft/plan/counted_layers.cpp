@@ -67,6 +67,7 @@ Config small_pipeline(const Config& config, const LayerAsked& asked, StageEnd en
   // It has its formats only with a distributed optimizer.
   const bool is_aware = small.optimizer.use_precision_aware_optimizer;
   small.ddp.use_distributed_optimizer = small.optimizer.use_distributed_optimizer = is_aware;
+  small.ddp.num_distributed_optimizer_instances = 1;
   small.dataset = {};
   small.dataset.seq_length = model.seq_length;
   model.offload_modules = modules_of(config, asked);

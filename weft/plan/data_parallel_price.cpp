@@ -4,6 +4,7 @@
 
 #include "weft/base/casts.h"
 #include "weft/derive/derived.h"
+#include "weft/derive/memory.h"
 #include "weft/derive/optimizer_offload.h"
 #include "weft/plan/wire_time.h"
 
@@ -41,12 +42,16 @@ DataParallelPrice::DataParallelPrice(const config::Config& config,
     dense = std::max(dense, rank.dense);
     experts = std::max(experts, rank.experts);
   }
-  replicated_ = {{{.parameters = number(dense),
-                   .replicas = number(stage / layout.tp),
-                   .stride = number(layout.tp)},
-                  {.parameters = number(experts),
-                   .replicas = number(stage / (layout.ep * layout.etp)),
-                   .stride = number(layout.ep * layout.etp)}}};
+  const auto replicated = [&](std::int64_t parameters, std::int64_t stride) {
+    const std::int64_t replicas = stage / stride;
+    const bool shares = is_distributed() || config.ddp.use_megatron_fsdp;
+    const std::int64_t sharers = shares ? derive::ranks_of_instance(config, replicas) : replicas;
+    return Replicated{.parameters = number(parameters),
+                      .replicas = number(replicas),
+                      .stride = number(stride),
+                      .sharers = number(sharers)};
+  };
+  replicated_ = {replicated(dense, layout.tp), replicated(experts, layout.ep * layout.etp)};
 }
 
 bool DataParallelPrice::is_distributed() const {
@@ -57,8 +62,20 @@ double DataParallelPrice::exchange_seconds(double bytes_of_parameter) const {
   double seconds = 0;
   for (const Replicated& each : replicated_) {
     seconds += gather_seconds(each.parameters * bytes_of_parameter,
-                              group_of(each.replicas, each.stride, hardware_),
+                              group_of(each.sharers, each.stride, hardware_),
                               hardware_);
+  }
+  return seconds;
+}
+
+double DataParallelPrice::between_seconds(double bytes_of_parameter) const {
+  double seconds = 0;
+  for (const Replicated& each : replicated_) {
+    const double instances = each.replicas / each.sharers;
+    if (instances <= 1) continue;
+    seconds += 2 * gather_seconds(each.parameters / each.sharers * bytes_of_parameter,
+                                  group_of(instances, each.stride * each.sharers, hardware_),
+                                  hardware_);
   }
   return seconds;
 }
@@ -67,20 +84,21 @@ double DataParallelPrice::exposed(double micro_batches, double forward, double b
   const double gradient = derive::reduced_bytes(config_), weight = derive::gathered_bytes(config_);
   if (config_.ddp.use_megatron_fsdp) {
     const double each = kShardedGathers * exchange_seconds(weight);
-    return micro_batches * uncovered(each, forward + backward);
+    return micro_batches * uncovered(each, forward + backward) + between_seconds(gradient);
   }
   const bool reduces_early = config_.comm_overlap.overlap_grad_reduce.value_or(
       is_distributed() || config_.ddp.overlap_grad_reduce);
   const bool gathers_late = config_.comm_overlap.overlap_param_gather.value_or(
       is_distributed() || config_.ddp.overlap_param_gather);
-  const double reduced = exchange_seconds(gradient) * (is_distributed() ? 1 : 2);
+  const double reduced =
+      exchange_seconds(gradient) * (is_distributed() ? 1 : 2) + between_seconds(gradient);
   const double gathered = is_distributed() ? exchange_seconds(weight) : 0;
   return (reduces_early ? uncovered(reduced, backward) : reduced) +
          (gathers_late ? uncovered(gathered, forward) : gathered);
 }
 
 double DataParallelPrice::own(const Replicated& each) const {
-  return each.parameters / (is_distributed() || config_.ddp.use_megatron_fsdp ? each.replicas : 1);
+  return each.parameters / (is_distributed() || config_.ddp.use_megatron_fsdp ? each.sharers : 1);
 }
 
 // Buckets travel there, are changed and travel back: one after the other, or the slowest of the

@@ -29,16 +29,20 @@ class DataParallelPrice {
   OptimizerSeconds optimizer() const;
 
  private:
-  // Parameters of the rank with most, and the ranks that have the same ones.
+  // Parameters of the rank with most, and the ranks that have the same ones; those of them that
+  // are one instance of a distributed optimizer.
   struct Replicated {
-    double parameters = 0, replicas = 1, stride = 1;
+    double parameters = 0, replicas = 1, stride = 1, sharers = 1;
   };
 
   bool is_distributed() const;
   // Those whose state a rank keeps.
   double own(const Replicated& each) const;
-  // Reductions of gradients, or gathers of weights.
+  // Reductions of gradients, or gathers of weights: among all that have them, or the ranks of an
+  // instance.
   double exchange_seconds(double bytes_of_parameter) const;
+  // Sums of an instance's gradients, between the instances.
+  double between_seconds(double bytes_of_parameter) const;
   double host_seconds(double parameters) const;
 
   const config::Config& config_;

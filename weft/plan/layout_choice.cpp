@@ -189,6 +189,7 @@ void LayoutWriter::set_modes(const LayoutChoice& choice, Config& config) const {
   const bool shared = choice.state == StateHolder::Shared;
   config.ddp.use_distributed_optimizer = shared;
   config.optimizer.use_distributed_optimizer = shared;
+  if (!shared) config.ddp.num_distributed_optimizer_instances = 1;
   if (choice.number) set_number(config, *choice.number);
   set_graphs(choice.graphs, config);
   set_recompute(ladder_.at(choice.recompute), model);

@@ -195,6 +195,12 @@ std::string LayoutSpace::complaint(const LayoutChoice& shape) const {
   }
   const std::int64_t dp = world_ / (shape.tp * shape.cp * shape.pp);
   if (batch_ % (shape.mbs * dp) != 0) return "the batch is no multiple of mbs*dp";
+  const std::int64_t instances = writer_.start().ddp.num_distributed_optimizer_instances;
+  const std::int64_t edp = world_ / (shape.ep * shape.etp * shape.pp);
+  if (shape.state == StateHolder::Shared &&
+      (dp * shape.cp % instances != 0 || edp % instances != 0)) {
+    return "dp*cp and edp are no multiples of the optimizer's instances";
+  }
   const std::int64_t tokens = shape.mbs * model.seq_length / shape.cp;
   if (tokens % shape.tp != 0) return "tokens of a micro-batch are no multiple of tp";
   if (shape.mbs > 1 && tokens > kMostTokens) {

@@ -140,26 +140,63 @@ class Pricing {
     const int rank = entry.lane == schedule::Lane::Ep ? dispatching_ : rank_;
     const std::vector<int> members =
         schedule::ranks_of_entry(grid_, anatomy_.pipeline, rank, entry);
-    const double near =
-        number(
-            std::ranges::count_if(members, [&](int r) { return links_.same_machine(r, rank); })) -
-        1;
-    const double peers = number(std::ssize(members)) - 1;
     if (travels && hops_.are_two) {
+      const Peers all = peers_of(members, rank);
       const double bytes = sent(entry.node) / (hops_.across + hops_.within);
-      const grid::Link& between = near < peers ? links_.inter : links_.intra;
+      const grid::Link& between = all.near < all.count ? links_.inter : links_.intra;
       return (hops_.across > 0 ? seconds_on(between, bytes * hops_.across) : 0) +
              (hops_.within > 0 ? seconds_on(links_.intra, bytes * hops_.within) : 0);
     }
+    if (schedule::members_of(entry.node) == Members::Gradients) {
+      const schedule::BucketAnatomy& bucket = schedule::bucket_of(anatomy_, entry.node);
+      const auto shards = static_cast<std::size_t>(bucket.shards);
+      if (shards > 1 && shards < members.size()) return instance_seconds(entry.node, members);
+    }
+    return exchange_seconds(members, rank, bytes_sent(entry.node, number(std::ssize(members))));
+  }
+
+  // Other members of a group, and those of them on this rank's machine.
+  struct Peers {
+    double count = 0, near = 0;
+  };
+  Peers peers_of(const std::vector<int>& members, int rank) const {
+    const auto near =
+        std::ranges::count_if(members, [&](int r) { return links_.same_machine(r, rank); });
+    return {.count = number(std::ssize(members)) - 1, .near = number(near) - 1};
+  }
+
+  // Equal parts to all others, through the two ports at once.
+  double exchange_seconds(const std::vector<int>& members, int rank, double bytes) const {
     if (members.size() < 2) return 0;
-    const double bytes = bytes_sent(entry.node, number(std::ssize(members)));
-    // Equal parts to all others, through the two ports at once.
+    const auto [peers, near] = peers_of(members, rank);
     double seconds = 0;
     if (near > 0) seconds = seconds_on(links_.intra, bytes * near / peers);
     if (near < peers) {
       seconds = std::max(seconds, seconds_on(links_.inter, bytes * (peers - near) / peers));
     }
     return seconds;
+  }
+
+  // A bucket's exchange inside the first instance of the optimizer, whose first rank this is, and
+  // for a sum that of its shard between the instances.
+  double instance_seconds(const Node& node, const std::vector<int>& members) const {
+    const schedule::BucketAnatomy& bucket = schedule::bucket_of(anatomy_, node);
+    const std::vector<int> within(members.begin(), members.begin() + bucket.shards);
+    const double inside = exchange_seconds(within, rank_, bytes_sent(node, number(bucket.shards)));
+    if (node == bucket.gather()) return inside;
+    std::vector<int> across;
+    for (auto i = std::int64_t{0}; i < std::ssize(members); i += bucket.shards) {
+      across.push_back(members[static_cast<std::size_t>(i)]);
+    }
+    const double copies = number(std::ssize(across));
+    const double shard = number(bucket.elements / bucket.shards) * gradient_width();
+    return inside + exchange_seconds(across, rank_, shard * 2 * (copies - 1) / copies);
+  }
+
+  // Bytes of a gradient between ranks.
+  double gradient_width() const {
+    const bool is_wide = derive::gradient_wire(config_) == config::Precision::Fp32;
+    return is_wide ? kGradientBytes : kGradientBytes / 2;
   }
 
   // By one of so many members.
@@ -171,9 +208,7 @@ class Pricing {
         const schedule::BucketAnatomy& bucket = schedule::bucket_of(anatomy_, node);
         const double elements = number(bucket.elements);
         if (node == bucket.gather()) return elements * work_.element_bytes() * to_others;
-        const bool is_wide = derive::gradient_wire(config_) == config::Precision::Fp32;
-        const double width = is_wide ? kGradientBytes : kGradientBytes / 2;
-        return elements * width * (bucket.shards == 1 ? 2 : 1) * to_others;
+        return elements * gradient_width() * (bucket.shards == 1 ? 2 : 1) * to_others;
       }
       case Members::Tables:
         return summed * number(config_.model.vocab_size * config_.model.hidden_size);

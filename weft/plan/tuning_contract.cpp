@@ -30,6 +30,7 @@ constexpr std::array kTunable{
     "comm_overlap.cp_comm_overlap"sv,
     "comm_overlap.moe_token_slices"sv,
     "ddp.use_distributed_optimizer"sv,
+    "ddp.num_distributed_optimizer_instances"sv,
     "ddp.overlap_grad_reduce"sv,
     "ddp.overlap_param_gather"sv,
     "ddp.align_param_gather"sv,

@@ -333,6 +333,12 @@ void shrink_batch(const Config& model, TwinDraft& draft) {
   if (derive::virtual_stages(twin) > 1) batches = std::max(pp, batches / pp * pp);
   const grid::Layout layout = derive::layout_of(draft.config);
   const std::int64_t dp = layout.world / (layout.pp * layout.tp * layout.cp);
+  const std::int64_t edp = layout.world / (layout.pp * layout.etp * layout.ep);
+  std::int64_t& instances = draft.config.ddp.num_distributed_optimizer_instances;
+  draft.set("ddp.num_distributed_optimizer_instances",
+            instances,
+            std::gcd(instances, std::gcd(dp * layout.cp, edp)),
+            "of equal size");
   draft.set("train.micro_batch_size", train.micro_batch_size, std::int64_t{1}, kSmaller);
   draft.set("train.global_batch_size",
             train.global_batch_size,

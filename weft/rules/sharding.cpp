@@ -1,4 +1,7 @@
 // What data-parallel ranks share instead of holding it whole, and the keys that say so twice.
+#include <numeric>
+
+#include "weft/derive/derived.h"
 #include "weft/rules/judge.h"
 #include "weft/rules/topics.h"
 
@@ -94,6 +97,39 @@ void judge_bucket_words(Judge& judge) {
                "leave one of them out");
 }
 
+constexpr const char* kInstances = "ddp.num_distributed_optimizer_instances";
+
+void judge_instances(Judge& judge) {
+  const std::int64_t instances = judge.config().ddp.num_distributed_optimizer_instances;
+  if (!judge.sound({kInstances}) || !judge.dp()) return;
+  const grid::Layout layout = derive::layout_of(judge.config());
+  const std::int64_t holders = layout.etp * layout.ep * layout.pp;  // of all experts
+  if (layout.world % holders != 0) return;
+  const std::int64_t dense = layout.world / (layout.tp * layout.pp);
+  const std::int64_t expert = layout.world / holders;
+  if (dense % instances == 0 && expert % instances == 0) return;
+  const std::int64_t most = std::gcd(dense, expert);
+  judge.report(kInstances,
+               text("{} = {} must divide dp*cp = {} and edp = {}: an instance is as many ranks as "
+                    "any other",
+                    kInstances,
+                    instances,
+                    dense,
+                    expert),
+               most == 1 ? "leave it out" : text("use a divisor of {}", most));
+}
+
+void judge_instances_of_nothing(Judge& judge) {
+  const std::int64_t instances = judge.config().ddp.num_distributed_optimizer_instances;
+  if (instances <= 1 || judge.config().ddp.use_distributed_optimizer) return;
+  judge.report(kInstances,
+               text("{} = {} and ddp.use_distributed_optimizer = false: without a distributed "
+                    "optimizer every rank is an instance of its own",
+                    kInstances,
+                    instances),
+               text("set ddp.use_distributed_optimizer=true, or leave {} out", kInstances));
+}
+
 constexpr Rule kShardingRules[] = {
     {.id = "V23",
      .kind = Kind::Automatic,
@@ -122,6 +158,22 @@ constexpr Rule kShardingRules[] = {
      .example = "ddp.use_distributed_optimizer=true",
      .also = "VC-12",
      .judge = judge_both_keys},
+    {.id = "W128",
+     .when = "ddp.num_distributed_optimizer_instances does not divide dp*cp and edp",
+     .then = "refused",
+     .why = "Ranks that sum gradients are cut into instances of equal size: dense parameters' "
+            "dp*cp, experts' edp.",
+     .example = "ddp.use_distributed_optimizer=true optimizer.use_distributed_optimizer=true "
+                "runtime.world_size=4 train.global_batch_size=4 "
+                "ddp.num_distributed_optimizer_instances=3",
+     .judge = judge_instances},
+    {.id = "W129",
+     .when = "ddp.num_distributed_optimizer_instances > 1 without a distributed optimizer",
+     .then = "refused",
+     .why = "Instances are copies of a state that ranks share. Megatron-Core refuses it too.",
+     .example = "runtime.world_size=2 train.global_batch_size=2 "
+                "ddp.num_distributed_optimizer_instances=2",
+     .judge = judge_instances_of_nothing},
     {.id = "C32",
      .kind = Kind::Warning,
      .when = "a comm_overlap.* key of data-parallel ranks without a distributed optimizer, and ddp "

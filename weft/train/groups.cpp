@@ -4,6 +4,7 @@
 
 #include "weft/base/check.h"
 #include "weft/derive/derived.h"
+#include "weft/derive/parameter_buffers.h"
 
 namespace weft::train {
 namespace {
@@ -45,6 +46,23 @@ std::vector<int> counterparts(const std::vector<int>& members, int rank, std::in
   return found;
 }
 
+// Of a home whose buckets are cut into so many shards.
+void join_instances(comm::Endpoint& endpoint,
+                    Groups& groups,
+                    derive::Home home,
+                    std::int64_t shards) {
+  const std::vector<int>& members = groups.reduction(home).members();
+  if (shards == 1 || shards == std::ssize(members)) return;
+  const bool is_expert = home == derive::Home::Expert;
+  const int rank = endpoint.rank();
+  (is_expert ? groups.expert_within : groups.dense_within) =
+      endpoint.group(is_expert ? "expert_dp_within" : "dp_cp_within",
+                     neighbours(members, rank, shards));
+  (is_expert ? groups.expert_across : groups.dense_across) =
+      endpoint.group(is_expert ? "expert_dp_across" : "dp_cp_across",
+                     counterparts(members, rank, shards));
+}
+
 }  // namespace
 
 MachineMembers machine_members(const std::vector<int>& members, int rank, int ranks_per_node) {
@@ -83,6 +101,10 @@ Groups join_groups(const rules::JudgedConfig& config, comm::Endpoint& endpoint) 
                 .cp_ring = nullptr,
                 .dense_reduction = join("dp_cp", grid::GroupKind::DpCp),
                 .expert_reduction = join("expert_dp", grid::GroupKind::ExpertDp),
+                .dense_within = nullptr,
+                .dense_across = nullptr,
+                .expert_within = nullptr,
+                .expert_across = nullptr,
                 .replicas = nullptr,
                 .sharers = nullptr,
                 .key_copies = nullptr,
@@ -90,6 +112,9 @@ Groups join_groups(const rules::JudgedConfig& config, comm::Endpoint& endpoint) 
                 .pp_forward = nullptr,
                 .pp_backward = nullptr,
                 .embedding = nullptr};
+  const derive::BufferScheme buffers = derive::buffer_scheme(config, groups.self.pp);
+  join_instances(endpoint, groups, derive::Home::Dense, buffers.dense.shards);
+  join_instances(endpoint, groups, derive::Home::Expert, buffers.expert.shards);
   const std::int64_t copies = key_copies(config->model);
   if (copies > 1) {
     groups.key_copies =

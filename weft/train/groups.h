@@ -30,6 +30,10 @@ struct Groups {
   std::unique_ptr<comm::Communicator> cp, cp_heads, cp_ring;
   std::unique_ptr<comm::Communicator> dense_reduction;   // dp x cp
   std::unique_ptr<comm::Communicator> expert_reduction;  // edp
+  // Where several ranks of one of these are an instance of the distributed optimizer, and there are
+  // several instances: those of this rank's, and those with its place in theirs, one an instance.
+  std::unique_ptr<comm::Communicator> dense_within, dense_across;
+  std::unique_ptr<comm::Communicator> expert_within, expert_across;
   // Over which balancing losses count: tp x dp x cp, and tp x cp. Null where none does.
   std::unique_ptr<comm::Communicator> replicas, sharers;
   // The tensor-parallel ranks that hold the same key and value heads as this one, where these are
@@ -46,6 +50,16 @@ struct Groups {
   // The ranks that hold copies of a home's parameters.
   comm::Communicator& reduction(derive::Home home) const {
     return home == derive::Home::Expert ? *expert_reduction : *dense_reduction;
+  }
+  // Those of them that share one copy of the optimizer's state, where they share it at all: each
+  // has the shard of its place.
+  comm::Communicator& instance(derive::Home home) const {
+    const auto& within = home == derive::Home::Expert ? expert_within : dense_within;
+    return within ? *within : reduction(home);
+  }
+  // Those that have the same shard as this one; null: no other has.
+  comm::Communicator* shard_copies(derive::Home home) const {
+    return (home == derive::Home::Expert ? expert_across : dense_across).get();
   }
 };
 

@@ -28,11 +28,11 @@ std::vector<Range> counted_elements(const Engine& engine, Home home) {
   const int tp = groups.grid.tp();
   std::vector<Range> runs =
       home == Home::Dense
-          ? model::counted_ranges(parameters.normed_ranges(home, groups.dense_reduction->rank()),
+          ? model::counted_ranges(parameters.normed_ranges(home, groups.instance(home).rank()),
                                   model::copied_ranges(parameters, tp),
                                   tp,
                                   groups.self.tp)
-          : parameters.normed_ranges(home, groups.expert_reduction->rank());
+          : parameters.normed_ranges(home, groups.instance(home).rank());
   std::vector<Range> elements;
   for (const Range& run : runs) {
     for (const model::ParameterRange& inside : parameters.in_range(home, run)) {
@@ -103,7 +103,8 @@ ModelStatistics model_statistics(Engine& engine) {
   std::array<double, 4> sums{};
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::size_t rank = i / own.size(), place = i % own.size();
-    if (!counts_once(engine.groups().grid.coordinate(static_cast<int>(rank)),
+    if (!counts_once(engine.groups().grid,
+                     static_cast<int>(rank),
                      kHomes[place % 2],
                      squares_of(config))) {
       continue;

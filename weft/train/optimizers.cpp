@@ -114,8 +114,8 @@ std::vector<OptimizerShare> make_optimizers(tensor::Pool& pool,
     }
     for (int i = 0; i < static_cast<int>(layout.buckets.size()); ++i) {
       const model::Bucket& bucket = layout.buckets[base::at(i)];
-      const Range own = layout.shards == 1 ? bucket.elements
-                                           : layout.shard(bucket, groups.reduction(home).rank());
+      const Range own =
+          layout.shards == 1 ? bucket.elements : layout.shard(bucket, groups.instance(home).rank());
       const std::int64_t there = offload.elements(own.count);
       if (there > 0) maker.add(bucket.chunk, {.begin = own.begin, .count = there}, i);
       if (there == own.count) continue;

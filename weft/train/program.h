@@ -154,7 +154,7 @@ class Program {
   struct Summed {
     tensor::Tensor gradients;  // of all of it
     tensor::Range own;         // of them, what this rank gets the sum of
-    comm::Communicator& group;
+    model::Home home;
   };
   Summed summed(const Node& node);
   void narrow(const Node& node, tensor::Stream& stream);

@@ -52,13 +52,12 @@ Program::Summed Program::summed(const Node& node) {
   const Home home = home_of(node);
   const model::ParameterBuffer& buffer = parameters_.buffer(home);
   const model::Bucket& bucket = bucket_of(buffer.layout, node);
-  comm::Communicator& group = groups_.reduction(home);
   Range own{.begin = 0, .count = bucket.elements.count};
   if (buffer.layout.shards > 1) {
-    own = buffer.layout.shard(bucket, group.rank());
+    own = buffer.layout.shard(bucket, groups_.instance(home).rank());
     own.begin -= bucket.elements.begin;
   }
-  return {.gradients = part_of(buffer.gradients, bucket.elements), .own = own, .group = group};
+  return {.gradients = part_of(buffer.gradients, bucket.elements), .own = own, .home = home};
 }
 
 // As what travels; it lives until the sum is back in fp32.
@@ -72,16 +71,21 @@ void Program::narrow(const Node& node, Stream& stream) {
   kernels::copy(stream, wire, gradients);
 }
 
-// Every rank gets the sum of a bucket, or where they share it, of its own part.
+// Every rank gets the sum of a bucket, or where they share it, of its own part: first that of its
+// instance of the optimizer, then that of all instances.
 void Program::reduce(const Node& node, Stream& stream) {
   if (node.part == Part::Copied) return reduce_copied(stream);
   const Summed all = summed(node);
   const auto narrow = on_the_wire_.find({node.part, node.slice});
   const Tensor data = narrow == on_the_wire_.end() ? all.gradients : narrow->second;
   if (all.own.count == data.elements()) {
-    return all.group.all_reduce(stream, data, comm::Reduce::Sum);
+    return groups_.reduction(all.home).all_reduce(stream, data, comm::Reduce::Sum);
   }
-  all.group.reduce_scatter(stream, part_of(data, all.own), data);
+  const Tensor own = part_of(data, all.own);
+  groups_.instance(all.home).reduce_scatter(stream, own, data);
+  if (comm::Communicator* copies = groups_.shard_copies(all.home)) {
+    copies->all_reduce(stream, own, comm::Reduce::Sum);
+  }
 }
 
 void Program::widen(const Node& node, Stream& stream) {
@@ -105,7 +109,7 @@ void Program::gather(const Node& node, Stream& stream) {
   const Home home = home_of(node);
   const model::ParameterBuffer& buffer = parameters_.buffer(home);
   const model::Bucket& bucket = bucket_of(buffer.layout, node);
-  comm::Communicator& group = groups_.reduction(home);
+  comm::Communicator& group = groups_.instance(home);
   const Range own = buffer.layout.shard(bucket, group.rank());
   group.all_gather(stream, part_of(buffer.weights, bucket.elements), part_of(buffer.weights, own));
 }
@@ -142,7 +146,7 @@ Program::Bodies Program::Pieces::norm() {
         write = kernels::Write::Accumulate;
       }
     };
-    const int shard = p.groups_.expert_reduction->rank();
+    const int shard = p.groups_.instance(Home::Expert).rank();
     square(Home::Dense, p.counted_, p.totals_.dense_square_norm());
     square(Home::Expert,
            p.parameters_.normed_ranges(Home::Expert, shard),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "weft/derive/parameter_buffers.h"
 #include "weft/kernels/kernels.h"
 #include "weft/tensor/transfer.h"
 
@@ -25,19 +26,21 @@ bool is_finite(const StepTotals& totals) {
 }
 
 Squares squares_of(const config::Config& config) {
-  return config.ddp.use_distributed_optimizer ? Squares::OfShards : Squares::OfReplicas;
+  const derive::BufferScheme buffers = derive::buffer_scheme(config, 0);
+  return {.dense = buffers.dense.shards, .expert = buffers.expert.shards};
 }
 
-bool counts_once(const grid::Coordinate& place, derive::Home home, Squares squares) {
-  if (squares == Squares::OfShards) return true;
-  return home == derive::Home::Dense ? place.dp == 0 && place.cp == 0 : place.edp == 0;
+bool counts_once(const grid::Grid& grid, int rank, derive::Home home, const Squares& squares) {
+  const grid::Coordinate place = grid.coordinate(rank);
+  if (home == derive::Home::Expert) return place.edp < squares.expert;
+  return place.dp * grid.cp() + place.cp < squares.dense;
 }
 
 Totals::Totals(tensor::Pool& pool,
                const config::ModelConfig& model,
                int world,
                std::int64_t micro_batches,
-               Squares squares)
+               const Squares& squares)
     : world_(world), micro_batches_(micro_batches), squares_(squares), router_(pool, model, world) {
   const std::int64_t numbers = kFirstLoss + kOfMicroBatch * micro_batches;
   own_ = Tensor::host_visible(pool, DType::F64, {numbers}, Tag::Workspace);
@@ -114,7 +117,7 @@ StepTotals Totals::read(tensor::Stream& stream, const grid::Grid& grid, int loss
     totals.rank_square_norms.push_back(own[kDenseSquareNorm] + own[kExpertSquareNorm]);
     asked |= static_cast<int>(own[kAsked]);
     totals.overflowed |= own[kOverflow] != 0;
-    const auto counts = [&](derive::Home home) { return counts_once(place, home, squares_); };
+    const auto counts = [&](derive::Home home) { return counts_once(grid, rank, home, squares_); };
     if (counts(derive::Home::Dense)) square_norm += own[kDenseSquareNorm];
     if (counts(derive::Home::Expert)) square_norm += own[kExpertSquareNorm];
   }

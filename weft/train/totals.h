@@ -33,14 +33,17 @@ bool is_finite(const StepTotals& totals);
 // What a rank may ask all of them for, told with the step's numbers.
 enum class Ask { Stop = 1, Leave = 2, Fail = 4 };
 
-// Whose sum of squares a rank has: that of all gradients it holds, as its replicas do, or of its
-// own part of them.
-enum class Squares { OfReplicas, OfShards };
+// Over how many of the ranks that hold the same parameters their sum of squares is spread: one has
+// that of all gradients it holds, as its replicas do, or each of an instance of the distributed
+// optimizer that of its own part of them.
+struct Squares {
+  std::int64_t dense = 1, expert = 1;
+};
 Squares squares_of(const config::Config& config);
 
 // Whether what a rank has of a home counts in a number of the whole model: replicas hold the same,
-// and one of them does.
-bool counts_once(const grid::Coordinate& place, derive::Home home, Squares squares);
+// and the first of them does, or the first instance.
+bool counts_once(const grid::Grid& grid, int rank, derive::Home home, const Squares& squares);
 
 // This rank's numbers on their way: written by the host and by the step's nodes, gathered, read.
 class Totals {
@@ -49,7 +52,7 @@ class Totals {
          const config::ModelConfig& model,
          int world,
          std::int64_t micro_batches,
-         Squares squares = Squares::OfReplicas);
+         const Squares& squares = {});
 
   // What it would hold besides, had a step so many micro-batches more.
   std::vector<tensor::Tensor> of_more(tensor::Pool& pool, std::int64_t micro_batches) const;
