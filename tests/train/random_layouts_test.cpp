@@ -84,7 +84,7 @@ void expect_alike(const Outcome& many, const Outcome& one, double& worst_loss) {
 
 int layouts_wanted() {
   const char* asked = std::getenv("WEFT_RANDOM_LAYOUTS");  // `make soak` asks for more
-  return asked == nullptr ? 20 : std::atoi(asked);
+  return asked == nullptr ? 30 : std::atoi(asked);
 }
 
 TEST(RandomLayouts, EachReproducesTheOneRankRun) {

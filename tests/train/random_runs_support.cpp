@@ -60,6 +60,17 @@ void draw_overlap(Draw& draw, Words& words) {
   words.emplace_back("comm_overlap.overlap_moe_expert_parallel_comm", overlap);
   if (overlap == "true") words.emplace_back("comm_overlap.delay_wgrad_compute", draw.either());
   words.emplace_back("comm_overlap.moe_token_slices", draw.any_of({"1", "1", "2"}));
+  // Each is refused beside some of the others, and drawn seldom, so that those are drawn too.
+  const auto seldom = [&](const char* key) {
+    if (draw.any_of({"true", "false", "false"}) == "true") words.emplace_back(key, "true");
+  };
+  if (overlap == "false") {
+    seldom("model.moe_shared_expert_overlap");
+    seldom("model.overlap_dispatch_backward_with_experts_wgrad");
+  }
+  seldom("model.overlap_p2p_comm_warmup_flush");
+  seldom("comm_overlap.defer_embedding_wgrad_compute");
+  words.emplace_back("fabric.jitter_us", draw.any_of({"0", "100"}));
 }
 
 void draw_data_parallel(Draw& draw, Words& words) {
@@ -69,6 +80,7 @@ void draw_data_parallel(Draw& draw, Words& words) {
   }
   words.emplace_back("comm_overlap.overlap_grad_reduce", draw.either());
   words.emplace_back("comm_overlap.overlap_param_gather", draw.either());
+  words.emplace_back("comm_overlap.align_param_gather", draw.either());
   words.emplace_back("ddp.average_in_collective", draw.either());
   words.emplace_back("ddp.num_distributed_optimizer_instances", draw.any_of({"1", "1", "2", "4"}));
   words.emplace_back("comm_overlap.bucket_size", draw.any_of({"1000", "4000", "100000"}));
