@@ -172,7 +172,8 @@ std::vector<std::int32_t> integers_of(Engine& engine, const tensor::Tensor& tens
 Outcome train_some(const config::Config& config,
                    std::int64_t steps,
                    const schedule::Detail& detail,
-                   devices::DeviceKind device) {
+                   devices::DeviceKind device,
+                   const TakeStep& take) {
   Outcome outcome;
   std::mutex mutex;
   const std::int64_t enough = kSanitized ? std::min<std::int64_t>(steps, 2) : steps;
@@ -182,10 +183,9 @@ Outcome train_some(const config::Config& config,
         std::vector<double> losses, norms;
         for (std::int64_t step = 0; step < enough; ++step) {
           const Batch batch = batch_of(engine, step);
+          const StepInput input{.batch = batch, .step = step, .learning_rate = config.optimizer.lr};
           const StepTotals totals =
-              train_step(engine,
-                         {.batch = batch, .step = step, .learning_rate = config.optimizer.lr},
-                         exec::Tracing::Off);
+              take ? take(engine, input) : train_step(engine, input, exec::Tracing::Off);
           losses.push_back(totals.loss);
           norms.push_back(totals.gradient_norm);
         }

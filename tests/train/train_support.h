@@ -62,12 +62,16 @@ void expect_same_bits(const Outcome& a, const Outcome& b);
 // each.
 void expect_equal_to_rounding(const Outcome& many, const Outcome& one);
 
+// How a rank takes a step; none: as in `weft train`.
+using TakeStep = std::function<StepTotals(Engine&, const StepInput&)>;
+
 // Trains some steps from the config's seed: at most two under a sanitizer, which finds there what
 // it would find in more.
 Outcome train_some(const config::Config& config,
                    std::int64_t steps,
                    const schedule::Detail& detail = {},
-                   devices::DeviceKind device = devices::DeviceKind::Cpu);
+                   devices::DeviceKind device = devices::DeviceKind::Cpu,
+                   const TakeStep& take = {});
 
 // While no step is under way.
 std::vector<float> floats_of(Engine& engine, const tensor::Tensor& tensor);
