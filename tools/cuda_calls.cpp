@@ -53,7 +53,7 @@ struct Seen {
   std::int64_t dropped = 0;
   std::set<StreamId> default_streams;
   std::set<CUcontext> contexts;
-  std::int64_t failed = 0;  // calls of CUPTI
+  std::map<std::string, std::int64_t> failed;  // calls of CUPTI, by why
 };
 
 // Never destroyed: threads of the driver may call until the process is gone.
@@ -65,7 +65,9 @@ Seen& seen() {
 void check(CUptiResult result) {
   if (result == CUPTI_SUCCESS) return;
   const std::lock_guard lock(seen().mutex);
-  ++seen().failed;
+  const char* why = nullptr;
+  cuptiGetResultString(result, &why);
+  ++seen().failed[why == nullptr ? "for no known reason" : why];
 }
 
 // "cudaMalloc" of "cudaMalloc_v3020", "cuMemcpyAsync" of "cuMemcpyAsync_ptsz".
@@ -233,10 +235,10 @@ void write(std::FILE* file, const Seen& all) {
   }
   for (const auto& [name, count] : work_in(window, all)) line("\"work\": ", name, count);
   for (const auto& [name, count] : all.streams_made) line("\"made\": ", name, count);
-  line("\"work\": ", "dropped", all.dropped);
+  for (const auto& [why, count] : all.failed) line("\"work\": ", "failed CUPTI: " + why, count);
   std::fprintf(file,
-               "{\"work\": \"failed calls of CUPTI\", \"count\": %lld}\n]\n",
-               static_cast<long long>(all.failed));
+               "{\"work\": \"dropped\", \"count\": %lld}\n]\n",
+               static_cast<long long>(all.dropped));
 }
 
 void finish() {

@@ -4,6 +4,7 @@
 
 #include "tests/devices/devices_support.h"
 #include "weft/tensor/device.h"
+#include "weft/tensor/stream.h"
 
 namespace weft::tensor {
 namespace region_test {
@@ -40,6 +41,31 @@ TEST_P(Regions, OfDeviceMemoryGrowInPlaceAndGiveTheirEndBack) {
   EXPECT_EQ(gone, second.size());
   EXPECT_EQ(region->give_back_end(1), 0u);
   EXPECT_EQ(region->grow(1 << 20).data(), second.data());
+}
+
+// A step that needs more than any before takes it while its streams work: that must not wait for
+// them. Whoever is slow may look too late, so there are several tries.
+TEST_P(Regions, OfDeviceMemoryGrowBesideWorkThatIsUnderWay) {
+  constexpr std::size_t kBytes = 32 << 20;
+  constexpr int kCopies = 40, kTries = 5;
+  std::byte* from = device_->take(Memory::HostVisible, kBytes);
+  std::byte* to = device_->take(Memory::Device, kBytes);
+  bool was_under_way = false;
+  {
+    const auto stream = device_->make_stream("one", StreamRole::Compute);
+    const std::unique_ptr<Region> region = device_->make_region(Memory::Device);
+    region->grow(1 << 20);
+    for (int i = 0; i < kTries && !was_under_way; ++i) {
+      for (int copy = 0; copy < kCopies; ++copy) stream->upload(to, from, kBytes);
+      const Event end = stream->record();
+      region->grow(2 << 20);
+      was_under_way = !stream->reached(end.ticket);
+      stream->synchronize();
+    }
+  }
+  EXPECT_TRUE(was_under_way);
+  device_->give_back(Memory::Device, to, kBytes);
+  device_->give_back(Memory::HostVisible, from, kBytes);
 }
 
 TEST_P(Regions, OfHostVisibleMemoryAreTheHosts) {

@@ -2,6 +2,7 @@
 #include "weft/train/weights.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "tests/train/train_support.h"
 #include "weft/base/file.h"
@@ -112,9 +113,13 @@ void expect_read_again(const config::Config& config,
       device);
 }
 
+// Of this process: the same test may run in several builds at a time.
+fs::path folder_for(std::string_view what) {
+  return fs::path(::testing::TempDir()) / fmt::format("weft_hf_out_{}_{}", what, ::getpid());
+}
+
 TEST_P(HuggingFaceOut, EveryLayoutOnEveryDeviceWritesTheSameFileAndReadsIt) {
-  const fs::path folder =
-      fs::path(::testing::TempDir()) / ("weft_hf_out_" + std::string(config::word(GetParam())));
+  const fs::path folder = folder_for(config::word(GetParam()));
   config::Config config = small_config();
   config.model.params_dtype = GetParam();
   config.model.moe_router_pre_softmax = true;
@@ -140,7 +145,7 @@ TEST_P(HuggingFaceOut, EveryLayoutOnEveryDeviceWritesTheSameFileAndReadsIt) {
 
 // Padding is in no file.
 TEST(HuggingFacePadding, APaddedVocabularyWritesTheFileOfOneThatIsNot) {
-  const fs::path folder = fs::path(::testing::TempDir()) / "weft_hf_out_padded";
+  const fs::path folder = folder_for("padded");
   config::Config config = small_config();
   config.model.vocab_size = 67;
   config.model.moe_router_pre_softmax = true;

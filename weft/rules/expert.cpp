@@ -92,10 +92,12 @@ void judge_shared_recompute(Judge& judge) {
   const ModelConfig& model = judge.model();
   if (!model.moe_shared_expert_overlap) return;
   if (!recomputes(model, RecomputeModule::SharedExperts)) return;
-  judge.report("model.recompute_modules",
-               "shared_experts are recomputed, and model.moe_shared_expert_overlap runs them under "
-               "communication",
-               "take shared_experts out, or set model.moe_shared_expert_overlap=false");
+  judge.report(
+      "model.recompute_modules",
+      text("shared_experts, model.moe_shared_expert_intermediate_size = {}, are recomputed, "
+           "and model.moe_shared_expert_overlap runs them under communication",
+           model.moe_shared_expert_intermediate_size.value_or(0)),
+      "take shared_experts out, or set model.moe_shared_expert_overlap=false");
 }
 
 constexpr Rule kExpertRules[] = {

@@ -96,7 +96,9 @@ class Faults {
     auto* state = reinterpret_cast<unsigned long long*>(&place_.word->state);
     constexpr auto kFree = static_cast<unsigned long long>(tensor::FaultWord::Free);
     constexpr auto kTaken = static_cast<unsigned long long>(tensor::FaultWord::Taken);
-    if (atomicCAS_system(state, kFree, kTaken) != kFree) return;  // the first one counts
+    // The first one counts. Only work of this card writes there, and the host's memory need not
+    // take part in atomic steps of a card.
+    if (atomicCAS(state, kFree, kTaken) != kFree) return;
     place_.word->fault.code = code;
     place_.word->fault.ticket = place_.ticket;
     auto* out = reinterpret_cast<std::int64_t*>(&place_.word->fault.numbers);
