@@ -131,6 +131,8 @@ in_parts() {
   for ((part = 0; part < parts; ++part)); do wait "${pids[part]}" || code=$?; done
   return "$code"
 }
+# A part that gets no GPU (the card has no room for one more process) fails: its tables would lack all tests of GPUs.
+export WEFT_TEST_NEEDS_GPU=1
 # By name, those that run on the card; and those that go over all devices in one test.
 on_card='*Cuda*:*Gpu*:*Nccl*:AdamW*:ChooseShards.*:CrossEntropy.*:Rows.*:RunFake.*:Mpi.*:ContextSavings.*:LogitsMemory.*'
 on_card+=':HuggingFaceOut.*:Checkpoints.GoFrom*:*Bytes*:Failure*:State*:Gather*:-*_Cpu*:*HiddenCpu*:*/Cpu*'

@@ -15,7 +15,8 @@ namespace weft::devices {
 enum class DeviceKind { Cpu, HiddenCpu, Cuda };
 // Those that are there: without a GPU all but Cuda, and a test that is skipped says why.
 const std::vector<DeviceKind>& all_devices();
-// Why there is no GPU to test on; empty where there is one.
+// Why there is no GPU to test on; empty where there is one. With WEFT_TEST_NEEDS_GPU in the
+// environment the program ends instead: tables of tests would be short without a word.
 const std::string& why_no_gpu();
 
 std::string name_of(DeviceKind kind);
