@@ -38,7 +38,12 @@ constexpr const char* kOneRankLegend =
     "  On all links the prediction takes what compute costs from the plain order on free ones, "
     "where the device is "
     "as busy\n"
-    "  as in an overlapped order: a GPU that waits for its links is clocked higher meanwhile.\n";
+    "  as in an overlapped order: a GPU that waits for its links is clocked higher meanwhile. "
+    "Beside "
+    "communication compute\n"
+    "  is slowed down as far as that copies in the device's memory; how much such copies slow it "
+    "is "
+    "measured beforehand.\n";
 constexpr const char* kLegend =
     "  ideal: the simulated step where only compute and the wire take time, of the last order that "
     "is "
@@ -110,7 +115,10 @@ FabricReport report_of(const std::vector<measure::OverlapOrder>& orders,
                                      seconds_of(kind, plain));
   const measure::OverlapRun* free = plain_on_free_links(bench);
   const bool is_one_rank = config::is_pretended(orders.front().config->runtime.backend);
-  if (is_one_rank && free != nullptr) prediction.take_compute_from(free->timelines);
+  if (is_one_rank && free != nullptr) {
+    prediction.take_compute_from(free->timelines);
+    prediction.take_copies_from(free->timelines, bench.slower_beside_copies);
+  }
   FabricReport report{
       .kind = kind,
       .name = fabric.name,
