@@ -93,7 +93,7 @@ TEST(CheckCommand, LegalAndRunsAreTwoVerdicts) {
   const Json json = check("model.tensor_model_parallel_size=2", 0);
   EXPECT_EQ(json["legal"], true);
   EXPECT_EQ(json["runs"], false);
-  EXPECT_EQ(json["missing"][0]["part"], "tensor parallelism whose ranks all have all tokens");
+  EXPECT_EQ(json["missing"][0]["part"], "tensor parallelism without sequence parallelism");
   const Outcome train = weft("train tiny model.tensor_model_parallel_size=2");
   EXPECT_EQ(train.code, 2);
   EXPECT_TRUE(contains(train.err, "not built yet: tensor parallelism")) << train.err;

@@ -4,6 +4,7 @@
 
 #include "weft/derive/derived.h"
 #include "weft/exec/sim/timelines.h"
+#include "weft/plan/slow_down.h"
 #include "weft/schedule/meeting.h"
 #include "weft/schedule/plan.h"
 
@@ -102,6 +103,21 @@ TEST(OverlapPrediction, ComputeMayCostWhatItCostWhereTheDeviceWasBusier) {
   prediction.take_compute_from(busier.timelines);
   EXPECT_NEAR(prediction.compute_seconds(), 1.5 * step.prediction().compute_seconds(), 1e-6);
   EXPECT_DOUBLE_EQ(prediction.communication_seconds(), communication);
+}
+
+TEST(OverlapPrediction, CopiesSlowDownOnlyWhatRunsBesideThem) {
+  const TracedStep step, slowed(1.3);
+  EXPECT_NEAR(slower_compute(step.timelines, slowed.timelines), 0.3, 1e-3);
+  config::Config overlapped = step.config;
+  overlapped.comm_overlap.overlap_moe_expert_parallel_comm = true;
+  OverlapPrediction prediction = step.prediction();
+  const double plain = prediction.step_seconds(step.config);
+  const double before = prediction.step_seconds(overlapped);
+  prediction.take_copies_from(step.timelines, 0.3);
+  EXPECT_NEAR(prediction.step_seconds(step.config), plain, 0.01 * plain);
+  const double now = prediction.step_seconds(overlapped);
+  EXPECT_GT(now, before);
+  EXPECT_LT(now, 1.3 * before);
 }
 
 TEST(OverlapPrediction, LinksComeOnTopOfWhatOperationsCostOnFreeOnes) {

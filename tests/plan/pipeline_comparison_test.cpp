@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "weft/derive/derived.h"
 #include "weft/exec/sim/simulate.h"
 #include "weft/plan/simulated_step.h"
+#include "weft/plan/zero_bubble.h"
 #include "weft/rules/validate.h"
 #include "weft/schedule/memory.h"
 #include "weft/schedule/plan.h"
@@ -78,6 +81,39 @@ TEST(ZeroBubble, ReachesItsBarInTheSimulator) {
     EXPECT_LE(filled.seconds - work, bar * (plain.seconds - work));
     EXPECT_LE(filled.kept, plain.kept);
   }
+}
+
+// Costs of nodes as a traced step tells them: of attention in parts, and of stages that differ.
+TEST(ZeroBubble, ReachesItsBarFromTheCostsOfARun) {
+  config::Config config = pipeline();
+  config.runtime.pipeline_schedule = PipelineSchedule::ZeroBubble;
+  config = rules::validate_schedule(config).config;
+  exec::sim::CostTable costs;
+  const std::vector<schedule::RankPlan> plans =
+      schedule::plan_step(config, grid::Grid(derive::layout_of(config)));
+  std::map<Direction, double> sums;
+  for (int rank = 0; rank < std::ssize(plans); ++rank) {
+    for (const schedule::Entry& entry : plans[static_cast<std::size_t>(rank)].training.entries) {
+      const Node& node = entry.node;
+      if (entry.lane != schedule::Lane::Compute) continue;
+      const bool weighs = node.piece == schedule::Piece::Experts ||
+                          node.part == schedule::Part::Qkv || node.part == schedule::Part::Core;
+      double seconds = node.layer == schedule::kNone ? 7 : weighs ? 1 : 0.01;
+      if (node.direction == Direction::W) seconds *= 0.7;
+      if (node.direction == Direction::D) seconds *= 1.2;
+      costs.set(rank, node, {.seconds = seconds * (rank == 2 ? 1.5 : 1)});
+      if (node.layer == schedule::kNone || node.micro_batch != 0) continue;
+      sums[node.direction] += seconds * (rank == 2 ? 1.5 : 1) / 4;
+    }
+  }
+  const Bubbles bubbles = bubbles_of(config, costs);
+  EXPECT_NEAR(bubbles.forward, sums[Direction::F], 1e-9);
+  EXPECT_NEAR(bubbles.input_gradients, sums[Direction::D], 1e-9);
+  EXPECT_NEAR(bubbles.weight_gradients, sums[Direction::W], 1e-9);
+  const double turn = bubbles.forward + bubbles.input_gradients + bubbles.weight_gradients;
+  EXPECT_NEAR(bubbles.plain, 3 * turn, 1e-6 * turn);
+  EXPECT_LE(bubbles.share(), 1.03 * bubbles.wanted_share());
+  EXPECT_LT(bubbles.wanted_share(), 0.7);
 }
 
 TEST(PipelineComparison, HasEveryOrderBesideTheOthers) {

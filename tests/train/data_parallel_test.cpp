@@ -126,47 +126,79 @@ TEST(DataParallel, AnEvaluationSeesTheNewWeights) {
 }
 
 // Elements of a home as the reference pads them: each parameter to 64, each bucket to
-// lcm(ranks, 128).
-std::int64_t padded(const model::Parameters& parameters, Home home, std::int64_t ranks) {
+// lcm(ranks, 128). A bucket is full with the parameter that reaches its size; 0: there is one.
+std::int64_t padded(const model::Parameters& parameters,
+                    Home home,
+                    std::int64_t ranks,
+                    std::int64_t bucket_size) {
   std::int64_t elements = 0, bucket = 0;
   const auto up_to = [](std::int64_t n, std::int64_t multiple) {
     return (n + multiple - 1) / multiple * multiple;
   };
+  const auto close = [&] {
+    elements += up_to(bucket, std::lcm<std::int64_t>(ranks, 128));
+    bucket = 0;
+  };
   for (auto p = parameters.all().rbegin(); p != parameters.all().rend(); ++p) {
-    if (p->spec.home == home) bucket = up_to(bucket, 64) + p->weight.elements();
+    if (p->spec.home != home) continue;
+    bucket = up_to(bucket, 64) + p->weight.elements();
+    if (bucket_size > 0 && bucket >= bucket_size) close();
   }
-  elements += up_to(bucket, std::lcm<std::int64_t>(ranks, 128));
+  close();
   return elements;
 }
 
-// 6 + 12 / d bytes a parameter in bf16, 8 + 8 / d in fp32.
+struct StateCase {
+  LayoutCase layout;
+  int cp = 1;
+  std::int64_t bucket_size = 0;
+};
+
+// 6 + 12 / d bytes a parameter in bf16, 8 + 8 / d in fp32; ranks that share sequences share the
+// optimizer too.
+void expect_bytes_of_the_formulas(const StateCase& c, config::Precision precision) {
+  const LayoutCase& layout = c.layout;
+  Config config = with_layout(layout.pp > 1 ? deep_config() : small_config(), layout);
+  config.model.context_parallel_size = c.cp;
+  config.train.global_batch_size = 12;
+  config.model.params_dtype = precision;
+  const Overlap overlap = c.bucket_size > 0 ? Overlap::All : Overlap::None;
+  on_ranks(distributed(config, overlap, c.bucket_size), [&](Engine& engine) {
+    const std::int64_t dp = layout.world / layout.tp / layout.pp;
+    const std::int64_t edp = layout.world / layout.ep / layout.etp / layout.pp;
+    const model::Parameters& all = engine.parameters();
+    const std::int64_t dense = padded(all, Home::Dense, dp, c.bucket_size);
+    const std::int64_t expert = edp == 1 ? all.buffer(Home::Expert).layout.elements
+                                         : padded(all, Home::Expert, edp, c.bucket_size);
+    if (c.bucket_size > 0) {
+      EXPECT_GT(all.buffer(Home::Dense).layout.buckets.size(), 2u);
+    }
+    const bool bf16 = precision == config::Precision::Bf16;
+    const std::int64_t state = bf16 ? 12 : 8;
+    const auto bytes = [&](tensor::Tag tag) {
+      return static_cast<std::int64_t>(engine.pool().use(tag).bytes);
+    };
+    EXPECT_EQ(bytes(tensor::Tag::Weights), (bf16 ? 2 : 4) * (dense + expert));
+    EXPECT_EQ(bytes(tensor::Tag::Gradients), 4 * (dense + expert));
+    EXPECT_EQ(bytes(tensor::Tag::Optimizer), state * (dense / dp + expert / edp));
+  });
+}
+
 TEST(DataParallel, StateHasTheBytesOfTheFormulas) {
+  const LayoutCase folded{.world = 8, .ep = 2, .tp = 2, .pp = 2, .etp = 2};
   for (const config::Precision precision : {config::Precision::Fp32, config::Precision::Bf16}) {
-    for (const LayoutCase& layout : {LayoutCase{.world = 2},
-                                     LayoutCase{.world = 3},
-                                     LayoutCase{.world = 4, .ep = 2},
-                                     LayoutCase{.world = 4, .tp = 2},
-                                     LayoutCase{.world = 4, .pp = 2},
-                                     LayoutCase{.world = 8, .ep = 2, .tp = 2, .pp = 2, .etp = 2}}) {
-      Config config = with_layout(layout.pp > 1 ? deep_config() : small_config(), layout);
-      config.train.global_batch_size = 12;
-      config.model.params_dtype = precision;
-      on_ranks(distributed(config, Overlap::None), [&](Engine& engine) {
-        const std::int64_t dp = layout.world / layout.tp / layout.pp;
-        const std::int64_t edp = layout.world / layout.ep / layout.etp / layout.pp;
-        const std::int64_t dense = padded(engine.parameters(), Home::Dense, dp);
-        const std::int64_t expert = edp == 1
-                                        ? engine.parameters().buffer(Home::Expert).layout.elements
-                                        : padded(engine.parameters(), Home::Expert, edp);
-        const bool bf16 = precision == config::Precision::Bf16;
-        const std::int64_t state = bf16 ? 12 : 8;
-        const auto bytes = [&](tensor::Tag tag) {
-          return static_cast<std::int64_t>(engine.pool().use(tag).bytes);
-        };
-        EXPECT_EQ(bytes(tensor::Tag::Weights), (bf16 ? 2 : 4) * (dense + expert));
-        EXPECT_EQ(bytes(tensor::Tag::Gradients), 4 * (dense + expert));
-        EXPECT_EQ(bytes(tensor::Tag::Optimizer), state * (dense / dp + expert / edp));
-      });
+    for (const StateCase& c : {StateCase{.layout = {.world = 2}},
+                               StateCase{.layout = {.world = 3}},
+                               StateCase{.layout = {.world = 4, .ep = 2}},
+                               StateCase{.layout = {.world = 4, .tp = 2}},
+                               StateCase{.layout = {.world = 4, .pp = 2}},
+                               StateCase{.layout = folded},
+                               StateCase{.layout = {.world = 4, .ep = 2}, .cp = 2},
+                               StateCase{.layout = {.world = 3}, .bucket_size = 3000},
+                               StateCase{.layout = {.world = 4}, .cp = 2, .bucket_size = 5000},
+                               StateCase{.layout = {.world = 4, .ep = 2}, .bucket_size = 3000}}) {
+      SCOPED_TRACE(name_of(c.layout));
+      expect_bytes_of_the_formulas(c, precision);
     }
   }
 }

@@ -125,6 +125,8 @@ TEST_P(HuggingFaceOut, EveryLayoutOnEveryDeviceWritesTheSameFileAndReadsIt) {
   config.model.moe_router_pre_softmax = true;
   config.model.moe_router_norm_topk_prob = true;
   const std::string expected = written_by(config, devices::DeviceKind::Cpu, folder);
+  LayoutCase v{.world = 4, .ep = 2, .pp = 2, .vpp = 2, .stages = "E|t|t|tL"};
+  v.schedule = config::PipelineSchedule::DualPipeV;
   for (const LayoutCase& layout : {LayoutCase{},
                                    LayoutCase{.world = 2, .ep = 2},
                                    LayoutCase{.world = 4, .ep = 2},
@@ -132,7 +134,9 @@ TEST_P(HuggingFaceOut, EveryLayoutOnEveryDeviceWritesTheSameFileAndReadsIt) {
                                    LayoutCase{.world = 4, .tp = 4},
                                    LayoutCase{.world = 4, .ep = 2, .etp = 2},
                                    LayoutCase{.world = 6, .ep = 2, .pp = 3, .stages = "Et||ttL"},
-                                   LayoutCase{.world = 4, .ep = 2, .pp = 2, .stages = "Et|ttL"}}) {
+                                   LayoutCase{.world = 4, .ep = 2, .pp = 2, .stages = "Et|ttL"},
+                                   LayoutCase{.world = 2, .pp = 2, .vpp = 2, .stages = "E|t|t|tL"},
+                                   v}) {
     SCOPED_TRACE(name_of(layout));
     const config::Config laid_out = with_layout(config, layout);
     for (const devices::DeviceKind device : devices::all_devices()) {

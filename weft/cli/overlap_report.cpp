@@ -38,12 +38,17 @@ constexpr const char* kOneRankLegend =
     "  On all links the prediction takes what compute costs from the plain order on free ones, "
     "where the device is "
     "as busy\n"
-    "  as in an overlapped order: a GPU that waits for its links is clocked higher meanwhile.\n";
+    "  as in an overlapped order: a GPU that waits for its links is clocked higher meanwhile. "
+    "Beside "
+    "communication compute\n"
+    "  is slowed down as far as that copies in the device's memory; how much such copies slow it "
+    "is "
+    "measured beforehand.\n";
 constexpr const char* kLegend =
-    "  ideal: the simulated step where only compute and the wire take time, of the last order. "
-    "None "
-    "of the three is\n"
-    "  a bound: ranks also wait for each other, which overlap evens out.\n"
+    "  ideal: the simulated step where only compute and the wire take time, of the last order that "
+    "is "
+    "predicted. None of\n"
+    "  the three is a bound: ranks also wait for each other, which overlap evens out.\n"
     "  predicted: the step time simulated beforehand, from node costs measured in the plain "
     "order; error: how far\n"
     "  it is from the measured step. peak memory: of activations.\n";
@@ -110,7 +115,10 @@ FabricReport report_of(const std::vector<measure::OverlapOrder>& orders,
                                      seconds_of(kind, plain));
   const measure::OverlapRun* free = plain_on_free_links(bench);
   const bool is_one_rank = config::is_pretended(orders.front().config->runtime.backend);
-  if (is_one_rank && free != nullptr) prediction.take_compute_from(free->timelines);
+  if (is_one_rank && free != nullptr) {
+    prediction.take_compute_from(free->timelines);
+    prediction.take_copies_from(free->timelines, bench.slower_beside_copies);
+  }
   FabricReport report{
       .kind = kind,
       .name = fabric.name,
@@ -122,7 +130,8 @@ FabricReport report_of(const std::vector<measure::OverlapOrder>& orders,
       .layers_compute_seconds = bench.layers_compute_seconds,
       .layers_communication_seconds = prediction.layers_communication_seconds(),
       .compute_is_simulated = !bench.compute_seconds,
-      .rows = {}};
+      .rows = {},
+      .bubbles = {}};
   for (std::size_t i = 0; i < orders.size(); ++i) {
     const measure::OverlapRun& run = fabric.runs[i];
     const double seconds = seconds_of(kind, run);
@@ -143,6 +152,10 @@ FabricReport report_of(const std::vector<measure::OverlapOrder>& orders,
                            .added = added(bench, run),
                            .steady_added = steady_added(bench, orders[i], run),
                            .is_fitted = i == 0});
+    const config::Config& config = orders[i].config;
+    if (config.runtime.pipeline_schedule == config::PipelineSchedule::ZeroBubble) {
+      report.bubbles = plan::bubbles_of(config, exec::sim::measure(run.timelines));
+    }
   }
   return report;
 }
@@ -236,6 +249,27 @@ std::string reasons_text(const OverlapRow& row) {
       reasons.host_ms);
 }
 
+std::string bubbles_text(const plan::Bubbles& bubbles) {
+  return base::text(
+      "  bubble of equal stages, simulated: 1F1B {:.1f} ms, zb_h1 {:.1f} ms; a micro-batch of a "
+      "stage "
+      "takes {:.2f} ms\n"
+      "  forward, {:.2f} for input gradients, {:.2f} for weight gradients\n",
+      ms(bubbles.plain),
+      ms(bubbles.filled),
+      ms(bubbles.forward),
+      ms(bubbles.input_gradients),
+      ms(bubbles.weight_gradients));
+}
+
+base::Json to_json(const plan::Bubbles& bubbles) {
+  return {{"forward_ms", ms(bubbles.forward)},
+          {"input_gradients_ms", ms(bubbles.input_gradients)},
+          {"weight_gradients_ms", ms(bubbles.weight_gradients)},
+          {"plain_ms", ms(bubbles.plain)},
+          {"zb_h1_ms", ms(bubbles.filled)}};
+}
+
 base::Json number_or_null(std::optional<double> number) {
   return number ? base::Json(*number) : base::Json();
 }
@@ -288,12 +322,19 @@ double limit_of(measure::BenchedKind kind) {
   UNREACHABLE("kind {}", static_cast<int>(kind));
 }
 
+constexpr double kBubbleRoom = 1.03;  // over what zb_h1 should leave of the bubble
+
 // Of a pipeline the bar is set outside warm-up and cool-down, and for several chunks a rank.
 std::vector<Bar> bars_of_kind(const FabricReport& report) {
   std::vector<Bar> bars;
   if (report.is_free) {
     for (const OverlapRow& row : report.rows) {
       if (!row.is_fitted) bars.push_back({row.name + " adds on free links", *row.added, 0.02});
+    }
+    if (report.bubbles) {
+      bars.push_back({"bubble of zb_h1 over that of 1F1B",
+                      report.bubbles->share(),
+                      report.bubbles->wanted_share() * kBubbleRoom});
     }
     return bars;
   }
@@ -381,6 +422,7 @@ base::Json to_json(const std::vector<FabricReport>& reports) {
                        {"ideal_ms", ms_or_null(report.ideal_seconds())},
                        {"runs", std::move(runs)},
                        {"bars", std::move(bars)}});
+    if (report.bubbles) fabrics.back()["bubble"] = to_json(*report.bubbles);
   }
   base::Json json{{"mode", measure::word(reports.front().kind)}, {"fabrics", std::move(fabrics)}};
   if (reports.front().is_one_rank) json["pretended"] = true;
@@ -396,6 +438,7 @@ std::string to_text(const std::vector<FabricReport>& reports) {
       if (report.kind != measure::BenchedKind::Ep) text += added_text(row);
       if (report.is_one_rank) text += layers_text(report, row);
     }
+    if (report.bubbles) text += bubbles_text(*report.bubbles);
     for (const Bar& bar : bars_of(report)) text += "  " + to_text(bar) + "\n";
     if (report.kind != measure::BenchedKind::Ep) text += unjudged_text(report);
   }

@@ -8,6 +8,7 @@
 #include "weft/base/json.h"
 #include "weft/cli/bar.h"
 #include "weft/measure/overlap_bench.h"
+#include "weft/plan/zero_bubble.h"
 #include "weft/trace/exposure.h"
 #include "weft/trace/partnered.h"
 
@@ -48,10 +49,15 @@ struct FabricReport {
   double layers_communication_seconds = 0;
   bool compute_is_simulated = false;  // a network cannot be taken away: simulated from the trace
   std::vector<OverlapRow> rows;
+  std::optional<plan::Bubbles> bubbles;  // where one of the orders is zb_h1
 
   double longer_alone_seconds() const { return std::max(compute_seconds, communication_seconds); }
-  // Of the order that hides most.
-  std::optional<double> ideal_seconds() const { return rows.back().ideal_seconds; }
+  // Of the order that hides most, of those that are predicted.
+  std::optional<double> ideal_seconds() const {
+    std::optional<double> last;
+    for (const OverlapRow& row : rows) last = row.ideal_seconds ? row.ideal_seconds : last;
+    return last;
+  }
   // Communication alone over compute alone, both of the layers.
   std::optional<double> ratio() const {
     if (kind != measure::BenchedKind::Ep || !layers_compute_seconds) return std::nullopt;

@@ -58,7 +58,7 @@ void show_json(const std::vector<measure::Check>& checks, bool pass) {
 }
 
 // What a user may choose; the folder decides the model, the data and the optimizer.
-constexpr std::array<std::string_view, 83> kChoices{
+constexpr std::array<std::string_view, 92> kChoices{
     "runtime.world_size",
     "runtime.backend",
     "runtime.device",
@@ -136,6 +136,15 @@ constexpr std::array<std::string_view, 83> kChoices{
     "optimizer.overlap_param_gather",
     "optimizer.optimizer_cpu_offload",
     "optimizer.optimizer_offload_fraction",
+    "optimizer.overlap_cpu_optimizer_d2h_h2d",
+    "optimizer.pin_cpu_grads",
+    "optimizer.pin_cpu_params",
+    "ddp.delay_wgrad_compute",
+    "runtime.optimizer_offload_bucket_size",
+    "runtime.offload_layers_share",
+    "runtime.logits_chunk",
+    "runtime.deterministic",
+    "runtime.schedule",
     "runtime.recompute_under_overlap",
     "optimizer.overlap_param_gather_with_optimizer_step",
     "fabric.intra_node_gb_per_second",

@@ -10,8 +10,10 @@
 #include "weft/base/error.h"
 #include "weft/base/median.h"
 #include "weft/data/dataset.h"
+#include "weft/measure/endless_copies.h"
 #include "weft/measure/timed_step.h"
 #include "weft/plan/overlap_prediction.h"
+#include "weft/plan/slow_down.h"
 #include "weft/schedule/plan_files.h"
 #include "weft/tensor/transfer.h"
 #include "weft/trace/step_parts.h"
@@ -26,6 +28,7 @@ constexpr int kTracedRounds = 2;
 constexpr int kCorrectingSteps = 2;  // on each emulated fabric of one rank alone
 constexpr int kCorrections = 2;      // of links that are to add a share to the step
 constexpr int kSettingRounds = 3;    // one step each with and without a trace
+constexpr int kCopyingSteps = 1;     // beside copies that never end
 constexpr double kLatencySeconds = 20e-6;
 // Of emulated links, in bytes a second.
 constexpr double kSlowest = 1e3, kFastest = 1e12;
@@ -113,6 +116,7 @@ class RankOverlapBench {
     for (const OverlapOrder& order : orders_) runners_.push_back(runner_of(order));
     const auto in_a_round = static_cast<int>(request_.targets.size() * orders_.size());
     total_ = kWarmUpSteps + (emulates() ? 2 * kSettingRounds : 0) + correcting_steps() +
+             (copies_beside_compute() ? kCopyingSteps : 0) +
              (request_.rounds + kTracedRounds) * in_a_round;
     for (int i = 0; i < kWarmUpSteps && !stopped_; ++i) {
       train(static_cast<std::size_t>(i) % orders_.size(), exec::Tracing::Off);
@@ -165,6 +169,9 @@ class RankOverlapBench {
   bool emulates() const { return !config::are_processes(config_.runtime.backend); }
   bool is_alone() const { return config::is_pretended(config_.runtime.backend); }
   OwnCopies copies() const { return is_alone() ? OwnCopies::DoNotCount : OwnCopies::Count; }
+
+  // On cores of the host copies are threads, of which an order has as many as its links need.
+  bool copies_beside_compute() { return is_alone() && !engine_.device().is_the_host(); }
 
   static bool has_share(const FabricTarget& target) {
     return target.communication_share.value_or(0) > 0;
@@ -289,10 +296,22 @@ class RankOverlapBench {
         add(plain, train(0, tracing), tracing, 0);
       }
     }
+    if (copies_beside_compute() && !stopped_) measure_beside_copies(plain);
     // Rank 0 has the traces, and sets the links of all.
     if (!stopped_ && engine_.rank() == 0) simulate_fabrics(plain);
     for (std::size_t i = 0; i < fabrics_.size() && !stopped_; ++i) {
       if (is_added(request_.targets[i])) correct(fabrics_[i], request_.targets[i], plain);
+    }
+  }
+
+  void measure_beside_copies(const OverlapMeasured& plain) {
+    const EndlessCopies copies(engine_.device());
+    OverlapMeasured beside;
+    for (int i = 0; i < kCopyingSteps && !stopped_; ++i) {
+      add(beside, train(0, exec::Tracing::On), exec::Tracing::On, 0);
+    }
+    if (!stopped_) {
+      slower_beside_copies_ = plan::slower_compute(plain.timelines, beside.timelines);
     }
   }
 
@@ -369,6 +388,7 @@ class RankOverlapBench {
     OverlapBench bench{.compute_seconds = {},
                        .layers_compute_seconds = {},
                        .fabrics = {},
+                       .slower_beside_copies = slower_beside_copies_,
                        .clocks = clocks_,
                        .is_rank_zero = engine_.rank() == 0,
                        .interrupted = stopped_};
@@ -406,6 +426,7 @@ class RankOverlapBench {
   std::int64_t step_ = 0;                               // of the optimizer
   std::int64_t round_ = 0;                              // all steps of a round take the same tokens
   std::int64_t last_peak_ = 0;
+  double slower_beside_copies_ = 0;
   int done_ = 0, total_ = 0;
   bool stopped_ = false;
   trace::Clocks clocks_ = trace::Clocks::Shared;

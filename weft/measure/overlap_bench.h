@@ -60,6 +60,9 @@ struct OverlapBench {
   // What of it the layers took: without embedding, head and optimizer.
   std::optional<double> layers_compute_seconds;
   std::vector<FabricRuns> fabrics;
+  // Of one rank alone on a GPU: how much longer, as a part of itself, compute takes beside copies
+  // in the device's memory that never end.
+  double slower_beside_copies = 0;
   trace::Clocks clocks = trace::Clocks::Shared;  // of the timelines
   bool is_rank_zero = false;                     // this process holds the results
   bool interrupted = false;

@@ -99,7 +99,8 @@ Orders pipeline_orders(const Config& config) {
   Orders orders{judged("plain", plain), judged("overlap_p2p_comm", overlap)};
   Config zero_bubble = overlap;
   zero_bubble.runtime.pipeline_schedule = config::PipelineSchedule::ZeroBubble;
-  add_where_legal(orders, "overlap_p2p_comm + zb_h1", zero_bubble, Nodes::OfPlain);
+  // Its attention is in parts.
+  add_where_legal(orders, "overlap_p2p_comm + zb_h1", zero_bubble, Nodes::Own);
   return orders;
 }
 

@@ -173,8 +173,29 @@ void OverlapPrediction::take_compute_from(const std::vector<trace::Timeline>& bu
   }
 }
 
+void OverlapPrediction::take_copies_from(const std::vector<trace::Timeline>& free, double slower) {
+  const sim::CostTable copies = sim::measure(free);
+  const World world(plain_config_);
+  double copying = 0, communicating = 0;
+  for (int rank = 0; rank < std::ssize(world.graphs()); ++rank) {
+    for (const schedule::Entry& entry : world.graphs()[static_cast<std::size_t>(rank)]->entries) {
+      if (!schedule::is_meeting(entry)) continue;
+      const sim::Cost* copy = copies.find(rank, entry.node);
+      const sim::Cost* all = costs_.find(rank, entry.node);
+      if (copy == nullptr || all == nullptr) continue;
+      copying += copy->seconds;
+      communicating += all->seconds;
+    }
+  }
+  if (communicating <= 0) return;
+  contention_.beside_communication = slower * std::min(1.0, copying / communicating);
+}
+
 double OverlapPrediction::step_seconds(const config::Config& config) const {
-  return simulated(World(config), costs_, overheads_);
+  const World world(config);
+  sim::SimulatedStep step = world.step(costs_);
+  step.overheads = overheads_;
+  return sim::simulate(step, contention_).step_seconds();
 }
 
 double OverlapPrediction::ideal_seconds(const config::Config& config) const {

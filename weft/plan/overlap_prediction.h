@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "weft/config/config.h"
+#include "weft/exec/sim/contention.h"
 #include "weft/exec/sim/costs.h"
 #include "weft/exec/sim/step.h"
 #include "weft/grid/fabric.h"
@@ -28,6 +29,11 @@ class OverlapPrediction {
   // is clocked higher meanwhile.
   void take_compute_from(const std::vector<trace::Timeline>& busy);
 
+  // From now on compute beside communication takes longer: by `slower`, as a part of itself, beside
+  // copies in the device's memory. Communication on the links asked for is such copies, which take
+  // what it took in the traced steps `free` on free links, and waiting.
+  void take_copies_from(const std::vector<trace::Timeline>& free, double slower);
+
   // The step of another order of the same layout: what nodes cost, and what the plain step took
   // beyond its nodes, shared among waits between lanes and nodes that follow each other as its
   // trace has it.
@@ -49,6 +55,7 @@ class OverlapPrediction {
 
  private:
   exec::sim::Overheads overheads_;
+  exec::sim::Contention contention_;
   config::Config plain_config_;
   std::optional<grid::Fabric> fabric_;
   exec::sim::CostTable costs_;

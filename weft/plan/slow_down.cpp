@@ -94,4 +94,22 @@ SlowDown slow_down(const std::vector<trace::Timeline>& apart,
   return {.beside_communication = compute.slower(), .beside_compute = communication.slower()};
 }
 
+double slower_compute(const std::vector<trace::Timeline>& apart,
+                      const std::vector<trace::Timeline>& beside) {
+  const sim::CostTable then = sim::measure(apart), now = sim::measure(beside);
+  TwoOrders compute{.all_ns = 1, .beside_ns = 1};
+  for (const auto& [rank, rows] : now.ranks()) {
+    for (const auto& [node, cost] : rows) {
+      const sim::Cost* before = then.find(rank, node);
+      const bool computes = cost.kind != trace::SpanKind::Communication &&
+                            cost.kind != trace::SpanKind::Host &&
+                            cost.kind != trace::SpanKind::Copy;
+      if (before == nullptr || !computes) continue;
+      compute.apart += before->seconds;
+      compute.beside += cost.seconds;
+    }
+  }
+  return compute.slower();
+}
+
 }  // namespace weft::plan

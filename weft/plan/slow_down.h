@@ -19,4 +19,9 @@ struct SlowDown {
 SlowDown slow_down(const std::vector<trace::Timeline>& apart,
                    const std::vector<trace::Timeline>& beside);
 
+// How much longer the compute of one order takes in `beside`, all of which was beside something
+// else, as a part of itself.
+double slower_compute(const std::vector<trace::Timeline>& apart,
+                      const std::vector<trace::Timeline>& beside);
+
 }  // namespace weft::plan

@@ -198,7 +198,7 @@ void shrink_axes(TwinDraft& draft) {
   draft.set("model.sequence_parallel",
             twin.sequence_parallel,
             fewer.tp > 1,
-            "not built yet: tensor parallelism whose ranks all have all tokens");
+            "not built yet: tensor parallelism without sequence parallelism");
 }
 
 }  // namespace

@@ -149,6 +149,19 @@ void judge_deferred_head(Judge& judge) {
                "leave it out, or use another schedule");
 }
 
+void judge_kept_for_weights(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  if (!puts_weights_off(judge) || model.pipeline_model_parallel_size == 1) return;
+  if (model.recompute_granularity != RecomputeGranularity::Full) return;
+  judge.report("model.recompute_granularity",
+               text("model.recompute_granularity = full with {} = {}: what a backward makes again "
+                    "is kept until its weight gradients run, so that little memory is saved",
+                    kKey,
+                    word(asked(judge))),
+               "recompute modules (model.recompute_granularity=selective), or use 1f1b or "
+               "interleaved; weft memory shows what each needs");
+}
+
 constexpr Rule kPipelineOrderRules[] = {
     {.id = "W80",
      .kind = Kind::Automatic,
@@ -224,6 +237,16 @@ constexpr Rule kPipelineOrderRules[] = {
                 "runtime.pipeline_schedule=dualpipev "
                 "comm_overlap.defer_embedding_wgrad_compute=true train.global_batch_size=4",
      .judge = judge_deferred_head},
+    {.id = "W130",
+     .kind = Kind::Warning,
+     .when = "runtime.pipeline_schedule = zb_h1 or dualpipev with full recomputation",
+     .then = "warned",
+     .why = "Weight gradients that wait keep what was made again for them: several micro-batches' "
+            "activations instead of one's.",
+     .example = "model.pipeline_model_parallel_size=2 runtime.pipeline_schedule=zb_h1 "
+                "model.recompute_granularity=full model.recompute_method=uniform "
+                "model.recompute_num_layers=1 train.global_batch_size=2",
+     .judge = judge_kept_for_weights},
 };
 
 }  // namespace
