@@ -46,7 +46,7 @@ bench: setup
 	@tools/setup.sh peers
 	$(call build,release,--target all kernels_bench clock_bench)
 	@$(weft) bench step cpu_small --peer
-	@$(weft) bench overlap
+	@for mode in ep dp tp pp cp; do $(weft) bench overlap --mode=$$mode || failed=yes; done; [ -z "$$failed" ]
 	@$(weft) bench schedule
 	@$(weft) bench check
 	@build/release/bin/kernels_bench

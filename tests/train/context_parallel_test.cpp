@@ -80,6 +80,51 @@ INSTANTIATE_TEST_SUITE_P(Train,
                          ::testing::ValuesIn(cases()),
                          [](const auto& param_info) { return param_info.param.name; });
 
+// The last token of a chunk is labelled with the first of the next, which another rank has.
+TEST(ZigZag, LabelsAreTheNextTokensOfTheWholeSequence) {
+  MicroBatch whole;  // two sequences
+  for (int i = 0; i < 16; ++i) {
+    whole.ids.push_back(i);
+    whole.labels.push_back(i + 1);
+  }
+  const MicroBatch outer = tokens_of(whole, {.length = 8, .ranks = 2, .rank = 0});
+  const MicroBatch inner = tokens_of(whole, {.length = 8, .ranks = 2, .rank = 1});
+  using Ids = std::vector<std::int32_t>;
+  EXPECT_EQ(outer.ids, (Ids{0, 1, 6, 7, 8, 9, 14, 15}));
+  EXPECT_EQ(outer.labels, (Ids{1, 2, 7, 8, 9, 10, 15, 16}));
+  EXPECT_EQ(inner.ids, (Ids{2, 3, 4, 5, 10, 11, 12, 13}));
+  EXPECT_EQ(inner.labels, (Ids{3, 4, 5, 6, 11, 12, 13, 14}));
+}
+
+// Where all tokens are the same, only their positions tell one from another: with those of a rank's
+// own rows instead of the sequence's, the loss is another.
+TEST(ZigZag, PositionsAreThoseOfTheWholeSequence) {
+  const auto loss_of = [](const config::Config& config) {
+    double loss = 0;
+    on_ranks(config, [&](Engine& engine) {
+      Batch batch = batch_of(engine, 0);
+      const auto length = static_cast<std::size_t>(engine.config().model.seq_length);
+      for (MicroBatch& micro_batch : batch) {
+        for (std::size_t i = 0; i < micro_batch.ids.size(); ++i) {
+          micro_batch.ids[i] = i % length == 0 ? 1 : 2;
+        }
+      }
+      const StepTotals totals = forward_step(engine, batch);
+      if (engine.rank() == 0) loss = totals.loss;
+    });
+    return loss;
+  };
+  config::Config one = four_heads();
+  one.model.init_method_std = 0.5;
+  const double expected = loss_of(one);
+  for (const CpComm kind : kAll) {
+    EXPECT_NEAR(loss_of(shared(one, {.name = "", .kinds = {kind}})), expected, 2e-6 * expected);
+  }
+  config::Config slower = one;
+  slower.model.rotary_base = 100;
+  EXPECT_GT(std::abs(loss_of(slower) - expected), 1e-4 * expected) << "positions do not count";
+}
+
 TEST(ContextParallelLosses, BalancingCountsTheTokensOfAllRanks) {
   config::Config config = four_heads();
   config.model.moe_router_load_balancing_type = {config::LoadBalancing::AuxLoss,

@@ -42,7 +42,8 @@ Words draw_layout(Draw& draw, int most_ranks) {
       draw.any_of({"1f1b", "1f1b", "interleaved", "interleaved", "zb_h1", "zb_h1", "dualpipev"});
   words.emplace_back("runtime.pipeline_schedule", schedule);
   if (schedule == "interleaved" || schedule == "dualpipev") {
-    words.emplace_back("model.virtual_pipeline_model_parallel_size", "2");
+    words.emplace_back("model.virtual_pipeline_model_parallel_size",
+                       schedule == "dualpipev" ? "2" : draw.any_of({"2", "4"}));
   }
   return words;
 }
@@ -70,6 +71,9 @@ void draw_overlap(Draw& draw, Words& words) {
   }
   seldom("model.overlap_p2p_comm_warmup_flush");
   seldom("comm_overlap.defer_embedding_wgrad_compute");
+  if (words.back().first == "comm_overlap.defer_embedding_wgrad_compute") {
+    words.emplace_back("comm_overlap.wgrad_deferral_limit", draw.any_of({"0", "1", "2"}));
+  }
   words.emplace_back("fabric.jitter_us", draw.any_of({"0", "100"}));
 }
 
@@ -81,6 +85,7 @@ void draw_data_parallel(Draw& draw, Words& words) {
   words.emplace_back("comm_overlap.overlap_grad_reduce", draw.either());
   words.emplace_back("comm_overlap.overlap_param_gather", draw.either());
   words.emplace_back("comm_overlap.align_param_gather", draw.either());
+  words.emplace_back("comm_overlap.overlap_param_gather_with_optimizer_step", draw.either());
   words.emplace_back("ddp.average_in_collective", draw.either());
   words.emplace_back("ddp.num_distributed_optimizer_instances", draw.any_of({"1", "1", "2", "4"}));
   words.emplace_back("comm_overlap.bucket_size", draw.any_of({"1000", "4000", "100000"}));

@@ -119,7 +119,11 @@ base::Json rank_json(const ScheduleReport& report, std::size_t i) {
 
 // The orders of the pipeline, beside each other; '>' is the one that is asked for.
 std::string orders_text(const ScheduleReport& report) {
-  if (report.orders.empty()) return "";
+  if (report.orders.empty()) {
+    const bool has_orders = report.valid() && report.grid.pp() > 1;
+    return has_orders ? "\norders of the pipeline: not compared, the step has too many nodes\n"
+                      : "";
+  }
   std::string text = base::text(
       "\norders of the pipeline (runtime.pipeline_schedule), nominal costs\n"
       "  {:<12} {:>6} {:>10} {:>14} {:>22}\n",

@@ -64,7 +64,12 @@ std::string summary(const train::TrainResult& result, const config::Config& conf
                                 result.interrupted ? "stopped after" : "trained",
                                 base::counted(result.steps, "step"));
   if (result.first_step > 0) text += base::text(", {} of them before", result.first_step);
-  if (result.steps > result.first_step) {
+  // Only the last stage of a pipeline knows the loss, and of a pretended world one rank runs.
+  const bool has_loss = !config::is_pretended(config.runtime.backend) || result.final_loss != 0 ||
+                        config.model.pipeline_model_parallel_size == 1;
+  if (!has_loss) {
+    text += " (the loss is on the last pipeline stage, which does not run here)";
+  } else if (result.steps > result.first_step) {
     text += base::text(": loss {:.4f} -> {:.4f}", result.first_loss, result.final_loss);
   }
   if (result.eval_loss) text += base::text(", held-out {:.4f}", *result.eval_loss);

@@ -83,7 +83,7 @@ void judge_exchanged_heads(Judge& judge) {
                     latent ? "model.num_attention_heads" : "model.num_query_groups",
                     groups,
                     tp > 1 ? text(" (tp = {})", tp) : ""),
-               text("use p2p or all_gather, or so many ranks that {} is a multiple of them", own));
+               text("use p2p or all_gather, or a number of ranks that divides {}", own));
 }
 
 void judge_data_length(Judge& judge) {

@@ -117,7 +117,13 @@ void judge_alignment(Judge& judge) {
 void judge_one_shard(Judge& judge) {
   if (sharding_ranks(judge) != 1) return;
   const CommOverlapConfig said = judge.overlap();
-  const std::string why = "dp = 1 has nobody to exchange gradients and parameters with";
+  const std::int64_t cp = judge.model().context_parallel_size;
+  const std::string why =
+      cp == 1 ? "dp = 1 has nobody to exchange gradients and parameters with"
+              : text(
+                    "left open, dp = 1 decides that the cp = {} ranks exchange gradients and "
+                    "parameters at the ends of a step",
+                    cp);
   judge.set("ddp.bucket_size", said.bucket_size ? text("{}", *said.bucket_size) : "null", why);
   decide(judge,
          "comm_overlap.overlap_grad_reduce",
@@ -161,7 +167,7 @@ void judge_idle_exchange(Judge& judge) {
   const auto idle = [&](bool asked, const char* key, const char* why) {
     if (asked) judge.report(key, text("{} has no effect: {}", key, why), "leave it out");
   };
-  const bool alone = judge.dp() == 1;
+  const bool alone = judge.dp() == 1 && judge.model().context_parallel_size == 1;
   idle(alone && ddp.overlap_grad_reduce, "ddp.overlap_grad_reduce", "dp = 1 reduces nothing");
   idle(alone && ddp.overlap_param_gather, "ddp.overlap_param_gather", "dp = 1 gathers nothing");
   idle(!ddp.use_distributed_optimizer && ddp.overlap_param_gather && !alone,
@@ -221,8 +227,10 @@ constexpr Rule kDataParallelRules[] = {
      .when = "a distributed optimizer and dp = 1",
      .then = "bucket_size := null, and every overlap of gradients and parameters := false, also "
              "where ddp had it on",
-     .why = "There is nobody to exchange with. comm_overlap.* of the user is kept even so (C3), "
-            "and said to be idle.",
+     .why =
+         "There is nobody to exchange with, or only the ranks that share sequences (cp), of which "
+         "the reference does not ask. comm_overlap.* of the user is kept even so (C3): with "
+         "cp > 1 it overlaps their exchange, else it is said to be idle.",
      .example = "ddp.use_distributed_optimizer=true optimizer.use_distributed_optimizer=true",
      .judge = judge_one_shard},
     {.id = "C37",

@@ -47,6 +47,19 @@ void judge_idle(Judge& judge) {
        "comm_overlap.batch_p2p_comm",
        "model.pipeline_model_parallel_size = 1 has no neighbours");
   idle(judge,
+       alone && model.overlap_p2p_comm_warmup_flush,
+       "model.overlap_p2p_comm_warmup_flush",
+       "model.pipeline_model_parallel_size = 1 has no neighbours");
+  idle(judge,
+       config.ddp.use_distributed_optimizer && derive::virtual_stages(model) == 1 &&
+           overlap.overlap_param_gather_with_optimizer_step.value_or(false),
+       "comm_overlap.overlap_param_gather_with_optimizer_step",
+       "one chunk a rank: its first bucket is needed as soon as the optimizer is done");
+  idle(judge,
+       derive::virtual_stages(model) == 1 && overlap.align_param_gather.value_or(false),
+       "comm_overlap.align_param_gather",
+       "only chunks of a virtual pipeline wait for each other's gathers, and there is one a rank");
+  idle(judge,
        model.overlap_dispatch_backward_with_experts_wgrad && !model.tokens_travel(),
        "model.overlap_dispatch_backward_with_experts_wgrad",
        "model.expert_model_parallel_size = 1 sends no tokens");

@@ -82,7 +82,9 @@ void judge_heads_by_tp(Judge& judge) {
                     "model.tensor_model_parallel_size = {}",
                     model.num_attention_heads,
                     tp),
-               "use a multiple");
+               text("use a tp that divides {}, or heads that are a multiple of {}",
+                    model.num_attention_heads,
+                    tp));
 }
 
 void judge_groups_by_tp(Judge& judge) {
@@ -95,7 +97,7 @@ void judge_groups_by_tp(Judge& judge) {
                     "model.tensor_model_parallel_size = {}",
                     groups,
                     tp),
-               "use one of both");
+               text("use a tp that divides {}, or that {} divides", groups, groups));
 }
 
 // What tensor-parallel ranks divide between them.
@@ -109,7 +111,7 @@ void judge_shares_by_tp(Judge& judge) {
     judge.report(
         key,
         text("{} = {} is not divisible by model.tensor_model_parallel_size = {}", what, count, tp),
-        "use a multiple");
+        text("use a tp that divides {}, or a multiple of {}", count, tp));
   };
   if (model.sequence_parallel) {
     check("model.seq_length",

@@ -7,6 +7,8 @@
 #include "weft/base/text.h"
 #include "weft/config/field.h"
 #include "weft/derive/derived.h"
+#include "weft/derive/holding.h"
+#include "weft/derive/parameter_list.h"
 #include "weft/derive/pipeline.h"
 
 namespace weft::rules {
@@ -80,7 +82,7 @@ OverlapMode settle(const Verdict& verdict, const Asked& asked) {
   if (rule != nullptr) {
     mode.why = text("{}: {}", rule->id, rule->message);
   } else if (set) {
-    mode.why = "asked for";
+    mode.why = is_default_everywhere(verdict.config, asked.keys) ? "on by default" : "asked for";
   } else {
     mode.why =
         is_default_everywhere(verdict.config, asked.keys) ? "off by default" : "asked to be off";
@@ -106,18 +108,41 @@ std::string partners(const Config& config) {
               derive::virtual_stages(model));
 }
 
+// Those that sum gradients: ranks with other sequences, or other parts of them.
+std::string reducing_ranks(const Config& config) {
+  const std::int64_t dp = dp_of(config), cp = config.model.context_parallel_size;
+  return cp == 1 ? text("dp = {}", dp) : text("dp x cp = {}", dp * cp);
+}
+
+// Of the first pipeline rank: the others exchange while the pipeline drains.
+bool is_one_bucket(const Config& config) {
+  const ModelConfig& model = config.model;
+  const derive::Holding holding = derive::holding_of(model, 0, derive::placement_of(config));
+  std::int64_t elements = 0;
+  for (const derive::ParameterSpec& spec : derive::list_parameters(model, holding, {})) {
+    if (spec.home == derive::Home::Dense) elements += spec.room;
+  }
+  return config.ddp.bucket_size.value_or(elements) >= elements;
+}
+
 std::string buckets(const Config& config) {
   const DdpConfig& ddp = config.ddp;
-  const std::int64_t dp = dp_of(config);
-  if (ddp.num_buckets)
-    return text("{} over dp = {}", base::counted(*ddp.num_buckets, "bucket"), dp);
-  if (!ddp.bucket_size) return text("one bucket over dp = {}", dp);
-  return text("buckets of {} parameters over dp = {}", *ddp.bucket_size, dp);
+  const std::string ranks = reducing_ranks(config);
+  if (ddp.num_buckets) return text("{} over {}", base::counted(*ddp.num_buckets, "bucket"), ranks);
+  if (!ddp.bucket_size) return text("one bucket over {}", ranks);
+  std::string all = text("buckets of {} parameters over {}", *ddp.bucket_size, ranks);
+  if (is_one_bucket(config)) {
+    all +=
+        ": one holds all, and is complete only at the end of the backward; a smaller "
+        "comm_overlap.bucket_size hides more";
+  }
+  return all;
 }
 
 std::string deferral(const Config& config) {
   const std::int64_t limit = config.comm_overlap.wgrad_deferral_limit.value_or(0);
-  return limit == 0 ? "of all micro-batches" : text("of {}", base::counted(limit, "micro-batch"));
+  const bool is_all = limit == 0 || limit >= derive::micro_batches(config.train, dp_of(config));
+  return is_all ? "of all micro-batches" : text("of {}", base::counted(limit, "micro-batch"));
 }
 
 std::string where(bool condition, const char* what) { return condition ? what : ""; }
@@ -157,7 +182,7 @@ std::vector<Asked> expert_modes(const Config& config) {
 
 std::vector<Asked> dense_modes(const Config& config) {
   const ModelConfig& model = config.model;
-  const bool alone = dp_of(config) == 1;
+  const bool alone = dp_of(config) * model.context_parallel_size == 1;
   return {
       {.name = "pipeline exchange",
        .keys = {"comm_overlap.overlap_p2p_comm"},

@@ -211,6 +211,7 @@ void judge_one_exchange(Judge& judge) {
 void judge_warmup_flush(Judge& judge) {
   const CommOverlapConfig& overlap = judge.overlap();
   if (!judge.model().overlap_p2p_comm_warmup_flush) return;
+  if (judge.model().pipeline_model_parallel_size == 1) return;  // W20 says that it does nothing
   if (overlap.overlap_p2p_comm.value_or(false) && !overlap.batch_p2p_comm.value_or(false)) return;
   judge.report("model.overlap_p2p_comm_warmup_flush",
                "model.overlap_p2p_comm_warmup_flush overlaps the exchange while the pipeline fills "

@@ -65,7 +65,7 @@ void judge_pipeline_chunks(Judge& judge) {
   const std::string wanted = wanted_chunks(asked(judge), vpp);
   if (wanted.empty()) return;
   judge.report(kKey,
-               text("{} = {} takes {} of a rank's chunks in turn, and {} = {}",
+               text("{} = {} is an order of {} of a rank's chunks of layers, and {} = {}",
                     kKey,
                     word(asked(judge)),
                     wanted,

@@ -50,7 +50,11 @@ void judge_preset_name(Judge& judge) {
            name.substr(0, kLongestShown),
            is_short ? "" : "...",
            names.size()),
-      best ? text("did you mean '{}'?", *best) : text("use one of {}", fmt::join(names, ", ")));
+      best ? text("did you mean '{}'?", *best)
+           : text("use one of {}; or give slots as one JSON object, in the words (a file is not "
+                  "read): `weft check --explain {} --json` shows one under \"slots\"",
+                  fmt::join(names, ", "),
+                  names.front()));
 }
 
 void judge_given_slots(Judge& judge) {

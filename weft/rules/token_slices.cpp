@@ -25,7 +25,7 @@ void judge_sliced_tokens(Judge& judge) {
   const std::int64_t slices = judge.overlap().moe_token_slices;
   const std::int64_t sequences = judge.config().train.micro_batch_size;
   const std::int64_t tokens = derive::tokens_of_rank(judge.config());
-  if (slices <= tokens) return;
+  if (slices <= std::max<std::int64_t>(tokens, 1)) return;
   judge.report(
       kSlices,
       text("{} = {}, and a rank has {} tokens of a micro-batch (train.micro_batch_size = {} of "

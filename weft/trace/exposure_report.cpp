@@ -68,7 +68,8 @@ std::string to_table(const Exposure& exposure) {
                            "peer",
                            "host");
   for (const auto& [kind, time] : exposure.kinds) table += table_row(kind, time);
-  return table + table_row("total", exposure.total) + legend();
+  table += table_row("total", exposure.total);
+  return table + legend() + "total: kinds that run beside each other are counted once.\n";
 }
 
 std::string legend(std::string_view indent) {
