@@ -31,7 +31,11 @@ std::string layout_text(const config::ModelConfig& model) {
     if (size > 1) text += base::text("{} {}, ", axis, size);
   };
   add("tp", model.tensor_model_parallel_size);
-  add("cp", model.context_parallel_size);
+  if (model.context_parallel_size > 1) {
+    std::vector<std::string_view> kinds;
+    for (const config::CpComm kind : model.cp_comm_type) kinds.push_back(config::word(kind));
+    text += base::text("cp {} by {}, ", model.context_parallel_size, fmt::join(kinds, " and "));
+  }
   add("pp", model.pipeline_model_parallel_size);
   add("vpp", derive::virtual_stages(model));
   add("etp", model.expert_tensor_parallel_size.value_or(model.tensor_model_parallel_size));
@@ -55,6 +59,10 @@ std::string order_text(const config::Config& config) {
   if (const std::int64_t slices = config.comm_overlap.moe_token_slices; slices > 1) {
     text += base::text(", tokens in {} slices", slices);
   }
+  if (config.comm_overlap.tp_comm_overlap) text += ", tensor-parallel exchange in steps";
+  if (config.ddp.use_distributed_optimizer) text += ", distributed optimizer";
+  if (config.ddp.overlap_grad_reduce) text += ", gradients reduced under the backward";
+  if (config.ddp.overlap_param_gather) text += ", weights gathered under the forward";
   if (config.model.pipeline_model_parallel_size == 1) return text;
   if (config.runtime.pipeline_schedule != config::PipelineSchedule::Auto) {
     text = base::text("{}, {}", config::word(config.runtime.pipeline_schedule), text);
