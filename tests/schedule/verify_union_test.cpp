@@ -154,7 +154,8 @@ TEST_F(VerifyUnion, EveryPlanHasOneOrderOfCalls) {
   for (const auto& [c, plans] : many_plans()) {
     std::vector<Graph> training;
     for (const RankPlan& plan : plans) training.push_back(plan.training);
-    const auto members = [&pipeline = plans.front().anatomy.pipeline](int rank, const Entry& entry) {
+    const auto members = [&pipeline = plans.front().anatomy.pipeline](int rank,
+                                                                      const Entry& entry) {
       return stages_of_entry(pipeline, rank, entry);
     };
     EXPECT_EQ(check_calls(training, members), std::vector<std::string>{}) << name(c);
