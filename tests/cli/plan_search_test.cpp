@@ -18,14 +18,23 @@ namespace fs = std::filesystem;
 // Pinned sizes keep it short.
 const std::string kAsk = "plan qwen3-30b-a3b --gpus=16 --gpu=h100 --gbs=512 --seq=4096 tp=1 cp=1 ";
 
+// One shape, where the question is not which.
+const std::string kOneShape = kAsk + "pp=2 ep=8 mbs=1 ";
+
 Json searched(const std::string& words) {
   const Outcome outcome = weft(words + " --json");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   return Json::parse(outcome.out);
 }
 
+// What several tests look at.
+const Json& ranked_five() {
+  static const Json json = searched(kAsk + "--top=5");
+  return json;
+}
+
 TEST(PlanSearch, RanksLayoutsWithWhatTheContractNames) {
-  const Json json = searched(kAsk + "--top=5");
+  const Json& json = ranked_five();
   ASSERT_EQ(json["layouts"].size(), 5u);
   double before = 0;
   for (const Json& layout : json["layouts"]) {
@@ -56,7 +65,7 @@ TEST(PlanSearch, RanksLayoutsWithWhatTheContractNames) {
 }
 
 TEST(PlanSearch, TheTextHasTheLayoutsTheVerdictsAndTheDiscards) {
-  const Outcome outcome = weft(kAsk + "--top=2");
+  const Outcome outcome = weft(kOneShape + "--top=2");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   for (const char* part : {"tokens/s/GPU",
                            "Does expert-parallel overlap pay here?",
@@ -66,12 +75,12 @@ TEST(PlanSearch, TheTextHasTheLayoutsTheVerdictsAndTheDiscards) {
                            "optimizer states"}) {
     EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
   }
-  EXPECT_EQ(weft(kAsk + "--top=2").out, outcome.out) << "the same question, another answer";
+  EXPECT_EQ(weft(kOneShape + "--top=2").out, outcome.out) << "the same question, another answer";
 }
 
 TEST(PlanSearch, ItsRecipeIsOneThatCheckAccepts) {
   const fs::path file = fs::temp_directory_path() / base::text("weft_plan_{}.yaml", getpid());
-  const Json json = searched(kAsk + "--write=" + file.string());
+  const Json json = searched(kAsk + "pp=2 --write=" + file.string());
   const Outcome check = weft("check " + file.string() + " --json");
   fs::remove(file);
   EXPECT_EQ(check.code, 0) << check.out;
@@ -103,7 +112,7 @@ TEST(PlanSearch, ALayoutThatFitsOnlyWithTheHostIsFoundAndItsRecipeAccepted) {
 }
 
 TEST(PlanSearch, ItsOverridesAreWordsOfARun) {
-  const Outcome overrides = weft(kAsk + "--overrides");
+  const Outcome overrides = weft(kOneShape + "--overrides");
   ASSERT_EQ(overrides.code, 0) << overrides.err;
   const Outcome check = weft("check qwen3_30b_a3b --json hardware.gpu=h100 world=16 " +
                              overrides.out.substr(0, overrides.out.size() - 1));
@@ -125,7 +134,7 @@ TEST(PlanSearch, ItsOverridesOverruleTheLayoutOfTheRecipe) {
 }
 
 TEST(PlanSearch, TheOptimizerIsThatOfTheRecipe) {
-  const Json json = searched(kAsk + "--top=1");
+  const Json& json = ranked_five();
   const Outcome run = weft("check qwen3_30b_a3b --json");
   const Json config = Json::parse(run.out)["config"];
   EXPECT_TRUE(config["optimizer"]["use_precision_aware_optimizer"].get<bool>());
@@ -133,13 +142,12 @@ TEST(PlanSearch, TheOptimizerIsThatOfTheRecipe) {
 }
 
 TEST(PlanSearch, ExplainsAPlaceOrTheBestWithKeys) {
-  const Json ranked = searched(kAsk);
   const Json second = searched(kAsk + "--explain=2");
-  EXPECT_EQ(second["explained"]["keys"], ranked["layouts"][1]["keys"]);
-  const Json keys = searched(kAsk + "--explain='pp=2 ep=8 mbs=1'");
+  EXPECT_EQ(second["explained"]["keys"], ranked_five()["layouts"][1]["keys"]);
+  const Json keys = searched(kAsk + "pp=2 --explain='ep=8 mbs=1'");
   EXPECT_EQ(keys["explained"]["keys"]["model.pipeline_model_parallel_size"], 2);
   EXPECT_EQ(keys["explained"]["keys"]["model.expert_model_parallel_size"], 8);
-  EXPECT_NE(weft(kAsk + "--explain=1").out.find("As overrides"), std::string::npos);
+  EXPECT_NE(weft(kOneShape + "--explain=1").out.find("As overrides"), std::string::npos);
   EXPECT_EQ(weft(kAsk + "--explain=0").code, 2);
   EXPECT_EQ(weft(kAsk + "--explain=1001").code, 2);
 }

@@ -52,6 +52,17 @@ PlanAsk narrow_ask() {
   return ask;
 }
 
+// Searches that several tests look at.
+const SearchResult& small_search() {
+  static const SearchResult result = search(small_ask());
+  return result;
+}
+
+const SearchResult& narrow_search() {
+  static const SearchResult result = search(narrow_ask(), 3);
+  return result;
+}
+
 // Every shape with every mode that goes with it.
 std::vector<LayoutChoice> all_choices(const LayoutSpace& space) {
   std::vector<LayoutChoice> all;
@@ -233,7 +244,7 @@ TEST(Search, TheBubbleOfTheFormulaIsThatOfTheClock) {
 TEST(Search, WhatIsRankedIsLegalFitsAndPricedAsItIs) {
   const PlanAsk ask = small_ask();
   const LayoutSpace space(ask);
-  const SearchResult result = search(ask);
+  const SearchResult& result = small_search();
   ASSERT_EQ(result.ranked.size(), 10u);
   std::set<LayoutChoice> seen;
   double before = 0;
@@ -251,7 +262,7 @@ TEST(Search, WhatIsRankedIsLegalFitsAndPricedAsItIs) {
 }
 
 TEST(Search, TheFrontIsFasterOrSmallerPointByPoint) {
-  const SearchResult result = search(narrow_ask());
+  const SearchResult& result = narrow_search();
   ASSERT_GT(result.front.size(), 2u);
   EXPECT_LE(result.front.front().price.step_ms, result.ranked.front().price.step_ms);
   EXPECT_GE((1 + kTie) * result.front.front().price.step_ms, result.ranked.front().price.step_ms);
@@ -284,8 +295,8 @@ TEST(Search, SequencesThatRanksShareForNothingCostTime) {
 }
 
 TEST(Search, IsTheSameOnAnyNumberOfThreads) {
-  const PlanAsk ask = narrow_ask();
-  const SearchResult one = search(ask, 1), three = search(ask, 3);
+  const SearchResult one = search(narrow_ask(), 1);
+  const SearchResult& three = narrow_search();
   ASSERT_EQ(one.ranked.size(), three.ranked.size());
   for (std::size_t i = 0; i < one.ranked.size(); ++i) {
     EXPECT_EQ(one.ranked[i].choice, three.ranked[i].choice);
@@ -322,10 +333,8 @@ TEST(Search, SeveralFormatsAreSearchedAndUnevenRoutingCosts) {
 }
 
 TEST(Sensitivity, EveryStepIsTheLayoutWithOneKnobTurned) {
-  const PlanAsk ask = small_ask();
-  const LayoutSpace space(ask);
-  const SearchResult result = search(ask);
-  const PricedLayout& best = result.ranked.front();
+  const LayoutSpace space(small_ask());
+  const PricedLayout& best = small_search().ranked.front();
   std::set<std::string> knobs;
   for (const KnobStep& step : sensitivity(space, best.choice)) {
     knobs.insert(step.knob);
@@ -362,7 +371,7 @@ TEST(PlanVerdicts, SayWhatTheirNumbersSay) {
 }
 
 TEST(WaysToFit, MoreGpusOrLargerOnesHelpAModelThatFitsNowhere) {
-  PlanAsk ask = small_ask();
+  PlanAsk ask = narrow_ask();
   ask.hardware.memory_gb = 7;
   ask.hardware.reserved_gb = 5;
   const SearchResult result = search(ask);

@@ -16,8 +16,8 @@ Node weights_of(Node node) {
 }
 
 TEST(FirstGradient, IsOverBeforeAllOthersOfItsWeights) {
-  for (const PlanCase& c : many_cases()) {
-    for (const RankPlan& plan : plans_of(c)) {
+  for (const auto& [c, plans] : many_plans()) {
+    for (const RankPlan& plan : plans) {
       const Order order(plan.training);
       std::map<Node, int> first;
       for (int i = 0; i < static_cast<int>(plan.training.entries.size()); ++i) {

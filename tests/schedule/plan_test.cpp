@@ -30,9 +30,9 @@ std::string summaries(const PlanCase& c) {
 }
 
 TEST(Plan, EveryKnobAndShapeIsLegalAndVerifies) {
-  for (const PlanCase& c : many_cases()) {
+  for (const auto& [c, plans] : many_plans()) {
     ASSERT_TRUE(rules::judge(config_of(c)).legal()) << name(c);
-    EXPECT_EQ(joined(verify_plan(plans_of(c))), "") << name(c);
+    EXPECT_EQ(joined(verify_plan(plans)), "") << name(c);
   }
 }
 
@@ -54,8 +54,7 @@ TEST(Plan, AGlobalLossMeetsAllRanksWithOtherTokens) {
 }
 
 TEST(Plan, TextsParseBack) {
-  for (const PlanCase& c : many_cases()) {
-    const std::vector<RankPlan> plans = plans_of(c);
+  for (const auto& [c, plans] : many_plans()) {
     for (const RankPlan* plan : {&plans.front(), &plans.back()}) {
       const std::string text = print(plan->training);
       EXPECT_EQ(print(parse_graph(text)), text) << name(c);
@@ -191,9 +190,9 @@ TEST(Plan, WorkedExamplesOfFourRanksAndTwoChunks) {
 }
 
 TEST(Plan, InterleavedTurnsAreAllThatTheWarmUpLeaves) {
-  for (const PlanCase& c : many_cases()) {
+  for (const auto& [c, plans] : many_plans()) {
     if (!c.overlap) continue;
-    for (const RankPlan& plan : plans_of(c)) {
+    for (const RankPlan& plan : plans) {
       const std::string text = summary(plan.training, plan.anatomy);
       const auto pairs = std::ranges::count(text, '|');
       // A chunk without layers has nothing to run beside.

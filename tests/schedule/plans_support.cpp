@@ -163,6 +163,15 @@ std::vector<PlanCase> many_cases() {
   return all;
 }
 
+const std::vector<PlannedCase>& many_plans() {
+  static const std::vector<PlannedCase> all = [] {
+    std::vector<PlannedCase> planned;
+    for (const PlanCase& c : many_cases()) planned.push_back({c, plans_of(c)});
+    return planned;
+  }();
+  return all;
+}
+
 std::vector<PlanCase> ordered_cases() {
   using enum config::PipelineSchedule;
   std::vector<PlanCase> all{{.layers = "mmdm",

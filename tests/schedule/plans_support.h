@@ -45,6 +45,12 @@ std::vector<RankPlan> plans_of(const PlanCase& c);
 
 // Every knob and shape worth a look, all of them legal.
 std::vector<PlanCase> many_cases();
+// The plans of all of them, made once for all tests.
+struct PlannedCase {
+  PlanCase c;
+  std::vector<RankPlan> plans;
+};
+const std::vector<PlannedCase>& many_plans();
 // Those of them whose weight gradients are put off: zero bubble, DualPipeV, the head's.
 std::vector<PlanCase> ordered_cases();
 

@@ -151,12 +151,12 @@ std::vector<std::string> check_calls(const std::vector<Graph>& graphs, const Mem
 }
 
 TEST_F(VerifyUnion, EveryPlanHasOneOrderOfCalls) {
-  for (const PlanCase& c : many_cases()) {
+  for (const auto& [c, plans] : many_plans()) {
     std::vector<Graph> training;
-    const std::vector<RankPlan> plans = plans_of(c);
     for (const RankPlan& plan : plans) training.push_back(plan.training);
-    const auto members = [&](int rank, const Entry& entry) {
-      return stages_of_entry(plans.front().anatomy.pipeline, rank, entry);
+    const auto members = [&pipeline = plans.front().anatomy.pipeline](int rank,
+                                                                      const Entry& entry) {
+      return stages_of_entry(pipeline, rank, entry);
     };
     EXPECT_EQ(check_calls(training, members), std::vector<std::string>{}) << name(c);
   }

@@ -1,5 +1,7 @@
 #include "tests/train/engine_cases_support.h"
 
+#include <map>
+
 namespace weft::train {
 
 using config::Config;
@@ -288,6 +290,14 @@ std::vector<EngineCase> engine_cases() {
   add_details(all, "Shared", with(ep2, to_shared));
   add_details(all, "SharedOverlapped", with(with(ep2, to_shared_overlap), to_bf16));
   return all;
+}
+
+const Outcome& trained_on_cpu(const EngineCase& at) {
+  static std::map<std::string, Outcome> by_name;
+  if (!by_name.contains(at.name)) {
+    by_name[at.name] = train_some(at.config, kEngineSteps, at.detail);
+  }
+  return by_name.at(at.name);
 }
 
 }  // namespace weft::train

@@ -21,6 +21,10 @@ inline constexpr double kTooSmall = 1.01;  // a factor of the row budget that a 
 
 std::vector<EngineCase> engine_cases();
 
+// So many steps of a case on the CPU: what several tests hold another run against, trained once.
+inline constexpr std::int64_t kEngineSteps = 2;
+const Outcome& trained_on_cpu(const EngineCase& at);
+
 // Forward beside backward, weight gradients delayed.
 void to_overlap(config::Config& config);
 

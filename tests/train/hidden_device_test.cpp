@@ -19,8 +19,8 @@ INSTANTIATE_TEST_SUITE_P(Layouts,
 
 TEST_P(HiddenDevice, TrainsToTheSameBits) {
   const auto& [name, config, detail] = GetParam();
-  expect_same_bits(train_some(config, 2, detail, DeviceKind::HiddenCpu),
-                   train_some(config, 2, detail));
+  expect_same_bits(train_some(config, kEngineSteps, detail, DeviceKind::HiddenCpu),
+                   trained_on_cpu(GetParam()));
 }
 
 // What rank 0 knows after a step without gradients.

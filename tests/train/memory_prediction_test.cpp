@@ -37,14 +37,14 @@ TEST_P(DryStep, TakesWhatARealOneTakes) {
       },
       detail);
   const rules::JudgedConfig run = judged(config);
+  SharedPlans plans(run, detail);
   for (const auto& [rank, peaks] : real) {
     comm::run_fake({.world = static_cast<int>(real.size()), .rank = rank},
                    [&](comm::Endpoint& endpoint) {
                      Engine engine(run,
                                    endpoint,
-                                   detail,
                                    kernels::make_dry_device(),
-                                   InitialWeights::Undefined);
+                                   {.weights = InitialWeights::Undefined, .plans = &plans});
                      run_even_steps(engine, 1);
                      EXPECT_EQ(peaks_of(engine.pool()), peaks) << "rank " << rank;
                    });

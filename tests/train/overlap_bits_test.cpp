@@ -56,7 +56,7 @@ class OverlapBits : public ::testing::TestWithParam<BitsCase> {};
 
 TEST_P(OverlapBits, AreThoseOfThePlainOrder) {
   const config::Config plain = config_of(GetParam());
-  constexpr int kSteps = 4;  // memory is planned anew after the first, second and fourth
+  constexpr int kSteps = 3;  // memory is planned anew after the first and the second
   const Outcome expected = train_some(plain, kSteps);
   for (const bool p2p : {true, false}) {
     if (p2p && GetParam().pp == 1) continue;

@@ -144,6 +144,24 @@ std::unique_ptr<tensor::Device> dry_device(DeviceKind device) {
                                     : kernels::make_dry_device();
 }
 
+Peaks peaks_of_dry_run(const rules::JudgedConfig& run,
+                       SharedPlans& plans,
+                       int rank,
+                       DeviceKind device) {
+  const comm::LaunchOptions world{.world = static_cast<int>(derive::layout_of(run).world),
+                                  .rank = rank};
+  Peaks peaks;
+  comm::run_fake(world, [&](comm::Endpoint& endpoint) {
+    Engine engine(run,
+                  endpoint,
+                  dry_device(device),
+                  {.weights = InitialWeights::Undefined, .plans = &plans});
+    run_even_steps(engine, 1);
+    peaks = peaks_of(engine.pool());
+  });
+  return peaks;
+}
+
 }  // namespace
 
 config::Config savings_config(const std::string& attention) {
@@ -224,22 +242,17 @@ std::map<int, Peaks> even_peaks(const config::Config& config, DeviceKind device)
 
 Peaks dry_peaks(const config::Config& config, int rank, DeviceKind device) {
   const rules::JudgedConfig run = judged(config);
-  const comm::LaunchOptions world{.world = static_cast<int>(derive::layout_of(run).world),
-                                  .rank = rank};
-  Peaks peaks;
-  comm::run_fake(world, [&](comm::Endpoint& endpoint) {
-    Engine engine(run, endpoint, {}, dry_device(device), InitialWeights::Undefined);
-    run_even_steps(engine, 1);
-    peaks = peaks_of(engine.pool());
-  });
-  return peaks;
+  SharedPlans plans(run);
+  return peaks_of_dry_run(run, plans, rank, device);
 }
 
 void expect_predicted(const config::Config& config,
                       const std::map<int, Peaks>& real,
                       DeviceKind device) {
+  const rules::JudgedConfig run = judged(config);
+  SharedPlans plans(run);
   for (const auto& [rank, peaks] : real) {
-    EXPECT_EQ(dry_peaks(config, rank, device), peaks) << "rank " << rank;
+    EXPECT_EQ(peaks_of_dry_run(run, plans, rank, device), peaks) << "rank " << rank;
   }
 }
 

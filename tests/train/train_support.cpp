@@ -132,8 +132,9 @@ void on_ranks(const config::Config& config,
               devices::DeviceKind device) {
   const rules::JudgedConfig run = judged(config);
   const auto threads = static_cast<int>(run->runtime.threads_per_rank);
+  SharedPlans plans(run, detail);
   launch(run, {}, [&](comm::Endpoint& endpoint) {
-    Engine engine(run, endpoint, detail, devices::make_device(device, threads));
+    Engine engine(run, endpoint, devices::make_device(device, threads), {.plans = &plans});
     comm::poison_on_error(endpoint, [&] { body(engine); });
   });
 }

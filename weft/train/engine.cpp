@@ -4,11 +4,9 @@
 #include <set>
 #include <utility>
 
-#include "weft/base/check.h"
 #include "weft/comm/failure.h"
 #include "weft/derive/derived.h"
 #include "weft/derive/optimizer_offload.h"
-#include "weft/schedule/plan_files.h"
 #include "weft/train/launch.h"
 
 namespace weft::train {
@@ -16,26 +14,18 @@ namespace {
 
 constexpr std::int64_t kMostDrawingThreads = 32;
 
-void check(const std::vector<schedule::RankPlan>& plans) {
-  const std::vector<std::string> complaints = schedule::verify_plan(plans);
-  CHECK(complaints.empty(), "the schedule is wrong: {}", fmt::join(complaints, "; "));
-}
+using Plan = std::shared_ptr<const schedule::RankPlan>;
 
-// An order from a file may be right and still call collectives in a way that only other backends
-// run.
-void check_calls(const std::vector<schedule::RankPlan>& plans) {
-  const std::vector<std::string> complaints = schedule::verify_plan_calls(plans);
-  if (complaints.empty()) return;
-  throw base::ConfigError(base::text("runtime.backend=nccl needs one order of all collectives: {}",
-                                     fmt::join(complaints, "; ")));
-}
-
-// This rank's graphs. All ranks make the same plans and verify them together before anything runs.
-schedule::RankPlan plan_of(const config::Config& config, const Groups& groups, EngineSetup& setup) {
-  if (setup.plan) return std::move(*setup.plan);
-  std::vector<schedule::RankPlan> plans = verified_plans(config, setup.detail);
-  schedule::note_sends_over(plans, groups.self.pp);
-  return std::move(plans[static_cast<std::size_t>(groups.self.pp)]);
+// This rank's graphs. All ranks have the same plans, verified together before anything runs.
+Plan plan_of(const config::Config& config,
+             const Groups& groups,
+             const EngineSetup& setup,
+             config::RowBudget budget) {
+  if (setup.plan && budget == config::RowBudget::AsConfigured) {
+    return std::make_shared<const schedule::RankPlan>(*setup.plan);
+  }
+  if (setup.plans != nullptr) return setup.plans->of(groups.self.pp, budget);
+  return SharedPlans(config, setup.detail).of(groups.self.pp, budget);
 }
 
 // What stages send each other, in one order on all ranks: both ranks of the first pair that is not
@@ -93,25 +83,13 @@ model::Parameters make_parameters(tensor::Pool& pool,
   return parameters;
 }
 
-std::vector<schedule::RankPlan> verified_plans(const config::Config& config,
-                                               const schedule::Detail& detail) {
-  std::vector<schedule::RankPlan> plans = schedule::plan_step(config,
-                                                              grid::Grid(derive::layout_of(config)),
-                                                              config::RowBudget::AsConfigured,
-                                                              detail);
-  if (config.runtime.schedule.empty()) {
-    check(plans);
-  } else {
-    schedule::take_orders_from(config.runtime.schedule, plans);
-  }
-  if (config.runtime.backend == config::CommBackend::Nccl) check_calls(plans);
-  return plans;
-}
-
 Engine::Engine(const rules::JudgedConfig& config,
                comm::Endpoint& endpoint,
                const schedule::Detail& detail)
     : Engine(config, endpoint, detail, make_device(config, endpoint.local_rank())) {}
+
+Engine::Engine(const rules::JudgedConfig& config, comm::Endpoint& endpoint, SharedPlans& plans)
+    : Engine(config, endpoint, make_device(config, endpoint.local_rank()), {.plans = &plans}) {}
 
 Engine::Engine(const rules::JudgedConfig& config,
                comm::Endpoint& endpoint,
@@ -129,9 +107,9 @@ Engine::Engine(const rules::JudgedConfig& config,
       device_(std::move(device)),
       pool_(*device_, setup.watcher),
       groups_(join_groups(config_, endpoint)),
-      plan_(plan_of(config_, groups_, setup)),
+      plan_(plan_of(config_, groups_, setup, config::RowBudget::AsConfigured)),
       host_(make_host_worker(config_, *device_)),
-      lanes_(*device_, plan_.training, cores_of(config)),
+      lanes_(*device_, plan_->training, cores_of(config)),
       parameters_(make_parameters(pool_,
                                   lanes_[schedule::Lane::Compute],
                                   config_,
@@ -144,23 +122,18 @@ Engine::Engine(const rules::JudgedConfig& config,
                                   groups_,
                                   host_ ? &host_->stream() : nullptr)),
       program_(config_,
-               plan_.anatomy,
+               plan_->anatomy,
                pool_,
                lanes_[schedule::Lane::Compute],
                groups_,
                parameters_,
                optimizers_,
                host_ ? &host_->stream() : nullptr),
-      training_(plan_.training, lanes_, plan_.training_over),
-      forward_(plan_.forward, lanes_, plan_.forward_over) {
-  connect_stages(plan_.anatomy, groups_);
+      training_(plan_->training, lanes_, plan_->training_over),
+      forward_(plan_->forward, lanes_, plan_->forward_over) {
+  connect_stages(plan_->anatomy, groups_);
   if (has_row_budget(config_->model)) {
-    std::vector<schedule::RankPlan> plans =
-        schedule::plan_step(config_, groups_.grid, config::RowBudget::Lifted, setup.detail);
-    check(plans);
-    if (config_->runtime.backend == config::CommBackend::Nccl) check_calls(plans);
-    schedule::note_sends_over(plans, groups_.self.pp);
-    lifted_ = std::make_unique<Lifted>(std::move(plans[static_cast<std::size_t>(groups_.self.pp)]),
+    lifted_ = std::make_unique<Lifted>(plan_of(config_, groups_, setup, config::RowBudget::Lifted),
                                        lanes_);
   }
   lanes_.on_failure(

@@ -16,15 +16,12 @@
 #include "weft/train/host_worker.h"
 #include "weft/train/optimizers.h"
 #include "weft/train/program.h"
+#include "weft/train/shared_plans.h"
 
 namespace weft::train {
 
 // Drawn: from config.rng.seed. Undefined: for who does not look at them.
 enum class InitialWeights { Drawn, Undefined };
-
-// Graphs of every pipeline rank, verified: what each rank of the run plans for itself.
-std::vector<schedule::RankPlan> verified_plans(const config::Config& config,
-                                               const schedule::Detail& detail = {});
 
 // Those of the rank at these coordinates, in memory of the pool.
 model::Parameters make_parameters(tensor::Pool& pool,
@@ -36,8 +33,9 @@ model::Parameters make_parameters(tensor::Pool& pool,
 struct EngineSetup {
   schedule::Detail detail = {};
   InitialWeights weights = InitialWeights::Drawn;
-  std::optional<schedule::RankPlan> plan = {};  // of this rank, from verified_plans; none: planned
-  tensor::PoolWatcher* watcher = nullptr;       // of its memory; outlives the engine
+  std::optional<schedule::RankPlan> plan = {};  // of this rank, from verified_plans
+  SharedPlans* plans = nullptr;  // of the ranks of this process; where neither is given: planned
+  tensor::PoolWatcher* watcher = nullptr;  // of its memory; outlives the engine
 };
 
 class Engine {
@@ -48,6 +46,8 @@ class Engine {
   Engine(const rules::JudgedConfig& config,
          comm::Endpoint& endpoint,
          const schedule::Detail& detail = {});
+  // With plans that ranks of this process share.
+  Engine(const rules::JudgedConfig& config, comm::Endpoint& endpoint, SharedPlans& plans);
   // On a device of the caller's.
   Engine(const rules::JudgedConfig& config,
          comm::Endpoint& endpoint,
@@ -61,7 +61,7 @@ class Engine {
 
   const config::Config& config() const { return config_; }
   const Groups& groups() const { return groups_; }
-  const schedule::RankPlan& plan() const { return plan_; }
+  const schedule::RankPlan& plan() const { return *plan_; }
   int rank() const { return rank_; }
   Share share() const;
 
@@ -91,7 +91,7 @@ class Engine {
   const std::unique_ptr<tensor::Device> device_;
   tensor::Pool pool_;
   Groups groups_;
-  const schedule::RankPlan plan_;
+  const std::shared_ptr<const schedule::RankPlan> plan_;
   // Before the lanes, whose first threads have another priority; none where nothing is offloaded.
   const std::unique_ptr<HostWorker> host_;
   exec::Lanes lanes_;
@@ -102,11 +102,11 @@ class Engine {
   exec::Executor* chosen_ = &training_;
 
   struct Lifted {
-    Lifted(schedule::RankPlan without, exec::Lanes& lanes)
+    Lifted(std::shared_ptr<const schedule::RankPlan> without, exec::Lanes& lanes)
         : plan(std::move(without)),
-          training(plan.training, lanes, plan.training_over),
-          forward(plan.forward, lanes, plan.forward_over) {}
-    schedule::RankPlan plan;
+          training(plan->training, lanes, plan->training_over),
+          forward(plan->forward, lanes, plan->forward_over) {}
+    std::shared_ptr<const schedule::RankPlan> plan;
     exec::Executor training, forward;
   };
   std::unique_ptr<Lifted> lifted_;

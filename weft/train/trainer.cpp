@@ -437,11 +437,10 @@ class RankRun {
   std::optional<RunLog> log_;  // of rank 0
   bool stopped_ = false, traced_ = false, saved_ = false, left_ = false;
   std::int64_t returns_ = 0, steps_again_ = 0;  // to a checkpoint, and what was done in vain
-  std::int64_t first_step_ = 0, saved_step_ = 0;
+  std::int64_t first_step_ = 0, saved_step_ = 0, lost_checkpoints_ = 0, differing_steps_ = 0;
   std::optional<base::Descriptor> saving_;  // rank 0's lock on checkpoint.save: outlives its saves
   std::optional<BackgroundSaves> beside_;
   std::optional<fs::path> last_checkpoint_;
-  std::int64_t lost_checkpoints_ = 0, differing_steps_ = 0;
   std::string why_lost_;
   std::vector<std::string> failures_;
   std::optional<std::int64_t> last_repeated_;
@@ -484,8 +483,9 @@ TrainResult train(const TrainRequest& request) {
   const rules::JudgedConfig& config = request.config;
   Shared shared;
   const Preparation ready = prepare(config);
+  SharedPlans plans(config);
   launch(config, request.process, [&](comm::Endpoint& endpoint) {
-    Engine engine(config, endpoint);
+    Engine engine(config, endpoint, plans);
     comm::poison_on_error(endpoint, [&] { RankRun(request, engine, ready, shared).run(); });
   });
   try {

@@ -41,9 +41,9 @@ TEST(DataParallel, WithoutOverlapItTravelsAtTheEnd) {
 }
 
 TEST(DataParallel, BucketsHaveEveryPieceWithWeights) {
-  for (const PlanCase& c : many_cases()) {
+  for (const auto& [c, plans] : many_plans()) {
     if (!c.overlap_gather) continue;
-    for (const RankPlan& plan : plans_of(c)) {
+    for (const RankPlan& plan : plans) {
       std::set<PieceAt> held, wanted;
       for (const BucketAnatomy& bucket : plan.anatomy.buckets) {
         held.insert(bucket.pieces.begin(), bucket.pieces.end());

@@ -7,7 +7,7 @@ namespace {
 
 using rendezvous::Clock;
 
-constexpr auto kBetweenLooks = std::chrono::milliseconds(10);
+constexpr auto kBetweenVisits = std::chrono::milliseconds(10);
 // When a peer goes, NCCL notices as well as the rendezvous, which knows who it was.
 constexpr auto kPatience = std::chrono::milliseconds(500);
 constexpr auto kAbortGrace = std::chrono::seconds(5);
@@ -75,7 +75,7 @@ void World::close(const std::shared_ptr<Line>& line) {
 void World::watch() {
   cudaSetDevice(card_.ordinal);
   std::unique_lock lock(mutex_);
-  while (!stop_.wait_for(lock, kBetweenLooks, [&] { return stopping_; })) {
+  while (!stop_.wait_for(lock, kBetweenVisits, [&] { return stopping_; })) {
     lock.unlock();
     if (const auto failed = failure()) return abort_all(*failed);
     look_for_trouble();
