@@ -76,7 +76,8 @@ bool has_unmet_bar(const Json& json) {
   return false;
 }
 
-// One rank of a pretended world: its own links, ratio, parts and bars.
+// One rank of a pretended world: its own links, ratio, parts and bars. What compute takes alone is
+// a difference of measured times, which other programs can make anything: no number of it is held.
 TEST_F(BenchOverlap, OneRankAloneHasLinksAndBars) {
   for (const char* dispatcher :
        {"model.moe_token_dispatcher_type=alltoall",
@@ -91,17 +92,16 @@ TEST_F(BenchOverlap, OneRankAloneHasLinksAndBars) {
     EXPECT_EQ(json["fabrics"][1]["links"], "");
     EXPECT_NE(json["fabrics"][3]["links"].get<std::string>().find("emulated"), std::string::npos);
     for (const Json& fabric : json["fabrics"]) {
-      EXPECT_GT(fabric["ratio"], 0.0);
+      EXPECT_TRUE(fabric["ratio"].is_number());
       EXPECT_LT(fabric["layers_compute_only_ms"], fabric["compute_only_ms"]);
       EXPECT_LE(fabric["layers_comm_only_ms"], fabric["comm_only_ms"]);
       EXPECT_FALSE(fabric["bars"].empty());
       for (const Json& run : fabric["runs"]) {
         EXPECT_LT(run["layers_ms"], run["step_ms"]);
-        EXPECT_GT(run["layers_ms"], 0.0);
         EXPECT_LE(run["partnered_hidden_any"], 1.0);
       }
     }
-    EXPECT_GT(json["fabrics"][3]["ratio"], json["fabrics"][0]["ratio"]);
+    EXPECT_GT(json["fabrics"][3]["layers_comm_only_ms"], 0.0);
   }
 }
 
