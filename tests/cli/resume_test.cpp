@@ -416,7 +416,9 @@ TEST_F(Resume, RestartsAreCountedAndTakeTheLayoutGiven) {
   const std::string tool = text("'{}/tools/mpirun.sh'", kSource);
   const fs::path log = folder_ / "log";
   base::write_whole(folder_ / "mpirun",
-                    text("#!/bin/sh\necho mpirun \"$@\" >> '{}'\nsleep $SECONDS_EACH\nexit $CODE\n",
+                    // Its rank is there before the log says so: it is who signals go to.
+                    text("#!/bin/sh\nsleep $SECONDS_EACH &\necho mpirun \"$@\" >> '{}'\nwait $!\n"
+                         "exit $CODE\n",
                          log.string()));
   fs::permissions(folder_ / "mpirun", fs::perms::owner_all);
   const auto run = [&](const std::string& code, const std::string& words) {
