@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "tests/cli/program_support.h"
+#include "tests/sanitized.h"
 #include "weft/base/cores.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
@@ -30,6 +31,8 @@ class CalibrateCommand : public ::testing::Test {
 
 // Times are not looked at: whatever else the machine does, the file must be one.
 TEST_F(CalibrateCommand, WritesAProfileOfThisMachineThatAPlanTakes) {
+  if (kSanitized)
+    GTEST_SKIP() << "skipped: under a sanitizer copies are too slow to be a machine's";
   const std::string profile = file("here.yaml");
   const Outcome made =
       weft("calibrate tiny world=1 ep=1 gbs=4 mbs=2 --steps=4 --json --out=" + file("here.json") +

@@ -58,7 +58,8 @@ TEST(Doctor, NamesTheDevicesAndTheLibraries) {
 }
 
 TEST(Doctor, EveryLimitHasAReasonAndAWayOut) {
-  for (const Json& limit : examine().at("limits")) {
+  const Json found = examine();
+  for (const Json& limit : found.at("limits")) {
     for (const char* key : {"what", "message", "fix"}) {
       EXPECT_FALSE(limit.at(key).get<std::string>().empty()) << limit;
     }

@@ -31,6 +31,17 @@ TEST(BufferLayout, ABucketIsFullWhenItHasAsManyElementsAsAskedFor) {
   EXPECT_EQ(end, layout.elements);
 }
 
+TEST(BufferLayout, ThereAreAtLeastSoManyBucketsOfTheFirstChunk) {
+  const std::vector<BufferItem> items(64, BufferItem{64});
+  const auto buckets = [&](const BufferRules& rules) {
+    return lay_out(items, rules).buckets.size();
+  };
+  EXPECT_EQ(buckets({.bucket_size = 1 << 20, .least_buckets = 16}), 16u);
+  EXPECT_EQ(buckets({.bucket_size = 128, .least_buckets = 16}), 32u) << "smaller ones stay";
+  EXPECT_EQ(buckets({.least_buckets = 16}), 1u) << "nothing is cut";
+  EXPECT_EQ(buckets({.buckets = 4}), 4u);
+}
+
 TEST(BufferLayout, BucketsThatRanksShareEndWhereAllSharesAreEqual) {
   const std::vector<BufferItem> items{{1000}, {70}, {130}};
   for (const std::int64_t shards : {2, 3, 8, 12}) {

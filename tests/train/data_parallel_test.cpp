@@ -126,12 +126,17 @@ TEST(DataParallel, AnEvaluationSeesTheNewWeights) {
 }
 
 // Elements of a home as the reference pads them: each parameter to 64, each bucket to
-// lcm(ranks, 128). A bucket is full with the parameter that reaches its size; 0: there is one.
+// lcm(ranks, 128). A bucket is full with the parameter that reaches its size, which is at most a
+// sixteenth of all; 0: there is one.
 std::int64_t padded(const model::Parameters& parameters,
                     Home home,
                     std::int64_t ranks,
                     std::int64_t bucket_size) {
-  std::int64_t elements = 0, bucket = 0;
+  std::int64_t elements = 0, bucket = 0, all = 0;
+  for (const model::Parameter& p : parameters.all()) {
+    if (p.spec.home == home) all += p.weight.elements();
+  }
+  const std::int64_t full = std::min(bucket_size, (all + 15) / 16);
   const auto up_to = [](std::int64_t n, std::int64_t multiple) {
     return (n + multiple - 1) / multiple * multiple;
   };
@@ -142,7 +147,7 @@ std::int64_t padded(const model::Parameters& parameters,
   for (auto p = parameters.all().rbegin(); p != parameters.all().rend(); ++p) {
     if (p->spec.home != home) continue;
     bucket = up_to(bucket, 64) + p->weight.elements();
-    if (bucket_size > 0 && bucket >= bucket_size) close();
+    if (full > 0 && bucket >= full) close();
   }
   close();
   return elements;
@@ -194,6 +199,7 @@ TEST(DataParallel, StateHasTheBytesOfTheFormulas) {
                                StateCase{.layout = {.world = 4, .pp = 2}},
                                StateCase{.layout = folded},
                                StateCase{.layout = {.world = 4, .ep = 2}, .cp = 2},
+                               StateCase{.layout = {.world = 3}, .bucket_size = 300},
                                StateCase{.layout = {.world = 3}, .bucket_size = 3000},
                                StateCase{.layout = {.world = 4}, .cp = 2, .bucket_size = 5000},
                                StateCase{.layout = {.world = 4, .ep = 2}, .bucket_size = 3000}}) {

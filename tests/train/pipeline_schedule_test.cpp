@@ -117,29 +117,89 @@ TEST(PipelineSchedule, DeferredHeadGradientsAndEarlyReceivesChangeNoBit) {
   expect_same_bits(expected, train_some(config, 3));
 }
 
-// Activations by rank, as the pool counts them.
-std::vector<std::size_t> activation_peaks(const config::Config& config) {
+// What a step keeps, by rank, as the pool counts it: activations, and rows on their way to experts
+// and back.
+std::vector<std::size_t> kept_peaks(const config::Config& config) {
   std::vector<std::size_t> peaks(static_cast<std::size_t>(*config.runtime.world_size));
   on_ranks(config, [&](Engine& engine) {
     const Batch batch = batch_of(engine, 0);
     engine.pool().reset_peaks();
     train_step(engine, {.batch = batch, .learning_rate = 0}, exec::Tracing::Off);
     peaks[static_cast<std::size_t>(engine.rank())] =
-        engine.pool().use(tensor::Tag::Activations).peak;
+        engine.pool().use(tensor::Tag::Activations).peak +
+        engine.pool().use(tensor::Tag::Communication).peak;
   });
   return peaks;
 }
 
-TEST(PipelineSchedule, ZeroBubbleNeedsNoMoreThan1F1BDoesOnItsFirstRank) {
-  config::Config config = config_of({.pp = 4, .micro_batches = 8});
+struct KeptCase {
+  const char* name;
+  int ep = 1;
+  void (*change)(config::Config&) = [](config::Config&) {};
+};
+
+class ZeroBubbleKeeps : public ::testing::TestWithParam<KeptCase> {};
+
+TEST_P(ZeroBubbleKeeps, NoMoreThan1F1BOnItsFirstRank) {
+  config::Config config = config_of({.pp = 4, .micro_batches = 8}, GetParam().ep);
   config.model.moe_layer_freq = {1};  // equal stages
+  config.model.hidden_size = 64;
+  config.model.seq_length = 32;
+  config.model.moe_ffn_hidden_size = 48;
+  config.model.qk_layernorm = config::QkNorm::None;
+  GetParam().change(config);
   config::Config plain = plain_of(config);
   plain.comm_overlap.overlap_p2p_comm = true;
   plain.comm_overlap.batch_p2p_comm = false;
-  const std::vector<std::size_t> before = activation_peaks(plain), now = activation_peaks(config);
+  const std::vector<std::size_t> before = kept_peaks(plain), now = kept_peaks(config);
   EXPECT_EQ(now[0], before[0]);
   EXPECT_LE(*std::ranges::max_element(now), before[0]);
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    Models,
+    ZeroBubbleKeeps,
+    ::testing::Values(
+        KeptCase{"TopTwo"},
+        KeptCase{"OneExpert",
+                 1,
+                 [](config::Config& c) {
+                   c.model.moe_router_topk = 1;
+                   c.model.moe_router_pre_softmax = true;
+                 }},
+        KeptCase{"Flex",
+                 1,
+                 [](config::Config& c) {
+                   c.model.moe_router_topk = 4;
+                   c.model.moe_token_dispatcher_type = config::Dispatcher::Flex;
+                   c.model.moe_flex_dispatcher_backend = config::FlexBackend::DeepEp;
+                 }},
+        KeptCase{"AllGather",
+                 1,
+                 [](config::Config& c) {
+                   c.model.moe_router_topk = 4;
+                   c.model.moe_token_dispatcher_type = config::Dispatcher::AllGather;
+                 }},
+        KeptCase{"TopFour", 1, [](config::Config& c) { c.model.moe_router_topk = 4; }},
+        KeptCase{"NarrowExperts",
+                 1,
+                 [](config::Config& c) {
+                   c.model.moe_router_topk = 4;
+                   c.model.moe_ffn_hidden_size = 24;
+                 }},
+        KeptCase{"SharedExpert",
+                 1,
+                 [](config::Config& c) { c.model.moe_shared_expert_intermediate_size = 32; }},
+        KeptCase{"NormsOfHeads",
+                 1,
+                 [](config::Config& c) { c.model.qk_layernorm = config::QkNorm::Head; }},
+        KeptCase{"TwoRanksOfTensors",
+                 1,
+                 [](config::Config& c) {
+                   c = with_layout(c, {.world = 8, .ep = 1, .tp = 2, .pp = 4});
+                   c.runtime.pipeline_schedule = PipelineSchedule::ZeroBubble;
+                 }}),
+    [](const auto& kept) { return std::string(kept.param.name); });
 
 TEST(PipelineSchedule, AForwardPassOfAVEqualsTheOneRankRuns) {
   const auto totals_of = [](const config::Config& config) {

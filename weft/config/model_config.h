@@ -65,7 +65,9 @@ struct ModelConfig {
   }
   ExpertGrid expert_grid() const;
   // Whether experts are on other ranks too.
-  bool tokens_travel() const { return experts() > 0 && expert_grid().ranks > 1; }
+  bool tokens_travel() const {
+    return experts() > 0 && (expert_model_parallel_size > 1 || expert_shards() > 1);
+  }
   std::int64_t dense_width() const { return ffn_hidden_size.value_or(4 * hidden_size); }
   // Rows an expert takes of one rank's `tokens` (moe_expert_capacity_factor, which is set).
   std::int64_t expert_capacity(std::int64_t tokens) const;

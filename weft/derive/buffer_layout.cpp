@@ -1,5 +1,6 @@
 #include "weft/derive/buffer_layout.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "weft/base/check.h"
@@ -16,10 +17,14 @@ std::int64_t up_to(std::int64_t elements, std::int64_t multiple) {
 
 // Elements that fill a bucket of the first chunk; 0: nothing does.
 std::int64_t bucket_size(std::span<const BufferItem> items, const BufferRules& rules) {
-  if (rules.buckets == 0) return rules.bucket_size;
+  if (rules.buckets == 0 && rules.bucket_size == 0) return 0;
   std::int64_t elements = 0;
   for (const BufferItem& item : items) elements += item.chunk == 0 ? item.elements : 0;
-  return (elements + rules.buckets - 1) / rules.buckets;
+  const auto one_of = [elements](std::int64_t buckets) {
+    return (elements + buckets - 1) / buckets;
+  };
+  if (rules.buckets > 0) return one_of(rules.buckets);
+  return std::min(rules.bucket_size, one_of(rules.least_buckets));
 }
 
 }  // namespace

@@ -11,6 +11,10 @@ namespace {
 
 constexpr std::int64_t kSmallestBucket = 40'000'000;  // parameters, where nobody says how many
 constexpr std::int64_t kBucketForEachRank = 1'000'000;
+// A bucket is complete when the backward has passed its first layer, so the last one is exchanged
+// when nothing is left to hide it: it may be so much of all at most, whatever its size is said to
+// be.
+constexpr std::int64_t kLeastBuckets = 16;
 
 bool is_table(const ParameterSpec& spec) { return spec.name == "embedding.weight"; }
 
@@ -32,6 +36,7 @@ BufferRules rules_for(const config::Config& config, int pp_rank, std::int64_t ra
   } else {
     rules.bucket_size =
         ddp.bucket_size.value_or(std::max(kSmallestBucket, kBucketForEachRank * ranks));
+    rules.least_buckets = kLeastBuckets;
   }
   return rules;
 }

@@ -369,15 +369,20 @@ void attention_qkv_wgrad(const Context& context,
                          AttentionState& state,
                          const AttentionWeights& gradients) {
   weight_gradient(context, gradients.qkv_CD, state.dqkv_TC, state.ends.x_TD);
-  if (state.dnormed_TP.defined()) {
-    const Heads normed = split(context.config, state.dnormed_TP);
-    const Heads plain = split(context.config, state.qkv_TC);
-    norm_heads_wgrad(context, gradients.q_norm, normed.q_TQ, plain.q_TQ, state.q_rstd);
-    norm_heads_wgrad(context, gradients.k_norm, normed.k_TK, plain.k_TK, state.k_rstd);
-  }
+  attention_norms_wgrad(context, state, gradients);
   state.ends.drop_input();
-  for (Tensor* done :
-       {&state.dqkv_TC, &state.dnormed_TP, &state.qkv_TC, &state.q_rstd, &state.k_rstd}) {
+  state.dqkv_TC.reset();
+}
+
+void attention_norms_wgrad(const Context& context,
+                           AttentionState& state,
+                           const AttentionWeights& gradients) {
+  if (!state.dnormed_TP.defined()) return;
+  const Heads normed = split(context.config, state.dnormed_TP);
+  const Heads plain = split(context.config, state.qkv_TC);
+  norm_heads_wgrad(context, gradients.q_norm, normed.q_TQ, plain.q_TQ, state.q_rstd);
+  norm_heads_wgrad(context, gradients.k_norm, normed.k_TK, plain.k_TK, state.k_rstd);
+  for (Tensor* done : {&state.dnormed_TP, &state.qkv_TC, &state.q_rstd, &state.k_rstd}) {
     done->reset();
   }
 }

@@ -47,6 +47,9 @@ void attention_qkv_dgrad(const Context&, AttentionState&, const AttentionWeights
 
 void attention_proj_wgrad(const Context&, AttentionState&, const AttentionWeights& gradients);
 void attention_qkv_wgrad(const Context&, AttentionState&, const AttentionWeights& gradients);
+// Of the norms of queries and keys: a part of qkv's that may run before it, so that what the norms
+// read need not wait.
+void attention_norms_wgrad(const Context&, AttentionState&, const AttentionWeights& gradients);
 
 // For context-parallel ranks (context_parallel.h), which do in the core's place what it does: what
 // meets there, which the state gives away with all that nobody else reads; its output; and memory

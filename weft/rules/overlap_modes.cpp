@@ -8,6 +8,7 @@
 #include "weft/config/field.h"
 #include "weft/derive/derived.h"
 #include "weft/derive/holding.h"
+#include "weft/derive/parameter_buffers.h"
 #include "weft/derive/parameter_list.h"
 #include "weft/derive/pipeline.h"
 
@@ -114,29 +115,25 @@ std::string reducing_ranks(const Config& config) {
   return cp == 1 ? text("dp = {}", dp) : text("dp x cp = {}", dp * cp);
 }
 
-// Of the first pipeline rank: the others exchange while the pipeline drains.
-bool is_one_bucket(const Config& config) {
+// Of the first pipeline rank's dense weights: the other ranks exchange while the pipeline drains.
+std::int64_t dense_buckets(const Config& config) {
   const ModelConfig& model = config.model;
   const derive::Holding holding = derive::holding_of(model, 0, derive::placement_of(config));
-  std::int64_t elements = 0;
-  for (const derive::ParameterSpec& spec : derive::list_parameters(model, holding, {})) {
-    if (spec.home == derive::Home::Dense) elements += spec.room;
+  const std::vector<derive::ParameterSpec> all = derive::list_parameters(model, holding, {});
+  std::vector<const derive::ParameterSpec*> dense;
+  for (const derive::ParameterSpec& spec : all) {
+    if (spec.home == derive::Home::Dense) dense.push_back(&spec);
   }
-  return config.ddp.bucket_size.value_or(elements) >= elements;
+  const derive::BufferRules cut = derive::buffer_scheme(config, 0).dense;
+  return std::ssize(derive::lay_out(model, holding, dense, cut).buckets);
 }
 
 std::string buckets(const Config& config) {
-  const DdpConfig& ddp = config.ddp;
-  const std::string ranks = reducing_ranks(config);
-  if (ddp.num_buckets) return text("{} over {}", base::counted(*ddp.num_buckets, "bucket"), ranks);
-  if (!ddp.bucket_size) return text("one bucket over {}", ranks);
-  std::string all = text("buckets of {} parameters over {}", *ddp.bucket_size, ranks);
-  if (is_one_bucket(config)) {
-    all +=
-        ": one holds all, and is complete only at the end of the backward; a smaller "
-        "comm_overlap.bucket_size hides more";
-  }
-  return all;
+  const std::int64_t count = dense_buckets(config);
+  const std::string all =
+      text("{} over {}", base::counted(count, "bucket"), reducing_ranks(config));
+  if (count > 1) return all;
+  return all + ": it is complete only at the end of the backward, and several hide more";
 }
 
 std::string deferral(const Config& config) {

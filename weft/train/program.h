@@ -150,6 +150,10 @@ class Program {
 
   template <typename Do>
   void with_attention(const Node& node, const Do& act);  // program_pieces.h
+  // Whether several micro-batches wait for weight gradients: in ZB-H1, on all ranks but the first.
+  // They shall keep no more than micro-batches keep that wait for their backward.
+  bool weights_wait() const;
+  void norm_weights_early(const model::Context& context, Node node);
   // Of a bucket (program_step_end.cpp).
   struct Summed {
     tensor::Tensor gradients;  // of all of it
@@ -187,6 +191,7 @@ class Program {
   void sizes(const Node& node);
   void merge(const Node& node, const model::Context& context);
   void merge_gradient(const Node& node, const model::Context& context);
+  void drop_gradient_rows(const Node& node);
   void permute_gradient(const Node& node, const model::Context& context);
 
   tensor::Tensor embedded(const Node& node);  // program_ends.cpp

@@ -27,6 +27,7 @@ Program::Bodies Program::Pieces::attention_qkv() {
                 p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
                   attention_qkv_dgrad(context, state, weights);
                 });
+                if (p.weights_wait() && context.closes()) p.norm_weights_early(context, node);
               },
           .weight_gradient =
               [](Program& p, const Node& node, const Context& context) {
@@ -52,6 +53,20 @@ Program::Bodies Program::Pieces::attention_qkv() {
                 attention_turn_forward(context, p.layer(node).attention, weights);
                 if (p.hands_to_context(node)) p.begin_context(context, node);
               }};
+}
+
+bool Program::weights_wait() const {
+  return anatomy_.flow.weight_gradients == schedule::WeightGradients::InTurns &&
+         anatomy_.pp_rank > 0;
+}
+
+// The gradients of the norms of queries and keys are small, and what they read is not: they do not
+// wait with the products'.
+void Program::norm_weights_early(const Context& context, Node node) {
+  node.direction = schedule::Direction::W;
+  model::attention_norms_wgrad(this->context(node, context.stream),
+                               layer(node).attention,
+                               layer_gradients(node).attention);
 }
 
 // Of latent attention.

@@ -93,6 +93,14 @@ void Program::merge_gradient(const Node& node, const model::Context& context) {
   if (layer_weights(node).shared.fc1_FD.defined()) state.shared.ends.dy_TD = state.dy_TD;
 }
 
+// While several micro-batches wait, a row for each expert of a token would be more than what the
+// forward had kept; the token is not.
+void Program::drop_gradient_rows(const Node& node) {
+  if (!weights_wait() || dispatcher().moves_rows()) return;
+  model::SliceState& part = slice(node);
+  model::drop_experts_gradient_rows(part.experts, part.dispatch, slice_of(layer(node).dy_TD, node));
+}
+
 // The first slice to come makes room for all.
 void Program::permute_gradient(const Node& node, const model::Context& context) {
   model::RouteState& route = layer(node).route;

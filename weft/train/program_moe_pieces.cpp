@@ -219,12 +219,14 @@ Program::Bodies Program::Pieces::experts_fc2() {
                                          p.layer_weights(node).experts,
                                          p.dispatcher(),
                                          slice.dispatch);
+                p.drop_gradient_rows(node);
               },
           .weight_gradient =
               [](Program& p, const Node& node, const Context& context) {
                 model::experts_fc2_wgrad(context,
                                          p.slice(node).experts,
-                                         p.layer_gradients(node).experts);
+                                         p.layer_gradients(node).experts,
+                                         p.dispatcher());
               },
           .recompute = forward,
           .leads_out_alone = true,

@@ -122,7 +122,7 @@ class Rank {
     experts_arrange_dgrad(context, experts_, *dispatcher_, state_);
     gradients_ = {.fc1_LFD = zeros(weights_.fc1_LFD.shape()),
                   .fc2_LDF = zeros(weights_.fc2_LDF.shape())};
-    experts_fc2_wgrad(context, experts_, gradients_);
+    experts_fc2_wgrad(context, experts_, gradients_, *dispatcher_);
     experts_fc1_wgrad(context, experts_, gradients_);
     dispatcher_->dispatch_dgrad(context, state_);
     gradient_ = {.dx_TD = context.activation(routed_.x_TD.shape()),

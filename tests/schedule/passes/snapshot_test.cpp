@@ -88,7 +88,8 @@ TEST(Snapshot, ComesBehindTheGathersThatBringWeights) {
 }
 
 TEST(Snapshot, IsOnlyWhereCheckpointsAreWrittenBesideTheRun) {
-  for (const Entry& entry : plans_of(PlanCase{})[0].training.entries) {
+  const std::vector<RankPlan> plans = plans_of(PlanCase{});
+  for (const Entry& entry : plans[0].training.entries) {
     EXPECT_NE(entry.node.piece, Piece::Snapshot);
   }
 }

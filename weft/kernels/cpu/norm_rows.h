@@ -10,12 +10,20 @@
 
 namespace weft::kernels::cpu {
 
+// Summed in runs, so that a long row loses no more digits than a short one, however wide the
+// processor's vectors are.
 template <typename T>
 float reciprocal_rms(const T* x, std::int64_t n, float epsilon) {
-  float sum = 0;
+  constexpr std::int64_t kRun = 256;
+  double all = 0;
+  for (std::int64_t begin = 0; begin < n; begin += kRun) {
+    const std::int64_t end = std::min(n, begin + kRun);
+    float sum = 0;
 #pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < n; ++i) sum += load(x[i]) * load(x[i]);
-  return 1.0f / std::sqrt(sum / static_cast<float>(n) + epsilon);
+    for (std::int64_t i = begin; i < end; ++i) sum += load(x[i]) * load(x[i]);
+    all += sum;
+  }
+  return 1.0f / std::sqrt(static_cast<float>(all) / static_cast<float>(n) + epsilon);
 }
 
 // Parts of the rows whose weight gradients are summed on their own.

@@ -62,6 +62,14 @@ Tensor Dispatcher::arrange_again(const Context& context, DispatchState& state) c
   return x_XD;
 }
 
+Tensor Dispatcher::rows_again(const Context& context,
+                              const DispatchState& state,
+                              const Tensor& x_TD) const {
+  CHECK(!moves_rows(), "rows of {} ranks are made again on one", grid_.ranks);
+  const Tensor rows_RD = rows_at_experts(context, state, wire_rows(context, state, x_TD));
+  return rows_by_expert(context, state, rows_RD);
+}
+
 void Dispatcher::merge_dgrad(const Context& context,
                              DispatchState& state,
                              const Tensor& dy_TD) const {

@@ -121,6 +121,9 @@ class Dispatcher {
   void permute_again(const Context&, DispatchState&, const Tensor& x_TD) const;
   void dispatch_again(const Context&, DispatchState&) const;
   Tensor arrange_again(const Context&, DispatchState&) const;
+  // The three in one, where no row leaves its rank.
+  bool moves_rows() const { return grid_.ranks > 1; }
+  Tensor rows_again(const Context&, const DispatchState&, const Tensor& x_TD) const;
 
   void merge_dgrad(const Context&, DispatchState&, const Tensor& dy_TD) const;
   void combine_dgrad(const Context&, DispatchState&) const;

@@ -88,9 +88,21 @@ void experts_arrange_dgrad(const Context& context,
   state.dp_X.reset();
 }
 
+void drop_experts_gradient_rows(ExpertsState& state,
+                                const DispatchState& dispatch,
+                                const Tensor& dy_TD) {
+  state.doutput_XD.reset();
+  state.doutput_source = {.tokens_TD = dy_TD, .ways = dispatch};
+}
+
 void experts_fc2_wgrad(const Context& context,
                        ExpertsState& state,
-                       const ExpertsWeights& gradients) {
+                       const ExpertsWeights& gradients,
+                       const Dispatcher& dispatcher) {
+  const RowSource source = std::move(state.doutput_source);
+  if (source.tokens_TD.defined()) {
+    state.doutput_XD = dispatcher.rows_again(context, source.ways, source.tokens_TD);
+  }
   expert_weight_gradient(context,
                          gradients.fc2_LDF,
                          state.doutput_XD,
