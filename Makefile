@@ -34,7 +34,7 @@ demo: setup
 
 test: setup
 	$(call build,release)
-	@ctest --preset release -j2
+	@ctest --preset release -j $$(( $$(nproc) + 1 ))
 	@sed -n 's/^\[  SKIPPED \] \([0-9]*\) tests*, .*/\1/p' build/release/Testing/Temporary/LastTest.log | \
 	  awk '{ n += $$1 } END { if (n) print n " tests were skipped, most of them for want of a GPU (weft doctor says what is missing)" }'
 

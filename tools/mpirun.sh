@@ -136,6 +136,8 @@ run_once() {
     mpirun "$@" <&0 &
   fi
   job=$!
+  # Who was told before there was a job to hand it on to.
+  [ -z "$told" ] || kill -TERM "$job" 2>/dev/null || true
   code=0
   wait "$job" || code=$?
   # A signal ends the wait, not what is waited for.
@@ -143,6 +145,10 @@ run_once() {
     code=0
     wait "$job" || code=$?
   done
+  # Where it ended while the signal was handled, its code has not been told yet; else there is none (127).
+  local late=0
+  wait "$job" 2>/dev/null || late=$?
+  [ "$late" = 127 ] || code=$late
   job=""
 }
 

@@ -31,15 +31,23 @@ TEST(BufferLayout, ABucketIsFullWhenItHasAsManyElementsAsAskedFor) {
   EXPECT_EQ(end, layout.elements);
 }
 
-TEST(BufferLayout, ThereAreAtLeastSoManyBucketsOfTheFirstChunk) {
+TEST(BufferLayout, ABucketHoldsAPortionOfAllAtMostOrOneLargerParameter) {
   const std::vector<BufferItem> items(64, BufferItem{64});
   const auto buckets = [&](const BufferRules& rules) {
     return lay_out(items, rules).buckets.size();
   };
-  EXPECT_EQ(buckets({.bucket_size = 1 << 20, .least_buckets = 16}), 16u);
-  EXPECT_EQ(buckets({.bucket_size = 128, .least_buckets = 16}), 32u) << "smaller ones stay";
-  EXPECT_EQ(buckets({.least_buckets = 16}), 1u) << "nothing is cut";
+  EXPECT_EQ(buckets({.bucket_size = 1 << 20, .portions = 16}), 16u);
+  EXPECT_EQ(buckets({.bucket_size = 128, .portions = 16}), 32u) << "smaller ones stay";
+  EXPECT_EQ(buckets({.portions = 16}), 1u) << "nothing is cut";
   EXPECT_EQ(buckets({.buckets = 4}), 4u);
+  // 640 elements, of which a bucket may have 160: sizes that do not divide.
+  const std::vector<BufferItem> uneven{{64}, {64}, {256}, {64}, {64}, {128}};
+  const BufferLayout layout = lay_out(uneven, {.bucket_size = 1 << 20, .portions = 4});
+  ASSERT_EQ(layout.buckets.size(), 4u);
+  EXPECT_EQ(layout.buckets[0].items, (std::vector<int>{5}));
+  EXPECT_EQ(layout.buckets[1].items, (std::vector<int>{4, 3}));
+  EXPECT_EQ(layout.buckets[2].items, (std::vector<int>{2})) << "larger than a portion";
+  EXPECT_EQ(layout.buckets[3].items, (std::vector<int>{1, 0}));
 }
 
 TEST(BufferLayout, BucketsThatRanksShareEndWhereAllSharesAreEqual) {

@@ -126,8 +126,8 @@ TEST(DataParallel, AnEvaluationSeesTheNewWeights) {
 }
 
 // Elements of a home as the reference pads them: each parameter to 64, each bucket to
-// lcm(ranks, 128). A bucket is full with the parameter that reaches its size, which is at most a
-// sixteenth of all; 0: there is one.
+// lcm(ranks, 128). A bucket is full with the parameter that reaches its size, and before one with
+// which it would be more than a sixteenth of all; 0: there is one.
 std::int64_t padded(const model::Parameters& parameters,
                     Home home,
                     std::int64_t ranks,
@@ -136,7 +136,7 @@ std::int64_t padded(const model::Parameters& parameters,
   for (const model::Parameter& p : parameters.all()) {
     if (p.spec.home == home) all += p.weight.elements();
   }
-  const std::int64_t full = std::min(bucket_size, (all + 15) / 16);
+  const std::int64_t most = (all + 15) / 16;
   const auto up_to = [](std::int64_t n, std::int64_t multiple) {
     return (n + multiple - 1) / multiple * multiple;
   };
@@ -146,8 +146,10 @@ std::int64_t padded(const model::Parameters& parameters,
   };
   for (auto p = parameters.all().rbegin(); p != parameters.all().rend(); ++p) {
     if (p->spec.home != home) continue;
+    const bool is_too_much = up_to(bucket, 64) + p->weight.elements() > most;
+    if (bucket_size > 0 && bucket > 0 && is_too_much) close();
     bucket = up_to(bucket, 64) + p->weight.elements();
-    if (full > 0 && bucket >= full) close();
+    if (bucket_size > 0 && bucket >= bucket_size) close();
   }
   close();
   return elements;

@@ -232,6 +232,8 @@ void add_shared_batches(std::vector<EngineCase>& cases, const Config& one) {
   cases.push_back({"Folded", with(folded(Auto), to_distributed)});
   cases.push_back({"FoldedZeroBubble", folded(ZeroBubble)});
   cases.push_back({"FoldedDualPipeV", folded(DualPipeV)});
+  const LayoutCase waiting{.world = 4, .tp = 2, .pp = 2, .schedule = ZeroBubble};
+  cases.push_back({"ZeroBubble", with(with_layout(deep_config(), waiting), to_tensor_overlap)});
   const Config deep = with_layout(deep_config(), {.world = 4, .ep = 2, .tp = 2});
   cases.push_back({"Offload", with(with(deep, to_offload), to_shared)});
   cases.push_back({"OffloadBf16", with(with(deep, to_offload), to_bf16)});

@@ -88,7 +88,12 @@ void draw_data_parallel(Draw& draw, Words& words) {
   words.emplace_back("comm_overlap.overlap_param_gather_with_optimizer_step", draw.either());
   words.emplace_back("ddp.average_in_collective", draw.either());
   words.emplace_back("ddp.num_distributed_optimizer_instances", draw.any_of({"1", "1", "2", "4"}));
-  words.emplace_back("comm_overlap.bucket_size", draw.any_of({"1000", "4000", "100000"}));
+  const std::string size = draw.any_of({"1000", "100000", ""});
+  if (!size.empty()) {
+    words.emplace_back("comm_overlap.bucket_size", size);
+  } else {
+    words.emplace_back("ddp.num_buckets", draw.any_of({"1", "3"}));
+  }
 }
 
 void draw_optimizer_offload(Draw& draw, Words& words) {

@@ -51,7 +51,7 @@ constexpr const char* kLegend =
     "  the three is a bound: ranks also wait for each other, which overlap evens out.\n"
     "  predicted: the step time simulated beforehand, from node costs measured in the plain "
     "order; error: how far\n"
-    "  it is from the measured step. peak memory: of activations.\n";
+    "  it is from the measured step. peak memory: of activations and of what travels.\n";
 
 double ms(double seconds) { return seconds * 1e3; }
 

@@ -1,6 +1,5 @@
 #include "weft/derive/buffer_layout.h"
 
-#include <algorithm>
 #include <numeric>
 
 #include "weft/base/check.h"
@@ -15,16 +14,18 @@ std::int64_t up_to(std::int64_t elements, std::int64_t multiple) {
   return (elements + multiple - 1) / multiple * multiple;
 }
 
-// Elements that fill a bucket of the first chunk; 0: nothing does.
-std::int64_t bucket_size(std::span<const BufferItem> items, const BufferRules& rules) {
-  if (rules.buckets == 0 && rules.bucket_size == 0) return 0;
+// Of the first chunk, which alone is cut; 0: nothing fills a bucket, or it may hold any number.
+struct BucketSize {
+  std::int64_t full = 0, most = 0;
+};
+
+BucketSize bucket_size(std::span<const BufferItem> items, const BufferRules& rules) {
   std::int64_t elements = 0;
   for (const BufferItem& item : items) elements += item.chunk == 0 ? item.elements : 0;
-  const auto one_of = [elements](std::int64_t buckets) {
-    return (elements + buckets - 1) / buckets;
-  };
-  if (rules.buckets > 0) return one_of(rules.buckets);
-  return std::min(rules.bucket_size, one_of(rules.least_buckets));
+  const auto one_of = [elements](std::int64_t parts) { return (elements + parts - 1) / parts; };
+  if (rules.buckets > 0) return {.full = one_of(rules.buckets)};
+  const bool is_cut = rules.bucket_size > 0 && rules.portions > 1;
+  return {.full = rules.bucket_size, .most = is_cut ? one_of(rules.portions) : 0};
 }
 
 }  // namespace
@@ -48,11 +49,16 @@ BufferLayout lay_out(std::span<const BufferItem> items, const BufferRules& rules
     base::Range& last = layout.buckets.back().elements;
     last.count = layout.elements - last.begin;
   };
-  const std::int64_t enough = bucket_size(items, rules);
+  const BucketSize size = bucket_size(items, rules);
   bool is_full = true;
   for (int i = static_cast<int>(items.size()); i-- > 0;) {
     const BufferItem& item = items[static_cast<std::size_t>(i)];
-    const bool goes_on = !is_full && layout.buckets.back().chunk == item.chunk;
+    const auto held_with = [&](std::int64_t more) {
+      return up_to(layout.elements, kStartMultiple) + more - layout.buckets.back().elements.begin;
+    };
+    const bool goes_on =
+        !is_full && layout.buckets.back().chunk == item.chunk &&
+        (size.most == 0 || item.chunk > 0 || held_with(item.elements) <= size.most);
     if (!goes_on || item.company == Company::Alone) {
       close();
       layout.buckets.push_back(
@@ -63,8 +69,8 @@ BufferLayout lay_out(std::span<const BufferItem> items, const BufferRules& rules
     layout.elements += item.elements;
     layout.buckets.back().items.push_back(i);
     const std::int64_t held = layout.elements - layout.buckets.back().elements.begin;
-    const bool is_cut = enough > 0 && item.chunk == 0;
-    is_full = item.company == Company::Alone || (is_cut && held >= enough);
+    const bool is_cut = size.full > 0 && item.chunk == 0;
+    is_full = item.company == Company::Alone || (is_cut && held >= size.full);
   }
   close();
   return layout;

@@ -20,9 +20,10 @@ struct BufferRules {
   // A bucket is full when it has so many elements; 0: all in one. Of several chunks only the first
   // is cut.
   std::int64_t bucket_size = 0;
-  std::int64_t least_buckets = 1;  // where the size makes fewer, it is that of so many
-  std::int64_t buckets = 0;        // instead of their size: so many, more or less
-  std::int64_t shards = 1;         // ranks that share every bucket
+  // Nor does it hold more than one of so many equal portions of all, or one larger parameter.
+  std::int64_t portions = 1;
+  std::int64_t buckets = 0;  // instead of their size: so many, more or less
+  std::int64_t shards = 1;   // ranks that share every bucket
   Chunks chunks = Chunks::Together;
 };
 

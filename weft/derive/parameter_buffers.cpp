@@ -14,7 +14,7 @@ constexpr std::int64_t kBucketForEachRank = 1'000'000;
 // A bucket is complete when the backward has passed its first layer, so the last one is exchanged
 // when nothing is left to hide it: it may be so much of all at most, whatever its size is said to
 // be.
-constexpr std::int64_t kLeastBuckets = 16;
+constexpr std::int64_t kPortions = 16;
 
 bool is_table(const ParameterSpec& spec) { return spec.name == "embedding.weight"; }
 
@@ -28,15 +28,16 @@ BufferRules rules_for(const config::Config& config, int pp_rank, std::int64_t ra
   const bool overlaps = ddp.overlap_grad_reduce || ddp.overlap_param_gather;
   BufferRules rules{.shards = ddp.use_distributed_optimizer ? ranks_of_instance(config, ranks) : 1};
   if (overlaps || ddp.use_distributed_optimizer) rules.chunks = Chunks::Apart;
-  const bool is_cut =
-      overlaps && pp_rank == 0 && !config.optimizer.overlap_param_gather_with_optimizer_step;
-  if (!is_cut) return rules;
+  // A chunk's weights are gathered under the optimizer's work on the next one: all of them at once.
+  const bool by_chunks =
+      config.optimizer.overlap_param_gather_with_optimizer_step && virtual_stages(config.model) > 1;
+  if (!overlaps || pp_rank > 0 || by_chunks) return rules;
   if (ddp.num_buckets) {
     rules.buckets = *ddp.num_buckets;
   } else {
     rules.bucket_size =
         ddp.bucket_size.value_or(std::max(kSmallestBucket, kBucketForEachRank * ranks));
-    rules.least_buckets = kLeastBuckets;
+    rules.portions = kPortions;
   }
   return rules;
 }

@@ -27,6 +27,9 @@ struct LayerTime {
   double products = 0, attention = 0, memory = 0;  // device seconds by kind, all directions
 
   Directions compute() const;
+  // Of weight gradients, those that ZB-H1 puts off: not the experts' second product where rows
+  // travel (schedule::may_wait), which is a third of theirs.
+  double put_off() const { return compute().w - (dispatch > 0 ? experts.w / 3 : 0); }
 };
 
 enum class Recomputed { No, Yes };

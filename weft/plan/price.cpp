@@ -22,8 +22,8 @@ constexpr double kMs = 1e3;
 // What one pipeline rank does with a micro-batch.
 struct RankTime {
   PlainTime plain, merged;
-  ComputeMs compute;  // seconds, not ms, until the end
-  double weight_gradients = 0;
+  ComputeMs compute;   // seconds, not ms, until the end
+  double put_off = 0;  // weight gradients that ZB-H1 does not do at once
 };
 
 class StepPricing {
@@ -79,7 +79,7 @@ class StepPricing {
     rank.compute.products += layer.time.products;
     rank.compute.attention += layer.time.attention;
     rank.compute.memory += layer.time.memory;
-    rank.weight_gradients += layer.time.compute().w;
+    rank.put_off += layer.time.put_off();
   }
 
   // Sends and receives that nothing hides: of a plain pipeline, one each way for a micro-batch.
@@ -119,7 +119,7 @@ class StepPricing {
     }
     const double whole = bubble_by_formula(load);
     if (derive::pipeline_schedule(config_) == config::PipelineSchedule::ZeroBubble) {
-      return std::max(0.0, whole - turns * 2 * longest.weight_gradients);
+      return std::max(0.0, whole - turns * 2 * longest.put_off);
     }
     return whole;
   }

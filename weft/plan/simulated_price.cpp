@@ -36,6 +36,7 @@ class SchedulePricing {
         at_end_(config, hardware) {
     micro_batches_ = std::max<std::int64_t>(1, plan::micro_batches_of(config));
     is_merged_ = config.comm_overlap.overlap_moe_expert_parallel_comm && micro_batches_ > 1;
+    is_zero_bubble_ = derive::pipeline_schedule(config) == config::PipelineSchedule::ZeroBubble;
     for (const derive::Stage& stage : derive::stages_of(config.model).all) add_stage(stage);
   }
 
@@ -78,7 +79,7 @@ class SchedulePricing {
     const auto add = [&](const LayerPrice& layer) {
       time.forward += forward_of(layer.plain);
       time.backward += backward_of(layer.plain);
-      time.weights += layer.time.compute().w;
+      time.weights += is_zero_bubble_ ? layer.time.put_off() : layer.time.compute().w;
       compute.products += layer.time.products;
       compute.attention += layer.time.attention;
       compute.memory += layer.time.memory;
@@ -160,7 +161,7 @@ class SchedulePricing {
   LayerPrices layers_;
   DataParallelPrice at_end_;
   std::int64_t micro_batches_ = 1;
-  bool is_merged_ = false;
+  bool is_merged_ = false, is_zero_bubble_ = false;
   std::vector<StageParts> parts_;   // by stage
   std::vector<StageTime> times_;    // by stage
   std::vector<ComputeMs> compute_;  // by rank, seconds of a micro-batch

@@ -63,11 +63,14 @@ class EqualStages {
     return exec::sim::simulate(simulated_step(plans_, cost)).step_seconds();
   }
   double micro_batches() const { return plans_.front().shape.micro_batches; }
-  // A stage's work in this direction, of all micro-batches.
+  // A stage's work in this direction, of all micro-batches; weight gradients that wait for nothing
+  // are work of their input gradients' turn.
   double work(Direction direction) const {
     double seconds = 0;
     for (const schedule::Entry& entry : plans_.front().training.entries) {
-      if (entry.node.direction == direction) seconds += seconds_of(entry);
+      const bool stays = entry.node.direction == Direction::W &&
+                         !schedule::may_wait(plans_.front().anatomy.flow, entry.node);
+      if ((stays ? Direction::D : entry.node.direction) == direction) seconds += seconds_of(entry);
     }
     return seconds;
   }

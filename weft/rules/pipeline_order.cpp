@@ -152,14 +152,23 @@ void judge_deferred_head(Judge& judge) {
 void judge_kept_for_weights(Judge& judge) {
   const ModelConfig& model = judge.model();
   if (!puts_weights_off(judge) || model.pipeline_model_parallel_size == 1) return;
-  if (model.recompute_granularity != RecomputeGranularity::Full) return;
-  judge.report("model.recompute_granularity",
-               text("model.recompute_granularity = full with {} = {}: what a backward makes again "
-                    "is kept until its weight gradients run, so that little memory is saved",
-                    kKey,
-                    word(asked(judge))),
-               "recompute modules (model.recompute_granularity=selective), or use 1f1b or "
-               "interleaved; weft memory shows what each needs");
+  const bool all = model.recompute_granularity == RecomputeGranularity::Full;
+  const bool selected = model.recompute_granularity == RecomputeGranularity::Selective;
+  const auto recomputes = [&](RecomputeModule module) {
+    return selected && model.recompute_modules &&
+           std::ranges::find(*model.recompute_modules, module) != model.recompute_modules->end();
+  };
+  const bool whole_pieces = recomputes(RecomputeModule::Moe) || recomputes(RecomputeModule::Mlp);
+  if (!all && !whole_pieces) return;
+  judge.report(
+      "model.recompute_granularity",
+      text("{} with {} = {}: what a backward makes again is kept until its weight "
+           "gradients run, so that little memory is saved",
+           all ? "model.recompute_granularity = full" : "model.recompute_modules with moe or mlp",
+           kKey,
+           word(asked(judge))),
+      "recompute parts alone (model.recompute_modules=[core_attn,moe_act,layernorm]), or "
+      "use 1f1b or interleaved; weft memory shows what each needs");
 }
 
 constexpr Rule kPipelineOrderRules[] = {
@@ -239,7 +248,8 @@ constexpr Rule kPipelineOrderRules[] = {
      .judge = judge_deferred_head},
     {.id = "W130",
      .kind = Kind::Warning,
-     .when = "runtime.pipeline_schedule = zb_h1 or dualpipev with full recomputation",
+     .when = "runtime.pipeline_schedule = zb_h1 or dualpipev with full recomputation, or that of "
+             "moe or mlp",
      .then = "warned",
      .why = "Weight gradients that wait keep what was made again for them: several micro-batches' "
             "activations instead of one's.",

@@ -216,9 +216,10 @@ void declare_parts(const config::ModelConfig& model,
   }
 }
 
-// A piece whose parts are on several lanes cannot be one node. Nor shall one with a norm, where
-// weight gradients have turns of their own: the norm's stays with its input gradient, and what it
-// reads need not be kept until then.
+// A piece whose parts are on several lanes cannot be one node. Nor shall one of whose weight
+// gradients some wait for a turn of their own and others stay with their input gradients: a norm's,
+// so that what it reads need not be kept until then, and that of experts whose rows come from
+// elsewhere.
 std::vector<Piece> always_split(Anatomy& anatomy) {
   std::vector<Piece> pieces;
   for (const std::vector<PieceAnatomy>* list : all_pieces(anatomy)) {
@@ -232,7 +233,8 @@ std::vector<Piece> always_split(Anatomy& anatomy) {
       const bool parts_gradients = has_norm &&
                                    anatomy.flow.weight_gradients == WeightGradients::InTurns &&
                                    row_of(piece.piece).cover != Cover::Unsplit;
-      if (row_of(piece.piece).is_always_split || has_other_lanes || parts_gradients) {
+      const bool holds_rows = piece.piece == Piece::Experts && anatomy.flow.would_hold_rows();
+      if (row_of(piece.piece).is_always_split || has_other_lanes || parts_gradients || holds_rows) {
         pieces.push_back(piece.piece);
       }
     }

@@ -268,8 +268,13 @@ struct TokenFlow {
   TensorExchange exchange = TensorExchange::Whole;
   WeightGradients weight_gradients = WeightGradients::Follow;
   derive::LogitsKept logits = derive::LogitsKept::Whole;
+  bool leave_their_rank = false;  // experts are on several
 
   int sharers() const { return tp * cp; }
+  // Whether rows that came from other ranks would be kept through several turns of others.
+  bool would_hold_rows() const {
+    return weight_gradients == WeightGradients::InTurns && leave_their_rank;
+  }
 };
 
 // A part whose output goes to the host's memory, in so many of the layers that have it.
@@ -380,6 +385,10 @@ std::vector<Node> required(const Anatomy& anatomy,
 // add. It is that of the first micro-batch, and there of the first slice, in every order: those of
 // a weight are required to run one after the other.
 bool begins_gradient(const Node& node);
+
+// Whether a weight gradient may run later than its input gradient: those of the router, norms,
+// embedding and head stay, and that of the experts' second product where rows would be held for it.
+bool may_wait(const TokenFlow& flow, const Node& node);
 
 // The forward nodes that read what a node makes that is recomputed or offloaded, itself first: when
 // all of them have been issued, it is dropped. What the last piece of a layer makes is read by the

@@ -343,6 +343,13 @@ bool begins_gradient(const Node& node) {
   return node.direction == Direction::W && node.micro_batch == 0 && node.slice <= 0;
 }
 
+bool may_wait(const TokenFlow& flow, const Node& node) {
+  const bool holds_rows =
+      flow.would_hold_rows() && node.piece == Piece::Experts && node.part == Part::Fc2;
+  return node.direction == Direction::W && row_of(node.piece).cover != Cover::Unsplit &&
+         node.part != Part::Norm && !holds_rows;
+}
+
 bool follows(const PieceAnatomy& later, const PieceName& name) {
   return std::ranges::find(later.after, name) != later.after.end();
 }

@@ -260,11 +260,4 @@ constexpr Members members_of(const Node& node) {
 // Between pipeline stages.
 inline bool is_exchange(const Node& node) { return row_of(node.piece).scope == Scope::Exchange; }
 
-// Whether a weight gradient may run later than its input gradient: those of the router, norms,
-// embedding and head stay.
-inline bool may_wait(const Node& node) {
-  return node.direction == Direction::W && row_of(node.piece).cover != Cover::Unsplit &&
-         node.part != Part::Norm;
-}
-
 }  // namespace weft::schedule

@@ -202,7 +202,8 @@ std::vector<RankPlan> plan_step(const config::Config& config,
                          .sequences = static_cast<int>(config.train.micro_batch_size),
                          .exchange = exchange_of(config, grid),
                          .weight_gradients = weight_gradients_of(config),
-                         .logits = derive::logits_kept(config)};
+                         .logits = derive::logits_kept(config),
+                         .leave_their_rank = config.model.tokens_travel()};
   const derive::Placement placement = derive::placement_of(config);
   const Detail with_all = with_savings(detail, config);
   std::vector<RankPlan> plans;

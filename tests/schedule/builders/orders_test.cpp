@@ -38,7 +38,7 @@ class Clock {
     for (int rank = 0; rank < pp; ++rank) {
       const PipelineShape own = shape(order, pp, rank, micro_batches);
       rounds_.push_back(training_rounds(own));
-      turns_of_.emplace_back(training_turns(own));
+      turns_of_.emplace_back(training_turns(own), TokenFlow{});
     }
   }
 

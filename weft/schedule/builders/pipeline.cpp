@@ -230,7 +230,7 @@ Graph build_training(const Anatomy& anatomy, const PipelineShape& shape) {
   GraphWriter writer(anatomy, shape.micro_batches, StepKind::Training);
   add_all(writer, anatomy.step_start);
   const std::vector<Turn> turns = training_turns(shape);
-  const TurnOf turn_of(turns);
+  const TurnOf turn_of(turns, anatomy.flow);
   for (const Turn& turn : turns) TurnWriter(writer, anatomy, turn_of, turn).write();
   add_all(writer, anatomy.step_end);
   return writer.take();
@@ -240,7 +240,7 @@ Graph build_forward(const Anatomy& anatomy, const PipelineShape& shape) {
   check_shape(anatomy, shape);
   GraphWriter writer(anatomy, shape.micro_batches, StepKind::ForwardOnly);
   const std::vector<Turn> turns = forward_turns(shape);
-  const TurnOf turn_of(turns);
+  const TurnOf turn_of(turns, anatomy.flow);
   for (const Turn& turn : turns) TurnWriter(writer, anatomy, turn_of, turn).write();
   add_all(writer, anatomy.forward_end);
   return writer.take();

@@ -80,7 +80,7 @@ std::vector<Turn> forward_turns(const PipelineShape& shape) {
                                              : table(shape, Direction::F);
 }
 
-TurnOf::TurnOf(const std::vector<Turn>& turns) {
+TurnOf::TurnOf(const std::vector<Turn>& turns, const TokenFlow& flow) : flow_(flow) {
   for (const Turn& turn : turns) {
     if (turn.direction == Direction::W) put_off_.emplace(turn.chunk, turn.micro_batch);
   }
@@ -89,7 +89,7 @@ TurnOf::TurnOf(const std::vector<Turn>& turns) {
 Turn TurnOf::operator()(const Node& node, int chunk) const {
   Turn turn{.direction = Direction::D, .chunk = chunk, .micro_batch = node.micro_batch};
   if (node.direction == Direction::F) turn.direction = Direction::F;
-  const bool waits = may_wait(node) && put_off_.contains({chunk, node.micro_batch});
+  const bool waits = may_wait(flow_, node) && put_off_.contains({chunk, node.micro_batch});
   if (waits) turn.direction = Direction::W;
   return turn;
 }

@@ -49,14 +49,15 @@ std::vector<Turn> training_turns(const PipelineShape& shape);
 // the end. Two turns of one round may run side by side.
 std::vector<std::vector<Turn>> training_rounds(const PipelineShape& shape);
 
-// The turn of a node among those of a rank: whose weight gradients wait is a matter of the piece
-// and of the order.
+// The turn of a node among those of a rank: whose weight gradients wait is a matter of the piece,
+// of the order and of how tokens travel.
 class TurnOf {
  public:
-  explicit TurnOf(const std::vector<Turn>& turns);
+  TurnOf(const std::vector<Turn>& turns, const TokenFlow& flow);
   Turn operator()(const Node& node, int chunk) const;
 
  private:
+  TokenFlow flow_;
   std::set<std::pair<int, int>> put_off_;  // chunk and micro-batch
 };
 
