@@ -233,7 +233,7 @@ std::vector<Piece> always_split(Anatomy& anatomy) {
       const bool parts_gradients = has_norm &&
                                    anatomy.flow.weight_gradients == WeightGradients::InTurns &&
                                    row_of(piece.piece).cover != Cover::Unsplit;
-      const bool holds_rows = piece.piece == Piece::Experts && anatomy.flow.would_hold_rows();
+      const bool holds_rows = piece.piece == Piece::Experts && anatomy.flow.would_be_held();
       if (row_of(piece.piece).is_always_split || has_other_lanes || parts_gradients || holds_rows) {
         pieces.push_back(piece.piece);
       }

@@ -272,7 +272,7 @@ struct TokenFlow {
 
   int sharers() const { return tp * cp; }
   // Whether rows that came from other ranks would be kept through several turns of others.
-  bool would_hold_rows() const {
+  bool would_be_held() const {
     return weight_gradients == WeightGradients::InTurns && leave_their_rank;
   }
 };
@@ -389,6 +389,9 @@ bool begins_gradient(const Node& node);
 // Whether a weight gradient may run later than its input gradient: those of the router, norms,
 // embedding and head stay, and that of the experts' second product where rows would be held for it.
 bool may_wait(const TokenFlow& flow, const Node& node);
+// Whether it is that product, and the part with whose input gradient the rows can leave.
+bool would_hold_rows(const TokenFlow& flow, const PieceName& name);
+bool lets_rows_go(const PieceName& name);
 
 // The forward nodes that read what a node makes that is recomputed or offloaded, itself first: when
 // all of them have been issued, it is dropped. What the last piece of a layer makes is read by the

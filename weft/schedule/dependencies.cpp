@@ -344,10 +344,16 @@ bool begins_gradient(const Node& node) {
 }
 
 bool may_wait(const TokenFlow& flow, const Node& node) {
-  const bool holds_rows =
-      flow.would_hold_rows() && node.piece == Piece::Experts && node.part == Part::Fc2;
   return node.direction == Direction::W && row_of(node.piece).cover != Cover::Unsplit &&
-         node.part != Part::Norm && !holds_rows;
+         node.part != Part::Norm && !would_hold_rows(flow, {node.piece, node.part});
+}
+
+bool would_hold_rows(const TokenFlow& flow, const PieceName& name) {
+  return flow.would_be_held() && name.piece == Piece::Experts && name.part == Part::Fc2;
+}
+
+bool lets_rows_go(const PieceName& name) {
+  return name.piece == Piece::Experts && name.part == Part::Arrange;
 }
 
 bool follows(const PieceAnatomy& later, const PieceName& name) {

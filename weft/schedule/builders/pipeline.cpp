@@ -1,7 +1,9 @@
 #include "weft/schedule/builders/pipeline.h"
 
 #include <algorithm>
+#include <optional>
 #include <ranges>
+#include <utility>
 
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
@@ -169,7 +171,15 @@ class TurnWriter {
   void gradients(int layer, const PieceAnatomy& piece, int slice = kNone) {
     const Node input = node(layer, Direction::D, piece, slice);
     const bool is_weighed = weighs(layer, piece, slice);
-    if (piece.has_input_gradient() && is_weighed) {
+    const PieceName name{piece.piece, piece.part};
+    // What stays for the sake of rows covers their way back.
+    if (is_weighed && would_hold_rows(anatomy_.flow, name)) {
+      writer_.add(input);
+      behind_rows_ = weight(layer, piece, slice);
+    } else if (lets_rows_go(name) && behind_rows_) {
+      writer_.add(input);
+      writer_.add(*std::exchange(behind_rows_, std::nullopt));
+    } else if (piece.has_input_gradient() && is_weighed) {
       if (sets_off_exchange(layer, piece)) {
         writer_.add(input);
         writer_.add(weight(layer, piece, slice));
@@ -203,6 +213,7 @@ class TurnWriter {
   GraphWriter& writer_;
   const Anatomy& anatomy_;
   const TurnOf& turn_of_;
+  std::optional<Node> behind_rows_;
   const Turn turn_;
   const Chunk& chunk_;
 };
