@@ -117,8 +117,8 @@ TEST(PipelineSchedule, DeferredHeadGradientsAndEarlyReceivesChangeNoBit) {
   expect_same_bits(expected, train_some(config, 3));
 }
 
-// What a step keeps, by rank, as the pool counts it: activations, and rows on their way to experts
-// and back.
+// What a step of a mixture keeps, by rank, as the pool counts it: activations, and rows on their
+// way to experts and back. Dense models keep more (decision 0028).
 std::vector<std::size_t> kept_peaks(const config::Config& config) {
   std::vector<std::size_t> peaks(static_cast<std::size_t>(*config.runtime.world_size));
   on_ranks(config, [&](Engine& engine) {
@@ -136,8 +136,6 @@ struct KeptCase {
   const char* name;
   int ep = 1;
   void (*change)(config::Config&) = [](config::Config&) {};
-  // More than 1F1B has on its first rank, which neighbours one alone.
-  std::int64_t messages = 0;
 };
 
 class ZeroBubbleKeeps : public ::testing::TestWithParam<KeptCase> {};
@@ -154,11 +152,7 @@ TEST_P(ZeroBubbleKeeps, NoMoreThan1F1B) {
   plain.comm_overlap.overlap_p2p_comm = true;
   plain.comm_overlap.batch_p2p_comm = false;
   const std::vector<std::size_t> before = kept_peaks(plain), now = kept_peaks(config);
-  const std::int64_t message =
-      4 * config.train.micro_batch_size * config.model.seq_length * config.model.hidden_size;
-  EXPECT_LE(
-      *std::ranges::max_element(now),
-      *std::ranges::max_element(before) + static_cast<std::size_t>(GetParam().messages * message))
+  EXPECT_LE(*std::ranges::max_element(now), *std::ranges::max_element(before))
       << fmt::format("{} {}", before, now);
 }
 
@@ -205,14 +199,6 @@ INSTANTIATE_TEST_SUITE_P(
                    c.model.qk_pos_emb_head_dim = 8;
                    c.model.v_head_dim = 10;
                  }},
-        KeptCase{"Dense",
-                 1,
-                 [](config::Config& c) {
-                   c.model.num_moe_experts = std::nullopt;
-                   c.model.moe_ffn_hidden_size = std::nullopt;
-                   c.model.ffn_hidden_size = 96;
-                 },
-                 2},
         KeptCase{"TopFour", 1, [](config::Config& c) { c.model.moe_router_topk = 4; }},
         KeptCase{"NarrowExperts",
                  1,

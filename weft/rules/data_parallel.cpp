@@ -49,9 +49,8 @@ void judge_bucket_size(Judge& judge, std::int64_t dp) {
               text("{}", *ddp.bucket_size),
               text("ddp.bucket_size = {} is asked for", *ddp.bucket_size));
   } else if (!ddp.num_buckets) {
-    const std::string why = text(
-        "dp = {} ranks exchange gradients and parameters in buckets of at most 128 Mi parameters",
-        dp);
+    const std::string why =
+        text("dp = {} ranks exchange gradients and parameters in buckets of 128 Mi parameters", dp);
     judge.set("comm_overlap.bucket_size", text("{}", kBucket), why);
     judge.set("ddp.bucket_size", text("{}", kBucket), why);
   }

@@ -164,7 +164,7 @@ void judge_kept_for_weights(Judge& judge) {
       "model.recompute_granularity",
       text("{} with {} = {}: what a backward makes again is kept until its weight "
            "gradients run, so that little memory is saved",
-           all ? "model.recompute_granularity = full" : "model.recompute_modules with moe or mlp",
+           all ? "model.recompute_granularity = full" : "moe or mlp among model.recompute_modules",
            kKey,
            word(asked(judge))),
       "recompute parts alone (model.recompute_modules=[core_attn,moe_act,layernorm]), or "
