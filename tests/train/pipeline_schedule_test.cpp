@@ -117,8 +117,8 @@ TEST(PipelineSchedule, DeferredHeadGradientsAndEarlyReceivesChangeNoBit) {
   expect_same_bits(expected, train_some(config, 3));
 }
 
-// What a step of a mixture keeps, by rank, as the pool counts it: activations, and rows on their
-// way to experts and back. Dense models keep more (decision 0028).
+// What a step keeps, by rank, as the pool counts it: activations, and rows on their way to experts
+// and back.
 std::vector<std::size_t> kept_peaks(const config::Config& config) {
   std::vector<std::size_t> peaks(static_cast<std::size_t>(*config.runtime.world_size));
   on_ranks(config, [&](Engine& engine) {
@@ -137,6 +137,12 @@ struct KeptCase {
   int ep = 1;
   void (*change)(config::Config&) = [](config::Config&) {};
 };
+
+void dense(config::Config& config) {
+  config.model.num_moe_experts = std::nullopt;
+  config.model.moe_ffn_hidden_size = std::nullopt;
+  config.model.ffn_hidden_size = 96;
+}
 
 class ZeroBubbleKeeps : public ::testing::TestWithParam<KeptCase> {};
 
@@ -161,6 +167,19 @@ INSTANTIATE_TEST_SUITE_P(
     ZeroBubbleKeeps,
     ::testing::Values(
         KeptCase{"TopTwo"},
+        KeptCase{"Dense", 1, dense},
+        KeptCase{"DenseOfOneLayer",
+                 1,
+                 [](config::Config& c) {
+                   dense(c);
+                   c.model.num_layers = 4;
+                 }},
+        KeptCase{"DenseOfFourLayers",
+                 1,
+                 [](config::Config& c) {
+                   dense(c);
+                   c.model.num_layers = 16;
+                 }},
         KeptCase{"OneExpert",
                  1,
                  [](config::Config& c) {

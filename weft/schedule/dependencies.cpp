@@ -348,6 +348,11 @@ bool may_wait(const TokenFlow& flow, const Node& node) {
          node.part != Part::Norm && !would_hold_rows(flow, {node.piece, node.part});
 }
 
+bool makes_room(const Anatomy& anatomy, const Node& node) {
+  return node.direction == Direction::W && node.piece == Piece::Mlp && node.part == Part::Fc2 &&
+         node.layer == chunk_of(anatomy, node).end_layer() - 1;
+}
+
 bool would_hold_rows(const TokenFlow& flow, const PieceName& name) {
   return flow.would_be_held() && name.piece == Piece::Experts && name.part == Part::Fc2;
 }

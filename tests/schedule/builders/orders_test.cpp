@@ -38,7 +38,7 @@ class Clock {
     for (int rank = 0; rank < pp; ++rank) {
       const PipelineShape own = shape(order, pp, rank, micro_batches);
       rounds_.push_back(training_rounds(own));
-      turns_of_.emplace_back(training_turns(own), TokenFlow{});
+      turns_of_.emplace_back(training_turns(own), anatomy_);
     }
   }
 
@@ -112,6 +112,7 @@ class Clock {
   derive::Pipeline pipeline_;
   Cost cost_;
   std::vector<std::vector<std::vector<Turn>>> rounds_;
+  Anatomy anatomy_;  // no layers: nothing stays
   std::vector<TurnOf> turns_of_;
   std::map<std::tuple<Direction, int, int>, double> over_;
 };

@@ -55,6 +55,7 @@ class TurnWriter {
   }
 
   void backward() {
+    if (const std::optional<int> other = turn_of_.room_for(turn_)) make_room(*other);
     if (chunk_.sends()) exchange(Direction::D, anatomy_.receive);
     if (chunk_.has_head) end_backward(anatomy_.head);
     for (int layer = chunk_.end_layer(); layer-- > chunk_.first_layer;) {
@@ -64,6 +65,17 @@ class TurnWriter {
     }
     if (chunk_.receives()) exchange(Direction::D, anatomy_.send);
     if (chunk_.has_embed) end_backward(anatomy_.embed);
+  }
+
+  // Of another micro-batch, ahead of this one's backward.
+  void make_room(int micro_batch) {
+    const int last = chunk_.end_layer() - 1;
+    if (last < chunk_.first_layer) return;
+    for (const PieceAnatomy& piece : anatomy_.layers[at(last)]) {
+      Node weight = node(last, Direction::W, piece);
+      weight.micro_batch = micro_batch;
+      if (makes_room(anatomy_, weight)) writer_.add(weight);
+    }
   }
 
   void weight_gradients() {
@@ -241,7 +253,7 @@ Graph build_training(const Anatomy& anatomy, const PipelineShape& shape) {
   GraphWriter writer(anatomy, shape.micro_batches, StepKind::Training);
   add_all(writer, anatomy.step_start);
   const std::vector<Turn> turns = training_turns(shape);
-  const TurnOf turn_of(turns, anatomy.flow);
+  const TurnOf turn_of(turns, anatomy);
   for (const Turn& turn : turns) TurnWriter(writer, anatomy, turn_of, turn).write();
   add_all(writer, anatomy.step_end);
   return writer.take();
@@ -251,7 +263,7 @@ Graph build_forward(const Anatomy& anatomy, const PipelineShape& shape) {
   check_shape(anatomy, shape);
   GraphWriter writer(anatomy, shape.micro_batches, StepKind::ForwardOnly);
   const std::vector<Turn> turns = forward_turns(shape);
-  const TurnOf turn_of(turns, anatomy.flow);
+  const TurnOf turn_of(turns, anatomy);
   for (const Turn& turn : turns) TurnWriter(writer, anatomy, turn_of, turn).write();
   add_all(writer, anatomy.forward_end);
   return writer.take();

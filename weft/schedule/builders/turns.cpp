@@ -80,17 +80,47 @@ std::vector<Turn> forward_turns(const PipelineShape& shape) {
                                              : table(shape, Direction::F);
 }
 
-TurnOf::TurnOf(const std::vector<Turn>& turns, const TokenFlow& flow) : flow_(flow) {
+TurnOf::TurnOf(const std::vector<Turn>& turns, const Anatomy& anatomy) : anatomy_(&anatomy) {
   for (const Turn& turn : turns) {
     if (turn.direction == Direction::W) put_off_.emplace(turn.chunk, turn.micro_batch);
   }
+  make_room(turns);
+}
+
+void TurnOf::make_room(const std::vector<Turn>& turns) {
+  int held = 0, most = 0;
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    const Turn& turn = turns[i];
+    const bool waits = put_off_.contains({turn.chunk, turn.micro_batch});
+    if (turn.direction == Direction::F) {
+      ++held;
+    } else if (turn.direction == Direction::W || !waits) {
+      --held;
+    } else if (i + 1 < turns.size() && turns[i + 1].direction == Direction::W && held >= most) {
+      if (held > most) room_.clear();
+      most = held;
+      const Turn& next = turns[i + 1];
+      if (next.chunk == turn.chunk && next.micro_batch != turn.micro_batch) {
+        room_[{next.chunk, next.micro_batch}] = turn;
+      }
+    }
+  }
+}
+
+std::optional<int> TurnOf::room_for(const Turn& backward) const {
+  for (const auto& [of, turn] : room_) {
+    if (turn == backward) return of.second;
+  }
+  return std::nullopt;
 }
 
 Turn TurnOf::operator()(const Node& node, int chunk) const {
   Turn turn{.direction = Direction::D, .chunk = chunk, .micro_batch = node.micro_batch};
   if (node.direction == Direction::F) turn.direction = Direction::F;
-  const bool waits = may_wait(flow_, node) && put_off_.contains({chunk, node.micro_batch});
+  const std::pair of(chunk, node.micro_batch);
+  const bool waits = may_wait(anatomy_->flow, node) && put_off_.contains(of);
   if (waits) turn.direction = Direction::W;
+  if (waits && makes_room(*anatomy_, node) && room_.contains(of)) return room_.at(of);
   return turn;
 }
 

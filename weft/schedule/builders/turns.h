@@ -8,6 +8,8 @@
 // (orders.h) put weight gradients off: those have turns of their own.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -53,12 +55,20 @@ std::vector<std::vector<Turn>> training_rounds(const PipelineShape& shape);
 // of the order and of how tokens travel.
 class TurnOf {
  public:
-  TurnOf(const std::vector<Turn>& turns, const TokenFlow& flow);
+  TurnOf(const std::vector<Turn>& turns, const Anatomy& anatomy);
   Turn operator()(const Node& node, int chunk) const;
+  // The micro-batch of which a weight gradient makes room for a backward (schedule::makes_room).
+  std::optional<int> room_for(const Turn& backward) const;
 
  private:
-  TokenFlow flow_;
-  std::set<std::pair<int, int>> put_off_;  // chunk and micro-batch
+  using Place = std::pair<int, int>;  // chunk and micro-batch
+
+  void make_room(const std::vector<Turn>& turns);
+
+  const Anatomy* anatomy_;
+  std::set<Place> put_off_;
+  // Of these: the backward just before their turn, where the rank holds most.
+  std::map<Place, Turn> room_;
 };
 
 // Evaluation: forwards only.

@@ -125,7 +125,7 @@ Graph interleave_turns(const Graph& graph,
                        AttentionRelease release) {
   NamedEntries step_end;
   std::map<Turn, TurnEntries> turns =
-      cut(named_entries(graph), anatomy, TurnOf(training_turns(shape), anatomy.flow), step_end);
+      cut(named_entries(graph), anatomy, TurnOf(training_turns(shape), anatomy), step_end);
   Weaver weaver(release);
   for (const std::vector<Turn>& round : training_rounds(shape)) {
     TurnEntries* first = &turns[round.front()];
