@@ -114,6 +114,63 @@ void exchanges_rows(Bench& bench) {
   }
 }
 
+// Blocks of every member: what leaves by member and arrives by block, and back.
+void exchanges_blocks(Bench& bench) {
+  constexpr int kBlocks = 3;
+  const auto rows_of = [](int from, int to, int block) { return rows_between(from, to, block); };
+  const auto bytes_of_block = [](int from, int to, int block, std::int64_t rows) {
+    return filled(DType::F32, rows * kWidth, mark(from, to), block);
+  };
+  Counts send_rows, receive_rows;
+  for (int i = 0; i < bench.world; ++i) {
+    for (int block = 0; block < kBlocks; ++block) {
+      send_rows.push_back(rows_of(bench.rank, i, block));
+      receive_rows.push_back(rows_of(i, bench.rank, block));
+    }
+  }
+  const auto came = [&](int from, int block) {
+    const std::int64_t rows = rows_of(from, bench.rank, block);
+    auto bytes = bytes_of_block(from, bench.rank, block, rows);
+    if (bench.peers == Peers::Real) return bytes;
+    const int sent_to = bench.peers == Peers::Returning ? from : bench.rank;
+    const auto kept =
+        bytes_of_block(bench.rank, sent_to, block, rows_of(bench.rank, sent_to, block));
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+      bytes[i] = kept.empty() ? std::byte{0} : kept[i % kept.size()];
+    return bytes;
+  };
+  std::vector<std::byte> leaving, by_block, by_member;
+  for (int i = 0; i < bench.world; ++i) {
+    for (int block = 0; block < kBlocks; ++block) {
+      append(leaving, bytes_of_block(bench.rank, i, block, rows_of(bench.rank, i, block)));
+      append(by_member, came(i, block));
+    }
+  }
+  for (int block = 0; block < kBlocks; ++block) {
+    for (int i = 0; i < bench.world; ++i) append(by_block, came(i, block));
+  }
+  const auto rows_in = [](const std::vector<std::byte>& bytes) {
+    return std::ssize(bytes) / (kWidth * tensor::size_of(DType::F32));
+  };
+  const auto tensor_of = [&](std::int64_t rows) {
+    return bench.tensor(DType::F32, {rows, kWidth});
+  };
+  const Tensor send = tensor_of(rows_in(leaving));
+  const auto* values = reinterpret_cast<const float*>(leaving.data());
+  tensor::write<float>(*bench.stream, send, {values, leaving.size() / sizeof(float)});
+  const Tensor sorted = tensor_of(rows_in(by_block)), plain = tensor_of(rows_in(by_member));
+  bench.all->all_to_all(*bench.stream, sorted, send, {receive_rows, RowOrder::ByBlock}, send_rows);
+  bench.all->all_to_all(*bench.stream, plain, send, receive_rows, send_rows);
+  bench.stream->synchronize();
+  expect_bytes(bench, sorted, by_block, "by block");
+  expect_bytes(bench, plain, by_member, "by member");
+  // Back to where it came from.
+  const Tensor home = tensor_of(rows_in(leaving));
+  bench.all->all_to_all(*bench.stream, home, sorted, send_rows, {receive_rows, RowOrder::ByBlock});
+  bench.stream->synchronize();
+  if (bench.peers == Peers::Real) expect_bytes(bench, home, leaving, "back home");
+}
+
 Tensor on_device(Bench& bench, const Counts& counts) {
   const Tensor tensor = bench.tensor(DType::I64, {static_cast<std::int64_t>(counts.size())});
   tensor::write<std::int64_t>(*bench.stream, tensor, counts);
@@ -218,6 +275,7 @@ std::vector<ConformanceCase> exchange_cases() {
   return {{"Gathers", Suits::Every, gathers},
           {"GathersInPlace", Suits::Every, gathers_in_place},
           {"ExchangesRows", Suits::Every, exchanges_rows},
+          {"ExchangesBlocks", Suits::Every, exchanges_blocks},
           {"ExchangesCountedRows", Suits::Every, exchanges_counted_rows},
           {"Broadcasts", Suits::Every, broadcasts},
           {"PassesRound", Suits::Every, passes_round},

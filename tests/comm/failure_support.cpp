@@ -71,6 +71,18 @@ void rows_differ(Bench& bench) {
   bench.stream->synchronize();
 }
 
+void blocks_differ(Bench& bench) {
+  // Two blocks for everyone, of one row each; rank 0 sends rank 1 both rows in the first.
+  std::vector<std::int64_t> out(6, 1);
+  const std::vector<std::int64_t> in(6, 1);
+  if (bench.rank == 0) out[2] = 2, out[3] = 0;
+  const Tensor send = bench.tensor(DType::F32, {6, 2});
+  const Tensor receive = bench.tensor(DType::F32, {6, 2});
+  fill(bench, send, bench.rank, 0);
+  bench.all->all_to_all(*bench.stream, receive, send, {in, RowOrder::ByBlock}, out);
+  bench.stream->synchronize();
+}
+
 void operations_differ(Bench& bench) {
   if (bench.rank != 0) return meet(bench);
   bench.all->all_reduce(*bench.stream, bench.tensor(DType::I64, {1}), Reduce::Sum);
@@ -115,6 +127,7 @@ const std::vector<FailureScenario>& failure_scenarios() {
       {"NeverArrives", never_arrives, {"'all' barrier #0", "rank 2 did not arrive"}},
       {"NobodySends", nobody_sends, {"'all' receive #0", "rank 2 did not arrive"}},
       {"RowsDiffer", rows_differ, {"all_to_all", "rank 0", "3 rows", "rank 1", "4 rows"}},
+      {"BlocksDiffer", blocks_differ, {"all_to_all", "rank 0", "rank 1", "blocks of other sizes"}},
       {"OperationsDiffer", operations_differ, {"rank 0", "all_reduce", "barrier"}},
       {"SizesDiffer", sizes_differ, {"rank 2", "24", "20", "bytes"}},
       {"MessagesDiffer", messages_differ, {"rank 0", "8 bytes", "rank 1", "12 bytes"}},

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -217,6 +218,38 @@ TEST_P(Streams, BytesLeaveForHostMemoryAndComeBackAtTheSameTime) {
     EXPECT_EQ(gone[1], 2);
   });
   EXPECT_EQ(read<float>(*stream, b), (std::vector<float>{30, 40}));
+}
+
+TEST_P(Streams, ManyPiecesAreCopiedWhateverTheirLengthAndPlace) {
+  Pool pool(*device_);
+  const auto stream = make("s");
+  constexpr std::int64_t kElements = 1 << 18;
+  const Tensor from(pool, DType::I16, {kElements}, Tag::Workspace);
+  const Tensor to(pool, DType::I16, {kElements}, Tag::Workspace);
+  std::vector<std::int16_t> values(kElements), expected(kElements, -1);
+  for (std::int64_t i = 0; i < kElements; ++i) values[std::size_t(i)] = std::int16_t(i % 30011);
+  write<std::int16_t>(*stream, from, values);
+  write<std::int16_t>(*stream, to, expected);
+  std::vector<std::array<std::int64_t, 3>> pieces;  // to, from, elements
+  std::int64_t first = 0, last = kElements;
+  for (int i = 0; i < 300; ++i) {
+    const std::int64_t length = i % 7 == 0 ? 8 * (i % 5) : i == 100 ? 70001 : (i * 37) % 601;
+    last -= length;
+    pieces.push_back({last, first, length});
+    std::copy_n(values.begin() + first, length, expected.begin() + last);
+    first += length + i % 3;
+    last -= i % 4;
+  }
+  std::byte *in = to.raw(*stream), *out = from.raw(*stream);
+  stream->enqueue_host("meet", WorkClass::Communication, [=](Transfers& transfers) {
+    std::vector<Copy> copies;
+    for (const auto& [there, here, length] : pieces) {
+      copies.push_back({in + 2 * there, out + 2 * here, 2 * length});
+    }
+    transfers.copy_pieces(copies);
+    transfers.copy_pieces({});
+  });
+  EXPECT_EQ(read<std::int16_t>(*stream, to), expected);
 }
 
 TEST_P(Streams, SumsTakeAnyNumberOfSources) {

@@ -78,16 +78,31 @@ std::optional<std::string> difference(int me, const Terms& mine, int peer, const
                       peer,
                       amount(theirs, theirs.in_bytes));
   }
+  if (mine.in_blocks != theirs.out_blocks || mine.out_blocks != theirs.in_blocks) {
+    return base::text("rank {} and rank {} exchange as many rows, in blocks of other sizes",
+                      me,
+                      peer);
+  }
   return std::nullopt;
 }
 
 }  // namespace
 
-Terms terms_of(const Call& call, const Part& part) {
+Terms terms_of(const Call& call, std::span<const Part> parts_of_member) {
+  std::uint64_t out = 0xcbf29ce484222325u, in = out;  // FNV-1a
+  const auto mix = [](std::uint64_t& hash, std::int64_t bytes) {
+    hash = (hash ^ static_cast<std::uint64_t>(bytes)) * 0x100000001b3u;
+  };
+  for (const Part& part : parts_of_member) {
+    mix(out, part.out_bytes);
+    mix(in, part.in_bytes);
+  }
   return {.sequence = call.sequence,
           .extent = call.extent,
-          .out_bytes = part.out_bytes,
-          .in_bytes = part.in_bytes,
+          .out_bytes = out_bytes(parts_of_member),
+          .in_bytes = in_bytes(parts_of_member),
+          .out_blocks = out,
+          .in_blocks = in,
           .step = call.step,
           .operation = static_cast<std::int32_t>(call.operation)};
 }

@@ -16,11 +16,13 @@ struct Terms {
   std::int64_t extent = 0;
   std::int64_t out_bytes = 0;
   std::int64_t in_bytes = 0;
+  std::uint64_t out_blocks = 0;  // fingerprints of what every block has
+  std::uint64_t in_blocks = 0;
   std::int32_t step = 0;
   std::int32_t operation = 0;
 };
 
-Terms terms_of(const Call& call, const Part& part);
+Terms terms_of(const Call& call, std::span<const Part> parts_of_member);
 
 // Throws SystemError naming both ranks and what differs. `theirs` is not trusted.
 void check_agreement(const Membership& group, const Terms& mine, int peer, const Terms& theirs);

@@ -18,15 +18,6 @@ std::vector<std::int64_t> copy_of(std::span<const std::int64_t> counts) {
   return {counts.begin(), counts.end()};
 }
 
-// What an operation sends, for the trace; what it did send is counted where it runs.
-std::int64_t rows_to_others(std::span<const std::int64_t> send_rows, int self) {
-  std::int64_t rows = 0;
-  for (std::size_t i = 0; i < send_rows.size(); ++i) {
-    if (i != static_cast<std::size_t>(self)) rows += send_rows[i];
-  }
-  return rows;
-}
-
 }  // namespace
 
 Collectives::Collectives(Membership group, std::unique_ptr<Transport> transport)
@@ -68,6 +59,7 @@ std::int64_t Collectives::meet(const Call& call,
                                std::span<const Part> parts,
                                tensor::Transfers& transfers) {
   std::int64_t bytes = 0;
+  std::vector<tensor::Copy> own;
   for (const Part& part : parts) {
     if (part.member != group_.self) {
       bytes += part.out_bytes;
@@ -77,10 +69,12 @@ std::int64_t Collectives::meet(const Call& call,
             "{} bytes to itself, {} expected",
             part.out_bytes,
             part.in_bytes);
-      size() > 1 ? transport_->copy_own(part, transfers)
-                 : transfers.copy(part.in, part.out, part.in_bytes);
+      own.push_back({part.in, part.out, part.in_bytes});
     }
   }
+  // A group of one has no meeting in which a transport could do it.
+  if (size() == 1) transport_->Transport::copy_own(own, transfers);
+  if (size() > 1) transport_->copy_own(own, transfers);
   if (size() > 1) transport_->meet(call, parts, transfers);
   return bytes;
 }
@@ -88,17 +82,20 @@ std::int64_t Collectives::meet(const Call& call,
 void Collectives::all_to_all(Stream& stream,
                              Tensor receive,
                              Tensor send,
-                             std::span<const std::int64_t> receive_rows,
-                             std::span<const std::int64_t> send_rows,
+                             RowCounts receive_rows,
+                             RowCounts send_rows,
                              Content content) {
   RowExchange rows(group_, receive, send, stream);
   const Call call = next_call(Operation::AllToAll, rows.row_bytes(), content);
-  const std::int64_t leaving = rows_to_others(send_rows, rank());
-  issue(stream,
-        Operation::AllToAll,
-        size_of_call(leaving * rows.row_bytes(), leaving),
-        [=, this, in = copy_of(receive_rows), out = copy_of(send_rows)](
-            tensor::Transfers& transfers) { return meet(call, rows.parts(in, out), transfers); });
+  const std::int64_t leaving = rows_to_others(send_rows.counts, group_);
+  issue(
+      stream,
+      Operation::AllToAll,
+      size_of_call(leaving * rows.row_bytes(), leaving),
+      [=, this, in = copy_of(receive_rows.counts), out = copy_of(send_rows.counts)](
+          tensor::Transfers& transfers) {
+        return meet(call, rows.parts({in, receive_rows.order}, {out, send_rows.order}), transfers);
+      });
 }
 
 void Collectives::all_to_all_counted(Stream& stream,

@@ -40,8 +40,8 @@ class Collectives : public Communicator {
   void all_to_all(Stream& stream,
                   Tensor receive,
                   Tensor send,
-                  std::span<const std::int64_t> receive_rows,
-                  std::span<const std::int64_t> send_rows,
+                  RowCounts receive_rows,
+                  RowCounts send_rows,
                   Content content) override;
   void all_to_all_counted(Stream& stream,
                           Tensor receive,

@@ -65,6 +65,22 @@ struct Sent {
   std::int64_t total() const { return payload + probabilities + metadata; }
 };
 
+// In which order the rows of all members lie, where those of a member are several blocks: all
+// blocks of the first member and so on, or the first block of all members and so on.
+enum class RowOrder { ByMember, ByBlock };
+
+// How many rows go to or come from every member: one count for each, or as many for each as there
+// are blocks, member by member.
+struct RowCounts {
+  RowCounts(std::span<const std::int64_t> all, RowOrder how = RowOrder::ByMember)
+      : counts(all), order(how) {}
+  RowCounts(const std::vector<std::int64_t>& all, RowOrder how = RowOrder::ByMember)
+      : counts(all), order(how) {}
+
+  std::span<const std::int64_t> counts;
+  RowOrder order;
+};
+
 // Must outlive the work enqueued through it.
 class Communicator {
  public:
@@ -75,13 +91,13 @@ class Communicator {
   virtual const std::vector<int>& members() const = 0;  // world ranks
   int size() const { return static_cast<int>(members().size()); }
 
-  // Rows (dim 0) to and from every member, in member order, one member after the other from row 0
-  // on; counts known to the host. `receive` and `send` may have more rows than are used.
+  // Rows (dim 0) to and from every member, one behind the other from row 0 on; counts known to the
+  // host. `receive` and `send` may have more rows than are used. All members have as many blocks.
   virtual void all_to_all(Stream&,
                           Tensor receive,
                           Tensor send,
-                          std::span<const std::int64_t> receive_rows,
-                          std::span<const std::int64_t> send_rows,
+                          RowCounts receive_rows,
+                          RowCounts send_rows,
                           Content content = Content::Payload) = 0;
   // The same with counts in device memory (int64, one a member) read when the operation runs;
   // `receive` has room for a fixed number of rows. Rows beyond it are an error naming both numbers.

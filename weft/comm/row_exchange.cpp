@@ -1,9 +1,29 @@
 #include "weft/comm/row_exchange.h"
 
+#include <algorithm>
+
 #include "weft/base/check.h"
 #include "weft/comm/call_checks.h"
 
 namespace weft::comm {
+namespace {
+
+// Where every block begins.
+std::vector<std::int64_t> first_rows(const RowCounts& rows, int members) {
+  const std::size_t all = rows.counts.size(), groups = static_cast<std::size_t>(members);
+  const std::size_t blocks = all / groups;
+  std::vector<std::int64_t> first(all);
+  std::int64_t row = 0;
+  for (std::size_t i = 0; i < all; ++i) {
+    const bool is_by_member = rows.order == RowOrder::ByMember;
+    const std::size_t place = is_by_member ? i : i % groups * blocks + i / groups;
+    first[place] = row;
+    row += rows.counts[place];
+  }
+  return first;
+}
+
+}  // namespace
 
 RowExchange::RowExchange(const Membership& group,
                          const Tensor& receive,
@@ -18,49 +38,65 @@ RowExchange::RowExchange(const Membership& group,
 }
 
 void RowExchange::check_rows(std::string_view what,
-                             std::span<const std::int64_t> counts,
+                             const RowCounts& rows,
                              std::int64_t room) const {
-  CHECK(counts.size() == static_cast<std::size_t>(members_),
-        "{} counts for a group of {}",
-        counts.size(),
-        members_);
+  const std::int64_t counts = std::ssize(rows.counts);
+  CHECK(counts > 0 && counts % members_ == 0, "{} counts for a group of {}", counts, members_);
   std::int64_t left = room;
-  for (const std::int64_t count : counts) {
+  for (const std::int64_t count : rows.counts) {
     if (count < 0 || count > left) {
       throw base::SystemError(base::text("rank {} {} [{}] rows; the tensor has {}",
                                          world_rank_,
                                          what,
-                                         fmt::join(counts, " "),
+                                         fmt::join(rows.counts, " "),
                                          room));
     }
     left -= count;
   }
 }
 
-std::vector<Part> RowExchange::parts(std::span<const std::int64_t> receive_rows,
-                                     std::span<const std::int64_t> send_rows) const {
+void RowExchange::check_own(const RowCounts& receive_rows, const RowCounts& send_rows) const {
+  const auto own = [this](const RowCounts& rows) {
+    const std::size_t blocks = rows.counts.size() / static_cast<std::size_t>(members_);
+    return rows.counts.subspan(static_cast<std::size_t>(self_) * blocks, blocks);
+  };
+  if (std::ranges::equal(own(receive_rows), own(send_rows))) return;
+  throw base::SystemError(base::text("rank {} expects {} rows from itself and sends {}",
+                                     world_rank_,
+                                     fmt::join(own(receive_rows), " "),
+                                     fmt::join(own(send_rows), " ")));
+}
+
+std::vector<Part> RowExchange::parts(const RowCounts& receive_rows,
+                                     const RowCounts& send_rows) const {
   check_rows("receives", receive_rows, receive_room_);
   check_rows("sends", send_rows, send_room_);
-  const auto own = static_cast<std::size_t>(self_);
-  if (receive_rows[own] != send_rows[own]) {
-    throw base::SystemError(base::text("rank {} expects {} rows from itself and sends {}",
-                                       world_rank_,
-                                       receive_rows[own],
-                                       send_rows[own]));
-  }
+  CHECK(receive_rows.counts.size() == send_rows.counts.size(),
+        "{} counts of rows to receive and {} to send",
+        receive_rows.counts.size(),
+        send_rows.counts.size());
+  check_own(receive_rows, send_rows);
+  const std::vector<std::int64_t> in = first_rows(receive_rows, members_);
+  const std::vector<std::int64_t> out = first_rows(send_rows, members_);
+  const std::size_t blocks = in.size() / static_cast<std::size_t>(members_);
   std::vector<Part> parts;
-  std::int64_t in = 0, out = 0;  // bytes
-  for (int i = 0; i < members_; ++i) {
-    const auto member = static_cast<std::size_t>(i);
-    parts.push_back({.member = i,
-                     .out = send_ + out,
-                     .out_bytes = send_rows[member] * row_bytes_,
-                     .in = receive_ + in,
-                     .in_bytes = receive_rows[member] * row_bytes_});
-    in += parts.back().in_bytes;
-    out += parts.back().out_bytes;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    parts.push_back({.member = static_cast<int>(i / blocks),
+                     .out = send_ + out[i] * row_bytes_,
+                     .out_bytes = send_rows.counts[i] * row_bytes_,
+                     .in = receive_ + in[i] * row_bytes_,
+                     .in_bytes = receive_rows.counts[i] * row_bytes_});
   }
   return parts;
+}
+
+std::int64_t rows_to_others(std::span<const std::int64_t> send_rows, const Membership& group) {
+  const std::size_t blocks = send_rows.size() / group.members.size();
+  std::int64_t rows = 0;
+  for (std::size_t i = 0; i < send_rows.size(); ++i) {
+    if (i / blocks != static_cast<std::size_t>(group.self)) rows += send_rows[i];
+  }
+  return rows;
 }
 
 std::vector<std::int64_t> read_counts(tensor::Transfers& transfers,

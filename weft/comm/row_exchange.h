@@ -20,14 +20,13 @@ class RowExchange {
 
   std::int64_t row_bytes() const { return row_bytes_; }
 
-  // SystemError where the counts do not fit the tensors, naming both numbers.
-  std::vector<Part> parts(std::span<const std::int64_t> receive_rows,
-                          std::span<const std::int64_t> send_rows) const;
+  // One for each block, member by member. SystemError where the counts do not fit the tensors,
+  // naming both numbers.
+  std::vector<Part> parts(const RowCounts& receive_rows, const RowCounts& send_rows) const;
 
  private:
-  void check_rows(std::string_view what,
-                  std::span<const std::int64_t> counts,
-                  std::int64_t room) const;
+  void check_rows(std::string_view what, const RowCounts& rows, std::int64_t room) const;
+  void check_own(const RowCounts& receive_rows, const RowCounts& send_rows) const;
 
   int self_;
   int world_rank_;
@@ -38,6 +37,9 @@ class RowExchange {
   const std::byte* send_;
   std::int64_t send_room_;
 };
+
+// What an operation sends, for the trace; what it did send is counted where it runs.
+std::int64_t rows_to_others(std::span<const std::int64_t> send_rows, const Membership& group);
 
 // Counts (int64) that lie in device memory, where the work of a stream needs them: copied through
 // host-visible memory, which a card writes without going through pages of its own.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "weft/comm/communicator.h"
 #include "weft/comm/membership.h"
@@ -24,7 +25,7 @@ struct Call {
   Content content = Content::Payload;  // for this member's counters
 };
 
-// What passes between this member and another.
+// What passes between this member and another, or a block of it.
 struct Part {
   int member = 0;
   const std::byte* out = nullptr;
@@ -33,24 +34,30 @@ struct Part {
   std::int64_t in_bytes = 0;
 };
 
+// The parts of each member, which stand side by side.
+std::vector<std::span<const Part>> by_member(std::span<const Part> parts);
+
+// What they have together.
+std::int64_t out_bytes(std::span<const Part> parts);
+std::int64_t in_bytes(std::span<const Part> parts);
+
 class Transport {
  public:
   virtual ~Transport() = default;
 
   // Blocks the stream's thread that calls it: returns when this member's bytes have been taken and
   // the others' have arrived; throws SystemError when a peer fails, disagrees or does not come. A
-  // collective has a part for every member in order, its own too (see copy_own). A Send or a
-  // Receive has one part, the peer's. Meetings of one group may run on several threads at once. The
-  // parts are in device memory: `transfers` reaches it, and nothing else.
+  // collective has a part for every member in order, its own too (see copy_own), or as many for
+  // each as rows have blocks. A Send or a Receive has one part, the peer's. Meetings of one group
+  // may run on several threads at once. The parts are in device memory: `transfers` reaches it, and
+  // nothing else.
   virtual void meet(const Call& call,
                     std::span<const Part> parts,
                     tensor::Transfers& transfers) = 0;
 
   // What one of several members of a collective has for itself: called before the meeting. A
   // transport that does nothing here copies it in the meeting, beside the rest.
-  virtual void copy_own(const Part& own, tensor::Transfers& transfers) {
-    transfers.copy(own.in, own.out, own.in_bytes);
-  }
+  virtual void copy_own(std::span<const tensor::Copy> own, tensor::Transfers& transfers);
 
   // This rank failed: ends all ranks of the world.
   virtual void fail(const std::string& reason) = 0;

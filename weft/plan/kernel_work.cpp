@@ -44,12 +44,11 @@ void add_route(KernelList& list) {
   list.small(Piece::Route, Part::Choose, 12, 12);
 }
 
-// Rows into the order of the wire, into that of the experts, and back. Dispatchers that know the
-// experts do one of the two copies on each side themselves.
+// Rows into the order of the wire and back; those of flex dispatchers also into that of the
+// experts, into which the others receive them.
 void add_rows(KernelList& list) {
   const double h = number(list.model.hidden_size);
   const double rows = list.work.rows * h, stream = list.work.own_tokens * h;
-  const double sorted = list.work.local_experts > 1 && !list.work.is_flex ? 2 * rows : 0;
   if (list.work.is_flex) {
     list.memory(Piece::Permute, Part::None, 2 * rows, 2 * rows, 3);
     list.memory(Piece::Merge, Part::None, 2 * rows + 3 * stream, 2 * rows + stream, 3);
@@ -58,8 +57,8 @@ void add_rows(KernelList& list) {
     list.small(Piece::Combine, Part::None, 3, 3);
     return;
   }
-  list.memory(Piece::Permute, Part::None, stream + rows + sorted, stream + rows + sorted, 5);
-  list.memory(Piece::Merge, Part::None, rows + 4 * stream + sorted, 2 * rows + stream + sorted, 5);
+  list.memory(Piece::Permute, Part::None, stream + rows, stream + rows, 5);
+  list.memory(Piece::Merge, Part::None, rows + 4 * stream, 2 * rows + stream, 5);
   list.small(Piece::Counts, Part::None, 14, 0);
   list.small(Piece::Dispatch, Part::None, 6, 6);
   list.small(Piece::Combine, Part::None, 4, 4);

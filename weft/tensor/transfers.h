@@ -39,6 +39,10 @@ class Transfers {
   // Two lists of copies beside each other, each in any order, as a link carries both directions at
   // once. What one list writes the other does not touch, and no copy overlaps itself.
   virtual void copy_both(std::span<const Copy> some, std::span<const Copy> others) = 0;
+  // Many copies inside device memory. None overlaps another or itself.
+  virtual void copy_pieces(std::span<const Copy> pieces) {
+    for (const auto& [to, from, bytes] : pieces) copy(to, from, bytes);
+  }
   virtual void clear(std::byte* to, std::int64_t bytes) = 0;
 
   // out[i] = sources[0][i] + sources[1][i] + ..., in that order and in that dtype; or their

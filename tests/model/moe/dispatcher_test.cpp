@@ -200,8 +200,8 @@ class Faulty final : public comm::Communicator {
   void all_to_all(Stream& stream,
                   Tensor receive,
                   Tensor send,
-                  std::span<const std::int64_t> in,
-                  std::span<const std::int64_t> out,
+                  comm::RowCounts in,
+                  comm::RowCounts out,
                   comm::Content content) override {
     real_.all_to_all(stream, receive, send, in, out, content);
   }

@@ -22,6 +22,8 @@ TEST(Exchange, SplitsFollowTheOwnersOfTheExperts) {
   EXPECT_EQ(first.send_rows, (std::vector<std::int64_t>{3, 3}));
   EXPECT_EQ(first.receive_rows, (std::vector<std::int64_t>{3, 4}));
   EXPECT_EQ(first.expert_rows, (std::vector<std::int64_t>{1, 6}));
+  EXPECT_EQ(first.send_blocks, (std::vector<std::int64_t>{1, 2, 3, 0}));
+  EXPECT_EQ(first.receive_blocks, (std::vector<std::int64_t>{1, 2, 0, 4}));
   EXPECT_EQ(first.received, 7);
   const Exchange second = plan_exchange(kCounts, 2, 1, 4, 6);
   EXPECT_EQ(second.receive_rows, (std::vector<std::int64_t>{3, 2}));

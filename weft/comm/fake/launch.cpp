@@ -13,21 +13,25 @@ class FakeTransport final : public Transport {
 
   void meet(const Call& call, std::span<const Part> parts, tensor::Transfers& transfers) override {
     if (call.operation == Operation::Broadcast || call.operation == Operation::AllReduce) return;
-    const bool alone = parts.size() == 1;  // a Send or Receive: nothing goes to oneself
-    const Part own = alone ? Part{} : parts[static_cast<std::size_t>(self_)];
+    const std::vector<std::span<const Part>> members = by_member(parts);
+    // Of a Send or Receive nothing goes to oneself.
+    const std::vector<Part> nothing(parts.size());
+    const std::span<const Part> own =
+        members.size() == 1 ? nothing : members[static_cast<std::size_t>(self_)];
     std::optional<std::vector<std::int64_t>> counts;
     if (call.operation == Operation::AllGather && call.content == Content::Metadata) {
-      std::vector<std::byte> message(static_cast<std::size_t>(own.out_bytes));
-      transfers.copy(message.data(), own.out, own.out_bytes);
+      std::vector<std::byte> message(static_cast<std::size_t>(own[0].out_bytes));
+      transfers.copy(message.data(), own[0].out, own[0].out_bytes);
       counts = opened_counts(message, self_);
     }
-    for (const Part& part : parts) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const Part &part = parts[i], &block = own[i % own.size()];
       if (part.member == self_) continue;
       if (counts) {
         const std::vector<std::int64_t> sealed = sealed_counts(*counts, part.member);
         transfers.copy(part.in, reinterpret_cast<const std::byte*>(sealed.data()), part.in_bytes);
       } else {
-        repeat(transfers, part.in, part.in_bytes, own.out, own.out_bytes);
+        repeat(transfers, part.in, part.in_bytes, block.out, block.out_bytes);
       }
     }
   }

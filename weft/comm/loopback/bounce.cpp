@@ -49,6 +49,17 @@ struct Round {
   std::vector<Copy> out, in;
 };
 
+// Neighbours on both sides are one copy: blocks of rows are, where they lie by member.
+void add(std::vector<Copy>& copies, const Copy& next) {
+  const bool follows = !copies.empty() && copies.back().to + copies.back().bytes == next.to &&
+                       copies.back().from + copies.back().bytes == next.from;
+  if (follows) {
+    copies.back().bytes += next.bytes;
+  } else {
+    copies.push_back(next);
+  }
+}
+
 Round round_of(const Cargo& cargo,
                std::int64_t begin,
                std::int64_t end,
@@ -63,11 +74,11 @@ Round round_of(const Cargo& cargo,
     at += Cargo::length(part);
     if (first >= last) continue;
     if (first < part.out_bytes) {
-      round.out.push_back({host + place, part.out + first, std::min(last, part.out_bytes) - first});
+      add(round.out, {host + place, part.out + first, std::min(last, part.out_bytes) - first});
     }
     if (first < part.in_bytes) {
       std::byte* to = part.in == nullptr ? unread + place : part.in + first;
-      round.in.push_back({to, host + place, std::min(last, part.in_bytes) - first});
+      add(round.in, {to, host + place, std::min(last, part.in_bytes) - first});
     }
   }
   return round;
@@ -101,7 +112,7 @@ void hand_back(tensor::Transfers& transfers, std::span<const Part> parts, int se
     if (part.member == self || part.in == nullptr) continue;
     copies.push_back({part.in, part.out, std::min(part.out_bytes, part.in_bytes)});
   }
-  transfers.copy_both(copies, {});
+  transfers.copy_pieces(copies);
 }
 
 void bounce_answered(tensor::Transfers& transfers,

@@ -23,7 +23,7 @@ class LoopbackTransport final : public Transport {
         mail_(mail),
         links_(links) {}
 
-  void copy_own(const Part&, tensor::Transfers&) override {}  // in the meeting
+  void copy_own(std::span<const tensor::Copy>, tensor::Transfers&) override {}  // in the meeting
 
   // Emulated links carry the bytes while they are copied.
   void meet(const Call& call, std::span<const Part> parts, tensor::Transfers& transfers) override {

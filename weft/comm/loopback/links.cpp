@@ -24,11 +24,11 @@ std::int64_t Links::reserve(const Membership& group, std::span<const Part> parts
   if (!wire_.is_emulated()) return 0;
   const int own = group.world_rank();
   std::vector<grid::Transfer> transfers;
-  for (const Part& part : parts) {
-    if (part.member == group.self) continue;
-    const int peer = group.rank_of(part.member);
-    transfers.push_back({.from = own, .to = peer, .bytes = part.out_bytes});
-    transfers.push_back({.from = peer, .to = own, .bytes = part.in_bytes});
+  for (const std::span<const Part> with : by_member(parts)) {
+    if (with.front().member == group.self) continue;
+    const int peer = group.rank_of(with.front().member);
+    transfers.push_back({.from = own, .to = peer, .bytes = out_bytes(with)});
+    transfers.push_back({.from = peer, .to = own, .bytes = in_bytes(with)});
   }
   if (transfers.empty()) return 0;
   std::vector<std::int64_t> end_ns(transfers.size());

@@ -27,9 +27,9 @@ struct Header {
   std::array<char, 32> name{};  // for the error text; ends with a zero
 };
 
-// Headers of one meeting, by part.
+// Headers of one meeting, by member.
 struct Headers {
-  explicit Headers(std::size_t parts) : mine(parts), theirs(parts) {}
+  explicit Headers(std::size_t members) : mine(members), theirs(members) {}
   std::vector<Header> mine, theirs;
 };
 
@@ -72,7 +72,7 @@ class MpiTransport final : public Transport {
  private:
   void agree(const Call& call, std::span<const Part> parts);
   void exchange(const Call& call, const Staging& staging);
-  Header header_for(const Call& call, const Part& part) const;
+  Header header_for(const Call& call, std::span<const Part> parts) const;
   void check_header(const Header& mine, int member, Header theirs) const;
   int tag(const Call& call, int member) const;
   auto late_text(const Call& call) const {
@@ -98,8 +98,8 @@ int MpiTransport::tag(const Call& call, int member) const {
   return (channels_[static_cast<std::size_t>(member)] * kKinds + kind) * kTagWindow + within;
 }
 
-Header MpiTransport::header_for(const Call& call, const Part& part) const {
-  Header header{.terms = terms_of(call, part), .group = fingerprint_};
+Header MpiTransport::header_for(const Call& call, std::span<const Part> parts) const {
+  Header header{.terms = terms_of(call, parts), .group = fingerprint_};
   std::memcpy(header.name.data(),
               group_.name.data(),
               std::min(group_.name.size(), header.name.size() - 1));
@@ -122,15 +122,16 @@ void MpiTransport::check_header(const Header& mine, int member, Header theirs) c
 }
 
 void MpiTransport::agree(const Call& call, std::span<const Part> parts) {
-  auto headers = std::make_shared<Headers>(parts.size());
+  const std::vector<std::span<const Part>> members = by_member(parts);
+  auto headers = std::make_shared<Headers>(members.size());
   Requests requests;
   requests.storage = headers;
   world_.post(requests, [&](MPI_Comm comm) {
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      const int member = parts[i].member;
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const int member = members[i].front().member;
       if (member == group_.self) continue;
       const int peer = group_.rank_of(member);
-      headers->mine[i] = header_for(call, parts[i]);
+      headers->mine[i] = header_for(call, members[i]);
       check_mpi(MPI_Irecv(&headers->theirs[i],
                           sizeof(Header),
                           MPI_BYTE,
@@ -150,9 +151,9 @@ void MpiTransport::agree(const Call& call, std::span<const Part> parts) {
     }
   });
   world_.wait(requests, 0, late_text(call));
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i].member != group_.self)
-      check_header(headers->mine[i], parts[i].member, headers->theirs[i]);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const int member = members[i].front().member;
+    if (member != group_.self) check_header(headers->mine[i], member, headers->theirs[i]);
   }
 }
 

@@ -196,20 +196,19 @@ std::int64_t NcclCommunicator::exchange(Line::Turn& turn,
 void NcclCommunicator::all_to_all(Stream& stream,
                                   Tensor receive,
                                   Tensor send,
-                                  std::span<const std::int64_t> receive_rows,
-                                  std::span<const std::int64_t> send_rows,
+                                  RowCounts receive_rows,
+                                  RowCounts send_rows,
                                   Content content) {
   const RowExchange rows(group_, receive, send, stream);
-  const std::vector<std::int64_t> in(receive_rows.begin(), receive_rows.end());
-  const std::vector<std::int64_t> out(send_rows.begin(), send_rows.end());
-  std::int64_t leaving = 0;
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    if (i != to_size(group_.self)) leaving += out[i];
-  }
+  const std::vector<std::int64_t> in(receive_rows.counts.begin(), receive_rows.counts.end());
+  const std::vector<std::int64_t> out(send_rows.counts.begin(), send_rows.counts.end());
+  const std::int64_t leaving = rows_to_others(out, group_);
   issue(stream,
         Operation::AllToAll,
         size_of_call(leaving * rows.row_bytes(), leaving),
-        [=, this](Line::Turn& turn) { return exchange(turn, rows.parts(in, out), content); });
+        [=, this, in_order = receive_rows.order, out_order = send_rows.order](Line::Turn& turn) {
+          return exchange(turn, rows.parts({in, in_order}, {out, out_order}), content);
+        });
 }
 
 void NcclCommunicator::all_to_all_counted(Stream& stream,

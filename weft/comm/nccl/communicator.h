@@ -32,8 +32,8 @@ class NcclCommunicator final : public Communicator {
   void all_to_all(Stream& stream,
                   Tensor receive,
                   Tensor send,
-                  std::span<const std::int64_t> receive_rows,
-                  std::span<const std::int64_t> send_rows,
+                  RowCounts receive_rows,
+                  RowCounts send_rows,
                   Content content) override;
   // NCCL takes sizes from the host alone: the stream's own thread reads the counts and hands the
   // exchange over when they are there. The calling thread does not wait; that of the next operation

@@ -14,15 +14,10 @@ bool is_point_to_point(const Call& call) {
   return call.operation == Operation::Send || call.operation == Operation::Receive;
 }
 
-// The part of an offer that is for `member`. A Send or Receive has only one.
-const Part& part_for(int member, std::span<const Part> parts) {
-  return parts.size() == 1 ? parts[0] : parts[static_cast<std::size_t>(member)];
-}
-
-// The one place where bytes pass from a rank to another: each takes what is its own, by means of
-// its own device.
-void take(tensor::Transfers& transfers, const Part& mine, const Part& theirs) {
-  if (mine.in_bytes > 0) transfers.copy(mine.in, theirs.out, mine.in_bytes);
+// The parts of an offer that are for `member`. A Send or Receive has only its peer's.
+std::span<const Part> parts_for(int member, std::span<const Part> parts) {
+  const std::vector<std::span<const Part>> all = by_member(parts);
+  return all.size() == 1 ? all[0] : all[static_cast<std::size_t>(member)];
 }
 
 }  // namespace
@@ -85,9 +80,9 @@ void MeetingPlace::wait_for_all(Lock& lock,
   if (complete()) notify_all(lock);
   if (!changed_.wait_for(lock, std::chrono::duration<double>(timeout_seconds_), complete)) {
     std::vector<int> late;
-    for (const Part& part : own.parts) {
-      if (!meeting.offers[static_cast<std::size_t>(part.member)].present)
-        late.push_back(part.member);
+    for (const std::span<const Part> with : by_member(own.parts)) {
+      const int member = with.front().member;
+      if (!meeting.offers[static_cast<std::size_t>(member)].present) late.push_back(member);
     }
     break_up(group, describe_late(group, own.call, late, timeout_seconds_));
     throw base::SystemError(failure_->reason);
@@ -103,19 +98,20 @@ void MeetingPlace::copy_from_others(const Membership& group,
                                     const Meeting& meeting,
                                     const Offer& own,
                                     tensor::Transfers& transfers) {
-  const auto offer_of = [&](const Part& part) -> const Offer& {
-    return meeting.offers[static_cast<std::size_t>(part.member)];
-  };
-  for (const Part& part : own.parts) {
-    if (part.member == group.self) continue;
-    const Offer& offer = offer_of(part);
-    const Terms theirs = terms_of(offer.call, part_for(group.self, offer.parts));
-    check_agreement(group, terms_of(own.call, part), part.member, theirs);
+  std::vector<tensor::Copy> copies;
+  for (const std::span<const Part> mine : by_member(own.parts)) {
+    const int member = mine.front().member;
+    if (member == group.self) continue;
+    const Offer& offer = meeting.offers[static_cast<std::size_t>(member)];
+    const std::span<const Part> theirs = parts_for(group.self, offer.parts);
+    check_agreement(group, terms_of(own.call, mine), member, terms_of(offer.call, theirs));
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      if (mine[i].in_bytes > 0) copies.push_back({mine[i].in, theirs[i].out, mine[i].in_bytes});
+    }
   }
-  for (const Part& part : own.parts) {
-    if (part.member == group.self) continue;
-    take(transfers, part, part_for(group.self, offer_of(part).parts));
-  }
+  // The one place where bytes pass from a rank to another: each takes what is its own, by means of
+  // its own device.
+  transfers.copy_pieces(copies);
 }
 
 void MeetingPlace::wait_for_copies(Lock& lock, Meeting& meeting) {
@@ -131,10 +127,11 @@ void MeetingPlace::reserve_wire(const Membership& group, Meeting& meeting) {
   for (int from = 0; from < group.size(); ++from) {
     Offer& sender = meeting.offers[static_cast<std::size_t>(from)];
     if (!sender.present || sender.call.operation == Operation::Receive) continue;
-    for (const Part& part : sender.parts) {
-      if (part.member == from) continue;
-      transfers.push_back({group.rank_of(from), group.rank_of(part.member), part.out_bytes});
-      ends.emplace_back(&sender, &meeting.offers[static_cast<std::size_t>(part.member)]);
+    for (const std::span<const Part> with : by_member(sender.parts)) {
+      const int to = with.front().member;
+      if (to == from) continue;
+      transfers.push_back({group.rank_of(from), group.rank_of(to), out_bytes(with)});
+      ends.emplace_back(&sender, &meeting.offers[static_cast<std::size_t>(to)]);
     }
   }
   std::vector<std::int64_t> end_ns(transfers.size());

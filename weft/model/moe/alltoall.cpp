@@ -4,10 +4,10 @@ namespace weft::model {
 namespace {
 
 using comm::Content;
+using comm::RowOrder;
 
 struct Direction {
-  const std::vector<std::int64_t>& send;
-  const std::vector<std::int64_t>& receive;
+  comm::RowCounts send, receive;
 };
 
 // Rows, or their scalars, to the experts or back. A group of one moves nothing; slots that were
@@ -15,38 +15,42 @@ struct Direction {
 Tensor travel(const Context& context,
               comm::Communicator& ep,
               const Tensor& rows,
-              Direction counts,
-              Content content) {
+              const Direction& counts,
+              Content content,
+              Tag tag = Tag::Communication) {
   std::int64_t total = 0;
-  for (const std::int64_t n : counts.receive) total += n;
+  for (const std::int64_t n : counts.receive.counts) total += n;
   if (ep.size() == 1) return rows.rows(0, total);
   const Shape shape = rows.shape().rank() == 2 ? Shape{total, rows.dim(1)} : Shape{total};
-  Tensor received(context.pool, rows.dtype(), shape, Tag::Communication);
+  Tensor received(context.pool, rows.dtype(), shape, tag);
   ep.all_to_all(context.stream, received, rows, counts.receive, counts.send, content);
   return received;
 }
 
-Direction to_experts(const DispatchState& state) {
-  return {.send = state.plan.send_rows, .receive = state.plan.receive_rows};
+// Rows come into the order of experts on the way, and leave it on the way back: those of an expert
+// are a block.
+Direction to_experts(const Exchange& plan) {
+  return {.send = plan.send_blocks, .receive = {plan.receive_blocks, RowOrder::ByBlock}};
 }
 
-Direction back_home(const DispatchState& state) {
-  return {.send = state.plan.receive_rows, .receive = state.plan.send_rows};
+Direction back_home(const Exchange& plan) {
+  return {.send = {plan.receive_blocks, RowOrder::ByBlock}, .receive = plan.send_blocks};
 }
 
-// Between wire order and expert order; without a copy where the two are the same.
-enum class RowOrder { Expert, Wire };
+// Scalars travel as they lie, since a block of them is less than a message is worth, and are put in
+// order where they are: without a copy where the two orders are the same.
+enum class ScalarOrder { Expert, Wire };
 
 Tensor reorder(const Context& context,
                const DispatchState& state,
-               const Tensor& rows,
-               RowOrder to) {
+               const Tensor& p,
+               ScalarOrder to) {
   const auto& blocks =
-      to == RowOrder::Expert ? state.plan.to_expert_order : state.plan.to_wire_order;
-  if (blocks.empty()) return rows;
-  const Tag tag = to == RowOrder::Expert ? Tag::Activations : Tag::Communication;
-  Tensor moved(context.pool, rows.dtype(), rows.shape(), tag);
-  kernels::copy_rows(context.stream, moved, rows, blocks);
+      to == ScalarOrder::Expert ? state.plan.to_expert_order : state.plan.to_wire_order;
+  if (blocks.empty()) return p;
+  const Tag tag = to == ScalarOrder::Expert ? Tag::Activations : Tag::Communication;
+  Tensor moved(context.pool, p.dtype(), p.shape(), tag);
+  kernels::copy_rows(context.stream, moved, p, blocks);
   return moved;
 }
 
@@ -115,16 +119,20 @@ void AllToAll::permute_rows(const Context& context,
 }
 
 void AllToAll::dispatch_forward(const Context& context, DispatchState& state) const {
-  const Direction way = to_experts(state);
+  const Exchange& plan = state.plan;
   state.received.rows_RD = rows_at_experts(context, state, state.sent.rows_RD);
-  state.received.p = travel(context, ep_, state.sent.p, way, Content::Probabilities);
+  state.received.p = travel(context,
+                            ep_,
+                            state.sent.p,
+                            {.send = plan.send_rows, .receive = plan.receive_rows},
+                            Content::Probabilities);
   state.sent = {};
 }
 
 ExpertRows AllToAll::arrange_forward(const Context& context, DispatchState& state) const {
   const std::int64_t local = grid().local();
-  ExpertRows rows{.x_XD = reorder(context, state, state.received.rows_RD, RowOrder::Expert),
-                  .p_X = reorder(context, state, state.received.p, RowOrder::Expert),
+  ExpertRows rows{.x_XD = state.received.rows_RD,
+                  .p_X = reorder(context, state, state.received.p, ScalarOrder::Expert),
                   .rows_L = Tensor(context.pool, DType::I64, {local}, Tag::Activations)};
   if (padded_) {
     kernels::fill(context.stream, rows.rows_L, state.plan.received / local);
@@ -136,14 +144,15 @@ ExpertRows AllToAll::arrange_forward(const Context& context, DispatchState& stat
   return rows;
 }
 
-void AllToAll::restore_forward(const Context& context,
+void AllToAll::restore_forward(const Context&,
                                DispatchState& state,
                                const Tensor& output_XD) const {
-  state.output_RD = reorder(context, state, output_XD, RowOrder::Wire);
+  state.output_RD = output_XD;
 }
 
 void AllToAll::combine_forward(const Context& context, DispatchState& state) const {
-  state.returned_RD = travel(context, ep_, state.output_RD, back_home(state), Content::Payload);
+  state.returned_RD =
+      travel(context, ep_, state.output_RD, back_home(state.plan), Content::Payload);
   state.output_RD.reset();
 }
 
@@ -166,27 +175,30 @@ Tensor AllToAll::wire_rows(const Context& context,
 Tensor AllToAll::rows_at_experts(const Context& context,
                                  const DispatchState& state,
                                  const Tensor& rows_RD) const {
-  return travel(context, ep_, rows_RD, to_experts(state), Content::Payload);
+  return travel(context, ep_, rows_RD, to_experts(state.plan), Content::Payload, Tag::Activations);
 }
 
-Tensor AllToAll::rows_by_expert(const Context& context,
-                                const DispatchState& state,
-                                const Tensor& rows_RD) const {
-  return reorder(context, state, rows_RD, RowOrder::Expert);
+Tensor AllToAll::rows_by_expert(const Context&, const DispatchState&, const Tensor& rows_RD) const {
+  return rows_RD;
 }
 
 void AllToAll::restore_dgrad(const Context& context,
                              DispatchState& state,
                              const Tensor& dx_XD,
                              const Tensor& dp_X) const {
-  state.dreceived.rows_RD = reorder(context, state, dx_XD, RowOrder::Wire);
-  state.dreceived.p = reorder(context, state, dp_X, RowOrder::Wire);
+  state.dreceived.rows_RD = dx_XD;
+  state.dreceived.p = reorder(context, state, dp_X, ScalarOrder::Wire);
 }
 
 void AllToAll::dispatch_dgrad(const Context& context, DispatchState& state) const {
-  const Direction way = back_home(state);
-  state.dsent.p = travel(context, ep_, state.dreceived.p, way, Content::Probabilities);
-  state.dsent.rows_RD = travel(context, ep_, state.dreceived.rows_RD, way, Content::Payload);
+  const Exchange& plan = state.plan;
+  state.dsent.p = travel(context,
+                         ep_,
+                         state.dreceived.p,
+                         {.send = plan.receive_rows, .receive = plan.send_rows},
+                         Content::Probabilities);
+  state.dsent.rows_RD =
+      travel(context, ep_, state.dreceived.rows_RD, back_home(plan), Content::Payload);
   state.dreceived = {};
 }
 

@@ -1,6 +1,7 @@
 // The all-to-all dispatcher: one row per (token, expert) pair travels to the rank that owns the
-// expert, its probability with it, and the expert's output travels back. Rows are in order of the
-// global expert, so counts alone tell the receiver which row is whose.
+// expert, its probability with it, and the expert's output travels back. Rows leave in order of the
+// global expert and arrive in order of the local one, each expert's in a message of its own: counts
+// alone tell the receiver which row is whose, and no copy sorts them.
 #pragma once
 
 #include "weft/model/moe/dispatcher.h"

@@ -8,8 +8,8 @@
 //   size      host                      the host reads that, to make room (not under a budget)
 //   permute   local                     rows into wire order
 //   dispatch  communication             rows, probabilities and choices to the experts' ranks
-//   arrange   local, in experts         rows by expert
-//   restore   local, in experts         outputs back into wire order
+//   arrange   local, in experts         rows by expert, where they do not arrive so
+//   restore   local, in experts         outputs back into wire order, where they do not leave so
 //   combine   communication             outputs travel back
 //   merge     local                     a token's outputs are added to the residual stream
 //

@@ -1,5 +1,7 @@
 #include "weft/model/moe/exchange.h"
 
+#include <algorithm>
+#include <iterator>
 #include <numeric>
 
 #include "weft/base/check.h"
@@ -79,6 +81,8 @@ Exchange plan_exchange(std::span<const std::int64_t> counts_GE,
     plan.send_rows.push_back(total(slice(rank, source)));
     plan.receive_rows.push_back(total(slice(source, rank)));
     plan.received += plan.receive_rows.back();
+    std::ranges::copy(slice(rank, source), std::back_inserter(plan.send_blocks));
+    std::ranges::copy(slice(source, rank), std::back_inserter(plan.receive_blocks));
     for (std::size_t e = 0; e < plan.expert_rows.size(); ++e)
       plan.expert_rows[e] += slice(source, rank)[e];
   }

@@ -21,10 +21,12 @@ Tensor show_to_host(const Context&, const Tensor& counts_GN);
 struct Exchange {
   std::vector<std::int64_t> send_rows;     // to each rank of the group
   std::vector<std::int64_t> receive_rows;  // from each rank
-  std::vector<std::int64_t> expert_rows;   // for each local expert
+  // The same for each expert of the rank that they go to, rank by rank.
+  std::vector<std::int64_t> send_blocks, receive_blocks;
+  std::vector<std::int64_t> expert_rows;  // for each local expert
   std::int64_t received = 0;
-  // Rows arrive by source rank, then expert; experts want them by expert, then source rank. Empty
-  // where the two orders are the same.
+  // What arrives by source rank, then expert, is wanted by expert, then source rank. Empty where
+  // the two orders are the same.
   std::vector<kernels::RowBlock> to_expert_order, to_wire_order;
 };
 

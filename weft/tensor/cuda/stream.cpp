@@ -104,9 +104,11 @@ void CudaStream::perform(const Work& work, const std::function<void()>& launch) 
   try {
     TimedWork timed{.span = work.span};
     if (work.timed) {
-      timed.begin = timing_.take();
       timed.end = timing_.take();
-      check("cudaEventRecord", cudaEventRecord(timed.begin, handle_));
+      if (!begins_with_end_before()) {
+        timed.begin = timing_.take();
+        check("cudaEventRecord", cudaEventRecord(timed.begin, handle_));
+      }
     }
     launch();
     // Errors of the launch itself; those of the work come when the host waits.
@@ -114,11 +116,22 @@ void CudaStream::perform(const Work& work, const std::function<void()>& launch) 
     if (work.timed) {
       check("cudaEventRecord", cudaEventRecord(timed.end, handle_));
       timed_.push_back(timed);
+      follows_timed_ = true;
     }
   } catch (...) {
     fail(named_for(place_text(work.span)));
   }
   nvtxRangePop();
+}
+
+// Events between two operations keep the card idle for longer than it needs to go from one to the
+// next. What is issued while the one before it runs, and waits for nothing else, begins when that
+// one ends. Where the card has nothing to do its begin is noted: the host came late.
+bool CudaStream::begins_with_end_before() {
+  if (!std::exchange(follows_timed_, false)) return false;
+  const bool runs = cudaEventQuery(timed_.back().end) == cudaErrorNotReady;
+  if (runs) cudaGetLastError();  // which would tell of it as of an error
+  return runs;
 }
 
 void CudaStream::throw_if_alone() {
@@ -177,6 +190,7 @@ void CudaStream::perform_host(const Work& work,
     const std::lock_guard lock(mutex_);
     pending_.push_back(work);
   }
+  follows_timed_ = false;
   if (cudaStreamSynchronize(handle_) != cudaSuccess) return;  // told where the host waits
   const auto went_wrong = [](const CudaStream* stream) { return stream->went_wrong(); };
   if (went_wrong(this) || std::ranges::any_of(waited_for, went_wrong)) return;
@@ -258,6 +272,7 @@ void CudaStream::wait_on_card(CudaStream& other, std::uint64_t ticket) {
   if (event == nullptr) {
     cudaStreamSynchronize(other.handle_);  // the card has no more events: the thread waits
   } else {
+    follows_timed_ = false;
     cudaStreamWaitEvent(handle_, event, 0);
   }
 }
@@ -389,9 +404,10 @@ void CudaStream::set_label(std::string_view label) {
 void CudaStream::start_recording() {
   synchronize();
   for (const TimedWork& work : std::exchange(timed_, {})) {
-    timing_.give(work.begin);
+    if (work.begin != nullptr) timing_.give(work.begin);
     timing_.give(work.end);
   }
+  follows_timed_ = false;
   if (anchor_ == nullptr) anchor_ = timing_.take();
   std::int64_t tightest = -1;
   for (int i = 0; i < kComparisons; ++i) {
@@ -420,11 +436,12 @@ std::vector<WorkSpan> CudaStream::take_recording() {
     check("cudaEventElapsedTime", cudaEventElapsedTime(&milliseconds, anchor_, event));
     return anchor_ns_ + static_cast<std::int64_t>(double(milliseconds) * 1e6);
   };
+  std::int64_t end_before_ns = 0;
   for (TimedWork& work : std::exchange(timed_, {})) {
-    work.span.begin_ns = time_of(work.begin);
-    work.span.end_ns = time_of(work.end);
+    work.span.begin_ns = work.begin == nullptr ? end_before_ns : time_of(work.begin);
+    work.span.end_ns = end_before_ns = time_of(work.end);
     spans.push_back(work.span);
-    timing_.give(work.begin);
+    if (work.begin != nullptr) timing_.give(work.begin);
     timing_.give(work.end);
   }
   std::ranges::sort(spans, {}, &WorkSpan::begin_ns);

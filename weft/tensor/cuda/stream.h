@@ -109,7 +109,8 @@ class CudaStream final : public Stream {
   };
   struct TimedWork {
     WorkSpan span;
-    cudaEvent_t begin = nullptr, end = nullptr;
+    cudaEvent_t begin = nullptr;  // null: with the end of the one before
+    cudaEvent_t end = nullptr;
   };
 
   Event record_work();
@@ -122,6 +123,7 @@ class CudaStream final : public Stream {
   void mark(std::uint64_t ticket);
   void wait_on_card(CudaStream& other, std::uint64_t ticket);
 
+  bool begins_with_end_before();
   void throw_if_alone();
   bool is_failed() const;
   // Whether it has an error, or a fault that is not told yet.
@@ -157,6 +159,7 @@ class CudaStream final : public Stream {
 
   // Of whoever issues; read when the stream is idle.
   std::vector<TimedWork> timed_;
+  bool follows_timed_ = false;  // what is issued next stands right behind the last of them
   std::vector<WorkSpan> host_spans_;
   Events timing_{EventUse::Time};
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "weft/base/check.h"
+#include "weft/tensor/cuda/copy_pieces.h"
 #include "weft/tensor/cuda/reduce.h"
 
 namespace weft::tensor::cuda {
@@ -95,6 +96,25 @@ void CudaTransfers::copy_both(std::span<const Copy> some, std::span<const Copy> 
   start_copies(second_stream_, others);
   if (!some.empty()) check("cudaStreamSynchronize", cudaStreamSynchronize(stream_));
   if (!others.empty()) check("cudaStreamSynchronize", cudaStreamSynchronize(second_stream_));
+}
+
+// A copy inside the card is a kernel of CUDA's, with a launch for each piece that takes longer than
+// the piece.
+void CudaTransfers::copy_pieces(std::span<const Copy> pieces) {
+  Pieces some{};
+  const auto start = [&] {
+    check("copy_pieces", launch_copy_pieces(stream_, some));
+    some.count = 0;
+  };
+  for (const auto& [to, from, bytes] : pieces) {
+    if (bytes == 0 || to == from) continue;
+    some.to[some.count] = to;
+    some.from[some.count] = from;
+    some.bytes[some.count] = bytes;
+    if (++some.count == kMostPieces) start();
+  }
+  if (some.count > 0) start();
+  check("cudaStreamSynchronize", cudaStreamSynchronize(stream_));
 }
 
 void CudaTransfers::clear(std::byte* to, std::int64_t bytes) {

@@ -18,6 +18,7 @@ class CudaTransfers final : public Transfers {
 
   void copy(std::byte* to, const std::byte* from, std::int64_t bytes) override;
   void copy_both(std::span<const Copy> some, std::span<const Copy> others) override;
+  void copy_pieces(std::span<const Copy> pieces) override;
   void clear(std::byte* to, std::int64_t bytes) override;
   void reduce(DType dtype,
               Reduce reduce,
