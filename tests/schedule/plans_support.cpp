@@ -181,7 +181,15 @@ std::vector<PlanCase> ordered_cases() {
                              .micro_batches = 4,
                              .overlap_p2p = true,
                              .shared = true,
-                             .schedule = ZeroBubble}};
+                             .schedule = ZeroBubble},
+                            {.layers = "mmdmmmmm",
+                             .tp = 2,
+                             .pp = 4,
+                             .vpp = 2,
+                             .micro_batches = 4,
+                             .overlap = true,
+                             .overlap_p2p = true,
+                             .schedule = DualPipeV}};
   for (const int pp : {2, 4}) {
     const std::string layers = pp == 2 ? "dmmm" : "mmmmdmmm";
     for (const int micro_batches : {1, pp - 1, pp + 1, 2 * pp, 3 * pp + 1}) {

@@ -168,6 +168,13 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         KeptCase{"TopTwo"},
         KeptCase{"Dense", 1, dense},
+        KeptCase{"DenseBeforeMixture",
+                 1,
+                 [](config::Config& c) {
+                   c.model.moe_layer_freq = {0, 1, 0, 1, 0, 1, 0, 1};
+                   c.model.num_layers = 8;
+                   c.model.ffn_hidden_size = 96;
+                 }},
         KeptCase{"DenseOfOneLayer",
                  1,
                  [](config::Config& c) {

@@ -91,19 +91,21 @@ std::span<const char* const> nccl_variables();
 // world were real. Every peer is taken to hold what this rank holds and to send this rank what it
 // sends to itself: all_gather repeats its own rows, a sum is size() times its own, all_to_all
 // receives from each peer the rows this rank sends to itself (over again, or cut, to the expected
-// count). Sealed counts (base/sealed_count.h) arrive under the code of the peer that would have
-// sent them. A broadcast leaves the data as it is; what is received from a peer is zeros.
+// count; block by block, zeros where a block is empty). Sealed counts (base/sealed_count.h) arrive
+// under the code of the peer that would have sent them. A broadcast leaves the data as it is; what
+// is received from a peer is zeros.
 void run_fake(const LaunchOptions& options, const RankFunction& function);
 
 // One rank of a pretended world whose bytes travel: what would leave for a peer goes to host
 // memory, and as many bytes as would come from the peer come back from there. Over an emulated
 // fabric they stay in the device, and the operation until the last of them would have passed this
 // rank's ports, in a world where no other rank is late. An all_to_all returns
-// to each peer's place what was sent to that peer (over again, or cut, to the expected count), an
-// all_gather its own rows; messages about experts are answered as `expert_messages` says, and in
-// such a group a reduce_scatter sums what was sent to the peers. Any other sum is size() times its
-// own. A broadcast leaves the data as it is. What is received from a peer is the first message that
-// this rank sent to any; zeros where it sends none before it receives.
+// to each peer's place what was sent to that peer (over again, or cut, to the expected count; block
+// by block, zeros where a block is empty), an all_gather its own rows; messages about experts are
+// answered as `expert_messages` says, and in such a group a reduce_scatter sums what was sent to
+// the peers. Any other sum is size() times its own. A broadcast leaves the data as it is. What is
+// received from a peer is the first message that this rank sent to any; zeros where it sends none
+// before it receives.
 void run_loopback(const LaunchOptions& options, const RankFunction& function);
 
 // ConfigError for a world, rank or timeout out of range; `smallest_world` is 1 where it must be

@@ -92,6 +92,7 @@ std::vector<Part> RowExchange::parts(const RowCounts& receive_rows,
 
 std::int64_t rows_to_others(std::span<const std::int64_t> send_rows, const Membership& group) {
   const std::size_t blocks = send_rows.size() / group.members.size();
+  CHECK(blocks > 0, "{} counts for a group of {}", send_rows.size(), group.size());
   std::int64_t rows = 0;
   for (std::size_t i = 0; i < send_rows.size(); ++i) {
     if (i / blocks != static_cast<std::size_t>(group.self)) rows += send_rows[i];

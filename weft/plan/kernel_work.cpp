@@ -45,7 +45,7 @@ void add_route(KernelList& list) {
 }
 
 // Rows into the order of the wire and back; those of flex dispatchers also into that of the
-// experts, into which the others receive them.
+// experts, into which alltoall receives them.
 void add_rows(KernelList& list) {
   const double h = number(list.model.hidden_size);
   const double rows = list.work.rows * h, stream = list.work.own_tokens * h;

@@ -390,7 +390,7 @@ bool begins_gradient(const Node& node);
 // embedding and head stay, and that of the experts' second product where rows would be held for it.
 bool may_wait(const TokenFlow& flow, const Node& node);
 // Whether it is what makes room for a backward where a rank holds most: the second product of the
-// dense feed-forward that a chunk's weight gradients begin with. Its turn is behind that backward;
+// last dense feed-forward of a chunk. Its turn is behind that backward;
 // it runs ahead, and what it lets go of is as much as the backward needs beside what it frees.
 bool makes_room(const Anatomy& anatomy, const Node& node);
 // Whether it is that product, and the part with whose input gradient the rows can leave.

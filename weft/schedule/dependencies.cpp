@@ -349,8 +349,16 @@ bool may_wait(const TokenFlow& flow, const Node& node) {
 }
 
 bool makes_room(const Anatomy& anatomy, const Node& node) {
-  return node.direction == Direction::W && node.piece == Piece::Mlp && node.part == Part::Fc2 &&
-         node.layer == chunk_of(anatomy, node).end_layer() - 1;
+  if (node.direction != Direction::W || node.piece != Piece::Mlp || node.part != Part::Fc2) {
+    return false;
+  }
+  const auto is_dense = [&](int layer) {
+    const std::vector<PieceAnatomy>& pieces = anatomy.layers[at(layer)];
+    return std::ranges::find(pieces, Piece::Mlp, &PieceAnatomy::piece) != pieces.end();
+  };
+  int last = chunk_of(anatomy, node).end_layer() - 1;
+  while (!is_dense(last)) --last;
+  return node.layer == last;
 }
 
 bool would_hold_rows(const TokenFlow& flow, const PieceName& name) {

@@ -45,10 +45,12 @@ std::optional<std::pair<std::byte*, std::vector<Event>>> Arena::take_lowest(
     std::size_t bytes,
     const Stream* user,
     std::span<const Extent> kept,
-    std::uint64_t others) {
+    std::uint64_t others,
+    std::size_t may_grow) {
   bytes = round_up(bytes, kAlignment);
   std::size_t offset = lowest(bytes, user, kept, others);
-  if (offset + bytes > slabs_.front().size()) offset = lowest(bytes, user, kept, 0);
+  const std::size_t room = slabs_.front().size() + may_grow;
+  if (offset + bytes > room) offset = lowest(bytes, user, kept, 0);
   if (const std::size_t end = offset + bytes; end > slabs_.front().size()) {
     grow(end - slabs_.front().size(), free_.end());
     if (begin() == nullptr) return std::nullopt;

@@ -215,7 +215,8 @@ bool Pool::take_place(const Place& place, std::size_t bytes, Taken& taken) {
   }
   // About every second of a step's times is that of a buffer given back.
   const auto others = static_cast<std::uint64_t>(place.age / 2);
-  auto found = arena.take_lowest(bytes, user_, place.kept, others);
+  // Half of what may be taken: some buffers will find nothing that fits.
+  auto found = arena.take_lowest(bytes, user_, place.kept, others, may_grow(bytes) / 2);
   if (!found) return false;
   std::tie(taken.data, taken.pending) = std::move(*found);
   return true;

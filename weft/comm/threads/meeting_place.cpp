@@ -105,6 +105,7 @@ void MeetingPlace::copy_from_others(const Membership& group,
     const Offer& offer = meeting.offers[static_cast<std::size_t>(member)];
     const std::span<const Part> theirs = parts_for(group.self, offer.parts);
     check_agreement(group, terms_of(own.call, mine), member, terms_of(offer.call, theirs));
+    CHECK(mine.size() == theirs.size(), "{} blocks and {}", mine.size(), theirs.size());
     for (std::size_t i = 0; i < mine.size(); ++i) {
       if (mine[i].in_bytes > 0) copies.push_back({mine[i].in, theirs[i].out, mine[i].in_bytes});
     }

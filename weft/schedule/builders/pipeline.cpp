@@ -69,12 +69,12 @@ class TurnWriter {
 
   // Of another micro-batch, ahead of this one's backward.
   void make_room(int micro_batch) {
-    const int last = chunk_.end_layer() - 1;
-    if (last < chunk_.first_layer) return;
-    for (const PieceAnatomy& piece : anatomy_.layers[at(last)]) {
-      Node weight = node(last, Direction::W, piece);
-      weight.micro_batch = micro_batch;
-      if (makes_room(anatomy_, weight)) writer_.add(weight);
+    for (int layer = chunk_.first_layer; layer < chunk_.end_layer(); ++layer) {
+      for (const PieceAnatomy& piece : anatomy_.layers[at(layer)]) {
+        Node weight = node(layer, Direction::W, piece);
+        weight.micro_batch = micro_batch;
+        if (makes_room(anatomy_, weight)) writer_.add(weight);
+      }
     }
   }
 

@@ -84,7 +84,7 @@ TurnOf::TurnOf(const std::vector<Turn>& turns, const Anatomy& anatomy) : anatomy
   for (const Turn& turn : turns) {
     if (turn.direction == Direction::W) put_off_.emplace(turn.chunk, turn.micro_batch);
   }
-  make_room(turns);
+  if (anatomy.flow.weight_gradients == WeightGradients::InTurns) make_room(turns);
 }
 
 void TurnOf::make_room(const std::vector<Turn>& turns) {

@@ -57,7 +57,8 @@ class TurnOf {
  public:
   TurnOf(const std::vector<Turn>& turns, const Anatomy& anatomy);
   Turn operator()(const Node& node, int chunk) const;
-  // The micro-batch of which a weight gradient makes room for a backward (schedule::makes_room).
+  // The micro-batch of which a weight gradient makes room for a backward (schedule::makes_room):
+  // of zero bubble alone.
   std::optional<int> room_for(const Turn& backward) const;
 
  private:
